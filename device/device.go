@@ -1,0 +1,63 @@
+// Package device says what it takes to run a schedule.
+//
+// A device knows matrices, operations and streams; it knows neither the problem
+// that a schedule answers nor the technique that wrote it.
+package device
+
+import (
+	"time"
+
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A Device runs schedules.
+type Device interface {
+	// Info describes the hardware and the libraries in use.
+	Info() Info
+
+	// Knobs lists what a tuner may turn for s on this device. A technique
+	// never sees them.
+	Knobs(s *schedule.Schedule) []knob.Knob
+
+	// Memory is the number of bytes that Compile would allocate for s.
+	Memory(s *schedule.Schedule, k knob.Params) (int64, error)
+
+	// Compile allocates s's matrices, zeroed, and readies its kernels.
+	Compile(s *schedule.Schedule, k knob.Params) (Program, error)
+
+	Close() error
+}
+
+// A Program is a schedule ready to run. It is for one goroutine at a time.
+type Program interface {
+	// Write and Read copy a whole matrix to and from the device. A packed
+	// matrix can be neither written nor read.
+	Write(m *schedule.Matrix, src []float32) error
+	Read(m *schedule.Matrix, dst []float32) error
+
+	// Prepare runs the schedule's preparation, which depends on the weights
+	// alone. It must follow any Write of weights.
+	Prepare() error
+
+	// Run runs the schedule n times back to back and waits for the end.
+	Run(n int) (Burst, error)
+
+	Close() error
+}
+
+// A Burst is what Run measured.
+type Burst struct {
+	Wall   time.Duration // by the host's monotonic clock, from the first operation to the end of the last
+	Device time.Duration // by the device's own clock; 0 where it has none
+}
+
+// Info describes a device.
+type Info struct {
+	Name      string            // as --device takes it: "cpu", "cuda:0"
+	Model     string            // as the vendor writes it
+	Key       string            // names results folders and decides which results compare: "cpu-xeon-2t"
+	Workers   int               // threads or multiprocessors in use
+	Memory    int64             // bytes available to programs; 0 if unknown
+	Libraries map[string]string // name to version, instruction sets included
+}

@@ -1,0 +1,259 @@
+// Package results defines what is kept of a measurement and where.
+//
+// A record is one technique at one point: what was asked for, what happened and
+// every raw sample. A run is a folder with a manifest and an append-only file
+// of records. Tables and figures are functions of records alone, so this
+// package knows no device and no technique.
+package results
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Schema names the version of Record. Readers ignore keys that they do not
+// know; a change of meaning changes the number.
+const Schema = "rnnbench.record/1"
+
+// A Point is one problem, as the axes of a sweep spell it.
+type Point struct {
+	Cell      string `json:"cell"`
+	Pass      string `json:"pass"` // "forward" or "train"
+	Hidden    int    `json:"hidden"`
+	Input     int    `json:"input"`
+	Batch     int    `json:"batch"`
+	Steps     int    `json:"steps"`
+	Streams   int    `json:"streams"` // as asked for; 0: the technique's own choice
+	Layers    int    `json:"layers"`
+	Precision string `json:"precision"` // "fp32", "tf32", "bf16" or "fp16"
+	Output    int    `json:"output"`    // classes of the softmax output layer; 0: none
+	OneHot    bool   `json:"onehot"`    // the input is one symbol of Input a step
+}
+
+// Axes names the numeric axes of a point in the order of tables; the first four
+// are the first-class ones.
+var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output"}
+
+// Axis returns the value of a numeric axis.
+func (p Point) Axis(name string) (int, bool) {
+	switch name {
+	case "hidden":
+		return p.Hidden, true
+	case "batch":
+		return p.Batch, true
+	case "steps":
+		return p.Steps, true
+	case "streams":
+		return p.Streams, true
+	case "layers":
+		return p.Layers, true
+	case "input":
+		return p.Input, true
+	case "output":
+		return p.Output, true
+	}
+	return 0, false
+}
+
+// String spells p in one line, what is usual left out.
+func (p Point) String() string {
+	s := fmt.Sprintf("%s %s H=%d B=%d T=%d L=%d", p.Cell, p.Pass, p.Hidden, p.Batch, p.Steps, p.Layers)
+	if p.Streams > 0 {
+		s += fmt.Sprintf(" S=%d", p.Streams)
+	}
+	if p.Input != p.Hidden {
+		s += fmt.Sprintf(" I=%d", p.Input)
+	}
+	if p.OneHot {
+		s += " one-hot"
+	}
+	if p.Output > 0 {
+		s += fmt.Sprintf(" O=%d", p.Output)
+	}
+	if p.Precision != "fp32" {
+		s += " " + p.Precision
+	}
+	return s
+}
+
+// A Status says what came of a point.
+type Status string
+
+const (
+	OK        Status = "ok"
+	Skipped   Status = "skipped"   // declined before it ran
+	Failed    Status = "failed"    // broke while it ran
+	Incorrect Status = "incorrect" // ran, and its answer is wrong
+	Timeout   Status = "timeout"
+)
+
+// Reason codes of records that are not ok.
+const (
+	ReasonMemory      = "mem_estimate"
+	ReasonOOM         = "oom"
+	ReasonBackstop    = "oom_backstop"
+	ReasonShape       = "unsupported_shape"
+	ReasonPrecision   = "unsupported_precision"
+	ReasonDevice      = "unsupported_device"
+	ReasonResource    = "resource_limit"
+	ReasonHang        = "worker_hang"
+	ReasonCUDA        = "cuda_error"
+	ReasonMismatch    = "numeric_mismatch"
+	ReasonInterrupted = "interrupted"
+	ReasonPanic       = "panic"
+	ReasonError       = "error"
+)
+
+// Warnings of records that are ok.
+const (
+	WarnNoisy     = "noisy"      // the interval did not reach the target
+	WarnFewRounds = "few_rounds" // too few samples for an interval
+	WarnBimodal   = "bimodal"
+	WarnDrift     = "drift" // later samples differ from earlier ones
+	WarnGC        = "gc_in_sample"
+	WarnThrottled = "throttled"
+)
+
+// A Record is one technique at one point. Times are in seconds; every key is
+// always present, null when unknown.
+type Record struct {
+	Schema string    `json:"schema"`
+	Run    string    `json:"run"`
+	Seq    int       `json:"seq"`
+	Time   time.Time `json:"time"`
+
+	Point  Point  `json:"point"`
+	Impl   Impl   `json:"impl"`
+	Device string `json:"device"` // device.Info.Key
+	Mode   Mode   `json:"mode"`
+
+	Status     Status   `json:"status"`
+	ReasonCode *string  `json:"reason_code"`
+	Reason     *string  `json:"reason"`
+	Warnings   []string `json:"warnings"`
+
+	Work    Work     `json:"work"`
+	Samples *Samples `json:"samples"`
+	Stats   *Stats   `json:"stats"`
+	Rate    *Rate    `json:"rate"`
+	Verify  *Verify  `json:"verify"`
+	Cost    Cost     `json:"cost"`
+}
+
+// Impl is a technique with its settings.
+type Impl struct {
+	Name string `json:"name"`
+	// Label is the word for legends where one technique appears with several
+	// settings, such as a stage of Appleyard's ladder; else it is the name.
+	Label   string         `json:"label"`
+	Knobs   map[string]int `json:"knobs"`   // complete, defaults included
+	Streams int            `json:"streams"` // streams in use
+}
+
+// Mode is how the point was measured.
+type Mode struct {
+	Order string `json:"order"` // "interleaved", "random" or "sequential"
+	Cache string `json:"cache"` // "hot" or "cold"
+	Graph bool   `json:"graph"`
+	Timer string `json:"timer"` // "wall" or "event"
+	Data  string `json:"data"`  // distribution of the inputs
+	Seed  uint64 `json:"seed"`
+}
+
+// Work is what one run asks for and does.
+type Work struct {
+	Model    string `json:"flops_model"`    // what Flops counts: "products"
+	Flops    int64  `json:"flops"`          // of the problem, the same for every technique
+	Executed int64  `json:"flops_executed"` // of the schedule, point-wise operations included
+	Bytes    int64  `json:"bytes"`          // that the schedule's operations read and write
+	Memory   int64  `json:"mem_bytes"`      // allocated
+	Ops      int    `json:"ops"`            // operations in the schedule
+	Waits    int    `json:"waits"`          // between streams
+}
+
+// Samples are the raw bursts, each divided by its number of runs.
+type Samples struct {
+	Iters  []int     `json:"iters"` // runs per burst
+	Wall   []float64 `json:"wall_s"`
+	Device []float64 `json:"gpu_s"` // empty where the device has no clock
+}
+
+// Stats summarise the samples of the clock that Mode.Timer names.
+type Stats struct {
+	N      int      `json:"n"`
+	Min    float64  `json:"min"`
+	Q1     float64  `json:"q1"`
+	Median float64  `json:"median"`
+	Q3     float64  `json:"q3"`
+	Max    float64  `json:"max"`
+	Mean   float64  `json:"mean"`
+	Stdev  *float64 `json:"stdev"`
+	Lo     *float64 `json:"ci_lo"` // distribution-free interval of the median; null: too few samples
+	Hi     *float64 `json:"ci_hi"`
+	Level  float64  `json:"ci_level"`
+	Stop   string   `json:"stop"` // "target_ci", "noise_stable", "max_rounds", "timeout", "budget" or "interrupted"
+}
+
+// Rate relates the work to the median time.
+type Rate struct {
+	Flops   float64  `json:"flops_per_s"`
+	Bytes   float64  `json:"bytes_per_s"`
+	Peak    *float64 `json:"peak_flops_per_s"` // of the device, as measured
+	Percent *float64 `json:"pct_peak_flops"`
+	Source  string   `json:"peak_source"` // "measured" or ""
+}
+
+// Verify is the outcome of the check against the float64 reference.
+type Verify struct {
+	Reference string  `json:"ref"`
+	Tensor    string  `json:"tensor"` // the one with the largest error
+	MaxAbs    float64 `json:"max_abs"`
+	Error     float64 `json:"error"` // largest absolute error over the largest value of its tensor
+	Tolerance float64 `json:"tol"`
+	Sequences int     `json:"sequences"` // distinct ones among the batch
+	Steps     int     `json:"steps"`     // of the schedule that was checked
+	OK        bool    `json:"ok"`
+}
+
+// Cost is where the time went, in seconds.
+type Cost struct {
+	Setup   float64 `json:"setup_s"`
+	Verify  float64 `json:"verify_s"`
+	Warmup  float64 `json:"warmup_s"`
+	Measure float64 `json:"measure_s"`
+}
+
+// Key identifies what a record measured: the same key twice in a run means that
+// the point was measured twice.
+func (r *Record) Key() string {
+	names := make([]string, 0, len(r.Impl.Knobs))
+	for n := range r.Impl.Knobs {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s|%+v|%s", r.Device, r.Point, r.Impl.Name)
+	for _, n := range names {
+		b.WriteString(":" + n + "=" + strconv.Itoa(r.Impl.Knobs[n]))
+	}
+	return b.String()
+}
+
+// Seconds is the median time of one run, or 0 where there is none.
+func (r *Record) Seconds() float64 {
+	if r.Status != OK || r.Stats == nil {
+		return 0
+	}
+	return r.Stats.Median
+}
+
+// FLOPS is the rate of the problem's operations, per second, or 0.
+func (r *Record) FLOPS() float64 {
+	if s := r.Seconds(); s > 0 {
+		return float64(r.Work.Flops) / s
+	}
+	return 0
+}

@@ -1,0 +1,67 @@
+package cell
+
+import "fmt"
+
+// A builder writes a cell's forward program, each operation yielding a value
+// that later operations name.
+type builder struct {
+	p     Program
+	saved int
+	temps int
+}
+
+func (b *builder) do(op Op, args ...Ref) Ref {
+	in := Instr{Op: op, Out: Ref{Temp, b.temps}}
+	b.temps++
+	if len(args) > 0 {
+		in.A = args[0]
+	}
+	if len(args) > 1 {
+		in.B = args[1]
+	}
+	b.p = append(b.p, in)
+	return in.Out
+}
+
+func (b *builder) add(x, y Ref) Ref { return b.do(Add, x, y) }
+func (b *builder) mul(x, y Ref) Ref { return b.do(Mul, x, y) }
+
+// input and recurrent are a gate's pre-activations with their biases; gate is
+// the sum of both.
+func (b *builder) input(g int) Ref     { return b.add(Ref{X, g}, Ref{BX, g}) }
+func (b *builder) recurrent(g int) Ref { return b.add(Ref{R, g}, Ref{BR, g}) }
+func (b *builder) gate(g int) Ref      { return b.add(b.input(g), b.recurrent(g)) }
+
+// save has value v, just computed, kept for the backward pass.
+func (b *builder) save(v Ref) Ref {
+	b.saved++
+	return b.rename(v, Ref{Saved, b.saved - 1})
+}
+
+// next makes value v, just computed, the next state s.
+func (b *builder) next(s int, v Ref) Ref { return b.rename(v, Ref{Next, s}) }
+
+func (b *builder) rename(v, to Ref) Ref {
+	last := &b.p[len(b.p)-1]
+	if last.Out != v || v.Kind != Temp {
+		panic(fmt.Sprintf("cell: %v is not the value just computed", v))
+	}
+	last.Out = to
+	return to
+}
+
+// inference is p with nothing kept for a backward pass.
+func (p Program) inference() Program {
+	temps := p.Temps()
+	move := func(r Ref) Ref {
+		if r.Kind == Saved {
+			return Ref{Temp, temps + r.Index}
+		}
+		return r
+	}
+	out := make(Program, len(p))
+	for i, in := range p {
+		out[i] = Instr{in.Op, move(in.Out), move(in.A), move(in.B)}
+	}
+	return out
+}

@@ -1,0 +1,78 @@
+// Package cell defines the point-wise heart of each recurrent layer.
+//
+// A recurrent layer is two matrix products and a cell. The products are the
+// same for every kind of network; everything that makes an LSTM an LSTM is in
+// its Cell. A cell is written twice, both times in one file: as equations on
+// scalars in double precision, which are the truth, and as a program of
+// point-wise operations on vectors, which devices run fused or one by one. The
+// backward pass is derived from the program and held to the equations by
+// finite differences.
+//
+// The package knows no sizes, no time and no device.
+package cell
+
+import (
+	"math"
+	"slices"
+)
+
+// A Cell is one kind of recurrent unit.
+type Cell struct {
+	Name  string
+	Doc   string   // one line: the equations and where they come from
+	Gates []string // names of the pre-activations, in the order of the rows of W and R
+	// States names the vectors carried from step to step. State 0 is the output.
+	States []string
+	Peeps  []string // names of the per-unit weights
+	Saved  int      // vectors per unit that the forward pass keeps for the backward pass
+
+	// Equations advance one unit by one step. x and r hold, gate by gate, the
+	// input and the recurrent pre-activations with their biases; peep holds
+	// the peephole weights and prev and next the states.
+	Equations func(x, r, peep, prev, next []float64)
+
+	Inference Program // the forward pass, keeping nothing
+	Forward   Program // the forward pass for training
+	Backward  Program // the gradient of Forward; see gradient
+
+	// SplitGrad reports that the two products of a gate have gradients of
+	// their own (DX and DR), as where a gate multiplies a recurrent product.
+	SplitGrad bool
+}
+
+func (c *Cell) String() string { return c.Name }
+
+// DirectPrev reports whether the gradient of state s before a step has a part
+// that does not pass through the recurrent product.
+func (c *Cell) DirectPrev(s int) bool { return c.Backward.Writes(Ref{DPrev, s}) }
+
+// All lists every cell in the order of tables and legends. To add one, write
+// its file and add its line here.
+func All() []*Cell {
+	return []*Cell{RNNTanh, RNNReLU, GRU, LSTM, LSTMPeephole}
+}
+
+// Lookup returns the cell of that name, or nil.
+func Lookup(name string) *Cell {
+	all := All()
+	if i := slices.IndexFunc(all, func(c *Cell) bool { return c.Name == name }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// define completes c from its forward program.
+func define(c Cell, forward func(b *builder)) *Cell {
+	var b builder
+	forward(&b)
+	c.Saved = b.saved
+	c.Forward = b.p.compact()
+	c.Inference = b.p.inference().compact()
+	backward, split := gradient(b.p, len(c.Gates), len(c.States))
+	c.Backward, c.SplitGrad = backward.compact(), split
+	return &c
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+func tanh(x float64) float64    { return math.Tanh(x) }
+func relu(x float64) float64    { return max(x, 0) }

@@ -1,0 +1,162 @@
+package cell
+
+import "fmt"
+
+// gradient derives the backward program of a forward program by reverse-mode
+// differentiation. It reads the gradients of the next states (Next 0 also from
+// DOut), what the forward pass saved, the states and the peepholes, and
+// computes anew what can be computed from those. It writes DX and, if split,
+// DR of every gate, DPrev of every state that the cell itself reads, and adds
+// to DPeep.
+func gradient(forward Program, gates, states int) (backward Program, split bool) {
+	d := differ{made: map[Ref]Ref{}, adjoint: map[Ref]Ref{}, source: map[Ref]Instr{}}
+	for _, in := range forward {
+		d.source[in.Out] = in
+	}
+	d.adjoint[Ref{Next, 0}] = d.do(Add, Ref{DOut, 0}, Ref{DNext, 0})
+	for s := 1; s < states; s++ {
+		d.adjoint[Ref{Next, s}] = Ref{DNext, s}
+	}
+	for i := len(forward) - 1; i >= 0; i-- {
+		d.reverse(forward[i])
+	}
+	for g := range gates {
+		x, r := d.adjoint[Ref{X, g}], d.adjoint[Ref{R, g}]
+		if b := d.adjoint[Ref{BX, g}]; b != x {
+			panic(fmt.Sprintf("cell: gate %d: the input bias has another gradient than the input", g))
+		}
+		if b := d.adjoint[Ref{BR, g}]; b != r {
+			panic(fmt.Sprintf("cell: gate %d: the recurrent bias has another gradient than the product", g))
+		}
+		split = split || r != x
+	}
+	for g := range gates {
+		d.result(Ref{DX, g}, d.adjoint[Ref{X, g}])
+		if split {
+			d.result(Ref{DR, g}, d.adjoint[Ref{R, g}])
+		}
+	}
+	for s := range states {
+		if a, ok := d.adjoint[Ref{Prev, s}]; ok {
+			d.result(Ref{DPrev, s}, a)
+		}
+	}
+	for k := 0; ; k++ {
+		a, ok := d.adjoint[Ref{Peep, k}]
+		if !ok {
+			break
+		}
+		d.p = append(d.p, Instr{Add, Ref{DPeep, k}, Ref{DPeep, k}, a})
+	}
+	return d.p, split
+}
+
+type differ struct {
+	p       Program
+	temps   int
+	source  map[Ref]Instr // what the forward program computes each value by
+	made    map[Ref]Ref   // values of the forward pass computed anew
+	adjoint map[Ref]Ref   // gradient of each value, as far as it is known
+	results map[Ref]bool
+}
+
+func (d *differ) do(op Op, args ...Ref) Ref {
+	in := Instr{Op: op, Out: Ref{Temp, d.temps}, A: args[0]}
+	if len(args) > 1 {
+		in.B = args[1]
+	}
+	d.temps++
+	d.p = append(d.p, in)
+	return in.Out
+}
+
+// value is a vector that holds the forward pass's v.
+func (d *differ) value(v Ref) Ref {
+	switch v.Kind {
+	case Saved, Next, Prev, Peep:
+		return v
+	case Temp:
+		if w, ok := d.made[v]; ok {
+			return w
+		}
+		in := d.source[v]
+		args := in.Args()
+		for i, a := range args {
+			args[i] = d.value(a)
+		}
+		w := d.do(in.Op, args...)
+		d.made[v] = w
+		return w
+	}
+	panic(fmt.Sprintf("cell: the backward pass needs %v: save what it is used for", v))
+}
+
+// add adds g, or -g, to the gradient of v.
+func (d *differ) add(v, g Ref, negative bool) {
+	old, ok := d.adjoint[v]
+	switch {
+	case !ok && !negative:
+		d.adjoint[v] = g
+	case !ok:
+		d.adjoint[v] = d.do(Neg, g)
+	case !negative:
+		d.adjoint[v] = d.do(Add, old, g)
+	default:
+		d.adjoint[v] = d.do(Sub, old, g)
+	}
+}
+
+func (d *differ) reverse(in Instr) {
+	g, ok := d.adjoint[in.Out]
+	if !ok {
+		return
+	}
+	switch in.Op {
+	case Copy:
+		d.add(in.A, g, false)
+	case Neg, OneMinus:
+		d.add(in.A, g, true)
+	case Add:
+		d.add(in.A, g, false)
+		d.add(in.B, g, false)
+	case Sub:
+		d.add(in.A, g, false)
+		d.add(in.B, g, true)
+	case Mul:
+		d.add(in.A, d.do(Mul, g, d.value(in.B)), false)
+		d.add(in.B, d.do(Mul, g, d.value(in.A)), false)
+	case Sigmoid:
+		d.add(in.A, d.do(SigmoidGrad, g, d.value(in.Out)), false)
+	case Tanh:
+		d.add(in.A, d.do(TanhGrad, g, d.value(in.Out)), false)
+	case ReLU:
+		d.add(in.A, d.do(ReLUGrad, g, d.value(in.Out)), false)
+	default:
+		panic(fmt.Sprintf("cell: no gradient of %v", in.Op))
+	}
+}
+
+// result has gradient g written to out: by the operation that computes it where
+// nothing else has claimed that, else by a copy.
+func (d *differ) result(out, g Ref) {
+	if g.Kind == Temp {
+		for i := range d.p {
+			if d.p[i].Out == g {
+				d.p[i].Out = out
+			}
+			if d.p[i].A == g && d.p[i].Op.Operands() > 0 {
+				d.p[i].A = out
+			}
+			if d.p[i].B == g && d.p[i].Op.Operands() > 1 {
+				d.p[i].B = out
+			}
+		}
+		for v, a := range d.adjoint {
+			if a == g {
+				d.adjoint[v] = out
+			}
+		}
+		return
+	}
+	d.p = append(d.p, Instr{Op: Copy, Out: out, A: g})
+}

@@ -1,0 +1,116 @@
+// Package knob names the integers that a tuner may turn.
+//
+// It knows nothing of what they mean: techniques and devices list their knobs
+// and read their values.
+package knob
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Knob is one tunable integer. Values are those worth trying; the first is
+// the default. Where Max is set, any integer from Min to Max is accepted.
+type Knob struct {
+	Name     string
+	Doc      string
+	Values   []int
+	Min, Max int
+}
+
+// Accepts reports whether v is a value of k.
+func (k Knob) Accepts(v int) bool {
+	return slices.Contains(k.Values, v) || k.Max > 0 && k.Min <= v && v <= k.Max
+}
+
+func (k Knob) offer() string {
+	if k.Max > 0 {
+		return fmt.Sprintf("%d to %d", k.Min, k.Max)
+	}
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(k.Values), " ", ", "), "[]")
+}
+
+// Params assigns values to knobs by name.
+type Params map[string]int
+
+// Complete returns p with the defaults of knobs filled in, or an error that
+// names the first knob or value that is not offered.
+func (p Params) Complete(knobs []Knob) (Params, error) {
+	out := make(Params, len(knobs))
+	names := make([]string, len(knobs))
+	for i, k := range knobs {
+		out[k.Name], names[i] = k.Values[0], k.Name
+	}
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		i := slices.Index(names, name)
+		if i < 0 {
+			if len(names) == 0 {
+				return nil, fmt.Errorf("there is no knob %q: there are none here", name)
+			}
+			return nil, fmt.Errorf("there is no knob %q: the knobs are %s", name, strings.Join(names, ", "))
+		}
+		if !knobs[i].Accepts(p[name]) {
+			return nil, fmt.Errorf("knob %s cannot be %d: it takes %s", name, p[name], knobs[i].offer())
+		}
+		out[name] = p[name]
+	}
+	return out, nil
+}
+
+// Split divides p among the knobs of two owners by name; what neither owns goes
+// to the first, whose Complete will name it.
+func (p Params) Split(second []Knob) (first, rest Params) {
+	first, rest = Params{}, Params{}
+	for name, v := range p {
+		if slices.ContainsFunc(second, func(k Knob) bool { return k.Name == name }) {
+			rest[name] = v
+		} else {
+			first[name] = v
+		}
+	}
+	return first, rest
+}
+
+// String formats p sorted by name, as flags and records spell it: "a=1:b=2".
+func (p Params) String() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		parts = append(parts, name+"="+strconv.Itoa(p[name]))
+	}
+	return strings.Join(parts, ":")
+}
+
+// Parse reads what String writes.
+func Parse(s string) (Params, error) {
+	p := Params{}
+	if s == "" {
+		return p, nil
+	}
+	for part := range strings.SplitSeq(s, ":") {
+		name, value, ok := strings.Cut(part, "=")
+		v, err := strconv.Atoi(value)
+		if !ok || name == "" || err != nil {
+			return nil, fmt.Errorf("%q is not a knob setting: write name=integer", part)
+		}
+		if _, twice := p[name]; twice {
+			return nil, fmt.Errorf("knob %s is set twice", name)
+		}
+		p[name] = v
+	}
+	return p, nil
+}
+
+// OneAtATime returns the default setting, then each other value of each knob
+// with the others at their defaults.
+func OneAtATime(knobs []Knob) []Params {
+	all := []Params{{}}
+	for _, k := range knobs {
+		for _, v := range k.Values[1:] {
+			all = append(all, Params{k.Name: v})
+		}
+	}
+	return all
+}

@@ -1,0 +1,151 @@
+package schedule
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"rnnbench/rnn/cell"
+)
+
+// FuzzDerive holds the derived waits of random schedules to Verify.
+func FuzzDerive(f *testing.F) {
+	for seed := range uint64(300) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		s := random(seed)
+		derive(s)
+		if err := Verify(s); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func random(seed uint64) *Schedule {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	b := NewBuilder(1 + rng.IntN(5))
+	var ms []*Matrix
+	for range 3 {
+		ms = append(ms, b.Matrix("m", 8, 8))
+	}
+	whole := rng.IntN(2) == 0 // whole rows only, aligned, as most real views are
+	view := func() View {
+		v := View{M: ms[rng.IntN(len(ms))], Row: rng.IntN(8), Col: rng.IntN(8)}
+		v.Rows, v.Cols = 1+rng.IntN(8-v.Row), 1+rng.IntN(8-v.Col)
+		if whole {
+			v = v.M.Band(v.Row&^1, 2)
+		}
+		return v
+	}
+	for range 1 + rng.IntN(60) {
+		b.s.Nodes = append(b.s.Nodes, Node{Op: Gemm{A: view(), B: view(), C: view()}, Stream: rng.IntN(b.s.Streams)})
+	}
+	return &b.s
+}
+
+// TestVerifyCatches drops derived waits one by one: Verify must object to
+// nearly every one, or it would prove nothing and the derivation would be
+// wasteful.
+func TestVerifyCatches(t *testing.T) {
+	waits, spare := 0, 0
+	for seed := range uint64(1000) {
+		s := random(seed)
+		derive(s)
+		for i := range s.Nodes {
+			saved := s.Nodes[i].Wait
+			for k := range saved {
+				waits++
+				s.Nodes[i].Wait = append(append([]int(nil), saved[:k]...), saved[k+1:]...)
+				if Verify(s) == nil {
+					spare++
+				}
+			}
+			s.Nodes[i].Wait = saved
+		}
+	}
+	if waits < 1000 || spare*20 > waits {
+		t.Errorf("%d of %d waits could be left out unnoticed", spare, waits)
+	}
+}
+
+// wave is a schedule of the shape of Appleyard's wave: layers × steps cells,
+// each an input product, a recurrent product and an addition.
+func wave(streams, layers, steps int) *Builder {
+	b := NewBuilder(streams)
+	const batch, hidden = 4, 8
+	var w, x, r, h []*Matrix
+	for range layers + 1 {
+		w = append(w, b.Matrix("w", hidden, hidden))
+		x = append(x, b.Matrix("x", steps*batch, hidden))
+		r = append(r, b.Matrix("r", batch, hidden))
+		h = append(h, b.Matrix("h", (steps+1)*batch, hidden))
+	}
+	for d := range steps + layers {
+		for l := range layers {
+			t := d - l
+			if t < 0 || t >= steps {
+				continue
+			}
+			at := x[l].Band(t*batch, batch)
+			b.Do(2*l, Gemm{A: h[l].Band((t+1)*batch, batch), B: w[l].All(), C: at})
+			b.Do(2*l+1, Gemm{A: h[l+1].Band(t*batch, batch), B: w[l].All(), C: r[l].All()})
+			b.Do(2*l+1, Map{Op: cell.Add, Out: h[l+1].Band((t+1)*batch, batch), A: at, B: r[l].All()})
+		}
+	}
+	return b
+}
+
+func TestWaveIsOrdered(t *testing.T) {
+	s, err := wave(4, 3, 20).Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Verify(s); err != nil {
+		t.Fatal(err)
+	}
+	sum := s.Summarize()
+	if want := 2*(20+3-1) + 0; sum.Chain < want { // a product and an addition per wave
+		t.Errorf("the longest chain has %d operations, want at least %d", sum.Chain, want)
+	}
+	if sum.Critical <= 0 || sum.Critical >= sum.FLOPs {
+		t.Errorf("critical path of %d FLOPs among %d", sum.Critical, sum.FLOPs)
+	}
+}
+
+func BenchmarkDerive(b *testing.B) {
+	build := wave(4, 4, 6000) // 72,000 operations
+	for b.Loop() {
+		start := time.Now()
+		for i := range build.s.Nodes {
+			build.s.Nodes[i].Wait = nil
+		}
+		if _, err := build.Schedule(); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(len(build.s.Nodes)), "ns/node")
+	}
+}
+
+func TestBuilderRejects(t *testing.T) {
+	for name, add := range map[string]func(b *Builder, m, p *Matrix){
+		"shapes":      func(b *Builder, m, _ *Matrix) { b.Do(0, Gemm{A: m.All(), B: m.Band(0, 2), C: m.All()}) },
+		"outside":     func(b *Builder, m, _ *Matrix) { b.Do(0, Map{Op: cell.Copy, Out: m.Band(3, 2), A: m.Band(0, 2)}) },
+		"negative":    func(b *Builder, m, _ *Matrix) { b.Do(0, Map{Op: cell.Zero, Out: m.Band(-1, 2)}) },
+		"empty":       func(b *Builder, m, _ *Matrix) { b.Do(0, Map{Op: cell.Zero, Out: m.Band(0, 0)}) },
+		"packed read": func(b *Builder, m, p *Matrix) { b.Do(0, Map{Op: cell.Copy, Out: m.All(), A: p.All()}) },
+		"packed part": func(b *Builder, m, p *Matrix) {
+			b.Do(0, Gemm{A: m.Band(0, 2).Columns(0, 2), B: p.Band(0, 2), C: m.Band(0, 2)})
+		},
+		"packed left": func(b *Builder, m, p *Matrix) { b.Do(0, Gemm{A: p.All(), B: m.All(), C: m.All()}) },
+		"not packed":  func(b *Builder, m, _ *Matrix) { b.Do(0, Pack{Src: m.All(), Dst: m.All()}) },
+		"cell states": func(b *Builder, m, _ *Matrix) { b.Do(0, Cell{Cell: cell.LSTM, Next: []View{m.All()}}) },
+	} {
+		b := NewBuilder(2)
+		m, p := b.Matrix("m", 4, 4), b.Packed("p", 4, 4)
+		add(b, m, p)
+		if _, err := b.Schedule(); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+// Package schedule describes device work as data.
+//
+// A schedule is a list of operations over named matrices. Its meaning is
+// sequential: whatever the device and however many streams, the result is that
+// of running the operations one by one in program order. Streams only say which
+// operations may overlap; the waits between streams are derived from the
+// rectangles that operations read and write, never written by hand.
+//
+// Techniques build schedules and devices run them. Neither knows the other, and
+// this package knows neither problems nor hardware.
+package schedule
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrUnsupported reports that a technique or a device declines a piece of work.
+// It is wrapped with the reason. Declining is not failing: a sweep records it.
+var ErrUnsupported = errors.New("unsupported")
+
+// A Matrix is a row-major float32 matrix in device memory.
+type Matrix struct {
+	Name       string
+	Rows, Cols int
+	ID         int // index in Schedule.Matrices
+
+	// Packed says that the matrix is written by Pack alone and read as the
+	// right operand of Gemm alone, so that a device may keep its elements in
+	// whatever order its products read fastest.
+	Packed bool
+}
+
+// Elements is the number of values in m.
+func (m *Matrix) Elements() int { return m.Rows * m.Cols }
+
+// All views the whole matrix.
+func (m *Matrix) All() View { return View{m, 0, 0, m.Rows, m.Cols} }
+
+// Band views n whole rows from row.
+func (m *Matrix) Band(row, n int) View { return View{m, row, 0, n, m.Cols} }
+
+// A View is a rectangle of a matrix. The zero View is no matrix at all, for
+// operands that an operation can do without.
+type View struct {
+	M                    *Matrix
+	Row, Col, Rows, Cols int
+}
+
+// Band narrows v to n rows from row.
+func (v View) Band(row, n int) View { return View{v.M, v.Row + row, v.Col, n, v.Cols} }
+
+// Columns narrows v to n columns from col.
+func (v View) Columns(col, n int) View { return View{v.M, v.Row, v.Col + col, v.Rows, n} }
+
+// Empty reports whether v is no matrix at all.
+func (v View) Empty() bool { return v.M == nil }
+
+// Bytes is the size of v.
+func (v View) Bytes() int64 { return 4 * int64(v.Rows) * int64(v.Cols) }
+
+func (v View) String() string {
+	switch {
+	case v.M == nil:
+		return "-"
+	case v.Col == 0 && v.Cols == v.M.Cols && v.Row == 0 && v.Rows == v.M.Rows:
+		return v.M.Name
+	case v.Col == 0 && v.Cols == v.M.Cols:
+		return fmt.Sprintf("%s[%d:%d]", v.M.Name, v.Row, v.Row+v.Rows)
+	}
+	return fmt.Sprintf("%s[%d:%d,%d:%d]", v.M.Name, v.Row, v.Row+v.Rows, v.Col, v.Col+v.Cols)
+}
+
+// inside reports whether v is a non-empty rectangle within its matrix.
+func (v View) inside() bool {
+	return v.Row >= 0 && v.Col >= 0 && v.Rows > 0 && v.Cols > 0 &&
+		v.Rows <= v.M.Rows-v.Row && v.Cols <= v.M.Cols-v.Col
+}
+
+func (v View) overlaps(w View) bool {
+	return v.M == w.M &&
+		v.Row < w.Row+w.Rows && w.Row < v.Row+v.Rows &&
+		v.Col < w.Col+w.Cols && w.Col < v.Col+v.Cols
+}
+
+func (v View) covers(w View) bool {
+	return v.M == w.M && v.Row <= w.Row && v.Col <= w.Col &&
+		v.Row+v.Rows >= w.Row+w.Rows && v.Col+v.Cols >= w.Col+w.Cols
+}
+
+// A Node is an operation with its place in the schedule.
+type Node struct {
+	Op     Op
+	Stream int
+	Wait   []int // nodes of other streams that must finish first
+}
+
+// A Schedule is a finished, immutable program.
+type Schedule struct {
+	Matrices []*Matrix
+	Prepare  []Op // run once, in order, after the weights are written
+	Nodes    []Node
+	Streams  int
+}
+
+// FLOPs counts the operations that one run executes.
+func (s *Schedule) FLOPs() int64 {
+	var n int64
+	for _, node := range s.Nodes {
+		n += node.Op.FLOPs()
+	}
+	return n
+}
+
+// Traffic counts the bytes that the operations of one run read and write, were
+// nothing kept in a cache from one operation to the next.
+func (s *Schedule) Traffic() int64 {
+	var n int64
+	for _, node := range s.Nodes {
+		n += Bytes(node.Op)
+	}
+	return n
+}
+
+// Memory is the number of bytes of all matrices, packing overhead excepted.
+func (s *Schedule) Memory() int64 {
+	var n int64
+	for _, m := range s.Matrices {
+		n += m.All().Bytes()
+	}
+	return n
+}
+
+// A Builder collects operations in program order.
+type Builder struct {
+	s   Schedule
+	err error
+}
+
+// NewBuilder returns a builder for a schedule of the given number of streams.
+func NewBuilder(streams int) *Builder {
+	return &Builder{s: Schedule{Streams: streams}}
+}
+
+// Streams is the number of streams of the schedule.
+func (b *Builder) Streams() int { return b.s.Streams }
+
+// Matrix adds a matrix.
+func (b *Builder) Matrix(name string, rows, cols int) *Matrix {
+	m := &Matrix{Name: name, Rows: rows, Cols: cols, ID: len(b.s.Matrices)}
+	b.s.Matrices = append(b.s.Matrices, m)
+	return m
+}
+
+// Packed adds a matrix for Pack to write and Gemm to read.
+func (b *Builder) Packed(name string, rows, cols int) *Matrix {
+	m := b.Matrix(name, rows, cols)
+	m.Packed = true
+	return m
+}
+
+// Do appends op to stream, counted modulo the number of streams. The first
+// error sticks and is returned by Schedule.
+func (b *Builder) Do(stream int, op Op) {
+	b.check(op)
+	b.s.Nodes = append(b.s.Nodes, Node{Op: op, Stream: stream % b.s.Streams})
+}
+
+// Prepare appends op to the work that depends on the weights alone.
+func (b *Builder) Prepare(op Op) {
+	b.check(op)
+	b.s.Prepare = append(b.s.Prepare, op)
+}
+
+func (b *Builder) check(op Op) {
+	if b.err != nil {
+		return
+	}
+	if b.err = op.check(); b.err != nil {
+		return
+	}
+	for v := range accesses(op) {
+		switch {
+		case !v.inside():
+			b.err = fmt.Errorf("schedule: %v: view %v is not inside a matrix of %d×%d", op, v, v.M.Rows, v.M.Cols)
+			return
+		case v.M.Packed && !packs(op, v):
+			b.err = fmt.Errorf("schedule: %v: %v is packed: only Pack writes it and only Gemm's B reads it, whole", op, v)
+			return
+		}
+	}
+}
+
+// packs reports whether op may touch v, a view of a packed matrix.
+func packs(op Op, v View) bool {
+	whole := v == v.M.All()
+	switch op := op.(type) {
+	case Pack:
+		return whole && v == op.Dst
+	case Gemm:
+		return whole && v == op.B && !op.TransB && op.A.M != v.M && op.C.M != v.M
+	}
+	return false
+}
+
+// Schedule derives the waits and returns the finished schedule.
+func (b *Builder) Schedule() (*Schedule, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	s := b.s
+	derive(&s)
+	return &s, nil
+}
