@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"go/types"
+	"math"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/gotypes"
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A level is an instruction set to generate for.
+type level struct {
+	name    string // suffix of function names
+	file    string // part of file names
+	width   int    // floats of a vector
+	regs    int    // vector registers
+	tiles   []int  // most strips of a tile, by rows
+	dotRows int    // most rows of a Dot
+}
+
+// The levels. A tile's accumulators, its row of B and one or all of its values of A must fit
+// into the registers.
+var levels = []level{
+	{"AVX2", "avx2", 8, 16, []int{0, 6, 3, 2, 1, 1, 1}, 2},
+	{"AVX512", "avx512", 16, 32, []int{0, 8, 8, 8, 6, 5, 4, 3, 3}, 4},
+}
+
+// asm writes functions for one level. Its methods hide the difference between the levels;
+// those of the embedded context are single instructions.
+type asm struct {
+	*build.Context
+	level
+	pkg    *types.Package
+	consts map[uint32]operand.Mem
+	held   map[uint32]reg.VecVirtual // constants in registers, in the current function
+	masks  *operand.Mem
+}
+
+func newAsm(pkg *types.Package, l level) *asm {
+	a := &asm{Context: build.NewContext(), level: l, pkg: pkg, consts: map[uint32]operand.Mem{}}
+	a.ConstraintExpr(constraint)
+	return a
+}
+
+func (a *asm) wide() bool { return a.width == 16 }
+
+// begin starts a function; name gets the level as suffix.
+func (a *asm) begin(name, signature string, doc ...string) {
+	a.Function(name + a.name)
+	a.Attributes(attr.NOSPLIT)
+	a.Doc(append([]string{name + a.name + " " + doc[0]}, doc[1:]...)...)
+	s, err := gotypes.ParseSignatureInPackage(a.pkg, "func"+signature)
+	if err != nil {
+		panic(err)
+	}
+	a.Signature(s)
+	a.held = map[uint32]reg.VecVirtual{}
+}
+
+func (a *asm) end() {
+	a.VZEROUPPER()
+	a.RET()
+}
+
+// vec returns a fresh vector register.
+func (a *asm) vec() reg.VecVirtual {
+	if a.wide() {
+		return a.ZMM()
+	}
+	return a.YMM()
+}
+
+// phys returns vector register i.
+func (a *asm) phys(i int) reg.Physical {
+	if a.wide() {
+		return reg.LookupPhysical(reg.KindVector, reg.Index(i), reg.S512)
+	}
+	return reg.LookupPhysical(reg.KindVector, reg.Index(i), reg.S256)
+}
+
+func (a *asm) zero(v operand.Op) {
+	if a.wide() {
+		a.VPXORD(v, v, v)
+	} else {
+		a.VXORPS(v, v, v)
+	}
+}
+
+// memory returns the address of one value, repeated over a vector where the level has no
+// cheap way to hold it in a register.
+func (a *asm) memory(bits uint32) operand.Mem {
+	m, ok := a.consts[bits]
+	if !ok {
+		m = a.StaticGlobal(fmt.Sprintf("c%08x", bits))
+		a.DataAttributes(attr.RODATA | attr.NOPTR)
+		n := a.width
+		if a.wide() {
+			n = 1
+		}
+		for i := range n {
+			a.AddDatum(4*i, operand.U32(bits))
+		}
+		a.consts[bits] = m
+	}
+	return m
+}
+
+// bits returns an operand that holds bits in every lane: a register with many registers, else memory.
+func (a *asm) bits(bits uint32) operand.Op {
+	m := a.memory(bits)
+	if !a.wide() {
+		return m
+	}
+	r, ok := a.held[bits]
+	if !ok {
+		panic(fmt.Sprintf("constant %08x is not held", bits))
+	}
+	return r
+}
+
+func (a *asm) float(f float32) operand.Op { return a.bits(math.Float32bits(f)) }
+
+// hold loads constants into registers ahead of a loop, where the level has the registers.
+func (a *asm) hold(bits ...uint32) {
+	if !a.wide() {
+		return
+	}
+	for _, b := range bits {
+		if _, ok := a.held[b]; ok {
+			continue
+		}
+		r := a.vec()
+		a.VBROADCASTSS(a.memory(b), r)
+		a.held[b] = r
+	}
+}
+
+// load moves an operand into a fresh register.
+func (a *asm) load(from operand.Op) reg.VecVirtual {
+	v := a.vec()
+	a.VMOVUPS(from, v)
+	return v
+}
+
+// do applies a three-operand instruction, in Go's order of operands, to a fresh register.
+func (a *asm) do(f func(ops ...operand.Op), x, y operand.Op) reg.VecVirtual {
+	v := a.vec()
+	f(x, y, v)
+	return v
+}
+
+// maskTable returns the address of 16 words of ones followed by 16 words of zeros.
+func (a *asm) maskTable() operand.Mem {
+	if a.masks == nil {
+		m := a.StaticGlobal("mask")
+		a.DataAttributes(attr.RODATA | attr.NOPTR)
+		for i := range 32 {
+			w := uint32(0)
+			if i < 16 {
+				w = math.MaxUint32
+			}
+			a.AddDatum(4*i, operand.U32(w))
+		}
+		a.masks = &m
+	}
+	return *a.masks
+}
+
+// checkRegisters reports a 256-bit function that uses registers of AVX-512.
+func (a *asm) checkRegisters(f *ir.File) error {
+	if a.wide() {
+		return nil
+	}
+	for _, fn := range f.Functions() {
+		for _, isa := range fn.ISA {
+			if len(isa) >= 6 && isa[:6] == "AVX512" {
+				return fmt.Errorf("%s needs %s", fn.Name, isa)
+			}
+		}
+		for _, i := range fn.Instructions() {
+			for _, r := range i.Registers() {
+				if p := reg.ToPhysical(r); p != nil && p.Kind() == reg.KindVector && p.PhysicalIndex() > 15 {
+					return fmt.Errorf("%s uses %s", fn.Name, p.Asm())
+				}
+			}
+		}
+	}
+	return nil
+}

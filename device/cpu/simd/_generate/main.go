@@ -1,0 +1,127 @@
+// Command generate writes the assembly of package simd and the declarations that go with it.
+//
+// It is run by go generate with the folder of the package. Offsets of struct fields come from the
+// package's own tile.go, so that assembly and Go cannot drift apart.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+const constraint = "amd64,!noasm"
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: generate folder")
+		os.Exit(2)
+	}
+	if err := generate(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func generate(folder string) error {
+	pkg, err := declarations(filepath.Join(folder, "tile.go"))
+	if err != nil {
+		return err
+	}
+	var stubs []*ir.Function
+	for _, l := range levels {
+		for _, part := range []struct {
+			name string
+			emit func(*asm)
+		}{
+			{"pointwise", pointwise},
+			{"tile", tiles},
+			{"dot", dots},
+			{"move", moves},
+			{"peak", peak},
+		} {
+			a := newAsm(pkg, l)
+			part.emit(a)
+			f, err := a.Result()
+			if err != nil {
+				build.LogError(log.New(os.Stderr, "", 0), err, 10)
+				return fmt.Errorf("%s %s: %w", part.name, l.name, err)
+			}
+			if err := pass.Compile.Execute(f); err != nil {
+				return fmt.Errorf("%s %s: %w", part.name, l.name, err)
+			}
+			if err := a.checkRegisters(f); err != nil {
+				return err
+			}
+			text, err := printer.NewGoAsm(config()).Print(f)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(folder, part.name+"_"+l.file+"_amd64.s"), text, 0o644); err != nil {
+				return err
+			}
+			stubs = append(stubs, f.Functions()...)
+		}
+	}
+	return writeStubs(filepath.Join(folder, "stubs_amd64.go"), stubs)
+}
+
+func config() printer.Config { return printer.Config{Name: "_generate", Pkg: "simd"} }
+
+// declarations type-checks one file of the package on its own.
+func declarations(file string) (*types.Package, error) {
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, file, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	c := types.Config{Importer: importer.Default()}
+	return c.Check("simd", set, []*ast.File{f}, nil)
+}
+
+// writeStubs declares every assembly function and gathers the tile and dot kernels in tables.
+func writeStubs(file string, fns []*ir.Function) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "// %s\n\n//go:build amd64 && !noasm\n\npackage simd\n", config().GeneratedWarning())
+	for _, fn := range fns {
+		b.WriteString("\n")
+		for _, d := range fn.Doc {
+			fmt.Fprintf(&b, "// %s\n", d)
+		}
+		fmt.Fprintf(&b, "//\n//go:noescape\n%s\n", fn.Stub())
+	}
+	for _, l := range levels {
+		fmt.Fprintf(&b, "\n// tiles%s returns the kernels by rows and strips.\nfunc tiles%s() (t [MaxRows + 1][MaxRows + 1]func(*Tile)) {\n", l.name, l.name)
+		for m, most := range l.tiles {
+			for s := 1; s <= most; s++ {
+				fmt.Fprintf(&b, "t[%d][%d] = %s\n", m, s, tileName(l, m, s))
+			}
+		}
+		fmt.Fprintf(&b, "return t\n}\n")
+		fmt.Fprintf(&b, "\n// dots%s returns the kernels by rows and columns.\nfunc dots%s() (t [MaxRows + 1][DotCols + 1]func(*Dot)) {\n", l.name, l.name)
+		for m := 1; m <= l.dotRows; m++ {
+			for _, n := range dotCols {
+				fmt.Fprintf(&b, "t[%d][%d] = %s\n", m, n, dotName(l, m, n))
+			}
+		}
+		fmt.Fprintf(&b, "return t\n}\n")
+	}
+	src, err := format.Source(b.Bytes())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, src, 0o644)
+}

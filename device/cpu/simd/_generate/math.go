@@ -1,0 +1,181 @@
+package main
+
+import (
+	"math"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// exp(x) = 2ⁿ·exp(r) with n = round(x·log₂e) and |r| ≤ ln(2)/2, after Cody and Waite; exp(r) - 1 = r + r²·P(r).
+// P minimises the largest error of exp(r) - 1 relative to itself, 2⁻²⁶·² (Lawson's iteration on 400 points).
+var expPoly = []float32{0.499999981496155, 0.16666543424251182, 0.041667200713151234, 0.008366547132995427, 0.0013882516363389295}
+
+const (
+	log2e  = float32(math.Log2E)
+	ln2Hi  = float32(math.Ln2)
+	ln2Lo  = float32(math.Ln2 - float64(ln2Hi))
+	magic  = float32(3 << 22) // adding it rounds to an integer, which is left in the low bits
+	expMax = float32(89)      // exp overflows below it
+	expMin = float32(-105)    // exp underflows to 0 above it
+	tanMin = float32(-40)     // exp(-40) - 1 rounds to -1
+
+	bitsMagic = uint32(0x4b400000)
+	bitsSign  = uint32(0x80000000)
+	bitsAbs   = uint32(0x7fffffff)
+)
+
+func b(f float32) uint32 { return math.Float32bits(f) }
+
+func bs(fs ...float32) (u []uint32) {
+	for _, f := range fs {
+		u = append(u, b(f))
+	}
+	return u
+}
+
+var reduceConsts = append(bs(log2e, ln2Hi, ln2Lo, magic, 1), bs(expPoly...)...)
+
+// split returns n as a float, n + magic, and r.
+func (a *asm) split(x operand.Op) (n, shifted, r reg.VecVirtual) {
+	shifted = a.load(a.float(magic))
+	a.VFMADD231PS(a.float(log2e), x, shifted)
+	n = a.do(a.VSUBPS, a.float(magic), shifted)
+	r = a.load(x)
+	a.VFNMADD231PS(a.float(ln2Hi), n, r)
+	a.VFNMADD231PS(a.float(ln2Lo), n, r)
+	return n, shifted, r
+}
+
+// poly returns P(r).
+func (a *asm) poly(r operand.Op) reg.VecVirtual {
+	last := len(expPoly) - 1
+	p := a.load(a.float(expPoly[last]))
+	for i := last - 1; i >= 0; i-- {
+		a.VFMADD213PS(a.float(expPoly[i]), r, p)
+	}
+	return p
+}
+
+// exponent returns 2ⁿ for an integer n ≥ -126 in the lanes of v.
+func (a *asm) exponent(v operand.Op) reg.VecVirtual {
+	s := a.vec()
+	a.VPSLLD(operand.U8(23), v, s)
+	a.VPADDD(a.float(1), s, s)
+	return s
+}
+
+// exp returns exp(x) for x in [expMin, expMax] and NaN.
+func (a *asm) exp(x operand.Op) reg.VecVirtual {
+	n, shifted, r := a.split(x)
+	p := a.poly(r)
+	a.VFMADD213PS(a.float(1), r, p)
+	a.VFMADD213PS(a.float(1), r, p)
+	if a.wide() {
+		a.VSCALEFPS(n, p, p)
+		return p
+	}
+	// 2ⁿ in two factors, for n may be beyond the exponents of normal numbers.
+	i := a.do(a.VPSUBD, a.bits(bitsMagic), shifted)
+	half := a.vec()
+	a.VPSRAD(operand.U8(1), i, half)
+	a.VPSUBD(half, i, i)
+	a.VMULPS(a.exponent(half), p, p)
+	a.VMULPS(a.exponent(i), p, p)
+	return p
+}
+
+// clampLow returns max(x, low), NaN if x is NaN.
+func (a *asm) clampLow(x operand.Op, low float32) reg.VecVirtual {
+	v := a.load(a.float(low))
+	a.VMAXPS(x, v, v)
+	return v
+}
+
+// divide returns num/d for d in [1, 2].
+func (a *asm) divide(num, d operand.Op) reg.VecVirtual {
+	if !a.wide() {
+		return a.do(a.VDIVPS, d, num)
+	}
+	// Two Newton steps, the second on the quotient, are a third of the cycles of a division.
+	y := a.vec()
+	a.VRCP14PS(d, y)
+	e := a.load(a.float(1))
+	a.VFNMADD231PS(d, y, e)
+	a.VFMADD231PS(y, e, y)
+	q := a.do(a.VMULPS, num, y)
+	rest := a.load(num)
+	a.VFNMADD231PS(d, q, rest)
+	a.VFMADD231PS(y, rest, q)
+	return q
+}
+
+func (a *asm) and(x, y operand.Op) reg.VecVirtual {
+	if a.wide() {
+		return a.do(a.VPANDD, x, y)
+	}
+	return a.do(a.VANDPS, x, y)
+}
+
+func (a *asm) or(x, y operand.Op) reg.VecVirtual {
+	if a.wide() {
+		return a.do(a.VPORD, x, y)
+	}
+	return a.do(a.VORPS, x, y)
+}
+
+// The functions that programs are made of. Each returns a fresh register and leaves its operands alone.
+
+func (a *asm) mathExp(x operand.Op) reg.VecVirtual {
+	x = a.clampLow(x, expMin)
+	v := a.load(a.float(expMax))
+	a.VMINPS(x, v, v)
+	return a.exp(v)
+}
+
+// mathSigmoid is 1/(1+exp(-x)), with exp(-|x|) so that nothing overflows: exp(-|x|)/(1+exp(-|x|)) for x < 0.
+func (a *asm) mathSigmoid(x operand.Op) reg.VecVirtual {
+	e := a.exp(a.clampLow(a.or(a.bits(bitsSign), x), expMin))
+	d := a.do(a.VADDPS, a.float(1), e)
+	num := a.vec()
+	if a.wide() {
+		k := a.K()
+		a.VPMOVD2M(x, k)
+		a.VMOVAPS(a.float(1), num)
+		a.VMOVAPS(e, k, num)
+	} else {
+		one := a.load(a.float(1))
+		a.VBLENDVPS(x, e, one, num)
+	}
+	return a.divide(num, d)
+}
+
+// mathTanh is -m/(2+m) with m = exp(-2|x|) - 1 = 2ⁿ·(exp(r)-1) + (2ⁿ-1), which keeps the relative precision near 0.
+func (a *asm) mathTanh(x operand.Op) reg.VecVirtual {
+	v := a.or(a.bits(bitsSign), x)
+	a.VADDPS(v, v, v)
+	n, shifted, r := a.split(a.clampLow(v, tanMin))
+	p := a.poly(r)
+	r2 := a.do(a.VMULPS, r, r)
+	a.VFMADD213PS(r, r2, p)
+	var s reg.VecVirtual
+	if a.wide() {
+		s = a.do(a.VSCALEFPS, n, a.float(1))
+	} else {
+		i := a.do(a.VPSUBD, a.bits(bitsMagic), shifted)
+		s = a.exponent(i)
+	}
+	m := a.do(a.VSUBPS, a.float(1), s)
+	a.VFMADD231PS(p, s, m)
+	two := a.load(a.float(1))
+	a.VADDPS(two, two, two)
+	d := a.do(a.VADDPS, m, two)
+	q := a.divide(m, d)
+	return a.or(a.and(a.bits(bitsAbs), q), a.and(a.bits(bitsSign), x))
+}
+
+var (
+	expConsts     = append(bs(expMin, expMax), reduceConsts...)
+	sigmoidConsts = append(append(bs(expMin), bitsSign), reduceConsts...)
+	tanhConsts    = append(append(bs(tanMin), bitsSign, bitsAbs), reduceConsts...)
+)

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func moves(a *asm) {
+	a.stream()
+	a.pack()
+	a.transpose()
+}
+
+// stream writes the copy that goes past the caches.
+func (a *asm) stream() {
+	a.begin("stream", "(dst, src []float32)",
+		"copies src to dst with stores that bypass the caches. dst starts at a multiple of 64 bytes; its length is a multiple of 64.")
+	d := a.Load(a.Param("dst").Base(), a.GP64()).(reg.GPVirtual)
+	n := a.Load(a.Param("dst").Len(), a.GP64()).(reg.GPVirtual)
+	s := a.Load(a.Param("src").Base(), a.GP64()).(reg.GPVirtual)
+	a.SUBQ(operand.Imm(64), n)
+	a.JLT(operand.LabelRef("done"))
+	a.Label("loop")
+	var v []reg.VecVirtual
+	for i := range 64 / a.width {
+		v = append(v, a.load(operand.Mem{Base: s, Disp: i * a.width * 4}))
+	}
+	for i := range v {
+		a.VMOVNTPS(v[i], operand.Mem{Base: d, Disp: i * a.width * 4})
+	}
+	a.ADDQ(operand.U32(256), s)
+	a.ADDQ(operand.U32(256), d)
+	a.SUBQ(operand.Imm(64), n)
+	a.JGE(operand.LabelRef("loop"))
+	a.Label("done")
+	a.SFENCE()
+	a.end()
+}
+
+// pack writes the copy of 1 or 4 strips from a matrix whose rows run along the strips.
+func (a *asm) pack() {
+	for _, strips := range []int{1, 4} {
+		a.begin(fmt.Sprintf("pack%d", strips), "(dst, src []float32, strip, stride, k int)",
+			fmt.Sprintf("is: for i := range k, s := range %d { copy(dst[s*strip+i*StripWidth:][:StripWidth], src[i*stride+s*StripWidth:]) }", strips))
+		d := a.Load(a.Param("dst").Base(), a.GP64()).(reg.GPVirtual)
+		s := a.Load(a.Param("src").Base(), a.GP64()).(reg.GPVirtual)
+		strip := a.Load(a.Param("strip"), a.GP64()).(reg.GPVirtual)
+		stride := a.Load(a.Param("stride"), a.GP64()).(reg.GPVirtual)
+		k := a.Load(a.Param("k"), a.GP64()).(reg.GPVirtual)
+		a.SHLQ(operand.U8(2), strip)
+		a.SHLQ(operand.U8(2), stride)
+		D := a.rows(d, strip, strips)
+		per := 16 / a.width
+		a.TESTQ(k, k)
+		a.JZ(operand.LabelRef("done"))
+		a.Label("loop")
+		var v []reg.VecVirtual
+		for i := range strips * per {
+			v = append(v, a.load(operand.Mem{Base: s, Disp: i * a.width * 4}))
+		}
+		for i := range v {
+			a.VMOVUPS(v[i], D.at(i/per, i%per*a.width*4))
+		}
+		a.ADDQ(stride, s)
+		a.advance(D, operand.Imm(stripBytes))
+		a.DECQ(k)
+		a.JNZ(operand.LabelRef("loop"))
+		a.Label("done")
+		a.end()
+	}
+}
+
+// transpose writes the transposition of one vector's width of rows, four columns at a time.
+func (a *asm) transpose() {
+	lanes := a.width / 4
+	a.begin("transpose", "(dst, src []float32, dstStride, srcStride, n int)",
+		fmt.Sprintf("is: for i := range n { for j := range %d { dst[i*dstStride+j] = src[j*srcStride+i] } }, for n a multiple of 4.", a.width))
+	d := a.Load(a.Param("dst").Base(), a.GP64()).(reg.GPVirtual)
+	s := a.Load(a.Param("src").Base(), a.GP64()).(reg.GPVirtual)
+	ds := a.Load(a.Param("dstStride"), a.GP64()).(reg.GPVirtual)
+	ss := a.Load(a.Param("srcStride"), a.GP64()).(reg.GPVirtual)
+	n := a.Load(a.Param("n"), a.GP64()).(reg.GPVirtual)
+	a.SHLQ(operand.U8(2), ds)
+	a.SHLQ(operand.U8(2), ss)
+	S := a.rows(s, ss, a.width)
+	D := a.rows(d, ds, 4)
+	a.SUBQ(operand.Imm(4), n)
+	a.JLT(operand.LabelRef("done"))
+	a.Label("loop")
+	// Lane l of t[i] holds four values of row 4l+i, so that transposing within lanes ends in order.
+	var t [4]reg.VecVirtual
+	for i := range t {
+		x := a.XMM()
+		a.VMOVUPS(S.at(i, 0), x)
+		if a.wide() {
+			t[i] = a.ZMM()
+			a.VINSERTF32X4(operand.U8(1), S.at(4+i, 0), x.AsZ(), t[i])
+			for l := 2; l < lanes; l++ {
+				a.VINSERTF32X4(operand.U8(uint8(l)), S.at(4*l+i, 0), t[i], t[i])
+			}
+		} else {
+			t[i] = a.YMM()
+			a.VINSERTF128(operand.U8(1), S.at(4+i, 0), x.AsY(), t[i])
+		}
+	}
+	ab := a.do(a.VUNPCKLPS, t[1], t[0])
+	cd := a.do(a.VUNPCKLPS, t[3], t[2])
+	AB := a.do(a.VUNPCKHPS, t[1], t[0])
+	CD := a.do(a.VUNPCKHPS, t[3], t[2])
+	for i, v := range []reg.VecVirtual{
+		a.do(a.VUNPCKLPD, cd, ab),
+		a.do(a.VUNPCKHPD, cd, ab),
+		a.do(a.VUNPCKLPD, CD, AB),
+		a.do(a.VUNPCKHPD, CD, AB),
+	} {
+		a.VMOVUPS(v, D.at(i, 0))
+	}
+	a.advance(S, operand.Imm(16))
+	a.LEAQ(operand.Mem{Base: d, Index: ds, Scale: 4}, d)
+	a.SUBQ(operand.Imm(4), n)
+	a.JGE(operand.LabelRef("loop"))
+	a.Label("done")
+	a.end()
+}

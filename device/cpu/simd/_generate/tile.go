@@ -1,0 +1,241 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+const stripBytes = 64
+
+func tileName(l level, rows, strips int) string {
+	return fmt.Sprintf("tile%dx%d%s", rows, strips, l.name)
+}
+
+func tiles(a *asm) {
+	for m, most := range a.tiles {
+		for s := 1; s <= most; s++ {
+			a.tile(m, s)
+		}
+	}
+}
+
+// field loads a field of the struct that t points to.
+func (a *asm) field(t reg.Register, name string) reg.GPVirtual {
+	r := a.GP64()
+	a.Load(a.Param("t").Dereference(t).Field(name), r)
+	return r
+}
+
+func (a *asm) sliceField(t reg.Register, name string) reg.GPVirtual {
+	r := a.GP64()
+	a.Load(a.Param("t").Dereference(t).Field(name).Base(), r)
+	return r
+}
+
+// bytes loads a field that counts floats and turns it into bytes.
+func (a *asm) bytes(t reg.Register, name string) reg.GPVirtual {
+	r := a.field(t, name)
+	a.SHLQ(operand.U8(2), r)
+	return r
+}
+
+// rows addresses equally spaced rows with few registers: one base for every four rows, the stride and three times the stride.
+type rows struct {
+	base       []reg.GPVirtual
+	one, three reg.GPVirtual
+}
+
+func (a *asm) rows(base, stride reg.GPVirtual, n int) rows {
+	r := rows{base: []reg.GPVirtual{base}, one: stride}
+	if n > 3 {
+		r.three = a.GP64()
+		a.LEAQ(operand.Mem{Base: stride, Index: stride, Scale: 2}, r.three)
+	}
+	for i := 4; i < n; i += 4 {
+		next := a.GP64()
+		a.LEAQ(operand.Mem{Base: r.base[len(r.base)-1], Index: stride, Scale: 4}, next)
+		r.base = append(r.base, next)
+	}
+	return r
+}
+
+func (r rows) at(i, disp int) operand.Mem {
+	m := operand.Mem{Base: r.base[i/4], Disp: disp}
+	switch i % 4 {
+	case 1:
+		m.Index, m.Scale = r.one, 1
+	case 2:
+		m.Index, m.Scale = r.one, 2
+	case 3:
+		m.Index, m.Scale = r.three, 1
+	}
+	return m
+}
+
+func (a *asm) advance(r rows, step operand.Op) {
+	for _, b := range r.base {
+		a.ADDQ(step, b)
+	}
+}
+
+// tile writes the kernel of one shape. All sums stay in registers. Tiles with too few sums to
+// hide the latency of FMA take several k at once, each with its own set of sums.
+func (a *asm) tile(m, strips int) {
+	const chains = 8 // FMA latency 4 × 2 ports
+	per := stripBytes / 4 / a.width
+	n := strips * per // vectors of a row
+	sets := 1
+	for sets < 4 && m*n*sets < chains {
+		sets *= 2
+	}
+	unroll := 4
+
+	a.begin(fmt.Sprintf("tile%dx%d", m, strips), "(t *Tile)", fmt.Sprintf("is the Tile of %d rows and %d strips.", m, strips))
+	t := a.Load(a.Param("t"), a.GP64())
+	A := a.rows(a.sliceField(t, "A"), a.bytes(t, "ARow"), m)
+	acol := a.bytes(t, "ACol")
+	B := a.rows(a.sliceField(t, "B"), a.bytes(t, "BStrip"), strips)
+	bstep := a.bytes(t, "BStep")
+	k := a.field(t, "K")
+
+	acc := func(set, row, v int) reg.Physical { return a.phys((set*m+row)*n + v) }
+	free := sets * m * n
+	next := func(i int) reg.Physical {
+		if free+i >= a.regs {
+			panic(fmt.Sprintf("%s: out of registers", tileName(a.level, m, strips)))
+		}
+		return a.phys(free + i)
+	}
+	for i := range free {
+		a.zero(a.phys(i))
+	}
+	b := func(v int) operand.Mem { return B.at(v/per, v%per*a.width*4) }
+	step := func(set int) {
+		if m <= n {
+			for r := range m {
+				a.VBROADCASTSS(A.at(r, 0), next(r))
+			}
+			for v := range n {
+				if m == 1 {
+					a.VFMADD231PS(b(v), next(0), acc(set, 0, v))
+					continue
+				}
+				a.VMOVUPS(b(v), next(m))
+				for r := range m {
+					a.VFMADD231PS(next(m), next(r), acc(set, r, v))
+				}
+			}
+		} else {
+			for v := range n {
+				a.VMOVUPS(b(v), next(v))
+			}
+			for r := range m {
+				a.VBROADCASTSS(A.at(r, 0), next(n))
+				for v := range n {
+					a.VFMADD231PS(next(v), next(n), acc(set, r, v))
+				}
+			}
+		}
+		a.advance(A, acol)
+		a.advance(B, bstep)
+	}
+	a.SUBQ(operand.Imm(uint64(unroll)), k)
+	a.JLT(operand.LabelRef("rest"))
+	a.Label("loop")
+	for u := range unroll {
+		step(u % sets)
+	}
+	a.SUBQ(operand.Imm(uint64(unroll)), k)
+	a.JGE(operand.LabelRef("loop"))
+	a.Label("rest")
+	a.ADDQ(operand.Imm(uint64(unroll)), k)
+	a.JZ(operand.LabelRef("sums"))
+	a.Label("one")
+	step(0)
+	a.DECQ(k)
+	a.JNZ(operand.LabelRef("one"))
+
+	a.Label("sums")
+	for s := sets / 2; s >= 1; s /= 2 {
+		for i := range s {
+			for j := range m * n {
+				a.VADDPS(a.phys((i+s)*m*n+j), a.phys(i*m*n+j), a.phys(i*m*n+j))
+			}
+		}
+	}
+	a.storeTile(t, m, strips, per)
+	a.end()
+}
+
+// storeTile stores or adds the sums, the first m·strips·per registers, to C.
+func (a *asm) storeTile(t reg.Register, m, strips, per int) {
+	n := strips * per
+	c := a.sliceField(t, "C")
+	crow := a.bytes(t, "CRow")
+	last := a.field(t, "Last")
+	add := a.GP8()
+	a.Load(a.Param("t").Dereference(t).Field("Accumulate"), add)
+	C := a.rows(c, crow, m)
+
+	if a.wide() {
+		k := a.tailMask(last)
+		a.TESTB(add, add)
+		a.JZ(operand.LabelRef("store"))
+		for r := range m {
+			for v := range n - 1 {
+				a.VADDPS(C.at(r, v*stripBytes), a.phys(r*n+v), a.phys(r*n+v))
+			}
+			a.VADDPS_Z(C.at(r, (n-1)*stripBytes), a.phys(r*n+n-1), k, a.phys(r*n+n-1))
+		}
+		a.Label("store")
+		for r := range m {
+			for v := range n - 1 {
+				a.VMOVUPS(a.phys(r*n+v), C.at(r, v*stripBytes))
+			}
+			a.VMOVUPS(a.phys(r*n+n-1), k, C.at(r, (n-1)*stripBytes))
+		}
+		return
+	}
+
+	// The sums take at most twelve registers.
+	low, high, tmp := a.phys(13), a.phys(14), a.phys(15)
+	at := a.tailMaskAt(last)
+	a.VMOVUPS(at, low)
+	a.VMOVUPS(at.Offset(32), high)
+	a.TESTB(add, add)
+	a.JZ(operand.LabelRef("store"))
+	for r := range m {
+		for v := range n - 2 {
+			a.VADDPS(C.at(r, v*32), a.phys(r*n+v), a.phys(r*n+v))
+		}
+		for i, mask := range []operand.Op{low, high} {
+			v := n - 2 + i
+			a.VMASKMOVPS(C.at(r, v*32), mask, tmp)
+			a.VADDPS(tmp, a.phys(r*n+v), a.phys(r*n+v))
+		}
+	}
+	a.Label("store")
+	for r := range m {
+		for v := range n - 2 {
+			a.VMOVUPS(a.phys(r*n+v), C.at(r, v*32))
+		}
+	}
+	a.CMPQ(last, operand.Imm(stripBytes/4))
+	a.JNE(operand.LabelRef("partial"))
+	for r := range m {
+		for v := n - 2; v < n; v++ {
+			a.VMOVUPS(a.phys(r*n+v), C.at(r, v*32))
+		}
+	}
+	a.JMP(operand.LabelRef("done"))
+	a.Label("partial")
+	for r := range m {
+		for i, mask := range []operand.Op{low, high} {
+			v := n - 2 + i
+			a.VMASKMOVPS(a.phys(r*n+v), mask, C.at(r, v*32))
+		}
+	}
+	a.Label("done")
+}

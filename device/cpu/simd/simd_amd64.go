@@ -1,0 +1,100 @@
+//go:build amd64 && !noasm
+
+package simd
+
+import "github.com/klauspost/cpuid/v2"
+
+func detect() Level {
+	c := &cpuid.CPU
+	switch {
+	case !c.Supports(cpuid.AVX2, cpuid.FMA3, cpuid.BMI2):
+		return Generic
+	case !c.Supports(cpuid.AVX512F, cpuid.AVX512DQ, cpuid.AVX512BW, cpuid.AVX512VL):
+		return AVX2
+	}
+	return AVX512
+}
+
+func newKernels(l Level) *Kernels {
+	switch l {
+	case AVX2:
+		return complete(&Kernels{
+			level:         AVX2,
+			add:           addAVX2,
+			sub:           subAVX2,
+			mul:           mulAVX2,
+			mulAdd:        mulAddAVX2,
+			oneMinus:      oneMinusAVX2,
+			relu:          reluAVX2,
+			exp:           expAVX2,
+			sigmoid:       sigmoidAVX2,
+			tanh:          tanhAVX2,
+			sigmoidGrad:   sigmoidGradAVX2,
+			tanhGrad:      tanhGradAVX2,
+			reluGrad:      reluGradAVX2,
+			scale:         scaleAVX2,
+			addScaled:     addScaledAVX2,
+			expSum:        expSumAVX2,
+			sum:           sumAVX2,
+			most:          mostAVX2,
+			dotProduct:    dotProductAVX2,
+			stream:        streamAVX2,
+			pack1:         pack1AVX2,
+			pack4:         pack4AVX2,
+			transpose:     transposeAVX2,
+			transposeRows: 8,
+			tiles:         tilesAVX2(),
+			dots:          dotsAVX2(),
+			peak:          peakAVX2,
+			peakFLOPs:     2 * 12 * 8,
+		})
+	case AVX512:
+		return complete(&Kernels{
+			level:         AVX512,
+			add:           addAVX512,
+			sub:           subAVX512,
+			mul:           mulAVX512,
+			mulAdd:        mulAddAVX512,
+			oneMinus:      oneMinusAVX512,
+			relu:          reluAVX512,
+			exp:           expAVX512,
+			sigmoid:       sigmoidAVX512,
+			tanh:          tanhAVX512,
+			sigmoidGrad:   sigmoidGradAVX512,
+			tanhGrad:      tanhGradAVX512,
+			reluGrad:      reluGradAVX512,
+			scale:         scaleAVX512,
+			addScaled:     addScaledAVX512,
+			expSum:        expSumAVX512,
+			sum:           sumAVX512,
+			most:          mostAVX512,
+			dotProduct:    dotProductAVX512,
+			stream:        streamAVX512,
+			pack1:         pack1AVX512,
+			pack4:         pack4AVX512,
+			transpose:     transposeAVX512,
+			transposeRows: 16,
+			tiles:         tilesAVX512(),
+			dots:          dotsAVX512(),
+			peak:          peakAVX512,
+			peakFLOPs:     2 * 12 * 16,
+		})
+	}
+	return newGeneric()
+}
+
+// complete derives the limits of the tables.
+func complete(k *Kernels) *Kernels {
+	for m := range k.tiles {
+		for s, f := range k.tiles[m] {
+			if f != nil {
+				k.maxRows = max(k.maxRows, m)
+				k.maxStrips[m] = max(k.maxStrips[m], s)
+			}
+		}
+		if k.dots[m][1] != nil {
+			k.maxDotRows = m
+		}
+	}
+	return k
+}

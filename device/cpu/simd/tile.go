@@ -1,0 +1,61 @@
+package simd
+
+// StripWidth is the number of columns of one strip of a packed matrix.
+//
+// A packed K×N matrix is a row of strips. A strip holds StripWidth columns: for each k its
+// StripWidth values lie together, so that a strip is K·StripWidth floats long. The columns
+// that pad the last strip are zero. All levels share the layout.
+const StripWidth = 16
+
+// MaxRows bounds the rows and the strips of any Tile, whatever the level.
+const MaxRows = 8
+
+// A Tile is one call of the matrix micro-kernel. With w = StripWidth it computes, for
+// m < Rows, s < Strips, j < w (j < Last in the last strip):
+//
+//	sum := 0
+//	for k := range K {
+//		sum += A[m*ARow+k*ACol] * B[s*BStrip+k*BStep+j]
+//	}
+//	C[m*CRow+s*w+j] = sum  // or += sum
+//
+// All w values of every strip of B are read, also in the last strip; no other element of C
+// than those named is read or written. Strides are counted in floats.
+//
+// The generator reads the offsets of the fields from this file.
+type Tile struct {
+	A          []float32 // [Rows, K] through ARow and ACol
+	B          []float32 // [Strips, K, StripWidth] through BStrip and BStep
+	C          []float32 // [Rows, (Strips-1)·StripWidth+Last] through CRow
+	ARow, ACol int
+	BStrip     int // from strip to strip: StripWidth where B is not packed
+	BStep      int // from k to k+1: StripWidth where B is packed
+	CRow       int
+	K          int // ≥ 1
+	Rows       int // 1 … Kernels.MaxRows()
+	Strips     int // 1 … Kernels.MaxStrips(Rows)
+	Last       int // columns of the last strip, 1 … StripWidth
+	Accumulate bool
+}
+
+// DotCols is the number of rows of B that one Dot takes at most.
+const DotCols = 4
+
+// A Dot is one call of the kernel for operands that both have k running along the row. It
+// computes, for m < Rows, n < Cols:
+//
+//	sum := 0
+//	for k := range K {
+//		sum += A[m*ARow+k] * B[n*BRow+k]
+//	}
+//	C[m*CRow+n] = sum  // or += sum
+type Dot struct {
+	A                []float32 // [Rows, K] through ARow
+	B                []float32 // [Cols, K] through BRow
+	C                []float32 // [Rows, Cols] through CRow
+	ARow, BRow, CRow int
+	K                int // ≥ 1
+	Rows             int // 1 … Kernels.MaxDotRows()
+	Cols             int // 1 or DotCols
+	Accumulate       bool
+}

@@ -1,0 +1,238 @@
+package quantity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/results"
+)
+
+// Latest drops records that were measured again later, and keeps the order.
+func Latest(recs []results.Record) []*results.Record {
+	type slot struct {
+		key, cache, data string
+		graph            bool
+		label            string
+	}
+	at := map[slot]int{}
+	out := make([]*results.Record, 0, len(recs))
+	for i := range recs {
+		r := &recs[i]
+		s := slot{r.Key(), r.Mode.Cache, r.Mode.Data, r.Mode.Graph, Label(r)}
+		j, seen := at[s]
+		switch {
+		case !seen:
+			at[s] = len(out)
+			out = append(out, r)
+		case r.Time.After(out[j].Time) || r.Time.Equal(out[j].Time) && r.Seq >= out[j].Seq:
+			out[j] = r
+		}
+	}
+	return out
+}
+
+// Choose returns one record for each place along the axes, sorted along them in
+// turn. Where several settings of a technique fall on one place the fastest that
+// succeeded stands for them, and tuned is true.
+func Choose(recs []*results.Record, axes ...Axis) (chosen []*results.Record, tuned bool) {
+	at := map[string]int{}
+	for _, r := range recs {
+		k := joined(r, axes)
+		i, seen := at[k]
+		if !seen {
+			at[k] = len(chosen)
+			chosen = append(chosen, r)
+			continue
+		}
+		tuned = true
+		if better(r, chosen[i]) {
+			chosen[i] = r
+		}
+	}
+	slices.SortStableFunc(chosen, func(x, y *results.Record) int {
+		for _, a := range axes {
+			if c := a.Compare(x, y); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	return chosen, tuned
+}
+
+func better(a, b *results.Record) bool {
+	ta, tb := a.Seconds(), b.Seconds()
+	if (ta > 0) != (tb > 0) {
+		return ta > 0
+	}
+	if ta != tb {
+		return ta < tb
+	}
+	return a.Key() < b.Key()
+}
+
+func joined(r *results.Record, axes []Axis) string {
+	texts := make([]string, len(axes))
+	for i, a := range axes {
+		texts[i] = a.Text(r)
+	}
+	return strings.Join(texts, "\x00")
+}
+
+// Split divides records by their place on an axis, in its order. An axis
+// without a name leaves them together.
+func Split(recs []*results.Record, a Axis) [][]*results.Record {
+	if a.Name == "" {
+		return [][]*results.Record{recs}
+	}
+	at := map[string]int{}
+	var out [][]*results.Record
+	for _, r := range recs {
+		i, seen := at[a.Text(r)]
+		if !seen {
+			i = len(out)
+			at[a.Text(r)] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], r)
+	}
+	slices.SortStableFunc(out, func(x, y []*results.Record) int { return a.Compare(x[0], y[0]) })
+	return out
+}
+
+// Varying lists the axes along which the records differ.
+func Varying(recs []*results.Record) []Axis {
+	return slices.DeleteFunc(Axes(), func(a Axis) bool {
+		return !slices.ContainsFunc(recs, func(r *results.Record) bool { return a.Text(r) != a.Text(recs[0]) })
+	})
+}
+
+// Left lists the axes that still tell records apart once their places along
+// used are known.
+func Left(recs []*results.Record, used ...Axis) []Axis {
+	groups := map[string]*results.Record{}
+	left := map[string]bool{}
+	all := Axes()
+	for _, r := range recs {
+		k := joined(r, used)
+		first, seen := groups[k]
+		if !seen {
+			groups[k] = r
+			continue
+		}
+		for _, a := range all {
+			if a.Text(r) != a.Text(first) {
+				left[a.Name] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(a Axis) bool { return !left[a.Name] })
+}
+
+// Common spells what all records share, for a subtitle: "lstm forward · B=64 ·
+// T=100". Axes named in except, and those at their usual value, are left out.
+func Common(recs []*results.Record, except ...string) string {
+	if len(recs) == 0 {
+		return ""
+	}
+	varying := map[string]bool{}
+	for _, a := range Varying(recs) {
+		varying[a.Name] = true
+	}
+	usual := map[string]string{"streams": "auto", "input": "H", "output": "0", "onehot": "dense", "impl": Label(recs[0]),
+		"device": recs[0].Device, "cache": "hot", "graph": "direct", "data": recs[0].Mode.Data}
+	var words []string
+	for _, a := range Axes() {
+		t := a.Text(recs[0])
+		if varying[a.Name] || slices.Contains(except, a.Name) || t == "" {
+			continue
+		}
+		if u, ok := usual[a.Name]; ok && OneLine(u) == t {
+			continue
+		}
+		switch a.Name {
+		case "cache":
+			words = append(words, "cache "+t)
+		case "graph":
+			words = append(words, "graph replay")
+		default:
+			words = append(words, a.Tag(recs[0]))
+		}
+	}
+	return strings.Join(words, " · ")
+}
+
+// Reason says in a few words why r has no result.
+func Reason(r *results.Record) string {
+	if r.ReasonCode != nil {
+		switch *r.ReasonCode {
+		case results.ReasonMemory, results.ReasonOOM, results.ReasonBackstop:
+			return "out of memory"
+		case results.ReasonShape:
+			return "shape unsupported"
+		case results.ReasonPrecision:
+			return "precision unsupported"
+		case results.ReasonDevice:
+			return "device unsupported"
+		case results.ReasonResource:
+			return "too large for the device"
+		case results.ReasonHang:
+			return "hung"
+		case results.ReasonCUDA:
+			return "CUDA error"
+		case results.ReasonMismatch:
+			return "wrong answer"
+		case results.ReasonInterrupted:
+			return "interrupted"
+		case results.ReasonPanic, results.ReasonError:
+			return "error"
+		}
+	}
+	switch r.Status {
+	case results.Incorrect:
+		return "wrong answer"
+	case results.Timeout:
+		return "timed out"
+	case results.OK:
+		return "no time recorded"
+	}
+	return OneLine(string(r.Status))
+}
+
+// Reasons counts why records have no result: "3 out of memory, 1 timed out".
+func Reasons(recs []*results.Record) string {
+	count := map[string]int{}
+	for _, r := range recs {
+		count[Reason(r)]++
+	}
+	words := make([]string, 0, len(count))
+	for w := range count {
+		words = append(words, w)
+	}
+	slices.SortFunc(words, func(a, b string) int {
+		if c := count[b] - count[a]; c != 0 {
+			return c
+		}
+		return strings.Compare(a, b)
+	})
+	for i, w := range words {
+		words[i] = fmt.Sprintf("%d %s", count[w], w)
+	}
+	return strings.Join(words, ", ")
+}
+
+// Peak is the largest arithmetic rate that records give for their device, or 0
+// where there is none or the records are of several devices.
+func Peak(recs []*results.Record) float64 {
+	peak := 0.0
+	for _, r := range recs {
+		if r.Device != recs[0].Device {
+			return 0
+		}
+		if r.Rate != nil && r.Rate.Peak != nil {
+			peak = max(peak, *r.Rate.Peak)
+		}
+	}
+	return peak
+}

@@ -1,0 +1,230 @@
+package quantity
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/results"
+)
+
+// An Interval is a measured value between the ends of its interval. Without an
+// interval both ends are the value.
+type Interval struct {
+	Value, Lo, Hi float64
+}
+
+// Known says whether there is an interval and not just a value.
+func (v Interval) Known() bool { return v.Lo < v.Hi }
+
+// Spread is the larger half of the interval as a share of the value.
+func (v Interval) Spread() float64 {
+	if v.Value == 0 {
+		return 0
+	}
+	return math.Max(v.Hi-v.Value, v.Value-v.Lo) / math.Abs(v.Value)
+}
+
+// A Measure is something that a record tells of its point.
+type Measure struct {
+	Name   string // as a flag spells it
+	Title  string // as an axis spells it
+	Unit   string
+	Key    string // as a column of data spells it, the unit included
+	Less   bool   // less is better
+	Scaled bool   // values carry SI prefixes
+	Ratio  bool   // relates a record to a baseline
+
+	of func(r, base *results.Record) (Interval, bool)
+}
+
+// Of reads the measure off r: false where r has none. Only a Ratio looks at base.
+func (m Measure) Of(r, base *results.Record) (Interval, bool) {
+	v, ok := m.of(r, base)
+	for _, x := range []float64{v.Value, v.Lo, v.Hi} {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return Interval{}, false
+		}
+	}
+	return v, ok
+}
+
+// Format spells a value with its unit.
+func (m Measure) Format(v float64) string {
+	switch {
+	case m.Ratio:
+		return Factor(v)
+	case m.Unit == "B":
+		return Bytes(v)
+	case m.Scaled:
+		return SI(v, m.Unit)
+	}
+	return digitsOf(v, 3) + " " + m.Unit
+}
+
+// Short spells a value without its unit, for the ticks of an axis and the cells
+// of a map.
+func (m Measure) Short(v float64) string {
+	switch {
+	case m.Ratio:
+		return digitsOf(v, 3) + "×"
+	case m.Unit == "s":
+		return SI(v, m.Unit)
+	case m.Unit == "B":
+		return Bytes(v)
+	case m.Scaled:
+		return Short(v)
+	}
+	return digitsOf(v, 3)
+}
+
+// Measures lists what a record can be asked for.
+func Measures() []Measure {
+	// rate is work per time: the ends of the interval of the time change places.
+	rate := func(work func(r *results.Record) float64) func(r, _ *results.Record) (Interval, bool) {
+		return func(r, _ *results.Record) (Interval, bool) {
+			t, ok := Time(r)
+			w := work(r)
+			if !ok || w <= 0 {
+				return Interval{}, false
+			}
+			return Interval{w / t.Value, w / t.Hi, w / t.Lo}, true
+		}
+	}
+	return []Measure{
+		{Name: "flops", Title: "throughput", Unit: "FLOP/s", Key: "flops_per_s", Scaled: true,
+			of: rate(func(r *results.Record) float64 { return float64(r.Work.Flops) })},
+		{Name: "time", Title: "time of one run", Unit: "s", Key: "time_s", Less: true, Scaled: true,
+			of: func(r, _ *results.Record) (Interval, bool) { return Time(r) }},
+		{Name: "speedup", Title: "speed-up", Unit: "×", Key: "speedup", Ratio: true, of: speedup},
+		{Name: "step", Title: "time of one cell step", Unit: "s", Key: "step_s", Less: true, Scaled: true,
+			of: func(r, _ *results.Record) (Interval, bool) {
+				t, ok := Time(r)
+				n := float64(r.Point.Layers) * float64(r.Point.Steps)
+				if !ok || n <= 0 {
+					return Interval{}, false
+				}
+				return Interval{t.Value / n, t.Lo / n, t.Hi / n}, true
+			}},
+		{Name: "events", Title: "sequence steps", Unit: "events/s", Key: "events_per_s", Scaled: true,
+			of: rate(func(r *results.Record) float64 { return float64(r.Point.Batch) * float64(r.Point.Steps) })},
+		{Name: "bandwidth", Title: "traffic", Unit: "B/s", Key: "bytes_per_s", Scaled: true,
+			of: rate(func(r *results.Record) float64 { return float64(r.Work.Bytes) })},
+		{Name: "executed", Title: "operations carried out", Unit: "FLOP/s", Key: "flops_executed_per_s", Scaled: true,
+			of: rate(func(r *results.Record) float64 { return float64(r.Work.Executed) })},
+		{Name: "percent", Title: "share of the peak", Unit: "%", Key: "pct_peak_flops",
+			of: func(r, _ *results.Record) (Interval, bool) {
+				t, ok := Time(r)
+				if !ok || r.Rate == nil || r.Rate.Peak == nil || *r.Rate.Peak <= 0 {
+					return Interval{}, false
+				}
+				w := 100 * float64(r.Work.Flops) / *r.Rate.Peak
+				return Interval{w / t.Value, w / t.Hi, w / t.Lo}, true
+			}},
+		{Name: "memory", Title: "memory", Unit: "B", Key: "mem_bytes", Less: true, Scaled: true,
+			of: func(r, _ *results.Record) (Interval, bool) {
+				m := float64(r.Work.Memory)
+				return Interval{m, m, m}, m > 0
+			}},
+	}
+}
+
+// MeasureOf returns the measure of that name.
+func MeasureOf(name string) (Measure, error) {
+	all := Measures()
+	names := make([]string, len(all))
+	for i, m := range all {
+		if m.Name == name {
+			return m, nil
+		}
+		names[i] = m.Name
+	}
+	return Measure{}, fmt.Errorf("unknown measure %q: %s", name, suggest(name, names))
+}
+
+// Time is the median time of one run of r; false where r has no valid one.
+func Time(r *results.Record) (Interval, bool) {
+	t := r.Seconds()
+	if !(t > 0) || math.IsInf(t, 0) {
+		return Interval{}, false
+	}
+	v := Interval{t, t, t}
+	if lo, hi := r.Stats.Lo, r.Stats.Hi; lo != nil && hi != nil && *lo > 0 && *lo <= t && t <= *hi && !math.IsInf(*hi, 0) {
+		v.Lo, v.Hi = *lo, *hi
+	}
+	return v, true
+}
+
+// speedup says how many times faster r is than base. The interval spans the
+// extreme ratios of the two intervals, so it errs on the wide side.
+func speedup(r, base *results.Record) (Interval, bool) {
+	if base == nil {
+		return Interval{}, false
+	}
+	b, okb := Time(base)
+	t, okt := Time(r)
+	if !okb || !okt {
+		return Interval{}, false
+	}
+	if r == base {
+		return Interval{1, 1, 1}, true
+	}
+	return Interval{b.Value / t.Value, b.Lo / t.Hi, b.Hi / t.Lo}, true
+}
+
+// Baseline finds for any record the one that it is compared with: the same
+// point under a given label.
+type Baseline struct {
+	Label string
+	at    map[place]*results.Record
+}
+
+type place struct {
+	device, cache string
+	graph         bool
+	point         results.Point
+}
+
+func placeOf(r *results.Record) place {
+	return place{r.Device, r.Mode.Cache, r.Mode.Graph, r.Point}
+}
+
+// NewBaseline gathers the records with that label, or failing that the
+// technique of that name. Of several settings at one point the fastest counts.
+func NewBaseline(recs []results.Record, label string) Baseline {
+	b := Baseline{label, map[place]*results.Record{}}
+	if label == "" {
+		return b
+	}
+	latest := Latest(recs)
+	match := func(r *results.Record) bool { return Label(r) == label }
+	if !slices.ContainsFunc(latest, match) {
+		match = func(r *results.Record) bool { return r.Impl.Name == label }
+	}
+	for _, r := range latest {
+		if !match(r) || r.Seconds() <= 0 {
+			continue
+		}
+		p := placeOf(r)
+		if old := b.at[p]; old == nil || r.Seconds() < old.Seconds() {
+			b.at[p] = r
+		}
+	}
+	return b
+}
+
+// For returns the baseline of r, or nil. Where the baseline was not measured
+// with r's number of streams, its own choice or a single stream stands in.
+func (b Baseline) For(r *results.Record) *results.Record {
+	p := placeOf(r)
+	for _, streams := range []int{r.Point.Streams, 0, 1} {
+		p.point.Streams = streams
+		if base := b.at[p]; base != nil {
+			return base
+		}
+	}
+	return nil
+}
+
+// Empty says that there is no record to compare with.
+func (b Baseline) Empty() bool { return len(b.at) == 0 }

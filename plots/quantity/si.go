@@ -1,0 +1,111 @@
+package quantity
+
+import (
+	"math"
+	"strconv"
+)
+
+// SI spells v with three significant digits and a decimal prefix: 2.31 TFLOP/s,
+// 777 µs.
+func SI(v float64, unit string) string {
+	number, prefix := scale(v, 3)
+	if number == "" {
+		return "n/a"
+	}
+	if prefix+unit == "" {
+		return number
+	}
+	return number + " " + prefix + unit
+}
+
+// Short spells v as SI does, without a unit and without a space: 2.31T, 500G.
+func Short(v float64) string {
+	number, prefix := scale(v, 3)
+	return number + prefix
+}
+
+// Bytes spells a size of memory with a binary prefix: 41.2 MiB.
+func Bytes(n float64) string {
+	if math.IsNaN(n) || math.IsInf(n, 0) {
+		return "n/a"
+	}
+	prefixes := []string{"", "Ki", "Mi", "Gi", "Ti", "Pi"}
+	i := 0
+	for math.Abs(n) >= 1023.5 && i < len(prefixes)-1 {
+		n /= 1024
+		i++
+	}
+	return digitsOf(n, 3) + " " + prefixes[i] + "B"
+}
+
+// Size spells a size of a problem: powers of two from 1024 on in k and M, so
+// 4096 is 4k, and anything else in full.
+func Size(v float64) string {
+	switch {
+	case v != math.Trunc(v) || math.Abs(v) > 1<<52:
+		return strconv.FormatFloat(v, 'g', 4, 64)
+	case v >= 1<<20 && math.Mod(v, 1<<20) == 0:
+		return strconv.FormatFloat(v/(1<<20), 'f', -1, 64) + "M"
+	case v >= 1<<10 && v < 1<<20 && math.Mod(v, 1<<10) == 0:
+		return strconv.FormatFloat(v/(1<<10), 'f', -1, 64) + "k"
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// Factor spells a ratio: 0.93×, 11.1×, 175×.
+func Factor(v float64) string {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return "n/a"
+	case v >= 9.95:
+		return digitsOf(v, 3) + "×"
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64) + "×"
+}
+
+// scale finds the prefix that leaves one to three digits before the point. A
+// value that is no number has no spelling.
+func scale(v float64, significant int) (number, prefix string) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "", ""
+	}
+	if v == 0 {
+		return "0", ""
+	}
+	prefixes := []string{"p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"}
+	const unit = 4
+	// Round first: 999.7 µs is 1 ms.
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', significant-1, 64), 64)
+	i := int(math.Floor(math.Log10(math.Abs(v))/3+1e-9)) + unit
+	i = min(max(i, 0), len(prefixes)-1)
+	// Tables of powers of ten are exact where a power function need not be.
+	v *= [...]float64{1e12, 1e9, 1e6, 1e3, 1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15, 1e-18}[i]
+	return digitsOf(v, significant), prefixes[i]
+}
+
+// digitsOf spells v with so many significant digits, never with an exponent.
+func digitsOf(v float64, significant int) string {
+	if v == 0 {
+		return "0"
+	}
+	before := int(math.Floor(math.Log10(math.Abs(v))+1e-9)) + 1
+	s := strconv.FormatFloat(v, 'f', max(0, significant-before), 64)
+	return trim(s)
+}
+
+// trim drops the zeros after a decimal point.
+func trim(s string) string {
+	for i := range len(s) {
+		if s[i] != '.' {
+			continue
+		}
+		for s[len(s)-1] == '0' {
+			s = s[:len(s)-1]
+		}
+		if s[len(s)-1] == '.' {
+			s = s[:len(s)-1]
+		}
+		return s
+	}
+	return s
+}

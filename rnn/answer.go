@@ -1,0 +1,158 @@
+package rnn
+
+import (
+	"fmt"
+	"math"
+
+	"rnnbench/rnn/schedule"
+)
+
+// A Tensor is one named part of an answer. Names follow Data: h_l0 and c_l0 are
+// the states after each step, T·B × H; grad_ stands before a parameter's name
+// for its gradient, and dx is that of the input; loss and prob belong to the
+// output layer.
+type Tensor struct {
+	Name        string
+	Rows, Cols  int
+	PerSequence bool // rows are steps × sequences
+	Gradient    bool
+	Values      []float64
+}
+
+// results lists where a plan's schedule leaves each part of the answer.
+func (p *Plan) results() []result {
+	var out []result
+	add := func(name string, v schedule.View, perSequence, gradient bool) {
+		if !v.Empty() {
+			out = append(out, result{name, v, perSequence, gradient})
+		}
+	}
+	for l, layer := range p.Layer {
+		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+		for i, s := range p.Cell.States {
+			add(name(s), p.Rows(layer.State[i], 1, p.Steps), true, false)
+		}
+		if p.Pass != Train {
+			continue
+		}
+		g := layer.Grad
+		add(name("grad_weight_ih"), g.W.All(), false, true)
+		add(name("grad_weight_hh"), g.R.All(), false, true)
+		add(name("grad_bias_ih"), g.BX.All(), false, true)
+		add(name("grad_bias_hh"), g.BR.All(), false, true)
+		add(name("grad_peephole"), Maybe(g.Peep), false, true)
+		for i, s := range p.Cell.States {
+			add(name("grad_"+s+"0"), g.State[i].All(), true, true)
+		}
+	}
+	if h := p.Head; h != nil {
+		add("loss", h.Loss.All(), true, false)
+		if p.Pass == Train {
+			add("grad_weight_out", h.DW.All(), false, true)
+			add("grad_bias_out", h.DB.All(), false, true)
+		} else {
+			add("prob", h.Prob.All(), true, false)
+		}
+	}
+	add("dx", Maybe(p.DX), true, true)
+	return out
+}
+
+type result struct {
+	name                  string
+	view                  schedule.View
+	perSequence, gradient bool
+}
+
+// Read copies the answer from where the plan's schedule leaves it.
+func (p *Plan) Read(mem Memory) ([]Tensor, error) {
+	var out []Tensor
+	for _, r := range p.results() {
+		all := make([]float32, r.view.M.Elements())
+		if err := mem.Read(r.view.M, all); err != nil {
+			return nil, err
+		}
+		t := Tensor{Name: r.name, Rows: r.view.Rows, Cols: r.view.Cols, PerSequence: r.perSequence, Gradient: r.gradient}
+		t.Values = make([]float64, t.Rows*t.Cols)
+		for i := range t.Values {
+			t.Values[i] = float64(all[r.view.Row*t.Cols+i]) // results are bands of whole rows
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// A Deviation says how far an answer is from the reference: of all tensors the
+// one that uses most of its tolerance.
+type Deviation struct {
+	Tensor    string
+	MaxAbs    float64 // largest absolute difference
+	Error     float64 // MaxAbs over the largest value of the reference's tensor
+	Tolerance float64 // what Error may be
+	Row, Col  int     // of the largest difference
+}
+
+// OK reports whether the deviation is within its tolerance.
+func (d Deviation) OK() bool { return d.Error <= d.Tolerance }
+
+func (d Deviation) String() string {
+	return fmt.Sprintf("%s[%d,%d] is off by %.3g, %.3g of the largest value; tolerance %.3g", d.Tensor, d.Row, d.Col, d.MaxAbs, d.Error, d.Tolerance)
+}
+
+// Compare holds an answer for problem p to the reference's answer, whose rows
+// of sequences are those of the distinct ones.
+func Compare(p Problem, got, want []Tensor) (Deviation, error) {
+	if len(got) != len(want) {
+		return Deviation{}, fmt.Errorf("rnn: an answer has %d tensors, not %d", len(want), len(got))
+	}
+	worst := Deviation{Tolerance: 1}
+	for i, w := range want {
+		g := got[i]
+		expected := w.Values
+		if w.PerSequence && w.Rows != g.Rows {
+			distinct := w.Rows * p.Batch / g.Rows
+			expected = repeat(expected, w.Cols, distinct, p.Batch)
+		}
+		if g.Name != w.Name || g.Cols != w.Cols || len(g.Values) != len(expected) {
+			return Deviation{}, fmt.Errorf("rnn: answer %s of %d×%d where %s of %d×%d is expected", g.Name, g.Rows, g.Cols, w.Name, w.Rows, w.Cols)
+		}
+		d := Deviation{Tensor: w.Name, Tolerance: Tolerance(p, w.Gradient)}
+		scale, at := 0.0, 0
+		for j, e := range expected {
+			scale = max(scale, math.Abs(e))
+			if diff := math.Abs(g.Values[j] - e); diff > d.MaxAbs || math.IsNaN(diff) {
+				d.MaxAbs, at = diff, j
+				if math.IsNaN(diff) {
+					d.MaxAbs = math.Inf(1)
+					break
+				}
+			}
+		}
+		d.Row, d.Col = at/w.Cols, at%w.Cols
+		if d.Error = d.MaxAbs; scale > 0 {
+			d.Error /= scale
+		}
+		if d.Error/d.Tolerance >= worst.Error/worst.Tolerance {
+			worst = d
+		}
+	}
+	return worst, nil
+}
+
+// Tolerance is the error, relative to the largest value of its tensor, that
+// rounding may cause in an answer for p. Each product is a sum of K terms whose
+// rounding errors add like a random walk, ε·√K; the T·L cells that a signal
+// passes add theirs in the same way; gradients pass the network twice and end
+// in sums over T·B terms. The factor 8 covers the activations' errors (a few
+// units in the last place) and the walk's tail over millions of values.
+func Tolerance(p Problem, gradient bool) float64 {
+	k := float64(max(p.Input, p.Hidden)) + float64(p.Hidden)
+	if p.OneHot && p.Layers == 1 {
+		k = 1 + float64(p.Hidden)
+	}
+	walk := k * float64(p.Steps) * float64(p.Layers)
+	if gradient {
+		walk = 4*walk + float64(p.Steps)*float64(p.Batch) + float64(p.Output)
+	}
+	return 8 * p.Precision.Epsilon() * math.Sqrt(walk+1)
+}

@@ -1,0 +1,169 @@
+package rnn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"rnnbench/rnn/schedule"
+)
+
+// Distributions lists the distributions that inputs can be drawn from. Values
+// matter for speed on machines that clock by power.
+func Distributions() []string { return []string{"normal", "uniform", "zeros"} }
+
+// Data is one network's parameters and inputs, by name. Names follow PyTorch:
+// weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with ours added:
+// peephole_l0, weight_out, bias_out, x, dy, target, h0_l0, c0_l0.
+type Data struct {
+	Problem Problem
+
+	// Distinct is the number of different sequences: sequence b is a copy of
+	// sequence b mod Distinct, so that the answer for a large batch costs no
+	// more than that for a small one and every row can still be checked.
+	Distinct int
+
+	tensors []tensor
+}
+
+type tensor struct {
+	name        string
+	rows, cols  int
+	perSequence bool // rows belong to steps × distinct sequences
+	values      []float32
+}
+
+// NewData draws reproducible parameters and inputs for p: weights and biases
+// uniform in ±1/√H as PyTorch draws them, inputs and gradients from the named
+// distribution. distinct is cut to the batch.
+func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
+	d := &Data{Problem: p, Distinct: min(max(distinct, 1), p.Batch)}
+	stream := uint64(0)
+	draw := func(name string, rows, cols int, perSequence bool, value func(*rand.Rand) float32) {
+		stream++ // each tensor has a generator of its own, so that none depends on the others' sizes
+		rng := rand.New(rand.NewPCG(seed, stream))
+		v := make([]float32, rows*cols)
+		for i := range v {
+			v[i] = value(rng)
+		}
+		d.tensors = append(d.tensors, tensor{name, rows, cols, perSequence, v})
+	}
+	input := func(rng *rand.Rand) float32 { return float32(rng.NormFloat64()) }
+	switch distribution {
+	case "uniform":
+		input = func(rng *rand.Rand) float32 { return 2*rng.Float32() - 1 }
+	case "zeros":
+		input = func(*rand.Rand) float32 { return 0 }
+	}
+	symbol := func(n int) func(*rand.Rand) float32 {
+		return func(rng *rand.Rand) float32 { return float32(rng.IntN(n)) }
+	}
+	bound := float32(1 / math.Sqrt(float64(p.Hidden)))
+	weight := func(rng *rand.Rand) float32 { return bound * (2*rng.Float32() - 1) }
+	state := func(rng *rand.Rand) float32 { return rng.Float32() - 0.5 }
+
+	h, gh, rows := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Steps*d.Distinct
+	if p.OneHot {
+		draw("x", rows, 1, true, symbol(p.Input))
+	} else {
+		draw("x", rows, p.Input, true, input)
+	}
+	for l := range p.Layers {
+		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+		if l == 0 && p.OneHot {
+			draw(name("weight_ih"), p.Input, gh, false, weight)
+		} else {
+			draw(name("weight_ih"), gh, p.Width(l), false, weight)
+		}
+		draw(name("weight_hh"), gh, h, false, weight)
+		draw(name("bias_ih"), 1, gh, false, weight)
+		draw(name("bias_hh"), 1, gh, false, weight)
+		if n := len(p.Cell.Peeps); n > 0 {
+			draw(name("peephole"), 1, n*h, false, weight)
+		}
+		for _, s := range p.Cell.States {
+			draw(name(s+"0"), d.Distinct, h, true, state)
+		}
+	}
+	if p.Output > 0 {
+		draw("weight_out", p.Output, h, false, weight)
+		draw("bias_out", 1, p.Output, false, weight)
+		draw("target", rows, 1, true, symbol(p.Output))
+	} else if p.Pass == Train {
+		draw("dy", rows, h, true, input)
+	}
+	return d
+}
+
+// Get returns the values of a tensor. Rows of sequences are steps × Distinct.
+func (d *Data) Get(name string) []float32 {
+	for _, t := range d.tensors {
+		if t.name == name {
+			return t.values
+		}
+	}
+	panic(fmt.Sprintf("rnn: there is no input %q", name))
+}
+
+// copies is how many sequences of the batch equal distinct sequence j.
+func (d *Data) copies(j int) float64 {
+	return float64((d.Problem.Batch - j + d.Distinct - 1) / d.Distinct)
+}
+
+// repeat spreads rows of steps × distinct sequences over steps × batch.
+func repeat[F float32 | float64](values []F, cols, distinct, batch int) []F {
+	if distinct == batch {
+		return values
+	}
+	steps := len(values) / (cols * distinct)
+	out := make([]F, steps*batch*cols)
+	for t := range steps {
+		for b := range batch {
+			from := (t*distinct + b%distinct) * cols
+			copy(out[(t*batch+b)*cols:], values[from:from+cols])
+		}
+	}
+	return out
+}
+
+// Memory is the part of a device's program that moves matrices.
+type Memory interface {
+	Write(m *schedule.Matrix, src []float32) error
+	Read(m *schedule.Matrix, dst []float32) error
+}
+
+// Write copies d to where the plan keeps it.
+func (p *Plan) Write(mem Memory, d *Data) error {
+	place := p.inputs()
+	for _, t := range d.tensors {
+		values := t.values
+		if t.perSequence {
+			values = repeat(values, t.cols, d.Distinct, p.Batch)
+		}
+		m := place[t.name]
+		if n := m.Elements(); n > len(values) { // a state: the initial rows, the rest are results
+			values = append(make([]float32, 0, n), values...)[:n]
+		}
+		if err := mem.Write(m, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Plan) inputs() map[string]*schedule.Matrix {
+	in := map[string]*schedule.Matrix{"x": p.X, "dy": p.DY}
+	for l, layer := range p.Layer {
+		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+		in[name("weight_ih")], in[name("weight_hh")] = layer.W, layer.R
+		in[name("bias_ih")], in[name("bias_hh")] = layer.BX, layer.BR
+		in[name("peephole")] = layer.Peep
+		for i, s := range p.Cell.States {
+			in[name(s+"0")] = layer.State[i]
+		}
+	}
+	if p.Head != nil {
+		in["weight_out"], in["bias_out"], in["target"] = p.Head.W, p.Head.B, p.Head.Target
+	}
+	return in
+}

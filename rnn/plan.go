@@ -1,0 +1,225 @@
+package rnn
+
+import (
+	"fmt"
+
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A Technique is one way to run an RNN: the common interface of everything in
+// impl. It lays work out; devices carry it out.
+type Technique interface {
+	// Name is the word used in flags, results and legends.
+	Name() string
+
+	// Doc is one line: the idea and its paper.
+	Doc() string
+
+	// Knobs lists what a tuner may turn for p. A technique that can use
+	// several streams has a knob of that name.
+	Knobs(p Problem) []knob.Knob
+
+	// Plan appends the work of one pass to plan, or returns an error wrapping
+	// schedule.ErrUnsupported that says why it cannot. k is complete.
+	Plan(plan *Plan, k knob.Params) error
+}
+
+// A Plan is a problem with its parameters, inputs and results laid out, and the
+// schedule that a technique adds to it.
+type Plan struct {
+	Problem
+	*schedule.Builder
+
+	X  *schedule.Matrix // T·B × I, or T·B × 1 symbols where OneHot
+	DY *schedule.Matrix // T·B × H: gradient of the last layer's output, where training without output layer
+	DX *schedule.Matrix // T·B × I: gradient of X, where training and not OneHot
+
+	Layer []Layer
+	Head  *Head // nil: no output layer
+}
+
+// A Layer is one recurrent layer. Where training, Saved and the gradients are
+// set as well.
+type Layer struct {
+	W      *schedule.Matrix   // G·H × I of the layer; symbols × G·H where OneHot: a row per symbol
+	R      *schedule.Matrix   // G·H × H
+	BX, BR *schedule.Matrix   // 1 × G·H
+	Peep   *schedule.Matrix   // 1 × peepholes·H; nil: none
+	State  []*schedule.Matrix // (T+1)·B × H; the first B rows are the initial state
+
+	Saved *schedule.Matrix // T·B × saved·H; nil: nothing
+	Grad  LayerGrad
+}
+
+// A LayerGrad holds the gradients of one layer's parameters.
+type LayerGrad struct {
+	W, R, BX, BR, Peep *schedule.Matrix
+
+	// State carries the gradient of each state, B × H, from step to step and
+	// ends as that of the initial state.
+	State []*schedule.Matrix
+}
+
+// A Head is the output layer: softmax of W·h + b and the cross-entropy loss of
+// each step of each sequence. The loss of a run is the mean over all of them.
+type Head struct {
+	W      *schedule.Matrix // V × H
+	B      *schedule.Matrix // 1 × V
+	Target *schedule.Matrix // T·B × 1 classes
+	Prob   *schedule.Matrix // T·B × V: probabilities; where training, their place is taken by the gradient of the logits
+	Loss   *schedule.Matrix // T·B × 1
+
+	DW, DB *schedule.Matrix // where training
+	DY     *schedule.Matrix // T·B × H: gradient of the last layer's output, where training
+}
+
+// Layout has technique t plan problem p with the knob settings k, defaults
+// filled in.
+func Layout(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Schedule, error) {
+	if err := p.Check(); err != nil {
+		return nil, nil, err
+	}
+	k, err := k.Complete(t.Knobs(p))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
+	}
+	plan := newPlan(p, max(1, k["streams"]))
+	if err := t.Plan(plan, k); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
+	}
+	s, err := plan.Schedule()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
+	}
+	return plan, s, nil
+}
+
+func newPlan(p Problem, streams int) *Plan {
+	plan := &Plan{Problem: p, Builder: schedule.NewBuilder(streams)}
+	train := p.Pass == Train
+	rows, h, gh := p.Steps*p.Batch, p.Hidden, len(p.Cell.Gates)*p.Hidden
+	when := func(cond bool, name string, rows, cols int) *schedule.Matrix {
+		if !cond {
+			return nil
+		}
+		return plan.Matrix(name, rows, cols)
+	}
+	if p.OneHot {
+		plan.X = plan.Matrix("x", rows, 1)
+	} else {
+		plan.X = plan.Matrix("x", rows, p.Input)
+		plan.DX = when(train, "dx", rows, p.Input)
+	}
+	for l := range p.Layers {
+		name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
+		wr, wc := gh, p.Width(l)
+		if l == 0 && p.OneHot {
+			wr, wc = wc, wr
+		}
+		peeps, saved := len(p.Cell.Peeps), p.Cell.Saved
+		layer := Layer{
+			W:     plan.Matrix(name("W"), wr, wc),
+			R:     plan.Matrix(name("R"), gh, h),
+			BX:    plan.Matrix(name("bx"), 1, gh),
+			BR:    plan.Matrix(name("br"), 1, gh),
+			Peep:  when(peeps > 0, name("p"), 1, peeps*h),
+			Saved: when(train && saved > 0, name("saved"), rows, saved*h),
+		}
+		for _, s := range p.Cell.States {
+			layer.State = append(layer.State, plan.Matrix(name(s), rows+p.Batch, h))
+		}
+		if train {
+			layer.Grad = LayerGrad{
+				W:    plan.Matrix(name("dW"), wr, wc),
+				R:    plan.Matrix(name("dR"), gh, h),
+				BX:   plan.Matrix(name("dbx"), 1, gh),
+				BR:   plan.Matrix(name("dbr"), 1, gh),
+				Peep: when(peeps > 0, name("dp"), 1, peeps*h),
+			}
+			for _, s := range p.Cell.States {
+				layer.Grad.State = append(layer.Grad.State, plan.Matrix(name("d"+s), p.Batch, h))
+			}
+		}
+		plan.Layer = append(plan.Layer, layer)
+	}
+	if v := p.Output; v > 0 {
+		plan.Head = &Head{
+			W: plan.Matrix("Wout", v, h), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", rows, 1),
+			Prob: plan.Matrix("prob", rows, v), Loss: plan.Matrix("loss", rows, 1),
+			DW: when(train, "dWout", v, h), DB: when(train, "dbout", 1, v), DY: when(train, "dy", rows, h),
+		}
+	} else {
+		plan.DY = when(train, "dy", rows, h)
+	}
+	return plan
+}
+
+// Rows views n steps of m, whose rows are steps × batch, from step t.
+func (p *Plan) Rows(m *schedule.Matrix, t, n int) schedule.View {
+	return m.Band(t*p.Batch, n*p.Batch)
+}
+
+// InputOf views what layer l reads at steps [t, t+n).
+func (p *Plan) InputOf(l, t, n int) schedule.View {
+	if l == 0 {
+		return p.Rows(p.X, t, n)
+	}
+	return p.Rows(p.Layer[l-1].State[0], t+1, n)
+}
+
+// Before views the states of layer l before step t; Before(l, t+1) are those
+// after it.
+func (p *Plan) Before(l, t int) []schedule.View {
+	views := make([]schedule.View, len(p.Cell.States))
+	for s, m := range p.Layer[l].State {
+		views[s] = p.Rows(m, t, 1)
+	}
+	return views
+}
+
+// Outputs views the last layer's outputs at steps [t, t+n).
+func (p *Plan) Outputs(t, n int) schedule.View {
+	return p.Rows(p.Layer[p.Layers-1].State[0], t+1, n)
+}
+
+// Top is the gradient of the last layer's output, T·B × H.
+func (p *Plan) Top() *schedule.Matrix {
+	if p.Head != nil {
+		return p.Head.DY
+	}
+	return p.DY
+}
+
+// Carry views the running gradients of layer l's states; direct are those that
+// the backward cell itself writes, the others empty.
+func (p *Plan) Carry(l int) (all, direct []schedule.View) {
+	for s, m := range p.Layer[l].Grad.State {
+		all = append(all, m.All())
+		if p.Cell.DirectPrev(s) {
+			direct = append(direct, m.All())
+		} else {
+			direct = append(direct, schedule.View{})
+		}
+	}
+	return all, direct
+}
+
+// Maybe views all of m, or nothing where m is nil.
+func Maybe(m *schedule.Matrix) schedule.View {
+	if m == nil {
+		return schedule.View{}
+	}
+	return m.All()
+}
+
+// Loss is the operation that turns the logits in Head.Prob at steps [t, t+n)
+// into losses and probabilities or, where training, gradients.
+func (p *Plan) Loss(t, n int) schedule.SoftmaxLoss {
+	h := p.Head
+	return schedule.SoftmaxLoss{
+		Logits: p.Rows(h.Prob, t, n), Prob: p.Rows(h.Prob, t, n),
+		Target: p.Rows(h.Target, t, n), Loss: p.Rows(h.Loss, t, n),
+		Grad: p.Pass == Train, Scale: float32(1 / float64(p.Steps*p.Batch)),
+	}
+}

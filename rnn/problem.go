@@ -1,0 +1,161 @@
+// Package rnn states the problem: what a recurrent network computes, at which
+// size, and what the right answer is. It knows no technique and no device.
+//
+// Letters are the same everywhere: T steps, B batch, H hidden, I input, G
+// gates, L layers, V output classes. Matrices are row-major. Sequences lie step
+// after step: row t·B+b belongs to step t of sequence b. Weights are W: G·H×I
+// and R: G·H×H, as in PyTorch and cuDNN, gate after gate in the order of
+// cell.Cell.Gates.
+package rnn
+
+import (
+	"fmt"
+	"math"
+
+	"rnnbench/rnn/cell"
+)
+
+// A Pass is what is computed of a network.
+type Pass int
+
+const (
+	Forward Pass = iota // inference: outputs and states
+	Train               // forward, backward through time and weight gradients
+)
+
+// Passes lists the passes by name.
+func Passes() []string { return []string{"forward", "train"} }
+
+func (p Pass) String() string { return Passes()[p] }
+
+// A Precision is the arithmetic of the products. It is part of the problem,
+// since it changes the answer.
+type Precision int
+
+const (
+	FP32 Precision = iota // IEEE single throughout
+	TF32                  // operands of products rounded to 10 bits of mantissa
+	BF16                  // weights and activations stored in 7 bits of mantissa, sums in FP32
+	FP16                  // the same in 10 bits
+)
+
+// Precisions lists the precisions by name.
+func Precisions() []string { return []string{"fp32", "tf32", "bf16", "fp16"} }
+
+func (p Precision) String() string { return Precisions()[p] }
+
+// Epsilon is the unit roundoff of the operands of products.
+func (p Precision) Epsilon() float64 {
+	return [...]float64{0x1p-24, 0x1p-11, 0x1p-8, 0x1p-11}[p]
+}
+
+// A Problem is a stack of equal recurrent layers at one size, with an optional
+// softmax output layer.
+type Problem struct {
+	Cell   *cell.Cell
+	Input  int  // features of the first layer's input, or symbols where OneHot
+	Hidden int  // units per layer
+	Layers int  // layers on top of each other
+	Batch  int  // sequences run together
+	Steps  int  // time steps per sequence
+	Output int  // classes of the softmax output layer with cross-entropy loss; 0: none
+	OneHot bool // the input is one symbol a step: the first product is a table look-up
+
+	Pass      Pass
+	Precision Precision
+}
+
+// MaxSymbols bounds Input where OneHot and Output: symbols travel as float32,
+// which holds integers exactly up to here.
+const MaxSymbols = 1 << 24
+
+// Check reports the first size that makes no sense.
+func (p Problem) Check() error {
+	for _, size := range []struct {
+		name  string
+		value int
+	}{{"input", p.Input}, {"hidden", p.Hidden}, {"layers", p.Layers}, {"batch", p.Batch}, {"steps", p.Steps}} {
+		if size.value < 1 {
+			return fmt.Errorf("rnn: %s is %d: it must be at least 1", size.name, size.value)
+		}
+		if size.value > 1<<30 {
+			return fmt.Errorf("rnn: %s is %d: it must be at most %d", size.name, size.value, 1<<30)
+		}
+	}
+	switch {
+	case p.Cell == nil:
+		return fmt.Errorf("rnn: the problem has no cell")
+	case p.Output < 0 || p.Output > MaxSymbols:
+		return fmt.Errorf("rnn: output is %d: it must be 0 (none) to %d", p.Output, MaxSymbols)
+	case p.OneHot && p.Input > MaxSymbols:
+		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
+	}
+	if b := p.bytes(); b > 1<<50 {
+		return fmt.Errorf("rnn: the problem's weights and states take about %.3g bytes: more than any machine has", b)
+	}
+	if f := p.flops(); f > math.MaxInt64/2 {
+		return fmt.Errorf("rnn: the problem asks for %.3g operations: more than can be counted", f)
+	}
+	return nil
+}
+
+// bytes estimates the weights and states in floating point, which does not
+// overflow.
+func (p Problem) bytes() float64 {
+	g, h, i, l := float64(len(p.Cell.Gates)), float64(p.Hidden), float64(p.Input), float64(p.Layers)
+	rows := float64(p.Steps) * float64(p.Batch)
+	return 4 * (g*h*i + l*2*g*h*h + l*rows*h*(g+2) + rows*i + (rows+h)*float64(p.Output))
+}
+
+// Width is the number of features that layer l reads.
+func (p Problem) Width(l int) int {
+	if l == 0 {
+		return p.Input
+	}
+	return p.Hidden
+}
+
+// FLOPs is the number of operations that the problem asks for: two per weight,
+// step and sequence, and for training twice that again for the gradients of
+// inputs and weights. Point-wise operations and look-ups are not counted, as in
+// the papers. Every technique is rated by this number, so extra work never
+// looks like speed.
+func (p Problem) FLOPs() int64 { return int64(p.flops()) }
+
+func (p Problem) flops() float64 {
+	g, h := float64(len(p.Cell.Gates)), float64(p.Hidden)
+	var weights float64
+	for l := range p.Layers {
+		if l > 0 || !p.OneHot {
+			weights += g * h * float64(p.Width(l))
+		}
+		weights += g * h * h
+	}
+	weights += h * float64(p.Output)
+	n := 2 * weights * float64(p.Batch) * float64(p.Steps)
+	if p.Pass == Train {
+		n *= 3
+	}
+	return n
+}
+
+// RecurrentFLOPs is the part of FLOPs that R·h takes in the forward pass: what
+// DeepBench and Diamos et al. count.
+func (p Problem) RecurrentFLOPs() int64 {
+	return 2 * int64(len(p.Cell.Gates)) * int64(p.Hidden) * int64(p.Hidden) * int64(p.Layers) * int64(p.Batch) * int64(p.Steps)
+}
+
+// String names the problem as a test or a benchmark would.
+func (p Problem) String() string {
+	s := fmt.Sprintf("%v/%v/input=%d/hidden=%d/layers=%d/batch=%d/steps=%d", p.Cell, p.Pass, p.Input, p.Hidden, p.Layers, p.Batch, p.Steps)
+	if p.OneHot {
+		s += "/onehot"
+	}
+	if p.Output > 0 {
+		s += fmt.Sprintf("/output=%d", p.Output)
+	}
+	if p.Precision != FP32 {
+		s += "/" + p.Precision.String()
+	}
+	return s
+}

@@ -1,0 +1,392 @@
+package rnn
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+
+	"rnnbench/rnn/cell"
+)
+
+// Reference computes the network's answer in double precision in the plainest
+// way: step by step, one sum at a time, the cell by its equations. It is what
+// every technique is held to, and its only haste is to use all processors and
+// to compute equal sequences once. The backward pass is that of section 2.6 of
+// Appleyard et al.: gradients through time first, weights after.
+func Reference(d *Data) []Tensor {
+	r := reference{Data: d, p: d.Problem, rows: d.Problem.Steps * d.Distinct}
+	r.forward()
+	if r.p.Pass == Train {
+		r.backward()
+	}
+	return r.answer()
+}
+
+// ReferenceFLOPs estimates the work of Reference for p with so many distinct
+// sequences.
+func ReferenceFLOPs(p Problem, distinct int) int64 {
+	return int64(float64(p.FLOPs()) / float64(p.Batch) * float64(min(distinct, p.Batch)))
+}
+
+type reference struct {
+	*Data
+	p      Problem
+	rows   int // steps × distinct sequences
+	layers []refLayer
+
+	loss, prob       []float64
+	dWout, dBout, dx []float64
+}
+
+// refLayer holds one layer's values; all per step and distinct sequence but the
+// gradients of parameters.
+type refLayer struct {
+	in                     []float64 // rows × width; nil where one-hot
+	state                  [][]float64
+	saved                  []float64 // rows × saved·hidden
+	dW, dR, dBX, dBR, dP   []float64
+	dState                 [][]float64
+	pre, rec, dPre, dRec   []float64 // pre-activations and their gradients, rows × gates·hidden
+	weightX, weightR, peep []float32
+	biasX, biasR           []float32
+}
+
+func (r *reference) forward() {
+	p, b, h := r.p, r.Distinct, r.p.Hidden
+	gh := len(p.Cell.Gates) * h
+	var in []float64
+	if !p.OneHot {
+		in = widen(r.Get("x"))
+	}
+	for l := range p.Layers {
+		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+		y := refLayer{in: in, weightX: r.Get(name("weight_ih")), weightR: r.Get(name("weight_hh")),
+			biasX: r.Get(name("bias_ih")), biasR: r.Get(name("bias_hh"))}
+		if len(p.Cell.Peeps) > 0 {
+			y.peep = r.Get(name("peephole"))
+		}
+		for _, s := range p.Cell.States {
+			y.state = append(y.state, append(widen(r.Get(name(s+"0"))), make([]float64, r.rows*h)...))
+		}
+		y.pre, y.rec = make([]float64, r.rows*gh), make([]float64, r.rows*gh)
+		if p.Pass == Train {
+			y.saved = make([]float64, r.rows*p.Cell.Saved*h)
+		}
+		if l == 0 && p.OneHot {
+			for row, symbol := range r.Get("x") {
+				for j, w := range y.weightX[int(symbol)*gh : (int(symbol)+1)*gh] {
+					y.pre[row*gh+j] = float64(w)
+				}
+			}
+		} else {
+			mulTransposed(y.pre, in, y.weightX, r.rows, gh, p.Width(l))
+		}
+		for t := range p.Steps {
+			mulTransposed(y.rec[t*b*gh:(t+1)*b*gh], y.state[0][t*b*h:(t+1)*b*h], y.weightR, b, gh, h)
+			parallel(b, func(j int) { r.cell(&y, t, j) })
+		}
+		r.layers = append(r.layers, y)
+		in = y.state[0][b*h:]
+	}
+	if v := p.Output; v > 0 {
+		r.prob, r.loss = make([]float64, r.rows*v), make([]float64, r.rows)
+		mulTransposed(r.prob, in, r.Get("weight_out"), r.rows, v, h)
+		bias, target := r.Get("bias_out"), r.Get("target")
+		parallel(r.rows, func(row int) {
+			logits := r.prob[row*v : (row+1)*v]
+			top, sum := math.Inf(-1), 0.0
+			for k := range logits {
+				logits[k] += float64(bias[k])
+				top = max(top, logits[k])
+			}
+			for _, z := range logits {
+				sum += math.Exp(z - top)
+			}
+			r.loss[row] = math.Log(sum) + top - logits[int(target[row])]
+			for k, z := range logits {
+				logits[k] = math.Exp(z-top) / sum
+			}
+		})
+	}
+}
+
+// cell advances distinct sequence j of a layer by step t: by the equations, and
+// for training also by the forward program, for what the backward pass needs.
+func (r *reference) cell(y *refLayer, t, j int) {
+	c, h, b := r.p.Cell, r.p.Hidden, r.Distinct
+	row := t*b + j
+	at := r.vectors(y, row, nil, nil)
+	x, rec := make([]float64, len(c.Gates)), make([]float64, len(c.Gates))
+	peep := make([]float64, len(c.Peeps))
+	prev, next := make([]float64, len(c.States)), make([]float64, len(c.States))
+	for u := range h {
+		for g := range c.Gates {
+			x[g] = y.pre[(row*len(c.Gates)+g)*h+u] + float64(y.biasX[g*h+u])
+			rec[g] = y.rec[(row*len(c.Gates)+g)*h+u] + float64(y.biasR[g*h+u])
+		}
+		for k := range peep {
+			peep[k] = float64(y.peep[k*h+u])
+		}
+		for s := range prev {
+			prev[s] = y.state[s][row*h+u]
+		}
+		if y.saved != nil {
+			c.Forward.Eval(at(u))
+		}
+		c.Equations(x, rec, peep, prev, next)
+		for s := range next {
+			y.state[s][(row+b)*h+u] = next[s]
+		}
+	}
+}
+
+// vectors returns, for one unit of row, where a program finds its values. carry
+// and dout are for the backward program.
+func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []float64) func(u int) func(cell.Ref) *float64 {
+	c, h, b := r.p.Cell, r.p.Hidden, r.Distinct
+	temps := make([]float64, max(c.Forward.Temps(), c.Backward.Temps()))
+	var constant [2]float64
+	j := row % b
+	return func(u int) func(cell.Ref) *float64 {
+		return func(ref cell.Ref) *float64 {
+			i := ref.Index
+			switch ref.Kind {
+			case cell.X:
+				return &y.pre[(row*len(c.Gates)+i)*h+u]
+			case cell.R:
+				return &y.rec[(row*len(c.Gates)+i)*h+u]
+			case cell.BX:
+				constant[0] = float64(y.biasX[i*h+u])
+				return &constant[0]
+			case cell.BR:
+				constant[1] = float64(y.biasR[i*h+u])
+				return &constant[1]
+			case cell.Peep:
+				constant[1] = float64(y.peep[i*h+u])
+				return &constant[1]
+			case cell.Prev:
+				return &y.state[i][row*h+u]
+			case cell.Next:
+				return &y.state[i][(row+b)*h+u]
+			case cell.Saved:
+				return &y.saved[(row*c.Saved+i)*h+u]
+			case cell.Temp:
+				return &temps[i]
+			case cell.DOut:
+				return &dout[row*h+u]
+			case cell.DNext, cell.DPrev:
+				return &carry[i][j*h+u]
+			case cell.DX:
+				return &y.dPre[(row*len(c.Gates)+i)*h+u]
+			case cell.DR:
+				return &y.dRec[(row*len(c.Gates)+i)*h+u]
+			case cell.DPeep:
+				return &y.dP[(j*len(c.Peeps)+i)*h+u] // per sequence; summed with its copies at the end
+			}
+			panic(fmt.Sprintf("rnn: no vector %v", ref))
+		}
+	}
+}
+
+func (r *reference) backward() {
+	p, b, h := r.p, r.Distinct, r.p.Hidden
+	gh := len(p.Cell.Gates) * h
+	var dout []float64
+	if v := p.Output; v > 0 {
+		scale := 1 / float64(p.Steps*p.Batch)
+		for row, target := range r.Get("target") {
+			for k := range v {
+				g := r.prob[row*v+k]
+				if k == int(target) {
+					g--
+				}
+				r.prob[row*v+k] = g * scale
+			}
+		}
+		top := r.layers[p.Layers-1].state[0][b*h:]
+		r.dWout = r.outer(r.prob, top, v, h)
+		r.dBout = r.sum(r.prob, v)
+		dout = make([]float64, r.rows*h)
+		mul(dout, r.prob, r.Get("weight_out"), r.rows, v, h)
+	} else {
+		dout = widen(r.Get("dy"))
+	}
+	for l := p.Layers - 1; l >= 0; l-- {
+		y := &r.layers[l]
+		y.dPre = make([]float64, r.rows*gh)
+		if y.dRec = y.dPre; p.Cell.SplitGrad {
+			y.dRec = make([]float64, r.rows*gh)
+		}
+		y.dP = make([]float64, b*len(p.Cell.Peeps)*h)
+		y.dState = make([][]float64, len(p.Cell.States))
+		for s := range y.dState {
+			y.dState[s] = make([]float64, b*h)
+		}
+		for t := p.Steps - 1; t >= 0; t-- {
+			parallel(b, func(j int) {
+				at := r.vectors(y, t*b+j, y.dState, dout)
+				for u := range h {
+					p.Cell.Backward.Eval(at(u))
+				}
+			})
+			if !p.Cell.DirectPrev(0) {
+				clear(y.dState[0])
+			}
+			mul(y.dState[0], y.dRec[t*b*gh:(t+1)*b*gh], y.weightR, b, gh, h)
+		}
+		y.dR = r.outer(y.dRec, y.state[0][:r.rows*h], gh, h)
+		y.dBX, y.dBR = r.sum(y.dPre, gh), r.sum(y.dRec, gh)
+		if len(p.Cell.Peeps) > 0 {
+			y.dP = r.sum(y.dP, len(p.Cell.Peeps)*h)
+		}
+		if l == 0 && p.OneHot {
+			y.dW = make([]float64, p.Input*gh)
+			for row, symbol := range r.Get("x") {
+				for k, g := range y.dPre[row*gh : (row+1)*gh] {
+					y.dW[int(symbol)*gh+k] += g * r.copies(row%b)
+				}
+			}
+			continue
+		}
+		y.dW = r.outer(y.dPre, y.in, gh, p.Width(l))
+		dout = make([]float64, r.rows*p.Width(l))
+		mul(dout, y.dPre, y.weightX, r.rows, gh, p.Width(l))
+	}
+	if !p.OneHot {
+		r.dx = dout
+	}
+}
+
+// answer lists the results in the order of Plan.Read.
+func (r *reference) answer() []Tensor {
+	p, b, h := r.p, r.Distinct, r.p.Hidden
+	gh := len(p.Cell.Gates) * h
+	var out []Tensor
+	add := func(name string, rows, cols int, perSequence, gradient bool, v []float64) {
+		out = append(out, Tensor{name, rows, cols, perSequence, gradient, v})
+	}
+	for l, y := range r.layers {
+		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+		for i, s := range p.Cell.States {
+			add(name(s), r.rows, h, true, false, y.state[i][b*h:])
+		}
+		if p.Pass != Train {
+			continue
+		}
+		wr, wc := gh, p.Width(l)
+		if l == 0 && p.OneHot {
+			wr, wc = wc, wr
+		}
+		add(name("grad_weight_ih"), wr, wc, false, true, y.dW)
+		add(name("grad_weight_hh"), gh, h, false, true, y.dR)
+		add(name("grad_bias_ih"), 1, gh, false, true, y.dBX)
+		add(name("grad_bias_hh"), 1, gh, false, true, y.dBR)
+		if n := len(p.Cell.Peeps); n > 0 {
+			add(name("grad_peephole"), 1, n*h, false, true, y.dP)
+		}
+		for i, s := range p.Cell.States {
+			add(name("grad_"+s+"0"), b, h, true, true, y.dState[i])
+		}
+	}
+	if v := p.Output; v > 0 {
+		add("loss", r.rows, 1, true, false, r.loss)
+		if p.Pass == Train {
+			add("grad_weight_out", v, h, false, true, r.dWout)
+			add("grad_bias_out", 1, v, false, true, r.dBout)
+		} else {
+			add("prob", r.rows, v, true, false, r.prob)
+		}
+	}
+	if r.dx != nil {
+		add("dx", r.rows, p.Input, true, true, r.dx)
+	}
+	return out
+}
+
+// outer is gᵀ·in summed over all steps and sequences of the batch: rows of g
+// and in are distinct sequences, each counted as often as the batch repeats it.
+func (r *reference) outer(g, in []float64, gcols, icols int) []float64 {
+	out := make([]float64, gcols*icols)
+	rows := len(g) / gcols
+	parallel(gcols, func(k int) {
+		o := out[k*icols : (k+1)*icols]
+		for row := range rows {
+			f := g[row*gcols+k] * r.copies(row%r.Distinct)
+			for i, v := range in[row*icols : (row+1)*icols] {
+				o[i] += f * v
+			}
+		}
+	})
+	return out
+}
+
+// sum is the sum of g's rows over all steps and sequences of the batch.
+func (r *reference) sum(g []float64, cols int) []float64 {
+	out := make([]float64, cols)
+	for row := range len(g) / cols {
+		for k, v := range g[row*cols : (row+1)*cols] {
+			out[k] += v * r.copies(row%r.Distinct)
+		}
+	}
+	return out
+}
+
+// mulTransposed sets out (m×n) to a (m×k) times the transpose of w (n×k).
+func mulTransposed(out, a []float64, w []float32, m, n, k int) {
+	parallel(n, func(j int) {
+		row := w[j*k : (j+1)*k]
+		for i := range m {
+			var sum float64
+			for q, v := range a[i*k : (i+1)*k] {
+				sum += v * float64(row[q])
+			}
+			out[i*n+j] = sum
+		}
+	})
+}
+
+// mul adds a (m×n) times w (n×k) to out (m×k).
+func mul(out, a []float64, w []float32, m, n, k int) {
+	const band = 64 // columns of one task
+	parallel((k+band-1)/band, func(task int) {
+		lo, hi := task*band, min((task+1)*band, k)
+		for i := range m {
+			o := out[i*k+lo : i*k+hi]
+			for j := range n {
+				f := a[i*n+j]
+				for q, v := range w[j*k+lo : j*k+hi] {
+					o[q] += f * float64(v)
+				}
+			}
+		}
+	})
+}
+
+// parallel runs f(0) … f(n-1) on all processors.
+func parallel(n int, f func(i int)) {
+	workers := min(runtime.GOMAXPROCS(0), n)
+	if workers <= 1 {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := w * n / workers; i < (w+1)*n/workers; i++ {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func widen(v []float32) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = float64(x)
+	}
+	return out
+}

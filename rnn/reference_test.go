@@ -1,0 +1,172 @@
+package rnn
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"rnnbench/rnn/cell"
+)
+
+// small problems cover every cell, layers and both ends of the network.
+func small() []Problem {
+	var ps []Problem
+	for _, c := range cell.All() {
+		base := Problem{Cell: c, Input: 3, Hidden: 4, Layers: 2, Batch: 3, Steps: 4, Pass: Train}
+		head, symbols := base, base
+		head.Output = 5
+		symbols.OneHot, symbols.Output = true, 3
+		ps = append(ps, base, head, symbols)
+	}
+	return ps
+}
+
+// loss is the scalar whose gradient training computes.
+func loss(d *Data) float64 {
+	p := d.Problem
+	p.Pass = Forward
+	forward := *d
+	forward.Problem = p
+	var sum float64
+	for _, t := range Reference(&forward) {
+		for i, v := range t.Values {
+			switch {
+			case p.Output > 0 && t.Name == "loss":
+				sum += v / float64(p.Steps*p.Batch) * d.copies(i%d.Distinct)
+			case p.Output == 0 && t.Name == fmt.Sprintf("h_l%d", p.Layers-1):
+				sum += v * float64(d.Get("dy")[i]) * d.copies(i/p.Hidden%d.Distinct)
+			}
+		}
+	}
+	return sum
+}
+
+// TestGradients holds the reference's gradients to central differences of its
+// forward pass, for a batch with and without copies.
+func TestGradients(t *testing.T) {
+	const step = 0x1p-10 // exact in float32
+	for _, p := range small() {
+		for _, distinct := range []int{2, 3} {
+			d := NewData(p, 1, distinct, "normal")
+			for _, g := range Reference(d) {
+				if !g.Gradient {
+					continue
+				}
+				name := strings.TrimPrefix(g.Name, "grad_")
+				if name == "dx" {
+					name = "x"
+				}
+				values := d.Get(name)
+				for i := 0; i < len(values); i += 1 + len(values)/7 {
+					saved := values[i]
+					values[i] = saved + step
+					up, upAt := loss(d), float64(values[i])
+					values[i] = saved - step
+					down, downAt := loss(d), float64(values[i])
+					values[i] = saved
+					want := (up - down) / (upAt - downAt)
+					got := g.Values[i]
+					if g.PerSequence {
+						got *= d.copies(i / g.Cols % d.Distinct)
+					}
+					if math.Abs(got-want) > 2e-5*max(1, math.Abs(want)) {
+						t.Fatalf("%v, %d distinct: %s[%d] is %v, want %v", p, distinct, g.Name, i, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestCopiesAgree compares a batch of copies with the same batch written out.
+func TestCopiesAgree(t *testing.T) {
+	for _, p := range small() {
+		p.Batch = 5
+		d := NewData(p, 1, 2, "normal")
+		full := &Data{Problem: p, Distinct: p.Batch}
+		for _, x := range d.tensors {
+			if x.perSequence {
+				x.values = repeat(x.values, x.cols, 2, p.Batch)
+				x.rows = len(x.values) / x.cols
+			}
+			full.tensors = append(full.tensors, x)
+		}
+		dev, err := Compare(p, Reference(full), Reference(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dev.Error > 1e-13 {
+			t.Errorf("%v: %v", p, dev)
+		}
+	}
+}
+
+func TestCompareCatches(t *testing.T) {
+	p := small()[1]
+	d := NewData(p, 1, 3, "normal")
+	for k := range Reference(d) {
+		for _, wrong := range []float64{1e-3, math.NaN(), math.Inf(1)} {
+			got, want := Reference(d), Reference(d)
+			v := got[k].Values
+			v[len(v)-1] += wrong
+			dev, err := Compare(p, got, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if dev.OK() || dev.Tensor != got[k].Name {
+				t.Errorf("%s off by %v passes: %v", got[k].Name, wrong, dev)
+			}
+		}
+	}
+	if _, err := Compare(p, Reference(d)[1:], Reference(d)); err == nil {
+		t.Error("a missing tensor passes")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	good := Problem{Cell: cell.LSTM, Input: 1, Hidden: 1, Layers: 1, Batch: 1, Steps: 1}
+	if err := good.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(p *Problem){
+		"no cell":   func(p *Problem) { p.Cell = nil },
+		"hidden":    func(p *Problem) { p.Hidden = 0 },
+		"negative":  func(p *Problem) { p.Batch = -1 },
+		"huge":      func(p *Problem) { p.Steps = 1 << 40 },
+		"overflow":  func(p *Problem) { p.Hidden, p.Batch, p.Steps = 1<<30, 1<<30, 1<<30 },
+		"output":    func(p *Problem) { p.Output = -1 },
+		"symbols":   func(p *Problem) { p.OneHot, p.Input = true, MaxSymbols+1 },
+		"no layers": func(p *Problem) { p.Layers = 0 },
+	} {
+		p := good
+		spoil(&p)
+		if p.Check() == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestFLOPs(t *testing.T) {
+	// Appleyard's case: 8 products of 512×512 by 512×64, 4 layers, 100 steps.
+	p := Problem{Cell: cell.LSTM, Input: 512, Hidden: 512, Layers: 4, Batch: 64, Steps: 100}
+	want := int64(8) * 2 * 512 * 512 * 64 * 4 * 100
+	if got := p.FLOPs(); got != want {
+		t.Errorf("forward: %d, want %d", got, want)
+	}
+	if p.Pass = Train; p.FLOPs() != 3*want {
+		t.Errorf("train: %d, want %d", p.FLOPs(), 3*want)
+	}
+	if got := p.RecurrentFLOPs(); got != want/2 {
+		t.Errorf("recurrent: %d, want %d", got, want/2)
+	}
+}
+
+func BenchmarkReference(b *testing.B) {
+	p := Problem{Cell: cell.LSTM, Input: 512, Hidden: 512, Layers: 1, Batch: 3, Steps: 20}
+	d := NewData(p, 1, 3, "normal")
+	for b.Loop() {
+		Reference(d)
+	}
+	b.ReportMetric(float64(p.FLOPs())*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+}
