@@ -223,3 +223,35 @@ func (p *Plan) Loss(t, n int) schedule.SoftmaxLoss {
 		Grad: p.Pass == Train, Scale: float32(1 / float64(p.Steps*p.Batch)),
 	}
 }
+
+// Step is the fused cell of layer l at step t, given the products of its input
+// and of its state, both B × G·H.
+func (p *Plan) Step(l, t int, x, r schedule.View) schedule.Cell {
+	y := p.Layer[l]
+	c := schedule.Cell{
+		Cell: p.Cell, Train: p.Pass == Train, X: x, R: r, BX: y.BX.All(), BR: y.BR.All(),
+		Peep: Maybe(y.Peep), Prev: p.Before(l, t), Next: p.Before(l, t+1),
+	}
+	if y.Saved != nil {
+		c.Saved = p.Rows(y.Saved, t, 1)
+	}
+	return c
+}
+
+// StepBack is the gradient of Step. above is the gradient of the layer's output
+// at t; it writes dx and, where the cell splits its gradients, dr, and adds to
+// dpeep, B × peepholes·H.
+func (p *Plan) StepBack(l, t int, above, dx, dr, dpeep schedule.View) schedule.CellBackward {
+	all, direct := p.Carry(l)
+	c := schedule.CellBackward{
+		Cell: p.Cell, DOut: above, DNext: all, DPrev: direct, Peep: Maybe(p.Layer[l].Peep),
+		Prev: p.Before(l, t), Next: p.Before(l, t+1), DX: dx, DPeep: dpeep,
+	}
+	if p.Cell.SplitGrad {
+		c.DR = dr
+	}
+	if s := p.Layer[l].Saved; s != nil {
+		c.Saved = p.Rows(s, t, 1)
+	}
+	return c
+}

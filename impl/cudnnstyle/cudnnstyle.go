@@ -1,0 +1,145 @@
+// Package cudnnstyle runs an RNN by the six steps that made cuDNN 5, each a
+// knob that can be turned alone: the products of all gates as one (grouped),
+// input and recurrent products on streams of their own (streams), one fused
+// cell per step (fused), weights transposed ahead (transposed), the input
+// products of several steps as one (inputbatch) and layers overlapped in a
+// diagonal wave (overlap). Weight gradients are one product per matrix after
+// the propagation (weightgrad).
+//
+// Reference: Appleyard, Kočiský, Blunsom. Optimizing Performance of Recurrent
+// Neural Networks on GPUs. 2016. arXiv:1604.01946, sections 2.1 to 2.6.
+package cudnnstyle
+
+import (
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Technique is the cuDNN-style technique.
+type Technique struct{}
+
+func (Technique) Name() string { return "cudnnstyle" }
+func (Technique) Doc() string {
+	return "grouped, streamed, fused, pre-transposed, batched, overlapped (Appleyard 2016)"
+}
+
+// Knobs implements rnn.Technique.
+func (Technique) Knobs(p rnn.Problem) []knob.Knob {
+	knobs := []knob.Knob{
+		{Name: "grouped", Doc: "products of all gates as one (2.1)", Values: []int{1, 0}},
+		{Name: "streams", Doc: "streams: input and recurrent products apart (2.2.1), layers apart where they overlap", Values: []int{2, 1, 4, 8}, Min: 1, Max: 64},
+		{Name: "fused", Doc: "one operation per cell instead of one per point-wise operation (2.2.2)", Values: []int{1, 0}},
+		{Name: "transposed", Doc: "weights transposed in each pass (1), ahead of all passes (2) or never (0) (2.3)", Values: []int{1, 0, 2}},
+		{Name: "inputbatch", Doc: "steps per input product; 0: all (2.3)", Values: inputBatches(p.Steps), Min: 0, Max: p.Steps},
+		{Name: "overlap", Doc: "layers overlapped in a diagonal wave (2.4)", Values: []int{1, 0}},
+	}
+	if p.Pass == rnn.Train {
+		knobs = append(knobs, knob.Knob{Name: "weightgrad", Doc: "weight gradients as one product after the propagation (0) or one per step (1) (2.6)", Values: []int{0, 1}})
+	}
+	return knobs
+}
+
+// inputBatches are the powers of two below the number of steps, and all steps;
+// two first, as in Table 1.
+func inputBatches(steps int) []int {
+	var v []int
+	if steps > 2 {
+		v = append(v, 2)
+	}
+	v = append(v, 0)
+	if steps > 1 {
+		v = append(v, 1)
+	}
+	for n := 4; n < steps && n <= 64; n *= 2 {
+		v = append(v, n)
+	}
+	return v
+}
+
+// Plan implements rnn.Technique.
+func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
+	n := &network{
+		Plan: p, grouped: k["grouped"] == 1, fused: k["fused"] == 1, overlap: k["overlap"] == 1,
+		perStep: k["weightgrad"] == 1, block: k["inputbatch"],
+	}
+	if n.block == 0 {
+		n.block = p.Steps
+	}
+	for l := range p.Layers {
+		n.layers = append(n.layers, n.layout(l))
+	}
+	n.pack(k["transposed"])
+	n.wave(n.forward)
+	if p.Head != nil {
+		n.head()
+	}
+	if p.Pass == rnn.Train {
+		n.startBackward()
+		n.wave(n.backward)
+		n.weightGradients()
+	}
+	return nil
+}
+
+type network struct {
+	*rnn.Plan
+	grouped, fused, overlap, perStep bool
+
+	block  int // steps per input product
+	layers []layer
+}
+
+// wave calls visit for every step of every layer: layer after layer, or in the
+// order of Appleyard's diagonal wave, in which what needs least comes first.
+// Step and layer count from where the pass begins.
+func (n *network) wave(visit func(depth, step int)) {
+	if !n.overlap {
+		for d := range n.Layers {
+			for s := range n.Steps {
+				visit(d, s)
+			}
+		}
+		return
+	}
+	for w := range n.Steps + (n.Layers-1)*n.block {
+		for d := range n.Layers {
+			if s := w - d*n.block; s >= 0 && s < n.Steps {
+				visit(d, s)
+			}
+		}
+	}
+}
+
+// Streams of layer l, as in Listing 4: without overlap one pair serves all.
+func (n *network) inputStream(l int) int {
+	if !n.overlap {
+		return 0
+	}
+	return 2 * l
+}
+
+func (n *network) recurrentStream(l int) int { return n.inputStream(l) + 1 }
+
+// forward runs step t of layer l.
+func (n *network) forward(l, t int) {
+	y := &n.layers[l]
+	if t%n.block == 0 {
+		steps := min(n.block, n.Steps-t)
+		in, out := n.InputOf(l, t, steps), y.pre(n, t, steps)
+		if l == 0 && n.OneHot {
+			n.Do(n.inputStream(l), schedule.Gather{Index: in, Table: n.Layer[l].W.All(), Out: out})
+		} else {
+			n.product(n.inputStream(l), in, y.w, out)
+		}
+	}
+	n.product(n.recurrentStream(l), n.Before(l, t)[0], y.r, y.rec.All())
+	step := n.Step(l, t, y.pre(n, t, 1), y.rec.All())
+	if n.fused {
+		n.Do(n.recurrentStream(l), step)
+		return
+	}
+	for _, m := range step.Maps(y.temp.All()) {
+		n.Do(n.recurrentStream(l), m)
+	}
+}

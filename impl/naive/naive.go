@@ -1,0 +1,161 @@
+// Package naive runs an RNN as its equations are written: at each step of each
+// layer one product per gate for the input and one for the state, and every
+// point-wise operation alone, all in one stream. The backward pass mirrors it
+// and adds each step's share to the weight gradients as it goes. It is the
+// baseline that the other techniques are compared with.
+//
+// Reference: Appleyard, Kočiský, Blunsom. Optimizing Performance of Recurrent
+// Neural Networks on GPUs. 2016. arXiv:1604.01946, section 2.1.
+package naive
+
+import (
+	"fmt"
+
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Technique is the naive technique. It has no knobs.
+type Technique struct{}
+
+func (Technique) Name() string { return "naive" }
+func (Technique) Doc() string {
+	return "every product and every point-wise operation alone, one stream (Appleyard 2016, 2.1)"
+}
+func (Technique) Knobs(rnn.Problem) []knob.Knob { return nil }
+
+// Plan implements rnn.Technique.
+func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
+	n := network{Plan: p, gates: len(p.Cell.Gates)}
+	gh := n.gates * p.Hidden
+	n.x, n.r = p.Matrix("x·W", p.Batch, gh), p.Matrix("h·R", p.Batch, gh)
+	temps := p.Cell.Inference.Temps()
+	if p.Pass == rnn.Train {
+		temps = max(p.Cell.Forward.Temps(), p.Cell.Backward.Temps())
+	}
+	n.temp = p.Matrix("temp", p.Batch, temps*p.Hidden)
+	for l := range p.Layers {
+		for t := range p.Steps {
+			n.forward(l, t)
+		}
+	}
+	if p.Head != nil {
+		for t := range p.Steps {
+			n.head(t)
+		}
+	}
+	if p.Pass != rnn.Train {
+		return nil
+	}
+	if p.Head != nil {
+		for t := range p.Steps {
+			n.headBack(t)
+		}
+	}
+	if k := len(p.Cell.Peeps); k > 0 {
+		n.dpeep = p.Matrix("dpeep", p.Batch, k*p.Hidden)
+	}
+	if n.dr = n.x; p.Cell.SplitGrad { // the forward pass is over: its products' place is free
+		n.dr = n.r
+	}
+	above := p.Top()
+	for l := p.Layers - 1; l >= 0; l-- {
+		below := p.DX
+		if l > 0 {
+			below = p.Matrix(fmt.Sprintf("dy%d", l-1), p.Steps*p.Batch, p.Hidden)
+		}
+		n.backward(l, above, below)
+		above = below
+	}
+	return nil
+}
+
+type network struct {
+	*rnn.Plan
+	gates      int
+	x, r, temp *schedule.Matrix
+	dr, dpeep  *schedule.Matrix
+}
+
+func (n *network) do(op schedule.Op) { n.Do(0, op) }
+
+// gate narrows columns of v to those of one gate; band does so with rows.
+func (n *network) gate(v schedule.View, g int) schedule.View {
+	return v.Columns(g*n.Hidden, n.Hidden)
+}
+
+func (n *network) band(v schedule.View, g int) schedule.View {
+	return v.Band(g*n.Hidden, n.Hidden)
+}
+
+func (n *network) forward(l, t int) {
+	y := n.Layer[l]
+	in, prev := n.InputOf(l, t, 1), n.Before(l, t)
+	for g := range n.gates {
+		if l == 0 && n.OneHot {
+			n.do(schedule.Gather{Index: in, Table: n.gate(y.W.All(), g), Out: n.gate(n.x.All(), g)})
+		} else {
+			n.do(schedule.Gemm{A: in, B: n.band(y.W.All(), g), TransB: true, C: n.gate(n.x.All(), g)})
+		}
+		n.do(schedule.Gemm{A: prev[0], B: n.band(y.R.All(), g), TransB: true, C: n.gate(n.r.All(), g)})
+	}
+	for _, m := range n.Step(l, t, n.x.All(), n.r.All()).Maps(n.temp.All()) {
+		n.do(m)
+	}
+}
+
+func (n *network) head(t int) {
+	logits := n.Rows(n.Head.Prob, t, 1)
+	n.do(schedule.Gemm{A: n.Outputs(t, 1), B: n.Head.W.All(), TransB: true, C: logits})
+	n.do(schedule.Map{Op: cell.Add, Out: logits, A: logits, B: n.Head.B.All()})
+	n.do(n.Loss(t, 1))
+}
+
+func (n *network) headBack(t int) {
+	grad, more := n.Rows(n.Head.Prob, t, 1), t > 0
+	n.do(schedule.Gemm{A: grad, B: n.Head.W.All(), C: n.Rows(n.Head.DY, t, 1)})
+	n.do(schedule.Gemm{A: grad, TransA: true, B: n.Outputs(t, 1), C: n.Head.DW.All(), Accumulate: more})
+	n.do(schedule.SumRows{A: grad, Out: n.Head.DB.All(), Accumulate: more})
+}
+
+// backward runs layer l from the last step to the first. above and below are
+// the gradients of the layer's output and input over all steps; below is nil
+// where the input is one-hot.
+func (n *network) backward(l int, above, below *schedule.Matrix) {
+	y := n.Layer[l]
+	for _, m := range y.Grad.State {
+		n.do(schedule.Map{Op: cell.Zero, Out: m.All()})
+	}
+	if n.dpeep != nil {
+		n.do(schedule.Map{Op: cell.Zero, Out: n.dpeep.All()})
+	}
+	oneHot := l == 0 && n.OneHot
+	if oneHot {
+		n.do(schedule.Map{Op: cell.Zero, Out: y.Grad.W.All()})
+	}
+	dx, dr := n.x.All(), n.dr.All()
+	for t := n.Steps - 1; t >= 0; t-- {
+		for _, m := range n.StepBack(l, t, n.Rows(above, t, 1), dx, dr, rnn.Maybe(n.dpeep)).Maps(n.temp.All()) {
+			n.do(m)
+		}
+		in, prev, more := n.InputOf(l, t, 1), n.Before(l, t)[0], t < n.Steps-1
+		carry := y.Grad.State[0].All()
+		for g := range n.gates {
+			n.do(schedule.Gemm{A: n.gate(dr, g), B: n.band(y.R.All(), g), C: carry, Accumulate: g > 0 || n.Cell.DirectPrev(0)})
+			n.do(schedule.Gemm{A: n.gate(dr, g), TransA: true, B: prev, C: n.band(y.Grad.R.All(), g), Accumulate: more})
+			if oneHot {
+				n.do(schedule.Scatter{Index: in, Src: n.gate(dx, g), Table: n.gate(y.Grad.W.All(), g)})
+				continue
+			}
+			n.do(schedule.Gemm{A: n.gate(dx, g), B: n.band(y.W.All(), g), C: n.Rows(below, t, 1), Accumulate: g > 0})
+			n.do(schedule.Gemm{A: n.gate(dx, g), TransA: true, B: in, C: n.band(y.Grad.W.All(), g), Accumulate: more})
+		}
+		n.do(schedule.SumRows{A: dx, Out: y.Grad.BX.All(), Accumulate: more})
+		n.do(schedule.SumRows{A: dr, Out: y.Grad.BR.All(), Accumulate: more})
+	}
+	if n.dpeep != nil {
+		n.do(schedule.SumRows{A: n.dpeep.All(), Out: y.Grad.Peep.All()})
+	}
+}
