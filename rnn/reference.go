@@ -365,7 +365,7 @@ func mul(out, a []float64, w []float32, m, n, k int) {
 
 // parallel runs f(0) … f(n-1) on all processors.
 func parallel(n int, f func(i int)) {
-	workers := min(runtime.GOMAXPROCS(0), n)
+	workers := min(runtime.NumCPU(), n)
 	if workers <= 1 {
 		for i := range n {
 			f(i)

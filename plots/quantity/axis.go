@@ -86,19 +86,17 @@ func OneLine(s string) string {
 	}), " ")
 }
 
-// Techniques in the order of legends; variants of them follow, and a vendor's
-// library comes last.
-var Techniques = []string{"naive", "cudnnstyle", "persistent", "scan", "scc"}
-
-// Rank orders a technique with its label among others.
+// Rank orders a technique with its label among others: the five of this
+// program, variants of them, and a vendor's library last.
 func Rank(name, label string) int {
-	switch i := slices.Index(Techniques, label); {
+	techniques := []string{"naive", "cudnnstyle", "persistent", "scan", "scc"}
+	switch i := slices.Index(techniques, label); {
 	case i >= 0:
 		return i
 	case Vendor(name) || Vendor(label):
-		return len(Techniques) + 1
+		return len(techniques) + 1
 	}
-	return len(Techniques)
+	return len(techniques)
 }
 
 // Vendor says whether a label names the library of a device's maker.

@@ -62,20 +62,28 @@ func (m Measure) Format(v float64) string {
 	return digitsOf(v, 3) + " " + m.Unit
 }
 
-// Short spells a value without its unit, for the ticks of an axis and the cells
-// of a map.
+// Short spells a value without its unit where the prefix says enough, for the
+// cells of a map.
 func (m Measure) Short(v float64) string {
 	switch {
-	case m.Ratio:
-		return digitsOf(v, 3) + "×"
-	case m.Unit == "s":
-		return SI(v, m.Unit)
-	case m.Unit == "B":
-		return Bytes(v)
+	case m.Ratio || m.Unit == "s" || m.Unit == "B":
+		return m.Format(v)
 	case m.Scaled:
 		return Short(v)
 	}
 	return digitsOf(v, 3)
+}
+
+// Tick spells a round value for an axis, as briefly as possible.
+func (m Measure) Tick(v float64) string {
+	switch {
+	case m.Ratio:
+		return trim(digitsOf(v, 3)) + "×"
+	case m.Unit == "s":
+		number, prefix := scale(v, 3)
+		return trim(or(number, "n/a")) + " " + prefix + "s"
+	}
+	return Tick(v)
 }
 
 // Measures lists what a record can be asked for.
@@ -119,7 +127,7 @@ func Measures() []Measure {
 					return Interval{}, false
 				}
 				w := 100 * float64(r.Work.Flops) / *r.Rate.Peak
-				return Interval{w / t.Value, w / t.Hi, w / t.Lo}, true
+				return Interval{w / t.Value, w / t.Hi, w / t.Lo}, w > 0
 			}},
 		{Name: "memory", Title: "memory", Unit: "B", Key: "mem_bytes", Less: true, Scaled: true,
 			of: func(r, _ *results.Record) (Interval, bool) {

@@ -21,7 +21,20 @@ func SI(v float64, unit string) string {
 // Short spells v as SI does, without a unit and without a space: 2.31T, 500G.
 func Short(v float64) string {
 	number, prefix := scale(v, 3)
-	return number + prefix
+	return or(number, "n/a") + prefix
+}
+
+// Tick spells a round number as briefly as possible: 500G, 1T, 1.5T.
+func Tick(v float64) string {
+	number, prefix := scale(v, 3)
+	return trim(or(number, "n/a")) + prefix
+}
+
+func or(s, usual string) string {
+	if s == "" {
+		return usual
+	}
+	return s
 }
 
 // Bytes spells a size of memory with a binary prefix: 41.2 MiB.
@@ -89,8 +102,7 @@ func digitsOf(v float64, significant int) string {
 		return "0"
 	}
 	before := int(math.Floor(math.Log10(math.Abs(v))+1e-9)) + 1
-	s := strconv.FormatFloat(v, 'f', max(0, significant-before), 64)
-	return trim(s)
+	return strconv.FormatFloat(v, 'f', max(0, significant-before), 64)
 }
 
 // trim drops the zeros after a decimal point.

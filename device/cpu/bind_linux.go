@@ -1,0 +1,79 @@
+package cpu
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// processors lists those that this process may run on.
+func processors() []int {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) != nil {
+		return nil
+	}
+	var out []int
+	for i := range len(set) * 64 {
+		if set.IsSet(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// bind keeps the calling thread on one processor.
+func bind(processor int) {
+	var set unix.CPUSet
+	set.Set(processor)
+	_ = unix.SchedSetaffinity(0, &set)
+}
+
+// yield lets another thread of the system have the processor.
+func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
+// available is the number of bytes that new programs can have.
+func available() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) >= 2 && f[0] == "MemAvailable:" {
+			kib, _ := strconv.ParseInt(f[1], 10, 64)
+			return kib * 1024
+		}
+	}
+	return 0
+}
+
+// model is the processor's name.
+func model() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// allocate returns n zeroed floats outside the garbage-collected heap, in large
+// pages where the system has them, and the function that frees them.
+func allocate(n int) ([]float32, func() error, error) {
+	size := (4*n + pageSize - 1) / pageSize * pageSize
+	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil, nil, err
+	}
+	if size >= hugePage {
+		_ = unix.Madvise(mem, unix.MADV_HUGEPAGE) // advice
+	}
+	return floats(mem)[:n], func() error { return unix.Munmap(mem) }, nil
+}
+
+const (
+	pageSize = 4096
+	hugePage = 2 << 20
+)

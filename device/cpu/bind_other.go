@@ -1,0 +1,23 @@
+//go:build !linux
+
+package cpu
+
+import "runtime"
+
+// processors is unknown: threads are not bound.
+func processors() []int { return nil }
+
+func bind(int) {}
+
+func yield() { runtime.Gosched() }
+
+// available is unknown.
+func available() int64 { return 0 }
+
+// model is unknown; see Open.
+func model() string { return "" }
+
+// allocate returns n zeroed floats and the function that frees them.
+func allocate(n int) ([]float32, func() error, error) {
+	return make([]float32, n), func() error { return nil }, nil
+}

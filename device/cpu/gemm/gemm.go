@@ -1,0 +1,390 @@
+// Package gemm multiplies matrices over any number of workers, without barriers and without
+// allocating: every worker computes its own rectangle of the result.
+//
+// Weights are packed ahead into strips (see simd.StripWidth); other operands are packed block by
+// block into the worker's scratch, after K. Goto and R. van de Geijn, "Anatomy of High-Performance
+// Matrix Multiplication", ACM TOMS 34(3), 2008, or read in place where few rows would not pay for
+// it. The package starts no goroutines and knows no streams: the device runs the workers.
+package gemm
+
+import (
+	"rnnbench/device/cpu/simd"
+)
+
+// A Matrix is an operand: row-major data whose rows are Stride floats apart. Trans means that
+// the operand is the transpose of what is stored.
+type Matrix struct {
+	Data   []float32
+	Stride int
+	Trans  bool
+}
+
+// A Product is C = A·B, or C += A·B. C overlaps no operand. All sizes are at least 1.
+type Product struct {
+	M, N, K    int
+	A          Matrix    // [M, K]
+	B          Matrix    // [K, N]; not read if Packed is given
+	Packed     []float32 // [K, N] as Engine.Pack leaves it, or nil
+	C          []float32 // [M, N] through LdC
+	LdC        int
+	Accumulate bool
+}
+
+// Engine multiplies with the kernels of one level. It is immutable and safe for concurrent use.
+type Engine struct {
+	k      *simd.Kernels
+	depth  int // most k of a block
+	blockA int // floats of a block of A, a quarter of L2
+	blockB int // floats of a packed block of B, of which a few strips at a time are in use
+}
+
+const (
+	width = simd.StripWidth
+	// depth is the most k of a block: a tile's sums are added to C once per block.
+	depth = 512
+	// defaultL2 is the size of L2 that New assumes where none is given.
+	defaultL2 = 1 << 20
+)
+
+// New returns an engine for the given kernels and l2 bytes of L2 cache per core, 0 if unknown.
+func New(k *simd.Kernels, l2 int) *Engine {
+	if l2 <= 0 {
+		l2 = defaultL2
+	}
+	return &Engine{k: k, depth: depth, blockA: l2 / 4 / 4, blockB: l2 / 4}
+}
+
+// Kernels returns the kernels that the engine multiplies with.
+func (e *Engine) Kernels() *simd.Kernels { return e.k }
+
+// A Scratch is the memory of one worker. It may serve any number of products, one at a time.
+type Scratch struct {
+	buf  []float32
+	tile simd.Tile
+	dot  simd.Dot
+}
+
+// NewScratch returns a scratch of n floats: the largest ScratchLen of the products to come.
+func NewScratch(n int) *Scratch { return &Scratch{buf: make([]float32, n)} }
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// part returns the bounds of part i of n things in w parts, whose sizes differ by at most one.
+func part(n, i, w int) (from, to int) { return n * i / w, n * (i + 1) / w }
+
+// PackedLen returns how many floats a packed K×N matrix takes.
+func (e *Engine) PackedLen(k, n int) int { return k * ceil(n, width) * width }
+
+// Pack packs the worker's share of b, a K×N operand, into dst. Strip s, columns s·StripWidth to
+// (s+1)·StripWidth, starts at dst[s·StripWidth·K], so that a tail of dst is a packed matrix of
+// the columns from there on. A worker packs the strips that it reads in a product of few rows.
+func (e *Engine) Pack(dst []float32, b Matrix, k, n, worker, workers int) {
+	from, to := part(ceil(n, width), worker, workers)
+	if from < to {
+		e.pack(dst[from*width*k:], b, 0, k, from*width, min(n, to*width))
+	}
+}
+
+// pack packs rows k0 … k1 and columns n0 … n1 of b.
+func (e *Engine) pack(dst []float32, b Matrix, k0, k1, n0, n1 int) {
+	strip := (k1 - k0) * width
+	if b.Trans {
+		e.k.PackTransposed(dst, b.Data[n0*b.Stride+k0:], strip, b.Stride, k1-k0, n1-n0)
+	} else {
+		e.k.Pack(dst, b.Data[k0*b.Stride+n0:], strip, b.Stride, k1-k0, n1-n0)
+	}
+}
+
+// Share returns the rectangle of C that a worker computes: rows m0 … m1 and columns n0 … n1,
+// possibly empty. With packed weights it is a band of columns that depends on N alone.
+func (e *Engine) Share(p *Product, worker, workers int) (m0, m1, n0, n1 int) {
+	if workers == 1 {
+		return 0, p.M, 0, p.N
+	}
+	wn := e.columns(p, workers)
+	m0, m1 = 0, p.M
+	if wn < workers {
+		t0, t1 := part(ceil(p.M, e.k.MaxRows()), worker/wn, workers/wn)
+		m0, m1 = t0*e.k.MaxRows(), min(p.M, t1*e.k.MaxRows())
+		worker %= wn
+	}
+	s0, s1 := part(ceil(p.N, width), worker, wn)
+	return m0, m1, s0 * width, min(p.N, s1*width)
+}
+
+// columns returns how many bands of columns the workers form; it divides workers. It weighs the
+// largest share of multiply-adds against the packing that bands of rows or columns repeat.
+func (e *Engine) columns(p *Product, workers int) int {
+	strips := ceil(p.N, width)
+	if p.Packed != nil && (p.M <= e.k.MaxRows() || strips >= 8*workers) {
+		return workers
+	}
+	// packing one float takes about as long as this many multiply-adds
+	const packing = 24
+	rows := e.k.MaxRows()
+	tiles := ceil(p.M, rows)
+	cost := func(wn int) int {
+		m, n := ceil(tiles, workers/wn)*rows, ceil(strips, wn)*width
+		c := m * n
+		if p.Packed == nil {
+			c += packing * n
+		}
+		if p.A.Trans {
+			c += packing * m
+		}
+		return c
+	}
+	best, least := workers, cost(workers)
+	try := func(wn int) {
+		if c := cost(wn); c < least || c == least && wn > best {
+			best, least = wn, c
+		}
+	}
+	for d := 1; d*d <= workers; d++ {
+		if workers%d == 0 {
+			try(workers / d)
+			try(d)
+		}
+	}
+	return best
+}
+
+// A way is how a share is multiplied.
+type way int
+
+const (
+	packed  way = iota // B was packed ahead
+	inPlace            // strips of B are read where they are
+	byDots             // rows of Bᵀ are read where they are
+	blocked            // B is packed block by block
+)
+
+func (e *Engine) way(p *Product, rows int) way {
+	switch {
+	case p.Packed != nil:
+		return packed
+	case p.B.Trans && !p.A.Trans && rows <= e.k.MaxDotRows():
+		return byDots
+	case !p.B.Trans && rows <= e.k.MaxRows():
+		return inPlace
+	}
+	return blocked
+}
+
+// blocks returns the block of a share of m×n: rows, columns and depth.
+func (e *Engine) blocks(p *Product, m, n int) (mc, nc, kc int) {
+	kc = p.K
+	if m > e.k.MaxRows() {
+		kc = ceil(p.K, ceil(p.K, e.depth))
+	}
+	even := func(n, most int) int { return ceil(ceil(n, ceil(n, max(width, most))), width) * width }
+	return min(m, even(m, e.blockA/kc)), even(n, e.blockB/kc), kc
+}
+
+// ScratchLen returns how many floats of scratch the hungriest worker needs for p.
+func (e *Engine) ScratchLen(p *Product, workers int) int {
+	most := 0
+	for w := range workers {
+		m0, m1, n0, n1 := e.Share(p, w, workers)
+		if m0 >= m1 || n0 >= n1 {
+			continue
+		}
+		a, b := e.scratch(p, m1-m0, n1-n0)
+		most = max(most, a+b)
+	}
+	return most
+}
+
+// scratch returns the floats for blocks of A and B in a share of m×n.
+func (e *Engine) scratch(p *Product, m, n int) (a, b int) {
+	mc, nc, kc := e.blocks(p, m, n)
+	w := e.way(p, m)
+	if p.A.Trans && m > e.k.MaxRows() {
+		a = ceil(mc, width) * width * kc
+	}
+	switch w {
+	case inPlace:
+		if n%width != 0 {
+			b = p.K * width
+		}
+	case blocked:
+		b = nc * kc
+	}
+	return a, b
+}
+
+// Run computes the worker's share of p. Shares are disjoint, and which sums are added in what
+// order depends on p, the worker and workers alone.
+func (e *Engine) Run(p *Product, worker, workers int, s *Scratch) {
+	m0, m1, n0, n1 := e.Share(p, worker, workers)
+	if m0 >= m1 || n0 >= n1 {
+		return
+	}
+	switch e.way(p, m1-m0) {
+	case packed:
+		if m1-m0 <= e.k.MaxRows() {
+			e.runPacked(p, m0, m1, n0, n1, s)
+		} else {
+			e.runBlocks(p, m0, m1, n0, n1, s)
+		}
+	case byDots:
+		e.runDots(p, m0, m1, n0, n1, s)
+	case inPlace:
+		e.runInPlace(p, m0, m1, n0, n1, s)
+	default:
+		e.runBlocks(p, m0, m1, n0, n1, s)
+	}
+}
+
+// runPacked multiplies few rows with packed weights: one tile high, all of K at once.
+func (e *Engine) runPacked(p *Product, m0, m1, n0, n1 int, s *Scratch) {
+	t := &s.tile
+	t.K = p.K
+	t.BStrip, t.BStep = p.K*width, width
+	t.Accumulate = p.Accumulate
+	e.tilesOfRows(p, p.Packed[n0*p.K:], 0, m0, m1, n0, n1, t)
+}
+
+func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, s *Scratch) {
+	mc, nc, kc := e.blocks(p, m1-m0, n1-n0)
+	a, _ := e.scratch(p, m1-m0, n1-n0)
+	bufA, bufB := s.buf[:a], s.buf[a:]
+	t := &s.tile
+	if p.Packed != nil {
+		nc = n1 - n0
+	}
+	for n := n0; n < n1; n += nc {
+		nEnd := min(n+nc, n1)
+		for k := 0; k < p.K; k += kc {
+			kEnd := min(k+kc, p.K)
+			var b []float32
+			if p.Packed != nil {
+				b = p.Packed[n*p.K+k*width:]
+				t.BStrip = p.K * width
+			} else {
+				e.pack(bufB, p.B, k, kEnd, n, nEnd)
+				b = bufB
+				t.BStrip = (kEnd - k) * width
+			}
+			t.BStep = width
+			t.K = kEnd - k
+			t.Accumulate = p.Accumulate || k > 0
+			for m := m0; m < m1; m += mc {
+				mEnd := min(m+mc, m1)
+				if a > 0 {
+					e.k.Pack(bufA, p.A.Data[k*p.A.Stride+m:], t.K*width, p.A.Stride, t.K, mEnd-m)
+					e.tilesOfStrips(p, bufA, b, m, mEnd, n, nEnd, t)
+				} else {
+					e.tilesOfRows(p, b, k, m, mEnd, n, nEnd, t)
+				}
+			}
+		}
+	}
+}
+
+// tilesOfRows covers rows m … mEnd and columns n … nEnd of C with tiles, reading A in place.
+func (e *Engine) tilesOfRows(p *Product, b []float32, k, m, mEnd, n, nEnd int, t *simd.Tile) {
+	t.CRow = p.LdC
+	origin := m*p.A.Stride + k
+	t.ARow, t.ACol = p.A.Stride, 1
+	if p.A.Trans {
+		origin = k*p.A.Stride + m
+		t.ARow, t.ACol = 1, p.A.Stride
+	}
+	rows := mEnd - m
+	tiles, few, many := 1, rows, 0 // many tiles have a row more than few
+	if rows > e.k.MaxRows() {
+		tiles = ceil(rows, e.k.MaxRows())
+		few = rows / tiles
+		many = rows - few*tiles
+	}
+	strips, groups := ceil(nEnd-n, width), 1
+	if most := e.k.MaxStrips(few + min(many, 1)); strips > most {
+		groups = ceil(strips, most)
+	}
+	for g, s := 0, 0; g < groups; g++ {
+		end := strips
+		if g < groups-1 {
+			end = strips * (g + 1) / groups
+		}
+		t.Strips = end - s
+		t.Last = min(width, nEnd-n-(end-1)*width)
+		t.B = b[s*t.BStrip:]
+		a, c := origin, m*p.LdC+n+s*width
+		for i := range tiles {
+			t.Rows = few
+			if i < many {
+				t.Rows++
+			}
+			t.A, t.C = p.A.Data[a:], p.C[c:]
+			e.k.Tile(t)
+			a += t.Rows * t.ARow
+			c += t.Rows * p.LdC
+		}
+		s = end
+	}
+}
+
+// tilesOfStrips does the same with a packed block of A, whose strips are rows of C.
+func (e *Engine) tilesOfStrips(p *Product, a, b []float32, m, mEnd, n, nEnd int, t *simd.Tile) {
+	t.CRow = p.LdC
+	t.ARow, t.ACol = 1, width
+	strips := ceil(nEnd-n, width)
+	perStrip := ceil(width, e.k.MaxRows())
+	groups := ceil(strips, e.k.MaxStrips(ceil(width, perStrip)))
+	for g, s := 0, 0; g < groups; g++ {
+		end := strips * (g + 1) / groups
+		t.Strips = end - s
+		t.Last = min(width, nEnd-n-(end-1)*width)
+		t.B = b[s*t.BStrip:]
+		for row := m; row < mEnd; row += width {
+			rows := min(width, mEnd-row)
+			tiles := ceil(rows, e.k.MaxRows())
+			for i := range tiles {
+				from, to := part(rows, i, tiles)
+				t.Rows = to - from
+				t.A = a[(row-m)*t.K+from:]
+				t.C = p.C[(row+from)*p.LdC+n+s*width:]
+				e.k.Tile(t)
+			}
+		}
+		s = end
+	}
+}
+
+// runInPlace multiplies few rows with strips read where B has them.
+func (e *Engine) runInPlace(p *Product, m0, m1, n0, n1 int, s *Scratch) {
+	t := &s.tile
+	t.K = p.K
+	t.Accumulate = p.Accumulate
+	whole := n0 + (n1-n0)/width*width
+	if n0 < whole {
+		t.BStrip, t.BStep = width, p.B.Stride
+		e.tilesOfRows(p, p.B.Data[n0:], 0, m0, m1, n0, whole, t)
+	}
+	if whole < n1 {
+		e.pack(s.buf, p.B, 0, p.K, whole, n1)
+		t.BStrip, t.BStep = width*p.K, width
+		e.tilesOfRows(p, s.buf, 0, m0, m1, whole, n1, t)
+	}
+}
+
+// runDots multiplies few rows with rows of Bᵀ.
+func (e *Engine) runDots(p *Product, m0, m1, n0, n1 int, s *Scratch) {
+	d := &s.dot
+	d.K, d.Rows = p.K, m1-m0
+	d.ARow, d.BRow, d.CRow = p.A.Stride, p.B.Stride, p.LdC
+	d.A = p.A.Data[m0*p.A.Stride:]
+	d.Accumulate = p.Accumulate
+	d.Cols = simd.DotCols
+	n := n0
+	for ; n+simd.DotCols <= n1; n += simd.DotCols {
+		d.B, d.C = p.B.Data[n*p.B.Stride:], p.C[m0*p.LdC+n:]
+		e.k.Dot(d)
+	}
+	d.Cols = 1
+	for ; n < n1; n++ {
+		d.B, d.C = p.B.Data[n*p.B.Stride:], p.C[m0*p.LdC+n:]
+		e.k.Dot(d)
+	}
+}

@@ -1,0 +1,322 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"rnnbench/device/cpu/simd"
+)
+
+const guard = float32(-98765)
+
+// A problem is a product with its guards and its expected result.
+type problem struct {
+	Product
+	all  []float32 // C with what surrounds it
+	from int       // where C starts in all
+	old  []float32
+	want []float64
+	size []float64 // sums of magnitudes
+}
+
+func random(rng *rand.Rand, n int) []float32 {
+	s := make([]float32, n)
+	for i := range s {
+		s[i] = float32(rng.NormFloat64())
+	}
+	return s
+}
+
+// operand returns a rows×cols operand in a matrix with unused columns, which are NaN.
+func operand(rng *rand.Rand, rows, cols int, trans bool, gap int) Matrix {
+	if trans {
+		rows, cols = cols, rows
+	}
+	m := Matrix{Stride: cols + gap, Trans: trans, Data: make([]float32, rows*(cols+gap))}
+	for i := range m.Data {
+		m.Data[i] = float32(math.NaN())
+		if i%m.Stride < cols {
+			m.Data[i] = float32(rng.NormFloat64())
+		}
+	}
+	m.Data = m.Data[: (rows-1)*m.Stride+cols : (rows-1)*m.Stride+cols]
+	return m
+}
+
+func (m Matrix) at(i, j int) float64 {
+	if m.Trans {
+		i, j = j, i
+	}
+	return float64(m.Data[i*m.Stride+j])
+}
+
+func newProblem(rng *rand.Rand, m, n, k int, transA, transB, accumulate bool, gap int) *problem {
+	p := &problem{Product: Product{
+		M: m, N: n, K: k, LdC: n + gap, Accumulate: accumulate,
+		A: operand(rng, m, k, transA, gap),
+		B: operand(rng, k, n, transB, gap),
+	}}
+	p.from = 64
+	p.all = make([]float32, 64+m*p.LdC+64)
+	for i := range p.all {
+		p.all[i] = guard
+	}
+	p.C = p.all[p.from:][:(m-1)*p.LdC+n]
+	for i := range p.C {
+		if i%p.LdC < n {
+			p.C[i] = float32(rng.NormFloat64())
+			if !accumulate && rng.IntN(4) == 0 {
+				p.C[i] = float32(math.NaN()) // must be overwritten
+			}
+		}
+	}
+	p.old = slices.Clone(p.all)
+	p.want, p.size = make([]float64, m*n), make([]float64, m*n)
+	for i := range m {
+		for j := range n {
+			var sum, size float64
+			if accumulate {
+				sum = float64(p.C[i*p.LdC+j])
+				size = math.Abs(sum)
+			}
+			for l := range k {
+				v := p.A.at(i, l) * p.B.at(l, j)
+				sum += v
+				size += math.Abs(v)
+			}
+			p.want[i*n+j], p.size[i*n+j] = sum, size
+		}
+	}
+	return p
+}
+
+// check compares C with the expected result: k products and sums of relative error 2⁻²⁴ each.
+func (p *problem) check(t *testing.T, what string) {
+	t.Helper()
+	for i, v := range p.all {
+		row, col := (i-p.from)/p.LdC, (i-p.from)%p.LdC
+		if i < p.from || row >= p.M || col >= p.N {
+			if v != guard {
+				t.Fatalf("%s: wrote outside of C, at %d", what, i-p.from)
+			}
+			continue
+		}
+		want, size := p.want[row*p.N+col], p.size[row*p.N+col]
+		if d := math.Abs(float64(v) - want); !(d <= 0x1p-24*float64(p.K+2)*size) {
+			t.Fatalf("%s: C[%d,%d] = %v, want %v", what, row, col, v, want)
+		}
+	}
+}
+
+func (p *problem) String() string {
+	return fmt.Sprintf("%d×%d×%d transposed %v %v accumulate %v packed %v", p.M, p.N, p.K, p.A.Trans, p.B.Trans, p.Accumulate, p.Packed != nil)
+}
+
+// run multiplies, the workers together or one after the other.
+func (p *problem) run(e *Engine, workers int, together bool) {
+	copy(p.all, p.old)
+	n := e.ScratchLen(&p.Product, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		work := func() { e.Run(&p.Product, w, workers, newNaNScratch(n)) }
+		if together {
+			wg.Go(work)
+		} else {
+			work()
+		}
+	}
+	wg.Wait()
+}
+
+// newNaNScratch returns a scratch whose memory is NaN, so that reading what was not written shows.
+func newNaNScratch(n int) *Scratch {
+	s := NewScratch(n)
+	for i := range s.buf {
+		s.buf[i] = float32(math.NaN())
+	}
+	return s
+}
+
+func (p *problem) pack(e *Engine, workers int) {
+	p.Packed = make([]float32, e.PackedLen(p.K, p.N))
+	for i := range p.Packed {
+		p.Packed[i] = float32(math.NaN())
+	}
+	for w := range workers {
+		e.Pack(p.Packed, p.B, p.K, p.N, w, workers)
+	}
+}
+
+// engines returns engines of every level, with caches of usual size and so small that every loop over blocks turns.
+func engines(t testing.TB) map[string]*Engine {
+	t.Helper()
+	es := map[string]*Engine{}
+	for l := simd.Generic; l <= simd.Detect(); l++ {
+		k, err := simd.For(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		es[l.String()] = New(k, 0)
+		small := New(k, 4<<10)
+		small.depth = 9
+		es[l.String()+"/small"] = small
+	}
+	return es
+}
+
+// all runs a product in every way: packed or not, one to three workers, together or in turn.
+func (p *problem) allWays(t *testing.T, e *Engine) {
+	t.Helper()
+	for workers := 1; workers <= 3; workers++ {
+		for _, packed := range []bool{false, true} {
+			p.Packed = nil
+			if packed {
+				p.pack(e, workers)
+			}
+			p.run(e, workers, workers == 2)
+			p.check(t, fmt.Sprintf("%v, %d workers", p, workers))
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	small := []int{1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 20}
+	for name, e := range engines(t) {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			form := 0
+			try := func(m, n, k int) {
+				form++
+				newProblem(rng, m, n, k, form&1 != 0, form&2 != 0, form&4 != 0, form%3).allWays(t, e)
+			}
+			for _, m := range small {
+				for _, n := range small {
+					for _, k := range small {
+						if !testing.Short() || (m+n+k)%3 == 0 {
+							try(m, n, k)
+						}
+					}
+				}
+			}
+			// Around the edges of strips and tiles, primes, and beyond blocks.
+			for range 8 {
+				for _, s := range [][3]int{
+					{1, 48, 33}, {1, 129, 64}, {2, 49, 31}, {3, 127, 5}, {4, 97, 17}, {5, 81, 65}, {6, 64, 6}, {7, 113, 19}, {8, 49, 48},
+					{9, 47, 16}, {12, 95, 3}, {15, 33, 100}, {17, 65, 33}, {25, 50, 29}, {33, 31, 37}, {64, 15, 9}, {65, 101, 10},
+				} {
+					try(s[0], s[1], s[2])
+				}
+			}
+		})
+	}
+}
+
+// TestRunBlocks has sizes one past the blocks of the usual caches.
+func TestRunBlocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	for name, e := range engines(t) {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(3, 4))
+			for form := range 8 {
+				for _, s := range [][3]int{{17, 33, depth + 1}, {257, 17, depth + 5}, {9, 513, depth}, {1, 50, 2*depth + 3}, {300, 40, 30}} {
+					newProblem(rng, s[0], s[1], s[2], form&1 != 0, form&2 != 0, form&4 != 0, 1).allWays(t, e)
+				}
+			}
+		})
+	}
+}
+
+// TestDeterministic wants the same bits from every run, and the packed strips of few rows to belong to one worker.
+func TestDeterministic(t *testing.T) {
+	for name, e := range engines(t) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		for form := range 4 {
+			p := newProblem(rng, 37, 101, 65, form&1 != 0, form&2 != 0, true, 0)
+			for workers := 1; workers <= 4; workers++ {
+				p.run(e, workers, false)
+				first := slices.Clone(p.all)
+				p.run(e, workers, true)
+				if !slices.Equal(first, p.all) {
+					t.Errorf("%s: %v, %d workers: two runs differ", name, p, workers)
+				}
+			}
+		}
+	}
+}
+
+// TestShare wants shares that tile C, and columns of packed weights that do not depend on M while M is small.
+func TestShare(t *testing.T) {
+	for name, e := range engines(t) {
+		for workers := 1; workers <= 9; workers++ {
+			for _, m := range []int{1, 3, 8, 9, 64, 200} {
+				for _, n := range []int{1, 16, 17, 100, 2048} {
+					for _, packed := range []bool{false, true} {
+						p := &Product{M: m, N: n, K: 5}
+						if packed {
+							p.Packed = []float32{}
+						}
+						covered := make([]int, m*n)
+						for w := range workers {
+							m0, m1, n0, n1 := e.Share(p, w, workers)
+							for i := m0; i < m1; i++ {
+								for j := n0; j < n1; j++ {
+									covered[i*n+j]++
+								}
+							}
+							if packed && n == 2048 {
+								one := *p
+								one.M = 1
+								if _, _, a, b := e.Share(&one, w, workers); a != n0 || b != n1 {
+									t.Errorf("%s: M %d: worker %d of %d has columns %d–%d, with M 1 %d–%d", name, m, w, workers, n0, n1, a, b)
+								}
+							}
+						}
+						for i, c := range covered {
+							if c != 1 {
+								t.Fatalf("%s: %d×%d, %d workers: C[%d,%d] is computed %d times", name, m, n, workers, i/n, i%n, c)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	e := New(simd.Best(), 0)
+	rng := rand.New(rand.NewPCG(7, 8))
+	for form := range 8 {
+		p := newProblem(rng, 1+form*5, 33, 20, form&1 != 0, form&2 != 0, false, 0)
+		s := NewScratch(e.ScratchLen(&p.Product, 2))
+		if n := testing.AllocsPerRun(20, func() { e.Run(&p.Product, 1, 2, s) }); n != 0 {
+			t.Errorf("%v: %v allocations", p, n)
+		}
+	}
+}
+
+func FuzzRun(f *testing.F) {
+	f.Add(uint64(1), 3, 50, 7, uint(0), 2)
+	f.Add(uint64(2), 70, 17, 40, uint(7), 3)
+	es := engines(f)
+	f.Fuzz(func(t *testing.T, seed uint64, m, n, k int, form uint, workers int) {
+		size := func(v, most int) int { return 1 + int(uint(v)%uint(most)) }
+		m, n, k, workers = size(m, 80), size(n, 150), size(k, 80), size(workers, 5)
+		rng := rand.New(rand.NewPCG(seed, 0))
+		p := newProblem(rng, m, n, k, form&1 != 0, form&2 != 0, form&4 != 0, int(form>>4&7))
+		for name, e := range es {
+			p.Packed = nil
+			if form&8 != 0 {
+				p.pack(e, workers)
+			}
+			p.run(e, workers, seed%2 == 0)
+			p.check(t, fmt.Sprintf("%s: %v, %d workers", name, p, workers))
+		}
+	})
+}

@@ -1,0 +1,291 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+
+	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// A matrix is a view bound to memory.
+type matrix struct {
+	data       []float32 // from the first element on
+	stride     int
+	rows, cols int
+}
+
+func (p *program) matrix(v schedule.View) matrix {
+	if v.Empty() {
+		return matrix{}
+	}
+	mem := p.memory[v.M.ID]
+	if v.M.Packed {
+		return matrix{mem, 0, v.Rows, v.Cols}
+	}
+	from := v.Row*v.M.Cols + v.Col
+	to := (v.Row+v.Rows-1)*v.M.Cols + v.Col + v.Cols
+	return matrix{mem[from:to:to], v.M.Cols, v.Rows, v.Cols}
+}
+
+// row is a row of m; a matrix of one row serves for every row.
+func (m *matrix) row(i int) []float32 {
+	if m.rows == 1 {
+		i = 0
+	}
+	return m.data[i*m.stride:][:m.cols]
+}
+
+// dense reports whether m's rows follow each other without a gap.
+func (m *matrix) dense() bool { return m.rows == 1 || m.stride == m.cols }
+
+// span is part of n items, as even as multiples of align allow.
+func span(n, align, part, parts int) (from, to int) {
+	blocks := (n + align - 1) / align
+	return min(blocks*part/parts*align, n), min(blocks*(part+1)/parts*align, n)
+}
+
+// work binds op to memory.
+func (p *program) work(op schedule.Op) (work, error) {
+	k := p.device.kernels
+	switch op := op.(type) {
+	case schedule.Gemm:
+		return p.gemm(op), nil
+	case schedule.Pack:
+		m := p.matrix(op.Src)
+		return &pack{p.device.gemm, p.memory[op.Dst.M.ID], gemm.Matrix{Data: m.data, Stride: m.stride, Trans: op.Trans}, op.Dst.Rows, op.Dst.Cols}, nil
+	case schedule.Map:
+		return p.pointwise(op), nil
+	case schedule.SumRows:
+		return &sumRows{k, p.matrix(op.A), p.matrix(op.Out), op.Accumulate}, nil
+	case schedule.Cell:
+		return p.fuse(op.Maps(p.temps(op.Next[0], op.Program())), op.Next[0].Rows, op.Next[0].Cols), nil
+	case schedule.CellBackward:
+		return p.fuse(op.Maps(p.temps(op.Next[0], op.Cell.Backward)), op.Next[0].Rows, op.Next[0].Cols), nil
+	case schedule.Gather:
+		return &gather{p.matrix(op.Index), p.matrix(op.Table), p.matrix(op.Out), p}, nil
+	case schedule.Scatter:
+		return &scatter{k, p.matrix(op.Index), p.matrix(op.Src), p.matrix(op.Table), p}, nil
+	case schedule.SoftmaxLoss:
+		return &softmaxLoss{k, p.matrix(op.Logits), p.matrix(op.Target), p.matrix(op.Loss), p.matrix(op.Prob), op.Grad, op.Scale, p}, nil
+	}
+	return nil, fmt.Errorf("cpu: %s: %w: the CPU has no such operation", op.Name(), schedule.ErrUnsupported)
+}
+
+// A product is a Gemm.
+type product struct {
+	engine *gemm.Engine
+	gemm.Product
+}
+
+func (p *program) gemm(op schedule.Gemm) work {
+	a, b, c := p.matrix(op.A), p.matrix(op.B), p.matrix(op.C)
+	w := &product{engine: p.device.gemm, Product: p.device.product(op)}
+	w.A.Data, w.C = a.data, c.data
+	if op.B.M.Packed {
+		w.Packed = b.data
+	} else {
+		w.B.Data = b.data
+	}
+	return w
+}
+
+// product is op without memory.
+func (d *Device) product(op schedule.Gemm) gemm.Product {
+	m, n, k := op.Sizes()
+	p := gemm.Product{
+		M: m, N: n, K: k, Accumulate: op.Accumulate, LdC: op.C.M.Cols,
+		A: gemm.Matrix{Stride: op.A.M.Cols, Trans: op.TransA},
+		B: gemm.Matrix{Stride: op.B.M.Cols, Trans: op.TransB},
+	}
+	if op.B.M.Packed {
+		p.Packed = []float32{} // of which Engine asks only whether it is there
+	}
+	return p
+}
+
+func (w *product) share(part, parts int, s *scratch) {
+	w.engine.Run(&w.Product, part, parts, s.gemm)
+}
+
+type pack struct {
+	engine *gemm.Engine
+	dst    []float32
+	src    gemm.Matrix
+	k, n   int
+}
+
+func (w *pack) share(part, parts int, _ *scratch) {
+	w.engine.Pack(w.dst, w.src, w.k, w.n, part, parts)
+}
+
+// A pointwise operation runs one kernel over rows.
+type pointwise struct {
+	kernel    kernel
+	out, a, b matrix
+}
+
+// A kernel is a point-wise operation on vectors; a and b may be nil where the
+// operation does not read them.
+type kernel func(out, a, b []float32)
+
+func kernelOf(k *simd.Kernels, op cell.Op) kernel {
+	unary := func(f func(dst, a []float32)) kernel { return func(out, a, _ []float32) { f(out, a) } }
+	switch op {
+	case cell.Zero:
+		return func(out, _, _ []float32) { clear(out) }
+	case cell.Copy:
+		return unary(k.Copy)
+	case cell.Neg:
+		return func(out, a, _ []float32) { k.Scale(out, a, -1) }
+	case cell.OneMinus:
+		return unary(k.OneMinus)
+	case cell.Add:
+		return k.Add
+	case cell.Sub:
+		return k.Sub
+	case cell.Mul:
+		return k.Mul
+	case cell.Sigmoid:
+		return unary(k.Sigmoid)
+	case cell.Tanh:
+		return unary(k.Tanh)
+	case cell.ReLU:
+		return unary(k.ReLU)
+	case cell.SigmoidGrad:
+		return k.SigmoidGrad
+	case cell.TanhGrad:
+		return k.TanhGrad
+	case cell.ReLUGrad:
+		return k.ReLUGrad
+	}
+	panic(fmt.Sprintf("cpu: no kernel for %v", op))
+}
+
+func (p *program) pointwise(op schedule.Map) work {
+	w := &pointwise{kernelOf(p.device.kernels, op.Op), p.matrix(op.Out), p.matrix(op.A), p.matrix(op.B)}
+	flat := w.out.dense()
+	for i, m := range []*matrix{&w.a, &w.b} {
+		if i < op.Op.Operands() {
+			flat = flat && m.dense() && m.rows == w.out.rows
+		}
+	}
+	if flat { // one long row
+		for _, m := range []*matrix{&w.out, &w.a, &w.b} {
+			if m.rows > 0 {
+				m.rows, m.cols = 1, m.rows*m.cols
+			}
+		}
+	}
+	return w
+}
+
+func (w *pointwise) share(part, parts int, _ *scratch) {
+	if w.out.rows == 1 {
+		from, to := span(w.out.cols, line, part, parts)
+		w.columns(0, from, to)
+		return
+	}
+	from, to := span(w.out.rows, 1, part, parts)
+	for i := from; i < to; i++ {
+		w.columns(i, 0, w.out.cols)
+	}
+}
+
+func (w *pointwise) columns(row, from, to int) {
+	var a, b []float32
+	if w.a.rows > 0 {
+		a = w.a.row(row)[from:to]
+	}
+	if w.b.rows > 0 {
+		b = w.b.row(row)[from:to]
+	}
+	w.kernel(w.out.row(row)[from:to], a, b)
+}
+
+type sumRows struct {
+	kernels    *simd.Kernels
+	a, out     matrix
+	accumulate bool
+}
+
+func (w *sumRows) share(part, parts int, _ *scratch) {
+	from, to := span(w.out.cols, line, part, parts)
+	out := w.out.row(0)[from:to]
+	if !w.accumulate {
+		clear(out)
+	}
+	for i := range w.a.rows {
+		w.kernels.Accumulate(out, w.a.data[i*w.a.stride:][from:to])
+	}
+}
+
+type gather struct {
+	index, table, out matrix
+	program           *program
+}
+
+func (w *gather) share(part, parts int, _ *scratch) {
+	from, to := span(w.out.rows, 1, part, parts)
+	for i := from; i < to; i++ {
+		if at, ok := w.program.index(w.index.row(i)[0], w.table.rows); ok {
+			copy(w.out.row(i), w.table.data[at*w.table.stride:][:w.table.cols])
+		}
+	}
+}
+
+// index turns a float into a row number, or notes that it is none.
+func (p *program) index(v float32, rows int) (int, bool) {
+	i := int(v)
+	if !(v >= 0) || i >= rows || float32(i) != v {
+		p.badIndex.Store(true)
+		return 0, false
+	}
+	return i, true
+}
+
+type scatter struct {
+	kernels           *simd.Kernels
+	index, src, table matrix
+	program           *program
+}
+
+// share splits columns, so that equal indices add in the order of rows.
+func (w *scatter) share(part, parts int, _ *scratch) {
+	from, to := span(w.src.cols, line, part, parts)
+	for i := range w.src.rows {
+		if at, ok := w.program.index(w.index.row(i)[0], w.table.rows); ok {
+			w.kernels.Accumulate(w.table.data[at*w.table.stride:][from:to], w.src.row(i)[from:to])
+		}
+	}
+}
+
+type softmaxLoss struct {
+	kernels                    *simd.Kernels
+	logits, target, loss, prob matrix
+	grad                       bool
+	scale                      float32
+	program                    *program
+}
+
+func (w *softmaxLoss) share(part, parts int, _ *scratch) {
+	from, to := span(w.logits.rows, 1, part, parts)
+	for i := from; i < to; i++ {
+		logits, prob := w.logits.row(i), w.prob.row(i)
+		class, ok := w.program.index(w.target.row(i)[0], w.logits.cols)
+		if !ok {
+			continue
+		}
+		top, of := w.kernels.Max(logits), logits[class]
+		sum := w.kernels.ExpSum(prob, logits, top)
+		w.loss.row(i)[0] = float32(math.Log(float64(sum)) + float64(top) - float64(of))
+		if w.grad {
+			w.kernels.Scale(prob, prob, w.scale/sum)
+			prob[class] -= w.scale
+		} else {
+			w.kernels.Scale(prob, prob, 1/sum)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A pool is a set of workers, goroutines bound to an OS thread each and, where
+// the system allows, to a processor each. Between jobs they sleep; during a job
+// they hand work to each other by spinning on memory, since waking a thread
+// takes a hundred times as long as a small operation.
+type pool struct {
+	jobs []chan func(worker int)
+	wg   sync.WaitGroup // running jobs
+	err  atomic.Pointer[error]
+}
+
+// newPool starts n workers on the given processors, which may be fewer.
+func newPool(n int, processors []int) *pool {
+	p := &pool{}
+	for w := range n {
+		job := make(chan func(int))
+		p.jobs = append(p.jobs, job)
+		go func() {
+			runtime.LockOSThread()
+			if n <= len(processors) {
+				bind(processors[w]) // best effort: without it the system chooses
+			}
+			for f := range job {
+				p.run(f, w)
+			}
+		}()
+	}
+	return p
+}
+
+func (p *pool) run(f func(int), worker int) {
+	defer p.wg.Done()
+	defer func() {
+		if r := recover(); r != nil {
+			err := fmt.Errorf("cpu: worker %d: %v\n%s", worker, r, debug.Stack())
+			p.err.CompareAndSwap(nil, &err)
+		}
+	}()
+	f(worker)
+}
+
+// do runs f once on every worker and waits. A panic in one is returned as an
+// error; the others leave their spins.
+func (p *pool) do(f func(worker int)) error {
+	p.err.Store(nil)
+	p.wg.Add(len(p.jobs))
+	for _, job := range p.jobs {
+		job <- f
+	}
+	p.wg.Wait()
+	if err := p.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (p *pool) close() {
+	for _, job := range p.jobs {
+		close(job)
+	}
+}
+
+// A counter is alone on its cache line, so that spinning on one does not slow
+// down the writer of another.
+type counter struct {
+	atomic.Uint64
+	_ [120]byte
+}
+
+// errAborted ends a worker whose partner has failed.
+var errAborted = fmt.Errorf("aborted: another worker failed")
+
+// await spins until c has reached n. A partner that does not come within
+// microseconds has probably lost its processor, which it may then have back.
+func (p *pool) await(c *counter, n uint64) {
+	for range 4000 {
+		if c.Load() >= n {
+			return
+		}
+	}
+	for start := time.Now(); c.Load() < n; {
+		if p.err.Load() != nil {
+			panic(errAborted)
+		}
+		if yield(); time.Since(start) > time.Second {
+			time.Sleep(100 * time.Microsecond)
+		}
+	}
+}

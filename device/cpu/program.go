@@ -1,0 +1,417 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu/gemm"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A program is a schedule with its memory and its operations bound to it.
+type program struct {
+	device   *Device
+	schedule *schedule.Schedule
+	memory   [][]float32 // per matrix
+	free     func() error
+	closed   bool
+
+	prepare []node
+	nodes   []node  // in program order
+	queues  [][]int // per stream, its nodes
+	scratch []scratch
+
+	teams    int
+	progress []counter // per stream, nodes done in all runs so far
+	runs     uint64    // runs done before this burst
+	team     []teamState
+
+	badIndex atomic.Bool
+}
+
+// A node is an operation ready to run.
+type node struct {
+	work   work
+	stream int
+	fork   bool   // large enough to be split
+	wait   []turn // what must be done on other streams
+	signal bool   // another stream waits for it
+}
+
+// A turn is a place in a stream: done once so many of its nodes are.
+type turn struct {
+	stream int
+	nodes  uint64
+}
+
+// work is an operation bound to memory. Shares of it touch different results
+// and may run at the same time.
+type work interface {
+	share(part, parts int, s *scratch)
+}
+
+// scratch is one worker's own memory.
+type scratch struct {
+	gemm *gemm.Scratch
+	temp []float32 // of fused cells
+	_    [64]byte
+}
+
+// A teamState is where a team's leader hands operations to its helpers.
+type teamState struct {
+	order counter   // operations handed out
+	at    *node     // the latest
+	done  []counter // per helper, operations finished
+}
+
+// forkFLOPs is the least work, in operations, that is worth handing to a
+// helper: a hand-over and back takes about a quarter of a microsecond.
+const forkFLOPs = 20_000
+
+// layout is what Compile allocates: per matrix its offset, in floats.
+type layout struct {
+	offset []int
+	total  int
+}
+
+// line is a cache line and a vector in floats.
+const line = 16
+
+func (d *Device) layout(s *schedule.Schedule) layout {
+	var l layout
+	for _, m := range s.Matrices {
+		l.offset = append(l.offset, l.total)
+		n := m.Elements()
+		if m.Packed {
+			n = d.gemm.PackedLen(m.Rows, m.Cols)
+		}
+		l.total += (n + line - 1) / line * line
+		l.total += line // rows of neighbours should not fall on the same cache sets
+	}
+	return l
+}
+
+// Memory implements device.Device.
+func (d *Device) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
+	return 4 * (int64(d.layout(s).total) + int64(d.workers)*int64(d.scratchLen(s))), nil
+}
+
+// Compile implements device.Device.
+func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
+	k, err := k.Complete(d.Knobs(s))
+	if err != nil {
+		return nil, fmt.Errorf("cpu: %w", err)
+	}
+	l := d.layout(s)
+	arena, free, err := allocate(l.total)
+	if err != nil {
+		return nil, fmt.Errorf("cpu: cannot allocate %d MiB: %w", l.total>>18, err)
+	}
+	p := &program{device: d, schedule: s, free: free, queues: make([][]int, s.Streams)}
+	for i, m := range s.Matrices {
+		n := m.Elements()
+		if m.Packed {
+			n = d.gemm.PackedLen(m.Rows, m.Cols)
+		}
+		p.memory = append(p.memory, arena[l.offset[i]:l.offset[i]+n:l.offset[i]+n])
+	}
+	if err := p.bind(); err != nil {
+		return nil, errors.Join(err, free())
+	}
+	p.scratch = make([]scratch, d.workers)
+	for w := range p.scratch {
+		p.scratch[w] = d.newScratch(s)
+	}
+	p.teams = k["teams"]
+	if p.teams == 0 {
+		p.teams = p.chooseTeams()
+	}
+	p.progress = make([]counter, s.Streams)
+	p.team = make([]teamState, p.teams)
+	for t := range p.team {
+		p.team[t].done = make([]counter, p.members(t)-1)
+	}
+	return p, nil
+}
+
+// bind turns operations into work.
+func (p *program) bind() error {
+	for _, op := range p.schedule.Prepare {
+		w, err := p.work(op)
+		if err != nil {
+			return err
+		}
+		p.prepare = append(p.prepare, node{work: w, fork: true})
+	}
+	place := make([]uint64, len(p.schedule.Nodes)) // per node, its place in its stream
+	for i, n := range p.schedule.Nodes {
+		w, err := p.work(n.Op)
+		if err != nil {
+			return err
+		}
+		out := node{work: w, stream: n.Stream, fork: cost(n.Op) >= forkFLOPs}
+		for _, j := range n.Wait {
+			on := p.schedule.Nodes[j].Stream
+			p.nodes[j].signal = true
+			out.wait = append(out.wait, turn{on, place[j] + 1})
+		}
+		place[i] = uint64(len(p.queues[n.Stream]))
+		p.queues[n.Stream] = append(p.queues[n.Stream], i)
+		p.nodes = append(p.nodes, out)
+	}
+	return nil
+}
+
+// cost estimates the work of op in operations of a product: point-wise ones
+// are bound by memory and count for more.
+func cost(op schedule.Op) int64 {
+	if op, ok := op.(schedule.Gemm); ok {
+		return op.FLOPs() + 4*schedule.Bytes(op)
+	}
+	return 4*op.FLOPs() + 2*schedule.Bytes(op)
+}
+
+// chooseTeams gives each stream workers of its own where operations are so
+// small that splitting them costs more than it saves.
+func (p *program) chooseTeams() int {
+	most := min(p.schedule.Streams, p.device.workers)
+	var sum int64
+	for _, n := range p.schedule.Nodes {
+		sum += cost(n.Op)
+	}
+	if len(p.nodes) > 0 && sum/int64(len(p.nodes)) < teamFLOPs {
+		return most
+	}
+	return 1
+}
+
+// teamFLOPs is the mean work of operations below which streams are served side
+// by side.
+const teamFLOPs = 10 * forkFLOPs
+
+// first is the first worker of a team; members is how many it has.
+func (p *program) first(team int) int   { return team * p.device.workers / p.teams }
+func (p *program) members(team int) int { return p.first(team+1) - p.first(team) }
+
+// Write implements device.Program.
+func (p *program) Write(m *schedule.Matrix, src []float32) error {
+	return p.move(m, src, func(mem []float32) { copy(mem, src) })
+}
+
+// Read implements device.Program.
+func (p *program) Read(m *schedule.Matrix, dst []float32) error {
+	return p.move(m, dst, func(mem []float32) { copy(dst, mem) })
+}
+
+func (p *program) move(m *schedule.Matrix, host []float32, f func(mem []float32)) error {
+	switch {
+	case p.closed:
+		return errClosed
+	case m.Packed:
+		return fmt.Errorf("cpu: matrix %s is packed: it can be neither written nor read", m.Name)
+	case len(host) != m.Elements():
+		return fmt.Errorf("cpu: matrix %s has %d elements, not %d", m.Name, m.Elements(), len(host))
+	}
+	f(p.memory[m.ID])
+	return nil
+}
+
+var errClosed = errors.New("cpu: the program is closed")
+
+// Close implements device.Program.
+func (p *program) Close() error {
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	return p.free()
+}
+
+// Prepare implements device.Program.
+func (p *program) Prepare() error {
+	if p.closed {
+		return errClosed
+	}
+	for i := range p.prepare {
+		err := p.device.pool.do(func(w int) {
+			p.prepare[i].work.share(w, p.device.workers, &p.scratch[w])
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Run implements device.Program.
+func (p *program) Run(n int) (device.Burst, error) {
+	if p.closed {
+		return device.Burst{}, errClosed
+	}
+	var start, end time.Time
+	ready := counter{}
+	err := p.device.pool.do(func(w int) {
+		team := 0
+		for p.first(team+1) <= w {
+			team++
+		}
+		ready.Add(1)
+		p.device.pool.await(&ready, uint64(p.device.workers)) // all are awake
+		if w == 0 {
+			start = time.Now()
+		}
+		switch {
+		case w != p.first(team):
+			p.help(team, w)
+		case p.teams == 1:
+			for range n {
+				p.inOrder()
+			}
+			p.dismiss(team)
+		default:
+			for r := range n {
+				p.byStream(team, p.runs+uint64(r))
+			}
+			p.dismiss(team)
+		}
+		if w == 0 {
+			for s := range p.progress { // the other teams' last operations
+				if p.teams > 1 {
+					p.device.pool.await(&p.progress[s], (p.runs+uint64(n))*uint64(len(p.queues[s])))
+				}
+			}
+			end = time.Now()
+		}
+	})
+	p.runs += uint64(n)
+	if err != nil {
+		p.reset()
+		return device.Burst{}, err
+	}
+	if p.badIndex.Swap(false) {
+		return device.Burst{}, errors.New("cpu: an index is outside its table: inputs of a one-hot layer and targets must be integers from 0")
+	}
+	return device.Burst{Wall: end.Sub(start)}, nil
+}
+
+// reset forgets what a failed burst left in the counters.
+func (p *program) reset() {
+	p.runs = 0
+	for s := range p.progress {
+		p.progress[s].Store(0)
+	}
+	for t := range p.team {
+		p.team[t].order.Store(0)
+		for h := range p.team[t].done {
+			p.team[t].done[h].Store(0)
+		}
+	}
+}
+
+// inOrder runs every node in program order, which no wait contradicts.
+func (p *program) inOrder() {
+	for i := range p.nodes {
+		p.execute(0, &p.nodes[i])
+	}
+}
+
+// execute runs a node as leader of a team.
+func (p *program) execute(team int, n *node) {
+	t := &p.team[team]
+	first := p.first(team)
+	if !n.fork || len(t.done) == 0 {
+		n.work.share(0, 1, &p.scratch[first])
+		return
+	}
+	t.at = n
+	order := t.order.Add(1)
+	n.work.share(0, len(t.done)+1, &p.scratch[first])
+	for h := range t.done {
+		p.device.pool.await(&t.done[h], order)
+	}
+}
+
+// help runs a helper's shares until the leader dismisses it.
+func (p *program) help(team, worker int) {
+	t := &p.team[team]
+	part := worker - p.first(team)
+	done := &t.done[part-1]
+	for order := done.Load() + 1; ; order++ {
+		p.device.pool.await(&t.order, order)
+		n := t.at
+		if n == nil {
+			done.Store(order)
+			return
+		}
+		n.work.share(part, len(t.done)+1, &p.scratch[worker])
+		done.Store(order)
+	}
+}
+
+// dismiss ends the helpers of a team.
+func (p *program) dismiss(team int) {
+	t := &p.team[team]
+	if len(t.done) == 0 {
+		return
+	}
+	t.at = nil
+	t.order.Add(1)
+}
+
+// byStream runs the streams of a team for one run: always the first node in
+// program order among those whose waits are over.
+func (p *program) byStream(team int, run uint64) {
+	pool := p.device.pool
+	for s, q := range p.queues { // the run before is over
+		pool.await(&p.progress[s], run*uint64(len(q)))
+	}
+	next := make([]int, 0, 64)
+	for s := team; s < len(p.queues); s += p.teams {
+		next = append(next, 0)
+	}
+	var idle int
+	for {
+		best, left := -1, false
+		for k, s := 0, team; s < len(p.queues); k, s = k+1, s+p.teams {
+			if next[k] == len(p.queues[s]) {
+				continue
+			}
+			left = true
+			i := p.queues[s][next[k]]
+			if (best < 0 || i < p.queues[team+best*p.teams][next[best]]) && p.over(p.nodes[i].wait, run) {
+				best = k
+			}
+		}
+		if !left {
+			return
+		}
+		if best < 0 {
+			if idle++; idle > 4000 {
+				if pool.err.Load() != nil {
+					panic(errAborted)
+				}
+				yield()
+			}
+			continue
+		}
+		idle = 0
+		s := team + best*p.teams
+		p.execute(team, &p.nodes[p.queues[s][next[best]]])
+		next[best]++
+		p.progress[s].Add(1)
+	}
+}
+
+// over reports whether all turns have passed.
+func (p *program) over(turns []turn, run uint64) bool {
+	for _, t := range turns {
+		if p.progress[t.stream].Load() < run*uint64(len(p.queues[t.stream]))+t.nodes {
+			return false
+		}
+	}
+	return true
+}

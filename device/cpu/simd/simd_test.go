@@ -1,0 +1,539 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// levels returns the kernels of every level of this machine.
+func levels(t testing.TB) []*Kernels {
+	t.Helper()
+	var ks []*Kernels
+	for l := Generic; l <= Detect(); l++ {
+		k, err := For(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ks = append(ks, k)
+	}
+	return ks
+}
+
+func eachLevel(t *testing.T, f func(t *testing.T, k *Kernels)) {
+	for _, k := range levels(t) {
+		t.Run(k.Level().String(), func(t *testing.T) { f(t, k) })
+	}
+}
+
+func TestLevels(t *testing.T) {
+	for l := Generic; l <= AVX512; l++ {
+		got, err := Parse(l.String())
+		if err != nil || got != l {
+			t.Errorf("Parse(%q) = %v, %v", l, got, err)
+		}
+	}
+	if _, err := Parse("mmx"); err == nil {
+		t.Error("Parse accepts an unknown name")
+	}
+	if _, err := For(Detect() + 1); err == nil {
+		t.Error("For accepts a level beyond the machine")
+	}
+	if Best().Level() != Detect() {
+		t.Error("Best is not what was detected")
+	}
+}
+
+// guarded returns n random floats, the first of which is off floats past an aligned address, between guards,
+// and a check that the guards are intact.
+func guarded(t *testing.T, rng *rand.Rand, n, off int) ([]float32, func()) {
+	t.Helper()
+	const guard = 40
+	all := make([]float32, guard+off+n+guard)
+	for i := range all {
+		all[i] = -12345
+	}
+	s := all[guard+off:][:n:n]
+	for i := range s {
+		s[i] = float32(rng.NormFloat64())
+	}
+	return s, func() {
+		t.Helper()
+		for i, v := range all {
+			if (i < guard+off || i >= guard+off+n) && v != -12345 {
+				t.Fatalf("n %d: wrote outside, at %d", n, i-guard-off)
+			}
+		}
+	}
+}
+
+// ulps returns the distance of got from want in units in the last place of want.
+func ulps(got float32, want float64) float64 {
+	if math.IsNaN(want) || math.IsNaN(float64(got)) {
+		if math.IsNaN(want) && math.IsNaN(float64(got)) {
+			return 0
+		}
+		return math.Inf(1)
+	}
+	g := float64(got)
+	const top = 0x1p128
+	g, want = min(max(g, -top), top), min(max(want, -top), top)
+	e := max(-126, min(127, math.Ilogb(want)))
+	return math.Abs(g-want) / math.Ldexp(1, e-23)
+}
+
+// The bounds that the comments of Kernels state.
+const (
+	expULPs     = 1
+	sigmoidULPs = 2.25
+	tanhULPs    = 2.5
+)
+
+func TestPointwise(t *testing.T) {
+	type unary = func(dst, a []float32)
+	type binary = func(dst, a, b []float32)
+	relu := func(x float64) float64 { return max(x, 0) }
+	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		accumulate := func(dst, a, b []float32) {
+			copy(dst, a)
+			k.Accumulate(dst, b)
+		}
+		for _, f := range []struct {
+			name   string
+			unary  unary
+			binary binary
+			want1  func(x float64) float64
+			want2  func(x, y float64) float64
+			ulps   float64 // of the value, or of the greatest intermediate
+		}{
+			{name: "Copy", unary: k.Copy, want1: func(x float64) float64 { return x }},
+			{name: "OneMinus", unary: k.OneMinus, want1: func(x float64) float64 { return 1 - x }, ulps: .5},
+			{name: "ReLU", unary: k.ReLU, want1: relu},
+			{name: "Exp", unary: k.Exp, want1: math.Exp, ulps: expULPs},
+			{name: "Sigmoid", unary: k.Sigmoid, want1: sigmoid, ulps: sigmoidULPs},
+			{name: "Tanh", unary: k.Tanh, want1: math.Tanh, ulps: tanhULPs},
+			{name: "Scale", unary: func(dst, a []float32) { k.Scale(dst, a, 1.7) }, want1: func(x float64) float64 { return float64(float32(1.7)) * x }, ulps: .5},
+			{name: "Add", binary: k.Add, want2: func(x, y float64) float64 { return x + y }, ulps: .5},
+			{name: "Accumulate", binary: accumulate, want2: func(x, y float64) float64 { return x + y }, ulps: .5},
+			{name: "Sub", binary: k.Sub, want2: func(x, y float64) float64 { return x - y }, ulps: .5},
+			{name: "Mul", binary: k.Mul, want2: func(x, y float64) float64 { return x * y }, ulps: .5},
+			{name: "SigmoidGrad", binary: k.SigmoidGrad, want2: func(d, y float64) float64 { return d * y * float64(float32(1-y)) }, ulps: 2},
+			{name: "ReLUGrad", binary: k.ReLUGrad, want2: func(d, y float64) float64 {
+				if y > 0 {
+					return d
+				}
+				return 0
+			}},
+		} {
+			rng := rand.New(rand.NewPCG(1, 2))
+			for n := range 130 {
+				off := n % 17
+				a, _ := guarded(t, rng, n, 3)
+				b, _ := guarded(t, rng, n, 5)
+				dst, check := guarded(t, rng, n, off)
+				run := func(dst, a []float32) {
+					if f.unary != nil {
+						f.unary(dst, a)
+					} else {
+						f.binary(dst, a, b)
+					}
+				}
+				run(dst, a)
+				check()
+				for i := range n {
+					var want float64
+					if f.unary != nil {
+						want = f.want1(float64(a[i]))
+					} else {
+						want = f.want2(float64(a[i]), float64(b[i]))
+					}
+					if e := ulps(dst[i], want); e > f.ulps {
+						t.Fatalf("%s n %d: [%d] = %v, want %v: %.2f ulp", f.name, n, i, dst[i], want, e)
+					}
+				}
+				run(a, a) // in place
+				if !slices.Equal(a, dst) {
+					t.Fatalf("%s n %d: differs in place", f.name, n)
+				}
+			}
+		}
+	})
+}
+
+func TestPointwiseFused(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		rng := rand.New(rand.NewPCG(3, 4))
+		for n := range 100 {
+			a, _ := guarded(t, rng, n, 1)
+			b, _ := guarded(t, rng, n, 2)
+			dst, check := guarded(t, rng, n, n%16)
+			old := slices.Clone(dst)
+			near := func(name string, i int, want, size float64) {
+				t.Helper()
+				if d := math.Abs(float64(dst[i]) - want); d > 0x1p-23*size {
+					t.Fatalf("%s n %d: [%d] = %v, want %v", name, n, i, dst[i], want)
+				}
+			}
+			k.MulAdd(dst, a, b)
+			for i := range dst {
+				x, y, z := float64(a[i]), float64(b[i]), float64(old[i])
+				near("MulAdd", i, z+x*y, math.Abs(z)+math.Abs(x*y))
+			}
+			copy(dst, old)
+			k.AddScaled(dst, a, -.3)
+			for i := range dst {
+				x, z := float64(float32(-.3))*float64(a[i]), float64(old[i])
+				near("AddScaled", i, z+x, math.Abs(z)+math.Abs(x))
+			}
+			k.TanhGrad(dst, a, b)
+			for i := range dst {
+				d, y := float64(a[i]), float64(b[i])
+				near("TanhGrad", i, d*(1-y*y), 2*math.Abs(d)*(1+y*y))
+			}
+			check()
+		}
+	})
+}
+
+func TestReductions(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		for n := range 200 {
+			a, _ := guarded(t, rng, n, n%7)
+			b, _ := guarded(t, rng, n, 2)
+			dst, check := guarded(t, rng, n, 1)
+			var sum, size, dot, dotSize, exps float64
+			most := float32(math.Inf(-1))
+			for i := range a {
+				a[i] -= 3
+				sum += float64(a[i])
+				size += math.Abs(float64(a[i]))
+				p := float64(a[i]) * float64(b[i])
+				dot += p
+				dotSize += math.Abs(p)
+				most = max(most, a[i])
+			}
+			eps := 0x1p-24 * float64(n+1)
+			if got := k.Sum(a); math.Abs(float64(got)-sum) > eps*size {
+				t.Fatalf("Sum n %d: %v, want %v", n, got, sum)
+			}
+			if got := k.DotProduct(a, b); math.Abs(float64(got)-dot) > eps*dotSize {
+				t.Fatalf("DotProduct n %d: %v, want %v", n, got, dot)
+			}
+			if got := k.Max(a); got != most {
+				t.Fatalf("Max n %d: %v, want %v", n, got, most)
+			}
+			if n == 0 {
+				most = 0
+			}
+			got := k.ExpSum(dst, a, most)
+			check()
+			for i := range a {
+				exps += float64(dst[i])
+				if e := ulps(dst[i], math.Exp(float64(a[i]-most))); e > expULPs {
+					t.Fatalf("ExpSum n %d: [%d] %.2f ulp", n, i, e)
+				}
+			}
+			if math.Abs(float64(got)-exps) > eps*exps {
+				t.Fatalf("ExpSum n %d: %v, want %v", n, got, exps)
+			}
+		}
+	})
+}
+
+// TestAccuracy sweeps every exponent of both signs, infinities and NaN.
+func TestAccuracy(t *testing.T) {
+	step := uint64(997) // a prime, so that all low bits occur
+	if testing.Short() {
+		step = 99991
+	}
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		for _, f := range []struct {
+			name  string
+			f     func(dst, a []float32)
+			want  func(float64) float64
+			bound float64
+		}{
+			{"Exp", k.Exp, math.Exp, expULPs},
+			{"Sigmoid", k.Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, sigmoidULPs},
+			{"Tanh", k.Tanh, math.Tanh, tanhULPs},
+		} {
+			var worst float64
+			var at float32
+			x := make([]float32, 0, 4096)
+			y := make([]float32, 4096)
+			flush := func() {
+				f.f(y[:len(x)], x)
+				for i, v := range x {
+					e := ulps(y[i], f.want(float64(v)))
+					if e > worst {
+						worst, at = e, v
+					}
+				}
+				x = x[:0]
+			}
+			for u := uint64(0); u < 1<<32; u += step {
+				if x = append(x, math.Float32frombits(uint32(u))); len(x) == cap(x) {
+					flush()
+				}
+			}
+			inf := float32(math.Inf(1))
+			x = append(x, 0, float32(math.Copysign(0, -1)), inf, -inf, float32(math.NaN()), -float32(math.NaN()), math.SmallestNonzeroFloat32, math.MaxFloat32)
+			flush()
+			// Densely where the functions bend.
+			for i := range 1 << 18 {
+				if x = append(x, float32(i-1<<17)*0x1p-10); len(x) == cap(x) {
+					flush()
+				}
+			}
+			flush()
+			t.Logf("%-8s %.3f ulp at %v", f.name, worst, at)
+			if worst > f.bound {
+				t.Errorf("%s: %.3f ulp at %v, want at most %v", f.name, worst, at, f.bound)
+			}
+		}
+		zero := []float32{float32(math.Copysign(0, -1))}
+		k.Tanh(zero, zero)
+		if !math.Signbit(float64(zero[0])) {
+			t.Error("tanh(-0) is not -0")
+		}
+	})
+}
+
+func TestTile(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		rng := rand.New(rand.NewPCG(7, 8))
+		for m := 1; m <= k.MaxRows(); m++ {
+			for s := 1; s <= k.MaxStrips(m); s++ {
+				for _, depth := range []int{1, 2, 3, 4, 5, 7, 8, 9, 31} {
+					for _, last := range []int{1, 7, 8, 9, 16} {
+						for form := range 8 {
+							testTile(t, k, rng, m, s, depth, last, form)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form int) {
+	t.Helper()
+	tile := &Tile{K: depth, Rows: m, Strips: s, Last: last, Accumulate: form&1 != 0}
+	tile.ARow, tile.ACol = depth+3, 1
+	if form&2 != 0 {
+		tile.ARow, tile.ACol = 1, m+1
+	}
+	tile.BStrip, tile.BStep = depth*StripWidth, StripWidth
+	if form&4 != 0 {
+		tile.BStrip, tile.BStep = StripWidth, s*StripWidth+1
+	}
+	cols := (s-1)*StripWidth + last
+	tile.CRow = cols + 5
+	tile.A, _ = guarded(t, rng, (m-1)*tile.ARow+(depth-1)*tile.ACol+1, 0)
+	tile.B, _ = guarded(t, rng, (s-1)*tile.BStrip+(depth-1)*tile.BStep+StripWidth, 1)
+	for kk := range depth {
+		for j := last; j < StripWidth; j++ {
+			tile.B[(s-1)*tile.BStrip+kk*tile.BStep+j] = float32(math.NaN())
+		}
+	}
+	c, check := guarded(t, rng, (m-1)*tile.CRow+cols, 2)
+	tile.C = c
+	old := slices.Clone(c)
+	k.Tile(tile)
+	check()
+	for i := range c {
+		row, col := i/tile.CRow, i%tile.CRow
+		if col >= cols {
+			if c[i] != old[i] {
+				t.Fatalf("%dx%d k %d last %d form %d: wrote between rows", m, s, depth, last, form)
+			}
+			continue
+		}
+		var sum, size float64
+		if tile.Accumulate {
+			sum = float64(old[i])
+			size = math.Abs(sum)
+		}
+		for kk := range depth {
+			p := float64(tile.A[row*tile.ARow+kk*tile.ACol]) * float64(tile.B[col/StripWidth*tile.BStrip+kk*tile.BStep+col%StripWidth])
+			sum += p
+			size += math.Abs(p)
+		}
+		if d := math.Abs(float64(c[i]) - sum); !(d <= 0x1p-24*float64(depth+2)*size) {
+			t.Fatalf("%dx%d k %d last %d form %d: C[%d,%d] = %v, want %v", m, s, depth, last, form, row, col, c[i], sum)
+		}
+	}
+}
+
+func TestDot(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		rng := rand.New(rand.NewPCG(9, 10))
+		for m := 1; m <= k.MaxDotRows(); m++ {
+			for _, n := range []int{1, DotCols} {
+				for depth := 1; depth < 140; depth++ {
+					d := &Dot{K: depth, Rows: m, Cols: n, ARow: depth + 1, BRow: depth + 2, CRow: n + 3, Accumulate: depth%2 == 0}
+					d.A, _ = guarded(t, rng, (m-1)*d.ARow+depth, 1)
+					d.B, _ = guarded(t, rng, (n-1)*d.BRow+depth, 2)
+					c, check := guarded(t, rng, (m-1)*d.CRow+n, 3)
+					d.C = c
+					old := slices.Clone(c)
+					k.Dot(d)
+					check()
+					for i := range c {
+						row, col := i/d.CRow, i%d.CRow
+						if col >= n {
+							if c[i] != old[i] {
+								t.Fatalf("%dx%d k %d: wrote between rows", m, n, depth)
+							}
+							continue
+						}
+						var sum, size float64
+						if d.Accumulate {
+							sum = float64(old[i])
+							size = math.Abs(sum)
+						}
+						for kk := range depth {
+							p := float64(d.A[row*d.ARow+kk]) * float64(d.B[col*d.BRow+kk])
+							sum += p
+							size += math.Abs(p)
+						}
+						if diff := math.Abs(float64(c[i]) - sum); !(diff <= 0x1p-24*float64(depth+2)*size) {
+							t.Fatalf("%dx%d k %d: C[%d,%d] = %v, want %v", m, n, depth, row, col, c[i], sum)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestMoves(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		rng := rand.New(rand.NewPCG(11, 12))
+		for _, rows := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33} {
+			for _, cols := range []int{1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 64, 65, 100, 130} {
+				src, _ := guarded(t, rng, rows*(cols+3), 1)
+				dst, check := guarded(t, rng, cols*(rows+2), 2)
+				old := slices.Clone(dst)
+				k.Transpose(dst, src, rows+2, cols+3, cols, rows)
+				check()
+				for i := range cols {
+					for j := range rows + 2 {
+						want := old[i*(rows+2)+j]
+						if j < rows {
+							want = src[j*(cols+3)+i]
+						}
+						if dst[i*(rows+2)+j] != want {
+							t.Fatalf("Transpose %d×%d: [%d,%d] = %v, want %v", rows, cols, i, j, dst[i*(rows+2)+j], want)
+						}
+					}
+				}
+
+				strips := (cols + StripWidth - 1) / StripWidth
+				packed, check := guarded(t, rng, strips*rows*StripWidth, 0)
+				packs := func(name string, at func(i, j int) float32) {
+					t.Helper()
+					check()
+					for i := range rows {
+						for j := range strips * StripWidth {
+							want := float32(0)
+							if j < cols {
+								want = at(i, j)
+							}
+							if got := packed[(j/StripWidth*rows+i)*StripWidth+j%StripWidth]; got != want {
+								t.Fatalf("%s %d×%d: [%d,%d] = %v, want %v", name, rows, cols, i, j, got, want)
+							}
+						}
+					}
+				}
+				k.Pack(packed, src[:(rows-1)*(cols+3)+cols], rows*StripWidth, cols+3, rows, cols)
+				packs("Pack", func(i, j int) float32 { return src[i*(cols+3)+j] })
+				src, _ = guarded(t, rng, cols*(rows+1), 1)
+				k.PackTransposed(packed, src[:(cols-1)*(rows+1)+rows], rows*StripWidth, rows+1, rows, cols)
+				packs("PackTransposed", func(i, j int) float32 { return src[j*(rows+1)+i] })
+			}
+		}
+		for n := range 400 {
+			src, _ := guarded(t, rng, n, 3)
+			dst, check := guarded(t, rng, n, n%16)
+			k.Stream(dst, src)
+			check()
+			if !slices.Equal(dst, src) {
+				t.Fatalf("Stream of %d differs", n)
+			}
+		}
+	})
+}
+
+func TestFMAPeak(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		if got := k.FMAPeak(1000); got < 1000 || got > 4000 {
+			t.Errorf("FMAPeak(1000) did %d operations", got)
+		}
+	})
+}
+
+// FuzzPointwise compares the levels with each other on any bits.
+func FuzzPointwise(f *testing.F) {
+	f.Add(uint64(1), 7, uint32(0x7f800000), uint32(0x00000001))
+	f.Add(uint64(2), 33, uint32(0xc2cff1b5), uint32(0x42b17218))
+	f.Fuzz(func(t *testing.T, seed uint64, n int, x, y uint32) {
+		n = int(uint(n) % 100)
+		rng := rand.New(rand.NewPCG(seed, 0))
+		a := make([]float32, n+2)
+		for i := range n {
+			a[i] = math.Float32frombits(rng.Uint32())
+		}
+		a[n], a[n+1] = math.Float32frombits(x), math.Float32frombits(y)
+		dst := make([]float32, len(a))
+		for _, k := range levels(t) {
+			for name, f := range map[string]struct {
+				f     func(dst, a []float32)
+				want  func(float32) float32
+				bound float64
+			}{
+				"Exp":     {k.Exp, Exp, expULPs + .5},
+				"Sigmoid": {k.Sigmoid, Sigmoid, sigmoidULPs + .5},
+				"Tanh":    {k.Tanh, Tanh, tanhULPs + .5},
+				"ReLU":    {k.ReLU, ReLU, 0},
+			} {
+				f.f(dst, a)
+				for i := range a {
+					if e := ulps(dst[i], float64(f.want(a[i]))); e > f.bound {
+						t.Errorf("%v %s(%v) = %v: %.2f ulp", k.Level(), name, a[i], dst[i], e)
+					}
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkPointwise(b *testing.B) {
+	const n = 4096
+	x, y := make([]float32, n), make([]float32, n)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	for _, k := range levels(b) {
+		for _, f := range []struct {
+			name string
+			f    func(dst, a []float32)
+		}{
+			{"Accumulate", k.Accumulate}, {"Exp", k.Exp}, {"Sigmoid", k.Sigmoid}, {"Tanh", k.Tanh},
+			{"Sum", func(_, a []float32) { k.Sum(a) }},
+		} {
+			b.Run(fmt.Sprintf("%s/%v", f.name, k.Level()), func(b *testing.B) {
+				b.SetBytes(4 * n)
+				for b.Loop() {
+					f.f(y, x)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/element")
+			})
+		}
+	}
+}

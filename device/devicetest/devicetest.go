@@ -1,0 +1,355 @@
+// Package devicetest is the suite that every device passes: each operation
+// alone, at sizes and views that tiles do not like, and random schedules over
+// several streams, all held to a plain evaluation in double precision.
+package devicetest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Run runs the suite on d.
+func Run(t *testing.T, d device.Device) {
+	t.Run("operations", func(t *testing.T) { operations(t, d) })
+	t.Run("schedules", func(t *testing.T) { schedules(t, d) })
+	t.Run("misuse", func(t *testing.T) { misuse(t, d) })
+}
+
+// lengths are ones, odd and prime, one past a vector, a tile and a block.
+var lengths = []int{1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 48, 49, 64, 65, 97, 257}
+
+// A trial builds one operation over fresh matrices.
+type trial struct {
+	b    *schedule.Builder
+	rng  *rand.Rand
+	size func() int
+}
+
+// place is a view of a fresh matrix, now and then a rectangle in its middle.
+func (t *trial) place(rows, cols int) schedule.View {
+	if t.rng.IntN(2) == 0 {
+		return t.b.Matrix("m", rows, cols).All()
+	}
+	top, left := t.rng.IntN(3), t.rng.IntN(19)
+	return schedule.View{M: t.b.Matrix("m", top+rows+t.rng.IntN(3), left+cols+t.rng.IntN(5)), Row: top, Col: left, Rows: rows, Cols: cols}
+}
+
+// index is a column whose values are rows of a table; see fill.
+func (t *trial) index(rows int) schedule.View { return t.b.Matrix("index", rows, 1).All() }
+
+func (t *trial) flip() bool { return t.rng.IntN(2) == 0 }
+
+func oriented(trans bool, rows, cols int) (int, int) {
+	if trans {
+		return cols, rows
+	}
+	return rows, cols
+}
+
+// makers build each kind of operation. Every kind of schedule.Op is here.
+func makers() map[string]func(t *trial) schedule.Op {
+	all := map[string]func(t *trial) schedule.Op{
+		"gemm": func(t *trial) schedule.Op {
+			m, n, k := t.size(), t.size(), t.size()
+			ta, tb := t.flip(), t.flip()
+			ar, ac := oriented(ta, m, k)
+			br, bc := oriented(tb, k, n)
+			return schedule.Gemm{A: t.place(ar, ac), B: t.place(br, bc), C: t.place(m, n), TransA: ta, TransB: tb, Accumulate: t.flip()}
+		},
+		"gemm packed": func(t *trial) schedule.Op {
+			m, n, k := t.size(), t.size(), t.size()
+			tb := t.flip()
+			br, bc := oriented(tb, k, n)
+			packed := t.b.Packed("packed", k, n).All()
+			t.b.Do(0, schedule.Pack{Src: t.place(br, bc), Dst: packed, Trans: tb})
+			return schedule.Gemm{A: t.place(m, k), B: packed, C: t.place(m, n), Accumulate: t.flip()}
+		},
+		"sumrows": func(t *trial) schedule.Op {
+			rows, cols := t.size(), t.size()
+			return schedule.SumRows{A: t.place(rows, cols), Out: t.place(1, cols), Accumulate: t.flip()}
+		},
+		"gather": func(t *trial) schedule.Op {
+			rows, cols := t.size(), t.size()
+			return schedule.Gather{Index: t.index(rows), Table: t.place(5, cols), Out: t.place(rows, cols)}
+		},
+		"scatter": func(t *trial) schedule.Op {
+			rows, cols := t.size(), t.size()
+			return schedule.Scatter{Index: t.index(rows), Src: t.place(rows, cols), Table: t.place(5, cols)}
+		},
+		"softmaxloss": func(t *trial) schedule.Op {
+			rows, cols := t.size(), 4+t.size()
+			op := schedule.SoftmaxLoss{Logits: t.place(rows, cols), Target: t.index(rows), Loss: t.place(rows, 1), Grad: t.flip(), Scale: 0.25}
+			if op.Prob = op.Logits; t.flip() {
+				op.Prob = t.place(rows, cols)
+			}
+			return op
+		},
+	}
+	for _, o := range cell.Ops() {
+		all["map "+o.String()] = func(t *trial) schedule.Op {
+			rows, cols := t.size(), t.size()
+			m := schedule.Map{Op: o, Out: t.place(rows, cols)}
+			operand := func() schedule.View {
+				switch t.rng.IntN(3) {
+				case 0:
+					return t.place(1, cols)
+				case 1:
+					return m.Out
+				}
+				return t.place(rows, cols)
+			}
+			if o.Operands() > 0 {
+				m.A = operand()
+			}
+			if o.Operands() > 1 {
+				m.B = operand()
+			}
+			return m
+		}
+	}
+	for _, c := range cell.All() {
+		all["cell "+c.Name] = func(t *trial) schedule.Op {
+			rows, h, g := t.size(), t.size(), len(c.Gates)
+			op := schedule.Cell{Cell: c, Train: t.flip(), X: t.place(rows, g*h), R: t.place(rows, g*h), BX: t.place(1, g*h), BR: t.place(1, g*h)}
+			if n := len(c.Peeps); n > 0 {
+				op.Peep = t.place(1, n*h)
+			}
+			if op.Train && c.Saved > 0 {
+				op.Saved = t.place(rows, c.Saved*h)
+			}
+			for range c.States {
+				op.Prev, op.Next = append(op.Prev, t.place(rows, h)), append(op.Next, t.place(rows, h))
+			}
+			return op
+		}
+		all["cellbackward "+c.Name] = func(t *trial) schedule.Op {
+			rows, h, g := t.size(), t.size(), len(c.Gates)
+			op := schedule.CellBackward{Cell: c, DOut: t.place(rows, h), DX: t.place(rows, g*h)}
+			if n := len(c.Peeps); n > 0 {
+				op.Peep, op.DPeep = t.place(1, n*h), t.place(rows, n*h)
+			}
+			if c.Saved > 0 {
+				op.Saved = t.place(rows, c.Saved*h)
+			}
+			if c.SplitGrad {
+				op.DR = t.place(rows, g*h)
+			}
+			for s := range c.States {
+				op.Prev, op.Next = append(op.Prev, t.place(rows, h)), append(op.Next, t.place(rows, h))
+				op.DNext = append(op.DNext, t.place(rows, h))
+				switch {
+				case !c.DirectPrev(s):
+					op.DPrev = append(op.DPrev, schedule.View{})
+				case t.flip():
+					op.DPrev = append(op.DPrev, op.DNext[s])
+				default:
+					op.DPrev = append(op.DPrev, t.place(rows, h))
+				}
+			}
+			return op
+		}
+	}
+	return all
+}
+
+func operations(t *testing.T, d device.Device) {
+	trials := 40
+	if testing.Short() {
+		trials = 10
+	}
+	for name, build := range makers() {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(trials) {
+				rng := rand.New(rand.NewPCG(seed, 7))
+				tr := &trial{b: schedule.NewBuilder(1), rng: rng, size: func() int { return lengths[rng.IntN(len(lengths))] }}
+				tr.b.Do(0, build(tr))
+				s, err := tr.b.Schedule()
+				if err != nil {
+					t.Fatal(err)
+				}
+				compare(t, d, s, nil, seed)
+			}
+		})
+	}
+}
+
+// schedules holds random schedules over several streams, with conflicts of every
+// kind, to their meaning: one operation after the other.
+func schedules(t *testing.T, d device.Device) {
+	trials := 60
+	if testing.Short() {
+		trials = 15
+	}
+	for seed := range uint64(trials) {
+		s := random(seed)
+		for _, k := range knob.OneAtATime(d.Knobs(s)) {
+			compare(t, d, s, k, seed)
+		}
+	}
+}
+
+func random(seed uint64) *schedule.Schedule {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	b := schedule.NewBuilder(1 + rng.IntN(5))
+	const rows, cols = 24, 40
+	var ms []*schedule.Matrix
+	for range 4 {
+		ms = append(ms, b.Matrix("m", rows, cols))
+	}
+	view := func(r, c int) schedule.View {
+		return schedule.View{M: ms[rng.IntN(len(ms))], Row: rng.IntN(rows - r + 1), Col: rng.IntN(cols - c + 1), Rows: r, Cols: c}
+	}
+	for range 1 + rng.IntN(80) {
+		r, c := 1+rng.IntN(rows), 1+rng.IntN(cols)
+		stream := rng.IntN(b.Streams())
+		switch rng.IntN(4) {
+		case 0: // bounded, or values would grow without end
+			b.Do(stream, schedule.Map{Op: cell.Tanh, Out: view(r, c), A: view(1, c)})
+		case 1:
+			b.Do(stream, schedule.Map{Op: cell.OneMinus, Out: view(r, c), A: view(1, c)})
+		case 2:
+			b.Do(stream, schedule.SumRows{A: view(r, c), Out: schedule.View{M: b.Matrix("sum", 1, c), Rows: 1, Cols: c}})
+		default:
+			k := 1 + rng.IntN(rows)
+			out := b.Matrix("product", r, c).All()
+			b.Do(stream, schedule.Gemm{A: view(r, k), B: view(k, c), C: out})
+			b.Do(stream, schedule.Map{Op: cell.Sigmoid, Out: view(r, c), A: out.Band(0, 1)})
+		}
+	}
+	s, err := b.Schedule()
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// fill sets every matrix to random values, indices to rows of a table of five.
+func fill(s *schedule.Schedule, v values, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	for _, m := range s.Matrices {
+		for i := range v[m.ID] {
+			if v[m.ID][i] = float64(float32(2*rng.Float64() - 1)); m.Name == "index" {
+				v[m.ID][i] = float64(rng.IntN(5))
+			}
+		}
+	}
+}
+
+// compare runs s on d and by evaluation and compares every matrix, guard
+// elements around the views included.
+func compare(t *testing.T, d device.Device, s *schedule.Schedule, k knob.Params, seed uint64) {
+	t.Helper()
+	want := newValues(s)
+	fill(s, want, seed)
+	prog, err := d.Compile(s, k)
+	if errors.Is(err, schedule.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	for _, m := range s.Matrices {
+		if m.Packed {
+			continue
+		}
+		src := make([]float32, m.Elements())
+		for i, x := range want[m.ID] {
+			src[i] = float32(x)
+		}
+		if err := prog.Write(m, src); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := prog.Run(1); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range s.Nodes {
+		want.eval(n.Op)
+	}
+	// Rounding: sums of up to 257 products, through a chain of operations
+	// that do not amplify. See rnn.Tolerance.
+	tolerance := 8 * 0x1p-24 * math.Sqrt(257*float64(min(len(s.Nodes), 16)))
+	for _, m := range s.Matrices {
+		if m.Packed {
+			continue
+		}
+		got := make([]float32, m.Elements())
+		if err := prog.Read(m, got); err != nil {
+			t.Fatal(err)
+		}
+		scale := 1.0
+		for _, x := range want[m.ID] {
+			scale = max(scale, math.Abs(x))
+		}
+		for i, x := range want[m.ID] {
+			if diff := math.Abs(float64(got[i]) - x); !(diff <= tolerance*scale) {
+				t.Fatalf("seed %d %v: matrix %d %s[%d,%d] is %v, want %v; the last operation is %v", seed, k, m.ID, m.Name, i/m.Cols, i%m.Cols, got[i], x, s.Nodes[len(s.Nodes)-1].Op)
+			}
+		}
+	}
+}
+
+// misuse checks that wrong calls are refused.
+func misuse(t *testing.T, d device.Device) {
+	b := schedule.NewBuilder(1)
+	m, table := b.Matrix("m", 2, 3), b.Matrix("table", 4, 3)
+	index, packed := b.Matrix("index", 2, 1), b.Packed("packed", 3, 2)
+	b.Do(0, schedule.Pack{Src: m.All(), Dst: packed.All(), Trans: true})
+	b.Do(0, schedule.Gather{Index: index.All(), Table: table.All(), Out: m.All()})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Compile(s, knob.Params{"no such knob": 1}); err == nil {
+		t.Error("an unknown knob is accepted")
+	}
+	if n, err := d.Memory(s, nil); err != nil || n < s.Memory()-packed.All().Bytes() {
+		t.Errorf("memory is %d, %v: want at least the matrices", n, err)
+	}
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"a short write":           prog.Write(m, make([]float32, 5)),
+		"a long read":             prog.Read(m, make([]float32, 7)),
+		"a packed matrix's write": prog.Write(packed, make([]float32, 6)),
+		"a packed matrix's read":  prog.Read(packed, make([]float32, 6)),
+	} {
+		if err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	if _, err := prog.Run(1); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []float32{4, -1, 0.5, float32(math.NaN()), 1e30} {
+		if err := prog.Write(index, []float32{0, bad}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := prog.Run(1); err == nil {
+			t.Errorf("index %v into a table of 4 rows is accepted", bad)
+		}
+	}
+	if err := prog.Write(index, []float32{0, 3}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prog.Run(1); err != nil {
+		t.Errorf("a good run after a bad one: %v", err)
+	}
+	if err := errors.Join(prog.Close(), prog.Close()); err != nil {
+		t.Error(fmt.Errorf("closing twice: %w", err))
+	}
+	if _, err := prog.Run(1); err == nil {
+		t.Error("a closed program runs")
+	}
+}

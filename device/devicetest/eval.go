@@ -1,0 +1,135 @@
+package devicetest
+
+import (
+	"fmt"
+	"math"
+
+	"rnnbench/rnn/schedule"
+)
+
+// values is the double-precision memory of a schedule, per matrix.
+type values [][]float64
+
+func newValues(s *schedule.Schedule) values {
+	var v values
+	for _, m := range s.Matrices {
+		v = append(v, make([]float64, m.Elements()))
+	}
+	return v
+}
+
+// at is an element of a view; a view of one row serves for every row.
+func (v values) at(w schedule.View, i, j int) *float64 {
+	if w.Rows == 1 {
+		i = 0
+	}
+	return &v[w.M.ID][(w.Row+i)*w.M.Cols+w.Col+j]
+}
+
+// eval runs one operation in the plainest way: it is the truth of this suite.
+func (v values) eval(op schedule.Op) {
+	each := func(w schedule.View, f func(i, j int)) {
+		for i := range w.Rows {
+			for j := range w.Cols {
+				f(i, j)
+			}
+		}
+	}
+	switch op := op.(type) {
+	case schedule.Gemm:
+		_, _, k := op.Sizes()
+		out := make([]float64, op.C.Rows*op.C.Cols)
+		each(op.C, func(i, j int) {
+			for q := range k {
+				ai, aj, bi, bj := i, q, q, j
+				if op.TransA {
+					ai, aj = q, i
+				}
+				if op.TransB {
+					bi, bj = j, q
+				}
+				out[i*op.C.Cols+j] += *v.at(op.A, ai, aj) * *v.at(op.B, bi, bj)
+			}
+		})
+		each(op.C, func(i, j int) {
+			if !op.Accumulate {
+				*v.at(op.C, i, j) = 0
+			}
+			*v.at(op.C, i, j) += out[i*op.C.Cols+j]
+		})
+	case schedule.Pack:
+		each(op.Dst, func(i, j int) {
+			if op.Trans {
+				*v.at(op.Dst, i, j) = *v.at(op.Src, j, i)
+			} else {
+				*v.at(op.Dst, i, j) = *v.at(op.Src, i, j)
+			}
+		})
+	case schedule.Map:
+		each(op.Out, func(i, j int) {
+			var arg [2]float64
+			for k, a := range op.Args() {
+				arg[k] = *v.at(a, i, j)
+			}
+			*v.at(op.Out, i, j) = op.Op.Eval(arg[0], arg[1])
+		})
+	case schedule.SumRows:
+		for j := range op.A.Cols {
+			if !op.Accumulate {
+				*v.at(op.Out, 0, j) = 0
+			}
+			for i := range op.A.Rows {
+				*v.at(op.Out, 0, j) += *v.at(op.A, i, j)
+			}
+		}
+	case schedule.Cell:
+		temp := v.with(op.Next[0], op.Program().Temps())
+		for _, m := range op.Maps(temp.view) {
+			temp.values.eval(m)
+		}
+	case schedule.CellBackward:
+		temp := v.with(op.Next[0], op.Cell.Backward.Temps())
+		for _, m := range op.Maps(temp.view) {
+			temp.values.eval(m)
+		}
+	case schedule.Gather:
+		each(op.Out, func(i, j int) { *v.at(op.Out, i, j) = *v.at(op.Table.Band(int(*v.at(op.Index, i, 0)), 1), 0, j) })
+	case schedule.Scatter:
+		each(op.Src, func(i, j int) { *v.at(op.Table.Band(int(*v.at(op.Index, i, 0)), 1), 0, j) += *v.at(op.Src, i, j) })
+	case schedule.SoftmaxLoss:
+		for i := range op.Logits.Rows {
+			top, sum := math.Inf(-1), 0.0
+			for j := range op.Logits.Cols {
+				top = max(top, *v.at(op.Logits, i, j))
+			}
+			for j := range op.Logits.Cols {
+				sum += math.Exp(*v.at(op.Logits, i, j) - top)
+			}
+			class := int(*v.at(op.Target, i, 0))
+			*v.at(op.Loss, i, 0) = math.Log(sum) + top - *v.at(op.Logits, i, class)
+			for j := range op.Logits.Cols {
+				p := math.Exp(*v.at(op.Logits, i, j)-top) / sum
+				if op.Grad {
+					if j == class {
+						p--
+					}
+					p *= float64(op.Scale)
+				}
+				*v.at(op.Prob, i, j) = p
+			}
+		}
+	default:
+		panic(fmt.Sprintf("devicetest: no evaluation of %T", op))
+	}
+}
+
+// A temporary is v with one more matrix behind.
+type temporary struct {
+	values values
+	view   schedule.View
+}
+
+func (v values) with(state schedule.View, temps int) temporary {
+	m := &schedule.Matrix{Name: "temporaries", Rows: state.Rows, Cols: max(1, temps) * state.Cols, ID: len(v)}
+	return temporary{append(v[:len(v):len(v)], make([]float64, m.Elements())), m.All()}
+}

@@ -1,0 +1,100 @@
+package impl_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/rnntest"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// settings are combinations of knobs that the suite runs besides each knob
+// alone: the stages of Appleyard's ladder and what they leave out.
+var settings = map[string][]knob.Params{
+	"cudnnstyle": {
+		{"grouped": 0, "streams": 1, "fused": 0, "transposed": 0, "inputbatch": 1, "overlap": 0},
+		{"grouped": 1, "streams": 1, "fused": 0, "transposed": 0, "inputbatch": 1, "overlap": 0},
+		{"grouped": 0, "streams": 4, "fused": 0, "transposed": 2, "inputbatch": 0, "overlap": 1},
+		{"grouped": 0, "streams": 8, "fused": 1, "transposed": 1, "inputbatch": 1, "overlap": 1},
+	},
+}
+
+func TestTechniques(t *testing.T) {
+	for _, threads := range []int{1, 2} {
+		d, err := cpu.Open(cpu.Options{Threads: threads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		for _, tech := range impl.All() {
+			t.Run(fmt.Sprintf("%s/threads=%d", tech.Name(), threads), func(t *testing.T) {
+				rnntest.Run(t, d, tech, settings[tech.Name()]...)
+			})
+		}
+	}
+}
+
+// TestSchedules holds each technique's schedule for a small problem to a golden
+// file, so that a change of schedule is read in review.
+func TestSchedules(t *testing.T) {
+	for _, tech := range impl.All() {
+		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+			p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 2, Batch: 2, Steps: 3, Pass: pass}
+			k := knob.Params{}
+			for _, kn := range tech.Knobs(p) {
+				if kn.Name == "streams" {
+					k["streams"] = 4
+				}
+			}
+			_, s, err := rnn.Layout(tech, p, k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if err := s.Dump(&got); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", fmt.Sprintf("%s-%v.golden", tech.Name(), pass))
+			if *update {
+				if err := os.WriteFile(path, got.Bytes(), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("%s: the schedule differs from %s (go test ./impl -update rewrites it):\n%s", tech.Name(), path, got.Bytes())
+			}
+		}
+	}
+}
+
+// TestNaiveCountsAsThePaper checks the naive schedule against section 2.1: eight
+// products for a step of an LSTM, and no fused cell.
+func TestNaiveCountsAsThePaper(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 2, Batch: 2, Steps: 5}
+	_, s, err := rnn.Layout(impl.Lookup("naive"), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range s.Summarize().Kinds {
+		if k.Name == "gemm" && k.Count != 8*2*5 {
+			t.Errorf("%d products, want %d", k.Count, 8*2*5)
+		}
+		if k.Name == "cell" {
+			t.Error("a fused cell")
+		}
+	}
+}

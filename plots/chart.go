@@ -1,0 +1,332 @@
+package plots
+
+import (
+	"image/color"
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"rnnbench/plots/quantity"
+)
+
+// A Chart draws values against a number, in one panel or several with the same
+// axes.
+type Chart struct {
+	Title    string
+	Subtitle string
+	Notes    []string
+	X, Y     Axis
+	Panels   []Panel
+}
+
+// A Panel is one of the plots of a chart.
+type Panel struct {
+	Title  string
+	Series []Series
+	Guides []Guide
+}
+
+// A Series is a line, or with Scatter just its marks. The same label has the
+// same look in every panel.
+type Series struct {
+	Label     string
+	Like      string // label whose colour to share; empty: its own
+	Scatter   bool
+	Reference bool // what somebody else measured, such as a paper: dotted and hollow
+	Points    []Point
+}
+
+func (s Series) head() string { return or(s.Like, s.Label) }
+
+// A Point of a series. Missing says that there is no value: the line has a gap
+// there, and a mark below.
+type Point struct {
+	X, Y    float64
+	Lo, Hi  float64 // interval; both 0: none
+	Missing bool
+}
+
+// A Guide is a line that is no data, such as the peak of the machine.
+type Guide struct {
+	Label  string
+	X0, Y0 float64
+	X1, Y1 float64 // equal X: from edge to edge
+}
+
+const (
+	markRadius = 3.2 * vg.Length(1)
+	stripRow   = 9 * vg.Length(1) // height of a row of marks of what is missing
+)
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func (p Point) drawable() bool { return !p.Missing && finite(p.X) && finite(p.Y) }
+
+func (p Point) interval() bool {
+	return finite(p.Lo) && finite(p.Hi) && p.Lo < p.Hi && p.Lo <= p.Y && p.Y <= p.Hi
+}
+
+func (ch *Chart) series() []Series {
+	var all []Series
+	for _, p := range ch.Panels {
+		all = append(all, p.Series...)
+	}
+	return all
+}
+
+// missing lists, per place, which series have nothing there, and gives the
+// largest number of them in one place of one panel.
+func (p Panel) missing() (at map[float64][]string, most int) {
+	at = map[float64][]string{}
+	for _, s := range p.Series {
+		for _, pt := range s.Points {
+			if pt.Missing && finite(pt.X) {
+				at[pt.X] = append(at[pt.X], s.Label)
+				most = max(most, len(at[pt.X]))
+			}
+		}
+	}
+	return at, most
+}
+
+func (ch *Chart) frame() *frame {
+	columns := columnsFor(len(ch.Panels))
+	rows := (len(ch.Panels) + columns - 1) / columns
+	pw, ph := vg.Length(600), vg.Length(390)
+	switch {
+	case columns == 2:
+		pw, ph = 400, 290
+	case columns == 3:
+		pw, ph = 320, 270
+	case columns == 4:
+		pw, ph = 270, 230
+	}
+	look := looks(ch.series())
+	f := &frame{
+		title:    quantity.OneLine(ch.Title),
+		subtitle: quantity.OneLine(ch.Subtitle),
+		notes:    ch.Notes,
+		width:    pw * vg.Length(columns),
+		height:   ph * vg.Length(max(rows, 1)),
+		body:     func(c draw.Canvas) { ch.draw(c, columns, look) },
+	}
+	var seen []string
+	gaps := false
+	for _, s := range ch.series() {
+		gaps = gaps || slices.ContainsFunc(s.Points, func(p Point) bool { return p.Missing })
+		if slices.Contains(seen, s.Label) {
+			continue
+		}
+		seen = append(seen, s.Label)
+		f.legend = append(f.legend, entry{quantity.OneLine(s.Label), func(c draw.Canvas) {
+			y := c.Center().Y
+			if !s.Scatter {
+				look[s.Label].stroke(&c, vg.Point{X: c.Min.X, Y: y}, vg.Point{X: c.Max.X, Y: y})
+			}
+			look[s.Label].mark(&c, vg.Point{X: c.Center().X, Y: y})
+		}})
+	}
+	if gaps {
+		f.legend = append(f.legend, entry{"no result", func(c draw.Canvas) { cross(&c, c.Center(), faint()) }})
+	}
+	return f
+}
+
+// draw lays the panels out on shared axes.
+func (ch *Chart) draw(c draw.Canvas, columns int, look map[string]look) {
+	var xs, ys []float64
+	most := 0
+	var guides []float64
+	for _, p := range ch.Panels {
+		_, n := p.missing()
+		most = max(most, n)
+		for _, s := range p.Series {
+			for _, pt := range s.Points {
+				if finite(pt.X) && (pt.Missing || finite(pt.Y)) {
+					xs = append(xs, pt.X)
+				}
+				if pt.drawable() {
+					ys = append(ys, pt.Y)
+					if pt.interval() {
+						ys = append(ys, pt.Lo, pt.Hi)
+					}
+				}
+			}
+		}
+		for _, g := range p.Guides {
+			guides = append(guides, g.Y0, g.Y1)
+			if g.X0 != g.X1 {
+				xs = append(xs, g.X0, g.X1)
+			}
+		}
+	}
+	rows := (len(ch.Panels) + columns - 1) / columns
+	height := (c.Max.Y-c.Min.Y)/vg.Length(max(rows, 1)) - 55
+	width := (c.Max.X-c.Min.X)/vg.Length(columns) - 65
+	x := ch.X.fit(xs, 0.04, 0.04)
+	y := ch.Y.fit(append(ys, guides...), 0.05, 0.09)
+	if most > 0 {
+		y.strip = math.Min(0.4, float64(vg.Length(most)*stripRow+5)/float64(height))
+	}
+	xticks := ch.X.ticks(x, func(s string) float64 { return float64((tickStyle().Width(s) + 8) / width) })
+	if len(ys)+len(guides) == 0 {
+		ch.Y.Places, ch.Y.Format = []float64{0}, func(float64) string { return " " } // nothing was measured
+	}
+	yticks := ch.Y.ticks(y, func(string) float64 { return float64(tickStyle().Font.Size * 1.3 / height) })
+
+	var plots []*plot.Plot
+	for i, panel := range ch.Panels {
+		p := newPlot(panel.Title)
+		p.X.Min, p.X.Max, p.X.Tick.Marker = 0, 1, x.on(xticks)
+		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, 1, y.on(yticks)
+		if i+columns >= len(ch.Panels) {
+			p.X.Label.Text = ch.X.Title
+		}
+		if i%columns == 0 {
+			p.Y.Label.Text = ch.Y.Title
+		}
+		p.Add(&panelPlotter{panel, look, x, y, xticks, yticks})
+		plots = append(plots, p)
+	}
+	tile(c, plots, columns)
+}
+
+// panelPlotter draws all of a panel: grid, guides, intervals, lines, marks.
+type panelPlotter struct {
+	Panel
+	look   map[string]look
+	x, y   scaling
+	xt, yt plot.ConstantTicks
+}
+
+// Plot implements plot.Plotter.
+func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
+	tx := func(v float64) vg.Length { return c.X(p.x.at(v)) }
+	ty := func(v float64) vg.Length { return c.Y(p.y.at(v)) }
+	grid := draw.LineStyle{Color: rule(), Width: 0.6}
+	for _, t := range p.xt {
+		if x := tx(t.Value); !t.IsMinor() && c.ContainsX(x) {
+			c.StrokeLine2(grid, x, c.Min.Y, x, c.Max.Y)
+		}
+	}
+	for _, t := range p.yt {
+		if y := ty(t.Value); !t.IsMinor() && c.ContainsY(y) {
+			c.StrokeLine2(grid, c.Min.X, y, c.Max.X, y)
+		}
+	}
+	if p.y.strip > 0 {
+		top := c.Y(p.y.strip)
+		c.SetColor(rgb(0xf3f3f3))
+		c.Fill(vg.Rectangle{Min: c.Min, Max: vg.Point{X: c.Max.X, Y: top}}.Path())
+	}
+	for _, g := range p.Guides {
+		drawGuide(&c, g, tx, ty)
+	}
+	for _, s := range p.Series {
+		l := p.look[s.Label]
+		bar := draw.LineStyle{Color: l.color, Width: 0.9}
+		for _, pt := range s.Points {
+			if !pt.drawable() || !pt.interval() {
+				continue
+			}
+			x, lo, hi := tx(pt.X), ty(pt.Lo), ty(pt.Hi)
+			if !c.ContainsX(x) || !c.ContainsY(lo) || !c.ContainsY(hi) {
+				continue
+			}
+			c.StrokeLine2(bar, x, lo, x, hi)
+			c.StrokeLine2(bar, x-2.5, lo, x+2.5, lo)
+			c.StrokeLine2(bar, x-2.5, hi, x+2.5, hi)
+		}
+	}
+	for _, s := range p.Series {
+		l := p.look[s.Label]
+		var run []vg.Point
+		flush := func() {
+			if len(run) > 1 && !s.Scatter {
+				l.stroke(&c, run...)
+			}
+			for _, pt := range run {
+				l.mark(&c, pt)
+			}
+			run = nil
+		}
+		for _, pt := range s.Points {
+			if at := (vg.Point{X: tx(pt.X), Y: ty(pt.Y)}); pt.drawable() && c.Contains(at) {
+				run = append(run, at)
+			} else {
+				flush()
+			}
+		}
+		flush()
+	}
+	missing, _ := p.missing()
+	for _, x := range slices.Sorted(maps.Keys(missing)) {
+		for i, l := range missing[x] {
+			at := vg.Point{X: tx(x), Y: c.Min.Y + 2 + stripRow*(vg.Length(i)+0.5)}
+			if c.ContainsX(at.X) {
+				cross(&c, at, p.look[l].color)
+			}
+		}
+	}
+}
+
+// drawGuide draws a dashed line and its label, turned to lie along it.
+func drawGuide(c *draw.Canvas, g Guide, tx, ty func(float64) vg.Length) {
+	from, to := vg.Point{X: c.Min.X, Y: ty(g.Y0)}, vg.Point{X: c.Max.X, Y: ty(g.Y1)}
+	if g.X0 != g.X1 {
+		from.X, to.X = tx(g.X0), tx(g.X1)
+	}
+	if !c.ContainsY(from.Y) || !c.ContainsY(to.Y) {
+		return
+	}
+	c.StrokeLine2(draw.LineStyle{Color: faint(), Width: 1, Dashes: []vg.Length{5, 3}}, from.X, from.Y, to.X, to.Y)
+	sty := write(10, faint())
+	sty.Rotation = math.Atan2(float64(to.Y-from.Y), float64(to.X-from.X))
+	sin, cos := math.Sincos(sty.Rotation)
+	label := quantity.OneLine(g.Label)
+	if label == "" {
+		return
+	}
+	// At the left, where throughput that grows to the right leaves room; along a
+	// slope likewise.
+	along := vg.Length(6)
+	if sty.Rotation == 0 {
+		// Grid lines end where the label is.
+		c.SetColor(rgb(0xffffff))
+		c.Fill(vg.Rectangle{Min: vg.Point{X: from.X + along - 2, Y: from.Y + 1.5}, Max: vg.Point{X: from.X + along + sty.Width(label) + 2, Y: from.Y + 13}}.Path())
+	}
+	c.FillText(sty, vg.Point{
+		X: from.X + along*vg.Length(cos) - 3*vg.Length(sin),
+		Y: from.Y + along*vg.Length(sin) + 3*vg.Length(cos),
+	}, label)
+}
+
+func (l look) stroke(c *draw.Canvas, pts ...vg.Point) {
+	c.StrokeLines(draw.LineStyle{Color: l.color, Width: 1.7, Dashes: l.dashes}, pts)
+}
+
+// mark draws the mark on a white rim, so that crossing lines do not hide it.
+func (l look) mark(c *draw.Canvas, at vg.Point) {
+	c.DrawGlyphNoClip(draw.GlyphStyle{Color: rgb(0xffffff), Radius: markRadius + 1, Shape: solid(l.glyph)}, at)
+	c.DrawGlyphNoClip(draw.GlyphStyle{Color: l.color, Radius: markRadius, Shape: solid(l.glyph)}, at)
+	if l.hollow {
+		c.DrawGlyphNoClip(draw.GlyphStyle{Color: rgb(0xffffff), Radius: markRadius - 1.4, Shape: solid(l.glyph)}, at)
+	}
+}
+
+func solid(g draw.GlyphDrawer) draw.GlyphDrawer {
+	if _, ring := g.(draw.RingGlyph); ring || g == nil {
+		return draw.CircleGlyph{}
+	}
+	return g
+}
+
+func cross(c *draw.Canvas, at vg.Point, col color.Color) {
+	sty := draw.LineStyle{Color: col, Width: 1.3}
+	c.StrokeLine2(sty, at.X-2.8, at.Y-2.8, at.X+2.8, at.Y+2.8)
+	c.StrokeLine2(sty, at.X-2.8, at.Y+2.8, at.X+2.8, at.Y-2.8)
+}

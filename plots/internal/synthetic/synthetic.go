@@ -1,0 +1,150 @@
+// Package synthetic makes up records for the tests of figures and tables. They
+// follow a simple machine model, so that curves bend as measured ones do, but
+// nobody measured them.
+package synthetic
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"rnnbench/results"
+)
+
+// Peak and Copy are the rates of the machine that the records pretend to be of.
+const (
+	Peak = 5.8e12
+	Copy = 250e9
+)
+
+// A Machine numbers the records that it makes and varies their noise.
+type Machine struct {
+	seq   int
+	state uint64
+}
+
+// noise is uniform in [-1, 1), and the same on every machine.
+func (m *Machine) noise() float64 {
+	m.state = m.state*6364136223846793005 + 1442695040888963407
+	return float64(m.state>>11)/(1<<52) - 1
+}
+
+// Point is an LSTM forward pass with everything usual.
+func Point(hidden, batch, steps int) results.Point {
+	return results.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Batch: batch, Steps: steps, Layers: 4, Precision: "fp32"}
+}
+
+// Record makes up what a technique does at a point: it has so much overhead a
+// step and reaches that share of the peak on large work.
+func (m *Machine) Record(p results.Point, label string, overhead, share float64) results.Record {
+	flops := 16 * float64(p.Hidden) * float64(p.Hidden) * float64(p.Batch) * float64(p.Steps) * float64(p.Layers)
+	weights := 32 * float64(p.Hidden) * float64(p.Hidden)
+	steps := float64(p.Steps) * float64(p.Layers)
+	bytes := steps * (weights + 40*float64(p.Hidden)*float64(p.Batch))
+	if label == "persistent" {
+		bytes = weights*float64(p.Layers) + steps*40*float64(p.Hidden)*float64(p.Batch)
+	}
+	fill := float64(p.Batch) / (float64(p.Batch) + 24)
+	t := steps*overhead + math.Max(flops/(Peak*share*fill), bytes/Copy*0.5)
+	return m.timed(p, label, t, int64(flops), int64(bytes))
+}
+
+func (m *Machine) timed(p results.Point, label string, t float64, flops, bytes int64) results.Record {
+	m.seq++
+	t *= 1 + 0.02*m.noise()
+	const n = 10
+	samples := results.Samples{}
+	for range n {
+		samples.Wall = append(samples.Wall, t*(1+0.01*m.noise()))
+		samples.Device = append(samples.Device, t*(1+0.008*m.noise()))
+		samples.Iters = append(samples.Iters, 20)
+	}
+	width := 0.004 + 0.02*math.Abs(m.noise())
+	lo, hi, peak, stdev := t*(1-width), t*(1+width*0.8), Peak, t*width
+	percent := 100 * float64(flops) / t / peak
+	return results.Record{
+		Schema: results.Schema, Run: "synthetic", Seq: m.seq, Time: time.Date(2026, 1, 2, 3, 4, m.seq%60, 0, time.UTC),
+		Point:   p,
+		Impl:    results.Impl{Name: label, Label: label, Knobs: map[string]int{"tile": 64}, Streams: 1},
+		Device:  "synthetic machine, 2 threads",
+		Mode:    results.Mode{Order: "interleaved", Cache: "hot", Timer: "event", Data: "normal", Seed: 1},
+		Status:  results.OK,
+		Work:    results.Work{Model: "products", Flops: flops, Executed: flops, Bytes: bytes, Memory: bytes / 3, Ops: 100, Waits: 3},
+		Samples: &samples,
+		Stats: &results.Stats{N: n, Min: lo, Q1: lo, Median: t, Q3: hi, Max: hi, Mean: t, Stdev: &stdev, Lo: &lo, Hi: &hi,
+			Level: 0.978, Stop: "target_ci"},
+		Rate: &results.Rate{Flops: float64(flops) / t, Bytes: float64(bytes) / t, Peak: &peak, Percent: &percent, Source: "measured"},
+	}
+}
+
+// Fail makes r one without a result.
+func Fail(r results.Record, status results.Status, code, reason string) results.Record {
+	r.Status, r.ReasonCode, r.Reason = status, &code, &reason
+	r.Samples, r.Stats, r.Rate = nil, nil, nil
+	return r
+}
+
+// technique is a name with the two numbers of the model.
+type technique struct {
+	name            string
+	overhead, share float64
+}
+
+func techniques() []technique {
+	return []technique{{"naive", 60e-6, 0.35}, {"cudnnstyle", 14e-6, 0.75}, {"persistent", 4e-6, 0.55}, {"scan", 9e-6, 0.3}, {"scc", 20e-6, 0.6}}
+}
+
+// Sweep is the usual grid: hidden size by minibatch by technique. The
+// persistent technique does not fit on the machine from 2048 on.
+func Sweep(hidden, batch []int) []results.Record {
+	m := &Machine{state: 1}
+	var recs []results.Record
+	for _, b := range batch {
+		for _, h := range hidden {
+			for _, t := range techniques() {
+				r := m.Record(Point(h, b, 100), t.name, t.overhead, t.share)
+				switch {
+				case t.name == "persistent" && h >= 2048:
+					r = Fail(r, results.Skipped, results.ReasonResource, fmt.Sprintf("the recurrent matrix takes %d MiB, and the device holds 30", 16*h*h>>20))
+				case t.name == "scan" && h >= 4096 && b >= 128:
+					r = Fail(r, results.Failed, results.ReasonOOM, "out of memory: 18.2 GiB asked for, 11.9 GiB free")
+				case t.name == "scan" && h == 512:
+					r.Warnings = []string{results.WarnNoisy, results.WarnDrift}
+				}
+				recs = append(recs, r)
+			}
+		}
+	}
+	return recs
+}
+
+// Stages are those of Appleyard's Table 1 as labels of one technique.
+func Stages() []string {
+	return []string{"0 naive", "1 grouped", "2 streamed", "3 fused", "4 transposed", "5 inputs batched", "6 layers overlapped"}
+}
+
+// Ladder measures the stages at one point.
+func Ladder(hidden, batch int) []results.Record {
+	m := &Machine{state: 7}
+	var recs []results.Record
+	for i, overhead := range []float64{700e-6, 420e-6, 250e-6, 120e-6, 110e-6, 112e-6, 60e-6} {
+		r := m.Record(Point(hidden, batch, 100), Stages()[i], overhead, 0.5+0.05*float64(i))
+		r.Impl.Name = "cudnnstyle"
+		r.Impl.Knobs = map[string]int{"stage": i}
+		recs = append(recs, r)
+	}
+	return recs
+}
+
+// Streams is Hwang and Sung's experiment: streams times steps is constant.
+func Streams() []results.Record {
+	m := &Machine{state: 3}
+	var recs []results.Record
+	for b := 1; b <= 1024; b *= 2 {
+		for _, t := range techniques()[:1] {
+			recs = append(recs, m.Record(Point(1024, b, 1024/b), t.name, t.overhead, t.share))
+		}
+		recs = append(recs, m.Record(Point(1024, b, 1024/b), "scc", 60e-6/float64(1+8/b), 0.4))
+	}
+	return recs
+}

@@ -1,0 +1,285 @@
+package plots
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+)
+
+// mostSeries is how many lines a reader can follow, and then some.
+const mostSeries = 24
+
+// mostPanels is how many panels fit on a page.
+const mostPanels = 16
+
+// Lines draws a measure against a numeric axis, a line for each technique.
+// Axes that would put two records on one place split the lines further. Where a
+// record failed or was skipped the line has a gap, and a mark below it.
+func Lines(recs []results.Record, s Spec) (*Chart, error) {
+	v, err := s.resolve(recs, "flops")
+	if err != nil {
+		return nil, err
+	}
+	if !v.x.Numeric {
+		return nil, fmt.Errorf("plots: %s is not a number, and lines need one: choose a numeric axis, or a heatmap", v.X)
+	}
+	panels, notes, err := v.panels(false)
+	if err != nil {
+		return nil, err
+	}
+	ch := &Chart{
+		Title:    v.title(capital(v.what()) + " against " + v.x.Title),
+		Subtitle: v.subtitle(v.X),
+		X:        v.xAxis(),
+		Y:        Axis{Title: capital(v.withUnit()), Scale: v.scale(), Format: v.measure.Tick, Zero: true},
+		Panels:   panels,
+		Notes:    notes,
+	}
+	for i := range ch.Panels {
+		ch.Panels[i].Guides = v.guides()
+	}
+	return ch, nil
+}
+
+func (v *view) scale() Scale {
+	switch v.Scale {
+	case "linear":
+		return Linear
+	case "log":
+		return Log
+	}
+	return Auto
+}
+
+// xAxis spaces sizes by their logarithm, as sweeps do, and has ticks where they
+// were measured.
+func (v *view) xAxis() Axis {
+	a := Axis{Title: capital(v.x.Title), Format: quantity.Size}
+	for _, r := range v.recs {
+		if n, ok := v.x.Number(r); ok {
+			a.Places = append(a.Places, n)
+		}
+	}
+	slices.Sort(a.Places)
+	a.Places = slices.Compact(a.Places)
+	if n := len(a.Places); n > 0 && (a.Places[0] <= 0 || a.Places[n-1] < 3*a.Places[0] && n > 1) {
+		a.Scale = Linear
+	} else {
+		a.Scale = Log
+	}
+	return a
+}
+
+// guides are the lines that help to judge the values.
+func (v *view) guides() []Guide {
+	switch v.measure.Name {
+	case "speedup":
+		return []Guide{{Y0: 1, Y1: 1}}
+	case "flops", "executed":
+		if p := v.peak(); p > 0 {
+			return []Guide{{Label: "peak " + quantity.SI(p, "FLOP/s"), Y0: p, Y1: p}}
+		}
+	}
+	return nil
+}
+
+func (v *view) peak() float64 {
+	if v.Peak == 0 {
+		return quantity.Peak(v.recs)
+	}
+	return v.Peak
+}
+
+// panels sorts the records into panels and series.
+func (v *view) panels(scatter bool) ([]Panel, []string, error) {
+	axes := []quantity.Axis{v.series, v.x}
+	if v.panel.Name != "" {
+		axes = append([]quantity.Axis{v.panel}, axes...)
+	}
+	extra := slices.DeleteFunc(quantity.Left(v.recs, axes...), func(a quantity.Axis) bool {
+		return a.Name == v.X || a.Name == v.Panel || a.Name == v.Series
+	})
+	key := append(slices.Clone(axes[:len(axes)-1]), extra...)
+	chosen, tuned := quantity.Choose(v.recs, append(slices.Clone(key), v.x)...)
+
+	name := func(r *results.Record) string {
+		words := []string{v.series.Text(r)}
+		if v.Series != "impl" {
+			words[0] = v.series.Tag(r)
+		}
+		for _, a := range extra {
+			words = append(words, a.Tag(r))
+		}
+		return strings.Join(words, ", ")
+	}
+	var panels []Panel
+	labels := map[string]bool{}
+	drawn := 0
+	var without []string
+	var lost []*results.Record
+	intervals := false
+	for _, group := range quantity.Split(chosen, v.panel) {
+		p := Panel{}
+		if v.panel.Name != "" {
+			p.Title = capital(v.panel.Title) + " " + v.panel.Text(group[0])
+			if !v.panel.Numeric {
+				p.Title = v.panel.Text(group[0])
+			}
+		}
+		for _, r := range group {
+			label := name(r)
+			x, ok := v.x.Number(r)
+			if !ok {
+				without = append(without, label)
+				continue
+			}
+			if n := len(p.Series); n == 0 || p.Series[n-1].Label != label {
+				s := Series{Label: label, Scatter: scatter}
+				if len(extra) > 0 {
+					s.Like = v.series.Text(r)
+				}
+				p.Series = append(p.Series, s)
+				labels[label] = true
+			}
+			pt := Point{X: x, Missing: true}
+			if y, ok := v.value(r); ok {
+				pt = Point{X: x, Y: y.Value}
+				if y.Known() {
+					pt.Lo, pt.Hi = y.Lo, y.Hi
+					intervals = true
+				}
+				drawn++
+			} else {
+				lost = append(lost, r)
+			}
+			s := &p.Series[len(p.Series)-1]
+			s.Points = append(s.Points, pt)
+		}
+		panels = append(panels, p)
+	}
+	switch {
+	case len(panels) > mostPanels:
+		return nil, nil, fmt.Errorf("plots: %d panels are more than a figure holds (%d): choose another axis than %s, or fewer records", len(panels), mostPanels, v.Panel)
+	case len(labels) > mostSeries:
+		return nil, nil, fmt.Errorf("plots: %d lines are more than a figure holds (%d), because the records also differ in %s: draw panels by it, or fewer records", len(labels), mostSeries, or(titles(extra), v.Series))
+	case drawn == 0 && len(lost) == 0:
+		return nil, nil, fmt.Errorf("plots: none of the records has a value of %s", v.X)
+	}
+	return panels, v.notes(tuned, intervals, lost, without, append(axes, extra...)), nil
+}
+
+func titles(axes []quantity.Axis) string {
+	words := make([]string, len(axes))
+	for i, a := range axes {
+		words[i] = a.Title
+	}
+	return strings.Join(words, " and ")
+}
+
+// notes says what a reader must know to judge the figure.
+func (v *view) notes(tuned, intervals bool, lost []*results.Record, without []string, used []quantity.Axis) []string {
+	var notes []string
+	if intervals {
+		notes = append(notes, "Marks are medians; bars are their confidence intervals.")
+	}
+	notes = append(notes, v.follow(used...)...)
+	if tuned {
+		notes = append(notes, tunedNote)
+	}
+	// Records that ran and yet have no value lack a baseline, or a peak.
+	ran := slices.DeleteFunc(slices.Clone(lost), func(r *results.Record) bool { return r.Seconds() <= 0 })
+	broke := slices.DeleteFunc(slices.Clone(lost), func(r *results.Record) bool { return r.Seconds() > 0 })
+	if len(broke) > 0 {
+		notes = append(notes, "No result: "+quantity.Reasons(broke)+".")
+	}
+	if len(ran) > 0 {
+		why := "nothing to derive it from"
+		if v.measure.Ratio {
+			why = fmt.Sprintf("no result of %s to compare with", quantity.OneLine(v.base.Label))
+		}
+		notes = append(notes, fmt.Sprintf("No %s at %d places: %s.", v.measure.Title, len(ran), why))
+	}
+	slices.Sort(without)
+	if without = slices.Compact(without); len(without) > 0 {
+		notes = append(notes, fmt.Sprintf("Not drawn, as they have no %s: %s.", v.x.Title, strings.Join(without, "; ")))
+	}
+	return notes
+}
+
+// Roofline draws each record at its arithmetic intensity below the roofs that
+// peak and copy rate of the machine are.
+func Roofline(recs []results.Record, s Spec) (*Chart, error) {
+	s.Y, s.X, s.Panel = "flops", "", ""
+	v, err := s.resolve(recs, "flops")
+	if err != nil {
+		return nil, err
+	}
+	peak := v.peak()
+	if peak <= 0 || v.Copy <= 0 {
+		return nil, fmt.Errorf("plots: a roofline needs the peak in FLOP/s and the copy rate in B/s of the machine")
+	}
+	ch := &Chart{
+		Title:    v.title("Throughput against arithmetic intensity"),
+		Subtitle: v.subtitle(),
+		Notes:    []string{"Intensity: floating-point operations of the problem over the bytes that the operations of the schedule read and write."},
+		X:        Axis{Title: "Arithmetic intensity (FLOP/B)", Scale: Log, Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }},
+		Y:        Axis{Title: "Throughput (FLOP/s)", Scale: Log},
+	}
+	panel := Panel{}
+	var lost []*results.Record
+	lo, hi := peak/v.Copy, peak/v.Copy
+	for _, group := range quantity.Split(v.recs, v.series) {
+		line := Series{Label: v.series.Text(group[0]), Scatter: true}
+		if v.Series != "impl" {
+			line.Label = v.series.Tag(group[0])
+		}
+		for _, r := range group {
+			y, ok := v.value(r)
+			if !ok || r.Work.Bytes <= 0 {
+				lost = append(lost, r)
+				continue
+			}
+			x := float64(r.Work.Flops) / float64(r.Work.Bytes)
+			lo, hi = min(lo, x), max(hi, x)
+			pt := Point{X: x, Y: y.Value}
+			if y.Known() {
+				pt.Lo, pt.Hi = y.Lo, y.Hi
+			}
+			line.Points = append(line.Points, pt)
+		}
+		if len(line.Points) > 0 {
+			slices.SortFunc(line.Points, func(a, b Point) int {
+				switch {
+				case a.X < b.X || a.X == b.X && a.Y < b.Y:
+					return -1
+				case a == b:
+					return 0
+				}
+				return 1
+			})
+			panel.Series = append(panel.Series, line)
+		}
+	}
+	if len(panel.Series) == 0 {
+		return nil, errNoResults
+	}
+	broke := slices.DeleteFunc(slices.Clone(lost), func(r *results.Record) bool { return r.Seconds() > 0 })
+	if len(broke) > 0 {
+		ch.Notes = append(ch.Notes, "No result: "+quantity.Reasons(broke)+".")
+	}
+	if n := len(lost) - len(broke); n > 0 {
+		ch.Notes = append(ch.Notes, fmt.Sprintf("Not drawn, as their operations or bytes are not recorded: %d.", n))
+	}
+	ridge := peak / v.Copy
+	lo, hi = min(lo/2, ridge/8), max(hi*2, ridge*8)
+	panel.Guides = []Guide{
+		{Label: "copy rate " + quantity.SI(v.Copy, "B/s"), X0: lo, Y0: lo * v.Copy, X1: ridge, Y1: peak},
+		{Label: "peak " + quantity.SI(peak, "FLOP/s"), X0: ridge, Y0: peak, X1: hi, Y1: peak},
+	}
+	ch.Panels = []Panel{panel}
+	return ch, nil
+}

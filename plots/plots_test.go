@@ -1,0 +1,362 @@
+package plots
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"image/png"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/plots/internal/golden"
+	"rnnbench/plots/internal/synthetic"
+	"rnnbench/results"
+)
+
+var (
+	update = flag.Bool("update", false, "rewrite the golden files")
+	render = flag.String("render", "", "folder to draw every case into, to look at")
+)
+
+// A drawing is a figure that tests draw, with its records.
+type drawing struct {
+	name string
+	recs []results.Record
+	draw func([]results.Record) (Figure, error)
+}
+
+func with(s Spec) func([]results.Record) (Figure, error) {
+	return func(recs []results.Record) (Figure, error) { return Draw(recs, s) }
+}
+
+func paper() []Stage {
+	speedups := []float64{1, 1.9, 2.8, 5.3, 6.2, 6.5, 11.1}
+	stages := make([]Stage, len(speedups))
+	for i, s := range synthetic.Stages() {
+		stages[i] = Stage{s, speedups[i]}
+	}
+	return stages
+}
+
+func drawings() []drawing {
+	hidden, batch := []int{256, 1024, 4096}, []int{32, 128}
+	small := synthetic.Sweep(hidden, batch)
+	one := synthetic.Sweep(hidden, batch[1:])
+
+	failed := synthetic.Sweep(hidden, batch)
+	for i := range failed {
+		failed[i] = synthetic.Fail(failed[i], results.Failed, results.ReasonOOM, "out of memory")
+	}
+	// Every third record is missing, and nobody says why.
+	holes := slices.Clone(one)
+	holes = slices.DeleteFunc(holes, func(r results.Record) bool { return r.Seq%3 == 0 })
+
+	m := &synthetic.Machine{}
+	var ten, huge, special, vendor, odd, lstms []results.Record
+	for i := range 10 {
+		for _, h := range []int{64, 128, 256, 512, 1024} {
+			ten = append(ten, m.Record(synthetic.Point(h, 16, 50), fmt.Sprintf("variant %d", i+1), 1e-6*float64(4+3*i), 0.9-0.05*float64(i)))
+		}
+	}
+	for h := 1; h <= 1<<14; h *= 4 {
+		huge = append(huge, m.Record(synthetic.Point(h, 1, 10), "naive", 3e-5, 0.5))
+	}
+	for i, l := range []string{`<b>&"quoted"</b>`, "a|b, c=d/e", "two\nlines\tand a tab", "naïve µ × 10³", "a label that is so long that nobody would want it in a legend, and yet it is there and must not be cut off anywhere at all"} {
+		for _, h := range []int{256, 512} {
+			special = append(special, m.Record(synthetic.Point(h, 16, 50), l, 1e-5*float64(i+1), 0.5))
+		}
+	}
+	for _, h := range []int{256, 512, 640, 1024, 1152, 1536, 1760, 2048, 2560} {
+		vendor = append(vendor, m.Record(synthetic.Point(h, 64, 100), "cudnnstyle", 1.2e-5, 0.6), m.Record(synthetic.Point(h, 64, 100), "cudnn", 1e-5, 0.85))
+	}
+	for _, c := range []string{"rnn-tanh", "gru", "lstm"} {
+		for _, h := range []int{256, 512, 1024, 2048} {
+			for _, l := range []string{"cudnnstyle", "vendor cuDNN"} {
+				r := m.Record(synthetic.Point(h, 64, 100), l, 1e-5*float64(1+len(l)/12), 0.6+0.05*float64(len(c)))
+				r.Point.Cell = c
+				lstms = append(lstms, r)
+			}
+		}
+	}
+	// Values that no measurement should give, and a broken tool might.
+	odd = slices.Clone(one)
+	for i := range odd {
+		bad := []float64{math.NaN(), math.Inf(1), 0, -1, 5e-324}[i%5]
+		if odd[i].Stats == nil {
+			continue
+		}
+		s := *odd[i].Stats
+		switch i % 4 {
+		case 0:
+			s.Median = bad
+		case 1:
+			s.Lo, s.Hi = &bad, &bad
+		case 2:
+			odd[i].Work.Flops, odd[i].Work.Bytes = 0, 0
+		case 3:
+			odd[i].Rate = nil
+		}
+		odd[i].Stats = &s
+	}
+
+	return []drawing{
+		{"lines", small, with(Spec{Panel: "batch"})},
+		{"lines-one-panel", one, with(Spec{})},
+		{"lines-time", small, with(Spec{X: "hidden", Panel: "impl", Y: "time", Series: "batch"})},
+		{"lines-split", small, with(Spec{X: "hidden"})},
+		{"lines-streams", synthetic.Streams(), with(Spec{X: "batch"})},
+		{"lines-vendor", vendor, with(Spec{Peak: 7e12, Scale: "linear"})},
+		{"lines-cells", lstms, with(Spec{Panel: "cell", Title: "Forward pass, cell by cell", Machine: "made up"})},
+		{"lines-one-record", one[:1], with(Spec{})},
+		{"lines-one-series", one[:1:1], with(Spec{X: "batch", Peak: -1})},
+		{"lines-all-failed", failed, with(Spec{Panel: "batch"})},
+		{"lines-holes", holes, with(Spec{})},
+		{"lines-ten-series", ten, with(Spec{Peak: -1})},
+		{"lines-huge-range", huge, with(Spec{})},
+		{"lines-single-x", synthetic.Sweep(hidden[:1], batch[:1]), with(Spec{})},
+		{"lines-special", special, with(Spec{Title: `<script> & "title"`})},
+		{"lines-odd", odd, with(Spec{})},
+		{"speedup", small, with(Spec{Kind: "speedup", Panel: "batch"})},
+		{"speedup-bars", synthetic.Ladder(512, 64), with(Spec{Kind: "speedup", X: "impl", Series: "cell", Baseline: "0 naive"})},
+		{"speedup-bars-groups", small, with(Spec{Kind: "speedup", X: "impl", Series: "batch", Rows: "hidden"})},
+		{"heatmap", small, with(Spec{Kind: "heatmap"})},
+		{"heatmap-speedup", small, with(Spec{Kind: "heatmap", Y: "speedup"})},
+		{"heatmap-all-failed", failed, with(Spec{Kind: "heatmap"})},
+		{"heatmap-holes", holes, with(Spec{Kind: "heatmap", Y: "time"})},
+		{"heatmap-one-record", one[:1], with(Spec{Kind: "heatmap"})},
+		{"heatmap-odd", odd, with(Spec{Kind: "heatmap", Y: "percent"})},
+		{"winner", synthetic.Sweep([]int{256, 512, 1024, 4096}, []int{8, 32, 128, 512}), with(Spec{Kind: "winner"})},
+		{"winner-all-failed", failed, with(Spec{Kind: "winner"})},
+		{"winner-special", special, with(Spec{Kind: "winner"})},
+		{"winner-one-record", one[:1], with(Spec{Kind: "winner"})},
+		{"roofline", small, with(Spec{Kind: "roofline", Copy: synthetic.Copy})},
+		{"roofline-odd", odd, with(Spec{Kind: "roofline", Copy: synthetic.Copy})},
+		{"ladder", synthetic.Ladder(512, 64), func(r []results.Record) (Figure, error) { return figure(Ladder(r, paper(), Spec{})) }},
+		{"ladder-holes", synthetic.Ladder(512, 64)[:4], func(r []results.Record) (Figure, error) {
+			r = slices.Clone(r)
+			i := slices.IndexFunc(r, func(r results.Record) bool { return r.Impl.Label == "2 streamed" })
+			r[i] = synthetic.Fail(r[i], results.Timeout, results.ReasonHang, "no answer for 30 s")
+			st := paper()
+			st[1].Paper = 0
+			return figure(Ladder(r, st, Spec{}))
+		}},
+	}
+}
+
+func svg(t *testing.T, f Figure) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, f, "svg"); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestFigures draws every case, checks what holds for all figures, and compares
+// them with those that were looked at and found right.
+func TestFigures(t *testing.T) {
+	for _, d := range drawings() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			f, err := d.draw(d.recs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := svg(t, f)
+			for _, bad := range []string{"NaN", "Inf"} {
+				if bytes.Contains(got, []byte(bad)) {
+					t.Errorf("the figure contains %s", bad)
+				}
+			}
+			if err := wellFormed(got); err != nil {
+				t.Errorf("not well-formed: %v", err)
+			}
+			if !bytes.Contains(got, []byte("<title>")) || !bytes.Contains(got, []byte("sans-serif")) {
+				t.Error("no title, or no font to fall back to")
+			}
+			// The order of the records is that of the sweep, which may be random.
+			shuffled := slices.Clone(d.recs)
+			rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+			if g, err := d.draw(shuffled); err != nil {
+				t.Error(err)
+			} else if again := svg(t, g); !bytes.Equal(got, again) {
+				t.Error("the figure depends on the order of the records")
+			}
+			// Other machines may round the last digit of a coordinate otherwise.
+			if runtime.GOARCH == "amd64" {
+				golden.Check(t, "synthetic-"+d.name+".svg", got, *update)
+			}
+			if *render != "" {
+				if err := Save(filepath.Join(*render, d.name+".png"), f); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func wellFormed(svg []byte) error {
+	d := xml.NewDecoder(bytes.NewReader(svg))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func TestFormats(t *testing.T) {
+	f, err := Draw(synthetic.Sweep([]int{256, 512}, []int{32}), Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"a.svg", "a.png", "b.PNG", "a.pdf"} {
+		if err := Save(filepath.Join(dir, name), f); err != nil {
+			t.Error(err)
+		}
+	}
+	a, err := os.ReadFile(filepath.Join(dir, "a.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "b.PNG"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a, b) {
+		t.Error("the same figure gave two images")
+	}
+	if _, err := png.Decode(bytes.NewReader(a)); err != nil {
+		t.Error(err)
+	}
+	if p, err := os.ReadFile(filepath.Join(dir, "a.pdf")); err != nil || !bytes.HasPrefix(p, []byte("%PDF")) {
+		t.Errorf("no PDF: %v", err)
+	}
+
+	for _, name := range []string{"a.gif", "noending", "nosuchfolder/a.svg"} {
+		if err := Save(filepath.Join(dir, name), f); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 4 {
+		t.Errorf("files left behind: %v", left)
+	}
+}
+
+type broken struct{}
+
+func (broken) frame() *frame { panic("gonum gave up") }
+
+func TestPanicBecomesError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.svg")
+	err := Save(path, broken{})
+	if err == nil || !strings.Contains(err.Error(), "gonum gave up") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a file was left")
+	}
+}
+
+func TestErrors(t *testing.T) {
+	small := synthetic.Sweep([]int{256, 512}, []int{32, 64})
+	many := []results.Record{}
+	m := &synthetic.Machine{}
+	for i := range 30 {
+		many = append(many, m.Record(synthetic.Point(256, i+1, 10), "naive", 1e-5, 0.5))
+	}
+	for _, c := range []struct {
+		recs []results.Record
+		spec Spec
+		want string
+	}{
+		{nil, Spec{}, "no records"},
+		{small, Spec{Kind: "pie"}, "unknown kind"},
+		{small, Spec{X: "hiden"}, `did you mean "hidden"`},
+		{small, Spec{Y: "flop"}, `did you mean "flops"`},
+		{small, Spec{X: "til"}, `did you mean "tile"`},
+		{small, Spec{X: "hidden", Panel: "hidden"}, "used once"},
+		{small, Spec{X: "cell"}, "not a number"},
+		{small, Spec{Scale: "cubic"}, "unknown scale"},
+		{small, Spec{Kind: "speedup", Baseline: "nothing"}, "nothing to compare with"},
+		{small, Spec{Kind: "roofline"}, "copy rate"},
+		{small, Spec{Kind: "heatmap", X: "hidden", Rows: "layers"}, "also differ in minibatch"},
+		{small, Spec{Kind: "winner", X: "hidden", Rows: "hidden"}, "used"},
+		{many, Spec{X: "hidden"}, "more than a figure holds"},
+		{many, Spec{X: "hidden", Panel: "batch"}, "more than a figure holds"},
+	} {
+		f, err := Draw(c.recs, c.spec)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: got %v, want %q", c.spec, err, c.want)
+		}
+		if err != nil && (strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "plots: ")) {
+			t.Errorf("not one prefixed sentence: %v", err)
+		}
+		if f != nil {
+			t.Errorf("%+v: an error and a figure", c.spec)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	room := func(s string) float64 { return 0.02 * float64(len(s)) }
+	for _, c := range []struct {
+		axis   Axis
+		values []float64
+		want   string
+	}{
+		{Axis{}, []float64{0, 4e12}, "0 1T 2T 3T 4T"},
+		{Axis{Scale: Log}, []float64{1e9, 1e12}, "1G 2G 5G 10G 20G 50G 100G 200G 500G 1T"},
+		{Axis{Scale: Log}, []float64{1e3, 1e12}, "1k 100k 10M 1G 100G"},
+		{Axis{Scale: Log}, []float64{256, 800}, "400 600 800"},
+		{Axis{Scale: Log}, []float64{3e9, 8e10}, "5G 10G 20G 50G"},
+		{Axis{Scale: Log}, []float64{-1, 0, math.NaN(), math.Inf(1)}, "-1 -800m -600m -400m -200m 0"},
+		{Axis{Scale: Log, Places: []float64{256, 512, 1024}}, []float64{256, 1024}, "256 512 1.02k"},
+		{Axis{}, nil, "0 200m 400m 600m 800m 1"},
+		{Axis{}, []float64{5}, "3 4 5 6 7"},
+	} {
+		s := c.axis.fit(c.values, 0, 0)
+		var got []string
+		for _, k := range c.axis.ticks(s, room) {
+			if !k.IsMinor() {
+				got = append(got, k.Label)
+			}
+			if p := s.at(k.Value); p < -1e-9 || p > 1+1e-9 {
+				t.Errorf("%v: tick %v lies outside", c.values, k)
+			}
+		}
+		if g := strings.Join(got, " "); g != c.want {
+			t.Errorf("%v %v: got %q, want %q", c.axis.Scale, c.values, g, c.want)
+		}
+	}
+}
+
+// TestLooks checks that ten series and more can be told apart.
+func TestLooks(t *testing.T) {
+	var all []Series
+	for _, l := range []string{"naive", "cudnnstyle", "persistent", "scan", "scc", "cudnn"} {
+		all = append(all, Series{Label: l})
+	}
+	for i := range 10 {
+		all = append(all, Series{Label: fmt.Sprint("variant ", i)})
+	}
+	seen := map[string]string{}
+	for label, l := range looks(all) {
+		k := fmt.Sprintf("%v %v %T", l.color, l.dashes, l.glyph)
+		if other, ok := seen[k]; ok {
+			t.Errorf("%s looks like %s", label, other)
+		}
+		seen[k] = label
+	}
+}

@@ -1,0 +1,215 @@
+// Package plots draws records: throughput against sizes, maps of values and of
+// winners, speed-ups, ladders of optimisations and rooflines. A figure is a
+// function of records and of what is asked of it; the same records give the same
+// bytes, in whatever order they come.
+//
+// Records become a Chart, Bars or a Grid, which hold what is drawn and can be
+// added to, say by the numbers that a paper prints; Save writes any of them.
+package plots
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+)
+
+// A Spec says what to draw. The zero value of a field stands for the usual.
+type Spec struct {
+	Kind     string  // one of Kinds; usually "lines"
+	X        string  // axis to the right; usually the first numeric one that varies
+	Rows     string  // axis upwards of a heatmap or winner map; usually the next one
+	Y        string  // measure; usually "flops", or "speedup" for a speed-up
+	Panel    string  // axis with a panel for each of its places; usually none
+	Series   string  // axis with a line for each of its places; usually "impl"
+	Baseline string  // technique that speed-ups are over; usually "naive"
+	Scale    string  // "linear" or "log" for values; usually what fits them
+	Peak     float64 // FLOP/s of the machine; 0: as the records say; negative: not drawn
+	Copy     float64 // B/s that the machine copies, for rooflines
+	Machine  string  // for the subtitle; usually the device that the records name
+	Title    string  // usually says what is drawn
+}
+
+// Kinds lists the kinds of figures.
+func Kinds() []string { return []string{"lines", "speedup", "heatmap", "winner", "roofline"} }
+
+// Draw makes the figure that s asks for.
+func Draw(recs []results.Record, s Spec) (Figure, error) {
+	switch s.Kind {
+	case "lines", "":
+		return figure(Lines(recs, s))
+	case "speedup":
+		return Speedup(recs, s)
+	case "heatmap":
+		return figure(Heatmap(recs, s))
+	case "winner":
+		return figure(Winner(recs, s))
+	case "roofline":
+		return figure(Roofline(recs, s))
+	}
+	return nil, fmt.Errorf("plots: unknown kind %q: there are %s", s.Kind, strings.Join(Kinds(), ", "))
+}
+
+// figure keeps a nil pointer from becoming a figure that is not nil.
+func figure[T interface {
+	comparable
+	Figure
+}](f T, err error) (Figure, error) {
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+var (
+	errNoRecords = errors.New("plots: there are no records to draw")
+	errNoResults = errors.New("plots: none of the records has a result to draw")
+)
+
+// view is a Spec with its names looked up.
+type view struct {
+	Spec
+	recs    []*results.Record
+	x       quantity.Axis
+	panel   quantity.Axis // without a name: one panel
+	series  quantity.Axis
+	measure quantity.Measure
+	base    quantity.Baseline
+}
+
+func (s Spec) resolve(recs []results.Record, measure string) (*view, error) {
+	if len(recs) == 0 {
+		return nil, errNoRecords
+	}
+	v := &view{Spec: s, recs: quantity.Latest(recs)}
+	if v.Y == "" {
+		v.Y = measure
+	}
+	if v.Series == "" {
+		v.Series = "impl"
+	}
+	if v.Baseline == "" {
+		v.Baseline = "naive"
+	}
+	if v.X == "" {
+		v.X = usualAxis(v.recs, v.Panel, v.Series, v.Rows)
+	}
+	if !slices.Contains([]string{"", "linear", "log"}, s.Scale) {
+		return nil, fmt.Errorf("plots: unknown scale %q: there are linear, log", s.Scale)
+	}
+	var err error
+	if v.measure, err = quantity.MeasureOf(v.Y); err != nil {
+		return nil, fmt.Errorf("plots: %w", err)
+	}
+	for _, a := range []struct {
+		name string
+		axis *quantity.Axis
+	}{{v.X, &v.x}, {v.Series, &v.series}, {v.Panel, &v.panel}} {
+		if a.name == "" {
+			continue
+		}
+		if *a.axis, err = quantity.AxisOf(a.name, recs); err != nil {
+			return nil, fmt.Errorf("plots: %w", err)
+		}
+	}
+	if v.X == v.Panel || v.X == v.Series || v.Series == v.Panel {
+		return nil, fmt.Errorf("plots: each axis can be used once: the horizontal axis is %s, the lines are by %s and the panels by %s", v.X, v.Series, or(v.Panel, "none"))
+	}
+	if v.measure.Ratio {
+		v.base = quantity.NewBaseline(recs, v.Baseline)
+		if v.base.Empty() {
+			return nil, fmt.Errorf("plots: no record of %q has a result, so there is nothing to compare with", v.Baseline)
+		}
+	}
+	return v, nil
+}
+
+// value reads the measure off r.
+func (v *view) value(r *results.Record) (quantity.Interval, bool) {
+	return v.measure.Of(r, v.base.For(r))
+}
+
+// lacks says why a record that ran has no value.
+func (v *view) lacks() string {
+	if v.measure.Ratio {
+		return "no baseline"
+	}
+	return "n/a"
+}
+
+// usualAxis is the first first-class axis that varies and is not taken.
+func usualAxis(recs []*results.Record, taken ...string) string {
+	for _, a := range quantity.Varying(recs) {
+		if a.Numeric && !slices.Contains(taken, a.Name) {
+			return a.Name
+		}
+	}
+	for _, name := range []string{"hidden", "batch"} {
+		if !slices.Contains(taken, name) {
+			return name
+		}
+	}
+	return "steps"
+}
+
+// what names the measure for titles and axes.
+func (v *view) what() string {
+	if v.measure.Ratio {
+		return "speed-up over " + quantity.OneLine(v.base.Label)
+	}
+	return v.measure.Title
+}
+
+func (v *view) withUnit() string {
+	if v.measure.Ratio {
+		return v.what()
+	}
+	return fmt.Sprintf("%s (%s)", v.what(), v.measure.Unit)
+}
+
+// subtitle names the machine and what all records share.
+func (v *view) subtitle(except ...string) string {
+	machine := v.Machine
+	if machine == "" && !slices.ContainsFunc(v.recs, func(r *results.Record) bool { return r.Device != v.recs[0].Device }) {
+		machine = v.recs[0].Device
+	}
+	words := []string{quantity.OneLine(machine), quantity.Common(v.recs, append(except, "device", "impl")...)}
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " · ")
+}
+
+// title is the title asked for, or else the one given.
+func (v *view) title(usual string) string { return or(quantity.OneLine(v.Title), usual) }
+
+// follow notes the axes that change along with x, as in Hwang & Sung's streams
+// times steps: they are not on the figure, yet not constant.
+func (v *view) follow(used ...quantity.Axis) []string {
+	var names []string
+	for _, a := range quantity.Varying(v.recs) {
+		if a.Name != "device" && !slices.ContainsFunc(used, func(u quantity.Axis) bool { return u.Name == a.Name }) {
+			names = append(names, a.Title)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{"Not constant, as it goes with the axes shown: " + strings.Join(names, ", ") + "."}
+}
+
+const tunedNote = "Where a technique was measured with several settings, the fastest is shown."
+
+func or(s, usual string) string {
+	if s == "" {
+		return usual
+	}
+	return s
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

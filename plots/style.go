@@ -1,0 +1,200 @@
+package plots
+
+import (
+	"image/color"
+	"math"
+	"slices"
+
+	weight "golang.org/x/image/font"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"rnnbench/plots/quantity"
+)
+
+// A look tells a series from others by colour, dash and mark, so that any one
+// of the three may fail.
+type look struct {
+	color  color.NRGBA
+	dashes []vg.Length
+	glyph  draw.GlyphDrawer
+	hollow bool
+}
+
+func rgb(hex uint32) color.NRGBA {
+	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 255}
+}
+
+func alpha(c color.NRGBA, a uint8) color.NRGBA {
+	c.A = a
+	return c
+}
+
+// techniqueLook gives each technique the same look in every figure. The colours
+// are Okabe and Ito's, which people with any colour vision tell apart.
+func techniqueLook(label string) (look, bool) {
+	switch label {
+	case "naive":
+		return look{color: rgb(0x4d4d4d), glyph: draw.CircleGlyph{}}, true
+	case "cudnnstyle":
+		return look{color: rgb(0x0072b2), glyph: draw.BoxGlyph{}}, true
+	case "persistent":
+		return look{color: rgb(0xd55e00), glyph: draw.PyramidGlyph{}}, true
+	case "scan":
+		return look{color: rgb(0x009e73), glyph: diamond{}}, true
+	case "scc":
+		return look{color: rgb(0xcc79a7), glyph: nabla{}}, true
+	}
+	if quantity.Vendor(label) {
+		return look{color: rgb(0x000000), dashes: []vg.Length{6, 3}, glyph: draw.RingGlyph{}, hollow: true}, true
+	}
+	return look{}, false
+}
+
+// variantLook is the look of the nth series that is no technique by itself.
+func variantLook(n int) look {
+	colors := []uint32{0x0072b2, 0xe69f00, 0x009e73, 0xd55e00, 0x56b4e9, 0x882255, 0x999933, 0xcc79a7, 0x332288, 0x4d4d4d}
+	glyphs := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, diamond{}, nabla{}}
+	dashes := [][]vg.Length{nil, {6, 2}, {2, 2}, {8, 2, 2, 2}}
+	return look{color: rgb(colors[n%len(colors)]), glyph: glyphs[n%len(glyphs)], dashes: dashes[(n/len(colors))%len(dashes)]}
+}
+
+// looks gives each label of the series its look. Series that are like one
+// another share its colour and differ by dash and mark, unless all are alike.
+func looks(all []Series) map[string]look {
+	var heads []string
+	for _, s := range all {
+		if h := s.head(); !slices.Contains(heads, h) {
+			heads = append(heads, h)
+		}
+	}
+	alike := len(heads) == 1
+	if alike {
+		heads = nil
+		for _, s := range all {
+			if !slices.Contains(heads, s.Label) {
+				heads = append(heads, s.Label)
+			}
+		}
+	}
+	byHead := map[string]look{}
+	taken := map[color.NRGBA]bool{}
+	for _, h := range heads {
+		if l, ok := techniqueLook(h); ok {
+			byHead[h] = l
+			taken[l.color] = true
+		}
+	}
+	n := 0
+	for _, h := range heads {
+		if _, ok := byHead[h]; ok {
+			continue
+		}
+		l := variantLook(n)
+		for tries := 0; taken[l.color] && tries < 10; tries++ {
+			n++
+			l = variantLook(n)
+		}
+		n++
+		byHead[h] = l
+	}
+	out := map[string]look{}
+	variations := map[string]int{}
+	for _, s := range all {
+		if _, ok := out[s.Label]; ok {
+			continue
+		}
+		h := s.head()
+		if alike {
+			h = s.Label
+		}
+		l := byHead[h]
+		if k := variations[h]; s.Reference {
+			l.dashes, l.hollow = []vg.Length{1.5, 2.5}, true
+		} else if k > 0 {
+			l.dashes, l.hollow = variantLook(10*k).dashes, k%2 == 1
+			variations[h]++
+		} else {
+			variations[h]++
+		}
+		out[s.Label] = l
+	}
+	return out
+}
+
+type diamond struct{}
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (diamond) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
+	c.SetColor(sty.Color)
+	c.Fill(polygon(pt, 1.15*sty.Radius, 4, math.Pi/2))
+}
+
+type nabla struct{}
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (nabla) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
+	c.SetColor(sty.Color)
+	c.Fill(polygon(pt, 1.15*sty.Radius, 3, -math.Pi/2))
+}
+
+func polygon(center vg.Point, radius vg.Length, corners int, start float64) vg.Path {
+	var p vg.Path
+	for i := range corners {
+		sin, cos := math.Sincos(start + 2*math.Pi*float64(i)/float64(corners))
+		pt := vg.Point{X: center.X + radius*vg.Length(cos), Y: center.Y + radius*vg.Length(sin)}
+		if i == 0 {
+			p.Move(pt)
+		} else {
+			p.Line(pt)
+		}
+	}
+	p.Close()
+	return p
+}
+
+// write is the style of text of that size.
+func write(size vg.Length, c color.Color) text.Style {
+	return text.Style{
+		Color:   c,
+		Font:    font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size),
+		Handler: text.Plain{Fonts: font.DefaultCache},
+		XAlign:  draw.XLeft,
+		YAlign:  draw.YBottom,
+	}
+}
+
+func bold(s text.Style) text.Style {
+	s.Font.Weight = weight.WeightBold
+	return s
+}
+
+// ink returns the colours of what is not data. They are functions so that
+// nothing can change them.
+func ink() color.NRGBA   { return rgb(0x222222) }
+func faint() color.NRGBA { return rgb(0x666666) }
+func rule() color.NRGBA  { return rgb(0xe4e4e4) }
+
+// mix blends a into b: share 0 is a, 1 is b.
+func mix(a, b color.NRGBA, share float64) color.NRGBA {
+	m := func(x, y uint8) uint8 { return uint8(math.Round(float64(x) + share*(float64(y)-float64(x)))) }
+	return color.NRGBA{R: m(a.R, b.R), G: m(a.G, b.G), B: m(a.B, b.B), A: 255}
+}
+
+// ramp interpolates between colours at equal distances.
+func ramp(share float64, stops ...uint32) color.NRGBA {
+	share = math.Min(math.Max(share, 0), 1) * float64(len(stops)-1)
+	i := min(int(share), len(stops)-2)
+	return mix(rgb(stops[i]), rgb(stops[i+1]), share-float64(i))
+}
+
+// onto is the colour of text that can be read on c.
+func onto(c color.NRGBA) color.NRGBA {
+	linear := func(v uint8) float64 { return math.Pow(float64(v)/255, 2.2) }
+	if 0.2126*linear(c.R)+0.7152*linear(c.G)+0.0722*linear(c.B) > 0.2 {
+		return rgb(0x111111)
+	}
+	return rgb(0xffffff)
+}

@@ -1,0 +1,294 @@
+// Package table prints records and what is derived from them: for a terminal,
+// for a document and for other programs.
+package table
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"rnnbench/plots/quantity"
+)
+
+// A Table is a header and rows. Text formats show its title, the text of its
+// cells and its notes; data formats give the values, in SI base units.
+type Table struct {
+	Title   string
+	Columns []Column
+	Rows    [][]Cell // as long as Columns
+	Notes   []string // numbered from 1 where cells refer to them
+}
+
+// A Column is what its cells have in common.
+type Column struct {
+	Name  string // heading of text formats; empty: the column is for data only
+	Key   string // name in data formats; empty: the column is for text only
+	Right bool   // numbers are aligned right
+}
+
+// A Cell is one entry: a text, and a value for data formats that is nil, a
+// string, a bool, an int, an int64 or a finite float64.
+type Cell struct {
+	Text  string
+	Value any
+	Grade Grade
+}
+
+// A Grade says how far a number is from the best of its point.
+type Grade int
+
+const (
+	Plain Grade = iota
+	Near        // within 5 % of the best
+	Far         // within a factor of two
+	Worst       // beyond
+)
+
+// gradeOf grades a value that is ratio times worse than the best.
+func gradeOf(ratio float64) Grade {
+	switch {
+	case !(ratio > 0):
+		return Plain
+	case ratio <= 1.05:
+		return Near
+	case ratio <= 2:
+		return Far
+	}
+	return Worst
+}
+
+// Options say where text goes.
+type Options struct {
+	TTY   bool // draw boxes
+	Color bool // colour numbers by their distance to the best
+	ASCII bool // no character outside ASCII
+}
+
+// Formats lists what Write accepts for any table.
+func Formats() []string { return []string{"table", "markdown", "csv", "json"} }
+
+// Write prints t in one of Formats. Nothing is truncated.
+func (t *Table) Write(w io.Writer, format string, o Options) error {
+	for i, row := range t.Rows {
+		if len(row) != len(t.Columns) {
+			return fmt.Errorf("table: row %d has %d cells for %d columns", i+1, len(row), len(t.Columns))
+		}
+	}
+	var buf bytes.Buffer
+	var err error
+	switch format {
+	case "table":
+		err = t.text(&buf, o)
+	case "markdown":
+		err = t.markdown(&buf, o)
+	case "csv":
+		err = t.csv(&buf)
+	case "json":
+		err = t.json(&buf)
+	default:
+		return fmt.Errorf("table: unknown format %q: there are %s", format, strings.Join(Formats(), ", "))
+	}
+	if err != nil {
+		return fmt.Errorf("table: %w", err)
+	}
+	_, err = w.Write(buf.Bytes())
+	return err
+}
+
+func (t *Table) text(w *bytes.Buffer, o Options) error {
+	if t.Title != "" {
+		fmt.Fprintf(w, "%s\n", spell(t.Title, o))
+	}
+	style := tw.StyleASCII
+	if o.TTY && !o.ASCII {
+		style = tw.StyleRounded
+	}
+	if err := t.render(w, renderer.NewBlueprint(tw.Rendition{Symbols: tw.NewSymbols(style)}), func(c Cell) string {
+		s := spell(c.Text, o)
+		if o.Color && c.Grade != Plain && s != "" {
+			return [...]string{"", "\x1b[32m", "\x1b[33m", "\x1b[31m"}[c.Grade] + s + "\x1b[0m"
+		}
+		return s
+	}); err != nil {
+		return err
+	}
+	for _, n := range t.Notes {
+		fmt.Fprintf(w, "%s\n", spell(n, o))
+	}
+	return nil
+}
+
+func (t *Table) markdown(w *bytes.Buffer, o Options) error {
+	o.Color = false
+	escape := func(s string) string { return strings.ReplaceAll(spell(s, o), "|", `\|`) }
+	if t.Title != "" {
+		fmt.Fprintf(w, "**%s**\n\n", spell(t.Title, o))
+	}
+	m := Table{Columns: slices.Clone(t.Columns), Rows: t.Rows}
+	for i := range m.Columns {
+		m.Columns[i].Name = escape(m.Columns[i].Name)
+	}
+	if err := m.render(w, renderer.NewMarkdown(), func(c Cell) string { return escape(c.Text) }); err != nil {
+		return err
+	}
+	for i, n := range t.Notes {
+		if i == 0 {
+			w.WriteString("\n")
+		}
+		fmt.Fprintf(w, "- %s\n", spell(n, o))
+	}
+	return nil
+}
+
+// render lets tablewriter lay the text columns out. Its own ideas about
+// headings are switched off: it would make FLOP/s into FLOP / S.
+func (t *Table) render(w io.Writer, r tw.Renderer, text func(Cell) string) error {
+	var shown []int
+	var header []string
+	var align []tw.Align
+	for i, c := range t.Columns {
+		if c.Name == "" {
+			continue
+		}
+		shown = append(shown, i)
+		header = append(header, text(Cell{Text: c.Name}))
+		if c.Right {
+			align = append(align, tw.AlignRight)
+		} else {
+			align = append(align, tw.AlignLeft)
+		}
+	}
+	if len(shown) == 0 {
+		return errors.New("no columns to show")
+	}
+	tab := tablewriter.NewTable(w,
+		tablewriter.WithRenderer(r),
+		tablewriter.WithHeaderAutoFormat(tw.Off),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithHeaderAlignmentConfig(tw.CellAlignment{Global: tw.AlignLeft, PerColumn: align}),
+		tablewriter.WithRowAlignmentConfig(tw.CellAlignment{Global: tw.AlignLeft, PerColumn: align}),
+	)
+	tab.Header(header)
+	for _, row := range t.Rows {
+		cells := make([]string, len(shown))
+		for i, j := range shown {
+			cells[i] = text(row[j])
+		}
+		if err := tab.Append(cells); err != nil {
+			return err
+		}
+	}
+	return tab.Render()
+}
+
+// spell makes s fit on a line, and into ASCII where that is asked for.
+func spell(s string, o Options) string {
+	s = quantity.OneLine(s)
+	if !o.ASCII {
+		return s
+	}
+	s = strings.NewReplacer("µ", "u", "±", "+/-", "×", "x", "·", "-", "–", "-", "—", "-", "…", "...", "≤", "<=", "≥", ">=", "≈", "~").Replace(s)
+	return strings.Map(func(c rune) rune {
+		if c > 126 {
+			return '?'
+		}
+		return c
+	}, s)
+}
+
+// data lists the columns of data formats and gives their names.
+func (t *Table) data() (columns []int, keys []string) {
+	for i, c := range t.Columns {
+		if c.Key != "" {
+			columns = append(columns, i)
+			keys = append(keys, c.Key)
+		}
+	}
+	return columns, keys
+}
+
+func (t *Table) csv(w io.Writer) error {
+	columns, keys := t.data()
+	c := csv.NewWriter(w)
+	if err := c.Write(keys); err != nil {
+		return err
+	}
+	for _, row := range t.Rows {
+		line := make([]string, len(columns))
+		for i, j := range columns {
+			switch v := row[j].Value.(type) {
+			case nil:
+			case float64:
+				line[i] = strconv.FormatFloat(v, 'g', -1, 64)
+			default:
+				line[i] = fmt.Sprint(v)
+			}
+		}
+		if err := c.Write(line); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// json writes an array of objects whose keys are in the order of the columns.
+func (t *Table) json(w *bytes.Buffer) error {
+	columns, keys := t.data()
+	w.WriteString("[")
+	for n, row := range t.Rows {
+		if n > 0 {
+			w.WriteString(",")
+		}
+		w.WriteString("\n  {")
+		for i, j := range columns {
+			if i > 0 {
+				w.WriteString(", ")
+			}
+			k, err := json.Marshal(keys[i])
+			if err != nil {
+				return err
+			}
+			v, err := json.Marshal(row[j].Value)
+			if err != nil {
+				return fmt.Errorf("row %d, %s: %w", n+1, keys[i], err)
+			}
+			w.Write(k)
+			w.WriteString(": ")
+			w.Write(v)
+		}
+		w.WriteString("}")
+	}
+	if len(t.Rows) > 0 {
+		w.WriteString("\n")
+	}
+	w.WriteString("]\n")
+	return nil
+}
+
+// Text makes a cell of a text that is its own value.
+func Text(s string) Cell { return Cell{Text: s, Value: s} }
+
+// Int makes a cell of a whole number.
+func Int(n int) Cell { return Cell{Text: strconv.Itoa(n), Value: n} }
+
+// Number makes a cell of a number and its spelling; one that is not finite is an
+// empty cell.
+func Number(v float64, text string) Cell {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return Cell{}
+	}
+	return Cell{Text: text, Value: v}
+}

@@ -1,0 +1,118 @@
+package plots
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	weight "golang.org/x/image/font"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgpdf"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Formats lists what Write accepts; a file's ending is one of them.
+func Formats() []string { return []string{"svg", "png", "pdf"} }
+
+// Save writes the figure in the format of the path's ending. The file appears
+// whole or not at all.
+func Save(path string, f Figure) (err error) {
+	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
+	var buf bytes.Buffer
+	if err := Write(&buf, f, format); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("plots: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+			err = fmt.Errorf("plots: %w", err)
+		}
+	}()
+	if _, err = tmp.Write(buf.Bytes()); err != nil {
+		_ = tmp.Close()
+		return err
+	}
+	if err = tmp.Chmod(0o644); err != nil {
+		_ = tmp.Close()
+		return err
+	}
+	if err = tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+// Write draws the figure in one of Formats. SVG and PNG are the same bytes for
+// the same figure; PDF carries the time of writing.
+func Write(w io.Writer, f Figure, format string) (err error) {
+	// gonum panics where it cannot draw; nobody should lose a run over a figure.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("plots: cannot draw the figure: %v", p)
+		}
+	}()
+	l := f.frame().layout()
+	var buf bytes.Buffer
+	switch format {
+	case "svg":
+		c := vgsvg.New(l.w, l.h)
+		l.draw(draw.NewCanvas(c, l.w, l.h))
+		if _, err := c.WriteTo(&buf); err != nil {
+			return fmt.Errorf("plots: %w", err)
+		}
+		buf = *bytes.NewBufferString(accessible(buf.String(), l.title, l.subtitle))
+	case "png":
+		c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(l.w, l.h), vgimg.UseDPI(144))}
+		l.draw(draw.NewCanvas(c, l.w, l.h))
+		if _, err := c.WriteTo(&buf); err != nil {
+			return fmt.Errorf("plots: %w", err)
+		}
+	case "pdf":
+		c := vgpdf.New(l.w, l.h)
+		l.draw(draw.NewCanvas(pdfCanvas{c}, l.w, l.h))
+		if _, err := c.WriteTo(&buf); err != nil {
+			return fmt.Errorf("plots: %w", err)
+		}
+	default:
+		return fmt.Errorf("plots: unknown format %q: there are %s", format, strings.Join(Formats(), ", "))
+	}
+	_, err = w.Write(buf.Bytes())
+	return err
+}
+
+// pdfCanvas lets a PDF have bold text: vgpdf files a bold font under its name
+// with no style, and then looks for it with one.
+type pdfCanvas struct{ *vgpdf.Canvas }
+
+// FillString implements vg.Canvas.
+func (c pdfCanvas) FillString(f font.Face, at vg.Point, s string) {
+	if f.Font.Weight == weight.WeightBold {
+		f.Font.Weight = weight.WeightNormal
+		f.Font.Variant += "Bold"
+	}
+	c.Canvas.FillString(f, at, s)
+}
+
+// accessible gives an SVG a title for those who cannot see it, and fonts for
+// machines that lack the one it was laid out with.
+func accessible(svg, title, subtitle string) string {
+	words := title
+	if subtitle != "" {
+		words += " (" + subtitle + ")"
+	}
+	svg = strings.Replace(svg, `xmlns:xlink="http://www.w3.org/1999/xlink">`,
+		`xmlns:xlink="http://www.w3.org/1999/xlink" role="img">`+"\n<title>"+html.EscapeString(words)+"</title>", 1)
+	return strings.ReplaceAll(svg, "font-family:Liberation Sans;",
+		"font-family:'Liberation Sans',Arimo,Arial,Helvetica,sans-serif;")
+}

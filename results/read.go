@@ -1,0 +1,276 @@
+package results
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Warning is something wrong with a file that did not stop its reading.
+type Warning struct {
+	Where string // "file:line"
+	Text  string
+}
+
+func (w Warning) String() string { return w.Where + ": " + w.Text }
+
+// maxLine bounds a record's line: a longer one is not a record.
+const maxLine = 64 << 20
+
+// errSchema marks a record of another schema.
+var errSchema = errors.New("another schema")
+
+// Read reads a run. The path is a run's folder, its records file, a results
+// folder, which stands for the run that it names as its latest, or "-" for
+// records on standard input. Where several records have the same key, the
+// newest counts. Unreadable lines are left out with a warning.
+func Read(path string) (Manifest, []Record, []Warning, error) {
+	if path == "-" {
+		records, warnings, err := ReadRecords(os.Stdin, "standard input")
+		return standIn(records), newest(records), warnings, err
+	}
+	where, err := locate(path)
+	if err != nil {
+		return Manifest{}, nil, nil, err
+	}
+	f, err := os.Open(where)
+	if err != nil {
+		return Manifest{}, nil, nil, fmt.Errorf("results: %w", err)
+	}
+	defer f.Close()
+	records, warnings, err := ReadRecords(f, where)
+	if err != nil {
+		return Manifest{}, nil, warnings, err
+	}
+	m, err := readManifest(filepath.Join(filepath.Dir(where), manifestFile))
+	if err != nil {
+		if errors.Is(err, errSchema) {
+			return Manifest{}, nil, warnings, err
+		}
+		m = standIn(records)
+		warnings = append(warnings, Warning{where, "the manifest beside it cannot be read, so the environment is unknown: " + err.Error()})
+	}
+	return m, newest(records), warnings, nil
+}
+
+// A Set is a run that was read, with the word for it in tables and legends.
+type Set struct {
+	Label    string
+	Manifest Manifest
+	Records  []Record
+}
+
+// ReadAll reads several runs, each given as a path or as label=path. A run
+// without a label gets the manifest's, or else its id.
+func ReadAll(args []string) ([]Set, []Warning, error) {
+	var sets []Set
+	var warnings []Warning
+	for _, arg := range args {
+		label, path := "", arg
+		if before, after, ok := strings.Cut(arg, "="); ok {
+			if _, err := os.Stat(arg); err != nil { // a path may hold "="
+				label, path = before, after
+			}
+		}
+		m, records, w, err := Read(path)
+		if err != nil {
+			return nil, warnings, err
+		}
+		warnings = append(warnings, w...)
+		for _, word := range []string{m.Label, m.Run, path} {
+			if label == "" {
+				label = word
+			}
+		}
+		sets = append(sets, Set{label, m, records})
+	}
+	return sets, warnings, nil
+}
+
+// ReadRecords reads records as they were appended, every one of them. name is
+// for messages. It fails where a line is a record of another schema or r fails.
+func ReadRecords(r io.Reader, name string) ([]Record, []Warning, error) {
+	var records []Record
+	var warnings []Warning
+	lines := bufio.NewReaderSize(r, 1<<16)
+	for n := 1; ; n++ {
+		line, whole, err := readLine(lines)
+		if err != nil && err != io.EOF {
+			return nil, warnings, fmt.Errorf("results: reading %s: %w", name, err)
+		}
+		where := fmt.Sprintf("%s:%d", name, n)
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			rec, bad := parseRecord(line)
+			switch {
+			case bad == nil:
+				records = append(records, rec)
+			case errors.Is(bad, errSchema):
+				return nil, warnings, fmt.Errorf("results: %s: %w", where, bad)
+			case !whole:
+				warnings = append(warnings, Warning{where, "the last line was cut short and is left out"})
+			default:
+				warnings = append(warnings, Warning{where, "not a record and left out: " + bad.Error()})
+			}
+		}
+		if err == io.EOF {
+			return records, warnings, nil
+		}
+	}
+}
+
+// readLine returns the next line, of an overlong one the beginning, and whether
+// its end is on file.
+func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line) < maxLine {
+			line = append(line, part...)
+		}
+		if err != bufio.ErrBufferFull {
+			return line, err == nil, err
+		}
+	}
+}
+
+// parseRecord reads one line. Its error wraps errSchema where the line is a
+// record that this version cannot know the meaning of.
+func parseRecord(line []byte) (Record, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(line, &head); err != nil {
+		return Record{}, err
+	}
+	switch {
+	case head.Schema == "":
+		return Record{}, errors.New("it has no schema")
+	case head.Schema != Schema:
+		return Record{}, fmt.Errorf("%w: this is %q and only %q is understood here: read it with the version of rnnbench that wrote it", errSchema, head.Schema, Schema)
+	}
+	var rec Record
+	if err := json.Unmarshal(line, &rec); err != nil {
+		return Record{}, err
+	}
+	return rec, check(&rec)
+}
+
+// check reports what tables and figures could not cope with.
+func check(rec *Record) error {
+	p := rec.Point
+	switch {
+	case !slices.Contains(Statuses(), rec.Status):
+		return fmt.Errorf("%q is not a status", rec.Status)
+	case p.Cell == "" || p.Pass == "" || p.Precision == "":
+		return errors.New("its point has no cell, pass or precision")
+	case min(p.Hidden, p.Input, p.Batch, p.Steps, p.Layers) < 1 || min(p.Streams, p.Output) < 0:
+		return errors.New("its point has a size that makes no sense")
+	case rec.Impl.Name == "":
+		return errors.New("it names no technique")
+	}
+	if s := rec.Stats; s != nil && (s.Min < 0 || s.Median < s.Min || s.Max < s.Median) {
+		return errors.New("its statistics contradict each other")
+	}
+	return nil
+}
+
+// Statuses lists the statuses in the order of tables.
+func Statuses() []Status { return []Status{OK, Skipped, Failed, Incorrect, Timeout} }
+
+// newest keeps the last record of every run and key.
+func newest(records []Record) []Record {
+	type key struct{ run, key string }
+	seen := map[key]bool{}
+	kept := make([]Record, 0, len(records))
+	for _, rec := range slices.Backward(records) {
+		k := key{rec.Run, rec.Key()}
+		if !seen[k] {
+			seen[k] = true
+			kept = append(kept, rec)
+		}
+	}
+	slices.Reverse(kept)
+	return kept
+}
+
+// standIn is the manifest of records that come without one.
+func standIn(records []Record) Manifest {
+	m := Manifest{Schema: ManifestSchema, Records: Schema}
+	if len(records) > 0 {
+		m.Run, m.Started = records[0].Run, records[0].Time
+	}
+	return m
+}
+
+// readManifest reads a run's manifest.
+func readManifest(path string) (Manifest, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("results: %w", err)
+	}
+	var head struct {
+		Schema  string `json:"schema"`
+		Records string `json:"records"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return Manifest{}, fmt.Errorf("results: %s: %w", path, err)
+	}
+	if head.Schema != ManifestSchema || head.Records != Schema {
+		return Manifest{}, fmt.Errorf("results: %s: %w: this is %q of %q and only %q of %q is understood here", path, errSchema,
+			head.Schema, head.Records, ManifestSchema, Schema)
+	}
+	var m Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return Manifest{}, fmt.Errorf("results: %s: %w", path, err)
+	}
+	var config bytes.Buffer // as it was before it was indented
+	if json.Compact(&config, m.Config) == nil {
+		m.Config = config.Bytes()
+	}
+	return m, nil
+}
+
+// locate finds the records file that path stands for.
+func locate(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("results: there is nothing to read at %s: %w", path, err)
+	}
+	if !info.IsDir() {
+		if filepath.Base(path) == latestFile || filepath.Base(path) == manifestFile {
+			return locate(filepath.Dir(path))
+		}
+		return path, nil
+	}
+	if file := filepath.Join(path, recordsFile); exists(file) {
+		return file, nil
+	}
+	name, err := os.ReadFile(filepath.Join(path, latestFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("results: %s is neither a run (it has no %s) nor a folder of runs (it names no %s one)", path, recordsFile, latestFile)
+	}
+	if err != nil {
+		return "", fmt.Errorf("results: %w", err)
+	}
+	run := strings.TrimSpace(string(name))
+	if run == "" || run != filepath.Base(run) || !filepath.IsLocal(run) {
+		return "", fmt.Errorf("results: %s does not name a run", filepath.Join(path, latestFile))
+	}
+	file := filepath.Join(path, run, recordsFile)
+	if !exists(file) {
+		return "", fmt.Errorf("results: the latest run of %s is %s, which has no %s", path, run, recordsFile)
+	}
+	return file, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

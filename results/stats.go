@@ -1,0 +1,188 @@
+package results
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Confidence is the level that intervals of the median reach at least.
+const Confidence = 0.95
+
+// Summarize describes samples, in seconds and in the order in which they were
+// taken, and warns of what they look like. target is the relative half-width
+// that the interval of the median is to reach; 0: any. Stop is left to the
+// caller. Samples are finite; there may be none.
+//
+// Nothing is assumed of their distribution and none is left out.
+func Summarize(samples []float64, target float64) (Stats, []string) {
+	s := Stats{N: len(samples), Level: Confidence}
+	if s.N == 0 {
+		return s, []string{WarnFewRounds}
+	}
+	sorted := slices.Sorted(slices.Values(samples))
+	s.Min, s.Max = sorted[0], sorted[s.N-1]
+	s.Q1, s.Median, s.Q3 = quantile(sorted, 0.25), quantile(sorted, 0.5), quantile(sorted, 0.75)
+	s.Mean = stat.Mean(sorted, nil)
+	if s.N > 1 {
+		sd := stat.StdDev(sorted, nil)
+		s.Stdev = &sd
+	}
+	var warnings []string
+	if lo, hi, level, ok := medianInterval(s.N, Confidence); ok {
+		s.Lo, s.Hi, s.Level = &sorted[lo], &sorted[hi], level
+	} else {
+		warnings = append(warnings, WarnFewRounds)
+	}
+	if half, ok := s.HalfWidth(); ok && target > 0 && half > target {
+		warnings = append(warnings, WarnNoisy)
+	}
+	effect := max(target, 0.01)
+	if bimodal(sorted, s.Median*effect) {
+		warnings = append(warnings, WarnBimodal)
+	}
+	if drifts(samples, effect) {
+		warnings = append(warnings, WarnDrift)
+	}
+	return s, warnings
+}
+
+// HalfWidth is the larger side of the interval of the median, relative to the
+// median. It is unknown where there are too few samples.
+func (s *Stats) HalfWidth() (float64, bool) {
+	if s.Lo == nil || s.Hi == nil || s.Median <= 0 {
+		return 0, false
+	}
+	return max(*s.Hi-s.Median, s.Median-*s.Lo) / s.Median, true
+}
+
+// quantile interpolates between order statistics so that the smallest is the
+// quantile 0 and the largest the quantile 1, as NumPy and R (type 7) do.
+//
+// Note: gonum's stat.Quantile interpolates the distribution function instead,
+// by which the median of 1, 2, 3, 4 is 2.
+func quantile(sorted []float64, p float64) float64 {
+	at, frac := math.Modf(p * float64(len(sorted)-1))
+	i := int(at)
+	if frac == 0 {
+		return sorted[i]
+	}
+	return sorted[i] + frac*(sorted[i+1]-sorted[i])
+}
+
+// medianInterval returns the positions lo and hi, from 0, of the order
+// statistics of n samples that enclose the median of their population with at
+// least the given confidence, and the confidence that they reach. It is not ok
+// where n samples are too few.
+//
+// The number of samples below the median is binomial, so the confidence of an
+// interval is the sum of the probabilities of its gaps. Gaps are taken from the
+// middle outward, of two equal ones the left first: the rule of benchstat
+// (golang.org/x/perf/benchmath), so that both print the same interval.
+func medianInterval(n int, confidence float64) (lo, hi int, level float64, ok bool) {
+	gap := func(k int) float64 { // probability that k of n samples lie below
+		if k < 0 || k > n {
+			return 0
+		}
+		c1, _ := math.Lgamma(float64(n + 1))
+		c2, _ := math.Lgamma(float64(k + 1))
+		c3, _ := math.Lgamma(float64(n - k + 1))
+		return math.Exp(c1 - c2 - c3 - float64(n)*math.Ln2)
+	}
+	// gap(k) = gap(n-k): positions are compared instead of rounded probabilities.
+	left := n / 2
+	right := left + 1 // [left, right) is taken
+	level = gap(left)
+	for level < confidence && (left > 0 || right <= n) {
+		if n-right <= left-1 {
+			left--
+			level += gap(left)
+		} else {
+			level += gap(right)
+			right++
+		}
+	}
+	return left - 1, right - 1, math.Round(level*1e6) / 1e6, left >= 1 && right <= n
+}
+
+// bimodal reports whether sorted falls into two heaps, each of at least a fifth
+// of the samples, with a gap of at least effect seconds between them that is
+// larger than twice the width of either.
+func bimodal(sorted []float64, effect float64) bool {
+	n := len(sorted)
+	if n < 8 {
+		return false
+	}
+	least := max(2, (n+4)/5)
+	for i := least; i <= n-least; i++ {
+		gap := sorted[i] - sorted[i-1]
+		widest := max(sorted[i-1]-sorted[0], sorted[n-1]-sorted[i])
+		if gap > effect && gap > 2*widest {
+			return true
+		}
+	}
+	return false
+}
+
+// drifts reports whether the later half of samples differs from the earlier half
+// by more than effect, relative to the earlier median, and by more than chance:
+// the test is Mann and Whitney's, at the level of 1 %.
+func drifts(samples []float64, effect float64) bool {
+	half := len(samples) / 2
+	if half < 5 {
+		return false // no ordering of 4 and 4 is rare enough
+	}
+	early, late := slices.Clone(samples[:half]), slices.Clone(samples[len(samples)-half:])
+	slices.Sort(early)
+	slices.Sort(late)
+	before, after := quantile(early, 0.5), quantile(late, 0.5)
+	if math.Abs(after-before) <= effect*before {
+		return false
+	}
+	// twice the number of pairs with the earlier one smaller, ties counted once
+	u := 0
+	for _, a := range early {
+		for _, b := range late {
+			switch {
+			case a < b:
+				u += 2
+			case a == b:
+				u++
+			}
+		}
+	}
+	return rarity(half, (min(u, 2*half*half-u)+1)/2) < 0.01
+}
+
+// rarity is the probability, both sides together, that of two samples of n from
+// one population at most u pairs are in one order.
+func rarity(n, u int) float64 {
+	if n > 20 { // normal approximation
+		mean, sd := float64(n*n)/2, math.Sqrt(float64(n*n*(2*n+1))/12)
+		return math.Erfc((mean - float64(u) - 0.5) / sd / math.Sqrt2)
+	}
+	// ways[i][v]: orderings of i late samples among the early ones so far with v
+	// pairs in order, early ones added one by one (Mann and Whitney 1947).
+	ways := make([][]float64, n+1)
+	for i := range ways {
+		ways[i] = make([]float64, n*n+1)
+		ways[i][0] = 1 // no early ones: no pairs
+	}
+	for j := 1; j <= n; j++ {
+		// The largest of all is early and adds no pair, or late and adds j.
+		for i := 1; i <= n; i++ {
+			for v := n * n; v >= j; v-- {
+				ways[i][v] += ways[i-1][v-j]
+			}
+		}
+	}
+	var at, all float64
+	for v, w := range ways[n] {
+		all += w
+		if v <= u {
+			at += w
+		}
+	}
+	return min(1, 2*at/all)
+}

@@ -1,0 +1,462 @@
+package results
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ManifestSchema names the version of Manifest.
+const ManifestSchema = "rnnbench.manifest/1"
+
+// Names of the files of a results folder.
+const (
+	recordsFile  = "records.jsonl"
+	manifestFile = "manifest.json"
+	latestFile   = "latest" // text: the id of the newest run
+)
+
+// A Manifest describes a run: what was asked for, where, and how it ended.
+type Manifest struct {
+	Schema  string `json:"schema"`
+	Records string `json:"records"` // schema of the records
+	Run     string `json:"run"`
+	Label   string `json:"label"`
+
+	Argv        []string        `json:"argv"`
+	Config      json.RawMessage `json:"config"` // as resolved from flags, environment, file and defaults
+	Environment Environment     `json:"env"`
+	Devices     []Device        `json:"devices"`
+	Plan        Plan            `json:"plan"`
+
+	PID      int            `json:"pid"` // of the process that wrote last
+	Started  time.Time      `json:"started"`
+	Resumed  []time.Time    `json:"resumed"`
+	Finished *time.Time     `json:"finished"` // null: running, or it was killed
+	Exit     *int           `json:"exit"`     // exit status of the process
+	Counts   map[Status]int `json:"counts"`   // newest records by status
+	Load     []float64      `json:"load"`     // load averages at the end, over 1, 5 and 15 minutes
+}
+
+// A Device is what a run measured on, as it described itself.
+type Device struct {
+	Key       string            `json:"key"` // as in Record.Device
+	Name      string            `json:"name"`
+	Peak      *float64          `json:"peak_flops_per_s"`
+	Bandwidth *float64          `json:"peak_bytes_per_s"`
+	Facts     map[string]string `json:"facts"`
+}
+
+// A Plan is what a run set out to measure.
+type Plan struct {
+	Hash    string `json:"hash"`    // of the points and techniques
+	Points  int    `json:"points"`  // problems
+	Records int    `json:"records"` // problems × techniques, skipped ones included
+	Summary string `json:"summary"`
+}
+
+// A file is the part of *os.File that a run needs.
+type file interface {
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+	Sync() error
+}
+
+// A Run is a folder that is being written. Its methods may be called from
+// several goroutines.
+type Run struct {
+	dir      string
+	warnings []Warning
+
+	mu       sync.Mutex
+	file     file
+	size     int64 // bytes of whole lines
+	seq      int
+	manifest Manifest
+	newest   map[string]outcome
+	broken   error // why nothing can be appended
+}
+
+// errLocked says that another process writes the run.
+var errLocked = errors.New("locked")
+
+// outcome is what later appends and Done need to know of a record.
+type outcome struct {
+	status      Status
+	interrupted bool
+}
+
+// Create makes a new run in dir and names it there as the latest. It fills in
+// what the store knows of the manifest: schemas, run, process and start. Where
+// dir cannot be written it fails, so that nothing is measured in vain.
+func Create(dir string, m Manifest) (*Run, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("results: cannot make the folder %s: %w", dir, err)
+	}
+	m.Schema, m.Records = ManifestSchema, Schema
+	m.PID, m.Started = os.Getpid(), now()
+	m.Resumed, m.Finished, m.Exit, m.Counts, m.Load = []time.Time{}, nil, nil, map[Status]int{}, nil
+	if m.Config == nil {
+		m.Config = json.RawMessage("null")
+	}
+	path, err := makeFolder(dir, &m)
+	if err != nil {
+		return nil, err
+	}
+	r, err := open(path, os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(path))
+	}
+	r.manifest = m
+	if err = r.save(); err == nil {
+		err = writeAtomically(filepath.Join(dir, latestFile), []byte(m.Run+"\n"))
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.file.Close(), os.RemoveAll(path))
+	}
+	return r, nil
+}
+
+// makeFolder makes the folder of a new run and names the run after it. Two
+// processes that start in the same instant get two folders.
+func makeFolder(dir string, m *Manifest) (string, error) {
+	device := "none"
+	if len(m.Devices) > 0 {
+		device = slug(m.Devices[0].Key)
+	}
+	for attempt := range 1000 {
+		hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %d %d %d", m.Plan.Hash, m.Argv, m.PID, time.Now().UnixNano(), attempt))
+		m.Run = fmt.Sprintf("%s-%s-%x", m.Started.Format("20060102T150405Z"), device, hash[:2])
+		path := filepath.Join(dir, m.Run)
+		err := os.Mkdir(path, 0o777)
+		if err == nil {
+			return path, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", fmt.Errorf("results: cannot write to the folder %s: %w", dir, err)
+		}
+	}
+	return "", fmt.Errorf("results: every name for a run in %s is taken", dir)
+}
+
+// slug reduces a device key to what every file system takes.
+func slug(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	s = strings.Join(words, "-")
+	if len(s) > 40 {
+		s = strings.TrimRight(s[:40], "-")
+	}
+	if s == "" {
+		return "device"
+	}
+	return s
+}
+
+// Resume opens an unfinished or finished run to append to it. The path is as
+// Read takes it. A last line that was cut short is removed, with a warning. A
+// run that another process is writing is refused.
+func Resume(path string) (*Run, error) {
+	where, err := locate(path)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Dir(where)
+	if filepath.Base(where) != recordsFile {
+		return nil, fmt.Errorf("results: %s is not the records of a run: only a run's folder can be resumed", where)
+	}
+	r, err := open(dir, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.resume(where); err != nil {
+		return nil, errors.Join(err, r.file.Close())
+	}
+	return r, nil
+}
+
+func (r *Run) resume(where string) error {
+	var err error
+	if r.manifest, err = readManifest(filepath.Join(r.dir, manifestFile)); err != nil {
+		return err
+	}
+	if r.size, err = r.terminate(where); err != nil {
+		return err
+	}
+	f, err := os.Open(where)
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	defer f.Close()
+	records, warnings, err := ReadRecords(f, where)
+	if err != nil {
+		return err
+	}
+	r.warnings = append(r.warnings, warnings...)
+	for i := range records {
+		if records[i].Run != r.manifest.Run {
+			return fmt.Errorf("results: %s holds a record of run %s and is the folder of run %s: runs are never mixed", where, records[i].Run, r.manifest.Run)
+		}
+		r.note(&records[i])
+		r.seq = max(r.seq, records[i].Seq+1)
+	}
+	r.manifest.PID = os.Getpid()
+	r.manifest.Resumed = append(r.manifest.Resumed, now())
+	r.manifest.Finished, r.manifest.Exit = nil, nil
+	return r.save()
+}
+
+// terminate makes the records end with a whole line and returns their length.
+func (r *Run) terminate(where string) (int64, error) {
+	data, err := os.ReadFile(where)
+	if err != nil {
+		return 0, fmt.Errorf("results: %w", err)
+	}
+	whole := bytes.LastIndexByte(data, '\n') + 1
+	last := data[whole:]
+	if len(last) == 0 {
+		return int64(whole), nil
+	}
+	if _, err := parseRecord(last); err == nil || errors.Is(err, errSchema) {
+		if _, err := r.file.WriteAt([]byte("\n"), int64(len(data))); err != nil {
+			return 0, fmt.Errorf("results: %s: %w", where, err)
+		}
+		return int64(len(data) + 1), nil
+	}
+	r.warnings = append(r.warnings, Warning{
+		Where: fmt.Sprintf("%s:%d", where, bytes.Count(data, []byte("\n"))+1),
+		Text:  "the last line was cut short and is removed: its point is measured again",
+	})
+	if err := r.file.Truncate(int64(whole)); err != nil {
+		return 0, fmt.Errorf("results: %s: %w", where, err)
+	}
+	return int64(whole), nil
+}
+
+// open opens and locks the records of a run.
+func open(dir string, flags int) (*Run, error) {
+	path := filepath.Join(dir, recordsFile)
+	f, err := os.OpenFile(path, os.O_WRONLY|flags, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("results: cannot write %s: %w", path, err)
+	}
+	if err := lock(f); err != nil {
+		if errors.Is(err, errLocked) {
+			who := "another process"
+			if m, err := readManifest(filepath.Join(dir, manifestFile)); err == nil {
+				who = fmt.Sprintf("process %d", m.PID)
+			}
+			err = fmt.Errorf("results: %s is being written by %s: wait for it, or start a new run", dir, who)
+			return nil, errors.Join(err, f.Close())
+		}
+		return nil, errors.Join(fmt.Errorf("results: cannot lock %s: %w", path, err), f.Close())
+	}
+	return &Run{dir: dir, file: f, newest: map[string]outcome{}}, nil
+}
+
+// Dir is the run's folder.
+func (r *Run) Dir() string { return r.dir }
+
+// Warnings lists what was found wrong with the records on Resume.
+func (r *Run) Warnings() []Warning { return r.warnings }
+
+// Manifest returns the manifest as it stands.
+func (r *Run) Manifest() Manifest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.manifest
+	m.Counts = maps.Clone(m.Counts)
+	return m
+}
+
+// Done reports whether the run holds a record of key that need not be measured
+// again, which is any but an interrupted one.
+func (r *Run) Done(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o, ok := r.newest[key]
+	return ok && !o.interrupted
+}
+
+// Measured returns the status of the newest record of every key.
+func (r *Run) Measured() map[string]Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := make(map[string]Status, len(r.newest))
+	for key, o := range r.newest {
+		m[key] = o.status
+	}
+	return m
+}
+
+// note takes a record that is on file into account.
+func (r *Run) note(rec *Record) {
+	r.newest[rec.Key()] = outcome{
+		status:      rec.Status,
+		interrupted: rec.ReasonCode != nil && *rec.ReasonCode == ReasonInterrupted,
+	}
+}
+
+// Append writes rec as one line in one call, and sets its Schema, Run, Seq and
+// Time. Where the line cannot be written whole, as on a full disk, the file is
+// cut back to its whole lines; a later Append may succeed.
+func (r *Run) Append(rec *Record) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.broken != nil {
+		return r.broken
+	}
+	rec.Schema, rec.Run, rec.Seq, rec.Time = Schema, r.manifest.Run, r.seq, now()
+	complete(rec)
+	if path := unwritable(reflect.ValueOf(rec).Elem(), ""); path != "" {
+		return fmt.Errorf("results: record %d cannot be written: %s is not a finite number", rec.Seq, path)
+	}
+	line, err := json.Marshal(rec)
+	if err != nil {
+		return fmt.Errorf("results: record %d cannot be written: %w", rec.Seq, err)
+	}
+	line = append(line, '\n')
+	if _, err := r.file.WriteAt(line, r.size); err != nil {
+		err = fmt.Errorf("results: record %d could not be written to %s; earlier ones are safe: %w", rec.Seq, r.dir, err)
+		if cut := r.file.Truncate(r.size); cut != nil {
+			r.broken = err
+		}
+		return err
+	}
+	r.size += int64(len(line))
+	r.seq++
+	r.note(rec)
+	return nil
+}
+
+// complete replaces what JSON would write as null although it is known to be
+// empty.
+func complete(rec *Record) {
+	if rec.Warnings == nil {
+		rec.Warnings = []string{}
+	}
+	if rec.Impl.Knobs == nil {
+		rec.Impl.Knobs = map[string]int{}
+	}
+	if s := rec.Samples; s != nil {
+		if s.Iters == nil {
+			s.Iters = []int{}
+		}
+		if s.Wall == nil {
+			s.Wall = []float64{}
+		}
+		if s.Device == nil {
+			s.Device = []float64{}
+		}
+	}
+}
+
+// unwritable names the first number in v that JSON has no word for, or "".
+func unwritable(v reflect.Value, path string) string {
+	switch v.Kind() {
+	case reflect.Float64:
+		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
+			return path
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return unwritable(v.Elem(), path)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if p := unwritable(v.Index(i), fmt.Sprintf("%s[%d]", path, i)); p != "" {
+				return p
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name := v.Type().Field(i).Tag.Get("json")
+			if name == "" {
+				continue // time.Time
+			}
+			if path != "" {
+				name = path + "." + name
+			}
+			if p := unwritable(v.Field(i), name); p != "" {
+				return p
+			}
+		}
+	}
+	return ""
+}
+
+// Update changes the manifest and saves it, as where a plan becomes known or a
+// resumed run finds itself in another environment.
+func (r *Run) Update(change func(*Manifest)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.manifest)
+	return r.save()
+}
+
+// Finish records the exit status of the process and closes the run.
+func (r *Run) Finish(exit int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	end := now()
+	r.manifest.Finished, r.manifest.Exit = &end, &exit
+	r.manifest.Load = loadAverage(os.DirFS("/"))
+	err := errors.Join(r.file.Sync(), r.save(), r.file.Close())
+	r.broken = fmt.Errorf("results: run %s is finished", r.manifest.Run)
+	if err != nil {
+		return fmt.Errorf("results: cannot finish run %s: %w", r.manifest.Run, err)
+	}
+	return nil
+}
+
+// save writes the manifest.
+func (r *Run) save() error {
+	r.manifest.Counts = map[Status]int{}
+	for _, o := range r.newest {
+		r.manifest.Counts[o.status]++
+	}
+	data, err := json.MarshalIndent(r.manifest, "", "  ")
+	if err != nil {
+		return fmt.Errorf("results: the manifest cannot be written: %w", err)
+	}
+	return writeAtomically(filepath.Join(r.dir, manifestFile), append(data, '\n'))
+}
+
+// writeAtomically replaces the file at path: a reader sees all of the old one or
+// all of the new one.
+func writeAtomically(path string, data []byte) error {
+	temp := fmt.Sprintf("%s.%d-%d.tmp", path, os.Getpid(), time.Now().UnixNano())
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return fmt.Errorf("results: cannot write %s: %w", path, err)
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return fmt.Errorf("results: cannot write %s: %w", path, errors.Join(err, os.Remove(temp)))
+	}
+	return nil
+}
+
+// now is the time to the millisecond, without a monotonic part.
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,135 @@
+// Package rnntest is the suite that every technique passes on every device:
+// each cell, pass and knob value at sizes that tiles do not like, held to the
+// float64 reference.
+package rnntest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// size is what a suite's problem varies besides cell and pass.
+type size struct {
+	input, hidden, layers, batch, steps int
+	output                              int
+	onehot                              bool
+}
+
+// sizes are ones, odd and prime sizes, one past every likely tile, and networks
+// with symbols in and classes out.
+var sizes = []size{
+	{1, 1, 1, 1, 1, 0, false},
+	{3, 5, 1, 2, 7, 0, false},
+	{7, 17, 2, 1, 9, 0, false},
+	{49, 16, 3, 4, 16, 0, false},
+	{5, 33, 4, 9, 11, 0, false},
+	{65, 97, 2, 17, 3, 0, false},
+	{4, 8, 1, 3, 5, 7, false},
+	{11, 6, 2, 2, 4, 3, true},
+	{1, 3, 1, 1, 2, 1, true},
+}
+
+// Problems are the problems of the suite.
+func Problems() []rnn.Problem {
+	var ps []rnn.Problem
+	for _, c := range cell.All() {
+		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+			for _, s := range sizes {
+				ps = append(ps, rnn.Problem{
+					Cell: c, Pass: pass, Input: s.input, Hidden: s.hidden, Layers: s.layers,
+					Batch: s.batch, Steps: s.steps, Output: s.output, OneHot: s.onehot,
+				})
+			}
+		}
+	}
+	return ps
+}
+
+// Run holds technique tech on device d to the reference: every problem with
+// every value of every knob, one knob at a time, and all of extra.
+func Run(t *testing.T, d device.Device, tech rnn.Technique, extra ...knob.Params) {
+	for _, p := range Problems() {
+		t.Run(p.String(), func(t *testing.T) {
+			data := rnn.NewData(p, 1, 2, "normal")
+			want := rnn.Reference(data)
+			for _, k := range slices.Concat(knob.OneAtATime(tech.Knobs(p)), extra) {
+				check(t, d, tech, p, k, data, want)
+			}
+		})
+	}
+}
+
+// check runs one setting, with every value of the device's knobs, and skips
+// what the technique or the device declines.
+func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, data *rnn.Data, want []rnn.Tensor) {
+	t.Helper()
+	plan, s, err := rnn.Layout(tech, p, k)
+	if errors.Is(err, schedule.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("%v: %v", k, err)
+	}
+	if err := schedule.Verify(s); err != nil {
+		t.Fatalf("%v: %v", k, err)
+	}
+	for _, dk := range knob.OneAtATime(d.Knobs(s)) {
+		dev, err := deviation(d, plan, s, dk, data, want)
+		if errors.Is(err, schedule.ErrUnsupported) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatalf("%v %v: %v", k, dk, err)
+		}
+		if !dev.OK() {
+			t.Fatalf("%v %v: %v", k, dk, dev)
+		}
+	}
+}
+
+// deviation runs the schedule three times, so that what one run leaves behind
+// would show in the next, and compares.
+func deviation(d device.Device, plan *rnn.Plan, s *schedule.Schedule, k knob.Params, data *rnn.Data, want []rnn.Tensor) (rnn.Deviation, error) {
+	prog, err := d.Compile(s, k)
+	if err != nil {
+		return rnn.Deviation{}, err
+	}
+	defer prog.Close()
+	if err := plan.Write(prog, data); err != nil {
+		return rnn.Deviation{}, err
+	}
+	if err := prog.Prepare(); err != nil {
+		return rnn.Deviation{}, err
+	}
+	var first []rnn.Tensor
+	for _, n := range []int{1, 2} {
+		if _, err := prog.Run(n); err != nil {
+			return rnn.Deviation{}, err
+		}
+		got, err := plan.Read(prog)
+		if err != nil {
+			return rnn.Deviation{}, err
+		}
+		if first == nil {
+			first = got
+		}
+		for i := range got {
+			if !slices.Equal(got[i].Values, first[i].Values) && !hasNaN(got[i].Values) {
+				return rnn.Deviation{}, fmt.Errorf("%s differs from run to run", got[i].Name)
+			}
+		}
+	}
+	return rnn.Compare(plan.Problem, first, want)
+}
+
+func hasNaN(v []float64) bool {
+	return slices.ContainsFunc(v, func(x float64) bool { return x != x })
+}
