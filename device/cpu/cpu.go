@@ -62,7 +62,7 @@ func Open(o Options) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
-	d := &Device{workers: o.Threads, kernels: kernels, gemm: gemm.New(kernels, gemm.DetectCache())}
+	d := &Device{workers: o.Threads, kernels: kernels, gemm: gemm.New(kernels, gemm.DetectL2())}
 	// Workers hold their scheduler slots while they spin: with one more, other
 	// goroutines (signals, timers) never wait for a worker to be preempted.
 	if runtime.GOMAXPROCS(0) <= d.workers {

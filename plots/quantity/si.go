@@ -87,8 +87,7 @@ func scale(v float64, significant int) (number, prefix string) {
 	}
 	prefixes := []string{"p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"}
 	const unit = 4
-	// Round first: 999.7 µs is 1 ms.
-	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', significant-1, 64), 64)
+	v = round(v, significant) // first: 999.7 µs is 1 ms
 	i := int(math.Floor(math.Log10(math.Abs(v))/3+1e-9)) + unit
 	i = min(max(i, 0), len(prefixes)-1)
 	// Tables of powers of ten are exact where a power function need not be.
@@ -101,8 +100,18 @@ func digitsOf(v float64, significant int) string {
 	if v == 0 {
 		return "0"
 	}
+	v = round(v, significant)
 	before := int(math.Floor(math.Log10(math.Abs(v))+1e-9)) + 1
 	return strconv.FormatFloat(v, 'f', max(0, significant-before), 64)
+}
+
+// round keeps so many significant digits.
+func round(v float64, significant int) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', significant-1, 64), 64)
+	if err != nil {
+		return v // rounded up beyond the largest number
+	}
+	return r
 }
 
 // trim drops the zeros after a decimal point.

@@ -287,8 +287,6 @@ func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Tab
 	name := m.Title
 	if m.Ratio {
 		name += " over " + baseline
-	} else {
-		name += " in " + m.Unit
 	}
 	t := &Table{Title: strings.Join(slices.DeleteFunc([]string{name, title(all)}, func(s string) bool { return s == "" }), " · ")}
 	for _, a := range key {

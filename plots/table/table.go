@@ -257,17 +257,13 @@ func (t *Table) json(w *bytes.Buffer) error {
 			if i > 0 {
 				w.WriteString(", ")
 			}
-			k, err := json.Marshal(keys[i])
-			if err != nil {
+			if err := encode(w, keys[i]); err != nil {
 				return err
 			}
-			v, err := json.Marshal(row[j].Value)
-			if err != nil {
+			w.WriteString(": ")
+			if err := encode(w, row[j].Value); err != nil {
 				return fmt.Errorf("row %d, %s: %w", n+1, keys[i], err)
 			}
-			w.Write(k)
-			w.WriteString(": ")
-			w.Write(v)
 		}
 		w.WriteString("}")
 	}
@@ -275,6 +271,17 @@ func (t *Table) json(w *bytes.Buffer) error {
 		w.WriteString("\n")
 	}
 	w.WriteString("]\n")
+	return nil
+}
+
+// encode writes v as JSON on one line, and < as what it is.
+func encode(w *bytes.Buffer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	w.Truncate(w.Len() - 1) // the line end
 	return nil
 }
 

@@ -159,13 +159,16 @@ const (
 	blocked            // B is packed block by block
 )
 
+var dotRows = 64
+var inPlaceRows = 64
+
 func (e *Engine) way(p *Product, rows int) way {
 	switch {
 	case p.Packed != nil:
 		return packed
-	case p.B.Trans && !p.A.Trans && rows <= e.k.MaxDotRows():
+	case p.B.Trans && !p.A.Trans && rows <= dotRows:
 		return byDots
-	case !p.B.Trans && rows <= e.k.MaxRows():
+	case !p.B.Trans && rows <= inPlaceRows:
 		return inPlace
 	}
 	return blocked
@@ -205,7 +208,7 @@ func (e *Engine) scratch(p *Product, m, n int) (a, b int) {
 	switch w {
 	case inPlace:
 		if n%width != 0 {
-			b = p.K * width
+			b = kc * width
 		}
 	case blocked:
 		b = nc * kc
@@ -354,37 +357,41 @@ func (e *Engine) tilesOfStrips(p *Product, a, b []float32, m, mEnd, n, nEnd int,
 
 // runInPlace multiplies few rows with strips read where B has them.
 func (e *Engine) runInPlace(p *Product, m0, m1, n0, n1 int, s *Scratch) {
+	_, _, kc := e.blocks(p, m1-m0, n1-n0)
 	t := &s.tile
-	t.K = p.K
-	t.Accumulate = p.Accumulate
 	whole := n0 + (n1-n0)/width*width
-	if n0 < whole {
-		t.BStrip, t.BStep = width, p.B.Stride
-		e.tilesOfRows(p, p.B.Data[n0:], 0, m0, m1, n0, whole, t)
-	}
-	if whole < n1 {
-		e.pack(s.buf, p.B, 0, p.K, whole, n1)
-		t.BStrip, t.BStep = width*p.K, width
-		e.tilesOfRows(p, s.buf, 0, m0, m1, whole, n1, t)
+	for k := 0; k < p.K; k += kc {
+		kEnd := min(k+kc, p.K)
+		t.K = kEnd - k
+		t.Accumulate = p.Accumulate || k > 0
+		if n0 < whole {
+			t.BStrip, t.BStep = width, p.B.Stride
+			e.tilesOfRows(p, p.B.Data[k*p.B.Stride+n0:], k, m0, m1, n0, whole, t)
+		}
+		if whole < n1 {
+			e.pack(s.buf, p.B, k, kEnd, whole, n1)
+			t.BStrip, t.BStep = width*t.K, width
+			e.tilesOfRows(p, s.buf, k, m0, m1, whole, n1, t)
+		}
 	}
 }
 
 // runDots multiplies few rows with rows of Bᵀ.
 func (e *Engine) runDots(p *Product, m0, m1, n0, n1 int, s *Scratch) {
 	d := &s.dot
-	d.K, d.Rows = p.K, m1-m0
+	d.K = p.K
 	d.ARow, d.BRow, d.CRow = p.A.Stride, p.B.Stride, p.LdC
-	d.A = p.A.Data[m0*p.A.Stride:]
 	d.Accumulate = p.Accumulate
-	d.Cols = simd.DotCols
-	n := n0
-	for ; n+simd.DotCols <= n1; n += simd.DotCols {
-		d.B, d.C = p.B.Data[n*p.B.Stride:], p.C[m0*p.LdC+n:]
-		e.k.Dot(d)
-	}
-	d.Cols = 1
-	for ; n < n1; n++ {
-		d.B, d.C = p.B.Data[n*p.B.Stride:], p.C[m0*p.LdC+n:]
-		e.k.Dot(d)
+	for n := n0; n < n1; n += d.Cols {
+		d.Cols = simd.DotCols
+		if n+d.Cols > n1 {
+			d.Cols = 1
+		}
+		d.B = p.B.Data[n*p.B.Stride:]
+		for m := m0; m < m1; m += d.Rows {
+			d.Rows = min(e.k.MaxDotRows(), m1-m)
+			d.A, d.C = p.A.Data[m*p.A.Stride:], p.C[m*p.LdC+n:]
+			e.k.Dot(d)
+		}
 	}
 }

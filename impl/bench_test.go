@@ -1,0 +1,62 @@
+package impl_test
+
+import (
+	"fmt"
+	"testing"
+
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+)
+
+// BenchmarkShapes times techniques at the shapes that docs/performance.md
+// compares with oneDNN. Weights are packed ahead, as oneDNN's are.
+func BenchmarkShapes(b *testing.B) {
+	d, err := cpu.Open(cpu.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	for _, shape := range [][4]int{{512, 64, 100, 4}, {1152, 64, 50, 1}, {512, 16, 100, 1}, {512, 1, 256, 1}} {
+		for _, c := range []*cell.Cell{cell.RNNTanh, cell.GRU, cell.LSTM} {
+			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+				p := rnn.Problem{Cell: c, Pass: pass, Input: shape[0], Hidden: shape[0], Batch: shape[1], Steps: shape[2], Layers: shape[3]}
+				b.Run(fmt.Sprintf("cell=%v/pass=%v/shape=%v", c, pass, shape), func(b *testing.B) {
+					run(b, d, p, "cudnnstyle", knob.Params{"transposed": 2, "inputbatch": min(16, p.Steps)})
+				})
+			}
+		}
+	}
+}
+
+func run(b *testing.B, d *cpu.Device, p rnn.Problem, tech string, k knob.Params) {
+	plan, s, err := rnn.Layout(impl.Lookup(tech), p, k)
+	if err != nil {
+		b.Fatal(err)
+	}
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer prog.Close()
+	if err := plan.Write(prog, rnn.NewData(p, 1, 1, "normal")); err != nil {
+		b.Fatal(err)
+	}
+	if err := prog.Prepare(); err != nil {
+		b.Fatal(err)
+	}
+	var total float64
+	best := 1e9
+	for b.Loop() {
+		burst, err := prog.Run(1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		total += burst.Wall.Seconds()
+		best = min(best, burst.Wall.Seconds())
+	}
+	b.ReportMetric(float64(p.FLOPs())*float64(b.N)/total/1e9, "GFLOP/s")
+	b.ReportMetric(float64(p.FLOPs())/best/1e9, "best-GFLOP/s")
+}

@@ -1,0 +1,151 @@
+package quantity
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"rnnbench/plots/internal/synthetic"
+	"rnnbench/results"
+)
+
+func TestSpelling(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{SI(2.31e12, "FLOP/s"), "2.31 TFLOP/s"},
+		{SI(777e-6, "s"), "777 µs"},
+		{SI(999.7e-6, "s"), "1.00 ms"},
+		{SI(0, "s"), "0 s"},
+		{SI(-1.5e3, "B/s"), "-1.50 kB/s"},
+		{SI(1e-15, "s"), "0.00100 ps"},
+		{SI(1e21, "B"), "1000 EB"},
+		{SI(math.NaN(), "s"), "n/a"},
+		{SI(math.Inf(1), "s"), "n/a"},
+		{SI(12, ""), "12.0"},
+		{Short(2.5e11), "250G"},
+		{Tick(1.5e12), "1.5T"},
+		{Tick(5e11), "500G"},
+		{Tick(2e12), "2T"},
+		{Tick(math.NaN()), "n/a"},
+		{Bytes(41e6), "39.1 MiB"},
+		{Bytes(1024), "1.00 KiB"},
+		{Bytes(1023.9), "1.00 KiB"},
+		{Bytes(0), "0 B"},
+		{Bytes(math.Inf(1)), "n/a"},
+		{Size(256), "256"},
+		{Size(1000), "1000"},
+		{Size(1152), "1152"},
+		{Size(4096), "4k"},
+		{Size(1 << 20), "1M"},
+		{Size(1.5), "1.5"},
+		{Factor(0.931), "0.93×"},
+		{Factor(11.14), "11.1×"},
+		{Factor(174.9), "175×"},
+		{Factor(math.NaN()), "n/a"},
+		{OneLine("a\tb\n c\x00"), "a b c"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+func TestNatural(t *testing.T) {
+	for _, c := range [][2]string{{"stage 2", "stage 10"}, {"a", "b"}, {"a", "a1"}, {"1 grouped", "6 overlapped"}, {"x02", "x3"}} {
+		if natural(c[0], c[1]) >= 0 || natural(c[1], c[0]) <= 0 {
+			t.Errorf("%q does not come before %q", c[0], c[1])
+		}
+	}
+}
+
+func TestSpeedup(t *testing.T) {
+	recs := synthetic.Sweep([]int{256}, []int{32})
+	m, err := MeasureOf("speedup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := NewBaseline(recs, "naive")
+	if v, ok := m.Of(&recs[0], base.For(&recs[0])); !ok || v != (Interval{1, 1, 1}) {
+		t.Errorf("the baseline over itself is %v", v)
+	}
+	v, ok := m.Of(&recs[1], base.For(&recs[1]))
+	want := recs[0].Seconds() / recs[1].Seconds()
+	if !ok || v.Value != want || !(v.Lo < want && want < v.Hi) {
+		t.Errorf("got %v, want about %v", v, want)
+	}
+	// A baseline that knows no streams serves points that ask for some.
+	r := recs[1]
+	r.Point.Streams = 4
+	if base.For(&r) == nil {
+		t.Error("no baseline for four streams")
+	}
+	r.Point.Batch++
+	if base.For(&r) != nil {
+		t.Error("the baseline of another point")
+	}
+	if _, ok := m.Of(&r, nil); ok {
+		t.Error("a speed-up over nothing")
+	}
+}
+
+// TestMeasures checks that every measure of a broken record is none, rather
+// than a number that is not one.
+func TestMeasures(t *testing.T) {
+	good := synthetic.Sweep([]int{256}, []int{32})[1]
+	for _, m := range Measures() {
+		v, ok := m.Of(&good, &good)
+		if !ok || v.Value <= 0 || v.Lo > v.Value || v.Hi < v.Value {
+			t.Errorf("%s of a good record is %v, %t", m.Name, v, ok)
+		}
+		for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1), 5e-324} {
+			r := good
+			s := *good.Stats
+			s.Median, s.Lo, s.Hi = bad, &bad, &bad
+			r.Stats = &s
+			if v, ok := m.Of(&r, &good); ok && (math.IsInf(v.Value, 0) || math.IsNaN(v.Value) || math.IsInf(v.Hi, 0)) {
+				t.Errorf("%s of a median of %v is %v", m.Name, bad, v)
+			}
+		}
+		r := results.Record{Status: results.OK}
+		if v, ok := m.Of(&r, &good); ok {
+			t.Errorf("%s of an empty record is %v", m.Name, v)
+		}
+	}
+}
+
+func TestAxes(t *testing.T) {
+	recs := synthetic.Ladder(512, 64)
+	for name, want := range map[string]string{"hiden": `"hidden"`, "HIDDEN": `"hidden"`, "minibatch": `"batch"`, "stag": `"stage"`, "time": `"impl"`} {
+		_, err := AxisOf(name, recs)
+		if err == nil {
+			t.Errorf("%q is an axis", name)
+		} else if name != "time" && !strings.Contains(err.Error(), "did you mean "+want) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if a, err := AxisOf("stage", recs); err != nil || a.Tag(&recs[3]) != "stage=3" {
+		t.Errorf("a knob is no axis: %v", err)
+	}
+	all := Latest(recs)
+	if left := Left(all); len(left) != 1 || left[0].Name != "impl" {
+		t.Errorf("the stages differ in %v", left)
+	}
+	if got, want := Common(all), "lstm · forward · H=512 · B=64 · T=100 · L=4 · fp32"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	impl, err := AxisOf("impl", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, tuned := Choose(all, impl)
+	if len(chosen) != 7 || tuned || Label(chosen[6]) != "6 layers overlapped" {
+		t.Errorf("%d stages, tuned %t", len(chosen), tuned)
+	}
+	hidden, err := AxisOf("hidden", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, tuned := Choose(all, hidden)
+	if len(best) != 1 || !tuned || Label(best[0]) != "6 layers overlapped" {
+		t.Errorf("the best is %v", best)
+	}
+}

@@ -1,0 +1,201 @@
+package grid
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/results"
+)
+
+// A Vocabulary is what a grid may speak of. The package itself knows no cell, no
+// technique and no device.
+type Vocabulary struct {
+	Cells, Passes, Precisions, Impls []string // names in order; nil: any name
+
+	// Derive returns "flops", "mem" (bytes) or "intensity" (operations per
+	// byte) for conditions. flops depends on the point alone and comes with a
+	// zero Spec. Nil: such conditions are refused.
+	Derive func(p results.Point, s Spec, key string) (float64, error)
+}
+
+// An Axis is one direction of a grid.
+type Axis struct {
+	Name    string
+	Letter  string // short name in points; "" where there is none
+	Doc     string
+	Zero    string // word for the size 0; "" where 0 is no size
+	Default string
+	Words   bool // values are words and not sizes
+}
+
+// Axes lists the axes from the outermost loop of a grid to the innermost.
+func Axes() []Axis {
+	return []Axis{
+		{Name: "cell", Doc: "kind of recurrent unit", Default: "lstm", Words: true},
+		{Name: "pass", Doc: "what is computed", Default: "forward", Words: true},
+		{Name: "precision", Doc: "arithmetic of the products", Default: "fp32", Words: true},
+		{Name: "onehot", Doc: "whether the input is one symbol a step (true or false)", Default: "false", Words: true},
+		{Name: "layers", Letter: "L", Doc: "layers on top of each other", Default: "1"},
+		{Name: "input", Letter: "I", Doc: "features of the input; hidden: as many as units", Zero: "hidden", Default: "hidden"},
+		{Name: "output", Letter: "O", Doc: "classes of the softmax output layer; none: no such layer", Zero: "none", Default: "none"},
+		{Name: "hidden", Letter: "H", Doc: "units per layer", Default: "512"},
+		{Name: "batch", Letter: "B", Doc: "sequences run together", Default: "32"},
+		{Name: "steps", Letter: "T", Doc: "time steps per sequence", Default: "50"},
+		{Name: "streams", Letter: "S", Doc: "device streams; auto: the technique's own choice", Zero: "auto", Default: "auto"},
+	}
+}
+
+// AxisNames lists the names of Axes.
+func AxisNames() []string {
+	var names []string
+	for _, a := range Axes() {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// axisNamed finds an axis by its name.
+func axisNamed(name string) (Axis, error) {
+	axes := Axes()
+	if i := slices.IndexFunc(axes, func(a Axis) bool { return a.Name == name }); i >= 0 {
+		return axes[i], nil
+	}
+	return Axis{}, unknown("axis", name, AxisNames())
+}
+
+// A value is one value of an axis.
+type value struct {
+	size int
+	word string
+}
+
+// parse reads values of a, with duplicates.
+func (a Axis) parse(text string, v Vocabulary) ([]value, error) {
+	var list []value
+	if !a.Words {
+		sizes, err := ParseValues(text, a.Zero)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range sizes.List() {
+			list = append(list, value{size: n})
+		}
+		return list, nil
+	}
+	words := a.vocabulary(v)
+	for word := range strings.SplitSeq(text, ",") {
+		word = strings.TrimSpace(word)
+		if word == "all" && words != nil {
+			for _, w := range words {
+				list = append(list, value{word: w})
+			}
+			continue
+		}
+		if err := known(a.Name, word, words); err != nil {
+			return nil, err
+		}
+		list = append(list, value{word: word})
+	}
+	return list, nil
+}
+
+// vocabulary is what a word of a may be; nil: anything.
+func (a Axis) vocabulary(v Vocabulary) []string {
+	switch a.Name {
+	case "cell":
+		return v.Cells
+	case "pass":
+		return v.Passes
+	case "precision":
+		return v.Precisions
+	}
+	return []string{"false", "true"}
+}
+
+// set assigns val to p's field of the axis called name.
+func set(p *results.Point, name string, val value) {
+	switch name {
+	case "cell":
+		p.Cell = val.word
+	case "pass":
+		p.Pass = val.word
+	case "precision":
+		p.Precision = val.word
+	case "onehot":
+		p.OneHot = val.word == "true"
+	case "layers":
+		p.Layers = val.size
+	case "input":
+		p.Input = val.size
+	case "output":
+		p.Output = val.size
+	case "hidden":
+		p.Hidden = val.size
+	case "batch":
+		p.Batch = val.size
+	case "steps":
+		p.Steps = val.size
+	case "streams":
+		p.Streams = val.size
+	}
+}
+
+// word returns the word of p on an axis of words.
+func word(p results.Point, name string) string {
+	switch name {
+	case "cell":
+		return p.Cell
+	case "pass":
+		return p.Pass
+	case "precision":
+		return p.Precision
+	}
+	return fmt.Sprint(p.OneHot)
+}
+
+// CheckAxis reports whether text is right for the axis called name, as far as
+// that can be told without a vocabulary.
+func CheckAxis(name, text string) error {
+	a, err := axisNamed(name)
+	if err != nil {
+		return err
+	}
+	_, err = a.parse(text, Vocabulary{})
+	return err
+}
+
+// ParsePoint reads an exact point, "H=1024,B=32,T=100", as the values of the
+// axes that it names, by letter or in full.
+func ParsePoint(text string) (map[string]string, error) {
+	point := map[string]string{}
+	for part := range strings.SplitSeq(text, ",") {
+		key, val, ok := strings.Cut(part, "=")
+		key, val = strings.TrimSpace(key), strings.TrimSpace(val)
+		if !ok || key == "" || val == "" {
+			return nil, fmt.Errorf("%q is not an axis with a value: write a point as H=1024,B=32,T=100 or hidden=1024,batch=32,steps=100", part)
+		}
+		name := key
+		for _, a := range Axes() {
+			if a.Letter != "" && strings.EqualFold(key, a.Letter) {
+				name = a.Name
+			}
+		}
+		a, err := axisNamed(name)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := point[name]; twice {
+			return nil, fmt.Errorf("%q sets %s twice", text, name)
+		}
+		list, err := a.parse(val, Vocabulary{})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		if len(list) != 1 || strings.Contains(val, ":") {
+			return nil, fmt.Errorf("%s has %d values in a point: write one, or use --%s", key, len(list), name)
+		}
+		point[name] = val
+	}
+	return point, nil
+}

@@ -1,0 +1,70 @@
+package grid
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Nearest returns the word that was most likely meant by a misspelt one, or "".
+func Nearest(word string, words []string) string {
+	best, least := "", 2+min(len(word), 30)/3
+	for _, w := range words {
+		d := distance(strings.ToLower(word), strings.ToLower(w))
+		if len(word) >= 2 && strings.HasPrefix(strings.ToLower(w), strings.ToLower(word)) {
+			d = min(d, 1)
+		}
+		if d < least && d < len(w) {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's, in bytes.
+func distance(a, b string) int {
+	if len(a)+len(b) > 200 {
+		return len(a) + len(b) // not misspelt: something else
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// unknown says that word is not among words, and which was probably meant.
+func unknown(kind, word string, words []string) error {
+	if near := Nearest(word, words); near != "" {
+		return fmt.Errorf("there is no %s %q: did you mean %s?", kind, word, near)
+	}
+	return fmt.Errorf("there is no %s %q: choose among %s", kind, word, strings.Join(words, ", "))
+}
+
+// known reports whether word is among words; without words any plain one is.
+func known(kind, word string, words []string) error {
+	if words != nil {
+		if slices.Contains(words, word) {
+			return nil
+		}
+		return unknown(kind, word, words)
+	}
+	if word == "" || strings.ContainsFunc(word, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
+	}) {
+		return fmt.Errorf("%q is not the name of a %s: names are letters, digits and hyphens", word, kind)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package grid
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"rnnbench/rnn/knob"
+)
+
+// A Spec is a technique with the knobs that the user set.
+type Spec struct {
+	Name  string
+	Label string // for legends
+	Knobs knob.Params
+}
+
+// ParseSpec reads [label=]name[:knob=value...]. The label is "" where none is
+// given.
+func ParseSpec(text string, impls []string) (Spec, error) {
+	rest := strings.TrimSpace(text)
+	label := ""
+	if before, after, ok := strings.Cut(rest, "="); ok && !strings.Contains(before, ":") {
+		label, rest = before, after
+		if err := known("label", label, nil); err != nil {
+			return Spec{}, fmt.Errorf("%q: %w", text, err)
+		}
+	}
+	name, settings, colon := strings.Cut(rest, ":")
+	if err := known("technique", name, impls); err != nil {
+		return Spec{}, err
+	}
+	if colon && settings == "" {
+		return Spec{}, fmt.Errorf("%q ends after its colon: write %s, or %s:knob=value", text, name, name)
+	}
+	knobs, err := knob.Parse(settings)
+	if err != nil {
+		return Spec{}, fmt.Errorf("%q: %w", text, err)
+	}
+	return Spec{name, label, knobs}, nil
+}
+
+// String writes s as ParseSpec reads it, without the label.
+func (s Spec) String() string {
+	if len(s.Knobs) == 0 {
+		return s.Name
+	}
+	return s.Name + ":" + s.Knobs.String()
+}
+
+// parseSpecs reads lists of specs, leaves out those to skip, and labels the
+// rest.
+func parseSpecs(lists, skip, impls []string) ([]Spec, error) {
+	var specs []Spec
+	add := func(s Spec) {
+		if !slices.ContainsFunc(specs, func(o Spec) bool { return o.Name == s.Name && maps.Equal(o.Knobs, s.Knobs) }) {
+			specs = append(specs, s)
+		}
+	}
+	words := splitAll(lists)
+	if len(words) == 0 {
+		words = []string{"all"}
+	}
+	for _, w := range words {
+		if w == "all" {
+			for _, name := range impls {
+				add(Spec{Name: name, Knobs: knob.Params{}})
+			}
+			continue
+		}
+		s, err := ParseSpec(w, impls)
+		if err != nil {
+			return nil, fmt.Errorf("--impl: %w", err)
+		}
+		add(s)
+	}
+	for _, w := range splitAll(skip) {
+		s, err := ParseSpec(w, impls)
+		if err != nil {
+			return nil, fmt.Errorf("--skip-impl: %w", err)
+		}
+		specs = slices.DeleteFunc(specs, func(o Spec) bool {
+			return o.Name == s.Name && (len(s.Knobs) == 0 || maps.Equal(o.Knobs, s.Knobs))
+		})
+	}
+	if len(specs) == 0 {
+		return nil, fmt.Errorf("no technique is left: --impl and --skip-impl cancel out")
+	}
+	names := map[string]int{}
+	for _, s := range specs {
+		names[s.Name]++
+	}
+	labels := map[string]bool{}
+	for i := range specs {
+		s := &specs[i]
+		if s.Label == "" && names[s.Name] == 1 {
+			s.Label = s.Name
+		} else if s.Label == "" {
+			s.Label = s.String()
+		}
+		if labels[s.Label] {
+			return nil, fmt.Errorf("--impl: two techniques are labelled %q: give each a label of its own, as in one=%s", s.Label, s)
+		}
+		labels[s.Label] = true
+	}
+	return specs, nil
+}
+
+// splitAll splits lists at commas.
+func splitAll(lists []string) []string {
+	var words []string
+	for _, l := range lists {
+		for w := range strings.SplitSeq(l, ",") {
+			words = append(words, strings.TrimSpace(w))
+		}
+	}
+	return words
+}
