@@ -61,3 +61,14 @@ type Info struct {
 	Memory    int64             // bytes available to programs; 0 if unknown
 	Libraries map[string]string // name to version, instruction sets included
 }
+
+// Limits are what a device can do at most, as measured; 0 is unknown.
+type Limits struct {
+	FLOPS float64 // single-precision multiply-adds on registers, operations per second
+	Copy  float64 // bytes read and written per second, from and to memory
+}
+
+// A Meter is a device that can measure its own limits, in a second or so.
+type Meter interface {
+	Limits() (Limits, error)
+}

@@ -26,12 +26,12 @@ type Grid struct {
 	Rows     []string // from the bottom up
 	Panels   []GridPanel
 
-	Values  string               // title of the colour bar; empty: no values
-	Format  func(float64) string // spells a value in its cell
-	Tick    func(float64) string // spells a round value at the colour bar
-	Less    bool                 // less is better: then small values are bright
-	Center  float64              // the value that is neither; 0: none
-	Pattern []string             // categories in the order of the legend
+	Values     string               // title of the colour bar; empty: no values
+	Format     func(float64) string // spells a value in its cell
+	Tick       func(float64) string // spells a round value at the colour bar
+	Less       bool                 // less is better: then small values are bright
+	Center     float64              // the value that is neither; 0: none
+	Categories []string             // in the order of the legend
 }
 
 // A GridPanel is one of the maps of a grid.
@@ -175,12 +175,12 @@ func (g *Grid) frame() *frame {
 	}
 	look := map[string]look{}
 	if g.Values == "" {
-		series := make([]Series, len(g.Pattern))
-		for i, p := range g.Pattern {
+		series := make([]Series, len(g.Categories))
+		for i, p := range g.Categories {
 			series[i].Label = p
 		}
 		look = looks(series)
-		for _, p := range g.Pattern {
+		for _, p := range g.Categories {
 			n := 0
 			for _, panel := range g.Panels {
 				for _, row := range panel.Cells {
@@ -485,7 +485,7 @@ func Winner(recs []results.Record, s Spec) (*Grid, error) {
 		return v.series.Tag(r)
 	}
 	for _, same := range quantity.Split(v.recs, v.series) {
-		g.Pattern = append(g.Pattern, name(same[0]))
+		g.Categories = append(g.Categories, name(same[0]))
 	}
 	near := false
 	var lost []*results.Record

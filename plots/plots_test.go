@@ -114,6 +114,18 @@ func drawings() []drawing {
 		{"lines-time", small, with(Spec{X: "hidden", Panel: "impl", Y: "time", Series: "batch"})},
 		{"lines-split", small, with(Spec{X: "hidden"})},
 		{"lines-streams", synthetic.Streams(), with(Spec{X: "batch"})},
+		{"lines-reference", synthetic.Streams(), func(r []results.Record) (Figure, error) {
+			ch, err := Lines(r, Spec{X: "batch", Machine: "synthetic machine; the paper's is another"})
+			if err != nil {
+				return nil, err
+			}
+			said := Series{Label: "scc, in the paper", Like: "scc", Reference: true}
+			for i, y := range []float64{1.1e11, 2.1e11, 4e11, 7e11, 1.1e12, 1.5e12, 1.8e12, 2e12, 2.1e12} {
+				said.Points = append(said.Points, Point{X: math.Exp2(float64(i)), Y: y, Missing: i == 5})
+			}
+			ch.Panels[0].Series = append(ch.Panels[0].Series, said)
+			return ch, nil
+		}},
 		{"lines-vendor", vendor, with(Spec{Peak: 7e12, Scale: "linear"})},
 		{"lines-cells", lstms, with(Spec{Panel: "cell", Title: "Forward pass, cell by cell", Machine: "made up"})},
 		{"lines-one-record", one[:1], with(Spec{})},
@@ -242,6 +254,17 @@ func TestFormats(t *testing.T) {
 	}
 	if p, err := os.ReadFile(filepath.Join(dir, "a.pdf")); err != nil || !bytes.HasPrefix(p, []byte("%PDF")) {
 		t.Errorf("no PDF: %v", err)
+	}
+
+	// Letters that a font or an encoding lacks are no reason to fail.
+	odd, err := Draw(synthetic.Sweep([]int{256, 512}, []int{32}), Spec{Title: "≥ 漢字 🙂 × µ ± “quoted”"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range Formats() {
+		if err := Write(io.Discard, odd, format); err != nil {
+			t.Error(err)
+		}
 	}
 
 	for _, name := range []string{"a.gif", "noending", "nosuchfolder/a.svg"} {

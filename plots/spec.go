@@ -195,7 +195,7 @@ func (v *view) follow(used ...quantity.Axis) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{"Not constant, as it goes with the axes shown: " + strings.Join(names, ", ") + "."}
+	return []string{"Changes along with the axes shown: " + strings.Join(names, ", ") + "."}
 }
 
 const tunedNote = "Where a technique was measured with several settings, the fastest is shown."

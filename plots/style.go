@@ -27,11 +27,6 @@ func rgb(hex uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 255}
 }
 
-func alpha(c color.NRGBA, a uint8) color.NRGBA {
-	c.A = a
-	return c
-}
-
 // techniqueLook gives each technique the same look in every figure. The colours
 // are Okabe and Ito's, which people with any colour vision tell apart.
 func techniqueLook(label string) (look, bool) {

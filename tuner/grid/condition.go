@@ -43,7 +43,11 @@ func ParseCondition(text string) (Condition, error) {
 		return Condition{}, fmt.Errorf("%q has no value: write one, such as hidden<=2048", text)
 	}
 	if c.key == "impl" {
-		c.word = rest
+		s, err := ParseSpec(rest, nil)
+		if err != nil || s.Label != "" {
+			return Condition{}, fmt.Errorf("%q compares impl with %q: write a technique, or one with its knobs as --impl has it", text, rest)
+		}
+		c.word = s.String()
 	} else if !slices.Contains(derived(), c.key) {
 		a, err := axisNamed(c.key)
 		if err != nil {
@@ -65,9 +69,6 @@ func ParseCondition(text string) (Condition, error) {
 	if c.word != "" {
 		if c.op != "=" && c.op != "!=" {
 			return Condition{}, fmt.Errorf("%q puts words in order: compare %s with = or !=", text, c.key)
-		}
-		if strings.ContainsAny(rest, "=!<>") {
-			return Condition{}, fmt.Errorf("%q is not a word to compare %s with", rest, c.key)
 		}
 		return c, nil
 	}
@@ -109,7 +110,9 @@ func (c Condition) String() string {
 }
 
 // ofTechnique reports whether c depends on more than the point.
-func (c Condition) ofTechnique() bool { return c.key == "impl" || c.key == "mem" || c.key == "intensity" }
+func (c Condition) ofTechnique() bool {
+	return c.key == "impl" || c.key == "mem" || c.key == "intensity"
+}
 
 // holds reports whether c is true of p run by s.
 func (c Condition) holds(p results.Point, s Spec, v Vocabulary) (bool, error) {

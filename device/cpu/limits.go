@@ -1,0 +1,67 @@
+package cpu
+
+import (
+	"time"
+
+	"rnnbench/device"
+)
+
+var _ device.Meter = (*Device)(nil)
+
+// Limits measures the peak of multiply-adds and the copy rate of all workers
+// together: the best of several short trials, since what disturbs them only
+// ever slows them.
+func (d *Device) Limits() (device.Limits, error) {
+	const trials = 12
+	flops := make([]int64, d.workers)
+	var l device.Limits
+	for range trials {
+		sec, err := d.together(func(w int) { flops[w] = d.kernels.FMAPeak(4 << 20) })
+		if err != nil {
+			return l, err
+		}
+		var sum int64
+		for _, f := range flops {
+			sum += f
+		}
+		l.FLOPS = max(l.FLOPS, float64(sum)/sec)
+	}
+	const floats = 32 << 20 // per array and run: far beyond any cache
+	each := floats / d.workers / line * line
+	arena, free, err := allocate(2 * each * d.workers)
+	if err != nil {
+		return l, err
+	}
+	for range trials {
+		sec, err := d.together(func(w int) {
+			from := 2 * each * w
+			d.kernels.Stream(arena[from:from+each], arena[from+each:from+2*each])
+		})
+		if err != nil {
+			return l, err
+		}
+		l.Copy = max(l.Copy, 8*float64(each*d.workers)/sec)
+	}
+	return l, free()
+}
+
+// together runs f on every worker at once and returns the seconds until the
+// last was done.
+func (d *Device) together(f func(worker int)) (float64, error) {
+	var ready, finished counter
+	var start, end time.Time
+	err := d.pool.do(func(w int) {
+		ready.Add(1)
+		d.pool.await(&ready, uint64(d.workers))
+		if w == 0 {
+			start = time.Now()
+		}
+		f(w)
+		finished.Add(1)
+		if w == 0 {
+			d.pool.await(&finished, uint64(d.workers))
+			end = time.Now()
+		}
+	})
+	return end.Sub(start).Seconds(), err
+}

@@ -1,0 +1,471 @@
+// Package grid reads what is to be measured: sizes and words on axes, exact
+// points, presets, conditions and techniques, in one grammar for flags and
+// files. It makes of them a list of points and a list of techniques.
+//
+// It knows no cell, no technique and no device, only the names that it is given,
+// and nothing of how a point is measured.
+package grid
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"rnnbench/results"
+)
+
+// A Request is a grid as flags and files spell it.
+//
+// Without presets and points the grid is the product of all axes. With presets
+// it is their points, where an axis in Axes replaces the preset's. Each exact
+// point is one point more for every value of the axes that it leaves out.
+type Request struct {
+	Axes     map[string]string // values by the name of the axis
+	Zips     []Zip
+	Points   []string
+	Presets  []string
+	Where    []string   // conditions, all of which hold
+	Exclude  [][]string // each a list of conditions that do not hold together
+	Impl     []string   // lists of specs; none: all techniques
+	SkipImpl []string
+}
+
+// A Zip runs axes in lock-step instead of multiplying them.
+type Zip struct {
+	Axes []string
+	Rows [][]string // values, an axis a column; nil: those of the axes themselves
+}
+
+// ParseZip reads "hidden,batch".
+func ParseZip(text string) (Zip, error) {
+	var z Zip
+	for name := range strings.SplitSeq(text, ",") {
+		z.Axes = append(z.Axes, strings.TrimSpace(name))
+	}
+	return z, z.check()
+}
+
+func (z Zip) check() error {
+	if len(z.Axes) < 2 {
+		return fmt.Errorf("--zip %s runs one axis in lock-step with nothing: write two or more, such as hidden,batch", strings.Join(z.Axes, ","))
+	}
+	for i, name := range z.Axes {
+		if _, err := axisNamed(name); err != nil {
+			return fmt.Errorf("--zip: %w", err)
+		}
+		if slices.Contains(z.Axes[:i], name) {
+			return fmt.Errorf("--zip %s names %s twice", strings.Join(z.Axes, ","), name)
+		}
+	}
+	for _, r := range z.Rows {
+		if len(r) != len(z.Axes) {
+			return fmt.Errorf("--zip %s has a row of %d values: write one for each of the %d axes", strings.Join(z.Axes, ","), len(r), len(z.Axes))
+		}
+	}
+	return nil
+}
+
+// A Grid is a request that was understood.
+type Grid struct {
+	words   Vocabulary
+	blocks  []block
+	plain   bool // the product of the axes: no preset, no points
+	specs   []Spec
+	where   []Condition
+	exclude [][]Condition
+}
+
+// A block is a product of dimensions, outermost first.
+type block []dimension
+
+// A dimension is one axis, or several in lock-step.
+type dimension struct {
+	axes []string
+	rows [][]value
+}
+
+// New reads a request.
+func New(r Request, v Vocabulary) (*Grid, error) {
+	g := &Grid{words: v, plain: len(r.Presets) == 0 && len(r.Points) == 0}
+	for _, name := range slices.Sorted(maps.Keys(r.Axes)) {
+		if _, err := axisNamed(name); err != nil {
+			return nil, err
+		}
+	}
+	zipped := map[string]bool{}
+	for _, z := range r.Zips {
+		if err := z.check(); err != nil {
+			return nil, err
+		}
+		for _, name := range z.Axes {
+			if zipped[name] {
+				return nil, fmt.Errorf("--zip names %s twice", name)
+			}
+			zipped[name] = true
+			if _, both := r.Axes[name]; both && z.Rows != nil {
+				return nil, fmt.Errorf("--%s and the values of a zip both set %s: leave one out", name, name)
+			}
+		}
+	}
+	if g.plain {
+		if err := g.add(r, nil, "", zipped); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range unique(r.Presets) {
+		p, err := presetNamed(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, axes := range p.Blocks {
+			merged := maps.Clone(axes)
+			maps.Copy(merged, r.Axes)
+			if err := g.add(r, merged, "--preset "+name+": ", zipped); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := g.addPoints(r, zipped); err != nil {
+		return nil, err
+	}
+	var err error
+	if g.specs, err = parseSpecs(r.Impl, r.SkipImpl, v.Impls); err != nil {
+		return nil, err
+	}
+	if g.where, err = parseConditions("--where", r.Where, v, g.specs); err != nil {
+		return nil, err
+	}
+	for _, rule := range r.Exclude {
+		list, err := parseConditions("exclude", rule, v, nil)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 0 {
+			return nil, fmt.Errorf("exclude: a rule without conditions would leave out everything")
+		}
+		g.exclude = append(g.exclude, list)
+	}
+	return g, nil
+}
+
+// addPoints adds the exact points of r.
+func (g *Grid) addPoints(r Request, zipped map[string]bool) error {
+	useless := maps.Clone(r.Axes) // set, and set again by every point
+	for _, text := range r.Points {
+		point, err := ParsePoint(text)
+		if err != nil {
+			return fmt.Errorf("--point: %w", err)
+		}
+		merged := maps.Clone(r.Axes)
+		if merged == nil {
+			merged = map[string]string{}
+		}
+		for name := range point {
+			if zipped[name] {
+				return fmt.Errorf("--point %s and --zip both set %s: leave one out", text, name)
+			}
+		}
+		for name := range useless {
+			if _, ok := point[name]; !ok {
+				delete(useless, name)
+			}
+		}
+		maps.Copy(merged, point)
+		if err := g.add(r, merged, "--point "+text+": ", zipped); err != nil {
+			return err
+		}
+	}
+	if len(r.Points) > 0 && len(r.Presets) == 0 {
+		for _, name := range slices.Sorted(maps.Keys(useless)) {
+			return fmt.Errorf("--%s changes nothing, since every --point sets %s: leave one out", name, name)
+		}
+	}
+	return nil
+}
+
+// add adds the product of axes, with defaults for those that are not given; nil
+// stands for the request's own.
+func (g *Grid) add(r Request, axes map[string]string, origin string, zipped map[string]bool) error {
+	if axes == nil {
+		axes = r.Axes
+	}
+	list := map[string][]value{}
+	for _, a := range Axes() {
+		text, given := axes[a.Name]
+		if !given {
+			text = a.Default
+		}
+		vals, err := a.parse(text, g.words)
+		if err != nil {
+			return fmt.Errorf("%s--%s: %w", origin, a.Name, err)
+		}
+		list[a.Name] = vals
+	}
+	var b block
+	done := map[string]bool{}
+	for _, a := range Axes() {
+		if done[a.Name] {
+			continue
+		}
+		d := dimension{axes: []string{a.Name}}
+		if zipped[a.Name] {
+			i := slices.IndexFunc(r.Zips, func(z Zip) bool { return slices.Contains(z.Axes, a.Name) })
+			var err error
+			if d, err = g.zip(r.Zips[i], axes, list); err != nil {
+				return err
+			}
+		} else {
+			for _, v := range unique(list[a.Name]) {
+				d.rows = append(d.rows, []value{v})
+			}
+		}
+		for _, name := range d.axes {
+			done[name] = true
+		}
+		b = append(b, d)
+	}
+	g.blocks = append(g.blocks, b)
+	total := 0
+	for _, b := range g.blocks {
+		n := 1
+		for _, d := range b {
+			if n *= len(d.rows); n > MaxPoints {
+				break
+			}
+		}
+		if total += n; total > MaxPoints {
+			return fmt.Errorf("the grid has more than %d points: use fewer values", MaxPoints)
+		}
+	}
+	return nil
+}
+
+// zip makes a dimension of axes in lock-step.
+func (g *Grid) zip(z Zip, given map[string]string, list map[string][]value) (dimension, error) {
+	d := dimension{axes: z.Axes}
+	if z.Rows != nil {
+		for _, texts := range z.Rows {
+			row := make([]value, len(z.Axes))
+			for i, text := range texts {
+				a, err := axisNamed(z.Axes[i])
+				if err != nil {
+					return d, err
+				}
+				vals, err := a.parse(text, g.words)
+				if err != nil {
+					return d, fmt.Errorf("--zip: %s: %w", a.Name, err)
+				}
+				if len(vals) != 1 {
+					return d, fmt.Errorf("--zip: %s: %q is more than one value: write a row for each", a.Name, text)
+				}
+				row[i] = vals[0]
+			}
+			d.rows = append(d.rows, row)
+		}
+		return d, nil
+	}
+	n := len(list[z.Axes[0]])
+	for _, name := range z.Axes {
+		if _, ok := given[name]; !ok {
+			return d, fmt.Errorf("--zip %s: there are no values of %s: set --%s", strings.Join(z.Axes, ","), name, name)
+		}
+		if len(list[name]) != n {
+			return d, fmt.Errorf("--zip %s: %s has %d values and %s has %d: write as many of each", strings.Join(z.Axes, ","), z.Axes[0], n, name, len(list[name]))
+		}
+	}
+	for i := range n {
+		row := make([]value, len(z.Axes))
+		for j, name := range z.Axes {
+			row[j] = list[name][i]
+		}
+		d.rows = append(d.rows, row)
+	}
+	return d, nil
+}
+
+// parseConditions reads conditions and checks their words. A technique that only
+// --skip-impl removed is still a word.
+func parseConditions(flag string, texts []string, v Vocabulary, specs []Spec) ([]Condition, error) {
+	var list []Condition
+	for _, text := range texts {
+		c, err := ParseCondition(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		words := []string(nil)
+		switch c.key {
+		case "cell", "pass", "precision":
+			a, err := axisNamed(c.key)
+			if err != nil {
+				return nil, err
+			}
+			words = a.vocabulary(v)
+		case "impl":
+			if words = v.Impls; words != nil && !strings.Contains(c.word, ":") {
+				words = slices.Clone(words)
+				for _, s := range specs {
+					words = append(words, s.Label)
+				}
+			} else {
+				words = nil
+			}
+		}
+		if words != nil && !slices.Contains(words, c.word) {
+			return nil, fmt.Errorf("%s: %w", flag, unknown(c.key, c.word, words))
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// Specs returns the techniques in the order asked for, each with a label.
+func (g *Grid) Specs() []Spec { return slices.Clone(g.specs) }
+
+// Points returns the points that at least one technique is to run, each once,
+// the last axes changing fastest.
+func (g *Grid) Points() ([]results.Point, error) {
+	var kept []results.Point
+	for _, p := range g.shapes() {
+		wanted := false
+		for _, s := range g.specs {
+			ok, err := g.Wants(p, s)
+			if err != nil {
+				return nil, err
+			}
+			if wanted = ok; ok || !g.ofTechnique() {
+				break
+			}
+		}
+		if wanted {
+			kept = append(kept, p)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, fmt.Errorf("no point is left: %s", g.filters())
+	}
+	return kept, nil
+}
+
+// Wants reports whether no condition keeps s from running p.
+func (g *Grid) Wants(p results.Point, s Spec) (bool, error) {
+	ok, err := all(g.where, p, s, g.words)
+	if !ok || err != nil {
+		return false, err
+	}
+	for _, rule := range g.exclude {
+		out, err := all(rule, p, s, g.words)
+		if out || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// ofTechnique reports whether a condition depends on more than the point.
+func (g *Grid) ofTechnique() bool {
+	return slices.ContainsFunc(append(slices.Concat(g.exclude...), g.where...), Condition.ofTechnique)
+}
+
+// filters names what can leave points out.
+func (g *Grid) filters() string {
+	var parts []string
+	for _, c := range g.where {
+		parts = append(parts, "--where "+c.String())
+	}
+	if len(g.exclude) > 0 {
+		parts = append(parts, "the exclude rules")
+	}
+	if len(parts) == 0 {
+		return "the grid has no values"
+	}
+	return strings.Join(parts, ", ") + " leave out all"
+}
+
+// shapes lists the points before conditions.
+func (g *Grid) shapes() []results.Point {
+	var list []results.Point
+	for _, b := range g.blocks {
+		total := 1
+		for _, d := range b {
+			total *= len(d.rows)
+		}
+		for i := range total {
+			var p results.Point
+			rest := i
+			for _, d := range slices.Backward(b) {
+				row := d.rows[rest%len(d.rows)]
+				rest /= len(d.rows)
+				for j, name := range d.axes {
+					set(&p, name, row[j])
+				}
+			}
+			if p.Input == 0 {
+				p.Input = p.Hidden
+			}
+			list = append(list, p)
+		}
+	}
+	return unique(list)
+}
+
+// Summary describes the size of the grid in one line.
+func (g *Grid) Summary() (string, error) {
+	shapes := g.shapes()
+	all, wanted := len(shapes)*len(g.specs), 0
+	for _, p := range shapes {
+		for _, s := range g.specs {
+			ok, err := g.Wants(p, s)
+			if err != nil {
+				return "", err
+			}
+			if ok {
+				wanted++
+			}
+		}
+	}
+	var factors []string
+	product := 1
+	if g.plain {
+		for _, d := range g.blocks[0] {
+			product *= len(d.rows)
+			if len(d.rows) > 1 {
+				factors = append(factors, fmt.Sprintf("%d %s", len(d.rows), strings.Join(d.axes, ",")))
+			}
+		}
+	}
+	if !g.plain || product != len(shapes) {
+		factors = []string{count(len(shapes), "shape")}
+	}
+	if len(g.specs) > 1 || len(factors) > 0 {
+		factors = append(factors, count(len(g.specs), "technique"))
+	}
+	line := count(all, "point")
+	if len(factors) > 0 {
+		line += " = " + strings.Join(factors, " × ")
+	}
+	if wanted < all {
+		line += fmt.Sprintf("; %d left out by conditions", all-wanted)
+	}
+	return line, nil
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Hash names a plan: the same points and techniques have the same one.
+func Hash(points []results.Point, specs []Spec) string {
+	h := sha256.New()
+	for _, p := range points {
+		fmt.Fprintf(h, "%+v\n", p)
+	}
+	for _, s := range specs {
+		fmt.Fprintf(h, "%v\n", s)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}

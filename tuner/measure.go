@@ -1,0 +1,325 @@
+package tuner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/tuner/config"
+)
+
+// measure verifies and times candidates that share a problem and fit in memory
+// together.
+func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verification, rng *rand.Rand) error {
+	var live []*candidate
+	for _, c := range all {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.ready(c, check)
+		if c.record.Status != results.OK {
+			if err := s.emit(c); err != nil {
+				return err
+			}
+			continue
+		}
+		live = append(live, c)
+	}
+	stop := s.rounds(ctx, live, rng)
+	if stop == stopInterrupted {
+		return ctx.Err()
+	}
+	for _, c := range live {
+		if c.record.Status == results.OK {
+			s.summarize(c, stop)
+		}
+		c.close()
+		if err := s.emit(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ready compiles, verifies and warms up one candidate and sets how many runs
+// make a burst.
+func (s *Sweep) ready(c *candidate, check *verification) {
+	cost := &c.record.Cost
+	start := time.Now()
+	lap := func(field *float64) {
+		*field += time.Since(start).Seconds()
+		start = time.Now()
+	}
+	fail := func(err error) {
+		c.close()
+		c.decline(results.Failed, results.ReasonError, err.Error())
+	}
+	var err error
+	if c.prog, err = s.Device.Compile(c.sched, c.dknobs); err != nil {
+		c.decline(results.Failed, results.ReasonOOM, err.Error())
+		return
+	}
+	lap(&cost.Setup)
+	s.watch(Event{Phase: Verifying, Point: c.record.Point, Label: c.spec.Label})
+	if err := c.plan.Write(c.prog, check.input()); err != nil {
+		fail(err)
+		return
+	}
+	if err := c.prog.Prepare(); err != nil {
+		fail(err)
+		return
+	}
+	lap(&cost.Setup)
+	if s.Settings.Verify {
+		if err := check.run(s, c); err != nil {
+			fail(err)
+			return
+		}
+		lap(&cost.Verify)
+		if v := c.record.Verify; !v.OK {
+			c.close()
+			c.decline(results.Incorrect, results.ReasonMismatch, fmt.Sprintf(
+				"%s is off by %.3g of its largest value, tolerance %.3g", v.Tensor, v.Error, v.Tolerance))
+			return
+		}
+	}
+	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.spec.Label})
+	one := math.Inf(1) // the shortest run so far
+	for n := 1; ; n = min(2*n, 1<<20) {
+		b, err := c.prog.Run(n)
+		if err != nil {
+			fail(err)
+			return
+		}
+		one = min(one, b.Wall.Seconds()/float64(n))
+		if time.Since(start) >= s.Settings.Warmup || b.Wall > s.Settings.PointTimeout {
+			break
+		}
+	}
+	c.perBurst = max(1, int(math.Ceil(s.Settings.MinTime.Seconds()/one)))
+	if c.perBurst > 1 {
+		c.perBurst = max(c.perBurst, s.Settings.MinIters)
+	}
+	c.last = one
+	lap(&cost.Warmup)
+}
+
+// Why rounds ended.
+const (
+	stopTarget      = "target_ci"
+	stopStable      = "noise_stable"
+	stopMax         = "max_rounds"
+	stopTimeout     = "timeout"
+	stopBudget      = "budget"
+	stopInterrupted = "interrupted"
+)
+
+// rounds times candidates in turns and says why it stopped.
+func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) string {
+	if len(live) == 0 {
+		return stopMax
+	}
+	// No collection within a sample: all memory is allocated by now, and what
+	// little a burst leaves behind is collected between rounds.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	start := time.Now()
+	limit := time.Duration(len(live)) * s.Settings.PointTimeout
+	var widths []float64 // per round, the widest interval
+	order := make([]int, len(live))
+	for i := range order {
+		order[i] = i
+	}
+	for round := 0; ; round++ {
+		runtime.GC()
+		if s.Settings.Order != "sequential" {
+			rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		}
+		for _, i := range order {
+			if ctx.Err() != nil {
+				return stopInterrupted
+			}
+			if c := live[i]; c.record.Status == results.OK {
+				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.spec.Label, Round: round, Rounds: s.Settings.Rounds})
+				s.burst(c, len(live) > 1)
+			}
+		}
+		done := round + 1
+		widest, known := 0.0, true
+		for _, c := range live {
+			st, _ := results.Summarize(c.samples.Wall, 0)
+			w, ok := st.HalfWidth()
+			widest, known = max(widest, w), known && ok
+		}
+		widths = append(widths, widest)
+		switch {
+		case time.Since(start) > limit:
+			return stopTimeout
+		case done < s.Settings.Rounds:
+		case known && widest <= s.Settings.TargetCI:
+			return stopTarget
+		case done >= s.Settings.MaxRounds:
+			return stopMax
+		case known && stable(widths):
+			return stopStable
+		}
+	}
+}
+
+// stable reports whether more rounds no longer narrow the widest interval: it
+// has shrunk by less than a tenth over the last stableRounds.
+func stable(widths []float64) bool {
+	const stableRounds = 8
+	n := len(widths)
+	return n > 2*stableRounds && widths[n-1] > 0.9*widths[n-1-stableRounds]
+}
+
+// burst takes one sample. Where others ran in between, one run first brings the
+// caches back to the state that a burst keeps, if that is cheap.
+func (s *Sweep) burst(c *candidate, others bool) {
+	start := time.Now()
+	defer func() { c.record.Cost.Measure += time.Since(start).Seconds() }()
+	var before, after runtime.MemStats
+	if others && c.last < s.Settings.MinTime.Seconds() {
+		if _, err := c.prog.Run(1); err != nil {
+			c.decline(results.Failed, results.ReasonError, err.Error())
+			return
+		}
+	}
+	runtime.ReadMemStats(&before)
+	b, err := c.prog.Run(c.perBurst)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		c.decline(results.Failed, results.ReasonError, err.Error())
+		return
+	}
+	if after.NumGC != before.NumGC {
+		c.warn(results.WarnGC)
+	}
+	n := float64(c.perBurst)
+	c.samples.Iters = append(c.samples.Iters, c.perBurst)
+	c.samples.Wall = append(c.samples.Wall, b.Wall.Seconds()/n)
+	if b.Device > 0 {
+		c.samples.Device = append(c.samples.Device, b.Device.Seconds()/n)
+	}
+}
+
+func (c *candidate) warn(w string) {
+	for _, have := range c.record.Warnings {
+		if have == w {
+			return
+		}
+	}
+	c.record.Warnings = append(c.record.Warnings, w)
+}
+
+// summarize completes the record of a measured candidate.
+func (s *Sweep) summarize(c *candidate, stop string) {
+	r := &c.record
+	if c.samples.Device == nil {
+		c.samples.Device = []float64{}
+	}
+	r.Samples = &c.samples
+	stats, warnings := results.Summarize(c.samples.Wall, s.Settings.TargetCI)
+	stats.Stop = stop
+	r.Stats = &stats
+	for _, w := range warnings {
+		c.warn(w)
+	}
+	r.Rate = &results.Rate{Flops: float64(r.Work.Flops) / stats.Median, Bytes: float64(r.Work.Bytes) / stats.Median}
+	if peak := s.Limits.FLOPS; peak > 0 {
+		percent := 100 * r.Rate.Flops / peak
+		r.Rate.Peak, r.Rate.Percent, r.Rate.Source = &peak, &percent, "measured"
+	}
+}
+
+// A verification holds the inputs of one problem and, once it is needed, the
+// reference's answer.
+type verification struct {
+	problem rnn.Problem // as measured
+	checked rnn.Problem // as checked: with fewer steps where the reference would take too long
+	seed    uint64
+	data    *rnn.Data // of problem
+	short   *rnn.Data // of checked; data where they are the same
+	answer  []rnn.Tensor
+}
+
+// referenceFLOPs is what the reference may spend on a point: about a second on
+// one processor.
+const referenceFLOPs = 4e9
+
+// newVerification chooses how much of p is checked: all sequences and steps of
+// small problems; of large ones a few distinct sequences, repeated over the
+// batch, and, where even that is too long, fewer steps of the same layers.
+func newVerification(p rnn.Problem, m config.Measure) *verification {
+	v := &verification{problem: p, checked: p, seed: m.Seed}
+	distinct := p.Batch
+	for distinct > 3 && float64(rnn.ReferenceFLOPs(p, distinct)) > referenceFLOPs {
+		distinct = max(3, distinct/2)
+	}
+	if f := float64(rnn.ReferenceFLOPs(p, distinct)); f > referenceFLOPs {
+		v.checked.Steps = min(p.Steps, max(3, int(float64(p.Steps)*referenceFLOPs/f)))
+	}
+	v.data = rnn.NewData(p, m.Seed, distinct, m.Data)
+	if v.short = v.data; v.checked != p {
+		v.short = rnn.NewData(v.checked, m.Seed, distinct, m.Data)
+	}
+	return v
+}
+
+func (v *verification) input() *rnn.Data { return v.data }
+
+// run checks c, whose program holds the inputs already.
+func (v *verification) run(s *Sweep, c *candidate) error {
+	if v.answer == nil {
+		v.answer = rnn.Reference(v.short)
+	}
+	plan, prog := c.plan, c.prog
+	if v.checked != v.problem {
+		knobs := c.knobs
+		if n, ok := knobs["inputbatch"]; ok && n > v.checked.Steps {
+			knobs = map[string]int{}
+			for name, value := range c.knobs {
+				knobs[name] = value
+			}
+			knobs["inputbatch"] = 0
+		}
+		short, sched, err := rnn.Layout(c.tech, v.checked, knobs)
+		if err != nil {
+			return err
+		}
+		if prog, err = s.Device.Compile(sched, c.dknobs); err != nil {
+			return err
+		}
+		defer prog.Close()
+		if err := errors.Join(short.Write(prog, v.short), prog.Prepare()); err != nil {
+			return err
+		}
+		plan = short
+	}
+	if _, err := prog.Run(1); err != nil {
+		return err
+	}
+	got, err := plan.Read(prog)
+	if err != nil {
+		return err
+	}
+	dev, err := rnn.Compare(v.checked, got, v.answer)
+	if err != nil {
+		return err
+	}
+	c.record.Verify = &results.Verify{
+		Reference: "cpu_f64", Tensor: dev.Tensor, MaxAbs: finite(dev.MaxAbs), Error: finite(dev.Error), Tolerance: dev.Tolerance,
+		Sequences: v.short.Distinct, Steps: v.checked.Steps, OK: dev.OK(),
+	}
+	return nil
+}
+
+// finite keeps infinities, which JSON has not, out of records.
+func finite(v float64) float64 { return min(v, math.MaxFloat64) }
