@@ -117,7 +117,7 @@ func New(r Request, v Vocabulary) (*Grid, error) {
 	for _, name := range unique(r.Presets) {
 		p, err := presetNamed(name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--preset: %w", err)
 		}
 		for _, axes := range p.Blocks {
 			merged := maps.Clone(axes)

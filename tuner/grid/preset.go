@@ -111,7 +111,7 @@ func presetNamed(name string) (Preset, error) {
 	if i := slices.Index(names, name); i >= 0 {
 		return presets[i], nil
 	}
-	return Preset{}, fmt.Errorf("--preset: %w", unknown("preset", name, names))
+	return Preset{}, unknown("preset", name, names)
 }
 
 // A row is a line of a paper's or a program's list of shapes.
@@ -170,4 +170,10 @@ func benchdnn(pass string, shapes []dnnShape) []map[string]string {
 		list = append(list, b)
 	}
 	return list
+}
+
+// CheckPreset reports whether there is a preset of that name.
+func CheckPreset(name string) error {
+	_, err := presetNamed(name)
+	return err
 }

@@ -7,9 +7,7 @@
 // it. The package starts no goroutines and knows no streams: the device runs the workers.
 package gemm
 
-import (
-	"rnnbench/device/cpu/simd"
-)
+import "rnnbench/device/cpu/simd"
 
 // A Matrix is an operand: row-major data whose rows are Stride floats apart. Trans means that
 // the operand is the transpose of what is stored.
@@ -209,18 +207,23 @@ func (e *Engine) ScratchLen(p *Product, workers int) int {
 
 // scratch returns the floats for blocks of A and B in a share of m×n.
 func (e *Engine) scratch(p *Product, m, n int) (a, b int) {
-	mc, nc, kc := e.blocks(p, m, n)
-	w := e.way(p, m)
-	if p.A.Trans && m > e.k.MaxRows() {
-		a = ceil(mc, width) * width * kc
+	if m <= e.k.MaxRows() && p.Packed != nil {
+		return 0, 0
 	}
-	switch w {
+	mc, nc, kc := e.blocks(p, m, n)
+	switch e.way(p, m) {
+	case byDots:
+		return 0, 0
 	case inPlace:
 		if n%width != 0 {
 			b = kc * width
 		}
+		return 0, b
 	case blocked:
 		b = nc * kc
+	}
+	if p.A.Trans && m > e.k.MaxRows() {
+		a = ceil(mc, width) * width * kc
 	}
 	return a, b
 }

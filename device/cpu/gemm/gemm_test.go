@@ -23,14 +23,6 @@ type problem struct {
 	size []float64 // sums of magnitudes
 }
 
-func random(rng *rand.Rand, n int) []float32 {
-	s := make([]float32, n)
-	for i := range s {
-		s[i] = float32(rng.NormFloat64())
-	}
-	return s
-}
-
 // operand returns a rows×cols operand in a matrix with unused columns, which are NaN.
 func operand(rng *rand.Rand, rows, cols int, trans bool, gap int) Matrix {
 	if trans {

@@ -16,6 +16,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/ir"
@@ -36,50 +37,70 @@ func main() {
 	}
 }
 
+// A part is one assembly file per level.
+type part struct {
+	name string
+	emit func(*asm)
+}
+
 func generate(folder string) error {
 	pkg, err := declarations(filepath.Join(folder, "tile.go"))
 	if err != nil {
 		return err
 	}
+	stubs, err := assemble(folder, pkg, []part{
+		{"pointwise", pointwise},
+		{"tile", tiles},
+		{"dot", dots},
+		{"move", moves},
+		{"peak", peak},
+	})
+	if err != nil {
+		return err
+	}
+	if err := writeStubs(filepath.Join(folder, "stubs_amd64.go"), "simd", stubs, kernelTables); err != nil {
+		return err
+	}
+	folder = filepath.Join(folder, "fused")
+	stubs, err = assemble(folder, types.NewPackage("fused", "fused"), []part{{"programs", programs}})
+	if err != nil {
+		return err
+	}
+	return writeStubs(filepath.Join(folder, "stubs_amd64.go"), "fused", stubs, programTable)
+}
+
+// assemble writes the files of all parts and levels and returns their functions.
+func assemble(folder string, pkg *types.Package, parts []part) ([]*ir.Function, error) {
 	var stubs []*ir.Function
 	for _, l := range levels {
-		for _, part := range []struct {
-			name string
-			emit func(*asm)
-		}{
-			{"pointwise", pointwise},
-			{"tile", tiles},
-			{"dot", dots},
-			{"move", moves},
-			{"peak", peak},
-		} {
+		for _, part := range parts {
 			a := newAsm(pkg, l)
 			part.emit(a)
 			f, err := a.Result()
 			if err != nil {
 				build.LogError(log.New(os.Stderr, "", 0), err, 10)
-				return fmt.Errorf("%s %s: %w", part.name, l.name, err)
+				return nil, fmt.Errorf("%s %s: %w", part.name, l.name, err)
 			}
 			if err := pass.Compile.Execute(f); err != nil {
-				return fmt.Errorf("%s %s: %w", part.name, l.name, err)
+				return nil, fmt.Errorf("%s %s: %w", part.name, l.name, err)
 			}
 			if err := a.checkRegisters(f); err != nil {
-				return err
+				return nil, err
 			}
 			text, err := printer.NewGoAsm(config()).Print(f)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if err := os.WriteFile(filepath.Join(folder, part.name+"_"+l.file+"_amd64.s"), text, 0o644); err != nil {
-				return err
+				return nil, err
 			}
 			stubs = append(stubs, f.Functions()...)
 		}
 	}
-	return writeStubs(filepath.Join(folder, "stubs_amd64.go"), stubs)
+	return stubs, nil
 }
 
-func config() printer.Config { return printer.Config{Name: "_generate", Pkg: "simd"} }
+func config() printer.Config { return printer.Config{Name: "device/cpu/simd/_generate"} }
 
 // declarations type-checks one file of the package on its own.
 func declarations(file string) (*types.Package, error) {
@@ -92,36 +113,58 @@ func declarations(file string) (*types.Package, error) {
 	return c.Check("simd", set, []*ast.File{f}, nil)
 }
 
-// writeStubs declares every assembly function and gathers the tile and dot kernels in tables.
-func writeStubs(file string, fns []*ir.Function) error {
+// writeStubs declares every assembly function, and what tables adds.
+func writeStubs(file, pkg string, fns []*ir.Function, tables func(*bytes.Buffer)) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "// %s\n\n//go:build amd64 && !noasm\n\npackage simd\n", config().GeneratedWarning())
+	fmt.Fprintf(&b, "// %s\n\n//go:build amd64 && !noasm\n\npackage %s\n", config().GeneratedWarning(), pkg)
+	if pkg == "fused" {
+		fmt.Fprintf(&b, "\nimport \"rnnbench/device/cpu/simd\"\n")
+	}
 	for _, fn := range fns {
 		b.WriteString("\n")
 		for _, d := range fn.Doc {
-			fmt.Fprintf(&b, "// %s\n", d)
+			fmt.Fprintln(&b, strings.TrimRight("// "+d, " "))
 		}
 		fmt.Fprintf(&b, "//\n//go:noescape\n%s\n", fn.Stub())
 	}
-	for _, l := range levels {
-		fmt.Fprintf(&b, "\n// tiles%s returns the kernels by rows and strips.\nfunc tiles%s() (t [MaxRows + 1][MaxRows + 1]func(*Tile)) {\n", l.name, l.name)
-		for m, most := range l.tiles {
-			for s := 1; s <= most; s++ {
-				fmt.Fprintf(&b, "t[%d][%d] = %s\n", m, s, tileName(l, m, s))
-			}
-		}
-		fmt.Fprintf(&b, "return t\n}\n")
-		fmt.Fprintf(&b, "\n// dots%s returns the kernels by rows and columns.\nfunc dots%s() (t [MaxRows + 1][DotCols + 1]func(*Dot)) {\n", l.name, l.name)
-		for m := 1; m <= l.dotRows; m++ {
-			for _, n := range dotCols {
-				fmt.Fprintf(&b, "t[%d][%d] = %s\n", m, n, dotName(l, m, n))
-			}
-		}
-		fmt.Fprintf(&b, "return t\n}\n")
-	}
+	tables(&b)
 	src, err := format.Source(b.Bytes())
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(file, src, 0o644)
+}
+
+// kernelTables gathers the tile and dot kernels.
+func kernelTables(b *bytes.Buffer) {
+	for _, l := range levels {
+		fmt.Fprintf(b, "\n// tiles%s returns the kernels by rows and strips.\nfunc tiles%s() (t [MaxRows + 1][MaxRows + 1]func(*Tile)) {\n", l.name, l.name)
+		for m, most := range l.tiles {
+			for s := 1; s <= most; s++ {
+				fmt.Fprintf(b, "t[%d][%d] = %s\n", m, s, tileName(l, m, s))
+			}
+		}
+		fmt.Fprintf(b, "return t\n}\n")
+		fmt.Fprintf(b, "\n// dots%s returns the kernels by rows and columns.\nfunc dots%s() (t [MaxRows + 1][DotCols + 1]func(*Dot)) {\n", l.name, l.name)
+		for m := 1; m <= l.dotRows; m++ {
+			for _, n := range dotCols {
+				fmt.Fprintf(b, "t[%d][%d] = %s\n", m, n, dotName(l, m, n))
+			}
+		}
+		fmt.Fprintf(b, "return t\n}\n")
+	}
+}
+
+// programTable finds the assembly of a program by its text, so that it can never be run for another.
+func programTable(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\n// assembly returns the function of the program of the given text, or nil.\n")
+	fmt.Fprintf(b, "func assembly(l simd.Level, text string) func(v [][]float32, n int) {\nswitch l {\n")
+	for _, l := range levels {
+		fmt.Fprintf(b, "case simd.%s:\nswitch text {\n", l.name)
+		for _, r := range routines() {
+			fmt.Fprintf(b, "case %q:\nreturn %s%s\n", programText(r.program), r.name, l.name)
+		}
+		fmt.Fprintf(b, "}\n")
+	}
+	fmt.Fprintf(b, "}\nreturn nil\n}\n")
 }

@@ -36,15 +36,14 @@ func bs(fs ...float32) (u []uint32) {
 
 var reduceConsts = append(bs(log2e, ln2Hi, ln2Lo, magic, 1), bs(expPoly...)...)
 
-// split returns n as a float, n + magic, and r.
-func (a *asm) split(x operand.Op) (n, shifted, r reg.VecVirtual) {
+// split returns n as a float, n + magic, and r, which takes the place of x.
+func (a *asm) split(x reg.VecVirtual) (n, shifted, r reg.VecVirtual) {
 	shifted = a.load(a.float(magic))
 	a.VFMADD231PS(a.float(log2e), x, shifted)
 	n = a.do(a.VSUBPS, a.float(magic), shifted)
-	r = a.load(x)
-	a.VFNMADD231PS(a.float(ln2Hi), n, r)
-	a.VFNMADD231PS(a.float(ln2Lo), n, r)
-	return n, shifted, r
+	a.VFNMADD231PS(a.float(ln2Hi), n, x)
+	a.VFNMADD231PS(a.float(ln2Lo), n, x)
+	return n, shifted, x
 }
 
 // poly returns P(r).
@@ -65,8 +64,8 @@ func (a *asm) exponent(v operand.Op) reg.VecVirtual {
 	return s
 }
 
-// exp returns exp(x) for x in [expMin, expMax] and NaN.
-func (a *asm) exp(x operand.Op) reg.VecVirtual {
+// exp returns exp(x) for x in [expMin, expMax] and NaN, and overwrites x.
+func (a *asm) exp(x reg.VecVirtual) reg.VecVirtual {
 	n, shifted, r := a.split(x)
 	p := a.poly(r)
 	a.VFMADD213PS(a.float(1), r, p)
@@ -92,8 +91,8 @@ func (a *asm) clampLow(x operand.Op, low float32) reg.VecVirtual {
 	return v
 }
 
-// divide returns num/d for d in [1, 2].
-func (a *asm) divide(num, d operand.Op) reg.VecVirtual {
+// divide returns num/d for d in [1, 2], and overwrites num.
+func (a *asm) divide(num, d reg.VecVirtual) reg.VecVirtual {
 	if !a.wide() {
 		return a.do(a.VDIVPS, d, num)
 	}
@@ -104,9 +103,8 @@ func (a *asm) divide(num, d operand.Op) reg.VecVirtual {
 	a.VFNMADD231PS(d, y, e)
 	a.VFMADD231PS(y, e, y)
 	q := a.do(a.VMULPS, num, y)
-	rest := a.load(num)
-	a.VFNMADD231PS(d, q, rest)
-	a.VFMADD231PS(y, rest, q)
+	a.VFNMADD231PS(d, q, num)
+	a.VFMADD231PS(y, num, q)
 	return q
 }
 
@@ -122,6 +120,13 @@ func (a *asm) or(x, y operand.Op) reg.VecVirtual {
 		return a.do(a.VPORD, x, y)
 	}
 	return a.do(a.VORPS, x, y)
+}
+
+func (a *asm) xor(x, y operand.Op) reg.VecVirtual {
+	if a.wide() {
+		return a.do(a.VPXORD, x, y)
+	}
+	return a.do(a.VXORPS, x, y)
 }
 
 // The functions that programs are made of. Each returns a fresh register and leaves its operands alone.

@@ -1,0 +1,73 @@
+# rnnbench: build, test, measure. A fresh machine needs Go and make.
+
+GO      ?= go
+BIN     := bin/rnnbench
+OUT     ?= out
+FUZZ    ?= 20s
+export CGO_ENABLED ?= 0
+
+.PHONY: run build test race noasm cross generate check-generate lint figures fuzz bench check-pytorch clean
+
+## run: build, then a quick reproduction of Appleyard's ladder with table and figure
+run: build
+	$(BIN) reproduce appleyard-table1 --quick --out $(OUT)
+
+## build: the program
+build:
+	$(GO) build -trimpath -o $(BIN) ./cmd/rnnbench
+
+## test: every test
+test:
+	$(GO) vet ./...
+	$(GO) test -timeout 8m ./...
+
+## race: the techniques' schedules and the harness under the race detector (needs a C compiler);
+## the kernels are plain Go here, since assembly is invisible to the detector
+race:
+	CGO_ENABLED=1 $(GO) test -race -short -tags noasm -timeout 15m ./rnn/... ./impl/... ./device/... ./tuner/... ./results/...
+
+## noasm: the tests of what has assembly, without it
+noasm:
+	$(GO) test -short -tags noasm -timeout 8m ./device/... ./impl/...
+
+## cross: builds for other systems
+cross:
+	GOOS=linux   GOARCH=arm64 $(GO) build -o /dev/null ./cmd/rnnbench
+	GOOS=darwin  GOARCH=arm64 $(GO) build -o /dev/null ./cmd/rnnbench
+	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/rnnbench
+	GOOS=linux   GOARCH=arm64 $(GO) vet ./...
+
+## generate: the assembly kernels, from their generator
+generate:
+	$(GO) generate ./...
+
+## check-generate: fails if what is committed is not what the generator writes
+check-generate:
+	rm -f device/cpu/simd/*_amd64.s
+	$(GO) generate ./device/cpu/simd
+	git diff --exit-code -- device/cpu/simd
+
+## lint: gofmt, vet and staticcheck, pinned in go.mod
+lint:
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt these files"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+## figures: draw the README's and the docs' tables and figures again from the recorded results
+figures: build
+	scripts/figures $(BIN)
+
+## fuzz: every fuzz test for $(FUZZ) each
+fuzz:
+	scripts/fuzz $(FUZZ)
+
+## bench: kernels, schedules and the shapes of docs/performance.md
+bench:
+	$(GO) test -run '^$$' -bench . ./device/cpu/... ./rnn/schedule ./impl ./tuner
+
+## check-pytorch: compare exported points with PyTorch, where it is installed
+check-pytorch: build
+	python3 scripts/check-pytorch.py $(BIN)
+
+clean:
+	rm -rf bin $(OUT)

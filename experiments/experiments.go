@@ -1,0 +1,141 @@
+// Package experiments holds the papers' tables and figures: what to measure for
+// each, and how to set what was measured beside what the paper printed.
+//
+// An experiment plans points and techniques, which somebody else measures, and
+// reports on records, whoever measured them; so every table and figure can be
+// drawn again from the records alone.
+package experiments
+
+import (
+	"fmt"
+	"slices"
+
+	"rnnbench/plots"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// A Size says how much of an experiment is measured.
+type Size int
+
+// The sizes. Quick has the axes and figures of Full with smaller networks,
+// about a minute on two processors.
+const (
+	Full Size = iota
+	Quick
+)
+
+// An Experiment is one table or figure of a paper.
+type Experiment struct {
+	ID     string
+	Title  string
+	Source string // authors, year and number of the table or figure
+
+	// Parts lists what is measured.
+	Parts func(Size) []Part
+
+	// Report sets records of the parts beside the paper. machine goes into
+	// subtitles.
+	Report func(recs []results.Record, machine string) (*Report, error)
+}
+
+// A Part is a grid: every technique at every point.
+type Part struct {
+	Points []results.Point
+	Specs  []grid.Spec
+}
+
+// A Report is what an experiment shows.
+type Report struct {
+	Findings []string // sentences: what agrees with the paper, what does not and why
+	Tables   []*table.Table
+	Figures  []Named
+}
+
+// A Named figure has the name of its file, without ending.
+type Named struct {
+	Name   string
+	Figure plots.Figure
+}
+
+// All lists every experiment, paper by paper. To add one, write its file and
+// add its line here.
+func All() []Experiment {
+	return []Experiment{
+		appleyardTable1,
+		appleyardFig1,
+		appleyardFig2,
+		appleyardWeightGrad,
+	}
+}
+
+// IDs lists the experiments' names.
+func IDs() []string {
+	var ids []string
+	for _, e := range All() {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// Lookup returns the experiment of that name.
+func Lookup(id string) (Experiment, error) {
+	all := All()
+	if i := slices.IndexFunc(all, func(e Experiment) bool { return e.ID == id }); i >= 0 {
+		return all[i], nil
+	}
+	return Experiment{}, fmt.Errorf("experiments: there is no experiment %q: did you mean %s?", id, grid.Nearest(id, IDs()))
+}
+
+// spec is a technique with a label for tables and legends.
+func spec(label, name string, k knob.Params) grid.Spec {
+	return grid.Spec{Name: name, Label: label, Knobs: k}
+}
+
+// find returns the newest ok record of a label at a point.
+func find(recs []results.Record, label string, at func(results.Point) bool) *results.Record {
+	for i := len(recs) - 1; i >= 0; i-- {
+		r := &recs[i]
+		if r.Impl.Label == label && r.Status == results.OK && at(r.Point) {
+			return r
+		}
+	}
+	return nil
+}
+
+// points lists the points of recs without repetition, in order of appearance.
+func points(recs []results.Record) []results.Point {
+	var out []results.Point
+	for _, r := range recs {
+		if !slices.Contains(out, r.Point) {
+			out = append(out, r.Point)
+		}
+	}
+	return out
+}
+
+// product is every combination of hidden sizes and batches at point p, with
+// inputs as wide as the layers.
+func product(p results.Point, hidden, batch []int) []results.Point {
+	var out []results.Point
+	for _, h := range hidden {
+		for _, b := range batch {
+			q := p
+			q.Hidden, q.Input, q.Batch = h, h, b
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// add appends the figure unless drawing it failed because there is nothing to
+// draw; then the report says so.
+func (r *Report) add(name string, f plots.Figure, err error) {
+	if err != nil {
+		r.Findings = append(r.Findings, fmt.Sprintf("Figure %s is missing: %v.", name, err))
+		return
+	}
+	r.Figures = append(r.Figures, Named{name, f})
+}

@@ -1,0 +1,84 @@
+package rnnbench_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers are the packages from the bottom up: each may import those of lower
+// layers and of its own.
+var layers = [][]string{
+	{"rnn/cell", "rnn/knob"},
+	{"rnn/schedule"},
+	{"rnn", "rnn/torch", "device", "device/cpu", "device/devicetest"},
+	{"impl", "rnn/rnntest", "results"},
+	{"tuner", "plots"},
+	{"experiments"},
+	{"cmd"},
+}
+
+// forbidden are imports within a layer, or across, that would tie together what
+// must not know each other.
+var forbidden = [][2]string{ // importer, imported
+	{"impl", "device"},    // techniques know no device
+	{"device", "impl"},    // devices know no technique
+	{"device", "rnn"},     // nor the problem: they see schedules
+	{"rnn", "device"},     // the problem knows no device
+	{"plots", "tuner"},    // figures are drawn from records alone
+	{"plots", "device"},   //
+	{"plots", "rnn"},      //
+	{"results", "device"}, // records know no hardware
+	{"results", "rnn"},    //
+	{"tuner/grid", "device"},
+	{"tuner/config", "device"},
+}
+
+// within reports whether pkg is dir or below it. The package rnn stands alone:
+// cell, knob and schedule below it are for everybody.
+func within(pkg, dir string) bool {
+	return pkg == dir || dir != "rnn" && strings.HasPrefix(pkg, dir+"/")
+}
+
+// layer is the layer of pkg: that of the longest path that holds it.
+func layer(pkg string) int {
+	best, at := -1, -1
+	for i, dirs := range layers {
+		for _, dir := range dirs {
+			if (pkg == dir || strings.HasPrefix(pkg, dir+"/")) && len(dir) > best {
+				best, at = len(dir), i
+			}
+		}
+	}
+	return at
+}
+
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		pkg := strings.TrimPrefix(words[0], "rnnbench/")
+		if pkg == "rnnbench" || strings.Contains(pkg, "internal") {
+			continue
+		}
+		if layer(pkg) < 0 {
+			t.Errorf("%s is in no layer: add it to layers", pkg)
+		}
+		for _, imp := range words[1:] {
+			imp, ours := strings.CutPrefix(imp, "rnnbench/")
+			if !ours || strings.Contains(imp, "internal") {
+				continue
+			}
+			if layer(imp) > layer(pkg) {
+				t.Errorf("%s imports %s, which is above it", pkg, imp)
+			}
+			if i := slices.IndexFunc(forbidden, func(f [2]string) bool { return within(pkg, f[0]) && within(imp, f[1]) }); i >= 0 {
+				t.Errorf("%s imports %s", pkg, imp)
+			}
+		}
+	}
+}

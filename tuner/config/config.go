@@ -1,0 +1,349 @@
+// Package config resolves what the user wants from flags, environment variables
+// and a file, in this order of precedence, and from presets and defaults below.
+//
+// Names are the same everywhere: the flag --max-rounds is the variable
+// RNNBENCH_MAX_ROUNDS and the key max_rounds of the file. The package knows no
+// command line library, and of devices and techniques only that they have names.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"rnnbench/tuner/grid"
+)
+
+// Version is the version of the file.
+const Version = 1
+
+// A Config is what is in force after everything was resolved.
+type Config struct {
+	Label   string
+	Devices []string
+	Grid    grid.Request
+	Measure Measure
+	Dir     string // where runs are kept
+}
+
+// A Key is one setting.
+type Key struct {
+	Name    string // as a flag without its hyphens
+	Table   string // of the file; "" for the top
+	Doc     string
+	Default string
+	Choices []string // none: anything that reads
+	List    bool     // may be given several times
+}
+
+// Path is the key's place in a file.
+func (k Key) Path() string {
+	name := strings.ReplaceAll(k.Name, "-", "_")
+	if k.Name == "out" {
+		name = "dir"
+	}
+	if k.Table != "" {
+		return k.Table + "." + name
+	}
+	return name
+}
+
+// Env is the variable that sets the key. Several values are separated by
+// semicolons.
+func (k Key) Env() string {
+	return "RNNBENCH_" + strings.ToUpper(strings.ReplaceAll(k.Name, "-", "_"))
+}
+
+// Keys lists the settings in the order of help.
+func Keys() []Key {
+	var keys []Key
+	for _, a := range grid.Axes() {
+		keys = append(keys, Key{Name: a.Name, Table: "axes", Doc: a.Doc, Default: a.Default})
+	}
+	d := Default()
+	keys = append(keys,
+		Key{Name: "impl", Table: "axes", Doc: "techniques, each with the knobs to set: naive,cudnnstyle:fused=0", Default: "all", List: true},
+		Key{Name: "skip-impl", Table: "axes", Doc: "techniques to leave out", List: true},
+		Key{Name: "preset", Doc: "named points to start from", List: true},
+		Key{Name: "point", Doc: "exact point, such as H=1024,B=32,T=100", List: true},
+		Key{Name: "zip", Doc: "axes that run in lock-step, such as hidden,batch", List: true},
+		Key{Name: "where", Doc: "condition that points meet, such as hidden<=2048 or mem<=16GiB", List: true},
+		Key{Name: "device", Doc: "devices to measure on", Default: "cpu", List: true},
+		Key{Name: "label", Doc: "word for the run in tables and legends"},
+		Key{Name: "out", Table: "output", Doc: "folder of the runs", Default: "results"},
+	)
+	for _, k := range []Key{
+		{Name: "effort", Doc: "how much time to spend: sets the rounds and times below"},
+		{Name: "rounds", Doc: "bursts of each technique"},
+		{Name: "max-rounds", Doc: "bursts at most, where the interval is wider than the target"},
+		{Name: "warmup", Doc: "time to run before the first burst"},
+		{Name: "min-time", Doc: "length of a burst"},
+		{Name: "min-iters", Doc: "runs in a burst at least"},
+		{Name: "target-ci", Doc: "half-width of the interval of the median to reach"},
+		{Name: "point-timeout", Doc: "time for one technique at one point; 0: no limit"},
+		{Name: "budget", Doc: "time for everything; 0: no limit"},
+		{Name: "order", Doc: "order of the bursts"},
+		{Name: "seed", Doc: "seed of inputs and order"},
+		{Name: "cache", Doc: "state of the caches before a burst"},
+		{Name: "data", Doc: "distribution of the inputs"},
+		{Name: "verify", Doc: "check each answer before it is timed"},
+		{Name: "on-error", Doc: "what to do after a point that failed"},
+		{Name: "threads", Doc: "threads of the CPU; 0: all"},
+		{Name: "isolate", Doc: "measure in a worker process"},
+	} {
+		k.Table, k.Default, k.Choices = "measure", fmt.Sprint(d.value(k.Name)), choicesOf(k.Name)
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// keyNamed finds a key by the name of its flag.
+func keyNamed(name string) (Key, error) {
+	keys := Keys()
+	if i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name }); i >= 0 {
+		return keys[i], nil
+	}
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.Name)
+	}
+	if near := grid.Nearest(name, names); near != "" {
+		return Key{}, fmt.Errorf("there is no setting %q: did you mean %s?", name, near)
+	}
+	return Key{}, fmt.Errorf("there is no setting %q", name)
+}
+
+// choicesOf lists the words that a setting takes.
+func choicesOf(name string) []string {
+	switch name {
+	case "effort":
+		return []string{"quick", "normal", "rigorous"}
+	case "order":
+		return []string{"interleaved", "random", "sequential"}
+	case "cache":
+		return []string{"hot", "cold"}
+	case "data":
+		return []string{"normal", "uniform", "zeros"}
+	case "on-error":
+		return []string{"continue", "stop"}
+	case "isolate":
+		return []string{"auto", "on", "off"}
+	}
+	return nil
+}
+
+// A Layer is what one source sets; what it leaves open is decided by the layers
+// below. The zero Layer sets nothing.
+type Layer struct {
+	values  map[string][]string // by the name of the flag
+	zips    []grid.Zip
+	exclude [][]string
+}
+
+// Set sets one setting to a value, or a list to several. It replaces what the
+// layer said of it before. The error does not name the setting.
+func (l *Layer) Set(name string, values ...string) error {
+	k, err := keyNamed(name)
+	if err != nil {
+		return err
+	}
+	if len(values) == 0 {
+		return errors.New("it has no value: leave it out, or write one")
+	}
+	if k.Table == "axes" && !k.List {
+		values = []string{strings.Join(values, ",")}
+	}
+	if !k.List && len(values) > 1 {
+		return fmt.Errorf("it takes one value and has %d", len(values))
+	}
+	if name == "preset" || name == "device" || name == "impl" || name == "skip-impl" {
+		values = strings.Split(strings.Join(values, ","), ",")
+	}
+	var zips []grid.Zip
+	for i, v := range values {
+		v = strings.TrimSpace(v)
+		values[i] = v
+		var err error
+		switch {
+		case k.Table == "measure":
+			err = new(Measure).set(name, v)
+		case k.Table == "axes" && !k.List:
+			err = grid.CheckAxis(name, v)
+		case v == "":
+			err = errors.New("it is empty: leave it out, or write a value")
+		case name == "impl" && v == "all":
+		case name == "impl" || name == "skip-impl":
+			_, err = grid.ParseSpec(v, nil)
+		case name == "preset":
+			err = grid.CheckPreset(v)
+		case name == "point":
+			_, err = grid.ParsePoint(v)
+		case name == "where":
+			_, err = grid.ParseCondition(v)
+		case name == "zip":
+			var z grid.Zip
+			z, err = grid.ParseZip(v)
+			zips = append(zips, z)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if name == "zip" {
+		l.zips = zips
+		return nil
+	}
+	if l.values == nil {
+		l.values = map[string][]string{}
+	}
+	l.values[name] = values
+	return nil
+}
+
+// FromEnv reads the variables named RNNBENCH_… of an environment as os.Environ
+// gives it. An empty variable sets nothing. Warnings tell of variables that look
+// as if they were meant for it.
+func FromEnv(environ []string) (Layer, []string, error) {
+	var l Layer
+	var warnings []string
+	names := map[string]string{"RNNBENCH_RESULTS": "out"}
+	for _, k := range Keys() {
+		names[k.Env()] = k.Name
+	}
+	others := []string{"RNNBENCH_CUDA", "RNNBENCH_WISDOM"} // read elsewhere
+	for _, entry := range slices.Sorted(slices.Values(environ)) {
+		variable, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(variable, "RNNBENCH_") || value == "" || slices.Contains(others, variable) {
+			continue
+		}
+		name, ok := names[variable]
+		if !ok {
+			w := fmt.Sprintf("the environment variable %s means nothing here", variable)
+			if near := grid.Nearest(variable, slices.Sorted(maps.Keys(names))); near != "" {
+				w += ": did you mean " + near + "?"
+			}
+			warnings = append(warnings, w)
+			continue
+		}
+		if err := l.Set(name, strings.Split(value, ";")...); err != nil {
+			return l, warnings, fmt.Errorf("%s: %w", variable, err)
+		}
+	}
+	return l, warnings, nil
+}
+
+// Resolve puts layers together, the strongest first. Each setting comes from the
+// strongest layer that has it, with three rules more, by which a name stands for
+// what it is short for:
+//
+//   - an effort replaces the rounds and times of weaker layers;
+//   - a preset replaces the presets, points, zips and axes of weaker layers;
+//   - points replace the presets, points and zips of weaker layers, and the axes
+//     that every one of them sets.
+func Resolve(layers ...Layer) (Config, error) {
+	c := Config{Devices: []string{"cpu"}, Measure: Default(), Dir: "results"}
+	c.Grid.Axes = map[string]string{}
+	maxSet := false
+	for _, l := range slices.Backward(layers) {
+		l.applyGrid(&c.Grid)
+		if v, ok := l.values["label"]; ok {
+			c.Label = v[0]
+		}
+		if v, ok := l.values["device"]; ok {
+			c.Devices = slices.Clone(v)
+		}
+		if v, ok := l.values["out"]; ok {
+			c.Dir = v[0]
+		}
+		if v, ok := l.values["effort"]; ok {
+			c.Measure.apply(v[0])
+			maxSet = false
+		}
+		for _, name := range slices.Sorted(maps.Keys(l.values)) {
+			if k, err := keyNamed(name); err != nil || k.Table != "measure" {
+				continue
+			}
+			if err := c.Measure.set(name, l.values[name][0]); err != nil {
+				return c, fmt.Errorf("--%s: %w", name, err)
+			}
+			maxSet = maxSet || name == "max-rounds"
+		}
+	}
+	if m := &c.Measure; m.MaxRounds < m.Rounds {
+		if maxSet {
+			return c, fmt.Errorf("--max-rounds is %d and --rounds is %d: at most cannot be less", m.MaxRounds, m.Rounds)
+		}
+		m.MaxRounds = m.Rounds
+	}
+	if len(c.Grid.Presets) == 0 && len(c.Grid.Points) == 0 {
+		for _, a := range grid.Axes() {
+			_, given := c.Grid.Axes[a.Name]
+			zipped := slices.ContainsFunc(c.Grid.Zips, func(z grid.Zip) bool { return slices.Contains(z.Axes, a.Name) })
+			if !given && !zipped {
+				c.Grid.Axes[a.Name] = a.Default
+			}
+		}
+	}
+	return c, nil
+}
+
+// applyGrid puts l on top of what weaker layers made of g.
+func (l *Layer) applyGrid(g *grid.Request) {
+	list := func(name string, into *[]string) {
+		if v, ok := l.values[name]; ok {
+			*into = slices.Clone(v)
+		}
+	}
+	if _, ok := l.values["preset"]; ok {
+		g.Points, g.Zips = nil, nil
+		clear(g.Axes)
+		list("preset", &g.Presets)
+	}
+	if points, ok := l.values["point"]; ok {
+		g.Zips = nil
+		if _, both := l.values["preset"]; !both {
+			g.Presets = nil
+		}
+		for name := range g.Axes {
+			if everyPointSets(points, name) {
+				delete(g.Axes, name)
+			}
+		}
+		list("point", &g.Points)
+	}
+	for _, name := range grid.AxisNames() {
+		if v, ok := l.values[name]; ok {
+			g.Axes[name] = v[0]
+			g.Zips = slices.DeleteFunc(g.Zips, func(z grid.Zip) bool { return z.Rows != nil && slices.Contains(z.Axes, name) })
+		}
+	}
+	if l.zips != nil {
+		g.Zips = slices.Clone(l.zips)
+		for _, z := range l.zips {
+			for _, name := range z.Axes {
+				if _, own := l.values[name]; z.Rows != nil && !own {
+					delete(g.Axes, name)
+				}
+			}
+		}
+	}
+	list("where", &g.Where)
+	list("impl", &g.Impl)
+	list("skip-impl", &g.SkipImpl)
+	if l.exclude != nil {
+		g.Exclude = slices.Clone(l.exclude)
+	}
+}
+
+// everyPointSets reports whether an axis has no room besides points.
+func everyPointSets(points []string, axis string) bool {
+	for _, text := range points {
+		p, err := grid.ParsePoint(text)
+		if _, ok := p[axis]; err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}

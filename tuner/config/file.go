@@ -1,0 +1,405 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"rnnbench/tuner/grid"
+)
+
+// document is the file. Values are as TOML has them; Layer.Set reads them, so
+// that a file and a flag mean the same.
+type document struct {
+	Version any       `toml:"version" json:"version"`
+	Label   any       `toml:"label,omitempty" json:"label,omitempty"`
+	Preset  any       `toml:"preset,omitempty" json:"preset,omitempty"`
+	Device  any       `toml:"device,omitempty" json:"device,omitempty"`
+	Point   any       `toml:"point,omitempty" json:"point,omitempty"`
+	Where   any       `toml:"where,omitempty" json:"where,omitempty"`
+	Axes    table     `toml:"axes,omitempty" json:"axes,omitempty"`
+	Measure table     `toml:"measure,omitempty" json:"measure,omitempty"`
+	Output  table     `toml:"output,omitempty" json:"output,omitempty"`
+	Zip     []zip     `toml:"zip,omitempty" json:"zip,omitempty"`
+	Exclude []exclude `toml:"exclude,omitempty" json:"exclude,omitempty"`
+}
+
+// A table is checked against Keys.
+type table map[string]any
+
+type zip struct {
+	Axes   any     `toml:"axes" json:"axes"`
+	Values [][]any `toml:"values,omitempty" json:"values,omitempty"`
+}
+
+type exclude struct {
+	Where any `toml:"where" json:"where"`
+}
+
+// ReadFile reads a configuration file.
+func ReadFile(path string) (Layer, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Layer{}, fmt.Errorf("config: %w", err)
+	}
+	return Parse(data, path)
+}
+
+// Parse reads the text of a configuration file; name is for messages. Every
+// mistake is reported with its line.
+func Parse(data []byte, name string) (Layer, error) {
+	var l Layer
+	s := source{name: name, data: data}
+	var d document
+	decoder := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+	if err := decoder.Decode(&d); err != nil {
+		return l, s.explain(err)
+	}
+	s.locate()
+	version, ok := d.Version.(int64)
+	if !ok {
+		s.report("version", errors.New("the file has to say which format it is in: write version = 1 on top"))
+	} else if version != Version {
+		s.report("version", fmt.Errorf("version %d is not understood here: write version = %d", version, Version))
+	}
+	set := func(path, name string, v any) {
+		if v == nil {
+			return
+		}
+		values, err := texts(v)
+		if err == nil {
+			err = l.Set(name, values...)
+		}
+		if err != nil {
+			s.report(path, err)
+		}
+	}
+	set("label", "label", d.Label)
+	set("preset", "preset", d.Preset)
+	set("device", "device", d.Device)
+	set("point", "point", d.Point)
+	set("where", "where", d.Where)
+	for _, t := range []struct {
+		name   string
+		values table
+	}{{"axes", d.Axes}, {"measure", d.Measure}, {"output", d.Output}} {
+		for _, k := range Keys() {
+			if k.Table == t.name {
+				last := strings.TrimPrefix(k.Path(), t.name+".")
+				set(k.Path(), k.Name, t.values[last])
+				delete(t.values, last)
+			}
+		}
+		for key := range t.values {
+			s.reportUnknown(t.name + "." + key)
+		}
+	}
+	for i, z := range d.Zip {
+		path := fmt.Sprintf("zip[%d]", i)
+		parsed, err := z.parse()
+		if err != nil {
+			s.report(path, err)
+		}
+		l.zips = append(l.zips, parsed)
+	}
+	for i, e := range d.Exclude {
+		path := fmt.Sprintf("exclude[%d].where", i)
+		rule, err := texts(e.Where)
+		for _, text := range rule {
+			if _, bad := grid.ParseCondition(text); bad != nil {
+				err = bad
+			}
+		}
+		if err != nil {
+			s.report(path, err)
+		}
+		l.exclude = append(l.exclude, rule)
+	}
+	return l, s.verdict()
+}
+
+// parse reads a zip of a file.
+func (z zip) parse() (grid.Zip, error) {
+	axes, err := texts(z.Axes)
+	if err != nil {
+		return grid.Zip{}, err
+	}
+	parsed, err := grid.ParseZip(strings.Join(axes, ","))
+	if err != nil {
+		return grid.Zip{}, err
+	}
+	for _, values := range z.Values {
+		if len(values) != len(parsed.Axes) {
+			return grid.Zip{}, fmt.Errorf("a row of values has %d of them: write one for each of the %d axes", len(values), len(parsed.Axes))
+		}
+		row, err := texts(values)
+		if err != nil {
+			return grid.Zip{}, err
+		}
+		for i, text := range row {
+			if err := grid.CheckAxis(parsed.Axes[i], text); err != nil {
+				return grid.Zip{}, fmt.Errorf("%s: %w", parsed.Axes[i], err)
+			}
+		}
+		parsed.Rows = append(parsed.Rows, row)
+	}
+	return parsed, nil
+}
+
+// texts spells a value or a list of values as flags would.
+func texts(v any) ([]string, error) {
+	switch v := v.(type) {
+	case string:
+		return []string{v}, nil
+	case int64:
+		return []string{strconv.FormatInt(v, 10)}, nil
+	case float64:
+		return []string{strconv.FormatFloat(v, 'g', -1, 64)}, nil
+	case bool:
+		return []string{strconv.FormatBool(v)}, nil
+	case []any:
+		list := []string{}
+		for _, item := range v {
+			if _, nested := item.([]any); nested {
+				return nil, errors.New("it is a list of lists: write a list")
+			}
+			one, err := texts(item)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, one...)
+		}
+		if len(list) == 0 {
+			return nil, errors.New("the list is empty: leave it out, or write a value")
+		}
+		return list, nil
+	case nil:
+		return nil, errors.New("it is missing")
+	}
+	return nil, errors.New("it is of a type that does not fit: write a string, a number or a list of them")
+}
+
+// A source is the text of a file and what is wrong with it.
+type source struct {
+	name  string
+	data  []byte
+	at    map[string]place // of keys by path
+	wrong []mistake
+}
+
+type place struct{ line, column, width int }
+
+type mistake struct {
+	place
+	text string
+}
+
+// locate finds the keys of the text.
+func (s *source) locate() {
+	s.at = map[string]place{}
+	count := map[string]int{}
+	prefix := ""
+	var p unstable.Parser
+	p.Reset(s.data)
+	for p.NextExpression() {
+		e := p.Expression()
+		if e.Kind != unstable.Table && e.Kind != unstable.ArrayTable && e.Kind != unstable.KeyValue {
+			continue
+		}
+		var words []string
+		var first, last unstable.Range
+		for it := e.Key(); it.Next(); {
+			if words == nil {
+				first = it.Node().Raw
+			}
+			last = it.Node().Raw
+			words = append(words, string(it.Node().Data))
+		}
+		path := strings.Join(words, ".")
+		switch e.Kind {
+		case unstable.Table:
+			prefix = path + "."
+		case unstable.ArrayTable:
+			path = fmt.Sprintf("%s[%d]", path, count[path])
+			count[strings.Join(words, ".")]++
+			prefix = path + "."
+		default:
+			path = prefix + path
+		}
+		start := p.Shape(first).Start
+		s.at[path] = place{start.Line, start.Column, int(last.Offset + last.Length - first.Offset)}
+	}
+}
+
+// report notes what is wrong with the key at path.
+func (s *source) report(path string, err error) {
+	where, ok := s.at[path]
+	for at := path; !ok && strings.Contains(at, "."); {
+		at = at[:strings.LastIndexByte(at, '.')]
+		where, ok = s.at[at]
+	}
+	if !ok {
+		where = place{1, 1, 0}
+	}
+	s.wrong = append(s.wrong, mistake{where, path + ": " + err.Error()})
+}
+
+// reportUnknown notes a key that means nothing.
+func (s *source) reportUnknown(path string) { s.report(path, errors.New(unknownKey(path))) }
+
+// unknownKey says that there is no such key and which was probably meant.
+func unknownKey(path string) string {
+	tableOf, last := "", path
+	if i := strings.LastIndexByte(path, '.'); i >= 0 {
+		tableOf, last = path[:i], path[i+1:]
+	}
+	top := []string{"version", "label", "preset", "device", "point", "where", "axes", "measure", "output", "zip", "exclude"}
+	here, elsewhere := []string{}, []string{}
+	if tableOf == "" {
+		here = top
+	}
+	for _, k := range Keys() {
+		name := k.Path()[strings.LastIndexByte(k.Path(), '.')+1:]
+		switch {
+		case k.Name == "zip": // a table of its own in a file
+		case k.Table == tableOf:
+			here = append(here, name)
+		case name == last:
+			elsewhere = append(elsewhere, k.Path())
+		}
+	}
+	if slices.Contains(top, last) && tableOf != "" {
+		elsewhere = append(elsewhere, last+" (above the first table)")
+	}
+	if len(elsewhere) > 0 {
+		return "there is no such key here: did you mean " + elsewhere[0] + "?"
+	}
+	if near := grid.Nearest(last, here); near != "" {
+		return "there is no such key: did you mean " + near + "?"
+	}
+	return "there is no such key"
+}
+
+// explain turns an error of the decoder into one with its place.
+func (s *source) explain(err error) error {
+	var missing *toml.StrictMissingError
+	var wrong *toml.DecodeError
+	switch {
+	case errors.As(err, &missing):
+		for i := range missing.Errors {
+			e := &missing.Errors[i]
+			line, column := e.Position()
+			path := strings.Join(e.Key(), ".")
+			s.wrong = append(s.wrong, mistake{place{line, column, len(e.Key()[len(e.Key())-1])}, path + ": " + unknownKey(path)})
+		}
+	case errors.As(err, &wrong):
+		line, column := wrong.Position()
+		text := strings.TrimPrefix(wrong.Error(), "toml: ")
+		if key := strings.Join(wrong.Key(), "."); key != "" {
+			text = key + ": it is of a type that does not fit (" + text + ")"
+		}
+		s.wrong = append(s.wrong, mistake{place{line, column, 1}, text})
+	default:
+		return fmt.Errorf("config: %s: %w", s.name, err)
+	}
+	return s.verdict()
+}
+
+// verdict returns the mistakes in the order of the text, each with its line.
+func (s *source) verdict() error {
+	if len(s.wrong) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(s.wrong, func(a, b mistake) int {
+		if a.line != b.line {
+			return a.line - b.line
+		}
+		return a.column - b.column
+	})
+	lines := strings.Split(string(s.data), "\n")
+	var b strings.Builder
+	for i, m := range s.wrong {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s:%d:%d: %s", s.name, m.line, m.column, m.text)
+		if m.width == 0 || m.line < 1 || m.line > len(lines) {
+			continue
+		}
+		line := strings.TrimRight(lines[m.line-1], "\r")
+		start := min(max(m.column-1, 0), len(line))
+		indent := strings.Map(func(r rune) rune { // tabs stay, so that the marks stand below the key
+			if r == '\t' {
+				return r
+			}
+			return ' '
+		}, line[:start])
+		width := max(1, min(m.width, len(line)-start))
+		fmt.Fprintf(&b, "\n    %s\n    %s%s", line, indent, "^"+strings.Repeat("~", width-1))
+	}
+	return errors.New(b.String())
+}
+
+// document returns c as a file has it.
+func (c Config) document() document {
+	d := document{Version: Version, Axes: table{}, Measure: table{}, Output: table{"dir": c.Dir}}
+	if c.Label != "" {
+		d.Label = c.Label
+	}
+	list := func(values []string) any {
+		if len(values) == 0 {
+			return nil
+		}
+		return values
+	}
+	d.Preset, d.Device, d.Point, d.Where = list(c.Grid.Presets), list(c.Devices), list(c.Grid.Points), list(c.Grid.Where)
+	for name, text := range c.Grid.Axes {
+		d.Axes[name] = text
+	}
+	if len(c.Grid.Impl) > 0 {
+		d.Axes["impl"] = c.Grid.Impl
+	}
+	if len(c.Grid.SkipImpl) > 0 {
+		d.Axes["skip_impl"] = c.Grid.SkipImpl
+	}
+	for _, k := range Keys() {
+		if k.Table == "measure" {
+			d.Measure[strings.ReplaceAll(k.Name, "-", "_")] = c.Measure.value(k.Name)
+		}
+	}
+	for _, z := range c.Grid.Zips {
+		out := zip{Axes: z.Axes}
+		for _, row := range z.Rows {
+			values := make([]any, len(row))
+			for i, text := range row {
+				values[i] = text
+			}
+			out.Values = append(out.Values, values)
+		}
+		d.Zip = append(d.Zip, out)
+	}
+	for _, rule := range c.Grid.Exclude {
+		d.Exclude = append(d.Exclude, exclude{rule})
+	}
+	return d
+}
+
+// Print writes c as a file that reads back as c.
+func Print(w io.Writer, c Config) error {
+	if err := toml.NewEncoder(w).Encode(c.document()); err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	return nil
+}
+
+// MarshalJSON writes c with the names of the file, as manifests keep it.
+func (c Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.document()) }
