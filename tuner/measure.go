@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"rnnbench/device"
 	"rnnbench/results"
 	"rnnbench/rnn"
 	"rnnbench/tuner/config"
@@ -99,13 +100,16 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 			return
 		}
 		one = min(one, b.Wall.Seconds()/float64(n))
-		if time.Since(start) >= s.Settings.Warmup || b.Wall > s.Settings.PointTimeout {
+		if time.Since(start) >= s.Settings.Warmup || s.overtime(b.Wall) {
 			break
 		}
 	}
 	c.perBurst = max(1, int(math.Ceil(s.Settings.MinTime.Seconds()/one)))
 	if c.perBurst > 1 {
 		c.perBurst = max(c.perBurst, s.Settings.MinIters)
+	}
+	if s.Settings.Cache == "cold" { // evicting takes longer than most runs
+		c.perBurst = min(c.perBurst, 3)
 	}
 	c.last = one
 	lap(&cost.Warmup)
@@ -130,7 +134,6 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 	// little a burst leaves behind is collected between rounds.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	start := time.Now()
-	limit := time.Duration(len(live)) * s.Settings.PointTimeout
 	var widths []float64 // per round, the widest interval
 	order := make([]int, len(live))
 	for i := range order {
@@ -159,10 +162,10 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		}
 		widths = append(widths, widest)
 		switch {
-		case time.Since(start) > limit:
+		case s.overtime(time.Since(start) / time.Duration(len(live))):
 			return stopTimeout
 		case done < s.Settings.Rounds:
-		case known && widest <= s.Settings.TargetCI:
+		case known && (widest <= s.Settings.TargetCI || s.Settings.TargetCI == 0):
 			return stopTarget
 		case done >= s.Settings.MaxRounds:
 			return stopMax
@@ -170,6 +173,11 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 			return stopStable
 		}
 	}
+}
+
+// overtime reports whether one technique at one point has had its time.
+func (s *Sweep) overtime(d time.Duration) bool {
+	return s.Settings.PointTimeout > 0 && d > s.Settings.PointTimeout
 }
 
 // stable reports whether more rounds no longer narrow the widest interval: it
@@ -186,14 +194,21 @@ func (s *Sweep) burst(c *candidate, others bool) {
 	start := time.Now()
 	defer func() { c.record.Cost.Measure += time.Since(start).Seconds() }()
 	var before, after runtime.MemStats
-	if others && c.last < s.Settings.MinTime.Seconds() {
+	cold := s.Settings.Cache == "cold"
+	if others && !cold && c.last < s.Settings.MinTime.Seconds() {
 		if _, err := c.prog.Run(1); err != nil {
 			c.decline(results.Failed, results.ReasonError, err.Error())
 			return
 		}
 	}
 	runtime.ReadMemStats(&before)
-	b, err := c.prog.Run(c.perBurst)
+	var b device.Burst
+	var err error
+	if cold {
+		b, err = s.cold(c)
+	} else {
+		b, err = c.prog.Run(c.perBurst)
+	}
 	runtime.ReadMemStats(&after)
 	if err != nil {
 		c.decline(results.Failed, results.ReasonError, err.Error())
@@ -209,6 +224,29 @@ func (s *Sweep) burst(c *candidate, others bool) {
 		c.samples.Device = append(c.samples.Device, b.Device.Seconds()/n)
 	}
 }
+
+// cold times single runs, each after the caches were filled with other data.
+func (s *Sweep) cold(c *candidate) (device.Burst, error) {
+	if s.evict == nil {
+		s.evict = make([]byte, evictBytes)
+	}
+	var sum device.Burst
+	for range c.perBurst {
+		for i := 0; i < len(s.evict); i += 64 {
+			s.evict[i]++
+		}
+		b, err := c.prog.Run(1)
+		if err != nil {
+			return sum, err
+		}
+		sum.Wall += b.Wall
+		sum.Device += b.Device
+	}
+	return sum, nil
+}
+
+// evictBytes is more than the caches of most machines hold.
+const evictBytes = 256 << 20
 
 func (c *candidate) warn(w string) {
 	for _, have := range c.record.Warnings {

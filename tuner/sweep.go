@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"rnnbench/device"
@@ -38,6 +39,8 @@ type Sweep struct {
 	Emit func(*results.Record) error
 	// Watch, where set, is told what is going on, never during a burst.
 	Watch func(Event)
+
+	evict []byte // see cold
 }
 
 // An Event is one step of a sweep, for progress displays.
@@ -70,6 +73,11 @@ var ErrBudget = errors.New("tuner: the budget of time is spent")
 func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Spec) error {
 	start := time.Now()
 	backstop := &backstop{}
+	if s.Settings.Order == "random" { // of points, too
+		points = slices.Clone(points)
+		rng := rand.New(rand.NewPCG(s.Settings.Seed, 0))
+		rng.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+	}
 	for i, p := range points {
 		if err := ctx.Err(); err != nil {
 			return err

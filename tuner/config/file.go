@@ -273,7 +273,7 @@ func unknownKey(path string) string {
 		case k.Name == "zip": // a table of its own in a file
 		case k.Table == tableOf:
 			here = append(here, name)
-		case name == last:
+		case name == last && k.Table != "":
 			elsewhere = append(elsewhere, k.Path())
 		}
 	}
@@ -304,8 +304,9 @@ func (s *source) explain(err error) error {
 	case errors.As(err, &wrong):
 		line, column := wrong.Position()
 		text := strings.TrimPrefix(wrong.Error(), "toml: ")
+		text, _, _ = strings.Cut(text, " into ") // what follows is for Go programmers
 		if key := strings.Join(wrong.Key(), "."); key != "" {
-			text = key + ": it is of a type that does not fit (" + text + ")"
+			text = key + ": it is of a type that does not fit: " + text
 		}
 		s.wrong = append(s.wrong, mistake{place{line, column, 1}, text})
 	default:

@@ -18,12 +18,22 @@ const (
 	magic  = float32(3 << 22) // adding it rounds to an integer, which is left in the low bits
 	expMax = float32(89)      // exp overflows below it
 	expMin = float32(-105)    // exp underflows to 0 above it
-	tanMin = float32(-40)     // exp(-40) - 1 rounds to -1
+	tanMin = float32(-20)     // exp(-40) - 1 rounds to -1
+
+	tanMagic = magic + 127
 
 	bitsMagic = uint32(0x4b400000)
 	bitsSign  = uint32(0x80000000)
 	bitsAbs   = uint32(0x7fffffff)
 )
+
+// 2·P(2r)
+var tanPoly = func() (p []float32) {
+	for i, c := range expPoly {
+		p = append(p, c*float32(int(2)<<i))
+	}
+	return p
+}()
 
 func b(f float32) uint32 { return math.Float32bits(f) }
 
@@ -46,12 +56,12 @@ func (a *asm) split(x reg.VecVirtual) (n, shifted, r reg.VecVirtual) {
 	return n, shifted, x
 }
 
-// poly returns P(r).
-func (a *asm) poly(r operand.Op) reg.VecVirtual {
-	last := len(expPoly) - 1
-	p := a.load(a.float(expPoly[last]))
+// poly returns the polynomial of r with the given coefficients.
+func (a *asm) poly(r operand.Op, coefficients []float32) reg.VecVirtual {
+	last := len(coefficients) - 1
+	p := a.load(a.float(coefficients[last]))
 	for i := last - 1; i >= 0; i-- {
-		a.VFMADD213PS(a.float(expPoly[i]), r, p)
+		a.VFMADD213PS(a.float(coefficients[i]), r, p)
 	}
 	return p
 }
@@ -67,7 +77,7 @@ func (a *asm) exponent(v operand.Op) reg.VecVirtual {
 // exp returns exp(x) for x in [expMin, expMax] and NaN, and overwrites x.
 func (a *asm) exp(x reg.VecVirtual) reg.VecVirtual {
 	n, shifted, r := a.split(x)
-	p := a.poly(r)
+	p := a.poly(r, expPoly)
 	a.VFMADD213PS(a.float(1), r, p)
 	a.VFMADD213PS(a.float(1), r, p)
 	if a.wide() {
@@ -91,17 +101,15 @@ func (a *asm) clampLow(x operand.Op, low float32) reg.VecVirtual {
 	return v
 }
 
-// divide returns num/d for d in [1, 2], and overwrites num.
+// divide returns num/d for d in [1/2, 2], and overwrites num.
 func (a *asm) divide(num, d reg.VecVirtual) reg.VecVirtual {
 	if !a.wide() {
 		return a.do(a.VDIVPS, d, num)
 	}
-	// Two Newton steps, the second on the quotient, are a third of the cycles of a division.
+	// A reciprocal within 2⁻¹⁴ and one Newton step on the quotient, within 2⁻²⁸: half the
+	// cycles of a division.
 	y := a.vec()
 	a.VRCP14PS(d, y)
-	e := a.load(a.float(1))
-	a.VFNMADD231PS(d, y, e)
-	a.VFMADD231PS(y, e, y)
 	q := a.do(a.VMULPS, num, y)
 	a.VFNMADD231PS(d, q, num)
 	a.VFMADD231PS(y, num, q)
@@ -155,32 +163,36 @@ func (a *asm) mathSigmoid(x operand.Op) reg.VecVirtual {
 	return a.divide(num, d)
 }
 
-// mathTanh is -m/(2+m) with m = exp(-2|x|) - 1 = 2ⁿ·(exp(r)-1) + (2ⁿ-1), which keeps the relative precision near 0.
+// mathTanh is h/(1+h), the sign put back, with h = (exp(-2|x|) - 1)/2, which keeps the relative precision near 0.
+// exp(-2|x|) = 2ⁿ·exp(2r) with |r| ≤ ln(2)/4, and so h = 2ⁿ·(exp(2r)-1)/2 + (2ⁿ-1)/2, where
+// (exp(2r)-1)/2 = r + r²·2P(2r).
 func (a *asm) mathTanh(x operand.Op) reg.VecVirtual {
-	v := a.or(a.bits(bitsSign), x)
-	a.VADDPS(v, v, v)
-	n, shifted, r := a.split(a.clampLow(v, tanMin))
-	p := a.poly(r)
+	r := a.clampLow(a.or(a.bits(bitsSign), x), tanMin)
+	shifted := a.load(a.float(tanMagic))
+	a.VFMADD231PS(a.float(2*log2e), r, shifted)
+	n := a.do(a.VSUBPS, a.float(tanMagic), shifted)
+	a.VFNMADD231PS(a.float(ln2Hi/2), n, r)
+	a.VFNMADD231PS(a.float(ln2Lo/2), n, r)
+	p := a.poly(r, tanPoly)
 	r2 := a.do(a.VMULPS, r, r)
 	a.VFMADD213PS(r, r2, p)
-	var s reg.VecVirtual
+	s := a.vec()
+	a.VPSLLD(operand.U8(23), shifted, s) // 2ⁿ: the magic number holds the bias of the exponent
+	h := a.load(a.float(-.5))
+	a.VFMADD231PS(a.float(.5), s, h)
+	a.VFMADD231PS(p, s, h)
+	d := a.do(a.VADDPS, a.float(1), h)
+	q := a.divide(h, d)
 	if a.wide() {
-		s = a.do(a.VSCALEFPS, n, a.float(1))
-	} else {
-		i := a.do(a.VPSUBD, a.bits(bitsMagic), shifted)
-		s = a.exponent(i)
+		const select3 = 0xd8 // where the mask is set x, else q
+		a.VPTERNLOGD(operand.U8(select3), a.bits(bitsSign), x, q)
+		return q
 	}
-	m := a.do(a.VSUBPS, a.float(1), s)
-	a.VFMADD231PS(p, s, m)
-	two := a.load(a.float(1))
-	a.VADDPS(two, two, two)
-	d := a.do(a.VADDPS, m, two)
-	q := a.divide(m, d)
 	return a.or(a.and(a.bits(bitsAbs), q), a.and(a.bits(bitsSign), x))
 }
 
 var (
 	expConsts     = append(bs(expMin, expMax), reduceConsts...)
 	sigmoidConsts = append(append(bs(expMin), bitsSign), reduceConsts...)
-	tanhConsts    = append(append(bs(tanMin), bitsSign, bitsAbs), reduceConsts...)
+	tanhConsts    = append(append(bs(tanMin, tanMagic, 2*log2e, ln2Hi/2, ln2Lo/2, -.5, .5, 1), bitsSign), bs(tanPoly...)...)
 )

@@ -1,0 +1,189 @@
+package fused
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/cell"
+)
+
+type named struct {
+	name string
+	p    cell.Program
+}
+
+func all() []named {
+	ps := []named{{"every operation", everything()}}
+	for _, c := range cell.All() {
+		ps = append(ps,
+			named{c.Name + "/inference", c.Inference},
+			named{c.Name + "/forward", c.Forward},
+			named{c.Name + "/backward", c.Backward})
+	}
+	return ps
+}
+
+// everything is a program without assembly that has each operation once.
+func everything() cell.Program {
+	var p cell.Program
+	for i, op := range cell.Ops() {
+		p = append(p, cell.Instr{Op: op, Out: cell.Ref{Kind: cell.Next, Index: i}, A: cell.Ref{Kind: cell.X}, B: cell.Ref{Kind: cell.R}})
+	}
+	return p
+}
+
+// TestAssembled wants assembly for every program of every cell wherever there are vector levels:
+// it fails where a cell has changed and go generate has not been run since.
+func TestAssembled(t *testing.T) {
+	for l := simd.AVX2; l <= simd.Detect(); l++ {
+		for _, p := range all()[1:] {
+			if !New(l, p.p).Assembled() {
+				t.Errorf("%v: no assembly for %s; run go generate in device/cpu/simd", l, p.name)
+			}
+		}
+	}
+	if New(simd.Detect(), everything()).Assembled() {
+		t.Error("assembly for a program that no cell has")
+	}
+}
+
+const guard = float32(-4321)
+
+// compare runs p at level l and by double-precision evaluation. With shared set, DPrev lies where DNext does.
+func compare(t *testing.T, l simd.Level, p named, n int, rng *rand.Rand, scale float64, shared bool) {
+	t.Helper()
+	const margin = 20
+	k := New(l, p.p)
+	refs := k.Vectors()
+	v := make([][]float32, len(refs))
+	old := make([][]float32, len(refs))
+	index := map[cell.Ref]int{}
+	for i, r := range refs {
+		index[r] = i
+		mem := make([]float32, margin+n+margin+i%3)
+		for j := range mem {
+			mem[j] = guard
+		}
+		v[i] = mem[margin+i%3:][:n]
+		for j := range v[i] {
+			v[i][j] = float32(scale * rng.NormFloat64())
+		}
+		defer func() {
+			t.Helper()
+			for j, x := range mem {
+				if (j < margin+i%3 || j >= margin+i%3+n) && x != guard {
+					t.Fatalf("%v %s n %d: %v written outside", l, p.name, n, r)
+				}
+			}
+		}()
+	}
+	if shared {
+		for i, r := range refs {
+			if j, ok := index[cell.Ref{Kind: cell.DNext, Index: r.Index}]; ok && r.Kind == cell.DPrev {
+				v[i] = v[j]
+			}
+		}
+	}
+	for i := range v {
+		old[i] = append([]float32(nil), v[i]...)
+	}
+	k.Run(v, n)
+
+	_, writes := p.p.Vectors()
+	for u := range n {
+		value := map[cell.Ref]*float64{}
+		largest := 1.0
+		at := func(r cell.Ref) *float64 {
+			if value[r] == nil {
+				value[r] = new(float64)
+				if i, ok := index[r]; ok {
+					*value[r] = float64(old[i][u])
+				}
+			}
+			return value[r]
+		}
+		for _, in := range p.p {
+			cell.Program{in}.Eval(at)
+			for _, r := range append(in.Args(), in.Out) {
+				largest = max(largest, math.Abs(*at(r)))
+			}
+		}
+		// Each operation is within 2.5 ulp, and products carry errors on by their other factor.
+		bound := 2.5 * 0x1p-23 * float64(len(p.p)) * largest * largest
+		for _, r := range writes {
+			got, want := float64(v[index[r]][u]), *at(r)
+			if d := math.Abs(got - want); !(d <= bound) {
+				t.Fatalf("%v %s n %d: %v[%d] = %v, want %v", l, p.name, n, r, u, got, want)
+			}
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	for l := simd.Generic; l <= simd.Detect(); l++ {
+		t.Run(l.String(), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			for _, p := range all() {
+				for n := range 70 {
+					compare(t, l, p, n, rng, 1, n%2 == 1)
+				}
+				compare(t, l, p, 1000, rng, 3, false)
+			}
+		})
+	}
+}
+
+// TestShort wants a panic, not a wild write, where a vector is too short.
+func TestShort(t *testing.T) {
+	k := New(simd.Detect(), cell.LSTM.Inference)
+	v := make([][]float32, len(k.Vectors()))
+	for i := range v {
+		v[i] = make([]float32, 8)
+	}
+	v[3] = v[3][:7:7]
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	k.Run(v, 8)
+}
+
+func FuzzRun(f *testing.F) {
+	f.Add(uint64(1), 5, 17, 0, true)
+	f.Add(uint64(2), 9, 40, 5, false)
+	f.Fuzz(func(t *testing.T, seed uint64, which, n, exponent int, shared bool) {
+		ps := all()
+		p := ps[int(uint(which)%uint(len(ps)))]
+		scale := math.Ldexp(1, exponent%24-16)
+		for l := simd.Generic; l <= simd.Detect(); l++ {
+			compare(t, l, p, int(uint(n)%100), rand.New(rand.NewPCG(seed, 0)), scale, shared)
+		}
+	})
+}
+
+func BenchmarkRun(b *testing.B) {
+	const n = 1024
+	for _, p := range all()[1:] {
+		for l := simd.Generic; l <= simd.Detect(); l++ {
+			b.Run(fmt.Sprintf("%s/%v", p.name, l), func(b *testing.B) {
+				k := New(l, p.p)
+				v := make([][]float32, len(k.Vectors()))
+				rng := rand.New(rand.NewPCG(1, 1))
+				for i := range v {
+					v[i] = make([]float32, n)
+					for j := range v[i] {
+						v[i][j] = float32(rng.NormFloat64())
+					}
+				}
+				for b.Loop() {
+					k.Run(v, n)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/unit")
+			})
+		}
+	}
+}

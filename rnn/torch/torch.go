@@ -1,0 +1,286 @@
+// Package torch writes a network's data and an answer as PyTorch would hold
+// them: arrays in the names and layouts of torch.nn.RNN, GRU and LSTM, in
+// NumPy's .npz format, so that anyone can check an answer without this program.
+// scripts/check-pytorch.py does. The package computes nothing and does not know
+// whether an answer is right.
+//
+// Letters are those of package rnn; P is the number of peepholes. Inputs are
+// float32 and answers float64, as rnn holds them: a device's float32 loses
+// nothing and the reference keeps its digits. Symbols and classes are int64.
+// Every sequence of the batch is written out, copies included.
+//
+//	meta             scalar     JSON: the problem and the Source
+//	input            T × B × I  features; where one-hot in its place:
+//	symbols          T × B      of 0 to I-1
+//	weight_ih_l0     G·H × I    G·H × H from the second layer on
+//	weight_hh_l0     G·H × H    gates in the order of meta's gates: r, z, n and i, f, g, o
+//	bias_ih_l0       G·H
+//	bias_hh_l0       G·H
+//	h_0, c_0         L × B × H  states before the first step
+//	output           T × B × H  state h of the last layer
+//	h_n, c_n         L × B × H  states after the last step
+//	grad_output      T × B × H  given; without output layer
+//
+// grad_input, grad_weight_ih_l0 and so on, grad_h_0 and grad_c_0 are gradients
+// of the sum of output times grad_output or, with output layer, of the mean of
+// loss. What PyTorch's modules have no name for:
+//
+//	h_l0, c_l0       T × B × H  states of a layer after each step
+//	peephole_l0      P × H      in the order of meta's peepholes
+//	weight_out       V × H      output layer: logits = weight_out · output + bias_out
+//	bias_out         V
+//	target           T × B      classes, 0 to V-1
+//	loss             T × B      cross-entropy of each step of each sequence
+//	prob             T × B × V  softmax of the logits; without training
+package torch
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+)
+
+// Format names the version of the names and layouts above.
+const Format = "rnnbench.torch/1"
+
+// A Source says where data and answer come from. It is copied to meta.
+type Source struct {
+	Technique    string      `json:"technique"` // "reference" for that of rnn.Reference
+	Knobs        knob.Params `json:"knobs,omitempty"`
+	Device       string      `json:"device,omitempty"`
+	DeviceKnobs  knob.Params `json:"device_knobs,omitempty"`
+	Seed         uint64      `json:"seed"`
+	Distribution string      `json:"distribution"`
+}
+
+// Export writes Arrays as an .npz file.
+func Export(w io.Writer, d *rnn.Data, answer []rnn.Tensor, from Source) error {
+	arrays, err := Arrays(d, answer, from)
+	if err != nil {
+		return err
+	}
+	return WriteNPZ(w, arrays)
+}
+
+// Arrays lays out d and an answer for it, from Plan.Read or from rnn.Reference.
+func Arrays(d *rnn.Data, answer []rnn.Tensor, from Source) ([]Array, error) {
+	l := layout{Data: d, p: d.Problem, answer: make(map[string]rnn.Tensor)}
+	for _, t := range answer {
+		l.answer[t.Name] = t
+	}
+	l.meta(from)
+	l.parameters()
+	l.states()
+	if l.p.Pass == rnn.Train {
+		l.gradients()
+	}
+	if l.p.Output > 0 {
+		l.head()
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.answer)) {
+		l.fail("the answer has %s, which the problem does not ask for", name)
+	}
+	return l.arrays, l.err
+}
+
+// layout collects arrays. The first error stays.
+type layout struct {
+	*rnn.Data
+	p      rnn.Problem
+	answer map[string]rnn.Tensor // what is not laid out yet
+	arrays []Array
+	err    error
+}
+
+func (l *layout) fail(format string, args ...any) {
+	if l.err == nil {
+		l.err = fmt.Errorf("torch: "+format, args...)
+	}
+}
+
+func (l *layout) add(name string, values any, shape ...int) {
+	l.arrays = append(l.arrays, Array{name, shape, values})
+}
+
+// given returns an input whose rows are steps × batch.
+func (l *layout) given(name string, cols int) []float32 {
+	return spread(l.Get(name), cols, l.Distinct, l.p.Batch)
+}
+
+// take returns part of the answer and strikes it off: rows × cols, or zeros if
+// that is not what the answer has.
+func (l *layout) take(name string, rows, cols int) []float64 {
+	t, ok := l.answer[name]
+	delete(l.answer, name)
+	if !ok {
+		l.fail("the answer has no %s", name)
+		return make([]float64, rows*cols)
+	}
+	values := t.Values
+	if t.PerSequence && t.Rows*l.p.Batch == rows*l.Distinct && len(values) == t.Rows*cols {
+		values = spread(values, cols, l.Distinct, l.p.Batch)
+	}
+	if t.Cols != cols || len(values) != rows*cols {
+		l.fail("the answer's %s is %d×%d and holds %d values, not %d×%d", name, t.Rows, t.Cols, len(t.Values), rows, cols)
+		return make([]float64, rows*cols)
+	}
+	return values
+}
+
+func (l *layout) meta(from Source) {
+	c, p := l.p.Cell, l.p
+	text, err := json.Marshal(struct {
+		Format    string   `json:"format"`
+		Cell      string   `json:"cell"`
+		Gates     []string `json:"gates"`
+		States    []string `json:"states"`
+		Peepholes []string `json:"peepholes,omitempty"`
+		Input     int      `json:"input"`
+		Hidden    int      `json:"hidden"`
+		Layers    int      `json:"layers"`
+		Batch     int      `json:"batch"`
+		Distinct  int      `json:"distinct"`
+		Steps     int      `json:"steps"`
+		Output    int      `json:"output"`
+		OneHot    bool     `json:"onehot"`
+		Pass      string   `json:"pass"`
+		Precision string   `json:"precision"`
+		Source
+	}{
+		Format, c.Name, c.Gates, c.States, c.Peeps, p.Input, p.Hidden, p.Layers, p.Batch, l.Distinct, p.Steps,
+		p.Output, p.OneHot, p.Pass.String(), p.Precision.String(), from,
+	})
+	if err != nil {
+		l.fail("%w", err)
+	}
+	l.add("meta", string(text))
+}
+
+func (l *layout) parameters() {
+	p := l.p
+	h, gh := p.Hidden, len(p.Cell.Gates)*p.Hidden
+	if p.OneHot {
+		l.add("symbols", integers(l.given("x", 1)), p.Steps, p.Batch)
+	} else {
+		l.add("input", l.given("x", p.Input), p.Steps, p.Batch, p.Input)
+	}
+	for n := range p.Layers {
+		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, n) }
+		w := l.Get(name("weight_ih"))
+		if n == 0 && p.OneHot {
+			w = transposed(w, p.Input, gh)
+		}
+		l.add(name("weight_ih"), w, gh, p.Width(n))
+		l.add(name("weight_hh"), l.Get(name("weight_hh")), gh, h)
+		l.add(name("bias_ih"), l.Get(name("bias_ih")), gh)
+		l.add(name("bias_hh"), l.Get(name("bias_hh")), gh)
+		if k := len(p.Cell.Peeps); k > 0 {
+			l.add(name("peephole"), l.Get(name("peephole")), k, h)
+		}
+	}
+}
+
+func (l *layout) states() {
+	t, b, h, layers := l.p.Steps, l.p.Batch, l.p.Hidden, l.p.Layers
+	for i, s := range l.p.Cell.States {
+		var first []float32
+		var last []float64
+		for n := range layers {
+			first = append(first, l.given(fmt.Sprintf("%s0_l%d", s, n), h)...)
+			name := fmt.Sprintf("%s_l%d", s, n)
+			v := l.take(name, t*b, h)
+			last = append(last, v[(t-1)*b*h:]...)
+			l.add(name, v, t, b, h)
+			if i == 0 && n == layers-1 {
+				l.add("output", v, t, b, h)
+			}
+		}
+		l.add(s+"_0", first, layers, b, h)
+		l.add(s+"_n", last, layers, b, h)
+	}
+}
+
+func (l *layout) gradients() {
+	p := l.p
+	b, h, gh := p.Batch, p.Hidden, len(p.Cell.Gates)*p.Hidden
+	if p.Output == 0 {
+		l.add("grad_output", l.given("dy", h), p.Steps, b, h)
+	}
+	if !p.OneHot {
+		l.add("grad_input", l.take("dx", p.Steps*b, p.Input), p.Steps, b, p.Input)
+	}
+	for n := range p.Layers {
+		name := func(s string) string { return fmt.Sprintf("grad_%s_l%d", s, n) }
+		if n == 0 && p.OneHot {
+			l.add(name("weight_ih"), transposed(l.take(name("weight_ih"), p.Input, gh), p.Input, gh), gh, p.Input)
+		} else {
+			l.add(name("weight_ih"), l.take(name("weight_ih"), gh, p.Width(n)), gh, p.Width(n))
+		}
+		l.add(name("weight_hh"), l.take(name("weight_hh"), gh, h), gh, h)
+		l.add(name("bias_ih"), l.take(name("bias_ih"), 1, gh), gh)
+		l.add(name("bias_hh"), l.take(name("bias_hh"), 1, gh), gh)
+		if k := len(p.Cell.Peeps); k > 0 {
+			l.add(name("peephole"), l.take(name("peephole"), 1, k*h), k, h)
+		}
+	}
+	for _, s := range p.Cell.States {
+		var v []float64
+		for n := range p.Layers {
+			v = append(v, l.take(fmt.Sprintf("grad_%s0_l%d", s, n), b, h)...)
+		}
+		l.add("grad_"+s+"_0", v, p.Layers, b, h)
+	}
+}
+
+func (l *layout) head() {
+	t, b, v, h := l.p.Steps, l.p.Batch, l.p.Output, l.p.Hidden
+	l.add("weight_out", l.Get("weight_out"), v, h)
+	l.add("bias_out", l.Get("bias_out"), v)
+	l.add("target", integers(l.given("target", 1)), t, b)
+	l.add("loss", l.take("loss", t*b, 1), t, b)
+	if l.p.Pass != rnn.Train {
+		l.add("prob", l.take("prob", t*b, v), t, b, v)
+		return
+	}
+	l.add("grad_weight_out", l.take("grad_weight_out", v, h), v, h)
+	l.add("grad_bias_out", l.take("grad_bias_out", 1, v), v)
+}
+
+// spread repeats rows of steps × distinct sequences so that they are those of
+// steps × batch: sequence b is that of b mod distinct.
+func spread[F float32 | float64](v []F, cols, distinct, batch int) []F {
+	if distinct == batch {
+		return v
+	}
+	out := make([]F, 0, len(v)/distinct*batch)
+	for step := range slices.Chunk(v, distinct*cols) {
+		for b := range batch {
+			row := b % distinct * cols
+			out = append(out, step[row:row+cols]...)
+		}
+	}
+	return out
+}
+
+func transposed[F float32 | float64](v []F, rows, cols int) []F {
+	out := make([]F, len(v))
+	for r := range rows {
+		for c := range cols {
+			out[c*rows+r] = v[r*cols+c]
+		}
+	}
+	return out
+}
+
+func integers(v []float32) []int64 {
+	out := make([]int64, len(v))
+	for i, x := range v {
+		out[i] = int64(x)
+	}
+	return out
+}

@@ -1,0 +1,332 @@
+package torch_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+	"rnnbench/rnn/torch"
+)
+
+var source = torch.Source{
+	Technique: "naive", Knobs: knob.Params{"streams": 2, "fused": 1}, Device: "cpu", Seed: 1, Distribution: "normal",
+}
+
+// draw returns data for p with two distinct sequences, and the reference's
+// answer.
+func draw(p rnn.Problem) (*rnn.Data, []rnn.Tensor) {
+	d := rnn.NewData(p, 1, 2, "normal")
+	return d, rnn.Reference(d)
+}
+
+func arrays(t *testing.T, p rnn.Problem) map[string]torch.Array {
+	t.Helper()
+	d, answer := draw(p)
+	list, err := torch.Arrays(d, answer, source)
+	if err != nil {
+		t.Fatalf("%v: %v", p, err)
+	}
+	out := make(map[string]torch.Array)
+	for _, a := range list {
+		out[a.Name] = a
+	}
+	return out
+}
+
+// shapes writes names, shapes and types as the tests expect them.
+func shapes(m []torch.Array) string {
+	var b strings.Builder
+	for _, a := range m {
+		fmt.Fprintf(&b, "%s %v %T\n", a.Name, a.Shape, a.Values)
+	}
+	return b.String()
+}
+
+func TestArrays(t *testing.T) {
+	for _, test := range []struct {
+		p    rnn.Problem
+		want string
+	}{
+		{rnn.Problem{Cell: cell.GRU, Input: 3, Hidden: 4, Layers: 2, Batch: 5, Steps: 6, Pass: rnn.Train}, `
+			meta [] string
+			input [6 5 3] []float32
+			weight_ih_l0 [12 3] []float32
+			weight_hh_l0 [12 4] []float32
+			bias_ih_l0 [12] []float32
+			bias_hh_l0 [12] []float32
+			weight_ih_l1 [12 4] []float32
+			weight_hh_l1 [12 4] []float32
+			bias_ih_l1 [12] []float32
+			bias_hh_l1 [12] []float32
+			h_l0 [6 5 4] []float64
+			h_l1 [6 5 4] []float64
+			output [6 5 4] []float64
+			h_0 [2 5 4] []float32
+			h_n [2 5 4] []float64
+			grad_output [6 5 4] []float32
+			grad_input [6 5 3] []float64
+			grad_weight_ih_l0 [12 3] []float64
+			grad_weight_hh_l0 [12 4] []float64
+			grad_bias_ih_l0 [12] []float64
+			grad_bias_hh_l0 [12] []float64
+			grad_weight_ih_l1 [12 4] []float64
+			grad_weight_hh_l1 [12 4] []float64
+			grad_bias_ih_l1 [12] []float64
+			grad_bias_hh_l1 [12] []float64
+			grad_h_0 [2 5 4] []float64
+		`},
+		{rnn.Problem{Cell: cell.LSTMPeephole, Input: 7, Hidden: 2, Layers: 1, Batch: 3, Steps: 2, Pass: rnn.Train, OneHot: true, Output: 4}, `
+			meta [] string
+			symbols [2 3] []int64
+			weight_ih_l0 [8 7] []float32
+			weight_hh_l0 [8 2] []float32
+			bias_ih_l0 [8] []float32
+			bias_hh_l0 [8] []float32
+			peephole_l0 [3 2] []float32
+			h_l0 [2 3 2] []float64
+			output [2 3 2] []float64
+			h_0 [1 3 2] []float32
+			h_n [1 3 2] []float64
+			c_l0 [2 3 2] []float64
+			c_0 [1 3 2] []float32
+			c_n [1 3 2] []float64
+			grad_weight_ih_l0 [8 7] []float64
+			grad_weight_hh_l0 [8 2] []float64
+			grad_bias_ih_l0 [8] []float64
+			grad_bias_hh_l0 [8] []float64
+			grad_peephole_l0 [3 2] []float64
+			grad_h_0 [1 3 2] []float64
+			grad_c_0 [1 3 2] []float64
+			weight_out [4 2] []float32
+			bias_out [4] []float32
+			target [2 3] []int64
+			loss [2 3] []float64
+			grad_weight_out [4 2] []float64
+			grad_bias_out [4] []float64
+		`},
+		{rnn.Problem{Cell: cell.RNNTanh, Input: 1, Hidden: 3, Layers: 1, Batch: 1, Steps: 1, Output: 2}, `
+			meta [] string
+			input [1 1 1] []float32
+			weight_ih_l0 [3 1] []float32
+			weight_hh_l0 [3 3] []float32
+			bias_ih_l0 [3] []float32
+			bias_hh_l0 [3] []float32
+			h_l0 [1 1 3] []float64
+			output [1 1 3] []float64
+			h_0 [1 1 3] []float32
+			h_n [1 1 3] []float64
+			weight_out [2 3] []float32
+			bias_out [2] []float32
+			target [1 1] []int64
+			loss [1 1] []float64
+			prob [1 1 2] []float64
+		`},
+	} {
+		d, answer := draw(test.p)
+		list, err := torch.Arrays(d, answer, source)
+		if err != nil {
+			t.Fatalf("%v: %v", test.p, err)
+		}
+		want := strings.ReplaceAll(strings.TrimSpace(test.want), "\t", "") + "\n"
+		if got := shapes(list); got != want {
+			t.Errorf("%v:\n%swant:\n%s", test.p, got, want)
+		}
+	}
+}
+
+// TestCopies holds every sequence of a batch of two distinct ones to the one
+// that it is a copy of, wherever sequences are written.
+func TestCopies(t *testing.T) {
+	const steps, batch, distinct = 3, 5, 2
+	p := rnn.Problem{Cell: cell.LSTM, Input: 2, Hidden: 3, Layers: 2, Batch: batch, Steps: steps, Pass: rnn.Train}
+	classes := p
+	classes.OneHot, classes.Output = true, 4
+	for _, p := range []rnn.Problem{p, classes} {
+		found := 0
+		for name, a := range arrays(t, p) {
+			if len(a.Shape) < 2 || a.Shape[1] != batch {
+				continue
+			}
+			found++
+			width := 1
+			if len(a.Shape) == 3 {
+				width = a.Shape[2]
+			}
+			v := floats(a)
+			row := func(i, b int) []float64 { return v[(i*batch+b)*width:][:width] }
+			for i := range a.Shape[0] {
+				for b := range batch {
+					if !slices.Equal(row(i, b), row(i, b%distinct)) {
+						t.Errorf("%v: %s[%d,%d] is not a copy of %s[%d,%d]", p, name, i, b, name, i, b%distinct)
+					}
+				}
+				if width > 1 && slices.Equal(row(i, 0), row(i, 1)) {
+					t.Errorf("%v: %s[%d] has equal sequences 0 and 1", p, name, i)
+				}
+			}
+		}
+		if want := map[bool]int{false: 13, true: 13}[p.OneHot]; found != want {
+			t.Errorf("%v: %d arrays of sequences, want %d", p, found, want)
+		}
+	}
+}
+
+// TestStates holds states at the ends to those after each step.
+func TestStates(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Input: 2, Hidden: 3, Layers: 2, Batch: 4, Steps: 5}
+	a := arrays(t, p)
+	n := p.Batch * p.Hidden
+	for _, s := range p.Cell.States {
+		for l := range p.Layers {
+			all := floats(a[fmt.Sprintf("%s_l%d", s, l)])
+			if !slices.Equal(all[len(all)-n:], floats(a[s+"_n"])[l*n:(l+1)*n]) {
+				t.Errorf("%s_n[%d] is not the last of %s_l%d", s, l, s, l)
+			}
+		}
+	}
+	if !slices.Equal(floats(a["output"]), floats(a["h_l1"])) {
+		t.Error("output is not h_l1")
+	}
+}
+
+// TestOneHot holds the transposed weights to the table of a row per symbol.
+func TestOneHot(t *testing.T) {
+	p := rnn.Problem{Cell: cell.GRU, Input: 7, Hidden: 2, Layers: 2, Batch: 3, Steps: 4, Pass: rnn.Train, OneHot: true, Output: 5}
+	d, answer := draw(p)
+	a := arrays(t, p)
+	at := slices.IndexFunc(answer, func(t rnn.Tensor) bool { return t.Name == "grad_weight_ih_l0" })
+	const gh = 6
+	for s := range p.Input {
+		for g := range gh {
+			if got, want := floats(a["weight_ih_l0"])[g*p.Input+s], float64(d.Get("weight_ih_l0")[s*gh+g]); got != want {
+				t.Errorf("weight of gate unit %d and symbol %d is %v, want %v", g, s, got, want)
+			}
+			if got, want := floats(a["grad_weight_ih_l0"])[g*p.Input+s], answer[at].Values[s*gh+g]; got != want {
+				t.Errorf("gradient of gate unit %d and symbol %d is %v, want %v", g, s, got, want)
+			}
+		}
+	}
+	for i, s := range a["symbols"].Values.([]int64) {
+		step, sequence := i/p.Batch, i%p.Batch%d.Distinct
+		if want := int64(d.Get("x")[step*d.Distinct+sequence]); s != want {
+			t.Errorf("symbol %d is %d, want %d", i, s, want)
+		}
+	}
+}
+
+// nothing is a technique whose schedule is empty.
+type nothing struct{}
+
+func (nothing) Name() string                            { return "nothing" }
+func (nothing) Doc() string                             { return "" }
+func (nothing) Knobs(rnn.Problem) []knob.Knob           { return nil }
+func (nothing) Plan(*rnn.Plan, knob.Params) error       { return nil }
+func (nothing) Write(*schedule.Matrix, []float32) error { return nil }
+func (nothing) Read(m *schedule.Matrix, dst []float32) error {
+	for i := range dst {
+		dst[i] = float32(m.ID*1000 + i)
+	}
+	return nil
+}
+
+// TestDeviceAnswers lays out what Plan.Read returns, all sequences of the
+// batch, for every cell and kind of network.
+func TestDeviceAnswers(t *testing.T) {
+	for _, c := range cell.All() {
+		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+			for _, output := range []int{0, 3} {
+				for _, onehot := range []bool{false, true} {
+					p := rnn.Problem{Cell: c, Input: 3, Hidden: 4, Layers: 2, Batch: 5, Steps: 2, Pass: pass, Output: output, OneHot: onehot}
+					plan, _, err := rnn.Layout(nothing{}, p, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					answer, err := plan.Read(nothing{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					d, reference := draw(p)
+					got, err := torch.Arrays(d, answer, source)
+					if err != nil {
+						t.Fatalf("%v: %v", p, err)
+					}
+					want, err := torch.Arrays(d, reference, source)
+					if err != nil {
+						t.Fatalf("%v: %v", p, err)
+					}
+					if shapes(got) != shapes(want) {
+						t.Errorf("%v:\n%swant as from the reference:\n%s", p, shapes(got), shapes(want))
+					}
+					at := slices.IndexFunc(got, func(a torch.Array) bool { return a.Name == "h_l0" })
+					if v := got[at].Values.([]float64); !slices.Equal(v, answer[0].Values) {
+						t.Errorf("%v: h_l0 is %v, want %v", p, v, answer[0].Values)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestMeta(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTMPeephole, Input: 7, Hidden: 2, Layers: 1, Batch: 3, Steps: 4, Pass: rnn.Train, OneHot: true, Output: 4, Precision: rnn.BF16}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(arrays(t, p)["meta"].Values.(string)), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"format": torch.Format, "cell": "lstm-peephole", "gates": []any{"i", "f", "g", "o"}, "states": []any{"h", "c"}, "peepholes": []any{"i", "f", "o"},
+		"input": 7., "hidden": 2., "layers": 1., "batch": 3., "distinct": 2., "steps": 4., "output": 4., "onehot": true, "pass": "train", "precision": "bf16",
+		"technique": "naive", "knobs": map[string]any{"streams": 2., "fused": 1.}, "device": "cpu", "seed": 1., "distribution": "normal",
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("meta is\n%v, want\n%v", got, want)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 2, Batch: 5, Steps: 6, Pass: rnn.Train}
+	forward := p
+	forward.Pass = rnn.Forward
+	d, answer := draw(p)
+	inference, _ := draw(forward)
+	short := slices.Clone(answer)
+	short[0].Values = short[0].Values[1:]
+	for _, test := range []struct {
+		data   *rnn.Data
+		answer []rnn.Tensor
+		want   string
+	}{
+		{d, answer[1:], "torch: the answer has no h_l0"},
+		{d, short, "torch: the answer's h_l0 is 12×4 and holds 47 values, not 30×4"},
+		{inference, answer, "torch: the answer has dx, which the problem does not ask for"},
+	} {
+		if err := torch.Export(new(bytes.Buffer), test.data, test.answer, source); err == nil || err.Error() != test.want {
+			t.Errorf("error %v, want %s", err, test.want)
+		}
+	}
+}
+
+// floats returns an array's numbers.
+func floats(a torch.Array) []float64 {
+	var out []float64
+	switch v := a.Values.(type) {
+	case []float32:
+		for _, x := range v {
+			out = append(out, float64(x))
+		}
+	case []int64:
+		for _, x := range v {
+			out = append(out, float64(x))
+		}
+	case []float64:
+		out = v
+	}
+	return out
+}

@@ -1,0 +1,265 @@
+package tuner_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+)
+
+func open(t testing.TB) *cpu.Device {
+	d, err := cpu.Open(cpu.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// quick are settings for tests: an interval, but no more.
+func quick() config.Measure {
+	m := config.Default()
+	m.Rounds, m.MaxRounds, m.Warmup, m.MinTime = 6, 6, time.Millisecond, time.Millisecond
+	return m
+}
+
+// small is a point that takes microseconds.
+func small() results.Point {
+	return results.Point{Cell: "lstm", Pass: "train", Hidden: 9, Input: 7, Batch: 3, Steps: 5, Layers: 2, Precision: "fp32"}
+}
+
+func specs(t testing.TB, texts ...string) []grid.Spec {
+	var names []string
+	for _, tech := range impl.All() {
+		names = append(names, tech.Name())
+	}
+	var out []grid.Spec
+	for _, text := range texts {
+		s, err := grid.ParseSpec(text, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Label == "" {
+			s.Label = s.String()
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// sweep runs the sweep and returns its records.
+func sweep(t *testing.T, s *tuner.Sweep, ctx context.Context, points []results.Point, specs []grid.Spec) ([]results.Record, error) {
+	var recs []results.Record
+	if s.Techniques == nil {
+		s.Techniques = impl.All()
+	}
+	if s.Emit == nil {
+		s.Emit = func(r *results.Record) error { recs = append(recs, *r); return nil }
+	}
+	err := s.Run(ctx, points, specs)
+	return recs, err
+}
+
+func TestSweepMeasures(t *testing.T) {
+	s := &tuner.Sweep{Device: open(t), Settings: quick(), Limits: device.Limits{FLOPS: 1e12}}
+	p, q := small(), small()
+	q.Cell, q.Pass, q.OneHot, q.Output = "gru", "forward", true, 4
+	recs, err := sweep(t, s, context.Background(), []results.Point{p, q}, specs(t, "naive", "cudnnstyle", "cudnnstyle:fused=0:teams=1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(recs) != 6 {
+		t.Fatalf("%d records, want 6", len(recs))
+	}
+	for _, r := range recs {
+		if r.Status != results.OK {
+			t.Errorf("%v %s: %s", r.Point, r.Impl.Label, *r.Reason)
+			continue
+		}
+		if r.Stats.N != 6 || r.Stats.Median <= 0 || r.Stats.Stop == "" || r.Samples.Wall[0] <= 0 {
+			t.Errorf("%v %s: %+v", r.Point, r.Impl.Label, r.Stats)
+		}
+		if v := r.Verify; v == nil || !v.OK || v.Sequences != 3 || v.Steps != 5 {
+			t.Errorf("%v %s: %+v", r.Point, r.Impl.Label, v)
+		}
+		if r.Work.Flops <= 0 || r.Work.Memory <= 0 || r.Rate.Percent == nil {
+			t.Errorf("%v %s: %+v %+v", r.Point, r.Impl.Label, r.Work, r.Rate)
+		}
+	}
+	if recs[0].Work.Flops != recs[1].Work.Flops {
+		t.Error("techniques are rated by different numbers of operations")
+	}
+}
+
+func TestSweepDeclines(t *testing.T) {
+	s := &tuner.Sweep{Device: open(t), Settings: quick(), MaxMemory: 1 << 20}
+	streams, big := small(), small()
+	streams.Streams = 4
+	big.Hidden, big.Input = 1024, 1024
+	recs, err := sweep(t, s, context.Background(), []results.Point{streams, big}, specs(t, "naive", "cudnnstyle"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []struct {
+		status results.Status
+		code   string
+	}{{results.Skipped, results.ReasonShape}, {results.OK, ""}, {results.Skipped, results.ReasonMemory}, {results.Skipped, results.ReasonMemory}}
+	for i, w := range want {
+		r := recs[i]
+		if r.Status != w.status || w.code != "" && *r.ReasonCode != w.code {
+			t.Errorf("%v %s: %s %v, want %v", r.Point, r.Impl.Name, r.Status, r.Reason, w)
+		}
+	}
+	if recs[1].Impl.Streams != 4 {
+		t.Errorf("%d streams, want the 4 asked for", recs[1].Impl.Streams)
+	}
+}
+
+func TestSweepSkipsWhatIsDone(t *testing.T) {
+	d := open(t)
+	first, err := sweep(t, &tuner.Sweep{Device: d, Settings: quick()}, context.Background(), []results.Point{small()}, specs(t, "naive"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &tuner.Sweep{Device: d, Settings: quick(), Skip: func(key string) bool { return key == first[0].Key() }}
+	again, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive", "cudnnstyle"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(again) != 1 || again[0].Impl.Name != "cudnnstyle" {
+		t.Errorf("%d records, want cudnnstyle's alone", len(again))
+	}
+}
+
+func TestSweepStops(t *testing.T) {
+	d := open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &tuner.Sweep{Device: d, Settings: quick()}
+	s.Watch = func(e tuner.Event) {
+		if e.Phase == tuner.Measuring && e.Point.Cell == "gru" && e.Round == 2 {
+			cancel()
+		}
+	}
+	second := small()
+	second.Cell = "gru"
+	recs, err := sweep(t, s, ctx, []results.Point{small(), second}, specs(t, "naive"))
+	if !errors.Is(err, context.Canceled) || len(recs) != 1 {
+		t.Errorf("%d records, %v: want the first point's and the context's error", len(recs), err)
+	}
+	s = &tuner.Sweep{Device: d, Settings: quick()}
+	s.Settings.Budget = time.Nanosecond
+	if _, err := sweep(t, s, context.Background(), []results.Point{small(), second}, specs(t, "naive")); !errors.Is(err, tuner.ErrBudget) {
+		t.Errorf("%v: want %v", err, tuner.ErrBudget)
+	}
+	full := errors.New("disk full")
+	s = &tuner.Sweep{Device: d, Settings: quick(), Emit: func(*results.Record) error { return full }}
+	if _, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive")); !errors.Is(err, full) {
+		t.Errorf("%v: want %v", err, full)
+	}
+}
+
+func TestSweepRefusesMistakes(t *testing.T) {
+	d := open(t)
+	for want, spoil := range map[string]func(p *results.Point, s *grid.Spec){
+		`there is no cell "lsmt": did you mean lstm?`:                 func(p *results.Point, _ *grid.Spec) { p.Cell = "lsmt" },
+		`there is no pass "forwad": did you mean forward?`:            func(p *results.Point, _ *grid.Spec) { p.Pass = "forwad" },
+		`there is no technique "cudnstyle": did you mean cudnnstyle?`: func(_ *results.Point, s *grid.Spec) { s.Name = "cudnstyle" },
+		`knob fused cannot be 7: it takes 1, 0`:                       func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fused": 7} },
+		`there is no knob "fussed": the knobs are`:                    func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fussed": 1} },
+		`hidden is 0: it must be at least 1`:                          func(p *results.Point, _ *grid.Spec) { p.Hidden = 0 },
+	} {
+		p, sp := small(), specs(t, "cudnnstyle")[0]
+		spoil(&p, &sp)
+		_, err := sweep(t, &tuner.Sweep{Device: d, Settings: quick()}, context.Background(), []results.Point{p}, []grid.Spec{sp})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// wrong plans the naive schedule and spoils one result.
+type wrong struct{ rnn.Technique }
+
+func (w wrong) Plan(p *rnn.Plan, k knob.Params) error {
+	if err := w.Technique.Plan(p, k); err != nil {
+		return err
+	}
+	last := p.Outputs(p.Steps-1, 1)
+	p.Do(0, schedule.Map{Op: cell.OneMinus, Out: last, A: last})
+	return nil
+}
+
+func TestWrongAnswersAreNotTimed(t *testing.T) {
+	s := &tuner.Sweep{Device: open(t), Settings: quick(), Techniques: []rnn.Technique{wrong{impl.Lookup("naive")}}}
+	p := small()
+	p.Pass = "forward"
+	recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "naive"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := recs[0]; r.Status != results.Incorrect || r.Stats != nil || *r.ReasonCode != results.ReasonMismatch {
+		t.Errorf("a wrong answer is %s", r.Status)
+	}
+}
+
+// TestLargePointsAreCheckedInPart checks what is verified where the reference
+// of the whole would take minutes.
+func TestLargePointsAreCheckedInPart(t *testing.T) {
+	s := &tuner.Sweep{Device: open(t), Settings: quick()}
+	s.Settings.Rounds, s.Settings.MaxRounds = 1, 1
+	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 512, Batch: 16, Steps: 300, Layers: 2, Precision: "fp32"}
+	recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "cudnnstyle:inputbatch=64"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := recs[0].Verify; v == nil || !v.OK || v.Sequences != 3 || v.Steps < 3 || v.Steps >= 300 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// BenchmarkDispatch measures what an operation costs besides its work: 10,000
+// operations on one element, on one stream.
+func BenchmarkDispatch(b *testing.B) {
+	d := open(b)
+	for _, streams := range []int{1, 4} {
+		b.Run(map[int]string{1: "streams=1", 4: "streams=4"}[streams], func(b *testing.B) {
+			build := schedule.NewBuilder(streams)
+			const ops = 10_000
+			for i := range ops {
+				m := build.Matrix("m", 1, 1)
+				build.Do(i%streams, schedule.Map{Op: cell.Zero, Out: m.All()})
+			}
+			s, err := build.Schedule()
+			if err != nil {
+				b.Fatal(err)
+			}
+			prog, err := d.Compile(s, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer prog.Close()
+			var sum time.Duration
+			for b.Loop() {
+				burst, err := prog.Run(1)
+				if err != nil {
+					b.Fatal(err)
+				}
+				sum += burst.Wall
+			}
+			b.ReportMetric(float64(sum.Nanoseconds())/float64(b.N)/ops, "ns/operation")
+		})
+	}
+}
