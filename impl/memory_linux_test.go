@@ -1,0 +1,78 @@
+package impl_test
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+)
+
+// resident is the memory of this process that is in use, in bytes.
+func resident(t *testing.T) int64 {
+	t.Helper()
+	runtime.GC()
+	debug.FreeOSMemory()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip(err)
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// TestMemoryIsPredicted compares what a device says that it will allocate,
+// before it does, with what the process grows by: within a tenth.
+func TestMemoryIsPredicted(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, tech := range impl.All() {
+		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+			p := rnn.Problem{Cell: cell.LSTM, Pass: pass, Input: 256, Hidden: 256, Layers: 4, Batch: 64, Steps: 50}
+			_, s, err := rnn.Layout(tech, p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := d.Memory(s, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := resident(t)
+			prog, err := d.Compile(s, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range s.Matrices { // first use is what takes memory
+				if !m.Packed {
+					if err := prog.Write(m, make([]float32, m.Elements())); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if _, err := prog.Run(1); err != nil {
+				t.Fatal(err)
+			}
+			got := resident(t) - before
+			if ratio := float64(got) / float64(want); ratio < 0.9 || ratio > 1.1 {
+				t.Errorf("%s %v: takes %d MiB, predicted %d MiB", tech.Name(), pass, got>>20, want>>20)
+			} else {
+				t.Logf("%s %v: takes %d MiB, predicted %d MiB", tech.Name(), pass, got>>20, want>>20)
+			}
+			if err := prog.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

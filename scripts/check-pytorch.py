@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Hold answers of rnnbench to PyTorch.
+
+Runs `rnnbench export` for every cell that torch.nn has, loads each file into
+the module of that cell and compares states, outputs and gradients with what
+PyTorch and its autograd compute of the same data in double precision, so that
+the differences are rnnbench's alone. Errors are relative to the largest value
+of PyTorch's tensor. Files exported before can be given instead.
+
+Exit status: 0 where all agree or PyTorch is absent, 1 where an answer differs,
+2 where there is no answer.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+
+FORWARD, GRADIENT = 1e-5, 1e-4  # largest errors allowed
+
+CELLS = ["rnn-tanh", "rnn-relu", "gru", "lstm"]
+IMPLS = ["naive", "cudnnstyle"]
+# Odd sizes and a larger one; a batch of more sequences than are distinct.
+SIZES = [{"H": 17, "I": 13, "B": 5, "T": 11}, {"H": 160, "I": 96, "B": 24, "T": 40}]
+LAYERS = [1, 3]
+# Classes out, and symbols in as well.
+NETWORKS = [["--point", "H=17,I=13,B=5,T=11,L=2,O=7"], ["--point", "H=17,I=13,B=5,T=11,L=2,O=7", "--onehot=true"]]
+
+
+def runs():
+    """Yields the flags of every export."""
+    for cell in CELLS:
+        for impl in IMPLS:
+            flags = ["--cell", cell, "--impl", impl]
+            for size in SIZES:
+                for layers in LAYERS:
+                    point = ",".join(f"{k}={v}" for k, v in {**size, "L": layers}.items())
+                    yield [*flags, "--pass", "train", "--point", point]
+            for network in NETWORKS:
+                yield [*flags, "--pass", "train", *network]
+            yield [*flags, "--pass", "forward", *NETWORKS[0]]
+
+
+def export(binary, flags, path):
+    command = [binary, "export", *flags, "-o", path]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except OSError as e:
+        fail(f"{shlex.join(command)}: {e.strerror}")
+    if done.returncode != 0:
+        fail(f"{shlex.join(command)}: exit status {done.returncode}\n{done.stdout.rstrip()}")
+
+
+def fail(message):
+    print(f"check-pytorch: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+class Check:
+    """Compares one file with PyTorch."""
+
+    def __init__(self, path):
+        with np.load(path) as file:
+            self.got = dict(file)
+        self.meta = json.loads(self.got.pop("meta").item())
+        self.worst = {"forward": (0.0, "-"), "gradient": (0.0, "-")}
+
+    def tensor(self, name):
+        t = torch.from_numpy(self.got[name])
+        return t.double() if t.is_floating_point() else t
+
+    def compare(self, kind, name, want):
+        got, want = self.got[name], want.detach().numpy()
+        if got.shape != want.shape:
+            error = float("inf")
+        else:
+            scale = np.abs(want).max()
+            error = np.abs(got - want).max() / (scale if scale > 0 else 1)
+        if not error <= self.worst[kind][0]:
+            self.worst[kind] = (error, name)
+
+    def module(self):
+        m = self.meta
+        sizes = (m["input"], m["hidden"], m["layers"])
+        module = {
+            "rnn-tanh": lambda: torch.nn.RNN(*sizes, nonlinearity="tanh"),
+            "rnn-relu": lambda: torch.nn.RNN(*sizes, nonlinearity="relu"),
+            "gru": lambda: torch.nn.GRU(*sizes),
+            "lstm": lambda: torch.nn.LSTM(*sizes),
+        }[m["cell"]]().double()
+        module.load_state_dict({name: self.tensor(name) for name in module.state_dict()})
+        return module
+
+    def run(self):
+        m, train = self.meta, self.meta["pass"] == "train"
+        module = self.module()
+        x = torch.nn.functional.one_hot(self.tensor("symbols"), m["input"]).double() if m["onehot"] else self.tensor("input")
+        start = {s: self.tensor(f"{s}_0").requires_grad_(train) for s in m["states"]}
+        x.requires_grad_(train)
+        pack = lambda states: tuple(states) if len(states) > 1 else states[0]
+        unpack = lambda states: states if isinstance(states, tuple) else (states,)
+
+        output, last = module(x, pack(list(start.values())))
+        self.compare("forward", "output", output)
+        for s, state in zip(m["states"], unpack(last)):
+            self.compare("forward", f"{s}_n", state)
+        self.steps(module, x, start, pack, unpack)
+        leaves = {f"grad_{s}_0": state for s, state in start.items()}
+        leaves.update({f"grad_{name}": w for name, w in module.named_parameters()})
+        if not m["onehot"]:
+            leaves["grad_input"] = x
+        if m["output"]:
+            weight, bias = (self.tensor(name).requires_grad_(train) for name in ("weight_out", "bias_out"))
+            logits = output @ weight.T + bias
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), self.tensor("target").flatten(), reduction="none")
+            self.compare("forward", "loss", loss.reshape(m["steps"], m["batch"]))
+            if not train:
+                self.compare("forward", "prob", logits.softmax(-1))
+            leaves.update(grad_weight_out=weight, grad_bias_out=bias)
+            goal = loss.mean()
+        elif train:
+            goal = (output * self.tensor("grad_output")).sum()
+        if train:
+            goal.backward()
+            for name, leaf in leaves.items():
+                self.compare("gradient", name, leaf.grad)
+
+    def steps(self, module, x, start, pack, unpack):
+        """Compares the states of all layers after each step."""
+        with torch.no_grad():
+            states, after = pack(list(start.values())), []
+            for t in range(len(x)):
+                _, states = module(x[t : t + 1], states)
+                after.append(unpack(states))
+        for i, s in enumerate(self.meta["states"]):
+            for layer in range(self.meta["layers"]):
+                self.compare("forward", f"{s}_l{layer}", torch.stack([step[i][layer] for step in after]))
+
+    def ok(self):
+        return self.worst["forward"][0] <= FORWARD and self.worst["gradient"][0] <= GRADIENT
+
+    def row(self):
+        m = self.meta
+        size = " ".join(f"{m[k]:>4}" for k in ("hidden", "input", "batch", "steps", "layers", "output"))
+        errors = "".join(f"  {error:>8.1e} {name:<18}" for error, name in self.worst.values())
+        kind = m["pass"] + (" one-hot" if m["onehot"] else "")
+        return f"{m['cell']:<9} {m['technique']:<10} {kind:<14} {size}{errors}  {'ok' if self.ok() else 'DIFFERS'}"
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parent.parent
+    parser = argparse.ArgumentParser(description="Hold answers of rnnbench to PyTorch.")
+    parser.add_argument("--rnnbench", default=os.environ.get("RNNBENCH", str(root / "bin" / "rnnbench")), metavar="FILE",
+                        help="the program (default: $RNNBENCH, else bin/rnnbench)")
+    parser.add_argument("--flags", default="", help="more flags for every export, as in '--device cuda:0'")
+    parser.add_argument("files", nargs="*", metavar="FILE.npz", help="exported files to check instead of new exports")
+    args = parser.parse_args()
+
+    global np, torch
+    try:
+        import numpy as np
+        import torch
+    except ImportError as e:
+        print(f"check-pytorch: skipped: {e}")
+        return 0
+    checks = []
+    print(f"{'cell':<9} {'technique':<10} {'pass':<14} {'H':>4} {'I':>4} {'B':>4} {'T':>4} {'L':>4} {'O':>4}"
+          f"  {'largest error, forward':<27}  {'largest error, gradients':<27}")
+
+    def check(path):
+        c = Check(path)
+        c.run()
+        print(c.row(), flush=True)
+        checks.append(c)
+
+    for path in args.files:
+        check(path)
+    if not args.files:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "answer.npz")
+            for flags in runs():
+                export(args.rnnbench, flags + shlex.split(args.flags), path)
+                check(path)
+
+    print()
+    for cell in dict.fromkeys(c.meta["cell"] for c in checks):
+        errors = {k: max(c.worst[k][0] for c in checks if c.meta["cell"] == cell) for k in ("forward", "gradient")}
+        print(f"{cell:<9} forward {errors['forward']:.1e}, gradients {errors['gradient']:.1e}")
+    bad = sum(not c.ok() for c in checks)
+    print(f"{len(checks) - bad} of {len(checks)} answers agree with PyTorch {torch.__version__}:"
+          f" forward within {FORWARD:g}, gradients within {GRADIENT:g} of the largest value of each tensor")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
