@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"golang.org/x/perf/benchmath"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -30,10 +31,11 @@ func Summarize(samples []float64, target float64) (Stats, []string) {
 		s.Stdev = &sd
 	}
 	var warnings []string
-	if lo, hi, level, ok := medianInterval(s.N, Confidence); ok {
-		s.Lo, s.Hi, s.Level = &sorted[lo], &sorted[hi], level
-	} else {
+	ci := benchmath.AssumeNothing.Summary(benchmath.NewSample(sorted, &benchmath.DefaultThresholds), Confidence)
+	if math.IsInf(ci.Lo, 0) || math.IsInf(ci.Hi, 0) {
 		warnings = append(warnings, WarnFewRounds)
+	} else {
+		s.Lo, s.Hi, s.Level = &ci.Lo, &ci.Hi, math.Round(ci.Confidence*1e6)/1e6
 	}
 	if half, ok := s.HalfWidth(); ok && target > 0 && half > target {
 		warnings = append(warnings, WarnNoisy)
@@ -69,41 +71,6 @@ func quantile(sorted []float64, p float64) float64 {
 		return sorted[i]
 	}
 	return sorted[i] + frac*(sorted[i+1]-sorted[i])
-}
-
-// medianInterval returns the positions lo and hi, from 0, of the order
-// statistics of n samples that enclose the median of their population with at
-// least the given confidence, and the confidence that they reach. It is not ok
-// where n samples are too few.
-//
-// The number of samples below the median is binomial, so the confidence of an
-// interval is the sum of the probabilities of its gaps. Gaps are taken from the
-// middle outward, of two equal ones the left first: the rule of benchstat
-// (golang.org/x/perf/benchmath), so that both print the same interval.
-func medianInterval(n int, confidence float64) (lo, hi int, level float64, ok bool) {
-	gap := func(k int) float64 { // probability that k of n samples lie below
-		if k < 0 || k > n {
-			return 0
-		}
-		c1, _ := math.Lgamma(float64(n + 1))
-		c2, _ := math.Lgamma(float64(k + 1))
-		c3, _ := math.Lgamma(float64(n - k + 1))
-		return math.Exp(c1 - c2 - c3 - float64(n)*math.Ln2)
-	}
-	// gap(k) = gap(n-k): positions are compared instead of rounded probabilities.
-	left := n / 2
-	right := left + 1 // [left, right) is taken
-	level = gap(left)
-	for level < confidence && (left > 0 || right <= n) {
-		if n-right <= left-1 {
-			left--
-			level += gap(left)
-		} else {
-			level += gap(right)
-			right++
-		}
-	}
-	return left - 1, right - 1, math.Round(level*1e6) / 1e6, left >= 1 && right <= n
 }
 
 // bimodal reports whether sorted falls into two heaps, each of at least a fifth

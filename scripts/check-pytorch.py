@@ -75,12 +75,12 @@ class Check:
 
     def compare(self, kind, name, want):
         got, want = self.got[name], want.detach().numpy()
-        if got.shape != want.shape:
-            error = float("inf")
-        else:
-            scale = np.abs(want).max()
-            error = np.abs(got - want).max() / (scale if scale > 0 else 1)
-        if not error <= self.worst[kind][0]:
+        error = float("inf")  # other shape, or not a number
+        if got.shape == want.shape:
+            scale, difference = np.abs(want).max(), np.abs(got - want).max()
+            if difference < error:
+                error = difference / (scale if scale > 0 else 1)
+        if error > self.worst[kind][0]:
             self.worst[kind] = (error, name)
 
     def module(self):
@@ -165,7 +165,7 @@ def main():
         import numpy as np
         import torch
     except ImportError as e:
-        print(f"check-pytorch: skipped: {e}")
+        print(f"check-pytorch: skipped: {sys.executable}: {e}")
         return 0
     checks = []
     print(f"{'cell':<9} {'technique':<10} {'pass':<14} {'H':>4} {'I':>4} {'B':>4} {'T':>4} {'L':>4} {'O':>4}"

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/tuner/grid"
+)
+
+// unknown says that word is not among words, and which was probably meant.
+func unknown(kind, word string, words []string) error {
+	if near := grid.Nearest(word, words); near != "" {
+		return fmt.Errorf("there is no %s %q: did you mean %s?", kind, word, near)
+	}
+	return fmt.Errorf("there is no %s %q: choose among %s", kind, word, strings.Join(words, ", "))
+}
+
+// misused makes err a mistake of usage, with the command that helps out of it.
+func misused(cmd *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	var f *failure
+	if errors.As(err, &f) {
+		return err
+	}
+	hint := "rnnbench " + cmd.Name() + " --help"
+	for _, w := range []struct{ noun, list string }{
+		{"cell", "cells"}, {"technique", "techniques"}, {"preset", "presets"}, {"knob", "knobs"}, {"axis", "axes"}, {"key", "axes"},
+	} {
+		if strings.Contains(err.Error(), "there is no "+w.noun+" ") {
+			hint = "rnnbench list " + w.list
+		}
+	}
+	return usage(err, hint)
+}
+
+// flagError explains what is wrong with a flag, by the name that was probably
+// meant where there is one.
+func (p *program) flagError(cmd *cobra.Command, err error) error {
+	hint := cmd.CommandPath() + " --help"
+	if cmd == cmd.Root() {
+		for _, a := range p.args {
+			if !strings.HasPrefix(a, "-") {
+				return usage(unknown("command", a, commandNames(cmd)), hint)
+			}
+		}
+	}
+	var missing *pflag.NotExistError
+	var empty *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &missing) && missing.GetSpecifiedShortnames() != "":
+		return usage(fmt.Errorf("%s has no flag -%s", cmd.CommandPath(), missing.GetSpecifiedName()), hint)
+	case errors.As(err, &missing):
+		name := missing.GetSpecifiedName()
+		if near := grid.Nearest(name, flagNames(cmd)); near != "" {
+			return usage(fmt.Errorf("%s has no flag --%s: did you mean --%s?", cmd.CommandPath(), name, near), hint)
+		}
+		var others []string
+		for _, c := range cmd.Root().Commands() {
+			if c.Flags().Lookup(name) != nil {
+				others = append(others, c.Name())
+			}
+		}
+		if len(others) > 0 {
+			return usage(fmt.Errorf("%s has no flag --%s: it belongs to %s", cmd.CommandPath(), name, strings.Join(others, ", ")), hint)
+		}
+		return usage(fmt.Errorf("%s has no flag --%s", cmd.CommandPath(), name), hint)
+	case errors.As(err, &empty):
+		return usage(fmt.Errorf("--%s needs a value", empty.GetFlag().Name), hint)
+	case errors.As(err, &invalid):
+		cause := errors.Unwrap(invalid)
+		switch invalid.GetFlag().Value.Type() {
+		case "bool":
+			cause = fmt.Errorf("%q is neither true nor false", invalid.GetValue())
+		case "float64", "int":
+			cause = fmt.Errorf("%q is not a number", invalid.GetValue())
+		}
+		return usage(fmt.Errorf("--%s: %w", invalid.GetFlag().Name, cause), hint)
+	}
+	return usage(err, hint)
+}
+
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	add := func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	}
+	cmd.Flags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	return names
+}
+
+// checkHyphens finds long flags with a single hyphen, which would be read as a
+// row of short ones.
+func (p *program) checkHyphens(root *cobra.Command) error {
+	if len(p.args) > 0 && strings.HasPrefix(p.args[0], "__complete") {
+		return nil
+	}
+	cmd, rest, err := root.Find(p.args)
+	if err != nil {
+		return err
+	}
+	for _, a := range rest {
+		if a == "--" {
+			break
+		}
+		if !strings.HasPrefix(a, "-") || strings.HasPrefix(a, "--") {
+			continue
+		}
+		name, _, _ := strings.Cut(a[1:], "=")
+		if len(name) > 1 && slices.Contains(flagNames(cmd), name) {
+			return usage(fmt.Errorf("-%s is a row of short flags: did you mean --%s?", name, name), cmd.CommandPath()+" --help")
+		}
+	}
+	return nil
+}
+
+// A choice is a flag that takes one of a few words.
+type choice struct {
+	value   *string
+	kind    string
+	choices []string
+}
+
+func (c choice) String() string { return *c.value }
+func (c choice) Type() string   { return "WORD" }
+func (c choice) Set(s string) error {
+	if !slices.Contains(c.choices, s) {
+		return unknown(c.kind, s, c.choices)
+	}
+	*c.value = s
+	return nil
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// groupKey is the annotation that puts a flag under a heading of the help.
+const groupKey = "rnnbench_group"
+
+// addGroup adds flags to cmd under a heading.
+func addGroup(cmd *cobra.Command, heading string, define func(f *pflag.FlagSet)) {
+	cmd.Flags().AddFlagSet(grouped(heading, define))
+}
+
+func grouped(heading string, define func(f *pflag.FlagSet)) *pflag.FlagSet {
+	f := pflag.NewFlagSet(heading, pflag.ContinueOnError)
+	f.SortFlags = false
+	define(f)
+	f.VisitAll(func(f *pflag.Flag) {
+		if f.Annotations == nil {
+			f.Annotations = map[string][]string{}
+		}
+		f.Annotations[groupKey] = []string{heading}
+	})
+	return f
+}
+
+// help writes what a command does, its examples and its flags by group.
+func (p *program) help(cmd *cobra.Command) {
+	w := cmd.OutOrStdout()
+	long := cmd.Long
+	if long == "" {
+		long = cmd.Short + "."
+	}
+	fmt.Fprintf(w, "%s\n\nUsage:\n", strings.TrimSpace(long))
+	if cmd == cmd.Root() {
+		fmt.Fprintf(w, "  rnnbench COMMAND [flags]\n")
+	} else if cmd.Runnable() {
+		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
+	}
+	if cmd.Example != "" {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
+	}
+	if subs := visible(cmd); len(subs) > 0 {
+		widest := 0
+		for _, c := range subs {
+			widest = max(widest, len(c.Name()))
+		}
+		line := func(c *cobra.Command) { fmt.Fprintf(w, "  %-*s  %s\n", widest, c.Name(), c.Short) }
+		for _, g := range cmd.Groups() {
+			fmt.Fprintf(w, "\n%s\n", g.Title)
+			for _, c := range subs {
+				if c.GroupID == g.ID {
+					line(c)
+				}
+			}
+		}
+		if len(cmd.Groups()) == 0 {
+			fmt.Fprintf(w, "\nCommands:\n")
+			for _, c := range subs {
+				line(c)
+			}
+		}
+	}
+	p.flagGroups(w, cmd)
+	if cmd == cmd.Root() {
+		fmt.Fprintf(w, "\nrnnbench COMMAND --help tells more of a command.\n")
+	}
+}
+
+// visible lists the commands under cmd in the order in which they were added.
+func visible(cmd *cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(slices.Clone(cmd.Commands()), func(c *cobra.Command) bool { return !c.IsAvailableCommand() })
+}
+
+// flagGroups writes the flags of cmd under their headings.
+func (p *program) flagGroups(w io.Writer, cmd *cobra.Command) {
+	const other = "Other"
+	var order []string
+	groups := map[string]*pflag.FlagSet{}
+	add := func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		heading := other
+		if a := f.Annotations[groupKey]; len(a) > 0 {
+			heading = a[0]
+		}
+		if groups[heading] == nil {
+			groups[heading] = pflag.NewFlagSet(heading, pflag.ContinueOnError)
+			groups[heading].SortFlags = false
+			order = append(order, heading)
+		}
+		if groups[heading].Lookup(f.Name) == nil {
+			groups[heading].AddFlag(f)
+		}
+	}
+	cmd.LocalFlags().SortFlags = false
+	cmd.LocalFlags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	if i := slices.Index(order, other); i >= 0 {
+		order = append(slices.Delete(order, i, i+1), other)
+	}
+	for _, heading := range order {
+		fmt.Fprintf(w, "\n%s:\n%s", heading, groups[heading].FlagUsagesWrapped(p.width(w)))
+	}
+}
+
+// helpCommand is "rnnbench help COMMAND".
+func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Tell more of a command",
+		Example: `  rnnbench help
+  rnnbench help sweep
+  rnnbench help completion bash`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return commandNames(root), cobra.ShellCompDirectiveNoFileComp
+		},
+		GroupID: "manage",
+	}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		about, rest, err := root.Find(args)
+		if err != nil || len(rest) > 0 && about == root {
+			return usage(unknown("command", args[0], commandNames(root)), "rnnbench --help")
+		}
+		about.InitDefaultHelpFlag()
+		p.help(about)
+		return nil
+	}
+	return cmd
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"rnnbench/tuner/grid"
+)
+
+// Exit codes, as the root command's help lists them.
+const (
+	exitDone        = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitFailures    = 3
+	exitNoDevice    = 5
+	exitInterrupted = 130
+)
+
+// A program is one invocation.
+type program struct {
+	in       io.Reader
+	out, err io.Writer
+	args     []string
+
+	quiet, verbose, ascii bool
+	color                 string
+	log                   *slog.Logger
+
+	ran bool // a command began: what fails from here on is no longer its command line
+}
+
+// run executes one command line and returns the exit code. Data goes to stdout,
+// everything else to stderr.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{in: stdin, out: stdout, err: stderr, args: args, log: slog.New(slog.DiscardHandler)}
+	root := p.root()
+	root.SetArgs(args)
+	err := p.checkHyphens(root)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
+	return p.report(err)
+}
+
+// A failure is an error that decides the exit code.
+type failure struct {
+	code int
+	err  error
+	hint string
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// usage is a mistake in the command line or the configuration.
+func usage(err error, hint string) error { return &failure{exitUsage, err, hint} }
+
+// report prints what went wrong and returns the exit code.
+func (p *program) report(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	var f *failure
+	if !errors.As(err, &f) {
+		f = &failure{code: exitError, err: err}
+		if errors.Is(err, context.Canceled) {
+			f = &failure{code: exitInterrupted, err: errors.New("interrupted")}
+		} else if !p.ran {
+			f.code, f.hint = exitUsage, "rnnbench --help"
+		}
+	}
+	fmt.Fprintf(p.err, "rnnbench: %v\n", f.err)
+	if f.hint != "" {
+		fmt.Fprintf(p.err, "hint: %s\n", f.hint)
+	}
+	return f.code
+}
+
+// note tells the user something that is not data.
+func (p *program) note(format string, args ...any) {
+	if !p.quiet {
+		fmt.Fprintf(p.err, format+"\n", args...)
+	}
+}
+
+// warn tells the user of something that may spoil the result.
+func (p *program) warn(format string, args ...any) { p.note("warning: "+format, args...) }
+
+// root builds the command tree.
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rnnbench",
+		Short: "Measure ways to run recurrent neural networks",
+		Long: `Rnnbench measures ways to run recurrent neural networks: techniques from papers,
+checked against a float64 reference and timed in interleaved rounds.
+
+Exit codes: 0 done; 1 error, or no point succeeded; 2 mistake in the command line
+or configuration; 3 some points failed or were wrong; 5 device not available;
+130 interrupted, with everything measured so far kept.`,
+		Example: `  rnnbench sweep --preset quick                     # a first look, about a minute
+  rnnbench sweep --cell lstm -H 256:1024:x2 -B 1,32  # a grid of your own
+  rnnbench show                                     # the latest run again
+  rnnbench plot --x hidden -f lstm.svg              # draw it
+  rnnbench list presets                             # what else there is`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version(),
+		Args:          p.commandArg,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRun: func(*cobra.Command, []string) {
+			if p.verbose {
+				p.log = slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			}
+		},
+	}
+	root.SetVersionTemplate("rnnbench {{.Version}}\n")
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	root.SetFlagErrorFunc(p.flagError)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { p.help(cmd) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { p.help(cmd); return nil })
+	root.PersistentFlags().AddFlagSet(p.globalFlags())
+	root.AddGroup(
+		&cobra.Group{ID: "measure", Title: "Measure:"},
+		&cobra.Group{ID: "analyse", Title: "Analyse:"},
+		&cobra.Group{ID: "inside", Title: "Look inside:"},
+		&cobra.Group{ID: "manage", Title: "Manage:"},
+	)
+	root.AddCommand(
+		p.sweepCommand(), p.reproduceCommand(), p.verifyCommand(),
+		p.showCommand(), p.plotCommand(),
+		p.explainCommand(), p.exportCommand(),
+		p.listCommand(), p.doctorCommand(), p.versionCommand(),
+	)
+	root.SetHelpCommand(p.helpCommand(root))
+	root.SetHelpCommandGroupID("manage")
+	root.SetCompletionCommandGroupID("manage")
+	completion(root)
+	return root
+}
+
+// verb completes a command: its work counts as begun once its flags are right.
+func (p *program) verb(cmd *cobra.Command, do func(ctx context.Context, cmd *cobra.Command, args []string) error) *cobra.Command {
+	cmd.Flags().SortFlags = false
+	cmd.DisableFlagsInUseLine = true
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		p.ran = true
+		return do(cmd.Context(), cmd, args)
+	}
+	return cmd
+}
+
+// commandArg refuses a word that is no command.
+func (p *program) commandArg(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usage(unknown("command", args[0], commandNames(cmd.Root())), "rnnbench --help")
+}
+
+func commandNames(root *cobra.Command) []string {
+	var names []string
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// noArgs refuses stray words, which are often an axis without its hyphens.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("%s takes no arguments, only flags, and got %q", cmd.Name(), args[0])
+	if name, value, ok := strings.Cut(args[0], "="); ok {
+		if cmd.Flags().Lookup(name) != nil {
+			return usage(fmt.Errorf("%w: did you mean --%s %s?", err, name, value), "rnnbench "+cmd.Name()+" --help")
+		}
+		if _, bad := grid.ParsePoint(args[0]); bad == nil && cmd.Flags().Lookup("point") != nil {
+			return usage(fmt.Errorf("%w: did you mean --point %s?", err, args[0]), "rnnbench "+cmd.Name()+" --help")
+		}
+	} else if slices.Contains(grid.AxisNames(), args[0]) && cmd.Flags().Lookup(args[0]) != nil {
+		return usage(fmt.Errorf("%w: did you mean --%s?", err, args[0]), "rnnbench "+cmd.Name()+" --help")
+	}
+	return usage(err, "rnnbench "+cmd.Name()+" --help; lists are written with commas and without spaces")
+}

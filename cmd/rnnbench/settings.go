@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/device/cpu"
+	"rnnbench/device/cpu/simd"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+)
+
+// usualDir is where runs go unless something else is said. It is not "results",
+// which in a checkout is the folder of a package.
+const usualDir = "out"
+
+// settings are the flags that config knows, and those that only a command line
+// has.
+type settings struct {
+	values map[string]*texts // by name
+	file   string
+	simd   string
+	memory string // --max-memory
+}
+
+// texts is a flag that can be given several times and is read by config.
+type texts struct {
+	list []string
+	kind string
+}
+
+func (t *texts) String() string     { return "" }
+func (t *texts) Type() string       { return t.kind }
+func (t *texts) Set(s string) error { t.list = append(t.list, s); return nil }
+
+// add defines the flag of one of config's keys.
+func (s *settings) add(f *pflag.FlagSet, name, kind, short string) {
+	keys := config.Keys()
+	i := slices.IndexFunc(keys, func(k config.Key) bool { return k.Name == name })
+	k := keys[i]
+	doc := k.Doc
+	if len(k.Choices) > 0 {
+		doc += ": " + strings.Join(k.Choices, ", ")
+	}
+	if name == "out" {
+		k.Default = usualDir
+	}
+	if k.Default != "" {
+		doc += " (default " + k.Default + ")"
+	}
+	if s.values == nil {
+		s.values = map[string]*texts{}
+	}
+	s.values[name] = &texts{kind: kind}
+	f.VarP(s.values[name], name, short, doc)
+}
+
+// grid adds the flags that say what is measured.
+func (s *settings) grid(cmd *cobra.Command) {
+	shorts := map[string]string{"hidden": "H", "batch": "B", "steps": "T", "streams": "S"}
+	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(f *pflag.FlagSet) {
+		for _, name := range []string{"hidden", "batch", "steps", "streams", "layers", "input", "output"} {
+			s.add(f, name, "LIST", shorts[name])
+		}
+		for _, name := range []string{"cell", "pass", "precision", "onehot"} {
+			s.add(f, name, "LIST", "")
+		}
+	})
+	addGroup(cmd, "Techniques", func(f *pflag.FlagSet) {
+		s.add(f, "impl", "LIST", "")
+		s.add(f, "skip-impl", "LIST", "")
+	})
+	addGroup(cmd, "Points", func(f *pflag.FlagSet) {
+		s.add(f, "preset", "NAME", "")
+		s.add(f, "point", "POINT", "")
+		s.add(f, "zip", "AXES", "")
+		s.add(f, "where", "CONDITION", "")
+	})
+}
+
+// measure adds the flags that say how.
+func (s *settings) measure(cmd *cobra.Command, names ...string) {
+	kinds := map[string]string{
+		"effort": "WORD", "order": "WORD", "data": "WORD", "on-error": "WORD", "warmup": "TIME", "min-time": "TIME",
+		"point-timeout": "TIME", "budget": "TIME", "target-ci": "PERCENT",
+	}
+	addGroup(cmd, "Measuring", func(f *pflag.FlagSet) {
+		for _, name := range names {
+			kind := kinds[name]
+			if kind == "" {
+				kind = "N"
+			}
+			s.add(f, name, kind, "")
+		}
+	})
+}
+
+// device adds the flags that say where.
+func (s *settings) device(cmd *cobra.Command) {
+	addGroup(cmd, "Device", func(f *pflag.FlagSet) {
+		s.add(f, "device", "NAME", "")
+		s.add(f, "threads", "N", "")
+		f.Var(choice{&s.simd, "instruction set", levels()}, "simd", "instruction set of the CPU: "+strings.Join(levels(), ", ")+" (default the best there is)")
+		f.StringVar(&s.memory, "max-memory", "", "`SIZE` that a technique may take, such as 8GiB (default nine tenths of what is free)")
+	})
+}
+
+// levels lists the instruction sets of this machine.
+func levels() []string {
+	var names []string
+	for l := simd.Generic; l <= simd.Detect(); l++ {
+		names = append(names, l.String())
+	}
+	return names
+}
+
+// source adds the flag of the configuration file.
+func (s *settings) source(cmd *cobra.Command) {
+	addGroup(cmd, "Configuration (flags beat RNNBENCH_… variables, which beat the file)", func(f *pflag.FlagSet) {
+		f.StringVar(&s.file, "config", "", "read settings from a TOML `FILE`")
+	})
+	_ = cmd.MarkFlagFilename("config", "toml") // the flag is there
+}
+
+// resolve puts flags, environment and file together, on top of base.
+func (s *settings) resolve(p *program, base ...config.Layer) (config.Config, error) {
+	var flags config.Layer
+	for name, t := range s.values {
+		if t.list == nil {
+			continue
+		}
+		if err := flags.Set(name, t.list...); err != nil {
+			return config.Config{}, fmt.Errorf("--%s: %w", name, err)
+		}
+	}
+	env, warnings, err := config.FromEnv(os.Environ())
+	if err != nil {
+		return config.Config{}, err
+	}
+	for _, w := range warnings {
+		p.warn("%s", w)
+	}
+	layers := []config.Layer{flags, env}
+	if s.file != "" {
+		file, err := config.ReadFile(s.file)
+		if err != nil {
+			return config.Config{}, err
+		}
+		layers = append(layers, file)
+	}
+	layers = append(layers, base...)
+	var usual config.Layer
+	if err := usual.Set("out", usualDir); err != nil {
+		return config.Config{}, err
+	}
+	c, err := config.Resolve(append(layers, usual)...)
+	if err != nil {
+		return c, err
+	}
+	switch m := c.Measure; {
+	case m.Cache != "hot":
+		return c, errors.New("the cache cannot be cold: this build measures with hot caches only")
+	case m.Isolate == "on":
+		return c, errors.New("points cannot be isolated: this build has no worker process")
+	}
+	return c, nil
+}
+
+// dir is where runs are kept, as far as flags and environment say.
+func (s *settings) dir(p *program) (string, error) {
+	c, err := s.resolve(p)
+	return c.Dir, err
+}
+
+// fromManifest reads the configuration that a manifest keeps.
+func fromManifest(data json.RawMessage) (config.Layer, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var tree map[string]any
+	if err := d.Decode(&tree); err != nil {
+		return config.Layer{}, err
+	}
+	delete(tree, "output") // where the run was is not where it has to be
+	text, err := toml.Marshal(plain(tree))
+	if err != nil {
+		return config.Layer{}, err
+	}
+	return config.Parse(text, "the run's configuration")
+}
+
+// plain turns JSON's numbers into those of TOML.
+func plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = plain(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		return v.String()
+	}
+	return v
+}
+
+// options are those of the CPU that the settings ask for.
+func (s *settings) options(c config.Config) (cpu.Options, error) {
+	o := cpu.Options{Threads: c.Measure.Threads}
+	if s.simd != "" {
+		level, err := simd.Parse(s.simd)
+		if err != nil {
+			return o, err
+		}
+		o.Level = &level
+	}
+	return o, nil
+}
+
+// maxMemory reads --max-memory; 0: as the device says.
+func (s *settings) maxMemory() (int64, error) {
+	if s.memory == "" {
+		return 0, nil
+	}
+	c, err := grid.ParseCondition("mem<=" + s.memory) // the same sizes as in --where
+	if err != nil {
+		return 0, fmt.Errorf("--max-memory: %q is not a size: write one such as 8GiB or 500MiB", s.memory)
+	}
+	var bytes float64
+	if _, err := fmt.Sscanf(strings.TrimPrefix(c.String(), "mem<="), "%g", &bytes); err != nil || bytes < 1 || bytes > 1<<60 {
+		return 0, fmt.Errorf("--max-memory: %q is not a size that makes sense", s.memory)
+	}
+	return int64(bytes), nil
+}
+
+// measuring is m as the sweep takes it, for which no limit is a long time.
+func measuring(m config.Measure) config.Measure {
+	if m.PointTimeout == 0 {
+		m.PointTimeout = 1000 * time.Hour
+	}
+	return m
+}
