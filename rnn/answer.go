@@ -111,7 +111,7 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 		expected := w.Values
 		if w.PerSequence && w.Rows != g.Rows {
 			distinct := w.Rows * p.Batch / g.Rows
-			expected = repeat(expected, w.Cols, distinct, p.Batch)
+			expected = Repeat(expected, w.Cols, distinct, p.Batch)
 		}
 		if g.Name != w.Name || g.Cols != w.Cols || len(g.Values) != len(expected) {
 			return Deviation{}, fmt.Errorf("rnn: answer %s of %d×%d where %s of %d×%d is expected", g.Name, g.Rows, g.Cols, w.Name, w.Rows, w.Cols)

@@ -110,8 +110,9 @@ func (d *Data) copies(j int) float64 {
 	return float64((d.Problem.Batch - j + d.Distinct - 1) / d.Distinct)
 }
 
-// repeat spreads rows of steps × distinct sequences over steps × batch.
-func repeat[F float32 | float64](values []F, cols, distinct, batch int) []F {
+// Repeat spreads rows of steps × distinct sequences over steps × batch; what
+// has no steps is one.
+func Repeat[F float32 | float64](values []F, cols, distinct, batch int) []F {
 	if distinct == batch {
 		return values
 	}
@@ -138,7 +139,7 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 	for _, t := range d.tensors {
 		values := t.values
 		if t.perSequence {
-			values = repeat(values, t.cols, d.Distinct, p.Batch)
+			values = Repeat(values, t.cols, d.Distinct, p.Batch)
 		}
 		m := place[t.name]
 		if n := m.Elements(); n > len(values) { // a state: the initial rows, the rest are results

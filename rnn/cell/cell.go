@@ -46,6 +46,12 @@ func (c *Cell) String() string { return c.Name }
 // that does not pass through the recurrent product.
 func (c *Cell) DirectPrev(s int) bool { return c.Backward.Writes(Ref{DPrev, s}) }
 
+// Kinked reports whether c's gradient jumps somewhere, so that two answers that
+// differ by rounding can have different gradients and both be right.
+func (c *Cell) Kinked() bool {
+	return slices.ContainsFunc(c.Forward, func(in Instr) bool { return in.Op == ReLU })
+}
+
 // All lists every cell in the order of tables and legends. To add one, write
 // its file and add its line here.
 func All() []*Cell {

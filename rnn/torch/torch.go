@@ -109,7 +109,7 @@ func (l *layout) add(name string, values any, shape ...int) {
 
 // given returns an input whose rows are steps × batch.
 func (l *layout) given(name string, cols int) []float32 {
-	return spread(l.Get(name), cols, l.Distinct, l.p.Batch)
+	return rnn.Repeat(l.Get(name), cols, l.Distinct, l.p.Batch)
 }
 
 // take returns part of the answer and strikes it off: rows × cols, or zeros if
@@ -123,7 +123,7 @@ func (l *layout) take(name string, rows, cols int) []float64 {
 	}
 	values := t.Values
 	if t.PerSequence && t.Rows*l.p.Batch == rows*l.Distinct && len(values) == t.Rows*cols {
-		values = spread(values, cols, l.Distinct, l.p.Batch)
+		values = rnn.Repeat(values, cols, l.Distinct, l.p.Batch)
 	}
 	if t.Cols != cols || len(values) != rows*cols {
 		l.fail("the answer's %s is %d×%d and holds %d values, not %d×%d", name, t.Rows, t.Cols, len(t.Values), rows, cols)
@@ -249,22 +249,6 @@ func (l *layout) head() {
 	}
 	l.add("grad_weight_out", l.take("grad_weight_out", v, h), v, h)
 	l.add("grad_bias_out", l.take("grad_bias_out", 1, v), v)
-}
-
-// spread repeats rows of steps × distinct sequences so that they are those of
-// steps × batch: sequence b is that of b mod distinct.
-func spread[F float32 | float64](v []F, cols, distinct, batch int) []F {
-	if distinct == batch {
-		return v
-	}
-	out := make([]F, 0, len(v)/distinct*batch)
-	for step := range slices.Chunk(v, distinct*cols) {
-		for b := range batch {
-			row := b % distinct * cols
-			out = append(out, step[row:row+cols]...)
-		}
-	}
-	return out
 }
 
 func transposed[F float32 | float64](v []F, rows, cols int) []F {
