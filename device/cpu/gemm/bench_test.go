@@ -153,7 +153,7 @@ func shapes() []shape {
 }
 
 // BenchmarkRun measures products on as many workers as -cpu says. Every iteration takes samples of each of the
-// register-only FMA peak, the product, and the peer, so that a disturbance meets all of them:
+// register-only FMA peak, the product, and the peer, in turn before and after, so that a disturbance meets all:
 // run it with -benchtime 31x. GF/s and %peak are of median times, those with /best of the least.
 func BenchmarkRun(b *testing.B) {
 	workers := runtime.GOMAXPROCS(0)
@@ -189,12 +189,22 @@ func BenchmarkRun(b *testing.B) {
 			pool.run(product)
 			calls := int(long/slices.Min(pool.sample(nil, 3, product))) + 1
 			var mine, theirs, peaks []float64
+			turn := 0
 			for b.Loop() {
-				peaks = pool.sample(peaks, 20, peak)
-				mine = pool.sample(mine, calls, product)
+				turn++
+				if turn%2 == 0 {
+					peaks = pool.sample(peaks, 20, peak)
+					mine = pool.sample(mine, calls, product)
+				}
 				if peer != nil {
 					theirs = peer.sample(b, theirs, p, calls)
-					time.Sleep(40 * time.Millisecond) // its threads spin for a while
+					if workers > 1 {
+						time.Sleep(40 * time.Millisecond) // its threads spin for a while
+					}
+				}
+				if turn%2 != 0 {
+					mine = pool.sample(mine, calls, product)
+					peaks = pool.sample(peaks, 20, peak)
 				}
 			}
 			top := float64(workers) * float64(peakFLOPs) / median(peaks)

@@ -325,6 +325,7 @@ func (e *Engine) tilesOfRows(p *Product, b []float32, k, m, mEnd, n, nEnd int, t
 		t.Strips = end - s
 		t.Last = min(width, nEnd-n-(end-1)*width)
 		t.B = b[s*t.BStrip:]
+		later := strips - end // to be fetched, a strip with each tile
 		a, c := origin, m*p.LdC+n+s*width
 		for i := range tiles {
 			t.Rows = few
@@ -332,6 +333,10 @@ func (e *Engine) tilesOfRows(p *Product, b []float32, k, m, mEnd, n, nEnd int, t
 				t.Rows++
 			}
 			t.A, t.C = p.A.Data[a:], p.C[c:]
+			t.Ahead = t.B
+			if i < later && i < t.Strips {
+				t.Ahead = b[(end+i)*t.BStrip:]
+			}
 			e.k.Tile(t)
 			a += t.Rows * t.ARow
 			c += t.Rows * p.LdC
@@ -352,6 +357,7 @@ func (e *Engine) tilesOfStrips(p *Product, a, b []float32, m, mEnd, n, nEnd int,
 		t.Strips = end - s
 		t.Last = min(width, nEnd-n-(end-1)*width)
 		t.B = b[s*t.BStrip:]
+		t.Ahead = t.B
 		for row := m; row < mEnd; row += width {
 			rows := min(width, mEnd-row)
 			tiles := ceil(rows, e.k.MaxRows())

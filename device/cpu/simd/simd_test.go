@@ -340,6 +340,7 @@ func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form 
 			tile.B[(s-1)*tile.BStrip+kk*tile.BStep+j] = float32(math.NaN())
 		}
 	}
+	tile.Ahead = tile.B
 	c, check := guarded(t, rng, (m-1)*tile.CRow+cols, 2)
 	tile.C = c
 	old := slices.Clone(c)

@@ -26,6 +26,7 @@ const MaxRows = 8
 type Tile struct {
 	A          []float32 // [Rows, K] through ARow and ACol
 	B          []float32 // [Strips, K, StripWidth] through BStrip and BStep
+	Ahead      []float32 // [K] through BStep: lines to fetch into L2 meanwhile; B for none
 	C          []float32 // [Rows, (Strips-1)·StripWidth+Last] through CRow
 	ARow, ACol int
 	BStrip     int // from strip to strip: StripWidth where B is not packed

@@ -9,16 +9,16 @@
 TEXT ·tile1x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
-	MOVQ   96(AX), SI
+	MOVQ   120(AX), SI
 	SHLQ   $0x02, SI
-	MOVQ   112(AX), DI
+	MOVQ   136(AX), DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -74,11 +74,11 @@ sums:
 	VADDPS     Y7, Y3, Y3
 	VADDPS     Y2, Y0, Y0
 	VADDPS     Y3, Y1, Y1
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), DX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), DX
+	MOVB       168(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -145,16 +145,16 @@ GLOBL mask<>(SB), RODATA|NOPTR, $128
 TEXT ·tile1x2AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
-	MOVQ   96(AX), DI
+	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   112(AX), R8
+	MOVQ   136(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -218,11 +218,11 @@ sums:
 	VADDPS     Y5, Y1, Y1
 	VADDPS     Y6, Y2, Y2
 	VADDPS     Y7, Y3, Y3
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), DX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), DX
+	MOVB       168(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -259,16 +259,16 @@ done:
 TEXT ·tile1x3AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
-	MOVQ   96(AX), DI
+	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   112(AX), R8
+	MOVQ   136(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -348,11 +348,11 @@ sums:
 	VADDPS     Y9, Y3, Y3
 	VADDPS     Y10, Y4, Y4
 	VADDPS     Y11, Y5, Y5
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), DX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), DX
+	MOVB       168(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -393,17 +393,17 @@ done:
 TEXT ·tile1x4AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
 	LEAQ   (SI)(SI*2), DI
-	MOVQ   96(AX), R8
+	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   112(AX), R9
+	MOVQ   136(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -483,11 +483,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), DX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), DX
+	MOVB       168(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -532,18 +532,18 @@ done:
 TEXT ·tile1x5AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
 	LEAQ   (SI)(SI*2), DI
 	LEAQ   (BX)(SI*4), R8
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -640,11 +640,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), DX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), DX
+	MOVB       168(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -693,18 +693,18 @@ done:
 TEXT ·tile1x6AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
 	LEAQ   (SI)(SI*2), DI
 	LEAQ   (BX)(SI*4), R8
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -813,11 +813,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), DX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), DX
+	MOVB       168(AX), AL
 	LEAQ       mask<>+0(SB), BX
 	MOVQ       $0x00000010, SI
 	SUBQ       DX, SI
@@ -870,16 +870,16 @@ done:
 TEXT ·tile2x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   96(AX), DI
+	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   112(AX), R8
+	MOVQ   136(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -958,11 +958,11 @@ sums:
 	VADDPS     Y5, Y1, Y1
 	VADDPS     Y6, Y2, Y2
 	VADDPS     Y7, Y3, Y3
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), BX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), BX
+	MOVB       168(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1003,16 +1003,16 @@ done:
 TEXT ·tile2x2AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   96(AX), R8
+	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   112(AX), R9
+	MOVQ   136(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1117,11 +1117,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), BX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), BX
+	MOVB       168(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1170,16 +1170,16 @@ done:
 TEXT ·tile2x3AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   96(AX), R8
+	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   112(AX), R9
+	MOVQ   136(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1318,11 +1318,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), BX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), BX
+	MOVB       168(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1379,16 +1379,16 @@ done:
 TEXT ·tile3x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   96(AX), DI
+	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   112(AX), R8
+	MOVQ   136(AX), R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1488,11 +1488,11 @@ sums:
 	VADDPS     Y9, Y3, Y3
 	VADDPS     Y10, Y4, Y4
 	VADDPS     Y11, Y5, Y5
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), BX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), BX
+	MOVB       168(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1541,16 +1541,16 @@ done:
 TEXT ·tile3x2AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   96(AX), R8
+	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   112(AX), R9
+	MOVQ   136(AX), R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1684,11 +1684,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), BX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), BX
+	MOVB       168(AX), AL
 	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, DI
 	SUBQ       BX, DI
@@ -1745,21 +1745,22 @@ done:
 	RET
 
 // func tile4x1AVX2(t *Tile)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile4x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
-	MOVQ   80(AX), SI
+	MOVQ   104(AX), SI
 	SHLQ   $0x02, SI
 	MOVQ   24(AX), DI
-	MOVQ   88(AX), R8
+	MOVQ   112(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   96(AX), R8
+	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   112(AX), R9
+	MOVQ   136(AX), R9
+	MOVQ   48(AX), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1786,6 +1787,8 @@ loop:
 	VBROADCASTSS (CX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   (R10)
+	ADDQ         R8, R10
 	ADDQ         SI, CX
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y8
@@ -1802,6 +1805,8 @@ loop:
 	VBROADCASTSS (CX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   (R10)
+	ADDQ         R8, R10
 	ADDQ         SI, CX
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y8
@@ -1818,6 +1823,8 @@ loop:
 	VBROADCASTSS (CX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   (R10)
+	ADDQ         R8, R10
 	ADDQ         SI, CX
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y8
@@ -1834,6 +1841,8 @@ loop:
 	VBROADCASTSS (CX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   (R10)
+	ADDQ         R8, R10
 	ADDQ         SI, CX
 	ADDQ         R8, DI
 	SUBQ         $0x04, R9
@@ -1858,17 +1867,19 @@ one:
 	VBROADCASTSS (CX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   (R10)
+	ADDQ         R8, R10
 	ADDQ         SI, CX
 	ADDQ         R8, DI
 	DECQ         R9
 	JNZ          one
 
 sums:
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), BX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), BX
+	MOVB       168(AX), AL
 	LEAQ       (DX)(DX*2), SI
 	LEAQ       mask<>+0(SB), DI
 	MOVQ       $0x00000010, R8
@@ -1922,22 +1933,23 @@ done:
 	RET
 
 // func tile5x1AVX2(t *Tile)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile5x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
+	MOVQ   48(AX), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1969,6 +1981,8 @@ loop:
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -1989,6 +2003,8 @@ loop:
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -2009,6 +2025,8 @@ loop:
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -2029,6 +2047,8 @@ loop:
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -2057,6 +2077,8 @@ one:
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -2064,11 +2086,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), BX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), BX
+	MOVB       168(AX), AL
 	LEAQ       (DX)(DX*2), SI
 	LEAQ       (CX)(DX*4), DI
 	LEAQ       mask<>+0(SB), R8
@@ -2131,22 +2153,23 @@ done:
 	RET
 
 // func tile6x1AVX2(t *Tile)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·tile6x1AVX2(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
+	MOVQ   48(AX), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2183,6 +2206,8 @@ loop:
 	VBROADCASTSS (SI)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -2206,6 +2231,8 @@ loop:
 	VBROADCASTSS (SI)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -2229,6 +2256,8 @@ loop:
 	VBROADCASTSS (SI)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -2252,6 +2281,8 @@ loop:
 	VBROADCASTSS (SI)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -2283,6 +2314,8 @@ one:
 	VBROADCASTSS (SI)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -2290,11 +2323,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ       48(AX), CX
-	MOVQ       104(AX), DX
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
 	SHLQ       $0x02, DX
-	MOVQ       136(AX), BX
-	MOVB       144(AX), AL
+	MOVQ       160(AX), BX
+	MOVB       168(AX), AL
 	LEAQ       (DX)(DX*2), SI
 	LEAQ       (CX)(DX*4), DI
 	LEAQ       mask<>+0(SB), R8

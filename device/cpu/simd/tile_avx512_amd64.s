@@ -9,16 +9,16 @@
 TEXT ·tile1x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
-	MOVQ   96(AX), SI
+	MOVQ   120(AX), SI
 	SHLQ   $0x02, SI
-	MOVQ   112(AX), DI
+	MOVQ   136(AX), DI
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -62,11 +62,11 @@ sums:
 	VADDPS   Z2, Z0, Z0
 	VADDPS   Z3, Z1, Z1
 	VADDPS   Z1, Z0, Z0
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), DX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), DX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -84,16 +84,16 @@ store:
 TEXT ·tile1x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
-	MOVQ   96(AX), DI
+	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   112(AX), R8
+	MOVQ   136(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -149,11 +149,11 @@ sums:
 	VADDPS   Z7, Z3, Z3
 	VADDPS   Z2, Z0, Z0
 	VADDPS   Z3, Z1, Z1
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), DX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), DX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -173,16 +173,16 @@ store:
 TEXT ·tile1x3AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
-	MOVQ   96(AX), DI
+	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   112(AX), R8
+	MOVQ   136(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -250,11 +250,11 @@ sums:
 	VADDPS   Z3, Z0, Z0
 	VADDPS   Z4, Z1, Z1
 	VADDPS   Z5, Z2, Z2
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), DX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), DX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -276,17 +276,17 @@ store:
 TEXT ·tile1x4AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
 	LEAQ   (SI)(SI*2), DI
-	MOVQ   96(AX), R8
+	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   112(AX), R9
+	MOVQ   136(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -350,11 +350,11 @@ sums:
 	VADDPS   Z5, Z1, Z1
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), DX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), DX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -378,18 +378,18 @@ store:
 TEXT ·tile1x5AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
 	LEAQ   (SI)(SI*2), DI
 	LEAQ   (BX)(SI*4), R8
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -466,11 +466,11 @@ sums:
 	VADDPS   Z7, Z2, Z2
 	VADDPS   Z8, Z3, Z3
 	VADDPS   Z9, Z4, Z4
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), DX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), DX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -496,18 +496,18 @@ store:
 TEXT ·tile1x6AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
 	LEAQ   (SI)(SI*2), DI
 	LEAQ   (BX)(SI*4), R8
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -592,11 +592,11 @@ sums:
 	VADDPS   Z9, Z3, Z3
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), DX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), DX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -624,18 +624,18 @@ store:
 TEXT ·tile1x7AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
 	LEAQ   (SI)(SI*2), DI
 	LEAQ   (BX)(SI*4), R8
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -728,11 +728,11 @@ sums:
 	VADDPS   Z11, Z4, Z4
 	VADDPS   Z12, Z5, Z5
 	VADDPS   Z13, Z6, Z6
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), DX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), DX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -762,18 +762,18 @@ store:
 TEXT ·tile1x8AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), DX
+	MOVQ   104(AX), DX
 	SHLQ   $0x02, DX
 	MOVQ   24(AX), BX
-	MOVQ   88(AX), SI
+	MOVQ   112(AX), SI
 	SHLQ   $0x02, SI
 	LEAQ   (SI)(SI*2), DI
 	LEAQ   (BX)(SI*4), R8
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -858,11 +858,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), DX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), DX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, BX
 	BZHIL    DX, BX, BX
 	KMOVW    BX, K1
@@ -894,16 +894,16 @@ store:
 TEXT ·tile2x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   96(AX), DI
+	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   112(AX), R8
+	MOVQ   136(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -969,11 +969,11 @@ sums:
 	VADDPS   Z7, Z3, Z3
 	VADDPS   Z2, Z0, Z0
 	VADDPS   Z3, Z1, Z1
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -993,16 +993,16 @@ store:
 TEXT ·tile2x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   96(AX), R8
+	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   112(AX), R9
+	MOVQ   136(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1081,11 +1081,11 @@ sums:
 	VADDPS   Z5, Z1, Z1
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -1109,16 +1109,16 @@ store:
 TEXT ·tile2x3AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   96(AX), R8
+	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   112(AX), R9
+	MOVQ   136(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1218,11 +1218,11 @@ sums:
 	VADDPS   Z9, Z3, Z3
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -1250,17 +1250,17 @@ store:
 TEXT ·tile2x4AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
 	LEAQ   (DI)(DI*2), R8
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1365,11 +1365,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -1401,18 +1401,18 @@ store:
 TEXT ·tile2x5AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
 	LEAQ   (DI)(DI*2), R8
 	LEAQ   (SI)(DI*4), R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1539,11 +1539,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -1579,18 +1579,18 @@ store:
 TEXT ·tile2x6AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
 	LEAQ   (DI)(DI*2), R8
 	LEAQ   (SI)(DI*4), R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1734,11 +1734,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -1778,18 +1778,18 @@ store:
 TEXT ·tile2x7AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
 	LEAQ   (DI)(DI*2), R8
 	LEAQ   (SI)(DI*4), R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1950,11 +1950,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -1998,18 +1998,18 @@ store:
 TEXT ·tile2x8AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
 	LEAQ   (DI)(DI*2), R8
 	LEAQ   (SI)(DI*4), R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2187,11 +2187,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2239,16 +2239,16 @@ store:
 TEXT ·tile3x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   96(AX), DI
+	MOVQ   120(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   112(AX), R8
+	MOVQ   136(AX), R8
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2331,11 +2331,11 @@ sums:
 	VADDPS   Z3, Z0, Z0
 	VADDPS   Z4, Z1, Z1
 	VADDPS   Z5, Z2, Z2
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2357,16 +2357,16 @@ store:
 TEXT ·tile3x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   96(AX), R8
+	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   112(AX), R9
+	MOVQ   136(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2466,11 +2466,11 @@ sums:
 	VADDPS   Z9, Z3, Z3
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2498,16 +2498,16 @@ store:
 TEXT ·tile3x3AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
-	MOVQ   96(AX), R8
+	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   112(AX), R9
+	MOVQ   136(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2618,11 +2618,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2656,17 +2656,17 @@ store:
 TEXT ·tile3x4AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
 	LEAQ   (DI)(DI*2), R8
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2800,11 +2800,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -2844,18 +2844,18 @@ store:
 TEXT ·tile3x5AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
 	LEAQ   (DI)(DI*2), R8
 	LEAQ   (SI)(DI*4), R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3017,11 +3017,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3067,18 +3067,18 @@ store:
 TEXT ·tile3x6AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
 	LEAQ   (DI)(DI*2), R8
 	LEAQ   (SI)(DI*4), R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3263,11 +3263,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3319,18 +3319,18 @@ store:
 TEXT ·tile3x7AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
 	LEAQ   (DI)(DI*2), R8
 	LEAQ   (SI)(DI*4), R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3538,11 +3538,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3600,18 +3600,18 @@ store:
 TEXT ·tile3x8AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
-	MOVQ   80(AX), BX
+	MOVQ   104(AX), BX
 	SHLQ   $0x02, BX
 	MOVQ   24(AX), SI
-	MOVQ   88(AX), DI
+	MOVQ   112(AX), DI
 	SHLQ   $0x02, DI
 	LEAQ   (DI)(DI*2), R8
 	LEAQ   (SI)(DI*4), R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3842,11 +3842,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	MOVL     $0x0000ffff, SI
 	BZHIL    BX, SI, SI
 	KMOVW    SI, K1
@@ -3910,17 +3910,17 @@ store:
 TEXT ·tile4x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
-	MOVQ   80(AX), SI
+	MOVQ   104(AX), SI
 	SHLQ   $0x02, SI
 	MOVQ   24(AX), DI
-	MOVQ   88(AX), R8
+	MOVQ   112(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   96(AX), R8
+	MOVQ   120(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   112(AX), R9
+	MOVQ   136(AX), R9
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4004,11 +4004,11 @@ sums:
 	VADDPS   Z5, Z1, Z1
 	VADDPS   Z6, Z2, Z2
 	VADDPS   Z7, Z3, Z3
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -4033,17 +4033,17 @@ store:
 TEXT ·tile4x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
-	MOVQ   80(AX), SI
+	MOVQ   104(AX), SI
 	SHLQ   $0x02, SI
 	MOVQ   24(AX), DI
-	MOVQ   88(AX), R8
+	MOVQ   112(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4148,11 +4148,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -4185,17 +4185,17 @@ store:
 TEXT ·tile4x3AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
-	MOVQ   80(AX), SI
+	MOVQ   104(AX), SI
 	SHLQ   $0x02, SI
 	MOVQ   24(AX), DI
-	MOVQ   88(AX), R8
+	MOVQ   112(AX), R8
 	SHLQ   $0x02, R8
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4329,11 +4329,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -4374,18 +4374,18 @@ store:
 TEXT ·tile4x4AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
-	MOVQ   80(AX), SI
+	MOVQ   104(AX), SI
 	SHLQ   $0x02, SI
 	MOVQ   24(AX), DI
-	MOVQ   88(AX), R8
+	MOVQ   112(AX), R8
 	SHLQ   $0x02, R8
 	LEAQ   (R8)(R8*2), R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4548,11 +4548,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -4601,19 +4601,19 @@ store:
 TEXT ·tile4x5AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
-	MOVQ   80(AX), SI
+	MOVQ   104(AX), SI
 	SHLQ   $0x02, SI
 	MOVQ   24(AX), DI
-	MOVQ   88(AX), R8
+	MOVQ   112(AX), R8
 	SHLQ   $0x02, R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (DI)(R8*4), R10
-	MOVQ   96(AX), R11
+	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   112(AX), R12
+	MOVQ   136(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4810,11 +4810,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -4871,19 +4871,19 @@ store:
 TEXT ·tile4x6AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
-	MOVQ   80(AX), SI
+	MOVQ   104(AX), SI
 	SHLQ   $0x02, SI
 	MOVQ   24(AX), DI
-	MOVQ   88(AX), R8
+	MOVQ   112(AX), R8
 	SHLQ   $0x02, R8
 	LEAQ   (R8)(R8*2), R9
 	LEAQ   (DI)(R8*4), R10
-	MOVQ   96(AX), R11
+	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   112(AX), R12
+	MOVQ   136(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5109,11 +5109,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	MOVL     $0x0000ffff, DI
 	BZHIL    BX, DI, DI
@@ -5174,22 +5174,23 @@ store:
 	RET
 
 // func tile5x1AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
+	MOVQ   48(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5215,6 +5216,8 @@ loop:
 	VFMADD231PS  Z10, Z11, Z3
 	VBROADCASTSS (SI), Z11
 	VFMADD231PS  Z10, Z11, Z4
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -5229,6 +5232,8 @@ loop:
 	VFMADD231PS  Z10, Z11, Z8
 	VBROADCASTSS (SI), Z11
 	VFMADD231PS  Z10, Z11, Z9
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -5243,6 +5248,8 @@ loop:
 	VFMADD231PS  Z10, Z11, Z3
 	VBROADCASTSS (SI), Z11
 	VFMADD231PS  Z10, Z11, Z4
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -5257,6 +5264,8 @@ loop:
 	VFMADD231PS  Z10, Z11, Z8
 	VBROADCASTSS (SI), Z11
 	VFMADD231PS  Z10, Z11, Z9
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -5279,6 +5288,8 @@ one:
 	VFMADD231PS  Z10, Z11, Z3
 	VBROADCASTSS (SI), Z11
 	VFMADD231PS  Z10, Z11, Z4
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -5291,11 +5302,11 @@ sums:
 	VADDPS   Z7, Z2, Z2
 	VADDPS   Z8, Z3, Z3
 	VADDPS   Z9, Z4, Z4
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -5319,22 +5330,23 @@ store:
 	RET
 
 // func tile5x2AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
+	MOVQ   48(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5366,6 +5378,8 @@ loop:
 	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -5386,6 +5400,8 @@ loop:
 	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -5406,6 +5422,8 @@ loop:
 	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -5426,6 +5444,8 @@ loop:
 	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -5454,6 +5474,8 @@ one:
 	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -5461,11 +5483,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -5499,22 +5521,23 @@ store:
 	RET
 
 // func tile5x3AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x3AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
+	MOVQ   48(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5557,6 +5580,8 @@ loop:
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -5583,6 +5608,8 @@ loop:
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -5609,6 +5636,8 @@ loop:
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -5635,6 +5664,8 @@ loop:
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -5669,6 +5700,8 @@ one:
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -5676,11 +5709,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -5724,23 +5757,24 @@ store:
 	RET
 
 // func tile5x4AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x4AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
 	LEAQ   (R9)(R9*2), R10
-	MOVQ   96(AX), R11
+	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   112(AX), R12
+	MOVQ   136(AX), R12
+	MOVQ   48(AX), R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5794,6 +5828,8 @@ loop:
 	VFMADD231PS  Z21, Z24, Z17
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
+	PREFETCHT1   (R13)
+	ADDQ         R11, R13
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R11, R8
@@ -5826,6 +5862,8 @@ loop:
 	VFMADD231PS  Z21, Z24, Z17
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
+	PREFETCHT1   (R13)
+	ADDQ         R11, R13
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R11, R8
@@ -5858,6 +5896,8 @@ loop:
 	VFMADD231PS  Z21, Z24, Z17
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
+	PREFETCHT1   (R13)
+	ADDQ         R11, R13
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R11, R8
@@ -5890,6 +5930,8 @@ loop:
 	VFMADD231PS  Z21, Z24, Z17
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
+	PREFETCHT1   (R13)
+	ADDQ         R11, R13
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R11, R8
@@ -5930,6 +5972,8 @@ one:
 	VFMADD231PS  Z21, Z24, Z17
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
+	PREFETCHT1   (R13)
+	ADDQ         R11, R13
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R11, R8
@@ -5937,11 +5981,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -5995,24 +6039,25 @@ store:
 	RET
 
 // func tile5x5AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile5x5AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
 	LEAQ   (R9)(R9*2), R10
 	LEAQ   (R8)(R9*4), R11
-	MOVQ   96(AX), R12
+	MOVQ   120(AX), R12
 	SHLQ   $0x02, R12
-	MOVQ   112(AX), R13
+	MOVQ   136(AX), R13
+	MOVQ   48(AX), R14
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6077,6 +6122,8 @@ loop:
 	VFMADD231PS  Z30, Z27, Z14
 	VFMADD231PS  Z30, Z28, Z19
 	VFMADD231PS  Z30, Z29, Z24
+	PREFETCHT1   (R14)
+	ADDQ         R12, R14
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R12, R8
@@ -6116,6 +6163,8 @@ loop:
 	VFMADD231PS  Z30, Z27, Z14
 	VFMADD231PS  Z30, Z28, Z19
 	VFMADD231PS  Z30, Z29, Z24
+	PREFETCHT1   (R14)
+	ADDQ         R12, R14
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R12, R8
@@ -6155,6 +6204,8 @@ loop:
 	VFMADD231PS  Z30, Z27, Z14
 	VFMADD231PS  Z30, Z28, Z19
 	VFMADD231PS  Z30, Z29, Z24
+	PREFETCHT1   (R14)
+	ADDQ         R12, R14
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R12, R8
@@ -6194,6 +6245,8 @@ loop:
 	VFMADD231PS  Z30, Z27, Z14
 	VFMADD231PS  Z30, Z28, Z19
 	VFMADD231PS  Z30, Z29, Z24
+	PREFETCHT1   (R14)
+	ADDQ         R12, R14
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R12, R8
@@ -6241,6 +6294,8 @@ one:
 	VFMADD231PS  Z30, Z27, Z14
 	VFMADD231PS  Z30, Z28, Z19
 	VFMADD231PS  Z30, Z29, Z24
+	PREFETCHT1   (R14)
+	ADDQ         R12, R14
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R12, R8
@@ -6249,11 +6304,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -6317,22 +6372,23 @@ store:
 	RET
 
 // func tile6x1AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
+	MOVQ   48(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6362,6 +6418,8 @@ loop:
 	VFMADD231PS  Z12, Z13, Z4
 	VBROADCASTSS (SI)(DX*1), Z13
 	VFMADD231PS  Z12, Z13, Z5
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -6378,6 +6436,8 @@ loop:
 	VFMADD231PS  Z12, Z13, Z10
 	VBROADCASTSS (SI)(DX*1), Z13
 	VFMADD231PS  Z12, Z13, Z11
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -6394,6 +6454,8 @@ loop:
 	VFMADD231PS  Z12, Z13, Z4
 	VBROADCASTSS (SI)(DX*1), Z13
 	VFMADD231PS  Z12, Z13, Z5
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -6410,6 +6472,8 @@ loop:
 	VFMADD231PS  Z12, Z13, Z10
 	VBROADCASTSS (SI)(DX*1), Z13
 	VFMADD231PS  Z12, Z13, Z11
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -6434,6 +6498,8 @@ one:
 	VFMADD231PS  Z12, Z13, Z4
 	VBROADCASTSS (SI)(DX*1), Z13
 	VFMADD231PS  Z12, Z13, Z5
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -6447,11 +6513,11 @@ sums:
 	VADDPS   Z9, Z3, Z3
 	VADDPS   Z10, Z4, Z4
 	VADDPS   Z11, Z5, Z5
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -6477,22 +6543,23 @@ store:
 	RET
 
 // func tile6x2AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
+	MOVQ   48(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6529,6 +6596,8 @@ loop:
 	VBROADCASTSS (SI)(DX*1), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -6552,6 +6621,8 @@ loop:
 	VBROADCASTSS (SI)(DX*1), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -6575,6 +6646,8 @@ loop:
 	VBROADCASTSS (SI)(DX*1), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -6598,6 +6671,8 @@ loop:
 	VBROADCASTSS (SI)(DX*1), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -6629,6 +6704,8 @@ one:
 	VBROADCASTSS (SI)(DX*1), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -6636,11 +6713,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -6678,22 +6755,23 @@ store:
 	RET
 
 // func tile6x3AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x3AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
+	MOVQ   48(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6743,6 +6821,8 @@ loop:
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -6773,6 +6853,8 @@ loop:
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -6803,6 +6885,8 @@ loop:
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -6833,6 +6917,8 @@ loop:
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -6871,6 +6957,8 @@ one:
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -6878,11 +6966,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -6932,23 +7020,24 @@ store:
 	RET
 
 // func tile6x4AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile6x4AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
 	LEAQ   (R9)(R9*2), R10
-	MOVQ   96(AX), R11
+	MOVQ   120(AX), R11
 	SHLQ   $0x02, R11
-	MOVQ   112(AX), R12
+	MOVQ   136(AX), R12
+	MOVQ   48(AX), R13
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7011,6 +7100,8 @@ loop:
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
+	PREFETCHT1   (R13)
+	ADDQ         R11, R13
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R11, R8
@@ -7048,6 +7139,8 @@ loop:
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
+	PREFETCHT1   (R13)
+	ADDQ         R11, R13
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R11, R8
@@ -7085,6 +7178,8 @@ loop:
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
+	PREFETCHT1   (R13)
+	ADDQ         R11, R13
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R11, R8
@@ -7122,6 +7217,8 @@ loop:
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
+	PREFETCHT1   (R13)
+	ADDQ         R11, R13
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R11, R8
@@ -7167,6 +7264,8 @@ one:
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
+	PREFETCHT1   (R13)
+	ADDQ         R11, R13
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R11, R8
@@ -7174,11 +7273,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -7240,22 +7339,23 @@ store:
 	RET
 
 // func tile7x1AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
+	MOVQ   48(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7289,6 +7389,8 @@ loop:
 	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (SI)(DX*2), Z15
 	VFMADD231PS  Z14, Z15, Z6
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -7307,6 +7409,8 @@ loop:
 	VFMADD231PS  Z14, Z15, Z12
 	VBROADCASTSS (SI)(DX*2), Z15
 	VFMADD231PS  Z14, Z15, Z13
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -7325,6 +7429,8 @@ loop:
 	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (SI)(DX*2), Z15
 	VFMADD231PS  Z14, Z15, Z6
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -7343,6 +7449,8 @@ loop:
 	VFMADD231PS  Z14, Z15, Z12
 	VBROADCASTSS (SI)(DX*2), Z15
 	VFMADD231PS  Z14, Z15, Z13
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -7369,6 +7477,8 @@ one:
 	VFMADD231PS  Z14, Z15, Z5
 	VBROADCASTSS (SI)(DX*2), Z15
 	VFMADD231PS  Z14, Z15, Z6
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -7383,11 +7493,11 @@ sums:
 	VADDPS   Z11, Z4, Z4
 	VADDPS   Z12, Z5, Z5
 	VADDPS   Z13, Z6, Z6
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -7415,22 +7525,23 @@ store:
 	RET
 
 // func tile7x2AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
+	MOVQ   48(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7472,6 +7583,8 @@ loop:
 	VBROADCASTSS (SI)(DX*2), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -7498,6 +7611,8 @@ loop:
 	VBROADCASTSS (SI)(DX*2), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -7524,6 +7639,8 @@ loop:
 	VBROADCASTSS (SI)(DX*2), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -7550,6 +7667,8 @@ loop:
 	VBROADCASTSS (SI)(DX*2), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -7584,6 +7703,8 @@ one:
 	VBROADCASTSS (SI)(DX*2), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -7591,11 +7712,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -7637,22 +7758,23 @@ store:
 	RET
 
 // func tile7x3AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile7x3AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
+	MOVQ   48(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7709,6 +7831,8 @@ loop:
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -7743,6 +7867,8 @@ loop:
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -7777,6 +7903,8 @@ loop:
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -7811,6 +7939,8 @@ loop:
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -7853,6 +7983,8 @@ one:
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -7860,11 +7992,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -7920,22 +8052,23 @@ store:
 	RET
 
 // func tile8x1AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x1AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R9
+	MOVQ   120(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   112(AX), R10
+	MOVQ   136(AX), R10
+	MOVQ   48(AX), R11
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7965,6 +8098,8 @@ loop:
 	VFMADD231PS  Z8, Z9, Z6
 	VBROADCASTSS (SI)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z7
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -7985,6 +8120,8 @@ loop:
 	VFMADD231PS  Z8, Z9, Z6
 	VBROADCASTSS (SI)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z7
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -8005,6 +8142,8 @@ loop:
 	VFMADD231PS  Z8, Z9, Z6
 	VBROADCASTSS (SI)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z7
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -8025,6 +8164,8 @@ loop:
 	VFMADD231PS  Z8, Z9, Z6
 	VBROADCASTSS (SI)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z7
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -8053,6 +8194,8 @@ one:
 	VFMADD231PS  Z8, Z9, Z6
 	VBROADCASTSS (SI)(BX*1), Z9
 	VFMADD231PS  Z8, Z9, Z7
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R9, R8
@@ -8060,11 +8203,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -8094,22 +8237,23 @@ store:
 	RET
 
 // func tile8x2AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x2AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
+	MOVQ   48(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8156,6 +8300,8 @@ loop:
 	VBROADCASTSS (SI)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -8185,6 +8331,8 @@ loop:
 	VBROADCASTSS (SI)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -8214,6 +8362,8 @@ loop:
 	VBROADCASTSS (SI)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -8243,6 +8393,8 @@ loop:
 	VBROADCASTSS (SI)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -8280,6 +8432,8 @@ one:
 	VBROADCASTSS (SI)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -8287,11 +8441,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8
@@ -8337,22 +8491,23 @@ store:
 	RET
 
 // func tile8x3AVX512(t *Tile)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·tile8x3AVX512(SB), NOSPLIT, $0-8
 	MOVQ   t+0(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   72(AX), DX
+	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
 	LEAQ   (DX)(DX*2), BX
 	LEAQ   (CX)(DX*4), SI
-	MOVQ   80(AX), DI
+	MOVQ   104(AX), DI
 	SHLQ   $0x02, DI
 	MOVQ   24(AX), R8
-	MOVQ   88(AX), R9
+	MOVQ   112(AX), R9
 	SHLQ   $0x02, R9
-	MOVQ   96(AX), R10
+	MOVQ   120(AX), R10
 	SHLQ   $0x02, R10
-	MOVQ   112(AX), R11
+	MOVQ   136(AX), R11
+	MOVQ   48(AX), R12
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8416,6 +8571,8 @@ loop:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -8454,6 +8611,8 @@ loop:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -8492,6 +8651,8 @@ loop:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -8530,6 +8691,8 @@ loop:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -8576,6 +8739,8 @@ one:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
+	PREFETCHT1   (R12)
+	ADDQ         R10, R12
 	ADDQ         DI, CX
 	ADDQ         DI, SI
 	ADDQ         R10, R8
@@ -8583,11 +8748,11 @@ one:
 	JNZ          one
 
 sums:
-	MOVQ     48(AX), CX
-	MOVQ     104(AX), DX
+	MOVQ     72(AX), CX
+	MOVQ     128(AX), DX
 	SHLQ     $0x02, DX
-	MOVQ     136(AX), BX
-	MOVB     144(AX), AL
+	MOVQ     160(AX), BX
+	MOVB     168(AX), AL
 	LEAQ     (DX)(DX*2), SI
 	LEAQ     (CX)(DX*4), DI
 	MOVL     $0x0000ffff, R8

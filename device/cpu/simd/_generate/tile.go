@@ -99,6 +99,11 @@ func (a *asm) tile(m, strips int) {
 	B := a.rows(a.sliceField(t, "B"), a.bytes(t, "BStrip"), strips)
 	bstep := a.bytes(t, "BStep")
 	k := a.field(t, "K")
+	// Tiles of few rows are bound by loads, and there is no later tile of theirs to fetch for.
+	var ahead reg.GPVirtual
+	if m > (len(a.tiles)-1)/2 {
+		ahead = a.sliceField(t, "Ahead")
+	}
 
 	acc := func(set, row, v int) reg.Physical { return a.phys((set*m+row)*n + v) }
 	free := sets * m * n
@@ -137,6 +142,10 @@ func (a *asm) tile(m, strips int) {
 					a.VFMADD231PS(next(v), next(n), acc(set, r, v))
 				}
 			}
+		}
+		if ahead != nil {
+			a.PREFETCHT1(operand.Mem{Base: ahead})
+			a.ADDQ(bstep, ahead)
 		}
 		a.advance(A, acol)
 		a.advance(B, bstep)
