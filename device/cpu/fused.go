@@ -2,106 +2,65 @@ package cpu
 
 import (
 	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
-// A fused cell runs its point-wise operations one after the other on so few
-// units at a time that everything between them stays in the first cache.
-type fused struct {
-	steps      []step
+// A fusedCell runs a cell's whole program on vectors of units, with everything
+// between its operations in registers.
+type fusedCell struct {
+	kernel     *fused.Kernel
+	vectors    []matrix // in the kernel's order
 	rows, cols int
-	temps      int
 }
 
-type step struct {
-	kernel    kernel
-	out, a, b operand
-}
-
-// An operand is a matrix, or a temporary vector of the worker.
-type operand struct {
-	matrix
-	temp int // -1: not a temporary
-	used bool
-}
-
-// block is how many units a fused cell handles at a time: a kilobyte a vector.
+// block is the least number of units worth a call.
 const block = 256
 
-// temps is a stand-in for the matrix of temporaries that a fused cell does not
-// have: its views say which temporary is meant.
-func (p *program) temps(state schedule.View, of cell.Program) schedule.View {
-	m := &schedule.Matrix{Name: "temporaries", Rows: state.Rows, Cols: max(of.Temps(), 1) * state.Cols, ID: -1}
-	return m.All()
-}
-
-func (p *program) fuse(maps []schedule.Map, rows, cols int) work {
-	w := &fused{rows: rows, cols: cols}
-	bind := func(v schedule.View, used bool) operand {
-		switch {
-		case !used:
-			return operand{temp: -1}
-		case v.M.ID < 0:
-			w.temps = max(w.temps, v.Col/cols+1)
-			return operand{temp: v.Col / cols, used: true}
-		}
-		return operand{matrix: p.matrix(v), temp: -1, used: true}
-	}
-	for _, m := range maps {
-		n := m.Op.Operands()
-		w.steps = append(w.steps, step{kernelOf(p.device.kernels, m.Op), bind(m.Out, true), bind(m.A, n > 0), bind(m.B, n > 1)})
+func (p *program) fuse(of cell.Program, vector func(cell.Ref) schedule.View, state schedule.View) work {
+	w := &fusedCell{kernel: fused.New(p.device.kernels.Level(), of), rows: state.Rows, cols: state.Cols}
+	for _, r := range w.kernel.Vectors() {
+		w.vectors = append(w.vectors, p.matrix(vector(r)))
 	}
 	return w
 }
 
-func (w *fused) share(part, parts int, s *scratch) {
-	perRow := (w.cols + block - 1) / block
-	from, to := span(w.rows*perRow, 1, part, parts)
-	if w.rows == 1 { // too few blocks to be shared evenly: share vectors
-		lo, hi := span(w.cols, line, part, parts)
-		for at := lo; at < hi; at += block {
-			w.run(0, at, min(block, hi-at), s.temp)
+func (w *fusedCell) share(part, parts int, s *scratch) {
+	if w.rows == 1 { // share its units
+		if from, to := span(w.cols, line, part, parts); from < to {
+			w.run(0, from, to, s)
 		}
 		return
 	}
-	for i := from; i < to; i++ {
-		at := i % perRow * block
-		w.run(i/perRow, at, min(block, w.cols-at), s.temp)
+	perRow := (w.cols + block - 1) / block
+	from, to := span(w.rows*perRow, 1, part, parts)
+	for from < to {
+		row, at := from/perRow, from%perRow
+		end := min(perRow, at+to-from)
+		w.run(row, at*block, min(w.cols, end*block), s)
+		from += end - at
 	}
 }
 
-// run advances n units of a row from unit at.
-func (w *fused) run(row, at, n int, temp []float32) {
-	vector := func(o *operand) []float32 {
-		switch {
-		case !o.used:
-			return nil
-		case o.temp >= 0:
-			return temp[o.temp*block:][:n]
-		}
-		return o.row(row)[at : at+n]
+// run advances units from … to of a row.
+func (w *fusedCell) run(row, from, to int, s *scratch) {
+	v := s.vectors[:len(w.vectors)]
+	for i := range w.vectors {
+		v[i] = w.vectors[i].row(row)[from:to]
 	}
-	for i := range w.steps {
-		s := &w.steps[i]
-		s.kernel(vector(&s.out), vector(&s.a), vector(&s.b))
-	}
+	w.kernel.Run(v, to-from)
 }
 
 // newScratch is what one worker needs for s.
 func (d *Device) newScratch(s *schedule.Schedule) scratch {
-	products, temps := d.needs(s)
-	return scratch{gemm: gemm.NewScratch(products), temp: make([]float32, temps*block)}
-}
-
-func (d *Device) scratchLen(s *schedule.Schedule) int {
-	products, temps := d.needs(s)
-	return products + temps*block
+	products, vectors := d.needs(s)
+	return scratch{gemm: gemm.NewScratch(products), vectors: make([][]float32, vectors)}
 }
 
 // needs are the floats that a worker's products and the vectors that its fused
 // cells need at most, however the workers are grouped.
-func (d *Device) needs(s *schedule.Schedule) (products, temps int) {
+func (d *Device) needs(s *schedule.Schedule) (products, vectors int) {
 	for _, n := range s.Nodes {
 		switch op := n.Op.(type) {
 		case schedule.Gemm:
@@ -111,10 +70,15 @@ func (d *Device) needs(s *schedule.Schedule) (products, temps int) {
 			}
 			products = max(products, d.gemm.ScratchLen(&p, d.workers))
 		case schedule.Cell:
-			temps = max(temps, op.Program().Temps())
+			vectors = max(vectors, vectorsOf(op.Program()))
 		case schedule.CellBackward:
-			temps = max(temps, op.Cell.Backward.Temps())
+			vectors = max(vectors, vectorsOf(op.Cell.Backward))
 		}
 	}
-	return products, temps
+	return products, vectors
+}
+
+func vectorsOf(p cell.Program) int {
+	reads, writes := p.Vectors()
+	return len(reads) + len(writes)
 }

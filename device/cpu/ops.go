@@ -61,9 +61,9 @@ func (p *program) work(op schedule.Op) (work, error) {
 	case schedule.SumRows:
 		return &sumRows{k, p.matrix(op.A), p.matrix(op.Out), op.Accumulate}, nil
 	case schedule.Cell:
-		return p.fuse(op.Maps(p.temps(op.Next[0], op.Program())), op.Next[0].Rows, op.Next[0].Cols), nil
+		return p.fuse(op.Program(), op.Vector, op.Next[0]), nil
 	case schedule.CellBackward:
-		return p.fuse(op.Maps(p.temps(op.Next[0], op.Cell.Backward)), op.Next[0].Rows, op.Next[0].Cols), nil
+		return p.fuse(op.Cell.Backward, op.Vector, op.Next[0]), nil
 	case schedule.Gather:
 		return &gather{p.matrix(op.Index), p.matrix(op.Table), p.matrix(op.Out), p}, nil
 	case schedule.Scatter:

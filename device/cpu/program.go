@@ -56,9 +56,9 @@ type work interface {
 
 // scratch is one worker's own memory.
 type scratch struct {
-	gemm *gemm.Scratch
-	temp []float32 // of fused cells
-	_    [64]byte
+	gemm    *gemm.Scratch
+	vectors [][]float32 // of a fused cell
+	_       [64]byte
 }
 
 // A teamState is where a team's leader hands operations to its helpers.
@@ -97,7 +97,8 @@ func (d *Device) layout(s *schedule.Schedule) layout {
 
 // Memory implements device.Device.
 func (d *Device) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
-	return 4 * (int64(d.layout(s).total) + int64(d.workers)*int64(d.scratchLen(s))), nil
+	products, _ := d.needs(s)
+	return 4 * (int64(d.layout(s).total) + int64(d.workers)*int64(products)), nil
 }
 
 // Compile implements device.Device.

@@ -210,18 +210,23 @@ func random(seed uint64) *schedule.Schedule {
 	for range 1 + rng.IntN(80) {
 		r, c := 1+rng.IntN(rows), 1+rng.IntN(cols)
 		stream := rng.IntN(b.Streams())
+		out := view(r, c)
+		from := view(1, c)
+		for from.M == out.M { // an operation does not overwrite its own operand in part
+			from = view(1, c)
+		}
 		switch rng.IntN(4) {
 		case 0: // bounded, or values would grow without end
-			b.Do(stream, schedule.Map{Op: cell.Tanh, Out: view(r, c), A: view(1, c)})
+			b.Do(stream, schedule.Map{Op: cell.Tanh, Out: out, A: from})
 		case 1:
-			b.Do(stream, schedule.Map{Op: cell.OneMinus, Out: view(r, c), A: view(1, c)})
+			b.Do(stream, schedule.Map{Op: cell.OneMinus, Out: out, A: from})
 		case 2:
 			b.Do(stream, schedule.SumRows{A: view(r, c), Out: schedule.View{M: b.Matrix("sum", 1, c), Rows: 1, Cols: c}})
 		default:
 			k := 1 + rng.IntN(rows)
-			out := b.Matrix("product", r, c).All()
-			b.Do(stream, schedule.Gemm{A: view(r, k), B: view(k, c), C: out})
-			b.Do(stream, schedule.Map{Op: cell.Sigmoid, Out: view(r, c), A: out.Band(0, 1)})
+			product := b.Matrix("product", r, c).All()
+			b.Do(stream, schedule.Gemm{A: view(r, k), B: view(k, c), C: product})
+			b.Do(stream, schedule.Map{Op: cell.Sigmoid, Out: out, A: product.Band(0, 1)})
 		}
 	}
 	s, err := b.Schedule()

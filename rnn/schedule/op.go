@@ -142,6 +142,12 @@ func some(lists ...[]View) []View {
 	return out
 }
 
+// tangled says that op writes part of what it reads, so that its result would
+// depend on the order in which it is computed.
+func tangled(op Op) error {
+	return fmt.Errorf("schedule: %v: the result overlaps an operand in part", op)
+}
+
 func misfit(op Op) error { return fmt.Errorf("schedule: %v: shapes do not fit", op) }
 
 func transposed(v View, t bool) (rows, cols int) {
@@ -180,6 +186,9 @@ func (g Gemm) check() error {
 	if kb, _ := transposed(g.B, g.TransB); kb != k || g.C.Rows != m || g.C.Cols != n {
 		return misfit(g)
 	}
+	if g.C.overlaps(g.A) || g.C.overlaps(g.B) {
+		return tangled(g)
+	}
 	return nil
 }
 
@@ -216,6 +225,9 @@ func (m Map) check() error {
 		if v.Cols != m.Out.Cols || v.Rows != m.Out.Rows && v.Rows != 1 {
 			return misfit(m)
 		}
+		if v.overlaps(m.Out) && v != m.Out {
+			return tangled(m)
+		}
 	}
 	return nil
 }
@@ -235,6 +247,9 @@ func (s SumRows) String() string {
 func (s SumRows) check() error {
 	if s.Out.Rows != 1 || s.Out.Cols != s.A.Cols {
 		return misfit(s)
+	}
+	if s.Out.overlaps(s.A) {
+		return tangled(s)
 	}
 	return nil
 }

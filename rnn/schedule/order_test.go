@@ -137,9 +137,11 @@ func TestBuilderRejects(t *testing.T) {
 		"packed part": func(b *Builder, m, p *Matrix) {
 			b.Do(0, Gemm{A: m.Band(0, 2).Columns(0, 2), B: p.Band(0, 2), C: m.Band(0, 2)})
 		},
-		"packed left": func(b *Builder, m, p *Matrix) { b.Do(0, Gemm{A: p.All(), B: m.All(), C: m.All()}) },
-		"not packed":  func(b *Builder, m, _ *Matrix) { b.Do(0, Pack{Src: m.All(), Dst: m.All()}) },
-		"cell states": func(b *Builder, m, _ *Matrix) { b.Do(0, Cell{Cell: cell.LSTM, Next: []View{m.All()}}) },
+		"packed left":  func(b *Builder, m, p *Matrix) { b.Do(0, Gemm{A: p.All(), B: m.All(), C: m.All()}) },
+		"tangled map":  func(b *Builder, m, _ *Matrix) { b.Do(0, Map{Op: cell.Copy, Out: m.Band(0, 2), A: m.Band(1, 2)}) },
+		"tangled gemm": func(b *Builder, m, _ *Matrix) { b.Do(0, Gemm{A: m.All(), B: m.All(), C: m.All()}) },
+		"not packed":   func(b *Builder, m, _ *Matrix) { b.Do(0, Pack{Src: m.All(), Dst: m.All()}) },
+		"cell states":  func(b *Builder, m, _ *Matrix) { b.Do(0, Cell{Cell: cell.LSTM, Next: []View{m.All()}}) },
 	} {
 		b := NewBuilder(2)
 		m, p := b.Matrix("m", 4, 4), b.Packed("p", 4, 4)
