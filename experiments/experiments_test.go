@@ -1,0 +1,144 @@
+package experiments_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/experiments"
+	"rnnbench/impl"
+	"rnnbench/plots"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/tuner"
+)
+
+// TestPlans lays out every quick point of every experiment with every technique
+// that it names: nothing that is planned may be declined, and every technique
+// of a part has a label of its own.
+func TestPlans(t *testing.T) {
+	for _, e := range experiments.All() {
+		for _, size := range []experiments.Size{experiments.Quick, experiments.Full} {
+			for _, part := range e.Parts(size) {
+				var labels []string
+				for _, s := range part.Specs {
+					if slices.Contains(labels, s.Label) {
+						t.Errorf("%s: two techniques are called %q", e.ID, s.Label)
+					}
+					labels = append(labels, s.Label)
+				}
+				for _, p := range part.Points {
+					problem, err := tuner.Problem(p)
+					if err != nil {
+						t.Errorf("%s: %v: %v", e.ID, p, err)
+						continue
+					}
+					if size == experiments.Full { // laying out thousands of steps takes its time
+						problem.Steps = min(problem.Steps, 4)
+					}
+					for _, s := range part.Specs {
+						if _, _, err := rnn.Layout(impl.Lookup(s.Name), problem, s.Knobs); err != nil {
+							t.Errorf("%s: %v: %s: %v", e.ID, p, s.Label, err)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// synthetic makes records of an experiment's quick points, each technique a
+// tenth faster than the one before.
+func synthetic(e experiments.Experiment) []results.Record {
+	var recs []results.Record
+	for _, part := range e.Parts(experiments.Quick) {
+		for _, p := range part.Points {
+			problem, err := tuner.Problem(p)
+			if err != nil {
+				panic(err)
+			}
+			for i, s := range part.Specs {
+				sec := float64(problem.FLOPs()) / 1e11 / (1 + 0.1*float64(i))
+				lo, hi := 0.99*sec, 1.01*sec
+				recs = append(recs, results.Record{
+					Schema: results.Schema, Point: p, Device: "cpu-synthetic-2t", Status: results.OK,
+					Impl:  results.Impl{Name: s.Name, Label: s.Label, Knobs: s.Knobs, Streams: 1},
+					Work:  results.Work{Model: "products", Flops: problem.FLOPs()},
+					Stats: &results.Stats{N: 10, Min: lo, Q1: lo, Median: sec, Q3: hi, Max: hi, Mean: sec, Lo: &lo, Hi: &hi, Level: 0.95, Stop: "target_ci"},
+				})
+			}
+		}
+	}
+	return recs
+}
+
+// TestReports has every experiment report on synthetic records, and on fewer
+// and fewer of them: what is missing may not break a report.
+func TestReports(t *testing.T) {
+	for _, e := range experiments.All() {
+		recs := synthetic(e)
+		rep, err := e.Report(recs, "synthetic")
+		if err != nil {
+			t.Errorf("%s: %v", e.ID, err)
+			continue
+		}
+		if len(rep.Tables) == 0 || len(rep.Figures) == 0 || len(rep.Findings) == 0 {
+			t.Errorf("%s: %d tables, %d figures, %d findings", e.ID, len(rep.Tables), len(rep.Figures), len(rep.Findings))
+		}
+		for _, tab := range rep.Tables {
+			var b bytes.Buffer
+			if err := tab.Write(&b, "markdown", table.Options{}); err != nil || len(tab.Rows) == 0 || strings.Contains(b.String(), "NaN") {
+				t.Errorf("%s: %v\n%s", e.ID, err, b.String())
+			}
+		}
+		for _, f := range rep.Figures {
+			var b bytes.Buffer
+			if err := plots.Write(&b, f.Figure, "svg"); err != nil {
+				t.Errorf("%s: %s: %v", e.ID, f.Name, err)
+			}
+		}
+		for _, keep := range []int{len(recs) - 1, len(recs) / 2, 1, 0} {
+			rep, err := e.Report(recs[:keep], "synthetic")
+			if err == nil && rep == nil {
+				t.Errorf("%s: no report and no error on %d records", e.ID, keep)
+			}
+		}
+		for i := range recs { // nothing succeeded
+			recs[i].Status, recs[i].Stats = results.Failed, nil
+		}
+		if rep, err := e.Report(recs, "synthetic"); err == nil && rep == nil {
+			t.Errorf("%s: no report and no error on failures", e.ID)
+		}
+	}
+}
+
+// TestLadderIsThePapers holds the paper's own numbers to each other: the
+// speed-ups printed are those of the times printed.
+func TestLadderIsThePapers(t *testing.T) {
+	e, err := experiments.Lookup("appleyard-table1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := e.Report(synthetic(e), "synthetic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first float64
+	for i, row := range rep.Tables[0].Rows {
+		us, up := row[1].Value.(float64), row[5].Value.(float64)
+		if i == 0 {
+			first = us
+		}
+		if d := first/us - up; d > 0.06 || d < -0.06 {
+			t.Errorf("%s: %v µs is a speed-up of %.2f, printed %v", row[0].Text, us, first/us, up)
+		}
+	}
+}
+
+func TestLookup(t *testing.T) {
+	if _, err := experiments.Lookup("appleyard-tabel1"); err == nil || !strings.Contains(err.Error(), "did you mean appleyard-table1?") {
+		t.Error(err)
+	}
+}
