@@ -58,6 +58,7 @@ type Info struct {
 	Model     string            // as the vendor writes it
 	Key       string            // names results folders and decides which results compare: "cpu-xeon-2t"
 	Workers   int               // threads or multiprocessors in use
+	Precision []string          // that its products can have: "fp32", "tf32", "bf16", "fp16"
 	Memory    int64             // bytes available to programs; 0 if unknown
 	Libraries map[string]string // name to version, instruction sets included
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"rnnbench/device"
@@ -210,6 +211,13 @@ func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
 			names = append(names, t.Name())
 		}
 		return nil, fmt.Errorf("tuner: there is no technique %q: did you mean %s?", spec.Name, grid.Nearest(spec.Name, names))
+	}
+	if info := s.Device.Info(); !slices.Contains(info.Precision, p.Precision) {
+		c.decline(results.Skipped, results.ReasonPrecision, fmt.Sprintf("%s computes in %s, not in %s", info.Name, strings.Join(info.Precision, ", "), p.Precision))
+		for name, v := range spec.Knobs {
+			c.record.Impl.Knobs[name] = v
+		}
+		return c, nil
 	}
 	// Device knobs depend on the schedule, so the technique comes first with
 	// the settings that it knows.

@@ -106,17 +106,19 @@ func TestSweepMeasures(t *testing.T) {
 
 func TestSweepDeclines(t *testing.T) {
 	s := &tuner.Sweep{Device: open(t), Settings: quick(), MaxMemory: 1 << 20}
-	streams, big := small(), small()
+	streams, big, half := small(), small(), small()
+	half.Precision = "bf16"
 	streams.Streams = 4
 	big.Hidden, big.Input = 1024, 1024
-	recs, err := sweep(t, s, context.Background(), []results.Point{streams, big}, specs(t, "naive", "cudnnstyle"))
+	recs, err := sweep(t, s, context.Background(), []results.Point{streams, big, half}, specs(t, "naive", "cudnnstyle"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []struct {
 		status results.Status
 		code   string
-	}{{results.Skipped, results.ReasonShape}, {results.OK, ""}, {results.Skipped, results.ReasonMemory}, {results.Skipped, results.ReasonMemory}}
+	}{{results.Skipped, results.ReasonShape}, {results.OK, ""}, {results.Skipped, results.ReasonMemory}, {results.Skipped, results.ReasonMemory},
+		{results.Skipped, results.ReasonPrecision}, {results.Skipped, results.ReasonPrecision}}
 	for i, w := range want {
 		r := recs[i]
 		if r.Status != w.status || w.code != "" && *r.ReasonCode != w.code {

@@ -44,23 +44,19 @@ func misused(cmd *cobra.Command, err error) error {
 // meant where there is one.
 func (p *program) flagError(cmd *cobra.Command, err error) error {
 	hint := cmd.CommandPath() + " --help"
-	if cmd == cmd.Root() {
-		for _, a := range p.args {
-			if !strings.HasPrefix(a, "-") {
-				return usage(unknown("command", a, commandNames(cmd)), hint)
-			}
-		}
+	if word := p.firstWord(cmd); cmd == cmd.Root() && word != "" {
+		return usage(unknown("command", word, commandNames(cmd)), hint)
 	}
 	var missing *pflag.NotExistError
 	var empty *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &missing) && missing.GetSpecifiedShortnames() != "":
-		return usage(fmt.Errorf("%s has no flag -%s", cmd.CommandPath(), missing.GetSpecifiedName()), hint)
+		return usage(fmt.Errorf("%s has no flag -%s", cmd.Name(), missing.GetSpecifiedName()), hint)
 	case errors.As(err, &missing):
 		name := missing.GetSpecifiedName()
 		if near := grid.Nearest(name, flagNames(cmd)); near != "" {
-			return usage(fmt.Errorf("%s has no flag --%s: did you mean --%s?", cmd.CommandPath(), name, near), hint)
+			return usage(fmt.Errorf("%s has no flag --%s: did you mean --%s?", cmd.Name(), name, near), hint)
 		}
 		var others []string
 		for _, c := range cmd.Root().Commands() {
@@ -69,9 +65,9 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 			}
 		}
 		if len(others) > 0 {
-			return usage(fmt.Errorf("%s has no flag --%s: it belongs to %s", cmd.CommandPath(), name, strings.Join(others, ", ")), hint)
+			return usage(fmt.Errorf("%s has no flag --%s: it belongs to %s", cmd.Name(), name, strings.Join(others, ", ")), hint)
 		}
-		return usage(fmt.Errorf("%s has no flag --%s", cmd.CommandPath(), name), hint)
+		return usage(fmt.Errorf("%s has no flag --%s", cmd.Name(), name), hint)
 	case errors.As(err, &empty):
 		return usage(fmt.Errorf("--%s needs a value", empty.GetFlag().Name), hint)
 	case errors.As(err, &invalid):
@@ -85,6 +81,25 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 		return usage(fmt.Errorf("--%s: %w", invalid.GetFlag().Name, cause), hint)
 	}
 	return usage(err, hint)
+}
+
+// firstWord is what stands where a command should: the first word after flags of
+// the root that take no value.
+func (p *program) firstWord(root *cobra.Command) string {
+	for _, a := range p.args {
+		if !strings.HasPrefix(a, "-") {
+			return a
+		}
+		name := strings.TrimLeft(a, "-")
+		f := root.PersistentFlags().Lookup(name)
+		if len(name) == 1 {
+			f = root.PersistentFlags().ShorthandLookup(name)
+		}
+		if !strings.Contains(a, "=") && (f == nil || f.NoOptDefVal == "") {
+			return ""
+		}
+	}
+	return ""
 }
 
 func flagNames(cmd *cobra.Command) []string {

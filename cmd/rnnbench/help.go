@@ -74,9 +74,21 @@ func (p *program) help(cmd *cobra.Command) {
 	}
 }
 
-// visible lists the commands under cmd in the order in which they were added.
+// visible lists the commands under cmd in the order of rank.
 func visible(cmd *cobra.Command) []*cobra.Command {
-	return slices.DeleteFunc(slices.Clone(cmd.Commands()), func(c *cobra.Command) bool { return !c.IsAvailableCommand() })
+	list := slices.DeleteFunc(slices.Clone(cmd.Commands()), func(c *cobra.Command) bool { return !c.IsAvailableCommand() })
+	slices.SortStableFunc(list, func(a, b *cobra.Command) int { return rank(a) - rank(b) })
+	return list
+}
+
+// rank is the order of help, from what comes first in a session; cobra's is the
+// alphabet's.
+func rank(c *cobra.Command) int {
+	order := []string{"sweep", "reproduce", "verify", "show", "plot", "explain", "export", "list", "doctor", "version", "completion"}
+	if i := slices.Index(order, c.Name()); i >= 0 {
+		return i
+	}
+	return len(order)
 }
 
 // flagGroups writes the flags of cmd under their headings.
@@ -131,6 +143,7 @@ func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
 			return usage(unknown("command", args[0], commandNames(root)), "rnnbench --help")
 		}
 		about.InitDefaultHelpFlag()
+		about.InitDefaultVersionFlag()
 		p.help(about)
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"rnnbench/tuner/grid"
 )
@@ -139,12 +140,10 @@ or configuration; 3 some points failed or were wrong; 5 device not available;
 		p.sweepCommand(), p.reproduceCommand(), p.verifyCommand(),
 		p.showCommand(), p.plotCommand(),
 		p.explainCommand(), p.exportCommand(),
-		p.listCommand(), p.doctorCommand(), p.versionCommand(),
+		p.listCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(),
 	)
 	root.SetHelpCommand(p.helpCommand(root))
 	root.SetHelpCommandGroupID("manage")
-	root.SetCompletionCommandGroupID("manage")
-	completion(root)
 	return root
 }
 
@@ -152,6 +151,11 @@ or configuration; 3 some points failed or were wrong; 5 device not available;
 func (p *program) verb(cmd *cobra.Command, do func(ctx context.Context, cmd *cobra.Command, args []string) error) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.DisableFlagsInUseLine = true
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if c, ok := f.Value.(choice); ok {
+			completeFlag(cmd, f.Name, cobra.FixedCompletions(c.choices, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p.ran = true
 		return do(cmd.Context(), cmd, args)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
@@ -115,13 +114,9 @@ func (s *settings) device(cmd *cobra.Command) {
 	})
 }
 
-// levels lists the instruction sets of this machine.
+// levels lists the instruction sets that there are kernels for.
 func levels() []string {
-	var names []string
-	for l := simd.Generic; l <= simd.Detect(); l++ {
-		names = append(names, l.String())
-	}
-	return names
+	return []string{simd.Generic.String(), simd.AVX2.String(), simd.AVX512.String()}
 }
 
 // source adds the flag of the configuration file.
@@ -245,12 +240,4 @@ func (s *settings) maxMemory() (int64, error) {
 		return 0, fmt.Errorf("--max-memory: %q is not a size that makes sense", s.memory)
 	}
 	return int64(bytes), nil
-}
-
-// measuring is m as the sweep takes it, for which no limit is a long time.
-func measuring(m config.Measure) config.Measure {
-	if m.PointTimeout == 0 {
-		m.PointTimeout = 1000 * time.Hour
-	}
-	return m
 }

@@ -83,7 +83,7 @@ func (d *Device) Info() device.Info {
 	}
 	return device.Info{
 		Name: "cpu", Model: name, Key: fmt.Sprintf("cpu-%s-%dt", slug(name), d.workers),
-		Workers: d.workers, Memory: available(),
+		Workers: d.workers, Memory: available(), Precision: []string{"fp32"},
 		Libraries: map[string]string{"simd": d.kernels.Level().String(), "go": runtime.Version()},
 	}
 }

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"rnnbench/impl"
+	"rnnbench/plots/quantity"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+)
+
+func (p *program) completionCommand() *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
+	cmd := &cobra.Command{
+		Use:     "completion SHELL",
+		Short:   "Print a script that completes commands, flags and their values",
+		GroupID: "manage",
+		Long: `Completion prints a script for a shell: bash, zsh, fish or powershell. With it, Tab
+completes commands, flags, cells, techniques, presets and runs.`,
+		Example: `  source <(rnnbench completion bash)                                  # now
+  rnnbench completion bash > ~/.local/share/bash-completion/completions/rnnbench
+  rnnbench completion zsh > "${fpath[1]}/_rnnbench"
+  rnnbench completion fish > ~/.config/fish/completions/rnnbench.fish`,
+		ValidArgs: shells,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) != 1:
+				return usage(fmt.Errorf("completion takes the name of a shell: %s", strings.Join(shells, ", ")), "rnnbench completion --help")
+			case !slices.Contains(shells, args[0]):
+				return usage(unknown("shell", args[0], shells), "rnnbench completion --help")
+			}
+			return nil
+		},
+	}
+	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
+		root := cmd.Root()
+		switch args[0] {
+		case "bash":
+			return root.GenBashCompletionV2(p.out, true)
+		case "zsh":
+			return root.GenZshCompletion(p.out)
+		case "fish":
+			return root.GenFishCompletion(p.out, true)
+		}
+		return root.GenPowerShellCompletionWithDesc(p.out)
+	})
+}
+
+// A completer completes the value of a flag.
+type completer = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective)
+
+func completeFlag(cmd *cobra.Command, name string, f completer) {
+	if cmd.Flags().Lookup(name) != nil {
+		_ = cmd.RegisterFlagCompletionFunc(name, f) // fails only if done twice
+	}
+}
+
+// described offers words with what they mean, each after the part of a list
+// that is there already.
+func described(words func() [][2]string) completer {
+	return func(_ *cobra.Command, _ []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		before := ""
+		if i := strings.LastIndexByte(start, ','); i >= 0 {
+			before = start[:i+1]
+		}
+		var list []cobra.Completion
+		for _, w := range words() {
+			list = append(list, cobra.CompletionWithDesc(before+w[0], w[1]))
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func implCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return described(func() (list [][2]string) {
+		for _, t := range impl.All() {
+			list = append(list, [2]string{t.Name(), t.Doc()})
+		}
+		return list
+	})(cmd, args, start)
+}
+
+func metricCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return described(func() (list [][2]string) {
+		for _, m := range quantity.Measures() {
+			list = append(list, [2]string{m.Name, m.Title + ", " + m.Unit})
+		}
+		return list
+	})(cmd, args, start)
+}
+
+func axisCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return described(func() (list [][2]string) {
+		for _, a := range quantity.Axes() {
+			list = append(list, [2]string{a.Name, a.Title})
+		}
+		return list
+	})(cmd, args, start)
+}
+
+// completeGrid completes the flags that say what is measured, how and where.
+func completeGrid(cmd *cobra.Command) {
+	completeFlag(cmd, "impl", implCompletions)
+	completeFlag(cmd, "skip-impl", implCompletions)
+	completeFlag(cmd, "baseline", implCompletions)
+	completeFlag(cmd, "cell", described(func() (list [][2]string) {
+		for _, c := range cell.All() {
+			list = append(list, [2]string{c.Name, c.Doc})
+		}
+		return list
+	}))
+	completeFlag(cmd, "preset", described(func() (list [][2]string) {
+		for _, x := range grid.Presets() {
+			list = append(list, [2]string{x.Name, x.Doc})
+		}
+		return list
+	}))
+	completeFlag(cmd, "pass", described(func() [][2]string {
+		return [][2]string{{"forward", "inference"}, {"train", "forward, backward through time and weight gradients"}}
+	}))
+	completeFlag(cmd, "precision", described(func() (list [][2]string) {
+		for _, x := range rnn.Precisions() {
+			list = append(list, [2]string{x, ""})
+		}
+		return list
+	}))
+	completeFlag(cmd, "device", described(func() [][2]string { return [][2]string{{"cpu", "this machine's processor"}} }))
+	completeFlag(cmd, "resume", completer(completeRuns))
+	for _, k := range config.Keys() {
+		if len(k.Choices) > 0 {
+			completeFlag(cmd, k.Name, described(func() (list [][2]string) {
+				for _, c := range k.Choices {
+					list = append(list, [2]string{c, ""})
+				}
+				return list
+			}))
+		}
+	}
+}

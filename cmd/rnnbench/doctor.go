@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+)
+
+func (p *program) doctorCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "doctor [flags]",
+		Short:   "Look at this machine: what it can do, how noisy it is, and what to do about it",
+		GroupID: "manage",
+		Long: `Doctor describes the machine, measures what it can do at most and how much repeated
+bursts differ, and lists what disturbs measurements with a remedy for each. It changes
+nothing and exits with 0 whatever it finds. It takes a few seconds.`,
+		Example: `  rnnbench doctor
+  rnnbench doctor --threads 1 --simd avx2
+  rnnbench doctor -o json > machine.json`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	var s settings
+	s.device(cmd)
+	var hideHost bool
+	format := "text"
+	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
+		f.VarP(choice{&format, "format", []string{"text", "json"}}, "format", "o", "how to print: text, json")
+		f.BoolVar(&hideHost, "no-hostname", false, "leave the name of the host out")
+	})
+	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+		c, err := s.resolve(p)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		env := environment(hideHost)
+		b, err := s.open(c)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		defer b.Close()
+		if err := b.measureLimits(); err != nil {
+			return err
+		}
+		noise, err := b.listen(ctx)
+		if err != nil {
+			return err
+		}
+		if env.CPU.Steal != nil { // of the last seconds rather than since the start
+			env.CPU.Steal = results.Capture(results.Options{Interval: 300 * time.Millisecond}).CPU.Steal
+		}
+		d := diagnosis{Environment: env, Device: b.record(), Noise: noise, Advice: []advice{}}
+		for _, a := range append(results.Warnings(env), noise.advice()...) {
+			d.Advice = append(d.Advice, advice(a))
+		}
+		if format == "json" {
+			return p.json(d)
+		}
+		return d.print(p.out)
+	})
+}
+
+// A diagnosis is what doctor finds.
+type diagnosis struct {
+	Environment results.Environment `json:"env"`
+	Device      results.Device      `json:"device"`
+	Noise       noise               `json:"noise"`
+	Advice      []advice            `json:"advice"`
+}
+
+type advice struct {
+	What   string `json:"what"`
+	Remedy string `json:"remedy"`
+}
+
+// noise is how much bursts of the same work differ.
+type noise struct {
+	Bursts int     `json:"bursts"`
+	Burst  float64 `json:"burst_s"`
+	// Of the bursts, relative to the median: half of the interval between the
+	// quartiles, and how far the slowest is above the fastest.
+	Quartiles float64  `json:"quartiles"`
+	Range     float64  `json:"range"`
+	HalfWidth float64  `json:"ci_of_10"` // of the median of ten bursts, as a sweep takes
+	Warnings  []string `json:"warnings"`
+}
+
+// listen times the same short work again and again.
+func (b *bench) listen(ctx context.Context) (noise, error) {
+	at := results.Point{Cell: "lstm", Pass: "forward", Hidden: 128, Input: 128, Layers: 1, Batch: 8, Steps: 10, Precision: "fp32"}
+	l, err := b.layOut(at, grid.Spec{Name: "cudnnstyle"})
+	if err != nil {
+		return noise{}, err
+	}
+	prog, err := b.Compile(l.sched, l.device)
+	if err != nil {
+		return noise{}, err
+	}
+	defer prog.Close()
+	const bursts, length = 40, 20 * time.Millisecond
+	runs := 1
+	for { // how many runs a burst takes
+		burst, err := prog.Run(runs)
+		if err != nil {
+			return noise{}, err
+		}
+		if burst.Wall >= length || runs >= 1<<20 {
+			break
+		}
+		runs *= 2
+	}
+	var samples []float64
+	for range bursts {
+		if err := ctx.Err(); err != nil {
+			return noise{}, err
+		}
+		burst, err := prog.Run(runs)
+		if err != nil {
+			return noise{}, err
+		}
+		samples = append(samples, burst.Wall.Seconds())
+	}
+	s, warnings := results.Summarize(samples, 0)
+	n := noise{Bursts: bursts, Burst: s.Median, Warnings: append([]string{}, warnings...)}
+	n.Quartiles, n.Range = (s.Q3-s.Q1)/2/s.Median, (s.Max-s.Min)/s.Median
+	for i := 0; i+10 <= bursts; i += 10 {
+		ten, _ := results.Summarize(samples[i:i+10], 0)
+		if w, ok := ten.HalfWidth(); ok {
+			n.HalfWidth = max(n.HalfWidth, w)
+		}
+	}
+	return n, nil
+}
+
+// advice says what to do about noise.
+func (n noise) advice() []results.Advice {
+	var list []results.Advice
+	if target := config.Default().TargetCI; n.HalfWidth > target {
+		list = append(list, results.Advice{
+			What:   fmt.Sprintf("the median of ten bursts is known to ±%.1f %% only, and ±%.0f %% is asked for", 100*n.HalfWidth, 100*target),
+			Remedy: "stop other programs, use --effort rigorous, or accept --target-ci " + fmt.Sprintf("%.0f%%", 100*n.HalfWidth+1),
+		})
+	}
+	if slices.Contains(n.Warnings, results.WarnBimodal) {
+		list = append(list, results.Advice{What: "bursts fall into two groups, a fast and a slow one",
+			Remedy: "look for a clock that changes, or for another program on the same cores (taskset moves this one)"})
+	}
+	if slices.Contains(n.Warnings, results.WarnDrift) {
+		list = append(list, results.Advice{What: "later bursts differ from earlier ones", Remedy: "let the machine cool or warm up: --warmup 1s"})
+	}
+	return list
+}
+
+// print writes d for people.
+func (d diagnosis) print(w io.Writer) error {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		if text := strings.TrimSpace(fmt.Sprintf(format, args...)); text != "" {
+			fmt.Fprintf(&b, "%-12s %s\n", name, text)
+		}
+	}
+	e := d.Environment
+	c := e.CPU
+	line("rnnbench", "%s, %s", e.Tool.Version, e.Tool.Go)
+	line("host", "%s", e.Host.Name)
+	line("system", "%s", joined(e.Host.System, e.Host.OS+"/"+e.Host.Arch, e.Host.Kernel, e.Host.Container, e.Host.VM))
+	line("processor", "%s", d.Device.Name)
+	line("", "%s, %s; this process may use %d", plural(c.Cores, "core"), plural(c.Threads, "thread"), c.Allowed)
+	var caches []string
+	for _, x := range c.Caches {
+		kind := ""
+		if x.Kind != "unified" {
+			kind = " " + x.Kind
+		}
+		caches = append(caches, fmt.Sprintf("L%d%s %s", x.Level, kind, quantity.Bytes(float64(x.Bytes))))
+	}
+	line("caches", "%s", strings.Join(caches, ", "))
+	line("features", "%s", strings.Join(c.Features, " "))
+	clock := ""
+	if c.MaxClock != nil {
+		clock = quantity.SI(*c.MaxClock, "Hz") + " at most"
+	}
+	line("clock", "%s", joined(clock, c.Governor, c.Driver))
+	line("memory", "%s, %s available", quantity.Bytes(float64(e.Memory.Total)), quantity.Bytes(float64(e.Memory.Available)))
+	if len(e.Host.Load) == 3 {
+		line("load", "%.2f %.2f %.2f", e.Host.Load[0], e.Host.Load[1], e.Host.Load[2])
+	}
+	if c.Steal != nil {
+		line("stolen", "%.1f %% of the processor time", 100**c.Steal)
+	}
+	b.WriteString("\n")
+	line("measured", "with %s workers and %s:", d.Device.Facts["workers"], d.Device.Facts["simd"])
+	if d.Device.Peak != nil {
+		line("  peak", "%s of multiply-adds", quantity.SI(*d.Device.Peak, "FLOP/s"))
+	}
+	if d.Device.Bandwidth != nil {
+		line("  copy", "%s read and written", quantity.SI(*d.Device.Bandwidth, "B/s"))
+	}
+	n := d.Noise
+	line("  noise", "%d bursts of %s: quartiles ±%.1f %%, slowest %.0f %% over fastest; median of ten ±%.1f %%",
+		n.Bursts, quantity.SI(n.Burst, "s"), 100*n.Quartiles, 100*n.Range, 100*n.HalfWidth)
+	b.WriteString("\n")
+	if len(d.Advice) == 0 {
+		b.WriteString("nothing found that would disturb measurements\n")
+	}
+	for i, a := range d.Advice {
+		fmt.Fprintf(&b, "%d. %s\n   → %s\n", i+1, a.What, a.Remedy)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// joined puts the words that are not empty together.
+func joined(words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), ", ")
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+)
+
+// example is a point at which a schedule is short and every knob has a meaning.
+func example() results.Point {
+	return results.Point{Cell: "lstm", Pass: "train", Hidden: 512, Input: 512, Layers: 4, Batch: 64, Steps: 100, Precision: "fp32"}
+}
+
+func (p *program) explainCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "explain [flags]",
+		Short:   "Show the schedule of one point: operations, streams, waits, critical path",
+		GroupID: "inside",
+		Long: `Explain lays one point out, as each technique would run it, and counts: operations by
+kind, FLOPs, bytes, memory, streams and waits; the heaviest chain of operations that
+must follow each other and the parallelism which that leaves; and the least time that
+the FLOPs take at the peak and the bytes at the copy rate of this machine.
+
+-o dump lists every operation, -o dot draws them for Graphviz.`,
+		Example: `  rnnbench explain --point H=512,B=64,T=100,L=4
+  rnnbench explain --cell gru --pass train -H 256 -B 8 -T 20 --impl cudnnstyle:fused=0,cudnnstyle
+  rnnbench explain -H 4 -B 1 -T 3 --impl naive -o dump
+  rnnbench explain -H 4 -B 1 -T 3 --layers 2 --impl cudnnstyle -o dot | dot -Tsvg > wave.svg`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	var s settings
+	s.grid(cmd)
+	s.device(cmd)
+	s.source(cmd)
+	format := "summary"
+	var noLimits bool
+	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
+		formats := []string{"summary", "dump", "dot", "json"}
+		f.VarP(choice{&format, "format", formats}, "format", "o", "what to print: "+strings.Join(formats, ", "))
+		f.BoolVar(&noLimits, "no-limits", false, "do not measure what this machine can do at most")
+	})
+	completeGrid(cmd)
+	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
+		c, err := s.resolve(p)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		b, err := s.open(c)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		defer b.Close()
+		layouts, err := b.onePoint(c.Grid, b.vocabulary())
+		if err != nil {
+			return misused(cmd, err)
+		}
+		if format == "dump" || format == "dot" {
+			return p.dump(cmd, layouts, format)
+		}
+		if !noLimits {
+			if err := b.measureLimits(); err != nil {
+				return err
+			}
+		}
+		var all []explanation
+		for _, l := range layouts {
+			all = append(all, b.explain(l))
+		}
+		if format == "json" {
+			return p.json(all)
+		}
+		for i, e := range all {
+			if i > 0 {
+				if _, err := fmt.Fprintln(p.out); err != nil {
+					return err
+				}
+			}
+			if err := p.explanation(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// onePoint lays out the only point that a request names, with every technique.
+func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*layout, error) {
+	g, err := grid.New(r, v)
+	if err != nil {
+		return nil, err
+	}
+	points, err := g.Points()
+	if err != nil {
+		return nil, err
+	}
+	if len(points) > 1 {
+		return nil, fmt.Errorf("these are %d points, such as %v and %v: name one, as in --point H=512,B=32,T=50", len(points), points[0], points[1])
+	}
+	var list []*layout
+	for _, s := range g.Specs() {
+		if s.Name == referenceName {
+			problem, err := tuner.Problem(points[0])
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, &layout{point: points[0], spec: s, problem: problem})
+			continue
+		}
+		l, err := b.layOut(points[0], s)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+// dump writes the whole schedule of the only technique.
+func (p *program) dump(cmd *cobra.Command, layouts []*layout, format string) error {
+	if len(layouts) > 1 {
+		return misused(cmd, fmt.Errorf("-o %s writes one schedule, and there are %d techniques: name one, as in --impl naive", format, len(layouts)))
+	}
+	l := layouts[0]
+	if l.declined != "" {
+		return errors.New(l.declined)
+	}
+	if format == "dot" {
+		return l.sched.DOT(p.out)
+	}
+	return l.sched.Dump(p.out)
+}
+
+// An explanation is what is known of a layout without running it.
+type explanation struct {
+	Point       results.Point `json:"point"`
+	Impl        string        `json:"impl"`
+	Label       string        `json:"label"`
+	Knobs       knob.Params   `json:"knobs"`
+	Declined    *string       `json:"declined"`
+	FLOPs       int64         `json:"flops"`
+	Executed    int64         `json:"flops_executed"`
+	Traffic     int64         `json:"bytes"`
+	Memory      int64         `json:"mem_bytes"`
+	Streams     int           `json:"streams"`
+	Operations  int           `json:"ops"`
+	Waits       int           `json:"waits"`
+	Prepared    int           `json:"prepare_ops"`
+	Kinds       []kind        `json:"kinds"`
+	Critical    int64         `json:"critical_flops"`
+	Chain       int           `json:"critical_ops"`
+	Parallelism float64       `json:"parallelism"`
+	Peak        *float64      `json:"peak_flops_per_s"`
+	Copy        *float64      `json:"copy_bytes_per_s"`
+	AtPeak      *float64      `json:"at_peak_s"`
+	AtCopy      *float64      `json:"at_copy_s"`
+}
+
+// A kind counts the operations of one kind.
+type kind struct {
+	Name  string `json:"name"`
+	Count int    `json:"count"`
+	FLOPs int64  `json:"flops"`
+	Bytes int64  `json:"bytes"`
+}
+
+func (b *bench) explain(l *layout) explanation {
+	e := explanation{Point: l.point, Impl: l.spec.Name, Label: l.spec.Label, Knobs: l.knobs, FLOPs: l.problem.FLOPs(), Kinds: []kind{}}
+	if l.declined != "" {
+		e.Declined = &l.declined
+		return e
+	}
+	s := l.sched.Summarize()
+	e.Executed, e.Traffic, e.Memory, e.Streams = s.FLOPs, s.Traffic, l.memory, l.sched.Streams
+	e.Operations, e.Waits, e.Prepared = s.Nodes, s.Waits, len(l.sched.Prepare)
+	e.Critical, e.Chain = s.Critical, s.Chain
+	e.Parallelism = float64(s.FLOPs) / float64(max(1, s.Critical))
+	for _, k := range s.Kinds {
+		e.Kinds = append(e.Kinds, kind{k.Name, k.Count, k.FLOPs, k.Bytes})
+	}
+	if rate := b.limits.FLOPS; rate > 0 {
+		t := float64(s.FLOPs) / rate
+		e.Peak, e.AtPeak = &rate, &t
+	}
+	if rate := b.limits.Copy; rate > 0 {
+		t := float64(s.Traffic) / rate
+		e.Copy, e.AtCopy = &rate, &t
+	}
+	return e
+}
+
+// explanation prints e for people.
+func (p *program) explanation(e explanation) error {
+	title := fmt.Sprintf("%s · %v", e.Label, e.Point)
+	if len(e.Knobs) > 0 {
+		title += " · " + strings.ReplaceAll(e.Knobs.String(), ":", " ")
+	}
+	if e.Declined != nil {
+		_, err := fmt.Fprintf(p.out, "%s\ndeclined: %s\n", title, *e.Declined)
+		return err
+	}
+	t := &table.Table{Title: title, Columns: []table.Column{
+		{Name: "operation", Key: "op"}, {Name: "count", Key: "count", Right: true}, {Name: "FLOPs", Key: "flops", Right: true},
+		{Name: "share", Key: "share", Right: true}, {Name: "bytes", Key: "bytes", Right: true},
+	}}
+	add := func(name string, count int, flops, bytes int64) {
+		t.Rows = append(t.Rows, []table.Cell{
+			table.Text(name), table.Int(count), {Text: quantity.SI(float64(flops), "")},
+			{Text: fmt.Sprintf("%.1f %%", 100*float64(flops)/float64(max(1, e.Executed)))}, {Text: quantity.Bytes(float64(bytes))},
+		})
+	}
+	for _, k := range e.Kinds {
+		add(k.Name, k.Count, k.FLOPs, k.Bytes)
+	}
+	add("all", e.Operations, e.Executed, e.Traffic)
+	if e.Executed != e.FLOPs {
+		t.Notes = append(t.Notes, fmt.Sprintf("the problem asks for %s FLOP in products; rates are of these", quantity.SI(float64(e.FLOPs), "")))
+	}
+	t.Notes = append(t.Notes,
+		fmt.Sprintf("memory: %s; %s ahead of all runs", quantity.Bytes(float64(e.Memory)), plural(e.Prepared, "operation")),
+		fmt.Sprintf("streams: %d, with %s between them", e.Streams, plural(e.Waits, "wait")),
+		fmt.Sprintf("critical path: %s and %s FLOP; operations side by side could gain %.2g×", plural(e.Chain, "operation"),
+			quantity.SI(float64(e.Critical), ""), e.Parallelism))
+	if e.AtPeak != nil && e.AtCopy != nil {
+		t.Notes = append(t.Notes, fmt.Sprintf("limits: %s at %s, %s at %s if nothing stayed in caches",
+			quantity.SI(*e.AtPeak, "s"), quantity.SI(*e.Peak, "FLOP/s"), quantity.SI(*e.AtCopy, "s"), quantity.SI(*e.Copy, "B/s")))
+	}
+	return t.Write(p.out, "table", p.style())
+}

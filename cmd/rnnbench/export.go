@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/rnn"
+	"rnnbench/rnn/torch"
+	"rnnbench/tuner/config"
+)
+
+// referenceName stands for the float64 reference where techniques are named.
+const referenceName = "reference"
+
+func (p *program) exportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "export -f FILE.npz [flags]",
+		Short:   "Write inputs, weights, outputs and gradients of one point for PyTorch",
+		GroupID: "inside",
+		Long: `Export runs one technique at one point and writes all that went in and came out as
+NumPy arrays, in PyTorch's names and layouts, so that anyone can check the answer:
+scripts/check-pytorch.py does. --impl reference exports the float64 reference.`,
+		Example: `  rnnbench export --point H=64,B=4,T=10 --cell lstm --pass train --impl naive -f lstm.npz
+  rnnbench export -H 128 -B 2 -T 5 --cell gru --impl cudnnstyle:fused=0 -f gru.npz
+  rnnbench export -H 32 -B 1 -T 3 --impl reference -f reference.npz
+  python3 -c "import numpy; print(*numpy.load('lstm.npz').items(), sep='\n')"`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	var s settings
+	s.grid(cmd)
+	s.measure(cmd, "seed", "data")
+	s.device(cmd)
+	s.source(cmd)
+	var file string
+	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
+		f.StringVarP(&file, "file", "f", "", "`FILE` to write; - is stdout")
+		f.StringVarP(&file, "file-o", "o", "", "")
+		f.Lookup("file-o").Hidden = true // for those who write -o FILE
+	})
+	_ = cmd.MarkFlagFilename("file", "npz") // the flag is there
+	completeGrid(cmd)
+	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
+		switch {
+		case file == "":
+			return misused(cmd, errors.New("there is no file to write: add -f FILE.npz"))
+		case file == "-" && terminal(p.out):
+			return misused(cmd, errors.New("arrays are not for a terminal: add -f FILE.npz"))
+		}
+		c, err := s.resolve(p)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		b, err := s.open(c)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		defer b.Close()
+		if len(c.Grid.Impl) == 0 {
+			c.Grid.Impl = []string{"naive"}
+		}
+		v := b.vocabulary()
+		v.Impls = append(v.Impls, referenceName)
+		layouts, err := b.onePoint(c.Grid, v)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		if len(layouts) > 1 {
+			return misused(cmd, fmt.Errorf("there are %d techniques and one answer to export: name one, as in --impl naive", len(layouts)))
+		}
+		return p.export(b, layouts[0], c.Measure, file)
+	})
+}
+
+func (p *program) export(b *bench, l *layout, m config.Measure, file string) error {
+	if b.fit(l); l.declined != "" {
+		return errors.New(l.declined)
+	}
+	data := rnn.NewData(l.problem, m.Seed, l.problem.Batch, m.Data)
+	from := torch.Source{Technique: l.spec.Name, Seed: m.Seed, Distribution: m.Data}
+	var answer []rnn.Tensor
+	if l.spec.Name == referenceName {
+		answer = rnn.Reference(data)
+	} else {
+		var err error
+		if answer, err = b.answer(l, data); err != nil {
+			return err
+		}
+		from.Knobs, from.Device, from.DeviceKnobs = l.knobs, b.info.Key, l.device
+	}
+	write := func(w io.Writer) error { return torch.Export(w, data, answer, from) }
+	if file == "-" {
+		return write(p.out)
+	}
+	if err := writeFile(file, write); err != nil {
+		return err
+	}
+	p.note("wrote %s: %v by %s", file, l.point, l.spec.Label)
+	return nil
+}
+
+// answer runs a layout once.
+func (b *bench) answer(l *layout, data *rnn.Data) (answer []rnn.Tensor, err error) {
+	prog, err := b.Compile(l.sched, l.device)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, prog.Close()) }()
+	if err := l.plan.Write(prog, data); err != nil {
+		return nil, err
+	}
+	if err := prog.Prepare(); err != nil {
+		return nil, err
+	}
+	if _, err := prog.Run(1); err != nil {
+		return nil, err
+	}
+	return l.plan.Read(prog)
+}
+
+// writeFile writes a file that appears whole or not at all.
+func writeFile(path string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("cannot write %s: %w", path, err), os.Remove(f.Name()))
+		}
+	}()
+	if err = errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

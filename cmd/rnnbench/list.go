@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/impl"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+)
+
+// A catalogue is something that can be listed.
+type catalogue struct {
+	name, doc string
+	table     func() (*table.Table, error)
+}
+
+func catalogues() []catalogue {
+	return []catalogue{
+		{"techniques", "ways to run a network, for --impl", techniqueTable},
+		{"cells", "recurrent units, for --cell", cellTable},
+		{"devices", "what can be measured on, for --device", deviceTable},
+		{"presets", "named sets of points, for --preset", presetTable},
+		{"axes", "what points consist of", axisTable},
+		{"metrics", "what records tell, for plot --y and show --metric", metricTable},
+		{"knobs", "settings of techniques and devices, for --impl NAME:KNOB=VALUE", knobTable},
+	}
+}
+
+func (p *program) listCommand() *cobra.Command {
+	var names []string
+	for _, c := range catalogues() {
+		names = append(names, c.name)
+	}
+	cmd := &cobra.Command{
+		Use:     "list [" + strings.Join(names, "|") + "] [flags]",
+		Short:   "List what can be measured: " + strings.Join(names, ", "),
+		GroupID: "manage",
+		Example: `  rnnbench list
+  rnnbench list presets
+  rnnbench list knobs
+  rnnbench list techniques -o json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && !slices.Contains(names, args[0]) {
+				return usage(unknown("list of", args[0], names), "rnnbench list")
+			}
+			if len(args) > 1 {
+				return usage(fmt.Errorf("list takes one word, and got %q as well", args[1]), "rnnbench list --help")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var list []cobra.Completion
+			for _, c := range catalogues() {
+				list = append(list, cobra.CompletionWithDesc(c.name, c.doc))
+			}
+			return list, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	format := "table"
+	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
+		f.VarP(choice{&format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
+	})
+	return p.verb(cmd, func(_ context.Context, _ *cobra.Command, args []string) error {
+		t := words("list", "of")
+		for _, c := range catalogues() {
+			t.Rows = append(t.Rows, row(c.name, c.doc))
+			if len(args) > 0 && args[0] == c.name {
+				var err error
+				if t, err = c.table(); err != nil {
+					return err
+				}
+				break
+			}
+		}
+		return t.Write(p.out, format, p.style())
+	})
+}
+
+// words is a table whose columns are texts.
+func words(columns ...string) *table.Table {
+	t := &table.Table{}
+	for _, c := range columns {
+		t.Columns = append(t.Columns, table.Column{Name: c, Key: strings.ReplaceAll(c, " ", "_")})
+	}
+	return t
+}
+
+func row(cells ...string) []table.Cell {
+	var r []table.Cell
+	for _, c := range cells {
+		r = append(r, table.Text(c))
+	}
+	return r
+}
+
+func techniqueTable() (*table.Table, error) {
+	t := words("technique", "idea")
+	for _, x := range impl.All() {
+		t.Rows = append(t.Rows, row(x.Name(), x.Doc()))
+	}
+	return t, nil
+}
+
+func cellTable() (*table.Table, error) {
+	t := words("cell", "gates", "states", "equations")
+	for _, c := range cell.All() {
+		t.Rows = append(t.Rows, row(c.Name, strings.Join(c.Gates, " "), strings.Join(c.States, " "), c.Doc))
+	}
+	return t, nil
+}
+
+func deviceTable() (*table.Table, error) {
+	var s settings
+	b, err := s.open(config.Config{Devices: []string{"cpu"}, Measure: config.Default()})
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	t := words("device", "model", "key", "workers", "memory", "libraries")
+	t.Columns[3].Right, t.Columns[4].Right, t.Columns[4].Key = true, true, "mem_bytes"
+	var libraries []string
+	for _, name := range []string{"simd", "go"} {
+		libraries = append(libraries, name+" "+b.info.Libraries[name])
+	}
+	r := row(b.info.Name, b.info.Model, b.info.Key, "", "", strings.Join(libraries, ", "))
+	r[3], r[4] = table.Int(b.info.Workers), table.Cell{Text: quantity.Bytes(float64(b.info.Memory)), Value: b.info.Memory}
+	t.Rows = append(t.Rows, r)
+	t.Notes = []string{"GPUs need the worker rnnbench-cuda, which this build does not have."}
+	return t, nil
+}
+
+func presetTable() (*table.Table, error) {
+	t := words("preset", "points", "what", "source")
+	t.Columns[1].Right = true
+	for _, x := range grid.Presets() {
+		g, err := grid.New(grid.Request{Presets: []string{x.Name}, Impl: []string{"naive"}}, grid.Vocabulary{Impls: implNames()})
+		if err != nil {
+			return nil, err
+		}
+		points, err := g.Points()
+		if err != nil {
+			return nil, err
+		}
+		r := row(x.Name, "", x.Doc, x.Source)
+		r[1] = table.Int(len(points))
+		t.Rows = append(t.Rows, r)
+	}
+	return t, nil
+}
+
+func axisTable() (*table.Table, error) {
+	t := words("axis", "letter", "default", "values", "what")
+	for _, a := range grid.Axes() {
+		values := "sizes: 512, 4k, 64,128, 64:512:64, 256:4096:x2"
+		if a.Words {
+			values = map[string]string{
+				"cell": strings.Join(cellNames(), ", "), "pass": "forward, train", "precision": "fp32, tf32, bf16, fp16", "onehot": "false, true",
+			}[a.Name]
+		} else if a.Zero != "" {
+			values += ", " + a.Zero
+		}
+		t.Rows = append(t.Rows, row(a.Name, a.Letter, a.Default, values, a.Doc))
+	}
+	t.Notes = []string{"Conditions also know impl, mem (bytes), flops and intensity."}
+	return t, nil
+}
+
+func metricTable() (*table.Table, error) {
+	t := words("metric", "unit", "better", "what")
+	for _, m := range quantity.Measures() {
+		better := "more"
+		if m.Less {
+			better = "less"
+		}
+		t.Rows = append(t.Rows, row(m.Name, m.Unit, better, m.Title))
+	}
+	return t, nil
+}
+
+// knobTable lists knobs for a network that every knob has a meaning for.
+func knobTable() (*table.Table, error) {
+	t := words("of", "knob", "default", "values", "what")
+	t.Columns[2].Right = true
+	problem, err := tuner.Problem(example())
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range impl.All() {
+		addKnobs(t, x.Name(), x.Knobs(problem))
+	}
+	var s settings
+	b, err := s.open(config.Config{Devices: []string{"cpu"}, Measure: config.Default()})
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	addKnobs(t, b.info.Name, b.Knobs(&schedule.Schedule{Streams: 2 * runtime.NumCPU()}))
+	t.Notes = []string{"As offered for " + problem.String() + "; other problems may offer other values."}
+	return t, nil
+}
+
+func addKnobs(t *table.Table, owner string, knobs []knob.Knob) {
+	for _, k := range knobs {
+		var values []string
+		for _, v := range k.Values {
+			values = append(values, strconv.Itoa(v))
+		}
+		s := strings.Join(values, ", ")
+		if k.Max > 0 {
+			s += fmt.Sprintf("; any of %d to %d", k.Min, k.Max)
+		}
+		r := row(owner, k.Name, "", s, k.Doc)
+		r[2] = table.Int(k.Values[0])
+		t.Rows = append(t.Rows, r)
+	}
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+)
+
+// A job is a plan that is being measured.
+type job struct {
+	bench   *bench
+	plan    plan
+	measure config.Measure
+	show    *progress
+
+	skip func(key string) bool
+	emit func(*results.Record) error
+}
+
+// run measures the plan, part by part.
+func (j *job) run(ctx context.Context) error {
+	start := time.Now()
+	for _, q := range j.plan.parts {
+		m := j.measure
+		if m.Budget > 0 {
+			if m.Budget -= time.Since(start); m.Budget <= 0 {
+				return tuner.ErrBudget
+			}
+		}
+		s := &tuner.Sweep{
+			Device: j.bench, Techniques: impl.All(), Settings: m, Limits: j.bench.limits, MaxMemory: j.bench.maxMemory,
+			Skip: j.skip, Emit: j.emit, Watch: j.show.watch,
+		}
+		if err := s.Run(ctx, q.points, q.specs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// interruptible returns a context that ends with the first Ctrl-C; the second
+// one ends the process at once.
+func interruptible(ctx context.Context, show *progress) (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	quiet := context.AfterFunc(ctx, func() {
+		stop()
+		show.say("interrupted: finishing what is under way; Ctrl-C again stops at once")
+	})
+	return ctx, func() { quiet(); stop() }
+}
+
+// begin makes the run's folder, or opens the one to resume.
+func (p *program) begin(c config.Config, b *bench, q plan, resume string, env results.Environment) (*results.Run, error) {
+	for _, a := range results.Warnings(env) {
+		p.log.Warn(a.What, "remedy", a.Remedy)
+	}
+	if resume == "" {
+		text, err := json.Marshal(c)
+		if err != nil {
+			return nil, err
+		}
+		run, err := results.Create(c.Dir, results.Manifest{
+			Label: c.Label, Argv: append([]string{"rnnbench"}, p.args...), Config: text, Environment: env,
+			Devices: []results.Device{b.record()},
+			Plan:    results.Plan{Hash: q.hash(), Points: q.shapes(), Records: q.total(), Summary: q.summary},
+		})
+		if err != nil {
+			return nil, &failure{exitError, err, "--out DIR, or RNNBENCH_RESULTS, names a folder that can be written"}
+		}
+		return run, nil
+	}
+	run, err := results.Resume(resume)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range run.Warnings() {
+		p.warn("%v", w)
+	}
+	if d := results.Diff(run.Manifest().Environment, env); len(d) > 0 {
+		p.warn("the environment is not the one that the run began in: %s", strings.Join(d, "; "))
+	}
+	return run, nil
+}
+
+// environment is to be captured before a device is opened, which binds threads.
+func environment(hideHost bool) results.Environment {
+	return results.Capture(results.Options{Version: version(), HideHostname: hideHost})
+}
+
+// mismatch says in what way a run is not one of plan q on b.
+func mismatch(m results.Manifest, b *bench, q plan) string {
+	if m.Plan.Hash != q.hash() {
+		return fmt.Sprintf("it measures another plan (%s) than is asked for now (%s)", m.Plan.Summary, q.summary)
+	}
+	d := b.record()
+	if len(m.Devices) == 0 || m.Devices[0].Key != d.Key {
+		return fmt.Sprintf("it was measured on another device than %s", d.Key)
+	}
+	if was := m.Devices[0].Facts["simd"]; was != d.Facts["simd"] {
+		return fmt.Sprintf("it was measured with the instruction set %s and not %s", was, d.Facts["simd"])
+	}
+	return ""
+}
+
+// runPath finds the run that a word names: a path, or the id of a run in dir.
+func runPath(word, dir string) string {
+	if _, err := os.Stat(word); err != nil && !strings.ContainsRune(word, filepath.Separator) {
+		if at := filepath.Join(dir, word); exists(at) {
+			return at
+		}
+	}
+	return word
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// exitCode is what the outcome of a run amounts to.
+func exitCode(recs []results.Record, err error, stopped, allow bool) (int, error) {
+	count := map[results.Status]int{}
+	for i := range recs {
+		count[recs[i].Status]++
+	}
+	bad := count[results.Failed] + count[results.Incorrect] + count[results.Timeout]
+	var kinds []string
+	for _, s := range []results.Status{results.Failed, results.Incorrect, results.Timeout, results.Skipped} {
+		if count[s] > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", count[s], s))
+		}
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted, errors.New("interrupted")
+	case err != nil && !errors.Is(err, tuner.ErrBudget) && !(stopped && bad > 0):
+		return exitError, err
+	case bad > 0 && allow && count[results.OK] > 0:
+		return exitDone, nil
+	case len(recs) == 0:
+		return exitError, errors.New("nothing was measured")
+	case count[results.OK] == 0:
+		return exitError, fmt.Errorf("no point succeeded: %s", strings.Join(kinds, ", "))
+	case err != nil && !errors.Is(err, tuner.ErrBudget):
+		return exitFailures, err
+	case bad > 0:
+		return exitFailures, fmt.Errorf("not all of %d points succeeded: %s", len(recs), strings.Join(kinds, ", "))
+	}
+	return exitDone, nil
+}
+
+// reasons lists the different reasons of what failed, the first few of them.
+func reasons(recs []results.Record) []string {
+	var list []string
+	for i := range recs {
+		r := &recs[i]
+		if r.Status != results.OK && r.Reason != nil && !slices.Contains(list, *r.Reason) && len(list) < 3 {
+			list = append(list, *r.Reason)
+		}
+	}
+	return list
+}

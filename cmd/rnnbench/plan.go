@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+)
+
+// A part is a product of points and techniques.
+type part struct {
+	points []results.Point
+	specs  []grid.Spec
+}
+
+// A plan is what is to be measured.
+type plan struct {
+	parts   []part
+	summary string
+}
+
+// newPlan makes a plan of a request.
+func newPlan(r grid.Request, b *bench) (plan, error) {
+	g, err := grid.New(r, b.vocabulary())
+	if err != nil {
+		return plan{}, err
+	}
+	points, err := g.Points()
+	if err != nil {
+		return plan{}, err
+	}
+	var p plan
+	for _, at := range points {
+		if at.Precision != rnn.FP32.String() {
+			return plan{}, fmt.Errorf("--precision %s: device %s computes in %s only", at.Precision, b.info.Name, rnn.FP32)
+		}
+		var specs []grid.Spec
+		for _, s := range g.Specs() {
+			ok, err := g.Wants(at, s)
+			if err != nil {
+				return p, err
+			}
+			if ok {
+				specs = append(specs, s)
+			}
+		}
+		same := func(a, b grid.Spec) bool { return a.Label == b.Label }
+		if n := len(p.parts); n > 0 && slices.EqualFunc(p.parts[n-1].specs, specs, same) {
+			p.parts[n-1].points = append(p.parts[n-1].points, at)
+		} else {
+			p.parts = append(p.parts, part{[]results.Point{at}, specs})
+		}
+	}
+	p.summary, err = g.Summary()
+	return p, err
+}
+
+// shapes and total count the points without and with techniques.
+func (p plan) shapes() (n int) {
+	for _, q := range p.parts {
+		n += len(q.points)
+	}
+	return n
+}
+
+func (p plan) total() (n int) {
+	for _, q := range p.parts {
+		n += len(q.points) * len(q.specs)
+	}
+	return n
+}
+
+// hash names the plan: the same points and techniques have the same one.
+func (p plan) hash() string {
+	var list []string
+	for _, q := range p.parts {
+		list = append(list, grid.Hash(q.points, q.specs))
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(list, " "))))[:16]
+}
+
+// A forecast says what measuring a plan will be like.
+type forecast struct {
+	total   int
+	entries []entry
+	whole   bool // every point was laid out
+	seconds float64
+}
+
+// An entry is one technique at one point. What was not laid out has no memory.
+type entry struct {
+	point          results.Point
+	spec           grid.Spec
+	memory         int64 // need; 0: not known
+	ops            int
+	seconds        float64 // estimate
+	code, declined string
+}
+
+// forecast lays out what the plan names, for as long as limit allows (0: any
+// time), and estimates how long measuring takes. Settings of knobs are checked
+// at every point whatever the limit.
+func (b *bench) forecast(ctx context.Context, p plan, m config.Measure, limit time.Duration) (*forecast, error) {
+	f := &forecast{total: p.total(), whole: true}
+	start := time.Now()
+	for _, q := range p.parts {
+		first := map[string]bool{}
+		for _, at := range q.points {
+			reference := true // the first technique at a point waits for the reference
+			for _, s := range q.specs {
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				e := entry{point: at, spec: s}
+				if late := limit > 0 && time.Since(start) > limit; late && first[s.Label] {
+					f.whole = false
+					if err := b.checkKnobs(at, s); err != nil {
+						return nil, err
+					}
+					f.entries = append(f.entries, e)
+					continue
+				}
+				first[s.Label] = true
+				l, err := b.layOut(at, s)
+				if err != nil {
+					return nil, fmt.Errorf("%v: %w", at, err)
+				}
+				b.fit(l)
+				e.code, e.declined = l.code, l.declined
+				if l.sched != nil {
+					e.memory, e.ops = l.need(), len(l.sched.Nodes)
+				}
+				if l.declined == "" {
+					e.seconds = b.estimate(l, m, reference)
+					reference = false
+				}
+				f.entries = append(f.entries, e)
+			}
+		}
+	}
+	known, n := 0.0, 0
+	for _, e := range f.entries {
+		if e.ops > 0 || e.declined != "" {
+			known, n = known+e.seconds, n+1
+		}
+	}
+	if n > 0 {
+		f.seconds = known / float64(n) * float64(len(f.entries))
+	}
+	return f, nil
+}
+
+// checkKnobs finds settings that a technique does not take, without laying out
+// anything.
+func (b *bench) checkKnobs(at results.Point, s grid.Spec) error {
+	l := &layout{point: at, spec: s}
+	settings, offered, err := l.settle()
+	if err != nil || l.declined != "" {
+		return err
+	}
+	_, own := settings.Split(offered)
+	if _, err := own.Complete(offered); err != nil {
+		return fmt.Errorf("%v: %s: %w", at, s.Name, err)
+	}
+	return nil
+}
+
+// estimate guesses the seconds that measuring a layout takes.
+func (b *bench) estimate(l *layout, m config.Measure, reference bool) float64 {
+	const perOp = 0.5e-6 // handing an operation over
+	run := perOp * float64(len(l.sched.Nodes))
+	flops, copyRate := b.limits.FLOPS, b.limits.Copy
+	if flops == 0 {
+		flops = 20e9 * float64(max(1, b.info.Workers))
+	}
+	if copyRate == 0 {
+		copyRate = 5e9 * float64(max(1, b.info.Workers))
+	}
+	// Caches serve most of the traffic; products reach about half of the peak.
+	run += math.Max(float64(l.sched.FLOPs())/(0.5*flops), float64(l.sched.Traffic())/(4*copyRate))
+	rounds := float64(m.Rounds+m.MaxRounds) / 2
+	measure := rounds * (math.Max(m.MinTime.Seconds(), run) + run)
+	if m.PointTimeout > 0 {
+		measure = math.Min(measure, m.PointTimeout.Seconds()+run)
+	}
+	t := measure + math.Max(m.Warmup.Seconds(), run) + float64(l.need())/2e9
+	if m.Verify {
+		t += run
+		if reference {
+			t += math.Min(float64(rnn.ReferenceFLOPs(l.problem, l.problem.Batch)), 4e9) / 2e9
+		}
+	}
+	return t
+}
+
+// line says what will be measured, in one line.
+func (f *forecast) line(summary string) string {
+	skipped := map[string]int{}
+	n := 0
+	for _, e := range f.entries {
+		if e.declined != "" {
+			skipped[kindOfSkip(e.code)]++
+			n++
+		}
+	}
+	s := summary
+	if n > 0 {
+		var kinds []string
+		for _, k := range []string{"memory", "unsupported"} {
+			if skipped[k] > 0 {
+				kinds = append(kinds, fmt.Sprintf("%d %s", skipped[k], k))
+			}
+		}
+		least := ""
+		if !f.whole {
+			least = "at least "
+		}
+		s += fmt.Sprintf("; %s%d skipped (%s)", least, n, strings.Join(kinds, ", "))
+	}
+	return s + "; about " + duration(f.seconds)
+}
+
+func kindOfSkip(code string) string {
+	if code == results.ReasonMemory {
+		return "memory"
+	}
+	return "unsupported"
+}
+
+// duration spells seconds with the precision of a guess.
+func duration(s float64) string {
+	switch d := time.Duration(s * float64(time.Second)); {
+	case s < 1:
+		return "1 s"
+	case s < 100:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 100*60:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	case s < 48*3600:
+		return fmt.Sprintf("%.0f h", d.Hours())
+	default:
+		return fmt.Sprintf("%.0f days", d.Hours()/24)
+	}
+}
+
+// table lists every entry, or those alone that are skipped.
+func (f *forecast) table(all bool) *table.Table {
+	t := &table.Table{Columns: []table.Column{
+		{Name: "point", Key: "point"}, {Name: "impl", Key: "impl"}, {Key: "ops", Right: true},
+		{Name: "memory", Key: "mem_bytes", Right: true}, {Key: "estimate_s", Right: true}, {Key: "status"}, {Key: "reason_code"},
+		{Name: "skipped because", Key: "reason"},
+	}}
+	for _, e := range f.entries {
+		if !all && e.declined == "" {
+			continue
+		}
+		row := []table.Cell{table.Text(e.point.String()), table.Text(e.spec.Label), {}, {}, {}, table.Text("planned"), {}, {}}
+		if e.ops > 0 {
+			row[2] = table.Int(e.ops)
+		}
+		if e.memory > 0 {
+			row[3] = table.Cell{Text: quantity.Bytes(float64(e.memory)), Value: e.memory}
+		}
+		if e.declined == "" {
+			row[4] = table.Number(e.seconds, "")
+		} else {
+			row[5], row[6], row[7] = table.Text(string(results.Skipped)), table.Text(e.code), table.Text(e.declined)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// largest is the entry that needs most memory of those that are not skipped.
+func (f *forecast) largest() (largest entry) {
+	for _, e := range f.entries {
+		if e.declined == "" && e.memory > largest.memory {
+			largest = e
+		}
+	}
+	return largest
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/plots"
+	"rnnbench/results"
+)
+
+func (p *program) plotCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "plot [RUN...] -f FILE [flags]",
+		Short:   "Draw records",
+		GroupID: "analyse",
+		Long: `Plot draws the records of runs as lines, speed-ups, maps of values or of winners, or
+a roofline. The ending of each file says its format.
+
+` + runArgs,
+		Example: `  rnnbench plot -f flops.svg
+  rnnbench plot --x batch --panel hidden -f batch.svg -f batch.png
+  rnnbench plot --kind winner --x batch --rows hidden -f winner.pdf
+  rnnbench plot --kind speedup --baseline naive -f speedup.svg
+  rnnbench plot --kind roofline --where 'pass=forward' -f roofline.svg
+  rnnbench plot -f - | display`,
+		ValidArgsFunction: completeRuns,
+	}
+	s := &selection{}
+	spec := plots.Spec{Kind: "lines"}
+	var files []string
+	s.flags(cmd)
+	addGroup(cmd, "Figure", func(f *pflag.FlagSet) {
+		f.Var(choice{&spec.Kind, "kind of figure", plots.Kinds()}, "kind", strings.Join(plots.Kinds(), ", "))
+		f.StringVar(&spec.X, "x", "", "`AXIS` to the right (default the first that varies)")
+		f.StringVar(&spec.Y, "y", "", "`METRIC` (default flops, or speedup)")
+		f.StringVar(&spec.Rows, "rows", "", "`AXIS` upwards in a heatmap or winner map")
+		f.StringVar(&spec.Panel, "panel", "", "`AXIS` with a panel for each value")
+		f.StringVar(&spec.Series, "series", "", "`AXIS` with a line for each value (default impl)")
+		f.StringVar(&spec.Baseline, "baseline", "", "`TECHNIQUE` that speed-ups are over (default naive)")
+		f.Var(choice{&spec.Scale, "scale", []string{"linear", "log"}}, "scale", "linear or log (default what fits)")
+		f.StringVar(&spec.Title, "title", "", "`TEXT` above the figure")
+	})
+	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
+		f.StringArrayVarP(&files, "file", "f", nil, "`FILE` to write: .svg, .png or .pdf; - is SVG on stdout; repeatable")
+	})
+	_ = cmd.MarkFlagFilename("file", plots.Formats()...) // the flag is there
+	for _, name := range []string{"x", "rows", "panel", "series"} {
+		completeFlag(cmd, name, axisCompletions)
+	}
+	completeFlag(cmd, "y", metricCompletions)
+	completeFlag(cmd, "baseline", implCompletions)
+	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
+		if len(files) == 0 {
+			if terminal(p.out) {
+				return misused(cmd, errors.New("there is no file to draw to: add -f figure.svg"))
+			}
+			files = []string{"-"}
+		}
+		for _, file := range files {
+			if format := strings.ToLower(strings.TrimPrefix(filepath.Ext(file), ".")); file != "-" && !slices.Contains(plots.Formats(), format) {
+				return misused(cmd, fmt.Errorf("-f %s: the ending says the format: choose among .%s", file, strings.Join(plots.Formats(), ", .")))
+			}
+		}
+		sets, recs, err := s.read(p, cmd, args)
+		if err != nil {
+			return err
+		}
+		spec.Machine, spec.Copy = machine(sets)
+		figure, err := plots.Draw(recs, spec)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		for _, file := range files {
+			if file == "-" {
+				if err := plots.Write(p.out, figure, "svg"); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := plots.Save(file, figure); err != nil {
+				return err
+			}
+			p.note("wrote %s", file)
+		}
+		return nil
+	})
+}
+
+// machine is the name and the copy rate of the device that all runs share.
+func machine(sets []results.Set) (name string, copyRate float64) {
+	for i, s := range sets {
+		if len(s.Manifest.Devices) == 0 {
+			return "", 0
+		}
+		d := s.Manifest.Devices[0]
+		if i > 0 && d.Name != name {
+			return "", 0
+		}
+		name = d.Name
+		if d.Bandwidth != nil {
+			copyRate = max(copyRate, *d.Bandwidth)
+		}
+	}
+	return name, copyRate
+}

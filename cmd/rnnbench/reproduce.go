@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/experiments"
+	"rnnbench/plots"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner/config"
+)
+
+func (p *program) reproduceCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "reproduce [ID...|all] [flags]",
+		Short:   "Run papers' experiments and set their numbers beside the measured ones",
+		GroupID: "measure",
+		Long: `Reproduce measures what a table or figure of a paper measures, draws it and sets the
+paper's numbers beside those of this machine. Each experiment is a run of its own, whose
+folder also holds its figures and report.md. Without an ID it lists the experiments.`,
+		Example: `  rnnbench reproduce
+  rnnbench reproduce appleyard-table1 --quick
+  rnnbench reproduce appleyard-table1 --from out     # the report again, from the latest run
+  rnnbench reproduce all --budget 1h`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			known := append([]string{"all", "list"}, experiments.IDs()...)
+			for _, a := range args {
+				if !slices.Contains(known, a) {
+					return usage(unknown("experiment", a, known), "rnnbench reproduce")
+				}
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			list := []cobra.Completion{cobra.CompletionWithDesc("all", "every experiment")}
+			for _, e := range experiments.All() {
+				list = append(list, cobra.CompletionWithDesc(e.ID, e.Title+" ("+e.Source+")"))
+			}
+			return list, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	f := &sweepFlags{}
+	var quick bool
+	var from string
+	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&quick, "quick", false, "the same figures with smaller networks, about a minute each")
+		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
+		fs.StringVar(&from, "from", "", "report on the records of a `RUN` instead of measuring")
+		f.add(fs, "out", "DIR", "")
+		f.add(fs, "label", "WORD", "")
+		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although points failed, if one succeeded")
+		fs.BoolVar(&f.hideHost, "no-hostname", false, "leave the name of the host out of the run")
+	})
+	f.measureFlags(cmd)
+	f.device(cmd)
+	f.source(cmd)
+	f.format = "table"
+	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
+		formats := []string{"table", "markdown", "json"}
+		fs.VarP(choice{&f.format, "format", formats}, "format", "o", "how to print: "+strings.Join(formats, ", "))
+	})
+	completeGrid(cmd)
+	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, args []string) error {
+		if len(args) == 0 || slices.Contains(args, "list") {
+			return p.listExperiments(f.format)
+		}
+		if slices.Contains(args, "all") {
+			args = experiments.IDs()
+		}
+		if f.noVerify {
+			f.values["verify"] = &texts{list: []string{"off"}}
+		}
+		c, err := f.resolve(p)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		size := experiments.Full
+		if quick {
+			size = experiments.Quick
+		}
+		if from != "" && len(args) > 1 {
+			return misused(cmd, errors.New("--from reports on one experiment: name one"))
+		}
+		var outcome error
+		for _, id := range args {
+			e, err := experiments.Lookup(id)
+			if err != nil {
+				return misused(cmd, err)
+			}
+			if from != "" {
+				return p.reportFrom(e, runPath(from, c.Dir), f.format)
+			}
+			if err := p.reproduce(ctx, cmd, f, c, e, size); err != nil {
+				var bad *failure
+				if len(args) == 1 || !errors.As(err, &bad) || bad.code != exitFailures {
+					return err
+				}
+				outcome = err // the others can go on
+			}
+		}
+		return outcome
+	})
+}
+
+func (p *program) listExperiments(format string) error {
+	t := words("experiment", "what", "source")
+	for _, e := range experiments.All() {
+		t.Rows = append(t.Rows, row(e.ID, e.Title, e.Source))
+	}
+	return t.Write(p.out, format, p.style())
+}
+
+// reproduce measures one experiment and reports on it.
+func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size) error {
+	env := environment(f.hideHost)
+	b, err := f.open(c)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	defer b.Close()
+	if c.Label == "" {
+		c.Label = e.ID
+	}
+	var q plan
+	for _, x := range e.Parts(size) {
+		q.parts = append(q.parts, part{x.Points, x.Specs})
+	}
+	q.summary = fmt.Sprintf("%s: %s", e.ID, plural(q.total(), "point"))
+	if err := b.measureLimits(); err != nil {
+		return err
+	}
+	if f.dryRun {
+		return p.dryRun(ctx, cmd, f, b, q, c.Measure)
+	}
+	look, err := b.forecast(ctx, q, c.Measure, 2*time.Second)
+	if err != nil {
+		return err
+	}
+	p.note("%s (%s)", e.Title, e.Source)
+	p.note("%s", look.line(q.summary))
+	run, err := p.begin(c, b, q, "", env)
+	if err != nil {
+		return err
+	}
+	show := p.newProgress(look, q.total())
+	ctx, stop := interruptible(ctx, show)
+	defer stop()
+	var recs []results.Record
+	start := time.Now()
+	j := job{bench: b, plan: q, measure: c.Measure, show: show, emit: func(r *results.Record) error {
+		err := run.Append(r)
+		if err == nil {
+			recs = append(recs, *r)
+		}
+		return err
+	}}
+	err = j.run(ctx)
+	show.close()
+	code, outcome := exitCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
+	if err := run.Finish(code); err != nil {
+		return err
+	}
+	p.note("%s in %s: %s; took %v", plural(len(recs), "record"), run.Dir(), counts(recs), time.Since(start).Round(100*time.Millisecond))
+	if len(recs) > 0 {
+		report, err := e.Report(recs, b.info.Model)
+		if err != nil {
+			return errors.Join(outcome, err)
+		}
+		if err := p.present(e, report, f.format, run.Dir()); err != nil {
+			return err
+		}
+	}
+	if outcome != nil {
+		return &failure{code, outcome, strings.Join(reasons(recs), "; ")}
+	}
+	return nil
+}
+
+// reportFrom reports on records that are there.
+func (p *program) reportFrom(e experiments.Experiment, path, format string) error {
+	sets, warnings, err := p.readAll([]string{path})
+	for _, w := range warnings {
+		p.warn("%v", w)
+	}
+	if err != nil {
+		return err
+	}
+	name, _ := machine(sets)
+	report, err := e.Report(sets[0].Records, name)
+	if err != nil {
+		return err
+	}
+	return p.present(e, report, format, "")
+}
+
+// present prints a report and, where dir is not empty, keeps it there with its
+// figures.
+func (p *program) present(e experiments.Experiment, r *experiments.Report, format, dir string) error {
+	for i, t := range r.Tables {
+		if i > 0 && format != "json" {
+			if _, err := fmt.Fprintln(p.out); err != nil {
+				return err
+			}
+		}
+		if err := t.Write(p.out, format, p.style()); err != nil {
+			return err
+		}
+	}
+	if format != "json" {
+		for _, s := range r.Findings {
+			if _, err := fmt.Fprintf(p.out, "\n%s\n", s); err != nil {
+				return err
+			}
+		}
+	}
+	if dir == "" {
+		return nil
+	}
+	var md bytes.Buffer
+	fmt.Fprintf(&md, "# %s\n\n%s\n", e.Title, e.Source)
+	for _, t := range r.Tables {
+		md.WriteString("\n")
+		if err := t.Write(&md, "markdown", table.Options{}); err != nil {
+			return err
+		}
+	}
+	for _, s := range r.Findings {
+		fmt.Fprintf(&md, "\n%s\n", s)
+	}
+	for _, x := range r.Figures {
+		file := x.Name + ".svg"
+		if err := plots.Save(filepath.Join(dir, file), x.Figure); err != nil {
+			return err
+		}
+		fmt.Fprintf(&md, "\n![%s](%s)\n", x.Name, file)
+		p.note("wrote %s", filepath.Join(dir, file))
+	}
+	path := filepath.Join(dir, "report.md")
+	err := writeFile(path, func(w io.Writer) error { _, err := w.Write(md.Bytes()); return err })
+	if err == nil {
+		p.note("wrote %s", path)
+	}
+	return err
+}

@@ -1,0 +1,630 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"rnnbench/results"
+	"rnnbench/tuner"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestMain keeps the user's environment out of the tests.
+func TestMain(m *testing.M) {
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "RNNBENCH_") || name == "NO_COLOR" || name == "CLICOLOR_FORCE" {
+			if err := os.Unsetenv(name); err != nil {
+				panic(err)
+			}
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// tiny is a sweep that takes a moment: two points, two techniques.
+const tiny = "sweep -H 8,16 -B 2 -T 3 --effort quick --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s"
+
+// quickly is how commands measure in tests.
+const quickly = " --effort quick --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s"
+
+type outcomeOf struct {
+	code        int
+	out, errors string
+}
+
+// rnnbench runs a command line, whose words hold no spaces.
+func rnnbench(t *testing.T, line string) outcomeOf {
+	t.Helper()
+	return rnnbenchWith(t.Context(), "", strings.Fields(line)...)
+}
+
+func rnnbenchWith(ctx context.Context, stdin string, args ...string) outcomeOf {
+	var out, errors bytes.Buffer
+	code := run(ctx, args, strings.NewReader(stdin), &out, &errors)
+	return outcomeOf{code, out.String(), errors.String()}
+}
+
+// want checks exit code and what both streams contain.
+func (o outcomeOf) want(t *testing.T, code int, out, errors []string) {
+	t.Helper()
+	var wrong []string
+	if o.code != code {
+		wrong = append(wrong, fmt.Sprintf("exit code %d, want %d", o.code, code))
+	}
+	for _, s := range out {
+		if !strings.Contains(o.out, s) {
+			wrong = append(wrong, fmt.Sprintf("stdout lacks %q", s))
+		}
+	}
+	for _, s := range errors {
+		if !strings.Contains(o.errors, s) {
+			wrong = append(wrong, fmt.Sprintf("stderr lacks %q", s))
+		}
+	}
+	if wrong != nil {
+		t.Errorf("%s\nstdout:\n%.3000s\nstderr:\n%.3000s", strings.Join(wrong, "\n"), o.out, o.errors)
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v: go test -update makes it", err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs, -update rewrites it; got:\n%s", path, got)
+	}
+}
+
+func commands() []*cobra.Command {
+	p := &program{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
+	return p.root().Commands()
+}
+
+func TestHelp(t *testing.T) {
+	for _, c := range commands() {
+		o := rnnbench(t, c.Name()+" --help")
+		o.want(t, exitDone, []string{"Usage:", "Examples:"}, nil)
+		golden(t, "help-"+c.Name(), o.out)
+		if by := rnnbench(t, "help "+c.Name()); by.out != o.out {
+			t.Errorf("help %s is not %s --help", c.Name(), c.Name())
+		}
+	}
+	for _, line := range []string{"", "--help", "help"} {
+		o := rnnbench(t, line)
+		o.want(t, exitDone, []string{"Measure:", "Manage:"}, nil)
+		golden(t, "help", o.out)
+	}
+	rnnbench(t, "--version").want(t, exitDone, []string{"rnnbench "}, nil)
+}
+
+// TestExamples parses every example of the help as a shell would.
+func TestExamples(t *testing.T) {
+	check := func(c *cobra.Command, example string) int {
+		n := 0
+		for line := range strings.Lines(example) {
+			line = strings.TrimSpace(line)
+			if i := strings.Index(line, "rnnbench "); i < 0 || strings.HasPrefix(line, "python3") {
+				n++
+				continue
+			} else {
+				line = strings.ReplaceAll(line[i+len("rnnbench "):], ")", " )")
+			}
+			n++
+			args := shell(line)
+			p := &program{args: args, in: strings.NewReader(""), out: &bytes.Buffer{}, err: &bytes.Buffer{}}
+			root := p.root()
+			if err := p.checkHyphens(root); err != nil {
+				t.Errorf("%s: %q: %v", c.Name(), line, err)
+				continue
+			}
+			cmd, rest, err := root.Find(args)
+			if err == nil {
+				err = cmd.ParseFlags(rest)
+			}
+			if err == nil {
+				err = cmd.ValidateArgs(cmd.Flags().Args())
+			}
+			if err != nil && !strings.Contains(line, "--version") && args[0] != "help" {
+				t.Errorf("%s: %q: %v", c.Name(), line, err)
+			}
+		}
+		return n
+	}
+	for _, c := range commands() {
+		if n := check(c, c.Example); n < 3 {
+			t.Errorf("%s has %d examples, want 3 or more", c.Name(), n)
+		}
+		if c.GroupID == "" {
+			t.Errorf("%s is in no group", c.Name())
+		}
+	}
+}
+
+// shell splits a line at spaces outside quotes, up to a comment or an operator.
+func shell(line string) []string {
+	var words []string
+	word, open, quote := "", false, rune(0)
+	for _, r := range line + " " {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word += string(r)
+		case r == '\'' || r == '"':
+			quote, open = r, true
+		case r == ' ':
+			if open || word != "" {
+				words = append(words, word)
+			}
+			word, open = "", false
+		case strings.ContainsRune("#|>&;)", r) && word == "":
+			return words
+		default:
+			word += string(r)
+		}
+	}
+	return words
+}
+
+func TestUsageErrors(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("bad.toml", []byte("version = 1\n[measure]\nmin_sampels = 3\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		line, message string
+	}{
+		{"swep", `there is no command "swep": did you mean sweep?`},
+		{"swep --hidden 3", `there is no command "swep": did you mean sweep?`},
+		{"help swep", `there is no command "swep": did you mean sweep?`},
+		{"--hidden 3", `has no flag --hidden: it belongs to explain, export, sweep, verify`},
+		{"sweep --hiden 3", "sweep has no flag --hiden: did you mean --hidden?"},
+		{"sweep -hidden 3", "did you mean --hidden?"},
+		{"sweep -hidden=3", "did you mean --hidden?"},
+		{"sweep -out x", "did you mean --out?"},
+		{"sweep -x", "sweep has no flag -x"},
+		{"show --hidden 3", "show has no flag --hidden: it belongs to explain, export, sweep, verify"},
+		{"sweep -H", "--hidden needs a value"},
+		{"sweep -H abc", `--hidden: "abc" is not a size`},
+		{"sweep --dry-run=maybe", `--dry-run: "maybe" is neither true nor false`},
+		{"sweep H=512,B=3", "did you mean --point H=512,B=3?"},
+		{"sweep hidden=512", "did you mean --hidden 512?"},
+		{"sweep hidden 512", "did you mean --hidden?"},
+		{"sweep -H 64, 128", "sweep takes no arguments"},
+		{"sweep --cell lstn", "did you mean lstm?\nhint: rnnbench list cells"},
+		{"sweep --impl naiv", "did you mean naive?\nhint: rnnbench list techniques"},
+		{"sweep --impl cudnnstyle:fusd=0", "did you mean fused?\nhint: rnnbench list knobs"},
+		{"sweep --impl cudnnstyle:fused=7", "knob fused cannot be 7"},
+		{"sweep --impl naive:fused=1", "there is no knob"},
+		{"sweep --preset quik", "did you mean quick?\nhint: rnnbench list presets"},
+		{"sweep --where hiden<3", "did you mean hidden?"},
+		{"sweep --where hidden<3", "no point is left"},
+		{"sweep --point H=1,H=2", "sets hidden twice"},
+		{"sweep --precision bf16", "computes in fp32 only"},
+		{"sweep --device cpuu", "did you mean cpu?"},
+		{"sweep --simd avx3", "did you mean avx2?"},
+		{"sweep --threads 2000", "2000 is more than"},
+		{"sweep --max-memory 3x", `"3x" is not a size`},
+		{"sweep --effort quickly", "did you mean quick?"},
+		{"sweep --rounds 5 --max-rounds 3", "--max-rounds is 3 and --rounds is 5"},
+		{"sweep -o tabel", "did you mean table?"},
+		{"sweep --color sometimes", "choose among auto, always, never"},
+		{"sweep --config nothere.toml", "nothere.toml"},
+		{"sweep --config bad.toml", "bad.toml:3:1: measure.min_sampels"},
+		{"sweep --dry-run -o jsonl", "a dry run has no records to print as jsonl"},
+		{"verify -o benchfmt", "choose among"},
+		{"show --pivot hidden", "is not two axes"},
+		{"show --metric time", "--metric is of a pivot"},
+		{"plot -f x.gif", "choose among .svg, .png, .pdf"},
+		{"plot --kind line -f x.svg", "did you mean lines?"},
+		{"list cels", "did you mean cells?"},
+		{"list cells presets", "list takes one word"},
+		{"reproduce appleyard-tabel1", "did you mean appleyard-table1?"},
+		{"explain -H 1,2", "these are 2 points"},
+		{"explain -o dot", "name one, as in --impl naive"},
+		{"export -H 3", "there is no file to write"},
+		{"export -H 3 --impl all -f x.npz", "one answer to export"},
+		{"completion", "takes the name of a shell"},
+		{"completion bsh", "did you mean bash?"},
+		{"version now", "version takes no arguments"},
+	} {
+		o := rnnbench(t, c.line)
+		if o.code != exitUsage || !strings.Contains(o.errors, c.message) || o.out != "" {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q; want code 2 and %q", c.line, o.code, o.out, o.errors, c.message)
+		}
+		if !strings.HasPrefix(o.errors, "rnnbench: ") || strings.Contains(o.errors, "rnnbench: rnnbench:") {
+			t.Errorf("%s: stderr begins otherwise: %q", c.line, o.errors)
+		}
+	}
+	if _, err := os.Stat(usualDir); err == nil {
+		t.Error("a mistake in the command line made a results folder")
+	}
+}
+
+func TestOtherErrors(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"cuda:0 is not available: GPUs need the worker", "hint: --device cpu"})
+	rnnbench(t, "show").want(t, exitError, nil, []string{"there are no runs yet", "rnnbench sweep --preset quick"})
+	rnnbench(t, "show nothere").want(t, exitError, nil, []string{"nothere"})
+	rnnbench(t, "sweep --resume nothere").want(t, exitError, nil, []string{"nothere", "hint:"})
+	rnnbench(t, "show -").want(t, exitError, nil, []string{"there is no record in -"})
+	if err := os.WriteFile("file", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, tiny+" --out file/out").want(t, exitError, nil, []string{"file/out", "hint: --out DIR"})
+	// Nothing succeeds: the only technique cannot run on four streams.
+	o := rnnbench(t, tiny+" --impl naive --streams 4")
+	o.want(t, exitError, []string{"skipped"}, []string{"no point succeeded: 2 skipped", "naive runs on one stream, not 4"})
+	t.Setenv("RNNBENCH_ROUNDS", "many")
+	rnnbench(t, tiny).want(t, exitUsage, nil, []string{"RNNBENCH_ROUNDS"})
+}
+
+func TestDryRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, "sweep --dry-run -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
+	o.want(t, exitDone, []string{"6 points = 3 hidden × 2 techniques; 4 skipped (4 memory); about", "memory: at most", "5.00 MiB are free"}, nil)
+	if o.errors != "" {
+		t.Errorf("stderr: %s", o.errors)
+	}
+	var rows []struct {
+		Status string
+		Reason *string
+		Memory *int64 `json:"mem_bytes"`
+	}
+	o = rnnbench(t, "sweep --dry-run -o json -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
+	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 6 || rows[0].Status != "planned" || rows[5].Status != "skipped" || *rows[5].Memory < 5<<20 {
+		t.Errorf("%v: %s", err, o.out)
+	}
+	if exists(usualDir) {
+		t.Error("a dry run made a results folder")
+	}
+	rnnbench(t, "reproduce appleyard-table1 --quick --dry-run").want(t, exitDone, []string{"7 points"}, nil)
+}
+
+func TestPrintConfig(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, "sweep --print-config -H 64:256:x2 --effort quick --where hidden<=128 --no-verify")
+	o.want(t, exitDone, []string{"hidden = '64:256:x2'", "verify = false", "dir = 'out'"}, nil)
+	if err := os.WriteFile("c.toml", []byte(o.out), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if again := rnnbench(t, "sweep --print-config --config c.toml"); again.out != o.out {
+		t.Errorf("a printed configuration reads back otherwise:\n%s%s", again.out, again.errors)
+	}
+	t.Setenv("RNNBENCH_RESULTS", "elsewhere")
+	rnnbench(t, "sweep --print-config").want(t, exitDone, []string{"dir = 'elsewhere'"}, nil)
+	rnnbench(t, "sweep --print-config --out here").want(t, exitDone, []string{"dir = 'here'"}, nil)
+	t.Setenv("RNNBENCH_ROUND", "3")
+	rnnbench(t, "sweep --print-config").want(t, exitDone, nil, []string{"warning:", "did you mean RNNBENCH_ROUNDS?"})
+}
+
+func TestSweep(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, tiny+" --label first")
+	o.want(t, exitDone, []string{"naive", "cudnnstyle", "over naive"}, []string{
+		"4 points = 2 hidden × 2 techniques; about", "[1/4] lstm forward H=8 B=2 T=3 L=1 naive", "[4/4]", "4 records in out/", "4 ok"})
+	if strings.ContainsAny(o.out+o.errors, "\r\x1b") {
+		t.Error("a stream that is no terminal got control characters")
+	}
+	m, recs, _, err := results.Read(usualDir)
+	if err != nil || len(recs) != 4 || m.Label != "first" || m.Exit == nil || *m.Exit != exitDone || m.Finished == nil || m.Plan.Records != 4 || m.Counts[results.OK] != 4 {
+		t.Fatalf("%v: %d records, manifest %+v", err, len(recs), m)
+	}
+	if d := m.Devices[0]; d.Peak == nil || *d.Peak <= 0 || d.Facts["simd"] == "" || d.Key != recs[0].Device {
+		t.Errorf("device %+v", d)
+	}
+	if !slices.Contains(m.Argv, "--label") {
+		t.Errorf("argv %q", m.Argv)
+	}
+
+	o = rnnbench(t, tiny+" -q -o csv --impl naive,plain=cudnnstyle:fused=0")
+	o.want(t, exitDone, []string{"cell,pass,hidden", ",plain,cudnnstyle,"}, nil)
+	if o.errors != "" {
+		t.Errorf("-q printed %q", o.errors)
+	}
+
+	show := func(line string, out ...string) string {
+		t.Helper()
+		o := rnnbench(t, line)
+		o.want(t, exitDone, out, nil)
+		return o.out
+	}
+	show("show", "plain")
+	show("show "+m.Run, "cudnnstyle")
+	show("show --pivot hidden,impl --metric speedup", "speed-up over naive")
+	show("show --baseline plain", "over plain")
+	show("show --pivot hidden,impl -o markdown", "|")
+	show("show -o benchfmt", "BenchmarkRNN/impl=naive/")
+	show("show --where hidden>8", "H=16")
+	if s := show("show -o csv --where impl=plain"); strings.Count(s, "\n") != 3 || strings.Contains(s, ",naive,naive") {
+		t.Errorf("--where impl=plain: %s", s)
+	}
+	o = rnnbenchWith(t.Context(), "", "show", "-o", "csv", "--filter", "/impl:(naive OR other) -/hidden:8")
+	o.want(t, exitDone, nil, nil)
+	if strings.Count(o.out, "\n") != 2 {
+		t.Errorf("--filter: %s", o.out)
+	}
+	rnnbench(t, "show --where hidden>99").want(t, exitError, nil, []string{"none of the 4 records is selected"})
+	jsonl := show("show -o jsonl")
+	for line := range strings.Lines(jsonl) {
+		var r results.Record
+		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Schema != results.Schema {
+			t.Errorf("%v: %s", err, line)
+		}
+	}
+	rnnbenchWith(t.Context(), jsonl, "show", "-").want(t, exitDone, []string{"plain"}, nil)
+	var rows []map[string]any
+	if err := json.Unmarshal([]byte(show("show -o json")), &rows); err != nil || len(rows) != 4 {
+		t.Errorf("-o json: %v", err)
+	}
+	// Two runs that measured the same do not hide each other.
+	show("show a=out/"+m.Run+" out", "a: naive", "20")
+	rnnbench(t, "show --pivot hidden,hiden").want(t, exitUsage, nil, []string{"hiden"})
+
+	o = rnnbench(t, "plot -f a.svg -f b.png --x hidden")
+	o.want(t, exitDone, nil, []string{"wrote a.svg", "wrote b.png"})
+	svg, err := os.ReadFile("a.svg")
+	if err != nil || !bytes.Contains(svg, []byte("<svg")) {
+		t.Errorf("a.svg: %v", err)
+	}
+	show("plot", "<svg")
+	for _, kind := range []string{"speedup", "heatmap", "winner", "roofline"} {
+		show("plot -f - --kind "+kind, "<svg")
+	}
+	rnnbench(t, "plot -f nowhere/a.svg").want(t, exitError, nil, []string{"nowhere"})
+}
+
+// A trigger calls f once it has been written a word.
+type trigger struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	word string
+	f    func()
+}
+
+func (w *trigger) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, err := w.text.Write(b)
+	if w.f != nil && strings.Contains(w.text.String(), w.word) {
+		w.f()
+		w.f = nil
+	}
+	return n, err
+}
+
+func (w *trigger) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+func TestInterruptAndResume(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	line := strings.Replace(tiny, "8,16", "8,16,24,32", 1)
+	stderr := &trigger{word: "[2/8]", f: cancel}
+	var stdout bytes.Buffer
+	if code := run(ctx, strings.Fields(line), strings.NewReader(""), &stdout, stderr); code != exitInterrupted {
+		t.Fatalf("exit code %d, want %d:\n%s", code, exitInterrupted, stderr)
+	}
+	m, recs, _, err := results.Read(usualDir)
+	if err != nil || len(recs) < 2 || len(recs) >= 8 || *m.Exit != exitInterrupted {
+		t.Fatalf("%v: %d records, exit %v", err, len(recs), m.Exit)
+	}
+	if !strings.Contains(stdout.String(), "cudnnstyle") || !strings.Contains(stderr.String(), "rnnbench: interrupted\nhint: rnnbench sweep --resume out/"+m.Run) {
+		t.Errorf("stdout:\n%s\nstderr:\n%s", &stdout, stderr)
+	}
+
+	for _, c := range []struct{ flags, message string }{
+		{" -H 8", "cannot be resumed: it measures another plan"},
+		{" --seed 7", "cannot be resumed: its inputs are normal with seed 1"},
+		{" --simd generic", "cannot be resumed: it was measured with the instruction set"},
+		{" --threads 1", "cannot be resumed: it was measured on another device"},
+	} {
+		if c.flags == " --threads 1" && runtime.NumCPU() == 1 || strings.Contains(c.flags, "generic") && m.Devices[0].Facts["simd"] == "generic" {
+			continue
+		}
+		rnnbench(t, "sweep --resume out"+c.flags).want(t, exitUsage, nil, []string{c.message})
+	}
+
+	o := rnnbench(t, "sweep --resume "+m.Run) // all settings come from the run
+	o.want(t, exitDone, []string{"32"}, []string{fmt.Sprintf("/%d]", 8-len(recs)), "8 records in out/" + m.Run})
+	again, more, _, err := results.Read(usualDir)
+	if err != nil || again.Run != m.Run || len(more) != 8 || *again.Exit != exitDone || len(again.Resumed) != 1 {
+		t.Fatalf("%v: %d records of %s, exit %v", err, len(more), again.Run, again.Exit)
+	}
+	for i, r := range recs { // nothing was measured twice
+		if more[i].Seq != r.Seq || more[i].Time != r.Time {
+			t.Errorf("record %d was measured again", i)
+		}
+	}
+	rnnbench(t, line+" --resume out").want(t, exitDone, nil, []string{"8 records"}) // the same flags are fine
+}
+
+func TestBudget(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny+" --budget 1ns").want(t, exitError, nil, []string{"the budget of 1ns is spent", "nothing was measured"})
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Chdir(t.TempDir())
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	for _, line := range []string{tiny, "show", "list cells", "version", "doctor", "explain -H 4 -B 1 -T 2 --no-limits", "plot -f -", "export -H 4 -B 1 -T 2 -f -"} {
+		var stderr bytes.Buffer
+		if code := run(t.Context(), strings.Fields(line), strings.NewReader(""), full, &stderr); code != exitError || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%s > /dev/full: exit code %d: %s", line, code, &stderr)
+		}
+	}
+	if m, recs, _, err := results.Read(usualDir); err != nil || len(recs) != 4 || *m.Exit != exitDone {
+		t.Errorf("the records did not survive: %v, %d, %v", err, len(recs), m.Exit)
+	}
+	rnnbench(t, "export -H 4 -B 1 -T 2 -f /dev/full/x.npz").want(t, exitError, nil, []string{"/dev/full/x.npz"})
+}
+
+func TestVerify(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, "verify -H 9 -B 3 -T 4 --cell all --pass forward,train")
+	o.want(t, exitDone, []string{"lstm-peephole train", "ok"}, []string{"[20/20]", "is off by"})
+	if exists(usualDir) {
+		t.Error("verify made a results folder")
+	}
+	o = rnnbench(t, "verify -H 5 -B 1 -T 2 -q -o jsonl")
+	var r results.Record
+	if err := json.Unmarshal([]byte(strings.SplitN(o.out, "\n", 2)[0]), &r); err != nil || r.Stats != nil || r.Verify == nil || !r.Verify.OK {
+		t.Errorf("%v: %s", err, o.out)
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	rec := func(list ...results.Status) (recs []results.Record) {
+		for _, s := range list {
+			recs = append(recs, results.Record{Status: s})
+		}
+		return recs
+	}
+	stop := fmt.Errorf("stopped as --on-error stop asks")
+	for _, c := range []struct {
+		recs           []results.Record
+		err            error
+		stopped, allow bool
+		want           int
+	}{
+		{recs: rec(results.OK), want: exitDone},
+		{recs: rec(results.OK, results.Skipped), want: exitDone},
+		{recs: rec(results.Skipped), want: exitError},
+		{recs: nil, want: exitError},
+		{recs: rec(results.Failed), want: exitError},
+		{recs: rec(results.Failed), allow: true, want: exitError},
+		{recs: rec(results.OK, results.Failed), want: exitFailures},
+		{recs: rec(results.OK, results.Incorrect), want: exitFailures},
+		{recs: rec(results.OK, results.Timeout), want: exitFailures},
+		{recs: rec(results.OK, results.Timeout), allow: true, want: exitDone},
+		{recs: rec(results.OK), err: context.Canceled, want: exitInterrupted},
+		{recs: nil, err: context.Canceled, want: exitInterrupted},
+		{recs: rec(results.OK), err: tuner.ErrBudget, want: exitDone},
+		{recs: rec(results.OK), err: os.ErrClosed, want: exitError},
+		{recs: rec(results.OK, results.Failed), err: stop, stopped: true, want: exitFailures},
+		{recs: rec(results.OK, results.Failed), err: stop, want: exitError},
+	} {
+		if code, err := exitCode(c.recs, c.err, c.stopped, c.allow); code != c.want || (err == nil) != (code == exitDone) {
+			t.Errorf("%+v: %d, %v", c, code, err)
+		}
+	}
+}
+
+func TestLookInside(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, "explain -H 8 -B 2 -T 3 --layers 2 --no-limits")
+	o.want(t, exitDone, []string{"naive · lstm", "cudnnstyle · lstm", "critical path", "streams: 2"}, nil)
+	rnnbench(t, "explain -H 8 -B 2 -T 3").want(t, exitDone, []string{"limits: "}, nil)
+	rnnbench(t, "explain -H 8 -B 2 -T 3 --impl naive -o dump").want(t, exitDone, []string{"matrix x 6×8", "s0"}, nil)
+	rnnbench(t, "explain -H 8 -B 2 -T 3 --impl naive -o dot").want(t, exitDone, []string{"digraph"}, nil)
+	rnnbench(t, "explain -H 8 -B 2 -T 3 --impl naive -S 4").want(t, exitDone, []string{"declined: naive runs on one stream"}, nil)
+	rnnbench(t, "explain -H 8 -B 2 -T 3 --impl naive -S 4 -o dot").want(t, exitError, nil, []string{"naive runs on one stream"})
+	for _, line := range []string{"export -H 8 -B 2 -T 3 -f a.npz", "export -H 8 -B 2 -T 3 --pass train --impl reference -o b.npz", "export --point H=4,B=1,T=2 --cell gru --impl cudnnstyle:fused=0 -f c.npz"} {
+		rnnbench(t, line).want(t, exitDone, nil, []string{"wrote "})
+	}
+	for _, file := range []string{"a.npz", "b.npz", "c.npz"} {
+		if data, err := os.ReadFile(file); err != nil || !bytes.HasPrefix(data, []byte("PK\x03\x04")) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	rnnbench(t, "export -H 512 -B 1 -T 3 -f d.npz --max-memory 1MiB").want(t, exitError, nil, []string{"needs"})
+}
+
+func TestManage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	valid := func(line string) {
+		t.Helper()
+		o := rnnbench(t, line)
+		o.want(t, exitDone, nil, nil)
+		if !json.Valid([]byte(o.out)) {
+			t.Errorf("%s: not JSON: %s", line, o.out)
+		}
+	}
+	for _, c := range catalogues() {
+		rnnbench(t, "list "+c.name).want(t, exitDone, []string{"+--"}, nil)
+		valid("list -o json " + c.name)
+	}
+	for _, line := range []string{"list -o json", "version -o json", "doctor -o json --no-hostname", "explain -H 4 -B 1 -T 2 -o json", "reproduce -o json"} {
+		valid(line)
+	}
+	rnnbench(t, "doctor --threads 1").want(t, exitDone, []string{"with 1 workers", "peak", "noise"}, nil)
+	rnnbench(t, "reproduce").want(t, exitDone, []string{"appleyard-table1"}, nil)
+	for _, s := range []string{"bash", "zsh", "fish", "powershell"} {
+		rnnbench(t, "completion "+s).want(t, exitDone, []string{"rnnbench"}, nil)
+	}
+	for _, c := range []struct{ line, word string }{
+		{"__complete sweep --cell lstm,g", "lstm,gru\tGRU"},
+		{"__complete sweep --impl c", "cudnnstyle\t"},
+		{"__complete sweep --preset q", "quick\t"},
+		{"__complete sweep --effort q", "quick"},
+		{"__complete sweep -o m", "markdown"},
+		{"__complete show --metric s", "speedup\t"},
+		{"__complete plot --rows h", "hidden\t"},
+		{"__complete reproduce a", "appleyard-table1\t"},
+		{"__complete list p", "presets\t"},
+	} {
+		rnnbench(t, c.line).want(t, exitDone, []string{c.word}, nil)
+	}
+}
+
+func TestReproduce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stdout bytes.Buffer
+	stderr := &trigger{word: "[7/7]", f: cancel} // whether it is seen does not matter: all is measured
+	code := run(ctx, strings.Fields("reproduce appleyard-table1 --quick --no-verify"+strings.Replace(quickly, "2", "1", 2)), strings.NewReader(""), &stdout, stderr)
+	if code != exitDone && code != exitInterrupted {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	m, recs, _, err := results.Read(usualDir)
+	if err != nil || len(recs) != 7 || m.Label != "appleyard-table1" {
+		t.Fatalf("%v: %d records", err, len(recs))
+	}
+	report, err := os.ReadFile(filepath.Join(usualDir, m.Run, "report.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	figure := regexp.MustCompile(`\]\((.*\.svg)\)`).FindSubmatch(report)
+	if figure == nil || !exists(filepath.Join(usualDir, m.Run, string(figure[1]))) {
+		t.Errorf("the report shows no figure:\n%s", report)
+	}
+	rnnbench(t, "reproduce appleyard-table1 --from out").want(t, exitDone, []string{"Paper"}, nil)
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchproc"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+)
+
+// A selection is which records of which runs are looked at.
+type selection struct {
+	settings
+	where  []string
+	filter string
+}
+
+const runArgs = `A RUN is a run's folder, its id, a results folder (its latest run), or - for records
+on standard input; label=RUN names it in tables. Without any, the latest run counts.`
+
+func (s *selection) flags(cmd *cobra.Command) {
+	addGroup(cmd, "Which records", func(f *pflag.FlagSet) {
+		f.StringArrayVar(&s.where, "where", nil, "`CONDITION` that records meet, such as hidden<=2048 or impl!=naive; repeatable")
+		f.StringVar(&s.filter, "filter", "", "`EXPRESSION` of benchstat's, such as '/impl:(naive OR scan) -/batch:1'")
+		s.add(f, "out", "DIR", "")
+	})
+}
+
+// read reads the runs and keeps what is selected.
+func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]results.Set, []results.Record, error) {
+	dir, err := s.dir(p)
+	if err != nil {
+		return nil, nil, misused(cmd, err)
+	}
+	if len(args) == 0 {
+		args = []string{dir}
+		if !exists(dir) {
+			return nil, nil, &failure{exitError, fmt.Errorf("there are no runs yet: the folder %s does not exist", dir), "rnnbench sweep --preset quick makes one"}
+		}
+	}
+	paths := make([]string, len(args))
+	for i, a := range args {
+		label, path, ok := strings.Cut(a, "=")
+		if ok && !exists(a) {
+			paths[i] = label + "=" + runPath(path, dir)
+		} else {
+			paths[i] = runPath(a, dir)
+		}
+	}
+	sets, warnings, err := p.readAll(paths)
+	for _, w := range warnings {
+		p.warn("%v", w)
+	}
+	if err != nil {
+		return nil, nil, &failure{exitError, err, "runs are folders in " + dir + "; without a name the latest counts"}
+	}
+	recs := merge(sets)
+	if len(recs) == 0 {
+		return sets, nil, errors.New("there is no record in " + strings.Join(args, ", "))
+	}
+	kept, err := s.keep(recs)
+	if err != nil {
+		return sets, nil, misused(cmd, err)
+	}
+	if len(kept) == 0 {
+		return sets, nil, fmt.Errorf("none of the %d records is selected by --where and --filter", len(recs))
+	}
+	return sets, kept, nil
+}
+
+// readAll reads runs, with "-" for this program's standard input.
+func (p *program) readAll(paths []string) ([]results.Set, []results.Warning, error) {
+	var sets []results.Set
+	var warnings []results.Warning
+	for _, path := range paths {
+		label, name, ok := strings.Cut(path, "=")
+		if !ok {
+			label, name = "", path
+		}
+		if name != "-" {
+			some, w, err := results.ReadAll([]string{path})
+			warnings = append(warnings, w...)
+			if err != nil {
+				return sets, warnings, err
+			}
+			sets = append(sets, some...)
+			continue
+		}
+		recs, w, err := results.ReadRecords(p.in, "standard input")
+		warnings = append(warnings, w...)
+		if err != nil {
+			return sets, warnings, err
+		}
+		if label == "" {
+			label = "-"
+		}
+		sets = append(sets, results.Set{Label: label, Records: recs})
+	}
+	return sets, warnings, nil
+}
+
+// merge puts runs together. Where two of them measured the same, techniques get
+// the run's label in front, so that neither hides the other.
+func merge(sets []results.Set) []results.Record {
+	owner := map[string]int{}
+	clash := false
+	for i, s := range sets {
+		for j := range s.Records {
+			key := s.Records[j].Key()
+			if o, ok := owner[key]; ok && o != i {
+				clash = true
+			}
+			owner[key] = i
+		}
+	}
+	var all []results.Record
+	for _, s := range sets {
+		for _, r := range s.Records {
+			if clash {
+				r.Impl.Label = s.Label + ": " + quantity.Label(&r)
+			}
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// keep applies --where and --filter.
+func (s *selection) keep(recs []results.Record) ([]results.Record, error) {
+	var filter *benchproc.Filter
+	if s.filter != "" {
+		var err error
+		if filter, err = benchproc.NewFilter(s.filter); err != nil {
+			return nil, fmt.Errorf("--filter: %w", err)
+		}
+	}
+	var at *results.Record // which record a condition is about
+	v := grid.Vocabulary{Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Impls: implNames()}
+	add := func(list *[]string, word string) {
+		if !slices.Contains(*list, word) {
+			*list = append(*list, word)
+		}
+	}
+	for i := range recs {
+		r := &recs[i]
+		add(&v.Cells, r.Point.Cell)
+		add(&v.Passes, r.Point.Pass)
+		add(&v.Precisions, r.Point.Precision)
+		add(&v.Impls, r.Impl.Name)
+		add(&v.Impls, quantity.Label(r))
+	}
+	v.Derive = func(p results.Point, _ grid.Spec, key string) (float64, error) {
+		switch key {
+		case "mem":
+			return float64(at.Work.Memory), nil
+		case "intensity":
+			return float64(at.Work.Flops) / float64(max(1, at.Work.Bytes)), nil
+		}
+		problem, err := tuner.Problem(p)
+		return float64(problem.FLOPs()), err
+	}
+	first := "naive"
+	if len(recs) > 0 {
+		first = recs[0].Impl.Name
+	}
+	g, err := grid.New(grid.Request{Where: s.where, Impl: []string{first}}, v)
+	if err != nil {
+		return nil, err
+	}
+	var kept []results.Record
+	for i := range recs {
+		at = &recs[i]
+		ok, err := g.Wants(at.Point, grid.Spec{Name: at.Impl.Name, Label: quantity.Label(at), Knobs: at.Impl.Knobs})
+		if err != nil {
+			return nil, err
+		}
+		if ok && filter != nil {
+			m, err := filter.Match(benchmark(at))
+			if err != nil {
+				return nil, fmt.Errorf("--filter: %w", err)
+			}
+			ok = m.All()
+		}
+		if ok {
+			kept = append(kept, *at)
+		}
+	}
+	return kept, nil
+}
+
+// benchmark is r as benchstat sees it: axes and knobs are parts of its name.
+func benchmark(r *results.Record) *benchfmt.Result {
+	name := "RNN"
+	seen := map[string]bool{}
+	part := func(key, value string) {
+		if !seen[key] {
+			seen[key] = true
+			name += "/" + key + "=" + strings.NewReplacer("/", "_", " ", "_").Replace(value)
+		}
+	}
+	part("impl", quantity.Label(r))
+	for _, a := range quantity.Axes() {
+		part(a.Name, a.Text(r))
+	}
+	part("status", string(r.Status))
+	for k, v := range r.Impl.Knobs {
+		part(k, fmt.Sprint(v))
+	}
+	res := &benchfmt.Result{Name: benchfmt.Name(name), Iters: 1, Values: []benchfmt.Value{{Value: r.Seconds(), Unit: "sec/op"}}}
+	res.SetConfig("device", r.Device)
+	return res
+}
+
+// completeRuns offers the runs of the results folder.
+func completeRuns(cmd *cobra.Command, _ []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	dir := usualDir
+	if env := os.Getenv("RNNBENCH_RESULTS"); env != "" {
+		dir = env
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var runs []cobra.Completion
+	for _, e := range slices.Backward(entries) {
+		if e.IsDir() && strings.HasPrefix(e.Name(), start) {
+			runs = append(runs, e.Name())
+		}
+	}
+	return runs, cobra.ShellCompDirectiveDefault
+}

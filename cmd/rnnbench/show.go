@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/plots/table"
+)
+
+func (p *program) showCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "show [RUN...] [flags]",
+		Short:   "Print records as a table, or for other programs",
+		GroupID: "analyse",
+		Long: `Show prints the records of runs, one a row or laid out along two axes.
+
+` + runArgs,
+		Example: `  rnnbench show
+  rnnbench show --where 'hidden>=512' --baseline cudnnstyle
+  rnnbench show --pivot hidden,impl --metric speedup
+  rnnbench show before=out/20261121T000300Z-cpu-ab12 after=out -o markdown
+  rnnbench show -o benchfmt > new.txt && benchstat old.txt new.txt
+  rnnbench show -o jsonl | jq .stats.median`,
+		ValidArgsFunction: completeRuns,
+	}
+	s := &selection{}
+	var format, baseline, pivot, metric string
+	s.flags(cmd)
+	addGroup(cmd, "Layout", func(f *pflag.FlagSet) {
+		f.StringVar(&pivot, "pivot", "", "lay a metric out along two axes: `ROWS,COLUMNS`, such as hidden,impl")
+		f.StringVar(&metric, "metric", "flops", "`METRIC` of a pivot (rnnbench list metrics)")
+	})
+	p.formatFlags(cmd, &format, &baseline)
+	completeFlag(cmd, "metric", metricCompletions)
+	completeFlag(cmd, "baseline", implCompletions)
+	completeFlag(cmd, "pivot", axisCompletions)
+	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
+		rows, columns, ok := strings.Cut(pivot, ",")
+		rows, columns = strings.TrimSpace(rows), strings.TrimSpace(columns)
+		switch {
+		case pivot != "" && (!ok || rows == "" || columns == "" || strings.Contains(columns, ",")):
+			return misused(cmd, fmt.Errorf("--pivot: %q is not two axes: write them as hidden,impl", pivot))
+		case pivot == "" && cmd.Flags().Changed("metric"):
+			return misused(cmd, fmt.Errorf("--metric is of a pivot: add --pivot, such as --pivot hidden,impl"))
+		}
+		_, recs, err := s.read(p, cmd, args)
+		if err != nil {
+			return err
+		}
+		if pivot == "" || format == "jsonl" || format == "benchfmt" {
+			return p.records(recs, format, baseline)
+		}
+		t, err := table.Pivot(recs, rows, columns, metric, baseline)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		return t.Write(p.out, format, p.style())
+	})
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+)
+
+// sweepFlags are the flags of sweep.
+type sweepFlags struct {
+	settings
+	noVerify, dryRun, print, allowFailures, hideHost bool
+	resume, format, baseline                         string
+}
+
+func (p *program) sweepCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "sweep [flags]",
+		Short:   "Measure techniques over a grid of points",
+		GroupID: "measure",
+		Long: `Sweep measures every technique at every point of a grid: each answer is checked
+against the float64 reference, then the techniques take turns in shuffled rounds.
+What was measured is kept as it comes, in a folder of its own, and printed as a
+table in the end. Ctrl-C keeps everything; --resume goes on.`,
+		Example: `  rnnbench sweep --preset quick
+  rnnbench sweep --cell lstm,gru -H 256:2048:x2 -B 1,32 -T 100
+  rnnbench sweep --point H=1024,B=32,T=100 --impl naive,cudnnstyle:fused=0,cudnnstyle
+  rnnbench sweep --preset deepbench-train --where 'mem<=8GiB' --budget 30m --dry-run
+  rnnbench sweep --config nightly.toml -o csv > nightly.csv
+  rnnbench sweep --resume out`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f := &sweepFlags{}
+	f.grid(cmd)
+	f.measureFlags(cmd)
+	f.device(cmd)
+	f.source(cmd)
+	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
+		fs.BoolVar(&f.print, "print-config", false, "print the settings in force as a configuration file")
+		fs.StringVar(&f.resume, "resume", "", "go on with a `RUN`: its folder, its id, or the results folder for the latest")
+		f.add(fs, "out", "DIR", "")
+		f.add(fs, "label", "WORD", "")
+		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although points failed, if one succeeded")
+		fs.BoolVar(&f.hideHost, "no-hostname", false, "leave the name of the host out of the run")
+	})
+	p.formatFlags(cmd, &f.format, &f.baseline)
+	completeGrid(cmd)
+	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error { return p.sweep(ctx, cmd, f) })
+}
+
+// measureFlags are those of measuring that make sense on a processor.
+func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
+	f.measure(cmd, "effort", "rounds", "max-rounds", "warmup", "min-time", "min-iters", "target-ci", "point-timeout", "budget",
+		"order", "seed", "data", "on-error")
+	addGroup(cmd, "Measuring", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&f.noVerify, "no-verify", false, "do not check answers: times of wrong answers count")
+	})
+}
+
+func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) error {
+	if f.noVerify {
+		f.values["verify"] = &texts{list: []string{"off"}}
+	}
+	c, err := f.resolve(p)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	var before *results.Manifest
+	if f.resume != "" {
+		if c, before, err = f.resumed(p, c.Dir); err != nil {
+			return misused(cmd, err)
+		}
+	}
+	if f.print {
+		return config.Print(p.out, c)
+	}
+	env := environment(f.hideHost)
+	b, err := f.open(c)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	defer b.Close()
+	q, err := newPlan(c.Grid, b)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	if before != nil {
+		if differs := mismatch(*before, b, q); differs != "" {
+			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "leave --resume out to start a new run, or the other flags to go on with this one")
+		}
+	}
+	p.log.Debug("plan", "points", q.shapes(), "records", q.total(), "hash", q.hash(), "device", b.info.Key, "workers", b.info.Workers)
+	if err := b.measureLimits(); err != nil {
+		return err
+	}
+	if before != nil { // the machine may have been busy just now, or then
+		if peak := before.Devices[0].Peak; peak != nil {
+			b.limits.FLOPS = max(b.limits.FLOPS, *peak)
+		}
+	}
+	p.log.Debug("limits", "flops", b.limits.FLOPS, "copy", b.limits.Copy)
+	if f.dryRun {
+		return p.dryRun(ctx, cmd, f, b, q, c.Measure)
+	}
+	const patience = 2 * time.Second // to look ahead; a dry run looks all the way
+	look, err := b.forecast(ctx, q, c.Measure, patience)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	p.note("%s", look.line(q.summary))
+	resume := ""
+	if before != nil {
+		resume = runPath(f.resume, c.Dir)
+	}
+	run, err := p.begin(c, b, q, resume, env)
+	if err != nil {
+		return err
+	}
+	return p.carryOut(ctx, f, c, run, look, job{bench: b, plan: q, measure: c.Measure})
+}
+
+// resumed resolves the settings of the run to resume, with those given now on
+// top.
+func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Manifest, error) {
+	m, _, _, err := results.Read(runPath(f.resume, dir))
+	if err != nil {
+		return config.Config{}, nil, &failure{exitError, err, "rnnbench show tells of the latest run"}
+	}
+	was, err := fromManifest(m.Config)
+	if err != nil {
+		return config.Config{}, nil, fmt.Errorf("run %s: %w", m.Run, err)
+	}
+	c, err := f.resolve(p, was)
+	if err != nil {
+		return c, nil, err
+	}
+	old, err := config.Resolve(was)
+	if err != nil {
+		return c, nil, fmt.Errorf("run %s: %w", m.Run, err)
+	}
+	if c.Measure.Seed != old.Measure.Seed || c.Measure.Data != old.Measure.Data {
+		return c, nil, fmt.Errorf("run %s cannot be resumed: its inputs are %s with seed %d, and now they would be %s with seed %d",
+			m.Run, old.Measure.Data, old.Measure.Seed, c.Measure.Data, c.Measure.Seed)
+	}
+	return c, &m, nil
+}
+
+// dryRun says what would be measured.
+func (p *program) dryRun(ctx context.Context, cmd *cobra.Command, f *sweepFlags, b *bench, q plan, m config.Measure) error {
+	ctx, stop := interruptible(ctx, p.newProgress(nil, 0))
+	defer stop()
+	look, err := b.forecast(ctx, q, m, 0)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	switch f.format {
+	case "table", "markdown":
+	case "csv", "json":
+		return look.table(true).Write(p.out, f.format, p.style())
+	default:
+		return usage(fmt.Errorf("a dry run has no records to print as %s: choose among %s", f.format, strings.Join(table.Formats(), ", ")), "")
+	}
+	if _, err := fmt.Fprintln(p.out, look.line(q.summary)); err != nil {
+		return err
+	}
+	if e := look.largest(); e.memory > 0 {
+		free := "an unknown amount is free"
+		if b.free() > 0 {
+			free = quantity.Bytes(float64(b.free())) + " may be used"
+		}
+		if _, err := fmt.Fprintf(p.out, "memory: at most %s, for %v %s; %s\n", quantity.Bytes(float64(e.memory)), e.point, e.spec.Label, free); err != nil {
+			return err
+		}
+	}
+	if t := look.table(false); len(t.Rows) > 0 {
+		return t.Write(p.out, f.format, p.style())
+	}
+	return nil
+}
+
+// carryOut measures what the run lacks, closes it and prints its table.
+func (p *program) carryOut(ctx context.Context, f *sweepFlags, c config.Config, run *results.Run, look *forecast, j job) error {
+	show := p.newProgress(look, j.plan.total()-min(len(run.Measured()), j.plan.total()))
+	ctx, stop := interruptible(ctx, show)
+	defer stop()
+	start := time.Now()
+	j.show, j.skip, j.emit = show, run.Done, run.Append
+	err := j.run(ctx)
+	show.close()
+	took := time.Since(start)
+
+	_, recs, _, bad := results.Read(run.Dir())
+	if bad != nil {
+		return errors.Join(err, bad, run.Finish(exitError))
+	}
+	code, outcome := exitCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
+	if err := run.Finish(code); err != nil {
+		return err
+	}
+	missing := j.plan.total() - len(recs)
+	p.note("%s in %s: %s; took %v", plural(len(recs), "record"), run.Dir(), counts(recs), took.Round(100*time.Millisecond))
+	if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Rate != nil && r.Rate.Percent != nil && *r.Rate.Percent > 100 }) {
+		p.warn("some rates are above the peak, which was measured while something else was running: their percentages mean nothing")
+	}
+	if len(recs) > 0 {
+		if err := p.records(recs, f.format, f.baseline); err != nil {
+			return err
+		}
+	}
+	if errors.Is(err, tuner.ErrBudget) {
+		p.note("the budget of %v is spent; %d of %d records are missing", c.Measure.Budget, missing, j.plan.total())
+	}
+	hint := ""
+	if missing > 0 {
+		hint = "rnnbench sweep --resume " + run.Dir() + " goes on"
+	}
+	if outcome == nil {
+		if hint != "" {
+			p.note("hint: %s", hint)
+		}
+		return nil
+	}
+	if hint == "" {
+		if why := reasons(recs); len(why) > 0 {
+			hint = strings.Join(why, "; ")
+		}
+	}
+	return &failure{code, outcome, hint}
+}
+
+// counts says how many records have which status.
+func counts(recs []results.Record) string {
+	var parts []string
+	for _, s := range results.Statuses() {
+		n := 0
+		for i := range recs {
+			if recs[i].Status == s {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// recordFormats are those in which records can be printed.
+func recordFormats() []string { return append(table.Formats(), "jsonl", "benchfmt") }
+
+// formatFlags adds the flags of commands that print records.
+func (p *program) formatFlags(cmd *cobra.Command, format, baseline *string) {
+	*format = "table"
+	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
+		f.VarP(choice{format, "format", recordFormats()}, "format", "o", "how to print: "+strings.Join(recordFormats(), ", "))
+		f.StringVar(baseline, "baseline", "naive", "`TECHNIQUE` that speed-ups are over")
+	})
+}
+
+// records prints records.
+func (p *program) records(recs []results.Record, format, baseline string) error {
+	switch format {
+	case "jsonl":
+		return table.JSONL(p.out, recs)
+	case "benchfmt":
+		return table.Benchfmt(p.out, recs)
+	}
+	t, err := table.Records(recs, baseline)
+	if err != nil {
+		return err
+	}
+	return t.Write(p.out, format, p.style())
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner/config"
+)
+
+func (p *program) verifyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "verify [flags]",
+		Short:   "Check techniques against the float64 reference, without timing",
+		GroupID: "measure",
+		Long: `Verify runs every technique once at every point of a grid and holds each tensor of
+the answer (outputs, states, and gradients where training) to the float64 reference.
+Nothing is timed and nothing is kept. It exits with 3 if an answer is wrong.`,
+		Example: `  rnnbench verify --preset quick
+  rnnbench verify --cell all --pass forward,train -H 33 -B 3 -T 7
+  rnnbench verify --impl cudnnstyle:fused=0,cudnnstyle:overlap=0 --layers 3
+  rnnbench verify --simd generic --threads 1 -o json`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f := &sweepFlags{}
+	f.grid(cmd)
+	f.measure(cmd, "seed", "data", "on-error")
+	f.device(cmd)
+	f.source(cmd)
+	format := "table"
+	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
+		formats := append(table.Formats(), "jsonl")
+		fs.VarP(choice{&format, "format", formats}, "format", "o", "how to print: "+strings.Join(formats, ", "))
+		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although answers are wrong, if one is right")
+	})
+	completeGrid(cmd)
+	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+		return p.verify(ctx, cmd, f, format)
+	})
+}
+
+func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags, format string) error {
+	c, err := f.resolve(p)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	b, err := f.open(c)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	defer b.Close()
+	q, err := newPlan(c.Grid, b)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	once := onlyVerify(c.Measure)
+	look, err := b.forecast(ctx, q, once, 2*time.Second)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	p.note("%s", look.line(q.summary))
+	show := p.newProgress(look, q.total())
+	show.outcome = func(r *results.Record) string {
+		if v := r.Verify; v != nil && r.Status == results.OK {
+			return fmt.Sprintf("ok: %s is off by %.2g of %.2g", v.Tensor, v.Error, v.Tolerance)
+		}
+		return outcome(r)
+	}
+	ctx, stop := interruptible(ctx, show)
+	defer stop()
+	var recs []results.Record
+	j := job{bench: b, plan: q, measure: once, show: show, emit: func(r *results.Record) error {
+		recs = append(recs, *r)
+		return nil
+	}}
+	err = j.run(ctx)
+	show.close()
+	if len(recs) > 0 {
+		if err := p.verdicts(recs, format); err != nil {
+			return err
+		}
+	}
+	code, outcome := exitCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
+	if outcome != nil {
+		return &failure{code, outcome, strings.Join(reasons(recs), "; ")}
+	}
+	return nil
+}
+
+// onlyVerify runs once: what the sweep times is thrown away.
+func onlyVerify(m config.Measure) config.Measure {
+	m.Verify = true
+	m.Rounds, m.MaxRounds, m.MinIters = 1, 1, 1
+	m.Warmup, m.MinTime, m.TargetCI, m.Budget, m.PointTimeout = 0, 0, 0, 0, 0
+	return m
+}
+
+// verdicts prints what became of each check.
+func (p *program) verdicts(recs []results.Record, format string) error {
+	for i := range recs { // the one run was no measurement
+		r := &recs[i]
+		r.Samples, r.Stats, r.Rate, r.Warnings = nil, nil, nil, []string{}
+	}
+	if format == "jsonl" {
+		return table.JSONL(p.out, recs)
+	}
+	t := &table.Table{Columns: []table.Column{
+		{Name: "point", Key: "point"}, {Name: "impl", Key: "impl"}, {Name: "status", Key: "status"},
+		{Name: "worst tensor", Key: "tensor"}, {Name: "error", Key: "error", Right: true}, {Name: "tolerance", Key: "tolerance", Right: true},
+		{Name: "sequences", Key: "sequences", Right: true}, {Name: "steps", Key: "steps", Right: true}, {Key: "reason_code"}, {Key: "reason"},
+	}}
+	for i := range recs {
+		r := &recs[i]
+		row := []table.Cell{table.Text(r.Point.String()), table.Text(r.Impl.Label), table.Text(string(r.Status)), {}, {}, {}, {}, {}, {}, {}}
+		switch r.Status {
+		case results.OK:
+			row[2].Grade = table.Near
+		case results.Incorrect, results.Failed:
+			row[2].Grade = table.Worst
+		}
+		if v := r.Verify; v != nil {
+			row[3] = table.Text(v.Tensor)
+			row[4] = table.Number(v.Error, fmt.Sprintf("%.2g", v.Error))
+			row[5] = table.Number(v.Tolerance, fmt.Sprintf("%.2g", v.Tolerance))
+			row[6], row[7] = table.Int(v.Sequences), table.Int(v.Steps)
+		}
+		if r.ReasonCode != nil {
+			row[8] = table.Text(*r.ReasonCode)
+		}
+		if r.Reason != nil {
+			row[9] = table.Text(*r.Reason)
+			t.Columns[9].Name = "reason"
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t.Write(p.out, format, p.style())
+}
