@@ -24,7 +24,7 @@ func BenchmarkShapes(b *testing.B) {
 			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 				p := rnn.Problem{Cell: c, Pass: pass, Input: shape[0], Hidden: shape[0], Batch: shape[1], Steps: shape[2], Layers: shape[3]}
 				b.Run(fmt.Sprintf("cell=%v/pass=%v/shape=%v", c, pass, shape), func(b *testing.B) {
-					run(b, d, p, "cudnnstyle", knob.Params{"transposed": 2, "inputbatch": min(16, p.Steps)})
+					run(b, d, p, "cudnnstyle", knob.Params{"transposed": 2, "inputbatch": min(4, p.Steps), "overlap": 0, "streams": 1})
 				})
 			}
 		}

@@ -64,11 +64,12 @@ func (d *Device) needs(s *schedule.Schedule) (products, vectors int) {
 	for _, n := range s.Nodes {
 		switch op := n.Op.(type) {
 		case schedule.Gemm:
-			p := d.product(op)
-			for parts := 1; parts <= d.workers; parts *= 2 {
-				products = max(products, d.gemm.ScratchLen(&p, parts))
+			p, pieces := d.product(op), max(1, d.pieces(op))
+			products = max(products, d.gemm.ScratchLen(&p, 1))
+			for teams := 1; teams <= d.workers; teams++ { // of members, or one more
+				members := d.workers / teams
+				products = max(products, d.gemm.ScratchLen(&p, members*pieces), d.gemm.ScratchLen(&p, (members+1)*pieces))
 			}
-			products = max(products, d.gemm.ScratchLen(&p, d.workers))
 		case schedule.Cell:
 			vectors = max(vectors, vectorsOf(op.Program()))
 		case schedule.CellBackward:

@@ -37,7 +37,7 @@ type program struct {
 type node struct {
 	work   work
 	stream int
-	fork   bool   // large enough to be split
+	pieces int    // per worker of the team; 0: not worth splitting
 	wait   []turn // what must be done on other streams
 	signal bool   // another stream waits for it
 }
@@ -48,8 +48,9 @@ type turn struct {
 	nodes  uint64
 }
 
-// work is an operation bound to memory. Shares of it touch different results
-// and may run at the same time.
+// work is an operation bound to memory. Shares of it write different results
+// and may run at the same time, in any order; what each computes depends on part
+// and parts alone.
 type work interface {
 	share(part, parts int, s *scratch)
 }
@@ -66,11 +67,21 @@ type teamState struct {
 	order counter   // operations handed out
 	at    *node     // the latest
 	done  []counter // per helper, operations finished
+	taken []counter // per member, how many of its pieces somebody has begun
 }
 
 // forkFLOPs is the least work, in operations, that is worth handing to a
 // helper: a hand-over and back takes about a quarter of a microsecond.
 const forkFLOPs = 20_000
+
+// An operation of several times that is cut into more pieces than there are
+// workers: each begins with its own, whose data its caches hold, and then helps
+// those that are behind, since processors are rarely equally fast. Products that
+// pack their operands as they go would pack more for it and are cut once.
+const (
+	stealFLOPs  = 40 * forkFLOPs
+	stealPieces = 2
+)
 
 // layout is what Compile allocates: per matrix its offset, in floats.
 type layout struct {
@@ -135,6 +146,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	p.team = make([]teamState, p.teams)
 	for t := range p.team {
 		p.team[t].done = make([]counter, p.members(t)-1)
+		p.team[t].taken = make([]counter, p.members(t))
 	}
 	return p, nil
 }
@@ -146,7 +158,7 @@ func (p *program) bind() error {
 		if err != nil {
 			return err
 		}
-		p.prepare = append(p.prepare, node{work: w, fork: true})
+		p.prepare = append(p.prepare, node{work: w, pieces: 1})
 	}
 	place := make([]uint64, len(p.schedule.Nodes)) // per node, its place in its stream
 	for i, n := range p.schedule.Nodes {
@@ -154,7 +166,7 @@ func (p *program) bind() error {
 		if err != nil {
 			return err
 		}
-		out := node{work: w, stream: n.Stream, fork: cost(n.Op) >= forkFLOPs}
+		out := node{work: w, stream: n.Stream, pieces: p.device.pieces(n.Op)}
 		for _, j := range n.Wait {
 			on := p.schedule.Nodes[j].Stream
 			p.nodes[j].signal = true
@@ -165,6 +177,25 @@ func (p *program) bind() error {
 		p.nodes = append(p.nodes, out)
 	}
 	return nil
+}
+
+// pieces is how many pieces of op each worker of a team gets.
+func (d *Device) pieces(op schedule.Op) int {
+	c := cost(op)
+	switch op := op.(type) {
+	case schedule.Gemm:
+		if c >= stealFLOPs && op.B.M.Packed && !op.TransA {
+			return stealPieces
+		}
+	case schedule.Cell, schedule.CellBackward:
+		if c >= stealFLOPs {
+			return stealPieces
+		}
+	}
+	if c >= forkFLOPs {
+		return 1
+	}
+	return 0
 }
 
 // cost estimates the work of op in operations of a product: point-wise ones
@@ -324,15 +355,37 @@ func (p *program) inOrder() {
 func (p *program) execute(team int, n *node) {
 	t := &p.team[team]
 	first := p.first(team)
-	if !n.fork || len(t.done) == 0 {
+	if n.pieces == 0 || len(t.done) == 0 {
 		n.work.share(0, 1, &p.scratch[first])
 		return
 	}
 	t.at = n
+	for m := range t.taken {
+		t.taken[m].Store(0)
+	}
 	order := t.order.Add(1)
-	n.work.share(0, len(t.done)+1, &p.scratch[first])
+	t.do(n, 0, &p.scratch[first])
 	for h := range t.done {
 		p.device.pool.await(&t.done[h], order)
+	}
+}
+
+// do runs a member's pieces of a node, then what others have not begun.
+func (t *teamState) do(n *node, member int, s *scratch) {
+	members := len(t.taken)
+	if n.pieces == 1 {
+		n.work.share(member, members, s)
+		return
+	}
+	for k := range members {
+		of := (member + k) % members
+		for {
+			i := int(t.taken[of].Add(1)) - 1
+			if i >= n.pieces {
+				break
+			}
+			n.work.share(of*n.pieces+i, members*n.pieces, s)
+		}
 	}
 }
 
@@ -348,7 +401,7 @@ func (p *program) help(team, worker int) {
 			done.Store(order)
 			return
 		}
-		n.work.share(part, len(t.done)+1, &p.scratch[worker])
+		t.do(n, part, &p.scratch[worker])
 		done.Store(order)
 	}
 }

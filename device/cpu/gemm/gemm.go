@@ -114,8 +114,12 @@ func (e *Engine) Share(p *Product, worker, workers int) (m0, m1, n0, n1 int) {
 		m0, m1 = t0*e.k.MaxRows(), min(p.M, t1*e.k.MaxRows())
 		worker %= wn
 	}
-	s0, s1 := part(ceil(p.N, width), worker, wn)
-	return m0, m1, s0 * width, min(p.N, s1*width)
+	unit := width
+	if wide := e.k.MaxStrips(e.k.MaxRows()) * width; p.N >= 4*wide*wn {
+		unit = wide // whole tiles: a share may be a tile larger than another
+	}
+	s0, s1 := part(ceil(p.N, unit), worker, wn)
+	return m0, m1, min(p.N, s0*unit), min(p.N, s1*unit)
 }
 
 // columns returns how many bands of columns the workers form; it divides workers. It weighs the
