@@ -80,7 +80,7 @@ const forkFLOPs = 20_000
 // pack their operands as they go would pack more for it and are cut once.
 const (
 	stealFLOPs  = 40 * forkFLOPs
-	stealPieces = 2
+	stealPieces = 8
 )
 
 // layout is what Compile allocates: per matrix its offset, in floats.
