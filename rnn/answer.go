@@ -37,9 +37,9 @@ func (p *Plan) results() []result {
 		}
 		g := layer.Grad
 		add(name("grad_weight_ih"), g.W.All(), false, true)
-		add(name("grad_weight_hh"), g.R.All(), false, true)
+		add(name("grad_weight_hh"), Maybe(g.R), false, true)
 		add(name("grad_bias_ih"), g.BX.All(), false, true)
-		add(name("grad_bias_hh"), g.BR.All(), false, true)
+		add(name("grad_bias_hh"), Maybe(g.BR), false, true)
 		add(name("grad_peephole"), Maybe(g.Peep), false, true)
 		for i, s := range p.Cell.States {
 			add(name("grad_"+s+"0"), g.State[i].All(), true, true)

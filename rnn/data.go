@@ -62,7 +62,7 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	weight := func(rng *rand.Rand) float32 { return bound * (2*rng.Float32() - 1) }
 	state := func(rng *rand.Rand) float32 { return rng.Float32() - 0.5 }
 
-	h, gh, rows := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Steps*d.Distinct
+	h, gh, rh, rows := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden, p.Steps*d.Distinct
 	if p.OneHot {
 		draw("x", rows, 1, true, symbol(p.Input))
 	} else {
@@ -75,9 +75,13 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 		} else {
 			draw(name("weight_ih"), gh, p.Width(l), false, weight)
 		}
-		draw(name("weight_hh"), gh, h, false, weight)
+		if rh > 0 {
+			draw(name("weight_hh"), rh, h, false, weight)
+		}
 		draw(name("bias_ih"), 1, gh, false, weight)
-		draw(name("bias_hh"), 1, gh, false, weight)
+		if rh > 0 {
+			draw(name("bias_hh"), 1, rh, false, weight)
+		}
 		if n := len(p.Cell.Peeps); n > 0 {
 			draw(name("peephole"), 1, n*h, false, weight)
 		}

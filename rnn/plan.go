@@ -43,8 +43,8 @@ type Plan struct {
 // set as well.
 type Layer struct {
 	W      *schedule.Matrix   // G·H × I of the layer; symbols × G·H where OneHot: a row per symbol
-	R      *schedule.Matrix   // G·H × H
-	BX, BR *schedule.Matrix   // 1 × G·H
+	R      *schedule.Matrix   // recurrent gates·H × H; nil where there are none
+	BX, BR *schedule.Matrix   // 1 × G·H, 1 × recurrent gates·H
 	Peep   *schedule.Matrix   // 1 × peepholes·H; nil: none
 	State  []*schedule.Matrix // (T+1)·B × H; the first B rows are the initial state
 
@@ -98,7 +98,8 @@ func Layout(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Schedule, e
 func newPlan(p Problem, streams int) *Plan {
 	plan := &Plan{Problem: p, Builder: schedule.NewBuilder(streams)}
 	train := p.Pass == Train
-	rows, h, gh := p.Steps*p.Batch, p.Hidden, len(p.Cell.Gates)*p.Hidden
+	rows, h := p.Steps*p.Batch, p.Hidden
+	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
 	when := func(cond bool, name string, rows, cols int) *schedule.Matrix {
 		if !cond {
 			return nil
@@ -120,9 +121,9 @@ func newPlan(p Problem, streams int) *Plan {
 		peeps, saved := len(p.Cell.Peeps), p.Cell.Saved
 		layer := Layer{
 			W:     plan.Matrix(name("W"), wr, wc),
-			R:     plan.Matrix(name("R"), gh, h),
+			R:     when(rh > 0, name("R"), rh, h),
 			BX:    plan.Matrix(name("bx"), 1, gh),
-			BR:    plan.Matrix(name("br"), 1, gh),
+			BR:    when(rh > 0, name("br"), 1, rh),
 			Peep:  when(peeps > 0, name("p"), 1, peeps*h),
 			Saved: when(train && saved > 0, name("saved"), rows, saved*h),
 		}
@@ -132,9 +133,9 @@ func newPlan(p Problem, streams int) *Plan {
 		if train {
 			layer.Grad = LayerGrad{
 				W:    plan.Matrix(name("dW"), wr, wc),
-				R:    plan.Matrix(name("dR"), gh, h),
+				R:    when(rh > 0, name("dR"), rh, h),
 				BX:   plan.Matrix(name("dbx"), 1, gh),
-				BR:   plan.Matrix(name("dbr"), 1, gh),
+				BR:   when(rh > 0, name("dbr"), 1, rh),
 				Peep: when(peeps > 0, name("dp"), 1, peeps*h),
 			}
 			for _, s := range p.Cell.States {
@@ -191,6 +192,18 @@ func (p *Plan) Top() *schedule.Matrix {
 	return p.DY
 }
 
+// Through views the state that layer l's recurrent product multiplies, before
+// steps [t, t+n).
+func (p *Plan) Through(l, t, n int) schedule.View {
+	return p.Rows(p.Layer[l].State[p.Cell.Through], t, n)
+}
+
+// CarryThrough is the running gradient of that state, and whether the backward
+// cell has written to it, so that the recurrent product must add.
+func (p *Plan) CarryThrough(l int) (carry schedule.View, written bool) {
+	return p.Layer[l].Grad.State[p.Cell.Through].All(), p.Cell.DirectPrev(p.Cell.Through)
+}
+
 // Carry views the running gradients of layer l's states; direct are those that
 // the backward cell itself writes, the others empty.
 func (p *Plan) Carry(l int) (all, direct []schedule.View) {
@@ -224,18 +237,28 @@ func (p *Plan) Loss(t, n int) schedule.SoftmaxLoss {
 	}
 }
 
-// Step is the fused cell of layer l at step t, given the products of its input
-// and of its state, both B × G·H.
+// Step is the fused cell of layer l at step t, given the products of its input,
+// B × G·H, and of its state, B × recurrent gates·H or empty.
 func (p *Plan) Step(l, t int, x, r schedule.View) schedule.Cell {
 	y := p.Layer[l]
 	c := schedule.Cell{
-		Cell: p.Cell, Train: p.Pass == Train, X: x, R: r, BX: y.BX.All(), BR: y.BR.All(),
+		Cell: p.Cell, Train: p.Pass == Train, X: x, R: r, BX: y.BX.All(), BR: Maybe(y.BR),
 		Peep: Maybe(y.Peep), Prev: p.Before(l, t), Next: p.Before(l, t+1),
 	}
 	if y.Saved != nil {
 		c.Saved = p.Rows(y.Saved, t, 1)
 	}
 	return c
+}
+
+// FromInput narrows dx, the gradients of input products, to the gates that also
+// have a recurrent product: where the cell does not split them they are the
+// gradients of those as well. It is empty where there are none.
+func (p *Plan) FromInput(dx schedule.View) schedule.View {
+	if p.Cell.Recurrent == 0 {
+		return schedule.View{}
+	}
+	return dx.Columns(0, p.Cell.Recurrent*p.Hidden)
 }
 
 // StepBack is the gradient of Step. above is the gradient of the layer's output

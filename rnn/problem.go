@@ -129,7 +129,7 @@ func (p Problem) flops() float64 {
 		if l > 0 || !p.OneHot {
 			weights += g * h * float64(p.Width(l))
 		}
-		weights += g * h * h
+		weights += float64(p.Cell.Recurrent) * h * h
 	}
 	weights += h * float64(p.Output)
 	n := 2 * weights * float64(p.Batch) * float64(p.Steps)
@@ -142,7 +142,7 @@ func (p Problem) flops() float64 {
 // RecurrentFLOPs is the part of FLOPs that R·h takes in the forward pass: what
 // DeepBench and Diamos et al. count.
 func (p Problem) RecurrentFLOPs() int64 {
-	return 2 * int64(len(p.Cell.Gates)) * int64(p.Hidden) * int64(p.Hidden) * int64(p.Layers) * int64(p.Batch) * int64(p.Steps)
+	return 2 * int64(p.Cell.Recurrent) * int64(p.Hidden) * int64(p.Hidden) * int64(p.Layers) * int64(p.Batch) * int64(p.Steps)
 }
 
 // String names the problem as a test or a benchmark would.

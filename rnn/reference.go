@@ -84,29 +84,32 @@ type refLayer struct {
 	saved                  []float64 // rows × saved·hidden
 	dW, dR, dBX, dBR, dP   []float64
 	dState                 [][]float64
-	pre, rec, dPre, dRec   []float64 // pre-activations and their gradients, rows × gates·hidden
+	pre, dPre              []float64 // input pre-activations and their gradients, rows × gates·hidden
+	rec, dRec              []float64 // the same of recurrent ones, rows × recurrent gates·hidden
 	weightX, weightR, peep []float32
 	biasX, biasR           []float32
 }
 
 func (r *reference) forward() {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
-	gh := len(p.Cell.Gates) * h
+	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
 	var in []float64
 	if !p.OneHot {
 		in = widen(r.Get("x"))
 	}
 	for l := range p.Layers {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
-		y := refLayer{in: in, weightX: r.Get(name("weight_ih")), weightR: r.Get(name("weight_hh")),
-			biasX: r.Get(name("bias_ih")), biasR: r.Get(name("bias_hh"))}
+		y := refLayer{in: in, weightX: r.Get(name("weight_ih")), biasX: r.Get(name("bias_ih"))}
+		if rh > 0 {
+			y.weightR, y.biasR = r.Get(name("weight_hh")), r.Get(name("bias_hh"))
+		}
 		if len(p.Cell.Peeps) > 0 {
 			y.peep = r.Get(name("peephole"))
 		}
 		for _, s := range p.Cell.States {
 			y.state = append(y.state, append(widen(r.Get(name(s+"0"))), make([]float64, r.rows*h)...))
 		}
-		y.pre, y.rec = make([]float64, r.rows*gh), make([]float64, r.rows*gh)
+		y.pre, y.rec = make([]float64, r.rows*gh), make([]float64, r.rows*rh)
 		if p.Pass == Train {
 			y.saved = make([]float64, r.rows*p.Cell.Saved*h)
 		}
@@ -120,7 +123,7 @@ func (r *reference) forward() {
 			mulTransposed(y.pre, in, y.weightX, r.rows, gh, p.Width(l))
 		}
 		for t := range p.Steps {
-			mulTransposed(y.rec[t*b*gh:(t+1)*b*gh], y.state[0][t*b*h:(t+1)*b*h], y.weightR, b, gh, h)
+			mulTransposed(y.rec[t*b*rh:(t+1)*b*rh], y.state[p.Cell.Through][t*b*h:(t+1)*b*h], y.weightR, b, rh, h)
 			parallel(b, func(j int) { r.cell(&y, t, j) })
 		}
 		r.layers = append(r.layers, y)
@@ -154,13 +157,15 @@ func (r *reference) cell(y *refLayer, t, j int) {
 	c, h, b := r.p.Cell, r.p.Hidden, r.Distinct
 	row := t*b + j
 	at := r.vectors(y, row, nil, nil)
-	x, rec := make([]float64, len(c.Gates)), make([]float64, len(c.Gates))
+	x, rec := make([]float64, len(c.Gates)), make([]float64, c.Recurrent)
 	peep := make([]float64, len(c.Peeps))
 	prev, next := make([]float64, len(c.States)), make([]float64, len(c.States))
 	for u := range h {
 		for g := range c.Gates {
 			x[g] = y.pre[(row*len(c.Gates)+g)*h+u] + float64(y.biasX[g*h+u])
-			rec[g] = y.rec[(row*len(c.Gates)+g)*h+u] + float64(y.biasR[g*h+u])
+			if g < c.Recurrent {
+				rec[g] = y.rec[(row*c.Recurrent+g)*h+u] + float64(y.biasR[g*h+u])
+			}
 		}
 		for k := range peep {
 			peep[k] = float64(y.peep[k*h+u])
@@ -192,7 +197,7 @@ func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []floa
 			case cell.X:
 				return &y.pre[(row*len(c.Gates)+i)*h+u]
 			case cell.R:
-				return &y.rec[(row*len(c.Gates)+i)*h+u]
+				return &y.rec[(row*c.Recurrent+i)*h+u]
 			case cell.BX:
 				constant[0] = float64(y.biasX[i*h+u])
 				return &constant[0]
@@ -217,7 +222,7 @@ func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []floa
 			case cell.DX:
 				return &y.dPre[(row*len(c.Gates)+i)*h+u]
 			case cell.DR:
-				return &y.dRec[(row*len(c.Gates)+i)*h+u]
+				return &y.dRec[(row*c.Recurrent+i)*h+u]
 			case cell.DPeep:
 				return &y.dP[(j*len(c.Peeps)+i)*h+u] // per sequence; summed with its copies at the end
 			}
@@ -228,7 +233,7 @@ func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []floa
 
 func (r *reference) backward() {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
-	gh := len(p.Cell.Gates) * h
+	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
 	var dout []float64
 	if v := p.Output; v > 0 {
 		scale := 1 / float64(p.Steps*p.Batch)
@@ -252,9 +257,7 @@ func (r *reference) backward() {
 	for l := p.Layers - 1; l >= 0; l-- {
 		y := &r.layers[l]
 		y.dPre = make([]float64, r.rows*gh)
-		if y.dRec = y.dPre; p.Cell.SplitGrad {
-			y.dRec = make([]float64, r.rows*gh)
-		}
+		y.dRec = make([]float64, r.rows*rh)
 		y.dP = make([]float64, b*len(p.Cell.Peeps)*h)
 		y.dState = make([][]float64, len(p.Cell.States))
 		for s := range y.dState {
@@ -267,13 +270,21 @@ func (r *reference) backward() {
 					p.Cell.Backward.Eval(at(u))
 				}
 			})
-			if !p.Cell.DirectPrev(0) {
-				clear(y.dState[0])
+			if !p.Cell.SplitGrad {
+				for row := t * b; row < (t+1)*b; row++ {
+					copy(y.dRec[row*rh:(row+1)*rh], y.dPre[row*gh:])
+				}
 			}
-			mul(y.dState[0], y.dRec[t*b*gh:(t+1)*b*gh], y.weightR, b, gh, h)
+			through := y.dState[p.Cell.Through]
+			if !p.Cell.DirectPrev(p.Cell.Through) {
+				clear(through)
+			}
+			mul(through, y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, h)
 		}
-		y.dR = r.outer(y.dRec, y.state[0][:r.rows*h], gh, h)
-		y.dBX, y.dBR = r.sum(y.dPre, gh), r.sum(y.dRec, gh)
+		y.dBX = r.sum(y.dPre, gh)
+		if rh > 0 {
+			y.dR, y.dBR = r.outer(y.dRec, y.state[p.Cell.Through][:r.rows*h], rh, h), r.sum(y.dRec, rh)
+		}
 		if len(p.Cell.Peeps) > 0 {
 			y.dP = r.sum(y.dP, len(p.Cell.Peeps)*h)
 		}
@@ -298,7 +309,7 @@ func (r *reference) backward() {
 // answer lists the results in the order of Plan.Read.
 func (r *reference) answer() []Tensor {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
-	gh := len(p.Cell.Gates) * h
+	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
 	var out []Tensor
 	add := func(name string, rows, cols int, perSequence, gradient bool, v []float64) {
 		out = append(out, Tensor{name, rows, cols, perSequence, gradient, v})
@@ -316,9 +327,13 @@ func (r *reference) answer() []Tensor {
 			wr, wc = wc, wr
 		}
 		add(name("grad_weight_ih"), wr, wc, false, true, y.dW)
-		add(name("grad_weight_hh"), gh, h, false, true, y.dR)
+		if rh > 0 {
+			add(name("grad_weight_hh"), rh, h, false, true, y.dR)
+		}
 		add(name("grad_bias_ih"), 1, gh, false, true, y.dBX)
-		add(name("grad_bias_hh"), 1, gh, false, true, y.dBR)
+		if rh > 0 {
+			add(name("grad_bias_hh"), 1, rh, false, true, y.dBR)
+		}
 		if n := len(p.Cell.Peeps); n > 0 {
 			add(name("grad_peephole"), 1, n*h, false, true, y.dP)
 		}

@@ -327,7 +327,7 @@ func (s *Sweep) memory() int64 {
 func hostMemory(p rnn.Problem) int64 {
 	weights := 0
 	for l := range p.Layers {
-		weights += len(p.Cell.Gates) * p.Hidden * (p.Width(l) + p.Hidden)
+		weights += p.Hidden * (len(p.Cell.Gates)*p.Width(l) + p.Cell.Recurrent*p.Hidden)
 	}
 	return 8 * int64(weights)
 }

@@ -79,8 +79,9 @@ const forkFLOPs = 20_000
 // those that are behind, since processors are rarely equally fast. Products that
 // pack their operands as they go would pack more for it and are cut once.
 const (
-	stealFLOPs  = 40 * forkFLOPs
-	stealPieces = 8
+	stealFLOPs   = 40 * forkFLOPs
+	stealPieces  = 8
+	pieceColumns = 3 * 48 // of a product at least: fewer make narrow tiles
 )
 
 // layout is what Compile allocates: per matrix its offset, in floats.
@@ -185,7 +186,7 @@ func (d *Device) pieces(op schedule.Op) int {
 	switch op := op.(type) {
 	case schedule.Gemm:
 		if c >= stealFLOPs && op.B.M.Packed && !op.TransA {
-			return stealPieces
+			return max(1, min(stealPieces, op.C.Cols/(pieceColumns*d.workers)))
 		}
 	case schedule.Cell, schedule.CellBackward:
 		if c >= stealFLOPs {

@@ -118,7 +118,10 @@ func makers() map[string]func(t *trial) schedule.Op {
 	for _, c := range cell.All() {
 		all["cell "+c.Name] = func(t *trial) schedule.Op {
 			rows, h, g := t.size(), t.size(), len(c.Gates)
-			op := schedule.Cell{Cell: c, Train: t.flip(), X: t.place(rows, g*h), R: t.place(rows, g*h), BX: t.place(1, g*h), BR: t.place(1, g*h)}
+			op := schedule.Cell{Cell: c, Train: t.flip(), X: t.place(rows, g*h), BX: t.place(1, g*h)}
+			if n := c.Recurrent; n > 0 {
+				op.R, op.BR = t.place(rows, n*h), t.place(1, n*h)
+			}
 			if n := len(c.Peeps); n > 0 {
 				op.Peep = t.place(1, n*h)
 			}
@@ -140,7 +143,7 @@ func makers() map[string]func(t *trial) schedule.Op {
 				op.Saved = t.place(rows, c.Saved*h)
 			}
 			if c.SplitGrad {
-				op.DR = t.place(rows, g*h)
+				op.DR = t.place(rows, c.Recurrent*h)
 			}
 			for s := range c.States {
 				op.Prev, op.Next = append(op.Prev, t.place(rows, h)), append(op.Next, t.place(rows, h))

@@ -41,7 +41,7 @@ func (n *network) backward(depth, fromEnd int) {
 	if l < n.Layers-1 {
 		above = n.layers[l+1].below
 	}
-	dx, dr := n.Rows(y.dx, t, 1), n.Rows(y.dr, t, 1)
+	dx, dr := n.Rows(y.dx, t, 1), n.recurrentGradient(l, t, 1)
 	step := n.StepBack(l, t, n.Rows(above, t, 1), dx, dr, rnn.Maybe(y.dpeep))
 	if n.fused {
 		n.Do(stream, step)
@@ -50,7 +50,10 @@ func (n *network) backward(depth, fromEnd int) {
 			n.Do(stream, m)
 		}
 	}
-	n.productBack(stream, dr, y.rb, n.Layer[l].Grad.State[0].All(), n.Cell.DirectPrev(0))
+	if !dr.Empty() {
+		carry, written := n.CarryThrough(l)
+		n.productBack(stream, dr, y.rb, carry, written)
+	}
 	if t%n.block == 0 && y.below != nil {
 		steps := min(n.block, n.Steps-t)
 		n.productBack(n.inputStream(l), n.Rows(y.dx, t, steps), y.wb, n.Rows(y.below, t, steps), false)
@@ -83,8 +86,8 @@ func (n *network) weightGradients() {
 func (n *network) weightGradient(l, t, steps int) {
 	y, g := n.layers[l], n.Layer[l].Grad
 	more := t+steps < n.Steps
-	dx, dr := n.Rows(y.dx, t, steps), n.Rows(y.dr, t, steps)
-	in, prev := n.InputOf(l, t, steps), n.Rows(n.Layer[l].State[0], t, steps)
+	dx, dr := n.Rows(y.dx, t, steps), n.recurrentGradient(l, t, steps)
+	in := n.InputOf(l, t, steps)
 	inStream, recStream := n.inputStream(l), n.recurrentStream(l)
 	if l == 0 && n.OneHot {
 		if !more {
@@ -94,20 +97,35 @@ func (n *network) weightGradient(l, t, steps int) {
 	} else {
 		n.outer(inStream, dx, in, g.W, more)
 	}
-	n.outer(recStream, dr, prev, g.R, more)
+	if !dr.Empty() {
+		n.outer(recStream, dr, n.Through(l, t, steps), g.R, more)
+	}
 	n.Do(inStream, schedule.SumRows{A: dx, Out: g.BX.All(), Accumulate: more})
+	if dr.Empty() {
+		return
+	}
 	if n.Cell.SplitGrad {
 		n.Do(recStream, schedule.SumRows{A: dr, Out: g.BR.All(), Accumulate: more})
 	} else {
-		n.Do(inStream, schedule.Map{Op: cell.Copy, Out: g.BR.All(), A: g.BX.All()})
+		n.Do(inStream, schedule.Map{Op: cell.Copy, Out: g.BR.All(), A: n.FromInput(g.BX.All())})
 	}
+}
+
+// recurrentGradient views the gradients of layer l's recurrent products at steps
+// [t, t+steps); it is empty where there are none.
+func (n *network) recurrentGradient(l, t, steps int) schedule.View {
+	y := &n.layers[l]
+	if n.Cell.SplitGrad {
+		return n.Rows(y.dr, t, steps)
+	}
+	return n.FromInput(n.Rows(y.dx, t, steps))
 }
 
 // outer computes out = dᵀ · in, or adds it, gate by gate if not grouped.
 func (n *network) outer(stream int, d, in schedule.View, out *schedule.Matrix, accumulate bool) {
 	parts := 1
 	if !n.grouped {
-		parts = len(n.Cell.Gates)
+		parts = d.Cols / n.Hidden
 	}
 	width := d.Cols / parts
 	for g := range parts {

@@ -133,8 +133,10 @@ func (n *network) forward(l, t int) {
 			n.product(n.inputStream(l), in, y.w, out)
 		}
 	}
-	n.product(n.recurrentStream(l), n.Before(l, t)[0], y.r, y.rec.All())
-	step := n.Step(l, t, y.pre(n, t, 1), y.rec.All())
+	if y.rec != nil {
+		n.product(n.recurrentStream(l), n.Through(l, t, 1), y.r, y.rec.All())
+	}
+	step := n.Step(l, t, y.pre(n, t, 1), rnn.Maybe(y.rec))
 	if n.fused {
 		n.Do(n.recurrentStream(l), step)
 		return

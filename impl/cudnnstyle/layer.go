@@ -15,10 +15,10 @@ type layer struct {
 
 	x    *schedule.Matrix // input products of a few blocks, block·B × G·H each
 	ring int              // steps in x
-	rec  *schedule.Matrix // B × G·H
+	rec  *schedule.Matrix // B × recurrent gates·H; nil where there are none
 	temp *schedule.Matrix // where not fused
 
-	dx, dr *schedule.Matrix // gradients of the products, T·B × G·H; one matrix where the cell does not split them
+	dx, dr *schedule.Matrix // gradients of the products, T·B × G·H; dr where the cell splits them
 	dpeep  *schedule.Matrix
 	below  *schedule.Matrix // gradient of the layer's input; nil where one-hot
 }
@@ -46,12 +46,14 @@ const blocks = 2
 
 func (n *network) layout(l int) layer {
 	y := n.Plan.Layer[l]
-	gh := len(n.Cell.Gates) * n.Hidden
+	gh, rh := len(n.Cell.Gates)*n.Hidden, n.Cell.Recurrent*n.Hidden
 	name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
 	out := layer{
 		w: n.operand(y.W, true), r: n.operand(y.R, true),
 		ring: min(blocks*n.block, n.Steps),
-		rec:  n.Matrix(name("h·R"), n.Batch, gh),
+	}
+	if rh > 0 {
+		out.rec = n.Matrix(name("h·R"), n.Batch, rh)
 	}
 	out.x = n.Matrix(name("x·W"), out.ring*n.Batch, gh)
 	if !n.fused {
@@ -66,8 +68,8 @@ func (n *network) layout(l int) layer {
 	}
 	out.wb, out.rb = n.operand(y.W, false), n.operand(y.R, false)
 	out.dx = n.Matrix(name("d(x·W)"), n.Steps*n.Batch, gh)
-	if out.dr = out.dx; n.Cell.SplitGrad {
-		out.dr = n.Matrix(name("d(h·R)"), n.Steps*n.Batch, gh)
+	if n.Cell.SplitGrad {
+		out.dr = n.Matrix(name("d(h·R)"), n.Steps*n.Batch, rh)
 	}
 	if k := len(n.Cell.Peeps); k > 0 {
 		out.dpeep = n.Matrix(name("dpeep"), n.Batch, k*n.Hidden)
@@ -85,11 +87,14 @@ func (y *layer) pre(n *network, t, steps int) schedule.View {
 }
 
 func (n *network) operand(w *schedule.Matrix, forward bool) operand {
-	if n.grouped || w.Rows != len(n.Cell.Gates)*n.Hidden { // a one-hot table has a row per symbol and is never multiplied
+	switch {
+	case w == nil:
+		return nil
+	case n.grouped || w == n.Plan.Layer[0].W && n.OneHot: // a one-hot table is never multiplied
 		return operand{{weights: w.All(), forward: forward}}
 	}
 	var o operand
-	for g := range n.Cell.Gates {
+	for g := range w.Rows / n.Hidden {
 		o = append(o, part{weights: w.Band(g*n.Hidden, n.Hidden), forward: forward})
 	}
 	return o

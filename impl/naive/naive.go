@@ -28,9 +28,11 @@ func (Technique) Knobs(rnn.Problem) []knob.Knob { return nil }
 
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
-	n := network{Plan: p, gates: len(p.Cell.Gates)}
-	gh := n.gates * p.Hidden
-	n.x, n.r = p.Matrix("x·W", p.Batch, gh), p.Matrix("h·R", p.Batch, gh)
+	n := network{Plan: p, gates: len(p.Cell.Gates), recurrent: p.Cell.Recurrent}
+	n.x = p.Matrix("x·W", p.Batch, n.gates*p.Hidden)
+	if n.recurrent > 0 {
+		n.r = p.Matrix("h·R", p.Batch, n.recurrent*p.Hidden)
+	}
 	temps := p.Cell.Inference.Temps()
 	if p.Pass == rnn.Train {
 		temps = max(p.Cell.Forward.Temps(), p.Cell.Backward.Temps())
@@ -57,9 +59,6 @@ func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
 	if k := len(p.Cell.Peeps); k > 0 {
 		n.dpeep = p.Matrix("dpeep", p.Batch, k*p.Hidden)
 	}
-	if n.dr = n.x; p.Cell.SplitGrad { // the forward pass is over: its products' place is free
-		n.dr = n.r
-	}
 	above := p.Top()
 	for l := p.Layers - 1; l >= 0; l-- {
 		below := p.DX
@@ -74,9 +73,9 @@ func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
 
 type network struct {
 	*rnn.Plan
-	gates      int
-	x, r, temp *schedule.Matrix
-	dr, dpeep  *schedule.Matrix
+	gates, recurrent int
+	x, r, temp       *schedule.Matrix
+	dpeep            *schedule.Matrix
 }
 
 func (n *network) do(op schedule.Op) { n.Do(0, op) }
@@ -92,16 +91,18 @@ func (n *network) band(v schedule.View, g int) schedule.View {
 
 func (n *network) forward(l, t int) {
 	y := n.Layer[l]
-	in, prev := n.InputOf(l, t, 1), n.Before(l, t)
+	in, prev := n.InputOf(l, t, 1), n.Through(l, t, 1)
 	for g := range n.gates {
 		if l == 0 && n.OneHot {
 			n.do(schedule.Gather{Index: in, Table: n.gate(y.W.All(), g), Out: n.gate(n.x.All(), g)})
 		} else {
 			n.do(schedule.Gemm{A: in, B: n.band(y.W.All(), g), TransB: true, C: n.gate(n.x.All(), g)})
 		}
-		n.do(schedule.Gemm{A: prev[0], B: n.band(y.R.All(), g), TransB: true, C: n.gate(n.r.All(), g)})
+		if g < n.recurrent {
+			n.do(schedule.Gemm{A: prev, B: n.band(y.R.All(), g), TransB: true, C: n.gate(n.r.All(), g)})
+		}
 	}
-	for _, m := range n.Step(l, t, n.x.All(), n.r.All()).Maps(n.temp.All()) {
+	for _, m := range n.Step(l, t, n.x.All(), rnn.Maybe(n.r)).Maps(n.temp.All()) {
 		n.do(m)
 	}
 }
@@ -135,16 +136,22 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 	if oneHot {
 		n.do(schedule.Map{Op: cell.Zero, Out: y.Grad.W.All()})
 	}
-	dx, dr := n.x.All(), n.dr.All()
+	dx := n.x.All() // the forward pass is over: its products' place is free
+	dr := n.FromInput(dx)
+	if n.Cell.SplitGrad {
+		dr = n.r.All()
+	}
 	for t := n.Steps - 1; t >= 0; t-- {
 		for _, m := range n.StepBack(l, t, n.Rows(above, t, 1), dx, dr, rnn.Maybe(n.dpeep)).Maps(n.temp.All()) {
 			n.do(m)
 		}
-		in, prev, more := n.InputOf(l, t, 1), n.Before(l, t)[0], t < n.Steps-1
-		carry := y.Grad.State[0].All()
+		in, prev, more := n.InputOf(l, t, 1), n.Through(l, t, 1), t < n.Steps-1
+		carry, written := n.CarryThrough(l)
 		for g := range n.gates {
-			n.do(schedule.Gemm{A: n.gate(dr, g), B: n.band(y.R.All(), g), C: carry, Accumulate: g > 0 || n.Cell.DirectPrev(0)})
-			n.do(schedule.Gemm{A: n.gate(dr, g), TransA: true, B: prev, C: n.band(y.Grad.R.All(), g), Accumulate: more})
+			if g < n.recurrent {
+				n.do(schedule.Gemm{A: n.gate(dr, g), B: n.band(y.R.All(), g), C: carry, Accumulate: g > 0 || written})
+				n.do(schedule.Gemm{A: n.gate(dr, g), TransA: true, B: prev, C: n.band(y.Grad.R.All(), g), Accumulate: more})
+			}
 			if oneHot {
 				n.do(schedule.Scatter{Index: in, Src: n.gate(dx, g), Table: n.gate(y.Grad.W.All(), g)})
 				continue
@@ -153,7 +160,9 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 			n.do(schedule.Gemm{A: n.gate(dx, g), TransA: true, B: in, C: n.band(y.Grad.W.All(), g), Accumulate: more})
 		}
 		n.do(schedule.SumRows{A: dx, Out: y.Grad.BX.All(), Accumulate: more})
-		n.do(schedule.SumRows{A: dr, Out: y.Grad.BR.All(), Accumulate: more})
+		if n.recurrent > 0 {
+			n.do(schedule.SumRows{A: dr, Out: y.Grad.BR.All(), Accumulate: more})
+		}
 	}
 	if n.dpeep != nil {
 		n.do(schedule.SumRows{A: n.dpeep.All(), Out: y.Grad.Peep.All()})

@@ -20,7 +20,13 @@ import (
 type Cell struct {
 	Name  string
 	Doc   string   // one line: the equations and where they come from
-	Gates []string // names of the pre-activations, in the order of the rows of W and R
+	Gates []string // names of the pre-activations, in the order of the rows of W
+	// Recurrent is how many of the gates, the first ones, also have a
+	// recurrent product, whose rows R has. 0: the recurrence is linear and
+	// there is no R.
+	Recurrent int
+	// Through is the state that the recurrent product multiplies.
+	Through int
 	// States names the vectors carried from step to step. State 0 is the output.
 	States []string
 	Peeps  []string // names of the per-unit weights
@@ -37,6 +43,7 @@ type Cell struct {
 
 	// SplitGrad reports that the two products of a gate have gradients of
 	// their own (DX and DR), as where a gate multiplies a recurrent product.
+	// Else the gradients of the recurrent products are the first of DX.
 	SplitGrad bool
 }
 
@@ -55,7 +62,7 @@ func (c *Cell) Kinked() bool {
 // All lists every cell in the order of tables and legends. To add one, write
 // its file and add its line here.
 func All() []*Cell {
-	return []*Cell{RNNTanh, RNNReLU, GRU, LSTM, LSTMPeephole}
+	return []*Cell{RNNTanh, RNNReLU, GRU, LSTM, LSTMPeephole, GILR, SRU, QRNN, LSLSTM}
 }
 
 // Lookup returns the cell of that name, or nil.
@@ -74,7 +81,7 @@ func define(c Cell, forward func(b *builder)) *Cell {
 	c.Saved = b.saved
 	c.Forward = b.p.compact()
 	c.Inference = b.p.inference().compact()
-	backward, split := gradient(b.p, len(c.Gates), len(c.States))
+	backward, split := gradient(b.p, len(c.Gates), c.Recurrent, len(c.States))
 	c.Backward, c.SplitGrad = backward.compact(), split
 	return &c
 }

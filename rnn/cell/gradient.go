@@ -8,7 +8,7 @@ import "fmt"
 // computes anew what can be computed from those. It writes DX and, if split,
 // DR of every gate, DPrev of every state that the cell itself reads, and adds
 // to DPeep.
-func gradient(forward Program, gates, states int) (backward Program, split bool) {
+func gradient(forward Program, gates, recurrent, states int) (backward Program, split bool) {
 	d := differ{made: map[Ref]Ref{}, adjoint: map[Ref]Ref{}, source: map[Ref]Instr{}}
 	for _, in := range forward {
 		d.source[in.Out] = in
@@ -25,6 +25,9 @@ func gradient(forward Program, gates, states int) (backward Program, split bool)
 		if b := d.adjoint[Ref{BX, g}]; b != x {
 			panic(fmt.Sprintf("cell: gate %d: the input bias has another gradient than the input", g))
 		}
+		if g >= recurrent {
+			continue
+		}
 		if b := d.adjoint[Ref{BR, g}]; b != r {
 			panic(fmt.Sprintf("cell: gate %d: the recurrent bias has another gradient than the product", g))
 		}
@@ -32,7 +35,7 @@ func gradient(forward Program, gates, states int) (backward Program, split bool)
 	}
 	for g := range gates {
 		d.result(Ref{DX, g}, d.adjoint[Ref{X, g}])
-		if split {
+		if split && g < recurrent {
 			d.result(Ref{DR, g}, d.adjoint[Ref{R, g}])
 		}
 	}

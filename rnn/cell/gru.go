@@ -4,7 +4,7 @@ package cell
 // gate multiplies the recurrent product with its bias, not the state.
 var GRU = define(Cell{
 	Name: "gru", Doc: "GRU, reset after the product: n = tanh(W·x + r∘(R·h + b)), h' = (1-z)∘n + z∘h",
-	Gates: []string{"r", "z", "n"}, States: []string{"h"},
+	Gates: []string{"r", "z", "n"}, Recurrent: 3, States: []string{"h"},
 	Equations: func(x, r, _, prev, next []float64) {
 		reset, z := sigmoid(x[0]+r[0]), sigmoid(x[1]+r[1])
 		n := tanh(x[2] + reset*r[2])

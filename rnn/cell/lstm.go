@@ -4,7 +4,7 @@ package cell
 // Appleyard et al. (2016) measure in section 2.
 var LSTM = define(Cell{
 	Name: "lstm", Doc: "LSTM: c' = f∘c + i∘g, h' = o∘tanh(c')",
-	Gates: []string{"i", "f", "g", "o"}, States: []string{"h", "c"},
+	Gates: []string{"i", "f", "g", "o"}, Recurrent: 4, States: []string{"h", "c"},
 	Equations: func(x, r, _, prev, next []float64) {
 		i, f := sigmoid(x[0]+r[0]), sigmoid(x[1]+r[1])
 		g, o := tanh(x[2]+r[2]), sigmoid(x[3]+r[3])
@@ -25,7 +25,7 @@ var LSTM = define(Cell{
 // one that Hwang and Sung (2015) train).
 var LSTMPeephole = define(Cell{
 	Name: "lstm-peephole", Doc: "LSTM whose gates see the cell: i, f += p∘c, o += p∘c'",
-	Gates: []string{"i", "f", "g", "o"}, States: []string{"h", "c"}, Peeps: []string{"i", "f", "o"},
+	Gates: []string{"i", "f", "g", "o"}, Recurrent: 4, States: []string{"h", "c"}, Peeps: []string{"i", "f", "o"},
 	Equations: func(x, r, p, prev, next []float64) {
 		i, f := sigmoid(x[0]+r[0]+p[0]*prev[1]), sigmoid(x[1]+r[1]+p[1]*prev[1])
 		g := tanh(x[2] + r[2])

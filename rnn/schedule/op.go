@@ -80,8 +80,8 @@ type SumRows struct {
 }
 
 // Cell advances rows(X) sequences by one step: bias, activations and state
-// update in one. X and R are rows × gates·hidden; BX, BR (and Peep) one row;
-// states rows × hidden. With Train set it keeps what the backward pass needs
+// update in one. X is rows × gates·hidden and R rows × recurrent gates·hidden;
+// BX, BR (and Peep) one row; states rows × hidden. With Train set it keeps what the backward pass needs
 // in Saved, rows × saved·hidden.
 type Cell struct {
 	Cell               *cell.Cell
@@ -277,8 +277,13 @@ func (c Cell) String() string {
 	return s
 }
 func (c Cell) check() error {
-	return checkCell(c, c.Cell, c.Next, c.Prev, c.Saved, c.Train, c.Peep, shaped{c.X, 0, len(c.Cell.Gates)},
-		shaped{c.R, 0, len(c.Cell.Gates)}, shaped{c.BX, 1, len(c.Cell.Gates)}, shaped{c.BR, 1, len(c.Cell.Gates)})
+	more := []shaped{{c.X, 0, len(c.Cell.Gates)}, {c.BX, 1, len(c.Cell.Gates)}}
+	if n := c.Cell.Recurrent; n > 0 {
+		more = append(more, shaped{c.R, 0, n}, shaped{c.BR, 1, n})
+	} else if !c.R.Empty() || !c.BR.Empty() {
+		return misfit(c)
+	}
+	return checkCell(c, c.Cell, c.Next, c.Prev, c.Saved, c.Train, c.Peep, more...)
 }
 
 // shaped says how many rows (0: those of the states) and how many times the
@@ -343,7 +348,7 @@ func (c CellBackward) check() error {
 		}
 	}
 	if c.Cell.SplitGrad {
-		more = append(more, shaped{c.DR, 0, len(c.Cell.Gates)})
+		more = append(more, shaped{c.DR, 0, c.Cell.Recurrent})
 	} else if !c.DR.Empty() {
 		return misfit(c)
 	}

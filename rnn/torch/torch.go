@@ -163,7 +163,7 @@ func (l *layout) meta(from Source) {
 
 func (l *layout) parameters() {
 	p := l.p
-	h, gh := p.Hidden, len(p.Cell.Gates)*p.Hidden
+	h, gh, rh := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden
 	if p.OneHot {
 		l.add("symbols", integers(l.given("x", 1)), p.Steps, p.Batch)
 	} else {
@@ -176,9 +176,13 @@ func (l *layout) parameters() {
 			w = transposed(w, p.Input, gh)
 		}
 		l.add(name("weight_ih"), w, gh, p.Width(n))
-		l.add(name("weight_hh"), l.Get(name("weight_hh")), gh, h)
+		if rh > 0 {
+			l.add(name("weight_hh"), l.Get(name("weight_hh")), rh, h)
+		}
 		l.add(name("bias_ih"), l.Get(name("bias_ih")), gh)
-		l.add(name("bias_hh"), l.Get(name("bias_hh")), gh)
+		if rh > 0 {
+			l.add(name("bias_hh"), l.Get(name("bias_hh")), rh)
+		}
 		if k := len(p.Cell.Peeps); k > 0 {
 			l.add(name("peephole"), l.Get(name("peephole")), k, h)
 		}
@@ -207,7 +211,7 @@ func (l *layout) states() {
 
 func (l *layout) gradients() {
 	p := l.p
-	b, h, gh := p.Batch, p.Hidden, len(p.Cell.Gates)*p.Hidden
+	b, h, gh, rh := p.Batch, p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden
 	if p.Output == 0 {
 		l.add("grad_output", l.given("dy", h), p.Steps, b, h)
 	}
@@ -221,9 +225,13 @@ func (l *layout) gradients() {
 		} else {
 			l.add(name("weight_ih"), l.take(name("weight_ih"), gh, p.Width(n)), gh, p.Width(n))
 		}
-		l.add(name("weight_hh"), l.take(name("weight_hh"), gh, h), gh, h)
+		if rh > 0 {
+			l.add(name("weight_hh"), l.take(name("weight_hh"), rh, h), rh, h)
+		}
 		l.add(name("bias_ih"), l.take(name("bias_ih"), 1, gh), gh)
-		l.add(name("bias_hh"), l.take(name("bias_hh"), 1, gh), gh)
+		if rh > 0 {
+			l.add(name("bias_hh"), l.take(name("bias_hh"), 1, rh), rh)
+		}
 		if k := len(p.Cell.Peeps); k > 0 {
 			l.add(name("peephole"), l.take(name("peephole"), 1, k*h), k, h)
 		}

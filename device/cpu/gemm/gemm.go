@@ -330,7 +330,7 @@ func (e *Engine) tilesOfRows(p *Product, b []float32, k, m, mEnd, n, nEnd int, t
 		t.Last = min(width, nEnd-n-(end-1)*width)
 		t.B = b[s*t.BStrip:]
 		later := strips - end // to be fetched, a strip with each tile
-		if p.Packed != nil { // what follows this share is likely to be the worker's next
+		if p.Packed != nil {  // what follows this share is likely to be the worker's next
 			later = ceil(p.N-n, width) - end
 		}
 		a, c := origin, m*p.LdC+n+s*width

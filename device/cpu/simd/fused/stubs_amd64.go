@@ -293,6 +293,279 @@ func lstmPeepholeForwardAVX2(v [][]float32, n int)
 //go:noescape
 func lstmPeepholeBackwardAVX2(v [][]float32, n int)
 
+// gilrInferenceAVX2 is the inference pass of gilr over n units. Of v it takes
+// x0, bx0, x1, bx1, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t1 = tanh t1
+//	t2 = mul t0 prev0
+//	t0 = oneminus t0
+//	t1 = mul t0 t1
+//	next0 = add t2 t1
+//
+//go:noescape
+func gilrInferenceAVX2(v [][]float32, n int)
+
+// gilrForwardAVX2 is the forward pass of gilr over n units. Of v it takes
+// x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	saved1 = tanh t0
+//	t0 = mul saved0 prev0
+//	t1 = oneminus saved0
+//	t1 = mul t1 saved1
+//	next0 = add t0 t1
+//
+//go:noescape
+func gilrForwardAVX2(v [][]float32, n int)
+
+// gilrBackwardAVX2 is the backward pass of gilr over n units. Of v it takes
+// dout0, dnext0, saved1, saved0, prev0, dprev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved1
+//	t2 = oneminus saved0
+//	t2 = mul t0 t2
+//	t1 = neg t1
+//	t3 = mul t0 prev0
+//	t3 = add t1 t3
+//	dprev0 = mul t0 saved0
+//	dx1 = tanhgrad t2 saved1
+//	dx0 = sigmoidgrad t3 saved0
+//
+//go:noescape
+func gilrBackwardAVX2(v [][]float32, n int)
+
+// sruInferenceAVX2 is the inference pass of sru over n units. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t2 = sigmoid t2
+//	t3 = add x3 bx3
+//	t4 = mul t1 prev1
+//	t1 = oneminus t1
+//	t0 = mul t1 t0
+//	next1 = add t4 t0
+//	t0 = tanh next1
+//	t0 = mul t2 t0
+//	t2 = oneminus t2
+//	t3 = mul t2 t3
+//	next0 = add t0 t3
+//
+//go:noescape
+func sruInferenceAVX2(v [][]float32, n int)
+
+// sruForwardAVX2 is the forward pass of sru over n units. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
+//
+//	saved0 = add x0 bx0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = sigmoid t0
+//	saved3 = add x3 bx3
+//	t0 = mul saved1 prev1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved0
+//	next1 = add t0 t1
+//	t1 = tanh next1
+//	t1 = mul saved2 t1
+//	t0 = oneminus saved2
+//	t0 = mul t0 saved3
+//	next0 = add t1 t0
+//
+//go:noescape
+func sruForwardAVX2(v [][]float32, n int)
+
+// sruBackwardAVX2 is the backward pass of sru over n units. Of v it takes
+// dout0, dnext0, saved3, saved2, next1, dnext1, saved0, saved1, prev1, dx3, dx0, dprev1, dx2, dx1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved3
+//	t2 = oneminus saved2
+//	dx3 = mul t0 t2
+//	t1 = neg t1
+//	t2 = tanh next1
+//	t3 = mul t0 t2
+//	t3 = add t1 t3
+//	t0 = mul t0 saved2
+//	t2 = tanhgrad t0 t2
+//	t2 = add dnext1 t2
+//	t0 = mul t2 saved0
+//	t1 = oneminus saved1
+//	dx0 = mul t2 t1
+//	t0 = neg t0
+//	t1 = mul t2 prev1
+//	t1 = add t0 t1
+//	dprev1 = mul t2 saved1
+//	dx2 = sigmoidgrad t3 saved2
+//	dx1 = sigmoidgrad t1 saved1
+//
+//go:noescape
+func sruBackwardAVX2(v [][]float32, n int)
+
+// qrnnInferenceAVX2 is the inference pass of qrnn over n units. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, prev1, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = tanh t0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t2 = sigmoid t2
+//	t3 = mul t1 prev1
+//	t1 = oneminus t1
+//	t0 = mul t1 t0
+//	next1 = add t3 t0
+//	next0 = mul t2 next1
+//
+//go:noescape
+func qrnnInferenceAVX2(v [][]float32, n int)
+
+// qrnnForwardAVX2 is the forward pass of qrnn over n units. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, prev1, saved0, saved1, saved2, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = tanh t0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = sigmoid t0
+//	t0 = mul saved1 prev1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved0
+//	next1 = add t0 t1
+//	next0 = mul saved2 next1
+//
+//go:noescape
+func qrnnForwardAVX2(v [][]float32, n int)
+
+// qrnnBackwardAVX2 is the backward pass of qrnn over n units. Of v it takes
+// dout0, dnext0, next1, saved2, dnext1, saved0, saved1, prev1, dprev1, dx2, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 next1
+//	t0 = mul t0 saved2
+//	t0 = add dnext1 t0
+//	t2 = mul t0 saved0
+//	t3 = oneminus saved1
+//	t3 = mul t0 t3
+//	t2 = neg t2
+//	t4 = mul t0 prev1
+//	t4 = add t2 t4
+//	dprev1 = mul t0 saved1
+//	dx2 = sigmoidgrad t1 saved2
+//	dx1 = sigmoidgrad t4 saved1
+//	dx0 = tanhgrad t3 saved0
+//
+//go:noescape
+func qrnnBackwardAVX2(v [][]float32, n int)
+
+// lsLstmInferenceAVX2 is the inference pass of ls-lstm over n units. Of v it takes
+// x4, bx4, x5, bx5, prev2, x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next2, next1, next0, and runs:
+//
+//	t0 = add x4 bx4
+//	t0 = sigmoid t0
+//	t1 = add x5 bx5
+//	t1 = tanh t1
+//	t2 = mul t0 prev2
+//	t0 = oneminus t0
+//	t1 = mul t0 t1
+//	next2 = add t2 t1
+//	t1 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t1 t2
+//	t2 = sigmoid t2
+//	t1 = add x3 bx3
+//	t0 = add r3 br3
+//	t0 = add t1 t0
+//	t0 = tanh t0
+//	t0 = mul t2 t0
+//	t2 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t2 t1
+//	t1 = sigmoid t1
+//	t1 = mul t1 prev1
+//	next1 = add t1 t0
+//	t0 = add x2 bx2
+//	t1 = add r2 br2
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	next0 = mul t1 next1
+//
+//go:noescape
+func lsLstmInferenceAVX2(v [][]float32, n int)
+
+// lsLstmForwardAVX2 is the forward pass of ls-lstm over n units. Of v it takes
+// x4, bx4, x5, bx5, prev2, x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, next2, saved2, saved3, saved4, next1, saved5, next0, and runs:
+//
+//	t0 = add x4 bx4
+//	saved0 = sigmoid t0
+//	t0 = add x5 bx5
+//	saved1 = tanh t0
+//	t0 = mul saved0 prev2
+//	t1 = oneminus saved0
+//	t1 = mul t1 saved1
+//	next2 = add t0 t1
+//	t1 = add x1 bx1
+//	t0 = add r1 br1
+//	t0 = add t1 t0
+//	saved2 = sigmoid t0
+//	t0 = add x3 bx3
+//	t1 = add r3 br3
+//	t1 = add t0 t1
+//	saved3 = tanh t1
+//	t1 = mul saved2 saved3
+//	t0 = add x0 bx0
+//	t2 = add r0 br0
+//	t2 = add t0 t2
+//	saved4 = sigmoid t2
+//	t2 = mul saved4 prev1
+//	next1 = add t2 t1
+//	t1 = add x2 bx2
+//	t2 = add r2 br2
+//	t2 = add t1 t2
+//	saved5 = sigmoid t2
+//	next0 = mul saved5 next1
+//
+//go:noescape
+func lsLstmForwardAVX2(v [][]float32, n int)
+
+// lsLstmBackwardAVX2 is the backward pass of ls-lstm over n units. Of v it takes
+// dout0, dnext0, next1, saved5, dnext1, prev1, saved4, saved3, saved2, dnext2, saved1, saved0, prev2, dx2, dprev1, dx0, dx3, dx1, dprev2, dx5, dx4, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 next1
+//	t0 = mul t0 saved5
+//	t0 = add dnext1 t0
+//	dx2 = sigmoidgrad t1 saved5
+//	t1 = mul t0 prev1
+//	dprev1 = mul t0 saved4
+//	dx0 = sigmoidgrad t1 saved4
+//	t1 = mul t0 saved3
+//	t0 = mul t0 saved2
+//	dx3 = tanhgrad t0 saved3
+//	dx1 = sigmoidgrad t1 saved2
+//	t1 = mul dnext2 saved1
+//	t0 = oneminus saved0
+//	t0 = mul dnext2 t0
+//	t1 = neg t1
+//	t2 = mul dnext2 prev2
+//	t2 = add t1 t2
+//	dprev2 = mul dnext2 saved0
+//	dx5 = tanhgrad t0 saved1
+//	dx4 = sigmoidgrad t2 saved0
+//
+//go:noescape
+func lsLstmBackwardAVX2(v [][]float32, n int)
+
 // rnnTanhInferenceAVX512 is the inference pass of rnn-tanh over n units. Of v it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
@@ -580,6 +853,279 @@ func lstmPeepholeForwardAVX512(v [][]float32, n int)
 //go:noescape
 func lstmPeepholeBackwardAVX512(v [][]float32, n int)
 
+// gilrInferenceAVX512 is the inference pass of gilr over n units. Of v it takes
+// x0, bx0, x1, bx1, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t1 = tanh t1
+//	t2 = mul t0 prev0
+//	t0 = oneminus t0
+//	t1 = mul t0 t1
+//	next0 = add t2 t1
+//
+//go:noescape
+func gilrInferenceAVX512(v [][]float32, n int)
+
+// gilrForwardAVX512 is the forward pass of gilr over n units. Of v it takes
+// x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	saved1 = tanh t0
+//	t0 = mul saved0 prev0
+//	t1 = oneminus saved0
+//	t1 = mul t1 saved1
+//	next0 = add t0 t1
+//
+//go:noescape
+func gilrForwardAVX512(v [][]float32, n int)
+
+// gilrBackwardAVX512 is the backward pass of gilr over n units. Of v it takes
+// dout0, dnext0, saved1, saved0, prev0, dprev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved1
+//	t2 = oneminus saved0
+//	t2 = mul t0 t2
+//	t1 = neg t1
+//	t3 = mul t0 prev0
+//	t3 = add t1 t3
+//	dprev0 = mul t0 saved0
+//	dx1 = tanhgrad t2 saved1
+//	dx0 = sigmoidgrad t3 saved0
+//
+//go:noescape
+func gilrBackwardAVX512(v [][]float32, n int)
+
+// sruInferenceAVX512 is the inference pass of sru over n units. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t2 = sigmoid t2
+//	t3 = add x3 bx3
+//	t4 = mul t1 prev1
+//	t1 = oneminus t1
+//	t0 = mul t1 t0
+//	next1 = add t4 t0
+//	t0 = tanh next1
+//	t0 = mul t2 t0
+//	t2 = oneminus t2
+//	t3 = mul t2 t3
+//	next0 = add t0 t3
+//
+//go:noescape
+func sruInferenceAVX512(v [][]float32, n int)
+
+// sruForwardAVX512 is the forward pass of sru over n units. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
+//
+//	saved0 = add x0 bx0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = sigmoid t0
+//	saved3 = add x3 bx3
+//	t0 = mul saved1 prev1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved0
+//	next1 = add t0 t1
+//	t1 = tanh next1
+//	t1 = mul saved2 t1
+//	t0 = oneminus saved2
+//	t0 = mul t0 saved3
+//	next0 = add t1 t0
+//
+//go:noescape
+func sruForwardAVX512(v [][]float32, n int)
+
+// sruBackwardAVX512 is the backward pass of sru over n units. Of v it takes
+// dout0, dnext0, saved3, saved2, next1, dnext1, saved0, saved1, prev1, dx3, dx0, dprev1, dx2, dx1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved3
+//	t2 = oneminus saved2
+//	dx3 = mul t0 t2
+//	t1 = neg t1
+//	t2 = tanh next1
+//	t3 = mul t0 t2
+//	t3 = add t1 t3
+//	t0 = mul t0 saved2
+//	t2 = tanhgrad t0 t2
+//	t2 = add dnext1 t2
+//	t0 = mul t2 saved0
+//	t1 = oneminus saved1
+//	dx0 = mul t2 t1
+//	t0 = neg t0
+//	t1 = mul t2 prev1
+//	t1 = add t0 t1
+//	dprev1 = mul t2 saved1
+//	dx2 = sigmoidgrad t3 saved2
+//	dx1 = sigmoidgrad t1 saved1
+//
+//go:noescape
+func sruBackwardAVX512(v [][]float32, n int)
+
+// qrnnInferenceAVX512 is the inference pass of qrnn over n units. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, prev1, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = tanh t0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t2 = sigmoid t2
+//	t3 = mul t1 prev1
+//	t1 = oneminus t1
+//	t0 = mul t1 t0
+//	next1 = add t3 t0
+//	next0 = mul t2 next1
+//
+//go:noescape
+func qrnnInferenceAVX512(v [][]float32, n int)
+
+// qrnnForwardAVX512 is the forward pass of qrnn over n units. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, prev1, saved0, saved1, saved2, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = tanh t0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = sigmoid t0
+//	t0 = mul saved1 prev1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved0
+//	next1 = add t0 t1
+//	next0 = mul saved2 next1
+//
+//go:noescape
+func qrnnForwardAVX512(v [][]float32, n int)
+
+// qrnnBackwardAVX512 is the backward pass of qrnn over n units. Of v it takes
+// dout0, dnext0, next1, saved2, dnext1, saved0, saved1, prev1, dprev1, dx2, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 next1
+//	t0 = mul t0 saved2
+//	t0 = add dnext1 t0
+//	t2 = mul t0 saved0
+//	t3 = oneminus saved1
+//	t3 = mul t0 t3
+//	t2 = neg t2
+//	t4 = mul t0 prev1
+//	t4 = add t2 t4
+//	dprev1 = mul t0 saved1
+//	dx2 = sigmoidgrad t1 saved2
+//	dx1 = sigmoidgrad t4 saved1
+//	dx0 = tanhgrad t3 saved0
+//
+//go:noescape
+func qrnnBackwardAVX512(v [][]float32, n int)
+
+// lsLstmInferenceAVX512 is the inference pass of ls-lstm over n units. Of v it takes
+// x4, bx4, x5, bx5, prev2, x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next2, next1, next0, and runs:
+//
+//	t0 = add x4 bx4
+//	t0 = sigmoid t0
+//	t1 = add x5 bx5
+//	t1 = tanh t1
+//	t2 = mul t0 prev2
+//	t0 = oneminus t0
+//	t1 = mul t0 t1
+//	next2 = add t2 t1
+//	t1 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t1 t2
+//	t2 = sigmoid t2
+//	t1 = add x3 bx3
+//	t0 = add r3 br3
+//	t0 = add t1 t0
+//	t0 = tanh t0
+//	t0 = mul t2 t0
+//	t2 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t2 t1
+//	t1 = sigmoid t1
+//	t1 = mul t1 prev1
+//	next1 = add t1 t0
+//	t0 = add x2 bx2
+//	t1 = add r2 br2
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	next0 = mul t1 next1
+//
+//go:noescape
+func lsLstmInferenceAVX512(v [][]float32, n int)
+
+// lsLstmForwardAVX512 is the forward pass of ls-lstm over n units. Of v it takes
+// x4, bx4, x5, bx5, prev2, x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, next2, saved2, saved3, saved4, next1, saved5, next0, and runs:
+//
+//	t0 = add x4 bx4
+//	saved0 = sigmoid t0
+//	t0 = add x5 bx5
+//	saved1 = tanh t0
+//	t0 = mul saved0 prev2
+//	t1 = oneminus saved0
+//	t1 = mul t1 saved1
+//	next2 = add t0 t1
+//	t1 = add x1 bx1
+//	t0 = add r1 br1
+//	t0 = add t1 t0
+//	saved2 = sigmoid t0
+//	t0 = add x3 bx3
+//	t1 = add r3 br3
+//	t1 = add t0 t1
+//	saved3 = tanh t1
+//	t1 = mul saved2 saved3
+//	t0 = add x0 bx0
+//	t2 = add r0 br0
+//	t2 = add t0 t2
+//	saved4 = sigmoid t2
+//	t2 = mul saved4 prev1
+//	next1 = add t2 t1
+//	t1 = add x2 bx2
+//	t2 = add r2 br2
+//	t2 = add t1 t2
+//	saved5 = sigmoid t2
+//	next0 = mul saved5 next1
+//
+//go:noescape
+func lsLstmForwardAVX512(v [][]float32, n int)
+
+// lsLstmBackwardAVX512 is the backward pass of ls-lstm over n units. Of v it takes
+// dout0, dnext0, next1, saved5, dnext1, prev1, saved4, saved3, saved2, dnext2, saved1, saved0, prev2, dx2, dprev1, dx0, dx3, dx1, dprev2, dx5, dx4, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 next1
+//	t0 = mul t0 saved5
+//	t0 = add dnext1 t0
+//	dx2 = sigmoidgrad t1 saved5
+//	t1 = mul t0 prev1
+//	dprev1 = mul t0 saved4
+//	dx0 = sigmoidgrad t1 saved4
+//	t1 = mul t0 saved3
+//	t0 = mul t0 saved2
+//	dx3 = tanhgrad t0 saved3
+//	dx1 = sigmoidgrad t1 saved2
+//	t1 = mul dnext2 saved1
+//	t0 = oneminus saved0
+//	t0 = mul dnext2 t0
+//	t1 = neg t1
+//	t2 = mul dnext2 prev2
+//	t2 = add t1 t2
+//	dprev2 = mul dnext2 saved0
+//	dx5 = tanhgrad t0 saved1
+//	dx4 = sigmoidgrad t2 saved0
+//
+//go:noescape
+func lsLstmBackwardAVX512(v [][]float32, n int)
+
 // assembly returns the function of the program of the given text, or nil.
 func assembly(l simd.Level, text string) func(v [][]float32, n int) {
 	switch l {
@@ -611,6 +1157,30 @@ func assembly(l simd.Level, text string) func(v [][]float32, n int) {
 			return lstmPeepholeForwardAVX2
 		case "t0 = add dout0 dnext0; t1 = tanh next1; t2 = mul t0 t1; t0 = mul t0 saved3; t1 = tanhgrad t0 t1; t1 = add dnext1 t1; dx3 = sigmoidgrad t2 saved3; t2 = mul dx3 next1; t0 = mul dx3 p2; t0 = add t1 t0; t1 = mul t0 saved2; t3 = mul t0 saved0; t4 = mul t0 prev1; t0 = mul t0 saved1; dx2 = tanhgrad t3 saved2; dx1 = sigmoidgrad t4 saved1; t4 = mul dx1 prev1; t3 = mul dx1 p1; t3 = add t0 t3; dx0 = sigmoidgrad t1 saved0; t1 = mul dx0 prev1; t0 = mul dx0 p0; dprev1 = add t3 t0; dp0 = add dp0 t1; dp1 = add dp1 t4; dp2 = add dp2 t2":
 			return lstmPeepholeBackwardAVX2
+		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t0 = oneminus t0; t1 = mul t0 t1; next0 = add t2 t1":
+			return gilrInferenceAVX2
+		case "t0 = add x0 bx0; saved0 = sigmoid t0; t0 = add x1 bx1; saved1 = tanh t0; t0 = mul saved0 prev0; t1 = oneminus saved0; t1 = mul t1 saved1; next0 = add t0 t1":
+			return gilrForwardAVX2
+		case "t0 = add dout0 dnext0; t1 = mul t0 saved1; t2 = oneminus saved0; t2 = mul t0 t2; t1 = neg t1; t3 = mul t0 prev0; t3 = add t1 t3; dprev0 = mul t0 saved0; dx1 = tanhgrad t2 saved1; dx0 = sigmoidgrad t3 saved0":
+			return gilrBackwardAVX2
+		case "t0 = add x0 bx0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = add x3 bx3; t4 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t4 t0; t0 = tanh next1; t0 = mul t2 t0; t2 = oneminus t2; t3 = mul t2 t3; next0 = add t0 t3":
+			return sruInferenceAVX2
+		case "saved0 = add x0 bx0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; saved3 = add x3 bx3; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; t1 = tanh next1; t1 = mul saved2 t1; t0 = oneminus saved2; t0 = mul t0 saved3; next0 = add t1 t0":
+			return sruForwardAVX2
+		case "t0 = add dout0 dnext0; t1 = mul t0 saved3; t2 = oneminus saved2; dx3 = mul t0 t2; t1 = neg t1; t2 = tanh next1; t3 = mul t0 t2; t3 = add t1 t3; t0 = mul t0 saved2; t2 = tanhgrad t0 t2; t2 = add dnext1 t2; t0 = mul t2 saved0; t1 = oneminus saved1; dx0 = mul t2 t1; t0 = neg t0; t1 = mul t2 prev1; t1 = add t0 t1; dprev1 = mul t2 saved1; dx2 = sigmoidgrad t3 saved2; dx1 = sigmoidgrad t1 saved1":
+			return sruBackwardAVX2
+		case "t0 = add x0 bx0; t0 = tanh t0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t3 t0; next0 = mul t2 next1":
+			return qrnnInferenceAVX2
+		case "t0 = add x0 bx0; saved0 = tanh t0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; next0 = mul saved2 next1":
+			return qrnnForwardAVX2
+		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved2; t0 = add dnext1 t0; t2 = mul t0 saved0; t3 = oneminus saved1; t3 = mul t0 t3; t2 = neg t2; t4 = mul t0 prev1; t4 = add t2 t4; dprev1 = mul t0 saved1; dx2 = sigmoidgrad t1 saved2; dx1 = sigmoidgrad t4 saved1; dx0 = tanhgrad t3 saved0":
+			return qrnnBackwardAVX2
+		case "t0 = add x4 bx4; t0 = sigmoid t0; t1 = add x5 bx5; t1 = tanh t1; t2 = mul t0 prev2; t0 = oneminus t0; t1 = mul t0 t1; next2 = add t2 t1; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t2 = sigmoid t2; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; t0 = tanh t0; t0 = mul t2 t0; t2 = add x0 bx0; t1 = add r0 br0; t1 = add t2 t1; t1 = sigmoid t1; t1 = mul t1 prev1; next1 = add t1 t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; t1 = sigmoid t1; next0 = mul t1 next1":
+			return lsLstmInferenceAVX2
+		case "t0 = add x4 bx4; saved0 = sigmoid t0; t0 = add x5 bx5; saved1 = tanh t0; t0 = mul saved0 prev2; t1 = oneminus saved0; t1 = mul t1 saved1; next2 = add t0 t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved2 = sigmoid t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; saved3 = tanh t1; t1 = mul saved2 saved3; t0 = add x0 bx0; t2 = add r0 br0; t2 = add t0 t2; saved4 = sigmoid t2; t2 = mul saved4 prev1; next1 = add t2 t1; t1 = add x2 bx2; t2 = add r2 br2; t2 = add t1 t2; saved5 = sigmoid t2; next0 = mul saved5 next1":
+			return lsLstmForwardAVX2
+		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved5; t0 = add dnext1 t0; dx2 = sigmoidgrad t1 saved5; t1 = mul t0 prev1; dprev1 = mul t0 saved4; dx0 = sigmoidgrad t1 saved4; t1 = mul t0 saved3; t0 = mul t0 saved2; dx3 = tanhgrad t0 saved3; dx1 = sigmoidgrad t1 saved2; t1 = mul dnext2 saved1; t0 = oneminus saved0; t0 = mul dnext2 t0; t1 = neg t1; t2 = mul dnext2 prev2; t2 = add t1 t2; dprev2 = mul dnext2 saved0; dx5 = tanhgrad t0 saved1; dx4 = sigmoidgrad t2 saved0":
+			return lsLstmBackwardAVX2
 		}
 	case simd.AVX512:
 		switch text {
@@ -640,6 +1210,30 @@ func assembly(l simd.Level, text string) func(v [][]float32, n int) {
 			return lstmPeepholeForwardAVX512
 		case "t0 = add dout0 dnext0; t1 = tanh next1; t2 = mul t0 t1; t0 = mul t0 saved3; t1 = tanhgrad t0 t1; t1 = add dnext1 t1; dx3 = sigmoidgrad t2 saved3; t2 = mul dx3 next1; t0 = mul dx3 p2; t0 = add t1 t0; t1 = mul t0 saved2; t3 = mul t0 saved0; t4 = mul t0 prev1; t0 = mul t0 saved1; dx2 = tanhgrad t3 saved2; dx1 = sigmoidgrad t4 saved1; t4 = mul dx1 prev1; t3 = mul dx1 p1; t3 = add t0 t3; dx0 = sigmoidgrad t1 saved0; t1 = mul dx0 prev1; t0 = mul dx0 p0; dprev1 = add t3 t0; dp0 = add dp0 t1; dp1 = add dp1 t4; dp2 = add dp2 t2":
 			return lstmPeepholeBackwardAVX512
+		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t0 = oneminus t0; t1 = mul t0 t1; next0 = add t2 t1":
+			return gilrInferenceAVX512
+		case "t0 = add x0 bx0; saved0 = sigmoid t0; t0 = add x1 bx1; saved1 = tanh t0; t0 = mul saved0 prev0; t1 = oneminus saved0; t1 = mul t1 saved1; next0 = add t0 t1":
+			return gilrForwardAVX512
+		case "t0 = add dout0 dnext0; t1 = mul t0 saved1; t2 = oneminus saved0; t2 = mul t0 t2; t1 = neg t1; t3 = mul t0 prev0; t3 = add t1 t3; dprev0 = mul t0 saved0; dx1 = tanhgrad t2 saved1; dx0 = sigmoidgrad t3 saved0":
+			return gilrBackwardAVX512
+		case "t0 = add x0 bx0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = add x3 bx3; t4 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t4 t0; t0 = tanh next1; t0 = mul t2 t0; t2 = oneminus t2; t3 = mul t2 t3; next0 = add t0 t3":
+			return sruInferenceAVX512
+		case "saved0 = add x0 bx0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; saved3 = add x3 bx3; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; t1 = tanh next1; t1 = mul saved2 t1; t0 = oneminus saved2; t0 = mul t0 saved3; next0 = add t1 t0":
+			return sruForwardAVX512
+		case "t0 = add dout0 dnext0; t1 = mul t0 saved3; t2 = oneminus saved2; dx3 = mul t0 t2; t1 = neg t1; t2 = tanh next1; t3 = mul t0 t2; t3 = add t1 t3; t0 = mul t0 saved2; t2 = tanhgrad t0 t2; t2 = add dnext1 t2; t0 = mul t2 saved0; t1 = oneminus saved1; dx0 = mul t2 t1; t0 = neg t0; t1 = mul t2 prev1; t1 = add t0 t1; dprev1 = mul t2 saved1; dx2 = sigmoidgrad t3 saved2; dx1 = sigmoidgrad t1 saved1":
+			return sruBackwardAVX512
+		case "t0 = add x0 bx0; t0 = tanh t0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t3 t0; next0 = mul t2 next1":
+			return qrnnInferenceAVX512
+		case "t0 = add x0 bx0; saved0 = tanh t0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; next0 = mul saved2 next1":
+			return qrnnForwardAVX512
+		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved2; t0 = add dnext1 t0; t2 = mul t0 saved0; t3 = oneminus saved1; t3 = mul t0 t3; t2 = neg t2; t4 = mul t0 prev1; t4 = add t2 t4; dprev1 = mul t0 saved1; dx2 = sigmoidgrad t1 saved2; dx1 = sigmoidgrad t4 saved1; dx0 = tanhgrad t3 saved0":
+			return qrnnBackwardAVX512
+		case "t0 = add x4 bx4; t0 = sigmoid t0; t1 = add x5 bx5; t1 = tanh t1; t2 = mul t0 prev2; t0 = oneminus t0; t1 = mul t0 t1; next2 = add t2 t1; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t2 = sigmoid t2; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; t0 = tanh t0; t0 = mul t2 t0; t2 = add x0 bx0; t1 = add r0 br0; t1 = add t2 t1; t1 = sigmoid t1; t1 = mul t1 prev1; next1 = add t1 t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; t1 = sigmoid t1; next0 = mul t1 next1":
+			return lsLstmInferenceAVX512
+		case "t0 = add x4 bx4; saved0 = sigmoid t0; t0 = add x5 bx5; saved1 = tanh t0; t0 = mul saved0 prev2; t1 = oneminus saved0; t1 = mul t1 saved1; next2 = add t0 t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved2 = sigmoid t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; saved3 = tanh t1; t1 = mul saved2 saved3; t0 = add x0 bx0; t2 = add r0 br0; t2 = add t0 t2; saved4 = sigmoid t2; t2 = mul saved4 prev1; next1 = add t2 t1; t1 = add x2 bx2; t2 = add r2 br2; t2 = add t1 t2; saved5 = sigmoid t2; next0 = mul saved5 next1":
+			return lsLstmForwardAVX512
+		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved5; t0 = add dnext1 t0; dx2 = sigmoidgrad t1 saved5; t1 = mul t0 prev1; dprev1 = mul t0 saved4; dx0 = sigmoidgrad t1 saved4; t1 = mul t0 saved3; t0 = mul t0 saved2; dx3 = tanhgrad t0 saved3; dx1 = sigmoidgrad t1 saved2; t1 = mul dnext2 saved1; t0 = oneminus saved0; t0 = mul dnext2 t0; t1 = neg t1; t2 = mul dnext2 prev2; t2 = add t1 t2; dprev2 = mul dnext2 saved0; dx5 = tanhgrad t0 saved1; dx4 = sigmoidgrad t2 saved0":
+			return lsLstmBackwardAVX512
 		}
 	}
 	return nil

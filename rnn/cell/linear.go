@@ -1,0 +1,79 @@
+package cell
+
+// GILR is the gated impulse linear recurrence of Martin and Cundy (2017),
+// section 3.1.
+var GILR = define(Cell{
+	Name: "gilr", Doc: "gated impulse linear recurrence: h' = g∘h + (1-g)∘i, g and i of the input alone (Martin & Cundy 2017, 3.1)",
+	Gates: []string{"g", "i"}, States: []string{"h"},
+	Equations: func(x, _, _, prev, next []float64) {
+		g, i := sigmoid(x[0]), tanh(x[1])
+		next[0] = g*prev[0] + (1-g)*i
+	},
+}, func(b *builder) {
+	g := b.save(b.do(Sigmoid, b.input(0)))
+	i := b.save(b.do(Tanh, b.input(1)))
+	b.next(0, b.add(b.mul(g, Ref{Prev, 0}), b.mul(b.do(OneMinus, g), i)))
+})
+
+// SRU is the simple recurrent unit of Lei et al. (2017) with a projected
+// highway, as its authors have it where input and layer differ in width:
+// c' = f∘c + (1-f)∘z, h = r∘tanh(c') + (1-r)∘y, all gates of the input alone.
+var SRU = define(Cell{
+	Name: "sru", Doc: "simple recurrent unit: c' = f∘c + (1-f)∘z, h = r∘tanh(c') + (1-r)∘y (Lei et al. 2017)",
+	Gates: []string{"z", "f", "r", "y"}, States: []string{"h", "c"},
+	Equations: func(x, _, _, prev, next []float64) {
+		f, r := sigmoid(x[1]), sigmoid(x[2])
+		next[1] = f*prev[1] + (1-f)*x[0]
+		next[0] = r*tanh(next[1]) + (1-r)*x[3]
+	},
+}, func(b *builder) {
+	z := b.save(b.input(0))
+	f := b.save(b.do(Sigmoid, b.input(1)))
+	r := b.save(b.do(Sigmoid, b.input(2)))
+	y := b.save(b.input(3))
+	c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), b.mul(b.do(OneMinus, f), z)))
+	b.next(0, b.add(b.mul(r, b.do(Tanh, c)), b.mul(b.do(OneMinus, r), y)))
+})
+
+// QRNN is the quasi-recurrent network of Bradbury et al. (2016) with
+// fo-pooling: c' = f∘c + (1-f)∘z, h = o∘c'.
+var QRNN = define(Cell{
+	Name: "qrnn", Doc: "quasi-recurrent network, window 1, fo-pooling: c' = f∘c + (1-f)∘z, h = o∘c' (Bradbury et al. 2016)",
+	Gates: []string{"z", "f", "o"}, States: []string{"h", "c"},
+	Equations: func(x, _, _, prev, next []float64) {
+		z, f, o := tanh(x[0]), sigmoid(x[1]), sigmoid(x[2])
+		next[1] = f*prev[1] + (1-f)*z
+		next[0] = o * next[1]
+	},
+}, func(b *builder) {
+	z := b.save(b.do(Tanh, b.input(0)))
+	f := b.save(b.do(Sigmoid, b.input(1)))
+	o := b.save(b.do(Sigmoid, b.input(2)))
+	c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), b.mul(b.do(OneMinus, f), z)))
+	b.next(0, b.mul(o, c))
+})
+
+// LSLSTM is the linear surrogate LSTM of Martin and Cundy (2017), section 3.2:
+// an LSTM whose gates see, in place of its output, a GILR of the input.
+var LSLSTM = define(Cell{
+	Name: "ls-lstm", Doc: "linear surrogate LSTM: an LSTM whose gates see a GILR of the input in place of h (Martin & Cundy 2017, 3.2)",
+	Gates: []string{"f", "i", "o", "z", "g", "w"}, Recurrent: 4, Through: 2, States: []string{"h", "c", "s"},
+	Equations: func(x, r, _, prev, next []float64) {
+		f, i, o := sigmoid(x[0]+r[0]), sigmoid(x[1]+r[1]), sigmoid(x[2]+r[2])
+		next[1] = f*prev[1] + i*tanh(x[3]+r[3])
+		next[0] = o * next[1]
+		g := sigmoid(x[4])
+		next[2] = g*prev[2] + (1-g)*tanh(x[5])
+	},
+}, func(b *builder) {
+	g := b.save(b.do(Sigmoid, b.input(4)))
+	w := b.save(b.do(Tanh, b.input(5)))
+	b.next(2, b.add(b.mul(g, Ref{Prev, 2}), b.mul(b.do(OneMinus, g), w)))
+	i := b.save(b.do(Sigmoid, b.gate(1)))
+	z := b.save(b.do(Tanh, b.gate(3)))
+	iz := b.mul(i, z)
+	f := b.save(b.do(Sigmoid, b.gate(0)))
+	c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), iz))
+	o := b.save(b.do(Sigmoid, b.gate(2)))
+	b.next(0, b.mul(o, c))
+})
