@@ -143,7 +143,7 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, machine s
 		before = rec
 	}
 	if noisy != nil {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: the machine was too noisy to tell what %s changed; run again when nothing else runs.", p.Steps, strings.Join(noisy, ", ")))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: intervals are too wide, or rounds too few, to tell what %s changed; run again with more rounds when nothing else runs.", p.Steps, strings.Join(noisy, ", ")))
 	}
 	rep.Tables = append(rep.Tables, t)
 	if last := find(recs, rungs[len(rungs)-1].label, here); base != nil && last != nil {
