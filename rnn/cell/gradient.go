@@ -60,7 +60,6 @@ type differ struct {
 	source  map[Ref]Instr // what the forward program computes each value by
 	made    map[Ref]Ref   // values of the forward pass computed anew
 	adjoint map[Ref]Ref   // gradient of each value, as far as it is known
-	results map[Ref]bool
 }
 
 func (d *differ) do(op Op, args ...Ref) Ref {
