@@ -115,15 +115,15 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, machine s
 			t.Rows = append(t.Rows, row)
 			continue
 		}
-		up, own := math.NaN(), math.NaN()
+		up, own := math.NaN(), math.NaN() // over the first stage, over the one before
 		if base != nil {
 			up = base.Seconds() / rec.Seconds()
 		}
-		if own = 1; i > 0 {
-			own = math.NaN()
-			if before != nil {
-				own = before.Seconds() / rec.Seconds()
-			}
+		switch {
+		case i == 0:
+			own = 1
+		case before != nil:
+			own = before.Seconds() / rec.Seconds()
 		}
 		half := math.NaN()
 		if w, ok := rec.Stats.HalfWidth(); ok {
