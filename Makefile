@@ -4,6 +4,7 @@ GO      ?= go
 BIN     := bin/rnnbench
 OUT     ?= out
 FUZZ    ?= 20s
+PYTHON  ?= python3
 export CGO_ENABLED ?= 0
 
 .PHONY: run build test race noasm cross generate check-generate lint figures fuzz bench check-pytorch clean
@@ -67,7 +68,7 @@ bench:
 
 ## check-pytorch: compare exported points with PyTorch, where it is installed
 check-pytorch: build
-	python3 scripts/check-pytorch.py $(BIN)
+	$(PYTHON) scripts/check-pytorch.py $(BIN)
 
 clean:
 	rm -rf bin $(OUT)

@@ -17,7 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rnnbench/impl"
 	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
 	"rnnbench/tuner"
 )
 
@@ -496,7 +499,8 @@ func TestFullDisk(t *testing.T) {
 func TestVerify(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, "verify -H 9 -B 3 -T 4 --cell all --pass forward,train")
-	o.want(t, exitDone, []string{"lstm-peephole train", "ok"}, []string{"[20/20]", "is off by"})
+	n := len(cell.All()) * len(rnn.Passes()) * len(impl.All())
+	o.want(t, exitDone, []string{"lstm-peephole train", "ok"}, []string{fmt.Sprintf("[%d/%d]", n, n), "is off by"})
 	if exists(usualDir) {
 		t.Error("verify made a results folder")
 	}
