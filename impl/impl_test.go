@@ -30,7 +30,11 @@ var settings = map[string][]knob.Params{
 }
 
 func TestTechniques(t *testing.T) {
-	for _, threads := range []int{1, 2} {
+	counts := []int{1, 2}
+	if testing.Short() {
+		counts = counts[1:]
+	}
+	for _, threads := range counts {
 		d, err := cpu.Open(cpu.Options{Threads: threads})
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,8 @@ package cpu
 import (
 	"time"
 
+	"github.com/klauspost/cpuid/v2"
+
 	"rnnbench/device"
 )
 
@@ -26,8 +28,13 @@ func (d *Device) Limits() (device.Limits, error) {
 		}
 		l.FLOPS = max(l.FLOPS, float64(sum)/sec)
 	}
-	const floats = 32 << 20 // per array and run: far beyond any cache
-	each := floats / d.workers / line * line
+	// Each of the two arrays is twice the last cache, but an eighth of what is
+	// free at most.
+	floats := max(32<<20, 2*cpuid.CPU.Cache.L3/4)
+	if free := available(); free > 0 {
+		floats = min(floats, int(free/8/4))
+	}
+	each := max(line, floats/d.workers/line*line)
 	arena, free, err := allocate(2 * each * d.workers)
 	if err != nil {
 		return l, err

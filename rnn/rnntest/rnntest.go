@@ -37,8 +37,19 @@ var sizes = []size{
 	{1, 3, 1, 1, 2, 1, true},
 }
 
-// Problems are the problems of the suite.
+// shortSizes are enough for -short: two layers, odd sizes, both kinds of ends.
+var shortSizes = []size{
+	{3, 5, 1, 2, 7, 0, false},
+	{7, 17, 2, 1, 5, 0, false},
+	{11, 6, 2, 2, 3, 3, true},
+}
+
+// Problems are the problems of the suite, fewer with -short.
 func Problems() []rnn.Problem {
+	sizes := sizes
+	if testing.Short() {
+		sizes = shortSizes
+	}
 	var ps []rnn.Problem
 	for _, c := range cell.All() {
 		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
