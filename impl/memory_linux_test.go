@@ -33,6 +33,9 @@ func resident(t *testing.T) int64 {
 // TestMemoryIsPredicted compares what a device says that it will allocate,
 // before it does, with what the process grows by: within a tenth.
 func TestMemoryIsPredicted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: takes minutes without assembly, and the race detector's own memory would count")
+	}
 	d, err := cpu.Open(cpu.Options{Threads: 2})
 	if err != nil {
 		t.Fatal(err)

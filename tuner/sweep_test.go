@@ -220,6 +220,9 @@ func TestWrongAnswersAreNotTimed(t *testing.T) {
 // TestLargePointsAreCheckedInPart checks what is verified where the reference
 // of the whole would take minutes.
 func TestLargePointsAreCheckedInPart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: takes minutes without assembly")
+	}
 	s := &tuner.Sweep{Device: open(t), Settings: quick()}
 	s.Settings.Rounds, s.Settings.MaxRounds = 1, 1
 	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 512, Batch: 16, Steps: 300, Layers: 2, Precision: "fp32"}
