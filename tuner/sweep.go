@@ -242,18 +242,7 @@ func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
 			return c, nil
 		}
 	}
-	own, rest := knob.Params{}, knob.Params{}
-	for name, v := range settings {
-		known := false
-		for _, k := range offered {
-			known = known || k.Name == name
-		}
-		if known {
-			own[name] = v
-		} else {
-			rest[name] = v
-		}
-	}
+	rest, own := settings.Split(offered)
 	if c.knobs, err = own.Complete(offered); err != nil {
 		return nil, fmt.Errorf("%s: %w", spec.Name, err)
 	}
