@@ -97,6 +97,7 @@ func Layout(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Schedule, e
 
 func newPlan(p Problem, streams int) *Plan {
 	plan := &Plan{Problem: p, Builder: schedule.NewBuilder(streams)}
+	plan.SetPrecision(p.Precision)
 	train := p.Pass == Train
 	rows, h := p.Steps*p.Batch, p.Hidden
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
@@ -277,4 +278,33 @@ func (p *Plan) StepBack(l, t int, above, dx, dr, dpeep schedule.View) schedule.C
 		c.Saved = p.Rows(s, t, 1)
 	}
 	return c
+}
+
+// Sequence is steps [t, t+n) of layer l as one operation's share, given the
+// products of their inputs, n·B × G·H.
+func (p *Plan) Sequence(l, t, n int, x schedule.View) schedule.Sequence {
+	y := p.Layer[l]
+	s := schedule.Sequence{
+		Cell: p.Cell, Train: p.Pass == Train, Steps: n, X: x,
+		BX: y.BX.All(), BR: Maybe(y.BR), Peep: Maybe(y.Peep),
+	}
+	for _, m := range y.State {
+		s.State = append(s.State, p.Rows(m, t, n+1))
+	}
+	if y.Saved != nil {
+		s.Saved = p.Rows(y.Saved, t, n)
+	}
+	return s
+}
+
+// SequenceBack is where the gradients of a Sequence come from and go to. above
+// is the gradient of the layer's outputs at those steps; dx and dr take the
+// gradients of the products and dpeep adds those of the peepholes.
+func (p *Plan) SequenceBack(l int, above, dx, dr, dpeep schedule.View) schedule.SequenceGrad {
+	carry, _ := p.Carry(l)
+	g := schedule.SequenceGrad{DOut: above, Carry: carry, DX: dx, DPeep: dpeep}
+	if p.Cell.SplitGrad {
+		g.DR = dr
+	}
+	return g
 }

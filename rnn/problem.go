@@ -13,6 +13,7 @@ import (
 	"math"
 
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
 )
 
 // A Pass is what is computed of a network.
@@ -30,24 +31,17 @@ func (p Pass) String() string { return Passes()[p] }
 
 // A Precision is the arithmetic of the products. It is part of the problem,
 // since it changes the answer.
-type Precision int
+type Precision = schedule.Precision
 
 const (
-	FP32 Precision = iota // IEEE single throughout
-	TF32                  // operands of products rounded to 10 bits of mantissa
-	BF16                  // weights and activations stored in 7 bits of mantissa, sums in FP32
-	FP16                  // the same in 10 bits
+	FP32 = schedule.FP32
+	TF32 = schedule.TF32
+	BF16 = schedule.BF16
+	FP16 = schedule.FP16
 )
 
 // Precisions lists the precisions by name.
-func Precisions() []string { return []string{"fp32", "tf32", "bf16", "fp16"} }
-
-func (p Precision) String() string { return Precisions()[p] }
-
-// Epsilon is the unit roundoff of the operands of products.
-func (p Precision) Epsilon() float64 {
-	return [...]float64{0x1p-24, 0x1p-11, 0x1p-8, 0x1p-11}[p]
-}
+func Precisions() []string { return schedule.Precisions() }
 
 // A Problem is a stack of equal recurrent layers at one size, with an optional
 // softmax output layer.

@@ -159,6 +159,9 @@ func makers() map[string]func(t *trial) schedule.Op {
 			}
 			return op
 		}
+		for name, build := range sequenceMakers(c) {
+			all[name+" "+c.Name] = build
+		}
 	}
 	return all
 }
@@ -244,8 +247,13 @@ func fill(s *schedule.Schedule, v values, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for _, m := range s.Matrices {
 		for i := range v[m.ID] {
-			if v[m.ID][i] = float64(float32(2*rng.Float64() - 1)); m.Name == "index" {
+			switch x := 2*rng.Float64() - 1; m.Name {
+			case "index":
 				v[m.ID][i] = float64(rng.IntN(5))
+			case weights:
+				v[m.ID][i] = float64(float32(x / math.Sqrt(float64(max(m.Rows, m.Cols)))))
+			default:
+				v[m.ID][i] = float64(float32(x))
 			}
 		}
 	}

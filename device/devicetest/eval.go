@@ -92,6 +92,29 @@ func (v values) eval(op schedule.Op) {
 		for _, m := range op.Maps(temp.view) {
 			temp.values.eval(m)
 		}
+	case schedule.Persistent:
+		h := op.Hidden()
+		for t := range op.Steps {
+			r := v.with(op.Before(t)[0], op.Cell.Recurrent)
+			for g, w := range op.R {
+				r.values.eval(schedule.Gemm{A: op.Before(t)[op.Cell.Through], B: w, C: r.view.Columns(g*h, h)})
+			}
+			r.values.eval(op.Step(t, r.view))
+		}
+	case schedule.PersistentBackward:
+		through := op.Cell.Through
+		for t := op.Steps - 1; t >= 0; t-- {
+			v.eval(op.StepBack(t))
+			v.eval(schedule.Gemm{A: op.Recurrent(t), B: op.R, C: op.Carry[through], Accumulate: op.Cell.DirectPrev(through)})
+		}
+	case schedule.Scan:
+		for t := range op.Steps {
+			v.eval(op.Step(t))
+		}
+	case schedule.ScanBackward:
+		for t := op.Steps - 1; t >= 0; t-- {
+			v.eval(op.StepBack(t))
+		}
 	case schedule.Gather:
 		each(op.Out, func(i, j int) { *v.at(op.Out, i, j) = *v.at(op.Table.Band(int(*v.at(op.Index, i, 0)), 1), 0, j) })
 	case schedule.Scatter:

@@ -13,6 +13,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrUnsupported reports that a technique or a device declines a piece of work.
@@ -26,7 +27,7 @@ type Matrix struct {
 	ID         int // index in Schedule.Matrices
 
 	// Packed says that the matrix is written by Pack alone and read as the
-	// right operand of Gemm alone, so that a device may keep its elements in
+	// right operand of products alone, so that a device may keep its elements in
 	// whatever order its products read fastest.
 	Packed bool
 }
@@ -101,6 +102,8 @@ type Schedule struct {
 	Prepare  []Op // run once, in order, after the weights are written
 	Nodes    []Node
 	Streams  int
+
+	Precision Precision // of all products
 }
 
 // FLOPs counts the operations that one run executes.
@@ -142,6 +145,9 @@ func NewBuilder(streams int) *Builder {
 	return &Builder{s: Schedule{Streams: streams}}
 }
 
+// SetPrecision sets the arithmetic of all products; without it they are FP32.
+func (b *Builder) SetPrecision(p Precision) { b.s.Precision = p }
+
 // Streams is the number of streams of the schedule.
 func (b *Builder) Streams() int { return b.s.Streams }
 
@@ -152,7 +158,7 @@ func (b *Builder) Matrix(name string, rows, cols int) *Matrix {
 	return m
 }
 
-// Packed adds a matrix for Pack to write and Gemm to read.
+// Packed adds a matrix for Pack to write and products to read.
 func (b *Builder) Packed(name string, rows, cols int) *Matrix {
 	m := b.Matrix(name, rows, cols)
 	m.Packed = true
@@ -185,7 +191,7 @@ func (b *Builder) check(op Op) {
 			b.err = fmt.Errorf("schedule: %v: view %v is not inside a matrix of %d×%d", op, v, v.M.Rows, v.M.Cols)
 			return
 		case v.M.Packed && !packs(op, v):
-			b.err = fmt.Errorf("schedule: %v: %v is packed: only Pack writes it and only Gemm's B reads it, whole", op, v)
+			b.err = fmt.Errorf("schedule: %v: %v is packed: only Pack writes it and only the right side of a product reads it, whole", op, v)
 			return
 		}
 	}
@@ -199,6 +205,10 @@ func packs(op Op, v View) bool {
 		return whole && v == op.Dst
 	case Gemm:
 		return whole && v == op.B && !op.TransB && op.A.M != v.M && op.C.M != v.M
+	case Persistent:
+		return whole && slices.Contains(op.R, v)
+	case PersistentBackward:
+		return whole && v == op.R
 	}
 	return false
 }

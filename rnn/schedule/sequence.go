@@ -1,0 +1,244 @@
+package schedule
+
+import (
+	"fmt"
+
+	"rnnbench/rnn/cell"
+)
+
+// A Sequence is a layer's cell run over steps of time within one operation.
+// With B sequences side by side, row t·B+b of X and Saved belongs to step t of
+// sequence b, and row (t+1)·B+b of a state to its value after that step: the
+// first B rows are the states before the first step.
+type Sequence struct {
+	Cell         *cell.Cell
+	Train        bool
+	Steps        int
+	X            View   // products of the inputs, steps·B × gates·hidden
+	BX, BR, Peep View   // one row each
+	State        []View // (steps+1)·B × hidden
+	Saved        View   // steps·B × saved·hidden, where Train
+}
+
+// A SequenceGrad is what the gradient of a Sequence reads and writes besides.
+type SequenceGrad struct {
+	DOut  View   // gradient of the outputs from above, steps·B × hidden
+	Carry []View // B × hidden: the states' gradients, from after the last step to before the first
+	DX    View   // steps·B × gates·hidden
+	DR    View   // steps·B × recurrent gates·hidden, where the cell splits its gradients
+	DPeep View   // B × peepholes·hidden, added to
+}
+
+// Persistent runs a layer over steps of time with the recurrent weights kept
+// on chip: at each step the products of the state that the cell's recurrence
+// goes through with the weights of each gate, then the cell (Diamos et al. 2016,
+// section 3).
+type Persistent struct {
+	Sequence
+	R []View // per recurrent gate its weights, transposed and packed, hidden × hidden
+}
+
+// PersistentBackward is the gradient of Persistent but for that of the weights:
+// from the last step to the first the gradient of the cell, then that of the
+// recurrent product, added to the carried gradient.
+type PersistentBackward struct {
+	Sequence
+	SequenceGrad
+	R View // the weights packed, recurrent gates·hidden × hidden
+}
+
+// Scan runs a layer whose recurrence is linear, so that time can be cut and
+// computed in parallel (Martin and Cundy 2017, section 2.1).
+type Scan struct {
+	Sequence
+	R View // recurrent products known ahead, steps·B × recurrent gates·hidden; empty where the cell has none
+}
+
+// ScanBackward is the gradient of Scan (section 2.2).
+type ScanBackward struct {
+	Sequence
+	SequenceGrad
+}
+
+// Batch is the number of sequences side by side.
+func (s *Sequence) Batch() int { return s.State[0].Rows / (s.Steps + 1) }
+
+// Hidden is the number of units.
+func (s *Sequence) Hidden() int { return s.State[0].Cols }
+
+// Before views the states before step t; Before(t+1) are those after it.
+func (s *Sequence) Before(t int) []View {
+	b := s.Batch()
+	views := make([]View, len(s.State))
+	for i, v := range s.State {
+		views[i] = v.Band(t*b, b)
+	}
+	return views
+}
+
+// step narrows v to the rows of step t.
+func (s *Sequence) step(v View, t int) View {
+	if v.Empty() {
+		return v
+	}
+	return v.Band(t*s.Batch(), s.Batch())
+}
+
+// Step is the cell of step t, given its recurrent products r, B × recurrent
+// gates·hidden.
+func (s *Sequence) Step(t int, r View) Cell {
+	return Cell{
+		Cell: s.Cell, Train: s.Train, X: s.step(s.X, t), R: r, BX: s.BX, BR: s.BR, Peep: s.Peep,
+		Prev: s.Before(t), Next: s.Before(t + 1), Saved: s.step(s.Saved, t),
+	}
+}
+
+// stepBack is the gradient of Step.
+func (s *Sequence) stepBack(g *SequenceGrad, t int) CellBackward {
+	direct := make([]View, len(g.Carry))
+	for i, v := range g.Carry {
+		if s.Cell.DirectPrev(i) {
+			direct[i] = v
+		}
+	}
+	return CellBackward{
+		Cell: s.Cell, DOut: s.step(g.DOut, t), DNext: g.Carry, DPrev: direct, Saved: s.step(s.Saved, t), Peep: s.Peep,
+		Prev: s.Before(t), Next: s.Before(t + 1), DX: s.step(g.DX, t), DR: s.step(g.DR, t), DPeep: g.DPeep,
+	}
+}
+
+// StepBack is the gradient of the cell of step t.
+func (p *PersistentBackward) StepBack(t int) CellBackward { return p.stepBack(&p.SequenceGrad, t) }
+
+// StepBack is the gradient of the cell of step t.
+func (s *ScanBackward) StepBack(t int) CellBackward { return s.stepBack(&s.SequenceGrad, t) }
+
+// Recurrent views the gradients of the recurrent products of step t.
+func (p *PersistentBackward) Recurrent(t int) View {
+	if p.Cell.SplitGrad {
+		return p.step(p.DR, t)
+	}
+	return p.step(p.DX, t).Columns(0, p.Cell.Recurrent*p.Hidden())
+}
+
+// Step is the cell of step t.
+func (s *Scan) Step(t int) Cell { return s.Sequence.Step(t, s.step(s.R, t)) }
+
+func (s *Sequence) reads() []View {
+	views := some([]View{s.X, s.BX, s.BR, s.Peep})
+	for _, v := range s.State {
+		views = append(views, v.Band(0, s.Batch()))
+	}
+	return views
+}
+
+func (s *Sequence) writes() []View {
+	var views []View
+	for _, v := range s.State {
+		views = append(views, v.Band(s.Batch(), s.Steps*s.Batch()))
+	}
+	return some(views, []View{s.Saved})
+}
+
+// readsBack are the views that the gradient with g reads: the states of all
+// steps but no inputs, whose products it does not need.
+func (s *Sequence) readsBack(g *SequenceGrad) []View {
+	return some(s.State, g.Carry, []View{s.Saved, s.Peep, g.DOut, g.DPeep})
+}
+
+func (s *Sequence) writesBack(g *SequenceGrad) []View {
+	return some(g.Carry, []View{g.DX, g.DR, g.DPeep})
+}
+
+func (s *Sequence) cellFLOPs(p cell.Program) int64 {
+	return p.FLOPs() * int64(s.Steps) * int64(s.Batch()) * int64(s.Hidden())
+}
+
+// productFLOPs are those of the recurrent products of all steps.
+func (s *Sequence) productFLOPs() int64 {
+	h := int64(s.Hidden())
+	return 2 * int64(s.Steps) * int64(s.Batch()) * int64(s.Cell.Recurrent) * h * h
+}
+
+// checkSteps reports the first shape that does not fit: of the states, of the
+// views that have a row per step and sequence, and of the first step, which
+// stands for all.
+func (s *Sequence) checkSteps(op Op, perStep []View, first func() Op) error {
+	if s.Steps < 1 || len(s.State) != len(s.Cell.States) {
+		return fmt.Errorf("schedule: %s of %v: want %d states and at least one step", op.Name(), s.Cell, len(s.Cell.States))
+	}
+	rows := s.Steps * s.Batch()
+	for _, v := range s.State {
+		if rows == 0 || v.Rows != rows+s.Batch() {
+			return misfit(op)
+		}
+	}
+	for _, v := range some([]View{s.X, s.Saved}, perStep) {
+		if v.Rows != rows {
+			return misfit(op)
+		}
+	}
+	return first().check()
+}
+
+func (g *SequenceGrad) perStep() []View { return []View{g.DOut, g.DX, g.DR} }
+
+func (p Persistent) Name() string   { return "persistent" }
+func (p Persistent) Reads() []View  { return some(p.Sequence.reads(), p.R) }
+func (p Persistent) Writes() []View { return p.Sequence.writes() }
+func (p Persistent) FLOPs() int64   { return p.productFLOPs() + p.cellFLOPs(p.Step(0, View{}).Program()) }
+func (p Persistent) String() string {
+	return fmt.Sprintf("persistent %v %v ← %v %v %d steps", p.Cell, p.State, p.X, p.R, p.Steps)
+}
+func (p Persistent) check() error {
+	if len(p.R) != p.Cell.Recurrent || len(p.R) == 0 {
+		return fmt.Errorf("schedule: persistent %v: want the weights of %d recurrent gates, at least one", p.Cell, p.Cell.Recurrent)
+	}
+	for _, r := range p.R {
+		if r.Rows != p.Hidden() || r.Cols != p.Hidden() || !r.M.Packed {
+			return misfit(p)
+		}
+	}
+	return p.checkSteps(p, nil, func() Op {
+		products := Matrix{Rows: p.Batch(), Cols: len(p.R) * p.Hidden()}
+		return p.Step(0, products.All())
+	})
+}
+
+func (p PersistentBackward) Name() string { return "persistentbackward" }
+func (p PersistentBackward) Reads() []View {
+	return some(p.readsBack(&p.SequenceGrad), []View{p.R})
+}
+func (p PersistentBackward) Writes() []View { return p.writesBack(&p.SequenceGrad) }
+func (p PersistentBackward) FLOPs() int64 {
+	return p.productFLOPs() + p.cellFLOPs(p.Cell.Backward)
+}
+func (p PersistentBackward) String() string {
+	return fmt.Sprintf("persistent %vbackward %v %v %v ← %v %v %d steps", p.Cell, p.DX, p.DR, p.Carry, p.DOut, p.R, p.Steps)
+}
+func (p PersistentBackward) check() error {
+	if p.Cell.Recurrent == 0 || p.R.Rows != p.Cell.Recurrent*p.Hidden() || p.R.Cols != p.Hidden() || !p.R.M.Packed {
+		return misfit(p)
+	}
+	return p.checkSteps(p, p.perStep(), func() Op { return p.StepBack(0) })
+}
+
+func (s Scan) Name() string   { return "scan" }
+func (s Scan) Reads() []View  { return some(s.Sequence.reads(), []View{s.R}) }
+func (s Scan) Writes() []View { return s.Sequence.writes() }
+func (s Scan) FLOPs() int64   { return s.cellFLOPs(s.Step(0).Program()) }
+func (s Scan) String() string {
+	return fmt.Sprintf("scan %v %v ← %v %v %d steps", s.Cell, s.State, s.X, s.R, s.Steps)
+}
+func (s Scan) check() error { return s.checkSteps(s, []View{s.R}, func() Op { return s.Step(0) }) }
+
+func (s ScanBackward) Name() string   { return "scanbackward" }
+func (s ScanBackward) Reads() []View  { return s.readsBack(&s.SequenceGrad) }
+func (s ScanBackward) Writes() []View { return s.writesBack(&s.SequenceGrad) }
+func (s ScanBackward) FLOPs() int64   { return s.cellFLOPs(s.Cell.Backward) }
+func (s ScanBackward) String() string {
+	return fmt.Sprintf("scan %vbackward %v %v ← %v %d steps", s.Cell, s.DX, s.Carry, s.DOut, s.Steps)
+}
+func (s ScanBackward) check() error {
+	return s.checkSteps(s, s.perStep(), func() Op { return s.StepBack(0) })
+}
