@@ -73,3 +73,9 @@ type Limits struct {
 type Meter interface {
 	Limits() (Limits, error)
 }
+
+// An Evicter is a device that can fill its caches with other data, so that the
+// next run finds nothing there.
+type Evicter interface {
+	Evict() error
+}

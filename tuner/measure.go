@@ -227,13 +227,10 @@ func (s *Sweep) burst(c *candidate, others bool) {
 
 // cold times single runs, each after the caches were filled with other data.
 func (s *Sweep) cold(c *candidate) (device.Burst, error) {
-	if s.evict == nil {
-		s.evict = make([]byte, evictBytes)
-	}
 	var sum device.Burst
 	for range c.perBurst {
-		for i := 0; i < len(s.evict); i += 64 {
-			s.evict[i]++
+		if err := s.Device.(device.Evicter).Evict(); err != nil {
+			return sum, err
 		}
 		b, err := c.prog.Run(1)
 		if err != nil {
@@ -244,9 +241,6 @@ func (s *Sweep) cold(c *candidate) (device.Burst, error) {
 	}
 	return sum, nil
 }
-
-// evictBytes is more than the caches of most machines hold.
-const evictBytes = 256 << 20
 
 func (c *candidate) warn(w string) {
 	for _, have := range c.record.Warnings {

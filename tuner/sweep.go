@@ -40,8 +40,6 @@ type Sweep struct {
 	Emit func(*results.Record) error
 	// Watch, where set, is told what is going on, never during a burst.
 	Watch func(Event)
-
-	evict []byte // see cold
 }
 
 // An Event is one step of a sweep, for progress displays.
@@ -72,6 +70,9 @@ var ErrBudget = errors.New("tuner: the budget of time is spent")
 // Run measures every technique of specs at every point. It returns the
 // context's error if that ends it, with every finished record kept.
 func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Spec) error {
+	if _, ok := s.Device.(device.Evicter); s.Settings.Cache == "cold" && !ok {
+		return fmt.Errorf("tuner: device %s cannot empty its caches: choose cache hot", s.Device.Info().Name)
+	}
 	start := time.Now()
 	backstop := &backstop{}
 	if s.Settings.Order == "random" { // of points, too

@@ -104,6 +104,27 @@ func TestSweepMeasures(t *testing.T) {
 	}
 }
 
+// What fits in a cache takes longer when it has to come from memory.
+func TestSweepCold(t *testing.T) {
+	p := small()
+	p.Cell, p.Pass, p.Hidden, p.Input, p.Layers, p.Steps = "rnn-tanh", "forward", 300, 300, 1, 1
+	median := map[string]float64{}
+	for _, cache := range []string{"hot", "cold"} {
+		s := &tuner.Sweep{Device: open(t), Settings: quick()}
+		s.Settings.Cache = cache
+		recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "naive"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if median[cache] = recs[0].Stats.Median; recs[0].Mode.Cache != cache {
+			t.Errorf("the record says cache %q, want %q", recs[0].Mode.Cache, cache)
+		}
+	}
+	if median["cold"] < 1.2*median["hot"] {
+		t.Errorf("cold caches take %v s, hot ones %v s", median["cold"], median["hot"])
+	}
+}
+
 func TestSweepDeclines(t *testing.T) {
 	s := &tuner.Sweep{Device: open(t), Settings: quick(), MaxMemory: 1 << 20}
 	streams, big, half := small(), small(), small()
