@@ -63,13 +63,13 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 		c.decline(results.Failed, results.ReasonError, err.Error())
 	}
 	var err error
-	if c.prog, err = s.Device.Compile(c.sched, c.dknobs); err != nil {
+	if c.prog, err = s.Device.Compile(c.Schedule, c.DeviceKnobs); err != nil {
 		c.decline(results.Failed, results.ReasonOOM, err.Error())
 		return
 	}
 	lap(&cost.Setup)
-	s.watch(Event{Phase: Verifying, Point: c.record.Point, Label: c.spec.Label})
-	if err := c.plan.Write(c.prog, check.input()); err != nil {
+	s.watch(Event{Phase: Verifying, Point: c.record.Point, Label: c.Spec.Label})
+	if err := c.Plan.Write(c.prog, check.input()); err != nil {
 		fail(err)
 		return
 	}
@@ -91,7 +91,7 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 			return
 		}
 	}
-	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.spec.Label})
+	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.Spec.Label})
 	one := math.Inf(1) // the shortest run so far
 	for n := 1; ; n = min(2*n, 1<<20) {
 		b, err := c.prog.Run(n)
@@ -149,7 +149,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 				return stopInterrupted
 			}
 			if c := live[i]; c.record.Status == results.OK {
-				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.spec.Label, Round: round, Rounds: s.Settings.Rounds})
+				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.Spec.Label, Round: round, Rounds: s.Settings.Rounds})
 				s.burst(c, len(live) > 1)
 			}
 		}
@@ -312,21 +312,21 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 	if v.answer == nil {
 		v.answer = rnn.Reference(v.short)
 	}
-	plan, prog := c.plan, c.prog
+	plan, prog := c.Plan, c.prog
 	if v.checked != v.problem {
-		knobs := c.knobs
+		knobs := c.Knobs
 		if n, ok := knobs["inputbatch"]; ok && n > v.checked.Steps {
 			knobs = map[string]int{}
-			for name, value := range c.knobs {
+			for name, value := range c.Knobs {
 				knobs[name] = value
 			}
 			knobs["inputbatch"] = 0
 		}
-		short, sched, err := rnn.Layout(c.tech, v.checked, knobs)
+		short, sched, err := rnn.Layout(c.Technique, v.checked, knobs)
 		if err != nil {
 			return err
 		}
-		if prog, err = s.Device.Compile(sched, c.dknobs); err != nil {
+		if prog, err = s.Device.Compile(sched, c.DeviceKnobs); err != nil {
 			return err
 		}
 		defer prog.Close()

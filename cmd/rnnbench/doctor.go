@@ -103,7 +103,7 @@ func (b *bench) listen(ctx context.Context) (noise, error) {
 	if err != nil {
 		return noise{}, err
 	}
-	prog, err := b.Compile(l.sched, l.device)
+	prog, err := b.Compile(l.Schedule, l.DeviceKnobs)
 	if err != nil {
 		return noise{}, err
 	}

@@ -96,7 +96,7 @@ the FLOPs take at the peak and the bytes at the copy rate of this machine.
 }
 
 // onePoint lays out the only point that a request names, with every technique.
-func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*layout, error) {
+func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*tuner.Layout, error) {
 	g, err := grid.New(r, v)
 	if err != nil {
 		return nil, err
@@ -108,14 +108,14 @@ func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*layout, error) {
 	if len(points) > 1 {
 		return nil, fmt.Errorf("these are %d points, such as %v and %v: name one, as in --point H=512,B=32,T=50", len(points), points[0], points[1])
 	}
-	var list []*layout
+	var list []*tuner.Layout
 	for _, s := range g.Specs() {
 		if s.Name == referenceName {
 			problem, err := tuner.Problem(points[0])
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, &layout{point: points[0], spec: s, problem: problem})
+			list = append(list, &tuner.Layout{Point: points[0], Spec: s, Problem: problem})
 			continue
 		}
 		l, err := b.layOut(points[0], s)
@@ -128,18 +128,18 @@ func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*layout, error) {
 }
 
 // dump writes the whole schedule of the only technique.
-func (p *program) dump(cmd *cobra.Command, layouts []*layout, format string) error {
+func (p *program) dump(cmd *cobra.Command, layouts []*tuner.Layout, format string) error {
 	if len(layouts) > 1 {
 		return misused(cmd, fmt.Errorf("-o %s writes one schedule, and there are %d techniques: name one, as in --impl naive", format, len(layouts)))
 	}
 	l := layouts[0]
-	if l.declined != "" {
-		return errors.New(l.declined)
+	if l.Reason != "" {
+		return errors.New(l.Reason)
 	}
 	if format == "dot" {
-		return l.sched.DOT(p.out)
+		return l.Schedule.DOT(p.out)
 	}
-	return l.sched.Dump(p.out)
+	return l.Schedule.Dump(p.out)
 }
 
 // An explanation is what is known of a layout without running it.
@@ -175,15 +175,15 @@ type kind struct {
 	Bytes int64  `json:"bytes"`
 }
 
-func (b *bench) explain(l *layout) explanation {
-	e := explanation{Point: l.point, Impl: l.spec.Name, Label: l.spec.Label, Knobs: l.knobs, FLOPs: l.problem.FLOPs(), Kinds: []kind{}}
-	if l.declined != "" {
-		e.Declined = &l.declined
+func (b *bench) explain(l *tuner.Layout) explanation {
+	e := explanation{Point: l.Point, Impl: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), FLOPs: l.Problem.FLOPs(), Kinds: []kind{}}
+	if l.Reason != "" {
+		e.Declined = &l.Reason
 		return e
 	}
-	s := l.sched.Summarize()
-	e.Executed, e.Traffic, e.Memory, e.Streams = s.FLOPs, s.Traffic, l.memory, l.sched.Streams
-	e.Operations, e.Waits, e.Prepared = s.Nodes, s.Waits, len(l.sched.Prepare)
+	s := l.Schedule.Summarize()
+	e.Executed, e.Traffic, e.Memory, e.Streams = s.FLOPs, s.Traffic, l.Memory, l.Schedule.Streams
+	e.Operations, e.Waits, e.Prepared = s.Nodes, s.Waits, len(l.Schedule.Prepare)
 	e.Critical, e.Chain = s.Critical, s.Chain
 	e.Parallelism = float64(s.FLOPs) / float64(max(1, s.Critical))
 	for _, k := range s.Kinds {
