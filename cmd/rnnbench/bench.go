@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
+	"rnnbench/model"
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/rnn"
@@ -26,6 +28,7 @@ type bench struct {
 	device.Device
 	info      device.Info
 	limits    device.Limits
+	machine   *model.Machine // nil: not measured
 	maxMemory int64 // that the user grants a technique; 0: as the device says
 }
 
@@ -90,6 +93,9 @@ func (b *bench) record() results.Device {
 	}
 	if c := b.limits.Copy; c > 0 {
 		d.Bandwidth = &c
+	}
+	if b.machine != nil {
+		d.Machine, _ = json.Marshal(b.machine) // checked: its numbers are finite
 	}
 	return d
 }
