@@ -29,7 +29,7 @@ type bench struct {
 	info      device.Info
 	limits    device.Limits
 	machine   *model.Machine // nil: not measured
-	maxMemory int64 // that the user grants a technique; 0: as the device says
+	maxMemory int64          // that the user grants a technique; 0: as the device says
 }
 
 // open opens the device that c names.
