@@ -97,11 +97,12 @@ func reportStacks(rep *Report, recs []results.Record, machine string) {
 		},
 	}
 	ch := &plots.Chart{Title: "Diamos Tables 2 and 3: training throughput of deep stacks", Subtitle: machine,
-		X: plots.Axis{Title: "Recurrent layers", Scale: plots.Linear, Format: quantity.Size}, Y: plots.Axis{Title: "Throughput (FLOP/s)", Zero: true}}
+		Notes: []string{"Marks are medians; bars are their confidence intervals. Quick runs have an eighth of the units."},
+		X:     plots.Axis{Title: "Recurrent layers", Scale: plots.Linear, Format: quantity.Size}, Y: plots.Axis{Title: "Throughput (FLOP/s)", Zero: true}}
 	gains := map[string][]float64{} // of each technique over the first, stack by stack
 	var names []string
 	for _, n := range []int{2, 3} {
-		panel := plots.Panel{Title: map[int]string{2: "Table 2: parameters kept, layers thinner", 3: "Table 3: layers kept, more parameters"}[n]}
+		panel := plots.Panel{Title: map[int]string{2: "Table 2: parameters kept, layers thinner", 3: "Table 3: units kept, more parameters"}[n]}
 		lines := map[string]*plots.Series{}
 		var order []string
 		for _, s := range stacks() {
@@ -127,7 +128,12 @@ func reportStacks(rep *Report, recs []results.Record, machine string) {
 						lines[label] = &plots.Series{Label: label}
 						order = append(order, label)
 					}
-					lines[label].Points = append(lines[label].Points, plots.Point{X: float64(s.layers), Y: r.FLOPS()})
+					pt := plots.Point{X: float64(s.layers), Y: r.FLOPS()}
+					if lo, hi := r.Stats.Lo, r.Stats.Hi; lo != nil && hi != nil {
+						pt.Lo, pt.Hi = float64(r.Work.Flops)/(*hi), float64(r.Work.Flops)/(*lo)
+					}
+					lines[label].Points = append(lines[label].Points, pt)
+					ch.Subtitle = fmt.Sprintf("%s · %s · %s · B=%d · T=%d", machine, p.Cell, p.Pass, p.Batch, p.Steps)
 					t.Rows = append(t.Rows, []table.Cell{table.Text(fmt.Sprintf("Table %d", n)), table.Int(p.Layers), table.Int(p.Hidden),
 						table.Number(s.parameters(), quantity.SI(s.parameters(), "")), table.Text(label),
 						table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")), table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")),

@@ -110,6 +110,28 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestRanking: the ranking of variants does not hang on the numbers that the
+// paper does not print, the latency of loads and the rate of the L2 cache.
+func TestRanking(t *testing.T) {
+	for _, factor := range []struct{ l, b float64 }{{0.5, 1}, {2, 1}, {1, 0.5}, {1, 2}, {0.5, 0.5}, {2, 2}} {
+		m := load(t, "titanx")
+		m.Levels[2].L *= factor.l
+		m.Levels[2].B *= factor.b
+		last := math.Inf(1)
+		for _, name := range []string{"half", "registers", "cores", "base"} {
+			v, err := model.LookupVariant(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := mean(persistent(t, m, v))
+			if now >= last {
+				t.Errorf("latency ×%v, L2 ×%v: %s is not behind the one before: %.3g and %.3g", factor.l, factor.b, name, now, last)
+			}
+			last = now
+		}
+	}
+}
+
 // TestTitanX holds the model to what the paper measured and chose.
 func TestTitanX(t *testing.T) {
 	m := load(t, "titanx")
