@@ -52,7 +52,7 @@ type Experiment struct {
 // memories were not measured.
 func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error) {
 	rep, err := e.Report(recs, d.Name)
-	if err != nil || e.Model == nil || len(d.Machine) == 0 || string(d.Machine) == "null" {
+	if err != nil || e.Model == nil || len(d.Machine) == 0 {
 		return rep, err
 	}
 	here := &model.Machine{}
