@@ -68,14 +68,15 @@ func (d *Device) readRate(bytes int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// Each trial reads some megabytes, and the array once at least.
-	const trials, atLeast = 10, 4 << 20
+	// Each trial reads many megabytes, so that its beginning and end do not
+	// count, and the array once at least.
+	const trials, atLeast = 10, 32 << 20
 	rounds := max(1, atLeast/(4*size))
+	a, n := make([]float32, k), strips*simd.StripWidth
+	c := make([]float32, n*d.workers)
 	read := func(w, rounds int) {
-		a, c := make([]float32, k), make([]float32, strips*simd.StripWidth)
-		mine := arena[w*size : (w+1)*size]
 		for range rounds {
-			d.tiles(mine, a, c, 1, k, strips)
+			d.tiles(arena[w*size:(w+1)*size], a, c[w*n:(w+1)*n], 1, k, strips)
 		}
 	}
 	if _, err := d.together(func(w int) { fill(arena[w*size : (w+1)*size]); read(w, 1) }); err != nil {
