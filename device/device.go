@@ -80,7 +80,7 @@ type Meter interface {
 type Hierarchy struct {
 	Memories  []Memory // that weights can stay in, from the nearest
 	Product   float64  // operations per second of one worker in products from its nearest memory
-	Pointwise float64  // sigmoids per second of one worker
+	Pointwise float64  // sigmoids and hyperbolic tangents per second of one worker, in cells
 	Barrier   float64  // seconds from the last worker's arrival at a barrier to everybody's knowing of it
 	Exchange  float64  // bytes per second of one worker that writes its part of a vector and reads all of it
 }

@@ -93,7 +93,7 @@ type Step struct {
 
 	Compute   float64 // products
 	Weights   float64 // reading the weights from their home, beside the products
-	Stream    float64 // input products from and states to the outermost memory, beside the products
+	Stream    float64 // input products from and states to the outermost memory
 	Exchange  float64 // moving states and partial sums between parts
 	Sync      float64 // synchronisation, and the latency of what was exchanged
 	Pointwise float64 // sigmoids and hyperbolic tangents
@@ -168,7 +168,7 @@ func (m *Machine) Predict(w Work, t Tiling) (Step, error) {
 	return s, nil
 }
 
-// finish adds up. Products, weights and what is streamed overlap in any case.
+// finish adds up. Reading weights overlaps with their products in any case.
 func (s *Step) finish(overlap bool, batch int) {
 	largest := func(names []string, values []float64) (string, float64) {
 		best := 0
@@ -179,10 +179,10 @@ func (s *Step) finish(overlap bool, batch int) {
 		}
 		return names[best], values[best]
 	}
-	limit, work := largest([]string{"compute", "weights", "memory"}, []float64{s.Compute, s.Weights, s.Stream})
+	limit, work := largest([]string{"compute", "weights"}, []float64{s.Compute, s.Weights})
 	if !overlap {
-		s.Time = work + s.Exchange + s.Sync + s.Pointwise
-		s.Limit, _ = largest([]string{limit, "exchange", "latency"}, []float64{work, s.Exchange, s.Sync + s.Pointwise})
+		s.Time = work + s.Exchange + s.Sync + s.Pointwise + s.Stream
+		s.Limit, _ = largest([]string{limit, "memory", "exchange", "latency"}, []float64{work, s.Stream, s.Exchange, s.Sync + s.Pointwise})
 		return
 	}
 	// One sequence after the other fills the pipeline: a step ends neither
@@ -190,7 +190,7 @@ func (s *Step) finish(overlap bool, batch int) {
 	// has passed through every stage.
 	n := float64(batch)
 	chain := s.Sync + (s.Compute+s.Exchange+s.Pointwise)/n
-	s.Limit, s.Time = largest([]string{limit, "exchange", "latency"}, []float64{work, s.Exchange + s.Pointwise, chain})
+	s.Limit, s.Time = largest([]string{limit, "memory", "exchange", "latency"}, []float64{work, s.Stream, s.Exchange + s.Pointwise, chain})
 }
 
 // Bands is the tiling of Diamos et al., section 4.1: each core has a band of

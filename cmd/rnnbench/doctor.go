@@ -256,7 +256,7 @@ func (d diagnosis) print(w io.Writer) error {
 			rates = append(rates, l.Name+" "+quantity.SI(rate, "B/s"))
 		}
 		line("  weights", "%s, read by products of one row", strings.Join(rates, ", "))
-		line("  products", "%s from the nearest cache; %s sigmoids", quantity.SI(m.FLOPS, "FLOP/s"), quantity.SI(m.Pointwise, "/s"))
+		line("  products", "%s from the nearest cache; %s sigmoids in cells", quantity.SI(m.FLOPS, "FLOP/s"), quantity.SI(m.Pointwise, "/s"))
 	}
 	n := d.Noise
 	line("  noise", "%d bursts of %s: quartiles ±%.1f %%, slowest %.0f %% over fastest; median of ten ±%.1f %%",

@@ -176,7 +176,7 @@ func predictions(m *model.Machine, variants []model.Variant, points []results.Po
 			{Name: "tiling", Key: "tiling"}, {Name: "weights in", Key: "home"}, {Name: "each", Key: "share_bytes", Right: true},
 			{Name: "", Key: "resident"},
 			{Name: "products", Key: "compute_s", Right: true}, {Name: "weights", Key: "weights_s", Right: true},
-			{Name: "", Key: "stream_s"},
+			{Name: "inputs", Key: "stream_s", Right: true},
 			{Name: "exchange", Key: "exchange_s", Right: true}, {Name: "latency", Key: "sync_s", Right: true},
 			{Name: "point-wise", Key: "pointwise_s", Right: true}, {Name: "step", Key: "step_s", Right: true},
 			{Name: "throughput", Key: "flops_per_s", Right: true}, {Name: "of peak", Key: "of_peak", Right: true}, {Name: "limit", Key: "limit"},
@@ -224,6 +224,7 @@ type prediction struct {
 	Weights   float64 `json:"weights_s"`
 	Exchange  float64 `json:"exchange_s"`
 	Sync      float64 `json:"sync_s"`
+	Stream    float64 `json:"stream_s"`
 	Pointwise float64 `json:"pointwise_s"`
 }
 
@@ -249,7 +250,7 @@ func (b *bench) predict(l *layout) (*prediction, error) {
 	}
 	return &prediction{
 		Home: s.Home, Resident: s.Resident, Share: s.Share, Room: room, Largest: largest,
-		Step: s.Time, Compute: s.Compute, Weights: s.Weights, Exchange: s.Exchange, Sync: s.Sync, Pointwise: s.Pointwise,
+		Step: s.Time, Compute: s.Compute, Weights: s.Weights, Exchange: s.Exchange, Sync: s.Sync, Stream: s.Stream, Pointwise: s.Pointwise,
 	}, nil
 }
 
@@ -264,7 +265,7 @@ func (x *prediction) notes() []string {
 	}
 	return []string{
 		fmt.Sprintf("%s; private caches have room for %s each, so for %d units", where, quantity.Bytes(x.Room), x.Largest),
-		fmt.Sprintf("predicted step of one layer: %s: the longer of reading weights %s and products %s, exchange of states %s, barrier %s, point-wise %s",
-			seconds(x.Step), seconds(x.Weights), seconds(x.Compute), seconds(x.Exchange), seconds(x.Sync), seconds(x.Pointwise)),
+		fmt.Sprintf("predicted step of one layer: %s: the longer of reading weights %s and products %s, exchange of states %s, barrier %s, input products %s, point-wise %s",
+			seconds(x.Step), seconds(x.Weights), seconds(x.Compute), seconds(x.Exchange), seconds(x.Sync), seconds(x.Stream), seconds(x.Pointwise)),
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused"
+	"rnnbench/rnn/cell"
 )
 
 var _ device.Prober = (*Device)(nil)
@@ -105,12 +107,20 @@ func (d *Device) tiles(b, a, c []float32, rows, k, strips int) {
 	}
 }
 
-// arithmetic is what one worker does in products and sigmoids from its nearest
-// memory, while all do.
+// arithmetic is what one worker does in products and in cells from its nearest
+// memory, while all do. The cells are bands of an LSTM.
 func (d *Device) arithmetic() (flops, pointwise float64, err error) {
-	const trials, k, rounds, units = 12, 128, 1000, 1024
+	const trials, k, rounds, units = 12, 128, 1000, 128
 	rows := d.kernels.MaxRows()
 	strips := d.kernels.MaxStrips(rows)
+	program := cell.LSTM.Inference
+	kernel := fused.New(d.kernels.Level(), program)
+	functions := 0
+	for _, in := range program {
+		if in.Op == cell.Sigmoid || in.Op == cell.Tanh {
+			functions++
+		}
+	}
 	for range trials {
 		sec, err := d.together(func(int) {
 			a, b := make([]float32, rows*k), make([]float32, strips*simd.StripWidth*k)
@@ -124,14 +134,17 @@ func (d *Device) arithmetic() (flops, pointwise float64, err error) {
 		}
 		flops = max(flops, 2*float64(rows*strips*simd.StripWidth*k*rounds)/sec)
 		if sec, err = d.together(func(int) {
-			x := make([]float32, units)
+			vectors := make([][]float32, len(kernel.Vectors()))
+			for i := range vectors {
+				vectors[i] = make([]float32, units)
+			}
 			for range rounds {
-				d.kernels.Sigmoid(x, x)
+				kernel.Run(vectors, units)
 			}
 		}); err != nil {
 			return 0, 0, err
 		}
-		pointwise = max(pointwise, units*rounds/sec)
+		pointwise = max(pointwise, float64(functions)*units*rounds/sec)
 	}
 	return flops, pointwise, nil
 }
