@@ -367,15 +367,15 @@ func excuse(rec *results.Record, s model.Step, ratio float64) string {
 	half, known := rec.Stats.HalfWidth()
 	switch {
 	case slices.Contains(rec.Warnings, results.WarnBimodal) || slices.Contains(rec.Warnings, results.WarnDrift):
-		return "the host was not quiet: " + strings.Join(rec.Warnings, ", ")
+		return "the host was not quiet, as the warnings say: " + strings.Join(rec.Warnings, ", ")
 	case known && half > 0.1:
 		return fmt.Sprintf("the host was not quiet: the median is known to ±%.0f %%", 100*half)
 	case ratio < 1:
 		return "faster than " + s.Home + " was measured to give its weights"
 	case !s.Resident:
 		return "weights come from " + s.Home + ", which neighbours share"
-	case s.Limit == "latency" || s.Limit == "exchange":
-		return "what a step costs beside its product is not all in the model"
+	case max(s.Compute, s.Weights) < 0.85*s.Time:
+		return "a short step: inputs and states from the other workers' caches cost more than was measured, most so where a host moves workers apart"
 	}
 	return "products of this shape are slower than those that were measured"
 }

@@ -93,7 +93,7 @@ type Step struct {
 
 	Compute   float64 // products
 	Weights   float64 // reading the weights from their home, beside the products
-	Stream    float64 // input products from and states to the outermost memory
+	Stream    float64 // fetching input products and keeping states
 	Exchange  float64 // moving states and partial sums between parts
 	Sync      float64 // synchronisation, and the latency of what was exchanged
 	Pointwise float64 // sigmoids and hyperbolic tangents
@@ -157,8 +157,13 @@ func (m *Machine) Predict(w Work, t Tiling) (Step, error) {
 		rate *= m.Half
 	}
 	s.Compute = 2 * float64(rows) * float64(cols) * float64(batch) / rate
-	outer := m.Levels[len(m.Levels)-1]
-	s.Stream = float64(w.Rows+w.Hidden) * float64(w.Batch) * w.Bytes / outer.B
+	// The input products come from main memory or, just computed, from the other
+	// parts.
+	far := m.Levels[len(m.Levels)-1].B
+	if x := m.Levels[min(below, len(m.Levels)-1)].X; x > 0 {
+		far = min(far, x)
+	}
+	s.Stream = float64(w.Rows+w.Hidden) * float64(w.Batch) * w.Bytes / far
 	if m.Pointwise > 0 {
 		// Parts that divide the columns share the units of their rows.
 		units := float64(rows) / gates * float64(batch)
