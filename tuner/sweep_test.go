@@ -212,7 +212,7 @@ func TestSweepRefusesMistakes(t *testing.T) {
 		`there is no pass "forwad": did you mean forward?`:            func(p *results.Point, _ *grid.Spec) { p.Pass = "forwad" },
 		`there is no technique "cudnstyle": did you mean cudnnstyle?`: func(_ *results.Point, s *grid.Spec) { s.Name = "cudnstyle" },
 		`knob fused cannot be 7: it takes 1, 0`:                       func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fused": 7} },
-		`there is no knob "fussed": did you mean fused?`:                    func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fussed": 1} },
+		`there is no knob "fussed": did you mean fused?`:              func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fussed": 1} },
 		`hidden is 0: it must be at least 1`:                          func(p *results.Point, _ *grid.Spec) { p.Hidden = 0 },
 	} {
 		p, sp := small(), specs(t, "cudnnstyle")[0]

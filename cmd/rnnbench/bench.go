@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
+	"rnnbench/model"
 	"rnnbench/results"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -21,7 +23,8 @@ type bench struct {
 	device.Device
 	info      device.Info
 	limits    device.Limits
-	maxMemory int64 // that the user grants a technique; 0: as the device says
+	machine   *model.Machine // nil: not measured
+	maxMemory int64          // that the user grants a technique; 0: as the device says
 }
 
 // open opens the device that c names.
@@ -85,6 +88,9 @@ func (b *bench) record() results.Device {
 	}
 	if c := b.limits.Copy; c > 0 {
 		d.Bandwidth = &c
+	}
+	if b.machine != nil {
+		d.Machine, _ = json.Marshal(b.machine) // checked: its numbers are finite
 	}
 	return d
 }

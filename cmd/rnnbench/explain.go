@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,9 @@ func (p *program) explainCommand() *cobra.Command {
 		Long: `Explain lays one point out, as each technique would run it, and counts: operations by
 kind, FLOPs, bytes, memory, streams and waits; the heaviest chain of operations that
 must follow each other and the parallelism which that leaves; and the least time that
-the FLOPs take at the peak and the bytes at the copy rate of this machine.
+the FLOPs take at the peak and the bytes at the copy rate of this machine. Of a
+persistent technique it tells which cache the weights stay in, and what the model
+(rnnbench model) predicts of a step.
 
 -o dump lists every operation, -o dot draws them for Graphviz.`,
 		Example: `  rnnbench explain --point H=512,B=64,T=100,L=4
@@ -73,10 +76,19 @@ the FLOPs take at the peak and the bytes at the copy rate of this machine.
 			if err := b.measureLimits(); err != nil {
 				return err
 			}
+			if slices.ContainsFunc(layouts, persistent) {
+				if err := b.measureMachine(); err != nil {
+					return err
+				}
+			}
 		}
 		var all []explanation
 		for _, l := range layouts {
-			all = append(all, b.explain(l))
+			e, err := b.explain(l)
+			if err != nil {
+				return err
+			}
+			all = append(all, e)
 		}
 		if format == "json" {
 			return p.json(all)
@@ -165,6 +177,7 @@ type explanation struct {
 	Copy        *float64      `json:"copy_bytes_per_s"`
 	AtPeak      *float64      `json:"at_peak_s"`
 	AtCopy      *float64      `json:"at_copy_s"`
+	Predicted   *prediction   `json:"predicted"` // of a persistent technique
 }
 
 // A kind counts the operations of one kind.
@@ -175,11 +188,15 @@ type kind struct {
 	Bytes int64  `json:"bytes"`
 }
 
-func (b *bench) explain(l *tuner.Layout) explanation {
+// persistent says whether l keeps its recurrent weights in caches, so that the
+// model speaks of it.
+func persistent(l *tuner.Layout) bool { return l.Spec.Name == "persistent" && l.Reason == "" }
+
+func (b *bench) explain(l *tuner.Layout) (explanation, error) {
 	e := explanation{Point: l.Point, Impl: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), FLOPs: l.Problem.FLOPs(), Kinds: []kind{}}
 	if l.Reason != "" {
 		e.Declined = &l.Reason
-		return e
+		return e, nil
 	}
 	s := l.Schedule.Summarize()
 	e.Executed, e.Traffic, e.Memory, e.Streams = s.FLOPs, s.Traffic, l.Memory, l.Schedule.Streams
@@ -197,7 +214,12 @@ func (b *bench) explain(l *tuner.Layout) explanation {
 		t := float64(s.Traffic) / rate
 		e.Copy, e.AtCopy = &rate, &t
 	}
-	return e
+	if !persistent(l) {
+		return e, nil
+	}
+	var err error
+	e.Predicted, err = b.predict(l)
+	return e, err
 }
 
 // explanation prints e for people.
@@ -235,6 +257,9 @@ func (p *program) explanation(e explanation) error {
 	if e.AtPeak != nil && e.AtCopy != nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("limits: %s at %s, %s at %s if nothing stayed in caches",
 			quantity.SI(*e.AtPeak, "s"), quantity.SI(*e.Peak, "FLOP/s"), quantity.SI(*e.AtCopy, "s"), quantity.SI(*e.Copy, "B/s")))
+	}
+	if e.Predicted != nil {
+		t.Notes = append(t.Notes, e.Predicted.notes()...)
 	}
 	return t.Write(p.out, "table", p.style())
 }
