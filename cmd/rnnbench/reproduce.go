@@ -185,6 +185,13 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 		if err != nil {
 			return errors.Join(outcome, err)
 		}
+		if e.Model != nil {
+			moved, err := b.moved()
+			if err != nil {
+				return errors.Join(outcome, err)
+			}
+			report.Findings = append(report.Findings, moved...)
+		}
 		if err := p.present(e, report, f.format, run.Dir()); err != nil {
 			return err
 		}
