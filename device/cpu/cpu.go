@@ -99,18 +99,29 @@ func slug(s string) string {
 
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	most := min(s.Streams, d.workers)
-	if most == 1 {
-		return nil
+	var knobs []knob.Knob
+	if most := min(s.Streams, d.workers); most > 1 {
+		knobs = append(knobs, knob.Knob{
+			Name: "teams", Doc: "groups that the workers form to serve streams side by side; 0: by the size of the operations",
+			Values: choices(most), Max: most,
+		})
 	}
+	if d.workers > 1 && persists(s) {
+		knobs = append(knobs, knob.Knob{
+			Name: "bands", Doc: "workers that share a layer's units in a persistent operation; 0: all that have some",
+			Values: choices(d.workers), Max: d.workers,
+		})
+	}
+	return knobs
+}
+
+// choices are 0, the powers of two below most, and most.
+func choices(most int) []int {
 	values := []int{0, 1}
 	for n := 2; n < most; n *= 2 {
 		values = append(values, n)
 	}
-	return []knob.Knob{{
-		Name: "teams", Doc: "groups that the workers form to serve streams side by side; 0: by the size of the operations",
-		Values: append(values, most), Min: 0, Max: most,
-	}}
+	return append(values, most)
 }
 
 // Close ends the workers.

@@ -30,6 +30,9 @@ type program struct {
 	runs     uint64    // runs done before this burst
 	team     []teamState
 
+	bands    int        // most workers of a persistent operation; 0: any
+	meetings []*counter // one per persistent operation
+
 	badIndex atomic.Bool
 }
 
@@ -57,9 +60,10 @@ type work interface {
 
 // scratch is one worker's own memory.
 type scratch struct {
-	gemm    *gemm.Scratch
-	vectors [][]float32 // of a fused cell
-	_       [64]byte
+	gemm     *gemm.Scratch
+	vectors  [][]float32 // of a fused cell
+	products []float32   // of a band of units
+	_        [64]byte
 }
 
 // A teamState is where a team's leader hands operations to its helpers.
@@ -109,8 +113,8 @@ func (d *Device) layout(s *schedule.Schedule) layout {
 
 // Memory implements device.Device.
 func (d *Device) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
-	products, _ := d.needs(s)
-	return 4 * (int64(d.layout(s).total) + int64(d.workers)*int64(products)), nil
+	n := d.needs(s)
+	return 4 * (int64(d.layout(s).total) + int64(d.workers)*int64(n.gemm+n.products)), nil
 }
 
 // Compile implements device.Device.
@@ -124,7 +128,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, fmt.Errorf("cpu: cannot allocate %d MiB: %w", l.total>>18, err)
 	}
-	p := &program{device: d, schedule: s, free: free, queues: make([][]int, s.Streams)}
+	p := &program{device: d, schedule: s, free: free, queues: make([][]int, s.Streams), bands: k["bands"]}
 	for i, m := range s.Matrices {
 		n := m.Elements()
 		if m.Packed {
@@ -180,6 +184,13 @@ func (p *program) bind() error {
 	return nil
 }
 
+// meeting is a counter for the workers of a persistent operation.
+func (p *program) meeting() *counter {
+	c := new(counter)
+	p.meetings = append(p.meetings, c)
+	return c
+}
+
 // pieces is how many pieces of op each worker of a team gets.
 func (d *Device) pieces(op schedule.Op) int {
 	c := cost(op)
@@ -192,6 +203,10 @@ func (d *Device) pieces(op schedule.Op) int {
 		if c >= stealFLOPs {
 			return stealPieces
 		}
+	case schedule.Persistent: // its workers meet at each step
+		c /= int64(op.Steps)
+	case schedule.PersistentBackward:
+		c /= int64(op.Steps)
 	}
 	if c >= forkFLOPs {
 		return 1
@@ -342,6 +357,9 @@ func (p *program) reset() {
 		for h := range p.team[t].done {
 			p.team[t].done[h].Store(0)
 		}
+	}
+	for _, m := range p.meetings {
+		m.Store(0)
 	}
 }
 

@@ -181,7 +181,9 @@ func operations(t *testing.T, d device.Device) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				compare(t, d, s, nil, seed)
+				for _, k := range knob.OneAtATime(d.Knobs(s)) {
+					compare(t, d, s, k, seed)
+				}
 			}
 		})
 	}
