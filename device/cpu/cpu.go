@@ -6,7 +6,8 @@
 // schedule of one stream so runs on all workers, operation after operation,
 // and one of many streams can have each worker run operations of its own.
 //
-// Products read weights that Pack has arranged in panels, kernels are chosen by
+// Products read weights that Pack has arranged in panels, in 16 bits where the
+// schedule asks for it, kernels are chosen by
 // the instruction set found at run time, and nothing is allocated or printed
 // during a run.
 package cpu
@@ -85,7 +86,7 @@ func (d *Device) Info() device.Info {
 	}
 	return device.Info{
 		Name: "cpu", Model: name, Key: fmt.Sprintf("cpu-%s-%dt", slug(name), d.workers),
-		Workers: d.workers, Memory: available(), Precision: []string{"fp32"},
+		Workers: d.workers, Memory: available(), Precision: []string{"fp32", "fp16", "bf16"},
 		Libraries: map[string]string{"simd": d.kernels.Level().String(), "go": runtime.Version()},
 	}
 }

@@ -55,7 +55,7 @@ func (p *program) work(op schedule.Op) (work, error) {
 		return p.gemm(op), nil
 	case schedule.Pack:
 		m := p.matrix(op.Src)
-		return &pack{p.device.gemm, p.memory[op.Dst.M.ID], gemm.Matrix{Data: m.data, Stride: m.stride, Trans: op.Trans}, op.Dst.Rows, op.Dst.Cols}, nil
+		return &pack{p.device.gemm, p.memory[op.Dst.M.ID], p.format, gemm.Matrix{Data: m.data, Stride: m.stride, Trans: op.Trans}, op.Dst.Rows, op.Dst.Cols}, nil
 	case schedule.Map:
 		return p.pointwise(op), nil
 	case schedule.SumRows:
@@ -89,7 +89,7 @@ func (p *program) gemm(op schedule.Gemm) work {
 	w := &product{engine: p.device.gemm, Product: p.device.product(op)}
 	w.A.Data, w.C = a.data, c.data
 	if op.B.M.Packed {
-		w.Packed = b.data
+		w.Packed, w.Format = b.data, p.format
 	} else {
 		w.B.Data = b.data
 	}
@@ -117,12 +117,13 @@ func (w *product) share(part, parts int, s *scratch) {
 type pack struct {
 	engine *gemm.Engine
 	dst    []float32
+	format simd.Format
 	src    gemm.Matrix
 	k, n   int
 }
 
-func (w *pack) share(part, parts int, _ *scratch) {
-	w.engine.Pack(w.dst, w.src, w.k, w.n, part, parts)
+func (w *pack) share(part, parts int, s *scratch) {
+	w.engine.Pack(w.dst, w.format, w.src, w.k, w.n, part, parts, s.gemm)
 }
 
 // A pointwise operation runs one kernel over rows.

@@ -160,14 +160,14 @@ func (w *persistent) share(part, parts int, s *scratch) {
 		return
 	}
 	n, gates := to-from, len(w.weights)
-	g := gemm.Product{M: w.batch, N: n, K: w.hidden, A: gemm.Matrix{Stride: w.through.row}, LdC: gates * n}
+	g := gemm.Product{M: w.batch, N: n, K: w.hidden, A: gemm.Matrix{Stride: w.through.row}, LdC: gates * n, Format: w.program.format}
 	for step := range w.steps {
 		if step > 0 {
 			w.meet(bands)
 		}
 		g.A.Data = w.through.at(step, 0)
 		for i, weights := range w.weights {
-			g.Packed, g.C = weights[from*w.hidden:], s.products[i*n:]
+			g.Packed, g.C = gemm.Columns(weights, g.Format, w.hidden, from), s.products[i*n:]
 			w.program.device.gemm.Run(&g, 0, 1, s.gemm)
 		}
 		w.cells(step, from, to, s.products, gates, s)
@@ -181,7 +181,8 @@ func (w *persistentBackward) share(part, parts int, s *scratch) {
 	}
 	g := gemm.Product{
 		M: w.batch, N: to - from, K: w.depth, A: gemm.Matrix{Stride: w.gradient.row},
-		Packed: w.weights[from*w.depth:], C: w.carry.data[from:], LdC: w.carry.stride, Accumulate: w.add,
+		Packed: gemm.Columns(w.weights, w.program.format, w.depth, from), Format: w.program.format,
+		C: w.carry.data[from:], LdC: w.carry.stride, Accumulate: w.add,
 	}
 	for step := w.steps - 1; step >= 0; step-- {
 		w.cells(step, from, to, nil, 0, s)

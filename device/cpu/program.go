@@ -3,11 +3,13 @@ package cpu
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"rnnbench/device"
 	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -17,6 +19,7 @@ type program struct {
 	device   *Device
 	schedule *schedule.Schedule
 	memory   [][]float32 // per matrix
+	format   simd.Format // of packed matrices
 	free     func() error
 	closed   bool
 
@@ -94,17 +97,43 @@ type layout struct {
 	total  int
 }
 
+// format is how packed matrices are stored. All arithmetic is single precision:
+// 16 bits are a way to store weights, so without packed weights there is nothing
+// to store so.
+func format(s *schedule.Schedule) (simd.Format, error) {
+	var f simd.Format
+	switch s.Precision {
+	case schedule.FP32:
+		return simd.F32, nil
+	case schedule.FP16:
+		f = simd.F16
+	case schedule.BF16:
+		f = simd.BF16
+	default:
+		return 0, fmt.Errorf("cpu: %w: the CPU does not compute in %v", schedule.ErrUnsupported, s.Precision)
+	}
+	if !slices.ContainsFunc(s.Matrices, func(m *schedule.Matrix) bool { return m.Packed }) {
+		return 0, fmt.Errorf("cpu: %w: in %v the CPU stores packed weights in 16 bits, and this schedule packs none", schedule.ErrUnsupported, s.Precision)
+	}
+	return f, nil
+}
+
 // line is a cache line and a vector in floats.
 const line = 16
 
-func (d *Device) layout(s *schedule.Schedule) layout {
+// floats is how many m takes in memory.
+func (d *Device) floats(m *schedule.Matrix, f simd.Format) int {
+	if m.Packed {
+		return d.gemm.PackedLen(f, m.Rows, m.Cols)
+	}
+	return m.Elements()
+}
+
+func (d *Device) layout(s *schedule.Schedule, f simd.Format) layout {
 	var l layout
 	for _, m := range s.Matrices {
 		l.offset = append(l.offset, l.total)
-		n := m.Elements()
-		if m.Packed {
-			n = d.gemm.PackedLen(m.Rows, m.Cols)
-		}
+		n := d.floats(m, f)
 		l.total += (n + line - 1) / line * line
 		l.total += line // rows of neighbours should not fall on the same cache sets
 	}
@@ -113,8 +142,12 @@ func (d *Device) layout(s *schedule.Schedule) layout {
 
 // Memory implements device.Device.
 func (d *Device) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
+	f, err := format(s)
+	if err != nil {
+		return 0, err
+	}
 	n := d.needs(s)
-	return 4 * (int64(d.layout(s).total) + int64(d.workers)*int64(n.gemm+n.products)), nil
+	return 4 * (int64(d.layout(s, f).total) + int64(d.workers)*int64(n.gemm+n.products)), nil
 }
 
 // Compile implements device.Device.
@@ -123,17 +156,18 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
-	l := d.layout(s)
+	f, err := format(s)
+	if err != nil {
+		return nil, err
+	}
+	l := d.layout(s, f)
 	arena, free, err := allocate(l.total)
 	if err != nil {
 		return nil, fmt.Errorf("cpu: cannot allocate %d MiB: %w", l.total>>18, err)
 	}
-	p := &program{device: d, schedule: s, free: free, queues: make([][]int, s.Streams), bands: k["bands"]}
+	p := &program{device: d, schedule: s, free: free, format: f, queues: make([][]int, s.Streams), bands: k["bands"]}
 	for i, m := range s.Matrices {
-		n := m.Elements()
-		if m.Packed {
-			n = d.gemm.PackedLen(m.Rows, m.Cols)
-		}
+		n := d.floats(m, f)
 		p.memory = append(p.memory, arena[l.offset[i]:l.offset[i]+n:l.offset[i]+n])
 	}
 	if err := p.bind(); err != nil {

@@ -84,3 +84,12 @@ func sequenceMakers(c *cell.Cell) map[string]func(t *trial) schedule.Op {
 	}
 	return all
 }
+
+// isSequence reports whether op multiplies what it has computed itself.
+func isSequence(op schedule.Op) bool {
+	switch op.(type) {
+	case schedule.Persistent, schedule.PersistentBackward:
+		return true
+	}
+	return false
+}

@@ -51,6 +51,7 @@ func generate(folder string) error {
 	stubs, err := assemble(folder, pkg, []part{
 		{"pointwise", pointwise},
 		{"tile", tiles},
+		{"half", tilesOfHalves},
 		{"dot", dots},
 		{"move", moves},
 		{"peak", peak},
@@ -138,10 +139,12 @@ func writeStubs(file, pkg string, fns []*ir.Function, tables func(*bytes.Buffer)
 // kernelTables gathers the tile and dot kernels.
 func kernelTables(b *bytes.Buffer) {
 	for _, l := range levels {
-		fmt.Fprintf(b, "\n// tiles%s returns the kernels by rows and strips.\nfunc tiles%s() (t [MaxRows + 1][MaxRows + 1]func(*Tile)) {\n", l.name, l.name)
-		for m, most := range l.tiles {
-			for s := 1; s <= most; s++ {
-				fmt.Fprintf(b, "t[%d][%d] = %s\n", m, s, tileName(l, m, s))
+		fmt.Fprintf(b, "\n// tiles%s returns the kernels by format.\nfunc tiles%s() (t [formats]tileTable) {\n", l.name, l.name)
+		for i, format := range formats {
+			for m, most := range l.tiles {
+				for s := 1; s <= most; s++ {
+					fmt.Fprintf(b, "t[%d][%d][%d] = %s\n", i, m, s, tileName(l, m, s, format))
+				}
 			}
 		}
 		fmt.Fprintf(b, "return t\n}\n")
