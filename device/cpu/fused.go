@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
@@ -53,8 +54,8 @@ func (w *fusedCell) run(row, from, to int, s *scratch) {
 }
 
 // newScratch is what one worker needs for s.
-func (d *Device) newScratch(s *schedule.Schedule) scratch {
-	n := d.needs(s)
+func (d *Device) newScratch(s *schedule.Schedule, f simd.Format) scratch {
+	n := d.needs(s, f)
 	return scratch{gemm: gemm.NewScratch(n.gemm), vectors: make([][]float32, n.vectors), products: make([]float32, n.products)}
 }
 
@@ -65,12 +66,12 @@ type needs struct {
 	products int // floats of the recurrent products of a band
 }
 
-func (d *Device) needs(s *schedule.Schedule) needs {
+func (d *Device) needs(s *schedule.Schedule, f simd.Format) needs {
 	var most needs
 	for _, n := range s.Nodes {
 		switch op := n.Op.(type) {
 		case schedule.Gemm:
-			p, pieces := d.product(op), max(1, d.pieces(op))
+			p, pieces := d.product(op, f), max(1, d.pieces(op))
 			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
 			for teams := 1; teams <= d.workers; teams++ { // of members, or one more
 				members := d.workers / teams
@@ -83,8 +84,12 @@ func (d *Device) needs(s *schedule.Schedule) needs {
 		case schedule.Persistent:
 			most.vectors = max(most.vectors, vectorsOf(op.Step(0, schedule.View{}).Program()))
 			most.products = max(most.products, op.Batch()*len(op.R)*op.Hidden())
+			p := bandProduct(op.Batch(), op.Hidden(), op.Hidden(), f)
+			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
 		case schedule.PersistentBackward:
 			most.vectors = max(most.vectors, vectorsOf(op.Cell.Backward))
+			p := bandProduct(op.Batch(), op.Hidden(), op.R.Rows, f)
+			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
 		}
 	}
 	return most

@@ -86,18 +86,18 @@ type product struct {
 
 func (p *program) gemm(op schedule.Gemm) work {
 	a, b, c := p.matrix(op.A), p.matrix(op.B), p.matrix(op.C)
-	w := &product{engine: p.device.gemm, Product: p.device.product(op)}
+	w := &product{engine: p.device.gemm, Product: p.device.product(op, p.format)}
 	w.A.Data, w.C = a.data, c.data
 	if op.B.M.Packed {
-		w.Packed, w.Format = b.data, p.format
+		w.Packed = b.data
 	} else {
 		w.B.Data = b.data
 	}
 	return w
 }
 
-// product is op without memory.
-func (d *Device) product(op schedule.Gemm) gemm.Product {
+// product is op without memory, with packed weights in format f.
+func (d *Device) product(op schedule.Gemm, f simd.Format) gemm.Product {
 	m, n, k := op.Sizes()
 	p := gemm.Product{
 		M: m, N: n, K: k, Accumulate: op.Accumulate, LdC: op.C.M.Cols,
@@ -105,7 +105,7 @@ func (d *Device) product(op schedule.Gemm) gemm.Product {
 		B: gemm.Matrix{Stride: op.B.M.Cols, Trans: op.TransB},
 	}
 	if op.B.M.Packed {
-		p.Packed = []float32{} // of which Engine asks only whether it is there
+		p.Packed, p.Format = []float32{}, f // of which Engine asks only whether they are there
 	}
 	return p
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
@@ -154,13 +155,19 @@ func (b *band) cells(step, from, to int, products []float32, gates int, s *scrat
 	}
 }
 
+// bandProduct is a step's product for some of the units, without memory.
+func bandProduct(batch, units, depth int, f simd.Format) gemm.Product {
+	return gemm.Product{M: batch, N: units, K: depth, Packed: []float32{}, Format: f}
+}
+
 func (w *persistent) share(part, parts int, s *scratch) {
 	from, to, bands := w.own(part, parts)
 	if from == to {
 		return
 	}
 	n, gates := to-from, len(w.weights)
-	g := gemm.Product{M: w.batch, N: n, K: w.hidden, A: gemm.Matrix{Stride: w.through.row}, LdC: gates * n, Format: w.program.format}
+	g := bandProduct(w.batch, n, w.hidden, w.program.format)
+	g.A.Stride, g.LdC = w.through.row, gates*n
 	for step := range w.steps {
 		if step > 0 {
 			w.meet(bands)
@@ -179,11 +186,9 @@ func (w *persistentBackward) share(part, parts int, s *scratch) {
 	if from == to {
 		return
 	}
-	g := gemm.Product{
-		M: w.batch, N: to - from, K: w.depth, A: gemm.Matrix{Stride: w.gradient.row},
-		Packed: gemm.Columns(w.weights, w.program.format, w.depth, from), Format: w.program.format,
-		C: w.carry.data[from:], LdC: w.carry.stride, Accumulate: w.add,
-	}
+	g := bandProduct(w.batch, to-from, w.depth, w.program.format)
+	g.Packed, g.A.Stride = gemm.Columns(w.weights, g.Format, w.depth, from), w.gradient.row
+	g.C, g.LdC, g.Accumulate = w.carry.data[from:], w.carry.stride, w.add
 	for step := w.steps - 1; step >= 0; step-- {
 		w.cells(step, from, to, nil, 0, s)
 		w.meet(bands)

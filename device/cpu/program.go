@@ -146,7 +146,7 @@ func (d *Device) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := d.needs(s)
+	n := d.needs(s, f)
 	return 4 * (int64(d.layout(s, f).total) + int64(d.workers)*int64(n.gemm+n.products)), nil
 }
 
@@ -175,7 +175,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	}
 	p.scratch = make([]scratch, d.workers)
 	for w := range p.scratch {
-		p.scratch[w] = d.newScratch(s)
+		p.scratch[w] = d.newScratch(s, f)
 	}
 	p.teams = k["teams"]
 	if p.teams == 0 {

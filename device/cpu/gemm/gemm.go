@@ -49,6 +49,8 @@ const (
 	// inPlaceDepth is the most k of a block of strips read in place: rows of B are often a power
 	// of two apart, and then more of them evict each other.
 	inPlaceDepth = 128
+	// widenTiles is the most tiles of rows that widen elements of 16 bits each by itself.
+	widenTiles = 2
 	// wideRows is how much of a strip is packed before it is narrowed.
 	wideRows = 64
 	// defaultL2 is the size of L2 that New assumes where none is given.
@@ -183,6 +185,7 @@ type way int
 
 const (
 	packed  way = iota // B was packed ahead
+	widened            // and elements of 16 bits are widened block by block
 	inPlace            // strips of B are read where they are
 	byDots             // rows of Bᵀ are read where they are
 	blocked            // B is packed block by block
@@ -190,6 +193,8 @@ const (
 
 func (e *Engine) way(p *Product, rows int) way {
 	switch {
+	case p.Packed != nil && p.Format != simd.F32 && rows > widenTiles*e.k.MaxRows():
+		return widened
 	case p.Packed != nil:
 		return packed
 	case p.B.Trans && !p.A.Trans && rows <= dotRows:
@@ -242,7 +247,7 @@ func (e *Engine) scratch(p *Product, m, n int) (a, b int) {
 			b = kc * width
 		}
 		return 0, b
-	case blocked:
+	case blocked, widened:
 		b = nc * kc
 	}
 	if p.A.Trans && m > e.k.MaxRows() {
@@ -290,23 +295,29 @@ func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, s *Scratch) {
 	a, _ := e.scratch(p, m1-m0, n1-n0)
 	bufA, bufB := s.buf[:a], s.buf[a:]
 	t := &s.tile
-	if p.Packed != nil {
+	way := e.way(p, m1-m0)
+	if way == packed {
 		nc = n1 - n0
 	}
 	for n := n0; n < n1; n += nc {
 		nEnd := min(n+nc, n1)
 		for k := 0; k < p.K; k += kc {
 			kEnd := min(k+kc, p.K)
-			var b []float32
-			if p.Packed != nil {
+			b := bufB
+			t.Format, t.BStep = simd.F32, width
+			t.BStrip = (kEnd - k) * width
+			switch way {
+			case packed:
 				t.Format, t.BStep = p.Format, p.Format.RowFloats()
 				t.BStrip = p.K * t.BStep
 				b = Columns(p.Packed, p.Format, p.K, n)[k*t.BStep:]
-			} else {
-				e.pack(bufB, p.B, k, kEnd, n, nEnd)
-				b = bufB
-				t.Format, t.BStep = simd.F32, width
-				t.BStrip = (kEnd - k) * width
+			case widened:
+				row := p.Format.RowFloats()
+				for s := range ceil(nEnd-n, width) {
+					e.k.Widen(b[s*t.BStrip:][:t.BStrip], p.Packed[((n/width+s)*p.K+k)*row:], p.Format)
+				}
+			default:
+				e.pack(b, p.B, k, kEnd, n, nEnd)
 			}
 			t.K = kEnd - k
 			t.Accumulate = p.Accumulate || k > 0
@@ -351,8 +362,8 @@ func (e *Engine) tilesOfRows(p *Product, b []float32, k, m, mEnd, n, nEnd int, t
 		t.Strips = end - s
 		t.Last = min(width, nEnd-n-(end-1)*width)
 		t.B = b[s*t.BStrip:]
-		later := strips - end // to be fetched, a strip with each tile
-		if p.Packed != nil {  // what follows this share is likely to be the worker's next
+		later := strips - end                        // to be fetched, a strip with each tile
+		if p.Packed != nil && t.Format == p.Format { // what follows this share is likely to be the worker's next
 			later = ceil(p.N-n, width) - end
 		}
 		a, c := origin, m*p.LdC+n+s*width

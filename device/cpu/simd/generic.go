@@ -26,6 +26,7 @@ func newGeneric() *Kernels {
 		pack1:         func(dst, src []float32, strip, stride, n int) { packGeneric(dst, src, strip, stride, n, 1) },
 		pack4:         func(dst, src []float32, strip, stride, n int) { packGeneric(dst, src, strip, stride, n, 4) },
 		narrow:        [formats]func(dst, src []float32){F16: narrowF16Generic, BF16: narrowBF16Generic},
+		widen:         [formats]func(dst, src []float32){F16: widenF16Generic, BF16: widenBF16Generic},
 		transposeRows: 0,
 		maxRows:       4,
 		maxDotRows:    2,

@@ -57,12 +57,22 @@ func narrowGeneric(dst, src []float32, to func(float32) uint16) {
 	}
 }
 
+func widenF16Generic(dst, src []float32)  { widenGeneric(dst, src, FromF16) }
+func widenBF16Generic(dst, src []float32) { widenGeneric(dst, src, FromBF16) }
+
+func widenGeneric(dst, src []float32, from func(uint16) float32) {
+	for i := 0; i+1 < len(dst); i += 2 {
+		bits := math.Float32bits(src[i/2])
+		dst[i], dst[i+1] = from(uint16(bits)), from(uint16(bits>>16))
+	}
+}
+
 // tileHalvesGeneric widens a block of each strip and has tileGeneric multiply.
 func tileHalvesGeneric(t *Tile) {
 	const depth = 32
-	from := FromF16
+	widen := widenF16Generic
 	if t.Format == BF16 {
-		from = FromBF16
+		widen = widenBF16Generic
 	}
 	var block [depth * StripWidth]float32
 	for s := range t.Strips {
@@ -73,11 +83,7 @@ func tileHalvesGeneric(t *Tile) {
 		for k := 0; k < t.K; k += depth {
 			n := min(depth, t.K-k)
 			for i := range n {
-				row := t.B[s*t.BStrip+(k+i)*t.BStep:][:StripWidth/2]
-				for j, x := range row {
-					bits := math.Float32bits(x)
-					block[i*StripWidth+2*j], block[i*StripWidth+2*j+1] = from(uint16(bits)), from(uint16(bits>>16))
-				}
+				widen(block[i*StripWidth:][:StripWidth], t.B[s*t.BStrip+(k+i)*t.BStep:])
 			}
 			tileGeneric(&Tile{
 				A: t.A[k*t.ACol:], ARow: t.ARow, ACol: t.ACol, B: block[:], BStrip: len(block), BStep: StripWidth,

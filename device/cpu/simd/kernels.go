@@ -22,7 +22,7 @@ type Kernels struct {
 	pack1, pack4                       func(dst, src []float32, strip, stride, k int)
 	transpose                          func(dst, src []float32, dstStride, srcStride, n int)
 	transposeRows                      int // rows that transpose takes
-	narrow                             [formats]func(dst, src []float32)
+	narrow, widen                      [formats]func(dst, src []float32)
 	tiles                              [formats]tileTable
 	dots                               [MaxRows + 1][DotCols + 1]func(*Dot)
 	maxRows, maxDotRows                int
@@ -193,6 +193,13 @@ func (k *Kernels) Transpose(dst, src []float32, dstStride, srcStride, rows, cols
 func (k *Kernels) Narrow(dst, src []float32, f Format) {
 	_ = dst[:len(src)/2]
 	k.narrow[f](dst, src)
+}
+
+// Widen stores in dst the elements that src has in a format of 16 bits. Their number is a
+// multiple of StripWidth.
+func (k *Kernels) Widen(dst, src []float32, f Format) {
+	_ = src[:len(dst)/2]
+	k.widen[f](dst, src)
 }
 
 // FMAPeak runs about n multiply-adds on registers alone and returns how many floating-point

@@ -246,3 +246,51 @@ DATA c00007fff<>+20(SB)/4, $0x00007fff
 DATA c00007fff<>+24(SB)/4, $0x00007fff
 DATA c00007fff<>+28(SB)/4, $0x00007fff
 GLOBL c00007fff<>(SB), RODATA|NOPTR, $32
+
+// func widenF16AVX2(dst []float32, src []float32)
+// Requires: AVX, F16C
+TEXT ·widenF16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ src_base+24(FP), DX
+	SUBQ $0x10, CX
+	JLT  done
+
+loop:
+	VCVTPH2PS (DX), Y0
+	VMOVUPS   Y0, (AX)
+	VCVTPH2PS 16(DX), Y0
+	VMOVUPS   Y0, 32(AX)
+	ADDQ      $0x20, DX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, CX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func widenBF16AVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2
+TEXT ·widenBF16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ src_base+24(FP), DX
+	SUBQ $0x10, CX
+	JLT  done
+
+loop:
+	VPMOVZXWD (DX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VPMOVZXWD 16(DX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, 32(AX)
+	ADDQ      $0x20, DX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, CX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET

@@ -212,3 +212,46 @@ loop:
 done:
 	VZEROUPPER
 	RET
+
+// func widenF16AVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512F
+TEXT ·widenF16AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ src_base+24(FP), DX
+	SUBQ $0x10, CX
+	JLT  done
+
+loop:
+	VCVTPH2PS (DX), Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x20, DX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, CX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func widenBF16AVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512F
+TEXT ·widenBF16AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ src_base+24(FP), DX
+	SUBQ $0x10, CX
+	JLT  done
+
+loop:
+	VPMOVZXWD (DX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x20, DX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, CX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET

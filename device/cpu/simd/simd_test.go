@@ -350,7 +350,7 @@ func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form 
 		tile.BStrip, tile.BStep = tile.BStrip/2, tile.BStep/2
 		tile.B, _ = guarded(t, rng, len(b)/2, 1)
 		k.Narrow(tile.B, b, format)
-		b = widened(tile.B, format)
+		k.Widen(b, tile.B, format)
 	}
 	tile.Ahead = tile.B
 	c, check := guarded(t, rng, (m-1)*tile.CRow+cols, 2)
@@ -382,21 +382,7 @@ func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form 
 	}
 }
 
-// widened is what a tile reads of elements of a format.
-func widened(b []float32, f Format) []float32 {
-	from := FromF16
-	if f == BF16 {
-		from = FromBF16
-	}
-	var out []float32
-	for _, x := range b {
-		bits := math.Float32bits(x)
-		out = append(out, from(uint16(bits)), from(uint16(bits>>16)))
-	}
-	return out
-}
-
-// TestNarrow holds every level to rounding in double precision: every half and its neighbours,
+// TestNarrow holds Narrow, and then Widen, of every level to rounding in double precision: every half and its neighbours,
 // the middles between them, and what is beyond.
 func TestNarrow(t *testing.T) {
 	var src []float32
@@ -417,7 +403,10 @@ func TestNarrow(t *testing.T) {
 			dst, check := guarded(t, rand.New(rand.NewPCG(1, 1)), len(src)/2, 1)
 			k.Narrow(dst, src, f)
 			check()
-			for i, got := range widened(dst, f) {
+			wide, check := guarded(t, rand.New(rand.NewPCG(1, 1)), len(src), 1)
+			k.Widen(wide, dst, f)
+			check()
+			for i, got := range wide {
 				want := rounded(float64(src[i]), f)
 				if float64(got) != want && !(math.IsNaN(want) && math.IsNaN(float64(got))) || math.Signbit(float64(got)) != math.Signbit(float64(src[i])) {
 					t.Fatalf("%v (%08x) as %v is %v, want %v", src[i], math.Float32bits(src[i]), f, got, want)

@@ -354,6 +354,16 @@ func narrowF16AVX2(dst []float32, src []float32)
 //go:noescape
 func narrowBF16AVX2(dst []float32, src []float32)
 
+// widenF16AVX2 stores the elements of src, F16, two to a float, in dst, whose length is a multiple of StripWidth.
+//
+//go:noescape
+func widenF16AVX2(dst []float32, src []float32)
+
+// widenBF16AVX2 stores the elements of src, BF16, two to a float, in dst, whose length is a multiple of StripWidth.
+//
+//go:noescape
+func widenBF16AVX2(dst []float32, src []float32)
+
 // peakAVX2 runs n rounds of 12 FMAs of 8 floats on registers.
 //
 //go:noescape
@@ -1193,6 +1203,16 @@ func narrowF16AVX512(dst []float32, src []float32)
 //
 //go:noescape
 func narrowBF16AVX512(dst []float32, src []float32)
+
+// widenF16AVX512 stores the elements of src, F16, two to a float, in dst, whose length is a multiple of StripWidth.
+//
+//go:noescape
+func widenF16AVX512(dst []float32, src []float32)
+
+// widenBF16AVX512 stores the elements of src, BF16, two to a float, in dst, whose length is a multiple of StripWidth.
+//
+//go:noescape
+func widenBF16AVX512(dst []float32, src []float32)
 
 // peakAVX512 runs n rounds of 12 FMAs of 16 floats on registers.
 //

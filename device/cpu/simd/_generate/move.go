@@ -12,6 +12,7 @@ func moves(a *asm) {
 	a.pack()
 	a.transpose()
 	a.narrow()
+	a.widenAll()
 }
 
 // stream writes the copy that goes past the caches.
@@ -158,6 +159,31 @@ func (a *asm) narrow() {
 		}
 		a.ADDQ(operand.Imm(stripBytes), s)
 		a.ADDQ(operand.Imm(stripBytes/2), d)
+		a.SUBQ(operand.Imm(16), n)
+		a.JGE(operand.LabelRef("loop"))
+		a.Label("done")
+		a.end()
+	}
+}
+
+// widenAll writes the inverse.
+func (a *asm) widenAll() {
+	for _, format := range formats[1:] {
+		a.begin("widen"+format, "(dst, src []float32)",
+			fmt.Sprintf("stores the elements of src, %s, two to a float, in dst, whose length is a multiple of StripWidth.", format))
+		d := a.Load(a.Param("dst").Base(), a.GP64()).(reg.GPVirtual)
+		n := a.Load(a.Param("dst").Len(), a.GP64()).(reg.GPVirtual)
+		s := a.Load(a.Param("src").Base(), a.GP64()).(reg.GPVirtual)
+		a.SUBQ(operand.Imm(16), n)
+		a.JLT(operand.LabelRef("done"))
+		a.Label("loop")
+		for i := range 16 / a.width {
+			v := a.vec()
+			a.widen(operand.Mem{Base: s, Disp: i * a.width * 2}, v, format)
+			a.VMOVUPS(v, operand.Mem{Base: d, Disp: i * a.width * 4})
+		}
+		a.ADDQ(operand.Imm(stripBytes/2), s)
+		a.ADDQ(operand.Imm(stripBytes), d)
 		a.SUBQ(operand.Imm(16), n)
 		a.JGE(operand.LabelRef("loop"))
 		a.Label("done")
