@@ -93,7 +93,10 @@ func All() []Experiment {
 		appleyardFig1,
 		appleyardFig2,
 		appleyardWeightGrad,
+		diamosFig3,
+		diamosFig4,
 		diamosFig6,
+		diamosBarrier,
 		diamosMemory,
 		diamosSpeech,
 	}

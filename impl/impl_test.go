@@ -30,6 +30,7 @@ var settings = map[string][]knob.Params{
 	"persistent": {
 		{"inputbatch": 1, "transposed": 2},
 		{"inputbatch": 3},
+		{"inputbatch": 2, "streams": 3},
 	},
 }
 

@@ -108,6 +108,25 @@ func (p *program) persistentBackward(op schedule.PersistentBackward) work {
 	}
 }
 
+// persistentWeights are the bytes of the weights of the persistent operation that
+// has most; 0: there is none.
+func (p *program) persistentWeights() int {
+	most := 0
+	for _, n := range p.schedule.Nodes {
+		bytes := 0
+		switch op := n.Op.(type) {
+		case schedule.Persistent:
+			for _, r := range op.R {
+				bytes += 4 * len(p.memory[r.M.ID])
+			}
+		case schedule.PersistentBackward:
+			bytes = 4 * len(p.memory[op.R.M.ID])
+		}
+		most = max(most, bytes)
+	}
+	return most
+}
+
 // persists reports whether s has a persistent operation.
 func persists(s *schedule.Schedule) bool {
 	return slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool {

@@ -258,9 +258,17 @@ func cost(op schedule.Op) int64 {
 }
 
 // chooseTeams gives each stream workers of its own where operations are so
-// small that splitting them costs more than it saves.
+// small that splitting them costs more than it saves, or where the weights of
+// a persistent operation fit a worker's cache, so that bands would only make it
+// wait at meetings.
 func (p *program) chooseTeams() int {
 	most := min(p.schedule.Streams, p.device.workers)
+	if n := p.persistentWeights(); n > 0 {
+		if l2 := gemm.DetectL2(); n <= l2/2 {
+			return most
+		}
+		return 1
+	}
 	var sum int64
 	for _, n := range p.schedule.Nodes {
 		sum += cost(n.Op)

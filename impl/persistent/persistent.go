@@ -28,14 +28,11 @@ func (Technique) Doc() string {
 
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(p rnn.Problem) []knob.Knob {
-	knobs := []knob.Knob{
-		{Name: "inputbatch", Doc: "steps per input product and persistent operation; 0: all", Values: blocks(p.Steps), Max: p.Steps},
+	return []knob.Knob{
+		{Name: "inputbatch", Doc: "steps per input product and persistent operation; 0: all, or 32 in a wave", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "weights transposed in each pass (1) or ahead of all passes (2)", Values: []int{1, 2}},
+		{Name: "streams", Doc: "streams over which layers run as a wave of blocks; 1: layer after layer", Values: []int{1, 2, 4}, Min: 1, Max: 64},
 	}
-	if p.Layers > 1 {
-		knobs = append(knobs, knob.Knob{Name: "streams", Doc: "streams over which layers run as a wave of blocks; 1: layer after layer", Values: []int{1, 2, 4}, Min: 1, Max: 64})
-	}
-	return knobs
 }
 
 // blocks are numbers of steps that divide a sequence into few parts or many.
@@ -50,13 +47,21 @@ func blocks(steps int) []int {
 	return v
 }
 
+// waveSteps are so few that a layer soon follows the one below, and so many that
+// their input product is efficient.
+const waveSteps = 32
+
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Cell.Recurrent == 0 {
 		return fmt.Errorf("%w: %v has no recurrent product, so there are no weights to keep on chip", schedule.ErrUnsupported, p.Cell)
 	}
 	n := &network{Plan: p, block: k["inputbatch"]}
-	if n.block == 0 {
+	switch {
+	case n.block > 0:
+	case p.Streams() > 1:
+		n.block = min(p.Steps, waveSteps)
+	default:
 		n.block = p.Steps
 	}
 	for l := range p.Layers {
