@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 // tiny is a sweep that takes a moment: two points, two techniques.
-const tiny = "sweep -H 8,16 -B 2 -T 3 --effort quick --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s"
+const tiny = "sweep --impl naive,cudnnstyle -H 8,16 -B 2 -T 3 --effort quick --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s"
 
 // quickly is how commands measure in tests.
 const quickly = " --effort quick --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s"
@@ -291,7 +291,7 @@ func TestOtherErrors(t *testing.T) {
 
 func TestDryRun(t *testing.T) {
 	t.Chdir(t.TempDir())
-	o := rnnbench(t, "sweep --dry-run -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
+	o := rnnbench(t, "sweep --dry-run --impl naive,cudnnstyle -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
 	o.want(t, exitDone, []string{"6 points = 3 hidden × 2 techniques; 4 skipped (4 memory); about", "memory: at most", "5.00 MiB are free"}, nil)
 	if o.errors != "" {
 		t.Errorf("stderr: %s", o.errors)
@@ -301,7 +301,7 @@ func TestDryRun(t *testing.T) {
 		Reason *string
 		Memory *int64 `json:"mem_bytes"`
 	}
-	o = rnnbench(t, "sweep --dry-run -o json -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
+	o = rnnbench(t, "sweep --dry-run --impl naive,cudnnstyle -o json -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
 	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 6 || rows[0].Status != "planned" || rows[5].Status != "skipped" || *rows[5].Memory < 5<<20 {
 		t.Errorf("%v: %s", err, o.out)
 	}
