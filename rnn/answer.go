@@ -8,9 +8,9 @@ import (
 )
 
 // A Tensor is one named part of an answer. Names follow Data: h_l0 and c_l0 are
-// the states after each step, T·B × H; grad_ stands before a parameter's name
-// for its gradient, and dx is that of the input; loss and prob belong to the
-// output layer.
+// the states after each step, kept ones included; grad_ stands before a
+// parameter's name for its gradient, and dx is that of the input; loss and prob
+// belong to the output layer.
 type Tensor struct {
 	Name        string
 	Rows, Cols  int
@@ -30,7 +30,7 @@ func (p *Plan) results() []result {
 	for l, layer := range p.Layer {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
 		for i, s := range p.Cell.States {
-			add(name(s), p.Rows(layer.State[i], 1, p.Steps), true, false)
+			add(name(s), p.Rows(layer.State[i], 1, p.Frames()), true, false)
 		}
 		if p.Pass != Train {
 			continue
@@ -56,6 +56,17 @@ func (p *Plan) results() []result {
 	}
 	add("dx", Maybe(p.DX), true, true)
 	return out
+}
+
+// Result is the matrix in which the schedule leaves that part of the answer, or
+// nil.
+func (p *Plan) Result(name string) *schedule.Matrix {
+	for _, r := range p.results() {
+		if r.name == name {
+			return r.view.M
+		}
+	}
+	return nil
 }
 
 type result struct {
@@ -150,9 +161,9 @@ func Tolerance(p Problem, gradient bool) float64 {
 	if p.OneHot && p.Layers == 1 {
 		k = 1 + float64(p.Hidden)
 	}
-	walk := k * float64(p.Steps) * float64(p.Layers)
+	walk := k * float64(p.Frames()) * float64(p.Layers)
 	if gradient {
-		walk = 4*walk + float64(p.Steps)*float64(p.Batch) + float64(p.Output)
+		walk = 4*walk + float64(p.Frames())*float64(p.Batch) + float64(p.Output)
 	}
 	return 8 * p.Precision.Epsilon() * math.Sqrt(walk+1)
 }
