@@ -12,7 +12,7 @@ import (
 
 func words() Vocabulary {
 	return Vocabulary{
-		Cells:      []string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole"},
+		Cells:      []string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole", "lstm-c"},
 		Passes:     []string{"forward", "train"},
 		Precisions: []string{"fp32", "tf32", "bf16", "fp16"},
 		Impls:      []string{"naive", "cudnnstyle", "persistent", "scan", "scc"},
