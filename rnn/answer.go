@@ -103,6 +103,20 @@ type Deviation struct {
 	Row, Col  int     // of the largest difference
 }
 
+// relative is MaxAbs over the largest value of the tensor, which counts as no
+// less than vanishing: gradients through hundreds of steps become smaller than
+// single precision's exponents (2⁻¹²⁶) reach, and are then as good as zero.
+func (d Deviation) relative(scale float64) float64 {
+	const vanishing = 0x1p-100
+	switch {
+	case d.MaxAbs == 0:
+		return 0
+	case scale == 0:
+		return d.MaxAbs
+	}
+	return d.MaxAbs / max(scale, vanishing)
+}
+
 // OK reports whether the deviation is within its tolerance.
 func (d Deviation) OK() bool { return d.Error <= d.Tolerance }
 
@@ -140,9 +154,7 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 			}
 		}
 		d.Row, d.Col = at/w.Cols, at%w.Cols
-		if d.Error = d.MaxAbs; scale > 0 {
-			d.Error /= scale
-		}
+		d.Error = d.relative(scale)
 		if d.Error/d.Tolerance >= worst.Error/worst.Tolerance {
 			worst = d
 		}

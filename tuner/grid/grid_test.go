@@ -165,7 +165,7 @@ func TestMistakes(t *testing.T) {
 func TestProduct(t *testing.T) {
 	r := Request{Axes: axes{"hidden": "64,128,64", "batch": "1,2", "cell": "all"}, Impl: []string{"naive,scan"}}
 	points := mustPoints(t, r)
-	if len(points) != 20 {
+	if len(points) != 24 {
 		t.Fatalf("%d points", len(points))
 	}
 	want := results.Point{Cell: "rnn-tanh", Pass: "forward", Hidden: 64, Input: 64, Batch: 1, Steps: 50, Layers: 1, Precision: "fp32"}
