@@ -176,11 +176,11 @@ func TestProduct(t *testing.T) {
 		t.Errorf("the order is %v", points)
 	}
 	line, err := mustGrid(t, r).Summary()
-	if want := "40 points = 5 cell × 2 hidden × 2 batch × 2 techniques"; err != nil || line != want {
+	if want := "48 points = 6 cell × 2 hidden × 2 batch × 2 techniques"; err != nil || line != want {
 		t.Errorf("got %q, %v", line, err)
 	}
 	r.Where = []string{"batch<2"}
-	if line, _ := mustGrid(t, r).Summary(); !strings.HasSuffix(line, "techniques; 20 left out by conditions") {
+	if line, _ := mustGrid(t, r).Summary(); !strings.HasSuffix(line, "techniques; 24 left out by conditions") {
 		t.Errorf("got %q", line)
 	}
 	if line, _ := mustGrid(t, Request{Impl: []string{"naive"}}).Summary(); line != "1 point" {
