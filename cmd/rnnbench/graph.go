@@ -103,8 +103,10 @@ tables (from, to, weight = "full", "identity" or "diagonal", delay in steps).
 		if err != nil {
 			return err
 		}
-		if err := components(g, a).Write(p.out, f.format, p.style()); err != nil {
-			return err
+		if people := f.format == "table" || f.format == "markdown"; people || !f.run { // data is one table
+			if err := components(g, a).Write(p.out, f.format, p.style()); err != nil {
+				return err
+			}
 		}
 		if f.out != "-" {
 			if err := p.drawGraph(g, f.out); err != nil {

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"rnnbench/rnn/cell"
 )
@@ -318,6 +319,11 @@ func (b *cellBuilder) name(i int) string {
 	}
 	switch v.op {
 	case cell.Mul:
+		for i, part := range parts {
+			if strings.ContainsAny(part, "+-") && !strings.HasSuffix(part, ")") {
+				parts[i] = "(" + part + ")"
+			}
+		}
 		return parts[0] + "·" + parts[1]
 	case cell.Add:
 		return parts[0] + "+" + parts[1]

@@ -47,7 +47,7 @@ func TestRecurrentNodes(t *testing.T) {
 	}{
 		{cell.RNNTanh, "h"},
 		{cell.RNNReLU, "h"},
-		{cell.GRU, "r z n_r r·n_r n 1-z 1-z·n z·h' h"},
+		{cell.GRU, "r z n_r r·n_r n 1-z (1-z)·n z·h' h"},
 		{cell.LSTM, "i f g o f·c' i·g c tanh(c) h"},
 		{cell.LSTMPeephole, "i f g f·c' i·g c o tanh(c) h"},
 		{cell.LSTMC, "i f f·c' i·g c"},
