@@ -5,6 +5,7 @@ import (
 	"rnnbench/impl/cudnnstyle"
 	"rnnbench/impl/naive"
 	"rnnbench/impl/persistent"
+	"rnnbench/impl/scc"
 	"rnnbench/rnn"
 )
 
@@ -15,6 +16,7 @@ func All() []rnn.Technique {
 		naive.Technique{},
 		cudnnstyle.Technique{},
 		persistent.Technique{},
+		scc.Technique{},
 	}
 }
 

@@ -32,6 +32,10 @@ var settings = map[string][]knob.Params{
 		{"inputbatch": 3},
 		{"inputbatch": 2, "streams": 3},
 	},
+	"scc": {
+		{"intra": 0, "transposed": 0},
+		{"intra": 0, "transposed": 2},
+	},
 }
 
 func TestTechniques(t *testing.T) {

@@ -68,8 +68,8 @@ type needs struct {
 
 func (d *Device) needs(s *schedule.Schedule, f simd.Format) needs {
 	var most needs
-	for _, n := range s.Nodes {
-		switch op := n.Op.(type) {
+	for op := range s.Operations() {
+		switch op := op.(type) {
 		case schedule.Gemm:
 			p, pieces := d.product(op, f), max(1, d.pieces(op))
 			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
