@@ -97,18 +97,19 @@ func slug(s string) string {
 
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
+	knobs := d.scanKnobs(s)
 	most := min(s.Streams, d.workers)
 	if most == 1 {
-		return nil
+		return knobs
 	}
 	values := []int{0, 1}
 	for n := 2; n < most; n *= 2 {
 		values = append(values, n)
 	}
-	return []knob.Knob{{
+	return append(knobs, knob.Knob{
 		Name: "teams", Doc: "groups that the workers form to serve streams side by side; 0: by the size of the operations",
 		Values: append(values, most), Min: 0, Max: most,
-	}}
+	})
 }
 
 // Close ends the workers.

@@ -64,6 +64,10 @@ func (p *program) work(op schedule.Op) (work, error) {
 		return p.fuse(op.Program(), op.Vector, op.Next[0]), nil
 	case schedule.CellBackward:
 		return p.fuse(op.Cell.Backward, op.Vector, op.Next[0]), nil
+	case schedule.Scan:
+		return p.scan(&op), nil
+	case schedule.ScanBackward:
+		return p.scanBackward(&op), nil
 	case schedule.Gather:
 		return &gather{p.matrix(op.Index), p.matrix(op.Table), p.matrix(op.Out), p}, nil
 	case schedule.Scatter:

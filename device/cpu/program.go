@@ -16,6 +16,7 @@ import (
 type program struct {
 	device   *Device
 	schedule *schedule.Schedule
+	knobs    knob.Params
 	memory   [][]float32 // per matrix
 	free     func() error
 	closed   bool
@@ -124,7 +125,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, fmt.Errorf("cpu: cannot allocate %d MiB: %w", l.total>>18, err)
 	}
-	p := &program{device: d, schedule: s, free: free, queues: make([][]int, s.Streams)}
+	p := &program{device: d, schedule: s, knobs: k, free: free, queues: make([][]int, s.Streams)}
 	for i, m := range s.Matrices {
 		n := m.Elements()
 		if m.Packed {
@@ -336,6 +337,11 @@ func (p *program) reset() {
 	p.runs = 0
 	for s := range p.progress {
 		p.progress[s].Store(0)
+	}
+	for _, n := range p.nodes {
+		if w, ok := n.work.(*scan); ok {
+			w.barrier.reset()
+		}
 	}
 	for t := range p.team {
 		p.team[t].order.Store(0)

@@ -159,6 +159,8 @@ func makers() map[string]func(t *trial) schedule.Op {
 			}
 			return op
 		}
+	}
+	for _, c := range cells() {
 		for name, build := range sequenceMakers(c) {
 			all[name+" "+c.Name] = build
 		}
@@ -181,7 +183,9 @@ func operations(t *testing.T, d device.Device) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				compare(t, d, s, nil, seed)
+				for _, k := range knob.OneAtATime(d.Knobs(s)) {
+					compare(t, d, s, k, seed)
+				}
 			}
 		})
 	}
