@@ -183,9 +183,8 @@ func operations(t *testing.T, d device.Device) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, k := range knob.OneAtATime(d.Knobs(s)) {
-					compare(t, d, s, k, seed)
-				}
+				settings := knob.OneAtATime(d.Knobs(s))
+				compare(t, d, s, settings[int(seed)%len(settings)], seed)
 			}
 		})
 	}

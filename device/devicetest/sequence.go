@@ -19,7 +19,7 @@ func cells() []*cell.Cell {
 
 // sequence is a few steps of cell c over fresh matrices.
 func (t *trial) sequence(c *cell.Cell, train bool) schedule.Sequence {
-	steps, rows, h, g := 1+t.rng.IntN(6), t.size(), t.size(), len(c.Gates)
+	steps, rows, h, g := 1+t.rng.IntN(6), 1+t.rng.IntN(9), t.size(), len(c.Gates)
 	s := schedule.Sequence{Cell: c, Train: train, Steps: steps, X: t.place(steps*rows, g*h), BX: t.place(1, g*h)}
 	if n := c.Recurrent; n > 0 {
 		s.BR = t.place(1, n*h)
