@@ -5,6 +5,7 @@ import (
 	"rnnbench/impl/cudnnstyle"
 	"rnnbench/impl/naive"
 	"rnnbench/impl/persistent"
+	"rnnbench/impl/scan"
 	"rnnbench/impl/scc"
 	"rnnbench/rnn"
 )
@@ -16,6 +17,7 @@ func All() []rnn.Technique {
 		naive.Technique{},
 		cudnnstyle.Technique{},
 		persistent.Technique{},
+		scan.Technique{},
 		scc.Technique{},
 	}
 }

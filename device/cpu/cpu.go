@@ -100,7 +100,7 @@ func slug(s string) string {
 
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	var knobs []knob.Knob
+	knobs := d.scanKnobs(s)
 	if most := min(s.Streams, d.workers); most > 1 {
 		knobs = append(knobs, knob.Knob{
 			Name: "teams", Doc: "groups that the workers form to serve streams side by side; 0: by the size of the operations",

@@ -68,6 +68,10 @@ func (p *program) work(op schedule.Op) (work, error) {
 		return p.persistent(op), nil
 	case schedule.PersistentBackward:
 		return p.persistentBackward(op), nil
+	case schedule.Scan:
+		return p.scan(&op), nil
+	case schedule.ScanBackward:
+		return p.scanBackward(&op), nil
 	case schedule.Gather:
 		return &gather{p.matrix(op.Index), p.matrix(op.Table), p.matrix(op.Out), p}, nil
 	case schedule.Scatter:

@@ -68,7 +68,7 @@ func (p *program) track(steps int, view func(step int) schedule.View) track {
 func (p *program) band(of cell.Program, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
 	b := band{
 		program: p, kernel: fused.New(p.device.kernels.Level(), of), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
-		most: p.bands, meeting: p.meeting(),
+		most: p.knobs["bands"], meeting: p.meeting(),
 	}
 	for _, r := range b.kernel.Vectors() {
 		if r.Kind == cell.R {

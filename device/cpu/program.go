@@ -18,6 +18,7 @@ import (
 type program struct {
 	device   *Device
 	schedule *schedule.Schedule
+	knobs    knob.Params
 	memory   [][]float32 // per matrix
 	format   simd.Format // of packed matrices
 	free     func() error
@@ -33,7 +34,6 @@ type program struct {
 	runs     uint64    // runs done before this burst
 	team     []teamState
 
-	bands    int        // most workers of a persistent operation; 0: any
 	meetings []*counter // one per persistent operation
 
 	badIndex atomic.Bool
@@ -165,7 +165,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, fmt.Errorf("cpu: cannot allocate %d MiB: %w", l.total>>18, err)
 	}
-	p := &program{device: d, schedule: s, free: free, format: f, queues: make([][]int, s.Streams), bands: k["bands"]}
+	p := &program{device: d, schedule: s, knobs: k, free: free, format: f, queues: make([][]int, s.Streams)}
 	for i, m := range s.Matrices {
 		n := d.floats(m, f)
 		p.memory = append(p.memory, arena[l.offset[i]:l.offset[i]+n:l.offset[i]+n])
@@ -393,6 +393,11 @@ func (p *program) reset() {
 	p.runs = 0
 	for s := range p.progress {
 		p.progress[s].Store(0)
+	}
+	for _, n := range p.nodes {
+		if w, ok := n.work.(*scan); ok {
+			w.barrier.reset()
+		}
 	}
 	for t := range p.team {
 		p.team[t].order.Store(0)
