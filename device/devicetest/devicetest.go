@@ -188,8 +188,7 @@ func operations(t *testing.T, d device.Device) {
 				if packs(s) {
 					s.Precision = precisions[seed%uint64(len(precisions))]
 				}
-				settings := knob.OneAtATime(d.Knobs(s))
-				compare(t, d, s, settings[int(seed)%len(settings)], seed)
+				compare(t, d, s, seed)
 			}
 		})
 	}
@@ -218,10 +217,7 @@ func schedules(t *testing.T, d device.Device) {
 		trials = 15
 	}
 	for seed := range uint64(trials) {
-		s := random(seed)
-		for _, k := range knob.OneAtATime(d.Knobs(s)) {
-			compare(t, d, s, k, seed)
-		}
+		compare(t, d, random(seed), seed)
 	}
 }
 
@@ -290,37 +286,52 @@ func fill(s *schedule.Schedule, v values, seed uint64) {
 // shrink is the power of two next above √n.
 func shrink(n int) float64 { return math.Exp2(math.Ceil(math.Log2(float64(n)) / 2)) }
 
-// compare runs s on d and by evaluation and compares every matrix, guard
-// elements around the views included.
-func compare(t *testing.T, d device.Device, s *schedule.Schedule, k knob.Params, seed uint64) {
+// compare runs s on d, with every value of every knob, and by evaluation and
+// compares every matrix, guard elements around the views included.
+func compare(t *testing.T, d device.Device, s *schedule.Schedule, seed uint64) {
 	t.Helper()
-	want := newValues(s)
+	start, want := newValues(s), newValues(s)
+	fill(s, start, seed)
 	fill(s, want, seed)
-	prog, err := d.Compile(s, k)
-	if errors.Is(err, schedule.ErrUnsupported) {
-		t.Skip(err)
+	for _, n := range s.Nodes {
+		want.eval(n.Op)
 	}
-	if err != nil {
-		t.Fatal(err)
+	for _, k := range knob.OneAtATime(d.Knobs(s)) {
+		prog, err := d.Compile(s, k)
+		if errors.Is(err, schedule.ErrUnsupported) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := hold(prog, s, start, want); err != nil {
+			t.Errorf("seed %d %v: %v; the last operation is %v", seed, k, err, s.Nodes[len(s.Nodes)-1].Op)
+		}
+		if err := prog.Close(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
 	}
-	defer prog.Close()
+}
+
+// hold runs prog once from start and holds its matrices to want.
+func hold(prog device.Program, s *schedule.Schedule, start, want values) error {
 	for _, m := range s.Matrices {
 		if m.Packed {
 			continue
 		}
 		src := make([]float32, m.Elements())
-		for i, x := range want[m.ID] {
+		for i, x := range start[m.ID] {
 			src[i] = float32(x)
 		}
 		if err := prog.Write(m, src); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
 	if _, err := prog.Run(1); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range s.Nodes {
-		want.eval(n.Op)
+		return err
 	}
 	// Rounding: sums of up to 257 products, through a chain of operations
 	// that do not amplify. See rnn.Tolerance.
@@ -334,7 +345,7 @@ func compare(t *testing.T, d device.Device, s *schedule.Schedule, k knob.Params,
 		}
 		got := make([]float32, m.Elements())
 		if err := prog.Read(m, got); err != nil {
-			t.Fatal(err)
+			return err
 		}
 		scale := 1.0
 		for _, x := range want[m.ID] {
@@ -342,10 +353,11 @@ func compare(t *testing.T, d device.Device, s *schedule.Schedule, k knob.Params,
 		}
 		for i, x := range want[m.ID] {
 			if diff := math.Abs(float64(got[i]) - x); !(diff <= tolerance*scale) {
-				t.Fatalf("seed %d %v: matrix %d %s[%d,%d] is %v, want %v; the last operation is %v", seed, k, m.ID, m.Name, i/m.Cols, i%m.Cols, got[i], x, s.Nodes[len(s.Nodes)-1].Op)
+				return fmt.Errorf("matrix %d %s[%d,%d] is %v, want %v", m.ID, m.Name, i/m.Cols, i%m.Cols, got[i], x)
 			}
 		}
 	}
+	return nil
 }
 
 // misuse checks that wrong calls are refused.

@@ -1,0 +1,52 @@
+package cpu
+
+import "testing"
+
+// BenchmarkMeeting measures how two workers learn of each other: by spinning on
+// memory, once a step in a persistent operation, and twice, out and back, where
+// each step is dispatched; and by channels, which wake a sleeping goroutine.
+func BenchmarkMeeting(b *testing.B) {
+	p := newPool(2, processors())
+	defer p.close()
+	both := func(b *testing.B, first, second func()) {
+		if err := p.do(func(w int) { []func(){first, second}[w]() }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("meet", func(b *testing.B) {
+		var c counter
+		meet := func() {
+			for range b.N {
+				p.meet(&c, 2)
+			}
+		}
+		both(b, meet, meet)
+	})
+	b.Run("dispatch", func(b *testing.B) {
+		var order, done counter
+		both(b, func() {
+			for i := range b.N {
+				order.Add(1)
+				p.await(&done, uint64(i)+1)
+			}
+		}, func() {
+			for i := range b.N {
+				p.await(&order, uint64(i)+1)
+				done.Add(1)
+			}
+		})
+	})
+	b.Run("channel", func(b *testing.B) {
+		out, back := make(chan int), make(chan int)
+		both(b, func() {
+			for i := range b.N {
+				out <- i
+				<-back
+			}
+		}, func() {
+			for range b.N {
+				back <- <-out
+			}
+		})
+	})
+}
