@@ -21,7 +21,8 @@ type scan struct {
 	backward             bool
 	stream               bool // results bypass the caches
 
-	cut     int // workers that split time between them
+	most    int // workers that take part
+	cut     int // of those how many split time between them
 	chunk   int // steps of a chunk at most, where time is split
 	workers []scanWorker
 }
@@ -85,6 +86,9 @@ func groups(parts, cut int) int {
 }
 
 func (w *scan) share(part, parts int, _ *scratch) {
+	if parts = min(parts, w.most); part >= parts {
+		return
+	}
 	groups := groups(parts, w.cut)
 	cut := parts / groups
 	first := part / cut * cut // of those that share this part's channels
@@ -147,6 +151,10 @@ func (w *scan) lead(c piece, block, first, part, cut int) {
 
 func (w *scan) mul(a, b []float32) { w.kernels.Mul(a, a, b) }
 
+// prefetch is how far ahead of what is read memory is asked for it, in floats:
+// far enough for memory to answer. More is no better, as measured.
+const prefetch = 512
+
 // run advances what is held by the steps from … to, counted from where the pass
 // begins.
 func (w *scan) run(own *scanWorker, c piece, l *loop, holds, factors []matrix, from, to int) {
@@ -174,6 +182,11 @@ func (w *scan) run(own *scanWorker, c piece, l *loop, holds, factors []matrix, f
 		v[i] = fused.Vector{Data: m.data, From: start*m.stride + c.unit, Row: m.stride, Step: -back}
 		if at.moves == perStep {
 			v[i].Step += sign * w.batch * m.stride
+			v[i].Ahead = sign * (prefetch/m.stride + 1) * m.stride
+			v[i].Pace, v[i].Beside = 1, w.hidden
+			if c.units == w.hidden { // whole rows, from end to end
+				v[i].Pace, v[i].Beside = at.beside, line
+			}
 			stream = stream && (!at.result || v[i].Aligned())
 		}
 	}
@@ -191,12 +204,15 @@ func (d *Device) scanKnobs(s *schedule.Schedule) []knob.Knob {
 			steps = max(steps, op.Steps)
 		}
 	}
-	if steps == 0 || d.workers == 1 {
+	if steps == 0 {
 		return nil
 	}
 	split := []int{0, 1}
 	for n := 2; n < d.workers; n *= 2 {
 		split = append(split, n)
+	}
+	if d.workers > 1 {
+		split = append(split, d.workers)
 	}
 	chunks := []int{0}
 	for n := 16; n < steps && n <= 4096; n *= 4 {
@@ -204,7 +220,8 @@ func (d *Device) scanKnobs(s *schedule.Schedule) []knob.Knob {
 	}
 	return []knob.Knob{
 		{Name: "scansplit", Doc: "workers that split time between them in a scan, the others split channels; 1: channels alone; 0: by the number of channels",
-			Values: append(split, d.workers), Min: 0, Max: d.workers},
+			Values: split, Min: 0, Max: MaxThreads},
+		{Name: "scanworkers", Doc: "workers that take part in a scan; 0: all, but half where one core asks for all that memory gives", Values: split, Min: 0, Max: MaxThreads},
 		{Name: "scanchunk", Doc: "steps of a worker's chunk of time in a scan; 0: as many as its cache holds", Values: chunks, Min: 0, Max: steps},
 	}
 }

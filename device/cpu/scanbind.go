@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"github.com/klauspost/cpuid/v2"
 
 	"rnnbench/device/cpu/gemm"
@@ -15,6 +17,7 @@ type place struct {
 	moves  movement
 	state  int  // of what a worker holds: which of the carried states
 	result bool // may bypass the caches
+	beside int  // vectors from here on that the loop reads side by side
 }
 
 // A movement is how a vector goes on from row to row.
@@ -78,9 +81,9 @@ func (p *program) scanBackward(op *schedule.ScanBackward) work {
 	return w
 }
 
-// column is the matrix of gate or saved vector i of v.
+// column is the matrix of gate or saved vector i of v and of those beside it.
 func (p *program) column(v schedule.View, i, hidden int) matrix {
-	return p.matrix(v.Columns(i*hidden, hidden))
+	return p.matrix(v.Columns(i*hidden, v.Cols-i*hidden))
 }
 
 // stepped is where the states and what is saved of each step lie.
@@ -138,12 +141,25 @@ func (p *program) place(w *scan, c *cell.Cell, carried cell.Kind, find func(cell
 			default:
 				at := find(ref)
 				at.result = fused.Bypasses(ref.Kind)
+				at.beside = l.SideBySide(ref)
 				l.at = append(l.at, at)
 			}
 		}
 	}
 	w.stream = w.stepBytes(&w.step)*w.steps > cpuid.CPU.Cache.L3
-	w.split(p.knobs["scansplit"], p.knobs["scanchunk"], p.device.workers)
+	w.most = p.knobs["scanworkers"]
+	if w.most == 0 {
+		w.most = p.device.workers
+		if w.stream && !w.backward && !activates(c.Inference) {
+			w.most = (w.most + 1) / 2
+		}
+	}
+	w.split(p.knobs["scansplit"], p.knobs["scanchunk"], w.most)
+}
+
+// activates reports whether p has work for more than memory.
+func activates(p cell.Program) bool {
+	return slices.ContainsFunc(p, func(in cell.Instr) bool { return in.Op == cell.Sigmoid || in.Op == cell.Tanh })
 }
 
 // stepBytes is what loop l reads and writes per step.

@@ -62,6 +62,56 @@ func (a *asm) vectorField(name string) (offset, size int) {
 // bypass lists what no step of the same loop reads again.
 var bypass = []cell.Kind{cell.Next, cell.Saved, cell.DX, cell.DR}
 
+// prefetch asks, in each pass over a vector of units, for as much of a row that is to come as the
+// program reads of this one. Gates that are read side by side look like no stream to a processor, and
+// what is asked for out of order comes at half the rate: so a row of them is asked for from end to end.
+func (a *asm) prefetch(p cell.Program, v, at, i reg.GPVirtual) {
+	refs, _ := p.Vectors() // what it reads, which come first
+	ahead, size := a.vectorField("Ahead")
+	pace, _ := a.vectorField("Pace")
+	beside, _ := a.vectorField("Beside")
+	to, by := a.GP64(), a.GP64()
+	for k, ref := range refs {
+		n := sideBySide(refs, ref)
+		if n == 0 {
+			continue
+		}
+		a.MOVQ(operand.Mem{Base: v, Disp: size*k + pace}, to)
+		a.IMULQ(i, to)
+		a.ADDQ(operand.Mem{Base: v, Disp: size*k + ahead}, to)
+		a.SHLQ(operand.Imm(2), to)
+		a.ADDQ(operand.Mem{Base: at, Disp: 8 * k}, to)
+		a.PREFETCHT0(operand.Mem{Base: to})
+		if n > 1 {
+			a.MOVQ(operand.Mem{Base: v, Disp: size*k + beside}, by)
+		}
+		for range n - 1 {
+			a.LEAQ(operand.Mem{Base: to, Index: by, Scale: 4}, to)
+			a.PREFETCHT0(operand.Mem{Base: to})
+		}
+	}
+}
+
+// sideBySide counts the vectors that lie next to each other from ref on, as package fused does.
+func sideBySide(refs []cell.Ref, ref cell.Ref) int {
+	switch ref.Kind {
+	case cell.DOut, cell.Prev, cell.Next:
+		return 1
+	case cell.X, cell.R, cell.Saved:
+	default:
+		return 0
+	}
+	next := func(by int) cell.Ref { return cell.Ref{Kind: ref.Kind, Index: ref.Index + by} }
+	if slices.Contains(refs, next(-1)) {
+		return 0
+	}
+	n := 1
+	for slices.Contains(refs, next(n)) {
+		n++
+	}
+	return n
+}
+
 // loop compiles one routine: for each row of each step a loop over vectors of units.
 func (a *asm) loop(r routine) {
 	refs := vectors(r.program)
@@ -114,8 +164,11 @@ func (a *asm) loop(r routine) {
 	a.SUBQ(operand.Imm(uint64(a.width)), n)
 	a.JLT(operand.LabelRef("tail"))
 	a.Label("loop")
+	a.prefetch(r.program, v, at, i)
 	stores := 0
-	a.straight(r.program, func(ref cell.Ref) reg.VecVirtual { return a.load(vector(ref)) },
+	a.straight(r.program, func(ref cell.Ref) reg.VecVirtual {
+		return a.load(vector(ref))
+	},
 		func(x reg.VecVirtual, ref cell.Ref) {
 			to := vector(ref)
 			if !slices.Contains(bypass, ref.Kind) {

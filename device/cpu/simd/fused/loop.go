@@ -2,6 +2,7 @@ package fused
 
 import (
 	"fmt"
+	"slices"
 
 	"rnnbench/device/cpu/simd"
 	"rnnbench/rnn/cell"
@@ -28,6 +29,28 @@ func (k *Loop) Assembled() bool { return k.run != nil }
 
 // Vectors lists the vectors that Run takes.
 func (k *Loop) Vectors() []cell.Ref { return k.rows.vectors }
+
+// SideBySide counts the vectors that the program reads and that lie next to each other, from ref on
+// and ref included: 0 where there is one before it, or where vectors of its kind are not prefetched.
+func (k *Loop) SideBySide(ref cell.Ref) int {
+	reads, _ := k.rows.program.Vectors()
+	switch ref.Kind {
+	case cell.DOut, cell.Prev, cell.Next:
+		return 1
+	case cell.X, cell.R, cell.Saved:
+	default:
+		return 0
+	}
+	next := func(by int) cell.Ref { return cell.Ref{Kind: ref.Kind, Index: ref.Index + by} }
+	if !slices.Contains(reads, ref) || slices.Contains(reads, next(-1)) {
+		return 0
+	}
+	n := 1
+	for slices.Contains(reads, next(n)) {
+		n++
+	}
+	return n
+}
 
 // Bypasses reports whether Run can store vectors of kind k past the caches: next states, what is
 // saved and gradients of products, which no step of the same loop reads again.

@@ -83,14 +83,15 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 		stride := n + gap
 		switch {
 		case r.Kind.Broadcast():
-			v[i] = Vector{make([]float32, n), 0, 0, 0}
+			v[i] = Vector{Data: make([]float32, n), From: 0, Row: 0, Step: 0}
 		case r.Kind == cell.Prev || r.Kind == cell.DNext || r.Kind == cell.Factor:
-			v[i] = Vector{make([]float32, stride*rows), 0, stride, -stride * (rows - 1)}
+			v[i] = Vector{Data: make([]float32, stride*rows), From: 0, Row: stride, Step: -stride * (rows - 1)}
 		case rng.IntN(2) == 0:
-			v[i] = Vector{make([]float32, stride*rows*steps+16), 0, stride, stride}
+			v[i] = Vector{Data: make([]float32, stride*rows*steps+16), From: 0, Row: stride, Step: stride}
 		default: // from the last step to the first
-			v[i] = Vector{make([]float32, stride*rows*steps+16), stride * rows * (steps - 1), stride, -stride * (2*rows - 1)}
+			v[i] = Vector{Data: make([]float32, stride*rows*steps+16), From: stride * rows * (steps - 1), Row: stride, Step: -stride * (2*rows - 1)}
 		}
+		v[i].Ahead, v[i].Pace, v[i].Beside = rng.IntN(1000)-500, rng.IntN(5), rng.IntN(100)
 		for Bypasses(r.Kind) && stream && !v[i].Aligned() {
 			v[i].From++
 		}
@@ -137,7 +138,7 @@ func TestLoopOutside(t *testing.T) {
 	k := NewLoop(simd.Detect(), cell.GILR.Recurrence.Inference)
 	v := make([]Vector, len(k.Vectors()))
 	for i := range v {
-		v[i] = Vector{make([]float32, 64), 0, 8, 8}
+		v[i] = Vector{Data: make([]float32, 64), From: 0, Row: 8, Step: 8}
 	}
 	v[2].Step = -9
 	defer func() {

@@ -15,24 +15,24 @@ TEXT ·linearInferenceLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 48(AX), SI
-	MOVQ 72(AX), DI
+	MOVQ 72(AX), SI
+	MOVQ 96(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 96(AX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
 	MOVQ 144(AX), SI
 	MOVQ 168(AX), DI
 	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 216(AX), SI
+	MOVQ 240(AX), DI
+	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 192(AX), SI
-	MOVQ 216(AX), DI
+	MOVQ 288(AX), SI
+	MOVQ 312(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
+	MOVQ 360(AX), SI
+	MOVQ 384(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 
@@ -46,25 +46,40 @@ row:
 	JLT  tail
 
 loop:
-	MOVQ    (CX), R9
-	VMOVUPS (R9)(SI*4), Z0
-	MOVQ    8(CX), R9
-	VMOVUPS (R9)(SI*4), Z1
-	VADDPS  Z1, Z0, Z0
-	MOVQ    16(CX), R9
-	VMOVUPS (R9)(SI*4), Z1
-	VMULPS  Z1, Z0, Z0
-	MOVQ    24(CX), R9
-	VMOVUPS (R9)(SI*4), Z1
-	MOVQ    32(CX), R9
-	VMOVUPS (R9)(SI*4), Z2
-	VADDPS  Z2, Z1, Z1
-	VADDPS  Z1, Z0, Z0
-	MOVQ    40(CX), R9
-	TESTQ   BX, BX
-	JNZ     around0
-	VMOVUPS Z0, (R9)(SI*4)
-	JMP     stored0
+	MOVQ       56(AX), R9
+	IMULQ      SI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       200(AX), R9
+	IMULQ      SI, R9
+	ADDQ       192(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), R9
+	VMOVUPS    (R9)(SI*4), Z0
+	MOVQ       8(CX), R9
+	VMOVUPS    (R9)(SI*4), Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), R9
+	VMOVUPS    (R9)(SI*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       24(CX), R9
+	VMOVUPS    (R9)(SI*4), Z1
+	MOVQ       32(CX), R9
+	VMOVUPS    (R9)(SI*4), Z2
+	VADDPS     Z2, Z1, Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       40(CX), R9
+	TESTQ      BX, BX
+	JNZ        around0
+	VMOVUPS    Z0, (R9)(SI*4)
+	JMP        stored0
 
 around0:
 	VMOVNTPS Z0, (R9)(SI*4)
@@ -109,23 +124,23 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  row
@@ -138,23 +153,23 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  step
@@ -175,28 +190,28 @@ TEXT ·linearForwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 48(AX), SI
-	MOVQ 72(AX), DI
+	MOVQ 72(AX), SI
+	MOVQ 96(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 96(AX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
 	MOVQ 144(AX), SI
 	MOVQ 168(AX), DI
 	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 216(AX), SI
+	MOVQ 240(AX), DI
+	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 192(AX), SI
-	MOVQ 216(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
 	MOVQ 288(AX), SI
 	MOVQ 312(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 32(CX)
+	MOVQ 360(AX), SI
+	MOVQ 384(AX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 40(CX)
+	MOVQ 432(AX), SI
+	MOVQ 456(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 
@@ -210,16 +225,31 @@ row:
 	JLT  tail
 
 loop:
-	MOVQ    (CX), R9
-	VMOVUPS (R9)(SI*4), Z0
-	MOVQ    8(CX), R9
-	VMOVUPS (R9)(SI*4), Z1
-	VADDPS  Z1, Z0, Z0
-	MOVQ    40(CX), R9
-	TESTQ   BX, BX
-	JNZ     around0
-	VMOVUPS Z0, (R9)(SI*4)
-	JMP     stored0
+	MOVQ       56(AX), R9
+	IMULQ      SI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       200(AX), R9
+	IMULQ      SI, R9
+	ADDQ       192(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), R9
+	VMOVUPS    (R9)(SI*4), Z0
+	MOVQ       8(CX), R9
+	VMOVUPS    (R9)(SI*4), Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       40(CX), R9
+	TESTQ      BX, BX
+	JNZ        around0
+	VMOVUPS    Z0, (R9)(SI*4)
+	JMP        stored0
 
 around0:
 	VMOVNTPS Z0, (R9)(SI*4)
@@ -285,27 +315,27 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  row
@@ -318,27 +348,27 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  step
@@ -359,24 +389,24 @@ TEXT ·linearBackwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ 24(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
-	MOVQ 48(AX), SI
-	MOVQ 72(AX), DI
+	MOVQ 72(AX), SI
+	MOVQ 96(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
-	MOVQ 96(AX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
 	MOVQ 144(AX), SI
 	MOVQ 168(AX), DI
 	LEAQ (SI)(DI*4), SI
+	MOVQ SI, 16(CX)
+	MOVQ 216(AX), SI
+	MOVQ 240(AX), DI
+	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
-	MOVQ 192(AX), SI
-	MOVQ 216(AX), DI
+	MOVQ 288(AX), SI
+	MOVQ 312(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
+	MOVQ 360(AX), SI
+	MOVQ 384(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 
@@ -390,16 +420,34 @@ row:
 	JLT  tail
 
 loop:
-	MOVQ    (CX), R9
-	VMOVUPS (R9)(SI*4), Z0
-	MOVQ    8(CX), R9
-	VMOVUPS (R9)(SI*4), Z1
-	VADDPS  Z1, Z0, Z0
-	MOVQ    32(CX), R9
-	TESTQ   BX, BX
-	JNZ     around0
-	VMOVUPS Z0, (R9)(SI*4)
-	JMP     stored0
+	MOVQ       56(AX), R9
+	IMULQ      SI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       200(AX), R9
+	IMULQ      SI, R9
+	ADDQ       192(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       272(AX), R9
+	IMULQ      SI, R9
+	ADDQ       264(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       24(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), R9
+	VMOVUPS    (R9)(SI*4), Z0
+	MOVQ       8(CX), R9
+	VMOVUPS    (R9)(SI*4), Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       32(CX), R9
+	TESTQ      BX, BX
+	JNZ        around0
+	VMOVUPS    Z0, (R9)(SI*4)
+	JMP        stored0
 
 around0:
 	VMOVNTPS Z0, (R9)(SI*4)
@@ -459,23 +507,23 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  row
@@ -488,23 +536,23 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  step
@@ -525,24 +573,24 @@ TEXT ·linearComposeLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 48(AX), BX
-	MOVQ 72(AX), SI
+	MOVQ 72(AX), BX
+	MOVQ 96(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 96(AX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
 	MOVQ 144(AX), BX
 	MOVQ 168(AX), SI
 	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 216(AX), BX
+	MOVQ 240(AX), SI
+	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 192(AX), BX
-	MOVQ 216(AX), SI
+	MOVQ 288(AX), BX
+	MOVQ 312(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
+	MOVQ 360(AX), BX
+	MOVQ 384(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -556,30 +604,45 @@ row:
 	JLT  tail
 
 loop:
-	MOVQ    (CX), R8
-	VMOVUPS (R8)(BX*4), Z0
-	MOVQ    8(CX), R8
-	VMOVUPS (R8)(BX*4), Z1
-	VADDPS  Z1, Z0, Z0
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(BX*4), Z1
-	VMULPS  Z1, Z0, Z1
-	MOVQ    24(CX), R8
-	VMOVUPS (R8)(BX*4), Z2
-	VMULPS  Z0, Z2, Z0
-	MOVQ    32(CX), R8
-	VMOVUPS (R8)(BX*4), Z2
-	MOVQ    40(CX), R8
-	VMOVUPS (R8)(BX*4), Z3
-	VADDPS  Z3, Z2, Z2
-	VADDPS  Z2, Z1, Z1
-	MOVQ    16(CX), R8
-	VMOVUPS Z1, (R8)(BX*4)
-	MOVQ    24(CX), R8
-	VMOVUPS Z0, (R8)(BX*4)
-	ADDQ    $0x10, BX
-	SUBQ    $0x10, SI
-	JGE     loop
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       200(AX), R8
+	IMULQ      BX, R8
+	ADDQ       192(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(BX*4), Z0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(BX*4), Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(BX*4), Z1
+	VMULPS     Z1, Z0, Z1
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(BX*4), Z2
+	VMULPS     Z0, Z2, Z0
+	MOVQ       32(CX), R8
+	VMOVUPS    (R8)(BX*4), Z2
+	MOVQ       40(CX), R8
+	VMOVUPS    (R8)(BX*4), Z3
+	VADDPS     Z3, Z2, Z2
+	VADDPS     Z2, Z1, Z1
+	MOVQ       16(CX), R8
+	VMOVUPS    Z1, (R8)(BX*4)
+	MOVQ       24(CX), R8
+	VMOVUPS    Z0, (R8)(BX*4)
+	ADDQ       $0x10, BX
+	SUBQ       $0x10, SI
+	JGE        loop
 
 tail:
 	ADDQ      $0x10, SI
@@ -617,23 +680,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 80(AX), SI
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 128(AX), SI
+	MOVQ 176(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 248(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 224(AX), SI
+	MOVQ 320(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 272(AX), SI
+	MOVQ 392(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -646,23 +709,23 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 88(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 136(AX), SI
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 256(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 232(AX), SI
+	MOVQ 328(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 280(AX), SI
+	MOVQ 400(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
@@ -683,16 +746,16 @@ TEXT ·linearComposeBackwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 48(AX), BX
-	MOVQ 72(AX), SI
+	MOVQ 72(AX), BX
+	MOVQ 96(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 96(AX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
 	MOVQ 144(AX), BX
 	MOVQ 168(AX), SI
+	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 216(AX), BX
+	MOVQ 240(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 
@@ -706,24 +769,36 @@ row:
 	JLT  tail
 
 loop:
-	MOVQ    (CX), R8
-	VMOVUPS (R8)(BX*4), Z0
-	MOVQ    8(CX), R8
-	VMOVUPS (R8)(BX*4), Z1
-	VADDPS  Z1, Z0, Z0
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(BX*4), Z1
-	VMULPS  Z1, Z0, Z0
-	MOVQ    24(CX), R8
-	VMOVUPS (R8)(BX*4), Z2
-	VMULPS  Z1, Z2, Z1
-	MOVQ    8(CX), R8
-	VMOVUPS Z0, (R8)(BX*4)
-	MOVQ    24(CX), R8
-	VMOVUPS Z1, (R8)(BX*4)
-	ADDQ    $0x10, BX
-	SUBQ    $0x10, SI
-	JGE     loop
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       200(AX), R8
+	IMULQ      BX, R8
+	ADDQ       192(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(BX*4), Z0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(BX*4), Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(BX*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(BX*4), Z2
+	VMULPS     Z1, Z2, Z1
+	MOVQ       8(CX), R8
+	VMOVUPS    Z0, (R8)(BX*4)
+	MOVQ       24(CX), R8
+	VMOVUPS    Z1, (R8)(BX*4)
+	ADDQ       $0x10, BX
+	SUBQ       $0x10, SI
+	JGE        loop
 
 tail:
 	ADDQ      $0x10, SI
@@ -755,15 +830,15 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 80(AX), SI
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 128(AX), SI
+	MOVQ 176(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 248(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	JMP  row
@@ -776,15 +851,15 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 88(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 136(AX), SI
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 256(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	JMP  step
@@ -805,24 +880,24 @@ TEXT ·gilrInferenceLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         48(AX), SI
-	MOVQ         72(AX), DI
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         96(AX), SI
-	MOVQ         120(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
 	MOVQ         144(AX), SI
 	MOVQ         168(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         192(AX), SI
-	MOVQ         216(AX), DI
+	MOVQ         288(AX), SI
+	MOVQ         312(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 32(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -860,6 +935,21 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         56(AX), R9
+	IMULQ        SI, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         344(AX), R9
+	IMULQ        SI, R9
+	ADDQ         336(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         32(CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
 	VMOVUPS      (R9)(SI*4), Z24
 	MOVQ         8(CX), R9
@@ -1027,23 +1117,23 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  row
@@ -1056,23 +1146,23 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	JMP  step
@@ -1165,32 +1255,32 @@ TEXT ·gilrForwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         48(AX), SI
-	MOVQ         72(AX), DI
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         96(AX), SI
-	MOVQ         120(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
 	MOVQ         144(AX), SI
 	MOVQ         168(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         192(AX), SI
-	MOVQ         216(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
 	MOVQ         288(AX), SI
 	MOVQ         312(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 40(CX)
+	MOVQ         432(AX), SI
+	MOVQ         456(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         336(AX), SI
-	MOVQ         360(AX), DI
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -1228,6 +1318,21 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         56(AX), R9
+	IMULQ        SI, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         344(AX), R9
+	IMULQ        SI, R9
+	ADDQ         336(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         32(CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
 	VMOVUPS      (R9)(SI*4), Z24
 	MOVQ         8(CX), R9
@@ -1419,31 +1524,31 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 368(AX), DI
+	MOVQ 536(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	JMP  row
@@ -1456,31 +1561,31 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 376(AX), DI
+	MOVQ 544(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	JMP  step
@@ -1501,28 +1606,28 @@ TEXT ·gilrBackwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         48(AX), SI
-	MOVQ         72(AX), DI
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         96(AX), SI
-	MOVQ         120(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
 	MOVQ         144(AX), SI
 	MOVQ         168(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         192(AX), SI
-	MOVQ         216(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
 	MOVQ         288(AX), SI
 	MOVQ         312(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 40(CX)
+	MOVQ         432(AX), SI
+	MOVQ         456(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
@@ -1538,6 +1643,27 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         56(AX), R9
+	IMULQ        SI, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         272(AX), R9
+	IMULQ        SI, R9
+	ADDQ         264(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         24(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         280(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         344(AX), R9
+	IMULQ        SI, R9
+	ADDQ         336(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         32(CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
 	VMOVUPS      (R9)(SI*4), Z2
 	MOVQ         8(CX), R9
@@ -1637,27 +1763,27 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  row
@@ -1670,27 +1796,27 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	JMP  step
@@ -1711,24 +1837,24 @@ TEXT ·gilrComposeLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         48(AX), BX
-	MOVQ         72(AX), SI
+	MOVQ         72(AX), BX
+	MOVQ         96(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         96(AX), BX
-	MOVQ         120(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
 	MOVQ         144(AX), BX
 	MOVQ         168(AX), SI
 	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 16(CX)
+	MOVQ         216(AX), BX
+	MOVQ         240(AX), SI
+	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         192(AX), BX
-	MOVQ         216(AX), SI
+	MOVQ         288(AX), BX
+	MOVQ         312(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 32(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
+	MOVQ         360(AX), BX
+	MOVQ         384(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -1766,6 +1892,21 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         64(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         344(AX), R8
+	IMULQ        BX, R8
+	ADDQ         336(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
 	VMOVUPS      (R8)(BX*4), Z24
 	MOVQ         8(CX), R8
@@ -1931,23 +2072,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 80(AX), SI
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 128(AX), SI
+	MOVQ 176(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 248(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 224(AX), SI
+	MOVQ 320(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 272(AX), SI
+	MOVQ 392(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -1960,23 +2101,23 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 88(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 136(AX), SI
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 256(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 232(AX), SI
+	MOVQ 328(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 280(AX), SI
+	MOVQ 400(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
@@ -1997,44 +2138,44 @@ TEXT ·sruInferenceLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         48(AX), SI
-	MOVQ         72(AX), DI
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         96(AX), SI
-	MOVQ         120(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
 	MOVQ         144(AX), SI
 	MOVQ         168(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         192(AX), SI
-	MOVQ         216(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
 	MOVQ         288(AX), SI
 	MOVQ         312(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         336(AX), SI
-	MOVQ         360(AX), DI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         384(AX), SI
-	MOVQ         408(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
+	MOVQ         SI, 40(CX)
 	MOVQ         432(AX), SI
 	MOVQ         456(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 48(CX)
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 56(CX)
+	MOVQ         576(AX), SI
+	MOVQ         600(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 64(CX)
+	MOVQ         648(AX), SI
+	MOVQ         672(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 72(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
+	MOVQ         720(AX), SI
+	MOVQ         744(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -2072,6 +2213,25 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         56(AX), R9
+	IMULQ        SI, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         632(AX), R9
+	IMULQ        SI, R9
+	ADDQ         624(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         64(CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
 	VMOVUPS      (R9)(SI*4), Z24
 	MOVQ         8(CX), R9
@@ -2329,43 +2489,43 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 368(AX), DI
+	MOVQ 536(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 416(AX), DI
+	MOVQ 608(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 512(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  row
@@ -2378,43 +2538,43 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 376(AX), DI
+	MOVQ 544(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 424(AX), DI
+	MOVQ 616(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 688(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 520(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  step
@@ -2435,60 +2595,60 @@ TEXT ·sruForwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         48(AX), SI
-	MOVQ         72(AX), DI
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         96(AX), SI
-	MOVQ         120(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
 	MOVQ         144(AX), SI
 	MOVQ         168(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         192(AX), SI
-	MOVQ         216(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
 	MOVQ         288(AX), SI
 	MOVQ         312(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         336(AX), SI
-	MOVQ         360(AX), DI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         384(AX), SI
-	MOVQ         408(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
+	MOVQ         SI, 40(CX)
 	MOVQ         432(AX), SI
 	MOVQ         456(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
+	MOVQ         SI, 48(CX)
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 80(CX)
-	MOVQ         528(AX), SI
-	MOVQ         552(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 88(CX)
+	MOVQ         SI, 56(CX)
 	MOVQ         576(AX), SI
 	MOVQ         600(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 64(CX)
+	MOVQ         648(AX), SI
+	MOVQ         672(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         720(AX), SI
+	MOVQ         744(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 80(CX)
+	MOVQ         792(AX), SI
+	MOVQ         816(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 88(CX)
+	MOVQ         864(AX), SI
+	MOVQ         888(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 96(CX)
-	MOVQ         624(AX), SI
-	MOVQ         648(AX), DI
+	MOVQ         936(AX), SI
+	MOVQ         960(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 104(CX)
-	MOVQ         672(AX), SI
-	MOVQ         696(AX), DI
+	MOVQ         1008(AX), SI
+	MOVQ         1032(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 112(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -2526,16 +2686,35 @@ row:
 	JLT  tail
 
 loop:
-	MOVQ    (CX), R9
-	VMOVUPS (R9)(SI*4), Z24
-	MOVQ    8(CX), R9
-	VMOVUPS (R9)(SI*4), Z25
-	VADDPS  Z25, Z24, Z24
-	MOVQ    72(CX), R9
-	TESTQ   BX, BX
-	JNZ     around0
-	VMOVUPS Z24, (R9)(SI*4)
-	JMP     stored0
+	MOVQ       56(AX), R9
+	IMULQ      SI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       632(AX), R9
+	IMULQ      SI, R9
+	ADDQ       624(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), R9
+	VMOVUPS    (R9)(SI*4), Z24
+	MOVQ       8(CX), R9
+	VMOVUPS    (R9)(SI*4), Z25
+	VADDPS     Z25, Z24, Z24
+	MOVQ       72(CX), R9
+	TESTQ      BX, BX
+	JNZ        around0
+	VMOVUPS    Z24, (R9)(SI*4)
+	JMP        stored0
 
 around0:
 	VMOVNTPS Z24, (R9)(SI*4)
@@ -2831,59 +3010,59 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 368(AX), DI
+	MOVQ 536(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 416(AX), DI
+	MOVQ 608(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 512(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 560(AX), DI
+	MOVQ 824(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 896(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 656(AX), DI
+	MOVQ 968(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 704(AX), DI
+	MOVQ 1040(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	JMP  row
@@ -2896,59 +3075,59 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 376(AX), DI
+	MOVQ 544(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 424(AX), DI
+	MOVQ 616(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 688(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 520(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 568(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 904(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 664(AX), DI
+	MOVQ 976(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 712(AX), DI
+	MOVQ 1048(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	JMP  step
@@ -2969,52 +3148,52 @@ TEXT ·sruBackwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         48(AX), SI
-	MOVQ         72(AX), DI
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         96(AX), SI
-	MOVQ         120(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
 	MOVQ         144(AX), SI
 	MOVQ         168(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         192(AX), SI
-	MOVQ         216(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
 	MOVQ         288(AX), SI
 	MOVQ         312(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         336(AX), SI
-	MOVQ         360(AX), DI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         384(AX), SI
-	MOVQ         408(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
+	MOVQ         SI, 40(CX)
 	MOVQ         432(AX), SI
 	MOVQ         456(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
+	MOVQ         SI, 48(CX)
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 80(CX)
-	MOVQ         528(AX), SI
-	MOVQ         552(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 88(CX)
+	MOVQ         SI, 56(CX)
 	MOVQ         576(AX), SI
 	MOVQ         600(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 64(CX)
+	MOVQ         648(AX), SI
+	MOVQ         672(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         720(AX), SI
+	MOVQ         744(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 80(CX)
+	MOVQ         792(AX), SI
+	MOVQ         816(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 88(CX)
+	MOVQ         864(AX), SI
+	MOVQ         888(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 96(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
@@ -3042,24 +3221,55 @@ row:
 	JLT  tail
 
 loop:
-	MOVQ    (CX), R9
-	VMOVUPS (R9)(SI*4), Z14
-	MOVQ    8(CX), R9
-	VMOVUPS (R9)(SI*4), Z15
-	VADDPS  Z15, Z14, Z14
-	MOVQ    16(CX), R9
-	VMOVUPS (R9)(SI*4), Z15
-	VMULPS  Z15, Z14, Z15
-	MOVQ    24(CX), R9
-	VMOVUPS (R9)(SI*4), Z16
-	VMOVUPS Z0, Z17
-	VSUBPS  Z16, Z17, Z17
-	VMULPS  Z17, Z14, Z17
-	MOVQ    72(CX), R9
-	TESTQ   BX, BX
-	JNZ     around0
-	VMOVUPS Z17, (R9)(SI*4)
-	JMP     stored0
+	MOVQ       56(AX), R9
+	IMULQ      SI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       344(AX), R9
+	IMULQ      SI, R9
+	ADDQ       336(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       488(AX), R9
+	IMULQ      SI, R9
+	ADDQ       480(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       48(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       496(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       632(AX), R9
+	IMULQ      SI, R9
+	ADDQ       624(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), R9
+	VMOVUPS    (R9)(SI*4), Z14
+	MOVQ       8(CX), R9
+	VMOVUPS    (R9)(SI*4), Z15
+	VADDPS     Z15, Z14, Z14
+	MOVQ       16(CX), R9
+	VMOVUPS    (R9)(SI*4), Z15
+	VMULPS     Z15, Z14, Z15
+	MOVQ       24(CX), R9
+	VMOVUPS    (R9)(SI*4), Z16
+	VMOVUPS    Z0, Z17
+	VSUBPS     Z16, Z17, Z17
+	VMULPS     Z17, Z14, Z17
+	MOVQ       72(CX), R9
+	TESTQ      BX, BX
+	JNZ        around0
+	VMOVUPS    Z17, (R9)(SI*4)
+	JMP        stored0
 
 around0:
 	VMOVNTPS Z17, (R9)(SI*4)
@@ -3257,51 +3467,51 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 368(AX), DI
+	MOVQ 536(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 416(AX), DI
+	MOVQ 608(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 512(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 560(AX), DI
+	MOVQ 824(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 896(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	JMP  row
@@ -3314,51 +3524,51 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 376(AX), DI
+	MOVQ 544(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 424(AX), DI
+	MOVQ 616(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 688(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 520(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 568(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 904(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	JMP  step
@@ -3379,24 +3589,24 @@ TEXT ·sruComposeLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         48(AX), BX
-	MOVQ         72(AX), SI
+	MOVQ         72(AX), BX
+	MOVQ         96(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         96(AX), BX
-	MOVQ         120(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
 	MOVQ         144(AX), BX
 	MOVQ         168(AX), SI
 	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 16(CX)
+	MOVQ         216(AX), BX
+	MOVQ         240(AX), SI
+	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         192(AX), BX
-	MOVQ         216(AX), SI
+	MOVQ         288(AX), BX
+	MOVQ         312(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 32(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
+	MOVQ         360(AX), BX
+	MOVQ         384(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -3422,6 +3632,21 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         64(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         344(AX), R8
+	IMULQ        BX, R8
+	ADDQ         336(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
 	VMOVUPS      (R8)(BX*4), Z12
 	MOVQ         8(CX), R8
@@ -3537,23 +3762,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 80(AX), SI
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 128(AX), SI
+	MOVQ 176(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 248(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 224(AX), SI
+	MOVQ 320(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 272(AX), SI
+	MOVQ 392(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -3566,23 +3791,23 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 88(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 136(AX), SI
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 256(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 232(AX), SI
+	MOVQ 328(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 280(AX), SI
+	MOVQ 400(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
@@ -3603,28 +3828,28 @@ TEXT ·sruComposeBackwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         48(AX), BX
-	MOVQ         72(AX), SI
+	MOVQ         72(AX), BX
+	MOVQ         96(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         96(AX), BX
-	MOVQ         120(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
 	MOVQ         144(AX), BX
 	MOVQ         168(AX), SI
 	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 16(CX)
+	MOVQ         216(AX), BX
+	MOVQ         240(AX), SI
+	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         192(AX), BX
-	MOVQ         216(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 32(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 40(CX)
 	MOVQ         288(AX), BX
 	MOVQ         312(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 32(CX)
+	MOVQ         360(AX), BX
+	MOVQ         384(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 40(CX)
+	MOVQ         432(AX), BX
+	MOVQ         456(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 48(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
@@ -3652,6 +3877,27 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         200(AX), R8
+	IMULQ        BX, R8
+	ADDQ         192(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         416(AX), R8
+	IMULQ        BX, R8
+	ADDQ         408(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         424(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
 	VMOVUPS      (R8)(BX*4), Z14
 	MOVQ         8(CX), R8
@@ -3773,27 +4019,27 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 80(AX), SI
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 128(AX), SI
+	MOVQ 176(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 248(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 224(AX), SI
+	MOVQ 320(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 272(AX), SI
+	MOVQ 392(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 464(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	JMP  row
@@ -3806,27 +4052,27 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 88(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 136(AX), SI
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 256(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 232(AX), SI
+	MOVQ 328(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 280(AX), SI
+	MOVQ 400(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 472(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	JMP  step
@@ -3847,36 +4093,36 @@ TEXT ·qrnnInferenceLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         48(AX), SI
-	MOVQ         72(AX), DI
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         96(AX), SI
-	MOVQ         120(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
 	MOVQ         144(AX), SI
 	MOVQ         168(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         192(AX), SI
-	MOVQ         216(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
 	MOVQ         288(AX), SI
 	MOVQ         312(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 40(CX)
+	MOVQ         432(AX), SI
+	MOVQ         456(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 48(CX)
-	MOVQ         336(AX), SI
-	MOVQ         360(AX), DI
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 56(CX)
-	MOVQ         384(AX), SI
-	MOVQ         408(AX), DI
+	MOVQ         576(AX), SI
+	MOVQ         600(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 64(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
@@ -3914,6 +4160,23 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         56(AX), R9
+	IMULQ        SI, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         488(AX), R9
+	IMULQ        SI, R9
+	ADDQ         480(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         48(CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
 	VMOVUPS      (R9)(SI*4), Z24
 	MOVQ         8(CX), R9
@@ -4153,35 +4416,35 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 368(AX), DI
+	MOVQ 536(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 416(AX), DI
+	MOVQ 608(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	JMP  row
@@ -4194,35 +4457,35 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 376(AX), DI
+	MOVQ 544(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 424(AX), DI
+	MOVQ 616(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	JMP  step
@@ -4243,48 +4506,48 @@ TEXT ·qrnnForwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         48(AX), SI
-	MOVQ         72(AX), DI
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         96(AX), SI
-	MOVQ         120(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
 	MOVQ         144(AX), SI
 	MOVQ         168(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         192(AX), SI
-	MOVQ         216(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
 	MOVQ         288(AX), SI
 	MOVQ         312(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         336(AX), SI
-	MOVQ         360(AX), DI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         384(AX), SI
-	MOVQ         408(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
+	MOVQ         SI, 40(CX)
 	MOVQ         432(AX), SI
 	MOVQ         456(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 48(CX)
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 56(CX)
+	MOVQ         576(AX), SI
+	MOVQ         600(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 64(CX)
+	MOVQ         648(AX), SI
+	MOVQ         672(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 72(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
+	MOVQ         720(AX), SI
+	MOVQ         744(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
-	MOVQ         528(AX), SI
-	MOVQ         552(AX), DI
+	MOVQ         792(AX), SI
+	MOVQ         816(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 88(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
@@ -4322,6 +4585,23 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         56(AX), R9
+	IMULQ        SI, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         488(AX), R9
+	IMULQ        SI, R9
+	ADDQ         480(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         48(CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
 	VMOVUPS      (R9)(SI*4), Z24
 	MOVQ         8(CX), R9
@@ -4597,47 +4877,47 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 368(AX), DI
+	MOVQ 536(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 416(AX), DI
+	MOVQ 608(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 512(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 560(AX), DI
+	MOVQ 824(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	JMP  row
@@ -4650,47 +4930,47 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 376(AX), DI
+	MOVQ 544(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 424(AX), DI
+	MOVQ 616(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 688(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 520(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 568(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	JMP  step
@@ -4711,44 +4991,44 @@ TEXT ·qrnnBackwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         48(AX), SI
-	MOVQ         72(AX), DI
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         96(AX), SI
-	MOVQ         120(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
 	MOVQ         144(AX), SI
 	MOVQ         168(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         192(AX), SI
-	MOVQ         216(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
 	MOVQ         288(AX), SI
 	MOVQ         312(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         336(AX), SI
-	MOVQ         360(AX), DI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         384(AX), SI
-	MOVQ         408(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
+	MOVQ         SI, 40(CX)
 	MOVQ         432(AX), SI
 	MOVQ         456(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 48(CX)
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 56(CX)
+	MOVQ         576(AX), SI
+	MOVQ         600(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 64(CX)
+	MOVQ         648(AX), SI
+	MOVQ         672(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 72(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
+	MOVQ         720(AX), SI
+	MOVQ         744(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 80(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
@@ -4764,45 +5044,74 @@ row:
 	JLT  tail
 
 loop:
-	MOVQ    (CX), R9
-	VMOVUPS (R9)(SI*4), Z2
-	MOVQ    8(CX), R9
-	VMOVUPS (R9)(SI*4), Z3
-	VADDPS  Z3, Z2, Z2
-	MOVQ    16(CX), R9
-	VMOVUPS (R9)(SI*4), Z3
-	VMULPS  Z3, Z2, Z3
-	MOVQ    24(CX), R9
-	VMOVUPS (R9)(SI*4), Z4
-	VMULPS  Z4, Z2, Z2
-	MOVQ    32(CX), R9
-	VMOVUPS (R9)(SI*4), Z5
-	VADDPS  Z2, Z5, Z2
-	MOVQ    40(CX), R9
-	VMOVUPS (R9)(SI*4), Z5
-	VMULPS  Z5, Z2, Z6
-	MOVQ    48(CX), R9
-	VMOVUPS (R9)(SI*4), Z7
-	VMOVUPS Z0, Z8
-	VSUBPS  Z7, Z8, Z8
-	VMULPS  Z8, Z2, Z8
-	VPXORD  Z1, Z6, Z6
-	MOVQ    56(CX), R9
-	VMOVUPS (R9)(SI*4), Z9
-	VMULPS  Z9, Z2, Z9
-	VADDPS  Z9, Z6, Z6
-	VMULPS  Z7, Z2, Z2
-	MOVQ    32(CX), R9
-	VMOVUPS Z2, (R9)(SI*4)
-	VMOVUPS Z0, Z2
-	VSUBPS  Z4, Z2, Z2
-	VMULPS  Z4, Z3, Z3
-	VMULPS  Z3, Z2, Z2
-	MOVQ    64(CX), R9
-	TESTQ   BX, BX
-	JNZ     around0
-	VMOVUPS Z2, (R9)(SI*4)
-	JMP     stored0
+	MOVQ       56(AX), R9
+	IMULQ      SI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       200(AX), R9
+	IMULQ      SI, R9
+	ADDQ       192(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       416(AX), R9
+	IMULQ      SI, R9
+	ADDQ       408(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       40(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       424(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       560(AX), R9
+	IMULQ      SI, R9
+	ADDQ       552(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       56(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), R9
+	VMOVUPS    (R9)(SI*4), Z2
+	MOVQ       8(CX), R9
+	VMOVUPS    (R9)(SI*4), Z3
+	VADDPS     Z3, Z2, Z2
+	MOVQ       16(CX), R9
+	VMOVUPS    (R9)(SI*4), Z3
+	VMULPS     Z3, Z2, Z3
+	MOVQ       24(CX), R9
+	VMOVUPS    (R9)(SI*4), Z4
+	VMULPS     Z4, Z2, Z2
+	MOVQ       32(CX), R9
+	VMOVUPS    (R9)(SI*4), Z5
+	VADDPS     Z2, Z5, Z2
+	MOVQ       40(CX), R9
+	VMOVUPS    (R9)(SI*4), Z5
+	VMULPS     Z5, Z2, Z6
+	MOVQ       48(CX), R9
+	VMOVUPS    (R9)(SI*4), Z7
+	VMOVUPS    Z0, Z8
+	VSUBPS     Z7, Z8, Z8
+	VMULPS     Z8, Z2, Z8
+	VPXORD     Z1, Z6, Z6
+	MOVQ       56(CX), R9
+	VMOVUPS    (R9)(SI*4), Z9
+	VMULPS     Z9, Z2, Z9
+	VADDPS     Z9, Z6, Z6
+	VMULPS     Z7, Z2, Z2
+	MOVQ       32(CX), R9
+	VMOVUPS    Z2, (R9)(SI*4)
+	VMOVUPS    Z0, Z2
+	VSUBPS     Z4, Z2, Z2
+	VMULPS     Z4, Z3, Z3
+	VMULPS     Z3, Z2, Z2
+	MOVQ       64(CX), R9
+	TESTQ      BX, BX
+	JNZ        around0
+	VMOVUPS    Z2, (R9)(SI*4)
+	JMP        stored0
 
 around0:
 	VMOVNTPS Z2, (R9)(SI*4)
@@ -4901,43 +5210,43 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 368(AX), DI
+	MOVQ 536(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 416(AX), DI
+	MOVQ 608(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 512(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  row
@@ -4950,43 +5259,43 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 376(AX), DI
+	MOVQ 544(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 424(AX), DI
+	MOVQ 616(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 688(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 520(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	JMP  step
@@ -5007,24 +5316,24 @@ TEXT ·qrnnComposeLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         48(AX), BX
-	MOVQ         72(AX), SI
+	MOVQ         72(AX), BX
+	MOVQ         96(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         96(AX), BX
-	MOVQ         120(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
 	MOVQ         144(AX), BX
 	MOVQ         168(AX), SI
 	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 16(CX)
+	MOVQ         216(AX), BX
+	MOVQ         240(AX), SI
+	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         192(AX), BX
-	MOVQ         216(AX), SI
+	MOVQ         288(AX), BX
+	MOVQ         312(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 32(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
+	MOVQ         360(AX), BX
+	MOVQ         384(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 40(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
@@ -5062,6 +5371,21 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         64(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         344(AX), R8
+	IMULQ        BX, R8
+	ADDQ         336(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
 	VMOVUPS      (R8)(BX*4), Z24
 	MOVQ         8(CX), R8
@@ -5227,23 +5551,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 80(AX), SI
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 128(AX), SI
+	MOVQ 176(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 248(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 224(AX), SI
+	MOVQ 320(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 272(AX), SI
+	MOVQ 392(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -5256,23 +5580,23 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 88(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 136(AX), SI
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 256(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 232(AX), SI
+	MOVQ 328(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 280(AX), SI
+	MOVQ 400(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
@@ -5293,24 +5617,24 @@ TEXT ·qrnnComposeBackwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 48(AX), BX
-	MOVQ 72(AX), SI
+	MOVQ 72(AX), BX
+	MOVQ 96(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 96(AX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
 	MOVQ 144(AX), BX
 	MOVQ 168(AX), SI
 	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 216(AX), BX
+	MOVQ 240(AX), SI
+	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 192(AX), BX
-	MOVQ 216(AX), SI
+	MOVQ 288(AX), BX
+	MOVQ 312(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
+	MOVQ 360(AX), BX
+	MOVQ 384(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -5324,30 +5648,45 @@ row:
 	JLT  tail
 
 loop:
-	MOVQ    (CX), R8
-	VMOVUPS (R8)(BX*4), Z0
-	MOVQ    8(CX), R8
-	VMOVUPS (R8)(BX*4), Z1
-	VADDPS  Z1, Z0, Z0
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(BX*4), Z1
-	VMULPS  Z1, Z0, Z0
-	MOVQ    24(CX), R8
-	VMOVUPS (R8)(BX*4), Z1
-	VADDPS  Z0, Z1, Z0
-	MOVQ    32(CX), R8
-	VMOVUPS (R8)(BX*4), Z1
-	VMULPS  Z1, Z0, Z0
-	MOVQ    40(CX), R8
-	VMOVUPS (R8)(BX*4), Z2
-	VMULPS  Z1, Z2, Z1
-	MOVQ    24(CX), R8
-	VMOVUPS Z0, (R8)(BX*4)
-	MOVQ    40(CX), R8
-	VMOVUPS Z1, (R8)(BX*4)
-	ADDQ    $0x10, BX
-	SUBQ    $0x10, SI
-	JGE     loop
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       344(AX), R8
+	IMULQ      BX, R8
+	ADDQ       336(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       352(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(BX*4), Z0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(BX*4), Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(BX*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(BX*4), Z1
+	VADDPS     Z0, Z1, Z0
+	MOVQ       32(CX), R8
+	VMOVUPS    (R8)(BX*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       40(CX), R8
+	VMOVUPS    (R8)(BX*4), Z2
+	VMULPS     Z1, Z2, Z1
+	MOVQ       24(CX), R8
+	VMOVUPS    Z0, (R8)(BX*4)
+	MOVQ       40(CX), R8
+	VMOVUPS    Z1, (R8)(BX*4)
+	ADDQ       $0x10, BX
+	SUBQ       $0x10, SI
+	JGE        loop
 
 tail:
 	ADDQ      $0x10, SI
@@ -5385,23 +5724,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 80(AX), SI
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 128(AX), SI
+	MOVQ 176(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 248(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 224(AX), SI
+	MOVQ 320(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 272(AX), SI
+	MOVQ 392(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -5414,23 +5753,23 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 88(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 136(AX), SI
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 256(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 232(AX), SI
+	MOVQ 328(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 280(AX), SI
+	MOVQ 400(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step
@@ -5451,76 +5790,76 @@ TEXT ·lsLstmCoreInferenceLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         48(AX), SI
-	MOVQ         72(AX), DI
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         96(AX), SI
-	MOVQ         120(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
 	MOVQ         144(AX), SI
 	MOVQ         168(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         192(AX), SI
-	MOVQ         216(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
 	MOVQ         288(AX), SI
 	MOVQ         312(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         336(AX), SI
-	MOVQ         360(AX), DI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         384(AX), SI
-	MOVQ         408(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
+	MOVQ         SI, 40(CX)
 	MOVQ         432(AX), SI
 	MOVQ         456(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
+	MOVQ         SI, 48(CX)
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 80(CX)
-	MOVQ         528(AX), SI
-	MOVQ         552(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 88(CX)
+	MOVQ         SI, 56(CX)
 	MOVQ         576(AX), SI
 	MOVQ         600(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 96(CX)
-	MOVQ         624(AX), SI
-	MOVQ         648(AX), DI
+	MOVQ         SI, 64(CX)
+	MOVQ         648(AX), SI
+	MOVQ         672(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 104(CX)
-	MOVQ         672(AX), SI
-	MOVQ         696(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 112(CX)
+	MOVQ         SI, 72(CX)
 	MOVQ         720(AX), SI
 	MOVQ         744(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 120(CX)
-	MOVQ         768(AX), SI
-	MOVQ         792(AX), DI
+	MOVQ         SI, 80(CX)
+	MOVQ         792(AX), SI
+	MOVQ         816(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 128(CX)
-	MOVQ         816(AX), SI
-	MOVQ         840(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 136(CX)
+	MOVQ         SI, 88(CX)
 	MOVQ         864(AX), SI
 	MOVQ         888(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 96(CX)
+	MOVQ         936(AX), SI
+	MOVQ         960(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 104(CX)
+	MOVQ         1008(AX), SI
+	MOVQ         1032(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 112(CX)
+	MOVQ         1080(AX), SI
+	MOVQ         1104(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 120(CX)
+	MOVQ         1152(AX), SI
+	MOVQ         1176(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 128(CX)
+	MOVQ         1224(AX), SI
+	MOVQ         1248(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 136(CX)
+	MOVQ         1296(AX), SI
+	MOVQ         1320(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 144(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -5558,6 +5897,38 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         632(AX), R9
+	IMULQ        SI, R9
+	ADDQ         624(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         64(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         640(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         776(AX), R9
+	IMULQ        SI, R9
+	ADDQ         768(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         80(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         784(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         920(AX), R9
+	IMULQ        SI, R9
+	ADDQ         912(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         96(CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
 	VMOVUPS      (R9)(SI*4), Z24
 	MOVQ         8(CX), R9
@@ -5899,75 +6270,75 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 368(AX), DI
+	MOVQ 536(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 416(AX), DI
+	MOVQ 608(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 512(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 560(AX), DI
+	MOVQ 824(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 896(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 656(AX), DI
+	MOVQ 968(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 704(AX), DI
+	MOVQ 1040(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	MOVQ 120(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 1112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
 	MOVQ 128(CX), SI
-	MOVQ 800(AX), DI
+	MOVQ 1184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
 	MOVQ 136(CX), SI
-	MOVQ 848(AX), DI
+	MOVQ 1256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
 	MOVQ 144(CX), SI
-	MOVQ 896(AX), DI
+	MOVQ 1328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 	JMP  row
@@ -5980,75 +6351,75 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 376(AX), DI
+	MOVQ 544(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 424(AX), DI
+	MOVQ 616(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 688(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 520(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 568(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 904(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 664(AX), DI
+	MOVQ 976(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 712(AX), DI
+	MOVQ 1048(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	MOVQ 120(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 1120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
 	MOVQ 128(CX), SI
-	MOVQ 808(AX), DI
+	MOVQ 1192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
 	MOVQ 136(CX), SI
-	MOVQ 856(AX), DI
+	MOVQ 1264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
 	MOVQ 144(CX), SI
-	MOVQ 904(AX), DI
+	MOVQ 1336(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 	JMP  step
@@ -6069,92 +6440,92 @@ TEXT ·lsLstmCoreForwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         48(AX), SI
-	MOVQ         72(AX), DI
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         96(AX), SI
-	MOVQ         120(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
 	MOVQ         144(AX), SI
 	MOVQ         168(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         192(AX), SI
-	MOVQ         216(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
 	MOVQ         288(AX), SI
 	MOVQ         312(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         336(AX), SI
-	MOVQ         360(AX), DI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         384(AX), SI
-	MOVQ         408(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
+	MOVQ         SI, 40(CX)
 	MOVQ         432(AX), SI
 	MOVQ         456(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
+	MOVQ         SI, 48(CX)
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 80(CX)
-	MOVQ         528(AX), SI
-	MOVQ         552(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 88(CX)
+	MOVQ         SI, 56(CX)
 	MOVQ         576(AX), SI
 	MOVQ         600(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 96(CX)
-	MOVQ         624(AX), SI
-	MOVQ         648(AX), DI
+	MOVQ         SI, 64(CX)
+	MOVQ         648(AX), SI
+	MOVQ         672(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 104(CX)
-	MOVQ         672(AX), SI
-	MOVQ         696(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 112(CX)
+	MOVQ         SI, 72(CX)
 	MOVQ         720(AX), SI
 	MOVQ         744(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 120(CX)
-	MOVQ         768(AX), SI
-	MOVQ         792(AX), DI
+	MOVQ         SI, 80(CX)
+	MOVQ         792(AX), SI
+	MOVQ         816(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 128(CX)
-	MOVQ         816(AX), SI
-	MOVQ         840(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 136(CX)
+	MOVQ         SI, 88(CX)
 	MOVQ         864(AX), SI
 	MOVQ         888(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 144(CX)
-	MOVQ         912(AX), SI
-	MOVQ         936(AX), DI
+	MOVQ         SI, 96(CX)
+	MOVQ         936(AX), SI
+	MOVQ         960(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 152(CX)
-	MOVQ         960(AX), SI
-	MOVQ         984(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 160(CX)
+	MOVQ         SI, 104(CX)
 	MOVQ         1008(AX), SI
 	MOVQ         1032(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 112(CX)
+	MOVQ         1080(AX), SI
+	MOVQ         1104(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 120(CX)
+	MOVQ         1152(AX), SI
+	MOVQ         1176(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 128(CX)
+	MOVQ         1224(AX), SI
+	MOVQ         1248(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 136(CX)
+	MOVQ         1296(AX), SI
+	MOVQ         1320(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 144(CX)
+	MOVQ         1368(AX), SI
+	MOVQ         1392(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 152(CX)
+	MOVQ         1440(AX), SI
+	MOVQ         1464(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 160(CX)
+	MOVQ         1512(AX), SI
+	MOVQ         1536(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 168(CX)
-	MOVQ         1056(AX), SI
-	MOVQ         1080(AX), DI
+	MOVQ         1584(AX), SI
+	MOVQ         1608(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 176(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -6192,6 +6563,38 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         632(AX), R9
+	IMULQ        SI, R9
+	ADDQ         624(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         64(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         640(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         776(AX), R9
+	IMULQ        SI, R9
+	ADDQ         768(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         80(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         784(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         920(AX), R9
+	IMULQ        SI, R9
+	ADDQ         912(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         96(CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
 	VMOVUPS      (R9)(SI*4), Z24
 	MOVQ         8(CX), R9
@@ -6581,91 +6984,91 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 368(AX), DI
+	MOVQ 536(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 416(AX), DI
+	MOVQ 608(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 512(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 560(AX), DI
+	MOVQ 824(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 896(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 656(AX), DI
+	MOVQ 968(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 704(AX), DI
+	MOVQ 1040(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	MOVQ 120(CX), SI
-	MOVQ 752(AX), DI
+	MOVQ 1112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
 	MOVQ 128(CX), SI
-	MOVQ 800(AX), DI
+	MOVQ 1184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
 	MOVQ 136(CX), SI
-	MOVQ 848(AX), DI
+	MOVQ 1256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
 	MOVQ 144(CX), SI
-	MOVQ 896(AX), DI
+	MOVQ 1328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 	MOVQ 152(CX), SI
-	MOVQ 944(AX), DI
+	MOVQ 1400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 152(CX)
 	MOVQ 160(CX), SI
-	MOVQ 992(AX), DI
+	MOVQ 1472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 160(CX)
 	MOVQ 168(CX), SI
-	MOVQ 1040(AX), DI
+	MOVQ 1544(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 168(CX)
 	MOVQ 176(CX), SI
-	MOVQ 1088(AX), DI
+	MOVQ 1616(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 176(CX)
 	JMP  row
@@ -6678,91 +7081,91 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 376(AX), DI
+	MOVQ 544(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 424(AX), DI
+	MOVQ 616(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 688(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 520(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 568(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 904(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	MOVQ 104(CX), SI
-	MOVQ 664(AX), DI
+	MOVQ 976(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 104(CX)
 	MOVQ 112(CX), SI
-	MOVQ 712(AX), DI
+	MOVQ 1048(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 112(CX)
 	MOVQ 120(CX), SI
-	MOVQ 760(AX), DI
+	MOVQ 1120(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 120(CX)
 	MOVQ 128(CX), SI
-	MOVQ 808(AX), DI
+	MOVQ 1192(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 128(CX)
 	MOVQ 136(CX), SI
-	MOVQ 856(AX), DI
+	MOVQ 1264(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 136(CX)
 	MOVQ 144(CX), SI
-	MOVQ 904(AX), DI
+	MOVQ 1336(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 144(CX)
 	MOVQ 152(CX), SI
-	MOVQ 952(AX), DI
+	MOVQ 1408(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 152(CX)
 	MOVQ 160(CX), SI
-	MOVQ 1000(AX), DI
+	MOVQ 1480(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 160(CX)
 	MOVQ 168(CX), SI
-	MOVQ 1048(AX), DI
+	MOVQ 1552(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 168(CX)
 	MOVQ 176(CX), SI
-	MOVQ 1096(AX), DI
+	MOVQ 1624(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 176(CX)
 	JMP  step
@@ -6783,52 +7186,52 @@ TEXT ·lsLstmCoreBackwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, (CX)
-	MOVQ         48(AX), SI
-	MOVQ         72(AX), DI
+	MOVQ         72(AX), SI
+	MOVQ         96(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 8(CX)
-	MOVQ         96(AX), SI
-	MOVQ         120(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
 	MOVQ         144(AX), SI
 	MOVQ         168(AX), DI
 	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 16(CX)
+	MOVQ         216(AX), SI
+	MOVQ         240(AX), DI
+	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 24(CX)
-	MOVQ         192(AX), SI
-	MOVQ         216(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
 	MOVQ         288(AX), SI
 	MOVQ         312(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         336(AX), SI
-	MOVQ         360(AX), DI
+	MOVQ         SI, 32(CX)
+	MOVQ         360(AX), SI
+	MOVQ         384(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         384(AX), SI
-	MOVQ         408(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
+	MOVQ         SI, 40(CX)
 	MOVQ         432(AX), SI
 	MOVQ         456(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
+	MOVQ         SI, 48(CX)
+	MOVQ         504(AX), SI
+	MOVQ         528(AX), DI
 	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 80(CX)
-	MOVQ         528(AX), SI
-	MOVQ         552(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 88(CX)
+	MOVQ         SI, 56(CX)
 	MOVQ         576(AX), SI
 	MOVQ         600(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 64(CX)
+	MOVQ         648(AX), SI
+	MOVQ         672(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 72(CX)
+	MOVQ         720(AX), SI
+	MOVQ         744(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 80(CX)
+	MOVQ         792(AX), SI
+	MOVQ         816(AX), DI
+	LEAQ         (SI)(DI*4), SI
+	MOVQ         SI, 88(CX)
+	MOVQ         864(AX), SI
+	MOVQ         888(AX), DI
 	LEAQ         (SI)(DI*4), SI
 	MOVQ         SI, 96(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
@@ -6843,29 +7246,60 @@ row:
 	JLT  tail
 
 loop:
-	MOVQ    (CX), R9
-	VMOVUPS (R9)(SI*4), Z1
-	MOVQ    8(CX), R9
-	VMOVUPS (R9)(SI*4), Z2
-	VADDPS  Z2, Z1, Z1
-	MOVQ    16(CX), R9
-	VMOVUPS (R9)(SI*4), Z2
-	VMULPS  Z2, Z1, Z2
-	MOVQ    24(CX), R9
-	VMOVUPS (R9)(SI*4), Z3
-	VMULPS  Z3, Z1, Z1
-	MOVQ    32(CX), R9
-	VMOVUPS (R9)(SI*4), Z4
-	VADDPS  Z1, Z4, Z1
-	VMOVUPS Z0, Z4
-	VSUBPS  Z3, Z4, Z4
-	VMULPS  Z3, Z2, Z2
-	VMULPS  Z2, Z4, Z4
-	MOVQ    72(CX), R9
-	TESTQ   BX, BX
-	JNZ     around0
-	VMOVUPS Z4, (R9)(SI*4)
-	JMP     stored0
+	MOVQ       56(AX), R9
+	IMULQ      SI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       200(AX), R9
+	IMULQ      SI, R9
+	ADDQ       192(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       416(AX), R9
+	IMULQ      SI, R9
+	ADDQ       408(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       40(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       632(AX), R9
+	IMULQ      SI, R9
+	ADDQ       624(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       640(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), R9
+	VMOVUPS    (R9)(SI*4), Z1
+	MOVQ       8(CX), R9
+	VMOVUPS    (R9)(SI*4), Z2
+	VADDPS     Z2, Z1, Z1
+	MOVQ       16(CX), R9
+	VMOVUPS    (R9)(SI*4), Z2
+	VMULPS     Z2, Z1, Z2
+	MOVQ       24(CX), R9
+	VMOVUPS    (R9)(SI*4), Z3
+	VMULPS     Z3, Z1, Z1
+	MOVQ       32(CX), R9
+	VMOVUPS    (R9)(SI*4), Z4
+	VADDPS     Z1, Z4, Z1
+	VMOVUPS    Z0, Z4
+	VSUBPS     Z3, Z4, Z4
+	VMULPS     Z3, Z2, Z2
+	VMULPS     Z2, Z4, Z4
+	MOVQ       72(CX), R9
+	TESTQ      BX, BX
+	JNZ        around0
+	VMOVUPS    Z4, (R9)(SI*4)
+	JMP        stored0
 
 around0:
 	VMOVNTPS Z4, (R9)(SI*4)
@@ -6996,51 +7430,51 @@ next:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 80(AX), DI
+	MOVQ 104(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 128(AX), DI
+	MOVQ 176(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 176(AX), DI
+	MOVQ 248(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 224(AX), DI
+	MOVQ 320(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 272(AX), DI
+	MOVQ 392(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 320(AX), DI
+	MOVQ 464(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 368(AX), DI
+	MOVQ 536(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 416(AX), DI
+	MOVQ 608(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 464(AX), DI
+	MOVQ 680(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 512(AX), DI
+	MOVQ 752(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 560(AX), DI
+	MOVQ 824(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 608(AX), DI
+	MOVQ 896(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	JMP  row
@@ -7053,51 +7487,51 @@ nextstep:
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, (CX)
 	MOVQ 8(CX), SI
-	MOVQ 88(AX), DI
+	MOVQ 112(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 8(CX)
 	MOVQ 16(CX), SI
-	MOVQ 136(AX), DI
+	MOVQ 184(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 16(CX)
 	MOVQ 24(CX), SI
-	MOVQ 184(AX), DI
+	MOVQ 256(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 24(CX)
 	MOVQ 32(CX), SI
-	MOVQ 232(AX), DI
+	MOVQ 328(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 32(CX)
 	MOVQ 40(CX), SI
-	MOVQ 280(AX), DI
+	MOVQ 400(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 40(CX)
 	MOVQ 48(CX), SI
-	MOVQ 328(AX), DI
+	MOVQ 472(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 48(CX)
 	MOVQ 56(CX), SI
-	MOVQ 376(AX), DI
+	MOVQ 544(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 56(CX)
 	MOVQ 64(CX), SI
-	MOVQ 424(AX), DI
+	MOVQ 616(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 64(CX)
 	MOVQ 72(CX), SI
-	MOVQ 472(AX), DI
+	MOVQ 688(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 72(CX)
 	MOVQ 80(CX), SI
-	MOVQ 520(AX), DI
+	MOVQ 760(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 80(CX)
 	MOVQ 88(CX), SI
-	MOVQ 568(AX), DI
+	MOVQ 832(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 88(CX)
 	MOVQ 96(CX), SI
-	MOVQ 616(AX), DI
+	MOVQ 904(AX), DI
 	LEAQ (SI)(DI*4), SI
 	MOVQ SI, 96(CX)
 	JMP  step
@@ -7118,56 +7552,56 @@ TEXT ·lsLstmCoreComposeLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ         24(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, (CX)
-	MOVQ         48(AX), BX
-	MOVQ         72(AX), SI
+	MOVQ         72(AX), BX
+	MOVQ         96(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 8(CX)
-	MOVQ         96(AX), BX
-	MOVQ         120(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
 	MOVQ         144(AX), BX
 	MOVQ         168(AX), SI
 	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 16(CX)
+	MOVQ         216(AX), BX
+	MOVQ         240(AX), SI
+	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 24(CX)
-	MOVQ         192(AX), BX
-	MOVQ         216(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 32(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 40(CX)
 	MOVQ         288(AX), BX
 	MOVQ         312(AX), SI
 	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 48(CX)
-	MOVQ         336(AX), BX
-	MOVQ         360(AX), SI
+	MOVQ         BX, 32(CX)
+	MOVQ         360(AX), BX
+	MOVQ         384(AX), SI
 	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 56(CX)
-	MOVQ         384(AX), BX
-	MOVQ         408(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 64(CX)
+	MOVQ         BX, 40(CX)
 	MOVQ         432(AX), BX
 	MOVQ         456(AX), SI
 	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 72(CX)
-	MOVQ         480(AX), BX
-	MOVQ         504(AX), SI
+	MOVQ         BX, 48(CX)
+	MOVQ         504(AX), BX
+	MOVQ         528(AX), SI
 	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 80(CX)
-	MOVQ         528(AX), BX
-	MOVQ         552(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 88(CX)
+	MOVQ         BX, 56(CX)
 	MOVQ         576(AX), BX
 	MOVQ         600(AX), SI
 	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 64(CX)
+	MOVQ         648(AX), BX
+	MOVQ         672(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 72(CX)
+	MOVQ         720(AX), BX
+	MOVQ         744(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 80(CX)
+	MOVQ         792(AX), BX
+	MOVQ         816(AX), SI
+	LEAQ         (BX)(SI*4), BX
+	MOVQ         BX, 88(CX)
+	MOVQ         864(AX), BX
+	MOVQ         888(AX), SI
+	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 96(CX)
-	MOVQ         624(AX), BX
-	MOVQ         648(AX), SI
+	MOVQ         936(AX), BX
+	MOVQ         960(AX), SI
 	LEAQ         (BX)(SI*4), BX
 	MOVQ         BX, 104(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
@@ -7205,6 +7639,42 @@ row:
 	JLT  tail
 
 loop:
+	MOVQ         344(AX), R8
+	IMULQ        BX, R8
+	ADDQ         336(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         488(AX), R8
+	IMULQ        BX, R8
+	ADDQ         480(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         48(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         632(AX), R8
+	IMULQ        BX, R8
+	ADDQ         624(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         64(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         640(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         776(AX), R8
+	IMULQ        BX, R8
+	ADDQ         768(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         80(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         784(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         920(AX), R8
+	IMULQ        BX, R8
+	ADDQ         912(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         96(CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
 	VMOVUPS      (R8)(BX*4), Z24
 	MOVQ         8(CX), R8
@@ -7460,55 +7930,55 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 80(AX), SI
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 128(AX), SI
+	MOVQ 176(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 248(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 224(AX), SI
+	MOVQ 320(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 272(AX), SI
+	MOVQ 392(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 320(AX), SI
+	MOVQ 464(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	MOVQ 56(CX), BX
-	MOVQ 368(AX), SI
+	MOVQ 536(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 56(CX)
 	MOVQ 64(CX), BX
-	MOVQ 416(AX), SI
+	MOVQ 608(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 64(CX)
 	MOVQ 72(CX), BX
-	MOVQ 464(AX), SI
+	MOVQ 680(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 72(CX)
 	MOVQ 80(CX), BX
-	MOVQ 512(AX), SI
+	MOVQ 752(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 80(CX)
 	MOVQ 88(CX), BX
-	MOVQ 560(AX), SI
+	MOVQ 824(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 88(CX)
 	MOVQ 96(CX), BX
-	MOVQ 608(AX), SI
+	MOVQ 896(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 96(CX)
 	MOVQ 104(CX), BX
-	MOVQ 656(AX), SI
+	MOVQ 968(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 104(CX)
 	JMP  row
@@ -7521,55 +7991,55 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 88(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 136(AX), SI
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 256(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 232(AX), SI
+	MOVQ 328(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 280(AX), SI
+	MOVQ 400(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	MOVQ 48(CX), BX
-	MOVQ 328(AX), SI
+	MOVQ 472(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 48(CX)
 	MOVQ 56(CX), BX
-	MOVQ 376(AX), SI
+	MOVQ 544(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 56(CX)
 	MOVQ 64(CX), BX
-	MOVQ 424(AX), SI
+	MOVQ 616(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 64(CX)
 	MOVQ 72(CX), BX
-	MOVQ 472(AX), SI
+	MOVQ 688(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 72(CX)
 	MOVQ 80(CX), BX
-	MOVQ 520(AX), SI
+	MOVQ 760(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 80(CX)
 	MOVQ 88(CX), BX
-	MOVQ 568(AX), SI
+	MOVQ 832(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 88(CX)
 	MOVQ 96(CX), BX
-	MOVQ 616(AX), SI
+	MOVQ 904(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 96(CX)
 	MOVQ 104(CX), BX
-	MOVQ 664(AX), SI
+	MOVQ 976(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 104(CX)
 	JMP  step
@@ -7590,24 +8060,24 @@ TEXT ·lsLstmCoreComposeBackwardLoopAVX512(SB), NOSPLIT, $0-80
 	MOVQ 24(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
-	MOVQ 48(AX), BX
-	MOVQ 72(AX), SI
+	MOVQ 72(AX), BX
+	MOVQ 96(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
-	MOVQ 96(AX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
 	MOVQ 144(AX), BX
 	MOVQ 168(AX), SI
 	LEAQ (BX)(SI*4), BX
+	MOVQ BX, 16(CX)
+	MOVQ 216(AX), BX
+	MOVQ 240(AX), SI
+	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
-	MOVQ 192(AX), BX
-	MOVQ 216(AX), SI
+	MOVQ 288(AX), BX
+	MOVQ 312(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
+	MOVQ 360(AX), BX
+	MOVQ 384(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 
@@ -7621,30 +8091,45 @@ row:
 	JLT  tail
 
 loop:
-	MOVQ    (CX), R8
-	VMOVUPS (R8)(BX*4), Z0
-	MOVQ    8(CX), R8
-	VMOVUPS (R8)(BX*4), Z1
-	VADDPS  Z1, Z0, Z0
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(BX*4), Z1
-	VMULPS  Z1, Z0, Z0
-	MOVQ    24(CX), R8
-	VMOVUPS (R8)(BX*4), Z1
-	VADDPS  Z0, Z1, Z0
-	MOVQ    32(CX), R8
-	VMOVUPS (R8)(BX*4), Z1
-	VMULPS  Z1, Z0, Z0
-	MOVQ    40(CX), R8
-	VMOVUPS (R8)(BX*4), Z2
-	VMULPS  Z1, Z2, Z1
-	MOVQ    24(CX), R8
-	VMOVUPS Z0, (R8)(BX*4)
-	MOVQ    40(CX), R8
-	VMOVUPS Z1, (R8)(BX*4)
-	ADDQ    $0x10, BX
-	SUBQ    $0x10, SI
-	JGE     loop
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       344(AX), R8
+	IMULQ      BX, R8
+	ADDQ       336(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       352(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(BX*4), Z0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(BX*4), Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(BX*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(BX*4), Z1
+	VADDPS     Z0, Z1, Z0
+	MOVQ       32(CX), R8
+	VMOVUPS    (R8)(BX*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       40(CX), R8
+	VMOVUPS    (R8)(BX*4), Z2
+	VMULPS     Z1, Z2, Z1
+	MOVQ       24(CX), R8
+	VMOVUPS    Z0, (R8)(BX*4)
+	MOVQ       40(CX), R8
+	VMOVUPS    Z1, (R8)(BX*4)
+	ADDQ       $0x10, BX
+	SUBQ       $0x10, SI
+	JGE        loop
 
 tail:
 	ADDQ      $0x10, SI
@@ -7682,23 +8167,23 @@ next:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 80(AX), SI
+	MOVQ 104(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 128(AX), SI
+	MOVQ 176(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 176(AX), SI
+	MOVQ 248(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 224(AX), SI
+	MOVQ 320(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 272(AX), SI
+	MOVQ 392(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  row
@@ -7711,23 +8196,23 @@ nextstep:
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, (CX)
 	MOVQ 8(CX), BX
-	MOVQ 88(AX), SI
+	MOVQ 112(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 8(CX)
 	MOVQ 16(CX), BX
-	MOVQ 136(AX), SI
+	MOVQ 184(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 16(CX)
 	MOVQ 24(CX), BX
-	MOVQ 184(AX), SI
+	MOVQ 256(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 24(CX)
 	MOVQ 32(CX), BX
-	MOVQ 232(AX), SI
+	MOVQ 328(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 32(CX)
 	MOVQ 40(CX), BX
-	MOVQ 280(AX), SI
+	MOVQ 400(AX), SI
 	LEAQ (BX)(SI*4), BX
 	MOVQ BX, 40(CX)
 	JMP  step

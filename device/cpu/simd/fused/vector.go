@@ -8,6 +8,11 @@ type Vector struct {
 	From int // the first row's first unit
 	Row  int // from a row to the next of the same step
 	Step int // from a step's last row to the first row of the next step
+
+	// While a row is computed the one that lies so far ahead is asked for: for each unit, Pace
+	// floats on from the one before, this vector's part and Beside floats further each that of the
+	// vectors that lie next to it. What is asked for may lie outside Data.
+	Ahead, Pace, Beside int
 }
 
 // Aligned reports whether each of v's rows begins on a cache line.
