@@ -13,6 +13,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/results"
 	"rnnbench/rnn"
+	"rnnbench/rnn/schedule"
 	"rnnbench/tuner/config"
 )
 
@@ -58,29 +59,16 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 		*field += time.Since(start).Seconds()
 		start = time.Now()
 	}
-	fail := func(err error) {
-		c.close()
-		c.decline(results.Failed, results.ReasonError, err.Error())
-	}
-	var err error
-	if c.prog, err = s.Device.Compile(c.sched, c.dknobs); err != nil {
-		c.decline(results.Failed, results.ReasonOOM, err.Error())
+	c.input = check.input()
+	if err := s.load(c); err != nil {
+		c.fail(err)
 		return
 	}
 	lap(&cost.Setup)
 	s.watch(Event{Phase: Verifying, Point: c.record.Point, Label: c.spec.Label})
-	if err := c.plan.Write(c.prog, check.input()); err != nil {
-		fail(err)
-		return
-	}
-	if err := c.prog.Prepare(); err != nil {
-		fail(err)
-		return
-	}
-	lap(&cost.Setup)
 	if s.Settings.Verify {
 		if err := check.run(s, c); err != nil {
-			fail(err)
+			c.fail(err)
 			return
 		}
 		lap(&cost.Verify)
@@ -96,7 +84,7 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 	for n := 1; ; n = min(2*n, 1<<20) {
 		b, err := c.prog.Run(n)
 		if err != nil {
-			fail(err)
+			c.fail(err)
 			return
 		}
 		one = min(one, b.Wall.Seconds()/float64(n))
@@ -113,6 +101,43 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 	}
 	c.last = one
 	lap(&cost.Warmup)
+}
+
+// errMemory marks what could not be allocated.
+var errMemory = errors.New("tuner: out of memory")
+
+// load compiles c and writes its inputs.
+func (s *Sweep) load(c *candidate) error {
+	prog, err := s.Device.Compile(c.sched, c.dknobs)
+	switch {
+	case err == nil:
+	case errors.Is(err, schedule.ErrUnsupported) || errors.Is(err, device.ErrHang) || errors.Is(err, device.ErrFault):
+		return err
+	default:
+		return fmt.Errorf("%w: %w", errMemory, err)
+	}
+	c.prog = prog
+	if err := c.plan.Write(c.prog, c.input); err != nil {
+		return err
+	}
+	return c.prog.Prepare()
+}
+
+// fail ends a candidate for the reason that err is.
+func (c *candidate) fail(err error) {
+	c.close()
+	switch {
+	case errors.Is(err, schedule.ErrUnsupported):
+		c.decline(results.Skipped, results.ReasonResource, err.Error())
+	case errors.Is(err, device.ErrHang):
+		c.decline(results.Timeout, results.ReasonHang, err.Error())
+	case errors.Is(err, device.ErrFault):
+		c.decline(results.Failed, results.ReasonCUDA, err.Error())
+	case errors.Is(err, errMemory):
+		c.decline(results.Failed, results.ReasonOOM, err.Error())
+	default:
+		c.decline(results.Failed, results.ReasonError, err.Error())
+	}
 }
 
 // Why rounds ended.
@@ -195,24 +220,38 @@ func (s *Sweep) burst(c *candidate, others bool) {
 	defer func() { c.record.Cost.Measure += time.Since(start).Seconds() }()
 	var before, after runtime.MemStats
 	cold := s.Settings.Cache == "cold"
+	var err error
 	if others && !cold && c.last < s.Settings.MinTime.Seconds() {
-		if _, err := c.prog.Run(1); err != nil {
-			c.decline(results.Failed, results.ReasonError, err.Error())
-			return
+		_, err = c.prog.Run(1)
+	}
+	if errors.Is(err, device.ErrLost) { // another candidate broke the device
+		if err = s.load(c); err == nil {
+			_, err = c.prog.Run(1)
 		}
+	}
+	if err != nil {
+		c.fail(err)
+		return
 	}
 	runtime.ReadMemStats(&before)
 	var b device.Burst
-	var err error
 	if cold {
 		b, err = s.cold(c)
 	} else {
 		b, err = c.prog.Run(c.perBurst)
 	}
 	runtime.ReadMemStats(&after)
+	if errors.Is(err, device.ErrLost) {
+		if err = s.load(c); err == nil { // its turn comes again in the next round
+			return
+		}
+	}
 	if err != nil {
-		c.decline(results.Failed, results.ReasonError, err.Error())
+		c.fail(err)
 		return
+	}
+	if b.Throttled {
+		c.warn(results.WarnThrottled)
 	}
 	if after.NumGC != before.NumGC {
 		c.warn(results.WarnGC)

@@ -101,6 +101,7 @@ type candidate struct {
 	dknobs knob.Params // of the device, complete
 	plan   *rnn.Plan
 	sched  *schedule.Schedule
+	input  *rnn.Data
 	prog   device.Program
 	record results.Record
 
@@ -267,12 +268,16 @@ func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
 	for name, v := range c.dknobs {
 		c.record.Impl.Knobs[name] = v
 	}
+	c.record.Mode.Graph = c.dknobs["graph"] != 0
 	w := &c.record.Work
 	w.Executed, w.Bytes, w.Ops = c.sched.FLOPs(), c.sched.Traffic(), len(c.sched.Nodes)
 	for _, n := range c.sched.Nodes {
 		w.Waits += len(n.Wait)
 	}
-	if w.Memory, err = s.Device.Memory(c.sched, c.dknobs); err != nil {
+	if w.Memory, err = s.Device.Memory(c.sched, c.dknobs); errors.Is(err, schedule.ErrUnsupported) {
+		c.decline(results.Skipped, results.ReasonResource, err.Error())
+		return c, nil
+	} else if err != nil {
 		return nil, err
 	}
 	c.record.Cost.Setup = time.Since(start).Seconds()
