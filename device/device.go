@@ -56,6 +56,9 @@ type Burst struct {
 	Throttled bool
 }
 
+// ErrMemory says that the device has too little memory left.
+var ErrMemory = errors.New("out of memory")
+
 // What can befall a device itself, whatever the schedule. Errors wrap one of
 // these where a device that other programs share had to be restarted.
 var (

@@ -103,20 +103,12 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 	lap(&cost.Warmup)
 }
 
-// errMemory marks what could not be allocated.
-var errMemory = errors.New("tuner: out of memory")
-
 // load compiles c and writes its inputs.
 func (s *Sweep) load(c *candidate) error {
-	prog, err := s.Device.Compile(c.sched, c.dknobs)
-	switch {
-	case err == nil:
-	case errors.Is(err, schedule.ErrUnsupported) || errors.Is(err, device.ErrHang) || errors.Is(err, device.ErrFault):
+	var err error
+	if c.prog, err = s.Device.Compile(c.sched, c.dknobs); err != nil {
 		return err
-	default:
-		return fmt.Errorf("%w: %w", errMemory, err)
 	}
-	c.prog = prog
 	if err := c.plan.Write(c.prog, c.input); err != nil {
 		return err
 	}
@@ -133,7 +125,7 @@ func (c *candidate) fail(err error) {
 		c.decline(results.Timeout, results.ReasonHang, err.Error())
 	case errors.Is(err, device.ErrFault):
 		c.decline(results.Failed, results.ReasonCUDA, err.Error())
-	case errors.Is(err, errMemory):
+	case errors.Is(err, device.ErrMemory):
 		c.decline(results.Failed, results.ReasonOOM, err.Error())
 	default:
 		c.decline(results.Failed, results.ReasonError, err.Error())

@@ -14,7 +14,7 @@ func TestEmulated(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	driver, err := emulator.New(3, 1)
+	driver, err := emulator.New(8, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

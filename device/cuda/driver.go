@@ -60,10 +60,11 @@ type Properties struct {
 	Model      string
 	Capability int // major·10 + minor
 	SMs        int
-	Shared     int   // bytes of shared memory that a block can have
-	L2         int   // bytes
-	Memory     int64 // bytes in all
-	Workspace  int64 // bytes that products take per stream
+	Shared     int    // bytes of shared memory that a block can have
+	L2         int    // bytes
+	Memory     int64  // bytes in all
+	Workspace  int64  // bytes that products take per stream
+	NoProducts string // why there are no products; "" where there are
 	Libraries  map[string]string
 }
 

@@ -45,6 +45,9 @@ func (b *binder) trouble() uint64 { return uint64(b.base) + uint64(b.layout.trou
 func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 	switch op := op.(type) {
 	case schedule.Gemm:
+		if why := b.properties.NoProducts; why != "" {
+			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
+		}
 		return []step{{product: b.product(op)}}, nil
 	case schedule.Pack:
 		if op.Trans {

@@ -66,7 +66,7 @@ type response struct {
 
 // causes are the errors that callers distinguish.
 func causes() []error {
-	return []error{schedule.ErrUnsupported, device.ErrHang, device.ErrFault, device.ErrLost}
+	return []error{schedule.ErrUnsupported, device.ErrHang, device.ErrFault, device.ErrLost, device.ErrMemory}
 }
 
 // A remoteError is an error of the worker's.
