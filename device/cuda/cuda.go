@@ -91,19 +91,21 @@ func (d *Device) key(s source) string {
 
 // load sets the kernels of launches, compiling those that are new side by side.
 func (d *Device) load(steps []step) error {
+	keys := map[*source]string{}
+	at := map[string]int{}
 	var fresh []source
-	keys := map[string]int{}
 	for _, s := range steps {
-		if s.launch == nil {
+		if s.launch == nil || keys[s.source] != "" {
 			continue
 		}
-		key := d.key(s.source)
+		key := d.key(*s.source)
+		keys[s.source] = key
 		if _, ok := d.kernels[key]; ok {
 			continue
 		}
-		if _, ok := keys[key]; !ok {
-			keys[key] = len(fresh)
-			fresh = append(fresh, s.source)
+		if _, ok := at[key]; !ok {
+			at[key] = len(fresh)
+			fresh = append(fresh, *s.source)
 		}
 	}
 	images, failed := make([][]byte, len(fresh)), make([]error, len(fresh))
@@ -120,7 +122,7 @@ func (d *Device) load(steps []step) error {
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
-	for key, i := range keys {
+	for key, i := range at {
 		k, err := d.driver.Load(images[i], fresh[i].name)
 		if err != nil {
 			return fmt.Errorf("cuda: loading kernel %s: %w", fresh[i].name, err)
@@ -132,7 +134,7 @@ func (d *Device) load(steps []step) error {
 			continue
 		}
 		l := s.launch
-		l.Kernel = d.kernels[d.key(s.source)]
+		l.Kernel = d.kernels[keys[s.source]]
 		if l.Shared == 0 && !l.Cooperative {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 // A step is one thing for the GPU to do: a launch or a product.
 type step struct {
 	launch  *Launch
-	source  source // of the launch
+	source  *source // of the launch
 	product *Product
 }
 
@@ -24,6 +24,25 @@ type binder struct {
 	properties Properties
 	precision  schedule.Precision
 	persistent int // such operations so far
+	sources    map[string]*source
+}
+
+// source returns the text of a kernel, written once for all operations that have
+// the same words: its name and what else it depends on.
+func (b *binder) source(write func() source, words ...any) *source {
+	key := fmt.Sprint(words...)
+	s, ok := b.sources[key]
+	if !ok {
+		text := write()
+		s = &text
+		b.sources[key] = s
+	}
+	return s
+}
+
+// file is a kernel of kernels/ with words defined.
+func (b *binder) file(name string, defines ...any) *source {
+	return b.source(func() source { return file(name, defines...) }, append([]any{name, " "}, defines...)...)
 }
 
 // at is the address of a view's first element.
@@ -59,7 +78,7 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 	case schedule.SumRows:
 		return b.sumRows(op, stream), nil
 	case schedule.Cell:
-		return []step{b.cell(op.Cell.Name, op.Program(), op.Vector, op.Next[0])}, nil
+		return []step{b.cell(cellName(op), op.Program(), op.Vector, op.Next[0])}, nil
 	case schedule.CellBackward:
 		return []step{b.cell(op.Cell.Name+"_backward", op.Cell.Backward, op.Vector, op.Next[0])}, nil
 	case schedule.Gather:
@@ -96,7 +115,7 @@ const blockSize = 256
 // maxGrid is the largest second dimension of a grid.
 const maxGrid = 65535
 
-func newLaunch(s source, grid, block [3]int, args ...uint64) step {
+func newLaunch(s *source, grid, block [3]int, args ...uint64) step {
 	l := &Launch{Name: s.name, Grid: grid, Block: block, Args: args}
 	l.pack()
 	return step{launch: l, source: s}
@@ -144,8 +163,20 @@ func (b *binder) cell(name string, p cell.Program, vector func(cell.Ref) schedul
 	for _, g := range groups {
 		args = append(args, uint64(b.at(g.view)), b.stride(g.view))
 	}
-	return newLaunch(pointwise(identifier(name), p, groups, width),
+	words := []any{"cell ", name, " ", width}
+	for _, g := range groups {
+		words = append(words, " ", g.element)
+	}
+	return newLaunch(b.source(func() source { return pointwise(identifier(name), p, groups, width) }, words...),
 		[3]int{ceil(cols, x*width), min(ceil(rows, y), maxGrid), 1}, [3]int{x, y, 1}, args...)
+}
+
+// cellName names a cell's kernel.
+func cellName(op schedule.Cell) string {
+	if op.Train {
+		return op.Cell.Name + "_train"
+	}
+	return op.Cell.Name
 }
 
 // stride is the distance between rows; one row serves for every row.
@@ -187,7 +218,7 @@ func identifier(s string) string {
 }
 
 func (b *binder) transpose(src, dst schedule.View) step {
-	return newLaunch(file("transpose", "FROM", b.element(src).String(), "TO", b.element(dst).String()),
+	return newLaunch(b.file("transpose", "FROM", b.element(src), "TO", b.element(dst)),
 		[3]int{ceil(src.Cols, 32), min(ceil(src.Rows, 32), maxGrid), 1}, [3]int{32, 8, 1},
 		uint64(src.Rows), uint64(src.Cols), uint64(b.at(src)), uint64(src.M.Cols), uint64(b.at(dst)), uint64(dst.M.Cols))
 }
@@ -203,7 +234,7 @@ func (b *binder) sumRows(op schedule.SumRows, stream int) []step {
 	cols := op.A.Cols
 	sum := func(from Element, to Element, rows, parts int, args ...uint64) step {
 		head := []uint64{uint64(rows), uint64(cols), uint64(ceil(rows, parts))}
-		return newLaunch(file("sumrows", "FROM", from.String(), "TO", to.String()),
+		return newLaunch(b.file("sumrows", "FROM", from, "TO", to),
 			[3]int{ceil(cols, 32), parts, 1}, [3]int{32, 8, 1}, append(head, args...)...)
 	}
 	accumulate := uint64(0)
@@ -227,14 +258,14 @@ func (b *binder) gather(op schedule.Gather) step {
 		x *= 2
 	}
 	y := blockSize / x
-	return newLaunch(file("gather", "INDEX", b.element(op.Index).String(), "TABLE", b.element(op.Table).String(), "TO", b.element(op.Out).String()),
+	return newLaunch(b.file("gather", "INDEX", b.element(op.Index), "TABLE", b.element(op.Table), "TO", b.element(op.Out)),
 		[3]int{ceil(op.Out.Cols, x), min(ceil(op.Out.Rows, y), maxGrid), 1}, [3]int{x, y, 1},
 		uint64(op.Out.Rows), uint64(op.Out.Cols), uint64(op.Table.Rows), uint64(b.at(op.Index)), uint64(op.Index.M.Cols),
 		uint64(b.at(op.Table)), uint64(op.Table.M.Cols), uint64(b.at(op.Out)), uint64(op.Out.M.Cols), b.trouble())
 }
 
 func (b *binder) scatter(op schedule.Scatter) step {
-	return newLaunch(file("scatter", "INDEX", b.element(op.Index).String(), "FROM", b.element(op.Src).String(), "TABLE", b.element(op.Table).String()),
+	return newLaunch(b.file("scatter", "INDEX", b.element(op.Index), "FROM", b.element(op.Src), "TABLE", b.element(op.Table)),
 		[3]int{op.Table.Rows, ceil(op.Src.Cols, blockSize), 1}, [3]int{blockSize, 1, 1},
 		uint64(op.Src.Rows), uint64(op.Src.Cols), uint64(op.Table.Rows), uint64(b.at(op.Index)), uint64(op.Index.M.Cols),
 		uint64(b.at(op.Src)), uint64(op.Src.M.Cols), uint64(b.at(op.Table)), uint64(op.Table.M.Cols), b.trouble())
@@ -245,8 +276,8 @@ func (b *binder) softmaxLoss(op schedule.SoftmaxLoss) step {
 	if op.Grad {
 		grad = 1
 	}
-	return newLaunch(file("softmaxloss", "LOGITS", b.element(op.Logits).String(), "TARGET", b.element(op.Target).String(),
-		"LOSS", b.element(op.Loss).String(), "PROB", b.element(op.Prob).String()),
+	return newLaunch(b.file("softmaxloss", "LOGITS", b.element(op.Logits), "TARGET", b.element(op.Target),
+		"LOSS", b.element(op.Loss), "PROB", b.element(op.Prob)),
 		[3]int{op.Logits.Rows, 1, 1}, [3]int{blockSize, 1, 1},
 		uint64(op.Logits.Rows), uint64(op.Logits.Cols), uint64(b.at(op.Logits)), uint64(op.Logits.M.Cols),
 		uint64(b.at(op.Target)), uint64(op.Target.M.Cols), uint64(b.at(op.Loss)), uint64(op.Loss.M.Cols),

@@ -164,7 +164,7 @@ persistent(int steps, int batch, int hidden, int units, int chunk, unsigned* cou
 	for _, r := range op.R {
 		args = append(args, uint64(b.at(r)))
 	}
-	s := newLaunch(source{"persistent", file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
+	s := newLaunch(&source{"persistent", file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
 	s.launch.Cooperative = true
 	s.launch.Shared = sharedBytes(units*gates, h, b.element(op.R[0]), chunk)
 	return s
@@ -290,7 +290,7 @@ persistentbackward(int steps, int batch, int hidden, int units, int chunk, unsig
 `)
 	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.barrierCounter(), b.trouble()}
 	args = append(append(args, b.arguments(groups)...), uint64(b.at(op.R)))
-	s := newLaunch(source{"persistentbackward", file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
+	s := newLaunch(&source{"persistentbackward", file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
 	s.launch.Cooperative = true
 	s.launch.Shared = sharedBytes(units, gates*h, b.element(op.R), chunk)
 	return s

@@ -85,7 +85,7 @@ func (p *program) event(timed bool) (Event, error) {
 
 // bind turns operations into launches and waits into events.
 func (p *program) bind() error {
-	b := binder{layout: &p.layout, base: p.base, properties: p.device.properties, precision: p.schedule.Precision}
+	b := binder{layout: &p.layout, base: p.base, properties: p.device.properties, precision: p.schedule.Precision, sources: map[string]*source{}}
 	var all []step
 	for _, op := range p.schedule.Prepare {
 		steps, err := b.steps(op, 0)

@@ -37,7 +37,7 @@ func (d *Device) Provoke(mishap string) error {
 	if err != nil {
 		return err
 	}
-	l := newLaunch(s, [3]int{1, 1, 1}, [3]int{32, 1, 1}, uint64(word))
+	l := newLaunch(&s, [3]int{1, 1, 1}, [3]int{32, 1, 1}, uint64(word))
 	if err := errors.Join(d.driver.Clear(word, alignment), d.driver.Streams(1), d.load([]step{l})); err != nil {
 		return err
 	}

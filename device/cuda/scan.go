@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(128) scan(int steps, int batch, int
 	}
 	t.WriteString("    }\n  }\n}\n")
 	args := []uint64{uint64(op.Steps), uint64(op.Batch()), uint64(op.Hidden())}
-	return newLaunch(source{"scan", t.String()}, [3]int{ceil(op.Batch()*op.Hidden(), 128), 1, 1}, [3]int{128, 1, 1}, append(args, b.arguments(groups)...)...)
+	return newLaunch(&source{"scan", t.String()}, [3]int{ceil(op.Batch()*op.Hidden(), 128), 1, 1}, [3]int{128, 1, 1}, append(args, b.arguments(groups)...)...)
 }
 
 func (b *binder) scanBackward(op schedule.ScanBackward) step {
@@ -144,5 +144,5 @@ extern "C" __global__ void __launch_bounds__(128) scanbackward(int steps, int ba
 	}
 	t.WriteString("}\n")
 	args := []uint64{uint64(op.Steps), uint64(op.Batch()), uint64(op.Hidden())}
-	return newLaunch(source{"scanbackward", t.String()}, [3]int{ceil(op.Batch()*op.Hidden(), 128), 1, 1}, [3]int{128, 1, 1}, append(args, b.arguments(groups)...)...)
+	return newLaunch(&source{"scanbackward", t.String()}, [3]int{ceil(op.Batch()*op.Hidden(), 128), 1, 1}, [3]int{128, 1, 1}, append(args, b.arguments(groups)...)...)
 }

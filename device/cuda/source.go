@@ -17,14 +17,14 @@ var kernels embed.FS
 
 // file is a kernel of kernels/ with words defined; file panics where there is
 // none.
-func file(name string, defines ...string) source {
+func file(name string, defines ...any) source {
 	text, err := kernels.ReadFile("kernels/" + name + ".cu")
 	if err != nil {
 		panic(err)
 	}
 	var b strings.Builder
 	for i := 0; i < len(defines); i += 2 {
-		fmt.Fprintf(&b, "#define %s %s\n", defines[i], defines[i+1])
+		fmt.Fprintf(&b, "#define %v %v\n", defines[i], defines[i+1])
 	}
 	b.Write(text)
 	return source{name, b.String()}

@@ -46,8 +46,14 @@ func (c *Compiler) Compile(name, source string) ([]byte, error) {
 			pointers = append(pointers, "0")
 		}
 	}
+	launch := "launch_alone"
+	for _, word := range []string{"__syncthreads", "__shfl", "DYNAMIC_SHARED"} {
+		if strings.Contains(source, word) {
+			launch = "launch"
+		}
+	}
 	fmt.Fprintf(&b, "\nstatic void call(void** args) { %s(%s); }\n", name, strings.Join(args, ", "))
-	fmt.Fprintf(&b, "extern \"C\" void emulate(const Geometry* g, void** args) { launch(*g, args, call); }\n")
+	fmt.Fprintf(&b, "extern \"C\" void emulate(const Geometry* g, void** args) { %s(*g, args, call); }\n", launch)
 	fmt.Fprintf(&b, "extern \"C\" { extern const int parameters = %d; extern const char pointers[] = {%s}; }\n", len(types), strings.Join(pointers, ", "))
 	dir, err := os.MkdirTemp("", "rnnbench-emulator")
 	if err != nil {

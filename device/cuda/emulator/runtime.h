@@ -134,7 +134,19 @@ static void fiber_main() {
   for (;;) pause();
 }
 
-// launch runs the grid: block after block, or all at once.
+// launch_alone runs the threads one after the other, where none waits for
+// another.
+static void launch_alone(const Geometry& g, void** args, void (*kernel)(void**)) {
+  blockDim = {g.block[0], g.block[1], g.block[2]}, gridDim = {g.grid[0], g.grid[1], g.grid[2]};
+  for (blockIdx.z = 0; blockIdx.z < gridDim.z; blockIdx.z++)
+    for (blockIdx.y = 0; blockIdx.y < gridDim.y; blockIdx.y++)
+      for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++)
+        for (threadIdx.z = 0; threadIdx.z < blockDim.z; threadIdx.z++)
+          for (threadIdx.y = 0; threadIdx.y < blockDim.y; threadIdx.y++)
+            for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++) kernel(args);
+}
+
+// launch runs the grid with fibers: block after block, or all at once.
 static void launch(const Geometry& g, void** args, void (*kernel)(void**)) {
   const unsigned threads = g.block[0] * g.block[1] * g.block[2], blocks = g.grid[0] * g.grid[1] * g.grid[2];
   const unsigned together = g.cooperative ? blocks : 1, warps = (threads + 31) / 32;
