@@ -97,6 +97,37 @@ type Meter interface {
 	Limits() (Limits, error)
 }
 
+// An Evicter is a device that can fill its caches with other data, so that the
+// next run finds nothing there.
+type Evicter interface {
+	Evict() error
+}
+
+// A Hierarchy is what the memories and workers of a device give each other, as
+// measured while all workers do the same. It is what a model of persistent
+// kernels needs beyond Limits.
+type Hierarchy struct {
+	Memories  []Memory // that weights can stay in, from the nearest
+	Product   float64  // operations per second of one worker in products from its nearest memory
+	Pointwise float64  // sigmoids and hyperbolic tangents per second of one worker, in cells
+	Barrier   float64  // seconds from the last worker's arrival at a barrier to everybody's knowing of it
+	Exchange  float64  // bytes per second of one worker that writes its part of a vector and reads all of it
+}
+
+// A Memory is a cache, or the main memory. Its rate is that of a product with
+// one row, which reads each weight once.
+type Memory struct {
+	Name    string
+	Bytes   int64   // of one worker, or of all if they share it
+	Shared  bool    // by all workers
+	PerCore float64 // bytes per second that one worker reads
+}
+
+// A Prober is a device that can measure its hierarchy, in a second or so.
+type Prober interface {
+	Hierarchy() (Hierarchy, error)
+}
+
 // An Inspector is a device that can say what state it is in.
 type Inspector interface {
 	Inspect() ([]Finding, error)

@@ -7,9 +7,11 @@
 package experiments
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
+	"rnnbench/model"
 	"rnnbench/plots"
 	"rnnbench/plots/table"
 	"rnnbench/results"
@@ -33,12 +35,35 @@ type Experiment struct {
 	Title  string
 	Source string // authors, year and number of the table or figure
 
-	// Parts lists what is measured.
+	// Parts lists what is measured: nothing where the experiment is counted or
+	// computed alone.
 	Parts func(Size) []Part
 
 	// Report sets records of the parts beside the paper. machine goes into
 	// subtitles.
 	Report func(recs []results.Record, machine string) (*Report, error)
+
+	// Model, where there is one, adds to a report what the analytical model
+	// says of the machine that the records are from.
+	Model func(rep *Report, recs []results.Record, here *model.Machine)
+}
+
+// On reports on records of device d. What the model says is left out where d's
+// memories were not measured.
+func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error) {
+	rep, err := e.Report(recs, d.Name)
+	if err != nil || e.Model == nil || len(d.Machine) == 0 {
+		return rep, err
+	}
+	here := &model.Machine{}
+	if err := json.Unmarshal(d.Machine, here); err != nil {
+		return nil, fmt.Errorf("experiments: the run's machine: %w", err)
+	}
+	if err := here.Check(); err != nil {
+		return nil, err
+	}
+	e.Model(rep, recs, here)
+	return rep, nil
 }
 
 // A Part is a grid: every technique at every point.
@@ -68,6 +93,9 @@ func All() []Experiment {
 		appleyardFig1,
 		appleyardFig2,
 		appleyardWeightGrad,
+		diamosFig6,
+		diamosMemory,
+		diamosSpeech,
 	}
 }
 

@@ -2,12 +2,15 @@ package experiments_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"rnnbench/experiments"
 	"rnnbench/impl"
+	"rnnbench/model"
 	"rnnbench/plots"
 	"rnnbench/plots/table"
 	"rnnbench/results"
@@ -100,6 +103,9 @@ func TestReports(t *testing.T) {
 			}
 		}
 		for _, keep := range []int{len(recs) - 1, len(recs) / 2, 1, 0} {
+			if keep < 0 || keep > len(recs) {
+				continue // an experiment without records
+			}
 			rep, err := e.Report(recs[:keep], "synthetic")
 			if err == nil && rep == nil {
 				t.Errorf("%s: no report and no error on %d records", e.ID, keep)
@@ -140,5 +146,88 @@ func TestLadderIsThePapers(t *testing.T) {
 func TestLookup(t *testing.T) {
 	if _, err := experiments.Lookup("appleyard-tabel1"); err == nil || !strings.Contains(err.Error(), "did you mean appleyard-table1?") {
 		t.Error(err)
+	}
+}
+
+// TestPredicted has the model speak of records that are what it predicts, and of
+// some that are not.
+func TestPredicted(t *testing.T) {
+	m, err := model.Load("xeon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := experiments.Lookup("diamos-fig6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := func(hidden, batch int, seconds float64) results.Record {
+		p := results.Point{Cell: "rnn-tanh", Pass: "forward", Hidden: hidden, Input: 16, Batch: batch, Steps: 100, Layers: 1, Precision: "fp32"}
+		lo, hi := 99*seconds, 101*seconds
+		return results.Record{Point: p, Status: results.OK, Impl: results.Impl{Name: "persistent", Label: "persistent"},
+			Stats: &results.Stats{Median: 100 * seconds, Lo: &lo, Hi: &hi}}
+	}
+	recs := []results.Record{record(512, 1, 7.7e-6), record(512, 4, 15e-6), record(1024, 1, 150e-6)}
+	for _, c := range []struct {
+		machine  string
+		tables   int
+		figures  int
+		findings []string
+	}{
+		{"", 1, 2, nil},
+		{string(text), 2, 3, []string{"within 25 % of the measured persistent step at 2 of 3 points", "rnn-tanh of 1024 units at batch 1 (×1.4", "weights come from L3"}},
+	} {
+		rep, err := e.On(results.Device{Name: "Xeon", Machine: json.RawMessage(c.machine)}, recs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(rep.Tables) != c.tables || len(rep.Figures) != c.figures {
+			t.Errorf("machine %.20q: %d tables and %d figures, want %d and %d", c.machine, len(rep.Tables), len(rep.Figures), c.tables, c.figures)
+		}
+		for _, want := range c.findings {
+			if !strings.Contains(strings.Join(rep.Findings, "\n"), want) {
+				t.Errorf("findings lack %q:\n%s", want, strings.Join(rep.Findings, "\n"))
+			}
+		}
+	}
+	if _, err := e.On(results.Device{Machine: json.RawMessage(`{"name":"x"}`)}, recs); err == nil {
+		t.Error("a machine without levels is accepted")
+	}
+}
+
+// TestMemoryIsThePapers holds the paper's arithmetic to the numbers it prints.
+func TestMemoryIsThePapers(t *testing.T) {
+	e, err := experiments.Lookup("diamos-memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := e.Report(nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := func(key string) int {
+		return slices.IndexFunc(rep.Tables[0].Columns, func(c table.Column) bool { return c.Key == key })
+	}
+	n := 0
+	for _, row := range rep.Tables[0].Rows {
+		for _, pair := range [][2]string{{"printed_bytes", "activation_bytes"}, {"printed_weight_bytes", "weight_bytes"}} {
+			printed, ok := row[column(pair[0])].Value.(float64)
+			if !ok {
+				continue
+			}
+			n++
+			if got := row[column(pair[1])].Value.(float64); math.Abs(got/printed-1) > 0.05 {
+				t.Errorf("%s: %s is %g and printed %g", row[3].Text, pair[1], got, printed)
+			}
+		}
+	}
+	if n != 4 {
+		t.Errorf("%d numbers of the paper, want 4", n)
+	}
+	if d := rep.Tables[0].Rows[len(rep.Tables[0].Rows)/2][column("layers")].Value; d != 8 { // 12 / 1.35: the paper says about 9
+		t.Errorf("%v layers of 1760 units at minibatch 64", d)
 	}
 }

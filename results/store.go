@@ -57,6 +57,9 @@ type Device struct {
 	Peak      *float64          `json:"peak_flops_per_s"`
 	Bandwidth *float64          `json:"peak_bytes_per_s"`
 	Facts     map[string]string `json:"facts"`
+	// Machine is what the device's memories and workers give each other, for
+	// models of its speed; absent: not measured.
+	Machine json.RawMessage `json:"machine,omitempty"`
 }
 
 // A Plan is what a run set out to measure.

@@ -65,7 +65,7 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 		return
 	}
 	lap(&cost.Setup)
-	s.watch(Event{Phase: Verifying, Point: c.record.Point, Label: c.spec.Label})
+	s.watch(Event{Phase: Verifying, Point: c.record.Point, Label: c.Spec.Label})
 	if s.Settings.Verify {
 		if err := check.run(s, c); err != nil {
 			c.fail(err)
@@ -79,7 +79,7 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 			return
 		}
 	}
-	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.spec.Label})
+	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.Spec.Label})
 	one := math.Inf(1) // the shortest run so far
 	for n := 1; ; n = min(2*n, 1<<20) {
 		b, err := c.prog.Run(n)
@@ -106,10 +106,10 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 // load compiles c and writes its inputs.
 func (s *Sweep) load(c *candidate) error {
 	var err error
-	if c.prog, err = s.Device.Compile(c.sched, c.dknobs); err != nil {
+	if c.prog, err = s.Device.Compile(c.Schedule, c.DeviceKnobs); err != nil {
 		return err
 	}
-	if err := c.plan.Write(c.prog, c.input); err != nil {
+	if err := c.Plan.Write(c.prog, c.input); err != nil {
 		return err
 	}
 	return c.prog.Prepare()
@@ -166,7 +166,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 				return stopInterrupted
 			}
 			if c := live[i]; c.record.Status == results.OK {
-				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.spec.Label, Round: round, Rounds: s.Settings.Rounds})
+				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.Spec.Label, Round: round, Rounds: s.Settings.Rounds})
 				s.burst(c, len(live) > 1)
 			}
 		}
@@ -258,13 +258,10 @@ func (s *Sweep) burst(c *candidate, others bool) {
 
 // cold times single runs, each after the caches were filled with other data.
 func (s *Sweep) cold(c *candidate) (device.Burst, error) {
-	if s.evict == nil {
-		s.evict = make([]byte, evictBytes)
-	}
 	var sum device.Burst
 	for range c.perBurst {
-		for i := 0; i < len(s.evict); i += 64 {
-			s.evict[i]++
+		if err := s.Device.(device.Evicter).Evict(); err != nil {
+			return sum, err
 		}
 		b, err := c.prog.Run(1)
 		if err != nil {
@@ -275,9 +272,6 @@ func (s *Sweep) cold(c *candidate) (device.Burst, error) {
 	}
 	return sum, nil
 }
-
-// evictBytes is more than the caches of most machines hold.
-const evictBytes = 256 << 20
 
 func (c *candidate) warn(w string) {
 	for _, have := range c.record.Warnings {
@@ -349,21 +343,21 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 	if v.answer == nil {
 		v.answer = rnn.Reference(v.short)
 	}
-	plan, prog := c.plan, c.prog
+	plan, prog := c.Plan, c.prog
 	if v.checked != v.problem {
-		knobs := c.knobs
+		knobs := c.Knobs
 		if n, ok := knobs["inputbatch"]; ok && n > v.checked.Steps {
 			knobs = map[string]int{}
-			for name, value := range c.knobs {
+			for name, value := range c.Knobs {
 				knobs[name] = value
 			}
 			knobs["inputbatch"] = 0
 		}
-		short, sched, err := rnn.Layout(c.tech, v.checked, knobs)
+		short, sched, err := rnn.Layout(c.Technique, v.checked, knobs)
 		if err != nil {
 			return err
 		}
-		if prog, err = s.Device.Compile(sched, c.dknobs); err != nil {
+		if prog, err = s.Device.Compile(sched, c.DeviceKnobs); err != nil {
 			return err
 		}
 		defer prog.Close()

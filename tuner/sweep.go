@@ -13,15 +13,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"rnnbench/device"
 	"rnnbench/results"
 	"rnnbench/rnn"
-	"rnnbench/rnn/cell"
-	"rnnbench/rnn/knob"
-	"rnnbench/rnn/schedule"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -40,8 +36,6 @@ type Sweep struct {
 	Emit func(*results.Record) error
 	// Watch, where set, is told what is going on, never during a burst.
 	Watch func(Event)
-
-	evict []byte // see cold
 }
 
 // An Event is one step of a sweep, for progress displays.
@@ -72,6 +66,9 @@ var ErrBudget = errors.New("tuner: the budget of time is spent")
 // Run measures every technique of specs at every point. It returns the
 // context's error if that ends it, with every finished record kept.
 func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Spec) error {
+	if _, ok := s.Device.(device.Evicter); s.Settings.Cache == "cold" && !ok {
+		return fmt.Errorf("tuner: device %s cannot empty its caches: choose cache hot", s.Device.Info().Name)
+	}
 	start := time.Now()
 	backstop := &backstop{}
 	if s.Settings.Order == "random" { // of points, too
@@ -95,12 +92,7 @@ func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Sp
 
 // A candidate is one technique at one point.
 type candidate struct {
-	spec   grid.Spec
-	tech   rnn.Technique
-	knobs  knob.Params // of the technique, complete
-	dknobs knob.Params // of the device, complete
-	plan   *rnn.Plan
-	sched  *schedule.Schedule
+	*Layout
 	input  *rnn.Data
 	prog   device.Program
 	record results.Record
@@ -108,41 +100,6 @@ type candidate struct {
 	perBurst int // runs
 	last     float64
 	samples  results.Samples
-}
-
-// Problem turns a point into a problem, or says which word or size is wrong.
-func Problem(p results.Point) (rnn.Problem, error) {
-	c := cell.Lookup(p.Cell)
-	if c == nil {
-		var names []string
-		for _, c := range cell.All() {
-			names = append(names, c.Name)
-		}
-		return rnn.Problem{}, fmt.Errorf("tuner: there is no cell %q: did you mean %s?", p.Cell, grid.Nearest(p.Cell, names))
-	}
-	q := rnn.Problem{
-		Cell: c, Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
-		Output: p.Output, OneHot: p.OneHot,
-	}
-	pass, precision := -1, -1
-	for i, name := range rnn.Passes() {
-		if name == p.Pass {
-			pass = i
-		}
-	}
-	for i, name := range rnn.Precisions() {
-		if name == p.Precision {
-			precision = i
-		}
-	}
-	if pass < 0 {
-		return rnn.Problem{}, fmt.Errorf("tuner: there is no pass %q: did you mean %s?", p.Pass, grid.Nearest(p.Pass, rnn.Passes()))
-	}
-	if precision < 0 {
-		return rnn.Problem{}, fmt.Errorf("tuner: there is no precision %q: did you mean %s?", p.Precision, grid.Nearest(p.Precision, rnn.Precisions()))
-	}
-	q.Pass, q.Precision = rnn.Pass(pass), rnn.Precision(precision)
-	return q, q.Check()
 }
 
 // point measures all techniques at one point.
@@ -177,7 +134,7 @@ func (s *Sweep) point(ctx context.Context, index int, p results.Point, specs []g
 		return nil
 	}
 	rng := rand.New(rand.NewPCG(s.Settings.Seed, uint64(index)))
-	problem := todo[0].plan.Problem
+	problem := todo[0].Problem
 	check := newVerification(problem, s.Settings)
 	for _, batch := range s.together(todo) {
 		if err := s.measure(ctx, batch, check, rng); err != nil {
@@ -191,94 +148,25 @@ func (s *Sweep) point(ctx context.Context, index int, p results.Point, specs []g
 // than ok; only mistakes of the user's are errors.
 func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
 	start := time.Now()
-	problem, err := Problem(p)
+	l, err := LayOut(s.Device, s.Techniques, p, spec)
 	if err != nil {
 		return nil, err
 	}
-	c := &candidate{spec: spec, record: results.Record{
+	c := &candidate{Layout: l, record: results.Record{
 		Point: p, Device: s.Device.Info().Key, Status: results.OK, Warnings: []string{},
-		Impl: results.Impl{Name: spec.Name, Label: spec.Label, Knobs: map[string]int{}},
+		Impl: results.Impl{Name: spec.Name, Label: spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"])},
 		Mode: results.Mode{Order: s.Settings.Order, Cache: s.Settings.Cache, Timer: "wall", Data: s.Settings.Data, Seed: s.Settings.Seed},
-		Work: results.Work{Model: "products", Flops: problem.FLOPs()},
+		Work: results.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
 	}}
-	for _, t := range s.Techniques {
-		if t.Name() == spec.Name {
-			c.tech = t
-		}
-	}
-	if c.tech == nil {
-		var names []string
-		for _, t := range s.Techniques {
-			names = append(names, t.Name())
-		}
-		return nil, fmt.Errorf("tuner: there is no technique %q: did you mean %s?", spec.Name, grid.Nearest(spec.Name, names))
-	}
-	if info := s.Device.Info(); !slices.Contains(info.Precision, p.Precision) {
-		c.decline(results.Skipped, results.ReasonPrecision, fmt.Sprintf("%s computes in %s, not in %s", info.Name, strings.Join(info.Precision, ", "), p.Precision))
-		for name, v := range spec.Knobs {
-			c.record.Impl.Knobs[name] = v
-		}
+	if l.Reason != "" {
+		c.decline(results.Skipped, l.Code, l.Reason)
 		return c, nil
 	}
-	// Device knobs depend on the schedule, so the technique comes first with
-	// the settings that it knows.
-	settings := knob.Params{}
-	for name, v := range spec.Knobs {
-		settings[name] = v
-	}
-	offered := c.tech.Knobs(problem)
-	if p.Streams > 0 {
-		has := false
-		for _, k := range offered {
-			has = has || k.Name == "streams"
-		}
-		switch {
-		case has:
-			settings["streams"] = p.Streams
-		case p.Streams > 1:
-			c.decline(results.Skipped, results.ReasonShape, fmt.Sprintf("%s runs on one stream, not %d", spec.Name, p.Streams))
-			for name, v := range settings {
-				c.record.Impl.Knobs[name] = v
-			}
-			return c, nil
-		}
-	}
-	rest, own := settings.Split(offered)
-	if c.knobs, err = own.Complete(offered); err != nil {
-		return nil, fmt.Errorf("%s: %w", spec.Name, err)
-	}
-	for name, v := range c.knobs {
-		c.record.Impl.Knobs[name] = v
-	}
-	c.record.Impl.Streams = max(1, c.knobs["streams"])
-	c.plan, c.sched, err = rnn.Layout(c.tech, problem, c.knobs)
-	if errors.Is(err, schedule.ErrUnsupported) {
-		c.decline(results.Skipped, results.ReasonShape, err.Error())
-		return c, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if c.dknobs, err = rest.Complete(s.Device.Knobs(c.sched)); err != nil {
-		if len(rest) > 0 && len(s.Device.Knobs(c.sched)) == 0 { // name the technique's knobs: that is what was meant
-			_, err = settings.Complete(offered)
-		}
-		return nil, fmt.Errorf("%s: %w", spec.Name, err)
-	}
-	for name, v := range c.dknobs {
-		c.record.Impl.Knobs[name] = v
-	}
-	c.record.Mode.Graph = c.dknobs["graph"] != 0
+	c.record.Mode.Graph = l.DeviceKnobs["graph"] != 0
 	w := &c.record.Work
-	w.Executed, w.Bytes, w.Ops = c.sched.FLOPs(), c.sched.Traffic(), len(c.sched.Nodes)
-	for _, n := range c.sched.Nodes {
+	w.Executed, w.Bytes, w.Ops = l.Schedule.FLOPs(), l.Schedule.Traffic(), len(l.Schedule.Nodes)
+	for _, n := range l.Schedule.Nodes {
 		w.Waits += len(n.Wait)
-	}
-	if w.Memory, err = s.Device.Memory(c.sched, c.dknobs); errors.Is(err, schedule.ErrUnsupported) {
-		c.decline(results.Skipped, results.ReasonResource, err.Error())
-		return c, nil
-	} else if err != nil {
-		return nil, err
 	}
 	c.record.Cost.Setup = time.Since(start).Seconds()
 	return c, nil
@@ -299,43 +187,18 @@ func (c *candidate) close() {
 func (s *Sweep) checkMemory(c *candidate, b *backstop) {
 	if pointer, ok := b.covers(c); ok {
 		c.decline(results.Skipped, results.ReasonBackstop, pointer)
-		return
-	}
-	limit := s.memory()
-	if need := c.record.Work.Memory + hostMemory(c.plan.Problem); limit > 0 && need > limit {
-		c.decline(results.Skipped, results.ReasonMemory,
-			fmt.Sprintf("needs %s and %s are free", bytes(need), bytes(limit)))
+	} else if c.Fit(s.memory()); c.Reason != "" {
+		c.decline(results.Skipped, c.Code, c.Reason)
 		b.add(c)
 	}
 }
 
-// memory is what one technique may take, 0 if unknown. A tenth stays free.
+// memory is what one technique may take, 0 if unknown.
 func (s *Sweep) memory() int64 {
 	if s.MaxMemory > 0 {
 		return s.MaxMemory
 	}
-	return s.Device.Info().Memory / 10 * 9
-}
-
-// hostMemory is what inputs and the answer take besides the device's memory.
-func hostMemory(p rnn.Problem) int64 {
-	weights := 0
-	for l := range p.Layers {
-		weights += p.Hidden * (len(p.Cell.Gates)*p.Width(l) + p.Cell.Recurrent*p.Hidden)
-	}
-	return 8 * int64(weights)
-}
-
-func bytes(n int64) string {
-	const units = "KMGTPE"
-	v, u := float64(n), -1
-	for v >= 1024 && u < len(units)-1 {
-		v, u = v/1024, u+1
-	}
-	if u < 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.3g %ciB", v, units[u])
+	return Free(s.Device.Info())
 }
 
 // together groups candidates that can be in memory side by side, all of them
@@ -347,7 +210,7 @@ func (s *Sweep) together(all []*candidate) [][]*candidate {
 	for _, c := range all {
 		need := c.record.Work.Memory
 		if len(groups) == 0 || s.Settings.Order == "sequential" || limit > 0 && sum+need > limit {
-			groups, sum = append(groups, nil), hostMemory(c.plan.Problem)
+			groups, sum = append(groups, nil), hostMemory(c.Problem)
 		}
 		g := &groups[len(groups)-1]
 		*g, sum = append(*g, c), sum+need
@@ -361,17 +224,17 @@ type backstop struct{ failed []*candidate }
 
 func (b *backstop) add(c *candidate) {
 	// Only the point is remembered, not what was laid out for it.
-	b.failed = append(b.failed, &candidate{spec: c.spec, record: c.record})
+	b.failed = append(b.failed, &candidate{Layout: &Layout{Spec: c.Spec}, record: c.record})
 }
 
 func (b *backstop) covers(c *candidate) (string, bool) {
 	p := c.record.Point
 	for _, f := range b.failed {
 		q := f.record.Point
-		if f.spec.String() == c.spec.String() && f.record.ReasonCode != nil && *f.record.ReasonCode == results.ReasonOOM &&
+		if f.Spec.String() == c.Spec.String() && f.record.ReasonCode != nil && *f.record.ReasonCode == results.ReasonOOM &&
 			p.Cell == q.Cell && p.Pass == q.Pass && p.Precision == q.Precision && p.OneHot == q.OneHot &&
 			p.Hidden >= q.Hidden && p.Input >= q.Input && p.Batch >= q.Batch && p.Steps >= q.Steps && p.Layers >= q.Layers && p.Output >= q.Output {
-			return fmt.Sprintf("%s did not fit at %v", c.spec, q), true
+			return fmt.Sprintf("%s did not fit at %v", c.Spec, q), true
 		}
 	}
 	return "", false
@@ -381,7 +244,7 @@ func (s *Sweep) emit(c *candidate) error {
 	if err := s.Emit(&c.record); err != nil {
 		return err
 	}
-	s.watch(Event{Phase: Done, Point: c.record.Point, Label: c.spec.Label, Record: &c.record})
+	s.watch(Event{Phase: Done, Point: c.record.Point, Label: c.Spec.Label, Record: &c.record})
 	if s.Settings.OnError == "stop" && (c.record.Status == results.Failed || c.record.Status == results.Incorrect || c.record.Status == results.Timeout) {
 		return fmt.Errorf("tuner: %v: %s: %s: stopped as --on-error stop asks", c.record.Point, c.record.Status, *c.record.Reason)
 	}

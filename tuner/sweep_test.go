@@ -104,6 +104,38 @@ func TestSweepMeasures(t *testing.T) {
 	}
 }
 
+// An evicting device counts how often its caches are emptied.
+type evicting struct {
+	device.Device
+	evictions int
+}
+
+func (d *evicting) Evict() error { d.evictions++; return nil }
+
+func TestSweepCold(t *testing.T) {
+	for cache, cold := range map[string]bool{"hot": false, "cold": true} {
+		d := &evicting{Device: open(t)}
+		s := &tuner.Sweep{Device: d, Settings: quick()}
+		s.Settings.Cache = cache
+		recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs := 0
+		for _, n := range recs[0].Samples.Iters {
+			runs += n
+		}
+		if want := map[bool]int{true: runs}[cold]; d.evictions != want || recs[0].Mode.Cache != cache {
+			t.Errorf("cache %s: %d evictions for %d runs; the record says %q", cache, d.evictions, runs, recs[0].Mode.Cache)
+		}
+	}
+	s := &tuner.Sweep{Device: struct{ device.Device }{open(t)}, Settings: quick()}
+	s.Settings.Cache = "cold"
+	if _, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive")); err == nil || !strings.Contains(err.Error(), "cannot empty its caches") {
+		t.Errorf("a device that cannot: %v", err)
+	}
+}
+
 func TestSweepDeclines(t *testing.T) {
 	s := &tuner.Sweep{Device: open(t), Settings: quick(), MaxMemory: 1 << 20}
 	streams, big, half := small(), small(), small()
@@ -180,7 +212,7 @@ func TestSweepRefusesMistakes(t *testing.T) {
 		`there is no pass "forwad": did you mean forward?`:            func(p *results.Point, _ *grid.Spec) { p.Pass = "forwad" },
 		`there is no technique "cudnstyle": did you mean cudnnstyle?`: func(_ *results.Point, s *grid.Spec) { s.Name = "cudnstyle" },
 		`knob fused cannot be 7: it takes 1, 0`:                       func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fused": 7} },
-		`there is no knob "fussed": the knobs are`:                    func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fussed": 1} },
+		`there is no knob "fussed": did you mean fused?`:              func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fussed": 1} },
 		`hidden is 0: it must be at least 1`:                          func(p *results.Point, _ *grid.Spec) { p.Hidden = 0 },
 	} {
 		p, sp := small(), specs(t, "cudnnstyle")[0]

@@ -1,21 +1,18 @@
 package main
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
-	"rnnbench/plots/quantity"
+	"rnnbench/model"
 	"rnnbench/results"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
-	"rnnbench/rnn/knob"
-	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -26,7 +23,8 @@ type bench struct {
 	device.Device
 	info      device.Info
 	limits    device.Limits
-	maxMemory int64 // that the user grants a technique; 0: as the device says
+	machine   *model.Machine // nil: not measured
+	maxMemory int64          // that the user grants a technique; 0: as the device says
 }
 
 // open opens the device that c names.
@@ -75,7 +73,7 @@ func (b *bench) free() int64 {
 	if b.maxMemory > 0 {
 		return b.maxMemory
 	}
-	return b.info.Memory / 10 * 9
+	return tuner.Free(b.info)
 }
 
 // record describes the device for a manifest.
@@ -90,6 +88,9 @@ func (b *bench) record() results.Device {
 	}
 	if c := b.limits.Copy; c > 0 {
 		d.Bandwidth = &c
+	}
+	if b.machine != nil {
+		d.Machine, _ = json.Marshal(b.machine) // checked: its numbers are finite
 	}
 	return d
 }
@@ -125,115 +126,16 @@ func (b *bench) derive(p results.Point, s grid.Spec, key string) (float64, error
 		return float64(problem.FLOPs()), err
 	}
 	l, err := b.layOut(p, s)
-	if err != nil || l.declined != "" {
+	if err != nil || l.Reason != "" {
 		return 0, err
 	}
 	if key == "mem" {
-		return float64(l.memory), nil
+		return float64(l.Memory), nil
 	}
-	return float64(problem.FLOPs()) / float64(max(1, l.sched.Traffic())), nil
-}
-
-// A layout is what a technique makes of a point.
-type layout struct {
-	point    results.Point
-	spec     grid.Spec
-	problem  rnn.Problem
-	plan     *rnn.Plan
-	sched    *schedule.Schedule
-	knobs    knob.Params // of the technique and of the device, complete
-	device   knob.Params // those of the device
-	memory   int64
-	declined string // why the technique does not run the point; "" if it does
-	code     string
+	return float64(problem.FLOPs()) / float64(max(1, l.Schedule.Traffic())), nil
 }
 
 // layOut has s plan p for the device. Only mistakes of the user's are errors.
-func (b *bench) layOut(p results.Point, s grid.Spec) (*layout, error) {
-	l := &layout{point: p, spec: s}
-	settings, offered, err := l.settle()
-	if err != nil || l.declined != "" {
-		return l, err
-	}
-	tech := impl.Lookup(s.Name)
-	rest, own := settings.Split(offered)
-	if l.knobs, err = own.Complete(offered); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Name, err)
-	}
-	l.plan, l.sched, err = rnn.Layout(tech, l.problem, l.knobs)
-	if errors.Is(err, schedule.ErrUnsupported) {
-		l.declined, l.code = err.Error(), results.ReasonShape
-		return l, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	more := b.Knobs(l.sched)
-	for _, name := range slices.Sorted(maps.Keys(rest)) {
-		if known := knobNames(offered, more); !slices.Contains(known, name) {
-			if len(known) == 0 {
-				return nil, fmt.Errorf("%s: there is no knob %q: it has none", s.Name, name)
-			}
-			return nil, fmt.Errorf("%s: %w", s.Name, unknown("knob", name, known))
-		}
-	}
-	if l.device, err = rest.Complete(more); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Name, err)
-	}
-	maps.Copy(l.knobs, l.device)
-	if l.memory, err = b.Memory(l.sched, l.device); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-// settle finds the problem and the settings of knobs, and the knobs that the
-// technique offers.
-func (l *layout) settle() (knob.Params, []knob.Knob, error) {
-	var err error
-	if l.problem, err = tuner.Problem(l.point); err != nil {
-		return nil, nil, err
-	}
-	tech := impl.Lookup(l.spec.Name)
-	if tech == nil {
-		return nil, nil, unknown("technique", l.spec.Name, implNames())
-	}
-	settings := knob.Params{}
-	maps.Copy(settings, l.spec.Knobs)
-	offered := tech.Knobs(l.problem)
-	if n := l.point.Streams; n > 0 {
-		if slices.Contains(knobNames(offered), "streams") {
-			settings["streams"] = n
-		} else if n > 1 {
-			l.declined, l.code = fmt.Sprintf("%s runs on one stream, not %d", l.spec.Name, n), results.ReasonShape
-		}
-	}
-	return settings, offered, nil
-}
-
-func knobNames(lists ...[]knob.Knob) []string {
-	var names []string
-	for _, k := range slices.Concat(lists...) {
-		names = append(names, k.Name)
-	}
-	return names
-}
-
-// need is the memory that measuring the layout takes, the copies of weights on
-// the host included.
-func (l *layout) need() int64 {
-	weights := int64(0)
-	p := l.problem
-	for i := range p.Layers {
-		weights += int64(len(p.Cell.Gates)) * int64(p.Hidden) * int64(p.Width(i)+p.Hidden)
-	}
-	return l.memory + 8*weights
-}
-
-// fit declines what would not fit.
-func (b *bench) fit(l *layout) {
-	if free := b.free(); l.declined == "" && free > 0 && l.need() > free {
-		l.declined = fmt.Sprintf("needs %s and %s are free", quantity.Bytes(float64(l.need())), quantity.Bytes(float64(free)))
-		l.code = results.ReasonMemory
-	}
+func (b *bench) layOut(p results.Point, s grid.Spec) (*tuner.Layout, error) {
+	return tuner.LayOut(b.Device, impl.All(), p, s)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/model"
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/tuner/config"
@@ -24,9 +25,13 @@ func (p *program) doctorCommand() *cobra.Command {
 		GroupID: "manage",
 		Long: `Doctor describes the machine, measures what it can do at most and how much repeated
 bursts differ, and lists what disturbs measurements with a remedy for each. It changes
-nothing and exits with 0 whatever it finds. It takes a few seconds.`,
+nothing and exits with 0 whatever it finds. It takes a few seconds.
+
+--machine keeps what it measured of caches, barriers and products in a file that
+rnnbench model reads.`,
 		Example: `  rnnbench doctor
   rnnbench doctor --threads 1 --simd avx2
+  rnnbench doctor --machine here.toml && rnnbench model here.toml
   rnnbench doctor -o json > machine.json`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -34,11 +39,13 @@ nothing and exits with 0 whatever it finds. It takes a few seconds.`,
 	var s settings
 	s.device(cmd)
 	var hideHost bool
-	format := "text"
+	format, machine := "text", ""
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
 		f.VarP(choice{&format, "format", []string{"text", "json"}}, "format", "o", "how to print: text, json")
 		f.BoolVar(&hideHost, "no-hostname", false, "leave the name of the host out")
+		f.StringVar(&machine, "machine", "", "keep the measured machine in a `FILE` for rnnbench model")
 	})
+	_ = cmd.MarkFlagFilename("machine", "toml") // the flag is there
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		c, err := s.resolve(p)
 		if err != nil {
@@ -53,6 +60,14 @@ nothing and exits with 0 whatever it finds. It takes a few seconds.`,
 		if err := b.measureLimits(); err != nil {
 			return err
 		}
+		if err := b.measureMachine(); err != nil {
+			return err
+		}
+		if machine != "" {
+			if err := p.keepMachine(b, machine); err != nil {
+				return err
+			}
+		}
 		noise, err := b.listen(ctx)
 		if err != nil {
 			return err
@@ -60,7 +75,7 @@ nothing and exits with 0 whatever it finds. It takes a few seconds.`,
 		if env.CPU.Steal != nil { // of the last seconds rather than since the start
 			env.CPU.Steal = results.Capture(results.Options{Interval: 300 * time.Millisecond}).CPU.Steal
 		}
-		d := diagnosis{Environment: env, Device: b.record(), Noise: noise, Advice: []advice{}}
+		d := diagnosis{Environment: env, Device: b.record(), Noise: noise, machine: b.machine, Advice: []advice{}}
 		for _, a := range append(results.Warnings(env), noise.advice()...) {
 			d.Advice = append(d.Advice, advice(a))
 		}
@@ -77,6 +92,8 @@ type diagnosis struct {
 	Device      results.Device      `json:"device"`
 	Noise       noise               `json:"noise"`
 	Advice      []advice            `json:"advice"`
+
+	machine *model.Machine // as in Device; nil: not measured
 }
 
 type advice struct {
@@ -103,7 +120,7 @@ func (b *bench) listen(ctx context.Context) (noise, error) {
 	if err != nil {
 		return noise{}, err
 	}
-	prog, err := b.Compile(l.sched, l.device)
+	prog, err := b.Compile(l.Schedule, l.DeviceKnobs)
 	if err != nil {
 		return noise{}, err
 	}
@@ -162,6 +179,22 @@ func (n noise) advice() []results.Advice {
 	return list
 }
 
+// keepMachine writes the measured machine to a file.
+func (p *program) keepMachine(b *bench, path string) error {
+	if b.machine == nil {
+		return errNoMachine
+	}
+	text, err := b.machine.Format()
+	if err != nil {
+		return err
+	}
+	if err := writeFile(path, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		return err
+	}
+	p.note("wrote %s", path)
+	return nil
+}
+
 // print writes d for people.
 func (d diagnosis) print(w io.Writer) error {
 	var b strings.Builder
@@ -206,6 +239,24 @@ func (d diagnosis) print(w io.Writer) error {
 	}
 	if d.Device.Bandwidth != nil {
 		line("  copy", "%s read and written", quantity.SI(*d.Device.Bandwidth, "B/s"))
+	}
+	if m := d.machine; m != nil {
+		each := float64(m.Parts())
+		for _, l := range m.Levels {
+			if l.P > 1 {
+				line("  barrier", "%s of all workers; they exchange %s", quantity.SI(l.C, "s"), quantity.SI(l.X, "B/s"))
+			}
+		}
+		var rates []string
+		for i, l := range m.Levels {
+			rate := l.B
+			if i < m.Private() {
+				rate *= each
+			}
+			rates = append(rates, l.Name+" "+quantity.SI(rate, "B/s"))
+		}
+		line("  weights", "%s, read by products of one row", strings.Join(rates, ", "))
+		line("  products", "%s from the nearest cache; %s sigmoids in cells", quantity.SI(m.FLOPS, "FLOP/s"), quantity.SI(m.Pointwise, "/s"))
 	}
 	n := d.Noise
 	line("  noise", "%d bursts of %s: quartiles ±%.1f %%, slowest %.0f %% over fastest; median of ten ±%.1f %%",

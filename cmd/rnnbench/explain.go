@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,9 @@ func (p *program) explainCommand() *cobra.Command {
 		Long: `Explain lays one point out, as each technique would run it, and counts: operations by
 kind, FLOPs, bytes, memory, streams and waits; the heaviest chain of operations that
 must follow each other and the parallelism which that leaves; and the least time that
-the FLOPs take at the peak and the bytes at the copy rate of this machine.
+the FLOPs take at the peak and the bytes at the copy rate of this machine. Of a
+persistent technique it tells which cache the weights stay in, and what the model
+(rnnbench model) predicts of a step.
 
 -o dump lists every operation, -o dot draws them for Graphviz.`,
 		Example: `  rnnbench explain --point H=512,B=64,T=100,L=4
@@ -73,10 +76,19 @@ the FLOPs take at the peak and the bytes at the copy rate of this machine.
 			if err := b.measureLimits(); err != nil {
 				return err
 			}
+			if slices.ContainsFunc(layouts, persistent) {
+				if err := b.measureMachine(); err != nil {
+					return err
+				}
+			}
 		}
 		var all []explanation
 		for _, l := range layouts {
-			all = append(all, b.explain(l))
+			e, err := b.explain(l)
+			if err != nil {
+				return err
+			}
+			all = append(all, e)
 		}
 		if format == "json" {
 			return p.json(all)
@@ -96,7 +108,7 @@ the FLOPs take at the peak and the bytes at the copy rate of this machine.
 }
 
 // onePoint lays out the only point that a request names, with every technique.
-func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*layout, error) {
+func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*tuner.Layout, error) {
 	g, err := grid.New(r, v)
 	if err != nil {
 		return nil, err
@@ -108,14 +120,14 @@ func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*layout, error) {
 	if len(points) > 1 {
 		return nil, fmt.Errorf("these are %d points, such as %v and %v: name one, as in --point H=512,B=32,T=50", len(points), points[0], points[1])
 	}
-	var list []*layout
+	var list []*tuner.Layout
 	for _, s := range g.Specs() {
 		if s.Name == referenceName {
 			problem, err := tuner.Problem(points[0])
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, &layout{point: points[0], spec: s, problem: problem})
+			list = append(list, &tuner.Layout{Point: points[0], Spec: s, Problem: problem})
 			continue
 		}
 		l, err := b.layOut(points[0], s)
@@ -128,18 +140,18 @@ func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*layout, error) {
 }
 
 // dump writes the whole schedule of the only technique.
-func (p *program) dump(cmd *cobra.Command, layouts []*layout, format string) error {
+func (p *program) dump(cmd *cobra.Command, layouts []*tuner.Layout, format string) error {
 	if len(layouts) > 1 {
 		return misused(cmd, fmt.Errorf("-o %s writes one schedule, and there are %d techniques: name one, as in --impl naive", format, len(layouts)))
 	}
 	l := layouts[0]
-	if l.declined != "" {
-		return errors.New(l.declined)
+	if l.Reason != "" {
+		return errors.New(l.Reason)
 	}
 	if format == "dot" {
-		return l.sched.DOT(p.out)
+		return l.Schedule.DOT(p.out)
 	}
-	return l.sched.Dump(p.out)
+	return l.Schedule.Dump(p.out)
 }
 
 // An explanation is what is known of a layout without running it.
@@ -165,6 +177,7 @@ type explanation struct {
 	Copy        *float64      `json:"copy_bytes_per_s"`
 	AtPeak      *float64      `json:"at_peak_s"`
 	AtCopy      *float64      `json:"at_copy_s"`
+	Predicted   *prediction   `json:"predicted"` // of a persistent technique
 }
 
 // A kind counts the operations of one kind.
@@ -175,15 +188,19 @@ type kind struct {
 	Bytes int64  `json:"bytes"`
 }
 
-func (b *bench) explain(l *layout) explanation {
-	e := explanation{Point: l.point, Impl: l.spec.Name, Label: l.spec.Label, Knobs: l.knobs, FLOPs: l.problem.FLOPs(), Kinds: []kind{}}
-	if l.declined != "" {
-		e.Declined = &l.declined
-		return e
+// persistent says whether l keeps its recurrent weights in caches, so that the
+// model speaks of it.
+func persistent(l *tuner.Layout) bool { return l.Spec.Name == "persistent" && l.Reason == "" }
+
+func (b *bench) explain(l *tuner.Layout) (explanation, error) {
+	e := explanation{Point: l.Point, Impl: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), FLOPs: l.Problem.FLOPs(), Kinds: []kind{}}
+	if l.Reason != "" {
+		e.Declined = &l.Reason
+		return e, nil
 	}
-	s := l.sched.Summarize()
-	e.Executed, e.Traffic, e.Memory, e.Streams = s.FLOPs, s.Traffic, l.memory, l.sched.Streams
-	e.Operations, e.Waits, e.Prepared = s.Nodes, s.Waits, len(l.sched.Prepare)
+	s := l.Schedule.Summarize()
+	e.Executed, e.Traffic, e.Memory, e.Streams = s.FLOPs, s.Traffic, l.Memory, l.Schedule.Streams
+	e.Operations, e.Waits, e.Prepared = s.Nodes, s.Waits, len(l.Schedule.Prepare)
 	e.Critical, e.Chain = s.Critical, s.Chain
 	e.Parallelism = float64(s.FLOPs) / float64(max(1, s.Critical))
 	for _, k := range s.Kinds {
@@ -197,7 +214,12 @@ func (b *bench) explain(l *layout) explanation {
 		t := float64(s.Traffic) / rate
 		e.Copy, e.AtCopy = &rate, &t
 	}
-	return e
+	if !persistent(l) {
+		return e, nil
+	}
+	var err error
+	e.Predicted, err = b.predict(l)
+	return e, err
 }
 
 // explanation prints e for people.
@@ -235,6 +257,9 @@ func (p *program) explanation(e explanation) error {
 	if e.AtPeak != nil && e.AtCopy != nil {
 		t.Notes = append(t.Notes, fmt.Sprintf("limits: %s at %s, %s at %s if nothing stayed in caches",
 			quantity.SI(*e.AtPeak, "s"), quantity.SI(*e.Peak, "FLOP/s"), quantity.SI(*e.AtCopy, "s"), quantity.SI(*e.Copy, "B/s")))
+	}
+	if e.Predicted != nil {
+		t.Notes = append(t.Notes, e.Predicted.notes()...)
 	}
 	return t.Write(p.out, "table", p.style())
 }

@@ -13,6 +13,7 @@ import (
 
 	"rnnbench/rnn"
 	"rnnbench/rnn/torch"
+	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 )
 
@@ -79,21 +80,21 @@ scripts/check-pytorch.py does. --impl reference exports the float64 reference.`,
 	})
 }
 
-func (p *program) export(b *bench, l *layout, m config.Measure, file string) error {
-	if b.fit(l); l.declined != "" {
-		return errors.New(l.declined)
+func (p *program) export(b *bench, l *tuner.Layout, m config.Measure, file string) error {
+	if l.Fit(b.free()); l.Reason != "" {
+		return errors.New(l.Reason)
 	}
-	data := rnn.NewData(l.problem, m.Seed, l.problem.Batch, m.Data)
-	from := torch.Source{Technique: l.spec.Name, Seed: m.Seed, Distribution: m.Data}
+	data := rnn.NewData(l.Problem, m.Seed, l.Problem.Batch, m.Data)
+	from := torch.Source{Technique: l.Spec.Name, Seed: m.Seed, Distribution: m.Data}
 	var answer []rnn.Tensor
-	if l.spec.Name == referenceName {
+	if l.Spec.Name == referenceName {
 		answer = rnn.Reference(data)
 	} else {
 		var err error
 		if answer, err = b.answer(l, data); err != nil {
 			return err
 		}
-		from.Knobs, from.Device, from.DeviceKnobs = l.knobs, b.info.Key, l.device
+		from.Knobs, from.Device, from.DeviceKnobs = l.Knobs, b.info.Key, l.DeviceKnobs
 	}
 	write := func(w io.Writer) error { return torch.Export(w, data, answer, from) }
 	if file == "-" {
@@ -102,18 +103,18 @@ func (p *program) export(b *bench, l *layout, m config.Measure, file string) err
 	if err := writeFile(file, write); err != nil {
 		return err
 	}
-	p.note("wrote %s: %v by %s", file, l.point, l.spec.Label)
+	p.note("wrote %s: %v by %s", file, l.Point, l.Spec.Label)
 	return nil
 }
 
 // answer runs a layout once.
-func (b *bench) answer(l *layout, data *rnn.Data) (answer []rnn.Tensor, err error) {
-	prog, err := b.Compile(l.sched, l.device)
+func (b *bench) answer(l *tuner.Layout, data *rnn.Data) (answer []rnn.Tensor, err error) {
+	prog, err := b.Compile(l.Schedule, l.DeviceKnobs)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, prog.Close()) }()
-	if err := l.plan.Write(prog, data); err != nil {
+	if err := l.Plan.Write(prog, data); err != nil {
 		return nil, err
 	}
 	if err := prog.Prepare(); err != nil {
@@ -122,7 +123,7 @@ func (b *bench) answer(l *layout, data *rnn.Data) (answer []rnn.Tensor, err erro
 	if _, err := prog.Run(1); err != nil {
 		return nil, err
 	}
-	return l.plan.Read(prog)
+	return l.Plan.Read(prog)
 }
 
 // writeFile writes a file that appears whole or not at all.

@@ -41,7 +41,7 @@ func (j *job) run(ctx context.Context) error {
 			}
 		}
 		s := &tuner.Sweep{
-			Device: j.bench, Techniques: impl.All(), Settings: m, Limits: j.bench.limits, MaxMemory: j.bench.maxMemory,
+			Device: j.bench.Device, Techniques: impl.All(), Settings: m, Limits: j.bench.limits, MaxMemory: j.bench.maxMemory,
 			Skip: j.skip, Emit: j.emit, Watch: j.show.watch,
 		}
 		if err := s.Run(ctx, q.points, q.specs); err != nil {

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"rnnbench/impl"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/rnn"
+	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -127,8 +129,8 @@ func (b *bench) forecast(ctx context.Context, p plan, m config.Measure, limit ti
 				e := entry{point: at, spec: s}
 				if late := limit > 0 && time.Since(start) > limit; late && first[s.Label] {
 					f.whole = false
-					if err := b.checkKnobs(at, s); err != nil {
-						return nil, err
+					if err := tuner.CheckKnobs(impl.All(), at, s); err != nil {
+						return nil, fmt.Errorf("%v: %w", at, err)
 					}
 					f.entries = append(f.entries, e)
 					continue
@@ -138,12 +140,12 @@ func (b *bench) forecast(ctx context.Context, p plan, m config.Measure, limit ti
 				if err != nil {
 					return nil, fmt.Errorf("%v: %w", at, err)
 				}
-				b.fit(l)
-				e.code, e.declined = l.code, l.declined
-				if l.sched != nil {
-					e.memory, e.ops = l.need(), len(l.sched.Nodes)
+				l.Fit(b.free())
+				e.code, e.declined = l.Code, l.Reason
+				if l.Schedule != nil {
+					e.memory, e.ops = l.Need(), len(l.Schedule.Nodes)
 				}
-				if l.declined == "" {
+				if l.Reason == "" {
 					e.seconds = b.estimate(l, m, reference)
 					reference = false
 				}
@@ -163,25 +165,10 @@ func (b *bench) forecast(ctx context.Context, p plan, m config.Measure, limit ti
 	return f, nil
 }
 
-// checkKnobs finds settings that a technique does not take, without laying out
-// anything.
-func (b *bench) checkKnobs(at results.Point, s grid.Spec) error {
-	l := &layout{point: at, spec: s}
-	settings, offered, err := l.settle()
-	if err != nil || l.declined != "" {
-		return err
-	}
-	_, own := settings.Split(offered)
-	if _, err := own.Complete(offered); err != nil {
-		return fmt.Errorf("%v: %s: %w", at, s.Name, err)
-	}
-	return nil
-}
-
 // estimate guesses the seconds that measuring a layout takes.
-func (b *bench) estimate(l *layout, m config.Measure, reference bool) float64 {
+func (b *bench) estimate(l *tuner.Layout, m config.Measure, reference bool) float64 {
 	const perOp = 0.5e-6 // handing an operation over
-	run := perOp * float64(len(l.sched.Nodes))
+	run := perOp * float64(len(l.Schedule.Nodes))
 	flops, copyRate := b.limits.FLOPS, b.limits.Copy
 	if flops == 0 {
 		flops = 20e9 * float64(max(1, b.info.Workers))
@@ -190,17 +177,17 @@ func (b *bench) estimate(l *layout, m config.Measure, reference bool) float64 {
 		copyRate = 5e9 * float64(max(1, b.info.Workers))
 	}
 	// Caches serve most of the traffic; products reach about half of the peak.
-	run += math.Max(float64(l.sched.FLOPs())/(0.5*flops), float64(l.sched.Traffic())/(4*copyRate))
+	run += math.Max(float64(l.Schedule.FLOPs())/(0.5*flops), float64(l.Schedule.Traffic())/(4*copyRate))
 	rounds := float64(m.Rounds+m.MaxRounds) / 2
 	measure := rounds * (math.Max(m.MinTime.Seconds(), run) + run)
 	if m.PointTimeout > 0 {
 		measure = math.Min(measure, m.PointTimeout.Seconds()+run)
 	}
-	t := measure + math.Max(m.Warmup.Seconds(), run) + float64(l.need())/2e9
+	t := measure + math.Max(m.Warmup.Seconds(), run) + float64(l.Need())/2e9
 	if m.Verify {
 		t += run
 		if reference {
-			t += math.Min(float64(rnn.ReferenceFLOPs(l.problem, l.problem.Batch)), 4e9) / 2e9
+			t += math.Min(float64(rnn.ReferenceFLOPs(l.Problem, l.Problem.Batch)), 4e9) / 2e9
 		}
 	}
 	return t

@@ -140,6 +140,14 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	if err := b.measureLimits(); err != nil {
 		return err
 	}
+	if e.Model != nil {
+		if err := b.measureMachine(); err != nil {
+			return err
+		}
+	}
+	if q.total() == 0 {
+		return p.compute(f, c, b, e, q, env)
+	}
 	if f.dryRun {
 		return p.dryRun(ctx, cmd, f, b, q, c.Measure)
 	}
@@ -173,7 +181,7 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	}
 	p.note("%s in %s: %s; took %v", plural(len(recs), "record"), run.Dir(), counts(recs), time.Since(start).Round(100*time.Millisecond))
 	if len(recs) > 0 {
-		report, err := e.Report(recs, b.info.Model)
+		report, err := e.On(b.record(), recs)
 		if err != nil {
 			return errors.Join(outcome, err)
 		}
@@ -187,6 +195,24 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	return nil
 }
 
+// compute reports on an experiment that has nothing to measure.
+func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan, env results.Environment) error {
+	p.note("%s (%s)", e.Title, e.Source)
+	if f.dryRun {
+		p.note("computed, with nothing to measure")
+		return nil
+	}
+	report, err := e.On(b.record(), nil)
+	if err != nil {
+		return err
+	}
+	run, err := p.begin(c, b, q, "", env)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.present(e, report, f.format, run.Dir()), run.Finish(exitDone))
+}
+
 // reportFrom reports on records that are there.
 func (p *program) reportFrom(e experiments.Experiment, path, format string) error {
 	sets, warnings, err := p.readAll([]string{path})
@@ -196,8 +222,11 @@ func (p *program) reportFrom(e experiments.Experiment, path, format string) erro
 	if err != nil {
 		return err
 	}
-	name, _ := machine(sets)
-	report, err := e.Report(sets[0].Records, name)
+	var d results.Device
+	if list := sets[0].Manifest.Devices; len(list) > 0 {
+		d = list[0]
+	}
+	report, err := e.On(d, sets[0].Records)
 	if err != nil {
 		return err
 	}

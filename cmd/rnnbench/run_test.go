@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rnnbench/impl"
+	"rnnbench/model"
 	"rnnbench/results"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -206,13 +207,13 @@ func TestUsageErrors(t *testing.T) {
 		{"swep", `there is no command "swep": did you mean sweep?`},
 		{"swep --hidden 3", `there is no command "swep": did you mean sweep?`},
 		{"help swep", `there is no command "swep": did you mean sweep?`},
-		{"--hidden 3", `has no flag --hidden: it belongs to explain, export, sweep, verify`},
+		{"--hidden 3", `has no flag --hidden: it belongs to explain, export, model, sweep, verify`},
 		{"sweep --hiden 3", "sweep has no flag --hiden: did you mean --hidden?"},
 		{"sweep -hidden 3", "did you mean --hidden?"},
 		{"sweep -hidden=3", "did you mean --hidden?"},
 		{"sweep -out x", "did you mean --out?"},
 		{"sweep -x", "sweep has no flag -x"},
-		{"show --hidden 3", "show has no flag --hidden: it belongs to explain, export, sweep, verify"},
+		{"show --hidden 3", "show has no flag --hidden: it belongs to explain, export, model, sweep, verify"},
 		{"sweep -H", "--hidden needs a value"},
 		{"sweep -H abc", `--hidden: "abc" is not a size`},
 		{"sweep --dry-run=maybe", `--dry-run: "maybe" is neither true nor false`},
@@ -568,6 +569,84 @@ func TestLookInside(t *testing.T) {
 	rnnbench(t, "export -H 512 -B 1 -T 3 -f d.npz --max-memory 1MiB").want(t, exitError, nil, []string{"needs"})
 }
 
+// TestModel predicts for machines that are built in, from a file and this one.
+func TestModel(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, "model titanx -H 1152 -B 4 --variant all").want(t, exitDone, []string{"24×1", "registers", "latency", "fp16"}, nil)
+	rnnbench(t, "doctor --machine here.toml").want(t, exitDone, []string{"barrier", "L2", "products"}, []string{"wrote here.toml"})
+	for _, machine := range []string{"here.toml", "here", "", "--threads 1"} {
+		rnnbench(t, "model "+machine+" --cell lstm -H 64,4096 -B 1").want(t, exitDone, []string{"lstm", "DRAM"}, nil)
+	}
+	o := rnnbench(t, "model h200 -H 512 -B 1,16 --precision bf16 -o json")
+	var rows []struct {
+		Batch                                     int
+		Resident                                  bool
+		Step, Compute, Weights, Exchange, Latency float64
+		FLOPS                                     float64 `json:"flops_per_s"`
+		Seconds                                   float64 `json:"step_s"`
+	}
+	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 2 {
+		t.Fatalf("%v: %s", err, o.out)
+	}
+	for _, r := range rows {
+		if flops := 2 * 512 * 512 * float64(r.Batch); !r.Resident || r.FLOPS*r.Seconds < 0.999*flops || r.FLOPS*r.Seconds > 1.001*flops {
+			t.Errorf("%+v", r)
+		}
+	}
+	for line, want := range map[string]string{
+		"model titany":                  "no machine or file",
+		"model titanx k40":              "takes one machine",
+		"model titanx --variant halv":   "did you mean",
+		"model titanx -H 0":             "hidden",
+		"model titanx --cell gilr -H 8": "no recurrent product",
+	} {
+		rnnbench(t, line).want(t, exitUsage, nil, []string{want})
+	}
+	if err := os.WriteFile("bad.toml", []byte("name = \"x\"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "model bad.toml").want(t, exitUsage, nil, []string{"flops is 0", "bad.toml"})
+	rnnbench(t, "doctor --machine no/such/folder.toml").want(t, exitError, nil, []string{"cannot write"})
+}
+
+// TestPredict explains where weights stay and what a step takes.
+func TestPredict(t *testing.T) {
+	m, err := model.Load("xeon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{machine: m}
+	for _, c := range []struct {
+		cell     string
+		hidden   int
+		resident bool
+		want     []string
+	}{
+		{"rnn-tanh", 512, true, []string{"512 KiB for each worker stay in its L2", "room for 768 KiB each, so for 626 units", "predicted step of one layer: 7.91 µs"}},
+		{"lstm", 512, false, []string{"4.00 MiB stay in L3, which is shared"}},
+		{"gilr", 512, false, nil},
+	} {
+		at := results.Point{Cell: c.cell, Pass: "forward", Hidden: c.hidden, Input: 8, Batch: 1, Steps: 4, Layers: 1, Precision: "fp32"}
+		problem, err := tuner.Problem(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := b.predict(&tuner.Layout{Point: at, Problem: problem})
+		if err != nil || (x == nil) != (c.want == nil) {
+			t.Fatalf("%s: %v, %v", c.cell, x, err)
+		}
+		if x == nil {
+			continue
+		}
+		notes := strings.Join(x.notes(), "\n")
+		for _, want := range c.want {
+			if x.Resident != c.resident || !strings.Contains(notes, want) {
+				t.Errorf("%s: no %q in\n%s", c.cell, want, notes)
+			}
+		}
+	}
+}
+
 func TestManage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	valid := func(line string) {
@@ -631,4 +710,9 @@ func TestReproduce(t *testing.T) {
 		t.Errorf("the report shows no figure:\n%s", report)
 	}
 	rnnbench(t, "reproduce appleyard-table1 --from out").want(t, exitDone, []string{"Paper"}, nil)
+
+	// An experiment that measures nothing is a run as well.
+	rnnbench(t, "reproduce diamos-memory --out counted").want(t, exitDone, []string{"215 MB", "about 9"}, []string{"diamos-memory.svg"})
+	rnnbench(t, "reproduce diamos-memory --out dry --dry-run").want(t, exitDone, nil, []string{"nothing to measure"})
+	rnnbench(t, "reproduce diamos-memory --from counted").want(t, exitDone, []string{"215 MB"}, nil)
 }

@@ -90,7 +90,7 @@ func (s *settings) grid(cmd *cobra.Command) {
 // measure adds the flags that say how.
 func (s *settings) measure(cmd *cobra.Command, names ...string) {
 	kinds := map[string]string{
-		"effort": "WORD", "order": "WORD", "data": "WORD", "on-error": "WORD", "warmup": "TIME", "min-time": "TIME",
+		"effort": "WORD", "order": "WORD", "cache": "WORD", "data": "WORD", "on-error": "WORD", "warmup": "TIME", "min-time": "TIME",
 		"point-timeout": "TIME", "budget": "TIME", "target-ci": "PERCENT",
 	}
 	addGroup(cmd, "Measuring", func(f *pflag.FlagSet) {
@@ -162,10 +162,7 @@ func (s *settings) resolve(p *program, base ...config.Layer) (config.Config, err
 	if err != nil {
 		return c, err
 	}
-	switch m := c.Measure; {
-	case m.Cache != "hot":
-		return c, errors.New("the cache cannot be cold: this build measures with hot caches only")
-	case m.Isolate == "on":
+	if c.Measure.Isolate == "on" {
 		return c, errors.New("points cannot be isolated: this build has no worker process")
 	}
 	return c, nil

@@ -65,7 +65,7 @@ table in the end. Ctrl-C keeps everything; --resume goes on.`,
 // measureFlags are those of measuring that make sense on a processor.
 func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
 	f.measure(cmd, "effort", "rounds", "max-rounds", "warmup", "min-time", "min-iters", "target-ci", "point-timeout", "budget",
-		"order", "seed", "data", "on-error")
+		"order", "seed", "cache", "data", "on-error")
 	addGroup(cmd, "Measuring", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.noVerify, "no-verify", false, "do not check answers: times of wrong answers count")
 	})

@@ -38,6 +38,8 @@ type Device struct {
 	workers int
 	kernels *simd.Kernels
 	gemm    *gemm.Engine
+
+	eviction [][]byte // per worker, what Evict goes through
 }
 
 // MaxThreads bounds Options.Threads.

@@ -115,8 +115,8 @@ func (e *Engine) Share(p *Product, worker, workers int) (m0, m1, n0, n1 int) {
 		worker %= wn
 	}
 	unit := width
-	if wide := e.k.MaxStrips(e.k.MaxRows()) * width; p.N >= 4*wide*wn {
-		unit = wide // whole tiles: a share may be a tile larger than another
+	if wide := e.k.MaxStrips(e.k.MaxRows()) * width; p.N >= 8*wide*wn {
+		unit = wide // whole tiles: a share may be a tile larger than another, which must be little
 	}
 	s0, s1 := part(ceil(p.N, unit), worker, wn)
 	return m0, m1, min(p.N, s0*unit), min(p.N, s1*unit)

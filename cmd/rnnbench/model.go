@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/model"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+)
+
+// thisMachine is the word for the machine that the program runs on.
+const thisMachine = "here"
+
+func (p *program) modelCommand() *cobra.Command {
+	machines := append([]string{thisMachine}, model.Builtin()...)
+	cmd := &cobra.Command{
+		Use:     "model [MACHINE] [flags]",
+		Short:   "Predict steps of recurrent layers whose weights stay on chip",
+		GroupID: "inside",
+		Long: `Model predicts what one step of a recurrent layer takes on a machine, by the model of
+Diamos et al. (2016): the best way to divide the recurrent product over the machine, the
+memory that its weights stay in, and where the time goes. A MACHINE is one of
+` + strings.Join(model.Builtin(), ", ") + `, a file that doctor --machine wrote, or ` + thisMachine + `, which is
+measured now and the default.
+
+Variants are machines that are not built: twice the registers, the multiprocessors or the
+bandwidth of main memory, 16-bit arithmetic, half the latency.`,
+		Example: `  rnnbench model
+  rnnbench model titanx -H 256:2048:x2 -B 4
+  rnnbench model titanx -H 1152 -B 4 --variant all
+  rnnbench model h200 --cell lstm -H 512,1024 -B 1,16 -o json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage(fmt.Errorf("model takes one machine, and got %q as well", args[1]), "rnnbench model --help")
+			}
+			return nil
+		},
+		ValidArgs: machines,
+	}
+	var s settings
+	variants := "base"
+	format := "table"
+	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(f *pflag.FlagSet) {
+		s.add(f, "hidden", "LIST", "H")
+		s.add(f, "batch", "LIST", "B")
+		s.add(f, "cell", "LIST", "")
+		s.add(f, "precision", "LIST", "")
+	})
+	addGroup(cmd, "Machine", func(f *pflag.FlagSet) {
+		f.StringVar(&variants, "variant", variants, "`LIST` of variants: "+strings.Join(model.VariantNames(), ", ")+", or all")
+	})
+	s.device(cmd)
+	s.source(cmd)
+	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
+		f.VarP(choice{&format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
+	})
+	completeGrid(cmd)
+	completeFlag(cmd, "variant", described(func() (list [][2]string) {
+		for _, v := range model.Variants() {
+			list = append(list, [2]string{v.Name, v.Doc})
+		}
+		return append(list, [2]string{"all", "every one of them"})
+	}))
+	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
+		var usual config.Layer
+		if err := errors.Join(usual.Set("hidden", "128:2048:x2"), usual.Set("batch", "1,4"), usual.Set("cell", "rnn-tanh")); err != nil {
+			return err
+		}
+		c, err := s.resolve(p, usual)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		points, err := modelPoints(c.Grid)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		list, err := variantsOf(variants)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		m, err := p.machine(&s, c, args)
+		if err != nil {
+			return err
+		}
+		t, err := predictions(m, list, points)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		return t.Write(p.out, format, p.style())
+	})
+}
+
+// machine is the one that args name, or this one.
+func (p *program) machine(s *settings, c config.Config, args []string) (*model.Machine, error) {
+	if len(args) > 0 && args[0] != thisMachine {
+		m, err := model.Load(args[0])
+		if err != nil {
+			return nil, usage(err, "rnnbench doctor --machine FILE describes this machine")
+		}
+		return m, nil
+	}
+	b, err := s.open(c)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	if err := b.measureMachine(); err != nil {
+		return nil, err
+	}
+	if b.machine == nil {
+		return nil, errNoMachine
+	}
+	return b.machine, nil
+}
+
+// modelPoints are the points that a request names.
+func modelPoints(r grid.Request) ([]results.Point, error) {
+	r.Impl = []string{referenceName} // a request names techniques, and a model has none
+	g, err := grid.New(r, grid.Vocabulary{Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Impls: []string{referenceName}})
+	if err != nil {
+		return nil, err
+	}
+	return g.Points()
+}
+
+// variantsOf reads a list of variants.
+func variantsOf(text string) ([]model.Variant, error) {
+	if text == "all" {
+		return model.Variants(), nil
+	}
+	var list []model.Variant
+	for name := range strings.SplitSeq(text, ",") {
+		v, err := model.LookupVariant(strings.TrimSpace(name))
+		if err != nil {
+			return nil, fmt.Errorf("--variant: %w", unknown("variant", name, append(model.VariantNames(), "all")))
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// workOf is the step of a layer at a point.
+func workOf(p results.Point) (model.Work, error) {
+	precision := rnn.Precision(slices.Index(rnn.Precisions(), p.Precision))
+	return model.Recurrent(cell.Lookup(p.Cell), p.Hidden, p.Batch, weightBytes(precision))
+}
+
+// weightBytes is the size of a weight as it is stored.
+func weightBytes(p rnn.Precision) float64 {
+	if p == rnn.BF16 || p == rnn.FP16 {
+		return 2
+	}
+	return 4
+}
+
+// predictions is the table of what m and its variants take at the points.
+func predictions(m *model.Machine, variants []model.Variant, points []results.Point) (*table.Table, error) {
+	t := &table.Table{
+		Title: "Predicted steps on " + m.Name,
+		Columns: []table.Column{
+			{Name: "variant", Key: "variant"}, {Name: "cell", Key: "cell"}, {Name: "precision", Key: "precision"},
+			{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
+			{Name: "tiling", Key: "tiling"}, {Name: "weights in", Key: "home"}, {Name: "each", Key: "share_bytes", Right: true},
+			{Name: "", Key: "resident"},
+			{Name: "products", Key: "compute_s", Right: true}, {Name: "weights", Key: "weights_s", Right: true},
+			{Name: "inputs", Key: "stream_s", Right: true},
+			{Name: "exchange", Key: "exchange_s", Right: true}, {Name: "latency", Key: "sync_s", Right: true},
+			{Name: "point-wise", Key: "pointwise_s", Right: true}, {Name: "step", Key: "step_s", Right: true},
+			{Name: "throughput", Key: "flops_per_s", Right: true}, {Name: "of peak", Key: "of_peak", Right: true}, {Name: "limit", Key: "limit"},
+		},
+		Notes: []string{"machine: " + m.Source, "throughput: of recurrent products; tilings: rows × columns (/ parts of the batch), from the outermost level"},
+	}
+	for _, v := range variants {
+		changed := v.Of(m)
+		for _, at := range points {
+			w, err := workOf(at)
+			if err != nil {
+				return nil, err
+			}
+			precision := at.Precision
+			if w.Bytes = v.Bytes(w.Bytes); v.Half {
+				precision = rnn.FP16.String()
+			}
+			s, err := changed.Best(w)
+			if err != nil {
+				return nil, err
+			}
+			seconds := func(x float64) table.Cell { return table.Number(x, quantity.SI(x, "s")) }
+			t.Rows = append(t.Rows, []table.Cell{
+				table.Text(v.Name), table.Text(at.Cell), table.Text(precision), table.Int(at.Hidden), table.Int(at.Batch),
+				table.Text(s.Tiling.String()), table.Text(s.Home), table.Number(s.Share, quantity.Bytes(s.Share)), {Value: s.Resident},
+				seconds(s.Compute), seconds(s.Weights), seconds(s.Stream), seconds(s.Exchange), seconds(s.Sync), seconds(s.Pointwise), seconds(s.Time),
+				table.Number(s.FLOPS(), quantity.SI(s.FLOPS(), "FLOP/s")), table.Number(s.FLOPS()/changed.FLOPS, fmt.Sprintf("%.0f %%", 100*s.FLOPS()/changed.FLOPS)),
+				table.Text(s.Limit),
+			})
+		}
+	}
+	return t, nil
+}
+
+// A prediction is what the model says of a persistent technique at one point.
+type prediction struct {
+	Home     string  `json:"home"`        // memory that the weights stay in
+	Resident bool    `json:"resident"`    // they stay in caches that each worker has for itself
+	Share    float64 `json:"share_bytes"` // of weights there
+	Room     float64 `json:"room_bytes"`  // for weights, in those private caches of one worker
+	Largest  int     `json:"largest"`     // hidden size that would stay there
+
+	Step      float64 `json:"step_s"`
+	Compute   float64 `json:"compute_s"`
+	Weights   float64 `json:"weights_s"`
+	Exchange  float64 `json:"exchange_s"`
+	Sync      float64 `json:"sync_s"`
+	Stream    float64 `json:"stream_s"`
+	Pointwise float64 `json:"pointwise_s"`
+}
+
+// predict says what a step of a layer of l would take if each worker kept a band
+// of its recurrent weights; nil where the machine was not measured or the cell
+// has no recurrent weights.
+func (b *bench) predict(l *tuner.Layout) (*prediction, error) {
+	if b.machine == nil || l.Problem.Cell.Recurrent == 0 {
+		return nil, nil
+	}
+	w, err := workOf(l.Point)
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.machine.Bands(w)
+	if err != nil {
+		return nil, err
+	}
+	room, largest, err := b.machine.Room(l.Problem.Cell, w.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	return &prediction{
+		Home: s.Home, Resident: s.Resident, Share: s.Share, Room: room, Largest: largest,
+		Step: s.Time, Compute: s.Compute, Weights: s.Weights, Exchange: s.Exchange, Sync: s.Sync, Stream: s.Stream, Pointwise: s.Pointwise,
+	}, nil
+}
+
+// notes says it in words.
+func (x *prediction) notes() []string {
+	seconds := func(v float64) string { return quantity.SI(v, "s") }
+	where := fmt.Sprintf("weights: %s stay in %s", quantity.Bytes(x.Share), x.Home)
+	if x.Resident {
+		where = fmt.Sprintf("weights: %s for each worker stay in its %s", quantity.Bytes(x.Share), x.Home)
+	} else {
+		where += ", which is shared"
+	}
+	return []string{
+		fmt.Sprintf("%s; private caches have room for %s each, so for %d units", where, quantity.Bytes(x.Room), x.Largest),
+		fmt.Sprintf("predicted step of one layer: %s: the longer of reading weights %s and products %s, exchange of states %s, barrier %s, input products %s, point-wise %s",
+			seconds(x.Step), seconds(x.Weights), seconds(x.Compute), seconds(x.Exchange), seconds(x.Sync), seconds(x.Stream), seconds(x.Pointwise)),
+	}
+}

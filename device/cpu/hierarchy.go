@@ -1,0 +1,194 @@
+package cpu
+
+import (
+	"github.com/klauspost/cpuid/v2"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused"
+	"rnnbench/rnn/cell"
+)
+
+var _ device.Prober = (*Device)(nil)
+
+// probeK is the length of the products that probe a memory: that of a layer of
+// medium size, so that a strip of weights is 32 KiB.
+const probeK = 512
+
+// Hierarchy implements device.Prober. Like the limits, its rates are the best of
+// several short trials.
+func (d *Device) Hierarchy() (device.Hierarchy, error) {
+	var h device.Hierarchy
+	cache := cpuid.CPU.Cache
+	own := max(int64(cache.L2), 256<<10)
+	last := max(int64(cache.L3), 4*own)
+	free := available()
+	if free == 0 {
+		free = 8 << 30
+	}
+	n := int64(d.workers)
+	for _, m := range []struct {
+		device.Memory
+		read int64 // bytes that each worker reads
+	}{
+		{device.Memory{Name: "L1", Bytes: max(int64(cache.L1D), 16<<10)}, max(int64(cache.L1D), 16<<10) / 2},
+		{device.Memory{Name: "L2", Bytes: own}, own / 2},
+		{device.Memory{Name: "L3", Bytes: last, Shared: true}, max(last/4/n, 2*own)},
+		{device.Memory{Name: "DRAM", Bytes: free, Shared: true}, min(2*last, free/4/n)},
+	} {
+		var err error
+		if m.PerCore, err = d.readRate(int(m.read)); err != nil {
+			return h, err
+		}
+		h.Memories = append(h.Memories, m.Memory)
+	}
+	var err error
+	if h.Product, h.Pointwise, err = d.arithmetic(); err != nil {
+		return h, err
+	}
+	h.Barrier, h.Exchange, err = d.exchange()
+	return h, err
+}
+
+// fill makes memory real; subnormal numbers would slow products down.
+func fill(a []float32) {
+	for i := range a {
+		a[i] = 1.0 / 1024
+	}
+}
+
+// readRate is the rate at which each worker reads an array of its own, of so
+// many bytes, in products of one row.
+func (d *Device) readRate(bytes int) (float64, error) {
+	// Calls of as many strips as there are: with fewer, additions would wait for
+	// each other. In the smallest memory they are shorter instead.
+	most := d.kernels.MaxStrips(1)
+	k := max(1, min(probeK, bytes/(4*simd.StripWidth*most)))
+	strips := max(1, bytes/(4*simd.StripWidth*k*most)) * most
+	size := strips * k * simd.StripWidth
+	arena, free, err := allocate(size * d.workers)
+	if err != nil {
+		return 0, err
+	}
+	// Each trial reads many megabytes, so that its beginning and end do not
+	// count, and the array once at least.
+	const trials, atLeast = 10, 32 << 20
+	rounds := max(1, atLeast/(4*size))
+	a, n := make([]float32, k), strips*simd.StripWidth
+	c := make([]float32, n*d.workers)
+	read := func(w, rounds int) {
+		for range rounds {
+			d.tiles(arena[w*size:(w+1)*size], a, c[w*n:(w+1)*n], 1, k, strips)
+		}
+	}
+	if _, err := d.together(func(w int) { fill(arena[w*size : (w+1)*size]); read(w, 1) }); err != nil {
+		return 0, err
+	}
+	var best float64
+	for range trials {
+		sec, err := d.together(func(w int) { read(w, rounds) })
+		if err != nil {
+			return 0, err
+		}
+		best = max(best, 4*float64(size)*float64(rounds)/sec)
+	}
+	return best, free()
+}
+
+// tiles multiplies the rows × k matrix a by a packed matrix of so many strips.
+func (d *Device) tiles(b, a, c []float32, rows, k, strips int) {
+	most := d.kernels.MaxStrips(rows)
+	for s := 0; s < strips; s += most {
+		here := min(most, strips-s)
+		d.kernels.Tile(&simd.Tile{
+			A: a, ARow: k, ACol: 1, B: b[s*k*simd.StripWidth:], BStrip: k * simd.StripWidth, BStep: simd.StripWidth,
+			C: c[s*simd.StripWidth:], CRow: strips * simd.StripWidth, K: k, Rows: rows, Strips: here, Last: simd.StripWidth,
+		})
+	}
+}
+
+// arithmetic is what one worker does in products and in cells from its nearest
+// memory, while all do. The cells are bands of an LSTM.
+func (d *Device) arithmetic() (flops, pointwise float64, err error) {
+	const trials, k, rounds, units = 12, 128, 1000, 128
+	rows := d.kernels.MaxRows()
+	strips := d.kernels.MaxStrips(rows)
+	program := cell.LSTM.Inference
+	kernel := fused.New(d.kernels.Level(), program)
+	functions := 0
+	for _, in := range program {
+		if in.Op == cell.Sigmoid || in.Op == cell.Tanh {
+			functions++
+		}
+	}
+	for range trials {
+		sec, err := d.together(func(int) {
+			a, b := make([]float32, rows*k), make([]float32, strips*simd.StripWidth*k)
+			c := make([]float32, rows*strips*simd.StripWidth)
+			for range rounds {
+				d.tiles(b, a, c, rows, k, strips)
+			}
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+		flops = max(flops, 2*float64(rows*strips*simd.StripWidth*k*rounds)/sec)
+		if sec, err = d.together(func(int) {
+			vectors := make([][]float32, len(kernel.Vectors()))
+			for i := range vectors {
+				vectors[i] = make([]float32, units)
+			}
+			for range rounds {
+				kernel.Run(vectors, units)
+			}
+		}); err != nil {
+			return 0, 0, err
+		}
+		pointwise = max(pointwise, float64(functions)*units*rounds/sec)
+	}
+	return flops, pointwise, nil
+}
+
+// exchange has all workers take turns at a barrier, with nothing to say and with
+// a part of a vector each that everybody then reads.
+func (d *Device) exchange() (barrier, rate float64, err error) {
+	if d.workers == 1 {
+		return 0, 0, nil
+	}
+	const trials, rounds, part = 12, 500, 1024
+	states := make([]float32, 2*d.workers*part)
+	for range trials {
+		var arrived counter
+		meet := func(round int) {
+			arrived.Add(1)
+			d.pool.await(&arrived, uint64((round+1)*d.workers))
+		}
+		empty, err := d.together(func(int) {
+			for i := range rounds {
+				meet(i)
+			}
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+		arrived.Store(0)
+		busy, err := d.together(func(w int) {
+			for i := range rounds {
+				now := states[i%2*d.workers*part:][:d.workers*part] // two in turn, so that one barrier is enough
+				d.kernels.Scale(now[w*part:(w+1)*part], now[w*part:(w+1)*part], 1)
+				meet(i)
+				d.kernels.Sum(now)
+			}
+		})
+		if err != nil {
+			return 0, 0, err
+		}
+		if empty /= rounds; barrier == 0 || empty < barrier {
+			barrier = empty
+		}
+		if busy = busy/rounds - empty; busy > 0 {
+			rate = max(rate, 4*float64((d.workers+1)*part)/busy)
+		}
+	}
+	return barrier, rate, nil
+}

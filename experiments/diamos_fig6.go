@@ -1,0 +1,381 @@
+package experiments
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"rnnbench/impl"
+	"rnnbench/model"
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+)
+
+// persistentSpecs is the technique that the model speaks of, where it is built.
+func persistentSpecs() []grid.Spec {
+	if impl.Lookup("persistent") == nil {
+		return nil
+	}
+	return []grid.Spec{spec("persistent", "persistent", nil)}
+}
+
+// fig6Batch is the minibatch at which the figure is drawn: the paper prints
+// none, and 4 is what its kernels are for.
+const fig6Batch = 4
+
+var diamosFig6 = Experiment{
+	ID: "diamos-fig6", Title: "The design space of persistent layers: predicted throughput over layer sizes",
+	Source: "Diamos et al. 2016, Figure 6 and section 5.1.4",
+	Parts: func(s Size) []Part {
+		if persistentSpecs() == nil {
+			return nil
+		}
+		// A narrow input leaves the recurrent product alone in a step.
+		p := results.Point{Pass: "forward", Input: 16, Layers: 1, Steps: 1000, Precision: "fp32"}
+		hidden := []int{128, 256, 512, 768, 1024, 1536, 2048}
+		if s == Quick {
+			p.Steps, hidden = 200, []int{128, 256, 512, 1024}
+		}
+		var parts []Part
+		for _, c := range []string{"rnn-tanh", "gru", "lstm"} {
+			p.Cell = c
+			points := product(p, hidden, []int{1, fig6Batch})
+			for i := range points {
+				points[i].Input = p.Input
+			}
+			parts = append(parts, Part{points, persistentSpecs()})
+		}
+		return parts
+	},
+	Report: func([]results.Record, string) (*Report, error) {
+		m, err := model.Load("titanx")
+		if err != nil {
+			return nil, err
+		}
+		rep := &Report{}
+		return rep, reportDesigns(rep, m)
+	},
+	Model: reportPredicted,
+}
+
+// A design is one variant of a machine over layer sizes.
+type design struct {
+	model.Variant
+	machine *model.Machine
+	sizes   []int
+	tilings [][]float64  // by size: throughput of the tilings whose weights stay on chip
+	best    []model.Step // by size; no tiling where there is none
+}
+
+func designOf(m *model.Machine, v model.Variant, sizes []int) (design, error) {
+	d := design{Variant: v, machine: v.Of(m), sizes: sizes}
+	for _, h := range sizes {
+		w, err := model.Recurrent(cell.RNNReLU, h, fig6Batch, v.Bytes(4))
+		if err != nil {
+			return d, err
+		}
+		var best model.Step
+		seen := map[float64]float64{} // a throughput by what is drawn as one mark
+		for t := range d.machine.Tilings(w) {
+			s, err := d.machine.Predict(w, t)
+			if err != nil {
+				return d, err
+			}
+			if !s.Resident {
+				continue
+			}
+			seen[math.Round(100*s.FLOPS()/m.FLOPS)] = s.FLOPS()
+			if best.Tiling == nil || s.Time < best.Time {
+				best = s
+				best.Tiling = slices.Clone(t)
+			}
+		}
+		d.tilings = append(d.tilings, slices.Sorted(maps.Values(seen)))
+		d.best = append(d.best, best)
+	}
+	return d, nil
+}
+
+// rate is the best throughput at the i-th size, 0 where nothing stays on chip.
+func (d design) rate(i int) float64 {
+	if d.best[i].Tiling == nil {
+		return 0
+	}
+	return d.best[i].FLOPS()
+}
+
+// mean is the throughput over all sizes.
+func (d design) mean() (m float64) {
+	for i := range d.sizes {
+		m += d.rate(i) / float64(len(d.sizes))
+	}
+	return m
+}
+
+// largest is the largest layer that stays on chip.
+func (d design) largest() (h int) {
+	for i, size := range d.sizes {
+		if d.rate(i) > 0 {
+			h = size
+		}
+	}
+	return h
+}
+
+// line is d's best throughput as a series.
+func (d design) line(label string) plots.Series {
+	s := plots.Series{Label: label}
+	for i, h := range d.sizes {
+		if r := d.rate(i); r > 0 {
+			s.Points = append(s.Points, plots.Point{X: float64(h), Y: r})
+		}
+	}
+	return s
+}
+
+// reportDesigns draws Figure 6 and says what becomes of the paper's findings.
+func reportDesigns(rep *Report, m *model.Machine) error {
+	var sizes []int
+	for h := 128; h <= 1792; h += 64 {
+		sizes = append(sizes, h)
+	}
+	axis := plots.Axis{Title: "Layer size", Scale: plots.Linear, Format: quantity.Size}
+	for h := 256; h <= 1792; h += 256 {
+		axis.Places = append(axis.Places, float64(h))
+	}
+	rates := plots.Axis{Title: "Throughput (FLOP/s)", Scale: plots.Linear, Zero: true}
+	points := &plots.Chart{Title: "Diamos Figure 6: persistent layers on variants of the TitanX, predicted", X: axis, Y: rates,
+		Subtitle: fmt.Sprintf("%s · one-gate layers · B=%d", m.Name, fig6Batch),
+		Notes:    []string{"Each mark is a way to divide the recurrent matrix over multiprocessors and threads whose weights stay in registers; of those closer than a hundredth of the peak one is drawn."}}
+	lines := &plots.Chart{Title: "Diamos Figure 6: the best tilings of each variant, predicted", X: axis, Y: rates, Subtitle: points.Subtitle,
+		Notes:  []string{"A line ends where the weights no longer fit into the registers. Twice the bandwidth of main memory changes nothing, and more registers nothing where there are enough: their lines lie on that of the base."},
+		Panels: []plots.Panel{{}}}
+	t := &table.Table{
+		Title: fmt.Sprintf("Variants of the %s, minibatch %d", m.Name, fig6Batch),
+		Columns: []table.Column{
+			{Name: "Variant", Key: "variant"}, {Name: "what", Key: "what"},
+			{Name: "mean", Key: "mean_flops_per_s", Right: true}, {Name: "×", Key: "gain", Right: true},
+			{Name: "best", Key: "best_flops_per_s", Right: true}, {Name: "largest layer", Key: "largest", Right: true},
+			{Name: "256 units ×", Key: "gain_256", Right: true}, {Name: "1152 units ×", Key: "gain_1152", Right: true},
+		},
+		Notes: []string{fmt.Sprintf("mean: of the best throughput over %d layer sizes from %d to %d, where a size that does not stay on chip counts as nothing", len(sizes), sizes[0], sizes[len(sizes)-1])},
+	}
+	var all []design
+	for _, v := range model.Variants() {
+		d, err := designOf(m, v, sizes)
+		if err != nil {
+			return err
+		}
+		all = append(all, d)
+		base := all[0]
+		best := 0.0
+		for i := range sizes {
+			best = max(best, d.rate(i))
+		}
+		at := func(h int) table.Cell {
+			i := slices.Index(sizes, h)
+			return number(d.rate(i)/base.rate(i), "%.2f")
+		}
+		t.Rows = append(t.Rows, []table.Cell{table.Text(v.Name), table.Text(v.Doc),
+			table.Number(d.mean(), quantity.SI(d.mean(), "FLOP/s")), number(d.mean()/base.mean(), "%.2f"),
+			table.Number(best, quantity.SI(best, "FLOP/s")), table.Int(d.largest()), at(256), at(1152)})
+
+		tilings := plots.Series{Label: "a tiling", Scatter: true}
+		for i, h := range sizes {
+			for _, r := range d.tilings[i] {
+				tilings.Points = append(tilings.Points, plots.Point{X: float64(h), Y: r})
+			}
+		}
+		peak := d.machine.FLOPS
+		if v.Half {
+			peak *= d.machine.Half
+		}
+		panel := plots.Panel{Title: v.Name, Series: []plots.Series{tilings, d.line("best tiling")},
+			Guides: []plots.Guide{{Label: "peak " + quantity.SI(peak, "FLOP/s"), Y0: peak, Y1: peak}}}
+		if v.Name == "base" {
+			panel.Series = append(panel.Series, plots.Series{Label: "measured by the paper", Reference: true, Scatter: true,
+				Points: []plots.Point{{X: 1152, Y: 2.8e12}}})
+		}
+		points.Panels = append(points.Panels, panel)
+		lines.Panels[0].Series = append(lines.Panels[0].Series, d.line(v.Name))
+	}
+	rep.Tables = append(rep.Tables, t)
+	rep.add("diamos-fig6", points, nil)
+	rep.add("diamos-fig6-best", lines, nil)
+	rep.Findings = append(rep.Findings, designFindings(all)...)
+	return nil
+}
+
+// designFindings sets the ranking of variants beside the paper's.
+func designFindings(all []design) []string {
+	base := all[0]
+	by := map[string]design{}
+	for _, d := range all {
+		by[d.Name] = d
+	}
+	gain := func(name string) float64 { return by[name].mean() / base.mean() }
+	order := []string{"half", "registers", "cores", "latency", "dram"}
+	ranked := slices.Clone(order)
+	slices.SortStableFunc(ranked, func(a, b string) int {
+		switch {
+		case gain(a) > gain(b):
+			return -1
+		case gain(a) < gain(b):
+			return 1
+		}
+		return 0
+	})
+	var words []string
+	for _, name := range ranked {
+		words = append(words, fmt.Sprintf("%s ×%.2f", name, gain(name)))
+	}
+	rank := "The paper ranks them the same: 16-bit arithmetic, memory per multiprocessor, multiprocessors."
+	if i := func(s string) int { return slices.Index(ranked, s) }; i("half") > i("registers") || i("registers") > i("cores") {
+		rank = "The paper ranks them otherwise: 16-bit arithmetic, memory per multiprocessor, multiprocessors."
+	}
+	i := slices.Index(base.sizes, 1152)
+	small := slices.Index(base.sizes, 256)
+	latency := by["latency"]
+	return []string{
+		"Mean throughput over layer sizes: " + strings.Join(words, ", ") + ". " + rank + " That multiprocessors come third rests on their distances: twice as many make a chip of twice the area, on which synchronisation and latency take √2 as long.",
+		fmt.Sprintf("Twice the bandwidth of main memory changes ×%.2f: weights and states do not pass it. The paper: unlikely to impact persistent kernels.", gain("dram")),
+		fmt.Sprintf("Half the latency of memory gains ×%.2f at %d units and ×%.2f at 1152: it opens smaller layers, as the paper says.",
+			latency.rate(small)/base.rate(small), base.sizes[small], latency.rate(i)/base.rate(i)),
+		fmt.Sprintf("At 1152 units the model gives the TitanX %s with tiling %s; the paper measured 2.80 TFLOP/s with 24×1 multiprocessors, ×%.2f of that. Layers up to %d units stay on chip; the paper: approximately 1200 in registers, 1152 run.",
+			quantity.SI(base.rate(i), "FLOP/s"), base.best[i].Tiling, 2.8e12/base.rate(i), base.largest()),
+	}
+}
+
+// reportPredicted sets the steps of the persistent technique on this machine
+// beside what the model predicts of them.
+func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
+	t := &table.Table{
+		Title: "Steps on " + here.Name + ", predicted and measured",
+		Columns: []table.Column{
+			{Name: "Cell", Key: "cell"}, {Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
+			{Name: "weights in", Key: "home"}, {Name: "predicted", Key: "predicted_s", Right: true},
+			{Name: "measured", Key: "measured_s", Right: true}, {Name: "±", Key: "ci_percent", Right: true},
+			{Name: "measured / predicted", Key: "ratio", Right: true}, {Name: "limit", Key: "limit"}, {Name: "warnings", Key: "warnings"},
+		},
+		Notes: []string{"machine: " + here.Source + "; a step of the sequence, with the product of its narrow input"},
+	}
+	close25, n := 0, 0
+	var off []string
+	panels := map[int]*plots.Panel{}
+	var batches []int
+	for _, p := range points(recs) {
+		s, err := predictedStep(here, p)
+		if err != nil {
+			rep.Findings = append(rep.Findings, fmt.Sprintf("%v: %v", p, err))
+			continue
+		}
+		if panels[p.Batch] == nil {
+			panels[p.Batch] = &plots.Panel{Title: fmt.Sprintf("Minibatch %d", p.Batch)}
+			batches = append(batches, p.Batch)
+		}
+		add := func(label string, predicted bool, pt plots.Point) {
+			panel := panels[p.Batch]
+			i := slices.IndexFunc(panel.Series, func(s plots.Series) bool { return s.Label == label })
+			if i < 0 {
+				i = len(panel.Series)
+				panel.Series = append(panel.Series, plots.Series{Label: label, Like: p.Cell, Reference: predicted, Scatter: !predicted})
+			}
+			panel.Series[i].Points = append(panel.Series[i].Points, pt)
+		}
+		x := float64(p.Hidden)
+		add(p.Cell+", predicted", true, plots.Point{X: x, Y: s.Time})
+		rec := find(recs, "persistent", func(q results.Point) bool { return q == p })
+		if rec == nil {
+			add(p.Cell+", measured", false, plots.Point{X: x, Missing: true})
+			continue
+		}
+		steps := float64(p.Steps)
+		sec := rec.Seconds() / steps
+		pt := plots.Point{X: x, Y: sec}
+		half := math.NaN()
+		if w, ok := rec.Stats.HalfWidth(); ok {
+			pt.Lo, pt.Hi = *rec.Stats.Lo/steps, *rec.Stats.Hi/steps
+			half = 100 * w
+		}
+		add(p.Cell+", measured", false, pt)
+		ratio := sec / s.Time
+		n++
+		if math.Abs(ratio-1) <= 0.25 {
+			close25++
+		} else {
+			off = append(off, fmt.Sprintf("%s of %d units at batch %d (×%.2f; %s)", p.Cell, p.Hidden, p.Batch, ratio, excuse(rec, s, ratio)))
+		}
+		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Text(s.Home),
+			table.Number(s.Time, quantity.SI(s.Time, "s")), table.Number(sec, quantity.SI(sec, "s")), number(half, "%.1f %%"),
+			number(ratio, "%.2f"), table.Text(s.Limit), table.Text(strings.Join(rec.Warnings, " "))})
+	}
+	if n == 0 {
+		return
+	}
+	rep.Tables = append(rep.Tables, t)
+	fig := &plots.Chart{Title: "Persistent steps, predicted and measured", Subtitle: here.Name,
+		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Time of one step (s)", Scale: plots.Log,
+			Format: func(v float64) string { return quantity.Tick(v) + "s" }},
+		Notes: []string{"Dotted: the model, from the caches, barrier and products that this machine was measured to have."}}
+	slices.Sort(batches)
+	for _, b := range batches {
+		fig.Panels = append(fig.Panels, *panels[b])
+	}
+	for _, p := range points(recs) {
+		if x := float64(p.Hidden); !slices.Contains(fig.X.Places, x) {
+			fig.X.Places = append(fig.X.Places, x)
+		}
+	}
+	rep.add("diamos-fig6-measured", fig, nil)
+	finding := fmt.Sprintf("The model is within 25 %% of the measured persistent step at %d of %d points.", close25, n)
+	if off != nil {
+		finding += " Not at " + strings.Join(off, ", ") + "."
+	}
+	rep.Findings = append(rep.Findings, finding)
+}
+
+// predictedStep is the step that p measures: a band of rows for each worker, and
+// the product of the input.
+func predictedStep(m *model.Machine, p results.Point) (model.Step, error) {
+	problem, err := tuner.Problem(p)
+	if err != nil {
+		return model.Step{}, err
+	}
+	w, err := model.Recurrent(problem.Cell, p.Hidden, p.Batch, 4)
+	if err != nil {
+		return model.Step{}, err
+	}
+	s, err := m.Bands(w)
+	if err != nil {
+		return s, err
+	}
+	problem.Layers, problem.Pass = 1, rnn.Forward
+	s.Time += float64(problem.FLOPs()-problem.RecurrentFLOPs()) / float64(p.Steps) / m.FLOPS
+	return s, nil
+}
+
+// excuse says what probably stands between a prediction and its measurement.
+func excuse(rec *results.Record, s model.Step, ratio float64) string {
+	half, known := rec.Stats.HalfWidth()
+	switch {
+	case slices.Contains(rec.Warnings, results.WarnBimodal) || slices.Contains(rec.Warnings, results.WarnDrift):
+		return "the host was not quiet, as the warnings say: " + strings.Join(rec.Warnings, ", ")
+	case known && half > 0.1:
+		return fmt.Sprintf("the host was not quiet: the median is known to ±%.0f %%", 100*half)
+	case ratio < 1:
+		return "faster than " + s.Home + " was measured to give its weights"
+	case !s.Resident:
+		return "weights come from " + s.Home + ", which neighbours share"
+	case max(s.Compute, s.Weights) < 0.85*s.Time:
+		return "a short step: inputs and states from the other workers' caches cost more than was measured, most so where a host moves workers apart"
+	}
+	return "products of this shape are slower than those that were measured"
+}

@@ -1,0 +1,185 @@
+package experiments
+
+import (
+	"fmt"
+
+	"rnnbench/impl"
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+)
+
+// titanMemory is the DRAM of the paper's GPUs.
+const titanMemory = 12e9
+
+// An utterance is a layer size with a minibatch and a length that the paper
+// states the memory of.
+type utterance struct {
+	hidden, batch, steps int
+	activations          float64 // bytes as the paper prints them; 0: not printed
+	weights              float64
+	layers               string // deepest stack in 12 GB, as the paper says
+}
+
+func utterances() []utterance {
+	return []utterance{
+		{1200, 64, 700, 215e6, 5.7e6, ""},
+		{1200, 4, 700, 0, 0, ""},
+		{1760, 64, 3000, 1.3e9, 12.3e6, "about 9"},
+		{1760, 4, 3000, 0, 0, "over 100; 110 in the blog"},
+	}
+}
+
+// arithmetic is the paper's: one state per unit, step and sequence, and the
+// recurrent weights.
+func (u utterance) arithmetic() (activations, weights float64) {
+	return 4 * float64(u.hidden) * float64(u.batch) * float64(u.steps), 4 * float64(u.hidden) * float64(u.hidden)
+}
+
+// A footprint is what training with a technique allocates: so many bytes, and so
+// many more for each layer.
+type footprint struct{ fixed, layer float64 }
+
+// footprintOf lays stacks of one and of two layers out, as the technique would
+// run them, and adds their matrices up.
+func footprintOf(t rnn.Technique, u utterance) (footprint, error) {
+	var bytes [2]float64
+	for i := range bytes {
+		p := rnn.Problem{Cell: cell.RNNReLU, Input: u.hidden, Hidden: u.hidden, Layers: i + 1, Batch: u.batch, Steps: u.steps, Pass: rnn.Train}
+		_, s, err := rnn.Layout(t, p, nil)
+		if err != nil {
+			return footprint{}, err
+		}
+		for _, m := range s.Matrices {
+			bytes[i] += 4 * float64(m.Elements())
+		}
+	}
+	return footprint{2*bytes[0] - bytes[1], bytes[1] - bytes[0]}, nil
+}
+
+// deepest is the number of layers that fit into so many bytes.
+func (f footprint) deepest(bytes float64) int { return max(0, int((bytes-f.fixed)/f.layer)) }
+
+var diamosMemory = Experiment{
+	ID: "diamos-memory", Title: "Memory of activations, and the deepest stack that fits",
+	Source: "Diamos et al. 2016, sections 4.4 and 6, and the blog of the same, 2.1 and 3.1",
+	Parts:  func(Size) []Part { return nil }, // counted, not measured
+	Report: func([]results.Record, string) (*Report, error) {
+		rep := &Report{}
+		all := stories()
+		rep.Tables = append(rep.Tables, memoryTable(all))
+		rep.add("diamos-memory", memoryFigure(all), nil)
+		rep.Findings = memoryFindings(all)
+		return rep, nil
+	},
+}
+
+// A story is what one way of counting says of every utterance.
+type story struct {
+	name  string
+	sizes []footprint // as utterances
+}
+
+// arithmeticName stands for the paper's way of counting among techniques.
+const arithmeticName = "the paper's arithmetic"
+
+// stories counts as the paper does, and as every technique that trains such
+// layers allocates.
+func stories() []story {
+	us := utterances()
+	paper := story{name: arithmeticName}
+	for _, u := range us {
+		a, w := u.arithmetic()
+		paper.sizes = append(paper.sizes, footprint{0, a + 2*w}) // W and R
+	}
+	all := []story{paper}
+	for _, t := range impl.All() {
+		s := story{name: t.Name()}
+		for _, u := range us {
+			if f, err := footprintOf(t, u); err == nil { // else it declines such a layer
+				s.sizes = append(s.sizes, f)
+			}
+		}
+		if len(s.sizes) == len(us) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func memoryTable(all []story) *table.Table {
+	t := &table.Table{
+		Title: "Training one-gate layers in 12 GB, single precision",
+		Columns: []table.Column{
+			{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
+			{Name: "Counted by", Key: "technique"},
+			{Name: "Activations, printed", Key: "printed_bytes", Right: true}, {Name: "Activations", Key: "activation_bytes", Right: true},
+			{Name: "R, printed", Key: "printed_weight_bytes", Right: true}, {Name: "R", Key: "weight_bytes", Right: true},
+			{Name: "Whole layer", Key: "layer_bytes", Right: true},
+			{Name: "Deepest, printed", Key: "printed_layers"}, {Name: "Deepest", Key: "layers", Right: true},
+		},
+		Notes: []string{
+			"the paper's arithmetic: one state per unit, step and sequence, and input and recurrent weights",
+			"techniques: every matrix of the schedule that trains the layer, gradients of weights included",
+		},
+	}
+	sized := func(v float64) table.Cell {
+		if v == 0 {
+			return table.Cell{}
+		}
+		return table.Number(v, quantity.SI(v, "B"))
+	}
+	for i, u := range utterances() {
+		a, w := u.arithmetic()
+		for _, s := range all {
+			row := []table.Cell{table.Int(u.hidden), table.Int(u.batch), table.Int(u.steps), table.Text(s.name)}
+			if s.name == arithmeticName {
+				row = append(row, sized(u.activations), sized(a), sized(u.weights), sized(w), sized(s.sizes[i].layer), table.Text(u.layers))
+			} else {
+				row = append(row, table.Cell{}, sized(s.sizes[i].layer-4*w), table.Cell{}, sized(w), sized(s.sizes[i].layer), table.Cell{})
+			}
+			t.Rows = append(t.Rows, append(row, table.Int(s.sizes[i].deepest(titanMemory))))
+		}
+	}
+	return t
+}
+
+func memoryFindings(all []story) []string {
+	us := utterances()
+	short, weights := us[0].arithmetic()
+	long, _ := us[2].arithmetic()
+	list := []string{fmt.Sprintf("1200 units, minibatch 64, 700 steps: %s of states against %s of weights, ×%.0f; the paper prints 215 MB and 5.7 MB. 1760 units, 64, 3000 steps: %s a layer; the paper prints 1.3 GB.",
+		quantity.SI(short, "B"), quantity.SI(weights, "B"), short/weights, quantity.SI(long, "B"))}
+	for _, s := range all {
+		many, few := s.sizes[2].deepest(titanMemory), s.sizes[3].deepest(titanMemory)
+		list = append(list, fmt.Sprintf("Deepest stack of 1760 units and 3000 steps in 12 GB by %s: %d layers at minibatch 64, %d at minibatch 4, ×%.1f; the paper: about 9, and over 100.",
+			s.name, many, few, float64(few)/float64(max(1, many))))
+	}
+	return append(list, "Techniques allocate more than the states: the gradients of the states that pass from layer to layer, and where the weight gradients are one product over all steps, those of the pre-activations of all steps. Both grow with the minibatch as states do, so what a smaller minibatch saves is the same.")
+}
+
+// memoryFigure draws what stacks of the longest utterances take.
+func memoryFigure(all []story) plots.Figure {
+	ch := &plots.Chart{Title: "Memory of training stacks of 1760 units on utterances of 3000 steps", Subtitle: "one-gate layers, single precision",
+		X: plots.Axis{Title: "Layers", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Memory (B)", Scale: plots.Log}}
+	for n := 1; n <= 256; n *= 2 {
+		ch.X.Places = append(ch.X.Places, float64(n))
+	}
+	us := utterances()
+	for i := 2; i < len(us); i++ {
+		panel := plots.Panel{Title: fmt.Sprintf("Minibatch %d", us[i].batch),
+			Guides: []plots.Guide{{Label: "12 GB", Y0: titanMemory, Y1: titanMemory}}}
+		for _, s := range all {
+			line := plots.Series{Label: s.name, Reference: s.name == arithmeticName}
+			for _, n := range ch.X.Places {
+				line.Points = append(line.Points, plots.Point{X: n, Y: s.sizes[i].fixed + s.sizes[i].layer*n})
+			}
+			panel.Series = append(panel.Series, line)
+		}
+		ch.Panels = append(ch.Panels, panel)
+	}
+	return ch
+}

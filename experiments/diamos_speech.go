@@ -1,0 +1,172 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner/grid"
+)
+
+// A stack is a row of Table 2 or 3: so many recurrent layers and units.
+type stack struct {
+	table, layers, hidden int
+	wer                   float64 // word error rate that the paper prints
+}
+
+// stacks are the rows of both tables: Table 2 keeps the number of parameters,
+// Table 3 that of a layer, whose units follow from it (2·1152² = 2.65 M).
+func stacks() []stack {
+	return []stack{
+		{2, 8, 1632, 33.61}, {2, 24, 928, 31.99}, {2, 40, 704, 31.64}, {2, 56, 608, 30.67}, {2, 72, 544, 33.35}, {2, 88, 480, 42.67},
+		{3, 8, 1152, 35.69}, {3, 24, 1152, 31.32}, {3, 40, 1152, 28.90}, {3, 56, 1152, 28.12}, {3, 72, 1152, 27.84}, {3, 88, 1152, 27.23},
+	}
+}
+
+// parameters is the number of weights of the recurrent layers.
+func (s stack) parameters() float64 {
+	return 2 * float64(s.layers) * float64(s.hidden) * float64(s.hidden)
+}
+
+// point is the training of s: at minibatch 4, which the paper's kernels make
+// efficient, and over its average utterance of 350 steps. The quick one has an
+// eighth of the units.
+func (s stack) point(size Size) results.Point {
+	p := results.Point{Cell: "rnn-relu", Pass: "train", Hidden: s.hidden, Input: s.hidden, Layers: s.layers, Batch: 4, Steps: 350, Precision: "fp32"}
+	if size == Quick {
+		p.Hidden /= 8
+		p.Input, p.Steps = p.Hidden, 20
+	}
+	return p
+}
+
+var diamosSpeech = Experiment{
+	ID: "diamos-speech", Title: "Very deep speech models: throughput of their stacks; word error rates cannot be reproduced",
+	Source: "Diamos et al. 2016, Tables 1, 2 and 3 and Figure 8",
+	Parts: func(size Size) []Part {
+		var list []results.Point
+		for _, s := range stacks() {
+			list = append(list, s.point(size))
+		}
+		ladder := ladder(1)
+		specs := []grid.Spec{spec("naive", "naive", nil), spec("cudnnstyle", "cudnnstyle", ladder[len(ladder)-2].knobs)}
+		return []Part{{list, append(specs, persistentSpecs()...)}}
+	},
+	Report: func(recs []results.Record, machine string) (*Report, error) {
+		rep := &Report{}
+		reportWordErrors(rep)
+		reportStacks(rep, recs, machine)
+		return rep, nil
+	},
+}
+
+// reportWordErrors lists what cannot be measured, and why.
+func reportWordErrors(rep *Report) {
+	const why = "not reproducible: 500 hours of private speech"
+	t := &table.Table{
+		Title: "Word error rates on the paper's development set",
+		Columns: []table.Column{{Name: "Of", Key: "of"}, {Name: "Recurrent layers", Key: "layers", Right: true}, {Name: "Units", Key: "hidden", Right: true},
+			{Name: "Paper, WER %", Key: "paper_wer_percent", Right: true}, {Name: "Here", Key: "here"}},
+	}
+	for _, s := range stacks() {
+		t.Rows = append(t.Rows, []table.Cell{table.Text(fmt.Sprintf("Table %d", s.table)), table.Int(s.layers), table.Int(s.hidden), number(s.wer, "%.2f"), table.Text(why)})
+	}
+	for _, x := range []struct {
+		of  string
+		wer float64 // NaN: no single number
+	}{{"Table 1: 48 layers, no skip connection", 100}, {"Table 1: skip connections over 4 layers", 29.40}, {"Table 1: over 8 layers, its best", 27.44}, {"Figure 8: cost against minibatch", math.NaN()}} {
+		t.Rows = append(t.Rows, []table.Cell{table.Text(x.of), table.Int(48), table.Int(1152), number(x.wer, "%.2f"), table.Text(why)})
+	}
+	rep.Tables = append(rep.Tables, t)
+	rep.Findings = append(rep.Findings, "The word error rates of Tables 1 to 3 and the costs of Figure 8 cannot be reproduced: they are of a model trained for 20 epochs on 500 hours of English speech that is private to its authors, and measured on an internal set of 2048 utterances with a language model of theirs. What can be measured is how fast the stacks train.")
+}
+
+// reportStacks sets the throughput of the stacks side by side.
+func reportStacks(rep *Report, recs []results.Record, machine string) {
+	t := &table.Table{
+		Title: "Training throughput of the stacks: forward, backward and weight gradients",
+		Columns: []table.Column{
+			{Name: "Of", Key: "of"}, {Name: "L", Key: "layers", Right: true}, {Name: "H", Key: "hidden", Right: true},
+			{Name: "Parameters in full", Key: "paper_parameters", Right: true}, {Name: "Technique", Key: "technique"},
+			{Name: "time", Key: "time_s", Right: true}, {Name: "FLOP/s", Key: "flops_per_s", Right: true}, {Name: "utterances/s", Key: "utterances_per_s", Right: true},
+			{Name: "over naive", Key: "speedup", Right: true},
+		},
+	}
+	ch := &plots.Chart{Title: "Diamos Tables 2 and 3: training throughput of deep stacks", Subtitle: machine,
+		Notes: []string{"Marks are medians; bars are their confidence intervals. Quick runs have an eighth of the units."},
+		X:     plots.Axis{Title: "Recurrent layers", Scale: plots.Linear, Format: quantity.Size}, Y: plots.Axis{Title: "Throughput (FLOP/s)", Zero: true}}
+	gains := map[string][]float64{} // of each technique over the first, stack by stack
+	var names []string
+	for _, n := range []int{2, 3} {
+		panel := plots.Panel{Title: map[int]string{2: "Table 2: parameters kept, layers thinner", 3: "Table 3: units kept, more parameters"}[n]}
+		lines := map[string]*plots.Series{}
+		var order []string
+		for _, s := range stacks() {
+			if s.table != n {
+				continue
+			}
+			ch.X.Places = append(ch.X.Places, float64(s.layers))
+			for _, size := range []Size{Full, Quick} {
+				p := s.point(size)
+				here := func(q results.Point) bool { return q == p }
+				base := find(recs, "naive", here)
+				for _, label := range labels(recs) {
+					r := find(recs, label, here)
+					if r == nil {
+						continue
+					}
+					up := math.NaN()
+					if base != nil {
+						up = base.Seconds() / r.Seconds()
+						gains[label] = append(gains[label], up)
+					}
+					if lines[label] == nil {
+						lines[label] = &plots.Series{Label: label}
+						order = append(order, label)
+					}
+					pt := plots.Point{X: float64(s.layers), Y: r.FLOPS()}
+					if lo, hi := r.Stats.Lo, r.Stats.Hi; lo != nil && hi != nil {
+						pt.Lo, pt.Hi = float64(r.Work.Flops)/(*hi), float64(r.Work.Flops)/(*lo)
+					}
+					lines[label].Points = append(lines[label].Points, pt)
+					ch.Subtitle = fmt.Sprintf("%s · %s · %s · B=%d · T=%d", machine, p.Cell, p.Pass, p.Batch, p.Steps)
+					t.Rows = append(t.Rows, []table.Cell{table.Text(fmt.Sprintf("Table %d", n)), table.Int(p.Layers), table.Int(p.Hidden),
+						table.Number(s.parameters(), quantity.SI(s.parameters(), "")), table.Text(label),
+						table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")), table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")),
+						table.Number(float64(p.Batch)/r.Seconds(), quantity.SI(float64(p.Batch)/r.Seconds(), "")), number(up, "%.2f")})
+				}
+			}
+		}
+		for _, label := range order {
+			panel.Series = append(panel.Series, *lines[label])
+		}
+		ch.Panels = append(ch.Panels, panel)
+		names = labels(recs)
+	}
+	if len(t.Rows) == 0 {
+		rep.Findings = append(rep.Findings, "No stack was measured.")
+		return
+	}
+	rep.Tables = append(rep.Tables, t)
+	rep.add("diamos-speech", ch, nil)
+	for _, label := range names {
+		if g := gains[label]; label != "naive" && len(g) > 0 {
+			rep.Findings = append(rep.Findings, fmt.Sprintf("%s trains the stacks at ×%.2f the throughput of the naive form (geometric mean over %d stacks). The paper prints no throughput of single stacks, only 250 TFLOP/s for 48 layers on 128 GPUs, about 30 %% of their peak.", label, geomean(g), len(g)))
+		}
+	}
+}
+
+// labels lists the techniques of recs in order of appearance.
+func labels(recs []results.Record) []string {
+	var list []string
+	for _, r := range recs {
+		if l := r.Impl.Label; !slices.Contains(list, l) {
+			list = append(list, l)
+		}
+	}
+	return list
+}

@@ -1,0 +1,155 @@
+// Package model predicts how fast a recurrent layer can be whose weights stay
+// on chip, from a description of the machine alone: the Multi-BSP model that
+// Diamos et al. (2016) reason with in sections 3.1 and 5.1.4, and the cost of
+// scans by Martin & Cundy (2017), section 2.1. It measures nothing and knows no
+// device, so it answers for machines that nobody has.
+package model
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// A Machine is a hierarchy of modules, each made of modules of the level below.
+type Machine struct {
+	Name   string `toml:"name" json:"name"`
+	Source string `toml:"source" json:"source"` // where the numbers come from
+
+	FLOPS     float64 `toml:"flops" json:"flops"`         // single-precision operations per second in products, all parts together
+	Half      float64 `toml:"half" json:"half"`           // how many times faster 16-bit arithmetic is; 0: there is none
+	Pointwise float64 `toml:"pointwise" json:"pointwise"` // sigmoids or hyperbolic tangents per second, all parts together; 0: they cost nothing
+
+	// Overlap says that the sequences of a batch follow each other through the
+	// stages of a step, so that one's waiting hides behind another's products
+	// (section 4.1).
+	Overlap bool `toml:"overlap" json:"overlap"`
+
+	Levels []Level `toml:"level" json:"levels"` // from the innermost
+}
+
+// A Level is the tuple (p, b, c, m) of one level, section 3.1, with the latency
+// of Figure 1 and the rate of exchange beside it.
+type Level struct {
+	Name string  `toml:"name" json:"name"`
+	P    int     `toml:"p" json:"p"` // modules of the level below in one of this level; 1 where it only adds memory
+	B    float64 `toml:"b" json:"b"` // bytes per second that the memory of one module gives; 0: as many as arithmetic takes
+	C    float64 `toml:"c" json:"c"` // seconds to synchronise the parts
+	L    float64 `toml:"l" json:"l"` // seconds until a part has what another one wrote
+	X    float64 `toml:"x" json:"x"` // bytes per second that all parts exchange; 0: B
+	M    float64 `toml:"m" json:"m"` // bytes of one module's memory that weights can have
+}
+
+// Check reports the first number that makes no sense.
+func (m *Machine) Check() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("model: machine %q: %s", m.Name, fmt.Sprintf(format, args...))
+	}
+	number := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) } // false for NaN
+	switch {
+	case m.Name == "":
+		return errors.New("model: the machine has no name")
+	case !number(m.FLOPS) || m.FLOPS == 0:
+		return bad("flops is %v: it must be positive", m.FLOPS)
+	case !number(m.Half) || !number(m.Pointwise):
+		return bad("half is %v and pointwise %v: neither can be negative", m.Half, m.Pointwise)
+	case len(m.Levels) == 0:
+		return bad("it has no level")
+	}
+	for _, l := range m.Levels {
+		switch {
+		case l.Name == "":
+			return bad("a level has no name")
+		case l.P < 1 || l.P > 1<<16:
+			return bad("level %s: p is %d: it must be 1 to %d", l.Name, l.P, 1<<16)
+		case !number(l.B) || !number(l.C) || !number(l.L) || !number(l.X) || !number(l.M):
+			return bad("level %s: b, c, l, x and m must be numbers from 0", l.Name)
+		case l.P > 1 && l.B == 0 && l.X == 0:
+			return bad("level %s: its %d parts need b or x, the rate at which they exchange", l.Name, l.P)
+		}
+	}
+	if last := m.Levels[len(m.Levels)-1]; last.B == 0 {
+		return bad("level %s: the outermost level needs b, the rate of main memory", last.Name)
+	}
+	return nil
+}
+
+// Parts is the number of innermost modules.
+func (m *Machine) Parts() int {
+	n := 1
+	for _, l := range m.Levels {
+		n *= l.P
+	}
+	return n
+}
+
+// Private is the number of levels, from the innermost, that belong to one core:
+// those below the outermost level of several modules, or below main memory.
+func (m *Machine) Private() int {
+	for i, l := range slices.Backward(m.Levels) {
+		if l.P > 1 {
+			return i
+		}
+	}
+	return len(m.Levels) - 1
+}
+
+//go:embed machines/*.toml
+var files embed.FS
+
+// Builtin lists the machines that the program knows, oldest first.
+func Builtin() []string { return []string{"k40", "k80", "titanx", "m40", "xeon", "h200"} }
+
+// Load returns the machine of that name, or else of the file of that path.
+func Load(name string) (*Machine, error) {
+	if slices.Contains(Builtin(), name) {
+		text, err := files.ReadFile(path.Join("machines", name+".toml"))
+		if err != nil {
+			return nil, fmt.Errorf("model: %w", err)
+		}
+		return Parse(text)
+	}
+	text, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("model: there is no machine or file %q: the machines are %s", name, strings.Join(Builtin(), ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	m, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w (in %s)", err, name)
+	}
+	return m, nil
+}
+
+// Parse reads a machine from TOML.
+func Parse(text []byte) (*Machine, error) {
+	d := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
+	m := &Machine{}
+	if err := d.Decode(m); err != nil {
+		var strict *toml.StrictMissingError
+		if errors.As(err, &strict) && len(strict.Errors) > 0 {
+			return nil, fmt.Errorf("model: a machine has no %s", strings.Join(strict.Errors[0].Key(), "."))
+		}
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	return m, m.Check()
+}
+
+// Format spells a machine as TOML, as Parse reads it.
+func (m *Machine) Format() ([]byte, error) {
+	text, err := toml.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,200 @@
+package tuner
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"rnnbench/device"
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+	"rnnbench/tuner/grid"
+)
+
+// A Layout is what a technique makes of a point on a device.
+type Layout struct {
+	Point     results.Point
+	Spec      grid.Spec
+	Technique rnn.Technique
+	Problem   rnn.Problem
+
+	// Reason says why the point is not run, in words, and Code in one of
+	// results' words. Both are "" if it is, and then the rest is complete.
+	Code, Reason string
+
+	Knobs       knob.Params // of the technique
+	DeviceKnobs knob.Params
+	Plan        *rnn.Plan
+	Schedule    *schedule.Schedule
+	Memory      int64 // bytes on the device
+
+	offered []knob.Knob // by the technique
+	rest    knob.Params // settings that must be the device's
+}
+
+// LayOut has the technique that spec names, one of techniques, plan p for d.
+// Declining is no error: only mistakes of the user's are.
+func LayOut(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layout, error) {
+	l, err := settle(techniques, p, spec)
+	if err != nil || l.Reason != "" {
+		return l, err
+	}
+	if info := d.Info(); !slices.Contains(info.Precision, p.Precision) {
+		l.refuse(results.ReasonPrecision, fmt.Sprintf("%s computes in %s, not in %s", info.Name, strings.Join(info.Precision, ", "), p.Precision))
+		return l, nil
+	}
+	l.Plan, l.Schedule, err = rnn.Layout(l.Technique, l.Problem, l.Knobs)
+	if errors.Is(err, schedule.ErrUnsupported) {
+		l.refuse(results.ReasonShape, err.Error())
+		return l, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	more := d.Knobs(l.Schedule)
+	if l.DeviceKnobs, err = l.rest.Complete(more); err != nil {
+		// A name that nobody knows is most likely a technique's.
+		for name := range l.rest {
+			if known := knobNames(l.offered, more); !slices.Contains(known, name) {
+				err = unknownKnob(name, known)
+			}
+		}
+		return nil, fmt.Errorf("%s: %w", spec.Name, err)
+	}
+	l.Memory, err = d.Memory(l.Schedule, l.DeviceKnobs)
+	if errors.Is(err, schedule.ErrUnsupported) {
+		l.refuse(results.ReasonResource, err.Error())
+		return l, nil
+	}
+	return l, err
+}
+
+// CheckKnobs finds settings of spec that its technique does not take at p,
+// without laying anything out.
+func CheckKnobs(techniques []rnn.Technique, p results.Point, spec grid.Spec) error {
+	_, err := settle(techniques, p, spec)
+	return err
+}
+
+// settle finds problem and technique and the settings of the latter's knobs.
+// Knobs of the device depend on the schedule, so that the technique comes first
+// with the settings that it knows.
+func settle(techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layout, error) {
+	l := &Layout{Point: p, Spec: spec, Knobs: maps.Clone(spec.Knobs)}
+	if l.Knobs == nil {
+		l.Knobs = knob.Params{}
+	}
+	var err error
+	if l.Problem, err = Problem(p); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(techniques, func(t rnn.Technique) bool { return t.Name() == spec.Name })
+	if i < 0 {
+		var names []string
+		for _, t := range techniques {
+			names = append(names, t.Name())
+		}
+		return nil, fmt.Errorf("tuner: there is no technique %q: did you mean %s?", spec.Name, grid.Nearest(spec.Name, names))
+	}
+	l.Technique = techniques[i]
+	l.offered = l.Technique.Knobs(l.Problem)
+	if p.Streams > 0 {
+		if slices.Contains(knobNames(l.offered), "streams") {
+			l.Knobs["streams"] = p.Streams
+		} else if p.Streams > 1 {
+			l.refuse(results.ReasonShape, fmt.Sprintf("%s runs on one stream, not %d", spec.Name, p.Streams))
+			return l, nil
+		}
+	}
+	var own knob.Params
+	l.rest, own = l.Knobs.Split(l.offered)
+	if l.Knobs, err = own.Complete(l.offered); err != nil {
+		return nil, fmt.Errorf("%s: %w", spec.Name, err)
+	}
+	return l, nil
+}
+
+func knobNames(lists ...[]knob.Knob) []string {
+	var names []string
+	for _, k := range slices.Concat(lists...) {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+func unknownKnob(name string, known []string) error {
+	if len(known) == 0 {
+		return fmt.Errorf("there is no knob %q: it has none", name)
+	}
+	return fmt.Errorf("there is no knob %q: did you mean %s?", name, grid.Nearest(name, known))
+}
+
+func (l *Layout) refuse(code, reason string) { l.Code, l.Reason = code, reason }
+
+// Settings are the settings of all knobs, the technique's and the device's.
+func (l *Layout) Settings() knob.Params {
+	all := maps.Clone(l.Knobs)
+	maps.Copy(all, l.DeviceKnobs)
+	return all
+}
+
+// Need is the memory that measuring takes, in bytes, the host's share included.
+func (l *Layout) Need() int64 { return l.Memory + hostMemory(l.Problem) }
+
+// Fit declines what needs more than limit bytes; 0 is no limit.
+func (l *Layout) Fit(limit int64) {
+	if l.Reason == "" && limit > 0 && l.Need() > limit {
+		l.refuse(results.ReasonMemory, fmt.Sprintf("needs %s and %s are free", quantity.Bytes(float64(l.Need())), quantity.Bytes(float64(limit))))
+	}
+}
+
+// Free is the memory that one technique may take of what a device has; a tenth
+// stays free. 0: unknown.
+func Free(d device.Info) int64 { return d.Memory / 10 * 9 }
+
+// Problem turns a point into a problem, or says which word or size is wrong.
+func Problem(p results.Point) (rnn.Problem, error) {
+	var cells []string
+	for _, c := range cell.All() {
+		cells = append(cells, c.Name)
+	}
+	word := func(kind, have string, of []string) (int, error) {
+		i := slices.Index(of, have)
+		if i < 0 {
+			return 0, fmt.Errorf("tuner: there is no %s %q: did you mean %s?", kind, have, grid.Nearest(have, of))
+		}
+		return i, nil
+	}
+	_, err := word("cell", p.Cell, cells)
+	if err != nil {
+		return rnn.Problem{}, err
+	}
+	pass, err := word("pass", p.Pass, rnn.Passes())
+	if err != nil {
+		return rnn.Problem{}, err
+	}
+	precision, err := word("precision", p.Precision, rnn.Precisions())
+	if err != nil {
+		return rnn.Problem{}, err
+	}
+	q := rnn.Problem{
+		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
+		Output: p.Output, OneHot: p.OneHot, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
+	}
+	return q, q.Check()
+}
+
+// hostMemory is what inputs and the answer take besides the device's memory.
+func hostMemory(p rnn.Problem) int64 {
+	weights := 0
+	for l := range p.Layers {
+		weights += p.Hidden * (len(p.Cell.Gates)*p.Width(l) + p.Cell.Recurrent*p.Hidden)
+	}
+	return 8 * int64(weights)
+}
