@@ -341,9 +341,9 @@ func (d *driver) FreeGraph(id cuda.Graph) error {
 
 func (d *driver) Throttled() bool { return d.monitor != nil && d.monitor.throttled() != "" }
 
-func (d *driver) Survey() []cuda.Fact {
+func (d *driver) Survey() []device.Finding {
 	if d.monitor == nil {
-		return []cuda.Fact{{Name: "state", Value: "unknown", Wrong: "install the driver's management library, libnvidia-ml.so.1"}}
+		return []device.Finding{{Name: "state", Value: "unknown", Remedy: "install the driver's management library, libnvidia-ml.so.1"}}
 	}
 	return d.monitor.survey()
 }

@@ -9,7 +9,7 @@ import (
 
 	"gorgonia.org/cu"
 
-	"rnnbench/device/cuda"
+	"rnnbench/device"
 )
 
 // A monitor watches the GPU through the driver's management library.
@@ -77,10 +77,10 @@ type gpuProcess struct {
 const smClock, memoryClock = 1, 2
 
 // survey says what state the GPU is in.
-func (m *monitor) survey() []cuda.Fact {
-	var facts []cuda.Fact
-	add := func(name, wrong, format string, args ...any) {
-		facts = append(facts, cuda.Fact{Name: name, Value: fmt.Sprintf(format, args...), Wrong: wrong})
+func (m *monitor) survey() []device.Finding {
+	var findings []device.Finding
+	add := func(name, remedy, format string, args ...any) {
+		findings = append(findings, device.Finding{Name: name, Value: fmt.Sprintf(format, args...), Remedy: remedy})
 	}
 	for _, c := range []struct {
 		name string
@@ -114,11 +114,11 @@ func (m *monitor) survey() []cuda.Fact {
 				others++
 			}
 		}
-		wrong := ""
+		remedy := ""
 		if others > 0 {
-			wrong = "end the other programs on this GPU"
+			remedy = "end the other programs on this GPU"
 		}
-		add("other programs", wrong, "%d", others)
+		add("other programs", remedy, "%d", others)
 	}
-	return facts
+	return findings
 }

@@ -32,7 +32,14 @@ type Device struct {
 	cache      string // folder of compiled kernels; "": none
 	properties Properties
 	kernels    map[string]Kernel // by key
+	eviction   Pointer           // memory for Evict; 0: none yet
 }
+
+var (
+	_ device.Meter     = (*Device)(nil)
+	_ device.Inspector = (*Device)(nil)
+	_ device.Evicter   = (*Device)(nil)
+)
 
 // New returns the device behind a driver. Compiled kernels are kept in the
 // folder cache, unless that is "".
@@ -75,6 +82,21 @@ func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
 		bytes += graphNode * int64(len(s.Nodes))
 	}
 	return bytes, nil
+}
+
+// Inspect implements device.Inspector.
+func (d *Device) Inspect() ([]device.Finding, error) { return d.driver.Survey(), nil }
+
+// Evict implements device.Evicter: it overwrites twice what the last cache holds.
+func (d *Device) Evict() error {
+	bytes := 2 * int64(d.properties.L2)
+	if d.eviction == 0 {
+		var err error
+		if d.eviction, err = d.driver.Alloc(bytes); err != nil {
+			return fmt.Errorf("cuda: %w", err)
+		}
+	}
+	return d.driver.Clear(d.eviction, bytes)
 }
 
 // Close implements device.Device.

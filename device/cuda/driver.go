@@ -1,6 +1,10 @@
 package cuda
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"rnnbench/device"
+)
 
 // A Driver is what the package needs of CUDA: the seam behind which the real one
 // and the emulator are. All calls come from one goroutine, which the caller of
@@ -48,8 +52,8 @@ type Driver interface {
 
 	// Throttled reports whether something holds the clock down right now.
 	Throttled() bool
-	// Survey says what state the GPU is in.
-	Survey() []Fact
+	// Survey says what state the GPU is in, a Remedy where something is wrong.
+	Survey() []device.Finding
 
 	Close() error
 }
@@ -67,10 +71,6 @@ type Properties struct {
 	NoProducts string // why there are no products; "" where there are
 	Libraries  map[string]string
 }
-
-// A Fact is a line of a survey; Wrong is what to do about it, "" where nothing
-// is.
-type Fact struct{ Name, Value, Wrong string }
 
 // Handles of a Driver's.
 type (

@@ -34,6 +34,7 @@ const (
 	callFree
 	callLimits
 	callInspect
+	callEvict
 	callProvoke
 )
 

@@ -163,6 +163,12 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 		}
 		r.Findings, err = i.Inspect()
 		return nil, err
+	case callEvict:
+		e, ok := s.device.(device.Evicter)
+		if !ok {
+			return nil, errors.New("worker: the device cannot empty its caches")
+		}
+		return nil, e.Evict()
 	case callProvoke:
 		p, ok := s.device.(Provoker)
 		if !ok {

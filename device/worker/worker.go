@@ -218,6 +218,15 @@ func (d *Device) Inspect() ([]device.Finding, error) {
 	return r.Findings, err
 }
 
+// Evict implements device.Evicter.
+func (d *Device) Evict() error {
+	if err := d.start(); err != nil {
+		return err
+	}
+	_, err := d.call(d.o.Timeout, request{Call: callEvict}, nil, nil)
+	return err
+}
+
 // Provoke has the device break.
 func (d *Device) Provoke(mishap string) error {
 	if err := d.start(); err != nil {

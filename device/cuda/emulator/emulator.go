@@ -17,11 +17,14 @@ import (
 
 	"github.com/ebitengine/purego"
 
+	"rnnbench/device"
 	"rnnbench/device/cuda"
 )
 
 // A Driver implements cuda.Driver.
 type Driver struct {
+	Dry bool // check launches and products but run none
+
 	sms     int
 	dir     string // of loaded kernels
 	rng     *rand.Rand
@@ -73,7 +76,7 @@ const shared = 227 << 10
 // Properties implements cuda.Driver.
 func (d *Driver) Properties() cuda.Properties {
 	return cuda.Properties{
-		Model: "Emulator", Capability: 90, SMs: d.sms, Shared: shared, L2: 50 << 20, Memory: 1 << 33, Workspace: 1 << 20,
+		Model: "Emulator", Capability: 90, SMs: d.sms, Shared: shared, L2: 1 << 20, Memory: 1 << 33, Workspace: 1 << 20,
 		Libraries: map[string]string{"emulator": "1"},
 	}
 }
@@ -231,6 +234,9 @@ func (d *Driver) Launch(stream int, l *cuda.Launch) error {
 			return fmt.Errorf("argument %d of %s: %w", i, l.Name, err)
 		}
 	}
+	if d.Dry {
+		return d.push(command{stream: stream, wait: -1, record: -1})
+	}
 	args := slices.Clone(l.Args)
 	return d.push(command{stream: stream, wait: -1, record: -1, do: func() error {
 		params := make([]unsafe.Pointer, len(args))
@@ -273,6 +279,9 @@ func (d *Driver) Multiply(stream int, p *cuda.Product) error {
 	c, set, err3 := at(p.C, p.Result, p.M, p.N, p.LdC)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
+	}
+	if d.Dry {
+		return d.push(command{stream: stream, wait: -1, record: -1})
 	}
 	return d.push(command{stream: stream, wait: -1, record: -1, do: func() error {
 		for i := range q.M {
@@ -405,7 +414,7 @@ func (d *Driver) FreeGraph(g cuda.Graph) error {
 func (d *Driver) Throttled() bool { return false }
 
 // Survey implements cuda.Driver.
-func (d *Driver) Survey() []cuda.Fact { return []cuda.Fact{{Name: "clock", Value: "none"}} }
+func (d *Driver) Survey() []device.Finding { return []device.Finding{{Name: "clock", Value: "none"}} }
 
 // Close implements cuda.Driver.
 func (d *Driver) Close() error { return os.RemoveAll(d.dir) }

@@ -45,6 +45,10 @@ func TestKernels(t *testing.T) {
 	d := cuda.New(driver, all, "")
 	defer d.Close()
 	devicetest.Run(t, d)
+	driver.Dry = true
+	if _, err := d.Limits(); err != nil {
+		t.Error(err)
+	}
 }
 
 // compilers compile with all of them and return what the first makes.
