@@ -205,42 +205,42 @@ func stable(widths []float64) bool {
 	return n > 2*stableRounds && widths[n-1] > 0.9*widths[n-1-stableRounds]
 }
 
-// burst takes one sample. Where others ran in between, one run first brings the
-// caches back to the state that a burst keeps, if that is cheap.
+// burst takes one sample, again if another candidate broke the device.
 func (s *Sweep) burst(c *candidate, others bool) {
 	start := time.Now()
-	defer func() { c.record.Cost.Measure += time.Since(start).Seconds() }()
-	var before, after runtime.MemStats
-	cold := s.Settings.Cache == "cold"
-	var err error
-	if others && !cold && c.last < s.Settings.MinTime.Seconds() {
-		_, err = c.prog.Run(1)
-	}
-	if errors.Is(err, device.ErrLost) { // another candidate broke the device
+	err := s.sample(c, others)
+	if errors.Is(err, device.ErrLost) {
 		if err = s.load(c); err == nil {
-			_, err = c.prog.Run(1)
+			err = s.sample(c, true)
 		}
 	}
 	if err != nil {
 		c.fail(err)
-		return
+	}
+	c.record.Cost.Measure += time.Since(start).Seconds()
+}
+
+// sample times a burst. Where others ran in between, one run first brings the
+// caches back to the state that a burst keeps, if that is cheap.
+func (s *Sweep) sample(c *candidate, others bool) error {
+	var before, after runtime.MemStats
+	cold := s.Settings.Cache == "cold"
+	if others && !cold && c.last < s.Settings.MinTime.Seconds() {
+		if _, err := c.prog.Run(1); err != nil {
+			return err
+		}
 	}
 	runtime.ReadMemStats(&before)
 	var b device.Burst
+	var err error
 	if cold {
 		b, err = s.cold(c)
 	} else {
 		b, err = c.prog.Run(c.perBurst)
 	}
 	runtime.ReadMemStats(&after)
-	if errors.Is(err, device.ErrLost) {
-		if err = s.load(c); err == nil { // its turn comes again in the next round
-			return
-		}
-	}
 	if err != nil {
-		c.fail(err)
-		return
+		return err
 	}
 	if b.Throttled {
 		c.warn(results.WarnThrottled)
@@ -254,6 +254,7 @@ func (s *Sweep) burst(c *candidate, others bool) {
 	if b.Device > 0 {
 		c.samples.Device = append(c.samples.Device, b.Device.Seconds()/n)
 	}
+	return nil
 }
 
 // cold times single runs, each after the caches were filled with other data.

@@ -68,10 +68,10 @@ func (m *monitor) number(name string, args ...uintptr) (int, bool) {
 
 // A gpuProcess is a nvmlProcessInfo_t.
 type gpuProcess struct {
-	pid    uint32
-	_      uint32
-	memory uint64
-	_      [2]uint32
+	pid uint32
+	_   uint32
+	_   uint64 // memory
+	_   [2]uint32
 }
 
 const smClock, memoryClock = 1, 2

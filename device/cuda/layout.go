@@ -1,10 +1,6 @@
 package cuda
 
-import (
-	"fmt"
-
-	"rnnbench/rnn/schedule"
-)
+import "rnnbench/rnn/schedule"
 
 // A layout says how a schedule's matrices are stored and what else a program
 // needs on the GPU, before anything is allocated.
@@ -112,5 +108,3 @@ func elements(s *schedule.Schedule) []Element {
 func (l *layout) memory(s *schedule.Schedule, p Properties) int64 {
 	return l.total + int64(streams(s))*p.Workspace
 }
-
-func (l *layout) describe() string { return fmt.Sprintf("%d MiB", l.total>>20) }

@@ -1,9 +1,15 @@
 // Enough of CUDA C++ on one thread of the host to run kernels as they are: the
 // threads of a block, or of a whole grid where all blocks run at the same time,
 // are fibers that take turns at barriers and exchanges.
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+//
+// What it needs of the host's libraries it declares itself: their headers take
+// longer to compile than most kernels.
+typedef decltype(sizeof(0)) size_t;
+extern "C" {
+float expf(float), logf(float), tanhf(float), fmaxf(float, float), fmaf(float, float, float), fabsf(float), ldexpf(float, int);
+double ldexp(double, int), rint(double);
+void *malloc(size_t), *aligned_alloc(size_t, size_t), free(void*), *memset(void*, int, size_t), *memcpy(void*, const void*, size_t);
+}
 #ifndef __x86_64__
 #error the emulator switches fibers on amd64 alone
 #endif
@@ -102,7 +108,7 @@ static float widen(float v) { return v; }
 static float widen(bf16 v) { return __uint_as_float((unsigned)v.bits << 16); }
 static float widen(fp16 v) {
   const int e = v.bits >> 10 & 31, m = v.bits & 1023;
-  const float a = e == 0 ? ldexpf(m, -24) : e == 31 ? (m ? NAN : INFINITY) : ldexpf(1024 + m, e - 25);
+  const float a = e == 0 ? ldexpf(m, -24) : e == 31 ? (m ? __builtin_nanf("") : __builtin_inff()) : ldexpf(1024 + m, e - 25);
   return v.bits >> 15 ? -a : a;
 }
 static void narrow(float& to, float v) { to = v; }
