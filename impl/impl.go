@@ -4,6 +4,7 @@ package impl
 import (
 	"rnnbench/impl/cudnnstyle"
 	"rnnbench/impl/naive"
+	"rnnbench/impl/scc"
 	"rnnbench/rnn"
 )
 
@@ -13,6 +14,7 @@ func All() []rnn.Technique {
 	return []rnn.Technique{
 		naive.Technique{},
 		cudnnstyle.Technique{},
+		scc.Technique{},
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 )
 
 // A Tensor is one named part of an answer. Names follow Data: h_l0 and c_l0 are
-// the states after each step, T·B × H; grad_ stands before a parameter's name
-// for its gradient, and dx is that of the input; loss and prob belong to the
-// output layer.
+// the states after each step, kept ones included; grad_ stands before a
+// parameter's name for its gradient, and dx is that of the input; loss and prob
+// belong to the output layer.
 type Tensor struct {
 	Name        string
 	Rows, Cols  int
@@ -30,7 +30,7 @@ func (p *Plan) results() []result {
 	for l, layer := range p.Layer {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
 		for i, s := range p.Cell.States {
-			add(name(s), p.Rows(layer.State[i], 1, p.Steps), true, false)
+			add(name(s), p.Rows(layer.State[i], 1, p.Frames()), true, false)
 		}
 		if p.Pass != Train {
 			continue
@@ -56,6 +56,17 @@ func (p *Plan) results() []result {
 	}
 	add("dx", Maybe(p.DX), true, true)
 	return out
+}
+
+// Result is the matrix in which the schedule leaves that part of the answer, or
+// nil.
+func (p *Plan) Result(name string) *schedule.Matrix {
+	for _, r := range p.results() {
+		if r.name == name {
+			return r.view.M
+		}
+	}
+	return nil
 }
 
 type result struct {
@@ -90,6 +101,20 @@ type Deviation struct {
 	Error     float64 // MaxAbs over the largest value of the reference's tensor
 	Tolerance float64 // what Error may be
 	Row, Col  int     // of the largest difference
+}
+
+// relative is MaxAbs over the largest value of the tensor, which counts as no
+// less than vanishing: gradients through hundreds of steps become smaller than
+// single precision's exponents (2⁻¹²⁶) reach, and are then as good as zero.
+func (d Deviation) relative(scale float64) float64 {
+	const vanishing = 0x1p-100
+	switch {
+	case d.MaxAbs == 0:
+		return 0
+	case scale == 0:
+		return d.MaxAbs
+	}
+	return d.MaxAbs / max(scale, vanishing)
 }
 
 // OK reports whether the deviation is within its tolerance.
@@ -129,9 +154,7 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 			}
 		}
 		d.Row, d.Col = at/w.Cols, at%w.Cols
-		if d.Error = d.MaxAbs; scale > 0 {
-			d.Error /= scale
-		}
+		d.Error = d.relative(scale)
 		if d.Error/d.Tolerance >= worst.Error/worst.Tolerance {
 			worst = d
 		}
@@ -150,9 +173,9 @@ func Tolerance(p Problem, gradient bool) float64 {
 	if p.OneHot && p.Layers == 1 {
 		k = 1 + float64(p.Hidden)
 	}
-	walk := k * float64(p.Steps) * float64(p.Layers)
+	walk := k * float64(p.Frames()) * float64(p.Layers)
 	if gradient {
-		walk = 4*walk + float64(p.Steps)*float64(p.Batch) + float64(p.Output)
+		walk = 4*walk + float64(p.Frames())*float64(p.Batch) + float64(p.Output)
 	}
 	return 8 * p.Precision.Epsilon() * math.Sqrt(walk+1)
 }

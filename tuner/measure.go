@@ -328,7 +328,9 @@ func newVerification(p rnn.Problem, m config.Measure) *verification {
 		distinct = max(3, distinct/2)
 	}
 	if f := float64(rnn.ReferenceFLOPs(p, distinct)); f > referenceFLOPs {
-		v.checked.Steps = min(p.Steps, max(3, int(float64(p.Steps)*referenceFLOPs/f)))
+		share := referenceFLOPs / f
+		v.checked.Steps = min(p.Steps, max(3, int(float64(p.Steps)*share)))
+		v.checked.History = min(p.History, max(3, int(float64(p.History)*share)))
 	}
 	v.data = rnn.NewData(p, m.Seed, distinct, m.Data)
 	if v.short = v.data; v.checked != p {
