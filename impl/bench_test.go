@@ -32,6 +32,34 @@ func BenchmarkShapes(b *testing.B) {
 	}
 }
 
+// BenchmarkPersistent sets the persistent technique beside the cuDNN-style one
+// at small batches, where the recurrent weights decide.
+func BenchmarkPersistent(b *testing.B) {
+	d, err := cpu.Open(cpu.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	for _, shape := range [][4]int{{512, 1, 256, 1}, {256, 1, 1024, 2}, {1024, 1, 256, 1}, {1152, 4, 100, 1}} {
+		for _, c := range []*cell.Cell{cell.RNNTanh, cell.GRU, cell.LSTM} {
+			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+				p := rnn.Problem{Cell: c, Pass: pass, Input: shape[0], Hidden: shape[0], Batch: shape[1], Steps: shape[2], Layers: shape[3]}
+				name := fmt.Sprintf("cell=%v/pass=%v/shape=%v", c, pass, shape)
+				for _, precision := range []rnn.Precision{rnn.FP32, rnn.FP16, rnn.BF16} {
+					p := p
+					p.Precision = precision
+					b.Run(fmt.Sprintf("%s/impl=persistent-%v", name, precision), func(b *testing.B) {
+						run(b, d, p, "persistent", knob.Params{"transposed": 2})
+					})
+				}
+				b.Run(name+"/impl=cudnnstyle", func(b *testing.B) {
+					run(b, d, p, "cudnnstyle", knob.Params{"transposed": 2, "inputbatch": 0, "overlap": 0, "streams": 1})
+				})
+			}
+		}
+	}
+}
+
 func run(b *testing.B, d *cpu.Device, p rnn.Problem, tech string, k knob.Params) {
 	plan, s, err := rnn.Layout(impl.Lookup(tech), p, k)
 	if err != nil {

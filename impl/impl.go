@@ -4,6 +4,8 @@ package impl
 import (
 	"rnnbench/impl/cudnnstyle"
 	"rnnbench/impl/naive"
+	"rnnbench/impl/persistent"
+	"rnnbench/impl/scan"
 	"rnnbench/impl/scc"
 	"rnnbench/rnn"
 )
@@ -14,6 +16,8 @@ func All() []rnn.Technique {
 	return []rnn.Technique{
 		naive.Technique{},
 		cudnnstyle.Technique{},
+		persistent.Technique{},
+		scan.Technique{},
 		scc.Technique{},
 	}
 }

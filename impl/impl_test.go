@@ -32,6 +32,11 @@ var settings = map[string][]knob.Params{
 		{"grouped": 0, "streams": 4, "fused": 0, "transposed": 2, "inputbatch": 0, "overlap": 1},
 		{"grouped": 0, "streams": 8, "fused": 1, "transposed": 1, "inputbatch": 1, "overlap": 1},
 	},
+	"persistent": {
+		{"inputbatch": 1, "transposed": 2},
+		{"inputbatch": 3},
+		{"inputbatch": 2, "streams": 3},
+	},
 	"scc": {
 		{"intra": 0, "transposed": 0},
 		{"intra": 0, "transposed": 2},
@@ -99,6 +104,9 @@ func TestSchedules(t *testing.T) {
 	for _, tech := range impl.All() {
 		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 			p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 2, Batch: 2, Steps: 3, Pass: pass}
+			if tech.Name() == "scan" {
+				p.Cell = cell.LSLSTM // of two scans; it declines an LSTM
+			}
 			k := knob.Params{}
 			for _, kn := range tech.Knobs(p) {
 				if kn.Name == "streams" {

@@ -168,14 +168,27 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 // passes add theirs in the same way; gradients pass the network twice and end
 // in sums over T·B terms. The factor 8 covers the activations' errors (a few
 // units in the last place) and the walk's tail over millions of values.
+//
+// Where operands of products are rounded to fewer bits, u each, a sum of any
+// length is off by u as a part of its own size. With weights drawn as NewData
+// draws them (their spectral radius is about 0.6) a cell forgets such an error
+// within a few steps, so that it does not grow with T: it adds up over the two
+// products of each layer alone, and over twice as many for gradients, which
+// are relative to sums in which more cancels.
 func Tolerance(p Problem, gradient bool) float64 {
 	k := float64(max(p.Input, p.Hidden)) + float64(p.Hidden)
 	if p.OneHot && p.Layers == 1 {
 		k = 1 + float64(p.Hidden)
 	}
 	walk := k * float64(p.Frames()) * float64(p.Layers)
+	rounded := 2 * float64(p.Layers)
 	if gradient {
 		walk = 4*walk + float64(p.Frames())*float64(p.Batch) + float64(p.Output)
+		rounded *= 4
 	}
-	return 8 * p.Precision.Epsilon() * math.Sqrt(walk+1)
+	tolerance := 8 * FP32.Epsilon() * math.Sqrt(walk+1)
+	if p.Precision != FP32 {
+		tolerance += 8 * p.Precision.Epsilon() * math.Sqrt(rounded)
+	}
+	return tolerance
 }

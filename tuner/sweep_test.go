@@ -139,7 +139,7 @@ func TestSweepCold(t *testing.T) {
 func TestSweepDeclines(t *testing.T) {
 	s := &tuner.Sweep{Device: open(t), Settings: quick(), MaxMemory: 1 << 20}
 	streams, big, half := small(), small(), small()
-	half.Precision = "bf16"
+	half.Precision = "tf32"
 	streams.Streams = 4
 	big.Hidden, big.Input = 1024, 1024
 	recs, err := sweep(t, s, context.Background(), []results.Point{streams, big, half}, specs(t, "naive", "cudnnstyle"))

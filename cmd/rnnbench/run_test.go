@@ -234,7 +234,7 @@ func TestUsageErrors(t *testing.T) {
 		{"sweep --where hiden<3", "did you mean hidden?"},
 		{"sweep --where hidden<3", "no point is left"},
 		{"sweep --point H=1,H=2", "sets hidden twice"},
-		{"sweep --precision bf16", "computes in fp32 only"},
+		{"sweep --precision tf32", "computes in fp32, fp16, bf16 only"},
 		{"sweep --device cpuu", "did you mean cpu?"},
 		{"sweep --simd avx3", "did you mean avx2?"},
 		{"sweep --threads 2000", "2000 is more than"},

@@ -6,7 +6,8 @@
 // schedule of one stream so runs on all workers, operation after operation,
 // and one of many streams can have each worker run operations of its own.
 //
-// Products read weights that Pack has arranged in panels, kernels are chosen by
+// Products read weights that Pack has arranged in panels, in 16 bits where the
+// schedule asks for it, kernels are chosen by
 // the instruction set found at run time, and nothing is allocated or printed
 // during a run.
 package cpu
@@ -85,7 +86,7 @@ func (d *Device) Info() device.Info {
 	}
 	return device.Info{
 		Name: "cpu", Model: name, Key: fmt.Sprintf("cpu-%s-%dt", slug(name), d.workers),
-		Workers: d.workers, Memory: available(), Precision: []string{"fp32"},
+		Workers: d.workers, Memory: available(), Precision: []string{"fp32", "fp16", "bf16"},
 		Libraries: map[string]string{"simd": d.kernels.Level().String(), "go": runtime.Version()},
 	}
 }
@@ -99,18 +100,29 @@ func slug(s string) string {
 
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	most := min(s.Streams, d.workers)
-	if most == 1 {
-		return nil
+	knobs := d.scanKnobs(s)
+	if most := min(s.Streams, d.workers); most > 1 {
+		knobs = append(knobs, knob.Knob{
+			Name: "teams", Doc: "groups that the workers form to serve streams side by side; 0: by the size of the operations",
+			Values: choices(most), Max: most,
+		})
 	}
+	if d.workers > 1 && persists(s) {
+		knobs = append(knobs, knob.Knob{
+			Name: "bands", Doc: "workers that share a layer's units in a persistent operation; 0: all that have some",
+			Values: choices(d.workers), Max: d.workers,
+		})
+	}
+	return knobs
+}
+
+// choices are 0, the powers of two below most, and most.
+func choices(most int) []int {
 	values := []int{0, 1}
 	for n := 2; n < most; n *= 2 {
 		values = append(values, n)
 	}
-	return []knob.Knob{{
-		Name: "teams", Doc: "groups that the workers form to serve streams side by side; 0: by the size of the operations",
-		Values: append(values, most), Min: 0, Max: most,
-	}}
+	return append(values, most)
 }
 
 // Close ends the workers.

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
@@ -53,30 +54,45 @@ func (w *fusedCell) run(row, from, to int, s *scratch) {
 }
 
 // newScratch is what one worker needs for s.
-func (d *Device) newScratch(s *schedule.Schedule) scratch {
-	products, vectors := d.needs(s)
-	return scratch{gemm: gemm.NewScratch(products), vectors: make([][]float32, vectors)}
+func (d *Device) newScratch(s *schedule.Schedule, f simd.Format) scratch {
+	n := d.needs(s, f)
+	return scratch{gemm: gemm.NewScratch(n.gemm), vectors: make([][]float32, n.vectors), products: make([]float32, n.products)}
 }
 
-// needs are the floats that a worker's products and the vectors that its fused
-// cells need at most, however the workers are grouped.
-func (d *Device) needs(s *schedule.Schedule) (products, vectors int) {
+// needs are what a worker needs at most, however the workers are grouped.
+type needs struct {
+	gemm     int // floats of products
+	vectors  int // of fused cells
+	products int // floats of the recurrent products of a band
+}
+
+func (d *Device) needs(s *schedule.Schedule, f simd.Format) needs {
+	var most needs
 	for op := range s.Operations() {
 		switch op := op.(type) {
 		case schedule.Gemm:
-			p, pieces := d.product(op), max(1, d.pieces(op))
-			products = max(products, d.gemm.ScratchLen(&p, 1))
+			p, pieces := d.product(op, f), max(1, d.pieces(op))
+			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
 			for teams := 1; teams <= d.workers; teams++ { // of members, or one more
 				members := d.workers / teams
-				products = max(products, d.gemm.ScratchLen(&p, members*pieces), d.gemm.ScratchLen(&p, (members+1)*pieces))
+				most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, members*pieces), d.gemm.ScratchLen(&p, (members+1)*pieces))
 			}
 		case schedule.Cell:
-			vectors = max(vectors, vectorsOf(op.Program()))
+			most.vectors = max(most.vectors, vectorsOf(op.Program()))
 		case schedule.CellBackward:
-			vectors = max(vectors, vectorsOf(op.Cell.Backward))
+			most.vectors = max(most.vectors, vectorsOf(op.Cell.Backward))
+		case schedule.Persistent:
+			most.vectors = max(most.vectors, vectorsOf(op.Step(0, schedule.View{}).Program()))
+			most.products = max(most.products, op.Batch()*len(op.R)*op.Hidden())
+			p := bandProduct(op.Batch(), op.Hidden(), op.Hidden(), f)
+			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
+		case schedule.PersistentBackward:
+			most.vectors = max(most.vectors, vectorsOf(op.Cell.Backward))
+			p := bandProduct(op.Batch(), op.Hidden(), op.R.Rows, f)
+			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
 		}
 	}
-	return products, vectors
+	return most
 }
 
 func vectorsOf(p cell.Program) int {

@@ -55,7 +55,7 @@ func (p *program) work(op schedule.Op) (work, error) {
 		return p.gemm(op), nil
 	case schedule.Pack:
 		m := p.matrix(op.Src)
-		return &pack{p.device.gemm, p.memory[op.Dst.M.ID], gemm.Matrix{Data: m.data, Stride: m.stride, Trans: op.Trans}, op.Dst.Rows, op.Dst.Cols}, nil
+		return &pack{p.device.gemm, p.memory[op.Dst.M.ID], p.format, gemm.Matrix{Data: m.data, Stride: m.stride, Trans: op.Trans}, op.Dst.Rows, op.Dst.Cols}, nil
 	case schedule.Map:
 		return p.pointwise(op), nil
 	case schedule.SumRows:
@@ -64,6 +64,14 @@ func (p *program) work(op schedule.Op) (work, error) {
 		return p.fuse(op.Program(), op.Vector, op.Next[0]), nil
 	case schedule.CellBackward:
 		return p.fuse(op.Cell.Backward, op.Vector, op.Next[0]), nil
+	case schedule.Persistent:
+		return p.persistent(op), nil
+	case schedule.PersistentBackward:
+		return p.persistentBackward(op), nil
+	case schedule.Scan:
+		return p.scan(&op), nil
+	case schedule.ScanBackward:
+		return p.scanBackward(&op), nil
 	case schedule.Gather:
 		return &gather{p.matrix(op.Index), p.matrix(op.Table), p.matrix(op.Out), p}, nil
 	case schedule.Scatter:
@@ -82,7 +90,7 @@ type product struct {
 
 func (p *program) gemm(op schedule.Gemm) work {
 	a, b, c := p.matrix(op.A), p.matrix(op.B), p.matrix(op.C)
-	w := &product{engine: p.device.gemm, Product: p.device.product(op)}
+	w := &product{engine: p.device.gemm, Product: p.device.product(op, p.format)}
 	w.A.Data, w.C = a.data, c.data
 	if op.B.M.Packed {
 		w.Packed = b.data
@@ -92,8 +100,8 @@ func (p *program) gemm(op schedule.Gemm) work {
 	return w
 }
 
-// product is op without memory.
-func (d *Device) product(op schedule.Gemm) gemm.Product {
+// product is op without memory, with packed weights in format f.
+func (d *Device) product(op schedule.Gemm, f simd.Format) gemm.Product {
 	m, n, k := op.Sizes()
 	p := gemm.Product{
 		M: m, N: n, K: k, Accumulate: op.Accumulate, LdC: op.C.M.Cols,
@@ -101,7 +109,7 @@ func (d *Device) product(op schedule.Gemm) gemm.Product {
 		B: gemm.Matrix{Stride: op.B.M.Cols, Trans: op.TransB},
 	}
 	if op.B.M.Packed {
-		p.Packed = []float32{} // of which Engine asks only whether it is there
+		p.Packed, p.Format = []float32{}, f // of which Engine asks only whether they are there
 	}
 	return p
 }
@@ -113,12 +121,13 @@ func (w *product) share(part, parts int, s *scratch) {
 type pack struct {
 	engine *gemm.Engine
 	dst    []float32
+	format simd.Format
 	src    gemm.Matrix
 	k, n   int
 }
 
-func (w *pack) share(part, parts int, _ *scratch) {
-	w.engine.Pack(w.dst, w.src, w.k, w.n, part, parts)
+func (w *pack) share(part, parts int, s *scratch) {
+	w.engine.Pack(w.dst, w.format, w.src, w.k, w.n, part, parts, s.gemm)
 }
 
 // A pointwise operation runs one kernel over rows.

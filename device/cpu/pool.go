@@ -97,3 +97,9 @@ func (p *pool) await(c *counter, n uint64) {
 		}
 	}
 }
+
+// meet waits until all of so many workers have come to the same meeting.
+func (p *pool) meet(arrivals *counter, workers int) {
+	n := uint64(workers)
+	p.await(arrivals, (arrivals.Add(1)+n-1)/n*n)
+}

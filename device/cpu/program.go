@@ -3,11 +3,13 @@ package cpu
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"rnnbench/device"
 	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -16,7 +18,9 @@ import (
 type program struct {
 	device   *Device
 	schedule *schedule.Schedule
+	knobs    knob.Params
 	memory   [][]float32 // per matrix
+	format   simd.Format // of packed matrices
 	free     func() error
 	closed   bool
 
@@ -29,6 +33,8 @@ type program struct {
 	progress []counter // per stream, nodes done in all runs so far
 	runs     uint64    // runs done before this burst
 	team     []teamState
+
+	meetings []*counter // one per persistent operation
 
 	badIndex atomic.Bool
 }
@@ -57,9 +63,10 @@ type work interface {
 
 // scratch is one worker's own memory.
 type scratch struct {
-	gemm    *gemm.Scratch
-	vectors [][]float32 // of a fused cell
-	_       [64]byte
+	gemm     *gemm.Scratch
+	vectors  [][]float32 // of a fused cell
+	products []float32   // of a band of units
+	_        [64]byte
 }
 
 // A teamState is where a team's leader hands operations to its helpers.
@@ -90,17 +97,43 @@ type layout struct {
 	total  int
 }
 
+// format is how packed matrices are stored. All arithmetic is single precision:
+// 16 bits are a way to store weights, so without packed weights there is nothing
+// to store so.
+func format(s *schedule.Schedule) (simd.Format, error) {
+	var f simd.Format
+	switch s.Precision {
+	case schedule.FP32:
+		return simd.F32, nil
+	case schedule.FP16:
+		f = simd.F16
+	case schedule.BF16:
+		f = simd.BF16
+	default:
+		return 0, fmt.Errorf("cpu: %w: the CPU does not compute in %v", schedule.ErrUnsupported, s.Precision)
+	}
+	if !slices.ContainsFunc(s.Matrices, func(m *schedule.Matrix) bool { return m.Packed }) {
+		return 0, fmt.Errorf("cpu: %w: in %v the CPU stores packed weights in 16 bits, and this schedule packs none", schedule.ErrUnsupported, s.Precision)
+	}
+	return f, nil
+}
+
 // line is a cache line and a vector in floats.
 const line = 16
 
-func (d *Device) layout(s *schedule.Schedule) layout {
+// floats is how many m takes in memory.
+func (d *Device) floats(m *schedule.Matrix, f simd.Format) int {
+	if m.Packed {
+		return d.gemm.PackedLen(f, m.Rows, m.Cols)
+	}
+	return m.Elements()
+}
+
+func (d *Device) layout(s *schedule.Schedule, f simd.Format) layout {
 	var l layout
 	for _, m := range s.Matrices {
 		l.offset = append(l.offset, l.total)
-		n := m.Elements()
-		if m.Packed {
-			n = d.gemm.PackedLen(m.Rows, m.Cols)
-		}
+		n := d.floats(m, f)
 		l.total += (n + line - 1) / line * line
 		l.total += line // rows of neighbours should not fall on the same cache sets
 	}
@@ -109,8 +142,12 @@ func (d *Device) layout(s *schedule.Schedule) layout {
 
 // Memory implements device.Device.
 func (d *Device) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
-	products, _ := d.needs(s)
-	return 4 * (int64(d.layout(s).total) + int64(d.workers)*int64(products)), nil
+	f, err := format(s)
+	if err != nil {
+		return 0, err
+	}
+	n := d.needs(s, f)
+	return 4 * (int64(d.layout(s, f).total) + int64(d.workers)*int64(n.gemm+n.products)), nil
 }
 
 // Compile implements device.Device.
@@ -119,17 +156,18 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
-	l := d.layout(s)
+	f, err := format(s)
+	if err != nil {
+		return nil, err
+	}
+	l := d.layout(s, f)
 	arena, free, err := allocate(l.total)
 	if err != nil {
 		return nil, fmt.Errorf("cpu: cannot allocate %d MiB: %w: %w", l.total>>18, device.ErrMemory, err)
 	}
-	p := &program{device: d, schedule: s, free: free, queues: make([][]int, s.Streams)}
+	p := &program{device: d, schedule: s, knobs: k, free: free, format: f, queues: make([][]int, s.Streams)}
 	for i, m := range s.Matrices {
-		n := m.Elements()
-		if m.Packed {
-			n = d.gemm.PackedLen(m.Rows, m.Cols)
-		}
+		n := d.floats(m, f)
 		p.memory = append(p.memory, arena[l.offset[i]:l.offset[i]+n:l.offset[i]+n])
 	}
 	if err := p.bind(); err != nil {
@@ -137,7 +175,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	}
 	p.scratch = make([]scratch, d.workers)
 	for w := range p.scratch {
-		p.scratch[w] = d.newScratch(s)
+		p.scratch[w] = d.newScratch(s, f)
 	}
 	p.teams = k["teams"]
 	if p.teams == 0 {
@@ -180,6 +218,13 @@ func (p *program) bind() error {
 	return nil
 }
 
+// meeting is a counter for the workers of a persistent operation.
+func (p *program) meeting() *counter {
+	c := new(counter)
+	p.meetings = append(p.meetings, c)
+	return c
+}
+
 // pieces is how many pieces of op each worker of a team gets.
 func (d *Device) pieces(op schedule.Op) int {
 	c := cost(op)
@@ -192,6 +237,10 @@ func (d *Device) pieces(op schedule.Op) int {
 		if c >= stealFLOPs {
 			return stealPieces
 		}
+	case schedule.Persistent: // its workers meet at each step
+		c /= int64(op.Steps)
+	case schedule.PersistentBackward:
+		c /= int64(op.Steps)
 	}
 	if c >= forkFLOPs {
 		return 1
@@ -209,9 +258,17 @@ func cost(op schedule.Op) int64 {
 }
 
 // chooseTeams gives each stream workers of its own where operations are so
-// small that splitting them costs more than it saves.
+// small that splitting them costs more than it saves, or where the weights of
+// a persistent operation fit a worker's cache, so that bands would only make it
+// wait at meetings.
 func (p *program) chooseTeams() int {
 	most := min(p.schedule.Streams, p.device.workers)
+	if n := p.persistentWeights(); n > 0 {
+		if l2 := gemm.DetectL2(); n <= l2/2 {
+			return most
+		}
+		return 1
+	}
 	var sum int64
 	for _, n := range p.schedule.Nodes {
 		sum += cost(n.Op)
@@ -337,11 +394,19 @@ func (p *program) reset() {
 	for s := range p.progress {
 		p.progress[s].Store(0)
 	}
+	for _, n := range p.nodes {
+		if w, ok := n.work.(*scan); ok {
+			w.barrier.reset()
+		}
+	}
 	for t := range p.team {
 		p.team[t].order.Store(0)
 		for h := range p.team[t].done {
 			p.team[t].done[h].Store(0)
 		}
+	}
+	for _, m := range p.meetings {
+		m.Store(0)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"rnnbench/device"
@@ -159,6 +160,8 @@ func makers() map[string]func(t *trial) schedule.Op {
 			}
 			return op
 		}
+	}
+	for _, c := range cells() {
 		for name, build := range sequenceMakers(c) {
 			all[name+" "+c.Name] = build
 		}
@@ -171,6 +174,7 @@ func operations(t *testing.T, d device.Device) {
 	if testing.Short() {
 		trials = 10
 	}
+	precisions := precisions(d)
 	for name, build := range makers() {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(trials) {
@@ -181,10 +185,29 @@ func operations(t *testing.T, d device.Device) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				compare(t, d, s, nil, seed)
+				if packs(s) {
+					s.Precision = precisions[seed%uint64(len(precisions))]
+				}
+				settings := knob.OneAtATime(d.Knobs(s))
+				compare(t, d, s, settings[int(seed)%len(settings)], seed)
 			}
 		})
 	}
+}
+
+// precisions are those that d computes in.
+func precisions(d device.Device) []schedule.Precision {
+	var all []schedule.Precision
+	for i, name := range schedule.Precisions() {
+		if slices.Contains(d.Info().Precision, name) {
+			all = append(all, schedule.Precision(i))
+		}
+	}
+	return all
+}
+
+func packs(s *schedule.Schedule) bool {
+	return slices.ContainsFunc(s.Matrices, func(m *schedule.Matrix) bool { return m.Packed })
 }
 
 // schedules holds random schedules over several streams, with conflicts of every
@@ -243,21 +266,29 @@ func random(seed uint64) *schedule.Schedule {
 }
 
 // fill sets every matrix to random values, indices to rows of a table of five.
+// Operands of products in fewer bits have so few that none is rounded.
 func fill(s *schedule.Schedule, v values, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for _, m := range s.Matrices {
 		for i := range v[m.ID] {
-			switch x := 2*rng.Float64() - 1; m.Name {
+			x := 2*rng.Float64() - 1
+			if s.Precision != schedule.FP32 {
+				x = math.Round(64*x) / 64
+			}
+			switch m.Name {
 			case "index":
 				v[m.ID][i] = float64(rng.IntN(5))
 			case weights:
-				v[m.ID][i] = float64(float32(x / math.Sqrt(float64(max(m.Rows, m.Cols)))))
+				v[m.ID][i] = float64(float32(x / shrink(max(m.Rows, m.Cols))))
 			default:
 				v[m.ID][i] = float64(float32(x))
 			}
 		}
 	}
 }
+
+// shrink is the power of two next above √n.
+func shrink(n int) float64 { return math.Exp2(math.Ceil(math.Log2(float64(n)) / 2)) }
 
 // compare runs s on d and by evaluation and compares every matrix, guard
 // elements around the views included.
@@ -294,6 +325,9 @@ func compare(t *testing.T, d device.Device, s *schedule.Schedule, k knob.Params,
 	// Rounding: sums of up to 257 products, through a chain of operations
 	// that do not amplify. See rnn.Tolerance.
 	tolerance := 8 * 0x1p-24 * math.Sqrt(257*float64(min(len(s.Nodes), 16)))
+	if s.Precision != schedule.FP32 && isSequence(s.Nodes[len(s.Nodes)-1].Op) { // which may round its own states
+		tolerance += 8 * s.Precision.Epsilon()
+	}
 	for _, m := range s.Matrices {
 		if m.Packed {
 			continue

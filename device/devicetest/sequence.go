@@ -5,9 +5,22 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
+// cells are all cells, the parts of those that have some, and the bare
+// recurrence.
+func cells() []*cell.Cell {
+	all := []*cell.Cell{cell.Linear}
+	for _, c := range cell.All() {
+		if all = append(all, c); c.Surrogate != nil {
+			all = append(all, c.Surrogate, c.Core)
+		}
+	}
+	return all
+}
+
 // sequence is a few steps of cell c over fresh matrices.
 func (t *trial) sequence(c *cell.Cell, train bool) schedule.Sequence {
-	steps, rows, h, g := 1+t.rng.IntN(6), t.size(), t.size(), len(c.Gates)
+	// Evaluation takes time of the order of rows·h²: few sequences are many.
+	steps, rows, h, g := 1+t.rng.IntN(6), 1+t.size()%20, t.size(), len(c.Gates)
 	s := schedule.Sequence{Cell: c, Train: train, Steps: steps, X: t.place(steps*rows, g*h), BX: t.place(1, g*h)}
 	if n := c.Recurrent; n > 0 {
 		s.BR = t.place(1, n*h)
@@ -54,18 +67,19 @@ const weights = "weights"
 
 // sequenceMakers build the operations over several steps of c.
 func sequenceMakers(c *cell.Cell) map[string]func(t *trial) schedule.Op {
-	all := map[string]func(t *trial) schedule.Op{
-		"scan": func(t *trial) schedule.Op {
+	all := map[string]func(t *trial) schedule.Op{}
+	if c.Recurrence != nil {
+		all["scan"] = func(t *trial) schedule.Op {
 			op := schedule.Scan{Sequence: t.sequence(c, t.flip())}
 			if n := c.Recurrent; n > 0 {
 				op.R = t.place(op.X.Rows, n*op.Hidden())
 			}
 			return op
-		},
-		"scanbackward": func(t *trial) schedule.Op {
+		}
+		all["scanbackward"] = func(t *trial) schedule.Op {
 			s := t.sequence(c, true)
 			return schedule.ScanBackward{Sequence: s, SequenceGrad: t.gradient(s)}
-		},
+		}
 	}
 	if c.Recurrent > 0 {
 		all["persistent"] = func(t *trial) schedule.Op {
@@ -82,4 +96,13 @@ func sequenceMakers(c *cell.Cell) map[string]func(t *trial) schedule.Op {
 		}
 	}
 	return all
+}
+
+// isSequence reports whether op multiplies what it has computed itself.
+func isSequence(op schedule.Op) bool {
+	switch op.(type) {
+	case schedule.Persistent, schedule.PersistentBackward:
+		return true
+	}
+	return false
 }

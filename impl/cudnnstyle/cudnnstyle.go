@@ -72,10 +72,12 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	n.pack(k["transposed"])
 	n.wave(n.forward)
 	if p.Head != nil {
-		n.head()
+		n.OutputLayer(n.inputStream(p.Layers - 1))
 	}
 	if p.Pass == rnn.Train {
-		n.startBackward()
+		for _, y := range n.layers {
+			y.back.Start()
+		}
 		n.wave(n.backward)
 		n.weightGradients()
 	}

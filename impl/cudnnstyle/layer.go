@@ -18,9 +18,7 @@ type layer struct {
 	rec  *schedule.Matrix // B × recurrent gates·H; nil where there are none
 	temp *schedule.Matrix // where not fused
 
-	dx, dr *schedule.Matrix // gradients of the products, T·B × G·H; dr where the cell splits them
-	dpeep  *schedule.Matrix
-	below  *schedule.Matrix // gradient of the layer's input; nil where one-hot
+	back *rnn.LayerBack // where training
 }
 
 // An operand is a weight matrix as products read it: one part if grouped, else
@@ -67,16 +65,7 @@ func (n *network) layout(l int) layer {
 		return out
 	}
 	out.wb, out.rb = n.operand(y.W, false), n.operand(y.R, false)
-	out.dx = n.Matrix(name("d(x·W)"), n.Steps*n.Batch, gh)
-	if n.Cell.SplitGrad {
-		out.dr = n.Matrix(name("d(h·R)"), n.Steps*n.Batch, rh)
-	}
-	if k := len(n.Cell.Peeps); k > 0 {
-		out.dpeep = n.Matrix(name("dpeep"), n.Batch, k*n.Hidden)
-	}
-	if out.below = n.DX; l > 0 {
-		out.below = n.Matrix(fmt.Sprintf("dy%d", l-1), n.Steps*n.Batch, n.Hidden)
-	}
+	out.back = n.Back(l, n.inputStream(l), n.recurrentStream(l))
 	return out
 }
 

@@ -41,6 +41,16 @@ type Cell struct {
 	Forward   Program // the forward pass for training
 	Backward  Program // the gradient of Forward; see gradient
 
+	// Recurrence is the linear one; nil: steps do not compose.
+	Recurrence *Recurrence
+
+	// Surrogate and Core are the parts of a linear surrogate cell (Martin and
+	// Cundy 2017, section 3.2), else nil. Surrogate computes the state that the
+	// recurrent product multiplies and needs no product; with all of those
+	// known, Core computes the others. The gates of Core come first and what
+	// Surrogate saves comes first. They have programs and no Equations.
+	Surrogate, Core *Cell
+
 	// SplitGrad reports that the two products of a gate have gradients of
 	// their own (DX and DR), as where a gate multiplies a recurrent product.
 	// Else the gradients of the recurrent products are the first of DX.
@@ -81,8 +91,10 @@ func define(c Cell, forward func(b *builder)) *Cell {
 	c.Saved = b.saved
 	c.Forward = b.p.compact()
 	c.Inference = b.p.inference().compact()
-	backward, split := gradient(b.p, len(c.Gates), c.Recurrent, len(c.States))
-	c.Backward, c.SplitGrad = backward.compact(), split
+	backward, splitGrad := gradient(b.p, len(c.Gates), c.Recurrent, len(c.States))
+	c.Backward, c.SplitGrad = backward.compact(), splitGrad
+	c.Recurrence = recurrence(&c)
+	c.Surrogate, c.Core = split(&c, b.p)
 	return &c
 }
 

@@ -1,5 +1,18 @@
 package cell
 
+// Linear is the bare recurrence of Martin and Cundy (2017), section 2.1, with
+// both of its vectors given. Nothing keeps |a| below 1 where they come from a
+// product, so it is no layer of a network and not in All: devices are tested
+// and measured with it.
+var Linear = define(Cell{
+	Name: "linear", Doc: "the bare linear recurrence: h' = a∘h + x (Martin & Cundy 2017, 2.1)",
+	Gates: []string{"a", "x"}, States: []string{"h"},
+	Equations: func(x, _, _, prev, next []float64) { next[0] = x[0]*prev[0] + x[1] },
+}, func(b *builder) {
+	a := b.save(b.input(0))
+	b.next(0, b.add(b.mul(a, Ref{Prev, 0}), b.input(1)))
+})
+
 // GILR is the gated impulse linear recurrence of Martin and Cundy (2017),
 // section 3.1.
 var GILR = define(Cell{

@@ -47,8 +47,8 @@ type PersistentBackward struct {
 	R View // the weights packed, recurrent gates·hidden × hidden
 }
 
-// Scan runs a layer whose recurrence is linear, so that time can be cut and
-// computed in parallel (Martin and Cundy 2017, section 2.1).
+// Scan runs a layer whose cell has a linear recurrence, so that time can be cut
+// and computed in parallel (Martin and Cundy 2017, section 2.1).
 type Scan struct {
 	Sequence
 	R View // recurrent products known ahead, steps·B × recurrent gates·hidden; empty where the cell has none
@@ -230,7 +230,20 @@ func (s Scan) FLOPs() int64   { return s.cellFLOPs(s.Step(0).Program()) }
 func (s Scan) String() string {
 	return fmt.Sprintf("scan %v %v ← %v %v %d steps", s.Cell, s.State, s.X, s.R, s.Steps)
 }
-func (s Scan) check() error { return s.checkSteps(s, []View{s.R}, func() Op { return s.Step(0) }) }
+func (s Scan) check() error {
+	if err := s.checkLinear(s); err != nil {
+		return err
+	}
+	return s.checkSteps(s, []View{s.R}, func() Op { return s.Step(0) })
+}
+
+// checkLinear reports a cell that cannot be scanned.
+func (s *Sequence) checkLinear(op Op) error {
+	if s.Cell.Recurrence == nil {
+		return fmt.Errorf("schedule: %s of %v: its recurrence is not linear", op.Name(), s.Cell)
+	}
+	return nil
+}
 
 func (s ScanBackward) Name() string   { return "scanbackward" }
 func (s ScanBackward) Reads() []View  { return s.readsBack(&s.SequenceGrad) }
@@ -240,5 +253,8 @@ func (s ScanBackward) String() string {
 	return fmt.Sprintf("scan %vbackward %v %v ← %v %d steps", s.Cell, s.DX, s.Carry, s.DOut, s.Steps)
 }
 func (s ScanBackward) check() error {
+	if err := s.checkLinear(s); err != nil {
+		return err
+	}
 	return s.checkSteps(s, s.perStep(), func() Op { return s.StepBack(0) })
 }

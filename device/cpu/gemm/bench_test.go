@@ -170,8 +170,8 @@ func BenchmarkRun(b *testing.B) {
 				A: operand(rng, s.m, s.k, s.transA, 0), B: operand(rng, s.k, s.n, s.transB, 0),
 			}
 			if s.packed {
-				p.Packed = make([]float32, e.PackedLen(s.k, s.n))
-				e.Pack(p.Packed, p.B, s.k, s.n, 0, 1)
+				p.Packed = make([]float32, e.PackedLen(simd.F32, s.k, s.n))
+				e.Pack(p.Packed, simd.F32, p.B, s.k, s.n, 0, 1, nil)
 			}
 			scratch := make([]*Scratch, workers)
 			for w := range scratch {

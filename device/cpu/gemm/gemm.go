@@ -23,6 +23,7 @@ type Product struct {
 	A          Matrix    // [M, K]
 	B          Matrix    // [K, N]; not read if Packed is given
 	Packed     []float32 // [K, N] as Engine.Pack leaves it, or nil
+	Format     simd.Format
 	C          []float32 // [M, N] through LdC
 	LdC        int
 	Accumulate bool
@@ -48,6 +49,10 @@ const (
 	// inPlaceDepth is the most k of a block of strips read in place: rows of B are often a power
 	// of two apart, and then more of them evict each other.
 	inPlaceDepth = 128
+	// widenTiles is the most tiles of rows that widen elements of 16 bits each by itself.
+	widenTiles = 2
+	// wideRows is how much of a strip is packed before it is narrowed.
+	wideRows = 64
 	// defaultL2 is the size of L2 that New assumes where none is given.
 	defaultL2 = 1 << 20
 )
@@ -66,6 +71,7 @@ func (e *Engine) Kernels() *simd.Kernels { return e.k }
 // A Scratch is the memory of one worker. It may serve any number of products, one at a time.
 type Scratch struct {
 	buf  []float32
+	wide [wideRows * width]float32 // of a strip about to be narrowed
 	tile simd.Tile
 	dot  simd.Dot
 }
@@ -78,16 +84,31 @@ func ceil(a, b int) int { return (a + b - 1) / b }
 // part returns the bounds of part i of n things in w parts, whose sizes differ by at most one.
 func part(n, i, w int) (from, to int) { return n * i / w, n * (i + 1) / w }
 
-// PackedLen returns how many floats a packed K×N matrix takes.
-func (e *Engine) PackedLen(k, n int) int { return k * ceil(n, width) * width }
+// PackedLen returns how many floats of memory a packed K×N matrix takes.
+func (e *Engine) PackedLen(f simd.Format, k, n int) int { return k * ceil(n, width) * f.RowFloats() }
+
+// Columns returns the columns of a packed matrix of k rows from a multiple of StripWidth on.
+func Columns(packed []float32, f simd.Format, k, from int) []float32 {
+	return packed[from/width*k*f.RowFloats():]
+}
 
 // Pack packs the worker's share of b, a K×N operand, into dst. Strip s, columns s·StripWidth to
-// (s+1)·StripWidth, starts at dst[s·StripWidth·K], so that a tail of dst is a packed matrix of
+// (s+1)·StripWidth, starts at dst[s·K·f.RowFloats()], so that a tail of dst is a packed matrix of
 // the columns from there on. A worker packs the strips that it reads in a product of few rows.
-func (e *Engine) Pack(dst []float32, b Matrix, k, n, worker, workers int) {
+func (e *Engine) Pack(dst []float32, f simd.Format, b Matrix, k, n, worker, workers int, s *Scratch) {
 	from, to := part(ceil(n, width), worker, workers)
-	if from < to {
+	switch {
+	case from == to:
+	case f == simd.F32:
 		e.pack(dst[from*width*k:], b, 0, k, from*width, min(n, to*width))
+	default:
+		for strip := from; strip < to; strip++ {
+			for at := 0; at < k; at += wideRows {
+				end := min(k, at+wideRows)
+				e.pack(s.wide[:], b, at, end, strip*width, min(n, (strip+1)*width))
+				e.k.Narrow(dst[(strip*k+at)*f.RowFloats():], s.wide[:(end-at)*width], f)
+			}
+		}
 	}
 }
 
@@ -164,6 +185,7 @@ type way int
 
 const (
 	packed  way = iota // B was packed ahead
+	widened            // and elements of 16 bits are widened block by block
 	inPlace            // strips of B are read where they are
 	byDots             // rows of Bᵀ are read where they are
 	blocked            // B is packed block by block
@@ -171,6 +193,8 @@ const (
 
 func (e *Engine) way(p *Product, rows int) way {
 	switch {
+	case p.Packed != nil && p.Format != simd.F32 && rows > widenTiles*e.k.MaxRows():
+		return widened
 	case p.Packed != nil:
 		return packed
 	case p.B.Trans && !p.A.Trans && rows <= dotRows:
@@ -223,7 +247,7 @@ func (e *Engine) scratch(p *Product, m, n int) (a, b int) {
 			b = kc * width
 		}
 		return 0, b
-	case blocked:
+	case blocked, widened:
 		b = nc * kc
 	}
 	if p.A.Trans && m > e.k.MaxRows() {
@@ -259,9 +283,11 @@ func (e *Engine) Run(p *Product, worker, workers int, s *Scratch) {
 func (e *Engine) runPacked(p *Product, m0, m1, n0, n1 int, s *Scratch) {
 	t := &s.tile
 	t.K = p.K
-	t.BStrip, t.BStep = p.K*width, width
+	t.BStep = p.Format.RowFloats()
+	t.BStrip = p.K * t.BStep
+	t.Format = p.Format
 	t.Accumulate = p.Accumulate
-	e.tilesOfRows(p, p.Packed[n0*p.K:], 0, m0, m1, n0, n1, t)
+	e.tilesOfRows(p, Columns(p.Packed, p.Format, p.K, n0), 0, m0, m1, n0, n1, t)
 }
 
 func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, s *Scratch) {
@@ -269,23 +295,30 @@ func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, s *Scratch) {
 	a, _ := e.scratch(p, m1-m0, n1-n0)
 	bufA, bufB := s.buf[:a], s.buf[a:]
 	t := &s.tile
-	if p.Packed != nil {
+	way := e.way(p, m1-m0)
+	if way == packed {
 		nc = n1 - n0
 	}
 	for n := n0; n < n1; n += nc {
 		nEnd := min(n+nc, n1)
 		for k := 0; k < p.K; k += kc {
 			kEnd := min(k+kc, p.K)
-			var b []float32
-			if p.Packed != nil {
-				b = p.Packed[n*p.K+k*width:]
-				t.BStrip = p.K * width
-			} else {
-				e.pack(bufB, p.B, k, kEnd, n, nEnd)
-				b = bufB
-				t.BStrip = (kEnd - k) * width
+			b := bufB
+			t.Format, t.BStep = simd.F32, width
+			t.BStrip = (kEnd - k) * width
+			switch way {
+			case packed:
+				t.Format, t.BStep = p.Format, p.Format.RowFloats()
+				t.BStrip = p.K * t.BStep
+				b = Columns(p.Packed, p.Format, p.K, n)[k*t.BStep:]
+			case widened:
+				row := p.Format.RowFloats()
+				for s := range ceil(nEnd-n, width) {
+					e.k.Widen(b[s*t.BStrip:][:t.BStrip], p.Packed[((n/width+s)*p.K+k)*row:], p.Format)
+				}
+			default:
+				e.pack(b, p.B, k, kEnd, n, nEnd)
 			}
-			t.BStep = width
 			t.K = kEnd - k
 			t.Accumulate = p.Accumulate || k > 0
 			for m := m0; m < m1; m += mc {
@@ -329,8 +362,8 @@ func (e *Engine) tilesOfRows(p *Product, b []float32, k, m, mEnd, n, nEnd int, t
 		t.Strips = end - s
 		t.Last = min(width, nEnd-n-(end-1)*width)
 		t.B = b[s*t.BStrip:]
-		later := strips - end // to be fetched, a strip with each tile
-		if p.Packed != nil {  // what follows this share is likely to be the worker's next
+		later := strips - end                        // to be fetched, a strip with each tile
+		if p.Packed != nil && t.Format == p.Format { // what follows this share is likely to be the worker's next
 			later = ceil(p.N-n, width) - end
 		}
 		a, c := origin, m*p.LdC+n+s*width
@@ -384,6 +417,7 @@ func (e *Engine) tilesOfStrips(p *Product, a, b []float32, m, mEnd, n, nEnd int,
 func (e *Engine) runInPlace(p *Product, m0, m1, n0, n1 int, s *Scratch) {
 	_, _, kc := e.blocks(p, m1-m0, n1-n0)
 	t := &s.tile
+	t.Format = simd.F32
 	whole := n0 + (n1-n0)/width*width
 	for k := 0; k < p.K; k += kc {
 		kEnd := min(k+kc, p.K)

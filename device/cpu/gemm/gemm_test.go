@@ -52,6 +52,9 @@ func newProblem(rng *rand.Rand, m, n, k int, transA, transB, accumulate bool, ga
 		A: operand(rng, m, k, transA, gap),
 		B: operand(rng, k, n, transB, gap),
 	}}
+	for i, v := range p.B.Data { // every format can hold B
+		p.B.Data[i] = float32(math.Round(float64(v)*32) / 32)
+	}
 	p.from = 64
 	p.all = make([]float32, 64+m*p.LdC+64)
 	for i := range p.all {
@@ -105,7 +108,7 @@ func (p *problem) check(t *testing.T, what string) {
 }
 
 func (p *problem) String() string {
-	return fmt.Sprintf("%d×%d×%d transposed %v %v accumulate %v packed %v", p.M, p.N, p.K, p.A.Trans, p.B.Trans, p.Accumulate, p.Packed != nil)
+	return fmt.Sprintf("%d×%d×%d transposed %v %v accumulate %v packed %v as %v", p.M, p.N, p.K, p.A.Trans, p.B.Trans, p.Accumulate, p.Packed != nil, p.Format)
 }
 
 // run multiplies, the workers together or one after the other.
@@ -133,13 +136,14 @@ func newNaNScratch(n int) *Scratch {
 	return s
 }
 
-func (p *problem) pack(e *Engine, workers int) {
-	p.Packed = make([]float32, e.PackedLen(p.K, p.N))
+func (p *problem) pack(e *Engine, f simd.Format, workers int) {
+	p.Format = f
+	p.Packed = make([]float32, e.PackedLen(f, p.K, p.N))
 	for i := range p.Packed {
 		p.Packed[i] = float32(math.NaN())
 	}
 	for w := range workers {
-		e.Pack(p.Packed, p.B, p.K, p.N, w, workers)
+		e.Pack(p.Packed, f, p.B, p.K, p.N, w, workers, newNaNScratch(0))
 	}
 }
 
@@ -164,11 +168,11 @@ func engines(t testing.TB) map[string]*Engine {
 func (p *problem) allWays(t *testing.T, e *Engine) {
 	t.Helper()
 	for workers := 1; workers <= 3; workers++ {
-		for _, packed := range []bool{false, true} {
-			p.Packed = nil
-			if packed {
-				p.pack(e, workers)
-			}
+		p.Packed = nil
+		p.run(e, workers, workers == 2)
+		p.check(t, fmt.Sprintf("%v, %d workers", p, workers))
+		for _, f := range []simd.Format{simd.F32, simd.F16, simd.BF16} {
+			p.pack(e, f, workers)
 			p.run(e, workers, workers == 2)
 			p.check(t, fmt.Sprintf("%v, %d workers", p, workers))
 		}
@@ -305,7 +309,7 @@ func FuzzRun(f *testing.F) {
 		for name, e := range es {
 			p.Packed = nil
 			if form&8 != 0 {
-				p.pack(e, workers)
+				p.pack(e, simd.Format(rng.IntN(3)), workers)
 			}
 			p.run(e, workers, seed%2 == 0)
 			p.check(t, fmt.Sprintf("%s: %v, %d workers", name, p, workers))

@@ -25,6 +25,8 @@ func newGeneric() *Kernels {
 		stream:        func(dst, src []float32) { copy(dst, src) },
 		pack1:         func(dst, src []float32, strip, stride, n int) { packGeneric(dst, src, strip, stride, n, 1) },
 		pack4:         func(dst, src []float32, strip, stride, n int) { packGeneric(dst, src, strip, stride, n, 4) },
+		narrow:        [formats]func(dst, src []float32){F16: narrowF16Generic, BF16: narrowBF16Generic},
+		widen:         [formats]func(dst, src []float32){F16: widenF16Generic, BF16: widenBF16Generic},
 		transposeRows: 0,
 		maxRows:       4,
 		maxDotRows:    2,
@@ -33,7 +35,9 @@ func newGeneric() *Kernels {
 	}
 	for m := 1; m <= k.maxRows; m++ {
 		k.maxStrips[m] = 1
-		k.tiles[m][1] = tileGeneric
+		k.tiles[F32][m][1] = tileGeneric
+		k.tiles[F16][m][1] = tileHalvesGeneric
+		k.tiles[BF16][m][1] = tileHalvesGeneric
 	}
 	for m := 1; m <= k.maxDotRows; m++ {
 		k.dots[m][1] = dotGeneric

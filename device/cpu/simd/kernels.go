@@ -22,13 +22,17 @@ type Kernels struct {
 	pack1, pack4                       func(dst, src []float32, strip, stride, k int)
 	transpose                          func(dst, src []float32, dstStride, srcStride, n int)
 	transposeRows                      int // rows that transpose takes
-	tiles                              [MaxRows + 1][MaxRows + 1]func(*Tile)
+	narrow, widen                      [formats]func(dst, src []float32)
+	tiles                              [formats]tileTable
 	dots                               [MaxRows + 1][DotCols + 1]func(*Dot)
 	maxRows, maxDotRows                int
 	maxStrips                          [MaxRows + 1]int
 	peak                               func(n int)
 	peakFLOPs                          int // of one round of peak
 }
+
+// A tileTable has the kernels by rows and strips.
+type tileTable [MaxRows + 1][MaxRows + 1]func(*Tile)
 
 // Level returns the level that the kernels are written for.
 func (k *Kernels) Level() Level { return k.level }
@@ -120,7 +124,7 @@ func (k *Kernels) MaxRows() int { return k.maxRows }
 func (k *Kernels) MaxStrips(rows int) int { return k.maxStrips[rows] }
 
 // Tile runs t. It does not check that the slices of t are long enough.
-func (k *Kernels) Tile(t *Tile) { k.tiles[t.Rows][t.Strips](t) }
+func (k *Kernels) Tile(t *Tile) { k.tiles[t.Format][t.Rows][t.Strips](t) }
 
 // MaxDotRows returns the most rows of a Dot.
 func (k *Kernels) MaxDotRows() int { return k.maxDotRows }
@@ -182,6 +186,20 @@ func (k *Kernels) Transpose(dst, src []float32, dstStride, srcStride, rows, cols
 	}
 	transposeGeneric(dst, src, dstStride, srcStride, 0, n, j, cols)
 	transposeGeneric(dst, src, dstStride, srcStride, n, rows, 0, cols)
+}
+
+// Narrow stores the elements of src in dst in a format of 16 bits. Their number is a multiple
+// of StripWidth.
+func (k *Kernels) Narrow(dst, src []float32, f Format) {
+	_ = dst[:len(src)/2]
+	k.narrow[f](dst, src)
+}
+
+// Widen stores in dst the elements that src has in a format of 16 bits. Their number is a
+// multiple of StripWidth.
+func (k *Kernels) Widen(dst, src []float32, f Format) {
+	_ = src[:len(dst)/2]
+	k.widen[f](dst, src)
 }
 
 // FMAPeak runs about n multiply-adds on registers alone and returns how many floating-point

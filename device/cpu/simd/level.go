@@ -16,7 +16,7 @@ type Level int
 // The levels, in the order of preference.
 const (
 	Generic Level = iota // plain Go
-	AVX2                 // with FMA and BMI2
+	AVX2                 // with FMA, BMI2 and F16C
 	AVX512               // F, DQ, BW, VL
 )
 

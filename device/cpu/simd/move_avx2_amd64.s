@@ -153,3 +153,144 @@ loop:
 done:
 	VZEROUPPER
 	RET
+
+// func narrowF16AVX2(dst []float32, src []float32)
+// Requires: AVX, F16C
+TEXT ·narrowF16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ src_len+32(FP), DX
+	SUBQ $0x10, DX
+	JLT  done
+
+loop:
+	VMOVUPS   (CX), Y0
+	VCVTPS2PH $0x00, Y0, (AX)
+	VMOVUPS   32(CX), Y0
+	VCVTPS2PH $0x00, Y0, 16(AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x10, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func narrowBF16AVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2
+TEXT ·narrowBF16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ src_len+32(FP), DX
+	SUBQ $0x10, DX
+	JLT  done
+
+loop:
+	VMOVUPS   (CX), Y0
+	VPSRLD    $0x10, Y0, Y1
+	VPAND     c00000001<>+0(SB), Y1, Y2
+	VPOR      c00000040<>+0(SB), Y1, Y1
+	VPADDD    c00007fff<>+0(SB), Y2, Y2
+	VPADDD    Y0, Y2, Y2
+	VPSRLD    $0x10, Y2, Y2
+	VCMPPS    $0x03, Y0, Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y2
+	VMOVUPS   32(CX), Y0
+	VPSRLD    $0x10, Y0, Y1
+	VPAND     c00000001<>+0(SB), Y1, Y3
+	VPOR      c00000040<>+0(SB), Y1, Y1
+	VPADDD    c00007fff<>+0(SB), Y3, Y3
+	VPADDD    Y0, Y3, Y3
+	VPSRLD    $0x10, Y3, Y3
+	VCMPPS    $0x03, Y0, Y0, Y0
+	VBLENDVPS Y0, Y1, Y3, Y3
+	VPACKUSDW Y3, Y2, Y0
+	VPERMQ    $0xd8, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x10, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA c00000001<>+0(SB)/4, $0x00000001
+DATA c00000001<>+4(SB)/4, $0x00000001
+DATA c00000001<>+8(SB)/4, $0x00000001
+DATA c00000001<>+12(SB)/4, $0x00000001
+DATA c00000001<>+16(SB)/4, $0x00000001
+DATA c00000001<>+20(SB)/4, $0x00000001
+DATA c00000001<>+24(SB)/4, $0x00000001
+DATA c00000001<>+28(SB)/4, $0x00000001
+GLOBL c00000001<>(SB), RODATA|NOPTR, $32
+
+DATA c00000040<>+0(SB)/4, $0x00000040
+DATA c00000040<>+4(SB)/4, $0x00000040
+DATA c00000040<>+8(SB)/4, $0x00000040
+DATA c00000040<>+12(SB)/4, $0x00000040
+DATA c00000040<>+16(SB)/4, $0x00000040
+DATA c00000040<>+20(SB)/4, $0x00000040
+DATA c00000040<>+24(SB)/4, $0x00000040
+DATA c00000040<>+28(SB)/4, $0x00000040
+GLOBL c00000040<>(SB), RODATA|NOPTR, $32
+
+DATA c00007fff<>+0(SB)/4, $0x00007fff
+DATA c00007fff<>+4(SB)/4, $0x00007fff
+DATA c00007fff<>+8(SB)/4, $0x00007fff
+DATA c00007fff<>+12(SB)/4, $0x00007fff
+DATA c00007fff<>+16(SB)/4, $0x00007fff
+DATA c00007fff<>+20(SB)/4, $0x00007fff
+DATA c00007fff<>+24(SB)/4, $0x00007fff
+DATA c00007fff<>+28(SB)/4, $0x00007fff
+GLOBL c00007fff<>(SB), RODATA|NOPTR, $32
+
+// func widenF16AVX2(dst []float32, src []float32)
+// Requires: AVX, F16C
+TEXT ·widenF16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ src_base+24(FP), DX
+	SUBQ $0x10, CX
+	JLT  done
+
+loop:
+	VCVTPH2PS (DX), Y0
+	VMOVUPS   Y0, (AX)
+	VCVTPH2PS 16(DX), Y0
+	VMOVUPS   Y0, 32(AX)
+	ADDQ      $0x20, DX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, CX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func widenBF16AVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2
+TEXT ·widenBF16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ src_base+24(FP), DX
+	SUBQ $0x10, CX
+	JLT  done
+
+loop:
+	VPMOVZXWD (DX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VPMOVZXWD 16(DX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, 32(AX)
+	ADDQ      $0x20, DX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, CX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET

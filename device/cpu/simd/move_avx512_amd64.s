@@ -147,3 +147,111 @@ loop:
 done:
 	VZEROUPPER
 	RET
+
+// func narrowF16AVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512F
+TEXT ·narrowF16AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         src_base+24(FP), CX
+	MOVQ         src_len+32(FP), DX
+	VBROADCASTSS c00000001<>+0(SB), Z0
+	VBROADCASTSS c00007fff<>+0(SB), Z0
+	VBROADCASTSS c00000040<>+0(SB), Z0
+	SUBQ         $0x10, DX
+	JLT          done
+
+loop:
+	VMOVUPS   (CX), Z0
+	VCVTPS2PH $0x00, Z0, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x10, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA c00000001<>+0(SB)/4, $0x00000001
+GLOBL c00000001<>(SB), RODATA|NOPTR, $4
+
+DATA c00007fff<>+0(SB)/4, $0x00007fff
+GLOBL c00007fff<>(SB), RODATA|NOPTR, $4
+
+DATA c00000040<>+0(SB)/4, $0x00000040
+GLOBL c00000040<>(SB), RODATA|NOPTR, $4
+
+// func narrowBF16AVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512F
+TEXT ·narrowBF16AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         src_base+24(FP), CX
+	MOVQ         src_len+32(FP), DX
+	VBROADCASTSS c00000001<>+0(SB), Z0
+	VBROADCASTSS c00007fff<>+0(SB), Z1
+	VBROADCASTSS c00000040<>+0(SB), Z2
+	SUBQ         $0x10, DX
+	JLT          done
+
+loop:
+	VMOVUPS   (CX), Z3
+	VPSRLD    $0x10, Z3, Z4
+	VPANDD    Z0, Z4, Z5
+	VPORD     Z2, Z4, Z4
+	VPADDD    Z1, Z5, Z5
+	VPADDD    Z3, Z5, Z5
+	VPSRLD    $0x10, Z5, Z5
+	VCMPPS    $0x03, Z3, Z3, K1
+	VMOVDQA32 Z4, K1, Z5
+	VPMOVDW   Z5, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x10, DX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func widenF16AVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512F
+TEXT ·widenF16AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ src_base+24(FP), DX
+	SUBQ $0x10, CX
+	JLT  done
+
+loop:
+	VCVTPH2PS (DX), Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x20, DX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, CX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func widenBF16AVX512(dst []float32, src []float32)
+// Requires: AVX, AVX512F
+TEXT ·widenBF16AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ src_base+24(FP), DX
+	SUBQ $0x10, CX
+	JLT  done
+
+loop:
+	VPMOVZXWD (DX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x20, DX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, CX
+	JGE       loop
+
+done:
+	VZEROUPPER
+	RET

@@ -7,7 +7,7 @@ import "github.com/klauspost/cpuid/v2"
 func detect() Level {
 	c := &cpuid.CPU
 	switch {
-	case !c.Supports(cpuid.AVX2, cpuid.FMA3, cpuid.BMI2):
+	case !c.Supports(cpuid.AVX2, cpuid.FMA3, cpuid.BMI2, cpuid.F16C):
 		return Generic
 	case !c.Supports(cpuid.AVX512F, cpuid.AVX512DQ, cpuid.AVX512BW, cpuid.AVX512VL):
 		return AVX2
@@ -43,6 +43,8 @@ func newKernels(l Level) *Kernels {
 			pack4:         pack4AVX2,
 			transpose:     transposeAVX2,
 			transposeRows: 8,
+			narrow:        [formats]func(dst, src []float32){F16: narrowF16AVX2, BF16: narrowBF16AVX2},
+			widen:         [formats]func(dst, src []float32){F16: widenF16AVX2, BF16: widenBF16AVX2},
 			tiles:         tilesAVX2(),
 			dots:          dotsAVX2(),
 			peak:          peakAVX2,
@@ -74,6 +76,8 @@ func newKernels(l Level) *Kernels {
 			pack4:         pack4AVX512,
 			transpose:     transposeAVX512,
 			transposeRows: 16,
+			narrow:        [formats]func(dst, src []float32){F16: narrowF16AVX512, BF16: narrowBF16AVX512},
+			widen:         [formats]func(dst, src []float32){F16: widenF16AVX512, BF16: widenBF16AVX512},
 			tiles:         tilesAVX512(),
 			dots:          dotsAVX512(),
 			peak:          peakAVX512,
@@ -85,8 +89,8 @@ func newKernels(l Level) *Kernels {
 
 // complete derives the limits of the tables.
 func complete(k *Kernels) *Kernels {
-	for m := range k.tiles {
-		for s, f := range k.tiles[m] {
+	for m := range k.tiles[F32] {
+		for s, f := range k.tiles[F32][m] {
 			if f != nil {
 				k.maxRows = max(k.maxRows, m)
 				k.maxStrips[m] = max(k.maxStrips[m], s)

@@ -311,7 +311,11 @@ func TestTile(t *testing.T) {
 				for _, depth := range []int{1, 2, 3, 4, 5, 7, 8, 9, 31} {
 					for _, last := range []int{1, 7, 8, 9, 16} {
 						for form := range 8 {
-							testTile(t, k, rng, m, s, depth, last, form)
+							testTile(t, k, rng, m, s, depth, last, form, F32)
+						}
+						for form := range 4 {
+							testTile(t, k, rng, m, s, depth, last, form, F16)
+							testTile(t, k, rng, m, s, depth, last, form, BF16)
 						}
 					}
 				}
@@ -320,9 +324,9 @@ func TestTile(t *testing.T) {
 	})
 }
 
-func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form int) {
+func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form int, format Format) {
 	t.Helper()
-	tile := &Tile{K: depth, Rows: m, Strips: s, Last: last, Accumulate: form&1 != 0}
+	tile := &Tile{K: depth, Rows: m, Strips: s, Last: last, Accumulate: form&1 != 0, Format: format}
 	tile.ARow, tile.ACol = depth+3, 1
 	if form&2 != 0 {
 		tile.ARow, tile.ACol = 1, m+1
@@ -331,6 +335,7 @@ func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form 
 	if form&4 != 0 {
 		tile.BStrip, tile.BStep = StripWidth, s*StripWidth+1
 	}
+	bStrip, bStep := tile.BStrip, tile.BStep
 	cols := (s-1)*StripWidth + last
 	tile.CRow = cols + 5
 	tile.A, _ = guarded(t, rng, (m-1)*tile.ARow+(depth-1)*tile.ACol+1, 0)
@@ -339,6 +344,13 @@ func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form 
 		for j := last; j < StripWidth; j++ {
 			tile.B[(s-1)*tile.BStrip+kk*tile.BStep+j] = float32(math.NaN())
 		}
+	}
+	b := tile.B
+	if format != F32 {
+		tile.BStrip, tile.BStep = tile.BStrip/2, tile.BStep/2
+		tile.B, _ = guarded(t, rng, len(b)/2, 1)
+		k.Narrow(tile.B, b, format)
+		k.Widen(b, tile.B, format)
 	}
 	tile.Ahead = tile.B
 	c, check := guarded(t, rng, (m-1)*tile.CRow+cols, 2)
@@ -360,7 +372,7 @@ func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form 
 			size = math.Abs(sum)
 		}
 		for kk := range depth {
-			p := float64(tile.A[row*tile.ARow+kk*tile.ACol]) * float64(tile.B[col/StripWidth*tile.BStrip+kk*tile.BStep+col%StripWidth])
+			p := float64(tile.A[row*tile.ARow+kk*tile.ACol]) * float64(b[bStrip*(col/StripWidth)+kk*bStep+col%StripWidth])
 			sum += p
 			size += math.Abs(p)
 		}
@@ -368,6 +380,57 @@ func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form 
 			t.Fatalf("%dx%d k %d last %d form %d: C[%d,%d] = %v, want %v", m, s, depth, last, form, row, col, c[i], sum)
 		}
 	}
+}
+
+// TestNarrow holds Narrow, and then Widen, of every level to rounding in double precision: every half and its neighbours,
+// the middles between them, and what is beyond.
+func TestNarrow(t *testing.T) {
+	var src []float32
+	add := func(x float32) {
+		src = append(src, x, math.Nextafter32(x, 100), math.Nextafter32(x, -100))
+	}
+	for h := range 1 << 16 {
+		for _, x := range []float32{FromF16(uint16(h)), FromBF16(uint16(h))} {
+			add(x)
+		}
+		for _, x := range []float64{float64(FromF16(uint16(h))) + float64(FromF16(uint16(h)+1)), float64(FromBF16(uint16(h))) + float64(FromBF16(uint16(h)+1))} {
+			add(float32(x / 2))
+		}
+	}
+	src = append(src, make([]float32, StripWidth-len(src)%StripWidth)...)
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		for _, f := range []Format{F16, BF16} {
+			dst, check := guarded(t, rand.New(rand.NewPCG(1, 1)), len(src)/2, 1)
+			k.Narrow(dst, src, f)
+			check()
+			wide, check := guarded(t, rand.New(rand.NewPCG(1, 1)), len(src), 1)
+			k.Widen(wide, dst, f)
+			check()
+			for i, got := range wide {
+				want := rounded(float64(src[i]), f)
+				if float64(got) != want && !(math.IsNaN(want) && math.IsNaN(float64(got))) || math.Signbit(float64(got)) != math.Signbit(float64(src[i])) {
+					t.Fatalf("%v (%08x) as %v is %v, want %v", src[i], math.Float32bits(src[i]), f, got, want)
+				}
+			}
+		}
+	})
+}
+
+// rounded is x to the nearest value of a format, to even in the middle.
+func rounded(x float64, f Format) float64 {
+	bits, least, most := 11, -24, 65504.0 // of mantissa with the first; exponent of the least value
+	if f == BF16 {
+		bits, least, most = 8, -133, 0x1.fep127
+	}
+	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+		return x
+	}
+	_, e := math.Frexp(x)
+	unit := math.Ldexp(1, max(e-bits, least))
+	if y := math.RoundToEven(x/unit) * unit; math.Abs(y) <= most {
+		return y
+	}
+	return math.Inf(int(math.Copysign(1, x)))
 }
 
 func TestDot(t *testing.T) {

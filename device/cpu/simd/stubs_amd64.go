@@ -164,6 +164,146 @@ func tile5x1AVX2(t *Tile)
 //go:noescape
 func tile6x1AVX2(t *Tile)
 
+// tile1x1F16AVX2 is the Tile of 1 rows and 1 strips of F16.
+//
+//go:noescape
+func tile1x1F16AVX2(t *Tile)
+
+// tile1x2F16AVX2 is the Tile of 1 rows and 2 strips of F16.
+//
+//go:noescape
+func tile1x2F16AVX2(t *Tile)
+
+// tile1x3F16AVX2 is the Tile of 1 rows and 3 strips of F16.
+//
+//go:noescape
+func tile1x3F16AVX2(t *Tile)
+
+// tile1x4F16AVX2 is the Tile of 1 rows and 4 strips of F16.
+//
+//go:noescape
+func tile1x4F16AVX2(t *Tile)
+
+// tile1x5F16AVX2 is the Tile of 1 rows and 5 strips of F16.
+//
+//go:noescape
+func tile1x5F16AVX2(t *Tile)
+
+// tile1x6F16AVX2 is the Tile of 1 rows and 6 strips of F16.
+//
+//go:noescape
+func tile1x6F16AVX2(t *Tile)
+
+// tile2x1F16AVX2 is the Tile of 2 rows and 1 strips of F16.
+//
+//go:noescape
+func tile2x1F16AVX2(t *Tile)
+
+// tile2x2F16AVX2 is the Tile of 2 rows and 2 strips of F16.
+//
+//go:noescape
+func tile2x2F16AVX2(t *Tile)
+
+// tile2x3F16AVX2 is the Tile of 2 rows and 3 strips of F16.
+//
+//go:noescape
+func tile2x3F16AVX2(t *Tile)
+
+// tile3x1F16AVX2 is the Tile of 3 rows and 1 strips of F16.
+//
+//go:noescape
+func tile3x1F16AVX2(t *Tile)
+
+// tile3x2F16AVX2 is the Tile of 3 rows and 2 strips of F16.
+//
+//go:noescape
+func tile3x2F16AVX2(t *Tile)
+
+// tile4x1F16AVX2 is the Tile of 4 rows and 1 strips of F16.
+//
+//go:noescape
+func tile4x1F16AVX2(t *Tile)
+
+// tile5x1F16AVX2 is the Tile of 5 rows and 1 strips of F16.
+//
+//go:noescape
+func tile5x1F16AVX2(t *Tile)
+
+// tile6x1F16AVX2 is the Tile of 6 rows and 1 strips of F16.
+//
+//go:noescape
+func tile6x1F16AVX2(t *Tile)
+
+// tile1x1BF16AVX2 is the Tile of 1 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile1x1BF16AVX2(t *Tile)
+
+// tile1x2BF16AVX2 is the Tile of 1 rows and 2 strips of BF16.
+//
+//go:noescape
+func tile1x2BF16AVX2(t *Tile)
+
+// tile1x3BF16AVX2 is the Tile of 1 rows and 3 strips of BF16.
+//
+//go:noescape
+func tile1x3BF16AVX2(t *Tile)
+
+// tile1x4BF16AVX2 is the Tile of 1 rows and 4 strips of BF16.
+//
+//go:noescape
+func tile1x4BF16AVX2(t *Tile)
+
+// tile1x5BF16AVX2 is the Tile of 1 rows and 5 strips of BF16.
+//
+//go:noescape
+func tile1x5BF16AVX2(t *Tile)
+
+// tile1x6BF16AVX2 is the Tile of 1 rows and 6 strips of BF16.
+//
+//go:noescape
+func tile1x6BF16AVX2(t *Tile)
+
+// tile2x1BF16AVX2 is the Tile of 2 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile2x1BF16AVX2(t *Tile)
+
+// tile2x2BF16AVX2 is the Tile of 2 rows and 2 strips of BF16.
+//
+//go:noescape
+func tile2x2BF16AVX2(t *Tile)
+
+// tile2x3BF16AVX2 is the Tile of 2 rows and 3 strips of BF16.
+//
+//go:noescape
+func tile2x3BF16AVX2(t *Tile)
+
+// tile3x1BF16AVX2 is the Tile of 3 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile3x1BF16AVX2(t *Tile)
+
+// tile3x2BF16AVX2 is the Tile of 3 rows and 2 strips of BF16.
+//
+//go:noescape
+func tile3x2BF16AVX2(t *Tile)
+
+// tile4x1BF16AVX2 is the Tile of 4 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile4x1BF16AVX2(t *Tile)
+
+// tile5x1BF16AVX2 is the Tile of 5 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile5x1BF16AVX2(t *Tile)
+
+// tile6x1BF16AVX2 is the Tile of 6 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile6x1BF16AVX2(t *Tile)
+
 // dot1x1AVX2 is the Dot of 1 rows and 1 columns.
 //
 //go:noescape
@@ -203,6 +343,26 @@ func pack4AVX2(dst []float32, src []float32, strip int, stride int, k int)
 //
 //go:noescape
 func transposeAVX2(dst []float32, src []float32, dstStride int, srcStride int, n int)
+
+// narrowF16AVX2 stores src as F16, two to a float of dst, whose length counts for nothing. That of src is a multiple of StripWidth.
+//
+//go:noescape
+func narrowF16AVX2(dst []float32, src []float32)
+
+// narrowBF16AVX2 stores src as BF16, two to a float of dst, whose length counts for nothing. That of src is a multiple of StripWidth.
+//
+//go:noescape
+func narrowBF16AVX2(dst []float32, src []float32)
+
+// widenF16AVX2 stores the elements of src, F16, two to a float, in dst, whose length is a multiple of StripWidth.
+//
+//go:noescape
+func widenF16AVX2(dst []float32, src []float32)
+
+// widenBF16AVX2 stores the elements of src, BF16, two to a float, in dst, whose length is a multiple of StripWidth.
+//
+//go:noescape
+func widenBF16AVX2(dst []float32, src []float32)
 
 // peakAVX2 runs n rounds of 12 FMAs of 8 floats on registers.
 //
@@ -524,6 +684,456 @@ func tile8x2AVX512(t *Tile)
 //go:noescape
 func tile8x3AVX512(t *Tile)
 
+// tile1x1F16AVX512 is the Tile of 1 rows and 1 strips of F16.
+//
+//go:noescape
+func tile1x1F16AVX512(t *Tile)
+
+// tile1x2F16AVX512 is the Tile of 1 rows and 2 strips of F16.
+//
+//go:noescape
+func tile1x2F16AVX512(t *Tile)
+
+// tile1x3F16AVX512 is the Tile of 1 rows and 3 strips of F16.
+//
+//go:noescape
+func tile1x3F16AVX512(t *Tile)
+
+// tile1x4F16AVX512 is the Tile of 1 rows and 4 strips of F16.
+//
+//go:noescape
+func tile1x4F16AVX512(t *Tile)
+
+// tile1x5F16AVX512 is the Tile of 1 rows and 5 strips of F16.
+//
+//go:noescape
+func tile1x5F16AVX512(t *Tile)
+
+// tile1x6F16AVX512 is the Tile of 1 rows and 6 strips of F16.
+//
+//go:noescape
+func tile1x6F16AVX512(t *Tile)
+
+// tile1x7F16AVX512 is the Tile of 1 rows and 7 strips of F16.
+//
+//go:noescape
+func tile1x7F16AVX512(t *Tile)
+
+// tile1x8F16AVX512 is the Tile of 1 rows and 8 strips of F16.
+//
+//go:noescape
+func tile1x8F16AVX512(t *Tile)
+
+// tile2x1F16AVX512 is the Tile of 2 rows and 1 strips of F16.
+//
+//go:noescape
+func tile2x1F16AVX512(t *Tile)
+
+// tile2x2F16AVX512 is the Tile of 2 rows and 2 strips of F16.
+//
+//go:noescape
+func tile2x2F16AVX512(t *Tile)
+
+// tile2x3F16AVX512 is the Tile of 2 rows and 3 strips of F16.
+//
+//go:noescape
+func tile2x3F16AVX512(t *Tile)
+
+// tile2x4F16AVX512 is the Tile of 2 rows and 4 strips of F16.
+//
+//go:noescape
+func tile2x4F16AVX512(t *Tile)
+
+// tile2x5F16AVX512 is the Tile of 2 rows and 5 strips of F16.
+//
+//go:noescape
+func tile2x5F16AVX512(t *Tile)
+
+// tile2x6F16AVX512 is the Tile of 2 rows and 6 strips of F16.
+//
+//go:noescape
+func tile2x6F16AVX512(t *Tile)
+
+// tile2x7F16AVX512 is the Tile of 2 rows and 7 strips of F16.
+//
+//go:noescape
+func tile2x7F16AVX512(t *Tile)
+
+// tile2x8F16AVX512 is the Tile of 2 rows and 8 strips of F16.
+//
+//go:noescape
+func tile2x8F16AVX512(t *Tile)
+
+// tile3x1F16AVX512 is the Tile of 3 rows and 1 strips of F16.
+//
+//go:noescape
+func tile3x1F16AVX512(t *Tile)
+
+// tile3x2F16AVX512 is the Tile of 3 rows and 2 strips of F16.
+//
+//go:noescape
+func tile3x2F16AVX512(t *Tile)
+
+// tile3x3F16AVX512 is the Tile of 3 rows and 3 strips of F16.
+//
+//go:noescape
+func tile3x3F16AVX512(t *Tile)
+
+// tile3x4F16AVX512 is the Tile of 3 rows and 4 strips of F16.
+//
+//go:noescape
+func tile3x4F16AVX512(t *Tile)
+
+// tile3x5F16AVX512 is the Tile of 3 rows and 5 strips of F16.
+//
+//go:noescape
+func tile3x5F16AVX512(t *Tile)
+
+// tile3x6F16AVX512 is the Tile of 3 rows and 6 strips of F16.
+//
+//go:noescape
+func tile3x6F16AVX512(t *Tile)
+
+// tile3x7F16AVX512 is the Tile of 3 rows and 7 strips of F16.
+//
+//go:noescape
+func tile3x7F16AVX512(t *Tile)
+
+// tile3x8F16AVX512 is the Tile of 3 rows and 8 strips of F16.
+//
+//go:noescape
+func tile3x8F16AVX512(t *Tile)
+
+// tile4x1F16AVX512 is the Tile of 4 rows and 1 strips of F16.
+//
+//go:noescape
+func tile4x1F16AVX512(t *Tile)
+
+// tile4x2F16AVX512 is the Tile of 4 rows and 2 strips of F16.
+//
+//go:noescape
+func tile4x2F16AVX512(t *Tile)
+
+// tile4x3F16AVX512 is the Tile of 4 rows and 3 strips of F16.
+//
+//go:noescape
+func tile4x3F16AVX512(t *Tile)
+
+// tile4x4F16AVX512 is the Tile of 4 rows and 4 strips of F16.
+//
+//go:noescape
+func tile4x4F16AVX512(t *Tile)
+
+// tile4x5F16AVX512 is the Tile of 4 rows and 5 strips of F16.
+//
+//go:noescape
+func tile4x5F16AVX512(t *Tile)
+
+// tile4x6F16AVX512 is the Tile of 4 rows and 6 strips of F16.
+//
+//go:noescape
+func tile4x6F16AVX512(t *Tile)
+
+// tile5x1F16AVX512 is the Tile of 5 rows and 1 strips of F16.
+//
+//go:noescape
+func tile5x1F16AVX512(t *Tile)
+
+// tile5x2F16AVX512 is the Tile of 5 rows and 2 strips of F16.
+//
+//go:noescape
+func tile5x2F16AVX512(t *Tile)
+
+// tile5x3F16AVX512 is the Tile of 5 rows and 3 strips of F16.
+//
+//go:noescape
+func tile5x3F16AVX512(t *Tile)
+
+// tile5x4F16AVX512 is the Tile of 5 rows and 4 strips of F16.
+//
+//go:noescape
+func tile5x4F16AVX512(t *Tile)
+
+// tile5x5F16AVX512 is the Tile of 5 rows and 5 strips of F16.
+//
+//go:noescape
+func tile5x5F16AVX512(t *Tile)
+
+// tile6x1F16AVX512 is the Tile of 6 rows and 1 strips of F16.
+//
+//go:noescape
+func tile6x1F16AVX512(t *Tile)
+
+// tile6x2F16AVX512 is the Tile of 6 rows and 2 strips of F16.
+//
+//go:noescape
+func tile6x2F16AVX512(t *Tile)
+
+// tile6x3F16AVX512 is the Tile of 6 rows and 3 strips of F16.
+//
+//go:noescape
+func tile6x3F16AVX512(t *Tile)
+
+// tile6x4F16AVX512 is the Tile of 6 rows and 4 strips of F16.
+//
+//go:noescape
+func tile6x4F16AVX512(t *Tile)
+
+// tile7x1F16AVX512 is the Tile of 7 rows and 1 strips of F16.
+//
+//go:noescape
+func tile7x1F16AVX512(t *Tile)
+
+// tile7x2F16AVX512 is the Tile of 7 rows and 2 strips of F16.
+//
+//go:noescape
+func tile7x2F16AVX512(t *Tile)
+
+// tile7x3F16AVX512 is the Tile of 7 rows and 3 strips of F16.
+//
+//go:noescape
+func tile7x3F16AVX512(t *Tile)
+
+// tile8x1F16AVX512 is the Tile of 8 rows and 1 strips of F16.
+//
+//go:noescape
+func tile8x1F16AVX512(t *Tile)
+
+// tile8x2F16AVX512 is the Tile of 8 rows and 2 strips of F16.
+//
+//go:noescape
+func tile8x2F16AVX512(t *Tile)
+
+// tile8x3F16AVX512 is the Tile of 8 rows and 3 strips of F16.
+//
+//go:noescape
+func tile8x3F16AVX512(t *Tile)
+
+// tile1x1BF16AVX512 is the Tile of 1 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile1x1BF16AVX512(t *Tile)
+
+// tile1x2BF16AVX512 is the Tile of 1 rows and 2 strips of BF16.
+//
+//go:noescape
+func tile1x2BF16AVX512(t *Tile)
+
+// tile1x3BF16AVX512 is the Tile of 1 rows and 3 strips of BF16.
+//
+//go:noescape
+func tile1x3BF16AVX512(t *Tile)
+
+// tile1x4BF16AVX512 is the Tile of 1 rows and 4 strips of BF16.
+//
+//go:noescape
+func tile1x4BF16AVX512(t *Tile)
+
+// tile1x5BF16AVX512 is the Tile of 1 rows and 5 strips of BF16.
+//
+//go:noescape
+func tile1x5BF16AVX512(t *Tile)
+
+// tile1x6BF16AVX512 is the Tile of 1 rows and 6 strips of BF16.
+//
+//go:noescape
+func tile1x6BF16AVX512(t *Tile)
+
+// tile1x7BF16AVX512 is the Tile of 1 rows and 7 strips of BF16.
+//
+//go:noescape
+func tile1x7BF16AVX512(t *Tile)
+
+// tile1x8BF16AVX512 is the Tile of 1 rows and 8 strips of BF16.
+//
+//go:noescape
+func tile1x8BF16AVX512(t *Tile)
+
+// tile2x1BF16AVX512 is the Tile of 2 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile2x1BF16AVX512(t *Tile)
+
+// tile2x2BF16AVX512 is the Tile of 2 rows and 2 strips of BF16.
+//
+//go:noescape
+func tile2x2BF16AVX512(t *Tile)
+
+// tile2x3BF16AVX512 is the Tile of 2 rows and 3 strips of BF16.
+//
+//go:noescape
+func tile2x3BF16AVX512(t *Tile)
+
+// tile2x4BF16AVX512 is the Tile of 2 rows and 4 strips of BF16.
+//
+//go:noescape
+func tile2x4BF16AVX512(t *Tile)
+
+// tile2x5BF16AVX512 is the Tile of 2 rows and 5 strips of BF16.
+//
+//go:noescape
+func tile2x5BF16AVX512(t *Tile)
+
+// tile2x6BF16AVX512 is the Tile of 2 rows and 6 strips of BF16.
+//
+//go:noescape
+func tile2x6BF16AVX512(t *Tile)
+
+// tile2x7BF16AVX512 is the Tile of 2 rows and 7 strips of BF16.
+//
+//go:noescape
+func tile2x7BF16AVX512(t *Tile)
+
+// tile2x8BF16AVX512 is the Tile of 2 rows and 8 strips of BF16.
+//
+//go:noescape
+func tile2x8BF16AVX512(t *Tile)
+
+// tile3x1BF16AVX512 is the Tile of 3 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile3x1BF16AVX512(t *Tile)
+
+// tile3x2BF16AVX512 is the Tile of 3 rows and 2 strips of BF16.
+//
+//go:noescape
+func tile3x2BF16AVX512(t *Tile)
+
+// tile3x3BF16AVX512 is the Tile of 3 rows and 3 strips of BF16.
+//
+//go:noescape
+func tile3x3BF16AVX512(t *Tile)
+
+// tile3x4BF16AVX512 is the Tile of 3 rows and 4 strips of BF16.
+//
+//go:noescape
+func tile3x4BF16AVX512(t *Tile)
+
+// tile3x5BF16AVX512 is the Tile of 3 rows and 5 strips of BF16.
+//
+//go:noescape
+func tile3x5BF16AVX512(t *Tile)
+
+// tile3x6BF16AVX512 is the Tile of 3 rows and 6 strips of BF16.
+//
+//go:noescape
+func tile3x6BF16AVX512(t *Tile)
+
+// tile3x7BF16AVX512 is the Tile of 3 rows and 7 strips of BF16.
+//
+//go:noescape
+func tile3x7BF16AVX512(t *Tile)
+
+// tile3x8BF16AVX512 is the Tile of 3 rows and 8 strips of BF16.
+//
+//go:noescape
+func tile3x8BF16AVX512(t *Tile)
+
+// tile4x1BF16AVX512 is the Tile of 4 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile4x1BF16AVX512(t *Tile)
+
+// tile4x2BF16AVX512 is the Tile of 4 rows and 2 strips of BF16.
+//
+//go:noescape
+func tile4x2BF16AVX512(t *Tile)
+
+// tile4x3BF16AVX512 is the Tile of 4 rows and 3 strips of BF16.
+//
+//go:noescape
+func tile4x3BF16AVX512(t *Tile)
+
+// tile4x4BF16AVX512 is the Tile of 4 rows and 4 strips of BF16.
+//
+//go:noescape
+func tile4x4BF16AVX512(t *Tile)
+
+// tile4x5BF16AVX512 is the Tile of 4 rows and 5 strips of BF16.
+//
+//go:noescape
+func tile4x5BF16AVX512(t *Tile)
+
+// tile4x6BF16AVX512 is the Tile of 4 rows and 6 strips of BF16.
+//
+//go:noescape
+func tile4x6BF16AVX512(t *Tile)
+
+// tile5x1BF16AVX512 is the Tile of 5 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile5x1BF16AVX512(t *Tile)
+
+// tile5x2BF16AVX512 is the Tile of 5 rows and 2 strips of BF16.
+//
+//go:noescape
+func tile5x2BF16AVX512(t *Tile)
+
+// tile5x3BF16AVX512 is the Tile of 5 rows and 3 strips of BF16.
+//
+//go:noescape
+func tile5x3BF16AVX512(t *Tile)
+
+// tile5x4BF16AVX512 is the Tile of 5 rows and 4 strips of BF16.
+//
+//go:noescape
+func tile5x4BF16AVX512(t *Tile)
+
+// tile5x5BF16AVX512 is the Tile of 5 rows and 5 strips of BF16.
+//
+//go:noescape
+func tile5x5BF16AVX512(t *Tile)
+
+// tile6x1BF16AVX512 is the Tile of 6 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile6x1BF16AVX512(t *Tile)
+
+// tile6x2BF16AVX512 is the Tile of 6 rows and 2 strips of BF16.
+//
+//go:noescape
+func tile6x2BF16AVX512(t *Tile)
+
+// tile6x3BF16AVX512 is the Tile of 6 rows and 3 strips of BF16.
+//
+//go:noescape
+func tile6x3BF16AVX512(t *Tile)
+
+// tile6x4BF16AVX512 is the Tile of 6 rows and 4 strips of BF16.
+//
+//go:noescape
+func tile6x4BF16AVX512(t *Tile)
+
+// tile7x1BF16AVX512 is the Tile of 7 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile7x1BF16AVX512(t *Tile)
+
+// tile7x2BF16AVX512 is the Tile of 7 rows and 2 strips of BF16.
+//
+//go:noescape
+func tile7x2BF16AVX512(t *Tile)
+
+// tile7x3BF16AVX512 is the Tile of 7 rows and 3 strips of BF16.
+//
+//go:noescape
+func tile7x3BF16AVX512(t *Tile)
+
+// tile8x1BF16AVX512 is the Tile of 8 rows and 1 strips of BF16.
+//
+//go:noescape
+func tile8x1BF16AVX512(t *Tile)
+
+// tile8x2BF16AVX512 is the Tile of 8 rows and 2 strips of BF16.
+//
+//go:noescape
+func tile8x2BF16AVX512(t *Tile)
+
+// tile8x3BF16AVX512 is the Tile of 8 rows and 3 strips of BF16.
+//
+//go:noescape
+func tile8x3BF16AVX512(t *Tile)
+
 // dot1x1AVX512 is the Dot of 1 rows and 1 columns.
 //
 //go:noescape
@@ -584,27 +1194,75 @@ func pack4AVX512(dst []float32, src []float32, strip int, stride int, k int)
 //go:noescape
 func transposeAVX512(dst []float32, src []float32, dstStride int, srcStride int, n int)
 
+// narrowF16AVX512 stores src as F16, two to a float of dst, whose length counts for nothing. That of src is a multiple of StripWidth.
+//
+//go:noescape
+func narrowF16AVX512(dst []float32, src []float32)
+
+// narrowBF16AVX512 stores src as BF16, two to a float of dst, whose length counts for nothing. That of src is a multiple of StripWidth.
+//
+//go:noescape
+func narrowBF16AVX512(dst []float32, src []float32)
+
+// widenF16AVX512 stores the elements of src, F16, two to a float, in dst, whose length is a multiple of StripWidth.
+//
+//go:noescape
+func widenF16AVX512(dst []float32, src []float32)
+
+// widenBF16AVX512 stores the elements of src, BF16, two to a float, in dst, whose length is a multiple of StripWidth.
+//
+//go:noescape
+func widenBF16AVX512(dst []float32, src []float32)
+
 // peakAVX512 runs n rounds of 12 FMAs of 16 floats on registers.
 //
 //go:noescape
 func peakAVX512(n int)
 
-// tilesAVX2 returns the kernels by rows and strips.
-func tilesAVX2() (t [MaxRows + 1][MaxRows + 1]func(*Tile)) {
-	t[1][1] = tile1x1AVX2
-	t[1][2] = tile1x2AVX2
-	t[1][3] = tile1x3AVX2
-	t[1][4] = tile1x4AVX2
-	t[1][5] = tile1x5AVX2
-	t[1][6] = tile1x6AVX2
-	t[2][1] = tile2x1AVX2
-	t[2][2] = tile2x2AVX2
-	t[2][3] = tile2x3AVX2
-	t[3][1] = tile3x1AVX2
-	t[3][2] = tile3x2AVX2
-	t[4][1] = tile4x1AVX2
-	t[5][1] = tile5x1AVX2
-	t[6][1] = tile6x1AVX2
+// tilesAVX2 returns the kernels by format.
+func tilesAVX2() (t [formats]tileTable) {
+	t[0][1][1] = tile1x1AVX2
+	t[0][1][2] = tile1x2AVX2
+	t[0][1][3] = tile1x3AVX2
+	t[0][1][4] = tile1x4AVX2
+	t[0][1][5] = tile1x5AVX2
+	t[0][1][6] = tile1x6AVX2
+	t[0][2][1] = tile2x1AVX2
+	t[0][2][2] = tile2x2AVX2
+	t[0][2][3] = tile2x3AVX2
+	t[0][3][1] = tile3x1AVX2
+	t[0][3][2] = tile3x2AVX2
+	t[0][4][1] = tile4x1AVX2
+	t[0][5][1] = tile5x1AVX2
+	t[0][6][1] = tile6x1AVX2
+	t[1][1][1] = tile1x1F16AVX2
+	t[1][1][2] = tile1x2F16AVX2
+	t[1][1][3] = tile1x3F16AVX2
+	t[1][1][4] = tile1x4F16AVX2
+	t[1][1][5] = tile1x5F16AVX2
+	t[1][1][6] = tile1x6F16AVX2
+	t[1][2][1] = tile2x1F16AVX2
+	t[1][2][2] = tile2x2F16AVX2
+	t[1][2][3] = tile2x3F16AVX2
+	t[1][3][1] = tile3x1F16AVX2
+	t[1][3][2] = tile3x2F16AVX2
+	t[1][4][1] = tile4x1F16AVX2
+	t[1][5][1] = tile5x1F16AVX2
+	t[1][6][1] = tile6x1F16AVX2
+	t[2][1][1] = tile1x1BF16AVX2
+	t[2][1][2] = tile1x2BF16AVX2
+	t[2][1][3] = tile1x3BF16AVX2
+	t[2][1][4] = tile1x4BF16AVX2
+	t[2][1][5] = tile1x5BF16AVX2
+	t[2][1][6] = tile1x6BF16AVX2
+	t[2][2][1] = tile2x1BF16AVX2
+	t[2][2][2] = tile2x2BF16AVX2
+	t[2][2][3] = tile2x3BF16AVX2
+	t[2][3][1] = tile3x1BF16AVX2
+	t[2][3][2] = tile3x2BF16AVX2
+	t[2][4][1] = tile4x1BF16AVX2
+	t[2][5][1] = tile5x1BF16AVX2
+	t[2][6][1] = tile6x1BF16AVX2
 	return t
 }
 
@@ -617,53 +1275,143 @@ func dotsAVX2() (t [MaxRows + 1][DotCols + 1]func(*Dot)) {
 	return t
 }
 
-// tilesAVX512 returns the kernels by rows and strips.
-func tilesAVX512() (t [MaxRows + 1][MaxRows + 1]func(*Tile)) {
-	t[1][1] = tile1x1AVX512
-	t[1][2] = tile1x2AVX512
-	t[1][3] = tile1x3AVX512
-	t[1][4] = tile1x4AVX512
-	t[1][5] = tile1x5AVX512
-	t[1][6] = tile1x6AVX512
-	t[1][7] = tile1x7AVX512
-	t[1][8] = tile1x8AVX512
-	t[2][1] = tile2x1AVX512
-	t[2][2] = tile2x2AVX512
-	t[2][3] = tile2x3AVX512
-	t[2][4] = tile2x4AVX512
-	t[2][5] = tile2x5AVX512
-	t[2][6] = tile2x6AVX512
-	t[2][7] = tile2x7AVX512
-	t[2][8] = tile2x8AVX512
-	t[3][1] = tile3x1AVX512
-	t[3][2] = tile3x2AVX512
-	t[3][3] = tile3x3AVX512
-	t[3][4] = tile3x4AVX512
-	t[3][5] = tile3x5AVX512
-	t[3][6] = tile3x6AVX512
-	t[3][7] = tile3x7AVX512
-	t[3][8] = tile3x8AVX512
-	t[4][1] = tile4x1AVX512
-	t[4][2] = tile4x2AVX512
-	t[4][3] = tile4x3AVX512
-	t[4][4] = tile4x4AVX512
-	t[4][5] = tile4x5AVX512
-	t[4][6] = tile4x6AVX512
-	t[5][1] = tile5x1AVX512
-	t[5][2] = tile5x2AVX512
-	t[5][3] = tile5x3AVX512
-	t[5][4] = tile5x4AVX512
-	t[5][5] = tile5x5AVX512
-	t[6][1] = tile6x1AVX512
-	t[6][2] = tile6x2AVX512
-	t[6][3] = tile6x3AVX512
-	t[6][4] = tile6x4AVX512
-	t[7][1] = tile7x1AVX512
-	t[7][2] = tile7x2AVX512
-	t[7][3] = tile7x3AVX512
-	t[8][1] = tile8x1AVX512
-	t[8][2] = tile8x2AVX512
-	t[8][3] = tile8x3AVX512
+// tilesAVX512 returns the kernels by format.
+func tilesAVX512() (t [formats]tileTable) {
+	t[0][1][1] = tile1x1AVX512
+	t[0][1][2] = tile1x2AVX512
+	t[0][1][3] = tile1x3AVX512
+	t[0][1][4] = tile1x4AVX512
+	t[0][1][5] = tile1x5AVX512
+	t[0][1][6] = tile1x6AVX512
+	t[0][1][7] = tile1x7AVX512
+	t[0][1][8] = tile1x8AVX512
+	t[0][2][1] = tile2x1AVX512
+	t[0][2][2] = tile2x2AVX512
+	t[0][2][3] = tile2x3AVX512
+	t[0][2][4] = tile2x4AVX512
+	t[0][2][5] = tile2x5AVX512
+	t[0][2][6] = tile2x6AVX512
+	t[0][2][7] = tile2x7AVX512
+	t[0][2][8] = tile2x8AVX512
+	t[0][3][1] = tile3x1AVX512
+	t[0][3][2] = tile3x2AVX512
+	t[0][3][3] = tile3x3AVX512
+	t[0][3][4] = tile3x4AVX512
+	t[0][3][5] = tile3x5AVX512
+	t[0][3][6] = tile3x6AVX512
+	t[0][3][7] = tile3x7AVX512
+	t[0][3][8] = tile3x8AVX512
+	t[0][4][1] = tile4x1AVX512
+	t[0][4][2] = tile4x2AVX512
+	t[0][4][3] = tile4x3AVX512
+	t[0][4][4] = tile4x4AVX512
+	t[0][4][5] = tile4x5AVX512
+	t[0][4][6] = tile4x6AVX512
+	t[0][5][1] = tile5x1AVX512
+	t[0][5][2] = tile5x2AVX512
+	t[0][5][3] = tile5x3AVX512
+	t[0][5][4] = tile5x4AVX512
+	t[0][5][5] = tile5x5AVX512
+	t[0][6][1] = tile6x1AVX512
+	t[0][6][2] = tile6x2AVX512
+	t[0][6][3] = tile6x3AVX512
+	t[0][6][4] = tile6x4AVX512
+	t[0][7][1] = tile7x1AVX512
+	t[0][7][2] = tile7x2AVX512
+	t[0][7][3] = tile7x3AVX512
+	t[0][8][1] = tile8x1AVX512
+	t[0][8][2] = tile8x2AVX512
+	t[0][8][3] = tile8x3AVX512
+	t[1][1][1] = tile1x1F16AVX512
+	t[1][1][2] = tile1x2F16AVX512
+	t[1][1][3] = tile1x3F16AVX512
+	t[1][1][4] = tile1x4F16AVX512
+	t[1][1][5] = tile1x5F16AVX512
+	t[1][1][6] = tile1x6F16AVX512
+	t[1][1][7] = tile1x7F16AVX512
+	t[1][1][8] = tile1x8F16AVX512
+	t[1][2][1] = tile2x1F16AVX512
+	t[1][2][2] = tile2x2F16AVX512
+	t[1][2][3] = tile2x3F16AVX512
+	t[1][2][4] = tile2x4F16AVX512
+	t[1][2][5] = tile2x5F16AVX512
+	t[1][2][6] = tile2x6F16AVX512
+	t[1][2][7] = tile2x7F16AVX512
+	t[1][2][8] = tile2x8F16AVX512
+	t[1][3][1] = tile3x1F16AVX512
+	t[1][3][2] = tile3x2F16AVX512
+	t[1][3][3] = tile3x3F16AVX512
+	t[1][3][4] = tile3x4F16AVX512
+	t[1][3][5] = tile3x5F16AVX512
+	t[1][3][6] = tile3x6F16AVX512
+	t[1][3][7] = tile3x7F16AVX512
+	t[1][3][8] = tile3x8F16AVX512
+	t[1][4][1] = tile4x1F16AVX512
+	t[1][4][2] = tile4x2F16AVX512
+	t[1][4][3] = tile4x3F16AVX512
+	t[1][4][4] = tile4x4F16AVX512
+	t[1][4][5] = tile4x5F16AVX512
+	t[1][4][6] = tile4x6F16AVX512
+	t[1][5][1] = tile5x1F16AVX512
+	t[1][5][2] = tile5x2F16AVX512
+	t[1][5][3] = tile5x3F16AVX512
+	t[1][5][4] = tile5x4F16AVX512
+	t[1][5][5] = tile5x5F16AVX512
+	t[1][6][1] = tile6x1F16AVX512
+	t[1][6][2] = tile6x2F16AVX512
+	t[1][6][3] = tile6x3F16AVX512
+	t[1][6][4] = tile6x4F16AVX512
+	t[1][7][1] = tile7x1F16AVX512
+	t[1][7][2] = tile7x2F16AVX512
+	t[1][7][3] = tile7x3F16AVX512
+	t[1][8][1] = tile8x1F16AVX512
+	t[1][8][2] = tile8x2F16AVX512
+	t[1][8][3] = tile8x3F16AVX512
+	t[2][1][1] = tile1x1BF16AVX512
+	t[2][1][2] = tile1x2BF16AVX512
+	t[2][1][3] = tile1x3BF16AVX512
+	t[2][1][4] = tile1x4BF16AVX512
+	t[2][1][5] = tile1x5BF16AVX512
+	t[2][1][6] = tile1x6BF16AVX512
+	t[2][1][7] = tile1x7BF16AVX512
+	t[2][1][8] = tile1x8BF16AVX512
+	t[2][2][1] = tile2x1BF16AVX512
+	t[2][2][2] = tile2x2BF16AVX512
+	t[2][2][3] = tile2x3BF16AVX512
+	t[2][2][4] = tile2x4BF16AVX512
+	t[2][2][5] = tile2x5BF16AVX512
+	t[2][2][6] = tile2x6BF16AVX512
+	t[2][2][7] = tile2x7BF16AVX512
+	t[2][2][8] = tile2x8BF16AVX512
+	t[2][3][1] = tile3x1BF16AVX512
+	t[2][3][2] = tile3x2BF16AVX512
+	t[2][3][3] = tile3x3BF16AVX512
+	t[2][3][4] = tile3x4BF16AVX512
+	t[2][3][5] = tile3x5BF16AVX512
+	t[2][3][6] = tile3x6BF16AVX512
+	t[2][3][7] = tile3x7BF16AVX512
+	t[2][3][8] = tile3x8BF16AVX512
+	t[2][4][1] = tile4x1BF16AVX512
+	t[2][4][2] = tile4x2BF16AVX512
+	t[2][4][3] = tile4x3BF16AVX512
+	t[2][4][4] = tile4x4BF16AVX512
+	t[2][4][5] = tile4x5BF16AVX512
+	t[2][4][6] = tile4x6BF16AVX512
+	t[2][5][1] = tile5x1BF16AVX512
+	t[2][5][2] = tile5x2BF16AVX512
+	t[2][5][3] = tile5x3BF16AVX512
+	t[2][5][4] = tile5x4BF16AVX512
+	t[2][5][5] = tile5x5BF16AVX512
+	t[2][6][1] = tile6x1BF16AVX512
+	t[2][6][2] = tile6x2BF16AVX512
+	t[2][6][3] = tile6x3BF16AVX512
+	t[2][6][4] = tile6x4BF16AVX512
+	t[2][7][1] = tile7x1BF16AVX512
+	t[2][7][2] = tile7x2BF16AVX512
+	t[2][7][3] = tile7x3BF16AVX512
+	t[2][8][1] = tile8x1BF16AVX512
+	t[2][8][2] = tile8x2BF16AVX512
+	t[2][8][3] = tile8x3BF16AVX512
 	return t
 }
 

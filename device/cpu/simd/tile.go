@@ -7,6 +7,27 @@ package simd
 // that pad the last strip are zero. All levels share the layout.
 const StripWidth = 16
 
+// A Format is how the elements of a packed matrix are stored.
+type Format int
+
+// The formats. Elements of 16 bits are rounded to the nearest, to even in the middle, and
+// widened as they are read: sums are single precision in all of them. Two of them take the
+// place of one float, the first in its low half.
+const (
+	F32  Format = iota
+	F16         // IEEE half precision: 10 bits of mantissa, up to 65504
+	BF16        // the upper half of a float: 7 bits of mantissa
+	formats
+)
+
+// RowFloats returns how many floats of memory one k of a strip takes.
+func (f Format) RowFloats() int {
+	if f == F32 {
+		return StripWidth
+	}
+	return StripWidth / 2
+}
+
 // MaxRows bounds the rows and the strips of any Tile, whatever the level.
 const MaxRows = 8
 
@@ -20,7 +41,8 @@ const MaxRows = 8
 //	C[m*CRow+s*w+j] = sum  // or += sum
 //
 // All w values of every strip of B are read, also in the last strip; no other element of C
-// than those named is read or written. Strides are counted in floats.
+// than those named is read or written. Strides are counted in floats of memory, and B holds
+// elements of the given format.
 //
 // The generator reads the offsets of the fields from this file.
 type Tile struct {
@@ -30,13 +52,14 @@ type Tile struct {
 	C          []float32 // [Rows, (Strips-1)·StripWidth+Last] through CRow
 	ARow, ACol int
 	BStrip     int // from strip to strip: StripWidth where B is not packed
-	BStep      int // from k to k+1: StripWidth where B is packed
+	BStep      int // from k to k+1: Format.RowFloats() where B is packed
 	CRow       int
 	K          int // ≥ 1
 	Rows       int // 1 … Kernels.MaxRows()
 	Strips     int // 1 … Kernels.MaxStrips(Rows)
 	Last       int // columns of the last strip, 1 … StripWidth
 	Accumulate bool
+	Format     Format // other than F32 only where B is packed
 }
 
 // DotCols is the number of rows of B that one Dot takes at most.

@@ -1,7 +1,7 @@
 // Command generate writes the assembly of package simd and the declarations that go with it.
 //
 // It is run by go generate with the folder of the package. Offsets of struct fields come from the
-// package's own tile.go, so that assembly and Go cannot drift apart.
+// packages' own tile.go and vector.go, so that assembly and Go cannot drift apart.
 package main
 
 import (
@@ -44,13 +44,14 @@ type part struct {
 }
 
 func generate(folder string) error {
-	pkg, err := declarations(filepath.Join(folder, "tile.go"))
+	pkg, err := declarations("simd", filepath.Join(folder, "tile.go"))
 	if err != nil {
 		return err
 	}
 	stubs, err := assemble(folder, pkg, []part{
 		{"pointwise", pointwise},
 		{"tile", tiles},
+		{"half", tilesOfHalves},
 		{"dot", dots},
 		{"move", moves},
 		{"peak", peak},
@@ -62,7 +63,10 @@ func generate(folder string) error {
 		return err
 	}
 	folder = filepath.Join(folder, "fused")
-	stubs, err = assemble(folder, types.NewPackage("fused", "fused"), []part{{"programs", programs}})
+	if pkg, err = declarations("fused", filepath.Join(folder, "vector.go")); err != nil {
+		return err
+	}
+	stubs, err = assemble(folder, pkg, []part{{"programs", programs}, {"loops", loops}})
 	if err != nil {
 		return err
 	}
@@ -103,14 +107,14 @@ func assemble(folder string, pkg *types.Package, parts []part) ([]*ir.Function, 
 func config() printer.Config { return printer.Config{Name: "device/cpu/simd/_generate"} }
 
 // declarations type-checks one file of the package on its own.
-func declarations(file string) (*types.Package, error) {
+func declarations(name, file string) (*types.Package, error) {
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, file, nil, 0)
 	if err != nil {
 		return nil, err
 	}
 	c := types.Config{Importer: importer.Default()}
-	return c.Check("simd", set, []*ast.File{f}, nil)
+	return c.Check(name, set, []*ast.File{f}, nil)
 }
 
 // writeStubs declares every assembly function, and what tables adds.
@@ -138,10 +142,12 @@ func writeStubs(file, pkg string, fns []*ir.Function, tables func(*bytes.Buffer)
 // kernelTables gathers the tile and dot kernels.
 func kernelTables(b *bytes.Buffer) {
 	for _, l := range levels {
-		fmt.Fprintf(b, "\n// tiles%s returns the kernels by rows and strips.\nfunc tiles%s() (t [MaxRows + 1][MaxRows + 1]func(*Tile)) {\n", l.name, l.name)
-		for m, most := range l.tiles {
-			for s := 1; s <= most; s++ {
-				fmt.Fprintf(b, "t[%d][%d] = %s\n", m, s, tileName(l, m, s))
+		fmt.Fprintf(b, "\n// tiles%s returns the kernels by format.\nfunc tiles%s() (t [formats]tileTable) {\n", l.name, l.name)
+		for i, format := range formats {
+			for m, most := range l.tiles {
+				for s := 1; s <= most; s++ {
+					fmt.Fprintf(b, "t[%d][%d][%d] = %s\n", i, m, s, tileName(l, m, s, format))
+				}
 			}
 		}
 		fmt.Fprintf(b, "return t\n}\n")
@@ -157,14 +163,22 @@ func kernelTables(b *bytes.Buffer) {
 
 // programTable finds the assembly of a program by its text, so that it can never be run for another.
 func programTable(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\n// assembly returns the function of the program of the given text, or nil.\n")
-	fmt.Fprintf(b, "func assembly(l simd.Level, text string) func(v [][]float32, n int) {\nswitch l {\n")
-	for _, l := range levels {
-		fmt.Fprintf(b, "case simd.%s:\nswitch text {\n", l.name)
-		for _, r := range routines() {
-			fmt.Fprintf(b, "case %q:\nreturn %s%s\n", programText(r.program), r.name, l.name)
+	for _, t := range []struct {
+		name, signature string
+		routines        []routine
+	}{
+		{"assembly", "v [][]float32, n int", routines()},
+		{"assembledLoop", "v []Vector, at []uintptr, n, rows, steps, stream int", loopRoutines()},
+	} {
+		fmt.Fprintf(b, "\n// %s returns the function of the program of the given text, or nil.\n", t.name)
+		fmt.Fprintf(b, "func %s(l simd.Level, text string) func(%s) {\nswitch l {\n", t.name, t.signature)
+		for _, l := range levels {
+			fmt.Fprintf(b, "case simd.%s:\nswitch text {\n", l.name)
+			for _, r := range t.routines {
+				fmt.Fprintf(b, "case %q:\nreturn %s%s\n", programText(r.program), r.name, l.name)
+			}
+			fmt.Fprintf(b, "}\n")
 		}
-		fmt.Fprintf(b, "}\n")
+		fmt.Fprintf(b, "}\nreturn nil\n}\n")
 	}
-	fmt.Fprintf(b, "}\nreturn nil\n}\n")
 }

@@ -11,6 +11,8 @@ func moves(a *asm) {
 	a.stream()
 	a.pack()
 	a.transpose()
+	a.narrow()
+	a.widenAll()
 }
 
 // stream writes the copy that goes past the caches.
@@ -123,4 +125,101 @@ func (a *asm) transpose() {
 	a.JGE(operand.LabelRef("loop"))
 	a.Label("done")
 	a.end()
+}
+
+// narrow writes the rounding of floats to formats of 16 bits, StripWidth of them at a time.
+func (a *asm) narrow() {
+	for _, format := range formats[1:] {
+		a.begin("narrow"+format, "(dst, src []float32)",
+			fmt.Sprintf("stores src as %s, two to a float of dst, whose length counts for nothing. That of src is a multiple of StripWidth.", format))
+		d := a.Load(a.Param("dst").Base(), a.GP64()).(reg.GPVirtual)
+		s := a.Load(a.Param("src").Base(), a.GP64()).(reg.GPVirtual)
+		n := a.Load(a.Param("src").Len(), a.GP64()).(reg.GPVirtual)
+		a.hold(1, bitsHalf, bitsQuiet)
+		a.SUBQ(operand.Imm(16), n)
+		a.JLT(operand.LabelRef("done"))
+		a.Label("loop")
+		var words []reg.VecVirtual // of 32 bits
+		for i := range 16 / a.width {
+			x := a.load(operand.Mem{Base: s, Disp: i * a.width * 4})
+			if format == "F16" {
+				a.VCVTPS2PH(operand.U8(0), x, operand.Mem{Base: d, Disp: i * a.width * 2})
+			} else {
+				words = append(words, a.upperHalf(x))
+			}
+		}
+		switch {
+		case words == nil:
+		case a.wide():
+			a.VPMOVDW(words[0], operand.Mem{Base: d})
+		default:
+			y := a.do(a.VPACKUSDW, words[1], words[0])
+			a.VPERMQ(operand.U8(0xd8), y, y)
+			a.VMOVUPS(y, operand.Mem{Base: d})
+		}
+		a.ADDQ(operand.Imm(stripBytes), s)
+		a.ADDQ(operand.Imm(stripBytes/2), d)
+		a.SUBQ(operand.Imm(16), n)
+		a.JGE(operand.LabelRef("loop"))
+		a.Label("done")
+		a.end()
+	}
+}
+
+// widenAll writes the inverse.
+func (a *asm) widenAll() {
+	for _, format := range formats[1:] {
+		a.begin("widen"+format, "(dst, src []float32)",
+			fmt.Sprintf("stores the elements of src, %s, two to a float, in dst, whose length is a multiple of StripWidth.", format))
+		d := a.Load(a.Param("dst").Base(), a.GP64()).(reg.GPVirtual)
+		n := a.Load(a.Param("dst").Len(), a.GP64()).(reg.GPVirtual)
+		s := a.Load(a.Param("src").Base(), a.GP64()).(reg.GPVirtual)
+		a.SUBQ(operand.Imm(16), n)
+		a.JLT(operand.LabelRef("done"))
+		a.Label("loop")
+		for i := range 16 / a.width {
+			v := a.vec()
+			a.widen(operand.Mem{Base: s, Disp: i * a.width * 2}, v, format)
+			a.VMOVUPS(v, operand.Mem{Base: d, Disp: i * a.width * 4})
+		}
+		a.ADDQ(operand.Imm(stripBytes/2), s)
+		a.ADDQ(operand.Imm(stripBytes), d)
+		a.SUBQ(operand.Imm(16), n)
+		a.JGE(operand.LabelRef("loop"))
+		a.Label("done")
+		a.end()
+	}
+}
+
+// Constants of upperHalf: just below half of the last bit kept, and the bit that makes a NaN quiet.
+const (
+	bitsHalf  = 0x7fff
+	bitsQuiet = 0x40
+)
+
+// upperHalf rounds floats to their upper halves, to even in the middle; NaN stays NaN.
+func (a *asm) upperHalf(x reg.VecVirtual) reg.VecVirtual {
+	top := a.do(a.VPSRLD, operand.U8(16), x)
+	v, nan := a.vec(), a.vec()
+	if a.wide() {
+		a.VPANDD(a.bits(1), top, v)
+		a.VPORD(a.bits(bitsQuiet), top, nan)
+	} else {
+		a.VPAND(a.bits(1), top, v)
+		a.VPOR(a.bits(bitsQuiet), top, nan)
+	}
+	v = a.do(a.VPADDD, a.bits(bitsHalf), v)
+	v = a.do(a.VPADDD, x, v)
+	v = a.do(a.VPSRLD, operand.U8(16), v)
+	const unordered = 3
+	if a.wide() {
+		k := a.K()
+		a.VCMPPS(operand.U8(unordered), x, x, k)
+		a.VMOVDQA32(nan, k, v)
+		return v
+	}
+	mask := a.vec()
+	a.VCMPPS(operand.U8(unordered), x, x, mask)
+	a.VBLENDVPS(mask, nan, v, v)
+	return v
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mmcloughlin/avo/operand"
@@ -20,24 +21,30 @@ type routine struct {
 // routines lists the programs of all cells, each once.
 func routines() []routine {
 	var all []routine
-	seen := map[string]bool{}
 	for _, c := range cell.All() {
-		name := ""
-		for i, part := range strings.FieldsFunc(c.Name, func(r rune) bool { return r == '-' }) {
-			if i > 0 {
-				part = strings.ToUpper(part[:1]) + part[1:]
-			}
-			name += part
+		all = unique(all, c.Name, "", []routine{
+			{"Inference", "the inference pass of " + c.Name, c.Inference},
+			{"Forward", "the forward pass of " + c.Name, c.Forward},
+			{"Backward", "the backward pass of " + c.Name, c.Backward},
+		})
+	}
+	return all
+}
+
+// unique adds to all those of more whose program is not there yet, under the name of a cell.
+func unique(all []routine, cell, suffix string, more []routine) []routine {
+	name := ""
+	for i, part := range strings.FieldsFunc(cell, func(r rune) bool { return r == '-' || r == ' ' }) {
+		if i > 0 {
+			part = strings.ToUpper(part[:1]) + part[1:]
 		}
-		for _, p := range []routine{
-			{name + "Inference", "the inference pass of " + c.Name, c.Inference},
-			{name + "Forward", "the forward pass of " + c.Name, c.Forward},
-			{name + "Backward", "the backward pass of " + c.Name, c.Backward},
-		} {
-			if key := programText(p.program); !seen[key] {
-				seen[key] = true
-				all = append(all, p)
-			}
+		name += part
+	}
+	for _, r := range more {
+		key := programText(r.program)
+		if !slices.ContainsFunc(all, func(s routine) bool { return programText(s.program) == key }) {
+			r.name = name + r.name + suffix
+			all = append(all, r)
 		}
 	}
 	return all
@@ -111,16 +118,23 @@ func (a *asm) program(r routine) {
 	a.Label("tail")
 	a.ADDQ(operand.Imm(uint64(a.width)), n)
 	a.JZ(operand.LabelRef("done"))
+	a.tail(r.program, n, at)
+	a.Label("done")
+	a.end()
+}
+
+// tail emits p for the last n units, fewer than a vector.
+func (a *asm) tail(p cell.Program, n reg.GPVirtual, at func(cell.Ref) operand.Mem) {
 	if a.wide() {
 		k := a.tailMask(n)
-		a.straight(r.program, func(ref cell.Ref) reg.VecVirtual {
+		a.straight(p, func(ref cell.Ref) reg.VecVirtual {
 			v := a.vec()
 			a.VMOVUPS_Z(at(ref), k, v)
 			return v
 		}, func(v reg.VecVirtual, ref cell.Ref) { a.VMOVUPS(v, k, at(ref)) })
 	} else {
 		mask := a.tailMaskAt(n) // loaded anew each time, for want of registers
-		a.straight(r.program, func(ref cell.Ref) reg.VecVirtual {
+		a.straight(p, func(ref cell.Ref) reg.VecVirtual {
 			v := a.load(mask)
 			a.VMASKMOVPS(at(ref), v, v)
 			return v
@@ -128,8 +142,6 @@ func (a *asm) program(r routine) {
 			a.VMASKMOVPS(v, a.load(mask), at(ref))
 		})
 	}
-	a.Label("done")
-	a.end()
 }
 
 // straight emits the instructions once. With few registers, vectors are loaded again at each use.

@@ -9,15 +9,39 @@ import (
 
 const stripBytes = 64
 
-func tileName(l level, rows, strips int) string {
-	return fmt.Sprintf("tile%dx%d%s", rows, strips, l.name)
+// formats are those of package simd, as parts of names.
+var formats = []string{"", "F16", "BF16"}
+
+func tileName(l level, rows, strips int, format string) string {
+	return fmt.Sprintf("tile%dx%d%s%s", rows, strips, format, l.name)
 }
 
-func tiles(a *asm) {
+func tiles(a *asm) { a.allTiles("") }
+
+func tilesOfHalves(a *asm) {
+	for _, f := range formats[1:] {
+		a.allTiles(f)
+	}
+}
+
+func (a *asm) allTiles(format string) {
 	for m, most := range a.tiles {
 		for s := 1; s <= most; s++ {
-			a.tile(m, s)
+			a.tile(m, s, format)
 		}
+	}
+}
+
+// widen loads a vector of elements of a format.
+func (a *asm) widen(from operand.Mem, to operand.Op, format string) {
+	switch format {
+	case "":
+		a.VMOVUPS(from, to)
+	case "F16":
+		a.VCVTPH2PS(from, to)
+	case "BF16":
+		a.VPMOVZXWD(from, to)
+		a.VPSLLD(operand.U8(16), to, to)
 	}
 }
 
@@ -82,7 +106,7 @@ func (a *asm) advance(r rows, step operand.Op) {
 
 // tile writes the kernel of one shape. All sums stay in registers. Tiles with too few sums to
 // hide the latency of FMA take several k at once, each with its own set of sums.
-func (a *asm) tile(m, strips int) {
+func (a *asm) tile(m, strips int, format string) {
 	const chains = 8 // FMA latency 4 × 2 ports
 	per := stripBytes / 4 / a.width
 	n := strips * per // vectors of a row
@@ -90,9 +114,12 @@ func (a *asm) tile(m, strips int) {
 	for sets < 4 && m*n*sets < chains {
 		sets *= 2
 	}
-	unroll := 4
+	unroll, size, of := 4, 4, ""
+	if format != "" {
+		size, of = 2, " of "+format
+	}
 
-	a.begin(fmt.Sprintf("tile%dx%d", m, strips), "(t *Tile)", fmt.Sprintf("is the Tile of %d rows and %d strips.", m, strips))
+	a.begin(fmt.Sprintf("tile%dx%d%s", m, strips, format), "(t *Tile)", fmt.Sprintf("is the Tile of %d rows and %d strips%s.", m, strips, of))
 	t := a.Load(a.Param("t"), a.GP64())
 	A := a.rows(a.sliceField(t, "A"), a.bytes(t, "ARow"), m)
 	acol := a.bytes(t, "ACol")
@@ -109,32 +136,32 @@ func (a *asm) tile(m, strips int) {
 	free := sets * m * n
 	next := func(i int) reg.Physical {
 		if free+i >= a.regs {
-			panic(fmt.Sprintf("%s: out of registers", tileName(a.level, m, strips)))
+			panic(fmt.Sprintf("%s: out of registers", tileName(a.level, m, strips, format)))
 		}
 		return a.phys(free + i)
 	}
 	for i := range free {
 		a.zero(a.phys(i))
 	}
-	b := func(v int) operand.Mem { return B.at(v/per, v%per*a.width*4) }
+	b := func(v int) operand.Mem { return B.at(v/per, v%per*a.width*size) }
 	step := func(set int) {
 		if m <= n {
 			for r := range m {
 				a.VBROADCASTSS(A.at(r, 0), next(r))
 			}
 			for v := range n {
-				if m == 1 {
+				if m == 1 && format == "" {
 					a.VFMADD231PS(b(v), next(0), acc(set, 0, v))
 					continue
 				}
-				a.VMOVUPS(b(v), next(m))
+				a.widen(b(v), next(m), format)
 				for r := range m {
 					a.VFMADD231PS(next(m), next(r), acc(set, r, v))
 				}
 			}
 		} else {
 			for v := range n {
-				a.VMOVUPS(b(v), next(v))
+				a.widen(b(v), next(v), format)
 			}
 			for r := range m {
 				a.VBROADCASTSS(A.at(r, 0), next(n))

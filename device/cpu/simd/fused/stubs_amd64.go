@@ -618,6 +618,444 @@ func lsLstmForwardAVX2(v [][]float32, n int)
 //go:noescape
 func lsLstmBackwardAVX2(v [][]float32, n int)
 
+// linearInferenceLoopAVX2 is the inference pass of linear over n units of each row of each step. Of v it takes
+// x0, bx0, prev0, x1, bx1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = mul t0 prev0
+//	t1 = add x1 bx1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// linearForwardLoopAVX2 is the forward pass of linear over n units of each row of each step. Of v it takes
+// x0, bx0, prev0, x1, bx1, saved0, next0, and runs:
+//
+//	saved0 = add x0 bx0
+//	t0 = mul saved0 prev0
+//	t1 = add x1 bx1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// linearBackwardLoopAVX2 is the backward pass of linear over n units of each row of each step. Of v it takes
+// dout0, dnext0, prev0, saved0, dx1, dx0, and runs:
+//
+//	dx1 = add dout0 dnext0
+//	dx0 = mul dx1 prev0
+//	dnext0 = mul dx1 saved0
+//
+//go:noescape
+func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// linearComposeLoopAVX2 is what composes steps of linear over n units of each row of each step. Of v it takes
+// x0, bx0, prev0, factor0, x1, bx1, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul t0 prev0
+//	t0 = mul factor0 t0
+//	t2 = add x1 bx1
+//	t2 = add t1 t2
+//	prev0 = copy t2
+//	factor0 = copy t0
+//
+//go:noescape
+func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// linearComposeBackwardLoopAVX2 is what composes steps of the backward pass of linear over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved0, factor0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t0 = mul t0 saved0
+//	t1 = mul factor0 saved0
+//	dnext0 = copy t0
+//	factor0 = copy t1
+//
+//go:noescape
+func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// gilrInferenceLoopAVX2 is the inference pass of gilr over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t1 = tanh t1
+//	t2 = mul t0 prev0
+//	t0 = oneminus t0
+//	t1 = mul t0 t1
+//	next0 = add t2 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// gilrForwardLoopAVX2 is the forward pass of gilr over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	saved1 = tanh t0
+//	t0 = mul saved0 prev0
+//	t1 = oneminus saved0
+//	t1 = mul t1 saved1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// gilrBackwardLoopAVX2 is the backward pass of gilr over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved1
+//	t2 = oneminus saved0
+//	t2 = mul t0 t2
+//	t1 = neg t1
+//	t3 = mul t0 prev0
+//	t3 = add t1 t3
+//	dnext0 = mul t0 saved0
+//	dx1 = tanhgrad t2 saved1
+//	dx0 = sigmoidgrad t3 saved0
+//
+//go:noescape
+func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// gilrComposeLoopAVX2 is what composes steps of gilr over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, factor0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t1 = tanh t1
+//	t2 = mul t0 prev0
+//	t3 = mul factor0 t0
+//	t0 = oneminus t0
+//	t1 = mul t0 t1
+//	t1 = add t2 t1
+//	prev0 = copy t1
+//	factor0 = copy t3
+//
+//go:noescape
+func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// sruInferenceLoopAVX2 is the inference pass of sru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t2 = sigmoid t2
+//	t3 = add x3 bx3
+//	t4 = mul t1 prev1
+//	t1 = oneminus t1
+//	t0 = mul t1 t0
+//	next1 = add t4 t0
+//	prev1 = copy next1
+//	t0 = tanh next1
+//	t0 = mul t2 t0
+//	t2 = oneminus t2
+//	t3 = mul t2 t3
+//	next0 = add t0 t3
+//
+//go:noescape
+func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// sruForwardLoopAVX2 is the forward pass of sru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
+//
+//	saved0 = add x0 bx0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = sigmoid t0
+//	saved3 = add x3 bx3
+//	t0 = mul saved1 prev1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved0
+//	next1 = add t0 t1
+//	prev1 = copy next1
+//	t1 = tanh next1
+//	t1 = mul saved2 t1
+//	t0 = oneminus saved2
+//	t0 = mul t0 saved3
+//	next0 = add t1 t0
+//
+//go:noescape
+func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// sruBackwardLoopAVX2 is the backward pass of sru over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved3, saved2, next1, dnext1, saved0, saved1, prev1, dx3, dx0, dx2, dx1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved3
+//	t2 = oneminus saved2
+//	dx3 = mul t0 t2
+//	t1 = neg t1
+//	t2 = tanh next1
+//	t3 = mul t0 t2
+//	t3 = add t1 t3
+//	t0 = mul t0 saved2
+//	t2 = tanhgrad t0 t2
+//	t2 = add dnext1 t2
+//	t0 = mul t2 saved0
+//	t1 = oneminus saved1
+//	dx0 = mul t2 t1
+//	t0 = neg t0
+//	t1 = mul t2 prev1
+//	t1 = add t0 t1
+//	dnext1 = mul t2 saved1
+//	dx2 = sigmoidgrad t3 saved2
+//	dx1 = sigmoidgrad t1 saved1
+//
+//go:noescape
+func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// sruComposeLoopAVX2 is what composes steps of sru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev1, factor1, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = mul t1 prev1
+//	t3 = mul factor1 t1
+//	t1 = oneminus t1
+//	t0 = mul t1 t0
+//	t0 = add t2 t0
+//	prev1 = copy t0
+//	factor1 = copy t3
+//
+//go:noescape
+func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// sruComposeBackwardLoopAVX2 is what composes steps of the backward pass of sru over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved2, dnext1, saved1, factor1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = tanh next1
+//	t0 = mul t0 saved2
+//	t1 = tanhgrad t0 t1
+//	t1 = add dnext1 t1
+//	t1 = mul t1 saved1
+//	t0 = mul factor1 saved1
+//	dnext1 = copy t1
+//	factor1 = copy t0
+//
+//go:noescape
+func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// qrnnInferenceLoopAVX2 is the inference pass of qrnn over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, prev1, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = tanh t0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t2 = sigmoid t2
+//	t3 = mul t1 prev1
+//	t1 = oneminus t1
+//	t0 = mul t1 t0
+//	next1 = add t3 t0
+//	prev1 = copy next1
+//	next0 = mul t2 next1
+//
+//go:noescape
+func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// qrnnForwardLoopAVX2 is the forward pass of qrnn over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, prev1, saved0, saved1, saved2, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = tanh t0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = sigmoid t0
+//	t0 = mul saved1 prev1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved0
+//	next1 = add t0 t1
+//	prev1 = copy next1
+//	next0 = mul saved2 next1
+//
+//go:noescape
+func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// qrnnBackwardLoopAVX2 is the backward pass of qrnn over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved2, dnext1, saved0, saved1, prev1, dx2, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 next1
+//	t0 = mul t0 saved2
+//	t0 = add dnext1 t0
+//	t2 = mul t0 saved0
+//	t3 = oneminus saved1
+//	t3 = mul t0 t3
+//	t2 = neg t2
+//	t4 = mul t0 prev1
+//	t4 = add t2 t4
+//	dnext1 = mul t0 saved1
+//	dx2 = sigmoidgrad t1 saved2
+//	dx1 = sigmoidgrad t4 saved1
+//	dx0 = tanhgrad t3 saved0
+//
+//go:noescape
+func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// qrnnComposeLoopAVX2 is what composes steps of qrnn over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev1, factor1, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = tanh t0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = mul t1 prev1
+//	t3 = mul factor1 t1
+//	t1 = oneminus t1
+//	t0 = mul t1 t0
+//	t0 = add t2 t0
+//	prev1 = copy t0
+//	factor1 = copy t3
+//
+//go:noescape
+func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// qrnnComposeBackwardLoopAVX2 is what composes steps of the backward pass of qrnn over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved2, dnext1, saved1, factor1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t0 = mul t0 saved2
+//	t0 = add dnext1 t0
+//	t0 = mul t0 saved1
+//	t1 = mul factor1 saved1
+//	dnext1 = copy t0
+//	factor1 = copy t1
+//
+//go:noescape
+func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// lsLstmCoreInferenceLoopAVX2 is the inference pass of ls-lstm core over n units of each row of each step. Of v it takes
+// x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next1, next0, and runs:
+//
+//	t0 = add x1 bx1
+//	t1 = add r1 br1
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	t0 = add x3 bx3
+//	t2 = add r3 br3
+//	t2 = add t0 t2
+//	t2 = tanh t2
+//	t2 = mul t1 t2
+//	t1 = add x0 bx0
+//	t0 = add r0 br0
+//	t0 = add t1 t0
+//	t0 = sigmoid t0
+//	t0 = mul t0 prev1
+//	next1 = add t0 t2
+//	prev1 = copy next1
+//	t2 = add x2 bx2
+//	t0 = add r2 br2
+//	t0 = add t2 t0
+//	t0 = sigmoid t0
+//	next0 = mul t0 next1
+//
+//go:noescape
+func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// lsLstmCoreForwardLoopAVX2 is the forward pass of ls-lstm core over n units of each row of each step. Of v it takes
+// x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, saved2, next1, saved3, next0, and runs:
+//
+//	t0 = add x1 bx1
+//	t1 = add r1 br1
+//	t1 = add t0 t1
+//	saved0 = sigmoid t1
+//	t1 = add x3 bx3
+//	t0 = add r3 br3
+//	t0 = add t1 t0
+//	saved1 = tanh t0
+//	t0 = mul saved0 saved1
+//	t1 = add x0 bx0
+//	t2 = add r0 br0
+//	t2 = add t1 t2
+//	saved2 = sigmoid t2
+//	t2 = mul saved2 prev1
+//	next1 = add t2 t0
+//	prev1 = copy next1
+//	t0 = add x2 bx2
+//	t2 = add r2 br2
+//	t2 = add t0 t2
+//	saved3 = sigmoid t2
+//	next0 = mul saved3 next1
+//
+//go:noescape
+func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// lsLstmCoreBackwardLoopAVX2 is the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved3, dnext1, prev1, saved2, saved1, saved0, dx2, dx0, dx3, dx1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 next1
+//	t0 = mul t0 saved3
+//	t0 = add dnext1 t0
+//	dx2 = sigmoidgrad t1 saved3
+//	t1 = mul t0 prev1
+//	dnext1 = mul t0 saved2
+//	dx0 = sigmoidgrad t1 saved2
+//	t1 = mul t0 saved1
+//	t0 = mul t0 saved0
+//	dx3 = tanhgrad t0 saved1
+//	dx1 = sigmoidgrad t1 saved0
+//
+//go:noescape
+func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// lsLstmCoreComposeLoopAVX2 is what composes steps of ls-lstm core over n units of each row of each step. Of v it takes
+// x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, factor1, and runs:
+//
+//	t0 = add x1 bx1
+//	t1 = add r1 br1
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	t0 = add x3 bx3
+//	t2 = add r3 br3
+//	t2 = add t0 t2
+//	t2 = tanh t2
+//	t2 = mul t1 t2
+//	t1 = add x0 bx0
+//	t0 = add r0 br0
+//	t0 = add t1 t0
+//	t0 = sigmoid t0
+//	t1 = mul t0 prev1
+//	t0 = mul factor1 t0
+//	t2 = add t1 t2
+//	prev1 = copy t2
+//	factor1 = copy t0
+//
+//go:noescape
+func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// lsLstmCoreComposeBackwardLoopAVX2 is what composes steps of the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved3, dnext1, saved2, factor1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t0 = mul t0 saved3
+//	t0 = add dnext1 t0
+//	t0 = mul t0 saved2
+//	t1 = mul factor1 saved2
+//	dnext1 = copy t0
+//	factor1 = copy t1
+//
+//go:noescape
+func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
 // rnnTanhInferenceAVX512 is the inference pass of rnn-tanh over n units. Of v it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
@@ -1230,6 +1668,444 @@ func lsLstmForwardAVX512(v [][]float32, n int)
 //go:noescape
 func lsLstmBackwardAVX512(v [][]float32, n int)
 
+// linearInferenceLoopAVX512 is the inference pass of linear over n units of each row of each step. Of v it takes
+// x0, bx0, prev0, x1, bx1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = mul t0 prev0
+//	t1 = add x1 bx1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// linearForwardLoopAVX512 is the forward pass of linear over n units of each row of each step. Of v it takes
+// x0, bx0, prev0, x1, bx1, saved0, next0, and runs:
+//
+//	saved0 = add x0 bx0
+//	t0 = mul saved0 prev0
+//	t1 = add x1 bx1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// linearBackwardLoopAVX512 is the backward pass of linear over n units of each row of each step. Of v it takes
+// dout0, dnext0, prev0, saved0, dx1, dx0, and runs:
+//
+//	dx1 = add dout0 dnext0
+//	dx0 = mul dx1 prev0
+//	dnext0 = mul dx1 saved0
+//
+//go:noescape
+func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// linearComposeLoopAVX512 is what composes steps of linear over n units of each row of each step. Of v it takes
+// x0, bx0, prev0, factor0, x1, bx1, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul t0 prev0
+//	t0 = mul factor0 t0
+//	t2 = add x1 bx1
+//	t2 = add t1 t2
+//	prev0 = copy t2
+//	factor0 = copy t0
+//
+//go:noescape
+func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// linearComposeBackwardLoopAVX512 is what composes steps of the backward pass of linear over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved0, factor0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t0 = mul t0 saved0
+//	t1 = mul factor0 saved0
+//	dnext0 = copy t0
+//	factor0 = copy t1
+//
+//go:noescape
+func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// gilrInferenceLoopAVX512 is the inference pass of gilr over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t1 = tanh t1
+//	t2 = mul t0 prev0
+//	t0 = oneminus t0
+//	t1 = mul t0 t1
+//	next0 = add t2 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func gilrInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// gilrForwardLoopAVX512 is the forward pass of gilr over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	saved1 = tanh t0
+//	t0 = mul saved0 prev0
+//	t1 = oneminus saved0
+//	t1 = mul t1 saved1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// gilrBackwardLoopAVX512 is the backward pass of gilr over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved1
+//	t2 = oneminus saved0
+//	t2 = mul t0 t2
+//	t1 = neg t1
+//	t3 = mul t0 prev0
+//	t3 = add t1 t3
+//	dnext0 = mul t0 saved0
+//	dx1 = tanhgrad t2 saved1
+//	dx0 = sigmoidgrad t3 saved0
+//
+//go:noescape
+func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// gilrComposeLoopAVX512 is what composes steps of gilr over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, factor0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t1 = tanh t1
+//	t2 = mul t0 prev0
+//	t3 = mul factor0 t0
+//	t0 = oneminus t0
+//	t1 = mul t0 t1
+//	t1 = add t2 t1
+//	prev0 = copy t1
+//	factor0 = copy t3
+//
+//go:noescape
+func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// sruInferenceLoopAVX512 is the inference pass of sru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t2 = sigmoid t2
+//	t3 = add x3 bx3
+//	t4 = mul t1 prev1
+//	t1 = oneminus t1
+//	t0 = mul t1 t0
+//	next1 = add t4 t0
+//	prev1 = copy next1
+//	t0 = tanh next1
+//	t0 = mul t2 t0
+//	t2 = oneminus t2
+//	t3 = mul t2 t3
+//	next0 = add t0 t3
+//
+//go:noescape
+func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// sruForwardLoopAVX512 is the forward pass of sru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
+//
+//	saved0 = add x0 bx0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = sigmoid t0
+//	saved3 = add x3 bx3
+//	t0 = mul saved1 prev1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved0
+//	next1 = add t0 t1
+//	prev1 = copy next1
+//	t1 = tanh next1
+//	t1 = mul saved2 t1
+//	t0 = oneminus saved2
+//	t0 = mul t0 saved3
+//	next0 = add t1 t0
+//
+//go:noescape
+func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// sruBackwardLoopAVX512 is the backward pass of sru over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved3, saved2, next1, dnext1, saved0, saved1, prev1, dx3, dx0, dx2, dx1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved3
+//	t2 = oneminus saved2
+//	dx3 = mul t0 t2
+//	t1 = neg t1
+//	t2 = tanh next1
+//	t3 = mul t0 t2
+//	t3 = add t1 t3
+//	t0 = mul t0 saved2
+//	t2 = tanhgrad t0 t2
+//	t2 = add dnext1 t2
+//	t0 = mul t2 saved0
+//	t1 = oneminus saved1
+//	dx0 = mul t2 t1
+//	t0 = neg t0
+//	t1 = mul t2 prev1
+//	t1 = add t0 t1
+//	dnext1 = mul t2 saved1
+//	dx2 = sigmoidgrad t3 saved2
+//	dx1 = sigmoidgrad t1 saved1
+//
+//go:noescape
+func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// sruComposeLoopAVX512 is what composes steps of sru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev1, factor1, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = mul t1 prev1
+//	t3 = mul factor1 t1
+//	t1 = oneminus t1
+//	t0 = mul t1 t0
+//	t0 = add t2 t0
+//	prev1 = copy t0
+//	factor1 = copy t3
+//
+//go:noescape
+func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// sruComposeBackwardLoopAVX512 is what composes steps of the backward pass of sru over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved2, dnext1, saved1, factor1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = tanh next1
+//	t0 = mul t0 saved2
+//	t1 = tanhgrad t0 t1
+//	t1 = add dnext1 t1
+//	t1 = mul t1 saved1
+//	t0 = mul factor1 saved1
+//	dnext1 = copy t1
+//	factor1 = copy t0
+//
+//go:noescape
+func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// qrnnInferenceLoopAVX512 is the inference pass of qrnn over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, prev1, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = tanh t0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t2 = sigmoid t2
+//	t3 = mul t1 prev1
+//	t1 = oneminus t1
+//	t0 = mul t1 t0
+//	next1 = add t3 t0
+//	prev1 = copy next1
+//	next0 = mul t2 next1
+//
+//go:noescape
+func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// qrnnForwardLoopAVX512 is the forward pass of qrnn over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, prev1, saved0, saved1, saved2, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = tanh t0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = sigmoid t0
+//	t0 = mul saved1 prev1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved0
+//	next1 = add t0 t1
+//	prev1 = copy next1
+//	next0 = mul saved2 next1
+//
+//go:noescape
+func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// qrnnBackwardLoopAVX512 is the backward pass of qrnn over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved2, dnext1, saved0, saved1, prev1, dx2, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 next1
+//	t0 = mul t0 saved2
+//	t0 = add dnext1 t0
+//	t2 = mul t0 saved0
+//	t3 = oneminus saved1
+//	t3 = mul t0 t3
+//	t2 = neg t2
+//	t4 = mul t0 prev1
+//	t4 = add t2 t4
+//	dnext1 = mul t0 saved1
+//	dx2 = sigmoidgrad t1 saved2
+//	dx1 = sigmoidgrad t4 saved1
+//	dx0 = tanhgrad t3 saved0
+//
+//go:noescape
+func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// qrnnComposeLoopAVX512 is what composes steps of qrnn over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev1, factor1, and runs:
+//
+//	t0 = add x0 bx0
+//	t0 = tanh t0
+//	t1 = add x1 bx1
+//	t1 = sigmoid t1
+//	t2 = mul t1 prev1
+//	t3 = mul factor1 t1
+//	t1 = oneminus t1
+//	t0 = mul t1 t0
+//	t0 = add t2 t0
+//	prev1 = copy t0
+//	factor1 = copy t3
+//
+//go:noescape
+func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// qrnnComposeBackwardLoopAVX512 is what composes steps of the backward pass of qrnn over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved2, dnext1, saved1, factor1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t0 = mul t0 saved2
+//	t0 = add dnext1 t0
+//	t0 = mul t0 saved1
+//	t1 = mul factor1 saved1
+//	dnext1 = copy t0
+//	factor1 = copy t1
+//
+//go:noescape
+func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// lsLstmCoreInferenceLoopAVX512 is the inference pass of ls-lstm core over n units of each row of each step. Of v it takes
+// x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next1, next0, and runs:
+//
+//	t0 = add x1 bx1
+//	t1 = add r1 br1
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	t0 = add x3 bx3
+//	t2 = add r3 br3
+//	t2 = add t0 t2
+//	t2 = tanh t2
+//	t2 = mul t1 t2
+//	t1 = add x0 bx0
+//	t0 = add r0 br0
+//	t0 = add t1 t0
+//	t0 = sigmoid t0
+//	t0 = mul t0 prev1
+//	next1 = add t0 t2
+//	prev1 = copy next1
+//	t2 = add x2 bx2
+//	t0 = add r2 br2
+//	t0 = add t2 t0
+//	t0 = sigmoid t0
+//	next0 = mul t0 next1
+//
+//go:noescape
+func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// lsLstmCoreForwardLoopAVX512 is the forward pass of ls-lstm core over n units of each row of each step. Of v it takes
+// x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, saved2, next1, saved3, next0, and runs:
+//
+//	t0 = add x1 bx1
+//	t1 = add r1 br1
+//	t1 = add t0 t1
+//	saved0 = sigmoid t1
+//	t1 = add x3 bx3
+//	t0 = add r3 br3
+//	t0 = add t1 t0
+//	saved1 = tanh t0
+//	t0 = mul saved0 saved1
+//	t1 = add x0 bx0
+//	t2 = add r0 br0
+//	t2 = add t1 t2
+//	saved2 = sigmoid t2
+//	t2 = mul saved2 prev1
+//	next1 = add t2 t0
+//	prev1 = copy next1
+//	t0 = add x2 bx2
+//	t2 = add r2 br2
+//	t2 = add t0 t2
+//	saved3 = sigmoid t2
+//	next0 = mul saved3 next1
+//
+//go:noescape
+func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// lsLstmCoreBackwardLoopAVX512 is the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved3, dnext1, prev1, saved2, saved1, saved0, dx2, dx0, dx3, dx1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 next1
+//	t0 = mul t0 saved3
+//	t0 = add dnext1 t0
+//	dx2 = sigmoidgrad t1 saved3
+//	t1 = mul t0 prev1
+//	dnext1 = mul t0 saved2
+//	dx0 = sigmoidgrad t1 saved2
+//	t1 = mul t0 saved1
+//	t0 = mul t0 saved0
+//	dx3 = tanhgrad t0 saved1
+//	dx1 = sigmoidgrad t1 saved0
+//
+//go:noescape
+func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// lsLstmCoreComposeLoopAVX512 is what composes steps of ls-lstm core over n units of each row of each step. Of v it takes
+// x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, factor1, and runs:
+//
+//	t0 = add x1 bx1
+//	t1 = add r1 br1
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	t0 = add x3 bx3
+//	t2 = add r3 br3
+//	t2 = add t0 t2
+//	t2 = tanh t2
+//	t2 = mul t1 t2
+//	t1 = add x0 bx0
+//	t0 = add r0 br0
+//	t0 = add t1 t0
+//	t0 = sigmoid t0
+//	t1 = mul t0 prev1
+//	t0 = mul factor1 t0
+//	t2 = add t1 t2
+//	prev1 = copy t2
+//	factor1 = copy t0
+//
+//go:noescape
+func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
+// lsLstmCoreComposeBackwardLoopAVX512 is what composes steps of the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved3, dnext1, saved2, factor1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t0 = mul t0 saved3
+//	t0 = add dnext1 t0
+//	t0 = mul t0 saved2
+//	t1 = mul factor1 saved2
+//	dnext1 = copy t0
+//	factor1 = copy t1
+//
+//go:noescape
+func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+
 // assembly returns the function of the program of the given text, or nil.
 func assembly(l simd.Level, text string) func(v [][]float32, n int) {
 	switch l {
@@ -1346,6 +2222,115 @@ func assembly(l simd.Level, text string) func(v [][]float32, n int) {
 			return lsLstmForwardAVX512
 		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved5; t0 = add dnext1 t0; dx2 = sigmoidgrad t1 saved5; t1 = mul t0 prev1; dprev1 = mul t0 saved4; dx0 = sigmoidgrad t1 saved4; t1 = mul t0 saved3; t0 = mul t0 saved2; dx3 = tanhgrad t0 saved3; dx1 = sigmoidgrad t1 saved2; t1 = mul dnext2 saved1; t0 = oneminus saved0; t0 = mul dnext2 t0; t1 = neg t1; t2 = mul dnext2 prev2; t2 = add t1 t2; dprev2 = mul dnext2 saved0; dx5 = tanhgrad t0 saved1; dx4 = sigmoidgrad t2 saved0":
 			return lsLstmBackwardAVX512
+		}
+	}
+	return nil
+}
+
+// assembledLoop returns the function of the program of the given text, or nil.
+func assembledLoop(l simd.Level, text string) func(v []Vector, at []uintptr, n, rows, steps, stream int) {
+	switch l {
+	case simd.AVX2:
+		switch text {
+		case "t0 = add x0 bx0; t0 = mul t0 prev0; t1 = add x1 bx1; next0 = add t0 t1; prev0 = copy next0":
+			return linearInferenceLoopAVX2
+		case "saved0 = add x0 bx0; t0 = mul saved0 prev0; t1 = add x1 bx1; next0 = add t0 t1; prev0 = copy next0":
+			return linearForwardLoopAVX2
+		case "dx1 = add dout0 dnext0; dx0 = mul dx1 prev0; dnext0 = mul dx1 saved0":
+			return linearBackwardLoopAVX2
+		case "t0 = add x0 bx0; t1 = mul t0 prev0; t0 = mul factor0 t0; t2 = add x1 bx1; t2 = add t1 t2; prev0 = copy t2; factor0 = copy t0":
+			return linearComposeLoopAVX2
+		case "t0 = add dout0 dnext0; t0 = mul t0 saved0; t1 = mul factor0 saved0; dnext0 = copy t0; factor0 = copy t1":
+			return linearComposeBackwardLoopAVX2
+		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t0 = oneminus t0; t1 = mul t0 t1; next0 = add t2 t1; prev0 = copy next0":
+			return gilrInferenceLoopAVX2
+		case "t0 = add x0 bx0; saved0 = sigmoid t0; t0 = add x1 bx1; saved1 = tanh t0; t0 = mul saved0 prev0; t1 = oneminus saved0; t1 = mul t1 saved1; next0 = add t0 t1; prev0 = copy next0":
+			return gilrForwardLoopAVX2
+		case "t0 = add dout0 dnext0; t1 = mul t0 saved1; t2 = oneminus saved0; t2 = mul t0 t2; t1 = neg t1; t3 = mul t0 prev0; t3 = add t1 t3; dnext0 = mul t0 saved0; dx1 = tanhgrad t2 saved1; dx0 = sigmoidgrad t3 saved0":
+			return gilrBackwardLoopAVX2
+		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t3 = mul factor0 t0; t0 = oneminus t0; t1 = mul t0 t1; t1 = add t2 t1; prev0 = copy t1; factor0 = copy t3":
+			return gilrComposeLoopAVX2
+		case "t0 = add x0 bx0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = add x3 bx3; t4 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t4 t0; prev1 = copy next1; t0 = tanh next1; t0 = mul t2 t0; t2 = oneminus t2; t3 = mul t2 t3; next0 = add t0 t3":
+			return sruInferenceLoopAVX2
+		case "saved0 = add x0 bx0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; saved3 = add x3 bx3; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; prev1 = copy next1; t1 = tanh next1; t1 = mul saved2 t1; t0 = oneminus saved2; t0 = mul t0 saved3; next0 = add t1 t0":
+			return sruForwardLoopAVX2
+		case "t0 = add dout0 dnext0; t1 = mul t0 saved3; t2 = oneminus saved2; dx3 = mul t0 t2; t1 = neg t1; t2 = tanh next1; t3 = mul t0 t2; t3 = add t1 t3; t0 = mul t0 saved2; t2 = tanhgrad t0 t2; t2 = add dnext1 t2; t0 = mul t2 saved0; t1 = oneminus saved1; dx0 = mul t2 t1; t0 = neg t0; t1 = mul t2 prev1; t1 = add t0 t1; dnext1 = mul t2 saved1; dx2 = sigmoidgrad t3 saved2; dx1 = sigmoidgrad t1 saved1":
+			return sruBackwardLoopAVX2
+		case "t0 = add x0 bx0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = mul t1 prev1; t3 = mul factor1 t1; t1 = oneminus t1; t0 = mul t1 t0; t0 = add t2 t0; prev1 = copy t0; factor1 = copy t3":
+			return sruComposeLoopAVX2
+		case "t0 = add dout0 dnext0; t1 = tanh next1; t0 = mul t0 saved2; t1 = tanhgrad t0 t1; t1 = add dnext1 t1; t1 = mul t1 saved1; t0 = mul factor1 saved1; dnext1 = copy t1; factor1 = copy t0":
+			return sruComposeBackwardLoopAVX2
+		case "t0 = add x0 bx0; t0 = tanh t0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t3 t0; prev1 = copy next1; next0 = mul t2 next1":
+			return qrnnInferenceLoopAVX2
+		case "t0 = add x0 bx0; saved0 = tanh t0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; prev1 = copy next1; next0 = mul saved2 next1":
+			return qrnnForwardLoopAVX2
+		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved2; t0 = add dnext1 t0; t2 = mul t0 saved0; t3 = oneminus saved1; t3 = mul t0 t3; t2 = neg t2; t4 = mul t0 prev1; t4 = add t2 t4; dnext1 = mul t0 saved1; dx2 = sigmoidgrad t1 saved2; dx1 = sigmoidgrad t4 saved1; dx0 = tanhgrad t3 saved0":
+			return qrnnBackwardLoopAVX2
+		case "t0 = add x0 bx0; t0 = tanh t0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = mul t1 prev1; t3 = mul factor1 t1; t1 = oneminus t1; t0 = mul t1 t0; t0 = add t2 t0; prev1 = copy t0; factor1 = copy t3":
+			return qrnnComposeLoopAVX2
+		case "t0 = add dout0 dnext0; t0 = mul t0 saved2; t0 = add dnext1 t0; t0 = mul t0 saved1; t1 = mul factor1 saved1; dnext1 = copy t0; factor1 = copy t1":
+			return qrnnComposeBackwardLoopAVX2
+		case "t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x3 bx3; t2 = add r3 br3; t2 = add t0 t2; t2 = tanh t2; t2 = mul t1 t2; t1 = add x0 bx0; t0 = add r0 br0; t0 = add t1 t0; t0 = sigmoid t0; t0 = mul t0 prev1; next1 = add t0 t2; prev1 = copy next1; t2 = add x2 bx2; t0 = add r2 br2; t0 = add t2 t0; t0 = sigmoid t0; next0 = mul t0 next1":
+			return lsLstmCoreInferenceLoopAVX2
+		case "t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; saved1 = tanh t0; t0 = mul saved0 saved1; t1 = add x0 bx0; t2 = add r0 br0; t2 = add t1 t2; saved2 = sigmoid t2; t2 = mul saved2 prev1; next1 = add t2 t0; prev1 = copy next1; t0 = add x2 bx2; t2 = add r2 br2; t2 = add t0 t2; saved3 = sigmoid t2; next0 = mul saved3 next1":
+			return lsLstmCoreForwardLoopAVX2
+		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved3; t0 = add dnext1 t0; dx2 = sigmoidgrad t1 saved3; t1 = mul t0 prev1; dnext1 = mul t0 saved2; dx0 = sigmoidgrad t1 saved2; t1 = mul t0 saved1; t0 = mul t0 saved0; dx3 = tanhgrad t0 saved1; dx1 = sigmoidgrad t1 saved0":
+			return lsLstmCoreBackwardLoopAVX2
+		case "t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x3 bx3; t2 = add r3 br3; t2 = add t0 t2; t2 = tanh t2; t2 = mul t1 t2; t1 = add x0 bx0; t0 = add r0 br0; t0 = add t1 t0; t0 = sigmoid t0; t1 = mul t0 prev1; t0 = mul factor1 t0; t2 = add t1 t2; prev1 = copy t2; factor1 = copy t0":
+			return lsLstmCoreComposeLoopAVX2
+		case "t0 = add dout0 dnext0; t0 = mul t0 saved3; t0 = add dnext1 t0; t0 = mul t0 saved2; t1 = mul factor1 saved2; dnext1 = copy t0; factor1 = copy t1":
+			return lsLstmCoreComposeBackwardLoopAVX2
+		}
+	case simd.AVX512:
+		switch text {
+		case "t0 = add x0 bx0; t0 = mul t0 prev0; t1 = add x1 bx1; next0 = add t0 t1; prev0 = copy next0":
+			return linearInferenceLoopAVX512
+		case "saved0 = add x0 bx0; t0 = mul saved0 prev0; t1 = add x1 bx1; next0 = add t0 t1; prev0 = copy next0":
+			return linearForwardLoopAVX512
+		case "dx1 = add dout0 dnext0; dx0 = mul dx1 prev0; dnext0 = mul dx1 saved0":
+			return linearBackwardLoopAVX512
+		case "t0 = add x0 bx0; t1 = mul t0 prev0; t0 = mul factor0 t0; t2 = add x1 bx1; t2 = add t1 t2; prev0 = copy t2; factor0 = copy t0":
+			return linearComposeLoopAVX512
+		case "t0 = add dout0 dnext0; t0 = mul t0 saved0; t1 = mul factor0 saved0; dnext0 = copy t0; factor0 = copy t1":
+			return linearComposeBackwardLoopAVX512
+		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t0 = oneminus t0; t1 = mul t0 t1; next0 = add t2 t1; prev0 = copy next0":
+			return gilrInferenceLoopAVX512
+		case "t0 = add x0 bx0; saved0 = sigmoid t0; t0 = add x1 bx1; saved1 = tanh t0; t0 = mul saved0 prev0; t1 = oneminus saved0; t1 = mul t1 saved1; next0 = add t0 t1; prev0 = copy next0":
+			return gilrForwardLoopAVX512
+		case "t0 = add dout0 dnext0; t1 = mul t0 saved1; t2 = oneminus saved0; t2 = mul t0 t2; t1 = neg t1; t3 = mul t0 prev0; t3 = add t1 t3; dnext0 = mul t0 saved0; dx1 = tanhgrad t2 saved1; dx0 = sigmoidgrad t3 saved0":
+			return gilrBackwardLoopAVX512
+		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t3 = mul factor0 t0; t0 = oneminus t0; t1 = mul t0 t1; t1 = add t2 t1; prev0 = copy t1; factor0 = copy t3":
+			return gilrComposeLoopAVX512
+		case "t0 = add x0 bx0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = add x3 bx3; t4 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t4 t0; prev1 = copy next1; t0 = tanh next1; t0 = mul t2 t0; t2 = oneminus t2; t3 = mul t2 t3; next0 = add t0 t3":
+			return sruInferenceLoopAVX512
+		case "saved0 = add x0 bx0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; saved3 = add x3 bx3; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; prev1 = copy next1; t1 = tanh next1; t1 = mul saved2 t1; t0 = oneminus saved2; t0 = mul t0 saved3; next0 = add t1 t0":
+			return sruForwardLoopAVX512
+		case "t0 = add dout0 dnext0; t1 = mul t0 saved3; t2 = oneminus saved2; dx3 = mul t0 t2; t1 = neg t1; t2 = tanh next1; t3 = mul t0 t2; t3 = add t1 t3; t0 = mul t0 saved2; t2 = tanhgrad t0 t2; t2 = add dnext1 t2; t0 = mul t2 saved0; t1 = oneminus saved1; dx0 = mul t2 t1; t0 = neg t0; t1 = mul t2 prev1; t1 = add t0 t1; dnext1 = mul t2 saved1; dx2 = sigmoidgrad t3 saved2; dx1 = sigmoidgrad t1 saved1":
+			return sruBackwardLoopAVX512
+		case "t0 = add x0 bx0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = mul t1 prev1; t3 = mul factor1 t1; t1 = oneminus t1; t0 = mul t1 t0; t0 = add t2 t0; prev1 = copy t0; factor1 = copy t3":
+			return sruComposeLoopAVX512
+		case "t0 = add dout0 dnext0; t1 = tanh next1; t0 = mul t0 saved2; t1 = tanhgrad t0 t1; t1 = add dnext1 t1; t1 = mul t1 saved1; t0 = mul factor1 saved1; dnext1 = copy t1; factor1 = copy t0":
+			return sruComposeBackwardLoopAVX512
+		case "t0 = add x0 bx0; t0 = tanh t0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t3 t0; prev1 = copy next1; next0 = mul t2 next1":
+			return qrnnInferenceLoopAVX512
+		case "t0 = add x0 bx0; saved0 = tanh t0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; prev1 = copy next1; next0 = mul saved2 next1":
+			return qrnnForwardLoopAVX512
+		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved2; t0 = add dnext1 t0; t2 = mul t0 saved0; t3 = oneminus saved1; t3 = mul t0 t3; t2 = neg t2; t4 = mul t0 prev1; t4 = add t2 t4; dnext1 = mul t0 saved1; dx2 = sigmoidgrad t1 saved2; dx1 = sigmoidgrad t4 saved1; dx0 = tanhgrad t3 saved0":
+			return qrnnBackwardLoopAVX512
+		case "t0 = add x0 bx0; t0 = tanh t0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = mul t1 prev1; t3 = mul factor1 t1; t1 = oneminus t1; t0 = mul t1 t0; t0 = add t2 t0; prev1 = copy t0; factor1 = copy t3":
+			return qrnnComposeLoopAVX512
+		case "t0 = add dout0 dnext0; t0 = mul t0 saved2; t0 = add dnext1 t0; t0 = mul t0 saved1; t1 = mul factor1 saved1; dnext1 = copy t0; factor1 = copy t1":
+			return qrnnComposeBackwardLoopAVX512
+		case "t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x3 bx3; t2 = add r3 br3; t2 = add t0 t2; t2 = tanh t2; t2 = mul t1 t2; t1 = add x0 bx0; t0 = add r0 br0; t0 = add t1 t0; t0 = sigmoid t0; t0 = mul t0 prev1; next1 = add t0 t2; prev1 = copy next1; t2 = add x2 bx2; t0 = add r2 br2; t0 = add t2 t0; t0 = sigmoid t0; next0 = mul t0 next1":
+			return lsLstmCoreInferenceLoopAVX512
+		case "t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; saved1 = tanh t0; t0 = mul saved0 saved1; t1 = add x0 bx0; t2 = add r0 br0; t2 = add t1 t2; saved2 = sigmoid t2; t2 = mul saved2 prev1; next1 = add t2 t0; prev1 = copy next1; t0 = add x2 bx2; t2 = add r2 br2; t2 = add t0 t2; saved3 = sigmoid t2; next0 = mul saved3 next1":
+			return lsLstmCoreForwardLoopAVX512
+		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved3; t0 = add dnext1 t0; dx2 = sigmoidgrad t1 saved3; t1 = mul t0 prev1; dnext1 = mul t0 saved2; dx0 = sigmoidgrad t1 saved2; t1 = mul t0 saved1; t0 = mul t0 saved0; dx3 = tanhgrad t0 saved1; dx1 = sigmoidgrad t1 saved0":
+			return lsLstmCoreBackwardLoopAVX512
+		case "t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x3 bx3; t2 = add r3 br3; t2 = add t0 t2; t2 = tanh t2; t2 = mul t1 t2; t1 = add x0 bx0; t0 = add r0 br0; t0 = add t1 t0; t0 = sigmoid t0; t1 = mul t0 prev1; t0 = mul factor1 t0; t2 = add t1 t2; prev1 = copy t2; factor1 = copy t0":
+			return lsLstmCoreComposeLoopAVX512
+		case "t0 = add dout0 dnext0; t0 = mul t0 saved3; t0 = add dnext1 t0; t0 = mul t0 saved2; t1 = mul factor1 saved2; dnext1 = copy t0; factor1 = copy t1":
+			return lsLstmCoreComposeBackwardLoopAVX512
 		}
 	}
 	return nil

@@ -1,0 +1,217 @@
+package cpu
+
+import (
+	"slices"
+
+	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// A persistent operation runs a layer over steps of time. Each worker of a team
+// has a band of the units, the same in every gate: their weights stay in its own
+// cache from step to step, and so do their states. Workers meet once a step,
+// where they exchange what the next product reads whole (Diamos et al. 2016,
+// section 3).
+type persistent struct {
+	band
+	through track       // the state that the products multiply, before each step
+	weights [][]float32 // per recurrent gate, packed
+}
+
+// persistentBackward is its gradient: the cells of the band, and after the
+// workers have met the band's columns of the product with all gates' gradients.
+type persistentBackward struct {
+	band
+	gradient track // of the recurrent products
+	weights  []float32
+	depth    int    // rows of the weights
+	carry    matrix // gradient of the state that the products multiply
+	add      bool   // the cells have written to it
+}
+
+// A band runs a cell's program over some of the units, step by step.
+type band struct {
+	program              *program
+	kernel               *fused.Kernel
+	vectors              []track // in the kernel's order
+	steps, batch, hidden int
+	most                 int // workers that take part
+	meeting              *counter
+}
+
+// A track is a vector of units for each step and sequence.
+type track struct {
+	data      []float32
+	step, row int // floats from step to step and from sequence to sequence
+	product   int // which of the worker's own products it is, from 1; 0: none
+}
+
+func (t *track) at(step, row int) []float32 { return t.data[step*t.step+row*t.row:] }
+
+// track follows view from step to step.
+func (p *program) track(steps int, view func(step int) schedule.View) track {
+	v := view(0)
+	at := func(v schedule.View) int { return v.Row*v.M.Cols + v.Col }
+	t := track{data: p.memory[v.M.ID][at(v):], row: v.M.Cols}
+	if v.Rows == 1 { // one sequence, or one row for all
+		t.row = 0
+	}
+	if steps > 1 {
+		t.step = at(view(1)) - at(v)
+	}
+	return t
+}
+
+func (p *program) band(of cell.Program, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
+	b := band{
+		program: p, kernel: fused.New(p.device.kernels.Level(), of), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
+		most: p.knobs["bands"], meeting: p.meeting(),
+	}
+	for _, r := range b.kernel.Vectors() {
+		if r.Kind == cell.R {
+			b.vectors = append(b.vectors, track{product: r.Index + 1})
+			continue
+		}
+		b.vectors = append(b.vectors, p.track(s.Steps, func(step int) schedule.View { return vector(step, r) }))
+	}
+	return b
+}
+
+func (p *program) persistent(op schedule.Persistent) work {
+	through := op.Cell.Through
+	w := &persistent{
+		band: p.band(op.Step(0, schedule.View{}).Program(), &op.Sequence, func(step int, r cell.Ref) schedule.View {
+			return op.Step(step, schedule.View{}).Vector(r)
+		}),
+		through: p.track(op.Steps, func(step int) schedule.View { return op.Before(step)[through] }),
+	}
+	for _, r := range op.R {
+		w.weights = append(w.weights, p.memory[r.M.ID])
+	}
+	return w
+}
+
+func (p *program) persistentBackward(op schedule.PersistentBackward) work {
+	through := op.Cell.Through
+	return &persistentBackward{
+		band: p.band(op.Cell.Backward, &op.Sequence, func(step int, r cell.Ref) schedule.View {
+			return op.StepBack(step).Vector(r)
+		}),
+		gradient: p.track(op.Steps, op.Recurrent),
+		weights:  p.memory[op.R.M.ID],
+		depth:    op.R.Rows,
+		carry:    p.matrix(op.Carry[through]),
+		add:      op.Cell.DirectPrev(through),
+	}
+}
+
+// persistentWeights are the bytes of the weights of the persistent operation that
+// has most; 0: there is none.
+func (p *program) persistentWeights() int {
+	most := 0
+	for _, n := range p.schedule.Nodes {
+		bytes := 0
+		switch op := n.Op.(type) {
+		case schedule.Persistent:
+			for _, r := range op.R {
+				bytes += 4 * len(p.memory[r.M.ID])
+			}
+		case schedule.PersistentBackward:
+			bytes = 4 * len(p.memory[op.R.M.ID])
+		}
+		most = max(most, bytes)
+	}
+	return most
+}
+
+// persists reports whether s has a persistent operation.
+func persists(s *schedule.Schedule) bool {
+	return slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool {
+		switch n.Op.(type) {
+		case schedule.Persistent, schedule.PersistentBackward:
+			return true
+		}
+		return false
+	})
+}
+
+// own is the worker's band and how many workers have one.
+func (b *band) own(part, parts int) (from, to, bands int) {
+	bands = min(parts, (b.hidden+line-1)/line)
+	if b.most > 0 {
+		bands = min(bands, b.most)
+	}
+	if part < bands {
+		from, to = span(b.hidden, line, part, bands)
+	}
+	return from, to, bands
+}
+
+// meet waits for the other bands' workers.
+func (b *band) meet(bands int) {
+	if bands > 1 {
+		b.program.device.pool.meet(b.meeting, bands)
+	}
+}
+
+// cells runs units from … to of all sequences at a step. products holds the
+// recurrent products of those units, gate by gate for each sequence.
+func (b *band) cells(step, from, to int, products []float32, gates int, s *scratch) {
+	n := to - from
+	v := s.vectors[:len(b.vectors)]
+	for row := range b.batch {
+		for i := range b.vectors {
+			if t := &b.vectors[i]; t.product > 0 {
+				v[i] = products[(row*gates+t.product-1)*n:][:n]
+			} else {
+				v[i] = t.at(step, row)[from:to]
+			}
+		}
+		b.kernel.Run(v, n)
+	}
+}
+
+// bandProduct is a step's product for some of the units, without memory.
+func bandProduct(batch, units, depth int, f simd.Format) gemm.Product {
+	return gemm.Product{M: batch, N: units, K: depth, Packed: []float32{}, Format: f}
+}
+
+func (w *persistent) share(part, parts int, s *scratch) {
+	from, to, bands := w.own(part, parts)
+	if from == to {
+		return
+	}
+	n, gates := to-from, len(w.weights)
+	g := bandProduct(w.batch, n, w.hidden, w.program.format)
+	g.A.Stride, g.LdC = w.through.row, gates*n
+	for step := range w.steps {
+		if step > 0 {
+			w.meet(bands)
+		}
+		g.A.Data = w.through.at(step, 0)
+		for i, weights := range w.weights {
+			g.Packed, g.C = gemm.Columns(weights, g.Format, w.hidden, from), s.products[i*n:]
+			w.program.device.gemm.Run(&g, 0, 1, s.gemm)
+		}
+		w.cells(step, from, to, s.products, gates, s)
+	}
+}
+
+func (w *persistentBackward) share(part, parts int, s *scratch) {
+	from, to, bands := w.own(part, parts)
+	if from == to {
+		return
+	}
+	g := bandProduct(w.batch, to-from, w.depth, w.program.format)
+	g.Packed, g.A.Stride = gemm.Columns(w.weights, g.Format, w.depth, from), w.gradient.row
+	g.C, g.LdC, g.Accumulate = w.carry.data[from:], w.carry.stride, w.add
+	for step := w.steps - 1; step >= 0; step-- {
+		w.cells(step, from, to, nil, 0, s)
+		w.meet(bands)
+		g.A.Data = w.gradient.at(step, 0)
+		w.program.device.gemm.Run(&g, 0, 1, s.gemm)
+	}
+}

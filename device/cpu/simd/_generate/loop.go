@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"rnnbench/rnn/cell"
+)
+
+// loopRoutines lists the programs of linear recurrences, each once: of cells without recurrent
+// products and of the parts of linear surrogate cells, whose products are known ahead.
+func loopRoutines() []routine {
+	cells := []*cell.Cell{cell.Linear}
+	for _, c := range cell.All() {
+		switch {
+		case c.Surrogate != nil:
+			cells = append(cells, c.Surrogate, c.Core)
+		case c.Recurrence != nil && c.Recurrent == 0:
+			cells = append(cells, c)
+		}
+	}
+	var all []routine
+	for _, c := range cells {
+		r := c.Recurrence
+		all = unique(all, c.Name, "Loop", []routine{
+			{"Inference", "the inference pass of " + c.Name, r.Inference},
+			{"Forward", "the forward pass of " + c.Name, r.Forward},
+			{"Backward", "the backward pass of " + c.Name, r.Backward},
+			{"Compose", "what composes steps of " + c.Name, r.Compose},
+			{"ComposeBackward", "what composes steps of the backward pass of " + c.Name, r.ComposeBackward},
+		})
+	}
+	return all
+}
+
+func loops(a *asm) {
+	for _, r := range loopRoutines() {
+		a.loop(r)
+	}
+}
+
+// vectorField returns the offset of a field of Vector and the size of one.
+func (a *asm) vectorField(name string) (offset, size int) {
+	s := a.pkg.Scope().Lookup("Vector").Type().Underlying().(*types.Struct)
+	sizes := types.SizesFor("gc", "amd64")
+	var fields []*types.Var
+	at := -1
+	for i := range s.NumFields() {
+		fields = append(fields, s.Field(i))
+		if s.Field(i).Name() == name {
+			at = i
+		}
+	}
+	return int(sizes.Offsetsof(fields)[at]), int(sizes.Sizeof(s))
+}
+
+// bypass lists what no step of the same loop reads again.
+var bypass = []cell.Kind{cell.Next, cell.Saved, cell.DX, cell.DR}
+
+// loop compiles one routine: for each row of each step a loop over vectors of units.
+func (a *asm) loop(r routine) {
+	refs := vectors(r.program)
+	place := map[cell.Ref]int{}
+	var names []string
+	for i, ref := range refs {
+		place[ref] = i
+		names = append(names, ref.String())
+	}
+	doc := []string{
+		fmt.Sprintf("is %s over n units of each row of each step. Of v it takes", r.doc),
+		strings.Join(names, ", ") + ", and runs:", "",
+	}
+	for _, in := range r.program {
+		doc = append(doc, "\t"+in.String())
+	}
+	a.begin(r.name, "(v []Vector, at []uintptr, n, rows, steps, stream int)", doc...)
+	v := a.Load(a.Param("v").Base(), a.GP64()).(reg.GPVirtual)
+	at := a.Load(a.Param("at").Base(), a.GP64()).(reg.GPVirtual)
+	steps := a.Load(a.Param("steps"), a.GP64()).(reg.GPVirtual)
+	stream := a.Load(a.Param("stream"), a.GP64()).(reg.GPVirtual)
+	base, more, i := a.GP64(), a.GP64(), a.GP64()
+	n, rows := a.GP64(), a.GP64()
+
+	// move adds a field of each vector to its address.
+	move := func(name string, address func(k int)) {
+		offset, size := a.vectorField(name)
+		for k := range refs {
+			address(k)
+			a.MOVQ(operand.Mem{Base: v, Disp: size*k + offset}, more)
+			a.LEAQ(operand.Mem{Base: base, Index: more, Scale: 4}, base)
+			a.MOVQ(base, operand.Mem{Base: at, Disp: 8 * k})
+		}
+	}
+	current := func(k int) { a.MOVQ(operand.Mem{Base: at, Disp: 8 * k}, base) }
+	data, size := a.vectorField("Data")
+	move("From", func(k int) { a.MOVQ(operand.Mem{Base: v, Disp: size*k + data}, base) })
+	a.hold(programConsts(r.program)...)
+
+	vector := func(ref cell.Ref) operand.Mem {
+		base := a.GP64()
+		a.MOVQ(operand.Mem{Base: at, Disp: 8 * place[ref]}, base)
+		return operand.Mem{Base: base, Index: i, Scale: 4}
+	}
+	a.Label("step")
+	a.Load(a.Param("rows"), rows)
+	a.Label("row")
+	a.Load(a.Param("n"), n)
+	a.XORQ(i, i)
+	a.SUBQ(operand.Imm(uint64(a.width)), n)
+	a.JLT(operand.LabelRef("tail"))
+	a.Label("loop")
+	stores := 0
+	a.straight(r.program, func(ref cell.Ref) reg.VecVirtual { return a.load(vector(ref)) },
+		func(x reg.VecVirtual, ref cell.Ref) {
+			to := vector(ref)
+			if !slices.Contains(bypass, ref.Kind) {
+				a.VMOVUPS(x, to)
+				return
+			}
+			around, stored := fmt.Sprintf("around%d", stores), fmt.Sprintf("stored%d", stores)
+			stores++
+			a.TESTQ(stream, stream)
+			a.JNZ(operand.LabelRef(around))
+			a.VMOVUPS(x, to)
+			a.JMP(operand.LabelRef(stored))
+			a.Label(around)
+			a.VMOVNTPS(x, to)
+			a.Label(stored)
+		})
+	a.ADDQ(operand.Imm(uint64(a.width)), i)
+	a.SUBQ(operand.Imm(uint64(a.width)), n)
+	a.JGE(operand.LabelRef("loop"))
+	a.Label("tail")
+	a.ADDQ(operand.Imm(uint64(a.width)), n)
+	a.JZ(operand.LabelRef("next"))
+	a.tail(r.program, n, vector)
+	a.Label("next")
+	a.DECQ(rows)
+	a.JZ(operand.LabelRef("nextstep"))
+	move("Row", current)
+	a.JMP(operand.LabelRef("row"))
+	a.Label("nextstep")
+	a.DECQ(steps)
+	a.JZ(operand.LabelRef("done"))
+	move("Step", current)
+	a.JMP(operand.LabelRef("step"))
+	a.Label("done")
+	a.SFENCE() // orders what has bypassed the caches before the stores that announce it
+	a.end()
+}

@@ -1,0 +1,85 @@
+package fused
+
+import (
+	"fmt"
+
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/cell"
+)
+
+// A Loop runs one program over the rows of several steps in one call, so that short
+// rows cost no call each. It is immutable and safe for concurrent use.
+type Loop struct {
+	rows *Kernel // for one row, where there is no assembly
+	run  func(v []Vector, at []uintptr, n, rows, steps, stream int)
+}
+
+// NewLoop returns the loop of p: assembly of level l if there is any, else the interpreter.
+func NewLoop(l simd.Level, p cell.Program) *Loop {
+	k := &Loop{rows: &Kernel{program: p, vectors: vectors(p)}, run: assembledLoop(l, text(p))}
+	if k.run == nil {
+		k.rows = New(l, p)
+	}
+	return k
+}
+
+// Assembled reports whether the loop is assembly.
+func (k *Loop) Assembled() bool { return k.run != nil }
+
+// Vectors lists the vectors that Run takes.
+func (k *Loop) Vectors() []cell.Ref { return k.rows.vectors }
+
+// Bypasses reports whether Run can store vectors of kind k past the caches: next states, what is
+// saved and gradients of products, which no step of the same loop reads again.
+func Bypasses(k cell.Kind) bool {
+	switch k {
+	case cell.Next, cell.Saved, cell.DX, cell.DR:
+		return true
+	}
+	return false
+}
+
+// Run runs the program for units 0 … n-1 of each row. The vectors are those of Vectors(). Two may
+// be the same if the program reads neither after it has written one. With stream set, vectors that
+// the program writes bypass the caches where Bypasses says so; they must be Aligned. at is memory
+// for one word per vector.
+func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream bool) {
+	v = v[:len(k.rows.vectors)]
+	for i := range v {
+		v[i].check(n, rows, steps)
+	}
+	if n == 0 || rows == 0 || steps == 0 {
+		return
+	}
+	if k.run != nil {
+		s := 0
+		if stream {
+			s = 1
+		}
+		k.run(v, at[:len(v)], n, rows, steps, s)
+		return
+	}
+	var row [64][]float32
+	for s := range steps {
+		for r := range rows {
+			for i := range v {
+				w := &v[i]
+				row[i] = w.Data[w.From+s*(w.Step+(rows-1)*w.Row)+r*w.Row:][:n]
+			}
+			k.rows.Run(row[:len(v)], n)
+		}
+	}
+}
+
+// check panics if a row is outside the data.
+func (v *Vector) check(n, rows, steps int) {
+	if n == 0 || rows == 0 || steps == 0 {
+		return
+	}
+	perStep := v.Step + (rows-1)*v.Row
+	least := v.From + min(0, (rows-1)*v.Row) + min(0, (steps-1)*perStep)
+	most := v.From + max(0, (rows-1)*v.Row) + max(0, (steps-1)*perStep)
+	if least < 0 || most+n > len(v.Data) {
+		panic(fmt.Sprintf("fused: rows from %d to %d of %d", least, most+n, len(v.Data)))
+	}
+}

@@ -1,0 +1,149 @@
+package fused
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/cell"
+)
+
+// recurrences are the cells whose programs have loops in assembly.
+func recurrences() []*cell.Cell {
+	cells := []*cell.Cell{cell.Linear}
+	for _, c := range cell.All() {
+		switch {
+		case c.Surrogate != nil:
+			cells = append(cells, c.Surrogate, c.Core)
+		case c.Recurrence != nil && c.Recurrent == 0:
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+func allLoops() []named {
+	var ps []named
+	for _, c := range recurrences() {
+		r := c.Recurrence
+		ps = append(ps,
+			named{c.Name + "/inference", r.Inference},
+			named{c.Name + "/forward", r.Forward},
+			named{c.Name + "/backward", r.Backward},
+			named{c.Name + "/compose", r.Compose},
+			named{c.Name + "/composebackward", r.ComposeBackward})
+	}
+	return ps
+}
+
+func TestLoopsAssembled(t *testing.T) {
+	for l := simd.AVX2; l <= simd.Detect(); l++ {
+		for _, p := range allLoops() {
+			if !NewLoop(l, p.p).Assembled() {
+				t.Errorf("%v: no assembly for %s; run go generate in device/cpu/simd", l, p.name)
+			}
+		}
+	}
+	if NewLoop(simd.Detect(), everything()).Assembled() {
+		t.Error("assembly for a program that no recurrence has")
+	}
+}
+
+// TestLoop holds loops, and the interpreter that stands in for them, to the program run row by row in
+// double precision: values that go from step to step stay in place, results follow each other with
+// gaps, forward and backward in memory.
+func TestLoop(t *testing.T) {
+	for l := simd.Generic; l <= simd.Detect(); l++ {
+		t.Run(l.String(), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(3, 4))
+			for _, p := range append(allLoops(), named{"every operation", everything()}) {
+				for _, n := range []int{1, 7, 8, 15, 16, 17, 31, 33, 48, 70} {
+					compareLoop(t, l, p, n, 1+rng.IntN(3), 1+rng.IntN(4), rng)
+				}
+			}
+		})
+	}
+}
+
+func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *rand.Rand) {
+	t.Helper()
+	k := NewLoop(l, p.p)
+	refs := k.Vectors()
+	index := map[cell.Ref]int{}
+	v := make([]Vector, len(refs))
+	want := make([][]float64, len(refs))
+	stream, lines := rng.IntN(2) == 0, (n+15)/16*16
+	for i, r := range refs {
+		index[r] = i
+		gap := rng.IntN(5)
+		if Bypasses(r.Kind) && stream {
+			gap = lines - n
+		}
+		stride := n + gap
+		switch {
+		case r.Kind.Broadcast():
+			v[i] = Vector{make([]float32, n), 0, 0, 0}
+		case r.Kind == cell.Prev || r.Kind == cell.DNext || r.Kind == cell.Factor:
+			v[i] = Vector{make([]float32, stride*rows), 0, stride, -stride * (rows - 1)}
+		case rng.IntN(2) == 0:
+			v[i] = Vector{make([]float32, stride*rows*steps+16), 0, stride, stride}
+		default: // from the last step to the first
+			v[i] = Vector{make([]float32, stride*rows*steps+16), stride * rows * (steps - 1), stride, -stride * (2*rows - 1)}
+		}
+		for Bypasses(r.Kind) && stream && !v[i].Aligned() {
+			v[i].From++
+		}
+		for j := range v[i].Data {
+			v[i].Data[j] = float32(rng.NormFloat64())
+			want[i] = append(want[i], float64(v[i].Data[j]))
+		}
+	}
+	k.Run(v, make([]uintptr, len(v)), n, rows, steps, stream)
+	largest := 1.0
+	for s := range steps {
+		for r := range rows {
+			for u := range n {
+				temps := map[cell.Ref]*float64{}
+				at := func(ref cell.Ref) *float64 {
+					if i, ok := index[ref]; ok {
+						w := &v[i]
+						return &want[i][w.From+s*(w.Step+(rows-1)*w.Row)+r*w.Row+u]
+					}
+					if temps[ref] == nil {
+						temps[ref] = new(float64)
+					}
+					return temps[ref]
+				}
+				for _, in := range p.p {
+					cell.Program{in}.Eval(at)
+					largest = max(largest, math.Abs(*at(in.Out)))
+				}
+			}
+		}
+	}
+	bound := 2.5 * 0x1p-23 * float64(len(p.p)*steps) * largest * largest
+	for i, r := range refs {
+		for j, x := range v[i].Data {
+			if d := math.Abs(float64(x) - want[i][j]); !(d <= bound) {
+				t.Fatalf("%v %s n %d rows %d steps %d stream %v: %v[%d] = %v, want %v", l, p.name, n, rows, steps, stream, r, j, x, want[i][j])
+			}
+		}
+	}
+}
+
+// TestLoopOutside wants a panic where a row is outside the data.
+func TestLoopOutside(t *testing.T) {
+	k := NewLoop(simd.Detect(), cell.GILR.Recurrence.Inference)
+	v := make([]Vector, len(k.Vectors()))
+	for i := range v {
+		v[i] = Vector{make([]float32, 64), 0, 8, 8}
+	}
+	v[2].Step = -9
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	k.Run(v, make([]uintptr, len(v)), 8, 2, 4, false)
+}

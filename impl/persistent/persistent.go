@@ -1,0 +1,226 @@
+// Package persistent runs each layer as one operation over many steps of time,
+// in which the recurrent weights stay on chip: every worker keeps those of a
+// band of units in its private memory, and workers meet once a step. The input
+// products of a block of steps go before it as one product. The backward pass
+// mirrors it, and the weight gradients follow as one product per matrix. Layers
+// run one after the other, or as a wave of blocks on streams of their own.
+//
+// Reference: Diamos, Sengupta, Catanzaro, Chrzanowski, Coates, Elsen, Engel,
+// Hannun, Satheesh. Persistent RNNs: Stashing Recurrent Weights On-Chip. ICML
+// 2016, section 3.
+package persistent
+
+import (
+	"fmt"
+
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Technique is the persistent technique.
+type Technique struct{}
+
+func (Technique) Name() string { return "persistent" }
+func (Technique) Doc() string {
+	return "recurrent weights kept on chip over the steps of time (Diamos 2016)"
+}
+
+// Knobs implements rnn.Technique.
+func (Technique) Knobs(p rnn.Problem) []knob.Knob {
+	return []knob.Knob{
+		{Name: "inputbatch", Doc: "steps per input product and persistent operation; 0: all, or 32 in a wave", Values: blocks(p.Steps), Max: p.Steps},
+		{Name: "transposed", Doc: "weights transposed in each pass (1) or ahead of all passes (2)", Values: []int{1, 2}},
+		{Name: "streams", Doc: "streams over which layers run as a wave of blocks; 1: layer after layer", Values: []int{1, 2, 4}, Min: 1, Max: 64},
+	}
+}
+
+// blocks are numbers of steps that divide a sequence into few parts or many.
+func blocks(steps int) []int {
+	v := []int{0}
+	for n := 16; n < steps && n <= 256; n *= 4 {
+		v = append(v, n)
+	}
+	if steps > 1 && len(v) == 1 {
+		v = append(v, (steps+1)/2)
+	}
+	return v
+}
+
+// waveSteps are so few that a layer soon follows the one below, and so many that
+// their input product is efficient.
+const waveSteps = 32
+
+// Plan implements rnn.Technique.
+func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
+	if p.Cell.Recurrent == 0 {
+		return fmt.Errorf("%w: %v has no recurrent product, so there are no weights to keep on chip", schedule.ErrUnsupported, p.Cell)
+	}
+	n := &network{Plan: p, block: k["inputbatch"]}
+	switch {
+	case n.block > 0:
+	case p.Streams() > 1:
+		n.block = min(p.Steps, waveSteps)
+	default:
+		n.block = p.Steps
+	}
+	for l := range p.Layers {
+		n.layers = append(n.layers, n.layout(l))
+	}
+	n.pack(k["transposed"] == 2)
+	n.wave(n.forward)
+	if p.Head != nil {
+		p.OutputLayer(p.Layers - 1)
+	}
+	if p.Pass == rnn.Train {
+		for _, y := range n.layers {
+			y.back.Start()
+		}
+		n.wave(func(depth, block int) { n.backward(p.Layers-1-depth, n.blocks()-1-block) })
+		n.weightGradients()
+	}
+	return nil
+}
+
+type network struct {
+	*rnn.Plan
+	block  int // steps per input product
+	layers []layer
+}
+
+// A layer is what one layer needs besides the plan's own matrices.
+type layer struct {
+	x  *schedule.Matrix // input products of a block, block·B × G·H
+	w  *schedule.Matrix // Wᵀ packed, width × G·H; nil where one-hot
+	r  []schedule.View  // Rᵀ packed, gate by gate, H × H each
+	wb *schedule.Matrix // where training: W packed, G·H × width; nil where one-hot
+	rb *schedule.Matrix // and R, recurrent gates·H × H
+
+	back *rnn.LayerBack
+}
+
+func (n *network) layout(l int) layer {
+	y, h, train := n.Plan.Layer[l], n.Hidden, n.Pass == rnn.Train
+	gh := len(n.Cell.Gates) * h
+	name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
+	out := layer{x: n.Matrix(name("x·W"), n.block*n.Batch, gh)}
+	if !n.oneHot(l) {
+		out.w = n.Packed(y.W.Name+"ᵀ", n.Width(l), gh)
+	}
+	for g := range n.Cell.Recurrent {
+		out.r = append(out.r, n.Packed(gate(y.R, g, h).String()+"ᵀ", h, h).All())
+	}
+	if train {
+		if !n.oneHot(l) {
+			out.wb = n.Packed(y.W.Name, gh, n.Width(l))
+		}
+		out.rb = n.Packed(y.R.Name, n.Cell.Recurrent*h, h)
+		out.back = n.Back(l, l, l)
+	}
+	return out
+}
+
+func (n *network) oneHot(l int) bool { return l == 0 && n.OneHot }
+
+// gate views the rows of one gate.
+func gate(m *schedule.Matrix, g, hidden int) schedule.View { return m.Band(g*hidden, hidden) }
+
+// pack has the weights packed in each pass or ahead of all.
+func (n *network) pack(ahead bool) {
+	for l, y := range n.layers {
+		do := func(src schedule.View, dst *schedule.Matrix, trans bool) {
+			op := schedule.Pack{Src: src, Dst: dst.All(), Trans: trans}
+			if ahead {
+				n.Prepare(op)
+			} else {
+				n.Do(l, op)
+			}
+		}
+		of := n.Plan.Layer[l]
+		if y.w != nil {
+			do(of.W.All(), y.w, true)
+		}
+		for g, r := range y.r {
+			do(gate(of.R, g, n.Hidden), r.M, true)
+		}
+		if y.wb != nil {
+			do(of.W.All(), y.wb, false)
+		}
+		if y.rb != nil {
+			do(of.R.All(), y.rb, false)
+		}
+	}
+}
+
+// blocks is how many blocks of steps there are.
+func (n *network) blocks() int { return (n.Steps + n.block - 1) / n.block }
+
+// wave calls visit for every block of every layer: layer after layer, or in the
+// order of a diagonal wave. Block and layer count from where the pass begins.
+func (n *network) wave(visit func(depth, block int)) {
+	blocks, shift := n.blocks(), n.blocks()
+	if n.Streams() > 1 {
+		shift = 1
+	}
+	for w := range blocks + (n.Layers-1)*shift {
+		for d := range n.Layers {
+			if b := w - d*shift; b >= 0 && b < blocks {
+				visit(d, b)
+			}
+		}
+	}
+}
+
+// steps are those of a block.
+func (n *network) steps(block int) (t, steps int) {
+	t = block * n.block
+	return t, min(n.block, n.Steps-t)
+}
+
+// forward runs a block of layer l.
+func (n *network) forward(l, block int) {
+	y := n.layers[l]
+	t, steps := n.steps(block)
+	x := n.Rows(y.x, 0, steps)
+	if in := n.InputOf(l, t, steps); n.oneHot(l) {
+		n.Do(l, schedule.Gather{Index: in, Table: n.Plan.Layer[l].W.All(), Out: x})
+	} else {
+		n.Do(l, schedule.Gemm{A: in, B: y.w.All(), C: x})
+	}
+	n.Do(l, schedule.Persistent{Sequence: n.Sequence(l, t, steps, x), R: y.r})
+}
+
+// backward runs the gradient of a block of layer l, then that of its input.
+func (n *network) backward(l, block int) {
+	y := n.layers[l]
+	t, steps := n.steps(block)
+	above := n.Top()
+	if l < n.Layers-1 {
+		above = n.layers[l+1].back.Below
+	}
+	dx := n.Rows(y.back.DX, t, steps)
+	var dr schedule.View
+	if y.back.DR != nil {
+		dr = n.Rows(y.back.DR, t, steps)
+	}
+	n.Do(l, schedule.PersistentBackward{
+		Sequence:     n.Sequence(l, t, steps, schedule.View{}),
+		SequenceGrad: n.SequenceBack(l, n.Rows(above, t, steps), dx, dr, rnn.Maybe(y.back.DPeep)),
+		R:            y.rb.All(),
+	})
+	if y.wb != nil {
+		n.Do(l, schedule.Gemm{A: dx, B: y.wb.All(), C: n.Rows(y.back.Below, t, steps)})
+	}
+}
+
+// weightGradients sums the gradients of all weights once the propagation is done.
+func (n *network) weightGradients() {
+	for l := n.Layers - 1; l >= 0; l-- {
+		b := n.layers[l].back
+		b.Weights(0, n.Steps, true)
+		b.Peeps()
+	}
+	if n.Head != nil {
+		n.OutputGradient(n.Layers - 1)
+	}
+}

@@ -1,0 +1,129 @@
+package scan
+
+import (
+	"fmt"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// head runs the output layer over steps [t, t+steps).
+func (n *network) head(t, steps int) {
+	h, logits := n.Head, n.Rows(n.Head.Prob, t, steps)
+	n.do(schedule.Gemm{A: n.Outputs(t, steps), B: n.headW.All(), C: logits})
+	n.do(schedule.Map{Op: cell.Add, Out: logits, A: logits, B: h.B.All()})
+	n.do(n.Loss(t, steps))
+}
+
+// headBack is its gradient; more says that later steps have been added up.
+func (n *network) headBack(t, steps int, more bool) {
+	h, grad := n.Head, n.Rows(n.Head.Prob, t, steps)
+	n.do(schedule.Gemm{A: grad, B: n.headWBack.All(), C: n.Rows(h.DY, t, steps)})
+	n.do(schedule.Gemm{A: grad, TransA: true, B: n.Outputs(t, steps), C: h.DW.All(), Accumulate: more})
+	n.do(schedule.SumRows{A: grad, Out: h.DB.All(), Accumulate: more})
+}
+
+func (n *network) startBackward() {
+	rows := n.block * n.Batch
+	n.dx = n.Matrix("d(x·W)", rows, n.gates)
+	if n.recurrent > 0 {
+		n.ds = n.Matrix("ds", rows+n.Batch, n.Hidden)
+	}
+	for i := range min(2, n.Layers-1) {
+		n.dy[i] = n.Matrix(fmt.Sprintf("dy below%d", i), rows, n.Hidden)
+	}
+	if n.Head != nil {
+		n.headWBack = n.pack(n.Head.W, false)
+	}
+	for l, y := range n.Layer {
+		for _, m := range y.Grad.State {
+			n.do(schedule.Map{Op: cell.Zero, Out: m.All()})
+		}
+		if n.oneHot(l) {
+			n.do(schedule.Map{Op: cell.Zero, Out: y.Grad.W.All()})
+		} else {
+			n.layers[l].wBack = n.pack(y.W, false)
+		}
+		if n.recurrent > 0 {
+			n.layers[l].rBack = n.pack(y.R, false)
+		}
+	}
+}
+
+// backward is the gradient of steps [t, t+steps) of layer l, after that of the
+// steps that follow.
+func (n *network) backward(l, t, steps int, more bool) {
+	dx, above := n.first(n.dx, steps), n.above(l, t, steps)
+	s := n.Sequence(l, t, steps, n.first(n.x, steps))
+	g := n.SequenceBack(l, above, dx, schedule.View{}, schedule.View{})
+	surrogate, core := n.parts()
+	n.scanBackward(s, g, core)
+	if surrogate.cell != nil {
+		// What the products say of the states before each step is, but for the
+		// first, of the states after the step before it. The last goes into no product.
+		ds := n.ds.Band(0, (steps+1)*n.Batch)
+		n.do(schedule.Gemm{A: n.FromInput(dx), B: n.layers[l].rBack.All(), C: ds.Band(0, steps*n.Batch)})
+		n.do(schedule.Map{Op: cell.Zero, Out: ds.Band(steps*n.Batch, n.Batch)})
+		g.DOut = ds.Band(n.Batch, steps*n.Batch)
+		n.scanBackward(s, g, surrogate)
+		carry, _ := n.CarryThrough(l)
+		n.do(schedule.Map{Op: cell.Add, Out: carry, A: carry, B: ds.Band(0, n.Batch)})
+	}
+	n.weightGradients(l, t, steps, more)
+	if below := n.below(l, t, steps); !below.Empty() {
+		n.do(schedule.Gemm{A: dx, B: n.layers[l].wBack.All(), C: below})
+	}
+}
+
+// scanBackward is the gradient of one part.
+func (n *network) scanBackward(s schedule.Sequence, g schedule.SequenceGrad, p part) {
+	var carry []schedule.View
+	for _, i := range p.states {
+		carry = append(carry, g.Carry[i])
+	}
+	g.Carry, g.DX = carry, n.columns(g.DX, p.gate, p.gates)
+	n.do(schedule.ScanBackward{Sequence: n.narrow(s, p), SequenceGrad: g})
+}
+
+// above views the gradient of layer l's output, below that of its input, which
+// is empty where nobody asks for it.
+func (n *network) above(l, t, steps int) schedule.View {
+	if l == n.Layers-1 {
+		return n.Rows(n.Top(), t, steps)
+	}
+	return n.first(n.dy[l%2], steps)
+}
+
+func (n *network) below(l, t, steps int) schedule.View {
+	switch {
+	case l > 0:
+		return n.first(n.dy[(l-1)%2], steps)
+	case n.OneHot:
+		return schedule.View{}
+	}
+	return n.Rows(n.DX, t, steps)
+}
+
+// weightGradients adds the share of steps [t, t+steps) to the gradients of
+// layer l's weights.
+func (n *network) weightGradients(l, t, steps int, more bool) {
+	g, dx, in := n.Layer[l].Grad, n.first(n.dx, steps), n.InputOf(l, t, steps)
+	if n.oneHot(l) {
+		n.do(schedule.Scatter{Index: in, Src: dx, Table: g.W.All()})
+	} else {
+		n.do(schedule.Gemm{A: dx, TransA: true, B: in, C: g.W.All(), Accumulate: more})
+	}
+	n.do(schedule.SumRows{A: dx, Out: g.BX.All(), Accumulate: more})
+	if n.recurrent > 0 {
+		n.do(schedule.Gemm{A: n.FromInput(dx), TransA: true, B: n.Through(l, t, steps), C: g.R.All(), Accumulate: more})
+	}
+}
+
+// finishBackward copies what both biases of a gate share.
+func (n *network) finishBackward() {
+	for _, y := range n.Layer {
+		if n.recurrent > 0 {
+			n.do(schedule.Map{Op: cell.Copy, Out: y.Grad.BR.All(), A: n.FromInput(y.Grad.BX.All())})
+		}
+	}
+}

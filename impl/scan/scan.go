@@ -1,0 +1,210 @@
+// Package scan runs layers whose recurrence is linear as products over many
+// steps and a scan over time, which a device may cut into chunks and compute in
+// parallel: nothing is left that must be done step by step. An ls-lstm is two
+// scans with the recurrent product of all surrogate states between them.
+//
+// Time is worked through in blocks, layer by layer within a block, so that
+// the products of a block are still in the caches when they are scanned.
+//
+// Reference: Martin, Cundy. Parallelizing Linear Recurrent Neural Nets Over
+// Sequence Length. 2017. arXiv:1709.04057, sections 2 and 3.
+package scan
+
+import (
+	"fmt"
+
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Technique is the scan technique.
+type Technique struct{}
+
+func (Technique) Name() string { return "scan" }
+func (Technique) Doc() string {
+	return "linear recurrences as a parallel scan over time (Martin & Cundy 2017)"
+}
+
+// rows is how many rows of products a block has unless told otherwise: enough
+// for a product at full speed, few enough for the caches.
+const rows = 512
+
+// Knobs implements rnn.Technique.
+func (Technique) Knobs(p rnn.Problem) []knob.Knob {
+	usual := min(max(1, rows/max(1, p.Batch)), p.Steps)
+	values := []int{usual}
+	if usual < p.Steps {
+		values = append(values, 0)
+	}
+	for n := max(1, usual/16); n < p.Steps && n <= 16*usual; n *= 4 {
+		if n != usual {
+			values = append(values, n)
+		}
+	}
+	return []knob.Knob{{Name: "inputbatch", Doc: "steps per block of products and scans; 0: all", Values: values, Min: 0, Max: p.Steps}}
+}
+
+// Plan implements rnn.Technique.
+func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
+	c := p.Cell
+	switch {
+	case c.Recurrent > 0 && c.Surrogate == nil:
+		return fmt.Errorf("%w: %v is not linear: its recurrent product multiplies a state that depends on that product", schedule.ErrUnsupported, c)
+	case c.Recurrence == nil:
+		return fmt.Errorf("%w: %v is not linear: a step's state does not follow linearly from the one before", schedule.ErrUnsupported, c)
+	case c.SplitGrad:
+		return fmt.Errorf("%w: %v: its recurrent products have gradients of their own", schedule.ErrUnsupported, c)
+	}
+	n := &network{Plan: p, block: k["inputbatch"], gates: len(c.Gates) * p.Hidden, recurrent: c.Recurrent * p.Hidden}
+	if n.block == 0 {
+		n.block = p.Steps
+	}
+	n.layout()
+	for t := 0; t < p.Steps; t += n.block {
+		for l := range p.Layers {
+			n.forward(l, t, min(n.block, p.Steps-t))
+		}
+		if p.Head != nil {
+			n.head(t, min(n.block, p.Steps-t))
+		}
+	}
+	if p.Pass == rnn.Train {
+		n.startBackward()
+		last := (p.Steps - 1) / n.block * n.block
+		for t := last; t >= 0; t -= n.block {
+			if p.Head != nil {
+				n.headBack(t, min(n.block, p.Steps-t), t < last)
+			}
+			for l := p.Layers - 1; l >= 0; l-- {
+				n.backward(l, t, min(n.block, p.Steps-t), t < last)
+			}
+		}
+		n.finishBackward()
+	}
+	return nil
+}
+
+type network struct {
+	*rnn.Plan
+	block            int // steps
+	gates, recurrent int // columns of the products
+
+	x, r *schedule.Matrix // products of a block: of the input and, for a surrogate, of its states
+
+	dx               *schedule.Matrix    // gradients of both products
+	ds               *schedule.Matrix    // gradients of surrogate states, a step more than a block
+	dy               [2]*schedule.Matrix // gradients of the outputs of a layer and of the one above
+	layers           []weights
+	headW, headWBack *schedule.Matrix
+}
+
+// weights are a layer's, packed as right operands of the products forward and
+// backward.
+type weights struct{ w, r, wBack, rBack *schedule.Matrix }
+
+func (n *network) do(op schedule.Op) { n.Do(0, op) }
+
+// pack returns v, or its transpose, for products to read.
+func (n *network) pack(v *schedule.Matrix, trans bool) *schedule.Matrix {
+	rows, cols, mark := v.Rows, v.Cols, ""
+	if trans {
+		rows, cols, mark = v.Cols, v.Rows, "ᵀ"
+	}
+	p := n.Packed(v.Name+mark, rows, cols)
+	n.do(schedule.Pack{Src: v.All(), Dst: p.All(), Trans: trans})
+	return p
+}
+
+func (n *network) layout() {
+	rows := n.block * n.Batch
+	n.x = n.Matrix("x·W", rows, n.gates)
+	if n.recurrent > 0 {
+		n.r = n.Matrix("s·R", rows, n.recurrent)
+	}
+	for l, y := range n.Layer {
+		var w weights
+		if !n.oneHot(l) {
+			w.w = n.pack(y.W, true)
+		}
+		if n.recurrent > 0 {
+			w.r = n.pack(y.R, true)
+		}
+		n.layers = append(n.layers, w)
+	}
+	if n.Head != nil {
+		n.headW = n.pack(n.Head.W, true)
+	}
+}
+
+func (n *network) oneHot(l int) bool { return l == 0 && n.OneHot }
+
+// first narrows a block's matrix to so many steps.
+func (n *network) first(m *schedule.Matrix, steps int) schedule.View {
+	return m.Band(0, steps*n.Batch)
+}
+
+// A part is what one scan has of the whole cell: which gates, saved vectors and
+// states.
+type part struct {
+	cell               *cell.Cell
+	gate, gates, saved int // the first of its gates, how many, the first saved
+	states             []int
+}
+
+// parts are the two scans of a surrogate cell, or the only one of any other.
+func (n *network) parts() (surrogate, core part) {
+	c := n.Cell
+	var states []int
+	for s := range c.States {
+		if c.Surrogate == nil || s != c.Through {
+			states = append(states, s)
+		}
+	}
+	if c.Surrogate == nil {
+		return part{}, part{c, 0, len(c.Gates), 0, states}
+	}
+	surrogate = part{c.Surrogate, c.Recurrent, len(c.Gates) - c.Recurrent, 0, []int{c.Through}}
+	return surrogate, part{c.Core, 0, c.Recurrent, c.Surrogate.Saved, states}
+}
+
+// columns narrows v, a vector per gate or saved value, to n of them from i.
+func (n *network) columns(v schedule.View, i, k int) schedule.View {
+	return v.Columns(i*n.Hidden, k*n.Hidden)
+}
+
+// narrow is the share of one part in a sequence of the whole cell.
+func (n *network) narrow(s schedule.Sequence, p part) schedule.Sequence {
+	out := schedule.Sequence{Cell: p.cell, Train: s.Train, Steps: s.Steps,
+		X: n.columns(s.X, p.gate, p.gates), BX: n.columns(s.BX, p.gate, p.gates)}
+	if p.cell.Recurrent > 0 {
+		out.BR = s.BR
+	}
+	if !s.Saved.Empty() && p.cell.Saved > 0 {
+		out.Saved = n.columns(s.Saved, p.saved, p.cell.Saved)
+	}
+	for _, i := range p.states {
+		out.State = append(out.State, s.State[i])
+	}
+	return out
+}
+
+// forward runs steps [t, t+steps) of layer l.
+func (n *network) forward(l, t, steps int) {
+	x, in := n.first(n.x, steps), n.InputOf(l, t, steps)
+	if n.oneHot(l) {
+		n.do(schedule.Gather{Index: in, Table: n.Layer[l].W.All(), Out: x})
+	} else {
+		n.do(schedule.Gemm{A: in, B: n.layers[l].w.All(), C: x})
+	}
+	s := n.Sequence(l, t, steps, x)
+	surrogate, core := n.parts()
+	scan := schedule.Scan{Sequence: n.narrow(s, core)}
+	if surrogate.cell != nil {
+		n.do(schedule.Scan{Sequence: n.narrow(s, surrogate)})
+		scan.R = n.first(n.r, steps)
+		n.do(schedule.Gemm{A: n.Through(l, t, steps), B: n.layers[l].r.All(), C: scan.R})
+	}
+	n.do(scan)
+}

@@ -1,0 +1,125 @@
+package rnn
+
+import (
+	"fmt"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// A LayerBack is the part of one layer's backward pass that techniques share:
+// what its gradients pass through, and the sums at the end.
+type LayerBack struct {
+	DX, DR *schedule.Matrix // gradients of the products, T·B × G·H; DR where the cell splits them
+	DPeep  *schedule.Matrix // of the peepholes by sequence, B × peepholes·H; nil: none
+	Below  *schedule.Matrix // of the input, T·B × width; nil where one-hot
+
+	plan             *Plan
+	layer            int
+	input, recurrent int // streams
+}
+
+// Back lays out the backward pass of layer l, whose gradients of W and R are
+// summed on the two streams.
+func (p *Plan) Back(l, input, recurrent int) *LayerBack {
+	rows := p.Steps * p.Batch
+	name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
+	b := &LayerBack{plan: p, layer: l, input: input, recurrent: recurrent, Below: p.DX}
+	b.DX = p.Matrix(name("d(x·W)"), rows, len(p.Cell.Gates)*p.Hidden)
+	if p.Cell.SplitGrad {
+		b.DR = p.Matrix(name("d(h·R)"), rows, p.Cell.Recurrent*p.Hidden)
+	}
+	if k := len(p.Cell.Peeps); k > 0 {
+		b.DPeep = p.Matrix(name("dpeep"), p.Batch, k*p.Hidden)
+	}
+	if l > 0 {
+		b.Below = p.Matrix(fmt.Sprintf("dy%d", l-1), rows, p.Hidden)
+	}
+	return b
+}
+
+// Recurrent views the gradients of the recurrent products at steps [t, t+n); it
+// is empty where there are none.
+func (b *LayerBack) Recurrent(t, n int) schedule.View {
+	if b.plan.Cell.SplitGrad {
+		return b.plan.Rows(b.DR, t, n)
+	}
+	return b.plan.FromInput(b.plan.Rows(b.DX, t, n))
+}
+
+// Start sets to zero what the steps add to.
+func (b *LayerBack) Start() {
+	for _, m := range b.plan.Layer[b.layer].Grad.State {
+		b.plan.Do(b.recurrent, schedule.Map{Op: cell.Zero, Out: m.All()})
+	}
+	if b.DPeep != nil {
+		b.plan.Do(b.recurrent, schedule.Map{Op: cell.Zero, Out: b.DPeep.All()})
+	}
+}
+
+// Peeps sums the gradients of the peepholes over the sequences.
+func (b *LayerBack) Peeps() {
+	if b.DPeep != nil {
+		b.plan.Do(b.recurrent, schedule.SumRows{A: b.DPeep.All(), Out: b.plan.Layer[b.layer].Grad.Peep.All()})
+	}
+}
+
+// Weights sums the gradients of the weights and biases over steps [t, t+n),
+// after those of the steps that follow, gate by gate if not grouped.
+func (b *LayerBack) Weights(t, n int, grouped bool) {
+	p, g := b.plan, b.plan.Layer[b.layer].Grad
+	more := t+n < p.Steps
+	dx, dr := p.Rows(b.DX, t, n), b.Recurrent(t, n)
+	in := p.InputOf(b.layer, t, n)
+	if b.layer == 0 && p.OneHot {
+		if !more {
+			p.Do(b.input, schedule.Map{Op: cell.Zero, Out: g.W.All()})
+		}
+		p.Do(b.input, schedule.Scatter{Index: in, Src: dx, Table: g.W.All()})
+	} else {
+		p.outer(b.input, dx, in, g.W, more, grouped)
+	}
+	if !dr.Empty() {
+		p.outer(b.recurrent, dr, p.Through(b.layer, t, n), g.R, more, grouped)
+	}
+	p.Do(b.input, schedule.SumRows{A: dx, Out: g.BX.All(), Accumulate: more})
+	if dr.Empty() {
+		return
+	}
+	if p.Cell.SplitGrad {
+		p.Do(b.recurrent, schedule.SumRows{A: dr, Out: g.BR.All(), Accumulate: more})
+	} else {
+		p.Do(b.input, schedule.Map{Op: cell.Copy, Out: g.BR.All(), A: p.FromInput(g.BX.All())})
+	}
+}
+
+// outer computes out = dᵀ · in, or adds it.
+func (p *Plan) outer(stream int, d, in schedule.View, out *schedule.Matrix, accumulate, grouped bool) {
+	width := d.Cols
+	if !grouped {
+		width = p.Hidden
+	}
+	for at := 0; at < d.Cols; at += width {
+		p.Do(stream, schedule.Gemm{A: d.Columns(at, width), TransA: true, B: in, C: out.Band(at, width), Accumulate: accumulate})
+	}
+}
+
+// OutputLayer runs the output layer over all steps at once, since nothing
+// recurs in it, and where training the gradient of its input.
+func (p *Plan) OutputLayer(stream int) {
+	h := p.Head
+	out, logits := p.Outputs(0, p.Steps), h.Prob.All()
+	p.Do(stream, schedule.Gemm{A: out, B: h.W.All(), TransB: true, C: logits})
+	p.Do(stream, schedule.Map{Op: cell.Add, Out: logits, A: logits, B: h.B.All()})
+	p.Do(stream, p.Loss(0, p.Steps))
+	if p.Pass == Train {
+		p.Do(stream, schedule.Gemm{A: logits, B: h.W.All(), C: h.DY.All()})
+	}
+}
+
+// OutputGradient sums the gradients of the output layer's weights.
+func (p *Plan) OutputGradient(stream int) {
+	h := p.Head
+	p.Do(stream, schedule.Gemm{A: h.Prob.All(), TransA: true, B: p.Outputs(0, p.Steps), C: h.DW.All()})
+	p.Do(stream, schedule.SumRows{A: h.Prob.All(), Out: h.DB.All()})
+}

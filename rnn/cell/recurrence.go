@@ -1,0 +1,243 @@
+package cell
+
+import "slices"
+
+// A Recurrence is that of a cell whose steps compose: every state that a step
+// reads becomes a∘h + b, with a and b from the inputs alone. So a chunk of time is
+// one such step, and time can be cut (Martin and Cundy 2017, section 2). The
+// recurrent products count as inputs here: whether they are known ahead is
+// another question, which Surrogate answers.
+//
+// The programs keep in one place what goes from step to step: Prev is a state
+// and DNext its gradient, both before and after.
+type Recurrence struct {
+	Carried []int // the states that a step reads
+
+	Inference, Forward, Backward Program
+
+	// Compose and ComposeBackward are what Algorithm 1 reduces a chunk with.
+	// Started from states 0 and factors 1, the steps done so far make Factor·h +
+	// Prev of a state h before them, and Factor·h + DNext of a gradient h after.
+	Compose, ComposeBackward Program
+}
+
+// recurrence derives c's, or nil where states do not compose.
+func recurrence(c *Cell) *Recurrence {
+	if len(c.Peeps) > 0 { // their gradients would be sums over time
+		return nil
+	}
+	r := &Recurrence{}
+	for s := range c.States {
+		if c.DirectPrev(s) {
+			r.Carried = append(r.Carried, s)
+		}
+	}
+	var ok, okBack bool
+	r.Compose, ok = c.Inference.compose(Prev, Next, r.Carried)
+	r.ComposeBackward, okBack = c.Backward.compose(DNext, DPrev, r.Carried)
+	if !ok || !okBack {
+		return nil
+	}
+	r.Inference, r.Forward = c.Inference.inPlace(r.Carried), c.Forward.inPlace(r.Carried)
+	r.Backward = make(Program, len(c.Backward))
+	for i, in := range c.Backward {
+		move := func(v Ref) Ref {
+			if v.Kind == DPrev {
+				v.Kind = DNext
+			}
+			return v
+		}
+		r.Backward[i] = Instr{in.Op, move(in.Out), move(in.A), move(in.B)}
+	}
+	return r
+}
+
+// inPlace has forward program p also write each carried state to Prev, as soon
+// as nothing reads that any more.
+func (p Program) inPlace(carried []int) Program {
+	after := map[int][]Instr{} // by instruction
+	for _, s := range carried {
+		at := 0
+		for i, in := range p {
+			if in.Out == (Ref{Next, s}) || slices.Contains(in.Args(), Ref{Prev, s}) {
+				at = i
+			}
+		}
+		after[at] = append(after[at], Instr{Op: Copy, Out: Ref{Prev, s}, A: Ref{Next, s}})
+	}
+	var out Program
+	for i, in := range p {
+		out = append(append(out, in), after[i]...)
+	}
+	return out
+}
+
+// slice keeps of p what the given values need.
+func (p Program) slice(values ...Ref) Program {
+	need := map[Ref]bool{}
+	for _, v := range values {
+		need[v] = true
+	}
+	var out Program
+	for _, in := range slices.Backward(p) {
+		if !need[in.Out] {
+			continue
+		}
+		delete(need, in.Out)
+		for _, a := range in.Args() {
+			need[a] = true
+		}
+		out = append(out, in)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// A tangent is the derivative of a value with respect to a state, times that
+// state's factor so far.
+type tangent struct {
+	state int
+	value Ref
+}
+
+// compose derives, by forward-mode differentiation of what p computes of the
+// carried states, the program that composes steps of p; it reports false where
+// a state depends on another or not linearly on itself.
+func (p Program) compose(before, after Kind, carried []int) (Program, bool) {
+	var out Program
+	temps := 0
+	do := func(op Op, args ...Ref) Ref {
+		in := Instr{Op: op, Out: Ref{Temp, temps}}
+		temps++
+		if len(args) > 0 {
+			in.A = args[0]
+		}
+		if len(args) > 1 {
+			in.B = args[1]
+		}
+		out = append(out, in)
+		return in.Out
+	}
+	value, tangents := map[Ref]Ref{}, map[Ref]tangent{}
+	var results []Ref
+	for _, s := range carried {
+		tangents[Ref{before, s}] = tangent{s, Ref{Factor, s}}
+		results = append(results, Ref{after, s})
+	}
+	for _, in := range p.slice(results...) {
+		args := in.Args()
+		var t []tangent // of the operands that have one
+		var of []int    // which
+		for i, a := range args {
+			if d, ok := tangents[a]; ok {
+				t, of = append(t, d), append(of, i)
+			}
+			if v, ok := value[a]; ok {
+				args[i] = v
+			}
+		}
+		value[in.Out] = do(in.Op, args...)
+		delete(tangents, in.Out)
+		switch {
+		case len(t) == 0:
+			continue
+		case len(t) == 2 && (in.Op != Add && in.Op != Sub || t[0].state != t[1].state):
+			return nil, false
+		}
+		d := t[0]
+		switch in.Op {
+		case Copy:
+		case Neg, OneMinus:
+			d.value = do(Neg, d.value)
+		case Add, Sub:
+			if len(t) == 2 {
+				d.value = do(in.Op, d.value, t[1].value)
+			} else if in.Op == Sub && of[0] == 1 {
+				d.value = do(Neg, d.value)
+			}
+		case Mul:
+			d.value = do(Mul, d.value, args[1-of[0]])
+		case SigmoidGrad, TanhGrad, ReLUGrad: // linear in the gradient
+			if of[0] != 0 {
+				return nil, false
+			}
+			d.value = do(in.Op, d.value, args[1])
+		default:
+			return nil, false
+		}
+		tangents[in.Out] = d
+	}
+	for _, s := range carried {
+		d, ok := tangents[Ref{after, s}]
+		if !ok || d.state != s {
+			return nil, false
+		}
+		out = append(out, Instr{Op: Copy, Out: Ref{before, s}, A: value[Ref{after, s}]}, Instr{Op: Copy, Out: Ref{Factor, s}, A: d.value})
+	}
+	return out.compact(), true
+}
+
+// split returns the two parts of a linear surrogate cell, or nil where the
+// state that the recurrent product multiplies itself needs a product. p is c's
+// forward program, each value named once.
+func split(c *Cell, p Program) (surrogate, core *Cell) {
+	if c.Recurrent == 0 {
+		return nil, nil
+	}
+	through := p.slice(Ref{Next, c.Through})
+	own := map[Ref]bool{{Prev, c.Through}: true} // what belongs to the surrogate
+	saved := 0
+	for _, in := range through {
+		own[in.Out] = true
+		if in.Out.Kind == Saved {
+			saved++
+		}
+		for _, a := range in.Args() {
+			if a.Kind == R || a.Kind == BR || a.Kind == Prev && a.Index != c.Through || (a.Kind == X || a.Kind == BX) && a.Index < c.Recurrent {
+				return nil, nil
+			}
+		}
+	}
+	var rest Program
+	for _, in := range p {
+		if own[in.Out] {
+			continue
+		}
+		for _, a := range in.Args() {
+			if own[a] || a.Kind == X && a.Index >= c.Recurrent {
+				return nil, nil
+			}
+		}
+		rest = append(rest, in)
+	}
+	part := func(name string, gates []string, recurrent int, states []string, p Program, move func(Ref) Ref) *Cell {
+		return define(Cell{Name: c.Name + " " + name, Doc: "part of " + c.Name, Gates: gates, Recurrent: recurrent, States: states}, func(b *builder) {
+			for _, in := range p {
+				in.Out, in.A, in.B = move(in.Out), move(in.A), move(in.B)
+				if in.Out.Kind == Saved {
+					b.saved++
+				}
+				b.p = append(b.p, in)
+			}
+		})
+	}
+	surrogate = part("surrogate", c.Gates[c.Recurrent:], 0, c.States[c.Through:c.Through+1], through, func(r Ref) Ref {
+		switch r.Kind {
+		case X, BX:
+			r.Index -= c.Recurrent
+		case Prev, Next:
+			r.Index = 0
+		}
+		return r
+	})
+	core = part("core", c.Gates[:c.Recurrent], c.Recurrent, slices.Delete(slices.Clone(c.States), c.Through, c.Through+1), rest, func(r Ref) Ref {
+		switch {
+		case r.Kind == Saved:
+			r.Index -= saved
+		case (r.Kind == Prev || r.Kind == Next) && r.Index > c.Through:
+			r.Index--
+		}
+		return r
+	})
+	return surrogate, core
+}
