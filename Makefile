@@ -5,9 +5,10 @@ BIN     := bin/rnnbench
 OUT     ?= out
 FUZZ    ?= 20s
 PYTHON  ?= python3
+CUDA    ?= /usr/local/cuda
 export CGO_ENABLED ?= 0
 
-.PHONY: run build test race noasm cross generate check-generate lint figures fuzz bench check-pytorch clean
+.PHONY: run build cuda cuda-tests test-cuda record-cuda test race noasm cross generate check-generate lint figures fuzz bench check-pytorch clean
 
 ## run: build, then a quick reproduction of Appleyard's ladder with table and figure
 run: build
@@ -16,6 +17,28 @@ run: build
 ## build: the program
 build:
 	$(GO) build -trimpath -o $(BIN) ./cmd/rnnbench
+
+## cuda: the worker for NVIDIA GPUs; needs a C compiler and, in $(CUDA), the headers of CUDA 11.8 to 13
+## (scripts/fetch-cuda DIR fetches them, for CUDA=DIR); only the driver to run
+cuda:
+	CGO_ENABLED=1 \
+	CGO_CFLAGS="-I$(CURDIR)/cmd/rnnbench-cuda/include -I$(CUDA)/include $(CGO_CFLAGS)" \
+	CGO_LDFLAGS="-L$(CUDA)/lib64/stubs $(CGO_LDFLAGS)" \
+	$(GO) build -tags cuda -trimpath -o bin/rnnbench-cuda ./cmd/rnnbench-cuda
+
+## cuda-tests: the worker, the program and the test binaries that scripts/gpu-suite runs on a machine without Go
+cuda-tests: cuda build
+	$(GO) test -c -trimpath -o bin/device-cuda.test ./device/cuda
+	$(GO) test -c -trimpath -o bin/impl.test ./impl
+	$(GO) test -c -trimpath -o bin/tuner.test ./tuner
+
+## test-cuda: every suite on this machine's GPU
+test-cuda: cuda-tests
+	scripts/gpu-suite
+
+## record-cuda: measure EXPERIMENT on the first GPU and keep it under results/
+record-cuda: build
+	scripts/record $(EXPERIMENT) --device cuda:0
 
 ## test: every test
 test:

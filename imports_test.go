@@ -12,7 +12,7 @@ import (
 var layers = [][]string{
 	{"rnn/cell", "rnn/knob"},
 	{"rnn/schedule", "rnn/graph"},
-	{"rnn", "rnn/torch", "device", "device/cpu", "device/devicetest"},
+	{"rnn", "rnn/torch", "device", "device/cpu", "device/devicetest", "device/worker", "device/cuda"},
 	{"impl", "rnn/rnntest", "results", "model"},
 	{"tuner", "plots"},
 	{"experiments"},

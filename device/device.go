@@ -5,6 +5,7 @@
 package device
 
 import (
+	"errors"
 	"time"
 
 	"rnnbench/rnn/knob"
@@ -50,7 +51,21 @@ type Program interface {
 type Burst struct {
 	Wall   time.Duration // by the host's monotonic clock, from the first operation to the end of the last
 	Device time.Duration // by the device's own clock; 0 where it has none
+
+	// Throttled says that something held the device's clock down: heat, power.
+	Throttled bool
 }
+
+// ErrMemory says that the device has too little memory left.
+var ErrMemory = errors.New("out of memory")
+
+// What can befall a device itself, whatever the schedule. Errors wrap one of
+// these where a device that other programs share had to be restarted.
+var (
+	ErrHang  = errors.New("the device did not answer in time")
+	ErrFault = errors.New("the device broke down")
+	ErrLost  = errors.New("the program went with a device that was restarted") // compile anew
+)
 
 // Info describes a device.
 type Info struct {
@@ -67,6 +82,14 @@ type Info struct {
 type Limits struct {
 	FLOPS float64 // single-precision multiply-adds on registers, operations per second
 	Copy  float64 // bytes read and written per second, from and to memory
+	More  []Rate  // what else the device has to say, in the order of tables
+}
+
+// A Rate is one measured limit.
+type Rate struct {
+	Name  string
+	Value float64
+	Unit  string // "FLOP/s", "s"
 }
 
 // A Meter is a device that can measure its own limits, in a second or so.
@@ -103,4 +126,15 @@ type Memory struct {
 // A Prober is a device that can measure its hierarchy, in a second or so.
 type Prober interface {
 	Hierarchy() (Hierarchy, error)
+}
+
+// An Inspector is a device that can say what state it is in.
+type Inspector interface {
+	Inspect() ([]Finding, error)
+}
+
+// A Finding is one thing worth knowing before measuring.
+type Finding struct {
+	Name, Value string
+	Remedy      string // what to do about it; "" where nothing is wrong
 }

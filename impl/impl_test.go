@@ -5,10 +5,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"rnnbench/device/cpu"
+	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/emulator"
+	"rnnbench/device/worker"
 	"rnnbench/impl"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -53,6 +58,42 @@ func TestTechniques(t *testing.T) {
 				rnntest.Run(t, d, tech, settings[tech.Name()]...)
 			})
 		}
+	}
+}
+
+// TestEmulated runs the techniques on the CUDA device without a GPU.
+func TestEmulated(t *testing.T) {
+	compiler, err := emulator.NewCompiler()
+	if err != nil {
+		t.Skip(err)
+	}
+	driver, err := emulator.New(8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := cuda.New(driver, compiler, "")
+	defer d.Close()
+	for _, tech := range impl.All() {
+		t.Run(tech.Name(), func(t *testing.T) {
+			rnntest.RunProblems(t, d, tech, slices.Concat(rnntest.Few(rnn.FP32), rnntest.Few(rnn.BF16)))
+		})
+	}
+}
+
+// TestGPU runs the techniques on a GPU, through the worker that RNNBENCH_CUDA
+// names.
+func TestGPU(t *testing.T) {
+	path := os.Getenv("RNNBENCH_CUDA")
+	if path == "" {
+		t.Skip("RNNBENCH_CUDA does not name the worker")
+	}
+	d, err := worker.Open(worker.Options{Device: "cuda:0", Command: func() *exec.Cmd { return exec.Command(path) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, tech := range impl.All() {
+		t.Run(tech.Name(), func(t *testing.T) { rnntest.Run(t, d, tech, settings[tech.Name()]...) })
 	}
 }
 

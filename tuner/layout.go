@@ -68,6 +68,10 @@ func LayOut(d device.Device, techniques []rnn.Technique, p results.Point, spec g
 		return nil, fmt.Errorf("%s: %w", spec.Name, err)
 	}
 	l.Memory, err = d.Memory(l.Schedule, l.DeviceKnobs)
+	if errors.Is(err, schedule.ErrUnsupported) {
+		l.refuse(results.ReasonResource, err.Error())
+		return l, nil
+	}
 	return l, err
 }
 

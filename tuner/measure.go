@@ -13,6 +13,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/results"
 	"rnnbench/rnn"
+	"rnnbench/rnn/schedule"
 	"rnnbench/tuner/config"
 )
 
@@ -58,29 +59,16 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 		*field += time.Since(start).Seconds()
 		start = time.Now()
 	}
-	fail := func(err error) {
-		c.close()
-		c.decline(results.Failed, results.ReasonError, err.Error())
-	}
-	var err error
-	if c.prog, err = s.Device.Compile(c.Schedule, c.DeviceKnobs); err != nil {
-		c.decline(results.Failed, results.ReasonOOM, err.Error())
+	c.input = check.input()
+	if err := s.load(c); err != nil {
+		c.fail(err)
 		return
 	}
 	lap(&cost.Setup)
 	s.watch(Event{Phase: Verifying, Point: c.record.Point, Label: c.Spec.Label})
-	if err := c.Plan.Write(c.prog, check.input()); err != nil {
-		fail(err)
-		return
-	}
-	if err := c.prog.Prepare(); err != nil {
-		fail(err)
-		return
-	}
-	lap(&cost.Setup)
 	if s.Settings.Verify {
 		if err := check.run(s, c); err != nil {
-			fail(err)
+			c.fail(err)
 			return
 		}
 		lap(&cost.Verify)
@@ -96,7 +84,7 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 	for n := 1; ; n = min(2*n, 1<<20) {
 		b, err := c.prog.Run(n)
 		if err != nil {
-			fail(err)
+			c.fail(err)
 			return
 		}
 		one = min(one, b.Wall.Seconds()/float64(n))
@@ -113,6 +101,35 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 	}
 	c.last = one
 	lap(&cost.Warmup)
+}
+
+// load compiles c and writes its inputs.
+func (s *Sweep) load(c *candidate) error {
+	var err error
+	if c.prog, err = s.Device.Compile(c.Schedule, c.DeviceKnobs); err != nil {
+		return err
+	}
+	if err := c.Plan.Write(c.prog, c.input); err != nil {
+		return err
+	}
+	return c.prog.Prepare()
+}
+
+// fail ends a candidate for the reason that err is.
+func (c *candidate) fail(err error) {
+	c.close()
+	switch {
+	case errors.Is(err, schedule.ErrUnsupported):
+		c.decline(results.Skipped, results.ReasonResource, err.Error())
+	case errors.Is(err, device.ErrHang):
+		c.decline(results.Timeout, results.ReasonHang, err.Error())
+	case errors.Is(err, device.ErrFault):
+		c.decline(results.Failed, results.ReasonCUDA, err.Error())
+	case errors.Is(err, device.ErrMemory):
+		c.decline(results.Failed, results.ReasonOOM, err.Error())
+	default:
+		c.decline(results.Failed, results.ReasonError, err.Error())
+	}
 }
 
 // Why rounds ended.
@@ -188,17 +205,29 @@ func stable(widths []float64) bool {
 	return n > 2*stableRounds && widths[n-1] > 0.9*widths[n-1-stableRounds]
 }
 
-// burst takes one sample. Where others ran in between, one run first brings the
-// caches back to the state that a burst keeps, if that is cheap.
+// burst takes one sample, again if another candidate broke the device.
 func (s *Sweep) burst(c *candidate, others bool) {
 	start := time.Now()
-	defer func() { c.record.Cost.Measure += time.Since(start).Seconds() }()
+	err := s.sample(c, others)
+	if errors.Is(err, device.ErrLost) {
+		if err = s.load(c); err == nil {
+			err = s.sample(c, true)
+		}
+	}
+	if err != nil {
+		c.fail(err)
+	}
+	c.record.Cost.Measure += time.Since(start).Seconds()
+}
+
+// sample times a burst. Where others ran in between, one run first brings the
+// caches back to the state that a burst keeps, if that is cheap.
+func (s *Sweep) sample(c *candidate, others bool) error {
 	var before, after runtime.MemStats
 	cold := s.Settings.Cache == "cold"
 	if others && !cold && c.last < s.Settings.MinTime.Seconds() {
 		if _, err := c.prog.Run(1); err != nil {
-			c.decline(results.Failed, results.ReasonError, err.Error())
-			return
+			return err
 		}
 	}
 	runtime.ReadMemStats(&before)
@@ -211,8 +240,10 @@ func (s *Sweep) burst(c *candidate, others bool) {
 	}
 	runtime.ReadMemStats(&after)
 	if err != nil {
-		c.decline(results.Failed, results.ReasonError, err.Error())
-		return
+		return err
+	}
+	if b.Throttled {
+		c.warn(results.WarnThrottled)
 	}
 	if after.NumGC != before.NumGC {
 		c.warn(results.WarnGC)
@@ -223,6 +254,7 @@ func (s *Sweep) burst(c *candidate, others bool) {
 	if b.Device > 0 {
 		c.samples.Device = append(c.samples.Device, b.Device.Seconds()/n)
 	}
+	return nil
 }
 
 // cold times single runs, each after the caches were filled with other data.

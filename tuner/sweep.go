@@ -93,6 +93,7 @@ func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Sp
 // A candidate is one technique at one point.
 type candidate struct {
 	*Layout
+	input  *rnn.Data
 	prog   device.Program
 	record results.Record
 
@@ -161,6 +162,7 @@ func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
 		c.decline(results.Skipped, l.Code, l.Reason)
 		return c, nil
 	}
+	c.record.Mode.Graph = l.DeviceKnobs["graph"] != 0
 	w := &c.record.Work
 	w.Executed, w.Bytes, w.Ops = l.Schedule.FLOPs(), l.Schedule.Traffic(), len(l.Schedule.Nodes)
 	for _, n := range l.Schedule.Nodes {

@@ -10,6 +10,7 @@ import (
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
 	"rnnbench/model"
+	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -29,20 +30,29 @@ type bench struct {
 
 // open opens the device that c names.
 func (s *settings) open(c config.Config) (*bench, error) {
-	for _, name := range c.Devices {
-		switch {
-		case name == "cpu" || name == "all":
-		case strings.HasPrefix(name, "cuda") || strings.HasPrefix(name, "gpu") || strings.HasPrefix(name, "nvidia"):
-			return nil, &failure{exitNoDevice, fmt.Errorf("device %s is not available: GPUs need the worker rnnbench-cuda, which this build does not have", name),
-				"--device cpu measures on this machine's processor"}
-		default:
-			return nil, usage(fmt.Errorf("--device: %w", unknown("device", name, []string{"cpu", "cuda:0", "all"})), "rnnbench list devices")
-		}
+	if len(c.Devices) > 1 {
+		return nil, usage(fmt.Errorf("--device: one at a time, not %s", strings.Join(c.Devices, ", ")), "")
 	}
 	memory, err := s.maxMemory()
 	if err != nil {
 		return nil, usage(err, "")
 	}
+	var d device.Device
+	switch name := c.Devices[0]; {
+	case name == "cpu":
+		d, err = s.openCPU(c)
+	case isGPU(name):
+		d, err = openGPU(name, c.Measure)
+	default:
+		return nil, usage(fmt.Errorf("--device: %w", unknown("device", name, []string{"cpu", "cuda:0"})), "rnnbench list devices")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &bench{Device: d, info: d.Info(), maxMemory: memory}, nil
+}
+
+func (s *settings) openCPU(c config.Config) (device.Device, error) {
 	o, err := s.options(c)
 	if err != nil {
 		return nil, usage(err, "")
@@ -54,7 +64,7 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	if err != nil {
 		return nil, &failure{exitNoDevice, err, "rnnbench doctor"}
 	}
-	return &bench{Device: d, info: d.Info(), maxMemory: memory}, nil
+	return d, nil
 }
 
 // measureLimits finds what the device can do at most.
@@ -85,6 +95,9 @@ func (b *bench) record() results.Device {
 	d.Facts["workers"] = fmt.Sprint(b.info.Workers)
 	if f := b.limits.FLOPS; f > 0 {
 		d.Peak = &f
+	}
+	for _, r := range b.limits.More {
+		d.Facts[r.Name] = quantity.SI(r.Value, r.Unit)
 	}
 	if c := b.limits.Copy; c > 0 {
 		d.Bandwidth = &c

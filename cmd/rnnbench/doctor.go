@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/device"
 	"rnnbench/model"
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
@@ -75,7 +76,19 @@ rnnbench model reads.`,
 		if env.CPU.Steal != nil { // of the last seconds rather than since the start
 			env.CPU.Steal = results.Capture(results.Options{Interval: 300 * time.Millisecond}).CPU.Steal
 		}
-		d := diagnosis{Environment: env, Device: b.record(), Noise: noise, machine: b.machine, Advice: []advice{}}
+		d := diagnosis{Environment: env, Device: b.record(), Noise: noise, machine: b.machine, rates: b.limits.More, State: []finding{}, Advice: []advice{}}
+		if i, ok := b.Device.(device.Inspector); ok {
+			findings, err := i.Inspect()
+			if err != nil {
+				return err
+			}
+			for _, f := range findings {
+				d.State = append(d.State, finding{f.Name, f.Value})
+				if f.Remedy != "" {
+					d.Advice = append(d.Advice, advice{f.Name + ": " + f.Value, f.Remedy})
+				}
+			}
+		}
 		for _, a := range append(results.Warnings(env), noise.advice()...) {
 			d.Advice = append(d.Advice, advice(a))
 		}
@@ -91,9 +104,16 @@ type diagnosis struct {
 	Environment results.Environment `json:"env"`
 	Device      results.Device      `json:"device"`
 	Noise       noise               `json:"noise"`
+	State       []finding           `json:"state"` // of a device that tells
 	Advice      []advice            `json:"advice"`
 
 	machine *model.Machine // as in Device; nil: not measured
+	rates   []device.Rate  // likewise
+}
+
+type finding struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 type advice struct {
@@ -208,7 +228,11 @@ func (d diagnosis) print(w io.Writer) error {
 	line("rnnbench", "%s, %s", e.Tool.Version, e.Tool.Go)
 	line("host", "%s", e.Host.Name)
 	line("system", "%s", joined(e.Host.System, e.Host.OS+"/"+e.Host.Arch, e.Host.Kernel, e.Host.Container, e.Host.VM))
-	line("processor", "%s", d.Device.Name)
+	name := c.Model
+	if d.Device.Facts["simd"] != "" { // it is the device
+		name = d.Device.Name
+	}
+	line("processor", "%s", name)
 	line("", "%s, %s; this process may use %d", plural(c.Cores, "core"), plural(c.Threads, "thread"), c.Allowed)
 	var caches []string
 	for _, x := range c.Caches {
@@ -233,12 +257,19 @@ func (d diagnosis) print(w io.Writer) error {
 		line("stolen", "%.1f %% of the processor time", 100**c.Steal)
 	}
 	b.WriteString("\n")
-	line("measured", "with %s workers and %s:", d.Device.Facts["workers"], d.Device.Facts["simd"])
+	if simd := d.Device.Facts["simd"]; simd != "" {
+		line("measured", "with %s workers and %s:", d.Device.Facts["workers"], simd)
+	} else {
+		d.printGPU(line)
+	}
 	if d.Device.Peak != nil {
 		line("  peak", "%s of multiply-adds", quantity.SI(*d.Device.Peak, "FLOP/s"))
 	}
 	if d.Device.Bandwidth != nil {
 		line("  copy", "%s read and written", quantity.SI(*d.Device.Bandwidth, "B/s"))
+	}
+	for _, r := range d.rates {
+		line("  "+r.Name, "%s", quantity.SI(r.Value, r.Unit))
 	}
 	if m := d.machine; m != nil {
 		each := float64(m.Parts())
@@ -270,6 +301,22 @@ func (d diagnosis) print(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// printGPU says what the GPU is and how it is.
+func (d diagnosis) printGPU(line func(name, format string, args ...any)) {
+	line("GPU", "%s, %s multiprocessors", d.Device.Name, d.Device.Facts["workers"])
+	var libraries []string
+	for _, name := range []string{"driver", "cuda", "cublas", "nvrtc", "cudnn"} {
+		if v := d.Device.Facts[name]; v != "" {
+			libraries = append(libraries, name+" "+v)
+		}
+	}
+	line("libraries", "%s", strings.Join(libraries, ", "))
+	for _, f := range d.State {
+		line(f.Name, "%s", f.Value)
+	}
+	line("measured", "on the GPU:")
 }
 
 // joined puts the words that are not empty together.

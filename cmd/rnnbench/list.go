@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -128,22 +129,32 @@ func cellTable() (*table.Table, error) {
 
 func deviceTable() (*table.Table, error) {
 	var s settings
-	b, err := s.open(config.Config{Devices: []string{"cpu"}, Measure: config.Default()})
-	if err != nil {
-		return nil, err
-	}
-	defer b.Close()
 	t := words("device", "model", "key", "workers", "memory", "libraries")
 	t.Columns[3].Right, t.Columns[4].Right, t.Columns[4].Key = true, true, "mem_bytes"
-	var libraries []string
-	for _, name := range []string{"simd", "go"} {
-		libraries = append(libraries, name+" "+b.info.Libraries[name])
+	for i := -1; ; i++ { // the processor, then GPUs until there are no more
+		name := "cpu"
+		if i >= 0 {
+			name = fmt.Sprintf("cuda:%d", i)
+		}
+		b, err := s.open(config.Config{Devices: []string{name}, Measure: config.Default()})
+		if err != nil && i < 0 {
+			return nil, err
+		}
+		if err != nil {
+			if i == 0 {
+				t.Notes = []string{err.Error() + "."}
+			}
+			return t, nil
+		}
+		var libraries []string
+		for _, name := range slices.Sorted(maps.Keys(b.info.Libraries)) {
+			libraries = append(libraries, name+" "+b.info.Libraries[name])
+		}
+		r := row(b.info.Name, b.info.Model, b.info.Key, "", "", strings.Join(libraries, ", "))
+		r[3], r[4] = table.Int(b.info.Workers), table.Cell{Text: quantity.Bytes(float64(b.info.Memory)), Value: b.info.Memory}
+		t.Rows = append(t.Rows, r)
+		b.Close()
 	}
-	r := row(b.info.Name, b.info.Model, b.info.Key, "", "", strings.Join(libraries, ", "))
-	r[3], r[4] = table.Int(b.info.Workers), table.Cell{Text: quantity.Bytes(float64(b.info.Memory)), Value: b.info.Memory}
-	t.Rows = append(t.Rows, r)
-	t.Notes = []string{"GPUs need the worker rnnbench-cuda, which this build does not have."}
-	return t, nil
 }
 
 func presetTable() (*table.Table, error) {

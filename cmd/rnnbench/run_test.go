@@ -280,7 +280,7 @@ func TestUsageErrors(t *testing.T) {
 
 func TestOtherErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"cuda:0 is not available: GPUs need the worker", "hint: --device cpu"})
+	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"cuda:0 is not available: GPUs need the worker", "hint: make cuda"})
 	rnnbench(t, "show").want(t, exitError, nil, []string{"there are no runs yet", "rnnbench sweep --preset quick"})
 	rnnbench(t, "show nothere").want(t, exitError, nil, []string{"nothere"})
 	rnnbench(t, "sweep --resume nothere").want(t, exitError, nil, []string{"nothere", "hint:"})

@@ -163,7 +163,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	l := d.layout(s, f)
 	arena, free, err := allocate(l.total)
 	if err != nil {
-		return nil, fmt.Errorf("cpu: cannot allocate %d MiB: %w", l.total>>18, err)
+		return nil, fmt.Errorf("cpu: cannot allocate %d MiB: %w: %w", l.total>>18, device.ErrMemory, err)
 	}
 	p := &program{device: d, schedule: s, knobs: k, free: free, format: f, queues: make([][]int, s.Streams)}
 	for i, m := range s.Matrices {

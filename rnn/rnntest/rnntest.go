@@ -80,10 +80,38 @@ func Problems() []rnn.Problem {
 	return ps
 }
 
+// Few are the problems of shortSizes in precision p.
+func Few(p rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for _, c := range cell.All() {
+		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+			for _, s := range shortSizes {
+				ps = append(ps, rnn.Problem{
+					Cell: c, Pass: pass, Input: s.input, Hidden: s.hidden, Layers: s.layers,
+					Batch: s.batch, Steps: s.steps, Output: s.output, OneHot: s.onehot, Precision: p,
+				})
+			}
+		}
+	}
+	return ps
+}
+
 // Run holds technique tech on device d to the reference: every problem with
-// every value of every knob, one knob at a time, and all of extra.
+// every value of every knob, one knob at a time, and all of extra; and a few
+// problems in every other precision of the device.
 func Run(t *testing.T, d device.Device, tech rnn.Technique, extra ...knob.Params) {
-	for _, p := range Problems() {
+	problems := Problems()
+	for i, name := range rnn.Precisions() {
+		if p := rnn.Precision(i); p != rnn.FP32 && slices.Contains(d.Info().Precision, name) {
+			problems = append(problems, Few(p)...)
+		}
+	}
+	RunProblems(t, d, tech, problems, extra...)
+}
+
+// RunProblems is Run on other problems.
+func RunProblems(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Problem, extra ...knob.Params) {
+	for _, p := range problems {
 		t.Run(p.String(), func(t *testing.T) {
 			data := rnn.NewData(p, 1, 2, "normal")
 			want := rnn.Reference(data)

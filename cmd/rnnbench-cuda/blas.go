@@ -1,0 +1,102 @@
+//go:build cuda
+
+package main
+
+import (
+	"fmt"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda"
+)
+
+// blas is cuBLAS, a handle per stream.
+type blas struct {
+	library *library
+	version string
+	handles []uintptr
+}
+
+func loadBLAS() (*blas, error) {
+	l, err := loadLibrary("libcublas.so.13", "libcublas.so.12", "libcublas.so.11")
+	if err != nil {
+		return nil, fmt.Errorf("there are no matrix products: %w", err)
+	}
+	var v [3]int32
+	for i := range v {
+		if code := l.call("cublasGetProperty", uintptr(i), address(&v[i])); code != 0 {
+			return nil, fmt.Errorf("there are no matrix products: %s answers %d", l.path, code)
+		}
+	}
+	return &blas{library: l, version: fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2])}, nil
+}
+
+func (b *blas) do(name string, args ...uintptr) error {
+	switch code := b.library.call(name, args...); code {
+	case 0:
+		return nil
+	case 3:
+		return fmt.Errorf("%w: %s", device.ErrMemory, name)
+	case 13: // a kernel of before or of its own failed
+		return fmt.Errorf("%w: %s: execution failed", device.ErrFault, name)
+	default:
+		return fmt.Errorf("%s returns %d", name, code)
+	}
+}
+
+// add readies products on the next stream. Its handle has a workspace of its
+// own, as graphs need.
+func (b *blas) add(stream, workspace uintptr, bytes int64) error {
+	var h uintptr
+	if err := b.do("cublasCreate_v2", address(&h)); err != nil {
+		return err
+	}
+	if err := b.do("cublasSetStream_v2", h, stream); err != nil {
+		return err
+	}
+	if err := b.do("cublasSetWorkspace_v2", h, workspace, uintptr(bytes)); err != nil {
+		return err
+	}
+	b.handles = append(b.handles, h)
+	return nil
+}
+
+// Constants of cuBLAS.
+const (
+	typeSingle, typeHalf, typeBrain = 0, 2, 14
+	computeSingle, computeTF32      = 68, 77
+	algorithmDefault                = -1
+)
+
+func dataType(e cuda.Element) uintptr {
+	switch e {
+	case cuda.Brain:
+		return typeBrain
+	case cuda.Half:
+		return typeHalf
+	}
+	return typeSingle
+}
+
+// multiply has cuBLAS, which thinks in columns, compute Cᵀ = op(B)ᵀ·op(A)ᵀ.
+func (b *blas) multiply(stream int, p *cuda.Product) error {
+	trans := func(t bool) uintptr {
+		if t {
+			return 1
+		}
+		return 0
+	}
+	compute := uintptr(computeSingle)
+	if p.TF32 && p.Operands == cuda.Single {
+		compute = computeTF32
+	}
+	one, beta := float32(1), float32(0)
+	if p.Accumulate {
+		beta = 1
+	}
+	minusOne := int32(algorithmDefault)
+	return b.do("cublasGemmEx", b.handles[stream], trans(p.TransB), trans(p.TransA),
+		uintptr(p.N), uintptr(p.M), uintptr(p.K), address(&one),
+		uintptr(p.B), dataType(p.Operands), uintptr(p.LdB),
+		uintptr(p.A), dataType(p.Operands), uintptr(p.LdA), address(&beta),
+		uintptr(p.C), dataType(p.Result), uintptr(p.LdC), compute, uintptr(uint32(minusOne)))
+}

@@ -1,0 +1,369 @@
+//go:build cuda
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda"
+	"rnnbench/rnn/schedule"
+)
+
+// A driver implements cuda.Driver: by gorgonia.org/cu, and by the library itself
+// for what that lacks: cooperative launches, limits of shared memory, capture
+// and graphs.
+type driver struct {
+	properties cuda.Properties
+	device     cu.Device
+	context    cu.CUContext
+	extra      *library // libcuda
+	blas       *blas    // nil: there is none
+	monitor    *monitor // nil: there is none
+
+	functions []cu.Function
+	streams   []cu.Stream
+	events    []cu.Event
+	unused    []cuda.Event // freed ones
+	timed     map[cuda.Event]bool
+	graphs    map[cuda.Graph]graph
+	next      cuda.Graph
+	allowed   map[int]int // per kernel, bytes of dynamic shared memory
+}
+
+type graph struct{ graph, exec uintptr }
+
+// workspace is what cuBLAS wants per stream, in bytes: 32 MiB from Hopper on.
+func workspace(capability int) int64 {
+	if capability >= 90 {
+		return 32 << 20
+	}
+	return 8 << 20
+}
+
+func newDriver(index int) (*driver, error) {
+	n, err := cu.NumDevices()
+	if err != nil {
+		return nil, failure(err)
+	}
+	if index < 0 || index >= n {
+		return nil, fmt.Errorf("rnnbench-cuda: there is no device cuda:%d: there are %d", index, n)
+	}
+	d := &driver{device: cu.Device(index), timed: map[cuda.Event]bool{}, graphs: map[cuda.Graph]graph{}, allowed: map[int]int{}}
+	if d.context, err = d.device.RetainPrimaryCtx(); err != nil {
+		return nil, failure(err)
+	}
+	if err := cu.SetCurrentContext(d.context); err != nil {
+		return nil, failure(err)
+	}
+	if d.extra, err = loadLibrary("libcuda.so.1"); err != nil {
+		return nil, fmt.Errorf("rnnbench-cuda: %w", err)
+	}
+	p := &d.properties
+	p.Index = index
+	if p.Model, err = d.device.Name(); err != nil {
+		return nil, failure(err)
+	}
+	var major, minor int
+	for _, a := range []struct {
+		to *int
+		of cu.DeviceAttribute
+	}{
+		{&major, cu.ComputeCapabilityMajor}, {&minor, cu.ComputeCapabilityMinor}, {&p.SMs, cu.MultiprocessorCount},
+		{&p.L2, cu.L2CacheSize}, {&p.Shared, sharedOptIn},
+	} {
+		if *a.to, err = d.device.Attribute(a.of); err != nil {
+			return nil, failure(err)
+		}
+	}
+	p.Capability = 10*major + minor
+	if p.Memory, err = d.device.TotalMem(); err != nil {
+		return nil, failure(err)
+	}
+	version := cu.Version()
+	p.Libraries = map[string]string{"cuda": fmt.Sprintf("%d.%d", version/1000, version%1000/10), "sm": fmt.Sprint(p.Capability)}
+	if d.blas, err = loadBLAS(); err != nil {
+		p.NoProducts = err.Error()
+	} else {
+		p.Workspace = workspace(p.Capability)
+		p.Libraries["cublas"] = d.blas.version
+	}
+	if v := cudnnVersion(); v != "" {
+		p.Libraries["cudnn"] = v
+	}
+	if d.monitor = loadMonitor(d.device); d.monitor != nil {
+		p.Libraries["driver"] = d.monitor.driver
+	}
+	return d, nil
+}
+
+// sharedOptIn is the attribute of how much shared memory a block can have.
+const sharedOptIn = cu.DeviceAttribute(97)
+
+// broken are the errors after which a context is of no more use.
+func broken(code int) bool {
+	return slices.Contains([]int{214, 700, 702, 714, 715, 716, 717, 718, 719, 999}, code)
+}
+
+// failure tells an error of cu's.
+func failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	if v := reflect.ValueOf(err); v.Kind() == reflect.Int {
+		return classify(int(v.Int()), err.Error())
+	}
+	return err
+}
+
+// code tells an error of a function of libcuda's own.
+func (d *driver) code(name string, code int) error {
+	switch code {
+	case 0:
+		return nil
+	case missing:
+		return fmt.Errorf("%w: the driver has no %s", schedule.ErrUnsupported, name)
+	}
+	var at *byte
+	word := fmt.Sprintf("%s: error %d", name, code)
+	if d.extra.call("cuGetErrorName", uintptr(code), address(&at)) == 0 && at != nil {
+		word += " " + text(unsafe.Slice(at, 64))
+	}
+	return classify(code, word)
+}
+
+func classify(code int, word string) error {
+	switch {
+	case code == 2:
+		return fmt.Errorf("%w: %s", device.ErrMemory, word)
+	case broken(code):
+		return fmt.Errorf("%w: %s", device.ErrFault, word)
+	}
+	return errors.New(word)
+}
+
+func (d *driver) do(name string, args ...uintptr) error {
+	return d.code(name, d.extra.call(name, args...))
+}
+
+func (d *driver) Properties() cuda.Properties { return d.properties }
+
+func (d *driver) FreeMemory() (int64, error) {
+	free, _, err := cu.MemInfo()
+	return free, failure(err)
+}
+
+func (d *driver) Alloc(bytes int64) (cuda.Pointer, error) {
+	p, err := cu.MemAlloc(bytes)
+	return cuda.Pointer(p), failure(err)
+}
+
+func (d *driver) Free(p cuda.Pointer) error { return failure(cu.MemFree(cu.DevicePtr(p))) }
+
+// Copies and clearing run on the default stream, which does not wait for ours.
+func (d *driver) alone(f func() error) error {
+	if err := cu.Synchronize(); err != nil {
+		return failure(err)
+	}
+	if err := f(); err != nil {
+		return failure(err)
+	}
+	return failure(cu.Synchronize())
+}
+
+func (d *driver) Clear(p cuda.Pointer, bytes int64) error {
+	return d.alone(func() error { return cu.MemsetD8(cu.DevicePtr(p), 0, bytes) })
+}
+
+func (d *driver) Upload(to cuda.Pointer, from []byte) error {
+	return d.alone(func() error { return cu.MemcpyHtoD(cu.DevicePtr(to), unsafe.Pointer(&from[0]), int64(len(from))) })
+}
+
+func (d *driver) Download(to []byte, from cuda.Pointer) error {
+	return d.alone(func() error { return cu.MemcpyDtoH(unsafe.Pointer(&to[0]), cu.DevicePtr(from), int64(len(to))) })
+}
+
+func (d *driver) Load(image []byte, name string) (cuda.Kernel, error) {
+	m, err := cu.LoadData(string(image))
+	if err != nil {
+		return cuda.Kernel{}, failure(err)
+	}
+	f, err := m.Function(name)
+	if err != nil {
+		return cuda.Kernel{}, failure(err)
+	}
+	k := cuda.Kernel{ID: len(d.functions)}
+	for _, a := range []struct {
+		to *int
+		of cu.FunctionAttribute
+	}{{&k.Registers, cu.NumRegs}, {&k.Static, cu.SharedSizeBytes}, {&k.Local, cu.LocalSizeBytes}} {
+		if *a.to, err = f.Attribute(a.of); err != nil {
+			return cuda.Kernel{}, failure(err)
+		}
+	}
+	d.functions = append(d.functions, f)
+	return k, nil
+}
+
+// handle is what cu wraps: its structures hold nothing but a pointer.
+func handle[T cu.Function | cu.Stream | cu.Event](v *T) uintptr {
+	return *(*uintptr)(unsafe.Pointer(v))
+}
+
+// maxDynamic is the attribute of a kernel's dynamic shared memory.
+const maxDynamic = 8
+
+func (d *driver) Resident(k cuda.Kernel, threads, shared int) (int, error) {
+	if shared > d.allowed[k.ID] {
+		if shared+k.Static > d.properties.Shared {
+			return 0, nil
+		}
+		if err := d.do("cuFuncSetAttribute", handle(&d.functions[k.ID]), maxDynamic, uintptr(shared)); err != nil {
+			return 0, err
+		}
+		d.allowed[k.ID] = shared
+	}
+	n, err := d.functions[k.ID].MaxActiveBlocksPerMultiProcessor(threads, int64(shared))
+	return n, failure(err)
+}
+
+func (d *driver) Streams(n int) error {
+	for len(d.streams) < n {
+		s, err := cu.MakeStream(cu.NonBlocking)
+		if err != nil {
+			return failure(err)
+		}
+		d.streams = append(d.streams, s)
+		if d.blas != nil {
+			space, err := cu.MemAlloc(d.properties.Workspace)
+			if err != nil {
+				return failure(err)
+			}
+			if err := d.blas.add(handle(&s), uintptr(space), d.properties.Workspace); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *driver) NewEvent(timed bool) (cuda.Event, error) {
+	for i, e := range d.unused {
+		if d.timed[e] == timed {
+			d.unused = slices.Delete(d.unused, i, i+1)
+			return e, nil
+		}
+		if i == 16 { // no more than a glance
+			break
+		}
+	}
+	flags := cu.DisableTiming
+	if timed {
+		flags = cu.DefaultEvent
+	}
+	ev, err := cu.MakeEvent(flags)
+	if err != nil {
+		return 0, failure(err)
+	}
+	d.events = append(d.events, ev)
+	e := cuda.Event(len(d.events) - 1)
+	d.timed[e] = timed
+	return e, nil
+}
+
+func (d *driver) FreeEvent(e cuda.Event) error {
+	d.unused = append(d.unused, e)
+	return nil
+}
+
+func (d *driver) Launch(stream int, l *cuda.Launch) error {
+	g, b := l.Grid, l.Block
+	if !l.Cooperative {
+		return failure(d.functions[l.Kernel.ID].Launch(g[0], g[1], g[2], b[0], b[1], b[2], l.Shared, d.streams[stream], l.Params))
+	}
+	return d.do("cuLaunchCooperativeKernel", handle(&d.functions[l.Kernel.ID]), uintptr(g[0]), uintptr(g[1]), uintptr(g[2]),
+		uintptr(b[0]), uintptr(b[1]), uintptr(b[2]), uintptr(l.Shared), handle(&d.streams[stream]), address(&l.Params[0]))
+}
+
+func (d *driver) Multiply(stream int, p *cuda.Product) error { return d.blas.multiply(stream, p) }
+
+func (d *driver) Record(e cuda.Event, stream int) error {
+	return failure(d.events[e].Record(d.streams[stream]))
+}
+
+func (d *driver) Wait(stream int, e cuda.Event) error {
+	return failure(d.streams[stream].Wait(d.events[e], 0))
+}
+
+func (d *driver) Await(e cuda.Event) error { return failure(d.events[e].Synchronize()) }
+
+func (d *driver) Elapsed(from, to cuda.Event) (float64, error) {
+	ms, err := d.events[from].Elapsed(d.events[to])
+	return ms / 1e3, failure(err)
+}
+
+// relaxed capture lets this thread call what other captures forbid.
+const relaxed = 2
+
+func (d *driver) BeginCapture() error {
+	return d.do("cuStreamBeginCapture_v2", handle(&d.streams[0]), relaxed)
+}
+
+func (d *driver) EndCapture() (cuda.Graph, error) {
+	var g graph
+	if err := d.do("cuStreamEndCapture", handle(&d.streams[0]), address(&g.graph)); err != nil {
+		return 0, err
+	}
+	if err := d.do("cuGraphInstantiateWithFlags", address(&g.exec), g.graph, 0); err != nil {
+		return 0, errors.Join(err, d.do("cuGraphDestroy", g.graph))
+	}
+	d.next++
+	d.graphs[d.next] = g
+	return d.next, nil
+}
+
+func (d *driver) Replay(g cuda.Graph) error {
+	return d.do("cuGraphLaunch", d.graphs[g].exec, handle(&d.streams[0]))
+}
+
+func (d *driver) FreeGraph(id cuda.Graph) error {
+	g := d.graphs[id]
+	delete(d.graphs, id)
+	return errors.Join(d.do("cuGraphExecDestroy", g.exec), d.do("cuGraphDestroy", g.graph))
+}
+
+func (d *driver) Throttled() bool { return d.monitor != nil && d.monitor.throttled() != "" }
+
+func (d *driver) Survey() []device.Finding {
+	if d.monitor == nil {
+		return []device.Finding{{Name: "state", Value: "unknown", Remedy: "install the driver's management library, libnvidia-ml.so.1"}}
+	}
+	return d.monitor.survey()
+}
+
+// Close leaves everything to the end of the process, which is near.
+func (d *driver) Close() error { return nil }
+
+// cudnnVersion is that of cuDNN, or "".
+func cudnnVersion() string {
+	l, err := loadLibrary("libcudnn.so.9", "libcudnn.so.8")
+	if err != nil {
+		return ""
+	}
+	v := l.call("cudnnGetVersion")
+	if v < 0 {
+		return ""
+	}
+	scale := 1000 // 8.9.7 is 8907
+	if v >= 90000 {
+		scale = 10000 // 9.1.4 is 90104
+	}
+	return strings.Join([]string{fmt.Sprint(v / scale), fmt.Sprint(v % scale / 100), fmt.Sprint(v % 100)}, ".")
+}

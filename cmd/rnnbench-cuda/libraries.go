@@ -1,0 +1,70 @@
+//go:build cuda
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// libraryDirs are folders to look in before the system's own.
+func libraryDirs() []string {
+	dirs := filepath.SplitList(os.Getenv("RNNBENCH_CUDA_LIBS"))
+	for _, root := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda"} {
+		if root != "" {
+			dirs = append(dirs, filepath.Join(root, "lib64"))
+		}
+	}
+	return dirs
+}
+
+// A library is a shared object loaded at run time.
+type library struct {
+	handle uintptr
+	path   string
+	at     map[string]uintptr
+}
+
+// loadLibrary loads the first of names that there is, the newest first.
+func loadLibrary(names ...string) (*library, error) {
+	for _, dir := range append([]string{""}, libraryDirs()...) {
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			if handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL); err == nil {
+				return &library{handle, path, map[string]uintptr{}}, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("none of %s is on this machine", strings.Join(names, ", "))
+}
+
+// call calls a function and returns its code; missing where there is none of
+// that name.
+func (l *library) call(name string, args ...uintptr) int {
+	at, ok := l.at[name]
+	if !ok {
+		at, _ = purego.Dlsym(l.handle, name)
+		l.at[name] = at
+	}
+	if at == 0 {
+		return missing
+	}
+	code, _, _ := purego.SyscallN(at, args...)
+	return int(int32(code))
+}
+
+// missing is no code of any library's.
+const missing = -1 << 20
+
+func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+// text is a C string's.
+func text(b []byte) string {
+	s, _, _ := strings.Cut(string(b), "\x00")
+	return s
+}

@@ -1,0 +1,56 @@
+//go:build cuda
+
+// Rnnbench-cuda is the worker through which rnnbench reaches an NVIDIA GPU. It
+// answers the calls of device/worker on its standard input.
+//
+// It needs cgo and CUDA's headers to build (make cuda) and the driver's
+// libcuda.so.1 to run. The run-time compiler, cuBLAS and the management library
+// it looks for when it starts; what it does not find it does without, and says
+// so.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/nvrtc"
+	"rnnbench/device/worker"
+)
+
+func main() {
+	runtime.LockOSThread() // CUDA's context belongs to a thread
+	if err := worker.Serve(os.Stdin, os.Stdout, open, func() { os.Exit(1) }); err != nil {
+		fmt.Fprintln(os.Stderr, "rnnbench-cuda:", err)
+		os.Exit(1)
+	}
+}
+
+// open opens the device that name says: "cuda" or "cuda:1".
+func open(name string) (device.Device, error) {
+	index := 0
+	if _, err := fmt.Sscanf(name, "cuda:%d", &index); err != nil && name != "cuda" {
+		return nil, fmt.Errorf("rnnbench-cuda: there is no device %q: say cuda:0", name)
+	}
+	library, err := nvrtc.Load(libraryDirs()...)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newDriver(index)
+	if err != nil {
+		return nil, err
+	}
+	d.properties.Libraries["nvrtc"] = fmt.Sprintf("%d.%d", library.Major, library.Minor)
+	compiler, err := library.For(d.properties.Capability)
+	if err != nil {
+		return nil, err
+	}
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		cache = filepath.Join(cache, "rnnbench", "kernels")
+	}
+	return cuda.New(d, compiler, cache), nil
+}

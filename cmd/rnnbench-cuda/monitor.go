@@ -1,0 +1,124 @@
+//go:build cuda
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"gorgonia.org/cu"
+
+	"rnnbench/device"
+)
+
+// A monitor watches the GPU through the driver's management library.
+type monitor struct {
+	library *library
+	handle  uintptr
+	driver  string
+}
+
+// loadMonitor returns nil where the library is missing or does not know the GPU.
+func loadMonitor(d cu.Device) *monitor {
+	l, err := loadLibrary("libnvidia-ml.so.1")
+	if err != nil || l.call("nvmlInit_v2") != 0 {
+		return nil
+	}
+	id, err := d.UUID()
+	if err != nil {
+		return nil
+	}
+	m := &monitor{library: l}
+	name := append([]byte("GPU-"+id.String()), 0)
+	if l.call("nvmlDeviceGetHandleByUUID", address(&name[0]), address(&m.handle)) != 0 {
+		return nil
+	}
+	version := make([]byte, 81)
+	if l.call("nvmlSystemGetDriverVersion", address(&version[0]), uintptr(len(version)-1)) == 0 {
+		m.driver = text(version)
+	}
+	return m
+}
+
+// throttled says what holds the clock down, or "".
+func (m *monitor) throttled() string {
+	var bits uint64
+	if m.library.call("nvmlDeviceGetCurrentClocksThrottleReasons", m.handle, address(&bits)) != 0 {
+		return ""
+	}
+	var words []string
+	for _, r := range []struct {
+		bit  uint64
+		word string
+	}{{0x4, "power limit"}, {0x8, "hardware slowdown"}, {0x20, "heat"}, {0x40, "heat, in hardware"}, {0x80, "power brake"}} {
+		if bits&r.bit != 0 {
+			words = append(words, r.word)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// number asks for one number of the GPU.
+func (m *monitor) number(name string, args ...uintptr) (int, bool) {
+	var v uint32
+	code := m.library.call(name, append(append([]uintptr{m.handle}, args...), address(&v))...)
+	return int(v), code == 0
+}
+
+// A gpuProcess is a nvmlProcessInfo_t.
+type gpuProcess struct {
+	pid uint32
+	_   uint32
+	_   uint64 // memory
+	_   [2]uint32
+}
+
+const smClock, memoryClock = 1, 2
+
+// survey says what state the GPU is in.
+func (m *monitor) survey() []device.Finding {
+	var findings []device.Finding
+	add := func(name, remedy, format string, args ...any) {
+		findings = append(findings, device.Finding{Name: name, Value: fmt.Sprintf(format, args...), Remedy: remedy})
+	}
+	for _, c := range []struct {
+		name string
+		kind uintptr
+	}{{"SM clock", smClock}, {"memory clock", memoryClock}} {
+		now, ok1 := m.number("nvmlDeviceGetClockInfo", c.kind)
+		most, ok2 := m.number("nvmlDeviceGetMaxClockInfo", c.kind)
+		if ok1 && ok2 {
+			add(c.name, "", "%d MHz of %d at most", now, most)
+		}
+	}
+	if t, ok := m.number("nvmlDeviceGetTemperature", 0); ok {
+		add("temperature", "", "%d °C", t)
+	}
+	power, ok1 := m.number("nvmlDeviceGetPowerUsage")
+	limit, ok2 := m.number("nvmlDeviceGetEnforcedPowerLimit")
+	if ok1 && ok2 {
+		add("power", "", "%d W of %d at most", power/1000, limit/1000)
+	}
+	if t := m.throttled(); t != "" {
+		add("held down by", "let the GPU cool, or give it more power: samples taken now are marked as throttled", "%s", t)
+	} else {
+		add("held down by", "", "nothing")
+	}
+	list := make([]gpuProcess, 64)
+	n := uint32(len(list))
+	if m.library.call("nvmlDeviceGetComputeRunningProcesses_v3", m.handle, address(&n), address(&list[0])) == 0 {
+		others := 0
+		for _, p := range list[:n] {
+			if int(p.pid) != os.Getpid() {
+				others++
+			}
+		}
+		remedy := ""
+		if others > 0 {
+			remedy = "end the other programs on this GPU"
+		}
+		add("other programs", remedy, "%d", others)
+	}
+	return findings
+}

@@ -1,0 +1,209 @@
+// Package cuda runs schedules on NVIDIA GPUs.
+//
+// Each operation becomes launches of kernels and products of the vendor's
+// library, their geometry and arguments computed once, by plain Go that needs
+// no GPU. Kernels are CUDA C++: files of kernels/, or text generated from the
+// programs of cells, compiled at run time for the card at hand and cached on
+// disk. Everything that touches a GPU is behind Driver. Streams are the GPU's,
+// waits are events, and a run can be captured once and replayed as a graph.
+package cuda
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"unicode"
+
+	"rnnbench/device"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A Device is one GPU. Like a Driver it is for one goroutine.
+type Device struct {
+	driver     Driver
+	compiler   Compiler
+	cache      string // folder of compiled kernels; "": none
+	properties Properties
+	kernels    map[string]Kernel // by key
+	eviction   Pointer           // memory for Evict; 0: none yet
+}
+
+var (
+	_ device.Meter     = (*Device)(nil)
+	_ device.Inspector = (*Device)(nil)
+	_ device.Evicter   = (*Device)(nil)
+)
+
+// New returns the device behind a driver. Compiled kernels are kept in the
+// folder cache, unless that is "".
+func New(d Driver, c Compiler, cache string) *Device {
+	return &Device{driver: d, compiler: c, cache: cache, properties: d.Properties(), kernels: map[string]Kernel{}}
+}
+
+// Info implements device.Device.
+func (d *Device) Info() device.Info {
+	p := d.properties
+	free, err := d.driver.FreeMemory()
+	if err != nil {
+		free = 0
+	}
+	return device.Info{
+		Name: fmt.Sprintf("cuda:%d", p.Index), Model: p.Model, Key: "cuda-" + slug(p.Model), Workers: p.SMs,
+		Precision: schedule.Precisions(), Memory: free, Libraries: p.Libraries,
+	}
+}
+
+// slug keeps what can be part of a file name.
+func slug(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return strings.Join(words, "-")
+}
+
+// Knobs implements device.Device.
+func (d *Device) Knobs(*schedule.Schedule) []knob.Knob {
+	return []knob.Knob{{Name: "graph", Doc: "1: capture a run once as a CUDA graph and replay it; 0: launch operation by operation", Values: []int{0, 1}}}
+}
+
+// graphNode is about what a graph takes on the GPU per node, in bytes.
+const graphNode = 2048
+
+// Memory implements device.Device.
+func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
+	l := newLayout(s, d.properties)
+	bytes := l.memory(s, d.properties)
+	if k["graph"] != 0 {
+		bytes += graphNode * int64(len(s.Nodes))
+	}
+	return bytes, nil
+}
+
+// Evict implements device.Evicter: it overwrites twice what the last cache holds.
+func (d *Device) Evict() error {
+	bytes := 2 * int64(d.properties.L2)
+	if d.eviction == 0 {
+		var err error
+		if d.eviction, err = d.driver.Alloc(bytes); err != nil {
+			return fmt.Errorf("cuda: %w", err)
+		}
+	}
+	return d.driver.Clear(d.eviction, bytes)
+}
+
+// Close implements device.Device.
+func (d *Device) Close() error { return d.driver.Close() }
+
+// key identifies what compiling s yields.
+func (d *Device) key(s source) string {
+	sum := sha256.New()
+	for _, text := range []string{d.compiler.Version(), s.name, Intrinsics(), Common(), s.text} {
+		fmt.Fprintf(sum, "%d %s", len(text), text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:40]
+}
+
+// load sets the kernels of launches, compiling those that are new side by side.
+func (d *Device) load(steps []step) error {
+	keys := map[*source]string{}
+	at := map[string]int{}
+	var fresh []source
+	for _, s := range steps {
+		if s.launch == nil || keys[s.source] != "" {
+			continue
+		}
+		key := d.key(*s.source)
+		keys[s.source] = key
+		if _, ok := d.kernels[key]; ok {
+			continue
+		}
+		if _, ok := at[key]; !ok {
+			at[key] = len(fresh)
+			fresh = append(fresh, *s.source)
+		}
+	}
+	images, failed := make([][]byte, len(fresh)), make([]error, len(fresh))
+	var wait sync.WaitGroup
+	free := make(chan struct{}, runtime.NumCPU())
+	for i, s := range fresh {
+		wait.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			images[i], failed[i] = d.compile(s)
+		})
+	}
+	wait.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	for key, i := range at {
+		k, err := d.driver.Load(images[i], fresh[i].name)
+		if err != nil {
+			return fmt.Errorf("cuda: loading kernel %s: %w", fresh[i].name, err)
+		}
+		d.kernels[key] = k
+	}
+	for _, s := range steps {
+		if s.launch == nil {
+			continue
+		}
+		l := s.launch
+		l.Kernel = d.kernels[keys[s.source]]
+		if l.Shared == 0 && !l.Cooperative {
+			continue
+		}
+		n, err := d.driver.Resident(l.Kernel, l.Block[0]*l.Block[1]*l.Block[2], l.Shared)
+		if err != nil {
+			return fmt.Errorf("cuda: kernel %s: %w", l.Name, err)
+		}
+		if blocks := l.Grid[0] * l.Grid[1] * l.Grid[2]; n == 0 || l.Cooperative && n*d.properties.SMs < blocks {
+			return fmt.Errorf("cuda: kernel %s: %w: %d blocks must run at the same time, and %d multiprocessors hold %d each",
+				l.Name, schedule.ErrUnsupported, blocks, d.properties.SMs, n)
+		}
+	}
+	return nil
+}
+
+// compile returns the image of s from the cache, or compiles it and keeps it
+// there.
+func (d *Device) compile(s source) ([]byte, error) {
+	path := ""
+	if d.cache != "" {
+		path = filepath.Join(d.cache, d.key(s))
+		if image, err := os.ReadFile(path); err == nil && len(image) > 0 {
+			return image, nil
+		}
+	}
+	image, err := d.compiler.Compile(s.name, Common()+s.text)
+	if err != nil {
+		return nil, fmt.Errorf("cuda: compiling kernel %s: %w", s.name, err)
+	}
+	if path != "" {
+		keep(path, image)
+	}
+	return image, nil
+}
+
+// keep writes a file in one piece, or not at all: without it, the kernel is
+// compiled again.
+func keep(path string, data []byte) {
+	if os.MkdirAll(filepath.Dir(path), 0o777) != nil {
+		return
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new*")
+	if err != nil {
+		return
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+}

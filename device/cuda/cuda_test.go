@@ -1,0 +1,103 @@
+package cuda_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/emulator"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// emulated is a device without a GPU and its driver.
+func emulated(t *testing.T) (*cuda.Device, *emulator.Driver) {
+	compiler, err := emulator.NewCompiler()
+	if err != nil {
+		t.Skip(err)
+	}
+	driver, err := emulator.New(8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := cuda.New(driver, compiler, t.TempDir())
+	t.Cleanup(func() { d.Close() })
+	return d, driver
+}
+
+// TestEmulated runs the suite of devices on the emulator.
+func TestEmulated(t *testing.T) {
+	d, _ := emulated(t)
+	devicetest.Run(t, d)
+}
+
+// TestLimits checks the launches of what measures a GPU, and that doctor hears
+// of its state.
+func TestLimits(t *testing.T) {
+	d, driver := emulated(t)
+	driver.Dry = true
+	l, err := d.Limits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.FLOPS <= 0 || l.Copy <= 0 || len(l.More) != 7 {
+		t.Errorf("limits are %+v", l)
+	}
+	if f, err := d.Inspect(); err != nil || len(f) == 0 {
+		t.Errorf("the state is %v, %v", f, err)
+	}
+	if err := errors.Join(d.Evict(), d.Evict()); err != nil {
+		t.Error(err)
+	}
+}
+
+// poor is a GPU without a library of products.
+type poor struct{ *emulator.Driver }
+
+func (d poor) Properties() cuda.Properties {
+	p := d.Driver.Properties()
+	p.NoProducts = "there is no library"
+	return p
+}
+
+// TestDeclines checks that what a GPU cannot do is declined with the reason.
+func TestDeclines(t *testing.T) {
+	compiler, err := emulator.NewCompiler()
+	if err != nil {
+		t.Skip(err)
+	}
+	driver, err := emulator.New(2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := cuda.New(poor{driver}, compiler, "")
+	defer d.Close()
+	driver.Dry = true
+	if l, err := d.Limits(); err != nil || len(l.More) != 3 {
+		t.Errorf("limits without products are %+v, %v", l, err)
+	}
+	b := schedule.NewBuilder(1)
+	b.Do(0, schedule.Gemm{A: b.Matrix("a", 2, 3).All(), B: b.Matrix("b", 3, 4).All(), C: b.Matrix("c", 2, 4).All()})
+	declines(t, d, b, "there is no library")
+	b = schedule.NewBuilder(1)
+	const hidden = 400
+	op := schedule.Persistent{Sequence: schedule.Sequence{
+		Cell: cell.RNNTanh, Steps: 2, X: b.Matrix("x", 2, hidden).All(), BX: b.Matrix("bx", 1, hidden).All(), BR: b.Matrix("br", 1, hidden).All(),
+		State: []schedule.View{b.Matrix("h", 3, hidden).All()},
+	}, R: []schedule.View{b.Packed("r", hidden, hidden).All()}}
+	b.Do(0, op)
+	declines(t, d, b, "KiB of shared memory, and there are 227")
+}
+
+func declines(t *testing.T, d *cuda.Device, b *schedule.Builder, why string) {
+	t.Helper()
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Compile(s, nil); !errors.Is(err, schedule.ErrUnsupported) || !strings.Contains(err.Error(), why) {
+		t.Errorf("it is not declined for %q: %v", why, err)
+	}
+}

@@ -1,0 +1,139 @@
+package cuda
+
+import (
+	"unsafe"
+
+	"rnnbench/device"
+)
+
+// A Driver is what the package needs of CUDA: the seam behind which the real one
+// and the emulator are. All calls come from one goroutine, which the caller of
+// the package keeps on one thread.
+type Driver interface {
+	Properties() Properties
+
+	// FreeMemory is the number of bytes that can be allocated.
+	FreeMemory() (int64, error)
+
+	Alloc(bytes int64) (Pointer, error)
+	Free(p Pointer) error
+	Clear(p Pointer, bytes int64) error
+	Upload(to Pointer, from []byte) error
+	Download(to []byte, from Pointer) error
+
+	// Load loads a compiled kernel, which stays until the driver is closed.
+	Load(image []byte, name string) (Kernel, error)
+
+	// Resident is how many blocks of so many threads and so much dynamic shared
+	// memory run at the same time on a multiprocessor; 0: not even one. It also
+	// lets the kernel have that much.
+	Resident(k Kernel, threads, shared int) (int, error)
+
+	// Streams makes streams 0 … n-1 usable.
+	Streams(n int) error
+	NewEvent(timed bool) (Event, error)
+	FreeEvent(e Event) error
+	Launch(stream int, l *Launch) error
+	Multiply(stream int, p *Product) error
+	Record(e Event, stream int) error
+	Wait(stream int, e Event) error
+
+	// Await waits for e to pass; Elapsed is the time between two timed events
+	// that have passed, in seconds.
+	Await(e Event) error
+	Elapsed(from, to Event) (float64, error)
+
+	// BeginCapture has what is launched on stream 0, and on streams that wait
+	// for it, become a graph; EndCapture returns it.
+	BeginCapture() error
+	EndCapture() (Graph, error)
+	Replay(g Graph) error // on stream 0
+	FreeGraph(g Graph) error
+
+	// Throttled reports whether something holds the clock down right now.
+	Throttled() bool
+	// Survey says what state the GPU is in, a Remedy where something is wrong.
+	Survey() []device.Finding
+
+	Close() error
+}
+
+// Properties describe a GPU.
+type Properties struct {
+	Index      int
+	Model      string
+	Capability int // major·10 + minor
+	SMs        int
+	Shared     int    // bytes of shared memory that a block can have
+	L2         int    // bytes
+	Memory     int64  // bytes in all
+	Workspace  int64  // bytes that products take per stream
+	NoProducts string // why there are no products; "" where there are
+	Libraries  map[string]string
+}
+
+// Handles of a Driver's.
+type (
+	Pointer uint64
+	Event   int
+	Graph   int
+)
+
+// A Kernel is a loaded function.
+type Kernel struct {
+	ID        int
+	Registers int // per thread
+	Static    int // bytes of static shared memory
+	Local     int // bytes of local memory per thread: spills
+}
+
+// A Launch is a kernel with its geometry and arguments, eight bytes each.
+type Launch struct {
+	Kernel      Kernel
+	Name        string
+	Grid, Block [3]int
+	Shared      int  // bytes of dynamic shared memory
+	Cooperative bool // all blocks at the same time
+	Args        []uint64
+	Params      []unsafe.Pointer // one per argument
+}
+
+// A Product is C = op(A)·op(B), or C += …, of row-major matrices; sums are
+// single precision.
+type Product struct {
+	M, N, K        int
+	A, B, C        Pointer
+	LdA, LdB, LdC  int
+	TransA, TransB bool
+	Accumulate     bool
+	Operands       Element // of A and B
+	Result         Element // of C
+	TF32           bool    // round single-precision operands to TF32
+}
+
+// An Element is how a value is stored.
+type Element int
+
+const (
+	Single Element = iota
+	Brain          // bfloat16
+	Half           // IEEE half
+)
+
+// Bytes is the size of an element.
+func (e Element) Bytes() int {
+	if e == Single {
+		return 4
+	}
+	return 2
+}
+
+// String is the type's name in kernels.
+func (e Element) String() string { return [...]string{"float", "bf16", "fp16"}[e] }
+
+// A Compiler turns CUDA C++ into what a Driver loads.
+type Compiler interface {
+	// Version is part of the key of what is compiled.
+	Version() string
+	Compile(name, source string) ([]byte, error)
+}

@@ -1,0 +1,420 @@
+// Package emulator is a CUDA driver without a GPU: kernels are built by the
+// host's C++ compiler and run as they are, thread by thread, so that their
+// meaning, geometry and arguments can be tested on any machine. What streams may
+// do in any order is done in random order. It is slow and measures nothing.
+package emulator
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda"
+)
+
+// A Driver implements cuda.Driver.
+type Driver struct {
+	Dry bool // check launches and products but run none
+
+	sms     int
+	dir     string // of loaded kernels
+	rng     *rand.Rand
+	memory  []block
+	kernels []kernel
+	queues  [][]command // per stream
+	events  []event
+
+	capturing bool
+	captured  []command
+	graphs    [][]command
+}
+
+// A block is allocated memory.
+type block struct {
+	at    cuda.Pointer
+	bytes int64
+	data  []byte
+}
+
+type kernel struct {
+	run      uintptr
+	pointers []bool // per parameter
+}
+
+// An event is passed once version records of it have been executed.
+type event struct{ recorded, passed int }
+
+// A command waits in a stream: for version of an event, or to do something.
+type command struct {
+	stream  int
+	wait    int // event; -1: none
+	version int
+	record  int // event; -1: none
+	do      func() error
+}
+
+// New returns a driver that pretends to have so many multiprocessors.
+func New(sms int, seed uint64) (*Driver, error) {
+	dir, err := os.MkdirTemp("", "rnnbench-emulator")
+	if err != nil {
+		return nil, fmt.Errorf("emulator: %w", err)
+	}
+	return &Driver{sms: sms, dir: dir, rng: rand.New(rand.NewPCG(seed, 1)), queues: make([][]command, 1)}, nil
+}
+
+const shared = 227 << 10
+
+// Properties implements cuda.Driver.
+func (d *Driver) Properties() cuda.Properties {
+	return cuda.Properties{
+		Model: "Emulator", Capability: 90, SMs: d.sms, Shared: shared, L2: 1 << 20, Memory: 1 << 33, Workspace: 1 << 20,
+		Libraries: map[string]string{"emulator": "1"},
+	}
+}
+
+// FreeMemory implements cuda.Driver.
+func (d *Driver) FreeMemory() (int64, error) { return 1 << 33, nil }
+
+// Alloc implements cuda.Driver. Memory is full of NaNs at first.
+func (d *Driver) Alloc(bytes int64) (cuda.Pointer, error) {
+	data := make([]byte, bytes+256)
+	for i := range data {
+		data[i] = 0xff
+	}
+	at := (cuda.Pointer(uintptr(unsafe.Pointer(&data[0]))) + 255) &^ 255
+	d.memory = append(d.memory, block{at, bytes, data})
+	return at, nil
+}
+
+// Free implements cuda.Driver.
+func (d *Driver) Free(p cuda.Pointer) error {
+	i := slices.IndexFunc(d.memory, func(b block) bool { return b.at == p })
+	if i < 0 {
+		return fmt.Errorf("emulator: nothing is allocated at %#x", p)
+	}
+	err := d.drain()
+	d.memory = slices.Delete(d.memory, i, i+1)
+	return err
+}
+
+// view is the memory at p.
+func (d *Driver) view(p cuda.Pointer, bytes int64) ([]byte, error) {
+	for _, b := range d.memory {
+		if p >= b.at && p < b.at+cuda.Pointer(b.bytes) && bytes <= b.bytes-int64(p-b.at) {
+			from := int64(p) - int64(uintptr(unsafe.Pointer(&b.data[0])))
+			return b.data[from : from+bytes], nil
+		}
+	}
+	return nil, fmt.Errorf("emulator: %d bytes at %#x are not allocated", bytes, p)
+}
+
+// Clear implements cuda.Driver.
+func (d *Driver) Clear(p cuda.Pointer, bytes int64) error {
+	v, err := d.view(p, bytes)
+	clear(v)
+	return errors.Join(err, d.drain())
+}
+
+// Upload implements cuda.Driver.
+func (d *Driver) Upload(to cuda.Pointer, from []byte) error {
+	v, err := d.view(to, int64(len(from)))
+	err = errors.Join(err, d.drain())
+	copy(v, from)
+	return err
+}
+
+// Download implements cuda.Driver.
+func (d *Driver) Download(to []byte, from cuda.Pointer) error {
+	v, err := d.view(from, int64(len(to)))
+	err = errors.Join(err, d.drain())
+	copy(to, v)
+	return err
+}
+
+// Load implements cuda.Driver.
+func (d *Driver) Load(image []byte, name string) (cuda.Kernel, error) {
+	path := filepath.Join(d.dir, fmt.Sprintf("%s-%d.so", name, len(d.kernels)))
+	if err := os.WriteFile(path, image, 0o777); err != nil {
+		return cuda.Kernel{}, fmt.Errorf("emulator: %w", err)
+	}
+	lib, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return cuda.Kernel{}, fmt.Errorf("emulator: %w", err)
+	}
+	var at [3]uintptr
+	for i, symbol := range []string{"emulate", "parameters", "pointers"} {
+		if at[i], err = purego.Dlsym(lib, symbol); err != nil {
+			return cuda.Kernel{}, fmt.Errorf("emulator: %w", err)
+		}
+	}
+	k := kernel{run: at[0], pointers: make([]bool, *(*int32)(pointer(at[1])))}
+	for i := range k.pointers {
+		k.pointers[i] = *(*byte)(pointer(at[2] + uintptr(i))) != 0
+	}
+	d.kernels = append(d.kernels, k)
+	return cuda.Kernel{ID: len(d.kernels) - 1, Registers: 32}, nil
+}
+
+// pointer is an address of memory that is not Go's.
+func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
+
+// Resident implements cuda.Driver: one block, if it fits.
+func (d *Driver) Resident(_ cuda.Kernel, threads, bytes int) (int, error) {
+	if bytes > shared || threads > 1024 {
+		return 0, nil
+	}
+	return 1, nil
+}
+
+// Streams implements cuda.Driver.
+func (d *Driver) Streams(n int) error {
+	for len(d.queues) < n {
+		d.queues = append(d.queues, nil)
+	}
+	return nil
+}
+
+// NewEvent implements cuda.Driver.
+func (d *Driver) NewEvent(bool) (cuda.Event, error) {
+	d.events = append(d.events, event{})
+	return cuda.Event(len(d.events) - 1), nil
+}
+
+// FreeEvent implements cuda.Driver.
+func (d *Driver) FreeEvent(cuda.Event) error { return nil }
+
+// geometry is what runtime.h calls Geometry.
+type geometry struct {
+	grid, block [3]uint32
+	shared      uint64
+	cooperative int32
+	_           int32
+}
+
+// Launch implements cuda.Driver. It checks what a GPU would, and more: that
+// there is an argument for each parameter, and memory behind each pointer.
+func (d *Driver) Launch(stream int, l *cuda.Launch) error {
+	k := d.kernels[l.Kernel.ID]
+	if len(l.Args) != len(k.pointers) || len(l.Params) != len(l.Args) {
+		return fmt.Errorf("emulator: %d arguments for %d parameters", len(l.Args), len(k.pointers))
+	}
+	g := geometry{shared: uint64(l.Shared)}
+	for i := range 3 {
+		most := 65535
+		if i == 0 {
+			most = math.MaxInt32
+		}
+		if l.Grid[i] < 1 || l.Grid[i] > most || l.Block[i] < 1 {
+			return fmt.Errorf("emulator: a grid of %v blocks of %v threads", l.Grid, l.Block)
+		}
+		g.grid[i], g.block[i] = uint32(l.Grid[i]), uint32(l.Block[i])
+	}
+	if threads := l.Block[0] * l.Block[1] * l.Block[2]; threads > 1024 || l.Shared > shared {
+		return fmt.Errorf("emulator: blocks of %d threads and %d bytes", threads, l.Shared)
+	}
+	if l.Cooperative {
+		if g.cooperative = 1; l.Grid[0]*l.Grid[1]*l.Grid[2] > d.sms {
+			return fmt.Errorf("emulator: %v blocks at the same time on %d multiprocessors", l.Grid, d.sms)
+		}
+	}
+	for i, is := range k.pointers {
+		if !is {
+			continue
+		}
+		if _, err := d.view(cuda.Pointer(l.Args[i]), 1); err != nil {
+			return fmt.Errorf("argument %d of %s: %w", i, l.Name, err)
+		}
+	}
+	if d.Dry {
+		return d.push(command{stream: stream, wait: -1, record: -1})
+	}
+	args := slices.Clone(l.Args)
+	return d.push(command{stream: stream, wait: -1, record: -1, do: func() error {
+		params := make([]unsafe.Pointer, len(args))
+		for i := range args {
+			params[i] = unsafe.Pointer(&args[i])
+		}
+		purego.SyscallN(k.run, uintptr(unsafe.Pointer(&g)), uintptr(unsafe.Pointer(&params[0])))
+		return nil
+	}})
+}
+
+// Multiply implements cuda.Driver.
+func (d *Driver) Multiply(stream int, p *cuda.Product) error {
+	at := func(from cuda.Pointer, e cuda.Element, rows, cols, ld int) (get func(i, j int) float64, set func(i, j int, v float64), err error) {
+		if cols > ld {
+			return nil, nil, fmt.Errorf("emulator: rows of %d elements %d apart", cols, ld)
+		}
+		mem, err := d.view(from, int64((rows-1)*ld+cols)*int64(e.Bytes()))
+		if e == cuda.Single {
+			return func(i, j int) float64 {
+					return float64(math.Float32frombits(binary.LittleEndian.Uint32(mem[4*(i*ld+j):])))
+				}, func(i, j int, v float64) {
+					binary.LittleEndian.PutUint32(mem[4*(i*ld+j):], math.Float32bits(float32(v)))
+				}, err
+		}
+		return func(i, j int) float64 { return float64(e.Widen(binary.LittleEndian.Uint16(mem[2*(i*ld+j):]))) },
+			func(i, j int, v float64) { binary.LittleEndian.PutUint16(mem[2*(i*ld+j):], e.Narrow(float32(v))) }, err
+	}
+	shape := func(t bool, rows, cols int) (int, int) {
+		if t {
+			return cols, rows
+		}
+		return rows, cols
+	}
+	q := *p
+	ar, ac := shape(p.TransA, p.M, p.K)
+	br, bc := shape(p.TransB, p.K, p.N)
+	a, _, err1 := at(p.A, p.Operands, ar, ac, p.LdA)
+	b, _, err2 := at(p.B, p.Operands, br, bc, p.LdB)
+	c, set, err3 := at(p.C, p.Result, p.M, p.N, p.LdC)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	if d.Dry {
+		return d.push(command{stream: stream, wait: -1, record: -1})
+	}
+	return d.push(command{stream: stream, wait: -1, record: -1, do: func() error {
+		for i := range q.M {
+			for j := range q.N {
+				sum := 0.0
+				for k := range q.K {
+					ai, aj := shape(q.TransA, i, k)
+					bi, bj := shape(q.TransB, k, j)
+					x, y := a(ai, aj), b(bi, bj)
+					if q.TF32 {
+						x, y = tf32(x), tf32(y)
+					}
+					sum += x * y
+				}
+				if q.Accumulate {
+					sum += c(i, j)
+				}
+				set(i, j, sum)
+			}
+		}
+		return nil
+	}})
+}
+
+// tf32 rounds to ten bits of mantissa.
+func tf32(v float64) float64 {
+	bits := math.Float32bits(float32(v))
+	return float64(math.Float32frombits((bits + 0xfff + bits>>13&1) &^ 0x1fff))
+}
+
+// Record implements cuda.Driver.
+func (d *Driver) Record(e cuda.Event, stream int) error {
+	return d.push(command{stream: stream, wait: -1, record: int(e)})
+}
+
+// Wait implements cuda.Driver.
+func (d *Driver) Wait(stream int, e cuda.Event) error {
+	return d.push(command{stream: stream, wait: int(e), record: -1})
+}
+
+// push queues c, or keeps it for a graph.
+func (d *Driver) push(c command) error {
+	if c.stream >= len(d.queues) {
+		return fmt.Errorf("emulator: there is no stream %d", c.stream)
+	}
+	if d.capturing {
+		d.captured = append(d.captured, c)
+		return nil
+	}
+	if c.record >= 0 {
+		d.events[c.record].recorded++
+	}
+	if c.wait >= 0 {
+		c.version = d.events[c.wait].recorded
+	}
+	d.queues[c.stream] = append(d.queues[c.stream], c)
+	return nil
+}
+
+// drain executes what is queued, streams in random order.
+func (d *Driver) drain() error {
+	for {
+		var ready []int
+		left := false
+		for s, q := range d.queues {
+			if len(q) == 0 {
+				continue
+			}
+			left = true
+			if c := q[0]; c.wait < 0 || d.events[c.wait].passed >= c.version {
+				ready = append(ready, s)
+			}
+		}
+		if !left {
+			return nil
+		}
+		if len(ready) == 0 {
+			return errors.New("emulator: streams wait for each other")
+		}
+		s := ready[d.rng.IntN(len(ready))]
+		c := d.queues[s][0]
+		d.queues[s] = d.queues[s][1:]
+		if c.record >= 0 {
+			d.events[c.record].passed++
+		}
+		if c.do != nil {
+			if err := c.do(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Await implements cuda.Driver.
+func (d *Driver) Await(cuda.Event) error { return d.drain() }
+
+// Elapsed implements cuda.Driver: it measures nothing.
+func (d *Driver) Elapsed(_, _ cuda.Event) (float64, error) { return 1e-6, nil }
+
+// BeginCapture implements cuda.Driver.
+func (d *Driver) BeginCapture() error {
+	d.capturing, d.captured = true, nil
+	return nil
+}
+
+// EndCapture implements cuda.Driver.
+func (d *Driver) EndCapture() (cuda.Graph, error) {
+	d.capturing = false
+	d.graphs = append(d.graphs, d.captured)
+	return cuda.Graph(len(d.graphs) - 1), nil
+}
+
+// Replay implements cuda.Driver.
+func (d *Driver) Replay(g cuda.Graph) error {
+	for _, c := range d.graphs[g] {
+		if err := d.push(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FreeGraph implements cuda.Driver.
+func (d *Driver) FreeGraph(g cuda.Graph) error {
+	d.graphs[g] = nil
+	return nil
+}
+
+// Throttled implements cuda.Driver.
+func (d *Driver) Throttled() bool { return false }
+
+// Survey implements cuda.Driver.
+func (d *Driver) Survey() []device.Finding { return []device.Finding{{Name: "clock", Value: "none"}} }
+
+// Close implements cuda.Driver.
+func (d *Driver) Close() error { return os.RemoveAll(d.dir) }

@@ -1,0 +1,203 @@
+// Enough of CUDA C++ on one thread of the host to run kernels as they are: the
+// threads of a block, or of a whole grid where all blocks run at the same time,
+// are fibers that take turns at barriers and exchanges.
+//
+// What it needs of the host's libraries it declares itself: their headers take
+// longer to compile than most kernels.
+typedef decltype(sizeof(0)) size_t;
+extern "C" {
+float expf(float), logf(float), tanhf(float), fmaxf(float, float), fmaf(float, float, float), fabsf(float), ldexpf(float, int);
+double ldexp(double, int), rint(double);
+void *malloc(size_t), *aligned_alloc(size_t, size_t), free(void*), *memset(void*, int, size_t), *memcpy(void*, const void*, size_t);
+}
+#ifndef __x86_64__
+#error the emulator switches fibers on amd64 alone
+#endif
+
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __align__(n) alignas(n)
+#define __shared__ static
+
+struct Index { unsigned x, y, z; };
+static Index threadIdx, blockIdx, blockDim, gridDim;
+
+struct Geometry { unsigned grid[3], block[3]; unsigned long long shared; int cooperative; };
+
+struct Meeting { unsigned come = 0, of = 0, turn = 0; };
+struct Block { Meeting all; unsigned char* shared; };
+struct Warp { Meeting all; unsigned slot[2][32]; unsigned of; };
+struct Fiber { void* sp; Index thread, block; Block* in; Warp* warp; unsigned lane, turn; bool done; };
+
+static Fiber* current;
+static void* scheduler;
+
+extern "C" void swap_fibers(void** from, void* to);
+asm(R"(
+.text
+swap_fibers:
+  push %rbx
+  push %rbp
+  push %r12
+  push %r13
+  push %r14
+  push %r15
+  mov %rsp, (%rdi)
+  mov %rsi, %rsp
+  pop %r15
+  pop %r14
+  pop %r13
+  pop %r12
+  pop %rbp
+  pop %rbx
+  ret
+)");
+
+static void pause() { swap_fibers(&current->sp, scheduler); }
+
+static void leave(Meeting& m) {
+  if (--m.of > 0 && m.come == m.of) m.come = 0, m.turn++;
+}
+static void meet(Meeting& m) {
+  const unsigned turn = m.turn;
+  if (++m.come == m.of) {
+    m.come = 0, m.turn++;
+    return;
+  }
+  while (m.turn == turn) pause();
+}
+static void __syncthreads() { meet(current->in->all); }
+static void __threadfence() {}
+
+// exchange shows v to the warp and returns what all lanes show.
+static const unsigned* exchange(unsigned v) {
+  Warp& w = *current->warp;
+  unsigned* slot = w.slot[current->turn++ % 2];
+  slot[current->lane] = v;
+  meet(w.all);
+  return slot;
+}
+static unsigned __float_as_uint(float f) { unsigned u; memcpy(&u, &f, 4); return u; }
+static float __uint_as_float(unsigned u) { float f; memcpy(&f, &u, 4); return f; }
+static float __shfl_xor_sync(unsigned, float v, int mask) { return __uint_as_float(exchange(__float_as_uint(v))[current->lane ^ mask]); }
+static float __shfl_up_sync(unsigned, float v, unsigned by) {
+  const unsigned* all = exchange(__float_as_uint(v));
+  return __uint_as_float(all[current->lane < by ? current->lane : current->lane - by]);
+}
+static unsigned __ballot_sync(unsigned, int v) {
+  const unsigned* all = exchange(v != 0);
+  unsigned bits = 0;
+  for (unsigned l = 0; l < current->warp->of; l++) bits |= all[l] << l;
+  return bits;
+}
+static int __popc(unsigned v) { return __builtin_popcount(v); }
+static unsigned atomicAdd(unsigned* p, unsigned v) { const unsigned old = *p; *p += v; return old; }
+static long long clock64() { static long long now; return now++; }
+template <class T> static T min(T a, T b) { return a < b ? a : b; }
+template <class T> static T max(T a, T b) { return a > b ? a : b; }
+
+static void add_release(unsigned* p) { ++*p; }
+static unsigned get_acquire(const unsigned* p) { return *(const volatile unsigned*)p; }
+#define DYNAMIC_SHARED(name) unsigned char* const name = current->in->shared
+
+struct bf16 { unsigned short bits; };
+struct fp16 { unsigned short bits; };
+static float widen(float v) { return v; }
+static float widen(bf16 v) { return __uint_as_float((unsigned)v.bits << 16); }
+static float widen(fp16 v) {
+  const int e = v.bits >> 10 & 31, m = v.bits & 1023;
+  const float a = e == 0 ? ldexpf(m, -24) : e == 31 ? (m ? __builtin_nanf("") : __builtin_inff()) : ldexpf(1024 + m, e - 25);
+  return v.bits >> 15 ? -a : a;
+}
+static void narrow(float& to, float v) { to = v; }
+static void narrow(bf16& to, float v) {
+  const unsigned u = __float_as_uint(v);
+  to.bits = v != v ? 0x7fff : (u + 0x7fff + (u >> 16 & 1)) >> 16;
+}
+static void narrow(fp16& to, float v) {
+  const unsigned sign = __float_as_uint(v) >> 16 & 0x8000;
+  const float a = fabsf(v);
+  if (v != v) to.bits = 0x7fff;
+  else if (a >= 65520) to.bits = sign | 0x7c00;
+  else if (a < ldexpf(1, -14)) to.bits = sign | (unsigned)rint(ldexp(a, 24));
+  else {
+    unsigned u = __float_as_uint(a);
+    u += 0xfff + (u >> 13 & 1);
+    to.bits = sign | ((u >> 13) - (112 << 10));
+  }
+}
+
+static void (*body)(void**);
+static void** arguments;
+
+static void fiber_main() {
+  body(arguments);
+  current->done = true;
+  leave(current->warp->all);
+  leave(current->in->all);
+  for (;;) pause();
+}
+
+// launch_alone runs the threads one after the other, where none waits for
+// another.
+static void launch_alone(const Geometry& g, void** args, void (*kernel)(void**)) {
+  blockDim = {g.block[0], g.block[1], g.block[2]}, gridDim = {g.grid[0], g.grid[1], g.grid[2]};
+  for (blockIdx.z = 0; blockIdx.z < gridDim.z; blockIdx.z++)
+    for (blockIdx.y = 0; blockIdx.y < gridDim.y; blockIdx.y++)
+      for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++)
+        for (threadIdx.z = 0; threadIdx.z < blockDim.z; threadIdx.z++)
+          for (threadIdx.y = 0; threadIdx.y < blockDim.y; threadIdx.y++)
+            for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++) kernel(args);
+}
+
+// launch runs the grid with fibers: block after block, or all at once.
+static void launch(const Geometry& g, void** args, void (*kernel)(void**)) {
+  const unsigned threads = g.block[0] * g.block[1] * g.block[2], blocks = g.grid[0] * g.grid[1] * g.grid[2];
+  const unsigned together = g.cooperative ? blocks : 1, warps = (threads + 31) / 32;
+  const size_t stack = 32 << 10;
+  body = kernel, arguments = args;
+  blockDim = {g.block[0], g.block[1], g.block[2]}, gridDim = {g.grid[0], g.grid[1], g.grid[2]};
+  Fiber* fibers = new Fiber[together * threads];
+  Block* in = new Block[together];
+  Warp* warp = new Warp[together * warps];
+  char* stacks = (char*)malloc(stack * together * threads);
+  unsigned char* shared = (unsigned char*)aligned_alloc(256, together * ((g.shared + 511) / 256 * 256));
+  for (unsigned first = 0; first < blocks; first += together) {
+    for (unsigned b = 0; b < together; b++) {
+      in[b] = Block();
+      in[b].all.of = threads;
+      in[b].shared = shared + b * ((g.shared + 511) / 256 * 256);
+      memset(in[b].shared, 0xff, g.shared);
+      for (unsigned w = 0; w < warps; w++) {
+        warp[b * warps + w] = Warp();
+        warp[b * warps + w].all.of = warp[b * warps + w].of = min(32u, threads - 32 * w);
+      }
+      for (unsigned t = 0; t < threads; t++) {
+        Fiber& f = fibers[b * threads + t];
+        const unsigned id = first + b;
+        f = Fiber();
+        f.thread = {t % g.block[0], t / g.block[0] % g.block[1], t / g.block[0] / g.block[1]};
+        f.block = {id % g.grid[0], id / g.grid[0] % g.grid[1], id / g.grid[0] / g.grid[1]};
+        f.in = &in[b], f.warp = &warp[b * warps + t / 32], f.lane = t % 32;
+        void** top = (void**)(stacks + stack * (b * threads + t + 1)) - 2; // 8 below a multiple of 16 once fiber_main is reached
+        *top = (void*)fiber_main;
+        f.sp = top - 6;
+      }
+    }
+    for (unsigned left = together * threads; left > 0;) {
+      left = 0;
+      for (unsigned i = 0; i < together * threads; i++)
+        if (!fibers[i].done) {
+          current = &fibers[i], threadIdx = current->thread, blockIdx = current->block;
+          swap_fibers(&scheduler, current->sp);
+          left += !current->done;
+        }
+    }
+  }
+  free(shared), free(stacks);
+  delete[] warp;
+  delete[] in;
+  delete[] fibers;
+}

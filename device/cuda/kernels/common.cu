@@ -1,0 +1,28 @@
+// V values side by side, read and written in one piece where they are aligned.
+template <class T, int V> struct __align__(sizeof(T) * V) pack { T v[V]; };
+
+template <int V, class T> __device__ __forceinline__ void load(float* to, const T* from) {
+  const pack<T, V> p = *reinterpret_cast<const pack<T, V>*>(from);
+#pragma unroll
+  for (int i = 0; i < V; i++) to[i] = widen(p.v[i]);
+}
+
+template <int V, class T> __device__ __forceinline__ void store(T* to, const float* from) {
+  pack<T, V> p;
+#pragma unroll
+  for (int i = 0; i < V; i++) narrow(p.v[i], from[i]);
+  *reinterpret_cast<pack<T, V>*>(to) = p;
+}
+
+__device__ __forceinline__ float sigmoid(float v) { return 1 / (1 + expf(-v)); }
+__device__ __forceinline__ float relu(float v) { return v > 0 ? v : v == v ? 0 : v; }
+
+// What a kernel tells the host: one of these in the program's word of trouble.
+enum { BAD_INDEX = 1, STUCK = 2 };
+
+// row_of turns a value into a row of a table, or -1 for none.
+__device__ __forceinline__ int row_of(float v, int rows) {
+  if (!(v >= 0 && v < rows)) return -1;
+  const int i = (int)v;
+  return (float)i == v ? i : -1;
+}

@@ -1,0 +1,2 @@
+// empty does nothing.
+extern "C" __global__ void empty(int unused) {}

@@ -1,0 +1,110 @@
+package cuda
+
+import "rnnbench/rnn/schedule"
+
+// A layout says how a schedule's matrices are stored and what else a program
+// needs on the GPU, before anything is allocated.
+type layout struct {
+	element []Element // per matrix
+	offset  []int64   // per matrix, from the start of the program's memory
+	scratch []int64   // per stream, offset of what its operations leave for each other
+	counter []int64   // per persistent operation, offset of its barrier
+	trouble int64     // offset of the word in which kernels tell what went wrong
+	control int64     // offset of trouble and the counters, all at the end
+	total   int64
+}
+
+// alignment of matrices, in bytes: that of a fresh allocation.
+const alignment = 256
+
+// maxStreams bounds the streams of the GPU in use; more share them.
+const maxStreams = 32
+
+func streams(s *schedule.Schedule) int { return min(s.Streams, maxStreams) }
+
+func newLayout(s *schedule.Schedule, p Properties) layout {
+	l := layout{element: elements(s)}
+	take := func(bytes int64) int64 {
+		at := l.total
+		l.total += (bytes + alignment - 1) / alignment * alignment
+		return at
+	}
+	for i, m := range s.Matrices {
+		l.offset = append(l.offset, take(int64(m.Elements())*int64(l.element[i].Bytes())))
+		take(1) // a gap: what runs over the end of a matrix does not reach the next
+	}
+	need := make([]int64, streams(s))
+	persistent := 0
+	for stream, op := range everything(s) {
+		switch op := op.(type) {
+		case schedule.SumRows:
+			need[stream] = max(need[stream], 4*int64(sumParts(op, p))*int64(op.A.Cols))
+		case schedule.Persistent, schedule.PersistentBackward:
+			persistent++
+		}
+	}
+	for _, n := range need {
+		l.scratch = append(l.scratch, take(n))
+	}
+	l.control = l.total
+	l.trouble = take(4)
+	for range persistent {
+		l.counter = append(l.counter, take(4))
+	}
+	return l
+}
+
+// everything yields the operations of s, its preparation first, each with the
+// stream of the GPU that it runs on.
+func everything(s *schedule.Schedule) func(yield func(int, schedule.Op) bool) {
+	return func(yield func(int, schedule.Op) bool) {
+		for _, op := range s.Prepare {
+			if !yield(0, op) {
+				return
+			}
+		}
+		for _, n := range s.Nodes {
+			if !yield(n.Stream%maxStreams, n.Op) {
+				return
+			}
+		}
+	}
+}
+
+// elements says how each matrix is stored: in 16 bits where the precision says
+// so and a product multiplies it, else in single precision.
+func elements(s *schedule.Schedule) []Element {
+	out := make([]Element, len(s.Matrices))
+	var narrow Element
+	switch s.Precision {
+	case schedule.BF16:
+		narrow = Brain
+	case schedule.FP16:
+		narrow = Half
+	default:
+		return out
+	}
+	for _, op := range everything(s) {
+		var multiplied []schedule.View
+		switch op := op.(type) {
+		case schedule.Gemm:
+			multiplied = []schedule.View{op.A, op.B}
+		case schedule.Pack:
+			multiplied = []schedule.View{op.Dst}
+		case schedule.Persistent:
+			multiplied = append(multiplied, op.State[op.Cell.Through])
+			multiplied = append(multiplied, op.R...)
+		case schedule.PersistentBackward:
+			multiplied = []schedule.View{op.Recurrent(0), op.R}
+		}
+		for _, v := range multiplied {
+			out[v.M.ID] = narrow
+		}
+	}
+	return out
+}
+
+// memory is what the program and the products of its streams take.
+func (l *layout) memory(s *schedule.Schedule, p Properties) int64 {
+	return l.total + int64(streams(s))*p.Workspace
+}

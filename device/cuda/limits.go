@@ -1,0 +1,292 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/rnn/schedule"
+)
+
+// A meter measures what the GPU can do at most, on stream 0.
+type meter struct {
+	device     *Device
+	begin, end Event
+	memory     []Pointer
+}
+
+// Limits implements device.Meter: the best of several trials each, since what
+// disturbs them only ever slows them.
+func (d *Device) Limits() (device.Limits, error) {
+	m := meter{device: d}
+	l, err := m.measure()
+	return l, errors.Join(err, m.free())
+}
+
+// ready makes what every measurement needs; free undoes it.
+func (m *meter) ready() error {
+	d := m.device.driver
+	var err [3]error
+	err[0] = d.Streams(1)
+	m.begin, err[1] = d.NewEvent(true)
+	m.end, err[2] = d.NewEvent(true)
+	return errors.Join(err[:]...)
+}
+
+func (m *meter) free() error {
+	d := m.device.driver
+	err := errors.Join(d.FreeEvent(m.begin), d.FreeEvent(m.end))
+	for _, p := range m.memory {
+		err = errors.Join(err, d.Free(p))
+	}
+	return err
+}
+
+func (m *meter) measure() (device.Limits, error) {
+	var l device.Limits
+	if err := m.ready(); err != nil {
+		return l, err
+	}
+	for _, f := range []func(*device.Limits) error{m.muladds, m.copy, m.products, m.launches, m.barriers} {
+		if err := f(&l); err != nil {
+			return l, fmt.Errorf("cuda: limits: %w", err)
+		}
+	}
+	return l, nil
+}
+
+// alloc returns memory that is freed in the end, zeroed.
+func (m *meter) alloc(bytes int64) (Pointer, error) {
+	p, err := m.device.driver.Alloc(bytes)
+	if err != nil {
+		return 0, err
+	}
+	m.memory = append(m.memory, p)
+	return p, m.device.driver.Clear(p, bytes)
+}
+
+// best is the shortest time, in seconds, that f's work takes.
+func (m *meter) best(f func() error) (float64, error) {
+	const trials = 8
+	d := m.device.driver
+	best := math.Inf(1)
+	for range trials {
+		if err := errors.Join(d.Record(m.begin, 0), f(), d.Record(m.end, 0), d.Await(m.end)); err != nil {
+			return 0, err
+		}
+		s, err := d.Elapsed(m.begin, m.end)
+		if err != nil {
+			return 0, err
+		}
+		best = min(best, s)
+	}
+	return best, nil
+}
+
+// launch readies a kernel and returns what launches it.
+func (m *meter) launch(s source, grid, block int, cooperative bool, args ...uint64) (func() error, error) {
+	st := newLaunch(&s, [3]int{grid, 1, 1}, [3]int{block, 1, 1}, args...)
+	if st.launch.Cooperative = cooperative; cooperative {
+		st.launch.Shared = 16
+	}
+	if err := m.device.load([]step{st}); err != nil {
+		return nil, err
+	}
+	return func() error { return m.device.driver.Launch(0, st.launch) }, nil
+}
+
+func (m *meter) muladds(l *device.Limits) error {
+	const count = 4096
+	run, flops, err := m.work(count)
+	if err != nil {
+		return err
+	}
+	s, err := m.best(run)
+	l.FLOPS = flops / s
+	return err
+}
+
+// work returns what launches multiply-adds on every multiprocessor, 32 times
+// count operations per thread, and how many those are in all.
+func (m *meter) work(count int) (run func() error, flops float64, err error) {
+	const threads = 512
+	blocks := 4 * m.device.properties.SMs
+	out, err := m.alloc(4)
+	if err != nil {
+		return nil, 0, err
+	}
+	run, err = m.launch(file("muladds"), blocks, threads, false, uint64(out), uint64(count))
+	return run, 32 * float64(count) * threads * float64(blocks), err
+}
+
+// Inspect implements device.Inspector: it looks while the GPU works, since
+// clocks fall when it does not.
+func (d *Device) Inspect() ([]device.Finding, error) {
+	m := meter{device: d}
+	findings, err := m.underLoad(d.driver.Survey)
+	return findings, errors.Join(err, m.free())
+}
+
+// underLoad calls f in the middle of about a quarter of a second of work.
+func (m *meter) underLoad(f func() []device.Finding) ([]device.Finding, error) {
+	if err := m.ready(); err != nil {
+		return nil, err
+	}
+	run, _, err := m.work(1 << 21)
+	if err != nil {
+		return nil, err
+	}
+	d := m.device.driver
+	if err := errors.Join(run(), d.Record(m.end, 0)); err != nil {
+		return nil, err
+	}
+	time.Sleep(150 * time.Millisecond)
+	findings := f()
+	return findings, d.Await(m.end)
+}
+
+func (m *meter) copy(l *device.Limits) error {
+	bytes := min(16*int64(m.device.properties.L2), m.device.properties.Memory/8) &^ 15
+	from, err := m.alloc(bytes)
+	if err != nil {
+		return err
+	}
+	to, err := m.alloc(bytes)
+	if err != nil {
+		return err
+	}
+	n := int(bytes / 16)
+	run, err := m.launch(file("copies"), ceil(n, 256), 256, false, uint64(from), uint64(to), uint64(n))
+	if err != nil {
+		return err
+	}
+	s, err := m.best(run)
+	l.Copy = 2 * float64(bytes) / s
+	return err
+}
+
+// edge is the size of the square products that are timed.
+const edge = 8192
+
+func (m *meter) products(l *device.Limits) error {
+	if m.device.properties.NoProducts != "" {
+		return nil
+	}
+	n := edge
+	if m.device.properties.Memory < 64<<30 {
+		n /= 4
+	}
+	bytes := 4 * int64(n) * int64(n)
+	var p [3]Pointer
+	for i := range p {
+		var err error
+		if p[i], err = m.alloc(bytes); err != nil {
+			return err
+		}
+	}
+	for i, precision := range []schedule.Precision{schedule.FP32, schedule.TF32, schedule.BF16, schedule.FP16} {
+		e := Single
+		switch precision {
+		case schedule.BF16:
+			e = Brain
+		case schedule.FP16:
+			e = Half
+		}
+		if i != 1 { // random data: zeros are computed faster than data
+			if err := m.fill(p[:2], n, e); err != nil {
+				return err
+			}
+		}
+		q := &Product{M: n, N: n, K: n, A: p[0], B: p[1], C: p[2], LdA: n, LdB: n, LdC: n, Operands: e, TF32: precision == schedule.TF32}
+		s, err := m.best(func() error { return m.device.driver.Multiply(0, q) })
+		if err != nil {
+			return err
+		}
+		l.More = append(l.More, device.Rate{Name: precision.String() + " products", Value: 2 * float64(n) * float64(n) * float64(n) / s, Unit: "FLOP/s"})
+	}
+	return nil
+}
+
+// fill writes random rows: a few, again and again.
+func (m *meter) fill(to []Pointer, n int, e Element) error {
+	rng := rand.New(rand.NewPCG(1, 2))
+	row := make([]float32, 61*n)
+	for i := range row {
+		row[i] = 2*rng.Float32() - 1
+	}
+	for _, p := range to {
+		for i := 0; i < n; i += 61 {
+			rows := min(61, n-i)
+			if err := m.device.driver.Upload(p+Pointer(i*n*e.Bytes()), encode(row[:rows*n], e)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *meter) launches(l *device.Limits) error {
+	const count = 1000
+	run, err := m.launch(file("empty"), 1, 32, false, 0)
+	if err != nil {
+		return err
+	}
+	many := func() error {
+		for range count {
+			if err := run(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	s, err := m.best(many)
+	if err != nil {
+		return err
+	}
+	// From kernel to kernel, in two ways.
+	l.More = append(l.More, device.Rate{Name: "launches", Value: s / count, Unit: "s"})
+	d := m.device.driver
+	if run, err = m.launch(file("empty"), m.device.properties.SMs, 128, false, 0); err != nil {
+		return err
+	}
+	if err := d.BeginCapture(); err != nil {
+		return err
+	}
+	failed := many()
+	g, err := d.EndCapture()
+	if err := errors.Join(failed, err); err != nil {
+		return err
+	}
+	s, err = m.best(func() error { return d.Replay(g) })
+	l.More = append(l.More, device.Rate{Name: "in a graph", Value: s / count, Unit: "s"})
+	return errors.Join(err, d.FreeGraph(g))
+}
+
+func (m *meter) barriers(l *device.Limits) error {
+	const count = 2000
+	words, err := m.alloc(2 * alignment)
+	if err != nil {
+		return err
+	}
+	s := file("barriers")
+	s.text = file("grid").text + s.text
+	var times []float64
+	for _, n := range []uint64{count, 0} {
+		run, err := m.launch(s, m.device.properties.SMs, 256, true, n, uint64(words), uint64(words)+alignment)
+		if err != nil {
+			return err
+		}
+		t, err := m.best(run)
+		if err != nil {
+			return err
+		}
+		times = append(times, t)
+	}
+	each := (times[0] - slices.Min(times)) / count
+	l.More = append(l.More, device.Rate{Name: "barrier", Value: each, Unit: "s"})
+	return nil
+}

@@ -1,0 +1,168 @@
+// Package nvrtc compiles CUDA C++ with NVIDIA's run-time compiler, which it
+// finds when it is asked to: no header, no library and no C compiler is needed
+// to build it.
+package nvrtc
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+
+	"rnnbench/device/cuda"
+)
+
+// A Library is NVRTC, loaded.
+type Library struct {
+	Path         string
+	Major, Minor int
+	archs        []int
+	call         map[string]uintptr
+}
+
+// names of the library, newest first.
+func names() []string {
+	return []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"}
+}
+
+// Load loads NVRTC from one of dirs or from where the system has its libraries.
+func Load(dirs ...string) (*Library, error) {
+	for _, dir := range append(slices.Clone(dirs), "") {
+		for _, name := range names() {
+			path := filepath.Join(dir, name)
+			if dir != "" { // its other half is found by name alone only where the system looks
+				halves, _ := filepath.Glob(filepath.Join(dir, "libnvrtc-builtins.so*"))
+				for _, h := range halves {
+					_, _ = purego.Dlopen(h, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+				}
+			}
+			if lib, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL); err == nil {
+				return open(lib, path)
+			}
+		}
+	}
+	return nil, fmt.Errorf("nvrtc: kernels cannot be compiled: none of %s is on this machine", strings.Join(names(), ", "))
+}
+
+func open(lib uintptr, path string) (*Library, error) {
+	l := &Library{Path: path, call: map[string]uintptr{}}
+	for _, name := range []string{
+		"nvrtcVersion", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs", "nvrtcCreateProgram", "nvrtcDestroyProgram",
+		"nvrtcCompileProgram", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog", "nvrtcGetCUBINSize", "nvrtcGetCUBIN",
+		"nvrtcGetPTXSize", "nvrtcGetPTX",
+	} {
+		at, err := purego.Dlsym(lib, name)
+		if err != nil {
+			return nil, fmt.Errorf("nvrtc: %s is too old: it has no %s", path, name)
+		}
+		l.call[name] = at
+	}
+	var major, minor, n int32
+	if err := l.do("nvrtcVersion", address(&major), address(&minor)); err != nil {
+		return nil, err
+	}
+	if err := l.do("nvrtcGetNumSupportedArchs", address(&n)); err != nil {
+		return nil, err
+	}
+	archs := make([]int32, max(1, n))
+	if err := l.do("nvrtcGetSupportedArchs", address(&archs[0])); err != nil {
+		return nil, err
+	}
+	for _, a := range archs {
+		l.archs = append(l.archs, int(a))
+	}
+	l.Major, l.Minor = int(major), int(minor)
+	return l, nil
+}
+
+func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+// do calls a function of the library.
+func (l *Library) do(name string, args ...uintptr) error {
+	if code, _, _ := purego.SyscallN(l.call[name], args...); int32(code) != 0 {
+		return fmt.Errorf("nvrtc: %s returns %d", name, int32(code))
+	}
+	return nil
+}
+
+// A Compiler compiles for one kind of GPU.
+type Compiler struct {
+	library *Library
+	arch    string // as --gpu-architecture takes it
+	ptx     bool   // for the driver to assemble: the library does not know the GPU
+}
+
+// For returns the compiler for a compute capability, major·10 + minor.
+func (l *Library) For(capability int) (*Compiler, error) {
+	best := 0
+	for _, a := range l.archs {
+		if a <= capability {
+			best = max(best, a)
+		}
+	}
+	switch {
+	case best == 0:
+		return nil, fmt.Errorf("nvrtc: version %d.%d knows no GPU as old as compute capability %d.%d", l.Major, l.Minor, capability/10, capability%10)
+	case best < capability:
+		return &Compiler{l, fmt.Sprintf("compute_%d", best), true}, nil
+	case best >= 90 && l.Major >= 12: // with what later kinds may lack
+		return &Compiler{l, fmt.Sprintf("sm_%da", best), false}, nil
+	}
+	return &Compiler{l, fmt.Sprintf("sm_%d", best), false}, nil
+}
+
+// options of every compilation: denormals are zero and divisions are off by two
+// units in the last place at most.
+func options() []string {
+	return []string{"--std=c++17", "--ftz=true", "--prec-div=false", "--prec-sqrt=false"}
+}
+
+// Version implements cuda.Compiler.
+func (c *Compiler) Version() string {
+	return fmt.Sprintf("nvrtc %d.%d %s %v", c.library.Major, c.library.Minor, c.arch, options())
+}
+
+// Compile implements cuda.Compiler. The image is machine code, or PTX where the
+// library does not know the GPU.
+func (c *Compiler) Compile(name, source string) ([]byte, error) {
+	l := c.library
+	var program uintptr
+	text, file := append([]byte(cuda.Intrinsics()+source), 0), append([]byte(name+".cu"), 0)
+	err := l.do("nvrtcCreateProgram", address(&program), address(&text[0]), address(&file[0]), 0, 0, 0)
+	runtime.KeepAlive(text)
+	runtime.KeepAlive(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = l.do("nvrtcDestroyProgram", address(&program)) }()
+	var words [][]byte
+	var pointers []*byte
+	for _, o := range append(options(), "--gpu-architecture="+c.arch) {
+		words = append(words, append([]byte(o), 0))
+		pointers = append(pointers, &words[len(words)-1][0])
+	}
+	err = l.do("nvrtcCompileProgram", program, uintptr(len(pointers)), address(&pointers[0]))
+	runtime.KeepAlive(words)
+	if err != nil {
+		log, _ := l.fetch(program, "nvrtcGetProgramLog")
+		return nil, fmt.Errorf("%w: %s", err, strings.TrimRight(string(log), "\x00\n"))
+	}
+	if c.ptx {
+		return l.fetch(program, "nvrtcGetPTX")
+	}
+	return l.fetch(program, "nvrtcGetCUBIN")
+}
+
+// fetch returns one of a program's results.
+func (l *Library) fetch(program uintptr, what string) ([]byte, error) {
+	var size uintptr
+	if err := l.do(what+"Size", program, address(&size)); err != nil || size == 0 {
+		return nil, err
+	}
+	b := make([]byte, size)
+	return b, l.do(what, program, address(&b[0]))
+}

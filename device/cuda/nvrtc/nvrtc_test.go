@@ -1,0 +1,90 @@
+package nvrtc_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/emulator"
+	"rnnbench/device/cuda/nvrtc"
+	"rnnbench/device/devicetest"
+)
+
+// load loads the library that RNNBENCH_CUDA_LIBS or the system has, or skips.
+func load(t *testing.T) *nvrtc.Library {
+	l, err := nvrtc.Load(filepath.SplitList(os.Getenv("RNNBENCH_CUDA_LIBS"))...)
+	if err != nil {
+		t.Skip(err)
+	}
+	return l
+}
+
+// TestKernels compiles the kernels of every operation of the suite of devices
+// for two kinds of GPU. The emulator runs what its own compiler makes of them,
+// so that the suite goes on.
+func TestKernels(t *testing.T) {
+	l := load(t)
+	host, err := emulator.NewCompiler()
+	if err != nil {
+		t.Skip(err)
+	}
+	all := compilers{host}
+	for _, capability := range []int{80, 90} {
+		c, err := l.For(capability)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(c.Version())
+		all = append(all, c)
+	}
+	driver, err := emulator.New(8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := cuda.New(driver, all, "")
+	defer d.Close()
+	devicetest.Run(t, d)
+	driver.Dry = true
+	if _, err := d.Limits(); err != nil {
+		t.Error(err)
+	}
+}
+
+// compilers compile with all of them and return what the first makes.
+type compilers []cuda.Compiler
+
+func (c compilers) Version() string { return "several" }
+
+func (c compilers) Compile(name, source string) ([]byte, error) {
+	var first []byte
+	for i, one := range c {
+		image, err := one.Compile(name, source)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			first = image
+		}
+	}
+	return first, nil
+}
+
+func TestErrors(t *testing.T) {
+	l := load(t)
+	c, err := l.For(90)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Compile("wrong", "this is no C++"); err == nil {
+		t.Error("nonsense compiles")
+	} else {
+		t.Log(err)
+	}
+	if _, err := l.For(13); err == nil {
+		t.Error("there is a compiler for a GPU of before CUDA")
+	}
+	if c, err := l.For(9999); err != nil || c == nil {
+		t.Errorf("no compiler for a GPU to come: %v", err)
+	}
+}

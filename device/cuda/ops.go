@@ -1,0 +1,285 @@
+package cuda
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"unsafe"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// A step is one thing for the GPU to do: a launch or a product.
+type step struct {
+	launch  *Launch
+	source  *source // of the launch
+	product *Product
+}
+
+// A binder turns operations into steps over the program's memory.
+type binder struct {
+	layout     *layout
+	base       Pointer
+	properties Properties
+	precision  schedule.Precision
+	persistent int // such operations so far
+	sources    map[string]*source
+}
+
+// source returns the text of a kernel, written once for all operations that have
+// the same words: its name and what else it depends on.
+func (b *binder) source(write func() source, words ...any) *source {
+	key := fmt.Sprint(words...)
+	s, ok := b.sources[key]
+	if !ok {
+		text := write()
+		s = &text
+		b.sources[key] = s
+	}
+	return s
+}
+
+// file is a kernel of kernels/ with words defined.
+func (b *binder) file(name string, defines ...any) *source {
+	return b.source(func() source { return file(name, defines...) }, append([]any{name, " "}, defines...)...)
+}
+
+// at is the address of a view's first element.
+func (b *binder) at(v schedule.View) Pointer {
+	size := b.layout.element[v.M.ID].Bytes()
+	return b.base + Pointer(b.layout.offset[v.M.ID]+int64(v.Row*v.M.Cols+v.Col)*int64(size))
+}
+
+func (b *binder) element(v schedule.View) Element {
+	if v.Empty() {
+		return Single
+	}
+	return b.layout.element[v.M.ID]
+}
+
+func (b *binder) trouble() uint64 { return uint64(b.base) + uint64(b.layout.trouble) }
+
+// steps is what op takes on a stream.
+func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
+	switch op := op.(type) {
+	case schedule.Gemm:
+		if why := b.properties.NoProducts; why != "" {
+			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
+		}
+		return []step{{product: b.product(op)}}, nil
+	case schedule.Pack:
+		if op.Trans {
+			return []step{b.transpose(op.Src, op.Dst)}, nil
+		}
+		return []step{b.mapped(schedule.Map{Op: cell.Copy, Out: op.Dst, A: op.Src})}, nil
+	case schedule.Map:
+		return []step{b.mapped(op)}, nil
+	case schedule.SumRows:
+		return b.sumRows(op, stream), nil
+	case schedule.Cell:
+		return []step{b.cell(cellName(op), op.Program(), op.Vector, op.Next[0])}, nil
+	case schedule.CellBackward:
+		return []step{b.cell(op.Cell.Name+"_backward", op.Cell.Backward, op.Vector, op.Next[0])}, nil
+	case schedule.Gather:
+		return []step{b.gather(op)}, nil
+	case schedule.Scatter:
+		return []step{b.scatter(op)}, nil
+	case schedule.SoftmaxLoss:
+		return []step{b.softmaxLoss(op)}, nil
+	case schedule.Scan:
+		return []step{b.scan(op)}, nil
+	case schedule.ScanBackward:
+		return []step{b.scanBackward(op)}, nil
+	case schedule.Persistent:
+		return b.resident(b.forward(op))
+	case schedule.PersistentBackward:
+		return b.resident(b.backward(op))
+	}
+	return nil, fmt.Errorf("cuda: %s: %w: there is no kernel for it", op.Name(), schedule.ErrUnsupported)
+}
+
+func (b *binder) product(op schedule.Gemm) *Product {
+	m, n, k := op.Sizes()
+	return &Product{
+		M: m, N: n, K: k, A: b.at(op.A), B: b.at(op.B), C: b.at(op.C),
+		LdA: op.A.M.Cols, LdB: op.B.M.Cols, LdC: op.C.M.Cols,
+		TransA: op.TransA, TransB: op.TransB, Accumulate: op.Accumulate,
+		Operands: b.element(op.A), Result: b.element(op.C), TF32: b.precision == schedule.TF32,
+	}
+}
+
+// blockSize is the number of threads of most kernels.
+const blockSize = 256
+
+// maxGrid is the largest second dimension of a grid.
+const maxGrid = 65535
+
+func newLaunch(s *source, grid, block [3]int, args ...uint64) step {
+	l := &Launch{Name: s.name, Grid: grid, Block: block, Args: args}
+	l.pack()
+	return step{launch: l, source: s}
+}
+
+// pack points Params at Args.
+func (l *Launch) pack() {
+	l.Params = make([]unsafe.Pointer, len(l.Args))
+	for i := range l.Args {
+		l.Params[i] = unsafe.Pointer(&l.Args[i])
+	}
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// mapped is a point-wise operation.
+func (b *binder) mapped(op schedule.Map) step {
+	in := cell.Instr{Op: op.Op, Out: cell.Ref{Kind: cell.Next}, A: cell.Ref{Kind: cell.X}, B: cell.Ref{Kind: cell.R}}
+	views := map[cell.Ref]schedule.View{in.Out: op.Out, in.A: op.A, in.B: op.B}
+	return b.cell("map_"+op.Op.String(), cell.Program{in}, func(r cell.Ref) schedule.View { return views[r] }, op.Out)
+}
+
+// cell runs a cell's program on every element of the shape of state.
+func (b *binder) cell(name string, p cell.Program, vector func(cell.Ref) schedule.View, state schedule.View) step {
+	rows, cols := state.Rows, state.Cols
+	groups := b.groups(p, vector)
+	flat := !slices.ContainsFunc(groups, func(g group) bool {
+		return g.view.Rows != rows || g.view.M.Cols != cols
+	})
+	if flat && rows*cols <= math.MaxInt32 {
+		rows, cols = 1, rows*cols
+	}
+	width := 4
+	for _, g := range groups {
+		if cols%4 != 0 || rows > 1 && g.view.Rows > 1 && g.view.M.Cols%4 != 0 || int(b.at(g.view))%(4*g.element.Bytes()) != 0 {
+			width = 1
+		}
+	}
+	x := 1
+	for x < blockSize && x*width < cols {
+		x *= 2
+	}
+	y := blockSize / x
+	args := []uint64{uint64(rows), uint64(cols)}
+	for _, g := range groups {
+		args = append(args, uint64(b.at(g.view)), b.stride(g.view))
+	}
+	words := []any{"cell ", name, " ", width}
+	for _, g := range groups {
+		words = append(words, " ", g.element)
+	}
+	return newLaunch(b.source(func() source { return pointwise(identifier(name), p, groups, width) }, words...),
+		[3]int{ceil(cols, x*width), min(ceil(rows, y), maxGrid), 1}, [3]int{x, y, 1}, args...)
+}
+
+// cellName names a cell's kernel.
+func cellName(op schedule.Cell) string {
+	if op.Train {
+		return op.Cell.Name + "_train"
+	}
+	return op.Cell.Name
+}
+
+// stride is the distance between rows; one row serves for every row.
+func (b *binder) stride(v schedule.View) uint64 {
+	if v.Rows == 1 {
+		return 0
+	}
+	return uint64(v.M.Cols)
+}
+
+// groups are the arguments of a kernel that runs p.
+func (b *binder) groups(p cell.Program, vector func(cell.Ref) schedule.View) []group {
+	reads, writes := p.Vectors()
+	var out []group
+	for i, r := range slices.Concat(reads, writes) {
+		name := groupName(r)
+		k := slices.IndexFunc(out, func(g group) bool { return g.name == name })
+		if k < 0 {
+			first := r
+			first.Index -= offset(r)
+			v := vector(first)
+			out = append(out, group{name: name, element: b.element(v), view: v})
+			k = len(out) - 1
+		}
+		out[k].written = out[k].written || i >= len(reads)
+	}
+	return out
+}
+
+// identifier makes a name of CUDA's of a cell's.
+func identifier(s string) string {
+	id := []byte(s)
+	for i, c := range id {
+		if c == '-' {
+			id[i] = '_'
+		}
+	}
+	return string(id)
+}
+
+func (b *binder) transpose(src, dst schedule.View) step {
+	return newLaunch(b.file("transpose", "FROM", b.element(src), "TO", b.element(dst)),
+		[3]int{ceil(src.Cols, 32), min(ceil(src.Rows, 32), maxGrid), 1}, [3]int{32, 8, 1},
+		uint64(src.Rows), uint64(src.Cols), uint64(b.at(src)), uint64(src.M.Cols), uint64(b.at(dst)), uint64(dst.M.Cols))
+}
+
+// sumParts is into how many parts the rows of op are cut: enough for two
+// blocks on each multiprocessor, of 128 rows at least.
+func sumParts(op schedule.SumRows, p Properties) int {
+	return max(1, min(2*p.SMs/ceil(op.A.Cols, 32), op.A.Rows/128))
+}
+
+func (b *binder) sumRows(op schedule.SumRows, stream int) []step {
+	parts := sumParts(op, b.properties)
+	cols := op.A.Cols
+	sum := func(from Element, to Element, rows, parts int, args ...uint64) step {
+		head := []uint64{uint64(rows), uint64(cols), uint64(ceil(rows, parts))}
+		return newLaunch(b.file("sumrows", "FROM", from, "TO", to),
+			[3]int{ceil(cols, 32), parts, 1}, [3]int{32, 8, 1}, append(head, args...)...)
+	}
+	accumulate := uint64(0)
+	if op.Accumulate {
+		accumulate = 1
+	}
+	out, ldOut := uint64(b.at(op.Out)), uint64(op.Out.M.Cols)
+	if parts == 1 {
+		return []step{sum(b.element(op.A), b.element(op.Out), op.A.Rows, 1, uint64(b.at(op.A)), uint64(op.A.M.Cols), out, ldOut, accumulate)}
+	}
+	scratch := uint64(b.base) + uint64(b.layout.scratch[stream])
+	return []step{
+		sum(b.element(op.A), Single, op.A.Rows, parts, uint64(b.at(op.A)), uint64(op.A.M.Cols), scratch, uint64(cols), 0),
+		sum(Single, b.element(op.Out), parts, 1, scratch, uint64(cols), out, ldOut, accumulate),
+	}
+}
+
+func (b *binder) gather(op schedule.Gather) step {
+	x := 32
+	for x < blockSize && x < op.Out.Cols {
+		x *= 2
+	}
+	y := blockSize / x
+	return newLaunch(b.file("gather", "INDEX", b.element(op.Index), "TABLE", b.element(op.Table), "TO", b.element(op.Out)),
+		[3]int{ceil(op.Out.Cols, x), min(ceil(op.Out.Rows, y), maxGrid), 1}, [3]int{x, y, 1},
+		uint64(op.Out.Rows), uint64(op.Out.Cols), uint64(op.Table.Rows), uint64(b.at(op.Index)), uint64(op.Index.M.Cols),
+		uint64(b.at(op.Table)), uint64(op.Table.M.Cols), uint64(b.at(op.Out)), uint64(op.Out.M.Cols), b.trouble())
+}
+
+func (b *binder) scatter(op schedule.Scatter) step {
+	return newLaunch(b.file("scatter", "INDEX", b.element(op.Index), "FROM", b.element(op.Src), "TABLE", b.element(op.Table)),
+		[3]int{op.Table.Rows, ceil(op.Src.Cols, blockSize), 1}, [3]int{blockSize, 1, 1},
+		uint64(op.Src.Rows), uint64(op.Src.Cols), uint64(op.Table.Rows), uint64(b.at(op.Index)), uint64(op.Index.M.Cols),
+		uint64(b.at(op.Src)), uint64(op.Src.M.Cols), uint64(b.at(op.Table)), uint64(op.Table.M.Cols), b.trouble())
+}
+
+func (b *binder) softmaxLoss(op schedule.SoftmaxLoss) step {
+	grad := uint64(0)
+	if op.Grad {
+		grad = 1
+	}
+	return newLaunch(b.file("softmaxloss", "LOGITS", b.element(op.Logits), "TARGET", b.element(op.Target),
+		"LOSS", b.element(op.Loss), "PROB", b.element(op.Prob)),
+		[3]int{op.Logits.Rows, 1, 1}, [3]int{blockSize, 1, 1},
+		uint64(op.Logits.Rows), uint64(op.Logits.Cols), uint64(b.at(op.Logits)), uint64(op.Logits.M.Cols),
+		uint64(b.at(op.Target)), uint64(op.Target.M.Cols), uint64(b.at(op.Loss)), uint64(op.Loss.M.Cols),
+		uint64(b.at(op.Prob)), uint64(op.Prob.M.Cols), grad, uint64(math.Float32bits(op.Scale)), b.trouble())
+}

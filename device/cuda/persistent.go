@@ -1,0 +1,297 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// The kernels of this file keep recurrent weights in shared memory over all
+// steps of time (Diamos et al. 2016, section 3). Each block owns a band of
+// units: it holds their weights, forms their products at each step from the
+// states of all units, which it reads from memory, and runs their cell. Between
+// steps all blocks meet at a barrier. All of them must so be resident at once.
+
+// tileRows is how many rows of weights a warp multiplies at a time.
+const tileRows = 4
+
+// chunkBatch is how many sequences a block handles between its own barriers.
+const chunkBatch = 64
+
+// bands divides hidden units among blocks: as evenly as multiples allow.
+func (b *binder) bands(hidden int) (units, blocks int) {
+	units = ceil(hidden, b.properties.SMs)
+	return units, ceil(hidden, units)
+}
+
+// samples is how many sequences a warp multiplies at a time.
+func samples(batch int) int {
+	n := 1
+	for n < 8 && n < batch {
+		n *= 2
+	}
+	return n
+}
+
+func roundUp(n, to int) int { return ceil(n, to) * to }
+
+// shared is the memory of a block: the weights of its units, the products of a
+// chunk of sequences and the barrier's word.
+func sharedBytes(rows, length int, weights Element, chunk int) int {
+	rows = roundUp(rows, tileRows)
+	return roundUp(rows*length*weights.Bytes(), 16) + 4*rows*chunk + 16
+}
+
+// resident declines what cannot be on the chip at once.
+func (b *binder) resident(s step) ([]step, error) {
+	if l := s.launch; l.Shared > b.properties.Shared {
+		return nil, fmt.Errorf("cuda: %w: the weights of a multiprocessor's units and their products take %d KiB of shared memory, and there are %d",
+			schedule.ErrUnsupported, l.Shared>>10, b.properties.Shared>>10)
+	}
+	return []step{s}, nil
+}
+
+func (b *binder) barrierCounter() uint64 {
+	b.persistent++
+	return uint64(b.base) + uint64(b.layout.counter[b.persistent-1])
+}
+
+// declare reads the vectors of a step into variables: those the same for every
+// sequence too, which the caches hold.
+func declare(indent string, reads []cell.Ref, row func(cell.Ref) string) string {
+	var b strings.Builder
+	for _, r := range reads {
+		fmt.Fprintf(&b, "%sfloat %v = widen(%s);\n", indent, r, place(r, row(r)))
+	}
+	return b.String()
+}
+
+// place is a vector's element of unit u in a row.
+func place(r cell.Ref, row string) string {
+	g := groupName(r)
+	return fmt.Sprintf("%s[(long long)(%s) * ld_%s + (long long)%d * hidden + u]", g, row, g, offset(r))
+}
+
+// forward is the kernel of op.
+func (b *binder) forward(op schedule.Persistent) step {
+	h, batch, gates := op.Hidden(), op.Batch(), op.Cell.Recurrent
+	units, blocks := b.bands(h)
+	chunk := min(batch, chunkBatch)
+	first := op.Step(0, schedule.View{})
+	p := first.Program()
+	reads, writes := p.Vectors()
+	reads = slices.DeleteFunc(reads, func(r cell.Ref) bool { return r.Kind == cell.R })
+	vector := func(r cell.Ref) schedule.View {
+		if r.Kind == cell.R {
+			return schedule.View{}
+		}
+		return whole(&op.Sequence, nil, r)
+	}
+	groups := b.groups(p, vector)
+	groups = slices.DeleteFunc(groups, func(g group) bool { return g.view.Empty() }) // the products, which stay on chip
+	// A state before the step and after it are rows of one matrix.
+	row := func(r cell.Ref) string {
+		switch {
+		case r.Kind.Broadcast():
+			return "0"
+		case r.Kind == cell.Next:
+			return "(t + 1) * batch + n"
+		}
+		return "t * batch + n"
+	}
+	through := groupName(cell.Ref{Kind: cell.Next, Index: op.Cell.Through})
+	var t strings.Builder
+	fmt.Fprintf(&t, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", b.element(op.R[0]), gates, tileRows, samples(batch))
+	fmt.Fprintf(&t, `extern "C" __global__ void __launch_bounds__(256, 1)
+persistent(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s`, params(groups))
+	for g := range gates {
+		fmt.Fprintf(&t, ", const W* weights%d", g)
+	}
+	t.WriteString(`) {
+  DYNAMIC_SHARED(memory);
+  const int begin = blockIdx.x * units, mine = min(units, hidden - begin);
+  const int rows = (mine * GATES + ROWS - 1) / ROWS * ROWS;
+  int* word = (int*)memory;
+  float* sums = (float*)(memory + 16);                            // [rows][chunk]
+  W* weights = (W*)(sums + (units * GATES + ROWS - 1) / ROWS * ROWS * chunk); // [rows][hidden]
+`)
+	fmt.Fprintf(&t, "  const W* from[GATES] = {")
+	for g := range gates {
+		fmt.Fprintf(&t, "weights%d, ", g)
+	}
+	t.WriteString(`};
+#pragma unroll
+  for (int g = 0; g < GATES; g++)
+    for (int i = threadIdx.x; i < mine * hidden; i += blockDim.x)
+      weights[(i % mine * GATES + g) * hidden + i / mine] = from[g][(long long)(i / mine) * hidden + begin + i % mine];
+  for (int i = mine * GATES * hidden + threadIdx.x; i < rows * hidden; i += blockDim.x) narrow(weights[i], 0);
+  __syncthreads();
+  for (int t = 0; t < steps; t++) {
+    for (int part = 0; part < batch; part += chunk) {
+      const int count = min(chunk, batch - part);
+`)
+	fmt.Fprintf(&t, "      products<ROWS, SAMPLES>(weights, rows, hidden, %s + ((long long)t * batch + part) * ld_%s, ld_%s, count, sums, chunk);\n", through, through, through)
+	t.WriteString(`      __syncthreads();
+      for (int i = threadIdx.x; i < count * mine; i += blockDim.x) {
+        const int n = part + i / mine, u = begin + i % mine;
+        const float* sum = sums + i % mine * GATES * chunk + i / mine;
+`)
+	for g := range gates {
+		fmt.Fprintf(&t, "        float r%d = sum[%d * chunk];\n", g, g)
+	}
+	t.WriteString(declare("        ", reads, row))
+	known := slices.Clone(reads)
+	for g := range gates {
+		known = append(known, cell.Ref{Kind: cell.R, Index: g})
+	}
+	t.WriteString(statements(p, "        ", known))
+	for _, r := range writes {
+		fmt.Fprintf(&t, "        narrow(%s, %v);\n", place(r, row(r)), r)
+	}
+	t.WriteString(`      }
+      __syncthreads();
+    }
+    if (t + 1 < steps && !barrier(counter, t + 1, word, trouble)) return;
+  }
+  finish(counter, steps - 1);
+}
+`)
+	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.barrierCounter(), b.trouble()}
+	args = append(args, b.arguments(groups)...)
+	for _, r := range op.R {
+		args = append(args, uint64(b.at(r)))
+	}
+	s := newLaunch(&source{"persistent", file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
+	s.launch.Cooperative = true
+	s.launch.Shared = sharedBytes(units*gates, h, b.element(op.R[0]), chunk)
+	return s
+}
+
+// arguments are those of groups: a pointer and the distance of rows.
+func (b *binder) arguments(groups []group) []uint64 {
+	var args []uint64
+	for _, g := range groups {
+		args = append(args, uint64(b.at(g.view)), uint64(g.view.M.Cols))
+	}
+	return args
+}
+
+// whole views the vector that r names over all steps. Prev and Next of a state
+// are one matrix, whose first row belongs to step 0.
+func whole(s *schedule.Sequence, g *schedule.SequenceGrad, r cell.Ref) schedule.View {
+	switch r.Kind {
+	case cell.X:
+		return s.X
+	case cell.BX:
+		return s.BX
+	case cell.BR:
+		return s.BR
+	case cell.Peep:
+		return s.Peep
+	case cell.Saved:
+		return s.Saved
+	case cell.Prev, cell.Next:
+		return s.State[r.Index]
+	case cell.DOut:
+		return g.DOut
+	case cell.DX:
+		return g.DX
+	case cell.DR:
+		return g.DR
+	case cell.DPeep:
+		return g.DPeep
+	case cell.DNext, cell.DPrev:
+		return g.Carry[r.Index]
+	}
+	panic(fmt.Sprintf("cuda: a sequence has no %v", r))
+}
+
+// rowBack is the row of a vector of step t of sequence n in a backward pass.
+func rowBack(r cell.Ref) string {
+	switch r.Kind {
+	case cell.Peep:
+		return "0"
+	case cell.DNext, cell.DPrev, cell.DPeep:
+		return "n"
+	case cell.Next:
+		return "(t + 1) * batch + n"
+	}
+	return "t * batch + n"
+}
+
+// backward is the kernel of op.
+func (b *binder) backward(op schedule.PersistentBackward) step {
+	h, batch, gates := op.Hidden(), op.Batch(), op.Cell.Recurrent
+	units, blocks := b.bands(h)
+	chunk := min(batch, chunkBatch)
+	p := op.Cell.Backward
+	reads, writes := p.Vectors()
+	groups := b.groups(p, func(r cell.Ref) schedule.View { return whole(&op.Sequence, &op.SequenceGrad, r) })
+	products := groupName(cell.Ref{Kind: cell.DX})
+	if op.Cell.SplitGrad {
+		products = groupName(cell.Ref{Kind: cell.DR})
+	}
+	carry := cell.Ref{Kind: cell.DNext, Index: op.Cell.Through}
+	if !slices.ContainsFunc(groups, func(g group) bool { return g.name == groupName(carry) }) {
+		groups = append(groups, group{name: groupName(carry), element: b.element(op.Carry[carry.Index]), view: op.Carry[carry.Index]})
+	}
+	for i := range groups {
+		if groups[i].name == groupName(carry) {
+			groups[i].written = true
+		}
+	}
+	var t strings.Builder
+	fmt.Fprintf(&t, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", b.element(op.R), gates, tileRows, samples(batch))
+	fmt.Fprintf(&t, `extern "C" __global__ void __launch_bounds__(256, 1)
+persistentbackward(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s, const W* from) {
+  DYNAMIC_SHARED(memory);
+  const int begin = blockIdx.x * units, mine = min(units, hidden - begin), length = GATES * hidden;
+  const int rows = (mine + ROWS - 1) / ROWS * ROWS;
+  int* word = (int*)memory;
+  float* sums = (float*)(memory + 16);                                // [rows][chunk]
+  W* weights = (W*)(sums + (units + ROWS - 1) / ROWS * ROWS * chunk); // [rows][length]
+  for (int i = threadIdx.x; i < mine * length; i += blockDim.x)
+    weights[i %% mine * length + i / mine] = from[(long long)(i / mine) * hidden + begin + i %% mine];
+  for (int i = mine * length + threadIdx.x; i < rows * length; i += blockDim.x) narrow(weights[i], 0);
+  __syncthreads();
+  for (int t = steps - 1; t >= 0; t--) {
+    for (int i = threadIdx.x; i < batch * mine; i += blockDim.x) {
+      const int n = i / mine, u = begin + i %% mine;
+`, params(groups))
+	t.WriteString(declare("      ", reads, rowBack))
+	t.WriteString(statements(p, "      ", reads))
+	for _, r := range writes {
+		fmt.Fprintf(&t, "      narrow(%s, %v);\n", place(r, rowBack(r)), r)
+	}
+	fmt.Fprintf(&t, `    }
+    if (!barrier(counter, steps - t, word, trouble)) return;
+    for (int part = 0; part < batch; part += chunk) {
+      const int count = min(chunk, batch - part);
+      products<ROWS, SAMPLES>(weights, rows, length, %s + ((long long)t * batch + part) * ld_%s, ld_%s, count, sums, chunk);
+      __syncthreads();
+      for (int i = threadIdx.x; i < count * mine; i += blockDim.x) {
+        const int n = part + i / mine, u = begin + i %% mine;
+        float sum = sums[i %% mine * chunk + i / mine];
+`, products, products, products)
+	if to := place(carry, "n"); op.Cell.DirectPrev(op.Cell.Through) {
+		fmt.Fprintf(&t, "        narrow(%s, widen(%s) + sum);\n", to, to)
+	} else {
+		fmt.Fprintf(&t, "        narrow(%s, sum);\n", to)
+	}
+	t.WriteString(`      }
+      __syncthreads();
+    }
+  }
+  finish(counter, steps);
+}
+`)
+	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.barrierCounter(), b.trouble()}
+	args = append(append(args, b.arguments(groups)...), uint64(b.at(op.R)))
+	s := newLaunch(&source{"persistentbackward", file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
+	s.launch.Cooperative = true
+	s.launch.Shared = sharedBytes(units, gates*h, b.element(op.R), chunk)
+	return s
+}

@@ -1,0 +1,335 @@
+package cuda
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"rnnbench/device"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A program is a schedule with its memory and its launches.
+type program struct {
+	device   *Device
+	schedule *schedule.Schedule
+	layout   layout
+	base     Pointer
+	closed   bool
+
+	prepare []step
+	nodes   []node
+	streams int
+
+	events     []Event // all of them
+	begin, end Event   // timed
+	fork       Event   // that other streams wait for at the start of a run
+	join       []Event // per other stream, that the first waits for at the end
+
+	graphed  bool // replay a graph
+	captured bool
+	graph    Graph
+}
+
+// A node is an operation ready to run.
+type node struct {
+	steps  []step
+	stream int
+	wait   []Event
+	signal Event // recorded behind it; none: nobody waits for it
+}
+
+const none Event = -1
+
+// Compile implements device.Device.
+func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
+	k, err := k.Complete(d.Knobs(s))
+	if err != nil {
+		return nil, fmt.Errorf("cuda: %w", err)
+	}
+	p := &program{device: d, schedule: s, layout: newLayout(s, d.properties), streams: streams(s), graphed: k["graph"] != 0}
+	if p.base, err = d.driver.Alloc(p.layout.total); err != nil {
+		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.layout.total>>20, err)
+	}
+	if err := errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind()); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// clear zeroes every matrix and the words that kernels share.
+func (p *program) clear() error {
+	for i, m := range p.schedule.Matrices {
+		if err := p.device.driver.Clear(p.base+Pointer(p.layout.offset[i]), int64(m.Elements()*p.layout.element[i].Bytes())); err != nil {
+			return fmt.Errorf("cuda: %w", err)
+		}
+	}
+	return p.clearControl()
+}
+
+func (p *program) clearControl() error {
+	return p.device.driver.Clear(p.base+Pointer(p.layout.control), p.layout.total-p.layout.control)
+}
+
+// event makes an event that Close frees.
+func (p *program) event(timed bool) (Event, error) {
+	e, err := p.device.driver.NewEvent(timed)
+	if err == nil {
+		p.events = append(p.events, e)
+	}
+	return e, err
+}
+
+// bind turns operations into launches and waits into events.
+func (p *program) bind() error {
+	b := binder{layout: &p.layout, base: p.base, properties: p.device.properties, precision: p.schedule.Precision, sources: map[string]*source{}}
+	var all []step
+	for _, op := range p.schedule.Prepare {
+		steps, err := b.steps(op, 0)
+		if err != nil {
+			return err
+		}
+		p.prepare = append(p.prepare, steps...)
+		all = append(all, steps...)
+	}
+	var err error
+	for _, n := range p.schedule.Nodes {
+		at := node{stream: n.Stream % maxStreams, signal: none}
+		if at.steps, err = b.steps(n.Op, at.stream); err != nil {
+			return err
+		}
+		all = append(all, at.steps...)
+		for _, j := range n.Wait {
+			first := &p.nodes[j]
+			if first.stream == at.stream {
+				continue
+			}
+			if first.signal == none {
+				if first.signal, err = p.event(false); err != nil {
+					return err
+				}
+			}
+			at.wait = append(at.wait, first.signal)
+		}
+		p.nodes = append(p.nodes, at)
+	}
+	if err := p.device.load(all); err != nil {
+		return err
+	}
+	var failed [3]error
+	p.begin, failed[0] = p.event(true)
+	p.end, failed[1] = p.event(true)
+	p.fork, failed[2] = p.event(false)
+	for range p.streams - 1 {
+		e, err := p.event(false)
+		if err != nil {
+			return err
+		}
+		p.join = append(p.join, e)
+	}
+	return errors.Join(failed[:]...)
+}
+
+// Write implements device.Program.
+func (p *program) Write(m *schedule.Matrix, src []float32) error {
+	if err := p.fits(m, len(src)); err != nil {
+		return err
+	}
+	return p.device.driver.Upload(p.base+Pointer(p.layout.offset[m.ID]), encode(src, p.layout.element[m.ID]))
+}
+
+// Read implements device.Program.
+func (p *program) Read(m *schedule.Matrix, dst []float32) error {
+	if err := p.fits(m, len(dst)); err != nil {
+		return err
+	}
+	at, e := p.base+Pointer(p.layout.offset[m.ID]), p.layout.element[m.ID]
+	if e == Single {
+		return p.device.driver.Download(bytesOf(dst), at)
+	}
+	narrow := make([]byte, 2*len(dst))
+	if err := p.device.driver.Download(narrow, at); err != nil {
+		return err
+	}
+	decode(dst, narrow, e)
+	return nil
+}
+
+func (p *program) fits(m *schedule.Matrix, n int) error {
+	switch {
+	case p.closed:
+		return errClosed
+	case m.Packed:
+		return fmt.Errorf("cuda: matrix %s is packed: it can be neither written nor read", m.Name)
+	case n != m.Elements():
+		return fmt.Errorf("cuda: matrix %s has %d elements, not %d", m.Name, m.Elements(), n)
+	}
+	return nil
+}
+
+var errClosed = errors.New("cuda: the program is closed")
+
+// bytesOf is the memory of v, which is laid out as the GPU has it.
+func bytesOf(v []float32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v)) }
+
+// Close implements device.Program.
+func (p *program) Close() error {
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	var errs []error
+	if p.captured {
+		errs = append(errs, p.device.driver.FreeGraph(p.graph))
+	}
+	for _, e := range p.events {
+		errs = append(errs, p.device.driver.FreeEvent(e))
+	}
+	return errors.Join(append(errs, p.device.driver.Free(p.base))...)
+}
+
+// issue launches steps on a stream.
+func (p *program) issue(steps []step, stream int) error {
+	for _, s := range steps {
+		var err error
+		if s.launch != nil {
+			if err = p.device.driver.Launch(stream, s.launch); err != nil {
+				return fmt.Errorf("cuda: kernel %s: %w", s.launch.Name, err)
+			}
+			continue
+		}
+		if err = p.device.driver.Multiply(stream, s.product); err != nil {
+			return fmt.Errorf("cuda: product: %w", err)
+		}
+	}
+	return nil
+}
+
+// Prepare implements device.Program.
+func (p *program) Prepare() error {
+	if p.closed {
+		return errClosed
+	}
+	if err := p.issue(p.prepare, 0); err != nil {
+		return err
+	}
+	return p.settle()
+}
+
+// settle waits for stream 0 and reports what kernels had to tell.
+func (p *program) settle() error {
+	d := p.device.driver
+	if err := errors.Join(d.Record(p.end, 0), d.Await(p.end)); err != nil {
+		return fmt.Errorf("cuda: %w", err)
+	}
+	var word [4]byte
+	if err := d.Download(word[:], p.base+Pointer(p.layout.trouble)); err != nil {
+		return fmt.Errorf("cuda: %w", err)
+	}
+	trouble := binary.LittleEndian.Uint32(word[:])
+	if trouble == 0 {
+		return nil
+	}
+	if err := p.clearControl(); err != nil {
+		return fmt.Errorf("cuda: %w", err)
+	}
+	if trouble == badIndex {
+		return errors.New("cuda: an index is outside its table: inputs of a one-hot layer and targets must be integers from 0")
+	}
+	return errors.New("cuda: blocks of a persistent kernel waited for each other in vain")
+}
+
+// What kernels tell: see kernels/common.cu.
+const badIndex = 1
+
+// once launches one run: the other streams start after stream 0's past and
+// stream 0 ends after them.
+func (p *program) once() error {
+	d := p.device.driver
+	if p.streams > 1 {
+		if err := d.Record(p.fork, 0); err != nil {
+			return err
+		}
+		for s := 1; s < p.streams; s++ {
+			if err := d.Wait(s, p.fork); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		for _, e := range n.wait {
+			if err := d.Wait(n.stream, e); err != nil {
+				return err
+			}
+		}
+		if err := p.issue(n.steps, n.stream); err != nil {
+			return err
+		}
+		if n.signal != none {
+			if err := d.Record(n.signal, n.stream); err != nil {
+				return err
+			}
+		}
+	}
+	for s := 1; s < p.streams; s++ {
+		if err := errors.Join(d.Record(p.join[s-1], s), d.Wait(0, p.join[s-1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// capture makes a graph of a run, unless that is done.
+func (p *program) capture() error {
+	if p.captured {
+		return nil
+	}
+	d := p.device.driver
+	if err := d.BeginCapture(); err != nil {
+		return err
+	}
+	failed := p.once()
+	g, err := d.EndCapture()
+	if err == nil {
+		p.graph, p.captured = g, true
+	}
+	return errors.Join(failed, err)
+}
+
+// Run implements device.Program.
+func (p *program) Run(n int) (device.Burst, error) {
+	if p.closed {
+		return device.Burst{}, errClosed
+	}
+	d := p.device.driver
+	run := p.once
+	if p.graphed {
+		if err := p.capture(); err != nil {
+			return device.Burst{}, fmt.Errorf("cuda: capturing a graph: %w", err)
+		}
+		run = func() error { return d.Replay(p.graph) }
+	}
+	start := time.Now()
+	if err := d.Record(p.begin, 0); err != nil {
+		return device.Burst{}, fmt.Errorf("cuda: %w", err)
+	}
+	for range n {
+		if err := run(); err != nil {
+			return device.Burst{}, err
+		}
+	}
+	if err := errors.Join(d.Record(p.end, 0), d.Await(p.end)); err != nil {
+		return device.Burst{}, fmt.Errorf("cuda: %w", err)
+	}
+	b := device.Burst{Wall: time.Since(start), Throttled: d.Throttled()}
+	seconds, err := d.Elapsed(p.begin, p.end)
+	if err != nil {
+		return b, fmt.Errorf("cuda: %w", err)
+	}
+	b.Device = time.Duration(seconds * 1e9)
+	return b, p.settle()
+}

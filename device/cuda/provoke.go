@@ -1,0 +1,48 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+)
+
+// mishaps are kernels that break, so that what guards against them can be
+// tested. word is a zero of the GPU's memory.
+func mishaps() map[string]source {
+	return map[string]source{
+		"spin": {"spin", `
+// spin waits for a word that nobody writes.
+extern "C" __global__ void spin(volatile unsigned* word) {
+  while (*word == 0) {}
+}
+`},
+		"fault": {"fault", `
+// fault reads far out of bounds.
+extern "C" __global__ void fault(volatile unsigned* word) { *word = word[1ll << 40]; }
+`},
+	}
+}
+
+// Provoke launches a kernel that spins for ever or that reads out of bounds and
+// waits for it: the caller must be one that survives that.
+func (d *Device) Provoke(mishap string) error {
+	s, ok := mishaps()[mishap]
+	if !ok {
+		return fmt.Errorf("cuda: there is no mishap %q", mishap)
+	}
+	word, err := d.driver.Alloc(alignment)
+	if err != nil {
+		return err
+	}
+	end, err := d.driver.NewEvent(false)
+	if err != nil {
+		return err
+	}
+	l := newLaunch(&s, [3]int{1, 1, 1}, [3]int{32, 1, 1}, uint64(word))
+	if err := errors.Join(d.driver.Clear(word, alignment), d.driver.Streams(1), d.load([]step{l})); err != nil {
+		return err
+	}
+	if err := d.driver.Launch(0, l.launch); err != nil {
+		return err
+	}
+	return errors.Join(d.driver.Record(end, 0), d.driver.Await(end))
+}

@@ -1,0 +1,120 @@
+// Package worker runs a device in another process.
+//
+// A GPU can hang, and an illegal access leaves its process without one for
+// good. So the device lives in a worker that can be killed and started anew:
+// Device is the parent's end, a device.Device whose calls travel over the
+// worker's standard input and output, and Serve is the worker's end. Bursts are
+// timed by the worker, so the pipe is in no measurement.
+package worker
+
+import (
+	"errors"
+	"unsafe"
+
+	"rnnbench/device"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// greeting is the first line of a worker. What a process writes instead is why
+// it is none.
+const greeting = "rnnbench worker 1\n"
+
+// The calls.
+const (
+	callOpen = iota
+	callInfo
+	callKnobs
+	callMemory
+	callCompile
+	callWrite
+	callRead
+	callPrepare
+	callRun
+	callFree
+	callLimits
+	callInspect
+	callEvict
+	callProvoke
+)
+
+// A request is one call. Size bytes of matrix follow it.
+type request struct {
+	Call     int
+	Name     string // open: the device; provoke: the mishap
+	Schedule []byte // knobs, memory, compile: the schedule, where it is not that of the call before
+	Knobs    knob.Params
+	Program  int // as answered by compile
+	Matrix   int
+	Runs     int
+	Size     int
+}
+
+// A response answers it. Size bytes of matrix follow it.
+type response struct {
+	Info     device.Info
+	Knobs    []knob.Knob
+	Memory   int64
+	Program  int
+	Burst    device.Burst
+	Limits   device.Limits
+	Findings []device.Finding
+	Size     int
+
+	Error string // "" for none
+	Cause int    // index in causes, plus 1; 0: none of them
+}
+
+// causes are the errors that callers distinguish.
+func causes() []error {
+	return []error{schedule.ErrUnsupported, device.ErrHang, device.ErrFault, device.ErrLost, device.ErrMemory}
+}
+
+// A remoteError is an error of the worker's.
+type remoteError struct {
+	text  string
+	cause error
+}
+
+func (e *remoteError) Error() string { return e.text }
+func (e *remoteError) Unwrap() error { return e.cause }
+
+func (r *response) fail(err error) {
+	r.Error = err.Error()
+	for i, c := range causes() {
+		if errors.Is(err, c) {
+			r.Cause = i + 1
+		}
+	}
+}
+
+func (r *response) err() error {
+	if r.Error == "" {
+		return nil
+	}
+	e := &remoteError{text: r.Error}
+	if all := causes(); r.Cause > 0 && r.Cause <= len(all) {
+		e.cause = all[r.Cause-1]
+	}
+	return e
+}
+
+// bytesOf is the memory of v: both ends are on one machine.
+func bytesOf(v []float32) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v))
+}
+
+// A Provoker is a device that breaks when asked, so that what guards against it
+// can be tested.
+type Provoker interface {
+	Provoke(mishap string) error
+}
+
+// The mishaps.
+const (
+	Spin  = "spin"  // never come back
+	Fault = "fault" // access memory that is not there
+)

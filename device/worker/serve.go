@@ -1,0 +1,200 @@
+package worker
+
+import (
+	"bufio"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+
+	"rnnbench/device"
+	"rnnbench/rnn/schedule"
+)
+
+// Serve answers calls read from r on w until r ends. It opens the device that
+// the first call names with open, and makes every call to it on the calling
+// goroutine. Should r end during a call, whoever asked is gone, and Serve calls
+// abandon, from another goroutine: a call that hangs must not outlive it.
+func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, error), abandon func()) error {
+	out := bufio.NewWriter(w)
+	if _, err := out.WriteString(greeting); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	s := server{open: open, programs: map[int]program{}, enc: gob.NewEncoder(out), out: out}
+	defer s.close()
+	calls, done := make(chan call), make(chan struct{})
+	defer close(done)
+	var failed error
+	go func() {
+		defer close(calls)
+		in := bufio.NewReaderSize(r, 1<<16)
+		dec := gob.NewDecoder(in)
+		for {
+			var c call
+			if err := dec.Decode(&c.request); err != nil {
+				if err != io.EOF {
+					failed = err
+				}
+				break
+			}
+			if c.Call == callWrite {
+				c.data = make([]float32, c.Size/4)
+				if _, err := io.ReadFull(in, bytesOf(c.data)); err != nil {
+					failed = err
+					break
+				}
+			}
+			calls <- c
+		}
+		select {
+		case calls <- call{request: request{Call: -1}}: // idle
+		case <-done:
+		default:
+			abandon()
+		}
+	}()
+	for c := range calls {
+		if c.Call < 0 {
+			break
+		}
+		if err := s.answer(c); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// A call is a request with its matrix.
+type call struct {
+	request
+	data []float32
+}
+
+// A program is a compiled schedule.
+type program struct {
+	device.Program
+	schedule *schedule.Schedule
+}
+
+type server struct {
+	open     func(name string) (device.Device, error)
+	device   device.Device
+	schedule *schedule.Schedule // the latest
+	programs map[int]program
+	next     int
+	enc      *gob.Encoder
+	out      *bufio.Writer
+}
+
+func (s *server) close() {
+	for _, p := range s.programs {
+		_ = p.Close() // the process ends
+	}
+	if s.device != nil {
+		_ = s.device.Close()
+	}
+}
+
+func (s *server) answer(c call) error {
+	var r response
+	data, err := s.do(c, &r)
+	if err != nil {
+		r.fail(err)
+		data = nil
+	}
+	r.Size = 4 * len(data)
+	if err := s.enc.Encode(&r); err != nil {
+		return err
+	}
+	if _, err := s.out.Write(bytesOf(data)); err != nil {
+		return err
+	}
+	return s.out.Flush()
+}
+
+func (s *server) do(c call, r *response) (data []float32, err error) {
+	if c.Call == callOpen {
+		if s.device, err = s.open(c.Name); err == nil {
+			r.Info = s.device.Info()
+		}
+		return nil, err
+	}
+	if s.device == nil {
+		return nil, errors.New("worker: no device is open")
+	}
+	if c.Schedule != nil {
+		s.schedule = &schedule.Schedule{}
+		if err := s.schedule.UnmarshalBinary(c.Schedule); err != nil {
+			return nil, err
+		}
+	}
+	switch c.Call {
+	case callInfo:
+		r.Info = s.device.Info()
+		return nil, nil
+	case callKnobs:
+		r.Knobs = s.device.Knobs(s.schedule)
+		return nil, nil
+	case callMemory:
+		r.Memory, err = s.device.Memory(s.schedule, c.Knobs)
+		return nil, err
+	case callCompile:
+		p, err := s.device.Compile(s.schedule, c.Knobs)
+		if err == nil {
+			s.next++
+			s.programs[s.next] = program{p, s.schedule}
+			r.Program = s.next
+		}
+		return nil, err
+	case callLimits:
+		m, ok := s.device.(device.Meter)
+		if !ok {
+			return nil, nil
+		}
+		r.Limits, err = m.Limits()
+		return nil, err
+	case callInspect:
+		i, ok := s.device.(device.Inspector)
+		if !ok {
+			return nil, nil
+		}
+		r.Findings, err = i.Inspect()
+		return nil, err
+	case callEvict:
+		e, ok := s.device.(device.Evicter)
+		if !ok {
+			return nil, errors.New("worker: the device cannot empty its caches")
+		}
+		return nil, e.Evict()
+	case callProvoke:
+		p, ok := s.device.(Provoker)
+		if !ok {
+			return nil, fmt.Errorf("worker: the device knows no mishap %s", c.Name)
+		}
+		return nil, p.Provoke(c.Name)
+	}
+	p, ok := s.programs[c.Program]
+	if !ok || c.Matrix < 0 || c.Matrix >= len(p.schedule.Matrices) {
+		return nil, fmt.Errorf("worker: there is no program %d with a matrix %d", c.Program, c.Matrix)
+	}
+	m := p.schedule.Matrices[c.Matrix]
+	switch c.Call {
+	case callWrite:
+		return nil, p.Write(m, c.data)
+	case callRead:
+		data = make([]float32, c.Size/4)
+		return data, p.Read(m, data)
+	case callPrepare:
+		return nil, p.Prepare()
+	case callRun:
+		r.Burst, err = p.Run(c.Runs)
+		return nil, err
+	case callFree:
+		delete(s.programs, c.Program)
+		return nil, p.Close()
+	}
+	return nil, fmt.Errorf("worker: there is no call %d", c.Call)
+}

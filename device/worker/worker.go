@@ -1,0 +1,405 @@
+package worker
+
+import (
+	"bufio"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Options say what to start and how long to wait for it.
+type Options struct {
+	Command func() *exec.Cmd // the worker, not yet started
+	Device  string           // that it is to open
+	Timeout time.Duration    // for a call, or a run of a program, before the worker is taken for hung; 0: a minute
+}
+
+// A Device is a device in another process.
+type Device struct {
+	o          Options
+	process    *process // nil: none runs
+	generation int      // of processes started
+	info       device.Info
+	sent       *schedule.Schedule // the latest that the process knows
+}
+
+// Open starts a worker and has it open the device.
+func Open(o Options) (*Device, error) {
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
+	d := &Device{o: o}
+	if err := d.start(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// start starts a worker where none runs.
+func (d *Device) start() error {
+	if d.process != nil {
+		return nil
+	}
+	p, err := startProcess(d.o.Command())
+	if err != nil {
+		return err
+	}
+	d.process, d.sent = p, nil
+	d.generation++
+	err = d.guard(d.o.Timeout, func() error {
+		line, err := p.in.ReadString('\n')
+		if err == nil && line == greeting {
+			return nil
+		}
+		rest, _ := io.ReadAll(io.LimitReader(p.in, 1<<12))
+		p.kill()
+		p.reap()
+		return fmt.Errorf("worker: %s does not start: %s", p.cmd.Path, oneLine(line+string(rest)+p.errors.String()))
+	})
+	if err != nil {
+		d.process = nil
+		return err
+	}
+	r, err := d.call(d.o.Timeout, request{Call: callOpen, Name: d.o.Device}, nil, nil)
+	if err != nil {
+		d.stop()
+		return err
+	}
+	d.info = r.Info
+	return nil
+}
+
+func oneLine(s string) string {
+	if s = strings.Join(strings.Fields(s), " "); s == "" {
+		return "it says nothing"
+	}
+	return s
+}
+
+// guard runs f, which talks to the process, and kills the process if that takes
+// too long.
+func (d *Device) guard(limit time.Duration, f func() error) error {
+	p := d.process
+	timer := time.AfterFunc(limit, p.kill)
+	err := f()
+	late := !timer.Stop()
+	var remote *remoteError
+	switch {
+	case err == nil || errors.As(err, &remote):
+		return err
+	case late:
+		d.process = nil
+		p.reap()
+		return fmt.Errorf("worker: no answer within %v, and the worker was killed: %w", limit, device.ErrHang)
+	case errors.Is(err, errBroken):
+		d.process = nil
+		p.kill()
+		return fmt.Errorf("worker: it ended (%s): %s: %w", p.reap(), oneLine(p.errors.String()), device.ErrFault)
+	}
+	return err
+}
+
+var errBroken = errors.New("broken pipe")
+
+// call sends a request, with the matrix out behind it, and waits for the
+// answer, whose matrix it reads to in.
+func (d *Device) call(limit time.Duration, q request, out, in []float32) (response, error) {
+	var r response
+	if d.process == nil {
+		return r, errors.New("worker: it is closed")
+	}
+	limit += time.Duration(len(out)+len(in)) * 50 * time.Nanosecond // 80 MB/s at least
+	p := d.process
+	err := d.guard(limit, func() error {
+		q.Size = 4 * (len(out) + len(in))
+		err := errors.Join(p.enc.Encode(&q), write(p.out, bytesOf(out)), p.out.Flush())
+		if err == nil {
+			err = p.dec.Decode(&r)
+		}
+		if err == nil && r.Size > 0 && r.Size == 4*len(in) {
+			_, err = io.ReadFull(p.in, bytesOf(in))
+		}
+		if err != nil {
+			return errBroken
+		}
+		return r.err()
+	})
+	if errors.Is(err, device.ErrFault) && d.process != nil { // what broke stays broken
+		d.stop()
+	}
+	return r, err
+}
+
+func write(w io.Writer, b []byte) error {
+	_, err := w.Write(b)
+	return err
+}
+
+// about is a call on s, which is sent along unless the worker has it.
+func (d *Device) about(limit time.Duration, q request, s *schedule.Schedule) (response, error) {
+	if err := d.start(); err != nil {
+		return response{}, err
+	}
+	if d.sent != s {
+		var err error
+		if q.Schedule, err = s.MarshalBinary(); err != nil {
+			return response{}, err
+		}
+	}
+	r, err := d.call(limit, q, nil, nil)
+	if d.process != nil {
+		d.sent = s
+	}
+	return r, err
+}
+
+// Info implements device.Device.
+func (d *Device) Info() device.Info {
+	if d.process != nil {
+		if r, err := d.call(d.o.Timeout, request{Call: callInfo}, nil, nil); err == nil {
+			d.info = r.Info
+		}
+	}
+	return d.info
+}
+
+// Knobs implements device.Device. A worker that fails to answer has none.
+func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
+	r, err := d.about(d.o.Timeout, request{Call: callKnobs}, s)
+	if err != nil {
+		return nil
+	}
+	return r.Knobs
+}
+
+// Memory implements device.Device.
+func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
+	r, err := d.about(d.o.Timeout, request{Call: callMemory, Knobs: k}, s)
+	return r.Memory, err
+}
+
+// compiling may take this many times longer than a call: kernels are compiled
+// on demand.
+const compiling = 10
+
+// Compile implements device.Device.
+func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
+	r, err := d.about(compiling*d.o.Timeout, request{Call: callCompile, Knobs: k}, s)
+	if err != nil {
+		return nil, err
+	}
+	return &remote{device: d, generation: d.generation, id: r.Program}, nil
+}
+
+// Limits implements device.Meter; a device that is none has none.
+func (d *Device) Limits() (device.Limits, error) {
+	if err := d.start(); err != nil {
+		return device.Limits{}, err
+	}
+	r, err := d.call(compiling*d.o.Timeout, request{Call: callLimits}, nil, nil)
+	return r.Limits, err
+}
+
+// Inspect implements device.Inspector; a device that is none finds nothing.
+func (d *Device) Inspect() ([]device.Finding, error) {
+	if err := d.start(); err != nil {
+		return nil, err
+	}
+	r, err := d.call(d.o.Timeout, request{Call: callInspect}, nil, nil)
+	return r.Findings, err
+}
+
+// Evict implements device.Evicter.
+func (d *Device) Evict() error {
+	if err := d.start(); err != nil {
+		return err
+	}
+	_, err := d.call(d.o.Timeout, request{Call: callEvict}, nil, nil)
+	return err
+}
+
+// Provoke has the device break.
+func (d *Device) Provoke(mishap string) error {
+	if err := d.start(); err != nil {
+		return err
+	}
+	_, err := d.call(d.o.Timeout, request{Call: callProvoke, Name: mishap}, nil, nil)
+	return err
+}
+
+// Close ends the worker.
+func (d *Device) Close() error {
+	d.stop()
+	return nil
+}
+
+func (d *Device) stop() {
+	if d.process != nil {
+		d.process.end()
+		d.process = nil
+	}
+}
+
+// A remote is a program in the worker.
+type remote struct {
+	device     *Device
+	generation int
+	id         int
+	closed     bool
+	perRun     time.Duration // of the bursts so far, the longest
+}
+
+func (p *remote) call(limit time.Duration, q request, out, in []float32) (response, error) {
+	switch {
+	case p.closed:
+		return response{}, errors.New("worker: the program is closed")
+	case p.device.process == nil || p.generation != p.device.generation:
+		return response{}, fmt.Errorf("worker: %w", device.ErrLost)
+	}
+	q.Program = p.id
+	return p.device.call(limit, q, out, in)
+}
+
+func (p *remote) fits(m *schedule.Matrix, n int) error {
+	switch {
+	case p.closed:
+		return errors.New("worker: the program is closed")
+	case m.Packed:
+		return fmt.Errorf("worker: matrix %s is packed: it can be neither written nor read", m.Name)
+	case n != m.Elements():
+		return fmt.Errorf("worker: matrix %s has %d elements, not %d", m.Name, m.Elements(), n)
+	}
+	return nil
+}
+
+// Write implements device.Program.
+func (p *remote) Write(m *schedule.Matrix, src []float32) error {
+	if err := p.fits(m, len(src)); err != nil {
+		return err
+	}
+	_, err := p.call(p.device.o.Timeout, request{Call: callWrite, Matrix: m.ID}, src, nil)
+	return err
+}
+
+// Read implements device.Program.
+func (p *remote) Read(m *schedule.Matrix, dst []float32) error {
+	if err := p.fits(m, len(dst)); err != nil {
+		return err
+	}
+	_, err := p.call(p.device.o.Timeout, request{Call: callRead, Matrix: m.ID}, nil, dst)
+	return err
+}
+
+// Prepare implements device.Program.
+func (p *remote) Prepare() error {
+	_, err := p.call(p.device.o.Timeout, request{Call: callPrepare}, nil, nil)
+	return err
+}
+
+// Run implements device.Program. It waits ten times as long as the runs of the
+// slowest burst so far would take, and the timeout besides.
+func (p *remote) Run(n int) (device.Burst, error) {
+	limit := p.device.o.Timeout + time.Duration(n)*10*p.perRun
+	r, err := p.call(limit, request{Call: callRun, Runs: n}, nil, nil)
+	if err == nil {
+		p.perRun = max(p.perRun, r.Burst.Wall/time.Duration(max(1, n)))
+	}
+	return r.Burst, err
+}
+
+// Close implements device.Program.
+func (p *remote) Close() error {
+	if p.closed {
+		return nil
+	}
+	_, err := p.call(p.device.o.Timeout, request{Call: callFree}, nil, nil)
+	p.closed = true
+	if errors.Is(err, device.ErrLost) { // as gone as can be
+		return nil
+	}
+	return err
+}
+
+// A process is a running worker.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	in     *bufio.Reader
+	out    *bufio.Writer
+	enc    *gob.Encoder
+	dec    *gob.Decoder
+	errors tail
+	waited sync.Once
+	state  string
+}
+
+func startProcess(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	cmd.Stderr = &p.errors
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	p.stdin, p.in, p.out = stdin, bufio.NewReaderSize(stdout, 1<<16), bufio.NewWriterSize(stdin, 1<<16)
+	p.enc, p.dec = gob.NewEncoder(p.out), gob.NewDecoder(p.in)
+	return p, nil
+}
+
+func (p *process) kill() { _ = p.cmd.Process.Kill() } // that it has ended is as good
+
+// reap waits for the end of the process and says how it ended.
+func (p *process) reap() string {
+	p.waited.Do(func() {
+		_ = p.cmd.Wait() // the state says more
+		p.state = p.cmd.ProcessState.String()
+	})
+	return p.state
+}
+
+// end has the process end by itself, or not, within a few seconds.
+func (p *process) end() {
+	timer := time.AfterFunc(5*time.Second, p.kill)
+	defer timer.Stop()
+	p.stdin.Close()
+	p.reap()
+}
+
+// A tail keeps the last of what is written to it.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+const tailBytes = 2048
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, b...)
+	if extra := len(t.b) - tailBytes; extra > 0 {
+		t.b = t.b[extra:]
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.b)
+}

@@ -1,0 +1,137 @@
+package worker_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu"
+	"rnnbench/device/devicetest"
+	"rnnbench/device/worker"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// asWorker has the test binary be a worker.
+const asWorker = "RNNBENCH_TEST_WORKER"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(asWorker) {
+	case "":
+		os.Exit(m.Run())
+	case "chatter":
+		fmt.Println("no device here")
+		os.Exit(3)
+	}
+	err := worker.Serve(os.Stdin, os.Stdout, func(name string) (device.Device, error) {
+		if name != "cpu" {
+			return nil, fmt.Errorf("there is no device %s", name)
+		}
+		d, err := cpu.Open(cpu.Options{Threads: 1})
+		return clumsy{d}, err
+	}, func() { os.Exit(1) })
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// clumsy is a device that can be made to hang and to crash.
+type clumsy struct{ *cpu.Device }
+
+func (clumsy) Provoke(mishap string) error {
+	switch mishap {
+	case worker.Spin:
+		select {}
+	case worker.Fault:
+		return fmt.Errorf("an illegal access: %w", device.ErrFault)
+	}
+	fmt.Fprintln(os.Stderr, "out of luck")
+	os.Exit(7)
+	return nil
+}
+
+func open(t *testing.T, mode, name string) (*worker.Device, error) {
+	return worker.Open(worker.Options{Device: name, Timeout: 2 * time.Second, Command: func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), asWorker+"="+mode)
+		return cmd
+	}})
+}
+
+// TestDevice runs the whole suite through the pipe.
+func TestDevice(t *testing.T) {
+	d, err := open(t, "serve", "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info := d.Info(); info.Name != "cpu" || info.Workers != 1 {
+		t.Errorf("the device is %+v", info)
+	}
+	devicetest.Run(t, d)
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := d.Memory(&schedule.Schedule{Streams: 1}, nil); err != nil {
+		t.Errorf("a closed worker does not start again: %v", err)
+	}
+	d.Close()
+}
+
+// TestMishaps has the device hang, break and crash: each is told, the programs
+// of the worker are lost, and the next compilation finds a fresh one.
+func TestMishaps(t *testing.T) {
+	d, err := open(t, "serve", "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	b := schedule.NewBuilder(1)
+	m := b.Matrix("m", 1, 3)
+	b.Do(0, schedule.Map{Op: cell.Zero, Out: m.All()})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mishap, want := range map[string]error{worker.Spin: device.ErrHang, worker.Fault: device.ErrFault, "crash": device.ErrFault} {
+		p, err := d.Compile(s, nil)
+		if err != nil {
+			t.Fatalf("before %s: %v", mishap, err)
+		}
+		if _, err := p.Run(2); err != nil {
+			t.Fatalf("before %s: %v", mishap, err)
+		}
+		err = d.Provoke(mishap)
+		if !errors.Is(err, want) {
+			t.Errorf("%s is told as %v", mishap, err)
+		}
+		if mishap == "crash" && !(strings.Contains(err.Error(), "out of luck") && strings.Contains(err.Error(), "7")) {
+			t.Errorf("a crash is told as %v", err)
+		}
+		if _, err := p.Run(1); !errors.Is(err, device.ErrLost) {
+			t.Errorf("after %s a program of before says %v", mishap, err)
+		}
+		if err := p.Close(); err != nil {
+			t.Errorf("after %s: %v", mishap, err)
+		}
+	}
+}
+
+func TestNoWorker(t *testing.T) {
+	if _, err := open(t, "chatter", "cpu"); err == nil || !strings.Contains(err.Error(), "no device here") {
+		t.Errorf("a process that is no worker: %v", err)
+	}
+	if _, err := open(t, "serve", "cuda:9"); err == nil || !strings.Contains(err.Error(), "no device cuda:9") {
+		t.Errorf("a device that is not there: %v", err)
+	}
+	_, err := worker.Open(worker.Options{Command: func() *exec.Cmd { return exec.Command("./there-is-no-such-file") }})
+	if err == nil {
+		t.Error("a worker that is not there starts")
+	}
+}

@@ -1,0 +1,260 @@
+package schedule
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+
+	"rnnbench/rnn/cell"
+)
+
+// kinds are the types of operations in the order of their numbers on the wire.
+func kinds() []Op {
+	return []Op{
+		Gemm{}, Pack{}, Map{}, SumRows{}, Cell{}, CellBackward{}, Gather{}, Scatter{}, SoftmaxLoss{},
+		Persistent{}, PersistentBackward{}, Scan{}, ScanBackward{},
+	}
+}
+
+// MarshalBinary writes s for another process of the same build: cells by name,
+// matrices by number, waits not at all, since they follow from the rest.
+func (s *Schedule) MarshalBinary() ([]byte, error) {
+	number := map[reflect.Type]int{}
+	for i, op := range kinds() {
+		number[reflect.TypeOf(op)] = i
+	}
+	e := encoder{}
+	e.int(s.Streams)
+	e.int(int(s.Precision))
+	e.int(len(s.Matrices))
+	for _, m := range s.Matrices {
+		e.string(m.Name)
+		e.int(m.Rows)
+		e.int(m.Cols)
+		e.bool(m.Packed)
+	}
+	op := func(op Op) {
+		e.int(number[reflect.TypeOf(op)])
+		e.value(reflect.ValueOf(op))
+	}
+	e.int(len(s.Prepare))
+	for _, o := range s.Prepare {
+		op(o)
+	}
+	e.int(len(s.Nodes))
+	for _, n := range s.Nodes {
+		e.int(n.Stream)
+		op(n.Op)
+	}
+	return e.b, nil
+}
+
+// UnmarshalBinary reads what MarshalBinary wrote, checks it as a Builder does and
+// derives the waits.
+func (s *Schedule) UnmarshalBinary(data []byte) error {
+	d := decoder{b: data}
+	streams := d.int()
+	if d.err == nil && streams < 1 {
+		d.fail()
+	}
+	b := NewBuilder(streams)
+	b.SetPrecision(Precision(d.int()))
+	for range d.count() {
+		m := b.Matrix(d.string(), d.int(), d.int())
+		m.Packed = d.bool()
+	}
+	d.matrices = b.s.Matrices
+	types := kinds()
+	op := func() Op {
+		i := d.int()
+		if d.err != nil || i < 0 || i >= len(types) {
+			d.fail()
+			return nil
+		}
+		v := reflect.New(reflect.TypeOf(types[i])).Elem()
+		if d.value(v); d.err != nil {
+			return nil
+		}
+		return v.Interface().(Op)
+	}
+	for range d.count() {
+		if o := op(); o != nil {
+			b.Prepare(o)
+		}
+	}
+	for range d.count() {
+		stream := d.int()
+		if o := op(); o != nil {
+			b.Do(stream, o)
+		}
+	}
+	if d.err != nil {
+		return d.err
+	}
+	out, err := b.Schedule()
+	if err == nil {
+		*s = *out
+	}
+	return err
+}
+
+var (
+	viewType = reflect.TypeFor[View]()
+	cellType = reflect.TypeFor[*cell.Cell]()
+)
+
+type encoder struct{ b []byte }
+
+func (e *encoder) int(v int) { e.b = binary.AppendVarint(e.b, int64(v)) }
+
+func (e *encoder) bool(v bool) {
+	if v {
+		e.int(1)
+	} else {
+		e.int(0)
+	}
+}
+
+func (e *encoder) string(s string) {
+	e.int(len(s))
+	e.b = append(e.b, s...)
+}
+
+// value writes a field of an operation.
+func (e *encoder) value(v reflect.Value) {
+	switch v.Type() {
+	case viewType:
+		w := v.Interface().(View)
+		if w.Empty() {
+			e.int(0)
+			return
+		}
+		e.int(w.M.ID + 1)
+		e.int(w.Row)
+		e.int(w.Col)
+		e.int(w.Rows)
+		e.int(w.Cols)
+		return
+	case cellType:
+		e.string(v.Interface().(*cell.Cell).Name)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			e.value(v.Field(i))
+		}
+	case reflect.Slice:
+		e.int(v.Len())
+		for i := range v.Len() {
+			e.value(v.Index(i))
+		}
+	case reflect.Bool:
+		e.bool(v.Bool())
+	case reflect.Int:
+		e.int(int(v.Int()))
+	case reflect.Uint8:
+		e.int(int(v.Uint()))
+	case reflect.Float32:
+		e.int(int(math.Float32bits(float32(v.Float()))))
+	default:
+		panic(fmt.Sprintf("schedule: no wire form of %v", v.Type()))
+	}
+}
+
+var errWire = errors.New("schedule: the wire form is broken: are both processes of the same build?")
+
+type decoder struct {
+	b        []byte
+	err      error
+	matrices []*Matrix
+}
+
+func (d *decoder) fail() {
+	if d.err == nil {
+		d.err = errWire
+	}
+}
+
+func (d *decoder) int() int {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[n:]
+	return int(v)
+}
+
+func (d *decoder) bool() bool { return d.int() != 0 }
+
+// count is a number of things, each of at least one byte.
+func (d *decoder) count() int {
+	n := d.int()
+	if n < 0 || n > len(d.b) {
+		d.fail()
+		return 0
+	}
+	return n
+}
+
+func (d *decoder) string() string {
+	n := d.count()
+	s := string(d.b[:n])
+	d.b = d.b[n:]
+	return s
+}
+
+// value reads a field of an operation.
+func (d *decoder) value(v reflect.Value) {
+	switch v.Type() {
+	case viewType:
+		id := d.int()
+		if id == 0 || d.err != nil {
+			return
+		}
+		w := View{Row: d.int(), Col: d.int(), Rows: d.int(), Cols: d.int()}
+		if id < 0 || id > len(d.matrices) {
+			d.fail()
+			return
+		}
+		w.M = d.matrices[id-1]
+		v.Set(reflect.ValueOf(w))
+		return
+	case cellType:
+		c := cell.Lookup(d.string())
+		if c == nil {
+			d.fail()
+			return
+		}
+		v.Set(reflect.ValueOf(c))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			d.value(v.Field(i))
+		}
+	case reflect.Slice:
+		n := d.count()
+		if n == 0 {
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+		for i := range n {
+			d.value(v.Index(i))
+		}
+	case reflect.Bool:
+		v.SetBool(d.bool())
+	case reflect.Int:
+		v.SetInt(int64(d.int()))
+	case reflect.Uint8:
+		v.SetUint(uint64(uint8(d.int())))
+	case reflect.Float32:
+		v.SetFloat(float64(math.Float32frombits(uint32(d.int()))))
+	default:
+		panic(fmt.Sprintf("schedule: no wire form of %v", v.Type()))
+	}
+}
