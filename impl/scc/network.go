@@ -274,7 +274,7 @@ func (n *network) alias(k int) int {
 		return -1
 	}
 	c := n.Connections[out[0]]
-	if c.Weight != graph.Identity || c.Delay > 0 || n.Layers[c.To].Aggregate != graph.Sum {
+	if c.Weight != graph.Identity || n.Layers[c.To].Aggregate != graph.Sum {
 		return -1
 	}
 	return c.To
