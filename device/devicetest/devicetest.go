@@ -161,7 +161,7 @@ func makers() map[string]func(t *trial) schedule.Op {
 			return op
 		}
 	}
-	for _, c := range cells() {
+	for _, c := range cell.Every() {
 		for name, build := range sequenceMakers(c) {
 			all[name+" "+c.Name] = build
 		}

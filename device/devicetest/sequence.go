@@ -5,18 +5,6 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// cells are all cells, the parts of those that have some, and the bare
-// recurrence.
-func cells() []*cell.Cell {
-	all := []*cell.Cell{cell.Linear}
-	for _, c := range cell.All() {
-		if all = append(all, c); c.Surrogate != nil {
-			all = append(all, c.Surrogate, c.Core)
-		}
-	}
-	return all
-}
-
 // sequence is a few steps of cell c over fresh matrices.
 func (t *trial) sequence(c *cell.Cell, train bool) schedule.Sequence {
 	// Evaluation takes time of the order of rows·h²: few sequences are many.

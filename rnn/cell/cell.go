@@ -84,6 +84,18 @@ func Lookup(name string) *Cell {
 	return nil
 }
 
+// Every lists what schedules can hold: all cells, the parts of those that have
+// some, and the bare recurrence.
+func Every() []*Cell {
+	every := []*Cell{Linear}
+	for _, c := range All() {
+		if every = append(every, c); c.Surrogate != nil {
+			every = append(every, c.Surrogate, c.Core)
+		}
+	}
+	return every
+}
+
 // define completes c from its forward program.
 func define(c Cell, forward func(b *builder)) *Cell {
 	var b builder

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"rnnbench/rnn/cell"
 )
@@ -224,12 +225,13 @@ func (d *decoder) value(v reflect.Value) {
 		v.Set(reflect.ValueOf(w))
 		return
 	case cellType:
-		c := cell.Lookup(d.string())
-		if c == nil {
+		name, every := d.string(), cell.Every()
+		i := slices.IndexFunc(every, func(c *cell.Cell) bool { return c.Name == name })
+		if i < 0 {
 			d.fail()
 			return
 		}
-		v.Set(reflect.ValueOf(c))
+		v.Set(reflect.ValueOf(every[i]))
 		return
 	}
 	switch v.Kind() {
