@@ -1747,7 +1747,20 @@ done:
 // func tile4x1AVX2(t *Tile)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile4x1AVX2(SB), NOSPLIT, $0-8
-	MOVQ   t+0(FP), AX
+	MOVQ       t+0(FP), AX
+	MOVB       168(AX), CL
+	TESTB      CL, CL
+	JZ         fetched
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), BX
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(DX*1)
+	PREFETCHT0 (CX)(DX*2)
+	PREFETCHT0 (CX)(BX*1)
+
+fetched:
 	MOVQ   (AX), CX
 	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
@@ -1935,7 +1948,22 @@ done:
 // func tile5x1AVX2(t *Tile)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile5x1AVX2(SB), NOSPLIT, $0-8
-	MOVQ   t+0(FP), AX
+	MOVQ       t+0(FP), AX
+	MOVB       168(AX), CL
+	TESTB      CL, CL
+	JZ         fetched
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), BX
+	LEAQ       (CX)(DX*4), SI
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(DX*1)
+	PREFETCHT0 (CX)(DX*2)
+	PREFETCHT0 (CX)(BX*1)
+	PREFETCHT0 (SI)
+
+fetched:
 	MOVQ   (AX), CX
 	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
@@ -2155,7 +2183,23 @@ done:
 // func tile6x1AVX2(t *Tile)
 // Requires: AVX, FMA3, MMX+
 TEXT ·tile6x1AVX2(SB), NOSPLIT, $0-8
-	MOVQ   t+0(FP), AX
+	MOVQ       t+0(FP), AX
+	MOVB       168(AX), CL
+	TESTB      CL, CL
+	JZ         fetched
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), BX
+	LEAQ       (CX)(DX*4), SI
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(DX*1)
+	PREFETCHT0 (CX)(DX*2)
+	PREFETCHT0 (CX)(BX*1)
+	PREFETCHT0 (SI)
+	PREFETCHT0 (SI)(DX*1)
+
+fetched:
 	MOVQ   (AX), CX
 	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX

@@ -121,14 +121,17 @@ func (a *asm) tile(m, strips int, format string) {
 
 	a.begin(fmt.Sprintf("tile%dx%d%s", m, strips, format), "(t *Tile)", fmt.Sprintf("is the Tile of %d rows and %d strips%s.", m, strips, of))
 	t := a.Load(a.Param("t"), a.GP64())
+	tall := m > (len(a.tiles)-1)/2 // lower tiles are bound by loads
+	if tall {
+		a.fetchSums(t, m, strips)
+	}
 	A := a.rows(a.sliceField(t, "A"), a.bytes(t, "ARow"), m)
 	acol := a.bytes(t, "ACol")
 	B := a.rows(a.sliceField(t, "B"), a.bytes(t, "BStrip"), strips)
 	bstep := a.bytes(t, "BStep")
 	k := a.field(t, "K")
-	// Tiles of few rows are bound by loads, and there is no later tile of theirs to fetch for.
-	var ahead reg.GPVirtual
-	if m > (len(a.tiles)-1)/2 {
+	var ahead reg.GPVirtual // there is no later tile of low ones to fetch for
+	if tall {
 		ahead = a.sliceField(t, "Ahead")
 	}
 
@@ -203,6 +206,21 @@ func (a *asm) tile(m, strips int, format string) {
 	}
 	a.storeTile(t, m, strips, per)
 	a.end()
+}
+
+// fetchSums fetches what the sums will be added to, which other blocks have evicted since it was written.
+func (a *asm) fetchSums(t reg.Register, m, strips int) {
+	add := a.GP8()
+	a.Load(a.Param("t").Dereference(t).Field("Accumulate"), add)
+	a.TESTB(add, add)
+	a.JZ(operand.LabelRef("fetched"))
+	C := a.rows(a.sliceField(t, "C"), a.bytes(t, "CRow"), m)
+	for r := range m {
+		for s := range strips {
+			a.PREFETCHT0(C.at(r, s*stripBytes))
+		}
+	}
+	a.Label("fetched")
 }
 
 // storeTile stores or adds the sums, the first m·strips·per registers, to C.
