@@ -36,7 +36,8 @@ type Plan struct {
 	DX *schedule.Matrix // T·B × I: gradient of X, where training and not OneHot
 
 	Layer []Layer
-	Head  *Head // nil: no output layer
+	Head  *Head  // nil: no output layer
+	Whole *Whole // nil: the states of layers are in Layer
 }
 
 // A Layer is one recurrent layer. Where training, Saved and the gradients are
@@ -46,7 +47,7 @@ type Layer struct {
 	R      *schedule.Matrix   // recurrent gates·H × H; nil where there are none
 	BX, BR *schedule.Matrix   // 1 × G·H, 1 × recurrent gates·H
 	Peep   *schedule.Matrix   // 1 × peepholes·H; nil: none
-	State  []*schedule.Matrix // (T+1)·B × H; the first B rows are the initial state
+	State  []*schedule.Matrix // (T+1)·B × H; the first B rows are the initial state; nil where the plan has a Whole
 
 	Saved *schedule.Matrix // T·B × saved·H; nil: nothing
 	Grad  LayerGrad
