@@ -2,19 +2,29 @@
 package impl
 
 import (
+	"slices"
+
+	"rnnbench/impl/cudnn"
 	"rnnbench/impl/cudnnstyle"
 	"rnnbench/impl/naive"
 	"rnnbench/rnn"
 )
 
-// All lists every technique in the order of tables and legends. To add one,
-// write its package and add its line here.
-func All() []rnn.Technique {
+// All lists every technique in the order of tables and legends.
+func All() []rnn.Technique { return slices.Concat(Own(), Vendors()) }
+
+// Own lists the techniques of this program. To add one, write its package and
+// add its line here.
+func Own() []rnn.Technique {
 	return []rnn.Technique{
 		naive.Technique{},
 		cudnnstyle.Technique{},
 	}
 }
+
+// Vendors lists libraries of the makers of devices: yardsticks, which run on
+// those devices alone and are no choice of a tuner's unless asked for.
+func Vendors() []rnn.Technique { return []rnn.Technique{cudnn.Technique{}} }
 
 // Lookup returns the technique of that name, or nil.
 func Lookup(name string) rnn.Technique {

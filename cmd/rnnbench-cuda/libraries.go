@@ -43,14 +43,20 @@ func loadLibrary(names ...string) (*library, error) {
 	return nil, fmt.Errorf("none of %s is on this machine", strings.Join(names, ", "))
 }
 
-// call calls a function and returns its code; missing where there is none of
-// that name.
-func (l *library) call(name string, args ...uintptr) int {
+// find is the address of a function; 0 where there is none of that name.
+func (l *library) find(name string) uintptr {
 	at, ok := l.at[name]
 	if !ok {
 		at, _ = purego.Dlsym(l.handle, name)
 		l.at[name] = at
 	}
+	return at
+}
+
+// call calls a function and returns its code; missing where there is none of
+// that name.
+func (l *library) call(name string, args ...uintptr) int {
+	at := l.find(name)
 	if at == 0 {
 		return missing
 	}

@@ -99,20 +99,26 @@ func RunProblems(t *testing.T, d device.Device, tech rnn.Technique, problems []r
 		t.Run(p.String(), func(t *testing.T) {
 			data := rnn.NewData(p, 1, 2, "normal")
 			want := rnn.Reference(data)
+			var declined error
 			for _, k := range slices.Concat(knob.OneAtATime(tech.Knobs(p)), extra) {
-				check(t, d, tech, p, k, data, want)
+				if err := check(t, d, tech, p, k, data, want); err != nil {
+					declined = err
+				}
+			}
+			if declined != nil {
+				t.Skip(declined)
 			}
 		})
 	}
 }
 
-// check runs one setting, with every value of the device's knobs, and skips
-// what the technique or the device declines.
-func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, data *rnn.Data, want []rnn.Tensor) {
+// check runs one setting, with every value of the device's knobs, until the
+// technique or the device declines, and returns why.
+func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, data *rnn.Data, want []rnn.Tensor) error {
 	t.Helper()
 	plan, s, err := rnn.Layout(tech, p, k)
 	if errors.Is(err, schedule.ErrUnsupported) {
-		t.Skip(err)
+		return fmt.Errorf("%v: %w", k, err)
 	}
 	if err != nil {
 		t.Fatalf("%v: %v", k, err)
@@ -123,7 +129,7 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k k
 	for _, dk := range knob.OneAtATime(d.Knobs(s)) {
 		dev, err := deviation(d, plan, s, dk, data, want)
 		if errors.Is(err, schedule.ErrUnsupported) {
-			t.Skip(err)
+			return fmt.Errorf("%v %v: %w", k, dk, err)
 		}
 		if err != nil {
 			t.Fatalf("%v %v: %v", k, dk, err)
@@ -132,6 +138,7 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k k
 			t.Fatalf("%v %v: %v", k, dk, dev)
 		}
 	}
+	return nil
 }
 
 // deviation runs the schedule three times, so that what one run leaves behind
