@@ -23,7 +23,8 @@ func Own() []rnn.Technique {
 }
 
 // Vendors lists libraries of the makers of devices: yardsticks, which run on
-// those devices alone and are no choice of a tuner's unless asked for.
+// those devices alone and are no choice of a tuner's unless asked for. A device
+// that has one names it among its libraries as the technique is named.
 func Vendors() []rnn.Technique { return []rnn.Technique{cudnn.Technique{}} }
 
 // Lookup returns the technique of that name, or nil.
