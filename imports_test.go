@@ -11,7 +11,7 @@ import (
 // layers and of its own.
 var layers = [][]string{
 	{"rnn/cell", "rnn/knob"},
-	{"rnn/schedule"},
+	{"rnn/schedule", "rnn/graph"},
 	{"rnn", "rnn/torch", "device", "device/cpu", "device/devicetest", "device/worker", "device/cuda"},
 	{"impl", "rnn/rnntest", "results", "model"},
 	{"tuner", "plots"},

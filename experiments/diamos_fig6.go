@@ -245,7 +245,7 @@ func designFindings(all []design) []string {
 	small := slices.Index(base.sizes, 256)
 	latency := by["latency"]
 	return []string{
-		"Mean throughput over layer sizes: " + strings.Join(words, ", ") + ". " + rank + " That multiprocessors come third rests on their distances: twice as many make a chip of twice the area, on which synchronisation and latency take √2 as long.",
+		"Mean throughput over layer sizes: " + strings.Join(words, ", ") + ". " + rank + " That multiprocessors come third rests on their distances: twice as many make a chip of twice the area, on which synchronisation and latency take √2 as long, which is an assumption of this model and not a number of the paper's. Without it, or at minibatches of 16 and more, they come before memory per multiprocessor.",
 		fmt.Sprintf("Twice the bandwidth of main memory changes ×%.2f: weights and states do not pass it. The paper: unlikely to impact persistent kernels.", gain("dram")),
 		fmt.Sprintf("Half the latency of memory gains ×%.2f at %d units and ×%.2f at 1152: it opens smaller layers, as the paper says.",
 			latency.rate(small)/base.rate(small), base.sizes[small], latency.rate(i)/base.rate(i)),

@@ -77,6 +77,13 @@ type Report struct {
 	Findings []string // sentences: what agrees with the paper, what does not and why
 	Tables   []*table.Table
 	Figures  []Named
+	Files    []File
+}
+
+// A File is a drawing that is no chart, under its file's name.
+type File struct {
+	Name    string
+	Content []byte
 }
 
 // A Named figure has the name of its file, without ending.
@@ -96,6 +103,9 @@ func All() []Experiment {
 		diamosFig6,
 		diamosMemory,
 		diamosSpeech,
+		hwangFig3,
+		hwangFig4,
+		hwangGraph,
 	}
 }
 

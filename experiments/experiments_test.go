@@ -39,7 +39,7 @@ func TestPlans(t *testing.T) {
 						continue
 					}
 					if size == experiments.Full { // laying out thousands of steps takes its time
-						problem.Steps = min(problem.Steps, 4)
+						problem.Steps, problem.History = min(problem.Steps, 4), min(problem.History, 4)
 					}
 					for _, s := range part.Specs {
 						if _, _, err := rnn.Layout(impl.Lookup(s.Name), problem, s.Knobs); err != nil {
@@ -87,7 +87,7 @@ func TestReports(t *testing.T) {
 			t.Errorf("%s: %v", e.ID, err)
 			continue
 		}
-		if len(rep.Tables) == 0 || len(rep.Figures) == 0 || len(rep.Findings) == 0 {
+		if len(rep.Tables) == 0 || len(rep.Figures)+len(rep.Files) == 0 || len(rep.Findings) == 0 {
 			t.Errorf("%s: %d tables, %d figures, %d findings", e.ID, len(rep.Tables), len(rep.Figures), len(rep.Findings))
 		}
 		for _, tab := range rep.Tables {

@@ -7,6 +7,7 @@ import (
 	"rnnbench/impl/cudnn"
 	"rnnbench/impl/cudnnstyle"
 	"rnnbench/impl/naive"
+	"rnnbench/impl/scc"
 	"rnnbench/rnn"
 )
 
@@ -19,6 +20,7 @@ func Own() []rnn.Technique {
 	return []rnn.Technique{
 		naive.Technique{},
 		cudnnstyle.Technique{},
+		scc.Technique{},
 	}
 }
 

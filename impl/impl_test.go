@@ -32,6 +32,10 @@ var settings = map[string][]knob.Params{
 		{"grouped": 0, "streams": 4, "fused": 0, "transposed": 2, "inputbatch": 0, "overlap": 1},
 		{"grouped": 0, "streams": 8, "fused": 1, "transposed": 1, "inputbatch": 1, "overlap": 1},
 	},
+	"scc": {
+		{"intra": 0, "transposed": 0},
+		{"intra": 0, "transposed": 2},
+	},
 }
 
 func TestTechniques(t *testing.T) {

@@ -91,6 +91,14 @@ func (m *Machine) Parts() int {
 	return n
 }
 
+// Barrier is the time in seconds to synchronise all parts.
+func (m *Machine) Barrier() (c float64) {
+	for _, l := range m.Levels {
+		c += l.C
+	}
+	return c
+}
+
 // Private is the number of levels, from the innermost, that belong to one core:
 // those below the outermost level of several modules, or below main memory.
 func (m *Machine) Private() int {

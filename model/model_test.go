@@ -39,10 +39,15 @@ func sizes() (list []int) {
 // chip, 0 where they do not fit.
 func persistent(t *testing.T, m *model.Machine, v model.Variant) []float64 {
 	t.Helper()
+	return persistentAt(t, m, v, 4)
+}
+
+func persistentAt(t *testing.T, m *model.Machine, v model.Variant, batch int) []float64 {
+	t.Helper()
 	var rates []float64
 	changed := v.Of(m)
 	for _, h := range sizes() {
-		s, ok, err := changed.Persistent(work(t, cell.RNNReLU, h, 4, v.Bytes(4)))
+		s, ok, err := changed.Persistent(work(t, cell.RNNReLU, h, batch, v.Bytes(4)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,6 +133,30 @@ func TestRanking(t *testing.T) {
 				t.Errorf("latency ×%v, L2 ×%v: %s is not behind the one before: %.3g and %.3g", factor.l, factor.b, name, now, last)
 			}
 			last = now
+		}
+	}
+}
+
+// TestRankingRests: what diamos-fig6 says of the place of more multiprocessors:
+// they pass memory where distances cost nothing, and at larger minibatches.
+func TestRankingRests(t *testing.T) {
+	m := load(t, "titanx")
+	variant := func(name string) model.Variant {
+		v, err := model.LookupVariant(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	near := load(t, "titanx")
+	near.Levels[2].C /= math.Sqrt2
+	near.Levels[2].L /= math.Sqrt2
+	if cores, memory := mean(persistent(t, near, variant("cores"))), mean(persistent(t, m, variant("registers"))); cores <= memory {
+		t.Errorf("without distances: %.3g and %.3g FLOP/s", cores, memory)
+	}
+	for _, batch := range []int{16, 64} {
+		if cores, memory := mean(persistentAt(t, m, variant("cores"), batch)), mean(persistentAt(t, m, variant("registers"), batch)); cores <= memory {
+			t.Errorf("minibatch %d: %.3g and %.3g FLOP/s", batch, cores, memory)
 		}
 	}
 }

@@ -31,11 +31,12 @@ type Point struct {
 	Precision string `json:"precision"` // "fp32", "tf32", "bf16" or "fp16"
 	Output    int    `json:"output"`    // classes of the softmax output layer; 0: none
 	OneHot    bool   `json:"onehot"`    // the input is one symbol of Input a step
+	History   int    `json:"history"`   // steps kept of the previous minibatch, through which errors flow back as well
 }
 
 // Axes names the numeric axes of a point in the order of tables; the first four
 // are the first-class ones.
-var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output"}
+var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history"}
 
 // Axis returns the value of a numeric axis.
 func (p Point) Axis(name string) (int, bool) {
@@ -54,6 +55,8 @@ func (p Point) Axis(name string) (int, bool) {
 		return p.Input, true
 	case "output":
 		return p.Output, true
+	case "history":
+		return p.History, true
 	}
 	return 0, false
 }
@@ -72,6 +75,9 @@ func (p Point) String() string {
 	}
 	if p.Output > 0 {
 		s += fmt.Sprintf(" O=%d", p.Output)
+	}
+	if p.History > 0 {
+		s += fmt.Sprintf(" history=%d", p.History)
 	}
 	if p.Precision != "fp32" {
 		s += " " + p.Precision
@@ -216,6 +222,9 @@ type Verify struct {
 	Sequences int     `json:"sequences"` // distinct ones among the batch
 	Steps     int     `json:"steps"`     // of the schedule that was checked
 	OK        bool    `json:"ok"`
+
+	Partial   []string `json:"partial"`    // tensors that the technique shows after the last step alone
+	UnitError float64  `json:"unit_error"` // of point-wise functions, as the technique states it; 0: rounding alone
 }
 
 // Cost is where the time went, in seconds.

@@ -8,15 +8,16 @@ import (
 )
 
 // A Tensor is one named part of an answer. Names follow Data: h_l0 and c_l0 are
-// the states after each step, T·B × H; grad_ stands before a parameter's name
-// for its gradient, and dx is that of the input; loss and prob belong to the
-// output layer.
+// the states after each step, kept ones included; grad_ stands before a
+// parameter's name for its gradient, and dx is that of the input; loss and prob
+// belong to the output layer.
 type Tensor struct {
 	Name        string
 	Rows, Cols  int
 	First       int  // step of the first row: a technique may leave out steps before the last
 	PerSequence bool // rows are steps × sequences
 	Gradient    bool
+	UnitError   float64 // of the point-wise functions behind it: see Plan.UnitError
 	Values      []float64
 }
 
@@ -62,6 +63,17 @@ func (p *Plan) results() []result {
 	return out
 }
 
+// Result is the matrix in which the schedule leaves that part of the answer, or
+// nil.
+func (p *Plan) Result(name string) *schedule.Matrix {
+	for _, r := range p.results() {
+		if r.name == name {
+			return r.view.M
+		}
+	}
+	return nil
+}
+
 type result struct {
 	name                  string
 	view                  schedule.View
@@ -77,7 +89,7 @@ func (p *Plan) Read(mem Memory) ([]Tensor, error) {
 		if err := mem.Read(r.view.M, all); err != nil {
 			return nil, err
 		}
-		t := Tensor{Name: r.name, Rows: r.view.Rows, Cols: r.view.Cols, First: r.first, PerSequence: r.perSequence, Gradient: r.gradient}
+		t := Tensor{Name: r.name, Rows: r.view.Rows, Cols: r.view.Cols, First: r.first, PerSequence: r.perSequence, Gradient: r.gradient, UnitError: p.UnitError}
 		t.Values = make([]float64, t.Rows*t.Cols)
 		for i := range t.Values {
 			t.Values[i] = float64(all[r.view.Row*t.Cols+i]) // results are bands of whole rows
@@ -95,6 +107,20 @@ type Deviation struct {
 	Error     float64 // MaxAbs over the largest value of the reference's tensor
 	Tolerance float64 // what Error may be
 	Row, Col  int     // of the largest difference
+}
+
+// relative is MaxAbs over the largest value of the tensor, which counts as no
+// less than vanishing: gradients through hundreds of steps become smaller than
+// single precision's exponents (2⁻¹²⁶) reach, and are then as good as zero.
+func (d Deviation) relative(scale float64) float64 {
+	const vanishing = 0x1p-100
+	switch {
+	case d.MaxAbs == 0:
+		return 0
+	case scale == 0:
+		return d.MaxAbs
+	}
+	return d.MaxAbs / max(scale, vanishing)
 }
 
 // OK reports whether the deviation is within its tolerance.
@@ -125,7 +151,7 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 		if g.Name != w.Name || g.Cols != w.Cols || len(g.Values) != len(expected) {
 			return Deviation{}, fmt.Errorf("rnn: answer %s of %d×%d where %s of %d×%d is expected", g.Name, g.Rows, g.Cols, w.Name, w.Rows, w.Cols)
 		}
-		d := Deviation{Tensor: w.Name, Tolerance: Tolerance(p, w.Gradient)}
+		d := Deviation{Tensor: w.Name, Tolerance: Tolerance(p, w.Gradient, g.UnitError)}
 		scale, at := 0.0, 0
 		for j, e := range expected {
 			scale = max(scale, math.Abs(e))
@@ -138,9 +164,7 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 			}
 		}
 		d.Row, d.Col = g.First*p.Batch+at/w.Cols, at%w.Cols
-		if d.Error = d.MaxAbs; scale > 0 {
-			d.Error /= scale
-		}
+		d.Error = d.relative(scale)
 		if d.Error/d.Tolerance >= worst.Error/worst.Tolerance {
 			worst = d
 		}
@@ -153,15 +177,19 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 // rounding errors add like a random walk, ε·√K; the T·L cells that a signal
 // passes add theirs in the same way; gradients pass the network twice and end
 // in sums over T·B terms. The factor 8 covers the activations' errors (a few
-// units in the last place) and the walk's tail over millions of values.
-func Tolerance(p Problem, gradient bool) float64 {
+// units in the last place) and the walk's tail over millions of values. Where
+// point-wise functions are stated to be less exact than that, the unit error of
+// each cell is a step of the walk.
+func Tolerance(p Problem, gradient bool, unit float64) float64 {
 	k := float64(max(p.Input, p.Hidden)) + float64(p.Hidden)
 	if p.OneHot && p.Layers == 1 {
 		k = 1 + float64(p.Hidden)
 	}
-	walk := k * float64(p.Steps) * float64(p.Layers)
+	cells := float64(p.Frames()) * float64(p.Layers)
+	walk := k * cells
 	if gradient {
-		walk = 4*walk + float64(p.Steps)*float64(p.Batch) + float64(p.Output)
+		cells *= 4
+		walk = 4*walk + float64(p.Frames())*float64(p.Batch) + float64(p.Output)
 	}
-	return 8 * p.Precision.Epsilon() * math.Sqrt(walk+1)
+	return 8 * math.Hypot(p.Precision.Epsilon()*math.Sqrt(walk+1), unit*math.Sqrt(cells))
 }

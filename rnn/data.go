@@ -62,7 +62,8 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	weight := func(rng *rand.Rand) float32 { return bound * (2*rng.Float32() - 1) }
 	state := func(rng *rand.Rand) float32 { return rng.Float32() - 0.5 }
 
-	h, gh, rh, rows := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden, p.Steps*d.Distinct
+	h, gh, rh, rows := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden, p.Frames()*d.Distinct
+	fresh := p.Steps * d.Distinct
 	if p.OneHot {
 		draw("x", rows, 1, true, symbol(p.Input))
 	} else {
@@ -92,9 +93,9 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	if p.Output > 0 {
 		draw("weight_out", p.Output, h, false, weight)
 		draw("bias_out", 1, p.Output, false, weight)
-		draw("target", rows, 1, true, symbol(p.Output))
+		draw("target", fresh, 1, true, symbol(p.Output))
 	} else if p.Pass == Train {
-		draw("dy", rows, h, true, input)
+		draw("dy", fresh, h, true, input)
 	}
 	return d
 }
@@ -166,6 +167,9 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 	}
 	return nil
 }
+
+// Tensor is the matrix that the tensor of that name is written to, or nil.
+func (p *Plan) Tensor(name string) *schedule.Matrix { return p.inputs()[name].M }
 
 // inputs lists where each input goes: to bands of whole rows.
 func (p *Plan) inputs() map[string]schedule.View {

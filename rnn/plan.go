@@ -25,19 +25,32 @@ type Technique interface {
 	Plan(plan *Plan, k knob.Params) error
 }
 
+// A Keeper is a technique that can train on the steps of Problem.History. It
+// computes them ahead of all runs (Builder.Prepare), as the minibatch before
+// did. Layout declines them for all others.
+type Keeper interface {
+	Technique
+	KeepsHistory()
+}
+
 // A Plan is a problem with its parameters, inputs and results laid out, and the
 // schedule that a technique adds to it.
 type Plan struct {
 	Problem
 	*schedule.Builder
 
-	X  *schedule.Matrix // T·B × I, or T·B × 1 symbols where OneHot
+	X  *schedule.Matrix // F·B × I, or F·B × 1 symbols where OneHot; F counts History and T
 	DY *schedule.Matrix // T·B × H: gradient of the last layer's output, where training without output layer
-	DX *schedule.Matrix // T·B × I: gradient of X, where training and not OneHot
+	DX *schedule.Matrix // F·B × I: gradient of X, where training and not OneHot
 
 	Layer []Layer
 	Head  *Head  // nil: no output layer
 	Whole *Whole // nil: the states of layers are in Layer
+
+	// UnitError is the largest absolute error of a sigmoid or hyperbolic
+	// tangent, as a technique that leaves them to somebody else states it; 0:
+	// rounding of single precision alone.
+	UnitError float64
 }
 
 // A Layer is one recurrent layer. Where training, Saved and the gradients are
@@ -47,9 +60,9 @@ type Layer struct {
 	R      *schedule.Matrix   // recurrent gates·H × H; nil where there are none
 	BX, BR *schedule.Matrix   // 1 × G·H, 1 × recurrent gates·H
 	Peep   *schedule.Matrix   // 1 × peepholes·H; nil: none
-	State  []*schedule.Matrix // (T+1)·B × H; the first B rows are the initial state; nil where the plan has a Whole
+	State  []*schedule.Matrix // (F+1)·B × H; the first B rows are the initial state; nil where the plan has a Whole
 
-	Saved *schedule.Matrix // T·B × saved·H; nil: nothing
+	Saved *schedule.Matrix // F·B × saved·H; nil: nothing
 	Grad  LayerGrad
 }
 
@@ -85,6 +98,9 @@ func Layout(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Schedule, e
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
 	}
+	if _, ok := t.(Keeper); p.History > 0 && !ok {
+		return nil, nil, fmt.Errorf("%s: %w: it keeps no steps of a previous minibatch, and history is %d", t.Name(), schedule.ErrUnsupported, p.History)
+	}
 	plan := newPlan(p, max(1, k["streams"]))
 	if err := t.Plan(plan, k); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
@@ -100,7 +116,7 @@ func newPlan(p Problem, streams int) *Plan {
 	plan := &Plan{Problem: p, Builder: schedule.NewBuilder(streams)}
 	plan.SetPrecision(p.Precision)
 	train := p.Pass == Train
-	rows, h := p.Steps*p.Batch, p.Hidden
+	rows, fresh, h := p.Frames()*p.Batch, p.Steps*p.Batch, p.Hidden
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
 	when := func(cond bool, name string, rows, cols int) *schedule.Matrix {
 		if !cond {
@@ -148,12 +164,12 @@ func newPlan(p Problem, streams int) *Plan {
 	}
 	if v := p.Output; v > 0 {
 		plan.Head = &Head{
-			W: plan.Matrix("Wout", v, h), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", rows, 1),
-			Prob: plan.Matrix("prob", rows, v), Loss: plan.Matrix("loss", rows, 1),
-			DW: when(train, "dWout", v, h), DB: when(train, "dbout", 1, v), DY: when(train, "dy", rows, h),
+			W: plan.Matrix("Wout", v, h), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", fresh, 1),
+			Prob: plan.Matrix("prob", fresh, v), Loss: plan.Matrix("loss", fresh, 1),
+			DW: when(train, "dWout", v, h), DB: when(train, "dbout", 1, v), DY: when(train, "dy", fresh, h),
 		}
 	} else {
-		plan.DY = when(train, "dy", rows, h)
+		plan.DY = when(train, "dy", fresh, h)
 	}
 	return plan
 }

@@ -55,6 +55,11 @@ type Problem struct {
 	Output int  // classes of the softmax output layer with cross-entropy loss; 0: none
 	OneHot bool // the input is one symbol a step: the first product is a table look-up
 
+	// History is how many steps of the previous minibatch are kept where
+	// training: Steps new ones follow them, whose errors flow back through both.
+	// That is BPTT(History+Steps; Steps) of Williams and Peng (1990).
+	History int
+
 	Pass      Pass
 	Precision Precision
 }
@@ -62,6 +67,9 @@ type Problem struct {
 // MaxSymbols bounds Input where OneHot and Output: symbols travel as float32,
 // which holds integers exactly up to here.
 const MaxSymbols = 1 << 24
+
+// Frames is the number of steps that states are kept of.
+func (p Problem) Frames() int { return p.History + p.Steps }
 
 // Check reports the first size that makes no sense.
 func (p Problem) Check() error {
@@ -81,6 +89,10 @@ func (p Problem) Check() error {
 		return fmt.Errorf("rnn: the problem has no cell")
 	case p.Output < 0 || p.Output > MaxSymbols:
 		return fmt.Errorf("rnn: output is %d: it must be 0 (none) to %d", p.Output, MaxSymbols)
+	case p.History < 0 || p.History > 1<<30:
+		return fmt.Errorf("rnn: history is %d: it must be 0 (none) to %d", p.History, 1<<30)
+	case p.History > 0 && p.Pass != Train:
+		return fmt.Errorf("rnn: history is %d steps, and only training looks back at them", p.History)
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
@@ -97,7 +109,7 @@ func (p Problem) Check() error {
 // overflow.
 func (p Problem) bytes() float64 {
 	g, h, i, l := float64(len(p.Cell.Gates)), float64(p.Hidden), float64(p.Input), float64(p.Layers)
-	rows := float64(p.Steps) * float64(p.Batch)
+	rows := float64(p.Frames()) * float64(p.Batch)
 	return 4 * (g*h*i + l*2*g*h*h + l*rows*h*(g+2) + rows*i + (rows+h)*float64(p.Output))
 }
 
@@ -112,8 +124,8 @@ func (p Problem) Width(l int) int {
 // FLOPs is the number of operations that the problem asks for: two per weight,
 // step and sequence, and for training twice that again for the gradients of
 // inputs and weights. Point-wise operations and look-ups are not counted, as in
-// the papers. Every technique is rated by this number, so extra work never
-// looks like speed.
+// the papers. Of kept steps only the gradients are computed. Every technique is
+// rated by this number, so extra work never looks like speed.
 func (p Problem) FLOPs() int64 { return int64(p.flops()) }
 
 func (p Problem) flops() float64 {
@@ -125,12 +137,12 @@ func (p Problem) flops() float64 {
 		}
 		weights += float64(p.Cell.Recurrent) * h * h
 	}
-	weights += h * float64(p.Output)
-	n := 2 * weights * float64(p.Batch) * float64(p.Steps)
+	forward, backward := float64(p.Steps), 0.0
+	head := forward
 	if p.Pass == Train {
-		n *= 3
+		backward, head = 2*float64(p.Frames()), 3*head
 	}
-	return n
+	return 2 * float64(p.Batch) * (weights*(forward+backward) + h*float64(p.Output)*head)
 }
 
 // RecurrentFLOPs is the part of FLOPs that R·h takes in the forward pass: what
@@ -142,6 +154,9 @@ func (p Problem) RecurrentFLOPs() int64 {
 // String names the problem as a test or a benchmark would.
 func (p Problem) String() string {
 	s := fmt.Sprintf("%v/%v/input=%d/hidden=%d/layers=%d/batch=%d/steps=%d", p.Cell, p.Pass, p.Input, p.Hidden, p.Layers, p.Batch, p.Steps)
+	if p.History > 0 {
+		s += fmt.Sprintf("/history=%d", p.History)
+	}
 	if p.OneHot {
 		s += "/onehot"
 	}

@@ -21,7 +21,7 @@ func Reference(d *Data) []Tensor { return ReferenceNear(d, nil) }
 // the side where the given answer has it, since its gradient is either of two
 // values there and both are right. Nothing else is taken from answer.
 func ReferenceNear(d *Data, answer []Tensor) []Tensor {
-	r := reference{Data: d, p: d.Problem, rows: d.Problem.Steps * d.Distinct}
+	r := reference{Data: d, p: d.Problem, rows: d.Problem.Frames() * d.Distinct, fresh: d.Problem.Steps * d.Distinct}
 	r.forward()
 	if answer != nil {
 		r.side(answer)
@@ -45,10 +45,10 @@ func (r *reference) side(answer []Tensor) {
 			for _, v := range h {
 				scale = max(scale, v)
 			}
-			near := Tolerance(r.p, false) * scale
+			near := Tolerance(r.p, false, t.UnitError) * scale
 			for i := range h {
 				row, unit := i/r.p.Hidden, i%r.p.Hidden
-				step, batch := row/r.Distinct-t.First, t.Rows/(r.p.Steps-t.First)
+				step, batch := row/r.Distinct-t.First, t.Rows/(r.p.Frames()-t.First)
 				if step < 0 {
 					continue
 				}
@@ -73,7 +73,8 @@ func ReferenceFLOPs(p Problem, distinct int) int64 {
 type reference struct {
 	*Data
 	p      Problem
-	rows   int // steps × distinct sequences
+	rows   int // steps × distinct sequences, those of the history included
+	fresh  int // without the history
 	layers []refLayer
 
 	loss, prob       []float64
@@ -126,7 +127,7 @@ func (r *reference) forward() {
 		} else {
 			mulTransposed(y.pre, in, y.weightX, r.rows, gh, p.Width(l))
 		}
-		for t := range p.Steps {
+		for t := range p.Frames() {
 			mulTransposed(y.rec[t*b*rh:(t+1)*b*rh], y.state[p.Cell.Through][t*b*h:(t+1)*b*h], y.weightR, b, rh, h)
 			parallel(b, func(j int) { r.cell(&y, t, j) })
 		}
@@ -134,10 +135,10 @@ func (r *reference) forward() {
 		in = y.state[0][b*h:]
 	}
 	if v := p.Output; v > 0 {
-		r.prob, r.loss = make([]float64, r.rows*v), make([]float64, r.rows)
-		mulTransposed(r.prob, in, r.Get("weight_out"), r.rows, v, h)
+		r.prob, r.loss = make([]float64, r.fresh*v), make([]float64, r.fresh)
+		mulTransposed(r.prob, in[(r.rows-r.fresh)*h:], r.Get("weight_out"), r.fresh, v, h)
 		bias, target := r.Get("bias_out"), r.Get("target")
-		parallel(r.rows, func(row int) {
+		parallel(r.fresh, func(row int) {
 			logits := r.prob[row*v : (row+1)*v]
 			top, sum := math.Inf(-1), 0.0
 			for k := range logits {
@@ -238,7 +239,8 @@ func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []floa
 func (r *reference) backward() {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
-	var dout []float64
+	dout := make([]float64, r.rows*h)
+	fresh := dout[(r.rows-r.fresh)*h:]
 	if v := p.Output; v > 0 {
 		scale := 1 / float64(p.Steps*p.Batch)
 		for row, target := range r.Get("target") {
@@ -250,13 +252,12 @@ func (r *reference) backward() {
 				r.prob[row*v+k] = g * scale
 			}
 		}
-		top := r.layers[p.Layers-1].state[0][b*h:]
+		top := r.layers[p.Layers-1].state[0][b*h+(r.rows-r.fresh)*h:]
 		r.dWout = r.outer(r.prob, top, v, h)
 		r.dBout = r.sum(r.prob, v)
-		dout = make([]float64, r.rows*h)
-		mul(dout, r.prob, r.Get("weight_out"), r.rows, v, h)
+		mul(fresh, r.prob, r.Get("weight_out"), r.fresh, v, h)
 	} else {
-		dout = widen(r.Get("dy"))
+		copy(fresh, widen(r.Get("dy")))
 	}
 	for l := p.Layers - 1; l >= 0; l-- {
 		y := &r.layers[l]
@@ -267,7 +268,7 @@ func (r *reference) backward() {
 		for s := range y.dState {
 			y.dState[s] = make([]float64, b*h)
 		}
-		for t := p.Steps - 1; t >= 0; t-- {
+		for t := p.Frames() - 1; t >= 0; t-- {
 			parallel(b, func(j int) {
 				at := r.vectors(y, t*b+j, y.dState, dout)
 				for u := range h {
@@ -346,12 +347,12 @@ func (r *reference) answer() []Tensor {
 		}
 	}
 	if v := p.Output; v > 0 {
-		add("loss", r.rows, 1, true, false, r.loss)
+		add("loss", r.fresh, 1, true, false, r.loss)
 		if p.Pass == Train {
 			add("grad_weight_out", v, h, false, true, r.dWout)
 			add("grad_bias_out", 1, v, false, true, r.dBout)
 		} else {
-			add("prob", r.rows, v, true, false, r.prob)
+			add("prob", r.fresh, v, true, false, r.prob)
 		}
 	}
 	if r.dx != nil {

@@ -56,7 +56,7 @@ func (p *Plan) states(l, s int) (first, after schedule.View, from int, grad sche
 		return first, after, from, grad
 	}
 	y := p.Layer[l]
-	first, after = p.Rows(y.State[s], 0, 1), p.Rows(y.State[s], 1, p.Steps)
+	first, after = p.Rows(y.State[s], 0, 1), p.Rows(y.State[s], 1, p.Frames())
 	if p.Pass == Train {
 		grad = y.Grad.State[s].All()
 	}

@@ -185,7 +185,7 @@ func Problem(p results.Point) (rnn.Problem, error) {
 	}
 	q := rnn.Problem{
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
-		Output: p.Output, OneHot: p.OneHot, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
+		Output: p.Output, OneHot: p.OneHot, History: p.History, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
 	}
 	return q, q.Check()
 }

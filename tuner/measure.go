@@ -328,7 +328,9 @@ func newVerification(p rnn.Problem, m config.Measure) *verification {
 		distinct = max(3, distinct/2)
 	}
 	if f := float64(rnn.ReferenceFLOPs(p, distinct)); f > referenceFLOPs {
-		v.checked.Steps = min(p.Steps, max(3, int(float64(p.Steps)*referenceFLOPs/f)))
+		share := referenceFLOPs / f
+		v.checked.Steps = min(p.Steps, max(3, int(float64(p.Steps)*share)))
+		v.checked.History = min(p.History, max(3, int(float64(p.History)*share)))
 	}
 	v.data = rnn.NewData(p, m.Seed, distinct, m.Data)
 	if v.short = v.data; v.checked != p {
@@ -383,7 +385,12 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 	}
 	c.record.Verify = &results.Verify{
 		Reference: "cpu_f64", Tensor: dev.Tensor, MaxAbs: finite(dev.MaxAbs), Error: finite(dev.Error), Tolerance: dev.Tolerance,
-		Sequences: v.short.Distinct, Steps: v.checked.Steps, OK: dev.OK(),
+		Sequences: v.short.Distinct, Steps: v.checked.Steps, OK: dev.OK(), Partial: []string{}, UnitError: plan.UnitError,
+	}
+	for _, t := range got {
+		if t.First > 0 {
+			c.record.Verify.Partial = append(c.record.Verify.Partial, t.Name)
+		}
 	}
 	return nil
 }

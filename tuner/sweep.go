@@ -233,7 +233,7 @@ func (b *backstop) covers(c *candidate) (string, bool) {
 		q := f.record.Point
 		if f.Spec.String() == c.Spec.String() && f.record.ReasonCode != nil && *f.record.ReasonCode == results.ReasonOOM &&
 			p.Cell == q.Cell && p.Pass == q.Pass && p.Precision == q.Precision && p.OneHot == q.OneHot &&
-			p.Hidden >= q.Hidden && p.Input >= q.Input && p.Batch >= q.Batch && p.Steps >= q.Steps && p.Layers >= q.Layers && p.Output >= q.Output {
+			p.Hidden >= q.Hidden && p.Input >= q.Input && p.Batch >= q.Batch && p.Steps >= q.Steps && p.Layers >= q.Layers && p.Output >= q.Output && p.History >= q.History {
 			return fmt.Sprintf("%s did not fit at %v", c.Spec, q), true
 		}
 	}

@@ -67,7 +67,16 @@ func (l *library) call(name string, args ...uintptr) int {
 // missing is no code of any library's.
 const missing = -1 << 20
 
-func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+// address is where p points, for a library to read or to write. What p points to
+// lives on the heap for that, since stacks move; it must be in use until the
+// library is done.
+func address[T any](p *T) uintptr {
+	onHeap(unsafe.Pointer(p))
+	return uintptr(unsafe.Pointer(p))
+}
+
+// onHeap does nothing, but the compiler cannot know: what it is given escapes.
+var onHeap = func(unsafe.Pointer) {}
 
 // text is a C string's.
 func text(b []byte) string {

@@ -6,6 +6,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/model"
+	"rnnbench/plots/quantity"
 )
 
 // measureMachine finds what the memories and workers of the device give each
@@ -21,6 +22,25 @@ func (b *bench) measureMachine() error {
 	}
 	b.machine = machineOf(b.info, h)
 	return b.machine.Check()
+}
+
+// moved measures the machine once more and says if it is no longer the one that
+// it was: a host may move the processors of a virtual machine apart, or together.
+func (b *bench) moved() ([]string, error) {
+	before := b.machine
+	if before == nil {
+		return nil, nil
+	}
+	if err := b.measureMachine(); err != nil {
+		return nil, err
+	}
+	was, is := before.Barrier(), b.machine.Barrier()
+	b.machine = before
+	if is < 1.5*was && was < 1.5*is || was == 0 {
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("The machine changed during the run: a barrier of its workers took %s before it and %s after it, so the host has moved its processors, and predictions of short steps hold for a part of the points only.",
+		quantity.SI(was, "s"), quantity.SI(is, "s"))}, nil
 }
 
 // errNoMachine says that a device cannot describe itself to a model.

@@ -185,6 +185,13 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 		if err != nil {
 			return errors.Join(outcome, err)
 		}
+		if e.Model != nil {
+			moved, err := b.moved()
+			if err != nil {
+				return errors.Join(outcome, err)
+			}
+			report.Findings = append(report.Findings, moved...)
+		}
 		if err := p.present(e, report, f.format, run.Dir()); err != nil {
 			return err
 		}
@@ -274,6 +281,16 @@ func (p *program) present(e experiments.Experiment, r *experiments.Report, forma
 		}
 		fmt.Fprintf(&md, "\n![%s](%s)\n", x.Name, file)
 		p.note("wrote %s", filepath.Join(dir, file))
+	}
+	for _, x := range r.Files {
+		path := filepath.Join(dir, x.Name)
+		if err := writeFile(path, func(w io.Writer) error { _, err := w.Write(x.Content); return err }); err != nil {
+			return err
+		}
+		if filepath.Ext(path) == ".svg" {
+			fmt.Fprintf(&md, "\n![%s](%s)\n", strings.TrimSuffix(x.Name, ".svg"), x.Name)
+		}
+		p.note("wrote %s", path)
 	}
 	path := filepath.Join(dir, "report.md")
 	err := writeFile(path, func(w io.Writer) error { _, err := w.Write(md.Bytes()); return err })

@@ -139,7 +139,7 @@ or configuration; 3 some points failed or were wrong; 5 device not available;
 	root.AddCommand(
 		p.sweepCommand(), p.reproduceCommand(), p.verifyCommand(),
 		p.showCommand(), p.plotCommand(),
-		p.explainCommand(), p.modelCommand(), p.exportCommand(),
+		p.explainCommand(), p.graphCommand(), p.modelCommand(), p.exportCommand(),
 		p.listCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(),
 	)
 	root.SetHelpCommand(p.helpCommand(root))

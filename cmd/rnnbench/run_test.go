@@ -39,8 +39,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tiny is a sweep that takes a moment: two points, two techniques.
-const tiny = "sweep -H 8,16 -B 2 -T 3 --effort quick --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s"
+// tiny is a sweep that takes a moment: two points, two techniques. tinyGrid
+// leaves the techniques open.
+const (
+	tinyGrid = "sweep -H 8,16 -B 2 -T 3 --effort quick --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s"
+	tiny     = tinyGrid + " --impl naive,cudnnstyle"
+)
 
 // quickly is how commands measure in tests.
 const quickly = " --effort quick --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s"
@@ -207,13 +211,13 @@ func TestUsageErrors(t *testing.T) {
 		{"swep", `there is no command "swep": did you mean sweep?`},
 		{"swep --hidden 3", `there is no command "swep": did you mean sweep?`},
 		{"help swep", `there is no command "swep": did you mean sweep?`},
-		{"--hidden 3", `has no flag --hidden: it belongs to explain, export, model, sweep, verify`},
+		{"--hidden 3", `has no flag --hidden: it belongs to explain, export, graph, model, sweep, verify`},
 		{"sweep --hiden 3", "sweep has no flag --hiden: did you mean --hidden?"},
 		{"sweep -hidden 3", "did you mean --hidden?"},
 		{"sweep -hidden=3", "did you mean --hidden?"},
 		{"sweep -out x", "did you mean --out?"},
 		{"sweep -x", "sweep has no flag -x"},
-		{"show --hidden 3", "show has no flag --hidden: it belongs to explain, export, model, sweep, verify"},
+		{"show --hidden 3", "show has no flag --hidden: it belongs to explain, export, graph, model, sweep, verify"},
 		{"sweep -H", "--hidden needs a value"},
 		{"sweep -H abc", `--hidden: "abc" is not a size`},
 		{"sweep --dry-run=maybe", `--dry-run: "maybe" is neither true nor false`},
@@ -253,6 +257,9 @@ func TestUsageErrors(t *testing.T) {
 		{"explain -H 1,2", "these are 2 points"},
 		{"explain -o dot", "name one, as in --impl naive"},
 		{"export -H 3", "there is no file to write"},
+		{"graph", "graph takes one cell or one file"},
+		{"graph lstmm", "there is no cell \"lstmm\": did you mean lstm?"},
+		{"graph lstm --layers 0", "must be at least 1"},
 		{"export -H 3 --impl all -f x.npz", "one answer to export"},
 		{"completion", "takes the name of a shell"},
 		{"completion bsh", "did you mean bash?"},
@@ -283,7 +290,7 @@ func TestOtherErrors(t *testing.T) {
 	}
 	rnnbench(t, tiny+" --out file/out").want(t, exitError, nil, []string{"file/out", "hint: --out DIR"})
 	// Nothing succeeds: the only technique cannot run on four streams.
-	o := rnnbench(t, tiny+" --impl naive --streams 4")
+	o := rnnbench(t, tinyGrid+" --impl naive --streams 4")
 	o.want(t, exitError, []string{"skipped"}, []string{"no point succeeded: 2 skipped", "naive runs on one stream, not 4"})
 	t.Setenv("RNNBENCH_ROUNDS", "many")
 	rnnbench(t, tiny).want(t, exitUsage, nil, []string{"RNNBENCH_ROUNDS"})
@@ -291,7 +298,7 @@ func TestOtherErrors(t *testing.T) {
 
 func TestDryRun(t *testing.T) {
 	t.Chdir(t.TempDir())
-	o := rnnbench(t, "sweep --dry-run -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
+	o := rnnbench(t, "sweep --dry-run --impl naive,cudnnstyle -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
 	o.want(t, exitDone, []string{"6 points = 3 hidden × 2 techniques; 4 skipped (4 memory); about", "memory: at most", "5.00 MiB are free"}, nil)
 	if o.errors != "" {
 		t.Errorf("stderr: %s", o.errors)
@@ -301,7 +308,7 @@ func TestDryRun(t *testing.T) {
 		Reason *string
 		Memory *int64 `json:"mem_bytes"`
 	}
-	o = rnnbench(t, "sweep --dry-run -o json -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
+	o = rnnbench(t, "sweep --dry-run --impl naive,cudnnstyle -o json -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
 	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 6 || rows[0].Status != "planned" || rows[5].Status != "skipped" || *rows[5].Memory < 5<<20 {
 		t.Errorf("%v: %s", err, o.out)
 	}
@@ -347,7 +354,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("argv %q", m.Argv)
 	}
 
-	o = rnnbench(t, tiny+" -q -o csv --impl naive,plain=cudnnstyle:fused=0")
+	o = rnnbench(t, tinyGrid+" -q -o csv --impl naive,plain=cudnnstyle:fused=0")
 	o.want(t, exitDone, []string{"cell,pass,hidden", ",plain,cudnnstyle,"}, nil)
 	if o.errors != "" {
 		t.Errorf("-q printed %q", o.errors)
@@ -645,6 +652,50 @@ func TestPredict(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestGraph(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, "graph lstm-c --output 5 --onehot")
+	o.want(t, exitDone, []string{"i, f, f·c', i·g, c", "1 recurrent node"}, []string{"wrote out/lstm-c-grouped.svg"})
+	for _, name := range []string{"lstm-c.dot", "lstm-c.svg", "lstm-c-grouped.dot", "lstm-c-grouped.svg"} {
+		if data, err := os.ReadFile(filepath.Join("out", name)); err != nil || len(data) == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	const jordan = `
+[[layer]]
+name = "x"
+size = 3
+input = "dense"
+[[layer]]
+name = "h"
+size = 4
+activation = "tanh"
+bias = true
+[[connection]]
+from = "x"
+to = "h"
+[[connection]]
+from = "h"
+to = "h"
+delay = %d
+`
+	for name, delay := range map[string]int{"good.toml": 2, "loop.toml": 0} {
+		text := fmt.Sprintf(jordan, delay)
+		if err := os.WriteFile(name, []byte(text+"[[layer]]\nname = \"y\"\nsize = 4\n[[connection]]\nfrom = \"h\"\nto = \"y\"\nweight = \"diagonal\"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rnnbench(t, "graph good.toml --run -B 2 -T 3 --history 2 --out -").want(t, exitDone, []string{"recurrent", "h (2 ago)", "of the tolerance"}, nil)
+	if o := rnnbench(t, "graph good.toml --run -T 3 --out - -o json"); !json.Valid([]byte(o.out)) {
+		t.Errorf("not JSON: %s", o.out)
+	}
+	rnnbench(t, "graph loop.toml").want(t, exitUsage, nil, []string{`loop.toml: graph: layer "h" connects to itself without a delay`})
+	rnnbench(t, "graph none.toml").want(t, exitUsage, nil, []string{"none.toml"})
+	rnnbench(t, "graph good.toml --run --batch 0 --out -").want(t, exitUsage, nil, []string{"must be at least 1"})
+	rnnbench(t, "reproduce hwang-graph --quick --no-hostname").want(t, exitDone, []string{"{i, f, f·c', i·g, c}"}, []string{"hwang-graph-lstm-peephole-fig2.svg", "report.md"})
+	rnnbench(t, "__complete graph lstm").want(t, exitDone, []string{"lstm-peephole"}, nil)
 }
 
 func TestManage(t *testing.T) {

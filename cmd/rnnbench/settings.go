@@ -68,7 +68,7 @@ func (s *settings) add(f *pflag.FlagSet, name, kind, short string) {
 func (s *settings) grid(cmd *cobra.Command) {
 	shorts := map[string]string{"hidden": "H", "batch": "B", "steps": "T", "streams": "S"}
 	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(f *pflag.FlagSet) {
-		for _, name := range []string{"hidden", "batch", "steps", "streams", "layers", "input", "output"} {
+		for _, name := range []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history"} {
 			s.add(f, name, "LIST", shorts[name])
 		}
 		for _, name := range []string{"cell", "pass", "precision", "onehot"} {

@@ -61,8 +61,8 @@ func (d *Device) newScratch(s *schedule.Schedule) scratch {
 // needs are the floats that a worker's products and the vectors that its fused
 // cells need at most, however the workers are grouped.
 func (d *Device) needs(s *schedule.Schedule) (products, vectors int) {
-	for _, n := range s.Nodes {
-		switch op := n.Op.(type) {
+	for op := range s.Operations() {
+		switch op := op.(type) {
 		case schedule.Gemm:
 			p, pieces := d.product(op), max(1, d.pieces(op))
 			products = max(products, d.gemm.ScratchLen(&p, 1))

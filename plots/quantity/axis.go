@@ -156,6 +156,7 @@ func Axes() []Axis {
 		whole("layers", "layers", "L"),
 		input,
 		whole("output", "output classes", "O"),
+		whole("history", "steps of history", "history"),
 		named("onehot", "input form", func(r *results.Record) string {
 			if r.Point.OneHot {
 				return "one-hot"

@@ -22,8 +22,8 @@ type Cell struct {
 	Doc   string   // one line: the equations and where they come from
 	Gates []string // names of the pre-activations, in the order of the rows of W
 	// Recurrent is how many of the gates, the first ones, also have a
-	// recurrent product, whose rows R has. 0: the recurrence is linear and
-	// there is no R.
+	// recurrent product, whose rows R has. 0: there is no R, and steps are tied
+	// by states alone, linearly or not.
 	Recurrent int
 	// Through is the state that the recurrent product multiplies.
 	Through int
@@ -62,7 +62,7 @@ func (c *Cell) Kinked() bool {
 // All lists every cell in the order of tables and legends. To add one, write
 // its file and add its line here.
 func All() []*Cell {
-	return []*Cell{RNNTanh, RNNReLU, GRU, LSTM, LSTMPeephole, GILR, SRU, QRNN, LSLSTM}
+	return []*Cell{RNNTanh, RNNReLU, GRU, LSTM, LSTMPeephole, LSTMC, GILR, SRU, QRNN, LSLSTM}
 }
 
 // Lookup returns the cell of that name, or nil.

@@ -42,3 +42,24 @@ var LSTMPeephole = define(Cell{
 	o := b.save(b.do(Sigmoid, see(3, 2, c)))
 	b.next(0, b.mul(o, b.do(Tanh, c)))
 })
+
+// LSTMC is LSTMPeephole whose output does not recur: the memory cell alone ties
+// a step to the one before, through the forget gate and the peepholes. Hwang and
+// Sung (2015) train it as a language model in section 4.
+var LSTMC = define(Cell{
+	Name: "lstm-c", Doc: "lstm-peephole whose output does not recur, only its cell does (Hwang & Sung 2015, 4)",
+	Gates: []string{"i", "f", "g", "o"}, States: []string{"h", "c"}, Peeps: []string{"i", "f", "o"},
+	Equations: func(x, _, p, prev, next []float64) {
+		i, f := sigmoid(x[0]+p[0]*prev[1]), sigmoid(x[1]+p[1]*prev[1])
+		next[1] = f*prev[1] + i*tanh(x[2])
+		next[0] = sigmoid(x[3]+p[2]*next[1]) * tanh(next[1])
+	},
+}, func(b *builder) {
+	see := func(gate, k int, c Ref) Ref { return b.add(b.input(gate), b.mul(Ref{Peep, k}, c)) }
+	i := b.save(b.do(Sigmoid, see(0, 0, Ref{Prev, 1})))
+	f := b.save(b.do(Sigmoid, see(1, 1, Ref{Prev, 1})))
+	g := b.save(b.do(Tanh, b.input(2)))
+	c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), b.mul(i, g)))
+	o := b.save(b.do(Sigmoid, see(3, 2, c)))
+	b.next(0, b.mul(o, b.do(Tanh, c)))
+})

@@ -13,6 +13,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 )
 
@@ -104,6 +105,22 @@ type Schedule struct {
 	Streams  int
 
 	Precision Precision // of all products
+}
+
+// Operations yields every operation, those that are run ahead first.
+func (s *Schedule) Operations() iter.Seq[Op] {
+	return func(yield func(Op) bool) {
+		for _, op := range s.Prepare {
+			if !yield(op) {
+				return
+			}
+		}
+		for _, n := range s.Nodes {
+			if !yield(n.Op) {
+				return
+			}
+		}
+	}
 }
 
 // FLOPs counts the operations that one run executes.

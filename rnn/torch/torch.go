@@ -69,6 +69,9 @@ func Export(w io.Writer, d *rnn.Data, answer []rnn.Tensor, from Source) error {
 
 // Arrays lays out d and an answer for it, from Plan.Read or from rnn.Reference.
 func Arrays(d *rnn.Data, answer []rnn.Tensor, from Source) ([]Array, error) {
+	if n := d.Problem.History; n > 0 {
+		return nil, fmt.Errorf("torch: PyTorch's layers keep no steps of a previous minibatch, and history is %d", n)
+	}
 	l := layout{Data: d, p: d.Problem, answer: make(map[string]rnn.Tensor)}
 	for _, t := range answer {
 		l.answer[t.Name] = t

@@ -43,6 +43,7 @@ func Axes() []Axis {
 		{Name: "hidden", Letter: "H", Doc: "units per layer", Default: "512"},
 		{Name: "batch", Letter: "B", Doc: "sequences run together", Default: "32"},
 		{Name: "steps", Letter: "T", Doc: "time steps per sequence", Default: "50"},
+		{Name: "history", Doc: "steps kept of the previous minibatch, through which training goes back as well; none: the new steps alone", Zero: "none", Default: "none"},
 		{Name: "streams", Letter: "S", Doc: "device streams; auto: the technique's own choice", Zero: "auto", Default: "auto"},
 	}
 }
@@ -137,6 +138,8 @@ func set(p *results.Point, name string, val value) {
 		p.Batch = val.size
 	case "steps":
 		p.Steps = val.size
+	case "history":
+		p.History = val.size
 	case "streams":
 		p.Streams = val.size
 	}

@@ -12,7 +12,7 @@ import (
 
 func words() Vocabulary {
 	return Vocabulary{
-		Cells:      []string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole"},
+		Cells:      []string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole", "lstm-c"},
 		Passes:     []string{"forward", "train"},
 		Precisions: []string{"fp32", "tf32", "bf16", "fp16"},
 		Impls:      []string{"naive", "cudnnstyle", "persistent", "scan", "scc"},
@@ -165,7 +165,7 @@ func TestMistakes(t *testing.T) {
 func TestProduct(t *testing.T) {
 	r := Request{Axes: axes{"hidden": "64,128,64", "batch": "1,2", "cell": "all"}, Impl: []string{"naive,scan"}}
 	points := mustPoints(t, r)
-	if len(points) != 20 {
+	if len(points) != 24 {
 		t.Fatalf("%d points", len(points))
 	}
 	want := results.Point{Cell: "rnn-tanh", Pass: "forward", Hidden: 64, Input: 64, Batch: 1, Steps: 50, Layers: 1, Precision: "fp32"}
@@ -176,11 +176,11 @@ func TestProduct(t *testing.T) {
 		t.Errorf("the order is %v", points)
 	}
 	line, err := mustGrid(t, r).Summary()
-	if want := "40 points = 5 cell × 2 hidden × 2 batch × 2 techniques"; err != nil || line != want {
+	if want := "48 points = 6 cell × 2 hidden × 2 batch × 2 techniques"; err != nil || line != want {
 		t.Errorf("got %q, %v", line, err)
 	}
 	r.Where = []string{"batch<2"}
-	if line, _ := mustGrid(t, r).Summary(); !strings.HasSuffix(line, "techniques; 20 left out by conditions") {
+	if line, _ := mustGrid(t, r).Summary(); !strings.HasSuffix(line, "techniques; 24 left out by conditions") {
 		t.Errorf("got %q", line)
 	}
 	if line, _ := mustGrid(t, Request{Impl: []string{"naive"}}).Summary(); line != "1 point" {

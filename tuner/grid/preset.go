@@ -71,7 +71,7 @@ func Presets() []Preset {
 			}),
 		},
 		{
-			Name: "hwang", Doc: "training on 1024 frames: N sequences of 1024/N steps, as a language model and as a layer of LSTM",
+			Name: "hwang", Doc: "BPTT(2h; h) on 1024 frames: N sequences of h = 1024/N steps, as a language model and as a layer of LSTM; history none suits techniques that keep none",
 			Source: "Hwang and Sung 2015, Figures 3 and 4 (arXiv:1503.02852)",
 			Blocks: hwang(),
 		},
@@ -125,16 +125,18 @@ func blocks(pass string, rows []row) []map[string]string {
 	return list
 }
 
-// hwang divides 1024 frames among 1 to 1024 sequences.
+// hwang divides 1024 new frames among 1 to 1024 sequences; as many old ones are
+// looked back at.
 func hwang() []map[string]string {
 	var list []map[string]string
 	add := func(cell, onehot, input, hidden, output string) {
 		for n := 1; n <= 1024; n *= 2 {
+			steps := strconv.Itoa(1024 / n)
 			list = append(list, map[string]string{"cell": cell, "pass": "train", "onehot": onehot, "input": input, "hidden": hidden,
-				"output": output, "batch": strconv.Itoa(n), "steps": strconv.Itoa(1024 / n)})
+				"output": output, "batch": strconv.Itoa(n), "steps": steps, "history": steps})
 		}
 	}
-	add("rnn-tanh,lstm-peephole", "true", "38000", "512", "20000")
+	add("rnn-tanh,lstm-c", "true", "38000", "512", "20000")
 	for _, size := range []string{"1024", "2048", "4096"} {
 		add("lstm-peephole", "false", size, size, size)
 	}

@@ -3605,6 +3605,820 @@ done:
 	VZEROUPPER
 	RET
 
+// func lstmCInferenceAVX2(v [][]float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·lstmCInferenceAVX2(SB), NOSPLIT, $0-32
+	MOVQ v_base+0(FP), AX
+	MOVQ n+24(FP), CX
+	XORQ DX, DX
+	SUBQ $0x08, CX
+	JLT  tail
+
+loop:
+	MOVQ         (AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         24(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         96(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         120(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         144(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         168(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         192(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	MOVQ         288(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         216(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         240(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         264(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	MOVQ         312(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         (AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         24(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         96(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         120(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         144(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         168(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         192(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         288(AX), CX
+	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         216(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         240(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         264(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         312(AX), AX
+	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func lstmCForwardAVX2(v [][]float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·lstmCForwardAVX2(SB), NOSPLIT, $0-32
+	MOVQ v_base+0(FP), AX
+	MOVQ n+24(FP), CX
+	XORQ DX, DX
+	SUBQ $0x08, CX
+	JLT  tail
+
+loop:
+	MOVQ         (AX), BX
+	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         24(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         48(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         288(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         96(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         120(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         144(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         312(AX), BX
+	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         168(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         192(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	MOVQ         336(AX), BX
+	VMOVUPS      Y2, (BX)(DX*4)
+	MOVQ         72(AX), BX
+	VMOVUPS      (BX)(DX*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	MOVQ         360(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         216(AX), BX
+	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         240(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         264(AX), BX
+	VMOVUPS      (BX)(DX*4), Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         384(AX), BX
+	VMOVUPS      Y1, (BX)(DX*4)
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	MOVQ         408(AX), BX
+	VMOVUPS      Y0, (BX)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVUPS      (BX)(SI*4), Y0
+	MOVQ         (AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         24(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         48(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         288(AX), CX
+	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         96(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         120(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         144(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         312(AX), CX
+	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         168(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         192(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         336(AX), CX
+	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y3
+	MOVQ         72(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         360(AX), CX
+	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         216(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         240(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         264(AX), CX
+	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (BX)(SI*4), Y2
+	MOVQ         384(AX), CX
+	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      (BX)(SI*4), Y1
+	MOVQ         408(AX), AX
+	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func gilrInferenceAVX2(v [][]float32, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·gilrInferenceAVX2(SB), NOSPLIT, $0-32

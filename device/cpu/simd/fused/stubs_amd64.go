@@ -293,6 +293,58 @@ func lstmPeepholeForwardAVX2(v [][]float32, n int)
 //go:noescape
 func lstmPeepholeBackwardAVX2(v [][]float32, n int)
 
+// lstmCInferenceAVX2 is the inference pass of lstm-c over n units. Of v it takes
+// x0, bx0, p0, prev1, x1, bx1, p1, x2, bx2, x3, bx3, p2, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev1
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	t0 = add x1 bx1
+//	t2 = mul p1 prev1
+//	t2 = add t0 t2
+//	t2 = sigmoid t2
+//	t0 = add x2 bx2
+//	t0 = tanh t0
+//	t2 = mul t2 prev1
+//	t0 = mul t1 t0
+//	next1 = add t2 t0
+//	t0 = add x3 bx3
+//	t2 = mul p2 next1
+//	t2 = add t0 t2
+//	t2 = sigmoid t2
+//	t0 = tanh next1
+//	next0 = mul t2 t0
+//
+//go:noescape
+func lstmCInferenceAVX2(v [][]float32, n int)
+
+// lstmCForwardAVX2 is the forward pass of lstm-c over n units. Of v it takes
+// x0, bx0, p0, prev1, x1, bx1, p1, x2, bx2, x3, bx3, p2, saved0, saved1, saved2, next1, saved3, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev1
+//	t1 = add t0 t1
+//	saved0 = sigmoid t1
+//	t1 = add x1 bx1
+//	t0 = mul p1 prev1
+//	t0 = add t1 t0
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = tanh t0
+//	t0 = mul saved1 prev1
+//	t1 = mul saved0 saved2
+//	next1 = add t0 t1
+//	t1 = add x3 bx3
+//	t0 = mul p2 next1
+//	t0 = add t1 t0
+//	saved3 = sigmoid t0
+//	t0 = tanh next1
+//	next0 = mul saved3 t0
+//
+//go:noescape
+func lstmCForwardAVX2(v [][]float32, n int)
+
 // gilrInferenceAVX2 is the inference pass of gilr over n units. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
 //
@@ -853,6 +905,58 @@ func lstmPeepholeForwardAVX512(v [][]float32, n int)
 //go:noescape
 func lstmPeepholeBackwardAVX512(v [][]float32, n int)
 
+// lstmCInferenceAVX512 is the inference pass of lstm-c over n units. Of v it takes
+// x0, bx0, p0, prev1, x1, bx1, p1, x2, bx2, x3, bx3, p2, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev1
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	t0 = add x1 bx1
+//	t2 = mul p1 prev1
+//	t2 = add t0 t2
+//	t2 = sigmoid t2
+//	t0 = add x2 bx2
+//	t0 = tanh t0
+//	t2 = mul t2 prev1
+//	t0 = mul t1 t0
+//	next1 = add t2 t0
+//	t0 = add x3 bx3
+//	t2 = mul p2 next1
+//	t2 = add t0 t2
+//	t2 = sigmoid t2
+//	t0 = tanh next1
+//	next0 = mul t2 t0
+//
+//go:noescape
+func lstmCInferenceAVX512(v [][]float32, n int)
+
+// lstmCForwardAVX512 is the forward pass of lstm-c over n units. Of v it takes
+// x0, bx0, p0, prev1, x1, bx1, p1, x2, bx2, x3, bx3, p2, saved0, saved1, saved2, next1, saved3, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev1
+//	t1 = add t0 t1
+//	saved0 = sigmoid t1
+//	t1 = add x1 bx1
+//	t0 = mul p1 prev1
+//	t0 = add t1 t0
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = tanh t0
+//	t0 = mul saved1 prev1
+//	t1 = mul saved0 saved2
+//	next1 = add t0 t1
+//	t1 = add x3 bx3
+//	t0 = mul p2 next1
+//	t0 = add t1 t0
+//	saved3 = sigmoid t0
+//	t0 = tanh next1
+//	next0 = mul saved3 t0
+//
+//go:noescape
+func lstmCForwardAVX512(v [][]float32, n int)
+
 // gilrInferenceAVX512 is the inference pass of gilr over n units. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
 //
@@ -1157,6 +1261,10 @@ func assembly(l simd.Level, text string) func(v [][]float32, n int) {
 			return lstmPeepholeForwardAVX2
 		case "t0 = add dout0 dnext0; t1 = tanh next1; t2 = mul t0 t1; t0 = mul t0 saved3; t1 = tanhgrad t0 t1; t1 = add dnext1 t1; dx3 = sigmoidgrad t2 saved3; t2 = mul dx3 next1; t0 = mul dx3 p2; t0 = add t1 t0; t1 = mul t0 saved2; t3 = mul t0 saved0; t4 = mul t0 prev1; t0 = mul t0 saved1; dx2 = tanhgrad t3 saved2; dx1 = sigmoidgrad t4 saved1; t4 = mul dx1 prev1; t3 = mul dx1 p1; t3 = add t0 t3; dx0 = sigmoidgrad t1 saved0; t1 = mul dx0 prev1; t0 = mul dx0 p0; dprev1 = add t3 t0; dp0 = add dp0 t1; dp1 = add dp1 t4; dp2 = add dp2 t2":
 			return lstmPeepholeBackwardAVX2
+		case "t0 = add x0 bx0; t1 = mul p0 prev1; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = mul p1 prev1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add x2 bx2; t0 = tanh t0; t2 = mul t2 prev1; t0 = mul t1 t0; next1 = add t2 t0; t0 = add x3 bx3; t2 = mul p2 next1; t2 = add t0 t2; t2 = sigmoid t2; t0 = tanh next1; next0 = mul t2 t0":
+			return lstmCInferenceAVX2
+		case "t0 = add x0 bx0; t1 = mul p0 prev1; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = mul p1 prev1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = tanh t0; t0 = mul saved1 prev1; t1 = mul saved0 saved2; next1 = add t0 t1; t1 = add x3 bx3; t0 = mul p2 next1; t0 = add t1 t0; saved3 = sigmoid t0; t0 = tanh next1; next0 = mul saved3 t0":
+			return lstmCForwardAVX2
 		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t0 = oneminus t0; t1 = mul t0 t1; next0 = add t2 t1":
 			return gilrInferenceAVX2
 		case "t0 = add x0 bx0; saved0 = sigmoid t0; t0 = add x1 bx1; saved1 = tanh t0; t0 = mul saved0 prev0; t1 = oneminus saved0; t1 = mul t1 saved1; next0 = add t0 t1":
@@ -1210,6 +1318,10 @@ func assembly(l simd.Level, text string) func(v [][]float32, n int) {
 			return lstmPeepholeForwardAVX512
 		case "t0 = add dout0 dnext0; t1 = tanh next1; t2 = mul t0 t1; t0 = mul t0 saved3; t1 = tanhgrad t0 t1; t1 = add dnext1 t1; dx3 = sigmoidgrad t2 saved3; t2 = mul dx3 next1; t0 = mul dx3 p2; t0 = add t1 t0; t1 = mul t0 saved2; t3 = mul t0 saved0; t4 = mul t0 prev1; t0 = mul t0 saved1; dx2 = tanhgrad t3 saved2; dx1 = sigmoidgrad t4 saved1; t4 = mul dx1 prev1; t3 = mul dx1 p1; t3 = add t0 t3; dx0 = sigmoidgrad t1 saved0; t1 = mul dx0 prev1; t0 = mul dx0 p0; dprev1 = add t3 t0; dp0 = add dp0 t1; dp1 = add dp1 t4; dp2 = add dp2 t2":
 			return lstmPeepholeBackwardAVX512
+		case "t0 = add x0 bx0; t1 = mul p0 prev1; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = mul p1 prev1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add x2 bx2; t0 = tanh t0; t2 = mul t2 prev1; t0 = mul t1 t0; next1 = add t2 t0; t0 = add x3 bx3; t2 = mul p2 next1; t2 = add t0 t2; t2 = sigmoid t2; t0 = tanh next1; next0 = mul t2 t0":
+			return lstmCInferenceAVX512
+		case "t0 = add x0 bx0; t1 = mul p0 prev1; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = mul p1 prev1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = tanh t0; t0 = mul saved1 prev1; t1 = mul saved0 saved2; next1 = add t0 t1; t1 = add x3 bx3; t0 = mul p2 next1; t0 = add t1 t0; saved3 = sigmoid t0; t0 = tanh next1; next0 = mul saved3 t0":
+			return lstmCForwardAVX512
 		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t0 = oneminus t0; t1 = mul t0 t1; next0 = add t2 t1":
 			return gilrInferenceAVX512
 		case "t0 = add x0 bx0; saved0 = sigmoid t0; t0 = add x1 bx1; saved1 = tanh t0; t0 = mul saved0 prev0; t1 = oneminus saved0; t1 = mul t1 saved1; next0 = add t0 t1":

@@ -1,0 +1,289 @@
+package experiments
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/graph"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// What the curves of Hwang and Sung (2015) are called.
+const (
+	intra    = "scc"
+	baseline = "baseline"
+)
+
+func hwangSpecs() []grid.Spec {
+	return []grid.Spec{spec(intra, "scc", knob.Params{"intra": 1}), spec(baseline, "scc", knob.Params{"intra": 0})}
+}
+
+// minibatches divide frames new ones among N sequences, the paper's streams: h
+// steps of each, and the h before them for the errors to flow back through.
+func minibatches(p results.Point, frames int, sequences []int) []results.Point {
+	var list []results.Point
+	for _, n := range sequences {
+		q := p
+		q.Batch, q.Steps, q.History = n, frames/n, frames/n
+		list = append(list, q)
+	}
+	return list
+}
+
+// powers are those of base from 1 to most, and most.
+func powers(base, most int) []int {
+	var list []int
+	for n := 1; n < most; n *= base {
+		list = append(list, n)
+	}
+	return append(list, most)
+}
+
+// languageModel is the network of section 4. At quick size the output layer,
+// where the time goes, is the paper's; the input has fewer words, whose look-up
+// costs the same, and a minibatch fewer frames.
+func languageModel(cell string, s Size) (p results.Point, frames int) {
+	p = results.Point{Cell: cell, Pass: "train", Hidden: 512, Input: 38000, Output: 20000, OneHot: true, Layers: 1, Precision: "fp32"}
+	if s == Quick {
+		p.Input = 4000
+		return p, 128
+	}
+	return p, 1024
+}
+
+var hwangFig3 = Experiment{
+	ID: "hwang-fig3", Title: "Training a language model over the number of sequences, with parallelism between steps and without",
+	Source: "Hwang & Sung 2015, Figure 3",
+	Parts: func(s Size) []Part {
+		var points []results.Point
+		for _, cell := range []string{"rnn-tanh", "lstm-c"} {
+			p, frames := languageModel(cell, s)
+			base := 2
+			if s == Quick {
+				base = 8
+			}
+			points = append(points, minibatches(p, frames, powers(base, frames))...)
+		}
+		return []Part{{points, hwangSpecs()}}
+	},
+	Report: func(recs []results.Record, machine string) (*Report, error) {
+		rep := &Report{}
+		for _, c := range []struct{ cell, name string }{{"rnn-tanh", "Elman network"}, {"lstm-c", "LSTM"}} {
+			some := where(recs, func(p results.Point) bool { return p.Cell == c.cell })
+			one, from := rep.streams(some, "words/s", func(r *results.Record) float64 { return words(r) },
+				fmt.Sprintf("Hwang & Sung Figure 3: words per second, %s", c.name))
+			if !math.IsNaN(one) {
+				rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one sequence: parallelism between steps makes training ×%.1f as fast. The paper: over 10 times.%s", c.name, one, agree(one > 8)))
+			}
+			if from > 0 {
+				rep.Findings = append(rep.Findings, fmt.Sprintf("%s: at least 95 %% of the best speed from N = %d on. The paper: almost the maximum with 64.%s", c.name, from, agree(from <= 64)))
+			}
+		}
+		if len(rep.Tables) == 0 {
+			return nil, fmt.Errorf("experiments: no records of the language model")
+		}
+		rep.Findings = append(rep.Findings, "Step by step, each step of one sequence reads the whole output layer, which no cache holds; over all steps at once every weight that was read serves a whole minibatch. That, and not the cost of starting operations as on a GPU, is what the parallelism saves a CPU.")
+		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Y: "events", Panel: "cell", Machine: machine, Scale: "log", Title: "Hwang & Sung Figure 3: training a language model, words per second"})
+		rep.add("hwang-fig3", fig, err)
+		return rep, nil
+	},
+}
+
+var hwangFig4 = Experiment{
+	ID: "hwang-fig4", Title: "Training LSTM layers of three sizes over the number of sequences, against the peak",
+	Source: "Hwang & Sung 2015, Figure 4",
+	Parts: func(s Size) []Part {
+		sizes, frames, base := []int{1024, 2048, 4096}, 1024, 2
+		if s == Quick {
+			sizes, frames, base = []int{128, 256, 512}, 128, 4
+		}
+		var points []results.Point
+		for _, h := range sizes {
+			p := results.Point{Cell: "lstm-peephole", Pass: "train", Hidden: h, Input: h, Output: h, Layers: 1, Precision: "fp32"}
+			points = append(points, minibatches(p, frames, powers(base, frames))...)
+		}
+		return []Part{{points, hwangSpecs()}}
+	},
+	Report: func(recs []results.Record, machine string) (*Report, error) {
+		rep := &Report{}
+		var sizes []int
+		for _, p := range points(recs) {
+			if !slices.Contains(sizes, p.Hidden) {
+				sizes = append(sizes, p.Hidden)
+			}
+		}
+		var gains, best []string
+		for _, h := range sizes {
+			some := where(recs, func(p results.Point) bool { return p.Hidden == h })
+			one, _ := rep.streams(some, "FLOP/s", (*results.Record).FLOPS, fmt.Sprintf("Hwang & Sung Figure 4: FLOP/s, LSTM of %d units", h))
+			if !math.IsNaN(one) {
+				gains = append(gains, fmt.Sprintf("×%.2f with %d units", one, h))
+			}
+			if top := fastest(some, intra); top != nil {
+				best = append(best, fmt.Sprintf("%s with %d units", quantity.SI(top.FLOPS(), "FLOP/s"), h))
+			}
+		}
+		if len(rep.Tables) == 0 {
+			return nil, fmt.Errorf("experiments: no records of the LSTM layers")
+		}
+		if gains != nil {
+			rep.Findings = append(rep.Findings, "One sequence, parallelism between steps against none: "+strings.Join(gains, ", ")+". The paper: it accelerates training especially with few sequences; the recurrent product, which stays serial, limits it.")
+		}
+		if best != nil {
+			rep.Findings = append(rep.Findings, "Best throughput: "+strings.Join(best, ", ")+". The paper: utilization grows with the layer and with the number of sequences.")
+		}
+		rep.Findings = append(rep.Findings, "The LSTM is the one with recurrence from its output: the paper leaves that out of its language model and does not say so of these layers.")
+		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Panel: "hidden", Machine: machine, Title: "Hwang & Sung Figure 4: training LSTM layers, input and output as wide as the layer"})
+		rep.add("hwang-fig4", fig, err)
+		return rep, nil
+	},
+}
+
+// streams adds the table of one curve of a figure: a rate over the number of
+// sequences. It returns how much faster one sequence is with parallelism between
+// steps, NaN if unknown, and the number of sequences from which on all have 95 %
+// of the best rate, 0 if unknown.
+func (rep *Report) streams(recs []results.Record, unit string, rate func(*results.Record) float64, title string) (one float64, from int) {
+	one = math.NaN()
+	t := &table.Table{
+		Title: title,
+		Columns: []table.Column{
+			{Name: "N", Key: "batch", Right: true}, {Name: "h", Key: "steps", Right: true},
+			{Name: "baseline", Key: "baseline", Right: true}, {Name: "with parallel steps", Key: "intra", Right: true},
+			{Name: "×", Key: "speedup", Right: true}, {Name: "of the best", Key: "of_best", Right: true},
+		},
+	}
+	top := fastest(recs, intra)
+	for _, p := range points(recs) {
+		here := func(q results.Point) bool { return q == p }
+		a, b := find(recs, baseline, here), find(recs, intra, here)
+		if b == nil {
+			from = 0 // a gap: what comes before it cannot be joined to what comes after
+			continue
+		}
+		up, base := math.NaN(), table.Text("–")
+		if a != nil {
+			up, base = a.Seconds()/b.Seconds(), table.Number(rate(a), quantity.SI(rate(a), unit))
+		}
+		if p.Batch == 1 {
+			one = up
+		}
+		share := rate(b) / rate(top)
+		switch {
+		case share < 0.95:
+			from = 0
+		case from == 0:
+			from = p.Batch
+		}
+		t.Rows = append(t.Rows, []table.Cell{table.Int(p.Batch), table.Int(p.Steps), base,
+			table.Number(rate(b), quantity.SI(rate(b), unit)), number(up, "%.2f"), number(100*share, "%.0f %%")})
+	}
+	if len(t.Rows) > 0 {
+		rep.Tables = append(rep.Tables, t)
+	}
+	return one, from
+}
+
+// words is the rate at which new steps of sequences are trained on.
+func words(r *results.Record) float64 {
+	return float64(r.Point.Batch*r.Point.Steps) / r.Seconds()
+}
+
+// where keeps the records of points that are wanted.
+func where(recs []results.Record, wanted func(results.Point) bool) []results.Record {
+	var out []results.Record
+	for _, r := range recs {
+		if wanted(r.Point) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// fastest is the record of a label with the most steps of sequences per second,
+// nil if none is ok.
+func fastest(recs []results.Record, label string) (best *results.Record) {
+	for i := range recs {
+		r := &recs[i]
+		if r.Impl.Label == label && r.Status == results.OK && (best == nil || words(r) > words(best)) {
+			best = r
+		}
+	}
+	return best
+}
+
+func agree(yes bool) string {
+	if yes {
+		return " They agree."
+	}
+	return " They disagree."
+}
+
+var hwangGraph = Experiment{
+	ID: "hwang-graph", Title: "The LSTM as a graph, its recurrent node, and its acyclic form",
+	Source: "Hwang & Sung 2015, Figures 1 and 2",
+	Parts:  func(Size) []Part { return nil },
+	Report: func([]results.Record, string) (*Report, error) {
+		rep := &Report{}
+		t := &table.Table{
+			Title: "Networks with a softmax on top as graphs: what must run step after step",
+			Columns: []table.Column{
+				{Name: "cell", Key: "cell"}, {Name: "layers", Key: "layers", Right: true}, {Name: "components", Key: "components", Right: true},
+				{Name: "recurrent node", Key: "recurrent"}, {Name: "over all steps at once", Key: "at_once"},
+			},
+		}
+		for _, c := range cell.All() {
+			g, err := graph.New(graph.Stack{Cell: c, Layers: 1, Input: 1024, Hidden: 1024, Output: 1024})
+			if err != nil {
+				return nil, err
+			}
+			a, err := g.Analyze()
+			if err != nil {
+				return nil, err
+			}
+			var loops, free []string
+			for _, comp := range a.Components {
+				var names []string
+				for _, k := range comp.Layers {
+					names = append(names, g.Layers[k].Name)
+				}
+				if comp.Recurrent {
+					loops = append(loops, "{"+strings.Join(names, ", ")+"}")
+				} else {
+					free = append(free, names...)
+				}
+			}
+			t.Rows = append(t.Rows, []table.Cell{table.Text(c.Name), table.Int(len(g.Layers)), table.Int(len(a.Components)),
+				table.Text(strings.Join(loops, " ")), table.Text(strings.Join(free, ", "))})
+			if c != cell.LSTMPeephole && c != cell.LSTMC {
+				continue
+			}
+			for _, grouped := range []bool{false, true} {
+				var svg, dot bytes.Buffer
+				if err := g.SVG(&svg, grouped); err != nil {
+					return nil, err
+				}
+				if err := g.DOT(&dot, grouped); err != nil {
+					return nil, err
+				}
+				name := fmt.Sprintf("hwang-graph-%s-%s", c, map[bool]string{false: "fig1", true: "fig2"}[grouped])
+				rep.Files = append(rep.Files, File{name + ".svg", svg.Bytes()}, File{name + ".dot", dot.Bytes()})
+			}
+		}
+		rep.Tables = append(rep.Tables, t)
+		rep.Findings = append(rep.Findings,
+			"Figures 1 and 2 of the paper are drawn for its LSTM with forget gates and peepholes (lstm-peephole), and for that without recurrence from the output (lstm-c), in which the output gate, the output and the candidate g leave the loop.",
+			"The paper draws peepholes with identity weights; here they have a weight per unit, as where they were first published, and end in a dot.",
+			"rnnbench graph does the same for any cell and for a graph of your own.")
+		return rep, nil
+	},
+}

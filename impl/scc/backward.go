@@ -1,0 +1,365 @@
+package scc
+
+import (
+	"slices"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/graph"
+	"rnnbench/rnn/schedule"
+)
+
+// backward propagates the errors of the new frames through all frames (16) and
+// computes the gradients of weights (19): over all frames at once with intra,
+// else frame by frame as they become known. Where no error arrives nothing is
+// computed.
+func (n *network) backward() {
+	for k, l := range n.Layers {
+		if l.Activation == graph.Softmax { // left there by the forward pass
+			n.mark(k, n.size.History, n.size.Steps)
+		}
+	}
+	frames := n.size.Frames()
+	if n.intra {
+		n.framesBack(0, frames)
+		n.weightGradients(0, frames)
+	} else {
+		for t := frames - 1; t >= 0; t-- {
+			n.framesBack(t, 1)
+			n.weightGradients(t, 1)
+		}
+	}
+	n.finish()
+}
+
+func (n *network) framesBack(t, c int) {
+	for i := len(n.order.Components) - 1; i >= 0; i-- {
+		n.componentBack(n.order.Components[i], t, c)
+	}
+}
+
+// componentBack propagates through the layers of a component: from the layers
+// that they connect to first, then backwards within it, then to the layers that
+// connect to it without a matrix. Matrices are left to those layers' turn.
+func (n *network) componentBack(comp graph.Component, t, c int) {
+	for _, k := range comp.Layers {
+		if l := n.Layers[k]; l.Input == graph.Hidden && l.Activation != graph.Softmax && l.Given != "" {
+			n.given(k, t, c)
+		}
+	}
+	pull := func(k int, wanted func(p *product) bool, t, c int) {
+		for j := range n.products {
+			if p := &n.products[j]; p.from == k && wanted(p) {
+				n.productBack(p, t, c)
+			}
+		}
+	}
+	outside := func(p *product) bool { return !p.inside }
+	delayed := func(p *product) bool { return p.inside && p.delay > 0 }
+	direct := func(p *product) bool { return p.inside && p.delay == 0 }
+	for _, k := range comp.Layers {
+		pull(k, outside, t, c)
+	}
+	step := func(t, c int) {
+		for _, k := range comp.Layers {
+			pull(k, delayed, t, c)
+		}
+		for _, k := range slices.Backward(comp.Layers) {
+			pull(k, direct, t, c)
+			n.delta(k, t, c)
+			n.push(k, t, c, true)
+		}
+	}
+	if comp.Recurrent {
+		for s := t + c - 1; s >= t; s-- {
+			step(s, 1)
+		}
+	} else {
+		step(t, c)
+	}
+	for _, k := range comp.Layers {
+		n.push(k, t, c, false)
+		if lead := n.y[k].lead; t == 0 && lead > 0 { // the initial activations
+			pull(k, func(*product) bool { return true }, -lead, lead)
+		}
+	}
+}
+
+// mark notes that layer k has gradients at c frames from t on.
+func (n *network) mark(k, t, c int) {
+	m := n.reached[k]
+	for i := range c {
+		m.at[m.lead+t+i] = true
+	}
+}
+
+func (m *marks) has(t int) bool { return m.at[m.lead+t] }
+
+// runs splits frames into runs of the same key.
+func runs(t, c int, key func(t int) bool, do func(t, c int, key bool)) {
+	for end := t + c; t < end; {
+		s := t + 1
+		for s < end && key(s) == key(t) {
+			s++
+		}
+		do(t, s-t, key(t))
+		t = s
+	}
+}
+
+// where calls do for the runs of frames at which one of layers has a gradient,
+// after setting to zero what others of them lack.
+func (n *network) where(layers []int, t, c int, do func(t, c int)) {
+	some := func(t int) bool {
+		return slices.ContainsFunc(layers, func(k int) bool { return n.reached[k].has(t) })
+	}
+	runs(t, c, some, func(t, c int, any bool) {
+		if !any {
+			return
+		}
+		for _, k := range layers {
+			runs(t, c, n.reached[k].has, func(t, c int, has bool) {
+				if !has {
+					n.zero(k, t, c)
+				}
+			})
+		}
+		do(t, c)
+	})
+}
+
+func (n *network) zero(k, t, c int) {
+	n.do(schedule.Map{Op: cell.Zero, Out: n.rows(n.dy[k], t, c)})
+	n.mark(k, t, c)
+}
+
+// add calls do for the runs of frames at which layer k has a gradient that must
+// be added to, and those at which it has none.
+func (n *network) add(k, t, c int, do func(out schedule.View, t int, add bool)) {
+	runs(t, c, n.reached[k].has, func(t, c int, has bool) {
+		do(n.rows(n.dy[k], t, c), t, has)
+		n.mark(k, t, c)
+	})
+}
+
+// given adds the gradient that comes with the data.
+func (n *network) given(k, t, c int) {
+	if first := n.size.History; t < first {
+		t, c = first, t+c-first
+	}
+	if c <= 0 {
+		return
+	}
+	m := n.Input(n.Layers[k].Given)
+	n.add(k, t, c, func(out schedule.View, t int, add bool) {
+		n.plus(out, m.Band((t-n.size.History)*n.size.Batch, out.Rows), add)
+	})
+}
+
+// plus sets out to v or adds it.
+func (n *network) plus(out, v schedule.View, add bool) {
+	if add {
+		n.do(schedule.Map{Op: cell.Add, Out: out, A: out, B: v})
+	} else {
+		n.do(schedule.Map{Op: cell.Copy, Out: out, A: v})
+	}
+}
+
+// productBack brings the gradients at the ends of p to frames [t, t+c) of the
+// layer that it comes from.
+func (n *network) productBack(p *product, t, c int) {
+	if n.dy[p.from].m == nil {
+		return
+	}
+	from, to := max(t+p.delay, 0), min(t+c+p.delay, n.size.Frames())
+	n.where(p.to, from, to-from, func(at, c int) {
+		n.add(p.from, at-p.delay, c, func(out schedule.View, t int, add bool) {
+			d := n.rows(p.dout, t+p.delay, out.Rows/n.size.Batch)
+			n.do(schedule.Gemm{A: d, B: p.backward, C: out, Accumulate: add})
+		})
+	})
+}
+
+// delta turns the gradient of layer k's activation into that of its sum (16).
+func (n *network) delta(k, t, c int) {
+	l := n.Layers[k]
+	if l.Input != graph.Hidden || l.Activation == graph.Linear || l.Activation == graph.Softmax {
+		return
+	}
+	n.where([]int{k}, t, c, func(t, c int) {
+		d := n.rows(n.dy[k], t, c)
+		m := schedule.Map{Op: l.Activation.Grad(), Out: d, A: d}
+		if m.Op.Operands() > 1 {
+			m.B = n.rows(n.y[k], t, c)
+		}
+		n.do(m)
+	})
+}
+
+// push brings layer k's gradient to the layers that connect to it without a
+// matrix, inside its component or outside: (17) and (18).
+func (n *network) push(k, t, c int, inside bool) {
+	if n.Layers[k].Input != graph.Hidden {
+		return
+	}
+	n.where([]int{k}, t, c, func(t, c int) {
+		place := 0 // among the operands
+		for _, m := range n.Into(k) {
+			e := n.Connections[m]
+			if e.Weight == graph.Full {
+				continue
+			}
+			if n.order.Inside(e) == inside && n.dy[e.From].m != nil && n.alias(e.From) < 0 {
+				n.add(e.From, t-e.Delay, c, func(out schedule.View, at int, add bool) {
+					n.share(k, e, place, out, at+e.Delay, add)
+				})
+			}
+			if e.Weight == graph.Identity {
+				place++
+			}
+		}
+	})
+}
+
+// share sets out to the gradient of layer k at the frames from t on by the
+// connection e, which is its operand at that place, or adds it.
+func (n *network) share(k int, e graph.Connection, place int, out schedule.View, t int, add bool) {
+	c := out.Rows / n.size.Batch
+	delta, target := n.rows(n.dy[k], t, c), out
+	if add {
+		target = n.scratch(0, out.Rows, out.Cols)
+	}
+	operands := n.operands(k, t, c)
+	switch l := n.Layers[k]; {
+	case e.Weight == graph.Diagonal:
+		n.do(schedule.Map{Op: cell.Mul, Out: target, A: delta, B: n.view(n.Input(e.Param.Param), e)})
+	case l.Aggregate == graph.Sum || len(operands) == 1:
+		n.plus(out, delta, add)
+		return
+	case l.Aggregate == graph.Product:
+		n.fold(cell.Mul, target, append([]schedule.View{delta}, slices.Delete(operands, place, place+1)...))
+	default:
+		n.shareOfMaximum(target, delta, operands, place)
+	}
+	if add {
+		n.do(schedule.Map{Op: cell.Add, Out: out, A: out, B: target})
+	}
+}
+
+// shareOfMaximum is the gradient of a maximum by one operand: it is what the
+// maxima with later operands let through.
+func (n *network) shareOfMaximum(out, delta schedule.View, operands []schedule.View, place int) {
+	before, pass := n.scratch(1, out.Rows, out.Cols), n.scratch(2, out.Rows, out.Cols)
+	n.do(schedule.Map{Op: cell.Copy, Out: out, A: delta})
+	for i := len(operands) - 1; i >= max(place, 1); i-- {
+		n.maximum(before, operands[:i])
+		n.do(schedule.Map{Op: cell.Sub, Out: before, A: before, B: operands[i]})
+		n.do(schedule.Map{Op: cell.ReLUGrad, Out: pass, A: out, B: before})
+		if i > place {
+			n.do(schedule.Map{Op: cell.Copy, Out: out, A: pass})
+		} else {
+			n.do(schedule.Map{Op: cell.Sub, Out: out, A: out, B: pass})
+		}
+	}
+}
+
+// weightGradients adds c frames from t on to the gradients of all weights (19).
+func (n *network) weightGradients(t, c int) {
+	for i := range n.products {
+		p := &n.products[i]
+		n.where(p.to, t, c, func(t, c int) {
+			d, in := n.rows(p.dout, t, c), n.rows(n.y[p.from], t-p.delay, c)
+			begun := n.start(p.grad)
+			switch {
+			case !p.table:
+				n.do(schedule.Gemm{A: d, TransA: true, B: in, C: p.grad, Accumulate: begun})
+			case !begun:
+				n.do(schedule.Map{Op: cell.Zero, Out: p.grad})
+				fallthrough
+			default:
+				n.do(schedule.Scatter{Index: in, Src: d, Table: p.grad})
+			}
+		})
+	}
+	for _, e := range n.Connections {
+		if e.Weight != graph.Diagonal {
+			continue
+		}
+		n.where([]int{e.To}, t, c, func(t, c int) {
+			d, in := n.rows(n.dy[e.To], t, c), n.rows(n.y[e.From], t-e.Delay, c)
+			temp, out := n.scratch(0, d.Rows, d.Cols), n.gradient(e)
+			n.do(schedule.Map{Op: cell.Mul, Out: temp, A: d, B: in})
+			n.do(schedule.SumRows{A: temp, Out: out, Accumulate: n.start(out)})
+		})
+	}
+	for k, l := range n.Layers {
+		if len(l.Bias) == 0 {
+			continue
+		}
+		n.where([]int{k}, t, c, func(t, c int) {
+			out := n.biasGradient(k, 0)
+			n.do(schedule.SumRows{A: n.rows(n.dy[k], t, c), Out: out, Accumulate: n.start(out)})
+		})
+	}
+}
+
+// biasGradient is where the gradient of layer k's jth bias lies.
+func (n *network) biasGradient(k, j int) schedule.View {
+	slot := n.Layers[k].Bias[j]
+	return n.Gradient(slot.Param).All().Columns(slot.Offset, n.Layers[k].Size)
+}
+
+// start reports whether a gradient holds something already, and that it does
+// from now on.
+func (n *network) start(v schedule.View) bool {
+	begun := n.begun[v]
+	n.begun[v] = true
+	return begun
+}
+
+// finish completes the gradients: further biases of a layer have that of the
+// first, initial activations get theirs from before the first frame, and what no
+// error has reached is zero.
+func (n *network) finish() {
+	rest := func(v schedule.View) {
+		if !n.start(v) {
+			n.do(schedule.Map{Op: cell.Zero, Out: v})
+		}
+	}
+	for _, p := range n.products {
+		rest(p.grad)
+	}
+	for _, e := range n.Connections {
+		if e.Weight == graph.Diagonal {
+			rest(n.gradient(e))
+		}
+	}
+	for k, l := range n.Layers {
+		for j := range l.Bias {
+			if j == 0 {
+				rest(n.biasGradient(k, 0))
+			} else {
+				n.do(schedule.Map{Op: cell.Copy, Out: n.biasGradient(k, j), A: n.biasGradient(k, 0)})
+			}
+		}
+		if l.Input == graph.Dense {
+			n.settle(k, 0, n.size.Frames())
+		}
+		if l.Initial == "" {
+			continue
+		}
+		lead := n.y[k].lead
+		n.settle(k, -lead, lead)
+		if out := n.Gradient(l.Initial); out != n.dy[k].m {
+			n.do(schedule.Map{Op: cell.Copy, Out: out.All(), A: n.rows(n.dy[k], -lead, lead)})
+		}
+	}
+}
+
+// settle sets to zero the gradients of layer k that no error has reached.
+func (n *network) settle(k, t, c int) {
+	runs(t, c, n.reached[k].has, func(t, c int, has bool) {
+		if !has {
+			n.zero(k, t, c)
+		}
+	})
+}

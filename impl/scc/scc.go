@@ -1,0 +1,67 @@
+// Package scc runs an RNN as the generalized network of Hwang and Sung: the
+// layers of its graph that form a loop, a strongly connected component, run step
+// after step, and everything else, products into and out of the loops included,
+// runs over all steps at once (intra). Without that every layer runs step after
+// step, which is the paper's baseline. Sequences of the batch run together
+// either way.
+//
+// Reference: Hwang, Sung. Single stream parallelization of generalized LSTM-like
+// RNNs on a GPU. ICASSP 2015. arXiv:1503.02852, section 3.
+package scc
+
+import (
+	"fmt"
+
+	"rnnbench/rnn"
+	"rnnbench/rnn/graph"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Technique is the technique of strongly connected components.
+type Technique struct{}
+
+func (Technique) Name() string { return "scc" }
+func (Technique) Doc() string {
+	return "loops of the network's graph step by step, all else over all steps at once (Hwang & Sung 2015)"
+}
+
+// Knobs implements rnn.Technique.
+func (Technique) Knobs(rnn.Problem) []knob.Knob {
+	return []knob.Knob{
+		{Name: "intra", Doc: "what is in no loop runs over all steps at once (1), or step by step like the rest (0) (3.1)", Values: []int{1, 0}},
+		{Name: "transposed", Doc: "weights transposed in each pass (1), ahead of all passes (2) or never (0)", Values: []int{1, 0, 2}},
+	}
+}
+
+// KeepsHistory implements rnn.Keeper.
+func (Technique) KeepsHistory() {}
+
+// Plan implements rnn.Technique.
+func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
+	g, err := graph.New(graph.Stack{
+		Cell: p.Cell, Layers: p.Layers, Input: p.Input, Hidden: p.Hidden, Output: p.Output, Symbols: p.OneHot,
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", schedule.ErrUnsupported, err)
+	}
+	size := graph.Size{Batch: p.Batch, History: p.History, Steps: p.Steps, Train: p.Pass == rnn.Train}
+	_, err = lay(p.Builder, stack{plan: p}, g, size, k)
+	return err
+}
+
+// stack is the memory of a plan.
+type stack struct{ plan *rnn.Plan }
+
+func (s stack) Input(name string) *schedule.Matrix { return s.plan.Tensor(name) }
+
+func (s stack) Gradient(name string) *schedule.Matrix {
+	if name == "x" {
+		return s.plan.DX
+	}
+	return s.plan.Result("grad_" + name)
+}
+
+func (s stack) Classes(graph.Layer) (prob, loss *schedule.Matrix) {
+	return s.plan.Head.Prob, s.plan.Head.Loss
+}

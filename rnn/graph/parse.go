@@ -1,0 +1,169 @@
+package graph
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// file is a graph file. For example, a network whose output is fed back:
+//
+//	name = "jordan"
+//
+//	[[layer]]
+//	name = "x"
+//	size = 20
+//	input = "dense"
+//
+//	[[layer]]
+//	name = "h"
+//	size = 64
+//	activation = "tanh"
+//	bias = true
+//
+//	[[layer]]
+//	name = "y"
+//	size = 10
+//	activation = "softmax"
+//
+//	[[connection]]
+//	from = "x"
+//	to = "h"
+//
+//	[[connection]]
+//	from = "h"
+//	to = "h"
+//	delay = 1
+//
+//	[[connection]]
+//	from = "h"
+//	to = "y"
+type file struct {
+	Name       string
+	Layer      []fileLayer
+	Connection []fileConnection
+}
+
+type fileLayer struct {
+	Name, Input, Aggregate, Activation string
+	Size                               int
+	Bias                               bool
+}
+
+type fileConnection struct {
+	From, To, Weight string
+	Delay            int
+}
+
+// Parse reads a graph file and checks the graph.
+func Parse(text []byte) (*Graph, error) {
+	var f file
+	d := toml.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		var strict *toml.StrictMissingError
+		var syntax *toml.DecodeError
+		switch {
+		case errors.As(err, &strict):
+			return nil, fmt.Errorf("graph: unknown key:\n%s", strict.String())
+		case errors.As(err, &syntax):
+			return nil, fmt.Errorf("graph: %w:\n%s", err, syntax.String())
+		}
+		return nil, fmt.Errorf("graph: %w", err)
+	}
+	g := &Graph{Name: f.Name}
+	index := map[string]int{}
+	for _, l := range f.Layer {
+		if _, twice := index[l.Name]; twice {
+			return nil, fmt.Errorf("graph: two layers are called %q", l.Name)
+		}
+		index[l.Name] = len(g.Layers)
+		out := Layer{Name: l.Name, Size: l.Size}
+		var err error
+		if out.Input, err = choose[Input](l.Name, "input", l.Input, []string{"", "dense", "symbols"}); err != nil {
+			return nil, err
+		}
+		if out.Aggregate, err = choose[Aggregate](l.Name, "aggregate", l.Aggregate, Aggregates()); err != nil {
+			return nil, err
+		}
+		if out.Activation, err = choose[Activation](l.Name, "activation", l.Activation, Activations()); err != nil {
+			return nil, err
+		}
+		if l.Bias {
+			out.Bias = []Slot{{Param: "bias " + l.Name}}
+		}
+		g.Layers = append(g.Layers, out)
+	}
+	for _, c := range f.Connection {
+		from, okFrom := index[c.From]
+		to, okTo := index[c.To]
+		switch {
+		case !okFrom:
+			return nil, fmt.Errorf("graph: the connection %s → %s begins at %q, and there is no such layer", c.From, c.To, c.From)
+		case !okTo:
+			return nil, fmt.Errorf("graph: the connection %s → %s ends at %q, and there is no such layer", c.From, c.To, c.To)
+		}
+		weight, err := choose[Weight](c.From+" → "+c.To, "weight", c.Weight, Weights())
+		if err != nil {
+			return nil, err
+		}
+		g.Connections = append(g.Connections, Connection{From: from, To: to, Weight: weight, Delay: c.Delay})
+	}
+	g.name()
+	return g, g.Check()
+}
+
+// choose turns a word into its place in words, the first of which stands for no
+// word.
+func choose[T ~uint8](where, key, word string, words []string) (T, error) {
+	if word == "" {
+		return 0, nil
+	}
+	i := slices.Index(words, word)
+	if i < 0 {
+		return 0, fmt.Errorf("graph: %s: %s cannot be %q: it is one of %s", where, key, word, strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), ", "))
+	}
+	return T(i), nil
+}
+
+// name gives every weight, input, output and initial activation its name. Full
+// connections from one layer with one delay share a parameter, so that they are
+// one product where their ends lie side by side.
+func (g *Graph) name() {
+	used := map[string]int{}
+	for m := range g.Connections {
+		c := &g.Connections[m]
+		from, to := g.Layers[c.From].Name, g.Layers[c.To]
+		switch c.Weight {
+		case Full:
+			name := "weight " + from
+			if c.Delay > 0 {
+				name = fmt.Sprintf("weight %s'%d", from, c.Delay)
+			}
+			c.Param = Slot{name, used[name]}
+			used[name] += to.Size
+		case Diagonal:
+			name := fmt.Sprintf("peephole %s → %s", from, to.Name)
+			c.Param = Slot{name, used[name]}
+			used[name] += to.Size
+		}
+	}
+	for k := range g.Layers {
+		l := &g.Layers[k]
+		switch {
+		case l.Input != Hidden:
+			l.Given = l.Name
+		case l.Activation == Softmax:
+			l.Given = "target " + l.Name
+		case len(g.OutOf(k)) == 0:
+			l.Given = "grad " + l.Name
+		}
+		if g.Delay(k) > 0 {
+			l.Initial = "initial " + l.Name
+		}
+	}
+}
