@@ -43,8 +43,8 @@ func newPlan(r grid.Request, b *bench) (plan, error) {
 	}
 	var p plan
 	for _, at := range points {
-		if at.Precision != rnn.FP32.String() {
-			return plan{}, fmt.Errorf("--precision %s: device %s computes in %s only", at.Precision, b.info.Name, rnn.FP32)
+		if !slices.Contains(b.info.Precision, at.Precision) {
+			return plan{}, fmt.Errorf("--precision %s: device %s computes in %s only", at.Precision, b.info.Name, strings.Join(b.info.Precision, ", "))
 		}
 		var specs []grid.Spec
 		for _, s := range g.Specs() {

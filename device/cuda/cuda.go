@@ -88,9 +88,6 @@ func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
 	return bytes, nil
 }
 
-// Inspect implements device.Inspector.
-func (d *Device) Inspect() ([]device.Finding, error) { return d.driver.Survey(), nil }
-
 // Evict implements device.Evicter: it overwrites twice what the last cache holds.
 func (d *Device) Evict() error {
 	bytes := 2 * int64(d.properties.L2)

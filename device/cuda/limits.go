@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"rnnbench/device"
 	"rnnbench/rnn/schedule"
@@ -23,23 +24,31 @@ type meter struct {
 func (d *Device) Limits() (device.Limits, error) {
 	m := meter{device: d}
 	l, err := m.measure()
+	return l, errors.Join(err, m.free())
+}
+
+// ready makes what every measurement needs; free undoes it.
+func (m *meter) ready() error {
+	d := m.device.driver
+	var err [3]error
+	err[0] = d.Streams(1)
+	m.begin, err[1] = d.NewEvent(true)
+	m.end, err[2] = d.NewEvent(true)
+	return errors.Join(err[:]...)
+}
+
+func (m *meter) free() error {
+	d := m.device.driver
+	err := errors.Join(d.FreeEvent(m.begin), d.FreeEvent(m.end))
 	for _, p := range m.memory {
-		err = errors.Join(err, d.driver.Free(p))
+		err = errors.Join(err, d.Free(p))
 	}
-	for _, e := range []Event{m.begin, m.end} {
-		err = errors.Join(err, d.driver.FreeEvent(e))
-	}
-	return l, err
+	return err
 }
 
 func (m *meter) measure() (device.Limits, error) {
 	var l device.Limits
-	d := m.device
-	var err [3]error
-	err[0] = d.driver.Streams(1)
-	m.begin, err[1] = d.driver.NewEvent(true)
-	m.end, err[2] = d.driver.NewEvent(true)
-	if err := errors.Join(err[:]...); err != nil {
+	if err := m.ready(); err != nil {
 		return l, err
 	}
 	for _, f := range []func(*device.Limits) error{m.muladds, m.copy, m.products, m.launches, m.barriers} {
@@ -91,19 +100,53 @@ func (m *meter) launch(s source, grid, block int, cooperative bool, args ...uint
 }
 
 func (m *meter) muladds(l *device.Limits) error {
-	out, err := m.alloc(4)
-	if err != nil {
-		return err
-	}
-	const count, threads = 4096, 512
-	blocks := 4 * m.device.properties.SMs
-	run, err := m.launch(file("muladds"), blocks, threads, false, uint64(out), count)
+	const count = 4096
+	run, flops, err := m.work(count)
 	if err != nil {
 		return err
 	}
 	s, err := m.best(run)
-	l.FLOPS = 2 * 16 * count * threads * float64(blocks) / s
+	l.FLOPS = flops / s
 	return err
+}
+
+// work returns what launches multiply-adds on every multiprocessor, 32 times
+// count operations per thread, and how many those are in all.
+func (m *meter) work(count int) (run func() error, flops float64, err error) {
+	const threads = 512
+	blocks := 4 * m.device.properties.SMs
+	out, err := m.alloc(4)
+	if err != nil {
+		return nil, 0, err
+	}
+	run, err = m.launch(file("muladds"), blocks, threads, false, uint64(out), uint64(count))
+	return run, 32 * float64(count) * threads * float64(blocks), err
+}
+
+// Inspect implements device.Inspector: it looks while the GPU works, since
+// clocks fall when it does not.
+func (d *Device) Inspect() ([]device.Finding, error) {
+	m := meter{device: d}
+	findings, err := m.underLoad(d.driver.Survey)
+	return findings, errors.Join(err, m.free())
+}
+
+// underLoad calls f in the middle of about a quarter of a second of work.
+func (m *meter) underLoad(f func() []device.Finding) ([]device.Finding, error) {
+	if err := m.ready(); err != nil {
+		return nil, err
+	}
+	run, _, err := m.work(1 << 21)
+	if err != nil {
+		return nil, err
+	}
+	d := m.device.driver
+	if err := errors.Join(run(), d.Record(m.end, 0)); err != nil {
+		return nil, err
+	}
+	time.Sleep(150 * time.Millisecond)
+	findings := f()
+	return findings, d.Await(m.end)
 }
 
 func (m *meter) copy(l *device.Limits) error {
