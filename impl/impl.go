@@ -2,6 +2,9 @@
 package impl
 
 import (
+	"slices"
+
+	"rnnbench/impl/cudnn"
 	"rnnbench/impl/cudnnstyle"
 	"rnnbench/impl/naive"
 	"rnnbench/impl/persistent"
@@ -10,9 +13,12 @@ import (
 	"rnnbench/rnn"
 )
 
-// All lists every technique in the order of tables and legends. To add one,
-// write its package and add its line here.
-func All() []rnn.Technique {
+// All lists every technique in the order of tables and legends.
+func All() []rnn.Technique { return slices.Concat(Own(), Vendors()) }
+
+// Own lists the techniques of this program. To add one, write its package and
+// add its line here.
+func Own() []rnn.Technique {
 	return []rnn.Technique{
 		naive.Technique{},
 		cudnnstyle.Technique{},
@@ -21,6 +27,11 @@ func All() []rnn.Technique {
 		scc.Technique{},
 	}
 }
+
+// Vendors lists libraries of the makers of devices: yardsticks, which run on
+// those devices alone and are no choice of a tuner's unless asked for. A device
+// that has one names it among its libraries as the technique is named.
+func Vendors() []rnn.Technique { return []rnn.Technique{cudnn.Technique{}} }
 
 // Lookup returns the technique of that name, or nil.
 func Lookup(name string) rnn.Technique {

@@ -2,6 +2,7 @@ package impl_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/rnntest"
+	"rnnbench/rnn/schedule"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -53,10 +55,28 @@ func TestTechniques(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		for _, tech := range impl.All() {
+		for _, tech := range impl.Own() {
 			t.Run(fmt.Sprintf("%s/threads=%d", tech.Name(), threads), func(t *testing.T) {
 				rnntest.Run(t, d, tech, settings[tech.Name()]...)
 			})
+		}
+	}
+}
+
+// TestVendorsDecline has a CPU run a vendor's library.
+func TestVendorsDecline(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, tech := range impl.Vendors() {
+		_, s, err := rnn.Layout(tech, rnn.Problem{Cell: cell.GRU, Input: 2, Hidden: 3, Layers: 1, Batch: 1, Steps: 2}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Compile(s, nil); !errors.Is(err, schedule.ErrUnsupported) {
+			t.Errorf("%s: %v", tech.Name(), err)
 		}
 	}
 }

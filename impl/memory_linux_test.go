@@ -41,7 +41,7 @@ func TestMemoryIsPredicted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	for _, tech := range impl.All() {
+	for _, tech := range impl.Own() {
 		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 			p := rnn.Problem{Cell: cell.LSTM, Pass: pass, Input: 256, Hidden: 256, Layers: 4, Batch: 64, Steps: 50}
 			_, s, err := rnn.Layout(tech, p, nil)

@@ -383,3 +383,17 @@ func TestLooks(t *testing.T) {
 		seen[k] = label
 	}
 }
+
+// TestVendorIsDashed checks that of many settings of a vendor's library none is
+// drawn solid.
+func TestVendorIsDashed(t *testing.T) {
+	all := []Series{{Label: "naive"}}
+	for i := range 9 {
+		all = append(all, Series{Label: fmt.Sprint("cudnn:algorithm=", i), Like: "cudnn"})
+	}
+	for label, l := range looks(all) {
+		if dashed := l.dashes != nil; dashed != (label != "naive") {
+			t.Errorf("%s: dashes %v", label, l.dashes)
+		}
+	}
+}

@@ -109,7 +109,10 @@ func looks(all []Series) map[string]look {
 		if k := variations[h]; s.Reference {
 			l.dashes, l.hollow = []vg.Length{1.5, 2.5}, true
 		} else if k > 0 {
-			l.dashes, l.hollow = variantLook(10*k).dashes, k%2 == 1
+			if dashes := variantLook(10 * k).dashes; dashes != nil || !quantity.Vendor(h) { // a vendor's library is always dashed
+				l.dashes = dashes
+			}
+			l.hollow = k%2 == 1
 			variations[h]++
 		} else {
 			variations[h]++

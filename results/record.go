@@ -222,6 +222,9 @@ type Verify struct {
 	Sequences int     `json:"sequences"` // distinct ones among the batch
 	Steps     int     `json:"steps"`     // of the schedule that was checked
 	OK        bool    `json:"ok"`
+
+	Partial   []string `json:"partial"`    // tensors that the technique shows after the last step alone
+	UnitError float64  `json:"unit_error"` // of point-wise functions, as the technique states it; 0: rounding alone
 }
 
 // Cost is where the time went, in seconds.

@@ -141,16 +141,27 @@ type Memory interface {
 // Write copies d to where the plan keeps it.
 func (p *Plan) Write(mem Memory, d *Data) error {
 	place := p.inputs()
+	parts := map[*schedule.Matrix][]float32{} // of which tensors are bands
+	var order []*schedule.Matrix
 	for _, t := range d.tensors {
 		values := t.values
 		if t.perSequence {
 			values = Repeat(values, t.cols, d.Distinct, p.Batch)
 		}
-		m := place[t.name]
-		if n := m.Elements(); n > len(values) { // a state: the initial rows, the rest are results
-			values = append(make([]float32, 0, n), values...)[:n]
+		v := place[t.name]
+		if v == v.M.All() {
+			if err := mem.Write(v.M, values); err != nil {
+				return err
+			}
+			continue
 		}
-		if err := mem.Write(m, values); err != nil {
+		if parts[v.M] == nil {
+			parts[v.M], order = make([]float32, v.M.Elements()), append(order, v.M)
+		}
+		copy(parts[v.M][v.Row*v.M.Cols:], values)
+	}
+	for _, m := range order {
+		if err := mem.Write(m, parts[m]); err != nil {
 			return err
 		}
 	}
@@ -158,21 +169,22 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 }
 
 // Tensor is the matrix that the tensor of that name is written to, or nil.
-func (p *Plan) Tensor(name string) *schedule.Matrix { return p.inputs()[name] }
+func (p *Plan) Tensor(name string) *schedule.Matrix { return p.inputs()[name].M }
 
-func (p *Plan) inputs() map[string]*schedule.Matrix {
-	in := map[string]*schedule.Matrix{"x": p.X, "dy": p.DY}
+// inputs lists where each input goes: to bands of whole rows.
+func (p *Plan) inputs() map[string]schedule.View {
+	in := map[string]schedule.View{"x": p.X.All(), "dy": Maybe(p.DY)}
 	for l, layer := range p.Layer {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
-		in[name("weight_ih")], in[name("weight_hh")] = layer.W, layer.R
-		in[name("bias_ih")], in[name("bias_hh")] = layer.BX, layer.BR
-		in[name("peephole")] = layer.Peep
+		in[name("weight_ih")], in[name("weight_hh")] = layer.W.All(), Maybe(layer.R)
+		in[name("bias_ih")], in[name("bias_hh")] = layer.BX.All(), Maybe(layer.BR)
+		in[name("peephole")] = Maybe(layer.Peep)
 		for i, s := range p.Cell.States {
-			in[name(s+"0")] = layer.State[i]
+			in[name(s+"0")], _, _, _ = p.states(l, i)
 		}
 	}
 	if p.Head != nil {
-		in["weight_out"], in["bias_out"], in["target"] = p.Head.W, p.Head.B, p.Head.Target
+		in["weight_out"], in["bias_out"], in["target"] = p.Head.W.All(), p.Head.B.All(), p.Head.Target.All()
 	}
 	return in
 }

@@ -44,7 +44,13 @@ type Plan struct {
 	DX *schedule.Matrix // F·B × I: gradient of X, where training and not OneHot
 
 	Layer []Layer
-	Head  *Head // nil: no output layer
+	Head  *Head  // nil: no output layer
+	Whole *Whole // nil: the states of layers are in Layer
+
+	// UnitError is the largest absolute error of a sigmoid or hyperbolic
+	// tangent, as a technique that leaves them to somebody else states it; 0:
+	// rounding of single precision alone.
+	UnitError float64
 }
 
 // A Layer is one recurrent layer. Where training, Saved and the gradients are
@@ -54,7 +60,7 @@ type Layer struct {
 	R      *schedule.Matrix   // recurrent gates·H × H; nil where there are none
 	BX, BR *schedule.Matrix   // 1 × G·H, 1 × recurrent gates·H
 	Peep   *schedule.Matrix   // 1 × peepholes·H; nil: none
-	State  []*schedule.Matrix // (F+1)·B × H; the first B rows are the initial state
+	State  []*schedule.Matrix // (F+1)·B × H; the first B rows are the initial state; nil where the plan has a Whole
 
 	Saved *schedule.Matrix // F·B × saved·H; nil: nothing
 	Grad  LayerGrad

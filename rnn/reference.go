@@ -45,10 +45,14 @@ func (r *reference) side(answer []Tensor) {
 			for _, v := range h {
 				scale = max(scale, v)
 			}
-			near := Tolerance(r.p, false) * scale
+			near := Tolerance(r.p, false, t.UnitError) * scale
 			for i := range h {
 				row, unit := i/r.p.Hidden, i%r.p.Hidden
-				theirs := t.Values[(row/r.Distinct*(t.Rows/r.p.Frames())+row%r.Distinct)*r.p.Hidden+unit]
+				step, batch := row/r.Distinct-t.First, t.Rows/(r.p.Frames()-t.First)
+				if step < 0 {
+					continue
+				}
+				theirs := t.Values[(step*batch+row%r.Distinct)*r.p.Hidden+unit]
 				switch {
 				case h[i] > 0 && h[i] <= near && theirs <= 0:
 					h[i] = 0
@@ -313,7 +317,7 @@ func (r *reference) answer() []Tensor {
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
 	var out []Tensor
 	add := func(name string, rows, cols int, perSequence, gradient bool, v []float64) {
-		out = append(out, Tensor{name, rows, cols, perSequence, gradient, v})
+		out = append(out, Tensor{Name: name, Rows: rows, Cols: cols, PerSequence: perSequence, Gradient: gradient, Values: v})
 	}
 	for l, y := range r.layers {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }

@@ -124,6 +124,47 @@ func TestCompareCatches(t *testing.T) {
 	}
 }
 
+// TestComparePart checks the last steps alone: of a right answer, of one that is
+// wrong there, and of the steps before.
+func TestComparePart(t *testing.T) {
+	p := small()[1]
+	d := NewData(p, 1, 3, "normal")
+	part := func(first, last int) Tensor {
+		g := Reference(d)[0]
+		g.First, g.Rows = first, (last-first)*d.Distinct
+		g.Values = g.Values[first*d.Distinct*g.Cols : last*d.Distinct*g.Cols]
+		return g
+	}
+	for name, c := range map[string]struct {
+		of    Tensor
+		spoil float64
+		ok    bool
+	}{
+		"right":  {part(p.Steps-1, p.Steps), 0, true},
+		"wrong":  {part(p.Steps-1, p.Steps), 1e-3, false},
+		"before": {part(p.Steps-2, p.Steps-1), 0, false},
+	} {
+		if name == "before" {
+			c.of.First++
+		}
+		got := Reference(d)
+		c.of.Values[0] += c.spoil
+		got[0] = c.of
+		dev, err := Compare(p, got, Reference(d))
+		if err != nil || dev.OK() != c.ok {
+			t.Errorf("%s: %v %v", name, dev, err)
+		}
+	}
+}
+
+func TestUnitErrorWidensTolerance(t *testing.T) {
+	p := small()[1]
+	exact, rough := Tolerance(p, false, 0), Tolerance(p, false, 0x1p-17)
+	if want := 8 * 0x1p-17 * math.Sqrt(float64(p.Steps*p.Layers)); rough < want || rough > want+exact {
+		t.Errorf("tolerance %v, want %v and %v", rough, want, exact)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	good := Problem{Cell: cell.LSTM, Input: 1, Hidden: 1, Layers: 1, Batch: 1, Steps: 1}
 	if err := good.Check(); err != nil {

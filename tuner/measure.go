@@ -385,7 +385,12 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 	}
 	c.record.Verify = &results.Verify{
 		Reference: "cpu_f64", Tensor: dev.Tensor, MaxAbs: finite(dev.MaxAbs), Error: finite(dev.Error), Tolerance: dev.Tolerance,
-		Sequences: v.short.Distinct, Steps: v.checked.Steps, OK: dev.OK(),
+		Sequences: v.short.Distinct, Steps: v.checked.Steps, OK: dev.OK(), Partial: []string{}, UnitError: plan.UnitError,
+	}
+	for _, t := range got {
+		if t.First > 0 {
+			c.record.Verify.Partial = append(c.record.Verify.Partial, t.Name)
+		}
 	}
 	return nil
 }

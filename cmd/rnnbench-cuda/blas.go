@@ -14,6 +14,8 @@ type blas struct {
 	library *library
 	version string
 	handles []uintptr
+
+	one, zero float32 // factors that products are given the addresses of
 }
 
 func loadBLAS() (*blas, error) {
@@ -27,7 +29,7 @@ func loadBLAS() (*blas, error) {
 			return nil, fmt.Errorf("there are no matrix products: %s answers %d", l.path, code)
 		}
 	}
-	return &blas{library: l, version: fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2])}, nil
+	return &blas{library: l, version: fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]), one: 1}, nil
 }
 
 func (b *blas) do(name string, args ...uintptr) error {
@@ -89,14 +91,14 @@ func (b *blas) multiply(stream int, p *cuda.Product) error {
 	if p.TF32 && p.Operands == cuda.Single {
 		compute = computeTF32
 	}
-	one, beta := float32(1), float32(0)
+	beta := &b.zero
 	if p.Accumulate {
-		beta = 1
+		beta = &b.one
 	}
 	minusOne := int32(algorithmDefault)
 	return b.do("cublasGemmEx", b.handles[stream], trans(p.TransB), trans(p.TransA),
-		uintptr(p.N), uintptr(p.M), uintptr(p.K), address(&one),
+		uintptr(p.N), uintptr(p.M), uintptr(p.K), address(&b.one),
 		uintptr(p.B), dataType(p.Operands), uintptr(p.LdB),
-		uintptr(p.A), dataType(p.Operands), uintptr(p.LdA), address(&beta),
+		uintptr(p.A), dataType(p.Operands), uintptr(p.LdA), address(beta),
 		uintptr(p.C), dataType(p.Result), uintptr(p.LdC), compute, uintptr(uint32(minusOne)))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -26,6 +25,7 @@ type driver struct {
 	context    cu.CUContext
 	extra      *library // libcuda
 	blas       *blas    // nil: there is none
+	dnn        *dnn     // nil: there is none
 	monitor    *monitor // nil: there is none
 
 	functions []cu.Function
@@ -95,8 +95,10 @@ func newDriver(index int) (*driver, error) {
 		p.Workspace = workspace(p.Capability)
 		p.Libraries["cublas"] = d.blas.version
 	}
-	if v := cudnnVersion(); v != "" {
-		p.Libraries["cudnn"] = v
+	if d.dnn, err = loadDNN(); err != nil {
+		p.NoNetworks = err.Error()
+	} else {
+		p.Libraries["cudnn"] = d.dnn.version
 	}
 	if d.monitor = loadMonitor(d.device); d.monitor != nil {
 		p.Libraries["driver"] = d.monitor.driver
@@ -294,6 +296,41 @@ func (d *driver) Launch(stream int, l *cuda.Launch) error {
 
 func (d *driver) Multiply(stream int, p *cuda.Product) error { return d.blas.multiply(stream, p) }
 
+// NewNetwork implements cuda.Networks.
+func (d *driver) NewNetwork(n cuda.Network) (int, cuda.Sizes, error) {
+	if err := d.Streams(1); err != nil {
+		return 0, cuda.Sizes{}, err
+	}
+	if err := d.networks(0); err != nil {
+		return 0, cuda.Sizes{}, err
+	}
+	w, err := d.dnn.network(n)
+	if err != nil {
+		return 0, cuda.Sizes{}, err
+	}
+	d.dnn.networks = append(d.dnn.networks, w)
+	return len(d.dnn.networks) - 1, w.sizes, nil
+}
+
+// networks readies cuDNN on a stream: it takes memory and time, which most
+// programs have no use for.
+func (d *driver) networks(stream int) error {
+	for len(d.dnn.handles) <= stream {
+		if err := d.dnn.add(handle(&d.streams[len(d.dnn.handles)])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RunNetwork implements cuda.Networks.
+func (d *driver) RunNetwork(stream int, r *cuda.NetworkRun) error {
+	if err := d.networks(stream); err != nil {
+		return err
+	}
+	return d.dnn.run(stream, d.streams[stream], r)
+}
+
 func (d *driver) Record(e cuda.Event, stream int) error {
 	return failure(d.events[e].Record(d.streams[stream]))
 }
@@ -350,20 +387,3 @@ func (d *driver) Survey() []device.Finding {
 
 // Close leaves everything to the end of the process, which is near.
 func (d *driver) Close() error { return nil }
-
-// cudnnVersion is that of cuDNN, or "".
-func cudnnVersion() string {
-	l, err := loadLibrary("libcudnn.so.9", "libcudnn.so.8")
-	if err != nil {
-		return ""
-	}
-	v := l.call("cudnnGetVersion")
-	if v < 0 {
-		return ""
-	}
-	scale := 1000 // 8.9.7 is 8907
-	if v >= 90000 {
-		scale = 10000 // 9.1.4 is 90104
-	}
-	return strings.Join([]string{fmt.Sprint(v / scale), fmt.Sprint(v % scale / 100), fmt.Sprint(v % 100)}, ".")
-}

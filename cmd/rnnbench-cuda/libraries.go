@@ -43,14 +43,20 @@ func loadLibrary(names ...string) (*library, error) {
 	return nil, fmt.Errorf("none of %s is on this machine", strings.Join(names, ", "))
 }
 
-// call calls a function and returns its code; missing where there is none of
-// that name.
-func (l *library) call(name string, args ...uintptr) int {
+// find is the address of a function; 0 where there is none of that name.
+func (l *library) find(name string) uintptr {
 	at, ok := l.at[name]
 	if !ok {
 		at, _ = purego.Dlsym(l.handle, name)
 		l.at[name] = at
 	}
+	return at
+}
+
+// call calls a function and returns its code; missing where there is none of
+// that name.
+func (l *library) call(name string, args ...uintptr) int {
+	at := l.find(name)
 	if at == 0 {
 		return missing
 	}
@@ -61,7 +67,16 @@ func (l *library) call(name string, args ...uintptr) int {
 // missing is no code of any library's.
 const missing = -1 << 20
 
-func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+// address is where p points, for a library to read or to write. What p points to
+// lives on the heap for that, since stacks move; it must be in use until the
+// library is done.
+func address[T any](p *T) uintptr {
+	onHeap(unsafe.Pointer(p))
+	return uintptr(unsafe.Pointer(p))
+}
+
+// onHeap does nothing, but the compiler cannot know: what it is given escapes.
+var onHeap = func(unsafe.Pointer) {}
 
 // text is a C string's.
 func text(b []byte) string {

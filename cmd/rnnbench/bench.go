@@ -111,9 +111,24 @@ func (b *bench) record() results.Device {
 // vocabulary is what grids speak of here.
 func (b *bench) vocabulary() grid.Vocabulary {
 	return grid.Vocabulary{
-		Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Impls: implNames(),
+		Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Impls: implNames(), All: b.usual(),
 		Derive: b.derive,
 	}
+}
+
+// usual are the techniques of this program and, of the vendors' libraries, those
+// that the device has.
+func (b *bench) usual() []string {
+	var names []string
+	for _, t := range impl.Own() {
+		names = append(names, t.Name())
+	}
+	for _, t := range impl.Vendors() {
+		if _, ok := b.info.Libraries[t.Name()]; ok {
+			names = append(names, t.Name())
+		}
+	}
+	return names
 }
 
 func cellNames() []string {

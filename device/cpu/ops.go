@@ -79,6 +79,10 @@ func (p *program) work(op schedule.Op) (work, error) {
 	case schedule.SoftmaxLoss:
 		return &softmaxLoss{k, p.matrix(op.Logits), p.matrix(op.Target), p.matrix(op.Loss), p.matrix(op.Prob), op.Grad, op.Scale, p}, nil
 	}
+	switch op.(type) {
+	case schedule.Vendor, schedule.VendorBackward:
+		return nil, fmt.Errorf("cpu: %w: networks by a vendor's library run on GPUs alone", schedule.ErrUnsupported)
+	}
 	return nil, fmt.Errorf("cpu: %s: %w: the CPU has no such operation", op.Name(), schedule.ErrUnsupported)
 }
 

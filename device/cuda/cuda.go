@@ -33,6 +33,7 @@ type Device struct {
 	properties Properties
 	kernels    map[string]Kernel // by key
 	eviction   Pointer           // memory for Evict; 0: none yet
+	networks   map[Network]readied
 }
 
 var (
@@ -44,7 +45,7 @@ var (
 // New returns the device behind a driver. Compiled kernels are kept in the
 // folder cache, unless that is "".
 func New(d Driver, c Compiler, cache string) *Device {
-	return &Device{driver: d, compiler: c, cache: cache, properties: d.Properties(), kernels: map[string]Kernel{}}
+	return &Device{driver: d, compiler: c, cache: cache, properties: d.Properties(), kernels: map[string]Kernel{}, networks: map[Network]readied{}}
 }
 
 // Info implements device.Device.
@@ -76,7 +77,10 @@ const graphNode = 2048
 
 // Memory implements device.Device.
 func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
-	l := newLayout(s, d.properties)
+	l, err := d.layout(s)
+	if err != nil {
+		return 0, err
+	}
 	bytes := l.memory(s, d.properties)
 	if k["graph"] != 0 {
 		bytes += graphNode * int64(len(s.Nodes))

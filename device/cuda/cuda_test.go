@@ -58,7 +58,7 @@ type poor struct{ *emulator.Driver }
 
 func (d poor) Properties() cuda.Properties {
 	p := d.Driver.Properties()
-	p.NoProducts = "there is no library"
+	p.NoProducts, p.NoNetworks = "there is no library", "there is no library of networks"
 	return p
 }
 
@@ -82,6 +82,15 @@ func TestDeclines(t *testing.T) {
 	b.Do(0, schedule.Gemm{A: b.Matrix("a", 2, 3).All(), B: b.Matrix("b", 3, 4).All(), C: b.Matrix("c", 2, 4).All()})
 	declines(t, d, b, "there is no library")
 	b = schedule.NewBuilder(1)
+	b.Do(0, network(b, 1))
+	declines(t, d, b, "there is no library of networks")
+	b = schedule.NewBuilder(1)
+	one, two := network(b, 1), network(b, 2)
+	two.W[1], two.R[1], two.BX[1], two.BR[1] = one.W[0], one.R[0], one.BX[0], one.BR[0]
+	b.Do(0, one)
+	b.Do(0, two)
+	declines(t, cuda.New(driver, compiler, ""), b, "two networks")
+	b = schedule.NewBuilder(1)
 	const hidden = 400
 	op := schedule.Persistent{Sequence: schedule.Sequence{
 		Cell: cell.RNNTanh, Steps: 2, X: b.Matrix("x", 2, hidden).All(), BX: b.Matrix("bx", 1, hidden).All(), BR: b.Matrix("br", 1, hidden).All(),
@@ -100,4 +109,18 @@ func declines(t *testing.T, d *cuda.Device, b *schedule.Builder, why string) {
 	if _, err := d.Compile(s, nil); !errors.Is(err, schedule.ErrUnsupported) || !strings.Contains(err.Error(), why) {
 		t.Errorf("it is not declined for %q: %v", why, err)
 	}
+}
+
+// network is one of so many layers of two units over fresh matrices.
+func network(b *schedule.Builder, layers int) schedule.Vendor {
+	all := func(rows, cols int) schedule.View { return b.Matrix("m", rows, cols).All() }
+	op := schedule.Vendor{
+		Stack: schedule.Stack{Cell: cell.RNNTanh, Steps: 3, X: all(6, 2), Y: all(6, 2), First: []schedule.View{all(2*layers, 2)}},
+		Last:  []schedule.View{all(2*layers, 2)},
+	}
+	for range layers {
+		op.W, op.R = append(op.W, all(2, 2)), append(op.R, all(2, 2))
+		op.BX, op.BR = append(op.BX, all(1, 2)), append(op.BR, all(1, 2))
+	}
+	return op
 }

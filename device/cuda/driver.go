@@ -50,6 +50,8 @@ type Driver interface {
 	Replay(g Graph) error // on stream 0
 	FreeGraph(g Graph) error
 
+	Networks
+
 	// Throttled reports whether something holds the clock down right now.
 	Throttled() bool
 	// Survey says what state the GPU is in, a Remedy where something is wrong.
@@ -69,6 +71,7 @@ type Properties struct {
 	Memory     int64  // bytes in all
 	Workspace  int64  // bytes that products take per stream
 	NoProducts string // why there are no products; "" where there are
+	NoNetworks string // why the vendor's library runs no networks; "" where it does
 	Libraries  map[string]string
 }
 

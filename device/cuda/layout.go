@@ -5,12 +5,13 @@ import "rnnbench/rnn/schedule"
 // A layout says how a schedule's matrices are stored and what else a program
 // needs on the GPU, before anything is allocated.
 type layout struct {
-	element []Element // per matrix
-	offset  []int64   // per matrix, from the start of the program's memory
-	scratch []int64   // per stream, offset of what its operations leave for each other
-	counter []int64   // per persistent operation, offset of its barrier
-	trouble int64     // offset of the word in which kernels tell what went wrong
-	control int64     // offset of trouble and the counters, all at the end
+	element []Element      // per matrix
+	offset  []int64        // per matrix, from the start of the program's memory
+	spaces  map[int]extent // of parameters of networks, by the matrix that stands for each
+	scratch []int64        // per stream, offset of what its operations need for themselves
+	counter []int64        // per persistent operation, offset of its barrier
+	trouble int64          // offset of the word in which kernels tell what went wrong
+	control int64          // offset of trouble and the counters, all at the end
 	total   int64
 }
 
@@ -22,18 +23,33 @@ const maxStreams = 32
 
 func streams(s *schedule.Schedule) int { return min(s.Streams, maxStreams) }
 
-func newLayout(s *schedule.Schedule, p Properties) layout {
-	l := layout{element: elements(s)}
+func newLayout(s *schedule.Schedule, p Properties, networks map[Network]readied) (layout, error) {
+	l := layout{element: elements(s), spaces: map[int]extent{}}
 	take := func(bytes int64) int64 {
 		at := l.total
 		l.total += (bytes + alignment - 1) / alignment * alignment
 		return at
 	}
-	for i, m := range s.Matrices {
-		l.offset = append(l.offset, take(int64(m.Elements())*int64(l.element[i].Bytes())))
-		take(1) // a gap: what runs over the end of a matrix does not reach the next
-	}
 	need := make([]int64, streams(s))
+	l.offset = make([]int64, len(s.Matrices))
+	for i := range l.offset {
+		l.offset[i] = -1
+	}
+	for stream, op := range everything(s) {
+		if st, ok := stackOf(op); ok {
+			z := networks[st.network(l.element[st.X.M.ID], s.Precision)].sizes
+			if err := l.house(st, z, take); err != nil {
+				return l, err
+			}
+			need[stream] = max(need[stream], z.Workspace)
+		}
+	}
+	for i, m := range s.Matrices {
+		if l.offset[i] < 0 {
+			l.offset[i] = take(int64(m.Elements()) * int64(l.element[i].Bytes()))
+			take(1) // a gap: what runs over the end of a matrix does not reach the next
+		}
+	}
 	persistent := 0
 	for stream, op := range everything(s) {
 		switch op := op.(type) {
@@ -51,7 +67,15 @@ func newLayout(s *schedule.Schedule, p Properties) layout {
 	for range persistent {
 		l.counter = append(l.counter, take(4))
 	}
-	return l
+	return l, nil
+}
+
+// layout lays s out, once its networks are ready.
+func (d *Device) layout(s *schedule.Schedule) (layout, error) {
+	if err := d.ready(s); err != nil {
+		return layout{}, err
+	}
+	return newLayout(s, d.properties, d.networks)
 }
 
 // everything yields the operations of s, its preparation first, each with the
@@ -86,6 +110,9 @@ func elements(s *schedule.Schedule) []Element {
 	}
 	for _, op := range everything(s) {
 		var multiplied []schedule.View
+		if st, ok := stackOf(op); ok {
+			multiplied = st.views()
+		}
 		switch op := op.(type) {
 		case schedule.Gemm:
 			multiplied = []schedule.View{op.A, op.B}

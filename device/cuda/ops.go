@@ -15,6 +15,7 @@ type step struct {
 	launch  *Launch
 	source  *source // of the launch
 	product *Product
+	network *NetworkRun
 }
 
 // A binder turns operations into steps over the program's memory.
@@ -25,6 +26,7 @@ type binder struct {
 	precision  schedule.Precision
 	persistent int // such operations so far
 	sources    map[string]*source
+	networks   map[Network]readied
 }
 
 // source returns the text of a kernel, written once for all operations that have
@@ -75,6 +77,9 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		return []step{b.mapped(schedule.Map{Op: cell.Copy, Out: op.Dst, A: op.Src})}, nil
 	case schedule.Map:
 		return []step{b.mapped(op)}, nil
+	case schedule.Vendor, schedule.VendorBackward:
+		s, _ := stackOf(op)
+		return []step{b.network(s, stream)}, nil
 	case schedule.SumRows:
 		return b.sumRows(op, stream), nil
 	case schedule.Cell:

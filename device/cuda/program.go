@@ -50,11 +50,19 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
-	p := &program{device: d, schedule: s, layout: newLayout(s, d.properties), streams: streams(s), graphed: k["graph"] != 0}
+	l, err := d.layout(s)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{device: d, schedule: s, layout: l, streams: streams(s), graphed: k["graph"] != 0}
 	if p.base, err = d.driver.Alloc(p.layout.total); err != nil {
 		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.layout.total>>20, err)
 	}
-	if err := errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind()); err != nil {
+	err = errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind())
+	if err == nil {
+		err = p.try()
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
@@ -64,6 +72,11 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 func (p *program) clear() error {
 	for i, m := range p.schedule.Matrices {
 		if err := p.device.driver.Clear(p.base+Pointer(p.layout.offset[i]), int64(m.Elements()*p.layout.element[i].Bytes())); err != nil {
+			return fmt.Errorf("cuda: %w", err)
+		}
+	}
+	for _, s := range p.layout.spaces {
+		if err := p.device.driver.Clear(p.base+Pointer(s.at), s.bytes); err != nil {
 			return fmt.Errorf("cuda: %w", err)
 		}
 	}
@@ -85,7 +98,7 @@ func (p *program) event(timed bool) (Event, error) {
 
 // bind turns operations into launches and waits into events.
 func (p *program) bind() error {
-	b := binder{layout: &p.layout, base: p.base, properties: p.device.properties, precision: p.schedule.Precision, sources: map[string]*source{}}
+	b := binder{layout: &p.layout, base: p.base, properties: p.device.properties, precision: p.schedule.Precision, sources: map[string]*source{}, networks: p.device.networks}
 	var all []step
 	for _, op := range p.schedule.Prepare {
 		steps, err := b.steps(op, 0)
@@ -198,6 +211,12 @@ func (p *program) issue(steps []step, stream int) error {
 		if s.launch != nil {
 			if err = p.device.driver.Launch(stream, s.launch); err != nil {
 				return fmt.Errorf("cuda: kernel %s: %w", s.launch.Name, err)
+			}
+			continue
+		}
+		if s.network != nil {
+			if err = p.device.driver.RunNetwork(stream, s.network); err != nil {
+				return fmt.Errorf("cuda: network: %w", err)
 			}
 			continue
 		}

@@ -115,6 +115,10 @@ func (v values) eval(op schedule.Op) {
 		for t := op.Steps - 1; t >= 0; t-- {
 			v.eval(op.StepBack(t))
 		}
+	case schedule.Vendor:
+		v.vendor(op)
+	case schedule.VendorBackward:
+		v.vendorBackward(op)
 	case schedule.Gather:
 		each(op.Out, func(i, j int) { *v.at(op.Out, i, j) = *v.at(op.Table.Band(int(*v.at(op.Index, i, 0)), 1), 0, j) })
 	case schedule.Scatter:

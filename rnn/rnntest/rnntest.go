@@ -137,7 +137,7 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k k
 	t.Helper()
 	plan, s, err := rnn.Layout(tech, p, k)
 	if errors.Is(err, schedule.ErrUnsupported) {
-		return err
+		return fmt.Errorf("%v: %w", k, err)
 	}
 	if err != nil {
 		t.Fatalf("%v: %v", k, err)
@@ -148,7 +148,7 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k k
 	for _, dk := range knob.OneAtATime(d.Knobs(s)) {
 		dev, err := deviation(d, plan, s, dk, data, want)
 		if errors.Is(err, schedule.ErrUnsupported) {
-			return err
+			return fmt.Errorf("%v %v: %w", k, dk, err)
 		}
 		if err != nil {
 			t.Fatalf("%v %v: %v", k, dk, err)

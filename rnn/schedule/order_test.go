@@ -127,6 +127,30 @@ func BenchmarkDerive(b *testing.B) {
 	}
 }
 
+// stack is a small Vendor over fresh matrices.
+func stack(b *Builder) Vendor {
+	all := func(rows, cols int) View { return b.Matrix("s", rows, cols).All() }
+	return Vendor{
+		Stack: Stack{
+			Cell: cell.RNNTanh, Steps: 3, X: all(6, 5), Y: all(6, 4), First: []View{all(2, 4)},
+			W: []View{all(4, 5)}, R: []View{all(4, 4)}, BX: []View{all(1, 4)}, BR: []View{all(1, 4)},
+		},
+		Last: []View{all(2, 4)},
+	}
+}
+
+func TestBuilderAcceptsStack(t *testing.T) {
+	b := NewBuilder(1)
+	op := stack(b)
+	b.Do(0, op)
+	if _, err := b.Schedule(); err != nil {
+		t.Error(err)
+	}
+	if want := int64(6 * (2*(4*5+4*4) + 4*int(cell.RNNTanh.Inference.FLOPs()))); op.FLOPs() != want {
+		t.Errorf("%d operations, want %d", op.FLOPs(), want)
+	}
+}
+
 func TestBuilderRejects(t *testing.T) {
 	for name, add := range map[string]func(b *Builder, m, p *Matrix){
 		"shapes":      func(b *Builder, m, _ *Matrix) { b.Do(0, Gemm{A: m.All(), B: m.Band(0, 2), C: m.All()}) },
@@ -142,6 +166,29 @@ func TestBuilderRejects(t *testing.T) {
 		"tangled gemm": func(b *Builder, m, _ *Matrix) { b.Do(0, Gemm{A: m.All(), B: m.All(), C: m.All()}) },
 		"not packed":   func(b *Builder, m, _ *Matrix) { b.Do(0, Pack{Src: m.All(), Dst: m.All()}) },
 		"cell states":  func(b *Builder, m, _ *Matrix) { b.Do(0, Cell{Cell: cell.LSTM, Next: []View{m.All()}}) },
+		"no stack": func(b *Builder, m, _ *Matrix) {
+			b.Do(0, Vendor{Stack: Stack{Cell: cell.RNNTanh, X: m.All(), Y: m.All()}})
+		},
+		"stack of part": func(b *Builder, m, _ *Matrix) {
+			s := stack(b)
+			s.Y = b.Matrix("wide", 6, 5).All().Columns(0, 4)
+			b.Do(0, s)
+		},
+		"stack that keeps in the open": func(b *Builder, m, _ *Matrix) {
+			s := stack(b)
+			s.Kept = m.All()
+			b.Do(0, s)
+		},
+		"nothing kept": func(b *Builder, m, _ *Matrix) {
+			s := stack(b)
+			b.Do(0, VendorBackward{Stack: s.Stack, DY: s.Y, DX: s.X, DFirst: s.Last, DW: s.W, DR: s.R, DBX: s.BX, DBR: s.BR})
+		},
+		"kept read": func(b *Builder, m, _ *Matrix) {
+			s := stack(b)
+			s.Kept = b.Packed("kept", 4, 4).All()
+			b.Do(0, s)
+			b.Do(0, Gemm{A: m.All(), B: s.Kept, C: m.All(), TransB: true})
+		},
 	} {
 		b := NewBuilder(2)
 		m, p := b.Matrix("m", 4, 4), b.Packed("p", 4, 4)

@@ -28,8 +28,8 @@ type Matrix struct {
 	ID         int // index in Schedule.Matrices
 
 	// Packed says that the matrix is written by Pack alone and read as the
-	// right operand of products alone, so that a device may keep its elements in
-	// whatever order its products read fastest.
+	// right operand of products alone, or that it is what a Vendor keeps, so that
+	// a device may keep its elements in whatever order it reads fastest.
 	Packed bool
 }
 
@@ -182,6 +182,14 @@ func (b *Builder) Packed(name string, rows, cols int) *Matrix {
 	return m
 }
 
+// Remove takes back a matrix that no operation touches.
+func (b *Builder) Remove(m *Matrix) {
+	b.s.Matrices = slices.Delete(b.s.Matrices, m.ID, m.ID+1)
+	for i, m := range b.s.Matrices {
+		m.ID = i
+	}
+}
+
 // Do appends op to stream, counted modulo the number of streams. The first
 // error sticks and is returned by Schedule.
 func (b *Builder) Do(stream int, op Op) {
@@ -226,6 +234,10 @@ func packs(op Op, v View) bool {
 		return whole && slices.Contains(op.R, v)
 	case PersistentBackward:
 		return whole && v == op.R
+	case Vendor:
+		return whole && v == op.Kept
+	case VendorBackward:
+		return whole && v == op.Kept
 	}
 	return false
 }

@@ -16,6 +16,7 @@ func kinds() []Op {
 	return []Op{
 		Gemm{}, Pack{}, Map{}, SumRows{}, Cell{}, CellBackward{}, Gather{}, Scatter{}, SoftmaxLoss{},
 		Persistent{}, PersistentBackward{}, Scan{}, ScanBackward{},
+		Vendor{}, VendorBackward{},
 	}
 }
 

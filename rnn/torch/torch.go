@@ -200,6 +200,11 @@ func (l *layout) states() {
 		for n := range layers {
 			first = append(first, l.given(fmt.Sprintf("%s0_l%d", s, n), h)...)
 			name := fmt.Sprintf("%s_l%d", s, n)
+			if first := l.answer[name].First; first > 0 {
+				v := l.take(name, (t-first)*b, h)
+				last = append(last, v[(t-1-first)*b*h:]...)
+				continue
+			}
 			v := l.take(name, t*b, h)
 			last = append(last, v[(t-1)*b*h:]...)
 			l.add(name, v, t, b, h)

@@ -12,6 +12,7 @@ import (
 // technique and no device.
 type Vocabulary struct {
 	Cells, Passes, Precisions, Impls []string // names in order; nil: any name
+	All                              []string // of Impls, those that "all" stands for; nil: each
 
 	// Derive returns "flops", "mem" (bytes) or "intensity" (operations per
 	// byte) for conditions. flops depends on the point alone and comes with a

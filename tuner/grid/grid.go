@@ -131,7 +131,11 @@ func New(r Request, v Vocabulary) (*Grid, error) {
 		return nil, err
 	}
 	var err error
-	if g.specs, err = parseSpecs(r.Impl, r.SkipImpl, v.Impls); err != nil {
+	all := v.All
+	if all == nil {
+		all = v.Impls
+	}
+	if g.specs, err = parseSpecs(r.Impl, r.SkipImpl, v.Impls, all); err != nil {
 		return nil, err
 	}
 	if g.where, err = parseConditions("--where", r.Where, v, g.specs); err != nil {

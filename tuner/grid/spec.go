@@ -49,9 +49,9 @@ func (s Spec) String() string {
 	return s.Name + ":" + s.Knobs.String()
 }
 
-// parseSpecs reads lists of specs, leaves out those to skip, and labels the
-// rest.
-func parseSpecs(lists, skip, impls []string) ([]Spec, error) {
+// parseSpecs reads lists of specs, in which "all" stands for some of impls,
+// leaves out those to skip, and labels the rest.
+func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
 	var specs []Spec
 	add := func(s Spec) {
 		if !slices.ContainsFunc(specs, func(o Spec) bool { return o.Name == s.Name && maps.Equal(o.Knobs, s.Knobs) }) {
@@ -64,7 +64,7 @@ func parseSpecs(lists, skip, impls []string) ([]Spec, error) {
 	}
 	for _, w := range words {
 		if w == "all" {
-			for _, name := range impls {
+			for _, name := range all {
 				add(Spec{Name: name, Knobs: knob.Params{}})
 			}
 			continue

@@ -25,13 +25,14 @@ import (
 type Driver struct {
 	Dry bool // check launches and products but run none
 
-	sms     int
-	dir     string // of loaded kernels
-	rng     *rand.Rand
-	memory  []block
-	kernels []kernel
-	queues  [][]command // per stream
-	events  []event
+	sms      int
+	dir      string // of loaded kernels
+	rng      *rand.Rand
+	memory   []block
+	kernels  []kernel
+	networks []network
+	queues   [][]command // per stream
+	events   []event
 
 	capturing bool
 	captured  []command

@@ -1,0 +1,319 @@
+//go:build cuda
+
+package main
+
+/*
+#include <stdint.h>
+
+typedef int (*function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+	uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+	uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+
+// call passes 22 words, as many as the library's longest function takes: shorter
+// ones leave the rest unread.
+static int call(uintptr_t f, const uintptr_t* a) {
+	return ((function)f)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
+		a[14], a[15], a[16], a[17], a[18], a[19], a[20], a[21]);
+}
+
+static int setDropout(uintptr_t f, uintptr_t descriptor, uintptr_t handle) {
+	return ((int (*)(uintptr_t, uintptr_t, float, void*, size_t, unsigned long long))f)(descriptor, handle, 0, 0, 0, 0);
+}
+
+static const char* describe(uintptr_t f, int status) { return ((const char* (*)(int))f)(status); }
+*/
+import "C"
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// dnn is cuDNN, a handle per stream.
+type dnn struct {
+	library  *library
+	version  string
+	dropout  uintptr // descriptor of none
+	handles  []uintptr
+	networks []*network
+}
+
+// loadDNN loads cuDNN 8 or 9, whose interface for networks is the same.
+func loadDNN() (*dnn, error) {
+	l, err := loadLibrary("libcudnn.so.9", "libcudnn.so.8")
+	if err != nil {
+		return nil, fmt.Errorf("there is no cuDNN: %w", err)
+	}
+	v := l.call("cudnnGetVersion")
+	if v < 8000 {
+		return nil, fmt.Errorf("there is no cuDNN of use: %s answers %d", l.path, v)
+	}
+	scale := 1000 // 8.9.7 is 8907
+	if v >= 90000 {
+		scale = 10000 // 9.1.4 is 90104
+	}
+	return &dnn{library: l, version: fmt.Sprintf("%d.%d.%d", v/scale, v%scale/100, v%100)}, nil
+}
+
+// do calls a function. Where the library declines, the error says so.
+func (d *dnn) do(name string, args ...uintptr) error {
+	at := d.library.find(name)
+	if at == 0 {
+		return fmt.Errorf("%w: cuDNN %s has no %s", schedule.ErrUnsupported, d.version, name)
+	}
+	var words [22]C.uintptr_t
+	for i, a := range args {
+		words[i] = C.uintptr_t(a)
+	}
+	return d.status(name, C.call(C.uintptr_t(at), &words[0]))
+}
+
+// status tells what a function returned, by name: versions count differently.
+func (d *dnn) status(name string, code C.int) error {
+	if code == 0 {
+		return nil
+	}
+	word := fmt.Sprint(code)
+	if at := d.library.find("cudnnGetErrorString"); at != 0 {
+		word = C.GoString(C.describe(C.uintptr_t(at), code))
+	}
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(word, p) })
+	}
+	var cause error
+	switch {
+	case has("NOT_SUPPORTED", "BAD_PARAM", "ARCH_MISMATCH", "INVALID_VALUE", "RUNTIME_PREREQUISITE_MISSING"):
+		cause = schedule.ErrUnsupported
+	case has("ALLOC"):
+		cause = device.ErrMemory
+	case has("EXECUTION_FAILED"):
+		cause = device.ErrFault
+	default:
+		return fmt.Errorf("cuDNN %s: %s returns %s", d.version, name, word)
+	}
+	return fmt.Errorf("%w: cuDNN %s: %s returns %s", cause, d.version, name, word)
+}
+
+// add readies networks on the next stream.
+func (d *dnn) add(stream uintptr) error {
+	i := len(d.handles)
+	d.handles = append(d.handles, 0)
+	if err := d.do("cudnnCreate", address(&d.handles[i])); err != nil {
+		return err
+	}
+	return d.do("cudnnSetStream", d.handles[i], stream)
+}
+
+// A network is what cuDNN calls an RNN, with its descriptors.
+type network struct {
+	cuda.Network
+	rnn, x, y, h uintptr
+	lengths      cu.DevicePtr // of the sequences, on the GPU
+	sizes        cuda.Sizes
+	talk         talk
+}
+
+// talk is what the library is asked with and answers to. It is part of what
+// lives on the heap, since stacks move.
+type talk struct {
+	lengths           []int32
+	fill              float32
+	shape, strides    [8]int32
+	kind, dims        int32
+	space, work, kept uint64
+	weight, bias      uintptr // descriptors
+	at                [2]uintptr
+}
+
+// Constants of cuDNN.
+const (
+	doubleBias, unidirectional, linearInput = 2, 0, 0
+
+	dnnSingle, dnnHalf, dnnBrain          = 0, 2, 9
+	defaultMath, tensorMath, multiplyAdds = 0, 1, 3
+
+	persistDynamic = 2
+	packedSteps    = 1 // step after step
+	inference      = 0
+	training       = 1
+	addGradients   = 0
+)
+
+// modes are the cells in cuDNN's order.
+func modes() []string { return []string{"rnn-relu", "rnn-tanh", "lstm", "gru"} }
+
+func dnnType(e cuda.Element) uintptr {
+	switch e {
+	case cuda.Brain:
+		return dnnBrain
+	case cuda.Half:
+		return dnnHalf
+	}
+	return dnnSingle
+}
+
+// math is how products are computed: single precision is that alone unless TF32
+// is asked for.
+func math(n cuda.Network) uintptr {
+	switch {
+	case n.Element != cuda.Single:
+		return tensorMath
+	case n.TF32:
+		return defaultMath
+	}
+	return multiplyAdds
+}
+
+// network readies n.
+func (d *dnn) network(n cuda.Network) (*network, error) {
+	mode := slices.Index(modes(), n.Cell)
+	if mode < 0 {
+		return nil, fmt.Errorf("%w: cuDNN has no cell %s", schedule.ErrUnsupported, n.Cell)
+	}
+	if d.dropout == 0 {
+		if err := d.do("cudnnCreateDropoutDescriptor", address(&d.dropout)); err != nil {
+			return nil, err
+		}
+		const name = "cudnnSetDropoutDescriptor"
+		if err := d.status(name, C.setDropout(C.uintptr_t(d.library.find(name)), C.uintptr_t(d.dropout), C.uintptr_t(d.handles[0]))); err != nil {
+			return nil, err
+		}
+	}
+	w := &network{Network: n}
+	e, q := dnnType(n.Element), &w.talk
+	for range n.Batch {
+		q.lengths = append(q.lengths, int32(n.Steps))
+	}
+	q.shape = [8]int32{int32(n.Layers), int32(n.Batch), int32(n.Hidden)}
+	q.strides = [8]int32{int32(n.Batch * n.Hidden), int32(n.Hidden), 1}
+	pass := uintptr(inference)
+	if n.Train {
+		pass = training
+	}
+	calls := []func() error{
+		func() error { return d.do("cudnnCreateRNNDescriptor", address(&w.rnn)) },
+		func() error { return d.do("cudnnCreateRNNDataDescriptor", address(&w.x)) },
+		func() error { return d.do("cudnnCreateRNNDataDescriptor", address(&w.y)) },
+		func() error { return d.do("cudnnCreateTensorDescriptor", address(&w.h)) },
+		func() error { return d.do("cudnnCreateTensorDescriptor", address(&q.weight)) },
+		func() error { return d.do("cudnnCreateTensorDescriptor", address(&q.bias)) },
+		func() error {
+			return d.do("cudnnSetRNNDescriptor_v8", w.rnn, uintptr(n.Algorithm), uintptr(mode), doubleBias, unidirectional, linearInput,
+				e, dnnSingle, math(n), uintptr(n.Input), uintptr(n.Hidden), uintptr(n.Hidden), uintptr(n.Layers), d.dropout, 0)
+		},
+		func() error {
+			if n.Algorithm != persistDynamic {
+				return nil
+			}
+			return d.do("cudnnBuildRNNDynamic", d.handles[0], w.rnn, uintptr(n.Batch))
+		},
+		func() error {
+			return d.do("cudnnSetRNNDataDescriptor", w.x, e, packedSteps, uintptr(n.Steps), uintptr(n.Batch), uintptr(n.Input), address(&q.lengths[0]), address(&q.fill))
+		},
+		func() error {
+			return d.do("cudnnSetRNNDataDescriptor", w.y, e, packedSteps, uintptr(n.Steps), uintptr(n.Batch), uintptr(n.Hidden), address(&q.lengths[0]), address(&q.fill))
+		},
+		func() error {
+			return d.do("cudnnSetTensorNdDescriptor", w.h, e, 3, address(&q.shape[0]), address(&q.strides[0]))
+		},
+		func() error { return d.do("cudnnGetRNNWeightSpaceSize", d.handles[0], w.rnn, address(&q.space)) },
+		func() error {
+			return d.do("cudnnGetRNNTempSpaceSizes", d.handles[0], w.rnn, pass, w.x, address(&q.work), address(&q.kept))
+		},
+	}
+	for _, call := range calls {
+		if err := call(); err != nil {
+			return nil, err
+		}
+	}
+	w.sizes = cuda.Sizes{Weights: int64(q.space), Workspace: int64(q.work), Kept: int64(q.kept)}
+	for l := range n.Layers {
+		p, err := d.parameters(w, l)
+		if err != nil {
+			return nil, err
+		}
+		w.sizes.Parameters = append(w.sizes.Parameters, p)
+	}
+	var err error
+	if w.lengths, err = cu.MemAlloc(4 * int64(n.Batch)); err != nil {
+		return nil, failure(err)
+	}
+	return w, failure(cu.MemcpyHtoD(w.lengths, unsafe.Pointer(&q.lengths[0]), 4*int64(n.Batch)))
+}
+
+// parameters finds those of a layer. The library tells where each gate's are:
+// its weights and its bias, those of the input first. They must be plain
+// matrices, one gate behind the other; the gates' order is ours.
+func (d *dnn) parameters(w *network, layer int) (cuda.Parameters, error) {
+	gates, width := len(cell.Lookup(w.Cell).Gates), w.Input
+	if layer > 0 {
+		width = w.Hidden
+	}
+	const space = 1 << 20 // addresses are told within a space, which need not be there
+	q := &w.talk
+	var first [4]int64 // of W, R and their biases
+	for id := range 2 * gates {
+		if err := d.do("cudnnGetRNNWeightParams", d.handles[0], w.rnn, uintptr(layer), uintptr(w.sizes.Weights), space, uintptr(id),
+			q.weight, address(&q.at[0]), q.bias, address(&q.at[1])); err != nil {
+			return cuda.Parameters{}, err
+		}
+		part, gate := id/gates, id%gates
+		for k, descriptor := range []uintptr{q.weight, q.bias} {
+			cols := 1
+			if k == 0 {
+				cols = []int{width, w.Hidden}[part]
+			}
+			if err := d.do("cudnnGetTensorNdDescriptor", descriptor, 3, address(&q.kind), address(&q.dims), address(&q.shape[0]), address(&q.strides[0])); err != nil {
+				return cuda.Parameters{}, err
+			}
+			at, start := int64(q.at[k])-space, &first[part+2*k]
+			if gate == 0 {
+				*start = at
+			}
+			if at != *start+int64(gate*w.Hidden*cols*w.Element.Bytes()) || int(q.shape[1]) != w.Hidden || int(q.shape[2]) != cols || int(q.strides[1]) != cols {
+				return cuda.Parameters{}, fmt.Errorf("%w: cuDNN %s keeps gate %d of layer %d as %v, %v apart, at %d: no plain matrices behind each other",
+					schedule.ErrUnsupported, d.version, id, layer, q.shape[:3], q.strides[:3], at)
+			}
+		}
+	}
+	return cuda.Parameters{W: first[0], R: first[1], BX: first[2], BR: first[3]}, nil
+}
+
+// run runs a network on a stream. Gradients of weights are added to what is
+// there, so that is cleared first.
+func (d *dnn) run(stream int, s cu.Stream, r *cuda.NetworkRun) error {
+	w, h := d.networks[r.ID], d.handles[stream]
+	at := func(p cuda.Pointer) uintptr { return uintptr(p) }
+	bytes := func(n int64) uintptr { return uintptr(n) }
+	lengths, z := uintptr(w.lengths), &w.sizes
+	c := uintptr(0) // the descriptor of the states of an LSTM's cells
+	if r.First[1] != 0 {
+		c = w.h
+	}
+	if !r.Backward {
+		pass := uintptr(inference)
+		if w.Train {
+			pass = training
+		}
+		return d.do("cudnnRNNForward", h, w.rnn, pass, lengths, w.x, at(r.X), w.y, at(r.Y), w.h, at(r.First[0]), at(r.Last[0]),
+			c, at(r.First[1]), at(r.Last[1]), bytes(z.Weights), at(r.Weights), bytes(z.Workspace), at(r.Workspace), bytes(z.Kept), at(r.Kept))
+	}
+	if err := d.do("cudnnRNNBackwardData_v8", h, w.rnn, lengths, w.y, at(r.Y), at(r.DY), w.x, at(r.DX), w.h, at(r.First[0]), 0, at(r.DFirst[0]),
+		c, at(r.First[1]), 0, at(r.DFirst[1]), bytes(z.Weights), at(r.Weights), bytes(z.Workspace), at(r.Workspace), bytes(z.Kept), at(r.Kept)); err != nil {
+		return err
+	}
+	if err := failure(cu.MemsetD8Async(cu.DevicePtr(r.DWeights), 0, z.Weights, s)); err != nil {
+		return err
+	}
+	return d.do("cudnnRNNBackwardWeights_v8", h, w.rnn, addGradients, lengths, w.x, at(r.X), w.h, at(r.First[0]), w.y, at(r.Y),
+		bytes(z.Weights), at(r.DWeights), bytes(z.Workspace), at(r.Workspace), bytes(z.Kept), at(r.Kept))
+}

@@ -1,0 +1,176 @@
+package emulator
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"rnnbench/device/cuda"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// A network is one as the vendor's library readies it.
+type network struct {
+	cuda.Network
+	cell  *cell.Cell
+	sizes cuda.Sizes
+}
+
+// NewNetwork implements cuda.Networks. As the vendor's does, it puts the weights
+// of all layers before all biases, and leaves gaps.
+func (d *Driver) NewNetwork(n cuda.Network) (int, cuda.Sizes, error) {
+	w := network{Network: n, cell: cell.Lookup(n.Cell)}
+	z, size := &w.sizes, int64(n.Element.Bytes())
+	take := func(elements int) int64 {
+		at := z.Weights
+		z.Weights += int64(elements)*size + 64
+		return at
+	}
+	gh, width := len(w.cell.Gates)*n.Hidden, n.Input
+	for range n.Layers {
+		z.Parameters = append(z.Parameters, cuda.Parameters{W: take(gh * width), R: take(gh * n.Hidden)})
+		width = n.Hidden
+	}
+	for l := range z.Parameters {
+		z.Parameters[l].BX, z.Parameters[l].BR = take(gh), take(gh)
+	}
+	z.Workspace = 8 * int64(n.Batch*n.Steps*n.Hidden)
+	if n.Train {
+		z.Kept = 8 * w.keepable()
+	}
+	d.networks = append(d.networks, w)
+	return len(d.networks) - 1, w.sizes, nil
+}
+
+// keepable is how many values the forward pass keeps: the outputs.
+func (n *network) keepable() int64 { return int64(n.Batch * n.Steps * n.Hidden) }
+
+// An array is a matrix of a network in the GPU's memory.
+type array struct {
+	memory []byte
+	view   schedule.View
+}
+
+// A call is a network's run on values in double precision.
+type call struct {
+	driver *Driver
+	*network
+	values [][]float64
+	arrays []array
+	err    error
+}
+
+// at is the matrix at p.
+func (c *call) at(p cuda.Pointer, rows, cols int) schedule.View {
+	m := &schedule.Matrix{Rows: rows, Cols: cols, ID: len(c.values)}
+	mem, err := c.driver.view(p, int64(m.Elements()*c.Element.Bytes()))
+	c.err = errors.Join(c.err, err)
+	c.values = append(c.values, make([]float64, m.Elements()))
+	c.arrays = append(c.arrays, array{mem, m.All()})
+	return m.All()
+}
+
+func (c *call) states(p [2]cuda.Pointer) (views []schedule.View) {
+	for s := range c.cell.States {
+		views = append(views, c.at(p[s], c.Layers*c.Batch, c.Hidden))
+	}
+	return views
+}
+
+// parameters are those of a space: W, R, BX and BR.
+func (c *call) parameters(base cuda.Pointer) (p [4][]schedule.View) {
+	gh, width := len(c.cell.Gates)*c.Hidden, c.Input
+	for _, at := range c.sizes.Parameters {
+		p[0] = append(p[0], c.at(base+cuda.Pointer(at.W), gh, width))
+		p[1] = append(p[1], c.at(base+cuda.Pointer(at.R), gh, c.Hidden))
+		p[2] = append(p[2], c.at(base+cuda.Pointer(at.BX), 1, gh))
+		p[3] = append(p[3], c.at(base+cuda.Pointer(at.BR), 1, gh))
+		width = c.Hidden
+	}
+	return p
+}
+
+// algorithms are those that the emulated library knows; it runs the second for
+// some sizes alone, and says so only when it is to run.
+const algorithms = 4
+
+// RunNetwork implements cuda.Networks.
+func (d *Driver) RunNetwork(stream int, r *cuda.NetworkRun) error {
+	c := &call{driver: d, network: &d.networks[r.ID]}
+	if c.Algorithm >= algorithms || c.Algorithm == 1 && c.Hidden%2 != 0 {
+		return fmt.Errorf("%w: the library has no such algorithm for %d units", schedule.ErrUnsupported, c.Hidden)
+	}
+	rows := c.Steps * c.Batch
+	p := c.parameters(r.Weights)
+	s := schedule.Stack{
+		Cell: c.cell, Steps: c.Steps, X: c.at(r.X, rows, c.Input), Y: c.at(r.Y, rows, c.Hidden),
+		First: c.states(r.First), W: p[0], R: p[1], BX: p[2], BR: p[3],
+	}
+	var op schedule.Op
+	if !r.Backward {
+		op = schedule.Vendor{Stack: s, Last: c.states(r.Last)}
+	} else {
+		g := c.parameters(r.DWeights)
+		op = schedule.VendorBackward{
+			Stack: s, DY: c.at(r.DY, rows, c.Hidden), DX: c.at(r.DX, rows, c.Input), DFirst: c.states(r.DFirst),
+			DW: g[0], DR: g[1], DBX: g[2], DBR: g[3],
+		}
+	}
+	_, err := d.view(r.Workspace, c.sizes.Workspace)
+	kept, err2 := d.view(r.Kept, c.sizes.Kept)
+	if !c.Train {
+		err2 = nil
+	}
+	if err := errors.Join(c.err, err, err2); err != nil {
+		return err
+	}
+	return d.push(command{stream: stream, wait: -1, record: -1, do: func() error { return c.do(op, s.Y, kept) }})
+}
+
+// do runs op on what the memory holds by then. The forward pass keeps its
+// outputs, by which the backward pass sees whether they are still there.
+func (c *call) do(op schedule.Op, y schedule.View, kept []byte) error {
+	for i, a := range c.arrays {
+		for j := range c.values[i] {
+			c.values[i][j] = c.get(a.memory, j)
+		}
+	}
+	devicetest.Evaluate(op, c.values)
+	for _, v := range op.Writes() {
+		a := c.arrays[v.M.ID]
+		for j, x := range c.values[v.M.ID] {
+			c.set(a.memory, j, x)
+		}
+	}
+	if !c.Train {
+		return nil
+	}
+	_, backward := op.(schedule.VendorBackward)
+	for j := range int(c.keepable()) {
+		out := c.get(c.arrays[y.M.ID].memory, j)
+		if !backward {
+			binary.LittleEndian.PutUint64(kept[8*j:], math.Float64bits(out))
+		} else if math.Float64frombits(binary.LittleEndian.Uint64(kept[8*j:])) != out {
+			return errors.New("emulator: what the forward pass of a network kept is gone, or its outputs are")
+		}
+	}
+	return nil
+}
+
+func (c *call) get(mem []byte, i int) float64 {
+	if c.Element == cuda.Single {
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(mem[4*i:])))
+	}
+	return float64(c.Element.Widen(binary.LittleEndian.Uint16(mem[2*i:])))
+}
+
+func (c *call) set(mem []byte, i int, v float64) {
+	if c.Element == cuda.Single {
+		binary.LittleEndian.PutUint32(mem[4*i:], math.Float32bits(float32(v)))
+		return
+	}
+	binary.LittleEndian.PutUint16(mem[2*i:], c.Element.Narrow(float32(v)))
+}

@@ -1,0 +1,210 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"rnnbench/rnn/schedule"
+)
+
+// A Network is a stack of recurrent layers as the vendor's library knows it.
+type Network struct {
+	Cell      string // of package cell's
+	Algorithm int    // as the library counts them
+	Element   Element
+	TF32      bool // products of single-precision values may be rounded to TF32
+	Train     bool // the gradient follows
+
+	Input, Hidden, Layers, Batch, Steps int
+}
+
+// Sizes are what a network takes on the GPU, in bytes.
+type Sizes struct {
+	Weights    int64        // the space of all parameters
+	Parameters []Parameters // per layer
+	Workspace  int64        // during a call
+	Kept       int64        // from a forward call to the backward call
+}
+
+// Parameters are offsets within the space of all parameters, in bytes, of
+// row-major matrices with one gate after the other.
+type Parameters struct{ W, R, BX, BR int64 }
+
+// Networks is the part of a Driver that runs whole networks.
+type Networks interface {
+	// NewNetwork readies a network, which stays until the driver is closed.
+	// Errors wrap schedule.ErrUnsupported where the library declines.
+	NewNetwork(n Network) (id int, s Sizes, err error)
+
+	// RunNetwork runs its forward pass or its backward pass.
+	RunNetwork(stream int, r *NetworkRun) error
+}
+
+// A NetworkRun is one call. Of states the first is h and the second, of an LSTM
+// alone, c.
+type NetworkRun struct {
+	ID              int
+	Backward        bool
+	X, Y            Pointer
+	First           [2]Pointer // states before the first step
+	Last            [2]Pointer // after the last; forward alone
+	Weights         Pointer
+	Workspace, Kept Pointer
+
+	DY, DX   Pointer // backward alone
+	DFirst   [2]Pointer
+	DWeights Pointer
+}
+
+// A readied network.
+type readied struct {
+	id    int
+	sizes Sizes
+}
+
+// A stack is an operation of the vendor's library.
+type stack struct {
+	*schedule.Stack
+	backward *schedule.VendorBackward // nil: forward
+	last     []schedule.View
+}
+
+// stackOf is op as a stack, if it is one.
+func stackOf(op schedule.Op) (stack, bool) {
+	switch op := op.(type) {
+	case schedule.Vendor:
+		return stack{Stack: &op.Stack, last: op.Last}, true
+	case schedule.VendorBackward:
+		return stack{Stack: &op.Stack, backward: &op}, true
+	}
+	return stack{}, false
+}
+
+// A space holds the parameters of all layers, or their gradients.
+type space struct{ w, r, bx, br []schedule.View }
+
+// matrix is the matrix that stands for the space.
+func (p *space) matrix() int { return p.w[0].M.ID }
+
+// spaces are the parameters and, in a backward pass, their gradients.
+func (s *stack) spaces() []space {
+	all := []space{{s.W, s.R, s.BX, s.BR}}
+	if b := s.backward; b != nil {
+		all = append(all, space{b.DW, b.DR, b.DBX, b.DBR})
+	}
+	return all
+}
+
+// views are all that the library reads and writes, which have one type.
+func (s *stack) views() []schedule.View {
+	var op schedule.Op = schedule.Vendor{Stack: *s.Stack, Last: s.last}
+	if s.backward != nil {
+		op = *s.backward
+	}
+	var all []schedule.View
+	for _, v := range append(op.Reads(), op.Writes()...) {
+		if v != s.Kept {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// network is what s is to the library.
+func (s *stack) network(e Element, p schedule.Precision) Network {
+	return Network{
+		Cell: s.Cell.Name, Algorithm: s.Algorithm, Element: e, TF32: p == schedule.TF32, Train: !s.Kept.Empty(),
+		Input: s.X.Cols, Hidden: s.Hidden(), Layers: s.Layers(), Batch: s.Batch(), Steps: s.Steps,
+	}
+}
+
+// ready has the library ready the networks of s. Those of before are ready.
+func (d *Device) ready(s *schedule.Schedule) error {
+	e := elements(s)
+	for _, op := range everything(s) {
+		st, ok := stackOf(op)
+		if !ok {
+			continue
+		}
+		if why := d.properties.NoNetworks; why != "" {
+			return fmt.Errorf("cuda: %s: %w: %s", op.Name(), schedule.ErrUnsupported, why)
+		}
+		n := st.network(e[st.X.M.ID], s.Precision)
+		if _, ok := d.networks[n]; ok {
+			continue
+		}
+		id, sizes, err := d.driver.NewNetwork(n)
+		if err != nil {
+			return fmt.Errorf("cuda: %s: %w", op.Name(), err)
+		}
+		d.networks[n] = readied{id, sizes}
+	}
+	return nil
+}
+
+// An extent is part of a program's memory, in bytes.
+type extent struct{ at, bytes int64 }
+
+// house gives the parameters of s, and what it keeps, their places in the
+// program's memory.
+func (l *layout) house(s stack, z Sizes, take func(int64) int64) error {
+	for _, p := range s.spaces() {
+		if _, ok := l.spaces[p.matrix()]; !ok {
+			l.spaces[p.matrix()] = extent{take(z.Weights), z.Weights}
+		}
+		base := l.spaces[p.matrix()].at
+		for i, at := range z.Parameters {
+			for _, home := range []struct {
+				v  schedule.View
+				at int64
+			}{{p.w[i], at.W}, {p.r[i], at.R}, {p.bx[i], at.BX}, {p.br[i], at.BR}} {
+				to := &l.offset[home.v.M.ID]
+				if *to >= 0 && *to != base+home.at {
+					return fmt.Errorf("cuda: %w: %s is a parameter of two networks that keep it in different places", schedule.ErrUnsupported, home.v.M.Name)
+				}
+				*to = base + home.at
+			}
+		}
+	}
+	if !s.Kept.Empty() && l.offset[s.Kept.M.ID] < 0 {
+		l.offset[s.Kept.M.ID] = take(z.Kept)
+	}
+	return nil
+}
+
+// network is the call of the library for s on a stream.
+func (b *binder) network(s stack, stream int) step {
+	r := &NetworkRun{
+		ID: b.networks[s.network(b.element(s.X), b.precision)].id,
+		X:  b.at(s.X), Y: b.at(s.Y), Weights: b.base + Pointer(b.layout.spaces[s.spaces()[0].matrix()].at),
+		Workspace: b.base + Pointer(b.layout.scratch[stream]),
+	}
+	if !s.Kept.Empty() {
+		r.Kept = b.at(s.Kept)
+	}
+	for i, v := range s.First {
+		r.First[i] = b.at(v)
+	}
+	for i, v := range s.last {
+		r.Last[i] = b.at(v)
+	}
+	if g := s.backward; g != nil {
+		r.Backward, r.DY, r.DX = true, b.at(g.DY), b.at(g.DX)
+		r.DWeights = b.base + Pointer(b.layout.spaces[s.spaces()[1].matrix()].at)
+		for i, v := range g.DFirst {
+			r.DFirst[i] = b.at(v)
+		}
+	}
+	return step{network: r}
+}
+
+// try runs p once where the library runs part of it, which says only then what
+// it cannot do, and readies more of itself than it may while a graph is captured.
+func (p *program) try() error {
+	for _, op := range everything(p.schedule) {
+		if _, ok := stackOf(op); ok {
+			return errors.Join(p.once(), p.settle(), p.clear())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package schedule
+
+import (
+	"fmt"
+
+	"rnnbench/rnn/cell"
+)
+
+// A Stack is layers on top of each other, run over all steps of time by one
+// call of the library of the device's maker. Libraries take plain arrays: views
+// are of whole rows, and those of parameters of whole matrices, which a device
+// may keep where its library wants them. With B sequences side by side, row
+// t·B+b of X and Y belongs to step t of sequence b, and row l·B+b of states to
+// sequence b in layer l.
+type Stack struct {
+	Cell      *cell.Cell
+	Algorithm int // of the library's, in its own order
+	Steps     int
+	X         View   // inputs, steps·B × input
+	Y         View   // outputs of the last layer, steps·B × hidden
+	First     []View // per state, before the first step, layers·B × hidden
+	W, R      []View // per layer: gates·hidden × its input's width, recurrent gates·hidden × hidden
+	BX, BR    []View // per layer, one row
+	Kept      View   // packed, of any shape: what the gradient needs, in the library's form; empty: no gradient follows
+}
+
+// Vendor runs a Stack.
+type Vendor struct {
+	Stack
+	Last []View // per state, after the last step, layers·B × hidden
+}
+
+// VendorBackward is the gradient of a Vendor with Kept, that of its weights
+// included.
+type VendorBackward struct {
+	Stack
+	DY       View   // gradient of the outputs from above, steps·B × hidden
+	DX       View   // of the inputs
+	DFirst   []View // of the states before the first step
+	DW, DR   []View // of the parameters
+	DBX, DBR []View
+}
+
+// Layers is the number of layers.
+func (s *Stack) Layers() int { return len(s.W) }
+
+// Batch is the number of sequences side by side.
+func (s *Stack) Batch() int { return s.X.Rows / s.Steps }
+
+// Hidden is the number of units of a layer.
+func (s *Stack) Hidden() int { return s.Y.Cols }
+
+func (s *Stack) reads() []View { return some([]View{s.X}, s.First, s.W, s.R, s.BX, s.BR) }
+
+// flops are those of the products and the cells of all layers and steps.
+func (s *Stack) flops(products int64, p cell.Program) int64 {
+	h, n := int64(s.Hidden()), int64(s.X.Rows)
+	var sum int64
+	for l := range s.W {
+		weights := int64(s.W[l].Rows)*int64(s.W[l].Cols) + int64(s.R[l].Rows)*int64(s.R[l].Cols)
+		sum += n * (2*products*weights + p.FLOPs()*h)
+	}
+	return sum
+}
+
+// check reports the first shape that does not fit: of views as wide as the
+// inputs, as wide as the outputs, of states and of parameters, the latter in the
+// order of W, R, BX, BR.
+func (s *Stack) check(op Op, inputs, outputs []View, states, parameters [][]View) error {
+	layers := s.Layers()
+	if s.Steps < 1 || layers < 1 || s.X.Rows == 0 || s.X.Rows%s.Steps != 0 || s.Cell.Recurrent == 0 || len(s.Cell.Peeps) > 0 {
+		return fmt.Errorf("schedule: %s of %v: want steps and layers, a batch and a recurrence without peepholes", op.Name(), s.Cell)
+	}
+	h := s.Hidden()
+	gh, rh := len(s.Cell.Gates)*h, s.Cell.Recurrent*h
+	fits := func(v View, rows, cols int) bool {
+		return !v.Empty() && v.Rows == rows && v.Cols == cols && v.Cols == v.M.Cols
+	}
+	ok := s.Kept.Empty() || s.Kept.M.Packed
+	for _, v := range inputs {
+		ok = ok && fits(v, s.X.Rows, s.X.Cols)
+	}
+	for _, v := range outputs {
+		ok = ok && fits(v, s.X.Rows, h)
+	}
+	for _, views := range states {
+		ok = ok && len(views) == len(s.Cell.States)
+		for _, v := range views {
+			ok = ok && fits(v, layers*s.Batch(), h)
+		}
+	}
+	for i, views := range parameters {
+		ok = ok && len(views) == layers
+		width := s.X.Cols
+		for _, v := range views {
+			shape := [][2]int{{gh, width}, {rh, h}, {1, gh}, {1, rh}}[i%4]
+			ok = ok && fits(v, shape[0], shape[1]) && v.Rows == v.M.Rows
+			width = h
+		}
+	}
+	if !ok {
+		return misfit(op)
+	}
+	return nil
+}
+
+func (v Vendor) Name() string   { return "vendor" }
+func (v Vendor) Reads() []View  { return v.reads() }
+func (v Vendor) Writes() []View { return some([]View{v.Y, v.Kept}, v.Last) }
+func (v Vendor) FLOPs() int64 {
+	if v.Kept.Empty() {
+		return v.flops(1, v.Cell.Inference)
+	}
+	return v.flops(1, v.Cell.Forward)
+}
+func (v Vendor) String() string {
+	return fmt.Sprintf("vendor %v algorithm %d %v %v ← %v %v %v %d steps", v.Cell, v.Algorithm, v.Y, v.Last, v.X, v.W, v.R, v.Steps)
+}
+func (v Vendor) check() error {
+	return v.Stack.check(v, []View{v.X}, []View{v.Y}, [][]View{v.First, v.Last}, [][]View{v.W, v.R, v.BX, v.BR})
+}
+
+func (v VendorBackward) Name() string { return "vendorbackward" }
+func (v VendorBackward) Reads() []View {
+	return some(v.reads(), []View{v.Y, v.Kept, v.DY})
+}
+func (v VendorBackward) Writes() []View {
+	return some([]View{v.Kept, v.DX}, v.DFirst, v.DW, v.DR, v.DBX, v.DBR)
+}
+func (v VendorBackward) FLOPs() int64 { return v.flops(2, v.Cell.Backward) }
+func (v VendorBackward) String() string {
+	return fmt.Sprintf("vendor %vbackward algorithm %d %v %v %v %v ← %v %v %v %d steps", v.Cell, v.Algorithm, v.DX, v.DFirst, v.DW, v.DR, v.DY, v.W, v.R, v.Steps)
+}
+func (v VendorBackward) check() error {
+	if v.Kept.Empty() {
+		return fmt.Errorf("schedule: %v: nothing is kept for it", v)
+	}
+	return v.Stack.check(v, []View{v.X, v.DX}, []View{v.Y, v.DY}, [][]View{v.First, v.DFirst},
+		[][]View{v.W, v.R, v.BX, v.BR, v.DW, v.DR, v.DBX, v.DBR})
+}
