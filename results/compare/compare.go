@@ -1,4 +1,4 @@
-// Package compare says how runs differ from a run before: what became faster or
+// Package compare says how runs differ from those before: what became faster or
 // slower by more than chance and by more than matters, what broke and what was
 // mended.
 //
@@ -79,10 +79,12 @@ func unknown() Interval { return Interval{math.NaN(), math.NaN(), math.NaN()} }
 type Change struct {
 	Verdict Verdict
 	Base    *results.Record // nil: not measured
-	New     *results.Record
-	Ratio   Interval // of the time now to the time before
-	P       float64  // of the test, corrected for the number of points; NaN: not tested
-	Why     string   // of a verdict that does not speak for itself
+	New     *results.Record // of several runs: with the samples of all
+	Ratio   Interval        // of the time now to the time before
+	P       float64         // of the test, corrected for the number of points; NaN: not tested
+	Why     string          // of a verdict that does not speak for itself
+
+	before, after []float64 // median of each run
 }
 
 // Record is the newer record that there is.
@@ -93,11 +95,37 @@ func (c *Change) Record() *results.Record {
 	return c.Base
 }
 
-// A Comparison is one run beside the one that all are compared with.
+// A Side is what is compared: a run, or several runs of the same. A machine's
+// speed moves from one minute to the next, and all samples of a point are of one
+// moment of a run: several runs in turns tell a change from such a moment.
+type Side struct {
+	Label string
+	Runs  []results.Set
+}
+
+// Sides joins runs of the same label, in order of appearance.
+func Sides(sets []results.Set) []Side {
+	var list []Side
+	for _, s := range sets {
+		i := slices.IndexFunc(list, func(side Side) bool { return side.Label == s.Label })
+		if i < 0 {
+			i = len(list)
+			list = append(list, Side{Label: s.Label})
+		}
+		list[i].Runs = append(list[i].Runs, s)
+	}
+	return list
+}
+
+// A Comparison is one side beside the one that all are compared with.
 type Comparison struct {
 	Base, New string // labels
 	Changes   []Change
 	Unknown   int // points that have no result in either
+
+	// Noise is how far points of these sides differ one way or the other, as a
+	// share: changes of less are not told from it. 0: too few points to say.
+	Noise float64
 }
 
 // Count is how many changes got a verdict.
@@ -118,58 +146,70 @@ var ErrNothing = errors.New("nothing overlaps")
 // ErrDevices says that runs are of different machines.
 var ErrDevices = errors.New("they are of different devices")
 
-// Runs compares runs with base. The tests of all runs together are held to
+// Runs compares sides with base. The tests of all of them together are held to
 // o.Alpha.
-func Runs(base results.Set, runs []results.Set, o Options) ([]Comparison, error) {
+func Runs(base Side, sides []Side, o Options) ([]Comparison, error) {
 	if err := o.check(); err != nil {
 		return nil, err
+	}
+	if len(sides) == 0 {
+		return nil, fmt.Errorf("compare: %w: there is nothing beside %s", ErrNothing, base.Label)
 	}
 	before, err := index(base, o)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Comparison, 0, len(runs))
-	for _, run := range runs {
-		if err := sameDevice(base, run, o); err != nil {
+	list := make([]Comparison, 0, len(sides))
+	for _, side := range sides {
+		if err := sameDevice(base, side, o); err != nil {
 			return nil, err
 		}
-		after, err := index(run, o)
+		after, err := index(side, o)
 		if err != nil {
 			return nil, err
 		}
-		c := Comparison{Base: base.Label, New: run.Label}
-		both := 0
-		for _, key := range before.keys {
-			ch := Change{Base: before.at[key], New: after.at[key], Ratio: unknown(), P: math.NaN()}
-			switch {
-			case ch.New == nil:
-				ch.Verdict = Gone
-			case ok(ch.Base) && ok(ch.New):
-				both++
-			case ok(ch.Base):
-				ch.Verdict, ch.Why = Broken, reason(ch.New)
-				both++
-			case ok(ch.New):
-				ch.Verdict, ch.Why = Fixed, "was "+reason(ch.Base)
-				both++
-			default:
-				c.Unknown++
-				continue
-			}
-			c.Changes = append(c.Changes, ch)
-		}
-		for _, key := range after.keys {
-			if before.at[key] == nil {
-				c.Changes = append(c.Changes, Change{Verdict: New, New: after.at[key], Ratio: unknown(), P: math.NaN()})
-			}
-		}
+		c, both := match(before, after)
 		if both == 0 {
-			return nil, fmt.Errorf("compare: %s and %s: %w: %s", base.Label, run.Label, ErrNothing, apart(base, run))
+			return nil, fmt.Errorf("compare: %s and %s: %w: %s", base.Label, side.Label, ErrNothing, apart(base.records(), side.records()))
 		}
+		c.Base, c.New = base.Label, side.Label
 		list = append(list, c)
 	}
 	judge(list, o)
 	return list, nil
+}
+
+// match pairs what was measured, and counts the pairs of which one has a result.
+// Those where both have are left without a verdict.
+func match(before, after places) (c Comparison, both int) {
+	for _, key := range before.keys {
+		b, a := before.at[key], after.at[key]
+		ch := Change{Base: b.record, Ratio: unknown(), P: math.NaN(), before: b.medians}
+		if a == nil {
+			ch.Verdict = Gone
+			c.Changes = append(c.Changes, ch)
+			continue
+		}
+		ch.New, ch.after = a.record, a.medians
+		switch {
+		case ok(ch.Base) && ok(ch.New):
+		case ok(ch.Base):
+			ch.Verdict, ch.Why = Broken, reason(ch.New)
+		case ok(ch.New):
+			ch.Verdict, ch.Why = Fixed, "was "+reason(ch.Base)
+		default:
+			c.Unknown++
+			continue
+		}
+		both++
+		c.Changes = append(c.Changes, ch)
+	}
+	for _, key := range after.keys {
+		if before.at[key] == nil {
+			c.Changes = append(c.Changes, Change{Verdict: New, New: after.at[key].record, Ratio: unknown(), P: math.NaN()})
+		}
+	}
+	return c, both
 }
 
 // ok says whether r has a time.
@@ -183,28 +223,70 @@ func reason(r *results.Record) string {
 	return s
 }
 
-// places are the records of a run by what they measured, in order.
+// places are what a side measured, in order.
 type places struct {
 	keys []string
-	at   map[string]*results.Record
+	at   map[string]*place
 }
 
-func index(s results.Set, o Options) (places, error) {
-	p := places{at: map[string]*results.Record{}}
-	for i := range s.Records {
-		r := &s.Records[i]
-		if r.ReasonCode != nil && *r.ReasonCode == results.ReasonInterrupted {
-			continue // as good as not measured
+// A place is one technique at one point in all runs of a side.
+type place struct {
+	record  *results.Record // with the samples of all, or one without a result
+	medians []float64
+}
+
+func (s Side) records() []results.Record {
+	var list []results.Record
+	for _, run := range s.Runs {
+		list = append(list, run.Records...)
+	}
+	return list
+}
+
+func index(s Side, o Options) (places, error) {
+	p := places{at: map[string]*place{}}
+	for _, run := range s.Runs {
+		for i := range run.Records {
+			r := &run.Records[i]
+			if r.ReasonCode != nil && *r.ReasonCode == results.ReasonInterrupted {
+				continue // as good as not measured
+			}
+			key := keyOf(r, o)
+			at := p.at[key]
+			switch {
+			case at == nil:
+				at = &place{record: r}
+				p.keys = append(p.keys, key)
+				p.at[key] = at
+			case at.record.Device != r.Device:
+				return p, fmt.Errorf("compare: %s measured on %s and on %s: choose the records of one device", s.Label, at.record.Device, r.Device)
+			case ok(at.record) && ok(r):
+				at.record = join(at.record, r)
+			case ok(at.record):
+				at.record = r // what fails in one of the runs fails
+			}
+			if ok(r) {
+				at.medians = append(at.medians, r.Seconds())
+			}
 		}
-		key := keyOf(r, o)
-		if old := p.at[key]; old == nil {
-			p.keys = append(p.keys, key)
-		} else if old.Device != r.Device {
-			return p, fmt.Errorf("compare: %s measured on %s and on %s: choose the records of one device", s.Label, old.Device, r.Device)
-		}
-		p.at[key] = r
 	}
 	return p, nil
+}
+
+// join is a with the samples of both.
+func join(a, b *results.Record) *results.Record {
+	j := *a
+	all := slices.Concat(samples(a), samples(b))
+	j.Samples = &results.Samples{Wall: all, Device: all}
+	st, _ := results.Summarize(all, 0)
+	j.Stats = &st
+	j.Warnings = slices.Clone(a.Warnings)
+	for _, w := range b.Warnings {
+		if !slices.Contains(j.Warnings, w) {
+			j.Warnings = append(j.Warnings, w)
+		}
+	}
+	return &j
 }
 
 // keyOf is what two records must share to be compared: how a point was measured
@@ -217,17 +299,17 @@ func keyOf(r *results.Record, o Options) string {
 	return fmt.Sprintf("%s|%s|%t|%s|%s", q.Key(), q.Mode.Cache, q.Mode.Graph, q.Mode.Timer, q.Mode.Data)
 }
 
-func sameDevice(a, b results.Set, o Options) error {
-	da, db := devices(a), devices(b)
+func sameDevice(a, b Side, o Options) error {
+	da, db := devices(a.records()), devices(b.records())
 	if o.Across || len(da) == 0 || len(db) == 0 || slices.ContainsFunc(da, func(d string) bool { return slices.Contains(db, d) }) {
 		return nil
 	}
 	return fmt.Errorf("compare: %s and %s: %w: %s and %s", a.Label, b.Label, ErrDevices, strings.Join(da, ", "), strings.Join(db, ", "))
 }
 
-func devices(s results.Set) []string {
+func devices(recs []results.Record) []string {
 	var list []string
-	for _, r := range s.Records {
+	for _, r := range recs {
 		if !slices.Contains(list, r.Device) {
 			list = append(list, r.Device)
 		}
@@ -236,7 +318,7 @@ func devices(s results.Set) []string {
 }
 
 // apart says in what two runs without a common point differ.
-func apart(a, b results.Set) string {
+func apart(a, b []results.Record) string {
 	type property struct {
 		name string
 		of   func(*results.Record) string
@@ -256,10 +338,10 @@ func apart(a, b results.Set) string {
 	var words []string
 	for _, p := range list {
 		seen := map[string]bool{}
-		for i := range a.Records {
-			seen[p.of(&a.Records[i])] = true
+		for i := range a {
+			seen[p.of(&a[i])] = true
 		}
-		if len(b.Records) > 0 && !slices.ContainsFunc(b.Records, func(r results.Record) bool { return seen[p.of(&r)] }) {
+		if len(b) > 0 && !slices.ContainsFunc(b, func(r results.Record) bool { return seen[p.of(&r)] }) {
 			words = append(words, p.name)
 		}
 	}
@@ -284,20 +366,55 @@ func judge(list []Comparison, o Options) {
 		}
 	}
 	holm(tested)
-	for _, c := range tested {
-		c.decide(o)
+	for i := range list {
+		c := &list[i]
+		c.Noise = spread(c.Changes)
+		for j := range c.Changes {
+			if c.Changes[j].Verdict == "" {
+				c.Changes[j].decide(o, c.Noise)
+			}
+		}
 	}
 }
 
-// decide gives the verdict of a point that both runs measured. The least effect
+// spread is how far the changes of unchanged points reach from one run to
+// another: three standard deviations, estimated from the median distance of all
+// changes from their median, which holds as long as most points did not change.
+// What moves all points alike is not part of it.
+func spread(changes []Change) float64 {
+	const least = 20 // points, for an estimate that is worth it
+	var logs []float64
+	for i := range changes {
+		if v := changes[i].Ratio.Value; v > 0 {
+			logs = append(logs, math.Log(v))
+		}
+	}
+	if len(logs) < least {
+		return 0
+	}
+	slices.Sort(logs)
+	middle := logs[len(logs)/2]
+	for i, l := range logs {
+		logs[i] = math.Abs(l - middle)
+	}
+	slices.Sort(logs)
+	return math.Expm1(3 * 1.4826 * logs[len(logs)/2])
+}
+
+// decide gives the verdict of a point that both sides measured. The least effect
 // is the same factor in both directions.
-func (c *Change) decide(o Options) {
+func (c *Change) decide(o Options, noise float64) {
 	most := 1 + o.MinEffect
 	n, m := len(samples(c.Base)), len(samples(c.New))
+	differs := c.P < o.Alpha && (c.Ratio.Value >= most || c.Ratio.Value <= 1/most)
 	switch {
-	case c.P < o.Alpha && c.Ratio.Value >= most:
+	case differs && math.Abs(math.Log(c.Ratio.Value)) < math.Log1p(noise):
+		c.Verdict, c.Why = Ambiguous, "within what points of these runs differ by anyway"
+	case differs && !disjoint(c.before, c.after, most):
+		c.Verdict, c.Why = Ambiguous, "not in every run"
+	case differs && c.Ratio.Value > 1:
 		c.Verdict = Slower
-	case c.P < o.Alpha && c.Ratio.Value <= 1/most:
+	case differs:
 		c.Verdict = Faster
 	case !c.Ratio.Known():
 		c.Verdict, c.Why = Ambiguous, fmt.Sprintf("%d and %d samples are too few", n, m)
@@ -310,13 +427,19 @@ func (c *Change) decide(o Options) {
 	default:
 		c.Verdict, c.Why = Ambiguous, "the samples spread too far"
 	}
-	if w := noise(c); w != "" && c.Verdict != Same {
+	if w := told(c); w != "" && c.Verdict != Same {
 		c.Why = strings.TrimPrefix(c.Why+"; "+w, "; ")
 	}
 }
 
-// noise repeats what the records warn of.
-func noise(c *Change) string {
+// disjoint says whether every run of one side is beyond every run of the other
+// by that factor.
+func disjoint(a, b []float64, by float64) bool {
+	return by*slices.Max(a) <= slices.Min(b) || by*slices.Max(b) <= slices.Min(a)
+}
+
+// told repeats what the records warn of.
+func told(c *Change) string {
 	var words []string
 	for _, side := range []struct {
 		name string

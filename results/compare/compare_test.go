@@ -52,6 +52,11 @@ func (m machine) run(label string, points, n int, slow func(i int) float64) resu
 
 func flat(int) float64 { return 1 }
 
+// compared compares two runs.
+func compared(a, b results.Set, o Options) ([]Comparison, error) {
+	return Runs(Side{a.Label, []results.Set{a}}, []Side{{b.Label, []results.Set{b}}}, o)
+}
+
 // TestShift holds the test to that of another library, and its interval to
 // what was drawn.
 func TestShift(t *testing.T) {
@@ -113,14 +118,14 @@ func TestSame(t *testing.T) {
 	settled := 0
 	for seed := range comparisons {
 		m := newMachine(uint64(seed))
-		list, err := Runs(m.run("a", points, 15, flat), []results.Set{m.run("b", points, 15, flat)}, Options{Alpha: 0.05, MinEffect: 0.001, Level: 0.95})
+		list, err := compared(m.run("a", points, 15, flat), m.run("b", points, 15, flat), Options{Alpha: 0.05, MinEffect: 0.001, Level: 0.95})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c := &list[0]; c.Count(Faster)+c.Count(Slower) > 0 {
 			wrong++
 		}
-		list, err = Runs(m.run("a", points, 15, flat), []results.Set{m.run("b", points, 15, flat)}, Usual())
+		list, err = compared(m.run("a", points, 15, flat), m.run("b", points, 15, flat), Usual())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +156,7 @@ func TestDifferent(t *testing.T) {
 		}
 		return 1
 	}
-	list, err := Runs(m.run("a", 200, 15, flat), []results.Set{m.run("b", 200, 15, slow)}, Usual())
+	list, err := compared(m.run("a", 200, 15, flat), m.run("b", 200, 15, slow), Usual())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,6 +196,50 @@ func TestDifferent(t *testing.T) {
 	}
 }
 
+// TestMoments draws a machine that is half as fast for a while: two runs cannot
+// tell it from a change, and several in turns can.
+func TestMoments(t *testing.T) {
+	m := newMachine(4)
+	moment := func(from, to int, real float64) func(int) float64 {
+		return func(i int) float64 {
+			f := 1.0
+			if i >= from && i < to {
+				f = 2
+			}
+			if i >= 190 {
+				f *= real
+			}
+			return f
+		}
+	}
+	base := []results.Set{m.run("a", 200, 6, moment(0, 0, 1)), m.run("a", 200, 6, moment(30, 60, 1)), m.run("a", 200, 6, moment(0, 0, 1))}
+	now := []results.Set{m.run("b", 200, 6, moment(50, 120, 1.3)), m.run("b", 200, 6, moment(0, 0, 1.3)), m.run("b", 200, 6, moment(150, 160, 1.3))}
+	list, err := Runs(Sides(base)[0], Sides(now), Usual())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range list[0].Changes {
+		if want := i >= 190; (c.Verdict == Slower) != want || c.Verdict == Faster {
+			t.Errorf("point %d is %s (%s), p = %v, %v", i, c.Verdict, c.Why, c.P, c.Ratio)
+		}
+		if n := c.New.Stats.N; n != 18 {
+			t.Errorf("point %d has %d samples of three runs", i, n)
+		}
+	}
+	// A point that fails in one of the runs is broken.
+	now[1].Records[0] = fail(now[1].Records[0], results.Failed, results.ReasonError, "no")
+	list, err = Runs(Sides(base)[0], Sides(now), Usual())
+	if err != nil || list[0].Changes[0].Verdict != Broken {
+		t.Errorf("%v: %v", list[0].Changes[0].Verdict, err)
+	}
+	// Points that move one way and the other hide what moves as far.
+	jitter := m.run("b", 200, 15, func(i int) float64 { return 1 + 0.05*math.Sin(float64(i)) })
+	list, err = compared(m.run("a", 200, 15, flat), jitter, Usual())
+	if err != nil || list[0].Noise < 0.05 || list[0].Count(Slower)+list[0].Count(Faster) > 0 {
+		t.Errorf("noise %v, %d slower, %d faster: %v", list[0].Noise, list[0].Count(Slower), list[0].Count(Faster), err)
+	}
+}
+
 func fail(r results.Record, s results.Status, code, why string) results.Record {
 	r.Status, r.ReasonCode, r.Reason, r.Samples, r.Stats = s, &code, &why, nil, nil
 	return r
@@ -209,7 +258,7 @@ func TestVerdicts(t *testing.T) {
 		slower, bad(2), good(3), bad(4), good(6),
 		fail(good(7), results.Failed, results.ReasonInterrupted, "interrupted"),
 	}}
-	list, err := Runs(base, []results.Set{run}, Usual())
+	list, err := compared(base, run, Usual())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +295,7 @@ func TestFewSamples(t *testing.T) {
 		points, n int
 		want      Verdict
 	}{{1, 3, Ambiguous}, {1, 4, Slower}, {200, 6, Ambiguous}, {200, 9, Slower}} {
-		list, err := Runs(m.run("a", c.points, c.n, flat), []results.Set{m.run("b", c.points, c.n, double)}, Usual())
+		list, err := compared(m.run("a", c.points, c.n, flat), m.run("b", c.points, c.n, double), Usual())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,13 +347,13 @@ func TestRefuses(t *testing.T) {
 		{"no level", a, a, Options{MinEffect: 0.1, Level: 0.95}, nil, "level of the tests"},
 		{"no effect", a, a, Options{Alpha: 0.05, MinEffect: math.NaN(), Level: 0.95}, nil, "least effect"},
 	} {
-		_, err := Runs(c.a, []results.Set{c.b}, c.o)
+		_, err := compared(c.a, c.b, c.o)
 		if c.want != nil && !errors.Is(err, c.want) || !strings.Contains(fmt.Sprint(err), c.message) || (err == nil) != (c.want == nil && c.message == "") {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 	// A run is the same as itself.
-	list, err := Runs(a, []results.Set{a}, Usual())
+	list, err := compared(a, a, Usual())
 	if err != nil || list[0].Count(Same)+list[0].Count(Ambiguous) != 3 {
 		t.Errorf("a run and itself: %v, %v", list, err)
 	}
@@ -314,7 +363,7 @@ func BenchmarkRuns(b *testing.B) {
 	m := newMachine(8)
 	x, y := m.run("a", 5000, 30, flat), m.run("b", 5000, 30, flat)
 	for b.Loop() {
-		if _, err := Runs(x, []results.Set{y}, Usual()); err != nil {
+		if _, err := compared(x, y, Usual()); err != nil {
 			b.Fatal(err)
 		}
 	}
