@@ -140,7 +140,7 @@ measured so far kept.`,
 	)
 	root.AddCommand(
 		p.sweepCommand(), p.reproduceCommand(), p.verifyCommand(),
-		p.compareCommand(), p.showCommand(), p.plotCommand(),
+		p.compareCommand(), p.showCommand(), p.plotCommand(), p.reportCommand(),
 		p.explainCommand(), p.modelCommand(), p.exportCommand(),
 		p.listCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(),
 	)

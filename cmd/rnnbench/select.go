@@ -44,6 +44,9 @@ func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]resul
 		return sets, nil, err
 	}
 	recs := merge(sets)
+	if len(recs) == 0 {
+		return sets, nil, errors.New("there is no record in " + strings.Join(args, ", "))
+	}
 	wanted, err := s.chooser(recs)
 	if err != nil {
 		return sets, nil, misused(cmd, err)
@@ -79,7 +82,7 @@ func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]r
 		}
 		kept += len(sets[i].Records)
 	}
-	if kept == 0 {
+	if kept == 0 && len(all) > 0 {
 		return nil, fmt.Errorf("none of the %d records is selected by --where and --filter", len(all))
 	}
 	return sets, nil
@@ -113,7 +116,7 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 	if err != nil {
 		return nil, &failure{exitError, err, "runs are folders in " + dir + "; without a name the latest counts"}
 	}
-	if !slices.ContainsFunc(sets, func(s results.Set) bool { return len(s.Records) > 0 }) {
+	if !slices.ContainsFunc(sets, func(s results.Set) bool { return len(s.Records) > 0 || computed(s) }) {
 		return sets, errors.New("there is no record in " + strings.Join(args, ", "))
 	}
 	return sets, nil

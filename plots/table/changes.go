@@ -160,6 +160,9 @@ func summary(c *compare.Comparison, o compare.Options) []string {
 	if c.Noise > 0 {
 		notes = append(notes, fmt.Sprintf("Points of these runs differ by up to %s one way or the other: less than that is AMBG.", percent(100*c.Noise)))
 	}
+	if c.Single && c.Count(compare.Slower)+c.Count(compare.Faster) > 0 {
+		notes = append(notes, fmt.Sprintf("One run a side: a slow moment of the machine looks like a change. Runs of both in turns tell: rnnbench compare %s=A1 %s=B1 %s=A2 %s=B2.", c.Base, c.New, c.Base, c.New))
+	}
 	if worst := c.Worst(5); len(worst) > 0 {
 		words := make([]string, len(worst))
 		for i, ch := range worst {

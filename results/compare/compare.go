@@ -123,6 +123,8 @@ type Comparison struct {
 	Changes   []Change
 	Unknown   int // points that have no result in either
 
+	Single bool // one run a side: whatever slowed one of them is taken for a change
+
 	// Noise is how far points of these sides differ one way or the other, as a
 	// share: changes of less are not told from it. 0: too few points to say.
 	Noise float64
@@ -173,6 +175,7 @@ func Runs(base Side, sides []Side, o Options) ([]Comparison, error) {
 			return nil, fmt.Errorf("compare: %s and %s: %w: %s", base.Label, side.Label, ErrNothing, apart(base.records(), side.records()))
 		}
 		c.Base, c.New = base.Label, side.Label
+		c.Single = len(base.Runs) == 1 || len(side.Runs) == 1
 		list = append(list, c)
 	}
 	judge(list, o)
@@ -433,9 +436,10 @@ func (c *Change) decide(o Options, noise float64) {
 }
 
 // disjoint says whether every run of one side is beyond every run of the other
-// by that factor.
+// by that factor, and by more than runs of one side differ among themselves.
 func disjoint(a, b []float64, by float64) bool {
-	return by*slices.Max(a) <= slices.Min(b) || by*slices.Max(b) <= slices.Min(a)
+	within := max(by, slices.Max(a)/slices.Min(a), slices.Max(b)/slices.Min(b))
+	return within*slices.Max(a) <= slices.Min(b) || within*slices.Max(b) <= slices.Min(a)
 }
 
 // told repeats what the records warn of.
