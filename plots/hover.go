@@ -64,7 +64,11 @@ type spot struct {
 
 // say tells what is at r, where the canvas wants to know.
 func say(c *draw.Canvas, r vg.Rectangle, format string, args ...any) {
-	if h, ok := c.Canvas.(*hoverCanvas); ok {
+	under := c.Canvas
+	for inner, ok := under.(draw.Canvas); ok; inner, ok = under.(draw.Canvas) {
+		under = inner.Canvas // a tile is a canvas on a canvas
+	}
+	if h, ok := under.(*hoverCanvas); ok {
 		h.spots = append(h.spots, spot{r, fmt.Sprintf(format, args...)})
 	}
 }

