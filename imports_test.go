@@ -16,6 +16,7 @@ var layers = [][]string{
 	{"impl", "rnn/rnntest", "results", "model"},
 	{"tuner", "plots"},
 	{"experiments"},
+	{"report"},
 	{"cmd"},
 }
 
@@ -31,6 +32,8 @@ var forbidden = [][2]string{ // importer, imported
 	{"plots", "rnn"},      //
 	{"results", "device"}, // records know no hardware
 	{"results", "rnn"},    //
+	{"report", "tuner"},   // so are pages
+	{"report", "device"},  //
 	{"model", "device"},   // the model answers for machines that nobody has
 	{"model", "results"},  //
 	{"tuner/grid", "device"},

@@ -199,6 +199,7 @@ func (p *barPlotter) Plot(c draw.Canvas, pl *plot.Plot) {
 				sty.Color = faint()
 			}
 			text = quantity.OneLine(text)
+			say(&c, vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: bottom}, Max: vg.Point{X: max(end, c.Min.X+20), Y: top}}, "%s · %s · %s", g.Label, bar.Series, text)
 			// Lines of the grid end where the text is.
 			c.SetColor(rgb(0xffffff))
 			c.Fill(vg.Rectangle{Min: vg.Point{X: end + 3, Y: middle - 5.5}, Max: vg.Point{X: end + 7 + sty.Width(text), Y: middle + 5.5}}.Path())

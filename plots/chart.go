@@ -189,7 +189,7 @@ func (ch *Chart) draw(c draw.Canvas, columns int, look map[string]look) {
 		if i%columns == 0 {
 			p.Y.Label.Text = ch.Y.Title
 		}
-		p.Add(&panelPlotter{panel, look, x, y, xticks, yticks})
+		p.Add(&panelPlotter{panel, ch, look, x, y, xticks, yticks})
 		plots = append(plots, p)
 	}
 	tile(c, plots, columns)
@@ -198,6 +198,7 @@ func (ch *Chart) draw(c draw.Canvas, columns int, look map[string]look) {
 // panelPlotter draws all of a panel: grid, guides, intervals, lines, marks.
 type panelPlotter struct {
 	Panel
+	chart  *Chart
 	look   map[string]look
 	x, y   scaling
 	xt, yt plot.ConstantTicks
@@ -257,6 +258,7 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 		for _, pt := range s.Points {
 			if at := (vg.Point{X: tx(pt.X), Y: ty(pt.Y)}); pt.drawable() && c.Contains(at) {
 				run = append(run, at)
+				say(&c, around(at), "%s · %s %s · %s", s.Label, p.chart.X.Title, p.chart.X.spell(pt.X, 0, 0), p.chart.Y.spell(pt.Y, pt.Lo, pt.Hi))
 			} else {
 				flush()
 			}
@@ -269,6 +271,7 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 			at := vg.Point{X: tx(x), Y: c.Min.Y + 2 + stripRow*(vg.Length(i)+0.5)}
 			if c.ContainsX(at.X) {
 				cross(&c, at, p.look[l].color)
+				say(&c, around(at), "%s · %s %s · no result", l, p.chart.X.Title, p.chart.X.spell(x, 0, 0))
 			}
 		}
 	}

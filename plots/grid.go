@@ -271,8 +271,26 @@ func (p *cellPlotter) Plot(c draw.Canvas, pl *plot.Plot) {
 				Max: vg.Point{X: tx(float64(x)+0.5) - 0.75, Y: ty(float64(y)+0.5) - 0.75},
 			}
 			p.cell(&c, cell, r)
+			if text := p.says(cell); text != "" {
+				say(&c, r, "%s %s · %s %s · %s", p.grid.X, p.grid.Columns[x], p.grid.Y, p.grid.Rows[y], text)
+			}
 		}
 	}
+}
+
+// says spells a cell, or is empty where there is none.
+func (p *cellPlotter) says(cell GridCell) string {
+	switch {
+	case !cell.Filled:
+		return cell.Missing
+	case cell.Category != "" && cell.Close:
+		return cell.Category + " " + cell.Text + ", too close to tell"
+	case cell.Category != "":
+		return cell.Category + " " + cell.Text
+	case p.grid.Format != nil:
+		return p.grid.Format(cell.Value)
+	}
+	return quantity.Short(cell.Value)
 }
 
 func (p *cellPlotter) cell(c *draw.Canvas, cell GridCell, r vg.Rectangle) {

@@ -35,7 +35,7 @@ func Lines(recs []results.Record, s Spec) (*Chart, error) {
 		Title:    v.title(capital(v.what()) + " against " + v.x.Title),
 		Subtitle: v.subtitle(v.X),
 		X:        v.xAxis(),
-		Y:        Axis{Title: capital(v.withUnit()), Scale: v.scale(), Format: v.measure.Tick, Zero: true},
+		Y:        Axis{Title: capital(v.withUnit()), Scale: v.scale(), Format: v.measure.Tick, Spell: v.measure.Format, Zero: true},
 		Panels:   panels,
 		Notes:    notes,
 	}
@@ -58,7 +58,7 @@ func (v *view) scale() Scale {
 // xAxis spaces sizes by their logarithm, as sweeps do, and has ticks where they
 // were measured.
 func (v *view) xAxis() Axis {
-	a := Axis{Title: capital(v.x.Title), Format: quantity.Size}
+	a := Axis{Title: capital(v.x.Title), Format: quantity.Size, Spell: quantity.Size}
 	for _, r := range v.recs {
 		if n, ok := v.x.Number(r); ok {
 			a.Places = append(a.Places, n)

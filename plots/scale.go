@@ -24,6 +24,7 @@ type Axis struct {
 	Scale  Scale
 	Places []float64            // values to prefer for ticks, as the sizes of a sweep
 	Format func(float64) string // spells a tick; nil: with SI prefixes
+	Spell  func(float64) string // spells a value; nil: with SI prefixes
 	// Zero keeps 0 on a linear scale, as lengths from there are compared.
 	Zero bool
 }

@@ -21,6 +21,7 @@ const (
 	exitError       = 1
 	exitUsage       = 2
 	exitFailures    = 3
+	exitChanged     = 4
 	exitNoDevice    = 5
 	exitInterrupted = 130
 )
@@ -104,8 +105,9 @@ func (p *program) root() *cobra.Command {
 checked against a float64 reference and timed in interleaved rounds.
 
 Exit codes: 0 done; 1 error, or no point succeeded; 2 mistake in the command line
-or configuration; 3 some points failed or were wrong; 5 device not available;
-130 interrupted, with everything measured so far kept.`,
+or configuration; 3 some points failed or were wrong; 4 compare found what --fail-on
+names, or nothing to compare; 5 device not available; 130 interrupted, with everything
+measured so far kept.`,
 		Example: `  rnnbench sweep --preset quick                     # a first look, about a minute
   rnnbench sweep --cell lstm -H 256:1024:x2 -B 1,32  # a grid of your own
   rnnbench show                                     # the latest run again
@@ -138,7 +140,7 @@ or configuration; 3 some points failed or were wrong; 5 device not available;
 	)
 	root.AddCommand(
 		p.sweepCommand(), p.reproduceCommand(), p.verifyCommand(),
-		p.showCommand(), p.plotCommand(),
+		p.compareCommand(), p.showCommand(), p.plotCommand(), p.reportCommand(),
 		p.explainCommand(), p.graphCommand(), p.modelCommand(), p.exportCommand(),
 		p.listCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(),
 	)

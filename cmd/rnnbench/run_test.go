@@ -251,6 +251,12 @@ func TestUsageErrors(t *testing.T) {
 		{"show --metric time", "--metric is of a pivot"},
 		{"plot -f x.gif", "choose among .svg, .png, .pdf"},
 		{"plot --kind line -f x.svg", "did you mean lines?"},
+		{"compare", "compare takes the run to compare with"},
+		{"compare a b --fail-on slow", `there is no verdict "slow": did you mean slower?`},
+		{"compare a b --only sme", "did you mean same?"},
+		{"compare a b --min-effect 2", `"2" is not a share: did you mean 2%?`},
+		{"compare a b --alpha x", `--alpha: "x" is not a percentage`},
+		{"report -f x.pdf", "the page is HTML"},
 		{"list cels", "did you mean cells?"},
 		{"list cells presets", "list takes one word"},
 		{"reproduce appleyard-tabel1", "did you mean appleyard-table1?"},
@@ -492,7 +498,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skip(err)
 	}
 	defer full.Close()
-	for _, line := range []string{tiny, "show", "list cells", "version", "doctor", "explain -H 4 -B 1 -T 2 --no-limits", "plot -f -", "export -H 4 -B 1 -T 2 -f -"} {
+	for _, line := range []string{tiny, "show", "list cells", "version", "doctor", "explain -H 4 -B 1 -T 2 --no-limits", "plot -f -", "report", "compare out", "export -H 4 -B 1 -T 2 -f -"} {
 		var stderr bytes.Buffer
 		if code := run(t.Context(), strings.Fields(line), strings.NewReader(""), full, &stderr); code != exitError || !strings.Contains(stderr.String(), "no space left") {
 			t.Errorf("%s > /dev/full: exit code %d: %s", line, code, &stderr)
@@ -729,6 +735,8 @@ func TestManage(t *testing.T) {
 		{"__complete show --metric s", "speedup\t"},
 		{"__complete plot --rows h", "hidden\t"},
 		{"__complete reproduce a", "appleyard-table1\t"},
+		{"__complete compare x --fail-on slower,b", "slower,broken"},
+		{"__complete report --baseline n", "naive\t"},
 		{"__complete list p", "presets\t"},
 	} {
 		rnnbench(t, c.line).want(t, exitDone, []string{c.word}, nil)
@@ -766,4 +774,102 @@ func TestReproduce(t *testing.T) {
 	rnnbench(t, "reproduce diamos-memory --out counted").want(t, exitDone, []string{"215 MB", "about 9"}, []string{"diamos-memory.svg"})
 	rnnbench(t, "reproduce diamos-memory --out dry --dry-run").want(t, exitDone, nil, []string{"nothing to measure"})
 	rnnbench(t, "reproduce diamos-memory --from counted").want(t, exitDone, []string{"215 MB"}, nil)
+}
+
+// TestCompare compares runs whose records were changed on purpose.
+func TestCompare(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny+" --label first -q").want(t, exitDone, nil, nil)
+	m, recs, _, err := results.Read(usualDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, change func(i int, r *results.Record)) {
+		t.Helper()
+		var text bytes.Buffer
+		for i, r := range recs {
+			samples := make([]float64, 12)
+			for j := range samples {
+				samples[j] = 1e-3 * (1 + 0.0001*float64(j))
+			}
+			r.Samples = &results.Samples{Wall: samples}
+			if change != nil {
+				change(i, &r)
+			}
+			st, _ := results.Summarize(r.Samples.Wall, 0)
+			r.Stats = &st
+			line, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text.Write(append(line, '\n'))
+		}
+		if err := os.WriteFile(name, text.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("base.jsonl", nil)
+	write("same.jsonl", nil)
+	write("slow.jsonl", func(i int, r *results.Record) {
+		if i == 0 {
+			for j := range r.Samples.Wall {
+				r.Samples.Wall[j] *= 1.2
+			}
+		}
+	})
+	write("broken.jsonl", func(i int, r *results.Record) {
+		if why := "off by 3"; i == 1 {
+			r.Status, r.Reason = results.Incorrect, &why
+		}
+	})
+	write("other.jsonl", func(_ int, r *results.Record) { r.Point.Cell = "gru" })
+	write("elsewhere.jsonl", func(_ int, r *results.Record) { r.Device = "abacus" })
+	for _, c := range []struct {
+		line        string
+		code        int
+		out, errors []string
+	}{
+		{"a=base.jsonl b=same.jsonl --fail-on slower,broken", exitDone, []string{"b against a: 4 SAME."}, nil},
+		{"a=base.jsonl b=slow.jsonl", exitDone, []string{"SLOWER", "+20.0 %", "1 SLOWER, 3 SAME", "Slowest: ", "One run a side"}, nil},
+		{"a=base.jsonl a=base.jsonl b=slow.jsonl b=slow.jsonl", exitDone, []string{"1 SLOWER, 3 SAME"}, nil},
+		{"a=base.jsonl b=slow.jsonl --fail-on slower", exitChanged, []string{"SLOWER"}, []string{"--fail-on: 1 SLOWER"}},
+		{"a=base.jsonl b=slow.jsonl --fail-on broken", exitDone, nil, nil},
+		{"a=base.jsonl b=slow.jsonl --min-effect 30% --fail-on slower", exitDone, []string{"4 SAME"}, nil},
+		{"a=base.jsonl b=same.jsonl c=broken.jsonl --fail-on broken --only broken", exitChanged, []string{"off by 3", "c against a: 1 BROKEN"}, []string{"1 BROKEN"}},
+		{"base.jsonl base.jsonl", exitDone, []string{"4 SAME"}, nil},
+		{"a=base.jsonl b=other.jsonl", exitChanged, nil, []string{"nothing overlaps: no cell is in both"}},
+		{"a=base.jsonl a=same.jsonl", exitChanged, nil, []string{"there is nothing beside a"}},
+		{"a=base.jsonl b=elsewhere.jsonl", exitUsage, nil, []string{"abacus", "hint: --across-devices"}},
+		{"a=base.jsonl b=elsewhere.jsonl --across-devices", exitDone, []string{"4 SAME"}, nil},
+		{"a=base.jsonl b=slow.jsonl --where hidden>99", exitError, nil, []string{"none of the 8 records is selected"}},
+		{m.Run, exitDone, []string{"first #2 against first"}, nil},
+	} {
+		rnnbench(t, "compare "+c.line).want(t, c.code, c.out, c.errors)
+	}
+	var rows []struct {
+		Verdict string
+		Ratio   *float64
+	}
+	o := rnnbench(t, "compare base.jsonl slow.jsonl -o json")
+	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 4 || *rows[0].Ratio < 1.19 {
+		t.Errorf("%v: %s", err, o.out)
+	}
+}
+
+func TestReport(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny+" --label first -q --impl naive,cudnnstyle -S 2 --allow-failures").want(t, exitDone, nil, nil)
+	rnnbench(t, tiny+" --label second -q").want(t, exitDone, nil, nil)
+	runs, err := filepath.Glob(usualDir + "/2*")
+	if err != nil || len(runs) != 2 {
+		t.Fatalf("%v: %v", runs, err)
+	}
+	rnnbench(t, "report -f page.html").want(t, exitDone, nil, []string{"wrote page.html"})
+	page, err := os.ReadFile("page.html")
+	if err != nil || !bytes.Contains(page, []byte("<svg")) || !bytes.Contains(page, []byte("--label second")) {
+		t.Errorf("%v: %.300s", err, page)
+	}
+	rnnbench(t, "report "+strings.Join(runs, " ")).want(t, exitDone, []string{"naive runs on one stream", "<h1>", "first", "second"}, nil)
+	rnnbench(t, "report --title Mine --where impl=naive").want(t, exitDone, []string{"<h1>Mine</h1>"}, nil)
+	rnnbench(t, "report -f nowhere/a.html").want(t, exitError, nil, []string{"nowhere"})
 }

@@ -39,14 +39,65 @@ func (s *selection) flags(cmd *cobra.Command) {
 
 // read reads the runs and keeps what is selected.
 func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]results.Set, []results.Record, error) {
+	sets, err := s.runs(p, cmd, args)
+	if err != nil {
+		return sets, nil, err
+	}
+	recs := merge(sets)
+	if len(recs) == 0 {
+		return sets, nil, errors.New("there is no record in " + strings.Join(args, ", "))
+	}
+	wanted, err := s.chooser(recs)
+	if err != nil {
+		return sets, nil, misused(cmd, err)
+	}
+	kept, err := choose(recs, wanted)
+	if err != nil {
+		return sets, nil, misused(cmd, err)
+	}
+	if len(kept) == 0 {
+		return sets, nil, fmt.Errorf("none of the %d records is selected by --where and --filter", len(recs))
+	}
+	return sets, kept, nil
+}
+
+// readSets reads the runs and keeps what is selected of each.
+func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]results.Set, error) {
+	sets, err := s.runs(p, cmd, args)
+	if err != nil {
+		return nil, err
+	}
+	var all []results.Record
+	for _, set := range sets {
+		all = append(all, set.Records...)
+	}
+	wanted, err := s.chooser(all)
+	if err != nil {
+		return nil, misused(cmd, err)
+	}
+	kept := 0
+	for i := range sets {
+		if sets[i].Records, err = choose(sets[i].Records, wanted); err != nil {
+			return nil, misused(cmd, err)
+		}
+		kept += len(sets[i].Records)
+	}
+	if kept == 0 && len(all) > 0 {
+		return nil, fmt.Errorf("none of the %d records is selected by --where and --filter", len(all))
+	}
+	return sets, nil
+}
+
+// runs reads the runs that args name, or the latest.
+func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]results.Set, error) {
 	dir, err := s.dir(p)
 	if err != nil {
-		return nil, nil, misused(cmd, err)
+		return nil, misused(cmd, err)
 	}
 	if len(args) == 0 {
 		args = []string{dir}
 		if !exists(dir) {
-			return nil, nil, &failure{exitError, fmt.Errorf("there are no runs yet: the folder %s does not exist", dir), "rnnbench sweep --preset quick makes one"}
+			return nil, &failure{exitError, fmt.Errorf("there are no runs yet: the folder %s does not exist", dir), "rnnbench sweep --preset quick makes one"}
 		}
 	}
 	paths := make([]string, len(args))
@@ -63,20 +114,12 @@ func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]resul
 		p.warn("%v", w)
 	}
 	if err != nil {
-		return nil, nil, &failure{exitError, err, "runs are folders in " + dir + "; without a name the latest counts"}
+		return nil, &failure{exitError, err, "runs are folders in " + dir + "; without a name the latest counts"}
 	}
-	recs := merge(sets)
-	if len(recs) == 0 {
-		return sets, nil, errors.New("there is no record in " + strings.Join(args, ", "))
+	if !slices.ContainsFunc(sets, func(s results.Set) bool { return len(s.Records) > 0 || computed(s) }) {
+		return sets, errors.New("there is no record in " + strings.Join(args, ", "))
 	}
-	kept, err := s.keep(recs)
-	if err != nil {
-		return sets, nil, misused(cmd, err)
-	}
-	if len(kept) == 0 {
-		return sets, nil, fmt.Errorf("none of the %d records is selected by --where and --filter", len(recs))
-	}
-	return sets, kept, nil
+	return sets, nil
 }
 
 // readAll reads runs, with "-" for this program's standard input.
@@ -136,8 +179,26 @@ func merge(sets []results.Set) []results.Record {
 	return all
 }
 
-// keep applies --where and --filter.
-func (s *selection) keep(recs []results.Record) ([]results.Record, error) {
+// A chooser says whether a record is selected.
+type chooser func(*results.Record) (bool, error)
+
+// choose keeps the records that are wanted.
+func choose(recs []results.Record, wanted chooser) ([]results.Record, error) {
+	var kept []results.Record
+	for i := range recs {
+		ok, err := wanted(&recs[i])
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			kept = append(kept, recs[i])
+		}
+	}
+	return kept, nil
+}
+
+// chooser applies --where and --filter, which may name what occurs in recs.
+func (s *selection) chooser(recs []results.Record) (chooser, error) {
 	var filter *benchproc.Filter
 	if s.filter != "" {
 		var err error
@@ -178,25 +239,18 @@ func (s *selection) keep(recs []results.Record) ([]results.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	var kept []results.Record
-	for i := range recs {
-		at = &recs[i]
-		ok, err := g.Wants(at.Point, grid.Spec{Name: at.Impl.Name, Label: quantity.Label(at), Knobs: at.Impl.Knobs})
+	return func(r *results.Record) (bool, error) {
+		at = r
+		ok, err := g.Wants(r.Point, grid.Spec{Name: r.Impl.Name, Label: quantity.Label(r), Knobs: r.Impl.Knobs})
+		if err != nil || !ok || filter == nil {
+			return ok, err
+		}
+		m, err := filter.Match(benchmark(r))
 		if err != nil {
-			return nil, err
+			return false, fmt.Errorf("--filter: %w", err)
 		}
-		if ok && filter != nil {
-			m, err := filter.Match(benchmark(at))
-			if err != nil {
-				return nil, fmt.Errorf("--filter: %w", err)
-			}
-			ok = m.All()
-		}
-		if ok {
-			kept = append(kept, *at)
-		}
-	}
-	return kept, nil
+		return m.All(), nil
+	}, nil
 }
 
 // benchmark is r as benchstat sees it: axes and knobs are parts of its name.

@@ -1,0 +1,93 @@
+package plots
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"rnnbench/plots/quantity"
+)
+
+// Inline draws the figure as an SVG element to be put into a page. What its
+// marks stand for is in titles of invisible shapes above them, which browsers
+// show. Colours and sizes are of the element; its fonts are the page's.
+func Inline(f Figure) (svg string, err error) {
+	defer func() {
+		if p := recover(); p != nil { // as in Write
+			err = fmt.Errorf("plots: cannot draw the figure: %v", p)
+		}
+	}()
+	l := f.frame().layout()
+	c := &hoverCanvas{Canvas: vgsvg.New(l.w, l.h)}
+	l.draw(draw.NewCanvas(c, l.w, l.h))
+	var buf bytes.Buffer
+	if _, err := c.WriteTo(&buf); err != nil {
+		return "", fmt.Errorf("plots: %w", err)
+	}
+	_, body, ok := strings.Cut(buf.String(), ">\n<g ")
+	body, _, end := strings.Cut(body, "</svg>")
+	if !ok || !end {
+		return "", fmt.Errorf("plots: the figure is not an SVG as expected")
+	}
+	body = "<g " + strings.NewReplacer(
+		"font-family:Liberation Sans;", "", "font-variant:normal;", "", "font-weight:normal;", "", "font-style:normal;", "", "\n\tstyle", " style",
+	).Replace(body)
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %.5g %.5g" width="%.0f" height="%.0f" role="img" aria-label="%s">`+"\n", l.w, l.h, l.w, l.h,
+		html.EscapeString(strings.TrimSpace(l.title+" "+l.subtitle)))
+	b.WriteString(body)
+	b.WriteString("<g class=\"spots\">\n")
+	for _, s := range c.spots {
+		size := s.at.Size()
+		fmt.Fprintf(&b, "<rect x=\"%.5g\" y=\"%.5g\" width=\"%.4g\" height=\"%.4g\"><title>%s</title></rect>\n",
+			s.at.Min.X, l.h-s.at.Max.Y, size.X, size.Y, html.EscapeString(quantity.OneLine(s.text)))
+	}
+	b.WriteString("</g></svg>")
+	return b.String(), nil
+}
+
+// A hoverCanvas remembers what is where.
+type hoverCanvas struct {
+	*vgsvg.Canvas
+	spots []spot
+}
+
+type spot struct {
+	at   vg.Rectangle
+	text string
+}
+
+// say tells what is at r, where the canvas wants to know.
+func say(c *draw.Canvas, r vg.Rectangle, format string, args ...any) {
+	under := c.Canvas
+	for inner, ok := under.(draw.Canvas); ok; inner, ok = under.(draw.Canvas) {
+		under = inner.Canvas // a tile is a canvas on a canvas
+	}
+	if h, ok := under.(*hoverCanvas); ok {
+		h.spots = append(h.spots, spot{r, fmt.Sprintf(format, args...)})
+	}
+}
+
+// around is a square that is easy to point at.
+func around(p vg.Point) vg.Rectangle {
+	const reach = 6
+	return vg.Rectangle{Min: vg.Point{X: p.X - reach, Y: p.Y - reach}, Max: vg.Point{X: p.X + reach, Y: p.Y + reach}}
+}
+
+// spell writes a value with its interval.
+func (a Axis) spell(v, lo, hi float64) string {
+	format := a.Spell
+	if format == nil {
+		format = quantity.Short
+	}
+	s := format(v)
+	if lo < hi {
+		s += " (" + format(lo) + " to " + format(hi) + ")"
+	}
+	return s
+}

@@ -1,0 +1,218 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+	"rnnbench/results/compare"
+)
+
+// Changes lists what became of each point of compared runs, sorted by point,
+// with a summary of each run in the notes. Where only is not empty it lists
+// those verdicts alone.
+func Changes(list []compare.Comparison, o compare.Options, only []compare.Verdict) *Table {
+	var all []*results.Record
+	for i := range list {
+		for j := range list[i].Changes {
+			all = append(all, list[i].Changes[j].Record())
+		}
+	}
+	t := &Table{Title: title(all)}
+	axes := slices.DeleteFunc(quantity.Axes(), func(a quantity.Axis) bool { return a.Name == "impl" })
+	var fill []func(c *compare.Comparison, ch *compare.Change) Cell
+	column := func(c Column, f func(c *compare.Comparison, ch *compare.Change) Cell) {
+		t.Columns = append(t.Columns, c)
+		fill = append(fill, f)
+	}
+	run := Column{Key: "run"}
+	if len(list) > 1 {
+		run.Name = "run"
+	}
+	column(run, func(c *compare.Comparison, _ *compare.Change) Cell { return Text(c.New) })
+	varying := map[string]bool{}
+	for _, a := range quantity.Varying(all) {
+		varying[a.Name] = true
+	}
+	for _, a := range axes {
+		c := Column{Key: a.Name, Right: a.Numeric}
+		if varying[a.Name] {
+			c.Name = a.Name
+		}
+		column(c, func(_ *compare.Comparison, ch *compare.Change) Cell { return axisCell(a, ch.Record()) })
+	}
+	column(Column{Name: "impl", Key: "impl"}, func(_ *compare.Comparison, ch *compare.Change) Cell { return Text(quantity.Label(ch.Record())) })
+	knobs := varyingKnobs(all)
+	settings := Column{Key: "knobs"}
+	if len(knobs) > 0 {
+		settings.Name = "knobs"
+	}
+	column(settings, func(_ *compare.Comparison, ch *compare.Change) Cell { return knobCell(ch.Record(), knobs) })
+	timed := func(r *results.Record) Cell {
+		if r == nil {
+			return Cell{}
+		}
+		v, ok := quantity.Time(r)
+		if !ok {
+			return Cell{}
+		}
+		text := quantity.SI(v.Value, "s")
+		if v.Known() {
+			text += " ± " + percent(100*v.Spread())
+		}
+		return Number(v.Value, text)
+	}
+	column(Column{Name: "before", Key: "before_s", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell { return timed(ch.Base) })
+	column(Column{Name: "now", Key: "now_s", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell { return timed(ch.New) })
+	column(Column{Name: "change", Key: "ratio", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell {
+		return Number(ch.Ratio.Value, change(ch.Ratio.Value))
+	})
+	column(Column{Name: "interval", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell { return Cell{Text: span(ch.Ratio)} })
+	column(Column{Key: "ratio_lo"}, func(_ *compare.Comparison, ch *compare.Change) Cell { return Number(ch.Ratio.Lo, "") })
+	column(Column{Key: "ratio_hi"}, func(_ *compare.Comparison, ch *compare.Change) Cell { return Number(ch.Ratio.Hi, "") })
+	column(Column{Name: "p", Key: "p_holm", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell {
+		return Number(ch.P, probability(ch.P))
+	})
+	column(Column{Name: "verdict", Key: "verdict"}, func(_ *compare.Comparison, ch *compare.Change) Cell {
+		c := Text(string(ch.Verdict))
+		switch ch.Verdict {
+		case compare.Faster, compare.Fixed:
+			c.Grade = Near
+		case compare.Slower, compare.Broken:
+			c.Grade = Worst
+		}
+		return c
+	})
+	column(Column{Name: "why", Key: "why"}, func(_ *compare.Comparison, ch *compare.Change) Cell { return Text(ch.Why) })
+
+	for i := range list {
+		c := &list[i]
+		for _, ch := range inOrder(c, axes) {
+			if only != nil && !slices.Contains(only, ch.Verdict) {
+				continue
+			}
+			row := make([]Cell, len(fill))
+			for j, f := range fill {
+				row[j] = f(c, ch)
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		t.Notes = append(t.Notes, summary(c, o)...)
+	}
+	t.Notes = append(t.Notes, fmt.Sprintf("Change: median ratio of all pairs of samples, with its %s interval; p: Mann and Whitney's test, corrected for all points (Holm). "+
+		"FASTER and SLOWER: p < %v and at least %s; SAME: the interval lies within that.", percent(100*o.Level), o.Alpha, percent(100*o.MinEffect)))
+	return t
+}
+
+// inOrder sorts changes as Records sorts records.
+func inOrder(c *compare.Comparison, axes []quantity.Axis) []*compare.Change {
+	list := make([]*compare.Change, len(c.Changes))
+	for i := range list {
+		list[i] = &c.Changes[i]
+	}
+	slices.SortStableFunc(list, func(x, y *compare.Change) int {
+		a, b := x.Record(), y.Record()
+		for _, axis := range axes {
+			if d := axis.Compare(a, b); d != 0 {
+				return d
+			}
+		}
+		if d := quantity.Rank(a.Impl.Name, quantity.Label(a)) - quantity.Rank(b.Impl.Name, quantity.Label(b)); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Key(), b.Key())
+	})
+	return list
+}
+
+// summary says in a few lines how a run compares.
+func summary(c *compare.Comparison, o compare.Options) []string {
+	var counts []string
+	for _, v := range compare.Verdicts() {
+		if n := c.Count(v); n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, v))
+		}
+	}
+	if c.Unknown > 0 {
+		counts = append(counts, fmt.Sprintf("%d without a result in either", c.Unknown))
+	}
+	notes := []string{fmt.Sprintf("%s against %s: %s.", c.New, c.Base, strings.Join(counts, ", "))}
+	if g, n := c.Geomean(o.Level, nil); n > 0 {
+		words := []string{mean("all", g, n)}
+		var labels []string
+		for i := range c.Changes {
+			if l := quantity.Label(c.Changes[i].Record()); !slices.Contains(labels, l) {
+				labels = append(labels, l)
+			}
+		}
+		if len(labels) > 1 {
+			for _, l := range labels {
+				if g, n := c.Geomean(o.Level, func(ch *compare.Change) bool { return quantity.Label(ch.Record()) == l }); n > 0 {
+					words = append(words, mean(l, g, n))
+				}
+			}
+		}
+		notes = append(notes, "Geometric mean of the time: "+strings.Join(words, "; ")+".")
+	}
+	if c.Noise > 0 {
+		notes = append(notes, fmt.Sprintf("Points of these runs differ by up to %s one way or the other: less than that is AMBG.", percent(100*c.Noise)))
+	}
+	if c.Single && c.Count(compare.Slower)+c.Count(compare.Faster) > 0 {
+		notes = append(notes, fmt.Sprintf("One run a side: a slow moment of the machine looks like a change. Runs of both in turns tell: rnnbench compare %s=A1 %s=B1 %s=A2 %s=B2.", c.Base, c.New, c.Base, c.New))
+	}
+	if worst := c.Worst(5); len(worst) > 0 {
+		words := make([]string, len(worst))
+		for i, ch := range worst {
+			words[i] = fmt.Sprintf("%v %s %s", ch.New.Point, quantity.Label(ch.New), change(ch.Ratio.Value))
+		}
+		notes = append(notes, "Slowest: "+strings.Join(words, "; ")+".")
+	}
+	if n := c.Rounds(o); n > 0 {
+		const most = 300
+		if n <= most {
+			notes = append(notes, fmt.Sprintf("AMBG: about %d rounds of both runs would settle most; sweep them again with --rounds %d --max-rounds %d.", n, n, n))
+		} else {
+			notes = append(notes, fmt.Sprintf("AMBG: the machine is too noisy to tell %s in %d rounds; rnnbench doctor says what may help, or ask for less with --min-effect.", percent(100*o.MinEffect), most))
+		}
+	}
+	return notes
+}
+
+func mean(what string, g compare.Interval, n int) string {
+	s := fmt.Sprintf("%s %s", what, change(g.Value))
+	if g.Known() {
+		s += " (" + span(g) + ")"
+	}
+	return fmt.Sprintf("%s of %d", s, n)
+}
+
+// change spells a ratio of times as a change.
+func change(ratio float64) string {
+	if math.IsNaN(ratio) {
+		return "n/a"
+	}
+	if ratio >= 3 {
+		return quantity.Factor(ratio)
+	}
+	return fmt.Sprintf("%+.1f %%", 100*(ratio-1))
+}
+
+func span(v compare.Interval) string {
+	if !v.Known() {
+		return ""
+	}
+	return change(v.Lo) + " … " + change(v.Hi)
+}
+
+func probability(p float64) string {
+	switch {
+	case math.IsNaN(p):
+		return ""
+	case p < 0.001:
+		return "<0.001"
+	}
+	return fmt.Sprintf("%.3f", p)
+}

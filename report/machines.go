@@ -1,0 +1,179 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+)
+
+// machines sets the runs beside each other: a fact a row.
+func machines(sets []results.Set) *sheet {
+	t := &table.Table{Columns: []table.Column{{Name: "Run"}}}
+	for _, s := range sets {
+		t.Columns = append(t.Columns, table.Column{Name: s.Label})
+	}
+	for _, f := range facts() {
+		row := []table.Cell{table.Text(f.name)}
+		known := false
+		for _, s := range sets {
+			text := f.of(&s.Manifest)
+			known = known || text != ""
+			row = append(row, table.Text(text))
+		}
+		if known {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return newSheet(t)
+}
+
+// A fact is something about a run that decides how fast it was.
+type fact struct {
+	name string
+	of   func(*results.Manifest) string
+}
+
+func facts() []fact {
+	when := func(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }
+	join := func(words ...string) string {
+		return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " · ")
+	}
+	return []fact{
+		{"Id", func(m *results.Manifest) string { return m.Run }},
+		{"Plan", func(m *results.Manifest) string { return m.Plan.Summary }},
+		{"Begun", func(m *results.Manifest) string { return when(m.Started) }},
+		{"Ended", func(m *results.Manifest) string {
+			if m.Finished == nil {
+				return "not, or it was killed"
+			}
+			return fmt.Sprintf("after %v, with exit code %d", m.Finished.Sub(m.Started).Round(time.Second), *m.Exit)
+		}},
+		{"Resumed", func(m *results.Manifest) string {
+			if len(m.Resumed) == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%d times, last %s", len(m.Resumed), when(m.Resumed[len(m.Resumed)-1]))
+		}},
+		{"Device", func(m *results.Manifest) string {
+			var list []string
+			for _, d := range m.Devices {
+				words := []string{d.Name, d.Key}
+				if d.Peak != nil {
+					words = append(words, "peak "+quantity.SI(*d.Peak, "FLOP/s"))
+				}
+				if d.Bandwidth != nil {
+					words = append(words, "copies "+quantity.SI(*d.Bandwidth, "B/s"))
+				}
+				for _, k := range []string{"simd", "workers"} {
+					if v := d.Facts[k]; v != "" {
+						words = append(words, k+" "+v)
+					}
+				}
+				list = append(list, join(words...))
+			}
+			return strings.Join(list, "; ")
+		}},
+		{"Processor", func(m *results.Manifest) string {
+			c := m.Environment.CPU
+			if c.Threads == 0 {
+				return ""
+			}
+			return join(c.Model, fmt.Sprintf("%d sockets, %d cores, %d threads, %d allowed", c.Sockets, c.Cores, c.Threads, c.Allowed))
+		}},
+		{"Caches", func(m *results.Manifest) string {
+			var words []string
+			for _, c := range m.Environment.CPU.Caches {
+				words = append(words, fmt.Sprintf("L%d %s %s", c.Level, c.Kind, quantity.Bytes(float64(c.Bytes))))
+			}
+			return strings.Join(words, ", ")
+		}},
+		{"Clock", func(m *results.Manifest) string { return join(m.Environment.CPU.Governor, m.Environment.CPU.Driver) }},
+		{"Stolen time", func(m *results.Manifest) string {
+			if s := m.Environment.CPU.Steal; s != nil {
+				return fmt.Sprintf("%.1f %%", 100**s)
+			}
+			return ""
+		}},
+		{"Memory", func(m *results.Manifest) string {
+			if m.Environment.Memory.Total == 0 {
+				return ""
+			}
+			return quantity.Bytes(float64(m.Environment.Memory.Total))
+		}},
+		{"System", func(m *results.Manifest) string {
+			h := m.Environment.Host
+			return join(h.Name, h.System, h.Kernel, h.Arch, h.Container, h.VM)
+		}},
+		{"Load", func(m *results.Manifest) string {
+			if len(m.Environment.Host.Load) == 0 {
+				return ""
+			}
+			s := fmt.Sprintf("%.2f before", m.Environment.Host.Load[0])
+			if len(m.Load) > 0 {
+				s += fmt.Sprintf(", %.2f after", m.Load[0])
+			}
+			return s
+		}},
+		{"Program", func(m *results.Manifest) string {
+			t := m.Environment.Tool
+			return join(t.Version, t.Revision, t.Go)
+		}},
+	}
+}
+
+// advice lists what was in the way of good measurements, of all runs.
+func advice(sets []results.Set) []results.Advice {
+	var list []results.Advice
+	for _, s := range sets {
+		if s.Manifest.Environment.Tool.Go == "" {
+			continue // the environment is unknown
+		}
+		for _, a := range results.Warnings(s.Manifest.Environment) {
+			if !slices.Contains(list, a) {
+				list = append(list, a)
+			}
+		}
+	}
+	return list
+}
+
+// commands are those that made the runs. Where they put them is left out.
+func commands(sets []results.Set) []command {
+	var list []command
+	for _, s := range sets {
+		if len(s.Manifest.Argv) == 0 {
+			continue
+		}
+		var words []string
+		skip := false
+		for _, a := range s.Manifest.Argv {
+			switch {
+			case skip:
+				skip = false
+			case a == "--out":
+				skip = true
+			case strings.HasPrefix(a, "--out="):
+			default:
+				words = append(words, quote(a))
+			}
+		}
+		list = append(list, command{s.Label, s.Manifest.Started.Format("2006-01-02"), strings.Join(words, " ")})
+	}
+	return list
+}
+
+// quote makes a word safe for a shell.
+func quote(s string) string {
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_=+:,./%@", c)
+	}
+	if s != "" && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

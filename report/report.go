@@ -1,0 +1,221 @@
+// Package report makes one page of runs: what is the fastest where, by how much
+// and how surely, what the papers say, what failed and why, on which machine and
+// with which commands.
+//
+// The page is one file that asks for nothing: figures are inline, and a few lines
+// of script sort tables and show values under the pointer. Without script it is
+// complete. The same records give the same bytes.
+package report
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"rnnbench/experiments"
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+)
+
+// Options say what a page is about.
+type Options struct {
+	Title    string // usually says what was measured
+	Baseline string // technique that speed-ups are over; usually "naive"
+}
+
+// mostBytes is how large the figures of a page may be together. Tables have
+// every point whatever their number.
+const mostBytes = 6 << 20
+
+var (
+	//go:embed page.html
+	pageText string
+	//go:embed style.css
+	style string
+	//go:embed script.js
+	script string
+)
+
+// page is what the template shows.
+type page struct {
+	Title, Policy string
+	Style         template.CSS
+	Script        template.JS
+	Summary       []string
+	Sections      []section
+	Papers        []paper
+	Lost          *sheet // what has no result; nil: nothing
+	Machines      *sheet
+	Advice        []results.Advice
+	Commands      []command
+	All           *sheet
+	LeftOut       int // figures
+}
+
+// A section is about records that can be set beside each other: of one cell,
+// pass, precision and device.
+type section struct {
+	ID, Title string
+	Fastest   *sheet
+	Figures   []template.HTML
+	Missing   []string // figures that could not be drawn, and why
+}
+
+// A paper is an experiment with its tables beside what was measured.
+type paper struct {
+	ID, Title, Source string
+	Findings          []string
+	Tables            []*sheet
+	Figures           []template.HTML
+	Missing           []string
+}
+
+// A command makes a run again.
+type command struct{ Run, When, Line string }
+
+// Write writes the page of runs. recs are their records as figures show them:
+// of one run as they are, of several with labels that tell them apart.
+func Write(w io.Writer, sets []results.Set, recs []results.Record, o Options) error {
+	if len(recs) == 0 && !slices.ContainsFunc(sets, func(s results.Set) bool { _, ok := experiment(s); return ok }) {
+		return errors.New("report: there are no records to report on")
+	}
+	if o.Baseline == "" {
+		o.Baseline = "naive"
+	}
+	b := &builder{sets: sets, recs: quantity.Latest(recs), o: o, room: mostBytes}
+	p := page{
+		Style: template.CSS(style), Script: template.JS(script), Title: o.Title,
+		Machines: machines(sets), Advice: advice(sets), Commands: commands(sets),
+	}
+	hash := sha256.Sum256([]byte(script))
+	p.Policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
+		"'; base-uri 'none'; form-action 'none'"
+	if p.Title == "" {
+		p.Title = b.title()
+	}
+	var err error
+	if p.Papers, err = b.papers(); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if len(recs) > 0 {
+		if p.Sections, err = b.sections(); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		all, err := table.Records(recs, o.Baseline)
+		if err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		p.All = newSheet(all)
+	}
+	p.Summary, p.Lost, p.LeftOut = b.summary(), b.lost(), b.leftOut
+	t, err := template.New("page").Parse(pageText)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if err := t.Execute(w, p); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// A builder makes the parts of a page.
+type builder struct {
+	sets    []results.Set
+	recs    []*results.Record
+	o       Options
+	room    int // bytes that are left for figures
+	leftOut int
+}
+
+// title says what was measured where.
+func (b *builder) title() string {
+	var cells, devices []string
+	for _, r := range b.recs {
+		if !slices.Contains(cells, r.Point.Cell) {
+			cells = append(cells, r.Point.Cell)
+		}
+		if !slices.Contains(devices, r.Device) {
+			devices = append(devices, r.Device)
+		}
+	}
+	switch {
+	case len(b.recs) == 0:
+		return b.sets[0].Label
+	case len(cells) > 4:
+		cells = []string{fmt.Sprintf("%d cells", len(cells))}
+	}
+	return strings.Join(cells, ", ") + " on " + strings.Join(devices, ", ")
+}
+
+// figure draws f, or counts it where there is no more room.
+func (b *builder) figure(to []template.HTML, f plots.Figure) ([]template.HTML, error) {
+	if b.room <= 0 {
+		b.leftOut++
+		return to, nil
+	}
+	svg, err := plots.Inline(f)
+	if err != nil {
+		return to, err
+	}
+	b.room -= len(svg)
+	return append(to, template.HTML(svg)), nil
+}
+
+// experiment finds which experiment a run is of: its label says so, or the
+// command that made it.
+func experiment(s results.Set) (experiments.Experiment, bool) {
+	ids := experiments.IDs()
+	words := []string{s.Manifest.Label, s.Label}
+	if argv := s.Manifest.Argv; len(argv) > 1 && argv[1] == "reproduce" {
+		named := slices.DeleteFunc(slices.Clone(argv[2:]), func(a string) bool { return !slices.Contains(ids, a) })
+		if len(named) == 1 {
+			words = append(words, named[0])
+		}
+	}
+	for _, w := range words {
+		if slices.Contains(ids, w) {
+			e, err := experiments.Lookup(w)
+			return e, err == nil
+		}
+	}
+	return experiments.Experiment{}, false
+}
+
+// papers are the experiments among the runs.
+func (b *builder) papers() ([]paper, error) {
+	var list []paper
+	for _, s := range b.sets {
+		e, ok := experiment(s)
+		if !ok {
+			continue
+		}
+		var d results.Device
+		if len(s.Manifest.Devices) > 0 {
+			d = s.Manifest.Devices[0]
+		}
+		rep, err := e.On(d, s.Records)
+		if err != nil {
+			list = append(list, paper{ID: e.ID, Title: e.Title, Source: e.Source, Missing: []string{err.Error()}})
+			continue
+		}
+		p := paper{ID: e.ID, Title: e.Title, Source: e.Source, Findings: rep.Findings}
+		for _, t := range rep.Tables {
+			p.Tables = append(p.Tables, newSheet(t))
+		}
+		for _, f := range rep.Figures {
+			if p.Figures, err = b.figure(p.Figures, f.Figure); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}

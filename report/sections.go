@@ -1,0 +1,333 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strings"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+)
+
+// sections divides the records by what cannot be compared.
+func (b *builder) sections() ([]section, error) {
+	var kinds []quantity.Axis
+	for _, a := range quantity.Axes() {
+		if !a.Numeric && a.Name != "impl" {
+			kinds = append(kinds, a)
+		}
+	}
+	varying := quantity.Varying(b.recs)
+	groups := [][]*results.Record{b.recs}
+	for _, a := range kinds {
+		var finer [][]*results.Record
+		for _, g := range groups {
+			finer = append(finer, quantity.Split(g, a)...)
+		}
+		groups = finer
+	}
+	var list []section
+	for _, g := range groups {
+		var words []string
+		for _, a := range kinds {
+			if a.Name == "cell" || a.Name == "pass" || slices.ContainsFunc(varying, func(v quantity.Axis) bool { return v.Name == a.Name }) {
+				words = append(words, a.Tag(g[0]))
+			}
+		}
+		s := section{ID: fmt.Sprintf("s%d", len(list)+1), Title: strings.Join(words, " · "), Fastest: newSheet(b.fastest(g))}
+		if err := b.draw(&s, g); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// draw adds the figures of records that differ in numbers and techniques.
+func (b *builder) draw(s *section, recs []*results.Record) error {
+	var axes []string
+	rivals := false
+	for _, a := range quantity.Varying(recs) {
+		if a.Numeric {
+			axes = append(axes, a.Name)
+		}
+		rivals = rivals || a.Name == "impl"
+	}
+	name, copyRate := b.device(recs[0].Device)
+	spec := plots.Spec{Baseline: b.o.Baseline, Machine: name, Copy: copyRate}
+	if rivals && len(axes) > 0 {
+		t := spec
+		t.Kind, t.X, t.Rows = "winner", axes[0], "batch"
+		if t.X == t.Rows {
+			t.Rows = "hidden"
+		}
+		rest := axes[1:]
+		if len(rest) > 0 {
+			t.Rows, rest = rest[0], rest[1:]
+		}
+		if err := b.split(s, recs, t, rest); err != nil {
+			return err
+		}
+	}
+	if base := quantity.NewBaseline(values(recs), b.o.Baseline); rivals && !base.Empty() {
+		t := spec
+		t.Kind = "speedup"
+		rest := axes
+		if len(rest) > 0 {
+			t.X, rest = rest[0], rest[1:]
+		}
+		if err := b.split(s, recs, t, rest); err != nil {
+			return err
+		}
+	}
+	for i, x := range axes {
+		t := spec
+		t.Kind, t.X = "lines", x
+		if err := b.split(s, recs, t, slices.Delete(slices.Clone(axes), i, i+1)); err != nil {
+			return err
+		}
+	}
+	if copyRate > 0 && quantity.Peak(recs) > 0 && slices.ContainsFunc(recs, func(r *results.Record) bool { return r.FLOPS() > 0 && r.Work.Bytes > 0 }) {
+		spec.Kind = "roofline"
+		return b.split(s, recs, spec, nil)
+	}
+	return nil
+}
+
+// split draws a figure with a panel for each place of the first of the axes that
+// are left, and one figure for each place of the others.
+func (b *builder) split(s *section, recs []*results.Record, spec plots.Spec, left []string) error {
+	if len(left) > 0 && (spec.Kind != "speedup" || spec.X != "") {
+		spec.Panel, left = left[0], left[1:]
+	}
+	groups := [][]*results.Record{recs}
+	for _, name := range left {
+		a, err := quantity.AxisOf(name, nil)
+		if err != nil {
+			return err
+		}
+		var finer [][]*results.Record
+		for _, g := range groups {
+			finer = append(finer, quantity.Split(g, a)...)
+		}
+		groups = finer
+	}
+	for _, g := range groups {
+		f, err := plots.Draw(values(g), spec)
+		if err != nil {
+			s.Missing = append(s.Missing, fmt.Sprintf("A figure (%s) is missing: %s.", spec.Kind, strings.TrimPrefix(err.Error(), "plots: ")))
+			continue
+		}
+		var figures []template.HTML
+		if figures, err = b.figure(s.Figures, f); err != nil {
+			return err
+		}
+		s.Figures = figures
+	}
+	return nil
+}
+
+func values(recs []*results.Record) []results.Record {
+	list := make([]results.Record, len(recs))
+	for i, r := range recs {
+		list[i] = *r
+	}
+	return list
+}
+
+// device is the name and the copy rate of the device with that key.
+func (b *builder) device(key string) (name string, copyRate float64) {
+	for _, s := range b.sets {
+		for _, d := range s.Manifest.Devices {
+			if d.Key != key {
+				continue
+			}
+			name = d.Name
+			if d.Bandwidth != nil {
+				copyRate = max(copyRate, *d.Bandwidth)
+			}
+		}
+	}
+	return name, copyRate
+}
+
+// A race is a point with those who took part, the fastest first.
+type race struct {
+	entrants []*results.Record
+	finished int
+}
+
+// races sorts records by point; of several settings of a technique the fastest
+// counts.
+func races(recs []*results.Record) []race {
+	var axes []quantity.Axis
+	for _, a := range quantity.Axes() {
+		if a.Name != "impl" && a.Name != "streams" {
+			axes = append(axes, a)
+		}
+	}
+	impl := slices.DeleteFunc(quantity.Axes(), func(a quantity.Axis) bool { return a.Name != "impl" })
+	chosen, _ := quantity.Choose(recs, append(slices.Clone(axes), impl...)...)
+	var list []race
+	for i, r := range chosen {
+		if i == 0 || slices.ContainsFunc(axes, func(a quantity.Axis) bool { return a.Text(r) != a.Text(chosen[i-1]) }) {
+			list = append(list, race{})
+		}
+		last := &list[len(list)-1]
+		last.entrants = append(last.entrants, r)
+		if r.Seconds() > 0 {
+			last.finished++
+		}
+	}
+	for _, x := range list {
+		slices.SortStableFunc(x.entrants, func(a, b *results.Record) int {
+			ta, tb := a.Seconds(), b.Seconds()
+			switch {
+			case ta > 0 && (tb <= 0 || ta < tb):
+				return -1
+			case tb > 0 && (ta <= 0 || tb < ta):
+				return 1
+			}
+			return 0
+		})
+	}
+	return list
+}
+
+// fastest lists what won at each point, and over what.
+func (b *builder) fastest(recs []*results.Record) *table.Table {
+	base := quantity.NewBaseline(values(recs), b.o.Baseline)
+	t := &table.Table{}
+	var axes []quantity.Axis
+	for _, a := range quantity.Varying(recs) {
+		if a.Name != "impl" && a.Name != "streams" {
+			axes = append(axes, a)
+			t.Columns = append(t.Columns, table.Column{Name: a.Title, Right: a.Numeric})
+		}
+	}
+	for _, c := range []string{"Fastest", "Time", "±", "FLOP/s", "Over " + b.o.Baseline, "Runner-up", "Over it"} {
+		t.Columns = append(t.Columns, table.Column{Name: c, Right: c != "Fastest" && c != "Runner-up"})
+	}
+	for _, x := range races(recs) {
+		first := x.entrants[0]
+		var row []table.Cell
+		for _, a := range axes {
+			c := table.Text(a.Text(first))
+			if n, ok := a.Number(first); ok {
+				c.Value = n
+			}
+			row = append(row, c)
+		}
+		if x.finished == 0 {
+			row = append(row, table.Text("none: "+quantity.Reasons(x.entrants)), table.Cell{}, table.Cell{}, table.Cell{}, table.Cell{}, table.Cell{}, table.Cell{})
+			t.Rows = append(t.Rows, row)
+			continue
+		}
+		v, _ := quantity.Time(first)
+		spread := table.Cell{Text: "n/a"}
+		if v.Known() {
+			spread = table.Number(v.Spread(), fmt.Sprintf("%.1f %%", 100*v.Spread()))
+		}
+		over, second, margin := table.Cell{}, table.Text("none"), table.Cell{}
+		if r := base.For(first); r != nil {
+			f := r.Seconds() / v.Value
+			over = table.Number(f, quantity.Factor(f))
+		}
+		if x.finished > 1 {
+			second = table.Text(quantity.Label(x.entrants[1]))
+			f := x.entrants[1].Seconds() / v.Value
+			margin = table.Number(f, quantity.Factor(f))
+			if w, _ := quantity.Time(x.entrants[1]); f < 1.01 || v.Known() && w.Known() && v.Hi >= w.Lo {
+				margin.Text += " ≈"
+			}
+		}
+		t.Rows = append(t.Rows, append(row, table.Text(quantity.Label(first)), table.Number(v.Value, quantity.SI(v.Value, "s")), spread,
+			table.Number(first.FLOPS(), quantity.SI(first.FLOPS(), "FLOP/s")), over, second, margin))
+	}
+	t.Notes = []string{"≈: ahead by less than 1 %, or by less than the confidence intervals tell. ±: half of the confidence interval of the median."}
+	return t
+}
+
+// summary says in a few sentences what the page shows.
+func (b *builder) summary() []string {
+	if len(b.recs) == 0 {
+		return nil
+	}
+	all := races(b.recs)
+	wins := map[string]int{}
+	var labels []string
+	logs, n := 0.0, 0
+	base := quantity.NewBaseline(values(b.recs), b.o.Baseline)
+	for _, x := range all {
+		if x.finished == 0 {
+			continue
+		}
+		first := x.entrants[0]
+		l := quantity.Label(first)
+		if wins[l]++; wins[l] == 1 {
+			labels = append(labels, l)
+		}
+		if r := base.For(first); r != nil {
+			logs += math.Log(r.Seconds() / first.Seconds())
+			n++
+		}
+	}
+	slices.SortStableFunc(labels, func(x, y string) int { return wins[y] - wins[x] })
+	count := map[results.Status]int{}
+	for _, r := range b.recs {
+		count[r.Status]++
+	}
+	var states []string
+	for _, s := range results.Statuses() {
+		if count[s] > 0 {
+			states = append(states, fmt.Sprintf("%d %s", count[s], s))
+		}
+	}
+	list := []string{fmt.Sprintf("%d points, %d measurements: %s.", len(all), len(b.recs), strings.Join(states, ", "))}
+	var words []string
+	for _, l := range labels {
+		words = append(words, fmt.Sprintf("%s at %d", l, wins[l]))
+	}
+	if words != nil {
+		list = append(list, "Fastest: "+strings.Join(words, ", ")+".")
+	}
+	if n > 0 {
+		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s, by the geometric mean over %d points.", quantity.Factor(math.Exp(logs/float64(n))), b.o.Baseline, n))
+	}
+	return list
+}
+
+// lost lists what has no result, and why.
+func (b *builder) lost() *sheet {
+	t := &table.Table{Columns: []table.Column{{Name: "Point"}, {Name: "Technique"}, {Name: "Settings"}, {Name: "Status"}, {Name: "Code"}, {Name: "Reason"}}}
+	for _, r := range b.recs {
+		if r.Status == results.OK {
+			continue
+		}
+		word := func(p *string) table.Cell {
+			if p == nil {
+				return table.Cell{}
+			}
+			return table.Text(*p)
+		}
+		t.Rows = append(t.Rows, []table.Cell{table.Text(r.Point.String()), table.Text(quantity.Label(r)), table.Text(knobs(r)),
+			table.Text(string(r.Status)), word(r.ReasonCode), word(r.Reason)})
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return newSheet(t)
+}
+
+func knobs(r *results.Record) string {
+	var words []string
+	for k, v := range r.Impl.Knobs {
+		words = append(words, fmt.Sprintf("%s=%d", k, v))
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
