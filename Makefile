@@ -8,7 +8,7 @@ PYTHON  ?= python3
 CUDA    ?= /usr/local/cuda
 export CGO_ENABLED ?= 0
 
-.PHONY: run build cuda cuda-tests test-cuda record-cuda test race noasm cross generate check-generate lint figures fuzz bench check-pytorch clean
+.PHONY: run build cuda cuda-tests test-cuda emulate record-cuda test race noasm cross generate check-generate lint figures fuzz bench check-pytorch clean
 
 ## run: build, then a quick reproduction of Appleyard's ladder with table and figure
 run: build
@@ -35,6 +35,11 @@ cuda-tests: cuda build
 ## test-cuda: every suite on this machine's GPU
 test-cuda: cuda-tests
 	scripts/gpu-suite
+
+## emulate: the suites of the CUDA device and of all techniques on it, its kernels run by the processor (needs a C
+## compiler; takes many minutes)
+emulate:
+	RNNBENCH_EMULATE=1 $(GO) test -timeout 60m -run Emulated ./device/cuda ./impl
 
 ## record-cuda: measure EXPERIMENT on the first GPU and keep it under results/
 record-cuda: build

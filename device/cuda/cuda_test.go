@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -27,8 +28,12 @@ func emulated(t *testing.T) (*cuda.Device, *emulator.Driver) {
 	return d, driver
 }
 
-// TestEmulated runs the suite of devices on the emulator.
+// TestEmulated runs the suite of devices on the emulator. make emulate asks for
+// it, since kernels are compiled one by one, which takes minutes.
 func TestEmulated(t *testing.T) {
+	if os.Getenv("RNNBENCH_EMULATE") == "" {
+		t.Skip("make emulate runs it")
+	}
 	d, _ := emulated(t)
 	devicetest.Run(t, d)
 }

@@ -165,7 +165,7 @@ func makers() map[string]func(t *trial) schedule.Op {
 		for name, build := range sequenceMakers(c) {
 			all[name+" "+c.Name] = build
 		}
-		if c.Recurrent == len(c.Gates) && len(c.Peeps) == 0 {
+		if c.Recurrent == len(c.Gates) && len(c.Peeps) == 0 && cell.Lookup(c.Name) == c {
 			for name, build := range stackMakers(c) {
 				all[name+" "+c.Name] = build
 			}
