@@ -109,6 +109,8 @@ func All() []Experiment {
 		hwangFig3,
 		hwangFig4,
 		hwangGraph,
+		martinFig1,
+		martinKernel,
 	}
 }
 

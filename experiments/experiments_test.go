@@ -42,7 +42,9 @@ func TestPlans(t *testing.T) {
 						problem.Steps, problem.History = min(problem.Steps, 4), min(problem.History, 4)
 					}
 					for _, s := range part.Specs {
-						if _, _, err := rnn.Layout(impl.Lookup(s.Name), problem, s.Knobs); err != nil {
+						tech := impl.Lookup(s.Name)
+						_, own := s.Knobs.Split(tech.Knobs(problem)) // the rest are the device's
+						if _, _, err := rnn.Layout(tech, problem, own); err != nil {
 							t.Errorf("%s: %v: %s: %v", e.ID, p, s.Label, err)
 						}
 					}

@@ -150,7 +150,7 @@ func (p *program) place(w *scan, c *cell.Cell, carried cell.Kind, find func(cell
 	w.most = p.knobs["scanworkers"]
 	if w.most == 0 {
 		w.most = p.device.workers
-		if w.stream && !w.backward && !activates(c.Inference) {
+		if w.stream && !activates(w.step.Program()) {
 			w.most = (w.most + 1) / 2
 		}
 	}

@@ -27,6 +27,9 @@ func NewLoop(l simd.Level, p cell.Program) *Loop {
 // Assembled reports whether the loop is assembly.
 func (k *Loop) Assembled() bool { return k.run != nil }
 
+// Program returns what the loop runs.
+func (k *Loop) Program() cell.Program { return k.rows.program }
+
 // Vectors lists the vectors that Run takes.
 func (k *Loop) Vectors() []cell.Ref { return k.rows.vectors }
 

@@ -1,0 +1,310 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// A martinRow is a length with what the paper measured.
+type martinRow struct {
+	steps int
+	paper []float64
+}
+
+// martinLengths are those of Martin and Cundy (2017), Figure 1, with the throughput of
+// an LS-LSTM in 1000 events a second at batch 1, 2, 4, … An event is a step of a
+// sequence.
+func martinLengths() []martinRow {
+	return []martinRow{
+		{256, []float64{13.1, 28.1, 47.9, 66.7, 87.3, 101, 111, 116, 117}},
+		{512, []float64{24.1, 48.3, 69.8, 82, 105, 114, 117, 118, 118}},
+		{1024, []float64{39, 65.3, 87.6, 100, 112, 115, 117, 116}},
+		{2048, []float64{57, 90, 106, 117, 120, 121, 121}},
+		{4096, []float64{78.9, 107, 118, 123, 125, 123}},
+		{8192, []float64{104, 120, 125, 126, 126}},
+		{16384, []float64{119, 126, 129, 127}},
+		{32768, []float64{126, 129, 129}},
+		{65536, []float64{129, 130}},
+	}
+}
+
+// martinLSTM is that of an LSTM, which does not depend on the length.
+func martinLSTM() []float64 {
+	return []float64{0.74, 1.41, 2.64, 5.6, 10.7, 21.5, 39.7, 69.1, 99.8}
+}
+
+// martinPoint is the network of Figure 1: an embedding of 40 and a polarity in,
+// two maps of 34² positions out.
+func martinPoint(cell string, steps, batch int) results.Point {
+	return results.Point{Cell: cell, Pass: "train", Input: 41, Hidden: 256, Layers: 2, Output: 2 * 34 * 34, Steps: steps, Batch: batch, Precision: "fp32"}
+}
+
+// Labels of Figure 1.
+const (
+	lsScan   = "LS-LSTM, scan"
+	lsSerial = "LS-LSTM, step by step"
+	lstmBest = "LSTM"
+)
+
+// stepByStep is the best serial form: all but the recurrence is as batched as
+// can be.
+func stepByStep(label string) grid.Spec {
+	return spec(label, "cudnnstyle", knob.Params{"inputbatch": 0, "overlap": 0, "streams": 1})
+}
+
+var martinFig1 = Experiment{
+	ID: "martin-fig1", Title: "Training throughput of LS-LSTM and LSTM over length and minibatch",
+	Source: "Martin & Cundy 2017, Figure 1",
+	Parts: func(s Size) []Part {
+		var scan, serial, lstm []results.Point
+		for _, row := range martinLengths() {
+			for i := range row.paper {
+				batch := 1 << i
+				if s == Quick && (!slices.Contains([]int{256, 1024, 4096}, row.steps) || i%2 != 0 || row.steps*batch > 4096) {
+					continue
+				}
+				scan = append(scan, martinPoint("ls-lstm", row.steps, batch))
+				if batch == 1 && row.steps <= 4096 {
+					serial = append(serial, martinPoint("ls-lstm", row.steps, batch))
+				}
+			}
+		}
+		for i := range martinLSTM() {
+			if s == Full || i%2 == 0 && 256<<i <= 4096 {
+				lstm = append(lstm, martinPoint("lstm", 256, 1<<i))
+			}
+		}
+		return []Part{
+			{scan, []grid.Spec{spec(lsScan, "scan", nil)}},
+			{serial, []grid.Spec{stepByStep(lsSerial)}},
+			{lstm, []grid.Spec{stepByStep(lstmBest)}},
+		}
+	},
+	Report: reportMartin,
+}
+
+// events is a record's throughput in 1000 events a second.
+func events(r *results.Record) float64 {
+	return float64(r.Point.Steps*r.Point.Batch) / r.Seconds() / 1000
+}
+
+func reportMartin(recs []results.Record, machine string) (*Report, error) {
+	var batches []int
+	for _, p := range points(recs) {
+		if !slices.Contains(batches, p.Batch) {
+			batches = append(batches, p.Batch)
+		}
+	}
+	slices.Sort(batches)
+	t := &table.Table{
+		Title:   "Training throughput, 1000 events/s: here, and in the paper in brackets",
+		Columns: []table.Column{{Name: "Network", Key: "network"}, {Name: "T", Key: "steps", Right: true}},
+	}
+	for _, b := range batches {
+		t.Columns = append(t.Columns, table.Column{Name: fmt.Sprintf("B=%d", b), Key: fmt.Sprintf("batch_%d", b), Right: true})
+	}
+	lstm := map[int]float64{} // by batch
+	row := func(label string, steps int, paper []float64) {
+		cells := []table.Cell{table.Text(label), table.Int(steps)}
+		some := false
+		for _, b := range batches {
+			here := func(p results.Point) bool { return p.Steps == steps && p.Batch == b }
+			i, printed := int(math.Log2(float64(b))), ""
+			if i < len(paper) {
+				printed = fmt.Sprintf(" (%g)", paper[i])
+			}
+			r := find(recs, label, here)
+			switch {
+			case r != nil:
+				some = true
+				if label == lstmBest {
+					lstm[b] = events(r)
+				}
+				cells = append(cells, table.Number(events(r), fmt.Sprintf("%.1f%s", events(r), printed)))
+			case outOfMemory(recs, label, here):
+				some = true
+				cells = append(cells, table.Text("memory"+printed))
+			default:
+				cells = append(cells, table.Text("–"+printed))
+			}
+		}
+		if some {
+			t.Rows = append(t.Rows, cells)
+		}
+	}
+	row(lstmBest, 256, martinLSTM())
+	for _, l := range martinLengths() {
+		row(lsScan, l.steps, l.paper)
+	}
+	for _, l := range martinLengths() {
+		row(lsSerial, l.steps, nil)
+	}
+	if len(t.Rows) == 0 {
+		return nil, fmt.Errorf("experiments: no records of LS-LSTM or LSTM")
+	}
+	rep := &Report{Tables: []*table.Table{t}}
+	rep.Findings = martinFindings(recs, lstm)
+	fig, err := plots.Lines(recs, plots.Spec{X: "batch", Y: "events", Series: "steps", Panel: "cell", Machine: machine, Title: "Martin & Cundy Figure 1: training throughput over minibatch, a line per length"})
+	rep.add("martin-fig1", fig, err)
+	return rep, nil
+}
+
+// outOfMemory reports whether the newest record of a label at a point was
+// declined for want of memory.
+func outOfMemory(recs []results.Record, label string, at func(results.Point) bool) bool {
+	for _, r := range slices.Backward(recs) {
+		if r.Impl.Label == label && at(r.Point) {
+			return r.ReasonCode != nil && *r.ReasonCode == results.ReasonMemory
+		}
+	}
+	return false
+}
+
+func martinFindings(recs []results.Record, lstm map[int]float64) []string {
+	var out []string
+	var first, last *results.Record
+	lo, hi, at := math.Inf(1), 0.0, ""
+	for i := range recs {
+		r := &recs[i]
+		if r.Impl.Label != lsScan || r.Status != results.OK {
+			continue
+		}
+		if v := lstm[r.Point.Batch]; v > 0 {
+			ratio := events(r) / v
+			if lo = min(lo, ratio); ratio > hi {
+				hi, at = ratio, fmt.Sprintf("T=%d, B=%d", r.Point.Steps, r.Point.Batch)
+			}
+		}
+		if r.Point.Batch == 1 {
+			if first == nil || r.Point.Steps < first.Point.Steps {
+				first = r
+			}
+			if last == nil || r.Point.Steps > last.Point.Steps {
+				last = r
+			}
+		}
+	}
+	if hi > 0 {
+		out = append(out, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch: ×%.2f to ×%.2f (%s). The paper: ×1.17 to ×175. The paper's LSTM at batch 1 waits for thousands of small operations a second to start on a GPU; here its 1 MiB of recurrent weights is read from caches at each step, and the output layer, which is the same for both, takes over a third of the operations.", lo, hi, at))
+	}
+	if first != nil && last != first {
+		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events a second of length %d, %.1f of length %d, ×%.2f. The paper: 13.1 at 256, 129 at 65536: a GPU of thousands of threads needs as many steps to be busy, two cores a few hundred.", events(first), first.Point.Steps, events(last), last.Point.Steps, events(last)/events(first)))
+	}
+	var gains []string
+	for _, l := range martinLengths() {
+		one := func(p results.Point) bool { return p.Steps == l.steps && p.Batch == 1 }
+		if a, b := find(recs, lsSerial, one), find(recs, lsScan, one); a != nil && b != nil {
+			gains = append(gains, fmt.Sprintf("×%.2f at T=%d", a.Seconds()/b.Seconds(), l.steps))
+		}
+	}
+	if gains != nil {
+		out = append(out, "The same LS-LSTM by scan over step by step, one sequence: "+strings.Join(gains, ", ")+".")
+	}
+	return out
+}
+
+// martinWays are the ways to run the recurrence of a layer.
+func martinWays() []grid.Spec {
+	return []grid.Spec{
+		stepByStep("step by step"),
+		spec("one worker", "scan", knob.Params{"scanworkers": 1}),
+		spec("channels split", "scan", knob.Params{"scansplit": 1}),
+		spec("time split", "scan", knob.Params{"scansplit": allWorkers}),
+	}
+}
+
+const allWorkers = 1024 // as many as there are
+
+var martinKernel = Experiment{
+	ID: "martin-kernel", Title: "The recurrence of a layer, serial and parallel, over length and channels",
+	Source: "Martin & Cundy 2017, sections 2.1 and 2.3",
+	Parts: func(s Size) []Part {
+		hidden, steps := []int{16, 64, 256, 1024}, []int{256, 1024, 4096, 16384, 65536}
+		if s == Quick {
+			hidden, steps = []int{16, 256}, []int{64, 512, 4096}
+		}
+		var all []results.Point
+		for _, h := range hidden {
+			for _, n := range steps {
+				all = append(all, results.Point{Cell: "gilr", Pass: "forward", Input: 1, Hidden: h, Layers: 1, Steps: n, Batch: 1, Precision: "fp32"})
+			}
+		}
+		return []Part{{all, martinWays()}}
+	},
+	Report: func(recs []results.Record, machine string) (*Report, error) {
+		t := &table.Table{
+			Title: "Forward pass of a GILR layer with one input, a sequence",
+			Columns: []table.Column{
+				{Name: "n", Key: "hidden", Right: true}, {Name: "T", Key: "steps", Right: true},
+				{Name: "step by step", Key: "serial_s", Right: true}, {Name: "one worker", Key: "one_s", Right: true},
+				{Name: "channels split", Key: "channels_s", Right: true}, {Name: "time split", Key: "time_s", Right: true},
+				{Name: "one worker / time split", Key: "time_speedup", Right: true}, {Name: "by 2.1", Key: "model_speedup", Right: true},
+			},
+		}
+		var wins int
+		var gains []float64
+		for _, p := range points(recs) {
+			here := func(q results.Point) bool { return q == p }
+			row := []table.Cell{table.Int(p.Hidden), table.Int(p.Steps)}
+			var rec []*results.Record
+			for _, w := range martinWays() {
+				r := find(recs, w.Label, here)
+				if rec = append(rec, r); r == nil {
+					row = append(row, table.Text("–"))
+					continue
+				}
+				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
+			}
+			up, model := math.NaN(), math.NaN()
+			if rec[1] != nil && rec[3] != nil {
+				up = rec[1].Seconds() / rec[3].Seconds()
+				model = martinModel(p.Steps, workers(rec[3].Device))
+				if up > 1 {
+					wins++
+				}
+			}
+			if rec[0] != nil && rec[2] != nil {
+				gains = append(gains, rec[0].Seconds()/rec[2].Seconds())
+			}
+			t.Rows = append(t.Rows, append(row, number(up, "%.2f"), number(model, "%.2f")))
+		}
+		if len(t.Rows) == 0 {
+			return nil, fmt.Errorf("experiments: no records of the recurrence")
+		}
+		rep := &Report{Tables: []*table.Table{t}}
+		rep.Findings = []string{
+			fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is so with at least 3 processors and enough steps: the model counts operations of the recurrence alone; gates, which both passes compute, and memory are not in it.", wins, len(t.Rows)),
+			"The times include the gates and the product with one input, which all workers share in every column. What the recurrence alone does against the machine's copy rate, BenchmarkScan of device/cpu measures.",
+		}
+		if len(gains) > 0 {
+			rep.Findings = append(rep.Findings, fmt.Sprintf("A scan with channels split over one operation per step: ×%.1f (geometric mean).", geomean(gains)))
+		}
+		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Y: "events", Panel: "hidden", Machine: machine, Title: "A GILR layer over length: events per second, one sequence"})
+		rep.add("martin-kernel", fig, err)
+		return rep, nil
+	},
+}
+
+// martinModel is the speed-up of a parallel scan by section 2.1.
+func martinModel(steps, workers int) float64 {
+	t, p := float64(steps), float64(workers)
+	return 2 * t / (6 * (t/p + math.Log2(p)))
+}
+
+// workers is the number that a device's key ends with; 1 if it does not.
+func workers(device string) int {
+	var n int
+	if _, err := fmt.Sscanf(device[strings.LastIndex(device, "-")+1:], "%dt", &n); err != nil || n < 1 {
+		return 1
+	}
+	return n
+}
