@@ -44,12 +44,9 @@ var settings = map[string][]knob.Params{
 	},
 }
 
+// TestTechniques runs all problems on two workers and the smallest on one.
 func TestTechniques(t *testing.T) {
-	counts := []int{1, 2}
-	if testing.Short() {
-		counts = counts[1:]
-	}
-	for _, threads := range counts {
+	for _, threads := range []int{1, 2} {
 		d, err := cpu.Open(cpu.Options{Threads: threads})
 		if err != nil {
 			t.Fatal(err)
@@ -57,6 +54,10 @@ func TestTechniques(t *testing.T) {
 		defer d.Close()
 		for _, tech := range impl.Own() {
 			t.Run(fmt.Sprintf("%s/threads=%d", tech.Name(), threads), func(t *testing.T) {
+				if threads == 1 {
+					rnntest.RunProblems(t, d, tech, rnntest.Few(rnn.FP32))
+					return
+				}
 				rnntest.Run(t, d, tech, settings[tech.Name()]...)
 			})
 		}
