@@ -147,7 +147,7 @@ func (d *Device) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
 		return 0, err
 	}
 	n := d.needs(s, f)
-	return 4 * (int64(d.layout(s, f).total) + int64(d.workers)*int64(n.gemm+n.products)), nil
+	return 4 * (int64(d.layout(s, f).total) + int64(d.workers)*int64(n.gemm+n.products+summaries(s))), nil
 }
 
 // Compile implements device.Device.

@@ -98,6 +98,23 @@ func (p *program) stepped(s *schedule.Sequence, ref cell.Ref) place {
 	return place{matrix: p.matrix(s.State[ref.Index].Band(s.Batch(), rows))}
 }
 
+// summaries are the floats that a worker's own states take in all scans of s;
+// see newScan. The summaries of chunks are not counted: the system gives memory
+// where it is touched, which they are only where time is split.
+func summaries(s *schedule.Schedule) int {
+	n := 0
+	add := func(q *schedule.Sequence) { n += len(q.Cell.Recurrence.Carried) * q.Batch() * q.Hidden() }
+	for op := range s.Operations() {
+		switch op := op.(type) {
+		case schedule.Scan:
+			add(&op.Sequence)
+		case schedule.ScanBackward:
+			add(&op.Sequence)
+		}
+	}
+	return n
+}
+
 func (p *program) newScan(s *schedule.Sequence, step, compose cell.Program) *scan {
 	level := p.device.kernels.Level()
 	w := &scan{
