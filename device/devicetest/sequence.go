@@ -89,7 +89,7 @@ func sequenceMakers(c *cell.Cell) map[string]func(t *trial) schedule.Op {
 // isSequence reports whether op multiplies what it has computed itself.
 func isSequence(op schedule.Op) bool {
 	switch op.(type) {
-	case schedule.Persistent, schedule.PersistentBackward:
+	case schedule.Persistent, schedule.PersistentBackward, schedule.Vendor, schedule.VendorBackward:
 		return true
 	}
 	return false
