@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"rnnbench/plots"
@@ -20,7 +21,8 @@ type rung struct {
 	knobs knob.Params // nil: the naive technique
 	paper float64     // µs per cell
 	up    float64     // speed-up that the paper prints
-	cpu   string      // what a CPU makes of the step, where that differs from a GPU
+	cpu   string      // what a CPU makes of the step, where that differs from the paper
+	gpu   string      // what a GPU of today makes of it
 }
 
 func ladder(layers int) []rung {
@@ -28,13 +30,13 @@ func ladder(layers int) []rung {
 		return knob.Params{"grouped": 1, "streams": streams, "fused": fused, "transposed": transposed, "inputbatch": batch, "overlap": overlap}
 	}
 	return []rung{
-		{"0 naive", nil, 777, 1.0, ""},
-		{"1 grouped", at(1, 0, 0, 1, 0), 400, 1.9, "a product of one gate already fills the cores, so grouping saves the repeated reading of the input and little else"},
-		{"2 streamed", at(2, 0, 0, 1, 0), 280, 2.8, "there are no idle cores for a second stream to use: a product is split over all of them, and streams only take turns"},
-		{"3 fused", at(2, 1, 0, 1, 0), 146, 5.3, "an operation costs a fraction of a microsecond to start instead of several, so what fusing saves is the traffic of intermediates through the caches"},
-		{"4 transposed", at(2, 1, 1, 1, 0), 125, 6.2, "the transposition also arranges the weights in the panels that the kernels read, which each product does anew without it: the largest step on a CPU at small batches"},
-		{"5 inputs ×2", at(2, 1, 1, 2, 0), 119, 6.5, "two steps' inputs share one reading of the input weights"},
-		{"6 overlapped", at(2*layers, 1, 1, 2, 1), 70, 11.1, "the cores are busy already: what the wave could still win is the time at barriers, and it pays with caches shared by several layers' weights"},
+		{"0 naive", nil, 777, 1.0, "", ""},
+		{"1 grouped", at(1, 0, 0, 1, 0), 400, 1.9, "a product of one gate already fills the cores, so grouping saves the repeated reading of the input and little else", "naive products of one gate leave most multiprocessors idle, more of them than the paper's GPU has, and grouping fills four times as many"},
+		{"2 streamed", at(2, 0, 0, 1, 0), 280, 2.8, "there are no idle cores for a second stream to use: a product is split over all of them, and streams only take turns", "an operation starts about as fast as one host thread can hand it over, so a second stream has little to overlap"},
+		{"3 fused", at(2, 1, 0, 1, 0), 146, 5.3, "an operation costs a fraction of a microsecond to start instead of several, so what fusing saves is the traffic of intermediates through the caches", "a third of a step's launches are left, and a launch takes about as long as a product of this size"},
+		{"4 transposed", at(2, 1, 1, 1, 0), 125, 6.2, "the transposition also arranges the weights in the panels that the kernels read, which each product does anew without it: the largest step on a CPU at small batches", "today's library reads weights of either order at the same speed"},
+		{"5 inputs ×2", at(2, 1, 1, 2, 0), 119, 6.5, "two steps' inputs share one reading of the input weights", "launches are what limits a step, and this saves one in four"},
+		{"6 overlapped", at(2*layers, 1, 1, 2, 1), 70, 11.1, "the cores are busy already: what the wave could still win is the time at barriers, and it pays with caches shared by several layers' weights", "the wave has up to four layers' operations to overlap, but one thread hands them all over: replayed as a graph they start without it"},
 	}
 }
 
@@ -50,6 +52,16 @@ func ladderSpecs(layers int) []grid.Spec {
 	return specs
 }
 
+// asGraph is the label of the last stage replayed as a graph.
+const asGraph = "6 as a graph"
+
+// beyond are what the paper could not yet set beside its ladder: the last stage
+// replayed as a graph, and what became of the library that the paper is of.
+func beyond(layers int) []grid.Spec {
+	specs := ladderSpecs(layers)
+	return append([]grid.Spec{graphed(asGraph, specs[len(specs)-1])}, vendors()[0])
+}
+
 func lstm4() results.Point {
 	return results.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 512, Batch: 64, Steps: 100, Layers: 4, Precision: "fp32"}
 }
@@ -57,20 +69,20 @@ func lstm4() results.Point {
 var appleyardTable1 = Experiment{
 	ID: "appleyard-table1", Title: "The ladder: LSTM forward, stage on top of stage",
 	Source: "Appleyard et al. 2016, Table 1",
-	Parts: func(s Size) []Part {
+	Parts: func(s Size, on Target) []Part {
 		p := lstm4()
 		if s == Quick {
 			p.Steps = 20
-			return []Part{{[]results.Point{p}, ladderSpecs(p.Layers)}}
+			return []Part{{[]results.Point{p}, on.beside(ladderSpecs(p.Layers), beyond(p.Layers)...)}}
 		}
 		long := p
 		long.Steps = 1000 // the text of section 2.5 says 1000 steps, the caption 100
-		return []Part{{[]results.Point{p, long}, ladderSpecs(p.Layers)}}
+		return []Part{{[]results.Point{p, long}, on.beside(ladderSpecs(p.Layers), beyond(p.Layers)...)}}
 	},
-	Report: func(recs []results.Record, machine string) (*Report, error) {
+	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		for _, p := range points(recs) {
-			reportLadder(rep, recs, p, machine)
+			reportLadder(rep, recs, p, on)
 		}
 		if len(rep.Tables) == 0 {
 			return nil, fmt.Errorf("experiments: no records of the ladder")
@@ -79,7 +91,7 @@ var appleyardTable1 = Experiment{
 	},
 }
 
-func reportLadder(rep *Report, recs []results.Record, p results.Point, machine string) {
+func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target) {
 	here := func(q results.Point) bool { return q == p }
 	rungs := ladder(p.Layers)
 	base := find(recs, rungs[0].label, here)
@@ -98,26 +110,34 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, machine s
 		},
 	}
 	cells := float64(p.Layers * p.Steps)
+	if on.GPU {
+		for _, s := range beyond(p.Layers) {
+			rungs = append(rungs, rung{label: s.Label})
+		}
+	}
 	var stages []plots.Stage
 	var noisy []string
 	var before *results.Record
 	for i, r := range rungs {
 		rec := find(recs, r.label, here)
 		stages = append(stages, plots.Stage{Label: r.label, Paper: r.up})
-		step := 1.0
-		if i > 0 {
+		step, printed, up := math.NaN(), math.NaN(), math.NaN()
+		if r.paper > 0 {
+			step, printed, up = 1, r.paper, r.up
+		}
+		if i > 0 && r.paper > 0 {
 			step = rungs[i-1].paper / r.paper
 		}
-		row := []table.Cell{table.Text(r.label), number(r.paper, "%.0f")}
+		row := []table.Cell{table.Text(r.label), number(printed, "%.0f")}
 		if rec == nil {
 			missing := table.Text("–")
-			row = append(row, missing, missing, missing, number(r.up, "%.1f"), missing, number(step, "%.2f"), missing)
+			row = append(row, missing, missing, missing, number(up, "%.1f"), missing, number(step, "%.2f"), missing)
 			t.Rows = append(t.Rows, row)
 			continue
 		}
-		up, own := math.NaN(), math.NaN() // over the first stage, over the one before
+		here, own := math.NaN(), math.NaN() // over the first stage, over the one before
 		if base != nil {
-			up = base.Seconds() / rec.Seconds()
+			here = base.Seconds() / rec.Seconds()
 		}
 		switch {
 		case i == 0:
@@ -131,13 +151,13 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, machine s
 		}
 		row = append(row, number(rec.Seconds()/cells*1e6, "%.0f"), number(half, "%.1f %%"),
 			table.Number(rec.FLOPS(), quantity.SI(rec.FLOPS(), "FLOP/s")),
-			number(r.up, "%.1f"), number(up, "%.2f"), number(step, "%.2f"), number(own, "%.2f"))
+			number(up, "%.1f"), number(here, "%.2f"), number(step, "%.2f"), number(own, "%.2f"))
 		t.Rows = append(t.Rows, row)
-		if i > 0 && !math.IsNaN(own) && differ(own, step) {
+		if i > 0 && !math.IsNaN(own) && !math.IsNaN(step) && differ(own, step) {
 			if lo, hi := span(before, rec); lo <= step && step <= hi || lo < 1/1.15 && hi > 1.15 {
 				noisy = append(noisy, r.label)
 			} else {
-				rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d, stage %s: ×%.2f here, ×%.2f in the paper. On a CPU %s.", p.Steps, r.label, own, step, r.cpu))
+				rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d, stage %s: ×%.2f here, ×%.2f in the paper. %s.", p.Steps, r.label, own, step, on.say("On a CPU "+r.cpu, "On this GPU "+r.gpu)))
 			}
 		}
 		before = rec
@@ -146,11 +166,19 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, machine s
 		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: intervals are too wide, or rounds too few, to tell what %s changed; run again with more rounds when nothing else runs.", p.Steps, strings.Join(noisy, ", ")))
 	}
 	rep.Tables = append(rep.Tables, t)
-	if last := find(recs, rungs[len(rungs)-1].label, here); base != nil && last != nil {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: the whole ladder is ×%.2f here, ×%.1f in the paper.",
-			p.Steps, base.Seconds()/last.Seconds(), rungs[len(rungs)-1].up))
+	top := ladder(p.Layers)[len(ladder(p.Layers))-1]
+	last := find(recs, top.label, here)
+	if base != nil && last != nil {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: the whole ladder is ×%.2f here, ×%.1f in the paper.", p.Steps, base.Seconds()/last.Seconds(), top.up))
 	}
-	fig, err := plots.Ladder(at(recs, p), stages, plots.Spec{Machine: machine,
+	if graph := find(recs, asGraph, here); graph != nil && last != nil {
+		s := fmt.Sprintf("T=%d: replaying the last stage as a graph, which the paper's GPU could not, makes it ×%.2f as fast", p.Steps, last.Seconds()/graph.Seconds())
+		if v := find(recs, "cudnn", here); v != nil {
+			s += fmt.Sprintf(", ×%.2f of cuDNN's standard algorithm as a graph", v.Seconds()/graph.Seconds())
+		}
+		rep.Findings = append(rep.Findings, s+".")
+	}
+	fig, err := plots.Ladder(at(recs, p), stages, plots.Spec{Machine: on.Name,
 		Title: fmt.Sprintf("Appleyard's ladder, %d steps: speed-up over the naive form", p.Steps)})
 	rep.add(fmt.Sprintf("appleyard-table1-T%d", p.Steps), fig, err)
 }
@@ -197,24 +225,24 @@ func appleyardGrid(s Size) (hidden, batch []int, steps int) {
 var appleyardFig1 = Experiment{
 	ID: "appleyard-fig1", Title: "The ladder over hidden size and minibatch, four layers, forward",
 	Source: "Appleyard et al. 2016, Figure 1",
-	Parts: func(s Size) []Part {
+	Parts: func(s Size, on Target) []Part {
 		hidden, batch, steps := appleyardGrid(s)
 		p := lstm4()
 		p.Steps = steps
 		one := p // 1 → 4 layers doubles throughput in some cases
 		one.Layers = 1
 		return []Part{
-			{product(p, hidden, batch), ladderSpecs(4)},
+			{product(p, hidden, batch), on.beside(ladderSpecs(4), beyond(4)...)},
 			{product(one, hidden, batch), ladderSpecs(1)[len(ladderSpecs(1))-1:]},
 		}
 	},
-	Report: func(recs []results.Record, machine string) (*Report, error) {
+	Report: func(recs []results.Record, on Target) (*Report, error) {
 		four, one := layers(recs, 4), layers(recs, 1)
 		if len(four) == 0 {
 			return nil, fmt.Errorf("experiments: no records of four layers")
 		}
 		rep := &Report{}
-		fig, err := plots.Lines(four, plots.Spec{X: "hidden", Panel: "batch", Machine: machine, Title: "Appleyard Figure 1: forward, LSTM, four layers"})
+		fig, err := plots.Lines(four, plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: forward, LSTM, four layers"})
 		rep.add("appleyard-fig1", fig, err)
 		rungs := ladder(4)
 		first, last := rungs[0].label, rungs[len(rungs)-1].label
@@ -279,7 +307,10 @@ var appleyardFig1 = Experiment{
 		rep.Findings = append(rep.Findings,
 			"Gain of stage 6 over naive, geometric mean over hidden sizes: "+strings.Join(parts, ", ")+". The paper: largest at minibatch 64, falling with minibatch and hidden size.",
 			fmt.Sprintf("Batching inputs in pairs costs more than 2 %% at %d of %d points. The paper: detrimental in many cases for minibatches other than 32.", hurts, pairs),
-			fmt.Sprintf("Four layers reach more than 1.5 times the throughput of one at %d of %d points. The paper: up to twice, where there is little parallelism; on a CPU one layer fills the cores, and what more layers change is how many weights compete for the caches.", doubles, deep))
+			fmt.Sprintf("Four layers reach more than 1.5 times the throughput of one at %d of %d points. The paper: up to twice, where there is little parallelism%s", doubles, deep, on.say("; on a CPU one layer fills the cores, and what more layers change is how many weights compete for the caches.", ".")))
+		if on.GPU {
+			rep.Findings = append(rep.Findings, vendorFinding(four, asGraph))
+		}
 		return rep, nil
 	},
 }
@@ -295,6 +326,32 @@ func layers(recs []results.Record, n int) []results.Record {
 	return out
 }
 
+// vendorFinding sets one technique beside the vendor's library, over all points.
+func vendorFinding(recs []results.Record, label string) string {
+	var ratios []float64
+	for _, p := range points(recs) {
+		here := func(q results.Point) bool { return q == p }
+		if a, b := find(recs, label, here), bestVendor(recs, here); a != nil && b != nil {
+			ratios = append(ratios, b.Seconds()/a.Seconds())
+		}
+	}
+	if len(ratios) == 0 {
+		return fmt.Sprintf("%s was not measured beside cuDNN.", label)
+	}
+	return fmt.Sprintf("%s is ×%.2f as fast as cuDNN (geometric mean over %d points; ×%.2f to ×%.2f).", label, geomean(ratios), len(ratios), slices.Min(ratios), slices.Max(ratios))
+}
+
+// bestVendor is the fastest record of a vendor's library at a point.
+func bestVendor(recs []results.Record, at func(results.Point) bool) *results.Record {
+	var best *results.Record
+	for _, s := range vendors() {
+		if r := find(recs, s.Label, at); r != nil && (best == nil || r.Seconds() < best.Seconds()) {
+			best = r
+		}
+	}
+	return best
+}
+
 func geomean(v []float64) float64 {
 	var sum float64
 	for _, x := range v {
@@ -306,10 +363,13 @@ func geomean(v []float64) float64 {
 var appleyardFig2 = Experiment{
 	ID: "appleyard-fig2", Title: "Forward and backward of single-gate RNN, GRU and LSTM, four layers",
 	Source: "Appleyard et al. 2016, Figure 2",
-	Parts: func(s Size) []Part {
+	Parts: func(s Size, on Target) []Part {
 		hidden, batch, steps := appleyardGrid(s)
 		rungs := ladder(4)
 		best := []grid.Spec{spec("cudnnstyle", "cudnnstyle", rungs[len(rungs)-1].knobs)}
+		if on.GPU {
+			best = append([]grid.Spec{graphed(best[0].Label, best[0])}, vendors()[0])
+		}
 		var parts []Part
 		for _, cell := range []string{"rnn-tanh", "gru", "lstm"} {
 			for _, pass := range []string{"forward", "train"} {
@@ -320,7 +380,7 @@ var appleyardFig2 = Experiment{
 		}
 		return parts
 	},
-	Report: func(recs []results.Record, machine string) (*Report, error) {
+	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		t := &table.Table{
 			Title: "Forward, and backward with weight gradients (training less forward), FLOP/s",
@@ -354,18 +414,19 @@ var appleyardFig2 = Experiment{
 		for _, pass := range []string{"forward", "train"} {
 			var some []results.Record
 			for _, r := range recs {
-				if r.Point.Pass == pass {
+				if r.Point.Pass == pass && r.Impl.Label == "cudnnstyle" {
 					some = append(some, r)
 				}
 			}
-			fig, err := plots.Lines(some, plots.Spec{X: "hidden", Panel: "batch", Series: "cell", Machine: machine,
+			fig, err := plots.Lines(some, plots.Spec{X: "hidden", Panel: "batch", Series: "cell", Machine: on.Name,
 				Title: map[string]string{"forward": "Appleyard Figure 2: forward, four layers, stage 6", "train": "Appleyard Figure 2: forward, backward and weight gradients, four layers, stage 6"}[pass]})
 			rep.add("appleyard-fig2-"+pass, fig, err)
 		}
 		if len(ratios) > 0 {
 			rep.Findings = append(rep.Findings, fmt.Sprintf("The backward pass, weight gradients included, runs at ×%.2f the forward pass's FLOP/s (geometric mean): its weight gradients are the most efficient products of all. The paper draws forward and backward near each other.", geomean(ratios)))
 		}
-		rep.Findings = append(rep.Findings, "The paper measures cuDNN 5 here, whose structure stage 6 is; the vendor's own library can be set beside it only on its GPUs.")
+		rep.Findings = append(rep.Findings, "The paper measures cuDNN 5 here, whose structure stage 6 is. "+
+			on.say("The vendor's own library can be set beside it only on its GPUs.", vendorFinding(recs, "cudnnstyle")))
 		return rep, nil
 	},
 }
@@ -373,7 +434,7 @@ var appleyardFig2 = Experiment{
 var appleyardWeightGrad = Experiment{
 	ID: "appleyard-weightgrad", Title: "Weight gradients in one product after the propagation, or one per step",
 	Source: "Appleyard et al. 2016, section 2.6",
-	Parts: func(s Size) []Part {
+	Parts: func(s Size, on Target) []Part {
 		hidden, batch, steps := appleyardGrid(s)
 		if s == Full {
 			hidden = []int{256, 512, 1024, 2048}
@@ -385,7 +446,7 @@ var appleyardWeightGrad = Experiment{
 			spec("per step", "cudnnstyle", at(1)), spec("after", "cudnnstyle", at(0)),
 		}}}
 	},
-	Report: func(recs []results.Record, machine string) (*Report, error) {
+	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		t := &table.Table{
 			Title: "Training, LSTM: one product per weight matrix after the propagation against one per step",
@@ -410,7 +471,7 @@ var appleyardWeightGrad = Experiment{
 			return nil, fmt.Errorf("experiments: no records of both ways")
 		}
 		rep.Tables = append(rep.Tables, t)
-		fig, err := plots.Lines(recs, plots.Spec{X: "hidden", Panel: "batch", Machine: machine, Title: "Weight gradients after the propagation or per step: training, LSTM, one layer"})
+		fig, err := plots.Lines(recs, plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Weight gradients after the propagation or per step: training, LSTM, one layer"})
 		rep.add("appleyard-weightgrad", fig, err)
 		rep.Findings = append(rep.Findings, fmt.Sprintf("One product after the propagation makes training ×%.2f as fast (geometric mean). The paper gives no number, only that one large product usually achieves close to peak.", geomean(gains)))
 		return rep, nil

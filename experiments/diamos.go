@@ -53,15 +53,16 @@ func rate(r *results.Record) (table.Cell, float64) {
 var diamosFig3 = Experiment{
 	ID: "diamos-fig3", Title: "Persistent layer against matrix products over minibatch, forward",
 	Source: "Diamos et al. 2016, Figure 3",
-	Parts: func(s Size) []Part {
+	Parts: func(s Size, on Target) []Part {
 		p := diamosLayer(s)
 		batch := []int{1, 2, 4, 8, 16, 32, 64}
 		return []Part{
-			{product(p, []int{p.Hidden}, batch), []grid.Spec{persistentSpec("persistent", 2), gemmSpec("cudnnstyle", 2)}},
+			{product(p, []int{p.Hidden}, batch), on.beside([]grid.Spec{persistentSpec("persistent", 2), gemmSpec("cudnnstyle", 2)},
+				append([]grid.Spec{graphed("cudnnstyle, graph", gemmSpec("", 2))}, vendors()...)...)},
 			{product(p, []int{large(s)}, batch), []grid.Spec{gemmSpec("cudnnstyle, large layer", 2)}},
 		}
 	},
-	Report: func(recs []results.Record, machine string) (*Report, error) {
+	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		t := &table.Table{Columns: []table.Column{
 			{Name: "B", Key: "batch", Right: true}, {Name: "persistent", Key: "persistent_flops_per_s", Right: true},
@@ -99,10 +100,15 @@ var diamosFig3 = Experiment{
 		}
 		t.Title = fmt.Sprintf("Diamos Figure 3: forward, one gate, %d units", hidden)
 		rep.Tables = append(rep.Tables, t)
-		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Machine: machine, Title: "Diamos Figure 3: forward, persistent against products"})
+		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Machine: on.Name, Title: "Diamos Figure 3: forward, persistent against products"})
 		rep.add("diamos-fig3", fig, err)
 		if at4 > 0 {
-			rep.Findings = append(rep.Findings, fmt.Sprintf("At minibatch 4 the persistent layer is ×%.2f the one of products; the paper has ×28. Products lose there to start-up and to weights read from memory again at each step. On a CPU an operation starts in a fraction of a microsecond, and shares of a product fall to the same core at each step, so that its private cache keeps the weights for products as well.", at4))
+			rep.Findings = append(rep.Findings, fmt.Sprintf("At minibatch 4 the persistent layer is ×%.2f the one of products; the paper has ×28. Products lose there to start-up and to weights read from memory again at each step. %s", at4, on.say(
+				"On a CPU an operation starts in a fraction of a microsecond, and shares of a product fall to the same core at each step, so that its private cache keeps the weights for products as well.",
+				"Here the cache that all multiprocessors share holds the weights of both, so that what products lose is mostly start-up, and as a graph they lose less.")))
+		}
+		if on.GPU {
+			rep.Findings = append(rep.Findings, vendorFinding(recs, "persistent"))
 		}
 		rep.Findings = append(rep.Findings, fmt.Sprintf("The persistent layer is fastest at minibatch %d here; the paper's reaches its 2.8 TFLOP/s at 4. Its rates count the recurrent product, ours the input product too, which one large product serves in both.", small))
 		return rep, nil
@@ -112,7 +118,7 @@ var diamosFig3 = Experiment{
 var diamosFig4 = Experiment{
 	ID: "diamos-fig4", Title: "Persistent layer over time steps: what starting costs",
 	Source: "Diamos et al. 2016, Figure 4",
-	Parts: func(s Size) []Part {
+	Parts: func(s Size, on Target) []Part {
 		p := diamosLayer(s)
 		var pts []results.Point
 		for steps := 1; steps <= 256; steps *= 2 {
@@ -121,9 +127,9 @@ var diamosFig4 = Experiment{
 			pts = append(pts, q)
 		}
 		// Weights are arranged in each pass: that is what a start costs.
-		return []Part{{pts, []grid.Spec{persistentSpec("persistent", 1), gemmSpec("cudnnstyle", 1)}}}
+		return []Part{{pts, on.beside([]grid.Spec{persistentSpec("persistent", 1), gemmSpec("cudnnstyle", 1)}, vendors()...)}}
 	},
-	Report: func(recs []results.Record, machine string) (*Report, error) {
+	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		t := &table.Table{Columns: []table.Column{
 			{Name: "T", Key: "steps", Right: true}, {Name: "persistent", Key: "persistent_flops_per_s", Right: true},
@@ -153,7 +159,7 @@ var diamosFig4 = Experiment{
 			}
 		}
 		rep.Tables = append(rep.Tables, t)
-		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Machine: machine, Title: "Diamos Figure 4: forward over time steps, weights arranged in each pass"})
+		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Machine: on.Name, Title: "Diamos Figure 4: forward over time steps, weights arranged in each pass"})
 		rep.add("diamos-fig4", fig, err)
 		rep.Findings = append(rep.Findings, fmt.Sprintf("Half of the largest throughput is reached at %d steps, 90 %% at %d. The paper: most of it after about 30 steps.", half, nine))
 		return rep, nil
@@ -170,7 +176,7 @@ const (
 var diamosBarrier = Experiment{
 	ID: "diamos-barrier", Title: "A meeting of the workers at each step against operations dispatched at each step",
 	Source: "Diamos et al. 2016, sections 2.2 and 4.3",
-	Parts: func(s Size) []Part {
+	Parts: func(s Size, on Target) []Part {
 		p := diamosLayer(Full)
 		hidden := []int{32, 64, 128, 256, 512, 1024}
 		p.Batch, p.Steps, p.Input = 1, 256, 16 // hardly any input product
@@ -183,13 +189,13 @@ var diamosBarrier = Experiment{
 			q.Hidden = h
 			pts = append(pts, q)
 		}
-		return []Part{{pts, []grid.Spec{
+		return []Part{{pts, on.beside([]grid.Spec{
 			persistentSpec(meetings, 2),
 			spec(operations, "persistent", knob.Params{"transposed": 2, "inputbatch": 1}),
 			gemmSpec(products, 2),
-		}}}
+		}, graphed("product and cell, as a graph", gemmSpec("", 2)))}}
 	},
-	Report: func(recs []results.Record, machine string) (*Report, error) {
+	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		labels := []string{meetings, operations, products}
 		t := &table.Table{Title: "A step of one sequence, one gate: what it takes by how the workers are told", Columns: []table.Column{
@@ -220,7 +226,7 @@ var diamosBarrier = Experiment{
 			return nil, fmt.Errorf("experiments: no records of both ways")
 		}
 		rep.Tables = append(rep.Tables, t)
-		fig, err := plots.Lines(recs, plots.Spec{X: "hidden", Y: "time", Machine: machine, Title: "Diamos 4.3: one sequence, one gate: a meeting or operations at each step"})
+		fig, err := plots.Lines(recs, plots.Spec{X: "hidden", Y: "time", Machine: on.Name, Title: "Diamos 4.3: one sequence, one gate: a meeting or operations at each step"})
 		rep.add("diamos-barrier", fig, err)
 		rep.Findings = append(rep.Findings, "Dispatching a product and a cell at each step instead of meeting takes "+strings.Join(ratios, ", ")+". The paper: a global barrier has about a tenth of the latency of a kernel launch, and launches cost 6 to 10 times the mathematics of a step.")
 		return rep, nil

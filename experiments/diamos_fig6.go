@@ -34,7 +34,7 @@ const fig6Batch = 4
 var diamosFig6 = Experiment{
 	ID: "diamos-fig6", Title: "The design space of persistent layers: predicted throughput over layer sizes",
 	Source: "Diamos et al. 2016, Figure 6 and section 5.1.4",
-	Parts: func(s Size) []Part {
+	Parts: func(s Size, on Target) []Part {
 		if persistentSpecs() == nil {
 			return nil
 		}
@@ -55,7 +55,7 @@ var diamosFig6 = Experiment{
 		}
 		return parts
 	},
-	Report: func([]results.Record, string) (*Report, error) {
+	Report: func([]results.Record, Target) (*Report, error) {
 		m, err := model.Load("titanx")
 		if err != nil {
 			return nil, err

@@ -66,8 +66,8 @@ func (f footprint) deepest(bytes float64) int { return max(0, int((bytes-f.fixed
 var diamosMemory = Experiment{
 	ID: "diamos-memory", Title: "Memory of activations, and the deepest stack that fits",
 	Source: "Diamos et al. 2016, sections 4.4 and 6, and the blog of the same, 2.1 and 3.1",
-	Parts:  func(Size) []Part { return nil }, // counted, not measured
-	Report: func([]results.Record, string) (*Report, error) {
+	Parts:  func(Size, Target) []Part { return nil }, // counted, not measured
+	Report: func([]results.Record, Target) (*Report, error) {
 		rep := &Report{}
 		all := stories()
 		rep.Tables = append(rep.Tables, memoryTable(all))

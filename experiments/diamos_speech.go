@@ -47,19 +47,19 @@ func (s stack) point(size Size) results.Point {
 var diamosSpeech = Experiment{
 	ID: "diamos-speech", Title: "Very deep speech models: throughput of their stacks; word error rates cannot be reproduced",
 	Source: "Diamos et al. 2016, Tables 1, 2 and 3 and Figure 8",
-	Parts: func(size Size) []Part {
+	Parts: func(size Size, on Target) []Part {
 		var list []results.Point
 		for _, s := range stacks() {
 			list = append(list, s.point(size))
 		}
 		ladder := ladder(1)
 		specs := []grid.Spec{spec("naive", "naive", nil), spec("cudnnstyle", "cudnnstyle", ladder[len(ladder)-2].knobs)}
-		return []Part{{list, append(specs, persistentSpecs()...)}}
+		return []Part{{list, on.beside(append(specs, persistentSpecs()...), graphed("cudnnstyle, graph", specs[1]), vendors()[0])}}
 	},
-	Report: func(recs []results.Record, machine string) (*Report, error) {
+	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		reportWordErrors(rep)
-		reportStacks(rep, recs, machine)
+		reportStacks(rep, recs, on)
 		return rep, nil
 	},
 }
@@ -86,7 +86,7 @@ func reportWordErrors(rep *Report) {
 }
 
 // reportStacks sets the throughput of the stacks side by side.
-func reportStacks(rep *Report, recs []results.Record, machine string) {
+func reportStacks(rep *Report, recs []results.Record, on Target) {
 	t := &table.Table{
 		Title: "Training throughput of the stacks: forward, backward and weight gradients",
 		Columns: []table.Column{
@@ -96,7 +96,7 @@ func reportStacks(rep *Report, recs []results.Record, machine string) {
 			{Name: "over naive", Key: "speedup", Right: true},
 		},
 	}
-	ch := &plots.Chart{Title: "Diamos Tables 2 and 3: training throughput of deep stacks", Subtitle: machine,
+	ch := &plots.Chart{Title: "Diamos Tables 2 and 3: training throughput of deep stacks", Subtitle: on.Name,
 		Notes: []string{"Marks are medians; bars are their confidence intervals. Quick runs have an eighth of the units."},
 		X:     plots.Axis{Title: "Recurrent layers", Scale: plots.Linear, Format: quantity.Size}, Y: plots.Axis{Title: "Throughput (FLOP/s)", Zero: true}}
 	gains := map[string][]float64{} // of each technique over the first, stack by stack
@@ -133,7 +133,7 @@ func reportStacks(rep *Report, recs []results.Record, machine string) {
 						pt.Lo, pt.Hi = float64(r.Work.Flops)/(*hi), float64(r.Work.Flops)/(*lo)
 					}
 					lines[label].Points = append(lines[label].Points, pt)
-					ch.Subtitle = fmt.Sprintf("%s · %s · %s · B=%d · T=%d", machine, p.Cell, p.Pass, p.Batch, p.Steps)
+					ch.Subtitle = fmt.Sprintf("%s · %s · %s · B=%d · T=%d", on.Name, p.Cell, p.Pass, p.Batch, p.Steps)
 					t.Rows = append(t.Rows, []table.Cell{table.Text(fmt.Sprintf("Table %d", n)), table.Int(p.Layers), table.Int(p.Hidden),
 						table.Number(s.parameters(), quantity.SI(s.parameters(), "")), table.Text(label),
 						table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")), table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")),

@@ -9,7 +9,9 @@ package experiments
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"rnnbench/model"
 	"rnnbench/plots"
@@ -37,11 +39,10 @@ type Experiment struct {
 
 	// Parts lists what is measured: nothing where the experiment is counted or
 	// computed alone.
-	Parts func(Size) []Part
+	Parts func(Size, Target) []Part
 
-	// Report sets records of the parts beside the paper. machine goes into
-	// subtitles.
-	Report func(recs []results.Record, machine string) (*Report, error)
+	// Report sets records of the parts beside the paper.
+	Report func(recs []results.Record, on Target) (*Report, error)
 
 	// Model, where there is one, adds to a report what the analytical model
 	// says of the machine that the records are from.
@@ -51,7 +52,7 @@ type Experiment struct {
 // On reports on records of device d. What the model says is left out where d's
 // memories were not measured.
 func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error) {
-	rep, err := e.Report(recs, d.Name)
+	rep, err := e.Report(recs, TargetOf(d))
 	if err != nil || e.Model == nil || len(d.Machine) == 0 {
 		return rep, err
 	}
@@ -64,6 +65,49 @@ func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error)
 	}
 	e.Model(rep, recs, here)
 	return rep, nil
+}
+
+// A Target is what an experiment runs on.
+type Target struct {
+	Name string // for subtitles
+	GPU  bool   // operations start in microseconds, replay as a graph, and have a vendor's library beside them
+}
+
+// TargetOf is d as a target.
+func TargetOf(d results.Device) Target {
+	return Target{Name: d.Name, GPU: strings.HasPrefix(d.Key, "cuda-")}
+}
+
+// say is what holds of a target of t's kind.
+func (t Target) say(cpu, gpu string) string {
+	if t.GPU {
+		return gpu
+	}
+	return cpu
+}
+
+// beside are specs, and on a GPU others too.
+func (t Target) beside(specs []grid.Spec, gpu ...grid.Spec) []grid.Spec {
+	if !t.GPU {
+		return specs
+	}
+	return append(slices.Clip(specs), gpu...)
+}
+
+// graphed is s replayed as a graph.
+func graphed(label string, s grid.Spec) grid.Spec {
+	k := knob.Params{"graph": 1}
+	maps.Copy(k, s.Knobs)
+	return spec(label, s.Name, k)
+}
+
+// vendors are the forms of NVIDIA's library, the yardstick, replayed as graphs.
+func vendors() []grid.Spec {
+	return []grid.Spec{
+		spec("cudnn", "cudnn", knob.Params{"algorithm": 0, "graph": 1}),
+		spec("cudnn persistent", "cudnn", knob.Params{"algorithm": 2, "graph": 1}),
+		spec("cudnn static", "cudnn", knob.Params{"algorithm": 1, "graph": 1}),
+	}
 }
 
 // A Part is a grid: every technique at every point.
@@ -111,6 +155,9 @@ func All() []Experiment {
 		hwangGraph,
 		martinFig1,
 		martinKernel,
+		deepbench,
+		cudnnStacks,
+		cudnnLayers,
 	}
 }
 

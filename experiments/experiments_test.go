@@ -24,7 +24,7 @@ import (
 func TestPlans(t *testing.T) {
 	for _, e := range experiments.All() {
 		for _, size := range []experiments.Size{experiments.Quick, experiments.Full} {
-			for _, part := range e.Parts(size) {
+			for _, part := range append(e.Parts(size, cpu), e.Parts(size, gpu)...) {
 				var labels []string
 				for _, s := range part.Specs {
 					if slices.Contains(labels, s.Label) {
@@ -54,11 +54,17 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// The targets that experiments are tested on.
+var (
+	cpu = experiments.Target{Name: "synthetic"}
+	gpu = experiments.Target{Name: "synthetic", GPU: true}
+)
+
 // synthetic makes records of an experiment's quick points, each technique a
 // tenth faster than the one before.
-func synthetic(e experiments.Experiment) []results.Record {
+func synthetic(e experiments.Experiment, on experiments.Target) []results.Record {
 	var recs []results.Record
-	for _, part := range e.Parts(experiments.Quick) {
+	for _, part := range e.Parts(experiments.Quick, on) {
 		for _, p := range part.Points {
 			problem, err := tuner.Problem(p)
 			if err != nil {
@@ -82,15 +88,22 @@ func synthetic(e experiments.Experiment) []results.Record {
 // TestReports has every experiment report on synthetic records, and on fewer
 // and fewer of them: what is missing may not break a report.
 func TestReports(t *testing.T) {
+	for _, on := range []experiments.Target{cpu, gpu} {
+		reports(t, on)
+	}
+}
+
+func reports(t *testing.T, on experiments.Target) {
 	for _, e := range experiments.All() {
-		recs := synthetic(e)
-		rep, err := e.Report(recs, "synthetic")
+		recs := synthetic(e, on)
+		rep, err := e.Report(recs, on)
 		if err != nil {
 			t.Errorf("%s: %v", e.ID, err)
 			continue
 		}
-		if len(rep.Tables) == 0 || len(rep.Figures)+len(rep.Files) == 0 || len(rep.Findings) == 0 {
-			t.Errorf("%s: %d tables, %d figures, %d findings", e.ID, len(rep.Tables), len(rep.Figures), len(rep.Findings))
+		elsewhere := !on.GPU && len(e.Parts(experiments.Quick, on)) == 0 && len(e.Parts(experiments.Quick, gpu)) > 0
+		if len(rep.Tables) == 0 || len(rep.Figures)+len(rep.Files) == 0 && !elsewhere || len(rep.Findings) == 0 {
+			t.Errorf("%s: %d tables, %d figures, %d findings: %q", e.ID, len(rep.Tables), len(rep.Figures), len(rep.Findings), rep.Findings)
 		}
 		for _, tab := range rep.Tables {
 			var b bytes.Buffer
@@ -108,7 +121,7 @@ func TestReports(t *testing.T) {
 			if keep < 0 || keep > len(recs) {
 				continue // an experiment without records
 			}
-			rep, err := e.Report(recs[:keep], "synthetic")
+			rep, err := e.Report(recs[:keep], on)
 			if err == nil && rep == nil {
 				t.Errorf("%s: no report and no error on %d records", e.ID, keep)
 			}
@@ -116,7 +129,7 @@ func TestReports(t *testing.T) {
 		for i := range recs { // nothing succeeded
 			recs[i].Status, recs[i].Stats = results.Failed, nil
 		}
-		if rep, err := e.Report(recs, "synthetic"); err == nil && rep == nil {
+		if rep, err := e.Report(recs, on); err == nil && rep == nil {
 			t.Errorf("%s: no report and no error on failures", e.ID)
 		}
 	}
@@ -129,7 +142,7 @@ func TestLadderIsThePapers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := e.Report(synthetic(e), "synthetic")
+	rep, err := e.Report(synthetic(e, cpu), cpu)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +219,7 @@ func TestMemoryIsThePapers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := e.Report(nil, "")
+	rep, err := e.Report(nil, cpu)
 	if err != nil {
 		t.Fatal(err)
 	}

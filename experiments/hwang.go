@@ -23,8 +23,9 @@ const (
 	baseline = "baseline"
 )
 
-func hwangSpecs() []grid.Spec {
-	return []grid.Spec{spec(intra, "scc", knob.Params{"intra": 1}), spec(baseline, "scc", knob.Params{"intra": 0})}
+func hwangSpecs(on Target) []grid.Spec {
+	specs := []grid.Spec{spec(intra, "scc", knob.Params{"intra": 1}), spec(baseline, "scc", knob.Params{"intra": 0})}
+	return on.beside(specs, graphed(intra+", graph", specs[0]), graphed(baseline+", graph", specs[1]))
 }
 
 // minibatches divide frames new ones among N sequences, the paper's streams: h
@@ -63,7 +64,7 @@ func languageModel(cell string, s Size) (p results.Point, frames int) {
 var hwangFig3 = Experiment{
 	ID: "hwang-fig3", Title: "Training a language model over the number of sequences, with parallelism between steps and without",
 	Source: "Hwang & Sung 2015, Figure 3",
-	Parts: func(s Size) []Part {
+	Parts: func(s Size, on Target) []Part {
 		var points []results.Point
 		for _, cell := range []string{"rnn-tanh", "lstm-c"} {
 			p, frames := languageModel(cell, s)
@@ -73,9 +74,9 @@ var hwangFig3 = Experiment{
 			}
 			points = append(points, minibatches(p, frames, powers(base, frames))...)
 		}
-		return []Part{{points, hwangSpecs()}}
+		return []Part{{points, hwangSpecs(on)}}
 	},
-	Report: func(recs []results.Record, machine string) (*Report, error) {
+	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		for _, c := range []struct{ cell, name string }{{"rnn-tanh", "Elman network"}, {"lstm-c", "LSTM"}} {
 			some := where(recs, func(p results.Point) bool { return p.Cell == c.cell })
@@ -91,8 +92,10 @@ var hwangFig3 = Experiment{
 		if len(rep.Tables) == 0 {
 			return nil, fmt.Errorf("experiments: no records of the language model")
 		}
-		rep.Findings = append(rep.Findings, "Step by step, each step of one sequence reads the whole output layer, which no cache holds; over all steps at once every weight that was read serves a whole minibatch. That, and not the cost of starting operations as on a GPU, is what the parallelism saves a CPU.")
-		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Y: "events", Panel: "cell", Machine: machine, Scale: "log", Title: "Hwang & Sung Figure 3: training a language model, words per second"})
+		rep.Findings = append(rep.Findings, on.say(
+			"Step by step, each step of one sequence reads the whole output layer, which no cache holds; over all steps at once every weight that was read serves a whole minibatch. That, and not the cost of starting operations as on a GPU, is what the parallelism saves a CPU.",
+			"Step by step, each step of one sequence starts a product with the whole output layer, and reads it; over all steps at once every weight that was read serves a whole minibatch, and what is left to start at each step is the recurrence."))
+		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Y: "events", Panel: "cell", Machine: on.Name, Scale: "log", Title: "Hwang & Sung Figure 3: training a language model, words per second"})
 		rep.add("hwang-fig3", fig, err)
 		return rep, nil
 	},
@@ -101,7 +104,7 @@ var hwangFig3 = Experiment{
 var hwangFig4 = Experiment{
 	ID: "hwang-fig4", Title: "Training LSTM layers of three sizes over the number of sequences, against the peak",
 	Source: "Hwang & Sung 2015, Figure 4",
-	Parts: func(s Size) []Part {
+	Parts: func(s Size, on Target) []Part {
 		sizes, frames, base := []int{1024, 2048, 4096}, 1024, 2
 		if s == Quick {
 			sizes, frames, base = []int{128, 256, 512}, 128, 4
@@ -111,9 +114,9 @@ var hwangFig4 = Experiment{
 			p := results.Point{Cell: "lstm-peephole", Pass: "train", Hidden: h, Input: h, Output: h, Layers: 1, Precision: "fp32"}
 			points = append(points, minibatches(p, frames, powers(base, frames))...)
 		}
-		return []Part{{points, hwangSpecs()}}
+		return []Part{{points, hwangSpecs(on)}}
 	},
-	Report: func(recs []results.Record, machine string) (*Report, error) {
+	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		var sizes []int
 		for _, p := range points(recs) {
@@ -142,7 +145,7 @@ var hwangFig4 = Experiment{
 			rep.Findings = append(rep.Findings, "Best throughput: "+strings.Join(best, ", ")+". The paper: utilization grows with the layer and with the number of sequences.")
 		}
 		rep.Findings = append(rep.Findings, "The LSTM is the one with recurrence from its output: the paper leaves that out of its language model and does not say so of these layers.")
-		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Panel: "hidden", Machine: machine, Title: "Hwang & Sung Figure 4: training LSTM layers, input and output as wide as the layer"})
+		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Panel: "hidden", Machine: on.Name, Title: "Hwang & Sung Figure 4: training LSTM layers, input and output as wide as the layer"})
 		rep.add("hwang-fig4", fig, err)
 		return rep, nil
 	},
@@ -231,8 +234,8 @@ func agree(yes bool) string {
 var hwangGraph = Experiment{
 	ID: "hwang-graph", Title: "The LSTM as a graph, its recurrent node, and its acyclic form",
 	Source: "Hwang & Sung 2015, Figures 1 and 2",
-	Parts:  func(Size) []Part { return nil },
-	Report: func([]results.Record, string) (*Report, error) {
+	Parts:  func(Size, Target) []Part { return nil },
+	Report: func([]results.Record, Target) (*Report, error) {
 		rep := &Report{}
 		t := &table.Table{
 			Title: "Networks with a softmax on top as graphs: what must run step after step",

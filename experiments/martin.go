@@ -23,8 +23,10 @@ type martinRow struct {
 // martinLengths are those of Martin and Cundy (2017), Figure 1, with the throughput of
 // an LS-LSTM in 1000 events a second at batch 1, 2, 4, … An event is a step of a
 // sequence.
-func martinLengths() []martinRow {
-	return []martinRow{
+//
+// A GPU of today has the memory for longer ones.
+func martinLengths(on Target) []martinRow {
+	rows := []martinRow{
 		{256, []float64{13.1, 28.1, 47.9, 66.7, 87.3, 101, 111, 116, 117}},
 		{512, []float64{24.1, 48.3, 69.8, 82, 105, 114, 117, 118, 118}},
 		{1024, []float64{39, 65.3, 87.6, 100, 112, 115, 117, 116}},
@@ -35,6 +37,19 @@ func martinLengths() []martinRow {
 		{32768, []float64{126, 129, 129}},
 		{65536, []float64{129, 130}},
 	}
+	if on.GPU {
+		rows = append(rows, martinRow{steps: 262144}, martinRow{steps: 1048576})
+	}
+	return rows
+}
+
+// batches are the minibatches at which l is measured: those of the paper, and on
+// a GPU all of them, whether they fit or not.
+func (l martinRow) batches(on Target) int {
+	if on.GPU {
+		return len(martinLSTM())
+	}
+	return len(l.paper)
 }
 
 // martinLSTM is that of an LSTM, which does not depend on the length.
@@ -64,10 +79,10 @@ func stepByStep(label string) grid.Spec {
 var martinFig1 = Experiment{
 	ID: "martin-fig1", Title: "Training throughput of LS-LSTM and LSTM over length and minibatch",
 	Source: "Martin & Cundy 2017, Figure 1",
-	Parts: func(s Size) []Part {
+	Parts: func(s Size, on Target) []Part {
 		var scan, serial, lstm []results.Point
-		for _, row := range martinLengths() {
-			for i := range row.paper {
+		for _, row := range martinLengths(on) {
+			for i := range row.batches(on) {
 				batch := 1 << i
 				if s == Quick && (!slices.Contains([]int{256, 1024, 4096}, row.steps) || i%2 != 0 || row.steps*batch > 4096) {
 					continue
@@ -86,10 +101,20 @@ var martinFig1 = Experiment{
 		return []Part{
 			{scan, []grid.Spec{spec(lsScan, "scan", nil)}},
 			{serial, []grid.Spec{stepByStep(lsSerial)}},
-			{lstm, []grid.Spec{stepByStep(lstmBest)}},
+			{lstm, on.beside([]grid.Spec{stepByStep(lstmBest)}, lstmForms()...)},
 		}
 	},
 	Report: reportMartin,
+}
+
+// lstmForms are the LSTMs that a GPU has besides: as a framework runs one, as a
+// graph, with weights on chip, and the vendor's.
+func lstmForms() []grid.Spec {
+	forms := []grid.Spec{spec("LSTM, naive", "naive", nil), graphed("LSTM, graph", stepByStep("")), spec("LSTM, persistent", "persistent", nil)}
+	for _, v := range vendors() {
+		forms = append(forms, spec("cudnn LSTM"+strings.TrimPrefix(v.Label, "cudnn"), v.Name, v.Knobs))
+	}
+	return forms
 }
 
 // events is a record's throughput in 1000 events a second.
@@ -97,7 +122,7 @@ func events(r *results.Record) float64 {
 	return float64(r.Point.Steps*r.Point.Batch) / r.Seconds() / 1000
 }
 
-func reportMartin(recs []results.Record, machine string) (*Report, error) {
+func reportMartin(recs []results.Record, on Target) (*Report, error) {
 	var batches []int
 	for _, p := range points(recs) {
 		if !slices.Contains(batches, p.Batch) {
@@ -142,18 +167,21 @@ func reportMartin(recs []results.Record, machine string) (*Report, error) {
 		}
 	}
 	row(lstmBest, 256, martinLSTM())
-	for _, l := range martinLengths() {
+	for _, s := range lstmForms() {
+		row(s.Label, 256, nil)
+	}
+	for _, l := range martinLengths(on) {
 		row(lsScan, l.steps, l.paper)
 	}
-	for _, l := range martinLengths() {
+	for _, l := range martinLengths(on) {
 		row(lsSerial, l.steps, nil)
 	}
 	if len(t.Rows) == 0 {
 		return nil, fmt.Errorf("experiments: no records of LS-LSTM or LSTM")
 	}
 	rep := &Report{Tables: []*table.Table{t}}
-	rep.Findings = martinFindings(recs, lstm)
-	fig, err := plots.Lines(recs, plots.Spec{X: "batch", Y: "events", Series: "steps", Panel: "cell", Machine: machine, Title: "Martin & Cundy Figure 1: training throughput over minibatch, a line per length"})
+	rep.Findings = martinFindings(recs, lstm, on)
+	fig, err := plots.Lines(recs, plots.Spec{X: "batch", Y: "events", Series: "steps", Panel: "cell", Machine: on.Name, Title: "Martin & Cundy Figure 1: training throughput over minibatch, a line per length"})
 	rep.add("martin-fig1", fig, err)
 	return rep, nil
 }
@@ -169,7 +197,7 @@ func outOfMemory(recs []results.Record, label string, at func(results.Point) boo
 	return false
 }
 
-func martinFindings(recs []results.Record, lstm map[int]float64) []string {
+func martinFindings(recs []results.Record, lstm map[int]float64, on Target) []string {
 	var out []string
 	var first, last *results.Record
 	lo, hi, at := math.Inf(1), 0.0, ""
@@ -194,13 +222,16 @@ func martinFindings(recs []results.Record, lstm map[int]float64) []string {
 		}
 	}
 	if hi > 0 {
-		out = append(out, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch: ×%.2f to ×%.2f (%s). The paper: ×1.17 to ×175. The paper's LSTM at batch 1 waits for thousands of small operations a second to start on a GPU; here its 1 MiB of recurrent weights is read from caches at each step, and the output layer, which is the same for both, takes over a third of the operations.", lo, hi, at))
+		out = append(out, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch: ×%.2f to ×%.2f (%s). The paper: ×1.17 to ×175. %s", lo, hi, at, on.say(
+			"The paper's LSTM at batch 1 waits for thousands of small operations a second to start on a GPU; here its 1 MiB of recurrent weights is read from caches at each step, and the output layer, which is the same for both, takes over a third of the operations.",
+			"This LSTM has all but its recurrence batched over all steps; the paper's is a framework's, step by step.")))
 	}
 	if first != nil && last != first {
-		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events a second of length %d, %.1f of length %d, ×%.2f. The paper: 13.1 at 256, 129 at 65536: a GPU of thousands of threads needs as many steps to be busy, two cores a few hundred.", events(first), first.Point.Steps, events(last), last.Point.Steps, events(last)/events(first)))
+		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events a second of length %d, %.1f of length %d, ×%.2f. The paper: 13.1 at 256, 129 at 65536: a GPU of thousands of threads needs as many steps to be busy%s", events(first), first.Point.Steps, events(last), last.Point.Steps, events(last)/events(first), on.say(", two cores a few hundred.", ".")))
 	}
+	out = append(out, martinForms(recs)...)
 	var gains []string
-	for _, l := range martinLengths() {
+	for _, l := range martinLengths(on) {
 		one := func(p results.Point) bool { return p.Steps == l.steps && p.Batch == 1 }
 		if a, b := find(recs, lsSerial, one), find(recs, lsScan, one); a != nil && b != nil {
 			gains = append(gains, fmt.Sprintf("×%.2f at T=%d", a.Seconds()/b.Seconds(), l.steps))
@@ -212,8 +243,32 @@ func martinFindings(recs []results.Record, lstm map[int]float64) []string {
 	return out
 }
 
+// martinForms sets the best scan of one sequence beside every LSTM of one.
+func martinForms(recs []results.Record) (out []string) {
+	one := func(p results.Point) bool { return p.Batch == 1 }
+	var best *results.Record
+	for i := range recs {
+		if r := &recs[i]; r.Impl.Label == lsScan && r.Status == results.OK && one(r.Point) && (best == nil || events(r) > events(best)) {
+			best = r
+		}
+	}
+	var parts []string
+	for _, s := range lstmForms() {
+		if r := find(recs, s.Label, one); best != nil && r != nil {
+			parts = append(parts, fmt.Sprintf("×%.1f over %s", events(best)/events(r), s.Label))
+		}
+	}
+	if parts != nil {
+		out = append(out, fmt.Sprintf("One sequence, LS-LSTM of length %d: %s.", best.Point.Steps, strings.Join(parts, ", ")))
+	}
+	return out
+}
+
 // martinWays are the ways to run the recurrence of a layer.
-func martinWays() []grid.Spec {
+func martinWays(on Target) []grid.Spec {
+	if on.GPU {
+		return []grid.Spec{stepByStep("step by step"), graphed("step by step, graph", stepByStep("")), spec("scan", "scan", nil)}
+	}
 	return []grid.Spec{
 		stepByStep("step by step"),
 		spec("one worker", "scan", knob.Params{"scanworkers": 1}),
@@ -227,7 +282,7 @@ const allWorkers = 1024 // as many as there are
 var martinKernel = Experiment{
 	ID: "martin-kernel", Title: "The recurrence of a layer, serial and parallel, over length and channels",
 	Source: "Martin & Cundy 2017, sections 2.1 and 2.3",
-	Parts: func(s Size) []Part {
+	Parts: func(s Size, on Target) []Part {
 		hidden, steps := []int{16, 64, 256, 1024}, []int{256, 1024, 4096, 16384, 65536}
 		if s == Quick {
 			hidden, steps = []int{16, 256}, []int{64, 512, 4096}
@@ -238,26 +293,28 @@ var martinKernel = Experiment{
 				all = append(all, results.Point{Cell: "gilr", Pass: "forward", Input: 1, Hidden: h, Layers: 1, Steps: n, Batch: 1, Precision: "fp32"})
 			}
 		}
-		return []Part{{all, martinWays()}}
+		return []Part{{all, martinWays(on)}}
 	},
-	Report: func(recs []results.Record, machine string) (*Report, error) {
+	Report: func(recs []results.Record, on Target) (*Report, error) {
 		t := &table.Table{
-			Title: "Forward pass of a GILR layer with one input, a sequence",
-			Columns: []table.Column{
-				{Name: "n", Key: "hidden", Right: true}, {Name: "T", Key: "steps", Right: true},
-				{Name: "step by step", Key: "serial_s", Right: true}, {Name: "one worker", Key: "one_s", Right: true},
-				{Name: "channels split", Key: "channels_s", Right: true}, {Name: "time split", Key: "time_s", Right: true},
-				{Name: "one worker / time split", Key: "time_speedup", Right: true}, {Name: "by 2.1", Key: "model_speedup", Right: true},
-			},
+			Title:   "Forward pass of a GILR layer with one input, a sequence",
+			Columns: []table.Column{{Name: "n", Key: "hidden", Right: true}, {Name: "T", Key: "steps", Right: true}},
 		}
+		ways := martinWays(on)
+		for _, w := range ways {
+			t.Columns = append(t.Columns, table.Column{Name: w.Label, Key: strings.ReplaceAll(w.Label, " ", "_") + "_s", Right: true})
+		}
+		last := ways[len(ways)-1].Label
+		t.Columns = append(t.Columns, table.Column{Name: on.say("one worker", "step by step") + " / " + last, Key: "speedup", Right: true},
+			table.Column{Name: "by 2.1", Key: "model_speedup", Right: true})
+		serial := map[bool]int{false: 1, true: 0}[on.GPU] // the way that the last one is set beside
 		var wins int
-		var gains []float64
+		var gains, all []float64
 		for _, p := range points(recs) {
-			here := func(q results.Point) bool { return q == p }
 			row := []table.Cell{table.Int(p.Hidden), table.Int(p.Steps)}
 			var rec []*results.Record
-			for _, w := range martinWays() {
-				r := find(recs, w.Label, here)
+			for _, w := range ways {
+				r := find(recs, w.Label, func(q results.Point) bool { return q == p })
 				if rec = append(rec, r); r == nil {
 					row = append(row, table.Text("–"))
 					continue
@@ -265,14 +322,14 @@ var martinKernel = Experiment{
 				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
 			}
 			up, model := math.NaN(), math.NaN()
-			if rec[1] != nil && rec[3] != nil {
-				up = rec[1].Seconds() / rec[3].Seconds()
-				model = martinModel(p.Steps, workers(rec[3].Device))
+			if a, b := rec[serial], rec[len(rec)-1]; a != nil && b != nil {
+				up, model = a.Seconds()/b.Seconds(), martinModel(p, on, workers(b.Device))
+				all = append(all, up)
 				if up > 1 {
 					wins++
 				}
 			}
-			if rec[0] != nil && rec[2] != nil {
+			if !on.GPU && rec[0] != nil && rec[2] != nil {
 				gains = append(gains, rec[0].Seconds()/rec[2].Seconds())
 			}
 			t.Rows = append(t.Rows, append(row, number(up, "%.2f"), number(model, "%.2f")))
@@ -281,23 +338,36 @@ var martinKernel = Experiment{
 			return nil, fmt.Errorf("experiments: no records of the recurrence")
 		}
 		rep := &Report{Tables: []*table.Table{t}}
-		rep.Findings = []string{
-			fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is so with at least 3 processors and enough steps: the model counts operations of the recurrence alone; gates, which both passes compute, and memory are not in it.", wins, len(t.Rows)),
-			"The times include the gates and the product with one input, which all workers share in every column. What the recurrence alone does against the machine's copy rate, BenchmarkScan of device/cpu measures.",
+		if on.GPU {
+			if len(all) > 0 {
+				rep.Findings = append(rep.Findings, fmt.Sprintf("A scan over one operation per step: ×%.1f (geometric mean), up to ×%.0f. By section 2.1 a scan does 6n(T/p + lg p) operations for 2nT, which %d threads share; step by step each step is a launch, which the model does not count.", geomean(all), slices.Max(all), gpuThreads))
+			}
+		} else {
+			rep.Findings = []string{
+				fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is so with at least 3 processors and enough steps: the model counts operations of the recurrence alone; gates, which both passes compute, and memory are not in it.", wins, len(t.Rows)),
+				"The times include the gates and the product with one input, which all workers share in every column. What the recurrence alone does against the machine's copy rate, BenchmarkScan of device/cpu measures.",
+			}
 		}
 		if len(gains) > 0 {
 			rep.Findings = append(rep.Findings, fmt.Sprintf("A scan with channels split over one operation per step: ×%.1f (geometric mean).", geomean(gains)))
 		}
-		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Y: "events", Panel: "hidden", Machine: machine, Title: "A GILR layer over length: events per second, one sequence"})
+		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Y: "events", Panel: "hidden", Machine: on.Name, Title: "A GILR layer over length: events per second, one sequence"})
 		rep.add("martin-kernel", fig, err)
 		return rep, nil
 	},
 }
 
-// martinModel is the speed-up of a parallel scan by section 2.1.
-func martinModel(steps, workers int) float64 {
-	t, p := float64(steps), float64(workers)
-	return 2 * t / (6 * (t/p + math.Log2(p)))
+// gpuThreads is about how many threads a GPU of today runs at once.
+const gpuThreads = 1 << 17
+
+// martinModel is the speed-up of a parallel scan by section 2.1. A GPU's threads
+// are first shared by the channels, serially as well as in parallel.
+func martinModel(p results.Point, on Target, workers int) float64 {
+	t, n := float64(p.Steps), float64(workers)
+	if on.GPU {
+		n = max(1, min(t, float64(gpuThreads/p.Hidden)))
+	}
+	return 2 * t / (6 * (t/n + math.Log2(n)))
 }
 
 // workers is the number that a device's key ends with; 1 if it does not.

@@ -116,6 +116,18 @@ var files embed.FS
 // Builtin lists the machines that the program knows, oldest first.
 func Builtin() []string { return []string{"k40", "k80", "titanx", "m40", "xeon", "h200"} }
 
+// Find returns the machine that the program knows for a device of that name, nil
+// if there is none.
+func Find(device string) (*Machine, error) {
+	words := strings.Fields(strings.ToLower(device))
+	for _, name := range Builtin() {
+		if slices.Contains(words, name) {
+			return Load(name)
+		}
+	}
+	return nil, nil
+}
+
 // Load returns the machine of that name, or else of the file of that path.
 func Load(name string) (*Machine, error) {
 	if slices.Contains(Builtin(), name) {

@@ -10,11 +10,14 @@ import (
 )
 
 // measureMachine finds what the memories and workers of the device give each
-// other, as far as it can tell.
+// other, as far as it can tell. A device that cannot is one that the program may
+// know.
 func (b *bench) measureMachine() error {
 	prober, ok := b.Device.(device.Prober)
 	if !ok {
-		return nil
+		var err error
+		b.machine, err = model.Find(b.info.Model)
+		return err
 	}
 	h, err := prober.Hierarchy()
 	if err != nil {

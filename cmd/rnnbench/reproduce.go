@@ -133,7 +133,7 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 		c.Label = e.ID
 	}
 	var q plan
-	for _, x := range e.Parts(size) {
+	for _, x := range e.Parts(size, experiments.TargetOf(b.record())) {
 		q.parts = append(q.parts, part{x.Points, x.Specs})
 	}
 	q.summary = fmt.Sprintf("%s: %s", e.ID, plural(q.total(), "point"))

@@ -1,0 +1,306 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// usual are the techniques as a user would first try them: on a GPU as graphs,
+// with a vendor's library beside them.
+func usual(on Target) []grid.Spec {
+	naive, products := spec("naive", "naive", nil), spec("cudnnstyle", "cudnnstyle", knob.Params{"transposed": 2})
+	if !on.GPU {
+		return []grid.Spec{naive, products, spec("persistent", "persistent", knob.Params{"transposed": 2})}
+	}
+	return append([]grid.Spec{naive, graphed("cudnnstyle", products), spec("persistent", "persistent", nil)}, vendors()...)
+}
+
+var deepbench = Experiment{
+	ID: "deepbench", Title: "DeepBench's recurrent layers by every technique that runs them",
+	Source: "DeepBench, code/kernels/rnn_problems.h: training, inference on a server and on a phone",
+	Parts: func(s Size, on Target) []Part {
+		presets := []string{"deepbench-infer", "deepbench-device", "deepbench-train"}
+		if s == Quick {
+			presets = presets[1:2]
+		}
+		g, err := grid.New(grid.Request{Presets: presets, Impl: []string{"naive"}}, grid.Vocabulary{Impls: []string{"naive"}})
+		if err != nil {
+			return nil // presets are the package's own, and tested there
+		}
+		points, err := g.Points()
+		if err != nil {
+			return nil
+		}
+		return []Part{{points, usual(on)}}
+	},
+	Report: func(recs []results.Record, on Target) (*Report, error) {
+		rep := &Report{}
+		for _, pass := range []string{"forward", "train"} {
+			rep.sideBySide(where(recs, func(p results.Point) bool { return p.Pass == pass }), "DeepBench, "+pass)
+		}
+		if len(rep.Tables) == 0 {
+			return nil, fmt.Errorf("experiments: no records of DeepBench's layers")
+		}
+		rep.winners(recs)
+		fig, err := plots.Draw(recs, plots.Spec{Kind: "speedup", X: "hidden", Panel: "cell", Machine: on.Name, Title: "DeepBench's layers: speed-up over naive"})
+		rep.add("deepbench", fig, err)
+		return rep, nil
+	},
+}
+
+// sideBySide adds the table of times, a technique a column.
+func (rep *Report) sideBySide(recs []results.Record, title string) {
+	names := labels(recs)
+	t := &table.Table{Title: title, Columns: []table.Column{
+		{Name: "Cell", Key: "cell"}, {Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
+		{Name: "L", Key: "layers", Right: true}, {Name: "Precision", Key: "precision"},
+	}}
+	for _, n := range names {
+		t.Columns = append(t.Columns, table.Column{Name: n, Key: strings.NewReplacer(" ", "_", ",", "").Replace(n) + "_s", Right: true})
+	}
+	t.Columns = append(t.Columns, table.Column{Name: "fastest", Key: "fastest"}, table.Column{Name: "FLOP/s", Key: "flops_per_s", Right: true})
+	for _, p := range points(recs) {
+		row := []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers), table.Text(p.Precision)}
+		var best *results.Record
+		for _, n := range names {
+			r := find(recs, n, func(q results.Point) bool { return q == p })
+			if r == nil {
+				row = append(row, table.Text("–"))
+				continue
+			}
+			row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
+			if best == nil || r.Seconds() < best.Seconds() {
+				best = r
+			}
+		}
+		if best == nil {
+			continue
+		}
+		t.Rows = append(t.Rows, append(row, table.Text(best.Impl.Label), table.Number(best.FLOPS(), quantity.SI(best.FLOPS(), "FLOP/s"))))
+	}
+	if len(t.Rows) > 0 {
+		rep.Tables = append(rep.Tables, t)
+	}
+}
+
+// winners counts who is fastest where, and by how much over the best of others.
+func (rep *Report) winners(recs []results.Record) {
+	names := labels(recs)
+	for _, pass := range []string{"forward", "train"} {
+		won, n := map[string]int{}, 0
+		for _, p := range points(recs) {
+			if p.Pass != pass {
+				continue
+			}
+			var best *results.Record
+			for _, name := range names {
+				if r := find(recs, name, func(q results.Point) bool { return q == p }); r != nil && (best == nil || r.Seconds() < best.Seconds()) {
+					best = r
+				}
+			}
+			if best != nil {
+				won[best.Impl.Label]++
+				n++
+			}
+		}
+		var parts []string
+		for _, name := range names {
+			if won[name] > 0 {
+				parts = append(parts, fmt.Sprintf("%s at %d", name, won[name]))
+			}
+		}
+		if n > 0 {
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Fastest of %d layers, %s: %s.", n, pass, strings.Join(parts, ", ")))
+		}
+	}
+}
+
+// ours are the forms of rnnbench's own that stand against the vendor's library.
+func ours() []grid.Spec {
+	waves := func(label string, k knob.Params) grid.Spec {
+		return graphed(label, spec(label, "cudnnstyle", k))
+	}
+	return []grid.Spec{
+		waves("cudnnstyle", knob.Params{"transposed": 2, "inputbatch": 0, "overlap": 0, "streams": 1}),
+		waves("cudnnstyle wave", knob.Params{"transposed": 2, "inputbatch": 2, "overlap": 1}),
+		waves("cudnnstyle wave of 4", knob.Params{"transposed": 2, "inputbatch": 4, "overlap": 1}),
+		spec("persistent", "persistent", nil),
+	}
+}
+
+var cudnnStacks = Experiment{
+	ID: "cudnn-stacks", Title: "Stacks against NVIDIA's library, all as graphs",
+	Source: "rnnbench; the first shape is of Appleyard et al. 2016, Table 1, the last of Diamos et al. 2016",
+	Parts: func(s Size, on Target) []Part {
+		if !on.GPU {
+			return nil
+		}
+		var all []results.Point
+		for _, pass := range []string{"forward", "train"} {
+			for _, precision := range []string{"fp32", "tf32", "bf16", "fp16"} {
+				p := lstm4()
+				p.Pass, p.Precision = pass, precision
+				large := p
+				large.Hidden, large.Input, large.Layers = 1024, 1024, 1
+				simple := p
+				simple.Cell, simple.Hidden, simple.Input, simple.Layers = "rnn-tanh", 1152, 1152, 1
+				all = append(all, p, large, simple)
+			}
+		}
+		if s == Quick {
+			for i := range all {
+				all[i].Steps = 20
+			}
+		}
+		return []Part{{all, append(ours(), vendors()...)}}
+	},
+	Report: reportVendor,
+}
+
+var cudnnLayers = Experiment{
+	ID: "cudnn-layers", Title: "One layer against NVIDIA's library over cell, size, minibatch and precision",
+	Source: "rnnbench; the idea is of Diamos et al. 2016",
+	Parts: func(s Size, on Target) []Part {
+		if !on.GPU {
+			return nil
+		}
+		cells := []struct {
+			cell   string
+			hidden []int
+		}{{"rnn-tanh", []int{256, 512, 1152, 1760}}, {"gru", []int{256, 512, 1024, 1536}}, {"lstm", []int{128, 256, 512, 1024, 1536}}}
+		batch := []int{1, 2, 4, 8, 16, 32, 64}
+		if s == Quick {
+			batch = []int{1, 4, 64}
+		}
+		var forward, train []results.Point
+		for _, precision := range []string{"fp32", "bf16", "fp16"} {
+			for _, c := range cells {
+				p := results.Point{Cell: c.cell, Pass: "forward", Steps: 256, Layers: 1, Precision: precision}
+				forward = append(forward, product(p, c.hidden, batch)...)
+				if p.Pass = "train"; c.cell != "rnn-tanh" && precision != "fp16" {
+					train = append(train, product(p, []int{512, 1024}, []int{1, 4, 16, 64})...)
+				}
+			}
+		}
+		specs := append([]grid.Spec{ours()[0], ours()[3]}, vendors()...)
+		return []Part{{forward, specs}, {train, specs}}
+	},
+	Report: reportVendor,
+}
+
+// reportVendor sets the fastest of our own forms beside the fastest of the
+// vendor's, point by point.
+func reportVendor(recs []results.Record, on Target) (*Report, error) {
+	rep := &Report{}
+	if !on.GPU {
+		rep.Tables = append(rep.Tables, &table.Table{Title: "Needs an NVIDIA GPU", Columns: []table.Column{{Name: "what", Key: "what"}},
+			Rows: [][]table.Cell{{table.Text("cuDNN runs on NVIDIA's GPUs alone: --device cuda:0 measures on one")}}})
+		rep.Findings = []string{"Nothing was measured: the library that is the yardstick runs on NVIDIA's GPUs alone."}
+		return rep, nil
+	}
+	names := slices.DeleteFunc(labels(recs), func(l string) bool { return strings.HasPrefix(l, "cudnn") && !strings.HasPrefix(l, "cudnnstyle") })
+	t := &table.Table{Title: "Time of a step, the fastest form of each", Columns: []table.Column{
+		{Name: "Pass", Key: "pass"}, {Name: "Cell", Key: "cell"}, {Name: "Precision", Key: "precision"}, {Name: "H", Key: "hidden", Right: true},
+		{Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true}, {Name: "L", Key: "layers", Right: true},
+		{Name: "rnnbench", Key: "rnnbench_s", Right: true}, {Name: "by", Key: "by"},
+		{Name: "cuDNN", Key: "cudnn_s", Right: true}, {Name: "by", Key: "cudnn_by"}, {Name: "×", Key: "ratio", Right: true},
+	}}
+	type group struct{ pass, precision string }
+	ratios := map[group][]float64{}
+	var order []group
+	for _, p := range points(recs) {
+		here := func(q results.Point) bool { return q == p }
+		var own *results.Record
+		for _, n := range names {
+			if r := find(recs, n, here); r != nil && (own == nil || r.Seconds() < own.Seconds()) {
+				own = r
+			}
+		}
+		yard := bestVendor(recs, here)
+		if own == nil || yard == nil {
+			continue
+		}
+		up, steps := yard.Seconds()/own.Seconds(), float64(p.Steps)
+		g := group{p.Pass, p.Precision}
+		if ratios[g] == nil {
+			order = append(order, g)
+		}
+		ratios[g] = append(ratios[g], up)
+		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Cell), table.Text(p.Precision), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers),
+			table.Number(own.Seconds()/steps, quantity.SI(own.Seconds()/steps, "s")), table.Text(own.Impl.Label),
+			table.Number(yard.Seconds()/steps, quantity.SI(yard.Seconds()/steps, "s")), table.Text(yard.Impl.Label), number(up, "%.2f")})
+	}
+	if len(t.Rows) == 0 {
+		return nil, fmt.Errorf("experiments: no records of both rnnbench's techniques and cuDNN")
+	}
+	rep.Tables = append(rep.Tables, t)
+	for _, g := range order {
+		r, below := ratios[g], 0
+		for _, x := range r {
+			if x < 1 {
+				below++
+			}
+		}
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: the fastest of rnnbench's is ×%.2f as fast as the fastest of cuDNN's (geometric mean of %d points; ×%.2f to ×%.2f, slower at %d).",
+			g.pass, g.precision, geomean(r), len(r), slices.Min(r), slices.Max(r), below))
+	}
+	for _, g := range order {
+		some := where(recs, func(p results.Point) bool { return p.Pass == g.pass && p.Precision == g.precision })
+		rep.add(fmt.Sprintf("cudnn-%s-%s", g.pass, g.precision), ratioFigure(some, names, on, g.pass, g.precision), nil)
+	}
+	return rep, nil
+}
+
+// ratioFigure draws how many times as fast as the vendor's fastest form ours is,
+// a panel for each cell.
+func ratioFigure(recs []results.Record, names []string, on Target, pass, precision string) plots.Figure {
+	ch := &plots.Chart{Title: fmt.Sprintf("Over the fastest form of cuDNN: %s, %s", pass, precision), Subtitle: on.Name,
+		Notes: []string{"Ratios of medians of the fastest form of each; above 1 rnnbench is faster."},
+		X:     plots.Axis{Title: "Minibatch", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Times as fast as cuDNN", Scale: plots.Log}}
+	panels := map[string]int{}
+	for _, p := range points(recs) {
+		here := func(q results.Point) bool { return q == p }
+		yard := bestVendor(recs, here)
+		best := math.Inf(1)
+		for _, n := range names {
+			if r := find(recs, n, here); r != nil {
+				best = min(best, r.Seconds())
+			}
+		}
+		if yard == nil || math.IsInf(best, 1) {
+			continue
+		}
+		i, ok := panels[p.Cell]
+		if !ok {
+			i = len(ch.Panels)
+			panels[p.Cell] = i
+			ch.Panels = append(ch.Panels, plots.Panel{Title: p.Cell, Guides: []plots.Guide{{Label: "as fast as cuDNN", Y0: 1, Y1: 1}}})
+		}
+		label := fmt.Sprintf("%d units", p.Hidden)
+		if p.Layers > 1 {
+			label += fmt.Sprintf(", %d layers", p.Layers)
+		}
+		panel := &ch.Panels[i]
+		k := slices.IndexFunc(panel.Series, func(s plots.Series) bool { return s.Label == label })
+		if k < 0 {
+			k = len(panel.Series)
+			panel.Series = append(panel.Series, plots.Series{Label: label})
+		}
+		x := float64(p.Batch)
+		panel.Series[k].Points = append(panel.Series[k].Points, plots.Point{X: x, Y: yard.Seconds() / best})
+		if !slices.Contains(ch.X.Places, x) {
+			ch.X.Places = append(ch.X.Places, x)
+		}
+	}
+	slices.Sort(ch.X.Places)
+	return ch
+}
