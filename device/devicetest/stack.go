@@ -45,6 +45,13 @@ func (t *trial) vendor(c *cell.Cell, train bool) schedule.Vendor {
 	return op
 }
 
+// kinked reports whether op computes states and their gradients by a function with
+// a kink: a state that rounding lifts over it has another gradient altogether.
+func kinked(op schedule.Op) bool {
+	v, ok := op.(schedule.VendorBackward)
+	return ok && v.Cell == cell.RNNReLU
+}
+
 // whole is a fresh matrix of the shape of v.
 func (t *trial) whole(name string, v schedule.View) schedule.View {
 	return t.b.Matrix(name, v.Rows, v.Cols).All()

@@ -31,14 +31,13 @@ func (Technique) Knobs(rnn.Problem) []knob.Knob {
 	}}
 }
 
-// The persistent algorithms for sizes known beforehand compute sigmoids and
-// hyperbolic tangents by approximation: on an H200 with cuDNN 9.14, outputs of a
-// few units and steps were off by up to 7.2·10⁻⁶, a hundred times as much as those
-// of the other algorithms. unitError is the power of two next to that.
+// The persistent algorithms compute sigmoids and hyperbolic tangents by
+// approximation: on an H200 with cuDNN 9.14, outputs of a few units and steps were
+// off by up to 7.2·10⁻⁶, a hundred times as much as those of the standard one.
+// unitError is the power of two next to that.
 const (
-	persistStatic       = 1
-	persistStaticSmallH = 3
-	unitError           = 0x1p-17
+	standard  = 0
+	unitError = 0x1p-17
 )
 
 // Plan implements rnn.Technique.
@@ -51,7 +50,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.OneHot {
 		return fmt.Errorf("%w: cuDNN multiplies its input and looks nothing up: it takes no one-hot input", schedule.ErrUnsupported)
 	}
-	if a := k["algorithm"]; a == persistStatic || a == persistStaticSmallH {
+	if k["algorithm"] != standard {
 		p.UnitError = unitError
 	}
 	w := p.AsWhole()
