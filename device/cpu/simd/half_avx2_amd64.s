@@ -1957,7 +1957,20 @@ done:
 // func tile4x1F16AVX2(t *Tile)
 // Requires: AVX, F16C, FMA3, MMX+
 TEXT ·tile4x1F16AVX2(SB), NOSPLIT, $0-8
-	MOVQ   t+0(FP), AX
+	MOVQ       t+0(FP), AX
+	MOVB       168(AX), CL
+	TESTB      CL, CL
+	JZ         fetched
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), BX
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(DX*1)
+	PREFETCHT0 (CX)(DX*2)
+	PREFETCHT0 (CX)(BX*1)
+
+fetched:
 	MOVQ   (AX), CX
 	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
@@ -2145,7 +2158,22 @@ done:
 // func tile5x1F16AVX2(t *Tile)
 // Requires: AVX, F16C, FMA3, MMX+
 TEXT ·tile5x1F16AVX2(SB), NOSPLIT, $0-8
-	MOVQ   t+0(FP), AX
+	MOVQ       t+0(FP), AX
+	MOVB       168(AX), CL
+	TESTB      CL, CL
+	JZ         fetched
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), BX
+	LEAQ       (CX)(DX*4), SI
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(DX*1)
+	PREFETCHT0 (CX)(DX*2)
+	PREFETCHT0 (CX)(BX*1)
+	PREFETCHT0 (SI)
+
+fetched:
 	MOVQ   (AX), CX
 	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
@@ -2365,7 +2393,23 @@ done:
 // func tile6x1F16AVX2(t *Tile)
 // Requires: AVX, F16C, FMA3, MMX+
 TEXT ·tile6x1F16AVX2(SB), NOSPLIT, $0-8
-	MOVQ   t+0(FP), AX
+	MOVQ       t+0(FP), AX
+	MOVB       168(AX), CL
+	TESTB      CL, CL
+	JZ         fetched
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), BX
+	LEAQ       (CX)(DX*4), SI
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(DX*1)
+	PREFETCHT0 (CX)(DX*2)
+	PREFETCHT0 (CX)(BX*1)
+	PREFETCHT0 (SI)
+	PREFETCHT0 (SI)(DX*1)
+
+fetched:
 	MOVQ   (AX), CX
 	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
@@ -4826,7 +4870,20 @@ done:
 // func tile4x1BF16AVX2(t *Tile)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile4x1BF16AVX2(SB), NOSPLIT, $0-8
-	MOVQ   t+0(FP), AX
+	MOVQ       t+0(FP), AX
+	MOVB       168(AX), CL
+	TESTB      CL, CL
+	JZ         fetched
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), BX
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(DX*1)
+	PREFETCHT0 (CX)(DX*2)
+	PREFETCHT0 (CX)(BX*1)
+
+fetched:
 	MOVQ   (AX), CX
 	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
@@ -5024,7 +5081,22 @@ done:
 // func tile5x1BF16AVX2(t *Tile)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile5x1BF16AVX2(SB), NOSPLIT, $0-8
-	MOVQ   t+0(FP), AX
+	MOVQ       t+0(FP), AX
+	MOVB       168(AX), CL
+	TESTB      CL, CL
+	JZ         fetched
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), BX
+	LEAQ       (CX)(DX*4), SI
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(DX*1)
+	PREFETCHT0 (CX)(DX*2)
+	PREFETCHT0 (CX)(BX*1)
+	PREFETCHT0 (SI)
+
+fetched:
 	MOVQ   (AX), CX
 	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
@@ -5254,7 +5326,23 @@ done:
 // func tile6x1BF16AVX2(t *Tile)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tile6x1BF16AVX2(SB), NOSPLIT, $0-8
-	MOVQ   t+0(FP), AX
+	MOVQ       t+0(FP), AX
+	MOVB       168(AX), CL
+	TESTB      CL, CL
+	JZ         fetched
+	MOVQ       72(AX), CX
+	MOVQ       128(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), BX
+	LEAQ       (CX)(DX*4), SI
+	PREFETCHT0 (CX)
+	PREFETCHT0 (CX)(DX*1)
+	PREFETCHT0 (CX)(DX*2)
+	PREFETCHT0 (CX)(BX*1)
+	PREFETCHT0 (SI)
+	PREFETCHT0 (SI)(DX*1)
+
+fetched:
 	MOVQ   (AX), CX
 	MOVQ   96(AX), DX
 	SHLQ   $0x02, DX
