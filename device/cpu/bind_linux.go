@@ -4,6 +4,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,6 +33,12 @@ func bind(processor int) {
 
 // yield lets another thread of the system have the processor.
 func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
+// nap sleeps for some microseconds.
+func nap() {
+	t := unix.NsecToTimespec(20_000)
+	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
+}
 
 // available is the number of bytes that new programs can have.
 func available() int64 {

@@ -2,7 +2,10 @@
 
 package cpu
 
-import "runtime"
+import (
+	"runtime"
+	"time"
+)
 
 // processors is unknown: threads are not bound.
 func processors() []int { return nil }
@@ -10,6 +13,9 @@ func processors() []int { return nil }
 func bind(int) {}
 
 func yield() { runtime.Gosched() }
+
+// nap sleeps for some microseconds.
+func nap() { time.Sleep(20 * time.Microsecond) }
 
 // available is unknown.
 func available() int64 { return 0 }

@@ -88,14 +88,29 @@ func (p *pool) await(c *counter, n uint64) {
 			return
 		}
 	}
-	for start := time.Now(); c.Load() < n; {
+	var w wait
+	for c.Load() < n {
 		if p.err.Load() != nil {
 			panic(errAborted)
 		}
-		if yield(); time.Since(start) > time.Second {
-			time.Sleep(100 * time.Microsecond)
-		}
+		w.more()
 	}
+}
+
+// A wait is that of a worker for a partner that seems to have lost its processor.
+type wait struct{ crowded bool }
+
+// more lets others have the processor for a while. Where another program took it
+// for long, the partner probably waits behind one as well: threads that sleep are
+// let in again at once, those that yield only after everybody else.
+func (w *wait) more() {
+	if w.crowded {
+		nap()
+		return
+	}
+	start := time.Now()
+	yield()
+	w.crowded = time.Since(start) > 200*time.Microsecond
 }
 
 // meet waits until all of so many workers have come to the same meeting.

@@ -494,6 +494,7 @@ func (p *program) byStream(team int, run uint64) {
 		next = append(next, 0)
 	}
 	var idle int
+	var w wait
 	for {
 		best, left := -1, false
 		for k, s := 0, team; s < len(p.queues); k, s = k+1, s+p.teams {
@@ -514,7 +515,7 @@ func (p *program) byStream(team int, run uint64) {
 				if pool.err.Load() != nil {
 					panic(errAborted)
 				}
-				yield()
+				w.more()
 			}
 			continue
 		}
