@@ -291,17 +291,21 @@ func fill(s *schedule.Schedule, v values, seed uint64) {
 // shrink is the power of two next above √n.
 func shrink(n int) float64 { return math.Exp2(math.Ceil(math.Log2(float64(n)) / 2)) }
 
-// compare runs s on d, with every value of every knob, and by evaluation and
-// compares every matrix, guard elements around the views included.
-func compare(t *testing.T, d device.Device, s *schedule.Schedule, seed uint64) {
+// compare runs s on d, with the settings or with every value of every knob, and
+// by evaluation and compares every matrix, guard elements around the views
+// included.
+func compare(t *testing.T, d device.Device, s *schedule.Schedule, seed uint64, settings ...knob.Params) {
 	t.Helper()
+	if len(settings) == 0 {
+		settings = knob.OneAtATime(d.Knobs(s))
+	}
 	start, want := newValues(s), newValues(s)
 	fill(s, start, seed)
 	fill(s, want, seed)
 	for _, n := range s.Nodes {
 		want.eval(n.Op)
 	}
-	for _, k := range knob.OneAtATime(d.Knobs(s)) {
+	for _, k := range settings {
 		prog, err := d.Compile(s, k)
 		if errors.Is(err, schedule.ErrUnsupported) {
 			t.Skip(err)
