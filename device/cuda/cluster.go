@@ -206,6 +206,15 @@ func (p Properties) clusters(size int) int {
 
 const maxCluster = 16
 
+// clusterSizes are those there are on a GPU: none before Hopper, nor the
+// barriers that count bytes.
+func (p Properties) clusterSizes() []int {
+	if p.Capability < 90 {
+		return nil
+	}
+	return clusterSizes()
+}
+
 // persistentKnobs are those of layers with weights on chip; 0 has the device
 // choose.
 func persistentKnobs(s *schedule.Schedule) []knob.Knob {

@@ -3,16 +3,17 @@ package cuda_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	"rnnbench/device"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 )
 
-// TestGroups runs tilings of cells on the emulator, at sizes that fill neither
-// the last thread nor the last block.
-func TestGroups(t *testing.T) {
-	d, _ := emulated(t)
+// groups runs tilings of cells, of every every-th, at sizes that fill neither the
+// last thread nor the last block.
+func groups(t *testing.T, d device.Device, hidden, every int) {
 	params := []knob.Params{
 		{"resident": 1},
 		{"resident": 2},
@@ -29,11 +30,30 @@ func TestGroups(t *testing.T) {
 			continue
 		}
 		for j, k := range params {
-			if testing.Short() && (i+j)%5 != 0 {
+			if (i+j)%every != 0 {
 				continue
 			}
-			l := devicetest.Layer{Cell: c, Hidden: 37, Batch: 3 + 6*(j%2), Steps: 4, Train: j%2 == 0}
+			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 6*(j%2), Steps: 5, Train: j%2 == 0}
 			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
 		}
 	}
+}
+
+func TestGroups(t *testing.T) {
+	every := 2
+	if testing.Short() {
+		every = 7
+	}
+	d, _ := emulated(t)
+	groups(t, d, 37, every)
+}
+
+// TestGPUGroups runs them on a GPU, one after the other with what they leave in
+// memory.
+func TestGPUGroups(t *testing.T) {
+	every := 2
+	if testing.Short() {
+		every = 3
+	}
+	groups(t, openGPU(t, time.Minute), 131, every)
 }

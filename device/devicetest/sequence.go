@@ -1,8 +1,11 @@
 package devicetest
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"rnnbench/device"
@@ -47,15 +50,17 @@ func (l Layer) Schedule(seed uint64) (*schedule.Schedule, error) {
 	return t.b.Schedule()
 }
 
-// Persistent holds a layer on d with knobs k to its meaning. A device may
-// decline it: then the test is skipped.
+// Persistent holds a layer on d with knobs k to its meaning, and each of many
+// runs to the bits of the first. A device may decline it: then the test is
+// skipped.
 func Persistent(t *testing.T, d device.Device, l Layer, k knob.Params) {
 	t.Helper()
 	s, err := l.Schedule(uint64(l.Hidden))
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, d, s, uint64(l.Batch), k)
+	repeats(t, d, s, k)
+	compare(t, d, s, uint64(l.Batch), []knob.Params{k})
 }
 
 // sequence is a few steps of cell c over fresh matrices.
@@ -151,4 +156,34 @@ func isSequence(op schedule.Op) bool {
 		return true
 	}
 	return false
+}
+
+// repeats runs s again and again, each time from the same matrices.
+func repeats(t *testing.T, d device.Device, s *schedule.Schedule, k knob.Params) {
+	t.Helper()
+	prog, err := d.Compile(s, k)
+	if errors.Is(err, schedule.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	start := newValues(s)
+	fill(s, start, 1)
+	var first [][]float32
+	for range 4 {
+		all, err := results(prog, s, start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = all
+		}
+		for i, m := range s.Matrices {
+			if !m.Packed && !slices.EqualFunc(first[i], all[i], func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
+				t.Fatalf("%v: matrix %d %s differs from run to run", k, i, m.Name)
+			}
+		}
+	}
 }
