@@ -148,8 +148,10 @@ func (b *binder) tilings(hidden, gates, batch int) ([]tiling, string) {
 		blocks int
 	}
 	var shapes []shape
-	if b.knobs["resident"] != 2 {
-		for _, n := range choose("cluster", b.properties.clusterSizes()...) {
+	if b.properties.Capability < 90 {
+		why = "the GPU has no clusters of blocks"
+	} else if b.knobs["resident"] != 2 {
+		for _, n := range choose("cluster", clusterSizes()...) {
 			shapes = append(shapes, shape{false, n})
 		}
 	}
@@ -205,15 +207,6 @@ func (p Properties) clusters(size int) int {
 }
 
 const maxCluster = 16
-
-// clusterSizes are those there are on a GPU: none before Hopper, nor the
-// barriers that count bytes.
-func (p Properties) clusterSizes() []int {
-	if p.Capability < 90 {
-		return nil
-	}
-	return clusterSizes()
-}
 
 // persistentKnobs are those of layers with weights on chip; 0 has the device
 // choose.

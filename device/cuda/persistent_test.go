@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/device/cuda"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -40,7 +41,7 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 }
 
 func TestGroups(t *testing.T) {
-	every := 2
+	every := 3
 	if testing.Short() {
 		every = 7
 	}
@@ -56,4 +57,17 @@ func TestGPUGroups(t *testing.T) {
 		every = 3
 	}
 	groups(t, openGPU(t, time.Minute), 131, every)
+}
+
+// TestBeforeHopper: there are no clusters, whatever knobs ask for.
+func TestBeforeHopper(t *testing.T) {
+	p := cuda.Properties{Capability: 80, SMs: 108, Shared: 163 << 10}
+	for _, k := range []knob.Params{nil, {"resident": 1}, {"resident": 1, "cluster": 1}} {
+		if all, _ := cuda.Tilings(64, 4, 8, k, p); len(all) > 0 {
+			t.Errorf("%v: %v", k, all)
+		}
+	}
+	if all, _ := cuda.Tilings(256, 4, 8, knob.Params{"resident": 2}, p); len(all) == 0 {
+		t.Error("no groups over the GPU")
+	}
 }
