@@ -88,8 +88,8 @@ func (t tiling) perSM(p Properties) int {
 }
 
 // cycles is about what a step of all sequences takes, fitted to measurements on
-// an H200: products against what shared memory delivers, 128 bytes per cycle,
-// then the chain of exchanges and functions that nothing hides.
+// an H200: products, which hide little of what shared memory delivers, 128 bytes
+// per cycle, then the chain of exchanges and functions that nothing hides.
 func (t tiling) cycles(batch int, p Properties) float64 {
 	clusters := ceil(batch, t.samples)
 	together := t.together(p)
@@ -104,20 +104,22 @@ func (t tiling) cycles(batch int, p Properties) float64 {
 	multiply := 1.25 * warps * float64(t.tile*t.gates) * length
 	states := threads * length / 32
 	far := 1.2 * max(1, 128*float64(t.samples)/threads) * threads * float64((t.chunks-t.resident)*t.per()) / 32
-	chain := 250.0
+	chain := 200.0
 	if t.gates > 1 {
-		chain = 500
+		chain = 400
 	}
 	each := max(1, t.sums()/t.lanes)
-	chain += 130*(warps-1) + 60*float64(each-1)
+	stages := math.Log2(float64(t.lanes))
+	shuffles := float64(t.sums()-each) + max(0, stages-math.Log2(float64(t.sums())))
+	chain += 130*(warps-1) + 0.4*chain*float64(each-1) + 25*stages + 6*warps*shuffles
 	exchange := 50.0
 	if t.spread {
 		words := float64(t.hidden * t.samples)
-		exchange = 1300 + 2*words*8*float64(t.cluster*min(clusters, together))/2800 + words/threads*20
+		exchange = 960 + 0.8*words*8*float64(t.cluster*min(clusters, together))/2800 + words/threads*20
 	} else if t.cluster > 1 {
 		exchange = 300
 	}
-	return float64(waves) * (max(multiply, states) + far + chain + exchange)
+	return float64(waves) * (multiply + 0.8*states + far + chain + exchange)
 }
 
 // together is how many groups of blocks run at the same time, one block on each
@@ -155,7 +157,7 @@ func (b *binder) tilings(hidden, gates, batch int) ([]tiling, string) {
 			shapes = append(shapes, shape{false, n})
 		}
 	}
-	if b.knobs["resident"] == 2 {
+	if b.knobs["resident"] != 1 {
 		for _, n := range choose("groups", 1, 2, 4, 8) {
 			shapes = append(shapes, shape{true, b.properties.SMs / n})
 		}

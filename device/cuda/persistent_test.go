@@ -62,12 +62,13 @@ func TestGPUGroups(t *testing.T) {
 // TestBeforeHopper: there are no clusters, whatever knobs ask for.
 func TestBeforeHopper(t *testing.T) {
 	p := cuda.Properties{Capability: 80, SMs: 108, Shared: 163 << 10}
-	for _, k := range []knob.Params{nil, {"resident": 1}, {"resident": 1, "cluster": 1}} {
+	for _, k := range []knob.Params{{"resident": 1}, {"resident": 1, "cluster": 1}} {
 		if all, _ := cuda.Tilings(64, 4, 8, k, p); len(all) > 0 {
 			t.Errorf("%v: %v", k, all)
 		}
 	}
-	if all, _ := cuda.Tilings(256, 4, 8, knob.Params{"resident": 2}, p); len(all) == 0 {
-		t.Error("no groups over the GPU")
+	all, _ := cuda.Tilings(256, 4, 8, nil, p)
+	if len(all) == 0 || all[0]["resident"] != 2 {
+		t.Errorf("no groups over the GPU: %v", all)
 	}
 }
