@@ -36,6 +36,10 @@ type driver struct {
 	graphs    map[cuda.Graph]graph
 	next      cuda.Graph
 	allowed   map[int]int // per kernel, bytes of dynamic shared memory
+
+	config    launchConfig // of the latest launch of clusters
+	attribute launchAttribute
+	clusters  int32 // as the library counted them last
 }
 
 type graph struct{ graph, exec uintptr }
@@ -222,18 +226,67 @@ func handle[T cu.Function | cu.Stream | cu.Event](v *T) uintptr {
 // maxDynamic is the attribute of a kernel's dynamic shared memory.
 const maxDynamic = 8
 
+// allow lets a kernel have so much shared memory, if there is as much.
+func (d *driver) allow(k cuda.Kernel, shared int) (bool, error) {
+	if shared <= d.allowed[k.ID] {
+		return true, nil
+	}
+	if shared+k.Static > d.properties.Shared {
+		return false, nil
+	}
+	d.allowed[k.ID] = shared
+	return true, d.do("cuFuncSetAttribute", handle(&d.functions[k.ID]), maxDynamic, uintptr(shared))
+}
+
 func (d *driver) Resident(k cuda.Kernel, threads, shared int) (int, error) {
-	if shared > d.allowed[k.ID] {
-		if shared+k.Static > d.properties.Shared {
-			return 0, nil
-		}
-		if err := d.do("cuFuncSetAttribute", handle(&d.functions[k.ID]), maxDynamic, uintptr(shared)); err != nil {
-			return 0, err
-		}
-		d.allowed[k.ID] = shared
+	if ok, err := d.allow(k, shared); !ok || err != nil {
+		return 0, err
 	}
 	n, err := d.functions[k.ID].MaxActiveBlocksPerMultiProcessor(threads, int64(shared))
 	return n, failure(err)
+}
+
+// launchConfig is CUlaunchConfig, launchAttribute CUlaunchAttribute.
+type launchConfig struct {
+	grid, block [3]uint32
+	shared      uint32
+	stream      uintptr
+	attributes  *launchAttribute
+	count       uint32
+}
+
+type launchAttribute struct {
+	id    uint32
+	_     uint32
+	value [16]uint32
+}
+
+// describe makes d.config a launch of clusters: attribute 4 is their size. It is
+// part of d so that it stays where it is while the library reads it.
+func (d *driver) describe(grid, block [3]int, shared, cluster int, stream uintptr) {
+	d.attribute = launchAttribute{id: 4, value: [16]uint32{uint32(cluster), 1, 1}}
+	d.config = launchConfig{shared: uint32(shared), stream: stream, attributes: &d.attribute, count: 1}
+	for i := range 3 {
+		d.config.grid[i], d.config.block[i] = uint32(grid[i]), uint32(block[i])
+	}
+}
+
+// nonPortable is the attribute that lets clusters have more than 8 blocks.
+const nonPortable = 14
+
+func (d *driver) Clusters(k cuda.Kernel, size, threads, shared int) (int, error) {
+	if ok, err := d.allow(k, shared); !ok || err != nil {
+		return 0, err
+	}
+	f := handle(&d.functions[k.ID])
+	if size > 8 {
+		if err := d.do("cuFuncSetAttribute", f, nonPortable, 1); err != nil {
+			return 0, err
+		}
+	}
+	d.describe([3]int{size, 1, 1}, [3]int{threads, 1, 1}, shared, size, 0)
+	err := d.do("cuOccupancyMaxActiveClusters", address(&d.clusters), f, address(&d.config))
+	return int(d.clusters), err
 }
 
 func (d *driver) Streams(n int) error {
@@ -287,6 +340,10 @@ func (d *driver) FreeEvent(e cuda.Event) error {
 
 func (d *driver) Launch(stream int, l *cuda.Launch) error {
 	g, b := l.Grid, l.Block
+	if l.Cluster > 0 {
+		d.describe(g, b, l.Shared, l.Cluster, handle(&d.streams[stream]))
+		return d.do("cuLaunchKernelEx", address(&d.config), handle(&d.functions[l.Kernel.ID]), address(&l.Params[0]), 0)
+	}
 	if !l.Cooperative {
 		return failure(d.functions[l.Kernel.ID].Launch(g[0], g[1], g[2], b[0], b[1], b[2], l.Shared, d.streams[stream], l.Params))
 	}

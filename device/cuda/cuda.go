@@ -68,12 +68,33 @@ func slug(s string) string {
 }
 
 // Knobs implements device.Device.
-func (d *Device) Knobs(*schedule.Schedule) []knob.Knob {
-	return []knob.Knob{{Name: "graph", Doc: "1: capture a run once as a CUDA graph and replay it; 0: launch operation by operation", Values: []int{0, 1}}}
+func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
+	return append([]knob.Knob{{Name: "graph", Doc: "1: capture a run once as a CUDA graph and replay it; 0: launch operation by operation", Values: []int{0, 1}}}, persistentKnobs(s)...)
 }
 
 // graphNode is about what a graph takes on the GPU per node, in bytes.
 const graphNode = 2048
+
+// probe asks how many clusters of each size there is room for.
+func (d *Device) probe() error {
+	p := &d.properties
+	if p.Clusters != nil || p.Capability < 90 {
+		return nil
+	}
+	s := step{source: &source{"probe", "extern \"C\" __global__ void probe(unsigned* word) {}\n"}, launch: &Launch{Name: "probe"}}
+	if err := d.load([]step{s}); err != nil {
+		return err
+	}
+	p.Clusters = map[int]int{}
+	for _, size := range clusterSizes() {
+		n, err := d.driver.Clusters(s.launch.Kernel, size, 1024, p.Shared)
+		if err != nil {
+			return fmt.Errorf("cuda: clusters of %d: %w", size, err)
+		}
+		p.Clusters[size] = n
+	}
+	return nil
+}
 
 // Memory implements device.Device.
 func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
@@ -159,6 +180,13 @@ func (d *Device) load(steps []step) error {
 		l := s.launch
 		l.Kernel = d.kernels[keys[s.source]]
 		if l.Shared == 0 && !l.Cooperative {
+			continue
+		}
+		if l.Cluster > 0 {
+			if n, err := d.driver.Clusters(l.Kernel, l.Cluster, l.Block[0], l.Shared); err != nil || n == 0 {
+				return errors.Join(err, fmt.Errorf("cuda: kernel %s: %w: not even one cluster of %d blocks of %d threads, %d registers and %d KiB of shared memory fits",
+					l.Name, schedule.ErrUnsupported, l.Cluster, l.Block[0], l.Kernel.Registers, l.Shared>>10))
+			}
 			continue
 		}
 		n, err := d.driver.Resident(l.Kernel, l.Block[0]*l.Block[1]*l.Block[2], l.Shared)

@@ -96,7 +96,7 @@ func TestDeclines(t *testing.T) {
 	b.Do(0, two)
 	declines(t, cuda.New(driver, compiler, ""), b, "two networks")
 	b = schedule.NewBuilder(1)
-	const hidden = 400
+	const hidden = 700
 	op := schedule.Persistent{Sequence: schedule.Sequence{
 		Cell: cell.RNNTanh, Steps: 2, X: b.Matrix("x", 2, hidden).All(), BX: b.Matrix("bx", 1, hidden).All(), BR: b.Matrix("br", 1, hidden).All(),
 		State: []schedule.View{b.Matrix("h", 3, hidden).All()},

@@ -29,6 +29,9 @@ type Driver interface {
 	// lets the kernel have that much.
 	Resident(k Kernel, threads, shared int) (int, error)
 
+	// Clusters is how many clusters of so many such blocks run at the same time.
+	Clusters(k Kernel, size, threads, shared int) (int, error)
+
 	// Streams makes streams 0 … n-1 usable.
 	Streams(n int) error
 	NewEvent(timed bool) (Event, error)
@@ -66,12 +69,13 @@ type Properties struct {
 	Model      string
 	Capability int // major·10 + minor
 	SMs        int
-	Shared     int    // bytes of shared memory that a block can have
-	L2         int    // bytes
-	Memory     int64  // bytes in all
-	Workspace  int64  // bytes that products take per stream
-	NoProducts string // why there are no products; "" where there are
-	NoNetworks string // why the vendor's library runs no networks; "" where it does
+	Clusters   map[int]int // per number of blocks, how many clusters run at the same time; empty before Hopper
+	Shared     int         // bytes of shared memory that a block can have
+	L2         int         // bytes
+	Memory     int64       // bytes in all
+	Workspace  int64       // bytes that products take per stream
+	NoProducts string      // why there are no products; "" where there are
+	NoNetworks string      // why the vendor's library runs no networks; "" where it does
 	Libraries  map[string]string
 }
 
@@ -97,6 +101,7 @@ type Launch struct {
 	Grid, Block [3]int
 	Shared      int  // bytes of dynamic shared memory
 	Cooperative bool // all blocks at the same time
+	Cluster     int  // blocks of a cluster, side by side in the grid; 0: no clusters
 	Args        []uint64
 	Params      []unsafe.Pointer // one per argument
 }

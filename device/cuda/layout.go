@@ -9,9 +9,9 @@ type layout struct {
 	offset  []int64        // per matrix, from the start of the program's memory
 	spaces  map[int]extent // of parameters of networks, by the matrix that stands for each
 	scratch []int64        // per stream, offset of what its operations need for themselves
-	counter []int64        // per persistent operation, offset of its barrier
+	meeting []int64        // per persistent operation, offset of where its blocks meet
 	trouble int64          // offset of the word in which kernels tell what went wrong
-	control int64          // offset of trouble and the counters, all at the end
+	control int64          // offset of trouble and the meetings, all at the end
 	total   int64
 }
 
@@ -50,13 +50,15 @@ func newLayout(s *schedule.Schedule, p Properties, networks map[Network]readied)
 			take(1) // a gap: what runs over the end of a matrix does not reach the next
 		}
 	}
-	persistent := 0
+	var meeting []int64
 	for stream, op := range everything(s) {
 		switch op := op.(type) {
 		case schedule.SumRows:
 			need[stream] = max(need[stream], 4*int64(sumParts(op, p))*int64(op.A.Cols))
-		case schedule.Persistent, schedule.PersistentBackward:
-			persistent++
+		case schedule.Persistent:
+			meeting = append(meeting, alignment+exchangeBytes(op.Hidden(), op.Batch()))
+		case schedule.PersistentBackward:
+			meeting = append(meeting, alignment)
 		}
 	}
 	for _, n := range need {
@@ -64,8 +66,8 @@ func newLayout(s *schedule.Schedule, p Properties, networks map[Network]readied)
 	}
 	l.control = l.total
 	l.trouble = take(4)
-	for range persistent {
-		l.counter = append(l.counter, take(4))
+	for _, bytes := range meeting {
+		l.meeting = append(l.meeting, take(bytes))
 	}
 	return l, nil
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -24,6 +25,7 @@ type binder struct {
 	base       Pointer
 	properties Properties
 	precision  schedule.Precision
+	knobs      knob.Params
 	persistent int // such operations so far
 	sources    map[string]*source
 	networks   map[Network]readied
@@ -97,7 +99,7 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 	case schedule.ScanBackward:
 		return []step{b.scanBackward(op)}, nil
 	case schedule.Persistent:
-		return b.resident(b.forward(op))
+		return b.forwards(op)
 	case schedule.PersistentBackward:
 		return b.resident(b.backward(op))
 	}

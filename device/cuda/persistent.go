@@ -54,9 +54,10 @@ func (b *binder) resident(s step) ([]step, error) {
 	return []step{s}, nil
 }
 
-func (b *binder) barrierCounter() uint64 {
+// control is where the blocks of the next persistent operation meet.
+func (b *binder) control() uint64 {
 	b.persistent++
-	return uint64(b.base) + uint64(b.layout.counter[b.persistent-1])
+	return uint64(b.base) + uint64(b.layout.meeting[b.persistent-1])
 }
 
 // declare reads the vectors of a step into variables: those the same for every
@@ -75,7 +76,41 @@ func place(r cell.Ref, row string) string {
 	return fmt.Sprintf("%s[(long long)(%s) * ld_%s + (long long)%d * hidden + u]", g, row, g, offset(r))
 }
 
-// forward is the kernel of op.
+// sequenceGroups are the arguments of a kernel of op but for the products, which
+// stay on chip.
+func (b *binder) sequenceGroups(op schedule.Persistent) []group {
+	p := op.Step(0, schedule.View{}).Program()
+	groups := b.groups(p, func(r cell.Ref) schedule.View {
+		if r.Kind == cell.R {
+			return schedule.View{}
+		}
+		return whole(&op.Sequence, nil, r)
+	})
+	for i, v := range op.State { // the first states are read even where the program does not
+		name := groupName(cell.Ref{Kind: cell.Prev, Index: i})
+		if !slices.ContainsFunc(groups, func(g group) bool { return g.name == name }) {
+			groups = append(groups, group{name: name, element: b.element(v), view: v})
+		}
+	}
+	return slices.DeleteFunc(groups, func(g group) bool { return g.view.Empty() })
+}
+
+// forwards is op by the kernel that knobs name, or the one expected to be the
+// fastest of those that fit.
+func (b *binder) forwards(op schedule.Persistent) ([]step, error) {
+	if b.knobs["resident"] != 3 {
+		all, why := b.tilings(op.Hidden(), op.Cell.Recurrent, op.Batch())
+		if len(all) > 0 {
+			return []step{b.groupForward(op, all[0])}, nil
+		}
+		if b.knobs["resident"] != 0 {
+			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
+		}
+	}
+	return b.resident(b.forward(op))
+}
+
+// forward is the kernel of op over the whole GPU.
 func (b *binder) forward(op schedule.Persistent) step {
 	h, batch, gates := op.Hidden(), op.Batch(), op.Cell.Recurrent
 	units, blocks := b.bands(h)
@@ -84,14 +119,7 @@ func (b *binder) forward(op schedule.Persistent) step {
 	p := first.Program()
 	reads, writes := p.Vectors()
 	reads = slices.DeleteFunc(reads, func(r cell.Ref) bool { return r.Kind == cell.R })
-	vector := func(r cell.Ref) schedule.View {
-		if r.Kind == cell.R {
-			return schedule.View{}
-		}
-		return whole(&op.Sequence, nil, r)
-	}
-	groups := b.groups(p, vector)
-	groups = slices.DeleteFunc(groups, func(g group) bool { return g.view.Empty() }) // the products, which stay on chip
+	groups := b.sequenceGroups(op)
 	// A state before the step and after it are rows of one matrix.
 	row := func(r cell.Ref) string {
 		switch {
@@ -159,7 +187,7 @@ persistent(int steps, int batch, int hidden, int units, int chunk, unsigned* cou
   finish(counter, steps - 1);
 }
 `)
-	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.barrierCounter(), b.trouble()}
+	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.control(), b.trouble()}
 	args = append(args, b.arguments(groups)...)
 	for _, r := range op.R {
 		args = append(args, uint64(b.at(r)))
@@ -288,7 +316,7 @@ persistentbackward(int steps, int batch, int hidden, int units, int chunk, unsig
   finish(counter, steps);
 }
 `)
-	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.barrierCounter(), b.trouble()}
+	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.control(), b.trouble()}
 	args = append(append(args, b.arguments(groups)...), uint64(b.at(op.R)))
 	s := newLaunch(&source{"persistentbackward", file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
 	s.launch.Cooperative = true

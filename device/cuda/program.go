@@ -50,6 +50,11 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
+	if len(persistentKnobs(s)) > 0 {
+		if err := d.probe(); err != nil {
+			return nil, err
+		}
+	}
 	l, err := d.layout(s)
 	if err != nil {
 		return nil, err
@@ -58,7 +63,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if p.base, err = d.driver.Alloc(p.layout.total); err != nil {
 		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.layout.total>>20, err)
 	}
-	err = errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind())
+	err = errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind(k))
 	if err == nil {
 		err = p.try()
 	}
@@ -97,8 +102,8 @@ func (p *program) event(timed bool) (Event, error) {
 }
 
 // bind turns operations into launches and waits into events.
-func (p *program) bind() error {
-	b := binder{layout: &p.layout, base: p.base, properties: p.device.properties, precision: p.schedule.Precision, sources: map[string]*source{}, networks: p.device.networks}
+func (p *program) bind(k knob.Params) error {
+	b := binder{knobs: k, layout: &p.layout, base: p.base, properties: p.device.properties, precision: p.schedule.Precision, sources: map[string]*source{}, networks: p.device.networks}
 	var all []step
 	for _, op := range p.schedule.Prepare {
 		steps, err := b.steps(op, 0)

@@ -1,14 +1,77 @@
 package devicetest
 
 import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"rnnbench/device"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
+
+// A Layer is a persistent layer of given sizes.
+type Layer struct {
+	Cell                 *cell.Cell
+	Hidden, Batch, Steps int
+	Train, Backward      bool
+	Precision            schedule.Precision
+}
+
+func (l Layer) String() string {
+	s := fmt.Sprintf("%v %d batch %d steps %d", l.Cell, l.Hidden, l.Batch, l.Steps)
+	switch {
+	case l.Backward:
+		s += " backward"
+	case l.Train:
+		s += " train"
+	}
+	return s + " " + l.Precision.String()
+}
+
+// Schedule is the layer alone, its views in the middle of matrices now and then.
+func (l Layer) Schedule(seed uint64) (*schedule.Schedule, error) {
+	t := &trial{b: schedule.NewBuilder(1), rng: rand.New(rand.NewPCG(seed, 9))}
+	s := t.layer(l.Cell, l.Train || l.Backward, l.Steps, l.Batch, l.Hidden)
+	if l.Backward {
+		t.b.Do(0, schedule.PersistentBackward{Sequence: s, SequenceGrad: t.gradient(s), R: t.weights(l.Cell.Recurrent*l.Hidden, l.Hidden, true)})
+	} else {
+		op := schedule.Persistent{Sequence: s}
+		for range l.Cell.Recurrent {
+			op.R = append(op.R, t.weights(l.Hidden, l.Hidden, true))
+		}
+		t.b.Do(0, op)
+	}
+	t.b.SetPrecision(l.Precision)
+	return t.b.Schedule()
+}
+
+// Persistent holds a layer on d with knobs k to its meaning, and each of many
+// runs to the bits of the first. A device may decline it: then the test is
+// skipped.
+func Persistent(t *testing.T, d device.Device, l Layer, k knob.Params) {
+	t.Helper()
+	s, err := l.Schedule(uint64(l.Hidden))
+	if err != nil {
+		t.Fatal(err)
+	}
+	repeats(t, d, s, k)
+	compare(t, d, s, uint64(l.Batch), []knob.Params{k})
+}
 
 // sequence is a few steps of cell c over fresh matrices.
 func (t *trial) sequence(c *cell.Cell, train bool) schedule.Sequence {
 	// Evaluation takes time of the order of rows·h²: few sequences are many.
-	steps, rows, h, g := 1+t.rng.IntN(6), 1+t.size()%20, t.size(), len(c.Gates)
+	return t.layer(c, train, 1+t.rng.IntN(6), 1+t.size()%20, t.size())
+}
+
+// layer is steps of c over rows sequences of h units.
+func (t *trial) layer(c *cell.Cell, train bool, steps, rows, h int) schedule.Sequence {
+	g := len(c.Gates)
 	s := schedule.Sequence{Cell: c, Train: train, Steps: steps, X: t.place(steps*rows, g*h), BX: t.place(1, g*h)}
 	if n := c.Recurrent; n > 0 {
 		s.BR = t.place(1, n*h)
@@ -93,4 +156,34 @@ func isSequence(op schedule.Op) bool {
 		return true
 	}
 	return false
+}
+
+// repeats runs s again and again, each time from the same matrices.
+func repeats(t *testing.T, d device.Device, s *schedule.Schedule, k knob.Params) {
+	t.Helper()
+	prog, err := d.Compile(s, k)
+	if errors.Is(err, schedule.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	start := newValues(s)
+	fill(s, start, 1)
+	var first [][]float32
+	for range 4 {
+		all, err := results(prog, s, start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = all
+		}
+		for i, m := range s.Matrices {
+			if !m.Packed && !slices.EqualFunc(first[i], all[i], func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
+				t.Fatalf("%v: matrix %d %s differs from run to run", k, i, m.Name)
+			}
+		}
+	}
 }

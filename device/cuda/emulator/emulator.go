@@ -176,6 +176,15 @@ func (d *Driver) Resident(_ cuda.Kernel, threads, bytes int) (int, error) {
 	return 1, nil
 }
 
+// Clusters implements cuda.Driver.
+func (d *Driver) Clusters(k cuda.Kernel, size, threads, bytes int) (int, error) {
+	n, err := d.Resident(k, threads, bytes)
+	if size > 16 {
+		n = 0
+	}
+	return n * d.sms / size, err
+}
+
 // Streams implements cuda.Driver.
 func (d *Driver) Streams(n int) error {
 	for len(d.queues) < n {
@@ -198,7 +207,7 @@ type geometry struct {
 	grid, block [3]uint32
 	shared      uint64
 	cooperative int32
-	_           int32
+	cluster     int32
 }
 
 // Launch implements cuda.Driver. It checks what a GPU would, and more: that
@@ -208,7 +217,7 @@ func (d *Driver) Launch(stream int, l *cuda.Launch) error {
 	if len(l.Args) != len(k.pointers) || len(l.Params) != len(l.Args) {
 		return fmt.Errorf("emulator: %d arguments for %d parameters", len(l.Args), len(k.pointers))
 	}
-	g := geometry{shared: uint64(l.Shared)}
+	g := geometry{shared: uint64(l.Shared), cluster: int32(max(1, l.Cluster))}
 	for i := range 3 {
 		most := 65535
 		if i == 0 {
@@ -221,6 +230,9 @@ func (d *Driver) Launch(stream int, l *cuda.Launch) error {
 	}
 	if threads := l.Block[0] * l.Block[1] * l.Block[2]; threads > 1024 || l.Shared > shared {
 		return fmt.Errorf("emulator: blocks of %d threads and %d bytes", threads, l.Shared)
+	}
+	if l.Grid[0]%int(g.cluster) != 0 || int(g.cluster) > min(d.sms, 16) {
+		return fmt.Errorf("emulator: clusters of %d in a grid of %v blocks on %d multiprocessors", g.cluster, l.Grid, d.sms)
 	}
 	if l.Cooperative {
 		if g.cooperative = 1; l.Grid[0]*l.Grid[1]*l.Grid[2] > d.sms {

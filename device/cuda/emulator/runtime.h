@@ -6,7 +6,7 @@
 // longer to compile than most kernels.
 typedef decltype(sizeof(0)) size_t;
 extern "C" {
-float expf(float), logf(float), tanhf(float), fmaxf(float, float), fmaf(float, float, float), fabsf(float), ldexpf(float, int);
+float expf(float), exp2f(float), logf(float), tanhf(float), fmaxf(float, float), fmaf(float, float, float), fabsf(float), ldexpf(float, int);
 double ldexp(double, int), rint(double);
 void *malloc(size_t), *aligned_alloc(size_t, size_t), free(void*), *memset(void*, int, size_t), *memcpy(void*, const void*, size_t);
 }
@@ -24,10 +24,11 @@ void *malloc(size_t), *aligned_alloc(size_t, size_t), free(void*), *memset(void*
 struct Index { unsigned x, y, z; };
 static Index threadIdx, blockIdx, blockDim, gridDim;
 
-struct Geometry { unsigned grid[3], block[3]; unsigned long long shared; int cooperative; };
+struct Geometry { unsigned grid[3], block[3]; unsigned long long shared; int cooperative, cluster; };
 
 struct Meeting { unsigned come = 0, of = 0, turn = 0; };
-struct Block { Meeting all; unsigned char* shared; };
+struct Cluster { Meeting all; unsigned char* shared; size_t stride; };
+struct Block { Meeting all; unsigned char* shared; unsigned rank; Cluster* cluster; };
 struct Warp { Meeting all; unsigned slot[2][32]; unsigned of; };
 struct Fiber { void* sp; Index thread, block; Block* in; Warp* warp; unsigned lane, turn; bool done; };
 
@@ -82,6 +83,7 @@ static const unsigned* exchange(unsigned v) {
 static unsigned __float_as_uint(float f) { unsigned u; memcpy(&u, &f, 4); return u; }
 static float __uint_as_float(unsigned u) { float f; memcpy(&f, &u, 4); return f; }
 static float __shfl_xor_sync(unsigned, float v, int mask) { return __uint_as_float(exchange(__float_as_uint(v))[current->lane ^ mask]); }
+static float __shfl_sync(unsigned, float v, int lane) { return __uint_as_float(exchange(__float_as_uint(v))[lane]); }
 static float __shfl_up_sync(unsigned, float v, unsigned by) {
   const unsigned* all = exchange(__float_as_uint(v));
   return __uint_as_float(all[current->lane < by ? current->lane : current->lane - by]);
@@ -100,6 +102,40 @@ template <class T> static T max(T a, T b) { return a > b ? a : b; }
 
 static void add_release(unsigned* p) { ++*p; }
 static unsigned get_acquire(const unsigned* p) { return *(const volatile unsigned*)p; }
+static float exp2_quick(float v) { return exp2f(v); }
+static float reciprocal(float v) { return 1 / v; }
+template <class T> static void prefetch(const T*) {}
+
+struct pair_of_words { float value[2]; unsigned number[2]; };
+static void put_word(unsigned* p, float value, unsigned number) { p[0] = __float_as_uint(value), p[1] = number; }
+static pair_of_words get_words(const unsigned* p) { return {{__uint_as_float(p[0]), __uint_as_float(p[2])}, {p[1], p[3]}}; }
+
+typedef unsigned long long shared_t;
+static shared_t shared_address(const void* p) { return (shared_t)p; }
+static int cluster_rank() { return current->in->rank; }
+static void cluster_barrier() { meet(current->in->cluster->all); }
+static shared_t remote(shared_t a, int rank) { return a + (rank - (int)current->in->rank) * current->in->cluster->stride; }
+struct Bar { int bytes; unsigned char pending, count, phase; };
+static void bar_settle(Bar* b) {
+  if (b->pending == 0 && b->bytes == 0) b->pending = b->count, b->phase ^= 1;
+}
+static void bar_init(shared_t bar, int count) { *(Bar*)bar = {0, (unsigned char)count, (unsigned char)count, 0}; }
+static void bar_publish() {}
+static void bar_arrive(shared_t bar, int bytes) {
+  Bar* b = (Bar*)bar;
+  b->bytes += bytes, b->pending--;
+  bar_settle(b);
+}
+static bool bar_try(shared_t bar, int parity) {
+  const bool done = ((Bar*)bar)->phase != parity;
+  if (!done) pause();
+  return done;
+}
+template <int N> static void push(shared_t to, const float* v, shared_t bar) {
+  memcpy((void*)to, v, 4 * N);
+  ((Bar*)bar)->bytes -= 4 * N;
+  bar_settle((Bar*)bar);
+}
 #define DYNAMIC_SHARED(name) unsigned char* const name = current->in->shared
 
 struct bf16 { unsigned short bits; };
@@ -137,6 +173,7 @@ static void fiber_main() {
   current->done = true;
   leave(current->warp->all);
   leave(current->in->all);
+  leave(current->in->cluster->all);
   for (;;) pause();
 }
 
@@ -155,7 +192,7 @@ static void launch_alone(const Geometry& g, void** args, void (*kernel)(void**))
 // launch runs the grid with fibers: block after block, or all at once.
 static void launch(const Geometry& g, void** args, void (*kernel)(void**)) {
   const unsigned threads = g.block[0] * g.block[1] * g.block[2], blocks = g.grid[0] * g.grid[1] * g.grid[2];
-  const unsigned together = g.cooperative ? blocks : 1, warps = (threads + 31) / 32;
+  const unsigned together = g.cooperative ? blocks : g.cluster, warps = (threads + 31) / 32;
   const size_t stack = 32 << 10;
   body = kernel, arguments = args;
   blockDim = {g.block[0], g.block[1], g.block[2]}, gridDim = {g.grid[0], g.grid[1], g.grid[2]};
@@ -163,12 +200,15 @@ static void launch(const Geometry& g, void** args, void (*kernel)(void**)) {
   Block* in = new Block[together];
   Warp* warp = new Warp[together * warps];
   char* stacks = (char*)malloc(stack * together * threads);
-  unsigned char* shared = (unsigned char*)aligned_alloc(256, together * ((g.shared + 511) / 256 * 256));
+  const size_t stride = (g.shared + 511) / 256 * 256;
+  Cluster* clusters = new Cluster[together];
+  unsigned char* shared = (unsigned char*)aligned_alloc(256, together * stride);
   for (unsigned first = 0; first < blocks; first += together) {
     for (unsigned b = 0; b < together; b++) {
       in[b] = Block();
       in[b].all.of = threads;
-      in[b].shared = shared + b * ((g.shared + 511) / 256 * 256);
+      in[b].shared = shared + b * stride, in[b].rank = b % g.cluster, in[b].cluster = &clusters[b / g.cluster];
+      if (in[b].rank == 0) clusters[b / g.cluster] = {{0, threads * g.cluster, 0}, in[b].shared, stride};
       memset(in[b].shared, 0xff, g.shared);
       for (unsigned w = 0; w < warps; w++) {
         warp[b * warps + w] = Warp();
@@ -199,5 +239,6 @@ static void launch(const Geometry& g, void** args, void (*kernel)(void**)) {
   free(shared), free(stacks);
   delete[] warp;
   delete[] in;
+  delete[] clusters;
   delete[] fibers;
 }

@@ -32,3 +32,87 @@ __device__ __forceinline__ unsigned get_acquire(const unsigned* p) {
 __device__ __forceinline__ void pause() {}
 
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+
+__device__ __forceinline__ float exp2_quick(float v) {
+  float r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+  return r;
+}
+__device__ __forceinline__ float reciprocal(float v) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+  return r;
+}
+template <class T> __device__ __forceinline__ void prefetch(const T* p) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+}
+
+// Words of a value and a number, written and read in one piece each.
+struct pair_of_words { float value[2]; unsigned number[2]; };
+__device__ __forceinline__ void put_word(unsigned* p, float value, unsigned number) {
+  const unsigned long long word = (unsigned long long)number << 32 | __float_as_uint(value);
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(word) : "memory");
+}
+__device__ __forceinline__ pair_of_words get_words(const unsigned* p) {
+  unsigned long long a, b;
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(p) : "memory");
+  return {{__uint_as_float((unsigned)a), __uint_as_float((unsigned)b)}, {(unsigned)(a >> 32), (unsigned)(b >> 32)}};
+}
+
+// Addresses of shared memory, of this block's or, mapped, of another block of
+// the cluster.
+typedef unsigned shared_t;
+__device__ __forceinline__ shared_t shared_address(const void* p) { return (shared_t)__cvta_generic_to_shared(p); }
+
+#if __CUDA_ARCH__ >= 900
+#define HOPPER(...) asm volatile(__VA_ARGS__)
+#else
+#define HOPPER(...) asm volatile("trap;") // never launched there
+#endif
+
+__device__ __forceinline__ int cluster_rank() {
+  int r = 0;
+  HOPPER("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+  return r;
+}
+__device__ __forceinline__ void cluster_barrier() {
+  HOPPER("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+__device__ __forceinline__ shared_t remote(shared_t a, int rank) {
+  shared_t r = 0;
+  HOPPER("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(rank));
+  return r;
+}
+
+// A barrier in shared memory, 8 bytes, ends a phase when count threads have
+// arrived and as many bytes have come as they said would. bar_publish lets the
+// cluster see it; bar_try reports whether the phase of that parity has ended.
+__device__ __forceinline__ void bar_init(shared_t bar, int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
+}
+__device__ __forceinline__ void bar_publish() { HOPPER("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+__device__ __forceinline__ void bar_arrive(shared_t bar, int bytes) {
+  HOPPER("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ bool bar_try(shared_t bar, int parity) {
+  int done = 0;
+  HOPPER("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\tselp.s32 %0, 1, 0, p;\n\t}"
+         : "=r"(done) : "r"(bar), "r"(parity) : "memory");
+  return done;
+}
+
+// push sends N values to another block, whose barrier counts their bytes.
+template <int N> __device__ __forceinline__ void push(shared_t to, const float* v, shared_t bar) {
+#define BITS(i) "r"(__float_as_uint(v[i]))
+  if constexpr (N == 1)
+    HOPPER("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to), BITS(0), "r"(bar) : "memory");
+  else if constexpr (N == 2)
+    HOPPER("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%0], {%1, %2}, [%3];" ::"r"(to), BITS(0), BITS(1), "r"(bar) : "memory");
+  else if constexpr (N == 4)
+    HOPPER("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to), BITS(0), BITS(1), BITS(2), BITS(3), "r"(bar) : "memory");
+  else {
+    push<N / 2>(to, v, bar);
+    push<N / 2>(to + N * 2, v + N / 2, bar);
+  }
+#undef BITS
+}

@@ -1,0 +1,297 @@
+package cuda
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A tiling is how kernels/cluster.cu divides a layer.
+type tiling struct {
+	hidden, gates int
+	spread        bool // over the GPU, not in clusters
+	cluster       int  // blocks that share the units
+	units         int  // of a block
+	samples       int  // sequences of a cluster
+	tile          int  // units of a thread
+	lanes         int  // threads that share a unit's columns
+	chunks        int  // pieces of a thread's columns
+	resident      int  // of them in registers
+}
+
+func (t tiling) threads() int { return t.units / t.tile * t.lanes }
+
+// step is how many columns a thread has side by side.
+func (t tiling) step() int { return max(1, 4/t.samples) }
+
+// per is the number of a thread's weights per chunk.
+func (t tiling) per() int { return t.tile * t.gates * t.step() }
+
+func (t tiling) columns() int { return t.chunks * t.lanes * t.step() }
+
+// shared is what a block needs of shared memory: barriers, two buffers of states
+// and the weights beyond registers.
+func (t tiling) shared() int {
+	return 128 + 2*4*t.columns()*t.samples + 4*t.threads()*t.per()*(t.chunks-t.resident)
+}
+
+// sums is the number of values that a thread adds up.
+func (t tiling) sums() int { return t.tile * powerOfTwo(t.gates) * t.samples }
+
+// registers that a thread needs besides its weights.
+func (t tiling) overhead() int {
+	each := max(1, t.sums()/t.lanes)
+	chains := 1
+	if t.samples == 1 {
+		chains = 2
+	}
+	return 48 + max(chains*t.sums()+4, 14*each)
+}
+
+// registers that a thread needs in all; a thread has 255 at most.
+func (t tiling) registers() int { return t.overhead() + t.resident*t.per() }
+
+const maxRegisters, registersOfSM = 255, 65536
+
+// newTiling completes a tiling of a layer from its free numbers, or says why
+// there is none.
+func newTiling(hidden, gates int, spread bool, cluster, samples, tile, lanes int, p Properties) (tiling, string) {
+	t := tiling{hidden: hidden, gates: gates, spread: spread, samples: samples, tile: tile, lanes: lanes}
+	t.units = roundUp(ceil(hidden, cluster), 32/lanes*tile)
+	t.cluster = ceil(hidden, t.units)
+	t.chunks = ceil(hidden, lanes*t.step())
+	switch threads := t.threads(); {
+	case tile*powerOfTwo(gates) > lanes:
+		return t, "a thread has more rows than lanes to sum them over"
+	case threads > 1024:
+		return t, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", t.units, threads)
+	default:
+		room := min(maxRegisters, registersOfSM/roundUp(threads, 128)/8*8) - t.overhead()
+		t.resident = min(t.chunks, max(0, room)/t.per())
+	}
+	if t.resident < t.chunks && t.per()%4 != 0 {
+		return t, "weights in shared memory come in fours"
+	}
+	if t.shared() > p.Shared {
+		return t, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
+			gates*hidden*t.units, t.units, t.shared()>>10, p.Shared>>10)
+	}
+	return t, ""
+}
+
+// perSM is how many blocks fit on a multiprocessor.
+func (t tiling) perSM(p Properties) int {
+	return min(registersOfSM/(t.threads()*roundUp(t.registers(), 8)), p.Shared/t.shared(), 2048/t.threads())
+}
+
+// cycles is about what a step of all sequences takes, fitted to measurements on
+// an H200: products, which hide little of what shared memory delivers, 128 bytes
+// per cycle, then the chain of exchanges and functions that nothing hides.
+func (t tiling) cycles(batch int, p Properties) float64 {
+	clusters := ceil(batch, t.samples)
+	together := t.together(p)
+	blocks := 1
+	if clusters > together && !t.spread {
+		blocks = max(1, min(t.perSM(p), ceil(clusters, together)))
+	}
+	waves := ceil(clusters, together*blocks)
+	threads := float64(t.threads() * blocks)
+	warps := math.Ceil(threads / 128) // of a quarter of a multiprocessor
+	length := float64(t.columns() / t.lanes * t.samples)
+	multiply := 1.25 * warps * float64(t.tile*t.gates) * length
+	states := threads * length / 32
+	far := 1.2 * max(1, 128*float64(t.samples)/threads) * threads * float64((t.chunks-t.resident)*t.per()) / 32
+	chain := 200.0
+	if t.gates > 1 {
+		chain = 400
+	}
+	each := max(1, t.sums()/t.lanes)
+	stages := math.Log2(float64(t.lanes))
+	shuffles := float64(t.sums()-each) + max(0, stages-math.Log2(float64(t.sums())))
+	chain += 130*(warps-1) + 0.4*chain*float64(each-1) + 25*stages + 6*warps*shuffles
+	exchange := 50.0
+	if t.spread {
+		words := float64(t.hidden * t.samples)
+		exchange = 960 + 0.8*words*8*float64(t.cluster*min(clusters, together))/2800 + words/threads*20
+	} else if t.cluster > 1 {
+		exchange = 300
+	}
+	return float64(waves) * (multiply + 0.8*states + far + chain + exchange)
+}
+
+// together is how many groups of blocks run at the same time, one block on each
+// multiprocessor.
+func (t tiling) together(p Properties) int {
+	if t.spread {
+		return p.SMs / t.cluster
+	}
+	return max(1, p.clusters(t.cluster))
+}
+
+// sizes of clusters, and how many sequences one of them runs.
+func clusterSizes() []int { return []int{1, 2, 4, 8, 16} }
+
+// tilings lists those that fit and that knobs allow, cheapest first.
+func (b *binder) tilings(hidden, gates, batch int) ([]tiling, string) {
+	var all []tiling
+	why := "no cluster was tried"
+	seen := map[tiling]bool{}
+	choose := func(name string, values ...int) []int {
+		if v := b.knobs[name]; v != 0 {
+			return []int{v}
+		}
+		return values
+	}
+	type shape struct {
+		spread bool
+		blocks int
+	}
+	var shapes []shape
+	if b.properties.Capability < 90 {
+		why = "the GPU has no clusters of blocks"
+	} else if b.knobs["resident"] != 2 {
+		for _, n := range choose("cluster", clusterSizes()...) {
+			shapes = append(shapes, shape{false, n})
+		}
+	}
+	if b.knobs["resident"] != 1 {
+		for _, n := range choose("groups", 1, 2, 4, 8) {
+			shapes = append(shapes, shape{true, b.properties.SMs / n})
+		}
+	}
+	for _, of := range shapes {
+		for _, samples := range choose("samples", 1, 2, 4, 8) {
+			for _, tile := range choose("tile", 1, 2, 4) {
+				for _, lanes := range choose("lanes", 4, 8, 16, 32) {
+					if b.knobs["samples"] == 0 && samples/2 >= batch {
+						continue
+					}
+					if of.blocks == 0 || of.spread && b.knobs["groups"] == 0 && b.properties.SMs/of.blocks > ceil(batch, samples) {
+						continue
+					}
+					t, no := newTiling(hidden, gates, of.spread, of.blocks, samples, tile, lanes, b.properties)
+					if no == "" && !t.spread && t.cluster > 1 && b.properties.clusters(t.cluster) == 0 {
+						no = fmt.Sprintf("no %d blocks share memory on this GPU", t.cluster)
+					}
+					if no != "" {
+						why = no
+						continue
+					}
+					if !seen[t] {
+						seen[t] = true
+						all = append(all, t)
+					}
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y tiling) int {
+		return int(math.Copysign(1, x.cycles(batch, b.properties)-y.cycles(batch, b.properties)))
+	})
+	return all, why
+}
+
+// clusters is how many clusters of a size run at the same time, one block on
+// each multiprocessor.
+func (p Properties) clusters(size int) int {
+	if size == 1 {
+		return p.SMs
+	}
+	for n := size; n <= maxCluster; n++ { // sizes in between have the room of the next that was asked for
+		if c, ok := p.Clusters[n]; ok {
+			return c
+		}
+	}
+	return 0
+}
+
+const maxCluster = 16
+
+// persistentKnobs are those of layers with weights on chip; 0 has the device
+// choose.
+func persistentKnobs(s *schedule.Schedule) []knob.Knob {
+	for _, op := range everything(s) {
+		if _, ok := op.(schedule.Persistent); ok {
+			return []knob.Knob{
+				{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
+				{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
+				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 4, 8}},
+				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8}},
+				{Name: "tile", Doc: "units of a thread; 0: chosen", Values: []int{0, 1, 2, 4}},
+				{Name: "lanes", Doc: "threads that share a unit's columns; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
+			}
+		}
+	}
+	return nil
+}
+
+// groupForward is the kernel of op in groups of blocks.
+func (b *binder) groupForward(op schedule.Persistent, t tiling) step {
+	p := op.Step(0, schedule.View{}).Program()
+	r := newRecurrence(&op.Sequence, p)
+	groups := b.sequenceGroups(op)
+	words := []any{"group ", op.Cell.Name, op.Train, t, b.element(op.R[0])}
+	for _, g := range groups {
+		words = append(words, " ", g.element)
+	}
+	write := func() source {
+		text := fmt.Sprintf("enum { SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d };\n",
+			number(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident)
+		text += file("recurrence").text + r.text(groups, b.element(op.R[0])) + file("cluster").text
+		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  layer_forward(cell, steps, batch, control, trouble);\n}\n",
+			t.threads(), params(groups), weightParams(len(op.R)), members(groups, len(op.R)))
+		return source{"persistent", text}
+	}
+	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), b.control(), b.trouble()}, b.arguments(groups)...)
+	for _, w := range op.R {
+		args = append(args, uint64(b.at(w)))
+	}
+	running := ceil(op.Batch(), t.samples)
+	if t.spread {
+		running = min(running, t.together(b.properties))
+	}
+	s := newLaunch(b.source(write, words...), [3]int{running * t.cluster, 1, 1}, [3]int{t.threads(), 1, 1}, args...)
+	s.launch.Shared, s.launch.Cooperative = t.shared(), t.spread
+	if !t.spread {
+		s.launch.Cluster = t.cluster
+	}
+	return s
+}
+
+// exchangeBytes bounds what groups leave in memory for each other: two buffers of
+// words, for each group of its samples.
+func exchangeBytes(hidden, batch int) int64 {
+	return 2 * 8 * int64(roundUp(batch, maxSamples)) * int64(hidden+1)
+}
+
+const maxSamples = 8
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func weightParams(gates int) string {
+	return list(make([]int, gates), func(g, _ int) string { return fmt.Sprintf(", const W* weights%d", g) })
+}
+
+// members are the values of a Cell's.
+func members(groups []group, gates int) string {
+	return list(groups, func(_ int, g group) string { return fmt.Sprintf(", %s, ld_%s", g.name, g.name) }) +
+		list(make([]int, gates), func(g, _ int) string { return fmt.Sprintf(", weights%d", g) })
+}
+
+// describe says what t is and how long a step of it is expected to take.
+func (t tiling) describe(batch int, p Properties) string {
+	kind := "cluster"
+	if t.spread {
+		kind = "spread"
+	}
+	return kind + fmt.Sprintf(" %d×%d samples %d tile %d lanes %d weights %d+%d, %.0f cycles", t.cluster, t.threads(), t.samples, t.tile, t.lanes,
+		t.resident*t.per(), (t.chunks-t.resident)*t.per(), t.cycles(batch, p))
+}

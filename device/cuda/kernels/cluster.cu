@@ -1,0 +1,223 @@
+// A layer over all steps of time in a group of blocks, its weights in registers
+// and shared memory. A group runs SAMPLES sequences at a time; block r of it owns
+// UNITS units with all their gates. A thread multiplies TILE units with a slice
+// of the columns; LANES threads share the units. A step:
+//
+//   wait      until all of h has come
+//   product   the thread's rows times its columns of h
+//   spread    the sums over the LANES threads: each ends with a gate of a unit
+//   early     what a gate can do alone, then each lane gathers the other gates
+//   rest      of the cell, on every lane of a unit alike; states stay in registers
+//   push      the unit's new h to all blocks
+//
+// Blocks of a cluster push h into each other's shared memory, every lane of a
+// unit to some of the blocks, and a barrier there counts the bytes. Where SPREAD,
+// a group has blocks from all over the GPU, which leave h in memory, each value
+// in one word with the number of the exchange, and poll for each other's words.
+//
+// Two buffers of h are enough: a block sends h(t+2) once it has all of h(t+1),
+// parts of which every warp sends after it has read h(t).
+template <class Cell> __device__ __forceinline__ void layer_forward(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+  constexpr int SLOTS = Cell::SLOTS, GATES = Cell::GATES, HIDDEN = Cell::hidden;
+  constexpr bool PERMUTE = GATES == SLOTS;                 // rows of gates permuted too; see spread
+  constexpr int ROWS = TILE * SLOTS;                       // of a thread
+  constexpr int VALUES = ROWS * SAMPLES;
+  constexpr int EACH = VALUES > LANES ? VALUES / LANES : 1; // samples that stay together in a lane
+  constexpr int APART = SAMPLES / EACH, SUMS = VALUES / EACH, SAME = LANES / SUMS; // lanes per value
+  constexpr int COPIES = SLOTS * SAME;                     // lanes with the same new h
+  constexpr int SENDS = (CLUSTER + COPIES - 1) / COPIES;
+  constexpr int STEP = SAMPLES >= 4 ? 1 : 4 / SAMPLES;     // columns side by side in a thread
+  constexpr int COLUMNS = CHUNKS * STEP * LANES;           // HIDDEN and what fills it up
+  constexpr int THREADS = UNITS / TILE * LANES;
+  constexpr int CHAINS = SAMPLES == 1 ? 2 : 1;             // independent sums per row: the adder's latency
+  constexpr int PER = STEP * TILE * GATES;                 // weights per chunk
+  constexpr int BUFFER = COLUMNS * SAMPLES * 4, BYTES = HIDDEN * SAMPLES * 4;
+  static_assert(SUMS <= LANES && APART * EACH == SAMPLES && (RESIDENT == CHUNKS || PER % 4 == 0), "shape");
+
+  DYNAMIC_SHARED(memory);
+  float* const h = (float*)(memory + 128);                 // [2][COLUMNS][SAMPLES]
+  float* const far = (float*)(memory + 128 + 2 * BUFFER);  // weights beyond registers, four at a time
+  const shared_t base = shared_address(memory), bar = base;
+  const int tid = threadIdx.x, lane = tid % 32, s = tid % LANES;
+  const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER;
+
+  // What this lane ends with: (unit, gate, samples).
+  const int v = s / SAME, sample = v % APART * EACH, g = v / APART % SLOTS, tile = v / (APART * SLOTS);
+  const int first = rank * UNITS + tid / LANES * TILE, unit = first + tile, u = min(unit, HIDDEN - 1);
+  const int copy = g * SAME + s % SAME, gate0 = lane - (g * APART) * SAME;
+  const bool live = unit < HIDDEN;
+
+  typedef decltype(cell.weights(0)) Weights;
+  Weights weights[GATES];  // of the gates in this lane's order
+#pragma unroll
+  for (int i = 0; i < GATES; i++) weights[i] = cell.weights(PERMUTE ? i ^ g : i);
+  float w[RESIDENT > 0 ? RESIDENT : 1][PER];
+  auto fill = [&](int i, float* to) {
+#pragma unroll
+    for (int k = 0; k < STEP; k++)
+#pragma unroll
+      for (int j = 0; j < TILE * GATES; j++) {
+        const int row = min(first + ((j / GATES) ^ tile), HIDDEN - 1);
+        const int column = (i * LANES + s) * STEP + k;
+        to[k * TILE * GATES + j] = column < HIDDEN ? widen(weights[j % GATES][(long long)column * HIDDEN + row]) : 0;
+      }
+  };
+#pragma unroll
+  for (int i = 0; i < RESIDENT; i++) fill(i, w[i]);
+  for (int i = RESIDENT; i < CHUNKS; i++) {
+    float some[PER];
+    fill(i, some);
+#pragma unroll
+    for (int q = 0; q < PER; q++) far[(((i - RESIDENT) * (PER / 4) + q / 4) * THREADS + tid) * 4 + q % 4] = some[q];
+  }
+
+  for (int i = tid; i < 2 * COLUMNS * SAMPLES; i += THREADS) h[i] = 0;
+  shared_t to[SENDS];  // a block of the cluster each
+  if (!SPREAD) {
+    if (tid == 0) {
+      bar_init(bar, 1);
+      bar_init(bar + 8, 1);
+      bar_publish();
+      bar_arrive(bar, 0);          // h(0) is there already
+      bar_arrive(bar + 8, BYTES);  // h(1) will come
+    }
+#pragma unroll
+    for (int p = 0; p < SENDS; p++) to[p] = remote(base, min(copy + p * COPIES, CLUSTER - 1));
+  }
+  Exchange<HIDDEN * SAMPLES, THREADS> words(control, group);
+
+  typedef typename Cell::Input Input;
+  constexpr int INPUTS = 1 + Cell::FREE;
+  const bool owns = Cell::owns(g);
+  const float bias = cell.bias(g, u);
+  const long long stride = cell.stride(batch);
+  float constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
+  cell.constants(u, constants);
+  constexpr int ROUNDS = (Cell::RESULTS + COPIES - 1) / COPIES;  // a lane of a unit stores a result in each
+  long long apart[ROUNDS];
+#pragma unroll
+  for (int r = 0; r < ROUNDS; r++) apart[r] = cell.apart(copy + r * COPIES, batch);
+  // A warp without a unit sends nothing, and so nobody would wait for it.
+  const int last = SPREAD || rank * UNITS + tid / 32 * 32 / LANES * TILE < HIDDEN ? steps : 0;
+  bool stuck = false;
+  for (int begin = group * SAMPLES; begin < batch; begin += SPREAD ? gridDim.x / CLUSTER * SAMPLES : batch) {
+    __syncthreads();
+    for (int i = tid; i < HIDDEN * SAMPLES; i += THREADS) {
+      float state[Cell::STATES];
+      cell.before(min(begin + i % SAMPLES, batch - 1), i / SAMPLES, state);
+      h[i] = state[Cell::THROUGH];
+    }
+    __syncthreads();
+    if (!SPREAD) cluster_barrier();
+
+    float state[EACH][Cell::STATES];
+    const Input* from[EACH][INPUTS];
+    char* result[EACH][ROUNDS];
+    float x[2][EACH][INPUTS];  // inputs of even and of odd steps
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+      const int n = min(begin + sample + e, batch - 1);
+      cell.before(n, u, state[e]);
+#pragma unroll
+      for (int r = 0; r < ROUNDS; r++) result[e][r] = cell.place(copy + r * COPIES, batch, n, u);
+#pragma unroll
+      for (int i = 0; i < INPUTS; i++) {
+        const bool used = i > 0 || owns;
+        from[e][i] = cell.input(i == 0 ? (owns ? g : 0) : Cell::free(i - 1), n, u);
+        x[0][e][i] = used ? widen(*from[e][i]) : 0;
+        if (steps > 1) from[e][i] += stride;
+        x[1][e][i] = used ? widen(*from[e][i]) : 0;
+        if (steps > 2) from[e][i] += stride;
+      }
+    }
+
+    for (int even = 0, phase = 0; even < last; even += 2, phase ^= 1)
+#pragma unroll
+      for (int now = 0; now < 2; now++) {
+        const int t = even + now, next = 1 - now;
+        if (t >= last) break;
+        float sum[CHAINS][EACH][SUMS];
+#pragma unroll
+        for (int c = 0; c < CHAINS; c++)
+#pragma unroll
+          for (int e = 0; e < EACH; e++)
+#pragma unroll
+            for (int i = 0; i < SUMS; i++) sum[c][e][i] = 0;
+
+        if (!stuck && !(SPREAD ? t == 0 || words.fetch(h + now * (BUFFER / 4)) : arrived(bar + 8 * now, phase))) {
+          *trouble = STUCK;
+          stuck = true;
+        }
+        if (SPREAD) __syncthreads();
+#pragma unroll
+        for (int i = 0; i < CHUNKS; i++) {
+          float in[STEP * SAMPLES], out[PER];
+#pragma unroll
+          for (int q = 0; q < STEP * SAMPLES; q += 4) load<4>(in + q, h + now * (BUFFER / 4) + (i * LANES + s) * STEP * SAMPLES + q);
+          if (i >= RESIDENT)
+#pragma unroll
+            for (int q = 0; q < PER / 4; q++) load<4>(out + 4 * q, far + (((i - RESIDENT) * (PER / 4) + q) * THREADS + tid) * 4);
+          const float* row = i < RESIDENT ? w[i < RESIDENT ? i : 0] : out;
+#pragma unroll
+          for (int k = 0; k < STEP; k++)
+#pragma unroll
+            for (int j = 0; j < TILE * GATES; j++)
+#pragma unroll
+              for (int n = 0; n < SAMPLES; n++) {
+                const int slot = PERMUTE ? j : j / GATES * SLOTS + j % GATES;
+                float& z = sum[k % CHAINS][n % EACH][slot * APART + n / EACH];
+                z = fmaf(row[k * TILE * GATES + j], in[k * SAMPLES + n], z);
+              }
+        }
+
+        float fresh[EACH];
+        float saved[EACH][Cell::SAVED > 0 ? Cell::SAVED : 1];
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+          if (CHAINS == 2)
+#pragma unroll
+            for (int i = 0; i < SUMS; i++) sum[0][e][i] += sum[CHAINS - 1][e][i];
+          spread<SUMS, PERMUTE ? APART : APART * SLOTS, LANES / 2>(sum[0][e], lane);
+        }
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+          const float did = Cell::early(g, sum[0][e][0] + (x[now][e][0] + bias));
+          float gate[GATES];
+#pragma unroll
+          for (int i = 0; i < GATES; i++) gate[i] = GATES == 1 ? did : __shfl_sync(0xffffffff, did, gate0 + i * APART * SAME);
+          Cell::rest(gate, x[now][e] + 1, constants, state[e], saved[e]);
+          fresh[e] = state[e][Cell::THROUGH];
+        }
+        if (SPREAD && t + 1 < steps) words.template publish<EACH>(fresh, unit * SAMPLES + sample, live && copy == 0);
+        if (!SPREAD && t + 1 < steps && live)  // nothing may be under way to a block that has ended
+#pragma unroll
+          for (int p = 0; p < SENDS; p++)
+            if ((p + 1) * COPIES <= CLUSTER || copy + p * COPIES < CLUSTER)
+              push<EACH>(to[p] + 128 + next * BUFFER + (unit * SAMPLES + sample) * 4, fresh, to[p] + 8 * next);
+
+        // Nobody waits for what follows.
+        if (!SPREAD && tid == 0) bar_arrive(bar + 8 * now, BYTES);  // for h(t+2)
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+          const int n = begin + sample + e;
+#pragma unroll
+          for (int r = 0; r < ROUNDS; r++) {
+            const int i = copy + r * COPIES;
+            if (live && n < batch && i < Cell::RESULTS) Cell::put(i, result[e][r], Cell::result(i, state[e], saved[e]));
+            result[e][r] += apart[r];
+          }
+#pragma unroll
+          for (int i = 0; i < INPUTS; i++) {
+            if (i > 0 || owns) {
+              x[now][e][i] = widen(*from[e][i]);
+              if (t + 10 < steps) prefetch(from[e][i] + 8 * stride);
+            }
+            if (t + 3 < steps) from[e][i] += stride;
+          }
+        }
+      }
+  }
+  const int together = gridDim.x / CLUSTER * SAMPLES;
+  if (SPREAD) words.finish((batch + together - 1) / together * (steps - 1));
+  else cluster_barrier();
+}

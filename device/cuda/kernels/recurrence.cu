@@ -1,0 +1,101 @@
+// What kernels with recurrent weights on chip share. A cell comes as a struct
+// Cell, generated from its program; see recurrence.go.
+
+// Quick are activations of a few instructions, off by 1e-7 at most.
+struct Quick {
+  static __device__ __forceinline__ float squash(float z, bool tangent) {
+    const float s = reciprocal(1 + exp2_quick(z * (tangent ? -2.8853900818f : -1.4426950409f)));
+    return fmaf(tangent ? 2.f : 1.f, s, tangent ? -1.f : 0.f);
+  }
+  static __device__ __forceinline__ float sigmoid(float z) { return squash(z, false); }
+  static __device__ __forceinline__ float tanhf(float z) { return squash(z, true); }
+};
+
+// spread sums N values over 2·M neighbouring lanes, halving their number at each
+// exchange: a lane ends with value v, its place among the lanes divided by the
+// lanes per value, in a[0]. Value i of a lane is value i ^ v but for the last
+// bits of v, below PLAIN, which count as they are: so only these take selecting.
+template <int N, int PLAIN, int M> __device__ __forceinline__ void spread(float* a, int lane) {
+  if constexpr (M > 0) {
+    if constexpr (N == 1) {
+      a[0] += __shfl_xor_sync(0xffffffff, a[0], M);
+      spread<1, 1, M / 2>(a, lane);
+    } else {
+      const bool upper = N <= PLAIN && (lane & M);
+#pragma unroll
+      for (int i = 0; i < N / 2; i++) {
+        const float give = upper ? a[i] : a[i + N / 2], keep = upper ? a[i + N / 2] : a[i];
+        a[i] = keep + __shfl_xor_sync(0xffffffff, give, M);
+      }
+      spread<N / 2, PLAIN, M / 2>(a, lane);
+    }
+  }
+}
+
+// A block that waits for others for so many cycles, a second, tells the host and
+// goes on without them.
+enum { PATIENCE = 2000000000 };
+
+// arrived waits for a phase of a barrier and reports whether it has ended.
+__device__ __forceinline__ bool arrived(shared_t bar, int parity) {
+  if (bar_try(bar, parity)) return true;
+  for (const long long start = clock64(); !bar_try(bar, parity);)
+    if (clock64() - start > PATIENCE) return false;
+  return true;
+}
+
+// An Exchange passes N values from step to step within a group of blocks,
+// through memory: two buffers of words, a value and the number of the exchange
+// each. The numbers go on from run to run, so that the words of earlier ones,
+// which nobody clears, are never mistaken for new ones.
+template <int N, int THREADS> struct Exchange {
+  enum { PAIRS = (N + 1) / 2 };
+  unsigned *control, *words;
+  unsigned number, before;  // of the latest exchange, and of the latest before this run
+  __device__ __forceinline__ Exchange(unsigned* control, int group) : control(control), words(control + 64 + group * (PAIRS * 8ll)) {
+    before = number = SPREAD ? *(volatile unsigned*)control : 0;
+  }
+  // publish begins the next exchange, of which some threads have COUNT values.
+  template <int COUNT> __device__ __forceinline__ void publish(const float* v, int at, bool some) {
+    number++;
+    if (!some) return;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) put_word(words + 2 * (number % 2 * (PAIRS * 2) + at + i), v[i], number);
+  }
+  // fetch waits for all values of the exchange that this block began.
+  __device__ __forceinline__ bool fetch(float* to) {
+    constexpr int MINE = (PAIRS + THREADS - 1) / THREADS, MOST = MINE < 8 ? MINE : 8;
+    const unsigned* from = words + 2 * (number % 2 * (PAIRS * 2));
+    const long long start = clock64();
+    for (int first = threadIdx.x; first < PAIRS; first += MOST * THREADS) {
+      pair_of_words p[MOST];
+      bool all;
+      do {
+        all = true;
+#pragma unroll
+        for (int i = 0; i < MOST; i++) p[i] = get_words(from + 4 * min(first + i * THREADS, PAIRS - 1));
+#pragma unroll
+        for (int i = 0; i < MOST; i++)
+          all = all && p[i].number[0] == number && (p[i].number[1] == number || N % 2 && first + i * THREADS >= PAIRS - 1);
+        if (!all) {
+          pause();
+          if (clock64() - start > PATIENCE) return false;
+        }
+      } while (!all);
+#pragma unroll
+      for (int i = 0; i < MOST; i++) {
+        const int at = 2 * (first + i * THREADS);
+        if (at < N) to[at] = p[i].value[0];
+        if (at + 1 < N) to[at + 1] = p[i].value[1];
+      }
+    }
+    return true;
+  }
+  // finish, after so many exchanges of the busiest group, has the numbers of the
+  // next run begin behind these: the block that is the last to end says so.
+  __device__ __forceinline__ void finish(int exchanges) {
+    if (threadIdx.x != 0 || atomicAdd(control + 1, 1) != gridDim.x - 1) return;
+    control[1] = 0;
+    control[0] = before + exchanges;
+  }
+};

@@ -1,0 +1,74 @@
+package cuda_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+)
+
+// groups runs tilings of cells, of every every-th, at sizes that fill neither the
+// last thread nor the last block.
+func groups(t *testing.T, d device.Device, hidden, every int) {
+	params := []knob.Params{
+		{"resident": 1},
+		{"resident": 2},
+		{"resident": 3},
+		{"resident": 1, "cluster": 4, "samples": 1, "tile": 1, "lanes": 8},
+		{"resident": 1, "cluster": 2, "samples": 2, "tile": 2, "lanes": 16},
+		{"resident": 1, "cluster": 8, "samples": 8, "tile": 1, "lanes": 4},
+		{"resident": 1, "cluster": 2, "samples": 4, "tile": 2, "lanes": 8},
+		{"resident": 2, "groups": 2, "samples": 1, "tile": 1, "lanes": 16},
+		{"resident": 2, "groups": 4, "samples": 4, "tile": 4, "lanes": 32},
+	}
+	for i, c := range cell.All() {
+		if c.Recurrent == 0 {
+			continue
+		}
+		for j, k := range params {
+			if (i+j)%every != 0 {
+				continue
+			}
+			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 6*(j%2), Steps: 5, Train: j%2 == 0}
+			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
+		}
+	}
+}
+
+func TestGroups(t *testing.T) {
+	every := 3
+	if testing.Short() {
+		every = 7
+	}
+	d, _ := emulated(t)
+	groups(t, d, 37, every)
+}
+
+// TestGPUGroups runs them on a GPU, one after the other with what they leave in
+// memory.
+func TestGPUGroups(t *testing.T) {
+	every := 2
+	if testing.Short() {
+		every = 3
+	}
+	groups(t, openGPU(t, time.Minute), 131, every)
+}
+
+// TestBeforeHopper: there are no clusters, whatever knobs ask for.
+func TestBeforeHopper(t *testing.T) {
+	p := cuda.Properties{Capability: 80, SMs: 108, Shared: 163 << 10}
+	for _, k := range []knob.Params{{"resident": 1}, {"resident": 1, "cluster": 1}} {
+		if all, _ := cuda.Tilings(64, 4, 8, k, p); len(all) > 0 {
+			t.Errorf("%v: %v", k, all)
+		}
+	}
+	all, _ := cuda.Tilings(256, 4, 8, nil, p)
+	if len(all) == 0 || all[0]["resident"] != 2 {
+		t.Errorf("no groups over the GPU: %v", all)
+	}
+}

@@ -1,0 +1,269 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// A recurrence is a cell's program cut in two, for kernels that have a gate's
+// product in one thread and the other gates' in its neighbours: what a gate can
+// do alone, which is the sum of its product, input and biases and the function
+// of that sum alone, and the rest. In the rest, R g stands for what gate g did.
+type recurrence struct {
+	op    *schedule.Sequence
+	gates []gate // those with a recurrent product
+	rest  cell.Program
+	saved int // values kept for a backward pass
+}
+
+// A gate is what can be done with a gate's product alone.
+type gate struct {
+	terms []cell.Ref // that are added to the product
+	early bool       // Op is applied to the sum
+	op    cell.Op
+}
+
+func (g gate) owns(kind cell.Kind) bool {
+	return slices.ContainsFunc(g.terms, func(r cell.Ref) bool { return r.Kind == kind })
+}
+
+func newRecurrence(op *schedule.Sequence, p cell.Program) recurrence {
+	r := recurrence{op: op, rest: slices.Clone(p)}
+	for g := range op.Cell.Recurrent {
+		r.gates = append(r.gates, r.cut(g))
+	}
+	r.rest = live(r.rest)
+	if op.Train {
+		r.saved = op.Cell.Saved
+	}
+	return r
+}
+
+// cut takes out of the rest what gate g can do alone.
+func (r *recurrence) cut(g int) gate {
+	product := cell.Ref{Kind: cell.R, Index: g}
+	sums := map[cell.Ref][]cell.Ref{} // terms of the sums of one gate
+	for _, k := range []cell.Kind{cell.X, cell.R, cell.BX, cell.BR} {
+		ref := cell.Ref{Kind: k, Index: g}
+		sums[ref] = []cell.Ref{ref}
+	}
+	var out gate
+	top := -1
+	for i, in := range r.rest {
+		a, b := sums[in.A], sums[in.B]
+		delete(sums, in.Out)
+		if in.Op != cell.Add || a == nil || b == nil {
+			continue
+		}
+		sums[in.Out] = slices.Concat(a, b)
+		if slices.Contains(sums[in.Out], product) {
+			top, out.terms = i, sums[in.Out]
+		}
+	}
+	out.terms = slices.DeleteFunc(slices.Clone(out.terms), func(t cell.Ref) bool { return t == product })
+	if top < 0 {
+		return out
+	}
+	sum := r.rest[top].Out
+	var uses []int
+	for i := top + 1; i < len(r.rest); i++ {
+		if slices.Contains(r.rest[i].Args(), sum) {
+			uses = append(uses, i)
+		}
+		if r.rest[i].Out == sum {
+			break
+		}
+	}
+	at := top
+	if len(uses) == 1 && sum.Kind == cell.Temp {
+		switch op := r.rest[uses[0]].Op; op {
+		case cell.Sigmoid, cell.Tanh, cell.ReLU:
+			at, out.early, out.op = uses[0], true, op
+		}
+	}
+	r.rest[at] = cell.Instr{Op: cell.Copy, Out: r.rest[at].Out, A: product}
+	return out
+}
+
+// live is p without what nothing depends on.
+func live(p cell.Program) cell.Program {
+	needed := map[cell.Ref]bool{}
+	var out cell.Program
+	for _, in := range slices.Backward(p) {
+		if in.Out.Kind == cell.Temp && !needed[in.Out] {
+			continue
+		}
+		delete(needed, in.Out)
+		for _, a := range in.Args() {
+			needed[a] = true
+		}
+		out = append(out, in)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// reads lists what of a kind the rest reads.
+func (r *recurrence) reads(kinds ...cell.Kind) []cell.Ref {
+	reads, _ := r.rest.Vectors()
+	return slices.DeleteFunc(reads, func(ref cell.Ref) bool { return !slices.Contains(kinds, ref.Kind) })
+}
+
+// slots is the number of gates, filled up to a power of two.
+func (r *recurrence) slots() int { return powerOfTwo(len(r.gates)) }
+
+func powerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}
+
+// choose spells an expression that depends on gate g.
+func (r *recurrence) choose(value func(g int, gate gate) string, last string) string {
+	var b strings.Builder
+	for g, gate := range r.gates {
+		if v := value(g, gate); v != last {
+			fmt.Fprintf(&b, "g == %d ? %s : ", g, v)
+		}
+	}
+	return b.String() + last
+}
+
+// early spells the functions of the gates.
+func (r *recurrence) early() string {
+	kinds := map[cell.Op]bool{}
+	raw := false
+	for _, g := range r.gates {
+		kinds[g.op] = g.early || kinds[g.op]
+		raw = raw || !g.early
+	}
+	value := "z"
+	switch {
+	case kinds[cell.Sigmoid] && kinds[cell.Tanh]:
+		value = "squash(z, " + r.choose(func(_ int, g gate) string { return fmt.Sprint(g.early && g.op == cell.Tanh) }, "false") + ")"
+	case kinds[cell.Sigmoid]:
+		value = "sigmoid(z)"
+	case kinds[cell.Tanh]:
+		value = "tanhf(z)"
+	case kinds[cell.ReLU]:
+		return "relu(z)"
+	}
+	if raw && value != "z" {
+		return "(" + r.choose(func(_ int, g gate) string { return fmt.Sprint(g.early) }, "false") + ") ? " + value + " : z"
+	}
+	return value
+}
+
+// text is the struct Cell of kernels/recurrence.cu.
+func (r *recurrence) text(groups []group, weights Element) string {
+	c := r.op.Cell
+	free, constants := r.reads(cell.X), r.reads(cell.BX, cell.BR, cell.Peep)
+	var b strings.Builder
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	p("typedef %v W;\nstruct Cell : Quick {", weights)
+	for _, f := range strings.Split(params(groups), ", ")[1:] {
+		p("  %s;", f)
+	}
+	for g := range r.gates {
+		p("  const W* weights%d;", g)
+	}
+	p("  enum { hidden = %d, GATES = %d, SLOTS = %d, STATES = %d, THROUGH = %d, FREE = %d, CONSTANTS = %d, SAVED = %d };",
+		r.op.Hidden(), len(r.gates), r.slots(), len(c.States), c.Through, len(free), len(constants), r.saved)
+	p("  __device__ const W* weights(int g) const { return %s; }",
+		r.choose(func(g int, _ gate) string { return fmt.Sprintf("weights%d", g) }, "weights0"))
+	p("  __device__ static bool owns(int g) { return %s; }",
+		r.choose(func(_ int, g gate) string { return fmt.Sprint(g.owns(cell.X)) }, "false"))
+	x := groupName(cell.Ref{Kind: cell.X})
+	p("  typedef %v Input;", element(groups, cell.Ref{Kind: cell.X}))
+	p("  __device__ const Input* input(int g, int n, int u) const { return %s + (long long)n * ld_%s + (long long)g * hidden + u; }", x, x)
+	p("  __device__ long long stride(int batch) const { return (long long)batch * ld_%s; }", x)
+	p("  __device__ static int free(int i) { return %s; }", list(free, func(i int, f cell.Ref) string { return fmt.Sprintf("i == %d ? %d : ", i, f.Index) })+"0")
+	p("  __device__ float bias(int g, int u) const { return %s; }", r.choose(func(_ int, g gate) string {
+		sum := "0"
+		for _, t := range g.terms {
+			if t.Kind != cell.X {
+				sum += " + widen(" + place(t, "0") + ")"
+			}
+		}
+		return sum
+	}, "0"))
+	p("  __device__ void constants(int u, float* k) const {%s }",
+		list(constants, func(i int, k cell.Ref) string { return fmt.Sprintf(" k[%d] = widen(%s);", i, place(k, "0")) }))
+	p("  __device__ void before(int n, int u, float* state) const {")
+	for s := range c.States {
+		p("    state[%d] = widen(%s);", s, place(cell.Ref{Kind: cell.Prev, Index: s}, "n"))
+	}
+	p("  }\n  __device__ static float early(int g, float z) { return %s; }", r.early())
+	p("  __device__ static void rest(const float* gate, const float* input, const float* k, float* state, float* saved) {")
+	var known []cell.Ref
+	take := func(refs []cell.Ref, from func(i int, ref cell.Ref) string) {
+		for i, ref := range refs {
+			p("    const float %v = %s;", ref, from(i, ref))
+		}
+		known = append(known, refs...)
+	}
+	take(r.reads(cell.R), func(_ int, ref cell.Ref) string { return fmt.Sprintf("gate[%d]", ref.Index) })
+	take(free, func(i int, _ cell.Ref) string { return fmt.Sprintf("input[%d]", i) })
+	take(constants, func(i int, _ cell.Ref) string { return fmt.Sprintf("k[%d]", i) })
+	take(r.reads(cell.Prev), func(_ int, ref cell.Ref) string { return fmt.Sprintf("state[%d]", ref.Index) })
+	b.WriteString(statements(r.rest, "    ", known))
+	_, writes := r.rest.Vectors()
+	for _, w := range writes {
+		p("    %s[%d] = %v;", keeper(w), w.Index, w)
+	}
+	p("  }\n  enum { RESULTS = %d };", len(writes))
+	spell := func(value func(w cell.Ref) string) string {
+		last := len(writes) - 1
+		return list(writes[:last], func(i int, w cell.Ref) string { return fmt.Sprintf("i == %d ? %s : ", i, value(w)) }) + value(writes[last])
+	}
+	p("  __device__ static float result(int i, const float* state, const float* saved) { return %s; }", spell(func(w cell.Ref) string {
+		return fmt.Sprintf("%s[%d]", keeper(w), w.Index)
+	}))
+	row := func(w cell.Ref) string {
+		if w.Kind == cell.Saved {
+			return "n"
+		}
+		return "batch + n"
+	}
+	at := func(w cell.Ref) string { return "(char*)&" + place(w, row(w)) }
+	p("  __device__ char* place(int i, int batch, int n, int u) const { return %s; }", spell(at))
+	p("  __device__ long long apart(int i, int batch) const { return (long long)batch * (%s); }", spell(func(w cell.Ref) string {
+		return fmt.Sprintf("ld_%s * %d", groupName(w), element(groups, w).Bytes())
+	}))
+	p("  __device__ static void put(int i, char* to, float v) {")
+	for _, e := range []Element{Single, Brain, Half} {
+		if slices.ContainsFunc(writes, func(w cell.Ref) bool { return element(groups, w) == e }) {
+			p("    if (%s) narrow(*(%v*)to, v);", spell(func(w cell.Ref) string { return fmt.Sprint(element(groups, w) == e) }), e)
+		}
+	}
+	p("  }\n};")
+	return b.String()
+}
+
+// keeper is the array of a Cell's that has a result.
+func keeper(w cell.Ref) string {
+	if w.Kind == cell.Saved {
+		return "saved"
+	}
+	return "state"
+}
+
+// element is how a vector is stored.
+func element(groups []group, r cell.Ref) Element {
+	return groups[slices.IndexFunc(groups, func(g group) bool { return g.name == groupName(r) })].element
+}
+
+// list joins what each element spells.
+func list[T any](of []T, spell func(i int, v T) string) string {
+	var b strings.Builder
+	for i, v := range of {
+		b.WriteString(spell(i, v))
+	}
+	return b.String()
+}
