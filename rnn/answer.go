@@ -188,7 +188,7 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 // products of each layer alone, and over twice as many for gradients, which
 // are relative to sums in which more cancels.
 func Tolerance(p Problem, gradient bool, unit float64) float64 {
-	k := float64(max(p.Input, p.Hidden)) + float64(p.Hidden)
+	k := float64(p.Cell.Window*max(p.Input, p.Hidden)) + float64(p.Hidden)
 	if p.OneHot && p.Layers == 1 {
 		k = 1 + float64(p.Hidden)
 	}

@@ -49,6 +49,7 @@ func (b *LayerBack) Recurrent(t, n int) schedule.View {
 
 // Start sets to zero what the steps add to.
 func (b *LayerBack) Start() {
+	b.plan.ZeroTaps(b.input, b.layer)
 	for _, m := range b.plan.Layer[b.layer].Grad.State {
 		b.plan.Do(b.recurrent, schedule.Map{Op: cell.Zero, Out: m.All()})
 	}
@@ -70,17 +71,18 @@ func (b *LayerBack) Weights(t, n int, grouped bool) {
 	p, g := b.plan, b.plan.Layer[b.layer].Grad
 	more := t+n < p.Steps
 	dx, dr := p.Rows(b.DX, t, n), b.Recurrent(t, n)
-	in := p.InputOf(b.layer, t, n)
 	if b.layer == 0 && p.OneHot {
 		if !more {
 			p.Do(b.input, schedule.Map{Op: cell.Zero, Out: g.W.All()})
 		}
-		p.Do(b.input, schedule.Scatter{Index: in, Src: dx, Table: g.W.All()})
+		p.Do(b.input, schedule.Scatter{Index: p.InputOf(b.layer, t, n), Src: dx, Table: g.W.All()})
 	} else {
-		p.outer(b.input, dx, in, g.W, more, grouped)
+		for _, tap := range p.Taps(b.layer, t, n) {
+			p.outer(b.input, tap.Of(dx), tap.In, tap.DW, more, grouped)
+		}
 	}
 	if !dr.Empty() {
-		p.outer(b.recurrent, dr, p.Through(b.layer, t, n), g.R, more, grouped)
+		p.outer(b.recurrent, dr, p.Through(b.layer, t, n), g.R.All(), more, grouped)
 	}
 	p.Do(b.input, schedule.SumRows{A: dx, Out: g.BX.All(), Accumulate: more})
 	if dr.Empty() {
@@ -94,7 +96,7 @@ func (b *LayerBack) Weights(t, n int, grouped bool) {
 }
 
 // outer computes out = dᵀ · in, or adds it.
-func (p *Plan) outer(stream int, d, in schedule.View, out *schedule.Matrix, accumulate, grouped bool) {
+func (p *Plan) outer(stream int, d, in, out schedule.View, accumulate, grouped bool) {
 	width := d.Cols
 	if !grouped {
 		width = p.Hidden

@@ -72,9 +72,9 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	for l := range p.Layers {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
 		if l == 0 && p.OneHot {
-			draw(name("weight_ih"), p.Input, gh, false, weight)
+			draw(name("weight_ih"), p.FanIn(l), gh, false, weight)
 		} else {
-			draw(name("weight_ih"), gh, p.Width(l), false, weight)
+			draw(name("weight_ih"), gh, p.FanIn(l), false, weight)
 		}
 		if rh > 0 {
 			draw(name("weight_hh"), rh, h, false, weight)

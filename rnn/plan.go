@@ -56,7 +56,7 @@ type Plan struct {
 // A Layer is one recurrent layer. Where training, Saved and the gradients are
 // set as well.
 type Layer struct {
-	W      *schedule.Matrix   // G·H × I of the layer; symbols × G·H where OneHot: a row per symbol
+	W      *schedule.Matrix   // G·H × window·I of the layer, see Taps; symbols × G·H where OneHot: a row per symbol
 	R      *schedule.Matrix   // recurrent gates·H × H; nil where there are none
 	BX, BR *schedule.Matrix   // 1 × G·H, 1 × recurrent gates·H
 	Peep   *schedule.Matrix   // 1 × peepholes·H; nil: none
@@ -101,6 +101,9 @@ func Layout(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Schedule, e
 	if _, ok := t.(Keeper); p.History > 0 && !ok {
 		return nil, nil, fmt.Errorf("%s: %w: it keeps no steps of a previous minibatch, and history is %d", t.Name(), schedule.ErrUnsupported, p.History)
 	}
+	if p.OneHot && p.Cell.Window > 1 {
+		return nil, nil, fmt.Errorf("%s: %w: %v reads %d steps of its input, and a one-hot input is looked up for one", t.Name(), schedule.ErrUnsupported, p.Cell, p.Cell.Window)
+	}
 	plan := newPlan(p, max(1, k["streams"]))
 	if err := t.Plan(plan, k); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
@@ -132,7 +135,7 @@ func newPlan(p Problem, streams int) *Plan {
 	}
 	for l := range p.Layers {
 		name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
-		wr, wc := gh, p.Width(l)
+		wr, wc := gh, p.FanIn(l)
 		if l == 0 && p.OneHot {
 			wr, wc = wc, wr
 		}

@@ -110,7 +110,8 @@ func (p Problem) Check() error {
 func (p Problem) bytes() float64 {
 	g, h, i, l := float64(len(p.Cell.Gates)), float64(p.Hidden), float64(p.Input), float64(p.Layers)
 	rows := float64(p.Frames()) * float64(p.Batch)
-	return 4 * (g*h*i + l*2*g*h*h + l*rows*h*(g+2) + rows*i + (rows+h)*float64(p.Output))
+	window := float64(p.Cell.Window)
+	return 4 * (window*g*h*i + l*(window+1)*g*h*h + l*rows*h*(g+2) + rows*i + (rows+h)*float64(p.Output))
 }
 
 // Width is the number of features that layer l reads.
@@ -121,28 +122,40 @@ func (p Problem) Width(l int) int {
 	return p.Hidden
 }
 
+// FanIn is the number of weights by which a unit's gate in layer l reads its
+// input: its width for each step of the window.
+func (p Problem) FanIn(l int) int { return p.Cell.Window * p.Width(l) }
+
 // FLOPs is the number of operations that the problem asks for: two per weight,
 // step and sequence, and for training twice that again for the gradients of
 // inputs and weights. Point-wise operations and look-ups are not counted, as in
-// the papers. Of kept steps only the gradients are computed. Every technique is
+// the papers, nor what a window reads before the first step. Of kept steps only the gradients are computed. Every technique is
 // rated by this number, so extra work never looks like speed.
 func (p Problem) FLOPs() int64 { return int64(p.flops()) }
 
 func (p Problem) flops() float64 {
 	g, h := float64(len(p.Cell.Gates)), float64(p.Hidden)
-	var weights float64
-	for l := range p.Layers {
-		if l > 0 || !p.OneHot {
-			weights += g * h * float64(p.Width(l))
+	steps := func(before int) float64 { // how often weights for the input so many steps before are used
+		n := float64(max(0, p.Steps-before))
+		if p.Pass == Train {
+			n += 2 * float64(max(0, p.Frames()-before))
 		}
-		weights += float64(p.Cell.Recurrent) * h * h
+		return n
 	}
-	forward, backward := float64(p.Steps), 0.0
-	head := forward
+	var used float64 // weights, each as often as it is used
+	for l := range p.Layers {
+		for k := range p.Cell.Window {
+			if l > 0 || !p.OneHot {
+				used += g * h * float64(p.Width(l)) * steps(k)
+			}
+		}
+		used += float64(p.Cell.Recurrent) * h * h * steps(0)
+	}
+	head := float64(p.Steps)
 	if p.Pass == Train {
-		backward, head = 2*float64(p.Frames()), 3*head
+		head *= 3
 	}
-	return 2 * float64(p.Batch) * (weights*(forward+backward) + h*float64(p.Output)*head)
+	return 2 * float64(p.Batch) * (used + h*float64(p.Output)*head)
 }
 
 // RecurrentFLOPs is the part of FLOPs that R·h takes in the forward pass: what

@@ -84,7 +84,7 @@ type reference struct {
 // refLayer holds one layer's values; all per step and distinct sequence but the
 // gradients of parameters.
 type refLayer struct {
-	in                     []float64 // rows × width; nil where one-hot
+	in                     []float64 // rows × window·width; nil where one-hot
 	state                  [][]float64
 	saved                  []float64 // rows × saved·hidden
 	dW, dR, dBX, dBR, dP   []float64
@@ -104,7 +104,7 @@ func (r *reference) forward() {
 	}
 	for l := range p.Layers {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
-		y := refLayer{in: in, weightX: r.Get(name("weight_ih")), biasX: r.Get(name("bias_ih"))}
+		y := refLayer{weightX: r.Get(name("weight_ih")), biasX: r.Get(name("bias_ih"))}
 		if rh > 0 {
 			y.weightR, y.biasR = r.Get(name("weight_hh")), r.Get(name("bias_hh"))
 		}
@@ -119,13 +119,14 @@ func (r *reference) forward() {
 			y.saved = make([]float64, r.rows*p.Cell.Saved*h)
 		}
 		if l == 0 && p.OneHot {
-			for row, symbol := range r.Get("x") {
-				for j, w := range y.weightX[int(symbol)*gh : (int(symbol)+1)*gh] {
-					y.pre[row*gh+j] = float64(w)
+			r.lookUp(func(row, at int) {
+				for j, w := range y.weightX[at : at+gh] {
+					y.pre[row*gh+j] += float64(w)
 				}
-			}
+			})
 		} else {
-			mulTransposed(y.pre, in, y.weightX, r.rows, gh, p.Width(l))
+			y.in = r.window(in, p.Width(l))
+			mulTransposed(y.pre, y.in, y.weightX, r.rows, gh, p.FanIn(l))
 		}
 		for t := range p.Frames() {
 			mulTransposed(y.rec[t*b*rh:(t+1)*b*rh], y.state[p.Cell.Through][t*b*h:(t+1)*b*h], y.weightR, b, rh, h)
@@ -153,6 +154,50 @@ func (r *reference) forward() {
 				logits[k] = math.Exp(z-top) / sum
 			}
 		})
+	}
+}
+
+// window puts what the window's steps read side by side: the present one's,
+// then that of the step before it, and so on; 0 before the first step.
+func (r *reference) window(in []float64, width int) []float64 {
+	n := r.p.Cell.Window
+	out := make([]float64, r.rows*n*width)
+	for row := range r.rows {
+		for k := range n {
+			if from := row - k*r.Distinct; from >= 0 {
+				copy(out[(row*n+k)*width:], in[from*width:(from+1)*width])
+			}
+		}
+	}
+	return out
+}
+
+// unwindow is the gradient of window.
+func (r *reference) unwindow(d []float64, width int) []float64 {
+	n := r.p.Cell.Window
+	out := make([]float64, r.rows*width)
+	for row := range r.rows {
+		for k := range n {
+			if from := row - k*r.Distinct; from >= 0 {
+				for i, v := range d[(row*n+k)*width : (row*n+k+1)*width] {
+					out[from*width+i] += v
+				}
+			}
+		}
+	}
+	return out
+}
+
+// lookUp visits for each row of a one-hot input where the table's rows begin
+// that it reads, one for each step of the window.
+func (r *reference) lookUp(visit func(row, at int)) {
+	x, gh := r.Get("x"), len(r.p.Cell.Gates)*r.p.Hidden
+	for row := range x {
+		for k := range r.p.Cell.Window {
+			if from := row - k*r.Distinct; from >= 0 {
+				visit(row, (k*r.p.Input+int(x[from]))*gh)
+			}
+		}
 	}
 }
 
@@ -294,17 +339,18 @@ func (r *reference) backward() {
 			y.dP = r.sum(y.dP, len(p.Cell.Peeps)*h)
 		}
 		if l == 0 && p.OneHot {
-			y.dW = make([]float64, p.Input*gh)
-			for row, symbol := range r.Get("x") {
+			y.dW = make([]float64, p.FanIn(l)*gh)
+			r.lookUp(func(row, at int) {
 				for k, g := range y.dPre[row*gh : (row+1)*gh] {
-					y.dW[int(symbol)*gh+k] += g * r.copies(row%b)
+					y.dW[at+k] += g * r.copies(row%b)
 				}
-			}
+			})
 			continue
 		}
-		y.dW = r.outer(y.dPre, y.in, gh, p.Width(l))
-		dout = make([]float64, r.rows*p.Width(l))
-		mul(dout, y.dPre, y.weightX, r.rows, gh, p.Width(l))
+		y.dW = r.outer(y.dPre, y.in, gh, p.FanIn(l))
+		dIn := make([]float64, r.rows*p.FanIn(l))
+		mul(dIn, y.dPre, y.weightX, r.rows, gh, p.FanIn(l))
+		dout = r.unwindow(dIn, p.Width(l))
 	}
 	if !p.OneHot {
 		r.dx = dout
@@ -327,7 +373,7 @@ func (r *reference) answer() []Tensor {
 		if p.Pass != Train {
 			continue
 		}
-		wr, wc := gh, p.Width(l)
+		wr, wc := gh, p.FanIn(l)
 		if l == 0 && p.OneHot {
 			wr, wc = wc, wr
 		}

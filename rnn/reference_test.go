@@ -79,6 +79,50 @@ func TestGradients(t *testing.T) {
 	}
 }
 
+// TestWindow holds a cell with a window to the cell without one that reads the
+// same steps side by side, 0 before the first.
+func TestWindow(t *testing.T) {
+	p := Problem{Cell: cell.QRNN2, Input: 3, Hidden: 4, Layers: 1, Batch: 2, Steps: 5, Pass: Train}
+	d := NewData(p, 1, 2, "normal")
+	q := p
+	q.Cell, q.Input = cell.QRNN, 6
+	wide := &Data{Problem: q, Distinct: 2}
+	for _, x := range d.tensors {
+		if x.name == "x" {
+			var values []float32
+			for row := range x.rows {
+				before := make([]float32, 3)
+				if row >= 2 {
+					before = x.values[(row-2)*3 : (row-1)*3]
+				}
+				values = append(append(values, x.values[row*3:(row+1)*3]...), before...)
+			}
+			x.values, x.cols = values, 6
+		}
+		wide.tensors = append(wide.tensors, x)
+	}
+	got, want := Reference(d), Reference(wide)
+	last := len(got) - 1 // dx, which is folded
+	if dev, err := Compare(q, got[:last], want[:last]); err != nil || dev.Error > 1e-13 {
+		t.Errorf("%v %v", dev, err)
+	}
+	dx, both := got[last].Values, want[last].Values
+	for row := range p.Steps * p.Batch {
+		for i := range 3 {
+			sum := both[row*6+i]
+			if row+2 < p.Steps*p.Batch {
+				sum += both[(row+2)*6+3+i]
+			}
+			if math.Abs(dx[row*3+i]-sum) > 1e-13 {
+				t.Fatalf("dx[%d,%d] is %v, want %v", row, i, dx[row*3+i], sum)
+			}
+		}
+	}
+	if got, want := p.FLOPs(), int64(3*2*2*3*4*3*(5+4)); got != want {
+		t.Errorf("FLOPs %d, want %d", got, want)
+	}
+}
+
 // TestCopiesAgree compares a batch of copies with the same batch written out.
 func TestCopiesAgree(t *testing.T) {
 	for _, p := range small() {

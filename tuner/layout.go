@@ -194,7 +194,7 @@ func Problem(p results.Point) (rnn.Problem, error) {
 func hostMemory(p rnn.Problem) int64 {
 	weights := 0
 	for l := range p.Layers {
-		weights += p.Hidden * (len(p.Cell.Gates)*p.Width(l) + p.Cell.Recurrent*p.Hidden)
+		weights += p.Hidden * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Recurrent*p.Hidden)
 	}
 	return 8 * int64(weights)
 }

@@ -61,14 +61,14 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 	}
 	c.input = check.input()
 	if err := s.load(c); err != nil {
-		c.fail(err)
+		s.fail(c, err)
 		return
 	}
 	lap(&cost.Setup)
 	s.watch(Event{Phase: Verifying, Point: c.record.Point, Label: c.Spec.Label})
 	if s.Settings.Verify {
 		if err := check.run(s, c); err != nil {
-			c.fail(err)
+			s.fail(c, err)
 			return
 		}
 		lap(&cost.Verify)
@@ -81,10 +81,10 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 	}
 	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.Spec.Label})
 	one := math.Inf(1) // the shortest run so far
-	for n := 1; ; n = min(2*n, 1<<20) {
+	for n := 1; s.Settings.Warmup+s.Settings.MinTime > 0; n = min(2*n, 1<<20) {
 		b, err := c.prog.Run(n)
 		if err != nil {
-			c.fail(err)
+			s.fail(c, err)
 			return
 		}
 		one = min(one, b.Wall.Seconds()/float64(n))
@@ -116,13 +116,15 @@ func (s *Sweep) load(c *candidate) error {
 }
 
 // fail ends a candidate for the reason that err is.
-func (c *candidate) fail(err error) {
+func (s *Sweep) fail(c *candidate, err error) {
 	c.close()
 	switch {
 	case errors.Is(err, schedule.ErrUnsupported):
 		c.decline(results.Skipped, results.ReasonResource, err.Error())
 	case errors.Is(err, device.ErrHang):
 		c.decline(results.Timeout, results.ReasonHang, err.Error())
+	case errors.Is(err, device.ErrFault) && s.Device.Info().Name == "cpu":
+		c.decline(results.Failed, results.ReasonPanic, err.Error())
 	case errors.Is(err, device.ErrFault):
 		c.decline(results.Failed, results.ReasonCUDA, err.Error())
 	case errors.Is(err, device.ErrMemory):
@@ -215,7 +217,7 @@ func (s *Sweep) burst(c *candidate, others bool) {
 		}
 	}
 	if err != nil {
-		c.fail(err)
+		s.fail(c, err)
 	}
 	c.record.Cost.Measure += time.Since(start).Seconds()
 }

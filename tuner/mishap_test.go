@@ -97,7 +97,7 @@ func (a *actor) Run(n int) (device.Burst, error) {
 
 // mishaps sweeps with techniques that break the worker, and others before and
 // after them.
-func mishaps(t *testing.T, name string, command func() *exec.Cmd, timeout time.Duration) {
+func mishaps(t *testing.T, name, crash string, command func() *exec.Cmd, timeout time.Duration) {
 	d, err := worker.Open(worker.Options{Device: name, Command: command, Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func mishaps(t *testing.T, name string, command func() *exec.Cmd, timeout time.D
 		case "spin":
 			status, code = results.Timeout, results.ReasonHang
 		case "fault":
-			status, code = results.Failed, results.ReasonCUDA
+			status, code = results.Failed, crash
 		}
 		have := ""
 		if r.ReasonCode != nil {
@@ -138,7 +138,7 @@ func mishaps(t *testing.T, name string, command func() *exec.Cmd, timeout time.D
 }
 
 func TestMishaps(t *testing.T) {
-	mishaps(t, "cpu", func() *exec.Cmd {
+	mishaps(t, "cpu", results.ReasonPanic, func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), asWorker+"=1")
 		return cmd
@@ -152,5 +152,5 @@ func TestGPUMishaps(t *testing.T) {
 	if path == "" {
 		t.Skip("RNNBENCH_CUDA does not name the worker")
 	}
-	mishaps(t, "cuda:0", func() *exec.Cmd { return exec.Command(path) }, 5*time.Second)
+	mishaps(t, "cuda:0", results.ReasonCUDA, func() *exec.Cmd { return exec.Command(path) }, 5*time.Second)
 }

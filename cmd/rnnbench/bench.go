@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -39,8 +40,12 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	}
 	var d device.Device
 	switch name := c.Devices[0]; {
+	case name == "cpu" && c.Measure.Isolate == "on":
+		d, err = s.openIsolated(c)
 	case name == "cpu":
 		d, err = s.openCPU(c)
+	case isGPU(name) && c.Measure.Isolate == "off":
+		return nil, usage(errors.New("--isolate: a GPU is always measured in a worker process, which it can be restarted with"), "")
 	case isGPU(name):
 		d, err = openGPU(name, c.Measure)
 	default:

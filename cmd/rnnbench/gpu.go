@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"rnnbench/device/worker"
 	"rnnbench/tuner/config"
@@ -50,10 +49,7 @@ func openGPU(name string, m config.Measure) (*worker.Device, error) {
 	if err != nil {
 		return nil, unavailable(err, "make cuda builds it where CUDA's headers and a C compiler are; "+workerVariable+" says where it is; --device cpu needs nothing")
 	}
-	d, err := worker.Open(worker.Options{
-		Command: func() *exec.Cmd { return exec.Command(path) }, Device: name,
-		Timeout: max(time.Minute, 2*m.PointTimeout),
-	})
+	d, err := openWorker(name, m, path)
 	if err != nil {
 		return nil, unavailable(err, "nvidia-smi says whether the driver sees a GPU; --device cpu measures on this machine's processor")
 	}

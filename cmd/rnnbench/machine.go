@@ -13,14 +13,15 @@ import (
 // other, as far as it can tell. A device that cannot is one that the program may
 // know.
 func (b *bench) measureMachine() error {
-	prober, ok := b.Device.(device.Prober)
-	if !ok {
-		var err error
-		b.machine, err = model.Find(b.info.Model)
-		return err
+	var h device.Hierarchy
+	var err error
+	if prober, ok := b.Device.(device.Prober); ok {
+		if h, err = prober.Hierarchy(); err != nil {
+			return err
+		}
 	}
-	h, err := prober.Hierarchy()
-	if err != nil {
+	if len(h.Memories) == 0 {
+		b.machine, err = model.Find(b.info.Model)
 		return err
 	}
 	b.machine = machineOf(b.info, h)

@@ -142,7 +142,7 @@ measured so far kept.`,
 		p.sweepCommand(), p.reproduceCommand(), p.verifyCommand(),
 		p.compareCommand(), p.showCommand(), p.plotCommand(), p.reportCommand(),
 		p.explainCommand(), p.graphCommand(), p.modelCommand(), p.exportCommand(),
-		p.listCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(),
+		p.listCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.workerCommand(),
 	)
 	root.SetHelpCommand(p.helpCommand(root))
 	root.SetHelpCommandGroupID("manage")

@@ -27,8 +27,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestMain keeps the user's environment out of the tests.
+// TestMain keeps the user's environment out of the tests, and has the test binary
+// be the worker that --isolate starts.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == workerVerb {
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "RNNBENCH_") || name == "NO_COLOR" || name == "CLICOLOR_FORCE" {
 			if err := os.Unsetenv(name); err != nil {
@@ -109,9 +113,10 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+// commands are those that people use.
 func commands() []*cobra.Command {
 	p := &program{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
-	return p.root().Commands()
+	return slices.DeleteFunc(p.root().Commands(), func(c *cobra.Command) bool { return c.Hidden })
 }
 
 func TestHelp(t *testing.T) {
@@ -440,6 +445,53 @@ func (w *trigger) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.String()
+}
+
+// TestIsolate measures in a worker process what is measured in this one, on the
+// same device in every record's eyes.
+func TestIsolate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var keys [2][]string
+	var devices [2]results.Device
+	for i, isolate := range []string{"off", "on"} {
+		rnnbench(t, tiny+" --threads 1 --simd generic --isolate "+isolate).want(t, exitDone, nil, []string{"4 ok"})
+		m, recs, _, err := results.Read(usualDir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range recs {
+			keys[i] = append(keys[i], r.Device+" "+r.Key())
+		}
+		slices.Sort(keys[i])
+		devices[i] = m.Devices[0]
+	}
+	if !slices.Equal(keys[0], keys[1]) {
+		t.Errorf("records %q, isolated %q", keys[0], keys[1])
+	}
+	if here, there := devices[0], devices[1]; here.Key != there.Key || here.Facts["simd"] != there.Facts["simd"] || there.Peak == nil {
+		t.Errorf("device %+v, isolated %+v", here, there)
+	}
+	rnnbench(t, tiny+" --device cuda:0 --isolate off").want(t, exitUsage, nil, []string{"always measured in a worker process"})
+	rnnbench(t, "worker --threads none").want(t, exitDone, []string{"rnnbench worker"}, nil) // its caller is told
+}
+
+// TestProfile runs each technique once, unchecked.
+func TestProfile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, "sweep -H 8,16 -B 2 -T 3 --impl naive,cudnnstyle --profile").want(t, exitDone, nil, []string{"4 ok"})
+	_, recs, _, err := results.Read(usualDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range recs {
+		if r.Stats.N != 1 || r.Samples.Iters[0] != 1 || r.Verify != nil || r.Rate.Peak != nil {
+			t.Errorf("%s: %+v, verified %v, peak %v", r.Key(), r.Samples, r.Verify, r.Rate.Peak)
+		}
+	}
+	rnnbench(t, "sweep -H 8 -B 2 -T 3 --impl naive --profile --rounds 3 --max-rounds 3").want(t, exitDone, nil, []string{"1 ok"})
+	if _, recs, _, err := results.Read(usualDir); err != nil || recs[0].Stats.N != 3 {
+		t.Errorf("%v: %d rounds, want the 3 asked for", err, recs[0].Stats.N)
+	}
 }
 
 func TestInterruptAndResume(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -90,7 +89,7 @@ func (s *settings) grid(cmd *cobra.Command) {
 // measure adds the flags that say how.
 func (s *settings) measure(cmd *cobra.Command, names ...string) {
 	kinds := map[string]string{
-		"effort": "WORD", "order": "WORD", "cache": "WORD", "data": "WORD", "on-error": "WORD", "warmup": "TIME", "min-time": "TIME",
+		"effort": "WORD", "order": "WORD", "cache": "WORD", "data": "WORD", "on-error": "WORD", "isolate": "WORD", "warmup": "TIME", "min-time": "TIME",
 		"point-timeout": "TIME", "budget": "TIME", "target-ci": "PERCENT",
 	}
 	addGroup(cmd, "Measuring", func(f *pflag.FlagSet) {
@@ -109,9 +108,13 @@ func (s *settings) device(cmd *cobra.Command) {
 	addGroup(cmd, "Device", func(f *pflag.FlagSet) {
 		s.add(f, "device", "NAME", "")
 		s.add(f, "threads", "N", "")
-		f.Var(choice{&s.simd, "instruction set", levels()}, "simd", "instruction set of the CPU: "+strings.Join(levels(), ", ")+" (default the best there is)")
+		s.simdFlag(f)
 		f.StringVar(&s.memory, "max-memory", "", "`SIZE` that a technique may take, such as 8GiB (default nine tenths of what is free)")
 	})
+}
+
+func (s *settings) simdFlag(f *pflag.FlagSet) {
+	f.Var(choice{&s.simd, "instruction set", levels()}, "simd", "instruction set of the CPU: "+strings.Join(levels(), ", ")+" (default the best there is)")
 }
 
 // levels lists the instruction sets that there are kernels for.
@@ -158,14 +161,7 @@ func (s *settings) resolve(p *program, base ...config.Layer) (config.Config, err
 	if err := usual.Set("out", usualDir); err != nil {
 		return config.Config{}, err
 	}
-	c, err := config.Resolve(append(layers, usual)...)
-	if err != nil {
-		return c, err
-	}
-	if c.Measure.Isolate == "on" {
-		return c, errors.New("points cannot be isolated: this build has no worker process")
-	}
-	return c, nil
+	return config.Resolve(append(layers, usual)...)
 }
 
 // dir is where runs are kept, as far as flags and environment say.

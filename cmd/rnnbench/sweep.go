@@ -21,8 +21,8 @@ import (
 // sweepFlags are the flags of sweep.
 type sweepFlags struct {
 	settings
-	noVerify, dryRun, print, allowFailures, hideHost bool
-	resume, format, baseline                         string
+	noVerify, dryRun, print, profile, allowFailures, hideHost bool
+	resume, format, baseline                                  string
 }
 
 func (p *program) sweepCommand() *cobra.Command {
@@ -51,6 +51,7 @@ table in the end. Ctrl-C keeps everything; --resume goes on.`,
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
 		fs.BoolVar(&f.print, "print-config", false, "print the settings in force as a configuration file")
+		fs.BoolVar(&f.profile, "profile", false, "run everything once, unchecked and without warm-up, for a profiler to watch from outside")
 		fs.StringVar(&f.resume, "resume", "", "go on with a `RUN`: its folder, its id, or the results folder for the latest")
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")
@@ -65,15 +66,29 @@ table in the end. Ctrl-C keeps everything; --resume goes on.`,
 // measureFlags are those of measuring that make sense on a processor.
 func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
 	f.measure(cmd, "effort", "rounds", "max-rounds", "warmup", "min-time", "min-iters", "target-ci", "point-timeout", "budget",
-		"order", "seed", "cache", "data", "on-error")
+		"order", "seed", "cache", "data", "on-error", "isolate")
 	addGroup(cmd, "Measuring", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.noVerify, "no-verify", false, "do not check answers: times of wrong answers count")
 	})
 }
 
+// runOnce is what --profile stands for where nothing else is said.
+func (f *sweepFlags) runOnce() {
+	for name, value := range map[string]string{
+		"rounds": "1", "max-rounds": "1", "warmup": "0s", "min-time": "0s", "min-iters": "1", "verify": "off",
+	} {
+		if t := f.values[name]; t == nil || t.list == nil {
+			f.values[name] = &texts{list: []string{value}}
+		}
+	}
+}
+
 func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) error {
 	if f.noVerify {
 		f.values["verify"] = &texts{list: []string{"off"}}
+	}
+	if f.profile {
+		f.runOnce()
 	}
 	c, err := f.resolve(p)
 	if err != nil {
@@ -104,8 +119,10 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 		}
 	}
 	p.log.Debug("plan", "points", q.shapes(), "records", q.total(), "hash", q.hash(), "device", b.info.Key, "workers", b.info.Workers)
-	if err := b.measureLimits(); err != nil {
-		return err
+	if !f.profile {
+		if err := b.measureLimits(); err != nil {
+			return err
+		}
 	}
 	if before != nil { // the machine may have been busy just now, or then
 		if peak := before.Devices[0].Peak; peak != nil {

@@ -36,6 +36,7 @@ const (
 	callInspect
 	callEvict
 	callProvoke
+	callHierarchy
 )
 
 // A request is one call. Size bytes of matrix follow it.
@@ -52,14 +53,15 @@ type request struct {
 
 // A response answers it. Size bytes of matrix follow it.
 type response struct {
-	Info     device.Info
-	Knobs    []knob.Knob
-	Memory   int64
-	Program  int
-	Burst    device.Burst
-	Limits   device.Limits
-	Findings []device.Finding
-	Size     int
+	Info      device.Info
+	Knobs     []knob.Knob
+	Memory    int64
+	Program   int
+	Burst     device.Burst
+	Limits    device.Limits
+	Findings  []device.Finding
+	Hierarchy device.Hierarchy
+	Size      int
 
 	Error string // "" for none
 	Cause int    // index in causes, plus 1; 0: none of them

@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
 
 	"rnnbench/device"
 	"rnnbench/rnn/schedule"
@@ -15,7 +19,11 @@ import (
 // the first call names with open, and makes every call to it on the calling
 // goroutine. Should r end during a call, whoever asked is gone, and Serve calls
 // abandon, from another goroutine: a call that hangs must not outlive it.
+//
+// The process is Serve's: interrupts, which a terminal sends to whoever asked as
+// well, are left to that one.
 func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, error), abandon func()) error {
+	signal.Ignore(os.Interrupt)
 	out := bufio.NewWriter(w)
 	if _, err := out.WriteString(greeting); err != nil {
 		return err
@@ -32,6 +40,7 @@ func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 		defer close(calls)
 		in := bufio.NewReaderSize(r, 1<<16)
 		dec := gob.NewDecoder(in)
+		var matrix []float32
 		for {
 			var c call
 			if err := dec.Decode(&c.request); err != nil {
@@ -41,7 +50,8 @@ func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 				break
 			}
 			if c.Call == callWrite {
-				c.data = make([]float32, c.Size/4)
+				matrix = slices.Grow(matrix[:0], c.Size/4) // that of the call before is copied by now
+				c.data = matrix[:c.Size/4]
 				if _, err := io.ReadFull(in, bytesOf(c.data)); err != nil {
 					failed = err
 					break
@@ -156,6 +166,13 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 		}
 		r.Limits, err = m.Limits()
 		return nil, err
+	case callHierarchy:
+		h, ok := s.device.(device.Prober)
+		if !ok {
+			return nil, nil
+		}
+		r.Hierarchy, err = h.Hierarchy()
+		return nil, err
 	case callInspect:
 		i, ok := s.device.(device.Inspector)
 		if !ok {
@@ -189,7 +206,8 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 		return data, p.Read(m, data)
 	case callPrepare:
 		return nil, p.Prepare()
-	case callRun:
+	case callRun: // and no collection of garbage meanwhile
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 		r.Burst, err = p.Run(c.Runs)
 		return nil, err
 	case callFree:

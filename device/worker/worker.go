@@ -209,6 +209,15 @@ func (d *Device) Limits() (device.Limits, error) {
 	return r.Limits, err
 }
 
+// Hierarchy implements device.Prober; a device that is none has no memories.
+func (d *Device) Hierarchy() (device.Hierarchy, error) {
+	if err := d.start(); err != nil {
+		return device.Hierarchy{}, err
+	}
+	r, err := d.call(compiling*d.o.Timeout, request{Call: callHierarchy}, nil, nil)
+	return r.Hierarchy, err
+}
+
 // Inspect implements device.Inspector; a device that is none finds nothing.
 func (d *Device) Inspect() ([]device.Finding, error) {
 	if err := d.start(); err != nil {

@@ -29,11 +29,21 @@ func (n *network) backward(depth, fromEnd int) {
 		n.productBack(stream, dr, y.rb, carry, written)
 	}
 	if t%n.block == 0 && y.back.Below != nil {
-		steps := min(n.block, n.Steps-t)
-		n.productBack(n.inputStream(l), n.Rows(y.back.DX, t, steps), y.wb, n.Rows(y.back.Below, t, steps), false)
+		n.inputGradient(l, t, min(n.block, n.Steps-t))
 	}
 	if n.perStep {
 		y.back.Weights(t, 1, n.grouped)
+	}
+}
+
+// inputGradient computes that of layer l's input at steps [t, t+steps), which
+// goes into the products of the same steps and, by a window, of those after.
+func (n *network) inputGradient(l, t, steps int) {
+	b := n.layers[l].back
+	for k, o := range n.layers[l].wb {
+		if m := min(steps, n.Steps-t-k); m > 0 {
+			n.productBack(n.inputStream(l), n.Rows(b.DX, t+k, m), o, n.Rows(b.Below, t, m), k > 0)
+		}
 	}
 }
 

@@ -128,15 +128,17 @@ func (n *network) forward(l, t int) {
 	y := &n.layers[l]
 	if t%n.block == 0 {
 		steps := min(n.block, n.Steps-t)
-		in, out := n.InputOf(l, t, steps), y.pre(n, t, steps)
+		out := y.pre(n, t, steps)
 		if l == 0 && n.OneHot {
-			n.Do(n.inputStream(l), schedule.Gather{Index: in, Table: n.Layer[l].W.All(), Out: out})
+			n.Do(n.inputStream(l), schedule.Gather{Index: n.InputOf(l, t, steps), Table: n.Layer[l].W.All(), Out: out})
 		} else {
-			n.product(n.inputStream(l), in, y.w, out)
+			for k, tap := range n.Taps(l, t, steps) {
+				n.product(n.inputStream(l), tap.In, y.w[k], tap.Of(out), k > 0)
+			}
 		}
 	}
 	if y.rec != nil {
-		n.product(n.recurrentStream(l), n.Through(l, t, 1), y.r, y.rec.All())
+		n.product(n.recurrentStream(l), n.Through(l, t, 1), y.r, y.rec.All(), false)
 	}
 	step := n.Step(l, t, y.pre(n, t, 1), rnn.Maybe(y.rec))
 	if n.fused {

@@ -9,9 +9,10 @@ import (
 
 // A layer is what one layer needs besides the plan's own matrices.
 type layer struct {
-	w, r operand // right operands of the forward products, K × G·H in all
-	wb   operand // and of the backward ones, G·H × width and G·H × H
-	rb   operand
+	// Right operands of the products: forward K × G·H in all, backward G·H × K.
+	// Those of the input are one for each step of the cell's window.
+	w, wb []operand
+	r, rb operand
 
 	x    *schedule.Matrix // input products of a few blocks, block·B × G·H each
 	ring int              // steps in x
@@ -46,10 +47,7 @@ func (n *network) layout(l int) layer {
 	y := n.Plan.Layer[l]
 	gh, rh := len(n.Cell.Gates)*n.Hidden, n.Cell.Recurrent*n.Hidden
 	name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
-	out := layer{
-		w: n.operand(y.W, true), r: n.operand(y.R, true),
-		ring: min(blocks*n.block, n.Steps),
-	}
+	out := layer{w: n.inputs(l, true), r: n.operand(rnn.Maybe(y.R), true), ring: min(blocks*n.block, n.Steps)}
 	if rh > 0 {
 		out.rec = n.Matrix(name("h·R"), n.Batch, rh)
 	}
@@ -64,7 +62,7 @@ func (n *network) layout(l int) layer {
 	if n.Pass != rnn.Train {
 		return out
 	}
-	out.wb, out.rb = n.operand(y.W, false), n.operand(y.R, false)
+	out.wb, out.rb = n.inputs(l, false), n.operand(rnn.Maybe(y.R), false)
 	out.back = n.Back(l, n.inputStream(l), n.recurrentStream(l))
 	return out
 }
@@ -75,12 +73,25 @@ func (y *layer) pre(n *network, t, steps int) schedule.View {
 	return n.Rows(y.x, t%y.ring, steps)
 }
 
-func (n *network) operand(w *schedule.Matrix, forward bool) operand {
-	switch {
-	case w == nil:
+// inputs are the operands of layer l's input products; none where it is one-hot:
+// a table is never multiplied.
+func (n *network) inputs(l int, forward bool) []operand {
+	if l == 0 && n.OneHot {
 		return nil
-	case n.grouped || w == n.Plan.Layer[0].W && n.OneHot: // a one-hot table is never multiplied
-		return operand{{weights: w.All(), forward: forward}}
+	}
+	var list []operand
+	for _, w := range n.TapWeights(l) {
+		list = append(list, n.operand(w, forward))
+	}
+	return list
+}
+
+func (n *network) operand(w schedule.View, forward bool) operand {
+	switch {
+	case w.Empty():
+		return nil
+	case n.grouped:
+		return operand{{weights: w, forward: forward}}
 	}
 	var o operand
 	for g := range w.Rows / n.Hidden {
@@ -97,36 +108,41 @@ func (n *network) pack(when int) {
 	}
 	for l := range n.layers {
 		y := &n.layers[l]
-		streams := []int{n.inputStream(l), n.recurrentStream(l), n.inputStream(l), n.recurrentStream(l)}
-		for i, o := range []operand{y.w, y.r, y.wb, y.rb} {
-			if l == 0 && n.OneHot && i%2 == 0 {
-				continue
+		in, rec := n.inputStream(l), n.recurrentStream(l)
+		n.packAll(in, when, y.w...)
+		n.packAll(rec, when, y.r)
+		n.packAll(in, when, y.wb...)
+		n.packAll(rec, when, y.rb)
+	}
+}
+
+func (n *network) packAll(stream, when int, operands ...operand) {
+	for _, o := range operands {
+		for k := range o {
+			p := &o[k]
+			v := p.weights
+			rows, cols, mark := v.Rows, v.Cols, ""
+			if p.forward {
+				rows, cols, mark = v.Cols, v.Rows, "ᵀ"
 			}
-			for k := range o {
-				p := &o[k]
-				v := p.weights
-				rows, cols, mark := v.Rows, v.Cols, ""
-				if p.forward {
-					rows, cols, mark = v.Cols, v.Rows, "ᵀ"
-				}
-				p.packed = n.Packed(v.String()+mark, rows, cols)
-				op := schedule.Pack{Src: v, Dst: p.packed.All(), Trans: p.forward}
-				if when == 2 {
-					n.Prepare(op)
-				} else {
-					n.Do(streams[i], op)
-				}
+			p.packed = n.Packed(v.String()+mark, rows, cols)
+			op := schedule.Pack{Src: v, Dst: p.packed.All(), Trans: p.forward}
+			if when == 2 {
+				n.Prepare(op)
+			} else {
+				n.Do(stream, op)
 			}
 		}
 	}
 }
 
-// product computes out = a · o, gate after gate of out if o has several parts.
-func (n *network) product(stream int, a schedule.View, o operand, out schedule.View) {
+// product computes out = a · o, or adds it, gate after gate of out if o has
+// several parts.
+func (n *network) product(stream int, a schedule.View, o operand, out schedule.View, accumulate bool) {
 	for g, p := range o {
 		b, trans := p.right()
 		width := out.Cols / len(o)
-		n.Do(stream, schedule.Gemm{A: a, B: b, TransB: trans, C: out.Columns(g*width, width)})
+		n.Do(stream, schedule.Gemm{A: a, B: b, TransB: trans, C: out.Columns(g*width, width), Accumulate: accumulate})
 	}
 }
 

@@ -91,12 +91,14 @@ func (n *network) band(v schedule.View, g int) schedule.View {
 
 func (n *network) forward(l, t int) {
 	y := n.Layer[l]
-	in, prev := n.InputOf(l, t, 1), n.Through(l, t, 1)
+	taps, prev := n.Taps(l, t, 1), n.Through(l, t, 1)
 	for g := range n.gates {
 		if l == 0 && n.OneHot {
-			n.do(schedule.Gather{Index: in, Table: n.gate(y.W.All(), g), Out: n.gate(n.x.All(), g)})
+			n.do(schedule.Gather{Index: n.InputOf(l, t, 1), Table: n.gate(y.W.All(), g), Out: n.gate(n.x.All(), g)})
 		} else {
-			n.do(schedule.Gemm{A: in, B: n.band(y.W.All(), g), TransB: true, C: n.gate(n.x.All(), g)})
+			for k, tap := range taps {
+				n.do(schedule.Gemm{A: tap.In, B: n.band(tap.W, g), TransB: true, C: n.gate(n.x.All(), g), Accumulate: k > 0})
+			}
 		}
 		if g < n.recurrent {
 			n.do(schedule.Gemm{A: prev, B: n.band(y.R.All(), g), TransB: true, C: n.gate(n.r.All(), g)})
@@ -126,6 +128,7 @@ func (n *network) headBack(t int) {
 // where the input is one-hot.
 func (n *network) backward(l int, above, below *schedule.Matrix) {
 	y := n.Layer[l]
+	n.ZeroTaps(0, l)
 	for _, m := range y.Grad.State {
 		n.do(schedule.Map{Op: cell.Zero, Out: m.All()})
 	}
@@ -145,7 +148,7 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 		for _, m := range n.StepBack(l, t, n.Rows(above, t, 1), dx, dr, rnn.Maybe(n.dpeep)).Maps(n.temp.All()) {
 			n.do(m)
 		}
-		in, prev, more := n.InputOf(l, t, 1), n.Through(l, t, 1), t < n.Steps-1
+		taps, prev, more := n.Taps(l, t, 1), n.Through(l, t, 1), t < n.Steps-1
 		carry, written := n.CarryThrough(l)
 		for g := range n.gates {
 			if g < n.recurrent {
@@ -153,11 +156,14 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 				n.do(schedule.Gemm{A: n.gate(dr, g), TransA: true, B: prev, C: n.band(y.Grad.R.All(), g), Accumulate: more})
 			}
 			if oneHot {
-				n.do(schedule.Scatter{Index: in, Src: n.gate(dx, g), Table: n.gate(y.Grad.W.All(), g)})
+				n.do(schedule.Scatter{Index: n.InputOf(l, t, 1), Src: n.gate(dx, g), Table: n.gate(y.Grad.W.All(), g)})
 				continue
 			}
-			n.do(schedule.Gemm{A: n.gate(dx, g), B: n.band(y.W.All(), g), C: n.Rows(below, t, 1), Accumulate: g > 0})
-			n.do(schedule.Gemm{A: n.gate(dx, g), TransA: true, B: in, C: n.band(y.Grad.W.All(), g), Accumulate: more})
+			for k, tap := range taps {
+				begun := more && k+1 < n.Cell.Window // by the step after
+				n.do(schedule.Gemm{A: n.gate(dx, g), B: n.band(tap.W, g), C: n.Rows(below, t-k, 1), Accumulate: g > 0 || begun})
+				n.do(schedule.Gemm{A: n.gate(dx, g), TransA: true, B: tap.In, C: n.band(tap.DW, g), Accumulate: more})
+			}
 		}
 		n.do(schedule.SumRows{A: dx, Out: y.Grad.BX.All(), Accumulate: more})
 		if n.recurrent > 0 {

@@ -25,7 +25,8 @@ func (n *network) headBack(t, steps int, more bool) {
 
 func (n *network) startBackward() {
 	rows := n.block * n.Batch
-	n.dx = n.Matrix("d(x·W)", rows, n.gates)
+	reach := (n.Cell.Window - 1) * n.Batch
+	n.dx = n.Matrix("d(x·W)", rows+reach, n.gates)
 	if n.recurrent > 0 {
 		n.ds = n.Matrix("ds", rows+n.Batch, n.Hidden)
 	}
@@ -33,19 +34,22 @@ func (n *network) startBackward() {
 		n.dy[i] = n.Matrix(fmt.Sprintf("dy below%d", i), rows, n.Hidden)
 	}
 	if n.Head != nil {
-		n.headWBack = n.pack(n.Head.W, false)
+		n.headWBack = n.pack(n.Head.W.All(), false)
 	}
 	for l, y := range n.Layer {
+		if reach > 0 {
+			n.after = append(n.after, n.Matrix(fmt.Sprintf("d(x·W)%d after", l), reach, n.gates))
+			n.ZeroTaps(0, l)
+		}
 		for _, m := range y.Grad.State {
 			n.do(schedule.Map{Op: cell.Zero, Out: m.All()})
 		}
 		if n.oneHot(l) {
 			n.do(schedule.Map{Op: cell.Zero, Out: y.Grad.W.All()})
-		} else {
-			n.layers[l].wBack = n.pack(y.W, false)
 		}
+		n.layers[l].wBack = n.packInputs(l, false)
 		if n.recurrent > 0 {
-			n.layers[l].rBack = n.pack(y.R, false)
+			n.layers[l].rBack = n.pack(y.R.All(), false)
 		}
 	}
 }
@@ -71,7 +75,26 @@ func (n *network) backward(l, t, steps int, more bool) {
 	}
 	n.weightGradients(l, t, steps, more)
 	if below := n.below(l, t, steps); !below.Empty() {
-		n.do(schedule.Gemm{A: dx, B: n.layers[l].wBack.All(), C: below})
+		n.inputGradient(l, t, steps, below)
+	}
+}
+
+// inputGradient computes that of layer l's input at steps [t, t+steps), which
+// goes into the products of the same steps and, by a window, of those after.
+func (n *network) inputGradient(l, t, steps int, below schedule.View) {
+	if n.after != nil {
+		after := n.after[l].All()
+		if t+steps < n.Steps {
+			n.do(schedule.Map{Op: cell.Copy, Out: n.dx.Band(steps*n.Batch, after.Rows), A: after})
+		}
+		if t > 0 {
+			n.do(schedule.Map{Op: cell.Copy, Out: after, A: n.dx.Band(0, after.Rows)})
+		}
+	}
+	for k, w := range n.layers[l].wBack {
+		if m := min(steps, n.Steps-t-k) * n.Batch; m > 0 {
+			n.do(schedule.Gemm{A: n.dx.Band(k*n.Batch, m), B: w.All(), C: below.Band(0, m), Accumulate: k > 0})
+		}
 	}
 }
 
@@ -107,11 +130,13 @@ func (n *network) below(l, t, steps int) schedule.View {
 // weightGradients adds the share of steps [t, t+steps) to the gradients of
 // layer l's weights.
 func (n *network) weightGradients(l, t, steps int, more bool) {
-	g, dx, in := n.Layer[l].Grad, n.first(n.dx, steps), n.InputOf(l, t, steps)
+	g, dx := n.Layer[l].Grad, n.first(n.dx, steps)
 	if n.oneHot(l) {
-		n.do(schedule.Scatter{Index: in, Src: dx, Table: g.W.All()})
+		n.do(schedule.Scatter{Index: n.InputOf(l, t, steps), Src: dx, Table: g.W.All()})
 	} else {
-		n.do(schedule.Gemm{A: dx, TransA: true, B: in, C: g.W.All(), Accumulate: more})
+		for _, tap := range n.Taps(l, t, steps) {
+			n.do(schedule.Gemm{A: tap.Of(dx), TransA: true, B: tap.In, C: tap.DW, Accumulate: more})
+		}
 	}
 	n.do(schedule.SumRows{A: dx, Out: g.BX.All(), Accumulate: more})
 	if n.recurrent > 0 {

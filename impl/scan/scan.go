@@ -93,7 +93,8 @@ type network struct {
 
 	x, r *schedule.Matrix // products of a block: of the input and, for a surrogate, of its states
 
-	dx               *schedule.Matrix    // gradients of both products
+	dx               *schedule.Matrix    // gradients of both products; then those of as many steps after the block as a window reaches
+	after            []*schedule.Matrix  // by layer: the latter, until the block before; nil where there is no window
 	ds               *schedule.Matrix    // gradients of surrogate states, a step more than a block
 	dy               [2]*schedule.Matrix // gradients of the outputs of a layer and of the one above
 	layers           []weights
@@ -102,19 +103,34 @@ type network struct {
 
 // weights are a layer's, packed as right operands of the products forward and
 // backward.
-type weights struct{ w, r, wBack, rBack *schedule.Matrix }
+type weights struct {
+	w, wBack []*schedule.Matrix // one for each step of the cell's window; none where one-hot
+	r, rBack *schedule.Matrix
+}
 
 func (n *network) do(op schedule.Op) { n.Do(0, op) }
 
 // pack returns v, or its transpose, for products to read.
-func (n *network) pack(v *schedule.Matrix, trans bool) *schedule.Matrix {
+func (n *network) pack(v schedule.View, trans bool) *schedule.Matrix {
 	rows, cols, mark := v.Rows, v.Cols, ""
 	if trans {
 		rows, cols, mark = v.Cols, v.Rows, "ᵀ"
 	}
-	p := n.Packed(v.Name+mark, rows, cols)
-	n.do(schedule.Pack{Src: v.All(), Dst: p.All(), Trans: trans})
+	p := n.Packed(v.String()+mark, rows, cols)
+	n.do(schedule.Pack{Src: v, Dst: p.All(), Trans: trans})
 	return p
+}
+
+// packInputs packs what layer l's input is multiplied by.
+func (n *network) packInputs(l int, trans bool) []*schedule.Matrix {
+	if n.oneHot(l) {
+		return nil
+	}
+	var list []*schedule.Matrix
+	for _, w := range n.TapWeights(l) {
+		list = append(list, n.pack(w, trans))
+	}
+	return list
 }
 
 func (n *network) layout() {
@@ -125,16 +141,14 @@ func (n *network) layout() {
 	}
 	for l, y := range n.Layer {
 		var w weights
-		if !n.oneHot(l) {
-			w.w = n.pack(y.W, true)
-		}
+		w.w = n.packInputs(l, true)
 		if n.recurrent > 0 {
-			w.r = n.pack(y.R, true)
+			w.r = n.pack(y.R.All(), true)
 		}
 		n.layers = append(n.layers, w)
 	}
 	if n.Head != nil {
-		n.headW = n.pack(n.Head.W, true)
+		n.headW = n.pack(n.Head.W.All(), true)
 	}
 }
 
@@ -192,11 +206,13 @@ func (n *network) narrow(s schedule.Sequence, p part) schedule.Sequence {
 
 // forward runs steps [t, t+steps) of layer l.
 func (n *network) forward(l, t, steps int) {
-	x, in := n.first(n.x, steps), n.InputOf(l, t, steps)
+	x := n.first(n.x, steps)
 	if n.oneHot(l) {
-		n.do(schedule.Gather{Index: in, Table: n.Layer[l].W.All(), Out: x})
+		n.do(schedule.Gather{Index: n.InputOf(l, t, steps), Table: n.Layer[l].W.All(), Out: x})
 	} else {
-		n.do(schedule.Gemm{A: in, B: n.layers[l].w.All(), C: x})
+		for k, tap := range n.Taps(l, t, steps) {
+			n.do(schedule.Gemm{A: tap.In, B: n.layers[l].w[k].All(), C: tap.Of(x), Accumulate: k > 0})
+		}
 	}
 	s := n.Sequence(l, t, steps, x)
 	surrogate, core := n.parts()

@@ -23,6 +23,9 @@ import (
 // of sums may differ.
 func TestGraphsAreTheCells(t *testing.T) {
 	for _, c := range cell.All() {
+		if c.Window > 1 { // graph.New declines it
+			continue
+		}
 		for _, p := range []rnn.Problem{
 			{Cell: c, Input: 3, Hidden: 5, Layers: 2, Batch: 3, Steps: 4, Pass: rnn.Train},
 			{Cell: c, Input: 6, Hidden: 4, Layers: 1, Batch: 2, Steps: 3, Output: 5, OneHot: true, Pass: rnn.Train},

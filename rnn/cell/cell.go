@@ -21,6 +21,9 @@ type Cell struct {
 	Name  string
 	Doc   string   // one line: the equations and where they come from
 	Gates []string // names of the pre-activations, in the order of the rows of W
+	// Window is how many steps of the input each gate reads: the present one and
+	// those before it, as a convolution over time does. 1 unless stated.
+	Window int
 	// Recurrent is how many of the gates, the first ones, also have a
 	// recurrent product, whose rows R has. 0: there is no R, and steps are tied
 	// by states alone, linearly or not.
@@ -72,7 +75,7 @@ func (c *Cell) Kinked() bool {
 // All lists every cell in the order of tables and legends. To add one, write
 // its file and add its line here.
 func All() []*Cell {
-	return []*Cell{RNNTanh, RNNReLU, GRU, LSTM, LSTMPeephole, LSTMC, GILR, SRU, QRNN, LSLSTM}
+	return []*Cell{RNNTanh, RNNReLU, GRU, LSTM, LSTMPeephole, LSTMC, GILR, SRU, QRNN, QRNN2, LSLSTM}
 }
 
 // Lookup returns the cell of that name, or nil.
@@ -100,6 +103,7 @@ func Every() []*Cell {
 func define(c Cell, forward func(b *builder)) *Cell {
 	var b builder
 	forward(&b)
+	c.Window = max(1, c.Window)
 	c.Saved = b.saved
 	c.Forward = b.p.compact()
 	c.Inference = b.p.inference().compact()

@@ -1,5 +1,7 @@
 package cell
 
+import "fmt"
+
 // Linear is the bare recurrence of Martin and Cundy (2017), section 2.1, with
 // both of its vectors given. Nothing keeps |a| below 1 where they come from a
 // product, so it is no layer of a network and not in All: devices are tested
@@ -49,22 +51,31 @@ var SRU = define(Cell{
 })
 
 // QRNN is the quasi-recurrent network of Bradbury et al. (2016) with
-// fo-pooling: c' = f∘c + (1-f)∘z, h = o∘c'.
-var QRNN = define(Cell{
-	Name: "qrnn", Doc: "quasi-recurrent network, window 1, fo-pooling: c' = f∘c + (1-f)∘z, h = o∘c' (Bradbury et al. 2016)",
-	Gates: []string{"z", "f", "o"}, States: []string{"h", "c"},
-	Equations: func(x, _, _, prev, next []float64) {
-		z, f, o := tanh(x[0]), sigmoid(x[1]), sigmoid(x[2])
-		next[1] = f*prev[1] + (1-f)*z
-		next[0] = o * next[1]
-	},
-}, func(b *builder) {
-	z := b.save(b.do(Tanh, b.input(0)))
-	f := b.save(b.do(Sigmoid, b.input(1)))
-	o := b.save(b.do(Sigmoid, b.input(2)))
-	c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), b.mul(b.do(OneMinus, f), z)))
-	b.next(0, b.mul(o, c))
-})
+// fo-pooling and a window of one step: c' = f∘c + (1-f)∘z, h = o∘c'.
+var QRNN = qrnn("qrnn", 1)
+
+// QRNN2 is the same with a window of two steps, as its authors use it: each gate
+// has weights for x of the step and weights for x of the step before, which is 0
+// before the first step.
+var QRNN2 = qrnn("qrnn2", 2)
+
+func qrnn(name string, window int) *Cell {
+	return define(Cell{
+		Name: name, Doc: fmt.Sprintf("quasi-recurrent network, window %d, fo-pooling: c' = f∘c + (1-f)∘z, h = o∘c' (Bradbury et al. 2016)", window),
+		Gates: []string{"z", "f", "o"}, Window: window, States: []string{"h", "c"},
+		Equations: func(x, _, _, prev, next []float64) {
+			z, f, o := tanh(x[0]), sigmoid(x[1]), sigmoid(x[2])
+			next[1] = f*prev[1] + (1-f)*z
+			next[0] = o * next[1]
+		},
+	}, func(b *builder) {
+		z := b.save(b.do(Tanh, b.input(0)))
+		f := b.save(b.do(Sigmoid, b.input(1)))
+		o := b.save(b.do(Sigmoid, b.input(2)))
+		c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), b.mul(b.do(OneMinus, f), z)))
+		b.next(0, b.mul(o, c))
+	})
+}
 
 // LSLSTM is the linear surrogate LSTM of Martin and Cundy (2017), section 3.2:
 // an LSTM whose gates see, in place of its output, a GILR of the input.

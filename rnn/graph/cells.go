@@ -21,6 +21,9 @@ type Stack struct {
 // and activation of its cell's program, so that every cell has its graph.
 // Parameters, inputs and states have the names of rnn.Data.
 func New(s Stack) (*Graph, error) {
+	if s.Cell.Window > 1 {
+		return nil, fmt.Errorf("graph: %v reads %d steps of its input, and frames before the first are not kept", s.Cell, s.Cell.Window)
+	}
 	g := &Graph{Name: s.Cell.Name}
 	in := Layer{Name: "x", Size: s.Input, Input: Dense, Given: "x"}
 	if s.Symbols {

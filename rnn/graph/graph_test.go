@@ -87,13 +87,16 @@ func sameWords(a, b string) bool {
 	return slices.Equal(x, y)
 }
 
-// TestEveryCellHasAGraph: a cell that is added later has one, too.
+// TestEveryCellHasAGraph: a cell that is added later has one, too, unless it reads frames before
+// the first.
 func TestEveryCellHasAGraph(t *testing.T) {
 	for _, c := range cell.All() {
 		for _, s := range []graph.Stack{{Cell: c, Layers: 1, Input: 2, Hidden: 3}, {Cell: c, Layers: 3, Input: 5, Hidden: 3, Output: 4, Symbols: true}} {
 			g, err := graph.New(s)
-			if err != nil {
-				t.Errorf("%v: %v", c, err)
+			if declined := err != nil; declined || c.Window > 1 {
+				if declined != (c.Window > 1) {
+					t.Errorf("%v: %v", c, err)
+				}
 				continue
 			}
 			a, err := g.Analyze()
@@ -217,6 +220,9 @@ func TestGradients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var all []*graph.Graph
 	for _, c := range cell.All() {
+		if c.Window > 1 { // see TestEveryCellHasAGraph
+			continue
+		}
 		for _, s := range []graph.Stack{{Cell: c, Layers: 1, Input: 2, Hidden: 3, Output: 3}, {Cell: c, Layers: 2, Input: 4, Hidden: 2, Symbols: true}} {
 			g, err := graph.New(s)
 			if err != nil {

@@ -12,7 +12,8 @@
 //	meta             scalar     JSON: the problem and the Source
 //	input            T × B × I  features; where one-hot in its place:
 //	symbols          T × B      of 0 to I-1
-//	weight_ih_l0     G·H × I    G·H × H from the second layer on
+//	weight_ih_l0     G·H × I    G·H × H from the second layer on; where a cell has a
+//	                            window, columns for the step, then for the step before
 //	weight_hh_l0     G·H × H    gates in the order of meta's gates: r, z, n and i, f, g, o
 //	bias_ih_l0       G·H
 //	bias_hh_l0       G·H
@@ -176,9 +177,9 @@ func (l *layout) parameters() {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, n) }
 		w := l.Get(name("weight_ih"))
 		if n == 0 && p.OneHot {
-			w = transposed(w, p.Input, gh)
+			w = transposed(w, p.FanIn(n), gh)
 		}
-		l.add(name("weight_ih"), w, gh, p.Width(n))
+		l.add(name("weight_ih"), w, gh, p.FanIn(n))
 		if rh > 0 {
 			l.add(name("weight_hh"), l.Get(name("weight_hh")), rh, h)
 		}
@@ -229,9 +230,9 @@ func (l *layout) gradients() {
 	for n := range p.Layers {
 		name := func(s string) string { return fmt.Sprintf("grad_%s_l%d", s, n) }
 		if n == 0 && p.OneHot {
-			l.add(name("weight_ih"), transposed(l.take(name("weight_ih"), p.Input, gh), p.Input, gh), gh, p.Input)
+			l.add(name("weight_ih"), transposed(l.take(name("weight_ih"), p.FanIn(n), gh), p.FanIn(n), gh), gh, p.FanIn(n))
 		} else {
-			l.add(name("weight_ih"), l.take(name("weight_ih"), gh, p.Width(n)), gh, p.Width(n))
+			l.add(name("weight_ih"), l.take(name("weight_ih"), gh, p.FanIn(n)), gh, p.FanIn(n))
 		}
 		if rh > 0 {
 			l.add(name("weight_hh"), l.take(name("weight_hh"), rh, h), rh, h)

@@ -243,6 +243,9 @@ func TestDeviceAnswers(t *testing.T) {
 		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 			for _, output := range []int{0, 3} {
 				for _, onehot := range []bool{false, true} {
+					if onehot && c.Window > 1 { // rnn.Layout declines it
+						continue
+					}
 					p := rnn.Problem{Cell: c, Input: 3, Hidden: 4, Layers: 2, Batch: 5, Steps: 2, Pass: pass, Output: output, OneHot: onehot}
 					plan, _, err := rnn.Layout(nothing{}, p, nil)
 					if err != nil {

@@ -91,7 +91,7 @@ func Keys() []Key {
 		{Name: "verify", Doc: "check each answer before it is timed"},
 		{Name: "on-error", Doc: "what to do after a point that failed"},
 		{Name: "threads", Doc: "threads of the CPU; 0: all"},
-		{Name: "isolate", Doc: "measure in a worker process"},
+		{Name: "isolate", Doc: "measure in a worker process; auto: GPUs alone"},
 	} {
 		k.Table, k.Default, k.Choices = "measure", fmt.Sprint(d.value(k.Name)), choicesOf(k.Name)
 		keys = append(keys, k)

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/device"
+	"rnnbench/device/worker"
+	"rnnbench/tuner/config"
+)
+
+// workerVerb is the command by which this program is the worker of its own
+// processor. People have no use for it.
+const workerVerb = "worker"
+
+func (p *program) workerCommand() *cobra.Command {
+	s := &settings{}
+	cmd := &cobra.Command{
+		Use: workerVerb, Hidden: true, Args: noArgs,
+		Short: "Answer the calls of device/worker for this machine's processor",
+	}
+	addGroup(cmd, "Device", func(f *pflag.FlagSet) {
+		s.add(f, "threads", "N", "")
+		s.simdFlag(f)
+	})
+	return p.verb(cmd, func(context.Context, *cobra.Command, []string) error {
+		open := func(string) (device.Device, error) {
+			var flags config.Layer
+			if t := s.values["threads"]; t.list != nil {
+				if err := flags.Set("threads", t.list...); err != nil {
+					return nil, err
+				}
+			}
+			c, err := config.Resolve(flags)
+			if err != nil {
+				return nil, err
+			}
+			return s.openCPU(c)
+		}
+		return worker.Serve(p.in, p.out, open, func() { os.Exit(exitError) })
+	})
+}
+
+// openIsolated opens the CPU in a process of its own, as s.openCPU would here.
+func (s *settings) openIsolated(c config.Config) (device.Device, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, &failure{exitNoDevice, err, "--isolate off measures in this process"}
+	}
+	args := []string{workerVerb, "--threads", strconv.Itoa(c.Measure.Threads)}
+	if s.simd != "" {
+		args = append(args, "--simd", s.simd)
+	}
+	d, err := openWorker("cpu", c.Measure, self, args...)
+	if err != nil {
+		return nil, &failure{exitNoDevice, err, "--isolate off measures in this process"}
+	}
+	return d, nil
+}
+
+// openWorker starts a program as the worker of the device of that name. It is
+// taken for hung when it has been silent for much longer than a point may take.
+func openWorker(name string, m config.Measure, program string, args ...string) (*worker.Device, error) {
+	return worker.Open(worker.Options{
+		Command: func() *exec.Cmd { return exec.Command(program, args...) }, Device: name,
+		Timeout: max(time.Minute, 2*m.PointTimeout),
+	})
+}
