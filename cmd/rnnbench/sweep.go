@@ -48,15 +48,7 @@ table in the end. Ctrl-C keeps everything; --resume goes on.`,
 	f.measureFlags(cmd)
 	f.device(cmd)
 	f.source(cmd)
-	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
-		fs.BoolVar(&f.print, "print-config", false, "print the settings in force as a configuration file")
-		fs.StringVar(&f.resume, "resume", "", "go on with a `RUN`: its folder, its id, or the results folder for the latest")
-		f.add(fs, "out", "DIR", "")
-		f.add(fs, "label", "WORD", "")
-		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although points failed, if one succeeded")
-		fs.BoolVar(&f.hideHost, "no-hostname", false, "leave the name of the host out of the run")
-	})
+	f.runFlags(cmd)
 	p.formatFlags(cmd, &f.format, &f.baseline)
 	completeGrid(cmd)
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error { return p.sweep(ctx, cmd, f) })
@@ -68,6 +60,19 @@ func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
 		"order", "seed", "cache", "data", "on-error")
 	addGroup(cmd, "Measuring", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.noVerify, "no-verify", false, "do not check answers: times of wrong answers count")
+	})
+}
+
+// runFlags are those of the run that is made.
+func (f *sweepFlags) runFlags(cmd *cobra.Command) {
+	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
+		fs.BoolVar(&f.print, "print-config", false, "print the settings in force as a configuration file")
+		fs.StringVar(&f.resume, "resume", "", "go on with a `RUN`: its folder, its id, or the results folder for the latest")
+		f.add(fs, "out", "DIR", "")
+		f.add(fs, "label", "WORD", "")
+		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although points failed, if one succeeded")
+		fs.BoolVar(&f.hideHost, "no-hostname", false, "leave the name of the host out of the run")
 	})
 }
 
