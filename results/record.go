@@ -105,6 +105,7 @@ const (
 	ReasonPrecision   = "unsupported_precision"
 	ReasonDevice      = "unsupported_device"
 	ReasonResource    = "resource_limit"
+	ReasonBound       = "lower_bound" // a tuner found something faster than it can be
 	ReasonHang        = "worker_hang"
 	ReasonCUDA        = "cuda_error"
 	ReasonMismatch    = "numeric_mismatch"
@@ -200,7 +201,7 @@ type Stats struct {
 	Lo     *float64 `json:"ci_lo"` // distribution-free interval of the median; null: too few samples
 	Hi     *float64 `json:"ci_hi"`
 	Level  float64  `json:"ci_level"`
-	Stop   string   `json:"stop"` // "target_ci", "noise_stable", "max_rounds", "timeout", "budget" or "interrupted"
+	Stop   string   `json:"stop"` // "target_ci", "noise_stable", "max_rounds", "timeout", "budget", "interrupted" or "outraced"
 }
 
 // Rate relates the work to the median time.

@@ -57,22 +57,28 @@ func LayOut(d device.Device, techniques []rnn.Technique, p results.Point, spec g
 	if err != nil {
 		return nil, err
 	}
-	more := d.Knobs(l.Schedule)
-	if l.DeviceKnobs, err = l.rest.Complete(more); err != nil {
+	return l, l.settleDevice(d, d.Knobs(l.Schedule), l.rest)
+}
+
+// settleDevice takes the settings of the device's knobs, which it offers for
+// this schedule, from among those of rest, and asks what memory that takes.
+func (l *Layout) settleDevice(d device.Device, offered []knob.Knob, rest knob.Params) error {
+	var err error
+	if l.DeviceKnobs, err = rest.Complete(offered); err != nil {
 		// A name that nobody knows is most likely a technique's.
-		for name := range l.rest {
-			if known := knobNames(l.offered, more); !slices.Contains(known, name) {
+		for name := range rest {
+			if known := knobNames(l.offered, offered); !slices.Contains(known, name) {
 				err = unknownKnob(name, known)
 			}
 		}
-		return nil, fmt.Errorf("%s: %w", spec.Name, err)
+		return fmt.Errorf("%s: %w", l.Spec.Name, err)
 	}
 	l.Memory, err = d.Memory(l.Schedule, l.DeviceKnobs)
 	if errors.Is(err, schedule.ErrUnsupported) {
 		l.refuse(results.ReasonResource, err.Error())
-		return l, nil
+		return nil
 	}
-	return l, err
+	return err
 }
 
 // CheckKnobs finds settings of spec that its technique does not take at p,

@@ -66,8 +66,8 @@ var ErrBudget = errors.New("tuner: the budget of time is spent")
 // Run measures every technique of specs at every point. It returns the
 // context's error if that ends it, with every finished record kept.
 func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Spec) error {
-	if _, ok := s.Device.(device.Evicter); s.Settings.Cache == "cold" && !ok {
-		return fmt.Errorf("tuner: device %s cannot empty its caches: choose cache hot", s.Device.Info().Name)
+	if err := s.checkCache(); err != nil {
+		return err
 	}
 	start := time.Now()
 	backstop := &backstop{}
@@ -86,6 +86,14 @@ func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Sp
 		if err := s.point(ctx, i, p, specs, backstop); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkCache refuses a state of the caches that the device cannot bring about.
+func (s *Sweep) checkCache() error {
+	if _, ok := s.Device.(device.Evicter); s.Settings.Cache == "cold" && !ok {
+		return fmt.Errorf("tuner: device %s cannot empty its caches: choose cache hot", s.Device.Info().Name)
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ type part struct {
 type plan struct {
 	parts   []part
 	summary string
+	kind    string // of what is done with it, where that is not a sweep
 }
 
 // newPlan makes a plan of a request.
@@ -87,6 +88,9 @@ func (p plan) hash() string {
 	var list []string
 	for _, q := range p.parts {
 		list = append(list, grid.Hash(q.points, q.specs))
+	}
+	if p.kind != "" {
+		list = append(list, p.kind)
 	}
 	if len(list) == 1 {
 		return list[0]

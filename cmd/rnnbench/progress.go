@@ -31,6 +31,9 @@ type progress struct {
 	drawn time.Time
 	shown bool   // a line is on the terminal
 	last  string // the newest result
+
+	points, at int    // of a tune, and which it is at; its candidates are not counted
+	leader     string // of the point at hand
 }
 
 // newProgress shows the progress of a sweep; f tells what to expect.
@@ -84,10 +87,27 @@ func (g *progress) watch(e tuner.Event) {
 	case tuner.Done:
 		what = g.last
 	}
-	g.draw(fmt.Sprintf("%s %v %s  %s%s", g.count(min(g.done+1, g.total)), e.Point, e.Label, what, g.eta()))
+	g.draw(fmt.Sprintf("%s %v %s  %s%s%s", g.count(min(g.done+1, g.total)), e.Point, e.Label, what, g.leader, g.eta()))
+}
+
+// point begins the point of a tune after so many were done.
+func (g *progress) point(done int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.at, g.leader = done, ""
+}
+
+// leads is told of the candidate that is the fastest so far.
+func (g *progress) leads(_ results.Point, label string, seconds float64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leader = fmt.Sprintf("  leads: %s %s", label, quantity.SI(seconds, "s"))
 }
 
 func (g *progress) count(n int) string {
+	if g.points > 0 {
+		n = g.at + 1
+	}
 	return fmt.Sprintf("[%*d/%d]", len(fmt.Sprint(g.total)), n, g.total)
 }
 

@@ -139,7 +139,7 @@ measured so far kept.`,
 		&cobra.Group{ID: "manage", Title: "Manage:"},
 	)
 	root.AddCommand(
-		p.sweepCommand(), p.reproduceCommand(), p.verifyCommand(),
+		p.sweepCommand(), p.tuneCommand(), p.reproduceCommand(), p.verifyCommand(),
 		p.compareCommand(), p.showCommand(), p.plotCommand(), p.reportCommand(),
 		p.explainCommand(), p.graphCommand(), p.modelCommand(), p.exportCommand(),
 		p.listCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.workerCommand(),

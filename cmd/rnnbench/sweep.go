@@ -48,15 +48,9 @@ table in the end. Ctrl-C keeps everything; --resume goes on.`,
 	f.measureFlags(cmd)
 	f.device(cmd)
 	f.source(cmd)
+	f.runFlags(cmd)
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
-		fs.BoolVar(&f.print, "print-config", false, "print the settings in force as a configuration file")
 		fs.BoolVar(&f.profile, "profile", false, "run everything once, unchecked and without warm-up, for a profiler to watch from outside")
-		fs.StringVar(&f.resume, "resume", "", "go on with a `RUN`: its folder, its id, or the results folder for the latest")
-		f.add(fs, "out", "DIR", "")
-		f.add(fs, "label", "WORD", "")
-		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although points failed, if one succeeded")
-		fs.BoolVar(&f.hideHost, "no-hostname", false, "leave the name of the host out of the run")
 	})
 	p.formatFlags(cmd, &f.format, &f.baseline)
 	completeGrid(cmd)
@@ -81,6 +75,19 @@ func (f *sweepFlags) runOnce() {
 			f.values[name] = &texts{list: []string{value}}
 		}
 	}
+}
+
+// runFlags are those of the run that is made.
+func (f *sweepFlags) runFlags(cmd *cobra.Command) {
+	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
+		fs.BoolVar(&f.print, "print-config", false, "print the settings in force as a configuration file")
+		fs.StringVar(&f.resume, "resume", "", "go on with a `RUN`: its folder, its id, or the results folder for the latest")
+		f.add(fs, "out", "DIR", "")
+		f.add(fs, "label", "WORD", "")
+		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although points failed, if one succeeded")
+		fs.BoolVar(&f.hideHost, "no-hostname", false, "leave the name of the host out of the run")
+	})
 }
 
 func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) error {

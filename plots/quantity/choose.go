@@ -177,6 +177,8 @@ func Reason(r *results.Record) string {
 			return "device unsupported"
 		case results.ReasonResource:
 			return "too large for the device"
+		case results.ReasonBound:
+			return "cannot be the fastest"
 		case results.ReasonHang:
 			return "hung"
 		case results.ReasonCUDA:

@@ -114,3 +114,26 @@ func OneAtATime(knobs []Knob) []Params {
 	}
 	return all
 }
+
+// Combinations returns every setting in which at most n of knobs differ from
+// their defaults, those with fewer first. Defaults are left out of settings.
+func Combinations(knobs []Knob, n int) []Params {
+	all := []Params{{}}
+	last := []int{-1} // the last knob that each setting turns
+	for from := 0; n > 0; n-- {
+		to := len(all)
+		for i := from; i < to; i++ {
+			for j := last[i] + 1; j < len(knobs); j++ {
+				for _, v := range knobs[j].Values[1:] {
+					p := maps.Clone(all[i])
+					p[knobs[j].Name] = v
+					all, last = append(all, p), append(last, j)
+				}
+			}
+		}
+		if from = to; from == len(all) {
+			break
+		}
+	}
+	return all
+}

@@ -62,3 +62,26 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestCombinations(t *testing.T) {
+	knobs := []Knob{{Name: "a", Values: []int{0, 1, 2}}, {Name: "b", Values: []int{1, 0}}, {Name: "c", Values: []int{7}}, {Name: "d", Values: []int{0, 4}}}
+	for n, want := range []int{1, 1 + 4, 1 + 4 + 5, 12, 12} {
+		all := Combinations(knobs, n)
+		seen := map[string]bool{}
+		for _, p := range all {
+			if len(p) > n || seen[p.String()] {
+				t.Errorf("at most %d of: %v", n, p)
+			}
+			if _, err := p.Complete(knobs); err != nil {
+				t.Error(err)
+			}
+			seen[p.String()] = true
+		}
+		if len(all) != want {
+			t.Errorf("at most %d: %d settings, want %d", n, len(all), want)
+		}
+	}
+	if all := Combinations(nil, 3); len(all) != 1 || len(all[0]) != 0 {
+		t.Errorf("of no knobs: %v", all)
+	}
+}

@@ -1,0 +1,513 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/search"
+	"rnnbench/tuner/wisdom"
+)
+
+// tuneFlags are the flags of tune: those of sweep and the search's.
+type tuneFlags struct {
+	sweepFlags
+	from        []string
+	search      string
+	depth       string
+	maxEvals    int
+	tie, margin string
+	vendor      bool
+	fresh       bool
+	wisdom      string
+	noWisdom    bool
+}
+
+func (p *program) tuneCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "tune [flags]",
+		Short:   "Find the fastest technique and its settings for each point",
+		GroupID: "measure",
+		Long: `Tune finds, at every point of a grid, the fastest of all techniques with all settings
+of their knobs and of the device's in which at most --depth differ from their defaults.
+Candidates race: they take turns in shuffled rounds, and those that cannot win leave.
+Each is checked against the float64 reference before it is timed.
+
+Winners are kept as wisdom, which --impl auto follows (rnnbench wisdom tells more). An
+entry that is there stays unless it is beaten by --margin. What was measured is kept
+in a run as sweep keeps it, and is not measured again: a tune that was interrupted
+goes on where it was, and one with a new technique or knob measures just that, beside
+the winner of before.
+
+--from searches among recorded runs instead, with no device, and says how much of
+the time it would have taken and how far from the best it ended.`,
+		Example: `  rnnbench tune --cell lstm -H 256:1024:x2 -B 1,32 -T 100
+  rnnbench tune --point H=512,B=64,T=100,L=4 --depth 3 --budget 10m
+  rnnbench tune --preset deepbench-infer --impl cudnnstyle,persistent --dry-run
+  rnnbench tune -H 512 --search exhaustive --rounds 20
+  rnnbench tune --from out/RUN --search random --no-wisdom
+  rnnbench tune -H 512 && rnnbench sweep -H 512 --impl auto,naive`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f := &tuneFlags{}
+	f.grid(cmd)
+	addGroup(cmd, "Search", func(fs *pflag.FlagSet) {
+		f.search, f.depth, f.tie, f.margin = search.Strategies()[0], "2", "1%", "2%"
+		fs.Var(choice{&f.search, "strategy", search.Strategies()}, "search", "how to search: "+strings.Join(search.Strategies(), ", "))
+		fs.StringVar(&f.depth, "depth", f.depth, "`KNOBS` that may differ from their defaults at once, or all")
+		fs.IntVar(&f.maxEvals, "max-evals", 0, "`BURSTS` to measure at one point at most; 0: as many as it takes")
+		fs.StringVar(&f.tie, "tie", f.tie, "`SHARE` by which equals may differ: of those, the one with less memory wins")
+		fs.StringVar(&f.margin, "margin", f.margin, "`SHARE` by which the entry of the wisdom has to be beaten")
+		fs.BoolVar(&f.vendor, "with-vendor", false, "let the libraries of the device's maker win, too")
+		fs.BoolVar(&f.fresh, "fresh", false, "measure again what earlier runs measured")
+		fs.StringArrayVar(&f.from, "from", nil, "search in a recorded `RUN` instead of measuring; repeatable")
+	})
+	f.measure(cmd, "effort", "rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error")
+	f.device(cmd)
+	f.source(cmd)
+	f.runFlags(cmd)
+	format := "table"
+	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
+		fs.VarP(choice{&format, "format", winnerFormats()}, "format", "o", "how to print the winners: "+strings.Join(winnerFormats(), ", "))
+		addWisdomFlag(fs, &f.wisdom)
+		fs.BoolVar(&f.noWisdom, "no-wisdom", false, "neither read nor write wisdom")
+	})
+	completeGrid(cmd)
+	completeFlag(cmd, "from", completer(completeRuns))
+	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+		f.format = format
+		o, err := f.options()
+		if err != nil {
+			return misused(cmd, err)
+		}
+		if f.from != nil {
+			return p.tuneFrom(ctx, cmd, f, o)
+		}
+		return p.tune(ctx, cmd, f, o)
+	})
+}
+
+// addWisdomFlag adds the flag that names the book.
+func addWisdomFlag(fs *pflag.FlagSet, file *string) {
+	fs.StringVar(file, "wisdom", "", "`FILE` of the wisdom (default $RNNBENCH_WISDOM, or rnnbench/wisdom.toml in the folder of the user's configuration)")
+}
+
+// options are those of the search, but for the seed and the rounds.
+func (f *tuneFlags) options() (search.Options, error) {
+	o := search.Options{Strategy: f.search, MaxEvals: f.maxEvals}
+	if f.maxEvals < 0 {
+		return o, fmt.Errorf("--max-evals: %d is less than nothing", f.maxEvals)
+	}
+	var err error
+	if o.Tie, err = share(f.tie); err != nil {
+		return o, fmt.Errorf("--tie: %w", err)
+	}
+	if o.Margin, err = share(f.margin); err != nil {
+		return o, fmt.Errorf("--margin: %w", err)
+	}
+	_, err = f.knobs()
+	return o, err
+}
+
+// knobs is --depth as a number.
+func (f *tuneFlags) knobs() (int, error) {
+	const all = 1 << 30
+	if f.depth == "all" {
+		return all, nil
+	}
+	n, err := strconv.Atoi(f.depth)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf(`--depth: %q is not a number of knobs: write 0, 1, 2 or more, or all`, f.depth)
+	}
+	return n, nil
+}
+
+// candidates has the request name techniques that may win.
+func (f *tuneFlags) candidates(r *grid.Request) error {
+	vendors := impl.Vendors()
+	for _, list := range r.Impl {
+		for word := range strings.SplitSeq(list, ",") {
+			s, err := grid.ParseSpec(word, nil)
+			if err == nil && !f.vendor && slices.ContainsFunc(vendors, func(t rnn.Technique) bool { return t.Name() == s.Name }) {
+				return fmt.Errorf("%s is a library of the device's maker, which wins only with --with-vendor", s.Name)
+			}
+		}
+	}
+	if len(r.Impl) == 0 || slices.Contains(r.Impl, "all") {
+		if !f.vendor {
+			for _, t := range vendors {
+				r.SkipImpl = append(r.SkipImpl, t.Name())
+			}
+		}
+	}
+	return nil
+}
+
+// book reads the wisdom, an empty one where there is to be none.
+func (f *tuneFlags) book() (*wisdom.Book, string, error) {
+	if f.noWisdom {
+		return &wisdom.Book{}, "", nil
+	}
+	path, err := wisdom.Path(f.wisdom)
+	if err != nil {
+		return nil, "", &failure{exitError, err, "--no-wisdom keeps none"}
+	}
+	b, err := wisdom.Read(path)
+	if err != nil {
+		return nil, "", &failure{exitError, err, "--wisdom FILE names another book; rnnbench wisdom --help"}
+	}
+	return b, path, nil
+}
+
+func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
+	c, err := f.resolve(p)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	var before *results.Manifest
+	if f.resume != "" {
+		if c, before, err = f.resumed(p, c.Dir); err != nil {
+			return misused(cmd, err)
+		}
+	}
+	if f.print {
+		return config.Print(p.out, c)
+	}
+	if err := f.candidates(&c.Grid); err != nil {
+		return misused(cmd, err)
+	}
+	book, path, err := f.book()
+	if err != nil {
+		return err
+	}
+	env := environment(f.hideHost)
+	b, err := f.open(c)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	defer b.Close()
+	q, err := newPlan(c.Grid, b)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	q.kind = "tune --depth " + f.depth
+	if before != nil {
+		if differs := mismatch(*before, b, q); differs != "" {
+			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "rnnbench tune without --resume goes on from earlier runs, too")
+		}
+	}
+	if err := b.measureLimits(); err != nil {
+		return err
+	}
+	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.Rounds
+	depth, err := f.knobs()
+	if err != nil {
+		return misused(cmd, err)
+	}
+	t := &tuning{
+		program: p, flags: f, config: c, bench: b, plan: q, env: env, book: book, path: path,
+		tune: &tuner.Tune{
+			Sweep:  tuner.Sweep{Device: b.Device, Techniques: impl.All(), Settings: c.Measure, Limits: b.limits, MaxMemory: b.maxMemory},
+			Depth:  depth,
+			Search: o,
+		},
+	}
+	// The device is warm from the candidate before.
+	t.tune.Settings.Warmup = min(c.Measure.Warmup, c.Measure.MinTime/2)
+	if f.dryRun {
+		return t.dryRun(ctx)
+	}
+	if before != nil {
+		t.resume = runPath(f.resume, c.Dir)
+	}
+	return t.run(ctx)
+}
+
+// A tuning is a tune that is under way.
+type tuning struct {
+	*program
+	flags  *tuneFlags
+	config config.Config
+	bench  *bench
+	plan   plan
+	env    results.Environment
+	book   *wisdom.Book
+	path   string // of the book; "": none
+	resume string // run to go on with
+	tune   *tuner.Tune
+
+	folder *results.Run // nil: nothing was measured yet
+	show   *progress
+}
+
+// dryRun says how many candidates each point has.
+func (t *tuning) dryRun(ctx context.Context) error {
+	list := &winners{}
+	for _, q := range t.plan.parts {
+		for _, at := range q.points {
+			n, same, err := t.tune.Candidates(ctx, at, q.specs)
+			if err != nil {
+				return err
+			}
+			list.plan(at, n, same)
+		}
+	}
+	t.note("%s", t.summary())
+	return list.write(t.program, t.flags.format)
+}
+
+// summary says what is tuned, in one line.
+func (t *tuning) summary() string {
+	var names []string
+	for _, q := range t.plan.parts {
+		for _, s := range q.specs {
+			if !slices.Contains(names, s.Label) {
+				names = append(names, s.Label)
+			}
+		}
+	}
+	depth := "with any setting of knobs"
+	if t.flags.depth != "all" {
+		depth = fmt.Sprintf("with up to %s knobs turned", t.flags.depth)
+	}
+	return fmt.Sprintf("%s: %s, %s", plural(t.plan.shapes(), "point"), strings.Join(names, ", "), depth)
+}
+
+// run tunes every point, keeps what was measured and prints the winners.
+func (t *tuning) run(ctx context.Context) error {
+	known, err := t.known()
+	if err != nil {
+		return err
+	}
+	t.note("%s", t.summary())
+	t.show = t.newProgress(nil, t.plan.shapes())
+	t.show.points = t.plan.shapes()
+	ctx, stop := interruptible(ctx, t.show)
+	defer stop()
+	start := time.Now()
+	t.tune.Recall = func(key string) *results.Record { return known[key] }
+	t.tune.Emit = t.append
+	t.tune.Watch, t.tune.Leader = t.show.watch, t.show.leads
+	budget := t.config.Measure.Budget
+	t.tune.Search.Spent = func() bool { return budget > 0 && time.Since(start) > budget }
+	if t.resume != "" {
+		if err := t.begin(); err != nil {
+			return err
+		}
+	}
+	list := &winners{}
+	var recs []results.Record
+	done := 0
+	err = t.each(func(at results.Point, specs []grid.Spec) error {
+		if t.tune.Search.Spent() {
+			return tuner.ErrBudget
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.show.point(done)
+		v, err := t.tune.Tune(ctx, at, specs, incumbent(t.book, t.bench.info.Key, t.config.Measure.Cache, at))
+		if err != nil {
+			return err
+		}
+		done++
+		for _, r := range v.Records {
+			if r != nil {
+				recs = append(recs, *r)
+			}
+		}
+		list.add(v)
+		if v.Winner < 0 {
+			return nil
+		}
+		return t.keep(v)
+	})
+	t.show.close()
+	return t.finish(list, recs, done, err, time.Since(start))
+}
+
+// each calls do with every point.
+func (t *tuning) each(do func(results.Point, []grid.Spec) error) error {
+	for _, q := range t.plan.parts {
+		for _, at := range q.points {
+			if err := do(at, q.specs); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// begin makes the run's folder, or opens the one to resume.
+func (t *tuning) begin() (err error) {
+	t.folder, err = t.program.begin(t.config, t.bench, t.plan, t.resume, t.env)
+	return err
+}
+
+// append keeps a record. The first one makes the run: where everything is known
+// already there is none.
+func (t *tuning) append(r *results.Record) error {
+	if t.folder == nil {
+		if err := t.begin(); err != nil {
+			return err
+		}
+	}
+	return t.folder.Append(r)
+}
+
+// keep writes the winner into the book at once, so that nothing can take it
+// back.
+func (t *tuning) keep(v *tuner.Verdict) error {
+	if t.path == "" {
+		return nil
+	}
+	tool, libraries := t.bench.versions()
+	e := entryOf(v, t.config.Measure.Cache, tool, libraries)
+	t.book.Put(e)
+	return t.book.Write(t.path)
+}
+
+// versions are those that wisdom depends on: of the program, and of what the
+// device computes with.
+func (b *bench) versions() (tool string, libraries map[string]string) {
+	libraries = maps.Clone(b.info.Libraries)
+	if libraries == nil {
+		libraries = map[string]string{}
+	}
+	libraries["workers"] = fmt.Sprint(b.info.Workers)
+	return version(), libraries
+}
+
+// entryOf is what a verdict adds to the book.
+func entryOf(v *tuner.Verdict, cache, tool string, libraries map[string]string) wisdom.Entry {
+	w := v.WinnerRecord()
+	e := wisdom.Entry{
+		Device: w.Device, Cache: cache, Point: v.Point, Impl: w.Impl.Name, Knobs: w.Impl.Knobs, Seconds: w.Seconds(), Complete: v.Complete,
+		Tool: tool, Libraries: libraries, Run: w.Run, Time: w.Time,
+	}
+	for _, m := range v.Medians {
+		if m > 0 {
+			e.Tried++
+		}
+	}
+	if v.Second >= 0 {
+		e.RunnerUp, e.Lead = label(v.Records[v.Second]), v.Lead
+	}
+	return e
+}
+
+// known reads what earlier runs in the same folder measured in the same
+// environment and in the same way, by key, the newest of each. Where nothing is
+// to be remembered, it is what the run to resume holds.
+func (t *tuning) known() (map[string]*results.Record, error) {
+	known := map[string]*results.Record{}
+	add := func(recs []results.Record) {
+		for i := range recs {
+			r := &recs[i]
+			m := t.config.Measure
+			if r.Mode.Cache != m.Cache || r.Mode.Data != m.Data || r.Mode.Seed != m.Seed {
+				continue
+			}
+			if old := known[r.Key()]; old == nil || r.Time.After(old.Time) {
+				known[r.Key()] = r
+			}
+		}
+	}
+	if t.resume != "" {
+		_, recs, _, err := results.Read(t.resume)
+		if err != nil {
+			return nil, &failure{exitError, err, ""}
+		}
+		add(recs)
+	}
+	if t.flags.fresh {
+		return known, nil
+	}
+	entries, err := os.ReadDir(t.config.Dir)
+	if err != nil { // there are no runs yet
+		return known, nil
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		m, recs, _, err := results.Read(filepath.Join(t.config.Dir, e.Name()))
+		if err != nil || !t.sameEnvironment(m) {
+			continue
+		}
+		t.log.Debug("known", "run", m.Run, "records", len(recs))
+		add(recs)
+	}
+	return known, nil
+}
+
+// sameEnvironment reports whether what a run measured holds here and now: the
+// device, its libraries and the program are the same.
+func (t *tuning) sameEnvironment(m results.Manifest) bool {
+	if len(m.Devices) == 0 || m.Devices[0].Key != t.bench.info.Key {
+		return false
+	}
+	_, libraries := t.bench.versions()
+	for name, v := range libraries {
+		if m.Devices[0].Facts[name] != v {
+			return false
+		}
+	}
+	was, is := m.Environment.Tool, t.env.Tool
+	return was.Version == is.Version && was.Revision == is.Revision
+}
+
+// finish closes the run, prints the winners and says how it went.
+func (t *tuning) finish(list *winners, recs []results.Record, done int, err error, took time.Duration) error {
+	code, outcome := exitCode(recs, err, t.config.Measure.OnError == "stop", t.flags.allowFailures)
+	where := "everything was known already"
+	if t.folder != nil {
+		where = "records in " + t.folder.Dir()
+		if bad := t.folder.Finish(code); bad != nil {
+			return bad
+		}
+	}
+	t.note("%d of %s tuned, %s; took %v; %s", done, plural(t.plan.shapes(), "point"), plural(list.evaluations(), "burst"), took.Round(100*time.Millisecond), where)
+	if len(list.rows) > 0 {
+		if err := list.write(t.program, t.flags.format); err != nil {
+			return err
+		}
+		if t.path != "" {
+			t.note("wisdom in %s: --impl auto follows it", t.path)
+		}
+	}
+	hint := ""
+	if errors.Is(err, tuner.ErrBudget) || !list.complete() {
+		t.note("the budget is spent: %s not tuned to the end", plural(t.plan.shapes()-done+list.cut(), "point"))
+	}
+	if done < t.plan.shapes() || !list.complete() {
+		hint = "the same command goes on with what is left"
+	}
+	if outcome == nil {
+		if hint != "" {
+			t.note("hint: %s", hint)
+		}
+		return nil
+	}
+	if why := reasons(recs); hint == "" && len(why) > 0 {
+		hint = strings.Join(why, "; ")
+	}
+	return &failure{code, outcome, hint}
+}

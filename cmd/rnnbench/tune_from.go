@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/search"
+	"rnnbench/tuner/wisdom"
+)
+
+// tuneFrom searches among recorded runs.
+func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
+	c, err := f.resolve(p)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	s := &selection{settings: f.settings, where: c.Grid.Where}
+	sets, recs, err := s.read(p, cmd, f.from)
+	if err != nil {
+		return err
+	}
+	book, path, err := f.book()
+	if err != nil {
+		return err
+	}
+	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.Rounds
+	list := &winners{}
+	var all []*tuner.Replay
+	for _, group := range tuner.ByPoint(recs) {
+		set := setOf(sets, group[0])
+		r, err := tuner.NewReplay(ctx, group, incumbent(book, group[0].Device, group[0].Mode.Cache, group[0].Point), peakOf(set, group[0].Device), o)
+		if err != nil {
+			return err
+		}
+		list.addReplay(r)
+		if r.Winner < 0 {
+			continue
+		}
+		all = append(all, r)
+		tool, libraries := versionsOf(set, group[0].Device)
+		book.Put(entryOf(&r.Verdict, group[0].Mode.Cache, tool, libraries))
+	}
+	if len(all) == 0 {
+		return &failure{exitError, fmt.Errorf("none of the %s succeeded", plural(len(recs), "record")), ""}
+	}
+	list.notes = append(list.notes, replayed(all, o))
+	if err := list.write(p, f.format); err != nil {
+		return err
+	}
+	if path == "" {
+		return nil
+	}
+	if err := book.Write(path); err != nil {
+		return err
+	}
+	p.note("wisdom in %s: --impl auto follows it", path)
+	return nil
+}
+
+// replayed says how good a strategy is on the records of all points.
+func replayed(all []*tuner.Replay, o search.Options) string {
+	const near = 0.03
+	within, worst, logs, time, whole, bursts := 0, 0.0, 0.0, 0.0, 0.0, 0
+	for _, r := range all {
+		g := r.Regret()
+		if g <= near {
+			within++
+		}
+		worst, logs = max(worst, g), logs+math.Log1p(g)
+		time, whole, bursts = time+r.Time, whole+r.All, bursts+r.Evaluations
+	}
+	return fmt.Sprintf("%s: within %.0f %% of the fastest at %d of %s (%s), in %s of the time that all of it took; regret %.2f %% in the geometric mean, %.1f %% at worst",
+		o.Strategy, 100*near, within, plural(len(all), "point"), percentOf(float64(within)/float64(len(all))), percentOf(time/whole),
+		100*math.Expm1(logs/float64(len(all))), 100*worst)
+}
+
+// setOf finds the run that a record is of.
+func setOf(sets []results.Set, r *results.Record) *results.Set {
+	i := slices.IndexFunc(sets, func(s results.Set) bool { return s.Manifest.Run == r.Run })
+	return &sets[max(i, 0)]
+}
+
+// peakOf is the peak of a device as a run measured it, 0 if it did not.
+func peakOf(s *results.Set, device string) float64 {
+	for _, d := range s.Manifest.Devices {
+		if d.Key == device && d.Peak != nil {
+			return *d.Peak
+		}
+	}
+	return 0
+}
+
+// versionsOf are those of the program and the device that a run is of.
+func versionsOf(s *results.Set, device string) (tool string, libraries map[string]string) {
+	for _, d := range s.Manifest.Devices {
+		if d.Key == device {
+			libraries = d.Facts
+		}
+	}
+	return s.Manifest.Environment.Tool.Version, libraries
+}
+
+// incumbent is what the book says of a point already; its name may be "".
+func incumbent(b *wisdom.Book, device, cache string, p results.Point) results.Impl {
+	for _, m := range b.Lookup(device, cache, p) {
+		if m.Kind == wisdom.Exact {
+			return results.Impl{Name: m.Impl, Knobs: m.Knobs}
+		}
+	}
+	return results.Impl{}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+	"rnnbench/tuner/wisdom"
+)
+
+// tinyTune takes a moment.
+const tinyTune = "tune -H 8 -B 2 -T 3 --depth 1 --impl naive,cudnnstyle --wisdom w.toml --rounds 6 --min-time 0s --min-iters 1"
+
+func TestTune(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, tinyTune+" -o json")
+	o.want(t, exitDone, nil, []string{"1 point: naive, cudnnstyle, with up to 1 knobs turned", "1 of 1 point tuned", "records in out", "wisdom in w.toml"})
+	var rows []struct {
+		Impl, Runner_Up         string
+		Time                    float64 `json:"time_s"`
+		Candidates, Evaluations int
+	}
+	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 1 || rows[0].Impl == "" || rows[0].Time <= 0 || rows[0].Evaluations < rows[0].Candidates {
+		t.Fatalf("%v: %s", err, o.out)
+	}
+	m, recs, _, err := results.Read("out")
+	if err != nil || len(recs) != rows[0].Candidates || m.Exit == nil || *m.Exit != exitDone {
+		t.Fatalf("%d records, %v", len(recs), err)
+	}
+	b, err := wisdom.Read("w.toml")
+	if err != nil || len(b.Entries) != 1 || b.Entries[0].Run != m.Run || !b.Entries[0].Complete || b.Entries[0].RunnerUp != rows[0].Runner_Up {
+		t.Fatalf("%+v, %v", b, err)
+	}
+
+	// Nothing is measured twice, and what is known makes no run.
+	o = rnnbench(t, tinyTune)
+	o.want(t, exitDone, []string{"known before", rows[0].Impl}, []string{"0 bursts", "everything was known already"})
+	if runs, _ := filepath.Glob("out/*/manifest.json"); len(runs) != 1 {
+		t.Errorf("runs %v", runs)
+	}
+	rnnbench(t, tinyTune+" --fresh").want(t, exitDone, nil, []string{"records in out"})
+	rnnbench(t, tinyTune+" --impl naive,cudnnstyle,scc").want(t, exitDone, []string{"known before"}, []string{"records in out"})
+
+	// A sweep cannot go on with a tune, and the tune of another depth neither.
+	for _, line := range []string{"sweep", strings.Replace(tinyTune, "--depth 1", "--depth 0", 1)} {
+		rnnbench(t, line+" --resume out/"+m.Run).want(t, exitUsage, nil, []string{"cannot be resumed: it measures another plan"})
+	}
+	rnnbench(t, tinyTune+" --resume out/"+m.Run).want(t, exitDone, nil, []string{"0 bursts"})
+}
+
+func TestTuneDryRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tinyTune+" --dry-run -o csv").want(t, exitDone, []string{"point,candidates,same\nlstm forward H=8 B=2 T=3 L=1,"}, nil)
+	if exists("out") || exists("w.toml") {
+		t.Error("a dry run leaves something behind")
+	}
+}
+
+func TestTuneFrom(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tinyGrid+" --impl naive,cudnnstyle,scc").want(t, exitDone, nil, nil)
+	for _, strategy := range []string{"racing", "exhaustive", "random"} {
+		o := rnnbench(t, "tune --from out --wisdom w.toml --search "+strategy)
+		o.want(t, exitDone, []string{"lstm forward H=8", "lstm forward H=16", strategy + ": within 3 % of the fastest at"}, []string{"wisdom in w.toml"})
+	}
+	b, err := wisdom.Read("w.toml")
+	if err != nil || len(b.Entries) != 2 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	rnnbench(t, "tune --from out --no-wisdom --where hidden=8 -o csv").want(t, exitDone, []string{"lstm forward H=8"}, nil)
+	rnnbench(t, "tune --from nothere --no-wisdom").want(t, exitError, nil, []string{"nothere"})
+	if err := os.WriteFile("bad.toml", []byte("schema = 'x'"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "tune --from out --wisdom bad.toml").want(t, exitError, nil, []string{"bad.toml is no book of wisdom"})
+}
+
+// TestTuneStops interrupts a tune by its budget and by a signal's context.
+func TestTuneStops(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tinyTune+" --max-evals 3").want(t, exitDone, []string{"budget spent"}, []string{"the budget is spent: 1 point not tuned to the end", "the same command goes on"})
+	rnnbench(t, tinyTune).want(t, exitDone, nil, []string{"1 of 1 point tuned"})
+	b, err := wisdom.Read("w.toml")
+	if err != nil || len(b.Entries) != 1 || !b.Entries[0].Complete {
+		t.Errorf("%+v, %v", b, err)
+	}
+	o := rnnbench(t, tinyTune+" --fresh --budget 1ns")
+	o.want(t, exitError, nil, []string{"nothing was measured"})
+	if bytes.Contains([]byte(o.errors), []byte("panic")) {
+		t.Error(o.errors)
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner"
+)
+
+// winnerFormats are those in which winners are printed; the last prints their
+// records.
+func winnerFormats() []string { return append(table.Formats(), "jsonl") }
+
+// winners is the table of what tuning found.
+type winners struct {
+	rows     [][]table.Cell
+	records  []results.Record
+	replayed bool // the rows have what only a replay knows
+	planned  bool // or only what a dry run knows
+
+	bursts, unfinished int
+	notes              []string
+}
+
+// label names a record's technique with its settings, as --impl takes it.
+func label(r *results.Record) string {
+	if r.Impl.Label != "" {
+		return r.Impl.Label
+	}
+	return r.Impl.Name
+}
+
+func (w *winners) evaluations() int { return w.bursts }
+func (w *winners) complete() bool   { return w.unfinished == 0 }
+func (w *winners) cut() int         { return w.unfinished }
+
+// plan adds a point of which the candidates are known and no more.
+func (w *winners) plan(p results.Point, candidates, same int) {
+	w.planned = true
+	w.rows = append(w.rows, []table.Cell{table.Text(p.String()), table.Int(candidates), table.Int(same)})
+}
+
+// add adds a verdict.
+func (w *winners) add(v *tuner.Verdict) {
+	w.rows = append(w.rows, w.row(v))
+}
+
+// addReplay adds a verdict with what recording everything would have given.
+func (w *winners) addReplay(r *tuner.Replay) {
+	w.replayed = true
+	row := w.row(&r.Verdict)
+	if r.Winner < 0 {
+		w.rows = append(w.rows, append(row, table.Cell{}, table.Cell{}))
+		return
+	}
+	w.rows = append(w.rows, append(row, table.Number(r.Regret(), percentOf(r.Regret())), table.Number(r.Time/r.All, percentOf(r.Time/r.All))))
+}
+
+func percentOf(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+func (w *winners) row(v *tuner.Verdict) []table.Cell {
+	w.bursts += v.Evaluations
+	if !v.Complete {
+		w.unfinished++
+	}
+	candidates := 0
+	for i := range v.Left {
+		if v.Records[i] == nil || v.Records[i].Status != results.Skipped {
+			candidates++
+		}
+	}
+	row := []table.Cell{table.Text(v.Point.String()), {Text: "none"}, {}, {}, {}, {}, {}, {}, table.Int(len(v.Ties)), table.Int(candidates), table.Int(v.Evaluations), table.Text(remark(v))}
+	r := v.WinnerRecord()
+	if r == nil {
+		return row
+	}
+	w.records = append(w.records, *r)
+	row[1] = table.Text(label(r))
+	t := v.Medians[v.Winner]
+	row[2] = table.Number(t, quantity.SI(t, "s"))
+	row[3] = table.Number(float64(r.Work.Flops)/t, quantity.SI(float64(r.Work.Flops)/t, "FLOP/s"))
+	if v.Second >= 0 {
+		row[4] = table.Text(label(v.Records[v.Second]))
+		row[5] = table.Number(v.Lead, fmt.Sprintf("%+.1f %%", 100*v.Lead))
+	}
+	if v.Lo != nil {
+		row[5].Text += fmt.Sprintf(" (%+.1f to %+.1f)", 100**v.Lo, 100**v.Hi)
+		row[6], row[7] = table.Number(*v.Lo, ""), table.Number(*v.Hi, "")
+	}
+	return row
+}
+
+// remark says what is special about a verdict.
+func remark(v *tuner.Verdict) string {
+	var words []string
+	if !v.Complete {
+		words = append(words, "budget spent")
+	}
+	if v.Kept {
+		words = append(words, "kept: "+label(v.Records[v.Fastest])+" is not faster by the margin")
+	}
+	switch {
+	case v.Known > 0 && v.Evaluations == 0:
+		words = append(words, "known before")
+	case v.Known > 0:
+		words = append(words, fmt.Sprintf("%d known before", v.Known))
+	}
+	return strings.Join(words, "; ")
+}
+
+// write prints the table.
+func (w *winners) write(p *program, format string) error {
+	if format == "jsonl" {
+		return table.JSONL(p.out, w.records)
+	}
+	t := &table.Table{Rows: w.rows, Notes: w.notes}
+	if w.planned {
+		t.Columns = []table.Column{
+			{Name: "point", Key: "point"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "same program", Key: "same", Right: true},
+		}
+		return t.Write(p.out, format, p.style())
+	}
+	t.Columns = []table.Column{
+		{Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true}, {Name: "rate", Key: "flops_per_s", Right: true},
+		{Name: "runner-up", Key: "runner_up"}, {Name: "takes longer by", Key: "lead", Right: true}, {Key: "lead_lo"}, {Key: "lead_hi"},
+		{Name: "ties", Key: "ties", Right: true}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "bursts", Key: "evaluations", Right: true}, {Key: "remark"},
+	}
+	for _, row := range w.rows {
+		if row[11].Text != "" {
+			t.Columns[11].Name = "remark"
+		}
+	}
+	if w.replayed {
+		t.Columns = append(t.Columns, table.Column{Name: "regret", Key: "regret", Right: true}, table.Column{Name: "of the time", Key: "time_share", Right: true})
+	}
+	return t.Write(p.out, format, p.style())
+}

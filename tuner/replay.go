@@ -1,0 +1,70 @@
+package tuner
+
+import (
+	"context"
+	"slices"
+
+	"rnnbench/results"
+	"rnnbench/tuner/search"
+)
+
+// A Replay is a search among the recorded candidates of one point.
+type Replay struct {
+	Verdict
+	Time, All float64 // seconds that what was drawn took, and what was recorded
+}
+
+// Regret is how much longer the winner takes than the fastest of all that was
+// recorded, a share, by all their samples.
+func (r *Replay) Regret() float64 {
+	best := 0.0
+	for _, rec := range r.Records {
+		if s := rec.Seconds(); s > 0 && (best == 0 || s < best) {
+			best = s
+		}
+	}
+	return r.WinnerRecord().Seconds()/best - 1
+}
+
+// NewReplay searches among records of one point, with no device; peak is that of
+// the device that they are from, 0 if it is not known.
+func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Impl, peak float64, o search.Options) (*Replay, error) {
+	r := &Replay{Verdict: Verdict{Point: recs[0].Point, Records: recs}}
+	o.Incumbent = -1
+	was := results.Record{Point: recs[0].Point, Device: recs[0].Device, Impl: incumbent}
+	arms := make([]search.Arm, len(recs))
+	for i, rec := range recs {
+		arms[i] = search.Arm{Bound: Bound(rec.Point, rec.Work.Executed, peak), Memory: rec.Work.Memory, Rank: i}
+		if rec.Key() == was.Key() {
+			o.Incumbent = i
+		}
+	}
+	bench := &search.Replay{Records: recs}
+	var err error
+	r.Result, err = search.Run(ctx, arms, bench, o)
+	r.Time, r.All = bench.Time, bench.All()
+	return r, err
+}
+
+// ByPoint groups records that were rivals: at one point, on one device, measured
+// in the same way.
+func ByPoint(recs []results.Record) [][]*results.Record {
+	type place struct {
+		p                   results.Point
+		device, cache, data string
+	}
+	at := map[place]int{}
+	var groups [][]*results.Record
+	for i := range recs {
+		r := &recs[i]
+		k := place{r.Point, r.Device, r.Mode.Cache, r.Mode.Data}
+		j, seen := at[k]
+		if !seen {
+			j = len(groups)
+			at[k] = j
+			groups = append(groups, nil)
+		}
+		groups[j] = append(groups[j], r)
+	}
+	return slices.Clip(groups)
+}

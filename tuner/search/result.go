@@ -1,0 +1,91 @@
+package search
+
+import "slices"
+
+// result names the winner of those that stayed to the end.
+//
+// The fastest is the one with the least median. Arms within the share Tie of it
+// are its equals, of which the preferred one wins; an incumbent wins within the
+// share Margin.
+func (s *state) result() *Result {
+	r := &Result{Winner: -1, Second: -1, Fastest: -1, Medians: make([]float64, len(s.arms)), Left: s.left, Evaluations: s.evals, Rounds: s.done}
+	for i := range s.arms {
+		r.Medians[i] = median(s.samples[i])
+	}
+	s.recall(r.Medians)
+	var final []int
+	for i, a := range s.arms {
+		stayed := s.left[i] == Finished || s.left[i] == Spent || a.Known > 0 && !a.Beaten && s.left[i] == ""
+		if stayed && r.Medians[i] > 0 {
+			final = append(final, i)
+		}
+	}
+	// Where the budget was spent within a round, some have one sample more.
+	if len(final) == 0 {
+		return r
+	}
+	slices.SortFunc(final, func(a, b int) int {
+		if r.Medians[a] != r.Medians[b] {
+			if r.Medians[a] < r.Medians[b] {
+				return -1
+			}
+			return 1
+		}
+		return s.prefer(a, b)
+	})
+	r.Fastest = final[0]
+	least := r.Medians[r.Fastest]
+	r.Winner = r.Fastest
+	for _, i := range final[1:] {
+		if r.Medians[i] <= (1+s.o.Tie)*least && s.prefer(i, r.Winner) < 0 {
+			r.Winner = i
+		}
+	}
+	if k := s.o.Incumbent; k >= 0 && slices.Contains(final, k) && r.Medians[k] <= (1+s.o.Margin)*least {
+		r.Winner = k
+	}
+	r.Kept = r.Winner == s.o.Incumbent && r.Winner != r.Fastest
+	s.runnerUp(r, final)
+	return r
+}
+
+// recall fills in the medians of what was measured before, in the seconds of
+// today: by as much as the champion has become slower since, if it ran again.
+func (s *state) recall(medians []float64) {
+	today := 1.0
+	if s.champion >= 0 && medians[s.champion] > 0 {
+		today = medians[s.champion] / s.arms[s.champion].Known
+	}
+	for i, a := range s.arms {
+		if medians[i] == 0 && a.Known > 0 {
+			medians[i] = a.Known * today
+		}
+	}
+}
+
+// runnerUp finds the fastest of the others and what cannot be told from the
+// winner.
+func (s *state) runnerUp(r *Result, final []int) {
+	least := 0.0
+	for i, m := range r.Medians {
+		if i == r.Winner || m == 0 {
+			continue
+		}
+		lead := m/r.Medians[r.Winner] - 1
+		ratio := s.ratio(i, r.Winner)
+		if ratio.N > 0 {
+			lead = ratio.Median - 1
+		}
+		if slices.Contains(final, i) && (m <= (1+s.o.Tie)*r.Medians[r.Winner] || ratio.Lo != nil && *ratio.Lo <= 1) {
+			r.Ties = append(r.Ties, i)
+		}
+		if r.Second >= 0 && lead >= least {
+			continue
+		}
+		r.Second, least, r.Lead, r.Lo, r.Hi = i, lead, lead, nil, nil
+		if ratio.Lo != nil {
+			lo, hi := *ratio.Lo-1, *ratio.Hi-1
+			r.Lo, r.Hi = &lo, &hi
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package tuner
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// A contender is one technique with its settings at one point, as far as it is
+// known before it runs.
+type contender struct {
+	spec   grid.Spec // with what differs from the defaults, which is its label
+	key    string    // as of its record
+	memory int64
+	bound  float64 // seconds
+	layout *Layout // of one that is declined; else nil, since schedules are large
+}
+
+// contenders lists what may run p: each technique of specs with every setting in
+// which at most t.Depth knobs, its own or the device's, differ from what specs
+// says or else from their defaults. Of settings that come to the same program
+// the first is kept; of those that are declined for the same reason, too. same
+// is the number of the rest.
+func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spec) (list []*contender, same int, err error) {
+	seen := map[string]bool{}
+	add := func(c *contender, program string) {
+		if seen[program] {
+			same++
+			return
+		}
+		seen[program] = true
+		list = append(list, c)
+	}
+	for _, spec := range specs {
+		base, err := settle(t.Techniques, p, spec)
+		if err != nil {
+			return nil, 0, err
+		}
+		free := slices.DeleteFunc(slices.Clone(base.offered), func(k knob.Knob) bool {
+			_, fixed := spec.Knobs[k.Name]
+			return fixed || k.Name == "streams" && p.Streams > 0
+		})
+		for _, own := range knob.Combinations(free, t.Depth) {
+			if err := ctx.Err(); err != nil {
+				return nil, 0, err
+			}
+			s := with(spec, own)
+			l, err := LayOut(t.Device, t.Techniques, p, s)
+			if err != nil && len(own) > 0 { // a knob of the device's that spec sets is not offered here
+				continue
+			}
+			if err != nil {
+				return nil, 0, err
+			}
+			if l.Reason != "" {
+				add(t.contender(l, s), s.Name+": "+l.Reason)
+				continue
+			}
+			hash := sha256.New()
+			if err := l.Schedule.Dump(hash); err != nil {
+				return nil, 0, err
+			}
+			offered := t.Device.Knobs(l.Schedule)
+			theirs := slices.DeleteFunc(slices.Clone(offered), func(k knob.Knob) bool { _, fixed := spec.Knobs[k.Name]; return fixed })
+			for _, more := range knob.Combinations(theirs, t.Depth-len(own)) {
+				s := with(s, more)
+				at := *l
+				_, settings := s.Knobs.Split(offered)
+				if err := at.settleDevice(t.Device, offered, settings); err != nil {
+					return nil, 0, err
+				}
+				at.Fit(t.memory())
+				add(t.contender(&at, s), fmt.Sprintf("%x %v %s", hash.Sum(nil), at.DeviceKnobs, at.Reason))
+			}
+		}
+	}
+	return list, same, nil
+}
+
+// with is spec with more of its knobs set, and a label that says so.
+func with(spec grid.Spec, more knob.Params) grid.Spec {
+	knobs := maps.Clone(spec.Knobs)
+	if knobs == nil {
+		knobs = knob.Params{}
+	}
+	maps.Copy(knobs, more)
+	spec.Knobs = knobs
+	spec.Label = spec.String()
+	return spec
+}
+
+func (t *Tune) contender(l *Layout, s grid.Spec) *contender {
+	c := &contender{spec: s, memory: l.Memory}
+	rec := results.Record{Point: l.Point, Device: t.Device.Info().Key, Impl: results.Impl{Name: s.Name, Knobs: l.Settings()}}
+	c.key = rec.Key()
+	if l.Reason != "" {
+		c.layout = l
+		return c
+	}
+	c.bound = Bound(l.Point, l.Schedule.FLOPs(), t.Limits.FLOPS)
+	return c
+}
+
+// Bound is the time that a run takes at least, in seconds: its operations at a
+// quarter more than the peak, which is measured and may have been disturbed. It
+// is 0 where the peak is not known, or is not that of the point's precision.
+func Bound(p results.Point, flops int64, peak float64) float64 {
+	const reserve = 1.25
+	if peak <= 0 || p.Precision != "fp32" {
+		return 0
+	}
+	return float64(flops) / (reserve * peak)
+}

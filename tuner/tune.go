@@ -1,0 +1,344 @@
+package tuner
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"slices"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/search"
+)
+
+// A Tune finds the fastest technique and its settings at one point after the
+// other. It measures as a sweep does, with the sweep's settings, but what is
+// measured, and how often, is up to a search.
+type Tune struct {
+	Sweep
+	Depth  int            // knobs that may differ from their defaults at once
+	Search search.Options // Incumbent is set for each point
+
+	// Recall returns what is known of a key from an earlier run in the same
+	// environment; nil: nothing.
+	Recall func(key string) *results.Record
+	// Leader, where set, is told of the point, the label and the seconds of the
+	// fastest candidate, whenever it is another one.
+	Leader func(p results.Point, label string, seconds float64)
+}
+
+// A Verdict is the outcome of tuning at one point.
+type Verdict struct {
+	Point   results.Point
+	Records []*results.Record // of each candidate, its newest; nil: it never ran
+	Same    int               // settings that come to a candidate's program
+	Known   int               // candidates that were measured before
+	*search.Result
+}
+
+// WinnerRecord is the record of the winner; nil: there is none.
+func (v *Verdict) WinnerRecord() *results.Record {
+	if v.Winner < 0 {
+		return nil
+	}
+	return v.Records[v.Winner]
+}
+
+// Tune tunes one point. Incumbent is the setting that wins unless it is beaten;
+// its name may be "".
+func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, incumbent results.Impl) (*Verdict, error) {
+	if err := t.checkCache(); err != nil {
+		return nil, err
+	}
+	all, same, err := t.contenders(ctx, p, specs)
+	if err != nil {
+		return nil, err
+	}
+	c := &contest{Tune: t, entrants: make([]*entrant, len(all)), verdict: &Verdict{Point: p, Same: same, Records: make([]*results.Record, len(all))}}
+	o := t.Search
+	o.Incumbent = -1
+	arms := make([]search.Arm, len(all))
+	was := results.Record{Point: p, Device: t.Device.Info().Key, Impl: incumbent}
+	for i, e := range all {
+		c.entrants[i] = &entrant{contender: e}
+		arms[i] = search.Arm{Bound: e.bound, Memory: e.memory, Rank: i}
+		if e.key == was.Key() {
+			o.Incumbent = i
+		}
+	}
+	if err := c.decline(); err != nil {
+		return nil, err
+	}
+	// What was declined is no arm, and what is known is not measured again.
+	var running []int
+	for i, e := range c.entrants {
+		if e.declined {
+			continue
+		}
+		if r := t.recall(e.key); r != nil {
+			c.verdict.Records[i] = r
+			c.verdict.Known++
+			if r.Status != results.OK && r.Status != results.Skipped || r.Stats == nil {
+				continue
+			}
+			arms[i].Known, arms[i].Beaten = r.Seconds(), r.Stats.Stop == stopOutraced
+		}
+		running = append(running, i)
+	}
+	return c.run(ctx, arms, running, o)
+}
+
+// recall is what is known of key. What a budget cut short, or a bound kept from
+// running, is not.
+func (t *Tune) recall(key string) *results.Record {
+	if t.Recall == nil {
+		return nil
+	}
+	r := t.Recall(key)
+	if r == nil || r.Stats != nil && r.Stats.Stop == stopBudget || r.ReasonCode != nil && *r.ReasonCode == results.ReasonBound {
+		return nil
+	}
+	return r
+}
+
+// A contest is the search at one point. It is the search's bench.
+type contest struct {
+	*Tune
+	verdict  *Verdict
+	entrants []*entrant
+	check    *verification
+	leader   float64 // seconds of the fastest so far
+}
+
+// An entrant is a contender that may be running.
+type entrant struct {
+	*contender
+	*candidate      // nil: it has not run, or runs no more
+	declined   bool // before it ran
+	used       int  // when it ran last
+}
+
+// decline records those that cannot run.
+func (c *contest) decline() error {
+	for i, e := range c.entrants {
+		if e.layout == nil {
+			continue
+		}
+		e.declined = true
+		if r := c.recall(e.key); r != nil {
+			c.verdict.Records[i] = r
+			continue
+		}
+		if err := c.prepared(e); err != nil {
+			return err
+		}
+		if e.record.Status == results.OK { // declined by its memory alone
+			e.candidate.decline(results.Skipped, e.layout.Code, e.layout.Reason)
+		}
+		if err := c.finish(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepared lays e out.
+func (c *contest) prepared(e *entrant) (err error) {
+	e.candidate, err = c.prepare(c.verdict.Point, e.spec)
+	return err
+}
+
+// finish records an entrant and forgets what it took to run it.
+func (c *contest) finish(i int) error {
+	e := c.entrants[i]
+	e.close()
+	err := c.emit(e.candidate)
+	rec := e.record
+	c.verdict.Records[i] = &rec
+	e.candidate = nil
+	return err
+}
+
+// run searches the entrants that running names.
+func (c *contest) run(ctx context.Context, arms []search.Arm, running []int, o search.Options) (*Verdict, error) {
+	defer func() {
+		for _, e := range c.entrants {
+			if e.candidate != nil {
+				e.close()
+			}
+		}
+	}()
+	some := make([]search.Arm, len(running))
+	incumbent := -1
+	for k, i := range running {
+		some[k] = arms[i]
+		if i == o.Incumbent {
+			incumbent = k
+		}
+	}
+	o.Incumbent = incumbent
+	r, err := search.Run(ctx, some, &numbered{c, running}, o)
+	if err != nil {
+		return nil, err
+	}
+	c.verdict.Result = renumber(r, running, len(arms))
+	return c.verdict, nil
+}
+
+// numbered is the contest with the numbers of those that run.
+type numbered struct {
+	*contest
+	running []int
+}
+
+func (n *numbered) Measure(ctx context.Context, arm int, limit float64) (float64, error) {
+	return n.measureOne(n.running[arm], limit)
+}
+
+func (n *numbered) Leave(arm int, why search.Reason) error { return n.leave(n.running[arm], why) }
+
+// renumber has r speak of all n entrants.
+func renumber(r *search.Result, running []int, n int) *search.Result {
+	number := func(k int) int {
+		if k < 0 {
+			return k
+		}
+		return running[k]
+	}
+	all := *r
+	all.Winner, all.Second, all.Fastest = number(r.Winner), number(r.Second), number(r.Fastest)
+	all.Medians, all.Left, all.Ties = make([]float64, n), make([]search.Reason, n), nil
+	for k, i := range running {
+		all.Medians[i], all.Left[i] = r.Medians[k], r.Left[k]
+	}
+	for _, k := range r.Ties {
+		all.Ties = append(all.Ties, number(k))
+	}
+	return &all
+}
+
+// measureOne takes a sample of entrant i.
+func (c *contest) measureOne(i int, limit float64) (float64, error) {
+	e := c.entrants[i]
+	first := e.candidate == nil
+	if first {
+		c.watch(Event{Phase: Laying, Point: c.verdict.Point, Label: e.spec.Label})
+		if err := c.prepared(e); err != nil {
+			return 0, err
+		}
+		if c.check == nil {
+			c.check = newVerification(e.Problem, c.Settings)
+		}
+	}
+	c.makeRoom(e)
+	switch {
+	case first:
+		c.ready(e.candidate, c.check)
+		runtime.GC() // of what laying out and checking left, so that it is not in the sample
+	case e.prog == nil:
+		if err := c.load(e.candidate); err != nil {
+			c.fail(e.candidate, err)
+		}
+	}
+	if e.record.Status == results.OK {
+		c.sampleOnce(e, first, limit)
+	}
+	if e.record.Status != results.OK {
+		reason := *e.record.Reason
+		if err := c.finish(i); err != nil {
+			return 0, err
+		}
+		return 0, fmt.Errorf("%s: %w", reason, search.ErrOut)
+	}
+	samples := e.samples.Wall
+	c.lead(e, samples)
+	return samples[len(samples)-1], nil
+}
+
+// sampleOnce takes a sample. The shortest run of the warm-up is sample enough
+// for a first one that is beyond the limit.
+func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
+	if first && limit > 0 && e.last > limit && !math.IsInf(e.last, 0) { // infinite: there was no warm-up
+		e.samples.Iters, e.samples.Wall = append(e.samples.Iters, 1), append(e.samples.Wall, e.last)
+		return
+	}
+	c.watch(Event{Phase: Measuring, Point: c.verdict.Point, Label: e.spec.Label, Round: len(e.samples.Wall), Rounds: c.Search.Rounds})
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	c.burst(e.candidate, true)
+}
+
+// lead tells of a new leader.
+func (c *contest) lead(e *entrant, samples []float64) {
+	st, _ := results.Summarize(samples, 0)
+	if c.leader == 0 || st.Median < c.leader {
+		c.leader = st.Median
+		if c.Leader != nil {
+			c.Leader(c.verdict.Point, e.spec.Label, st.Median)
+		}
+	}
+}
+
+// makeRoom unloads what ran longest ago until e fits in memory beside the rest.
+func (c *contest) makeRoom(e *entrant) {
+	clock := 0
+	for _, o := range c.entrants {
+		clock = max(clock, o.used)
+	}
+	e.used = clock + 1
+	limit := c.memory()
+	if e.prog != nil || limit == 0 {
+		return
+	}
+	var loaded []*entrant
+	sum := e.memory + hostMemory(e.Problem)
+	for _, o := range c.entrants {
+		if o.candidate != nil && o.prog != nil {
+			loaded, sum = append(loaded, o), sum+o.memory
+		}
+	}
+	slices.SortFunc(loaded, func(a, b *entrant) int { return a.used - b.used })
+	for _, o := range loaded {
+		if sum <= limit {
+			return
+		}
+		o.close()
+		sum -= o.memory
+	}
+}
+
+const stopOutraced = "outraced" // others were faster
+
+// leave ends the measuring of entrant i with its record.
+func (c *contest) leave(i int, why search.Reason) error {
+	e := c.entrants[i]
+	switch {
+	case why == search.Bounded:
+		if err := c.prepared(e); err != nil {
+			return err
+		}
+		e.candidate.decline(results.Skipped, results.ReasonBound, fmt.Sprintf("its %d operations take %s at least, and another ran in less",
+			e.record.Work.Executed, quantity.SI(e.bound, "s")))
+	case e.candidate == nil || len(e.samples.Wall) == 0: // the budget was spent before
+		return nil
+	default:
+		c.summarize(e.candidate, map[search.Reason]string{
+			search.Slower: stopOutraced, search.Spent: stopBudget, search.Finished: stopMax,
+		}[why])
+	}
+	return c.finish(i)
+}
+
+// Candidates counts what would take part at p, and how many settings come to the
+// same programs.
+func (t *Tune) Candidates(ctx context.Context, p results.Point, specs []grid.Spec) (n, same int, err error) {
+	list, same, err := t.contenders(ctx, p, specs)
+	for _, c := range list {
+		if c.layout == nil {
+			n++
+		}
+	}
+	return n, same, err
+}

@@ -1,0 +1,256 @@
+package tuner_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner"
+	"rnnbench/tuner/search"
+)
+
+// tune returns a tune for tests and what it has recorded so far.
+func tune(t *testing.T, d device.Device) (*tuner.Tune, map[string]*results.Record) {
+	kept := map[string]*results.Record{}
+	u := &tuner.Tune{
+		Sweep:  tuner.Sweep{Device: d, Techniques: impl.All(), Settings: quick()},
+		Depth:  1,
+		Search: search.Options{Strategy: "racing", Rounds: 6, Tie: 0.01, Margin: 0.02},
+	}
+	u.Settings.Warmup = 0
+	u.Emit = func(r *results.Record) error {
+		// A winner of before runs again beside what is new, and so does what a
+		// budget cut short.
+		if old := kept[r.Key()]; old != nil && (old.Stats == nil || old.Stats.Stop == "outraced") {
+			t.Errorf("%s is recorded twice", r.Impl.Label)
+		}
+		one := *r
+		kept[r.Key()] = &one
+		return nil
+	}
+	u.Recall = func(key string) *results.Record { return kept[key] }
+	return u, kept
+}
+
+func TestTuneFindsAWinner(t *testing.T) {
+	u, kept := tune(t, open(t))
+	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "scan"), results.Impl{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := v.WinnerRecord()
+	if w == nil || w.Status != results.OK || w.Verify == nil || !w.Verify.OK || w.Stats.N != 6 && v.Rounds != w.Stats.N {
+		t.Fatalf("winner %+v", w)
+	}
+	outraced, skipped, labels := 0, 0, map[string]bool{}
+	for _, r := range kept {
+		switch {
+		case r.Status == results.Skipped:
+			skipped++
+		case r.Stats.Stop == "outraced":
+			outraced++
+		}
+		if labels[r.Impl.Label] {
+			t.Errorf("two candidates are labelled %s", r.Impl.Label)
+		}
+		labels[r.Impl.Label] = true
+	}
+	if len(kept) != len(v.Records) || outraced < len(kept)/3 || skipped != 1 || v.Same == 0 { // scan declines an LSTM, once
+		t.Errorf("%d records of %d candidates, %d outraced, %d skipped, %d the same", len(kept), len(v.Records), outraced, skipped, v.Same)
+	}
+	if !labels["naive"] || !labels["cudnnstyle"] || !labels["cudnnstyle:fused=0"] || !labels["cudnnstyle:teams=1"] {
+		t.Errorf("candidates %v", labels)
+	}
+
+	// The same again measures nothing, and one technique more that technique and
+	// the winner.
+	emitted := 0
+	emit := u.Emit
+	u.Emit = func(r *results.Record) error { emitted++; return emit(r) }
+	again, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "scan"), w.Impl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if emitted != 0 || again.Evaluations != 0 || again.WinnerRecord().Key() != w.Key() {
+		t.Errorf("again: %d records, %d bursts, winner %s and not %s", emitted, again.Evaluations, again.WinnerRecord().Impl.Label, w.Impl.Label)
+	}
+	more, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "scan", "scc"), w.Impl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range more.Records {
+		if ran := more.Left[i] != ""; ran && r.Impl.Name != "scc" && r.Key() != w.Key() {
+			t.Errorf("%s was measured again", r.Impl.Label)
+		}
+	}
+	if emitted == 0 || more.Evaluations == 0 {
+		t.Error("what is new was not measured")
+	}
+}
+
+// TestTuneGoesOn interrupts a tune and checks that the next one completes it.
+func TestTuneGoesOn(t *testing.T) {
+	d := open(t)
+	u, kept := tune(t, d)
+	ctx, cancel := context.WithCancel(t.Context())
+	u.Watch = func(e tuner.Event) {
+		if e.Phase == tuner.Done && len(kept) > 5 {
+			cancel()
+		}
+	}
+	all := specs(t, "naive", "cudnnstyle")
+	if _, err := u.Tune(ctx, small(), all, results.Impl{}); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	before := len(kept)
+	u.Watch = nil
+	v, err := u.Tune(t.Context(), small(), all, results.Impl{})
+	if err != nil || before == 0 || len(kept) <= before || len(kept) != len(v.Records) {
+		t.Errorf("%d records, then %d of %d: %v", before, len(kept), len(v.Records), err)
+	}
+	if v.Known == 0 || v.WinnerRecord() == nil || v.WinnerRecord().Stats.Stop == "outraced" {
+		t.Errorf("%d known, winner %+v", v.Known, v.WinnerRecord())
+	}
+	// A budget that is spent keeps what there is, and is no last word.
+	u, kept = tune(t, d)
+	u.Search.MaxEvals = 7
+	v, err = u.Tune(t.Context(), small(), all, results.Impl{})
+	if err != nil || v.Complete || v.Evaluations != 7 || v.WinnerRecord() == nil {
+		t.Errorf("%+v, %v", v.Result, err)
+	}
+	u.Search.MaxEvals = 0
+	if v, err = u.Tune(t.Context(), small(), all, results.Impl{}); err != nil || !v.Complete || len(kept) != len(v.Records) {
+		t.Errorf("%d of %d records, %v", len(kept), len(v.Records), err)
+	}
+}
+
+// A quickest technique does nothing and is wrong.
+type quickest struct{ rnn.Technique }
+
+func (quickest) Name() string                          { return "quickest" }
+func (quickest) Doc() string                           { return "" }
+func (quickest) Knobs(rnn.Problem) []knob.Knob         { return nil }
+func (quickest) Plan(p *rnn.Plan, k knob.Params) error { return wrong{impl.Lookup("naive")}.Plan(p, k) }
+
+func TestWrongAnswersDoNotWin(t *testing.T) {
+	u, kept := tune(t, open(t))
+	u.Techniques = append(u.Techniques, quickest{})
+	p := small()
+	p.Pass = "forward"
+	all := specs(t, "naive")
+	all = append(all, all[0])
+	all[1].Name, all[1].Label = "quickest", "quickest"
+	v, err := u.Tune(t.Context(), p, all, results.Impl{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := v.WinnerRecord(); w == nil || w.Impl.Name != "naive" {
+		t.Errorf("winner %+v", w)
+	}
+	if len(kept) != 2 || v.Left[1] != search.Out || v.Records[1].Status != results.Incorrect {
+		t.Errorf("%d records, %v", len(kept), v.Left)
+	}
+}
+
+// TestTuneWithinMemory has room for few candidates at a time, and for none of
+// one kind.
+func TestTuneWithinMemory(t *testing.T) {
+	u, _ := tune(t, open(t))
+	all := specs(t, "naive", "cudnnstyle")
+	need := int64(0)
+	for _, spec := range all {
+		l, err := tuner.LayOut(u.Device, u.Techniques, small(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		need = max(need, l.Need())
+	}
+	u.MaxMemory = need + need/2
+	v, err := u.Tune(t.Context(), small(), all, results.Impl{})
+	if err != nil || v.WinnerRecord() == nil {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	u, kept := tune(t, u.Device)
+	u.MaxMemory = 1
+	v, err = u.Tune(t.Context(), small(), all, results.Impl{})
+	if err != nil || v.WinnerRecord() != nil || len(kept) == 0 {
+		t.Fatalf("%d records, %v", len(kept), err)
+	}
+	for _, r := range kept {
+		if r.Status != results.Skipped || *r.ReasonCode != results.ReasonMemory {
+			t.Errorf("%s: %s", r.Impl.Label, r.Status)
+		}
+	}
+}
+
+// TestBoundHoldsOnRecords holds the lower bound to everything that was recorded:
+// no run was ever shorter than it, so that it cannot discard a winner.
+func TestBoundHoldsOnRecords(t *testing.T) {
+	manifests, err := filepath.Glob("../results/*/*/manifest.json")
+	if err != nil || len(manifests) == 0 {
+		t.Fatal("there are no recorded runs")
+	}
+	bounded := 0
+	for _, path := range manifests {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), "records.jsonl")); err != nil {
+			continue
+		}
+		m, recs, _, err := results.Read(filepath.Dir(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range recs {
+			r := &recs[i]
+			if r.Status != results.OK || len(m.Devices) == 0 || m.Devices[0].Peak == nil {
+				continue
+			}
+			b := tuner.Bound(r.Point, r.Work.Executed, *m.Devices[0].Peak)
+			if b > 0 {
+				bounded++
+			}
+			if b > r.Stats.Min {
+				t.Errorf("%s: %v %s: a run took %.3g s and the bound is %.3g s", path, r.Point, r.Impl.Label, r.Stats.Min, b)
+			}
+		}
+	}
+	if bounded < 50 {
+		t.Errorf("a bound was known of %d records only", bounded)
+	}
+}
+
+// TestReplayOfRecords searches among the recorded ladder of Appleyard's steps.
+func TestReplayOfRecords(t *testing.T) {
+	_, recs, _, err := results.Read("../results/cpu-intel-xeon-2t/appleyard-table1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := tuner.ByPoint(recs)
+	if len(groups) < 2 {
+		t.Fatalf("%d points", len(groups))
+	}
+	for _, group := range groups {
+		var labels []string
+		for _, r := range group {
+			labels = append(labels, r.Impl.Label)
+		}
+		r, err := tuner.NewReplay(t.Context(), group, results.Impl{}, 0, search.Options{Strategy: "exhaustive", Rounds: 30, Tie: 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Regret() > 0.01 || r.Time <= 0 || r.Winner < 0 {
+			t.Errorf("%v: %s of %s, regret %.3f", r.Point, r.WinnerRecord().Impl.Label, strings.Join(labels, ", "), r.Regret())
+		}
+		if slices.Contains(r.Left, search.Bounded) {
+			t.Errorf("%v: without a peak there is no bound", r.Point)
+		}
+	}
+}

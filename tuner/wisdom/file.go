@@ -1,0 +1,226 @@
+package wisdom
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"rnnbench/results"
+)
+
+// File is the name of the book in a user's configuration folder.
+const File = "wisdom.toml"
+
+// Path finds the book: where the flag says, or else the variable
+// RNNBENCH_WISDOM, or else in the user's configuration folder.
+func Path(flag string) (string, error) {
+	for _, path := range []string{flag, os.Getenv("RNNBENCH_WISDOM")} {
+		if path != "" {
+			return path, nil
+		}
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("wisdom: there is no place for it: name a file with --wisdom or RNNBENCH_WISDOM: %w", err)
+	}
+	return filepath.Join(dir, "rnnbench", File), nil
+}
+
+// document is the file.
+type document struct {
+	Schema string  `toml:"schema"`
+	Entry  []entry `toml:"entry"`
+}
+
+// entry is an Entry as the file has it.
+type entry struct {
+	Device    string `toml:"device"`
+	Cache     string `toml:"cache"`
+	Cell      string `toml:"cell"`
+	Pass      string `toml:"pass"`
+	Precision string `toml:"precision"`
+	Hidden    int    `toml:"hidden"`
+	Input     int    `toml:"input"`
+	Batch     int    `toml:"batch"`
+	Steps     int    `toml:"steps"`
+	Layers    int    `toml:"layers"`
+	Streams   int    `toml:"streams"`
+	Output    int    `toml:"output"`
+	OneHot    bool   `toml:"onehot"`
+	History   int    `toml:"history"`
+
+	Impl     string         `toml:"impl"`
+	Knobs    map[string]int `toml:"knobs,inline"`
+	Seconds  float64        `toml:"seconds"`
+	RunnerUp string         `toml:"runner_up"`
+	Lead     float64        `toml:"lead"`
+	Tried    int            `toml:"tried"`
+	Complete bool           `toml:"complete"`
+
+	Tool      string            `toml:"tool"`
+	Libraries map[string]string `toml:"libraries,inline"`
+	Run       string            `toml:"run"`
+	Time      time.Time         `toml:"time"`
+}
+
+func toFile(e Entry) entry {
+	p := e.Point
+	return entry{
+		Device: e.Device, Cache: e.Cache, Cell: p.Cell, Pass: p.Pass, Precision: p.Precision, Hidden: p.Hidden, Input: p.Input, Batch: p.Batch,
+		Steps: p.Steps, Layers: p.Layers, Streams: p.Streams, Output: p.Output, OneHot: p.OneHot, History: p.History,
+		Impl: e.Impl, Knobs: e.Knobs, Seconds: e.Seconds, RunnerUp: e.RunnerUp, Lead: e.Lead, Tried: e.Tried, Complete: e.Complete,
+		Tool: e.Tool, Libraries: e.Libraries, Run: e.Run, Time: e.Time.UTC(),
+	}
+}
+
+func fromFile(f entry) Entry {
+	return Entry{
+		Device: f.Device, Cache: f.Cache,
+		Point: results.Point{
+			Cell: f.Cell, Pass: f.Pass, Precision: f.Precision, Hidden: f.Hidden, Input: f.Input, Batch: f.Batch, Steps: f.Steps,
+			Layers: f.Layers, Streams: f.Streams, Output: f.Output, OneHot: f.OneHot, History: f.History,
+		},
+		Impl: f.Impl, Knobs: f.Knobs, Seconds: f.Seconds, RunnerUp: f.RunnerUp, Lead: f.Lead, Tried: f.Tried, Complete: f.Complete,
+		Tool: f.Tool, Libraries: f.Libraries, Run: f.Run, Time: f.Time.UTC(),
+	}
+}
+
+// check finds what makes no sense in an entry.
+func (f *entry) check() error {
+	switch {
+	case f.Device == "":
+		return errors.New("it names no device")
+	case f.Cell == "" || f.Pass == "" || f.Precision == "":
+		return errors.New("it lacks a cell, pass or precision")
+	case f.Cache != "hot" && f.Cache != "cold":
+		return fmt.Errorf("its cache is %q: it is hot or cold", f.Cache)
+	case min(f.Hidden, f.Input, f.Batch, f.Steps, f.Layers) < 1 || min(f.Streams, f.Output, f.History) < 0:
+		return errors.New("it has a size that makes no sense")
+	case f.Impl == "":
+		return errors.New("it names no technique")
+	case !(f.Seconds > 0) || math.IsInf(f.Seconds, 0) || math.IsNaN(f.Lead) || math.IsInf(f.Lead, 0):
+		return errors.New("it has a time that makes no sense")
+	}
+	return nil
+}
+
+// Read reads a book; a file that is not there is an empty one.
+func Read(path string) (*Book, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Book{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wisdom: %w", err)
+	}
+	return Parse(data, path)
+}
+
+// Parse reads the text of a book; name is for messages.
+func Parse(data []byte, name string) (*Book, error) {
+	var head struct {
+		Schema string `toml:"schema"`
+	}
+	if err := toml.Unmarshal(data, &head); err != nil {
+		return nil, fmt.Errorf("wisdom: %s%s", name, explain(err))
+	}
+	if head.Schema != Schema {
+		return nil, fmt.Errorf("wisdom: %s is no book of wisdom that is understood here: it says schema = %q and not %q", name, head.Schema, Schema)
+	}
+	var d document
+	if err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&d); err != nil {
+		return nil, fmt.Errorf("wisdom: %s%s", name, explain(err))
+	}
+	b := &Book{}
+	for i, f := range d.Entry {
+		if err := f.check(); err != nil {
+			return nil, fmt.Errorf("wisdom: %s: entry %d: %w", name, i+1, err)
+		}
+		e := fromFile(f)
+		if slices.ContainsFunc(b.Entries, func(o Entry) bool { return o.same(&e) }) {
+			return nil, fmt.Errorf("wisdom: %s: entry %d is of the same point as an earlier one: leave one of them out", name, i+1)
+		}
+		b.Entries = append(b.Entries, e)
+	}
+	return b, nil
+}
+
+// explain says where a file goes wrong, in one line.
+func explain(err error) string {
+	var wrong *toml.DecodeError
+	var strict *toml.StrictMissingError
+	switch {
+	case errors.As(err, &strict) && len(strict.Errors) > 0:
+		row, _ := strict.Errors[0].Position()
+		return fmt.Sprintf(":%d: there is no key %q here", row, strings.Join(strict.Errors[0].Key(), "."))
+	case errors.As(err, &wrong):
+		row, column := wrong.Position()
+		return fmt.Sprintf(":%d:%d: %s", row, column, strings.TrimPrefix(wrong.Error(), "toml: "))
+	}
+	return ": " + strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "toml: ")), " ")
+}
+
+// Format writes the text of a book, sorted, so that two that say the same are
+// the same.
+func (b *Book) Format() ([]byte, error) {
+	sorted := slices.Clone(b.Entries)
+	slices.SortFunc(sorted, func(x, y Entry) int {
+		return strings.Compare(order(x), order(y))
+	})
+	d := document{Schema: Schema}
+	for _, e := range sorted {
+		d.Entry = append(d.Entry, toFile(e))
+	}
+	text, err := toml.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("wisdom: %w", err)
+	}
+	return text, nil
+}
+
+// order spells an entry's key so that numbers sort by size.
+func order(e Entry) string {
+	p := e.Point
+	return fmt.Sprintf("%s|%s|%s|%s|%s|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%09d|%t", e.Device, e.Cache, p.Cell, p.Pass, p.Precision,
+		p.Hidden, p.Batch, p.Steps, p.Layers, p.Input, p.Streams, p.Output, p.History, p.OneHot)
+}
+
+// Write replaces the file at path, whose folder it makes: a reader sees all of
+// the old one or all of the new one.
+func (b *Book) Write(path string) error {
+	text, err := b.Format()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return fmt.Errorf("wisdom: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return fmt.Errorf("wisdom: cannot write %s: %w", path, err)
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = errors.Join(f.Chmod(0o666&^umask), f.Sync())
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("wisdom: cannot write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
+
+// umask keeps others from writing what a temporary file is replaced by.
+const umask = 0o022

@@ -1,0 +1,156 @@
+// Package wisdom keeps what tuning found: which technique, with which settings
+// of its knobs, is the fastest at a point on a device.
+//
+// A book of wisdom is a TOML file, made to be read, merged and sent to others
+// with the same device. It knows neither techniques nor devices, only their
+// names: whether a setting can run is for the caller to find out.
+package wisdom
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"rnnbench/results"
+)
+
+// Schema names the version of the file.
+const Schema = "rnnbench.wisdom/1"
+
+// A Book is a list of entries, at most one for each device, cache and point.
+type Book struct {
+	Entries []Entry
+}
+
+// An Entry is what won at one point. Times are in seconds.
+type Entry struct {
+	Device string // as of records
+	Cache  string // "hot" or "cold"
+	Point  results.Point
+
+	Impl     string
+	Knobs    map[string]int // complete: of the technique and of the device
+	Seconds  float64        // median of a run
+	RunnerUp string         // the fastest of the others, as --impl spells it; "": there was none
+	Lead     float64        // how much longer that takes, a share
+	Tried    int            // candidates that were measured
+	Complete bool           // the budget was not spent before
+
+	Tool      string            // version of the program
+	Libraries map[string]string // of the device, with their versions
+	Run       string
+	Time      time.Time
+}
+
+// same reports whether two entries answer the same question.
+func (e *Entry) same(o *Entry) bool {
+	return e.Device == o.Device && e.Cache == o.Cache && e.Point == o.Point
+}
+
+// Stale says in what e was found with other versions than those given, as
+// "driver 550.1, now 560.2"; none: in nothing. Of libraries those given count.
+func (e *Entry) Stale(tool string, libraries map[string]string) []string {
+	var list []string
+	differ := func(what, was, is string) {
+		if was != is {
+			list = append(list, fmt.Sprintf("%s %s, now %s", what, cmp.Or(was, "none"), cmp.Or(is, "none")))
+		}
+	}
+	differ("rnnbench", e.Tool, tool)
+	names := make([]string, 0, len(libraries))
+	for name := range libraries {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		differ(name, e.Libraries[name], libraries[name])
+	}
+	return list
+}
+
+// Put adds e in place of what the book said of the same point.
+func (b *Book) Put(e Entry) {
+	if i := slices.IndexFunc(b.Entries, func(o Entry) bool { return o.same(&e) }); i >= 0 {
+		b.Entries[i] = e
+		return
+	}
+	b.Entries = append(b.Entries, e)
+}
+
+// Merge takes in the entries of another book; of two on the same point the newer
+// stays. It returns how many came in and how many of them replaced one.
+func (b *Book) Merge(other *Book) (taken, replaced int) {
+	for _, e := range other.Entries {
+		i := slices.IndexFunc(b.Entries, func(o Entry) bool { return o.same(&e) })
+		switch {
+		case i < 0:
+			b.Entries = append(b.Entries, e)
+			taken++
+		case e.Time.After(b.Entries[i].Time):
+			b.Entries[i] = e
+			taken, replaced = taken+1, replaced+1
+		}
+	}
+	return taken, replaced
+}
+
+// How a lookup found an entry.
+const (
+	Exact   = "exact"   // it is of this very point
+	Nearest = "nearest" // it is of the nearest shape
+)
+
+// A Match is an entry that speaks of a point, or of one near it.
+type Match struct {
+	Entry
+	Kind     string  // Exact or Nearest
+	Distance float64 // in octaves, summed over the sizes
+}
+
+// farthest is how many octaves away a shape may be to be a guide: four times the
+// hidden size, or twice that and half the batch.
+const farthest = 2
+
+// Lookup lists what the book says of a point on a device, from the nearest. Only
+// shapes count of the same cell, pass, precision and form of input and output:
+// the rest are other questions.
+func (b *Book) Lookup(device, cache string, p results.Point) []Match {
+	var list []Match
+	for _, e := range b.Entries {
+		q := e.Point
+		if e.Device != device || e.Cache != cache || q.Cell != p.Cell || q.Pass != p.Pass || q.Precision != p.Precision ||
+			q.OneHot != p.OneHot || (q.Output > 0) != (p.Output > 0) || q.Streams != p.Streams || q.History != p.History {
+			continue
+		}
+		m := Match{Entry: e, Kind: Nearest, Distance: distance(p, q)}
+		if q == p {
+			m.Kind = Exact
+		}
+		if m.Distance <= farthest {
+			list = append(list, m)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Match) int {
+		if exact := cmp.Compare(a.Kind, b.Kind); exact != 0 {
+			return exact
+		}
+		return cmp.Compare(a.Distance, b.Distance)
+	})
+	return list
+}
+
+// distance is how far two shapes are from each other, in octaves: the sum over
+// hidden, batch, steps and layers, and half of that for what matters less, the
+// proportion of inputs and outputs to hidden units.
+func distance(p, q results.Point) float64 {
+	octaves := func(a, b float64) float64 { return math.Abs(math.Log2(a / b)) }
+	d := octaves(float64(p.Hidden), float64(q.Hidden)) + octaves(float64(p.Batch), float64(q.Batch)) +
+		octaves(float64(p.Steps), float64(q.Steps)) + octaves(float64(p.Layers), float64(q.Layers))
+	share := func(a, h int) float64 { return float64(max(a, 1)) / float64(h) }
+	return d + (octaves(share(p.Input, p.Hidden), share(q.Input, q.Hidden))+octaves(share(p.Output, p.Hidden), share(q.Output, q.Hidden))*sign(p.Output))/2
+}
+
+// sign is 1 for a positive number and else 0.
+func sign(n int) float64 { return float64(min(max(n, 0), 1)) }

@@ -1,0 +1,172 @@
+package wisdom
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/results"
+)
+
+func point(hidden, batch int) results.Point {
+	return results.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Batch: batch, Steps: 50, Layers: 1, Precision: "fp32"}
+}
+
+func fact(p results.Point, seconds float64) Entry {
+	return Entry{
+		Device: "cpu-x-2t", Cache: "hot", Point: p, Impl: "cudnnstyle", Knobs: map[string]int{"fused": 1, "teams": 0}, Seconds: seconds,
+		RunnerUp: "persistent:transposed=2", Lead: 0.04, Tried: 40, Complete: true, Tool: "v1", Libraries: map[string]string{"simd": "avx512"},
+		Run: "20261121T000000Z-cpu-ab12", Time: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "deep", File)
+	empty, err := Read(path)
+	if err != nil || len(empty.Entries) != 0 {
+		t.Fatalf("a file that is not there: %v, %v", empty, err)
+	}
+	b := &Book{}
+	b.Put(fact(point(512, 4), 2e-3))
+	b.Put(fact(point(64, 4), 1e-3))
+	better := fact(point(512, 4), 1.5e-3)
+	b.Put(better)
+	if err := b.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Read(path)
+	if err != nil || len(back.Entries) != 2 {
+		t.Fatalf("%d entries, %v", len(back.Entries), err)
+	}
+	if back.Entries[0].Point.Hidden != 64 || !reflect.DeepEqual(back.Entries[1], better) {
+		t.Errorf("read %+v", back.Entries)
+	}
+	again, err := back.Format()
+	if text, _ := os.ReadFile(path); err != nil || string(text) != string(again) {
+		t.Errorf("not the same text again: %v\n%s", err, again)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.tmp")); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	good, err := (&Book{Entries: []Entry{fact(point(64, 1), 1)}}).Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := strings.TrimPrefix(string(good), "schema = 'rnnbench.wisdom/1'\n")
+	for _, c := range []struct{ text, message string }{
+		{"", `it says schema = "" and not "rnnbench.wisdom/1"`},
+		{"schema = 'rnnbench.wisdom/2'", `it says schema = "rnnbench.wisdom/2"`},
+		{"{}", "book:1:1:"},
+		{strings.Replace(string(good), "impl =", "imple =", 1), `there is no key "entry.imple" here`},
+		{strings.Replace(string(good), "hidden = 64", "hidden = 0", 1), "entry 1: it has a size that makes no sense"},
+		{strings.Replace(string(good), "hidden = 64", "hidden = 'x'", 1), "book:"},
+		{strings.Replace(string(good), "seconds = 1.0", "seconds = nan", 1), "entry 1: it has a time that makes no sense"},
+		{strings.Replace(string(good), "cache = 'hot'", "cache = 'warm'", 1), `its cache is "warm"`},
+		{string(good) + second, "entry 2 is of the same point as an earlier one"},
+	} {
+		_, err := Parse([]byte(c.text), "book")
+		if err == nil || !strings.Contains(err.Error(), c.message) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "wisdom: book") {
+			t.Errorf("%.60q: error %v, want %s", c.text, err, c.message)
+		}
+	}
+}
+
+func TestLookup(t *testing.T) {
+	b := &Book{Entries: []Entry{fact(point(64, 1), 1), fact(point(256, 1), 2), fact(point(256, 4), 3)}}
+	other := fact(point(128, 1), 4)
+	other.Device = "cuda-y"
+	b.Put(other)
+	for _, c := range []struct {
+		hidden, batch int
+		want          string
+		seconds       float64
+	}{
+		{256, 4, Exact, 3}, {128, 1, Nearest, 1}, {200, 1, Nearest, 2}, {512, 4, Nearest, 3}, {512, 8, Nearest, 3}, {1024, 64, "", 0},
+	} {
+		found := b.Lookup("cpu-x-2t", "hot", point(c.hidden, c.batch))
+		if len(found) == 0 {
+			if c.want != "" {
+				t.Errorf("H=%d B=%d: nothing", c.hidden, c.batch)
+			}
+			continue
+		}
+		if m := found[0]; m.Kind != c.want || m.Seconds != c.seconds {
+			t.Errorf("H=%d B=%d: %s of %v (%.2f octaves), want %s", c.hidden, c.batch, m.Kind, m.Point, m.Distance, c.want)
+		}
+	}
+	for what, spoil := range map[string]func(p *results.Point){
+		"cell": func(p *results.Point) { p.Cell = "gru" }, "pass": func(p *results.Point) { p.Pass = "train" },
+		"precision": func(p *results.Point) { p.Precision = "bf16" }, "output": func(p *results.Point) { p.Output = 10 },
+	} {
+		p := point(64, 1)
+		spoil(&p)
+		if found := b.Lookup("cpu-x-2t", "hot", p); len(found) > 0 {
+			t.Errorf("another %s matches", what)
+		}
+	}
+	if found := b.Lookup("cpu-x-2t", "cold", point(64, 1)); len(found) > 0 {
+		t.Error("another cache matches")
+	}
+}
+
+func TestMergeTakesTheNewer(t *testing.T) {
+	old, late := fact(point(64, 1), 1), fact(point(64, 1), 2)
+	late.Time = late.Time.Add(time.Hour)
+	for _, c := range []struct {
+		mine, theirs    Entry
+		taken, replaced int
+	}{{old, late, 2, 1}, {late, old, 1, 0}} {
+		b := &Book{Entries: []Entry{c.mine}}
+		taken, replaced := b.Merge(&Book{Entries: []Entry{c.theirs, fact(point(32, 1), 3)}})
+		if taken != c.taken || replaced != c.replaced || len(b.Entries) != 2 || b.Entries[0].Seconds != 2 {
+			t.Errorf("%d taken, %d replaced, %+v", taken, replaced, b.Entries)
+		}
+	}
+}
+
+func TestStale(t *testing.T) {
+	e := fact(point(64, 1), 1)
+	if s := e.Stale("v1", map[string]string{"simd": "avx512"}); s != nil {
+		t.Errorf("stale: %v", s)
+	}
+	got := strings.Join(e.Stale("v2", map[string]string{"simd": "avx2", "driver": "560"}), "; ")
+	if want := "rnnbench v1, now v2; driver none, now 560; simd avx512, now avx2"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	good, err := (&Book{Entries: []Entry{fact(point(64, 1), 1), fact(point(32, 8), 1e-6)}}).Format()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte("schema = 'rnnbench.wisdom/1'\n[[entry]]\n"))
+	f.Add([]byte("schema = 7"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b, err := Parse(data, "book")
+		if err != nil {
+			return
+		}
+		text, err := b.Format()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse(text, "book")
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, text)
+		}
+		if len(again.Entries) != len(b.Entries) {
+			t.Fatalf("%d entries, then %d", len(b.Entries), len(again.Entries))
+		}
+		for _, e := range b.Entries {
+			b.Lookup(e.Device, e.Cache, e.Point)
+		}
+	})
+}
