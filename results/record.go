@@ -158,6 +158,15 @@ type Impl struct {
 	Label   string         `json:"label"`
 	Knobs   map[string]int `json:"knobs"`   // complete, defaults included
 	Streams int            `json:"streams"` // streams in use
+	Choice  *Choice        `json:"choice"`  // null: the user named it
+}
+
+// Choice is how a technique was chosen that the user did not name.
+type Choice struct {
+	By      string  `json:"by"`      // what the user named instead: "auto"
+	Match   string  `json:"match"`   // "exact", "nearest" or "default": what the choice rests on
+	Octaves float64 `json:"octaves"` // how far the nearest point is
+	Why     string  `json:"why"`
 }
 
 // Mode is how the point was measured.
@@ -246,6 +255,9 @@ func (r *Record) Key() string {
 	slices.Sort(names)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s|%+v|%s", r.Device, r.Point, r.Impl.Name)
+	if c := r.Impl.Choice; c != nil { // beside the same by its own name
+		b.WriteString("|" + c.By)
+	}
 	for _, n := range names {
 		b.WriteString(":" + n + "=" + strconv.Itoa(r.Impl.Knobs[n]))
 	}

@@ -162,7 +162,7 @@ func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
 	}
 	c := &candidate{Layout: l, record: results.Record{
 		Point: p, Device: s.Device.Info().Key, Status: results.OK, Warnings: []string{},
-		Impl: results.Impl{Name: spec.Name, Label: spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"])},
+		Impl: results.Impl{Name: spec.Name, Label: spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: spec.Choice},
 		Mode: results.Mode{Order: s.Settings.Order, Cache: s.Settings.Cache, Timer: "wall", Data: s.Settings.Data, Seed: s.Settings.Seed},
 		Work: results.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
 	}}

@@ -3,6 +3,7 @@ package tuner
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -260,7 +261,7 @@ func (c *contest) measureOne(i int, limit float64) (float64, error) {
 // sampleOnce takes a sample. The shortest run of the warm-up is sample enough
 // for a first one that is beyond the limit.
 func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
-	if first && limit > 0 && e.last > limit {
+	if first && limit > 0 && e.last > limit && !math.IsInf(e.last, 0) { // infinite: there was no warm-up
 		e.samples.Iters, e.samples.Wall = append(e.samples.Iters, 1), append(e.samples.Wall, e.last)
 		return
 	}

@@ -27,6 +27,7 @@ type bench struct {
 	limits    device.Limits
 	machine   *model.Machine // nil: not measured
 	maxMemory int64          // that the user grants a technique; 0: as the device says
+	oracle    oracle
 }
 
 // open opens the device that c names.
@@ -54,7 +55,7 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bench{Device: d, info: d.Info(), maxMemory: memory}, nil
+	return &bench{Device: d, info: d.Info(), maxMemory: memory, oracle: oracle{file: s.wisdom, vendor: s.vendor, cache: c.Measure.Cache}}, nil
 }
 
 func (s *settings) openCPU(c config.Config) (device.Device, error) {
@@ -116,7 +117,7 @@ func (b *bench) record() results.Device {
 // vocabulary is what grids speak of here.
 func (b *bench) vocabulary() grid.Vocabulary {
 	return grid.Vocabulary{
-		Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Impls: implNames(), All: b.usual(),
+		Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Impls: append(implNames(), autoName), All: b.usual(),
 		Derive: b.derive,
 	}
 }
@@ -170,5 +171,9 @@ func (b *bench) derive(p results.Point, s grid.Spec, key string) (float64, error
 
 // layOut has s plan p for the device. Only mistakes of the user's are errors.
 func (b *bench) layOut(p results.Point, s grid.Spec) (*tuner.Layout, error) {
+	s, err := b.decide(p, s)
+	if err != nil {
+		return nil, err
+	}
 	return tuner.LayOut(b.Device, impl.All(), p, s)
 }

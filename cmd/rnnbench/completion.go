@@ -83,7 +83,7 @@ func implCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.C
 		for _, t := range impl.All() {
 			list = append(list, [2]string{t.Name(), t.Doc()})
 		}
-		return list
+		return append(list, [2]string{autoName, "what tuning found to be the fastest"})
 	})(cmd, args, start)
 }
 

@@ -29,7 +29,7 @@ func misused(cmd *cobra.Command, err error) error {
 	if errors.As(err, &f) {
 		return err
 	}
-	hint := "rnnbench " + cmd.Name() + " --help"
+	hint := cmd.CommandPath() + " --help"
 	for _, w := range []struct{ noun, list string }{
 		{"cell", "cells"}, {"technique", "techniques"}, {"preset", "presets"}, {"knob", "knobs"}, {"axis", "axes"}, {"key", "axes"},
 	} {

@@ -69,6 +69,7 @@ persistent technique it tells which cache the weights stay in, and what the mode
 		if err != nil {
 			return misused(cmd, err)
 		}
+		p.tellChoices(specsOf(layouts))
 		if format == "dump" || format == "dot" {
 			return p.dump(cmd, layouts, format)
 		}
@@ -137,6 +138,15 @@ func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*tuner.Layout, er
 		list = append(list, l)
 	}
 	return list, nil
+}
+
+// specsOf are the techniques of layouts.
+func specsOf(layouts []*tuner.Layout) []grid.Spec {
+	var list []grid.Spec
+	for _, l := range layouts {
+		list = append(list, l.Spec)
+	}
+	return list
 }
 
 // dump writes the whole schedule of the only technique.

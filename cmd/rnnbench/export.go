@@ -73,6 +73,7 @@ scripts/check-pytorch.py does. --impl reference exports the float64 reference.`,
 		if err != nil {
 			return misused(cmd, err)
 		}
+		p.tellChoices(specsOf(layouts))
 		if len(layouts) > 1 {
 			return misused(cmd, fmt.Errorf("there are %d techniques and one answer to export: name one, as in --impl naive", len(layouts)))
 		}

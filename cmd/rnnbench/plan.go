@@ -54,10 +54,15 @@ func newPlan(r grid.Request, b *bench) (plan, error) {
 				return p, err
 			}
 			if ok {
+				if s, err = b.decide(at, s); err != nil {
+					return p, err
+				}
 				specs = append(specs, s)
 			}
 		}
-		same := func(a, b grid.Spec) bool { return a.Label == b.Label }
+		same := func(a, b grid.Spec) bool {
+			return a.Label == b.Label && a.String() == b.String() && a.Choice == b.Choice
+		}
 		if n := len(p.parts); n > 0 && slices.EqualFunc(p.parts[n-1].specs, specs, same) {
 			p.parts[n-1].points = append(p.parts[n-1].points, at)
 		} else {
@@ -81,6 +86,17 @@ func (p plan) total() (n int) {
 		n += len(q.points) * len(q.specs)
 	}
 	return n
+}
+
+// specs lists every technique at every point.
+func (p plan) specs() []grid.Spec {
+	var list []grid.Spec
+	for _, q := range p.parts {
+		for range q.points {
+			list = append(list, q.specs...)
+		}
+	}
+	return list
 }
 
 // hash names the plan: the same points and techniques have the same one.

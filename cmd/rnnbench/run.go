@@ -142,7 +142,7 @@ measured so far kept.`,
 		p.sweepCommand(), p.tuneCommand(), p.reproduceCommand(), p.verifyCommand(),
 		p.compareCommand(), p.showCommand(), p.plotCommand(), p.reportCommand(),
 		p.explainCommand(), p.graphCommand(), p.modelCommand(), p.exportCommand(),
-		p.listCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.workerCommand(),
+		p.wisdomCommand(), p.listCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.workerCommand(),
 	)
 	root.SetHelpCommand(p.helpCommand(root))
 	root.SetHelpCommandGroupID("manage")

@@ -29,6 +29,8 @@ type settings struct {
 	file   string
 	simd   string
 	memory string // --max-memory
+	wisdom string // file
+	vendor bool   // --with-vendor
 }
 
 // texts is a flag that can be given several times and is read by config.
@@ -65,6 +67,23 @@ func (s *settings) add(f *pflag.FlagSet, name, kind, short string) {
 
 // grid adds the flags that say what is measured.
 func (s *settings) grid(cmd *cobra.Command) {
+	s.axes(cmd)
+	addGroup(cmd, "Techniques", func(f *pflag.FlagSet) {
+		s.add(f, "impl", "LIST", "")
+		s.add(f, "skip-impl", "LIST", "")
+		s.wisdomFlags(f)
+	})
+	s.points(cmd)
+}
+
+// wisdomFlags adds the flags that say what auto is.
+func (s *settings) wisdomFlags(f *pflag.FlagSet) {
+	addWisdomFlag(f, &s.wisdom)
+	f.BoolVar(&s.vendor, "with-vendor", false, "let the library of the device's maker be what auto and tune choose")
+}
+
+// axes adds the flags of the axes.
+func (s *settings) axes(cmd *cobra.Command) {
 	shorts := map[string]string{"hidden": "H", "batch": "B", "steps": "T", "streams": "S"}
 	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(f *pflag.FlagSet) {
 		for _, name := range []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history"} {
@@ -74,10 +93,10 @@ func (s *settings) grid(cmd *cobra.Command) {
 			s.add(f, name, "LIST", "")
 		}
 	})
-	addGroup(cmd, "Techniques", func(f *pflag.FlagSet) {
-		s.add(f, "impl", "LIST", "")
-		s.add(f, "skip-impl", "LIST", "")
-	})
+}
+
+// points adds the flags of points and of what they have to meet.
+func (s *settings) points(cmd *cobra.Command) {
 	addGroup(cmd, "Points", func(f *pflag.FlagSet) {
 		s.add(f, "preset", "NAME", "")
 		s.add(f, "point", "POINT", "")

@@ -125,6 +125,7 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "leave --resume out to start a new run, or the other flags to go on with this one")
 		}
 	}
+	p.tellChoices(q.specs())
 	p.log.Debug("plan", "points", q.shapes(), "records", q.total(), "hash", q.hash(), "device", b.info.Key, "workers", b.info.Workers)
 	if !f.profile {
 		if err := b.measureLimits(); err != nil {

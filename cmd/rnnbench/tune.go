@@ -33,9 +33,7 @@ type tuneFlags struct {
 	depth       string
 	maxEvals    int
 	tie, margin string
-	vendor      bool
 	fresh       bool
-	wisdom      string
 	noWisdom    bool
 }
 
@@ -75,18 +73,16 @@ the time it would have taken and how far from the best it ended.`,
 		fs.IntVar(&f.maxEvals, "max-evals", 0, "`BURSTS` to measure at one point at most; 0: as many as it takes")
 		fs.StringVar(&f.tie, "tie", f.tie, "`SHARE` by which equals may differ: of those, the one with less memory wins")
 		fs.StringVar(&f.margin, "margin", f.margin, "`SHARE` by which the entry of the wisdom has to be beaten")
-		fs.BoolVar(&f.vendor, "with-vendor", false, "let the libraries of the device's maker win, too")
 		fs.BoolVar(&f.fresh, "fresh", false, "measure again what earlier runs measured")
 		fs.StringArrayVar(&f.from, "from", nil, "search in a recorded `RUN` instead of measuring; repeatable")
 	})
-	f.measure(cmd, "effort", "rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error")
+	f.measure(cmd, "effort", "rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error", "isolate")
 	f.device(cmd)
 	f.source(cmd)
 	f.runFlags(cmd)
 	format := "table"
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
 		fs.VarP(choice{&format, "format", winnerFormats()}, "format", "o", "how to print the winners: "+strings.Join(winnerFormats(), ", "))
-		addWisdomFlag(fs, &f.wisdom)
 		fs.BoolVar(&f.noWisdom, "no-wisdom", false, "neither read nor write wisdom")
 	})
 	completeGrid(cmd)
@@ -145,6 +141,9 @@ func (f *tuneFlags) candidates(r *grid.Request) error {
 	for _, list := range r.Impl {
 		for word := range strings.SplitSeq(list, ",") {
 			s, err := grid.ParseSpec(word, nil)
+			if err == nil && s.Name == autoName {
+				return fmt.Errorf("--impl auto is what tune finds: name techniques, or leave it out")
+			}
 			if err == nil && !f.vendor && slices.ContainsFunc(vendors, func(t rnn.Technique) bool { return t.Name() == s.Name }) {
 				return fmt.Errorf("%s is a library of the device's maker, which wins only with --with-vendor", s.Name)
 			}

@@ -60,6 +60,7 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 	if err != nil {
 		return misused(cmd, err)
 	}
+	p.tellChoices(q.specs())
 	once := onlyVerify(c.Measure)
 	look, err := b.forecast(ctx, q, once, 2*time.Second)
 	if err != nil {

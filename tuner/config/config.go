@@ -64,7 +64,7 @@ func Keys() []Key {
 	}
 	d := Default()
 	keys = append(keys,
-		Key{Name: "impl", Table: "axes", Doc: "techniques, each with the knobs to set: naive,cudnnstyle:fused=0", Default: "all", List: true},
+		Key{Name: "impl", Table: "axes", Doc: "techniques, each with the knobs to set: naive,cudnnstyle:fused=0; auto: what tuning found", Default: "all", List: true},
 		Key{Name: "skip-impl", Table: "axes", Doc: "techniques to leave out", List: true},
 		Key{Name: "preset", Doc: "named points to start from", List: true},
 		Key{Name: "point", Doc: "exact point, such as H=1024,B=32,T=100", List: true},

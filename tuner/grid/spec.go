@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/results"
 	"rnnbench/rnn/knob"
 )
 
@@ -14,6 +15,8 @@ type Spec struct {
 	Name  string
 	Label string // for legends
 	Knobs knob.Params
+
+	Choice *results.Choice // how it was chosen; nil: by the user
 }
 
 // ParseSpec reads [label=]name[:knob=value...]. The label is "" where none is
@@ -38,7 +41,7 @@ func ParseSpec(text string, impls []string) (Spec, error) {
 	if err != nil {
 		return Spec{}, fmt.Errorf("%q: %w", text, err)
 	}
-	return Spec{name, label, knobs}, nil
+	return Spec{Name: name, Label: label, Knobs: knobs}, nil
 }
 
 // String writes s as ParseSpec reads it, without the label.

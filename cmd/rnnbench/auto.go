@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/wisdom"
+)
+
+// autoName stands for the technique that tuning found to be the fastest.
+const autoName = "auto"
+
+// fallback is what auto stands for where no wisdom speaks of a point: what
+// libraries do.
+const fallback = "cudnnstyle"
+
+// An oracle knows what auto stands for.
+type oracle struct {
+	file   string // --wisdom
+	vendor bool   // --with-vendor
+	cache  string
+
+	book *wisdom.Book // nil: not read yet
+	path string
+}
+
+// read reads the book.
+func (o *oracle) read() error {
+	if o.book != nil {
+		return nil
+	}
+	path, err := wisdom.Path(o.file)
+	if err != nil {
+		return &failure{exitError, err, ""}
+	}
+	b, err := wisdom.Read(path)
+	if err != nil {
+		return &failure{exitError, err, "--wisdom FILE names another book; rnnbench wisdom --help"}
+	}
+	o.book, o.path = b, path
+	return nil
+}
+
+// mayBe reports whether auto may be a technique: a vendor's library where it is
+// wanted, and where the device has it.
+func (b *bench) mayBe(name string) bool {
+	vendor := slices.ContainsFunc(impl.Vendors(), func(t rnn.Technique) bool { return t.Name() == name })
+	return impl.Lookup(name) != nil && (!vendor || b.oracle.vendor && slices.Contains(b.usual(), name))
+}
+
+// decide replaces auto by what the wisdom says of p, or of the nearest shape that
+// has an answer which can run here, or by the fallback. Other specs stay.
+func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
+	if s.Name != autoName || s.Choice != nil {
+		return s, nil
+	}
+	if len(s.Knobs) > 0 {
+		return s, fmt.Errorf("--impl %s: auto brings its own settings: leave out %s", s, s.Knobs)
+	}
+	if err := b.oracle.read(); err != nil {
+		return s, err
+	}
+	declined := ""
+	for _, m := range b.oracle.book.Lookup(b.info.Key, b.oracle.cache, p) {
+		if !b.mayBe(m.Impl) {
+			continue
+		}
+		l, err := tuner.Adapt(b.Device, impl.All(), p, grid.Spec{Name: m.Impl, Label: s.Label, Knobs: knob.Params(m.Knobs)})
+		if err != nil {
+			return s, err
+		}
+		if l.Fit(b.free()); l.Reason != "" {
+			declined = fmt.Sprintf("; %s of %v cannot run here: %s", m.Impl, m.Point, l.Reason)
+			continue
+		}
+		s.Name, s.Knobs = m.Impl, l.Spec.Knobs
+		s.Choice = &results.Choice{By: autoName, Match: m.Kind, Octaves: m.Distance, Why: b.why(m) + declined}
+		return s, nil
+	}
+	s.Name = fallback
+	s.Choice = &results.Choice{By: autoName, Match: "default", Why: "no wisdom speaks of this point or of one near it" + declined}
+	return s, nil
+}
+
+// why says what a choice rests on.
+func (b *bench) why(m wisdom.Match) string {
+	at := "the fastest"
+	if m.Tried > 1 {
+		at = fmt.Sprintf("the fastest of %d", m.Tried)
+	}
+	if m.Kind == wisdom.Nearest {
+		at += fmt.Sprintf(" at %v, %.2g doublings away", m.Point, m.Distance)
+	}
+	if m.RunnerUp != "" && m.Lead > 0 {
+		at += fmt.Sprintf("; %s took %.1f %% longer", m.RunnerUp, 100*m.Lead)
+	}
+	tool, libraries := b.versions()
+	if stale := m.Stale(tool, libraries); stale != nil {
+		at += "; stale: " + strings.Join(stale, ", ")
+	}
+	return at
+}
+
+// tellChoices says what auto came to, once for each kind of answer.
+func (p *program) tellChoices(specs []grid.Spec) {
+	count := map[string]int{}
+	example := map[string]string{}
+	stale := ""
+	for _, s := range specs {
+		if s.Choice == nil {
+			continue
+		}
+		count[s.Choice.Match]++
+		if example[s.Choice.Match] == "" {
+			example[s.Choice.Match] = s.Choice.Why
+		}
+		if _, old, ok := strings.Cut(s.Choice.Why, "; stale: "); ok {
+			stale, _, _ = strings.Cut(old, "; ")
+		}
+	}
+	if n := count[wisdom.Exact]; n > 0 {
+		p.note("auto: %s as tuned", plural(n, "point"))
+	}
+	if n := count[wisdom.Nearest]; n > 0 {
+		p.note("auto: %s as the nearest that was tuned", plural(n, "point"))
+	}
+	if n := count["default"]; n > 0 {
+		p.warn("auto is %s at %s: %s; rnnbench tune finds what is the fastest there", fallback, plural(n, "point"), example["default"])
+	}
+	if stale != "" {
+		p.warn("what auto knows was measured with other versions (%s); rnnbench tune measures it again", stale)
+	}
+}

@@ -1,0 +1,330 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/wisdom"
+)
+
+func (p *program) wisdomCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "wisdom COMMAND",
+		Short:   "Look into what tuning found, and move it about",
+		GroupID: "manage",
+		Long: `Wisdom is what rnnbench tune found: which technique with which settings is the fastest
+at a point on a device. It is one TOML file: the one that --wisdom names, or else
+$RNNBENCH_WISDOM, or else rnnbench/wisdom.toml in the folder of the user's configuration.
+
+--impl auto follows it: at a point that was tuned as it says (exact); at others as it
+says of the nearest shape with the same cell, pass, precision and device, up to two
+doublings away (nearest); and else it is cudnnstyle, with a warning (default). A
+vendor's library is chosen with --with-vendor alone. Records keep what was chosen
+and why.`,
+		Example: `  rnnbench wisdom show
+  rnnbench wisdom lookup --cell lstm -H 768 -B 16 -T 100
+  rnnbench wisdom merge theirs.toml
+  rnnbench wisdom prune --stale
+  rnnbench wisdom export --device cpu-amd-epyc-2t -f ours.toml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage(unknown("command of wisdom", args[0], commandNames(cmd)), "rnnbench wisdom --help")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(p.wisdomShow(), p.wisdomLookup(), p.wisdomMerge(), p.wisdomPrune(), p.wisdomExport())
+	return cmd
+}
+
+// readBook reads the book that a flag names.
+func readBook(file string) (*wisdom.Book, string, error) {
+	path, err := wisdom.Path(file)
+	if err != nil {
+		return nil, "", &failure{exitError, err, ""}
+	}
+	b, err := wisdom.Read(path)
+	if err != nil {
+		return nil, "", &failure{exitError, err, "--wisdom FILE names another book; a file that is beyond repair can be deleted: rnnbench tune makes a new one"}
+	}
+	return b, path, nil
+}
+
+// tableFlag adds the flag of commands that print a table.
+func tableFlag(cmd *cobra.Command, format, file *string) {
+	*format = "table"
+	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
+		fs.VarP(choice{format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
+		addWisdomFlag(fs, file)
+	})
+}
+
+func (p *program) wisdomShow() *cobra.Command {
+	var file, format string
+	cmd := &cobra.Command{
+		Use: "show [flags]", Short: "List what is known", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  rnnbench wisdom show\n  rnnbench wisdom show -o json\n  rnnbench wisdom show --wisdom theirs.toml",
+	}
+	tableFlag(cmd, &format, &file)
+	return p.verb(cmd, func(context.Context, *cobra.Command, []string) error {
+		b, path, err := readBook(file)
+		if err != nil {
+			return err
+		}
+		p.note("%s in %s", entries(len(b.Entries)), path)
+		if len(b.Entries) == 0 {
+			p.note("hint: rnnbench tune adds some")
+		}
+		return entryTable(b.Entries).Write(p.out, format, p.style())
+	})
+}
+
+// entries counts them.
+func entries(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
+}
+
+// entryTable lists entries.
+func entryTable(list []wisdom.Entry) *table.Table {
+	t := &table.Table{Columns: []table.Column{
+		{Name: "device", Key: "device"}, {Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true},
+		{Name: "runner-up", Key: "runner_up"}, {Name: "takes longer by", Key: "lead", Right: true}, {Name: "tried", Key: "tried", Right: true},
+		{Name: "tuned", Key: "time"}, {Key: "tool"}, {Key: "run"}, {Key: "cache"}, {Key: "complete"},
+	}}
+	for _, e := range list {
+		point := e.Point.String()
+		if e.Cache != "hot" {
+			point += " " + e.Cache
+		}
+		row := []table.Cell{
+			table.Text(e.Device), table.Text(point), table.Text(spelled(e)), table.Number(e.Seconds, quantity.SI(e.Seconds, "s")),
+			table.Text(e.RunnerUp), {}, table.Int(e.Tried), {Text: e.Time.Format(time.DateOnly), Value: e.Time.Format(time.RFC3339)},
+			table.Text(e.Tool), table.Text(e.Run), table.Text(e.Cache), {Text: fmt.Sprint(e.Complete), Value: e.Complete},
+		}
+		if e.RunnerUp != "" {
+			row[5] = table.Number(e.Lead, fmt.Sprintf("%+.1f %%", 100*e.Lead))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// spelled is an entry's technique with its settings, as --impl takes it.
+func spelled(e wisdom.Entry) string {
+	return grid.Spec{Name: e.Impl, Knobs: knob.Params(e.Knobs)}.String()
+}
+
+func (p *program) wisdomLookup() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "lookup [flags]", Short: "Say what --impl auto is at points, and why", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Example: `  rnnbench wisdom lookup -H 768 -B 16 -T 100
+  rnnbench wisdom lookup --preset deepbench-infer -o csv
+  rnnbench wisdom lookup --cell gru --pass train -H 64:512:x2 --device cuda:0`,
+	}
+	var s settings
+	format := "table"
+	s.axes(cmd)
+	addGroup(cmd, "Techniques", func(f *pflag.FlagSet) { s.wisdomFlags(f) })
+	s.points(cmd)
+	s.measure(cmd, "cache")
+	s.device(cmd)
+	s.source(cmd)
+	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
+		fs.VarP(choice{&format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
+	})
+	completeGrid(cmd)
+	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
+		c, err := s.resolve(p)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		b, err := s.open(c)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		defer b.Close()
+		c.Grid.Impl = []string{autoName}
+		q, err := newPlan(c.Grid, b)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		t := &table.Table{Columns: []table.Column{
+			{Name: "point", Key: "point"}, {Name: "auto", Key: "impl"}, {Name: "match", Key: "match"}, {Name: "doublings", Key: "octaves", Right: true}, {Name: "why", Key: "why"},
+		}}
+		for _, part := range q.parts {
+			for _, at := range part.points {
+				pick := part.specs[0]
+				t.Rows = append(t.Rows, []table.Cell{
+					table.Text(at.String()), table.Text(pick.String()), table.Text(pick.Choice.Match),
+					table.Number(pick.Choice.Octaves, fmt.Sprintf("%.2g", pick.Choice.Octaves)), table.Text(pick.Choice.Why),
+				})
+			}
+		}
+		return t.Write(p.out, format, p.style())
+	})
+}
+
+func (p *program) wisdomMerge() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "merge FILE... [flags]", Short: "Take in the entries of other books, the newer ones where both have a point",
+		Example: `  rnnbench wisdom merge theirs.toml
+  rnnbench wisdom merge a.toml b.toml --wisdom all.toml
+  rnnbench wisdom merge - < theirs.toml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(errors.New("merge takes the files to take in"), "rnnbench wisdom merge --help")
+			}
+			return nil
+		},
+	}
+	addGroup(cmd, "Output", func(fs *pflag.FlagSet) { addWisdomFlag(fs, &file) })
+	return p.verb(cmd, func(_ context.Context, _ *cobra.Command, args []string) error {
+		b, path, err := readBook(file)
+		if err != nil {
+			return err
+		}
+		for _, name := range args {
+			data, err := p.bytes(name)
+			if err != nil {
+				return err
+			}
+			other, err := wisdom.Parse(data, name)
+			if err != nil {
+				return &failure{exitError, err, ""}
+			}
+			taken, replaced := b.Merge(other)
+			p.note("%s: %d of %s taken in, %d of them in place of older ones", name, taken, entries(len(other.Entries)), replaced)
+		}
+		if err := b.Write(path); err != nil {
+			return err
+		}
+		p.note("%s in %s", entries(len(b.Entries)), path)
+		return nil
+	})
+}
+
+// bytes reads a file, or standard input for -.
+func (p *program) bytes(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(p.in)
+	}
+	return os.ReadFile(name)
+}
+
+// A sieve says which entries a command is about.
+type sieve struct {
+	device           string
+	older            time.Duration
+	stale, unsettled bool
+}
+
+func (p *program) wisdomPrune() *cobra.Command {
+	var file string
+	var v sieve
+	var dry bool
+	cmd := &cobra.Command{
+		Use: "prune [flags]", Short: "Remove entries that are old, stale or were cut short", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Example: `  rnnbench wisdom prune --stale
+  rnnbench wisdom prune --older-than 2160h --dry-run
+  rnnbench wisdom prune --device cpu-old-2t`,
+	}
+	addGroup(cmd, "Which entries (those to which any of these applies)", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&v.stale, "stale", false, "those measured with another version of rnnbench")
+		fs.BoolVar(&v.unsettled, "incomplete", false, "those whose budget was spent before the search was over")
+		fs.DurationVar(&v.older, "older-than", 0, "those older than a `TIME`, such as 720h")
+		fs.StringVar(&v.device, "device", "", "those of the device with this `KEY`")
+	})
+	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&dry, "dry-run", false, "say what would be removed")
+		addWisdomFlag(fs, &file)
+	})
+	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
+		if v == (sieve{}) {
+			return misused(cmd, errors.New("nothing says which entries to remove: add --stale, --incomplete, --older-than or --device"))
+		}
+		b, path, err := readBook(file)
+		if err != nil {
+			return err
+		}
+		var removed []wisdom.Entry
+		b.Entries = slices.DeleteFunc(b.Entries, func(e wisdom.Entry) bool {
+			out := v.stale && len(e.Stale(version(), nil)) > 0 || v.unsettled && !e.Complete || v.device != "" && e.Device == v.device ||
+				v.older > 0 && time.Since(e.Time) > v.older
+			if out {
+				removed = append(removed, e)
+			}
+			return out
+		})
+		if len(removed) > 0 {
+			if err := entryTable(removed).Write(p.out, "table", p.style()); err != nil {
+				return err
+			}
+		}
+		if dry {
+			p.note("%s would be removed, %d would stay", entries(len(removed)), len(b.Entries))
+			return nil
+		}
+		p.note("%s removed, %d stay in %s", entries(len(removed)), len(b.Entries), path)
+		if len(removed) == 0 {
+			return nil
+		}
+		return b.Write(path)
+	})
+}
+
+func (p *program) wisdomExport() *cobra.Command {
+	var file, to, device string
+	cmd := &cobra.Command{
+		Use: "export [flags]", Short: "Write entries into a book for others", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Example: `  rnnbench wisdom export > wisdom.toml
+  rnnbench wisdom export --device cpu-amd-epyc-2t -f ours.toml
+  rnnbench wisdom export --wisdom old.toml | rnnbench wisdom merge -`,
+	}
+	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
+		fs.StringVar(&device, "device", "", "entries of the device with this `KEY` alone")
+		fs.StringVarP(&to, "file", "f", "-", "`FILE` to write; - is stdout")
+		addWisdomFlag(fs, &file)
+	})
+	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
+		b, path, err := readBook(file)
+		if err != nil {
+			return err
+		}
+		var devices []string
+		b.Entries = slices.DeleteFunc(b.Entries, func(e wisdom.Entry) bool {
+			devices = append(devices, e.Device)
+			return device != "" && e.Device != device
+		})
+		if len(b.Entries) == 0 && device != "" {
+			return misused(cmd, unknown("device in "+filepath.Base(path), device, slices.Compact(devices)))
+		}
+		if to != "-" {
+			return b.Write(to)
+		}
+		text, err := b.Format()
+		if err != nil {
+			return err
+		}
+		_, err = p.out.Write(text)
+		return err
+	})
+}

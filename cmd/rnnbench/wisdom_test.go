@@ -1,0 +1,120 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/results"
+	"rnnbench/tuner/wisdom"
+)
+
+// tinyBook is what tuning one tiny point found, edited for the test's purpose.
+func tinyBook(t *testing.T, edit func(b *wisdom.Book)) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	rnnbench(t, tinyTune+" --max-evals 4").want(t, exitDone, nil, []string{"wisdom in w.toml"})
+	b, err := wisdom.Read("w.toml")
+	if err != nil || len(b.Entries) != 1 {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	b.Entries[0].Impl, b.Entries[0].Knobs = "cudnnstyle", map[string]int{"fused": 0, "inputbatch": 1, "streams": 1}
+	if edit != nil {
+		edit(b)
+	}
+	if err := b.Write("w.toml"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAuto(t *testing.T) {
+	tinyBook(t, nil)
+	grid := " -H 8,16,512 -B 2 -T 3 --wisdom w.toml"
+	o := rnnbench(t, "sweep --impl auto,naive,cudnnstyle:fused=0:inputbatch=1:streams=1"+grid+quickly)
+	o.want(t, exitDone, []string{"auto"}, []string{
+		"auto: 1 point as tuned", "auto: 1 point as the nearest that was tuned", "warning: auto is cudnnstyle at 1 point: no wisdom speaks",
+	})
+	_, recs, _, err := results.Read("out")
+	if err != nil || len(recs) != 9 {
+		t.Fatalf("%d records, %v", len(recs), err)
+	}
+	want := map[int]struct {
+		match string
+		fused int
+		why   string
+	}{8: {"exact", 0, "the fastest of"}, 16: {"nearest", 0, "at lstm forward H=8 B=2 T=3 L=1, 1 doublings away"}, 512: {"default", 1, "no wisdom speaks"}}
+	for _, r := range recs {
+		if r.Impl.Label != "auto" {
+			if r.Impl.Choice != nil {
+				t.Errorf("%s was chosen by the user", r.Impl.Label)
+			}
+			continue
+		}
+		w := want[r.Point.Hidden]
+		if c := r.Impl.Choice; c == nil || c.By != "auto" || c.Match != w.match || !strings.Contains(c.Why, w.why) || r.Impl.Name != "cudnnstyle" || r.Impl.Knobs["fused"] != w.fused {
+			t.Errorf("H=%d: %+v %+v", r.Point.Hidden, r.Impl, r.Impl.Choice)
+		}
+	}
+	rnnbench(t, "sweep --resume out --wisdom w.toml").want(t, exitDone, nil, []string{"9 records"})
+	rnnbench(t, "show --where impl=auto --baseline auto -o csv").want(t, exitDone, []string{",auto,cudnnstyle,"}, nil)
+	rnnbench(t, "verify --impl auto"+grid).want(t, exitDone, []string{"auto"}, []string{"auto: 1 point as tuned"})
+	rnnbench(t, "explain --impl auto --no-limits -H 8 -B 2 -T 3 --wisdom w.toml").want(t, exitDone, []string{"fused=0"}, []string{"auto: 1 point as tuned"})
+	rnnbench(t, "export --impl auto -H 8 -B 2 -T 3 --wisdom w.toml -f x.npz").want(t, exitDone, nil, []string{"auto: 1 point as tuned"})
+	rnnbench(t, "wisdom lookup -o csv"+grid).want(t, exitDone, []string{",exact,0,", ",nearest,1,", "L=1,cudnnstyle,default,"}, nil)
+}
+
+// TestAutoAdapts checks what auto makes of settings that do not fit the point,
+// of techniques that cannot run and of a vendor's library.
+func TestAutoAdapts(t *testing.T) {
+	far := func(b *wisdom.Book, hidden int, impl string, knobs map[string]int) {
+		e := b.Entries[0]
+		e.Point.Hidden, e.Point.Input, e.Impl, e.Knobs = hidden, hidden, impl, knobs
+		b.Put(e)
+	}
+	tinyBook(t, func(b *wisdom.Book) {
+		b.Entries[0].Impl = "cudnn" // at 8 units
+		far(b, 12, "scan", nil)     // which declines an LSTM
+		far(b, 16, "cudnnstyle", map[string]int{"inputbatch": 64, "streams": 1, "fused": 0, "nonsense": 3})
+		b.Entries[2].Tool = "v0.0.1"
+	})
+	for _, flag := range []string{"", " --with-vendor"} { // which this device has not
+		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 -o csv --wisdom w.toml"+flag).want(t, exitDone, []string{
+			",cudnnstyle:fused=0:streams=1,nearest,1,", "stale: rnnbench v0.0.1, now", "scan of lstm forward H=12 B=2 T=3 L=1 cannot run here: scan: unsupported",
+		}, nil)
+	}
+	rnnbench(t, "sweep --impl auto -H 8 -B 2 -T 3 --wisdom w.toml"+quickly).want(t, exitDone, nil, []string{"warning: what auto knows was measured with other versions (rnnbench v0.0.1"})
+	if err := os.WriteFile("w.toml", []byte("schema = 'rnnbench.wisdom/9'"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "sweep --impl auto -H 8 --wisdom w.toml").want(t, exitError, nil, []string{"w.toml is no book of wisdom that is understood here", "hint: --wisdom FILE"})
+	rnnbench(t, "sweep --impl naive -H 8 --wisdom w.toml --dry-run").want(t, exitDone, nil, nil)
+	t.Setenv("RNNBENCH_WISDOM", "nothere.toml")
+	rnnbench(t, "verify --impl auto -H 8 -B 2 -T 3").want(t, exitDone, nil, []string{"warning: auto is cudnnstyle at 1 point"})
+}
+
+func TestWisdom(t *testing.T) {
+	tinyBook(t, func(b *wisdom.Book) {
+		b.Entries[0].Complete = false
+		other := b.Entries[0]
+		other.Device, other.Complete, other.Time = "cuda-x", true, time.Now().Add(-48*time.Hour)
+		b.Put(other)
+	})
+	rnnbench(t, "wisdom show --wisdom w.toml").want(t, exitDone, []string{"cuda-x", "cudnnstyle:fused=0"}, []string{"2 entries in w.toml"})
+	o := rnnbench(t, "wisdom export --device cuda-x --wisdom w.toml")
+	o.want(t, exitDone, []string{"schema = 'rnnbench.wisdom/1'", "cuda-x"}, nil)
+	if err := os.WriteFile("x.toml", []byte(o.out), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "wisdom merge x.toml --wisdom new.toml").want(t, exitDone, nil, []string{"x.toml: 1 of 1 entry taken in", "1 entry in new.toml"})
+	rnnbench(t, "wisdom merge w.toml --wisdom new.toml").want(t, exitDone, nil, []string{"1 of 2 entries taken in", "2 entries in new.toml"})
+	rnnbench(t, "wisdom merge nothere.toml --wisdom new.toml").want(t, exitError, nil, []string{"nothere.toml"})
+	rnnbench(t, "wisdom prune --incomplete --dry-run --wisdom new.toml").want(t, exitDone, nil, []string{"1 entry would be removed, 1 would stay"})
+	rnnbench(t, "wisdom prune --incomplete --wisdom new.toml").want(t, exitDone, nil, []string{"1 entry removed, 1 stay in new.toml"})
+	rnnbench(t, "wisdom prune --older-than 24h --wisdom new.toml").want(t, exitDone, []string{"cuda-x"}, []string{"1 entry removed, 0 stay"})
+	rnnbench(t, "wisdom show --wisdom new.toml").want(t, exitDone, nil, []string{"0 entries", "hint: rnnbench tune"})
+	rnnbench(t, "wisdom export --wisdom w.toml -f y.toml").want(t, exitDone, nil, nil)
+	if b, err := wisdom.Read("y.toml"); err != nil || len(b.Entries) != 2 {
+		t.Errorf("%+v, %v", b, err)
+	}
+}

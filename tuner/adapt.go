@@ -1,0 +1,52 @@
+package tuner
+
+import (
+	"rnnbench/device"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// Adapt lays out what won at another point. Settings that this point does not
+// take, such as a block of more steps than there are, are left to their defaults.
+func Adapt(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layout, error) {
+	fixed := spec.Knobs
+	spec.Knobs = nil
+	l, err := settle(techniques, p, spec)
+	if err != nil || l.Reason != "" {
+		return l, err
+	}
+	if p.Streams > 0 { // the point's own come first
+		fixed = without(fixed, "streams")
+	}
+	spec.Knobs = accepted(fixed, l.offered)
+	if l, err = LayOut(d, techniques, p, spec); err != nil || l.Reason != "" {
+		return l, err
+	}
+	offered := d.Knobs(l.Schedule)
+	l.Spec.Knobs = accepted(fixed, append(offered, l.offered...))
+	_, theirs := l.Spec.Knobs.Split(offered)
+	return l, l.settleDevice(d, offered, theirs)
+}
+
+// accepted are the settings of p that knobs take.
+func accepted(p knob.Params, knobs []knob.Knob) knob.Params {
+	out := knob.Params{}
+	for _, k := range knobs {
+		if v, ok := p[k.Name]; ok && k.Accepts(v) {
+			out[k.Name] = v
+		}
+	}
+	return out
+}
+
+func without(p knob.Params, name string) knob.Params {
+	out := knob.Params{}
+	for k, v := range p {
+		if k != name {
+			out[k] = v
+		}
+	}
+	return out
+}
