@@ -56,7 +56,10 @@ func (w *fusedCell) run(row, from, to int, s *scratch) {
 // newScratch is what one worker needs for s.
 func (d *Device) newScratch(s *schedule.Schedule, f simd.Format) scratch {
 	n := d.needs(s, f)
-	return scratch{gemm: gemm.NewScratch(n.gemm), vectors: make([][]float32, n.vectors), products: make([]float32, n.products)}
+	return scratch{
+		gemm: gemm.NewScratch(n.gemm), vectors: make([][]float32, n.vectors), products: make([]float32, n.products),
+		scan: newScanScratch(n.states, n.scanVectors),
+	}
 }
 
 // needs are what a worker needs at most, however the workers are grouped.
@@ -64,6 +67,20 @@ type needs struct {
 	gemm     int // floats of products
 	vectors  int // of fused cells
 	products int // floats of the recurrent products of a band
+
+	states      int // floats of the states that a scan carries
+	scanVectors int // of its programs
+}
+
+// floats are those of them that count as memory.
+func (n needs) floats() int { return n.gemm + n.products + scanArrays*n.states }
+
+// scans adds what a scan needs.
+func (n *needs) scans(s *schedule.Sequence, programs ...cell.Program) {
+	n.states = max(n.states, len(s.Cell.Recurrence.Carried)*s.Batch()*s.Hidden())
+	for _, p := range programs {
+		n.scanVectors = max(n.scanVectors, vectorsOf(p))
+	}
 }
 
 func (d *Device) needs(s *schedule.Schedule, f simd.Format) needs {
@@ -90,6 +107,12 @@ func (d *Device) needs(s *schedule.Schedule, f simd.Format) needs {
 			most.vectors = max(most.vectors, vectorsOf(op.Cell.Backward))
 			p := bandProduct(op.Batch(), op.Hidden(), op.R.Rows, f)
 			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
+		case schedule.Scan:
+			rec := op.Cell.Recurrence
+			most.scans(&op.Sequence, rec.Inference, rec.Forward, rec.Compose)
+		case schedule.ScanBackward:
+			rec := op.Cell.Recurrence
+			most.scans(&op.Sequence, rec.Backward, rec.ComposeBackward)
 		}
 	}
 	return most

@@ -159,24 +159,19 @@ func (d *Device) exchange() (barrier, rate float64, err error) {
 	states := make([]float32, 2*d.workers*part)
 	for range trials {
 		var arrived counter
-		meet := func(round int) {
-			arrived.Add(1)
-			d.pool.await(&arrived, uint64((round+1)*d.workers))
-		}
 		empty, err := d.together(func(int) {
-			for i := range rounds {
-				meet(i)
+			for range rounds {
+				d.pool.meet(&arrived, d.workers)
 			}
 		})
 		if err != nil {
 			return 0, 0, err
 		}
-		arrived.Store(0)
 		busy, err := d.together(func(w int) {
 			for i := range rounds {
 				now := states[i%2*d.workers*part:][:d.workers*part] // two in turn, so that one barrier is enough
 				d.kernels.Scale(now[w*part:(w+1)*part], now[w*part:(w+1)*part], 1)
-				meet(i)
+				d.pool.meet(&arrived, d.workers)
 				d.kernels.Sum(now)
 			}
 		})

@@ -62,8 +62,7 @@ func (d *Device) together(f func(worker int)) (float64, error) {
 	var ready, finished counter
 	var start, end time.Time
 	err := d.pool.do(func(w int) {
-		ready.Add(1)
-		d.pool.await(&ready, uint64(d.workers))
+		d.pool.meet(&ready, d.workers)
 		if w == 0 {
 			start = time.Now()
 		}

@@ -34,7 +34,7 @@ type program struct {
 	runs     uint64    // runs done before this burst
 	team     []teamState
 
-	meetings []*counter // one per persistent operation
+	meetings []*counter // of persistent operations and scans
 
 	badIndex atomic.Bool
 }
@@ -66,6 +66,8 @@ type scratch struct {
 	gemm     *gemm.Scratch
 	vectors  [][]float32 // of a fused cell
 	products []float32   // of a band of units
+	scan     scanScratch
+	team     []scratch // of all workers of the team, in order
 	_        [64]byte
 }
 
@@ -146,8 +148,7 @@ func (d *Device) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := d.needs(s, f)
-	return 4 * (int64(d.layout(s, f).total) + int64(d.workers)*int64(n.gemm+n.products+summaries(s))), nil
+	return 4 * (int64(d.layout(s, f).total) + int64(d.workers)*int64(d.needs(s, f).floats())), nil
 }
 
 // Compile implements device.Device.
@@ -186,6 +187,9 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	for t := range p.team {
 		p.team[t].done = make([]counter, p.members(t)-1)
 		p.team[t].taken = make([]counter, p.members(t))
+		for m, team := 0, p.scratch[p.first(t):p.first(t+1)]; m < len(team); m++ {
+			team[m].team = team
+		}
 	}
 	return p, nil
 }
@@ -218,7 +222,7 @@ func (p *program) bind() error {
 	return nil
 }
 
-// meeting is a counter for the workers of a persistent operation.
+// meeting is a counter for the workers of one operation who meet.
 func (p *program) meeting() *counter {
 	c := new(counter)
 	p.meetings = append(p.meetings, c)
@@ -349,8 +353,7 @@ func (p *program) Run(n int) (device.Burst, error) {
 		for p.first(team+1) <= w {
 			team++
 		}
-		ready.Add(1)
-		p.device.pool.await(&ready, uint64(p.device.workers)) // all are awake
+		p.device.pool.meet(&ready, p.device.workers) // all are awake
 		if w == 0 {
 			start = time.Now()
 		}
@@ -393,11 +396,6 @@ func (p *program) reset() {
 	p.runs = 0
 	for s := range p.progress {
 		p.progress[s].Store(0)
-	}
-	for _, n := range p.nodes {
-		if w, ok := n.work.(*scan); ok {
-			w.barrier.reset()
-		}
 	}
 	for t := range p.team {
 		p.team[t].order.Store(0)

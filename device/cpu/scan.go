@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -13,18 +12,17 @@ import (
 // the other, so short that what a worker has read to compose its chunk still
 // lies in its cache when it computes it.
 type scan struct {
-	kernels              *simd.Kernels
-	barrier              *barrier
+	program              *program
+	meetings             []*counter // of the parts that share channels, by the first of them
 	step, compose        loop
 	initial, final       []matrix // carried states before the first step, gradients after the last
 	steps, batch, hidden int
 	backward             bool
 	stream               bool // results bypass the caches
 
-	most    int // workers that take part
-	cut     int // of those how many split time between them
-	chunk   int // steps of a chunk at most, where time is split
-	workers []scanWorker
+	most  int // workers that take part
+	cut   int // of those how many split time between them
+	chunk int // steps of a chunk at most, where time is split
 }
 
 // A loop is a program for many steps with its vectors.
@@ -33,17 +31,34 @@ type loop struct {
 	at []place
 }
 
-// A scanWorker is what one worker of a scan has of its own.
-type scanWorker struct {
-	start, held []matrix   // per carried state: before the block, and in the course of the chunk
+// A scanScratch is what one worker has of its own for the scans of a program.
+// States are those that are carried, one after the other.
+type scanScratch struct {
+	start, held []float32  // before the block, and in the course of the chunk
 	chunk       [2]summary // of this block and of another, which others may still read
 	vectors     []fused.Vector
 	addresses   []uintptr
 }
 
-// A summary is a chunk of steps composed, per carried state: they make factor∘h
-// + add of a state h.
-type summary struct{ factor, add []matrix }
+// A summary is a chunk of steps composed: they make factor∘h + add of a state h.
+type summary struct{ factor, add []float32 }
+
+// scanArrays is how many arrays of states a scanScratch has.
+const scanArrays = 6
+
+func newScanScratch(states, vectors int) scanScratch {
+	own := func() []float32 { return make([]float32, states) }
+	return scanScratch{
+		start: own(), held: own(), chunk: [2]summary{{own(), own()}, {own(), own()}},
+		vectors: make([]fused.Vector, vectors), addresses: make([]uintptr, vectors),
+	}
+}
+
+// state is the k-th of the carried states, a row for each sequence.
+func (w *scan) state(states []float32, k int) matrix {
+	n := w.batch * w.hidden
+	return matrix{states[k*n:][:n], w.hidden, w.batch, w.hidden}
+}
 
 // A piece is a share of a scan's channels: some units of some sequences.
 type piece struct{ row, rows, unit, units int }
@@ -66,13 +81,13 @@ func largest(n, align, parts int) int {
 }
 
 // each runs f on the piece's rows of two matrices.
-func (c piece) each(a, b *matrix, f func(a, b []float32)) {
+func (c piece) each(a, b matrix, f func(a, b []float32)) {
 	for i := c.row; i < c.row+c.rows; i++ {
 		f(a.row(i)[c.unit:c.unit+c.units], b.row(i)[c.unit:c.unit+c.units])
 	}
 }
 
-func (c piece) copy(to, from *matrix) {
+func (c piece) copy(to, from matrix) {
 	c.each(to, from, func(to, from []float32) { copy(to, from) })
 }
 
@@ -85,7 +100,7 @@ func groups(parts, cut int) int {
 	return parts / cut
 }
 
-func (w *scan) share(part, parts int, _ *scratch) {
+func (w *scan) share(part, parts int, s *scratch) {
 	if parts = min(parts, w.most); part >= parts {
 		return
 	}
@@ -93,9 +108,9 @@ func (w *scan) share(part, parts int, _ *scratch) {
 	cut := parts / groups
 	first := part / cut * cut // of those that share this part's channels
 	c := w.piece(part/cut, groups)
-	own := &w.workers[part]
-	for k := range w.initial {
-		c.copy(&own.start[k], &w.initial[k])
+	own := &s.scan
+	for k, initial := range w.initial {
+		c.copy(w.state(own.start, k), initial)
 	}
 	for at, block := 0, 0; at < w.steps; block++ {
 		steps := w.steps - at
@@ -105,24 +120,24 @@ func (w *scan) share(part, parts int, _ *scratch) {
 		from, to := span(steps, 1, part-first, cut)
 		if cut > 1 {
 			w.summarize(own, c, block, at+from, at+to)
-			w.barrier.wait(part, first, first+cut)
+			w.program.device.pool.meet(w.meetings[first], cut)
 		}
-		w.lead(c, block, first, part, cut)
+		w.lead(c, block, s.team[first:first+cut], part-first)
 		w.run(own, c, &w.step, own.held, nil, at+from, at+to)
 		at += steps
 	}
 	if w.final != nil && part == first+cut-1 {
-		for k := range w.final {
-			c.copy(&w.final[k], &own.held[k])
+		for k, final := range w.final {
+			c.copy(final, w.state(own.held, k))
 		}
 	}
 }
 
 // summarize composes the steps from … to.
-func (w *scan) summarize(own *scanWorker, c piece, block, from, to int) {
+func (w *scan) summarize(own *scanScratch, c piece, block, from, to int) {
 	sum := &own.chunk[block%2]
-	for k := range sum.add {
-		c.each(&sum.add[k], &sum.factor[k], func(add, factor []float32) {
+	for k := range w.initial {
+		c.each(w.state(sum.add, k), w.state(sum.factor, k), func(add, factor []float32) {
 			for u := range add {
 				add[u], factor[u] = 0, 1
 			}
@@ -132,24 +147,24 @@ func (w *scan) summarize(own *scanWorker, c piece, block, from, to int) {
 }
 
 // lead sets what a part holds to what comes out of the chunks before its own,
-// and the start to that of the next block.
-func (w *scan) lead(c piece, block, first, part, cut int) {
-	own := &w.workers[part]
-	for k := range own.start {
-		for q := first; q < first+cut; q++ {
+// and the start to that of the next block. group are those that share its
+// channels.
+func (w *scan) lead(c piece, block int, group []scratch, part int) {
+	own, kernels := &group[part].scan, w.program.device.kernels
+	for k := range w.initial {
+		start := w.state(own.start, k)
+		for q := range group {
 			if q == part {
-				c.copy(&own.held[k], &own.start[k])
+				c.copy(w.state(own.held, k), start)
 			}
-			if cut > 1 {
-				sum := &w.workers[q].chunk[block%2]
-				c.each(&own.start[k], &sum.factor[k], w.mul)
-				c.each(&own.start[k], &sum.add[k], w.kernels.Accumulate)
+			if len(group) > 1 {
+				sum := &group[q].scan.chunk[block%2]
+				c.each(start, w.state(sum.factor, k), func(a, b []float32) { kernels.Mul(a, a, b) })
+				c.each(start, w.state(sum.add, k), kernels.Accumulate)
 			}
 		}
 	}
 }
-
-func (w *scan) mul(a, b []float32) { w.kernels.Mul(a, a, b) }
 
 // prefetch is how far ahead of what is read memory is asked for it, in floats:
 // far enough for memory to answer. More is no better, as measured.
@@ -157,7 +172,7 @@ const prefetch = 512
 
 // run advances what is held by the steps from … to, counted from where the pass
 // begins.
-func (w *scan) run(own *scanWorker, c piece, l *loop, holds, factors []matrix, from, to int) {
+func (w *scan) run(own *scanScratch, c piece, l *loop, holds, factors []float32, from, to int) {
 	first, sign := from*w.batch+c.row, 1 // row, direction
 	if w.backward {
 		first, sign = (w.steps-1-from)*w.batch+c.row, -1
@@ -166,12 +181,12 @@ func (w *scan) run(own *scanWorker, c piece, l *loop, holds, factors []matrix, f
 	stream := w.stream && l == &w.step
 	for i := range l.at {
 		at := &l.at[i]
-		m, start := &at.matrix, c.row
+		m, start := at.matrix, c.row
 		switch at.moves {
 		case held:
-			m = &holds[at.state]
+			m = w.state(holds, at.state)
 		case factor:
-			m = &factors[at.state]
+			m = w.state(factors, at.state)
 		case perStep:
 			start = first
 		case constant:

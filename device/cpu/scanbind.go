@@ -98,43 +98,14 @@ func (p *program) stepped(s *schedule.Sequence, ref cell.Ref) place {
 	return place{matrix: p.matrix(s.State[ref.Index].Band(s.Batch(), rows))}
 }
 
-// summaries are the floats that a worker's own states take in all scans of s;
-// see newScan. The summaries of chunks are not counted: the system gives memory
-// where it is touched, which they are only where time is split.
-func summaries(s *schedule.Schedule) int {
-	n := 0
-	add := func(q *schedule.Sequence) { n += len(q.Cell.Recurrence.Carried) * q.Batch() * q.Hidden() }
-	for op := range s.Operations() {
-		switch op := op.(type) {
-		case schedule.Scan:
-			add(&op.Sequence)
-		case schedule.ScanBackward:
-			add(&op.Sequence)
-		}
-	}
-	return n
-}
-
 func (p *program) newScan(s *schedule.Sequence, step, compose cell.Program) *scan {
 	level := p.device.kernels.Level()
 	w := &scan{
-		kernels: p.device.kernels, barrier: newBarrier(p.device.pool, p.device.workers),
-		step: loop{Loop: fused.NewLoop(level, step)}, compose: loop{Loop: fused.NewLoop(level, compose)},
+		program: p, step: loop{Loop: fused.NewLoop(level, step)}, compose: loop{Loop: fused.NewLoop(level, compose)},
 		steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
 	}
-	own := func() []matrix {
-		var all []matrix
-		for range s.Cell.Recurrence.Carried {
-			all = append(all, matrix{make([]float32, w.batch*w.hidden), w.hidden, w.batch, w.hidden})
-		}
-		return all
-	}
-	vectors := max(len(w.step.Vectors()), len(w.compose.Vectors()))
 	for range p.device.workers {
-		w.workers = append(w.workers, scanWorker{
-			start: own(), held: own(), chunk: [2]summary{{own(), own()}, {own(), own()}},
-			vectors: make([]fused.Vector, vectors), addresses: make([]uintptr, vectors),
-		})
+		w.meetings = append(w.meetings, p.meeting())
 	}
 	return w
 }
