@@ -82,7 +82,7 @@ lint:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-## figures: draw the README's and the docs' tables and figures again from the recorded results
+## figures: write the reports and figures of the recorded results again
 figures: build
 	scripts/figures $(BIN)
 

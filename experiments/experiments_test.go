@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -244,5 +246,40 @@ func TestMemoryIsThePapers(t *testing.T) {
 	}
 	if d := rep.Tables[0].Rows[len(rep.Tables[0].Rows)/2][column("layers")].Value; d != 8 { // 12 / 1.35: the paper says about 9
 		t.Errorf("%v layers of 1760 units at minibatch 64", d)
+	}
+}
+
+// TestRecorded holds the figures of recorded experiments to what their records
+// give: no device is needed to draw them again.
+func TestRecorded(t *testing.T) {
+	dirs, err := filepath.Glob("../results/*/*/records.jsonl")
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("%d recorded experiments, %v", len(dirs), err)
+	}
+	for _, path := range dirs {
+		dir := filepath.Dir(path)
+		e, err := experiments.Lookup(filepath.Base(dir))
+		if err != nil {
+			continue // a run that is no experiment
+		}
+		m, recs, _, err := results.Read(dir)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		rep, err := e.On(m.Devices[0], recs)
+		if err != nil {
+			t.Errorf("%s: %v", dir, err)
+			continue
+		}
+		for _, f := range rep.Figures {
+			var b bytes.Buffer
+			if err := plots.Write(&b, f.Figure, "svg"); err != nil {
+				t.Errorf("%s: %s: %v", dir, f.Name, err)
+			}
+			if old, err := os.ReadFile(filepath.Join(dir, f.Name+".svg")); err != nil || !bytes.Equal(old, b.Bytes()) {
+				t.Errorf("%s: %s is not what the records give, make figures rewrites it (%v)", dir, f.Name, err)
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ folder also holds its figures and report.md. Without an ID it lists the experime
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&quick, "quick", false, "the same figures with smaller networks, about a minute each")
 		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
-		fs.StringVar(&from, "from", "", "report on the records of a `RUN` instead of measuring")
+		fs.StringVar(&from, "from", "", "report on the records of a `RUN` instead of measuring, and draw its figures again")
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")
 		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although points failed, if one succeeded")
@@ -220,7 +221,8 @@ func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiment
 	return errors.Join(p.present(e, report, f.format, run.Dir()), run.Finish(exitDone))
 }
 
-// reportFrom reports on records that are there.
+// reportFrom reports on records that are there. A run's own folder gets its
+// report and figures anew.
 func (p *program) reportFrom(e experiments.Experiment, path, format string) error {
 	sets, warnings, err := p.readAll([]string{path})
 	for _, w := range warnings {
@@ -237,7 +239,11 @@ func (p *program) reportFrom(e experiments.Experiment, path, format string) erro
 	if err != nil {
 		return err
 	}
-	return p.present(e, report, format, "")
+	dir := ""
+	if _, err := os.Stat(filepath.Join(path, "manifest.json")); err == nil {
+		dir = path
+	}
+	return p.present(e, report, format, dir)
 }
 
 // present prints a report and, where dir is not empty, keeps it there with its
