@@ -253,11 +253,32 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: the fastest of rnnbench's is ×%.2f as fast as the fastest of cuDNN's (geometric mean of %d points; ×%.2f to ×%.2f, slower at %d).",
 			g.pass, g.precision, geomean(r), len(r), slices.Min(r), slices.Max(r), below))
 	}
+	if len(points(recs)) > 0 && !slices.ContainsFunc(points(recs), func(p results.Point) bool { return p.Batch != points(recs)[0].Batch }) {
+		rep.add("cudnn", ratioBars(t, on), nil)
+		return rep, nil
+	}
 	for _, g := range order {
 		some := where(recs, func(p results.Point) bool { return p.Pass == g.pass && p.Precision == g.precision })
 		rep.add(fmt.Sprintf("cudnn-%s-%s", g.pass, g.precision), ratioFigure(some, names, on, g.pass, g.precision), nil)
 	}
 	return rep, nil
+}
+
+// ratioBars draws the last column of the table of reportVendor, a bar a precision.
+func ratioBars(t *table.Table, on Target) plots.Figure {
+	b := &plots.Bars{Title: "Over the fastest form of cuDNN", Subtitle: on.Name, Notes: []string{"Ratios of medians of the fastest form of each; above 1 rnnbench is faster."},
+		X: plots.Axis{Title: "Times as fast as cuDNN", Format: func(v float64) string { return fmt.Sprintf("%g×", v) }}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) }}
+	for _, row := range t.Rows {
+		label := fmt.Sprintf("%s %s %s×%s", row[0].Text, row[1].Text, row[3].Text, row[6].Text)
+		i := slices.IndexFunc(b.Groups, func(g plots.Group) bool { return g.Label == label })
+		if i < 0 {
+			i = len(b.Groups)
+			b.Groups = append(b.Groups, plots.Group{Label: label})
+		}
+		ratio, _ := row[len(row)-1].Value.(float64)
+		b.Groups[i].Bars = append(b.Groups[i].Bars, plots.Bar{Series: row[2].Text, Value: ratio})
+	}
+	return b
 }
 
 // ratioFigure draws how many times as fast as the vendor's fastest form ours is,

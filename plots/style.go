@@ -76,8 +76,14 @@ func looks(all []Series) map[string]look {
 	}
 	byHead := map[string]look{}
 	taken := map[color.NRGBA]bool{}
+	vendors := []draw.GlyphDrawer{draw.RingGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}}
+	seen := 0 // forms of a vendor's library
 	for _, h := range heads {
 		if l, ok := techniqueLook(h); ok {
+			if quantity.Vendor(h) {
+				l.glyph = vendors[seen%len(vendors)]
+				seen++
+			}
 			byHead[h] = l
 			taken[l.color] = true
 		}

@@ -222,13 +222,15 @@ func NewBaseline(recs []results.Record, label string) Baseline {
 }
 
 // For returns the baseline of r, or nil. Where the baseline was not measured
-// with r's number of streams, its own choice or a single stream stands in.
+// with r's number of streams, its own choice or a single stream stands in; and
+// what was launched operation by operation for what was not replayed as a graph.
 func (b Baseline) For(r *results.Record) *results.Record {
 	p := placeOf(r)
-	for _, streams := range []int{r.Point.Streams, 0, 1} {
-		p.point.Streams = streams
-		if base := b.at[p]; base != nil {
-			return base
+	for _, p.graph = range []bool{p.graph, false} {
+		for _, p.point.Streams = range []int{r.Point.Streams, 0, 1} {
+			if base := b.at[p]; base != nil {
+				return base
+			}
 		}
 	}
 	return nil

@@ -67,6 +67,11 @@ func TestSpeedup(t *testing.T) {
 	if v, ok := m.Of(&recs[0], base.For(&recs[0])); !ok || v != (Interval{1, 1, 1}) {
 		t.Errorf("the baseline over itself is %v", v)
 	}
+	replayed := recs[1]
+	replayed.Mode.Graph = true
+	if b := base.For(&replayed); b == nil || b.Seconds() != recs[0].Seconds() {
+		t.Errorf("the baseline of a graph is %v, want what was launched directly", b)
+	}
 	v, ok := m.Of(&recs[1], base.For(&recs[1]))
 	want := recs[0].Seconds() / recs[1].Seconds()
 	if !ok || v.Value != want || !(v.Lo < want && want < v.Hi) {
