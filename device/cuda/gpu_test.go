@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"rnnbench/device/devicetest"
 	"rnnbench/device/worker"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -67,5 +69,38 @@ func TestGPUMishaps(t *testing.T) {
 			t.Errorf("after %s: %v %v", mishap, got, err)
 		}
 		t.Logf("of use again after %v", time.Since(start))
+	}
+}
+
+// BenchmarkGPUDispatch measures what an operation that does next to nothing
+// takes, launched alone and replayed in a graph.
+func BenchmarkGPUDispatch(b *testing.B) {
+	d := openGPU(b, time.Minute)
+	const operations = 2000
+	build := schedule.NewBuilder(1)
+	m := build.Matrix("m", 1, 1)
+	for range operations {
+		build.Do(0, schedule.Map{Op: cell.OneMinus, Out: m.All(), A: m.All()})
+	}
+	s, err := build.Schedule()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, graph := range []int{0, 1} {
+		b.Run(fmt.Sprintf("graph=%d", graph), func(b *testing.B) {
+			p, err := d.Compile(s, knob.Params{"graph": graph})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer p.Close()
+			if _, err := p.Run(2); err != nil {
+				b.Fatal(err)
+			}
+			t, err := p.Run(b.N)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(t.Wall.Seconds()/float64(b.N)/operations*1e9, "ns/operation")
+		})
 	}
 }
