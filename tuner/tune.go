@@ -91,6 +91,9 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	return c.run(ctx, arms, running, o)
 }
 
+// Knows reports whether a candidate of that key need not be measured.
+func (t *Tune) Knows(key string) bool { return t.recall(key) != nil }
+
 // recall is what is known of key. What a budget cut short, or a bound kept from
 // running, is not.
 func (t *Tune) recall(key string) *results.Record {

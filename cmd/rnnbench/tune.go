@@ -58,7 +58,7 @@ the time it would have taken and how far from the best it ended.`,
 		Example: `  rnnbench tune --cell lstm -H 256:1024:x2 -B 1,32 -T 100
   rnnbench tune --point H=512,B=64,T=100,L=4 --depth 3 --budget 10m
   rnnbench tune --preset deepbench-infer --impl cudnnstyle,persistent --dry-run
-  rnnbench tune -H 512 --search exhaustive --rounds 20
+  rnnbench tune -H 512 --search exhaustive --max-rounds 20
   rnnbench tune --from out/RUN --search random --no-wisdom
   rnnbench tune -H 512 && rnnbench sweep -H 512 --impl auto,naive`,
 		Args:              noArgs,
@@ -76,7 +76,7 @@ the time it would have taken and how far from the best it ended.`,
 		fs.BoolVar(&f.fresh, "fresh", false, "measure again what earlier runs measured")
 		fs.StringArrayVar(&f.from, "from", nil, "search in a recorded `RUN` instead of measuring; repeatable")
 	})
-	f.measure(cmd, "effort", "rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error", "isolate")
+	f.measure(cmd, "effort", "max-rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error", "isolate")
 	f.device(cmd)
 	f.source(cmd)
 	f.runFlags(cmd)
@@ -85,10 +85,12 @@ the time it would have taken and how far from the best it ended.`,
 		fs.VarP(choice{&format, "format", winnerFormats()}, "format", "o", "how to print the winners: "+strings.Join(winnerFormats(), ", "))
 		fs.BoolVar(&f.noWisdom, "no-wisdom", false, "neither read nor write wisdom")
 	})
+	p.progressFlag(cmd)
 	completeGrid(cmd)
 	completeFlag(cmd, "from", completer(completeRuns))
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		f.format = format
+		f.fewest()
 		o, err := f.options()
 		if err != nil {
 			return misused(cmd, err)
@@ -175,6 +177,14 @@ func (f *tuneFlags) book() (*wisdom.Book, string, error) {
 	return b, path, nil
 }
 
+// fewest makes --max-rounds, which is all that tune has of rounds, stand for the
+// fewest as well.
+func (f *tuneFlags) fewest() {
+	if t := f.values["max-rounds"]; t.list != nil {
+		f.values["rounds"] = t
+	}
+}
+
 func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
 	c, err := f.resolve(p)
 	if err != nil {
@@ -215,7 +225,7 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 	if err := b.measureLimits(); err != nil {
 		return err
 	}
-	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.Rounds
+	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.MaxRounds
 	depth, err := f.knobs()
 	if err != nil {
 		return misused(cmd, err)
@@ -303,7 +313,7 @@ func (t *tuning) run(ctx context.Context) error {
 	start := time.Now()
 	t.tune.Recall = func(key string) *results.Record { return known[key] }
 	t.tune.Emit = t.append
-	t.tune.Watch, t.tune.Leader = t.show.watch, t.show.leads
+	t.tune.Watch, t.tune.Leader = t.show.watch, t.show.lead
 	budget := t.config.Measure.Budget
 	t.tune.Search.Spent = func() bool { return budget > 0 && time.Since(start) > budget }
 	if t.resume != "" {
@@ -321,12 +331,12 @@ func (t *tuning) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		t.show.point(done)
 		v, err := t.tune.Tune(ctx, at, specs, incumbent(t.book, t.bench.info.Key, t.config.Measure.Cache, at))
 		if err != nil {
 			return err
 		}
 		done++
+		t.show.tuned(v)
 		for _, r := range v.Records {
 			if r != nil {
 				recs = append(recs, *r)
@@ -361,12 +371,16 @@ func (t *tuning) begin() (err error) {
 }
 
 // append keeps a record. The first one makes the run: where everything is known
-// already there is none.
+// already there is none. A winner of before that ran again beside what is new
+// has its record in a resumed run already.
 func (t *tuning) append(r *results.Record) error {
 	if t.folder == nil {
 		if err := t.begin(); err != nil {
 			return err
 		}
+	}
+	if t.folder.Done(r.Key()) && t.tune.Knows(r.Key()) {
+		return nil
 	}
 	return t.folder.Append(r)
 }

@@ -29,7 +29,7 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 	if err != nil {
 		return err
 	}
-	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.Rounds
+	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.MaxRounds
 	list := &winners{}
 	var all []*tuner.Replay
 	for _, group := range tuner.ByPoint(recs) {

@@ -13,7 +13,7 @@ import (
 )
 
 // tinyTune takes a moment.
-const tinyTune = "tune -H 8 -B 2 -T 3 --depth 1 --impl naive,cudnnstyle --wisdom w.toml --rounds 6 --min-time 0s --min-iters 1"
+const tinyTune = "tune -H 8 -B 2 -T 3 --depth 1 --impl naive,cudnnstyle --wisdom w.toml --max-rounds 6 --min-time 0s --min-iters 1"
 
 func TestTune(t *testing.T) {
 	t.Chdir(t.TempDir())
