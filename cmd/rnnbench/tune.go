@@ -17,7 +17,6 @@ import (
 
 	"rnnbench/impl"
 	"rnnbench/results"
-	"rnnbench/rnn"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -35,6 +34,7 @@ type tuneFlags struct {
 	tie, margin string
 	fresh       bool
 	noWisdom    bool
+	regret      bool
 }
 
 func (p *program) tuneCommand() *cobra.Command {
@@ -60,7 +60,8 @@ the time it would have taken and how far from the best it ended.`,
   rnnbench tune --preset deepbench-infer --impl cudnnstyle,persistent --dry-run
   rnnbench tune -H 512 --search exhaustive --max-rounds 20
   rnnbench tune --from out/RUN --search random --no-wisdom
-  rnnbench tune -H 512 && rnnbench sweep -H 512 --impl auto,naive`,
+  rnnbench tune -H 512 && rnnbench sweep -H 512 --impl auto,naive
+  rnnbench tune -H 768 --regret`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -74,6 +75,7 @@ the time it would have taken and how far from the best it ended.`,
 		fs.StringVar(&f.tie, "tie", f.tie, "`SHARE` by which equals may differ: of those, the one with less memory wins")
 		fs.StringVar(&f.margin, "margin", f.margin, "`SHARE` by which the entry of the wisdom has to be beaten")
 		fs.BoolVar(&f.fresh, "fresh", false, "measure again what earlier runs measured")
+		fs.BoolVar(&f.regret, "regret", false, "say how far --impl auto is from the fastest at these points, and leave the wisdom as it is")
 		fs.StringArrayVar(&f.from, "from", nil, "search in a recorded `RUN` instead of measuring; repeatable")
 	})
 	f.measure(cmd, "effort", "max-rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error", "isolate")
@@ -139,21 +141,20 @@ func (f *tuneFlags) knobs() (int, error) {
 
 // candidates has the request name techniques that may win.
 func (f *tuneFlags) candidates(r *grid.Request) error {
-	vendors := impl.Vendors()
 	for _, list := range r.Impl {
 		for word := range strings.SplitSeq(list, ",") {
 			s, err := grid.ParseSpec(word, nil)
 			if err == nil && s.Name == autoName {
 				return fmt.Errorf("--impl auto is what tune finds: name techniques, or leave it out")
 			}
-			if err == nil && !f.vendor && slices.ContainsFunc(vendors, func(t rnn.Technique) bool { return t.Name() == s.Name }) {
+			if err == nil && !f.vendor && isVendor(s.Name) {
 				return fmt.Errorf("%s is a library of the device's maker, which wins only with --with-vendor", s.Name)
 			}
 		}
 	}
 	if len(r.Impl) == 0 || slices.Contains(r.Impl, "all") {
 		if !f.vendor {
-			for _, t := range vendors {
+			for _, t := range impl.Vendors() {
 				r.SkipImpl = append(r.SkipImpl, t.Name())
 			}
 		}
@@ -238,6 +239,9 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 			Search: o,
 		},
 	}
+	if f.regret {
+		t.tune.Search.Margin = 0
+	}
 	// The device is warm from the candidate before.
 	t.tune.Settings.Warmup = min(c.Measure.Warmup, c.Measure.MinTime/2)
 	if f.dryRun {
@@ -321,7 +325,7 @@ func (t *tuning) run(ctx context.Context) error {
 			return err
 		}
 	}
-	list := &winners{}
+	list, far := &winners{}, &regrets{}
 	var recs []results.Record
 	done := 0
 	err = t.each(func(at results.Point, specs []grid.Spec) error {
@@ -331,7 +335,7 @@ func (t *tuning) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		v, err := t.tune.Tune(ctx, at, specs, incumbent(t.book, t.bench.info.Key, t.config.Measure.Cache, at))
+		v, err := t.one(ctx, at, specs, far)
 		if err != nil {
 			return err
 		}
@@ -343,13 +347,24 @@ func (t *tuning) run(ctx context.Context) error {
 			}
 		}
 		list.add(v)
-		if v.Winner < 0 {
+		if v.Winner < 0 || t.flags.regret {
 			return nil
 		}
 		return t.keep(v)
 	})
 	t.show.close()
+	if t.flags.regret {
+		list.regrets = far
+	}
 	return t.finish(list, recs, done, err, time.Since(start))
+}
+
+// one tunes one point.
+func (t *tuning) one(ctx context.Context, at results.Point, specs []grid.Spec, far *regrets) (*tuner.Verdict, error) {
+	if t.flags.regret {
+		return t.regret(ctx, at, specs, far)
+	}
+	return t.tune.Tune(ctx, at, specs, incumbent(t.book, t.bench.info.Key, t.config.Measure.Cache, at))
 }
 
 // each calls do with every point.
@@ -450,7 +465,7 @@ func (t *tuning) known() (map[string]*results.Record, error) {
 		}
 		add(recs)
 	}
-	if t.flags.fresh {
+	if t.flags.fresh || t.flags.regret { // auto and its rivals are to run side by side
 		return known, nil
 	}
 	entries, err := os.ReadDir(t.config.Dir)
@@ -502,7 +517,7 @@ func (t *tuning) finish(list *winners, recs []results.Record, done int, err erro
 		if err := list.write(t.program, t.flags.format); err != nil {
 			return err
 		}
-		if t.path != "" {
+		if t.path != "" && !t.flags.regret {
 			t.note("wisdom in %s: --impl auto follows it", t.path)
 		}
 	}
