@@ -83,6 +83,24 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 	return list, same, nil
 }
 
+// withIncumbent adds the incumbent, which may have been found among settings that
+// turn more knobs, if its technique takes part.
+func (t *Tune) withIncumbent(all []*contender, p results.Point, specs []grid.Spec, was *results.Record) ([]*contender, error) {
+	takesPart := slices.ContainsFunc(specs, func(s grid.Spec) bool { return s.Name == was.Impl.Name && len(s.Knobs) == 0 })
+	if !takesPart || slices.ContainsFunc(all, func(c *contender) bool { return c.key == was.Key() }) {
+		return all, nil
+	}
+	l, err := Adapt(t.Device, t.Techniques, p, grid.Spec{Name: was.Impl.Name, Knobs: was.Impl.Knobs})
+	if err != nil {
+		return nil, err
+	}
+	if l.Fit(t.memory()); l.Reason != "" || l.Settings().String() != knob.Params(was.Impl.Knobs).String() {
+		return all, nil // it is of another version, or of more memory
+	}
+	l.Spec.Label = l.Spec.String()
+	return append(all, t.contender(l, l.Spec)), nil
+}
+
 // with is spec with more of its knobs set, and a label that says so.
 func with(spec grid.Spec, more knob.Params) grid.Spec {
 	knobs := maps.Clone(spec.Knobs)

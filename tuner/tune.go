@@ -57,11 +57,14 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if err != nil {
 		return nil, err
 	}
+	was := results.Record{Point: p, Device: t.Device.Info().Key, Impl: incumbent}
+	if all, err = t.withIncumbent(all, p, specs, &was); err != nil {
+		return nil, err
+	}
 	c := &contest{Tune: t, entrants: make([]*entrant, len(all)), verdict: &Verdict{Point: p, Same: same, Records: make([]*results.Record, len(all))}}
 	o := t.Search
 	o.Incumbent = -1
 	arms := make([]search.Arm, len(all))
-	was := results.Record{Point: p, Device: t.Device.Info().Key, Impl: incumbent}
 	for i, e := range all {
 		c.entrants[i] = &entrant{contender: e}
 		arms[i] = search.Arm{Bound: e.bound, Memory: e.memory, Rank: i}
@@ -90,6 +93,9 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	}
 	return c.run(ctx, arms, running, o)
 }
+
+// Knows reports whether a candidate of that key need not be measured.
+func (t *Tune) Knows(key string) bool { return t.recall(key) != nil }
 
 // recall is what is known of key. What a budget cut short, or a bound kept from
 // running, is not.

@@ -51,8 +51,12 @@ func (o *oracle) read() error {
 // mayBe reports whether auto may be a technique: a vendor's library where it is
 // wanted, and where the device has it.
 func (b *bench) mayBe(name string) bool {
-	vendor := slices.ContainsFunc(impl.Vendors(), func(t rnn.Technique) bool { return t.Name() == name })
-	return impl.Lookup(name) != nil && (!vendor || b.oracle.vendor && slices.Contains(b.usual(), name))
+	return impl.Lookup(name) != nil && (!isVendor(name) || b.oracle.vendor && slices.Contains(b.usual(), name))
+}
+
+// isVendor reports whether a technique is a vendor's library.
+func isVendor(name string) bool {
+	return slices.ContainsFunc(impl.Vendors(), func(t rnn.Technique) bool { return t.Name() == name })
 }
 
 // decide replaces auto by what the wisdom says of p, or of the nearest shape that

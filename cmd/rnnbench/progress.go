@@ -16,7 +16,9 @@ import (
 // again, elsewhere a line per finished point. It writes between bursts only,
 // when the sweep tells of something, so that it is never part of a sample.
 type progress struct {
+	program  *program
 	w        io.Writer
+	json     bool // a message for each event instead of text
 	rewrite  bool
 	width    int
 	outcome  func(*results.Record) string
@@ -32,14 +34,17 @@ type progress struct {
 	shown bool   // a line is on the terminal
 	last  string // the newest result
 
-	points, at int    // of a tune, and which it is at; its candidates are not counted
-	leader     string // of the point at hand
+	points, at int           // of a tune, and how many are done; its candidates are not counted
+	here       results.Point // at which leader is the fastest so far
+	leader     string
+	best       float64 // its seconds
 }
 
 // newProgress shows the progress of a sweep; f tells what to expect.
 func (p *program) newProgress(f *forecast, total int) *progress {
 	g := &progress{
-		w: p.err, rewrite: terminal(p.err), width: p.width(p.err), total: total, start: time.Now(), expected: map[string]float64{},
+		program: p, json: p.progress == progressJSON && !p.quiet,
+		w: p.err, rewrite: terminal(p.err) && p.progress != progressJSON, width: p.width(p.err), total: total, start: time.Now(), expected: map[string]float64{},
 		outcome: outcome,
 	}
 	if p.quiet {
@@ -65,8 +70,17 @@ func (g *progress) watch(e tuner.Event) {
 		g.done++
 		g.spent += g.expected[entryKey(e.Point, e.Label)]
 		g.last = g.outcome(e.Record)
+		g.follow(e.Record)
+	}
+	if g.json {
+		g.sendEvent(e)
+		return
+	}
+	if e.Phase == tuner.Done {
 		if !g.rewrite {
-			fmt.Fprintf(g.w, "%s %v %s  %s\n", g.count(g.done), e.Point, e.Label, g.last)
+			if s := e.Record.Status; g.points == 0 || s != results.OK && s != results.Skipped { // of a tune, a line per point
+				fmt.Fprintf(g.w, "%s %v %s  %s\n", g.count(g.done), e.Point, e.Label, g.last)
+			}
 			return
 		}
 		if s := e.Record.Status; s != results.OK && s != results.Skipped { // stays on the screen
@@ -87,40 +101,103 @@ func (g *progress) watch(e tuner.Event) {
 	case tuner.Done:
 		what = g.last
 	}
-	g.draw(fmt.Sprintf("%s %v %s  %s%s%s", g.count(min(g.done+1, g.total)), e.Point, e.Label, what, g.leader, g.eta()))
+	g.draw(fmt.Sprintf("%s %v %s  %s%s%s", g.count(min(g.done+1, g.total)), e.Point, e.Label, what, g.leads(), g.eta()))
 }
 
-// point begins the point of a tune after so many were done.
-func (g *progress) point(done int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.at, g.leader = done, ""
+// follow keeps the fastest of the point that a sweep is at.
+func (g *progress) follow(r *results.Record) {
+	if g.points > 0 { // tells itself
+		return
+	}
+	if r.Point != g.here {
+		g.here, g.leader, g.best = r.Point, "", 0
+	}
+	if s := r.Seconds(); s > 0 && (g.best == 0 || s < g.best) {
+		g.leader, g.best = quantity.Label(r), s
+	}
 }
 
-// leads is told of the candidate that is the fastest so far.
-func (g *progress) leads(_ results.Point, label string, seconds float64) {
+// leads says which technique is the fastest so far.
+func (g *progress) leads() string {
+	if g.leader == "" {
+		return ""
+	}
+	return fmt.Sprintf("  leads: %s %s", g.leader, quantity.SI(g.best, "s"))
+}
+
+// lead is told of the candidate of a tune that is the fastest so far.
+func (g *progress) lead(p results.Point, label string, seconds float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.leader = fmt.Sprintf("  leads: %s %s", label, quantity.SI(seconds, "s"))
+	g.leader, g.best = label, seconds
+	if g.json {
+		m := g.message("lead")
+		m.Point, m.Impl, m.Seconds = &p, label, seconds
+		g.program.send(m)
+	}
+}
+
+// tuned is told of a verdict.
+func (g *progress) tuned(v *tuner.Verdict) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.at++
+	winner := v.WinnerRecord()
+	if g.json {
+		m := g.message("point")
+		m.Point, m.Leader, m.Candidates, m.Bursts = &v.Point, "", len(v.Left), v.Evaluations
+		if winner != nil {
+			m.Impl, m.Seconds = label(winner), v.Medians[v.Winner]
+		}
+		if v.Second >= 0 {
+			m.RunnerUp, m.Lead = label(v.Records[v.Second]), &v.Lead
+		}
+		g.program.send(m)
+	} else if !g.rewrite {
+		what := "nothing can run"
+		if winner != nil {
+			what = fmt.Sprintf("%s  %s", label(winner), quantity.SI(v.Medians[v.Winner], "s"))
+		}
+		fmt.Fprintf(g.w, "%s %v  %s  %s, %s%s\n", g.count(g.at), v.Point, what, plural(len(v.Left), "candidate"), plural(v.Evaluations, "burst"), g.eta())
+	}
+	g.leader, g.best = "", 0
 }
 
 func (g *progress) count(n int) string {
 	if g.points > 0 {
-		n = g.at + 1
+		n = min(g.at+1, g.points)
+		if !g.rewrite {
+			n = g.at
+		}
 	}
 	return fmt.Sprintf("[%*d/%d]", len(fmt.Sprint(g.total)), n, g.total)
 }
 
-// eta extrapolates from what was expected of the points that are done.
+// eta says how long the rest takes.
 func (g *progress) eta() string {
+	left, ok := g.left()
+	switch {
+	case !ok:
+		return ""
+	case g.points == 0 && g.spent < 0.02*g.all:
+		return "  about " + duration(left)
+	}
+	return "  ETA " + duration(left)
+}
+
+// left extrapolates from what was expected of the points that are done, or, of a
+// tune, from their number. It is in seconds.
+func (g *progress) left() (float64, bool) {
 	elapsed := time.Since(g.start).Seconds()
 	switch {
+	case g.points > 0:
+		return elapsed / float64(max(1, g.at)) * float64(g.points-g.at), g.at > 0 && g.at < g.points
 	case g.all <= 0:
-		return ""
+		return 0, false
 	case g.spent < 0.02*g.all:
-		return "  about " + duration(g.all)
+		return g.all, true
 	}
-	return "  ETA " + duration(elapsed/g.spent*max(0, g.all-g.spent))
+	return elapsed / g.spent * max(0, g.all-g.spent), true
 }
 
 // draw replaces the line on the terminal.
@@ -145,6 +222,10 @@ func (g *progress) say(line string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.clear()
+	if g.json {
+		g.program.sendText(line)
+		return
+	}
 	fmt.Fprintln(g.w, line)
 }
 

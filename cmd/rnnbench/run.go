@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,7 +34,8 @@ type program struct {
 	args     []string
 
 	quiet, verbose, ascii bool
-	color                 string
+	color, progress       string
+	start                 time.Time
 	log                   *slog.Logger
 
 	ran bool // a command began: what fails from here on is no longer its command line
@@ -42,7 +44,7 @@ type program struct {
 // run executes one command line and returns the exit code. Data goes to stdout,
 // everything else to stderr.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	p := &program{in: stdin, out: stdout, err: stderr, args: args, log: slog.New(slog.DiscardHandler)}
+	p := &program{in: stdin, out: stdout, err: stderr, args: args, log: slog.New(slog.DiscardHandler), start: time.Now()}
 	root := p.root()
 	root.SetArgs(args)
 	err := p.checkHyphens(root)
@@ -79,6 +81,10 @@ func (p *program) report(err error) int {
 			f.code, f.hint = exitUsage, "rnnbench --help"
 		}
 	}
+	if p.progress == progressJSON {
+		p.send(message{Event: "error", Text: f.err.Error(), Hint: f.hint, Exit: f.code})
+		return f.code
+	}
 	fmt.Fprintf(p.err, "rnnbench: %v\n", f.err)
 	if f.hint != "" {
 		fmt.Fprintf(p.err, "hint: %s\n", f.hint)
@@ -88,7 +94,11 @@ func (p *program) report(err error) int {
 
 // note tells the user something that is not data.
 func (p *program) note(format string, args ...any) {
-	if !p.quiet {
+	switch {
+	case p.quiet:
+	case p.progress == progressJSON:
+		p.sendText(fmt.Sprintf(format, args...))
+	default:
 		fmt.Fprintf(p.err, format+"\n", args...)
 	}
 }
@@ -120,7 +130,11 @@ measured so far kept.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(*cobra.Command, []string) {
 			if p.verbose {
-				p.log = slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+				o := &slog.HandlerOptions{Level: slog.LevelDebug}
+				p.log = slog.New(slog.NewTextHandler(p.err, o))
+				if p.progress == progressJSON {
+					p.log = slog.New(slog.NewJSONHandler(p.err, o))
+				}
 			}
 		},
 	}

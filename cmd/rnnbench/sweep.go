@@ -49,6 +49,7 @@ table in the end. Ctrl-C keeps everything; --resume goes on.`,
 	f.device(cmd)
 	f.source(cmd)
 	f.runFlags(cmd)
+	p.progressFlag(cmd)
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.profile, "profile", false, "run everything once, unchecked and without warm-up, for a profiler to watch from outside")
 	})

@@ -17,7 +17,6 @@ import (
 
 	"rnnbench/impl"
 	"rnnbench/results"
-	"rnnbench/rnn"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -35,6 +34,7 @@ type tuneFlags struct {
 	tie, margin string
 	fresh       bool
 	noWisdom    bool
+	regret      bool
 }
 
 func (p *program) tuneCommand() *cobra.Command {
@@ -58,9 +58,10 @@ the time it would have taken and how far from the best it ended.`,
 		Example: `  rnnbench tune --cell lstm -H 256:1024:x2 -B 1,32 -T 100
   rnnbench tune --point H=512,B=64,T=100,L=4 --depth 3 --budget 10m
   rnnbench tune --preset deepbench-infer --impl cudnnstyle,persistent --dry-run
-  rnnbench tune -H 512 --search exhaustive --rounds 20
+  rnnbench tune -H 512 --search exhaustive --max-rounds 20
   rnnbench tune --from out/RUN --search random --no-wisdom
-  rnnbench tune -H 512 && rnnbench sweep -H 512 --impl auto,naive`,
+  rnnbench tune -H 512 && rnnbench sweep -H 512 --impl auto,naive
+  rnnbench tune -H 768 --regret`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -74,9 +75,10 @@ the time it would have taken and how far from the best it ended.`,
 		fs.StringVar(&f.tie, "tie", f.tie, "`SHARE` by which equals may differ: of those, the one with less memory wins")
 		fs.StringVar(&f.margin, "margin", f.margin, "`SHARE` by which the entry of the wisdom has to be beaten")
 		fs.BoolVar(&f.fresh, "fresh", false, "measure again what earlier runs measured")
+		fs.BoolVar(&f.regret, "regret", false, "say how far --impl auto is from the fastest at these points, and leave the wisdom as it is")
 		fs.StringArrayVar(&f.from, "from", nil, "search in a recorded `RUN` instead of measuring; repeatable")
 	})
-	f.measure(cmd, "effort", "rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error", "isolate")
+	f.measure(cmd, "effort", "max-rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error", "isolate")
 	f.device(cmd)
 	f.source(cmd)
 	f.runFlags(cmd)
@@ -85,10 +87,12 @@ the time it would have taken and how far from the best it ended.`,
 		fs.VarP(choice{&format, "format", winnerFormats()}, "format", "o", "how to print the winners: "+strings.Join(winnerFormats(), ", "))
 		fs.BoolVar(&f.noWisdom, "no-wisdom", false, "neither read nor write wisdom")
 	})
+	p.progressFlag(cmd)
 	completeGrid(cmd)
 	completeFlag(cmd, "from", completer(completeRuns))
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		f.format = format
+		f.fewest()
 		o, err := f.options()
 		if err != nil {
 			return misused(cmd, err)
@@ -137,21 +141,20 @@ func (f *tuneFlags) knobs() (int, error) {
 
 // candidates has the request name techniques that may win.
 func (f *tuneFlags) candidates(r *grid.Request) error {
-	vendors := impl.Vendors()
 	for _, list := range r.Impl {
 		for word := range strings.SplitSeq(list, ",") {
 			s, err := grid.ParseSpec(word, nil)
 			if err == nil && s.Name == autoName {
 				return fmt.Errorf("--impl auto is what tune finds: name techniques, or leave it out")
 			}
-			if err == nil && !f.vendor && slices.ContainsFunc(vendors, func(t rnn.Technique) bool { return t.Name() == s.Name }) {
+			if err == nil && !f.vendor && isVendor(s.Name) {
 				return fmt.Errorf("%s is a library of the device's maker, which wins only with --with-vendor", s.Name)
 			}
 		}
 	}
 	if len(r.Impl) == 0 || slices.Contains(r.Impl, "all") {
 		if !f.vendor {
-			for _, t := range vendors {
+			for _, t := range impl.Vendors() {
 				r.SkipImpl = append(r.SkipImpl, t.Name())
 			}
 		}
@@ -173,6 +176,14 @@ func (f *tuneFlags) book() (*wisdom.Book, string, error) {
 		return nil, "", &failure{exitError, err, "--wisdom FILE names another book; rnnbench wisdom --help"}
 	}
 	return b, path, nil
+}
+
+// fewest makes --max-rounds, which is all that tune has of rounds, stand for the
+// fewest as well.
+func (f *tuneFlags) fewest() {
+	if t := f.values["max-rounds"]; t.list != nil {
+		f.values["rounds"] = t
+	}
 }
 
 func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
@@ -215,7 +226,7 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 	if err := b.measureLimits(); err != nil {
 		return err
 	}
-	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.Rounds
+	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.MaxRounds
 	depth, err := f.knobs()
 	if err != nil {
 		return misused(cmd, err)
@@ -227,6 +238,9 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 			Depth:  depth,
 			Search: o,
 		},
+	}
+	if f.regret {
+		t.tune.Search.Margin = 0
 	}
 	// The device is warm from the candidate before.
 	t.tune.Settings.Warmup = min(c.Measure.Warmup, c.Measure.MinTime/2)
@@ -303,7 +317,7 @@ func (t *tuning) run(ctx context.Context) error {
 	start := time.Now()
 	t.tune.Recall = func(key string) *results.Record { return known[key] }
 	t.tune.Emit = t.append
-	t.tune.Watch, t.tune.Leader = t.show.watch, t.show.leads
+	t.tune.Watch, t.tune.Leader = t.show.watch, t.show.lead
 	budget := t.config.Measure.Budget
 	t.tune.Search.Spent = func() bool { return budget > 0 && time.Since(start) > budget }
 	if t.resume != "" {
@@ -311,7 +325,7 @@ func (t *tuning) run(ctx context.Context) error {
 			return err
 		}
 	}
-	list := &winners{}
+	list, far := &winners{}, &regrets{}
 	var recs []results.Record
 	done := 0
 	err = t.each(func(at results.Point, specs []grid.Spec) error {
@@ -321,25 +335,36 @@ func (t *tuning) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		t.show.point(done)
-		v, err := t.tune.Tune(ctx, at, specs, incumbent(t.book, t.bench.info.Key, t.config.Measure.Cache, at))
+		v, err := t.one(ctx, at, specs, far)
 		if err != nil {
 			return err
 		}
 		done++
+		t.show.tuned(v)
 		for _, r := range v.Records {
 			if r != nil {
 				recs = append(recs, *r)
 			}
 		}
 		list.add(v)
-		if v.Winner < 0 {
+		if v.Winner < 0 || t.flags.regret {
 			return nil
 		}
 		return t.keep(v)
 	})
 	t.show.close()
+	if t.flags.regret {
+		list.regrets = far
+	}
 	return t.finish(list, recs, done, err, time.Since(start))
+}
+
+// one tunes one point.
+func (t *tuning) one(ctx context.Context, at results.Point, specs []grid.Spec, far *regrets) (*tuner.Verdict, error) {
+	if t.flags.regret {
+		return t.regret(ctx, at, specs, far)
+	}
+	return t.tune.Tune(ctx, at, specs, incumbent(t.book, t.bench.info.Key, t.config.Measure.Cache, at))
 }
 
 // each calls do with every point.
@@ -361,12 +386,16 @@ func (t *tuning) begin() (err error) {
 }
 
 // append keeps a record. The first one makes the run: where everything is known
-// already there is none.
+// already there is none. A winner of before that ran again beside what is new
+// has its record in a resumed run already.
 func (t *tuning) append(r *results.Record) error {
 	if t.folder == nil {
 		if err := t.begin(); err != nil {
 			return err
 		}
+	}
+	if t.folder.Done(r.Key()) && t.tune.Knows(r.Key()) {
+		return nil
 	}
 	return t.folder.Append(r)
 }
@@ -436,7 +465,7 @@ func (t *tuning) known() (map[string]*results.Record, error) {
 		}
 		add(recs)
 	}
-	if t.flags.fresh {
+	if t.flags.fresh || t.flags.regret { // auto and its rivals are to run side by side
 		return known, nil
 	}
 	entries, err := os.ReadDir(t.config.Dir)
@@ -488,7 +517,7 @@ func (t *tuning) finish(list *winners, recs []results.Record, done int, err erro
 		if err := list.write(t.program, t.flags.format); err != nil {
 			return err
 		}
-		if t.path != "" {
+		if t.path != "" && !t.flags.regret {
 			t.note("wisdom in %s: --impl auto follows it", t.path)
 		}
 	}

@@ -29,7 +29,14 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 	if err != nil {
 		return err
 	}
-	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.Rounds
+	if f.regret {
+		far := &regrets{}
+		for _, group := range tuner.ByPoint(recs) {
+			regretOf(book, group, f.vendor, far)
+		}
+		return far.write(p, f.format)
+	}
+	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.MaxRounds
 	list := &winners{}
 	var all []*tuner.Replay
 	for _, group := range tuner.ByPoint(recs) {

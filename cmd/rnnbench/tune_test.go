@@ -13,7 +13,7 @@ import (
 )
 
 // tinyTune takes a moment.
-const tinyTune = "tune -H 8 -B 2 -T 3 --depth 1 --impl naive,cudnnstyle --wisdom w.toml --rounds 6 --min-time 0s --min-iters 1"
+const tinyTune = "tune -H 8 -B 2 -T 3 --depth 1 --impl naive,cudnnstyle --wisdom w.toml --max-rounds 6 --min-time 0s --min-iters 1"
 
 func TestTune(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -93,4 +93,22 @@ func TestTuneStops(t *testing.T) {
 	if bytes.Contains([]byte(o.errors), []byte("panic")) {
 		t.Error(o.errors)
 	}
+}
+
+// TestRegret says how far auto is from the fastest: where it was tuned, near that
+// and far from it; among records and by measuring.
+func TestRegret(t *testing.T) {
+	tinyBook(t, nil)
+	before, err := os.ReadFile("w.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := rnnbench(t, strings.Replace(tinyTune, "-H 8", "-H 8,16,512", 1)+" --regret")
+	o.want(t, exitDone, []string{"exact: regret", "nearest: regret", "default: regret", "in the geometric mean of 1 point", "cudnnstyle:fused=0"}, nil)
+	if after, err := os.ReadFile("w.toml"); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the wisdom has changed, %v", err)
+	}
+	rnnbench(t, strings.Replace(tinyTune, "-H 8", "-H 8,16,512", 1)+" --no-wisdom --fresh --out all").want(t, exitDone, nil, nil)
+	rnnbench(t, "tune --from all --where hidden=8 --wisdom y.toml").want(t, exitDone, nil, nil)
+	rnnbench(t, "tune --from all --regret --wisdom y.toml").want(t, exitDone, []string{"exact: regret 0", "nearest: regret", "default: regret"}, nil)
 }

@@ -40,6 +40,7 @@ Nothing is timed and nothing is kept. It exits with 3 if an answer is wrong.`,
 		fs.VarP(choice{&format, "format", formats}, "format", "o", "how to print: "+strings.Join(formats, ", "))
 		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although answers are wrong, if one is right")
 	})
+	p.progressFlag(cmd)
 	completeGrid(cmd)
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		return p.verify(ctx, cmd, f, format)

@@ -21,6 +21,8 @@ type winners struct {
 	replayed bool // the rows have what only a replay knows
 	planned  bool // or only what a dry run knows
 
+	regrets *regrets // to print instead; nil: none
+
 	bursts, unfinished int
 	notes              []string
 }
@@ -113,6 +115,9 @@ func remark(v *tuner.Verdict) string {
 
 // write prints the table.
 func (w *winners) write(p *program, format string) error {
+	if w.regrets != nil && format != "jsonl" {
+		return w.regrets.write(p, format)
+	}
 	if format == "jsonl" {
 		return table.JSONL(p.out, w.records)
 	}

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"math"
 	"slices"
 
 	"rnnbench/results"
@@ -10,13 +11,13 @@ import (
 //
 // An arm whose shortest sample is longer than the leader's median by the slack
 // of the round is slower whatever disturbed it: noise makes runs longer. Slack
-// shrinks as medians settle. Then halving: rounds are for those that may still
-// win, so that of n arms at most n/4 go on after the first round, n/8 after the
-// second, and so on. And once there are rounds enough for an interval, an arm
+// shrinks as medians settle. Then rounds are for those that may still win: after
+// each, so many go on that a race takes a seventh of the samples that all arms in
+// all rounds would. And once there are rounds enough for an interval, an arm
 // leaves whose ratio to the leader in the same rounds is above 1 with it.
 //
 // The last two stay until it is clear by how much one leads, or to the last
-// round. The incumbent is not subject to halving: it is to be beaten.
+// round. The incumbent is not subject to the second rule: it is to be beaten.
 
 // decisive is the fewest rounds that give an interval of a median.
 const decisive = 6
@@ -35,8 +36,22 @@ func slack(rounds int) float64 {
 	return 1.1
 }
 
-// quota is how many of n arms go on after so many rounds.
-func quota(n, rounds int) int { return max(2, n>>min(rounds+1, 62)) }
+// quota is how many of n arms go on after a round of so many. It falls as 1/round,
+// by which what a fast arm loses to a disturbed sample is made up for by the
+// rounds that those near it are given.
+func quota(n, round, rounds int) int {
+	const share = 1. / 7
+	harmonic := 0.0
+	for r := 1; r < rounds; r++ {
+		harmonic += 1 / float64(r)
+	}
+	least := 2
+	if round < rounds/2 {
+		least = 4
+	}
+	each := max(0, (share*float64(rounds)-1)/harmonic) // after the first round, in which all n run
+	return max(least, int(math.Ceil(float64(n)*each/float64(round))))
+}
 
 // race drops what cannot win any more and reports whether it is over.
 func (s *state) race() (bool, error) {
@@ -51,7 +66,7 @@ func (s *state) race() (bool, error) {
 		switch {
 		case slices.Min(s.samples[i]) > slack(s.done)*best:
 			out = append(out, i)
-		case place+1 >= quota(s.started, s.done) && i != s.o.Incumbent:
+		case place+1 >= quota(s.started, s.done, s.o.Rounds) && i != s.o.Incumbent:
 			out = append(out, i)
 		case s.done >= decisive && place > 0:
 			if r := s.ratio(i, leader); r.Lo != nil && *r.Lo > 1 {

@@ -45,8 +45,22 @@ func (s *state) result() *Result {
 		r.Winner = k
 	}
 	r.Kept = r.Winner == s.o.Incumbent && r.Winner != r.Fastest
+	if k := s.o.Incumbent; k >= 0 && k != r.Fastest {
+		r.Behind = s.behind(k, r.Fastest, r.Medians)
+	}
 	s.runnerUp(r, final)
 	return r
+}
+
+// behind is how much longer arm a took than b, a share.
+func (s *state) behind(a, b int, medians []float64) float64 {
+	if ratio := s.ratio(a, b); ratio.N > 0 {
+		return ratio.Median - 1
+	}
+	if medians[a] > 0 {
+		return medians[a]/medians[b] - 1
+	}
+	return 0
 }
 
 // recall fills in the medians of what was measured before, in the seconds of
@@ -71,11 +85,7 @@ func (s *state) runnerUp(r *Result, final []int) {
 		if i == r.Winner || m == 0 {
 			continue
 		}
-		lead := m/r.Medians[r.Winner] - 1
-		ratio := s.ratio(i, r.Winner)
-		if ratio.N > 0 {
-			lead = ratio.Median - 1
-		}
+		lead, ratio := s.behind(i, r.Winner, r.Medians), s.ratio(i, r.Winner)
 		if slices.Contains(final, i) && (m <= (1+s.o.Tie)*r.Medians[r.Winner] || ratio.Lo != nil && *ratio.Lo <= 1) {
 			r.Ties = append(r.Ties, i)
 		}

@@ -75,6 +75,10 @@ type Result struct {
 	Lead   float64
 	Lo, Hi *float64
 
+	// Behind is how much longer the incumbent took than the fastest, a share, from
+	// samples of the same rounds; 0 where there is none.
+	Behind float64
+
 	Fastest int   // by the median alone; the winner or one of its equals
 	Ties    []int // others that cannot be told from the winner
 	Kept    bool  // the incumbent won and was not the fastest

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/results"
+	"rnnbench/tuner"
+)
+
+// Ways to show progress: as suits stderr, and for other programs.
+const (
+	progressAuto = "auto"
+	progressJSON = "json"
+)
+
+// A message is one line of --progress json. Keys that say nothing are left out;
+// docs/progress.md tells what they mean.
+type message struct {
+	Event   string         `json:"event"`
+	Elapsed float64        `json:"elapsed_s"`
+	Done    *int           `json:"done,omitempty"`
+	Total   int            `json:"total,omitempty"`
+	ETA     *float64       `json:"eta_s,omitempty"`
+	Point   *results.Point `json:"point,omitempty"`
+	Impl    string         `json:"impl,omitempty"`
+	Phase   tuner.Phase    `json:"phase,omitempty"`
+	Round   int            `json:"round,omitempty"`
+	Rounds  int            `json:"rounds,omitempty"`
+	Status  results.Status `json:"status,omitempty"`
+	Reason  string         `json:"reason,omitempty"`
+	Seconds float64        `json:"time_s,omitempty"`
+	Leader  string         `json:"leader,omitempty"`
+
+	RunnerUp   string   `json:"runner_up,omitempty"`
+	Lead       *float64 `json:"lead,omitempty"`
+	Candidates int      `json:"candidates,omitempty"`
+	Bursts     int      `json:"bursts,omitempty"`
+
+	Text string `json:"text,omitempty"`
+	Hint string `json:"hint,omitempty"`
+	Exit int    `json:"exit,omitempty"`
+}
+
+// progressFlag adds the flag that says how progress is shown.
+func (p *program) progressFlag(cmd *cobra.Command) {
+	p.progress = progressAuto
+	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
+		f.Var(choice{&p.progress, "way to show progress", []string{progressAuto, progressJSON}}, "progress",
+			"how to show progress on stderr: auto: one line on a terminal, elsewhere a line per point; json: an object per line, all else included")
+	})
+}
+
+// send writes a message as a line.
+func (p *program) send(m message) {
+	m.Elapsed = time.Since(p.start).Seconds()
+	line, err := json.Marshal(m)
+	if err != nil {
+		line = fmt.Appendf(nil, `{"event":"error","text":%q}`, err) // a number that JSON has no word for
+	}
+	_, _ = p.err.Write(append(line, '\n'))
+}
+
+// sendText sends a line that is meant for people.
+func (p *program) sendText(text string) {
+	event := "note"
+	if rest, ok := strings.CutPrefix(text, "warning: "); ok {
+		event, text = "warning", rest
+	}
+	p.send(message{Event: event, Text: text})
+}
+
+// message begins one with where a sweep or tune is.
+func (g *progress) message(event string) message {
+	done := g.done
+	if g.points > 0 {
+		done = g.at
+	}
+	m := message{Event: event, Done: &done, Total: g.total, Leader: g.leader}
+	if left, ok := g.left(); ok {
+		m.ETA = &left
+	}
+	return m
+}
+
+// sendEvent sends what a sweep tells, of rounds no more than a few in a second.
+func (g *progress) sendEvent(e tuner.Event) {
+	if e.Phase == tuner.Measuring && time.Since(g.drawn) < 200*time.Millisecond {
+		return
+	}
+	g.drawn = time.Now()
+	m := g.message("phase")
+	m.Point, m.Impl, m.Phase = &e.Point, e.Label, e.Phase
+	if e.Phase == tuner.Measuring {
+		m.Round, m.Rounds = e.Round+1, e.Rounds
+	}
+	if r := e.Record; r != nil {
+		m.Event, m.Phase, m.Status, m.Seconds = "record", "", r.Status, r.Seconds()
+		if r.Reason != nil {
+			m.Reason = *r.Reason
+		}
+	}
+	g.program.send(m)
+}
