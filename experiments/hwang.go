@@ -88,6 +88,9 @@ var hwangFig3 = Experiment{
 			if !math.IsNaN(one) {
 				rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one sequence: parallelism between steps makes training ×%.1f as fast. The paper: over 10 times.%s", c.name, one, agree(one > 8)))
 			}
+			if s := replayed(some); s != "" {
+				rep.Findings = append(rep.Findings, c.name+", one sequence: "+s)
+			}
 			if from > 0 {
 				rep.Findings = append(rep.Findings, fmt.Sprintf("%s: at least 95 %% of the best speed from N = %d on. The paper: almost the maximum with 64.%s", c.name, from, agree(from <= 64)))
 			}
@@ -200,6 +203,17 @@ func (rep *Report) streams(recs []results.Record, unit string, rate func(*result
 		rep.Tables = append(rep.Tables, t)
 	}
 	return one, from
+}
+
+// replayed says what graphs make of one sequence; nothing where none was measured.
+func replayed(recs []results.Record) string {
+	one := func(p results.Point) bool { return p.Batch == 1 }
+	a, b := find(recs, baseline, one), find(recs, baseline+", graph", one)
+	c := find(recs, intra+", graph", one)
+	if a == nil || b == nil || c == nil {
+		return ""
+	}
+	return fmt.Sprintf("replayed as a graph, with parallelism between steps, it is ×%.1f the baseline and ×%.1f the baseline as a graph.", a.Seconds()/c.Seconds(), b.Seconds()/c.Seconds())
 }
 
 // words is the rate at which new steps of sequences are trained on.
