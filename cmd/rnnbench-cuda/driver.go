@@ -342,13 +342,25 @@ func (d *driver) Launch(stream int, l *cuda.Launch) error {
 	g, b := l.Grid, l.Block
 	if l.Cluster > 0 {
 		d.describe(g, b, l.Shared, l.Cluster, handle(&d.streams[stream]))
-		return d.do("cuLaunchKernelEx", address(&d.config), handle(&d.functions[l.Kernel.ID]), address(&l.Params[0]), 0)
+		return d.do("cuLaunchKernelEx", address(&d.config), handle(&d.functions[l.Kernel.ID]), arguments(l), 0)
 	}
-	if !l.Cooperative {
-		return failure(d.functions[l.Kernel.ID].Launch(g[0], g[1], g[2], b[0], b[1], b[2], l.Shared, d.streams[stream], l.Params))
+	f, on := handle(&d.functions[l.Kernel.ID]), handle(&d.streams[stream])
+	if l.Cooperative {
+		return d.do("cuLaunchCooperativeKernel", f, uintptr(g[0]), uintptr(g[1]), uintptr(g[2]),
+			uintptr(b[0]), uintptr(b[1]), uintptr(b[2]), uintptr(l.Shared), on, arguments(l))
 	}
-	return d.do("cuLaunchCooperativeKernel", handle(&d.functions[l.Kernel.ID]), uintptr(g[0]), uintptr(g[1]), uintptr(g[2]),
-		uintptr(b[0]), uintptr(b[1]), uintptr(b[2]), uintptr(l.Shared), handle(&d.streams[stream]), address(&l.Params[0]))
+	// Package cu's own launch copies the arguments to new memory each time, which
+	// takes longer than all else that is done here.
+	return d.do("cuLaunchKernel", f, uintptr(g[0]), uintptr(g[1]), uintptr(g[2]),
+		uintptr(b[0]), uintptr(b[1]), uintptr(b[2]), uintptr(l.Shared), on, arguments(l), 0)
+}
+
+// arguments is where the addresses of l's arguments are.
+func arguments(l *cuda.Launch) uintptr {
+	if len(l.Params) == 0 {
+		return 0
+	}
+	return address(&l.Params[0])
 }
 
 func (d *driver) Multiply(stream int, p *cuda.Product) error { return d.blas.multiply(stream, p) }
