@@ -157,7 +157,10 @@ func All() []Experiment {
 		martinKernel,
 		deepbench,
 		cudnnStacks,
-		cudnnLayers,
+		cudnnFP32,
+		cudnnBF16,
+		cudnnFP16,
+		cudnnTrain,
 	}
 }
 

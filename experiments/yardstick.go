@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -166,35 +167,69 @@ var cudnnStacks = Experiment{
 	Report: reportVendor,
 }
 
-var cudnnLayers = Experiment{
-	ID: "cudnn-layers", Title: "One layer against NVIDIA's library over cell, size, minibatch and precision",
-	Source: "rnnbench; the idea is of Diamos et al. 2016",
-	Parts: func(s Size, on Target) []Part {
-		if !on.GPU {
-			return nil
-		}
-		cells := []struct {
-			cell   string
-			hidden []int
-		}{{"rnn-tanh", []int{256, 512, 1152, 1760}}, {"gru", []int{256, 512, 1024, 1536}}, {"lstm", []int{128, 256, 512, 1024, 1536}}}
-		batch := []int{1, 2, 4, 8, 16, 32, 64}
-		if s == Quick {
-			batch = []int{1, 4, 64}
-		}
-		var forward, train []results.Point
-		for _, precision := range []string{"fp32", "bf16", "fp16"} {
-			for _, c := range cells {
-				p := results.Point{Cell: c.cell, Pass: "forward", Steps: 256, Layers: 1, Precision: precision}
-				forward = append(forward, product(p, c.hidden, batch)...)
-				if p.Pass = "train"; c.cell != "rnn-tanh" && precision != "fp16" {
-					train = append(train, product(p, []int{512, 1024}, []int{1, 4, 16, 64})...)
+// Layers against the vendor's library, by precision, and training.
+var (
+	cudnnFP32  = cudnnLayers("fp32")
+	cudnnBF16  = cudnnLayers("bf16")
+	cudnnFP16  = cudnnLayers("fp16")
+	cudnnTrain = Experiment{
+		ID: "cudnn-train", Title: "Training one layer against NVIDIA's library over cell, size, minibatch and precision", Source: layersSource,
+		Parts: func(s Size, on Target) []Part {
+			var all []results.Point
+			for _, precision := range []string{"fp32", "bf16"} {
+				for _, cell := range []string{"lstm", "gru"} {
+					p := results.Point{Cell: cell, Pass: "train", Steps: 256, Layers: 1, Precision: precision}
+					all = append(all, product(p, []int{512, 1024}, []int{1, 4, 16, 64})...)
 				}
 			}
+			return againstVendor(all, on)
+		},
+		Report: reportVendor,
+	}
+)
+
+const layersSource = "rnnbench; the idea is of Diamos et al. 2016"
+
+// cudnnLayers is the experiment of single layers, forward.
+func cudnnLayers(precision string) Experiment {
+	return Experiment{
+		ID: "cudnn-" + precision, Title: "One layer against NVIDIA's library over cell, size and minibatch, " + precision, Source: layersSource,
+		Parts: func(s Size, on Target) []Part {
+			batches := [][]int{{1, 4, 16, 64}, {2, 8, 32}} // those between come last, should time run out
+			if s == Quick {
+				batches = [][]int{{1, 4, 64}}
+			}
+			var all []results.Point
+			for _, batch := range batches {
+				for _, c := range []struct {
+					cell   string
+					hidden []int
+				}{{"rnn-tanh", []int{256, 512, 1152, 1760}}, {"gru", []int{256, 512, 1024, 1536}}, {"lstm", []int{128, 256, 512, 1024, 1536}}} {
+					p := results.Point{Cell: c.cell, Pass: "forward", Steps: 256, Layers: 1, Precision: precision}
+					all = append(all, product(p, c.hidden, batch)...)
+				}
+			}
+			return againstVendor(all, on)
+		},
+		Report: reportVendor,
+	}
+}
+
+// againstVendor are points with the persistent form, and where a layer is large
+// that of products too, beside the vendor's. It needs a GPU of the vendor's.
+func againstVendor(all []results.Point, on Target) []Part {
+	if !on.GPU {
+		return nil
+	}
+	small, large := Part{Specs: append(ours()[3:], vendors()...)}, Part{Specs: append([]grid.Spec{ours()[0], ours()[3]}, vendors()...)}
+	for _, p := range all {
+		if p.Hidden < 1024 {
+			small.Points = append(small.Points, p)
+		} else {
+			large.Points = append(large.Points, p)
 		}
-		specs := append([]grid.Spec{ours()[0], ours()[3]}, vendors()...)
-		return []Part{{forward, specs}, {train, specs}}
-	},
-	Report: reportVendor,
+	}
+	return []Part{small, large}
 }
 
 // reportVendor sets the fastest of our own forms beside the fastest of the
@@ -217,7 +252,11 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 	type group struct{ pass, precision string }
 	ratios := map[group][]float64{}
 	var order []group
-	for _, p := range points(recs) {
+	all := points(recs)
+	slices.SortStableFunc(all, func(a, b results.Point) int {
+		return cmp.Or(cmp.Compare(a.Pass, b.Pass), cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Batch, b.Batch))
+	})
+	for _, p := range all {
 		here := func(q results.Point) bool { return q == p }
 		var own *results.Record
 		for _, n := range names {
@@ -317,7 +356,9 @@ func ratioFigure(recs []results.Record, names []string, on Target, pass, precisi
 			panel.Series = append(panel.Series, plots.Series{Label: label})
 		}
 		x := float64(p.Batch)
-		panel.Series[k].Points = append(panel.Series[k].Points, plots.Point{X: x, Y: yard.Seconds() / best})
+		line := &panel.Series[k].Points
+		*line = append(*line, plots.Point{X: x, Y: yard.Seconds() / best})
+		slices.SortFunc(*line, func(a, b plots.Point) int { return cmp.Compare(a.X, b.X) })
 		if !slices.Contains(ch.X.Places, x) {
 			ch.X.Places = append(ch.X.Places, x)
 		}
