@@ -33,7 +33,7 @@ type Options struct {
 
 // mostBytes is how large the figures of a page may be together. Tables have
 // every point whatever their number.
-const mostBytes = 6 << 20
+const mostBytes = 7 << 19
 
 var (
 	//go:embed page.html

@@ -198,12 +198,12 @@ func TestPapers(t *testing.T) {
 	}
 }
 
-// TestLarge holds a page of 5,000 records to its size.
+// TestLarge holds a page of 5,000 points, each with three techniques, to its size.
 func TestLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	recs := grid(10, 7, 6, 4)
+	recs := grid(10, 7, 18, 4)
 	start := time.Now()
 	text := pageOf(t, []results.Set{set("large", recs)}, recs)
 	t.Logf("%d points, %d records: %v, %.1f MB", len(recs)/3, len(recs), time.Since(start), float64(len(text))/1e6)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"strconv"
+	"strings"
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
@@ -21,6 +22,14 @@ type cell struct {
 	Right             bool
 }
 
+// Classes are c's in the style sheet, which aligns numbers to sort by itself.
+func (c cell) Classes() string {
+	if c.Right && c.Sort == "" {
+		return strings.TrimSpace("r " + c.Class)
+	}
+	return c.Class
+}
+
 // newSheet takes the columns of t that are for people.
 func newSheet(t *table.Table) *sheet {
 	s := &sheet{Title: t.Title, Notes: t.Notes}
@@ -37,10 +46,22 @@ func newSheet(t *table.Table) *sheet {
 			c := row[j]
 			line[i] = cell{Text: quantity.OneLine(c.Text), Right: t.Columns[j].Right, Class: [...]string{"", "near", "far", "worst"}[c.Grade]}
 			if v, ok := c.Value.(float64); ok {
-				line[i].Sort = strconv.FormatFloat(v, 'g', 6, 64)
+				if n := short(v); n != line[i].Text {
+					line[i].Sort = n
+				}
 			}
 		}
 		s.Rows = append(s.Rows, line)
 	}
 	return s
+}
+
+// short is v as a script reads it, since a page has many of them.
+func short(v float64) string {
+	mantissa, exponent, ok := strings.Cut(strconv.FormatFloat(v, 'g', 5, 64), "e")
+	if !ok {
+		return mantissa
+	}
+	sign := strings.TrimPrefix(exponent[:1], "+")
+	return mantissa + "e" + sign + strings.TrimLeft(exponent[1:], "0")
 }
