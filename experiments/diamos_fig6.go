@@ -263,12 +263,13 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 			{Name: "Cell", Key: "cell"}, {Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
 			{Name: "weights in", Key: "home"}, {Name: "predicted", Key: "predicted_s", Right: true},
 			{Name: "measured", Key: "measured_s", Right: true}, {Name: "±", Key: "ci_percent", Right: true},
-			{Name: "measured / predicted", Key: "ratio", Right: true}, {Name: "limit", Key: "limit"}, {Name: "warnings", Key: "warnings"},
+			{Name: "measured / predicted", Key: "ratio", Right: true}, {Name: "limit", Key: "limit"}, {Name: "why further off than 25 %", Key: "why"},
 		},
 		Notes: []string{"machine: " + here.Source + "; a step of the sequence, with the product of its narrow input"},
 	}
 	close25, n := 0, 0
-	var off []string
+	var reasons []string // of the points further off
+	counts := map[string]int{}
 	panels := map[int]*plots.Panel{}
 	var batches []int
 	for _, p := range points(recs) {
@@ -308,14 +309,18 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 		add(p.Cell+", measured", false, pt)
 		ratio := sec / s.Time
 		n++
+		why := ""
 		if math.Abs(ratio-1) <= 0.25 {
 			close25++
 		} else {
-			off = append(off, fmt.Sprintf("%s of %d units at batch %d (×%.2f; %s)", p.Cell, p.Hidden, p.Batch, ratio, excuse(rec, s, ratio)))
+			why = excuse(rec, s, ratio)
+			if counts[why]++; counts[why] == 1 {
+				reasons = append(reasons, why)
+			}
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Text(s.Home),
 			table.Number(s.Time, quantity.SI(s.Time, "s")), table.Number(sec, quantity.SI(sec, "s")), number(half, "%.1f %%"),
-			number(ratio, "%.2f"), table.Text(s.Limit), table.Text(strings.Join(rec.Warnings, " "))})
+			number(ratio, "%.2f"), table.Text(s.Limit), table.Text(why)})
 	}
 	if n == 0 {
 		return
@@ -323,7 +328,7 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 	rep.Tables = append(rep.Tables, t)
 	fig := &plots.Chart{Title: "Persistent steps, predicted and measured", Subtitle: here.Name,
 		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Time of one step (s)", Scale: plots.Log,
-			Format: func(v float64) string { return quantity.Tick(v) + "s" }},
+			Format: quantity.Measure{Unit: "s"}.Tick},
 		Notes: []string{"Dotted: the model, from the caches, barrier and products that this machine was measured to have."}}
 	slices.Sort(batches)
 	for _, b := range batches {
@@ -336,8 +341,12 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 	}
 	rep.add("diamos-fig6-measured", fig, nil)
 	finding := fmt.Sprintf("The model is within 25 %% of the measured persistent step at %d of %d points.", close25, n)
-	if off != nil {
-		finding += " Not at " + strings.Join(off, ", ") + "."
+	slices.SortStableFunc(reasons, func(a, b string) int { return counts[b] - counts[a] })
+	for i, why := range reasons {
+		reasons[i] = fmt.Sprintf("%d: %s", counts[why], why)
+	}
+	if reasons != nil {
+		finding += " Of the others, " + strings.Join(reasons, "; ") + "."
 	}
 	rep.Findings = append(rep.Findings, finding)
 }
@@ -367,15 +376,15 @@ func excuse(rec *results.Record, s model.Step, ratio float64) string {
 	half, known := rec.Stats.HalfWidth()
 	switch {
 	case slices.Contains(rec.Warnings, results.WarnBimodal) || slices.Contains(rec.Warnings, results.WarnDrift):
-		return "the host was not quiet, as the warnings say: " + strings.Join(rec.Warnings, ", ")
+		return "the host was not quiet: samples drift or have two peaks"
 	case known && half > 0.1:
-		return fmt.Sprintf("the host was not quiet: the median is known to ±%.0f %%", 100*half)
+		return "the host was not quiet: the median is known to less than ±10 %"
 	case ratio < 1:
-		return "faster than " + s.Home + " was measured to give its weights"
+		return s.Home + " gives weights faster than was measured"
 	case !s.Resident:
 		return "weights come from " + s.Home + ", which neighbours share"
 	case max(s.Compute, s.Weights) < 0.85*s.Time:
-		return "a short step: inputs and states from the other workers' caches cost more than was measured, most so where a host moves workers apart"
+		return "the step is short: inputs and states from the other workers' caches cost more than was measured"
 	}
 	return "products of this shape are slower than those that were measured"
 }

@@ -195,7 +195,7 @@ func TestPredicted(t *testing.T) {
 		findings []string
 	}{
 		{"", 1, 2, nil},
-		{string(text), 2, 3, []string{"within 25 % of the measured persistent step at 2 of 3 points", "rnn-tanh of 1024 units at batch 1 (×1.4", "weights come from L3"}},
+		{string(text), 2, 3, []string{"within 25 % of the measured persistent step at 2 of 3 points", "Of the others, 1: weights come from L3"}},
 	} {
 		rep, err := e.On(results.Device{Name: "Xeon", Machine: json.RawMessage(c.machine)}, recs)
 		if err != nil {

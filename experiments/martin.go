@@ -84,7 +84,7 @@ var martinFig1 = Experiment{
 		for _, row := range martinLengths(on) {
 			for i := range row.batches(on) {
 				batch := 1 << i
-				if s == Quick && (!slices.Contains([]int{256, 1024, 4096}, row.steps) || i%2 != 0 || row.steps*batch > 4096) {
+				if s == Quick && (!slices.Contains([]int{256, 512, 2048}, row.steps) || i%2 != 0 || row.steps*batch > 2048) {
 					continue
 				}
 				scan = append(scan, martinPoint("ls-lstm", row.steps, batch))
@@ -94,7 +94,7 @@ var martinFig1 = Experiment{
 			}
 		}
 		for i := range martinLSTM() {
-			if s == Full || i%2 == 0 && 256<<i <= 4096 {
+			if s == Full || i%2 == 0 && 256<<i <= 2048 {
 				lstm = append(lstm, martinPoint("lstm", 256, 1<<i))
 			}
 		}

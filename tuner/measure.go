@@ -150,7 +150,11 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		return stopMax
 	}
 	// No collection within a sample: all memory is allocated by now, and what
-	// little a burst leaves behind is collected between rounds.
+	// little bursts leave behind is collected between rounds once it is much: a
+	// collection takes as long as a short burst.
+	const much = 4 << 20
+	var heap runtime.MemStats
+	var kept uint64
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	start := time.Now()
 	var widths []float64 // per round, the widest interval
@@ -159,7 +163,11 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		order[i] = i
 	}
 	for round := 0; ; round++ {
-		runtime.GC()
+		if runtime.ReadMemStats(&heap); round == 0 || heap.HeapAlloc > kept+much {
+			runtime.GC()
+			runtime.ReadMemStats(&heap)
+			kept = heap.HeapAlloc
+		}
 		if s.Settings.Order != "sequential" {
 			rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		}

@@ -155,7 +155,7 @@ func drawEdge(b *strings.Builder, e arrow, from, to rect) {
 		lx, ly = (x0+x1)/2, 0.125*(from.y+to.y)+0.75*top-3
 	}
 	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="#333" stroke-width="%.1f"%s marker-end="url(#head)"/>`+"\n", path, width, dash)
-	if e.delay > 0 {
+	if e.delay > 1 { // dashes alone stand for the frame before
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="#555" font-size="11" text-anchor="middle">%d</text>`+"\n", lx, ly, e.delay)
 	}
 }
