@@ -16,14 +16,29 @@ type Replay struct {
 
 // Regret is how much longer the winner takes than the fastest of all that was
 // recorded, a share, by all their samples.
-func (r *Replay) Regret() float64 {
+func (r *Replay) Regret() float64 { return Regrets(r.Records)[r.Winner] }
+
+// Regrets are how much longer each of the records of one point takes than the
+// fastest, a share, by the samples of the same rounds. Where one has no samples
+// it is 0.
+func Regrets(recs []*results.Record) []float64 {
+	samples := make([][]float64, len(recs))
+	for i, r := range recs {
+		samples[i] = search.Samples(r)
+	}
+	list := search.Scores(samples)
 	best := 0.0
-	for _, rec := range r.Records {
-		if s := rec.Seconds(); s > 0 && (best == 0 || s < best) {
+	for i, s := range list {
+		if beaten := recs[i].Stats != nil && recs[i].Stats.Stop == stopOutraced; s > 0 && !beaten && (best == 0 || s < best) {
 			best = s
 		}
 	}
-	return r.WinnerRecord().Seconds()/best - 1
+	for i, s := range list {
+		if s > 0 {
+			list[i] = s/best - 1
+		}
+	}
+	return list
 }
 
 // NewReplay searches among records of one point, with no device; peak is that of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
@@ -87,19 +88,18 @@ func (t *tuning) regret(ctx context.Context, at results.Point, specs []grid.Spec
 // regretOf is how far what the book says of a recorded point is from the fastest
 // of the records.
 func regretOf(b *wisdom.Book, group []*results.Record, vendor bool, g *regrets) {
+	pick, choice := recorded(b, group, vendor)
+	if pick == nil {
+		return
+	}
 	var best *results.Record
-	for _, r := range group {
-		if s := r.Seconds(); s > 0 && (best == nil || s < best.Seconds()) {
+	far := tuner.Regrets(group)
+	for i, r := range group {
+		if r.Seconds() > 0 && far[i] == 0 {
 			best = r
 		}
 	}
-	if best == nil {
-		return
-	}
-	pick, choice := recorded(b, group, vendor)
-	if pick != nil {
-		g.add(best.Point, choice, pick, best, pick.Seconds()/best.Seconds()-1)
-	}
+	g.add(pick.Point, choice, pick, best, far[slices.Index(group, pick)])
 }
 
 // recorded finds the record of what auto is.

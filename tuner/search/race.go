@@ -1,23 +1,26 @@
 package search
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"rnnbench/results"
 )
 
-// A race drops arms after each round by three rules.
+// A race drops arms after each round by three rules, all of which compare samples
+// of the same rounds.
 //
-// An arm whose shortest sample is longer than the leader's median by the slack
-// of the round is slower whatever disturbed it: noise makes runs longer. Slack
+// An arm whose best sample is longer than the leader's usual ones by the slack of
+// the round is slower whatever disturbed it: noise makes runs longer. Slack
 // shrinks as medians settle. Then rounds are for those that may still win: after
-// each, so many go on that a race takes a seventh of the samples that all arms in
+// each, so many go on that a race takes a sixth of the samples that all arms in
 // all rounds would. And once there are rounds enough for an interval, an arm
-// leaves whose ratio to the leader in the same rounds is above 1 with it.
+// leaves whose ratio to the leader is above 1 with it.
 //
-// The last two stay until it is clear by how much one leads, or to the last
-// round. The incumbent is not subject to the second rule: it is to be beaten.
+// The last two stay until neither may be faster than the leader by more than
+// equals may differ, or to the last round. The incumbent is not subject to the
+// second rule: it is to be beaten.
 
 // decisive is the fewest rounds that give an interval of a median.
 const decisive = 6
@@ -27,26 +30,26 @@ const decisive = 6
 func slack(rounds int) float64 {
 	switch rounds {
 	case 1:
-		return 1.5
+		return 2
 	case 2:
-		return 1.25
+		return 1.4
 	case 3:
-		return 1.15
+		return 1.2
 	}
-	return 1.1
+	return 1.12
 }
 
 // quota is how many of n arms go on after a round of so many. It falls as 1/round,
 // by which what a fast arm loses to a disturbed sample is made up for by the
 // rounds that those near it are given.
 func quota(n, round, rounds int) int {
-	const share = 1. / 7
+	const share = 1. / 6
 	harmonic := 0.0
 	for r := 1; r < rounds; r++ {
 		harmonic += 1 / float64(r)
 	}
 	least := 2
-	if round < rounds/2 {
+	if round < rounds/3 {
 		least = 4
 	}
 	each := max(0, (share*float64(rounds)-1)/harmonic) // after the first round, in which all n run
@@ -58,13 +61,12 @@ func (s *state) race() (bool, error) {
 	if len(s.live) == 0 {
 		return true, nil
 	}
-	slices.SortStableFunc(s.live, func(a, b int) int { return s.compare(a, b) })
-	leader := s.live[0]
-	best := median(s.samples[leader])
+	order, best := s.standings()
+	leader := order[0]
 	var out []int
-	for place, i := range s.live[1:] {
+	for place, i := range order[1:] {
 		switch {
-		case slices.Min(s.samples[i]) > slack(s.done)*best:
+		case slices.Min(relative(s.samples[i], s.typical)) > slack(s.done)*best:
 			out = append(out, i)
 		case place+1 >= quota(s.started, s.done, s.o.Rounds) && i != s.o.Incumbent:
 			out = append(out, i)
@@ -83,15 +85,31 @@ func (s *state) race() (bool, error) {
 	return s.done >= s.o.Rounds || s.done >= decisive && s.decided(leader), nil
 }
 
-// decided reports whether every arm that is left either loses to the leader or
-// equals it.
+// standings sorts the arms that are left by their scores, and returns the least.
+// typical is what the scores are relative to.
+func (s *state) standings() (order []int, best float64) {
+	samples := make([][]float64, len(s.live))
+	for k, i := range s.live {
+		samples[k] = s.samples[i]
+	}
+	s.typical = typical(samples)
+	scores := map[int]float64{}
+	for _, i := range s.live {
+		scores[i] = median(relative(s.samples[i], s.typical))
+	}
+	order = slices.Clone(s.live)
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(scores[a], scores[b]), s.prefer(a, b)) })
+	return order, scores[order[0]]
+}
+
+// decided reports whether no arm that is left can be faster than the leader by
+// more than equals may differ.
 func (s *state) decided(leader int) bool {
 	for _, i := range s.live {
 		if i == leader {
 			continue
 		}
-		r := s.ratio(i, leader)
-		if r.Lo == nil || !(*r.Lo > 1 || *r.Lo >= 1-s.o.Tie && *r.Hi <= 1+s.o.Tie) {
+		if r := s.ratio(i, leader); r.Lo == nil || *r.Lo < 1-s.o.Tie {
 			return false
 		}
 	}
@@ -107,18 +125,6 @@ func (s *state) ratio(a, b int) results.Stats {
 	}
 	st, _ := results.Summarize(ratios, 0)
 	return st
-}
-
-// compare orders arms by their medians, equals by preference.
-func (s *state) compare(a, b int) int {
-	ma, mb := median(s.samples[a]), median(s.samples[b])
-	switch {
-	case ma < mb:
-		return -1
-	case ma > mb:
-		return 1
-	}
-	return s.prefer(a, b)
 }
 
 // prefer orders arms that are as fast: first the incumbent, then less memory,

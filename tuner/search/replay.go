@@ -19,21 +19,25 @@ type Replay struct {
 }
 
 // Measure implements Bench.
-func (r *Replay) Measure(_ context.Context, arm int, _ float64) (float64, error) {
+func (r *Replay) Measure(_ context.Context, arm int, limit float64) (float64, error) {
 	if r.next == nil {
 		r.next = make([]int, len(r.Records))
 	}
-	rec := r.Records[arm]
-	if r.next[arm] == 0 {
+	rec, n := r.Records[arm], r.next[arm]
+	if n == 0 {
 		r.Time += rec.Cost.Setup + rec.Cost.Verify + rec.Cost.Warmup
 	}
 	samples := Samples(rec)
 	if len(samples) == 0 {
 		return 0, fmt.Errorf("search: %s: %w", rec.Impl.Label, ErrOut)
 	}
-	r.Time += rec.Cost.Measure / float64(len(samples))
+	s := samples[n%len(samples)]
 	r.next[arm]++
-	return samples[(r.next[arm]-1)%len(samples)], nil
+	if n == 0 && limit > 0 && s > limit { // a rough sample, which the warm-up gives
+		return s, nil
+	}
+	r.Time += rec.Cost.Measure / float64(len(samples))
+	return s, nil
 }
 
 // Leave implements Bench.

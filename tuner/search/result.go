@@ -1,10 +1,13 @@
 package search
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // result names the winner of those that stayed to the end.
 //
-// The fastest is the one with the least median. Arms within the share Tie of it
+// The fastest is the one with the least score. Arms within the share Tie of it
 // are its equals, of which the preferred one wins; an incumbent wins within the
 // share Margin.
 func (s *state) result() *Result {
@@ -13,35 +16,19 @@ func (s *state) result() *Result {
 		r.Medians[i] = median(s.samples[i])
 	}
 	s.recall(r.Medians)
-	var final []int
-	for i, a := range s.arms {
-		stayed := s.left[i] == Finished || s.left[i] == Spent || a.Known > 0 && !a.Beaten && s.left[i] == ""
-		if stayed && r.Medians[i] > 0 {
-			final = append(final, i)
-		}
-	}
-	// Where the budget was spent within a round, some have one sample more.
+	final, scores := s.finalists(r.Medians)
 	if len(final) == 0 {
 		return r
 	}
-	slices.SortFunc(final, func(a, b int) int {
-		if r.Medians[a] != r.Medians[b] {
-			if r.Medians[a] < r.Medians[b] {
-				return -1
-			}
-			return 1
-		}
-		return s.prefer(a, b)
-	})
-	r.Fastest = final[0]
-	least := r.Medians[r.Fastest]
-	r.Winner = r.Fastest
+	slices.SortFunc(final, func(a, b int) int { return cmp.Or(cmp.Compare(scores[a], scores[b]), s.prefer(a, b)) })
+	r.Fastest, r.Winner = final[0], final[0]
+	least := scores[r.Fastest]
 	for _, i := range final[1:] {
-		if r.Medians[i] <= (1+s.o.Tie)*least && s.prefer(i, r.Winner) < 0 {
+		if scores[i] <= (1+s.o.Tie)*least && s.prefer(i, r.Winner) < 0 {
 			r.Winner = i
 		}
 	}
-	if k := s.o.Incumbent; k >= 0 && slices.Contains(final, k) && r.Medians[k] <= (1+s.o.Margin)*least {
+	if k := s.o.Incumbent; k >= 0 && slices.Contains(final, k) && scores[k] <= (1+s.o.Margin)*least {
 		r.Winner = k
 	}
 	r.Kept = r.Winner == s.o.Incumbent && r.Winner != r.Fastest
@@ -50,6 +37,28 @@ func (s *state) result() *Result {
 	}
 	s.runnerUp(r, final)
 	return r
+}
+
+// finalists are the arms that may win, with scores in seconds: of those that ran
+// to the end in the same rounds, the score times what is typical; of what is known
+// from before, the median.
+func (s *state) finalists(medians []float64) (final []int, scores []float64) {
+	var ran []int
+	var samples [][]float64
+	for i, a := range s.arms {
+		switch {
+		case (s.left[i] == Finished || s.left[i] == Spent) && len(s.samples[i]) > 0:
+			ran, samples = append(ran, i), append(samples, s.samples[i])
+		case a.Known > 0 && !a.Beaten && s.left[i] == "":
+			final = append(final, i)
+		}
+	}
+	scores = slices.Clone(medians)
+	usual := median(typical(samples))
+	for k, score := range Scores(samples) {
+		scores[ran[k]] = score * usual
+	}
+	return append(final, ran...), scores
 }
 
 // behind is how much longer arm a took than b, a share.

@@ -128,7 +128,8 @@ type state struct {
 	samples  [][]float64 // by arm; those in live have as many as there were rounds
 	left     []Reason    // by arm; "": in live, or measured before
 	evals    int
-	done     int // rounds
+	done     int       // rounds
+	typical  []float64 // of each round, a sample
 }
 
 // enter lets into the race what is new and, to compare with, the fastest of what
@@ -253,13 +254,3 @@ func (s *state) leave(why Reason, arms ...int) error {
 
 // all keeps every arm for all rounds.
 func (s *state) all() (bool, error) { return s.done >= s.o.Rounds, nil }
-
-// median of samples, 0 if there is none.
-func median(samples []float64) float64 {
-	n := len(samples)
-	if n == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(samples))
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
