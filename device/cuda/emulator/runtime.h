@@ -165,6 +165,17 @@ static void narrow(fp16& to, float v) {
   }
 }
 
+struct alignas(16) quad { unsigned v[4]; };
+template <class W> static void mma(float* c, const unsigned* a, unsigned b0, unsigned b1) {
+  unsigned all[6][32];
+  for (int i = 0; i < 6; i++) memcpy(all[i], exchange(i < 4 ? a[i] : i == 4 ? b0 : b1), sizeof all[i]);
+  auto value = [&](int word, int lane, int k) { return widen(W{(unsigned short)(all[word][lane] >> 16 * (k % 2))}); };
+  const int row = current->lane / 4, four = current->lane % 4;
+  for (int i = 0; i < 4; i++)
+    for (int k = 0; k < 16; k++)
+      c[i] += value(k / 8 * 2 + i / 2, row * 4 + k % 8 / 2, k) * value(4 + k / 8, (2 * four + i % 2) * 4 + k % 8 / 2, k);
+}
+
 static void (*body)(void**);
 static void** arguments;
 

@@ -116,3 +116,18 @@ template <int N> __device__ __forceinline__ void push(shared_t to, const float* 
   }
 #undef BITS
 }
+
+// Four words, read and written in one piece.
+struct __align__(16) quad { unsigned v[4]; };
+
+// mma adds to 16×8 sums, four of them in each lane, the product of 16×16 by 16×8
+// values of 16 bits, two to a word.
+template <class W> __device__ __forceinline__ void mma(float* c, const unsigned* a, unsigned b0, unsigned b1);
+#define MMA(type, word)                                                                                                            \
+  template <> __device__ __forceinline__ void mma<type>(float* c, const unsigned* a, unsigned b0, unsigned b1) {                   \
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." word "." word ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));          \
+  }
+MMA(bf16, "bf16")
+MMA(fp16, "f16")
+#undef MMA

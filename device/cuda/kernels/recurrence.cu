@@ -55,28 +55,26 @@ template <int N, int THREADS> struct Exchange {
   __device__ __forceinline__ Exchange(unsigned* control, int group) : control(control), words(control + 64 + group * (PAIRS * 8ll)) {
     before = number = SPREAD ? *(volatile unsigned*)control : 0;
   }
-  // publish begins the next exchange, of which some threads have COUNT values.
-  template <int COUNT> __device__ __forceinline__ void publish(const float* v, int at, bool some) {
-    number++;
-    if (!some) return;
-#pragma unroll
-    for (int i = 0; i < COUNT; i++) put_word(words + 2 * (number % 2 * (PAIRS * 2) + at + i), v[i], number);
-  }
-  // fetch waits for all values of the exchange that this block began.
-  __device__ __forceinline__ bool fetch(float* to) {
+  // next begins an exchange, to which threads put values.
+  __device__ __forceinline__ void next() { number++; }
+  __device__ __forceinline__ void put(float v, int at) { put_word(words + 2 * (number % 2 * (PAIRS * 2) + at), v, number); }
+  // fetch waits for the first n values of the exchange that this block began and
+  // has each placed.
+  template <class Place> __device__ __forceinline__ bool fetch(int n, Place place) {
     constexpr int MINE = (PAIRS + THREADS - 1) / THREADS, MOST = MINE < 8 ? MINE : 8;
     const unsigned* from = words + 2 * (number % 2 * (PAIRS * 2));
     const long long start = clock64();
-    for (int first = threadIdx.x; first < PAIRS; first += MOST * THREADS) {
+    const int pairs = (n + 1) / 2;
+    for (int first = threadIdx.x; first < pairs; first += MOST * THREADS) {
       pair_of_words p[MOST];
       bool all;
       do {
         all = true;
 #pragma unroll
-        for (int i = 0; i < MOST; i++) p[i] = get_words(from + 4 * min(first + i * THREADS, PAIRS - 1));
+        for (int i = 0; i < MOST; i++) p[i] = get_words(from + 4 * min(first + i * THREADS, pairs - 1));
 #pragma unroll
         for (int i = 0; i < MOST; i++)
-          all = all && p[i].number[0] == number && (p[i].number[1] == number || N % 2 && first + i * THREADS >= PAIRS - 1);
+          all = all && p[i].number[0] == number && (p[i].number[1] == number || n % 2 && first + i * THREADS >= pairs - 1);
         if (!all) {
           pause();
           if (clock64() - start > PATIENCE) return false;
@@ -85,8 +83,8 @@ template <int N, int THREADS> struct Exchange {
 #pragma unroll
       for (int i = 0; i < MOST; i++) {
         const int at = 2 * (first + i * THREADS);
-        if (at < N) to[at] = p[i].value[0];
-        if (at + 1 < N) to[at + 1] = p[i].value[1];
+        if (at < n) place(at, p[i].value[0]);
+        if (at + 1 < n) place(at + 1, p[i].value[1]);
       }
     }
     return true;
