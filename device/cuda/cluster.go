@@ -159,19 +159,32 @@ func (b *binder) groupSizes() (clusters, spread []int) {
 }
 
 // groupings lists those that fit and that knobs allow, cheapest first, or says
-// why there are none. Weights in 16 bits are for tensor cores where they can be.
-func (b *binder) groupings(hidden, gates, batch int, weights Element) ([]grouping, string) {
-	l := layer{hidden, gates, batch}
-	if weights != Single && b.knobs["tensor"] == 1 {
-		if all, _ := b.grouped(l, b.tensors); len(all) > 0 {
-			return all, ""
-		}
+// why there are none.
+func (b *binder) groupings(l layer) ([]grouping, string) {
+	var all []grouping
+	why := ""
+	if b.knobs["tensor"] != 2 {
+		all, why = b.grouped(l, b.tensors)
 	}
-	return b.grouped(l, b.tilings)
+	if b.knobs["tensor"] != 1 || len(all) == 0 {
+		var more []grouping
+		more, why = b.grouped(l, b.tilings)
+		all = append(all, more...)
+	}
+	slices.SortStableFunc(all, func(x, y grouping) int { return cmp.Compare(x.cycles, y.cycles) })
+	return all, why
 }
 
 // A layer is what groupings are chosen for.
-type layer struct{ hidden, gates, batch int }
+type layer struct {
+	hidden, gates, batch int
+	weights              Element
+	exact                bool // single precision throughout
+}
+
+func (b *binder) layer(op schedule.Persistent) layer {
+	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32}
+}
 
 // grouped lists the groupings of one kind, of all numbers of blocks.
 func (b *binder) grouped(l layer, kind func(l layer, spread bool, blocks int, add func(grouping, string))) ([]grouping, string) {
@@ -204,7 +217,6 @@ func (b *binder) grouped(l layer, kind func(l layer, spread bool, blocks int, ad
 			}
 		})
 	}
-	slices.SortStableFunc(all, func(x, y grouping) int { return cmp.Compare(x.cycles, y.cycles) })
 	return all, why
 }
 
@@ -258,18 +270,15 @@ const maxCluster = 16
 func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 	for _, op := range everything(s) {
 		if _, ok := op.(schedule.Persistent); ok {
-			knobs := []knob.Knob{
+			return []knob.Knob{
 				{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
 				{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
 				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 4, 8}},
 				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}},
 				{Name: "tile", Doc: "units of a thread, but on tensor cores; 0: chosen", Values: []int{0, 1, 2, 4}},
 				{Name: "lanes", Doc: "threads that share a unit's columns; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
+				{Name: "tensor", Doc: "products on tensor cores (1) or not (2); single precision takes three for one; 0: chosen", Values: []int{0, 1, 2}},
 			}
-			if s.Precision == schedule.BF16 || s.Precision == schedule.FP16 {
-				knobs = append(knobs, knob.Knob{Name: "tensor", Doc: "1: products on tensor cores; 0: not", Values: []int{1, 0}})
-			}
-			return knobs
 		}
 	}
 	return nil
@@ -296,7 +305,7 @@ func (t tiling) grouping(batch int, p Properties) grouping {
 		spread: t.spread, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
 		kernel: "cluster", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d",
 			number(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident),
-		knobs: knob.Params{"samples": t.samples, "tile": t.tile, "lanes": t.lanes},
+		knobs: knob.Params{"samples": t.samples, "tile": t.tile, "lanes": t.lanes, "tensor": 2},
 	}
 }
 

@@ -32,7 +32,7 @@ func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []st
 // Groupings are those of a layer, the cheapest first, as knobs and as text.
 func Groupings(hidden, gates, batch int, weights Element, k knob.Params, p Properties) (knobs []knob.Params, texts []string) {
 	b := binder{knobs: k, properties: p}
-	all, _ := b.groupings(hidden, gates, batch, weights)
+	all, _ := b.groupings(layer{hidden, gates, batch, weights, weights == Single})
 	for _, t := range all {
 		knobs = append(knobs, t.knobs)
 		texts = append(texts, t.describe())

@@ -28,12 +28,12 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 		{"resident": 2, "groups": 4, "samples": 4, "tile": 4, "lanes": 32},
 	}
 	tensors := []knob.Params{
-		{"resident": 1},
-		{"resident": 1, "cluster": 2, "samples": 8, "lanes": 16},
-		{"resident": 1, "cluster": 4, "samples": 8, "lanes": 4},
-		{"resident": 1, "cluster": 8, "samples": 16, "lanes": 8},
-		{"resident": 2, "groups": 2, "samples": 8, "lanes": 8},
-		{"resident": 2, "groups": 1, "samples": 16, "lanes": 32},
+		{"tensor": 1, "resident": 1},
+		{"tensor": 1, "resident": 1, "cluster": 2, "samples": 8, "lanes": 16},
+		{"tensor": 1, "resident": 1, "cluster": 4, "samples": 8, "lanes": 4},
+		{"tensor": 1, "resident": 1, "cluster": 8, "samples": 16, "lanes": 8},
+		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8},
+		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 32},
 	}
 	for i, c := range cell.All() {
 		if c.Recurrent == 0 {
@@ -50,7 +50,7 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 			if (i+j)%every != 0 {
 				continue
 			}
-			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 18*(j%2), Steps: 5, Train: j%2 == 0, Precision: schedule.BF16 + schedule.Precision(j/2%2)}
+			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 18*(j%2), Steps: 5, Train: j%2 == 0, Precision: schedule.Precision((i + j) % 4)}
 			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
 		}
 	}

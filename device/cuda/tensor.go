@@ -9,12 +9,14 @@ import (
 // Fragments are how kernels/tensor.cu divides a layer.
 type fragments struct {
 	hidden, gates int
+	weights       Element
+	exact         bool // products of single precision as exact as that, of several
 	spread        bool // over the GPU, not in clusters
 	cluster       int  // blocks that share the units
 	units         int  // of a block, a multiple of 16
 	samples       int  // sequences of a group, a multiple of 8
 	split         int  // warps that share the columns of 16 units
-	chunks        int  // pieces of 32 columns of a warp
+	chunks        int  // pieces of a warp's columns, 64 bytes each
 	resident      int  // of them in registers
 }
 
@@ -22,39 +24,47 @@ func (f fragments) threads() int { return f.units / 16 * f.split * 32 }
 func (f fragments) tiles() int   { return f.samples / 8 }
 
 // each is the number of sequences of a thread, once sums are formed.
-func (f fragments) each() int { return f.samples / (2 * f.split) }
+func (f fragments) each() int { return max(1, f.samples/(2*f.split)) }
 
 // per is the number of registers of a thread's weights per chunk.
 func (f fragments) per() int { return 8 * f.gates }
 
-// shared is what a block needs of shared memory: barriers, two buffers of states,
+// shared is what a block needs of shared memory: barriers, buffers of states,
 // its own, the sums of its warps and the weights beyond registers.
 func (f fragments) shared() int {
-	row := 2 * f.chunks * f.split * 32
+	row := 64 * f.chunks * f.split
 	if row%128 == 0 {
 		row += 64
 	}
 	sums := f.threads() / 32 * f.gates * f.samples * 20 * 4
-	return 128 + 2*f.samples*row + 2*f.samples*f.units + sums + 4*f.threads()*f.per()*(f.chunks-f.resident)
+	buffers := 2
+	if f.spread {
+		buffers = 1
+	}
+	return 128 + buffers*f.samples*row + f.weights.Bytes()*f.samples*f.units + sums + 4*f.threads()*f.per()*(f.chunks-f.resident)
 }
 
 // overhead is how many registers a thread needs besides its weights.
 func (f fragments) overhead() int {
-	n := 56 + 4*max(4, f.gates*f.tiles()) + 4*f.tiles() + f.each()*(2*f.gates+6)
+	n := 56
+	if f.exact {
+		n += 12
+	}
+	n += 4*max(4, f.gates*f.tiles()) + 4*f.tiles() + f.each()*(2*f.gates+6)
 	if f.chunks*f.per() > maxRegisters-n { // some are read from shared memory, ahead of their use
 		n += 16
 	}
 	return n
 }
 
-func newFragments(hidden, gates int, spread bool, cluster, samples, split int, p Properties) (fragments, string) {
-	f := fragments{hidden: hidden, gates: gates, spread: spread, samples: samples, split: split}
-	f.units = roundUp(ceil(hidden, cluster), 16)
-	f.cluster = ceil(hidden, f.units)
-	f.chunks = ceil(hidden, 32*split)
+func newFragments(l layer, spread bool, cluster, samples, split int, p Properties) (fragments, string) {
+	f := fragments{hidden: l.hidden, gates: l.gates, weights: l.weights, exact: l.exact, spread: spread, samples: samples, split: split}
+	f.units = roundUp(ceil(l.hidden, cluster), 16)
+	f.cluster = ceil(l.hidden, f.units)
+	f.chunks = ceil(l.hidden*l.weights.Bytes(), 64*split)
 	switch threads := f.threads(); {
-	case samples%8 != 0 || 2*split > samples:
-		return f, fmt.Sprintf("%d sequences are not eights, or fewer than two for each of %d warps", samples, split)
+	case samples%8 != 0:
+		return f, fmt.Sprintf("%d sequences are not eights", samples)
 	case threads > 1024:
 		return f, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", f.units, threads)
 	default:
@@ -63,7 +73,7 @@ func newFragments(hidden, gates int, spread bool, cluster, samples, split int, p
 	}
 	if f.shared() > p.Shared {
 		return f, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
-			gates*hidden*f.units, f.units, f.shared()>>10, p.Shared>>10)
+			l.gates*l.hidden*f.units, f.units, f.shared()>>10, p.Shared>>10)
 	}
 	return f, ""
 }
@@ -76,15 +86,18 @@ func (f fragments) cycles(batch, together int) float64 {
 	warps := float64(ceil(f.threads(), 128)) // of a quarter of a multiprocessor
 	products := float64(2 * f.chunks * f.gates)
 	multiply := max(8*warps*products*tiles, 33*products/max(4, float64(f.gates)))
+	if f.exact {
+		multiply = 3*multiply + 10*warps*products
+	}
 	load := threads * tiles / 8 * float64(f.chunks)
 	far := threads / 32 * float64((f.chunks-f.resident)*f.per())
 	chain := 450 + 60*(warps-1) + 200*float64(f.each()-1) + threads*float64(f.gates)*tiles/4
 	exchange := 50.0
 	if f.spread {
-		words := float64(f.hidden) / 2 * live
+		words := float64(f.hidden*f.weights.Bytes()/4) * live
 		exchange = 960 + 0.8*words*8*float64(f.cluster*min(groups, together))/2800 + words/threads*20
 	} else if f.cluster > 1 {
-		exchange = 300 + float64(f.units/8*f.cluster)*live
+		exchange = 300 + float64(f.units*f.weights.Bytes()/16*f.cluster)*live
 	}
 	return float64(ceil(groups, together)) * (multiply + load + far + chain + exchange)
 }
@@ -102,8 +115,8 @@ func (f fragments) grouping(batch int, p Properties) grouping {
 	together := f.together(p)
 	return grouping{
 		spread: f.spread, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(batch, together),
-		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d",
-			number(f.spread), f.cluster, f.units, f.samples, f.split, f.chunks, f.resident),
+		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
+			number(f.spread), f.cluster, f.units, f.samples, f.split, f.chunks, f.resident, number(f.exact)),
 		knobs: knob.Params{"samples": f.samples, "lanes": 4 * f.split, "tensor": 1},
 	}
 }
@@ -112,7 +125,7 @@ func (f fragments) grouping(batch int, p Properties) grouping {
 func (b *binder) tensors(l layer, spread bool, blocks int, add func(grouping, string)) {
 	for _, samples := range b.samples(l.batch, 8, 16, 32) {
 		for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
-			f, no := newFragments(l.hidden, l.gates, spread, blocks, samples, lanes/4, b.properties)
+			f, no := newFragments(l, spread, blocks, samples, lanes/4, b.properties)
 			if no != "" {
 				add(grouping{}, no)
 				continue

@@ -32,6 +32,25 @@ template <int N, int PLAIN, int M> __device__ __forceinline__ void spread(float*
   }
 }
 
+// mma adds a product of fragments; see mma_part. In single precision EXACT adds
+// what rounding leaves out of either factor: products are off by 2⁻²¹ at most.
+template <class W, bool EXACT> __device__ __forceinline__ void mma(float* c, const unsigned* a, unsigned b0, unsigned b1) {
+  if constexpr (sizeof(W) == 2) {
+    mma_part(W(), c, a, b0, b1);
+  } else {
+    auto round = [](unsigned v) { return (v + 0x1000) & 0xffffe000; };  // to ten bits of mantissa
+    auto rest = [&](unsigned v) { return round(__float_as_uint(__uint_as_float(v) - __uint_as_float(round(v)))); };
+    const unsigned w[4] = {fresh(a[0]), fresh(a[1]), fresh(a[2]), fresh(a[3])};  // or both parts of all weights would take registers
+    const unsigned high[4] = {round(w[0]), round(w[1]), round(w[2]), round(w[3])};
+    if (EXACT) {
+      const unsigned low[4] = {rest(w[0]), rest(w[1]), rest(w[2]), rest(w[3])};
+      mma_part(W(), c, low, round(b0), round(b1));
+      mma_part(W(), c, high, rest(b0), rest(b1));
+    }
+    mma_part(W(), c, high, round(b0), round(b1));
+  }
+}
+
 // A block that waits for others for so many cycles, a second, tells the host and
 // goes on without them.
 enum { PATIENCE = 2000000000 };

@@ -1,7 +1,7 @@
-// A layer over all steps of time in a group of blocks, its weights in 16 bits in
-// registers and shared memory and its products on tensor cores. Groups and what
-// they exchange are those of cluster.cu. A warp multiplies 16 units, all of their
-// gates, with one of SPLIT slices of the columns, 32 columns of it at a time, for
+// A layer over all steps of time in a group of blocks, its weights in registers
+// and shared memory and its products on tensor cores. Groups and what they
+// exchange are those of cluster.cu. A warp multiplies 16 units, all of their
+// gates, with one of SPLIT slices of the columns, 64 bytes of it at a time, for
 // all SAMPLES sequences. A step:
 //
 //   wait      until all of h has come
@@ -9,27 +9,28 @@
 //   sum       over the slices, through shared memory: a thread ends with all
 //             gates of a unit for EACH sequences
 //   cell      of these; states stay in registers
-//   push      the units' new h in 16 bits to all blocks, eight units at a time
+//   push      the units' new h to all blocks, 16 bytes at a time
 //
-// A fragment of a product wants pairs of columns from each lane, and any order of
-// columns is as good, so that a lane takes eight side by side of the 32: they are
-// one load for the four fragments of two products.
+// A fragment of a product wants columns of each lane that are not neighbours, but
+// any order of columns is as good, so that a lane takes 16 bytes side by side:
+// they are one load for the fragments of two products.
 template <class Cell> __device__ __forceinline__ void tensor_forward(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = SAMPLES / 8;
   constexpr int WARPS = UNITS / 16 * SPLIT, THREADS = WARPS * 32;
-  constexpr int EACH = SAMPLES / (2 * SPLIT);                 // sequences of a thread after the sum
+  constexpr int EACH = SAMPLES >= 2 * SPLIT ? SAMPLES / (2 * SPLIT) : 1; // sequences of a thread after the sum
   constexpr int CHAINS = GATES * TILES >= 3 ? 1 : 4 / (GATES * TILES);
-  constexpr int COLUMNS = CHUNKS * SPLIT * 32;                // HIDDEN and what fills it up
-  constexpr int ROW = COLUMNS * 2 + (COLUMNS % 64 == 0 ? 64 : 0), BUFFER = SAMPLES * ROW; // bytes; neighbours in other banks
+  constexpr int SIZE = sizeof(W), FEW = 16 / SIZE, PAIR = 4 / SIZE; // values of 16 bytes and of a word
+  constexpr int WIDTH = CHUNKS * SPLIT * 64;                  // bytes of HIDDEN columns and what fills them up
+  constexpr int ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0), BUFFER = SAMPLES * ROW; // neighbours in other banks
   constexpr int APART = 20, PART = GATES * SAMPLES * APART;   // a warp's sums: [gate][sequence][16 units and a gap]
-  constexpr int PIECES = UNITS / 8, PUSHES = (CLUSTER * SAMPLES * PIECES + THREADS - 1) / THREADS;
-  constexpr int WORDS = (HIDDEN + 1) / 2;                     // of a sequence: two units each
-  static_assert(EACH * 2 * SPLIT == SAMPLES, "shape");
+  constexpr int PIECES = UNITS / FEW, PUSHES = (CLUSTER * SAMPLES * PIECES + THREADS - 1) / THREADS;
+  constexpr int WORDS = (HIDDEN + PAIR - 1) / PAIR;           // of a sequence
+  constexpr int NEXT = SPREAD ? 0 : BUFFER;                   // from one buffer of h to the other: a block that fetches h has used what it had
 
   DYNAMIC_SHARED(memory);
-  unsigned char* const h = memory + 128;                      // [2][SAMPLES][ROW]
-  unsigned char* const own = h + 2 * BUFFER;                  // [SAMPLES][UNITS], this block's new h
-  float* const sums = (float*)(own + SAMPLES * UNITS * 2);    // [WARPS][PART]
+  unsigned char* const h = memory + 128;                      // [1 or 2][SAMPLES][ROW]
+  unsigned char* const own = h + BUFFER + NEXT;                  // [SAMPLES][UNITS], this block's new h
+  float* const sums = (float*)(own + SAMPLES * UNITS * SIZE);    // [WARPS][PART]
   quad* const far = (quad*)(sums + WARPS * PART);             // weights beyond registers
   const shared_t base = shared_address(memory), bar = base;
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SPLIT;
@@ -37,11 +38,17 @@ template <class Cell> __device__ __forceinline__ void tensor_forward(const Cell&
 
   quad w[RESIDENT > 0 ? RESIDENT : 1][GATES][2];
   auto fill = [&](int i, int g, int half) {
-    const int unit = rank * UNITS + warp / SPLIT * 16 + 2 * row, column = (i * SPLIT + slice) * 32 + 8 * four + 4 * half;
-    auto at = [&](int k, int u) { return k < HIDDEN && u < HIDDEN ? (unsigned)cell.weights(g)[(long long)k * HIDDEN + u].bits : 0u; };
+    const int unit = rank * UNITS + warp / SPLIT * 16 + 2 * row, column = ((i * SPLIT + slice) * 4 + four) * FEW + half * FEW / 2;
     quad q;
 #pragma unroll
-    for (int j = 0; j < 4; j++) q.v[j] = at(column + j / 2 * 2, unit + j % 2) | at(column + j / 2 * 2 + 1, unit + j % 2) << 16;
+    for (int j = 0; j < 4; j++) {
+      q.v[j] = 0;
+#pragma unroll
+      for (int p = 0; p < PAIR; p++) {
+        const int k = column + j / 2 * PAIR + p, u = unit + j % 2;
+        if (k < HIDDEN && u < HIDDEN) q.v[j] |= bits_of(cell.weights(g)[(long long)k * HIDDEN + u]) << 16 * p;
+      }
+    }
     return q;
   };
 #pragma unroll
@@ -54,9 +61,9 @@ template <class Cell> __device__ __forceinline__ void tensor_forward(const Cell&
     for (int g = 0; g < GATES; g++)
       for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * GATES + g) * 2 + half) * THREADS + tid] = fill(i, g, half);
 
-  for (int i = tid; i < 2 * BUFFER / 4; i += THREADS) ((unsigned*)h)[i] = 0;
+  for (int i = tid; i < (BUFFER + NEXT) / 4; i += THREADS) ((unsigned*)h)[i] = 0;
   int live = min(SAMPLES, batch - group * SAMPLES);           // sequences of the group
-  const int bytes = live * ((HIDDEN + 7) / 8 * 16);
+  const int bytes = live * ((HIDDEN + FEW - 1) / FEW * 16);
   shared_t to[PUSHES];
   if (!SPREAD) {
     if (tid == 0) {
@@ -75,6 +82,7 @@ template <class Cell> __device__ __forceinline__ void tensor_forward(const Cell&
   constexpr int INPUTS = GATES + Cell::FREE;
   const int local = warp / SPLIT * 16 + lane % 16, unit = rank * UNITS + local, u = min(unit, HIDDEN - 1);
   const int sample = slice * 2 + lane / 16;                   // and every 2·SPLIT-th after it
+  const bool some = sample < SAMPLES;                         // or there are more threads than sums
   float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
 #pragma unroll
   for (int g = 0; g < GATES; g++) bias[g] = cell.bias(g, u);
@@ -87,7 +95,7 @@ template <class Cell> __device__ __forceinline__ void tensor_forward(const Cell&
     for (int i = tid; i < HIDDEN * live; i += THREADS) {
       float state[Cell::STATES];
       cell.before(begin + i / HIDDEN, i % HIDDEN, state);
-      narrow(*(W*)(h + i / HIDDEN * ROW + i % HIDDEN * 2), state[Cell::THROUGH]);
+      narrow(*(W*)(h + i / HIDDEN * ROW + i % HIDDEN * SIZE), state[Cell::THROUGH]);
     }
     __syncthreads();
     if (!SPREAD) cluster_barrier();
@@ -121,7 +129,7 @@ template <class Cell> __device__ __forceinline__ void tensor_forward(const Cell&
         float sum[CHAINS][TILES][GATES][4];
 #pragma unroll
         for (int i = 0; i < CHAINS * TILES * GATES * 4; i++) (&sum[0][0][0][0])[i] = 0;
-        auto place = [&](int i, float v) { *(unsigned*)(h + now * BUFFER + i / WORDS * ROW + i % WORDS * 4) = __float_as_uint(v); };
+        auto place = [&](int i, float v) { *(unsigned*)(h + now * NEXT + i / WORDS * ROW + i % WORDS * 4) = __float_as_uint(v); };
         if (!stuck && !(SPREAD ? t == 0 || words.fetch(live * WORDS, place) : arrived(bar + 8 * now, phase))) {
           *trouble = STUCK;
           stuck = true;
@@ -130,13 +138,13 @@ template <class Cell> __device__ __forceinline__ void tensor_forward(const Cell&
         auto multiply = [&](int i, int chain, const quad (*weights)[2]) {
           quad in[TILES];
 #pragma unroll
-          for (int n = 0; n < TILES; n++) in[n] = *(const quad*)(h + now * BUFFER + (n * 8 + row) * ROW + ((i * SPLIT + slice) * 32 + 8 * four) * 2);
+          for (int n = 0; n < TILES; n++) in[n] = *(const quad*)(h + now * NEXT + (n * 8 + row) * ROW + ((i * SPLIT + slice) * 4 + four) * 16);
 #pragma unroll
           for (int half = 0; half < 2; half++)
 #pragma unroll
             for (int g = 0; g < GATES; g++)
 #pragma unroll
-              for (int n = 0; n < TILES; n++) mma<W>(sum[(chain + half) % CHAINS][n][g], weights[g][half].v, in[n].v[2 * half], in[n].v[2 * half + 1]);
+              for (int n = 0; n < TILES; n++) mma<W, EXACT != 0>(sum[(chain + half) % CHAINS][n][g], weights[g][half].v, in[n].v[2 * half], in[n].v[2 * half + 1]);
         };
 #pragma unroll
         for (int i = 0; i < RESIDENT; i++) multiply(i, 2 * i, w[i]);
@@ -167,7 +175,7 @@ template <class Cell> __device__ __forceinline__ void tensor_forward(const Cell&
         if (SPREAD && t + 1 < steps) words.next();
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-          const int n = sample + e * 2 * SPLIT;
+          const int n = some ? sample + e * 2 * SPLIT : 0;
           float gate[GATES];
 #pragma unroll
           for (int g = 0; g < GATES; g++) {
@@ -181,10 +189,10 @@ template <class Cell> __device__ __forceinline__ void tensor_forward(const Cell&
           W low, high;
           narrow(low, fresh);
           narrow(high, other);
-          const unsigned word = low.bits | (unsigned)high.bits << 16;
-          if (lane % 2 == 0) {
-            if (!SPREAD) *(unsigned*)(own + (n * UNITS + local) * 2) = word;
-            else if (t + 1 < steps && unit < HIDDEN && n < live) words.put(__uint_as_float(word), n * WORDS + unit / 2);
+          const unsigned word = PAIR == 1 ? bits_of(low) : bits_of(low) | bits_of(high) << 16;
+          if (some && lane % PAIR == 0) {
+            if (!SPREAD) *(unsigned*)(own + (n * UNITS + local) * SIZE) = word;
+            else if (t + 1 < steps && unit < HIDDEN && n < live) words.put(__uint_as_float(word), n * WORDS + unit / PAIR);
           }
         }
         if (!SPREAD) {
@@ -192,11 +200,11 @@ template <class Cell> __device__ __forceinline__ void tensor_forward(const Cell&
           if (t + 1 < steps)  // nothing may be under way to a block that has ended
 #pragma unroll
             for (int p = 0; p < PUSHES; p++) {
-              const int i = tid + p * THREADS, n = i / PIECES % SAMPLES, begins = rank * UNITS + i % PIECES * 8;
+              const int i = tid + p * THREADS, n = i / PIECES % SAMPLES, begins = rank * UNITS + i % PIECES * FEW;
               if (i < CLUSTER * SAMPLES * PIECES && n < live && begins < HIDDEN) {
                 float piece[4];
-                load<4>(piece, (const float*)(own + (n * UNITS + i % PIECES * 8) * 2));
-                push<4>(to[p] + 128 + next * BUFFER + n * ROW + begins * 2, piece, to[p] + 8 * next);
+                load<4>(piece, (const float*)(own + (n * UNITS + i % PIECES * FEW) * SIZE));
+                push<4>(to[p] + 128 + next * NEXT + n * ROW + begins * SIZE, piece, to[p] + 8 * next);
               }
             }
           if (tid == 0) bar_arrive(bar + 8 * now, bytes);  // for h(t+2)
@@ -206,7 +214,7 @@ template <class Cell> __device__ __forceinline__ void tensor_forward(const Cell&
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
           const int n = sample + e * 2 * SPLIT;
-          if (unit < HIDDEN && n < live)
+          if (some && unit < HIDDEN && n < live)
 #pragma unroll
             for (int r = 0; r < Cell::RESULTS; r++) Cell::put(r, cell.place(r, batch, t * batch + begin + n, unit), Cell::result(r, state[e], saved[e]));
           if (t + 2 < steps) input(e, now, t + 2);
