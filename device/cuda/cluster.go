@@ -149,7 +149,7 @@ func (b *binder) groupSizes() (clusters, spread []int) {
 		clusters = b.choose("cluster", clusterSizes()...)
 	}
 	if b.knobs["resident"] != 1 {
-		for _, n := range b.choose("groups", 1, 2, 4, 8) {
+		for _, n := range b.choose("groups", 1, 2, 4, 8, maxGroups) {
 			if blocks := b.properties.SMs / n; blocks > 0 {
 				spread = append(spread, blocks)
 			}
@@ -265,15 +265,19 @@ func (p Properties) clusters(size int) int {
 
 const maxCluster = 16
 
+// maxGroups bounds the groups spread over the GPU.
+const maxGroups = 16
+
 // persistentKnobs are those of layers with weights on chip; 0 has the device
 // choose.
 func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 	for _, op := range everything(s) {
-		if _, ok := op.(schedule.Persistent); ok {
+		switch op.(type) {
+		case schedule.Persistent, schedule.PersistentBackward:
 			return []knob.Knob{
 				{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
 				{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
-				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 4, 8}},
+				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16}},
 				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}},
 				{Name: "tile", Doc: "units of a thread, but on tensor cores; 0: chosen", Values: []int{0, 1, 2, 4}},
 				{Name: "lanes", Doc: "threads that share a unit's columns; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
@@ -320,7 +324,7 @@ func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
 	}
 	write := func() source {
 		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0])) + file(t.kernel).text
-		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s_forward(cell, steps, batch, control, trouble);\n}\n",
+		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s_layer(cell, steps, batch, control, trouble);\n}\n",
 			t.threads, params(groups), weightParams(len(op.R)), members(groups, len(op.R)), t.kernel)
 		return source{"persistent", text}
 	}
@@ -328,11 +332,16 @@ func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
 	for _, w := range op.R {
 		args = append(args, uint64(b.at(w)))
 	}
-	running := ceil(op.Batch(), t.samples)
+	return t.launch(op.Batch(), b.source(write, words...), args)
+}
+
+// launch is that of a kernel for so many sequences.
+func (t grouping) launch(batch int, src *source, args []uint64) step {
+	running := ceil(batch, t.samples)
 	if t.spread {
 		running = min(running, t.together)
 	}
-	s := newLaunch(b.source(write, words...), [3]int{running * t.blocks, 1, 1}, [3]int{t.threads, 1, 1}, args...)
+	s := newLaunch(src, [3]int{running * t.blocks, 1, 1}, [3]int{t.threads, 1, 1}, args...)
 	s.launch.Shared, s.launch.Cooperative = t.shared, t.spread
 	if !t.spread {
 		s.launch.Cluster = t.blocks

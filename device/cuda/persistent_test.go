@@ -35,6 +35,13 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8},
 		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 32},
 	}
+	backs := []knob.Params{
+		{"resident": 1},
+		{"resident": 1, "cluster": 2},
+		{"resident": 1, "cluster": 1},
+		{"resident": 2, "groups": 2},
+		{"resident": 2, "groups": 4},
+	}
 	for i, c := range cell.All() {
 		if c.Recurrent == 0 {
 			continue
@@ -51,6 +58,13 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 				continue
 			}
 			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 18*(j%2), Steps: 5, Train: j%2 == 0, Precision: schedule.Precision((i + j) % 4)}
+			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
+		}
+		for j, k := range backs {
+			if (i+j)%every != 0 {
+				continue
+			}
+			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 18*(j%2), Steps: 5, Backward: true, Precision: schedule.Precision((i + j) % 4)}
 			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
 		}
 	}

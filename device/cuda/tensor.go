@@ -85,19 +85,19 @@ func (f fragments) cycles(batch, together int) float64 {
 	threads, tiles := float64(f.threads()), float64(f.tiles())
 	warps := float64(ceil(f.threads(), 128)) // of a quarter of a multiprocessor
 	products := float64(2 * f.chunks * f.gates)
-	multiply := max(8*warps*products*tiles, 33*products/max(4, float64(f.gates)))
+	multiply := 10 * warps * products * tiles
 	if f.exact {
 		multiply = 3*multiply + 10*warps*products
 	}
 	load := threads * tiles / 8 * float64(f.chunks)
 	far := threads / 32 * float64((f.chunks-f.resident)*f.per())
-	chain := 450 + 60*(warps-1) + 200*float64(f.each()-1) + threads*float64(f.gates)*tiles/4
+	chain := 350 + 60*(warps-1) + 500*float64(f.each()-1) + threads*float64(f.gates)*tiles/4
 	exchange := 50.0
 	if f.spread {
 		words := float64(f.hidden*f.weights.Bytes()/4) * live
-		exchange = 960 + 0.8*words*8*float64(f.cluster*min(groups, together))/2800 + words/threads*20
+		exchange = 960 + 0.8*words*8*float64(f.cluster*min(groups, together))/2800 + 70*words/threads
 	} else if f.cluster > 1 {
-		exchange = 300 + float64(f.units*f.weights.Bytes()/16*f.cluster)*live
+		exchange = 300 + 1.5*float64(f.units*f.weights.Bytes()/16*f.cluster)*live
 	}
 	return float64(ceil(groups, together)) * (multiply + load + far + chain + exchange)
 }

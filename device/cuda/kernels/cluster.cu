@@ -17,7 +17,7 @@
 //
 // Two buffers of h are enough: a block sends h(t+2) once it has all of h(t+1),
 // parts of which every warp sends after it has read h(t).
-template <class Cell> __device__ __forceinline__ void cluster_forward(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   constexpr int SLOTS = Cell::SLOTS, GATES = Cell::GATES, HIDDEN = Cell::hidden;
   constexpr bool PERMUTE = GATES == SLOTS;                 // rows of gates permuted too; see spread
   constexpr int ROWS = TILE * SLOTS;                       // of a thread

@@ -77,11 +77,11 @@ template <int N, int THREADS> struct Exchange {
   // next begins an exchange, to which threads put values.
   __device__ __forceinline__ void next() { number++; }
   __device__ __forceinline__ void put(float v, int at) { put_word(words + 2 * (number % 2 * (PAIRS * 2) + at), v, number); }
-  // fetch waits for the first n values of the exchange that this block began and
-  // has each placed.
-  template <class Place> __device__ __forceinline__ bool fetch(int n, Place place) {
+  // fetch waits for n values of the exchange that this block began, an even number
+  // after the first, and has each placed.
+  template <class Place> __device__ __forceinline__ bool fetch(int n, Place place, int after = 0) {
     constexpr int MINE = (PAIRS + THREADS - 1) / THREADS, MOST = MINE < 8 ? MINE : 8;
-    const unsigned* from = words + 2 * (number % 2 * (PAIRS * 2));
+    const unsigned* from = words + 2 * (number % 2 * (PAIRS * 2) + after);
     const long long start = clock64();
     const int pairs = (n + 1) / 2;
     for (int first = threadIdx.x; first < pairs; first += MOST * THREADS) {
@@ -90,7 +90,8 @@ template <int N, int THREADS> struct Exchange {
       do {
         all = true;
 #pragma unroll
-        for (int i = 0; i < MOST; i++) p[i] = get_words(from + 4 * min(first + i * THREADS, pairs - 1));
+        for (int i = 0; i < MOST; i++)  // many that look at one word would hold each other up
+          p[i] = first + i * THREADS < pairs ? get_words(from + 4 * (first + i * THREADS)) : pair_of_words{{0, 0}, {number, number}};
 #pragma unroll
         for (int i = 0; i < MOST; i++)
           all = all && p[i].number[0] == number && (p[i].number[1] == number || n % 2 && first + i * THREADS >= pairs - 1);

@@ -14,7 +14,7 @@
 // A fragment of a product wants columns of each lane that are not neighbours, but
 // any order of columns is as good, so that a lane takes 16 bytes side by side:
 // they are one load for the fragments of two products.
-template <class Cell> __device__ __forceinline__ void tensor_forward(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = SAMPLES / 8;
   constexpr int WARPS = UNITS / 16 * SPLIT, THREADS = WARPS * 32;
   constexpr int EACH = SAMPLES >= 2 * SPLIT ? SAMPLES / (2 * SPLIT) : 1; // sequences of a thread after the sum
