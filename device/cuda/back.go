@@ -74,7 +74,7 @@ func (s scatter) cycles(together int) float64 {
 	exchange := 300 + length*live/8
 	if s.spread {
 		words := length * live
-		exchange = 960 + 1.6*words*8*float64(s.cluster*min(groups, together))/2800 + 40*words/threads
+		exchange = 1500 + 1.6*words*8*float64(s.cluster*min(groups, together))/2800 + 190*words/threads
 	}
 	return float64(ceil(groups, together)) * (multiply + far + chain + exchange)
 }
@@ -82,7 +82,7 @@ func (s scatter) cycles(together int) float64 {
 // scatters lists how the gradient of a layer can run in groups, cheapest first.
 // carried is about how many registers a thread needs for each unit.
 func (b *binder) scatters(l layer, carried int) ([]grouping, string) {
-	return b.grouped(l, func(l layer, spread bool, blocks int, add func(grouping, string)) {
+	all, why := b.grouped(l, func(l layer, spread bool, blocks int, add func(grouping, string)) {
 		for _, samples := range []int{8, 16, 32} {
 			if samples > 8 && samples/2 >= l.batch || spread && samples > maxSpread {
 				continue
@@ -103,6 +103,8 @@ func (b *binder) scatters(l layer, carried int) ([]grouping, string) {
 			}
 		}
 	})
+	slices.SortStableFunc(all, cheaper)
+	return all, why
 }
 
 // maxSpread bounds the sequences of a group that is spread over the GPU: blocks
@@ -116,14 +118,16 @@ func partsBytes(hidden, batch int, p Properties) int64 {
 	return 2 * 8 * int64(p.SMs) * int64(line) * int64(min(maxSpread, roundUp(batch, 8)))
 }
 
+// backChosen says that gradients run in groups unless knobs say otherwise.
+const backChosen = true
+
 // backwards is op by the kernel that knobs name, or the one expected to be the
 // fastest of those that fit.
 func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
-	if b.knobs["resident"] != 3 {
+	if b.knobs["resident"] != 3 && (backChosen || b.knobs["resident"] != 0) {
 		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32}
 		reads, _ := op.Cell.Backward.Vectors()
 		all, why := b.scatters(l, 2*len(reads)+4*len(op.Cell.States))
-		slices.SortStableFunc(all, func(x, y grouping) int { return int(x.cycles - y.cycles) })
 		if len(all) > 0 {
 			return []step{b.groupBackward(op, all[0])}, nil
 		}

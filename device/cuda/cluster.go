@@ -163,7 +163,7 @@ func (b *binder) groupSizes() (clusters, spread []int) {
 func (b *binder) groupings(l layer) ([]grouping, string) {
 	var all []grouping
 	why := ""
-	if b.knobs["tensor"] != 2 {
+	if b.knobs["tensor"] == 1 || b.knobs["tensor"] == 0 && (exactChosen || !l.exact) {
 		all, why = b.grouped(l, b.tensors)
 	}
 	if b.knobs["tensor"] != 1 || len(all) == 0 {
@@ -171,9 +171,15 @@ func (b *binder) groupings(l layer) ([]grouping, string) {
 		more, why = b.grouped(l, b.tilings)
 		all = append(all, more...)
 	}
-	slices.SortStableFunc(all, func(x, y grouping) int { return cmp.Compare(x.cycles, y.cycles) })
+	slices.SortStableFunc(all, cheaper)
 	return all, why
 }
+
+func cheaper(x, y grouping) int { return cmp.Compare(x.cycles, y.cycles) }
+
+// exactChosen says that single precision may run on tensor cores, in three
+// products for one, unless knobs say otherwise.
+const exactChosen = true
 
 // A layer is what groupings are chosen for.
 type layer struct {

@@ -89,13 +89,13 @@ func (f fragments) cycles(batch, together int) float64 {
 	if f.exact {
 		multiply = 3*multiply + 10*warps*products
 	}
-	load := threads * tiles / 8 * float64(f.chunks)
-	far := threads / 32 * float64((f.chunks-f.resident)*f.per())
-	chain := 350 + 60*(warps-1) + 500*float64(f.each()-1) + threads*float64(f.gates)*tiles/4
+	load := threads * tiles / 16 * float64(f.chunks)
+	far := 0.65 * threads / 32 * float64((f.chunks-f.resident)*f.per())
+	chain := 350 + 60*(warps-1) + float64((150+90*f.gates)*(f.each()-1)) + threads*float64(f.gates)*tiles/4
 	exchange := 50.0
 	if f.spread {
 		words := float64(f.hidden*f.weights.Bytes()/4) * live
-		exchange = 960 + 0.8*words*8*float64(f.cluster*min(groups, together))/2800 + 70*words/threads
+		exchange = 1500 + 0.8*words*8*float64(f.cluster*min(groups, together))/2800 + 150*words/threads
 	} else if f.cluster > 1 {
 		exchange = 300 + 1.5*float64(f.units*f.weights.Bytes()/16*f.cluster)*live
 	}
