@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -48,7 +49,7 @@ func (t tiling) overhead() int {
 	if t.samples == 1 {
 		chains = 2
 	}
-	return 48 + max(chains*t.sums()+4, 14*each)
+	return 48 + max(chains*t.sums()+4, 14*each) + 10*(each-1)
 }
 
 // registers that a thread needs in all; a thread has 255 at most.
@@ -134,64 +135,124 @@ func (t tiling) together(p Properties) int {
 // sizes of clusters, and how many sequences one of them runs.
 func clusterSizes() []int { return []int{1, 2, 4, 8, 16} }
 
-// tilings lists those that fit and that knobs allow, cheapest first.
-func (b *binder) tilings(hidden, gates, batch int) ([]tiling, string) {
-	var all []tiling
-	why := "no cluster was tried"
-	seen := map[tiling]bool{}
-	choose := func(name string, values ...int) []int {
-		if v := b.knobs[name]; v != 0 {
-			return []int{v}
-		}
-		return values
+// choose is the setting of a knob, or values where it has the device choose.
+func (b *binder) choose(name string, values ...int) []int {
+	if v := b.knobs[name]; v != 0 {
+		return []int{v}
 	}
-	type shape struct {
-		spread bool
-		blocks int
-	}
-	var shapes []shape
-	if b.properties.Capability < 90 {
-		why = "the GPU has no clusters of blocks"
-	} else if b.knobs["resident"] != 2 {
-		for _, n := range choose("cluster", clusterSizes()...) {
-			shapes = append(shapes, shape{false, n})
-		}
+	return values
+}
+
+// groups lists the numbers of blocks of groups that knobs allow, clusters first.
+func (b *binder) groupSizes() (clusters, spread []int) {
+	if b.knobs["resident"] != 2 && b.properties.Capability >= 90 {
+		clusters = b.choose("cluster", clusterSizes()...)
 	}
 	if b.knobs["resident"] != 1 {
-		for _, n := range choose("groups", 1, 2, 4, 8) {
-			shapes = append(shapes, shape{true, b.properties.SMs / n})
-		}
-	}
-	for _, of := range shapes {
-		for _, samples := range choose("samples", 1, 2, 4, 8) {
-			for _, tile := range choose("tile", 1, 2, 4) {
-				for _, lanes := range choose("lanes", 4, 8, 16, 32) {
-					if b.knobs["samples"] == 0 && samples/2 >= batch {
-						continue
-					}
-					if of.blocks == 0 || of.spread && b.knobs["groups"] == 0 && b.properties.SMs/of.blocks > ceil(batch, samples) {
-						continue
-					}
-					t, no := newTiling(hidden, gates, of.spread, of.blocks, samples, tile, lanes, b.properties)
-					if no == "" && !t.spread && t.cluster > 1 && b.properties.clusters(t.cluster) == 0 {
-						no = fmt.Sprintf("no %d blocks share memory on this GPU", t.cluster)
-					}
-					if no != "" {
-						why = no
-						continue
-					}
-					if !seen[t] {
-						seen[t] = true
-						all = append(all, t)
-					}
-				}
+		for _, n := range b.choose("groups", 1, 2, 4, 8, maxGroups) {
+			if blocks := b.properties.SMs / n; blocks > 0 {
+				spread = append(spread, blocks)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(x, y tiling) int {
-		return int(math.Copysign(1, x.cycles(batch, b.properties)-y.cycles(batch, b.properties)))
-	})
+	return clusters, spread
+}
+
+// groupings lists those that fit and that knobs allow, cheapest first, or says
+// why there are none.
+func (b *binder) groupings(l layer) ([]grouping, string) {
+	var all []grouping
+	why := ""
+	if b.knobs["tensor"] == 1 || b.knobs["tensor"] == 0 && (exactChosen || !l.exact) {
+		all, why = b.grouped(l, b.tensors)
+	}
+	if b.knobs["tensor"] != 1 || len(all) == 0 {
+		var more []grouping
+		more, why = b.grouped(l, b.tilings)
+		all = append(all, more...)
+	}
+	slices.SortStableFunc(all, cheaper)
 	return all, why
+}
+
+func cheaper(x, y grouping) int { return cmp.Compare(x.cycles, y.cycles) }
+
+// exactChosen says that single precision may run on tensor cores, in three
+// products for one, unless knobs say otherwise.
+const exactChosen = true
+
+// A layer is what groupings are chosen for.
+type layer struct {
+	hidden, gates, batch int
+	weights              Element
+	exact                bool // single precision throughout
+}
+
+func (b *binder) layer(op schedule.Persistent) layer {
+	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32}
+}
+
+// grouped lists the groupings of one kind, of all numbers of blocks.
+func (b *binder) grouped(l layer, kind func(l layer, spread bool, blocks int, add func(grouping, string))) ([]grouping, string) {
+	var all []grouping
+	why := "the GPU has no clusters of blocks"
+	seen := map[string]bool{}
+	clusters, spread := b.groupSizes()
+	for i, blocks := range slices.Concat(clusters, spread) {
+		spread := i >= len(clusters)
+		kind(l, spread, blocks, func(t grouping, no string) {
+			switch {
+			case no != "":
+				why = no
+				return
+			case spread:
+				if b.knobs["groups"] == 0 && b.properties.SMs/blocks > ceil(l.batch, t.samples) {
+					return // groups without sequences
+				}
+				t.knobs["resident"], t.knobs["groups"] = 2, b.properties.SMs/blocks
+			default:
+				if t.blocks > 1 && b.properties.clusters(t.blocks) == 0 {
+					why = fmt.Sprintf("no %d blocks share memory on this GPU", t.blocks)
+					return
+				}
+				t.knobs["resident"], t.knobs["cluster"] = 1, blocks
+			}
+			if !seen[t.describe()] {
+				seen[t.describe()] = true
+				all = append(all, t)
+			}
+		})
+	}
+	return all, why
+}
+
+// samples lists how many sequences a group can run at a time without having more
+// than half of its places empty.
+func (b *binder) samples(batch int, values ...int) []int {
+	if b.knobs["samples"] != 0 {
+		return []int{b.knobs["samples"]}
+	}
+	n := 1
+	for n < len(values) && values[n]/2 < batch {
+		n++
+	}
+	return values[:n]
+}
+
+// tilings adds those of groups of so many blocks.
+func (b *binder) tilings(l layer, spread bool, blocks int, add func(grouping, string)) {
+	for _, samples := range b.samples(l.batch, 1, 2, 4, 8) {
+		for _, tile := range b.choose("tile", 1, 2, 4) {
+			for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
+				t, no := newTiling(l.hidden, l.gates, spread, blocks, samples, tile, lanes, b.properties)
+				if no != "" {
+					add(grouping{}, no)
+					continue
+				}
+				add(t.grouping(l.batch, b.properties), "")
+			}
+		}
+	}
 }
 
 // clusters is how many clusters of a size run at the same time, one block on
@@ -210,53 +271,86 @@ func (p Properties) clusters(size int) int {
 
 const maxCluster = 16
 
+// maxGroups bounds the groups spread over the GPU.
+const maxGroups = 16
+
 // persistentKnobs are those of layers with weights on chip; 0 has the device
 // choose.
 func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 	for _, op := range everything(s) {
-		if _, ok := op.(schedule.Persistent); ok {
+		switch op.(type) {
+		case schedule.Persistent, schedule.PersistentBackward:
 			return []knob.Knob{
 				{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
 				{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
-				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 4, 8}},
-				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8}},
-				{Name: "tile", Doc: "units of a thread; 0: chosen", Values: []int{0, 1, 2, 4}},
+				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16}},
+				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}},
+				{Name: "tile", Doc: "units of a thread, but on tensor cores; 0: chosen", Values: []int{0, 1, 2, 4}},
 				{Name: "lanes", Doc: "threads that share a unit's columns; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
+				{Name: "tensor", Doc: "products on tensor cores (1) or not (2); single precision takes three for one; 0: chosen", Values: []int{0, 1, 2}},
 			}
 		}
 	}
 	return nil
 }
 
+// A grouping is how a layer runs in groups of blocks, each with a copy of the
+// weights, and the kernel that runs it so.
+type grouping struct {
+	spread   bool    // over the GPU, not in clusters
+	blocks   int     // of a group
+	samples  int     // sequences that a group runs at a time
+	threads  int     // of a block
+	shared   int     // bytes of a block
+	together int     // groups that run at the same time
+	cycles   float64 // that a step is expected to take
+	kernel   string  // file and function
+	sizes    string  // its constants
+	knobs    knob.Params
+}
+
+// grouping is how t runs so many sequences.
+func (t tiling) grouping(batch int, p Properties) grouping {
+	return grouping{
+		spread: t.spread, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
+		kernel: "cluster", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d",
+			number(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident),
+		knobs: knob.Params{"samples": t.samples, "tile": t.tile, "lanes": t.lanes, "tensor": 2},
+	}
+}
+
 // groupForward is the kernel of op in groups of blocks.
-func (b *binder) groupForward(op schedule.Persistent, t tiling) step {
+func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
 	p := op.Step(0, schedule.View{}).Program()
 	r := newRecurrence(&op.Sequence, p)
 	groups := b.sequenceGroups(op)
-	words := []any{"group ", op.Cell.Name, op.Train, t, b.element(op.R[0])}
+	words := []any{t.kernel, " ", op.Cell.Name, op.Train, op.Hidden(), t.sizes, b.element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.element)
 	}
 	write := func() source {
-		text := fmt.Sprintf("enum { SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d };\n",
-			number(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident)
-		text += file("recurrence").text + r.text(groups, b.element(op.R[0])) + file("cluster").text
-		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  layer_forward(cell, steps, batch, control, trouble);\n}\n",
-			t.threads(), params(groups), weightParams(len(op.R)), members(groups, len(op.R)))
+		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0])) + file(t.kernel).text
+		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s_layer(cell, steps, batch, control, trouble);\n}\n",
+			t.threads, params(groups), weightParams(len(op.R)), members(groups, len(op.R)), t.kernel)
 		return source{"persistent", text}
 	}
 	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), b.control(), b.trouble()}, b.arguments(groups)...)
 	for _, w := range op.R {
 		args = append(args, uint64(b.at(w)))
 	}
-	running := ceil(op.Batch(), t.samples)
+	return t.launch(op.Batch(), b.source(write, words...), args)
+}
+
+// launch is that of a kernel for so many sequences.
+func (t grouping) launch(batch int, src *source, args []uint64) step {
+	running := ceil(batch, t.samples)
 	if t.spread {
-		running = min(running, t.together(b.properties))
+		running = min(running, t.together)
 	}
-	s := newLaunch(b.source(write, words...), [3]int{running * t.cluster, 1, 1}, [3]int{t.threads(), 1, 1}, args...)
-	s.launch.Shared, s.launch.Cooperative = t.shared(), t.spread
+	s := newLaunch(src, [3]int{running * t.blocks, 1, 1}, [3]int{t.threads, 1, 1}, args...)
+	s.launch.Shared, s.launch.Cooperative = t.shared, t.spread
 	if !t.spread {
-		s.launch.Cluster = t.cluster
+		s.launch.Cluster = t.blocks
 	}
 	return s
 }
@@ -267,7 +361,7 @@ func exchangeBytes(hidden, batch int) int64 {
 	return 2 * 8 * int64(roundUp(batch, maxSamples)) * int64(hidden+1)
 }
 
-const maxSamples = 8
+const maxSamples = 32
 
 func number(b bool) int {
 	if b {
@@ -287,11 +381,6 @@ func members(groups []group, gates int) string {
 }
 
 // describe says what t is and how long a step of it is expected to take.
-func (t tiling) describe(batch int, p Properties) string {
-	kind := "cluster"
-	if t.spread {
-		kind = "spread"
-	}
-	return kind + fmt.Sprintf(" %d×%d samples %d tile %d lanes %d weights %d+%d, %.0f cycles", t.cluster, t.threads(), t.samples, t.tile, t.lanes,
-		t.resident*t.per(), (t.chunks-t.resident)*t.per(), t.cycles(batch, p))
+func (t grouping) describe() string {
+	return fmt.Sprintf("%s %d×%d %s, %.0f cycles", t.kernel, t.blocks, t.threads, t.sizes, t.cycles)
 }

@@ -29,19 +29,13 @@ func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []st
 	return launches, texts, nil
 }
 
-// Tilings are those of a layer in clusters, the cheapest first, as knobs and as
-// text.
-func Tilings(hidden, gates, batch int, k knob.Params, p Properties) (knobs []knob.Params, texts []string) {
+// Groupings are those of a layer, the cheapest first, as knobs and as text.
+func Groupings(hidden, gates, batch int, weights Element, k knob.Params, p Properties) (knobs []knob.Params, texts []string) {
 	b := binder{knobs: k, properties: p}
-	all, _ := b.tilings(hidden, gates, batch)
+	all, _ := b.groupings(layer{hidden, gates, batch, weights, weights == Single})
 	for _, t := range all {
-		k := knob.Params{"resident": 1, "cluster": t.cluster, "samples": t.samples, "tile": t.tile, "lanes": t.lanes}
-		if t.spread {
-			k["resident"], k["groups"] = 2, p.SMs/t.cluster
-			delete(k, "cluster")
-		}
-		knobs = append(knobs, k)
-		texts = append(texts, t.describe(batch, p))
+		knobs = append(knobs, t.knobs)
+		texts = append(texts, t.describe())
 	}
 	return knobs, texts
 }

@@ -58,7 +58,7 @@ func newLayout(s *schedule.Schedule, p Properties, networks map[Network]readied)
 		case schedule.Persistent:
 			meeting = append(meeting, alignment+exchangeBytes(op.Hidden(), op.Batch()))
 		case schedule.PersistentBackward:
-			meeting = append(meeting, alignment)
+			meeting = append(meeting, alignment+partsBytes(op.Hidden(), op.Batch(), p))
 		}
 	}
 	for _, n := range need {

@@ -101,7 +101,7 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 	case schedule.Persistent:
 		return b.forwards(op)
 	case schedule.PersistentBackward:
-		return b.resident(b.backward(op))
+		return b.backwards(op)
 	}
 	return nil, fmt.Errorf("cuda: %s: %w: there is no kernel for it", op.Name(), schedule.ErrUnsupported)
 }

@@ -10,6 +10,7 @@ import (
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
 )
 
 // groups runs tilings of cells, of every every-th, at sizes that fill neither the
@@ -26,6 +27,21 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 		{"resident": 2, "groups": 2, "samples": 1, "tile": 1, "lanes": 16},
 		{"resident": 2, "groups": 4, "samples": 4, "tile": 4, "lanes": 32},
 	}
+	tensors := []knob.Params{
+		{"tensor": 1, "resident": 1},
+		{"tensor": 1, "resident": 1, "cluster": 2, "samples": 8, "lanes": 16},
+		{"tensor": 1, "resident": 1, "cluster": 4, "samples": 8, "lanes": 4},
+		{"tensor": 1, "resident": 1, "cluster": 8, "samples": 16, "lanes": 8},
+		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8},
+		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 32},
+	}
+	backs := []knob.Params{
+		{"resident": 1},
+		{"resident": 1, "cluster": 2},
+		{"resident": 1, "cluster": 1},
+		{"resident": 2, "groups": 2},
+		{"resident": 2, "groups": 4},
+	}
 	for i, c := range cell.All() {
 		if c.Recurrent == 0 {
 			continue
@@ -37,13 +53,27 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 6*(j%2), Steps: 5, Train: j%2 == 0}
 			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
 		}
+		for j, k := range tensors {
+			if (i+j)%every != 0 {
+				continue
+			}
+			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 18*(j%2), Steps: 5, Train: j%2 == 0, Precision: schedule.Precision((i + j) % 4)}
+			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
+		}
+		for j, k := range backs {
+			if (i+j)%every != 0 {
+				continue
+			}
+			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 18*(j%2), Steps: 5, Backward: true, Precision: schedule.Precision((i + j) % 4)}
+			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
+		}
 	}
 }
 
 func TestGroups(t *testing.T) {
-	every := 3
+	every := 5
 	if testing.Short() {
-		every = 7
+		every = 11
 	}
 	d, _ := emulated(t)
 	groups(t, d, 37, every)
@@ -63,11 +93,11 @@ func TestGPUGroups(t *testing.T) {
 func TestBeforeHopper(t *testing.T) {
 	p := cuda.Properties{Capability: 80, SMs: 108, Shared: 163 << 10}
 	for _, k := range []knob.Params{{"resident": 1}, {"resident": 1, "cluster": 1}} {
-		if all, _ := cuda.Tilings(64, 4, 8, k, p); len(all) > 0 {
+		if all, _ := cuda.Groupings(64, 4, 8, cuda.Single, k, p); len(all) > 0 {
 			t.Errorf("%v: %v", k, all)
 		}
 	}
-	all, _ := cuda.Tilings(256, 4, 8, nil, p)
+	all, _ := cuda.Groupings(256, 4, 8, cuda.Single, nil, p)
 	if len(all) == 0 || all[0]["resident"] != 2 {
 		t.Errorf("no groups over the GPU: %v", all)
 	}

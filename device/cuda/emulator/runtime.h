@@ -165,6 +165,24 @@ static void narrow(fp16& to, float v) {
   }
 }
 
+struct alignas(16) quad { unsigned v[4]; };
+static unsigned fresh(unsigned v) { return v; }
+static unsigned bits_of(float v) { return __float_as_uint(v); }
+static unsigned bits_of(bf16 v) { return v.bits; }
+static unsigned bits_of(fp16 v) { return v.bits; }
+static float element(float, unsigned word, int) { return __uint_as_float(word & 0xffffe000); }
+template <class W> static float element(W, unsigned word, int k) { return widen(W{(unsigned short)(word >> 16 * k)}); }
+template <class W> static void mma_part(W w, float* c, const unsigned* a, unsigned b0, unsigned b1) {
+  unsigned all[6][32];
+  for (int i = 0; i < 6; i++) memcpy(all[i], exchange(i < 4 ? a[i] : i == 4 ? b0 : b1), sizeof all[i]);
+  const int row = current->lane / 4, four = current->lane % 4, pair = 4 / sizeof(W);
+  for (int i = 0; i < 4; i++)
+    for (int k = 0; k < 8 * pair; k++) {
+      const int half = k / (4 * pair), lane = k / pair % 4;
+      c[i] += element(w, all[half * 2 + i / 2][row * 4 + lane], k % pair) * element(w, all[4 + half][(2 * four + i % 2) * 4 + lane], k % pair);
+    }
+}
+
 static void (*body)(void**);
 static void** arguments;
 

@@ -17,7 +17,7 @@
 //
 // Two buffers of h are enough: a block sends h(t+2) once it has all of h(t+1),
 // parts of which every warp sends after it has read h(t).
-template <class Cell> __device__ __forceinline__ void layer_forward(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   constexpr int SLOTS = Cell::SLOTS, GATES = Cell::GATES, HIDDEN = Cell::hidden;
   constexpr bool PERMUTE = GATES == SLOTS;                 // rows of gates permuted too; see spread
   constexpr int ROWS = TILE * SLOTS;                       // of a thread
@@ -144,7 +144,8 @@ template <class Cell> __device__ __forceinline__ void layer_forward(const Cell& 
 #pragma unroll
             for (int i = 0; i < SUMS; i++) sum[c][e][i] = 0;
 
-        if (!stuck && !(SPREAD ? t == 0 || words.fetch(h + now * (BUFFER / 4)) : arrived(bar + 8 * now, phase))) {
+        auto place = [&](int i, float v) { h[now * (BUFFER / 4) + i] = v; };
+        if (!stuck && !(SPREAD ? t == 0 || words.fetch(HIDDEN * SAMPLES, place) : arrived(bar + 8 * now, phase))) {
           *trouble = STUCK;
           stuck = true;
         }
@@ -188,7 +189,12 @@ template <class Cell> __device__ __forceinline__ void layer_forward(const Cell& 
           Cell::rest(gate, x[now][e] + 1, constants, state[e], saved[e]);
           fresh[e] = state[e][Cell::THROUGH];
         }
-        if (SPREAD && t + 1 < steps) words.template publish<EACH>(fresh, unit * SAMPLES + sample, live && copy == 0);
+        if (SPREAD && t + 1 < steps) {
+          words.next();
+          if (live && copy == 0)
+#pragma unroll
+            for (int e = 0; e < EACH; e++) words.put(fresh[e], unit * SAMPLES + sample + e);
+        }
         if (!SPREAD && t + 1 < steps && live)  // nothing may be under way to a block that has ended
 #pragma unroll
           for (int p = 0; p < SENDS; p++)

@@ -116,3 +116,27 @@ template <int N> __device__ __forceinline__ void push(shared_t to, const float* 
   }
 #undef BITS
 }
+
+// Four words, read and written in one piece.
+struct __align__(16) quad { unsigned v[4]; };
+
+__device__ __forceinline__ unsigned bits_of(float v) { return __float_as_uint(v); }
+__device__ __forceinline__ unsigned bits_of(bf16 v) { return v.bits; }
+__device__ __forceinline__ unsigned bits_of(fp16 v) { return v.bits; }
+
+// fresh is v, of which the compiler knows nothing.
+__device__ __forceinline__ unsigned fresh(unsigned v) {
+  asm volatile("" : "+r"(v));
+  return v;
+}
+
+// mma_part adds to 16×8 sums, four of them in each lane, the product of 16×16 by 16×8
+// values of 16 bits, two to a word, or of 16×8 by 8×8 with ten bits of
+// mantissa.
+#define MMA(shape, word)                                                                                                      \
+  asm("mma.sync.aligned." shape ".row.col.f32." word "." word ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+__device__ __forceinline__ void mma_part(bf16, float* c, const unsigned* a, unsigned b0, unsigned b1) { MMA("m16n8k16", "bf16"); }
+__device__ __forceinline__ void mma_part(fp16, float* c, const unsigned* a, unsigned b0, unsigned b1) { MMA("m16n8k16", "f16"); }
+__device__ __forceinline__ void mma_part(float, float* c, const unsigned* a, unsigned b0, unsigned b1) { MMA("m16n8k8", "tf32"); }
+#undef MMA

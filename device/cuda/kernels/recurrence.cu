@@ -32,6 +32,25 @@ template <int N, int PLAIN, int M> __device__ __forceinline__ void spread(float*
   }
 }
 
+// mma adds a product of fragments; see mma_part. In single precision EXACT adds
+// what rounding leaves out of either factor: products are off by 2⁻²¹ at most.
+template <class W, bool EXACT> __device__ __forceinline__ void mma(float* c, const unsigned* a, unsigned b0, unsigned b1) {
+  if constexpr (sizeof(W) == 2) {
+    mma_part(W(), c, a, b0, b1);
+  } else {
+    auto round = [](unsigned v) { return (v + 0x1000) & 0xffffe000; };  // to ten bits of mantissa
+    auto rest = [&](unsigned v) { return round(__float_as_uint(__uint_as_float(v) - __uint_as_float(round(v)))); };
+    const unsigned w[4] = {fresh(a[0]), fresh(a[1]), fresh(a[2]), fresh(a[3])};  // or both parts of all weights would take registers
+    const unsigned high[4] = {round(w[0]), round(w[1]), round(w[2]), round(w[3])};
+    if (EXACT) {
+      const unsigned low[4] = {rest(w[0]), rest(w[1]), rest(w[2]), rest(w[3])};
+      mma_part(W(), c, low, round(b0), round(b1));
+      mma_part(W(), c, high, rest(b0), rest(b1));
+    }
+    mma_part(W(), c, high, round(b0), round(b1));
+  }
+}
+
 // A block that waits for others for so many cycles, a second, tells the host and
 // goes on without them.
 enum { PATIENCE = 2000000000 };
@@ -55,28 +74,27 @@ template <int N, int THREADS> struct Exchange {
   __device__ __forceinline__ Exchange(unsigned* control, int group) : control(control), words(control + 64 + group * (PAIRS * 8ll)) {
     before = number = SPREAD ? *(volatile unsigned*)control : 0;
   }
-  // publish begins the next exchange, of which some threads have COUNT values.
-  template <int COUNT> __device__ __forceinline__ void publish(const float* v, int at, bool some) {
-    number++;
-    if (!some) return;
-#pragma unroll
-    for (int i = 0; i < COUNT; i++) put_word(words + 2 * (number % 2 * (PAIRS * 2) + at + i), v[i], number);
-  }
-  // fetch waits for all values of the exchange that this block began.
-  __device__ __forceinline__ bool fetch(float* to) {
+  // next begins an exchange, to which threads put values.
+  __device__ __forceinline__ void next() { number++; }
+  __device__ __forceinline__ void put(float v, int at) { put_word(words + 2 * (number % 2 * (PAIRS * 2) + at), v, number); }
+  // fetch waits for n values of the exchange that this block began, an even number
+  // after the first, and has each placed.
+  template <class Place> __device__ __forceinline__ bool fetch(int n, Place place, int after = 0) {
     constexpr int MINE = (PAIRS + THREADS - 1) / THREADS, MOST = MINE < 8 ? MINE : 8;
-    const unsigned* from = words + 2 * (number % 2 * (PAIRS * 2));
+    const unsigned* from = words + 2 * (number % 2 * (PAIRS * 2) + after);
     const long long start = clock64();
-    for (int first = threadIdx.x; first < PAIRS; first += MOST * THREADS) {
+    const int pairs = (n + 1) / 2;
+    for (int first = threadIdx.x; first < pairs; first += MOST * THREADS) {
       pair_of_words p[MOST];
       bool all;
       do {
         all = true;
 #pragma unroll
-        for (int i = 0; i < MOST; i++) p[i] = get_words(from + 4 * min(first + i * THREADS, PAIRS - 1));
+        for (int i = 0; i < MOST; i++)  // many that look at one word would hold each other up
+          p[i] = first + i * THREADS < pairs ? get_words(from + 4 * (first + i * THREADS)) : pair_of_words{{0, 0}, {number, number}};
 #pragma unroll
         for (int i = 0; i < MOST; i++)
-          all = all && p[i].number[0] == number && (p[i].number[1] == number || N % 2 && first + i * THREADS >= PAIRS - 1);
+          all = all && p[i].number[0] == number && (p[i].number[1] == number || n % 2 && first + i * THREADS >= pairs - 1);
         if (!all) {
           pause();
           if (clock64() - start > PATIENCE) return false;
@@ -85,8 +103,8 @@ template <int N, int THREADS> struct Exchange {
 #pragma unroll
       for (int i = 0; i < MOST; i++) {
         const int at = 2 * (first + i * THREADS);
-        if (at < N) to[at] = p[i].value[0];
-        if (at + 1 < N) to[at + 1] = p[i].value[1];
+        if (at < n) place(at, p[i].value[0]);
+        if (at + 1 < n) place(at + 1, p[i].value[1]);
       }
     }
     return true;

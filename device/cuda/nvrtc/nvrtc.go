@@ -61,15 +61,17 @@ func open(lib uintptr, path string) (*Library, error) {
 		}
 		l.call[name] = at
 	}
+	var pin runtime.Pinner
+	defer pin.Unpin()
 	var major, minor, n int32
-	if err := l.do("nvrtcVersion", address(&major), address(&minor)); err != nil {
+	if err := l.do("nvrtcVersion", address(&pin, &major), address(&pin, &minor)); err != nil {
 		return nil, err
 	}
-	if err := l.do("nvrtcGetNumSupportedArchs", address(&n)); err != nil {
+	if err := l.do("nvrtcGetNumSupportedArchs", address(&pin, &n)); err != nil {
 		return nil, err
 	}
 	archs := make([]int32, max(1, n))
-	if err := l.do("nvrtcGetSupportedArchs", address(&archs[0])); err != nil {
+	if err := l.do("nvrtcGetSupportedArchs", address(&pin, &archs[0])); err != nil {
 		return nil, err
 	}
 	for _, a := range archs {
@@ -79,7 +81,12 @@ func open(lib uintptr, path string) (*Library, error) {
 	return l, nil
 }
 
-func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+// address is that of p, which stays where it is until pin is let go: a stack that
+// grows during a call would take along what the library writes to.
+func address[T any](pin *runtime.Pinner, p *T) uintptr {
+	pin.Pin(p)
+	return uintptr(unsafe.Pointer(p))
+}
 
 // do calls a function of the library.
 func (l *Library) do(name string, args ...uintptr) error {
@@ -130,24 +137,19 @@ func (c *Compiler) Version() string {
 // library does not know the GPU.
 func (c *Compiler) Compile(name, source string) ([]byte, error) {
 	l := c.library
+	var pin runtime.Pinner
+	defer pin.Unpin()
 	var program uintptr
 	text, file := append([]byte(cuda.Intrinsics()+source), 0), append([]byte(name+".cu"), 0)
-	err := l.do("nvrtcCreateProgram", address(&program), address(&text[0]), address(&file[0]), 0, 0, 0)
-	runtime.KeepAlive(text)
-	runtime.KeepAlive(file)
-	if err != nil {
+	if err := l.do("nvrtcCreateProgram", address(&pin, &program), address(&pin, &text[0]), address(&pin, &file[0]), 0, 0, 0); err != nil {
 		return nil, err
 	}
-	defer func() { _ = l.do("nvrtcDestroyProgram", address(&program)) }()
-	var words [][]byte
-	var pointers []*byte
+	defer func() { _ = l.do("nvrtcDestroyProgram", address(&pin, &program)) }()
+	var pointers []uintptr
 	for _, o := range append(options(), "--gpu-architecture="+c.arch) {
-		words = append(words, append([]byte(o), 0))
-		pointers = append(pointers, &words[len(words)-1][0])
+		pointers = append(pointers, address(&pin, &append([]byte(o), 0)[0]))
 	}
-	err = l.do("nvrtcCompileProgram", program, uintptr(len(pointers)), address(&pointers[0]))
-	runtime.KeepAlive(words)
-	if err != nil {
+	if err := l.do("nvrtcCompileProgram", program, uintptr(len(pointers)), address(&pin, &pointers[0])); err != nil {
 		log, _ := l.fetch(program, "nvrtcGetProgramLog")
 		return nil, fmt.Errorf("%w: %s", err, strings.TrimRight(string(log), "\x00\n"))
 	}
@@ -159,10 +161,12 @@ func (c *Compiler) Compile(name, source string) ([]byte, error) {
 
 // fetch returns one of a program's results.
 func (l *Library) fetch(program uintptr, what string) ([]byte, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
 	var size uintptr
-	if err := l.do(what+"Size", program, address(&size)); err != nil || size == 0 {
+	if err := l.do(what+"Size", program, address(&pin, &size)); err != nil || size == 0 {
 		return nil, err
 	}
 	b := make([]byte, size)
-	return b, l.do(what, program, address(&b[0]))
+	return b, l.do(what, program, address(&pin, &b[0]))
 }

@@ -1,0 +1,227 @@
+// A layer over all steps of time in a group of blocks, its weights in registers
+// and shared memory and its products on tensor cores. Groups and what they
+// exchange are those of cluster.cu. A warp multiplies 16 units, all of their
+// gates, with one of SPLIT slices of the columns, 64 bytes of it at a time, for
+// all SAMPLES sequences. A step:
+//
+//   wait      until all of h has come
+//   product   the warp's rows times its slice of h
+//   sum       over the slices, through shared memory: a thread ends with all
+//             gates of a unit for EACH sequences
+//   cell      of these; states stay in registers
+//   push      the units' new h to all blocks, 16 bytes at a time
+//
+// A fragment of a product wants columns of each lane that are not neighbours, but
+// any order of columns is as good, so that a lane takes 16 bytes side by side:
+// they are one load for the fragments of two products.
+template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+  constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = SAMPLES / 8;
+  constexpr int WARPS = UNITS / 16 * SPLIT, THREADS = WARPS * 32;
+  constexpr int EACH = SAMPLES >= 2 * SPLIT ? SAMPLES / (2 * SPLIT) : 1; // sequences of a thread after the sum
+  constexpr int CHAINS = GATES * TILES >= 3 ? 1 : 4 / (GATES * TILES);
+  constexpr int SIZE = sizeof(W), FEW = 16 / SIZE, PAIR = 4 / SIZE; // values of 16 bytes and of a word
+  constexpr int WIDTH = CHUNKS * SPLIT * 64;                  // bytes of HIDDEN columns and what fills them up
+  constexpr int ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0), BUFFER = SAMPLES * ROW; // neighbours in other banks
+  constexpr int APART = 20, PART = GATES * SAMPLES * APART;   // a warp's sums: [gate][sequence][16 units and a gap]
+  constexpr int PIECES = UNITS / FEW, PUSHES = (CLUSTER * SAMPLES * PIECES + THREADS - 1) / THREADS;
+  constexpr int WORDS = (HIDDEN + PAIR - 1) / PAIR;           // of a sequence
+  constexpr int NEXT = SPREAD ? 0 : BUFFER;                   // from one buffer of h to the other: a block that fetches h has used what it had
+
+  DYNAMIC_SHARED(memory);
+  unsigned char* const h = memory + 128;                      // [1 or 2][SAMPLES][ROW]
+  unsigned char* const own = h + BUFFER + NEXT;                  // [SAMPLES][UNITS], this block's new h
+  float* const sums = (float*)(own + SAMPLES * UNITS * SIZE);    // [WARPS][PART]
+  quad* const far = (quad*)(sums + WARPS * PART);             // weights beyond registers
+  const shared_t base = shared_address(memory), bar = base;
+  const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SPLIT;
+  const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER;
+
+  quad w[RESIDENT > 0 ? RESIDENT : 1][GATES][2];
+  auto fill = [&](int i, int g, int half) {
+    const int unit = rank * UNITS + warp / SPLIT * 16 + 2 * row, column = ((i * SPLIT + slice) * 4 + four) * FEW + half * FEW / 2;
+    quad q;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      q.v[j] = 0;
+#pragma unroll
+      for (int p = 0; p < PAIR; p++) {
+        const int k = column + j / 2 * PAIR + p, u = unit + j % 2;
+        if (k < HIDDEN && u < HIDDEN) q.v[j] |= bits_of(cell.weights(g)[(long long)k * HIDDEN + u]) << 16 * p;
+      }
+    }
+    return q;
+  };
+#pragma unroll
+  for (int i = 0; i < RESIDENT; i++)
+#pragma unroll
+    for (int g = 0; g < GATES; g++)
+#pragma unroll
+      for (int half = 0; half < 2; half++) w[i][g][half] = fill(i, g, half);
+  for (int i = RESIDENT; i < CHUNKS; i++)
+    for (int g = 0; g < GATES; g++)
+      for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * GATES + g) * 2 + half) * THREADS + tid] = fill(i, g, half);
+
+  for (int i = tid; i < (BUFFER + NEXT) / 4; i += THREADS) ((unsigned*)h)[i] = 0;
+  int live = min(SAMPLES, batch - group * SAMPLES);           // sequences of the group
+  const int bytes = live * ((HIDDEN + FEW - 1) / FEW * 16);
+  shared_t to[PUSHES];
+  if (!SPREAD) {
+    if (tid == 0) {
+      bar_init(bar, 1);
+      bar_init(bar + 8, 1);
+      bar_publish();
+      bar_arrive(bar, 0);          // h(0) is there already
+      bar_arrive(bar + 8, bytes);  // h(1) will come
+    }
+#pragma unroll
+    for (int p = 0; p < PUSHES; p++) to[p] = remote(base, min((tid + p * THREADS) / (PIECES * SAMPLES), CLUSTER - 1));
+  }
+  Exchange<WORDS * SAMPLES, THREADS> words(control, group);
+
+  typedef typename Cell::Input Input;
+  constexpr int INPUTS = GATES + Cell::FREE;
+  const int local = warp / SPLIT * 16 + lane % 16, unit = rank * UNITS + local, u = min(unit, HIDDEN - 1);
+  const int sample = slice * 2 + lane / 16;                   // and every 2·SPLIT-th after it
+  const bool some = sample < SAMPLES;                         // or there are more threads than sums
+  float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
+#pragma unroll
+  for (int g = 0; g < GATES; g++) bias[g] = cell.bias(g, u);
+  cell.constants(u, constants);
+  const long long stride = cell.stride(batch);
+  bool stuck = false;
+  for (int begin = group * SAMPLES; begin < batch; begin += SPREAD ? gridDim.x / CLUSTER * SAMPLES : batch) {
+    live = min(SAMPLES, batch - begin);
+    __syncthreads();
+    for (int i = tid; i < HIDDEN * live; i += THREADS) {
+      float state[Cell::STATES];
+      cell.before(begin + i / HIDDEN, i % HIDDEN, state);
+      narrow(*(W*)(h + i / HIDDEN * ROW + i % HIDDEN * SIZE), state[Cell::THROUGH]);
+    }
+    __syncthreads();
+    if (!SPREAD) cluster_barrier();
+
+    float state[EACH][Cell::STATES];
+    const Input* from[EACH];
+    float x[2][EACH][INPUTS];  // inputs of even and of odd steps
+    auto input = [&](int e, int now, int t) {
+      const Input* at = from[e] + t * stride;
+#pragma unroll
+      for (int i = 0; i < INPUTS; i++) {
+        const int g = i < GATES ? i : Cell::free(i - GATES);
+        x[now][e][i] = i >= GATES || Cell::owns(g) ? widen(at[g * HIDDEN]) : 0;
+        if ((i >= GATES || Cell::owns(g)) && t + 8 < steps) prefetch(at + 8 * stride + g * HIDDEN);
+      }
+    };
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+      const int n = min(begin + sample + e * 2 * SPLIT, batch - 1);
+      cell.before(n, u, state[e]);
+      from[e] = cell.input(0, n, u);
+      input(e, 0, 0);
+      input(e, 1, min(1, steps - 1));
+    }
+
+    for (int even = 0, phase = 0; even < steps; even += 2, phase ^= 1)
+#pragma unroll
+      for (int now = 0; now < 2; now++) {
+        const int t = even + now, next = 1 - now;
+        if (t >= steps) break;
+        float sum[CHAINS][TILES][GATES][4];
+#pragma unroll
+        for (int i = 0; i < CHAINS * TILES * GATES * 4; i++) (&sum[0][0][0][0])[i] = 0;
+        auto place = [&](int i, float v) { *(unsigned*)(h + now * NEXT + i / WORDS * ROW + i % WORDS * 4) = __float_as_uint(v); };
+        if (!stuck && !(SPREAD ? t == 0 || words.fetch(live * WORDS, place) : arrived(bar + 8 * now, phase))) {
+          *trouble = STUCK;
+          stuck = true;
+        }
+        if (SPREAD) __syncthreads();
+        auto multiply = [&](int i, int chain, const quad (*weights)[2]) {
+          quad in[TILES];
+#pragma unroll
+          for (int n = 0; n < TILES; n++) in[n] = *(const quad*)(h + now * NEXT + (n * 8 + row) * ROW + ((i * SPLIT + slice) * 4 + four) * 16);
+#pragma unroll
+          for (int half = 0; half < 2; half++)
+#pragma unroll
+            for (int g = 0; g < GATES; g++)
+#pragma unroll
+              for (int n = 0; n < TILES; n++) mma<W, EXACT != 0>(sum[(chain + half) % CHAINS][n][g], weights[g][half].v, in[n].v[2 * half], in[n].v[2 * half + 1]);
+        };
+#pragma unroll
+        for (int i = 0; i < RESIDENT; i++) multiply(i, 2 * i, w[i]);
+#pragma unroll 2
+        for (int i = RESIDENT; i < CHUNKS; i++) {
+          quad some[GATES][2];
+#pragma unroll
+          for (int q = 0; q < GATES * 2; q++) some[q / 2][q % 2] = far[((i - RESIDENT) * GATES * 2 + q) * THREADS + tid];
+          multiply(i, 0, some);
+        }
+#pragma unroll
+        for (int n = 0; n < TILES; n++)
+#pragma unroll
+          for (int g = 0; g < GATES; g++) {
+            float* z = sum[0][n][g];
+#pragma unroll
+            for (int c = 1; c < CHAINS; c++)
+#pragma unroll
+              for (int i = 0; i < 4; i++) z[i] += sum[c][n][g][i];
+            float* at = sums + warp * PART + (g * SAMPLES + n * 8 + 2 * four) * APART + 2 * row;
+            const float even_sample[2] = {z[0], z[2]}, odd_sample[2] = {z[1], z[3]};
+            store<2>(at, even_sample);
+            store<2>(at + APART, odd_sample);
+          }
+        __syncthreads();
+
+        float saved[EACH][Cell::SAVED > 0 ? Cell::SAVED : 1];
+        if (SPREAD && t + 1 < steps) words.next();
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+          const int n = some ? sample + e * 2 * SPLIT : 0;
+          float gate[GATES];
+#pragma unroll
+          for (int g = 0; g < GATES; g++) {
+            float z = x[now][e][g] + bias[g];
+#pragma unroll
+            for (int q = 0; q < SPLIT; q++) z += sums[(warp / SPLIT * SPLIT + q) * PART + (g * SAMPLES + n) * APART + lane % 16];
+            gate[g] = Cell::early(g, z);
+          }
+          Cell::rest(gate, x[now][e] + GATES, constants, state[e], saved[e]);
+          const float fresh = unit < HIDDEN ? state[e][Cell::THROUGH] : 0, other = __shfl_xor_sync(0xffffffff, fresh, 1);
+          W low, high;
+          narrow(low, fresh);
+          narrow(high, other);
+          const unsigned word = PAIR == 1 ? bits_of(low) : bits_of(low) | bits_of(high) << 16;
+          if (some && lane % PAIR == 0) {
+            if (!SPREAD) *(unsigned*)(own + (n * UNITS + local) * SIZE) = word;
+            else if (t + 1 < steps && unit < HIDDEN && n < live) words.put(__uint_as_float(word), n * WORDS + unit / PAIR);
+          }
+        }
+        if (!SPREAD) {
+          __syncthreads();
+          if (t + 1 < steps)  // nothing may be under way to a block that has ended
+#pragma unroll
+            for (int p = 0; p < PUSHES; p++) {
+              const int i = tid + p * THREADS, n = i / PIECES % SAMPLES, begins = rank * UNITS + i % PIECES * FEW;
+              if (i < CLUSTER * SAMPLES * PIECES && n < live && begins < HIDDEN) {
+                float piece[4];
+                load<4>(piece, (const float*)(own + (n * UNITS + i % PIECES * FEW) * SIZE));
+                push<4>(to[p] + 128 + next * NEXT + n * ROW + begins * SIZE, piece, to[p] + 8 * next);
+              }
+            }
+          if (tid == 0) bar_arrive(bar + 8 * now, bytes);  // for h(t+2)
+        }
+
+        // Nobody waits for what follows.
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+          const int n = sample + e * 2 * SPLIT;
+          if (some && unit < HIDDEN && n < live)
+#pragma unroll
+            for (int r = 0; r < Cell::RESULTS; r++) Cell::put(r, cell.place(r, batch, t * batch + begin + n, unit), Cell::result(r, state[e], saved[e]));
+          if (t + 2 < steps) input(e, now, t + 2);
+        }
+      }
+  }
+  const int together = gridDim.x / CLUSTER * SAMPLES;
+  if (SPREAD) words.finish((batch + together - 1) / together * (steps - 1));
+  else cluster_barrier();
+}

@@ -1,0 +1,136 @@
+package cuda
+
+import (
+	"fmt"
+
+	"rnnbench/rnn/knob"
+)
+
+// Fragments are how kernels/tensor.cu divides a layer.
+type fragments struct {
+	hidden, gates int
+	weights       Element
+	exact         bool // products of single precision as exact as that, of several
+	spread        bool // over the GPU, not in clusters
+	cluster       int  // blocks that share the units
+	units         int  // of a block, a multiple of 16
+	samples       int  // sequences of a group, a multiple of 8
+	split         int  // warps that share the columns of 16 units
+	chunks        int  // pieces of a warp's columns, 64 bytes each
+	resident      int  // of them in registers
+}
+
+func (f fragments) threads() int { return f.units / 16 * f.split * 32 }
+func (f fragments) tiles() int   { return f.samples / 8 }
+
+// each is the number of sequences of a thread, once sums are formed.
+func (f fragments) each() int { return max(1, f.samples/(2*f.split)) }
+
+// per is the number of registers of a thread's weights per chunk.
+func (f fragments) per() int { return 8 * f.gates }
+
+// shared is what a block needs of shared memory: barriers, buffers of states,
+// its own, the sums of its warps and the weights beyond registers.
+func (f fragments) shared() int {
+	row := 64 * f.chunks * f.split
+	if row%128 == 0 {
+		row += 64
+	}
+	sums := f.threads() / 32 * f.gates * f.samples * 20 * 4
+	buffers := 2
+	if f.spread {
+		buffers = 1
+	}
+	return 128 + buffers*f.samples*row + f.weights.Bytes()*f.samples*f.units + sums + 4*f.threads()*f.per()*(f.chunks-f.resident)
+}
+
+// overhead is how many registers a thread needs besides its weights.
+func (f fragments) overhead() int {
+	n := 56
+	if f.exact {
+		n += 12
+	}
+	n += 4*max(4, f.gates*f.tiles()) + 4*f.tiles() + f.each()*(2*f.gates+6)
+	if f.chunks*f.per() > maxRegisters-n { // some are read from shared memory, ahead of their use
+		n += 16
+	}
+	return n
+}
+
+func newFragments(l layer, spread bool, cluster, samples, split int, p Properties) (fragments, string) {
+	f := fragments{hidden: l.hidden, gates: l.gates, weights: l.weights, exact: l.exact, spread: spread, samples: samples, split: split}
+	f.units = roundUp(ceil(l.hidden, cluster), 16)
+	f.cluster = ceil(l.hidden, f.units)
+	f.chunks = ceil(l.hidden*l.weights.Bytes(), 64*split)
+	switch threads := f.threads(); {
+	case samples%8 != 0:
+		return f, fmt.Sprintf("%d sequences are not eights", samples)
+	case threads > 1024:
+		return f, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", f.units, threads)
+	default:
+		room := min(maxRegisters, registersOfSM/roundUp(threads, 128)/8*8) - f.overhead()
+		f.resident = min(f.chunks, max(0, room)/f.per())
+	}
+	if f.shared() > p.Shared {
+		return f, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
+			l.gates*l.hidden*f.units, f.units, f.shared()>>10, p.Shared>>10)
+	}
+	return f, ""
+}
+
+// cycles is about what a step of all sequences takes; see tiling.cycles.
+func (f fragments) cycles(batch, together int) float64 {
+	groups := ceil(batch, f.samples)
+	live := float64(min(batch, f.samples))
+	threads, tiles := float64(f.threads()), float64(f.tiles())
+	warps := float64(ceil(f.threads(), 128)) // of a quarter of a multiprocessor
+	products := float64(2 * f.chunks * f.gates)
+	multiply := 10 * warps * products * tiles
+	if f.exact {
+		multiply = 3*multiply + 10*warps*products
+	}
+	load := threads * tiles / 16 * float64(f.chunks)
+	far := 0.65 * threads / 32 * float64((f.chunks-f.resident)*f.per())
+	chain := 350 + 60*(warps-1) + float64((150+90*f.gates)*(f.each()-1)) + threads*float64(f.gates)*tiles/4
+	exchange := 50.0
+	if f.spread {
+		words := float64(f.hidden*f.weights.Bytes()/4) * live
+		exchange = 1500 + 0.8*words*8*float64(f.cluster*min(groups, together))/2800 + 150*words/threads
+	} else if f.cluster > 1 {
+		exchange = 300 + 1.5*float64(f.units*f.weights.Bytes()/16*f.cluster)*live
+	}
+	return float64(ceil(groups, together)) * (multiply + load + far + chain + exchange)
+}
+
+// together is how many groups run at the same time.
+func (f fragments) together(p Properties) int {
+	if f.spread {
+		return p.SMs / f.cluster
+	}
+	return max(1, p.clusters(f.cluster))
+}
+
+// grouping is how f runs so many sequences.
+func (f fragments) grouping(batch int, p Properties) grouping {
+	together := f.together(p)
+	return grouping{
+		spread: f.spread, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(batch, together),
+		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
+			number(f.spread), f.cluster, f.units, f.samples, f.split, f.chunks, f.resident, number(f.exact)),
+		knobs: knob.Params{"samples": f.samples, "lanes": 4 * f.split, "tensor": 1},
+	}
+}
+
+// tensors adds the groupings of so many blocks on tensor cores.
+func (b *binder) tensors(l layer, spread bool, blocks int, add func(grouping, string)) {
+	for _, samples := range b.samples(l.batch, 8, 16, 32) {
+		for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
+			f, no := newFragments(l, spread, blocks, samples, lanes/4, b.properties)
+			if no != "" {
+				add(grouping{}, no)
+				continue
+			}
+			add(f.grouping(l.batch, b.properties), "")
+		}
+	}
+}
