@@ -94,10 +94,8 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		return []step{b.scatter(op)}, nil
 	case schedule.SoftmaxLoss:
 		return []step{b.softmaxLoss(op)}, nil
-	case schedule.Scan:
-		return []step{b.scan(op)}, nil
-	case schedule.ScanBackward:
-		return []step{b.scanBackward(op)}, nil
+	case schedule.Scan, schedule.ScanBackward:
+		return []step{b.scan(op, stream)}, nil
 	case schedule.Persistent:
 		return b.forwards(op)
 	case schedule.PersistentBackward:

@@ -79,7 +79,15 @@ func open(lib uintptr, path string) (*Library, error) {
 	return l, nil
 }
 
-func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+// address is where p points, for the library to read or to write: on the heap,
+// since stacks move.
+func address[T any](p *T) uintptr {
+	onHeap(unsafe.Pointer(p))
+	return uintptr(unsafe.Pointer(p))
+}
+
+// onHeap does nothing, but the compiler cannot know: what it is given escapes.
+var onHeap = func(unsafe.Pointer) {}
 
 // do calls a function of the library.
 func (l *Library) do(name string, args ...uintptr) error {
