@@ -57,15 +57,14 @@ type load struct {
 	refs   []cell.Ref
 }
 
-// Geometry: a thread has loads of so many bytes under way and keeps so many
-// values; a run of lanes reads a line of memory; and while a state goes from one
+// Geometry: a block loads about so many bytes into a buffer, of which each of its
+// threads has that many at most; a run of lanes reads a line of memory; and while a state goes from one
 // group of tiles to the next, so many tiles go through memory.
 const (
 	scanThreads = 256
-	scanBytes   = 256
-	scanKeeps   = 64
+	scanBytes   = 34 << 10
 	scanLine    = 128
-	scanHop     = 64
+	scanHop     = 128
 )
 
 // before and after are what a pass has of a state on both sides of a step.
@@ -222,9 +221,16 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 	for _, l := range s.loads {
 		bytes += s.bytes(l)
 	}
+	s.threads = scanThreads
+	if scanBytes/s.threads/bytes < 2 {
+		s.threads /= 2
+	}
+	if n := k["scanthreads"]; n != 0 {
+		s.threads = n
+	}
 	s.chunk = k["scanchunk"]
 	if s.chunk == 0 {
-		s.chunk = max(1, min(scanBytes/bytes, scanKeeps/(s.width*max(1, len(s.keep))), 16))
+		s.chunk = max(1, min(scanBytes/s.threads/bytes, 16))
 	}
 	s.cut(p, k)
 }
@@ -240,12 +246,11 @@ func (s *scan) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
 // where time is short, and of fewer threads where there would be too few.
 func (s *scan) cut(p Properties, k knob.Params) {
 	across := s.Batch() * s.Hidden() / s.width
-	s.threads = scanThreads
-	if n := k["scanthreads"]; n != 0 {
-		s.threads = n
-	}
 	for {
 		s.lanes = min(scanLine/4/s.width, powerAbove(across))
+		if s.lanes*s.width > scanLine/8 && across <= s.lanes {
+			s.lanes /= 2 // two chains hand on states in half the time
+		}
 		if n := k["scanlanes"]; n != 0 {
 			s.lanes = n
 		}
@@ -291,24 +296,26 @@ func (s *scan) starts() int64 {
 	return 8 * int64(s.chains*ceil(s.tiles, s.group)) * int64(s.lanes*s.values())
 }
 
-// slot is what a thread loads, in bytes.
-func (s *scan) slot() int {
-	n := 0
-	for _, l := range s.loads {
-		n += (s.chunk + l.more) * s.bytes(l)
-	}
-	return n
-}
-
-// shared is the memory of a block: what its threads load, twice what its rows
-// of lanes compose, twice the states that a tile begins with and the tile drawn.
+// shared is the memory of a block: buffers of what its threads load with the
+// states that these begin with, twice what its rows of lanes compose, and the
+// tile drawn.
 func (s *scan) shared() int {
+	_, _, bytes := s.slots()
 	rows := s.threads / max(s.lanes, 32)
-	return s.threads*s.slot() + 2*rows*s.values()*s.lanes*8 + 2*s.values()*s.lanes*4 + 16
+	return scanBuffers*(s.threads*bytes+4*s.values()*s.lanes) + 2*8*rows*s.values()*s.lanes + 16
 }
 
-// resident is how many blocks of a scan a multiprocessor is given.
+// scanBuffers is BUFFERS of kernels/scan.cu.
+const scanBuffers = 3
+
+// scanResident is how many blocks of scanThreads have the registers that they
+// want on a multiprocessor.
 const scanResident = 2
+
+// resident is how many blocks a multiprocessor is given: more would find it full.
+func (s *scan) resident(p Properties) int {
+	return max(1, min(scanResident*scanThreads/s.threads, p.Shared/s.shared()))
+}
 
 func (b *binder) scan(op schedule.Op, stream int) step {
 	s := b.layout.cells.scan(op)
@@ -325,7 +332,7 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden()), uint64(s.lanes), uint64(s.chains), uint64(s.tiles), uint64(s.group),
 		uint64(b.base) + uint64(words.tickets), uint64(b.base) + uint64(words.sums), uint64(b.base) + uint64(words.starts), b.trouble()}
 	st := newLaunch(b.source(func() source { return s.source(name) }, key...),
-		[3]int{min(s.chains*s.tiles, scanResident*b.properties.SMs), 1, 1}, [3]int{s.threads, 1, 1}, append(args, b.arguments(s.groups)...)...)
+		[3]int{min(s.chains*s.tiles, s.resident(b.properties)*b.properties.SMs), 1, 1}, [3]int{s.threads, 1, 1}, append(args, b.arguments(s.groups)...)...)
 	st.launch.Shared = s.shared()
 	return st
 }

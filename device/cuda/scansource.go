@@ -2,86 +2,183 @@ package cuda
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"rnnbench/rnn/cell"
 )
 
+// A slot is where a block has a vector of its threads' steps in shared memory.
+type slot struct {
+	at      int // bytes per thread before it
+	element Element
+	ahead   int // steps
+}
+
+// slots are where the loads go and where the kept values are, in the place of
+// loads that are not needed any more or behind all, and the bytes per thread.
+func (s *scan) slots() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
+	loads, keep = map[cell.Ref]slot{}, map[int]slot{}
+	var free []slot
+	for _, l := range s.loads {
+		at := slot{at: bytes, element: s.element(l.group)}
+		again := false
+		for _, r := range l.refs {
+			loads[r] = at
+			if l.more > 0 && r.Kind == cell.Prev {
+				loads[r] = slot{at.at, at.element, 1}
+			}
+			if v := s.flow.known[value{leaf: true, ref: r}]; slices.Contains(s.keep, v) {
+				keep[v], again = loads[r], true
+			}
+		}
+		if !again && l.more == 0 && at.element == Single {
+			free = append(free, at)
+		}
+		bytes += (s.chunk + l.more) * s.bytes(l)
+	}
+	for _, v := range s.keep {
+		if _, ok := keep[v]; ok {
+			continue
+		}
+		if len(free) == 0 {
+			free = append(free, slot{at: bytes})
+			bytes += s.chunk * s.width * Single.Bytes()
+		}
+		keep[v], free = free[0], free[1:]
+	}
+	return loads, keep, bytes
+}
+
+// place is step i's vector of a slot in the buffer at from.
+func (s *scan) place(p slot, from string) string {
+	size := s.width * p.element.Bytes()
+	return fmt.Sprintf("(%v*)(%s + %d * blockDim.x + threadIdx.x * %d + (i + %d) * blockDim.x * %d)", p.element, from, p.at, size, p.ahead, size)
+}
+
 // source is the kernel's text.
 func (s *scan) source(name string) source {
+	loads, _, bytes := s.slots()
 	var b strings.Builder
 	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d };\n%s", s.width, s.chunk, s.values(), file("scan").text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
-%s(int steps, int batch, int hidden, int lanes, int chains, int tiles, int group, word* tickets, word* sums, word* starts, unsigned* trouble%s) {
+%s(int steps, int batch, int hidden, int lanes, int chains, int tiles, int group, word* tickets, word* words, word* starts, unsigned* trouble%s) {
   DYNAMIC_SHARED(memory);
-  const grid g = {steps, batch, hidden, lanes, chains, tiles, group, tickets, sums, starts, trouble};
-  linear* const rows = (linear*)(memory + blockDim.x * %d);
-  const int part = blockDim.x / max(lanes, 32) * N * lanes;
+  const grid g = {steps, batch, hidden, lanes, chains, tiles, group, tickets, words, starts, trouble};
+  const int buffer = blockDim.x * %d, part = blockDim.x / max(lanes, 32) * N * lanes;
+  linear* const rows = (linear*)(memory + BUFFERS * buffer);
   float* const begin = (float*)(rows + 2 * part);
-  word* const drawn = (word*)(begin + 2 * N * lanes);
-`, scanThreads, scanResident, name, params(s.groups), s.slot())
-	b.WriteString("  auto fetch = [&](const tile& t) {\n    if (t.steps == 0) return;\n")
-	at := 0
+  word* const drawn = (word*)(begin + BUFFERS * N * lanes);
+  auto fetch = [&](const tile& t, unsigned char* to) {
+    if (t.steps > 0) {
+`, scanThreads, scanResident, name, params(s.groups), bytes)
 	for _, l := range s.loads {
-		fmt.Fprintf(&b, "    {\n      const %v* from = %s;\n", s.element(l.group), s.address(l.group, l.column, l.shift))
-		fmt.Fprintf(&b, "      unsigned char* to = memory + %d * blockDim.x + threadIdx.x * %d;\n", at, s.bytes(l))
-		fmt.Fprintf(&b, "#pragma unroll\n      for (int i = 0; i < K + %d; i++)\n", l.more)
-		fmt.Fprintf(&b, "        if (i < t.steps + %d) copy_async<%d>(to + i * blockDim.x * %d, from + i * %s);\n    }\n", l.more, s.bytes(l), s.bytes(l), s.stride(l.group))
-		at += (s.chunk + l.more) * s.bytes(l)
+		at := loads[l.refs[0]]
+		at.ahead = 0
+		fmt.Fprintf(&b, "      const %v* from_%s%d = %s;\n", at.element, l.group, l.column, s.address("t", l.group, l.column, l.shift))
+		fmt.Fprintf(&b, "#pragma unroll\n      for (int i = 0; i < K + %d; i++)\n        if (i < t.steps + %d) copy_async<%d>(%s, from_%s%d + i * %s);\n",
+			l.more, l.more, s.bytes(l), s.place(at, "to"), l.group, l.column, s.stride(l.group))
 	}
-	b.WriteString(`  };
-  if (threadIdx.x == 0) drawn[1] = g.draw();
+	b.WriteString(`    }
+    end_async();
+  };
+  if (threadIdx.x == 0) *drawn = g.draw();
   __syncthreads();
-  const unsigned run = (drawn[1] >> 32) + 1;
-  tile t = g.at((unsigned)drawn[1]);
-  bool more = (unsigned)drawn[1] < g.all();
-  if (more) fetch(t);
-  for (int turn = 0; more; turn ^= 1) {
-    float* const start = begin + turn * N * lanes;
-    if (threadIdx.x == 0) drawn[turn] = g.draw();
+  const unsigned run = (*drawn >> 32) + 1;
+  tile past, now = g.at((unsigned)*drawn), next;
+  fetch(now, memory);
+  __syncthreads();
+  if (threadIdx.x == 0 && now.there) *drawn = g.draw();
+  __syncthreads();
+  if (now.there) next = g.at((unsigned)*drawn);
+  fetch(next, memory + buffer);
+  __syncthreads();
+  linear own[N], earlier[N];
+  identity(own);
+  identity(earlier);
+  for (int turn = 0; now.there || past.there; turn = (turn + 1) % BUFFERS) {
+    const int behind = (turn + BUFFERS - 1) % BUFFERS;
+    if (threadIdx.x == 0 && next.there) *drawn = g.draw();
+    linear sum[N], ahead[N];
+    identity(sum);
+    wait_async();
+    {
+      const tile& t = now;
+      unsigned char* const at = memory + turn * buffer;
+      float* const start = begin + turn * N * lanes;
 `)
-	s.constants(&b)
 	s.initial(&b)
-	for _, v := range s.keep {
-		fmt.Fprintf(&b, "    float keep_%s[K][V];\n", s.flow.name(v))
-	}
-	b.WriteString("    linear own[N], earlier[N];\n    identity(own);\n    wait_async();\n")
 	s.early(&b)
-	b.WriteString(`    before(own, earlier, rows, lanes);
-    const tile next = g.at((unsigned)drawn[turn]);
-    more = (unsigned)drawn[turn] < g.all();
-    if (more) fetch(next);
-    float state[N];
-    look(g, t, own, earlier, state, rows + part, start, run);
+	b.WriteString(`    }
+    before(sum, ahead, rows, lanes);
+    tile later;
+    if (next.there) later = g.at((unsigned)*drawn);
+    tell(g, now, sum, run);
+    {
+      const tile& t = past;
+      unsigned char* const at = memory + behind * buffer;
+      float state[N];
+      look(g, t, own, earlier, state, rows + part, begin + behind * N * lanes, run);
 `)
 	s.steps(&b)
-	b.WriteString("    t = next;\n  }\n}\n")
+	b.WriteString(`    }
+    fetch(later, memory + behind * buffer);
+    past = now, now = next, next = later;
+#pragma unroll
+    for (int i = 0; i < N; i++) own[i] = sum[i], earlier[i] = ahead[i];
+  }
+}
+`)
 	return source{name, b.String()}
 }
 
 // address is where the rows of a thread's steps begin in a group of vectors.
-func (s *scan) address(group string, column, shift int) string {
-	row := fmt.Sprintf("(t.first + %d)", shift)
-	if s.grad != nil {
-		row = fmt.Sprintf("(steps - 1 - t.first + %d)", shift)
+func (s *scan) address(tile, group string, column, shift int) string {
+	row := fmt.Sprintf("(%s.first + %d)", tile, shift)
+	if s.backward {
+		row = fmt.Sprintf("(steps - 1 - %s.first + %d)", tile, shift)
 	}
-	return fmt.Sprintf("%s + ((long long)%s * batch + t.n) * ld_%s + (long long)%d * hidden + t.u", group, row, group, column)
+	return fmt.Sprintf("%s + ((long long)%s * batch + %s.n) * ld_%s + (long long)%d * hidden + %s.u", group, row, tile, group, column, tile)
 }
 
 // stride is the distance from a step to the next in the order of the pass.
 func (s *scan) stride(group string) string {
-	if s.grad != nil {
+	if s.backward {
 		return fmt.Sprintf("-((long long)batch * ld_%s)", group)
 	}
 	return fmt.Sprintf("((long long)batch * ld_%s)", group)
 }
 
-// constants reads what is the same for all steps of a thread.
-func (s *scan) constants(b *strings.Builder) {
-	for _, v := range s.flow.values {
-		if !v.leaf || !s.constant(v.ref) {
+// initial has the first row of lanes of the first group read the states at the
+// start of time.
+func (s *scan) initial(b *strings.Builder) {
+	b.WriteString("      if (threadIdx.x < lanes && t.steps && t.time < group) {\n        float first[V];\n")
+	for k, i := range s.cell.Recurrence.Carried {
+		g := argument(cell.Ref{Kind: s.before(), Index: i})
+		fmt.Fprintf(b, "        load<V>(first, %s + (long long)t.n * ld_%s + t.u);\n", g, g)
+		fmt.Fprintf(b, "#pragma unroll\n        for (int v = 0; v < V; v++) start[(%d * V + v) * lanes + threadIdx.x] = first[v];\n", k)
+	}
+	b.WriteString("      }\n")
+}
+
+// A body is what is done for each step of a thread and each of its values.
+type body struct {
+	read    map[string]string // vectors of V, by name, and where they are
+	text    string            // for one value
+	write   map[string]string // as read
+	outputs []cell.Ref
+	targets []int // values that the text names
+	there   func(int) bool
+}
+
+// loop spells a body for all steps of t.
+func (s *scan) loop(b *strings.Builder, d body) {
+	needed := s.flow.behind(d.targets, d.there)
+	var constants []string
+	for i, v := range s.flow.values {
+		if !needed[i] || !v.leaf || !s.constant(v.ref) {
 			continue
 		}
 		row := "0"
@@ -89,123 +186,112 @@ func (s *scan) constants(b *strings.Builder) {
 			row = "t.n"
 		}
 		g := argument(v.ref)
-		fmt.Fprintf(b, "    float const_%v[V];\n    if (t.steps) load<V>(const_%v, %s + (long long)%s * ld_%s + (long long)%d * hidden + t.u);\n", v.ref, v.ref, g, row, g, offset(v.ref))
+		constants = append(constants, v.ref.String())
+		fmt.Fprintf(b, "      float const_%v[V];\n      if (t.steps > 0) load<V>(const_%v, %s + (long long)%s * ld_%s + (long long)%d * hidden + t.u);\n", v.ref, v.ref, g, row, g, offset(v.ref))
 	}
-}
-
-// initial has the first row of lanes of the first group read the states at the
-// start of time.
-func (s *scan) initial(b *strings.Builder) {
-	b.WriteString("    if (threadIdx.x < lanes && t.time < group && t.steps) {\n      float first[V];\n")
-	for k, i := range s.cell.Recurrence.Carried {
-		g := argument(cell.Ref{Kind: s.before(), Index: i})
-		fmt.Fprintf(b, "      load<V>(first, %s + (long long)t.n * ld_%s + t.u);\n", g, g)
-		fmt.Fprintf(b, "#pragma unroll\n      for (int v = 0; v < V; v++) start[(%d * V + v) * lanes + threadIdx.x] = first[v];\n", k)
+	b.WriteString("#pragma unroll\n      for (int i = 0; i < K; i++)\n        if (i < t.steps) {\n")
+	for _, name := range slices.Sorted(maps.Keys(d.read)) {
+		fmt.Fprintf(b, "          float in_%s[V];\n          load<V>(in_%s, %s);\n", name, name, d.read[name])
 	}
-	b.WriteString("    }\n")
-}
-
-// each opens a loop over a thread's steps and values, with what is constant and
-// what inner says; close ends it with the stores of the given vectors.
-func (s *scan) each(b *strings.Builder, outputs []cell.Ref, head func(), body string) {
-	b.WriteString("#pragma unroll\n    for (int i = 0; i < K; i++)\n      if (i < t.steps) {\n")
-	for _, r := range outputs {
-		fmt.Fprintf(b, "        float out_%v[V];\n", r)
+	for _, name := range slices.Sorted(maps.Keys(d.write)) {
+		fmt.Fprintf(b, "          float keep_%s[V];\n", name)
 	}
-	head()
-	b.WriteString("#pragma unroll\n        for (int v = 0; v < V; v++) {\n")
-	for _, v := range s.flow.values {
-		if v.leaf && s.constant(v.ref) {
-			fmt.Fprintf(b, "          const float %v = const_%v[v];\n", v.ref, v.ref)
-		}
+	for _, r := range d.outputs {
+		fmt.Fprintf(b, "          float out_%v[V];\n", r)
 	}
-	b.WriteString(body)
-	for _, r := range outputs {
-		fmt.Fprintf(b, "          out_%v[v] = %s;\n", r, s.flow.name(s.results[r]))
+	b.WriteString("#pragma unroll\n          for (int v = 0; v < V; v++) {\n")
+	for _, name := range constants {
+		fmt.Fprintf(b, "%sconst float %s = const_%s[v];\n", indent, name, name)
 	}
-	b.WriteString("        }\n")
-	for _, r := range outputs {
+	for _, name := range slices.Sorted(maps.Keys(d.read)) {
+		fmt.Fprintf(b, "%sconst float %s = in_%s[v];\n", indent, name, name)
+	}
+	b.WriteString(d.text)
+	for _, name := range slices.Sorted(maps.Keys(d.write)) {
+		fmt.Fprintf(b, "%skeep_%s[v] = %s;\n", indent, name, name)
+	}
+	for _, r := range d.outputs {
+		fmt.Fprintf(b, "%sout_%v[v] = %s;\n", indent, r, s.flow.name(s.results[r]))
+	}
+	b.WriteString("          }\n")
+	for _, name := range slices.Sorted(maps.Keys(d.write)) {
+		fmt.Fprintf(b, "          store<V>(%s, keep_%s);\n", d.write[name], name)
+	}
+	for _, r := range d.outputs {
 		shift := 0
 		if r.Kind == cell.Next {
 			shift = 1
 		}
-		fmt.Fprintf(b, "        store<V>(%s + i * %s, out_%v);\n", s.address(argument(r), offset(r), shift), s.stride(argument(r)), r)
+		fmt.Fprintf(b, "          store<V>(%s + i * %s, out_%v);\n", s.address("t", argument(r), offset(r), shift), s.stride(argument(r)), r)
 	}
-	b.WriteString("      }\n")
+	b.WriteString("        }\n")
 }
 
-const indent = "          "
+const indent = "            "
 
 // early computes from what was loaded all that no state is needed for, and
 // composes the steps.
 func (s *scan) early(b *strings.Builder) {
-	isLate := func(v int) bool { return s.late[v] }
-	targets := append(slices.Clone(s.keep), s.targets(false)...)
+	loads, keep, _ := s.slots()
+	d := body{read: map[string]string{}, write: map[string]string{}, outputs: s.outputs(false), there: func(v int) bool { return s.late[v] }}
+	for r, at := range loads {
+		d.read[r.String()] = s.place(at, "at")
+	}
+	for v, at := range keep {
+		if !s.flow.values[v].leaf {
+			d.write[s.flow.name(v)] = s.place(at, "at")
+		}
+	}
+	d.targets = append(slices.Clone(s.keep), s.targets(false)...)
 	var composed []int
 	for _, k := range s.cell.Recurrence.Carried {
 		composed = append(composed, s.compose[cell.Ref{Kind: s.before(), Index: k}], s.compose[cell.Ref{Kind: cell.Factor, Index: k}])
 	}
-	needed := s.flow.behind(composed, func(int) bool { return false })
-	for v, is := range needed {
+	for v, is := range s.flow.behind(composed, func(int) bool { return false }) {
 		if is && !s.late[v] {
-			targets = append(targets, v)
+			d.targets = append(d.targets, v)
 		}
 	}
-	var body strings.Builder
-	for _, l := range s.loads {
-		for _, r := range l.refs {
-			fmt.Fprintf(&body, "%sconst float %v = in_%v[v];\n", indent, r, r)
-		}
-	}
-	body.WriteString(s.flow.text(indent, targets, isLate))
-	for _, v := range s.keep {
-		fmt.Fprintf(&body, "%skeep_%s[i][v] = %s;\n", indent, s.flow.name(v), s.flow.name(v))
-	}
+	var text strings.Builder
+	text.WriteString(s.flow.text(indent, d.targets, d.there))
 	for k, i := range s.cell.Recurrence.Carried {
-		fmt.Fprintf(&body, "%sconst float %v%d = own[%d * V + v].add, %v%d = own[%d * V + v].factor;\n", indent, s.before(), i, k, cell.Factor, i, k)
+		fmt.Fprintf(&text, "%sconst float %v%d = sum[%d * V + v].add, %v%d = sum[%d * V + v].factor;\n", indent, s.before(), i, k, cell.Factor, i, k)
 	}
-	body.WriteString(s.flow.text(indent, composed, func(v int) bool { return !s.late[v] }))
+	text.WriteString(s.flow.text(indent, composed, func(v int) bool { return !s.late[v] }))
 	for k := range s.cell.Recurrence.Carried {
-		fmt.Fprintf(&body, "%sown[%d * V + v].add = %s, own[%d * V + v].factor = %s;\n", indent, k, s.flow.name(composed[2*k]), k, s.flow.name(composed[2*k+1]))
+		fmt.Fprintf(&text, "%ssum[%d * V + v].add = %s, sum[%d * V + v].factor = %s;\n", indent, k, s.flow.name(composed[2*k]), k, s.flow.name(composed[2*k+1]))
 	}
-	s.each(b, s.outputs(false), func() {
-		at := 0
-		for _, l := range s.loads {
-			for _, r := range l.refs {
-				ahead := 0
-				if l.more > 0 && r.Kind == cell.Prev {
-					ahead = 1
-				}
-				fmt.Fprintf(b, "        float in_%v[V];\n        load<V>(in_%v, (const %v*)(memory + %d * blockDim.x + threadIdx.x * %d + (i + %d) * blockDim.x * %d));\n",
-					r, r, s.element(l.group), at, s.bytes(l), ahead, s.bytes(l))
-			}
-			at += (s.chunk + l.more) * s.bytes(l)
-		}
-	}, body.String())
+	d.text = text.String()
+	s.loop(b, d)
 }
 
 // steps does the steps from the state that was found, and leaves the last one.
 func (s *scan) steps(b *strings.Builder) {
-	var body strings.Builder
+	_, keep, _ := s.slots()
+	d := body{read: map[string]string{}, outputs: s.outputs(true), targets: s.targets(true), there: func(v int) bool {
+		return slices.Contains(s.keep, v) || s.flow.values[v].leaf && s.carried(s.flow.values[v].ref)
+	}}
+	for v, at := range keep {
+		d.read[s.flow.name(v)] = s.place(at, "at")
+	}
+	var text strings.Builder
 	for k, i := range s.cell.Recurrence.Carried {
-		fmt.Fprintf(&body, "%sconst float %v%d = state[%d * V + v];\n", indent, s.before(), i, k)
+		fmt.Fprintf(&text, "%sconst float %v%d = state[%d * V + v];\n", indent, s.before(), i, k)
 	}
-	for _, v := range s.keep {
-		fmt.Fprintf(&body, "%sconst float %s = keep_%s[i][v];\n", indent, s.flow.name(v), s.flow.name(v))
-	}
-	body.WriteString(s.flow.text(indent, s.targets(true), func(v int) bool { return slices.Contains(s.keep, v) || s.flow.values[v].leaf }))
+	text.WriteString(s.flow.text(indent, d.targets, d.there))
 	for k, i := range s.cell.Recurrence.Carried {
-		fmt.Fprintf(&body, "%sstate[%d * V + v] = %s;\n", indent, k, s.flow.name(s.results[cell.Ref{Kind: s.after(), Index: i}]))
+		fmt.Fprintf(&text, "%sstate[%d * V + v] = %s;\n", indent, k, s.flow.name(s.results[cell.Ref{Kind: s.after(), Index: i}]))
 	}
-	s.each(b, s.outputs(true), func() {}, body.String())
-	if s.grad == nil {
+	d.text = text.String()
+	s.loop(b, d)
+	if !s.backward {
 		return
 	}
-	b.WriteString("    if (t.steps && t.first + t.steps == steps) {\n      float final[V];\n")
+	b.WriteString("      if (t.steps > 0 && t.first + t.steps == steps) {\n        float final[V];\n")
 	for k, i := range s.cell.Recurrence.Carried {
 		g := argument(cell.Ref{Kind: cell.DNext, Index: i})
-		fmt.Fprintf(b, "#pragma unroll\n      for (int v = 0; v < V; v++) final[v] = state[%d * V + v];\n", k)
-		fmt.Fprintf(b, "      store<V>(%s + (long long)t.n * ld_%s + t.u, final);\n", g, g)
+		fmt.Fprintf(b, "#pragma unroll\n        for (int v = 0; v < V; v++) final[v] = state[%d * V + v];\n", k)
+		fmt.Fprintf(b, "        store<V>(%s + (long long)t.n * ld_%s + t.u, final);\n", g, g)
 	}
-	b.WriteString("    }\n")
+	b.WriteString("      }\n")
 }

@@ -144,6 +144,7 @@ static void get_words(word& a, word& b, const word* p) { a = get_word(p), b = ge
 static void put_word(word* p, word v) { *(volatile word*)p = v; }
 static void put_words(word* p, word a, word b) { put_word(p, a), put_word(p + 1, b); }
 template <int BYTES> static void copy_async(void* to, const void* from) { memcpy(to, from, BYTES); }
+static void end_async() {}
 static void wait_async() {}
 #define DYNAMIC_SHARED(name) unsigned char* const name = current->in->shared
 

@@ -49,7 +49,8 @@ __device__ __forceinline__ void put_words(word* p, word a, word b) {
 }
 
 // copy_async begins to copy 4, 8 or 16 bytes to shared memory, or copies 2;
-// wait_async waits for all that this thread has begun.
+// end_async ends a group of copies, and wait_async waits for all that this thread
+// has begun but the last group.
 template <int BYTES> __device__ __forceinline__ void copy_async(void* to, const void* from) {
   if (BYTES == 2) {
     *(unsigned short*)to = *(const unsigned short*)from;
@@ -61,7 +62,8 @@ template <int BYTES> __device__ __forceinline__ void copy_async(void* to, const 
   if (BYTES == 8) asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at), "l"(from) : "memory");
   if (BYTES == 4) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
 }
-__device__ __forceinline__ void wait_async() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+__device__ __forceinline__ void end_async() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void wait_async() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
 
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 

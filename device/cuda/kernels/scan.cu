@@ -19,11 +19,14 @@ __device__ __forceinline__ linear then(linear first, linear second) {
   return both;
 }
 
+enum { BUFFERS = 3 }; // one fills, one is composed, one waits for its state
+
 // A tile and the place of this thread in it.
 struct tile {
-  int time, chain;  // which
-  int n, u;         // the sequence and the first unit
-  int first, steps; // the first step and how many; 0: the thread idles
+  bool there = false;
+  int time, chain;      // which
+  int n, u;             // the sequence and the first unit
+  int first, steps = 0; // the first step and how many; 0: the thread idles
 };
 
 struct grid {
@@ -32,7 +35,7 @@ struct grid {
   word *tickets, *sums, *starts;
   unsigned* trouble;
 
-  __device__ __forceinline__ int all() const { return chains * tiles; }
+  __device__ __forceinline__ unsigned all() const { return chains * tiles; }
 
   // draw is the next tile of this run, all() or more where there is none. The last draw
   // of a run begins the next.
@@ -43,8 +46,10 @@ struct grid {
     return ticket;
   }
 
-  __device__ __forceinline__ tile at(int i) const {
+  __device__ __forceinline__ tile at(unsigned i) const {
     tile t;
+    t.there = i < all();
+    if (!t.there) return t;
     t.time = i / chains, t.chain = i % chains;
     const int across = hidden / V, x = t.chain * lanes + threadIdx.x % lanes;
     t.n = x / across, t.u = x % across * V;
@@ -162,37 +167,48 @@ __device__ __forceinline__ void await(float (&v)[N], const word* p, unsigned run
   }
 }
 
-// look turns what this thread's steps make and the states at the start of time,
-// which the first thread of each lane of the first tile of a group has, into the states before its steps.
-__device__ __forceinline__ void look(const grid& g, const tile& t, linear (&own)[N], const linear (&earlier)[N],
-                                     float (&state)[N], linear* rows, float* start, unsigned run) {
+// sums are where the tiles of t's group show what they make, this one's first.
+__device__ __forceinline__ word* sums(const grid& g, const tile& t, int inside) {
+  return g.sums + ((long long)t.chain * g.tiles + t.time - t.time % g.group + inside) * (2 * N * g.lanes) + threadIdx.x % g.lanes * (2 * N);
+}
+__device__ __forceinline__ bool ends(const grid& g, const tile& t) { return t.time % g.group == g.group - 1 || t.time == g.tiles - 1; }
+__device__ __forceinline__ bool mine(const grid& g, const tile& t) { return t.chain * g.lanes + threadIdx.x % g.lanes < g.batch * (g.hidden / V); }
+__device__ __forceinline__ bool last(const grid& g) { return threadIdx.x >= blockDim.x - g.lanes; }
+
+// tell shows what a tile makes to those that look back at it.
+__device__ __forceinline__ void tell(const grid& g, const tile& t, const linear (&own)[N], unsigned run) {
+  if (t.there && last(g) && mine(g, t) && !ends(g, t)) show(sums(g, t, t.time % g.group), own, run);
+}
+
+// look finds the states before this thread's steps of a tile, given what they
+// make, own with those of the lane before it and earlier without. The first tile
+// of all finds in start what it starts from.
+__device__ __forceinline__ void look(const grid& g, const tile& t, const linear (&own)[N], const linear (&earlier)[N], float (&state)[N],
+                                     linear* rows, float* start, unsigned run) {
   const int lanes = g.lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes, deep = blockDim.x / lanes;
-  const int inside = t.time % g.group, group = t.time / g.group, groups = (g.tiles + g.group - 1) / g.group;
-  const bool mine = t.chain * lanes + x < g.batch * (g.hidden / V), last = y == deep - 1;
-  word* sums = g.sums + ((long long)t.chain * g.tiles + t.time - inside) * (2 * N * lanes) + x * (2 * N);
+  const int inside = t.there ? t.time % g.group : 0, group = t.there ? t.time / g.group : 0, groups = (g.tiles + g.group - 1) / g.group;
+  const bool here = t.there && mine(g, t);
   word* starts = g.starts + ((long long)t.chain * groups + group) * (N * lanes) + x * N;
-  const bool ends = inside == g.group - 1 || t.time == g.tiles - 1;
-  if (mine && last && !ends) show(sums + (long long)inside * (2 * N * lanes), own, run);
   linear back[N];
   identity(back);
-  if (g.group > 1) {
+  if (inside > 0) {
     const int each = (g.group + deep - 1) / deep;
-    if (mine)
+    if (here)
       for (int i = y * each; i < min(inside, (y + 1) * each); i++) {
         linear one[N];
-        await(one, sums + (long long)i * (2 * N * lanes), run, g.trouble);
+        await(one, sums(g, t, i), run, g.trouble);
 #pragma unroll
         for (int k = 0; k < N; k++) back[k] = then(back[k], one[k]);
       }
     within(back, rows, lanes);
   }
-  if (y == 0 && mine && group > 0) {
+  if (y == 0 && here && group > 0) {
     await(state, starts, run, g.trouble);
 #pragma unroll
     for (int i = 0; i < N; i++) start[i * lanes + x] = state[i];
   }
   __syncthreads();
-  if (g.group > 1) fold(back, rows, blockDim.x / max(lanes, 32), lanes);
+  if (inside > 0) fold(back, rows, blockDim.x / max(lanes, 32), lanes);
   float next[N];
 #pragma unroll
   for (int i = 0; i < N; i++) {
@@ -200,5 +216,5 @@ __device__ __forceinline__ void look(const grid& g, const tile& t, linear (&own)
     next[i] = own[i].factor * from + own[i].add;
     state[i] = earlier[i].factor * from + earlier[i].add;
   }
-  if (mine && last && ends && t.time < g.tiles - 1) show(starts + N * lanes, next, run);
+  if (here && last(g) && ends(g, t) && t.time < g.tiles - 1) show(starts + N * lanes, next, run);
 }
