@@ -140,7 +140,11 @@ func (f *flow) text(indent string, targets []int, there func(int) bool) string {
 		for k, a := range f.operands(i) {
 			args[k] = f.name(a)
 		}
-		fmt.Fprintf(&b, "%sconst float %s = %s;\n", indent, f.name(i), spell(f.values[i].op, args[0], args[1]))
+		spelled := spell(f.values[i].op, args[0], args[1])
+		if slow(f.values[i].op) {
+			spelled = fmt.Sprintf("quick_%v(%s)", f.values[i].op, args[0])
+		}
+		fmt.Fprintf(&b, "%sconst float %s = %s;\n", indent, f.name(i), spelled)
 	}
 	return b.String()
 }

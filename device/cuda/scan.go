@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -23,6 +24,8 @@ type scan struct {
 
 	groups                       []group
 	width, chunk, lanes, threads int
+	most                         int // threads of a block of any size
+	ahead                        int // tiles composed before their steps are done
 	chains, tiles, group         int
 }
 
@@ -61,7 +64,7 @@ type load struct {
 // threads has that many at most; a run of lanes reads a line of memory; and while a state goes from one
 // group of tiles to the next, so many tiles go through memory.
 const (
-	scanThreads = 256
+	scanThreads = 128
 	scanBytes   = 34 << 10
 	scanLine    = 128
 	scanHop     = 128
@@ -221,13 +224,12 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 	for _, l := range s.loads {
 		bytes += s.bytes(l)
 	}
-	s.threads = scanThreads
-	if scanBytes/s.threads/bytes < 2 {
-		s.threads /= 2
-	}
+	s.most = scanThreads
 	if n := k["scanthreads"]; n != 0 {
-		s.threads = n
+		s.most = n
 	}
+	s.threads = s.most
+	s.ahead = k["scanahead"]
 	s.chunk = k["scanchunk"]
 	if s.chunk == 0 {
 		s.chunk = max(1, min(scanBytes/s.threads/bytes, 16))
@@ -302,26 +304,26 @@ func (s *scan) starts() int64 {
 func (s *scan) shared() int {
 	_, _, bytes := s.slots()
 	rows := s.threads / max(s.lanes, 32)
-	return scanBuffers*(s.threads*bytes+4*s.values()*s.lanes) + 2*8*rows*s.values()*s.lanes + 16
+	return (2+s.ahead)*(s.threads*bytes+4*s.values()*s.lanes) + 2*8*rows*s.values()*s.lanes + 16
 }
 
-// scanBuffers is BUFFERS of kernels/scan.cu.
-const scanBuffers = 3
+// maxShared is about what a multiprocessor has of shared memory, in bytes.
+const maxShared = 220 << 10
 
-// scanResident is how many blocks of scanThreads have the registers that they
-// want on a multiprocessor.
-const scanResident = 2
+// scanResident is how many threads a multiprocessor is given at most, for the sake
+// of their registers.
+const scanResident = 640
 
 // resident is how many blocks a multiprocessor is given: more would find it full.
 func (s *scan) resident(p Properties) int {
-	return max(1, min(scanResident*scanThreads/s.threads, p.Shared/s.shared()))
+	return max(1, min(scanResident/s.threads, p.Shared/s.shared()))
 }
 
 func (b *binder) scan(op schedule.Op, stream int) step {
 	s := b.layout.cells.scan(op)
 	s.shape(b.layout, b.properties, b.knobs)
 	words := b.layout.scans[stream]
-	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk}
+	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.ahead, " ", s.most}
 	for _, g := range s.groups {
 		key = append(key, " ", g.element)
 	}
@@ -329,7 +331,7 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	if s.grad != nil {
 		name = "scanbackward"
 	}
-	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden()), uint64(s.lanes), uint64(s.chains), uint64(s.tiles), uint64(s.group),
+	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden()), uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(bits.TrailingZeros(uint(s.group))),
 		uint64(b.base) + uint64(words.tickets), uint64(b.base) + uint64(words.sums), uint64(b.base) + uint64(words.starts), b.trouble()}
 	st := newLaunch(b.source(func() source { return s.source(name) }, key...),
 		[3]int{min(s.chains*s.tiles, s.resident(b.properties)*b.properties.SMs), 1, 1}, [3]int{s.threads, 1, 1}, append(args, b.arguments(s.groups)...)...)
@@ -349,7 +351,8 @@ func scanKnobs(s *schedule.Schedule) []knob.Knob {
 		case schedule.Scan, schedule.ScanBackward:
 			return []knob.Knob{
 				{Name: "scanchunk", Doc: "steps of a thread in a scan; 0: as many as its registers hold", Values: []int{0}, Max: 64},
-				{Name: "scanthreads", Doc: "threads of a block of a scan, a power of two; 0: 256, fewer where there are few tiles", Values: []int{0}, Max: 1024},
+				{Name: "scanthreads", Doc: "threads of a block of a scan, a power of two; 0: 128, fewer where there are few tiles", Values: []int{0}, Max: 512},
+				{Name: "scanahead", Doc: "tiles of a scan that a block composes before it does the steps of the one before them", Values: []int{0}, Max: 1},
 				{Name: "scanlanes", Doc: "lanes", Values: []int{0}, Max: 1024},
 				{Name: "scangroup", Doc: "tiles that a tile of a scan looks back at, at most; 0: by the number of channels", Values: []int{0}, Max: 1024},
 			}

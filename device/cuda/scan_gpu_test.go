@@ -47,8 +47,8 @@ func BenchmarkGPUScanVariants(b *testing.B) {
 	for _, size := range [][3]int{{1, 256, 65536}, {64, 256, 1024}, {8, 1536, 16384}, {1, 32, 1 << 20}, {1, 8, 1 << 22}} {
 		for _, pass := range []string{"inference", "backward"} {
 			for _, k := range []knob.Params{
-				{}, {"scanchunk": 2}, {"scanchunk": 3}, {"scanchunk": 5}, {"scanchunk": 6}, {"scanchunk": 4, "scanthreads": 128}, {"scanchunk": 6, "scanthreads": 128},
-				{"scanchunk": 8, "scanthreads": 128}, {"scanchunk": 8, "scanthreads": 64}, {"scanlanes": 2}, {"scanlanes": 4}, {"scanlanes": 8}, {"scangroup": 16}, {"scangroup": 32}, {"scangroup": 64}, {"scangroup": 128}, {"scangroup": 256},
+				{}, {"scanchunk": 4, "scanthreads": 256}, {"scanchunk": 5, "scanthreads": 256}, {"scanchunk": 2, "scanthreads": 256}, {"scanchunk": 4}, {"scanchunk": 6}, {"scanchunk": 12},
+				{"scanchunk": 8, "scanthreads": 64}, {"scanchunk": 12, "scanthreads": 64}, {"scanlanes": 2}, {"scanlanes": 4}, {"scanlanes": 8}, {"scanlanes": 16}, {"scangroup": 16}, {"scangroup": 32}, {"scangroup": 64}, {"scangroup": 128}, {"scangroup": 256},
 			} {
 				b.Run(fmt.Sprintf("%s/%dx%dx%d/%v", pass, size[0], size[1], size[2], k), func(b *testing.B) {
 					scan := scanning(b, cell.Linear, pass, size)

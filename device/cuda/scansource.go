@@ -61,19 +61,19 @@ func (s *scan) place(p slot, from string) string {
 func (s *scan) source(name string) source {
 	loads, _, bytes := s.slots()
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d };\n%s", s.width, s.chunk, s.values(), file("scan").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, AHEAD = %d };\n%s", s.width, s.chunk, s.values(), s.ahead, file("scan").text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
-%s(int steps, int batch, int hidden, int lanes, int chains, int tiles, int group, word* tickets, word* words, word* starts, unsigned* trouble%s) {
+%s(int steps, int batch, int hidden, int bits, int chains, int tiles, int groupbits, word* tickets, word* words, word* starts, unsigned* trouble%s) {
   DYNAMIC_SHARED(memory);
-  const grid g = {steps, batch, hidden, lanes, chains, tiles, group, tickets, words, starts, trouble};
-  const int buffer = blockDim.x * %d, part = blockDim.x / max(lanes, 32) * N * lanes;
-  linear* const rows = (linear*)(memory + BUFFERS * buffer);
-  float* const begin = (float*)(rows + 2 * part);
-  word* const drawn = (word*)(begin + BUFFERS * N * lanes);
+  const grid g = {steps, batch, hidden, bits, chains, tiles, groupbits, tickets, words, starts, trouble};
+  const int buffer = blockDim.x * %d, part = g.rows() << bits;
+  several* const rows = (several*)(memory + BUFFERS * buffer);
+  word* const drawn = (word*)(rows + 2 * part);
+  float* const begin = (float*)(drawn + 2);
   auto fetch = [&](const tile& t, unsigned char* to) {
     if (t.steps > 0) {
-`, scanThreads, scanResident, name, params(s.groups), bytes)
+`, s.most, max(1, min(scanResident/s.most, maxShared/((2+s.ahead)*s.most*bytes))), name, params(s.groups), bytes)
 	for _, l := range s.loads {
 		at := loads[l.refs[0]]
 		at.ahead = 0
@@ -95,39 +95,38 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   if (now.there) next = g.at((unsigned)*drawn);
   fetch(next, memory + buffer);
   __syncthreads();
-  linear own[N], earlier[N];
-  identity(own);
-  identity(earlier);
-  for (int turn = 0; now.there || past.there; turn = (turn + 1) % BUFFERS) {
-    const int behind = (turn + BUFFERS - 1) % BUFFERS;
+  several row = identity(), earlier = identity();
+  for (int turn = 0; now.there || AHEAD && past.there; turn = (turn + 1) % BUFFERS) {
+    const int behind = AHEAD ? (turn + BUFFERS - 1) % BUFFERS : turn;
     if (threadIdx.x == 0 && next.there) *drawn = g.draw();
-    linear sum[N], ahead[N];
-    identity(sum);
+    several sum = identity();
     wait_async();
     {
       const tile& t = now;
       unsigned char* const at = memory + turn * buffer;
-      float* const start = begin + turn * N * lanes;
+      float* const start = begin + (turn * N << bits);
 `)
 	s.initial(&b)
 	s.early(&b)
 	b.WriteString(`    }
-    before(sum, ahead, rows, lanes);
+    within(sum, rows, g);
+    __syncthreads();
+    const several ahead = fold(rows, g.row(), g);
     tile later;
     if (next.there) later = g.at((unsigned)*drawn);
-    tell(g, now, sum, run);
+    tell(g, now, sum, ahead, run);
+    if (!AHEAD) past = now, row = sum, earlier = ahead;
     {
       const tile& t = past;
       unsigned char* const at = memory + behind * buffer;
       float state[N];
-      look(g, t, own, earlier, state, rows + part, begin + behind * N * lanes, run);
+      look(g, t, row, earlier, state, rows + part, begin + (behind * N << bits), run);
 `)
 	s.steps(&b)
 	b.WriteString(`    }
     fetch(later, memory + behind * buffer);
-    past = now, now = next, next = later;
-#pragma unroll
-    for (int i = 0; i < N; i++) own[i] = sum[i], earlier[i] = ahead[i];
+    if (AHEAD) past = now, row = sum, earlier = ahead;
+    now = next, next = later;
   }
 }
 `)
@@ -154,11 +153,11 @@ func (s *scan) stride(group string) string {
 // initial has the first row of lanes of the first group read the states at the
 // start of time.
 func (s *scan) initial(b *strings.Builder) {
-	b.WriteString("      if (threadIdx.x < lanes && t.steps && t.time < group) {\n        float first[V];\n")
+	b.WriteString("      if (g.y() == 0 && t.steps > 0 && t.time >> groupbits == 0) {\n        float first[V];\n")
 	for k, i := range s.cell.Recurrence.Carried {
 		g := argument(cell.Ref{Kind: s.before(), Index: i})
 		fmt.Fprintf(b, "        load<V>(first, %s + (long long)t.n * ld_%s + t.u);\n", g, g)
-		fmt.Fprintf(b, "#pragma unroll\n        for (int v = 0; v < V; v++) start[(%d * V + v) * lanes + threadIdx.x] = first[v];\n", k)
+		fmt.Fprintf(b, "#pragma unroll\n        for (int v = 0; v < V; v++) start[(%d * V + v << bits) + g.x()] = first[v];\n", k)
 	}
 	b.WriteString("      }\n")
 }
@@ -189,6 +188,13 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		constants = append(constants, v.ref.String())
 		fmt.Fprintf(b, "      float const_%v[V];\n      if (t.steps > 0) load<V>(const_%v, %s + (long long)%s * ld_%s + (long long)%d * hidden + t.u);\n", v.ref, v.ref, g, row, g, offset(v.ref))
 	}
+	for _, r := range d.outputs {
+		shift := 0
+		if r.Kind == cell.Next {
+			shift = 1
+		}
+		fmt.Fprintf(b, "      %v* to_%v = %s;\n", s.element(argument(r)), r, s.address("t", argument(r), offset(r), shift))
+	}
 	b.WriteString("#pragma unroll\n      for (int i = 0; i < K; i++)\n        if (i < t.steps) {\n")
 	for _, name := range slices.Sorted(maps.Keys(d.read)) {
 		fmt.Fprintf(b, "          float in_%s[V];\n          load<V>(in_%s, %s);\n", name, name, d.read[name])
@@ -218,11 +224,7 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		fmt.Fprintf(b, "          store<V>(%s, keep_%s);\n", d.write[name], name)
 	}
 	for _, r := range d.outputs {
-		shift := 0
-		if r.Kind == cell.Next {
-			shift = 1
-		}
-		fmt.Fprintf(b, "          store<V>(%s + i * %s, out_%v);\n", s.address("t", argument(r), offset(r), shift), s.stride(argument(r)), r)
+		fmt.Fprintf(b, "          store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, s.stride(argument(r)))
 	}
 	b.WriteString("        }\n")
 }
@@ -255,11 +257,11 @@ func (s *scan) early(b *strings.Builder) {
 	var text strings.Builder
 	text.WriteString(s.flow.text(indent, d.targets, d.there))
 	for k, i := range s.cell.Recurrence.Carried {
-		fmt.Fprintf(&text, "%sconst float %v%d = sum[%d * V + v].add, %v%d = sum[%d * V + v].factor;\n", indent, s.before(), i, k, cell.Factor, i, k)
+		fmt.Fprintf(&text, "%sconst float %v%d = sum.of[%d * V + v].add, %v%d = sum.of[%d * V + v].factor;\n", indent, s.before(), i, k, cell.Factor, i, k)
 	}
 	text.WriteString(s.flow.text(indent, composed, func(v int) bool { return !s.late[v] }))
 	for k := range s.cell.Recurrence.Carried {
-		fmt.Fprintf(&text, "%ssum[%d * V + v].add = %s, sum[%d * V + v].factor = %s;\n", indent, k, s.flow.name(composed[2*k]), k, s.flow.name(composed[2*k+1]))
+		fmt.Fprintf(&text, "%ssum.of[%d * V + v].add = %s, sum.of[%d * V + v].factor = %s;\n", indent, k, s.flow.name(composed[2*k]), k, s.flow.name(composed[2*k+1]))
 	}
 	d.text = text.String()
 	s.loop(b, d)

@@ -6,8 +6,13 @@
 // then computes its steps from the state that they lead to.
 //
 // Looking back goes in groups of tiles: over what the tiles before it in the
-// group show, always in the same order, to the state that the group begins with, which the last
-// tile of the group before shows. So results do not depend on who came first.
+// group show, always in the same order, to the state that the group begins with,
+// which the last tile of the group before shows. So results do not depend on who
+// came first.
+
+// Activations in a few operations, off by a few units in the last place of 1.
+__device__ __forceinline__ float quick_sigmoid(float v) { return reciprocal(1 + exp2_quick(-1.4426950409f * v)); }
+__device__ __forceinline__ float quick_tanh(float v) { return 2 * quick_sigmoid(2 * v) - 1; }
 
 // Steps of the recurrence as one: they make factor·h + add of a state h.
 struct linear { float factor, add; };
@@ -19,7 +24,12 @@ __device__ __forceinline__ linear then(linear first, linear second) {
   return both;
 }
 
-enum { BUFFERS = 3 }; // one fills, one is composed, one waits for its state
+// One buffer fills, one is composed and, where a tile is composed before the one
+// ahead of it does its steps, one waits for its state.
+enum { BUFFERS = 2 + AHEAD };
+
+// Several are those of a thread, moved in pieces of 16 bytes.
+struct __align__(N > 1 ? 16 : 8) several { linear of[N]; };
 
 // A tile and the place of this thread in it.
 struct tile {
@@ -29,16 +39,29 @@ struct tile {
   int first, steps = 0; // the first step and how many; 0: the thread idles
 };
 
+// A grid is how a scan is cut, with the place of this thread in a block of 2^bits
+// lanes. Chains of tiles lie behind one another, in groups of 2^groupbits.
 struct grid {
-  int steps, batch, hidden, lanes, chains, tiles; // chains of tiles behind one another
-  int group;
-  word *tickets, *sums, *starts;
+  int steps, batch, hidden, bits, chains, tiles, groupbits;
+  word *tickets, *words, *starts;
   unsigned* trouble;
 
-  __device__ __forceinline__ unsigned all() const { return chains * tiles; }
+  __device__ __forceinline__ int lanes() const { return 1 << bits; }
+  __device__ __forceinline__ int x() const { return threadIdx.x & (lanes() - 1); }
+  __device__ __forceinline__ int y() const { return threadIdx.x >> bits; }
+  __device__ __forceinline__ int deep() const { return blockDim.x >> bits; }
+  __device__ __forceinline__ bool last() const { return threadIdx.x >= blockDim.x - lanes(); }
+  // A row is the lanes that a warp or, where there are more lanes, several share.
+  __device__ __forceinline__ int rowbits() const { return max(bits, 5); }
+  __device__ __forceinline__ int row() const { return threadIdx.x >> rowbits(); }
+  __device__ __forceinline__ int rows() const { return blockDim.x >> rowbits(); }
 
-  // draw is the next tile of this run, all() or more where there is none. The last draw
-  // of a run begins the next.
+  __device__ __forceinline__ unsigned all() const { return chains * tiles; }
+  __device__ __forceinline__ int inside(const tile& t) const { return t.time & ((1 << groupbits) - 1); }
+  __device__ __forceinline__ bool ends(const tile& t) const { return inside(t) == (1 << groupbits) - 1 || t.time == tiles - 1; }
+
+  // draw is the next tile of this run, all() or more where there is none. The last
+  // draw of a run begins the next.
   __device__ __forceinline__ word draw() const {
     const word ticket = atomicAdd(tickets, (word)1);
     const unsigned last = all() + gridDim.x - 1;
@@ -50,63 +73,66 @@ struct grid {
     tile t;
     t.there = i < all();
     if (!t.there) return t;
-    t.time = i / chains, t.chain = i % chains;
-    const int across = hidden / V, x = t.chain * lanes + threadIdx.x % lanes;
-    t.n = x / across, t.u = x % across * V;
-    t.first = (t.time * (blockDim.x / lanes) + threadIdx.x / lanes) * K;
-    t.steps = x < batch * across ? max(0, min((int)K, steps - t.first)) : 0;
+    t.time = i / (unsigned)chains, t.chain = i - t.time * chains;
+    const unsigned across = hidden / V, column = (t.chain << bits) + x();
+    t.n = batch == 1 ? 0 : column / across, t.u = (column - t.n * across) * V;
+    t.first = (t.time * deep() + y()) * K;
+    t.steps = column < batch * across ? max(0, min((int)K, steps - t.first)) : 0;
     return t;
+  }
+
+  // mine reports whether this thread's lane has channels.
+  __device__ __forceinline__ bool mine(const tile& t) const { return t.there && (t.chain << bits) + x() < batch * (hidden / V); }
+
+  // sums is where tile i of t's group shows this lane's steps, and start where the
+  // states that the group begins with are.
+  __device__ __forceinline__ word* sums(const tile& t, int i) const {
+    return words + ((((long long)t.chain * tiles + t.time - inside(t) + i) << bits) + x()) * (2 * N);
+  }
+  __device__ __forceinline__ word* start(const tile& t) const {
+    const int groups = ((tiles - 1) >> groupbits) + 1;
+    return starts + ((((long long)t.chain * groups + (t.time >> groupbits)) << bits) + x()) * N;
   }
 };
 
 // identity composes nothing.
-__device__ __forceinline__ void identity(linear (&p)[N]) {
+__device__ __forceinline__ several identity() {
+  several p;
 #pragma unroll
-  for (int i = 0; i < N; i++) p[i].factor = 1, p[i].add = 0;
+  for (int i = 0; i < N; i++) p.of[i].factor = 1, p.of[i].add = 0;
+  return p;
+}
+
+__device__ __forceinline__ several then(const several& first, const several& second) {
+  several both;
+#pragma unroll
+  for (int i = 0; i < N; i++) both.of[i] = then(first.of[i], second.of[i]);
+  return both;
 }
 
 // within composes in p what the threads of the lane up to this one hold, as far
-// as they are of its warp, and shows in rows what those of the warp hold together.
-__device__ __forceinline__ void within(linear (&p)[N], linear* rows, int lanes) {
-  for (int d = lanes; d < 32; d *= 2) {
+// as they are of its warp, and leaves in rows what those of each row hold
+// together.
+__device__ __forceinline__ void within(several& p, several* rows, const grid& g) {
+  for (int d = g.lanes(); d < 32; d *= 2) {
 #pragma unroll
     for (int i = 0; i < N; i++) {
       linear up;
-      up.factor = __shfl_up_sync(0xffffffff, p[i].factor, d), up.add = __shfl_up_sync(0xffffffff, p[i].add, d);
-      if (threadIdx.x % 32 >= d) p[i] = then(up, p[i]);
+      up.factor = __shfl_up_sync(0xffffffff, p.of[i].factor, d), up.add = __shfl_up_sync(0xffffffff, p.of[i].add, d);
+      if (threadIdx.x % 32 >= d) p.of[i] = then(up, p.of[i]);
     }
   }
-  const int wide = max(lanes, 32), row = threadIdx.x / wide;
-  if (threadIdx.x % wide >= wide - lanes)
-#pragma unroll
-    for (int i = 0; i < N; i++) rows[(row * N + i) * lanes + threadIdx.x % lanes] = p[i];
+  const int wide = 1 << g.rowbits();
+  if ((threadIdx.x & (wide - 1)) >= wide - g.lanes()) rows[(g.row() << g.bits) + g.x()] = p;
 }
 
-// fold composes so many rows.
-__device__ __forceinline__ void fold(linear (&p)[N], const linear* rows, int count, int lanes) {
-  identity(p);
-  for (int row = 0; row < count; row++)
-#pragma unroll
-    for (int i = 0; i < N; i++) p[i] = then(p[i], rows[(row * N + i) * lanes + threadIdx.x % lanes]);
-}
-
-// before leaves in p what the threads of the lane up to this one compose, and in
-// earlier what those before it do.
-__device__ __forceinline__ void before(linear (&p)[N], linear (&earlier)[N], linear* rows, int lanes) {
-  within(p, rows, lanes);
-  linear self[N];
-  identity(self);
-  if (lanes < 32)
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      linear up;
-      up.factor = __shfl_up_sync(0xffffffff, p[i].factor, lanes), up.add = __shfl_up_sync(0xffffffff, p[i].add, lanes);
-      if (threadIdx.x % 32 >= lanes) self[i] = up;
-    }
-  __syncthreads();
-  fold(earlier, rows, threadIdx.x / max(lanes, 32), lanes);
-#pragma unroll
-  for (int i = 0; i < N; i++) p[i] = then(earlier[i], p[i]), earlier[i] = then(earlier[i], self[i]);
+// fold composes the first rows.
+__device__ __forceinline__ several fold(const several* rows, int count, const grid& g) {
+  several p = identity();
+  const several* const end = rows + (count << g.bits);
+#pragma unroll 1
+  for (rows += g.x(); rows < end; rows += g.lanes()) p = then(p, *rows);
+  return p;
 }
 
 // A patience bounds a wait: it ends after a second, or once another block has
@@ -131,15 +157,15 @@ __device__ __forceinline__ bool of(word w, unsigned run) { return (unsigned)(w >
 __device__ __forceinline__ float number(word w) { return __uint_as_float((unsigned)w); }
 
 // show lets other blocks see sums or states, await waits to see them.
-__device__ __forceinline__ void show(word* p, const linear (&v)[N], unsigned run) {
+__device__ __forceinline__ void show(word* p, const several& v, unsigned run) {
 #pragma unroll
-  for (int i = 0; i < N; i++) put_words(p + 2 * i, tagged(v[i].factor, run), tagged(v[i].add, run));
+  for (int i = 0; i < N; i++) put_words(p + 2 * i, tagged(v.of[i].factor, run), tagged(v.of[i].add, run));
 }
 __device__ __forceinline__ void show(word* p, const float (&v)[N], unsigned run) {
 #pragma unroll
   for (int i = 0; i < N; i++) put_word(p + i, tagged(v[i], run));
 }
-__device__ __forceinline__ void await(linear (&v)[N], const word* p, unsigned run, unsigned* trouble) {
+__device__ __forceinline__ void await(several& v, const word* p, unsigned run, unsigned* trouble) {
   patience left;
   for (bool all = false; !all;) {
     all = true;
@@ -147,7 +173,7 @@ __device__ __forceinline__ void await(linear (&v)[N], const word* p, unsigned ru
     for (int i = 0; i < N; i++) {
       word a, b;
       get_words(a, b, p + 2 * i);
-      v[i].factor = number(a), v[i].add = number(b);
+      v.of[i].factor = number(a), v.of[i].add = number(b);
       all = all && of(a, run) && of(b, run);
     }
     if (!all && left.over(trouble)) return;
@@ -167,54 +193,65 @@ __device__ __forceinline__ void await(float (&v)[N], const word* p, unsigned run
   }
 }
 
-// sums are where the tiles of t's group show what they make, this one's first.
-__device__ __forceinline__ word* sums(const grid& g, const tile& t, int inside) {
-  return g.sums + ((long long)t.chain * g.tiles + t.time - t.time % g.group + inside) * (2 * N * g.lanes) + threadIdx.x % g.lanes * (2 * N);
-}
-__device__ __forceinline__ bool ends(const grid& g, const tile& t) { return t.time % g.group == g.group - 1 || t.time == g.tiles - 1; }
-__device__ __forceinline__ bool mine(const grid& g, const tile& t) { return t.chain * g.lanes + threadIdx.x % g.lanes < g.batch * (g.hidden / V); }
-__device__ __forceinline__ bool last(const grid& g) { return threadIdx.x >= blockDim.x - g.lanes; }
-
-// tell shows what a tile makes to those that look back at it.
-__device__ __forceinline__ void tell(const grid& g, const tile& t, const linear (&own)[N], unsigned run) {
-  if (t.there && last(g) && mine(g, t) && !ends(g, t)) show(sums(g, t, t.time % g.group), own, run);
+// tell shows what a tile makes to those that look back at it: the row of its last
+// thread, given what those before it make.
+__device__ __forceinline__ void tell(const grid& g, const tile& t, const several& row, const several& earlier, unsigned run) {
+  if (!g.mine(t) || !g.last() || g.ends(t)) return;
+  show(g.sums(t, g.inside(t)), then(earlier, row), run);
 }
 
-// look finds the states before this thread's steps of a tile, given what they
-// make, own with those of the lane before it and earlier without. The first tile
-// of all finds in start what it starts from.
-__device__ __forceinline__ void look(const grid& g, const tile& t, const linear (&own)[N], const linear (&earlier)[N], float (&state)[N],
-                                     linear* rows, float* start, unsigned run) {
-  const int lanes = g.lanes, x = threadIdx.x % lanes, y = threadIdx.x / lanes, deep = blockDim.x / lanes;
-  const int inside = t.there ? t.time % g.group : 0, group = t.there ? t.time / g.group : 0, groups = (g.tiles + g.group - 1) / g.group;
-  const bool here = t.there && mine(g, t);
-  word* starts = g.starts + ((long long)t.chain * groups + group) * (N * lanes) + x * N;
-  linear back[N];
-  identity(back);
-  if (inside > 0) {
-    const int each = (g.group + deep - 1) / deep;
-    if (here)
-      for (int i = y * each; i < min(inside, (y + 1) * each); i++) {
-        linear one[N];
-        await(one, sums(g, t, i), run, g.trouble);
-#pragma unroll
-        for (int k = 0; k < N; k++) back[k] = then(back[k], one[k]);
+// look finds the states before this thread's steps of a tile, given what the row
+// up to its last step and the rows before it make. The tiles of the first group
+// find in start what time starts from.
+__device__ __forceinline__ void look(const grid& g, const tile& t, const several& row, const several& earlier, float (&state)[N],
+                                     several* rows, float* start, unsigned run) {
+  const bool mine = g.mine(t);
+  const int inside = t.there ? g.inside(t) : 0;
+  several back = identity();
+  // A thread looks at one tile, or at more where the group has more of them than the
+  // block has threads behind one another.
+  const int each = max(0, g.groupbits - __popc(g.deep() - 1)), used = inside > 0 ? ((inside - 1 >> each << g.bits) >> g.rowbits()) + 1 : 0;
+  if (g.row() < used) {
+    if (mine)
+      for (int i = g.y() << each; i < min(inside, g.y() + 1 << each); i++) {
+        several one;
+        await(one, g.sums(t, i), run, g.trouble);
+        back = then(back, one);
       }
-    within(back, rows, lanes);
+    within(back, rows, g);
   }
-  if (y == 0 && here && group > 0) {
-    await(state, starts, run, g.trouble);
+  if (inside > 0) {
+    __syncthreads();
+    back = fold(rows, used, g);
+  }
+  // Who hands on a state looks for it himself: others wait for that.
+  const bool later = mine && t.time >> g.groupbits > 0, ends = mine && g.last() && g.ends(t) && t.time < g.tiles - 1;
+  if (later && (g.y() == 0 || ends)) {
+    await(state, g.start(t), run, g.trouble);
+    if (g.y() == 0)
 #pragma unroll
-    for (int i = 0; i < N; i++) start[i * lanes + x] = state[i];
+      for (int i = 0; i < N; i++) start[(i << g.bits) + g.x()] = state[i];
+  }
+  float end[N];
+  if (ends) {
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      const float from = later ? state[i] : start[(i << g.bits) + g.x()];
+      end[i] = then(earlier.of[i], row.of[i]).factor * (back.of[i].factor * from + back.of[i].add) + then(earlier.of[i], row.of[i]).add;
+    }
+    show(g.start(t) + (N << g.bits), end, run);
   }
   __syncthreads();
-  if (inside > 0) fold(back, rows, blockDim.x / max(lanes, 32), lanes);
-  float next[N];
 #pragma unroll
   for (int i = 0; i < N; i++) {
-    const float from = back[i].factor * start[i * lanes + x] + back[i].add;
-    next[i] = own[i].factor * from + own[i].add;
-    state[i] = earlier[i].factor * from + earlier[i].add;
+    state[i] = back.of[i].factor * start[(i << g.bits) + g.x()] + back.of[i].add;
+    state[i] = earlier.of[i].factor * state[i] + earlier.of[i].add;
+    end[i] = row.of[i].factor * state[i] + row.of[i].add;
   }
-  if (here && last(g) && ends(g, t) && t.time < g.tiles - 1) show(starts + N * lanes, next, run);
+  if (g.bits < 5)
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      const float up = __shfl_up_sync(0xffffffff, end[i], g.lanes());
+      if (threadIdx.x % 32 >= g.lanes()) state[i] = up;
+    }
 }
