@@ -2,6 +2,8 @@ package experiments
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -98,14 +100,72 @@ var martinFig1 = Experiment{
 				lstm = append(lstm, martinPoint("lstm", 256, 1<<i))
 			}
 		}
-		return []Part{
-			{scan, []grid.Spec{spec(lsScan, "scan", nil)}},
-			{serial, []grid.Spec{stepByStep(lsSerial)}},
-			{lstm, on.beside([]grid.Spec{stepByStep(lstmBest)}, lstmForms()...)},
+		serials := on.beside([]grid.Spec{stepByStep(lstmBest)}, lstmForms()...)
+		parts := append(scanParts(scan, on), Part{serial, []grid.Spec{stepByStep(lsSerial)}}, Part{lstm, serials})
+		for _, p := range martinOthers(s, on) {
+			q := p
+			q.Cell, q.Steps = "lstm", min(q.Steps, 256)
+			parts = append(append(parts, scanParts([]results.Point{p}, on)...), Part{[]results.Point{q}, serials})
 		}
+		return parts
 	},
 	Report: reportMartin,
 }
+
+// scanRows is how many rows of products a scan on a GPU works on at a time: so
+// many that launches take no time beside them.
+const scanRows = 1 << 16
+
+// scanParts are the parts of LS-LSTM by scan, on a GPU one per minibatch.
+func scanParts(points []results.Point, on Target) []Part {
+	if !on.GPU {
+		return []Part{{points, []grid.Spec{spec(lsScan, "scan", nil)}}}
+	}
+	var parts []Part
+	for batch, group := range by(points, func(p results.Point) int { return p.Batch }) {
+		parts = append(parts, Part{group, []grid.Spec{spec(lsScan, "scan", knob.Params{"inputbatch": max(1, scanRows/batch), "graph": 1})}})
+	}
+	return parts
+}
+
+// by yields points in groups, in the order of their keys.
+func by(points []results.Point, key func(results.Point) int) iter.Seq2[int, []results.Point] {
+	groups := map[int][]results.Point{}
+	for _, p := range points {
+		groups[key(p)] = append(groups[key(p)], p)
+	}
+	return func(yield func(int, []results.Point) bool) {
+		for _, k := range slices.Sorted(maps.Keys(groups)) {
+			if !yield(k, groups[k]) {
+				return
+			}
+		}
+	}
+}
+
+// martinOthers are measured besides where there is a GPU: deeper stacks, and
+// inference.
+func martinOthers(s Size, on Target) []results.Point {
+	if !on.GPU {
+		return nil
+	}
+	steps, layers := 16384, []int{4, 8, 12}
+	if s == Quick {
+		steps, layers = 1024, []int{4}
+	}
+	var all []results.Point
+	for _, n := range layers {
+		p := martinPoint("ls-lstm", steps, 1)
+		p.Layers = n
+		all = append(all, p)
+	}
+	p := martinPoint("ls-lstm", steps, 1)
+	p.Pass = "forward"
+	return append(all, p)
+}
+
+// ofFigure1 reports whether a point is of the paper's figure.
+func ofFigure1(p results.Point) bool { return p.Layers == 2 && p.Pass == "train" }
 
 // lstmForms are the LSTMs that a GPU has besides: as a framework runs one, as a
 // graph, with weights on chip, and the vendor's.
@@ -122,7 +182,8 @@ func events(r *results.Record) float64 {
 	return float64(r.Point.Steps*r.Point.Batch) / r.Seconds() / 1000
 }
 
-func reportMartin(recs []results.Record, on Target) (*Report, error) {
+func reportMartin(all []results.Record, on Target) (*Report, error) {
+	recs := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool { return !ofFigure1(r.Point) })
 	var batches []int
 	for _, p := range points(recs) {
 		if !slices.Contains(batches, p.Batch) {
@@ -180,10 +241,57 @@ func reportMartin(recs []results.Record, on Target) (*Report, error) {
 		return nil, fmt.Errorf("experiments: no records of LS-LSTM or LSTM")
 	}
 	rep := &Report{Tables: []*table.Table{t}}
+	if others := reportOthers(all); len(others.Rows) > 0 {
+		rep.Tables = append(rep.Tables, others)
+	}
 	rep.Findings = martinFindings(recs, lstm, on)
 	fig, err := plots.Lines(recs, plots.Spec{X: "batch", Y: "events", Series: "steps", Panel: "cell", Machine: on.Name, Title: "Martin & Cundy Figure 1: training throughput over minibatch, a line per length"})
 	rep.add("martin-fig1", fig, err)
 	return rep, nil
+}
+
+// reportOthers sets stacks of other depths and inference beside the fastest LSTM
+// and the one that runs step by step as a framework's does.
+func reportOthers(recs []results.Record) *table.Table {
+	t := &table.Table{
+		Title: "Deeper stacks, and inference, one sequence: 1000 events/s",
+		Columns: []table.Column{
+			{Name: "Layers", Key: "layers", Right: true}, {Name: "Pass", Key: "pass"}, {Name: "T", Key: "steps", Right: true}, {Name: lsScan, Key: "scan", Right: true},
+			{Name: "Fastest LSTM", Key: "lstm"}, {Name: "", Key: "lstm_events", Right: true}, {Name: "×", Key: "speedup", Right: true}, {Name: "× naive", Key: "naive_speedup", Right: true},
+		},
+	}
+	for _, p := range points(recs) {
+		scan := find(recs, lsScan, func(q results.Point) bool { return q == p })
+		if ofFigure1(p) || scan == nil {
+			continue
+		}
+		q := p
+		q.Cell, q.Steps = "lstm", min(p.Steps, 256)
+		var best, naive *results.Record
+		for _, s := range append(lstmForms(), stepByStep(lstmBest)) {
+			r := find(recs, s.Label, func(o results.Point) bool { return o == q })
+			if r != nil && (best == nil || events(r) > events(best)) {
+				best = r
+			}
+			if r != nil && s.Name == "naive" {
+				naive = r
+			}
+		}
+		row := []table.Cell{table.Int(p.Layers), table.Text(p.Pass), table.Int(p.Steps), number(events(scan), "%.1f")}
+		over := func(r *results.Record) float64 {
+			if r == nil {
+				return math.NaN()
+			}
+			return events(scan) / events(r)
+		}
+		if best == nil {
+			row = append(row, table.Text("–"), table.Text("–"))
+		} else {
+			row = append(row, table.Text(best.Impl.Label), number(events(best), "%.1f"))
+		}
+		t.Rows = append(t.Rows, append(row, number(over(best), "%.2f"), number(over(naive), "%.2f")))
+	}
+	return t
 }
 
 // outOfMemory reports whether the newest record of a label at a point was
@@ -267,7 +375,7 @@ func martinForms(recs []results.Record) (out []string) {
 // martinWays are the ways to run the recurrence of a layer.
 func martinWays(on Target) []grid.Spec {
 	if on.GPU {
-		return []grid.Spec{stepByStep("step by step"), graphed("step by step, graph", stepByStep("")), spec("scan", "scan", nil)}
+		return []grid.Spec{stepByStep("step by step"), graphed("step by step, graph", stepByStep("")), spec("scan", "scan", knob.Params{"inputbatch": 0, "graph": 1})}
 	}
 	return []grid.Spec{
 		stepByStep("step by step"),

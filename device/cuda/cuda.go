@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -69,7 +70,8 @@ func slug(s string) string {
 
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	return append([]knob.Knob{{Name: "graph", Doc: "1: capture a run once as a CUDA graph and replay it; 0: launch operation by operation", Values: []int{0, 1}}}, persistentKnobs(s)...)
+	graph := knob.Knob{Name: "graph", Doc: "1: capture a run once as a CUDA graph and replay it; 0: launch operation by operation", Values: []int{0, 1}}
+	return slices.Concat([]knob.Knob{graph}, persistentKnobs(s), scanKnobs(s))
 }
 
 // graphNode is about what a graph takes on the GPU per node, in bytes.
@@ -98,7 +100,7 @@ func (d *Device) probe() error {
 
 // Memory implements device.Device.
 func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
-	l, err := d.layout(s)
+	l, err := d.layout(s, k)
 	if err != nil {
 		return 0, err
 	}

@@ -7,7 +7,7 @@ import (
 
 // Sources are the texts of s's kernels with knobs k on a GPU of properties p.
 func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []string, error) {
-	l, err := newLayout(s, p, nil)
+	l, err := newLayout(s, k, p, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,9 @@
 package cuda
 
-import "rnnbench/rnn/schedule"
+import (
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
 
 // A layout says how a schedule's matrices are stored and what else a program
 // needs on the GPU, before anything is allocated.
@@ -10,8 +13,10 @@ type layout struct {
 	spaces  map[int]extent // of parameters of networks, by the matrix that stands for each
 	scratch []int64        // per stream, offset of what its operations need for themselves
 	meeting []int64        // per persistent operation, offset of where its blocks meet
+	scans   []scanWords    // per stream, what its scans need, one after the other
+	cells   scanCells      // of scans
 	trouble int64          // offset of the word in which kernels tell what went wrong
-	control int64          // offset of trouble and the meetings, all at the end
+	control int64          // offset of trouble, the meetings and the words of scans, all at the end
 	total   int64
 }
 
@@ -23,8 +28,8 @@ const maxStreams = 32
 
 func streams(s *schedule.Schedule) int { return min(s.Streams, maxStreams) }
 
-func newLayout(s *schedule.Schedule, p Properties, networks map[Network]readied) (layout, error) {
-	l := layout{element: elements(s), spaces: map[int]extent{}}
+func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[Network]readied) (layout, error) {
+	l := layout{element: elements(s), spaces: map[int]extent{}, cells: scanCells{}}
 	take := func(bytes int64) int64 {
 		at := l.total
 		l.total += (bytes + alignment - 1) / alignment * alignment
@@ -69,15 +74,26 @@ func newLayout(s *schedule.Schedule, p Properties, networks map[Network]readied)
 	for _, bytes := range meeting {
 		l.meeting = append(l.meeting, take(bytes))
 	}
+	words := make([]scanWords, streams(s))
+	for stream, op := range everything(s) {
+		if c := l.cells.scan(op); c != nil {
+			c.shape(&l, p, k)
+			w := &words[stream]
+			w.tickets, w.sums, w.starts = 8, max(w.sums, c.sums()), max(w.starts, c.starts())
+		}
+	}
+	for _, w := range words {
+		l.scans = append(l.scans, scanWords{take(w.tickets), take(w.sums), take(w.starts)})
+	}
 	return l, nil
 }
 
 // layout lays s out, once its networks are ready.
-func (d *Device) layout(s *schedule.Schedule) (layout, error) {
+func (d *Device) layout(s *schedule.Schedule, k knob.Params) (layout, error) {
 	if err := d.ready(s); err != nil {
 		return layout{}, err
 	}
-	return newLayout(s, d.properties, d.networks)
+	return newLayout(s, k, d.properties, d.networks)
 }
 
 // everything yields the operations of s, its preparation first, each with the

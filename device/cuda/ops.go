@@ -94,10 +94,8 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		return []step{b.scatter(op)}, nil
 	case schedule.SoftmaxLoss:
 		return []step{b.softmaxLoss(op)}, nil
-	case schedule.Scan:
-		return []step{b.scan(op)}, nil
-	case schedule.ScanBackward:
-		return []step{b.scanBackward(op)}, nil
+	case schedule.Scan, schedule.ScanBackward:
+		return []step{b.scan(op, stream)}, nil
 	case schedule.Persistent:
 		return b.forwards(op)
 	case schedule.PersistentBackward:
@@ -118,6 +116,10 @@ func (b *binder) product(op schedule.Gemm) *Product {
 
 // blockSize is the number of threads of most kernels.
 const blockSize = 256
+
+// maxFlat is the most elements that a kernel takes for one row: half of what an
+// index counts, since it goes on by up to as many.
+const maxFlat = 1 << 30
 
 // maxGrid is the largest second dimension of a grid.
 const maxGrid = 65535
@@ -152,7 +154,7 @@ func (b *binder) cell(name string, p cell.Program, vector func(cell.Ref) schedul
 	flat := !slices.ContainsFunc(groups, func(g group) bool {
 		return g.view.Rows != rows || g.view.M.Cols != cols
 	})
-	if flat && rows*cols <= math.MaxInt32 {
+	if flat && rows*cols <= maxFlat {
 		rows, cols = 1, rows*cols
 	}
 	width := 4

@@ -55,7 +55,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 			return nil, err
 		}
 	}
-	l, err := d.layout(s)
+	l, err := d.layout(s, k)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (p *program) settle() error {
 	if trouble == badIndex {
 		return errors.New("cuda: an index is outside its table: inputs of a one-hot layer and targets must be integers from 0")
 	}
-	return errors.New("cuda: blocks of a persistent kernel waited for each other in vain")
+	return errors.New("cuda: blocks of a kernel waited for each other in vain")
 }
 
 // What kernels tell: see kernels/common.cu.

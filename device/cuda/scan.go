@@ -2,147 +2,361 @@ package cuda
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
-// The kernels of this file run a layer whose recurrent products, if any, are
-// known ahead: a thread has a unit of a sequence, keeps its states in registers
-// and walks through time, the loads of several steps under way at once.
+// A scan is a linear recurrence over time, forward or backward, as one kernel
+// that reads and writes memory once (kernels/scan.cu). What the cell computes
+// from its inputs alone is computed as they arrive, and of it only what the
+// states are combined with stays in registers while the tile waits for the state
+// that it begins with.
+type scan struct {
+	*scanCell
+	schedule.Sequence
+	grad     *schedule.SequenceGrad // of a backward pass
+	products schedule.View          // the recurrent ones, known ahead
 
-// ahead is how many steps are loaded together.
-const ahead = 8
-
-// perStep are vectors of a step that a thread loads, constant those that it
-// loads once.
-func splitReads(reads []cell.Ref, state ...cell.Kind) (perStep, constant []cell.Ref) {
-	for _, r := range reads {
-		switch {
-		case r.Kind.Broadcast():
-			constant = append(constant, r)
-		case !slices.Contains(state, r.Kind):
-			perStep = append(perStep, r)
-		}
-	}
-	return perStep, constant
+	groups                       []group
+	width, chunk, lanes, threads int
+	most                         int // threads of a block of any size
+	ahead                        int // tiles composed before their steps are done
+	chains, tiles, group         int
 }
 
-func (b *binder) scan(op schedule.Scan) step {
-	p := op.Step(0).Program()
-	reads, writes := p.Vectors()
-	groups := b.groups(p, func(r cell.Ref) schedule.View {
-		if r.Kind == cell.R {
-			return op.R
-		}
-		return whole(&op.Sequence, nil, r)
-	})
-	groups = slices.DeleteFunc(groups, func(g group) bool { return strings.HasPrefix(g.name, "g_prev") })
-	perStep, constant := splitReads(reads, cell.Prev)
-	var t strings.Builder
-	fmt.Fprintf(&t, `enum { AHEAD = %d };
-extern "C" __global__ void __launch_bounds__(128) scan(int steps, int batch, int hidden%s) {
-  const long long id = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (id >= (long long)batch * hidden) return;
-  const int n = id / hidden, u = id %% hidden;
-`, ahead, params(groups))
-	t.WriteString(declare("  ", constant, func(cell.Ref) string { return "0" }))
-	for s := range op.State {
-		prev, next := cell.Ref{Kind: cell.Prev, Index: s}, cell.Ref{Kind: cell.Next, Index: s}
-		fmt.Fprintf(&t, "  float %v = widen(%s);\n", prev, place(next, "n"))
-	}
-	for _, r := range perStep {
-		fmt.Fprintf(&t, "  float in_%v[AHEAD];\n", r)
-	}
-	t.WriteString("  for (int first = 0; first < steps; first += AHEAD) {\n")
-	t.WriteString("#pragma unroll\n    for (int i = 0; i < AHEAD; i++) {\n      const int t = min(first + i, steps - 1);\n")
-	for _, r := range perStep {
-		fmt.Fprintf(&t, "      in_%v[i] = widen(%s);\n", r, place(r, "t * batch + n"))
-	}
-	t.WriteString("    }\n#pragma unroll\n    for (int i = 0; i < AHEAD; i++) {\n      const int t = first + i;\n      if (t >= steps) break;\n")
-	known := slices.Clone(reads)
-	for _, r := range perStep {
-		fmt.Fprintf(&t, "      float %v = in_%v[i];\n", r, r)
-	}
-	t.WriteString(statements(p, "      ", known))
-	for _, r := range writes {
-		row := "t * batch + n"
-		if r.Kind == cell.Next {
-			row = "(t + 1) * batch + n"
-		}
-		fmt.Fprintf(&t, "      narrow(%s, %v);\n", place(r, row), r)
-	}
-	for s := range op.State {
-		fmt.Fprintf(&t, "      prev%d = next%d;\n", s, s)
-	}
-	t.WriteString("    }\n  }\n}\n")
-	args := []uint64{uint64(op.Steps), uint64(op.Batch()), uint64(op.Hidden())}
-	return newLaunch(&source{"scan", t.String()}, [3]int{ceil(op.Batch()*op.Hidden(), 128), 1, 1}, [3]int{128, 1, 1}, append(args, b.arguments(groups)...)...)
+// A scanCell is what a scan of a cell computes, whatever the sizes.
+type scanCell struct {
+	cell     *cell.Cell
+	backward bool
+
+	flow    *flow
+	late    []bool // the values that depend on a state
+	results map[cell.Ref]int
+	compose map[cell.Ref]int
+	keep    []int // early values that late ones are computed from
+	loads   []load
 }
 
-func (b *binder) scanBackward(op schedule.ScanBackward) step {
-	p := op.Cell.Backward
-	reads, writes := p.Vectors()
-	groups := b.groups(p, func(r cell.Ref) schedule.View { return whole(&op.Sequence, &op.SequenceGrad, r) })
-	groups = slices.DeleteFunc(groups, func(g group) bool { return strings.HasPrefix(g.name, "g_dprev") })
-	perStep, constant := splitReads(reads, cell.DNext, cell.DPeep)
-	var carried []cell.Ref // in registers over all steps
-	for s := range op.Carry {
-		r := cell.Ref{Kind: cell.DNext, Index: s}
-		if slices.Contains(reads, r) || op.Cell.DirectPrev(s) {
-			carried = append(carried, r)
-			if !slices.ContainsFunc(groups, func(g group) bool { return g.name == groupName(r) }) {
-				groups = append(groups, group{name: groupName(r), element: b.element(op.Carry[s]), view: op.Carry[s]})
+// scanCells are those met so far.
+type scanCells map[scanKey]*scanCell
+
+type scanKey struct {
+	cell            *cell.Cell
+	train, backward bool
+}
+
+// A load is a vector that has a row per step. States have one more where both
+// the state before and the one after a step are read.
+type load struct {
+	group  string
+	column int
+	shift  int // of the first step's row
+	more   int
+	refs   []cell.Ref
+}
+
+// Geometry: a block loads about so many bytes into a buffer, of which each of its
+// threads has that many at most; a run of lanes reads a line of memory; and while a state goes from one
+// group of tiles to the next, so many tiles go through memory.
+const (
+	scanThreads = 128
+	scanBytes   = 34 << 10
+	scanLine    = 128
+	scanHop     = 128
+)
+
+// before and after are what a pass has of a state on both sides of a step.
+func (s *scanCell) before() cell.Kind {
+	if s.backward {
+		return cell.DNext
+	}
+	return cell.Prev
+}
+
+func (s *scanCell) after() cell.Kind {
+	if s.backward {
+		return cell.DPrev
+	}
+	return cell.Next
+}
+
+// scan is the scan that op is; nil: it is none.
+func (c scanCells) scan(op schedule.Op) *scan {
+	switch op := op.(type) {
+	case schedule.Scan:
+		s := &scan{Sequence: op.Sequence, products: op.R}
+		s.scanCell = c.of(scanKey{op.Cell, op.Train, false}, op.Step(0).Program(), op.Cell.Recurrence.Compose)
+		return s
+	case schedule.ScanBackward:
+		s := &scan{Sequence: op.Sequence, grad: &op.SequenceGrad}
+		s.scanCell = c.of(scanKey{op.Cell, true, true}, op.Cell.Backward, op.Cell.Recurrence.ComposeBackward)
+		return s
+	}
+	return nil
+}
+
+func (c scanCells) of(key scanKey, program, compose cell.Program) *scanCell {
+	if s, ok := c[key]; ok {
+		return s
+	}
+	s := &scanCell{cell: key.cell, backward: key.backward, flow: newFlow()}
+	s.results, s.compose = s.flow.add(program), s.flow.add(compose)
+	s.late = s.flow.after(s.carried)
+	s.keep = s.flow.frontier(s.targets(true), s.late, s.constant)
+	for _, v := range s.flow.values {
+		if v.leaf && !s.carried(v.ref) && !s.constant(v.ref) {
+			s.load(v.ref)
+		}
+	}
+	c[key] = s
+	return s
+}
+
+// carried reports whether r is what a step takes over from the one before it.
+func (s *scanCell) carried(r cell.Ref) bool {
+	return r.Kind == cell.Factor || r.Kind == s.before() && slices.Contains(s.cell.Recurrence.Carried, r.Index)
+}
+
+// constant reports whether r is the same in every step.
+func (s *scanCell) constant(r cell.Ref) bool {
+	return r.Kind.Broadcast() || r.Kind == cell.DNext && !s.carried(r)
+}
+
+// view is the matrix that holds r.
+func (s *scan) view(r cell.Ref) schedule.View {
+	if r.Kind == cell.R {
+		return s.products
+	}
+	return whole(&s.Sequence, s.grad, r)
+}
+
+// argument names the matrix that holds r: the same one before and after a step.
+func argument(r cell.Ref) string {
+	switch r.Kind {
+	case cell.Prev, cell.Next:
+		return fmt.Sprintf("state%d", r.Index)
+	case cell.DNext, cell.DPrev:
+		return fmt.Sprintf("carry%d", r.Index)
+	}
+	return fmt.Sprintf("all_%v", r.Kind)
+}
+
+// load adds r to what is loaded per step. A backward pass meets the state after
+// a step before the one before it, so that one row follows the other.
+func (s *scanCell) load(r cell.Ref) {
+	l := load{group: argument(r), column: offset(r), refs: []cell.Ref{r}}
+	if r.Kind == cell.Next {
+		l.shift = 1
+	}
+	for i := range s.loads {
+		if o := &s.loads[i]; o.group == l.group && o.column == l.column {
+			o.shift, o.more = 1, 1
+			o.refs = append(o.refs, r)
+			return
+		}
+	}
+	s.loads = append(s.loads, l)
+}
+
+// outputs lists what is written step by step and does, or does not, depend on a
+// state.
+func (s *scanCell) outputs(late bool) []cell.Ref {
+	var out []cell.Ref
+	for r, v := range s.results {
+		if r.Kind != cell.Temp && r.Kind != cell.DPrev && s.late[v] == late {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b cell.Ref) int { return 100*(int(a.Kind)-int(b.Kind)) + a.Index - b.Index })
+	return out
+}
+
+// targets are the values of outputs, and of the states after a step.
+func (s *scanCell) targets(late bool) []int {
+	var out []int
+	for _, r := range s.outputs(late) {
+		out = append(out, s.results[r])
+	}
+	if late {
+		for _, k := range s.cell.Recurrence.Carried {
+			out = append(out, s.results[cell.Ref{Kind: s.after(), Index: k}])
+		}
+	}
+	return out
+}
+
+// shape settles the geometry for matrices that are stored so.
+func (s *scan) shape(l *layout, p Properties, k knob.Params) {
+	s.width = 4
+	refs := s.outputs(true)
+	refs = append(refs, s.outputs(false)...)
+	for _, v := range s.flow.values {
+		if v.leaf && v.ref.Kind != cell.Factor {
+			refs = append(refs, v.ref)
+		}
+	}
+	for _, i := range s.cell.Recurrence.Carried { // the first states, too
+		refs = append(refs, cell.Ref{Kind: s.before(), Index: i})
+	}
+	for _, r := range refs {
+		v := s.view(r)
+		size := l.element[v.M.ID].Bytes()
+		at := int(l.offset[v.M.ID])/size + v.Row*v.M.Cols + v.Col
+		for (at|v.M.Cols|s.Hidden())%s.width != 0 {
+			s.width /= 2
+		}
+		if i := slices.IndexFunc(s.groups, func(g group) bool { return g.name == argument(r) }); i < 0 {
+			s.groups = append(s.groups, group{name: argument(r), element: l.element[v.M.ID], view: v})
+		}
+	}
+	for r := range s.results {
+		if i := slices.IndexFunc(s.groups, func(g group) bool { return r.Kind != cell.Temp && g.name == argument(r) }); i >= 0 {
+			s.groups[i].written = true
+		}
+	}
+	slices.SortFunc(s.groups, func(a, b group) int { return strings.Compare(a.name, b.name) })
+	bytes := 0
+	for _, l := range s.loads {
+		bytes += s.bytes(l)
+	}
+	s.most = scanThreads
+	if n := k["scanthreads"]; n != 0 {
+		s.most = n
+	}
+	s.threads = s.most
+	s.ahead = k["scanahead"]
+	s.chunk = k["scanchunk"]
+	if s.chunk == 0 {
+		s.chunk = max(1, min(scanBytes/s.threads/bytes, 16))
+	}
+	s.cut(p, k)
+}
+
+func (s *scan) element(name string) Element {
+	return s.groups[slices.IndexFunc(s.groups, func(g group) bool { return g.name == name })].element
+}
+
+// bytes are those of a load that a thread has of a step.
+func (s *scan) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
+
+// cut cuts channels and time into tiles: of a line of memory across, but more
+// where time is short, and of fewer threads where there would be too few.
+func (s *scan) cut(p Properties, k knob.Params) {
+	across := s.Batch() * s.Hidden() / s.width
+	for {
+		s.lanes = min(scanLine/4/s.width, powerAbove(across))
+		if s.lanes*s.width > scanLine/8 && across <= s.lanes {
+			s.lanes /= 2 // two chains hand on states in half the time
+		}
+		if n := k["scanlanes"]; n != 0 {
+			s.lanes = n
+		}
+		deep := min(s.threads/s.lanes, powerAbove(ceil(s.Steps, s.chunk)))
+		s.lanes = max(s.lanes, min(s.threads/deep, powerAbove(across)))
+		s.chains, s.tiles = ceil(across, s.lanes), ceil(s.Steps, deep*s.chunk)
+		if s.chains*s.tiles >= p.SMs || s.threads <= 64 || k["scanthreads"] != 0 {
+			s.threads = max(32, deep*s.lanes)
+			s.tiles = ceil(s.Steps, s.threads/s.lanes*s.chunk)
+			break
+		}
+		s.threads /= 2
+	}
+	s.group = k["scangroup"]
+	if s.group == 0 {
+		s.group = min(powerAbove(ceil(scanHop, s.chains)), powerAbove(s.tiles))
+	}
+}
+
+// powerAbove is the least power of two that is not below n.
+func powerAbove(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}
+
+// values are those that a thread has of all carried states, or of one in vain
+// where no step reads any.
+func (s *scan) values() int { return s.width * max(1, len(s.cell.Recurrence.Carried)) }
+
+// sums and starts are the bytes of the words in which tiles show what they
+// make, and the last of a group the states behind it.
+func (s *scan) sums() int64 {
+	if s.group == 1 {
+		return 0
+	}
+	return 16 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
+}
+
+func (s *scan) starts() int64 {
+	return 8 * int64(s.chains*ceil(s.tiles, s.group)) * int64(s.lanes*s.values())
+}
+
+// shared is the memory of a block: buffers of what its threads load with the
+// states that these begin with, twice what its rows of lanes compose, and the
+// tile drawn.
+func (s *scan) shared() int {
+	_, _, bytes := s.slots()
+	rows := s.threads / max(s.lanes, 32)
+	return (2+s.ahead)*(s.threads*bytes+4*s.values()*s.lanes) + 2*8*rows*s.values()*s.lanes + 16
+}
+
+// maxShared is about what a multiprocessor has of shared memory, in bytes.
+const maxShared = 220 << 10
+
+// scanResident is how many threads a multiprocessor is given at most, for the sake
+// of their registers.
+const scanResident = 640
+
+// resident is how many blocks a multiprocessor is given: more would find it full.
+func (s *scan) resident(p Properties) int {
+	return max(1, min(scanResident/s.threads, p.Shared/s.shared()))
+}
+
+func (b *binder) scan(op schedule.Op, stream int) step {
+	s := b.layout.cells.scan(op)
+	s.shape(b.layout, b.properties, b.knobs)
+	words := b.layout.scans[stream]
+	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.ahead, " ", s.most}
+	for _, g := range s.groups {
+		key = append(key, " ", g.element)
+	}
+	name := "scan"
+	if s.grad != nil {
+		name = "scanbackward"
+	}
+	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden()), uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(bits.TrailingZeros(uint(s.group))),
+		uint64(b.base) + uint64(words.tickets), uint64(b.base) + uint64(words.sums), uint64(b.base) + uint64(words.starts), b.trouble()}
+	st := newLaunch(b.source(func() source { return s.source(name) }, key...),
+		[3]int{min(s.chains*s.tiles, s.resident(b.properties)*b.properties.SMs), 1, 1}, [3]int{s.threads, 1, 1}, append(args, b.arguments(s.groups)...)...)
+	st.launch.Shared = s.shared()
+	return st
+}
+
+// scanWords are the offsets, or the bytes, of what the blocks of a scan show each
+// other. Each run of a scan marks its words, so that none is mistaken for
+// another's.
+type scanWords struct{ tickets, sums, starts int64 }
+
+// scanKnobs are those of schedules with scans.
+func scanKnobs(s *schedule.Schedule) []knob.Knob {
+	for op := range s.Operations() {
+		switch op.(type) {
+		case schedule.Scan, schedule.ScanBackward:
+			return []knob.Knob{
+				{Name: "scanchunk", Doc: "steps of a thread in a scan; 0: as many as its registers hold", Values: []int{0}, Max: 64},
+				{Name: "scanthreads", Doc: "threads of a block of a scan, a power of two; 0: 128, fewer where there are few tiles", Values: []int{0}, Max: 512},
+				{Name: "scanahead", Doc: "tiles of a scan that a block composes before it does the steps of the one before them", Values: []int{0}, Max: 1},
+				{Name: "scanlanes", Doc: "lanes", Values: []int{0}, Max: 1024},
+				{Name: "scangroup", Doc: "tiles that a tile of a scan looks back at, at most; 0: by the number of channels", Values: []int{0}, Max: 1024},
 			}
 		}
 	}
-	for k := range op.Cell.Peeps {
-		carried = append(carried, cell.Ref{Kind: cell.DPeep, Index: k})
-	}
-	for i := range groups {
-		if strings.HasPrefix(groups[i].name, "g_dnext") {
-			groups[i].written = true
-		}
-	}
-	var t strings.Builder
-	fmt.Fprintf(&t, `enum { AHEAD = %d };
-extern "C" __global__ void __launch_bounds__(128) scanbackward(int steps, int batch, int hidden%s) {
-  const long long id = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (id >= (long long)batch * hidden) return;
-  const int n = id / hidden, u = id %% hidden;
-`, ahead, params(groups))
-	t.WriteString(declare("  ", constant, func(cell.Ref) string { return "0" }))
-	t.WriteString(declare("  ", carried, func(cell.Ref) string { return "n" }))
-	for _, r := range perStep {
-		fmt.Fprintf(&t, "  float in_%v[AHEAD];\n", r)
-	}
-	t.WriteString("  for (int last = steps - 1; last >= 0; last -= AHEAD) {\n")
-	t.WriteString("#pragma unroll\n    for (int i = 0; i < AHEAD; i++) {\n      const int t = max(last - i, 0);\n")
-	for _, r := range perStep {
-		fmt.Fprintf(&t, "      in_%v[i] = widen(%s);\n", r, place(r, rowBack(r)))
-	}
-	t.WriteString("    }\n#pragma unroll\n    for (int i = 0; i < AHEAD; i++) {\n      const int t = last - i;\n      if (t < 0) break;\n")
-	for _, r := range perStep {
-		fmt.Fprintf(&t, "      float %v = in_%v[i];\n", r, r)
-	}
-	t.WriteString(statements(p, "      ", append(slices.Clone(reads), carried...)))
-	for _, r := range writes {
-		if r.Kind == cell.DX || r.Kind == cell.DR {
-			fmt.Fprintf(&t, "      narrow(%s, %v);\n", place(r, rowBack(r)), r)
-		}
-	}
-	for s := range op.Carry {
-		if op.Cell.DirectPrev(s) {
-			fmt.Fprintf(&t, "      dnext%d = dprev%d;\n", s, s)
-		}
-	}
-	t.WriteString("    }\n  }\n")
-	for _, r := range carried {
-		fmt.Fprintf(&t, "  narrow(%s, %v);\n", place(r, "n"), r)
-	}
-	t.WriteString("}\n")
-	args := []uint64{uint64(op.Steps), uint64(op.Batch()), uint64(op.Hidden())}
-	return newLaunch(&source{"scanbackward", t.String()}, [3]int{ceil(op.Batch()*op.Hidden(), 128), 1, 1}, [3]int{128, 1, 1}, append(args, b.arguments(groups)...)...)
+	return nil
 }

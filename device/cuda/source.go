@@ -57,10 +57,9 @@ func params(groups []group) string {
 	return b.String()
 }
 
-// expression spells one operation.
-func expression(in cell.Instr) string {
-	a, b := in.A.String(), in.B.String()
-	switch in.Op {
+// spell is the text of one operation on a and b.
+func spell(op cell.Op, a, b string) string {
+	switch op {
 	case cell.Zero:
 		return "0"
 	case cell.Copy:
@@ -88,7 +87,7 @@ func expression(in cell.Instr) string {
 	case cell.ReLUGrad:
 		return fmt.Sprintf("%s > 0 ? %s : 0", b, a)
 	}
-	panic(fmt.Sprintf("cuda: no text for %v", in.Op))
+	panic(fmt.Sprintf("cuda: no text for %v", op))
 }
 
 // statements spell p on variables named as its vectors are, each declared where
@@ -104,7 +103,7 @@ func statements(p cell.Program, indent string, declared []cell.Ref) string {
 		if !known[in.Out] {
 			kind, known[in.Out] = "float ", true
 		}
-		fmt.Fprintf(&b, "%s%s%v = %s;\n", indent, kind, in.Out, expression(in))
+		fmt.Fprintf(&b, "%s%s%v = %s;\n", indent, kind, in.Out, spell(in.Op, in.A.String(), in.B.String()))
 	}
 	return b.String()
 }

@@ -20,6 +20,7 @@ import (
 // Run runs the suite on d.
 func Run(t *testing.T, d device.Device) {
 	t.Run("operations", func(t *testing.T) { operations(t, d) })
+	t.Run("scans", func(t *testing.T) { scans(t, d) })
 	t.Run("schedules", func(t *testing.T) { schedules(t, d) })
 	t.Run("misuse", func(t *testing.T) { misuse(t, d) })
 }

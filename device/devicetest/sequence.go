@@ -149,10 +149,11 @@ func sequenceMakers(c *cell.Cell) map[string]func(t *trial) schedule.Op {
 	return all
 }
 
-// isSequence reports whether op multiplies what it has computed itself.
+// isSequence reports whether op reads, or goes on from, what it has computed
+// itself.
 func isSequence(op schedule.Op) bool {
 	switch op.(type) {
-	case schedule.Persistent, schedule.PersistentBackward, schedule.Vendor, schedule.VendorBackward:
+	case schedule.Persistent, schedule.PersistentBackward, schedule.Scan, schedule.ScanBackward, schedule.Vendor, schedule.VendorBackward:
 		return true
 	}
 	return false

@@ -12,6 +12,7 @@ package scan
 
 import (
 	"fmt"
+	"math"
 
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -43,7 +44,7 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 			values = append(values, n)
 		}
 	}
-	return []knob.Knob{{Name: "inputbatch", Doc: "steps per block of products and scans; 0: all", Values: values, Min: 0, Max: p.Steps}}
+	return []knob.Knob{{Name: "inputbatch", Doc: "steps per block of products and scans; 0: all", Values: values, Min: 0, Max: math.MaxInt32}}
 }
 
 // Plan implements rnn.Technique.
@@ -58,7 +59,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: %v: its recurrent products have gradients of their own", schedule.ErrUnsupported, c)
 	}
 	n := &network{Plan: p, block: k["inputbatch"], gates: len(c.Gates) * p.Hidden, recurrent: c.Recurrent * p.Hidden}
-	if n.block == 0 {
+	if n.block == 0 || n.block > p.Steps {
 		n.block = p.Steps
 	}
 	n.layout()

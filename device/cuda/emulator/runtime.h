@@ -25,6 +25,7 @@ struct Index { unsigned x, y, z; };
 static Index threadIdx, blockIdx, blockDim, gridDim;
 
 struct Geometry { unsigned grid[3], block[3]; unsigned long long shared; int cooperative, cluster; };
+enum { TOGETHER = 3 }; // blocks at the same time, where one waits for another
 
 struct Meeting { unsigned come = 0, of = 0, turn = 0; };
 struct Cluster { Meeting all; unsigned char* shared; size_t stride; };
@@ -96,6 +97,8 @@ static unsigned __ballot_sync(unsigned, int v) {
 }
 static int __popc(unsigned v) { return __builtin_popcount(v); }
 static unsigned atomicAdd(unsigned* p, unsigned v) { const unsigned old = *p; *p += v; return old; }
+typedef unsigned long long word;
+static word atomicAdd(word* p, word v) { const word old = *p; *p += v; return old; }
 static long long clock64() { static long long now; return now++; }
 template <class T> static T min(T a, T b) { return a < b ? a : b; }
 template <class T> static T max(T a, T b) { return a > b ? a : b; }
@@ -136,6 +139,13 @@ template <int N> static void push(shared_t to, const float* v, shared_t bar) {
   ((Bar*)bar)->bytes -= 4 * N;
   bar_settle((Bar*)bar);
 }
+static word get_word(const word* p) { return *(const volatile word*)p; }
+static void get_words(word& a, word& b, const word* p) { a = get_word(p), b = get_word(p + 1); }
+static void put_word(word* p, word v) { *(volatile word*)p = v; }
+static void put_words(word* p, word a, word b) { put_word(p, a), put_word(p + 1, b); }
+template <int BYTES> static void copy_async(void* to, const void* from) { memcpy(to, from, BYTES); }
+static void end_async() {}
+static void wait_async() {}
 #define DYNAMIC_SHARED(name) unsigned char* const name = current->in->shared
 
 struct bf16 { unsigned short bits; };
@@ -207,10 +217,11 @@ static void launch_alone(const Geometry& g, void** args, void (*kernel)(void**))
             for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++) kernel(args);
 }
 
-// launch runs the grid with fibers: block after block, or all at once.
-static void launch(const Geometry& g, void** args, void (*kernel)(void**)) {
+// launch runs the grid with fibers: so many blocks after so many, or all at once.
+static void launch_some(const Geometry& g, void** args, void (*kernel)(void**), unsigned most) {
   const unsigned threads = g.block[0] * g.block[1] * g.block[2], blocks = g.grid[0] * g.grid[1] * g.grid[2];
-  const unsigned together = g.cooperative ? blocks : g.cluster, warps = (threads + 31) / 32;
+  const unsigned warps = (threads + 31) / 32;
+  unsigned together = g.cooperative ? blocks : g.cluster > 1 ? g.cluster : min(most, blocks);
   const size_t stack = 32 << 10;
   body = kernel, arguments = args;
   blockDim = {g.block[0], g.block[1], g.block[2]}, gridDim = {g.grid[0], g.grid[1], g.grid[2]};
@@ -222,6 +233,7 @@ static void launch(const Geometry& g, void** args, void (*kernel)(void**)) {
   Cluster* clusters = new Cluster[together];
   unsigned char* shared = (unsigned char*)aligned_alloc(256, together * stride);
   for (unsigned first = 0; first < blocks; first += together) {
+    together = min(together, blocks - first);
     for (unsigned b = 0; b < together; b++) {
       in[b] = Block();
       in[b].all.of = threads;
@@ -244,10 +256,11 @@ static void launch(const Geometry& g, void** args, void (*kernel)(void**)) {
         f.sp = top - 6;
       }
     }
-    for (unsigned left = together * threads; left > 0;) {
+    const unsigned all = together * threads;
+    for (unsigned left = all, turn = 0; left > 0; turn += 97) { // a different one first each time
       left = 0;
-      for (unsigned i = 0; i < together * threads; i++)
-        if (!fibers[i].done) {
+      for (unsigned n = 0; n < all; n++)
+        if (const unsigned i = (n + turn) % all; !fibers[i].done) {
           current = &fibers[i], threadIdx = current->thread, blockIdx = current->block;
           swap_fibers(&scheduler, current->sp);
           left += !current->done;
@@ -260,3 +273,5 @@ static void launch(const Geometry& g, void** args, void (*kernel)(void**)) {
   delete[] clusters;
   delete[] fibers;
 }
+static void launch(const Geometry& g, void** args, void (*kernel)(void**)) { launch_some(g, args, kernel, 1); }
+static void launch_together(const Geometry& g, void** args, void (*kernel)(void**)) { launch_some(g, args, kernel, TOGETHER); }

@@ -31,6 +31,40 @@ __device__ __forceinline__ unsigned get_acquire(const unsigned* p) {
 }
 __device__ __forceinline__ void pause() {}
 
+// Words are 64 bits that another block may be writing: each is seen whole.
+typedef unsigned long long word;
+__device__ __forceinline__ word get_word(const word* p) {
+  word v;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ void get_words(word& a, word& b, const word* p) {
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(p) : "memory");
+}
+__device__ __forceinline__ void put_word(word* p, word v) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
+__device__ __forceinline__ void put_words(word* p, word a, word b) {
+  asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory");
+}
+
+// copy_async begins to copy 4, 8 or 16 bytes to shared memory, or copies 2;
+// end_async ends a group of copies, and wait_async waits for all that this thread
+// has begun but the last group.
+template <int BYTES> __device__ __forceinline__ void copy_async(void* to, const void* from) {
+  if (BYTES == 2) {
+    *(unsigned short*)to = *(const unsigned short*)from;
+    return;
+  }
+  unsigned at;
+  asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(at) : "l"(to));
+  if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+  if (BYTES == 8) asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at), "l"(from) : "memory");
+  if (BYTES == 4) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
+}
+__device__ __forceinline__ void end_async() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void wait_async() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
+
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 
 __device__ __forceinline__ float exp2_quick(float v) {

@@ -1,0 +1,150 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/rnn/cell"
+)
+
+// A flow is one or more programs as a graph: what several of them compute is one
+// value, and values are in an order in which they can be computed.
+type flow struct {
+	values []value
+	known  map[value]int
+}
+
+// A value is a vector that programs read, or an operation on earlier values.
+type value struct {
+	leaf bool
+	ref  cell.Ref // of a leaf
+	op   cell.Op
+	args [2]int
+}
+
+func newFlow() *flow { return &flow{known: map[value]int{}} }
+
+func (f *flow) value(v value) int {
+	if i, ok := f.known[v]; ok {
+		return i
+	}
+	f.values = append(f.values, v)
+	f.known[v] = len(f.values) - 1
+	return len(f.values) - 1
+}
+
+// add computes p and returns the values that its vectors have in the end.
+func (f *flow) add(p cell.Program) map[cell.Ref]int {
+	now := map[cell.Ref]int{}
+	for _, in := range p {
+		v := value{op: in.Op}
+		for k, a := range in.Args() {
+			i, ok := now[a]
+			if !ok {
+				i = f.value(value{leaf: true, ref: a})
+			}
+			v.args[k] = i
+		}
+		if in.Op == cell.Copy {
+			now[in.Out] = v.args[0]
+			continue
+		}
+		now[in.Out] = f.value(v)
+	}
+	return now
+}
+
+// operands are the values that v is computed from.
+func (f *flow) operands(v int) []int {
+	if f.values[v].leaf {
+		return nil
+	}
+	return f.values[v].args[:f.values[v].op.Operands()]
+}
+
+// after reports, per value, whether it depends on a leaf for which the function
+// holds.
+func (f *flow) after(leaf func(cell.Ref) bool) []bool {
+	out := make([]bool, len(f.values))
+	for i, v := range f.values {
+		out[i] = v.leaf && leaf(v.ref) || slices.ContainsFunc(f.operands(i), func(a int) bool { return out[a] })
+	}
+	return out
+}
+
+// behind reports, per value, whether one of the targets needs it, given those
+// that are there already.
+func (f *flow) behind(targets []int, there func(int) bool) []bool {
+	need := make([]bool, len(f.values))
+	for _, t := range targets {
+		need[t] = true
+	}
+	for i := len(f.values) - 1; i >= 0; i-- {
+		if need[i] && !there(i) {
+			for _, a := range f.operands(i) {
+				need[a] = true
+			}
+		}
+	}
+	return need
+}
+
+// frontier lists the early values that late ones are computed from, as few as
+// do: one whose operands are listed too, or constant, is computed again, unless
+// that takes an activation.
+func (f *flow) frontier(targets []int, late []bool, constant func(cell.Ref) bool) []int {
+	listed := make([]bool, len(f.values))
+	for i, needed := range f.behind(targets, func(i int) bool { return !late[i] }) {
+		if !needed || !late[i] {
+			continue
+		}
+		for _, a := range f.operands(i) {
+			listed[a] = listed[a] || !late[a]
+		}
+	}
+	free := func(a int) bool { return listed[a] || f.values[a].leaf && constant(f.values[a].ref) }
+	var out []int
+	for i := len(f.values) - 1; i >= 0; i-- {
+		if !listed[i] {
+			continue
+		}
+		again := !f.values[i].leaf && !slow(f.values[i].op) && !slices.ContainsFunc(f.operands(i), func(a int) bool { return !free(a) })
+		if again || f.values[i].leaf && constant(f.values[i].ref) {
+			continue
+		}
+		out = append(out, i)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+func slow(op cell.Op) bool { return op == cell.Sigmoid || op == cell.Tanh }
+
+// name is what a value is called in a kernel.
+func (f *flow) name(v int) string {
+	if f.values[v].leaf {
+		return f.values[v].ref.String()
+	}
+	return fmt.Sprintf("v%d", v)
+}
+
+// text computes the targets from values that are there under their names.
+func (f *flow) text(indent string, targets []int, there func(int) bool) string {
+	var b strings.Builder
+	for i, needed := range f.behind(targets, there) {
+		if !needed || there(i) || f.values[i].leaf {
+			continue
+		}
+		var args [2]string
+		for k, a := range f.operands(i) {
+			args[k] = f.name(a)
+		}
+		spelled := spell(f.values[i].op, args[0], args[1])
+		if slow(f.values[i].op) {
+			spelled = fmt.Sprintf("quick_%v(%s)", f.values[i].op, args[0])
+		}
+		fmt.Fprintf(&b, "%sconst float %s = %s;\n", indent, f.name(i), spelled)
+	}
+	return b.String()
+}

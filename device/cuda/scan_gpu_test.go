@@ -1,0 +1,165 @@
+package cuda_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// scanSizes are batch, channels and steps: those of other libraries' tables,
+// lengths beside powers of two, and few channels over a million steps.
+var scanSizes = [][3]int{
+	{1, 256, 65536}, {16, 256, 4096}, {64, 256, 1024}, {8, 1536, 16384}, {1, 32, 1 << 20}, {1, 8, 1 << 22},
+	{1, 256, 65537}, {16, 256, 4095}, {64, 256, 1025}, {1, 256, 65535},
+}
+
+// BenchmarkGPUScan times linear recurrences on the first GPU, in bytes that they
+// must read and write a second, beside a copy of as many bytes in turns with
+// them. Each iteration is a burst; the medians are told.
+func BenchmarkGPUScan(b *testing.B) {
+	d := openGPU(b, time.Minute)
+	for _, c := range []*cell.Cell{cell.Linear, cell.GILR, cell.SRU, cell.LSLSTM.Core} {
+		for _, size := range scanSizes {
+			for _, pass := range []string{"inference", "forward", "backward"} {
+				b.Run(fmt.Sprintf("%s/%s/%dx%dx%d", c.Name, pass, size[0], size[1], size[2]), func(b *testing.B) {
+					scan := scanning(b, c, pass, size)
+					info := d.Info()
+					if scan.Memory()+scan.Traffic() > info.Memory {
+						b.Skip("memory")
+					}
+					rates(b, d, scan, copying(b, scan.Traffic()), knob.Params{"graph": 1})
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkGPUScanVariants compares geometries.
+func BenchmarkGPUScanVariants(b *testing.B) {
+	d := openGPU(b, time.Minute)
+	for _, size := range [][3]int{{1, 256, 65536}, {64, 256, 1024}, {8, 1536, 16384}, {1, 32, 1 << 20}, {1, 8, 1 << 22}} {
+		for _, pass := range []string{"inference", "backward"} {
+			for _, k := range []knob.Params{
+				{}, {"scanchunk": 4, "scanthreads": 256}, {"scanchunk": 5, "scanthreads": 256}, {"scanchunk": 2, "scanthreads": 256}, {"scanchunk": 4}, {"scanchunk": 6}, {"scanchunk": 12},
+				{"scanchunk": 8, "scanthreads": 64}, {"scanchunk": 12, "scanthreads": 64}, {"scanlanes": 2}, {"scanlanes": 4}, {"scanlanes": 8}, {"scanlanes": 16}, {"scangroup": 16}, {"scangroup": 32}, {"scangroup": 64}, {"scangroup": 128}, {"scangroup": 256},
+			} {
+				b.Run(fmt.Sprintf("%s/%dx%dx%d/%v", pass, size[0], size[1], size[2], k), func(b *testing.B) {
+					scan := scanning(b, cell.Linear, pass, size)
+					k["graph"] = 1
+					rates(b, d, scan, copying(b, scan.Traffic()), k)
+				})
+			}
+		}
+	}
+}
+
+// rates reports the rate of s and that of the copy.
+func rates(b *testing.B, d device.Device, s, copied *schedule.Schedule, k knob.Params) {
+	bytes := float64(s.Traffic())
+	runs := max(2, int(8e9/bytes))
+	var seconds [2][]float64
+	var progs [2]device.Program
+	for i, one := range []*schedule.Schedule{s, copied} {
+		k := k
+		if i == 1 {
+			k = knob.Params{"graph": k["graph"]}
+		}
+		var err error
+		if progs[i], err = d.Compile(one, k); err != nil {
+			b.Fatal(err)
+		}
+		defer progs[i].Close()
+		if err := progs[i].Prepare(); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := progs[i].Run(1); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		for i, prog := range progs {
+			burst, err := prog.Run(runs)
+			if err != nil {
+				b.Fatal(err)
+			}
+			seconds[i] = append(seconds[i], burst.Device.Seconds()/float64(runs))
+		}
+	}
+	for i := range seconds {
+		slices.Sort(seconds[i])
+	}
+	t, c := seconds[0][len(seconds[0])/2], seconds[1][len(seconds[1])/2]
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(t*1e6, "µs")
+	b.ReportMetric(bytes/t/1e9, "GB/s")
+	b.ReportMetric(bytes/c/1e9, "copy-GB/s")
+	b.ReportMetric(100*c/t, "%")
+}
+
+// scanning is one pass of a scan of batch, channels and steps over rows of random
+// numbers; the forward pass is done ahead of the backward one.
+func scanning(t testing.TB, c *cell.Cell, pass string, size [3]int) *schedule.Schedule {
+	batch, hidden, steps := size[0], size[1], size[2]
+	b := schedule.NewBuilder(1)
+	rng := rand.New(rand.NewPCG(1, 2))
+	full := func(rows, cols int) schedule.View {
+		v := b.Matrix("m", rows, cols).All()
+		one := b.Matrix("row", 1, cols).All()
+		// Random numbers from nothing: sums of bits that differ from column to column.
+		b.Prepare(schedule.Map{Op: cell.Zero, Out: one})
+		for range 8 {
+			from := rng.IntN(cols)
+			n := 1 + rng.IntN(cols-from)
+			b.Prepare(schedule.Map{Op: cell.OneMinus, Out: one.Columns(from, n), A: one.Columns(from, n)})
+			b.Prepare(schedule.Map{Op: cell.Sigmoid, Out: one, A: one})
+		}
+		b.Prepare(schedule.Map{Op: cell.Copy, Out: v, A: one})
+		return v
+	}
+	rows, gates := steps*batch, len(c.Gates)
+	op := schedule.Scan{Sequence: schedule.Sequence{Cell: c, Train: pass != "inference", Steps: steps, X: full(rows, gates*hidden), BX: full(1, gates*hidden)}}
+	if op.Train {
+		op.Saved = b.Matrix("saved", rows, c.Saved*hidden).All()
+	}
+	if n := c.Recurrent; n > 0 {
+		op.R, op.BR = full(rows, n*hidden), full(1, n*hidden)
+	}
+	for range c.States {
+		op.State = append(op.State, b.Matrix("state", rows+batch, hidden).All())
+	}
+	if pass == "backward" {
+		b.Prepare(op)
+		g := schedule.SequenceGrad{DOut: full(rows, hidden), DX: b.Matrix("dx", rows, gates*hidden).All()}
+		for range c.States {
+			g.Carry = append(g.Carry, full(batch, hidden))
+		}
+		b.Do(0, schedule.ScanBackward{Sequence: op.Sequence, SequenceGrad: g})
+	} else {
+		b.Do(0, op)
+	}
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// copying is a copy that reads and writes so many bytes.
+func copying(t testing.TB, bytes int64) *schedule.Schedule {
+	b := schedule.NewBuilder(1)
+	const cols = 1024
+	rows := int(bytes / (2 * 4 * cols))
+	b.Do(0, schedule.Map{Op: cell.Copy, Out: b.Matrix("to", rows, cols).All(), A: b.Matrix("from", rows, cols).All()})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

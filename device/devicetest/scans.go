@@ -1,0 +1,102 @@
+package devicetest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// scans holds recurrences over many steps, more than fit any block of them, to
+// their meaning, and their results to be the same bits each time.
+func scans(t *testing.T, d device.Device) {
+	sizes := [][3]int{ // steps, batch, hidden
+		{5000, 1, 3}, {1, 2, 33}, {31, 3, 11}, {257, 1, 32}, {1023, 1, 33}, {513, 2, 16}, {2049, 1, 1}, {65, 1, 260},
+	}
+	if testing.Short() {
+		sizes = sizes[:5]
+	}
+	for _, c := range []*cell.Cell{cell.Linear, cell.SRU, cell.LSLSTM.Core} {
+		for i, size := range sizes {
+			precision := precisions(d)[i%len(precisions(d))]
+			t.Run(fmt.Sprintf("%v/%v/%v", c, size, precision), func(t *testing.T) {
+				again(t, d, long(t, c, size[0], size[1], size[2], precision))
+			})
+		}
+	}
+}
+
+// long is a scan and its gradient over fresh matrices. Products ahead of it, which
+// are not run, ask that the states and the gradients be stored in the precision.
+func long(t *testing.T, c *cell.Cell, steps, batch, hidden int, precision schedule.Precision) *schedule.Schedule {
+	b := schedule.NewBuilder(1)
+	b.SetPrecision(precision)
+	all := func(rows, vectors int) schedule.View { return b.Matrix("m", rows, vectors*hidden).All() }
+	rows, gates := steps*batch, len(c.Gates)
+	op := schedule.Scan{Sequence: schedule.Sequence{
+		Cell: c, Train: true, Steps: steps, X: all(rows, gates), BX: all(1, gates), Saved: all(rows, c.Saved),
+	}}
+	g := schedule.SequenceGrad{DOut: all(rows, 1), DX: all(rows, gates)}
+	if n := c.Recurrent; n > 0 {
+		op.R, op.BR = all(rows, n), all(1, n)
+	}
+	for range c.States {
+		op.State = append(op.State, all(rows+batch, 1))
+		g.Carry = append(g.Carry, all(batch, 1))
+	}
+	weights := b.Packed("packed", hidden, 1).All()
+	b.Prepare(schedule.Pack{Src: all(1, 1), Dst: weights, Trans: true})
+	for _, v := range []schedule.View{op.State[0], g.DX.Columns(0, hidden)} {
+		b.Prepare(schedule.Gemm{A: v, B: weights, C: b.Matrix("product", v.Rows, 1).All()})
+	}
+	b.Do(0, op)
+	b.Do(0, schedule.ScanBackward{Sequence: op.Sequence, SequenceGrad: g})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// again holds s to its meaning, and what it yields to what it yields next time.
+func again(t *testing.T, d device.Device, s *schedule.Schedule) {
+	start, want := newValues(s), newValues(s)
+	fill(s, start, 1)
+	fill(s, want, 1)
+	for _, n := range s.Nodes {
+		want.eval(n.Op)
+	}
+	prog, err := d.Compile(s, nil)
+	if errors.Is(err, schedule.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	first := make([][]float32, len(s.Matrices))
+	for trial := range 3 {
+		if err := hold(prog, s, start, want); err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range s.Matrices {
+			if m.Packed {
+				continue
+			}
+			got := make([]float32, m.Elements())
+			if err := prog.Read(m, got); err != nil {
+				t.Fatal(err)
+			}
+			for k := range got {
+				if trial > 0 && math.Float32bits(got[k]) != math.Float32bits(first[i][k]) {
+					t.Fatalf("matrix %d[%d,%d] is %v and then %v", i, k/m.Cols, k%m.Cols, first[i][k], got[k])
+				}
+			}
+			first[i] = got
+		}
+	}
+}
