@@ -48,12 +48,15 @@ func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Im
 	o.Incumbent = -1
 	was := results.Record{Point: recs[0].Point, Device: recs[0].Device, Impl: incumbent}
 	arms := make([]search.Arm, len(recs))
+	most := 1 // samples of a record: there can be no more rounds
 	for i, rec := range recs {
+		most = max(most, len(search.Samples(rec)))
 		arms[i] = search.Arm{Bound: Bound(rec.Point, rec.Work.Executed, peak), Memory: rec.Work.Memory, Rank: i}
 		if rec.Key() == was.Key() {
 			o.Incumbent = i
 		}
 	}
+	o.Rounds = min(o.Rounds, most)
 	bench := &search.Replay{Records: recs}
 	var err error
 	r.Result, err = search.Run(ctx, arms, bench, o)

@@ -97,13 +97,16 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 // Knows reports whether a candidate of that key need not be measured.
 func (t *Tune) Knows(key string) bool { return t.recall(key) != nil }
 
-// recall is what is known of key. What a budget cut short, or a bound kept from
-// running, is not.
+// recall is what is known of key. What a budget cut short, what a bound kept from
+// running and what was never checked against the reference is not.
 func (t *Tune) recall(key string) *results.Record {
 	if t.Recall == nil {
 		return nil
 	}
 	r := t.Recall(key)
+	if r != nil && r.Status == results.OK && (r.Verify == nil || r.Stats == nil) {
+		return nil
+	}
 	if r == nil || r.Stats != nil && r.Stats.Stop == stopBudget || r.ReasonCode != nil && *r.ReasonCode == results.ReasonBound {
 		return nil
 	}

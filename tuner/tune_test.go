@@ -80,17 +80,22 @@ func TestTuneFindsAWinner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if emitted != 0 || again.Evaluations != 0 || again.WinnerRecord().Key() != w.Key() {
+	stays := again.WinnerRecord().Key() == w.Key() || again.WinnerRecord().Seconds() < w.Seconds()/(1+u.Search.Margin)
+	if emitted != 0 || again.Evaluations != 0 || !stays {
 		t.Errorf("again: %d records, %d bursts, winner %s and not %s", emitted, again.Evaluations, again.WinnerRecord().Impl.Label, w.Impl.Label)
 	}
 	more, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "scan", "scc"), w.Impl)
 	if err != nil {
 		t.Fatal(err)
 	}
+	var twice []string
 	for i, r := range more.Records {
-		if ran := more.Left[i] != ""; ran && r.Impl.Name != "scc" && r.Key() != w.Key() {
-			t.Errorf("%s was measured again", r.Impl.Label)
+		if ran := more.Left[i] != ""; ran && r.Impl.Name != "scc" {
+			twice = append(twice, r.Impl.Label)
 		}
+	}
+	if len(twice) != 1 { // the fastest of before
+		t.Errorf("measured again: %v", twice)
 	}
 	if emitted == 0 || more.Evaluations == 0 {
 		t.Error("what is new was not measured")

@@ -101,7 +101,8 @@ func (g *progress) watch(e tuner.Event) {
 	case tuner.Done:
 		what = g.last
 	}
-	g.draw(fmt.Sprintf("%s %v %s  %s%s%s", g.count(min(g.done+1, g.total)), e.Point, e.Label, what, g.leads(), g.eta()))
+	// What comes last is cut where the terminal is narrow.
+	g.draw(fmt.Sprintf("%s %v%s%s  %s  %s", g.count(min(g.done+1, g.total)), e.Point, g.leads(), g.eta(), e.Label, what))
 }
 
 // follow keeps the fastest of the point that a sweep is at.

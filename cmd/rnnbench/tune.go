@@ -242,6 +242,7 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 	if f.regret {
 		t.tune.Search.Margin = 0
 	}
+	t.tune.Settings.Verify = true // nothing wins that was not checked
 	// The device is warm from the candidate before.
 	t.tune.Settings.Warmup = min(c.Measure.Warmup, c.Measure.MinTime/2)
 	if f.dryRun {

@@ -112,3 +112,14 @@ func TestRegret(t *testing.T) {
 	rnnbench(t, "tune --from all --where hidden=8 --wisdom y.toml").want(t, exitDone, nil, nil)
 	rnnbench(t, "tune --from all --regret --wisdom y.toml").want(t, exitDone, []string{"exact: regret 0", "nearest: regret", "default: regret"}, nil)
 }
+
+// TestTuneTrustsWhatWasChecked measures anew what a sweep did not check.
+func TestTuneTrustsWhatWasChecked(t *testing.T) {
+	t.Chdir(t.TempDir())
+	sweep := strings.Replace(tinyGrid, "-H 8,16", "-H 8", 1) + " --impl naive"
+	tune := strings.Replace(tinyTune, "naive,cudnnstyle", "naive", 1)
+	rnnbench(t, sweep+" --no-verify").want(t, exitDone, nil, nil)
+	rnnbench(t, "tune --from out --no-wisdom").want(t, exitError, nil, []string{"none of the 1 record succeeded"})
+	rnnbench(t, tune).want(t, exitDone, nil, []string{"records in out"})
+	rnnbench(t, tune).want(t, exitDone, []string{"known before"}, nil)
+}

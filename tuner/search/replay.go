@@ -52,9 +52,10 @@ func (r *Replay) All() float64 {
 	return sum
 }
 
-// Samples are those of a record's statistics; none where it is not ok.
+// Samples are those of a record's statistics; none where it is not ok, or was not
+// checked against the reference.
 func Samples(rec *results.Record) []float64 {
-	if rec.Status != results.OK || rec.Samples == nil {
+	if rec.Status != results.OK || rec.Samples == nil || rec.Verify == nil || !rec.Verify.OK {
 		return nil
 	}
 	return rec.Samples.Wall

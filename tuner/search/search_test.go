@@ -249,7 +249,7 @@ func TestKnownArmsAreNotMeasured(t *testing.T) {
 
 func TestReplayDrawsInOrder(t *testing.T) {
 	rec := func(status results.Status, samples ...float64) *results.Record {
-		r := &results.Record{Status: status, Cost: results.Cost{Setup: 1, Verify: 2, Warmup: 3, Measure: float64(len(samples))}}
+		r := &results.Record{Status: status, Verify: &results.Verify{OK: true}, Cost: results.Cost{Setup: 1, Verify: 2, Warmup: 3, Measure: float64(len(samples))}}
 		if samples != nil {
 			r.Samples = &results.Samples{Wall: samples}
 		}
@@ -263,6 +263,11 @@ func TestReplayDrawsInOrder(t *testing.T) {
 	}
 	if _, err := b.Measure(t.Context(), 1, 0); !errors.Is(err, ErrOut) {
 		t.Errorf("a skipped one: %v", err)
+	}
+	unchecked := rec(results.OK, 1)
+	unchecked.Verify = nil
+	if _, err := (&Replay{Records: []*results.Record{unchecked}}).Measure(t.Context(), 0, 0); !errors.Is(err, ErrOut) {
+		t.Errorf("one that was not checked: %v", err)
 	}
 	if b.Time != 1+2+3+3+6 || b.All() != 6+2+6 {
 		t.Errorf("time %v of %v", b.Time, b.All())
