@@ -285,7 +285,7 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 				{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
 				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16}},
 				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}},
-				{Name: "tile", Doc: "units of a thread, but on tensor cores; 0: chosen", Values: []int{0, 1, 2, 4}},
+				{Name: "tile", Doc: "units of a thread where not on tensor cores; 0: chosen", Values: []int{0, 1, 2, 4}},
 				{Name: "lanes", Doc: "threads that share a unit's columns; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
 				{Name: "tensor", Doc: "products on tensor cores (1) or not (2); single precision takes three for one; 0: chosen", Values: []int{0, 1, 2}},
 			}
