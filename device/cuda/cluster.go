@@ -132,7 +132,7 @@ func (t tiling) together(p Properties) int {
 	return max(1, p.clusters(t.cluster))
 }
 
-// sizes of clusters, and how many sequences one of them runs.
+// clusterSizes are those that are tried.
 func clusterSizes() []int { return []int{1, 2, 4, 8, 16} }
 
 // choose is the setting of a knob, or values where it has the device choose.
@@ -143,7 +143,7 @@ func (b *binder) choose(name string, values ...int) []int {
 	return values
 }
 
-// groups lists the numbers of blocks of groups that knobs allow, clusters first.
+// groupSizes lists the numbers of blocks of groups that knobs allow, clusters first.
 func (b *binder) groupSizes() (clusters, spread []int) {
 	if b.knobs["resident"] != 2 && b.properties.Capability >= 90 {
 		clusters = b.choose("cluster", clusterSizes()...)
