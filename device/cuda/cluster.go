@@ -132,7 +132,7 @@ func (t tiling) together(p Properties) int {
 	return max(1, p.clusters(t.cluster))
 }
 
-// sizes of clusters, and how many sequences one of them runs.
+// clusterSizes are those that are tried.
 func clusterSizes() []int { return []int{1, 2, 4, 8, 16} }
 
 // choose is the setting of a knob, or values where it has the device choose.
@@ -143,7 +143,7 @@ func (b *binder) choose(name string, values ...int) []int {
 	return values
 }
 
-// groups lists the numbers of blocks of groups that knobs allow, clusters first.
+// groupSizes lists the numbers of blocks of groups that knobs allow, clusters first.
 func (b *binder) groupSizes() (clusters, spread []int) {
 	if b.knobs["resident"] != 2 && b.properties.Capability >= 90 {
 		clusters = b.choose("cluster", clusterSizes()...)
@@ -285,7 +285,7 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 				{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
 				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16}},
 				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}},
-				{Name: "tile", Doc: "units of a thread, but on tensor cores; 0: chosen", Values: []int{0, 1, 2, 4}},
+				{Name: "tile", Doc: "units of a thread where not on tensor cores; 0: chosen", Values: []int{0, 1, 2, 4}},
 				{Name: "lanes", Doc: "threads that share a unit's columns; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
 				{Name: "tensor", Doc: "products on tensor cores (1) or not (2); single precision takes three for one; 0: chosen", Values: []int{0, 1, 2}},
 			}

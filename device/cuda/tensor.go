@@ -99,7 +99,14 @@ func (f fragments) cycles(batch, together int) float64 {
 	} else if f.cluster > 1 {
 		exchange = 300 + 1.5*float64(f.units*f.weights.Bytes()/16*f.cluster)*live
 	}
-	return float64(ceil(groups, together)) * (multiply + load + far + chain + exchange)
+	all := float64(ceil(groups, together)) * (multiply + load + far + chain + exchange)
+	if f.spread {
+		all *= 0.9
+	}
+	if f.exact { // as measured against tilings, whose costs are too high by more
+		all *= 1.3
+	}
+	return all
 }
 
 // together is how many groups run at the same time.
