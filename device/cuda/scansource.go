@@ -195,7 +195,7 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		}
 		fmt.Fprintf(b, "      %v* to_%v = %s;\n", s.element(argument(r)), r, s.address("t", argument(r), offset(r), shift))
 	}
-	b.WriteString("#pragma unroll\n      for (int i = 0; i < K; i++)\n        if (i < t.steps) {\n")
+	b.WriteString("      auto step = [&](int i) {\n")
 	for _, name := range slices.Sorted(maps.Keys(d.read)) {
 		fmt.Fprintf(b, "          float in_%s[V];\n          load<V>(in_%s, %s);\n", name, name, d.read[name])
 	}
@@ -226,7 +226,7 @@ func (s *scan) loop(b *strings.Builder, d body) {
 	for _, r := range d.outputs {
 		fmt.Fprintf(b, "          store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, s.stride(argument(r)))
 	}
-	b.WriteString("        }\n")
+	b.WriteString("      };\n      if (t.steps == K)\n#pragma unroll\n        for (int i = 0; i < K; i++) step(i);\n      else\n#pragma unroll 1\n        for (int i = 0; i < t.steps; i++) step(i);\n")
 }
 
 const indent = "            "
