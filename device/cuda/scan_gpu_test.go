@@ -38,34 +38,14 @@ func BenchmarkGPUScan(b *testing.B) {
 	}
 }
 
-// BenchmarkGPUScanVariants compares geometries.
-func BenchmarkGPUScanVariants(b *testing.B) {
+// BenchmarkGPUScanSteps compares how many steps a thread has.
+func BenchmarkGPUScanSteps(b *testing.B) {
 	d := openGPU(b, time.Minute)
-	for _, v := range [][3]int{ // steps, threads, ahead
-		{0, 128, 0}, {0, 128, 1}, {6, 128, 0}, {4, 128, 0}, {4, 256, 0}, {2, 128, 0}, {3, 128, 0}, {6, 128, 1}, {8, 64, 0}, {5, 256, 0}, {8, 256, 0}, {10, 128, 0}, {4, 128, 1}, {6, 64, 0}, {2, 256, 0},
-	} {
-		for _, c := range []*cell.Cell{cell.Linear, cell.SRU} {
+	for _, size := range scanSizes[:6] {
+		for _, steps := range []int{0, 2, 3, 4, 5, 6, 8} {
 			for _, pass := range []string{"inference", "backward"} {
-				for _, size := range [][3]int{{1, 256, 65536}, {8, 1536, 16384}, {1, 32, 1 << 20}} {
-					k := knob.Params{"scanchunk": v[0], "scanthreads": v[1], "scanahead": v[2]}
-					b.Run(fmt.Sprintf("%v/%s/%s/%dx%dx%d", k, c.Name, pass, size[0], size[1], size[2]), func(b *testing.B) {
-						rates(b, d, scanning(b, c, pass, size), size, k)
-					})
-				}
-			}
-		}
-	}
-}
-
-// BenchmarkGPUScanGroups compares how far tiles look back.
-func BenchmarkGPUScanGroups(b *testing.B) {
-	d := openGPU(b, time.Minute)
-	for _, size := range [][3]int{{1, 256, 65536}, {64, 256, 1024}, {1, 32, 1 << 20}, {1, 8, 1 << 22}} {
-		for _, lanes := range []int{0, 4, 8} {
-			for _, group := range []int{0, 1, 8, 32, 128, 256} {
-				k := knob.Params{"scangroup": group, "scanlanes": lanes}
-				b.Run(fmt.Sprintf("%v/%dx%dx%d", k, size[0], size[1], size[2]), func(b *testing.B) {
-					rates(b, d, scanning(b, cell.Linear, "inference", size), size, k)
+				b.Run(fmt.Sprintf("steps=%d/%s/%dx%dx%d", steps, pass, size[0], size[1], size[2]), func(b *testing.B) {
+					rates(b, d, scanning(b, cell.Linear, pass, size), size, knob.Params{"scansteps": steps})
 				})
 			}
 		}

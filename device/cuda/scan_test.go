@@ -72,9 +72,9 @@ func TestScanTiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, l := range launches {
-				var width, chunk, values, ahead int
+				var width, chunk, values int
 				_, after, _ := strings.Cut(texts[i], "enum { V = ")
-				if _, err := fmt.Sscanf("V = "+after, "V = %d, K = %d, N = %d, AHEAD = %d", &width, &chunk, &values, &ahead); err != nil {
+				if _, err := fmt.Sscanf("V = "+after, "V = %d, K = %d, N = %d", &width, &chunk, &values); err != nil {
 					t.Fatal(err)
 				}
 				threads, bits, chains, tiles := l.Block[0], int(l.Args[3]), int(l.Args[4]), int(l.Args[5])
