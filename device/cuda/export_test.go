@@ -39,3 +39,10 @@ func Groupings(hidden, gates, batch int, weights Element, k knob.Params, p Prope
 	}
 	return knobs, texts
 }
+
+// Moved is what the kernel of a scan reads and writes per unit and step, in
+// single precision, in bytes.
+func Moved(op schedule.Op) int {
+	s := scanCells{}.scan(op)
+	return 4 * (len(s.loads) + len(s.outputs(false)) + len(s.outputs(true)))
+}

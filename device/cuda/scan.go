@@ -14,8 +14,8 @@ import (
 // A scan is a linear recurrence over time, forward or backward, as one kernel
 // that reads and writes memory once (kernels/scan.cu). What the cell computes
 // from its inputs alone is computed as they arrive, and of it only what the
-// states are combined with stays in registers while the tile waits for the state
-// that it begins with.
+// states are combined with is kept while the tile waits for the state that it
+// begins with.
 type scan struct {
 	*scanCell
 	schedule.Sequence
@@ -24,8 +24,6 @@ type scan struct {
 
 	groups                       []group
 	width, chunk, lanes, threads int
-	most                         int // threads of a block of any size
-	ahead                        int // tiles composed before their steps are done
 	chains, tiles, group         int
 }
 
@@ -60,12 +58,14 @@ type load struct {
 	refs   []cell.Ref
 }
 
-// Geometry: a block loads about so many bytes into a buffer, of which each of its
-// threads has that many at most; a run of lanes reads a line of memory; and while a state goes from one
-// group of tiles to the next, so many tiles go through memory.
+// Geometry. A block has scanThreads threads at most, and each loads about
+// scanBytes at a time, of maxSteps steps at most. A run of lanes reads scanLine
+// bytes of memory side by side. While a state goes from one group of tiles to
+// the next, scanHop tiles go through memory.
 const (
 	scanThreads = 128
-	scanBytes   = 34 << 10
+	scanBytes   = 208
+	maxSteps    = 16
 	scanLine    = 128
 	scanHop     = 128
 )
@@ -224,17 +224,11 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 	for _, l := range s.loads {
 		bytes += s.bytes(l)
 	}
-	s.most = scanThreads
-	if n := k["scanthreads"]; n != 0 {
-		s.most = n
+	s.threads = scanThreads
+	if s.chunk = k["scansteps"]; s.chunk == 0 {
+		s.chunk = max(2, min(scanBytes/bytes, maxSteps))
 	}
-	s.threads = s.most
-	s.ahead = k["scanahead"]
-	s.chunk = k["scanchunk"]
-	if s.chunk == 0 {
-		s.chunk = max(1, min(scanBytes/s.threads/bytes, 16))
-	}
-	s.cut(p, k)
+	s.cut(p)
 }
 
 func (s *scan) element(name string) Element {
@@ -246,30 +240,24 @@ func (s *scan) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
 
 // cut cuts channels and time into tiles: of a line of memory across, but more
 // where time is short, and of fewer threads where there would be too few.
-func (s *scan) cut(p Properties, k knob.Params) {
+func (s *scan) cut(p Properties) {
 	across := s.Batch() * s.Hidden() / s.width
 	for {
 		s.lanes = min(scanLine/4/s.width, powerAbove(across))
 		if s.lanes*s.width > scanLine/8 && across <= s.lanes {
 			s.lanes /= 2 // two chains hand on states in half the time
 		}
-		if n := k["scanlanes"]; n != 0 {
-			s.lanes = n
-		}
 		deep := min(s.threads/s.lanes, powerAbove(ceil(s.Steps, s.chunk)))
 		s.lanes = max(s.lanes, min(s.threads/deep, powerAbove(across)))
 		s.chains, s.tiles = ceil(across, s.lanes), ceil(s.Steps, deep*s.chunk)
-		if s.chains*s.tiles >= p.SMs || s.threads <= 64 || k["scanthreads"] != 0 {
+		if s.chains*s.tiles >= p.SMs || s.threads <= 64 {
 			s.threads = max(32, deep*s.lanes)
 			s.tiles = ceil(s.Steps, s.threads/s.lanes*s.chunk)
 			break
 		}
 		s.threads /= 2
 	}
-	s.group = k["scangroup"]
-	if s.group == 0 {
-		s.group = min(powerAbove(ceil(scanHop, s.chains)), powerAbove(s.tiles))
-	}
+	s.group = min(powerAbove(ceil(scanHop, s.chains)), powerAbove(s.tiles))
 }
 
 // powerAbove is the least power of two that is not below n.
@@ -304,15 +292,17 @@ func (s *scan) starts() int64 {
 func (s *scan) shared() int {
 	_, _, bytes := s.slots()
 	rows := s.threads / max(s.lanes, 32)
-	return (2+s.ahead)*(s.threads*bytes+4*s.values()*s.lanes) + 2*8*rows*s.values()*s.lanes + 16
+	return scanBuffers*(s.threads*bytes+4*s.values()*s.lanes) + 2*8*rows*s.values()*s.lanes + 16
 }
 
-// maxShared is about what a multiprocessor has of shared memory, in bytes.
-const maxShared = 220 << 10
-
-// scanResident is how many threads a multiprocessor is given at most, for the sake
-// of their registers.
-const scanResident = 640
+// A scan has so many buffers, as kernels/scan.cu says. A multiprocessor has
+// about maxShared bytes of shared memory, and is given at most scanResident
+// threads for the sake of their registers.
+const (
+	scanBuffers  = 2
+	maxShared    = 220 << 10
+	scanResident = 640
+)
 
 // resident is how many blocks a multiprocessor is given: more would find it full.
 func (s *scan) resident(p Properties) int {
@@ -323,7 +313,7 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	s := b.layout.cells.scan(op)
 	s.shape(b.layout, b.properties, b.knobs)
 	words := b.layout.scans[stream]
-	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.ahead, " ", s.most}
+	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk}
 	for _, g := range s.groups {
 		key = append(key, " ", g.element)
 	}
@@ -349,13 +339,7 @@ func scanKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		switch op.(type) {
 		case schedule.Scan, schedule.ScanBackward:
-			return []knob.Knob{
-				{Name: "scanchunk", Doc: "steps of a thread in a scan; 0: as many as its registers hold", Values: []int{0}, Max: 64},
-				{Name: "scanthreads", Doc: "threads of a block of a scan, a power of two; 0: 128, fewer where there are few tiles", Values: []int{0}, Max: 512},
-				{Name: "scanahead", Doc: "tiles of a scan that a block composes before it does the steps of the one before them", Values: []int{0}, Max: 1},
-				{Name: "scanlanes", Doc: "lanes", Values: []int{0}, Max: 1024},
-				{Name: "scangroup", Doc: "tiles that a tile of a scan looks back at, at most; 0: by the number of channels", Values: []int{0}, Max: 1024},
-			}
+			return []knob.Knob{{Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it loads for one", Values: []int{0}, Max: maxSteps}}
 		}
 	}
 	return nil

@@ -2,12 +2,14 @@ package cuda_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/device/cuda"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -29,50 +31,42 @@ func BenchmarkGPUScan(b *testing.B) {
 		for _, size := range scanSizes {
 			for _, pass := range []string{"inference", "forward", "backward"} {
 				b.Run(fmt.Sprintf("%s/%s/%dx%dx%d", c.Name, pass, size[0], size[1], size[2]), func(b *testing.B) {
-					scan := scanning(b, c, pass, size)
-					info := d.Info()
-					if scan.Memory()+scan.Traffic() > info.Memory {
-						b.Skip("memory")
-					}
-					rates(b, d, scan, copying(b, scan.Traffic()), knob.Params{"graph": 1})
+					rates(b, d, scanning(b, c, pass, size), size, nil)
 				})
 			}
 		}
 	}
 }
 
-// BenchmarkGPUScanVariants compares geometries.
-func BenchmarkGPUScanVariants(b *testing.B) {
+// BenchmarkGPUScanSteps compares how many steps a thread has.
+func BenchmarkGPUScanSteps(b *testing.B) {
 	d := openGPU(b, time.Minute)
-	for _, size := range [][3]int{{1, 256, 65536}, {64, 256, 1024}, {8, 1536, 16384}, {1, 32, 1 << 20}, {1, 8, 1 << 22}} {
-		for _, pass := range []string{"inference", "backward"} {
-			for _, k := range []knob.Params{
-				{}, {"scanchunk": 4, "scanthreads": 256}, {"scanchunk": 5, "scanthreads": 256}, {"scanchunk": 2, "scanthreads": 256}, {"scanchunk": 4}, {"scanchunk": 6}, {"scanchunk": 12},
-				{"scanchunk": 8, "scanthreads": 64}, {"scanchunk": 12, "scanthreads": 64}, {"scanlanes": 2}, {"scanlanes": 4}, {"scanlanes": 8}, {"scanlanes": 16}, {"scangroup": 16}, {"scangroup": 32}, {"scangroup": 64}, {"scangroup": 128}, {"scangroup": 256},
-			} {
-				b.Run(fmt.Sprintf("%s/%dx%dx%d/%v", pass, size[0], size[1], size[2], k), func(b *testing.B) {
-					scan := scanning(b, cell.Linear, pass, size)
-					k["graph"] = 1
-					rates(b, d, scan, copying(b, scan.Traffic()), k)
+	for _, size := range scanSizes[:6] {
+		for _, steps := range []int{0, 2, 3, 4, 5, 6, 8} {
+			for _, pass := range []string{"inference", "backward"} {
+				b.Run(fmt.Sprintf("steps=%d/%s/%dx%dx%d", steps, pass, size[0], size[1], size[2]), func(b *testing.B) {
+					rates(b, d, scanning(b, cell.Linear, pass, size), size, knob.Params{"scansteps": steps})
 				})
 			}
 		}
 	}
 }
 
-// rates reports the rate of s and that of the copy.
-func rates(b *testing.B, d device.Device, s, copied *schedule.Schedule, k knob.Params) {
-	bytes := float64(s.Traffic())
+// rates reports the rate of s, one scan of that size, with knobs k beside that of
+// a copy.
+func rates(b *testing.B, d device.Device, s *schedule.Schedule, size [3]int, k knob.Params) {
+	bytes := float64(cuda.Moved(s.Nodes[0].Op)) * float64(size[0]) * float64(size[1]) * float64(size[2])
+	copied := copying(b, int64(bytes))
 	runs := max(2, int(8e9/bytes))
 	var seconds [2][]float64
 	var progs [2]device.Program
 	for i, one := range []*schedule.Schedule{s, copied} {
-		k := k
-		if i == 1 {
-			k = knob.Params{"graph": k["graph"]}
+		with := knob.Params{"graph": 1}
+		if i == 0 {
+			maps.Copy(with, k)
 		}
 		var err error
-		if progs[i], err = d.Compile(one, k); err != nil {
+		if progs[i], err = d.Compile(one, with); err != nil {
 			b.Fatal(err)
 		}
 		defer progs[i].Close()

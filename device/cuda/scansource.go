@@ -61,7 +61,7 @@ func (s *scan) place(p slot, from string) string {
 func (s *scan) source(name string) source {
 	loads, _, bytes := s.slots()
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, AHEAD = %d };\n%s", s.width, s.chunk, s.values(), s.ahead, file("scan").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d };\n%s", s.width, s.chunk, s.values(), file("scan").text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
 %s(int steps, int batch, int hidden, int bits, int chains, int tiles, int groupbits, word* tickets, word* words, word* starts, unsigned* trouble%s) {
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   float* const begin = (float*)(drawn + 2);
   auto fetch = [&](const tile& t, unsigned char* to) {
     if (t.steps > 0) {
-`, s.most, max(1, min(scanResident/s.most, maxShared/((2+s.ahead)*s.most*bytes))), name, params(s.groups), bytes)
+`, scanThreads, max(1, min(scanResident/scanThreads, maxShared/(scanBuffers*scanThreads*bytes))), name, params(s.groups), bytes)
 	for _, l := range s.loads {
 		at := loads[l.refs[0]]
 		at.ahead = 0
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   if (threadIdx.x == 0) *drawn = g.draw();
   __syncthreads();
   const unsigned run = (*drawn >> 32) + 1;
-  tile past, now = g.at((unsigned)*drawn), next;
+  tile now = g.at((unsigned)*drawn), next;
   fetch(now, memory);
   __syncthreads();
   if (threadIdx.x == 0 && now.there) *drawn = g.draw();
@@ -95,37 +95,31 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   if (now.there) next = g.at((unsigned)*drawn);
   fetch(next, memory + buffer);
   __syncthreads();
-  several row = identity(), earlier = identity();
-  for (int turn = 0; now.there || AHEAD && past.there; turn = (turn + 1) % BUFFERS) {
-    const int behind = AHEAD ? (turn + BUFFERS - 1) % BUFFERS : turn;
+  for (int turn = 0; now.there; turn ^= 1) {
+    unsigned char* const at = memory + turn * buffer;
+    float* const start = begin + (turn * N << bits);
+    const tile& t = now;
     if (threadIdx.x == 0 && next.there) *drawn = g.draw();
-    several sum = identity();
+    several row = identity();
     wait_async();
     {
-      const tile& t = now;
-      unsigned char* const at = memory + turn * buffer;
-      float* const start = begin + (turn * N << bits);
 `)
 	s.initial(&b)
 	s.early(&b)
 	b.WriteString(`    }
-    within(sum, rows, g);
+    within(row, rows, g);
     __syncthreads();
-    const several ahead = fold(rows, g.row(), g);
+    const several earlier = fold(rows, g.row(), g);
     tile later;
     if (next.there) later = g.at((unsigned)*drawn);
-    tell(g, now, sum, ahead, run);
-    if (!AHEAD) past = now, row = sum, earlier = ahead;
+    tell(g, t, row, earlier, run);
     {
-      const tile& t = past;
-      unsigned char* const at = memory + behind * buffer;
       float state[N];
-      look(g, t, row, earlier, state, rows + part, begin + (behind * N << bits), run);
+      look(g, t, row, earlier, state, rows + part, start, run);
 `)
 	s.steps(&b)
 	b.WriteString(`    }
-    fetch(later, memory + behind * buffer);
-    if (AHEAD) past = now, row = sum, earlier = ahead;
+    fetch(later, at);
     now = next, next = later;
   }
 }
@@ -195,7 +189,7 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		}
 		fmt.Fprintf(b, "      %v* to_%v = %s;\n", s.element(argument(r)), r, s.address("t", argument(r), offset(r), shift))
 	}
-	b.WriteString("#pragma unroll\n      for (int i = 0; i < K; i++)\n        if (i < t.steps) {\n")
+	b.WriteString("      auto step = [&](int i) {\n")
 	for _, name := range slices.Sorted(maps.Keys(d.read)) {
 		fmt.Fprintf(b, "          float in_%s[V];\n          load<V>(in_%s, %s);\n", name, name, d.read[name])
 	}
@@ -226,7 +220,7 @@ func (s *scan) loop(b *strings.Builder, d body) {
 	for _, r := range d.outputs {
 		fmt.Fprintf(b, "          store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, s.stride(argument(r)))
 	}
-	b.WriteString("        }\n")
+	b.WriteString("      };\n      if (t.steps == K)\n#pragma unroll\n        for (int i = 0; i < K; i++) step(i);\n      else\n#pragma unroll 1\n        for (int i = 0; i < t.steps; i++) step(i);\n")
 }
 
 const indent = "            "
@@ -257,11 +251,11 @@ func (s *scan) early(b *strings.Builder) {
 	var text strings.Builder
 	text.WriteString(s.flow.text(indent, d.targets, d.there))
 	for k, i := range s.cell.Recurrence.Carried {
-		fmt.Fprintf(&text, "%sconst float %v%d = sum.of[%d * V + v].add, %v%d = sum.of[%d * V + v].factor;\n", indent, s.before(), i, k, cell.Factor, i, k)
+		fmt.Fprintf(&text, "%sconst float %v%d = row.of[%d * V + v].add, %v%d = row.of[%d * V + v].factor;\n", indent, s.before(), i, k, cell.Factor, i, k)
 	}
 	text.WriteString(s.flow.text(indent, composed, func(v int) bool { return !s.late[v] }))
 	for k := range s.cell.Recurrence.Carried {
-		fmt.Fprintf(&text, "%ssum.of[%d * V + v].add = %s, sum.of[%d * V + v].factor = %s;\n", indent, k, s.flow.name(composed[2*k]), k, s.flow.name(composed[2*k+1]))
+		fmt.Fprintf(&text, "%srow.of[%d * V + v].add = %s, row.of[%d * V + v].factor = %s;\n", indent, k, s.flow.name(composed[2*k]), k, s.flow.name(composed[2*k+1]))
 	}
 	d.text = text.String()
 	s.loop(b, d)

@@ -24,9 +24,7 @@ __device__ __forceinline__ linear then(linear first, linear second) {
   return both;
 }
 
-// One buffer fills, one is composed and, where a tile is composed before the one
-// ahead of it does its steps, one waits for its state.
-enum { BUFFERS = 2 + AHEAD };
+enum { BUFFERS = 2 }; // one fills while the other is worked on
 
 // Several are those of a thread, moved in pieces of 16 bytes.
 struct __align__(N > 1 ? 16 : 8) several { linear of[N]; };

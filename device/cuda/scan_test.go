@@ -1,0 +1,98 @@
+package cuda_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// scans are a scan of c and its gradient over fresh matrices.
+func scans(t *testing.T, c *cell.Cell, steps, batch, hidden int, train bool) (*schedule.Schedule, schedule.Scan, schedule.ScanBackward) {
+	b := schedule.NewBuilder(1)
+	all := func(rows, vectors int) schedule.View {
+		if vectors == 0 {
+			return schedule.View{}
+		}
+		return b.Matrix("m", rows, vectors*hidden).All()
+	}
+	rows, gates := steps*batch, len(c.Gates)
+	op := schedule.Scan{Sequence: schedule.Sequence{Cell: c, Train: train, Steps: steps, X: all(rows, gates), BX: all(1, gates)}}
+	op.R, op.BR = all(rows, c.Recurrent), all(1, c.Recurrent)
+	if train {
+		op.Saved = all(rows, c.Saved)
+	}
+	g := schedule.SequenceGrad{DOut: all(rows, 1), DX: all(rows, gates)}
+	for range c.States {
+		op.State, g.Carry = append(op.State, all(rows+batch, 1)), append(g.Carry, all(batch, 1))
+	}
+	back := schedule.ScanBackward{Sequence: op.Sequence, SequenceGrad: g}
+	b.Do(0, op)
+	if train {
+		b.Do(0, back)
+	}
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, op, back
+}
+
+// TestScanMoves holds the bytes of docs/scan.md to what kernels read and write.
+func TestScanMoves(t *testing.T) {
+	for _, want := range []struct {
+		cell                         *cell.Cell
+		inference, forward, backward int
+	}{
+		{cell.Linear, 12, 16, 20}, {cell.GILR, 12, 20, 24}, {cell.SRU, 24, 40, 40}, {cell.QRNN, 20, 32, 32},
+		{cell.LSLSTM.Surrogate, 12, 20, 24}, {cell.LSLSTM.Core, 40, 56, 40},
+	} {
+		_, inference, _ := scans(t, want.cell, 2, 1, 4, false)
+		_, forward, backward := scans(t, want.cell, 2, 1, 4, true)
+		if i, f, b := cuda.Moved(inference), cuda.Moved(forward), cuda.Moved(backward); i != want.inference || f != want.forward || b != want.backward {
+			t.Errorf("%v moves %d, %d and %d bytes, want %d, %d and %d", want.cell, i, f, b, want.inference, want.forward, want.backward)
+		}
+	}
+}
+
+// TestScanTiles checks that tiles cover all channels and steps, and that there
+// are enough of them to fill a GPU where there is enough to do.
+func TestScanTiles(t *testing.T) {
+	p := cuda.Properties{SMs: 132, Shared: 227 << 10, Capability: 90}
+	for _, size := range [][3]int{
+		{1, 1, 1}, {1, 1, 1000}, {2, 7, 33}, {65536, 1, 256}, {65537, 1, 256}, {1024, 64, 256}, {1 << 20, 1, 32}, {1 << 22, 1, 8}, {1 << 20, 1, 1}, {5000, 1, 3}, {16, 256, 1024}, {3, 1, 100000},
+	} {
+		for _, c := range []*cell.Cell{cell.Linear, cell.SRU, cell.LSLSTM} {
+			s, _, _ := scans(t, c, size[0], size[1], size[2], true)
+			launches, texts, err := cuda.Sources(s, nil, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, l := range launches {
+				var width, chunk, values int
+				_, after, _ := strings.Cut(texts[i], "enum { V = ")
+				if _, err := fmt.Sscanf("V = "+after, "V = %d, K = %d, N = %d", &width, &chunk, &values); err != nil {
+					t.Fatal(err)
+				}
+				threads, bits, chains, tiles := l.Block[0], int(l.Args[3]), int(l.Args[4]), int(l.Args[5])
+				deep := threads >> bits
+				channels, steps := chains<<bits*width, tiles*deep*chunk
+				if threads%32 != 0 || threads&(threads-1) != 0 || deep<<bits != threads {
+					t.Errorf("%v %v: %d threads in %d lanes", c, size, threads, 1<<bits)
+				}
+				if channels < size[1]*size[2] || channels >= size[1]*size[2]+width<<bits || steps < size[0] || steps >= size[0]+deep*chunk {
+					t.Errorf("%v %v: tiles cover %d channels and %d steps", c, size, channels, steps)
+				}
+				if l.Shared > p.Shared {
+					t.Errorf("%v %v: %d bytes of shared memory", c, size, l.Shared)
+				}
+				if work := size[0] * size[1] * size[2]; work >= 1<<24 && l.Grid[0] < 2*p.SMs {
+					t.Errorf("%v %v: %d blocks", c, size, l.Grid[0])
+				}
+			}
+		}
+	}
+}
