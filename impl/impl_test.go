@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/device/cuda"
 	"rnnbench/device/cuda/emulator"
@@ -62,6 +63,29 @@ func TestTechniques(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestLongSequences runs persistent layers over ten thousand steps: their errors
+// may not grow with time beyond the derived tolerance.
+func TestLongSequences(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	long(t, d)
+}
+
+func long(t *testing.T, d device.Device) {
+	steps := 10_000
+	if testing.Short() {
+		steps = 1_000
+	}
+	var ps []rnn.Problem
+	for _, c := range []*cell.Cell{cell.RNNTanh, cell.GRU, cell.LSTM} {
+		ps = append(ps, rnn.Problem{Cell: c, Input: 3, Hidden: 17, Layers: 1, Batch: 3, Steps: steps, Pass: rnn.Train})
+	}
+	rnntest.RunProblems(t, d, impl.Lookup("persistent"), ps)
 }
 
 // TestVendorsDecline has a CPU run a vendor's library.
@@ -124,6 +148,7 @@ func TestGPU(t *testing.T) {
 	for _, tech := range impl.All() {
 		t.Run(tech.Name(), func(t *testing.T) { rnntest.Run(t, d, tech, settings[tech.Name()]...) })
 	}
+	t.Run("long", func(t *testing.T) { long(t, d) })
 }
 
 // TestSchedules holds each technique's schedule for a small problem to a golden
