@@ -3,7 +3,6 @@ package experiments
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"rnnbench/plots"
@@ -31,11 +30,11 @@ func ladder(layers int) []rung {
 	}
 	return []rung{
 		{"0 naive", nil, 777, 1.0, "", ""},
-		{"1 grouped", at(1, 0, 0, 1, 0), 400, 1.9, "a product of one gate already fills the cores, so grouping saves the repeated reading of the input and little else", "naive products of one gate leave most multiprocessors idle, more of them than the paper's GPU has, and grouping fills four times as many"},
-		{"2 streamed", at(2, 0, 0, 1, 0), 280, 2.8, "there are no idle cores for a second stream to use: a product is split over all of them, and streams only take turns", "an operation starts about as fast as one host thread can hand it over, so a second stream has little to overlap"},
-		{"3 fused", at(2, 1, 0, 1, 0), 146, 5.3, "an operation costs a fraction of a microsecond to start instead of several, so what fusing saves is the traffic of intermediates through the caches", "a third of a step's launches are left, and a launch takes about as long as a product of this size"},
-		{"4 transposed", at(2, 1, 1, 1, 0), 125, 6.2, "the transposition also arranges the weights in the panels that the kernels read, which each product does anew without it: the largest step on a CPU at small batches", "today's library reads weights of either order at the same speed"},
-		{"5 inputs ×2", at(2, 1, 1, 2, 0), 119, 6.5, "two steps' inputs share one reading of the input weights", "launches are what limits a step, and this saves one in four"},
+		{"1 grouped", at(1, 0, 0, 1, 0), 400, 1.9, "a product of one gate already fills the cores, so grouping saves the repeated reading of the input and little else", "four products of a step become one, but most operations are point-wise, and those stay"},
+		{"2 streamed", at(2, 0, 0, 1, 0), 280, 2.8, "there are no idle cores for a second stream to use: a product is split over all of them, and streams only take turns", "one thread of the host starts everything, so that a second stream has little to overlap"},
+		{"3 fused", at(2, 1, 0, 1, 0), 146, 5.3, "an operation costs a fraction of a microsecond to start instead of several, so what fusing saves is the traffic of intermediates through the caches", "one launch of eight is left, and starting them was most of the time"},
+		{"4 transposed", at(2, 1, 1, 1, 0), 125, 6.2, "the transposition also arranges the weights in the panels that the kernels read, which each product does anew without it: the largest step on a CPU at small batches", "the library's products of either order are about as fast"},
+		{"5 inputs ×2", at(2, 1, 1, 2, 0), 119, 6.5, "two steps' inputs share one reading of the input weights", "starting operations limits a step, and this saves one launch in six"},
 		{"6 overlapped", at(2*layers, 1, 1, 2, 1), 70, 11.1, "the cores are busy already: what the wave could still win is the time at barriers, and it pays with caches shared by several layers' weights", "the wave has up to four layers' operations to overlap, but one thread hands them all over: replayed as a graph they start without it"},
 	}
 }
@@ -324,32 +323,6 @@ func layers(recs []results.Record, n int) []results.Record {
 		}
 	}
 	return out
-}
-
-// vendorFinding sets one technique beside the vendor's library, over all points.
-func vendorFinding(recs []results.Record, label string) string {
-	var ratios []float64
-	for _, p := range points(recs) {
-		here := func(q results.Point) bool { return q == p }
-		if a, b := find(recs, label, here), bestVendor(recs, here); a != nil && b != nil {
-			ratios = append(ratios, b.Seconds()/a.Seconds())
-		}
-	}
-	if len(ratios) == 0 {
-		return fmt.Sprintf("%s was not measured beside cuDNN.", label)
-	}
-	return fmt.Sprintf("%s is ×%.2f as fast as cuDNN (geometric mean over %d points; ×%.2f to ×%.2f).", label, geomean(ratios), len(ratios), slices.Min(ratios), slices.Max(ratios))
-}
-
-// bestVendor is the fastest record of a vendor's library at a point.
-func bestVendor(recs []results.Record, at func(results.Point) bool) *results.Record {
-	var best *results.Record
-	for _, s := range vendors() {
-		if r := find(recs, s.Label, at); r != nil && (best == nil || r.Seconds() < best.Seconds()) {
-			best = r
-		}
-	}
-	return best
 }
 
 func geomean(v []float64) float64 {

@@ -1,5 +1,6 @@
-// Package experiments holds the papers' tables and figures: what to measure for
-// each, and how to set what was measured beside what the paper printed.
+// Package experiments holds the papers' tables and figures, and comparisons with
+// yardsticks: what to measure for each, and how to set what was measured beside
+// what the paper printed or the yardstick does.
 //
 // An experiment plans points and techniques, which somebody else measures, and
 // reports on records, whoever measured them; so every table and figure can be
@@ -40,6 +41,10 @@ type Experiment struct {
 	// Parts lists what is measured: nothing where the experiment is counted or
 	// computed alone.
 	Parts func(Size, Target) []Part
+
+	// Vendor says that the library of a GPU's maker is what it is about: it needs
+	// such a GPU.
+	Vendor bool
 
 	// Report sets records of the parts beside the paper.
 	Report func(recs []results.Record, on Target) (*Report, error)
@@ -99,15 +104,6 @@ func graphed(label string, s grid.Spec) grid.Spec {
 	k := knob.Params{"graph": 1}
 	maps.Copy(k, s.Knobs)
 	return spec(label, s.Name, k)
-}
-
-// vendors are the forms of NVIDIA's library, the yardstick, replayed as graphs.
-func vendors() []grid.Spec {
-	return []grid.Spec{
-		spec("cudnn", "cudnn", knob.Params{"algorithm": 0, "graph": 1}),
-		spec("cudnn persistent", "cudnn", knob.Params{"algorithm": 2, "graph": 1}),
-		spec("cudnn static", "cudnn", knob.Params{"algorithm": 1, "graph": 1}),
-	}
 }
 
 // A Part is a grid: every technique at every point.
@@ -185,6 +181,16 @@ func Lookup(id string) (Experiment, error) {
 // spec is a technique with a label for tables and legends.
 func spec(label, name string, k knob.Params) grid.Spec {
 	return grid.Spec{Name: name, Label: label, Knobs: k}
+}
+
+// fastest is the fastest record of several labels at a point, nil if none is ok.
+func fastest(recs []results.Record, labels []string, at func(results.Point) bool) (best *results.Record) {
+	for _, l := range labels {
+		if r := find(recs, l, at); r != nil && (best == nil || r.Seconds() < best.Seconds()) {
+			best = r
+		}
+	}
+	return best
 }
 
 // find returns the newest ok record of a label at a point.

@@ -101,7 +101,8 @@ var martinFig1 = Experiment{
 			}
 		}
 		serials := on.beside([]grid.Spec{stepByStep(lstmBest)}, lstmForms()...)
-		parts := append(scanParts(scan, on), Part{serial, []grid.Spec{stepByStep(lsSerial)}}, Part{lstm, serials})
+		// What all lengths are set beside comes first, should time run out.
+		parts := append([]Part{{lstm, serials}, {serial, []grid.Spec{stepByStep(lsSerial)}}}, scanParts(scan, on)...)
 		for _, p := range martinOthers(s, on) {
 			q := p
 			q.Cell, q.Steps = "lstm", min(q.Steps, 256)

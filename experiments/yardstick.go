@@ -3,7 +3,6 @@ package experiments
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -14,6 +13,39 @@ import (
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
+
+// vendors are the forms of NVIDIA's library, the yardstick, replayed as graphs.
+func vendors() []grid.Spec {
+	return []grid.Spec{
+		spec("cudnn", "cudnn", knob.Params{"algorithm": 0, "graph": 1}),
+		spec("cudnn persistent", "cudnn", knob.Params{"algorithm": 2, "graph": 1}),
+		spec("cudnn static", "cudnn", knob.Params{"algorithm": 1, "graph": 1}),
+		spec("cudnn static small", "cudnn", knob.Params{"algorithm": 3, "graph": 1}),
+	}
+}
+
+// vendorLabels are those of vendors.
+func vendorLabels() (list []string) {
+	for _, s := range vendors() {
+		list = append(list, s.Label)
+	}
+	return list
+}
+
+// vendorFinding sets one technique beside the vendor's library, over all points.
+func vendorFinding(recs []results.Record, label string) string {
+	var ratios []float64
+	for _, p := range points(recs) {
+		here := func(q results.Point) bool { return q == p }
+		if a, b := find(recs, label, here), fastest(recs, vendorLabels(), here); a != nil && b != nil {
+			ratios = append(ratios, b.Seconds()/a.Seconds())
+		}
+	}
+	if len(ratios) == 0 {
+		return fmt.Sprintf("%s was not measured beside cuDNN.", label)
+	}
+	return fmt.Sprintf("%s is ×%.2f as fast as cuDNN (geometric mean over %d points; ×%.2f to ×%.2f).", label, geomean(ratios), len(ratios), slices.Min(ratios), slices.Max(ratios))
+}
 
 // usual are the techniques as a user would first try them: on a GPU as graphs,
 // with a vendor's library beside them.
@@ -71,18 +103,15 @@ func (rep *Report) sideBySide(recs []results.Record, title string) {
 	t.Columns = append(t.Columns, table.Column{Name: "fastest", Key: "fastest"}, table.Column{Name: "FLOP/s", Key: "flops_per_s", Right: true})
 	for _, p := range points(recs) {
 		row := []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers), table.Text(p.Precision)}
-		var best *results.Record
+		here := func(q results.Point) bool { return q == p }
 		for _, n := range names {
-			r := find(recs, n, func(q results.Point) bool { return q == p })
-			if r == nil {
+			if r := find(recs, n, here); r != nil {
+				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
+			} else {
 				row = append(row, table.Text("–"))
-				continue
-			}
-			row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
-			if best == nil || r.Seconds() < best.Seconds() {
-				best = r
 			}
 		}
+		best := fastest(recs, names, here)
 		if best == nil {
 			continue
 		}
@@ -93,7 +122,7 @@ func (rep *Report) sideBySide(recs []results.Record, title string) {
 	}
 }
 
-// winners counts who is fastest where, and by how much over the best of others.
+// winners counts who is fastest where.
 func (rep *Report) winners(recs []results.Record) {
 	names := labels(recs)
 	for _, pass := range []string{"forward", "train"} {
@@ -102,13 +131,7 @@ func (rep *Report) winners(recs []results.Record) {
 			if p.Pass != pass {
 				continue
 			}
-			var best *results.Record
-			for _, name := range names {
-				if r := find(recs, name, func(q results.Point) bool { return q == p }); r != nil && (best == nil || r.Seconds() < best.Seconds()) {
-					best = r
-				}
-			}
-			if best != nil {
+			if best := fastest(recs, names, func(q results.Point) bool { return q == p }); best != nil {
 				won[best.Impl.Label]++
 				n++
 			}
@@ -139,12 +162,10 @@ func ours() []grid.Spec {
 }
 
 var cudnnStacks = Experiment{
-	ID: "cudnn-stacks", Title: "Stacks against NVIDIA's library, all as graphs",
+	ID: "cudnn-stacks", Title: "Stacks against NVIDIA's library",
 	Source: "rnnbench; the first shape is of Appleyard et al. 2016, Table 1, the last of Diamos et al. 2016",
-	Parts: func(s Size, on Target) []Part {
-		if !on.GPU {
-			return nil
-		}
+	Vendor: true,
+	Parts: func(s Size, _ Target) []Part {
 		var all []results.Point
 		for _, pass := range []string{"forward", "train"} {
 			for _, precision := range []string{"fp32", "tf32", "bf16"} {
@@ -174,7 +195,8 @@ var (
 	cudnnFP16  = cudnnLayers("fp16")
 	cudnnTrain = Experiment{
 		ID: "cudnn-train", Title: "Training one layer against NVIDIA's library over cell, size, minibatch and precision", Source: layersSource,
-		Parts: func(s Size, on Target) []Part {
+		Vendor: true,
+		Parts: func(Size, Target) []Part {
 			var all []results.Point
 			for _, precision := range []string{"fp32", "bf16"} {
 				for _, cell := range []string{"lstm", "gru"} {
@@ -182,7 +204,7 @@ var (
 					all = append(all, product(p, []int{512, 1024}, []int{1, 4, 16, 64})...)
 				}
 			}
-			return againstVendor(all, on)
+			return againstVendor(all)
 		},
 		Report: reportVendor,
 	}
@@ -194,7 +216,8 @@ const layersSource = "rnnbench; the idea is of Diamos et al. 2016"
 func cudnnLayers(precision string) Experiment {
 	return Experiment{
 		ID: "cudnn-" + precision, Title: "One layer against NVIDIA's library over cell, size and minibatch, " + precision, Source: layersSource,
-		Parts: func(s Size, on Target) []Part {
+		Vendor: true,
+		Parts: func(s Size, _ Target) []Part {
 			batches := [][]int{{1, 4, 16, 64}, {2, 8, 32}} // those between come last, should time run out
 			if s == Quick {
 				batches = [][]int{{1, 4, 64}}
@@ -209,18 +232,15 @@ func cudnnLayers(precision string) Experiment {
 					all = append(all, product(p, c.hidden, batch)...)
 				}
 			}
-			return againstVendor(all, on)
+			return againstVendor(all)
 		},
 		Report: reportVendor,
 	}
 }
 
 // againstVendor are points with the persistent form, and where a layer is large
-// that of products too, beside the vendor's. It needs a GPU of the vendor's.
-func againstVendor(all []results.Point, on Target) []Part {
-	if !on.GPU {
-		return nil
-	}
+// that of products too, beside the vendor's.
+func againstVendor(all []results.Point) []Part {
 	small, large := Part{Specs: append(ours()[3:], vendors()...)}, Part{Specs: append([]grid.Spec{ours()[0], ours()[3]}, vendors()...)}
 	for _, p := range all {
 		if p.Hidden < 1024 {
@@ -236,13 +256,7 @@ func againstVendor(all []results.Point, on Target) []Part {
 // vendor's, point by point.
 func reportVendor(recs []results.Record, on Target) (*Report, error) {
 	rep := &Report{}
-	if !on.GPU {
-		rep.Tables = append(rep.Tables, &table.Table{Title: "Needs an NVIDIA GPU", Columns: []table.Column{{Name: "what", Key: "what"}},
-			Rows: [][]table.Cell{{table.Text("cuDNN runs on NVIDIA's GPUs alone: --device cuda:0 measures on one")}}})
-		rep.Findings = []string{"Nothing was measured: the library that is the yardstick runs on NVIDIA's GPUs alone."}
-		return rep, nil
-	}
-	names := slices.DeleteFunc(labels(recs), func(l string) bool { return strings.HasPrefix(l, "cudnn") && !strings.HasPrefix(l, "cudnnstyle") })
+	names := slices.DeleteFunc(labels(recs), quantity.Vendor)
 	t := &table.Table{Title: "Time of a step, the fastest form of each", Columns: []table.Column{
 		{Name: "Pass", Key: "pass"}, {Name: "Cell", Key: "cell"}, {Name: "Precision", Key: "precision"}, {Name: "H", Key: "hidden", Right: true},
 		{Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true}, {Name: "L", Key: "layers", Right: true},
@@ -258,13 +272,7 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 	})
 	for _, p := range all {
 		here := func(q results.Point) bool { return q == p }
-		var own *results.Record
-		for _, n := range names {
-			if r := find(recs, n, here); r != nil && (own == nil || r.Seconds() < own.Seconds()) {
-				own = r
-			}
-		}
-		yard := bestVendor(recs, here)
+		own, yard := fastest(recs, names, here), fastest(recs, vendorLabels(), here)
 		if own == nil || yard == nil {
 			continue
 		}
@@ -292,7 +300,10 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: the fastest of rnnbench's is ×%.2f as fast as the fastest of cuDNN's (geometric mean of %d points; ×%.2f to ×%.2f, slower at %d).",
 			g.pass, g.precision, geomean(r), len(r), slices.Min(r), slices.Max(r), below))
 	}
-	if len(points(recs)) > 0 && !slices.ContainsFunc(points(recs), func(p results.Point) bool { return p.Batch != points(recs)[0].Batch }) {
+	if left := slices.DeleteFunc(vendorLabels(), func(l string) bool { return slices.Contains(labels(recs), l) }); len(left) > 0 {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("Of cuDNN's forms these were not run, and may be faster where they apply: %s.", strings.Join(left, ", ")))
+	}
+	if !slices.ContainsFunc(all, func(p results.Point) bool { return p.Batch != all[0].Batch }) {
 		rep.add("cudnn", ratioBars(t, on), nil)
 		return rep, nil
 	}
@@ -333,14 +344,8 @@ func ratioFigure(recs []results.Record, names []string, on Target, pass, precisi
 	})
 	for _, p := range all {
 		here := func(q results.Point) bool { return q == p }
-		yard := bestVendor(recs, here)
-		best := math.Inf(1)
-		for _, n := range names {
-			if r := find(recs, n, here); r != nil {
-				best = min(best, r.Seconds())
-			}
-		}
-		if yard == nil || math.IsInf(best, 1) {
+		own, yard := fastest(recs, names, here), fastest(recs, vendorLabels(), here)
+		if own == nil || yard == nil {
 			continue
 		}
 		i, ok := panels[p.Cell]
@@ -361,7 +366,7 @@ func ratioFigure(recs []results.Record, names []string, on Target, pass, precisi
 		}
 		x := float64(p.Batch)
 		line := &panel.Series[k].Points
-		*line = append(*line, plots.Point{X: x, Y: yard.Seconds() / best})
+		*line = append(*line, plots.Point{X: x, Y: yard.Seconds() / own.Seconds()})
 		slices.SortFunc(*line, func(a, b plots.Point) int { return cmp.Compare(a.X, b.X) })
 		if !slices.Contains(ch.X.Places, x) {
 			ch.X.Places = append(ch.X.Places, x)

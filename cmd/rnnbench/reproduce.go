@@ -76,7 +76,8 @@ folder also holds its figures and report.md. Without an ID it lists the experime
 		if len(args) == 0 || slices.Contains(args, "list") {
 			return p.listExperiments(f.format)
 		}
-		if slices.Contains(args, "all") {
+		all := slices.Contains(args, "all")
+		if all {
 			args = experiments.IDs()
 		}
 		if f.noVerify {
@@ -104,6 +105,10 @@ folder also holds its figures and report.md. Without an ID it lists the experime
 			}
 			if err := p.reproduce(ctx, cmd, f, c, e, size); err != nil {
 				var bad *failure
+				if all && e.Vendor && errors.As(err, &bad) && bad.code == exitNoDevice {
+					p.note("skipped: %v", err)
+					continue
+				}
 				if len(args) == 1 || !errors.As(err, &bad) || bad.code != exitFailures {
 					return err
 				}
@@ -133,8 +138,12 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	if c.Label == "" {
 		c.Label = e.ID
 	}
+	on := experiments.TargetOf(b.record())
+	if e.Vendor && !on.GPU {
+		return &failure{exitNoDevice, fmt.Errorf("%s compares with NVIDIA's library, which %s does not have", e.ID, on.Name), "--device cuda:0 measures on a GPU"}
+	}
 	var q plan
-	for _, x := range e.Parts(size, experiments.TargetOf(b.record())) {
+	for _, x := range e.Parts(size, on) {
 		q.parts = append(q.parts, part{x.Points, x.Specs})
 	}
 	q.summary = fmt.Sprintf("%s: %s", e.ID, plural(q.total(), "point"))

@@ -942,3 +942,13 @@ func TestReport(t *testing.T) {
 	rnnbench(t, "report --title Mine --where impl=naive").want(t, exitDone, []string{"<h1>Mine</h1>"}, nil)
 	rnnbench(t, "report -f nowhere/a.html").want(t, exitError, nil, []string{"nowhere"})
 }
+
+// TestReproduceNeedsGPU has a processor asked for what only a GPU can show.
+func TestReproduceNeedsGPU(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, "reproduce cudnn-fp32")
+	o.want(t, exitNoDevice, nil, []string{"cudnn-fp32 compares with NVIDIA's library", "--device cuda:0"})
+	if _, err := os.Stat("out"); err == nil {
+		t.Error("a run was begun")
+	}
+}

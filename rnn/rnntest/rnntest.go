@@ -175,14 +175,15 @@ const many = 16
 
 // few are the first of settings and, of many, two more by the hash of what runs.
 func few(settings []knob.Params, what string) []knob.Params {
-	n := len(settings)
-	if n <= many {
+	if len(settings) <= many {
 		return settings
 	}
 	h := fnv.New32a()
 	h.Write([]byte(what))
-	first := 1 + int(h.Sum32())%(n-1)
-	return []knob.Params{settings[0], settings[first], settings[1+(first+n/2)%(n-1)]}
+	others := settings[1:]
+	n := uint32(len(others))
+	first := h.Sum32() % n
+	return []knob.Params{settings[0], others[first], others[(first+n/2)%n]}
 }
 
 // deviation runs the schedule three times, so that what one run leaves behind
