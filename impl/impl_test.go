@@ -133,22 +133,42 @@ func TestEmulated(t *testing.T) {
 	}
 }
 
-// TestGPU runs the techniques on a GPU, through the worker that RNNBENCH_CUDA
-// names.
+// TestGPU runs the techniques on a GPU, through workers of the kind that
+// RNNBENCH_CUDA names: several at once, since the processor's part, compiling
+// kernels and checking, is the longest.
 func TestGPU(t *testing.T) {
 	path := os.Getenv("RNNBENCH_CUDA")
 	if path == "" {
 		t.Skip("RNNBENCH_CUDA does not name the worker")
 	}
-	d, err := worker.Open(worker.Options{Device: "cuda:0", Command: func() *exec.Cmd { return exec.Command(path) }})
-	if err != nil {
-		t.Fatal(err)
+	open := func(t *testing.T) device.Device {
+		d, err := worker.Open(worker.Options{Device: "cuda:0", Command: func() *exec.Cmd { return exec.Command(path) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		return d
 	}
-	defer d.Close()
+	const workers = 4
 	for _, tech := range impl.All() {
-		t.Run(tech.Name(), func(t *testing.T) { rnntest.Run(t, d, tech, settings[tech.Name()]...) })
+		for w := range workers {
+			t.Run(fmt.Sprintf("%s/%d of %d", tech.Name(), w+1, workers), func(t *testing.T) {
+				t.Parallel()
+				d := open(t)
+				var some []rnn.Problem
+				for i, p := range rnntest.ProblemsOn(d) {
+					if i%workers == w {
+						some = append(some, p)
+					}
+				}
+				rnntest.RunProblems(t, d, tech, some, settings[tech.Name()]...)
+			})
+		}
 	}
-	t.Run("long", func(t *testing.T) { long(t, d) })
+	t.Run("long", func(t *testing.T) {
+		t.Parallel()
+		long(t, open(t))
+	})
 }
 
 // TestSchedules holds each technique's schedule for a small problem to a golden

@@ -97,17 +97,22 @@ func Few(p rnn.Precision) []rnn.Problem {
 	return ps
 }
 
-// Run holds technique tech on device d to the reference: every problem with
-// every value of every knob, one knob at a time, and all of extra; and a few
-// problems in every other precision of the device.
-func Run(t *testing.T, d device.Device, tech rnn.Technique, extra ...knob.Params) {
+// ProblemsOn are Problems and, of every other precision of device d, Few.
+func ProblemsOn(d device.Device) []rnn.Problem {
 	problems := Problems()
 	for i, name := range rnn.Precisions() {
 		if p := rnn.Precision(i); p != rnn.FP32 && slices.Contains(d.Info().Precision, name) {
 			problems = append(problems, Few(p)...)
 		}
 	}
-	RunProblems(t, d, tech, problems, extra...)
+	return problems
+}
+
+// Run holds technique tech on device d to the reference: every problem with
+// every value of every knob, one knob at a time, and all of extra; and a few
+// problems in every other precision of the device.
+func Run(t *testing.T, d device.Device, tech rnn.Technique, extra ...knob.Params) {
+	RunProblems(t, d, tech, ProblemsOn(d), extra...)
 }
 
 // RunProblems is Run on other problems.
