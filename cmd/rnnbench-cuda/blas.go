@@ -33,7 +33,12 @@ func loadBLAS() (*blas, error) {
 }
 
 func (b *blas) do(name string, args ...uintptr) error {
-	switch code := b.library.call(name, args...); code {
+	return b.code(name, b.library.call(name, args...))
+}
+
+// code tells an error of a function of the library's.
+func (b *blas) code(name string, code int) error {
+	switch code {
 	case 0:
 		return nil
 	case 3:
@@ -79,8 +84,8 @@ func dataType(e cuda.Element) uintptr {
 	return typeSingle
 }
 
-// multiply has cuBLAS, which thinks in columns, compute Cᵀ = op(B)ᵀ·op(A)ᵀ.
-func (b *blas) multiply(stream int, p *cuda.Product) error {
+// product has cuBLAS, which thinks in columns, compute Cᵀ = op(B)ᵀ·op(A)ᵀ.
+func (b *blas) product(stream int, p *cuda.Product) call {
 	trans := func(t bool) uintptr {
 		if t {
 			return 1
@@ -96,9 +101,9 @@ func (b *blas) multiply(stream int, p *cuda.Product) error {
 		beta = &b.one
 	}
 	minusOne := int32(algorithmDefault)
-	return b.do("cublasGemmEx", b.handles[stream], trans(p.TransB), trans(p.TransA),
+	return call{"cublasGemmEx", []uintptr{b.handles[stream], trans(p.TransB), trans(p.TransA),
 		uintptr(p.N), uintptr(p.M), uintptr(p.K), address(&b.one),
 		uintptr(p.B), dataType(p.Operands), uintptr(p.LdB),
 		uintptr(p.A), dataType(p.Operands), uintptr(p.LdA), address(beta),
-		uintptr(p.C), dataType(p.Result), uintptr(p.LdC), compute, uintptr(uint32(minusOne)))
+		uintptr(p.C), dataType(p.Result), uintptr(p.LdC), compute, uintptr(uint32(minusOne))}, b.library, b.code}
 }

@@ -5,17 +5,6 @@ package main
 /*
 #include <stdint.h>
 
-typedef int (*function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
-	uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
-	uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
-
-// call passes 22 words, as many as the library's longest function takes: shorter
-// ones leave the rest unread.
-static int call(uintptr_t f, const uintptr_t* a) {
-	return ((function)f)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
-		a[14], a[15], a[16], a[17], a[18], a[19], a[20], a[21]);
-}
-
 static int setDropout(uintptr_t f, uintptr_t descriptor, uintptr_t handle) {
 	return ((int (*)(uintptr_t, uintptr_t, float, void*, size_t, unsigned long long))f)(descriptor, handle, 0, 0, 0, 0);
 }
@@ -66,25 +55,24 @@ func loadDNN() (*dnn, error) {
 
 // do calls a function. Where the library declines, the error says so.
 func (d *dnn) do(name string, args ...uintptr) error {
-	at := d.library.find(name)
-	if at == 0 {
-		return fmt.Errorf("%w: cuDNN %s has no %s", schedule.ErrUnsupported, d.version, name)
-	}
-	var words [22]C.uintptr_t
-	for i, a := range args {
-		words[i] = C.uintptr_t(a)
-	}
-	return d.status(name, C.call(C.uintptr_t(at), &words[0]))
+	return one(d.call(name, args...))
 }
 
-// status tells what a function returned, by name: versions count differently.
-func (d *dnn) status(name string, code C.int) error {
-	if code == 0 {
+func (d *dnn) call(name string, args ...uintptr) call {
+	return call{name, args, d.library, d.code}
+}
+
+// code tells what a function returned, by name: versions count differently.
+func (d *dnn) code(name string, code int) error {
+	switch code {
+	case 0:
 		return nil
+	case missing:
+		return fmt.Errorf("%w: cuDNN %s has no %s", schedule.ErrUnsupported, d.version, name)
 	}
 	word := fmt.Sprint(code)
 	if at := d.library.find("cudnnGetErrorString"); at != 0 {
-		word = C.GoString(C.describe(C.uintptr_t(at), code))
+		word = C.GoString(C.describe(C.uintptr_t(at), C.int(code)))
 	}
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(word, p) })
@@ -184,7 +172,7 @@ func (d *dnn) network(n cuda.Network) (*network, error) {
 			return nil, err
 		}
 		const name = "cudnnSetDropoutDescriptor"
-		if err := d.status(name, C.setDropout(C.uintptr_t(d.library.find(name)), C.uintptr_t(d.dropout), C.uintptr_t(d.handles[0]))); err != nil {
+		if err := d.code(name, int(C.setDropout(C.uintptr_t(d.library.find(name)), C.uintptr_t(d.dropout), C.uintptr_t(d.handles[0])))); err != nil {
 			return nil, err
 		}
 	}
@@ -288,9 +276,9 @@ func (d *dnn) parameters(w *network, layer int) (cuda.Parameters, error) {
 	return cuda.Parameters{W: first[0], R: first[1], BX: first[2], BR: first[3]}, nil
 }
 
-// run runs a network on a stream. Gradients of weights are added to what is
-// there, so that is cleared first.
-func (d *dnn) run(stream int, s cu.Stream, r *cuda.NetworkRun) error {
+// run is a network's run on a stream, which extra, libcuda, clears memory on:
+// gradients of weights are added to what is there.
+func (d *dnn) run(stream int, s uintptr, r *cuda.NetworkRun, extra func(name string, args ...uintptr) call) []call {
 	w, h := d.networks[r.ID], d.handles[stream]
 	at := func(p cuda.Pointer) uintptr { return uintptr(p) }
 	bytes := func(n int64) uintptr { return uintptr(n) }
@@ -304,16 +292,14 @@ func (d *dnn) run(stream int, s cu.Stream, r *cuda.NetworkRun) error {
 		if w.Train {
 			pass = training
 		}
-		return d.do("cudnnRNNForward", h, w.rnn, pass, lengths, w.x, at(r.X), w.y, at(r.Y), w.h, at(r.First[0]), at(r.Last[0]),
-			c, at(r.First[1]), at(r.Last[1]), bytes(z.Weights), at(r.Weights), bytes(z.Workspace), at(r.Workspace), bytes(z.Kept), at(r.Kept))
+		return []call{d.call("cudnnRNNForward", h, w.rnn, pass, lengths, w.x, at(r.X), w.y, at(r.Y), w.h, at(r.First[0]), at(r.Last[0]),
+			c, at(r.First[1]), at(r.Last[1]), bytes(z.Weights), at(r.Weights), bytes(z.Workspace), at(r.Workspace), bytes(z.Kept), at(r.Kept))}
 	}
-	if err := d.do("cudnnRNNBackwardData_v8", h, w.rnn, lengths, w.y, at(r.Y), at(r.DY), w.x, at(r.DX), w.h, at(r.First[0]), 0, at(r.DFirst[0]),
-		c, at(r.First[1]), 0, at(r.DFirst[1]), bytes(z.Weights), at(r.Weights), bytes(z.Workspace), at(r.Workspace), bytes(z.Kept), at(r.Kept)); err != nil {
-		return err
+	return []call{
+		d.call("cudnnRNNBackwardData_v8", h, w.rnn, lengths, w.y, at(r.Y), at(r.DY), w.x, at(r.DX), w.h, at(r.First[0]), 0, at(r.DFirst[0]),
+			c, at(r.First[1]), 0, at(r.DFirst[1]), bytes(z.Weights), at(r.Weights), bytes(z.Workspace), at(r.Workspace), bytes(z.Kept), at(r.Kept)),
+		extra("cuMemsetD8Async", at(r.DWeights), 0, bytes(z.Weights), s),
+		d.call("cudnnRNNBackwardWeights_v8", h, w.rnn, addGradients, lengths, w.x, at(r.X), w.h, at(r.First[0]), w.y, at(r.Y),
+			bytes(z.Weights), at(r.DWeights), bytes(z.Workspace), at(r.Workspace), bytes(z.Kept), at(r.Kept)),
 	}
-	if err := failure(cu.MemsetD8Async(cu.DevicePtr(r.DWeights), 0, z.Weights, s)); err != nil {
-		return err
-	}
-	return d.do("cudnnRNNBackwardWeights_v8", h, w.rnn, addGradients, lengths, w.x, at(r.X), w.h, at(r.First[0]), w.y, at(r.Y),
-		bytes(z.Weights), at(r.DWeights), bytes(z.Workspace), at(r.Workspace), bytes(z.Kept), at(r.Kept))
 }

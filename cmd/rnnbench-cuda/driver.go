@@ -37,9 +37,8 @@ type driver struct {
 	next      cuda.Graph
 	allowed   map[int]int // per kernel, bytes of dynamic shared memory
 
-	config    launchConfig // of the latest launch of clusters
-	attribute launchAttribute
-	clusters  int32 // as the library counted them last
+	sequences map[cuda.Sequence]*sequence
+	readied   cuda.Sequence // the latest
 }
 
 type graph struct{ graph, exec uintptr }
@@ -60,7 +59,7 @@ func newDriver(index int) (*driver, error) {
 	if index < 0 || index >= n {
 		return nil, fmt.Errorf("rnnbench-cuda: there is no device cuda:%d: there are %d", index, n)
 	}
-	d := &driver{device: cu.Device(index), timed: map[cuda.Event]bool{}, graphs: map[cuda.Graph]graph{}, allowed: map[int]int{}}
+	d := &driver{device: cu.Device(index), timed: map[cuda.Event]bool{}, graphs: map[cuda.Graph]graph{}, allowed: map[int]int{}, sequences: map[cuda.Sequence]*sequence{}}
 	if d.context, err = d.device.RetainPrimaryCtx(); err != nil {
 		return nil, failure(err)
 	}
@@ -261,14 +260,14 @@ type launchAttribute struct {
 	value [16]uint32
 }
 
-// describe makes d.config a launch of clusters: attribute 4 is their size. It is
-// part of d so that it stays where it is while the library reads it.
-func (d *driver) describe(grid, block [3]int, shared, cluster int, stream uintptr) {
-	d.attribute = launchAttribute{id: 4, value: [16]uint32{uint32(cluster), 1, 1}}
-	d.config = launchConfig{shared: uint32(shared), stream: stream, attributes: &d.attribute, count: 1}
+// cluster is a launch of clusters: attribute 4 is their size. Its parts are on
+// the heap, where they stay while the library reads them.
+func cluster(grid, block [3]int, shared, size int, stream uintptr) *launchConfig {
+	c := &launchConfig{shared: uint32(shared), stream: stream, count: 1, attributes: &launchAttribute{id: 4, value: [16]uint32{uint32(size), 1, 1}}}
 	for i := range 3 {
-		d.config.grid[i], d.config.block[i] = uint32(grid[i]), uint32(block[i])
+		c.grid[i], c.block[i] = uint32(grid[i]), uint32(block[i])
 	}
+	return c
 }
 
 // nonPortable is the attribute that lets clusters have more than 8 blocks.
@@ -284,9 +283,9 @@ func (d *driver) Clusters(k cuda.Kernel, size, threads, shared int) (int, error)
 			return 0, err
 		}
 	}
-	d.describe([3]int{size, 1, 1}, [3]int{threads, 1, 1}, shared, size, 0)
-	err := d.do("cuOccupancyMaxActiveClusters", address(&d.clusters), f, address(&d.config))
-	return int(d.clusters), err
+	var n int32
+	err := d.do("cuOccupancyMaxActiveClusters", address(&n), f, address(cluster([3]int{size, 1, 1}, [3]int{threads, 1, 1}, shared, size, 0)))
+	return int(n), err
 }
 
 func (d *driver) Streams(n int) error {
@@ -338,33 +337,6 @@ func (d *driver) FreeEvent(e cuda.Event) error {
 	return nil
 }
 
-func (d *driver) Launch(stream int, l *cuda.Launch) error {
-	g, b := l.Grid, l.Block
-	if l.Cluster > 0 {
-		d.describe(g, b, l.Shared, l.Cluster, handle(&d.streams[stream]))
-		return d.do("cuLaunchKernelEx", address(&d.config), handle(&d.functions[l.Kernel.ID]), arguments(l), 0)
-	}
-	f, on := handle(&d.functions[l.Kernel.ID]), handle(&d.streams[stream])
-	if l.Cooperative {
-		return d.do("cuLaunchCooperativeKernel", f, uintptr(g[0]), uintptr(g[1]), uintptr(g[2]),
-			uintptr(b[0]), uintptr(b[1]), uintptr(b[2]), uintptr(l.Shared), on, arguments(l))
-	}
-	// Package cu's own launch copies the arguments to new memory each time, which
-	// takes longer than all else that is done here.
-	return d.do("cuLaunchKernel", f, uintptr(g[0]), uintptr(g[1]), uintptr(g[2]),
-		uintptr(b[0]), uintptr(b[1]), uintptr(b[2]), uintptr(l.Shared), on, arguments(l), 0)
-}
-
-// arguments is where the addresses of l's arguments are.
-func arguments(l *cuda.Launch) uintptr {
-	if len(l.Params) == 0 {
-		return 0
-	}
-	return address(&l.Params[0])
-}
-
-func (d *driver) Multiply(stream int, p *cuda.Product) error { return d.blas.multiply(stream, p) }
-
 // NewNetwork implements cuda.Networks.
 func (d *driver) NewNetwork(n cuda.Network) (int, cuda.Sizes, error) {
 	if err := d.Streams(1); err != nil {
@@ -392,20 +364,8 @@ func (d *driver) networks(stream int) error {
 	return nil
 }
 
-// RunNetwork implements cuda.Networks.
-func (d *driver) RunNetwork(stream int, r *cuda.NetworkRun) error {
-	if err := d.networks(stream); err != nil {
-		return err
-	}
-	return d.dnn.run(stream, d.streams[stream], r)
-}
-
 func (d *driver) Record(e cuda.Event, stream int) error {
 	return failure(d.events[e].Record(d.streams[stream]))
-}
-
-func (d *driver) Wait(stream int, e cuda.Event) error {
-	return failure(d.streams[stream].Wait(d.events[e], 0))
 }
 
 func (d *driver) Await(e cuda.Event) error { return failure(d.events[e].Synchronize()) }

@@ -36,10 +36,14 @@ type Driver interface {
 	Streams(n int) error
 	NewEvent(timed bool) (Event, error)
 	FreeEvent(e Event) error
-	Launch(stream int, l *Launch) error
-	Multiply(stream int, p *Product) error
 	Record(e Event, stream int) error
-	Wait(stream int, e Event) error
+
+	// Sequence readies calls so that Issue makes all of them, in order, with as
+	// little of the host's time as each takes. Where one fails, the others are not
+	// made, and at says which it was.
+	Sequence(calls []Call) (Sequence, error)
+	Issue(s Sequence) (at int, err error)
+	FreeSequence(s Sequence) error // of 0, which is none, nothing
 
 	// Await waits for e to pass; Elapsed is the time between two timed events
 	// that have passed, in seconds.
@@ -81,10 +85,35 @@ type Properties struct {
 
 // Handles of a Driver's.
 type (
-	Pointer uint64
-	Event   int
-	Graph   int
+	Pointer  uint64
+	Event    int
+	Graph    int
+	Sequence int
 )
+
+// A Call is what a stream is given to do: a launch, a product, a network or,
+// where there is none of these, to record an event or to wait for it.
+type Call struct {
+	Stream  int
+	Launch  *Launch
+	Product *Product
+	Network *NetworkRun
+	Event   Event
+	Wait    bool
+}
+
+// String says what fails where a call does.
+func (c *Call) String() string {
+	switch {
+	case c.Launch != nil:
+		return "kernel " + c.Launch.Name
+	case c.Product != nil:
+		return "product"
+	case c.Network != nil:
+		return "network"
+	}
+	return "event"
+}
 
 // A Kernel is a loaded function.
 type Kernel struct {

@@ -17,6 +17,7 @@ type meter struct {
 	device     *Device
 	begin, end Event
 	memory     []Pointer
+	sequences  []Sequence
 }
 
 // Limits implements device.Meter: the best of several trials each, since what
@@ -43,6 +44,9 @@ func (m *meter) free() error {
 	for _, p := range m.memory {
 		err = errors.Join(err, d.Free(p))
 	}
+	for _, s := range m.sequences {
+		err = errors.Join(err, d.FreeSequence(s))
+	}
 	return err
 }
 
@@ -51,7 +55,7 @@ func (m *meter) measure() (device.Limits, error) {
 	if err := m.ready(); err != nil {
 		return l, err
 	}
-	for _, f := range []func(*device.Limits) error{m.muladds, m.copy, m.products, m.launches, m.barriers} {
+	for _, f := range []func(*device.Limits) error{m.muladds, m.copy, m.products, m.dispatch, m.barriers} {
 		if err := f(&l); err != nil {
 			return l, fmt.Errorf("cuda: limits: %w", err)
 		}
@@ -87,8 +91,23 @@ func (m *meter) best(f func() error) (float64, error) {
 	return best, nil
 }
 
+// calls readies a call and returns what makes it so many times.
+func (m *meter) calls(c Call, times int) (func() error, error) {
+	s, err := m.device.driver.Sequence(slices.Repeat([]Call{c}, times))
+	m.sequences = append(m.sequences, s)
+	return func() error {
+		_, err := m.device.driver.Issue(s)
+		return err
+	}, err
+}
+
 // launch readies a kernel and returns what launches it.
 func (m *meter) launch(s source, grid, block int, cooperative bool, args ...uint64) (func() error, error) {
+	return m.launches(1, s, grid, block, cooperative, args...)
+}
+
+// launches is launch for so many times.
+func (m *meter) launches(times int, s source, grid, block int, cooperative bool, args ...uint64) (func() error, error) {
 	st := newLaunch(&s, [3]int{grid, 1, 1}, [3]int{block, 1, 1}, args...)
 	if st.launch.Cooperative = cooperative; cooperative {
 		st.launch.Shared = 16
@@ -96,7 +115,7 @@ func (m *meter) launch(s source, grid, block int, cooperative bool, args ...uint
 	if err := m.device.load([]step{st}); err != nil {
 		return nil, err
 	}
-	return func() error { return m.device.driver.Launch(0, st.launch) }, nil
+	return m.calls(Call{Launch: st.launch}, times)
 }
 
 func (m *meter) muladds(l *device.Limits) error {
@@ -202,7 +221,11 @@ func (m *meter) products(l *device.Limits) error {
 			}
 		}
 		q := &Product{M: n, N: n, K: n, A: p[0], B: p[1], C: p[2], LdA: n, LdB: n, LdC: n, Operands: e, TF32: precision == schedule.TF32}
-		s, err := m.best(func() error { return m.device.driver.Multiply(0, q) })
+		run, err := m.calls(Call{Product: q}, 1)
+		if err != nil {
+			return err
+		}
+		s, err := m.best(run)
 		if err != nil {
 			return err
 		}
@@ -229,19 +252,12 @@ func (m *meter) fill(to []Pointer, n int, e Element) error {
 	return nil
 }
 
-func (m *meter) launches(l *device.Limits) error {
+// dispatch times kernels that do nothing, launched one by one and in a graph.
+func (m *meter) dispatch(l *device.Limits) error {
 	const count = 1000
-	run, err := m.launch(file("empty"), 1, 32, false, 0)
+	many, err := m.launches(count, file("empty"), 1, 32, false, 0)
 	if err != nil {
 		return err
-	}
-	many := func() error {
-		for range count {
-			if err := run(); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
 	s, err := m.best(many)
 	if err != nil {
@@ -250,7 +266,7 @@ func (m *meter) launches(l *device.Limits) error {
 	// From kernel to kernel, in two ways.
 	l.More = append(l.More, device.Rate{Name: "launches", Value: s / count, Unit: "s"})
 	d := m.device.driver
-	if run, err = m.launch(file("empty"), m.device.properties.SMs, 128, false, 0); err != nil {
+	if many, err = m.launches(count, file("empty"), m.device.properties.SMs, 128, false, 0); err != nil {
 		return err
 	}
 	if err := d.BeginCapture(); err != nil {

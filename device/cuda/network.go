@@ -30,17 +30,14 @@ type Sizes struct {
 // row-major matrices with one gate after the other.
 type Parameters struct{ W, R, BX, BR int64 }
 
-// Networks is the part of a Driver that runs whole networks.
+// Networks is the part of a Driver that readies whole networks.
 type Networks interface {
 	// NewNetwork readies a network, which stays until the driver is closed.
 	// Errors wrap schedule.ErrUnsupported where the library declines.
 	NewNetwork(n Network) (id int, s Sizes, err error)
-
-	// RunNetwork runs its forward pass or its backward pass.
-	RunNetwork(stream int, r *NetworkRun) error
 }
 
-// A NetworkRun is one call. Of states the first is h and the second, of an LSTM
+// A NetworkRun is the forward pass of a network, or its backward pass. Of states the first is h and the second, of an LSTM
 // alone, c.
 type NetworkRun struct {
 	ID              int
@@ -203,7 +200,7 @@ func (b *binder) network(s stack, stream int) step {
 func (p *program) try() error {
 	for _, op := range everything(p.schedule) {
 		if _, ok := stackOf(op); ok {
-			return errors.Join(p.once(), p.settle(), p.clear())
+			return errors.Join(p.issue(&p.run), p.settle(), p.clear())
 		}
 	}
 	return nil

@@ -20,29 +20,23 @@ type program struct {
 	base     Pointer
 	closed   bool
 
-	prepare []step
-	nodes   []node
 	streams int
+	prepare calls
+	run     calls
 
 	events     []Event // all of them
 	begin, end Event   // timed
-	fork       Event   // that other streams wait for at the start of a run
-	join       []Event // per other stream, that the first waits for at the end
 
 	graphed  bool // replay a graph
 	captured bool
 	graph    Graph
 }
 
-// A node is an operation ready to run.
-type node struct {
-	steps  []step
-	stream int
-	wait   []Event
-	signal Event // recorded behind it; none: nobody waits for it
+// calls are made together.
+type calls struct {
+	list  []Call
+	ready Sequence
 }
-
-const none Event = -1
 
 // Compile implements device.Device.
 func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
@@ -101,54 +95,86 @@ func (p *program) event(timed bool) (Event, error) {
 	return e, err
 }
 
-// bind turns operations into launches and waits into events.
+// bind turns operations into launches and waits into events. In a run the other
+// streams start after stream 0's past and stream 0 ends after them.
 func (p *program) bind(k knob.Params) error {
 	b := binder{knobs: k, layout: &p.layout, base: p.base, properties: p.device.properties, precision: p.schedule.Precision, sources: map[string]*source{}, networks: p.device.networks}
 	var all []step
+	do := func(c *calls, op schedule.Op, stream int) error {
+		steps, err := b.steps(op, stream)
+		for _, s := range steps {
+			c.list = append(c.list, Call{Stream: stream, Launch: s.launch, Product: s.product, Network: s.network})
+		}
+		all = append(all, steps...)
+		return err
+	}
 	for _, op := range p.schedule.Prepare {
-		steps, err := b.steps(op, 0)
+		if err := do(&p.prepare, op, 0); err != nil {
+			return err
+		}
+	}
+	signals, err := p.signals()
+	if err != nil {
+		return err
+	}
+	r := &p.run
+	if p.streams > 1 {
+		fork, err := p.event(false)
 		if err != nil {
 			return err
 		}
-		p.prepare = append(p.prepare, steps...)
-		all = append(all, steps...)
+		r.list = append(r.list, Call{Event: fork})
+		for s := 1; s < p.streams; s++ {
+			r.list = append(r.list, Call{Stream: s, Event: fork, Wait: true})
+		}
 	}
-	var err error
-	for _, n := range p.schedule.Nodes {
-		at := node{stream: n.Stream % maxStreams, signal: none}
-		if at.steps, err = b.steps(n.Op, at.stream); err != nil {
+	for i, n := range p.schedule.Nodes {
+		stream := n.Stream % maxStreams
+		for _, j := range n.Wait {
+			if p.schedule.Nodes[j].Stream%maxStreams != stream {
+				r.list = append(r.list, Call{Stream: stream, Event: signals[j], Wait: true})
+			}
+		}
+		if err := do(r, n.Op, stream); err != nil {
 			return err
 		}
-		all = append(all, at.steps...)
-		for _, j := range n.Wait {
-			first := &p.nodes[j]
-			if first.stream == at.stream {
-				continue
-			}
-			if first.signal == none {
-				if first.signal, err = p.event(false); err != nil {
-					return err
-				}
-			}
-			at.wait = append(at.wait, first.signal)
+		if e, ok := signals[i]; ok {
+			r.list = append(r.list, Call{Stream: stream, Event: e})
 		}
-		p.nodes = append(p.nodes, at)
+	}
+	for s := 1; s < p.streams; s++ {
+		join, err := p.event(false)
+		if err != nil {
+			return err
+		}
+		r.list = append(r.list, Call{Stream: s, Event: join}, Call{Event: join, Wait: true})
 	}
 	if err := p.device.load(all); err != nil {
 		return err
 	}
-	var failed [3]error
+	var failed [4]error
 	p.begin, failed[0] = p.event(true)
 	p.end, failed[1] = p.event(true)
-	p.fork, failed[2] = p.event(false)
-	for range p.streams - 1 {
-		e, err := p.event(false)
-		if err != nil {
-			return err
-		}
-		p.join = append(p.join, e)
-	}
+	p.prepare.ready, failed[2] = p.device.driver.Sequence(p.prepare.list)
+	r.ready, failed[3] = p.device.driver.Sequence(r.list)
 	return errors.Join(failed[:]...)
+}
+
+// signals are the events of the nodes that others on other streams wait for.
+func (p *program) signals() (map[int]Event, error) {
+	at := map[int]Event{}
+	for _, n := range p.schedule.Nodes {
+		for _, j := range n.Wait {
+			if _, ok := at[j]; ok || (p.schedule.Nodes[j].Stream-n.Stream)%maxStreams == 0 {
+				continue
+			}
+			var err error
+			if at[j], err = p.event(false); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return at, nil
 }
 
 // Write implements device.Program.
@@ -206,28 +232,14 @@ func (p *program) Close() error {
 	for _, e := range p.events {
 		errs = append(errs, p.device.driver.FreeEvent(e))
 	}
+	errs = append(errs, p.device.driver.FreeSequence(p.prepare.ready), p.device.driver.FreeSequence(p.run.ready))
 	return errors.Join(append(errs, p.device.driver.Free(p.base))...)
 }
 
-// issue launches steps on a stream.
-func (p *program) issue(steps []step, stream int) error {
-	for _, s := range steps {
-		var err error
-		if s.launch != nil {
-			if err = p.device.driver.Launch(stream, s.launch); err != nil {
-				return fmt.Errorf("cuda: kernel %s: %w", s.launch.Name, err)
-			}
-			continue
-		}
-		if s.network != nil {
-			if err = p.device.driver.RunNetwork(stream, s.network); err != nil {
-				return fmt.Errorf("cuda: network: %w", err)
-			}
-			continue
-		}
-		if err = p.device.driver.Multiply(stream, s.product); err != nil {
-			return fmt.Errorf("cuda: product: %w", err)
-		}
+// issue makes calls.
+func (p *program) issue(c *calls) error {
+	if at, err := p.device.driver.Issue(c.ready); err != nil {
+		return fmt.Errorf("cuda: %v: %w", &c.list[at], err)
 	}
 	return nil
 }
@@ -237,7 +249,7 @@ func (p *program) Prepare() error {
 	if p.closed {
 		return errClosed
 	}
-	if err := p.issue(p.prepare, 0); err != nil {
+	if err := p.issue(&p.prepare); err != nil {
 		return err
 	}
 	return p.settle()
@@ -269,44 +281,6 @@ func (p *program) settle() error {
 // What kernels tell: see kernels/common.cu.
 const badIndex = 1
 
-// once launches one run: the other streams start after stream 0's past and
-// stream 0 ends after them.
-func (p *program) once() error {
-	d := p.device.driver
-	if p.streams > 1 {
-		if err := d.Record(p.fork, 0); err != nil {
-			return err
-		}
-		for s := 1; s < p.streams; s++ {
-			if err := d.Wait(s, p.fork); err != nil {
-				return err
-			}
-		}
-	}
-	for i := range p.nodes {
-		n := &p.nodes[i]
-		for _, e := range n.wait {
-			if err := d.Wait(n.stream, e); err != nil {
-				return err
-			}
-		}
-		if err := p.issue(n.steps, n.stream); err != nil {
-			return err
-		}
-		if n.signal != none {
-			if err := d.Record(n.signal, n.stream); err != nil {
-				return err
-			}
-		}
-	}
-	for s := 1; s < p.streams; s++ {
-		if err := errors.Join(d.Record(p.join[s-1], s), d.Wait(0, p.join[s-1])); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // capture makes a graph of a run, unless that is done.
 func (p *program) capture() error {
 	if p.captured {
@@ -316,7 +290,7 @@ func (p *program) capture() error {
 	if err := d.BeginCapture(); err != nil {
 		return err
 	}
-	failed := p.once()
+	failed := p.issue(&p.run)
 	g, err := d.EndCapture()
 	if err == nil {
 		p.graph, p.captured = g, true
@@ -330,7 +304,7 @@ func (p *program) Run(n int) (device.Burst, error) {
 		return device.Burst{}, errClosed
 	}
 	d := p.device.driver
-	run := p.once
+	run := func() error { return p.issue(&p.run) }
 	if p.graphed {
 		if err := p.capture(); err != nil {
 			return device.Burst{}, fmt.Errorf("cuda: capturing a graph: %w", err)

@@ -25,7 +25,7 @@ extern "C" __global__ void fault(volatile unsigned* word) { *word = word[1ll << 
 // Provoke launches a kernel that spins for ever or that reads out of bounds and
 // waits for it: the caller must be one that survives that.
 func (d *Device) Provoke(mishap string) error {
-	s, ok := mishaps()[mishap]
+	kernel, ok := mishaps()[mishap]
 	if !ok {
 		return fmt.Errorf("cuda: there is no mishap %q", mishap)
 	}
@@ -37,11 +37,15 @@ func (d *Device) Provoke(mishap string) error {
 	if err != nil {
 		return err
 	}
-	l := newLaunch(&s, [3]int{1, 1, 1}, [3]int{32, 1, 1}, uint64(word))
+	l := newLaunch(&kernel, [3]int{1, 1, 1}, [3]int{32, 1, 1}, uint64(word))
 	if err := errors.Join(d.driver.Clear(word, alignment), d.driver.Streams(1), d.load([]step{l})); err != nil {
 		return err
 	}
-	if err := d.driver.Launch(0, l.launch); err != nil {
+	s, err := d.driver.Sequence([]Call{{Launch: l.launch}})
+	if err != nil {
+		return err
+	}
+	if _, err := d.driver.Issue(s); err != nil {
 		return err
 	}
 	return errors.Join(d.driver.Record(end, 0), d.driver.Await(end))

@@ -37,6 +37,8 @@ type Driver struct {
 	capturing bool
 	captured  []command
 	graphs    [][]command
+	sequences map[cuda.Sequence][]cuda.Call
+	next      cuda.Sequence
 }
 
 // A block is allocated memory.
@@ -69,7 +71,7 @@ func New(sms int, seed uint64) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("emulator: %w", err)
 	}
-	return &Driver{sms: sms, dir: dir, rng: rand.New(rand.NewPCG(seed, 1)), queues: make([][]command, 1)}, nil
+	return &Driver{sms: sms, dir: dir, rng: rand.New(rand.NewPCG(seed, 1)), queues: make([][]command, 1), sequences: map[cuda.Sequence][]cuda.Call{}}, nil
 }
 
 const shared = 227 << 10
@@ -210,9 +212,9 @@ type geometry struct {
 	cluster     int32
 }
 
-// Launch implements cuda.Driver. It checks what a GPU would, and more: that
+// launch checks what a GPU would, and more: that
 // there is an argument for each parameter, and memory behind each pointer.
-func (d *Driver) Launch(stream int, l *cuda.Launch) error {
+func (d *Driver) launch(stream int, l *cuda.Launch) error {
 	k := d.kernels[l.Kernel.ID]
 	if len(l.Args) != len(k.pointers) || len(l.Params) != len(l.Args) {
 		return fmt.Errorf("emulator: %d arguments for %d parameters", len(l.Args), len(k.pointers))
@@ -261,8 +263,7 @@ func (d *Driver) Launch(stream int, l *cuda.Launch) error {
 	}})
 }
 
-// Multiply implements cuda.Driver.
-func (d *Driver) Multiply(stream int, p *cuda.Product) error {
+func (d *Driver) multiply(stream int, p *cuda.Product) error {
 	at := func(from cuda.Pointer, e cuda.Element, rows, cols, ld int) (get func(i, j int) float64, set func(i, j int, v float64), err error) {
 		if cols > ld {
 			return nil, nil, fmt.Errorf("emulator: rows of %d elements %d apart", cols, ld)
@@ -330,9 +331,41 @@ func (d *Driver) Record(e cuda.Event, stream int) error {
 	return d.push(command{stream: stream, wait: -1, record: int(e)})
 }
 
-// Wait implements cuda.Driver.
-func (d *Driver) Wait(stream int, e cuda.Event) error {
-	return d.push(command{stream: stream, wait: int(e), record: -1})
+// Sequence implements cuda.Driver.
+func (d *Driver) Sequence(calls []cuda.Call) (cuda.Sequence, error) {
+	d.next++
+	d.sequences[d.next] = calls
+	return d.next, nil
+}
+
+// Issue implements cuda.Driver.
+func (d *Driver) Issue(s cuda.Sequence) (int, error) {
+	for i := range d.sequences[s] {
+		if err := d.call(&d.sequences[s][i]); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
+}
+
+func (d *Driver) call(c *cuda.Call) error {
+	switch {
+	case c.Launch != nil:
+		return d.launch(c.Stream, c.Launch)
+	case c.Product != nil:
+		return d.multiply(c.Stream, c.Product)
+	case c.Network != nil:
+		return d.runNetwork(c.Stream, c.Network)
+	case c.Wait:
+		return d.push(command{stream: c.Stream, wait: int(c.Event), record: -1})
+	}
+	return d.Record(c.Event, c.Stream)
+}
+
+// FreeSequence implements cuda.Driver.
+func (d *Driver) FreeSequence(s cuda.Sequence) error {
+	delete(d.sequences, s)
+	return nil
 }
 
 // push queues c, or keeps it for a graph.

@@ -97,8 +97,8 @@ func (c *call) parameters(base cuda.Pointer) (p [4][]schedule.View) {
 // some sizes alone, and says so only when it is to run.
 const algorithms = 4
 
-// RunNetwork implements cuda.Networks.
-func (d *Driver) RunNetwork(stream int, r *cuda.NetworkRun) error {
+// runNetwork queues a network's run.
+func (d *Driver) runNetwork(stream int, r *cuda.NetworkRun) error {
 	c := &call{driver: d, network: &d.networks[r.ID]}
 	if c.Algorithm >= algorithms || c.Algorithm == 1 && c.Hidden%2 != 0 {
 		return fmt.Errorf("%w: the library has no such algorithm for %d units", schedule.ErrUnsupported, c.Hidden)

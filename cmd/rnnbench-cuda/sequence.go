@@ -1,0 +1,165 @@
+//go:build cuda
+
+package main
+
+/*
+#include <stdint.h>
+
+enum { words = 22 };
+
+typedef struct {
+	uintptr_t f, a[words];
+} entry;
+
+typedef int (*function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+	uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+	uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+
+typedef struct {
+	int code, at;
+} outcome;
+
+// issue makes n calls, up to the first that fails. It passes as many words as the
+// longest function takes: shorter ones leave the rest unread.
+static outcome issue(const entry* e, int n) {
+	outcome o = {0, 0};
+	for (; o.at < n; o.at++, e++) {
+		const uintptr_t* a = e->a;
+		o.code = ((function)e->f)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
+			a[14], a[15], a[16], a[17], a[18], a[19], a[20], a[21]);
+		if (o.code != 0) break;
+	}
+	return o;
+}
+*/
+import "C"
+
+import "rnnbench/device/cuda"
+
+// A call is a function of a library with its arguments, words all of them.
+type call struct {
+	name string
+	args []uintptr
+	of   *library
+	tell func(name string, code int) error
+}
+
+// entry is c as C makes it.
+func (c *call) entry() (C.entry, error) {
+	at := c.of.find(c.name)
+	if at == 0 {
+		return C.entry{}, c.tell(c.name, missing)
+	}
+	e := C.entry{f: C.uintptr_t(at)}
+	for i, a := range c.args {
+		e.a[i] = C.uintptr_t(a)
+	}
+	return e, nil
+}
+
+// one makes a single call.
+func one(c call) error {
+	e, err := c.entry()
+	if err != nil {
+		return err
+	}
+	return c.tell(c.name, int(C.issue(&e, 1).code))
+}
+
+// A sequence is calls as C makes them, one after the other without coming back
+// to Go, which takes as long as a launch's own work on the host.
+type sequence struct {
+	entries []C.entry
+	of      []origin
+	calls   []cuda.Call // whose arguments are where the entries point
+	configs []*launchConfig
+}
+
+// An origin is what an entry was made for.
+type origin struct {
+	call int // index of calls
+	name string
+	tell func(name string, code int) error
+}
+
+// Sequence implements cuda.Driver.
+func (d *driver) Sequence(calls []cuda.Call) (cuda.Sequence, error) {
+	s := &sequence{calls: calls}
+	for i := range calls {
+		made, err := d.calls(&calls[i], s)
+		if err != nil {
+			return 0, err
+		}
+		for _, c := range made {
+			e, err := c.entry()
+			if err != nil {
+				return 0, err
+			}
+			s.entries = append(s.entries, e)
+			s.of = append(s.of, origin{i, c.name, c.tell})
+		}
+	}
+	d.readied++
+	d.sequences[d.readied] = s
+	return d.readied, nil
+}
+
+// Issue implements cuda.Driver.
+func (d *driver) Issue(id cuda.Sequence) (int, error) {
+	s := d.sequences[id]
+	if len(s.entries) == 0 {
+		return 0, nil
+	}
+	o := C.issue(&s.entries[0], C.int(len(s.entries)))
+	if o.code == 0 {
+		return 0, nil
+	}
+	from := &s.of[o.at]
+	return from.call, from.tell(from.name, int(o.code))
+}
+
+// FreeSequence implements cuda.Driver.
+func (d *driver) FreeSequence(id cuda.Sequence) error {
+	delete(d.sequences, id)
+	return nil
+}
+
+// calls are what c comes to. What they point to is kept by c and s.
+func (d *driver) calls(c *cuda.Call, s *sequence) ([]call, error) {
+	on := handle(&d.streams[c.Stream])
+	switch {
+	case c.Launch != nil:
+		return []call{d.launch(c.Launch, on, s)}, nil
+	case c.Product != nil:
+		return []call{d.blas.product(c.Stream, c.Product)}, nil
+	case c.Network != nil:
+		if err := d.networks(c.Stream); err != nil {
+			return nil, err
+		}
+		return d.dnn.run(c.Stream, on, c.Network, d.call), nil
+	case c.Wait:
+		return []call{d.call("cuStreamWaitEvent", on, handle(&d.events[c.Event]), 0)}, nil
+	}
+	return []call{d.call("cuEventRecord", handle(&d.events[c.Event]), on)}, nil
+}
+
+func (d *driver) call(name string, args ...uintptr) call { return call{name, args, d.extra, d.code} }
+
+func (d *driver) launch(l *cuda.Launch, on uintptr, s *sequence) call {
+	g, b, f := l.Grid, l.Block, handle(&d.functions[l.Kernel.ID])
+	var params uintptr
+	if len(l.Params) > 0 {
+		params = address(&l.Params[0])
+	}
+	switch {
+	case l.Cluster > 0:
+		c := cluster(g, b, l.Shared, l.Cluster, on)
+		s.configs = append(s.configs, c)
+		return d.call("cuLaunchKernelEx", address(c), f, params, 0)
+	case l.Cooperative:
+		return d.call("cuLaunchCooperativeKernel", f, uintptr(g[0]), uintptr(g[1]), uintptr(g[2]),
+			uintptr(b[0]), uintptr(b[1]), uintptr(b[2]), uintptr(l.Shared), on, params)
+	}
+	return d.call("cuLaunchKernel", f, uintptr(g[0]), uintptr(g[1]), uintptr(g[2]),
+		uintptr(b[0]), uintptr(b[1]), uintptr(b[2]), uintptr(l.Shared), on, params, 0)
+}
