@@ -39,7 +39,7 @@ const (
 	callHierarchy
 )
 
-// A request is one call. Size bytes of matrix follow it.
+// A request is one call. Size bytes of matrix follow it, or are in the window.
 type request struct {
 	Call     int
 	Name     string // open: the device; provoke: the mishap
@@ -49,9 +49,10 @@ type request struct {
 	Matrix   int
 	Runs     int
 	Size     int
+	Window   bool // open: there is one; write, read: the matrix is in it
 }
 
-// A response answers it. Size bytes of matrix follow it.
+// A response answers it. Size bytes of matrix follow it, or are in the window.
 type response struct {
 	Info      device.Info
 	Knobs     []knob.Knob
@@ -62,6 +63,7 @@ type response struct {
 	Findings  []device.Finding
 	Hierarchy device.Hierarchy
 	Size      int
+	Window    bool // open: both have it
 
 	Error string // "" for none
 	Cause int    // index in causes, plus 1; 0: none of them

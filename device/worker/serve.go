@@ -49,7 +49,7 @@ func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 				}
 				break
 			}
-			if c.Call == callWrite {
+			if c.Call == callWrite && !c.Window {
 				matrix = slices.Grow(matrix[:0], c.Size/4) // that of the call before is copied by now
 				c.data = matrix[:c.Size/4]
 				if _, err := io.ReadFull(in, bytesOf(c.data)); err != nil {
@@ -95,6 +95,7 @@ type server struct {
 	schedule *schedule.Schedule // the latest
 	programs map[int]program
 	next     int
+	window   *window // nil: there is none
 	enc      *gob.Encoder
 	out      *bufio.Writer
 }
@@ -129,6 +130,12 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	if c.Call == callOpen {
 		if s.device, err = s.open(c.Name); err == nil {
 			r.Info = s.device.Info()
+		}
+		if c.Window {
+			w, err := openWindow()
+			if r.Window = err == nil; r.Window {
+				s.window = w
+			}
 		}
 		return nil, err
 	}
@@ -199,11 +206,8 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	}
 	m := p.schedule.Matrices[c.Matrix]
 	switch c.Call {
-	case callWrite:
-		return nil, p.Write(m, c.data)
-	case callRead:
-		data = make([]float32, c.Size/4)
-		return data, p.Read(m, data)
+	case callWrite, callRead:
+		return s.move(p, m, c)
 	case callPrepare:
 		return nil, p.Prepare()
 	case callRun: // and no collection of garbage meanwhile
@@ -215,4 +219,23 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 		return nil, p.Close()
 	}
 	return nil, fmt.Errorf("worker: there is no call %d", c.Call)
+}
+
+// move writes or reads a matrix; data is what is to go through the pipe.
+func (s *server) move(p device.Program, m *schedule.Matrix, c call) (data []float32, err error) {
+	switch {
+	case c.Window && s.window == nil:
+		return nil, errors.New("worker: there is no memory to share")
+	case c.Window:
+		if c.data, err = s.window.reach(c.Size/4, false); err != nil {
+			return nil, err
+		}
+	case c.Call == callRead:
+		c.data = make([]float32, c.Size/4)
+		data = c.data
+	}
+	if c.Call == callWrite {
+		return nil, p.Write(m, c.data)
+	}
+	return data, p.Read(m, c.data)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -30,6 +31,8 @@ type Device struct {
 	generation int      // of processes started
 	info       device.Info
 	sent       *schedule.Schedule // the latest that the process knows
+	window     *window            // nil: none has been made
+	shared     bool               // the process has the window, too
 }
 
 // Open starts a worker and has it open the device.
@@ -49,11 +52,18 @@ func (d *Device) start() error {
 	if d.process != nil {
 		return nil
 	}
-	p, err := startProcess(d.o.Command())
+	cmd := d.o.Command()
+	if d.window == nil {
+		d.window, _ = newWindow() // the pipe will do
+	}
+	if d.window != nil {
+		cmd.ExtraFiles = []*os.File{d.window.file} // windowFile
+	}
+	p, err := startProcess(cmd)
 	if err != nil {
 		return err
 	}
-	d.process, d.sent = p, nil
+	d.process, d.sent, d.shared = p, nil, false
 	d.generation++
 	err = d.guard(d.o.Timeout, func() error {
 		line, err := p.in.ReadString('\n')
@@ -69,12 +79,12 @@ func (d *Device) start() error {
 		d.process = nil
 		return err
 	}
-	r, err := d.call(d.o.Timeout, request{Call: callOpen, Name: d.o.Device}, nil, nil)
+	r, err := d.call(d.o.Timeout, request{Call: callOpen, Name: d.o.Device, Window: d.window != nil}, nil, nil)
 	if err != nil {
 		d.stop()
 		return err
 	}
-	d.info = r.Info
+	d.info, d.shared = r.Info, r.Window
 	return nil
 }
 
@@ -117,10 +127,12 @@ func (d *Device) call(limit time.Duration, q request, out, in []float32) (respon
 	if d.process == nil {
 		return r, errors.New("worker: it is closed")
 	}
-	limit += time.Duration(len(out)+len(in)) * 50 * time.Nanosecond // 80 MB/s at least
+	limit += transfer(len(out) + len(in))
 	p := d.process
 	err := d.guard(limit, func() error {
-		q.Size = 4 * (len(out) + len(in))
+		if !q.Window {
+			q.Size = 4 * (len(out) + len(in))
+		}
 		err := errors.Join(p.enc.Encode(&q), write(p.out, bytesOf(out)), p.out.Flush())
 		if err == nil {
 			err = p.dec.Decode(&r)
@@ -138,6 +150,9 @@ func (d *Device) call(limit time.Duration, q request, out, in []float32) (respon
 	}
 	return r, err
 }
+
+// transfer is how long n elements may take: 80 MB/s at least.
+func transfer(n int) time.Duration { return time.Duration(n) * 50 * time.Nanosecond }
 
 func write(w io.Writer, b []byte) error {
 	_, err := w.Write(b)
@@ -248,6 +263,10 @@ func (d *Device) Provoke(mishap string) error {
 // Close ends the worker.
 func (d *Device) Close() error {
 	d.stop()
+	if d.window != nil {
+		d.window.close()
+		d.window, d.shared = nil, false
+	}
 	return nil
 }
 
@@ -295,8 +314,17 @@ func (p *remote) Write(m *schedule.Matrix, src []float32) error {
 	if err := p.fits(m, len(src)); err != nil {
 		return err
 	}
-	_, err := p.call(p.device.o.Timeout, request{Call: callWrite, Matrix: m.ID}, src, nil)
-	return err
+	q := request{Call: callWrite, Matrix: m.ID}
+	if !p.device.shared {
+		_, err := p.call(p.device.o.Timeout, q, src, nil)
+		return err
+	}
+	through, err := p.device.window.reach(len(src), true)
+	if err != nil {
+		return err
+	}
+	copy(through, src)
+	return p.move(q, len(src))
 }
 
 // Read implements device.Program.
@@ -304,7 +332,26 @@ func (p *remote) Read(m *schedule.Matrix, dst []float32) error {
 	if err := p.fits(m, len(dst)); err != nil {
 		return err
 	}
-	_, err := p.call(p.device.o.Timeout, request{Call: callRead, Matrix: m.ID}, nil, dst)
+	q := request{Call: callRead, Matrix: m.ID}
+	if !p.device.shared {
+		_, err := p.call(p.device.o.Timeout, q, nil, dst)
+		return err
+	}
+	through, err := p.device.window.reach(len(dst), true)
+	if err != nil {
+		return err
+	}
+	if err := p.move(q, len(dst)); err != nil {
+		return err
+	}
+	copy(dst, through)
+	return nil
+}
+
+// move has a matrix of n elements written from the window or read into it.
+func (p *remote) move(q request, n int) error {
+	q.Window, q.Size = true, 4*n
+	_, err := p.call(p.device.o.Timeout+transfer(n), q, nil, nil)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func (clumsy) Provoke(mishap string) error {
 	return nil
 }
 
-func open(t *testing.T, mode, name string) (*worker.Device, error) {
+func open(t testing.TB, mode, name string) (*worker.Device, error) {
 	return worker.Open(worker.Options{Device: name, Timeout: 2 * time.Second, Command: func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), asWorker+"="+mode)
@@ -65,8 +66,18 @@ func open(t *testing.T, mode, name string) (*worker.Device, error) {
 	}})
 }
 
-// TestDevice runs the whole suite through the pipe.
+// TestDevice runs the whole suite with matrices in memory that both share and
+// through the pipe.
 func TestDevice(t *testing.T) {
+	t.Run("window", func(t *testing.T) {
+		if d := testDevice(t, func(*worker.Device) {}); runtime.GOOS == "linux" && !d {
+			t.Error("worker and parent share no memory")
+		}
+	})
+	t.Run("pipe", func(t *testing.T) { testDevice(t, (*worker.Device).Unshare) })
+}
+
+func testDevice(t *testing.T, ready func(*worker.Device)) (shared bool) {
 	d, err := open(t, "serve", "cpu")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +85,9 @@ func TestDevice(t *testing.T) {
 	if info := d.Info(); info.Name != "cpu" || info.Workers != 1 {
 		t.Errorf("the device is %+v", info)
 	}
+	ready(d)
 	devicetest.Run(t, d)
+	shared = d.Shared()
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
@@ -82,6 +95,41 @@ func TestDevice(t *testing.T) {
 		t.Errorf("a closed worker does not start again: %v", err)
 	}
 	d.Close()
+	return shared
+}
+
+// BenchmarkWrite measures what a matrix of 16 MiB takes to the worker and back.
+func BenchmarkWrite(b *testing.B) {
+	for _, way := range []string{"window", "pipe"} {
+		b.Run(way, func(b *testing.B) {
+			d, err := open(b, "serve", "cpu")
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer d.Close()
+			if way == "pipe" {
+				d.Unshare()
+			}
+			build := schedule.NewBuilder(1)
+			m := build.Matrix("m", 1<<11, 1<<11)
+			build.Do(0, schedule.Map{Op: cell.Zero, Out: m.All()})
+			s, err := build.Schedule()
+			if err != nil {
+				b.Fatal(err)
+			}
+			p, err := d.Compile(s, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			values := make([]float32, m.Elements())
+			b.SetBytes(8 * int64(len(values)))
+			for b.Loop() {
+				if err := errors.Join(p.Write(m, values), p.Read(m, values)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 // TestMishaps has the device hang, break and crash: each is told, the programs
