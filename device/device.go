@@ -32,8 +32,8 @@ type Device interface {
 
 // A Program is a schedule ready to run. It is for one goroutine at a time.
 type Program interface {
-	// Write and Read copy a whole matrix to and from the device. A packed
-	// matrix can be neither written nor read.
+	// Write copies src to the first rows of m, whole ones, as many as it has;
+	// Read copies a whole matrix. A packed matrix can be neither written nor read.
 	Write(m *schedule.Matrix, src []float32) error
 	Read(m *schedule.Matrix, dst []float32) error
 
@@ -101,6 +101,15 @@ type Meter interface {
 // next run finds nothing there.
 type Evicter interface {
 	Evict() error
+}
+
+// An Anticipator is a device that compiles kernels, and can begin to before it is
+// asked for programs, so that those of several are compiled side by side.
+type Anticipator interface {
+	// Anticipate begins to compile the kernels of s and returns. The next call of
+	// Compile waits for all that was begun: nothing else goes on while programs
+	// run. What is wrong with s, Compile tells.
+	Anticipate(s *schedule.Schedule, k knob.Params)
 }
 
 // A Hierarchy is what the memories and workers of a device give each other, as

@@ -3,6 +3,7 @@ package rnn
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"rnnbench/rnn/schedule"
 )
@@ -84,16 +85,20 @@ type result struct {
 // Read copies the answer from where the plan's schedule leaves it.
 func (p *Plan) Read(mem Memory) ([]Tensor, error) {
 	var out []Tensor
+	var all []float32
 	for _, r := range p.results() {
-		all := make([]float32, r.view.M.Elements())
+		all = slices.Grow(all[:0], r.view.M.Elements())[:r.view.M.Elements()]
 		if err := mem.Read(r.view.M, all); err != nil {
 			return nil, err
 		}
 		t := Tensor{Name: r.name, Rows: r.view.Rows, Cols: r.view.Cols, First: r.first, PerSequence: r.perSequence, Gradient: r.gradient, UnitError: p.UnitError}
 		t.Values = make([]float64, t.Rows*t.Cols)
-		for i := range t.Values {
-			t.Values[i] = float64(all[r.view.Row*t.Cols+i]) // results are bands of whole rows
-		}
+		band := all[r.view.Row*t.Cols:] // results are bands of whole rows
+		parallel(t.Rows, func(row int) {
+			for i := row * t.Cols; i < (row+1)*t.Cols; i++ {
+				t.Values[i] = float64(band[i])
+			}
+		})
 		out = append(out, t)
 	}
 	return out, nil
@@ -140,36 +145,57 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 	worst := Deviation{Tolerance: 1}
 	for i, w := range want {
 		g := got[i]
-		expected := w.Values
-		if rows := g.First*p.Batch + g.Rows; w.PerSequence && w.Rows != rows {
-			distinct := w.Rows * p.Batch / rows
-			expected = Repeat(expected, w.Cols, distinct, p.Batch)
+		rows, batch, distinct := w.Rows, 1, 1 // of the answer that is expected; of sequences in it and in w
+		if w.PerSequence {
+			rows, batch = g.First*p.Batch+g.Rows, p.Batch
+			if distinct = batch; w.Rows != rows && rows > 0 {
+				distinct = w.Rows * batch / rows
+			}
 		}
-		if skip := g.First * p.Batch * w.Cols; skip <= len(expected) {
-			expected = expected[skip:]
-		}
-		if g.Name != w.Name || g.Cols != w.Cols || len(g.Values) != len(expected) {
+		if g.Name != w.Name || g.Cols != w.Cols || g.First*batch+g.Rows != rows || rows/batch*distinct != w.Rows {
 			return Deviation{}, fmt.Errorf("rnn: answer %s of %d×%d where %s of %d×%d is expected", g.Name, g.Rows, g.Cols, w.Name, w.Rows, w.Cols)
 		}
 		d := Deviation{Tensor: w.Name, Tolerance: Tolerance(p, w.Gradient, g.UnitError)}
-		scale, at := 0.0, 0
-		for j, e := range expected {
-			scale = max(scale, math.Abs(e))
-			if diff := math.Abs(g.Values[j] - e); diff > d.MaxAbs || math.IsNaN(diff) {
-				d.MaxAbs, at = diff, j
-				if math.IsNaN(diff) {
-					d.MaxAbs = math.Inf(1)
-					break
-				}
+		skip := g.First * batch
+		found := make([]difference, g.Rows)
+		parallel(g.Rows, func(row int) {
+			t, b := (skip+row)/batch, (skip+row)%batch
+			from := t*distinct + b%distinct
+			found[row].of(g.Values[row*w.Cols:(row+1)*w.Cols], w.Values[from*w.Cols:(from+1)*w.Cols])
+		})
+		scale := 0.0
+		for row, f := range found {
+			scale = max(scale, f.scale)
+			if f.most > d.MaxAbs {
+				d.MaxAbs, d.Row, d.Col = f.most, skip+row, f.at
 			}
 		}
-		d.Row, d.Col = g.First*p.Batch+at/w.Cols, at%w.Cols
 		d.Error = d.relative(scale)
 		if d.Error/d.Tolerance >= worst.Error/worst.Tolerance {
 			worst = d
 		}
 	}
 	return worst, nil
+}
+
+// A difference is what two rows of values have at most.
+type difference struct {
+	most  float64 // absolute; infinite where a value is not a number
+	at    int     // where that is
+	scale float64 // largest value that is expected
+}
+
+func (d *difference) of(have, want []float64) {
+	for i, w := range want {
+		d.scale = max(d.scale, math.Abs(w))
+		diff := math.Abs(have[i] - w)
+		if math.IsNaN(diff) {
+			diff = math.Inf(1)
+		}
+		if diff > d.most {
+			d.most, d.at = diff, i
+		}
+	}
 }
 
 // Tolerance is the error, relative to the largest value of its tensor, that

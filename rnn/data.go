@@ -33,6 +33,10 @@ type tensor struct {
 	values      []float32
 }
 
+// part is how many values of a tensor come from one generator: parts are drawn
+// side by side.
+const part = 1 << 16
+
 // NewData draws reproducible parameters and inputs for p: weights and biases
 // uniform in ±1/√H as PyTorch draws them, inputs and gradients from the named
 // distribution. distinct is cut to the batch.
@@ -40,12 +44,15 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	d := &Data{Problem: p, Distinct: min(max(distinct, 1), p.Batch)}
 	stream := uint64(0)
 	draw := func(name string, rows, cols int, perSequence bool, value func(*rand.Rand) float32) {
-		stream++ // each tensor has a generator of its own, so that none depends on the others' sizes
-		rng := rand.New(rand.NewPCG(seed, stream))
+		stream++ // each tensor has generators of its own, so that none depends on the others' sizes
 		v := make([]float32, rows*cols)
-		for i := range v {
-			v[i] = value(rng)
-		}
+		parallel((len(v)+part-1)/part, func(i int) {
+			rng := rand.New(rand.NewPCG(seed, stream+uint64(i)<<32))
+			v := v[i*part : min((i+1)*part, len(v))]
+			for j := range v {
+				v[j] = value(rng)
+			}
+		})
 		d.tensors = append(d.tensors, tensor{name, rows, cols, perSequence, v})
 	}
 	input := func(rng *rand.Rand) float32 { return float32(rng.NormFloat64()) }
@@ -134,14 +141,17 @@ func Repeat[F float32 | float64](values []F, cols, distinct, batch int) []F {
 
 // Memory is the part of a device's program that moves matrices.
 type Memory interface {
+	// Write copies src to the first rows of m, as many as it has; Read copies all.
 	Write(m *schedule.Matrix, src []float32) error
 	Read(m *schedule.Matrix, dst []float32) error
 }
 
-// Write copies d to where the plan keeps it.
+// Write copies d to where the plan keeps it. Of a matrix of which only the first
+// rows are an input, such as states with the initial one in front, it writes no
+// more than those.
 func (p *Plan) Write(mem Memory, d *Data) error {
 	place := p.inputs()
-	parts := map[*schedule.Matrix][]float32{} // of which tensors are bands
+	parts := map[*schedule.Matrix][]float32{} // whose first rows tensors are bands of
 	var order []*schedule.Matrix
 	for _, t := range d.tensors {
 		values := t.values
@@ -156,9 +166,13 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 			continue
 		}
 		if parts[v.M] == nil {
-			parts[v.M], order = make([]float32, v.M.Elements()), append(order, v.M)
+			order = append(order, v.M)
 		}
-		copy(parts[v.M][v.Row*v.M.Cols:], values)
+		from, to := v.Row*v.M.Cols, v.Row*v.M.Cols+len(values)
+		if more := to - len(parts[v.M]); more > 0 {
+			parts[v.M] = append(parts[v.M], make([]float32, more)...)
+		}
+		copy(parts[v.M][from:to], values)
 	}
 	for _, m := range order {
 		if err := mem.Write(m, parts[m]); err != nil {

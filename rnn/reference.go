@@ -10,9 +10,9 @@ import (
 )
 
 // Reference computes the network's answer in double precision in the plainest
-// way: step by step, one sum at a time, the cell by its equations. It is what
-// every technique is held to, and its only haste is to use all processors and
-// to compute equal sequences once. The backward pass is that of section 2.6 of
+// way: step by step, term by term, the cell by its equations. It is what every
+// technique is held to, and its only haste is to use all processors, to compute
+// equal sequences once and to have several sums, each term by term, under way. The backward pass is that of section 2.6 of
 // Appleyard et al.: gradients through time first, weights after.
 func Reference(d *Data) []Tensor { return ReferenceNear(d, nil) }
 
@@ -130,7 +130,7 @@ func (r *reference) forward() {
 		}
 		for t := range p.Frames() {
 			mulTransposed(y.rec[t*b*rh:(t+1)*b*rh], y.state[p.Cell.Through][t*b*h:(t+1)*b*h], y.weightR, b, rh, h)
-			parallel(b, func(j int) { r.cell(&y, t, j) })
+			r.units(func(j, from, to int) { r.cell(&y, t, j, from, to) })
 		}
 		r.layers = append(r.layers, y)
 		in = y.state[0][b*h:]
@@ -201,16 +201,27 @@ func (r *reference) lookUp(visit func(row, at int)) {
 	}
 }
 
-// cell advances distinct sequence j of a layer by step t: by the equations, and
+// units runs f on all units of all distinct sequences, a range at a time.
+func (r *reference) units(f func(j, from, to int)) {
+	const few = 64 // units, which are not worth another task
+	h := r.p.Hidden
+	parts := min((runtime.NumCPU()+r.Distinct-1)/r.Distinct, (h+few-1)/few)
+	parallel(r.Distinct*parts, func(task int) {
+		part := task % parts
+		f(task/parts, part*h/parts, (part+1)*h/parts)
+	})
+}
+
+// cell advances units of distinct sequence j of a layer by step t: by the equations, and
 // for training also by the forward program, for what the backward pass needs.
-func (r *reference) cell(y *refLayer, t, j int) {
+func (r *reference) cell(y *refLayer, t, j, from, to int) {
 	c, h, b := r.p.Cell, r.p.Hidden, r.Distinct
 	row := t*b + j
 	at := r.vectors(y, row, nil, nil)
 	x, rec := make([]float64, len(c.Gates)), make([]float64, c.Recurrent)
 	peep := make([]float64, len(c.Peeps))
 	prev, next := make([]float64, len(c.States)), make([]float64, len(c.States))
-	for u := range h {
+	for u := from; u < to; u++ {
 		for g := range c.Gates {
 			x[g] = y.pre[(row*len(c.Gates)+g)*h+u] + float64(y.biasX[g*h+u])
 			if g < c.Recurrent {
@@ -314,9 +325,9 @@ func (r *reference) backward() {
 			y.dState[s] = make([]float64, b*h)
 		}
 		for t := p.Frames() - 1; t >= 0; t-- {
-			parallel(b, func(j int) {
+			r.units(func(j, from, to int) {
 				at := r.vectors(y, t*b+j, y.dState, dout)
-				for u := range h {
+				for u := from; u < to; u++ {
 					p.Cell.Backward.Eval(at(u))
 				}
 			})
@@ -414,8 +425,17 @@ func (r *reference) outer(g, in []float64, gcols, icols int) []float64 {
 	rows := len(g) / gcols
 	parallel(gcols, func(k int) {
 		o := out[k*icols : (k+1)*icols]
-		for row := range rows {
-			f := g[row*gcols+k] * r.copies(row%r.Distinct)
+		factor := func(row int) float64 { return g[row*gcols+k] * r.copies(row%r.Distinct) }
+		row := 0
+		for ; row+4 <= rows; row += 4 {
+			f0, f1, f2, f3 := factor(row), factor(row+1), factor(row+2), factor(row+3)
+			v0, v1, v2, v3 := four(in[row*icols:], icols)
+			for i := range o {
+				o[i] = o[i] + f0*v0[i] + f1*v1[i] + f2*v2[i] + f3*v3[i]
+			}
+		}
+		for ; row < rows; row++ {
+			f := factor(row)
 			for i, v := range in[row*icols : (row+1)*icols] {
 				o[i] += f * v
 			}
@@ -437,16 +457,41 @@ func (r *reference) sum(g []float64, cols int) []float64 {
 
 // mulTransposed sets out (m×n) to a (m×k) times the transpose of w (n×k).
 func mulTransposed(out, a []float64, w []float32, m, n, k int) {
-	parallel(n, func(j int) {
-		row := w[j*k : (j+1)*k]
-		for i := range m {
-			var sum float64
-			for q, v := range a[i*k : (i+1)*k] {
-				sum += v * float64(row[q])
+	parallel((n+3)/4, func(task int) {
+		j := 4 * task
+		if j+4 > n {
+			for ; j < n; j++ {
+				for i := range m {
+					var sum float64
+					for q, v := range a[i*k : (i+1)*k] {
+						sum += v * float64(w[j*k+q])
+					}
+					out[i*n+j] = sum
+				}
 			}
-			out[i*n+j] = sum
+			return
+		}
+		w0, w1, w2, w3 := four(w[j*k:], k)
+		for i := range m {
+			var s0, s1, s2, s3 float64
+			x := a[i*k : (i+1)*k]
+			for q := range w0 {
+				v := x[q]
+				s0 += v * float64(w0[q])
+				s1 += v * float64(w1[q])
+				s2 += v * float64(w2[q])
+				s3 += v * float64(w3[q])
+			}
+			out[i*n+j], out[i*n+j+1], out[i*n+j+2], out[i*n+j+3] = s0, s1, s2, s3
 		}
 	})
+}
+
+// four are the first four rows of v, each of so many columns and of the same
+// length for the compiler to see.
+func four[F float32 | float64](v []F, cols int) (v0, v1, v2, v3 []F) {
+	v0 = v[:cols]
+	return v0, v[cols:][:len(v0)], v[2*cols:][:len(v0)], v[3*cols:][:len(v0)]
 }
 
 // mul adds a (m×n) times w (n×k) to out (m×k).
@@ -456,7 +501,15 @@ func mul(out, a []float64, w []float32, m, n, k int) {
 		lo, hi := task*band, min((task+1)*band, k)
 		for i := range m {
 			o := out[i*k+lo : i*k+hi]
-			for j := range n {
+			j := 0
+			for ; j+4 <= n; j += 4 {
+				f0, f1, f2, f3 := a[i*n+j], a[i*n+j+1], a[i*n+j+2], a[i*n+j+3]
+				w0, w1, w2, w3 := w[j*k+lo:][:len(o)], w[(j+1)*k+lo:][:len(o)], w[(j+2)*k+lo:][:len(o)], w[(j+3)*k+lo:][:len(o)]
+				for q := range o {
+					o[q] = o[q] + f0*float64(w0[q]) + f1*float64(w1[q]) + f2*float64(w2[q]) + f3*float64(w3[q])
+				}
+			}
+			for ; j < n; j++ {
 				f := a[i*n+j]
 				for q, v := range w[j*k+lo : j*k+hi] {
 					o[q] += f * float64(v)

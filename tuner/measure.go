@@ -60,6 +60,7 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 		start = time.Now()
 	}
 	c.input = check.input()
+	s.watch(Event{Phase: Loading, Point: c.record.Point, Label: c.Spec.Label})
 	if err := s.load(c); err != nil {
 		s.fail(c, err)
 		return

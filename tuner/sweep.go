@@ -54,6 +54,7 @@ type Phase string
 // The phases of a point, in order.
 const (
 	Laying    Phase = "laying out"
+	Loading   Phase = "loading" // inputs and kernels, which may have to be compiled
 	Verifying Phase = "verifying"
 	Warming   Phase = "warming up"
 	Measuring Phase = "measuring"
@@ -76,18 +77,69 @@ func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Sp
 		rng := rand.New(rand.NewPCG(s.Settings.Seed, 0))
 		rng.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 	}
-	for i, p := range points {
-		if err := ctx.Err(); err != nil {
+	for i := 0; i < len(points); {
+		next, err := s.survey(ctx, points[i:], specs, backstop)
+		if err != nil {
 			return err
 		}
-		if b := s.Settings.Budget; b > 0 && time.Since(start) > b {
-			return ErrBudget
-		}
-		if err := s.point(ctx, i, p, specs, backstop); err != nil {
-			return err
+		for _, all := range next {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if b := s.Settings.Budget; b > 0 && time.Since(start) > b {
+				return ErrBudget
+			}
+			if err := s.point(ctx, i, all); err != nil {
+				return err
+			}
+			i++
 		}
 	}
 	return nil
+}
+
+// survey lays out the next points, each with its candidates that have no record
+// yet. Of a device that compiles kernels these are several points, so that their
+// kernels are compiled side by side; large schedules end the list, since they
+// take memory.
+func (s *Sweep) survey(ctx context.Context, points []results.Point, specs []grid.Spec, backstop *backstop) ([][]*candidate, error) {
+	const (
+		most = 1 << 15 // operations
+		far  = 16      // points
+	)
+	ahead, _ := s.Device.(device.Anticipator)
+	var list [][]*candidate
+	operations := 0
+	for _, p := range points {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var all []*candidate
+		for _, spec := range specs {
+			s.watch(Event{Phase: Laying, Point: p, Label: spec.Label})
+			c, err := s.prepare(p, spec)
+			if err != nil {
+				return nil, err
+			}
+			if s.Skip != nil && s.Skip(c.record.Key()) {
+				continue
+			}
+			if c.record.Status == results.OK {
+				s.checkMemory(c, backstop)
+			}
+			if all = append(all, c); c.record.Status != results.OK {
+				continue
+			}
+			operations += c.record.Work.Ops
+			if ahead != nil {
+				ahead.Anticipate(c.Schedule, c.DeviceKnobs)
+			}
+		}
+		if list = append(list, all); ahead == nil || len(list) == far || operations > most {
+			break
+		}
+	}
+	return list, nil
 }
 
 // checkCache refuses a state of the caches that the device cannot bring about.
@@ -110,26 +162,15 @@ type candidate struct {
 	samples  results.Samples
 }
 
-// point measures all techniques at one point.
-func (s *Sweep) point(ctx context.Context, index int, p results.Point, specs []grid.Spec, backstop *backstop) error {
+// point measures all candidates of one point.
+func (s *Sweep) point(ctx context.Context, index int, all []*candidate) error {
 	var todo []*candidate
 	defer func() {
 		for _, c := range todo {
 			c.close()
 		}
 	}()
-	for _, spec := range specs {
-		s.watch(Event{Phase: Laying, Point: p, Label: spec.Label})
-		c, err := s.prepare(p, spec)
-		if err != nil {
-			return err
-		}
-		if s.Skip != nil && s.Skip(c.record.Key()) {
-			continue
-		}
-		if c.record.Status == results.OK {
-			s.checkMemory(c, backstop)
-		}
+	for _, c := range all {
 		if c.record.Status != results.OK {
 			if err := s.emit(c); err != nil {
 				return err

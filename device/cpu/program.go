@@ -293,22 +293,22 @@ func (p *program) members(team int) int { return p.first(team+1) - p.first(team)
 
 // Write implements device.Program.
 func (p *program) Write(m *schedule.Matrix, src []float32) error {
-	return p.move(m, src, func(mem []float32) { copy(mem, src) })
+	return p.move(m, min(len(src)/m.Cols, m.Rows), src, func(mem []float32) { copy(mem, src) })
 }
 
 // Read implements device.Program.
 func (p *program) Read(m *schedule.Matrix, dst []float32) error {
-	return p.move(m, dst, func(mem []float32) { copy(dst, mem) })
+	return p.move(m, m.Rows, dst, func(mem []float32) { copy(dst, mem) })
 }
 
-func (p *program) move(m *schedule.Matrix, host []float32, f func(mem []float32)) error {
+func (p *program) move(m *schedule.Matrix, rows int, host []float32, f func(mem []float32)) error {
 	switch {
 	case p.closed:
 		return errClosed
 	case m.Packed:
 		return fmt.Errorf("cpu: matrix %s is packed: it can be neither written nor read", m.Name)
-	case len(host) != m.Elements():
-		return fmt.Errorf("cpu: matrix %s has %d elements, not %d", m.Name, m.Elements(), len(host))
+	case len(host) == 0 || len(host) != rows*m.Cols:
+		return fmt.Errorf("cpu: matrix %s is %d×%d: %d elements are not its rows", m.Name, m.Rows, m.Cols, len(host))
 	}
 	f(p.memory[m.ID])
 	return nil

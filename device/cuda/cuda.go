@@ -18,7 +18,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"rnnbench/device"
@@ -33,20 +32,23 @@ type Device struct {
 	cache      string // folder of compiled kernels; "": none
 	properties Properties
 	kernels    map[string]Kernel // by key
+	ahead      map[string]*image // by key; not loaded yet
+	compilers  chan struct{}     // as many as compile at the same time
 	eviction   Pointer           // memory for Evict; 0: none yet
 	networks   map[Network]readied
 }
 
 var (
-	_ device.Meter     = (*Device)(nil)
-	_ device.Inspector = (*Device)(nil)
-	_ device.Evicter   = (*Device)(nil)
+	_ device.Meter       = (*Device)(nil)
+	_ device.Inspector   = (*Device)(nil)
+	_ device.Evicter     = (*Device)(nil)
+	_ device.Anticipator = (*Device)(nil)
 )
 
 // New returns the device behind a driver. Compiled kernels are kept in the
 // folder cache, unless that is "".
 func New(d Driver, c Compiler, cache string) *Device {
-	return &Device{driver: d, compiler: c, cache: cache, properties: d.Properties(), kernels: map[string]Kernel{}, networks: map[Network]readied{}}
+	return &Device{driver: d, compiler: c, cache: cache, properties: d.Properties(), kernels: map[string]Kernel{}, ahead: map[string]*image{}, compilers: make(chan struct{}, runtime.NumCPU()), networks: map[Network]readied{}}
 }
 
 // Info implements device.Device.
@@ -135,43 +137,76 @@ func (d *Device) key(s source) string {
 	return hex.EncodeToString(sum.Sum(nil))[:40]
 }
 
-// load sets the kernels of launches, compiling those that are new side by side.
-func (d *Device) load(steps []step) error {
+// An image is a kernel that is being compiled, or waits to be loaded.
+type image struct {
+	source
+	done chan struct{}
+	code []byte
+	err  error
+}
+
+// Anticipate implements device.Anticipator.
+func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
+	p, k, err := d.program(s, k)
+	if err != nil {
+		return
+	}
+	b := p.binder(k)
+	var all []step
+	for stream, op := range everything(s) {
+		steps, err := b.steps(op, stream)
+		if err != nil {
+			return
+		}
+		all = append(all, steps...)
+	}
+	d.begin(all)
+}
+
+// begin has kernels of launches that are new compiled side by side. It returns
+// the keys of all.
+func (d *Device) begin(steps []step) map[*source]string {
 	keys := map[*source]string{}
-	at := map[string]int{}
-	var fresh []source
 	for _, s := range steps {
 		if s.launch == nil || keys[s.source] != "" {
 			continue
 		}
 		key := d.key(*s.source)
 		keys[s.source] = key
-		if _, ok := d.kernels[key]; ok {
+		if _, ok := d.kernels[key]; ok || d.ahead[key] != nil {
 			continue
 		}
-		if _, ok := at[key]; !ok {
-			at[key] = len(fresh)
-			fresh = append(fresh, *s.source)
+		m := &image{source: *s.source, done: make(chan struct{})}
+		d.ahead[key] = m
+		go func() {
+			defer close(m.done)
+			d.compilers <- struct{}{}
+			m.code, m.err = d.compile(m.source)
+			<-d.compilers
+		}()
+	}
+	return keys
+}
+
+// load sets the kernels of launches. It waits for all that are being compiled,
+// those of other programs too.
+func (d *Device) load(steps []step) error {
+	keys := d.begin(steps)
+	for _, m := range d.ahead {
+		<-m.done
+	}
+	for _, key := range keys {
+		m := d.ahead[key]
+		if m == nil {
+			continue
 		}
-	}
-	images, failed := make([][]byte, len(fresh)), make([]error, len(fresh))
-	var wait sync.WaitGroup
-	free := make(chan struct{}, runtime.NumCPU())
-	for i, s := range fresh {
-		wait.Go(func() {
-			free <- struct{}{}
-			defer func() { <-free }()
-			images[i], failed[i] = d.compile(s)
-		})
-	}
-	wait.Wait()
-	if err := errors.Join(failed...); err != nil {
-		return err
-	}
-	for key, i := range at {
-		k, err := d.driver.Load(images[i], fresh[i].name)
+		delete(d.ahead, key)
+		if m.err != nil {
+			return m.err
+		}
+		k, err := d.driver.Load(m.code, m.name)
 		if err != nil {
-			return fmt.Errorf("cuda: loading kernel %s: %w", fresh[i].name, err)
+			return fmt.Errorf("cuda: loading kernel %s: %w", m.name, err)
 		}
 		d.kernels[key] = k
 	}

@@ -38,22 +38,35 @@ type calls struct {
 	ready Sequence
 }
 
-// Compile implements device.Device.
-func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
+// program lays s out, without memory, and completes the settings of knobs.
+func (d *Device) program(s *schedule.Schedule, k knob.Params) (*program, knob.Params, error) {
 	k, err := k.Complete(d.Knobs(s))
 	if err != nil {
-		return nil, fmt.Errorf("cuda: %w", err)
+		return nil, nil, fmt.Errorf("cuda: %w", err)
 	}
 	if len(persistentKnobs(s)) > 0 {
 		if err := d.probe(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	l, err := d.layout(s, k)
 	if err != nil {
+		return nil, nil, err
+	}
+	return &program{device: d, schedule: s, layout: l, streams: streams(s), graphed: k["graph"] != 0}, k, nil
+}
+
+func (p *program) binder(k knob.Params) *binder {
+	d := p.device
+	return &binder{knobs: k, layout: &p.layout, base: p.base, properties: d.properties, precision: p.schedule.Precision, sources: map[string]*source{}, networks: d.networks}
+}
+
+// Compile implements device.Device.
+func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
+	p, k, err := d.program(s, k)
+	if err != nil {
 		return nil, err
 	}
-	p := &program{device: d, schedule: s, layout: l, streams: streams(s), graphed: k["graph"] != 0}
 	if p.base, err = d.driver.Alloc(p.layout.total); err != nil {
 		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.layout.total>>20, err)
 	}
@@ -98,7 +111,7 @@ func (p *program) event(timed bool) (Event, error) {
 // bind turns operations into launches and waits into events. In a run the other
 // streams start after stream 0's past and stream 0 ends after them.
 func (p *program) bind(k knob.Params) error {
-	b := binder{knobs: k, layout: &p.layout, base: p.base, properties: p.device.properties, precision: p.schedule.Precision, sources: map[string]*source{}, networks: p.device.networks}
+	b := p.binder(k)
 	var all []step
 	do := func(c *calls, op schedule.Op, stream int) error {
 		steps, err := b.steps(op, stream)
@@ -179,7 +192,7 @@ func (p *program) signals() (map[int]Event, error) {
 
 // Write implements device.Program.
 func (p *program) Write(m *schedule.Matrix, src []float32) error {
-	if err := p.fits(m, len(src)); err != nil {
+	if err := p.fits(m, min(len(src)/m.Cols, m.Rows), len(src)); err != nil {
 		return err
 	}
 	return p.device.driver.Upload(p.base+Pointer(p.layout.offset[m.ID]), encode(src, p.layout.element[m.ID]))
@@ -187,7 +200,7 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 
 // Read implements device.Program.
 func (p *program) Read(m *schedule.Matrix, dst []float32) error {
-	if err := p.fits(m, len(dst)); err != nil {
+	if err := p.fits(m, m.Rows, len(dst)); err != nil {
 		return err
 	}
 	at, e := p.base+Pointer(p.layout.offset[m.ID]), p.layout.element[m.ID]
@@ -202,14 +215,14 @@ func (p *program) Read(m *schedule.Matrix, dst []float32) error {
 	return nil
 }
 
-func (p *program) fits(m *schedule.Matrix, n int) error {
+func (p *program) fits(m *schedule.Matrix, rows, n int) error {
 	switch {
 	case p.closed:
 		return errClosed
 	case m.Packed:
 		return fmt.Errorf("cuda: matrix %s is packed: it can be neither written nor read", m.Name)
-	case n != m.Elements():
-		return fmt.Errorf("cuda: matrix %s has %d elements, not %d", m.Name, m.Elements(), n)
+	case n == 0 || n != rows*m.Cols:
+		return fmt.Errorf("cuda: matrix %s is %d×%d: %d elements are not its rows", m.Name, m.Rows, m.Cols, n)
 	}
 	return nil
 }

@@ -426,14 +426,24 @@ func misuse(t *testing.T, d device.Device) {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"a short write":           prog.Write(m, make([]float32, 5)),
-		"a long read":             prog.Read(m, make([]float32, 7)),
-		"a packed matrix's write": prog.Write(packed, make([]float32, 6)),
-		"a packed matrix's read":  prog.Read(packed, make([]float32, 6)),
+		"a write of part of a row": prog.Write(m, make([]float32, 5)),
+		"a long write":             prog.Write(m, make([]float32, 9)),
+		"a write of nothing":       prog.Write(m, nil),
+		"a long read":              prog.Read(m, make([]float32, 7)),
+		"a packed matrix's write":  prog.Write(packed, make([]float32, 6)),
+		"a packed matrix's read":   prog.Read(packed, make([]float32, 6)),
 	} {
 		if err == nil {
 			t.Errorf("%s is accepted", name)
 		}
+	}
+	rows := make([]float32, 6)
+	if err := errors.Join(prog.Write(m, []float32{1, 2, 3, 4, 5, 6}), prog.Write(m, []float32{7, 8, 9}), prog.Read(m, rows)); err != nil || !slices.Equal(rows, []float32{7, 8, 9, 4, 5, 6}) {
+		t.Errorf("after a write of the first row a matrix is %v, %v", rows, err)
+	}
+	got := make([]float32, 6)
+	if err := errors.Join(prog.Write(m, []float32{1, 2, 3, 4, 5, 6}), prog.Write(m, []float32{7, 8, 9}), prog.Read(m, got)); err != nil || !slices.Equal(got, []float32{7, 8, 9, 4, 5, 6}) {
+		t.Errorf("after a write of its first row a matrix is %v, %v", got, err)
 	}
 	if _, err := prog.Run(1); err != nil {
 		t.Error(err)

@@ -37,13 +37,14 @@ const (
 	callEvict
 	callProvoke
 	callHierarchy
+	callAnticipate
 )
 
 // A request is one call. Size bytes of matrix follow it, or are in the window.
 type request struct {
 	Call     int
 	Name     string // open: the device; provoke: the mishap
-	Schedule []byte // knobs, memory, compile: the schedule, where it is not that of the call before
+	Schedule []byte // knobs, memory, compile, anticipate: the schedule, where it is not that of the call before
 	Knobs    knob.Params
 	Program  int // as answered by compile
 	Matrix   int

@@ -166,6 +166,11 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 			r.Program = s.next
 		}
 		return nil, err
+	case callAnticipate:
+		if a, ok := s.device.(device.Anticipator); ok {
+			a.Anticipate(s.schedule, c.Knobs)
+		}
+		return nil, nil
 	case callLimits:
 		m, ok := s.device.(device.Meter)
 		if !ok {

@@ -215,6 +215,12 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	return &remote{device: d, generation: d.generation, id: r.Program}, nil
 }
 
+// Anticipate implements device.Anticipator; for a device that is none it does
+// nothing.
+func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
+	_, _ = d.about(d.o.Timeout, request{Call: callAnticipate, Knobs: k}, s) // Compile tells
+}
+
 // Limits implements device.Meter; a device that is none has none.
 func (d *Device) Limits() (device.Limits, error) {
 	if err := d.start(); err != nil {
@@ -297,21 +303,21 @@ func (p *remote) call(limit time.Duration, q request, out, in []float32) (respon
 	return p.device.call(limit, q, out, in)
 }
 
-func (p *remote) fits(m *schedule.Matrix, n int) error {
+func (p *remote) fits(m *schedule.Matrix, rows, n int) error {
 	switch {
 	case p.closed:
 		return errors.New("worker: the program is closed")
 	case m.Packed:
 		return fmt.Errorf("worker: matrix %s is packed: it can be neither written nor read", m.Name)
-	case n != m.Elements():
-		return fmt.Errorf("worker: matrix %s has %d elements, not %d", m.Name, m.Elements(), n)
+	case n == 0 || n != rows*m.Cols:
+		return fmt.Errorf("worker: matrix %s is %d×%d: %d elements are not its rows", m.Name, m.Rows, m.Cols, n)
 	}
 	return nil
 }
 
 // Write implements device.Program.
 func (p *remote) Write(m *schedule.Matrix, src []float32) error {
-	if err := p.fits(m, len(src)); err != nil {
+	if err := p.fits(m, min(len(src)/m.Cols, m.Rows), len(src)); err != nil {
 		return err
 	}
 	q := request{Call: callWrite, Matrix: m.ID}
@@ -329,7 +335,7 @@ func (p *remote) Write(m *schedule.Matrix, src []float32) error {
 
 // Read implements device.Program.
 func (p *remote) Read(m *schedule.Matrix, dst []float32) error {
-	if err := p.fits(m, len(dst)); err != nil {
+	if err := p.fits(m, m.Rows, len(dst)); err != nil {
 		return err
 	}
 	q := request{Call: callRead, Matrix: m.ID}
