@@ -73,34 +73,45 @@ func TestGPUMishaps(t *testing.T) {
 }
 
 // BenchmarkGPUDispatch measures what an operation that does next to nothing
-// takes, launched alone and replayed in a graph.
+// takes, launched alone and replayed in a graph: on one stream, on four that
+// have nothing to do with each other, and on four of which each operation waits
+// for the one before.
 func BenchmarkGPUDispatch(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	const operations = 2000
-	build := schedule.NewBuilder(1)
-	m := build.Matrix("m", 1, 1)
-	for range operations {
-		build.Do(0, schedule.Map{Op: cell.OneMinus, Out: m.All(), A: m.All()})
-	}
-	s, err := build.Schedule()
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, graph := range []int{0, 1} {
-		b.Run(fmt.Sprintf("graph=%d", graph), func(b *testing.B) {
-			p, err := d.Compile(s, knob.Params{"graph": graph})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer p.Close()
-			if _, err := p.Run(2); err != nil {
-				b.Fatal(err)
-			}
-			t, err := p.Run(b.N)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(t.Wall.Seconds()/float64(b.N)/operations*1e9, "ns/operation")
-		})
+	for _, way := range []struct {
+		name              string
+		streams, matrices int
+	}{{"stream", 1, 1}, {"streams", 4, 4}, {"waits", 4, 1}} {
+		build := schedule.NewBuilder(way.streams)
+		var all []*schedule.Matrix
+		for i := range way.matrices {
+			all = append(all, build.Matrix(fmt.Sprint("m", i), 1, 1))
+		}
+		for i := range operations {
+			m := all[i%way.matrices]
+			build.Do(i%way.streams, schedule.Map{Op: cell.OneMinus, Out: m.All(), A: m.All()})
+		}
+		s, err := build.Schedule()
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, graph := range []int{0, 1} {
+			b.Run(fmt.Sprintf("%s/graph=%d", way.name, graph), func(b *testing.B) {
+				p, err := d.Compile(s, knob.Params{"graph": graph})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer p.Close()
+				if _, err := p.Run(2); err != nil {
+					b.Fatal(err)
+				}
+				t, err := p.Run(b.N)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(t.Wall.Seconds()/float64(b.N)/operations*1e9, "ns/operation")
+			})
+		}
 	}
 }
