@@ -30,7 +30,9 @@ func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []st
 }
 
 // Portions are those in which a product is formed of split factors.
-func Portions(op schedule.Gemm, kept bool, room int64) []schedule.Gemm { return portions(op, kept, room) }
+func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
+	return portions(op, kept, room, terms)
+}
 
 // Groupings are those of a layer, the cheapest first, as knobs and as text.
 func Groupings(hidden, gates, batch int, weights Element, k knob.Params, p Properties) (knobs []knob.Params, texts []string) {

@@ -16,8 +16,8 @@ type layout struct {
 	scans   []scanWords    // per stream, what its scans need, one after the other
 	cells   scanCells      // of scans
 	splitting
-	trouble int64          // offset of the word in which kernels tell what went wrong
-	control int64          // offset of trouble, the meetings and the words of scans, all at the end
+	trouble int64 // offset of the word in which kernels tell what went wrong
+	control int64 // offset of trouble, the meetings and the words of scans, all at the end
 	total   int64
 }
 
@@ -53,7 +53,7 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 	for i, m := range s.Matrices {
 		if l.offset[i] < 0 {
 			bytes := int64(m.Elements()) * int64(l.element[i].Bytes())
-			if l.kept[i] != nil {
+			if l.kept[i] {
 				bytes = pieceBytes(m.Cols, m.Rows)
 			}
 			l.offset[i] = take(bytes)

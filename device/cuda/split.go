@@ -14,8 +14,9 @@ import (
 //
 //	A·B ≈ [low A | high A | high A] · [high B | low B | high B]ᵀ,
 //
-// which sums small terms before large ones. A column of zeros or three keep
-// pieces aligned to sixteen bytes.
+// which sums small terms before large ones. Both factors are laid out along the
+// sum, as tensor cores read single precision fastest. A column of zeros or three
+// keep pieces aligned to sixteen bytes.
 
 // productKnobs are those of schedules with products of single precision.
 func productKnobs(s *schedule.Schedule) []knob.Knob {
@@ -34,7 +35,7 @@ func productKnobs(s *schedule.Schedule) []knob.Knob {
 // seconds that a launch takes.
 const (
 	rateSingle = 50e12
-	rateSplit  = 100e12 // all three products
+	rateSplit  = 120e12 // all three products
 	rateCopy   = 3e12
 	timeLaunch = 2e-6
 )
@@ -42,8 +43,8 @@ const (
 // pieceColumns is the length of a piece of a factor along the sum of k terms.
 func pieceColumns(k int) int { return roundUp(k, 4) }
 
-// pieceBytes is what a split factor takes along which there are n others.
-func pieceBytes(n, k int) int64 { return 12 * int64(roundUp(n, 4)) * int64(pieceColumns(k)) }
+// pieceBytes is what a split factor takes, n rows of k terms.
+func pieceBytes(n, k int) int64 { return 12 * int64(n) * int64(pieceColumns(k)) }
 
 // divides reports whether product op is expected to gain from being split, its
 // right factor ahead of it or with it.
@@ -63,11 +64,11 @@ func divides(op schedule.Gemm, ahead bool) bool {
 // and read by nothing else.
 type splitting struct {
 	some, all bool // products are split, as is expected to pay or whatever they are
-	kept      map[int]*schedule.Pack
+	kept      map[int]bool
 }
 
 func newSplitting(s *schedule.Schedule, k knob.Params, p Properties) splitting {
-	out := splitting{some: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, all: k["split"] == 1}
+	out := splitting{some: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, all: k["split"] == 1, kept: map[int]bool{}}
 	if !out.some {
 		return out
 	}
@@ -89,38 +90,42 @@ func newSplitting(s *schedule.Schedule, k knob.Params, p Properties) splitting {
 			}
 		}
 	}
-	out.kept = packs
-	for id := range packs {
-		if !pays[id] {
-			out.kept[id] = nil
-		}
+	for id, pack := range packs {
+		out.kept[id] = pack != nil && pays[id]
 	}
 	return out
 }
 
 // splits reports whether op is split.
 func (s splitting) splits(op schedule.Gemm) bool {
-	return s.some && (s.all || s.kept[op.B.M.ID] != nil || divides(op, false))
+	return s.some && (s.all || s.kept[op.B.M.ID] || divides(op, false))
 }
 
-// splitRoom is what the pieces of a product's factors take at most; larger ones
-// are formed in portions.
-const splitRoom = 512 << 20
+// splitRoom is what the pieces of a product's factors take at most, and splitTerms
+// how many terms are summed at a time: larger products are formed in portions.
+// Tensor cores cut off what they add beyond 24 bits, always towards zero, eight
+// terms at a time, so that a sum of n terms is off by n/8 · 2⁻²⁴ of what has been
+// summed, about; portions are added in single precision, rounded to nearest.
+const (
+	splitRoom  = 512 << 20
+	splitTerms = 4096
+)
 
 // portions cuts op so that the pieces of its factors, of the left one alone where
 // the right is kept, need no more than room, into equal shares of rows, or of
-// the sum's terms where those are more.
-func portions(op schedule.Gemm, kept bool, room int64) []schedule.Gemm {
+// the sum's terms where those are more and no more than terms at a time.
+func portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
 	m, n, k := op.Sizes()
 	bytes := pieceBytes(m, k)
 	if !kept {
 		bytes += pieceBytes(n, k)
 	}
-	rows, length := kept || m >= k, k
-	if rows {
-		length = m
+	parts := int((bytes + room - 1) / room)
+	rows, length := kept || m >= k, m
+	if !rows {
+		length, parts = k, max(parts, ceil(k, terms))
 	}
-	share := roundUp(ceil(length, int((bytes+room-1)/room)), 64)
+	share := roundUp(ceil(length, parts), 64)
 	var out []schedule.Gemm
 	for from := 0; from < length; from += share {
 		size, p := min(share, length-from), op
@@ -145,8 +150,8 @@ func part(v schedule.View, columns bool, from, n int) schedule.View {
 
 // splitBytes is what splitting op needs of scratch memory.
 func (s splitting) splitBytes(op schedule.Gemm) int64 {
-	kept := s.kept[op.B.M.ID] != nil
-	m, n, k := portions(op, kept, splitRoom)[0].Sizes()
+	kept := s.kept[op.B.M.ID]
+	m, n, k := portions(op, kept, splitRoom, splitTerms)[0].Sizes()
 	if kept {
 		return pieceBytes(m, k)
 	}
@@ -155,62 +160,45 @@ func (s splitting) splitBytes(op schedule.Gemm) int64 {
 
 // splitProduct forms a product of split factors.
 func (b *binder) splitProduct(op schedule.Gemm, stream int) []step {
-	pack := b.layout.splitting.kept[op.B.M.ID]
+	kept := b.layout.kept[op.B.M.ID]
 	scratch := b.base + Pointer(b.layout.scratch[stream])
 	var out []step
 	var right schedule.View
-	for _, op := range portions(op, pack != nil, splitRoom) {
-		m, n, k := op.Sizes()
+	for _, op := range portions(op, kept, splitRoom, splitTerms) {
+		m, _, k := op.Sizes()
 		p := b.product(op)
 		p.TF32 = true
 		p.K = 3 * pieceColumns(k)
-		p.A, p.LdA = scratch, pieceRow(m, k, !op.TransA)
-		out = append(out, b.split(op.A, !op.TransA, false, p.A))
-		if pack != nil {
-			p.B, p.TransB = b.at(op.B), pack.Trans
-		} else {
-			p.B = scratch + Pointer(pieceBytes(m, k))
-			if right != op.B {
-				out = append(out, b.split(op.B, op.TransB, true, p.B))
-			}
+		p.A, p.LdA, p.TransA = scratch, p.K, false
+		p.B, p.LdB, p.TransB = scratch+Pointer(pieceBytes(m, k)), p.K, true
+		out = append(out, b.split(op.A, op.TransA, false, p.A))
+		if kept {
+			p.B = b.at(op.B)
+		} else if right != op.B {
+			out = append(out, b.split(op.B, !op.TransB, true, p.B))
 			right = op.B
 		}
-		p.LdB = pieceRow(n, k, p.TransB)
 		out = append(out, step{product: p})
 	}
 	return out
 }
 
-// pieceRow is the length of a split factor's rows, along which the sum runs, or
-// which are its terms.
-func pieceRow(n, k int, along bool) int {
-	if along {
-		return 3 * pieceColumns(k)
-	}
-	return roundUp(n, 4)
-}
-
-// split writes the pieces of a left or right factor, which the sum runs along or
-// whose rows are its terms.
-func (b *binder) split(from schedule.View, along, right bool, to Pointer) step {
-	rows, cols := from.Rows, pieceColumns(from.Cols)
-	ld := pieceRow(from.Cols, from.Cols, along)
-	gap := cols
-	if !along {
-		rows, cols = pieceColumns(from.Rows), from.Cols
-		gap = rows * ld
-	}
-	width := 4
+// split writes the pieces of a left or right factor, or of its transpose.
+func (b *binder) split(from schedule.View, trans, right bool, to Pointer) step {
+	all, width := pieceColumns(from.Cols), 4
 	if from.Cols%4 != 0 || from.M.Cols%4 != 0 || int(b.at(from))%16 != 0 {
 		width = 1
 	}
 	x := 1
-	for x < blockSize && x*width < cols {
+	for x < blockSize && x*width < all {
 		x *= 2
 	}
 	y := blockSize / x
-	return newLaunch(b.file("split", "V", width, "RIGHT", number(right)),
-		[3]int{ceil(cols, x*width), min(ceil(rows, y), maxGrid), 1}, [3]int{x, y, 1},
-		uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols),
-		uint64(rows), uint64(cols), uint64(to), uint64(ld), uint64(gap))
+	grid, block := [3]int{ceil(all, x*width), min(ceil(from.Rows, y), maxGrid), 1}, [3]int{x, y, 1}
+	if trans {
+		all, width = pieceColumns(from.Rows), 1
+		grid, block = [3]int{ceil(from.Cols, 32), min(ceil(all, 32), maxGrid), 1}, [3]int{32, 8, 1}
+	}
+	return newLaunch(b.file("split", "V", width, "TRANS", number(trans), "RIGHT", number(right)), grid, block,
+		uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(3*all))
 }

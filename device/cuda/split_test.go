@@ -33,7 +33,7 @@ func TestPortions(t *testing.T) {
 		op := schedule.Gemm{A: view(c.transA, c.m, c.k), TransA: c.transA, B: view(c.transB, c.k, c.n), TransB: c.transB, C: view(false, c.m, c.n)}
 		terms := make([]int, c.m*c.k)
 		fresh := make([]bool, c.m)
-		for i, p := range cuda.Portions(op, c.kept, c.room) {
+		for i, p := range cuda.Portions(op, c.kept, c.room, 128) {
 			rows, _, length := p.Sizes()
 			row, at := p.A.Row, p.A.Col
 			if c.transA {
