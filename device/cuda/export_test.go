@@ -29,6 +29,11 @@ func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []st
 	return launches, texts, nil
 }
 
+// Portions are those in which a product is formed of split factors.
+func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
+	return portions(op, kept, room, terms)
+}
+
 // Groupings are those of a layer, the cheapest first, as knobs and as text.
 func Groupings(hidden, gates, batch int, weights Element, k knob.Params, p Properties) (knobs []knob.Params, texts []string) {
 	b := binder{knobs: k, properties: p}

@@ -15,8 +15,9 @@ type layout struct {
 	meeting []int64        // per persistent operation, offset of where its blocks meet
 	scans   []scanWords    // per stream, what its scans need, one after the other
 	cells   scanCells      // of scans
-	trouble int64          // offset of the word in which kernels tell what went wrong
-	control int64          // offset of trouble, the meetings and the words of scans, all at the end
+	splitting
+	trouble int64 // offset of the word in which kernels tell what went wrong
+	control int64 // offset of trouble, the meetings and the words of scans, all at the end
 	total   int64
 }
 
@@ -29,7 +30,7 @@ const maxStreams = 32
 func streams(s *schedule.Schedule) int { return min(s.Streams, maxStreams) }
 
 func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[Network]readied) (layout, error) {
-	l := layout{element: elements(s), spaces: map[int]extent{}, cells: scanCells{}}
+	l := layout{element: elements(s), spaces: map[int]extent{}, cells: scanCells{}, splitting: newSplitting(s, k, p)}
 	take := func(bytes int64) int64 {
 		at := l.total
 		l.total += (bytes + alignment - 1) / alignment * alignment
@@ -51,13 +52,21 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 	}
 	for i, m := range s.Matrices {
 		if l.offset[i] < 0 {
-			l.offset[i] = take(int64(m.Elements()) * int64(l.element[i].Bytes()))
+			bytes := int64(m.Elements()) * int64(l.element[i].Bytes())
+			if l.kept[i] {
+				bytes = pieceBytes(m.Cols, m.Rows)
+			}
+			l.offset[i] = take(bytes)
 			take(1) // a gap: what runs over the end of a matrix does not reach the next
 		}
 	}
 	var meeting []int64
 	for stream, op := range everything(s) {
 		switch op := op.(type) {
+		case schedule.Gemm:
+			if l.splits(op) {
+				need[stream] = max(need[stream], l.splitBytes(op))
+			}
 		case schedule.SumRows:
 			need[stream] = max(need[stream], 4*int64(sumParts(op, p))*int64(op.A.Cols))
 		case schedule.Persistent:

@@ -71,8 +71,14 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		if why := b.properties.NoProducts; why != "" {
 			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
 		}
+		if b.layout.splits(op) {
+			return b.splitProduct(op, stream), nil
+		}
 		return []step{{product: b.product(op)}}, nil
 	case schedule.Pack:
+		if b.layout.kept[op.Dst.M.ID] {
+			return []step{b.split(op.Src, !op.Trans, true, b.at(op.Dst))}, nil
+		}
 		if op.Trans {
 			return []step{b.transpose(op.Src, op.Dst)}, nil
 		}

@@ -14,6 +14,9 @@ template <int V, class T> __device__ __forceinline__ void store(T* to, const flo
   *reinterpret_cast<pack<T, V>*>(to) = p;
 }
 
+// leading is v rounded to ten bits of mantissa, as tensor cores read it.
+__device__ __forceinline__ float leading(float v) { return __uint_as_float((__float_as_uint(v) + 0x1000) & 0xffffe000); }
+
 __device__ __forceinline__ float sigmoid(float v) { return 1 / (1 + expf(-v)); }
 __device__ __forceinline__ float relu(float v) { return v > 0 ? v : v == v ? 0 : v; }
 

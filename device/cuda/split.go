@@ -1,0 +1,204 @@
+package cuda
+
+import (
+	"slices"
+
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Products of single precision on tensor cores. Each factor is split into its
+// ten leading bits of mantissa, high, and the rest, also rounded to ten, low. Of
+// the four products the smallest is left out, which is 2⁻²² of the result. The
+// other three are one product in TF32 over three times the columns,
+//
+//	A·B ≈ [low A | high A | high A] · [high B | low B | high B]ᵀ,
+//
+// which sums small terms before large ones. Both factors are laid out along the
+// sum, as tensor cores read single precision fastest. A column of zeros or three
+// keep pieces aligned to sixteen bytes.
+
+// productKnobs are those of schedules with products of single precision.
+func productKnobs(s *schedule.Schedule) []knob.Knob {
+	if s.Precision != schedule.FP32 {
+		return nil
+	}
+	for _, op := range everything(s) {
+		if _, ok := op.(schedule.Gemm); ok {
+			return []knob.Knob{{Name: "split", Doc: "fp32 products as three of TF32 on tensor cores (1) or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2}}}
+		}
+	}
+	return nil
+}
+
+// Rates of an H200, of which ratios alone matter: operations and bytes a second,
+// seconds that a launch takes.
+const (
+	rateSingle = 50e12
+	rateSplit  = 120e12 // all three products
+	rateCopy   = 3e12
+	timeLaunch = 2e-6
+)
+
+// pieceColumns is the length of a piece of a factor along the sum of k terms.
+func pieceColumns(k int) int { return roundUp(k, 4) }
+
+// pieceBytes is what a split factor takes, n rows of k terms.
+func pieceBytes(n, k int) int64 { return 12 * int64(n) * int64(pieceColumns(k)) }
+
+// divides reports whether product op is expected to gain from being split, its
+// right factor ahead of it or with it.
+func divides(op schedule.Gemm, ahead bool) bool {
+	m, n, k := op.Sizes()
+	flops := 2 * float64(m) * float64(n) * float64(k)
+	moved, launches := 16*float64(m)*float64(k), 1.0
+	if !ahead {
+		moved += 16 * float64(n) * float64(k)
+		launches++
+	}
+	return m >= 256 && n >= 64 && k >= 32 && flops/rateSplit+moved/rateCopy+launches*timeLaunch < 0.9*flops/rateSingle
+}
+
+// A splitting says which products of a schedule are split, and which matrices
+// are stored split alone: those of weights that are packed for such products
+// and read by nothing else.
+type splitting struct {
+	some, all bool // products are split, as is expected to pay or whatever they are
+	kept      map[int]bool
+}
+
+func newSplitting(s *schedule.Schedule, k knob.Params, p Properties) splitting {
+	out := splitting{some: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, all: k["split"] == 1, kept: map[int]bool{}}
+	if !out.some {
+		return out
+	}
+	packs, pays := map[int]*schedule.Pack{}, map[int]bool{}
+	for _, op := range everything(s) {
+		if op, ok := op.(schedule.Pack); ok && packs[op.Dst.M.ID] == nil && op.Dst == op.Dst.M.All() {
+			packs[op.Dst.M.ID] = &op
+		}
+	}
+	for _, op := range everything(s) {
+		if op, ok := op.(schedule.Gemm); ok && op.B == op.B.M.All() && !op.TransB {
+			pays[op.B.M.ID] = pays[op.B.M.ID] || out.all || divides(op, true)
+			continue
+		}
+		pack, _ := op.(schedule.Pack)
+		for _, v := range slices.Concat(op.Reads(), op.Writes()) {
+			if p := packs[v.M.ID]; p != nil && *p != pack {
+				packs[v.M.ID] = nil
+			}
+		}
+	}
+	for id, pack := range packs {
+		out.kept[id] = pack != nil && pays[id]
+	}
+	return out
+}
+
+// splits reports whether op is split.
+func (s splitting) splits(op schedule.Gemm) bool {
+	return s.some && (s.all || s.kept[op.B.M.ID] || divides(op, false))
+}
+
+// splitRoom is what the pieces of a product's factors take at most, and splitTerms
+// how many terms are summed at a time: larger products are formed in portions.
+// Tensor cores cut off what they add beyond 24 bits, always towards zero, eight
+// terms at a time, so that a sum of n terms is off by n/8 · 2⁻²⁴ of what has been
+// summed, about; portions are added in single precision, rounded to nearest.
+const (
+	splitRoom  = 512 << 20
+	splitTerms = 4096
+)
+
+// portions cuts op so that the pieces of its factors, of the left one alone where
+// the right is kept, need no more than room, into equal shares of rows, or of
+// the sum's terms where those are more and no more than terms at a time.
+func portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
+	m, n, k := op.Sizes()
+	bytes := pieceBytes(m, k)
+	if !kept {
+		bytes += pieceBytes(n, k)
+	}
+	parts := int((bytes + room - 1) / room)
+	rows, length := kept || m >= k, m
+	if !rows {
+		length, parts = k, max(parts, ceil(k, terms))
+	}
+	share := roundUp(ceil(length, parts), 64)
+	var out []schedule.Gemm
+	for from := 0; from < length; from += share {
+		size, p := min(share, length-from), op
+		if rows {
+			p.A, p.C = part(op.A, op.TransA, from, size), op.C.Band(from, size)
+		} else {
+			p.A, p.B = part(op.A, !op.TransA, from, size), part(op.B, op.TransB, from, size)
+			p.Accumulate = op.Accumulate || from > 0
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// part is so many rows of v, or columns.
+func part(v schedule.View, columns bool, from, n int) schedule.View {
+	if columns {
+		return v.Columns(from, n)
+	}
+	return v.Band(from, n)
+}
+
+// splitBytes is what splitting op needs of scratch memory.
+func (s splitting) splitBytes(op schedule.Gemm) int64 {
+	kept := s.kept[op.B.M.ID]
+	m, n, k := portions(op, kept, splitRoom, splitTerms)[0].Sizes()
+	if kept {
+		return pieceBytes(m, k)
+	}
+	return pieceBytes(m, k) + pieceBytes(n, k)
+}
+
+// splitProduct forms a product of split factors.
+func (b *binder) splitProduct(op schedule.Gemm, stream int) []step {
+	kept := b.layout.kept[op.B.M.ID]
+	scratch := b.base + Pointer(b.layout.scratch[stream])
+	var out []step
+	var right schedule.View
+	for _, op := range portions(op, kept, splitRoom, splitTerms) {
+		m, _, k := op.Sizes()
+		p := b.product(op)
+		p.TF32 = true
+		p.K = 3 * pieceColumns(k)
+		p.A, p.LdA, p.TransA = scratch, p.K, false
+		p.B, p.LdB, p.TransB = scratch+Pointer(pieceBytes(m, k)), p.K, true
+		out = append(out, b.split(op.A, op.TransA, false, p.A))
+		if kept {
+			p.B = b.at(op.B)
+		} else if right != op.B {
+			out = append(out, b.split(op.B, !op.TransB, true, p.B))
+			right = op.B
+		}
+		out = append(out, step{product: p})
+	}
+	return out
+}
+
+// split writes the pieces of a left or right factor, or of its transpose.
+func (b *binder) split(from schedule.View, trans, right bool, to Pointer) step {
+	all, width := pieceColumns(from.Cols), 4
+	if from.Cols%4 != 0 || from.M.Cols%4 != 0 || int(b.at(from))%16 != 0 {
+		width = 1
+	}
+	x := 1
+	for x < blockSize && x*width < all {
+		x *= 2
+	}
+	y := blockSize / x
+	grid, block := [3]int{ceil(all, x*width), min(ceil(from.Rows, y), maxGrid), 1}, [3]int{x, y, 1}
+	if trans {
+		all, width = pieceColumns(from.Rows), 1
+		grid, block = [3]int{ceil(from.Cols, 32), min(ceil(all, 32), maxGrid), 1}, [3]int{32, 8, 1}
+	}
+	return newLaunch(b.file("split", "V", width, "TRANS", number(trans), "RIGHT", number(right)), grid, block,
+		uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(3*all))
+}
