@@ -163,7 +163,7 @@ func (b *binder) groupSizes() (clusters, spread []int) {
 func (b *binder) groupings(l layer) ([]grouping, string) {
 	var all []grouping
 	why := ""
-	if b.knobs["tensor"] == 1 || b.knobs["tensor"] == 0 && (exactChosen || !l.exact) {
+	if b.knobs["tensor"] == 1 || b.knobs["tensor"] == 0 && !(l.exact && l.unbounded) {
 		all, why = b.grouped(l, b.tensors)
 	}
 	if b.knobs["tensor"] != 1 || len(all) == 0 {
@@ -177,19 +177,16 @@ func (b *binder) groupings(l layer) ([]grouping, string) {
 
 func cheaper(x, y grouping) int { return cmp.Compare(x.cycles, y.cycles) }
 
-// exactChosen says that single precision may run on tensor cores, in three
-// products for one, unless knobs say otherwise.
-const exactChosen = true
-
 // A layer is what groupings are chosen for.
 type layer struct {
 	hidden, gates, batch int
 	weights              Element
 	exact                bool // single precision throughout
+	unbounded            bool // states may be beyond half precision, of which exact products are formed
 }
 
 func (b *binder) layer(op schedule.Persistent) layer {
-	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32}
+	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32, op.Cell.Kinked()}
 }
 
 // grouped lists the groupings of one kind, of all numbers of blocks.

@@ -37,7 +37,7 @@ func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gem
 // Groupings are those of a layer, the cheapest first, as knobs and as text.
 func Groupings(hidden, gates, batch int, weights Element, k knob.Params, p Properties) (knobs []knob.Params, texts []string) {
 	b := binder{knobs: k, properties: p}
-	all, _ := b.groupings(layer{hidden, gates, batch, weights, weights == Single})
+	all, _ := b.groupings(layer{hidden, gates, batch, weights, weights == Single, false})
 	for _, t := range all {
 		knobs = append(knobs, t.knobs)
 		texts = append(texts, t.describe())

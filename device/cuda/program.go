@@ -285,14 +285,20 @@ func (p *program) settle() error {
 	if err := p.clearControl(); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
-	if trouble == badIndex {
+	switch trouble {
+	case badIndex:
 		return errors.New("cuda: an index is outside its table: inputs of a one-hot layer and targets must be integers from 0")
+	case tooLarge:
+		return errors.New("cuda: a recurrent weight or a state is beyond 65504, which tensor cores cannot multiply: set tensor=2")
 	}
 	return errors.New("cuda: blocks of a kernel waited for each other in vain")
 }
 
 // What kernels tell: see kernels/common.cu.
-const badIndex = 1
+const (
+	badIndex = 1
+	tooLarge = 3
+)
 
 // capture makes a graph of a run, unless that is done.
 func (p *program) capture() error {

@@ -10,7 +10,7 @@ import (
 type fragments struct {
 	hidden, gates int
 	weights       Element
-	exact         bool // products of single precision as exact as that, of several
+	exact         bool // products of single precision as exact as that, three of halves
 	spread        bool // over the GPU, not in clusters
 	cluster       int  // blocks that share the units
 	units         int  // of a block, a multiple of 16
@@ -46,11 +46,11 @@ func (f fragments) shared() int {
 
 // overhead is how many registers a thread needs besides its weights.
 func (f fragments) overhead() int {
-	n := 56
-	if f.exact {
-		n += 12
+	n, sums := 56, max(4, f.gates*f.tiles())
+	if f.exact { // high and low ones
+		sums = max(3, 2*f.gates*f.tiles())
 	}
-	n += 4*max(4, f.gates*f.tiles()) + 4*f.tiles() + f.each()*(2*f.gates+6)
+	n += 4*sums + 4*f.tiles() + f.each()*(2*f.gates+6)
 	if f.chunks*f.per() > maxRegisters-n { // some are read from shared memory, ahead of their use
 		n += 16
 	}
@@ -87,7 +87,7 @@ func (f fragments) cycles(batch, together int) float64 {
 	products := float64(2 * f.chunks * f.gates)
 	multiply := 10 * warps * products * tiles
 	if f.exact {
-		multiply = 3*multiply + 10*warps*products
+		multiply *= 1.5
 	}
 	load := threads * tiles / 16 * float64(f.chunks)
 	far := 0.65 * threads / 32 * float64((f.chunks-f.resident)*f.per())
@@ -102,9 +102,6 @@ func (f fragments) cycles(batch, together int) float64 {
 	all := float64(ceil(groups, together)) * (multiply + load + far + chain + exchange)
 	if f.spread {
 		all *= 0.9
-	}
-	if f.exact { // as measured against tilings, whose costs are too high by more
-		all *= 1.3
 	}
 	return all
 }

@@ -21,7 +21,7 @@ __device__ __forceinline__ float sigmoid(float v) { return 1 / (1 + expf(-v)); }
 __device__ __forceinline__ float relu(float v) { return v > 0 ? v : v == v ? 0 : v; }
 
 // What a kernel tells the host: one of these in the program's word of trouble.
-enum { BAD_INDEX = 1, STUCK = 2 };
+enum { BAD_INDEX = 1, STUCK = 2, TOO_LARGE = 3 };
 
 // row_of turns a value into a row of a table, or -1 for none.
 __device__ __forceinline__ int row_of(float v, int rows) {

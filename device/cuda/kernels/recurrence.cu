@@ -32,6 +32,26 @@ template <int N, int PLAIN, int M> __device__ __forceinline__ void spread(float*
   }
 }
 
+// Single precision in halves: the nearest of half precision, and LOW times what
+// that leaves, which a half can hold. Products of the high ones, and of each with
+// the other's low one, are off by 2⁻²² of the result. What is beyond half
+// precision is told to the host.
+constexpr int LOW = 2048;
+__device__ __forceinline__ unsigned half_of(float v, bool low, unsigned* trouble) {
+  fp16 high, rest;
+  narrow(high, v);
+  if ((high.bits & 0x7fff) == 0x7c00 && v - v == 0) *trouble = TOO_LARGE;
+  narrow(rest, (v - widen(high)) * LOW);
+  return low ? rest.bits : high.bits;
+}
+
+// put_factor narrows v to a factor of a product; of single precision that is ten
+// bits of mantissa.
+template <class W> __device__ __forceinline__ void put_factor(W& to, float v) {
+  if (sizeof(W) == 4) v = __uint_as_float((__float_as_uint(v) + 0x1000) & 0xffffe000);
+  narrow(to, v);
+}
+
 // mma adds a product of fragments; see mma_part. In single precision EXACT adds
 // what rounding leaves out of either factor: products are off by 2⁻²¹ at most.
 template <class W, bool EXACT> __device__ __forceinline__ void mma(float* c, const unsigned* a, unsigned b0, unsigned b1) {
