@@ -125,7 +125,7 @@ const backChosen = true
 // fastest of those that fit.
 func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
 	if b.knobs["resident"] != 3 && (backChosen || b.knobs["resident"] != 0) {
-		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32, false}
+		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32}
 		reads, _ := op.Cell.Backward.Vectors()
 		all, why := b.scatters(l, 2*len(reads)+4*len(op.Cell.States))
 		if len(all) > 0 {

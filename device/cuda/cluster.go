@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -145,7 +146,7 @@ func (b *binder) choose(name string, values ...int) []int {
 
 // groupSizes lists the numbers of blocks of groups that knobs allow, clusters first.
 func (b *binder) groupSizes() (clusters, spread []int) {
-	if b.knobs["resident"] != 2 && b.properties.Capability >= 90 {
+	if r := b.knobs["resident"]; (r == 0 || r == 1) && b.properties.Capability >= 90 {
 		clusters = b.choose("cluster", clusterSizes()...)
 	}
 	if b.knobs["resident"] != 1 {
@@ -158,13 +159,16 @@ func (b *binder) groupSizes() (clusters, spread []int) {
 	return clusters, spread
 }
 
-// groupings lists those that fit and that knobs allow, cheapest first, or says
-// why there are none.
-func (b *binder) groupings(l layer) ([]grouping, string) {
+// groupings lists those of a layer of c that fit and that knobs allow, cheapest
+// first, or says why there are none. Single precision is not cut into halves
+// where states may be beyond those, unless knobs say so.
+func (b *binder) groupings(c *cell.Cell, l layer) ([]grouping, string) {
 	var all []grouping
 	why := ""
-	if b.knobs["tensor"] == 1 || b.knobs["tensor"] == 0 && !(l.exact && l.unbounded) {
-		all, why = b.grouped(l, b.tensors)
+	if b.knobs["tensor"] == 1 || b.knobs["tensor"] == 0 && !(l.exact && c.Kinked()) {
+		all, why = b.grouped(l, func(l layer, spread bool, blocks int, add func(grouping, string)) {
+			b.tensors(l, len(c.States), spread, blocks, add)
+		})
 	}
 	if b.knobs["tensor"] != 1 || len(all) == 0 {
 		var more []grouping
@@ -182,11 +186,10 @@ type layer struct {
 	hidden, gates, batch int
 	weights              Element
 	exact                bool // single precision throughout
-	unbounded            bool // states may be beyond half precision, of which exact products are formed
 }
 
 func (b *binder) layer(op schedule.Persistent) layer {
-	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32, op.Cell.Kinked()}
+	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32}
 }
 
 // grouped lists the groupings of one kind, of all numbers of blocks.
@@ -206,7 +209,9 @@ func (b *binder) grouped(l layer, kind func(l layer, spread bool, blocks int, ad
 				if b.knobs["groups"] == 0 && b.properties.SMs/blocks > ceil(l.batch, t.samples) {
 					return // groups without sequences
 				}
-				t.knobs["resident"], t.knobs["groups"] = 2, b.properties.SMs/blocks
+				if t.knobs["groups"] = b.properties.SMs / blocks; t.knobs["resident"] == 0 {
+					t.knobs["resident"] = 2
+				}
 			default:
 				if t.blocks > 1 && b.properties.clusters(t.blocks) == 0 {
 					why = fmt.Sprintf("no %d blocks share memory on this GPU", t.blocks)
@@ -278,7 +283,7 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 		switch op.(type) {
 		case schedule.Persistent, schedule.PersistentBackward:
 			return []knob.Knob{
-				{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
+				{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 4: they are, and take turns with their sequences; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3, 4}},
 				{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
 				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16}},
 				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}},
@@ -316,6 +321,14 @@ func (t tiling) grouping(batch int, p Properties) grouping {
 	}
 }
 
+// files are the text of t's kernel.
+func (t grouping) files() string {
+	if t.kernel == "cluster" {
+		return file(t.kernel).text
+	}
+	return file("fragments").text + file(t.kernel).text
+}
+
 // groupForward is the kernel of op in groups of blocks.
 func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
 	p := op.Step(0, schedule.View{}).Program()
@@ -326,7 +339,7 @@ func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
 		words = append(words, " ", g.element)
 	}
 	write := func() source {
-		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0])) + file(t.kernel).text
+		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0])) + t.files()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s_layer(cell, steps, batch, control, trouble);\n}\n",
 			t.threads, params(groups), weightParams(len(op.R)), members(groups, len(op.R)), t.kernel)
 		return source{"persistent", text}
@@ -353,12 +366,19 @@ func (t grouping) launch(batch int, src *source, args []uint64) step {
 }
 
 // exchangeBytes bounds what groups leave in memory for each other: two buffers of
-// words, for each group of its samples.
+// words, for each group of its samples; or two of states as they lie in shared
+// memory, and a counter for every group of sequences.
 func exchangeBytes(hidden, batch int) int64 {
-	return 2 * 8 * int64(roundUp(batch, maxSamples)) * int64(hidden+1)
+	words := 2 * 8 * int64(hidden+1)
+	copies := 2*int64(4*hidden+maxPadding) + alignment/2
+	return int64(roundUp(batch, maxSamples)) * max(words, copies)
 }
 
 const maxSamples = 32
+
+// maxPadding bounds the bytes of a sequence's states in shared memory beyond the
+// states themselves.
+const maxPadding = 64*8 + 64
 
 func number(b bool) int {
 	if b {

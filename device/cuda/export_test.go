@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -35,9 +36,9 @@ func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gem
 }
 
 // Groupings are those of a layer, the cheapest first, as knobs and as text.
-func Groupings(hidden, gates, batch int, weights Element, k knob.Params, p Properties) (knobs []knob.Params, texts []string) {
+func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (knobs []knob.Params, texts []string) {
 	b := binder{knobs: k, properties: p}
-	all, _ := b.groupings(layer{hidden, gates, batch, weights, weights == Single, false})
+	all, _ := b.groupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single})
 	for _, t := range all {
 		knobs = append(knobs, t.knobs)
 		texts = append(texts, t.describe())

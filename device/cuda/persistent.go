@@ -99,7 +99,7 @@ func (b *binder) sequenceGroups(op schedule.Persistent) []group {
 // fastest of those that fit.
 func (b *binder) forwards(op schedule.Persistent) ([]step, error) {
 	if b.knobs["resident"] != 3 {
-		all, why := b.groupings(b.layer(op))
+		all, why := b.groupings(op.Cell, b.layer(op))
 		if len(all) > 0 {
 			return []step{b.groupForward(op, all[0])}, nil
 		}

@@ -34,6 +34,9 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 		{"tensor": 1, "resident": 1, "cluster": 8, "samples": 16, "lanes": 8},
 		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8},
 		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 32},
+		{"resident": 4, "groups": 1, "samples": 8, "lanes": 8},
+		{"resident": 4, "groups": 2, "samples": 8, "lanes": 16},
+		{"resident": 4, "groups": 1, "samples": 16, "lanes": 4},
 	}
 	backs := []knob.Params{
 		{"resident": 1},
@@ -93,11 +96,11 @@ func TestGPUGroups(t *testing.T) {
 func TestBeforeHopper(t *testing.T) {
 	p := cuda.Properties{Capability: 80, SMs: 108, Shared: 163 << 10}
 	for _, k := range []knob.Params{{"resident": 1}, {"resident": 1, "cluster": 1}} {
-		if all, _ := cuda.Groupings(64, 4, 8, cuda.Single, k, p); len(all) > 0 {
+		if all, _ := cuda.Groupings(cell.LSTM, 64, 8, cuda.Single, k, p); len(all) > 0 {
 			t.Errorf("%v: %v", k, all)
 		}
 	}
-	all, _ := cuda.Groupings(256, 4, 8, cuda.Single, nil, p)
+	all, _ := cuda.Groupings(cell.LSTM, 256, 8, cuda.Single, nil, p)
 	if len(all) == 0 || all[0]["resident"] != 2 {
 		t.Errorf("no groups over the GPU: %v", all)
 	}

@@ -6,18 +6,19 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// Fragments are how kernels/tensor.cu divides a layer.
+// Fragments are how kernels/tensor.cu and kernels/turns.cu divide a layer.
 type fragments struct {
-	hidden, gates int
-	weights       Element
-	exact         bool // products of single precision as exact as that, three of halves
-	spread        bool // over the GPU, not in clusters
-	cluster       int  // blocks that share the units
-	units         int  // of a block, a multiple of 16
-	samples       int  // sequences of a group, a multiple of 8
-	split         int  // warps that share the columns of 16 units
-	chunks        int  // pieces of a warp's columns, 64 bytes each
-	resident      int  // of them in registers
+	layer
+	states   int  // of the cell
+	spread   bool // over the GPU, not in clusters
+	turns    bool // and states are copied whole: kernels/turns.cu
+	passes   int  // times samples sequences of a group
+	cluster  int  // blocks that share the units
+	units    int  // of a block, a multiple of 16
+	samples  int  // sequences of a group, a multiple of 8
+	split    int  // warps that share the columns of 16 units
+	chunks   int  // pieces of a warp's columns, 64 bytes each
+	resident int  // of them in registers
 }
 
 func (f fragments) threads() int { return f.units / 16 * f.split * 32 }
@@ -37,12 +38,19 @@ func (f fragments) shared() int {
 		row += 64
 	}
 	sums := f.threads() / 32 * f.gates * f.samples * 20 * 4
+	far := 4 * f.threads() * f.per() * (f.chunks - f.resident)
+	if f.turns {
+		return 128 + f.slots()*f.samples*row + sums + far + 4*f.threads()*f.passes*f.each()*f.states
+	}
 	buffers := 2
 	if f.spread {
 		buffers = 1
 	}
-	return 128 + buffers*f.samples*row + f.weights.Bytes()*f.samples*f.units + sums + 4*f.threads()*f.per()*(f.chunks-f.resident)
+	return 128 + buffers*f.samples*row + f.weights.Bytes()*f.samples*f.units + sums + far
 }
+
+// slots is how many states are there at the same time where groups take turns.
+func (f fragments) slots() int { return min(2, f.passes) }
 
 // overhead is how many registers a thread needs besides its weights.
 func (f fragments) overhead() int {
@@ -50,17 +58,22 @@ func (f fragments) overhead() int {
 	if f.exact { // high and low ones
 		sums = max(3, 2*f.gates*f.tiles())
 	}
-	n += 4*sums + 4*f.tiles() + f.each()*(2*f.gates+6)
+	inputs := 2 * f.gates
+	if f.turns {
+		inputs = f.gates + 2*f.states
+	}
+	n += 4*sums + 4*f.tiles() + f.each()*(inputs+6)
 	if f.chunks*f.per() > maxRegisters-n { // some are read from shared memory, ahead of their use
 		n += 16
 	}
 	return n
 }
 
-func newFragments(l layer, spread bool, cluster, samples, split int, p Properties) (fragments, string) {
-	f := fragments{hidden: l.hidden, gates: l.gates, weights: l.weights, exact: l.exact, spread: spread, samples: samples, split: split}
+func newFragments(l layer, states int, spread, turns bool, cluster, samples, split int, p Properties) (fragments, string) {
+	f := fragments{layer: l, states: states, spread: spread, turns: turns, samples: samples, split: split}
 	f.units = roundUp(ceil(l.hidden, cluster), 16)
 	f.cluster = ceil(l.hidden, f.units)
+	f.passes = ceil(ceil(l.batch, samples), f.together(p))
 	f.chunks = ceil(l.hidden*l.weights.Bytes(), 64*split)
 	switch threads := f.threads(); {
 	case samples%8 != 0:
@@ -79,9 +92,9 @@ func newFragments(l layer, spread bool, cluster, samples, split int, p Propertie
 }
 
 // cycles is about what a step of all sequences takes; see tiling.cycles.
-func (f fragments) cycles(batch, together int) float64 {
-	groups := ceil(batch, f.samples)
-	live := float64(min(batch, f.samples))
+func (f fragments) cycles(together int) float64 {
+	groups := ceil(f.batch, f.samples)
+	live := float64(min(f.batch, f.samples))
 	threads, tiles := float64(f.threads()), float64(f.tiles())
 	warps := float64(ceil(f.threads(), 128)) // of a quarter of a multiprocessor
 	products := float64(2 * f.chunks * f.gates)
@@ -92,6 +105,10 @@ func (f fragments) cycles(batch, together int) float64 {
 	load := threads * tiles / 16 * float64(f.chunks)
 	far := 0.65 * threads / 32 * float64((f.chunks-f.resident)*f.per())
 	chain := 350 + 60*(warps-1) + float64((150+90*f.gates)*(f.each()-1)) + threads*float64(f.gates)*tiles/4
+	if f.turns {
+		turn, bytes := multiply+load+far+chain, live*float64(f.hidden*f.weights.Bytes())
+		return max(float64(f.passes)*max(turn, bytes/16), turn+2500+bytes/16)
+	}
 	exchange := 50.0
 	if f.spread {
 		words := float64(f.hidden*f.weights.Bytes()/4) * live
@@ -115,26 +132,36 @@ func (f fragments) together(p Properties) int {
 }
 
 // grouping is how f runs so many sequences.
-func (f fragments) grouping(batch int, p Properties) grouping {
+func (f fragments) grouping(p Properties) grouping {
 	together := f.together(p)
-	return grouping{
-		spread: f.spread, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(batch, together),
+	g := grouping{
+		spread: f.spread, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
 		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
 			number(f.spread), f.cluster, f.units, f.samples, f.split, f.chunks, f.resident, number(f.exact)),
 		knobs: knob.Params{"samples": f.samples, "lanes": 4 * f.split, "tensor": 1},
 	}
+	if f.turns {
+		g.kernel, g.sizes = "turns", fmt.Sprintf("%s, SLOTS = %d", g.sizes, f.slots())
+		g.knobs["resident"] = 4
+	}
+	return g
 }
 
 // tensors adds the groupings of so many blocks on tensor cores.
-func (b *binder) tensors(l layer, spread bool, blocks int, add func(grouping, string)) {
+func (b *binder) tensors(l layer, states int, spread bool, blocks int, add func(grouping, string)) {
 	for _, samples := range b.samples(l.batch, 8, 16, 32) {
 		for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
-			f, no := newFragments(l, spread, blocks, samples, lanes/4, b.properties)
-			if no != "" {
-				add(grouping{}, no)
-				continue
+			for _, turns := range []bool{false, true} {
+				if turns && (!spread || b.properties.Capability < 90 || b.knobs["resident"] == 2) || !turns && b.knobs["resident"] == 4 {
+					continue
+				}
+				f, no := newFragments(l, states, spread, turns, blocks, samples, lanes/4, b.properties)
+				if no != "" {
+					add(grouping{}, no)
+					continue
+				}
+				add(f.grouping(b.properties), "")
 			}
-			add(f.grouping(l.batch, b.properties), "")
 		}
 	}
 }

@@ -71,6 +71,7 @@ static void meet(Meeting& m) {
   while (m.turn == turn) pause();
 }
 static void __syncthreads() { meet(current->in->all); }
+static void __syncwarp() { meet(current->warp->all); }
 static void __threadfence() {}
 
 // exchange shows v to the warp and returns what all lanes show.
@@ -137,6 +138,11 @@ static bool bar_try(shared_t bar, int parity) {
 template <int N> static void push(shared_t to, const float* v, shared_t bar) {
   memcpy((void*)to, v, 4 * N);
   ((Bar*)bar)->bytes -= 4 * N;
+  bar_settle((Bar*)bar);
+}
+static void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
+  memcpy((void*)to, from, bytes);
+  ((Bar*)bar)->bytes -= bytes;
   bar_settle((Bar*)bar);
 }
 static word get_word(const word* p) { return *(const volatile word*)p; }

@@ -135,6 +135,13 @@ __device__ __forceinline__ bool bar_try(shared_t bar, int parity) {
   return done;
 }
 
+// copy_bulk begins to copy bytes, a multiple of 16, from memory to shared memory,
+// whose barrier counts them. What this thread knows to have been written is seen.
+__device__ __forceinline__ void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
+  HOPPER("fence.proxy.async;\n\tcp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+         ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
+}
+
 // push sends N values to another block, whose barrier counts their bytes.
 template <int N> __device__ __forceinline__ void push(shared_t to, const float* v, shared_t bar) {
 #define BITS(i) "r"(__float_as_uint(v[i]))

@@ -10,25 +10,14 @@
 //             gates of a unit for EACH sequences
 //   cell      of these; states stay in registers
 //   push      the units' new h to all blocks, 16 bytes at a time
-//
-// A fragment of a product wants columns of each lane that are not neighbours, but
-// any order of columns is as good, so that a lane takes 16 bytes side by side:
-// they are one load for the fragments of two products.
-//
-// Where EXACT, weights and h are of single precision in halves (recurrence.cu):
-// of two columns side by side, first a word of the high ones, then one of the low
-// ones. Three products of halves, those of the low ones summed apart, are one of
-// single precision.
 template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = SAMPLES / 8;
   constexpr int WARPS = UNITS / 16 * SPLIT, THREADS = WARPS * 32;
   constexpr int EACH = SAMPLES >= 2 * SPLIT ? SAMPLES / (2 * SPLIT) : 1; // sequences of a thread after the sum
-  constexpr int CHAINS = EXACT ? GATES * TILES == 1 ? 3 : 2 : GATES * TILES >= 3 ? 1 : 4 / (GATES * TILES);
-  constexpr int SIZE = sizeof(W), FEW = 16 / SIZE, PAIR = 4 / SIZE; // values of 16 bytes and of a word
-  constexpr int SIDE = EXACT ? 2 : PAIR;                      // columns in a word of a fragment
+  constexpr int CHAINS = chains(GATES * TILES);
   constexpr int WIDTH = CHUNKS * SPLIT * 64;                  // bytes of HIDDEN columns and what fills them up
   constexpr int ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0), BUFFER = SAMPLES * ROW; // neighbours in other banks
-  constexpr int APART = 20, PART = GATES * SAMPLES * APART;   // a warp's sums: [gate][sequence][16 units and a gap]
+  constexpr int PART = GATES * SAMPLES * GAP;                 // a warp's sums
   constexpr int PIECES = UNITS / FEW, PUSHES = (CLUSTER * SAMPLES * PIECES + THREADS - 1) / THREADS;
   constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR; // of a sequence
   constexpr int NEXT = SPREAD ? 0 : BUFFER;                   // from one buffer of h to the other: a block that fetches h has used what it had
@@ -44,21 +33,7 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
 
   quad w[RESIDENT > 0 ? RESIDENT : 1][GATES][2];
   auto fill = [&](int i, int g, int half) {
-    const int unit = rank * UNITS + warp / SPLIT * 16 + 2 * row, column = ((i * SPLIT + slice) * 4 + four) * FEW + (EXACT ? 0 : half * FEW / 2);
-    quad q;
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-      q.v[j] = 0;
-#pragma unroll
-      for (int p = 0; p < SIDE; p++) {
-        const int k = column + j / 2 * SIDE + p, u = unit + j % 2;
-        if (k >= HIDDEN || u >= HIDDEN) continue;
-        W v;
-        put_factor(v, widen(cell.weights(g)[(long long)k * HIDDEN + u]));
-        q.v[j] |= (EXACT ? half_of(widen(cell.weights(g)[(long long)k * HIDDEN + u]), half, trouble) : bits_of(v)) << 16 * p;
-      }
-    }
-    return q;
+    return weights_of(cell, g, rank * UNITS + warp / SPLIT * 16 + 2 * row, ((i * SPLIT + slice) * 4 + four) * FEW, half, trouble);
   };
 #pragma unroll
   for (int i = 0; i < RESIDENT; i++)
@@ -104,12 +79,7 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
     for (int i = tid; i < HIDDEN * live; i += THREADS) {
       float state[Cell::STATES];
       cell.before(begin + i / HIDDEN, i % HIDDEN, state);
-      unsigned char* const at = h + i / HIDDEN * ROW;
-      const int k = i % HIDDEN;
-      if (EXACT)
-        for (int low = 0; low < 2; low++) *(unsigned short*)(at + k / 2 * 8 + low * 4 + k % 2 * 2) = half_of(state[Cell::THROUGH], low, trouble);
-      else
-        put_factor(*(W*)(at + k * SIZE), state[Cell::THROUGH]);
+      put_state(h + i / HIDDEN * ROW, i % HIDDEN, state[Cell::THROUGH], trouble);
     }
     __syncthreads();
     if (!SPREAD) cluster_barrier();
@@ -149,47 +119,22 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
           stuck = true;
         }
         if (SPREAD) __syncthreads();
-        auto multiply = [&](int i, int chain, const quad (*weights)[2]) {
+        auto piece = [&](int i, int chain, const quad (*weights)[2]) {
           quad in[TILES];
 #pragma unroll
           for (int n = 0; n < TILES; n++) in[n] = *(const quad*)(h + now * NEXT + (n * 8 + row) * ROW + ((i * SPLIT + slice) * 4 + four) * 16);
-#pragma unroll
-          for (int part = 0; part < (EXACT ? 3 : 2); part++)
-#pragma unroll
-            for (int g = 0; g < GATES; g++)
-#pragma unroll
-              for (int n = 0; n < TILES; n++)
-                if (EXACT)  // high · high, high · low, low · high
-                  mma_part(fp16(), sum[min(part, CHAINS - 1)][n][g], weights[g][part / 2].v, in[n].v[part % 2], in[n].v[part % 2 + 2]);
-                else
-                  mma_part(W(), sum[(chain + part) % CHAINS][n][g], weights[g][part % 2].v, in[n].v[part * 2 % 4], in[n].v[part * 2 % 4 + 1]);
+          multiply<CHAINS>(sum, chain, weights, in);
         };
 #pragma unroll
-        for (int i = 0; i < RESIDENT; i++) multiply(i, 2 * i, w[i]);
+        for (int i = 0; i < RESIDENT; i++) piece(i, 2 * i, w[i]);
 #pragma unroll 2
         for (int i = RESIDENT; i < CHUNKS; i++) {
           quad some[GATES][2];
 #pragma unroll
           for (int q = 0; q < GATES * 2; q++) some[q / 2][q % 2] = far[((i - RESIDENT) * GATES * 2 + q) * THREADS + tid];
-          multiply(i, 0, some);
+          piece(i, 0, some);
         }
-#pragma unroll
-        for (int n = 0; n < TILES; n++)
-#pragma unroll
-          for (int g = 0; g < GATES; g++) {
-            float* z = sum[0][n][g];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-              float more = 0;
-#pragma unroll
-              for (int c = 1; c < CHAINS; c++) more += sum[c][n][g][i];
-              z[i] += EXACT ? more / LOW : more;
-            }
-            float* at = sums + warp * PART + (g * SAMPLES + n * 8 + 2 * four) * APART + 2 * row;
-            const float even_sample[2] = {z[0], z[2]}, odd_sample[2] = {z[1], z[3]};
-            store<2>(at, even_sample);
-            store<2>(at + APART, odd_sample);
-          }
+        put_sums<CHAINS>(sum, sums + warp * PART, lane);
         __syncthreads();
 
         float saved[EACH][Cell::SAVED > 0 ? Cell::SAVED : 1];
@@ -202,17 +147,12 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
           for (int g = 0; g < GATES; g++) {
             float z = x[now][e][g] + bias[g];
 #pragma unroll
-            for (int q = 0; q < SPLIT; q++) z += sums[(warp / SPLIT * SPLIT + q) * PART + (g * SAMPLES + n) * APART + lane % 16];
+            for (int q = 0; q < SPLIT; q++) z += sums[(warp / SPLIT * SPLIT + q) * PART + (g * SAMPLES + n) * GAP + lane % 16];
             gate[g] = Cell::early(g, z);
           }
           Cell::rest(gate, x[now][e] + GATES, constants, state[e], saved[e]);
           const float fresh = unit < HIDDEN ? state[e][Cell::THROUGH] : 0, other = __shfl_xor_sync(0xffffffff, fresh, 1);
-          W own_factor, other_factor;
-          put_factor(own_factor, fresh);
-          put_factor(other_factor, other);
-          const bool odd = lane % 2;  // which has the low halves of both
-          const unsigned word = EXACT ? half_of(odd ? other : fresh, odd, trouble) | half_of(odd ? fresh : other, odd, trouble) << 16
-                                : PAIR == 1 ? bits_of(own_factor) : bits_of(own_factor) | bits_of(other_factor) << 16;
+          const unsigned word = word_of(fresh, other, lane % 2, trouble);
           if (some && lane % PAIR == 0) {
             if (!SPREAD) *(unsigned*)(own + (n * UNITS + local) * SIZE) = word;
             else if (t + 1 < steps && unit < WORDS * PAIR && n < live) words.put(__uint_as_float(word), n * WORDS + unit / PAIR);

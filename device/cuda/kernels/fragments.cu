@@ -1,0 +1,90 @@
+// What kernels of layers on tensor cores share: see tensor.cu. A fragment of a
+// product wants columns of each lane that are not neighbours, but any order of
+// columns is as good, so that a lane takes 16 bytes side by side: they are one
+// load for the fragments of two products.
+//
+// Where EXACT, weights and h are of single precision in halves (recurrence.cu):
+// of two columns side by side, first a word of the high ones, then one of the low
+// ones. Three products of halves, those of the low ones summed apart, are one of
+// single precision.
+constexpr int SIZE = sizeof(W), FEW = 16 / SIZE, PAIR = 4 / SIZE; // values of 16 bytes and of a word
+constexpr int SIDE = EXACT ? 2 : PAIR;                            // columns in a word of a fragment
+constexpr int GAP = 20;                                           // from a sequence's sums to the next: 16 units and a gap
+
+// chains is the number of independent sums of a value: the latency of products.
+__device__ constexpr int chains(int values) { return EXACT ? values == 1 ? 3 : 2 : values >= 3 ? 1 : 4 / values; }
+
+// weights_of are those of gate g that a lane has of a piece of 64 bytes of the
+// columns, the column-th of it its first, in one of two halves, of two units.
+template <class Cell> __device__ __forceinline__ quad weights_of(const Cell& cell, int g, int unit, int column, int half, unsigned* trouble) {
+  quad q;
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    q.v[j] = 0;
+#pragma unroll
+    for (int p = 0; p < SIDE; p++) {
+      const int k = column + (EXACT ? 0 : half * FEW / 2) + j / 2 * SIDE + p, u = unit + j % 2;
+      if (k >= Cell::hidden || u >= Cell::hidden) continue;
+      const float v = widen(cell.weights(g)[(long long)k * Cell::hidden + u]);
+      W w;
+      put_factor(w, v);
+      q.v[j] |= (EXACT ? half_of(v, half, trouble) : bits_of(w)) << 16 * p;
+    }
+  }
+  return q;
+}
+
+// multiply adds the products of a piece of the columns, TILES times eight
+// sequences of it, with weights of all gates.
+template <int CHAINS, int TILES, int GATES>
+__device__ __forceinline__ void multiply(float (*sum)[TILES][GATES][4], int chain, const quad (*weights)[2], const quad* in) {
+#pragma unroll
+  for (int part = 0; part < (EXACT ? 3 : 2); part++)
+#pragma unroll
+    for (int g = 0; g < GATES; g++)
+#pragma unroll
+      for (int n = 0; n < TILES; n++)
+        if (EXACT)  // high · high, high · low, low · high
+          mma_part(fp16(), sum[min(part, CHAINS - 1)][n][g], weights[g][part / 2].v, in[n].v[part % 2], in[n].v[part % 2 + 2]);
+        else
+          mma_part(W(), sum[(chain + part) % CHAINS][n][g], weights[g][part % 2].v, in[n].v[part * 2 % 4], in[n].v[part * 2 % 4 + 1]);
+}
+
+// put_sums leaves a warp's sums in shared memory: [gate][sequence][GAP].
+template <int CHAINS, int TILES, int GATES> __device__ __forceinline__ void put_sums(float (*sum)[TILES][GATES][4], float* to, int lane) {
+#pragma unroll
+  for (int n = 0; n < TILES; n++)
+#pragma unroll
+    for (int g = 0; g < GATES; g++) {
+      float* z = sum[0][n][g];
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        float more = 0;
+#pragma unroll
+        for (int c = 1; c < CHAINS; c++) more += sum[c][n][g][i];
+        z[i] += EXACT ? more / LOW : more;
+      }
+      float* at = to + (g * TILES * 8 + n * 8 + lane % 4 * 2) * GAP + lane / 4 * 2;
+      const float even_sample[2] = {z[0], z[2]}, odd_sample[2] = {z[1], z[3]};
+      store<2>(at, even_sample);
+      store<2>(at + GAP, odd_sample);
+    }
+}
+
+// put_state writes h of unit k into a row of h.
+__device__ __forceinline__ void put_state(unsigned char* row, int k, float v, unsigned* trouble) {
+  if (EXACT)
+    for (int low = 0; low < 2; low++) *(unsigned short*)(row + k / 2 * 8 + low * 4 + k % 2 * 2) = half_of(v, low, trouble);
+  else
+    put_factor(*(W*)(row + k * SIZE), v);
+}
+
+// word_of is what a row of h has at the place of unit k, of its h and that of the
+// unit k ^ 1; in 16 bits both are in the word of the even one.
+__device__ __forceinline__ unsigned word_of(float fresh, float other, bool odd, unsigned* trouble) {
+  if (EXACT) return half_of(odd ? other : fresh, odd, trouble) | half_of(odd ? fresh : other, odd, trouble) << 16;
+  W low, high;
+  put_factor(low, fresh);
+  put_factor(high, other);
+  return PAIR == 1 ? bits_of(low) : bits_of(low) | bits_of(high) << 16;
+}

@@ -1,0 +1,200 @@
+// A layer over all steps of time in a group of blocks from all over the GPU, its
+// products on tensor cores as in tensor.cu. Where many values are exchanged, words
+// that each say when they are new would be twice the bytes, and every thread would
+// look at many. Here a group's h of SAMPLES sequences lies in memory as it will lie
+// in shared memory; warps that have written theirs count themselves, and who sees
+// that all have, copies it whole.
+//
+// A group with more sequences than SAMPLES takes turns with them, a step of each:
+// while the last ones' h travels, it multiplies the next. A turn:
+//
+//   wait      until h has been copied
+//   product   the warp's rows times its slice of h
+//   sum       over the slices, through shared memory
+//   cell      states are in shared memory; h goes to memory, and is counted
+//   copy      h of the turn after this one, or two where there are turns enough
+//             for that to be there already
+template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+  constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = SAMPLES / 8;
+  constexpr int WARPS = UNITS / 16 * SPLIT, THREADS = WARPS * 32;
+  constexpr int EACH = SAMPLES >= 2 * SPLIT ? SAMPLES / (2 * SPLIT) : 1; // sequences of a thread after the sum
+  constexpr int BUSY = 2 * SPLIT <= SAMPLES ? SPLIT : SAMPLES / 2;       // warps of 16 units that then have some
+  constexpr int CHAINS = chains(GATES * TILES), PART = GATES * SAMPLES * GAP;
+  constexpr int WIDTH = CHUNKS * SPLIT * 64, ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0), BUFFER = SAMPLES * ROW;
+  constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR;
+  constexpr int INPUTS = GATES + Cell::FREE, STATES = Cell::STATES;
+
+  DYNAMIC_SHARED(memory);
+  unsigned char* const h = memory + 128;                      // [SLOTS][SAMPLES][ROW]
+  float* const sums = (float*)(h + SLOTS * BUFFER);           // [WARPS][PART]
+  quad* const far = (quad*)(sums + WARPS * PART);             // weights beyond registers
+  float* const states = (float*)(far + (CHUNKS - RESIDENT) * GATES * 2 * THREADS); // [passes][EACH][STATES][THREADS]
+  const shared_t bar = shared_address(memory);
+  const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SPLIT;
+  const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER, groups = gridDim.x / CLUSTER;
+  const int all = (batch + SAMPLES - 1) / SAMPLES, passes = (all - group + groups - 1) / groups; // of them this group's
+  const int lead = passes >= 4 ? 2 : 1;
+
+  quad w[RESIDENT > 0 ? RESIDENT : 1][GATES][2];
+  auto fill = [&](int i, int g, int half) {
+    return weights_of(cell, g, rank * UNITS + warp / SPLIT * 16 + 2 * row, ((i * SPLIT + slice) * 4 + four) * FEW, half, trouble);
+  };
+#pragma unroll
+  for (int i = 0; i < RESIDENT; i++)
+#pragma unroll
+    for (int g = 0; g < GATES; g++)
+#pragma unroll
+      for (int half = 0; half < 2; half++) w[i][g][half] = fill(i, g, half);
+  for (int i = RESIDENT; i < CHUNKS; i++)
+    for (int g = 0; g < GATES; g++)
+      for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * GATES + g) * 2 + half) * THREADS + tid] = fill(i, g, half);
+
+  const int local = warp / SPLIT * 16 + lane % 16, unit = rank * UNITS + local, u = min(unit, HIDDEN - 1);
+  const int sample = slice * 2 + lane / 16;                   // and every 2·SPLIT-th after it
+  const bool some = slice < BUSY;
+  float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
+#pragma unroll
+  for (int g = 0; g < GATES; g++) bias[g] = cell.bias(g, u);
+  cell.constants(u, constants);
+  const long long stride = cell.stride(batch);
+  bool stuck = false;
+
+  // Of each SAMPLES sequences a counter and two images of h, for even and for odd steps.
+  unsigned* const counters = control + 64;
+  unsigned char* const images = (unsigned char*)(counters + all * 32);
+  auto image = [&](int id, int step) { return images + (step % 2 * (long long)all + id) * BUFFER; };
+  auto put = [&](int id, int step, int n, float fresh) {
+    if (unit >= HIDDEN) fresh = 0;
+    const unsigned word = word_of(fresh, __shfl_xor_sync(0xffffffff, fresh, 1), lane % 2, trouble);
+    if (lane % PAIR == 0 && unit < WORDS * PAIR && id * SAMPLES + n < batch) *(unsigned*)(image(id, step) + n * ROW + unit / PAIR * 4) = word;
+  };
+  auto count = [&](int id) {
+    __syncwarp();
+    if (lane == 0) add_release(counters + id * 32);
+  };
+  int next_pass = 0, next_step = 0, next = 0;                 // of the next copy; one thread's
+  auto copy = [&] {
+    const int id = next_pass * groups + group, bytes = min(SAMPLES, batch - id * SAMPLES) * ROW;
+    const unsigned want = (next_step + 1) * (CLUSTER * (UNITS / 16) * BUSY);
+    const long long start = clock64();
+    while (!stuck && (int)(get_acquire(counters + id * 32) - want) < 0) {
+      pause();
+      if (clock64() - start > PATIENCE) {
+        *trouble = STUCK;
+        stuck = true;
+      }
+    }
+    if (stuck) return;
+    bar_arrive(bar + 8 * (next % SLOTS), bytes);
+    copy_bulk(shared_address(h + next % SLOTS * BUFFER), image(id, next_step), bytes, bar + 8 * (next % SLOTS));
+    next++;
+    if (++next_pass == passes) next_pass = 0, next_step++;
+  };
+  const bool copies = tid == THREADS - 32;
+
+  for (int i = tid; i < SLOTS * BUFFER / 4; i += THREADS) ((unsigned*)h)[i] = 0;
+  if (some)
+    for (int p = 0; p < passes; p++) {
+      const int id = p * groups + group;
+#pragma unroll
+      for (int e = 0; e < EACH; e++) {
+        float state[STATES];
+        cell.before(min(id * SAMPLES + sample + e * 2 * SPLIT, batch - 1), u, state);
+#pragma unroll
+        for (int s = 0; s < STATES; s++) states[((p * EACH + e) * STATES + s) * THREADS + tid] = state[s];
+        put(id, 0, sample + e * 2 * SPLIT, state[Cell::THROUGH]);
+      }
+      count(id);
+    }
+  if (tid == 0) {
+    bar_init(bar, 1);
+    bar_init(bar + 8, 1);
+  }
+  __syncthreads();
+  if (copies)
+    for (int i = 0; i < min(lead, steps * passes); i++) copy();
+
+  int slot = 0, phase = 0;
+  for (int t = 0; t < steps; t++)
+    for (int p = 0; p < passes; p++) {
+      const int id = p * groups + group, left = (steps - 1 - t) * passes + passes - 1 - p;
+      float x[EACH][INPUTS];
+#pragma unroll
+      for (int e = 0; e < EACH; e++) {
+        const typename Cell::Input* at = cell.input(0, min(id * SAMPLES + sample + e * 2 * SPLIT, batch - 1), u) + t * stride;
+#pragma unroll
+        for (int i = 0; i < INPUTS; i++) {
+          const int g = i < GATES ? i : Cell::free(i - GATES);
+          const bool used = some && (i >= GATES || Cell::owns(g));
+          x[e][i] = used ? widen(at[g * HIDDEN]) : 0;
+          if (used && t + 2 < steps) prefetch(at + 2 * stride + g * HIDDEN);
+        }
+      }
+      if (!stuck && !arrived(bar + 8 * slot, phase)) {
+        *trouble = STUCK;
+        stuck = true;
+      }
+      float sum[CHAINS][TILES][GATES][4];
+#pragma unroll
+      for (int i = 0; i < CHAINS * TILES * GATES * 4; i++) (&sum[0][0][0][0])[i] = 0;
+      auto piece = [&](int i, int chain, const quad (*weights)[2]) {
+        quad in[TILES];
+#pragma unroll
+        for (int n = 0; n < TILES; n++) in[n] = *(const quad*)(h + slot * BUFFER + (n * 8 + row) * ROW + ((i * SPLIT + slice) * 4 + four) * 16);
+        multiply<CHAINS>(sum, chain, weights, in);
+      };
+#pragma unroll
+      for (int i = 0; i < RESIDENT; i++) piece(i, 2 * i, w[i]);
+#pragma unroll 2
+      for (int i = RESIDENT; i < CHUNKS; i++) {
+        quad some[GATES][2];
+#pragma unroll
+        for (int q = 0; q < GATES * 2; q++) some[q / 2][q % 2] = far[((i - RESIDENT) * GATES * 2 + q) * THREADS + tid];
+        piece(i, 0, some);
+      }
+      __syncthreads();  // all have read the sums of the turn before, and this h
+      put_sums<CHAINS>(sum, sums + warp * PART, lane);
+      __syncthreads();
+
+      if (copies && lead == 2 && left >= 2) copy();
+      float state[EACH][STATES], saved[EACH][Cell::SAVED > 0 ? Cell::SAVED : 1];
+      if (some) {
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+          const int n = sample + e * 2 * SPLIT;
+          float gate[GATES];
+#pragma unroll
+          for (int s = 0; s < STATES; s++) state[e][s] = states[((p * EACH + e) * STATES + s) * THREADS + tid];
+#pragma unroll
+          for (int g = 0; g < GATES; g++) {
+            float z = x[e][g] + bias[g];
+#pragma unroll
+            for (int q = 0; q < SPLIT; q++) z += sums[(warp / SPLIT * SPLIT + q) * PART + (g * SAMPLES + n) * GAP + lane % 16];
+            gate[g] = Cell::early(g, z);
+          }
+          Cell::rest(gate, x[e] + GATES, constants, state[e], saved[e]);
+          if (t + 1 < steps) put(id, t + 1, n, state[e][Cell::THROUGH]);
+        }
+        if (t + 1 < steps) count(id);
+      }
+      if (copies && lead == 1 && left >= 1) copy();
+
+      // Nobody waits for what follows.
+      if (some)
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+          const int n = id * SAMPLES + sample + e * 2 * SPLIT;
+#pragma unroll
+          for (int s = 0; s < STATES; s++) states[((p * EACH + e) * STATES + s) * THREADS + tid] = state[e][s];
+          if (unit < HIDDEN && n < batch)
+#pragma unroll
+            for (int r = 0; r < Cell::RESULTS; r++) Cell::put(r, cell.place(r, batch, t * batch + n, unit), Cell::result(r, state[e], saved[e]));
+        }
+      if (++slot == SLOTS) slot = 0, phase ^= 1;
+    }
+  // All have been counted as often as they will be: the block that is the last to
+  // end leaves the counters at 0.
+  if (tid != 0 || atomicAdd(control + 1, 1) != gridDim.x - 1) return;
+  control[1] = 0;
+  for (int i = 0; i < all; i++) counters[i * 32] = 0;
+}
