@@ -24,6 +24,7 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 		{"resident": 1, "cluster": 2, "samples": 2, "tile": 2, "lanes": 16},
 		{"resident": 1, "cluster": 8, "samples": 8, "tile": 1, "lanes": 4},
 		{"resident": 1, "cluster": 2, "samples": 4, "tile": 2, "lanes": 8},
+		{"resident": 1, "cluster": 1, "samples": 2, "tile": 1, "lanes": 8},
 		{"resident": 2, "groups": 2, "samples": 1, "tile": 1, "lanes": 16},
 		{"resident": 2, "groups": 4, "samples": 4, "tile": 4, "lanes": 32},
 	}
@@ -32,6 +33,7 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 		{"tensor": 1, "resident": 1, "cluster": 2, "samples": 8, "lanes": 16},
 		{"tensor": 1, "resident": 1, "cluster": 4, "samples": 8, "lanes": 4},
 		{"tensor": 1, "resident": 1, "cluster": 8, "samples": 16, "lanes": 8},
+		{"tensor": 1, "resident": 1, "cluster": 1, "samples": 8, "lanes": 4},
 		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8},
 		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 32},
 		{"resident": 4, "groups": 1, "samples": 8, "lanes": 8},

@@ -15,9 +15,12 @@
 // a group has blocks from all over the GPU, which leave h in memory, each value
 // in one word with the number of the exchange, and poll for each other's words.
 //
+// A block without others keeps h to itself.
+//
 // Two buffers of h are enough: a block sends h(t+2) once it has all of h(t+1),
 // parts of which every warp sends after it has read h(t).
 template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+  constexpr bool ALONE = !SPREAD && CLUSTER == 1, SENT = !SPREAD && !ALONE;
   constexpr int SLOTS = Cell::SLOTS, GATES = Cell::GATES, HIDDEN = Cell::hidden;
   constexpr bool PERMUTE = GATES == SLOTS;                 // rows of gates permuted too; see spread
   constexpr int ROWS = TILE * SLOTS;                       // of a thread
@@ -73,7 +76,7 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
 
   for (int i = tid; i < 2 * COLUMNS * SAMPLES; i += THREADS) h[i] = 0;
   shared_t to[SENDS];  // a block of the cluster each
-  if (!SPREAD) {
+  if (SENT) {
     if (tid == 0) {
       bar_init(bar, 1);
       bar_init(bar + 8, 1);
@@ -98,7 +101,7 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
 #pragma unroll
   for (int r = 0; r < ROUNDS; r++) apart[r] = cell.apart(copy + r * COPIES, batch);
   // A warp without a unit sends nothing, and so nobody would wait for it.
-  const int last = SPREAD || rank * UNITS + tid / 32 * 32 / LANES * TILE < HIDDEN ? steps : 0;
+  const int last = !SENT || rank * UNITS + tid / 32 * 32 / LANES * TILE < HIDDEN ? steps : 0;
   bool stuck = false;
   for (int begin = group * SAMPLES; begin < batch; begin += SPREAD ? gridDim.x / CLUSTER * SAMPLES : batch) {
     __syncthreads();
@@ -108,7 +111,7 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
       h[i] = state[Cell::THROUGH];
     }
     __syncthreads();
-    if (!SPREAD) cluster_barrier();
+    if (SENT) cluster_barrier();
 
     float state[EACH][Cell::STATES];
     const Input* from[EACH][INPUTS];
@@ -145,11 +148,11 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
             for (int i = 0; i < SUMS; i++) sum[c][e][i] = 0;
 
         auto place = [&](int i, float v) { h[now * (BUFFER / 4) + i] = v; };
-        if (!stuck && !(SPREAD ? t == 0 || words.fetch(HIDDEN * SAMPLES, place) : arrived(bar + 8 * now, phase))) {
+        if (!ALONE && !stuck && !(SPREAD ? t == 0 || words.fetch(HIDDEN * SAMPLES, place) : arrived(bar + 8 * now, phase))) {
           *trouble = STUCK;
           stuck = true;
         }
-        if (SPREAD) __syncthreads();
+        if (!SENT) __syncthreads();
 #pragma unroll
         for (int i = 0; i < CHUNKS; i++) {
           float in[STEP * SAMPLES], out[PER];
@@ -195,14 +198,17 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
 #pragma unroll
             for (int e = 0; e < EACH; e++) words.put(fresh[e], unit * SAMPLES + sample + e);
         }
-        if (!SPREAD && t + 1 < steps && live)  // nothing may be under way to a block that has ended
+        if (ALONE && live && copy == 0)
+#pragma unroll
+          for (int e = 0; e < EACH; e++) h[next * (BUFFER / 4) + unit * SAMPLES + sample + e] = fresh[e];
+        if (SENT && t + 1 < steps && live)  // nothing may be under way to a block that has ended
 #pragma unroll
           for (int p = 0; p < SENDS; p++)
             if ((p + 1) * COPIES <= CLUSTER || copy + p * COPIES < CLUSTER)
               push<EACH>(to[p] + 128 + next * BUFFER + (unit * SAMPLES + sample) * 4, fresh, to[p] + 8 * next);
 
         // Nobody waits for what follows.
-        if (!SPREAD && tid == 0) bar_arrive(bar + 8 * now, BYTES);  // for h(t+2)
+        if (SENT && tid == 0) bar_arrive(bar + 8 * now, BYTES);  // for h(t+2)
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
           const int n = begin + sample + e;
@@ -225,5 +231,5 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
   }
   const int together = gridDim.x / CLUSTER * SAMPLES;
   if (SPREAD) words.finish((batch + together - 1) / together * (steps - 1));
-  else cluster_barrier();
+  else if (SENT) cluster_barrier();
 }

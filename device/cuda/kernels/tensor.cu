@@ -11,6 +11,7 @@
 //   cell      of these; states stay in registers
 //   push      the units' new h to all blocks, 16 bytes at a time
 template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+  constexpr bool ALONE = !SPREAD && CLUSTER == 1, SENT = !SPREAD && !ALONE;
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = SAMPLES / 8;
   constexpr int WARPS = UNITS / 16 * SPLIT, THREADS = WARPS * 32;
   constexpr int EACH = SAMPLES >= 2 * SPLIT ? SAMPLES / (2 * SPLIT) : 1; // sequences of a thread after the sum
@@ -49,7 +50,7 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
   int live = min(SAMPLES, batch - group * SAMPLES);           // sequences of the group
   const int bytes = live * ((HIDDEN + FEW - 1) / FEW * 16);
   shared_t to[PUSHES];
-  if (!SPREAD) {
+  if (SENT) {
     if (tid == 0) {
       bar_init(bar, 1);
       bar_init(bar + 8, 1);
@@ -82,7 +83,7 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
       put_state(h + i / HIDDEN * ROW, i % HIDDEN, state[Cell::THROUGH], trouble);
     }
     __syncthreads();
-    if (!SPREAD) cluster_barrier();
+    if (SENT) cluster_barrier();
 
     float state[EACH][Cell::STATES];
     const Input* from[EACH];
@@ -114,11 +115,11 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
 #pragma unroll
         for (int i = 0; i < CHAINS * TILES * GATES * 4; i++) (&sum[0][0][0][0])[i] = 0;
         auto place = [&](int i, float v) { *(unsigned*)(h + now * NEXT + i / WORDS * ROW + i % WORDS * 4) = __float_as_uint(v); };
-        if (!stuck && !(SPREAD ? t == 0 || words.fetch(live * WORDS, place) : arrived(bar + 8 * now, phase))) {
+        if (!ALONE && !stuck && !(SPREAD ? t == 0 || words.fetch(live * WORDS, place) : arrived(bar + 8 * now, phase))) {
           *trouble = STUCK;
           stuck = true;
         }
-        if (SPREAD) __syncthreads();
+        if (!SENT) __syncthreads();
         auto piece = [&](int i, int chain, const quad (*weights)[2]) {
           quad in[TILES];
 #pragma unroll
@@ -154,11 +155,12 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
           const float fresh = unit < HIDDEN ? state[e][Cell::THROUGH] : 0, other = __shfl_xor_sync(0xffffffff, fresh, 1);
           const unsigned word = word_of(fresh, other, lane % 2, trouble);
           if (some && lane % PAIR == 0) {
-            if (!SPREAD) *(unsigned*)(own + (n * UNITS + local) * SIZE) = word;
+            if (ALONE) *(unsigned*)(h + next * NEXT + n * ROW + local * SIZE) = word;
+            else if (SENT) *(unsigned*)(own + (n * UNITS + local) * SIZE) = word;
             else if (t + 1 < steps && unit < WORDS * PAIR && n < live) words.put(__uint_as_float(word), n * WORDS + unit / PAIR);
           }
         }
-        if (!SPREAD) {
+        if (SENT) {
           __syncthreads();
           if (t + 1 < steps)  // nothing may be under way to a block that has ended
 #pragma unroll
@@ -186,5 +188,5 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
   }
   const int together = gridDim.x / CLUSTER * SAMPLES;
   if (SPREAD) words.finish((batch + together - 1) / together * (steps - 1));
-  else cluster_barrier();
+  else if (SENT) cluster_barrier();
 }
