@@ -260,10 +260,15 @@ type launchAttribute struct {
 	value [16]uint32
 }
 
-// cluster is a launch of clusters: attribute 4 is their size. Its parts are on
-// the heap, where they stay while the library reads them.
-func cluster(grid, block [3]int, shared, size int, stream uintptr) *launchConfig {
-	c := &launchConfig{shared: uint32(shared), stream: stream, count: 1, attributes: &launchAttribute{id: 4, value: [16]uint32{uint32(size), 1, 1}}}
+// cluster is a launch of clusters: attribute 4 is their size, and 2 has all of
+// them run at the same time. Its parts are on the heap, where they stay while the
+// library reads them.
+func cluster(grid, block [3]int, shared, size int, cooperative bool, stream uintptr) *launchConfig {
+	attributes := &[2]launchAttribute{{id: 4, value: [16]uint32{uint32(size), 1, 1}}, {id: 2, value: [16]uint32{1}}}
+	c := &launchConfig{shared: uint32(shared), stream: stream, count: 1, attributes: &attributes[0]}
+	if cooperative {
+		c.count = 2
+	}
 	for i := range 3 {
 		c.grid[i], c.block[i] = uint32(grid[i]), uint32(block[i])
 	}
@@ -284,7 +289,7 @@ func (d *driver) Clusters(k cuda.Kernel, size, threads, shared int) (int, error)
 		}
 	}
 	var n int32
-	err := d.do("cuOccupancyMaxActiveClusters", address(&n), f, address(cluster([3]int{size, 1, 1}, [3]int{threads, 1, 1}, shared, size, 0)))
+	err := d.do("cuOccupancyMaxActiveClusters", address(&n), f, address(cluster([3]int{size, 1, 1}, [3]int{threads, 1, 1}, shared, size, false, 0)))
 	return int(n), err
 }
 

@@ -153,7 +153,7 @@ func (d *driver) launch(l *cuda.Launch, on uintptr, s *sequence) call {
 	}
 	switch {
 	case l.Cluster > 0:
-		c := cluster(g, b, l.Shared, l.Cluster, on)
+		c := cluster(g, b, l.Shared, l.Cluster, l.Cooperative, on)
 		s.configs = append(s.configs, c)
 		return d.call("cuLaunchKernelEx", address(c), f, params, 0)
 	case l.Cooperative:

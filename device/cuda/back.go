@@ -2,109 +2,291 @@ package cuda
 
 import (
 	"fmt"
+	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 
 	"rnnbench/rnn/cell"
-	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
 // A scatter is how kernels/back.cu divides a layer.
 type scatter struct {
 	layer
-	spread   bool // over the GPU, not in clusters
-	cluster  int  // blocks that share the units
-	units    int  // of a block, a multiple of 16
-	samples  int  // sequences of a group, a multiple of 8
+	clusters int  // of a group; more than one, of one block or of more, are spread over the GPU
+	cluster  int  // blocks of a cluster
+	units    int  // of a block
+	samples  int  // sequences of a group
 	warps    int  // of a block
-	resident int  // of a warp's pieces of weights, in registers
+	tensor   bool // products on tensor cores
+	out      int  // else units of the layer of a thread
+	lanes    int  // and threads that share them
+	resident int  // of a thread's pieces of weights, in registers
 }
 
-// chunks is the number of pieces of a block's columns, 64 bytes each.
-func (s scatter) chunks() int { return ceil(s.gates*s.units*s.weights.Bytes(), 64) }
+func (s scatter) spread() bool { return s.clusters > 1 }
+func (s scatter) blocks() int  { return s.clusters * s.cluster }
+func (s scatter) threads() int { return 32 * s.warps }
 
-// pieces is the number of a warp's pieces of weights: those of its groups of 16
-// of the layer's units.
-func (s scatter) pieces() int { return ceil(s.cluster*s.units/16, s.warps) * s.chunks() }
+// step is how many columns a thread has side by side where not on tensor cores.
+func (s scatter) step() int { return max(1, 4/s.samples) }
 
-// shared is what a block needs of shared memory: barriers, parts that come,
-// gradients of its gates and weights beyond registers.
-func (s scatter) shared() int {
+// chunks is the number of pieces of a block's columns.
+func (s scatter) chunks() int {
+	if s.tensor {
+		return ceil(s.gates*s.units*s.weights.Bytes(), 64)
+	}
+	return ceil(s.gates*s.units, s.lanes*s.step())
+}
+
+// per is the number of registers of a thread's piece of weights.
+func (s scatter) per() int {
+	if s.tensor {
+		return 8
+	}
+	return s.out * s.step()
+}
+
+// pieces is the number of a thread's pieces of weights.
+func (s scatter) pieces() int {
+	if s.tensor {
+		return ceil(ceil(s.blocks()*s.units, 16), s.warps) * s.chunks()
+	}
+	return ceil(ceil(s.blocks()*s.units, s.out)*s.lanes, s.threads()) * s.chunks()
+}
+
+// grads is what a block's gradients take of shared memory.
+func (s scatter) grads() int {
+	if !s.tensor {
+		return 4 * s.chunks() * s.lanes * s.step() * s.samples
+	}
 	row := 64 * s.chunks()
 	if row%128 == 0 {
 		row += 64
 	}
-	parts := 4 * s.cluster * s.units * s.samples
-	if !s.spread {
-		parts *= 2
+	if s.exact {
+		row *= 2
 	}
-	return 128 + parts + s.samples*row + 32*32*s.warps*(s.pieces()-s.resident)
+	return s.samples * row
+}
+
+// shared is what a block needs of shared memory: barriers, parts that come,
+// gradients of its gates and weights beyond registers.
+func (s scatter) shared() int {
+	bytes := 128 + s.grads() + 4*s.per()*s.threads()*(s.pieces()-s.resident)
+	if !s.spread() && s.cluster > 1 {
+		bytes += s.grads()
+	}
+	if s.cluster > 1 || !s.spread() {
+		bytes += 2 * 4 * s.blocks() * s.units * s.samples
+	}
+	if s.spread() {
+		bytes += 4 * roundUp(s.units*s.samples*(s.clusters|1), 4)
+	}
+	return bytes
+}
+
+// same is how many lanes share the sum of a unit's parts.
+func (s scatter) same() int {
+	n := 1
+	for s.spread() && n*8 < s.clusters && n*2 <= s.threads()/(s.units*s.samples) && n < 32 {
+		n *= 2
+	}
+	return n
 }
 
 // each is how many units of sequences a thread has.
-func (s scatter) each() int { return ceil(s.units*s.samples, 32*s.warps) }
+func (s scatter) each() int { return ceil(s.units*s.samples*s.same(), s.threads()) }
 
-func (b *binder) newScatter(l layer, spread bool, blocks, samples, warps int, carried int) (scatter, string) {
-	s := scatter{layer: l, spread: spread, samples: samples, warps: warps}
-	s.units = roundUp(ceil(l.hidden, blocks), 16)
-	s.cluster = ceil(l.hidden, s.units)
-	room := min(maxRegisters, registersOfSM/roundUp(32*warps, 128)/8*8) - 72 - samples/2 - s.each()*carried
-	s.resident = min(s.pieces(), max(0, room)/8)
-	if s.shared() > b.properties.Shared {
+// overhead is how many registers a thread needs besides its weights; carried are
+// those of a unit.
+func (s scatter) overhead(carried int) int {
+	n := 56 + s.each()*carried
+	switch {
+	case !s.tensor:
+		n += 8 + s.out*s.samples
+		if s.pieces()*s.per() > maxRegisters-n { // some are read from shared memory, ahead of their use
+			n += 12
+		}
+	case s.exact:
+		n += s.samples + 24
+	default:
+		n += s.samples + 12
+	}
+	return n
+}
+
+// aligned is what a block's units are a multiple of: of what is sent at a time.
+func (s scatter) aligned() int {
+	if s.tensor {
+		return 2
+	}
+	return max(2, s.out/s.lanes)
+}
+
+// shaped fills in how s, of so many blocks at most, divides the units, or says
+// why it does not fit.
+func (s scatter) shaped(blocks, carried int, p Properties) (scatter, string) {
+	s.units = roundUp(ceil(s.hidden, blocks), s.aligned())
+	if used := ceil(s.hidden, s.units); s.spread() {
+		s.clusters = ceil(used, s.cluster)
+	} else {
+		s.cluster = used
+	}
+	room := min(maxRegisters, registersOfSM/roundUp(s.threads(), 128)/8*8) - s.overhead(carried)
+	s.resident = min(s.pieces(), max(0, room)/s.per())
+	if s.shared() > p.Shared {
 		return s, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
-			l.gates*l.hidden*s.units, s.units, s.shared()>>10, b.properties.Shared>>10)
+			s.gates*s.hidden*s.units, s.units, s.shared()>>10, p.Shared>>10)
 	}
 	return s, ""
 }
 
-// cycles is about what a step of all sequences takes; see tiling.cycles.
-func (s scatter) cycles(together int) float64 {
-	groups, live := ceil(s.batch, s.samples), float64(min(s.batch, s.samples))
-	threads, tiles := 32*float64(s.warps), float64(s.samples/8)
-	warps := float64(ceil(s.warps, 4)) // of a quarter of a multiprocessor
-	products := float64(2 * s.pieces())
-	multiply := max(8*warps, 16) * products * tiles
-	if s.exact {
-		multiply = 3*multiply + 10*warps*products
+// together is how many groups run at the same time.
+func (s scatter) together(p Properties) int {
+	if s.cluster == 1 {
+		return p.SMs / s.clusters
 	}
-	far := threads / 32 * 8 * float64(s.pieces()-s.resident)
-	chain := 450 + 100*float64(s.each()-1) + 8*float64(s.cluster)*float64(s.each())
-	length := float64(s.cluster * s.units)
-	exchange := 300 + length*live/8
-	if s.spread {
-		words := length * live
-		exchange = 1500 + 1.6*words*8*float64(s.cluster*min(groups, together))/2800 + 190*words/threads
-	}
-	return float64(ceil(groups, together)) * (multiply + far + chain + exchange)
+	return max(1, p.clusters(s.cluster)/s.clusters)
 }
 
-// scatters lists how the gradient of a layer can run in groups, cheapest first.
-// carried is about how many registers a thread needs for each unit.
-func (b *binder) scatters(l layer, carried int) ([]grouping, string) {
-	all, why := b.grouped(l, func(l layer, spread bool, blocks int, add func(grouping, string)) {
-		for _, samples := range []int{8, 16, 32} {
-			if samples > 8 && samples/2 >= l.batch || spread && samples > maxSpread {
-				continue
-			}
-			for _, warps := range []int{4, 8, 16} {
-				s, no := b.newScatter(l, spread, blocks, samples, warps, carried)
-				if no != "" {
-					add(grouping{}, no)
-					continue
-				}
-				together := tiling{spread: spread, cluster: s.cluster}.together(b.properties)
-				add(grouping{
-					spread: spread, blocks: s.cluster, samples: samples, threads: 32 * warps, shared: s.shared(), together: together, cycles: s.cycles(together),
-					kernel: "back", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
-						number(spread), s.cluster, s.units, samples, warps, s.chunks(), s.resident, number(l.exact)),
-					knobs: knob.Params{},
-				}, "")
-			}
+// cycles is about what a step of all sequences takes; see tiling.cycles.
+func (s scatter) cycles(p Properties) float64 {
+	groups, together := ceil(s.batch, s.samples), s.together(p)
+	threads, each := float64(s.threads()), float64(s.each())
+	warps := float64(ceil(s.warps, 4)) // of a quarter of a multiprocessor
+	pieces, far := float64(s.pieces()), float64(s.pieces()-s.resident)
+	values := float64(s.blocks() * s.units * min(s.batch, s.samples)) // of all units
+	multiply := 0.0
+	if s.tensor {
+		products := 2 * pieces * warps
+		multiply = max(10*products*float64(s.samples/8), 80*pieces)
+		if s.exact {
+			multiply = 3*multiply + 12*products
 		}
-	})
+		values = float64(s.blocks() * s.units * min(roundUp(s.batch, 2), s.samples))
+	} else {
+		columns := float64(s.chunks() * s.step())
+		multiply = 1.25*warps*pieces*float64(s.per()*s.samples) + threads/32*columns*float64(s.samples)
+		multiply += 25*float64(powers(s.lanes)) + threads/32*float64(s.out*s.samples)
+	}
+	multiply += threads / 32 * far * float64(s.per())
+	chain := 350 + 100*(each-1) + 10*each*float64(min(16, s.cluster))
+	exchange := 100.0
+	if s.cluster > 1 {
+		exchange = 600 + values/8
+	}
+	if s.spread() {
+		words := values / float64(s.cluster)
+		if s.cluster > 1 {
+			exchange += 1500
+		}
+		exchange += 2100 + 1.6*words*8*float64(s.blocks()*min(groups, together))/2800 + 100*words/threads
+	}
+	return float64(ceil(groups, together)) * (multiply + chain + exchange)
+}
+
+// powers is the logarithm of n to base 2.
+func powers(n int) int { return bits.Len(uint(n)) - 1 }
+
+// scatters lists how the gradient of a layer can run in groups that knobs allow,
+// the cheapest first, or says why there are none. carried is about how many
+// registers a thread needs for each unit.
+func (b *binder) scatters(l layer, carried int) ([]grouping, string) {
+	var all []grouping
+	why := "the GPU has no clusters of blocks"
+	seen := map[string]bool{}
+	for _, form := range b.scatterForms(l) {
+		b.scatterShapes(func(clusters, cluster, groups int) {
+			if groups > ceil(l.batch, form.samples) && b.knobs["groups"] == 0 || clusters > 1 && form.samples > maxSpread {
+				return
+			}
+			s := form
+			s.clusters, s.cluster = clusters, cluster
+			s, no := s.shaped(clusters*cluster, carried, b.properties)
+			if no != "" {
+				why = no
+				return
+			}
+			if s.cluster > 1 && b.properties.clusters(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
+				return
+			}
+			if g := s.grouping(b.properties); !seen[g.sizes] {
+				seen[g.sizes] = true
+				all = append(all, g)
+			}
+		})
+	}
 	slices.SortStableFunc(all, cheaper)
 	return all, why
+}
+
+// scatterForms lists ways to multiply that knobs allow.
+func (b *binder) scatterForms(l layer) []scatter {
+	var all []scatter
+	for _, warps := range []int{4, 8, 16} {
+		if b.knobs["tensor"] != 2 {
+			for _, samples := range b.samples(l.batch, 8, 16, 32) {
+				if samples%8 == 0 && samples <= roundUp(l.batch, 8) {
+					all = append(all, scatter{layer: l, samples: samples, warps: warps, tensor: true})
+				}
+			}
+		}
+		if b.knobs["tensor"] == 1 {
+			continue
+		}
+		for _, samples := range b.samples(l.batch, 1, 2, 4, 8) {
+			for _, out := range []int{4, 8, 16} {
+				for lanes := out / 4; lanes <= min(out, 8) && samples <= 8 && out*samples <= 64; lanes *= 2 {
+					all = append(all, scatter{layer: l, samples: samples, warps: warps, out: out, lanes: lanes})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// scatterShapes yields the groups that knobs allow: clusters of one, their
+// blocks, and how many groups there are.
+func (b *binder) scatterShapes(yield func(clusters, cluster, groups int)) {
+	hopper := b.properties.Capability >= 90
+	if (b.knobs["resident"] == 0 || b.knobs["resident"] == 1) && hopper {
+		for _, n := range b.choose("cluster", clusterSizes()...) {
+			yield(1, n, 1)
+		}
+	}
+	if b.knobs["resident"] == 1 {
+		return
+	}
+	for _, groups := range b.choose("groups", 1, 2, 3, 4, 8, maxGroups) {
+		for _, n := range b.choose("cluster", clusterSizes()...) {
+			room := b.properties.SMs
+			if n > 1 {
+				room = b.properties.clusters(n)
+			}
+			if clusters := room / groups; clusters > 1 && (n == 1 || hopper) {
+				yield(clusters, n, groups)
+			}
+		}
+	}
+}
+
+// grouping is how s runs.
+func (s scatter) grouping(p Properties) grouping {
+	sizes := fmt.Sprintf("SPREAD = %d, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, CHUNKS = %d, RESIDENT = %d, SAME = %d, ",
+		number(s.spread()), s.clusters, s.cluster, s.units, s.samples, s.warps, s.chunks(), s.resident, s.same())
+	kernel := "backtensor"
+	if s.tensor {
+		sizes += fmt.Sprintf("EXACT = %d", number(s.exact))
+	} else {
+		kernel = "backvector"
+		sizes += fmt.Sprintf("OUT = %d, LANES = %d", s.out, s.lanes)
+	}
+	return grouping{
+		spread: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p),
+		kernel: kernel, sizes: sizes,
+	}
 }
 
 // maxSpread bounds the sequences of a group that is spread over the GPU: blocks
@@ -127,9 +309,15 @@ func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
 	if b.knobs["resident"] != 3 && (backChosen || b.knobs["resident"] != 0) {
 		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32}
 		reads, _ := op.Cell.Backward.Vectors()
-		all, why := b.scatters(l, 2*len(reads)+4*len(op.Cell.States))
+		all, why := b.scatters(l, 2*len(reads)+2*len(op.Cell.States))
+		if len(all) == 0 && b.knobs["samples"] != 0 { // which may be of the forward pass alone
+			free := *b
+			free.knobs = maps.Clone(b.knobs)
+			delete(free.knobs, "samples")
+			all, why = free.scatters(l, 2*len(reads)+2*len(op.Cell.States))
+		}
 		if len(all) > 0 {
-			return []step{b.groupBackward(op, all[0])}, nil
+			return []step{b.groupBackward(op, all[min(b.knobs["back"], len(all)-1)])}, nil
 		}
 		if b.knobs["resident"] != 0 {
 			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
@@ -146,9 +334,9 @@ func (b *binder) groupBackward(op schedule.PersistentBackward, t grouping) step 
 		words = append(words, " ", g.name, g.element)
 	}
 	write := func() source {
-		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + backText(op, groups, b.element(op.R)) + file(t.kernel).text
-		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistentbackward(int steps, int batch, unsigned* control, unsigned* trouble%s, const W* weights) {\n  const Cell cell = {%s, weights};\n  back_layer(cell, steps, batch, control, trouble);\n}\n",
-			t.threads, params(groups), strings.TrimPrefix(members(groups, 0), ", "))
+		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + backText(op, groups, b.element(op.R)) + file(t.kernel).text + file("back").text
+		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistentbackward(int steps, int batch, unsigned* control, unsigned* trouble%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, trouble);\n}\n",
+			t.threads, params(groups), members(groups, 0))
 		return source{"persistentbackward", text}
 	}
 	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), b.control(), b.trouble()}, b.arguments(groups)...)
@@ -185,14 +373,15 @@ func backText(op schedule.PersistentBackward, groups []group, weights Element) s
 	reads, writes := c.Backward.Vectors()
 	isKept := func(r cell.Ref) bool { return r.Kind == cell.DNext || r.Kind == cell.DPeep || r.Kind == cell.DPrev }
 	reads, writes = slices.DeleteFunc(reads, isKept), slices.DeleteFunc(writes, isKept)
+	early, rest, ready := cutBackward(c.Backward, isKept)
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	p("typedef %v W;\nstruct Cell {", weights)
+	p("typedef %v W;\nstruct Cell : Quick {", weights)
 	for _, f := range strings.Split(params(groups), ", ")[1:] {
 		p("  %s;", f)
 	}
 	p("  const W* weights;")
-	p("  enum { hidden = %d, GATES = %d, STATES = %d, THROUGH = %d, INPUTS = %d, RESULTS = %d };", op.Hidden(), c.Recurrent, len(kept), c.Through, max(1, len(reads)), max(1, len(writes)))
+	p("  enum { hidden = %d, GATES = %d, STATES = %d, THROUGH = %d, INPUTS = %d, READY = %d, RESULTS = %d };", op.Hidden(), c.Recurrent, len(kept), c.Through, max(1, len(reads)), max(1, len(ready)), max(1, len(writes)))
 	p("  __device__ void before(int n, int u, float* state) const {")
 	for i, r := range kept {
 		p("    state[%d] = widen(%s);", i, place(r, "n"))
@@ -209,14 +398,22 @@ func backText(op schedule.PersistentBackward, groups []group, weights Element) s
 	for i, w := range writes {
 		p("    narrow(%s, kept[%d]);", place(w, rowBack(w)), i)
 	}
-	p("  }\n  __device__ static void rest(const float* x, float* state, float* sent, float* kept) {")
+	p("  }\n  __device__ static void early(const float* x, float* ready) {")
 	for i, r := range reads {
 		p("    const float %v = x[%d];", r, i)
+	}
+	b.WriteString(statements(early, "    ", reads))
+	for i, r := range ready {
+		p("    ready[%d] = %v;", i, r)
+	}
+	p("  }\n  __device__ static void rest(const float* ready, float* state, float* sent, float* kept) {")
+	for i, r := range ready {
+		p("    const float %v = ready[%d];", r, i)
 	}
 	for i, r := range kept {
 		p("    float %v = state[%d];", r, i)
 	}
-	b.WriteString(statements(c.Backward, "    ", slices.Concat(reads, kept)))
+	b.WriteString(statements(rest, "    ", slices.Concat(ready, kept)))
 	for i, w := range writes {
 		p("    kept[%d] = %v;", i, w)
 	}
@@ -239,4 +436,46 @@ func backText(op schedule.PersistentBackward, groups []group, weights Element) s
 	}
 	p("  }\n};")
 	return b.String()
+}
+
+// cutBackward cuts a cell's gradient in two: what depends on the forward pass
+// alone, and the rest, which takes what is ready from the first.
+func cutBackward(p cell.Program, kept func(cell.Ref) bool) (early, rest cell.Program, ready []cell.Ref) {
+	late := map[cell.Ref]bool{}
+	waits := func(r cell.Ref) bool { return late[r] || kept(r) }
+	for _, in := range once(p) {
+		if in.Out.Kind == cell.Temp && !slices.ContainsFunc(in.Args(), waits) {
+			early = append(early, in)
+			continue
+		}
+		late[in.Out] = true
+		rest = append(rest, in)
+		for _, a := range in.Args() {
+			if !waits(a) && !slices.Contains(ready, a) {
+				ready = append(ready, a)
+			}
+		}
+	}
+	return early, rest, ready
+}
+
+// once is p with each temporary vector written once.
+func once(p cell.Program) cell.Program {
+	names := map[cell.Ref]cell.Ref{}
+	name := func(r cell.Ref) cell.Ref {
+		if n, ok := names[r]; ok {
+			return n
+		}
+		return r
+	}
+	var out cell.Program
+	for i, in := range p {
+		in.A, in.B = name(in.A), name(in.B)
+		if in.Out.Kind == cell.Temp {
+			names[in.Out] = cell.Ref{Kind: cell.Temp, Index: i}
+			in.Out = names[in.Out]
+		}
+		out = append(out, in)
+	}
+	return out
 }

@@ -285,11 +285,12 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 			return []knob.Knob{
 				{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 4: they are, and take turns with their sequences; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3, 4}},
 				{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
-				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16}},
+				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 3, 4, 8, 16}},
 				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}},
 				{Name: "tile", Doc: "units of a thread where not on tensor cores; 0: chosen", Values: []int{0, 1, 2, 4}},
 				{Name: "lanes", Doc: "threads that share a unit's columns; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
 				{Name: "tensor", Doc: "products on tensor cores (1) or not (2); single precision takes three for one; 0: chosen", Values: []int{0, 1, 2}},
+				{Name: "back", Doc: "how the gradient is divided: so many places behind what is expected to be the fastest", Values: []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}},
 			}
 		}
 	}
@@ -301,6 +302,7 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 type grouping struct {
 	spread   bool    // over the GPU, not in clusters
 	blocks   int     // of a group
+	cluster  int     // of a cluster, where a group that is spread has clusters
 	samples  int     // sequences that a group runs at a time
 	threads  int     // of a block
 	shared   int     // bytes of a block
@@ -359,7 +361,10 @@ func (t grouping) launch(batch int, src *source, args []uint64) step {
 	}
 	s := newLaunch(src, [3]int{running * t.blocks, 1, 1}, [3]int{t.threads, 1, 1}, args...)
 	s.launch.Shared, s.launch.Cooperative = t.shared, t.spread
-	if !t.spread {
+	switch {
+	case t.cluster > 1:
+		s.launch.Cluster = t.cluster
+	case !t.spread:
 		s.launch.Cluster = t.blocks
 	}
 	return s

@@ -220,9 +220,14 @@ func (d *Device) load(steps []step) error {
 			continue
 		}
 		if l.Cluster > 0 {
-			if n, err := d.driver.Clusters(l.Kernel, l.Cluster, l.Block[0], l.Shared); err != nil || n == 0 {
+			n, err := d.driver.Clusters(l.Kernel, l.Cluster, l.Block[0], l.Shared)
+			if err != nil || n == 0 {
 				return errors.Join(err, fmt.Errorf("cuda: kernel %s: %w: not even one cluster of %d blocks of %d threads, %d registers and %d KiB of shared memory fits",
 					l.Name, schedule.ErrUnsupported, l.Cluster, l.Block[0], l.Kernel.Registers, l.Shared>>10))
+			}
+			if l.Cooperative && n*l.Cluster < l.Grid[0] {
+				return fmt.Errorf("cuda: kernel %s: %w: %d clusters of %d blocks must run at the same time, and %d fit",
+					l.Name, schedule.ErrUnsupported, l.Grid[0]/l.Cluster, l.Cluster, n)
 			}
 			continue
 		}

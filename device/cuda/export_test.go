@@ -46,6 +46,17 @@ func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, 
 	return knobs, texts
 }
 
+// Scatters are those of the gradient of a layer of c.
+func Scatters(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (texts []string) {
+	b := binder{knobs: k, properties: p}
+	reads, _ := c.Backward.Vectors()
+	all, _ := b.scatters(layer{hidden, c.Recurrent, batch, weights, weights == Single}, 2*len(reads)+2*len(c.States))
+	for _, t := range all {
+		texts = append(texts, t.describe())
+	}
+	return texts
+}
+
 // Moved is what the kernel of a scan reads and writes per unit and step, in
 // single precision, in bytes.
 func Moved(op schedule.Op) int {

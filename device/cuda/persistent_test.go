@@ -45,7 +45,13 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 		{"resident": 1, "cluster": 2},
 		{"resident": 1, "cluster": 1},
 		{"resident": 2, "groups": 2},
-		{"resident": 2, "groups": 4},
+		{"resident": 2, "groups": 4, "cluster": 1},
+		{"resident": 2, "groups": 1, "cluster": 2},
+		{"resident": 2, "groups": 2, "cluster": 2, "tensor": 1},
+		{"resident": 2, "groups": 2, "cluster": 1, "tensor": 2, "samples": 4},
+		{"resident": 1, "cluster": 4, "tensor": 2, "samples": 2},
+		{"resident": 1, "cluster": 8, "tensor": 1, "back": 3},
+		{"resident": 1, "cluster": 8, "tensor": 2, "back": 5},
 	}
 	for i, c := range cell.All() {
 		if c.Recurrent == 0 {

@@ -2,181 +2,193 @@
 // last step to the first. A block keeps the weights that it has in the forward
 // pass, those of its units' gates, and so needs no gradients of other blocks':
 // it multiplies its own with them, which gives a part of the gradient of every
-// unit's state, and sends each block the part of its units. A step:
+// unit's state. The parts are summed where the unit is. A group has CLUSTERS
+// clusters of CLUSTER blocks each; either may be one. A step:
 //
-//   wait      until the parts of all blocks have come
-//   sum       them, in the order of the blocks, to the state's gradient
-//   cell      backward; gradients of the units' gates go to shared memory
-//   product   of them with the weights on tensor cores: a warp has GROUPS times
-//             16 units of the layer, for all SAMPLES sequences
-//   push      the parts to the blocks whose units they are of
+//   wait      until the parts of all blocks of the cluster have come: each block
+//             has them for its own units and for those of the blocks of its rank
+//             in the other clusters
+//   sum       them, in the order of the blocks, and leave the sums in memory for
+//             those blocks, which sum those of all clusters in their order
+//   cell      what is left of it to do; gradients of the units' gates go to
+//             shared memory
+//   product   of them with the weights, for all SAMPLES sequences; see Product
+//   push      the parts to the blocks of the cluster
+//   prepare   the cell of the next step as far as it depends on the forward pass
 //
-// Parts lie as fragments do: four of a lane side by side, two units of two
-// sequences each. See tensor.cu for fragments and cluster.cu for groups.
+// SAME lanes share the last sum and have the same result.
+//
+// See cluster.cu for groups and recurrence.cu for words in memory. Two buffers of
+// parts are enough: a block sends those of exchange e + 2 once it has all of
+// e + 1, which each block sends after it has summed those of e. A block has all
+// that is for itself while some of its own warps still multiply what is for
+// others: hence two buffers of gradients, too, where no barrier comes between.
+
+// total sums every EVERY-th of N values apart from each other, four at a time.
+template <int N, int EVERY = 1> __device__ __forceinline__ float total(const float* from, int apart, int first = 0) {
+  constexpr int MINE = (N + EVERY - 1) / EVERY;
+  float sum[4] = {0, 0, 0, 0};
+#pragma unroll
+  for (int i = 0; i < MINE; i++)
+    if (i * EVERY + first < N) sum[i % 4] += from[(i * EVERY + first) * apart];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
-  constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = SAMPLES / 8, THREADS = WARPS * 32;
-  constexpr int SIZE = sizeof(W), FEW = 16 / SIZE, PAIR = 4 / SIZE; // values of 16 bytes and of a word
-  constexpr int WIDTH = CHUNKS * 64, ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0);
-  constexpr int VALUES = UNITS * SAMPLES, EACH = (VALUES + THREADS - 1) / THREADS;
-  constexpr int PARTS = CLUSTER * VALUES * 4, NEXT = SPREAD ? 0 : PARTS;
-  constexpr int TOTAL = CLUSTER * UNITS / 16, GROUPS = (TOTAL + WARPS - 1) / WARPS, PIECES = GROUPS * CHUNKS;
+  typedef Product<Cell> P;
+  constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, THREADS = WARPS * 32;
+  constexpr int GROUP = CLUSTERS * CLUSTER, LINE = CLUSTERS * UNITS; // blocks, and units that a block sums parts of
+  constexpr int VALUES = UNITS * SAMPLES, SHARE = LINE * SAMPLES;
+  constexpr bool PUSHED = CLUSTER > 1, ALONE = GROUP == 1;
+  constexpr int PARTS = PUSHED || ALONE ? CLUSTER * SHARE : 0, OTHER = SPREAD || ALONE ? 0 : P::GRADS;
+  constexpr int GAP = CLUSTERS | 1, COME = SPREAD ? (VALUES * GAP + 3) / 4 * 4 : 0;  // neighbours in other banks
+  constexpr int ACROSS = THREADS / SAME, EACH = (VALUES + ACROSS - 1) / ACROSS;
 
   DYNAMIC_SHARED(memory);
-  float* const parts = (float*)(memory + 128);                // [1 or 2][CLUSTER][VALUES]
-  unsigned char* const grads = memory + 128 + PARTS + NEXT;   // [SAMPLES][ROW]
-  quad* const far = (quad*)(grads + SAMPLES * ROW);           // weights beyond registers
+  float* const parts = (float*)(memory + 128);  // [2][CLUSTER][SHARE]
+  float* const come = parts + 2 * PARTS;        // [VALUES][GAP]
+  unsigned char* const grads = (unsigned char*)(come + COME);
   const shared_t base = shared_address(memory), bar = base;
-  const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4;
-  const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER;
+  const int tid = threadIdx.x;
+  const int block = blockIdx.x % GROUP, rank = block % CLUSTER, group = blockIdx.x / GROUP;
+  P product(cell, grads + P::GRADS + OTHER, block);
 
-  quad w[RESIDENT > 0 ? RESIDENT : 1][2];
-  auto fill = [&](int piece, int half) {
-    const int unit = (piece / CHUNKS * WARPS + warp) * 16 + 2 * row, column = (piece % CHUNKS * 4 + four) * FEW + half * FEW / 2;
-    quad q;
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-      q.v[j] = 0;
-#pragma unroll
-      for (int p = 0; p < PAIR; p++) {
-        const int k = column + j / 2 * PAIR + p, of = rank * UNITS + k % UNITS, to = unit + j % 2;
-        if (k < GATES * UNITS && of < HIDDEN && to < HIDDEN) q.v[j] |= bits_of(cell.weights[(long long)(k / UNITS * HIDDEN + of) * HIDDEN + to]) << 16 * p;
-      }
-    }
-    return q;
-  };
-#pragma unroll
-  for (int i = 0; i < RESIDENT; i++)
-#pragma unroll
-    for (int half = 0; half < 2; half++) w[i][half] = fill(i, half);
-  for (int i = RESIDENT; i < PIECES; i++)
-    for (int half = 0; half < 2; half++) far[((i - RESIDENT) * 2 + half) * THREADS + tid] = fill(i, half);
-
-  for (int i = tid; i < (PARTS + NEXT + SAMPLES * ROW) / 4; i += THREADS) ((unsigned*)parts)[i] = 0;
-  int live = min(SAMPLES, batch - group * SAMPLES);           // sequences of the group
-  const int bytes = CLUSTER * UNITS * 8 * ((live + 1) / 2);   // a lane's four parts belong to two
-  if (!SPREAD) {
+  const int most = min(SAMPLES, batch);  // sequences of the first group
+  const int bytes = CLUSTER * LINE * 4 * P::sent(most);
+  for (int i = tid; i < 2 * PARTS + COME + (P::GRADS + OTHER) / 4; i += THREADS) ((unsigned*)parts)[i] = 0;
+  if (PUSHED) {
     if (tid == 0) {
       bar_init(bar, 1);
       bar_init(bar + 8, 1);
       bar_publish();
-      bar_arrive(bar, 0);          // there are none for the last step
+      bar_arrive(bar, bytes);
       bar_arrive(bar + 8, bytes);
     }
+    __syncthreads();
+    cluster_barrier();
   }
-  Exchange<CLUSTER * CLUSTER * VALUES, THREADS> words(control, group);
-  constexpr int LINE = CLUSTER * UNITS;                       // a sequence's words for one block
+  Exchange<SPREAD ? GROUP * SHARE : 2, THREADS> words(control, group);
+  // Where a pair of words goes: neighbouring units.
+  constexpr int LOOKS = (SHARE / 2 + THREADS - 1) / THREADS, AT_ONCE = LOOKS < 8 ? LOOKS : 8;
+  auto slot_of = [&](int pair) {
+    const int u = pair * 2 % UNITS, n = pair / (LINE / 2);
+    return n < SAMPLES ? P::place(u, n, UNITS) * GAP + pair / (UNITS / 2) % CLUSTERS : -1;
+  };
+  int slot[AT_ONCE];
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) slot[k] = SPREAD ? slot_of(tid + k * THREADS) : 0;
   bool stuck = false;
-  for (int begin = group * SAMPLES; begin < batch; begin += SPREAD ? gridDim.x / CLUSTER * SAMPLES : batch) {
-    live = min(SAMPLES, batch - begin);
+  int e = 0;  // exchanges within the cluster
+  for (int begin = group * SAMPLES; begin < batch; begin += SPREAD ? gridDim.x / GROUP * SAMPLES : batch) {
+    const int live = min(SAMPLES, batch - begin);
     __syncthreads();
-    if (SPREAD)
-      for (int i = tid; i < PARTS / 4; i += THREADS) parts[i] = 0;
-    __syncthreads();
-    if (!SPREAD) cluster_barrier();
-
-    float state[EACH][Cell::STATES], x[2][EACH][Cell::INPUTS];
-    int at[EACH], unit[EACH];  // of this thread's parts: sequence and unit
+    float state[EACH][Cell::STATES], x[EACH][Cell::INPUTS], ready[EACH][Cell::READY];
+    int at[EACH], unit[EACH];  // of this thread's values: sequence and unit
     bool some[EACH];
 #pragma unroll
-    for (int e = 0; e < EACH; e++) {
-      const int v = tid + e * THREADS, l = v / 4 % 32;
-      at[e] = v / 128 % TILES * 8 + 2 * (l % 4) + v % 2;
-      unit[e] = rank * UNITS + v / (128 * TILES) * 16 + 2 * (l / 4) + v / 2 % 2;
-      some[e] = v < VALUES && unit[e] < HIDDEN && at[e] < live;
-      at[e] = min(begin + at[e], batch - 1), unit[e] = min(unit[e], HIDDEN - 1);
-      cell.before(at[e], unit[e], state[e]);
-      cell.input(steps - 1, batch, at[e], unit[e], x[0][e]);
-      cell.input(max(0, steps - 2), batch, at[e], unit[e], x[1][e]);
+    for (int k = 0; k < EACH; k++) {
+      const int v = tid / SAME + k * ACROSS;
+      at[k] = P::sample(v), unit[k] = block * UNITS + P::unit(v);
+      some[k] = v < VALUES && unit[k] < HIDDEN && at[k] < live;
+      at[k] = min(begin + at[k], batch - 1), unit[k] = min(unit[k], HIDDEN - 1);
+      cell.before(at[k], unit[k], state[k]);
+      cell.input(steps - 1, batch, at[k], unit[k], x[k]);
+      Cell::early(x[k], ready[k]);
+      cell.input(max(0, steps - 2), batch, at[k], unit[k], x[k]);
     }
 
-    for (int even = 0, phase = 0; even <= steps; even += 2, phase ^= 1)
-#pragma unroll
-      for (int now = 0; now < 2; now++) {
-        const int i = even + now, t = steps - 1 - i, next = 1 - now;
-        if (i > steps) break;
-        auto place = [&](int j, float v) {
-          const int n = j / LINE, u = j % UNITS, lanes = u % 16 / 2 * 4 + n % 8 / 2;
-          parts[j / UNITS % CLUSTER * VALUES + ((u / 16 * TILES + n / 8) * 32 + lanes) * 4 + u % 2 * 2 + n % 2] = v;
-        };
-        if (!stuck && !(SPREAD ? i == 0 || words.fetch(live * LINE, place, rank * SAMPLES * LINE) : arrived(bar + 8 * now, phase))) {
-          *trouble = STUCK;
-          stuck = true;
+    for (int t = steps - 1; t >= -1; t--) {
+      const float* from = parts;
+      if (t + 1 < steps) {
+        from = parts + e % 2 * PARTS;
+        if (ALONE) __syncthreads();
+        if (PUSHED) {
+          if (!stuck && !arrived(bar + e % 2 * 8, e / 2 % 2)) *trouble = STUCK, stuck = true;
+          if (tid == 0) bar_arrive(bar + e % 2 * 8, bytes);  // for exchange e + 2
+          e++;
         }
-        if (SPREAD) __syncthreads();
-        float kept[EACH][Cell::RESULTS];
-#pragma unroll
-        for (int e = 0; e < EACH; e++) {
-          float z = 0;
-          if (tid + e * THREADS < VALUES)
-#pragma unroll
-            for (int from = 0; from < CLUSTER; from++) z += parts[now * (NEXT / 4) + from * VALUES + tid + e * THREADS];
-          state[e][Cell::THROUGH] += z;
-          if (t < 0) {
-            if (some[e]) cell.after(at[e], unit[e], state[e]);
-            continue;
-          }
-          float sent[GATES];
-          Cell::rest(x[now][e], state[e], sent, kept[e]);
-          const int v = tid + e * THREADS, l = v / 4 % 32, n = v / 128 % TILES * 8 + 2 * (l % 4) + v % 2, u = v / (128 * TILES) * 16 + 2 * (l / 4) + v / 2 % 2;
-          if (v < VALUES)
-#pragma unroll
-            for (int g = 0; g < GATES; g++) narrow(*(W*)(grads + n * ROW + (g * UNITS + u) * SIZE), some[e] ? sent[g] : 0);
-        }
-        if (t < 0) break;
-        __syncthreads();
-
-        if (SPREAD) words.next();
-        auto send = [&](int block, int local, const float (*sum)[4]) {
-#pragma unroll
-          for (int n = 0; n < TILES; n++) {
-            const int sample = n * 8 + 2 * four;
-            if (sample >= live) continue;
-            if (!SPREAD) {
-              const shared_t to = remote(base, block);
-              push<4>(to + 128 + next * NEXT + (rank * VALUES + ((local / 16 * TILES + n) * 32 + lane) * 4) * 4, sum[n], to + 8 * next);
-            } else {
-#pragma unroll
-              for (int q = 0; q < 4; q++)
-                if (sample + q % 2 < live) words.put(sum[n][q], (block * SAMPLES + sample + q % 2) * LINE + rank * UNITS + local + 2 * row + q / 2);
+        if (SPREAD) {
+          if (PUSHED) {
+            words.next();
+            for (int v = tid; v < SHARE; v += THREADS) {
+              const int n = P::sample_of(v, LINE), u = P::unit_of(v, LINE);
+              if (n >= live) continue;
+              words.put(total<CLUSTER>(from + v, SHARE), ((u / UNITS * CLUSTER + rank) * SAMPLES + n) * LINE + block / CLUSTER * UNITS + u % UNITS);
             }
           }
-        };
-        auto multiply = [&](int chunk, const quad* weights, float (*sum)[4]) {
+          const int begins = block * SAMPLES * LINE / 2;
+#pragma unroll 1
+          for (int i = 0; i < LOOKS; i += AT_ONCE) {
+            pair_of_words p[AT_ONCE];
+            if (!stuck && !words.template await<AT_ONCE>(p, begins + tid + i * THREADS, begins + live * LINE / 2)) *trouble = STUCK, stuck = true;
 #pragma unroll
-          for (int n = 0; n < TILES; n++) {
-            const quad in = *(const quad*)(grads + (n * 8 + row) * ROW + (chunk * 4 + four) * 16);
-#pragma unroll
-            for (int half = 0; half < 2; half++) mma<W, EXACT != 0>(sum[n], weights[half].v, in.v[2 * half], in.v[2 * half + 1]);
+            for (int k = 0; k < AT_ONCE; k++) {
+              const int to = LOOKS == AT_ONCE ? slot[k] : slot_of(tid + (i + k) * THREADS);
+              if (to >= 0) come[to] = p[k].value[0], come[to + P::place(1, 0, UNITS) * GAP] = p[k].value[1];
+            }
           }
-        };
-#pragma unroll
-        for (int j = 0; j < GROUPS; j++) {
-          float sum[TILES][4];
-#pragma unroll
-          for (int q = 0; q < TILES * 4; q++) sum[q / 4][q % 4] = 0;
-#pragma unroll
-          for (int c = 0; c < CHUNKS; c++)
-            if (j * CHUNKS + c < RESIDENT) multiply(c, w[j * CHUNKS + c < RESIDENT ? j * CHUNKS + c : 0], sum);
-#pragma unroll 2
-          for (int c = max(0, min(CHUNKS, RESIDENT - j * CHUNKS)); c < CHUNKS; c++) {
-            const quad* const from = far + (j * CHUNKS + c - RESIDENT) * 2 * THREADS + tid;
-            const quad both[2] = {from[0], from[THREADS]};
-            multiply(c, both, sum);
-          }
-          const int first = (j * WARPS + warp) * 16;
-          if (first < TOTAL * 16) send(first / UNITS, first % UNITS, sum);
-        }
-        if (!SPREAD && tid == 0) bar_arrive(bar + 8 * now, bytes);
-
-        // Nobody waits for what follows.
-#pragma unroll
-        for (int e = 0; e < EACH; e++) {
-          if (some[e]) cell.store(t, batch, at[e], unit[e], kept[e]);
-          if (t > 1) cell.input(t - 2, batch, at[e], unit[e], x[now][e]);
+          __syncthreads();
         }
       }
+      unsigned char* const mine = grads + (t & 1) * OTHER;
+      float kept[EACH][Cell::RESULTS];
+#pragma unroll
+      for (int k = 0; k < EACH; k++) {
+        const int v = tid / SAME + k * ACROSS;
+        float z = 0;
+        if (t + 1 < steps) {
+          if (!SPREAD) {
+            if (v < VALUES) z = total<CLUSTER>(from + v, SHARE);
+          } else {
+            if (v < VALUES) z = total<CLUSTERS, SAME>(come + v * GAP, 1, tid % SAME);
+#pragma unroll
+            for (int m = SAME / 2; m > 0; m /= 2) z += __shfl_xor_sync(0xffffffff, z, m);
+          }
+        }
+        state[k][Cell::THROUGH] += z;
+        if (t < 0) {
+          if (some[k] && tid % SAME == 0) cell.after(at[k], unit[k], state[k]);
+          continue;
+        }
+        float sent[GATES];
+        Cell::rest(ready[k], state[k], sent, kept[k]);
+        if (v < VALUES && tid % SAME == 0)
+#pragma unroll
+          for (int g = 0; g < GATES; g++) P::set(mine, g, v, some[k] ? sent[g] : 0);
+      }
+      if (t < 0) break;
+      __syncthreads();
+
+      if (SPREAD && !PUSHED) words.next();
+      product.multiply(mine, [&](int to, int n, const float* sum) {  // parts of neighbouring units and sequences
+        const int owner = to / UNITS, local = to % UNITS;
+        if (owner >= GROUP || n >= most) return;
+        if (PUSHED) {
+          const shared_t there = remote(base, owner % CLUSTER);
+          push<P::SENT>(there + 128 + (e % 2 * PARTS + rank * SHARE + P::place(owner / CLUSTER * UNITS + local, n, LINE)) * 4, sum, there + e % 2 * 8);
+        } else if (ALONE) {
+          store<P::SENT>(parts + P::place(local, n, LINE), sum);
+        } else {
+#pragma unroll
+          for (int q = 0; q < P::SENT; q++) {
+            const int to = (owner * SAMPLES + n + P::sample(q)) * LINE + block * UNITS + local + P::unit(q), other = q + P::place(1, 0, UNITS);
+            if (n + P::sample(q) >= live) continue;
+            if (P::SENT <= P::place(1, 0, UNITS)) words.put(sum[q], to);
+            else if (P::unit(q) % 2 == 0) words.put_pair(sum[q], sum[other < P::SENT ? other : q], to);
+          }
+        }
+      });
+
+      // Nobody waits for what follows.
+#pragma unroll
+      for (int k = 0; k < EACH; k++) {
+        if (some[k] && tid % SAME == 0) cell.store(t, batch, at[k], unit[k], kept[k]);
+        Cell::early(x[k], ready[k]);
+        if (t > 1) cell.input(t - 2, batch, at[k], unit[k], x[k]);
+      }
+    }
   }
-  const int together = gridDim.x / CLUSTER * SAMPLES;
+  const int together = gridDim.x / GROUP * SAMPLES;
   if (SPREAD) words.finish((batch + together - 1) / together * steps);
-  else cluster_barrier();
+  if (PUSHED) cluster_barrier();
 }

@@ -97,6 +97,26 @@ template <int N, int THREADS> struct Exchange {
   // next begins an exchange, to which threads put values.
   __device__ __forceinline__ void next() { number++; }
   __device__ __forceinline__ void put(float v, int at) { put_word(words + 2 * (number % 2 * (PAIRS * 2) + at), v, number); }
+  // put_pair puts two values side by side, the first of them at an even place.
+  __device__ __forceinline__ void put_pair(float v, float w, int at) {
+    const word high = (word)number << 32;
+    put_words((word*)words + number % 2 * (PAIRS * 2) + at, high | __float_as_uint(v), high | __float_as_uint(w));
+  }
+  // await waits for every THREADS-th of pairs of values, MANY of them at most.
+  template <int MANY> __device__ __forceinline__ bool await(pair_of_words* p, int first, int pairs) const {
+    const unsigned* const from = words + 2 * (number % 2 * (PAIRS * 2));
+    const long long start = clock64();
+    for (;;) {
+      bool all = true;
+#pragma unroll
+      for (int i = 0; i < MANY; i++) p[i] = first + i * THREADS < pairs ? get_words(from + 4 * (first + i * THREADS)) : pair_of_words{{0, 0}, {number, number}};
+#pragma unroll
+      for (int i = 0; i < MANY; i++) all = all && p[i].number[0] == number && p[i].number[1] == number;
+      if (all) return true;
+      pause();
+      if (clock64() - start > PATIENCE) return false;
+    }
+  }
   // fetch waits for n values of the exchange that this block began, an even number
   // after the first, and has each placed.
   template <class Place> __device__ __forceinline__ bool fetch(int n, Place place, int after = 0) {
