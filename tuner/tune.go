@@ -95,10 +95,16 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 		running = append(running, i)
 	}
 	v, err := c.run(ctx, arms, running, o)
-	if err == nil {
-		t.form.Add(v)
+	if err != nil {
+		return nil, err
 	}
-	return v, err
+	for i, a := range arms { // of what is known the search has but the score
+		if a.Known > 0 && len(v.Samples[i]) == 0 {
+			v.Medians[i] *= v.Records[i].Seconds() / a.Known
+		}
+	}
+	t.form.Add(v)
+	return v, nil
 }
 
 // Knows reports whether a candidate of that key need not be measured.
