@@ -19,14 +19,12 @@ type Replay struct {
 func (r *Replay) Regret() float64 { return Regrets(r.Records)[r.Winner] }
 
 // Regrets are how much longer each of the records of one point takes than the
-// fastest, a share, by the samples of the same rounds. Where one has no samples
-// it is 0.
+// fastest, a share, by their scores. Where one has no samples it is 0.
 func Regrets(recs []*results.Record) []float64 {
-	samples := make([][]float64, len(recs))
+	list := make([]float64, len(recs))
 	for i, r := range recs {
-		samples[i] = search.Samples(r)
+		list[i] = search.Score(search.Samples(r))
 	}
-	list := search.Scores(samples)
 	best := 0.0
 	for i, s := range list {
 		if beaten := recs[i].Stats != nil && recs[i].Stats.Stop == stopOutraced; s > 0 && !beaten && (best == 0 || s < best) {
@@ -41,9 +39,10 @@ func Regrets(recs []*results.Record) []float64 {
 	return list
 }
 
-// NewReplay searches among records of one point, with no device; peak is that of
-// the device that they are from, 0 if it is not known.
-func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Impl, peak float64, o search.Options) (*Replay, error) {
+// NewReplay searches among records of one point, with no device, and adds what
+// comes of it to form; peak is that of the device that they are from, 0 if it is
+// not known.
+func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Impl, peak float64, form *Form, o search.Options) (*Replay, error) {
 	r := &Replay{Verdict: Verdict{Point: recs[0].Point, Records: recs}}
 	o.Incumbent = -1
 	was := results.Record{Point: recs[0].Point, Device: recs[0].Device, Impl: incumbent}
@@ -52,6 +51,7 @@ func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Im
 	for i, rec := range recs {
 		most = max(most, len(search.Samples(rec)))
 		arms[i] = search.Arm{Bound: Bound(rec.Point, rec.Work.Executed, peak), Memory: rec.Work.Memory, Rank: i}
+		arms[i].Expected, arms[i].Doubt = form.Expect(rec.Point, rec.Impl.Label)
 		if rec.Key() == was.Key() {
 			o.Incumbent = i
 		}
@@ -61,6 +61,9 @@ func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Im
 	var err error
 	r.Result, err = search.Run(ctx, arms, bench, o)
 	r.Time, r.All = bench.Time, bench.All()
+	if err == nil {
+		form.Add(&r.Verdict)
+	}
 	return r, err
 }
 

@@ -19,7 +19,7 @@ type contender struct {
 	key    string    // as of its record
 	memory int64
 	bound  float64 // seconds
-	layout *Layout // of one that is declined; else nil, since schedules are large
+	layout Layout  // without plan and schedule, which are large
 }
 
 // contenders lists what may run p: each technique of specs with every setting in
@@ -114,14 +114,13 @@ func with(spec grid.Spec, more knob.Params) grid.Spec {
 }
 
 func (t *Tune) contender(l *Layout, s grid.Spec) *contender {
-	c := &contender{spec: s, memory: l.Memory}
+	c := &contender{spec: s, memory: l.Memory, layout: *l}
+	c.layout.Plan, c.layout.Schedule = nil, nil
 	rec := results.Record{Point: l.Point, Device: t.Device.Info().Key, Impl: results.Impl{Name: s.Name, Knobs: l.Settings()}}
 	c.key = rec.Key()
-	if l.Reason != "" {
-		c.layout = l
-		return c
+	if l.Reason == "" {
+		c.bound = Bound(l.Point, l.Schedule.FLOPs(), t.Limits.FLOPS)
 	}
-	c.bound = Bound(l.Point, l.Schedule.FLOPs(), t.Limits.FLOPS)
 	return c
 }
 

@@ -201,14 +201,8 @@ func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &candidate{Layout: l, record: results.Record{
-		Point: p, Device: s.Device.Info().Key, Status: results.OK, Warnings: []string{},
-		Impl: results.Impl{Name: spec.Name, Label: spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: spec.Choice},
-		Mode: results.Mode{Order: s.Settings.Order, Cache: s.Settings.Cache, Timer: "wall", Data: s.Settings.Data, Seed: s.Settings.Seed},
-		Work: results.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
-	}}
+	c := s.enter(l, spec)
 	if l.Reason != "" {
-		c.decline(results.Skipped, l.Code, l.Reason)
 		return c, nil
 	}
 	c.record.Mode.Graph = l.DeviceKnobs["graph"] != 0
@@ -219,6 +213,20 @@ func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
 	}
 	c.record.Cost.Setup = time.Since(start).Seconds()
 	return c, nil
+}
+
+// enter makes a layout a candidate, which is declined if the layout is.
+func (s *Sweep) enter(l *Layout, spec grid.Spec) *candidate {
+	c := &candidate{Layout: l, record: results.Record{
+		Point: l.Point, Device: s.Device.Info().Key, Status: results.OK, Warnings: []string{},
+		Impl: results.Impl{Name: spec.Name, Label: spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: spec.Choice},
+		Mode: results.Mode{Order: s.Settings.Order, Cache: s.Settings.Cache, Timer: "wall", Data: s.Settings.Data, Seed: s.Settings.Seed},
+		Work: results.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
+	}}
+	if l.Reason != "" {
+		c.decline(results.Skipped, l.Code, l.Reason)
+	}
+	return c
 }
 
 func (c *candidate) decline(status results.Status, code, reason string) {

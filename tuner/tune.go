@@ -28,6 +28,8 @@ type Tune struct {
 	// Leader, where set, is told of the point, the label and the seconds of the
 	// fastest candidate, whenever it is another one.
 	Leader func(p results.Point, label string, seconds float64)
+
+	form Form // of the candidates at the points tuned so far
 }
 
 // A Verdict is the outcome of tuning at one point.
@@ -68,6 +70,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	for i, e := range all {
 		c.entrants[i] = &entrant{contender: e}
 		arms[i] = search.Arm{Bound: e.bound, Memory: e.memory, Rank: i}
+		arms[i].Expected, arms[i].Doubt = t.form.Expect(p, e.spec.Label)
 		if e.key == was.Key() {
 			o.Incumbent = i
 		}
@@ -87,18 +90,29 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 			if r.Status != results.OK && r.Status != results.Skipped || r.Stats == nil {
 				continue
 			}
-			arms[i].Known, arms[i].Beaten = r.Seconds(), r.Stats.Stop == stopOutraced
+			arms[i].Known, arms[i].Beaten = search.Score(search.Samples(r)), r.Stats.Stop == stopOutraced
 		}
 		running = append(running, i)
 	}
-	return c.run(ctx, arms, running, o)
+	v, err := c.run(ctx, arms, running, o)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range arms { // of what is known the search has but the score
+		if a.Known > 0 && len(v.Samples[i]) == 0 {
+			v.Medians[i] *= v.Records[i].Seconds() / a.Known
+		}
+	}
+	t.form.Add(v)
+	return v, nil
 }
 
 // Knows reports whether a candidate of that key need not be measured.
 func (t *Tune) Knows(key string) bool { return t.recall(key) != nil }
 
 // recall is what is known of key. What a budget cut short, what a bound kept from
-// running and what was never checked against the reference is not.
+// running and what was never checked against the reference is not; what was passed
+// over stays so.
 func (t *Tune) recall(key string) *results.Record {
 	if t.Recall == nil {
 		return nil
@@ -133,7 +147,7 @@ type entrant struct {
 // decline records those that cannot run.
 func (c *contest) decline() error {
 	for i, e := range c.entrants {
-		if e.layout == nil {
+		if e.layout.Reason == "" {
 			continue
 		}
 		e.declined = true
@@ -141,12 +155,7 @@ func (c *contest) decline() error {
 			c.verdict.Records[i] = r
 			continue
 		}
-		if err := c.prepared(e); err != nil {
-			return err
-		}
-		if e.record.Status == results.OK { // declined by its memory alone
-			e.candidate.decline(results.Skipped, e.layout.Code, e.layout.Reason)
-		}
+		e.candidate = c.enter(&e.layout, e.spec)
 		if err := c.finish(i); err != nil {
 			return err
 		}
@@ -219,9 +228,9 @@ func renumber(r *search.Result, running []int, n int) *search.Result {
 	}
 	all := *r
 	all.Winner, all.Second, all.Fastest = number(r.Winner), number(r.Second), number(r.Fastest)
-	all.Medians, all.Left, all.Ties = make([]float64, n), make([]search.Reason, n), nil
+	all.Medians, all.Samples, all.Left, all.Ties = make([]float64, n), make([][]float64, n), make([]search.Reason, n), nil
 	for k, i := range running {
-		all.Medians[i], all.Left[i] = r.Medians[k], r.Left[k]
+		all.Medians[i], all.Samples[i], all.Left[i] = r.Medians[k], r.Samples[k], r.Left[k]
 	}
 	for _, k := range r.Ties {
 		all.Ties = append(all.Ties, number(k))
@@ -330,6 +339,9 @@ func (c *contest) leave(i int, why search.Reason) error {
 		}
 		e.candidate.decline(results.Skipped, results.ReasonBound, fmt.Sprintf("its %d operations take %s at least, and another ran in less",
 			e.record.Work.Executed, quantity.SI(e.bound, "s")))
+	case why == search.Unlikely: // not laid out again: that takes as long as a short burst
+		e.candidate = c.enter(&e.layout, e.spec)
+		e.candidate.decline(results.Skipped, results.ReasonUnlikely, "it is slower than others at the points nearby")
 	case e.candidate == nil || len(e.samples.Wall) == 0: // the budget was spent before
 		return nil
 	default:
@@ -345,7 +357,7 @@ func (c *contest) leave(i int, why search.Reason) error {
 func (t *Tune) Candidates(ctx context.Context, p results.Point, specs []grid.Spec) (n, same int, err error) {
 	list, same, err := t.contenders(ctx, p, specs)
 	for _, c := range list {
-		if c.layout == nil {
+		if c.layout.Reason == "" {
 			n++
 		}
 	}

@@ -247,7 +247,7 @@ func TestReplayOfRecords(t *testing.T) {
 		for _, r := range group {
 			labels = append(labels, r.Impl.Label)
 		}
-		r, err := tuner.NewReplay(t.Context(), group, results.Impl{}, 0, search.Options{Strategy: "exhaustive", Rounds: 30, Tie: 0})
+		r, err := tuner.NewReplay(t.Context(), group, results.Impl{}, 0, &tuner.Form{}, search.Options{Strategy: "exhaustive", Rounds: 30, Tie: 0})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,8 @@ func (p *program) tuneCommand() *cobra.Command {
 		Long: `Tune finds, at every point of a grid, the fastest of all techniques with all settings
 of their knobs and of the device's in which at most --depth differ from their defaults.
 Candidates race: they take turns in shuffled rounds, and those that cannot win leave.
-Each is checked against the float64 reference before it is timed.
+Those that were clearly slower at the points nearby, tuned before, are not tried. Each
+of the rest is checked against the float64 reference before it is timed.
 
 Winners are kept as wisdom, which --impl auto follows (rnnbench wisdom tells more). An
 entry that is there stays unless it is beaten by --margin. What was measured is kept

@@ -39,9 +39,14 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.MaxRounds
 	list := &winners{}
 	var all []*tuner.Replay
+	forms := map[string]*tuner.Form{} // by device and cache
 	for _, group := range tuner.ByPoint(recs) {
 		set := setOf(sets, group[0])
-		r, err := tuner.NewReplay(ctx, group, incumbent(book, group[0].Device, group[0].Mode.Cache, group[0].Point), peakOf(set, group[0].Device), o)
+		where := group[0].Device + " " + group[0].Mode.Cache
+		if forms[where] == nil {
+			forms[where] = &tuner.Form{}
+		}
+		r, err := tuner.NewReplay(ctx, group, incumbent(book, group[0].Device, group[0].Mode.Cache, group[0].Point), peakOf(set, group[0].Device), forms[where], o)
 		if err != nil {
 			return err
 		}

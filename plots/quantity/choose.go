@@ -179,6 +179,8 @@ func Reason(r *results.Record) string {
 			return "too large for the device"
 		case results.ReasonBound:
 			return "cannot be the fastest"
+		case results.ReasonUnlikely:
+			return "not tried"
 		case results.ReasonHang:
 			return "hung"
 		case results.ReasonCUDA:

@@ -8,52 +8,57 @@ import (
 	"rnnbench/results"
 )
 
-// A race drops arms after each round by three rules, all of which compare samples
-// of the same rounds.
+// A race starts with the arms that may win by what is expected of them, and drops
+// arms after each round, so that rounds are for those that still may.
 //
-// An arm whose best sample is longer than the leader's usual ones by the slack of
-// the round is slower whatever disturbed it: noise makes runs longer. Slack
-// shrinks as medians settle. Then rounds are for those that may still win: after
-// each, so many go on that a race takes a sixth of the samples that all arms in
-// all rounds would. And once there are rounds enough for an interval, an arm
-// leaves whose ratio to the leader is above 1 with it.
+// What it believes of an arm is its score so far, drawn towards what is expected
+// the more the less is known: a fast arm survives a disturbed sample, and a lucky
+// one does not make a slow arm fast. By that belief so many arms go on that a race
+// takes a fifth of the samples that all arms in all rounds would, at most. After
+// some rounds an arm leaves as well that is not faster than the leader, as far as
+// can be told, by more than near: which of such two wins does not matter, unless
+// it is to be preferred among equals.
 //
-// The last two stay until neither may be faster than the leader by more than
-// equals may differ, or to the last round. The incumbent is not subject to the
-// second rule: it is to be beaten.
+// The incumbent starts, and is not subject to the quota: it is to be beaten.
 
-// decisive is the fewest rounds that give an interval of a median.
-const decisive = 6
+const (
+	unlikely = 0.15   // how much longer than the best an arm may be expected to take and start, a log
+	share    = 1. / 5 // of the samples that all arms in all rounds would take
+	few      = 8      // arms that start whatever is expected
+	least    = 4      // arms that go on while they cannot be told apart
+	decisive = 8      // rounds before arms can be
+	sure     = 2      // standard errors by which they are
+	near     = 0.03   // share within which one arm is as good as another
+)
 
-// slack is how far beyond the leader's median an arm's shortest sample may be
-// after so many rounds.
-func slack(rounds int) float64 {
-	switch rounds {
-	case 1:
-		return 2
-	case 2:
-		return 1.4
-	case 3:
-		return 1.2
-	}
-	return 1.12
-}
-
-// quota is how many of n arms go on after a round of so many. It falls as 1/round,
-// by which what a fast arm loses to a disturbed sample is made up for by the
-// rounds that those near it are given.
-func quota(n, round, rounds int) int {
-	const share = 1. / 6
+// quota is how many of n arms, of which so many started, go on after a round of
+// so many. It falls as 1/round, by which what a fast arm loses to disturbed
+// samples is made up for by the rounds that those near it are given.
+func quota(n, started, round, rounds int) int {
 	harmonic := 0.0
 	for r := 1; r < rounds; r++ {
 		harmonic += 1 / float64(r)
 	}
-	least := 2
-	if round < rounds/3 {
-		least = 4
+	each := max(0, (share*float64(n*rounds)-float64(started))/harmonic) // after the first round
+	return max(least, int(each/float64(round)))
+}
+
+// passOver has arms leave that are not expected to win, but for the most promising
+// few.
+func (s *state) passOver() error {
+	order := slices.Clone(s.live)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.arms[a].Expected, s.arms[b].Expected) })
+	var out []int
+	for place, i := range order {
+		if place >= few && s.arms[i].Expected-s.arms[order[0]].Expected > unlikely && i != s.o.Incumbent && i != s.champion {
+			out = append(out, i)
+		}
 	}
-	each := max(0, (share*float64(rounds)-1)/harmonic) // after the first round, in which all n run
-	return max(least, int(math.Ceil(float64(n)*each/float64(round))))
+	if err := s.leave(Unlikely, out...); err != nil {
+		return err
+	}
+	s.started = len(s.live)
+	return nil
 }
 
 // race drops what cannot win any more and reports whether it is over.
@@ -61,59 +66,61 @@ func (s *state) race() (bool, error) {
 	if len(s.live) == 0 {
 		return true, nil
 	}
-	order, best := s.standings()
-	leader := order[0]
+	beliefs := s.beliefs()
+	order := slices.Clone(s.live)
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(beliefs[a].mean, beliefs[b].mean), s.prefer(a, b)) })
+	first := order[0]
+	leader := beliefs[first]
+	places := quota(len(s.arms), s.started, s.done, s.o.Rounds)
 	var out []int
 	for place, i := range order[1:] {
-		switch {
-		case slices.Min(relative(s.samples[i], s.typical)) > slack(s.done)*best:
+		b := beliefs[i]
+		told := b.mean-leader.mean > max(sure*math.Sqrt(b.variance+leader.variance)-near, math.Log1p(s.allowance(i, first)))
+		if place+1 >= places && i != s.o.Incumbent || s.done >= decisive && told {
 			out = append(out, i)
-		case place+1 >= quota(s.started, s.done, s.o.Rounds) && i != s.o.Incumbent:
-			out = append(out, i)
-		case s.done >= decisive && place > 0:
-			if r := s.ratio(i, leader); r.Lo != nil && *r.Lo > 1 {
-				out = append(out, i)
-			}
 		}
-	}
-	if n := len(s.live) - len(out); n == 1 && s.done < decisive && len(out) > 0 {
-		out = out[1:] // the runner-up stays, to say by how much it is slower
 	}
 	if err := s.leave(Slower, out...); err != nil {
 		return false, err
 	}
-	return s.done >= s.o.Rounds || s.done >= decisive && s.decided(leader), nil
+	return s.done >= s.o.Rounds || len(s.live) == 1 && s.done >= decisive, nil
 }
 
-// standings sorts the arms that are left by their scores, and returns the least.
-// typical is what the scores are relative to.
-func (s *state) standings() (order []int, best float64) {
-	samples := make([][]float64, len(s.live))
+// allowance is the share by which arm i may be slower than the leader and win.
+func (s *state) allowance(i, leader int) float64 {
+	switch {
+	case i == s.o.Incumbent:
+		return s.o.Margin
+	case s.prefer(i, leader) < 0:
+		return s.o.Tie
+	}
+	return 0
+}
+
+// A belief is what is thought of an arm: the log of its seconds.
+type belief struct{ mean, variance float64 }
+
+// beliefs are those of the arms that are left, by their numbers.
+func (s *state) beliefs() map[int]belief {
+	var samples [][]float64
+	var beyond []float64
+	for _, i := range s.live {
+		samples = append(samples, s.samples[i])
+		beyond = append(beyond, math.Log(Score(s.samples[i]))-s.arms[i].Expected)
+	}
+	level := median(beyond) // what the fastest is expected to take
+	sigma := noise(samples)
+	of := make(map[int]belief, len(s.live))
 	for k, i := range s.live {
-		samples[k] = s.samples[i]
-	}
-	s.typical = typical(samples)
-	scores := map[int]float64{}
-	for _, i := range s.live {
-		scores[i] = median(relative(s.samples[i], s.typical))
-	}
-	order = slices.Clone(s.live)
-	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(scores[a], scores[b]), s.prefer(a, b)) })
-	return order, scores[order[0]]
-}
-
-// decided reports whether no arm that is left can be faster than the leader by
-// more than equals may differ.
-func (s *state) decided(leader int) bool {
-	for _, i := range s.live {
-		if i == leader {
-			continue
+		a := s.arms[i]
+		v := 1.4 * sigma * sigma / float64(len(samples[k])) // of a score: half of the samples count
+		weight := 1.0
+		if a.Doubt > 0 {
+			weight = a.Doubt * a.Doubt / (a.Doubt*a.Doubt + v)
 		}
-		if r := s.ratio(i, leader); r.Lo == nil || *r.Lo < 1-s.o.Tie {
-			return false
-		}
+		of[i] = belief{a.Expected + level + weight*(beyond[k]-level), weight * v}
 	}
-	return true
+	return of
 }
 
 // ratio summarizes how much longer arm a takes than b, round by round.

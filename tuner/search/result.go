@@ -11,7 +11,7 @@ import (
 // are its equals, of which the preferred one wins; an incumbent wins within the
 // share Margin.
 func (s *state) result() *Result {
-	r := &Result{Winner: -1, Second: -1, Fastest: -1, Medians: make([]float64, len(s.arms)), Left: s.left, Evaluations: s.evals, Rounds: s.done}
+	r := &Result{Winner: -1, Second: -1, Fastest: -1, Medians: make([]float64, len(s.arms)), Samples: s.samples, Left: s.left, Evaluations: s.evals, Rounds: s.done}
 	for i := range s.arms {
 		r.Medians[i] = median(s.samples[i])
 	}
@@ -39,26 +39,19 @@ func (s *state) result() *Result {
 	return r
 }
 
-// finalists are the arms that may win, with scores in seconds: of those that ran
-// to the end in the same rounds, the score times what is typical; of what is known
-// from before, the median.
+// finalists are the arms that may win, with their scores: those that ran to the
+// end, in the same rounds, and what is known from before.
 func (s *state) finalists(medians []float64) (final []int, scores []float64) {
-	var ran []int
-	var samples [][]float64
+	scores = slices.Clone(medians)
 	for i, a := range s.arms {
 		switch {
 		case (s.left[i] == Finished || s.left[i] == Spent) && len(s.samples[i]) > 0:
-			ran, samples = append(ran, i), append(samples, s.samples[i])
+			final, scores[i] = append(final, i), Score(s.samples[i])
 		case a.Known > 0 && !a.Beaten && s.left[i] == "":
 			final = append(final, i)
 		}
 	}
-	scores = slices.Clone(medians)
-	usual := median(typical(samples))
-	for k, score := range Scores(samples) {
-		scores[ran[k]] = score * usual
-	}
-	return append(final, ran...), scores
+	return final, scores
 }
 
 // behind is how much longer arm a took than b, a share.
@@ -72,12 +65,12 @@ func (s *state) behind(a, b int, medians []float64) float64 {
 	return 0
 }
 
-// recall fills in the medians of what was measured before, in the seconds of
-// today: by as much as the champion has become slower since, if it ran again.
+// recall fills in the scores of what was measured before, in the seconds of today:
+// by as much as the champion has become slower since, if it ran again.
 func (s *state) recall(medians []float64) {
 	today := 1.0
-	if s.champion >= 0 && medians[s.champion] > 0 {
-		today = medians[s.champion] / s.arms[s.champion].Known
+	if s.champion >= 0 && len(s.samples[s.champion]) > 0 {
+		today = Score(s.samples[s.champion]) / s.arms[s.champion].Known
 	}
 	for i, a := range s.arms {
 		if medians[i] == 0 && a.Known > 0 {
@@ -95,7 +88,7 @@ func (s *state) runnerUp(r *Result, final []int) {
 			continue
 		}
 		lead, ratio := s.behind(i, r.Winner, r.Medians), s.ratio(i, r.Winner)
-		if slices.Contains(final, i) && (m <= (1+s.o.Tie)*r.Medians[r.Winner] || ratio.Lo != nil && *ratio.Lo <= 1) {
+		if (slices.Contains(final, i) || len(s.samples[i]) >= decisive) && (m <= (1+s.o.Tie)*r.Medians[r.Winner] || ratio.Lo != nil && *ratio.Lo <= 1) {
 			r.Ties = append(r.Ties, i)
 		}
 		if r.Second >= 0 && lead >= least {

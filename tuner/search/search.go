@@ -6,6 +6,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ const (
 	Finished Reason = "finished" // the search is over and it was still in it
 	Slower   Reason = "slower"   // others were faster
 	Bounded  Reason = "bounded"  // it cannot be as fast as others were, and never ran
+	Unlikely Reason = "unlikely" // it is expected to be slower than others, and never ran
 	Spent    Reason = "spent"    // so is the budget
 	Out      Reason = "out"      // it cannot be measured
 )
@@ -46,8 +48,13 @@ type Arm struct {
 	Memory int64   // bytes; of equals, the one with less is preferred
 	Rank   int     // and then the lower one, which is simpler
 
-	Known  float64 // seconds of a run, as measured before; 0: not yet
+	Known  float64 // seconds of a run, the score of before; 0: not measured yet
 	Beaten bool    // it is known and lost when it was measured
+
+	// Expected is how much longer than the fastest it should take, as a log, by what
+	// was seen at other points, and Doubt the standard deviation of that; 0: nothing
+	// is expected.
+	Expected, Doubt float64
 }
 
 // Strategies names the ways to search, the default first.
@@ -84,8 +91,9 @@ type Result struct {
 	Kept    bool  // the incumbent won and was not the fastest
 
 	Medians     []float64 // of every arm, 0 where it has no sample
-	Left        []Reason  // why each was measured no more
-	Evaluations int       // samples taken
+	Samples     [][]float64
+	Left        []Reason // why each was measured no more
+	Evaluations int      // samples taken
 	Rounds      int
 	Complete    bool // false: the budget was spent first
 }
@@ -98,7 +106,9 @@ func Run(ctx context.Context, arms []Arm, b Bench, o Options) (*Result, error) {
 	complete := true
 	switch o.Strategy {
 	case "racing":
-		complete, err = s.rounds(ctx, s.race)
+		if err = s.passOver(); err == nil {
+			complete, err = s.rounds(ctx, s.race)
+		}
 	case "exhaustive":
 		complete, err = s.rounds(ctx, s.all)
 	case "random":
@@ -128,8 +138,7 @@ type state struct {
 	samples  [][]float64 // by arm; those in live have as many as there were rounds
 	left     []Reason    // by arm; "": in live, or measured before
 	evals    int
-	done     int       // rounds
-	typical  []float64 // of each round, a sample
+	done     int // rounds
 }
 
 // enter lets into the race what is new and, to compare with, the fastest of what
@@ -174,13 +183,13 @@ func (s *state) rounds(ctx context.Context, sift func() (bool, error)) (bool, er
 		order := slices.Clone(s.live)
 		s.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		if s.done == 0 { // a good limit from the start
-			first := func(i int) int {
+			first := func(i int) float64 {
 				if i == s.o.Incumbent || i == s.champion {
-					return 0
+					return -1
 				}
-				return 1
+				return s.arms[i].Expected
 			}
-			slices.SortStableFunc(order, func(a, b int) int { return first(a) - first(b) })
+			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(first(a), first(b)) })
 		}
 		for _, i := range order {
 			if err := ctx.Err(); err != nil {
@@ -205,6 +214,10 @@ func (s *state) rounds(ctx context.Context, sift func() (bool, error)) (bool, er
 	return true, s.leave(Finished, slices.Clone(s.live)...)
 }
 
+// hopeless is how many times as long as the best so far the first sample of an arm
+// may be before a rough one will do.
+const hopeless = 2
+
 // sample takes one sample of arm i.
 func (s *state) sample(ctx context.Context, i int) error {
 	best := s.best()
@@ -213,7 +226,7 @@ func (s *state) sample(ctx context.Context, i int) error {
 	}
 	limit := 0.0
 	if s.o.Strategy == "racing" && s.done == 0 {
-		limit = best * slack(1)
+		limit = best * hopeless
 	}
 	t, err := s.bench.Measure(ctx, i, limit)
 	if errors.Is(err, ErrOut) {

@@ -224,6 +224,47 @@ func TestBoundSparesRuns(t *testing.T) {
 	}
 }
 
+// TestExpectationsDirectARace checks that arms of which little is expected do not
+// start, that it takes more than a promise to win and less than one to be tried,
+// and that an incumbent always starts.
+func TestExpectationsDirectARace(t *testing.T) {
+	const n = 20
+	truth, arms := make([]float64, n), make([]Arm, n)
+	for i := range truth {
+		truth[i] = 1 + 0.05*float64(i)
+		arms[i] = Arm{Expected: 0.05 * float64(i), Doubt: 0.1}
+	}
+	arms[0].Expected, arms[2].Expected = 0.1, 0 // the third is said to be the fastest
+	o := options()
+	o.Incumbent = n - 1
+	b := newNoisy(truth, 1, 0.02)
+	r := search(t, b, arms, o)
+	if r.Winner != 0 {
+		t.Errorf("winner %d", r.Winner)
+	}
+	for i := range n {
+		starts := i < few || i == o.Incumbent
+		if starts != (b.taken[i] > 0) || starts == (r.Left[i] == Unlikely) {
+			t.Errorf("arm %d: %d samples, %s", i, b.taken[i], r.Left[i])
+		}
+	}
+	o.Strategy = "exhaustive"
+	if r := search(t, newNoisy(truth, 1, 0), arms, o); slices.Contains(r.Left, Unlikely) {
+		t.Error("an exhaustive search passes arms over")
+	}
+}
+
+func TestScore(t *testing.T) {
+	for _, c := range []struct {
+		samples []float64
+		want    float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1}, 1}, {[]float64{1, 8, 3}, 2}, {[]float64{4, 1, 9, 3}, 2}} {
+		if got := Score(c.samples); got != c.want {
+			t.Errorf("%v: %v, want %v", c.samples, got, c.want)
+		}
+	}
+}
+
 // TestKnownArmsAreNotMeasured checks what a later search measures: nothing, or
 // what is new and the winner of before.
 func TestKnownArmsAreNotMeasured(t *testing.T) {

@@ -124,7 +124,7 @@ func (b *Book) Lookup(device, cache string, p results.Point) []Match {
 			q.OneHot != p.OneHot || (q.Output > 0) != (p.Output > 0) || q.Streams != p.Streams || q.History != p.History {
 			continue
 		}
-		m := Match{Entry: e, Kind: Nearest, Distance: distance(p, q)}
+		m := Match{Entry: e, Kind: Nearest, Distance: Distance(p, q)}
 		if q == p {
 			m.Kind = Exact
 		}
@@ -141,10 +141,10 @@ func (b *Book) Lookup(device, cache string, p results.Point) []Match {
 	return list
 }
 
-// distance is how far two shapes are from each other, in octaves: the sum over
+// Distance is how far two shapes are from each other, in octaves: the sum over
 // hidden, batch, steps and layers, and half of that for what matters less, the
 // proportion of inputs and outputs to hidden units.
-func distance(p, q results.Point) float64 {
+func Distance(p, q results.Point) float64 {
 	octaves := func(a, b float64) float64 { return math.Abs(math.Log2(a / b)) }
 	d := octaves(float64(p.Hidden), float64(q.Hidden)) + octaves(float64(p.Batch), float64(q.Batch)) +
 		octaves(float64(p.Steps), float64(q.Steps)) + octaves(float64(p.Layers), float64(q.Layers))
