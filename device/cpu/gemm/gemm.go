@@ -214,6 +214,7 @@ func (e *Engine) blocks(p *Product, m, n int) (mc, nc, kc int) {
 			most = min(most, inPlaceDepth)
 		}
 		kc = ceil(p.K, ceil(p.K, most))
+		kc += kc % 2 // rows of 16 bits may come in pairs
 	}
 	even := func(n, most int) int { return ceil(ceil(n, ceil(n, max(width, most))), width) * width }
 	return min(m, even(m, e.blockA/kc)), even(n, e.blockB/kc), kc

@@ -48,8 +48,16 @@ func ToBF16(x float32) uint16 {
 // FromBF16 widens the upper half of a float.
 func FromBF16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
 
-func narrowF16Generic(dst, src []float32)  { narrowGeneric(dst, src, ToF16) }
-func narrowBF16Generic(dst, src []float32) { narrowGeneric(dst, src, ToBF16) }
+func narrowF16Generic(dst, src []float32) { narrowGeneric(dst, src, ToF16) }
+
+func narrowBF16Generic(dst, src []float32) {
+	for ; len(src) >= 2*StripWidth; dst, src = dst[StripWidth:], src[2*StripWidth:] {
+		for i := range StripWidth {
+			dst[i] = math.Float32frombits(uint32(ToBF16(src[i])) | uint32(ToBF16(src[StripWidth+i]))<<16)
+		}
+	}
+	narrowGeneric(dst, src, ToBF16)
+}
 
 func narrowGeneric(dst, src []float32, to func(float32) uint16) {
 	for i := 0; i+1 < len(src); i += 2 {
@@ -57,8 +65,17 @@ func narrowGeneric(dst, src []float32, to func(float32) uint16) {
 	}
 }
 
-func widenF16Generic(dst, src []float32)  { widenGeneric(dst, src, FromF16) }
-func widenBF16Generic(dst, src []float32) { widenGeneric(dst, src, FromBF16) }
+func widenF16Generic(dst, src []float32) { widenGeneric(dst, src, FromF16) }
+
+func widenBF16Generic(dst, src []float32) {
+	for ; len(dst) >= 2*StripWidth; dst, src = dst[2*StripWidth:], src[StripWidth:] {
+		for i := range StripWidth {
+			bits := math.Float32bits(src[i])
+			dst[i], dst[StripWidth+i] = FromBF16(uint16(bits)), FromBF16(uint16(bits>>16))
+		}
+	}
+	widenGeneric(dst, src, FromBF16)
+}
 
 func widenGeneric(dst, src []float32, from func(uint16) float32) {
 	for i := 0; i+1 < len(dst); i += 2 {
@@ -82,9 +99,7 @@ func tileHalvesGeneric(t *Tile) {
 		}
 		for k := 0; k < t.K; k += depth {
 			n := min(depth, t.K-k)
-			for i := range n {
-				widen(block[i*StripWidth:][:StripWidth], t.B[s*t.BStrip+(k+i)*t.BStep:])
-			}
+			widen(block[:n*StripWidth], t.B[s*t.BStrip+k*t.BStep:])
 			tileGeneric(&Tile{
 				A: t.A[k*t.ACol:], ARow: t.ARow, ACol: t.ACol, B: block[:], BStrip: len(block), BStep: StripWidth,
 				C: t.C[s*StripWidth:], CRow: t.CRow, K: n, Rows: t.Rows, Strips: 1, Last: last, Accumulate: t.Accumulate || k > 0,

@@ -183,6 +183,59 @@ TEXT ·narrowBF16AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst_base+0(FP), AX
 	MOVQ src_base+24(FP), CX
 	MOVQ src_len+32(FP), DX
+	SUBQ $0x20, DX
+	JLT  odd
+
+pair:
+	VMOVUPS   (CX), Y0
+	VPSRLD    $0x10, Y0, Y1
+	VPAND     c00000001<>+0(SB), Y1, Y2
+	VPOR      c00000040<>+0(SB), Y1, Y1
+	VPADDD    c00007fff<>+0(SB), Y2, Y2
+	VPADDD    Y0, Y2, Y2
+	VPSRLD    $0x10, Y2, Y2
+	VCMPPS    $0x03, Y0, Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y2
+	VMOVUPS   64(CX), Y0
+	VPSRLD    $0x10, Y0, Y1
+	VPAND     c00000001<>+0(SB), Y1, Y3
+	VPOR      c00000040<>+0(SB), Y1, Y1
+	VPADDD    c00007fff<>+0(SB), Y3, Y3
+	VPADDD    Y0, Y3, Y3
+	VPSRLD    $0x10, Y3, Y3
+	VCMPPS    $0x03, Y0, Y0, Y0
+	VBLENDVPS Y0, Y1, Y3, Y3
+	VPSLLD    $0x10, Y3, Y0
+	VPOR      Y2, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VMOVUPS   32(CX), Y0
+	VPSRLD    $0x10, Y0, Y1
+	VPAND     c00000001<>+0(SB), Y1, Y2
+	VPOR      c00000040<>+0(SB), Y1, Y1
+	VPADDD    c00007fff<>+0(SB), Y2, Y2
+	VPADDD    Y0, Y2, Y2
+	VPSRLD    $0x10, Y2, Y2
+	VCMPPS    $0x03, Y0, Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y2
+	VMOVUPS   96(CX), Y0
+	VPSRLD    $0x10, Y0, Y1
+	VPAND     c00000001<>+0(SB), Y1, Y3
+	VPOR      c00000040<>+0(SB), Y1, Y1
+	VPADDD    c00007fff<>+0(SB), Y3, Y3
+	VPADDD    Y0, Y3, Y3
+	VPSRLD    $0x10, Y3, Y3
+	VCMPPS    $0x03, Y0, Y0, Y0
+	VBLENDVPS Y0, Y1, Y3, Y3
+	VPSLLD    $0x10, Y3, Y0
+	VPOR      Y2, Y0, Y0
+	VMOVUPS   Y0, 32(AX)
+	ADDQ      $0x80, CX
+	ADDQ      $0x40, AX
+	SUBQ      $0x20, DX
+	JGE       pair
+
+odd:
+	ADDQ $0x20, DX
 	SUBQ $0x10, DX
 	JLT  done
 
@@ -276,6 +329,31 @@ TEXT ·widenBF16AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst_base+0(FP), AX
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), DX
+	SUBQ $0x20, CX
+	JLT  odd
+
+pair:
+	VMOVUPS (DX), Y0
+	VPSLLD  $0x10, Y0, Y0
+	VMOVUPS (DX), Y1
+	VPSRLD  $0x10, Y1, Y1
+	VPSLLD  $0x10, Y1, Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 32(DX), Y0
+	VPSLLD  $0x10, Y0, Y0
+	VMOVUPS 32(DX), Y1
+	VPSRLD  $0x10, Y1, Y1
+	VPSLLD  $0x10, Y1, Y1
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x80, AX
+	ADDQ    $0x40, DX
+	SUBQ    $0x20, CX
+	JGE     pair
+
+odd:
+	ADDQ $0x20, CX
 	SUBQ $0x10, CX
 	JLT  done
 

@@ -190,8 +190,40 @@ TEXT ·narrowBF16AVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS c00000001<>+0(SB), Z0
 	VBROADCASTSS c00007fff<>+0(SB), Z1
 	VBROADCASTSS c00000040<>+0(SB), Z2
-	SUBQ         $0x10, DX
-	JLT          done
+	SUBQ         $0x20, DX
+	JLT          odd
+
+pair:
+	VMOVUPS   (CX), Z3
+	VPSRLD    $0x10, Z3, Z4
+	VPANDD    Z0, Z4, Z5
+	VPORD     Z2, Z4, Z4
+	VPADDD    Z1, Z5, Z5
+	VPADDD    Z3, Z5, Z5
+	VPSRLD    $0x10, Z5, Z5
+	VCMPPS    $0x03, Z3, Z3, K1
+	VMOVDQA32 Z4, K1, Z5
+	VMOVUPS   64(CX), Z3
+	VPSRLD    $0x10, Z3, Z4
+	VPANDD    Z0, Z4, Z6
+	VPORD     Z2, Z4, Z4
+	VPADDD    Z1, Z6, Z6
+	VPADDD    Z3, Z6, Z6
+	VPSRLD    $0x10, Z6, Z6
+	VCMPPS    $0x03, Z3, Z3, K1
+	VMOVDQA32 Z4, K1, Z6
+	VPSLLD    $0x10, Z6, Z3
+	VPORD     Z5, Z3, Z3
+	VMOVUPS   Z3, (AX)
+	ADDQ      $0x80, CX
+	ADDQ      $0x40, AX
+	SUBQ      $0x20, DX
+	JGE       pair
+
+odd:
+	ADDQ $0x20, DX
+	SUBQ $0x10, DX
+	JLT  done
 
 loop:
 	VMOVUPS   (CX), Z3
@@ -237,9 +269,26 @@ done:
 // func widenBF16AVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512F
 TEXT ·widenBF16AVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), AX
-	MOVQ dst_len+8(FP), CX
-	MOVQ src_base+24(FP), DX
+	MOVQ       dst_base+0(FP), AX
+	MOVQ       dst_len+8(FP), CX
+	MOVQ       src_base+24(FP), DX
+	VPTERNLOGD $0xff, Z0, Z0, Z0
+	VPSLLD     $0x10, Z0, Z0
+	SUBQ       $0x20, CX
+	JLT        odd
+
+pair:
+	VPSLLD  $0x10, (DX), Z1
+	VPANDD  (DX), Z0, Z2
+	VMOVUPS Z1, (AX)
+	VMOVUPS Z2, 64(AX)
+	ADDQ    $0x80, AX
+	ADDQ    $0x40, DX
+	SUBQ    $0x20, CX
+	JGE     pair
+
+odd:
+	ADDQ $0x20, CX
 	SUBQ $0x10, CX
 	JLT  done
 

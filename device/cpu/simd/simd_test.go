@@ -349,8 +349,11 @@ func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form 
 	if format != F32 {
 		tile.BStrip, tile.BStep = tile.BStrip/2, tile.BStep/2
 		tile.B, _ = guarded(t, rng, len(b)/2, 1)
-		k.Narrow(tile.B, b, format)
-		k.Widen(b, tile.B, format)
+		for i := range s {
+			strip := b[i*bStrip:][:depth*StripWidth]
+			k.Narrow(tile.B[i*tile.BStrip:], strip, format)
+			k.Widen(strip, tile.B[i*tile.BStrip:], format)
+		}
 	}
 	tile.Ahead = tile.B
 	c, check := guarded(t, rng, (m-1)*tile.CRow+cols, 2)

@@ -12,7 +12,9 @@ type Format int
 
 // The formats. Elements of 16 bits are rounded to the nearest, to even in the middle, and
 // widened as they are read: sums are single precision in all of them. Two of them take the
-// place of one float, the first in its low half.
+// place of one float, the first in its low half: neighbours of a row, but in BF16 those of
+// one column in two rows, from an even one on, since a shift or a mask then widens a vector.
+// The last of an odd number of rows holds neighbours.
 const (
 	F32  Format = iota
 	F16         // IEEE half precision: 10 bits of mantissa, up to 65504

@@ -1800,9 +1800,9 @@ loop:
 	VBROADCASTSS (CX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         SI, CX
 	PREFETCHT1   (R10)
 	ADDQ         R8, R10
-	ADDQ         SI, CX
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
@@ -1818,9 +1818,9 @@ loop:
 	VBROADCASTSS (CX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         SI, CX
 	PREFETCHT1   (R10)
 	ADDQ         R8, R10
-	ADDQ         SI, CX
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
@@ -1836,9 +1836,9 @@ loop:
 	VBROADCASTSS (CX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         SI, CX
 	PREFETCHT1   (R10)
 	ADDQ         R8, R10
-	ADDQ         SI, CX
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
@@ -1854,9 +1854,9 @@ loop:
 	VBROADCASTSS (CX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         SI, CX
 	PREFETCHT1   (R10)
 	ADDQ         R8, R10
-	ADDQ         SI, CX
 	ADDQ         R8, DI
 	SUBQ         $0x04, R9
 	JGE          loop
@@ -1880,9 +1880,9 @@ one:
 	VBROADCASTSS (CX)(BX*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         SI, CX
 	PREFETCHT1   (R10)
 	ADDQ         R8, R10
-	ADDQ         SI, CX
 	ADDQ         R8, DI
 	DECQ         R9
 	JNZ          one
@@ -2009,10 +2009,10 @@ loop:
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	PREFETCHT1   (R11)
-	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y10
 	VMOVUPS      32(R8), Y11
@@ -2031,10 +2031,10 @@ loop:
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	PREFETCHT1   (R11)
-	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y10
 	VMOVUPS      32(R8), Y11
@@ -2053,10 +2053,10 @@ loop:
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	PREFETCHT1   (R11)
-	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y10
 	VMOVUPS      32(R8), Y11
@@ -2075,10 +2075,10 @@ loop:
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	PREFETCHT1   (R11)
-	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -2105,10 +2105,10 @@ one:
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	PREFETCHT1   (R11)
-	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one
@@ -2250,10 +2250,10 @@ loop:
 	VBROADCASTSS (SI)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	PREFETCHT1   (R11)
-	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
@@ -2275,10 +2275,10 @@ loop:
 	VBROADCASTSS (SI)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	PREFETCHT1   (R11)
-	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
@@ -2300,10 +2300,10 @@ loop:
 	VBROADCASTSS (SI)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	PREFETCHT1   (R11)
-	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         R9, R8
 	VMOVUPS      (R8), Y12
 	VMOVUPS      32(R8), Y13
@@ -2325,10 +2325,10 @@ loop:
 	VBROADCASTSS (SI)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	PREFETCHT1   (R11)
-	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         R9, R8
 	SUBQ         $0x04, R10
 	JGE          loop
@@ -2358,10 +2358,10 @@ one:
 	VBROADCASTSS (SI)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	PREFETCHT1   (R11)
-	ADDQ         R9, R11
 	ADDQ         DI, CX
 	ADDQ         DI, SI
+	PREFETCHT1   (R11)
+	ADDQ         R9, R11
 	ADDQ         R9, R8
 	DECQ         R10
 	JNZ          one

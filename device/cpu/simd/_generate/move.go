@@ -127,7 +127,7 @@ func (a *asm) transpose() {
 	a.end()
 }
 
-// narrow writes the rounding of floats to formats of 16 bits, StripWidth of them at a time.
+// narrow writes the rounding of floats to formats of 16 bits, StripWidth of them at a time, in BF16 twice as many while there are.
 func (a *asm) narrow() {
 	for _, format := range formats[1:] {
 		a.begin("narrow"+format, "(dst, src []float32)",
@@ -136,12 +136,28 @@ func (a *asm) narrow() {
 		s := a.Load(a.Param("src").Base(), a.GP64()).(reg.GPVirtual)
 		n := a.Load(a.Param("src").Len(), a.GP64()).(reg.GPVirtual)
 		a.hold(1, bitsHalf, bitsQuiet)
+		from := func(i int) operand.Mem { return operand.Mem{Base: s, Disp: i * a.width * 4} }
+		vectors := 16 / a.width
+		if format == "BF16" {
+			a.pairs(n, s, d, func() {
+				for i := range vectors {
+					x := a.upperHalf(a.load(from(i)))
+					y := a.do(a.VPSLLD, operand.U8(16), a.upperHalf(a.load(from(vectors+i))))
+					if a.wide() {
+						a.VPORD(x, y, y)
+					} else {
+						a.VPOR(x, y, y)
+					}
+					a.VMOVUPS(y, operand.Mem{Base: d, Disp: i * a.width * 4})
+				}
+			})
+		}
 		a.SUBQ(operand.Imm(16), n)
 		a.JLT(operand.LabelRef("done"))
 		a.Label("loop")
 		var words []reg.VecVirtual // of 32 bits
-		for i := range 16 / a.width {
-			x := a.load(operand.Mem{Base: s, Disp: i * a.width * 4})
+		for i := range vectors {
+			x := a.load(from(i))
 			if format == "F16" {
 				a.VCVTPS2PH(operand.U8(0), x, operand.Mem{Base: d, Disp: i * a.width * 2})
 			} else {
@@ -166,6 +182,20 @@ func (a *asm) narrow() {
 	}
 }
 
+// pairs repeats body for each pair of rows of n floats, and moves on by both rows of floats and their halves.
+func (a *asm) pairs(n, floats, halves reg.GPVirtual, body func()) {
+	a.SUBQ(operand.Imm(32), n)
+	a.JLT(operand.LabelRef("odd"))
+	a.Label("pair")
+	body()
+	a.ADDQ(operand.Imm(2*stripBytes), floats)
+	a.ADDQ(operand.Imm(stripBytes), halves)
+	a.SUBQ(operand.Imm(32), n)
+	a.JGE(operand.LabelRef("pair"))
+	a.Label("odd")
+	a.ADDQ(operand.Imm(32), n)
+}
+
 // widenAll writes the inverse.
 func (a *asm) widenAll() {
 	for _, format := range formats[1:] {
@@ -174,13 +204,29 @@ func (a *asm) widenAll() {
 		d := a.Load(a.Param("dst").Base(), a.GP64()).(reg.GPVirtual)
 		n := a.Load(a.Param("dst").Len(), a.GP64()).(reg.GPVirtual)
 		s := a.Load(a.Param("src").Base(), a.GP64()).(reg.GPVirtual)
+		to := func(i int) operand.Mem { return operand.Mem{Base: d, Disp: i * a.width * 4} }
+		vectors := 16 / a.width
+		if format == "BF16" {
+			mask := a.vec()
+			a.upperMask(mask)
+			a.pairs(n, d, s, func() {
+				for i := range vectors {
+					from := operand.Mem{Base: s, Disp: i * a.width * 4}
+					x, y := a.vec(), a.vec()
+					a.lower(from, x)
+					a.upper(from, mask, y)
+					a.VMOVUPS(x, to(i))
+					a.VMOVUPS(y, to(vectors+i))
+				}
+			})
+		}
 		a.SUBQ(operand.Imm(16), n)
 		a.JLT(operand.LabelRef("done"))
 		a.Label("loop")
-		for i := range 16 / a.width {
+		for i := range vectors {
 			v := a.vec()
 			a.widen(operand.Mem{Base: s, Disp: i * a.width * 2}, v, format)
-			a.VMOVUPS(v, operand.Mem{Base: d, Disp: i * a.width * 4})
+			a.VMOVUPS(v, to(i))
 		}
 		a.ADDQ(operand.Imm(stripBytes/2), s)
 		a.ADDQ(operand.Imm(stripBytes), d)

@@ -45,6 +45,35 @@ func (a *asm) widen(from operand.Mem, to operand.Op, format string) {
 	}
 }
 
+// lower and upper load the two rows of BF16 that words of 32 bits hold (see simd.BF16). mask has the upper halves set, where
+// the level has a register to spare for that.
+func (a *asm) lower(from operand.Mem, to operand.Op) {
+	if a.wide() {
+		a.VPSLLD(operand.U8(16), from, to)
+		return
+	}
+	a.VMOVUPS(from, to)
+	a.VPSLLD(operand.U8(16), to, to)
+}
+
+func (a *asm) upper(from operand.Mem, mask, to operand.Op) {
+	if a.wide() {
+		a.VPANDD(from, mask, to)
+		return
+	}
+	a.VMOVUPS(from, to)
+	a.VPSRLD(operand.U8(16), to, to)
+	a.VPSLLD(operand.U8(16), to, to)
+}
+
+// upperMask has the upper half of every word of 32 bits set.
+func (a *asm) upperMask(to operand.Op) {
+	if a.wide() {
+		a.VPTERNLOGD(operand.U8(0xff), to, to, to)
+		a.VPSLLD(operand.U8(16), to, to)
+	}
+}
+
 // field loads a field of the struct that t points to.
 func (a *asm) field(t reg.Register, name string) reg.GPVirtual {
 	r := a.GP64()
@@ -129,6 +158,10 @@ func (a *asm) tile(m, strips int, format string) {
 	acol := a.bytes(t, "ACol")
 	B := a.rows(a.sliceField(t, "B"), a.bytes(t, "BStrip"), strips)
 	bstep := a.bytes(t, "BStep")
+	paired := format == "BF16"
+	if paired {
+		a.ADDQ(bstep, bstep) // of a pair of rows
+	}
 	k := a.field(t, "K")
 	var ahead reg.GPVirtual // there is no later tile of low ones to fetch for
 	if tall {
@@ -146,25 +179,45 @@ func (a *asm) tile(m, strips int, format string) {
 	for i := range free {
 		a.zero(a.phys(i))
 	}
-	b := func(v int) operand.Mem { return B.at(v/per, v%per*a.width*size) }
-	step := func(set int) {
+	mask := operand.Op(nil)
+	if paired && a.wide() {
+		mask = next(min(m, n) + 1)
+		a.upperMask(mask)
+	}
+	const (
+		row = iota // the next row of B
+		low        // the first of the next pair
+		high       // the second, which ends the pair
+	)
+	load := func(v, part int, to operand.Op) {
+		at := func(size int) operand.Mem { return B.at(v/per, v%per*a.width*size) }
+		switch part {
+		case low:
+			a.lower(at(4), to)
+		case high:
+			a.upper(at(4), mask, to)
+		default:
+			a.widen(at(size), to, format)
+		}
+	}
+	step := func(set, part int) {
 		if m <= n {
 			for r := range m {
 				a.VBROADCASTSS(A.at(r, 0), next(r))
 			}
 			for v := range n {
 				if m == 1 && format == "" {
-					a.VFMADD231PS(b(v), next(0), acc(set, 0, v))
+					a.VFMADD231PS(B.at(v/per, v%per*a.width*size), next(0), acc(set, 0, v))
 					continue
 				}
-				a.widen(b(v), next(m), format)
+				load(v, part, next(m))
 				for r := range m {
 					a.VFMADD231PS(next(m), next(r), acc(set, r, v))
 				}
 			}
 		} else {
 			for v := range n {
-				a.widen(b(v), next(v), format)
+				load(v, part, next(v))
 			}
 			for r := range m {
 				a.VBROADCASTSS(A.at(r, 0), next(n))
@@ -173,26 +226,42 @@ func (a *asm) tile(m, strips int, format string) {
 				}
 			}
 		}
+		a.advance(A, acol)
+		if part == low {
+			return
+		}
 		if ahead != nil {
 			a.PREFETCHT1(operand.Mem{Base: ahead})
 			a.ADDQ(bstep, ahead)
 		}
-		a.advance(A, acol)
 		a.advance(B, bstep)
+	}
+	parts := []int{row, row}
+	if paired {
+		parts = []int{low, high}
 	}
 	a.SUBQ(operand.Imm(uint64(unroll)), k)
 	a.JLT(operand.LabelRef("rest"))
 	a.Label("loop")
 	for u := range unroll {
-		step(u % sets)
+		step(u%sets, parts[u%2])
 	}
 	a.SUBQ(operand.Imm(uint64(unroll)), k)
 	a.JGE(operand.LabelRef("loop"))
 	a.Label("rest")
 	a.ADDQ(operand.Imm(uint64(unroll)), k)
+	if paired {
+		a.CMPQ(k, operand.Imm(2))
+		a.JLT(operand.LabelRef("odd"))
+		step(0, low)
+		step(1%sets, high)
+		a.SUBQ(operand.Imm(2), k)
+		a.Label("odd")
+		a.TESTQ(k, k)
+	}
 	a.JZ(operand.LabelRef("sums"))
 	a.Label("one")
-	step(0)
+	step(0, row)
 	a.DECQ(k)
 	a.JNZ(operand.LabelRef("one"))
 
