@@ -185,9 +185,9 @@ func (a *asm) tile(m, strips int, format string) {
 		a.upperMask(mask)
 	}
 	const (
-		row = iota // the next row of B
-		low        // the first of the next pair
-		high       // the second, which ends the pair
+		row  = iota // the next row of B
+		low         // the first of the next pair
+		high        // the second, which ends the pair
 	)
 	load := func(v, part int, to operand.Op) {
 		at := func(size int) operand.Mem { return B.at(v/per, v%per*a.width*size) }
