@@ -64,21 +64,27 @@ const (
 // ErrBudget ends a sweep whose time is up. What is left can be resumed.
 var ErrBudget = errors.New("tuner: the budget of time is spent")
 
-// Run measures every technique of specs at every point. It returns the
-// context's error if that ends it, with every finished record kept.
-func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Spec) error {
+// A Task is a point with the techniques that are to be measured there.
+type Task struct {
+	Point results.Point
+	Specs []grid.Spec
+}
+
+// Run does tasks in that order. It returns the context's error if that ends it,
+// with every finished record kept.
+func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	if err := s.checkCache(); err != nil {
 		return err
 	}
 	start := time.Now()
 	backstop := &backstop{}
 	if s.Settings.Order == "random" { // of points, too
-		points = slices.Clone(points)
+		tasks = slices.Clone(tasks)
 		rng := rand.New(rand.NewPCG(s.Settings.Seed, 0))
-		rng.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+		rng.Shuffle(len(tasks), func(i, j int) { tasks[i], tasks[j] = tasks[j], tasks[i] })
 	}
-	for i := 0; i < len(points); {
-		next, err := s.survey(ctx, points[i:], specs, backstop)
+	for i := 0; i < len(tasks); {
+		next, err := s.survey(ctx, tasks[i:], backstop)
 		if err != nil {
 			return err
 		}
@@ -86,7 +92,7 @@ func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Sp
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if b := s.Settings.Budget; b > 0 && time.Since(start) > b {
+			if b := s.Settings.Budget; b > 0 && i > 0 && time.Since(start) > b {
 				return ErrBudget
 			}
 			if err := s.point(ctx, i, all); err != nil {
@@ -98,26 +104,25 @@ func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Sp
 	return nil
 }
 
-// survey lays out the next points, each with its candidates that have no record
-// yet. Of a device that compiles kernels these are several points, so that their
-// kernels are compiled side by side; large schedules end the list, since they
-// take memory.
-func (s *Sweep) survey(ctx context.Context, points []results.Point, specs []grid.Spec, backstop *backstop) ([][]*candidate, error) {
+// survey lays out the next tasks, without what has a record already. Of a device
+// that compiles kernels these are several tasks, so that their kernels are
+// compiled side by side; large schedules end the list, since they take memory.
+func (s *Sweep) survey(ctx context.Context, tasks []Task, backstop *backstop) ([][]*candidate, error) {
 	const (
 		most = 1 << 15 // operations
-		far  = 16      // points
+		far  = 16      // tasks
 	)
 	ahead, _ := s.Device.(device.Anticipator)
 	var list [][]*candidate
 	operations := 0
-	for _, p := range points {
+	for _, task := range tasks {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		var all []*candidate
-		for _, spec := range specs {
-			s.watch(Event{Phase: Laying, Point: p, Label: spec.Label})
-			c, err := s.prepare(p, spec)
+		for _, spec := range task.Specs {
+			s.watch(Event{Phase: Laying, Point: task.Point, Label: spec.Label})
+			c, err := s.prepare(task.Point, spec)
 			if err != nil {
 				return nil, err
 			}

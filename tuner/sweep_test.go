@@ -69,7 +69,11 @@ func sweep(t *testing.T, s *tuner.Sweep, ctx context.Context, points []results.P
 	if s.Emit == nil {
 		s.Emit = func(r *results.Record) error { recs = append(recs, *r); return nil }
 	}
-	err := s.Run(ctx, points, specs)
+	var tasks []tuner.Task
+	for _, p := range points {
+		tasks = append(tasks, tuner.Task{Point: p, Specs: specs})
+	}
+	err := s.Run(ctx, tasks)
 	return recs, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"rnnbench/device"
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/tuner/grid"
@@ -55,7 +56,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if err := t.checkCache(); err != nil {
 		return nil, err
 	}
-	all, same, err := t.contenders(ctx, p, specs)
+	all, same, err := t.contenders(ctx, p, specs, t.anticipate)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +126,13 @@ func (t *Tune) recall(key string) *results.Record {
 		return nil
 	}
 	return r
+}
+
+// anticipate has the kernels of a candidate that will run compiled ahead.
+func (t *Tune) anticipate(c *contender, l *Layout) {
+	if d, ok := t.Device.(device.Anticipator); ok && t.recall(c.key) == nil {
+		d.Anticipate(l.Schedule, l.DeviceKnobs)
+	}
 }
 
 // A contest is the search at one point. It is the search's bench.
@@ -355,7 +363,7 @@ func (c *contest) leave(i int, why search.Reason) error {
 // Candidates counts what would take part at p, and how many settings come to the
 // same programs.
 func (t *Tune) Candidates(ctx context.Context, p results.Point, specs []grid.Spec) (n, same int, err error) {
-	list, same, err := t.contenders(ctx, p, specs)
+	list, same, err := t.contenders(ctx, p, specs, func(*contender, *Layout) {})
 	for _, c := range list {
 		if c.layout.Reason == "" {
 			n++
