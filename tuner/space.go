@@ -38,7 +38,7 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 		seen[program] = true
 		c := t.contender(l, s)
 		list = append(list, c)
-		if c.layout == nil {
+		if l.Reason == "" {
 			found(c, l)
 		}
 	}
@@ -77,7 +77,10 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 				s := with(s, more)
 				at := *l
 				_, settings := s.Knobs.Split(offered)
-				if err := at.settleDevice(t.Device, offered, settings); err != nil {
+				if err := at.settleDevice(offered, settings); err != nil {
+					return nil, 0, err
+				}
+				if err := at.weigh(t.Device); err != nil {
 					return nil, 0, err
 				}
 				at.Fit(t.memory())

@@ -106,42 +106,50 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 
 // survey lays out the next tasks, without what has a record already. Of a device
 // that compiles kernels these are several tasks, so that their kernels are
-// compiled side by side; large schedules end the list, since they take memory.
+// compiled side by side; large schedules and a survey that takes long end the
+// list, since schedules take memory and a budget may end the sweep before.
 func (s *Sweep) survey(ctx context.Context, tasks []Task, backstop *backstop) ([][]*candidate, error) {
 	const (
 		most = 1 << 15 // operations
 		far  = 16      // tasks
+		long = time.Second
 	)
 	ahead, _ := s.Device.(device.Anticipator)
-	var list [][]*candidate
-	operations := 0
-	for _, task := range tasks {
+	start := time.Now()
+	list := make([][]*candidate, 0, far)
+	for operations := 0; len(list) < min(far, len(tasks)); {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		task := tasks[len(list)]
 		var all []*candidate
 		for _, spec := range task.Specs {
 			s.watch(Event{Phase: Laying, Point: task.Point, Label: spec.Label})
-			c, err := s.prepare(task.Point, spec)
+			c, err := s.draft(task.Point, spec)
 			if err != nil {
 				return nil, err
 			}
 			if s.Skip != nil && s.Skip(c.record.Key()) {
 				continue
 			}
+			if c.Reason == "" && ahead != nil {
+				ahead.Anticipate(c.Schedule, c.DeviceKnobs)
+			}
+			all = append(all, c)
+			operations += c.record.Work.Ops
+		}
+		if list = append(list, all); ahead == nil || operations > most || time.Since(start) > long {
+			break
+		}
+	}
+	for _, all := range list {
+		for _, c := range all {
+			if err := s.weigh(c); err != nil {
+				return nil, err
+			}
 			if c.record.Status == results.OK {
 				s.checkMemory(c, backstop)
 			}
-			if all = append(all, c); c.record.Status != results.OK {
-				continue
-			}
-			operations += c.record.Work.Ops
-			if ahead != nil {
-				ahead.Anticipate(c.Schedule, c.DeviceKnobs)
-			}
-		}
-		if list = append(list, all); ahead == nil || len(list) == far || operations > most {
-			break
 		}
 	}
 	return list, nil
@@ -201,8 +209,17 @@ func (s *Sweep) point(ctx context.Context, index int, all []*candidate) error {
 // prepare lays one technique out. What cannot be laid out gets a status other
 // than ok; only mistakes of the user's are errors.
 func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
+	c, err := s.draft(p, spec)
+	if err != nil {
+		return nil, err
+	}
+	return c, s.weigh(c)
+}
+
+// draft is prepare without the memory.
+func (s *Sweep) draft(p results.Point, spec grid.Spec) (*candidate, error) {
 	start := time.Now()
-	l, err := LayOut(s.Device, s.Techniques, p, spec)
+	l, err := draft(s.Device, s.Techniques, p, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -232,6 +249,22 @@ func (s *Sweep) enter(l *Layout, spec grid.Spec) *candidate {
 		c.decline(results.Skipped, l.Code, l.Reason)
 	}
 	return c
+}
+
+// weigh asks what memory c takes.
+func (s *Sweep) weigh(c *candidate) error {
+	if c.record.Status != results.OK {
+		return nil
+	}
+	start := time.Now()
+	if err := c.Layout.weigh(s.Device); err != nil {
+		return err
+	}
+	if c.record.Work.Memory = c.Memory; c.Reason != "" {
+		c.decline(results.Skipped, c.Code, c.Reason)
+	}
+	c.record.Cost.Setup += time.Since(start).Seconds()
+	return nil
 }
 
 func (c *candidate) decline(status results.Status, code, reason string) {
