@@ -70,13 +70,14 @@ type Task struct {
 	Specs []grid.Spec
 }
 
-// Run does tasks in that order. It returns the context's error if that ends it,
+// Run does tasks in that order, one at least whatever the budget. It returns the
+// context's error if that ends it,
 // with every finished record kept.
 func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	if err := s.checkCache(); err != nil {
 		return err
 	}
-	start := time.Now()
+	start, begun := time.Now(), false
 	backstop := &backstop{}
 	if s.Settings.Order == "random" { // of points, too
 		tasks = slices.Clone(tasks)
@@ -92,13 +93,14 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if b := s.Settings.Budget; b > 0 && i > 0 && time.Since(start) > b {
+			if b := s.Settings.Budget; b > 0 && begun && time.Since(start) > b {
 				return ErrBudget
 			}
 			if err := s.point(ctx, i, all); err != nil {
 				return err
 			}
 			i++
+			begun = begun || len(all) > 0
 		}
 	}
 	return nil
