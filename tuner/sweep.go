@@ -71,8 +71,7 @@ type Task struct {
 }
 
 // Run does tasks in that order, one at least whatever the budget. It returns the
-// context's error if that ends it,
-// with every finished record kept.
+// context's error if that ends it, with every finished record kept.
 func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	if err := s.checkCache(); err != nil {
 		return err
