@@ -270,7 +270,22 @@ func (p *program) complete(ctx context.Context, f *sweepFlags, c config.Config, 
 		return nil, err
 	}
 	p.note("%s in %s: %s; took %v", plural(len(recs), "record"), run.Dir(), counts(recs), took.Round(100*time.Millisecond))
+	p.logCosts(recs, start, took)
 	return e, nil
+}
+
+// logCosts says what the time since start went into, in seconds.
+func (p *program) logCosts(recs []results.Record, start time.Time, took time.Duration) {
+	var sum results.Cost
+	n, rest := 0, took.Seconds()
+	for i := range recs {
+		if c := &recs[i].Cost; recs[i].Time.After(start) {
+			n++
+			sum.Setup, sum.Verify, sum.Warmup, sum.Measure = sum.Setup+c.Setup, sum.Verify+c.Verify, sum.Warmup+c.Warmup, sum.Measure+c.Measure
+			rest -= c.Setup + c.Verify + c.Warmup + c.Measure
+		}
+	}
+	p.log.Debug("time", "records", n, "setup", sum.Setup, "verify", sum.Verify, "warmup", sum.Warmup, "measure", sum.Measure, "rest", rest)
 }
 
 // conclude tells what is missing, and that the command again goes on.
