@@ -20,27 +20,23 @@ type contender struct {
 	memory int64
 	bound  float64 // seconds
 	layout Layout  // without plan and schedule, which are large
+	ops    int     // of the schedule
 }
 
 // contenders lists what may run p: each technique of specs with every setting in
 // which at most t.Depth knobs, its own or the device's, differ from what specs
 // says or else from their defaults. Of settings that come to the same program
-// the first is kept, and found is called with what was laid out for it, which is
-// not kept; of those that are declined for the same reason, too. same is the
-// number of the rest.
-func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spec, found func(*contender, *Layout)) (list []*contender, same int, err error) {
+// the first is kept; of those that are declined for the same reason, too. same
+// is the number of the rest.
+func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spec) (list []*contender, same int, err error) {
 	seen := map[string]bool{}
-	add := func(l *Layout, s grid.Spec, program string) {
+	add := func(c *contender, program string) {
 		if seen[program] {
 			same++
 			return
 		}
 		seen[program] = true
-		c := t.contender(l, s)
 		list = append(list, c)
-		if l.Reason == "" {
-			found(c, l)
-		}
 	}
 	for _, spec := range specs {
 		base, err := settle(t.Techniques, p, spec)
@@ -64,7 +60,7 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 				return nil, 0, err
 			}
 			if l.Reason != "" {
-				add(l, s, s.Name+": "+l.Reason)
+				add(t.contender(l, s), s.Name+": "+l.Reason)
 				continue
 			}
 			hash := sha256.New()
@@ -84,7 +80,7 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 					return nil, 0, err
 				}
 				at.Fit(t.memory())
-				add(&at, s, fmt.Sprintf("%x %v %s", hash.Sum(nil), at.DeviceKnobs, at.Reason))
+				add(t.contender(&at, s), fmt.Sprintf("%x %v %s", hash.Sum(nil), at.DeviceKnobs, at.Reason))
 			}
 		}
 	}
@@ -127,7 +123,7 @@ func (t *Tune) contender(l *Layout, s grid.Spec) *contender {
 	rec := results.Record{Point: l.Point, Device: t.Device.Info().Key, Impl: results.Impl{Name: s.Name, Knobs: l.Settings()}}
 	c.key = rec.Key()
 	if l.Reason == "" {
-		c.bound = Bound(l.Point, l.Schedule.FLOPs(), t.Limits.FLOPS)
+		c.bound, c.ops = Bound(l.Point, l.Schedule.FLOPs(), t.Limits.FLOPS), len(l.Schedule.Nodes)
 	}
 	return c
 }

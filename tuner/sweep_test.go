@@ -310,12 +310,16 @@ func BenchmarkDispatch(b *testing.B) {
 type keen struct {
 	*cpu.Device
 	ahead, compiled []*schedule.Schedule
+	early           int // anticipated before the first is compiled
 	late            int // compiled without being anticipated
 }
 
 func (k *keen) Anticipate(s *schedule.Schedule, _ knob.Params) { k.ahead = append(k.ahead, s) }
 
 func (k *keen) Compile(s *schedule.Schedule, p knob.Params) (device.Program, error) {
+	if len(k.compiled) == 0 {
+		k.early = len(k.ahead)
+	}
 	if k.compiled = append(k.compiled, s); !slices.Contains(k.ahead, s) {
 		k.late++
 	}

@@ -56,7 +56,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if err := t.checkCache(); err != nil {
 		return nil, err
 	}
-	all, same, err := t.contenders(ctx, p, specs, t.anticipate)
+	all, same, err := t.contenders(ctx, p, specs)
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +126,6 @@ func (t *Tune) recall(key string) *results.Record {
 		return nil
 	}
 	return r
-}
-
-// anticipate has the kernels of a candidate that will run compiled ahead.
-func (t *Tune) anticipate(c *contender, l *Layout) {
-	if d, ok := t.Device.(device.Anticipator); ok && t.recall(c.key) == nil {
-		d.Anticipate(l.Schedule, l.DeviceKnobs)
-	}
 }
 
 // A contest is the search at one point. It is the search's bench.
@@ -256,6 +249,7 @@ func (c *contest) measureOne(i int, limit float64) (float64, error) {
 			return 0, err
 		}
 		if c.check == nil {
+			c.anticipate()
 			c.check = newVerification(e.Problem, c.Settings)
 		}
 	}
@@ -282,6 +276,24 @@ func (c *contest) measureOne(i int, limit float64) (float64, error) {
 	samples := e.samples.Wall
 	c.lead(e, samples)
 	return samples[len(samples)-1], nil
+}
+
+// anticipate has the kernels of those that are about to start compiled side by
+// side. Large schedules, which take time to lay out once more, have few kernels.
+func (c *contest) anticipate() {
+	const large = 1 << 12 // operations
+	d, ok := c.Device.(device.Anticipator)
+	if !ok {
+		return
+	}
+	for i, e := range c.entrants {
+		if c.verdict.Records[i] != nil || e.ops > large {
+			continue
+		}
+		if l, err := draft(c.Device, c.Techniques, c.verdict.Point, e.spec); err == nil && l.Reason == "" {
+			d.Anticipate(l.Schedule, l.DeviceKnobs)
+		}
+	}
 }
 
 // sampleOnce takes a sample. The shortest run of the warm-up is sample enough
@@ -363,7 +375,7 @@ func (c *contest) leave(i int, why search.Reason) error {
 // Candidates counts what would take part at p, and how many settings come to the
 // same programs.
 func (t *Tune) Candidates(ctx context.Context, p results.Point, specs []grid.Spec) (n, same int, err error) {
-	list, same, err := t.contenders(ctx, p, specs, func(*contender, *Layout) {})
+	list, same, err := t.contenders(ctx, p, specs)
 	for _, c := range list {
 		if c.layout.Reason == "" {
 			n++
