@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -188,7 +187,7 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	if f.dryRun {
 		return p.dryRun(ctx, cmd, f, b, q, c.Measure)
 	}
-	look, err := b.forecast(ctx, q, c.Measure, 2*time.Second)
+	look, err := b.forecast(ctx, q, c.Measure, patience)
 	if err != nil {
 		return err
 	}

@@ -146,7 +146,6 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 	if f.dryRun {
 		return p.dryRun(ctx, cmd, f, b, q, c.Measure)
 	}
-	const patience = 2 * time.Second // to look ahead; a dry run looks all the way
 	look, err := b.forecast(ctx, q, c.Measure, patience)
 	if err != nil {
 		return misused(cmd, err)

@@ -75,7 +75,7 @@ func TestGPUMishaps(t *testing.T) {
 // BenchmarkGPUDispatch measures what an operation takes, launched alone and
 // replayed in a graph: one that does next to nothing, on one stream, on four that
 // have nothing to do with each other and on four of which each operation waits
-// for the one before; and products.
+// for the one before; and products, by either choice of an algorithm.
 func BenchmarkGPUDispatch(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	const operations = 2000
@@ -113,9 +113,17 @@ func BenchmarkGPUDispatch(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, graph := range []int{0, 1} {
-			b.Run(fmt.Sprintf("%s/graph=%d", way.name, graph), func(b *testing.B) {
-				p, err := d.Compile(s, knob.Params{"graph": graph})
+		offered := d.Knobs(s)
+		for _, k := range knob.Combinations(offered, 2) {
+			if k["split"] != 0 {
+				continue
+			}
+			all, err := k.Complete(offered)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Run(way.name+"/"+all.String(), func(b *testing.B) {
+				p, err := d.Compile(s, k)
 				if err != nil {
 					b.Fatal(err)
 				}
