@@ -151,9 +151,9 @@ func dnnType(e cuda.Element) uintptr {
 	return dnnSingle
 }
 
-// math is how products are computed: single precision is that alone unless TF32
+// arithmetic is how products are computed: single precision is that alone unless TF32
 // is asked for.
-func math(n cuda.Network) uintptr {
+func arithmetic(n cuda.Network) uintptr {
 	switch {
 	case n.Element != cuda.Single:
 		return tensorMath
@@ -201,7 +201,7 @@ func (d *dnn) network(n cuda.Network, handle uintptr) (*network, error) {
 		func() error { return d.do("cudnnCreateTensorDescriptor", address(&q.bias)) },
 		func() error {
 			return d.do("cudnnSetRNNDescriptor_v8", w.rnn, uintptr(n.Algorithm), uintptr(mode), doubleBias, unidirectional, linearInput,
-				e, dnnSingle, math(n), uintptr(n.Input), uintptr(n.Hidden), uintptr(n.Hidden), uintptr(n.Layers), d.dropout, 0)
+				e, dnnSingle, arithmetic(n), uintptr(n.Input), uintptr(n.Hidden), uintptr(n.Hidden), uintptr(n.Layers), d.dropout, 0)
 		},
 		func() error {
 			if n.Algorithm != persistDynamic {

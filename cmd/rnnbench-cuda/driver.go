@@ -23,10 +23,12 @@ type driver struct {
 	properties cuda.Properties
 	device     cu.Device
 	context    cu.CUContext
-	extra      *library // libcuda
-	blas       *blas    // nil: there is none
-	dnn        *dnn     // nil: there is none
-	monitor    *monitor // nil: there is none
+	extra      *library  // libcuda
+	blas       *blas     // nil: there is none
+	lt         *lt       // nil: not used yet
+	spaces     []uintptr // workspaces of products, per stream
+	dnn        *dnn      // nil: there is none
+	monitor    *monitor  // nil: there is none
 
 	functions []cu.Function
 	streams   []cu.Stream
@@ -305,6 +307,7 @@ func (d *driver) Streams(n int) error {
 			if err != nil {
 				return failure(err)
 			}
+			d.spaces = append(d.spaces, uintptr(space))
 			if err := d.blas.add(handle(&s), uintptr(space), d.properties.Workspace); err != nil {
 				return err
 			}
