@@ -57,7 +57,7 @@ type Experiment struct {
 // On reports on records of device d. What the model says is left out where d's
 // memories were not measured.
 func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error) {
-	rep, err := e.Report(recs, TargetOf(d))
+	rep, err := e.Report(e.inOrder(recs, TargetOf(d)), TargetOf(d))
 	if err != nil || e.Model == nil || len(d.Machine) == 0 {
 		return rep, err
 	}
@@ -70,6 +70,36 @@ func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error)
 	}
 	e.Model(rep, recs, here)
 	return rep, nil
+}
+
+// inOrder has recs in the order of the parts, whatever order they were measured
+// in; those of no part come last.
+func (e Experiment) inOrder(recs []results.Record, on Target) []results.Record {
+	type key struct {
+		results.Point
+		label string
+	}
+	place := map[key]int{}
+	for _, size := range []Size{Full, Quick} {
+		for _, part := range e.Parts(size, on) {
+			for _, p := range part.Points {
+				for _, s := range part.Specs {
+					if k := (key{p, s.Label}); place[k] == 0 {
+						place[k] = len(place) + 1
+					}
+				}
+			}
+		}
+	}
+	at := func(r results.Record) int {
+		if n := place[key{r.Point, r.Impl.Label}]; n > 0 {
+			return n
+		}
+		return len(place) + 1
+	}
+	recs = slices.Clone(recs)
+	slices.SortStableFunc(recs, func(a, b results.Record) int { return at(a) - at(b) })
+	return recs
 }
 
 // A Target is what an experiment runs on.

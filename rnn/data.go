@@ -130,12 +130,12 @@ func Repeat[F float32 | float64](values []F, cols, distinct, batch int) []F {
 	}
 	steps := len(values) / (cols * distinct)
 	out := make([]F, steps*batch*cols)
-	for t := range steps {
+	parallel(steps, func(t int) {
 		for b := range batch {
 			from := (t*distinct + b%distinct) * cols
 			copy(out[(t*batch+b)*cols:], values[from:from+cols])
 		}
-	}
+	})
 	return out
 }
 

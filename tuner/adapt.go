@@ -27,7 +27,10 @@ func Adapt(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 	offered := d.Knobs(l.Schedule)
 	l.Spec.Knobs = accepted(fixed, append(offered, l.offered...))
 	_, theirs := l.Spec.Knobs.Split(offered)
-	return l, l.settleDevice(d, offered, theirs)
+	if err := l.settleDevice(offered, theirs); err != nil {
+		return l, err
+	}
+	return l, l.weigh(d)
 }
 
 // accepted are the settings of p that knobs take.

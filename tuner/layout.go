@@ -41,6 +41,15 @@ type Layout struct {
 // LayOut has the technique that spec names, one of techniques, plan p for d.
 // Declining is no error: only mistakes of the user's are.
 func LayOut(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layout, error) {
+	l, err := draft(d, techniques, p, spec)
+	if err != nil || l.Reason != "" {
+		return l, err
+	}
+	return l, l.weigh(d)
+}
+
+// draft is LayOut without the memory, which not every device can tell at once.
+func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layout, error) {
 	l, err := settle(techniques, p, spec)
 	if err != nil || l.Reason != "" {
 		return l, err
@@ -57,12 +66,12 @@ func LayOut(d device.Device, techniques []rnn.Technique, p results.Point, spec g
 	if err != nil {
 		return nil, err
 	}
-	return l, l.settleDevice(d, d.Knobs(l.Schedule), l.rest)
+	return l, l.settleDevice(d.Knobs(l.Schedule), l.rest)
 }
 
 // settleDevice takes the settings of the device's knobs, which it offers for
-// this schedule, from among those of rest, and asks what memory that takes.
-func (l *Layout) settleDevice(d device.Device, offered []knob.Knob, rest knob.Params) error {
+// this schedule, from among those of rest.
+func (l *Layout) settleDevice(offered []knob.Knob, rest knob.Params) error {
 	var err error
 	if l.DeviceKnobs, err = rest.Complete(offered); err != nil {
 		// A name that nobody knows is most likely a technique's.
@@ -73,6 +82,12 @@ func (l *Layout) settleDevice(d device.Device, offered []knob.Knob, rest knob.Pa
 		}
 		return fmt.Errorf("%s: %w", l.Spec.Name, err)
 	}
+	return nil
+}
+
+// weigh asks what memory it takes.
+func (l *Layout) weigh(d device.Device) error {
+	var err error
 	l.Memory, err = d.Memory(l.Schedule, l.DeviceKnobs)
 	if errors.Is(err, schedule.ErrUnsupported) {
 		l.refuse(results.ReasonResource, err.Error())

@@ -20,6 +20,7 @@ type contender struct {
 	memory int64
 	bound  float64 // seconds
 	layout Layout  // without plan and schedule, which are large
+	ops    int     // of the schedule
 }
 
 // contenders lists what may run p: each technique of specs with every setting in
@@ -72,7 +73,10 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 				s := with(s, more)
 				at := *l
 				_, settings := s.Knobs.Split(offered)
-				if err := at.settleDevice(t.Device, offered, settings); err != nil {
+				if err := at.settleDevice(offered, settings); err != nil {
+					return nil, 0, err
+				}
+				if err := at.weigh(t.Device); err != nil {
 					return nil, 0, err
 				}
 				at.Fit(t.memory())
@@ -119,7 +123,7 @@ func (t *Tune) contender(l *Layout, s grid.Spec) *contender {
 	rec := results.Record{Point: l.Point, Device: t.Device.Info().Key, Impl: results.Impl{Name: s.Name, Knobs: l.Settings()}}
 	c.key = rec.Key()
 	if l.Reason == "" {
-		c.bound = Bound(l.Point, l.Schedule.FLOPs(), t.Limits.FLOPS)
+		c.bound, c.ops = Bound(l.Point, l.Schedule.FLOPs(), t.Limits.FLOPS), len(l.Schedule.Nodes)
 	}
 	return c
 }

@@ -64,21 +64,27 @@ const (
 // ErrBudget ends a sweep whose time is up. What is left can be resumed.
 var ErrBudget = errors.New("tuner: the budget of time is spent")
 
-// Run measures every technique of specs at every point. It returns the
+// A Task is a point with the techniques that are to be measured there.
+type Task struct {
+	Point results.Point
+	Specs []grid.Spec
+}
+
+// Run does tasks in that order, one at least whatever the budget. It returns the
 // context's error if that ends it, with every finished record kept.
-func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Spec) error {
+func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	if err := s.checkCache(); err != nil {
 		return err
 	}
-	start := time.Now()
+	start, begun := time.Now(), false
 	backstop := &backstop{}
 	if s.Settings.Order == "random" { // of points, too
-		points = slices.Clone(points)
+		tasks = slices.Clone(tasks)
 		rng := rand.New(rand.NewPCG(s.Settings.Seed, 0))
-		rng.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+		rng.Shuffle(len(tasks), func(i, j int) { tasks[i], tasks[j] = tasks[j], tasks[i] })
 	}
-	for i := 0; i < len(points); {
-		next, err := s.survey(ctx, points[i:], specs, backstop)
+	for i := 0; i < len(tasks); {
+		next, err := s.survey(ctx, tasks[i:], backstop)
 		if err != nil {
 			return err
 		}
@@ -86,57 +92,65 @@ func (s *Sweep) Run(ctx context.Context, points []results.Point, specs []grid.Sp
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if b := s.Settings.Budget; b > 0 && time.Since(start) > b {
+			if b := s.Settings.Budget; b > 0 && begun && time.Since(start) > b {
 				return ErrBudget
 			}
 			if err := s.point(ctx, i, all); err != nil {
 				return err
 			}
 			i++
+			begun = begun || len(all) > 0
 		}
 	}
 	return nil
 }
 
-// survey lays out the next points, each with its candidates that have no record
-// yet. Of a device that compiles kernels these are several points, so that their
-// kernels are compiled side by side; large schedules end the list, since they
-// take memory.
-func (s *Sweep) survey(ctx context.Context, points []results.Point, specs []grid.Spec, backstop *backstop) ([][]*candidate, error) {
+// survey lays out the next tasks, without what has a record already. Of a device
+// that compiles kernels these are several tasks, so that their kernels are
+// compiled side by side; large schedules and a survey that takes long end the
+// list, since schedules take memory and a budget may end the sweep before.
+func (s *Sweep) survey(ctx context.Context, tasks []Task, backstop *backstop) ([][]*candidate, error) {
 	const (
 		most = 1 << 15 // operations
-		far  = 16      // points
+		far  = 16      // tasks
+		long = time.Second
 	)
 	ahead, _ := s.Device.(device.Anticipator)
-	var list [][]*candidate
-	operations := 0
-	for _, p := range points {
+	start := time.Now()
+	list := make([][]*candidate, 0, far)
+	for operations := 0; len(list) < min(far, len(tasks)); {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		task := tasks[len(list)]
 		var all []*candidate
-		for _, spec := range specs {
-			s.watch(Event{Phase: Laying, Point: p, Label: spec.Label})
-			c, err := s.prepare(p, spec)
+		for _, spec := range task.Specs {
+			s.watch(Event{Phase: Laying, Point: task.Point, Label: spec.Label})
+			c, err := s.draft(task.Point, spec)
 			if err != nil {
 				return nil, err
 			}
 			if s.Skip != nil && s.Skip(c.record.Key()) {
 				continue
 			}
+			if c.Reason == "" && ahead != nil {
+				ahead.Anticipate(c.Schedule, c.DeviceKnobs)
+			}
+			all = append(all, c)
+			operations += c.record.Work.Ops
+		}
+		if list = append(list, all); ahead == nil || operations > most || time.Since(start) > long {
+			break
+		}
+	}
+	for _, all := range list {
+		for _, c := range all {
+			if err := s.weigh(c); err != nil {
+				return nil, err
+			}
 			if c.record.Status == results.OK {
 				s.checkMemory(c, backstop)
 			}
-			if all = append(all, c); c.record.Status != results.OK {
-				continue
-			}
-			operations += c.record.Work.Ops
-			if ahead != nil {
-				ahead.Anticipate(c.Schedule, c.DeviceKnobs)
-			}
-		}
-		if list = append(list, all); ahead == nil || len(list) == far || operations > most {
-			break
 		}
 	}
 	return list, nil
@@ -196,8 +210,17 @@ func (s *Sweep) point(ctx context.Context, index int, all []*candidate) error {
 // prepare lays one technique out. What cannot be laid out gets a status other
 // than ok; only mistakes of the user's are errors.
 func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
+	c, err := s.draft(p, spec)
+	if err != nil {
+		return nil, err
+	}
+	return c, s.weigh(c)
+}
+
+// draft is prepare without the memory.
+func (s *Sweep) draft(p results.Point, spec grid.Spec) (*candidate, error) {
 	start := time.Now()
-	l, err := LayOut(s.Device, s.Techniques, p, spec)
+	l, err := draft(s.Device, s.Techniques, p, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -227,6 +250,22 @@ func (s *Sweep) enter(l *Layout, spec grid.Spec) *candidate {
 		c.decline(results.Skipped, l.Code, l.Reason)
 	}
 	return c
+}
+
+// weigh asks what memory c takes.
+func (s *Sweep) weigh(c *candidate) error {
+	if c.record.Status != results.OK {
+		return nil
+	}
+	start := time.Now()
+	if err := c.Layout.weigh(s.Device); err != nil {
+		return err
+	}
+	if c.record.Work.Memory = c.Memory; c.Reason != "" {
+		c.decline(results.Skipped, c.Code, c.Reason)
+	}
+	c.record.Cost.Setup += time.Since(start).Seconds()
+	return nil
 }
 
 func (c *candidate) decline(status results.Status, code, reason string) {

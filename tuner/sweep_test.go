@@ -3,6 +3,7 @@ package tuner_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,7 +70,11 @@ func sweep(t *testing.T, s *tuner.Sweep, ctx context.Context, points []results.P
 	if s.Emit == nil {
 		s.Emit = func(r *results.Record) error { recs = append(recs, *r); return nil }
 	}
-	err := s.Run(ctx, points, specs)
+	var tasks []tuner.Task
+	for _, p := range points {
+		tasks = append(tasks, tuner.Task{Point: p, Specs: specs})
+	}
+	err := s.Run(ctx, tasks)
 	return recs, err
 }
 
@@ -298,5 +303,53 @@ func BenchmarkDispatch(b *testing.B) {
 			}
 			b.ReportMetric(float64(sum.Nanoseconds())/float64(b.N)/ops, "ns/operation")
 		})
+	}
+}
+
+// A keen device notes what it is asked for, ahead and in earnest.
+type keen struct {
+	*cpu.Device
+	ahead, compiled []*schedule.Schedule
+	early           int // anticipated before the first is compiled
+	late            int // compiled without being anticipated
+}
+
+func (k *keen) Anticipate(s *schedule.Schedule, _ knob.Params) { k.ahead = append(k.ahead, s) }
+
+func (k *keen) Compile(s *schedule.Schedule, p knob.Params) (device.Program, error) {
+	if len(k.compiled) == 0 {
+		k.early = len(k.ahead)
+	}
+	if k.compiled = append(k.compiled, s); !slices.Contains(k.ahead, s) {
+		k.late++
+	}
+	return k.Device.Compile(s, p)
+}
+
+// TestAnticipate has a device that compiles kernels hear of all programs of the
+// next points before it compiles the first, and of none that is not to run.
+func TestAnticipate(t *testing.T) {
+	k := &keen{Device: open(t)}
+	var points []results.Point
+	for i := range 5 {
+		p := small()
+		p.Hidden += i
+		points = append(points, p)
+	}
+	recs := 0
+	s := &tuner.Sweep{Device: k, Techniques: impl.All(), Settings: quick(), MaxMemory: 1 << 30, Skip: func(key string) bool {
+		return strings.Contains(key, "naive") && strings.Contains(key, "H=10")
+	}}
+	s.Emit = func(*results.Record) error {
+		if recs++; recs == 1 && len(k.ahead) != 9 {
+			t.Errorf("when the first record is done, %d programs are anticipated, want 9", len(k.ahead))
+		}
+		return nil
+	}
+	if _, err := sweep(t, s, context.Background(), points, specs(t, "naive", "cudnnstyle")); err != nil {
+		t.Fatal(err)
+	}
+	if recs != 9 || len(k.compiled) != 9 || k.late != 0 {
+		t.Errorf("%d records of %d programs, %d of them not anticipated; want 9, 9 and 0", recs, len(k.compiled), k.late)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"rnnbench/device"
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/tuner/grid"
@@ -248,6 +249,7 @@ func (c *contest) measureOne(i int, limit float64) (float64, error) {
 			return 0, err
 		}
 		if c.check == nil {
+			c.anticipate()
 			c.check = newVerification(e.Problem, c.Settings)
 		}
 	}
@@ -274,6 +276,24 @@ func (c *contest) measureOne(i int, limit float64) (float64, error) {
 	samples := e.samples.Wall
 	c.lead(e, samples)
 	return samples[len(samples)-1], nil
+}
+
+// anticipate has the kernels of those that are about to start compiled side by
+// side. Large schedules, which take time to lay out once more, have few kernels.
+func (c *contest) anticipate() {
+	const large = 1 << 12 // operations
+	d, ok := c.Device.(device.Anticipator)
+	if !ok {
+		return
+	}
+	for i, e := range c.entrants {
+		if c.verdict.Records[i] != nil || e.ops > large {
+			continue
+		}
+		if l, err := draft(c.Device, c.Techniques, c.verdict.Point, e.spec); err == nil && l.Reason == "" {
+			d.Anticipate(l.Schedule, l.DeviceKnobs)
+		}
+	}
 }
 
 // sampleOnce takes a sample. The shortest run of the warm-up is sample enough

@@ -103,6 +103,27 @@ func TestTuneFindsAWinner(t *testing.T) {
 }
 
 // TestTuneGoesOn interrupts a tune and checks that the next one completes it.
+// TestTuneAnticipates has a device that compiles kernels hear of all that are to
+// start before it compiles the first.
+func TestTuneAnticipates(t *testing.T) {
+	k := &keen{Device: open(t)}
+	u, _ := tune(t, k.Device)
+	u.Device = k
+	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), results.Impl{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := 0
+	for _, samples := range v.Samples {
+		if len(samples) > 0 {
+			started++
+		}
+	}
+	if k.early != len(k.ahead) || k.early < started || started < 2 {
+		t.Errorf("%d programs are anticipated, %d of them before the first is compiled; %d candidates start", len(k.ahead), k.early, started)
+	}
+}
+
 func TestTuneGoesOn(t *testing.T) {
 	d := open(t)
 	u, kept := tune(t, d)

@@ -34,6 +34,8 @@ type dnn struct {
 	dropout  uintptr // descriptor of none
 	handles  []uintptr
 	networks []*network
+	building map[cuda.Network]*building
+	jobs     chan *building // of the builders; nil: there are none
 }
 
 // loadDNN loads cuDNN 8 or 9, whose interface for networks is the same.
@@ -50,7 +52,7 @@ func loadDNN() (*dnn, error) {
 	if v >= 90000 {
 		scale = 10000 // 9.1.4 is 90104
 	}
-	return &dnn{library: l, version: fmt.Sprintf("%d.%d.%d", v/scale, v%scale/100, v%100)}, nil
+	return &dnn{library: l, building: map[cuda.Network]*building{}, version: fmt.Sprintf("%d.%d.%d", v/scale, v%scale/100, v%100)}, nil
 }
 
 // do calls a function. Where the library declines, the error says so.
@@ -149,9 +151,9 @@ func dnnType(e cuda.Element) uintptr {
 	return dnnSingle
 }
 
-// math is how products are computed: single precision is that alone unless TF32
+// arithmetic is how products are computed: single precision is that alone unless TF32
 // is asked for.
-func math(n cuda.Network) uintptr {
+func arithmetic(n cuda.Network) uintptr {
 	switch {
 	case n.Element != cuda.Single:
 		return tensorMath
@@ -161,20 +163,23 @@ func math(n cuda.Network) uintptr {
 	return multiplyAdds
 }
 
-// network readies n.
-func (d *dnn) network(n cuda.Network) (*network, error) {
+// none readies what says that nothing is dropped.
+func (d *dnn) none() error {
+	if d.dropout != 0 {
+		return nil
+	}
+	if err := d.do("cudnnCreateDropoutDescriptor", address(&d.dropout)); err != nil {
+		return err
+	}
+	const name = "cudnnSetDropoutDescriptor"
+	return d.code(name, int(C.setDropout(C.uintptr_t(d.library.find(name)), C.uintptr_t(d.dropout), C.uintptr_t(d.handles[0]))))
+}
+
+// network readies n with a handle that no other thread uses.
+func (d *dnn) network(n cuda.Network, handle uintptr) (*network, error) {
 	mode := slices.Index(modes(), n.Cell)
 	if mode < 0 {
 		return nil, fmt.Errorf("%w: cuDNN has no cell %s", schedule.ErrUnsupported, n.Cell)
-	}
-	if d.dropout == 0 {
-		if err := d.do("cudnnCreateDropoutDescriptor", address(&d.dropout)); err != nil {
-			return nil, err
-		}
-		const name = "cudnnSetDropoutDescriptor"
-		if err := d.code(name, int(C.setDropout(C.uintptr_t(d.library.find(name)), C.uintptr_t(d.dropout), C.uintptr_t(d.handles[0])))); err != nil {
-			return nil, err
-		}
 	}
 	w := &network{Network: n}
 	e, q := dnnType(n.Element), &w.talk
@@ -196,13 +201,13 @@ func (d *dnn) network(n cuda.Network) (*network, error) {
 		func() error { return d.do("cudnnCreateTensorDescriptor", address(&q.bias)) },
 		func() error {
 			return d.do("cudnnSetRNNDescriptor_v8", w.rnn, uintptr(n.Algorithm), uintptr(mode), doubleBias, unidirectional, linearInput,
-				e, dnnSingle, math(n), uintptr(n.Input), uintptr(n.Hidden), uintptr(n.Hidden), uintptr(n.Layers), d.dropout, 0)
+				e, dnnSingle, arithmetic(n), uintptr(n.Input), uintptr(n.Hidden), uintptr(n.Hidden), uintptr(n.Layers), d.dropout, 0)
 		},
 		func() error {
 			if n.Algorithm != persistDynamic {
 				return nil
 			}
-			return d.do("cudnnBuildRNNDynamic", d.handles[0], w.rnn, uintptr(n.Batch))
+			return d.do("cudnnBuildRNNDynamic", handle, w.rnn, uintptr(n.Batch))
 		},
 		func() error {
 			return d.do("cudnnSetRNNDataDescriptor", w.x, e, packedSteps, uintptr(n.Steps), uintptr(n.Batch), uintptr(n.Input), address(&q.lengths[0]), address(&q.fill))
@@ -213,9 +218,9 @@ func (d *dnn) network(n cuda.Network) (*network, error) {
 		func() error {
 			return d.do("cudnnSetTensorNdDescriptor", w.h, e, 3, address(&q.shape[0]), address(&q.strides[0]))
 		},
-		func() error { return d.do("cudnnGetRNNWeightSpaceSize", d.handles[0], w.rnn, address(&q.space)) },
+		func() error { return d.do("cudnnGetRNNWeightSpaceSize", handle, w.rnn, address(&q.space)) },
 		func() error {
-			return d.do("cudnnGetRNNTempSpaceSizes", d.handles[0], w.rnn, pass, w.x, address(&q.work), address(&q.kept))
+			return d.do("cudnnGetRNNTempSpaceSizes", handle, w.rnn, pass, w.x, address(&q.work), address(&q.kept))
 		},
 	}
 	for _, call := range calls {
@@ -225,7 +230,7 @@ func (d *dnn) network(n cuda.Network) (*network, error) {
 	}
 	w.sizes = cuda.Sizes{Weights: int64(q.space), Workspace: int64(q.work), Kept: int64(q.kept)}
 	for l := range n.Layers {
-		p, err := d.parameters(w, l)
+		p, err := d.parameters(w, l, handle)
 		if err != nil {
 			return nil, err
 		}
@@ -241,7 +246,7 @@ func (d *dnn) network(n cuda.Network) (*network, error) {
 // parameters finds those of a layer. The library tells where each gate's are:
 // its weights and its bias, those of the input first. They must be plain
 // matrices, one gate behind the other; the gates' order is ours.
-func (d *dnn) parameters(w *network, layer int) (cuda.Parameters, error) {
+func (d *dnn) parameters(w *network, layer int, handle uintptr) (cuda.Parameters, error) {
 	gates, width := len(cell.Lookup(w.Cell).Gates), w.Input
 	if layer > 0 {
 		width = w.Hidden
@@ -250,7 +255,7 @@ func (d *dnn) parameters(w *network, layer int) (cuda.Parameters, error) {
 	q := &w.talk
 	var first [4]int64 // of W, R and their biases
 	for id := range 2 * gates {
-		if err := d.do("cudnnGetRNNWeightParams", d.handles[0], w.rnn, uintptr(layer), uintptr(w.sizes.Weights), space, uintptr(id),
+		if err := d.do("cudnnGetRNNWeightParams", handle, w.rnn, uintptr(layer), uintptr(w.sizes.Weights), space, uintptr(id),
 			q.weight, address(&q.at[0]), q.bias, address(&q.at[1])); err != nil {
 			return cuda.Parameters{}, err
 		}

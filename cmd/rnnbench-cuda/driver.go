@@ -23,10 +23,12 @@ type driver struct {
 	properties cuda.Properties
 	device     cu.Device
 	context    cu.CUContext
-	extra      *library // libcuda
-	blas       *blas    // nil: there is none
-	dnn        *dnn     // nil: there is none
-	monitor    *monitor // nil: there is none
+	extra      *library  // libcuda
+	blas       *blas     // nil: there is none
+	lt         *lt       // nil: not used yet
+	spaces     []uintptr // workspaces of products, per stream
+	dnn        *dnn      // nil: there is none
+	monitor    *monitor  // nil: there is none
 
 	functions []cu.Function
 	streams   []cu.Stream
@@ -305,6 +307,7 @@ func (d *driver) Streams(n int) error {
 			if err != nil {
 				return failure(err)
 			}
+			d.spaces = append(d.spaces, uintptr(space))
 			if err := d.blas.add(handle(&s), uintptr(space), d.properties.Workspace); err != nil {
 				return err
 			}
@@ -342,17 +345,38 @@ func (d *driver) FreeEvent(e cuda.Event) error {
 	return nil
 }
 
-// NewNetwork implements cuda.Networks.
+// BeginNetwork implements cuda.Networks: kernels of the dynamic algorithm are
+// compiled for each network.
+func (d *driver) BeginNetwork(n cuda.Network) {
+	if n.Algorithm == persistDynamic && d.library() == nil {
+		d.dnn.begin(n, d.context)
+	}
+}
+
+// library readies cuDNN.
+func (d *driver) library() error {
+	err := d.Streams(1)
+	if err == nil {
+		err = d.networks(0)
+	}
+	if err == nil {
+		err = d.dnn.none()
+	}
+	return err
+}
+
+// NewNetwork implements cuda.Networks. What a builder could not do is tried
+// again, to tell why.
 func (d *driver) NewNetwork(n cuda.Network) (int, cuda.Sizes, error) {
-	if err := d.Streams(1); err != nil {
+	if err := d.library(); err != nil {
 		return 0, cuda.Sizes{}, err
 	}
-	if err := d.networks(0); err != nil {
-		return 0, cuda.Sizes{}, err
-	}
-	w, err := d.dnn.network(n)
-	if err != nil {
-		return 0, cuda.Sizes{}, err
+	w := d.dnn.take(n)
+	if w == nil {
+		var err error
+		if w, err = d.dnn.network(n, d.dnn.handles[0]); err != nil {
+			return 0, cuda.Sizes{}, err
+		}
 	}
 	d.dnn.networks = append(d.dnn.networks, w)
 	return len(d.dnn.networks) - 1, w.sizes, nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -27,6 +28,7 @@ func libraryDirs() []string {
 type library struct {
 	handle uintptr
 	path   string
+	mu     sync.Mutex
 	at     map[string]uintptr
 }
 
@@ -36,7 +38,7 @@ func loadLibrary(names ...string) (*library, error) {
 		for _, name := range names {
 			path := filepath.Join(dir, name)
 			if handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL); err == nil {
-				return &library{handle, path, map[string]uintptr{}}, nil
+				return &library{handle: handle, path: path, at: map[string]uintptr{}}, nil
 			}
 		}
 	}
@@ -45,6 +47,8 @@ func loadLibrary(names ...string) (*library, error) {
 
 // find is the address of a function; 0 where there is none of that name.
 func (l *library) find(name string) uintptr {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	at, ok := l.at[name]
 	if !ok {
 		at, _ = purego.Dlsym(l.handle, name)

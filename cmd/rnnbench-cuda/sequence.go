@@ -63,8 +63,11 @@ func one(c call) error {
 	if err != nil {
 		return err
 	}
-	return c.tell(c.name, int(C.issue(&e, 1).code))
+	return c.tell(c.name, issue(&e))
 }
+
+// issue makes the call that e is and returns its code.
+func issue(e *C.entry) int { return int(C.issue(e, 1).code) }
 
 // A sequence is calls as C makes them, one after the other without coming back
 // to Go, which takes as long as a launch's own work on the host.
@@ -130,6 +133,9 @@ func (d *driver) calls(c *cuda.Call, s *sequence) ([]call, error) {
 	switch {
 	case c.Launch != nil:
 		return []call{d.launch(c.Launch, on, s)}, nil
+	case c.Product != nil && c.Product.Pick:
+		p, err := d.picked(c.Stream, c.Product)
+		return []call{p}, err
 	case c.Product != nil:
 		return []call{d.blas.product(c.Stream, c.Product)}, nil
 	case c.Network != nil:

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"rnnbench/impl"
 	"rnnbench/results"
@@ -23,6 +22,7 @@ import (
 type job struct {
 	bench   *bench
 	plan    plan
+	spread  bool // measure in an order in which what is done covers the plan evenly
 	measure config.Measure
 	show    *progress
 
@@ -30,25 +30,22 @@ type job struct {
 	emit func(*results.Record) error
 }
 
-// run measures the plan, part by part.
+// run measures the plan.
 func (j *job) run(ctx context.Context) error {
-	start := time.Now()
+	var tasks []tuner.Task
 	for _, q := range j.plan.parts {
-		m := j.measure
-		if m.Budget > 0 {
-			if m.Budget -= time.Since(start); m.Budget <= 0 {
-				return tuner.ErrBudget
-			}
-		}
-		s := &tuner.Sweep{
-			Device: j.bench.Device, Techniques: impl.All(), Settings: m, Limits: j.bench.limits, MaxMemory: j.bench.maxMemory,
-			Skip: j.skip, Emit: j.emit, Watch: j.show.watch,
-		}
-		if err := s.Run(ctx, q.points, q.specs); err != nil {
-			return err
+		for _, at := range q.points {
+			tasks = append(tasks, tuner.Task{Point: at, Specs: q.specs})
 		}
 	}
-	return nil
+	if j.spread {
+		tasks = tuner.Spread(tasks)
+	}
+	s := &tuner.Sweep{
+		Device: j.bench.Device, Techniques: impl.All(), Settings: j.measure, Limits: j.bench.limits, MaxMemory: j.bench.maxMemory,
+		Skip: j.skip, Emit: j.emit, Watch: j.show.watch,
+	}
+	return s.Run(ctx, tasks)
 }
 
 // interruptible returns a context that ends with the first Ctrl-C; the second

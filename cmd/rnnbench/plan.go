@@ -132,6 +132,9 @@ type entry struct {
 	code, declined string
 }
 
+// patience is for how long measuring looks ahead; a dry run looks all the way.
+const patience = 500 * time.Millisecond
+
 // forecast lays out what the plan names, for as long as limit allows (0: any
 // time), and estimates how long measuring takes. Settings of knobs are checked
 // at every point whatever the limit.

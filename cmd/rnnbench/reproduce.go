@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -29,10 +28,14 @@ func (p *program) reproduceCommand() *cobra.Command {
 		GroupID: "measure",
 		Long: `Reproduce measures what a table or figure of a paper measures, draws it and sets the
 paper's numbers beside those of this machine. Each experiment is a run of its own, whose
-folder also holds its figures and report.md. Without an ID it lists the experiments.`,
+folder also holds its figures and report.md. Points come in an order in which those that
+there is time for cover the experiment evenly; --resume measures the others, into the same
+folder. Without an ID it lists the experiments.`,
 		Example: `  rnnbench reproduce
   rnnbench reproduce appleyard-table1 --quick
   rnnbench reproduce appleyard-table1 --from out     # the report again, from the latest run
+  rnnbench reproduce appleyard-fig1 --budget 10m
+  rnnbench reproduce appleyard-fig1 --resume out --budget 10m   # what there was no time for
   rnnbench reproduce all --budget 1h`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			known := append([]string{"all", "list"}, experiments.IDs()...)
@@ -58,6 +61,7 @@ folder also holds its figures and report.md. Without an ID it lists the experime
 		fs.BoolVar(&quick, "quick", false, "the same figures with smaller networks, about a minute each")
 		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
 		fs.StringVar(&from, "from", "", "report on the records of a `RUN` instead of measuring, and draw its figures again")
+		f.resumeFlag(fs)
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")
 		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although points failed, if one succeeded")
@@ -91,8 +95,14 @@ folder also holds its figures and report.md. Without an ID it lists the experime
 		if quick {
 			size = experiments.Quick
 		}
-		if from != "" && len(args) > 1 {
-			return misused(cmd, errors.New("--from reports on one experiment: name one"))
+		if len(args) > 1 && (from != "" || f.resume != "") {
+			return misused(cmd, errors.New("--from and --resume are of one experiment: name one"))
+		}
+		var before *results.Manifest
+		if f.resume != "" {
+			if c, before, err = f.resumed(p, c.Dir); err != nil {
+				return misused(cmd, err)
+			}
 		}
 		var outcome error
 		for _, id := range args {
@@ -103,7 +113,7 @@ folder also holds its figures and report.md. Without an ID it lists the experime
 			if from != "" {
 				return p.reportFrom(e, runPath(from, c.Dir), f.format)
 			}
-			if err := p.reproduce(ctx, cmd, f, c, e, size); err != nil {
+			if err := p.reproduce(ctx, cmd, f, c, e, size, before); err != nil {
 				var bad *failure
 				if all && e.Vendor && errors.As(err, &bad) && bad.code == exitNoDevice {
 					p.note("skipped: %v", err)
@@ -127,8 +137,19 @@ func (p *program) listExperiments(format string) error {
 	return t.Write(p.out, format, p.style())
 }
 
-// reproduce measures one experiment and reports on it.
-func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size) error {
+// planOf is what an experiment measures.
+func planOf(e experiments.Experiment, size experiments.Size, on experiments.Target) plan {
+	var q plan
+	for _, x := range e.Parts(size, on) {
+		q.parts = append(q.parts, part{x.Points, x.Specs})
+	}
+	q.summary = fmt.Sprintf("%s: %s", e.ID, plural(q.total(), "point"))
+	return q
+}
+
+// reproduce measures one experiment, or what a run of before lacks of it, and
+// reports on it.
+func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest) error {
 	env := environment(f.hideHost)
 	b, err := f.open(c)
 	if err != nil {
@@ -142,11 +163,16 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	if e.Vendor && !on.GPU {
 		return &failure{exitNoDevice, fmt.Errorf("%s compares with NVIDIA's library, which %s does not have", e.ID, on.Name), "--device cuda:0 measures on a GPU"}
 	}
-	var q plan
-	for _, x := range e.Parts(size, on) {
-		q.parts = append(q.parts, part{x.Points, x.Specs})
+	q, resume := planOf(e, size, on), ""
+	if before != nil {
+		if quick := planOf(e, experiments.Quick, on); quick.hash() == before.Plan.Hash {
+			q = quick
+		}
+		if differs := mismatch(*before, b, q); differs != "" {
+			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "leave --resume out to start a new run")
+		}
+		resume = runPath(f.resume, c.Dir)
 	}
-	q.summary = fmt.Sprintf("%s: %s", e.ID, plural(q.total(), "point"))
 	if err := b.measureLimits(); err != nil {
 		return err
 	}
@@ -161,44 +187,29 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	if f.dryRun {
 		return p.dryRun(ctx, cmd, f, b, q, c.Measure)
 	}
-	look, err := b.forecast(ctx, q, c.Measure, 2*time.Second)
+	look, err := b.forecast(ctx, q, c.Measure, patience)
 	if err != nil {
 		return err
 	}
 	p.note("%s (%s)", e.Title, e.Source)
 	p.note("%s", look.line(q.summary))
-	run, err := p.begin(c, b, q, "", env)
+	run, err := p.begin(c, b, q, resume, env)
 	if err != nil {
 		return err
 	}
-	show := p.newProgress(look, q.total())
-	ctx, stop := interruptible(ctx, show)
-	defer stop()
-	var recs []results.Record
-	start := time.Now()
-	j := job{bench: b, plan: q, measure: c.Measure, show: show, emit: func(r *results.Record) error {
-		err := run.Append(r)
-		if err == nil {
-			recs = append(recs, *r)
-		}
-		return err
-	}}
-	err = j.run(ctx)
-	show.close()
-	code, outcome := exitCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
-	if err := run.Finish(code); err != nil {
+	end, err := p.complete(ctx, f, c, run, look, job{bench: b, plan: q, spread: true, measure: c.Measure})
+	if err != nil {
 		return err
 	}
-	p.note("%s in %s: %s; took %v", plural(len(recs), "record"), run.Dir(), counts(recs), time.Since(start).Round(100*time.Millisecond))
-	if len(recs) > 0 {
-		report, err := e.On(b.record(), recs)
+	if len(end.records) > 0 {
+		report, err := e.On(b.record(), end.records)
 		if err != nil {
-			return errors.Join(outcome, err)
+			return errors.Join(end.outcome, err)
 		}
 		if e.Model != nil {
 			moved, err := b.moved()
 			if err != nil {
-				return errors.Join(outcome, err)
+				return errors.Join(end.outcome, err)
 			}
 			report.Findings = append(report.Findings, moved...)
 		}
@@ -206,10 +217,7 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 			return err
 		}
 	}
-	if outcome != nil {
-		return &failure{code, outcome, strings.Join(reasons(recs), "; ")}
-	}
-	return nil
+	return p.conclude(end, c, fmt.Sprintf("rnnbench reproduce %s --resume %s", e.ID, run.Dir()))
 }
 
 // compute reports on an experiment that has nothing to measure.

@@ -83,12 +83,16 @@ func (f *sweepFlags) runFlags(cmd *cobra.Command) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
 		fs.BoolVar(&f.print, "print-config", false, "print the settings in force as a configuration file")
-		fs.StringVar(&f.resume, "resume", "", "go on with a `RUN`: its folder, its id, or the results folder for the latest")
+		f.resumeFlag(fs)
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")
 		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although points failed, if one succeeded")
 		fs.BoolVar(&f.hideHost, "no-hostname", false, "leave the name of the host out of the run")
 	})
+}
+
+func (f *sweepFlags) resumeFlag(fs *pflag.FlagSet) {
+	fs.StringVar(&f.resume, "resume", "", "go on with a `RUN`: its folder, its id, or the results folder for the latest")
 }
 
 func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) error {
@@ -142,7 +146,6 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 	if f.dryRun {
 		return p.dryRun(ctx, cmd, f, b, q, c.Measure)
 	}
-	const patience = 2 * time.Second // to look ahead; a dry run looks all the way
 	look, err := b.forecast(ctx, q, c.Measure, patience)
 	if err != nil {
 		return misused(cmd, err)
@@ -220,7 +223,34 @@ func (p *program) dryRun(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 
 // carryOut measures what the run lacks, closes it and prints its table.
 func (p *program) carryOut(ctx context.Context, f *sweepFlags, c config.Config, run *results.Run, look *forecast, j job) error {
-	show := p.newProgress(look, j.plan.total()-min(len(run.Measured()), j.plan.total()))
+	e, err := p.complete(ctx, f, c, run, look, j)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(e.records, func(r results.Record) bool { return r.Rate != nil && r.Rate.Percent != nil && *r.Rate.Percent > 100 }) {
+		p.warn("some rates are above the peak, which was measured while something else was running: their percentages mean nothing")
+	}
+	if len(e.records) > 0 {
+		if err := p.records(e.records, f.format, f.baseline); err != nil {
+			return err
+		}
+	}
+	return p.conclude(e, c, "rnnbench sweep --resume "+run.Dir())
+}
+
+// An ending is what became of a run.
+type ending struct {
+	records []results.Record // all that the run has
+	planned int
+	spent   bool  // the budget, before the run was complete
+	code    int   // to exit with
+	outcome error // that says why it is not 0
+}
+
+// complete measures what the run lacks and closes it.
+func (p *program) complete(ctx context.Context, f *sweepFlags, c config.Config, run *results.Run, look *forecast, j job) (*ending, error) {
+	total := j.plan.total()
+	show := p.newProgress(look, total-min(len(run.Measured()), total))
 	ctx, stop := interruptible(ctx, show)
 	defer stop()
 	start := time.Now()
@@ -231,41 +261,51 @@ func (p *program) carryOut(ctx context.Context, f *sweepFlags, c config.Config, 
 
 	_, recs, _, bad := results.Read(run.Dir())
 	if bad != nil {
-		return errors.Join(err, bad, run.Finish(exitError))
+		return nil, errors.Join(err, bad, run.Finish(exitError))
 	}
-	code, outcome := exitCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
-	if err := run.Finish(code); err != nil {
-		return err
+	e := &ending{records: recs, planned: total, spent: errors.Is(err, tuner.ErrBudget)}
+	e.code, e.outcome = exitCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
+	if err := run.Finish(e.code); err != nil {
+		return nil, err
 	}
-	missing := j.plan.total() - len(recs)
 	p.note("%s in %s: %s; took %v", plural(len(recs), "record"), run.Dir(), counts(recs), took.Round(100*time.Millisecond))
-	if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Rate != nil && r.Rate.Percent != nil && *r.Rate.Percent > 100 }) {
-		p.warn("some rates are above the peak, which was measured while something else was running: their percentages mean nothing")
-	}
-	if len(recs) > 0 {
-		if err := p.records(recs, f.format, f.baseline); err != nil {
-			return err
+	p.logCosts(recs, start, took)
+	return e, nil
+}
+
+// logCosts says what the time since start went into, in seconds.
+func (p *program) logCosts(recs []results.Record, start time.Time, took time.Duration) {
+	var sum results.Cost
+	n, rest := 0, took.Seconds()
+	for i := range recs {
+		if c := &recs[i].Cost; recs[i].Time.After(start) {
+			n++
+			sum.Setup, sum.Verify, sum.Warmup, sum.Measure = sum.Setup+c.Setup, sum.Verify+c.Verify, sum.Warmup+c.Warmup, sum.Measure+c.Measure
+			rest -= c.Setup + c.Verify + c.Warmup + c.Measure
 		}
 	}
-	if errors.Is(err, tuner.ErrBudget) {
-		p.note("the budget of %v is spent; %d of %d records are missing", c.Measure.Budget, missing, j.plan.total())
-	}
-	hint := ""
+	p.log.Debug("time", "records", n, "setup", sum.Setup, "verify", sum.Verify, "warmup", sum.Warmup, "measure", sum.Measure, "rest", rest)
+}
+
+// conclude tells what is missing, and that the command again goes on.
+func (p *program) conclude(e *ending, c config.Config, again string) error {
+	missing, hint := e.planned-len(e.records), ""
 	if missing > 0 {
-		hint = "rnnbench sweep --resume " + run.Dir() + " goes on"
+		hint = again + " goes on"
 	}
-	if outcome == nil {
+	if e.spent {
+		p.note("the budget of %v is spent; %d of %d records are missing", c.Measure.Budget, missing, e.planned)
+	}
+	if e.outcome == nil {
 		if hint != "" {
 			p.note("hint: %s", hint)
 		}
 		return nil
 	}
 	if hint == "" {
-		if why := reasons(recs); len(why) > 0 {
-			hint = strings.Join(why, "; ")
-		}
+		hint = strings.Join(reasons(e.records), "; ")
 	}
-	return &failure{code, outcome, hint}
+	return &failure{e.code, e.outcome, hint}
 }
 
 // counts says how many records have which status.

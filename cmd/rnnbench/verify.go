@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -63,7 +62,7 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 	}
 	p.tellChoices(q.specs())
 	once := onlyVerify(c.Measure)
-	look, err := b.forecast(ctx, q, once, 2*time.Second)
+	look, err := b.forecast(ctx, q, once, patience)
 	if err != nil {
 		return misused(cmd, err)
 	}

@@ -147,6 +147,9 @@ type image struct {
 
 // Anticipate implements device.Anticipator.
 func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
+	if d.beginNetworks(s) {
+		return // there are few kernels besides
+	}
 	p, k, err := d.program(s, k)
 	if err != nil {
 		return

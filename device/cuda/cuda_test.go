@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"rnnbench/device/cuda"
@@ -128,4 +129,64 @@ func network(b *schedule.Builder, layers int) schedule.Vendor {
 		op.BX, op.BR = append(op.BX, all(1, 2)), append(op.BR, all(1, 2))
 	}
 	return op
+}
+
+// A counting compiler counts what it compiled and what it is compiling.
+type counting struct {
+	cuda.Compiler
+	mu       sync.Mutex
+	all, now int
+}
+
+func (c *counting) Compile(name, source string) ([]byte, error) {
+	c.mu.Lock()
+	c.all++
+	c.now++
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		c.now--
+		c.mu.Unlock()
+	}()
+	return c.Compiler.Compile(name, source)
+}
+
+// TestAnticipate has kernels of several programs compiled before the first of
+// them is: each once, and all by the time that the first is ready.
+func TestAnticipate(t *testing.T) {
+	compiler, err := emulator.NewCompiler()
+	if err != nil {
+		t.Skip(err)
+	}
+	driver, err := emulator.New(8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := &counting{Compiler: compiler}
+	d := cuda.New(driver, count, "")
+	defer d.Close()
+	var all []*schedule.Schedule
+	for _, op := range []cell.Op{cell.OneMinus, cell.Zero, cell.OneMinus} {
+		b := schedule.NewBuilder(1)
+		m := b.Matrix("m", 3, 5)
+		b.Do(0, schedule.Map{Op: op, Out: m.All(), A: m.All()})
+		s, err := b.Schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+		d.Anticipate(s, nil)
+	}
+	for i, s := range all {
+		p, err := d.Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Run(1); err != nil {
+			t.Error(err)
+		}
+		if count.all != 2 || count.now != 0 {
+			t.Errorf("when program %d is ready, %d kernels were compiled and %d are being compiled; want 2 and 0", i, count.all, count.now)
+		}
+	}
 }

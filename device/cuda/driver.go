@@ -146,6 +146,7 @@ type Product struct {
 	Operands       Element // of A and B
 	Result         Element // of C
 	TF32           bool    // round single-precision operands to TF32
+	Pick           bool    // by the fastest of the library's algorithms; they are tried when a sequence is readied, and C may be overwritten
 }
 
 // An Element is how a value is stored.

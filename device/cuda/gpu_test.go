@@ -72,33 +72,58 @@ func TestGPUMishaps(t *testing.T) {
 	}
 }
 
-// BenchmarkGPUDispatch measures what an operation that does next to nothing
-// takes, launched alone and replayed in a graph: on one stream, on four that
-// have nothing to do with each other, and on four of which each operation waits
-// for the one before.
+// BenchmarkGPUDispatch measures what an operation takes, launched alone and
+// replayed in a graph: one that does next to nothing, on one stream, on four that
+// have nothing to do with each other and on four of which each operation waits
+// for the one before; and products, by either choice of an algorithm.
 func BenchmarkGPUDispatch(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	const operations = 2000
+	flip := func(streams, matrices int) func(*schedule.Builder) {
+		return func(build *schedule.Builder) {
+			var all []*schedule.Matrix
+			for i := range matrices {
+				all = append(all, build.Matrix(fmt.Sprint("m", i), 1, 1))
+			}
+			for i := range operations {
+				m := all[i%matrices]
+				build.Do(i%streams, schedule.Map{Op: cell.OneMinus, Out: m.All(), A: m.All()})
+			}
+		}
+	}
+	product := func(m, n, k int) func(*schedule.Builder) {
+		return func(build *schedule.Builder) {
+			x, y, z := build.Matrix("x", m, k), build.Matrix("y", n, k), build.Matrix("z", m, n)
+			for range operations {
+				build.Do(0, schedule.Gemm{A: x.All(), B: y.All(), TransB: true, C: z.All()})
+			}
+		}
+	}
 	for _, way := range []struct {
-		name              string
-		streams, matrices int
-	}{{"stream", 1, 1}, {"streams", 4, 4}, {"waits", 4, 1}} {
+		name    string
+		streams int
+		plan    func(*schedule.Builder)
+	}{
+		{"stream", 1, flip(1, 1)}, {"streams", 4, flip(4, 4)}, {"waits", 4, flip(4, 1)},
+		{"product/16x16x16", 1, product(16, 16, 16)}, {"product/64x512x512", 1, product(64, 512, 512)}, {"product/64x2048x512", 1, product(64, 2048, 512)},
+	} {
 		build := schedule.NewBuilder(way.streams)
-		var all []*schedule.Matrix
-		for i := range way.matrices {
-			all = append(all, build.Matrix(fmt.Sprint("m", i), 1, 1))
-		}
-		for i := range operations {
-			m := all[i%way.matrices]
-			build.Do(i%way.streams, schedule.Map{Op: cell.OneMinus, Out: m.All(), A: m.All()})
-		}
+		way.plan(build)
 		s, err := build.Schedule()
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, graph := range []int{0, 1} {
-			b.Run(fmt.Sprintf("%s/graph=%d", way.name, graph), func(b *testing.B) {
-				p, err := d.Compile(s, knob.Params{"graph": graph})
+		offered := d.Knobs(s)
+		for _, k := range knob.Combinations(offered, 2) {
+			if k["split"] != 0 {
+				continue
+			}
+			all, err := k.Complete(offered)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Run(way.name+"/"+all.String(), func(b *testing.B) {
+				p, err := d.Compile(s, k)
 				if err != nil {
 					b.Fatal(err)
 				}

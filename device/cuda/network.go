@@ -32,6 +32,10 @@ type Parameters struct{ W, R, BX, BR int64 }
 
 // Networks is the part of a Driver that readies whole networks.
 type Networks interface {
+	// BeginNetwork begins what NewNetwork will wait for, where that takes long and
+	// can be done beside other things.
+	BeginNetwork(n Network)
+
 	// NewNetwork readies a network, which stays until the driver is closed.
 	// Errors wrap schedule.ErrUnsupported where the library declines.
 	NewNetwork(n Network) (id int, s Sizes, err error)
@@ -117,16 +121,10 @@ func (s *stack) network(e Element, p schedule.Precision) Network {
 
 // ready has the library ready the networks of s. Those of before are ready.
 func (d *Device) ready(s *schedule.Schedule) error {
-	e := elements(s)
-	for _, op := range everything(s) {
-		st, ok := stackOf(op)
-		if !ok {
-			continue
-		}
+	for n, op := range networks(s) {
 		if why := d.properties.NoNetworks; why != "" {
 			return fmt.Errorf("cuda: %s: %w: %s", op.Name(), schedule.ErrUnsupported, why)
 		}
-		n := st.network(e[st.X.M.ID], s.Precision)
 		if _, ok := d.networks[n]; ok {
 			continue
 		}
@@ -137,6 +135,37 @@ func (d *Device) ready(s *schedule.Schedule) error {
 		d.networks[n] = readied{id, sizes}
 	}
 	return nil
+}
+
+// beginNetworks begins to ready the networks of s that are new, and reports
+// whether there are any, old or new.
+func (d *Device) beginNetworks(s *schedule.Schedule) (any bool) {
+	for n := range networks(s) {
+		any = true
+		if _, ok := d.networks[n]; !ok && d.properties.NoNetworks == "" {
+			d.driver.BeginNetwork(n)
+		}
+	}
+	return any
+}
+
+// networks yields those of s with their operations.
+func networks(s *schedule.Schedule) func(yield func(Network, schedule.Op) bool) {
+	return func(yield func(Network, schedule.Op) bool) {
+		var e []Element
+		for _, op := range everything(s) {
+			st, ok := stackOf(op)
+			if !ok {
+				continue
+			}
+			if e == nil {
+				e = elements(s)
+			}
+			if !yield(st.network(e[st.X.M.ID], s.Precision), op) {
+				return
+			}
+		}
+	}
 }
 
 // An extent is part of a program's memory, in bytes.

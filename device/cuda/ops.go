@@ -117,6 +117,7 @@ func (b *binder) product(op schedule.Gemm) *Product {
 		LdA: op.A.M.Cols, LdB: op.B.M.Cols, LdC: op.C.M.Cols,
 		TransA: op.TransA, TransB: op.TransB, Accumulate: op.Accumulate,
 		Operands: b.element(op.A), Result: b.element(op.C), TF32: b.precision == schedule.TF32,
+		Pick: b.knobs["pick"] != 0,
 	}
 }
 

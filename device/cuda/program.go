@@ -71,6 +71,9 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.layout.total>>20, err)
 	}
 	err = errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind(k))
+	if err == nil && k["pick"] != 0 { // trying algorithms has written to results
+		err = p.clear()
+	}
 	if err == nil {
 		err = p.try()
 	}

@@ -18,15 +18,17 @@ import (
 // sum, as tensor cores read single precision fastest. A column of zeros or three
 // keep pieces aligned to sixteen bytes.
 
-// productKnobs are those of schedules with products of single precision.
+// productKnobs are those of schedules with products.
 func productKnobs(s *schedule.Schedule) []knob.Knob {
-	if s.Precision != schedule.FP32 {
-		return nil
-	}
 	for _, op := range everything(s) {
-		if _, ok := op.(schedule.Gemm); ok {
-			return []knob.Knob{{Name: "split", Doc: "fp32 products as three of TF32 on tensor cores (1) or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2}}}
+		if _, ok := op.(schedule.Gemm); !ok {
+			continue
 		}
+		knobs := []knob.Knob{{Name: "pick", Doc: "the library's algorithm for each product: 1: the fastest of those it names, which are tried; 0: the one it recommends", Values: []int{0, 1}}}
+		if s.Precision == schedule.FP32 {
+			knobs = append(knobs, knob.Knob{Name: "split", Doc: "fp32 products as three of TF32 on tensor cores (1) or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2}})
+		}
+		return knobs
 	}
 	return nil
 }

@@ -44,7 +44,9 @@ const (
 type request struct {
 	Call     int
 	Name     string // open: the device; provoke: the mishap
-	Schedule []byte // knobs, memory, compile, anticipate: the schedule, where it is not that of the call before
+	Schedule int    // knobs, memory, compile, anticipate: what the call is about, as the parent numbers them
+	Text     []byte // that schedule, where the worker does not know it
+	Forget   []int  // schedules that no call is about any more
 	Knobs    knob.Params
 	Program  int // as answered by compile
 	Matrix   int

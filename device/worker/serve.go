@@ -31,7 +31,7 @@ func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	s := server{open: open, programs: map[int]program{}, enc: gob.NewEncoder(out), out: out}
+	s := server{open: open, programs: map[int]program{}, known: map[int]*schedule.Schedule{}, enc: gob.NewEncoder(out), out: out}
 	defer s.close()
 	calls, done := make(chan call), make(chan struct{})
 	defer close(done)
@@ -92,7 +92,7 @@ type program struct {
 type server struct {
 	open     func(name string) (device.Device, error)
 	device   device.Device
-	schedule *schedule.Schedule // the latest
+	known    map[int]*schedule.Schedule
 	programs map[int]program
 	next     int
 	window   *window // nil: there is none
@@ -142,33 +142,31 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	if s.device == nil {
 		return nil, errors.New("worker: no device is open")
 	}
-	if c.Schedule != nil {
-		s.schedule = &schedule.Schedule{}
-		if err := s.schedule.UnmarshalBinary(c.Schedule); err != nil {
-			return nil, err
-		}
+	about, err := s.about(c)
+	if err != nil {
+		return nil, err
 	}
 	switch c.Call {
 	case callInfo:
 		r.Info = s.device.Info()
 		return nil, nil
 	case callKnobs:
-		r.Knobs = s.device.Knobs(s.schedule)
+		r.Knobs = s.device.Knobs(about)
 		return nil, nil
 	case callMemory:
-		r.Memory, err = s.device.Memory(s.schedule, c.Knobs)
+		r.Memory, err = s.device.Memory(about, c.Knobs)
 		return nil, err
 	case callCompile:
-		p, err := s.device.Compile(s.schedule, c.Knobs)
+		p, err := s.device.Compile(about, c.Knobs)
 		if err == nil {
 			s.next++
-			s.programs[s.next] = program{p, s.schedule}
+			s.programs[s.next] = program{p, about}
 			r.Program = s.next
 		}
 		return nil, err
 	case callAnticipate:
 		if a, ok := s.device.(device.Anticipator); ok {
-			a.Anticipate(s.schedule, c.Knobs)
+			a.Anticipate(about, c.Knobs)
 		}
 		return nil, nil
 	case callLimits:
@@ -224,6 +222,25 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 		return nil, p.Close()
 	}
 	return nil, fmt.Errorf("worker: there is no call %d", c.Call)
+}
+
+// about is the schedule that c is about, nil for none.
+func (s *server) about(c call) (*schedule.Schedule, error) {
+	for _, n := range c.Forget {
+		delete(s.known, n)
+	}
+	if c.Text != nil {
+		read := &schedule.Schedule{}
+		if err := read.UnmarshalBinary(c.Text); err != nil {
+			return nil, err
+		}
+		s.known[c.Schedule] = read
+	}
+	found, ok := s.known[c.Schedule]
+	if !ok && c.Schedule != 0 {
+		return nil, fmt.Errorf("worker: there is no schedule %d", c.Schedule)
+	}
+	return found, nil
 }
 
 // move writes or reads a matrix; data is what is to go through the pipe.

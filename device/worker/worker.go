@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,9 +31,10 @@ type Device struct {
 	process    *process // nil: none runs
 	generation int      // of processes started
 	info       device.Info
-	sent       *schedule.Schedule // the latest that the process knows
-	window     *window            // nil: none has been made
-	shared     bool               // the process has the window, too
+	known      []known // schedules that the process has, the latest last
+	numbered   int     // schedules so far
+	window     *window // nil: none has been made
+	shared     bool    // the process has the window, too
 }
 
 // Open starts a worker and has it open the device.
@@ -63,7 +65,7 @@ func (d *Device) start() error {
 	if err != nil {
 		return err
 	}
-	d.process, d.sent, d.shared = p, nil, false
+	d.process, d.known, d.shared = p, nil, false
 	d.generation++
 	err = d.guard(d.o.Timeout, func() error {
 		line, err := p.in.ReadString('\n')
@@ -159,22 +161,44 @@ func write(w io.Writer, b []byte) error {
 	return err
 }
 
+// A known schedule has a number at the worker.
+type known struct {
+	schedule *schedule.Schedule
+	number   int
+}
+
+// keep is how many operations known schedules have together, at most: a point's
+// candidates are asked about several times each.
+const keep = 1 << 16
+
 // about is a call on s, which is sent along unless the worker has it.
 func (d *Device) about(limit time.Duration, q request, s *schedule.Schedule) (response, error) {
 	if err := d.start(); err != nil {
 		return response{}, err
 	}
-	if d.sent != s {
-		var err error
-		if q.Schedule, err = s.MarshalBinary(); err != nil {
-			return response{}, err
+	i := slices.IndexFunc(d.known, func(k known) bool { return k.schedule == s })
+	if i >= 0 {
+		q.Schedule = d.known[i].number
+		return d.call(limit, q, nil, nil)
+	}
+	var err error
+	if q.Text, err = s.MarshalBinary(); err != nil {
+		return response{}, err
+	}
+	d.numbered++
+	q.Schedule = d.numbered
+	d.known = append(d.known, known{s, d.numbered})
+	from := len(d.known) - 1
+	for operations := len(s.Nodes); from > 0; from-- {
+		if operations += len(d.known[from-1].schedule.Nodes); operations > keep {
+			break
 		}
 	}
-	r, err := d.call(limit, q, nil, nil)
-	if d.process != nil {
-		d.sent = s
+	for _, k := range d.known[:from] {
+		q.Forget = append(q.Forget, k.number)
 	}
-	return r, err
+	d.known = slices.Delete(d.known, 0, from)
+	return d.call(limit, q, nil, nil)
 }
 
 // Info implements device.Device.

@@ -19,6 +19,9 @@ type network struct {
 	sizes cuda.Sizes
 }
 
+// BeginNetwork implements cuda.Networks.
+func (d *Driver) BeginNetwork(cuda.Network) {}
+
 // NewNetwork implements cuda.Networks. As the vendor's does, it puts the weights
 // of all layers before all biases, and leaves gaps.
 func (d *Driver) NewNetwork(n cuda.Network) (int, cuda.Sizes, error) {

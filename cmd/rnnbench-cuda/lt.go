@@ -1,0 +1,216 @@
+//go:build cuda
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"rnnbench/device/cuda"
+	"rnnbench/rnn/schedule"
+)
+
+// lt is cuBLASLt, which says by which algorithms it can compute a product and
+// takes one of them for each call.
+type lt struct {
+	library    *library
+	handle     uintptr
+	preference uintptr
+	picked     map[shape]*algorithm
+}
+
+// A shape is what the choice of an algorithm depends on. The alignments are those
+// of the matrices, in bytes.
+type shape struct {
+	m, n, k, ldA, ldB, ldC, alignA, alignB, alignC int
+	transA, transB, accumulate, tf32               bool
+	operands, result                               cuda.Element
+}
+
+func shapeOf(p *cuda.Product) shape {
+	align := func(at cuda.Pointer) int { return int(min(at&-at, 256)) }
+	return shape{p.M, p.N, p.K, p.LdA, p.LdB, p.LdC, align(p.A), align(p.B), align(p.C),
+		p.TransA, p.TransB, p.Accumulate, p.TF32, p.Operands, p.Result}
+}
+
+// An algorithm computes products of one shape.
+type algorithm struct {
+	description, a, b, c uintptr
+	code                 [8]uint64 // as the library writes it
+}
+
+// candidate is a cublasLtMatmulHeuristicResult_t.
+type candidate struct {
+	code   [8]uint64
+	space  uint64
+	status int32
+	waves  float32
+	_      [4]int32
+}
+
+// Constants of cuBLASLt.
+const (
+	ltTransA, ltTransB = 3, 4
+	ltSpace            = 1 // of a preference
+	ltReduction        = 3
+	ltAlignA           = 5 // then B, C and D
+
+	inPlace, single = 1, 2 // how parts of sums are added: not as the result is stored
+)
+
+func loadLt(space int64) (*lt, error) {
+	l, err := loadLibrary("libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11")
+	if err != nil {
+		return nil, err
+	}
+	t := &lt{library: l, picked: map[shape]*algorithm{}}
+	return t, errors.Join(t.do("cublasLtCreate", address(&t.handle)), t.do("cublasLtMatmulPreferenceCreate", address(&t.preference)), t.prefer(ltSpace, uint64(space)), t.prefer(ltReduction, inPlace|single))
+}
+
+func (t *lt) do(name string, args ...uintptr) error { return one(t.call(name, args...)) }
+
+func (t *lt) call(name string, args ...uintptr) call { return call{name, args, t.library, t.code} }
+
+func (t *lt) code(name string, code int) error { return (*blas)(nil).code(name, code) }
+
+// prefer sets an attribute of the preference, of eight bytes or four.
+func (t *lt) prefer(attribute uintptr, value uint64) error {
+	size := uintptr(8)
+	if attribute != ltSpace {
+		size = 4 // little-endian: the first four
+	}
+	return t.do("cublasLtMatmulPreferenceSetAttribute", t.preference, attribute, address(&value), size)
+}
+
+// product is p by the algorithm of those that the library names that takes least
+// time, which is tried the first time that there is such a product: into its own
+// result, which must not matter yet.
+func (d *driver) picked(stream int, p *cuda.Product) (call, error) {
+	if d.lt == nil {
+		var err error
+		if d.lt, err = loadLt(d.properties.Workspace); err != nil {
+			return call{}, fmt.Errorf("%w: products cannot be picked: %w", schedule.ErrUnsupported, err)
+		}
+	}
+	s := shapeOf(p)
+	a := d.lt.picked[s]
+	if a == nil {
+		var err error
+		if a, err = d.pick(s, p); err != nil {
+			return call{}, err
+		}
+		d.lt.picked[s] = a
+	}
+	return d.multiply(stream, p, a), nil
+}
+
+// multiply thinks in columns, as the library does: Cᵀ = op(B)ᵀ·op(A)ᵀ.
+func (d *driver) multiply(stream int, p *cuda.Product, a *algorithm) call {
+	beta := &d.blas.zero
+	if p.Accumulate {
+		beta = &d.blas.one
+	}
+	return d.lt.call("cublasLtMatmul", d.lt.handle, a.description, address(&d.blas.one), uintptr(p.B), a.b, uintptr(p.A), a.a,
+		address(beta), uintptr(p.C), a.c, uintptr(p.C), a.c, address(&a.code[0]), d.spaces[stream], uintptr(d.properties.Workspace), handle(&d.streams[stream]))
+}
+
+// describe readies what the library wants to know of products of shape s.
+func (t *lt) describe(s shape) (*algorithm, error) {
+	a := &algorithm{}
+	compute := uintptr(computeSingle)
+	if s.tf32 && s.operands == cuda.Single {
+		compute = computeTF32
+	}
+	layout := func(to *uintptr, e cuda.Element, trans bool, rows, cols, ld int) error { // of a row-major matrix
+		if trans {
+			rows, cols = cols, rows
+		}
+		return t.do("cublasLtMatrixLayoutCreate", address(to), dataType(e), uintptr(cols), uintptr(rows), uintptr(ld))
+	}
+	trans := [2]int32{}
+	for i, is := range []bool{s.transB, s.transA} {
+		if is {
+			trans[i] = 1
+		}
+	}
+	return a, errors.Join(
+		t.do("cublasLtMatmulDescCreate", address(&a.description), compute, typeSingle),
+		t.do("cublasLtMatmulDescSetAttribute", a.description, ltTransA, address(&trans[0]), 4),
+		t.do("cublasLtMatmulDescSetAttribute", a.description, ltTransB, address(&trans[1]), 4),
+		layout(&a.a, s.operands, s.transA, s.m, s.k, s.ldA),
+		layout(&a.b, s.operands, s.transB, s.k, s.n, s.ldB),
+		layout(&a.c, s.result, false, s.m, s.n, s.ldC),
+		t.prefer(ltAlignA, uint64(s.alignB)), t.prefer(ltAlignA+1, uint64(s.alignA)), t.prefer(ltAlignA+2, uint64(s.alignC)), t.prefer(ltAlignA+3, uint64(s.alignC)),
+	)
+}
+
+// pick tries the algorithms for p.
+func (d *driver) pick(s shape, p *cuda.Product) (*algorithm, error) {
+	a, err := d.lt.describe(s)
+	if err != nil {
+		return nil, err
+	}
+	var list [16]candidate
+	var n int32
+	t := d.lt
+	if err := t.do("cublasLtMatmulAlgoGetHeuristic", t.handle, a.description, a.b, a.a, a.c, a.c, t.preference, uintptr(len(list)), address(&list[0]), address(&n)); err != nil {
+		return nil, err
+	}
+	best := math.Inf(1)
+	var code [8]uint64
+	for _, c := range list[:n] {
+		if a.code = c.code; c.status != 0 {
+			continue
+		}
+		seconds, err := d.try(d.multiply(0, p, a))
+		if err != nil {
+			return nil, err
+		}
+		if seconds < best {
+			best, code = seconds, c.code
+		}
+	}
+	if a.code = code; math.IsInf(best, 1) {
+		return nil, fmt.Errorf("%w: cuBLASLt has no algorithm for a product of %d×%d×%d", schedule.ErrUnsupported, s.m, s.n, s.k)
+	}
+	return a, nil
+}
+
+// try is how long a call takes on stream 0: the shortest of a few times, several
+// in a row where it is short.
+func (d *driver) try(c call) (float64, error) {
+	e, err := c.entry()
+	if err != nil {
+		return 0, err
+	}
+	begin, err1 := d.NewEvent(true)
+	end, err2 := d.NewEvent(true)
+	if err := errors.Join(err1, err2); err != nil {
+		return 0, err
+	}
+	defer func() { _, _ = d.FreeEvent(begin), d.FreeEvent(end) }()
+	const short = 1e-4
+	best, row := math.Inf(1), 1
+	for range 4 {
+		if err := d.Record(begin, 0); err != nil {
+			return 0, err
+		}
+		for range row {
+			if err := c.tell(c.name, issue(&e)); err != nil {
+				return 0, err
+			}
+		}
+		if err := errors.Join(d.Record(end, 0), d.Await(end)); err != nil {
+			return 0, err
+		}
+		seconds, err := d.Elapsed(begin, end)
+		if err != nil {
+			return 0, err
+		}
+		if best = min(best, seconds/float64(row)); best < short {
+			row = 8
+		}
+	}
+	return best, nil
+}

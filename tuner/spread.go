@@ -1,0 +1,55 @@
+package tuner
+
+import "rnnbench/results"
+
+// Spread orders tasks so that the first of them, however many there is time for,
+// cover the axes evenly: next comes the one whose values, and pairs of values,
+// have been had least often; of several the first.
+func Spread(tasks []Task) []Task {
+	number := map[pair]int{} // of each pair
+	left := make([][]int, len(tasks))
+	for i, t := range tasks {
+		for _, p := range pairs(t.Point) {
+			if _, ok := number[p]; !ok {
+				number[p] = len(number)
+			}
+			left[i] = append(left[i], number[p])
+		}
+	}
+	had := make([]int, len(number))
+	var out []Task
+	for range tasks {
+		next, least := -1, 0
+		for i, mine := range left {
+			n := 0
+			for _, p := range mine {
+				n += had[p]
+			}
+			if mine != nil && (next < 0 || n < least) {
+				next, least = i, n
+			}
+		}
+		for _, p := range left[next] {
+			had[p]++
+		}
+		left[next] = nil
+		out = append(out, tasks[next])
+	}
+	return out
+}
+
+// A pair is values of two axes of a point, or of one axis twice.
+type pair struct {
+	axes   [2]int
+	values [2]any
+}
+
+func pairs(p results.Point) (all []pair) {
+	values := []any{p.Cell, p.Pass, p.Precision, p.Hidden, p.Batch, p.Steps, p.Layers, p.Streams, p.Input, p.Output, p.History, p.OneHot}
+	for i, v := range values {
+		for j, w := range values[:i+1] {
+			all = append(all, pair{[2]int{i, j}, [2]any{v, w}})
+		}
+	}
+	return all
+}

@@ -1,0 +1,46 @@
+package tuner_test
+
+import (
+	"slices"
+	"testing"
+
+	"rnnbench/results"
+	"rnnbench/tuner"
+)
+
+// TestSpread cuts a grid off at any moment: no value of an axis is far ahead of
+// another, and every task comes once.
+func TestSpread(t *testing.T) {
+	var tasks []tuner.Task
+	for _, cell := range []string{"gru", "lstm", "rnn-tanh"} {
+		for _, hidden := range []int{128, 256, 512, 1024} {
+			for _, batch := range []int{1, 4, 16, 64} {
+				tasks = append(tasks, tuner.Task{Point: results.Point{Cell: cell, Hidden: hidden, Input: hidden, Batch: batch}})
+			}
+		}
+	}
+	got := tuner.Spread(tasks)
+	if len(got) != len(tasks) || slices.ContainsFunc(tasks, func(a tuner.Task) bool {
+		return !slices.ContainsFunc(got, func(b tuner.Task) bool { return a.Point == b.Point })
+	}) {
+		t.Fatalf("%d tasks of %d, or others", len(got), len(tasks))
+	}
+	for _, value := range []func(results.Point) any{
+		func(p results.Point) any { return p.Cell }, func(p results.Point) any { return p.Hidden }, func(p results.Point) any { return p.Batch },
+	} {
+		all := map[any]int{}
+		for _, x := range tasks {
+			all[value(x.Point)] = 0
+		}
+		for i, x := range got {
+			all[value(x.Point)]++
+			least, most := len(got), 0
+			for _, n := range all {
+				least, most = min(least, n), max(most, n)
+			}
+			if most-least > 2 {
+				t.Fatalf("after %d tasks: %v", i+1, all)
+			}
+		}
+	}
+}
