@@ -27,6 +27,7 @@ type binder struct {
 	precision  schedule.Precision
 	knobs      knob.Params
 	persistent int // such operations so far
+	sides      int // parts of the GPU that they share
 	sources    map[string]*source
 	networks   map[Network]readied
 }

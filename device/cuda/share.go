@@ -1,0 +1,69 @@
+package cuda
+
+import (
+	"fmt"
+	"maps"
+	"math"
+
+	"rnnbench/rnn/schedule"
+)
+
+// Persistent layers on several streams run side by side if each leaves room for
+// the others: its groups are chosen as if the GPU were so many times smaller.
+// Kernels never wait for each other's progress, only for blocks of their own,
+// which all start together; so those that find no room wait their turn, and the
+// order in which kernels start does not matter.
+
+// sides is how many streams of s have persistent layers.
+func sides(s *schedule.Schedule) int {
+	on := map[int]bool{}
+	for _, n := range s.Nodes {
+		switch n.Op.(type) {
+		case schedule.Persistent, schedule.PersistentBackward:
+			on[n.Stream%maxStreams] = true
+		}
+	}
+	return len(on)
+}
+
+// share is one of n parts of the GPU.
+func (p Properties) share(n int) Properties {
+	p.Part = n > 1
+	p.SMs = max(1, p.SMs/n)
+	p.Clusters = maps.Clone(p.Clusters)
+	for size := range p.Clusters {
+		p.Clusters[size] /= n
+	}
+	return p
+}
+
+// shared chooses the grouping with which a step of all layers beside each other
+// is expected to take the least time: each in a part of the GPU, with a part left
+// for products or not, or all of it in turns.
+func (b *binder) shared(list func(b *binder) ([]grouping, string)) (grouping, error) {
+	parts := []int{b.sides + 1, b.sides, 1}
+	switch {
+	case b.knobs["share"] != 0:
+		parts = []int{b.knobs["share"]}
+	case b.sides <= 1:
+		parts = []int{1}
+	}
+	var best grouping
+	why, cost := "", math.Inf(1)
+	for _, n := range parts {
+		part := *b
+		part.properties = b.properties.share(n)
+		all, no := list(&part)
+		if len(all) == 0 {
+			why = no
+			continue
+		}
+		if turns := max(1, float64(b.sides/n)); turns*all[0].cycles < cost {
+			best, cost = all[0], turns*all[0].cycles
+		}
+	}
+	if math.IsInf(cost, 1) {
+		return best, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
+	}
+	return best, nil
+}
