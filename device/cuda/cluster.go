@@ -302,6 +302,7 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 // weights, and the kernel that runs it so.
 type grouping struct {
 	spread   bool    // over the GPU, not in clusters
+	order    order   // that its weights are best packed in
 	few      bool    // no more than run at the same time, which take turns at the sequences
 	blocks   int     // of a group
 	cluster  int     // of a cluster, where a group that is spread has clusters
@@ -318,7 +319,7 @@ type grouping struct {
 // grouping is how t runs so many sequences.
 func (t tiling) grouping(batch int, p Properties) grouping {
 	return grouping{
-		spread: t.spread, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
+		spread: t.spread, order: byUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
 		kernel: "cluster", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d",
 			number(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident),
 		knobs: knob.Params{"samples": t.samples, "tile": t.tile, "lanes": t.lanes, "tensor": 2},
@@ -338,6 +339,7 @@ func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
 	p := op.Step(0, schedule.View{}).Program()
 	r := newRecurrence(&op.Sequence, p)
 	groups := b.sequenceGroups(op)
+	t.sizes += fmt.Sprintf(", ORDERED = %d", number(b.ordered(op, t)))
 	words := []any{t.kernel, " ", op.Cell.Name, op.Train, op.Hidden(), t.sizes, b.element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.element)

@@ -13,6 +13,7 @@ func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []st
 		return nil, nil, err
 	}
 	b := binder{knobs: k, layout: &l, properties: p, precision: s.Precision, sides: sides(s), sources: map[string]*source{}}
+	b.order = b.orders(s)
 	var texts []string
 	var launches []*Launch
 	for _, n := range s.Nodes {

@@ -135,7 +135,7 @@ func (f fragments) together(p Properties) int {
 func (f fragments) grouping(p Properties) grouping {
 	together := f.together(p)
 	g := grouping{
-		spread: f.spread, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
+		spread: f.spread, order: byLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
 		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
 			number(f.spread), f.cluster, f.units, f.samples, f.split, f.chunks, f.resident, number(f.exact)),
 		knobs: knob.Params{"samples": f.samples, "lanes": 4 * f.split, "tensor": 1},

@@ -62,7 +62,7 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
       for (int j = 0; j < TILE * GATES; j++) {
         const int row = min(first + ((j / GATES) ^ tile), HIDDEN - 1);
         const int column = (i * LANES + s) * STEP + k;
-        to[k * TILE * GATES + j] = column < HIDDEN ? widen(weights[j % GATES][(long long)column * HIDDEN + row]) : 0;
+        to[k * TILE * GATES + j] = column < HIDDEN ? widen(weights[j % GATES][ORDERED ? (long long)row * HIDDEN + column : (long long)column * HIDDEN + row]) : 0;
       }
   };
 #pragma unroll
