@@ -38,32 +38,44 @@ func (p Properties) share(n int) Properties {
 }
 
 // shared chooses the grouping with which a step of all layers beside each other
-// is expected to take the least time: each in a part of the GPU, with a part left
-// for products or not, or all of it in turns.
+// is expected to take the least time, each in a part of the GPU: so small that
+// there is one left for products, or so large that layers wait for each other.
 func (b *binder) shared(list func(b *binder) ([]grouping, string)) (grouping, error) {
-	parts := []int{b.sides + 1, b.sides, 1}
+	most, least := b.sides+1, 1
 	switch {
 	case b.knobs["share"] != 0:
-		parts = []int{b.knobs["share"]}
+		most, least = b.knobs["share"], b.knobs["share"]
 	case b.sides <= 1:
-		parts = []int{1}
+		most = 1
 	}
 	var best grouping
 	why, cost := "", math.Inf(1)
-	for _, n := range parts {
+	for n := most; n >= least; n-- {
 		part := *b
 		part.properties = b.properties.share(n)
 		all, no := list(&part)
+		for _, t := range all {
+			if c := t.beside(b.sides, n); c < cost {
+				best, cost = t, c
+			}
+		}
 		if len(all) == 0 {
 			why = no
-			continue
-		}
-		if turns := max(1, float64(b.sides/n)); turns*all[0].cycles < cost {
-			best, cost = all[0], turns*all[0].cycles
 		}
 	}
 	if math.IsInf(cost, 1) {
 		return best, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
 	}
 	return best, nil
+}
+
+// beside is about how many cycles a step of so many layers takes, each by t in
+// one of n parts of the GPU. Clusters of a layer start where there is room, but
+// groups over the GPU start together or not at all.
+func (t grouping) beside(layers, n int) float64 {
+	turns := max(1, float64(layers)/float64(n))
+	if t.spread {
+		turns = math.Ceil(turns)
+	}
+	return t.cycles * turns
 }
