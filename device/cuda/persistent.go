@@ -112,7 +112,11 @@ func (b *binder) forwards(op schedule.Persistent) ([]step, error) {
 
 // chosen is how op runs in groups.
 func (b *binder) chosen(op schedule.Persistent) (grouping, error) {
-	return b.shared(func(b *binder) ([]grouping, string) { return b.groupings(op.Cell, b.layer(op)) })
+	all, err := b.shared(func(b *binder) ([]grouping, string) { return b.groupings(op.Cell, b.layer(op)) })
+	if err != nil {
+		return grouping{}, err
+	}
+	return all[0], nil
 }
 
 // forward is the kernel of op over the whole GPU.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 
 	"rnnbench/rnn/schedule"
 )
@@ -37,10 +38,10 @@ func (p Properties) share(n int) Properties {
 	return p
 }
 
-// shared chooses the grouping with which a step of all layers beside each other
-// is expected to take the least time, each in a part of the GPU: so small that
-// there is one left for products, or so large that layers wait for each other.
-func (b *binder) shared(list func(b *binder) ([]grouping, string)) (grouping, error) {
+// shared lists groupings by how long a step of all layers beside each other is
+// expected to take, each in a part of the GPU: so small that there is one left
+// for products, or so large that layers wait for each other.
+func (b *binder) shared(list func(b *binder) ([]grouping, string)) ([]grouping, error) {
 	most, least := b.sides+1, 1
 	switch {
 	case b.knobs["share"] != 0:
@@ -48,25 +49,25 @@ func (b *binder) shared(list func(b *binder) ([]grouping, string)) (grouping, er
 	case b.sides <= 1:
 		most = 1
 	}
-	var best grouping
-	why, cost := "", math.Inf(1)
+	var all []grouping
+	why := ""
 	for n := most; n >= least; n-- {
 		part := *b
 		part.properties = b.properties.share(n)
-		all, no := list(&part)
-		for _, t := range all {
-			if c := t.beside(b.sides, n); c < cost {
-				best, cost = t, c
-			}
+		some, no := list(&part)
+		for _, t := range some {
+			t.cycles = t.beside(b.sides, n)
+			all = append(all, t)
 		}
-		if len(all) == 0 {
+		if len(some) == 0 {
 			why = no
 		}
 	}
-	if math.IsInf(cost, 1) {
-		return best, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
 	}
-	return best, nil
+	slices.SortStableFunc(all, cheaper)
+	return all, nil
 }
 
 // beside is about how many cycles a step of so many layers takes, each by t in

@@ -107,7 +107,11 @@ func (f fragments) cycles(together int) float64 {
 	chain := 350 + 60*(warps-1) + float64((150+90*f.gates)*(f.each()-1)) + threads*float64(f.gates)*tiles/4
 	if f.turns {
 		turn, bytes := multiply+load+far+chain, live*float64(f.hidden*f.weights.Bytes())
-		return max(float64(f.passes)*max(turn, bytes/16), turn+2500+bytes/16)
+		all := max(float64(f.passes)*max(turn, bytes/16), turn+2500+bytes/16)
+		if f.passes > 1 && !f.exact { // as measured: short turns hide little
+			all *= 1.6
+		}
+		return all
 	}
 	exchange := 50.0
 	if f.spread {
