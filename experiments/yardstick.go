@@ -161,29 +161,36 @@ func ours() []grid.Spec {
 	}
 }
 
+// wave is persistent layers beside each other.
+func wave(layers int) grid.Spec {
+	return graphed("persistent wave", spec("persistent wave", "persistent", knob.Params{"streams": 2 * layers}))
+}
+
 var cudnnStacks = Experiment{
 	ID: "cudnn-stacks", Title: "Stacks against NVIDIA's library",
 	Source: "rnnbench; the first shape is of Appleyard et al. 2016, Table 1, the last of Diamos et al. 2016",
 	Vendor: true,
 	Parts: func(s Size, _ Target) []Part {
-		var all []results.Point
+		first := lstm4()
+		if s == Quick {
+			first.Steps = 20
+		}
+		var stacks, single []results.Point
 		for _, pass := range []string{"forward", "train"} {
 			for _, precision := range []string{"fp32", "tf32", "bf16"} {
-				p := lstm4()
+				p := first
 				p.Pass, p.Precision = pass, precision
 				large := p
 				large.Hidden, large.Input, large.Layers = 1024, 1024, 1
 				simple := p
 				simple.Cell, simple.Hidden, simple.Input, simple.Layers = "rnn-tanh", 1152, 1152, 1
-				all = append(all, p, large, simple)
+				stacks, single = append(stacks, p), append(single, large, simple)
 			}
 		}
-		if s == Quick {
-			for i := range all {
-				all[i].Steps = 20
-			}
+		return []Part{
+			{stacks, append(append(ours(), wave(first.Layers)), vendors()...)},
+			{single, append(ours(), vendors()...)},
 		}
-		return []Part{{all, append(ours(), vendors()...)}}
 	},
 	Report: reportVendor,
 }

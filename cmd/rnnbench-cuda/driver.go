@@ -41,6 +41,7 @@ type driver struct {
 
 	sequences map[cuda.Sequence]*sequence
 	readied   cuda.Sequence // the latest
+	urgent    int32         // priority of launches that others wait for; 0: there are no priorities
 }
 
 type graph struct{ graph, exec uintptr }
@@ -70,6 +71,10 @@ func newDriver(index int) (*driver, error) {
 	}
 	if d.extra, err = loadLibrary("libcuda.so.1"); err != nil {
 		return nil, fmt.Errorf("rnnbench-cuda: %w", err)
+	}
+	var least int32
+	if d.extra.call("cuCtxGetStreamPriorityRange", address(&least), address(&d.urgent)) != 0 {
+		d.urgent = 0
 	}
 	p := &d.properties
 	p.Index = index
@@ -252,7 +257,7 @@ type launchConfig struct {
 	grid, block [3]uint32
 	shared      uint32
 	stream      uintptr
-	attributes  *launchAttribute
+	attributes  *[3]launchAttribute
 	count       uint32
 }
 
@@ -262,17 +267,33 @@ type launchAttribute struct {
 	value [16]uint32
 }
 
-// cluster is a launch of clusters: attribute 4 is their size, and 2 has all of
-// them run at the same time. Its parts are on the heap, where they stay while the
-// library reads them.
-func cluster(grid, block [3]int, shared, size int, cooperative bool, stream uintptr) *launchConfig {
-	attributes := &[2]launchAttribute{{id: 4, value: [16]uint32{uint32(size), 1, 1}}, {id: 2, value: [16]uint32{1}}}
-	c := &launchConfig{shared: uint32(shared), stream: stream, count: 1, attributes: &attributes[0]}
-	if cooperative {
-		c.count = 2
-	}
+// What launchAttribute.id may be.
+const (
+	cooperative = 2
+	clusterSize = 4
+	priority    = 8
+)
+
+// config is a launch with attributes. Its parts are on the heap, where they stay
+// while the library reads them.
+func (d *driver) config(l *cuda.Launch, stream uintptr) *launchConfig {
+	c := &launchConfig{shared: uint32(l.Shared), stream: stream, attributes: new([3]launchAttribute)}
 	for i := range 3 {
-		c.grid[i], c.block[i] = uint32(grid[i]), uint32(block[i])
+		c.grid[i], c.block[i] = uint32(l.Grid[i]), uint32(l.Block[i])
+	}
+	add := func(id uint32, value ...uint32) {
+		c.attributes[c.count].id = id
+		copy(c.attributes[c.count].value[:], value)
+		c.count++
+	}
+	if l.Cluster > 0 {
+		add(clusterSize, uint32(l.Cluster), 1, 1)
+	}
+	if l.Cooperative {
+		add(cooperative, 1)
+	}
+	if l.Urgent && d.urgent != 0 {
+		add(priority, uint32(d.urgent))
 	}
 	return c
 }
@@ -291,7 +312,7 @@ func (d *driver) Clusters(k cuda.Kernel, size, threads, shared int) (int, error)
 		}
 	}
 	var n int32
-	err := d.do("cuOccupancyMaxActiveClusters", address(&n), f, address(cluster([3]int{size, 1, 1}, [3]int{threads, 1, 1}, shared, size, false, 0)))
+	err := d.do("cuOccupancyMaxActiveClusters", address(&n), f, address(d.config(&cuda.Launch{Grid: [3]int{size, 1, 1}, Block: [3]int{threads, 1, 1}, Shared: shared, Cluster: size}, 0)))
 	return int(n), err
 }
 

@@ -158,8 +158,8 @@ func (d *driver) launch(l *cuda.Launch, on uintptr, s *sequence) call {
 		params = address(&l.Params[0])
 	}
 	switch {
-	case l.Cluster > 0:
-		c := cluster(g, b, l.Shared, l.Cluster, l.Cooperative, on)
+	case l.Cluster > 0 || l.Urgent:
+		c := d.config(l, on)
 		s.configs = append(s.configs, c)
 		return d.call("cuLaunchKernelEx", address(c), f, params, 0)
 	case l.Cooperative:

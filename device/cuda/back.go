@@ -284,7 +284,7 @@ func (s scatter) grouping(p Properties) grouping {
 		sizes += fmt.Sprintf("OUT = %d, LANES = %d", s.out, s.lanes)
 	}
 	return grouping{
-		spread: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p),
+		spread: s.spread(), few: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p),
 		kernel: kernel, sizes: sizes,
 	}
 }
@@ -309,18 +309,19 @@ func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
 	if b.knobs["resident"] != 3 && (backChosen || b.knobs["resident"] != 0) {
 		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32}
 		reads, _ := op.Cell.Backward.Vectors()
-		all, why := b.scatters(l, 2*len(reads)+2*len(op.Cell.States))
-		if len(all) == 0 && b.knobs["samples"] != 0 { // which may be of the forward pass alone
+		list := func(b *binder) ([]grouping, string) { return b.scatters(l, 2*len(reads)+2*len(op.Cell.States)) }
+		all, err := b.shared(list)
+		if err != nil && b.knobs["samples"] != 0 { // which may be of the forward pass alone
 			free := *b
 			free.knobs = maps.Clone(b.knobs)
 			delete(free.knobs, "samples")
-			all, why = free.scatters(l, 2*len(reads)+2*len(op.Cell.States))
+			all, err = free.shared(list)
 		}
-		if len(all) > 0 {
+		if err == nil {
 			return []step{b.groupBackward(op, all[min(b.knobs["back"], len(all)-1)])}, nil
 		}
 		if b.knobs["resident"] != 0 {
-			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
+			return nil, err
 		}
 	}
 	return b.resident(b.backward(op))
@@ -340,7 +341,7 @@ func (b *binder) groupBackward(op schedule.PersistentBackward, t grouping) step 
 		return source{"persistentbackward", text}
 	}
 	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), b.control(), b.trouble()}, b.arguments(groups)...)
-	return t.launch(op.Batch(), b.source(write, words...), append(args, uint64(b.at(op.R))))
+	return t.launch(op.Batch(), b.sides > 1, b.source(write, words...), append(args, uint64(b.at(op.R))))
 }
 
 // carried lists what a thread keeps from step to step: the states' gradients,

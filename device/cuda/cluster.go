@@ -96,7 +96,7 @@ func (t tiling) cycles(batch int, p Properties) float64 {
 	clusters := ceil(batch, t.samples)
 	together := t.together(p)
 	blocks := 1
-	if clusters > together && !t.spread {
+	if clusters > together && !t.spread && !p.Part {
 		blocks = max(1, min(t.perSM(p), ceil(clusters, together)))
 	}
 	waves := ceil(clusters, together*blocks)
@@ -289,6 +289,7 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}},
 				{Name: "tile", Doc: "units of a thread where not on tensor cores; 0: chosen", Values: []int{0, 1, 2, 4}},
 				{Name: "lanes", Doc: "threads that share a unit's columns; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
+				{Name: "share", Doc: "a persistent layer's groups take at most the GPU's multiprocessors divided by this, so that as many layers run side by side; 0: by how many streams have such layers", Values: []int{0, 1, 2, 3, 4}, Max: 32},
 				{Name: "tensor", Doc: "products on tensor cores (1) or not (2); single precision takes three for one; 0: chosen", Values: []int{0, 1, 2}},
 				{Name: "back", Doc: "how the gradient is divided: so many places behind what is expected to be the fastest", Values: []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}},
 			}
@@ -301,6 +302,8 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 // weights, and the kernel that runs it so.
 type grouping struct {
 	spread   bool    // over the GPU, not in clusters
+	order    order   // that its weights are best packed in
+	few      bool    // no more than run at the same time, which take turns at the sequences
 	blocks   int     // of a group
 	cluster  int     // of a cluster, where a group that is spread has clusters
 	samples  int     // sequences that a group runs at a time
@@ -316,7 +319,7 @@ type grouping struct {
 // grouping is how t runs so many sequences.
 func (t tiling) grouping(batch int, p Properties) grouping {
 	return grouping{
-		spread: t.spread, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
+		spread: t.spread, order: byUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
 		kernel: "cluster", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d",
 			number(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident),
 		knobs: knob.Params{"samples": t.samples, "tile": t.tile, "lanes": t.lanes, "tensor": 2},
@@ -336,6 +339,7 @@ func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
 	p := op.Step(0, schedule.View{}).Program()
 	r := newRecurrence(&op.Sequence, p)
 	groups := b.sequenceGroups(op)
+	t.sizes += fmt.Sprintf(", ORDERED = %d", number(b.ordered(op, t)))
 	words := []any{t.kernel, " ", op.Cell.Name, op.Train, op.Hidden(), t.sizes, b.element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.element)
@@ -350,17 +354,18 @@ func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
 	for _, w := range op.R {
 		args = append(args, uint64(b.at(w)))
 	}
-	return t.launch(op.Batch(), b.source(write, words...), args)
+	return t.launch(op.Batch(), b.sides > 1, b.source(write, words...), args)
 }
 
-// launch is that of a kernel for so many sequences.
-func (t grouping) launch(batch int, src *source, args []uint64) step {
+// launch is that of a kernel for so many sequences, urgent where others wait for
+// it in a wave.
+func (t grouping) launch(batch int, urgent bool, src *source, args []uint64) step {
 	running := ceil(batch, t.samples)
-	if t.spread {
+	if t.few {
 		running = min(running, t.together)
 	}
 	s := newLaunch(src, [3]int{running * t.blocks, 1, 1}, [3]int{t.threads, 1, 1}, args...)
-	s.launch.Shared, s.launch.Cooperative = t.shared, t.spread
+	s.launch.Shared, s.launch.Cooperative, s.launch.Urgent = t.shared, t.spread, urgent
 	switch {
 	case t.cluster > 1:
 		s.launch.Cluster = t.cluster

@@ -74,6 +74,7 @@ type Properties struct {
 	Capability int // major·10 + minor
 	SMs        int
 	Clusters   map[int]int // per number of blocks, how many clusters run at the same time; empty before Hopper
+	Part       bool        // of a GPU, whose other parts have work of their own
 	Shared     int         // bytes of shared memory that a block can have
 	L2         int         // bytes
 	Memory     int64       // bytes in all
@@ -131,6 +132,7 @@ type Launch struct {
 	Shared      int  // bytes of dynamic shared memory
 	Cooperative bool // all blocks at the same time
 	Cluster     int  // blocks of a cluster, side by side in the grid; 0: no clusters
+	Urgent      bool // takes what room there is before launches that are not
 	Args        []uint64
 	Params      []unsafe.Pointer // one per argument
 }

@@ -50,9 +50,17 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 			need[stream] = max(need[stream], z.Workspace)
 		}
 	}
+	weights := map[int]int64{}
+	for _, op := range everything(s) {
+		if op, ok := op.(schedule.Persistent); ok {
+			for _, r := range op.R {
+				weights[r.M.ID] = fragmentBytes(op.Hidden(), l.element[r.M.ID])
+			}
+		}
+	}
 	for i, m := range s.Matrices {
 		if l.offset[i] < 0 {
-			bytes := int64(m.Elements()) * int64(l.element[i].Bytes())
+			bytes := max(int64(m.Elements())*int64(l.element[i].Bytes()), weights[i])
 			if l.kept[i] {
 				bytes = pieceBytes(m.Cols, m.Rows)
 			}

@@ -26,7 +26,9 @@ type binder struct {
 	properties Properties
 	precision  schedule.Precision
 	knobs      knob.Params
-	persistent int // such operations so far
+	persistent int           // such operations so far
+	sides      int           // parts of the GPU that they share
+	order      map[int]order // of packed weights, by matrix
 	sources    map[string]*source
 	networks   map[Network]readied
 }
@@ -79,10 +81,7 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		if b.layout.kept[op.Dst.M.ID] {
 			return []step{b.split(op.Src, !op.Trans, true, b.at(op.Dst))}, nil
 		}
-		if op.Trans {
-			return []step{b.transpose(op.Src, op.Dst)}, nil
-		}
-		return []step{b.mapped(schedule.Map{Op: cell.Copy, Out: op.Dst, A: op.Src})}, nil
+		return []step{b.pack(op, b.order[op.Dst.M.ID])}, nil
 	case schedule.Map:
 		return []step{b.mapped(op)}, nil
 	case schedule.Vendor, schedule.VendorBackward:

@@ -99,15 +99,24 @@ func (b *binder) sequenceGroups(op schedule.Persistent) []group {
 // fastest of those that fit.
 func (b *binder) forwards(op schedule.Persistent) ([]step, error) {
 	if b.knobs["resident"] != 3 {
-		all, why := b.groupings(op.Cell, b.layer(op))
-		if len(all) > 0 {
-			return []step{b.groupForward(op, all[0])}, nil
+		t, err := b.chosen(op)
+		if err == nil {
+			return []step{b.groupForward(op, t)}, nil
 		}
 		if b.knobs["resident"] != 0 {
-			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
+			return nil, err
 		}
 	}
 	return b.resident(b.forward(op))
+}
+
+// chosen is how op runs in groups.
+func (b *binder) chosen(op schedule.Persistent) (grouping, error) {
+	all, err := b.shared(func(b *binder) ([]grouping, string) { return b.groupings(op.Cell, b.layer(op)) })
+	if err != nil {
+		return grouping{}, err
+	}
+	return all[0], nil
 }
 
 // forward is the kernel of op over the whole GPU.

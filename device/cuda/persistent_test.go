@@ -14,8 +14,9 @@ import (
 )
 
 // groups runs tilings of cells, of every every-th, at sizes that fill neither the
-// last thread nor the last block.
-func groups(t *testing.T, d device.Device, hidden, every int) {
+// last thread nor the last block, some in so small a share of the GPU that a few
+// groups take turns at the sequences.
+func groups(t *testing.T, d device.Device, hidden, share, every int) {
 	params := []knob.Params{
 		{"resident": 1},
 		{"resident": 2},
@@ -27,6 +28,7 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 		{"resident": 1, "cluster": 1, "samples": 2, "tile": 1, "lanes": 8},
 		{"resident": 2, "groups": 2, "samples": 1, "tile": 1, "lanes": 16},
 		{"resident": 2, "groups": 4, "samples": 4, "tile": 4, "lanes": 32},
+		{"resident": 1, "share": share, "cluster": 2, "samples": 2, "tile": 1, "lanes": 8},
 	}
 	tensors := []knob.Params{
 		{"tensor": 1, "resident": 1},
@@ -35,6 +37,7 @@ func groups(t *testing.T, d device.Device, hidden, every int) {
 		{"tensor": 1, "resident": 1, "cluster": 8, "samples": 16, "lanes": 8},
 		{"tensor": 1, "resident": 1, "cluster": 1, "samples": 8, "lanes": 4},
 		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8},
+		{"tensor": 1, "resident": 1, "share": share, "cluster": 2, "samples": 8, "lanes": 8},
 		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 32},
 		{"resident": 4, "groups": 1, "samples": 8, "lanes": 8},
 		{"resident": 4, "groups": 2, "samples": 8, "lanes": 16},
@@ -87,7 +90,7 @@ func TestGroups(t *testing.T) {
 		every = 11
 	}
 	d, _ := emulated(t)
-	groups(t, d, 37, every)
+	groups(t, d, 37, 4, every)
 }
 
 // TestGPUGroups runs them on a GPU, one after the other with what they leave in
@@ -97,7 +100,7 @@ func TestGPUGroups(t *testing.T) {
 	if testing.Short() {
 		every = 3
 	}
-	groups(t, openGPU(t, time.Minute), 131, every)
+	groups(t, openGPU(t, time.Minute), 131, 32, every)
 }
 
 // TestBeforeHopper: there are no clusters, whatever knobs ask for.

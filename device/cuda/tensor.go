@@ -107,7 +107,11 @@ func (f fragments) cycles(together int) float64 {
 	chain := 350 + 60*(warps-1) + float64((150+90*f.gates)*(f.each()-1)) + threads*float64(f.gates)*tiles/4
 	if f.turns {
 		turn, bytes := multiply+load+far+chain, live*float64(f.hidden*f.weights.Bytes())
-		return max(float64(f.passes)*max(turn, bytes/16), turn+2500+bytes/16)
+		all := max(float64(f.passes)*max(turn, bytes/16), turn+2500+bytes/16)
+		if f.passes > 1 && !f.exact { // as measured: short turns hide little
+			all *= 1.6
+		}
+		return all
 	}
 	exchange := 50.0
 	if f.spread {
@@ -135,7 +139,7 @@ func (f fragments) together(p Properties) int {
 func (f fragments) grouping(p Properties) grouping {
 	together := f.together(p)
 	g := grouping{
-		spread: f.spread, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
+		spread: f.spread, order: byLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
 		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
 			number(f.spread), f.cluster, f.units, f.samples, f.split, f.chunks, f.resident, number(f.exact)),
 		knobs: knob.Params{"samples": f.samples, "lanes": 4 * f.split, "tensor": 1},

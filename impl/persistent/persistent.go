@@ -3,7 +3,8 @@
 // band of units in its private memory, and workers meet once a step. The input
 // products of a block of steps go before it as one product. The backward pass
 // mirrors it, and the weight gradients follow as one product per matrix. Layers
-// run one after the other, or as a wave of blocks on streams of their own.
+// run one after the other, or as a wave: while a layer runs a block of steps, the
+// one above runs the block before, and products run ahead on streams of their own.
 //
 // Reference: Diamos, Sengupta, Catanzaro, Chrzanowski, Coates, Elsen, Engel,
 // Hannun, Satheesh. Persistent RNNs: Stashing Recurrent Weights On-Chip. ICML
@@ -12,6 +13,8 @@ package persistent
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
@@ -29,9 +32,9 @@ func (Technique) Doc() string {
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	return []knob.Knob{
-		{Name: "inputbatch", Doc: "steps per input product and persistent operation; 0: all, or 32 in a wave", Values: blocks(p.Steps), Max: p.Steps},
+		{Name: "inputbatch", Doc: "steps per input product and persistent operation; 0: all, or in a wave as many as balance its starts and its slope", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "weights transposed in each pass (1) or ahead of all passes (2)", Values: []int{1, 2}},
-		{Name: "streams", Doc: "streams over which layers run as a wave of blocks; 1: layer after layer", Values: []int{1, 2, 4}, Min: 1, Max: 64},
+		{Name: "streams", Doc: "streams over which layers run as a wave of blocks, half of them for input products; 1: layer after layer", Values: waves(p.Layers), Min: 1, Max: maxStreams},
 	}
 }
 
@@ -47,9 +50,27 @@ func blocks(steps int) []int {
 	return v
 }
 
-// waveSteps are so few that a layer soon follows the one below, and so many that
-// their input product is efficient.
-const waveSteps = 32
+const maxStreams = 64
+
+// waves are numbers of streams: one for all, two for every other layer, two for
+// each.
+func waves(layers int) []int {
+	return slices.Compact([]int{1, min(2*((layers+1)/2), maxStreams), min(2*layers, maxStreams)})
+}
+
+// startSteps is about what starting a block takes, in steps: a device reads the
+// weights anew. On an H200 it is 2 of large batches and 10 of one sequence.
+const startSteps = 6
+
+// waveBlock is how many steps of a block are the fastest. A wave of b steps a
+// block takes T + (L-1)·b steps, since a layer begins a block after the one
+// below, and starts T/b blocks. Of one layer it is the first product that nothing
+// runs beside.
+func waveBlock(steps, layers int) int {
+	slope := max(1, layers-1)
+	b := int(math.Ceil(math.Sqrt(float64(startSteps*steps) / float64(slope))))
+	return min(b, steps)
+}
 
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
@@ -60,7 +81,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	switch {
 	case n.block > 0:
 	case p.Streams() > 1:
-		n.block = min(p.Steps, waveSteps)
+		n.block = waveBlock(p.Steps, p.Layers)
 	default:
 		n.block = p.Steps
 	}
@@ -88,9 +109,20 @@ type network struct {
 	layers []layer
 }
 
+// stream is that of layer l, products that of its products.
+func (n *network) stream(l int) int { return l % ((n.Streams() + 1) / 2) }
+
+func (n *network) products(l int) int {
+	of := (n.Streams() + 1) / 2
+	if n.Streams() == 1 {
+		return 0
+	}
+	return of + l%(n.Streams()-of)
+}
+
 // A layer is what one layer needs besides the plan's own matrices.
 type layer struct {
-	x  *schedule.Matrix // input products of a block, block·B × G·H
+	x  *schedule.Matrix // input products of a block, or of two by turns where they may run ahead, block·B × G·H each
 	w  *schedule.Matrix // Wᵀ packed, width × G·H; nil where one-hot
 	r  []schedule.View  // Rᵀ packed, gate by gate, H × H each
 	wb *schedule.Matrix // where training: W packed, G·H × width; nil where one-hot
@@ -103,7 +135,11 @@ func (n *network) layout(l int) layer {
 	y, h, train := n.Plan.Layer[l], n.Hidden, n.Pass == rnn.Train
 	gh := len(n.Cell.Gates) * h
 	name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
-	out := layer{x: n.Matrix(name("x·W"), n.block*n.Batch, gh)}
+	ahead := 1
+	if n.Streams() > 1 && n.blocks() > 1 {
+		ahead = 2
+	}
+	out := layer{x: n.Matrix(name("x·W"), ahead*n.block*n.Batch, gh)}
 	if !n.oneHot(l) {
 		out.w = n.Packed(y.W.Name+"ᵀ", n.Width(l), gh)
 	}
@@ -115,7 +151,7 @@ func (n *network) layout(l int) layer {
 			out.wb = n.Packed(y.W.Name, gh, n.Width(l))
 		}
 		out.rb = n.Packed(y.R.Name, n.Cell.Recurrent*h, h)
-		out.back = n.Back(l, l, l)
+		out.back = n.Back(l, n.products(l), n.stream(l))
 	}
 	return out
 }
@@ -128,26 +164,26 @@ func gate(m *schedule.Matrix, g, hidden int) schedule.View { return m.Band(g*hid
 // pack has the weights packed in each pass or ahead of all.
 func (n *network) pack(ahead bool) {
 	for l, y := range n.layers {
-		do := func(src schedule.View, dst *schedule.Matrix, trans bool) {
+		do := func(stream int, src schedule.View, dst *schedule.Matrix, trans bool) {
 			op := schedule.Pack{Src: src, Dst: dst.All(), Trans: trans}
 			if ahead {
 				n.Prepare(op)
 			} else {
-				n.Do(l, op)
+				n.Do(stream, op)
 			}
 		}
 		of := n.Plan.Layer[l]
 		if y.w != nil {
-			do(of.W.All(), y.w, true)
+			do(n.products(l), of.W.All(), y.w, true)
 		}
 		for g, r := range y.r {
-			do(gate(of.R, g, n.Hidden), r.M, true)
+			do(n.stream(l), gate(of.R, g, n.Hidden), r.M, true)
 		}
 		if y.wb != nil {
-			do(of.W.All(), y.wb, false)
+			do(n.products(l), of.W.All(), y.wb, false)
 		}
 		if y.rb != nil {
-			do(of.R.All(), y.rb, false)
+			do(n.stream(l), of.R.All(), y.rb, false)
 		}
 	}
 }
@@ -181,13 +217,13 @@ func (n *network) steps(block int) (t, steps int) {
 func (n *network) forward(l, block int) {
 	y := n.layers[l]
 	t, steps := n.steps(block)
-	x := n.Rows(y.x, 0, steps)
+	x := n.Rows(y.x, t%(y.x.Rows/n.Batch), steps)
 	if in := n.InputOf(l, t, steps); n.oneHot(l) {
-		n.Do(l, schedule.Gather{Index: in, Table: n.Plan.Layer[l].W.All(), Out: x})
+		n.Do(n.products(l), schedule.Gather{Index: in, Table: n.Plan.Layer[l].W.All(), Out: x})
 	} else {
-		n.Do(l, schedule.Gemm{A: in, B: y.w.All(), C: x})
+		n.Do(n.products(l), schedule.Gemm{A: in, B: y.w.All(), C: x})
 	}
-	n.Do(l, schedule.Persistent{Sequence: n.Sequence(l, t, steps, x), R: y.r})
+	n.Do(n.stream(l), schedule.Persistent{Sequence: n.Sequence(l, t, steps, x), R: y.r})
 }
 
 // backward runs the gradient of a block of layer l, then that of its input.
@@ -203,13 +239,13 @@ func (n *network) backward(l, block int) {
 	if y.back.DR != nil {
 		dr = n.Rows(y.back.DR, t, steps)
 	}
-	n.Do(l, schedule.PersistentBackward{
+	n.Do(n.stream(l), schedule.PersistentBackward{
 		Sequence:     n.Sequence(l, t, steps, schedule.View{}),
 		SequenceGrad: n.SequenceBack(l, n.Rows(above, t, steps), dx, dr, rnn.Maybe(y.back.DPeep)),
 		R:            y.rb.All(),
 	})
 	if y.wb != nil {
-		n.Do(l, schedule.Gemm{A: dx, B: y.wb.All(), C: n.Rows(y.back.Below, t, steps)})
+		n.Do(n.products(l), schedule.Gemm{A: dx, B: y.wb.All(), C: n.Rows(y.back.Below, t, steps)})
 	}
 }
 

@@ -124,6 +124,7 @@ static void bar_settle(Bar* b) {
   if (b->pending == 0 && b->bytes == 0) b->pending = b->count, b->phase ^= 1;
 }
 static void bar_init(shared_t bar, int count) { *(Bar*)bar = {0, (unsigned char)count, (unsigned char)count, 0}; }
+static void bar_end(shared_t) {}
 static void bar_publish() {}
 static void bar_arrive(shared_t bar, int bytes) {
   Bar* b = (Bar*)bar;

@@ -62,7 +62,7 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
       for (int j = 0; j < TILE * GATES; j++) {
         const int row = min(first + ((j / GATES) ^ tile), HIDDEN - 1);
         const int column = (i * LANES + s) * STEP + k;
-        to[k * TILE * GATES + j] = column < HIDDEN ? widen(weights[j % GATES][(long long)column * HIDDEN + row]) : 0;
+        to[k * TILE * GATES + j] = column < HIDDEN ? widen(weights[j % GATES][ORDERED ? (long long)row * HIDDEN + column : (long long)column * HIDDEN + row]) : 0;
       }
   };
 #pragma unroll
@@ -76,17 +76,9 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
 
   for (int i = tid; i < 2 * COLUMNS * SAMPLES; i += THREADS) h[i] = 0;
   shared_t to[SENDS];  // a block of the cluster each
-  if (SENT) {
-    if (tid == 0) {
-      bar_init(bar, 1);
-      bar_init(bar + 8, 1);
-      bar_publish();
-      bar_arrive(bar, 0);          // h(0) is there already
-      bar_arrive(bar + 8, BYTES);  // h(1) will come
-    }
+  if (SENT)
 #pragma unroll
     for (int p = 0; p < SENDS; p++) to[p] = remote(base, min(copy + p * COPIES, CLUSTER - 1));
-  }
   Exchange<HIDDEN * SAMPLES, THREADS> words(control, group);
 
   typedef typename Cell::Input Input;
@@ -103,8 +95,10 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
   // A warp without a unit sends nothing, and so nobody would wait for it.
   const int last = !SENT || rank * UNITS + tid / 32 * 32 / LANES * TILE < HIDDEN ? steps : 0;
   bool stuck = false;
-  for (int begin = group * SAMPLES; begin < batch; begin += SPREAD ? gridDim.x / CLUSTER * SAMPLES : batch) {
+  const int together = gridDim.x / CLUSTER * SAMPLES;  // sequences
+  for (int begin = group * SAMPLES; begin < batch; begin += together) {
     __syncthreads();
+    if (SENT && tid == 0) expect(bar, BYTES, begin >= together);
     for (int i = tid; i < HIDDEN * SAMPLES; i += THREADS) {
       float state[Cell::STATES];
       cell.before(min(begin + i % SAMPLES, batch - 1), i / SAMPLES, state);
@@ -229,7 +223,6 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
         }
       }
   }
-  const int together = gridDim.x / CLUSTER * SAMPLES;
   if (SPREAD) words.finish((batch + together - 1) / together * (steps - 1));
   else if (SENT) cluster_barrier();
 }

@@ -14,24 +14,33 @@ constexpr int GAP = 20;                                           // from a sequ
 // chains is the number of independent sums of a value: the latency of products.
 __device__ constexpr int chains(int values) { return EXACT ? values == 1 ? 3 : 2 : values >= 3 ? 1 : 4 / values; }
 
-// weights_of are those of gate g that a lane has of a piece of 64 bytes of the
-// columns, the column-th of it its first, in one of two halves, of two units.
-template <class Cell> __device__ __forceinline__ quad weights_of(const Cell& cell, int g, int unit, int column, int half, unsigned* trouble) {
+// fragment is what a lane has of a piece of 64 bytes of the columns, the column-th
+// of it its first, in one of two halves, of two units.
+template <class Weight> __device__ __forceinline__ quad fragment(Weight weight, int unit, int column, int half, unsigned* trouble) {
   quad q;
 #pragma unroll
   for (int j = 0; j < 4; j++) {
     q.v[j] = 0;
 #pragma unroll
     for (int p = 0; p < SIDE; p++) {
-      const int k = column + (EXACT ? 0 : half * FEW / 2) + j / 2 * SIDE + p, u = unit + j % 2;
-      if (k >= Cell::hidden || u >= Cell::hidden) continue;
-      const float v = widen(cell.weights(g)[(long long)k * Cell::hidden + u]);
+      const float v = weight(column + (EXACT ? 0 : half * FEW / 2) + j / 2 * SIDE + p, unit + j % 2);
       W w;
       put_factor(w, v);
       q.v[j] |= (EXACT ? half_of(v, half, trouble) : bits_of(w)) << 16 * p;
     }
   }
   return q;
+}
+
+// weights_of is a fragment of gate g, found as kernels/arrange.cu left it where
+// weights are ORDERED.
+template <class Cell> __device__ __forceinline__ quad weights_of(const Cell& cell, int g, int unit, int column, int half, unsigned* trouble) {
+  constexpr int HIDDEN = Cell::hidden, WIDE = (HIDDEN * SIZE + 63) / 64;
+  const W* const all = cell.weights(g);
+  if (!ORDERED) return fragment([&](int k, int u) { return k < HIDDEN && u < HIDDEN ? widen(all[(long long)k * HIDDEN + u]) : 0.f; }, unit, column, half, trouble);
+  const int lane = unit % 16 / 2 * 4 + column / FEW % 4, piece = column / (4 * FEW);
+  if (piece < WIDE && unit / 16 * 16 < HIDDEN) return ((const quad*)all)[((unit / 16 * WIDE + piece) * 2 + half) * 32 + lane];
+  return quad{};
 }
 
 // multiply adds the products of a piece of the columns, TILES times eight

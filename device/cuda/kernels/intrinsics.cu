@@ -120,10 +120,12 @@ __device__ __forceinline__ shared_t remote(shared_t a, int rank) {
 
 // A barrier in shared memory, 8 bytes, ends a phase when count threads have
 // arrived and as many bytes have come as they said would. bar_publish lets the
-// cluster see it; bar_try reports whether the phase of that parity has ended.
+// cluster see it, bar_end makes it plain memory again; bar_try reports whether
+// the phase of that parity has ended.
 __device__ __forceinline__ void bar_init(shared_t bar, int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
 }
+__device__ __forceinline__ void bar_end(shared_t bar) { asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(bar) : "memory"); }
 __device__ __forceinline__ void bar_publish() { HOPPER("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 __device__ __forceinline__ void bar_arrive(shared_t bar, int bytes) {
   HOPPER("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");

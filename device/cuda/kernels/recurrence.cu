@@ -83,6 +83,20 @@ __device__ __forceinline__ bool arrived(shared_t bar, int parity) {
   return true;
 }
 
+// expect readies the barriers of a block's two buffers: what the first step needs
+// is there, so many bytes for the second will come. Sequences after others find
+// barriers that wait for more, but nothing is under way to them.
+__device__ __forceinline__ void expect(shared_t bar, int bytes, bool again) {
+#pragma unroll
+  for (int i = 0; i < 16; i += 8) {
+    if (again) bar_end(bar + i);
+    bar_init(bar + i, 1);
+  }
+  bar_publish();
+  bar_arrive(bar, 0);
+  bar_arrive(bar + 8, bytes);
+}
+
 // An Exchange passes N values from step to step within a group of blocks,
 // through memory: two buffers of words, a value and the number of the exchange
 // each. The numbers go on from run to run, so that the words of earlier ones,

@@ -47,20 +47,10 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
       for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * GATES + g) * 2 + half) * THREADS + tid] = fill(i, g, half);
 
   for (int i = tid; i < (BUFFER + NEXT) / 4; i += THREADS) ((unsigned*)h)[i] = 0;
-  int live = min(SAMPLES, batch - group * SAMPLES);           // sequences of the group
-  const int bytes = live * ((HIDDEN + FEW - 1) / FEW * 16);
   shared_t to[PUSHES];
-  if (SENT) {
-    if (tid == 0) {
-      bar_init(bar, 1);
-      bar_init(bar + 8, 1);
-      bar_publish();
-      bar_arrive(bar, 0);          // h(0) is there already
-      bar_arrive(bar + 8, bytes);  // h(1) will come
-    }
+  if (SENT)
 #pragma unroll
     for (int p = 0; p < PUSHES; p++) to[p] = remote(base, min((tid + p * THREADS) / (PIECES * SAMPLES), CLUSTER - 1));
-  }
   Exchange<WORDS * SAMPLES, THREADS> words(control, group);
 
   typedef typename Cell::Input Input;
@@ -74,9 +64,12 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
   cell.constants(u, constants);
   const long long stride = cell.stride(batch);
   bool stuck = false;
-  for (int begin = group * SAMPLES; begin < batch; begin += SPREAD ? gridDim.x / CLUSTER * SAMPLES : batch) {
-    live = min(SAMPLES, batch - begin);
+  const int together = gridDim.x / CLUSTER * SAMPLES;         // sequences
+  for (int begin = group * SAMPLES; begin < batch; begin += together) {
+    const int live = min(SAMPLES, batch - begin);             // sequences of the group
+    const int bytes = live * ((HIDDEN + FEW - 1) / FEW * 16);
     __syncthreads();
+    if (SENT && tid == 0) expect(bar, bytes, begin >= together);
     for (int i = tid; i < HIDDEN * live; i += THREADS) {
       float state[Cell::STATES];
       cell.before(begin + i / HIDDEN, i % HIDDEN, state);
@@ -186,7 +179,6 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
         }
       }
   }
-  const int together = gridDim.x / CLUSTER * SAMPLES;
   if (SPREAD) words.finish((batch + together - 1) / together * (steps - 1));
   else if (SENT) cluster_barrier();
 }

@@ -1,0 +1,87 @@
+package cuda
+
+import (
+	"fmt"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// Weights that only persistent layers read are packed as their kernels take them:
+// a block reads its own at the start, in few, long loads.
+
+// An order is how packed weights lie in memory.
+type order int
+
+const (
+	byColumn order = iota // the units of a column side by side, as products read them
+	byUnit                // the columns of a unit side by side, for kernels/cluster.cu
+	byLane                // in fragments of products on tensor cores
+)
+
+// orders says how weights that layers of s read are packed, by their matrix's
+// number.
+func (b *binder) orders(s *schedule.Schedule) map[int]order {
+	out := map[int]order{}
+	for _, op := range everything(s) {
+		op, ok := op.(schedule.Persistent)
+		if !ok {
+			continue
+		}
+		var want order
+		if t, err := b.chosen(op); err == nil && b.knobs["resident"] != 3 {
+			want = t.order
+		}
+		for _, r := range op.R {
+			if before, known := out[r.M.ID]; known && before != want {
+				want = byColumn
+			}
+			out[r.M.ID] = want
+		}
+	}
+	return out
+}
+
+// ordered reports whether op's weights are all packed as t takes them.
+func (b *binder) ordered(op schedule.Persistent, t grouping) bool {
+	for _, r := range op.R {
+		if b.order[r.M.ID] != t.order {
+			return false
+		}
+	}
+	return true
+}
+
+// fragmentBytes is the size of a layer's weights of a gate as fragments, of 16
+// units and 64 bytes of columns each.
+func fragmentBytes(hidden int, e Element) int64 {
+	return 1024 * int64(ceil(hidden, 16)) * int64(ceil(hidden*e.Bytes(), 64))
+}
+
+// pack is op, whose result lies in memory in a given order.
+func (b *binder) pack(op schedule.Pack, as order) step {
+	switch {
+	case as == byLane:
+		return b.fragmented(op)
+	case op.Trans == (as == byColumn):
+		return b.transpose(op.Src, op.Dst)
+	}
+	return b.mapped(schedule.Map{Op: cell.Copy, Out: op.Dst, A: op.Src})
+}
+
+// fragmented packs weights as the pieces that products multiply.
+func (b *binder) fragmented(op schedule.Pack) step {
+	hidden := op.Dst.Rows
+	column, unit := op.Src.M.Cols, 1
+	if op.Trans {
+		column, unit = unit, column
+	}
+	from, to, exact := b.element(op.Src), b.element(op.Dst), number(b.precision == schedule.FP32)
+	s := b.source(func() source {
+		head := fmt.Sprintf("typedef %v FROM;\ntypedef %v W;\nenum { SPREAD = 0, ORDERED = 0, EXACT = %d };\n", from, to, exact)
+		return source{"arrange", head + file("recurrence").text + file("fragments").text + file("arrange").text}
+	}, "arrange ", from, to, exact)
+	quads := int(fragmentBytes(hidden, to) / 16)
+	return newLaunch(s, [3]int{ceil(quads, blockSize), 1, 1}, [3]int{blockSize, 1, 1},
+		uint64(hidden), uint64(b.at(op.Src)), uint64(column), uint64(unit), uint64(b.at(op.Dst)), b.trouble())
+}

@@ -1,0 +1,53 @@
+package cuda_test
+
+import (
+	"strings"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// TestOrders has weights packed as the kernel takes them that reads them, and as
+// always where kernels differ.
+func TestOrders(t *testing.T) {
+	for _, test := range []struct {
+		batches []int
+		ordered string
+	}{
+		{[]int{1}, "ORDERED = 1"},
+		{[]int{64}, "ORDERED = 1"},
+		{[]int{64, 64}, "ORDERED = 1"},
+		{[]int{1, 64}, "ORDERED = 0"},
+	} {
+		const hidden = 512
+		b := schedule.NewBuilder(1)
+		var r []schedule.View
+		for range cell.LSTM.Recurrent {
+			r = append(r, b.Packed("r", hidden, hidden).All())
+		}
+		for _, n := range test.batches {
+			op := schedule.Persistent{R: r, Sequence: schedule.Sequence{
+				Cell: cell.LSTM, Steps: 2, X: b.Matrix("x", 2*n, 4*hidden).All(), BX: b.Matrix("bx", 1, 4*hidden).All(), BR: b.Matrix("br", 1, 4*hidden).All(),
+			}}
+			for range cell.LSTM.States {
+				op.State = append(op.State, b.Matrix("h", 3*n, hidden).All())
+			}
+			b.Do(0, op)
+		}
+		s, err := b.Schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, texts, err := cuda.Sources(s, nil, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range texts {
+			if !strings.Contains(text, test.ordered) {
+				t.Errorf("batches %v: no %s in a kernel", test.batches, test.ordered)
+			}
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package cuda
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"rnnbench/rnn/schedule"
+)
+
+// Persistent layers on several streams run side by side if each leaves room for
+// the others: its groups are chosen as if the GPU were so many times smaller.
+// Kernels never wait for each other's progress, only for blocks of their own,
+// which all start together; so those that find no room wait their turn, and the
+// order in which kernels start does not matter.
+
+// sides is how many streams of s have persistent layers.
+func sides(s *schedule.Schedule) int {
+	on := map[int]bool{}
+	for _, n := range s.Nodes {
+		switch n.Op.(type) {
+		case schedule.Persistent, schedule.PersistentBackward:
+			on[n.Stream%maxStreams] = true
+		}
+	}
+	return len(on)
+}
+
+// share is one of n parts of the GPU.
+func (p Properties) share(n int) Properties {
+	p.Part = n > 1
+	p.SMs = max(1, p.SMs/n)
+	p.Clusters = maps.Clone(p.Clusters)
+	for size := range p.Clusters {
+		p.Clusters[size] /= n
+	}
+	return p
+}
+
+// shared lists groupings by how long a step of all layers beside each other is
+// expected to take, each in a part of the GPU: so small that there is one left
+// for products, or so large that layers wait for each other.
+func (b *binder) shared(list func(b *binder) ([]grouping, string)) ([]grouping, error) {
+	most, least := b.sides+1, 1
+	switch {
+	case b.knobs["share"] != 0:
+		most, least = b.knobs["share"], b.knobs["share"]
+	case b.sides <= 1:
+		most = 1
+	}
+	var all []grouping
+	why := ""
+	for n := most; n >= least; n-- {
+		part := *b
+		part.properties = b.properties.share(n)
+		some, no := list(&part)
+		for _, t := range some {
+			t.cycles = t.beside(b.sides, n)
+			all = append(all, t)
+		}
+		if len(some) == 0 {
+			why = no
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
+	}
+	slices.SortStableFunc(all, cheaper)
+	return all, nil
+}
+
+// beside is about how many cycles a step of so many layers takes, each by t in
+// one of n parts of the GPU. Clusters of a layer start where there is room, but
+// groups over the GPU start together or not at all.
+func (t grouping) beside(layers, n int) float64 {
+	turns := max(1, float64(layers)/float64(n))
+	if t.spread {
+		turns = math.Ceil(turns)
+	}
+	return t.cycles * turns
+}
