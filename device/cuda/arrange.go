@@ -78,7 +78,7 @@ func (b *binder) fragmented(op schedule.Pack) step {
 	}
 	from, to, exact := b.element(op.Src), b.element(op.Dst), number(b.precision == schedule.FP32)
 	s := b.source(func() source {
-		head := fmt.Sprintf("typedef %v FROM;\ntypedef %v W;\nenum { SPREAD = 0, ORDERED = 0, EXACT = %d };\n", from, to, exact)
+		head := fmt.Sprintf("typedef %v FROM;\ntypedef %v W;\nenum { SPREAD = 0, ORDERED = 0, BAND = 16, EXACT = %d };\n", from, to, exact)
 		return source{"arrange", head + file("recurrence").text + file("fragments").text + file("arrange").text}
 	}, "arrange ", from, to, exact)
 	quads := int(fragmentBytes(hidden, to) / 16)

@@ -103,25 +103,25 @@ func (t tiling) cycles(batch int, p Properties) float64 {
 	threads := float64(t.threads() * blocks)
 	warps := math.Ceil(threads / 128) // of a quarter of a multiprocessor
 	length := float64(t.columns() / t.lanes * t.samples)
-	multiply := 1.25 * warps * float64(t.tile*t.gates) * length
+	multiply := 0.63 * warps * float64(t.tile*t.gates) * length
 	states := threads * length / 32
-	far := 1.2 * max(1, 128*float64(t.samples)/threads) * threads * float64((t.chunks-t.resident)*t.per()) / 32
-	chain := 200.0
+	far := 0.93 * max(1, 128*float64(t.samples)/threads) * threads * float64((t.chunks-t.resident)*t.per()) / 32
+	chain := 180.0
 	if t.gates > 1 {
-		chain = 400
+		chain = 450
 	}
 	each := max(1, t.sums()/t.lanes)
 	stages := math.Log2(float64(t.lanes))
 	shuffles := float64(t.sums()-each) + max(0, stages-math.Log2(float64(t.sums())))
-	chain += 130*(warps-1) + 0.4*chain*float64(each-1) + 25*stages + 6*warps*shuffles
+	chain += 40*(warps-1) + 0.6*chain*float64(each-1) + 48*stages + 3.6*warps*shuffles
 	exchange := 50.0
 	if t.spread {
 		words := float64(t.hidden * t.samples)
-		exchange = 960 + 0.8*words*8*float64(t.cluster*min(clusters, together))/2800 + words/threads*20
+		exchange = 710 + words*float64(t.cluster*min(clusters, together))/1000 + 77*words/threads
 	} else if t.cluster > 1 {
-		exchange = 300
+		exchange = 250
 	}
-	return float64(waves) * (multiply + 0.8*states + far + chain + exchange)
+	return float64(waves) * (multiply + 0.73*states + far + chain + exchange)
 }
 
 // together is how many groups of blocks run at the same time, one block on each
@@ -287,7 +287,7 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 				{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
 				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 3, 4, 8, 16}},
 				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}},
-				{Name: "tile", Doc: "units of a thread where not on tensor cores; 0: chosen", Values: []int{0, 1, 2, 4}},
+				{Name: "tile", Doc: "units of a thread, on tensor cores of a warp: 4, 8 or 16; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16}},
 				{Name: "lanes", Doc: "threads that share a unit's columns; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
 				{Name: "share", Doc: "a persistent layer's groups take at most the GPU's multiprocessors divided by this, so that as many layers run side by side; 0: by how many streams have such layers", Values: []int{0, 1, 2, 3, 4}, Max: 32},
 				{Name: "tensor", Doc: "products on tensor cores (1) or not (2); single precision takes three for one; 0: chosen", Values: []int{0, 1, 2}},

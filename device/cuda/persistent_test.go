@@ -2,6 +2,8 @@ package cuda_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,15 +35,17 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 	tensors := []knob.Params{
 		{"tensor": 1, "resident": 1},
 		{"tensor": 1, "resident": 1, "cluster": 2, "samples": 8, "lanes": 16},
-		{"tensor": 1, "resident": 1, "cluster": 4, "samples": 8, "lanes": 4},
+		{"tensor": 1, "resident": 1, "cluster": 4, "samples": 8, "lanes": 4, "tile": 8},
 		{"tensor": 1, "resident": 1, "cluster": 8, "samples": 16, "lanes": 8},
 		{"tensor": 1, "resident": 1, "cluster": 1, "samples": 8, "lanes": 4},
-		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8},
+		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8, "tile": 4},
 		{"tensor": 1, "resident": 1, "share": share, "cluster": 2, "samples": 8, "lanes": 8},
 		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 32},
-		{"resident": 4, "groups": 1, "samples": 8, "lanes": 8},
-		{"resident": 4, "groups": 2, "samples": 8, "lanes": 16},
-		{"resident": 4, "groups": 1, "samples": 16, "lanes": 4},
+	}
+	turns := []knob.Params{ // of one, two and five times so many sequences
+		{"tensor": 1, "resident": 4, "groups": 1, "samples": 16, "lanes": 4},
+		{"tensor": 1, "resident": 4, "groups": 2, "samples": 8, "lanes": 16, "tile": 8},
+		{"tensor": 1, "resident": 4, "groups": 1, "samples": 8, "lanes": 32, "tile": 4},
 	}
 	backs := []knob.Params{
 		{"resident": 1},
@@ -72,6 +76,13 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 				continue
 			}
 			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 18*(j%2), Steps: 5, Train: j%2 == 0, Precision: schedule.Precision((i + j) % 4)}
+			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
+		}
+		for j, k := range turns {
+			if (i+j)%every != 0 {
+				continue
+			}
+			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 17*j, Steps: 5, Train: j%2 == 0, Precision: schedule.Precision((i + j) % 4)}
 			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
 		}
 		for j, k := range backs {
@@ -114,5 +125,35 @@ func TestBeforeHopper(t *testing.T) {
 	all, _ := cuda.Groupings(cell.LSTM, 256, 8, cuda.Single, nil, p)
 	if len(all) == 0 || all[0]["resident"] != 2 {
 		t.Errorf("no groups over the GPU: %v", all)
+	}
+}
+
+// TestTooLarge: what halves cannot hold is told, not multiplied.
+func TestTooLarge(t *testing.T) {
+	d, _ := emulated(t)
+	s, err := devicetest.Layer{Cell: cell.RNNReLU, Hidden: 20, Batch: 2, Steps: 2}.Schedule(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tensor, want := range map[int]string{1: "beyond 65504", 2: ""} {
+		p, err := d.Compile(s, knob.Params{"tensor": tensor})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range s.Matrices {
+			if m.Name == "weights" {
+				err = p.Write(m, slices.Repeat([]float32{1e5}, m.Elements()))
+			}
+		}
+		if err == nil {
+			err = p.Prepare()
+		}
+		if err == nil {
+			_, err = p.Run(1)
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("tensor=%d: %v", tensor, err)
+		}
+		p.Close()
 	}
 }

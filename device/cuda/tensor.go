@@ -13,22 +13,27 @@ type fragments struct {
 	spread   bool // over the GPU, not in clusters
 	turns    bool // and states are copied whole: kernels/turns.cu
 	passes   int  // times samples sequences of a group
+	slots    int  // states that are there at the same time, where groups take turns
 	cluster  int  // blocks that share the units
-	units    int  // of a block, a multiple of 16
+	units    int  // of a block, a multiple of band
+	band     int  // units of a warp
 	samples  int  // sequences of a group, a multiple of 8
-	split    int  // warps that share the columns of 16 units
+	split    int  // warps that share a band's columns
 	chunks   int  // pieces of a warp's columns, 64 bytes each
 	resident int  // of them in registers
 }
 
-func (f fragments) threads() int { return f.units / 16 * f.split * 32 }
+func (f fragments) threads() int { return f.units / f.band * f.split * 32 }
 func (f fragments) tiles() int   { return f.samples / 8 }
 
 // each is the number of sequences of a thread, once sums are formed.
-func (f fragments) each() int { return max(1, f.samples/(2*f.split)) }
+func (f fragments) each() int { return max(1, f.samples*f.band/(32*f.split)) }
+
+// height is the number of a warp's tiles of 16 rows.
+func (f fragments) height() int { return ceil(f.gates*f.band, 16) }
 
 // per is the number of registers of a thread's weights per chunk.
-func (f fragments) per() int { return 8 * f.gates }
+func (f fragments) per() int { return 8 * f.height() }
 
 // shared is what a block needs of shared memory: barriers, buffers of states,
 // its own, the sums of its warps and the weights beyond registers.
@@ -37,10 +42,10 @@ func (f fragments) shared() int {
 	if row%128 == 0 {
 		row += 64
 	}
-	sums := f.threads() / 32 * f.gates * f.samples * 20 * 4
+	sums := f.threads() / 32 * f.height() * f.samples * 20 * 4
 	far := 4 * f.threads() * f.per() * (f.chunks - f.resident)
 	if f.turns {
-		return 128 + f.slots()*f.samples*row + sums + far + 4*f.threads()*f.passes*f.each()*f.states
+		return 128 + f.slots*f.samples*row + sums + far + 4*f.threads()*f.passes*f.each()*f.states
 	}
 	buffers := 2
 	if f.spread {
@@ -49,14 +54,11 @@ func (f fragments) shared() int {
 	return 128 + buffers*f.samples*row + f.weights.Bytes()*f.samples*f.units + sums + far
 }
 
-// slots is how many states are there at the same time where groups take turns.
-func (f fragments) slots() int { return min(2, f.passes) }
-
 // overhead is how many registers a thread needs besides its weights.
 func (f fragments) overhead() int {
-	n, sums := 56, max(4, f.gates*f.tiles())
+	n, sums := 56, max(4, f.height()*f.tiles())
 	if f.exact { // high and low ones
-		sums = max(3, 2*f.gates*f.tiles())
+		sums = max(3, 2*f.height()*f.tiles())
 	}
 	inputs := 2 * f.gates
 	if f.turns {
@@ -69,13 +71,15 @@ func (f fragments) overhead() int {
 	return n
 }
 
-func newFragments(l layer, states int, spread, turns bool, cluster, samples, split int, p Properties) (fragments, string) {
-	f := fragments{layer: l, states: states, spread: spread, turns: turns, samples: samples, split: split}
-	f.units = roundUp(ceil(l.hidden, cluster), 16)
+func newFragments(l layer, states int, spread, turns bool, cluster, samples, band, split int, p Properties) (fragments, string) {
+	f := fragments{layer: l, states: states, spread: spread, turns: turns, samples: samples, band: band, split: split}
+	f.units = roundUp(ceil(l.hidden, cluster), max(band, granule(l, spread)))
 	f.cluster = ceil(l.hidden, f.units)
 	f.passes = ceil(ceil(l.batch, samples), f.together(p))
 	f.chunks = ceil(l.hidden*l.weights.Bytes(), 64*split)
 	switch threads := f.threads(); {
+	case band != 4 && band != 8 && band != 16:
+		return f, fmt.Sprintf("a warp has 4, 8 or 16 units, not %d", band)
 	case samples%8 != 0:
 		return f, fmt.Sprintf("%d sequences are not eights", samples)
 	case threads > 1024:
@@ -83,6 +87,9 @@ func newFragments(l layer, states int, spread, turns bool, cluster, samples, spl
 	default:
 		room := min(maxRegisters, registersOfSM/roundUp(threads, 128)/8*8) - f.overhead()
 		f.resident = min(f.chunks, max(0, room)/f.per())
+	}
+	if f.slots = min(2, f.passes); f.turns && f.shared() > p.Shared {
+		f.slots = 1
 	}
 	if f.shared() > p.Shared {
 		return f, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
@@ -97,34 +104,30 @@ func (f fragments) cycles(together int) float64 {
 	live := float64(min(f.batch, f.samples))
 	threads, tiles := float64(f.threads()), float64(f.tiles())
 	warps := float64(ceil(f.threads(), 128)) // of a quarter of a multiprocessor
-	products := float64(2 * f.chunks * f.gates)
+	products := float64(2 * f.chunks * f.height())
 	multiply := 10 * warps * products * tiles
 	if f.exact {
 		multiply *= 1.5
 	}
-	load := threads * tiles / 16 * float64(f.chunks)
-	far := 0.65 * threads / 32 * float64((f.chunks-f.resident)*f.per())
-	chain := 350 + 60*(warps-1) + float64((150+90*f.gates)*(f.each()-1)) + threads*float64(f.gates)*tiles/4
+	load := threads * tiles / 8 * float64(f.chunks)
+	multiply = max(multiply, load) + min(multiply, load)/4
+	far := 0.7 * threads / 32 * float64((f.chunks-f.resident)*f.per())
+	sums := float64((110+120*f.gates)*(f.each()-1)) + 40*(warps-1) + 0.56*threads*float64(f.height())*tiles
+	bytes := live * float64(f.hidden*f.weights.Bytes())
 	if f.turns {
-		turn, bytes := multiply+load+far+chain, live*float64(f.hidden*f.weights.Bytes())
-		all := max(float64(f.passes)*max(turn, bytes/16), turn+2500+bytes/16)
-		if f.passes > 1 && !f.exact { // as measured: short turns hide little
-			all *= 1.6
+		turn := 1500 + multiply + far + sums
+		if f.passes > 1 {
+			return float64(f.passes) * (turn + bytes/40)
 		}
-		return all
+		return turn + 2150 + bytes/25
 	}
 	exchange := 50.0
 	if f.spread {
-		words := float64(f.hidden*f.weights.Bytes()/4) * live
-		exchange = 1500 + 0.8*words*8*float64(f.cluster*min(groups, together))/2800 + 150*words/threads
+		exchange = 1640 + bytes*float64(f.cluster*min(groups, together))/5000 + 25*bytes/threads
 	} else if f.cluster > 1 {
-		exchange = 300 + 1.5*float64(f.units*f.weights.Bytes()/16*f.cluster)*live
+		exchange = 470 + float64(f.units*f.weights.Bytes()/16*f.cluster)*live
 	}
-	all := float64(ceil(groups, together)) * (multiply + load + far + chain + exchange)
-	if f.spread {
-		all *= 0.9
-	}
-	return all
+	return float64(ceil(groups, together)) * (440 + multiply + far + sums + exchange)
 }
 
 // together is how many groups run at the same time.
@@ -140,31 +143,51 @@ func (f fragments) grouping(p Properties) grouping {
 	together := f.together(p)
 	g := grouping{
 		spread: f.spread, order: byLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
-		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
-			number(f.spread), f.cluster, f.units, f.samples, f.split, f.chunks, f.resident, number(f.exact)),
-		knobs: knob.Params{"samples": f.samples, "lanes": 4 * f.split, "tensor": 1},
+		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, BAND = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
+			number(f.spread), f.cluster, f.units, f.samples, f.band, f.split, f.chunks, f.resident, number(f.exact)),
+		knobs: knob.Params{"samples": f.samples, "tile": f.band, "lanes": 4 * f.split, "tensor": 1},
 	}
 	if f.turns {
-		g.kernel, g.sizes = "turns", fmt.Sprintf("%s, SLOTS = %d", g.sizes, f.slots())
+		g.kernel, g.sizes = "turns", fmt.Sprintf("%s, SLOTS = %d", g.sizes, f.slots)
 		g.knobs["resident"] = 4
 	}
 	return g
 }
 
+// granule is what the units of a block are a multiple of: the blocks of a
+// cluster send 16 bytes of states in one piece, those of spread groups words.
+func granule(l layer, spread bool) int {
+	if spread {
+		return 2
+	}
+	return 16 / l.weights.Bytes()
+}
+
+// heights lists how many units a warp may have: few enough to fill tiles of 16
+// rows with gates.
+func (b *binder) heights(int) []int {
+	if b.knobs["tile"] != 0 {
+		return []int{b.knobs["tile"]}
+	}
+	return []int{16}
+}
+
 // tensors adds the groupings of so many blocks on tensor cores.
 func (b *binder) tensors(l layer, states int, spread bool, blocks int, add func(grouping, string)) {
 	for _, samples := range b.samples(l.batch, 8, 16, 32) {
-		for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
-			for _, turns := range []bool{false, true} {
-				if turns && (!spread || b.properties.Capability < 90 || b.knobs["resident"] == 2) || !turns && b.knobs["resident"] == 4 {
-					continue
+		for _, band := range b.heights(l.gates) {
+			for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
+				for _, turns := range []bool{false, true} {
+					if turns && (!spread || b.properties.Capability < 90 || b.knobs["resident"] == 2) || !turns && b.knobs["resident"] == 4 {
+						continue
+					}
+					f, no := newFragments(l, states, spread, turns, blocks, samples, band, lanes/4, b.properties)
+					if no != "" {
+						add(grouping{}, no)
+						continue
+					}
+					add(f.grouping(b.properties), "")
 				}
-				f, no := newFragments(l, states, spread, turns, blocks, samples, lanes/4, b.properties)
-				if no != "" {
-					add(grouping{}, no)
-					continue
-				}
-				add(f.grouping(b.properties), "")
 			}
 		}
 	}

@@ -9,7 +9,11 @@
 // single precision.
 constexpr int SIZE = sizeof(W), FEW = 16 / SIZE, PAIR = 4 / SIZE; // values of 16 bytes and of a word
 constexpr int SIDE = EXACT ? 2 : PAIR;                            // columns in a word of a fragment
-constexpr int GAP = 20;                                           // from a sequence's sums to the next: 16 units and a gap
+constexpr int GAP = 20;                                           // from a sequence's sums to the next: 16 rows and a gap
+constexpr int ACROSS = 32 / BAND;                                 // sequences of a warp's units side by side
+
+// Rows of a warp are its BAND units, gate after gate, in tiles of 16.
+__device__ constexpr int tiles_of(int gates) { return (gates * BAND + 15) / 16; }
 
 // chains is the number of independent sums of a value: the latency of products.
 __device__ constexpr int chains(int values) { return EXACT ? values == 1 ? 3 : 2 : values >= 3 ? 1 : 4 / values; }
@@ -32,7 +36,7 @@ template <class Weight> __device__ __forceinline__ quad fragment(Weight weight, 
   return q;
 }
 
-// weights_of is a fragment of gate g, found as kernels/arrange.cu left it where
+// weights_of are those of gate g, found as kernels/arrange.cu left them where
 // weights are ORDERED.
 template <class Cell> __device__ __forceinline__ quad weights_of(const Cell& cell, int g, int unit, int column, int half, unsigned* trouble) {
   constexpr int HIDDEN = Cell::hidden, WIDE = (HIDDEN * SIZE + 63) / 64;
@@ -43,41 +47,56 @@ template <class Cell> __device__ __forceinline__ quad weights_of(const Cell& cel
   return quad{};
 }
 
-// multiply adds the products of a piece of the columns, TILES times eight
-// sequences of it, with weights of all gates.
-template <int CHAINS, int TILES, int GATES>
-__device__ __forceinline__ void multiply(float (*sum)[TILES][GATES][4], int chain, const quad (*weights)[2], const quad* in) {
+// tile_of is what a lane has of a tile of its warp, whose units begin with first:
+// of the two rows side by side that are the lane's.
+template <class Cell> __device__ __forceinline__ quad tile_of(const Cell& cell, int tile, int first, int column, int half, unsigned* trouble) {
+  const int row = tile * 16 + threadIdx.x % 32 / 4 * 2;
+  return row < Cell::GATES * BAND ? weights_of(cell, row / BAND, first + row % BAND, column, half, trouble) : quad{};
+}
+
+// multiply adds the products of a piece of the columns, EIGHTS times eight
+// sequences of it, with weights of all of a warp's tiles.
+template <int CHAINS, int EIGHTS, int TILES>
+__device__ __forceinline__ void multiply(float (*sum)[EIGHTS][TILES][4], int chain, const quad (*weights)[2], const quad* in) {
 #pragma unroll
   for (int part = 0; part < (EXACT ? 3 : 2); part++)
 #pragma unroll
-    for (int g = 0; g < GATES; g++)
+    for (int g = 0; g < TILES; g++)
 #pragma unroll
-      for (int n = 0; n < TILES; n++)
+      for (int n = 0; n < EIGHTS; n++)
         if (EXACT)  // high · high, high · low, low · high
           mma_part(fp16(), sum[min(part, CHAINS - 1)][n][g], weights[g][part / 2].v, in[n].v[part % 2], in[n].v[part % 2 + 2]);
         else
           mma_part(W(), sum[(chain + part) % CHAINS][n][g], weights[g][part % 2].v, in[n].v[part * 2 % 4], in[n].v[part * 2 % 4 + 1]);
 }
 
-// put_sums leaves a warp's sums in shared memory: [gate][sequence][GAP].
-template <int CHAINS, int TILES, int GATES> __device__ __forceinline__ void put_sums(float (*sum)[TILES][GATES][4], float* to, int lane) {
+// put_sums leaves a warp's sums in shared memory: [tile][sequence][GAP].
+template <int CHAINS, int EIGHTS, int TILES> __device__ __forceinline__ void put_sums(float (*sum)[EIGHTS][TILES][4], float* to, int lane) {
 #pragma unroll
-  for (int n = 0; n < TILES; n++)
+  for (int n = 0; n < EIGHTS; n++)
 #pragma unroll
-    for (int g = 0; g < GATES; g++) {
+    for (int g = 0; g < TILES; g++) {
       float* z = sum[0][n][g];
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        float more = 0;
+      for (int i = 0; i < 4 && CHAINS > 1; i++) {
+        float more = sum[CHAINS - 1][n][g][i];
 #pragma unroll
-        for (int c = 1; c < CHAINS; c++) more += sum[c][n][g][i];
+        for (int c = 1; c < CHAINS - 1; c++) more += sum[c][n][g][i];
         z[i] += EXACT ? more / LOW : more;
       }
-      float* at = to + (g * TILES * 8 + n * 8 + lane % 4 * 2) * GAP + lane / 4 * 2;
+      float* at = to + (g * EIGHTS * 8 + n * 8 + lane % 4 * 2) * GAP + lane / 4 * 2;
       const float even_sample[2] = {z[0], z[2]}, odd_sample[2] = {z[1], z[3]};
       store<2>(at, even_sample);
       store<2>(at + GAP, odd_sample);
     }
+}
+
+// sum_of is the sum of so many warps' sums of gate g of a warp's unit, added to z.
+template <int SLICES, int SAMPLES, int PART> __device__ __forceinline__ float sum_of(float z, const float* sums, int g, int unit, int n) {
+  const int row = g * BAND + unit;
+#pragma unroll
+  for (int q = 0; q < SLICES; q++) z += sums[q * PART + (row / 16 * SAMPLES + n) * GAP + row % 16];
+  return z;
 }
 
 // put_state writes h of unit k into a row of h.

@@ -12,13 +12,13 @@
 //   push      the units' new h to all blocks, 16 bytes at a time
 template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   constexpr bool ALONE = !SPREAD && CLUSTER == 1, SENT = !SPREAD && !ALONE;
-  constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = SAMPLES / 8;
-  constexpr int WARPS = UNITS / 16 * SPLIT, THREADS = WARPS * 32;
-  constexpr int EACH = SAMPLES >= 2 * SPLIT ? SAMPLES / (2 * SPLIT) : 1; // sequences of a thread after the sum
-  constexpr int CHAINS = chains(GATES * TILES);
+  constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 8;
+  constexpr int WARPS = UNITS / BAND * SPLIT, THREADS = WARPS * 32;
+  constexpr int EACH = SAMPLES >= ACROSS * SPLIT ? SAMPLES / (ACROSS * SPLIT) : 1; // sequences of a thread after the sum
+  constexpr int CHAINS = chains(TILES * EIGHTS);
   constexpr int WIDTH = CHUNKS * SPLIT * 64;                  // bytes of HIDDEN columns and what fills them up
   constexpr int ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0), BUFFER = SAMPLES * ROW; // neighbours in other banks
-  constexpr int PART = GATES * SAMPLES * GAP;                 // a warp's sums
+  constexpr int PART = TILES * SAMPLES * GAP;                 // a warp's sums
   constexpr int PIECES = UNITS / FEW, PUSHES = (CLUSTER * SAMPLES * PIECES + THREADS - 1) / THREADS;
   constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR; // of a sequence
   constexpr int NEXT = SPREAD ? 0 : BUFFER;                   // from one buffer of h to the other: a block that fetches h has used what it had
@@ -32,19 +32,19 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SPLIT;
   const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER;
 
-  quad w[RESIDENT > 0 ? RESIDENT : 1][GATES][2];
+  quad w[RESIDENT > 0 ? RESIDENT : 1][TILES][2];
   auto fill = [&](int i, int g, int half) {
-    return weights_of(cell, g, rank * UNITS + warp / SPLIT * 16 + 2 * row, ((i * SPLIT + slice) * 4 + four) * FEW, half, trouble);
+    return tile_of(cell, g, rank * UNITS + warp / SPLIT * BAND, ((i * SPLIT + slice) * 4 + four) * FEW, half, trouble);
   };
 #pragma unroll
   for (int i = 0; i < RESIDENT; i++)
 #pragma unroll
-    for (int g = 0; g < GATES; g++)
+    for (int g = 0; g < TILES; g++)
 #pragma unroll
       for (int half = 0; half < 2; half++) w[i][g][half] = fill(i, g, half);
   for (int i = RESIDENT; i < CHUNKS; i++)
-    for (int g = 0; g < GATES; g++)
-      for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * GATES + g) * 2 + half) * THREADS + tid] = fill(i, g, half);
+    for (int g = 0; g < TILES; g++)
+      for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * TILES + g) * 2 + half) * THREADS + tid] = fill(i, g, half);
 
   for (int i = tid; i < (BUFFER + NEXT) / 4; i += THREADS) ((unsigned*)h)[i] = 0;
   shared_t to[PUSHES];
@@ -55,8 +55,8 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
 
   typedef typename Cell::Input Input;
   constexpr int INPUTS = GATES + Cell::FREE;
-  const int local = warp / SPLIT * 16 + lane % 16, unit = rank * UNITS + local, u = min(unit, HIDDEN - 1);
-  const int sample = slice * 2 + lane / 16;                   // and every 2·SPLIT-th after it
+  const int local = warp / SPLIT * BAND + lane % BAND, unit = rank * UNITS + local, u = min(unit, HIDDEN - 1);
+  const int sample = slice * ACROSS + lane / BAND;            // and every ACROSS·SPLIT-th after it
   const bool some = sample < SAMPLES;                         // or there are more threads than sums
   float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
 #pragma unroll
@@ -92,7 +92,7 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
     };
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
-      const int n = min(begin + sample + e * 2 * SPLIT, batch - 1);
+      const int n = min(begin + sample + e * ACROSS * SPLIT, batch - 1);
       cell.before(n, u, state[e]);
       from[e] = cell.input(0, n, u);
       input(e, 0, 0);
@@ -104,9 +104,9 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
       for (int now = 0; now < 2; now++) {
         const int t = even + now, next = 1 - now;
         if (t >= steps) break;
-        float sum[CHAINS][TILES][GATES][4];
+        float sum[CHAINS][EIGHTS][TILES][4];
 #pragma unroll
-        for (int i = 0; i < CHAINS * TILES * GATES * 4; i++) (&sum[0][0][0][0])[i] = 0;
+        for (int i = 0; i < CHAINS * EIGHTS * TILES * 4; i++) (&sum[0][0][0][0])[i] = 0;
         auto place = [&](int i, float v) { *(unsigned*)(h + now * NEXT + i / WORDS * ROW + i % WORDS * 4) = __float_as_uint(v); };
         if (!ALONE && !stuck && !(SPREAD ? t == 0 || words.fetch(live * WORDS, place) : arrived(bar + 8 * now, phase))) {
           *trouble = STUCK;
@@ -114,34 +114,33 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
         }
         if (!SENT) __syncthreads();
         auto piece = [&](int i, int chain, const quad (*weights)[2]) {
-          quad in[TILES];
+          quad in[EIGHTS];
 #pragma unroll
-          for (int n = 0; n < TILES; n++) in[n] = *(const quad*)(h + now * NEXT + (n * 8 + row) * ROW + ((i * SPLIT + slice) * 4 + four) * 16);
+          for (int n = 0; n < EIGHTS; n++) in[n] = *(const quad*)(h + now * NEXT + (n * 8 + row) * ROW + ((i * SPLIT + slice) * 4 + four) * 16);
           multiply<CHAINS>(sum, chain, weights, in);
         };
 #pragma unroll
         for (int i = 0; i < RESIDENT; i++) piece(i, 2 * i, w[i]);
 #pragma unroll 2
         for (int i = RESIDENT; i < CHUNKS; i++) {
-          quad some[GATES][2];
+          quad some[TILES][2];
 #pragma unroll
-          for (int q = 0; q < GATES * 2; q++) some[q / 2][q % 2] = far[((i - RESIDENT) * GATES * 2 + q) * THREADS + tid];
+          for (int q = 0; q < TILES * 2; q++) some[q / 2][q % 2] = far[((i - RESIDENT) * TILES * 2 + q) * THREADS + tid];
           piece(i, 0, some);
         }
         put_sums<CHAINS>(sum, sums + warp * PART, lane);
-        __syncthreads();
+        if (SPLIT == 1 && !SPREAD) __syncwarp();  // but who fetches h waits until all have read what they had
+        else __syncthreads();
 
         float saved[EACH][Cell::SAVED > 0 ? Cell::SAVED : 1];
         if (SPREAD && t + 1 < steps) words.next();
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-          const int n = some ? sample + e * 2 * SPLIT : 0;
+          const int n = some ? sample + e * ACROSS * SPLIT : 0;
           float gate[GATES];
 #pragma unroll
           for (int g = 0; g < GATES; g++) {
-            float z = x[now][e][g] + bias[g];
-#pragma unroll
-            for (int q = 0; q < SPLIT; q++) z += sums[(warp / SPLIT * SPLIT + q) * PART + (g * SAMPLES + n) * GAP + lane % 16];
+            const float z = sum_of<SPLIT, SAMPLES, PART>(x[now][e][g] + bias[g], sums + warp / SPLIT * SPLIT * PART, g, lane % BAND, n);
             gate[g] = Cell::early(g, z);
           }
           Cell::rest(gate, x[now][e] + GATES, constants, state[e], saved[e]);
@@ -171,7 +170,7 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
         // Nobody waits for what follows.
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-          const int n = sample + e * 2 * SPLIT;
+          const int n = sample + e * ACROSS * SPLIT;
           if (some && unit < HIDDEN && n < live)
 #pragma unroll
             for (int r = 0; r < Cell::RESULTS; r++) Cell::put(r, cell.place(r, batch, t * batch + begin + n, unit), Cell::result(r, state[e], saved[e]));

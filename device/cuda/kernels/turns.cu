@@ -15,11 +15,11 @@
 //   copy      h of the turn after this one, or two where there are turns enough
 //             for that to be there already
 template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
-  constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = SAMPLES / 8;
-  constexpr int WARPS = UNITS / 16 * SPLIT, THREADS = WARPS * 32;
-  constexpr int EACH = SAMPLES >= 2 * SPLIT ? SAMPLES / (2 * SPLIT) : 1; // sequences of a thread after the sum
-  constexpr int BUSY = 2 * SPLIT <= SAMPLES ? SPLIT : SAMPLES / 2;       // warps of 16 units that then have some
-  constexpr int CHAINS = chains(GATES * TILES), PART = GATES * SAMPLES * GAP;
+  constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 8;
+  constexpr int WARPS = UNITS / BAND * SPLIT, THREADS = WARPS * 32;
+  constexpr int EACH = SAMPLES >= ACROSS * SPLIT ? SAMPLES / (ACROSS * SPLIT) : 1; // sequences of a thread after the sum
+  constexpr int BUSY = ACROSS * SPLIT <= SAMPLES ? SPLIT : SAMPLES / ACROSS; // warps of BAND units that then have some
+  constexpr int CHAINS = chains(TILES * EIGHTS), PART = TILES * SAMPLES * GAP;
   constexpr int WIDTH = CHUNKS * SPLIT * 64, ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0), BUFFER = SAMPLES * ROW;
   constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR;
   constexpr int INPUTS = GATES + Cell::FREE, STATES = Cell::STATES;
@@ -28,29 +28,30 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
   unsigned char* const h = memory + 128;                      // [SLOTS][SAMPLES][ROW]
   float* const sums = (float*)(h + SLOTS * BUFFER);           // [WARPS][PART]
   quad* const far = (quad*)(sums + WARPS * PART);             // weights beyond registers
-  float* const states = (float*)(far + (CHUNKS - RESIDENT) * GATES * 2 * THREADS); // [passes][EACH][STATES][THREADS]
+  float* const states = (float*)(far + (CHUNKS - RESIDENT) * TILES * 2 * THREADS); // [passes][EACH][STATES][THREADS]
   const shared_t bar = shared_address(memory);
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SPLIT;
   const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER, groups = gridDim.x / CLUSTER;
   const int all = (batch + SAMPLES - 1) / SAMPLES, passes = (all - group + groups - 1) / groups; // of them this group's
-  const int lead = passes >= 4 ? 2 : 1;
+  const int lead = SLOTS == 2 && passes >= 4 ? 2 : 1;         // turns from one to that whose h is copied
+  const bool early = passes > 1, late = passes >= 2 + lead;   // it has been put by then; and long ago
 
-  quad w[RESIDENT > 0 ? RESIDENT : 1][GATES][2];
+  quad w[RESIDENT > 0 ? RESIDENT : 1][TILES][2];
   auto fill = [&](int i, int g, int half) {
-    return weights_of(cell, g, rank * UNITS + warp / SPLIT * 16 + 2 * row, ((i * SPLIT + slice) * 4 + four) * FEW, half, trouble);
+    return tile_of(cell, g, rank * UNITS + warp / SPLIT * BAND, ((i * SPLIT + slice) * 4 + four) * FEW, half, trouble);
   };
 #pragma unroll
   for (int i = 0; i < RESIDENT; i++)
 #pragma unroll
-    for (int g = 0; g < GATES; g++)
+    for (int g = 0; g < TILES; g++)
 #pragma unroll
       for (int half = 0; half < 2; half++) w[i][g][half] = fill(i, g, half);
   for (int i = RESIDENT; i < CHUNKS; i++)
-    for (int g = 0; g < GATES; g++)
-      for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * GATES + g) * 2 + half) * THREADS + tid] = fill(i, g, half);
+    for (int g = 0; g < TILES; g++)
+      for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * TILES + g) * 2 + half) * THREADS + tid] = fill(i, g, half);
 
-  const int local = warp / SPLIT * 16 + lane % 16, unit = rank * UNITS + local, u = min(unit, HIDDEN - 1);
-  const int sample = slice * 2 + lane / 16;                   // and every 2·SPLIT-th after it
+  const int local = warp / SPLIT * BAND + lane % BAND, unit = rank * UNITS + local, u = min(unit, HIDDEN - 1);
+  const int sample = slice * ACROSS + lane / BAND;            // and every ACROSS·SPLIT-th after it
   const bool some = slice < BUSY;
   float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
 #pragma unroll
@@ -75,7 +76,7 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
   int next_pass = 0, next_step = 0, next = 0;                 // of the next copy; one thread's
   auto copy = [&] {
     const int id = next_pass * groups + group, bytes = min(SAMPLES, batch - id * SAMPLES) * ROW;
-    const unsigned want = (next_step + 1) * (CLUSTER * (UNITS / 16) * BUSY);
+    const unsigned want = (next_step + 1) * (CLUSTER * (UNITS / BAND) * BUSY);
     const long long start = clock64();
     while (!stuck && (int)(get_acquire(counters + id * 32) - want) < 0) {
       pause();
@@ -99,10 +100,10 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
 #pragma unroll
       for (int e = 0; e < EACH; e++) {
         float state[STATES];
-        cell.before(min(id * SAMPLES + sample + e * 2 * SPLIT, batch - 1), u, state);
+        cell.before(min(id * SAMPLES + sample + e * ACROSS * SPLIT, batch - 1), u, state);
 #pragma unroll
         for (int s = 0; s < STATES; s++) states[((p * EACH + e) * STATES + s) * THREADS + tid] = state[s];
-        put(id, 0, sample + e * 2 * SPLIT, state[Cell::THROUGH]);
+        put(id, 0, sample + e * ACROSS * SPLIT, state[Cell::THROUGH]);
       }
       count(id);
     }
@@ -114,14 +115,14 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
   if (copies)
     for (int i = 0; i < min(lead, steps * passes); i++) copy();
 
-  int slot = 0, phase = 0;
+  int slot = 0, phase = 0, written = -1;                      // what is to be counted where there is time: it waits for what was written
   for (int t = 0; t < steps; t++)
     for (int p = 0; p < passes; p++) {
       const int id = p * groups + group, left = (steps - 1 - t) * passes + passes - 1 - p;
       float x[EACH][INPUTS];
 #pragma unroll
       for (int e = 0; e < EACH; e++) {
-        const typename Cell::Input* at = cell.input(0, min(id * SAMPLES + sample + e * 2 * SPLIT, batch - 1), u) + t * stride;
+        const typename Cell::Input* at = cell.input(0, min(id * SAMPLES + sample + e * ACROSS * SPLIT, batch - 1), u) + t * stride;
 #pragma unroll
         for (int i = 0; i < INPUTS; i++) {
           const int g = i < GATES ? i : Cell::free(i - GATES);
@@ -134,56 +135,57 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
         *trouble = STUCK;
         stuck = true;
       }
-      float sum[CHAINS][TILES][GATES][4];
+      float sum[CHAINS][EIGHTS][TILES][4];
 #pragma unroll
-      for (int i = 0; i < CHAINS * TILES * GATES * 4; i++) (&sum[0][0][0][0])[i] = 0;
+      for (int i = 0; i < CHAINS * EIGHTS * TILES * 4; i++) (&sum[0][0][0][0])[i] = 0;
       auto piece = [&](int i, int chain, const quad (*weights)[2]) {
-        quad in[TILES];
+        quad in[EIGHTS];
 #pragma unroll
-        for (int n = 0; n < TILES; n++) in[n] = *(const quad*)(h + slot * BUFFER + (n * 8 + row) * ROW + ((i * SPLIT + slice) * 4 + four) * 16);
+        for (int n = 0; n < EIGHTS; n++) in[n] = *(const quad*)(h + slot * BUFFER + (n * 8 + row) * ROW + ((i * SPLIT + slice) * 4 + four) * 16);
         multiply<CHAINS>(sum, chain, weights, in);
       };
 #pragma unroll
       for (int i = 0; i < RESIDENT; i++) piece(i, 2 * i, w[i]);
 #pragma unroll 2
       for (int i = RESIDENT; i < CHUNKS; i++) {
-        quad some[GATES][2];
+        quad some[TILES][2];
 #pragma unroll
-        for (int q = 0; q < GATES * 2; q++) some[q / 2][q % 2] = far[((i - RESIDENT) * GATES * 2 + q) * THREADS + tid];
+        for (int q = 0; q < TILES * 2; q++) some[q / 2][q % 2] = far[((i - RESIDENT) * TILES * 2 + q) * THREADS + tid];
         piece(i, 0, some);
       }
+      if (written >= 0) count(written);
+      written = -1;
       __syncthreads();  // all have read the sums of the turn before, and this h
       put_sums<CHAINS>(sum, sums + warp * PART, lane);
       __syncthreads();
 
-      if (copies && lead == 2 && left >= 2) copy();
+      if (copies && early && left >= lead) copy();
       float state[EACH][STATES], saved[EACH][Cell::SAVED > 0 ? Cell::SAVED : 1];
       if (some) {
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-          const int n = sample + e * 2 * SPLIT;
+          const int n = sample + e * ACROSS * SPLIT;
           float gate[GATES];
 #pragma unroll
           for (int s = 0; s < STATES; s++) state[e][s] = states[((p * EACH + e) * STATES + s) * THREADS + tid];
 #pragma unroll
           for (int g = 0; g < GATES; g++) {
-            float z = x[e][g] + bias[g];
-#pragma unroll
-            for (int q = 0; q < SPLIT; q++) z += sums[(warp / SPLIT * SPLIT + q) * PART + (g * SAMPLES + n) * GAP + lane % 16];
+            const float z = sum_of<SPLIT, SAMPLES, PART>(x[e][g] + bias[g], sums + warp / SPLIT * SPLIT * PART, g, lane % BAND, n);
             gate[g] = Cell::early(g, z);
           }
           Cell::rest(gate, x[e] + GATES, constants, state[e], saved[e]);
           if (t + 1 < steps) put(id, t + 1, n, state[e][Cell::THROUGH]);
         }
-        if (t + 1 < steps) count(id);
+        if (t + 1 < steps && !late) count(id);
+        if (t + 1 < steps && late) written = id;
       }
-      if (copies && lead == 1 && left >= 1) copy();
+      if (copies && !early && left >= lead) copy();
 
       // Nobody waits for what follows.
       if (some)
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-          const int n = id * SAMPLES + sample + e * 2 * SPLIT;
+          const int n = id * SAMPLES + sample + e * ACROSS * SPLIT;
 #pragma unroll
           for (int s = 0; s < STATES; s++) states[((p * EACH + e) * STATES + s) * THREADS + tid] = state[e][s];
           if (unit < HIDDEN && n < batch)
