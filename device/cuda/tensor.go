@@ -105,29 +105,32 @@ func (f fragments) cycles(together int) float64 {
 	threads, tiles := float64(f.threads()), float64(f.tiles())
 	warps := float64(ceil(f.threads(), 128)) // of a quarter of a multiprocessor
 	products := float64(2 * f.chunks * f.height())
-	multiply := 10 * warps * products * tiles
+	multiply := 10.3 * warps * products * tiles
 	if f.exact {
 		multiply *= 1.5
 	}
-	load := threads * tiles / 8 * float64(f.chunks)
+	load := threads * tiles / 5 * float64(f.chunks)
 	multiply = max(multiply, load) + min(multiply, load)/4
 	far := 0.7 * threads / 32 * float64((f.chunks-f.resident)*f.per())
-	sums := float64((110+120*f.gates)*(f.each()-1)) + 40*(warps-1) + 0.56*threads*float64(f.height())*tiles
+	sums := float64((110+100*f.gates)*(f.each()-1)) + 35*(warps-1) + 0.32*threads*float64(f.height())*tiles
 	bytes := live * float64(f.hidden*f.weights.Bytes())
 	if f.turns {
-		turn := 1500 + multiply + far + sums
-		if f.passes > 1 {
-			return float64(f.passes) * (turn + bytes/40)
+		turn := 1430 + multiply + far + sums
+		switch {
+		case f.passes == 1:
+			return turn + 2220 + bytes/42
+		case f.passes < 4:
+			return float64(f.passes)*(turn+bytes/84) + 2030
 		}
-		return turn + 2150 + bytes/25
+		return float64(f.passes) * (turn + bytes/84)
 	}
 	exchange := 50.0
 	if f.spread {
-		exchange = 1640 + bytes*float64(f.cluster*min(groups, together))/5000 + 25*bytes/threads
+		exchange = 1780 + bytes*float64(f.cluster*min(groups, together))/5000 + 23*bytes/threads
 	} else if f.cluster > 1 {
 		exchange = 470 + float64(f.units*f.weights.Bytes()/16*f.cluster)*live
 	}
-	return float64(ceil(groups, together)) * (440 + multiply + far + sums + exchange)
+	return float64(ceil(groups, together)) * (650 + multiply + far + sums + exchange)
 }
 
 // together is how many groups run at the same time.
@@ -163,13 +166,16 @@ func granule(l layer, spread bool) int {
 	return 16 / l.weights.Bytes()
 }
 
-// heights lists how many units a warp may have: few enough to fill tiles of 16
-// rows with gates.
-func (b *binder) heights(int) []int {
+// heights lists how many units a warp may have. Half of a tile of 16 rows would
+// be empty with one gate of eight; four were slower wherever they were tried.
+func (b *binder) heights(gates int) []int {
 	if b.knobs["tile"] != 0 {
 		return []int{b.knobs["tile"]}
 	}
-	return []int{16}
+	if gates == 1 {
+		return []int{16}
+	}
+	return []int{16, 8}
 }
 
 // tensors adds the groupings of so many blocks on tensor cores.
