@@ -225,19 +225,17 @@ func cudnnLayers(precision string) Experiment {
 		ID: "cudnn-" + precision, Title: "One layer against NVIDIA's library over cell, size and minibatch, " + precision, Source: layersSource,
 		Vendor: true,
 		Parts: func(s Size, _ Target) []Part {
-			batches := [][]int{{1, 4, 16, 64}, {2, 8, 32}} // those between come last, should time run out
+			batches := []int{1, 2, 4, 8, 16, 32, 64}
 			if s == Quick {
-				batches = [][]int{{1, 4, 64}}
+				batches = []int{1, 4, 64}
 			}
 			var all []results.Point
-			for _, batch := range batches {
-				for _, c := range []struct {
-					cell   string
-					hidden []int
-				}{{"rnn-tanh", []int{256, 512, 1152, 1760}}, {"gru", []int{256, 512, 1024, 1536}}, {"lstm", []int{128, 256, 512, 1024, 1536}}} {
-					p := results.Point{Cell: c.cell, Pass: "forward", Steps: 256, Layers: 1, Precision: precision}
-					all = append(all, product(p, c.hidden, batch)...)
-				}
+			for _, c := range []struct {
+				cell   string
+				hidden []int
+			}{{"rnn-tanh", []int{256, 512, 1152, 1760}}, {"gru", []int{256, 512, 1024, 1536}}, {"lstm", []int{128, 256, 512, 1024, 1536}}} {
+				p := results.Point{Cell: c.cell, Pass: "forward", Steps: 256, Layers: 1, Precision: precision}
+				all = append(all, product(p, c.hidden, batches)...)
 			}
 			return againstVendor(all)
 		},

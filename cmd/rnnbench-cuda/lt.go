@@ -4,20 +4,18 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"rnnbench/device/cuda"
-	"rnnbench/rnn/schedule"
 )
 
 // lt is cuBLASLt, which says by which algorithms it can compute a product and
 // takes one of them for each call.
 type lt struct {
-	library    *library
+	library    *library // nil: there is none
 	handle     uintptr
 	preference uintptr
-	picked     map[shape]*algorithm
+	picked     map[shape]*algorithm // nil: cuBLAS's own
 }
 
 // A shape is what the choice of an algorithm depends on. The alignments are those
@@ -43,10 +41,9 @@ type algorithm struct {
 // candidate is a cublasLtMatmulHeuristicResult_t.
 type candidate struct {
 	code   [8]uint64
-	space  uint64
+	_      uint64 // of workspace
 	status int32
-	waves  float32
-	_      [4]int32
+	_      [5]int32
 }
 
 // Constants of cuBLASLt.
@@ -83,24 +80,27 @@ func (t *lt) prefer(attribute uintptr, value uint64) error {
 	return t.do("cublasLtMatmulPreferenceSetAttribute", t.preference, attribute, address(&value), size)
 }
 
-// product is p by the algorithm of those that the library names that takes least
-// time, which is tried the first time that there is such a product: into its own
-// result, which must not matter yet.
+// picked is p by the algorithm that takes least time of those that the library
+// names and the one that cuBLAS would choose. They are tried the first time that
+// there is such a product: into its own result, which must not matter yet.
 func (d *driver) picked(stream int, p *cuda.Product) (call, error) {
 	if d.lt == nil {
 		var err error
 		if d.lt, err = loadLt(d.properties.Workspace); err != nil {
-			return call{}, fmt.Errorf("%w: products cannot be picked: %w", schedule.ErrUnsupported, err)
+			d.lt = &lt{picked: map[shape]*algorithm{}} // cuBLAS's choices are left
 		}
 	}
 	s := shapeOf(p)
-	a := d.lt.picked[s]
-	if a == nil {
+	a, ok := d.lt.picked[s]
+	if !ok {
 		var err error
 		if a, err = d.pick(s, p); err != nil {
 			return call{}, err
 		}
 		d.lt.picked[s] = a
+	}
+	if a == nil {
+		return d.blas.product(stream, p), nil
 	}
 	return d.multiply(stream, p, a), nil
 }
@@ -145,36 +145,41 @@ func (t *lt) describe(s shape) (*algorithm, error) {
 	)
 }
 
-// pick tries the algorithms for p.
+// pick tries the algorithms for p; nil is cuBLAS's own.
 func (d *driver) pick(s shape, p *cuda.Product) (*algorithm, error) {
-	a, err := d.lt.describe(s)
+	t := d.lt
+	if t.library == nil {
+		return nil, nil
+	}
+	a, err := t.describe(s)
+	if err != nil {
+		return nil, err
+	}
+	best, err := d.try(d.blas.product(0, p))
 	if err != nil {
 		return nil, err
 	}
 	var list [16]candidate
 	var n int32
-	t := d.lt
-	if err := t.do("cublasLtMatmulAlgoGetHeuristic", t.handle, a.description, a.b, a.a, a.c, a.c, t.preference, uintptr(len(list)), address(&list[0]), address(&n)); err != nil {
-		return nil, err
+	if t.do("cublasLtMatmulAlgoGetHeuristic", t.handle, a.description, a.b, a.a, a.c, a.c, t.preference, uintptr(len(list)), address(&list[0]), address(&n)) != nil {
+		return nil, nil // it has none
 	}
-	best := math.Inf(1)
-	var code [8]uint64
+	var fastest *algorithm
 	for _, c := range list[:n] {
-		if a.code = c.code; c.status != 0 {
+		if c.status != 0 {
 			continue
 		}
-		seconds, err := d.try(d.multiply(0, p, a))
+		other := *a
+		other.code = c.code
+		seconds, err := d.try(d.multiply(0, p, &other))
 		if err != nil {
 			return nil, err
 		}
 		if seconds < best {
-			best, code = seconds, c.code
+			best, fastest = seconds, &other
 		}
 	}
-	if a.code = code; math.IsInf(best, 1) {
-		return nil, fmt.Errorf("%w: cuBLASLt has no algorithm for a product of %d×%d×%d", schedule.ErrUnsupported, s.m, s.n, s.k)
-	}
-	return a, nil
+	return fastest, nil
 }
 
 // try is how long a call takes on stream 0: the shortest of a few times, several

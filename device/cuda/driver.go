@@ -148,7 +148,7 @@ type Product struct {
 	Operands       Element // of A and B
 	Result         Element // of C
 	TF32           bool    // round single-precision operands to TF32
-	Pick           bool    // by the fastest of the library's algorithms; they are tried when a sequence is readied, and C may be overwritten
+	Pick           bool    // by the fastest of the library's algorithms, which are tried when a sequence is readied: that may overwrite C
 }
 
 // An Element is how a value is stored.
