@@ -97,13 +97,17 @@ func (b *binder) parts(list func(b *binder) ([]grouping, string)) ([]grouping, e
 	return all, nil
 }
 
+// waiting is what groups over the GPU take longer beside other work, as
+// measured: all of their blocks start together or none, and others leave room for
+// them one by one.
+const waiting = 1.6
+
 // beside is about how many cycles a step of so many layers takes, each by t in
-// one of n parts of the GPU. Clusters of a layer start where there is room, but
-// groups over the GPU start together or not at all.
+// one of n parts of the GPU. Clusters of a layer start where there is room.
 func (t grouping) beside(layers, n int) float64 {
 	turns := max(1, float64(layers)/float64(n))
-	if t.spread {
-		turns = math.Ceil(turns)
+	if t.spread && layers > 1 {
+		turns = waiting * math.Ceil(turns)
 	}
 	return t.cycles * turns
 }
