@@ -20,23 +20,29 @@ const (
 )
 
 // orders says how weights that layers of s read are packed, by their matrix's
-// number.
+// number. What products read, too, or layers in different ways, is as always.
 func (b *binder) orders(s *schedule.Schedule) map[int]order {
 	out := map[int]order{}
+	read := func(v schedule.View, as order) {
+		if before, known := out[v.M.ID]; known && before != as {
+			as = byColumn
+		}
+		out[v.M.ID] = as
+	}
 	for _, op := range everything(s) {
-		op, ok := op.(schedule.Persistent)
-		if !ok {
-			continue
-		}
-		var want order
-		if t, err := b.chosen(op); err == nil && b.knobs["resident"] != 3 {
-			want = t.order
-		}
-		for _, r := range op.R {
-			if before, known := out[r.M.ID]; known && before != want {
-				want = byColumn
+		switch op := op.(type) {
+		case schedule.Gemm:
+			read(op.B, byColumn)
+		case schedule.PersistentBackward:
+			read(op.R, byColumn)
+		case schedule.Persistent:
+			as := byColumn
+			if t, err := b.chosen(op); err == nil && b.knobs["resident"] != 3 {
+				as = t.order
 			}
-			out[r.M.ID] = want
+			for _, r := range op.R {
+				read(r, as)
+			}
 		}
 	}
 	return out

@@ -310,12 +310,13 @@ func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
 		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32}
 		reads, _ := op.Cell.Backward.Vectors()
 		list := func(b *binder) ([]grouping, string) { return b.scatters(l, 2*len(reads)+2*len(op.Cell.States)) }
-		all, err := b.shared(list)
+		of := choice{cell: op.Cell, layer: l, backward: true}
+		all, err := b.shared(of, list)
 		if err != nil && b.knobs["samples"] != 0 { // which may be of the forward pass alone
 			free := *b
 			free.knobs = maps.Clone(b.knobs)
 			delete(free.knobs, "samples")
-			all, err = free.shared(list)
+			all, err = free.shared(of, list)
 		}
 		if err == nil {
 			return []step{b.groupBackward(op, all[min(b.knobs["back"], len(all)-1)])}, nil

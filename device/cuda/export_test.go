@@ -12,7 +12,7 @@ func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []st
 	if err != nil {
 		return nil, nil, err
 	}
-	b := binder{knobs: k, layout: &l, properties: p, precision: s.Precision, sides: sides(s), sources: map[string]*source{}}
+	b := binder{knobs: k, layout: &l, properties: p, precision: s.Precision, sides: sides(s), choices: map[choice]chosen{}, sources: map[string]*source{}}
 	b.order = b.orders(s)
 	var texts []string
 	var launches []*Launch

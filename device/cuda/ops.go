@@ -29,6 +29,7 @@ type binder struct {
 	persistent int           // such operations so far
 	sides      int           // parts of the GPU that they share
 	order      map[int]order // of packed weights, by matrix
+	choices    map[choice]chosen
 	sources    map[string]*source
 	networks   map[Network]readied
 }

@@ -112,7 +112,7 @@ func (b *binder) forwards(op schedule.Persistent) ([]step, error) {
 
 // chosen is how op runs in groups.
 func (b *binder) chosen(op schedule.Persistent) (grouping, error) {
-	all, err := b.shared(func(b *binder) ([]grouping, string) { return b.groupings(op.Cell, b.layer(op)) })
+	all, err := b.shared(choice{cell: op.Cell, layer: b.layer(op)}, func(b *binder) ([]grouping, string) { return b.groupings(op.Cell, b.layer(op)) })
 	if err != nil {
 		return grouping{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
@@ -38,10 +39,36 @@ func (p Properties) share(n int) Properties {
 	return p
 }
 
-// shared lists groupings by how long a step of all layers beside each other is
+// A choice is what groupings are listed for: the layers of a wave ask for the same
+// again and again.
+type choice struct {
+	cell     *cell.Cell
+	layer    layer
+	backward bool
+	samples  int // that knobs ask for
+}
+
+// A chosen is what there was to choose from, or why nothing.
+type chosen struct {
+	all []grouping
+	err error
+}
+
+// shared is what parts yields, once for each choice.
+func (b *binder) shared(c choice, list func(b *binder) ([]grouping, string)) ([]grouping, error) {
+	c.samples = b.knobs["samples"]
+	out, ok := b.choices[c]
+	if !ok {
+		out.all, out.err = b.parts(list)
+		b.choices[c] = out
+	}
+	return out.all, out.err
+}
+
+// parts lists groupings by how long a step of all layers beside each other is
 // expected to take, each in a part of the GPU: so small that there is one left
 // for products, or so large that layers wait for each other.
-func (b *binder) shared(list func(b *binder) ([]grouping, string)) ([]grouping, error) {
+func (b *binder) parts(list func(b *binder) ([]grouping, string)) ([]grouping, error) {
 	most, least := b.sides+1, 1
 	switch {
 	case b.knobs["share"] != 0:
@@ -70,13 +97,17 @@ func (b *binder) shared(list func(b *binder) ([]grouping, string)) ([]grouping, 
 	return all, nil
 }
 
+// waiting is what groups over the GPU take longer beside other work, as
+// measured: all of their blocks start together or none, and others leave room for
+// them one by one.
+const waiting = 1.6
+
 // beside is about how many cycles a step of so many layers takes, each by t in
-// one of n parts of the GPU. Clusters of a layer start where there is room, but
-// groups over the GPU start together or not at all.
+// one of n parts of the GPU. Clusters of a layer start where there is room.
 func (t grouping) beside(layers, n int) float64 {
 	turns := max(1, float64(layers)/float64(n))
-	if t.spread {
-		turns = math.Ceil(turns)
+	if t.spread && layers > 1 {
+		turns = waiting * math.Ceil(turns)
 	}
 	return t.cycles * turns
 }
