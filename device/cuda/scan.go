@@ -25,6 +25,9 @@ type scan struct {
 	groups                       []group
 	width, chunk, lanes, threads int
 	chains, tiles, group         int
+
+	members        int // of a team of blocks; 0: there are none
+	behind, places int // a team's tiles composed and not done yet; those in shared memory
 }
 
 // A scanCell is what a scan of a cell computes, whatever the sizes.
@@ -224,6 +227,9 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 	for _, l := range s.loads {
 		bytes += s.bytes(l)
 	}
+	if s.gather(p, k) {
+		return
+	}
 	s.threads = scanThreads
 	if s.chunk = k["scansteps"]; s.chunk == 0 {
 		s.chunk = max(2, min(scanBytes/bytes, maxSteps))
@@ -283,6 +289,9 @@ func (s *scan) sums() int64 {
 }
 
 func (s *scan) starts() int64 {
+	if s.members > 0 {
+		return s.totals()
+	}
 	return 8 * int64(s.chains*ceil(s.tiles, s.group)) * int64(s.lanes*s.values())
 }
 
@@ -321,11 +330,18 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	if s.grad != nil {
 		name = "scanbackward"
 	}
-	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden()), uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(bits.TrailingZeros(uint(s.group))),
-		uint64(b.base) + uint64(words.tickets), uint64(b.base) + uint64(words.sums), uint64(b.base) + uint64(words.starts), b.trouble()}
-	st := newLaunch(b.source(func() source { return s.source(name) }, key...),
-		[3]int{min(s.chains*s.tiles, s.resident(b.properties)*b.properties.SMs), 1, 1}, [3]int{s.threads, 1, 1}, append(args, b.arguments(s.groups)...)...)
-	st.launch.Shared = s.shared()
+	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
+	grid, block, shared := min(s.chains*s.tiles, s.resident(b.properties)*b.properties.SMs), s.threads, s.shared()
+	if s.members > 0 {
+		grid, block, shared = s.blocks(), s.block(), s.teamShared()
+		key = append(key, " team ", s.lanes, " ", s.threads, " ", s.places, " ", block)
+		args = append(args, uint64(s.chains), uint64(s.tiles), uint64(s.members), uint64(s.group))
+	} else {
+		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(bits.TrailingZeros(uint(s.group))))
+	}
+	args = append(args, uint64(b.base)+uint64(words.tickets), uint64(b.base)+uint64(words.sums), uint64(b.base)+uint64(words.starts), b.trouble())
+	st := newLaunch(b.source(func() source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, b.arguments(s.groups)...)...)
+	st.launch.Shared, st.launch.Cooperative = shared, s.members > 0
 	return st
 }
 

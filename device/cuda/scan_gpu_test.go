@@ -19,7 +19,7 @@ import (
 // lengths beside powers of two, and few channels over a million steps.
 var scanSizes = [][3]int{
 	{1, 256, 65536}, {16, 256, 4096}, {64, 256, 1024}, {8, 1536, 16384}, {1, 32, 1 << 20}, {1, 8, 1 << 22},
-	{1, 256, 65537}, {16, 256, 4095}, {64, 256, 1025}, {1, 256, 65535},
+	{1, 256, 65537}, {16, 256, 4095}, {64, 256, 1025}, {1, 256, 65535}, {1, 32, 1<<20 + 1}, {1, 8, 1<<22 - 1},
 }
 
 // BenchmarkGPUScan times linear recurrences on the first GPU, in bytes that they

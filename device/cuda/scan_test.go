@@ -1,11 +1,15 @@
 package cuda_test
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/emulator"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -77,21 +81,86 @@ func TestScanTiles(t *testing.T) {
 				if _, err := fmt.Sscanf("V = "+after, "V = %d, K = %d, N = %d", &width, &chunk, &values); err != nil {
 					t.Fatal(err)
 				}
-				threads, bits, chains, tiles := l.Block[0], int(l.Args[3]), int(l.Args[4]), int(l.Args[5])
-				deep := threads >> bits
-				channels, steps := chains<<bits*width, tiles*deep*chunk
-				if threads%32 != 0 || threads&(threads-1) != 0 || deep<<bits != threads {
-					t.Errorf("%v %v: %d threads in %d lanes", c, size, threads, 1<<bits)
+				threads, lanes, chains, tiles := l.Block[0], 1<<l.Args[3], int(l.Args[4]), int(l.Args[5])
+				if l.Cooperative {
+					if _, err := fmt.Sscanf(after[strings.Index(after, "LANES"):], "LANES = %d, THREADS = %d", &lanes, &threads); err != nil {
+						t.Fatal(err)
+					}
+					chains, tiles = int(l.Args[3]), int(l.Args[4])
+					if members := int(l.Args[5]); members > tiles || l.Grid[0] != members*chains {
+						t.Errorf("%v %v: %d blocks in teams of %d for %d chains of %d tiles", c, size, l.Grid[0], members, chains, tiles)
+					}
 				}
-				if channels < size[1]*size[2] || channels >= size[1]*size[2]+width<<bits || steps < size[0] || steps >= size[0]+deep*chunk {
+				deep := threads / lanes
+				channels, steps := chains*lanes*width, tiles*deep*chunk
+				if threads%32 != 0 || threads&(threads-1) != 0 || deep*lanes != threads {
+					t.Errorf("%v %v: %d threads in %d lanes", c, size, threads, lanes)
+				}
+				if channels < size[1]*size[2] || channels >= size[1]*size[2]+width*lanes || steps < size[0] || steps >= size[0]+deep*chunk {
 					t.Errorf("%v %v: tiles cover %d channels and %d steps", c, size, channels, steps)
 				}
 				if l.Shared > p.Shared {
 					t.Errorf("%v %v: %d bytes of shared memory", c, size, l.Shared)
 				}
-				if work := size[0] * size[1] * size[2]; work >= 1<<24 && l.Grid[0] < 2*p.SMs {
+				if work := size[0] * size[1] * size[2]; work >= 1<<24 && (l.Grid[0] < 2*p.SMs && !l.Cooperative || 10*l.Grid[0] < 9*p.SMs) {
 					t.Errorf("%v %v: %d blocks", c, size, l.Grid[0])
 				}
+			}
+		}
+	}
+}
+
+// TestScanGroups holds a recurrence whose team is so large that it meets in groups
+// to its meaning, in the second run.
+func TestScanGroups(t *testing.T) {
+	compiler, err := emulator.NewCompiler()
+	if err != nil {
+		t.Skip(err)
+	}
+	driver, err := emulator.New(29, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := cuda.New(driver, compiler, "")
+	defer d.Close()
+	const steps, hidden = 60000, 2
+	s, op, _ := scans(t, cell.Linear, steps, 1, hidden, false)
+	launches, _, err := cuda.Sources(s, nil, driver.Properties())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if team, group := launches[0].Args[5], launches[0].Args[6]; team != 29 || group < 2 || group >= team {
+		t.Fatalf("a team of %d in groups of %d", team, group)
+	}
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	rng := rand.New(rand.NewPCG(3, 4))
+	x := make([]float32, op.X.M.Elements())
+	for i := range x {
+		x[i] = 2*rng.Float32() - 1
+	}
+	states := make([]float32, op.State[0].M.Elements())
+	states[0], states[1] = 0.5, -0.5
+	want := [hidden]float64{0.5, -0.5}
+	if err := errors.Join(prog.Write(op.X.M, x), prog.Write(op.BX.M, make([]float32, 2*hidden)), prog.Write(op.State[0].M, states)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := prog.Run(1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := prog.Read(op.State[0].M, states); err != nil {
+		t.Fatal(err)
+	}
+	for i := range steps {
+		for u := range want {
+			want[u] = float64(x[i*2*hidden+u])*want[u] + float64(x[i*2*hidden+hidden+u])
+			if got := states[(i+1)*hidden+u]; math.Abs(float64(got)-want[u]) > 1e-5 {
+				t.Fatalf("step %d, unit %d: %v, want %v", i, u, got, want[u])
 			}
 		}
 	}

@@ -54,14 +54,21 @@ func (s *scan) slots() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 // place is step i's vector of a slot in the buffer at from.
 func (s *scan) place(p slot, from string) string {
 	size := s.width * p.element.Bytes()
-	return fmt.Sprintf("(%v*)(%s + %d * blockDim.x + threadIdx.x * %d + (i + %d) * blockDim.x * %d)", p.element, from, p.at, size, p.ahead, size)
+	threads := "blockDim.x"
+	if s.members > 0 {
+		threads = "THREADS"
+	}
+	return fmt.Sprintf("(%v*)(%s + %d * %s + threadIdx.x * %d + (i + %d) * %s * %d)", p.element, from, p.at, threads, size, p.ahead, threads, size)
 }
 
 // source is the kernel's text.
 func (s *scan) source(name string) source {
-	loads, _, bytes := s.slots()
+	if s.members > 0 {
+		return s.teamSource(name)
+	}
+	_, _, bytes := s.slots()
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d };\n%s", s.width, s.chunk, s.values(), file("scan").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d };\n%s%s", s.width, s.chunk, s.values(), file("linear").text, file("scan").text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
 %s(int steps, int batch, int hidden, int bits, int chains, int tiles, int groupbits, word* tickets, word* words, word* starts, unsigned* trouble%s) {
@@ -74,13 +81,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   auto fetch = [&](const tile& t, unsigned char* to) {
     if (t.steps > 0) {
 `, scanThreads, max(1, min(scanResident/scanThreads, maxShared/(scanBuffers*scanThreads*bytes))), name, params(s.groups), bytes)
-	for _, l := range s.loads {
-		at := loads[l.refs[0]]
-		at.ahead = 0
-		fmt.Fprintf(&b, "      const %v* from_%s%d = %s;\n", at.element, l.group, l.column, s.address("t", l.group, l.column, l.shift))
-		fmt.Fprintf(&b, "#pragma unroll\n      for (int i = 0; i < K + %d; i++)\n        if (i < t.steps + %d) copy_async<%d>(%s, from_%s%d + i * %s);\n",
-			l.more, l.more, s.bytes(l), s.place(at, "to"), l.group, l.column, s.stride(l.group))
-	}
+	s.copies(&b)
 	b.WriteString(`    }
     end_async();
   };
@@ -101,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
     const tile& t = now;
     if (threadIdx.x == 0 && next.there) *drawn = g.draw();
     several row = identity();
-    wait_async();
+    wait_async<1>();
     {
 `)
 	s.initial(&b)
@@ -127,6 +128,18 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 	return source{name, b.String()}
 }
 
+// copies begin to copy to shared memory what a thread has of the tile t.
+func (s *scan) copies(b *strings.Builder) {
+	loads, _, _ := s.slots()
+	for _, l := range s.loads {
+		at := loads[l.refs[0]]
+		at.ahead = 0
+		fmt.Fprintf(b, "      const %v* from_%s%d = %s;\n", at.element, l.group, l.column, s.address("t", l.group, l.column, l.shift))
+		fmt.Fprintf(b, "#pragma unroll\n      for (int i = 0; i < K + %d; i++)\n        if (i < t.steps + %d) copy_async<%d>(%s, from_%s%d + i * %s);\n",
+			l.more, l.more, s.bytes(l), s.place(at, "to"), l.group, l.column, s.stride(l.group))
+	}
+}
+
 // address is where the rows of a thread's steps begin in a group of vectors.
 func (s *scan) address(tile, group string, column, shift int) string {
 	row := fmt.Sprintf("(%s.first + %d)", tile, shift)
@@ -148,12 +161,17 @@ func (s *scan) stride(group string) string {
 // start of time.
 func (s *scan) initial(b *strings.Builder) {
 	b.WriteString("      if (g.y() == 0 && t.steps > 0 && t.time >> groupbits == 0) {\n        float first[V];\n")
+	s.first(b, "start[(%d * V + v << bits) + g.x()]")
+	b.WriteString("      }\n")
+}
+
+// first reads the states at the start of time, value v of state k to where.
+func (s *scan) first(b *strings.Builder, where string) {
 	for k, i := range s.cell.Recurrence.Carried {
 		g := argument(cell.Ref{Kind: s.before(), Index: i})
 		fmt.Fprintf(b, "        load<V>(first, %s + (long long)t.n * ld_%s + t.u);\n", g, g)
-		fmt.Fprintf(b, "#pragma unroll\n        for (int v = 0; v < V; v++) start[(%d * V + v << bits) + g.x()] = first[v];\n", k)
+		fmt.Fprintf(b, "#pragma unroll\n        for (int v = 0; v < V; v++) %s = first[v];\n", fmt.Sprintf(where, k))
 	}
-	b.WriteString("      }\n")
 }
 
 // A body is what is done for each step of a thread and each of its values.

@@ -15,7 +15,7 @@ import (
 // their meaning, and their results to be the same bits each time.
 func scans(t *testing.T, d device.Device) {
 	sizes := [][3]int{ // steps, batch, hidden
-		{5000, 1, 3}, {1, 2, 33}, {31, 3, 11}, {257, 1, 32}, {1023, 1, 33}, {513, 2, 16}, {2049, 1, 1}, {65, 1, 260},
+		{5000, 1, 3}, {1, 2, 33}, {31, 3, 11}, {257, 1, 32}, {1023, 1, 33}, {513, 2, 16}, {2049, 1, 1}, {65, 1, 260}, {4099, 1, 32}, {140001, 1, 3},
 	}
 	if testing.Short() {
 		sizes = sizes[:5]

@@ -29,7 +29,7 @@ enum { TOGETHER = 3 }; // blocks at the same time, where one waits for another
 
 struct Meeting { unsigned come = 0, of = 0, turn = 0; };
 struct Cluster { Meeting all; unsigned char* shared; size_t stride; };
-struct Block { Meeting all; unsigned char* shared; unsigned rank; Cluster* cluster; };
+struct Block { Meeting all, some[16]; unsigned char* shared; unsigned rank; Cluster* cluster; };
 struct Warp { Meeting all; unsigned slot[2][32]; unsigned of; };
 struct Fiber { void* sp; Index thread, block; Block* in; Warp* warp; unsigned lane, turn; bool done; };
 
@@ -58,6 +58,7 @@ swap_fibers:
 )");
 
 static void pause() { swap_fibers(&current->sp, scheduler); }
+static void rest() { pause(); }
 
 static void leave(Meeting& m) {
   if (--m.of > 0 && m.come == m.of) m.come = 0, m.turn++;
@@ -72,6 +73,15 @@ static void meet(Meeting& m) {
 }
 static void __syncthreads() { meet(current->in->all); }
 static void __syncwarp() { meet(current->warp->all); }
+static void meet_at(int which, int threads) {
+  Meeting& m = current->in->some[which];
+  m.of = threads;
+  meet(m);
+}
+static void arrive_at(int which, int threads) {
+  Meeting& m = current->in->some[which];
+  if (m.of = threads, ++m.come == m.of) m.come = 0, m.turn++;
+}
 static void __threadfence() {}
 
 // exchange shows v to the warp and returns what all lanes show.
@@ -152,7 +162,9 @@ static void put_word(word* p, word v) { *(volatile word*)p = v; }
 static void put_words(word* p, word a, word b) { put_word(p, a), put_word(p + 1, b); }
 template <int BYTES> static void copy_async(void* to, const void* from) { memcpy(to, from, BYTES); }
 static void end_async() {}
-static void wait_async() {}
+template <int GROUPS> static void wait_async() {}
+static void put_here(int* p, int v) { *(volatile int*)p = v; }
+static int get_here(const int* p) { return *(const volatile int*)p; }
 #define DYNAMIC_SHARED(name) unsigned char* const name = current->in->shared
 
 struct bf16 { unsigned short bits; };

@@ -20,7 +20,8 @@ __device__ __forceinline__ void narrow(fp16& to, float v) {
 }
 
 // add_release adds 1 to a counter after everything before it, get_acquire reads
-// a counter before everything after it, and pause is called between two looks.
+// a counter before everything after it, and pause is called between two looks;
+// rest is a pause that leaves the multiprocessor to others.
 __device__ __forceinline__ void add_release(unsigned* p) {
   asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(p) : "memory");
 }
@@ -30,6 +31,7 @@ __device__ __forceinline__ unsigned get_acquire(const unsigned* p) {
   return v;
 }
 __device__ __forceinline__ void pause() {}
+__device__ __forceinline__ void rest() { asm volatile("nanosleep.u32 50;" ::: "memory"); }
 
 // Words are 64 bits that another block may be writing: each is seen whole.
 typedef unsigned long long word;
@@ -50,7 +52,7 @@ __device__ __forceinline__ void put_words(word* p, word a, word b) {
 
 // copy_async begins to copy 4, 8 or 16 bytes to shared memory, or copies 2;
 // end_async ends a group of copies, and wait_async waits for all that this thread
-// has begun but the last group.
+// has begun but the last groups.
 template <int BYTES> __device__ __forceinline__ void copy_async(void* to, const void* from) {
   if (BYTES == 2) {
     *(unsigned short*)to = *(const unsigned short*)from;
@@ -63,7 +65,21 @@ template <int BYTES> __device__ __forceinline__ void copy_async(void* to, const 
   if (BYTES == 4) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(at), "l"(from) : "memory");
 }
 __device__ __forceinline__ void end_async() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-__device__ __forceinline__ void wait_async() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
+template <int GROUPS> __device__ __forceinline__ void wait_async() { asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory"); }
+
+// meet_at is one of sixteen barriers of so many threads of a block, whole warps;
+// arrive_at does not wait for the others.
+__device__ __forceinline__ void meet_at(int which, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(which), "r"(threads) : "memory"); }
+__device__ __forceinline__ void arrive_at(int which, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(which), "r"(threads) : "memory"); }
+
+// put_here writes a number in shared memory after all that came before it, and
+// get_here reads one before all that comes after it.
+__device__ __forceinline__ void put_here(int* p, int v) { asm volatile("st.release.cta.s32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
+__device__ __forceinline__ int get_here(const int* p) {
+  int v;
+  asm volatile("ld.acquire.cta.s32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
 
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 
