@@ -116,6 +116,8 @@ static pair_of_words get_words(const unsigned* p) { return {{__uint_as_float(p[0
 
 typedef unsigned long long shared_t;
 static shared_t shared_address(const void* p) { return (shared_t)p; }
+static void wait_previous() {}
+static void begin_next() {}
 static int cluster_rank() { return current->in->rank; }
 static void cluster_barrier() { meet(current->in->cluster->all); }
 static shared_t remote(shared_t a, int rank) { return a + (rank - (int)current->in->rank) * current->in->cluster->stride; }
@@ -145,6 +147,13 @@ static void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
   memcpy((void*)to, from, bytes);
   ((Bar*)bar)->bytes -= bytes;
   bar_settle((Bar*)bar);
+}
+static void copy_to_all(shared_t to, const void* from, int bytes, shared_t bar, int blocks) {
+  for (int q = 0; q < blocks; q++) {
+    memcpy((void*)remote(to, q), from, bytes);
+    ((Bar*)remote(bar, q))->bytes -= bytes;
+    bar_settle((Bar*)remote(bar, q));
+  }
 }
 static word get_word(const word* p) { return *(const volatile word*)p; }
 static void get_words(word& a, word& b, const word* p) { a = get_word(p), b = get_word(p + 1); }

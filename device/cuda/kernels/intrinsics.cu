@@ -104,6 +104,17 @@ __device__ __forceinline__ shared_t shared_address(const void* p) { return (shar
 #define HOPPER(...) asm volatile("trap;") // never launched there
 #endif
 
+// A kernel that begins before what is ahead of it has ended calls wait_previous
+// ahead of all that others have written or may read; begin_next lets the next one
+// begin.
+#if __CUDA_ARCH__ >= 900
+__device__ __forceinline__ void wait_previous() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+__device__ __forceinline__ void begin_next() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+#else
+__device__ __forceinline__ void wait_previous() {}
+__device__ __forceinline__ void begin_next() {}
+#endif
+
 __device__ __forceinline__ int cluster_rank() {
   int r = 0;
   HOPPER("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
@@ -158,6 +169,13 @@ template <int N> __device__ __forceinline__ void push(shared_t to, const float* 
     push<N / 2>(to + N * 2, v + N / 2, bar);
   }
 #undef BITS
+}
+
+// copy_to_all begins to copy so many bytes, a multiple of 16, to the same place in
+// each of the first blocks of the cluster, whose barriers count them.
+__device__ __forceinline__ void copy_to_all(shared_t to, const void* from, int bytes, shared_t bar, int blocks) {
+  HOPPER("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;"
+         ::"r"(to), "l"(from), "r"(bytes), "r"(bar), "h"((unsigned short)((1 << blocks) - 1)) : "memory");
 }
 
 // Four words, read and written in one piece.
