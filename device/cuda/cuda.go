@@ -156,8 +156,15 @@ func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
 	}
 	b := p.binder(k)
 	var all []step
-	for stream, op := range everything(s) {
-		steps, err := b.steps(op, stream)
+	for _, op := range s.Prepare {
+		steps, err := b.steps(op, 0)
+		if err != nil {
+			return
+		}
+		all = append(all, steps...)
+	}
+	for i := range s.Nodes {
+		steps, err := b.node(s, i)
 		if err != nil {
 			return
 		}
