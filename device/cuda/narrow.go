@@ -28,11 +28,10 @@ type narrow struct {
 	weights         Element
 	exact           bool // single precision as exact as that, of three products
 
-	tiles   int // sixteens of columns of a warp
-	eights  int // eights of rows of a warp
-	bands   int // warps side by side along the columns
-	slices  int // and along the sum
-	cluster int // blocks that have their rows copied together; 1: warps read rows themselves
+	tiles  int // sixteens of columns of a warp
+	eights int // eights of rows of a warp
+	bands  int // warps side by side along the columns
+	slices int // and along the sum
 }
 
 // width is the number of columns of a block.
@@ -47,26 +46,13 @@ func (n narrow) total() int   { return n.chunks() * n.slices }
 func (n narrow) threads() int { return 32 * n.bands * n.slices }
 
 // blocks is how many blocks stand side by side for all columns.
-func (n narrow) blocks() int {
-	return roundUp(ceil(n.columns/n.gates, n.width()/n.gates), n.cluster)
-}
+func (n narrow) blocks() int { return ceil(n.columns/n.gates, n.width()/n.gates) }
 
 // quads is the size of the packed factor, in pieces of 16 bytes.
 func (n narrow) quads() int { return n.blocks() * n.tiles * n.bands * n.total() * 64 }
 
-// shared is what a block needs of shared memory: the sums of its slices, and
-// before them barriers and rows that are copied.
-func (n narrow) shared() int {
-	sums := 4 * n.slices * n.rows() * (n.width() + 4)
-	if n.cluster == 1 {
-		return sums
-	}
-	pitch := 64 * n.total()
-	if n.total()%2 == 0 {
-		pitch += 64
-	}
-	return 256 + max(sums, n.rows()*pitch)
-}
+// shared is what a block needs of shared memory: the sums of its slices.
+func (n narrow) shared() int { return 4 * n.slices * n.rows() * (n.width() + 4) }
 
 // stages is how many pieces a warp has in registers at a time, one of which it
 // multiplies.
@@ -75,36 +61,25 @@ func (n narrow) stages() int {
 	if n.exact {
 		left -= 4 * n.eights
 	}
-	if n.cluster > 1 {
-		return max(2, min(4, (left-4*n.eights)/(8*n.tiles)))
-	}
 	return max(2, min(4, left/(8*n.tiles+4*n.eights)))
 }
 
 // nanoseconds is about what a product of so many rows takes on an H200 of which
-// it has a share, as measured: what warps read of the last cache, for all blocks
-// and for each, their multiplications, and the time until they have what they
-// read.
+// it has a share, as measured: the lines of the cache that warps of a
+// multiprocessor ask for, each of 128 bytes of weights or 64 of a row, what all
+// of them read, and the multiplications.
 func (n narrow) nanoseconds(rows, share int, p Properties) float64 {
 	blocks := float64(n.blocks() * ceil(rows, n.rows()))
 	waves := math.Ceil(blocks / float64(max(1, p.SMs/share)))
 	pieces := float64(n.total() * n.bands) // of all warps
-	weights, in := 1024*pieces*float64(n.tiles), 512*pieces*float64(n.eights)
-	once := in // what is read of the cache, of what comes
-	begin := 1700.0
-	if n.cluster > 1 {
-		in /= float64(n.bands)
-		once = in / float64(n.cluster)
-		begin += 400
-	}
-	read := max(blocks*(weights+once)/5000*float64(share), waves*(weights+in)/130)
+	ask := 1.2 * waves * pieces * float64(8*(n.tiles+n.eights))
+	read := blocks * pieces * float64(512*(2*n.tiles+n.eights)) / 8000 * float64(share)
 	multiply := 0.55 * waves * pieces * float64(2*n.tiles*n.eights)
 	if n.exact {
+		ask *= 1.25
 		multiply *= 3
 	}
-	wait := waves * (600 + 300*float64(n.chunks())/float64(n.stages()-1))
-	most := max(read, multiply, wait)
-	return begin + most + 0.1*(read+multiply+wait-most)
+	return 1700 + max(ask, read, multiply)
 }
 
 // libraryNanoseconds is about what the vendor's library takes for it.
@@ -129,7 +104,6 @@ func narrowKnobs(s *schedule.Schedule) []knob.Knob {
 			return []knob.Knob{
 				{Name: "narrow", Doc: "products of few rows by a kernel of this program's, with the cell that follows in one (1) or apart (3), or by the vendor's library (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
 				{Name: "narrowwidth", Doc: "columns of a block of such a product; 0: chosen", Values: []int{0, 16, 32, 48, 64, 96, 128}},
-				{Name: "narrowcluster", Doc: "blocks that have the left factor copied to all of them; 0: chosen", Values: []int{0, 1, 2, 4}},
 				{Name: "narrowrows", Doc: "its rows; 0: chosen", Values: []int{0, 8, 16, 32, 64}},
 			}
 		}
@@ -139,7 +113,7 @@ func narrowKnobs(s *schedule.Schedule) []knob.Knob {
 
 // chooseNarrow is the division that is expected to be the fastest of those that
 // knobs leave, if it is faster than the library or asked for.
-func chooseNarrow(n narrow, rows, share int, aligned bool, k knob.Params, p Properties) (narrow, bool) {
+func chooseNarrow(n narrow, rows, share int, k knob.Params, p Properties) (narrow, bool) {
 	best, least := n, math.Inf(1)
 	if !narrowAsked(k) {
 		if least = n.libraryNanoseconds(rows, share); n.fused {
@@ -149,8 +123,8 @@ func chooseNarrow(n narrow, rows, share int, aligned bool, k knob.Params, p Prop
 	found := false
 	free := func(name string, v int) bool { return k[name] == 0 || k[name] == v }
 	for n := range n.divisions() {
-		if n.tiles*n.eights > 16 || n.width()%n.gates != 0 || n.shared() > p.Shared || n.cluster > 1 && !(k["narrowcluster"] > 1 && aligned && n.chunks() <= 32 && p.Capability >= 90) ||
-			!free("narrowwidth", n.width()) || !free("narrowrows", n.rows()) || !free("narrowcluster", n.cluster) {
+		if n.tiles*n.eights > 16 || n.width()%n.gates != 0 || n.shared() > p.Shared ||
+			!free("narrowwidth", n.width()) || !free("narrowrows", n.rows()) {
 			continue
 		}
 		if t := n.nanoseconds(rows, share, p); t < least {
@@ -160,16 +134,14 @@ func chooseNarrow(n narrow, rows, share int, aligned bool, k knob.Params, p Prop
 	return best, found
 }
 
-// divisions are all that there are.
+// divisions are all that there are, in blocks of eight warps.
 func (n narrow) divisions() iter.Seq[narrow] {
 	return func(yield func(narrow) bool) {
-		for _, n.cluster = range []int{1, 2, 4} {
-			for _, n.tiles = range []int{1, 2, 3, 4} {
-				for _, n.bands = range []int{1, 2, 4} {
-					for _, n.eights = range []int{1, 2, 4, 8} {
-						if n.slices = 8 / n.bands; !yield(n) {
-							return
-						}
+		for _, n.tiles = range []int{1, 2, 3, 4} {
+			for _, n.bands = range []int{1, 2, 4} {
+				for _, n.eights = range []int{1, 2, 4, 8} {
+					if n.slices = 8 / n.bands; !yield(n) {
+						return
 					}
 				}
 			}
@@ -179,7 +151,7 @@ func (n narrow) divisions() iter.Seq[narrow] {
 
 // narrowAsked reports whether knobs ask for narrow products, whatever their size.
 func narrowAsked(k knob.Params) bool {
-	return k["narrow"] == 1 || k["narrow"] == 3 || k["narrowwidth"]+k["narrowrows"]+k["narrowcluster"] > 0
+	return k["narrow"] == 1 || k["narrow"] == 3 || k["narrowwidth"]+k["narrowrows"] > 0
 }
 
 // A narrowing says which packed factors are stored for narrow products, those
@@ -197,16 +169,15 @@ func newNarrowing(s *schedule.Schedule, k knob.Params, p Properties) narrowing {
 	asked := narrowAsked(k)
 	// A use is how a factor is read.
 	type use struct {
-		no      bool
-		aligned bool // rows of products begin and end at 16 bytes
-		rows    int  // most of a product
-		gates   int  // of the cells behind all products; 0: not all have the same
+		no    bool
+		rows  int // most of a product
+		gates int // of the cells behind all products; 0: not all have the same
 	}
 	element := elements(s)
 	uses, streams := map[int]*use{}, map[int]bool{}
 	at := func(m *schedule.Matrix) *use {
 		if uses[m.ID] == nil {
-			uses[m.ID] = &use{gates: -1, aligned: true}
+			uses[m.ID] = &use{gates: -1}
 		}
 		return uses[m.ID]
 	}
@@ -223,8 +194,6 @@ func newNarrowing(s *schedule.Schedule, k knob.Params, p Properties) narrowing {
 			u.gates = 0
 		}
 		u.rows = max(u.rows, m)
-		size := element[op.A.M.ID].Bytes()
-		u.aligned = u.aligned && op.A.Cols*size%16 == 0 && op.A.M.Cols*size%16 == 0 && op.A.Col*size%16 == 0
 		u.no = u.no || op.TransA || op.TransB || op.B != op.B.M.All() || m > narrowRows || !asked && op.B.M.Elements() < narrowFactor
 	}
 	other := func(op schedule.Op) {
@@ -257,10 +226,10 @@ func newNarrowing(s *schedule.Schedule, k knob.Params, p Properties) narrowing {
 			continue
 		}
 		n := narrow{length: m.Rows, columns: m.Cols, fused: u.gates > 0, gates: max(1, u.gates), weights: element[id], exact: s.Precision == schedule.FP32}
-		best, ok := chooseNarrow(n, u.rows, share, u.aligned, k, p)
+		best, ok := chooseNarrow(n, u.rows, share, k, p)
 		if !ok && n.fused {
 			n.fused, n.gates = false, 1
-			best, ok = chooseNarrow(n, u.rows, share, u.aligned, k, p)
+			best, ok = chooseNarrow(n, u.rows, share, k, p)
 		}
 		if ok {
 			out.factors[id] = &best
@@ -392,8 +361,8 @@ func (b *binder) narrowCell(op schedule.Gemm, c schedule.Cell, n *narrow, keep b
 // written by the struct out.
 func (b *binder) narrowLaunch(op schedule.Gemm, n *narrow, name, out, declared, set string, args ...uint64) step {
 	aligned := n.length*n.weights.Bytes()%16 == 0 && op.A.M.Cols*n.weights.Bytes()%16 == 0 && int(b.at(op.A))%16 == 0
-	sizes := fmt.Sprintf("typedef %v W;\nenum { TILES = %d, EIGHTS = %d, BANDS = %d, SLICES = %d, CLUSTER = %d, STAGES = %d, ALIGNED = %d, EXACT = %d };\n",
-		n.weights, n.tiles, n.eights, n.bands, n.slices, n.cluster, n.stages(), number(aligned), number(n.exact))
+	sizes := fmt.Sprintf("typedef %v W;\nenum { TILES = %d, EIGHTS = %d, BANDS = %d, SLICES = %d, STAGES = %d, ALIGNED = %d, EXACT = %d };\n",
+		n.weights, n.tiles, n.eights, n.bands, n.slices, n.stages(), number(aligned), number(n.exact))
 	name = "narrow_" + identifier(name)
 	s := b.source(func() source {
 		var text strings.Builder
@@ -406,9 +375,6 @@ func (b *binder) narrowLaunch(op schedule.Gemm, n *narrow, name, out, declared, 
 	l := newLaunch(s, [3]int{n.blocks(), ceil(rows, n.rows()), 1}, [3]int{n.threads(), 1, 1},
 		append([]uint64{uint64(b.at(op.A)), uint64(op.A.M.Cols), uint64(rows), uint64(b.at(op.B)), uint64(n.length), uint64(n.columns / n.gates), uint64(n.chunks())}, args...)...)
 	l.launch.Shared = n.shared()
-	if n.cluster > 1 {
-		l.launch.Cluster = n.cluster
-	}
 	l.early = b.properties.Capability >= 90
 	return l
 }

@@ -18,8 +18,7 @@ func narrows(t *testing.T, d device.Device, hidden, every int) {
 	params := []knob.Params{
 		{"narrow": 1},
 		{"narrow": 3},
-		{"narrow": 1, "narrowcluster": 2},
-		{"narrow": 1, "narrowwidth": 48, "narrowcluster": 4},
+		{"narrow": 1, "narrowwidth": 48},
 		{"narrow": 1, "narrowwidth": 64, "narrowrows": 16},
 		{"narrow": 3, "narrowwidth": 32},
 		{"narrow": 2, "split": 1},

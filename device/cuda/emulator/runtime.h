@@ -148,13 +148,6 @@ static void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
   ((Bar*)bar)->bytes -= bytes;
   bar_settle((Bar*)bar);
 }
-static void copy_to_all(shared_t to, const void* from, int bytes, shared_t bar, int blocks) {
-  for (int q = 0; q < blocks; q++) {
-    memcpy((void*)remote(to, q), from, bytes);
-    ((Bar*)remote(bar, q))->bytes -= bytes;
-    bar_settle((Bar*)remote(bar, q));
-  }
-}
 static word get_word(const word* p) { return *(const volatile word*)p; }
 static void get_words(word& a, word& b, const word* p) { a = get_word(p), b = get_word(p + 1); }
 static void put_word(word* p, word v) { *(volatile word*)p = v; }

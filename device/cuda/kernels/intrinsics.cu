@@ -171,13 +171,6 @@ template <int N> __device__ __forceinline__ void push(shared_t to, const float* 
 #undef BITS
 }
 
-// copy_to_all begins to copy so many bytes, a multiple of 16, to the same place in
-// each of the first blocks of the cluster, whose barriers count them.
-__device__ __forceinline__ void copy_to_all(shared_t to, const void* from, int bytes, shared_t bar, int blocks) {
-  HOPPER("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;"
-         ::"r"(to), "l"(from), "r"(bytes), "r"(bar), "h"((unsigned short)((1 << blocks) - 1)) : "memory");
-}
-
 // Four words, read and written in one piece.
 struct __align__(16) quad { unsigned v[4]; };
 

@@ -2,9 +2,7 @@
 // in which warps multiply it (tiles.cu), so that it goes from memory to
 // registers in pieces of 16 bytes, each of which one warp reads once. A block
 // forms COLUMNS columns for ROWS rows; its warps share the columns and the terms
-// of the sums, 64 bytes of them at a time. Blocks of a CLUSTER have the same rows:
-// each has a share of them copied to the shared memory of all, a barrier for each
-// piece; alone, warps read rows themselves. Sums over slices are formed through
+// of the sums, 64 bytes of them at a time. Sums over slices are formed through
 // shared memory, always in the same order; what becomes of them is Out's matter.
 // Weights do not depend on what is ahead on the stream, so that reading them may
 // begin before that has ended.
@@ -15,29 +13,26 @@ template <class Out> __device__ __forceinline__ void narrow_product(const Out& o
   constexpr int FEW = 16 / sizeof(W); // values of 16 bytes
   constexpr int COLUMNS = 16 * TILES * BANDS, ROWS = 8 * EIGHTS, THREADS = 32 * BANDS * SLICES, APART = COLUMNS + 4;
   constexpr int UNITS = COLUMNS / Out::GATES, ALL = ROWS * UNITS, EACH = (ALL + THREADS - 1) / THREADS;
-  constexpr bool TOGETHER = CLUSTER > 1;
   DYNAMIC_SHARED(memory);
-  unsigned char* const copied = memory + (TOGETHER ? 256 : 0); // [ROWS][pitch], behind the barriers
-  float* const sums = (float*)copied;                          // [SLICES][ROWS][APART], once rows are used up
+  float* const sums = (float*)memory; // [SLICES][ROWS][APART]
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SLICES, band = warp / SLICES;
   const int block = blockIdx.x, top = blockIdx.y * ROWS;
-  const int total = chunks * SLICES, pitch = total * 64 + (total % 2 ? 0 : 64); // neighbours in other banks
-  const shared_t bar = shared_address(memory);
+  const int first = slice * chunks, total = chunks * SLICES; // pieces of a warp and of all
 
-  const quad* const from = weights + ((long long)(block * BANDS + band) * TILES * total + slice) * 64 + lane;
+  const quad* const from = weights + ((long long)(block * BANDS + band) * TILES * total + first) * 64 + lane;
   const W* in[EIGHTS];
 #pragma unroll
   for (int n = 0; n < EIGHTS; n++) in[n] = a + (long long)min(top + n * 8 + row, rows - 1) * lda;
   begin_next();
-  quad w[STAGES][TILES][2], h[TOGETHER ? 1 : STAGES][EIGHTS];
+  quad w[STAGES][TILES][2], h[STAGES][EIGHTS];
   auto fetch_weights = [&](int i, int s) {
 #pragma unroll
     for (int c = 0; c < TILES; c++)
 #pragma unroll
-      for (int half = 0; half < 2; half++) w[s][c][half] = from[((long long)c * total + i * SLICES) * 64 + half * 32];
+      for (int half = 0; half < 2; half++) w[s][c][half] = from[((long long)c * total + i) * 64 + half * 32];
   };
   auto fetch_rows = [&](int i, int s) {
-    const int k = ((i * SLICES + slice) * 4 + four) * FEW;
+    const int k = ((first + i) * 4 + four) * FEW;
 #pragma unroll
     for (int n = 0; n < EIGHTS; n++) {
       quad q = {{0, 0, 0, 0}};
@@ -65,7 +60,7 @@ template <class Out> __device__ __forceinline__ void narrow_product(const Out& o
       for (int n = 0; n < EIGHTS; n++)
 #pragma unroll
         for (int j = 0; j < 2; j++) {
-          const unsigned v = h[TOGETHER ? 0 : s][n].v[2 * half + j];
+          const unsigned v = h[s][n].v[2 * half + j];
           great[n][j] = high(v);
           if (EXACT) small[n][j] = low(v, great[n][j]);
         }
@@ -92,27 +87,10 @@ template <class Out> __device__ __forceinline__ void narrow_product(const Out& o
 #pragma unroll
   for (int s = 0; s < STAGES - 1; s++)
     if (s < chunks) fetch_weights(s, s);
-  if (TOGETHER) {
-    const int live = min(ROWS, rows - top), bytes = length * (int)sizeof(W), each = SLICES * 64;
-    for (int i = tid; i < ROWS * (total * 64 - bytes) / 4; i += THREADS)
-      *(unsigned*)(copied + i % ROWS * pitch + bytes + i / ROWS * 4) = 0;
-    if (tid == 0) {
-      for (int p = 0; p < chunks; p++) bar_init(bar + 8 * p, 1);
-      bar_publish();
-      for (int p = 0; p < chunks; p++) bar_arrive(bar + 8 * p, live * min(each, bytes - p * each));
-    }
-    cluster_barrier();
-    wait_previous();
-    const int r = blockIdx.x % CLUSTER * (ROWS / CLUSTER) + tid;
-    if (tid < ROWS / CLUSTER && r < live)
-      for (int p = 0; p < chunks; p++)
-        copy_to_all(shared_address(copied) + r * pitch + p * each, (const char*)(a + (long long)(top + r) * lda) + p * each, min(each, bytes - p * each), bar + 8 * p, CLUSTER);
-  } else {
-    wait_previous();
+  wait_previous();
 #pragma unroll
-    for (int s = 0; s < STAGES - 1; s++)
-      if (s < chunks) fetch_rows(s, s);
-  }
+  for (int s = 0; s < STAGES - 1; s++)
+    if (s < chunks) fetch_rows(s, s);
 #pragma unroll 1
   for (int i = 0; i < chunks; i += STAGES)
 #pragma unroll
@@ -120,17 +98,11 @@ template <class Out> __device__ __forceinline__ void narrow_product(const Out& o
       if (i + s >= chunks) break;
       if (i + s + STAGES - 1 < chunks) {
         fetch_weights(i + s + STAGES - 1, (s + STAGES - 1) % STAGES);
-        if (!TOGETHER) fetch_rows(i + s + STAGES - 1, (s + STAGES - 1) % STAGES);
-      }
-      if (TOGETHER) {
-        while (!bar_try(bar + 8 * (i + s), 0)) {}
-#pragma unroll
-        for (int n = 0; n < EIGHTS; n++) h[0][n] = *(const quad*)(copied + (n * 8 + row) * pitch + (((i + s) * SLICES + slice) * 4 + four) * 16);
+        fetch_rows(i + s + STAGES - 1, (s + STAGES - 1) % STAGES);
       }
       multiply(s);
     }
 
-  if (TOGETHER) __syncthreads();
 #pragma unroll
   for (int c = 0; c < TILES; c++)
 #pragma unroll
