@@ -103,7 +103,7 @@ func narrowKnobs(s *schedule.Schedule) []knob.Knob {
 		if g, ok := op.(schedule.Gemm); ok && g.B.M.Packed {
 			return []knob.Knob{
 				{Name: "narrow", Doc: "products of few rows by a kernel of this program's, with the cell that follows in one (1) or apart (3), or by the vendor's library (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
-				{Name: "narrowwidth", Doc: "columns of a block of such a product; 0: chosen", Values: []int{0, 16, 32, 48, 64, 96, 128}},
+				{Name: "narrowwidth", Doc: "columns of a block of such a product; 0: chosen", Values: []int{0, 16, 32, 48, 64, 96, 128, 192}},
 				{Name: "narrowrows", Doc: "its rows; 0: chosen", Values: []int{0, 8, 16, 32, 64}},
 			}
 		}
