@@ -257,7 +257,7 @@ type launchConfig struct {
 	grid, block [3]uint32
 	shared      uint32
 	stream      uintptr
-	attributes  *[3]launchAttribute
+	attributes  *[4]launchAttribute
 	count       uint32
 }
 
@@ -271,13 +271,14 @@ type launchAttribute struct {
 const (
 	cooperative = 2
 	clusterSize = 4
+	early       = 6 // it begins when what is ahead lets it
 	priority    = 8
 )
 
 // config is a launch with attributes. Its parts are on the heap, where they stay
 // while the library reads them.
 func (d *driver) config(l *cuda.Launch, stream uintptr) *launchConfig {
-	c := &launchConfig{shared: uint32(l.Shared), stream: stream, attributes: new([3]launchAttribute)}
+	c := &launchConfig{shared: uint32(l.Shared), stream: stream, attributes: new([4]launchAttribute)}
 	for i := range 3 {
 		c.grid[i], c.block[i] = uint32(l.Grid[i]), uint32(l.Block[i])
 	}
@@ -291,6 +292,9 @@ func (d *driver) config(l *cuda.Launch, stream uintptr) *launchConfig {
 	}
 	if l.Cooperative {
 		add(cooperative, 1)
+	}
+	if l.Early {
+		add(early, 1)
 	}
 	if l.Urgent && d.urgent != 0 {
 		add(priority, uint32(d.urgent))

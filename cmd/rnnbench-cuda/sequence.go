@@ -158,7 +158,7 @@ func (d *driver) launch(l *cuda.Launch, on uintptr, s *sequence) call {
 		params = address(&l.Params[0])
 	}
 	switch {
-	case l.Cluster > 0 || l.Urgent:
+	case l.Cluster > 0 || l.Urgent || l.Early:
 		c := d.config(l, on)
 		s.configs = append(s.configs, c)
 		return d.call("cuLaunchKernelEx", address(c), f, params, 0)

@@ -73,7 +73,7 @@ func slug(s string) string {
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 	graph := knob.Knob{Name: "graph", Doc: "1: capture a run once as a CUDA graph and replay it; 0: launch operation by operation", Values: []int{0, 1}}
-	return slices.Concat([]knob.Knob{graph}, productKnobs(s), persistentKnobs(s), scanKnobs(s))
+	return slices.Concat([]knob.Knob{graph}, productKnobs(s), narrowKnobs(s), persistentKnobs(s), scanKnobs(s))
 }
 
 // graphNode is about what a graph takes on the GPU per node, in bytes.
@@ -156,8 +156,15 @@ func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
 	}
 	b := p.binder(k)
 	var all []step
-	for stream, op := range everything(s) {
-		steps, err := b.steps(op, stream)
+	for _, op := range s.Prepare {
+		steps, err := b.steps(op, 0)
+		if err != nil {
+			return
+		}
+		all = append(all, steps...)
+	}
+	for i := range s.Nodes {
+		steps, err := b.node(s, i)
 		if err != nil {
 			return
 		}

@@ -133,6 +133,7 @@ type Launch struct {
 	Cooperative bool // all blocks at the same time
 	Cluster     int  // blocks of a cluster, side by side in the grid; 0: no clusters
 	Urgent      bool // takes what room there is before launches that are not
+	Early       bool // may begin before what is ahead of it on its stream has ended, for which it waits itself
 	Args        []uint64
 	Params      []unsafe.Pointer // one per argument
 }

@@ -16,8 +16,8 @@ func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []st
 	b.order = b.orders(s)
 	var texts []string
 	var launches []*Launch
-	for _, n := range s.Nodes {
-		steps, err := b.steps(n.Op, 0)
+	for i := range s.Nodes {
+		steps, err := b.node(s, i)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -16,6 +16,7 @@ type layout struct {
 	scans   []scanWords    // per stream, what its scans need, one after the other
 	cells   scanCells      // of scans
 	splitting
+	narrowing
 	trouble int64 // offset of the word in which kernels tell what went wrong
 	control int64 // offset of trouble, the meetings and the words of scans, all at the end
 	total   int64
@@ -30,7 +31,7 @@ const maxStreams = 32
 func streams(s *schedule.Schedule) int { return min(s.Streams, maxStreams) }
 
 func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[Network]readied) (layout, error) {
-	l := layout{element: elements(s), spaces: map[int]extent{}, cells: scanCells{}, splitting: newSplitting(s, k, p)}
+	l := layout{element: elements(s), spaces: map[int]extent{}, cells: scanCells{}, splitting: newSplitting(s, k, p), narrowing: newNarrowing(s, k, p)}
 	take := func(bytes int64) int64 {
 		at := l.total
 		l.total += (bytes + alignment - 1) / alignment * alignment
@@ -61,7 +62,9 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 	for i, m := range s.Matrices {
 		if l.offset[i] < 0 {
 			bytes := max(int64(m.Elements())*int64(l.element[i].Bytes()), weights[i])
-			if l.kept[i] {
+			if n := l.factors[i]; n != nil {
+				bytes = 16 * int64(n.quads())
+			} else if l.kept[i] {
 				bytes = pieceBytes(m.Cols, m.Rows)
 			}
 			l.offset[i] = take(bytes)
@@ -72,7 +75,7 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 	for stream, op := range everything(s) {
 		switch op := op.(type) {
 		case schedule.Gemm:
-			if l.splits(op) {
+			if l.factors[op.B.M.ID] == nil && l.splits(op) {
 				need[stream] = max(need[stream], l.splitBytes(op))
 			}
 		case schedule.SumRows:

@@ -17,6 +17,7 @@ type step struct {
 	source  *source // of the launch
 	product *Product
 	network *NetworkRun
+	early   bool // the launch can begin ahead of the end of one of its kind, and lets the next one
 }
 
 // A binder turns operations into steps over the program's memory.
@@ -67,6 +68,20 @@ func (b *binder) element(v schedule.View) Element {
 
 func (b *binder) trouble() uint64 { return uint64(b.base) + uint64(b.layout.trouble) }
 
+// node is what the operation at place i of the schedule takes on its stream; a
+// product and the cell behind it may be one launch.
+func (b *binder) node(s *schedule.Schedule, i int) ([]step, error) {
+	n := s.Nodes[i]
+	if b.layout.fused[i] {
+		return nil, nil
+	}
+	if i > 0 && b.layout.fused[i-1] {
+		g := s.Nodes[i-1].Op.(schedule.Gemm)
+		return []step{b.narrowCell(g, n.Op.(schedule.Cell), b.layout.factors[g.B.M.ID], !overwritten(s, i-1))}, nil
+	}
+	return b.steps(n.Op, n.Stream%maxStreams)
+}
+
 // steps is what op takes on a stream.
 func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 	switch op := op.(type) {
@@ -74,11 +89,17 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		if why := b.properties.NoProducts; why != "" {
 			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
 		}
+		if n := b.layout.factors[op.B.M.ID]; n != nil {
+			return []step{b.narrowProduct(op, n)}, nil
+		}
 		if b.layout.splits(op) {
 			return b.splitProduct(op, stream), nil
 		}
 		return []step{{product: b.product(op)}}, nil
 	case schedule.Pack:
+		if n := b.layout.factors[op.Dst.M.ID]; n != nil {
+			return []step{b.tiles(op, n)}, nil
+		}
 		if b.layout.kept[op.Dst.M.ID] {
 			return []step{b.split(op.Src, !op.Trans, true, b.at(op.Dst))}, nil
 		}
@@ -183,8 +204,10 @@ func (b *binder) cell(name string, p cell.Program, vector func(cell.Ref) schedul
 	for _, g := range groups {
 		words = append(words, " ", g.element)
 	}
-	return newLaunch(b.source(func() source { return pointwise(identifier(name), p, groups, width) }, words...),
+	s := newLaunch(b.source(func() source { return pointwise(identifier(name), p, groups, width) }, words...),
 		[3]int{ceil(cols, x*width), min(ceil(rows, y), maxGrid), 1}, [3]int{x, y, 1}, args...)
+	s.early = b.properties.Capability >= 90
+	return s
 }
 
 // cellName names a cell's kernel.

@@ -46,19 +46,26 @@ func BenchmarkGPUProducts(b *testing.B) {
 	}
 	all = append(all, multiplication{m: 6400, n: 2048, k: 512, transB: true, packed: true}, multiplication{m: 1024, n: 2048, k: 512, transB: true, packed: true},
 		multiplication{m: 256, n: 2048, k: 512, transB: true, packed: true})
-	for _, p := range []schedule.Precision{schedule.FP32, schedule.TF32, schedule.BF16} {
-		for _, size := range [][2]int{{2048, 512}, {4096, 1024}, {6144, 1536}, {1760, 1760}} {
-			all = append(all, multiplication{m: 64, n: size[0], k: size[1], transB: true, packed: true, precision: p},
-				multiplication{m: 64, n: size[1], k: size[0], packed: true, precision: p})
+	for _, m := range all {
+		for _, split := range []int{2, 1} {
+			b.Run(fmt.Sprintf("%v/split=%d", m, split), func(b *testing.B) { multiply(b, d, m, knob.Params{"split": split}) })
 		}
 	}
-	for _, m := range all {
-		settings := []knob.Params{nil}
-		if m.precision == schedule.FP32 {
-			settings = []knob.Params{{"split": 2}, {"split": 1}}
-		}
-		for _, k := range settings {
-			b.Run(fmt.Sprint(m, "/", k), func(b *testing.B) { multiply(b, d, m, k) })
+}
+
+// BenchmarkGPUNarrow times products of few rows, by the vendor's library and by
+// the kernel for them.
+func BenchmarkGPUNarrow(b *testing.B) {
+	d := openGPU(b, time.Minute)
+	for _, p := range []schedule.Precision{schedule.FP32, schedule.BF16, schedule.TF32} {
+		for _, size := range [][2]int{{2048, 512}, {4096, 1024}, {6144, 1536}, {1760, 1760}, {512, 2048}, {1024, 4096}} {
+			m := multiplication{m: 64, n: size[0], k: size[1], transB: size[0] > size[1], packed: true, precision: p}
+			b.Run(fmt.Sprint(m, "/library"), func(b *testing.B) { multiply(b, d, m, knob.Params{"narrow": 2}) })
+			for _, width := range []int{0, 32, 64} {
+				b.Run(fmt.Sprintf("%v/width=%d", m, width), func(b *testing.B) {
+					multiply(b, d, m, knob.Params{"narrow": 3, "narrowwidth": width})
+				})
+			}
 		}
 	}
 }

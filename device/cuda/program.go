@@ -118,18 +118,18 @@ func (p *program) event(timed bool) (Event, error) {
 func (p *program) bind(k knob.Params) error {
 	b := p.binder(k)
 	var all []step
-	do := func(c *calls, op schedule.Op, stream int) error {
-		steps, err := b.steps(op, stream)
+	do := func(c *calls, steps []step, stream int) {
 		for _, s := range steps {
 			c.list = append(c.list, Call{Stream: stream, Launch: s.launch, Product: s.product, Network: s.network})
 		}
 		all = append(all, steps...)
-		return err
 	}
 	for _, op := range p.schedule.Prepare {
-		if err := do(&p.prepare, op, 0); err != nil {
+		steps, err := b.steps(op, 0)
+		if err != nil {
 			return err
 		}
+		do(&p.prepare, steps, 0)
 	}
 	signals, err := p.signals()
 	if err != nil {
@@ -146,18 +146,37 @@ func (p *program) bind(k knob.Params) error {
 			r.list = append(r.list, Call{Stream: s, Event: fork, Wait: true})
 		}
 	}
+	// Per stream, whether the last step lets the next begin. Behind any other step
+	// a launch waits, so that a chain of early ones has all before it done.
+	early := map[int]bool{}
+	waits := 0 // of this node, or of the product and cell that are one
 	for i, n := range p.schedule.Nodes {
 		stream := n.Stream % maxStreams
 		for _, j := range n.Wait {
 			if p.schedule.Nodes[j].Stream%maxStreams != stream {
 				r.list = append(r.list, Call{Stream: stream, Event: signals[j], Wait: true})
+				waits++
 			}
 		}
-		if err := do(r, n.Op, stream); err != nil {
+		steps, err := b.node(p.schedule, i)
+		if err != nil {
 			return err
 		}
-		if e, ok := signals[i]; ok {
-			r.list = append(r.list, Call{Stream: stream, Event: e})
+		if len(steps) > 0 {
+			if first := &steps[0]; first.early {
+				first.launch.Early = waits == 0 && early[stream]
+			}
+			early[stream] = steps[len(steps)-1].early
+		}
+		do(r, steps, stream)
+		if p.layout.fused[i] {
+			continue
+		}
+		waits = 0
+		for j := i; j == i || j >= 0 && p.layout.fused[j]; j-- {
+			if e, ok := signals[j]; ok {
+				r.list = append(r.list, Call{Stream: stream, Event: e})
+			}
 		}
 	}
 	for s := 1; s < p.streams; s++ {

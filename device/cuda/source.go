@@ -138,6 +138,7 @@ func pointwise(name string, p cell.Program, groups []group, width int) source {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#define V %d\n", width)
 	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(256) %s(int rows, int cols%s) {\n", name, params(groups))
+	b.WriteString("  begin_next();\n  wait_previous();\n")
 	b.WriteString("  for (int row = blockIdx.y * blockDim.y + threadIdx.y; row < rows; row += gridDim.y * blockDim.y)\n")
 	b.WriteString("    for (int col = (blockIdx.x * blockDim.x + threadIdx.x) * V; col < cols; col += gridDim.x * blockDim.x * V) {\n")
 	for _, r := range reads {

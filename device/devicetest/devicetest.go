@@ -383,7 +383,7 @@ func hold(prog device.Program, s *schedule.Schedule, start, want values) error {
 	// Rounding: sums of up to 257 products, through a chain of operations
 	// that do not amplify. See rnn.Tolerance.
 	tolerance := 8 * 0x1p-24 * math.Sqrt(257*float64(min(len(s.Nodes), 16)))
-	if s.Precision != schedule.FP32 && isSequence(s.Nodes[len(s.Nodes)-1].Op) { // which may round its own states
+	if s.Precision != schedule.FP32 && slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool { return roundsStates(n.Op) }) {
 		tolerance += 8 * s.Precision.Epsilon()
 	}
 	for _, m := range s.Matrices {

@@ -63,6 +63,39 @@ func Persistent(t *testing.T, d device.Device, l Layer, k knob.Params) {
 	compare(t, d, s, uint64(l.Batch), []knob.Params{k})
 }
 
+// Stepwise is Persistent for the layer as products and cells, one after the other.
+func Stepwise(t *testing.T, d device.Device, l Layer, k knob.Params) {
+	t.Helper()
+	s, err := l.steps(uint64(l.Hidden))
+	if err != nil {
+		t.Fatal(err)
+	}
+	repeats(t, d, s, k)
+	compare(t, d, s, uint64(l.Batch), []knob.Params{k})
+}
+
+// steps is the layer as a product and a cell a step.
+func (l Layer) steps(seed uint64) (*schedule.Schedule, error) {
+	t := &trial{b: schedule.NewBuilder(1), rng: rand.New(rand.NewPCG(seed, 9))}
+	s := t.layer(l.Cell, l.Train || l.Backward, l.Steps, l.Batch, l.Hidden)
+	rows, through := l.Cell.Recurrent*l.Hidden, l.Cell.Through
+	if l.Backward {
+		op := schedule.PersistentBackward{Sequence: s, SequenceGrad: t.gradient(s), R: t.weights(rows, l.Hidden, false)}
+		for step := l.Steps - 1; step >= 0; step-- {
+			t.b.Do(0, op.StepBack(step))
+			t.b.Do(0, schedule.Gemm{A: op.Recurrent(step), B: op.R, C: op.Carry[through], Accumulate: l.Cell.DirectPrev(through)})
+		}
+	} else {
+		r, product := t.weights(l.Hidden, rows, true), t.place(l.Batch, rows)
+		for step := range l.Steps {
+			t.b.Do(0, schedule.Gemm{A: s.Before(step)[through], B: r, C: product})
+			t.b.Do(0, s.Step(step, product))
+		}
+	}
+	t.b.SetPrecision(l.Precision)
+	return t.b.Schedule()
+}
+
 // sequence is a few steps of cell c over fresh matrices.
 func (t *trial) sequence(c *cell.Cell, train bool) schedule.Sequence {
 	// Evaluation takes time of the order of rows·h²: few sequences are many.
@@ -157,6 +190,15 @@ func isSequence(op schedule.Op) bool {
 		return true
 	}
 	return false
+}
+
+// roundsStates reports whether op may round what it writes and products multiply.
+func roundsStates(op schedule.Op) bool {
+	switch op.(type) {
+	case schedule.Cell, schedule.CellBackward:
+		return true
+	}
+	return isSequence(op)
 }
 
 // repeats runs s again and again, each time from the same matrices.

@@ -120,6 +120,17 @@ __device__ __forceinline__ shared_t shared_address(const void* p) { return (shar
 #define HOPPER(...) asm volatile("trap;") // never launched there
 #endif
 
+// A kernel that begins before what is ahead of it has ended calls wait_previous
+// ahead of all that others have written or may read; begin_next lets the next one
+// begin.
+#if __CUDA_ARCH__ >= 900
+__device__ __forceinline__ void wait_previous() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+__device__ __forceinline__ void begin_next() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+#else
+__device__ __forceinline__ void wait_previous() {}
+__device__ __forceinline__ void begin_next() {}
+#endif
+
 __device__ __forceinline__ int cluster_rank() {
   int r = 0;
   HOPPER("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));

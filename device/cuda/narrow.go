@@ -1,0 +1,380 @@
+package cuda
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A product is narrow of up to narrowRows rows, and large enough to have a
+// kernel made for it from narrowFactor values of its right factor on.
+const (
+	narrowRows   = 128
+	narrowFactor = 1 << 16
+)
+
+// A narrow is how kernels/narrow.cu divides products of few rows that have the
+// same packed right factor, and how that factor is stored.
+type narrow struct {
+	length, columns int  // of the factor: terms of a sum, and sums
+	fused           bool // a cell runs with the product
+	gates           int  // that it takes of a unit; 1 where there is none
+	weights         Element
+	exact           bool // single precision as exact as that, of three products
+
+	tiles  int // sixteens of columns of a warp
+	eights int // eights of rows of a warp
+	bands  int // warps side by side along the columns
+	slices int // and along the sum
+}
+
+// width is the number of columns of a block.
+func (n narrow) width() int { return 16 * n.tiles * n.bands }
+func (n narrow) rows() int  { return 8 * n.eights }
+
+// chunks is how many pieces of 64 bytes along the sum a warp has.
+func (n narrow) chunks() int { return ceil(n.length*n.weights.Bytes(), 64*n.slices) }
+
+// total is how many pieces there are for all warps.
+func (n narrow) total() int   { return n.chunks() * n.slices }
+func (n narrow) threads() int { return 32 * n.bands * n.slices }
+
+// blocks is how many blocks stand side by side for all columns.
+func (n narrow) blocks() int { return ceil(n.columns/n.gates, n.width()/n.gates) }
+
+// quads is the size of the packed factor, in pieces of 16 bytes.
+func (n narrow) quads() int { return n.blocks() * n.tiles * n.bands * n.total() * 64 }
+
+// shared is what a block needs of shared memory: the sums of its slices.
+func (n narrow) shared() int { return 4 * n.slices * n.rows() * (n.width() + 4) }
+
+// stages is how many pieces a warp has in registers at a time, one of which it
+// multiplies.
+func (n narrow) stages() int {
+	left := 224 - 4*n.tiles*n.eights - 4*n.eights - 2*n.eights
+	if n.exact {
+		left -= 4 * n.eights
+	}
+	return max(2, min(4, left/(8*n.tiles+4*n.eights)))
+}
+
+// nanoseconds is about what a product of so many rows takes on an H200 of which
+// it has a share, as measured: the lines of the cache that warps of a
+// multiprocessor ask for, each of 128 bytes of weights or 64 of a row, what all
+// of them read, and the multiplications.
+func (n narrow) nanoseconds(rows, share int, p Properties) float64 {
+	blocks := float64(n.blocks() * ceil(rows, n.rows()))
+	waves := math.Ceil(blocks / float64(max(1, p.SMs/share)))
+	pieces := float64(n.total() * n.bands) // of all warps
+	ask := 1.2 * waves * pieces * float64(8*(n.tiles+n.eights))
+	read := blocks * pieces * float64(512*(2*n.tiles+n.eights)) / 8000 * float64(share)
+	multiply := 0.55 * waves * pieces * float64(2*n.tiles*n.eights)
+	if n.exact {
+		ask *= 1.25
+		multiply *= 3
+	}
+	return 1700 + max(ask, read, multiply)
+}
+
+// libraryNanoseconds is about what the vendor's library takes for it.
+func (n narrow) libraryNanoseconds(rows, share int) float64 {
+	work := 2 * float64(rows) * float64(n.length) * float64(n.columns) * float64(share)
+	switch {
+	case n.exact:
+		return 5000 + work/37000
+	case n.weights == Single:
+		return 6500 + work/180000
+	}
+	return 2700 + work/600000 + 0.8*float64(n.length)
+}
+
+// cellNanoseconds is about what a cell takes that is launched alone.
+const cellNanoseconds = 2000
+
+// narrowKnobs are those of schedules with packed right factors.
+func narrowKnobs(s *schedule.Schedule) []knob.Knob {
+	for _, op := range everything(s) {
+		if g, ok := op.(schedule.Gemm); ok && g.B.M.Packed {
+			return []knob.Knob{
+				{Name: "narrow", Doc: "products of few rows by a kernel of this program's, with the cell that follows in one (1) or apart (3), or by the vendor's library (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
+				{Name: "narrowwidth", Doc: "columns of a block of such a product; 0: chosen", Values: []int{0, 16, 32, 48, 64, 96, 128, 192}},
+				{Name: "narrowrows", Doc: "its rows; 0: chosen", Values: []int{0, 8, 16, 32, 64}},
+			}
+		}
+	}
+	return nil
+}
+
+// chooseNarrow is the division that is expected to be the fastest of those that
+// knobs leave, if it is faster than the library or asked for.
+func chooseNarrow(n narrow, rows, share int, k knob.Params, p Properties) (narrow, bool) {
+	best, least := n, math.Inf(1)
+	if !narrowAsked(k) {
+		if least = n.libraryNanoseconds(rows, share); n.fused {
+			least += cellNanoseconds
+		}
+	}
+	found := false
+	free := func(name string, v int) bool { return k[name] == 0 || k[name] == v }
+	for n := range n.divisions() {
+		if n.tiles*n.eights > 16 || n.width()%n.gates != 0 || n.shared() > p.Shared ||
+			!free("narrowwidth", n.width()) || !free("narrowrows", n.rows()) {
+			continue
+		}
+		if t := n.nanoseconds(rows, share, p); t < least {
+			best, least, found = n, t, true
+		}
+	}
+	return best, found
+}
+
+// divisions are all that there are, in blocks of eight warps.
+func (n narrow) divisions() iter.Seq[narrow] {
+	return func(yield func(narrow) bool) {
+		for _, n.tiles = range []int{1, 2, 3, 4} {
+			for _, n.bands = range []int{1, 2, 4} {
+				for _, n.eights = range []int{1, 2, 4, 8} {
+					if n.slices = 8 / n.bands; !yield(n) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// narrowAsked reports whether knobs ask for narrow products, whatever their size.
+func narrowAsked(k knob.Params) bool {
+	return k["narrow"] == 1 || k["narrow"] == 3 || k["narrowwidth"]+k["narrowrows"] > 0
+}
+
+// A narrowing says which packed factors are stored for narrow products, those
+// that such products alone read, and which of these run a cell as well.
+type narrowing struct {
+	factors map[int]*narrow
+	fused   map[int]bool // by the place of the product in the schedule; its cell is next
+}
+
+func newNarrowing(s *schedule.Schedule, k knob.Params, p Properties) narrowing {
+	out := narrowing{map[int]*narrow{}, map[int]bool{}}
+	if k["narrow"] == 2 || p.Capability < 80 {
+		return out
+	}
+	asked := narrowAsked(k)
+	// A use is how a factor is read.
+	type use struct {
+		no    bool
+		rows  int // most of a product
+		gates int // of the cells behind all products; 0: not all have the same
+	}
+	element := elements(s)
+	uses, streams := map[int]*use{}, map[int]bool{}
+	at := func(m *schedule.Matrix) *use {
+		if uses[m.ID] == nil {
+			uses[m.ID] = &use{gates: -1}
+		}
+		return uses[m.ID]
+	}
+	product := func(i int, op schedule.Gemm) {
+		u := at(op.B.M)
+		m, _, _ := op.Sizes()
+		gates := 0
+		if i >= 0 && k["narrow"] != 3 {
+			gates = gatesBehind(s, i)
+		}
+		if u.gates < 0 {
+			u.gates = gates
+		} else if u.gates != gates {
+			u.gates = 0
+		}
+		u.rows = max(u.rows, m)
+		u.no = u.no || op.TransA || op.TransB || op.B != op.B.M.All() || m > narrowRows || !asked && op.B.M.Elements() < narrowFactor
+	}
+	other := func(op schedule.Op) {
+		for _, v := range slices.Concat(op.Reads(), op.Writes()) {
+			if pack, ok := op.(schedule.Pack); v.M.Packed && !(ok && pack.Dst == v && v == v.M.All()) {
+				at(v.M).no = true
+			}
+		}
+	}
+	visit := func(i int, op schedule.Op) {
+		if g, ok := op.(schedule.Gemm); ok && g.B.M.Packed {
+			product(i, g)
+		} else {
+			other(op)
+		}
+	}
+	for _, op := range s.Prepare {
+		visit(-1, op)
+	}
+	for i, n := range s.Nodes {
+		visit(i, n.Op)
+		if g, ok := n.Op.(schedule.Gemm); ok && g.B.M.Packed && g.A.Rows <= narrowRows {
+			streams[n.Stream] = true
+		}
+	}
+	share := max(1, min(len(streams), p.SMs))
+	for id, u := range uses {
+		m := s.Matrices[id]
+		if u.no || u.rows == 0 {
+			continue
+		}
+		n := narrow{length: m.Rows, columns: m.Cols, fused: u.gates > 0, gates: max(1, u.gates), weights: element[id], exact: s.Precision == schedule.FP32}
+		best, ok := chooseNarrow(n, u.rows, share, k, p)
+		if !ok && n.fused {
+			n.fused, n.gates = false, 1
+			best, ok = chooseNarrow(n, u.rows, share, k, p)
+		}
+		if ok {
+			out.factors[id] = &best
+		}
+	}
+	for i, n := range s.Nodes {
+		if g, ok := n.Op.(schedule.Gemm); ok && out.factors[g.B.M.ID] != nil {
+			out.fused[i] = out.factors[g.B.M.ID].fused
+		}
+	}
+	return out
+}
+
+// gatesBehind is the number of gates of the cell that follows product i at once,
+// on the same stream, and can run with it: it reads all of the product, and
+// writes nothing that other units' products read. 0: there is none.
+func gatesBehind(s *schedule.Schedule, i int) int {
+	g := s.Nodes[i].Op.(schedule.Gemm)
+	if i+1 >= len(s.Nodes) || s.Nodes[i+1].Stream != s.Nodes[i].Stream || g.Accumulate {
+		return 0
+	}
+	c, ok := s.Nodes[i+1].Op.(schedule.Cell)
+	if !ok || c.R != g.C {
+		return 0
+	}
+	for _, w := range c.Writes() {
+		if w.M == g.A.M && w.Row < g.A.Row+g.A.Rows && g.A.Row < w.Row+w.Rows && w.Col < g.A.Col+g.A.Cols && g.A.Col < w.Col+w.Cols {
+			return 0
+		}
+		if w.M == g.C.M {
+			return 0
+		}
+	}
+	return c.Cell.Recurrent
+}
+
+// overwritten reports whether the product of node i, which its cell has used, is
+// formed anew before anything else looks at it.
+func overwritten(s *schedule.Schedule, i int) bool {
+	c := s.Nodes[i].Op.(schedule.Gemm).C
+	for _, n := range s.Nodes[i+2:] {
+		if g, ok := n.Op.(schedule.Gemm); ok && g.C == c && !g.Accumulate && g.A.M != c.M && g.B.M != c.M {
+			return true
+		}
+		for _, v := range slices.Concat(n.Op.Reads(), n.Op.Writes()) {
+			if v.M == c.M {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// tiles packs a factor.
+func (b *binder) tiles(op schedule.Pack, n *narrow) step {
+	term, column := op.Src.M.Cols, 1
+	if op.Trans {
+		term, column = 1, op.Src.M.Cols
+	}
+	count := n.quads()
+	return newLaunch(b.file("tiles", "FROM", b.element(op.Src), "W", n.weights, "GATES", n.gates, "COLUMNS", n.width()),
+		[3]int{min(ceil(count, blockSize), maxGrid), 1, 1}, [3]int{blockSize, 1, 1},
+		uint64(b.at(op.Src)), uint64(term), uint64(column), uint64(b.at(op.Dst)), uint64(count), uint64(n.total()), uint64(n.length), uint64(n.columns/n.gates))
+}
+
+// narrowProduct is a product of few rows.
+func (b *binder) narrowProduct(op schedule.Gemm, n *narrow) step {
+	out := fmt.Sprintf(`struct Out {
+  enum { GATES = 1, READS = %d };
+  %v* c;
+  int ldc;
+  __device__ void read(int r, int u, float* v) const { if (READS) v[0] = widen(c[(long long)r * ldc + u]); }
+  __device__ void write(int r, int u, const float* v, const float* z) const { narrow(c[(long long)r * ldc + u], READS ? v[0] + z[0] : z[0]); }
+};
+`, number(op.Accumulate), b.element(op.C))
+	plain := *n
+	plain.gates = 1
+	return b.narrowLaunch(op, &plain, "gemm", out, fmt.Sprintf(", %v* c, int ldc", b.element(op.C)), "out.c = c, out.ldc = ldc;", uint64(b.at(op.C)), uint64(op.C.M.Cols))
+}
+
+// narrowCell is a product of few rows and the cell behind it. The product itself
+// is kept where keep says so.
+func (b *binder) narrowCell(op schedule.Gemm, c schedule.Cell, n *narrow, keep bool) step {
+	p := c.Program()
+	groups := slices.DeleteFunc(b.groups(p, c.Vector), func(g group) bool { return g.name == groupName(cell.Ref{Kind: cell.R}) })
+	reads, writes := p.Vectors()
+	reads = slices.DeleteFunc(reads, func(r cell.Ref) bool { return r.Kind == cell.R })
+	var text, set strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }
+	line("struct Out {\n  enum { GATES = %d, READS = %d };\n  %v* c;\n  int ldc, hidden, keep;", n.gates, len(reads), b.element(op.C))
+	set.WriteString("out.c = c, out.ldc = ldc, out.hidden = hidden, out.keep = keep;")
+	args := []uint64{uint64(b.at(op.C)), uint64(op.C.M.Cols), uint64(number(keep))}
+	for _, g := range groups {
+		qualifier := "const "
+		if g.written {
+			qualifier = ""
+		}
+		line("  %s%v* %s;\n  int ld_%s;", qualifier, g.element, g.name, g.name)
+		fmt.Fprintf(&set, " out.%s = %s, out.ld_%s = ld_%s;", g.name, g.name, g.name, g.name)
+		args = append(args, uint64(b.at(g.view)), b.stride(g.view))
+	}
+	place := func(r cell.Ref) string {
+		return fmt.Sprintf("%s[(long long)r * ld_%s + %d * hidden + u]", groupName(r), groupName(r), offset(r))
+	}
+	line("  __device__ void read(int r, int u, float* v) const {")
+	for i, r := range reads {
+		line("    v[%d] = widen(%s);", i, place(r))
+	}
+	line("  }\n  __device__ void write(int r, int u, const float* v, const float* z) const {")
+	known := slices.Clone(reads)
+	for i, r := range reads {
+		line("    float %v = v[%d];", r, i)
+	}
+	for g := range n.gates {
+		r := cell.Ref{Kind: cell.R, Index: g}
+		line("    float %v = z[%d];", r, g)
+		known = append(known, r)
+		line("    if (keep) narrow(c[(long long)r * ldc + %d * hidden + u], z[%d]);", g, g)
+	}
+	text.WriteString(statements(p, "    ", known))
+	for _, r := range writes {
+		line("    narrow(%s, %v);", place(r), r)
+	}
+	line("  }\n};")
+	return b.narrowLaunch(op, n, cellName(c), text.String(), fmt.Sprintf(", %v* c, int ldc, int keep%s", b.element(op.C), params(groups)), set.String(), args...)
+}
+
+// narrowLaunch is the launch of a kernel that forms a product and has it
+// written by the struct out.
+func (b *binder) narrowLaunch(op schedule.Gemm, n *narrow, name, out, declared, set string, args ...uint64) step {
+	aligned := n.length*n.weights.Bytes()%16 == 0 && op.A.M.Cols*n.weights.Bytes()%16 == 0 && int(b.at(op.A))%16 == 0
+	sizes := fmt.Sprintf("typedef %v W;\nenum { TILES = %d, EIGHTS = %d, BANDS = %d, SLICES = %d, STAGES = %d, ALIGNED = %d, EXACT = %d };\n",
+		n.weights, n.tiles, n.eights, n.bands, n.slices, n.stages(), number(aligned), number(n.exact))
+	name = "narrow_" + identifier(name)
+	s := b.source(func() source {
+		var text strings.Builder
+		text.WriteString(sizes + file("narrow").text + out)
+		fmt.Fprintf(&text, "extern \"C\" __global__ void __launch_bounds__(%d) %s(const W* a, int lda, int rows, const quad* weights, int length, int hidden, int chunks%s) {\n", n.threads(), name, declared)
+		fmt.Fprintf(&text, "  Out out;\n  %s\n  narrow_product(out, a, lda, rows, weights, length, hidden, chunks);\n}\n", set)
+		return source{name, text.String()}
+	}, name, sizes, out)
+	rows := op.A.Rows
+	l := newLaunch(s, [3]int{n.blocks(), ceil(rows, n.rows()), 1}, [3]int{n.threads(), 1, 1},
+		append([]uint64{uint64(b.at(op.A)), uint64(op.A.M.Cols), uint64(rows), uint64(b.at(op.B)), uint64(n.length), uint64(n.columns / n.gates), uint64(n.chunks())}, args...)...)
+	l.launch.Shared = n.shared()
+	l.early = b.properties.Capability >= 90
+	return l
+}
