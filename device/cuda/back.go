@@ -113,7 +113,7 @@ func (s scatter) overhead(carried int) int {
 	case s.exact:
 		n += s.sums() + 28 + s.samples
 	default:
-		n += s.sums() + 12 + s.samples/2
+		n += s.sums() + 20 + s.samples/2
 	}
 	return n
 }
@@ -195,13 +195,31 @@ func (s scatter) cycles(p Properties) float64 {
 	}
 	if s.spread() {
 		words := units * live / float64(s.cluster)
+		if s.cluster > 1 {
+			exchange += 400
+		}
 		exchange += 1000 + 2*8*words*float64(s.blocks()*min(groups, together))/2300
 	}
-	return float64(ceil(groups, together)) * (multiply + chain + exchange)
+	all := float64(ceil(groups, together)) * (multiply + chain + exchange)
+	switch {
+	case s.spread() && s.cluster > 8:
+		all *= 1.08
+	case s.spread() && s.cluster > 1:
+		all *= 1.2
+	case s.tensor && !s.spread():
+		all *= 1.25
+	}
+	return all
 }
 
 // powers is the logarithm of n to base 2.
 func powers(n int) int { return bits.Len(uint(n)) - 1 }
+
+// unitRegisters is about how many registers the gradient of a unit takes.
+func unitRegisters(c *cell.Cell) int {
+	reads, writes := c.Backward.Vectors()
+	return 2*len(reads) + 2*len(c.States) + len(writes) - 2
+}
 
 // scatters lists how the gradient of a layer can run in groups that knobs allow,
 // the cheapest first, or says why there are none. carried is about how many
@@ -250,8 +268,8 @@ func (b *binder) scatterForms(l layer) []scatter {
 			continue
 		}
 		for _, samples := range b.samples(l.batch, 1, 2, 4, 8) {
-			for _, out := range []int{4, 8, 16} {
-				for lanes := out / 4; lanes <= min(out, 8) && samples <= 8 && out*samples <= 64; lanes *= 2 {
+			for _, out := range []int{4, 8} {
+				for lanes := out / 2; lanes <= min(out, 8) && samples <= 8 && out*samples <= 64; lanes *= 2 {
 					all = append(all, scatter{layer: l, samples: samples, warps: warps, out: out, lanes: lanes})
 				}
 			}
@@ -321,8 +339,7 @@ const backChosen = true
 func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
 	if b.knobs["resident"] != 3 && (backChosen || b.knobs["resident"] != 0) {
 		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32}
-		reads, _ := op.Cell.Backward.Vectors()
-		list := func(b *binder) ([]grouping, string) { return b.scatters(l, 2*len(reads)+2*len(op.Cell.States)) }
+		list := func(b *binder) ([]grouping, string) { return b.scatters(l, unitRegisters(op.Cell)) }
 		of := choice{cell: op.Cell, layer: l, backward: true}
 		all, err := b.shared(of, list)
 		if err != nil && b.knobs["samples"] != 0 { // which may be of the forward pass alone
