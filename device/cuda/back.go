@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func (s scatter) grads() int {
 		row += 64
 	}
 	if s.exact {
-		row *= 2
+		return s.samples * (row + 8)
 	}
 	return s.samples * row
 }
@@ -110,11 +111,17 @@ func (s scatter) overhead(carried int) int {
 			n += 12
 		}
 	case s.exact:
-		n += s.samples + 24
+		n += s.sums() + 28 + s.samples
 	default:
-		n += s.samples + 12
+		n += s.sums() + 20 + s.samples/2
 	}
 	return n
+}
+
+// sums is the number of a thread's on tensor cores.
+func (s scatter) sums() int {
+	groups := ceil(ceil(s.blocks()*s.units, 16), s.warps)
+	return s.samples * max(1, min(groups, 32/s.samples))
 }
 
 // aligned is what a block's units are a multiple of: of what is sent at a time.
@@ -151,44 +158,68 @@ func (s scatter) together(p Properties) int {
 	return max(1, p.clusters(s.cluster)/s.clusters)
 }
 
-// cycles is about what a step of all sequences takes; see tiling.cycles.
+// cycles is about what a step of all sequences takes, as measured on an H200:
+// products, for which shared memory delivers 128 bytes per cycle; the chain of
+// sums and functions; and the exchange of parts, for which memory takes and gives
+// 4.5 TB/s.
 func (s scatter) cycles(p Properties) float64 {
 	groups, together := ceil(s.batch, s.samples), s.together(p)
-	threads, each := float64(s.threads()), float64(s.each())
-	warps := float64(ceil(s.warps, 4)) // of a quarter of a multiprocessor
-	pieces, far := float64(s.pieces()), float64(s.pieces()-s.resident)
-	values := float64(s.blocks() * s.units * min(s.batch, s.samples)) // of all units
-	multiply := 0.0
+	warps, pieces, far := float64(s.warps), float64(s.pieces()), float64(s.pieces()-s.resident)
+	units, live := float64(s.blocks()*s.units), float64(min(s.batch, s.samples))
+	chunks := float64(s.chunks())
+	var multiply, load, chain, message float64
 	if s.tensor {
-		products := 2 * pieces * warps
-		multiply = max(10*products*float64(s.samples/8), 80*pieces)
+		tiles, products := float64(s.samples/8), 2.0
 		if s.exact {
-			multiply = 3*multiply + 12*products
+			products = 3
+			chain = 200
 		}
-		values = float64(s.blocks() * s.units * min(roundUp(s.batch, 2), s.samples))
+		rounds := math.Ceil(pieces / chunks * tiles / 4)
+		multiply, load, message = 8*products*pieces*tiles*warps/4+300, chunks*rounds*min(tiles, 4), 4
+		live = float64(roundUp(int(live), 2))
 	} else {
-		columns := float64(s.chunks() * s.step())
-		multiply = 1.25*warps*pieces*float64(s.per()*s.samples) + threads/32*columns*float64(s.samples)
-		multiply += 25*float64(powers(s.lanes)) + threads/32*float64(s.out*s.samples)
+		multiply, load = pieces*float64(s.per()*s.samples)*warps/4, pieces*float64(s.step()*s.samples)/4
+		chain = 25*float64(powers(s.lanes)) + 50*pieces/chunks
+		message = float64(min(4, s.out/s.lanes*s.samples))
 	}
-	multiply += threads / 32 * far * float64(s.per())
-	chain := 350 + 100*(each-1) + 10*each*float64(min(16, s.cluster))
-	exchange := 100.0
+	load = 4 * warps * (load + far*float64(s.per())/4)
+	if s.tensor {
+		multiply += load
+	} else {
+		multiply = max(multiply, load) + min(multiply, load)/2
+	}
+	chain += 250 + float64(s.each()-1)*80 + 4*float64(s.each()*s.cluster) + 4*float64(s.each()*ceil(s.clusters, s.same()))
+	exchange := 0.0
 	if s.cluster > 1 {
-		exchange = 600 + values/8
+		exchange = 700 + 0.6*units*live/message
 	}
 	if s.spread() {
-		words := values / float64(s.cluster)
+		words := units * live / float64(s.cluster)
 		if s.cluster > 1 {
-			exchange += 1500
+			exchange += 400
 		}
-		exchange += 2100 + 1.6*words*8*float64(s.blocks()*min(groups, together))/2800 + 100*words/threads
+		exchange += 1000 + 2*8*words*float64(s.blocks()*min(groups, together))/2300
 	}
-	return float64(ceil(groups, together)) * (multiply + chain + exchange)
+	all := float64(ceil(groups, together)) * (multiply + chain + exchange)
+	switch {
+	case s.spread() && s.cluster > 8:
+		all *= 1.08
+	case s.spread() && s.cluster > 1:
+		all *= 1.2
+	case s.tensor && !s.spread():
+		all *= 1.25
+	}
+	return all
 }
 
 // powers is the logarithm of n to base 2.
 func powers(n int) int { return bits.Len(uint(n)) - 1 }
+
+// unitRegisters is about how many registers the gradient of a unit takes.
+func unitRegisters(c *cell.Cell) int {
+	reads, writes := c.Backward.Vectors()
+	return 2*len(reads) + 2*len(c.States) + len(writes) - 2
+}
 
 // scatters lists how the gradient of a layer can run in groups that knobs allow,
 // the cheapest first, or says why there are none. carried is about how many
@@ -237,8 +268,8 @@ func (b *binder) scatterForms(l layer) []scatter {
 			continue
 		}
 		for _, samples := range b.samples(l.batch, 1, 2, 4, 8) {
-			for _, out := range []int{4, 8, 16} {
-				for lanes := out / 4; lanes <= min(out, 8) && samples <= 8 && out*samples <= 64; lanes *= 2 {
+			for _, out := range []int{4, 8} {
+				for lanes := out / 2; lanes <= min(out, 8) && samples <= 8 && out*samples <= 64; lanes *= 2 {
 					all = append(all, scatter{layer: l, samples: samples, warps: warps, out: out, lanes: lanes})
 				}
 			}
@@ -308,8 +339,7 @@ const backChosen = true
 func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
 	if b.knobs["resident"] != 3 && (backChosen || b.knobs["resident"] != 0) {
 		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32}
-		reads, _ := op.Cell.Backward.Vectors()
-		list := func(b *binder) ([]grouping, string) { return b.scatters(l, 2*len(reads)+2*len(op.Cell.States)) }
+		list := func(b *binder) ([]grouping, string) { return b.scatters(l, unitRegisters(op.Cell)) }
 		of := choice{cell: op.Cell, layer: l, backward: true}
 		all, err := b.shared(of, list)
 		if err != nil && b.knobs["samples"] != 0 { // which may be of the forward pass alone

@@ -50,8 +50,7 @@ func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, 
 // Scatters are those of the gradient of a layer of c.
 func Scatters(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (texts []string) {
 	b := binder{knobs: k, properties: p}
-	reads, _ := c.Backward.Vectors()
-	all, _ := b.scatters(layer{hidden, c.Recurrent, batch, weights, weights == Single}, 2*len(reads)+2*len(c.States))
+	all, _ := b.scatters(layer{hidden, c.Recurrent, batch, weights, weights == Single}, unitRegisters(c))
 	for _, t := range all {
 		texts = append(texts, t.describe())
 	}

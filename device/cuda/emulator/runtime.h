@@ -108,6 +108,7 @@ static unsigned __ballot_sync(unsigned, int v) {
 }
 static int __popc(unsigned v) { return __builtin_popcount(v); }
 static unsigned atomicAdd(unsigned* p, unsigned v) { const unsigned old = *p; *p += v; return old; }
+static unsigned atomicMax(unsigned* p, unsigned v) { const unsigned old = *p; *p = old > v ? old : v; return old; }
 typedef unsigned long long word;
 static word atomicAdd(word* p, word v) { const word old = *p; *p += v; return old; }
 static long long clock64() { static long long now; return now++; }

@@ -40,7 +40,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   constexpr int GROUP = CLUSTERS * CLUSTER, LINE = CLUSTERS * UNITS; // blocks, and units that a block sums parts of
   constexpr int VALUES = UNITS * SAMPLES, SHARE = LINE * SAMPLES;
   constexpr bool PUSHED = CLUSTER > 1, ALONE = GROUP == 1;
-  constexpr int PARTS = PUSHED || ALONE ? CLUSTER * SHARE : 0, OTHER = SPREAD || ALONE ? 0 : P::GRADS;
+  constexpr int PARTS = PUSHED || ALONE ? CLUSTER * SHARE : 0, OTHER = SPREAD || ALONE ? 0 : P::GRADS - P::SCALES;
   constexpr int GAP = CLUSTERS | 1, COME = SPREAD ? (VALUES * GAP + 3) / 4 * 4 : 0;  // neighbours in other banks
   constexpr int ACROSS = THREADS / SAME, EACH = (VALUES + ACROSS - 1) / ACROSS;
 
@@ -51,7 +51,8 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   const shared_t base = shared_address(memory), bar = base;
   const int tid = threadIdx.x;
   const int block = blockIdx.x % GROUP, rank = block % CLUSTER, group = blockIdx.x / GROUP;
-  P product(cell, grads + P::GRADS + OTHER, block);
+  P product(cell, grads + P::GRADS + OTHER, block, trouble);
+  unsigned* const largest = (unsigned*)(grads + P::GRADS - P::SCALES + OTHER);  // [2][SAMPLES], of a sequence's gradients
 
   const int most = min(SAMPLES, batch);  // sequences of the first group
   const int bytes = CLUSTER * LINE * 4 * P::sent(most);
@@ -78,11 +79,13 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
 #pragma unroll
   for (int k = 0; k < AT_ONCE; k++) slot[k] = SPREAD ? slot_of(tid + k * THREADS) : 0;
   bool stuck = false;
+  int turn = 0;
   int e = 0;  // exchanges within the cluster
   for (int begin = group * SAMPLES; begin < batch; begin += SPREAD ? gridDim.x / GROUP * SAMPLES : batch) {
     const int live = min(SAMPLES, batch - begin);
     __syncthreads();
-    float state[EACH][Cell::STATES], x[EACH][Cell::INPUTS], ready[EACH][Cell::READY];
+    float state[EACH][Cell::STATES], ready[EACH][Cell::READY];
+    float x[2][EACH][Cell::INPUTS];  // of every other step: what is read is not moved, for which it would have to have come
     int at[EACH], unit[EACH];  // of this thread's values: sequence and unit
     bool some[EACH];
 #pragma unroll
@@ -92,101 +95,120 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
       some[k] = v < VALUES && unit[k] < HIDDEN && at[k] < live;
       at[k] = min(begin + at[k], batch - 1), unit[k] = min(unit[k], HIDDEN - 1);
       cell.before(at[k], unit[k], state[k]);
-      cell.input(steps - 1, batch, at[k], unit[k], x[k]);
-      Cell::early(x[k], ready[k]);
-      cell.input(max(0, steps - 2), batch, at[k], unit[k], x[k]);
+      cell.input(steps - 1, batch, at[k], unit[k], x[0][k]);
+      Cell::early(x[0][k], ready[k]);
+      cell.input(max(0, steps - 2), batch, at[k], unit[k], x[1][k]);
     }
 
-    for (int t = steps - 1; t >= -1; t--) {
-      const float* from = parts;
-      if (t + 1 < steps) {
-        from = parts + e % 2 * PARTS;
-        if (ALONE) __syncthreads();
-        if (PUSHED) {
-          if (!stuck && !arrived(bar + e % 2 * 8, e / 2 % 2)) *trouble = STUCK, stuck = true;
-          if (tid == 0) bar_arrive(bar + e % 2 * 8, bytes);  // for exchange e + 2
-          e++;
-        }
-        if (SPREAD) {
-          if (PUSHED) {
-            words.next();
-            for (int v = tid; v < SHARE; v += THREADS) {
-              const int n = P::sample_of(v, LINE), u = P::unit_of(v, LINE);
-              if (n >= live) continue;
-              words.put(total<CLUSTER>(from + v, SHARE), ((u / UNITS * CLUSTER + rank) * SAMPLES + n) * LINE + block / CLUSTER * UNITS + u % UNITS);
-            }
-          }
-          const int begins = block * SAMPLES * LINE / 2;
-#pragma unroll 1
-          for (int i = 0; i < LOOKS; i += AT_ONCE) {
-            pair_of_words p[AT_ONCE];
-            if (!stuck && !words.template await<AT_ONCE>(p, begins + tid + i * THREADS, begins + live * LINE / 2)) *trouble = STUCK, stuck = true;
+    for (int even = steps - 1; even >= -1; even -= 2)
 #pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
-              const int to = LOOKS == AT_ONCE ? slot[k] : slot_of(tid + (i + k) * THREADS);
-              if (to >= 0) come[to] = p[k].value[0], come[to + P::place(1, 0, UNITS) * GAP] = p[k].value[1];
-            }
-          }
-          __syncthreads();
-        }
-      }
-      unsigned char* const mine = grads + (t & 1) * OTHER;
-      float kept[EACH][Cell::RESULTS];
-#pragma unroll
-      for (int k = 0; k < EACH; k++) {
-        const int v = tid / SAME + k * ACROSS;
-        float z = 0;
+      for (int now = 0; now < 2; now++) {
+        const int t = even - now;
+        if (t < -1) break;
+        const float* from = parts;
         if (t + 1 < steps) {
-          if (!SPREAD) {
-            if (v < VALUES) z = total<CLUSTER>(from + v, SHARE);
+          from = parts + e % 2 * PARTS;
+          if (ALONE) __syncthreads();
+          if (PUSHED) {
+            if (!stuck && !arrived(bar + e % 2 * 8, e / 2 % 2)) *trouble = STUCK, stuck = true;
+            if (tid == 0) bar_arrive(bar + e % 2 * 8, bytes);  // for exchange e + 2
+            e++;
+          }
+          if (SPREAD) {
+            if (PUSHED) {
+              words.next();
+              for (int v = tid; v < SHARE; v += THREADS) {
+                const int n = P::sample_of(v, LINE), u = P::unit_of(v, LINE);
+                if (n >= live) continue;
+                words.put(total<CLUSTER>(from + v, SHARE), ((u / UNITS * CLUSTER + rank) * SAMPLES + n) * LINE + block / CLUSTER * UNITS + u % UNITS);
+              }
+            }
+            const int begins = block * SAMPLES * LINE / 2;
+#pragma unroll 1
+            for (int i = 0; i < LOOKS; i += AT_ONCE) {
+              pair_of_words p[AT_ONCE];
+              if (!stuck && !words.template await<AT_ONCE>(p, begins + tid + i * THREADS, begins + live * LINE / 2)) *trouble = STUCK, stuck = true;
+#pragma unroll
+              for (int k = 0; k < AT_ONCE; k++) {
+                const int to = LOOKS == AT_ONCE ? slot[k] : slot_of(tid + (i + k) * THREADS);
+                if (to >= 0) come[to] = p[k].value[0], come[to + P::place(1, 0, UNITS) * GAP] = p[k].value[1];
+              }
+            }
+            __syncthreads();
+          }
+        }
+        unsigned char* const mine = grads + (t & 1) * OTHER;
+        unsigned* const most_of = largest + (P::SCALED ? turn++ % 2 * SAMPLES : 0);
+        float kept[EACH][Cell::RESULTS], sent[EACH][GATES];
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+          const int v = tid / SAME + k * ACROSS;
+          float z = 0;
+          if (t + 1 < steps) {
+            if (!SPREAD) {
+              if (v < VALUES) z = total<CLUSTER>(from + v, SHARE);
+            } else {
+              if (v < VALUES) z = total<CLUSTERS, SAME>(come + v * GAP, 1, tid % SAME);
+#pragma unroll
+              for (int m = SAME / 2; m > 0; m /= 2) z += __shfl_xor_sync(0xffffffff, z, m);
+            }
+          }
+          state[k][Cell::THROUGH] += z;
+          if (t < 0) {
+            if (some[k] && tid % SAME == 0) cell.after(at[k], unit[k], state[k]);
+            continue;
+          }
+          Cell::rest(ready[k], state[k], sent[k], kept[k]);
+          if (P::SCALED && some[k] && tid % SAME == 0) {
+            float all = 0;
+#pragma unroll
+            for (int g = 0; g < GATES; g++) all = fmaxf(all, fabsf(sent[k][g]));
+            atomicMax(most_of + P::sample(v), __float_as_uint(all));
+          }
+        }
+        if (P::SCALED) {
+          __syncthreads();
+          if (tid < SAMPLES) largest[turn % 2 * SAMPLES + tid] = 0;  // for the next step
+        }
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+          const int v = tid / SAME + k * ACROSS;
+          const float scale = P::SCALED && v < VALUES ? P::scale(most_of[P::sample(v)], false) : 1;
+          if (t >= 0 && v < VALUES && tid % SAME == 0)
+#pragma unroll
+            for (int g = 0; g < GATES; g++) P::set(mine, g, v, some[k] ? sent[k][g] * scale : 0);
+        }
+        if (t < 0) break;
+        __syncthreads();
+
+        if (SPREAD && !PUSHED) words.next();
+        product.multiply(mine, most_of, [&](int to, int n, const float* sum) {  // parts of neighbouring units and sequences
+          const int owner = to / UNITS, local = to % UNITS;
+          if (owner >= GROUP || n >= most) return;
+          if (PUSHED) {
+            const shared_t there = remote(base, owner % CLUSTER);
+            push<P::SENT>(there + 128 + (e % 2 * PARTS + rank * SHARE + P::place(owner / CLUSTER * UNITS + local, n, LINE)) * 4, sum, there + e % 2 * 8);
+          } else if (ALONE) {
+            store<P::SENT>(parts + P::place(local, n, LINE), sum);
           } else {
-            if (v < VALUES) z = total<CLUSTERS, SAME>(come + v * GAP, 1, tid % SAME);
 #pragma unroll
-            for (int m = SAME / 2; m > 0; m /= 2) z += __shfl_xor_sync(0xffffffff, z, m);
+            for (int q = 0; q < P::SENT; q++) {
+              const int to = (owner * SAMPLES + n + P::sample(q)) * LINE + block * UNITS + local + P::unit(q), other = q + P::place(1, 0, UNITS);
+              if (n + P::sample(q) >= live) continue;
+              if (P::SENT <= P::place(1, 0, UNITS)) words.put(sum[q], to);
+              else if (P::unit(q) % 2 == 0) words.put_pair(sum[q], sum[other < P::SENT ? other : q], to);
+            }
           }
-        }
-        state[k][Cell::THROUGH] += z;
-        if (t < 0) {
-          if (some[k] && tid % SAME == 0) cell.after(at[k], unit[k], state[k]);
-          continue;
-        }
-        float sent[GATES];
-        Cell::rest(ready[k], state[k], sent, kept[k]);
-        if (v < VALUES && tid % SAME == 0)
-#pragma unroll
-          for (int g = 0; g < GATES; g++) P::set(mine, g, v, some[k] ? sent[g] : 0);
-      }
-      if (t < 0) break;
-      __syncthreads();
+        });
 
-      if (SPREAD && !PUSHED) words.next();
-      product.multiply(mine, [&](int to, int n, const float* sum) {  // parts of neighbouring units and sequences
-        const int owner = to / UNITS, local = to % UNITS;
-        if (owner >= GROUP || n >= most) return;
-        if (PUSHED) {
-          const shared_t there = remote(base, owner % CLUSTER);
-          push<P::SENT>(there + 128 + (e % 2 * PARTS + rank * SHARE + P::place(owner / CLUSTER * UNITS + local, n, LINE)) * 4, sum, there + e % 2 * 8);
-        } else if (ALONE) {
-          store<P::SENT>(parts + P::place(local, n, LINE), sum);
-        } else {
+        // Nobody waits for what follows.
 #pragma unroll
-          for (int q = 0; q < P::SENT; q++) {
-            const int to = (owner * SAMPLES + n + P::sample(q)) * LINE + block * UNITS + local + P::unit(q), other = q + P::place(1, 0, UNITS);
-            if (n + P::sample(q) >= live) continue;
-            if (P::SENT <= P::place(1, 0, UNITS)) words.put(sum[q], to);
-            else if (P::unit(q) % 2 == 0) words.put_pair(sum[q], sum[other < P::SENT ? other : q], to);
-          }
+        for (int k = 0; k < EACH; k++) {
+          if (some[k] && tid % SAME == 0) cell.store(t, batch, at[k], unit[k], kept[k]);
+          Cell::early(x[1 - now][k], ready[k]);
+          if (t > 1) cell.input(t - 2, batch, at[k], unit[k], x[now][k]);
         }
-      });
-
-      // Nobody waits for what follows.
-#pragma unroll
-      for (int k = 0; k < EACH; k++) {
-        if (some[k] && tid % SAME == 0) cell.store(t, batch, at[k], unit[k], kept[k]);
-        Cell::early(x[k], ready[k]);
-        if (t > 1) cell.input(t - 2, batch, at[k], unit[k], x[k]);
       }
-    }
   }
   const int together = gridDim.x / GROUP * SAMPLES;
   if (SPREAD) words.finish((batch + together - 1) / together * steps);

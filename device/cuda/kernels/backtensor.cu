@@ -3,14 +3,15 @@
 // for fragments. Parts lie as fragments do: four of a lane side by side, two
 // units of two sequences each.
 //
-// Exact products of single precision are three: factors are cut into their ten
-// leading bits of mantissa and the rest, gradients once by the cell, weights
-// once for all sequences.
+// Exact products of single precision are three of halves (recurrence.cu). The
+// gradients of a sequence are scaled to the range of halves by a power of two,
+// as the largest of the block's is.
 template <class Cell> struct Product {
   enum {
-    THREADS = WARPS * 32, TILES = SAMPLES / 8, SIZE = sizeof(W), FEW = 16 / SIZE, PAIR = 4 / SIZE, // values of 16 bytes and of a word
-    WIDTH = CHUNKS * 64, ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0), BEHIND = SAMPLES * ROW,
-    GRADS = (EXACT ? 2 : 1) * BEHIND, TOTAL = (CLUSTERS * CLUSTER * UNITS + 15) / 16, GROUPS = (TOTAL + WARPS - 1) / WARPS, PIECES = GROUPS * CHUNKS, SENT = 4,
+    THREADS = WARPS * 32, TILES = SAMPLES / 8, SIZE = sizeof(W), FEW = 16 / SIZE, SIDE = EXACT ? 2 : 4 / SIZE, // values of 16 bytes and of a word of a fragment
+    WIDTH = CHUNKS * 64, ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0), SCALES = EXACT ? 2 * 4 * SAMPLES : 0,
+    GRADS = SAMPLES * ROW + SCALES, SCALED = EXACT, TOTAL = (CLUSTERS * CLUSTER * UNITS + 15) / 16, GROUPS = (TOTAL + WARPS - 1) / WARPS, PIECES = GROUPS * CHUNKS, SENT = 4,
+    ABREAST = 4 / TILES < 1 ? 1 : 4 / TILES < GROUPS ? 4 / TILES : GROUPS, // groups at the same time: a chain of sums each
   };
   quad w[RESIDENT > 0 ? RESIDENT : 1][2];
   quad* far;
@@ -23,18 +24,21 @@ template <class Cell> struct Product {
   static __device__ __forceinline__ int sample(int v) { return sample_of(v, UNITS); }
   static __device__ __forceinline__ int sent(int live) { return (live + 1) / 2 * 2; }
 
-  __device__ __forceinline__ Product(const Cell& cell, unsigned char* memory, int block) : far((quad*)memory) {
+  __device__ __forceinline__ Product(const Cell& cell, unsigned char* memory, int block, unsigned* trouble) : far((quad*)memory) {
     lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = lane / 4, four = lane % 4;
     auto fill = [&](int piece, int half) {
-      const int unit = (piece / CHUNKS * WARPS + warp) * 16 + 2 * row, column = (piece % CHUNKS * 4 + four) * FEW + half * FEW / 2;
+      const int begin = piece / (ABREAST * CHUNKS) * ABREAST, abreast = min(ABREAST + 0, GROUPS - begin), within = piece - begin * CHUNKS;
+      const int unit = ((begin + within % abreast) * WARPS + warp) * 16 + 2 * row, column = (within / abreast * 4 + four) * FEW + (EXACT ? 0 : half * FEW / 2);
       quad q;
 #pragma unroll
       for (int j = 0; j < 4; j++) {
         q.v[j] = 0;
 #pragma unroll
-        for (int p = 0; p < PAIR; p++) {
-          const int k = column + j / 2 * PAIR + p, of = block * UNITS + k % UNITS, to = unit + j % 2;
-          if (k < Cell::GATES * UNITS && of < Cell::hidden && to < Cell::hidden) q.v[j] |= bits_of(cell.weights[(long long)(k / UNITS * Cell::hidden + of) * Cell::hidden + to]) << 16 * p;
+        for (int p = 0; p < SIDE; p++) {
+          const int k = column + j / 2 * SIDE + p, of = block * UNITS + k % UNITS, to = unit + j % 2;
+          if (k >= Cell::GATES * UNITS || of >= Cell::hidden || to >= Cell::hidden) continue;
+          const W v = cell.weights[(long long)(k / UNITS * Cell::hidden + of) * Cell::hidden + to];
+          q.v[j] |= (EXACT ? half_of(widen(v), half, trouble) : bits_of(v)) << 16 * p;
         }
       }
       return q;
@@ -47,67 +51,76 @@ template <class Cell> struct Product {
       for (int half = 0; half < 2; half++) far[((i - RESIDENT) * 2 + half) * THREADS + threadIdx.x] = fill(i, half);
   }
 
-  static __device__ __forceinline__ unsigned leading(unsigned v) { return (v + 0x1000) & 0xffffe000; }
-  static __device__ __forceinline__ unsigned rest(unsigned v) { return __float_as_uint(__uint_as_float(v) - __uint_as_float(leading(v))); }
+  // scale is the power of two that takes values of at most bits to the range of
+  // halves, or back.
+  static __device__ __forceinline__ float scale(unsigned bits, bool back) {
+    const unsigned to = max(1u, min(253u, 268 - (bits >> 23)));
+    return __uint_as_float((back ? 254 - to : to) << 23);
+  }
 
-  // set leaves a gradient in [1 or 2][SAMPLES][ROW].
+  // set leaves a gradient in [SAMPLES][ROW]; of halves, four high ones and then
+  // their low ones.
   static __device__ __forceinline__ void set(unsigned char* grads, int g, int v, float value) {
-    unsigned char* const at = grads + sample(v) * ROW + (g * UNITS + unit(v)) * SIZE;
+    unsigned char* const row = grads + sample(v) * ROW;
+    const int k = g * UNITS + unit(v);
     if constexpr (EXACT) {
-      *(unsigned*)at = leading(__float_as_uint(value));
-      *(unsigned*)(at + BEHIND) = rest(__float_as_uint(value));
+      unsigned ignored;
+      for (int low = 0; low < 2; low++) *(unsigned short*)(row + k / 4 * 16 + low * 8 + k % 4 * 2) = half_of(value, low, &ignored);
     } else
-      narrow(*(W*)at, value);
+      narrow(*(W*)(row + k * SIZE), value);
   }
 
   // add adds a piece of the product to two sums: of exact products that of the
-  // leading bits to the first and the others to the second.
-  __device__ __forceinline__ void add(const unsigned char* grads, int chunk, const quad* weights, float (*sum)[TILES][4]) const {
-    quad high[2], low[2];
+  // high halves to the first and the others to the second.
+  static __device__ __forceinline__ void add(const quad* in, const quad* weights, float (*sum)[TILES][4]) {
 #pragma unroll
-    for (int q = 0; q < 8; q++) {
-      const unsigned v = EXACT ? fresh(weights[q / 4].v[q % 4]) : weights[q / 4].v[q % 4];  // or both parts of all weights would take registers
-      high[q / 4].v[q % 4] = EXACT ? leading(v) : v;
-      if (EXACT) low[q / 4].v[q % 4] = rest(v);
-    }
+    for (int part = 0; part < (EXACT ? 3 : 2); part++)
 #pragma unroll
-    for (int n = 0; n < TILES; n++) {
-      const quad* const at = (const quad*)(grads + (n * 8 + row) * ROW + (chunk * 4 + four) * 16);
-      const quad in = *at;
-      if (EXACT) {
-        const quad rest = *(const quad*)((const unsigned char*)at + BEHIND);
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-          mma_part(W(), sum[0][n], high[half].v, in.v[2 * half], in.v[2 * half + 1]);
-          mma_part(W(), sum[1][n], low[half].v, in.v[2 * half], in.v[2 * half + 1]);
-          mma_part(W(), sum[1][n], high[half].v, rest.v[2 * half], rest.v[2 * half + 1]);
-        }
-      } else
-#pragma unroll
-        for (int half = 0; half < 2; half++) mma<W, false>(sum[half][n], high[half].v, in.v[2 * half], in.v[2 * half + 1]);
-    }
+      for (int n = 0; n < TILES; n++)
+        if (EXACT)  // high · high, high · low, low · high
+          mma_part(fp16(), sum[min(part, 1)][n], weights[part / 2].v, in[n].v[part % 2 * 2], in[n].v[part % 2 * 2 + 1]);
+        else
+          mma<W, false>(sum[part % 2][n], weights[part % 2].v, in[n].v[part * 2 % 4], in[n].v[part * 2 % 4 + 1]);
   }
 
-  template <class Send> __device__ __forceinline__ void multiply(const unsigned char* grads, Send send) const {
+  template <class Send> __device__ __forceinline__ void multiply(const unsigned char* grads, const unsigned* largest, Send send) const {
 #pragma unroll
-    for (int j = 0; j < GROUPS; j++) {
-      float sum[2][TILES][4];
+    for (int begin = 0; begin < GROUPS; begin += ABREAST) {
+      constexpr int ALL = GROUPS;
+      const int abreast = begin + ABREAST < ALL ? ABREAST + 0 : ALL - begin;
+      float sum[ABREAST][2][TILES][4];
 #pragma unroll
-      for (int q = 0; q < TILES * 8; q++) (&sum[0][0][0])[q] = 0;
+      for (int q = 0; q < ABREAST * TILES * 8; q++) (&sum[0][0][0][0])[q] = 0;
 #pragma unroll
-      for (int c = 0; c < CHUNKS; c++)
-        if (j * CHUNKS + c < RESIDENT) add(grads, c, w[j * CHUNKS + c < RESIDENT ? j * CHUNKS + c : 0], sum);
-#pragma unroll 2
-      for (int c = max(0, min(CHUNKS, RESIDENT - j * CHUNKS)); c < CHUNKS; c++) {
-        const quad* const from = far + (j * CHUNKS + c - RESIDENT) * 2 * THREADS + threadIdx.x;
-        const quad both[2] = {from[0], from[THREADS]};
-        add(grads, c, both, sum);
+      for (int c = 0; c < CHUNKS; c++) {
+        quad in[TILES];
+#pragma unroll
+        for (int n = 0; n < TILES; n++) in[n] = *(const quad*)(grads + (n * 8 + row) * ROW + (c * 4 + four) * 16);
+#pragma unroll
+        for (int j = 0; j < ABREAST; j++) {
+          if (j >= abreast) break;
+          const int i = begin * CHUNKS + c * abreast + j;
+          if (i < RESIDENT) add(in, w[i < RESIDENT ? i : 0], sum[j]);
+          else {
+            const quad* const from = far + (i - RESIDENT) * 2 * THREADS + threadIdx.x;
+            const quad both[2] = {from[0], from[THREADS]};
+            add(in, both, sum[j]);
+          }
+        }
       }
 #pragma unroll
-      for (int n = 0; n < TILES; n++) {
+      for (int j = 0; j < ABREAST; j++) {
+        if (j >= abreast) break;
 #pragma unroll
-        for (int q = 0; q < 4; q++) sum[0][n][q] += sum[1][n][q];
-        send((j * WARPS + warp) * 16 + 2 * row, n * 8 + 2 * four, sum[0][n]);
+        for (int n = 0; n < TILES; n++) {
+#pragma unroll
+          for (int q = 0; q < 4; q++) {
+            float& z = sum[j][0][n][q];
+            z += EXACT ? sum[j][1][n][q] / LOW : sum[j][1][n][q];
+            if (EXACT) z *= scale(largest[n * 8 + 2 * four + q % 2], true);
+          }
+          send(((begin + j) * WARPS + warp) * 16 + 2 * row, n * 8 + 2 * four, sum[j][0][n]);
+        }
       }
     }
   }

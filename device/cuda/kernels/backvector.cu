@@ -7,7 +7,7 @@ template <class Cell> struct Product {
   enum {
     THREADS = WARPS * 32, COLUMNS = Cell::GATES * UNITS, STEP = SAMPLES >= 4 ? 1 : 4 / SAMPLES, PER = STEP * OUT,
     ROUNDS = ((CLUSTERS * CLUSTER * UNITS + OUT - 1) / OUT * LANES + THREADS - 1) / THREADS, PIECES = ROUNDS * CHUNKS,
-    FEW = OUT / LANES, SENT = FEW * SAMPLES, GRADS = CHUNKS * LANES * STEP * SAMPLES * 4,
+    FEW = OUT / LANES, SENT = FEW * SAMPLES, SCALED = 0, SCALES = 0, GRADS = CHUNKS * LANES * STEP * SAMPLES * 4,
   };
   float w[RESIDENT > 0 ? RESIDENT : 1][PER];
   float* far;
@@ -21,7 +21,7 @@ template <class Cell> struct Product {
   static __device__ __forceinline__ int sample(int v) { return v % SAMPLES; }
   static __device__ __forceinline__ int sent(int) { return SAMPLES; }
 
-  __device__ __forceinline__ Product(const Cell& cell, unsigned char* memory, int block) : far((float*)memory) {
+  __device__ __forceinline__ Product(const Cell& cell, unsigned char* memory, int block, unsigned*) : far((float*)memory) {
     s = threadIdx.x % LANES, first = threadIdx.x / LANES * OUT;
     auto fill = [&](int i, float* to) {
 #pragma unroll
@@ -43,9 +43,10 @@ template <class Cell> struct Product {
     }
   }
 
+  static __device__ __forceinline__ float scale(unsigned, bool) { return 1; }
   static __device__ __forceinline__ void set(unsigned char* grads, int g, int v, float value) { ((float*)grads)[g * UNITS * SAMPLES + v] = value; }
 
-  template <class Send> __device__ __forceinline__ void multiply(const unsigned char* grads, Send send) const {
+  template <class Send> __device__ __forceinline__ void multiply(const unsigned char* grads, const unsigned*, Send send) const {
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++) {
       float sum[OUT][SAMPLES];
