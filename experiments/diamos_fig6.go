@@ -17,6 +17,7 @@ import (
 	"rnnbench/rnn/cell"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
+	"rnnbench/tuner/search"
 )
 
 // persistentSpecs is the technique that the model speaks of, where it is built.
@@ -265,7 +266,7 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 			{Name: "measured", Key: "measured_s", Right: true}, {Name: "±", Key: "ci_percent", Right: true},
 			{Name: "measured / predicted", Key: "ratio", Right: true}, {Name: "limit", Key: "limit"}, {Name: "why further off than 25 %", Key: "why"},
 		},
-		Notes: []string{"machine: " + here.Source + "; a step of the sequence, with the product of its narrow input"},
+		Notes: []string{"machine: " + here.Source + "; a step of the sequence, with the product of its narrow input; measured: the mean of the faster half of the samples, ±: of their median"},
 	}
 	close25, n := 0, 0
 	var reasons []string // of the points further off
@@ -299,7 +300,7 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 			continue
 		}
 		steps := float64(p.Steps)
-		sec := rec.Seconds() / steps
+		sec := search.Score(rec.Samples.Wall) / steps // as the machine was probed: while it was not disturbed
 		pt := plots.Point{X: x, Y: sec}
 		half := math.NaN()
 		if w, ok := rec.Stats.HalfWidth(); ok {
