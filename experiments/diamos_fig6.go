@@ -295,7 +295,7 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 		x := float64(p.Hidden)
 		add(p.Cell+", predicted", true, plots.Point{X: x, Y: s.Time})
 		rec := find(recs, "persistent", func(q results.Point) bool { return q == p })
-		if rec == nil {
+		if rec == nil || rec.Samples == nil {
 			add(p.Cell+", measured", false, plots.Point{X: x, Missing: true})
 			continue
 		}

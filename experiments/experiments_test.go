@@ -187,7 +187,7 @@ func TestPredicted(t *testing.T) {
 		p := results.Point{Cell: "rnn-tanh", Pass: "forward", Hidden: hidden, Input: 16, Batch: batch, Steps: 100, Layers: 1, Precision: "fp32"}
 		lo, hi := 99*seconds, 101*seconds
 		return results.Record{Point: p, Status: results.OK, Impl: results.Impl{Name: "persistent", Label: "persistent"},
-			Stats: &results.Stats{Median: 100 * seconds, Lo: &lo, Hi: &hi}}
+			Samples: &results.Samples{Wall: []float64{100 * seconds, 300 * seconds}}, Stats: &results.Stats{Median: 100 * seconds, Lo: &lo, Hi: &hi}}
 	}
 	recs := []results.Record{record(512, 1, 7.7e-6), record(512, 4, 15e-6), record(1024, 1, 150e-6)}
 	for _, c := range []struct {
