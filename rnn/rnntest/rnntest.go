@@ -178,7 +178,8 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k k
 // many settings may each be a kernel to compile, for each problem anew.
 const many = 16
 
-// few are the first of settings and, of many, two more by the hash of what runs.
+// few are the first of settings and, of many, two more by the hash of what runs,
+// or one with -short.
 func few(settings []knob.Params, what string) []knob.Params {
 	if len(settings) <= many {
 		return settings
@@ -188,7 +189,11 @@ func few(settings []knob.Params, what string) []knob.Params {
 	others := settings[1:]
 	n := uint32(len(others))
 	first := h.Sum32() % n
-	return []knob.Params{settings[0], others[first], others[(first+n/2)%n]}
+	some := []knob.Params{settings[0], others[first]}
+	if !testing.Short() {
+		some = append(some, others[(first+n/2)%n])
+	}
+	return some
 }
 
 // deviation runs the schedule three times, so that what one run leaves behind

@@ -19,7 +19,7 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
   constexpr int WIDTH = CHUNKS * SPLIT * 64;                  // bytes of HIDDEN columns and what fills them up
   constexpr int ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0), BUFFER = SAMPLES * ROW; // neighbours in other banks
   constexpr int PART = TILES * SAMPLES * GAP;                 // a warp's sums
-  constexpr int PIECES = UNITS / FEW, PUSHES = (CLUSTER * SAMPLES * PIECES + THREADS - 1) / THREADS;
+  constexpr int PIECES = UNITS < FEW ? 1 : UNITS / FEW, PUSHES = (CLUSTER * SAMPLES * PIECES + THREADS - 1) / THREADS;
   constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR; // of a sequence
   constexpr int NEXT = SPREAD ? 0 : BUFFER;                   // from one buffer of h to the other: a block that fetches h has used what it had
 
