@@ -167,7 +167,7 @@ func granule(l layer, spread bool) int {
 }
 
 // heights lists how many units a warp may have. Half of a tile of 16 rows would
-// be empty with one gate of eight; four were slower wherever they were tried.
+// be empty with one gate of eight; four were slower but in a few large layers.
 func (b *binder) heights(gates int) []int {
 	if b.knobs["tile"] != 0 {
 		return []int{b.knobs["tile"]}
