@@ -322,7 +322,7 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 // ratioBars draws the last column of the table of reportVendor, a bar a precision.
 func ratioBars(t *table.Table, on Target) plots.Figure {
 	b := &plots.Bars{Title: "Over the fastest form of cuDNN", Subtitle: on.Name, Notes: []string{"Ratios of medians of the fastest form of each; above 1 rnnbench is faster."},
-		X: plots.Axis{Title: "Times as fast as cuDNN", Format: func(v float64) string { return fmt.Sprintf("%g×", v+0) }}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) }}
+		X: plots.Axis{Title: "Times as fast as cuDNN", Format: times}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) }}
 	for _, row := range t.Rows {
 		label := fmt.Sprintf("%s %s %s×%s", row[0].Text, row[1].Text, row[3].Text, row[6].Text)
 		i := slices.IndexFunc(b.Groups, func(g plots.Group) bool { return g.Label == label })
@@ -341,7 +341,7 @@ func ratioBars(t *table.Table, on Target) plots.Figure {
 func ratioFigure(recs []results.Record, names []string, on Target, pass, precision string) plots.Figure {
 	ch := &plots.Chart{Title: fmt.Sprintf("Over the fastest form of cuDNN: %s, %s", pass, precision), Subtitle: on.Name,
 		Notes: []string{"Ratios of medians of the fastest form of each; above 1 rnnbench is faster."},
-		X:     plots.Axis{Title: "Minibatch", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Times as fast as cuDNN", Scale: plots.Log}}
+		X:     plots.Axis{Title: "Minibatch", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Times as fast as cuDNN", Scale: plots.Log, Format: times}}
 	panels := map[string]int{}
 	all := points(recs)
 	slices.SortStableFunc(all, func(a, b results.Point) int {
@@ -380,3 +380,6 @@ func ratioFigure(recs []results.Record, names []string, on Target, pass, precisi
 	slices.Sort(ch.X.Places)
 	return ch
 }
+
+// times spells a ratio.
+func times(v float64) string { return fmt.Sprintf("%g×", v+0) }
