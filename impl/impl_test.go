@@ -38,7 +38,7 @@ var settings = map[string][]knob.Params{
 	"persistent": {
 		{"inputbatch": 1, "transposed": 2},
 		{"inputbatch": 1, "streams": 3},
-		{"inputbatch": 2, "streams": 4},
+		{"inputbatch": 1, "streams": 4},
 	},
 	"scc": {
 		{"intra": 0, "transposed": 0},

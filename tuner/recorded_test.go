@@ -84,7 +84,7 @@ func TestBoundKeepsWinnersOfRecords(t *testing.T) {
 	for i, group := range recorded(t, recordings()[0]) {
 		p := peak(group)
 		for _, r := range group {
-			if s := search.Samples(r); s != nil && tuner.Bound(r.Point, r.Work.Executed, p) > slices.Min(s) {
+			if s := search.Samples(r); s != nil && tuner.Bound(r.Point, r.Device, r.Work.Executed, p) > slices.Min(s) {
 				t.Errorf("%v %s: the bound is above %.3g s", r.Point, r.Impl.Label, slices.Min(s))
 			}
 		}

@@ -50,7 +50,7 @@ func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Im
 	most := 1 // samples of a record: there can be no more rounds
 	for i, rec := range recs {
 		most = max(most, len(search.Samples(rec)))
-		arms[i] = search.Arm{Bound: Bound(rec.Point, rec.Work.Executed, peak), Memory: rec.Work.Memory, Rank: i}
+		arms[i] = search.Arm{Bound: Bound(rec.Point, rec.Device, rec.Work.Executed, peak), Memory: rec.Work.Memory, Rank: i}
 		arms[i].Expected, arms[i].Doubt = form.Expect(rec.Point, rec.Impl.Label)
 		if rec.Key() == was.Key() {
 			o.Incumbent = i

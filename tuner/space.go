@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"rnnbench/results"
 	"rnnbench/rnn/knob"
@@ -123,17 +124,19 @@ func (t *Tune) contender(l *Layout, s grid.Spec) *contender {
 	rec := results.Record{Point: l.Point, Device: t.Device.Info().Key, Impl: results.Impl{Name: s.Name, Knobs: l.Settings()}}
 	c.key = rec.Key()
 	if l.Reason == "" {
-		c.bound, c.ops = Bound(l.Point, l.Schedule.FLOPs(), t.Limits.FLOPS), len(l.Schedule.Nodes)
+		c.bound, c.ops = Bound(l.Point, t.Device.Info().Key, l.Schedule.FLOPs(), t.Limits.FLOPS), len(l.Schedule.Nodes)
 	}
 	return c
 }
 
 // Bound is the time that a run takes at least, in seconds: its operations at a
 // quarter more than the peak, which is measured and may have been disturbed. It
-// is 0 where the peak is not known, or is not that of the point's precision.
-func Bound(p results.Point, flops int64, peak float64) float64 {
+// is 0 where the peak is not known, or is not that of the point's precision: of a
+// GPU, whose tensor cores give single precision more than its multiply-adds.
+// device is a key.
+func Bound(p results.Point, device string, flops int64, peak float64) float64 {
 	const reserve = 1.25
-	if peak <= 0 || p.Precision != "fp32" {
+	if peak <= 0 || p.Precision != "fp32" || strings.HasPrefix(device, "cuda-") {
 		return 0
 	}
 	return float64(flops) / (reserve * peak)

@@ -239,7 +239,7 @@ func TestBoundHoldsOnRecords(t *testing.T) {
 			if r.Status != results.OK || len(m.Devices) == 0 || m.Devices[0].Peak == nil {
 				continue
 			}
-			b := tuner.Bound(r.Point, r.Work.Executed, *m.Devices[0].Peak)
+			b := tuner.Bound(r.Point, r.Device, r.Work.Executed, *m.Devices[0].Peak)
 			if b > 0 {
 				bounded++
 			}
