@@ -155,7 +155,7 @@ func (d *Device) arithmetic() (flops, pointwise float64, err error) {
 // a part of a vector each that everybody then reads, after a little work as in a
 // step: what counts is by how much the best trial is longer for that.
 //
-// A host moves the processors of a virtual machine to the threads of one core at
+// A host may move the processors of a virtual machine to the threads of one core at
 // times. Then meetings take a third, and work twice as long: without work the best
 // meeting would be of another machine than the best product.
 func (d *Device) exchange() (barrier, rate float64, err error) {
