@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"rnnbench/model"
 	"rnnbench/plots"
@@ -110,7 +109,7 @@ type Target struct {
 
 // TargetOf is d as a target.
 func TargetOf(d results.Device) Target {
-	return Target{Name: d.Name, GPU: strings.HasPrefix(d.Key, "cuda-")}
+	return Target{Name: d.Name, GPU: results.OnGPU(d.Key)}
 }
 
 // say is what holds of a target of t's kind.

@@ -62,6 +62,9 @@ type Device struct {
 	Machine json.RawMessage `json:"machine,omitempty"`
 }
 
+// OnGPU reports whether a device's key is that of a GPU.
+func OnGPU(key string) bool { return strings.HasPrefix(key, "cuda-") }
+
 // A Plan is what a run set out to measure.
 type Plan struct {
 	Hash    string `json:"hash"`    // of the points and techniques

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"rnnbench/results"
 	"rnnbench/rnn/knob"
@@ -136,7 +135,7 @@ func (t *Tune) contender(l *Layout, s grid.Spec) *contender {
 // device is a key.
 func Bound(p results.Point, device string, flops int64, peak float64) float64 {
 	const reserve = 1.25
-	if peak <= 0 || p.Precision != "fp32" || strings.HasPrefix(device, "cuda-") {
+	if peak <= 0 || p.Precision != "fp32" || results.OnGPU(device) {
 		return 0
 	}
 	return float64(flops) / (reserve * peak)

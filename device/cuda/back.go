@@ -331,13 +331,10 @@ func partsBytes(hidden, batch int, p Properties) int64 {
 	return 2 * 8 * int64(p.SMs) * int64(line) * int64(min(maxSpread, roundUp(batch, 8)))
 }
 
-// backChosen says that gradients run in groups unless knobs say otherwise.
-const backChosen = true
-
 // backwards is op by the kernel that knobs name, or the one expected to be the
 // fastest of those that fit.
 func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
-	if b.knobs["resident"] != 3 && (backChosen || b.knobs["resident"] != 0) {
+	if b.knobs["resident"] != 3 {
 		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32}
 		list := func(b *binder) ([]grouping, string) { return b.scatters(l, unitRegisters(op.Cell)) }
 		of := choice{cell: op.Cell, layer: l, backward: true}

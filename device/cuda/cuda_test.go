@@ -16,17 +16,23 @@ import (
 
 // emulated is a device without a GPU and its driver.
 func emulated(t *testing.T) (*cuda.Device, *emulator.Driver) {
+	compiler, driver := emulation(t, 8)
+	d := cuda.New(driver, compiler, t.TempDir())
+	t.Cleanup(func() { d.Close() })
+	return d, driver
+}
+
+// emulation is what an emulated GPU of so many multiprocessors takes.
+func emulation(t *testing.T, sms int) (cuda.Compiler, *emulator.Driver) {
 	compiler, err := emulator.NewCompiler()
 	if err != nil {
 		t.Skip(err)
 	}
-	driver, err := emulator.New(8, 1)
+	driver, err := emulator.New(sms, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := cuda.New(driver, compiler, t.TempDir())
-	t.Cleanup(func() { d.Close() })
-	return d, driver
+	return compiler, driver
 }
 
 // TestEmulated runs the suite of devices on the emulator. make emulate asks for
@@ -70,14 +76,7 @@ func (d poor) Properties() cuda.Properties {
 
 // TestDeclines checks that what a GPU cannot do is declined with the reason.
 func TestDeclines(t *testing.T) {
-	compiler, err := emulator.NewCompiler()
-	if err != nil {
-		t.Skip(err)
-	}
-	driver, err := emulator.New(2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler, driver := emulation(t, 2)
 	d := cuda.New(poor{driver}, compiler, "")
 	defer d.Close()
 	driver.Dry = true
@@ -154,14 +153,7 @@ func (c *counting) Compile(name, source string) ([]byte, error) {
 // TestAnticipate has kernels of several programs compiled before the first of
 // them is: each once, and all by the time that the first is ready.
 func TestAnticipate(t *testing.T) {
-	compiler, err := emulator.NewCompiler()
-	if err != nil {
-		t.Skip(err)
-	}
-	driver, err := emulator.New(8, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler, driver := emulation(t, 8)
 	count := &counting{Compiler: compiler}
 	d := cuda.New(driver, count, "")
 	defer d.Close()

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"rnnbench/device/cuda"
-	"rnnbench/device/cuda/emulator"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -113,14 +112,7 @@ func TestScanTiles(t *testing.T) {
 // TestScanGroups holds a recurrence whose team is so large that it meets in groups
 // to its meaning, in the second run.
 func TestScanGroups(t *testing.T) {
-	compiler, err := emulator.NewCompiler()
-	if err != nil {
-		t.Skip(err)
-	}
-	driver, err := emulator.New(29, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler, driver := emulation(t, 29)
 	d := cuda.New(driver, compiler, "")
 	defer d.Close()
 	const steps, hidden = 60000, 2
