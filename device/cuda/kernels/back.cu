@@ -134,7 +134,6 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
                 if (to >= 0) come[to] = p[k].value[0], come[to + P::place(1, 0, UNITS) * GAP] = p[k].value[1];
               }
             }
-            __syncwarp();  // lanes leave the wait for words apart
             __syncthreads();
           }
         }

@@ -146,7 +146,6 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
           *trouble = STUCK;
           stuck = true;
         }
-        if (SPREAD) __syncwarp();  // lanes leave the wait for words apart
         if (!SENT) __syncthreads();
 #pragma unroll
         for (int i = 0; i < CHUNKS; i++) {

@@ -75,11 +75,15 @@ template <class W, bool EXACT> __device__ __forceinline__ void mma(float* c, con
 // goes on without them.
 enum { PATIENCE = 2000000000 };
 
+// Waits here are of whole warps, whose lanes leave by a vote, together. Lanes that
+// left one by one would stay apart: compilers take a barrier of the block to bring
+// a warp together again, which it does not, and keep what its lanes share in one
+// register, which the first to go on would change under the others.
+
 // arrived waits for a phase of a barrier and reports whether it has ended.
 __device__ __forceinline__ bool arrived(shared_t bar, int parity) {
-  if (bar_try(bar, parity)) return true;
-  for (const long long start = clock64(); !bar_try(bar, parity);)
-    if (clock64() - start > PATIENCE) return false;
+  for (const long long start = clock64(); !__all_sync(0xffffffff, bar_try(bar, parity));)
+    if (__any_sync(0xffffffff, clock64() - start > PATIENCE)) return false;
   return true;
 }
 
@@ -126,9 +130,9 @@ template <int N, int THREADS> struct Exchange {
       for (int i = 0; i < MANY; i++) p[i] = first + i * THREADS < pairs ? get_words(from + 4 * (first + i * THREADS)) : pair_of_words{{0, 0}, {number, number}};
 #pragma unroll
       for (int i = 0; i < MANY; i++) all = all && p[i].number[0] == number && p[i].number[1] == number;
-      if (all) return true;
+      if (__all_sync(0xffffffff, all)) return true;
       pause();
-      if (clock64() - start > PATIENCE) return false;
+      if (__any_sync(0xffffffff, clock64() - start > PATIENCE)) return false;
     }
   }
   // fetch waits for n values of the exchange that this block began, an even number
@@ -138,22 +142,20 @@ template <int N, int THREADS> struct Exchange {
     const unsigned* from = words + 2 * (number % 2 * (PAIRS * 2) + after);
     const long long start = clock64();
     const int pairs = (n + 1) / 2;
-    for (int first = threadIdx.x; first < pairs; first += MOST * THREADS) {
+    for (int first = threadIdx.x; first - (int)threadIdx.x % 32 < pairs; first += MOST * THREADS) {
       pair_of_words p[MOST];
-      bool all;
-      do {
-        all = true;
+      for (;;) {
+        bool all = true;
 #pragma unroll
         for (int i = 0; i < MOST; i++)  // many that look at one word would hold each other up
           p[i] = first + i * THREADS < pairs ? get_words(from + 4 * (first + i * THREADS)) : pair_of_words{{0, 0}, {number, number}};
 #pragma unroll
         for (int i = 0; i < MOST; i++)
           all = all && p[i].number[0] == number && (p[i].number[1] == number || n % 2 && first + i * THREADS >= pairs - 1);
-        if (!all) {
-          pause();
-          if (clock64() - start > PATIENCE) return false;
-        }
-      } while (!all);
+        if (__all_sync(0xffffffff, all)) break;
+        pause();
+        if (__any_sync(0xffffffff, clock64() - start > PATIENCE)) return false;
+      }
 #pragma unroll
       for (int i = 0; i < MOST; i++) {
         const int at = 2 * (first + i * THREADS);

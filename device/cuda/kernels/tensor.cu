@@ -112,7 +112,6 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
           *trouble = STUCK;
           stuck = true;
         }
-        if (SPREAD) __syncwarp();  // lanes leave the wait for words apart
         if (!SENT) __syncthreads();
         auto piece = [&](int i, int chain, const quad (*weights)[2]) {
           quad in[EIGHTS];

@@ -74,18 +74,19 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
     if (lane == 0) add_release(counters + id * 32);
   };
   int next_pass = 0, next_step = 0, next = 0;                 // of the next copy; one thread's
+  bool lost = false;
   auto copy = [&] {
     const int id = next_pass * groups + group, bytes = min(SAMPLES, batch - id * SAMPLES) * ROW;
     const unsigned want = (next_step + 1) * (CLUSTER * (UNITS / BAND) * BUSY);
     const long long start = clock64();
-    while (!stuck && (int)(get_acquire(counters + id * 32) - want) < 0) {
+    while (!lost && (int)(get_acquire(counters + id * 32) - want) < 0) {
       pause();
       if (clock64() - start > PATIENCE) {
         *trouble = STUCK;
-        stuck = true;
+        lost = true;
       }
     }
-    if (stuck) return;
+    if (lost) return;
     bar_arrive(bar + 8 * (next % SLOTS), bytes);
     copy_bulk(shared_address(h + next % SLOTS * BUFFER), image(id, next_step), bytes, bar + 8 * (next % SLOTS));
     next++;
