@@ -10,6 +10,7 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -57,6 +58,33 @@ func usual(on Target) []grid.Spec {
 	return append([]grid.Spec{naive, graphed("cudnnstyle", products), spec("persistent", "persistent", nil)}, vendors()...)
 }
 
+// chipBytes is what the registers and shared memory of an H200 hold.
+const chipBytes = 132 * (256 + 227) << 10
+
+// onChip leaves out the form of the vendor's library that is compiled for each
+// layer, to keep its weights on chip, where they do not fit: on an H200 it took
+// most of a minute to compile with 256 MiB of them, and was slower than every
+// other form from 75 MiB on.
+func onChip(points []results.Point, specs []grid.Spec) []Part {
+	fits := func(p results.Point) bool {
+		size := 4
+		if p.Precision == "fp16" || p.Precision == "bf16" {
+			size = 2
+		}
+		return size*cell.Lookup(p.Cell).Recurrent*p.Hidden*p.Hidden <= chipBytes
+	}
+	small := Part{Specs: specs}
+	large := Part{Specs: slices.DeleteFunc(slices.Clone(specs), func(s grid.Spec) bool { return s.Label == "cudnn persistent" })}
+	for _, p := range points {
+		if fits(p) {
+			small.Points = append(small.Points, p)
+		} else {
+			large.Points = append(large.Points, p)
+		}
+	}
+	return slices.DeleteFunc([]Part{small, large}, func(p Part) bool { return p.Points == nil })
+}
+
 var deepbench = Experiment{
 	ID: "deepbench", Title: "DeepBench's recurrent layers by every technique that runs them",
 	Source: "DeepBench, code/kernels/rnn_problems.h: training, inference on a server and on a phone",
@@ -73,7 +101,7 @@ var deepbench = Experiment{
 		if err != nil {
 			return nil
 		}
-		return []Part{{points, usual(on)}}
+		return onChip(points, usual(on))
 	},
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}

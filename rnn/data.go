@@ -43,31 +43,26 @@ const part = 1 << 16
 func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	d := &Data{Problem: p, Distinct: min(max(distinct, 1), p.Batch)}
 	stream := uint64(0)
-	draw := func(name string, rows, cols int, perSequence bool, value func(*rand.Rand) float32) {
+	draw := func(name string, rows, cols int, perSequence bool, fill filler) {
 		stream++ // each tensor has generators of its own, so that none depends on the others' sizes
 		v := make([]float32, rows*cols)
 		parallel((len(v)+part-1)/part, func(i int) {
-			rng := rand.New(rand.NewPCG(seed, stream+uint64(i)<<32))
-			v := v[i*part : min((i+1)*part, len(v))]
-			for j := range v {
-				v[j] = value(rng)
-			}
+			fill(rand.NewPCG(seed, stream+uint64(i)<<32), v[i*part:min((i+1)*part, len(v))])
 		})
 		d.tensors = append(d.tensors, tensor{name, rows, cols, perSequence, v})
 	}
-	input := func(rng *rand.Rand) float32 { return float32(rng.NormFloat64()) }
+	input := each(func(rng *rand.Rand) float32 { return float32(rng.NormFloat64()) })
 	switch distribution {
 	case "uniform":
-		input = func(rng *rand.Rand) float32 { return 2*rng.Float32() - 1 }
+		input = uniform(1)
 	case "zeros":
-		input = func(*rand.Rand) float32 { return 0 }
+		input = func(*rand.PCG, []float32) {}
 	}
-	symbol := func(n int) func(*rand.Rand) float32 {
-		return func(rng *rand.Rand) float32 { return float32(rng.IntN(n)) }
+	symbol := func(n int) filler {
+		return each(func(rng *rand.Rand) float32 { return float32(rng.IntN(n)) })
 	}
-	bound := float32(1 / math.Sqrt(float64(p.Hidden)))
-	weight := func(rng *rand.Rand) float32 { return bound * (2*rng.Float32() - 1) }
-	state := func(rng *rand.Rand) float32 { return rng.Float32() - 0.5 }
+	weight := uniform(float32(1 / math.Sqrt(float64(p.Hidden))))
+	state := each(func(rng *rand.Rand) float32 { return rng.Float32() - 0.5 })
 
 	h, gh, rh, rows := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden, p.Frames()*d.Distinct
 	fresh := p.Steps * d.Distinct
@@ -105,6 +100,45 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 		draw("dy", fresh, h, true, input)
 	}
 	return d
+}
+
+// A filler draws values, all from one generator.
+type filler func(*rand.PCG, []float32)
+
+func each(value func(*rand.Rand) float32) filler {
+	return func(g *rand.PCG, v []float32) {
+		rng := rand.New(g)
+		for i := range v {
+			v[i] = value(rng)
+		}
+	}
+}
+
+// uniform draws from ±bound: what (*rand.Rand).Float32 draws, several times as
+// fast, since large networks have hundreds of millions of weights.
+func uniform(bound float32) filler {
+	return func(g *rand.PCG, v []float32) {
+		for i := range v {
+			v[i] = bound * (2*(float32(int64(g.Uint64()<<8>>40))/(1<<24)) - 1)
+		}
+	}
+}
+
+// Cut returns d for a problem that differs in having fewer steps, or as many: its
+// first ones, by the same parameters.
+func (d *Data) Cut(p Problem) *Data {
+	out := &Data{Problem: p, Distinct: d.Distinct}
+	for _, t := range d.tensors {
+		if steps := t.rows / d.Distinct; t.perSequence && steps > 1 {
+			// dy and target are of new steps alone.
+			if t.rows = p.Frames() * d.Distinct; steps == d.Problem.Steps {
+				t.rows = p.Steps * d.Distinct
+			}
+			t.values = t.values[:t.rows*t.cols]
+		}
+		out.tensors = append(out.tensors, t)
+	}
+	return out
 }
 
 // Get returns the values of a tensor. Rows of sequences are steps × Distinct.

@@ -457,7 +457,7 @@ func (r *reference) sum(g []float64, cols int) []float64 {
 
 // mulTransposed sets out (m×n) to a (m×k) times the transpose of w (n×k).
 func mulTransposed(out, a []float64, w []float32, m, n, k int) {
-	parallel((n+3)/4, func(task int) {
+	share((n+3)/4, 2*float64(m)*float64(n)*float64(k), func(task int) {
 		j := 4 * task
 		if j+4 > n {
 			for ; j < n; j++ {
@@ -497,7 +497,7 @@ func four[F float32 | float64](v []F, cols int) (v0, v1, v2, v3 []F) {
 // mul adds a (m×n) times w (n×k) to out (m×k).
 func mul(out, a []float64, w []float32, m, n, k int) {
 	const band = 64 // columns of one task
-	parallel((k+band-1)/band, func(task int) {
+	share((k+band-1)/band, 2*float64(m)*float64(n)*float64(k), func(task int) {
 		lo, hi := task*band, min((task+1)*band, k)
 		for i := range m {
 			o := out[i*k+lo : i*k+hi]
@@ -520,8 +520,14 @@ func mul(out, a []float64, w []float32, m, n, k int) {
 }
 
 // parallel runs f(0) … f(n-1) on all processors.
-func parallel(n int, f func(i int)) {
-	workers := min(runtime.NumCPU(), n)
+func parallel(n int, f func(i int)) { share(n, math.Inf(1), f) }
+
+// share runs f(0) … f(n-1) on as many processors as have enough to do of so many
+// floating-point operations in all: a step of a small layer is over before dozens
+// are awake.
+func share(n int, flops float64, f func(i int)) {
+	const enough = 1 << 18
+	workers := int(min(float64(min(runtime.NumCPU(), n)), flops/enough))
 	if workers <= 1 {
 		for i := range n {
 			f(i)

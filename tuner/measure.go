@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"rnnbench/device"
@@ -22,7 +23,7 @@ import (
 func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verification, rng *rand.Rand) error {
 	var live []*candidate
 	for _, c := range all {
-		if err := ctx.Err(); err != nil {
+		if err := ended(ctx); err != nil {
 			return err
 		}
 		s.ready(c, check)
@@ -36,11 +37,13 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 	}
 	stop := s.rounds(ctx, live, rng)
 	if stop == stopInterrupted {
-		return ctx.Err()
+		return ended(ctx)
 	}
 	for _, c := range live {
 		if c.record.Status == results.OK {
-			s.summarize(c, stop)
+			if s.summarize(c, stop); stop != stopBudget && s.sated(c) {
+				c.record.Stats.Stop = stopTimeout
+			}
 		}
 		c.close()
 		if err := s.emit(c); err != nil {
@@ -157,7 +160,6 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 	var heap runtime.MemStats
 	var kept uint64
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	start := time.Now()
 	var widths []float64 // per round, the widest interval
 	order := make([]int, len(live))
 	for i := range order {
@@ -174,9 +176,9 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		}
 		for _, i := range order {
 			if ctx.Err() != nil {
-				return stopInterrupted
+				return interrupted(ctx, round)
 			}
-			if c := live[i]; c.record.Status == results.OK {
+			if c := live[i]; c.record.Status == results.OK && !s.sated(c) {
 				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.Spec.Label, Round: round, Rounds: s.Settings.Rounds})
 				s.burst(c, len(live) > 1)
 			}
@@ -190,7 +192,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		}
 		widths = append(widths, widest)
 		switch {
-		case s.overtime(time.Since(start) / time.Duration(len(live))):
+		case !slices.ContainsFunc(live, func(c *candidate) bool { return c.record.Status == results.OK && !s.sated(c) }):
 			return stopTimeout
 		case done < s.Settings.Rounds:
 		case known && (widest <= s.Settings.TargetCI || s.Settings.TargetCI == 0):
@@ -203,9 +205,24 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 	}
 }
 
+// interrupted is why rounds end in the midst of one. What a budget cuts short is
+// kept where there are enough samples for a median.
+func interrupted(ctx context.Context, done int) string {
+	const enough = 3
+	if ended(ctx) == ErrBudget && done >= enough {
+		return stopBudget
+	}
+	return stopInterrupted
+}
+
 // overtime reports whether one technique at one point has had its time.
 func (s *Sweep) overtime(d time.Duration) bool {
 	return s.Settings.PointTimeout > 0 && d > s.Settings.PointTimeout
+}
+
+// sated reports whether c has had its time: others go on without it.
+func (s *Sweep) sated(c *candidate) bool {
+	return len(c.samples.Wall) > 0 && s.overtime(time.Duration(c.record.Cost.Measure*float64(time.Second)))
 }
 
 // stable reports whether more rounds no longer narrow the widest interval: it
@@ -317,23 +334,59 @@ func (s *Sweep) summarize(c *candidate, stop string) {
 // A verification holds the inputs of one problem and, once it is needed, the
 // reference's answer.
 type verification struct {
+	answers *answers
 	problem rnn.Problem // as measured
 	checked rnn.Problem // as checked: with fewer steps where the reference would take too long
-	seed    uint64
-	data    *rnn.Data // of problem
-	short   *rnn.Data // of checked; data where they are the same
-	answer  []rnn.Tensor
+	data    *rnn.Data   // of problem
+	short   *rnn.Data   // of checked; data where they are the same
 }
 
 // referenceFLOPs is what the reference may spend on a point: about a second on
 // one processor.
 const referenceFLOPs = 4e9
 
+// Answers are the reference's of the problems of a sweep, the latest ones: long
+// problems that differ in their length alone are checked over the same few steps.
+type answers struct {
+	list   []answer
+	values int // of all
+}
+
+type answer struct {
+	problem  rnn.Problem
+	distinct int
+	tensors  []rnn.Tensor
+	values   int
+}
+
+// keptValues is how many values of answers are kept at most, a gigabyte, besides
+// those of the latest answer.
+const keptValues = 1 << 27
+
+// of is the answer for d, whose values follow from its problem.
+func (a *answers) of(d *rnn.Data) []rnn.Tensor {
+	for _, known := range a.list {
+		if known.problem == d.Problem && known.distinct == d.Distinct {
+			return known.tensors
+		}
+	}
+	n := answer{problem: d.Problem, distinct: d.Distinct, tensors: rnn.Reference(d)}
+	for _, t := range n.tensors {
+		n.values += len(t.Values)
+	}
+	a.list, a.values = append(a.list, n), a.values+n.values
+	for len(a.list) > 1 && a.values > keptValues {
+		a.values -= a.list[0].values
+		a.list = slices.Delete(a.list, 0, 1)
+	}
+	return n.tensors
+}
+
 // newVerification chooses how much of p is checked: all sequences and steps of
 // small problems; of large ones a few distinct sequences, repeated over the
 // batch, and, where even that is too long, fewer steps of the same layers.
-func newVerification(p rnn.Problem, m config.Measure) *verification {
-	v := &verification{problem: p, checked: p, seed: m.Seed}
+func newVerification(p rnn.Problem, m config.Measure, known *answers) *verification {
+	v := &verification{answers: known, problem: p, checked: p}
 	distinct := p.Batch
 	for distinct > 3 && float64(rnn.ReferenceFLOPs(p, distinct)) > referenceFLOPs {
 		distinct = max(3, distinct/2)
@@ -345,7 +398,7 @@ func newVerification(p rnn.Problem, m config.Measure) *verification {
 	}
 	v.data = rnn.NewData(p, m.Seed, distinct, m.Data)
 	if v.short = v.data; v.checked != p {
-		v.short = rnn.NewData(v.checked, m.Seed, distinct, m.Data)
+		v.short = v.data.Cut(v.checked)
 	}
 	return v
 }
@@ -354,9 +407,7 @@ func (v *verification) input() *rnn.Data { return v.data }
 
 // run checks c, whose program holds the inputs already.
 func (v *verification) run(s *Sweep, c *candidate) error {
-	if v.answer == nil {
-		v.answer = rnn.Reference(v.short)
-	}
+	answer := v.answers.of(v.short)
 	plan, prog := c.Plan, c.prog
 	if v.checked != v.problem {
 		knobs := c.Knobs
@@ -387,7 +438,7 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 	if err != nil {
 		return err
 	}
-	dev, err := rnn.Compare(v.checked, got, v.answer)
+	dev, err := rnn.Compare(v.checked, got, answer)
 	if err == nil && !dev.OK() && v.checked.Cell.Kinked() {
 		dev, err = rnn.Compare(v.checked, got, rnn.ReferenceNear(v.short, got))
 	}

@@ -36,6 +36,8 @@ type Sweep struct {
 	Emit func(*results.Record) error
 	// Watch, where set, is told what is going on, never during a burst.
 	Watch func(Event)
+
+	answers answers
 }
 
 // An Event is one step of a sweep, for progress displays.
@@ -76,7 +78,12 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	if err := s.checkCache(); err != nil {
 		return err
 	}
-	start, begun := time.Now(), false
+	limited := ctx // by the budget, which begins now; the first point may take longer
+	if b := s.Settings.Budget; b > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(ctx, b, ErrBudget)
+		defer cancel()
+	}
 	backstop := &backstop{}
 	if s.Settings.Order == "random" { // of points, too
 		tasks = slices.Clone(tasks)
@@ -89,20 +96,27 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 			return err
 		}
 		for _, all := range next {
-			if err := ctx.Err(); err != nil {
+			if err := ended(ctx); err != nil {
 				return err
-			}
-			if b := s.Settings.Budget; b > 0 && begun && time.Since(start) > b {
-				return ErrBudget
 			}
 			if err := s.point(ctx, i, all); err != nil {
 				return err
 			}
 			i++
-			begun = begun || len(all) > 0
+			if len(all) > 0 {
+				ctx = limited
+			}
 		}
 	}
 	return nil
+}
+
+// ended is why there is no going on, if so: the budget, or the context's error.
+func ended(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), ErrBudget) {
+		return ErrBudget
+	}
+	return ctx.Err()
 }
 
 // survey lays out the next tasks, without what has a record already. Of a device
@@ -119,7 +133,7 @@ func (s *Sweep) survey(ctx context.Context, tasks []Task, backstop *backstop) ([
 	start := time.Now()
 	list := make([][]*candidate, 0, far)
 	for operations := 0; len(list) < min(far, len(tasks)); {
-		if err := ctx.Err(); err != nil {
+		if err := ended(ctx); err != nil {
 			return nil, err
 		}
 		task := tasks[len(list)]
@@ -198,7 +212,7 @@ func (s *Sweep) point(ctx context.Context, index int, all []*candidate) error {
 	}
 	rng := rand.New(rand.NewPCG(s.Settings.Seed, uint64(index)))
 	problem := todo[0].Problem
-	check := newVerification(problem, s.Settings)
+	check := newVerification(problem, s.Settings, &s.answers)
 	for _, batch := range s.together(todo) {
 		if err := s.measure(ctx, batch, check, rng); err != nil {
 			return err

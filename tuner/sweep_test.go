@@ -210,6 +210,48 @@ func TestSweepStops(t *testing.T) {
 	}
 }
 
+// TestSweepBudget has the budget end in the midst of the second point: what has
+// samples enough is kept.
+func TestSweepBudget(t *testing.T) {
+	d := open(t)
+	second := small()
+	second.Cell = "gru"
+	const budget = 300 * time.Millisecond
+	for round, want := range map[int]int{1: 1, 4: 2} {
+		s := &tuner.Sweep{Device: d, Settings: quick()}
+		s.Settings.Budget = budget
+		s.Watch = func(e tuner.Event) {
+			if e.Phase == tuner.Measuring && e.Point.Cell == "gru" && e.Round == round {
+				time.Sleep(budget)
+			}
+		}
+		recs, err := sweep(t, s, context.Background(), []results.Point{small(), second}, specs(t, "naive"))
+		if len(recs) != want || want == 1 && !errors.Is(err, tuner.ErrBudget) || want == 2 && err != nil {
+			t.Fatalf("after round %d: %d records, %v: want %d", round, len(recs), err, want)
+		}
+		if last := recs[want-1]; want > 1 && (last.Stats.Stop != "budget" || len(last.Samples.Wall) < round) {
+			t.Errorf("after round %d: %d samples, stopped by %s", round, len(last.Samples.Wall), last.Stats.Stop)
+		}
+	}
+}
+
+// TestSweepPointTimeout: a technique that has had its time is not run again.
+func TestSweepPointTimeout(t *testing.T) {
+	for limit, want := range map[time.Duration]int{time.Nanosecond: 1, time.Minute: 6} {
+		s := &tuner.Sweep{Device: open(t), Settings: quick()}
+		s.Settings.PointTimeout = limit
+		recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive", "cudnnstyle"))
+		if err != nil || len(recs) != 2 {
+			t.Fatalf("%d records, %v", len(recs), err)
+		}
+		for _, r := range recs {
+			if len(r.Samples.Wall) != want || (r.Stats.Stop == "timeout") != (want == 1) {
+				t.Errorf("%s: %d samples within %v, stopped by %s", r.Impl.Label, len(r.Samples.Wall), limit, r.Stats.Stop)
+			}
+		}
+	}
+}
+
 func TestSweepRefusesMistakes(t *testing.T) {
 	d := open(t)
 	for want, spoil := range map[string]func(p *results.Point, s *grid.Spec){

@@ -250,7 +250,7 @@ func (c *contest) measureOne(i int, limit float64) (float64, error) {
 		}
 		if c.check == nil {
 			c.anticipate()
-			c.check = newVerification(e.Problem, c.Settings)
+			c.check = newVerification(e.Problem, c.Settings, new(answers))
 		}
 	}
 	c.makeRoom(e)

@@ -41,7 +41,8 @@ type driver struct {
 
 	sequences map[cuda.Sequence]*sequence
 	readied   cuda.Sequence // the latest
-	urgent    int32         // priority of launches that others wait for; 0: there are no priorities
+	stage     stage
+	urgent    int32 // priority of launches that others wait for; 0: there are no priorities
 }
 
 type graph struct{ graph, exec uintptr }
@@ -195,11 +196,21 @@ func (d *driver) Clear(p cuda.Pointer, bytes int64) error {
 }
 
 func (d *driver) Upload(to cuda.Pointer, from []byte) error {
-	return d.alone(func() error { return cu.MemcpyHtoD(cu.DevicePtr(to), unsafe.Pointer(&from[0]), int64(len(from))) })
+	return d.alone(func() error {
+		if len(from) >= staged {
+			return d.stage.upload(d, to, from)
+		}
+		return cu.MemcpyHtoD(cu.DevicePtr(to), unsafe.Pointer(&from[0]), int64(len(from)))
+	})
 }
 
 func (d *driver) Download(to []byte, from cuda.Pointer) error {
-	return d.alone(func() error { return cu.MemcpyDtoH(unsafe.Pointer(&to[0]), cu.DevicePtr(from), int64(len(to))) })
+	return d.alone(func() error {
+		if len(to) >= staged {
+			return d.stage.download(d, to, from)
+		}
+		return cu.MemcpyDtoH(unsafe.Pointer(&to[0]), cu.DevicePtr(from), int64(len(to)))
+	})
 }
 
 func (d *driver) Load(image []byte, name string) (cuda.Kernel, error) {

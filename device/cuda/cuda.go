@@ -147,7 +147,8 @@ type image struct {
 
 // Anticipate implements device.Anticipator.
 func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
-	if d.beginNetworks(s) {
+	const long = 1 << 14 // operations: going through them takes longer than it saves
+	if d.beginNetworks(s) || len(s.Nodes) > long {
 		return // there are few kernels besides
 	}
 	p, k, err := d.program(s, k)

@@ -140,3 +140,48 @@ func BenchmarkGPUDispatch(b *testing.B) {
 		}
 	}
 }
+
+// TestGPUTransfers moves matrices of more than one buffer on the way, and of odd
+// sizes, there and back.
+func TestGPUTransfers(t *testing.T) {
+	d := openGPU(t, time.Minute)
+	b := schedule.NewBuilder(1)
+	var all []*schedule.Matrix
+	for _, elements := range []int{1 << 18, 1<<18 - 1, 1 << 21, 1<<21 + 1, 7_654_321} {
+		m := b.Matrix("m", elements, 1)
+		b.Do(0, schedule.Map{Op: cell.OneMinus, Out: m.All(), A: m.All()})
+		all = append(all, m)
+	}
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, m := range all {
+		v := make([]float32, m.Elements())
+		for i := range v {
+			v[i] = float32(i % 65521)
+		}
+		if err := p.Write(m, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.Run(1); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		v := make([]float32, m.Elements())
+		if err := p.Read(m, v); err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range v {
+			if want := 1 - float32(i%65521); x != want {
+				t.Fatalf("element %d of %d is %v, want %v", i, len(v), x, want)
+			}
+		}
+	}
+}

@@ -353,7 +353,7 @@ func (p *remote) Write(m *schedule.Matrix, src []float32) error {
 	if err != nil {
 		return err
 	}
-	copy(through, src)
+	device.Copy(through, src)
 	return p.move(q, len(src))
 }
 
@@ -374,7 +374,7 @@ func (p *remote) Read(m *schedule.Matrix, dst []float32) error {
 	if err := p.move(q, len(dst)); err != nil {
 		return err
 	}
-	copy(dst, through)
+	device.Copy(dst, through)
 	return nil
 }
 

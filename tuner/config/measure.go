@@ -51,7 +51,7 @@ func (m *Measure) apply(effort string) {
 		m.TargetCI, m.PointTimeout = d.TargetCI, d.PointTimeout
 	case "quick": // the fewest rounds that have an interval
 		m.Rounds, m.MaxRounds, m.Warmup, m.MinTime, m.MinIters = 6, 6, 20*time.Millisecond, 5*time.Millisecond, 1
-		m.TargetCI, m.PointTimeout = 0.05, 10*time.Second
+		m.TargetCI, m.PointTimeout = 0.05, time.Second
 	case "rigorous":
 		m.Rounds, m.MaxRounds, m.Warmup, m.MinTime, m.MinIters = 30, 100, 500*time.Millisecond, 100*time.Millisecond, 5
 		m.TargetCI, m.PointTimeout = 0.005, 5*time.Minute

@@ -1,0 +1,94 @@
+//go:build cuda
+
+package main
+
+import (
+	"unsafe"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda"
+)
+
+// A stage is where large matrices stop on their way between the host and the GPU:
+// two buffers that the GPU reaches by itself, one of which the host's processors
+// fill or empty while the other is copied. Other memory the driver copies to
+// one of its own first, with one processor.
+type stage struct {
+	buffer [2][]byte
+	passed [2]cuda.Event // what was copied last
+}
+
+const (
+	staged    = 1 << 20 // bytes from which it is worth the while
+	stageSize = 8 << 20 // of a buffer
+)
+
+// ready makes the buffers, once.
+func (s *stage) ready(d *driver) error {
+	for i := range s.buffer {
+		if s.buffer[i] != nil {
+			continue
+		}
+		var at *byte
+		if err := d.do("cuMemHostAlloc", address(&at), stageSize, 0); err != nil {
+			return err
+		}
+		var err error
+		if s.passed[i], err = d.NewEvent(false); err != nil {
+			return err
+		}
+		s.buffer[i] = unsafe.Slice(at, stageSize)
+	}
+	return nil
+}
+
+// piece is the ith piece of v, which is empty beyond its end.
+func piece(v []byte, i int) []byte {
+	return v[min(i*stageSize, len(v)):min((i+1)*stageSize, len(v))]
+}
+
+func (s *stage) upload(d *driver, to cuda.Pointer, from []byte) error {
+	if err := s.ready(d); err != nil {
+		return err
+	}
+	for i := 0; len(piece(from, i)) > 0; i++ {
+		b, passed := s.buffer[i%2], s.passed[i%2]
+		if err := d.Await(passed); err != nil {
+			return err
+		}
+		n := device.Copy(b, piece(from, i))
+		if err := d.do("cuMemcpyHtoDAsync_v2", uintptr(to)+uintptr(i*stageSize), address(&b[0]), uintptr(n), 0); err != nil {
+			return err
+		}
+		if err := d.do("cuEventRecord", handle(&d.events[passed]), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stage) download(d *driver, to []byte, from cuda.Pointer) error {
+	if err := s.ready(d); err != nil {
+		return err
+	}
+	fetch := func(i int) error {
+		n := len(piece(to, i))
+		if n == 0 {
+			return nil
+		}
+		if err := d.do("cuMemcpyDtoHAsync_v2", address(&s.buffer[i%2][0]), uintptr(from)+uintptr(i*stageSize), uintptr(n), 0); err != nil {
+			return err
+		}
+		return d.do("cuEventRecord", handle(&d.events[s.passed[i%2]]), 0)
+	}
+	err := fetch(0)
+	for i := 0; err == nil && len(piece(to, i)) > 0; i++ {
+		if err = fetch(i + 1); err != nil {
+			break
+		}
+		if err = d.Await(s.passed[i%2]); err == nil {
+			device.Copy(piece(to, i), s.buffer[i%2])
+		}
+	}
+	return err
+}
