@@ -55,7 +55,7 @@ func usual(on Target) []grid.Spec {
 	if !on.GPU {
 		return []grid.Spec{naive, products, spec("persistent", "persistent", knob.Params{"transposed": 2})}
 	}
-	return append([]grid.Spec{naive, graphed("cudnnstyle", products), spec("persistent", "persistent", nil)}, vendors()...)
+	return append([]grid.Spec{naive, graphed("cudnnstyle", products), graphed("persistent", spec("persistent", "persistent", nil))}, vendors()...)
 }
 
 // chipBytes is what the registers and shared memory of an H200 hold.
@@ -185,7 +185,7 @@ func ours() []grid.Spec {
 		waves("cudnnstyle", knob.Params{"transposed": 2, "inputbatch": 0, "overlap": 0, "streams": 1}),
 		waves("cudnnstyle wave", knob.Params{"transposed": 2, "inputbatch": 2, "overlap": 1, "streams": 8}),
 		waves("cudnnstyle wave of 4", knob.Params{"transposed": 2, "inputbatch": 4, "overlap": 1, "streams": 8}),
-		spec("persistent", "persistent", nil),
+		graphed("persistent", spec("persistent", "persistent", nil)),
 	}
 }
 
