@@ -57,7 +57,9 @@ func (p *program) work(op schedule.Op) (work, error) {
 		m := p.matrix(op.Src)
 		return &pack{p.device.gemm, p.memory[op.Dst.M.ID], p.format, gemm.Matrix{Data: m.data, Stride: m.stride, Trans: op.Trans}, op.Dst.Rows, op.Dst.Cols}, nil
 	case schedule.Map:
-		return p.pointwise(op), nil
+		return p.pointwise([]schedule.Map{op}), nil
+	case schedule.Maps:
+		return p.pointwise(op.Steps), nil
 	case schedule.SumRows:
 		return &sumRows{k, p.matrix(op.A), p.matrix(op.Out), op.Accumulate}, nil
 	case schedule.Cell:
@@ -134,8 +136,8 @@ func (w *pack) share(part, parts int, s *scratch) {
 	w.engine.Pack(w.dst, w.format, w.src, w.k, w.n, part, parts, s.gemm)
 }
 
-// A pointwise operation runs one kernel over rows.
-type pointwise struct {
+// A mapped operation runs one kernel over rows.
+type mapped struct {
 	kernel    kernel
 	out, a, b matrix
 }
@@ -177,37 +179,49 @@ func kernelOf(k *simd.Kernels, op cell.Op) kernel {
 	panic(fmt.Sprintf("cpu: no kernel for %v", op))
 }
 
-func (p *program) pointwise(op schedule.Map) work {
-	w := &pointwise{kernelOf(p.device.kernels, op.Op), p.matrix(op.Out), p.matrix(op.A), p.matrix(op.B)}
-	flat := w.out.dense()
-	for i, m := range []*matrix{&w.a, &w.b} {
-		if i < op.Op.Operands() {
-			flat = flat && m.dense() && m.rows == w.out.rows
+// pointwise are maps of one shape, one after the other on each part of it.
+type pointwise []mapped
+
+func (p *program) pointwise(maps []schedule.Map) work {
+	var w pointwise
+	flat := true
+	for _, op := range maps {
+		m := mapped{kernelOf(p.device.kernels, op.Op), p.matrix(op.Out), p.matrix(op.A), p.matrix(op.B)}
+		flat = flat && m.out.dense()
+		for _, v := range []*matrix{&m.a, &m.b}[:op.Op.Operands()] {
+			flat = flat && v.dense() && v.rows == m.out.rows
 		}
+		w = append(w, m)
 	}
-	if flat { // one long row
-		for _, m := range []*matrix{&w.out, &w.a, &w.b} {
-			if m.rows > 0 {
-				m.rows, m.cols = 1, m.rows*m.cols
+	for i := range w {
+		for _, v := range []*matrix{&w[i].out, &w[i].a, &w[i].b} {
+			if flat && v.rows > 0 { // one long row
+				v.rows, v.cols = 1, v.rows*v.cols
 			}
 		}
 	}
 	return w
 }
 
-func (w *pointwise) share(part, parts int, _ *scratch) {
-	if w.out.rows == 1 {
-		from, to := span(w.out.cols, line, part, parts)
-		w.columns(0, from, to)
+func (w pointwise) share(part, parts int, _ *scratch) {
+	run := func(row, from, to int) {
+		for i := range w {
+			w[i].columns(row, from, to)
+		}
+	}
+	out := &w[0].out
+	if out.rows == 1 {
+		from, to := span(out.cols, line, part, parts)
+		run(0, from, to)
 		return
 	}
-	from, to := span(w.out.rows, 1, part, parts)
+	from, to := span(out.rows, 1, part, parts)
 	for i := from; i < to; i++ {
-		w.columns(i, 0, w.out.cols)
+		run(i, 0, out.cols)
 	}
 }
 
-func (w *pointwise) columns(row, from, to int) {
+func (w *mapped) columns(row, from, to int) {
 	var a, b []float32
 	if w.a.rows > 0 {
 		a = w.a.row(row)[from:to]

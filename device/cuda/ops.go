@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 	"unsafe"
@@ -106,6 +107,8 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		return []step{b.pack(op, b.order[op.Dst.M.ID])}, nil
 	case schedule.Map:
 		return []step{b.mapped(op)}, nil
+	case schedule.Maps:
+		return []step{b.maps(op)}, nil
 	case schedule.Vendor, schedule.VendorBackward:
 		s, _ := stackOf(op)
 		return []step{b.network(s, stream)}, nil
@@ -173,6 +176,21 @@ func (b *binder) mapped(op schedule.Map) step {
 	in := cell.Instr{Op: op.Op, Out: cell.Ref{Kind: cell.Next}, A: cell.Ref{Kind: cell.X}, B: cell.Ref{Kind: cell.R}}
 	views := map[cell.Ref]schedule.View{in.Out: op.Out, in.A: op.A, in.B: op.B}
 	return b.cell("map_"+op.Op.String(), cell.Program{in}, func(r cell.Ref) schedule.View { return views[r] }, op.Out)
+}
+
+// maps are point-wise operations in one launch.
+func (b *binder) maps(op schedule.Maps) step {
+	p, vector := op.Program()
+	var text []byte
+	for _, in := range p {
+		text = append(text, byte(in.Op))
+		for _, r := range []cell.Ref{in.Out, in.A, in.B} {
+			text = append(text, byte(r.Kind), byte(r.Index))
+		}
+	}
+	sum := fnv.New64a()
+	sum.Write(text)
+	return b.cell(fmt.Sprintf("maps_%016x", sum.Sum64()), p, vector, op.Steps[0].Out)
 }
 
 // cell runs a cell's program on every element of the shape of state.

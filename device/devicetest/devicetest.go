@@ -117,6 +117,20 @@ func makers() map[string]func(t *trial) schedule.Op {
 			return m
 		}
 	}
+	all["maps"] = func(t *trial) schedule.Op {
+		rows, cols := t.size(), t.size()
+		views := []schedule.View{t.place(1, cols)}
+		for range 5 {
+			views = append(views, t.place(rows, cols))
+		}
+		var op schedule.Maps
+		for range 1 + t.rng.IntN(20) {
+			pick := func(from int) schedule.View { return views[from+t.rng.IntN(len(views)-from)] }
+			ops := []cell.Op{cell.Sigmoid, cell.Tanh, cell.OneMinus, cell.Mul, cell.SigmoidGrad, cell.Copy, cell.Zero} // bounded
+			op.Append(schedule.Map{Op: ops[t.rng.IntN(len(ops))], Out: pick(1), A: pick(0), B: pick(0)})
+		}
+		return op
+	}
 	for _, c := range cell.All() {
 		all["cell "+c.Name] = func(t *trial) schedule.Op {
 			rows, h, g := t.size(), t.size(), len(c.Gates)

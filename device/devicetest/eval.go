@@ -73,6 +73,10 @@ func (v values) eval(op schedule.Op) {
 			}
 			*v.at(op.Out, i, j) = op.Op.Eval(arg[0], arg[1])
 		})
+	case schedule.Maps:
+		for _, m := range op.Steps {
+			v.eval(m)
+		}
 	case schedule.SumRows:
 		for j := range op.A.Cols {
 			if !op.Accumulate {

@@ -33,7 +33,9 @@ type network struct {
 	size  graph.Size
 	order *graph.Analysis
 	intra bool
-	ahead bool // operations are run ahead of all runs
+	fused bool
+	ahead bool          // operations are run ahead of all runs
+	maps  schedule.Maps // that wait for more
 
 	y, dy    []place // per layer: activations and their gradients, which become those of its sum
 	products []product
@@ -89,7 +91,7 @@ func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, k kno
 	if err != nil {
 		return nil, err
 	}
-	n := &network{Builder: b, memory: mem, Graph: g, size: size, order: order, intra: k["intra"] == 1, begun: map[schedule.View]bool{}}
+	n := &network{Builder: b, memory: mem, Graph: g, size: size, order: order, intra: k["intra"] == 1, fused: k["fused"] == 1, begun: map[schedule.View]bool{}}
 	n.place()
 	if size.Train {
 		n.placeGradients()
@@ -101,6 +103,7 @@ func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, k kno
 		n.ahead = true
 		n.begin()
 		n.forward(0, size.History)
+		n.flush()
 		n.ahead = false
 	}
 	n.begin()
@@ -108,6 +111,7 @@ func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, k kno
 	if size.Train {
 		n.backward()
 	}
+	n.flush()
 	return n, nil
 }
 
@@ -128,12 +132,37 @@ func plain(g *graph.Graph) *graph.Graph {
 	return out
 }
 
+// do appends op, a map to those that run in one go, of the same step or of several.
 func (n *network) do(op schedule.Op) {
-	if n.ahead {
-		n.Prepare(op)
+	const most = 32 // of a kernel
+	m, ok := op.(schedule.Map)
+	if ok = ok && n.fused; ok && len(n.maps.Steps) < most && n.maps.Append(m) {
 		return
 	}
-	n.Do(0, op)
+	n.flush()
+	if !ok || !n.maps.Append(m) {
+		n.emit(op)
+	}
+}
+
+// flush appends the maps that wait for more.
+func (n *network) flush() {
+	switch s := n.maps.Steps; len(s) {
+	case 0:
+	case 1:
+		n.emit(s[0])
+	default:
+		n.emit(n.maps)
+	}
+	n.maps.Steps = nil
+}
+
+func (n *network) emit(op schedule.Op) {
+	if n.ahead {
+		n.Prepare(op)
+	} else {
+		n.Do(0, op)
+	}
 }
 
 // rows views c frames from t on.

@@ -30,6 +30,7 @@ func (Technique) Doc() string {
 func (Technique) Knobs(rnn.Problem) []knob.Knob {
 	return []knob.Knob{
 		{Name: "intra", Doc: "what is in no loop runs over all steps at once (1), or step by step like the rest (0) (3.1)", Values: []int{1, 0}},
+		{Name: "fused", Doc: "point-wise operations that follow each other as one (1) or each by itself (0)", Values: []int{1, 0}},
 		{Name: "transposed", Doc: "weights transposed in each pass (1), ahead of all passes (2) or never (0)", Values: []int{1, 0, 2}},
 	}
 }
