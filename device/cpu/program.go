@@ -88,9 +88,9 @@ const forkFLOPs = 20_000
 // those that are behind, since processors are rarely equally fast. Products that
 // pack their operands as they go would pack more for it and are cut once.
 const (
-	stealFLOPs   = 40 * forkFLOPs
-	stealPieces  = 8
-	pieceColumns = 3 * 48 // of a product at least: fewer make narrow tiles
+	stealFLOPs  = 40 * forkFLOPs
+	stealPieces = 8
+	pieceFLOPs  = 100 * forkFLOPs // of a product at least
 )
 
 // layout is what Compile allocates: per matrix its offset, in floats.
@@ -235,7 +235,7 @@ func (d *Device) pieces(op schedule.Op) int {
 	switch op := op.(type) {
 	case schedule.Gemm:
 		if c >= stealFLOPs && op.B.M.Packed && !op.TransA {
-			return max(1, min(stealPieces, op.C.Cols/(pieceColumns*d.workers)))
+			return max(1, min(d.tileGroups(op.C.Cols), int(c/pieceFLOPs)/d.workers))
 		}
 	case schedule.Cell, schedule.CellBackward:
 		if c >= stealFLOPs {
@@ -251,6 +251,16 @@ func (d *Device) pieces(op schedule.Op) int {
 	}
 	return 0
 }
+
+// tileGroups is in how many pieces of whole tiles a worker's share of so many
+// columns of a product is cut.
+func (d *Device) tileGroups(cols int) int {
+	k := d.gemm.Kernels()
+	groups := ceil(cols, simd.StripWidth*k.MaxStrips(k.MaxRows())*d.workers)
+	return ceil(groups, ceil(groups, stealPieces))
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }
 
 // cost estimates the work of op in operations of a product: point-wise ones
 // are bound by memory and count for more.

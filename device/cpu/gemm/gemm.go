@@ -288,7 +288,16 @@ func (e *Engine) runPacked(p *Product, m0, m1, n0, n1 int, s *Scratch) {
 	t.BStrip = p.K * t.BStep
 	t.Format = p.Format
 	t.Accumulate = p.Accumulate
-	e.tilesOfRows(p, Columns(p.Packed, p.Format, p.K, n0), 0, m0, m1, n0, n1, t)
+	e.tilesOfRows(p, Columns(p.Packed, p.Format, p.K, n0), p.after(n1), 0, m0, m1, n0, n1, t)
+}
+
+// after returns the packed strips from column n on, which are likely to be what the worker multiplies
+// with next when it is done with those before; nil if there are none.
+func (p *Product) after(n int) []float32 {
+	if p.Packed == nil || n >= p.N {
+		return nil
+	}
+	return Columns(p.Packed, p.Format, p.K, n)
 }
 
 func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, s *Scratch) {
@@ -304,14 +313,18 @@ func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, s *Scratch) {
 		nEnd := min(n+nc, n1)
 		for k := 0; k < p.K; k += kc {
 			kEnd := min(k+kc, p.K)
-			b := bufB
+			b, next := bufB, []float32(nil)
 			t.Format, t.BStep = simd.F32, width
 			t.BStrip = (kEnd - k) * width
 			switch way {
 			case packed:
 				t.Format, t.BStep = p.Format, p.Format.RowFloats()
 				t.BStrip = p.K * t.BStep
-				b = Columns(p.Packed, p.Format, p.K, n)[k*t.BStep:]
+				b = Columns(p.Packed, p.Format, p.K, n)
+				if next = p.after(nEnd); kEnd < p.K {
+					next = b[kEnd*t.BStep:]
+				}
+				b = b[k*t.BStep:]
 			case widened:
 				row := p.Format.RowFloats()
 				for s := range ceil(nEnd-n, width) {
@@ -328,15 +341,16 @@ func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, s *Scratch) {
 					e.k.Pack(bufA, p.A.Data[k*p.A.Stride+m:], t.K*width, p.A.Stride, t.K, mEnd-m)
 					e.tilesOfStrips(p, bufA, b, m, mEnd, n, nEnd, t)
 				} else {
-					e.tilesOfRows(p, b, k, m, mEnd, n, nEnd, t)
+					e.tilesOfRows(p, b, next, k, m, mEnd, n, nEnd, t)
 				}
 			}
 		}
 	}
 }
 
-// tilesOfRows covers rows m … mEnd and columns n … nEnd of C with tiles, reading A in place.
-func (e *Engine) tilesOfRows(p *Product, b []float32, k, m, mEnd, n, nEnd int, t *simd.Tile) {
+// tilesOfRows covers rows m … mEnd and columns n … nEnd of C with tiles, reading A in place. While it
+// multiplies with some strips of b it has those fetched that follow, and at the end the first of next.
+func (e *Engine) tilesOfRows(p *Product, b, next []float32, k, m, mEnd, n, nEnd int, t *simd.Tile) {
 	t.CRow = p.LdC
 	origin := m*p.A.Stride + k
 	t.ARow, t.ACol = p.A.Stride, 1
@@ -363,9 +377,9 @@ func (e *Engine) tilesOfRows(p *Product, b []float32, k, m, mEnd, n, nEnd int, t
 		t.Strips = end - s
 		t.Last = min(width, nEnd-n-(end-1)*width)
 		t.B = b[s*t.BStrip:]
-		later := strips - end                        // to be fetched, a strip with each tile
-		if p.Packed != nil && t.Format == p.Format { // what follows this share is likely to be the worker's next
-			later = ceil(p.N-n, width) - end
+		later := next // a strip with each tile
+		if end < strips {
+			later = b[end*t.BStrip:]
 		}
 		a, c := origin, m*p.LdC+n+s*width
 		for i := range tiles {
@@ -375,8 +389,8 @@ func (e *Engine) tilesOfRows(p *Product, b []float32, k, m, mEnd, n, nEnd int, t
 			}
 			t.A, t.C = p.A.Data[a:], p.C[c:]
 			t.Ahead = t.B
-			if i < later && i < t.Strips {
-				t.Ahead = b[(end+i)*t.BStrip:]
+			if i < t.Strips && i*t.BStrip < len(later) {
+				t.Ahead = later[i*t.BStrip:]
 			}
 			e.k.Tile(t)
 			a += t.Rows * t.ARow
@@ -426,12 +440,12 @@ func (e *Engine) runInPlace(p *Product, m0, m1, n0, n1 int, s *Scratch) {
 		t.Accumulate = p.Accumulate || k > 0
 		if n0 < whole {
 			t.BStrip, t.BStep = width, p.B.Stride
-			e.tilesOfRows(p, p.B.Data[k*p.B.Stride+n0:], k, m0, m1, n0, whole, t)
+			e.tilesOfRows(p, p.B.Data[k*p.B.Stride+n0:], nil, k, m0, m1, n0, whole, t)
 		}
 		if whole < n1 {
 			e.pack(s.buf, p.B, k, kEnd, whole, n1)
 			t.BStrip, t.BStep = width*t.K, width
-			e.tilesOfRows(p, s.buf, k, m0, m1, whole, n1, t)
+			e.tilesOfRows(p, s.buf, nil, k, m0, m1, whole, n1, t)
 		}
 	}
 }
