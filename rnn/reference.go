@@ -496,10 +496,12 @@ func four[F float32 | float64](v []F, cols int) (v0, v1, v2, v3 []F) {
 
 // mul adds a (m×n) times w (n×k) to out (m×k).
 func mul(out, a []float64, w []float32, m, n, k int) {
-	const band = 64 // columns of one task
-	share((k+band-1)/band, 2*float64(m)*float64(n)*float64(k), func(task int) {
-		lo, hi := task*band, min((task+1)*band, k)
-		for i := range m {
+	const band, block = 64, 64 // columns and rows of one task
+	bands := (k + band - 1) / band
+	share(bands*((m+block-1)/block), 2*float64(m)*float64(n)*float64(k), func(task int) {
+		lo, top := task%bands*band, task/bands*block
+		hi := min(lo+band, k)
+		for i := top; i < min(top+block, m); i++ {
 			o := out[i*k+lo : i*k+hi]
 			j := 0
 			for ; j+4 <= n; j += 4 {

@@ -191,8 +191,15 @@ func (d *driver) alone(f func() error) error {
 	return failure(cu.Synchronize())
 }
 
-func (d *driver) Clear(p cuda.Pointer, bytes int64) error {
-	return d.alone(func() error { return cu.MemsetD8(cu.DevicePtr(p), 0, bytes) })
+func (d *driver) Clear(parts ...cuda.Extent) error {
+	return d.alone(func() error {
+		for _, p := range parts {
+			if err := cu.MemsetD8(cu.DevicePtr(p.At), 0, p.Bytes); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (d *driver) Upload(to cuda.Pointer, from []byte) error {

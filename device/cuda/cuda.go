@@ -122,7 +122,7 @@ func (d *Device) Evict() error {
 			return fmt.Errorf("cuda: %w", err)
 		}
 	}
-	return d.driver.Clear(d.eviction, bytes)
+	return d.driver.Clear(Extent{d.eviction, bytes})
 }
 
 // Close implements device.Device.

@@ -17,7 +17,7 @@ type Driver interface {
 
 	Alloc(bytes int64) (Pointer, error)
 	Free(p Pointer) error
-	Clear(p Pointer, bytes int64) error
+	Clear(parts ...Extent) error // to zeros
 	Upload(to Pointer, from []byte) error
 	Download(to []byte, from Pointer) error
 
@@ -91,6 +91,12 @@ type (
 	Graph    int
 	Sequence int
 )
+
+// An Extent is part of the GPU's memory.
+type Extent struct {
+	At    Pointer
+	Bytes int64
+}
 
 // A Call is what a stream is given to do: a launch, a product, a network or,
 // where there is none of these, to record an event or to wait for it.

@@ -70,7 +70,7 @@ func (m *meter) alloc(bytes int64) (Pointer, error) {
 		return 0, err
 	}
 	m.memory = append(m.memory, p)
-	return p, m.device.driver.Clear(p, bytes)
+	return p, m.device.driver.Clear(Extent{p, bytes})
 }
 
 // best is the shortest time, in seconds, that f's work takes.

@@ -1,7 +1,6 @@
 package cuda_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -23,6 +22,7 @@ func narrows(t *testing.T, d device.Device, hidden, every int) {
 		{"narrow": 3, "narrowwidth": 32},
 		{"narrow": 2, "split": 1},
 	}
+	var cases []devicetest.Case
 	for i, c := range cell.All() {
 		if c.Recurrent == 0 {
 			continue
@@ -36,10 +36,11 @@ func narrows(t *testing.T, d device.Device, hidden, every int) {
 				if k["split"] > 0 {
 					l.Precision = schedule.FP32
 				}
-				t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Stepwise(t, d, l, k) })
+				cases = append(cases, devicetest.Case{Layer: l, Knobs: k, Stepwise: true})
 			}
 		}
 	}
+	devicetest.Layers(t, d, cases)
 }
 
 func TestNarrow(t *testing.T) {

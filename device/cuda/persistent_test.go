@@ -1,7 +1,6 @@
 package cuda_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +59,7 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 		{"resident": 1, "cluster": 8, "tensor": 1, "back": 3},
 		{"resident": 1, "cluster": 8, "tensor": 2, "back": 5},
 	}
+	var cases []devicetest.Case
 	for i, c := range cell.All() {
 		if c.Recurrent == 0 {
 			continue
@@ -69,30 +69,31 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 				continue
 			}
 			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 6*(j%2), Steps: 5, Train: j%2 == 0}
-			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
+			cases = append(cases, devicetest.Case{Layer: l, Knobs: k})
 		}
 		for j, k := range tensors {
 			if (i+j)%every != 0 {
 				continue
 			}
 			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 18*(j%2), Steps: 5, Train: j%2 == 0, Precision: schedule.Precision((i + j) % 4)}
-			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
+			cases = append(cases, devicetest.Case{Layer: l, Knobs: k})
 		}
 		for j, k := range turns {
 			if (i+j)%every != 0 {
 				continue
 			}
 			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 17*j, Steps: 5, Train: j%2 == 0, Precision: schedule.Precision((i + j) % 4)}
-			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
+			cases = append(cases, devicetest.Case{Layer: l, Knobs: k})
 		}
 		for j, k := range backs {
 			if (i+j)%every != 0 {
 				continue
 			}
 			l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: 3 + 18*(j%2), Steps: 5, Backward: true, Precision: schedule.Precision((i + j) % 4)}
-			t.Run(fmt.Sprint(l, " ", k), func(t *testing.T) { devicetest.Persistent(t, d, l, k) })
+			cases = append(cases, devicetest.Case{Layer: l, Knobs: k})
 		}
 	}
+	devicetest.Layers(t, d, cases)
 }
 
 func TestGroups(t *testing.T) {

@@ -87,21 +87,22 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 
 // clear zeroes every matrix and the words that kernels share.
 func (p *program) clear() error {
+	parts := []Extent{p.control()}
 	for i, m := range p.schedule.Matrices {
-		if err := p.device.driver.Clear(p.base+Pointer(p.layout.offset[i]), int64(m.Elements()*p.layout.element[i].Bytes())); err != nil {
-			return fmt.Errorf("cuda: %w", err)
-		}
+		parts = append(parts, Extent{p.base + Pointer(p.layout.offset[i]), int64(m.Elements() * p.layout.element[i].Bytes())})
 	}
 	for _, s := range p.layout.spaces {
-		if err := p.device.driver.Clear(p.base+Pointer(s.at), s.bytes); err != nil {
-			return fmt.Errorf("cuda: %w", err)
-		}
+		parts = append(parts, Extent{p.base + Pointer(s.at), s.bytes})
 	}
-	return p.clearControl()
+	if err := p.device.driver.Clear(parts...); err != nil {
+		return fmt.Errorf("cuda: %w", err)
+	}
+	return nil
 }
 
-func (p *program) clearControl() error {
-	return p.device.driver.Clear(p.base+Pointer(p.layout.control), p.layout.total-p.layout.control)
+// control is where the words are that kernels share.
+func (p *program) control() Extent {
+	return Extent{p.base + Pointer(p.layout.control), p.layout.total - p.layout.control}
 }
 
 // event makes an event that Close frees.
@@ -298,6 +299,12 @@ func (p *program) settle() error {
 	if err := errors.Join(d.Record(p.end, 0), d.Await(p.end)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
+	return p.told()
+}
+
+// told is what kernels that are done had to tell.
+func (p *program) told() error {
+	d := p.device.driver
 	var word [4]byte
 	if err := d.Download(word[:], p.base+Pointer(p.layout.trouble)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
@@ -306,7 +313,7 @@ func (p *program) settle() error {
 	if trouble == 0 {
 		return nil
 	}
-	if err := p.clearControl(); err != nil {
+	if err := p.device.driver.Clear(p.control()); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	switch trouble {
@@ -372,5 +379,5 @@ func (p *program) Run(n int) (device.Burst, error) {
 		return b, fmt.Errorf("cuda: %w", err)
 	}
 	b.Device = time.Duration(seconds * 1e9)
-	return b, p.settle()
+	return b, p.told()
 }

@@ -38,7 +38,7 @@ func (d *Device) Provoke(mishap string) error {
 		return err
 	}
 	l := newLaunch(&kernel, [3]int{1, 1, 1}, [3]int{32, 1, 1}, uint64(word))
-	if err := errors.Join(d.driver.Clear(word, alignment), d.driver.Streams(1), d.load([]step{l})); err != nil {
+	if err := errors.Join(d.driver.Clear(Extent{word, alignment}), d.driver.Streams(1), d.load([]step{l})); err != nil {
 		return err
 	}
 	s, err := d.driver.Sequence([]Call{{Launch: l.launch}})

@@ -200,6 +200,7 @@ func operations(t *testing.T, d device.Device) {
 	precisions := precisions(d)
 	for name, build := range makers() {
 		t.Run(name, func(t *testing.T) {
+			var all []run
 			for seed := range uint64(trials) {
 				rng := rand.New(rand.NewPCG(seed, 7))
 				tr := &trial{b: schedule.NewBuilder(1), rng: rng, size: func() int { return lengths[rng.IntN(len(lengths))] }}
@@ -221,9 +222,29 @@ func operations(t *testing.T, d device.Device) {
 					}
 					settings = []knob.Params{settings[0], settings[1+rng.IntN(len(settings)-1)]}
 				}
-				compare(t, d, s, seed, settings)
+				all = append(all, run{s, seed, settings})
+				anticipate(d, s, settings)
+			}
+			for _, r := range all {
+				compare(t, d, r.Schedule, r.seed, r.settings)
 			}
 		})
+	}
+}
+
+// A run is a schedule that is to be compared, with each of the settings.
+type run struct {
+	*schedule.Schedule
+	seed     uint64
+	settings []knob.Params
+}
+
+// anticipate has a device that compiles kernels begin with those of s.
+func anticipate(d device.Device, s *schedule.Schedule, settings []knob.Params) {
+	if a, ok := d.(device.Anticipator); ok {
+		for _, k := range settings {
+			a.Anticipate(s, k)
+		}
 	}
 }
 

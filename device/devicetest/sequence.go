@@ -50,28 +50,45 @@ func (l Layer) Schedule(seed uint64) (*schedule.Schedule, error) {
 	return t.b.Schedule()
 }
 
-// Persistent holds a layer on d with knobs k to its meaning, and each of many
-// runs to the bits of the first. A device may decline it: then the test is
-// skipped.
-func Persistent(t *testing.T, d device.Device, l Layer, k knob.Params) {
-	t.Helper()
-	s, err := l.Schedule(uint64(l.Hidden))
-	if err != nil {
-		t.Fatal(err)
-	}
-	repeats(t, d, s, k)
-	compare(t, d, s, uint64(l.Batch), []knob.Params{k})
+// A Case is a layer with settings of the device's knobs, as one operation over all
+// steps or stepwise, as products and cells one after the other.
+type Case struct {
+	Layer
+	Knobs    knob.Params
+	Stepwise bool
 }
 
-// Stepwise is Persistent for the layer as products and cells, one after the other.
-func Stepwise(t *testing.T, d device.Device, l Layer, k knob.Params) {
-	t.Helper()
-	s, err := l.steps(uint64(l.Hidden))
-	if err != nil {
-		t.Fatal(err)
+func (c Case) schedule() (*schedule.Schedule, error) {
+	if c.Stepwise {
+		return c.steps(uint64(c.Hidden))
 	}
-	repeats(t, d, s, k)
-	compare(t, d, s, uint64(l.Batch), []knob.Params{k})
+	return c.Schedule(uint64(c.Hidden))
+}
+
+// Layers holds each case on d to its meaning, and each of several runs to the bits
+// of the first. A device may decline it: then the test is skipped. Kernels of many
+// cases are compiled side by side.
+func Layers(t *testing.T, d device.Device, cases []Case) {
+	const far = 64
+	ready := 0
+	for i, c := range cases {
+		t.Run(fmt.Sprint(c.Layer, " ", c.Knobs), func(t *testing.T) {
+			if i >= ready {
+				ready = min(i+far, len(cases))
+				for _, next := range cases[i:ready] {
+					if s, err := next.schedule(); err == nil {
+						anticipate(d, s, []knob.Params{next.Knobs})
+					}
+				}
+			}
+			s, err := c.schedule()
+			if err != nil {
+				t.Fatal(err)
+			}
+			repeats(t, d, s, c.Knobs)
+			compare(t, d, s, uint64(c.Batch), []knob.Params{c.Knobs})
+		})
+	}
 }
 
 // steps is the layer as a product and a cell a step.

@@ -121,10 +121,15 @@ func (d *Driver) view(p cuda.Pointer, bytes int64) ([]byte, error) {
 }
 
 // Clear implements cuda.Driver.
-func (d *Driver) Clear(p cuda.Pointer, bytes int64) error {
-	v, err := d.view(p, bytes)
-	clear(v)
-	return errors.Join(err, d.drain())
+func (d *Driver) Clear(parts ...cuda.Extent) error {
+	for _, p := range parts {
+		v, err := d.view(p.At, p.Bytes)
+		if err != nil {
+			return err
+		}
+		clear(v)
+	}
+	return d.drain()
 }
 
 // Upload implements cuda.Driver.
