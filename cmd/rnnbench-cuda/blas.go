@@ -72,6 +72,7 @@ const (
 	typeSingle, typeHalf, typeBrain = 0, 2, 14
 	computeSingle, computeTF32      = 68, 77
 	algorithmDefault                = -1
+	pointsToHost, pointsToDevice    = 0, 1 // where the factors of a product are
 )
 
 func dataType(e cuda.Element) uintptr {
@@ -85,7 +86,7 @@ func dataType(e cuda.Element) uintptr {
 }
 
 // product has cuBLAS, which thinks in columns, compute Cᵀ = op(B)ᵀ·op(A)ᵀ.
-func (b *blas) product(stream int, p *cuda.Product) call {
+func (b *blas) product(stream int, p *cuda.Product) []call {
 	trans := func(t bool) uintptr {
 		if t {
 			return 1
@@ -96,14 +97,24 @@ func (b *blas) product(stream int, p *cuda.Product) call {
 	if p.TF32 && p.Operands == cuda.Single {
 		compute = computeTF32
 	}
-	beta := &b.zero
+	alpha, beta := address(&b.one), address(&b.zero)
 	if p.Accumulate {
-		beta = &b.one
+		beta = alpha
+	}
+	if p.Scale != 0 {
+		alpha, beta = uintptr(p.Scale), uintptr(p.Scale)+4
 	}
 	minusOne := int32(algorithmDefault)
-	return call{"cublasGemmEx", []uintptr{b.handles[stream], trans(p.TransB), trans(p.TransA),
-		uintptr(p.N), uintptr(p.M), uintptr(p.K), address(&b.one),
+	gemm := b.call("cublasGemmEx", b.handles[stream], trans(p.TransB), trans(p.TransA),
+		uintptr(p.N), uintptr(p.M), uintptr(p.K), alpha,
 		uintptr(p.B), dataType(p.Operands), uintptr(p.LdB),
-		uintptr(p.A), dataType(p.Operands), uintptr(p.LdA), address(beta),
-		uintptr(p.C), dataType(p.Result), uintptr(p.LdC), compute, uintptr(uint32(minusOne))}, b.library, b.code}
+		uintptr(p.A), dataType(p.Operands), uintptr(p.LdA), beta,
+		uintptr(p.C), dataType(p.Result), uintptr(p.LdC), compute, uintptr(uint32(minusOne)))
+	if p.Scale == 0 {
+		return []call{gemm}
+	}
+	mode := func(m uintptr) call { return b.call("cublasSetPointerMode_v2", b.handles[stream], m) }
+	return []call{mode(pointsToDevice), gemm, mode(pointsToHost)}
 }
+
+func (b *blas) call(name string, args ...uintptr) call { return call{name, args, b.library, b.code} }

@@ -83,7 +83,7 @@ func (t *lt) prefer(attribute uintptr, value uint64) error {
 // picked is p by the algorithm that takes least time of those that the library
 // names and the one that cuBLAS would choose. They are tried the first time that
 // there is such a product: into its own result, which must not matter yet.
-func (d *driver) picked(stream int, p *cuda.Product) (call, error) {
+func (d *driver) picked(stream int, p *cuda.Product) ([]call, error) {
 	if d.lt == nil {
 		var err error
 		if d.lt, err = loadLt(d.properties.Workspace); err != nil {
@@ -95,14 +95,14 @@ func (d *driver) picked(stream int, p *cuda.Product) (call, error) {
 	if !ok {
 		var err error
 		if a, err = d.pick(s, p); err != nil {
-			return call{}, err
+			return nil, err
 		}
 		d.lt.picked[s] = a
 	}
 	if a == nil {
 		return d.blas.product(stream, p), nil
 	}
-	return d.multiply(stream, p, a), nil
+	return []call{d.multiply(stream, p, a)}, nil
 }
 
 // multiply thinks in columns, as the library does: Cᵀ = op(B)ᵀ·op(A)ᵀ.
@@ -155,7 +155,7 @@ func (d *driver) pick(s shape, p *cuda.Product) (*algorithm, error) {
 	if err != nil {
 		return nil, err
 	}
-	best, err := d.try(d.blas.product(0, p))
+	best, err := d.try(d.blas.product(0, p)[0])
 	if err != nil {
 		return nil, err
 	}

@@ -134,10 +134,9 @@ func (d *driver) calls(c *cuda.Call, s *sequence) ([]call, error) {
 	case c.Launch != nil:
 		return []call{d.launch(c.Launch, on, s)}, nil
 	case c.Product != nil && c.Product.Pick:
-		p, err := d.picked(c.Stream, c.Product)
-		return []call{p}, err
+		return d.picked(c.Stream, c.Product)
 	case c.Product != nil:
-		return []call{d.blas.product(c.Stream, c.Product)}, nil
+		return d.blas.product(c.Stream, c.Product), nil
 	case c.Network != nil:
 		if err := d.networks(c.Stream); err != nil {
 			return nil, err

@@ -152,6 +152,7 @@ type Product struct {
 	LdA, LdB, LdC  int
 	TransA, TransB bool
 	Accumulate     bool
+	Scale          Pointer // of two values of single precision that op(A)·op(B) and, in place of Accumulate, C are multiplied by; 0: none
 	Operands       Element // of A and B
 	Result         Element // of C
 	TF32           bool    // round single-precision operands to TF32

@@ -65,7 +65,7 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 			if n := l.factors[i]; n != nil {
 				bytes = 16 * int64(n.quads())
 			} else if l.kept[i] {
-				bytes = pieceBytes(m.Cols, m.Rows)
+				bytes, _ = pieceBytes(m.Cols, m.Rows)
 			}
 			l.offset[i] = take(bytes)
 			take(1) // a gap: what runs over the end of a matrix does not reach the next

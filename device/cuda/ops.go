@@ -102,7 +102,7 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 			return []step{b.tiles(op, n)}, nil
 		}
 		if b.layout.kept[op.Dst.M.ID] {
-			return []step{b.split(op.Src, !op.Trans, true, b.at(op.Dst))}, nil
+			return b.split(op.Src, !op.Trans, b.at(op.Dst), 0, false), nil
 		}
 		return []step{b.pack(op, b.order[op.Dst.M.ID])}, nil
 	case schedule.Map:

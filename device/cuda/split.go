@@ -7,16 +7,18 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Products of single precision on tensor cores. Each factor is split into its
-// ten leading bits of mantissa, high, and the rest, also rounded to ten, low. Of
-// the four products the smallest is left out, which is 2⁻²² of the result. The
-// other three are one product in TF32 over three times the columns,
+// Products of single precision on tensor cores. Each factor is scaled by a power
+// of two, so that its largest value is of the order of 2¹⁴, and split into the
+// nearest halves, high, and the halves nearest to the rest, low: what is not
+// within 2⁻¹⁸ of the largest loses bits that its product with the largest has no
+// place for. Of the four products the smallest is left out, which is 2⁻²² of the
+// result. The other three are one product of halves over three times the columns,
 //
 //	A·B ≈ [low A | high A | high A] · [high B | low B | high B]ᵀ,
 //
-// which sums small terms before large ones. Both factors are laid out along the
-// sum, as tensor cores read single precision fastest. A column of zeros or three
-// keep pieces aligned to sixteen bytes.
+// which sums small terms before large ones and scales the sum back. Both factors
+// are laid out along the sum. Columns of zeros keep pieces aligned to sixteen
+// bytes.
 
 // productKnobs are those of schedules with products.
 func productKnobs(s *schedule.Schedule) []knob.Knob {
@@ -26,7 +28,7 @@ func productKnobs(s *schedule.Schedule) []knob.Knob {
 		}
 		knobs := []knob.Knob{{Name: "pick", Doc: "the library's algorithm for each product: 1: the fastest of those it names, which are tried; 0: the one it recommends", Values: []int{0, 1}}}
 		if s.Precision == schedule.FP32 {
-			knobs = append(knobs, knob.Knob{Name: "split", Doc: "fp32 products as three of TF32 on tensor cores (1) or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2}})
+			knobs = append(knobs, knob.Knob{Name: "split", Doc: "fp32 products as three of halves on tensor cores (1) or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2}})
 		}
 		return knobs
 	}
@@ -37,26 +39,36 @@ func productKnobs(s *schedule.Schedule) []knob.Knob {
 // seconds that a launch takes.
 const (
 	rateSingle = 50e12
-	rateSplit  = 120e12 // all three products
+	rateSplit  = 200e12 // all three products
 	rateCopy   = 3e12
 	timeLaunch = 2e-6
 )
 
 // pieceColumns is the length of a piece of a factor along the sum of k terms.
-func pieceColumns(k int) int { return roundUp(k, 4) }
+func pieceColumns(k int) int { return roundUp(k, 8) }
 
-// pieceBytes is what a split factor takes, n rows of k terms.
-func pieceBytes(n, k int) int64 { return 12 * int64(n) * int64(pieceColumns(k)) }
+// largestParts is in how many parts the largest value of a factor is looked for;
+// tailBytes is what these and the scale take behind its pieces.
+const (
+	largestParts = 1024
+	tailBytes    = 4 * (4 + largestParts)
+)
+
+// pieceBytes is what a split factor takes, n rows of k terms, and where its tail is.
+func pieceBytes(n, k int) (all, tail int64) {
+	tail = 6 * int64(n) * int64(pieceColumns(k))
+	return (tail + tailBytes + alignment - 1) / alignment * alignment, tail
+}
 
 // divides reports whether product op is expected to gain from being split, its
 // right factor ahead of it or with it.
 func divides(op schedule.Gemm, ahead bool) bool {
 	m, n, k := op.Sizes()
 	flops := 2 * float64(m) * float64(n) * float64(k)
-	moved, launches := 16*float64(m)*float64(k), 1.0
+	moved, launches := 14*float64(m)*float64(k), 2.0
 	if !ahead {
-		moved += 16 * float64(n) * float64(k)
-		launches++
+		moved += 14 * float64(n) * float64(k)
+		launches += 2
 	}
 	return m >= 256 && n >= 64 && k >= 32 && flops/rateSplit+moved/rateCopy+launches*timeLaunch < 0.9*flops/rateSingle
 }
@@ -105,8 +117,8 @@ func (s splitting) splits(op schedule.Gemm) bool {
 
 // splitRoom is what the pieces of a product's factors take at most, and splitTerms
 // how many terms are summed at a time: larger products are formed in portions.
-// Tensor cores cut off what they add beyond 24 bits, always towards zero, eight
-// terms at a time, so that a sum of n terms is off by n/8 · 2⁻²⁴ of what has been
+// Tensor cores cut off what they add beyond 24 bits, always towards zero, sixteen
+// terms at a time, so that a sum of n terms is off by n/16 · 2⁻²⁴ of what has been
 // summed, about; portions are added in single precision, rounded to nearest.
 const (
 	splitRoom  = 512 << 20
@@ -118,9 +130,10 @@ const (
 // the sum's terms where those are more and no more than terms at a time.
 func portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
 	m, n, k := op.Sizes()
-	bytes := pieceBytes(m, k)
+	bytes, _ := pieceBytes(m, k)
 	if !kept {
-		bytes += pieceBytes(n, k)
+		right, _ := pieceBytes(n, k)
+		bytes += right
 	}
 	parts := int((bytes + room - 1) / room)
 	rows, length := kept || m >= k, m
@@ -154,10 +167,12 @@ func part(v schedule.View, columns bool, from, n int) schedule.View {
 func (s splitting) splitBytes(op schedule.Gemm) int64 {
 	kept := s.kept[op.B.M.ID]
 	m, n, k := portions(op, kept, splitRoom, splitTerms)[0].Sizes()
+	left, _ := pieceBytes(m, k)
 	if kept {
-		return pieceBytes(m, k)
+		return left
 	}
-	return pieceBytes(m, k) + pieceBytes(n, k)
+	right, _ := pieceBytes(n, k)
+	return left + right
 }
 
 // splitProduct forms a product of split factors.
@@ -167,40 +182,60 @@ func (b *binder) splitProduct(op schedule.Gemm, stream int) []step {
 	var out []step
 	var right schedule.View
 	for _, op := range portions(op, kept, splitRoom, splitTerms) {
-		m, _, k := op.Sizes()
+		m, n, k := op.Sizes()
+		left, tail := pieceBytes(m, k)
+		_, rightTail := pieceBytes(n, k)
 		p := b.product(op)
-		p.TF32 = true
+		p.Operands, p.Pick = Half, false
 		p.K = 3 * pieceColumns(k)
 		p.A, p.LdA, p.TransA = scratch, p.K, false
-		p.B, p.LdB, p.TransB = scratch+Pointer(pieceBytes(m, k)), p.K, true
-		out = append(out, b.split(op.A, op.TransA, false, p.A))
+		p.B, p.LdB, p.TransB = scratch+Pointer(left), p.K, true
 		if kept {
 			p.B = b.at(op.B)
 		} else if right != op.B {
-			out = append(out, b.split(op.B, !op.TransB, true, p.B))
+			out = append(out, b.split(op.B, !op.TransB, p.B, 0, false)...)
 			right = op.B
 		}
+		out = append(out, b.split(op.A, op.TransA, p.A, p.B+Pointer(rightTail), op.Accumulate)...)
+		p.Scale = p.A + Pointer(tail) + 4
 		out = append(out, step{product: p})
 	}
 	return out
 }
 
-// split writes the pieces of a left or right factor, or of its transpose.
-func (b *binder) split(from schedule.View, trans, right bool, to Pointer) step {
-	all, width := pieceColumns(from.Cols), 4
-	if from.Cols%4 != 0 || from.M.Cols%4 != 0 || int(b.at(from))%16 != 0 {
-		width = 1
+// split writes the pieces of a factor, or of its transpose: of a left one for a
+// product with a right one whose tail is given, of a right one where there is
+// none.
+func (b *binder) split(from schedule.View, trans bool, to, right Pointer, accumulate bool) []step {
+	wide := from.Cols%8 == 0 && from.M.Cols%8 == 0 && int(b.at(from))%32 == 0
+	flat := func(all int) (width int, block [3]int) {
+		if width = 1; wide {
+			width = 8
+		}
+		x := 1
+		for x < blockSize && x*width < all {
+			x *= 2
+		}
+		return width, [3]int{x, blockSize / x, 1}
 	}
-	x := 1
-	for x < blockSize && x*width < all {
-		x *= 2
-	}
-	y := blockSize / x
-	grid, block := [3]int{ceil(all, x*width), min(ceil(from.Rows, y), maxGrid), 1}, [3]int{x, y, 1}
+	rows, all := from.Rows, pieceColumns(from.Cols)
 	if trans {
-		all, width = pieceColumns(from.Rows), 1
-		grid, block = [3]int{ceil(from.Cols, 32), min(ceil(all, 32), maxGrid), 1}, [3]int{32, 8, 1}
+		rows, all = from.Cols, pieceColumns(from.Rows)
 	}
-	return newLaunch(b.file("split", "V", width, "TRANS", number(trans), "RIGHT", number(right)), grid, block,
-		uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(3*all))
+	_, tail := pieceBytes(rows, all)
+	width, block := flat(from.Cols)
+	largest := b.source(func() source { return source{"largest", file("split", "V", width, "TRANS", 0, "RIGHT", 0).text} }, "largest ", width)
+	first := newLaunch(largest, [3]int{largestParts, 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(to)+uint64(tail))
+
+	width, block = flat(all)
+	grid := [3]int{ceil(all, block[0]*width), min(ceil(from.Rows, block[1]), maxGrid), 1}
+	if trans {
+		width, grid, block = 1, [3]int{ceil(from.Cols, 32), min(ceil(all, 32), maxGrid), 1}, [3]int{32, 8, 1}
+	}
+	kind := number(right == 0)
+	if right == 0 {
+		right = to + Pointer(tail) // unread
+	}
+	return []step{first, newLaunch(b.file("split", "V", width, "TRANS", number(trans), "RIGHT", kind), grid, block,
+		uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(tail), uint64(right), uint64(number(accumulate)))}
 }

@@ -296,7 +296,17 @@ func (d *Driver) multiply(stream int, p *cuda.Product) error {
 	a, _, err1 := at(p.A, p.Operands, ar, ac, p.LdA)
 	b, _, err2 := at(p.B, p.Operands, br, bc, p.LdB)
 	c, set, err3 := at(p.C, p.Result, p.M, p.N, p.LdC)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	scale := func(i int) float64 { return float64(1 - i) }
+	if q.Accumulate {
+		scale = func(int) float64 { return 1 }
+	}
+	var err4 error
+	if q.Scale != 0 {
+		var factors func(i, j int) float64
+		factors, _, err4 = at(q.Scale, cuda.Single, 1, 2, 2)
+		scale = func(i int) float64 { return factors(0, i) }
+	}
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
 	}
 	if d.Dry {
@@ -315,8 +325,9 @@ func (d *Driver) multiply(stream int, p *cuda.Product) error {
 					}
 					sum += x * y
 				}
-				if q.Accumulate {
-					sum += c(i, j)
+				sum *= scale(0)
+				if by := scale(1); by != 0 {
+					sum += by * c(i, j)
 				}
 				set(i, j, sum)
 			}
