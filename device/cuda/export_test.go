@@ -50,7 +50,7 @@ func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, 
 // Scatters are those of the gradient of a layer of c.
 func Scatters(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (texts []string) {
 	b := binder{knobs: k, properties: p}
-	all, _ := b.scatters(layer{hidden, c.Recurrent, batch, weights, weights == Single}, unitRegisters(c))
+	all, _ := b.backgroupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single})
 	for _, t := range all {
 		texts = append(texts, t.describe())
 	}
