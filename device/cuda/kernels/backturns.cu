@@ -72,11 +72,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   unsigned char* const memories = (unsigned char*)(counters + all * CLUSTER * 32);
   auto counter = [&](int id) { return counters + (id * CLUSTER + rank) * 32; };
   auto image = [&](int id, int step) { return memories + ((step % 2 * (long long)all + id) * CLUSTER + rank) * IMAGE; };
-  bool stuck = false;
-  auto give_up = [&] {
-    *trouble = STUCK;
-    stuck = true;
-  };
+  bool stuck = false, lost = false;
   auto count = [&](int id) {
     __syncwarp();
     if (lane == 0) add_release(counter(id));
@@ -86,11 +82,11 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     const int id = next_pass * groups + group, bytes = SCALES + min(SAMPLES, batch - id * SAMPLES) * ROW;
     const unsigned want = (next_step + 1) * (CLUSTERS * BUSY);
     const long long start = clock64();
-    while (!stuck && (int)(get_acquire(counter(id)) - want) < 0) {
+    while (!lost && (int)(get_acquire(counter(id)) - want) < 0) {
       pause();
-      if (clock64() - start > PATIENCE) give_up();
+      if (clock64() - start > PATIENCE) *trouble = STUCK, lost = true;
     }
-    if (stuck) return;
+    if (lost) return;
     bar_arrive(bar + 8 * (next % SLOTS), bytes);
     copy_bulk(shared_address(images + next % SLOTS * IMAGE), image(id, next_step), bytes, bar + 8 * (next % SLOTS));
     next++;
@@ -200,7 +196,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     if (cells && t >= 0) read(pass, t, x);
     if (i < turns) {
       if (copies && ahead && i + 1 < turns) copy();
-      if (!stuck && !arrived(bar + 8 * slot, phase)) give_up();
+      if (!stuck && !arrived(bar + 8 * slot, phase)) *trouble = STUCK, stuck = true;
       const unsigned char* const from = images + slot * IMAGE;
       float sum[CHAINS][EIGHTS][HEIGHT][4], whole[EIGHTS][HEIGHT][4];
 #pragma unroll
@@ -252,7 +248,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     }
     if (cells) {
       const int of = i - lag;
-      if (!stuck && !arrived(ring + 8 * (of % RING), of / RING % 2)) give_up();
+      if (!stuck && !arrived(ring + 8 * (of % RING), of / RING % 2)) *trouble = STUCK, stuck = true;
       if (tid == 0) bar_arrive(ring + 8 * (of % RING), PARTS * 4);         // for turn of + RING
       gradient(pass, t, x, parts + of % RING * PARTS);
       if (++pass == passes) pass = 0, t--;
