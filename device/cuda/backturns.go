@@ -51,8 +51,9 @@ const ring = 4
 // shared is what a block needs of shared memory: barriers, images, sums that
 // come, weights beyond registers and what is carried from step to step.
 func (g gathering) shared(carried int) int {
-	return 128 + g.slots*g.image() + ring*4*g.cluster*g.split*g.units*g.samples +
-		4*g.threads()*8*g.height*(g.chunks-g.resident) + 4*g.threads()*g.passes*g.each*carried
+	chunk := 4 * g.threads() * 8 * g.height
+	return 128 + max(chunk, g.slots*g.image()+ring*4*g.cluster*g.split*g.units*g.samples+
+		chunk*(g.chunks-g.resident)+4*g.threads()*g.passes*g.each*carried)
 }
 
 // memory is what groups leave for each other: counters, and two images for each
@@ -96,7 +97,7 @@ func (g gathering) shaped(registers, carried int, p Properties) (gathering, stri
 	sums := 4 * g.height * g.samples / 8
 	overhead := 80 + g.each*registers + 2*sums + g.samples/2
 	if g.exact {
-		overhead += sums
+		overhead += 2*sums + 8
 	}
 	room := min(maxRegisters, registersOfSM/roundUp(g.threads(), 128)/8*8) - overhead
 	g.resident = min(g.chunks, max(0, room)/(8*g.height))

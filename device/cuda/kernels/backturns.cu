@@ -57,15 +57,20 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     };
     return fragment(weight, (warp / SPLIT * HEIGHT + h) * 16 + 2 * row, ((slice * CHUNKS + i) * 4 + four) * FEW, half, trouble);
   };
+  // Through shared memory, some at a time: what finding them all at once takes of registers is more than there are.
+  constexpr int ROOM = (SLOTS * IMAGE + RING * PARTS * 4) / (HEIGHT * 2 * 16 * THREADS), STAGE = ROOM > 0 ? ROOM : 1;
+  quad* const stage = (quad*)images + tid;
 #pragma unroll
-  for (int i = 0; i < RESIDENT; i++)
+  for (int first = 0; first < RESIDENT; first += STAGE) {
+    const int some = min(STAGE, RESIDENT - first);
+#pragma unroll 1
+    for (int i = 0; i < some * HEIGHT * 2; i++) stage[i * THREADS] = fill(first + i / (HEIGHT * 2), i / 2 % HEIGHT, i % 2);
 #pragma unroll
-    for (int h = 0; h < HEIGHT; h++)
+    for (int i = 0; i < STAGE && first + i < RESIDENT; i++)
 #pragma unroll
-      for (int half = 0; half < 2; half++) w[i][h][half] = fill(i, h, half);
-  for (int i = RESIDENT; i < CHUNKS; i++)
-    for (int h = 0; h < HEIGHT; h++)
-      for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * HEIGHT + h) * 2 + half) * THREADS + tid] = fill(i, h, half);
+      for (int q = 0; q < HEIGHT * 2; q++) w[first + i][q / 2][q % 2] = stage[(i * HEIGHT * 2 + q) * THREADS];
+  }
+  for (int i = 0; i < (CHUNKS - RESIDENT) * HEIGHT * 2; i++) far[i * THREADS + tid] = fill(RESIDENT + i / (HEIGHT * 2), i / 2 % HEIGHT, i % 2);
 
   // Of each SAMPLES sequences and each rank a counter, and two images of the gradients, of even and of odd steps.
   unsigned* const counters = control + 64;
@@ -162,6 +167,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     }
   };
 
+  __syncthreads();
   for (int i = tid; i < (SLOTS * IMAGE + RING * PARTS * 4) / 4; i += THREADS) ((unsigned*)images)[i] = 0;
   if (tid == 0) {
     bar_init(bar, 1);
