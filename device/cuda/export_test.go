@@ -13,7 +13,7 @@ func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []st
 		return nil, nil, err
 	}
 	b := binder{knobs: k, layout: &l, properties: p, precision: s.Precision, sides: sides(s), choices: map[choice]chosen{}, sources: map[string]*source{}}
-	b.order = b.orders(s)
+	b.arrange(s)
 	var texts []string
 	var launches []*Launch
 	for i := range s.Nodes {
