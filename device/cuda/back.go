@@ -115,6 +115,9 @@ func (s scatter) overhead(carried int) int {
 	default:
 		n += s.sums() + 20 + s.samples/2
 	}
+	if s.tensor && s.spread() { // where words go
+		n += 8
+	}
 	return n
 }
 

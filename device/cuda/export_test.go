@@ -47,8 +47,8 @@ func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, 
 	return knobs, texts
 }
 
-// Scatters are those of the gradient of a layer of c.
-func Scatters(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (texts []string) {
+// Gradients are those of the gradient of a layer of c.
+func Gradients(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (texts []string) {
 	b := binder{knobs: k, properties: p}
 	all, _ := b.backgroupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single})
 	for _, t := range all {
