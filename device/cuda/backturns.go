@@ -5,18 +5,19 @@ import "fmt"
 // A gathering is how kernels/backturns.cu divides a layer.
 type gathering struct {
 	layer
-	clusters int // of a group
-	cluster  int // blocks of a cluster
-	units    int // of a block, a multiple of band
-	band     int // units whose gradients a warp has
-	samples  int // sequences of a turn
-	height   int // tiles of 16 units of a warp
-	split    int // warps that share a tile's columns
-	chunks   int // pieces of a warp's columns, 64 bytes each
-	resident int // of them in registers
-	passes   int // turns of a step
-	slots    int // images of gradients that are there at the same time
-	each     int // values of a thread
+	clusters int  // of a group
+	cluster  int  // blocks of a cluster
+	units    int  // of a block, a multiple of band
+	band     int  // units whose gradients a warp has
+	samples  int  // sequences of a turn
+	height   int  // tiles of 16 units of a warp
+	split    int  // warps that share a tile's columns
+	chunks   int  // pieces of a warp's columns, 64 bytes each
+	resident int  // of them in registers
+	passes   int  // turns of a step
+	slots    int  // images of gradients that are there at the same time
+	each     int  // values of a thread
+	words    bool // gradients travel as words
 }
 
 func (g gathering) warps() int   { return g.cluster * g.units / 16 / g.height * g.split }
@@ -45,6 +46,12 @@ func (g gathering) image() int {
 	return n
 }
 
+// record is how many words a block gathers of a sequence.
+func (g gathering) record() int {
+	bytes := g.gates * g.band * g.weights.Bytes()
+	return g.clusters * g.units / g.band * (bytes/4 + number(g.exact))
+}
+
 // ring is how many buffers of sums there are.
 const ring = 4
 
@@ -60,6 +67,9 @@ func (g gathering) shared(carried int) int {
 // rank of a cluster.
 func (g gathering) memory() int64 {
 	all := int64(ceil(g.batch, g.samples) * g.cluster)
+	if g.words {
+		return alignment + all*16*int64(g.record()*g.samples)
+	}
 	return alignment + all*(128+2*int64(g.image()))
 }
 
@@ -86,7 +96,9 @@ func (g gathering) shaped(registers, carried int, p Properties) (gathering, stri
 	case g.together(p) < 1:
 		return g, fmt.Sprintf("no %d clusters of %d blocks run at the same time", g.clusters, g.cluster)
 	}
-	g.passes = ceil(ceil(g.batch, g.samples), g.together(p))
+	if g.passes = ceil(ceil(g.batch, g.samples), g.together(p)); g.words && g.passes > 1 {
+		return g, "groups with others to take turns with exchange no words"
+	}
 	runs := g.clusters * g.units / g.band
 	if g.exact {
 		g.chunks = ceil(runs, g.split) * g.piece() / 64
@@ -101,7 +113,7 @@ func (g gathering) shaped(registers, carried int, p Properties) (gathering, stri
 	}
 	room := min(maxRegisters, registersOfSM/roundUp(g.threads(), 128)/8*8) - overhead
 	g.resident = min(g.chunks, max(0, room)/(8*g.height))
-	if g.slots = min(2, g.passes); g.shared(carried) > p.Shared {
+	if g.slots = min(2, g.passes+number(g.words)); g.shared(carried) > p.Shared && !g.words {
 		g.slots = 1
 	}
 	if g.shared(carried) > p.Shared {
@@ -126,6 +138,9 @@ func (g gathering) cycles() float64 {
 	far := warps * float64(8*g.height*(g.chunks-g.resident))
 	turn := max(multiply, load+far) + min(multiply, load+far)/3 + 700 + 100*float64(g.each*g.cluster*g.split)/4
 	bytes := float64(g.image())
+	if g.words {
+		return turn + 600 + 1300 + 60*float64(g.record()*min(g.batch, g.samples))/float64(g.threads())
+	}
 	switch g.passes {
 	case 1:
 		return turn + 600 + 2200 + bytes/42
@@ -139,8 +154,8 @@ func (g gathering) cycles() float64 {
 func (g gathering) grouping(carried int, p Properties) grouping {
 	return grouping{
 		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(),
-		kernel: "backturns", sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, ORDERED = 0",
-			g.clusters, g.cluster, g.units, g.samples, g.warps(), g.band, g.height, g.split, g.chunks, g.resident, g.slots, number(g.exact)),
+		kernel: "backturns", sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, WORDED = %d, ORDERED = 0",
+			g.clusters, g.cluster, g.units, g.samples, g.warps(), g.band, g.height, g.split, g.chunks, g.resident, g.slots, number(g.exact), number(g.words)),
 	}
 }
 
@@ -160,21 +175,23 @@ func (b *binder) gatherings(l layer, registers, carried int) ([]grouping, string
 			for _, groups := range b.choose("groups", 1, 2, 3, 4, 8, maxGroups) {
 				for _, height := range []int{1, 2} {
 					for split := 1; split <= 8; split *= 2 {
-						if cluster < 2 || groups > ceil(l.batch, samples) && b.knobs["groups"] == 0 {
-							continue
-						}
-						g := gathering{layer: l, cluster: cluster, clusters: b.properties.clusters(cluster) / groups, samples: samples, height: height, split: split}
-						if g.clusters < 2 {
-							continue
-						}
-						g, no := g.shaped(registers, carried, b.properties)
-						if no != "" {
-							why = no
-							continue
-						}
-						if t := g.grouping(carried, b.properties); !seen[t.sizes] {
-							seen[t.sizes] = true
-							all = append(all, t)
+						for _, words := range []bool{false, true} {
+							if cluster < 2 || groups > ceil(l.batch, samples) && b.knobs["groups"] == 0 {
+								continue
+							}
+							g := gathering{layer: l, cluster: cluster, clusters: b.properties.clusters(cluster) / groups, samples: samples, height: height, split: split, words: words}
+							if g.clusters < 2 {
+								continue
+							}
+							g, no := g.shaped(registers, carried, b.properties)
+							if no != "" {
+								why = no
+								continue
+							}
+							if t := g.grouping(carried, b.properties); !seen[t.sizes] {
+								seen[t.sizes] = true
+								all = append(all, t)
+							}
 						}
 					}
 				}

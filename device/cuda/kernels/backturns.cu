@@ -17,6 +17,11 @@
 //   cell      of the sequences just pushed, or where there are many of those before,
 //             once all sums have come: gradients go to memory, and are counted
 //
+// Where WORDED, groups have no others to take turns with, and gradients travel as
+// words (recurrence.cu), each a value and the number of its step: twice the bytes,
+// but neither counted nor copied. Of two images one is then filled while warps may
+// still read the other.
+//
 // Where EXACT, the gradients of a band of units, what a warp has of them, are scaled
 // to the range of halves, each sequence's by a power of two; products of each band
 // are summed apart and scaled back.
@@ -35,6 +40,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   constexpr int BUSY = VALUES < THREADS ? VALUES / 32 : WARPS;             // warps that have values
   constexpr int SENDERS = CLUSTER * SPLIT, PARTS = SENDERS * VALUES, RING = 4, STATES = Cell::STATES;
   constexpr int CHAINS = EXACT ? 2 : chains(HEIGHT * EIGHTS);
+  constexpr int WIDE = GATES * BAND / PAIR, RECORD = RUNS * (WIDE + EXACT); // words of a band, and of a sequence with its scales
 
   DYNAMIC_SHARED(memory);
   unsigned char* const images = memory + 128;                              // [SLOTS][IMAGE]: scales, then [SAMPLES][ROW]
@@ -82,6 +88,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     __syncwarp();
     if (lane == 0) add_release(counter(id));
   };
+  Exchange<WORDED ? RECORD * SAMPLES : 2, THREADS> words(control, group * CLUSTER + rank);
   int next_pass = 0, next_step = 0, next = 0;                              // of the next copy; one thread's
   auto copy = [&] {
     const int id = next_pass * groups + group, bytes = SCALES + min(SAMPLES, batch - id * SAMPLES) * ROW;
@@ -97,7 +104,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     next++;
     if (++next_pass == passes) next_pass = 0, next_step++;
   };
-  const bool copies = tid == THREADS - 32;
+  const bool copies = !WORDED && tid == THREADS - 32;
 
   // This thread's values: sequences and units.
   auto sample_of = [](int v) { return v / (2 * BAND) % (SAMPLES / 2) * 2 + v % 2; };
@@ -115,6 +122,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   float kept[EACH][Cell::RESULTS];
   auto gradient = [&](int pass, int t, const float (*x)[Cell::INPUTS], const float* from) {
     const int id = pass * groups + group;
+    if (WORDED && t >= 0) words.next();
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
       const int v = tid + e * THREADS, n = id * SAMPLES + sample_of(v), local = unit_of(v), unit = block * UNITS + local;
@@ -136,7 +144,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
       }
       Cell::early(x[e], ready);
       Cell::rest(ready, state, sent, kept[e]);
-      unsigned char* const to = image(id, steps - 1 - t);
+      unsigned char* const to = WORDED ? nullptr : image(id, steps - 1 - t);
       const int run = cluster * BANDS + local / BAND;
       float scale = 1;
       if (EXACT) {
@@ -146,20 +154,26 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
 #pragma unroll
         for (int m = 2; m < 2 * BAND; m *= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, m));
         scale = power_to_halves(__float_as_uint(most), false);
-        if (local % BAND == 0) *(float*)(to + (run * SAMPLES + sample_of(v)) * 4) = power_to_halves(__float_as_uint(most), true);
+        const float back = power_to_halves(__float_as_uint(most), true);
+        if (local % BAND != 0) {
+        } else if (!WORDED) *(float*)(to + (run * SAMPLES + sample_of(v)) * 4) = back;
+        else if (n < batch) words.put(back, sample_of(v) * RECORD + RUNS * WIDE + run);
       }
 #pragma unroll
       for (int g = 0; g < GATES; g++) {
         unsigned ignored;
         const float mine = some ? sent[g] * scale : 0, other = __shfl_xor_sync(0xffffffff, mine, 2);
         const unsigned word = word_of(mine, other, local % 2, &ignored);
-        if (local % PAIR == 0) *(unsigned*)(to + SCALES + sample_of(v) * ROW + run * PIECE + (g * BAND + local % BAND) / PAIR * 4) = word;
+        if (local % PAIR != 0) continue;
+        const int at = (g * BAND + local % BAND) / PAIR;
+        if (!WORDED) *(unsigned*)(to + SCALES + sample_of(v) * ROW + run * PIECE + at * 4) = word;
+        else if (n < batch) words.put(__uint_as_float(word), sample_of(v) * RECORD + run * WIDE + at);
       }
 #pragma unroll
       for (int s = 0; s < STATES; s++) states[((pass * EACH + e) * STATES + s) * THREADS + tid] = state[s];
     }
     if (t < 0 || warp >= BUSY) return;
-    count(id);
+    if (!WORDED) count(id);
 #pragma unroll
     for (int e = 0; e < EACH; e++) {  // nobody waits for what follows
       const int v = tid + e * THREADS, n = id * SAMPLES + sample_of(v), unit = block * UNITS + unit_of(v);
@@ -202,8 +216,14 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     if (cells && t >= 0) read(pass, t, x);
     if (i < turns) {
       if (copies && ahead && i + 1 < turns) copy();
-      if (!stuck && !arrived(bar + 8 * slot, phase)) *trouble = STUCK, stuck = true;
-      const unsigned char* const from = images + slot * IMAGE;
+      unsigned char* const from = images + slot * IMAGE;
+      auto put = [&](int i, float v) {
+        const int n = i / RECORD, at = i % RECORD;
+        if (at < RUNS * WIDE) *(float*)(from + SCALES + n * ROW + at / WIDE * PIECE + at % WIDE * 4) = v;
+        else *(float*)(from + ((at - RUNS * WIDE) * SAMPLES + n) * 4) = v;
+      };
+      if (!stuck && !(WORDED ? words.fetch(min(SAMPLES, batch - group * SAMPLES) * RECORD, put) : arrived(bar + 8 * slot, phase))) *trouble = STUCK, stuck = true;
+      if (WORDED) __syncthreads();  // all is here, and all are done with the image and the sums of the turn before
       float sum[CHAINS][EIGHTS][HEIGHT][4], whole[EIGHTS][HEIGHT][4];
 #pragma unroll
       for (int q = 0; q < EIGHTS * HEIGHT * 4; q++) (&whole[0][0][0])[q] = 0;
@@ -241,7 +261,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
             }
         }
       }
-      __syncthreads();  // all are done with this image, and with the sums of the turn before
+      if (!WORDED) __syncthreads();  // all are done with this image, and with the sums of the turn before
       if (copies && !ahead && passes > 1 && i + 1 < turns) copy();
 #pragma unroll
       for (int h = 0; h < HEIGHT; h++)
@@ -262,6 +282,10 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     }
   }
   cluster_barrier();
+  if (WORDED) {
+    words.finish(steps);
+    return;
+  }
   // All have been counted as often as they will be: the block that is the last to
   // end leaves the counters at 0.
   if (tid != 0 || atomicAdd(control + 1, 1) != gridDim.x - 1) return;
