@@ -126,28 +126,31 @@ func (g gathering) shaped(registers, carried int, p Properties) (gathering, stri
 	return g, ""
 }
 
-// cycles is about what a step of all sequences takes.
+// cycles is about what a step of all sequences takes; see scatter.cycles. Of few
+// turns each waits for the one before: gradients are written, counted, seen and
+// copied, sums pushed.
 func (g gathering) cycles() float64 {
-	products, tiles := 2.0, float64(g.samples/8)
+	products, tiles, all := 2.0, float64(g.samples/8), 1.12
 	if g.exact {
-		products = 3
+		products, all = 3, 1
 	}
 	warps := float64(g.warps())
 	multiply := 9 * products * float64(g.height*g.chunks) * tiles * warps / 4
-	load := warps * float64(g.chunks) * (64*float64(g.samples) + 0) / 128
-	far := warps * float64(8*g.height*(g.chunks-g.resident))
-	turn := max(multiply, load+far) + min(multiply, load+far)/3 + 700 + 100*float64(g.each*g.cluster*g.split)/4
+	load := warps * (float64(g.chunks*g.samples)/2 + float64(8*g.height*(g.chunks-g.resident)))
+	turn := max(multiply, load) + min(multiply, load)/3 + 700 + 25*float64(g.each*g.cluster*g.split)
 	bytes := float64(g.image())
 	if g.words {
-		return turn + 600 + 1300 + 60*float64(g.record()*min(g.batch, g.samples))/float64(g.threads())
+		return all * (turn + 3500 + 60*float64(g.record()*min(g.batch, g.samples))/float64(g.threads()))
 	}
 	switch g.passes {
 	case 1:
-		return turn + 600 + 2200 + bytes/42
+		return all * (turn + 6100 + bytes/42)
 	case 2:
-		return 2 * (turn + 600 + bytes/84)
+		return all * 2 * (turn + 1600 + bytes/84)
+	case 3:
+		return all * 3 * (turn + 1800 + bytes/84)
 	}
-	return float64(g.passes) * (turn + bytes/84)
+	return all * float64(g.passes) * (turn + 200 + bytes/84)
 }
 
 // grouping is how g runs.

@@ -12,10 +12,12 @@
 //
 //   wait      until the gradients of SAMPLES sequences have been copied
 //   product   a warp has HEIGHT times 16 units of the cluster and a slice of the columns
-//   copy      the gradients of the next turn
+//   count     what was written in the turn before, which by now costs no wait
 //   push      sums to the blocks of the cluster
+//   copy      the gradients of the next turn, or ahead of all this where they have
+//             been counted for long
 //   cell      of the sequences just pushed, or where there are many of those before,
-//             once all sums have come: gradients go to memory, and are counted
+//             once all sums have come: gradients go to memory
 //
 // Where WORDED, groups have no others to take turns with, and gradients travel as
 // words (recurrence.cu), each a value and the number of its step: twice the bytes,
@@ -51,7 +53,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SPLIT;
   const int block = blockIdx.x % GROUP, rank = block % CLUSTER, cluster = block / CLUSTER, group = blockIdx.x / GROUP, groups = gridDim.x / GROUP;
   const int all = (batch + SAMPLES - 1) / SAMPLES, passes = (all - group + groups - 1) / groups; // of them this group's
-  const bool many = passes > 2, ahead = many && SLOTS == 2;
+  const bool many = passes > 2, ahead = passes > 3 && SLOTS == 2;
   const int lag = many ? 1 : 0, turns = steps * passes;
 
   quad w[RESIDENT > 0 ? RESIDENT : 1][HEIGHT][2];
@@ -120,6 +122,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   // gradient runs the cell of step t, or leaves the gradient of the first states;
   // from are the sums that have come.
   float kept[EACH][Cell::RESULTS];
+  int written = -1;                                                        // what is to be counted once there was time: it waits for what was written
   auto gradient = [&](int pass, int t, const float (*x)[Cell::INPUTS], const float* from) {
     const int id = pass * groups + group;
     if (WORDED && t >= 0) words.next();
@@ -173,7 +176,8 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
       for (int s = 0; s < STATES; s++) states[((pass * EACH + e) * STATES + s) * THREADS + tid] = state[s];
     }
     if (t < 0 || warp >= BUSY) return;
-    if (!WORDED) count(id);
+    if (!WORDED && passes == 1) count(id);
+    written = id;
 #pragma unroll
     for (int e = 0; e < EACH; e++) {  // nobody waits for what follows
       const int v = tid + e * THREADS, n = id * SAMPLES + sample_of(v), unit = block * UNITS + unit_of(v);
@@ -202,6 +206,8 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     }
     read(p, steps - 1, x);
     gradient(p, steps - 1, x, nullptr);
+    if (!WORDED && passes > 1 && written >= 0) count(written);
+    written = -1;
   }
   __syncthreads();
   cluster_barrier();
@@ -261,8 +267,9 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
             }
         }
       }
+      if (!WORDED && passes > 1 && written >= 0) count(written);
+      written = -1;
       if (!WORDED) __syncthreads();  // all are done with this image, and with the sums of the turn before
-      if (copies && !ahead && passes > 1 && i + 1 < turns) copy();
 #pragma unroll
       for (int h = 0; h < HEIGHT; h++)
 #pragma unroll
@@ -270,6 +277,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
           const int u = ((warp / SPLIT * HEIGHT + h) * 16 + 2 * row) % UNITS;
           push<4>(there[h] + 128 + SLOTS * IMAGE + (i % RING * PARTS + (rank * SPLIT + slice) * VALUES + place(u, n * 8 + 2 * four)) * 4, whole[n][h], there[h] + 16 + 8 * (i % RING));
         }
+      if (copies && !ahead && passes > 1 && i + 1 < turns) copy();
       if (++slot == SLOTS) slot = 0, phase ^= 1;
     }
     if (cells) {
