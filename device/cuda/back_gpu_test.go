@@ -9,7 +9,6 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cuda"
 	"rnnbench/device/devicetest"
-	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -22,41 +21,33 @@ var places = []int{0, 1, 2, 3, 5, 8}
 // default geometry and in others, each held to double precision first.
 func BenchmarkGPUGradients(b *testing.B) {
 	d := openGPU(b, time.Minute)
-	const steps = 256
-	for _, c := range []*cell.Cell{cell.LSTM, cell.GRU} {
-		for _, precision := range []schedule.Precision{schedule.FP32, schedule.BF16} {
-			for _, hidden := range []int{512, 1024} {
-				for _, batch := range []int{1, 4, 16, 64} {
-					weights := cuda.Single
-					if precision == schedule.BF16 {
-						weights = cuda.Brain
-					}
-					texts := cuda.Gradients(c, hidden, batch, weights, nil, h200())
-					long := devicetest.Layer{Cell: c, Hidden: hidden, Batch: batch, Steps: steps, Backward: true, Precision: precision}
-					short := long
-					short.Steps = 3
-					for _, l := range []devicetest.Layer{short, long} {
-						s, err := l.Schedule(uint64(hidden))
-						if err != nil {
-							b.Fatal(err)
-						}
-						for _, at := range places {
-							d.Anticipate(s, knob.Params{"back": at})
-						}
-					}
-					for _, at := range places {
-						b.Run(fmt.Sprintf("%v/%d", long, at), func(b *testing.B) {
-							k := knob.Params{"back": at}
-							if at >= len(texts) {
-								b.Skip("there are no more geometries")
-							}
-							b.Log(texts[at])
-							devicetest.Case{Layer: short, Knobs: k}.Hold(b, d)
-							gradient(b, d, long, k)
-						})
-					}
-				}
+	for _, long := range trained() {
+		weights := cuda.Single
+		if long.Precision == schedule.BF16 {
+			weights = cuda.Brain
+		}
+		texts := cuda.Gradients(long.Cell, long.Hidden, long.Batch, weights, nil, h200())
+		short := long
+		short.Steps = 3
+		for _, l := range []devicetest.Layer{short, long} {
+			s, err := l.Schedule(uint64(l.Hidden))
+			if err != nil {
+				b.Fatal(err)
 			}
+			for _, at := range places {
+				d.Anticipate(s, knob.Params{"back": at})
+			}
+		}
+		for _, at := range places {
+			b.Run(fmt.Sprintf("%v/%d", long, at), func(b *testing.B) {
+				if at >= len(texts) {
+					b.Skip("there are no more geometries")
+				}
+				k := knob.Params{"back": at}
+				b.Log(texts[at])
+				devicetest.Case{Layer: short, Knobs: k}.Hold(b, d)
+				gradient(b, d, long, k)
+			})
 		}
 	}
 }
