@@ -48,6 +48,34 @@ func (b *binder) orders(s *schedule.Schedule) map[int]order {
 	return out
 }
 
+// arrange settles how packed weights of s lie in memory, and where: those that
+// would be a copy of what nothing in s writes are where that is.
+func (b *binder) arrange(s *schedule.Schedule) {
+	b.order, b.alias = b.orders(s), map[int]bool{}
+	written := map[int]int{} // how often, by the matrix's number
+	for _, op := range everything(s) {
+		for _, v := range op.Writes() {
+			written[v.M.ID]++
+		}
+	}
+	for _, op := range everything(s) {
+		if op, ok := op.(schedule.Pack); ok && written[op.Src.M.ID] == 0 && written[op.Dst.M.ID] == 1 && b.copies(op) {
+			b.alias[op.Dst.M.ID] = true
+			b.layout.offset[op.Dst.M.ID] = int64(b.at(op.Src) - b.base)
+		}
+	}
+}
+
+// copies reports whether packing by op would leave the elements of op's source as
+// they are, in their order.
+func (b *binder) copies(op schedule.Pack) bool {
+	id := op.Dst.M.ID
+	as := b.order[id]
+	return b.element(op.Src) == b.element(op.Dst) && op.Src.Cols == op.Src.M.Cols && op.Dst == op.Dst.M.All() &&
+		b.layout.factors[id] == nil && !b.layout.kept[id] && (as == byUnit && op.Trans || as == byColumn && !op.Trans) &&
+		(b.at(op.Src)-b.base)%alignment == 0
+}
+
 // ordered reports whether op's weights are all packed as t takes them.
 func (b *binder) ordered(op schedule.Persistent, t grouping) bool {
 	for _, r := range op.R {

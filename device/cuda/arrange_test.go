@@ -6,6 +6,7 @@ import (
 
 	"rnnbench/device/cuda"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -53,6 +54,44 @@ func TestOrders(t *testing.T) {
 			if strings.Contains(text, "persistent(") && !strings.Contains(text, test.ordered) {
 				t.Errorf("batches %v: no %s in a kernel", test.batches, test.ordered)
 			}
+		}
+	}
+}
+
+// TestCopies: packing that would copy what nothing writes takes no launch.
+func TestCopies(t *testing.T) {
+	const size = 64
+	for _, test := range []struct {
+		precision      schedule.Precision
+		trans, written bool
+		packs          int
+	}{
+		{schedule.FP32, false, false, 0},
+		{schedule.FP32, false, true, 1},
+		{schedule.FP32, true, false, 1},
+		{schedule.BF16, false, false, 1},
+	} {
+		b := schedule.NewBuilder(1)
+		b.SetPrecision(test.precision)
+		from, packed := b.Matrix("w", size, size), b.Packed("packed", size, size)
+		if test.written {
+			b.Do(0, schedule.Map{Op: cell.OneMinus, Out: from.All(), A: from.All()})
+		}
+		b.Do(0, schedule.Pack{Src: from.All(), Dst: packed.All(), Trans: test.trans})
+		b.Do(0, schedule.Gemm{A: b.Matrix("a", size, size).All(), B: packed.All(), C: b.Matrix("c", size, size).All()})
+		s, err := b.Schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches, _, err := cuda.Sources(s, knob.Params{"narrow": 2, "split": 2}, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.written {
+			test.packs++
+		}
+		if len(launches) != test.packs {
+			t.Errorf("%+v: %d launches", test, len(launches))
 		}
 	}
 }

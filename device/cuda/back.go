@@ -115,6 +115,9 @@ func (s scatter) overhead(carried int) int {
 	default:
 		n += s.sums() + 20 + s.samples/2
 	}
+	if s.tensor && s.spread() { // where words go
+		n += 8
+	}
 	return n
 }
 
@@ -221,6 +224,21 @@ func unitRegisters(c *cell.Cell) int {
 	return 2*len(reads) + 2*len(c.States) + len(writes) - 2
 }
 
+// backgroupings lists how the gradient of a layer of c can run in groups that
+// knobs allow, the cheapest first, or says why there are none.
+func (b *binder) backgroupings(c *cell.Cell, l layer) ([]grouping, string) {
+	all, why := b.scatters(l, unitRegisters(c))
+	more, no := b.gatherings(l, unitRegisters(c), len(carried(c)))
+	if b.knobs["resident"] == 4 && len(more) > 0 {
+		all = nil
+	} else if len(all) == 0 {
+		why = no
+	}
+	all = append(all, more...)
+	slices.SortStableFunc(all, cheaper)
+	return all, why
+}
+
 // scatters lists how the gradient of a layer can run in groups that knobs allow,
 // the cheapest first, or says why there are none. carried is about how many
 // registers a thread needs for each unit.
@@ -249,7 +267,6 @@ func (b *binder) scatters(l layer, carried int) ([]grouping, string) {
 			}
 		})
 	}
-	slices.SortStableFunc(all, cheaper)
 	return all, why
 }
 
@@ -325,10 +342,11 @@ func (s scatter) grouping(p Properties) grouping {
 const maxSpread = 16
 
 // partsBytes bounds what groups leave there: two buffers of words, one from each
-// block for each unit of each sequence.
+// block for each unit of each sequence; or two images of all gradients.
 func partsBytes(hidden, batch int, p Properties) int64 {
 	line := hidden + roundUp(ceil(hidden, max(1, p.SMs/maxGroups)), 16)
-	return 2 * 8 * int64(p.SMs) * int64(line) * int64(min(maxSpread, roundUp(batch, 8)))
+	words := 2 * 8 * int64(p.SMs) * int64(line) * int64(min(maxSpread, roundUp(batch, 8)))
+	return max(words, 2*24*int64(hidden+maxPadding)*int64(roundUp(batch, maxSamples)))
 }
 
 // backwards is op by the kernel that knobs name, or the one expected to be the
@@ -336,7 +354,7 @@ func partsBytes(hidden, batch int, p Properties) int64 {
 func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
 	if b.knobs["resident"] != 3 {
 		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32}
-		list := func(b *binder) ([]grouping, string) { return b.scatters(l, unitRegisters(op.Cell)) }
+		list := func(b *binder) ([]grouping, string) { return b.backgroupings(op.Cell, l) }
 		of := choice{cell: op.Cell, layer: l, backward: true}
 		all, err := b.shared(of, list)
 		if err != nil && b.knobs["samples"] != 0 { // which may be of the forward pass alone
@@ -363,13 +381,21 @@ func (b *binder) groupBackward(op schedule.PersistentBackward, t grouping) step 
 		words = append(words, " ", g.name, g.element)
 	}
 	write := func() source {
-		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + backText(op, groups, b.element(op.R)) + file(t.kernel).text + file("back").text
+		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + backText(op, groups, b.element(op.R)) + t.backFiles()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistentbackward(int steps, int batch, unsigned* control, unsigned* trouble%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, trouble);\n}\n",
 			t.threads, params(groups), members(groups, 0))
 		return source{"persistentbackward", text}
 	}
 	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), b.control(), b.trouble()}, b.arguments(groups)...)
 	return t.launch(op.Batch(), b.sides > 1, b.source(write, words...), append(args, uint64(b.at(op.R))))
+}
+
+// backFiles are the text of a gradient's kernel.
+func (t grouping) backFiles() string {
+	if t.kernel == "backturns" {
+		return file("fragments").text + file(t.kernel).text
+	}
+	return file(t.kernel).text + file("back").text
 }
 
 // carried lists what a thread keeps from step to step: the states' gradients,

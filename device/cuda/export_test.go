@@ -13,7 +13,7 @@ func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []st
 		return nil, nil, err
 	}
 	b := binder{knobs: k, layout: &l, properties: p, precision: s.Precision, sides: sides(s), choices: map[choice]chosen{}, sources: map[string]*source{}}
-	b.order = b.orders(s)
+	b.arrange(s)
 	var texts []string
 	var launches []*Launch
 	for i := range s.Nodes {
@@ -47,10 +47,10 @@ func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, 
 	return knobs, texts
 }
 
-// Scatters are those of the gradient of a layer of c.
-func Scatters(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (texts []string) {
+// Gradients are those of the gradient of a layer of c.
+func Gradients(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (texts []string) {
 	b := binder{knobs: k, properties: p}
-	all, _ := b.scatters(layer{hidden, c.Recurrent, batch, weights, weights == Single}, unitRegisters(c))
+	all, _ := b.backgroupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single})
 	for _, t := range all {
 		texts = append(texts, t.describe())
 	}

@@ -31,6 +31,7 @@ type binder struct {
 	persistent int           // such operations so far
 	sides      int           // parts of the GPU that they share
 	order      map[int]order // of packed weights, by matrix
+	alias      map[int]bool  // packed weights that are where their source is
 	choices    map[choice]chosen
 	sources    map[string]*source
 	networks   map[Network]readied
@@ -103,6 +104,9 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		}
 		if b.layout.kept[op.Dst.M.ID] {
 			return b.split(op.Src, !op.Trans, b.at(op.Dst), 0, false), nil
+		}
+		if b.alias[op.Dst.M.ID] {
+			return nil, nil
 		}
 		return []step{b.pack(op, b.order[op.Dst.M.ID])}, nil
 	case schedule.Map:

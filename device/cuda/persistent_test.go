@@ -58,6 +58,9 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 		{"resident": 1, "cluster": 4, "tensor": 2, "samples": 2},
 		{"resident": 1, "cluster": 8, "tensor": 1, "back": 3},
 		{"resident": 1, "cluster": 8, "tensor": 2, "back": 5},
+		{"resident": 4, "cluster": 4, "samples": 8, "back": 1},
+		{"resident": 4, "cluster": 2, "samples": 8, "groups": 1},
+		{"resident": 4, "cluster": 2, "samples": 16, "groups": 2, "back": 1},
 	}
 	var cases []devicetest.Case
 	for i, c := range cell.All() {

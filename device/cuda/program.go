@@ -59,7 +59,7 @@ func (d *Device) program(s *schedule.Schedule, k knob.Params) (*program, knob.Pa
 func (p *program) binder(k knob.Params) *binder {
 	d := p.device
 	b := &binder{knobs: k, layout: &p.layout, base: p.base, properties: d.properties, precision: p.schedule.Precision, sides: sides(p.schedule), choices: map[choice]chosen{}, sources: map[string]*source{}, networks: d.networks}
-	b.order = b.orders(p.schedule)
+	b.arrange(p.schedule)
 	return b
 }
 

@@ -343,7 +343,7 @@ func shrink(n int) float64 { return math.Exp2(math.Ceil(math.Log2(float64(n)) / 
 
 // compare runs s on d, with each of the settings, and by evaluation and compares
 // every matrix, guard elements around the views included.
-func compare(t *testing.T, d device.Device, s *schedule.Schedule, seed uint64, settings []knob.Params) {
+func compare(t testing.TB, d device.Device, s *schedule.Schedule, seed uint64, settings []knob.Params) {
 	t.Helper()
 	start, want := newValues(s), newValues(s)
 	fill(s, start, seed)

@@ -65,9 +65,7 @@ func (c Case) schedule() (*schedule.Schedule, error) {
 	return c.Schedule(uint64(c.Hidden))
 }
 
-// Layers holds each case on d to its meaning, and each of several runs to the bits
-// of the first. A device may decline it: then the test is skipped. Kernels of many
-// cases are compiled side by side.
+// Layers holds each case on d; kernels of many are compiled side by side.
 func Layers(t *testing.T, d device.Device, cases []Case) {
 	const far = 64
 	ready := 0
@@ -81,14 +79,21 @@ func Layers(t *testing.T, d device.Device, cases []Case) {
 					}
 				}
 			}
-			s, err := c.schedule()
-			if err != nil {
-				t.Fatal(err)
-			}
-			repeats(t, d, s, c.Knobs)
-			compare(t, d, s, uint64(c.Batch), []knob.Params{c.Knobs})
+			c.Hold(t, d)
 		})
 	}
+}
+
+// Hold holds the case on d to its meaning, and each of several runs to the bits of
+// the first. A device may decline it: then the test is skipped.
+func (c Case) Hold(t testing.TB, d device.Device) {
+	t.Helper()
+	s, err := c.schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	repeats(t, d, s, c.Knobs)
+	compare(t, d, s, uint64(c.Batch), []knob.Params{c.Knobs})
 }
 
 // steps is the layer as a product and a cell a step.
@@ -219,7 +224,7 @@ func roundsStates(op schedule.Op) bool {
 }
 
 // repeats runs s again and again, each time from the same matrices.
-func repeats(t *testing.T, d device.Device, s *schedule.Schedule, k knob.Params) {
+func repeats(t testing.TB, d device.Device, s *schedule.Schedule, k knob.Params) {
 	t.Helper()
 	prog, err := d.Compile(s, k)
 	if errors.Is(err, schedule.ErrUnsupported) {

@@ -51,12 +51,7 @@ template <class Cell> struct Product {
       for (int half = 0; half < 2; half++) far[((i - RESIDENT) * 2 + half) * THREADS + threadIdx.x] = fill(i, half);
   }
 
-  // scale is the power of two that takes values of at most bits to the range of
-  // halves, or back.
-  static __device__ __forceinline__ float scale(unsigned bits, bool back) {
-    const unsigned to = max(1u, min(253u, 268 - (bits >> 23)));
-    return __uint_as_float((back ? 254 - to : to) << 23);
-  }
+  static __device__ __forceinline__ float scale(unsigned bits, bool back) { return power_to_halves(bits, back); }
 
   // set leaves a gradient in [SAMPLES][ROW]; of halves, four high ones and then
   // their low ones.

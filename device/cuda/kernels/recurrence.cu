@@ -45,6 +45,13 @@ __device__ __forceinline__ unsigned half_of(float v, bool low, unsigned* trouble
   return low ? rest.bits : high.bits;
 }
 
+// power_to_halves is the power of two that takes values of at most bits to the
+// range of halves, or back.
+__device__ __forceinline__ float power_to_halves(unsigned bits, bool back) {
+  const unsigned to = max(1u, min(253u, 268 - (bits >> 23)));
+  return __uint_as_float((back ? 254 - to : to) << 23);
+}
+
 // put_factor narrows v to a factor of a product; of single precision that is ten
 // bits of mantissa.
 template <class W> __device__ __forceinline__ void put_factor(W& to, float v) {

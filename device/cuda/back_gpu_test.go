@@ -1,0 +1,90 @@
+package cuda_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// places are those in the list of geometries that BenchmarkGPUGradients tries: the
+// default and what was expected to be slower.
+var places = []int{0, 1, 2, 3, 5, 8}
+
+// BenchmarkGPUGradients times the gradient of layers on the first GPU in the
+// default geometry and in others, each held to double precision first.
+func BenchmarkGPUGradients(b *testing.B) {
+	d := openGPU(b, time.Minute)
+	for _, long := range trained() {
+		weights := cuda.Single
+		if long.Precision == schedule.BF16 {
+			weights = cuda.Brain
+		}
+		texts := cuda.Gradients(long.Cell, long.Hidden, long.Batch, weights, nil, h200())
+		short := long
+		short.Steps = 3
+		for _, l := range []devicetest.Layer{short, long} {
+			s, err := l.Schedule(uint64(l.Hidden))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, at := range places {
+				d.Anticipate(s, knob.Params{"back": at})
+			}
+		}
+		for _, at := range places {
+			b.Run(fmt.Sprintf("%v/%d", long, at), func(b *testing.B) {
+				if at >= len(texts) {
+					b.Skip("there are no more geometries")
+				}
+				k := knob.Params{"back": at}
+				b.Log(texts[at])
+				devicetest.Case{Layer: short, Knobs: k}.Hold(b, d)
+				gradient(b, d, long, k)
+			})
+		}
+	}
+}
+
+// gradient times a layer with random weights that let gradients fade.
+func gradient(b *testing.B, d device.Device, l devicetest.Layer, k knob.Params) {
+	s, err := l.Schedule(1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := d.Compile(s, k)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, m := range s.Matrices {
+		if m.Packed {
+			continue
+		}
+		v := make([]float32, m.Elements())
+		for i := range v {
+			v[i] = 0.05 * (rng.Float32() - 0.5)
+		}
+		if err := p.Write(m, v); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := p.Prepare(); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := p.Run(3); err != nil {
+		b.Fatal(err)
+	}
+	t, err := p.Run(b.N)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(t.Device.Seconds()/float64(b.N*l.Steps)*1e6, "µs/step")
+}

@@ -1,0 +1,205 @@
+package cuda
+
+import "fmt"
+
+// A gathering is how kernels/backturns.cu divides a layer.
+type gathering struct {
+	layer
+	clusters int  // of a group
+	cluster  int  // blocks of a cluster
+	units    int  // of a block, a multiple of band
+	band     int  // units whose gradients a warp has
+	samples  int  // sequences of a turn
+	height   int  // tiles of 16 units of a warp
+	split    int  // warps that share a tile's columns
+	chunks   int  // pieces of a warp's columns, 64 bytes each
+	resident int  // of them in registers
+	passes   int  // turns of a step
+	slots    int  // images of gradients that are there at the same time
+	each     int  // values of a thread
+	words    bool // gradients travel as words
+}
+
+func (g gathering) warps() int   { return g.cluster * g.units / 16 / g.height * g.split }
+func (g gathering) threads() int { return 32 * g.warps() }
+func (g gathering) blocks() int  { return g.clusters * g.cluster }
+
+// piece is the bytes of a band's gradients of a sequence.
+func (g gathering) piece() int {
+	n := g.gates * g.band * g.weights.Bytes()
+	if g.exact {
+		return roundUp(n, 64)
+	}
+	return n
+}
+
+// image is the bytes of the gradients that a block gathers in a turn.
+func (g gathering) image() int {
+	row := 64 * g.split * g.chunks
+	if row%128 == 0 {
+		row += 64
+	}
+	n := g.samples * row
+	if g.exact {
+		n += 4 * g.samples * g.split * (g.chunks * 64 / g.piece())
+	}
+	return n
+}
+
+// record is how many words a block gathers of a sequence.
+func (g gathering) record() int {
+	bytes := g.gates * g.band * g.weights.Bytes()
+	return g.clusters * g.units / g.band * (bytes/4 + number(g.exact))
+}
+
+// ring is how many buffers of sums there are.
+const ring = 4
+
+// shared is what a block needs of shared memory: barriers, images, sums that
+// come, weights beyond registers and what is carried from step to step.
+func (g gathering) shared(carried int) int {
+	chunk := 4 * g.threads() * 8 * g.height
+	return 128 + max(chunk, g.slots*g.image()+ring*4*g.cluster*g.split*g.units*g.samples+
+		chunk*(g.chunks-g.resident)+4*g.threads()*g.passes*g.each*carried)
+}
+
+// memory is what groups leave for each other: counters, and two images for each
+// rank of a cluster.
+func (g gathering) memory() int64 {
+	all := int64(ceil(g.batch, g.samples) * g.cluster)
+	if g.words {
+		return alignment + all*16*int64(g.record()*g.samples)
+	}
+	return alignment + all*(128+2*int64(g.image()))
+}
+
+// together is how many groups run at the same time.
+func (g gathering) together(p Properties) int { return p.clusters(g.cluster) / g.clusters }
+
+// shaped fills in how g, of so many clusters at most, divides the units, or says
+// why it does not fit. A thread needs registers for each of its values, besides
+// those that are carried.
+func (g gathering) shaped(registers, carried int, p Properties) (gathering, string) {
+	g.units = roundUp(ceil(g.hidden, g.clusters*g.cluster), 8)
+	if g.band = 16; g.units%16 != 0 {
+		g.band = 8
+	}
+	g.clusters = ceil(g.hidden, g.units*g.cluster)
+	tiles := ceil(g.cluster*g.units, 16)
+	switch {
+	case g.cluster*g.units%(16*g.height) != 0:
+		return g, fmt.Sprintf("%d units of a cluster are no multiple of %d", g.cluster*g.units, 16*g.height)
+	case g.threads() > 512:
+		return g, fmt.Sprintf("%d tiles of units, each shared by %d warps, are %d threads", tiles, g.split, g.threads())
+	case g.clusters < 2:
+		return g, "there is one cluster"
+	case g.together(p) < 1:
+		return g, fmt.Sprintf("no %d clusters of %d blocks run at the same time", g.clusters, g.cluster)
+	}
+	if g.passes = ceil(ceil(g.batch, g.samples), g.together(p)); g.words && g.passes > 1 {
+		return g, "groups with others to take turns with exchange no words"
+	}
+	runs := g.clusters * g.units / g.band
+	if g.exact {
+		g.chunks = ceil(runs, g.split) * g.piece() / 64
+	} else {
+		g.chunks = ceil(runs*g.piece(), 64*g.split)
+	}
+	g.each = ceil(g.units*g.samples, g.threads())
+	sums := 4 * g.height * g.samples / 8
+	overhead := 80 + g.each*registers + 2*sums + g.samples/2
+	if g.exact {
+		overhead += 2*sums + 8
+	}
+	room := min(maxRegisters, registersOfSM/roundUp(g.threads(), 128)/8*8) - overhead
+	g.resident = min(g.chunks, max(0, room)/(8*g.height))
+	if g.slots = min(2, g.passes+number(g.words)); g.shared(carried) > p.Shared && !g.words {
+		g.slots = 1
+	}
+	if g.shared(carried) > p.Shared {
+		return g, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
+			g.gates*g.hidden*g.units, g.units, g.shared(carried)>>10, p.Shared>>10)
+	}
+	if g.memory() > partsBytes(g.hidden, g.batch, p) {
+		return g, "gradients take more memory than there is"
+	}
+	return g, ""
+}
+
+// cycles is about what a step of all sequences takes; see scatter.cycles. Of few
+// turns each waits for the one before: gradients are written, counted, seen and
+// copied, sums pushed.
+func (g gathering) cycles() float64 {
+	products, tiles, all := 2.0, float64(g.samples/8), 1.12
+	if g.exact {
+		products, all = 3, 1
+	}
+	warps := float64(g.warps())
+	multiply := 9 * products * float64(g.height*g.chunks) * tiles * warps / 4
+	load := warps * (float64(g.chunks*g.samples)/2 + float64(8*g.height*(g.chunks-g.resident)))
+	turn := max(multiply, load) + min(multiply, load)/3 + 700 + 25*float64(g.each*g.cluster*g.split)
+	bytes := float64(g.image())
+	if g.words {
+		return all * (turn + 3500 + 60*float64(g.record()*min(g.batch, g.samples))/float64(g.threads()))
+	}
+	switch g.passes {
+	case 1:
+		return all * (turn + 6100 + bytes/42)
+	case 2:
+		return all * 2 * (turn + 1600 + bytes/84)
+	case 3:
+		return all * 3 * (turn + 1800 + bytes/84)
+	}
+	return all * float64(g.passes) * (turn + 200 + bytes/84)
+}
+
+// grouping is how g runs.
+func (g gathering) grouping(carried int, p Properties) grouping {
+	return grouping{
+		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(),
+		kernel: "backturns", sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, WORDED = %d, ORDERED = 0",
+			g.clusters, g.cluster, g.units, g.samples, g.warps(), g.band, g.height, g.split, g.chunks, g.resident, g.slots, number(g.exact), number(g.words)),
+	}
+}
+
+// gatherings lists how the gradient of a layer can take turns that knobs allow.
+func (b *binder) gatherings(l layer, registers, carried int) ([]grouping, string) {
+	var all []grouping
+	why := "the GPU has no clusters of blocks"
+	if r := b.knobs["resident"]; b.properties.Capability < 90 || b.knobs["tensor"] == 2 || r != 0 && r != 4 {
+		return nil, why
+	}
+	seen := map[string]bool{}
+	for _, samples := range b.samples(l.batch, 8, 16, 32) {
+		if samples%8 != 0 {
+			continue
+		}
+		for _, cluster := range b.choose("cluster", 2, 4, 8) {
+			for _, groups := range b.choose("groups", 1, 2, 3, 4, 8, maxGroups) {
+				for _, height := range []int{1, 2} {
+					for split := 1; split <= 8; split *= 2 {
+						for _, words := range []bool{false, true} {
+							if cluster < 2 || groups > ceil(l.batch, samples) && b.knobs["groups"] == 0 {
+								continue
+							}
+							g := gathering{layer: l, cluster: cluster, clusters: b.properties.clusters(cluster) / groups, samples: samples, height: height, split: split, words: words}
+							if g.clusters < 2 {
+								continue
+							}
+							g, no := g.shaped(registers, carried, b.properties)
+							if no != "" {
+								why = no
+								continue
+							}
+							if t := g.grouping(carried, b.properties); !seen[t.sizes] {
+								seen[t.sizes] = true
+								all = append(all, t)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return all, why
+}

@@ -1,0 +1,106 @@
+package cuda_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/nvrtc"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// frame is the bytes of a thread's stack in the kernels of an image, where what
+// finds no register lies.
+func frame(image []byte) (int, error) {
+	const version, info, minimum = 20, ".nv.info", 0x0412 // of the format, whose number is CUDA's own; a record of so many words
+	image = bytes.Clone(image)
+	binary.LittleEndian.PutUint32(image[version:], uint32(elf.EV_CURRENT))
+	f, err := elf.NewFile(bytes.NewReader(image))
+	if err != nil {
+		return 0, err
+	}
+	s := f.Section(info)
+	if s == nil {
+		return 0, fmt.Errorf("there is no %s", info)
+	}
+	data, err := s.Data()
+	if err != nil {
+		return 0, err
+	}
+	most, found := 0, false
+	for len(data) >= 12 {
+		if int(data[0])<<8|int(data[1]) == minimum {
+			most, found = max(most, int(binary.LittleEndian.Uint32(data[8:]))), true
+		}
+		data = data[4+int(binary.LittleEndian.Uint16(data[2:])):]
+	}
+	if !found {
+		return 0, fmt.Errorf("%s says nothing of a stack", info)
+	}
+	return most, nil
+}
+
+// TestSpills: no gradient of the layers that are compared with the maker's library
+// spills registers by default.
+func TestSpills(t *testing.T) {
+	lib, err := nvrtc.Load(filepath.SplitList(os.Getenv("RNNBENCH_CUDA_LIBS"))...)
+	if err != nil {
+		t.Skip(err)
+	}
+	c, err := lib.For(90)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range trained() {
+		if testing.Short() && i%8 != 0 {
+			continue
+		}
+		t.Run(l.String(), func(t *testing.T) {
+			t.Parallel()
+			s, err := l.Schedule(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			launches, texts, err := cuda.Sources(s, nil, h200())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, launch := range launches {
+				if !strings.HasPrefix(launch.Name, "persistentbackward") {
+					continue
+				}
+				image, err := c.Compile(launch.Name, texts[i])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n, err := frame(image); err != nil || n != 0 {
+					t.Errorf("%d bytes of stack, %v", n, err)
+				}
+			}
+		})
+	}
+}
+
+// trained are the layers whose training is compared with the maker's library, as
+// gradients.
+func trained() []devicetest.Layer {
+	var all []devicetest.Layer
+	for _, c := range []*cell.Cell{cell.LSTM, cell.GRU} {
+		for _, precision := range []schedule.Precision{schedule.FP32, schedule.BF16} {
+			for _, hidden := range []int{512, 1024} {
+				for _, batch := range []int{1, 4, 16, 64} {
+					all = append(all, devicetest.Layer{Cell: c, Hidden: hidden, Batch: batch, Steps: 256, Backward: true, Precision: precision})
+				}
+			}
+		}
+	}
+	return all
+}
