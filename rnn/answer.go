@@ -82,26 +82,57 @@ type result struct {
 	perSequence, gradient bool
 }
 
-// Read copies the answer from where the plan's schedule leaves it.
-func (p *Plan) Read(mem Memory) ([]Tensor, error) {
-	var out []Tensor
+// read visits the parts of the answer where the plan's schedule leaves them: each
+// as a tensor without values, and its values, which are overwritten by the next.
+func (p *Plan) read(mem Memory, visit func(t Tensor, values []float32) error) error {
 	var all []float32
 	for _, r := range p.results() {
 		all = slices.Grow(all[:0], r.view.M.Elements())[:r.view.M.Elements()]
 		if err := mem.Read(r.view.M, all); err != nil {
-			return nil, err
+			return err
 		}
 		t := Tensor{Name: r.name, Rows: r.view.Rows, Cols: r.view.Cols, First: r.first, PerSequence: r.perSequence, Gradient: r.gradient, UnitError: p.UnitError}
-		t.Values = make([]float64, t.Rows*t.Cols)
-		band := all[r.view.Row*t.Cols:] // results are bands of whole rows
+		from := r.view.Row * t.Cols // results are bands of whole rows
+		if err := visit(t, all[from:from+t.Rows*t.Cols]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Read copies the answer from where the plan's schedule leaves it.
+func (p *Plan) Read(mem Memory) ([]Tensor, error) {
+	var out []Tensor
+	err := p.read(mem, func(t Tensor, values []float32) error {
+		t.Values = make([]float64, len(values))
 		parallel(t.Rows, func(row int) {
 			for i := row * t.Cols; i < (row+1)*t.Cols; i++ {
-				t.Values[i] = float64(band[i])
+				t.Values[i] = float64(values[i])
 			}
 		})
 		out = append(out, t)
+		return nil
+	})
+	return out, err
+}
+
+// Check is Read and Compare with the reference's answer, for answers that are
+// large: got has no values.
+func (p *Plan) Check(mem Memory, want []Tensor) (d Deviation, got []Tensor, err error) {
+	d = Deviation{Tolerance: 1}
+	err = p.read(mem, func(t Tensor, values []float32) error {
+		got = append(got, t)
+		if len(got) > len(want) {
+			return nil
+		}
+		one, err := deviation(p.Problem, t, values, want[len(got)-1])
+		d = d.orWorse(one)
+		return err
+	})
+	if err == nil && len(got) != len(want) {
+		err = fmt.Errorf("rnn: an answer has %d tensors, not %d", len(got), len(want))
 	}
-	return out, nil
+	return d, got, err
 }
 
 // A Deviation says how far an answer is from the reference: of all tensors the
@@ -144,38 +175,52 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 	}
 	worst := Deviation{Tolerance: 1}
 	for i, w := range want {
-		g := got[i]
-		rows, batch, distinct := w.Rows, 1, 1 // of the answer that is expected; of sequences in it and in w
-		if w.PerSequence {
-			rows, batch = g.First*p.Batch+g.Rows, p.Batch
-			if distinct = batch; w.Rows != rows && rows > 0 {
-				distinct = w.Rows * batch / rows
-			}
+		d, err := deviation(p, got[i], got[i].Values, w)
+		if err != nil {
+			return Deviation{}, err
 		}
-		if g.Name != w.Name || g.Cols != w.Cols || g.First*batch+g.Rows != rows || rows/batch*distinct != w.Rows {
-			return Deviation{}, fmt.Errorf("rnn: answer %s of %d×%d where %s of %d×%d is expected", g.Name, g.Rows, g.Cols, w.Name, w.Rows, w.Cols)
-		}
-		d := Deviation{Tensor: w.Name, Tolerance: Tolerance(p, w.Gradient, g.UnitError)}
-		skip := g.First * batch
-		found := make([]difference, g.Rows)
-		parallel(g.Rows, func(row int) {
-			t, b := (skip+row)/batch, (skip+row)%batch
-			from := t*distinct + b%distinct
-			found[row].of(g.Values[row*w.Cols:(row+1)*w.Cols], w.Values[from*w.Cols:(from+1)*w.Cols])
-		})
-		scale := 0.0
-		for row, f := range found {
-			scale = max(scale, f.scale)
-			if f.most > d.MaxAbs {
-				d.MaxAbs, d.Row, d.Col = f.most, skip+row, f.at
-			}
-		}
-		d.Error = d.relative(scale)
-		if d.Error/d.Tolerance >= worst.Error/worst.Tolerance {
-			worst = d
-		}
+		worst = worst.orWorse(d)
 	}
 	return worst, nil
+}
+
+// orWorse is d, or e where that uses as much of its tolerance or more.
+func (d Deviation) orWorse(e Deviation) Deviation {
+	if e.Error/e.Tolerance >= d.Error/d.Tolerance {
+		return e
+	}
+	return d
+}
+
+// deviation holds the values of g to w.
+func deviation[F float32 | float64](p Problem, g Tensor, values []F, w Tensor) (Deviation, error) {
+	rows, batch, distinct := w.Rows, 1, 1 // of the answer that is expected; of sequences in it and in w
+	if w.PerSequence {
+		rows, batch = g.First*p.Batch+g.Rows, p.Batch
+		if distinct = batch; w.Rows != rows && rows > 0 {
+			distinct = w.Rows * batch / rows
+		}
+	}
+	if g.Name != w.Name || g.Cols != w.Cols || g.First*batch+g.Rows != rows || rows/batch*distinct != w.Rows {
+		return Deviation{}, fmt.Errorf("rnn: answer %s of %d×%d where %s of %d×%d is expected", g.Name, g.Rows, g.Cols, w.Name, w.Rows, w.Cols)
+	}
+	d := Deviation{Tensor: w.Name, Tolerance: Tolerance(p, w.Gradient, g.UnitError)}
+	skip := g.First * batch
+	found := make([]difference, g.Rows)
+	parallel(g.Rows, func(row int) {
+		t, b := (skip+row)/batch, (skip+row)%batch
+		from := t*distinct + b%distinct
+		found[row] = differ(values[row*w.Cols:(row+1)*w.Cols], w.Values[from*w.Cols:(from+1)*w.Cols])
+	})
+	scale := 0.0
+	for row, f := range found {
+		scale = max(scale, f.scale)
+		if f.most > d.MaxAbs {
+			d.MaxAbs, d.Row, d.Col = f.most, skip+row, f.at
+		}
+	}
+	d.Error = d.relative(scale)
+	return d, nil
 }
 
 // A difference is what two rows of values have at most.
@@ -185,10 +230,10 @@ type difference struct {
 	scale float64 // largest value that is expected
 }
 
-func (d *difference) of(have, want []float64) {
+func differ[F float32 | float64](have []F, want []float64) (d difference) {
 	for i, w := range want {
 		d.scale = max(d.scale, math.Abs(w))
-		diff := math.Abs(have[i] - w)
+		diff := math.Abs(float64(have[i]) - w)
 		if math.IsNaN(diff) {
 			diff = math.Inf(1)
 		}
@@ -196,6 +241,7 @@ func (d *difference) of(have, want []float64) {
 			d.most, d.at = diff, i
 		}
 	}
+	return d
 }
 
 // Tolerance is the error, relative to the largest value of its tensor, that

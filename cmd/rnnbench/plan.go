@@ -141,8 +141,8 @@ const patience = 500 * time.Millisecond
 func (b *bench) forecast(ctx context.Context, p plan, m config.Measure, limit time.Duration) (*forecast, error) {
 	f := &forecast{total: p.total(), whole: true}
 	start := time.Now()
+	first := map[string]bool{} // labels that were laid out once
 	for _, q := range p.parts {
-		first := map[string]bool{}
 		for _, at := range q.points {
 			reference := true // the first technique at a point waits for the reference
 			for _, s := range q.specs {

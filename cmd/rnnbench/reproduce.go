@@ -173,7 +173,9 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 		}
 		resume = runPath(f.resume, c.Dir)
 	}
-	if err := b.measureLimits(); err != nil {
+	if before != nil && before.Devices[0].Peak != nil { // what all of a run's records are set beside
+		b.limits.FLOPS = *before.Devices[0].Peak
+	} else if err := b.measureLimits(); err != nil {
 		return err
 	}
 	if e.Model != nil {
