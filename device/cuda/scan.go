@@ -22,12 +22,10 @@ type scan struct {
 	grad     *schedule.SequenceGrad // of a backward pass
 	products schedule.View          // the recurrent ones, known ahead
 
-	groups                       []group
-	width, chunk, lanes, threads int
-	chains, tiles, group         int
-
-	members        int // of a team of blocks; 0: there are none
-	behind, places int // a team's tiles composed and not done yet; those in shared memory
+	groups                               []group
+	width, chunk, lanes, threads, blocks int // blocks: of a multiprocessor
+	chains, tiles, group                 int
+	whole                                bool // a tile's inputs are copied as they lie in memory
 }
 
 // A scanCell is what a scan of a cell computes, whatever the sizes.
@@ -61,16 +59,18 @@ type load struct {
 	refs   []cell.Ref
 }
 
-// Geometry. A block has scanThreads threads at most, and each loads about
-// scanBytes at a time, of maxSteps steps at most. A run of lanes reads scanLine
-// bytes of memory side by side. While a state goes from one group of tiles to
-// the next, scanHop tiles go through memory.
+// Geometry. A run of lanes reads scanLine bytes of memory side by side.
+// A multiprocessor has scanResident threads in blocks of scanThreads at most, with
+// scanRegisters registers for what a thread keeps of its steps, maxSteps at most.
+// While a state goes from one group of tiles to the next, scanHop bytes of
+// inputs go through memory.
 const (
-	scanThreads = 128
-	scanBytes   = 208
-	maxSteps    = 16
-	scanLine    = 128
-	scanHop     = 128
+	scanLine      = 128
+	scanThreads   = 128
+	scanResident  = 384
+	scanRegisters = 88
+	maxSteps      = 16
+	scanHop       = 2 << 20
 )
 
 // before and after are what a pass has of a state on both sides of a step.
@@ -223,19 +223,36 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 		}
 	}
 	slices.SortFunc(s.groups, func(a, b group) int { return strings.Compare(a.name, b.name) })
-	bytes := 0
+	s.threads, s.blocks = scanThreads, scanResident/scanThreads
+	if n := k["scanthreads"]; n != 0 {
+		s.threads = n
+	}
+	if n := k["scanblocks"]; n != 0 {
+		s.blocks = n
+	}
+	loaded, kept := 0, s.width*len(s.keep)
 	for _, l := range s.loads {
-		bytes += s.bytes(l)
+		loaded += s.bytes(l)
 	}
-	if s.gather(p, k) {
-		return
-	}
-	s.threads = scanThreads
-	if s.chunk = k["scansteps"]; s.chunk == 0 {
-		s.chunk = max(2, min(scanBytes/bytes, maxSteps))
+	room := (p.Shared/s.blocks - scanWork) / s.threads
+	s.chunk = max(2, min(room/loaded-1, scanRegisters/kept, maxSteps))
+	if n := k["scansteps"]; n != 0 {
+		s.chunk = min(n, room/loaded-1)
 	}
 	s.cut(p)
+	if n := k["scangroup"]; n != 0 {
+		s.group = n
+	}
+	all, _ := s.stretches()
+	s.whole = all != nil && p.Capability >= 90 && k["scanbulk"] == 0
+	if s.whole && s.chunk > 2 && s.chunk%2 == 0 { // for the banks' sake
+		s.chunk--
+		s.tiles = ceil(s.Steps, s.threads/s.lanes*s.chunk)
+	}
 }
+
+// scanWork is about what a block needs of shared memory besides what it loads.
+const scanWork = 5 << 10
 
 func (s *scan) element(name string) Element {
 	return s.groups[slices.IndexFunc(s.groups, func(g group) bool { return g.name == name })].element
@@ -245,25 +262,31 @@ func (s *scan) element(name string) Element {
 func (s *scan) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
 
 // cut cuts channels and time into tiles: of a line of memory across, but more
-// where time is short, and of fewer threads where there would be too few.
+// where time is short, and of fewer steps and threads where there would be too few.
 func (s *scan) cut(p Properties) {
 	across := s.Batch() * s.Hidden() / s.width
 	for {
 		s.lanes = min(scanLine/4/s.width, powerAbove(across))
-		if s.lanes*s.width > scanLine/8 && across <= s.lanes {
-			s.lanes /= 2 // two chains hand on states in half the time
-		}
 		deep := min(s.threads/s.lanes, powerAbove(ceil(s.Steps, s.chunk)))
 		s.lanes = max(s.lanes, min(s.threads/deep, powerAbove(across)))
-		s.chains, s.tiles = ceil(across, s.lanes), ceil(s.Steps, deep*s.chunk)
-		if s.chains*s.tiles >= p.SMs || s.threads <= 64 {
-			s.threads = max(32, deep*s.lanes)
-			s.tiles = ceil(s.Steps, s.threads/s.lanes*s.chunk)
+		s.threads = max(32, deep*s.lanes)
+		s.chains, s.tiles = ceil(across, s.lanes), ceil(s.Steps, s.threads/s.lanes*s.chunk)
+		if s.chains*s.tiles >= p.SMs {
 			break
 		}
-		s.threads /= 2
+		if s.chunk > 4 {
+			s.chunk--
+		} else if s.threads > 64 {
+			s.threads /= 2
+		} else {
+			break
+		}
 	}
-	s.group = min(powerAbove(ceil(scanHop, s.chains)), powerAbove(s.tiles))
+	loaded := 0
+	for _, l := range s.loads {
+		loaded += s.bytes(l)
+	}
+	s.group = min(powerAbove(ceil(scanHop, s.chains*s.threads*s.chunk*loaded)), powerAbove(s.tiles))
 }
 
 // powerAbove is the least power of two that is not below n.
@@ -289,40 +312,34 @@ func (s *scan) sums() int64 {
 }
 
 func (s *scan) starts() int64 {
-	if s.members > 0 {
-		return s.totals()
-	}
 	return 8 * int64(s.chains*ceil(s.tiles, s.group)) * int64(s.lanes*s.values())
 }
 
-// shared is the memory of a block: buffers of what its threads load with the
-// states that these begin with, twice what its rows of lanes compose, and the
-// tile drawn.
-func (s *scan) shared() int {
-	_, _, bytes := s.slots()
-	rows := s.threads / max(s.lanes, 32)
-	return scanBuffers*(s.threads*bytes+4*s.values()*s.lanes) + 2*8*rows*s.values()*s.lanes + 16
+// buffer is the shared memory in which a block's inputs arrive.
+func (s *scan) buffer() int {
+	if s.whole {
+		_, bytes := s.stretches()
+		return bytes
+	}
+	_, bytes := s.slots()
+	return s.threads * bytes
 }
 
-// A scan has so many buffers, as kernels/scan.cu says. A multiprocessor has
-// about maxShared bytes of shared memory, and is given at most scanResident
-// threads for the sake of their registers.
-const (
-	scanBuffers  = 2
-	maxShared    = 220 << 10
-	scanResident = 640
-)
-
-// resident is how many blocks a multiprocessor is given: more would find it full.
-func (s *scan) resident(p Properties) int {
-	return max(1, min(scanResident/s.threads, p.Shared/s.shared()))
+// shared is the memory of a block: its inputs, twice what its rows of lanes
+// compose, the tile drawn and twice the states that it begins with.
+func (s *scan) shared() int {
+	rows := s.threads / max(s.lanes, 32)
+	return s.buffer() + 2*8*rows*s.values()*s.lanes + 16 + 2*4*s.values()*s.lanes
 }
 
 func (b *binder) scan(op schedule.Op, stream int) step {
 	s := b.layout.cells.scan(op)
 	s.shape(b.layout, b.properties, b.knobs)
 	words := b.layout.scans[stream]
-	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk}
+	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads, " ", s.blocks}
+	if s.whole {
+		key = append(key, " whole ", s.Batch(), " ", s.Hidden())
+	}
 	for _, g := range s.groups {
 		key = append(key, " ", g.element)
 	}
@@ -331,17 +348,11 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 		name = "scanbackward"
 	}
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
-	grid, block, shared := min(s.chains*s.tiles, s.resident(b.properties)*b.properties.SMs), s.threads, s.shared()
-	if s.members > 0 {
-		grid, block, shared = s.blocks(), s.block(), s.teamShared()
-		key = append(key, " team ", s.lanes, " ", s.threads, " ", s.places, " ", block)
-		args = append(args, uint64(s.chains), uint64(s.tiles), uint64(s.members), uint64(s.group))
-	} else {
-		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(bits.TrailingZeros(uint(s.group))))
-	}
+	args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(bits.TrailingZeros(uint(s.group))), uint64(s.buffer()))
 	args = append(args, uint64(b.base)+uint64(words.tickets), uint64(b.base)+uint64(words.sums), uint64(b.base)+uint64(words.starts), b.trouble())
-	st := newLaunch(b.source(func() source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, b.arguments(s.groups)...)...)
-	st.launch.Shared, st.launch.Cooperative = shared, s.members > 0
+	grid := min(s.chains*s.tiles, s.blocks*b.properties.SMs)
+	st := newLaunch(b.source(func() source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{s.threads, 1, 1}, append(args, b.arguments(s.groups)...)...)
+	st.launch.Shared = s.shared()
 	return st
 }
 
@@ -355,7 +366,7 @@ func scanKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		switch op.(type) {
 		case schedule.Scan, schedule.ScanBackward:
-			return []knob.Knob{{Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it loads for one", Values: []int{0}, Max: maxSteps}}
+			return []knob.Knob{{Name: "scanthreads", Values: []int{0}, Max: 1024}, {Name: "scanblocks", Values: []int{0}, Max: 32}, {Name: "scangroup", Values: []int{0}, Max: 1024}, {Name: "scanbulk", Values: []int{0, 1}, Max: 1}, {Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it loads for one", Values: []int{0}, Max: 32}}
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@
 // which the last tile of the group before shows. So results do not depend on who
 // came first.
 
-enum { BUFFERS = 2 }; // one fills while the other is worked on
+enum { LOOKS = 4 }; // at a time
 
 // A tile and the place of this thread in it.
 struct tile {
@@ -42,9 +42,9 @@ struct grid {
   __device__ __forceinline__ bool ends(const tile& t) const { return inside(t) == (1 << groupbits) - 1 || t.time == tiles - 1; }
 
   // draw is the next tile of this run, all() or more where there is none. The last
-  // draw of a run begins the next.
-  __device__ __forceinline__ word draw() const {
-    const word ticket = atomicAdd(tickets, (word)1);
+  // draw of a run, when it is noted, begins the next.
+  __device__ __forceinline__ word draw() const { return atomicAdd(tickets, (word)1); }
+  __device__ __forceinline__ word noted(word ticket) const {
     const unsigned last = all() + gridDim.x - 1;
     if ((unsigned)ticket == last) atomicAdd(tickets, ((word)1 << 32) - last - 1);
     return ticket;
@@ -110,20 +110,6 @@ __device__ __forceinline__ void show(word* p, const float (&v)[N], unsigned run)
 #pragma unroll
   for (int i = 0; i < N; i++) put_word(p + i, tagged(v[i], run));
 }
-__device__ __forceinline__ void await(several& v, const word* p, unsigned run, unsigned* trouble) {
-  patience left;
-  for (bool all = false; !all;) {
-    all = true;
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      word a, b;
-      get_words(a, b, p + 2 * i);
-      v.of[i].factor = number(a), v.of[i].add = number(b);
-      all = all && of(a, run) && of(b, run);
-    }
-    if (!all && left.over(trouble)) return;
-  }
-}
 __device__ __forceinline__ void await(float (&v)[N], const word* p, unsigned run, unsigned* trouble) {
   patience left;
   for (bool all = false; !all;) {
@@ -145,53 +131,90 @@ __device__ __forceinline__ void tell(const grid& g, const tile& t, const several
   show(g.sums(t, g.inside(t)), then(earlier, row), run);
 }
 
+// gather composes one value of what so many tiles show, in their order.
+__device__ __forceinline__ linear gather(const word* from, int count, int apart, unsigned run, unsigned* trouble) {
+  linear all = {1, 0};
+#pragma unroll 1
+  for (; count > 0; count -= LOOKS, from += LOOKS * apart) {
+    word a[LOOKS], b[LOOKS];
+    unsigned missing = count < LOOKS ? (1u << count) - 1 : (1u << LOOKS) - 1;
+    for (patience left;;) {
+#pragma unroll
+      for (int i = 0; i < LOOKS; i++)
+        if (missing >> i & 1) get_words(a[i], b[i], from + i * apart);
+      const word* last = from;
+#pragma unroll
+      for (int i = 0; i < LOOKS; i++)
+        if (missing >> i & 1) {
+          if (of(a[i], run) && of(b[i], run)) missing &= ~(1u << i);
+          else last = from + i * apart;
+        }
+      if (!missing) break;
+      for (word c, d;;) { // the others are likely to be there before the last
+        if (left.over(trouble)) return all;
+        get_words(c, d, last);
+        if (of(c, run) && of(d, run)) break;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < LOOKS; i++)
+      if (i < count) {
+        linear one;
+        one.factor = number(a[i]), one.add = number(b[i]);
+        all = then(all, one);
+      }
+  }
+  return all;
+}
+
 // look finds the states before this thread's steps of a tile, given what the row
 // up to its last step and the rows before it make. The tiles of the first group
-// find in start what time starts from.
+// find in start what time starts from. Each row of threads gathers what a part of
+// the group's tiles make.
 __device__ __forceinline__ void look(const grid& g, const tile& t, const several& row, const several& earlier, float (&state)[N],
                                      several* rows, float* start, unsigned run) {
-  const bool mine = g.mine(t);
-  const int inside = t.there ? g.inside(t) : 0;
-  several back = identity();
-  // A thread looks at one tile, or at more where the group has more of them than the
-  // block has threads behind one another.
-  const int each = max(0, g.groupbits - __popc(g.deep() - 1)), used = inside > 0 ? ((inside - 1 >> each << g.bits) >> g.rowbits()) + 1 : 0;
+  const bool later = t.time >> g.groupbits > 0, hands = g.ends(t) && t.time < g.tiles - 1, mouth = g.mine(t) && g.last();
+  const int inside = g.inside(t), each = max(1, (1 << g.groupbits) / g.rows()), used = (inside + each - 1) / each;
   if (g.row() < used) {
-    if (mine)
-      for (int i = g.y() << each; i < min(inside, g.y() + 1 << each); i++) {
-        several one;
-        await(one, g.sums(t, i), run, g.trouble);
-        back = then(back, one);
+    const int wide = 1 << g.rowbits(), from = g.row() * each;
+#pragma unroll 1
+    for (int v = threadIdx.x & (wide - 1); v < N << g.bits; v += wide) {
+      linear part = {1, 0};
+      if ((t.chain << g.bits) + v / N < g.batch * (g.hidden / V)) part = gather(g.sums(t, from) - 2 * N * g.x() + 2 * v, min(each, inside - from), 2 * N << g.bits, run, g.trouble);
+      ((linear*)rows)[(g.row() * N << g.bits) + v] = part;
+    }
+  }
+  if (later && !hands && mouth) await(state, g.start(t), run, g.trouble);
+  if (later && !hands && mouth)
+#pragma unroll
+    for (int i = 0; i < N; i++) start[(i << g.bits) + g.x()] = state[i];
+  __syncthreads();
+  const several back = fold(rows, used, g);
+  float end[N];
+  if (hands) {
+    if (mouth) {
+      if (later) {
+        await(state, g.start(t), run, g.trouble);
+      } else {
+#pragma unroll
+        for (int i = 0; i < N; i++) state[i] = start[(i << g.bits) + g.x()];
       }
-    within(back, rows, g);
-  }
-  if (inside > 0) {
-    __syncthreads();
-    back = fold(rows, used, g);
-  }
-  // Who hands on a state looks for it himself: others wait for that.
-  const bool later = mine && t.time >> g.groupbits > 0, ends = mine && g.last() && g.ends(t) && t.time < g.tiles - 1;
-  if (later && (g.y() == 0 || ends)) {
-    await(state, g.start(t), run, g.trouble);
-    if (g.y() == 0)
+#pragma unroll
+      for (int i = 0; i < N; i++) {
+        const linear all = then(earlier.of[i], row.of[i]);
+        end[i] = after(all, after(back.of[i], state[i]));
+      }
+      show(g.start(t) + (N << g.bits), end, run);
 #pragma unroll
       for (int i = 0; i < N; i++) start[(i << g.bits) + g.x()] = state[i];
-  }
-  float end[N];
-  if (ends) {
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      const float from = later ? state[i] : start[(i << g.bits) + g.x()];
-      end[i] = then(earlier.of[i], row.of[i]).factor * (back.of[i].factor * from + back.of[i].add) + then(earlier.of[i], row.of[i]).add;
     }
-    show(g.start(t) + (N << g.bits), end, run);
+    __syncthreads();
   }
-  __syncthreads();
 #pragma unroll
   for (int i = 0; i < N; i++) {
-    state[i] = back.of[i].factor * start[(i << g.bits) + g.x()] + back.of[i].add;
-    state[i] = earlier.of[i].factor * state[i] + earlier.of[i].add;
-    end[i] = row.of[i].factor * state[i] + row.of[i].add;
+    state[i] = after(back.of[i], start[(i << g.bits) + g.x()]);
+    state[i] = after(earlier.of[i], state[i]);
+    end[i] = after(row.of[i], state[i]);
   }
   if (g.bits < 5)
 #pragma unroll
