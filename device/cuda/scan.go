@@ -24,7 +24,8 @@ type scan struct {
 
 	groups                               []group
 	width, chunk, lanes, threads, blocks int // blocks: of a multiprocessor
-	chains, tiles, group                 int
+	chains, tiles, walkers               int
+	skip                                 int
 	whole                                bool // a tile's inputs are copied as they lie in memory
 }
 
@@ -62,15 +63,12 @@ type load struct {
 // Geometry. A run of lanes reads scanLine bytes of memory side by side.
 // A multiprocessor has scanResident threads in blocks of scanThreads at most, with
 // scanRegisters registers for what a thread keeps of its steps, maxSteps at most.
-// While a state goes from one group of tiles to the next, scanHop bytes of
-// inputs go through memory.
 const (
 	scanLine      = 128
 	scanThreads   = 128
 	scanResident  = 384
 	scanRegisters = 88
 	maxSteps      = 16
-	scanHop       = 2 << 20
 )
 
 // before and after are what a pass has of a state on both sides of a step.
@@ -239,9 +237,12 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 	if n := k["scansteps"]; n != 0 {
 		s.chunk = min(n, room/loaded-1)
 	}
+	s.skip = k["scanskip"]
 	s.cut(p)
-	if n := k["scangroup"]; n != 0 {
-		s.group = n
+	if n := k["scangroup"]; n == 99 {
+		s.walkers = 0
+	} else if n != 0 {
+		s.walkers = n
 	}
 	all, _ := s.stretches()
 	s.whole = all != nil && p.Capability >= 90 && k["scanbulk"] == 0
@@ -282,11 +283,9 @@ func (s *scan) cut(p Properties) {
 			break
 		}
 	}
-	loaded := 0
-	for _, l := range s.loads {
-		loaded += s.bytes(l)
+	if s.walkers = 0; 2*s.chains < p.SMs && s.tiles > 4 {
+		s.walkers = ceil(s.chains*ceil(s.lanes*s.values(), 32), s.threads/32)
 	}
-	s.group = min(powerAbove(ceil(scanHop, s.chains*s.threads*s.chunk*loaded)), powerAbove(s.tiles))
 }
 
 // powerAbove is the least power of two that is not below n.
@@ -302,17 +301,25 @@ func powerAbove(n int) int {
 // where no step reads any.
 func (s *scan) values() int { return s.width * max(1, len(s.cell.Recurrence.Carried)) }
 
-// sums and starts are the bytes of the words in which tiles show what they
-// make, and the last of a group the states behind it.
+// sums and starts are the bytes of the words in which tiles show what they make,
+// if there are walkers, and in which they find the states that they begin with.
 func (s *scan) sums() int64 {
-	if s.group == 1 {
+	if s.walkers == 0 {
 		return 0
 	}
-	return 16 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
+	return 2 * s.starts()
 }
 
 func (s *scan) starts() int64 {
-	return 8 * int64(s.chains*ceil(s.tiles, s.group)) * int64(s.lanes*s.values())
+	return 8 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
+}
+
+// looks is how many tiles a walker looks at at a time.
+func (s *scan) looks() int {
+	if s.threads*s.blocks <= 384 {
+		return 24
+	}
+	return 16
 }
 
 // buffer is the shared memory in which a block's inputs arrive.
@@ -329,14 +336,14 @@ func (s *scan) buffer() int {
 // compose, the tile drawn and twice the states that it begins with.
 func (s *scan) shared() int {
 	rows := s.threads / max(s.lanes, 32)
-	return s.buffer() + 2*8*rows*s.values()*s.lanes + 16 + 2*4*s.values()*s.lanes
+	return s.buffer() + 8*(rows+1)*s.values()*s.lanes + 8 + 16 + 2*4*s.values()*s.lanes
 }
 
 func (b *binder) scan(op schedule.Op, stream int) step {
 	s := b.layout.cells.scan(op)
 	s.shape(b.layout, b.properties, b.knobs)
 	words := b.layout.scans[stream]
-	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads, " ", s.blocks}
+	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads, " ", s.blocks, " ", s.skip}
 	if s.whole {
 		key = append(key, " whole ", s.Batch(), " ", s.Hidden())
 	}
@@ -348,9 +355,9 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 		name = "scanbackward"
 	}
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
-	args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(bits.TrailingZeros(uint(s.group))), uint64(s.buffer()))
+	args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))
 	args = append(args, uint64(b.base)+uint64(words.tickets), uint64(b.base)+uint64(words.sums), uint64(b.base)+uint64(words.starts), b.trouble())
-	grid := min(s.chains*s.tiles, s.blocks*b.properties.SMs)
+	grid := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs)
 	st := newLaunch(b.source(func() source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{s.threads, 1, 1}, append(args, b.arguments(s.groups)...)...)
 	st.launch.Shared = s.shared()
 	return st
@@ -366,7 +373,7 @@ func scanKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		switch op.(type) {
 		case schedule.Scan, schedule.ScanBackward:
-			return []knob.Knob{{Name: "scanthreads", Values: []int{0}, Max: 1024}, {Name: "scanblocks", Values: []int{0}, Max: 32}, {Name: "scangroup", Values: []int{0}, Max: 1024}, {Name: "scanbulk", Values: []int{0, 1}, Max: 1}, {Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it loads for one", Values: []int{0}, Max: 32}}
+			return []knob.Knob{{Name: "scanthreads", Values: []int{0}, Max: 1024}, {Name: "scanblocks", Values: []int{0}, Max: 32}, {Name: "scangroup", Values: []int{0}, Max: 1024}, {Name: "scanbulk", Values: []int{0, 1}, Max: 1}, {Name: "scanskip", Values: []int{0}, Max: 3}, {Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it loads for one", Values: []int{0}, Max: 32}}
 		}
 	}
 	return nil

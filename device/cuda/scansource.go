@@ -87,14 +87,15 @@ func (s *scan) stretched(l load, r cell.Ref) string {
 // source is the kernel's text.
 func (s *scan) source(name string) source {
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d };\n%s%s", s.width, s.chunk, s.values(), file("linear").text, file("scan").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LOOKS = %d, SKIP = %d };\n%s%s", s.width, s.chunk, s.values(), s.looks(), s.skip, file("linear").text, file("scan").text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
-%s(int steps, int batch, int hidden, int bits, int chains, int tiles, int groupbits, int buffer, word* tickets, word* words, word* starts, unsigned* trouble%s) {
+%s(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* trouble%s) {
   DYNAMIC_SHARED(memory);
-  const grid g = {steps, batch, hidden, bits, chains, tiles, groupbits, tickets, words, starts, trouble};
+  const grid g = {steps, batch, hidden, bits, chains, tiles, walkers, tickets, sums, starts, trouble};
   several* const rows = (several*)(memory + buffer);
-  word* const drawn = (word*)(rows + (g.rows() * 2 << bits));
+  linear* const total = (linear*)(rows + (g.rows() << bits));
+  word* const drawn = (word*)(total + (g.values() + 1) / 2 * 2);
   float* const begin = (float*)(drawn + 2);
   const shared_t arrived = shared_address(drawn + 1);
   auto fetch = [&](unsigned i) {
@@ -112,16 +113,17 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   __syncthreads();
   const unsigned run = (*drawn >> 32) + 1;
   unsigned now = *drawn, next;
+  if (now < walkers) {
+    walk(g, now, memory, run);
+    return;
+  }
+  now -= walkers;
   fetch(now);
   __syncthreads();
-  if (threadIdx.x == 0 && now < g.all()) *drawn = g.noted(g.draw());
-  __syncthreads();
-  for (int turn = 0; now < g.all(); turn ^= 1) {
-    next = *drawn;
+  for (int turn = 0; now < g.all(); turn ^= 1, now = next) {
     const tile t = g.at(now);
     float* const start = begin + (turn * N << bits);
     word ticket;
-    if (threadIdx.x == 0 && next < g.all()) ticket = g.draw();
     several row = identity();
 `)
 	s.initial(&b)
@@ -132,26 +134,18 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 	b.WriteString("    {\n")
 	s.early(&b)
 	b.WriteString(`    }
-`)
-	if !s.whole {
-		b.WriteString("    fetch(next);\n")
-	}
-	b.WriteString(`    within(row, rows, g);
+    within(row, rows, g);
+    if (threadIdx.x == 0) *drawn = g.noted(ticket);
     __syncthreads();
-`)
-	if s.whole {
-		b.WriteString("    fetch(next);\n")
-	}
-	b.WriteString(`
-    if (threadIdx.x == 0 && next < g.all()) *drawn = g.noted(ticket);
+    next = (unsigned)*drawn - walkers;
+    fetch(next);
     const several earlier = fold(rows, g.row(), g);
-    tell(g, t, row, earlier, run);
+    find(g, t, row, earlier, total, start, run);
     float state[N];
-    look(g, t, row, earlier, state, rows + (g.rows() << bits), start, run);
+    before(state, g, row, earlier, start);
 `)
 	s.steps(&b)
 	b.WriteString(`    }
-    now = next;
   }
 }
 `)
@@ -211,8 +205,8 @@ func (s *scan) stride(group string) string {
 // initial has the first row of lanes of the first group read the states at the
 // start of time.
 func (s *scan) initial(b *strings.Builder) {
-	b.WriteString("      if (g.y() == 0 && t.steps > 0 && t.time >> groupbits == 0) {\n        float first[V];\n")
-	s.first(b, "start[(%d * V + v << bits) + g.x()]")
+	b.WriteString("      if (g.y() == 0 && t.steps > 0 && t.time == 0) {\n        float first[V];\n")
+	s.first(b, "start[g.x() * N + %d * V + v]")
 	b.WriteString("      }\n")
 }
 
@@ -289,7 +283,7 @@ func (s *scan) loop(b *strings.Builder, d body) {
 	}
 	b.WriteString("          }\n")
 	for _, r := range d.outputs {
-		fmt.Fprintf(b, "          if (i < t.steps) store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, s.stride(argument(r)))
+		fmt.Fprintf(b, "          if (i < t.steps && (!(SKIP & 2) || out_%v[0] == 123.25f)) store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, r, s.stride(argument(r)))
 	}
 	b.WriteString(d.after)
 	b.WriteString("      }\n")
@@ -301,12 +295,12 @@ const indent = "            "
 // composes the steps.
 func (s *scan) early(b *strings.Builder) {
 	loads, _ := s.slots()
-	d := body{read: map[string]string{}, keep: s.keep, outputs: s.outputs(false), there: func(v int) bool { return s.late[v] }, wait: "      wait_async<0>();\n"}
+	d := body{read: map[string]string{}, keep: s.keep, outputs: s.outputs(false), there: func(v int) bool { return s.late[v] }, wait: "      wait_async<0>();\n" + draw}
 	for r, at := range loads {
 		d.read[r.String()] = s.place(at)
 	}
 	if s.whole {
-		d.wait = "      for (patience left; !bar_try(arrived, turn) && !left.over(trouble););\n"
+		d.wait = "      until([&] { return bar_try(arrived, turn); }, true, trouble);\n" + draw
 		for _, l := range s.loads {
 			for _, r := range l.refs {
 				d.read[r.String()] = s.stretched(l, r)
@@ -335,6 +329,10 @@ func (s *scan) early(b *strings.Builder) {
 	d.text = text.String()
 	s.loop(b, d)
 }
+
+// draw gets the tile after the next one, not before this one's inputs have come: so
+// blocks that begin first do not take tiles that others could begin with.
+const draw = "      if (threadIdx.x == 0) ticket = g.draw();\n"
 
 // steps does the steps from the state that was found, and leaves the last one.
 func (s *scan) steps(b *strings.Builder) {

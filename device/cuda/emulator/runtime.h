@@ -25,7 +25,7 @@ struct Index { unsigned x, y, z; };
 static Index threadIdx, blockIdx, blockDim, gridDim;
 
 struct Geometry { unsigned grid[3], block[3]; unsigned long long shared; int cooperative, cluster; };
-enum { TOGETHER = 3 }; // blocks at the same time, where one waits for another
+enum { TOGETHER = 8 }; // blocks at the same time, where one waits for another
 
 struct Meeting { unsigned come = 0, of = 0, turn = 0; };
 struct Cluster { Meeting all; unsigned char* shared; size_t stride; };

@@ -5,12 +5,11 @@
 // the other blocks what that is, looks back at those of the tiles before it and
 // then computes its steps from the state that they lead to.
 //
-// Looking back goes in groups of tiles: over what the tiles before it in the
-// group show, always in the same order, to the state that the group begins with,
-// which the last tile of the group before shows. So results do not depend on who
-// came first.
-
-enum { LOOKS = 4 }; // at a time
+// Where there are many chains of tiles, a block shows the next tile of the chain
+// the state behind its own. Where they are few, states would wait for each other:
+// some blocks are walkers, which walk through what the tiles of their chains show,
+// in the order of time, and show each tile the state that it begins with. Either
+// way results do not depend on who came first.
 
 // A tile and the place of this thread in it.
 struct tile {
@@ -21,10 +20,10 @@ struct tile {
 };
 
 // A grid is how a scan is cut, with the place of this thread in a block of 2^bits
-// lanes. Chains of tiles lie behind one another, in groups of 2^groupbits.
+// lanes. The tiles of a chain lie behind one another.
 struct grid {
-  int steps, batch, hidden, bits, chains, tiles, groupbits;
-  word *tickets, *words, *starts;
+  int steps, batch, hidden, bits, chains, tiles, walkers;
+  word *tickets, *sums, *starts;
   unsigned* trouble;
 
   __device__ __forceinline__ int lanes() const { return 1 << bits; }
@@ -38,11 +37,11 @@ struct grid {
   __device__ __forceinline__ int rows() const { return blockDim.x >> rowbits(); }
 
   __device__ __forceinline__ unsigned all() const { return chains * tiles; }
-  __device__ __forceinline__ int inside(const tile& t) const { return t.time & ((1 << groupbits) - 1); }
-  __device__ __forceinline__ bool ends(const tile& t) const { return inside(t) == (1 << groupbits) - 1 || t.time == tiles - 1; }
+  __device__ __forceinline__ int values() const { return N << bits; } // of a chain
 
-  // draw is the next tile of this run, all() or more where there is none. The last
-  // draw of a run, when it is noted, begins the next.
+  // draw is a place among the walkers or, behind them, the next tile of this run,
+  // all() or more where there is none. The last draw of a run, when it is noted, begins
+  // the next.
   __device__ __forceinline__ word draw() const { return atomicAdd(tickets, (word)1); }
   __device__ __forceinline__ word noted(word ticket) const {
     const unsigned last = all() + gridDim.x - 1;
@@ -62,18 +61,13 @@ struct grid {
     return t;
   }
 
-  // mine reports whether this thread's lane has channels.
-  __device__ __forceinline__ bool mine(const tile& t) const { return t.there && (t.chain << bits) + x() < batch * (hidden / V); }
+  // has reports whether value v of a chain is one of a channel.
+  __device__ __forceinline__ bool has(int chain, int v) const { return v < values() && (chain << bits) + v / N < batch * (hidden / V); }
 
-  // sums is where tile i of t's group shows this lane's steps, and start where the
-  // states that the group begins with are.
-  __device__ __forceinline__ word* sums(const tile& t, int i) const {
-    return words + ((((long long)t.chain * tiles + t.time - inside(t) + i) << bits) + x()) * (2 * N);
-  }
-  __device__ __forceinline__ word* start(const tile& t) const {
-    const int groups = ((tiles - 1) >> groupbits) + 1;
-    return starts + ((((long long)t.chain * groups + (t.time >> groupbits)) << bits) + x()) * N;
-  }
+  // sum is where a tile shows what its steps make of value v, start where the value
+  // is that it begins with.
+  __device__ __forceinline__ word* sum(int chain, int time, int v) const { return sums + 2 * (((long long)chain * tiles + time) * values() + v); }
+  __device__ __forceinline__ word* start(int chain, int time, int v) const { return starts + ((long long)chain * tiles + time) * values() + v; }
 };
 
 // within composes in p what the threads of the lane up to this one hold, as far
@@ -101,125 +95,96 @@ __device__ __forceinline__ several fold(const several* rows, int count, const gr
   return p;
 }
 
-// show lets other blocks see sums or states, await waits to see them.
-__device__ __forceinline__ void show(word* p, const several& v, unsigned run) {
-#pragma unroll
-  for (int i = 0; i < N; i++) put_words(p + 2 * i, tagged(v.of[i].factor, run), tagged(v.of[i].add, run));
-}
-__device__ __forceinline__ void show(word* p, const float (&v)[N], unsigned run) {
-#pragma unroll
-  for (int i = 0; i < N; i++) put_word(p + i, tagged(v[i], run));
-}
-__device__ __forceinline__ void await(float (&v)[N], const word* p, unsigned run, unsigned* trouble) {
-  patience left;
-  for (bool all = false; !all;) {
-    all = true;
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      const word w = get_word(p + i);
-      v[i] = number(w);
-      all = all && of(w, run);
-    }
-    if (!all && left.over(trouble)) return;
-  }
+// until waits until there is what this lane wants. All lanes of the warp leave
+// together.
+template <class F> __device__ __forceinline__ void until(F there, bool wanted, unsigned* trouble) {
+  for (patience left; __ballot_sync(0xffffffff, wanted);)
+    if (wanted) wanted = !there() && !left.over(trouble);
 }
 
-// tell shows what a tile makes to those that look back at it: the row of its last
-// thread, given what those before it make.
-__device__ __forceinline__ void tell(const grid& g, const tile& t, const several& row, const several& earlier, unsigned run) {
-  if (!g.mine(t) || !g.last() || g.ends(t)) return;
-  show(g.sums(t, g.inside(t)), then(earlier, row), run);
-}
-
-// gather composes one value of what so many tiles show, in their order.
-__device__ __forceinline__ linear gather(const word* from, int count, int apart, unsigned run, unsigned* trouble) {
-  linear all = {1, 0};
+// find leaves in start the states before a tile's first steps, given what the row
+// up to a thread's last step and the rows before it make. The first tiles of time
+// have them there.
+__device__ __forceinline__ void find(const grid& g, const tile& t, const several& row, const several& earlier, linear* total, float* start, unsigned run) {
+  if ((threadIdx.x | 31) >= blockDim.x - g.lanes()) {
+    if (g.last())
+#pragma unroll
+      for (int i = 0; i < N; i++) total[g.x() * N + i] = then(earlier.of[i], row.of[i]);
+    __syncwarp();
+    const int from = max(0, (int)(threadIdx.x / 32 * 32 - (blockDim.x - g.lanes()))) * N, to = from + min(32, g.lanes()) * N;
 #pragma unroll 1
-  for (; count > 0; count -= LOOKS, from += LOOKS * apart) {
-    word a[LOOKS], b[LOOKS];
-    unsigned missing = count < LOOKS ? (1u << count) - 1 : (1u << LOOKS) - 1;
-    for (patience left;;) {
-#pragma unroll
-      for (int i = 0; i < LOOKS; i++)
-        if (missing >> i & 1) get_words(a[i], b[i], from + i * apart);
-      const word* last = from;
-#pragma unroll
-      for (int i = 0; i < LOOKS; i++)
-        if (missing >> i & 1) {
-          if (of(a[i], run) && of(b[i], run)) missing &= ~(1u << i);
-          else last = from + i * apart;
-        }
-      if (!missing) break;
-      for (word c, d;;) { // the others are likely to be there before the last
-        if (left.over(trouble)) return all;
-        get_words(c, d, last);
-        if (of(c, run) && of(d, run)) break;
+    for (int v = from + threadIdx.x % 32; v / 32 * 32 < to; v += 32) {
+      const bool has = v < to && g.has(t.chain, v), more = has && t.time < g.tiles - 1;
+      const linear all = has ? total[v] : linear{1, 0};
+      float state = has && t.time == 0 ? start[v] : 0;
+      if (g.walkers && more) put_words(g.sum(t.chain, t.time, v), tagged(t.time == 0 ? 0 : all.factor, run), tagged(t.time == 0 ? after(all, state) : all.add, run));
+      if (t.time > 0) {
+        word w = 0;
+        until([&] { return of(w = get_word(g.start(t.chain, t.time, v)), run); }, has && !(SKIP & 1), g.trouble);
+        state = number(w);
+        if (v < to) start[v] = state;
       }
-    }
-#pragma unroll
-    for (int i = 0; i < LOOKS; i++)
-      if (i < count) {
-        linear one;
-        one.factor = number(a[i]), one.add = number(b[i]);
-        all = then(all, one);
-      }
-  }
-  return all;
-}
-
-// look finds the states before this thread's steps of a tile, given what the row
-// up to its last step and the rows before it make. The tiles of the first group
-// find in start what time starts from. Each row of threads gathers what a part of
-// the group's tiles make.
-__device__ __forceinline__ void look(const grid& g, const tile& t, const several& row, const several& earlier, float (&state)[N],
-                                     several* rows, float* start, unsigned run) {
-  const bool later = t.time >> g.groupbits > 0, hands = g.ends(t) && t.time < g.tiles - 1, mouth = g.mine(t) && g.last();
-  const int inside = g.inside(t), each = max(1, (1 << g.groupbits) / g.rows()), used = (inside + each - 1) / each;
-  if (g.row() < used) {
-    const int wide = 1 << g.rowbits(), from = g.row() * each;
-#pragma unroll 1
-    for (int v = threadIdx.x & (wide - 1); v < N << g.bits; v += wide) {
-      linear part = {1, 0};
-      if ((t.chain << g.bits) + v / N < g.batch * (g.hidden / V)) part = gather(g.sums(t, from) - 2 * N * g.x() + 2 * v, min(each, inside - from), 2 * N << g.bits, run, g.trouble);
-      ((linear*)rows)[(g.row() * N << g.bits) + v] = part;
+      if (!g.walkers && more) put_word(g.start(t.chain, t.time + 1, v), tagged(after(all, state), run));
     }
   }
-  if (later && !hands && mouth) await(state, g.start(t), run, g.trouble);
-  if (later && !hands && mouth)
-#pragma unroll
-    for (int i = 0; i < N; i++) start[(i << g.bits) + g.x()] = state[i];
   __syncthreads();
-  const several back = fold(rows, used, g);
-  float end[N];
-  if (hands) {
-    if (mouth) {
-      if (later) {
-        await(state, g.start(t), run, g.trouble);
-      } else {
-#pragma unroll
-        for (int i = 0; i < N; i++) state[i] = start[(i << g.bits) + g.x()];
-      }
-#pragma unroll
-      for (int i = 0; i < N; i++) {
-        const linear all = then(earlier.of[i], row.of[i]);
-        end[i] = after(all, after(back.of[i], state[i]));
-      }
-      show(g.start(t) + (N << g.bits), end, run);
-#pragma unroll
-      for (int i = 0; i < N; i++) start[(i << g.bits) + g.x()] = state[i];
-    }
-    __syncthreads();
-  }
+}
+
+// before is the state before this thread's steps.
+__device__ __forceinline__ void before(float (&state)[N], const grid& g, const several& row, const several& earlier, const float* start) {
 #pragma unroll
   for (int i = 0; i < N; i++) {
-    state[i] = after(back.of[i], start[(i << g.bits) + g.x()]);
-    state[i] = after(earlier.of[i], state[i]);
-    end[i] = after(row.of[i], state[i]);
+    state[i] = after(earlier.of[i], start[g.x() * N + i]);
+    const float up = __shfl_up_sync(0xffffffff, after(row.of[i], state[i]), g.lanes() & 31);
+    if (threadIdx.x % 32 >= g.lanes()) state[i] = up;
   }
-  if (g.bits < 5)
+}
+
+// walk is what walker number first does. Values of chains, 32 side by side, are
+// dealt out to walkers; a warp takes LOOKS tiles of one after the other, in the order of
+// time, and hands the state on to the warp that has the next ones.
+__device__ __forceinline__ void walk(const grid& g, int first, unsigned char* memory, unsigned run) {
+  const int pieces = (g.values() + 31) / 32, mine = (g.chains * pieces - first + g.walkers - 1) / g.walkers;
+  const int lane = threadIdx.x % 32, batches = (g.tiles - 2 + LOOKS) / LOOKS;
+  int* const done = (int*)memory;
+  float* const states = (float*)(done + mine);
+  for (int i = threadIdx.x; i < mine; i += blockDim.x) done[i] = 0;
+  __syncthreads();
+#pragma unroll 1
+  for (int task = threadIdx.x / 32; task < batches * mine; task += blockDim.x / 32) {
+    const int batch = task / mine, which = task - batch * mine, piece = first + which * g.walkers;
+    const int chain = piece / pieces, v = piece % pieces * 32 + lane, time = batch * LOOKS, count = min((int)LOOKS, g.tiles - 1 - time);
+    const word* const from = g.sum(chain, time, v);
+    word* const to = g.start(chain, time + 1, v);
+    word a[LOOKS], b[LOOKS];
+    unsigned missing = !g.has(chain, v) ? 0 : 0xffffffffu >> 32 - count;
+    int next = missing ? 0 : count;
+    float state = 0;
+    bool begun = false;
+    if (SKIP & 1) missing = 0, next = count;
+    patience left;
+    do {
 #pragma unroll
-    for (int i = 0; i < N; i++) {
-      const float up = __shfl_up_sync(0xffffffff, end[i], g.lanes());
-      if (threadIdx.x % 32 >= g.lanes()) state[i] = up;
-    }
+      for (int i = 0; i < LOOKS; i++)
+        if (missing >> i & 1) get_words(a[i], b[i], from + (long long)i * 2 * g.values());
+#pragma unroll
+      for (int i = 0; i < LOOKS; i++)
+        if (missing >> i & 1 && of(a[i], run) && of(b[i], run)) missing &= ~(1u << i);
+      if (!begun && !__ballot_sync(0xffffffff, get_here(done + which) < batch)) {
+        begun = true;
+        if (batch > 0) state = states[which * 32 + lane];
+      }
+      if (begun)
+#pragma unroll
+        for (int i = 0; i < LOOKS; i++)
+          if (i == next && i < count && !(missing >> i & 1)) {
+            state = number(a[i]) * state + number(b[i]), next++;
+            put_word(to + (long long)i * g.values(), tagged(state, run));
+          }
+      if (next < count && left.over(g.trouble)) next = count;
+    } while (__ballot_sync(0xffffffff, next < count));
+    states[which * 32 + lane] = state;
+    __syncwarp();
+    if (lane == 0) put_here(done + which, batch + 1);
+  }
 }
