@@ -138,9 +138,11 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
     if (threadIdx.x == 0) *drawn = g.noted(ticket);
     __syncthreads();
     next = (unsigned)*drawn - walkers;
-    fetch(next);
     const several earlier = fold(rows, g.row(), g);
-    find(g, t, row, earlier, total, start, run);
+    if (mouth(g)) tell(g, t, row, earlier, total, start, run);
+    fetch(next);
+    if (mouth(g)) find(g, t, total, start, run);
+    __syncthreads();
     float state[N];
     before(state, g, row, earlier, start);
 `)

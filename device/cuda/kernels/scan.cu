@@ -102,32 +102,44 @@ template <class F> __device__ __forceinline__ void until(F there, bool wanted, u
     if (wanted) wanted = !there() && !left.over(trouble);
 }
 
-// find leaves in start the states before a tile's first steps, given what the row
-// up to a thread's last step and the rows before it make. The first tiles of time
-// have them there.
-__device__ __forceinline__ void find(const grid& g, const tile& t, const several& row, const several& earlier, linear* total, float* start, unsigned run) {
-  if ((threadIdx.x | 31) >= blockDim.x - g.lanes()) {
-    if (g.last())
-#pragma unroll
-      for (int i = 0; i < N; i++) total[g.x() * N + i] = then(earlier.of[i], row.of[i]);
-    __syncwarp();
-    const int from = max(0, (int)(threadIdx.x / 32 * 32 - (blockDim.x - g.lanes()))) * N, to = from + min(32, g.lanes()) * N;
+// A tile's last lanes and the threads of their warps, value by value: mouth reports
+// whether this thread is one of them, and each(f) is f of the thread's values,
+// which are within the chain where has holds.
+__device__ __forceinline__ bool mouth(const grid& g) { return (threadIdx.x | 31) >= blockDim.x - g.lanes(); }
+template <class F> __device__ __forceinline__ void each(const grid& g, const tile& t, F f) {
+  const int from = max(0, (int)(threadIdx.x / 32 * 32 - (blockDim.x - g.lanes()))) * N, to = from + min(32, g.lanes()) * N;
 #pragma unroll 1
-    for (int v = from + threadIdx.x % 32; v / 32 * 32 < to; v += 32) {
-      const bool has = v < to && g.has(t.chain, v), more = has && t.time < g.tiles - 1;
-      const linear all = has ? total[v] : linear{1, 0};
-      float state = has && t.time == 0 ? start[v] : 0;
-      if (g.walkers && more) put_words(g.sum(t.chain, t.time, v), tagged(t.time == 0 ? 0 : all.factor, run), tagged(t.time == 0 ? after(all, state) : all.add, run));
-      if (t.time > 0) {
-        word w = 0;
-        until([&] { return of(w = get_word(g.start(t.chain, t.time, v)), run); }, has && !(SKIP & 1), g.trouble);
-        state = number(w);
-        if (v < to) start[v] = state;
-      }
-      if (!g.walkers && more) put_word(g.start(t.chain, t.time + 1, v), tagged(after(all, state), run));
+  for (int v = from + threadIdx.x % 32; v / 32 * 32 < to; v += 32) f(v, v < to && g.has(t.chain, v));
+}
+
+// tell leaves in total what a tile's steps make, given what the row up to a thread's
+// last step and the rows before it do, and shows it to the walkers. The first tiles of
+// time find in start what they begin with.
+__device__ __forceinline__ void tell(const grid& g, const tile& t, const several& row, const several& earlier, linear* total, const float* start, unsigned run) {
+  if (g.last())
+#pragma unroll
+    for (int i = 0; i < N; i++) total[g.x() * N + i] = then(earlier.of[i], row.of[i]);
+  __syncwarp();
+  if (g.walkers && t.time < g.tiles - 1)
+    each(g, t, [&](int v, bool has) {
+      if (!has) return;
+      const linear all = total[v];
+      if (t.time == 0) put_words(g.sum(t.chain, 0, v), tagged(0, run), tagged(after(all, start[v]), run));
+      else put_words(g.sum(t.chain, t.time, v), tagged(all.factor, run), tagged(all.add, run));
+    });
+}
+
+// find leaves in start the states before a tile's first steps and, where there are no
+// walkers, shows the next tile those behind the last ones.
+__device__ __forceinline__ void find(const grid& g, const tile& t, const linear* total, float* start, unsigned run) {
+  each(g, t, [&](int v, bool has) {
+    if (t.time > 0) {
+      word w = 0;
+      until([&] { return of(w = get_word(g.start(t.chain, t.time, v)), run); }, has && !(SKIP & 1), g.trouble);
+      if (has) start[v] = number(w);
     }
-  }
-  __syncthreads();
+    if (has && !g.walkers && t.time < g.tiles - 1) put_word(g.start(t.chain, t.time + 1, v), tagged(after(total[v], start[v]), run));
+  });
 }
 
 // before is the state before this thread's steps.
