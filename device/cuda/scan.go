@@ -25,8 +25,10 @@ type scan struct {
 	groups                               []group
 	width, chunk, lanes, threads, blocks int // blocks: of a multiprocessor
 	chains, tiles, walkers               int
-	skip                                 int
-	whole                                bool // a tile's inputs are copied as they lie in memory
+
+	members        int // of a team of blocks; 0: there are none
+	group          int // of members
+	behind, places int // a team's tiles composed and not done yet; those in shared memory
 }
 
 // A scanCell is what a scan of a cell computes, whatever the sizes.
@@ -61,13 +63,15 @@ type load struct {
 }
 
 // Geometry. A run of lanes reads scanLine bytes of memory side by side.
-// A multiprocessor has scanResident threads in blocks of scanThreads at most, with
-// scanRegisters registers for what a thread keeps of its steps, maxSteps at most.
+// A multiprocessor has scanBlocks of scanThreads at most. A thread loads scanBytes
+// at a time, or a step more where a state is read on both sides of it, and keeps
+// scanRegisters values of that, of maxSteps steps at most.
 const (
 	scanLine      = 128
 	scanThreads   = 128
-	scanResident  = 384
-	scanRegisters = 88
+	scanBlocks    = 3
+	scanBytes     = 320
+	scanRegisters = 80
 	maxSteps      = 16
 )
 
@@ -221,35 +225,19 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 		}
 	}
 	slices.SortFunc(s.groups, func(a, b group) int { return strings.Compare(a.name, b.name) })
-	s.threads, s.blocks = scanThreads, scanResident/scanThreads
-	if n := k["scanthreads"]; n != 0 {
-		s.threads = n
-	}
-	if n := k["scanblocks"]; n != 0 {
-		s.blocks = n
-	}
 	loaded, kept := 0, s.width*len(s.keep)
 	for _, l := range s.loads {
 		loaded += s.bytes(l)
 	}
-	room := (p.Shared/s.blocks - scanWork) / s.threads
-	s.chunk = max(2, min(room/loaded-1, scanRegisters/kept, maxSteps))
+	if s.gather(p, k) {
+		return
+	}
+	s.threads, s.blocks = scanThreads, max(1, min(scanBlocks, p.Shared/(scanThreads*scanBytes+scanWork)))
+	s.chunk = max(2, min(scanBytes/loaded, scanRegisters/max(1, kept), maxSteps))
 	if n := k["scansteps"]; n != 0 {
-		s.chunk = min(n, room/loaded-1)
+		s.chunk = max(1, min(n, (p.Shared-scanWork)/scanThreads/loaded-1))
 	}
-	s.skip = k["scanskip"]
 	s.cut(p)
-	if n := k["scangroup"]; n == 99 {
-		s.walkers = 0
-	} else if n != 0 {
-		s.walkers = n
-	}
-	all, _ := s.stretches()
-	s.whole = all != nil && p.Capability >= 90 && k["scanbulk"] == 0
-	if s.whole && s.chunk > 2 && s.chunk%2 == 0 { // for the banks' sake
-		s.chunk--
-		s.tiles = ceil(s.Steps, s.threads/s.lanes*s.chunk)
-	}
 }
 
 // scanWork is about what a block needs of shared memory besides what it loads.
@@ -304,31 +292,22 @@ func (s *scan) values() int { return s.width * max(1, len(s.cell.Recurrence.Carr
 // sums and starts are the bytes of the words in which tiles show what they make,
 // if there are walkers, and in which they find the states that they begin with.
 func (s *scan) sums() int64 {
-	if s.walkers == 0 {
+	if s.walkers == 0 && s.group <= 1 {
 		return 0
 	}
-	return 2 * s.starts()
+	return 16 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
 
 func (s *scan) starts() int64 {
-	return 8 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
-}
-
-// looks is how many tiles a walker looks at at a time.
-func (s *scan) looks() int {
-	if s.threads*s.blocks <= 384 {
-		return 24
+	if s.members > 0 {
+		return s.totals()
 	}
-	return 16
+	return 8 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
 
 // buffer is the shared memory in which a block's inputs arrive.
 func (s *scan) buffer() int {
-	if s.whole {
-		_, bytes := s.stretches()
-		return bytes
-	}
-	_, bytes := s.slots()
+	_, _, bytes := s.slots()
 	return s.threads * bytes
 }
 
@@ -343,10 +322,7 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	s := b.layout.cells.scan(op)
 	s.shape(b.layout, b.properties, b.knobs)
 	words := b.layout.scans[stream]
-	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads, " ", s.blocks, " ", s.skip}
-	if s.whole {
-		key = append(key, " whole ", s.Batch(), " ", s.Hidden())
-	}
+	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads}
 	for _, g := range s.groups {
 		key = append(key, " ", g.element)
 	}
@@ -355,11 +331,17 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 		name = "scanbackward"
 	}
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
-	args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))
+	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs), s.threads, s.shared()
+	if s.members > 0 {
+		grid, block, shared = s.chains*s.members, s.block(), s.teamShared()
+		key = append(key, " team ", s.lanes, " ", s.places, " ", block)
+		args = append(args, uint64(s.chains), uint64(s.tiles), uint64(s.members), uint64(s.group))
+	} else {
+		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))
+	}
 	args = append(args, uint64(b.base)+uint64(words.tickets), uint64(b.base)+uint64(words.sums), uint64(b.base)+uint64(words.starts), b.trouble())
-	grid := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs)
-	st := newLaunch(b.source(func() source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{s.threads, 1, 1}, append(args, b.arguments(s.groups)...)...)
-	st.launch.Shared = s.shared()
+	st := newLaunch(b.source(func() source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, b.arguments(s.groups)...)...)
+	st.launch.Shared, st.launch.Cooperative = shared, s.members > 0
 	return st
 }
 
@@ -373,7 +355,7 @@ func scanKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		switch op.(type) {
 		case schedule.Scan, schedule.ScanBackward:
-			return []knob.Knob{{Name: "scanthreads", Values: []int{0}, Max: 1024}, {Name: "scanblocks", Values: []int{0}, Max: 32}, {Name: "scangroup", Values: []int{0}, Max: 1024}, {Name: "scanbulk", Values: []int{0, 1}, Max: 1}, {Name: "scanskip", Values: []int{0}, Max: 3}, {Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it loads for one", Values: []int{0}, Max: 32}}
+			return []knob.Knob{{Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it loads for one", Values: []int{0}, Max: maxSteps}}
 		}
 	}
 	return nil

@@ -81,6 +81,15 @@ func TestScanTiles(t *testing.T) {
 					t.Fatal(err)
 				}
 				threads, lanes, chains, tiles := l.Block[0], 1<<l.Args[3], int(l.Args[4]), int(l.Args[5])
+				if l.Cooperative {
+					if _, err := fmt.Sscanf(after[strings.Index(after, "LANES"):], "LANES = %d, THREADS = %d", &lanes, &threads); err != nil {
+						t.Fatal(err)
+					}
+					chains, tiles = int(l.Args[3]), int(l.Args[4])
+					if members := int(l.Args[5]); members > tiles || l.Grid[0] != members*chains {
+						t.Errorf("%v %v: %d blocks in teams of %d for %d chains of %d tiles", c, size, l.Grid[0], members, chains, tiles)
+					}
+				}
 				deep := threads / lanes
 				channels, steps := chains*lanes*width, tiles*deep*chunk
 				if threads%32 != 0 || threads&(threads-1) != 0 || deep*lanes != threads {
@@ -92,9 +101,58 @@ func TestScanTiles(t *testing.T) {
 				if l.Shared > p.Shared {
 					t.Errorf("%v %v: %d bytes of shared memory", c, size, l.Shared)
 				}
-				if work := size[0] * size[1] * size[2]; work >= 1<<24 && l.Grid[0] < 2*p.SMs {
+				if work := size[0] * size[1] * size[2]; work >= 1<<24 && (l.Grid[0] < 2*p.SMs && !l.Cooperative || 10*l.Grid[0] < 9*p.SMs) {
 					t.Errorf("%v %v: %d blocks", c, size, l.Grid[0])
 				}
+			}
+		}
+	}
+}
+
+// TestScanGroups holds a recurrence whose team is so large that it meets in groups
+// to its meaning, in the second run.
+func TestScanGroups(t *testing.T) {
+	compiler, driver := emulation(t, 29)
+	d := cuda.New(driver, compiler, "")
+	defer d.Close()
+	const steps, hidden = 60000, 2
+	s, op, _ := scans(t, cell.Linear, steps, 1, hidden, false)
+	launches, _, err := cuda.Sources(s, nil, driver.Properties())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if team, group := launches[0].Args[5], launches[0].Args[6]; team != 29 || group < 2 || group >= team {
+		t.Fatalf("a team of %d in groups of %d", team, group)
+	}
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	rng := rand.New(rand.NewPCG(3, 4))
+	x := make([]float32, op.X.M.Elements())
+	for i := range x {
+		x[i] = 2*rng.Float32() - 1
+	}
+	states := make([]float32, op.State[0].M.Elements())
+	states[0], states[1] = 0.5, -0.5
+	want := [hidden]float64{0.5, -0.5}
+	if err := errors.Join(prog.Write(op.X.M, x), prog.Write(op.BX.M, make([]float32, 2*hidden)), prog.Write(op.State[0].M, states)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := prog.Run(1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := prog.Read(op.State[0].M, states); err != nil {
+		t.Fatal(err)
+	}
+	for i := range steps {
+		for u := range want {
+			want[u] = float64(x[i*2*hidden+u])*want[u] + float64(x[i*2*hidden+hidden+u])
+			if got := states[(i+1)*hidden+u]; math.Abs(float64(got)-want[u]) > 1e-5 {
+				t.Fatalf("step %d, unit %d: %v, want %v", i, u, got, want[u])
 			}
 		}
 	}
@@ -106,7 +164,7 @@ func TestScanWalkers(t *testing.T) {
 	compiler, driver := emulation(t, 29)
 	d := cuda.New(driver, compiler, "")
 	defer d.Close()
-	for _, size := range [][2]int{{60000, 2}, {1500, 260}} {
+	for _, size := range [][2]int{{5000, 2}, {700, 260}} {
 		steps, hidden := size[0], size[1]
 		s, op, _ := scans(t, cell.Linear, steps, 1, hidden, false)
 		launches, _, err := cuda.Sources(s, nil, driver.Properties())

@@ -9,85 +9,69 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A slot is where a thread has a vector of its steps in shared memory.
+// A slot is where a block has a vector of its threads' steps in shared memory.
 type slot struct {
 	at      int // bytes per thread before it
 	element Element
 	ahead   int // steps
 }
 
-// slots are where the loads go, and the bytes per thread.
-func (s *scan) slots() (loads map[cell.Ref]slot, bytes int) {
-	loads = map[cell.Ref]slot{}
+// slots are where the loads go and, for a team, where the kept values are, in the
+// place of loads that are not needed any more or behind all, and the bytes per
+// thread. Others keep values in registers.
+func (s *scan) slots() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
+	loads, keep = map[cell.Ref]slot{}, map[int]slot{}
+	var free []slot
 	for _, l := range s.loads {
 		at := slot{at: bytes, element: s.element(l.group)}
+		again := false
 		for _, r := range l.refs {
 			loads[r] = at
 			if l.more > 0 && r.Kind == cell.Prev {
 				loads[r] = slot{at.at, at.element, 1}
 			}
+			if v := s.flow.known[value{leaf: true, ref: r}]; slices.Contains(s.keep, v) {
+				keep[v], again = loads[r], true
+			}
+		}
+		if !again && l.more == 0 && at.element == Single {
+			free = append(free, at)
 		}
 		bytes += (s.chunk + l.more) * s.bytes(l)
 	}
-	return loads, bytes
-}
-
-// place is step i's vector of a slot.
-func (s *scan) place(p slot) string {
-	size := s.width * p.element.Bytes()
-	return fmt.Sprintf("(%v*)(memory + %d * blockDim.x + threadIdx.x * %d + (i + %d) * blockDim.x * %d)", p.element, p.at, size, p.ahead, size)
-}
-
-// A stretch is a matrix of which a tile is one stretch of memory, which is copied
-// as it is.
-type stretch struct {
-	load
-	element Element
-	at, row int // bytes before it in shared memory, of a step
-}
-
-// stretches are those of the tiles of a chain as wide as its matrices, where all
-// that these have is read; nil: not all of them are.
-func (s *scan) stretches() (all []stretch, bytes int) {
-	columns := map[string]int{}
-	for _, l := range s.loads {
-		columns[l.group]++
+	if s.members == 0 {
+		return loads, nil, bytes
 	}
-	for _, l := range s.loads {
-		i := slices.IndexFunc(s.groups, func(g group) bool { return g.name == l.group })
-		g := s.groups[i]
-		row := s.Batch() * g.view.M.Cols * g.element.Bytes()
-		if g.view.M.Cols != columns[l.group]*s.Hidden() || row%16 != 0 || s.Batch()*s.Hidden() != s.lanes*s.width {
-			return nil, 0
-		}
-		if slices.ContainsFunc(all, func(o stretch) bool { return o.group == l.group }) {
+	for _, v := range s.keep {
+		if _, ok := keep[v]; ok {
 			continue
 		}
-		all = append(all, stretch{l, g.element, bytes, row})
-		bytes += (s.threads/s.lanes*s.chunk + l.more) * row
+		if len(free) == 0 {
+			free = append(free, slot{at: bytes})
+			bytes += s.chunk * s.width * Single.Bytes()
+		}
+		keep[v], free = free[0], free[1:]
 	}
-	return all, bytes
+	return loads, keep, bytes
 }
 
-// stretched is step i's vector of r.
-func (s *scan) stretched(l load, r cell.Ref) string {
-	all, _ := s.stretches()
-	st := all[slices.IndexFunc(all, func(o stretch) bool { return o.group == l.group })]
-	row, ahead := "(g.y() * K + i)", 0
-	if l.more > 0 && r.Kind == cell.Prev {
-		ahead = 1
+// place is step i's vector of a slot in the buffer at from.
+func (s *scan) place(p slot, from string) string {
+	size := s.width * p.element.Bytes()
+	threads := "blockDim.x"
+	if s.members > 0 {
+		threads = "THREADS"
 	}
-	if s.backward {
-		row = fmt.Sprintf("(g.deep() * K - 1 - (g.y() * K + i) + %d)", l.more-ahead)
-	}
-	across := s.Hidden() / s.width
-	return fmt.Sprintf("(%v*)(memory + %d + %s * %d) + g.x() / %d * ld_%s + %d * hidden + g.x() %% %d * V", st.element, st.at, row, st.row, across, l.group, l.column, across)
+	return fmt.Sprintf("(%v*)(%s + %d * %s + threadIdx.x * %d + (i + %d) * %s * %d)", p.element, from, p.at, threads, size, p.ahead, threads, size)
 }
 
 // source is the kernel's text.
 func (s *scan) source(name string) source {
+	if s.members > 0 {
+		return s.teamSource(name)
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LOOKS = %d, SKIP = %d };\n%s%s", s.width, s.chunk, s.values(), s.looks(), s.skip, file("linear").text, file("scan").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d };\n%s%s", s.width, s.chunk, s.values(), file("linear").text, file("scan").text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
 %s(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* trouble%s) {
@@ -97,19 +81,16 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   linear* const total = (linear*)(rows + (g.rows() << bits));
   word* const drawn = (word*)(total + (g.values() + 1) / 2 * 2);
   float* const begin = (float*)(drawn + 2);
-  const shared_t arrived = shared_address(drawn + 1);
+  unsigned char *const at = memory, *const to = memory;
   auto fetch = [&](unsigned i) {
     const tile t = g.at(i);
+    if (t.steps > 0) {
 `, s.threads, s.blocks, name, params(s.groups))
-	if s.whole {
-		s.copyWhole(&b)
-	} else {
-		b.WriteString("    if (t.steps > 0) {\n")
-		s.copies(&b)
-		b.WriteString("    }\n    end_async();\n")
-	}
-	b.WriteString(`  };
-  if (threadIdx.x == 0) *drawn = g.noted(g.draw()), bar_init(arrived, 1);
+	s.copies(&b)
+	b.WriteString(`    }
+    end_async();
+  };
+  if (threadIdx.x == 0) *drawn = g.noted(g.draw());
   __syncthreads();
   const unsigned run = (*drawn >> 32) + 1;
   unsigned now = *drawn, next;
@@ -156,35 +137,14 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 
 // copies begin to copy to shared memory what a thread has of the tile t.
 func (s *scan) copies(b *strings.Builder) {
-	loads, _ := s.slots()
+	loads, _, _ := s.slots()
 	for _, l := range s.loads {
 		at := loads[l.refs[0]]
 		at.ahead = 0
 		fmt.Fprintf(b, "      const %v* from_%s%d = %s;\n", at.element, l.group, l.column, s.address("t", l.group, l.column, l.shift))
 		fmt.Fprintf(b, "#pragma unroll\n      for (int i = 0; i < K + %d; i++)\n        if (i < t.steps + %d) copy_async<%d>(%s, from_%s%d + i * %s);\n",
-			l.more, l.more, s.bytes(l), s.place(at), l.group, l.column, s.stride(l.group))
+			l.more, l.more, s.bytes(l), s.place(at, "to"), l.group, l.column, s.stride(l.group))
 	}
-}
-
-// copyWhole begins to copy to shared memory what the tile t has of each matrix. A
-// backward pass has the last step of a tile first.
-func (s *scan) copyWhole(b *strings.Builder) {
-	all, _ := s.stretches()
-	b.WriteString("    if (threadIdx.x == 0 && t.there) {\n      const int deep = g.deep() * K, first = t.time * deep, count = min(deep, steps - first);\n")
-	bytes, more := 0, 0
-	for _, l := range all {
-		bytes += l.row
-		more += l.more * l.row
-	}
-	fmt.Fprintf(b, "      bar_arrive(arrived, count * %d + %d);\n", bytes, more)
-	for _, l := range all {
-		low, at := fmt.Sprintf("first + %d", l.shift), "0"
-		if s.backward {
-			low, at = fmt.Sprintf("steps - first - count + %d", l.shift-l.more), "deep - count"
-		}
-		fmt.Fprintf(b, "      copy_bulk(shared_address(memory + %d + (%s) * %d), (const unsigned char*)%s + (long long)(%s) * %d, (count + %d) * %d, arrived);\n", l.at, at, l.row, l.group, low, l.row, l.more, l.row)
-	}
-	b.WriteString("    }\n")
 }
 
 // address is where the rows of a thread's steps begin in a group of vectors.
@@ -223,15 +183,16 @@ func (s *scan) first(b *strings.Builder, where string) {
 
 // A body is what is done for each step of a thread and each of its values.
 type body struct {
+	wait    string            // for what is read
 	read    map[string]string // vectors of V in shared memory, by name, and where they are
-	kept    []int             // values that are taken from what was kept
+	kept    []int             // values in registers
 	text    string            // for one value
-	keep    []int             // values that are kept
+	keep    []int             // values for registers
+	write   map[string]string // as read
 	outputs []cell.Ref
-	targets []int // values that the text names
-	there   func(int) bool
-	wait    string // for what is read
 	after   string // a step
+	targets []int  // values that the text names
+	there   func(int) bool
 }
 
 // loop spells a body for all steps of t. What threads without steps, or a thread
@@ -263,6 +224,9 @@ func (s *scan) loop(b *strings.Builder, d body) {
 	for _, name := range slices.Sorted(maps.Keys(d.read)) {
 		fmt.Fprintf(b, "          float in_%s[V];\n          load<V>(in_%s, %s);\n", name, name, d.read[name])
 	}
+	for _, name := range slices.Sorted(maps.Keys(d.write)) {
+		fmt.Fprintf(b, "          float keep_%s[V];\n", name)
+	}
 	for _, r := range d.outputs {
 		fmt.Fprintf(b, "          float out_%v[V];\n", r)
 	}
@@ -280,12 +244,18 @@ func (s *scan) loop(b *strings.Builder, d body) {
 	for _, v := range d.keep {
 		fmt.Fprintf(b, "%skeep_%s[i * V + v] = %s;\n", indent, s.flow.name(v), s.flow.name(v))
 	}
+	for _, name := range slices.Sorted(maps.Keys(d.write)) {
+		fmt.Fprintf(b, "%skeep_%s[v] = %s;\n", indent, name, name)
+	}
 	for _, r := range d.outputs {
 		fmt.Fprintf(b, "%sout_%v[v] = %s;\n", indent, r, s.flow.name(s.results[r]))
 	}
 	b.WriteString("          }\n")
+	for _, name := range slices.Sorted(maps.Keys(d.write)) {
+		fmt.Fprintf(b, "          store<V>(%s, keep_%s);\n", d.write[name], name)
+	}
 	for _, r := range d.outputs {
-		fmt.Fprintf(b, "          if (i < t.steps && (!(SKIP & 2) || out_%v[0] == 123.25f)) store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, r, s.stride(argument(r)))
+		fmt.Fprintf(b, "          if (i < t.steps) store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, s.stride(argument(r)))
 	}
 	b.WriteString(d.after)
 	b.WriteString("      }\n")
@@ -296,17 +266,17 @@ const indent = "            "
 // early computes from what was loaded all that no state is needed for, and
 // composes the steps.
 func (s *scan) early(b *strings.Builder) {
-	loads, _ := s.slots()
-	d := body{read: map[string]string{}, keep: s.keep, outputs: s.outputs(false), there: func(v int) bool { return s.late[v] }, wait: "      wait_async<0>();\n" + draw}
+	loads, keep, _ := s.slots()
+	d := body{read: map[string]string{}, write: map[string]string{}, outputs: s.outputs(false), there: func(v int) bool { return s.late[v] }}
 	for r, at := range loads {
-		d.read[r.String()] = s.place(at)
+		d.read[r.String()] = s.place(at, "at")
 	}
-	if s.whole {
-		d.wait = "      until([&] { return bar_try(arrived, turn); }, true, trouble);\n" + draw
-		for _, l := range s.loads {
-			for _, r := range l.refs {
-				d.read[r.String()] = s.stretched(l, r)
-			}
+	if s.members == 0 {
+		d.wait, d.keep = draw, s.keep
+	}
+	for v, at := range keep {
+		if !s.flow.values[v].leaf {
+			d.write[s.flow.name(v)] = s.place(at, "at")
 		}
 	}
 	d.targets = append(slices.Clone(s.keep), s.targets(false)...)
@@ -334,13 +304,20 @@ func (s *scan) early(b *strings.Builder) {
 
 // draw gets the tile after the next one, not before this one's inputs have come: so
 // blocks that begin first do not take tiles that others could begin with.
-const draw = "      if (threadIdx.x == 0) ticket = g.draw();\n"
+const draw = "      wait_async<0>();\n      if (threadIdx.x == 0) ticket = g.draw();\n"
 
 // steps does the steps from the state that was found, and leaves the last one.
 func (s *scan) steps(b *strings.Builder) {
-	d := body{kept: s.keep, outputs: s.outputs(true), targets: s.targets(true), there: func(v int) bool {
+	_, keep, _ := s.slots()
+	d := body{read: map[string]string{}, outputs: s.outputs(true), targets: s.targets(true), there: func(v int) bool {
 		return slices.Contains(s.keep, v) || s.flow.values[v].leaf && s.carried(s.flow.values[v].ref)
 	}}
+	if s.members == 0 {
+		d.kept = s.keep
+	}
+	for v, at := range keep {
+		d.read[s.flow.name(v)] = s.place(at, "at")
+	}
 	var text, after strings.Builder
 	for k, i := range s.cell.Recurrence.Carried {
 		fmt.Fprintf(&text, "%sconst float %v%d = state[%d * V + v];\n", indent, s.before(), i, k)

@@ -109,6 +109,7 @@ static unsigned __ballot_sync(unsigned, int v) {
 static bool __any_sync(unsigned, int v) { return __ballot_sync(0xffffffff, v); }
 static bool __all_sync(unsigned, int v) { return !__any_sync(0xffffffff, !v); }
 static int __popc(unsigned v) { return __builtin_popcount(v); }
+static int __ffs(unsigned v) { return __builtin_ffs(v); }
 static unsigned atomicAdd(unsigned* p, unsigned v) { const unsigned old = *p; *p += v; return old; }
 static unsigned atomicMax(unsigned* p, unsigned v) { const unsigned old = *p; *p = old > v ? old : v; return old; }
 typedef unsigned long long word;

@@ -11,6 +11,8 @@
 // in the order of time, and show each tile the state that it begins with. Either
 // way results do not depend on who came first.
 
+enum { LOOKS = 24 }; // of a walker at a time
+
 // A tile and the place of this thread in it.
 struct tile {
   bool there = false;
@@ -135,7 +137,7 @@ __device__ __forceinline__ void find(const grid& g, const tile& t, const linear*
   each(g, t, [&](int v, bool has) {
     if (t.time > 0) {
       word w = 0;
-      until([&] { return of(w = get_word(g.start(t.chain, t.time, v)), run); }, has && !(SKIP & 1), g.trouble);
+      until([&] { return of(w = get_word(g.start(t.chain, t.time, v)), run); }, has, g.trouble);
       if (has) start[v] = number(w);
     }
     if (has && !g.walkers && t.time < g.tiles - 1) put_word(g.start(t.chain, t.time + 1, v), tagged(after(total[v], start[v]), run));
@@ -173,28 +175,29 @@ __device__ __forceinline__ void walk(const grid& g, int first, unsigned char* me
     int next = missing ? 0 : count;
     float state = 0;
     bool begun = false;
-    if (SKIP & 1) missing = 0, next = count;
-    patience left;
-    do {
+    for (patience left; __ballot_sync(0xffffffff, next < count);) {
+      if (__ballot_sync(0xffffffff, missing)) {
 #pragma unroll
-      for (int i = 0; i < LOOKS; i++)
-        if (missing >> i & 1) get_words(a[i], b[i], from + (long long)i * 2 * g.values());
+        for (int i = 0; i < LOOKS; i++)
+          if (missing >> i & 1) get_words(a[i], b[i], from + (long long)i * 2 * g.values());
 #pragma unroll
-      for (int i = 0; i < LOOKS; i++)
-        if (missing >> i & 1 && of(a[i], run) && of(b[i], run)) missing &= ~(1u << i);
+        for (int i = 0; i < LOOKS; i++)
+          if (missing >> i & 1 && of(a[i], run) && of(b[i], run)) missing &= ~(1u << i);
+      }
       if (!begun && !__ballot_sync(0xffffffff, get_here(done + which) < batch)) {
         begun = true;
         if (batch > 0) state = states[which * 32 + lane];
       }
-      if (begun)
+      const int upto = !begun ? next : missing ? __ffs(missing) - 1 : count;
 #pragma unroll
-        for (int i = 0; i < LOOKS; i++)
-          if (i == next && i < count && !(missing >> i & 1)) {
-            state = number(a[i]) * state + number(b[i]), next++;
-            put_word(to + (long long)i * g.values(), tagged(state, run));
-          }
-      if (next < count && left.over(g.trouble)) next = count;
-    } while (__ballot_sync(0xffffffff, next < count));
+      for (int i = 0; i < LOOKS; i++)
+        if (i >= next && i < upto) {
+          state = number(a[i]) * state + number(b[i]);
+          put_word(to + (long long)i * g.values(), tagged(state, run));
+        }
+      next = upto;
+      if (next < count && left.over(g.trouble)) missing = 0, next = count;
+    }
     states[which * 32 + lane] = state;
     __syncwarp();
     if (lane == 0) put_here(done + which, batch + 1);
