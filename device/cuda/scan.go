@@ -22,11 +22,12 @@ type scan struct {
 	grad     *schedule.SequenceGrad // of a backward pass
 	products schedule.View          // the recurrent ones, known ahead
 
-	groups                       []group
-	width, chunk, lanes, threads int
-	chains, tiles, group         int
+	groups                               []group
+	width, chunk, lanes, threads, blocks int // blocks: of a multiprocessor
+	chains, tiles, walkers               int
 
 	members        int // of a team of blocks; 0: there are none
+	group          int // of members
 	behind, places int // a team's tiles composed and not done yet; those in shared memory
 }
 
@@ -61,16 +62,17 @@ type load struct {
 	refs   []cell.Ref
 }
 
-// Geometry. A block has scanThreads threads at most, and each loads about
-// scanBytes at a time, of maxSteps steps at most. A run of lanes reads scanLine
-// bytes of memory side by side. While a state goes from one group of tiles to
-// the next, scanHop tiles go through memory.
+// Geometry. A run of lanes reads scanLine bytes of memory side by side.
+// A multiprocessor has scanBlocks of scanThreads at most. A thread loads scanBytes
+// at a time, or a step more where a state is read on both sides of it, and keeps
+// scanRegisters values of that, of maxSteps steps at most.
 const (
-	scanThreads = 128
-	scanBytes   = 208
-	maxSteps    = 16
-	scanLine    = 128
-	scanHop     = 128
+	scanLine      = 128
+	scanThreads   = 128
+	scanBlocks    = 3
+	scanBytes     = 320
+	scanRegisters = 80
+	maxSteps      = 16
 )
 
 // before and after are what a pass has of a state on both sides of a step.
@@ -223,19 +225,23 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 		}
 	}
 	slices.SortFunc(s.groups, func(a, b group) int { return strings.Compare(a.name, b.name) })
-	bytes := 0
+	loaded, kept := 0, s.width*len(s.keep)
 	for _, l := range s.loads {
-		bytes += s.bytes(l)
+		loaded += s.bytes(l)
 	}
 	if s.gather(p, k) {
 		return
 	}
-	s.threads = scanThreads
-	if s.chunk = k["scansteps"]; s.chunk == 0 {
-		s.chunk = max(2, min(scanBytes/bytes, maxSteps))
+	s.threads, s.blocks = scanThreads, max(1, min(scanBlocks, p.Shared/(scanThreads*scanBytes+scanWork)))
+	s.chunk = max(2, min(scanBytes/loaded, scanRegisters/max(1, kept), maxSteps))
+	if n := k["scansteps"]; n != 0 {
+		s.chunk = max(1, min(n, (p.Shared-scanWork)/scanThreads/loaded-1))
 	}
 	s.cut(p)
 }
+
+// scanWork is about what a block needs of shared memory besides what it loads.
+const scanWork = 5 << 10
 
 func (s *scan) element(name string) Element {
 	return s.groups[slices.IndexFunc(s.groups, func(g group) bool { return g.name == name })].element
@@ -245,25 +251,29 @@ func (s *scan) element(name string) Element {
 func (s *scan) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
 
 // cut cuts channels and time into tiles: of a line of memory across, but more
-// where time is short, and of fewer threads where there would be too few.
+// where time is short, and of fewer steps and threads where there would be too few.
 func (s *scan) cut(p Properties) {
 	across := s.Batch() * s.Hidden() / s.width
 	for {
 		s.lanes = min(scanLine/4/s.width, powerAbove(across))
-		if s.lanes*s.width > scanLine/8 && across <= s.lanes {
-			s.lanes /= 2 // two chains hand on states in half the time
-		}
 		deep := min(s.threads/s.lanes, powerAbove(ceil(s.Steps, s.chunk)))
 		s.lanes = max(s.lanes, min(s.threads/deep, powerAbove(across)))
-		s.chains, s.tiles = ceil(across, s.lanes), ceil(s.Steps, deep*s.chunk)
-		if s.chains*s.tiles >= p.SMs || s.threads <= 64 {
-			s.threads = max(32, deep*s.lanes)
-			s.tiles = ceil(s.Steps, s.threads/s.lanes*s.chunk)
+		s.threads = max(32, deep*s.lanes)
+		s.chains, s.tiles = ceil(across, s.lanes), ceil(s.Steps, s.threads/s.lanes*s.chunk)
+		if s.chains*s.tiles >= p.SMs {
 			break
 		}
-		s.threads /= 2
+		if s.chunk > 4 {
+			s.chunk--
+		} else if s.threads > 64 {
+			s.threads /= 2
+		} else {
+			break
+		}
 	}
-	s.group = min(powerAbove(ceil(scanHop, s.chains)), powerAbove(s.tiles))
+	if s.walkers = 0; 2*s.chains < p.SMs && s.tiles > 4 {
+		s.walkers = ceil(s.chains*ceil(s.lanes*s.values(), 32), s.threads/32)
+	}
 }
 
 // powerAbove is the least power of two that is not below n.
@@ -279,10 +289,10 @@ func powerAbove(n int) int {
 // where no step reads any.
 func (s *scan) values() int { return s.width * max(1, len(s.cell.Recurrence.Carried)) }
 
-// sums and starts are the bytes of the words in which tiles show what they
-// make, and the last of a group the states behind it.
+// sums and starts are the bytes of the words in which tiles show what they make,
+// if there are walkers, and in which they find the states that they begin with.
 func (s *scan) sums() int64 {
-	if s.group == 1 {
+	if s.walkers == 0 && s.group <= 1 {
 		return 0
 	}
 	return 16 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
@@ -292,37 +302,27 @@ func (s *scan) starts() int64 {
 	if s.members > 0 {
 		return s.totals()
 	}
-	return 8 * int64(s.chains*ceil(s.tiles, s.group)) * int64(s.lanes*s.values())
+	return 8 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
 
-// shared is the memory of a block: buffers of what its threads load with the
-// states that these begin with, twice what its rows of lanes compose, and the
-// tile drawn.
-func (s *scan) shared() int {
+// buffer is the shared memory in which a block's inputs arrive.
+func (s *scan) buffer() int {
 	_, _, bytes := s.slots()
-	rows := s.threads / max(s.lanes, 32)
-	return scanBuffers*(s.threads*bytes+4*s.values()*s.lanes) + 2*8*rows*s.values()*s.lanes + 16
+	return s.threads * bytes
 }
 
-// A scan has so many buffers, as kernels/scan.cu says. A multiprocessor has
-// about maxShared bytes of shared memory, and is given at most scanResident
-// threads for the sake of their registers.
-const (
-	scanBuffers  = 2
-	maxShared    = 220 << 10
-	scanResident = 640
-)
-
-// resident is how many blocks a multiprocessor is given: more would find it full.
-func (s *scan) resident(p Properties) int {
-	return max(1, min(scanResident/s.threads, p.Shared/s.shared()))
+// shared is the memory of a block: its inputs, twice what its rows of lanes
+// compose, the tile drawn and twice the states that it begins with.
+func (s *scan) shared() int {
+	rows := s.threads / max(s.lanes, 32)
+	return s.buffer() + 8*(rows+1)*s.values()*s.lanes + 8 + 16 + 2*4*s.values()*s.lanes
 }
 
 func (b *binder) scan(op schedule.Op, stream int) step {
 	s := b.layout.cells.scan(op)
 	s.shape(b.layout, b.properties, b.knobs)
 	words := b.layout.scans[stream]
-	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk}
+	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads}
 	for _, g := range s.groups {
 		key = append(key, " ", g.element)
 	}
@@ -331,13 +331,13 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 		name = "scanbackward"
 	}
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
-	grid, block, shared := min(s.chains*s.tiles, s.resident(b.properties)*b.properties.SMs), s.threads, s.shared()
+	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
-		grid, block, shared = s.blocks(), s.block(), s.teamShared()
-		key = append(key, " team ", s.lanes, " ", s.threads, " ", s.places, " ", block)
+		grid, block, shared = s.chains*s.members, s.block(), s.teamShared()
+		key = append(key, " team ", s.lanes, " ", s.places, " ", block)
 		args = append(args, uint64(s.chains), uint64(s.tiles), uint64(s.members), uint64(s.group))
 	} else {
-		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(bits.TrailingZeros(uint(s.group))))
+		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))
 	}
 	args = append(args, uint64(b.base)+uint64(words.tickets), uint64(b.base)+uint64(words.sums), uint64(b.base)+uint64(words.starts), b.trouble())
 	st := newLaunch(b.source(func() source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, b.arguments(s.groups)...)...)

@@ -157,3 +157,55 @@ func TestScanGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestScanWalkers holds recurrences of few channels, through which one block or
+// several walk, to their meaning, in the second run.
+func TestScanWalkers(t *testing.T) {
+	compiler, driver := emulation(t, 29)
+	d := cuda.New(driver, compiler, "")
+	defer d.Close()
+	for _, size := range [][2]int{{5000, 2}, {700, 260}} {
+		steps, hidden := size[0], size[1]
+		s, op, _ := scans(t, cell.Linear, steps, 1, hidden, false)
+		launches, _, err := cuda.Sources(s, nil, driver.Properties())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if walkers := int(launches[0].Args[6]); (walkers > 1) != (hidden > 128) || walkers == 0 {
+			t.Fatalf("%d walkers for %d channels", walkers, hidden)
+		}
+		prog, err := d.Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer prog.Close()
+		rng := rand.New(rand.NewPCG(3, 4))
+		x := make([]float32, op.X.M.Elements())
+		for i := range x {
+			x[i] = 2*rng.Float32() - 1
+		}
+		states, want := make([]float32, op.State[0].M.Elements()), make([]float64, hidden)
+		for u := range want {
+			states[u], want[u] = 0.5, 0.5
+		}
+		if err := errors.Join(prog.Write(op.X.M, x), prog.Write(op.BX.M, make([]float32, 2*hidden)), prog.Write(op.State[0].M, states)); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := prog.Run(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := prog.Read(op.State[0].M, states); err != nil {
+			t.Fatal(err)
+		}
+		for i := range steps {
+			for u := range want {
+				want[u] = float64(x[i*2*hidden+u])*want[u] + float64(x[i*2*hidden+hidden+u])
+				if got := states[(i+1)*hidden+u]; math.Abs(float64(got)-want[u]) > 1e-5 {
+					t.Fatalf("step %d, unit %d: %v, want %v", i, u, got, want[u])
+				}
+			}
+		}
+	}
+}

@@ -16,8 +16,9 @@ type slot struct {
 	ahead   int // steps
 }
 
-// slots are where the loads go and where the kept values are, in the place of
-// loads that are not needed any more or behind all, and the bytes per thread.
+// slots are where the loads go and, for a team, where the kept values are, in the
+// place of loads that are not needed any more or behind all, and the bytes per
+// thread. Others keep values in registers.
 func (s *scan) slots() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 	loads, keep = map[cell.Ref]slot{}, map[int]slot{}
 	var free []slot
@@ -37,6 +38,9 @@ func (s *scan) slots() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 			free = append(free, at)
 		}
 		bytes += (s.chunk + l.more) * s.bytes(l)
+	}
+	if s.members == 0 {
+		return loads, nil, bytes
 	}
 	for _, v := range s.keep {
 		if _, ok := keep[v]; ok {
@@ -66,62 +70,65 @@ func (s *scan) source(name string) source {
 	if s.members > 0 {
 		return s.teamSource(name)
 	}
-	_, _, bytes := s.slots()
 	var b strings.Builder
 	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d };\n%s%s", s.width, s.chunk, s.values(), file("linear").text, file("scan").text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
-%s(int steps, int batch, int hidden, int bits, int chains, int tiles, int groupbits, word* tickets, word* words, word* starts, unsigned* trouble%s) {
+%s(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* trouble%s) {
   DYNAMIC_SHARED(memory);
-  const grid g = {steps, batch, hidden, bits, chains, tiles, groupbits, tickets, words, starts, trouble};
-  const int buffer = blockDim.x * %d, part = g.rows() << bits;
-  several* const rows = (several*)(memory + BUFFERS * buffer);
-  word* const drawn = (word*)(rows + 2 * part);
+  const grid g = {steps, batch, hidden, bits, chains, tiles, walkers, tickets, sums, starts, trouble};
+  several* const rows = (several*)(memory + buffer);
+  linear* const total = (linear*)(rows + (g.rows() << bits));
+  word* const drawn = (word*)(total + (g.values() + 1) / 2 * 2);
   float* const begin = (float*)(drawn + 2);
-  auto fetch = [&](const tile& t, unsigned char* to) {
+  unsigned char *const at = memory, *const to = memory;
+  auto fetch = [&](unsigned i) {
+    const tile t = g.at(i);
     if (t.steps > 0) {
-`, scanThreads, max(1, min(scanResident/scanThreads, maxShared/(scanBuffers*scanThreads*bytes))), name, params(s.groups), bytes)
+`, s.threads, s.blocks, name, params(s.groups))
 	s.copies(&b)
 	b.WriteString(`    }
     end_async();
   };
-  if (threadIdx.x == 0) *drawn = g.draw();
+  if (threadIdx.x == 0) *drawn = g.noted(g.draw());
   __syncthreads();
   const unsigned run = (*drawn >> 32) + 1;
-  tile now = g.at((unsigned)*drawn), next;
-  fetch(now, memory);
+  unsigned now = *drawn, next;
+  if (now < walkers) {
+    walk(g, now, memory, run);
+    return;
+  }
+  now -= walkers;
+  fetch(now);
   __syncthreads();
-  if (threadIdx.x == 0 && now.there) *drawn = g.draw();
-  __syncthreads();
-  if (now.there) next = g.at((unsigned)*drawn);
-  fetch(next, memory + buffer);
-  __syncthreads();
-  for (int turn = 0; now.there; turn ^= 1) {
-    unsigned char* const at = memory + turn * buffer;
+  for (int turn = 0; now < g.all(); turn ^= 1, now = next) {
+    const tile t = g.at(now);
     float* const start = begin + (turn * N << bits);
-    const tile& t = now;
-    if (threadIdx.x == 0 && next.there) *drawn = g.draw();
+    word ticket;
     several row = identity();
-    wait_async<1>();
-    {
 `)
 	s.initial(&b)
+	b.WriteString("    {\n")
+	for _, v := range s.keep {
+		fmt.Fprintf(&b, "    float keep_%s[K * V];\n", s.flow.name(v))
+	}
+	b.WriteString("    {\n")
 	s.early(&b)
 	b.WriteString(`    }
     within(row, rows, g);
+    if (threadIdx.x == 0) *drawn = g.noted(ticket);
     __syncthreads();
+    next = (unsigned)*drawn - walkers;
     const several earlier = fold(rows, g.row(), g);
-    tile later;
-    if (next.there) later = g.at((unsigned)*drawn);
-    tell(g, t, row, earlier, run);
-    {
-      float state[N];
-      look(g, t, row, earlier, state, rows + part, start, run);
+    if (mouth(g)) tell(g, t, row, earlier, total, start, run);
+    fetch(next);
+    if (mouth(g)) find(g, t, total, start, run);
+    __syncthreads();
+    float state[N];
+    before(state, g, row, earlier, start);
 `)
 	s.steps(&b)
 	b.WriteString(`    }
-    fetch(later, at);
-    now = next, next = later;
   }
 }
 `)
@@ -160,8 +167,8 @@ func (s *scan) stride(group string) string {
 // initial has the first row of lanes of the first group read the states at the
 // start of time.
 func (s *scan) initial(b *strings.Builder) {
-	b.WriteString("      if (g.y() == 0 && t.steps > 0 && t.time >> groupbits == 0) {\n        float first[V];\n")
-	s.first(b, "start[(%d * V + v << bits) + g.x()]")
+	b.WriteString("      if (g.y() == 0 && t.steps > 0 && t.time == 0) {\n        float first[V];\n")
+	s.first(b, "start[g.x() * N + %d * V + v]")
 	b.WriteString("      }\n")
 }
 
@@ -176,15 +183,20 @@ func (s *scan) first(b *strings.Builder, where string) {
 
 // A body is what is done for each step of a thread and each of its values.
 type body struct {
-	read    map[string]string // vectors of V, by name, and where they are
+	wait    string            // for what is read
+	read    map[string]string // vectors of V in shared memory, by name, and where they are
+	kept    []int             // values in registers
 	text    string            // for one value
+	keep    []int             // values for registers
 	write   map[string]string // as read
 	outputs []cell.Ref
-	targets []int // values that the text names
+	after   string // a step
+	targets []int  // values that the text names
 	there   func(int) bool
 }
 
-// loop spells a body for all steps of t.
+// loop spells a body for all steps of t. What threads without steps, or a thread
+// behind its last step, compute is of no use and does no harm.
 func (s *scan) loop(b *strings.Builder, d body) {
 	needed := s.flow.behind(d.targets, d.there)
 	var constants []string
@@ -207,7 +219,8 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		}
 		fmt.Fprintf(b, "      %v* to_%v = %s;\n", s.element(argument(r)), r, s.address("t", argument(r), offset(r), shift))
 	}
-	b.WriteString("      auto step = [&](int i) {\n")
+	b.WriteString(d.wait)
+	b.WriteString("#pragma unroll\n      for (int i = 0; i < K; i++) {\n")
 	for _, name := range slices.Sorted(maps.Keys(d.read)) {
 		fmt.Fprintf(b, "          float in_%s[V];\n          load<V>(in_%s, %s);\n", name, name, d.read[name])
 	}
@@ -224,7 +237,13 @@ func (s *scan) loop(b *strings.Builder, d body) {
 	for _, name := range slices.Sorted(maps.Keys(d.read)) {
 		fmt.Fprintf(b, "%sconst float %s = in_%s[v];\n", indent, name, name)
 	}
+	for _, v := range d.kept {
+		fmt.Fprintf(b, "%sconst float %s = keep_%s[i * V + v];\n", indent, s.flow.name(v), s.flow.name(v))
+	}
 	b.WriteString(d.text)
+	for _, v := range d.keep {
+		fmt.Fprintf(b, "%skeep_%s[i * V + v] = %s;\n", indent, s.flow.name(v), s.flow.name(v))
+	}
 	for _, name := range slices.Sorted(maps.Keys(d.write)) {
 		fmt.Fprintf(b, "%skeep_%s[v] = %s;\n", indent, name, name)
 	}
@@ -236,9 +255,10 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		fmt.Fprintf(b, "          store<V>(%s, keep_%s);\n", d.write[name], name)
 	}
 	for _, r := range d.outputs {
-		fmt.Fprintf(b, "          store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, s.stride(argument(r)))
+		fmt.Fprintf(b, "          if (i < t.steps) store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, s.stride(argument(r)))
 	}
-	b.WriteString("      };\n      if (t.steps == K)\n#pragma unroll\n        for (int i = 0; i < K; i++) step(i);\n      else\n#pragma unroll 1\n        for (int i = 0; i < t.steps; i++) step(i);\n")
+	b.WriteString(d.after)
+	b.WriteString("      }\n")
 }
 
 const indent = "            "
@@ -250,6 +270,9 @@ func (s *scan) early(b *strings.Builder) {
 	d := body{read: map[string]string{}, write: map[string]string{}, outputs: s.outputs(false), there: func(v int) bool { return s.late[v] }}
 	for r, at := range loads {
 		d.read[r.String()] = s.place(at, "at")
+	}
+	if s.members == 0 {
+		d.wait, d.keep = draw, s.keep
 	}
 	for v, at := range keep {
 		if !s.flow.values[v].leaf {
@@ -279,33 +302,34 @@ func (s *scan) early(b *strings.Builder) {
 	s.loop(b, d)
 }
 
+// draw gets the tile after the next one, not before this one's inputs have come: so
+// blocks that begin first do not take tiles that others could begin with.
+const draw = "      wait_async<0>();\n      if (threadIdx.x == 0) ticket = g.draw();\n"
+
 // steps does the steps from the state that was found, and leaves the last one.
 func (s *scan) steps(b *strings.Builder) {
 	_, keep, _ := s.slots()
 	d := body{read: map[string]string{}, outputs: s.outputs(true), targets: s.targets(true), there: func(v int) bool {
 		return slices.Contains(s.keep, v) || s.flow.values[v].leaf && s.carried(s.flow.values[v].ref)
 	}}
+	if s.members == 0 {
+		d.kept = s.keep
+	}
 	for v, at := range keep {
 		d.read[s.flow.name(v)] = s.place(at, "at")
 	}
-	var text strings.Builder
+	var text, after strings.Builder
 	for k, i := range s.cell.Recurrence.Carried {
 		fmt.Fprintf(&text, "%sconst float %v%d = state[%d * V + v];\n", indent, s.before(), i, k)
 	}
 	text.WriteString(s.flow.text(indent, d.targets, d.there))
 	for k, i := range s.cell.Recurrence.Carried {
 		fmt.Fprintf(&text, "%sstate[%d * V + v] = %s;\n", indent, k, s.flow.name(s.results[cell.Ref{Kind: s.after(), Index: i}]))
+		if s.backward {
+			g := argument(cell.Ref{Kind: cell.DNext, Index: i})
+			fmt.Fprintf(&after, "          if (i < t.steps && t.first + i == steps - 1) store<V>(%s + (long long)t.n * ld_%s + t.u, state + %d * V);\n", g, g, k)
+		}
 	}
-	d.text = text.String()
+	d.text, d.after = text.String(), after.String()
 	s.loop(b, d)
-	if !s.backward {
-		return
-	}
-	b.WriteString("      if (t.steps > 0 && t.first + t.steps == steps) {\n        float final[V];\n")
-	for k, i := range s.cell.Recurrence.Carried {
-		g := argument(cell.Ref{Kind: cell.DNext, Index: i})
-		fmt.Fprintf(b, "#pragma unroll\n        for (int v = 0; v < V; v++) final[v] = state[%d * V + v];\n", k)
-		fmt.Fprintf(b, "        store<V>(%s + (long long)t.n * ld_%s + t.u, final);\n", g, g)
-	}
-	b.WriteString("      }\n")
 }

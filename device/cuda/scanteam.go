@@ -14,6 +14,7 @@ import (
 // scanTeam members meet in groups.
 const (
 	teamThreads = 256
+	maxShared   = 220 << 10
 	fullPlaces  = 4
 	scanTeam    = 24
 	seekers     = 4 // warps, as in kernels/scanteam.cu
@@ -56,9 +57,6 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 	}
 	return true
 }
-
-// blocks are those of all teams.
-func (s *scan) blocks() int { return s.chains * s.members }
 
 // totals are the bytes of the words in which groups show what they make.
 func (s *scan) totals() int64 {

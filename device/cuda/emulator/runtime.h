@@ -25,7 +25,7 @@ struct Index { unsigned x, y, z; };
 static Index threadIdx, blockIdx, blockDim, gridDim;
 
 struct Geometry { unsigned grid[3], block[3]; unsigned long long shared; int cooperative, cluster; };
-enum { TOGETHER = 3 }; // blocks at the same time, where one waits for another
+enum { TOGETHER = 8 }; // blocks at the same time, where one waits for another
 
 struct Meeting { unsigned come = 0, of = 0, turn = 0; };
 struct Cluster { Meeting all; unsigned char* shared; size_t stride; };
@@ -109,6 +109,7 @@ static unsigned __ballot_sync(unsigned, int v) {
 static bool __any_sync(unsigned, int v) { return __ballot_sync(0xffffffff, v); }
 static bool __all_sync(unsigned, int v) { return !__any_sync(0xffffffff, !v); }
 static int __popc(unsigned v) { return __builtin_popcount(v); }
+static int __ffs(unsigned v) { return __builtin_ffs(v); }
 static unsigned atomicAdd(unsigned* p, unsigned v) { const unsigned old = *p; *p += v; return old; }
 static unsigned atomicMax(unsigned* p, unsigned v) { const unsigned old = *p; *p = old > v ? old : v; return old; }
 typedef unsigned long long word;

@@ -5,12 +5,13 @@
 // the other blocks what that is, looks back at those of the tiles before it and
 // then computes its steps from the state that they lead to.
 //
-// Looking back goes in groups of tiles: over what the tiles before it in the
-// group show, always in the same order, to the state that the group begins with,
-// which the last tile of the group before shows. So results do not depend on who
-// came first.
+// Where there are many chains of tiles, a block shows the next tile of the chain
+// the state behind its own. Where they are few, states would wait for each other:
+// some blocks are walkers, which walk through what the tiles of their chains show,
+// in the order of time, and show each tile the state that it begins with. Either
+// way results do not depend on who came first.
 
-enum { BUFFERS = 2 }; // one fills while the other is worked on
+enum { LOOKS = 24 }; // of a walker at a time
 
 // A tile and the place of this thread in it.
 struct tile {
@@ -21,10 +22,10 @@ struct tile {
 };
 
 // A grid is how a scan is cut, with the place of this thread in a block of 2^bits
-// lanes. Chains of tiles lie behind one another, in groups of 2^groupbits.
+// lanes. The tiles of a chain lie behind one another.
 struct grid {
-  int steps, batch, hidden, bits, chains, tiles, groupbits;
-  word *tickets, *words, *starts;
+  int steps, batch, hidden, bits, chains, tiles, walkers;
+  word *tickets, *sums, *starts;
   unsigned* trouble;
 
   __device__ __forceinline__ int lanes() const { return 1 << bits; }
@@ -38,13 +39,13 @@ struct grid {
   __device__ __forceinline__ int rows() const { return blockDim.x >> rowbits(); }
 
   __device__ __forceinline__ unsigned all() const { return chains * tiles; }
-  __device__ __forceinline__ int inside(const tile& t) const { return t.time & ((1 << groupbits) - 1); }
-  __device__ __forceinline__ bool ends(const tile& t) const { return inside(t) == (1 << groupbits) - 1 || t.time == tiles - 1; }
+  __device__ __forceinline__ int values() const { return N << bits; } // of a chain
 
-  // draw is the next tile of this run, all() or more where there is none. The last
-  // draw of a run begins the next.
-  __device__ __forceinline__ word draw() const {
-    const word ticket = atomicAdd(tickets, (word)1);
+  // draw is a place among the walkers or, behind them, the next tile of this run,
+  // all() or more where there is none. The last draw of a run, when it is noted, begins
+  // the next.
+  __device__ __forceinline__ word draw() const { return atomicAdd(tickets, (word)1); }
+  __device__ __forceinline__ word noted(word ticket) const {
     const unsigned last = all() + gridDim.x - 1;
     if ((unsigned)ticket == last) atomicAdd(tickets, ((word)1 << 32) - last - 1);
     return ticket;
@@ -62,18 +63,13 @@ struct grid {
     return t;
   }
 
-  // mine reports whether this thread's lane has channels.
-  __device__ __forceinline__ bool mine(const tile& t) const { return t.there && (t.chain << bits) + x() < batch * (hidden / V); }
+  // has reports whether value v of a chain is one of a channel.
+  __device__ __forceinline__ bool has(int chain, int v) const { return v < values() && (chain << bits) + v / N < batch * (hidden / V); }
 
-  // sums is where tile i of t's group shows this lane's steps, and start where the
-  // states that the group begins with are.
-  __device__ __forceinline__ word* sums(const tile& t, int i) const {
-    return words + ((((long long)t.chain * tiles + t.time - inside(t) + i) << bits) + x()) * (2 * N);
-  }
-  __device__ __forceinline__ word* start(const tile& t) const {
-    const int groups = ((tiles - 1) >> groupbits) + 1;
-    return starts + ((((long long)t.chain * groups + (t.time >> groupbits)) << bits) + x()) * N;
-  }
+  // sum is where a tile shows what its steps make of value v, start where the value
+  // is that it begins with.
+  __device__ __forceinline__ word* sum(int chain, int time, int v) const { return sums + 2 * (((long long)chain * tiles + time) * values() + v); }
+  __device__ __forceinline__ word* start(int chain, int time, int v) const { return starts + ((long long)chain * tiles + time) * values() + v; }
 };
 
 // within composes in p what the threads of the lane up to this one hold, as far
@@ -101,102 +97,109 @@ __device__ __forceinline__ several fold(const several* rows, int count, const gr
   return p;
 }
 
-// show lets other blocks see sums or states, await waits to see them.
-__device__ __forceinline__ void show(word* p, const several& v, unsigned run) {
-#pragma unroll
-  for (int i = 0; i < N; i++) put_words(p + 2 * i, tagged(v.of[i].factor, run), tagged(v.of[i].add, run));
-}
-__device__ __forceinline__ void show(word* p, const float (&v)[N], unsigned run) {
-#pragma unroll
-  for (int i = 0; i < N; i++) put_word(p + i, tagged(v[i], run));
-}
-__device__ __forceinline__ void await(several& v, const word* p, unsigned run, unsigned* trouble) {
-  patience left;
-  for (bool all = false; !all;) {
-    all = true;
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      word a, b;
-      get_words(a, b, p + 2 * i);
-      v.of[i].factor = number(a), v.of[i].add = number(b);
-      all = all && of(a, run) && of(b, run);
-    }
-    if (!all && left.over(trouble)) return;
-  }
-}
-__device__ __forceinline__ void await(float (&v)[N], const word* p, unsigned run, unsigned* trouble) {
-  patience left;
-  for (bool all = false; !all;) {
-    all = true;
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      const word w = get_word(p + i);
-      v[i] = number(w);
-      all = all && of(w, run);
-    }
-    if (!all && left.over(trouble)) return;
-  }
+// until waits until there is what this lane wants. All lanes of the warp leave
+// together.
+template <class F> __device__ __forceinline__ void until(F there, bool wanted, unsigned* trouble) {
+  for (patience left; __ballot_sync(0xffffffff, wanted);)
+    if (wanted) wanted = !there() && !left.over(trouble);
 }
 
-// tell shows what a tile makes to those that look back at it: the row of its last
-// thread, given what those before it make.
-__device__ __forceinline__ void tell(const grid& g, const tile& t, const several& row, const several& earlier, unsigned run) {
-  if (!g.mine(t) || !g.last() || g.ends(t)) return;
-  show(g.sums(t, g.inside(t)), then(earlier, row), run);
+// A tile's last lanes and the threads of their warps, value by value: mouth reports
+// whether this thread is one of them, and each(f) is f of the thread's values,
+// which are within the chain where has holds.
+__device__ __forceinline__ bool mouth(const grid& g) { return (threadIdx.x | 31) >= blockDim.x - g.lanes(); }
+template <class F> __device__ __forceinline__ void each(const grid& g, const tile& t, F f) {
+  const int from = max(0, (int)(threadIdx.x / 32 * 32 - (blockDim.x - g.lanes()))) * N, to = from + min(32, g.lanes()) * N;
+#pragma unroll 1
+  for (int v = from + threadIdx.x % 32; v / 32 * 32 < to; v += 32) f(v, v < to && g.has(t.chain, v));
 }
 
-// look finds the states before this thread's steps of a tile, given what the row
-// up to its last step and the rows before it make. The tiles of the first group
-// find in start what time starts from.
-__device__ __forceinline__ void look(const grid& g, const tile& t, const several& row, const several& earlier, float (&state)[N],
-                                     several* rows, float* start, unsigned run) {
-  const bool mine = g.mine(t);
-  const int inside = t.there ? g.inside(t) : 0;
-  several back = identity();
-  // A thread looks at one tile, or at more where the group has more of them than the
-  // block has threads behind one another.
-  const int each = max(0, g.groupbits - __popc(g.deep() - 1)), used = inside > 0 ? ((inside - 1 >> each << g.bits) >> g.rowbits()) + 1 : 0;
-  if (g.row() < used) {
-    if (mine)
-      for (int i = g.y() << each; i < min(inside, g.y() + 1 << each); i++) {
-        several one;
-        await(one, g.sums(t, i), run, g.trouble);
-        back = then(back, one);
-      }
-    within(back, rows, g);
-  }
-  if (inside > 0) {
-    __syncthreads();
-    back = fold(rows, used, g);
-  }
-  // Who hands on a state looks for it himself: others wait for that.
-  const bool later = mine && t.time >> g.groupbits > 0, ends = mine && g.last() && g.ends(t) && t.time < g.tiles - 1;
-  if (later && (g.y() == 0 || ends)) {
-    await(state, g.start(t), run, g.trouble);
-    if (g.y() == 0)
+// tell leaves in total what a tile's steps make, given what the row up to a thread's
+// last step and the rows before it do, and shows it to the walkers. The first tiles of
+// time find in start what they begin with.
+__device__ __forceinline__ void tell(const grid& g, const tile& t, const several& row, const several& earlier, linear* total, const float* start, unsigned run) {
+  if (g.last())
 #pragma unroll
-      for (int i = 0; i < N; i++) start[(i << g.bits) + g.x()] = state[i];
-  }
-  float end[N];
-  if (ends) {
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      const float from = later ? state[i] : start[(i << g.bits) + g.x()];
-      end[i] = then(earlier.of[i], row.of[i]).factor * (back.of[i].factor * from + back.of[i].add) + then(earlier.of[i], row.of[i]).add;
+    for (int i = 0; i < N; i++) total[g.x() * N + i] = then(earlier.of[i], row.of[i]);
+  __syncwarp();
+  if (g.walkers && t.time < g.tiles - 1)
+    each(g, t, [&](int v, bool has) {
+      if (!has) return;
+      const linear all = total[v];
+      if (t.time == 0) put_words(g.sum(t.chain, 0, v), tagged(0, run), tagged(after(all, start[v]), run));
+      else put_words(g.sum(t.chain, t.time, v), tagged(all.factor, run), tagged(all.add, run));
+    });
+}
+
+// find leaves in start the states before a tile's first steps and, where there are no
+// walkers, shows the next tile those behind the last ones.
+__device__ __forceinline__ void find(const grid& g, const tile& t, const linear* total, float* start, unsigned run) {
+  each(g, t, [&](int v, bool has) {
+    if (t.time > 0) {
+      word w = 0;
+      until([&] { return of(w = get_word(g.start(t.chain, t.time, v)), run); }, has, g.trouble);
+      if (has) start[v] = number(w);
     }
-    show(g.start(t) + (N << g.bits), end, run);
-  }
-  __syncthreads();
+    if (has && !g.walkers && t.time < g.tiles - 1) put_word(g.start(t.chain, t.time + 1, v), tagged(after(total[v], start[v]), run));
+  });
+}
+
+// before is the state before this thread's steps.
+__device__ __forceinline__ void before(float (&state)[N], const grid& g, const several& row, const several& earlier, const float* start) {
 #pragma unroll
   for (int i = 0; i < N; i++) {
-    state[i] = back.of[i].factor * start[(i << g.bits) + g.x()] + back.of[i].add;
-    state[i] = earlier.of[i].factor * state[i] + earlier.of[i].add;
-    end[i] = row.of[i].factor * state[i] + row.of[i].add;
+    state[i] = after(earlier.of[i], start[g.x() * N + i]);
+    const float up = __shfl_up_sync(0xffffffff, after(row.of[i], state[i]), g.lanes() & 31);
+    if (threadIdx.x % 32 >= g.lanes()) state[i] = up;
   }
-  if (g.bits < 5)
+}
+
+// walk is what walker number first does. Values of chains, 32 side by side, are
+// dealt out to walkers; a warp takes LOOKS tiles of one after the other, in the order of
+// time, and hands the state on to the warp that has the next ones.
+__device__ __forceinline__ void walk(const grid& g, int first, unsigned char* memory, unsigned run) {
+  const int pieces = (g.values() + 31) / 32, mine = (g.chains * pieces - first + g.walkers - 1) / g.walkers;
+  const int lane = threadIdx.x % 32, batches = (g.tiles - 2 + LOOKS) / LOOKS;
+  int* const done = (int*)memory;
+  float* const states = (float*)(done + mine);
+  for (int i = threadIdx.x; i < mine; i += blockDim.x) done[i] = 0;
+  __syncthreads();
+#pragma unroll 1
+  for (int task = threadIdx.x / 32; task < batches * mine; task += blockDim.x / 32) {
+    const int batch = task / mine, which = task - batch * mine, piece = first + which * g.walkers;
+    const int chain = piece / pieces, v = piece % pieces * 32 + lane, time = batch * LOOKS, count = min((int)LOOKS, g.tiles - 1 - time);
+    const word* const from = g.sum(chain, time, v);
+    word* const to = g.start(chain, time + 1, v);
+    word a[LOOKS], b[LOOKS];
+    unsigned missing = !g.has(chain, v) ? 0 : 0xffffffffu >> 32 - count;
+    int next = missing ? 0 : count;
+    float state = 0;
+    bool begun = false;
+    for (patience left; __ballot_sync(0xffffffff, next < count);) {
+      if (__ballot_sync(0xffffffff, missing)) {
 #pragma unroll
-    for (int i = 0; i < N; i++) {
-      const float up = __shfl_up_sync(0xffffffff, end[i], g.lanes());
-      if (threadIdx.x % 32 >= g.lanes()) state[i] = up;
+        for (int i = 0; i < LOOKS; i++)
+          if (missing >> i & 1) get_words(a[i], b[i], from + (long long)i * 2 * g.values());
+#pragma unroll
+        for (int i = 0; i < LOOKS; i++)
+          if (missing >> i & 1 && of(a[i], run) && of(b[i], run)) missing &= ~(1u << i);
+      }
+      if (!begun && !__ballot_sync(0xffffffff, get_here(done + which) < batch)) {
+        begun = true;
+        if (batch > 0) state = states[which * 32 + lane];
+      }
+      const int upto = !begun ? next : missing ? __ffs(missing) - 1 : count;
+#pragma unroll
+      for (int i = 0; i < LOOKS; i++)
+        if (i >= next && i < upto) {
+          state = number(a[i]) * state + number(b[i]);
+          put_word(to + (long long)i * g.values(), tagged(state, run));
+        }
+      next = upto;
+      if (next < count && left.over(g.trouble)) missing = 0, next = count;
     }
+    states[which * 32 + lane] = state;
+    __syncwarp();
+    if (lane == 0) put_here(done + which, batch + 1);
+  }
 }
