@@ -32,6 +32,7 @@ type binder struct {
 	sides      int           // parts of the GPU that they share
 	order      map[int]order // of packed weights, by matrix
 	alias      map[int]bool  // packed weights that are where their source is
+	touched    [][]int       // per matrix, the nodes that do; nil: not listed yet
 	choices    map[choice]chosen
 	sources    map[string]*source
 	networks   map[Network]readied
@@ -79,7 +80,7 @@ func (b *binder) node(s *schedule.Schedule, i int) ([]step, error) {
 	}
 	if i > 0 && b.layout.fused[i-1] {
 		g := s.Nodes[i-1].Op.(schedule.Gemm)
-		return []step{b.narrowCell(g, n.Op.(schedule.Cell), b.layout.factors[g.B.M.ID], !overwritten(s, i-1))}, nil
+		return []step{b.narrowCell(g, n.Op.(schedule.Cell), b.layout.factors[g.B.M.ID], !b.overwritten(s, i-1))}, nil
 	}
 	return b.steps(n.Op, n.Stream%maxStreams)
 }
