@@ -33,7 +33,7 @@ func (d *Device) Hierarchy() (device.Hierarchy, error) {
 		device.Memory
 		read int64 // bytes that each worker reads
 	}{
-		{device.Memory{Name: "L1", Bytes: max(int64(cache.L1D), 16<<10)}, max(int64(cache.L1D), 16<<10) / 2},
+		{device.Memory{Name: "L1", Bytes: int64(nearest())}, int64(nearest()) / 2},
 		{device.Memory{Name: "L2", Bytes: own}, own / 2},
 		{device.Memory{Name: "L3", Bytes: last, Shared: true}, max(last/4/n, 2*own)},
 		{device.Memory{Name: "DRAM", Bytes: free, Shared: true}, min(2*last, free/4/n)},

@@ -3,6 +3,8 @@ package cpu
 import (
 	"slices"
 
+	"github.com/klauspost/cpuid/v2"
+
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
@@ -65,10 +67,14 @@ func (p *program) track(steps int, view func(step int) schedule.View) track {
 	return t
 }
 
-func (p *program) band(of cell.Program, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
+// band is that of op, a persistent operation over s or its gradient.
+func (p *program) band(op schedule.Op, of cell.Program, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
 	b := band{
 		program: p, kernel: fused.New(p.device.kernels.Level(), of), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
 		most: p.knobs["bands"], meeting: p.meeting(),
+	}
+	if b.most == 0 && p.weights(op) <= nearest() {
+		b.most = 1
 	}
 	for _, r := range b.kernel.Vectors() {
 		if r.Kind == cell.R {
@@ -83,7 +89,7 @@ func (p *program) band(of cell.Program, s *schedule.Sequence, vector func(step i
 func (p *program) persistent(op schedule.Persistent) work {
 	through := op.Cell.Through
 	w := &persistent{
-		band: p.band(op.Step(0, schedule.View{}).Program(), &op.Sequence, func(step int, r cell.Ref) schedule.View {
+		band: p.band(op, op.Step(0, schedule.View{}).Program(), &op.Sequence, func(step int, r cell.Ref) schedule.View {
 			return op.Step(step, schedule.View{}).Vector(r)
 		}),
 		through: p.track(op.Steps, func(step int) schedule.View { return op.Before(step)[through] }),
@@ -97,7 +103,7 @@ func (p *program) persistent(op schedule.Persistent) work {
 func (p *program) persistentBackward(op schedule.PersistentBackward) work {
 	through := op.Cell.Through
 	return &persistentBackward{
-		band: p.band(op.Cell.Backward, &op.Sequence, func(step int, r cell.Ref) schedule.View {
+		band: p.band(op, op.Cell.Backward, &op.Sequence, func(step int, r cell.Ref) schedule.View {
 			return op.StepBack(step).Vector(r)
 		}),
 		gradient: p.track(op.Steps, op.Recurrent),
@@ -108,24 +114,33 @@ func (p *program) persistentBackward(op schedule.PersistentBackward) work {
 	}
 }
 
+// weights are the bytes of those of a persistent operation; 0: op is another.
+func (p *program) weights(op schedule.Op) int {
+	bytes := 0
+	switch op := op.(type) {
+	case schedule.Persistent:
+		for _, r := range op.R {
+			bytes += 4 * len(p.memory[r.M.ID])
+		}
+	case schedule.PersistentBackward:
+		bytes = 4 * len(p.memory[op.R.M.ID])
+	}
+	return bytes
+}
+
 // persistentWeights are the bytes of the weights of the persistent operation that
 // has most; 0: there is none.
 func (p *program) persistentWeights() int {
 	most := 0
 	for _, n := range p.schedule.Nodes {
-		bytes := 0
-		switch op := n.Op.(type) {
-		case schedule.Persistent:
-			for _, r := range op.R {
-				bytes += 4 * len(p.memory[r.M.ID])
-			}
-		case schedule.PersistentBackward:
-			bytes = 4 * len(p.memory[op.R.M.ID])
-		}
-		most = max(most, bytes)
+		most = max(most, p.weights(n.Op))
 	}
 	return most
 }
+
+// nearest is the size of a processor's nearest cache. Weights that it holds are
+// read in less time than workers need to meet, so that one worker has all units.
+func nearest() int { return max(cpuid.CPU.Cache.L1D, 16<<10) }
 
 // persists reports whether s has a persistent operation.
 func persists(s *schedule.Schedule) bool {
