@@ -190,6 +190,14 @@ template <int N> __device__ __forceinline__ void push(shared_t to, const float* 
 // Four words, read and written in one piece.
 struct __align__(16) quad { unsigned v[4]; };
 
+// get_quad reads two words, and put_half writes half of one.
+__device__ __forceinline__ quad get_quad(const unsigned* p) {
+  word a, b;
+  get_words(a, b, (const word*)p);
+  return {{(unsigned)a, (unsigned)(a >> 32), (unsigned)b, (unsigned)(b >> 32)}};
+}
+__device__ __forceinline__ void put_half(unsigned* p, unsigned v) { asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
+
 __device__ __forceinline__ unsigned bits_of(float v) { return __float_as_uint(v); }
 __device__ __forceinline__ unsigned bits_of(bf16 v) { return v.bits; }
 __device__ __forceinline__ unsigned bits_of(fp16 v) { return v.bits; }
