@@ -192,10 +192,11 @@ type layer struct {
 	hidden, gates, batch int
 	weights              Element
 	exact                bool // single precision throughout
+	within               int  // of the state that goes through weights; see within
 }
 
 func (b *binder) layer(op schedule.Persistent) layer {
-	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32}
+	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32, within(op.Cell)}
 }
 
 // grouped lists the groupings of one kind, of all numbers of blocks.
@@ -292,11 +293,12 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 				{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 4: they are, and take turns with their sequences; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3, 4}},
 				{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
 				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 3, 4, 8, 16}},
-				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}},
+				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}, Max: maxSamples},
 				{Name: "tile", Doc: "units of a thread, on tensor cores of a warp: 4, 8 or 16; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16}},
 				{Name: "lanes", Doc: "threads that share a unit's columns; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
 				{Name: "share", Doc: "a persistent layer's groups take at most the GPU's multiprocessors divided by this, so that as many layers run side by side; 0: by how many streams have such layers", Values: []int{0, 1, 2, 3, 4}, Max: 32},
 				{Name: "tensor", Doc: "products on tensor cores (1) or not (2); single precision takes three for one; 0: chosen", Values: []int{0, 1, 2}},
+				{Name: "clocks", Doc: "1 leaves the cycles of a step's phases in place of results, to measure", Values: []int{0}, Max: 1},
 				{Name: "back", Doc: "how the gradient is divided: so many places behind what is expected to be the fastest", Values: []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}},
 			}
 		}
@@ -345,7 +347,7 @@ func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
 	p := op.Step(0, schedule.View{}).Program()
 	r := newRecurrence(&op.Sequence, p)
 	groups := b.sequenceGroups(op)
-	t.sizes += fmt.Sprintf(", ORDERED = %d", number(b.ordered(op, t)))
+	t.sizes += fmt.Sprintf(", ORDERED = %d, CLOCKS = %d", number(b.ordered(op, t)), b.knobs["clocks"])
 	words := []any{t.kernel, " ", op.Cell.Name, op.Train, op.Hidden(), t.sizes, b.element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.element)
@@ -381,16 +383,14 @@ func (t grouping) launch(batch int, urgent bool, src *source, args []uint64) ste
 	return s
 }
 
-// exchangeBytes bounds what groups leave in memory for each other: two buffers of
-// words and a number, for each group of its samples; or two of states as they lie
-// in shared memory, and a counter for every group of sequences.
+// exchangeBytes bounds what groups leave in memory for each other, for each of
+// their sequences: two buffers of words, twice the size of states as they lie in
+// shared memory, in 16 bits two more of the states alone, and a counter.
 func exchangeBytes(hidden, batch int) int64 {
-	words := 2 * 8 * int64(hidden+2)
-	copies := 2*int64(4*hidden+maxPadding) + alignment/2
-	return int64(roundUp(batch, maxSamples)) * max(words, copies)
+	return int64(batch+maxSamples-1) * (4*4*int64(hidden) + 6*maxPadding + alignment)
 }
 
-const maxSamples = 32
+const maxSamples = 64
 
 // maxPadding bounds the bytes of a sequence's states in shared memory beyond the
 // states themselves.

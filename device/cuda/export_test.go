@@ -39,7 +39,7 @@ func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gem
 // Groupings are those of a layer, the cheapest first, as knobs and as text.
 func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (knobs []knob.Params, texts []string) {
 	b := binder{knobs: k, properties: p}
-	all, _ := b.groupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single})
+	all, _ := b.groupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single, within(c)})
 	for _, t := range all {
 		knobs = append(knobs, t.knobs)
 		texts = append(texts, t.describe())
@@ -50,7 +50,7 @@ func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, 
 // Gradients are those of the gradient of a layer of c.
 func Gradients(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (texts []string) {
 	b := binder{knobs: k, properties: p}
-	all, _ := b.backgroupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single})
+	all, _ := b.backgroupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single, 0})
 	for _, t := range all {
 		texts = append(texts, t.describe())
 	}
@@ -63,3 +63,6 @@ func Moved(op schedule.Op) int {
 	s := scanCells{}.scan(op)
 	return 4 * (len(s.loads) + len(s.outputs(false)) + len(s.outputs(true)))
 }
+
+// Within is how the state of c that goes through weights is bounded.
+func Within(c *cell.Cell) int { return within(c) }

@@ -1,6 +1,7 @@
 package cuda_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,9 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8, "tile": 4},
 		{"tensor": 1, "resident": 1, "share": share, "cluster": 2, "samples": 8, "lanes": 8},
 		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 32},
+		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 16},
+		{"tensor": 1, "resident": 2, "groups": 2, "samples": 5, "lanes": 8, "tile": 8},
+		{"tensor": 1, "resident": 2, "groups": 4, "samples": 8, "lanes": 4},
 	}
 	turns := []knob.Params{ // of one, two and five times so many sequences
 		{"tensor": 1, "resident": 4, "groups": 1, "samples": 16, "lanes": 4},
@@ -159,5 +163,56 @@ func TestTooLarge(t *testing.T) {
 			t.Errorf("tensor=%d: %v", tensor, err)
 		}
 		p.Close()
+	}
+}
+
+// TestLargeStates: states that are exchanged in fewer bits where they are within ±1
+// may begin beyond that.
+func TestLargeStates(t *testing.T) {
+	d, _ := emulated(t)
+	layer := devicetest.Layer{Cell: cell.GRU, Hidden: 20, Batch: 3, Steps: 3, Precision: schedule.BF16}
+	s, err := layer.Schedule(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []float32
+	for _, k := range []knob.Params{{"tensor": 1, "resident": 1}, {"tensor": 1, "resident": 2}} {
+		p, err := d.Compile(s, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		for _, first := range []float32{0.5, 6} { // a program is run with either, one after the other
+			m := s.Nodes[len(s.Nodes)-1].Op.(schedule.Persistent).State[0].M
+			if err := errors.Join(p.Write(m, slices.Repeat([]float32{first}, m.Elements())), p.Prepare()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Run(2); err != nil {
+				t.Fatal(err)
+			}
+			h := make([]float32, m.Elements())
+			if err := p.Read(m, h); err != nil {
+				t.Fatal(err)
+			}
+			if k["resident"] == 1 {
+				want = append(want, h...)
+				continue
+			}
+			for i, v := range h {
+				if v != want[i] {
+					t.Fatalf("from %v: %v, not %v", first, h, want[:len(h)])
+				}
+			}
+			want = want[len(h):]
+		}
+	}
+}
+
+// TestWithin: of which cells states stay within ±1, and of which only if they are.
+func TestWithin(t *testing.T) {
+	for c, want := range map[*cell.Cell]int{cell.LSTM: 1, cell.LSTMPeephole: 1, cell.RNNTanh: 1, cell.RNNReLU: 0, cell.GRU: 2, cell.SRU: 0} {
+		if got := cuda.Within(c); got != want {
+			t.Errorf("%v: %d, not %d", c, got, want)
+		}
 	}
 }

@@ -2,32 +2,48 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 
 	"rnnbench/rnn/knob"
 )
 
-// Fragments are how kernels/tensor.cu and kernels/turns.cu divide a layer.
+// Fragments are how kernels/tensor.cu, kernels/pull.cu and kernels/turns.cu divide
+// a layer.
 type fragments struct {
 	layer
 	states   int  // of the cell
-	spread   bool // over the GPU, not in clusters
+	spread   bool // over the GPU, not in clusters: kernels/pull.cu
 	turns    bool // and states are copied whole: kernels/turns.cu
 	passes   int  // times samples sequences of a group
 	slots    int  // states that are there at the same time, where groups take turns
 	cluster  int  // blocks that share the units
 	units    int  // of a block, a multiple of band
 	band     int  // units of a warp
-	samples  int  // sequences of a group, a multiple of 8
+	samples  int  // sequences of a group
 	split    int  // warps that share a band's columns
 	chunks   int  // pieces of a warp's columns, 64 bytes each
 	resident int  // of them in registers
+	parts    int  // of them, which take turns
 }
 
 func (f fragments) threads() int { return f.units / f.band * f.split * 32 }
-func (f fragments) tiles() int   { return f.samples / 8 }
+
+// tiles is the number of eights of sequences that are multiplied together.
+func (f fragments) tiles() int { return ceil(ceil(f.samples, f.parts), 8) }
 
 // each is the number of sequences of a thread, once sums are formed.
-func (f fragments) each() int { return max(1, f.samples*f.band/(32*f.split)) }
+func (f fragments) each() int { return max(1, 8*f.tiles()*f.band/(32*f.split)) }
+
+// phased reports whether a state's own bits tell whether it is new.
+func (f fragments) phased() bool { return f.bounded() > 0 }
+
+// bounded is within, for values of 16 bits.
+func (f fragments) bounded() int {
+	if f.weights == Single {
+		return 0
+	}
+	return f.within
+}
 
 // height is the number of a warp's tiles of 16 rows.
 func (f fragments) height() int { return ceil(f.gates*f.band, 16) }
@@ -39,19 +55,18 @@ func (f fragments) per() int { return 8 * f.height() }
 // its own, the sums of its warps and the weights beyond registers.
 func (f fragments) shared() int {
 	row := 64 * f.chunks * f.split
-	if row%128 == 0 {
-		row += 64
-	}
-	sums := f.threads() / 32 * f.height() * f.samples * 20 * 4
+	sums := f.threads() / 32 * f.height() * 8 * f.tiles() * 20 * 4
 	far := 4 * f.threads() * f.per() * (f.chunks - f.resident)
 	if f.turns {
+		if row%128 == 0 {
+			row += 64
+		}
 		return 128 + f.slots*f.samples*row + sums + far + 4*f.threads()*f.passes*f.each()*f.states
 	}
-	buffers := 2
 	if f.spread {
-		buffers = 1
+		return max(16, 2*sums+far)
 	}
-	return 128 + buffers*f.samples*row + f.weights.Bytes()*f.samples*f.units + sums + far
+	return 128 + 2*8*f.tiles()*row + 2*f.weights.Bytes()*f.samples*f.units + sums + far
 }
 
 // overhead is how many registers a thread needs besides its weights.
@@ -64,6 +79,13 @@ func (f fragments) overhead() int {
 	if f.turns {
 		inputs = f.gates + 2*f.states
 	}
+	if f.spread && !f.turns { // two portions of states
+		n += 32
+		if f.bounded() != 1 {
+			n += 32
+		}
+		n += f.each() * (f.parts - 1) * (f.gates + f.states + 2)
+	}
 	n += 4*sums + 4*f.tiles() + f.each()*(inputs+6)
 	if f.chunks*f.per() > maxRegisters-n { // some are read from shared memory, ahead of their use
 		n += 16
@@ -71,8 +93,14 @@ func (f fragments) overhead() int {
 	return n
 }
 
+// together is how many sequences are multiplied at a time in spread groups.
+const together = 16
+
 func newFragments(l layer, states int, spread, turns bool, cluster, samples, band, split int, p Properties) (fragments, string) {
-	f := fragments{layer: l, states: states, spread: spread, turns: turns, samples: samples, band: band, split: split}
+	f := fragments{layer: l, states: states, spread: spread, turns: turns, samples: samples, parts: 1, band: band, split: split}
+	if spread && !turns {
+		f.parts = ceil(samples, together)
+	}
 	f.units = roundUp(ceil(l.hidden, cluster), max(band, granule(l, spread)))
 	f.cluster = ceil(l.hidden, f.units)
 	f.passes = ceil(ceil(l.batch, samples), f.together(p))
@@ -80,7 +108,7 @@ func newFragments(l layer, states int, spread, turns bool, cluster, samples, ban
 	switch threads := f.threads(); {
 	case band != 4 && band != 8 && band != 16:
 		return f, fmt.Sprintf("a warp has 4, 8 or 16 units, not %d", band)
-	case samples%8 != 0:
+	case turns && samples%8 != 0:
 		return f, fmt.Sprintf("%d sequences are not eights", samples)
 	case threads > 1024:
 		return f, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", f.units, threads)
@@ -116,6 +144,9 @@ func (f fragments) cycles(together int) float64 {
 	bytes := live * float64(f.hidden*f.weights.Bytes())
 	if f.turns {
 		turn := 1430 + multiply + far + sums
+		if tiles > 1 && !f.exact { // as measured later
+			turn *= 0.85
+		}
 		switch {
 		case f.passes == 1:
 			return turn + 2220 + bytes/42
@@ -124,13 +155,39 @@ func (f fragments) cycles(together int) float64 {
 		}
 		return float64(f.passes) * (turn + bytes/84)
 	}
-	exchange := 50.0
+	passes := float64(ceil(groups, together))
 	if f.spread {
-		exchange = 1780 + bytes*float64(f.cluster*min(groups, together))/5000 + 23*bytes/threads
-	} else if f.cluster > 1 {
-		exchange = 470 + float64(f.units*f.weights.Bytes()/16*f.cluster)*live
+		cycles := passes * f.pulled(products*warps*tiles, bytes)
+		if passes > 1 || f.parts > 1 || f.exact { // of which few were measured
+			cycles *= 1.2
+		}
+		return cycles
 	}
-	return float64(ceil(groups, together)) * (650 + multiply + far + sums + exchange)
+	exchange := 50.0
+	if f.cluster > 1 {
+		exchange = 300 + 1.25*float64(f.units*f.weights.Bytes()/16*f.cluster)*live
+	}
+	return passes * (750 + multiply + far + sums + exchange)
+}
+
+// pulled is what a step of kernels/pull.cu takes, of a group's states of so many
+// bytes and, of a part of the sequences, so many products in each quarter of a
+// multiprocessor; fitted to 30 measurements, to 7 %.
+func (f fragments) pulled(products, bytes float64) float64 {
+	if f.exact {
+		products *= 1.5
+	}
+	warps := float64(f.threads() / 32)
+	far := warps * float64((f.chunks-f.resident)*f.per())
+	sums := warps * float64(f.height()*f.tiles())
+	bytes *= float64(f.units / f.band) // warps of other units read them again
+	if !f.phased() {
+		bytes *= 3
+	}
+	if f.samples == 1 { // all look at the same few words
+		bytes += 1 << 15
+	}
+	return 1160 + float64(f.parts)*(725+8.8*products+0.44*far+5.3*sums) + 0.027*bytes
 }
 
 // together is how many groups run at the same time.
@@ -146,9 +203,12 @@ func (f fragments) grouping(p Properties) grouping {
 	together := f.together(p)
 	g := grouping{
 		spread: f.spread, order: byLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
-		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, BAND = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
-			number(f.spread), f.cluster, f.units, f.samples, f.band, f.split, f.chunks, f.resident, number(f.exact)),
+		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, SAMPLES = %d, BAND = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
+			number(f.spread), f.cluster, f.units, f.samples, 8*f.tiles(), f.band, f.split, f.chunks, f.resident, number(f.exact)),
 		knobs: knob.Params{"samples": f.samples, "tile": f.band, "lanes": 4 * f.split, "tensor": 1},
+	}
+	if f.spread && !f.turns {
+		g.kernel, g.sizes = "pull", fmt.Sprintf("%s, PARTS = %d, BOUNDED = %d", g.sizes, f.parts, f.bounded())
 	}
 	if f.turns {
 		g.kernel, g.sizes = "turns", fmt.Sprintf("%s, SLOTS = %d", g.sizes, f.slots)
@@ -178,13 +238,35 @@ func (b *binder) heights(gates int) []int {
 	return []int{16, 8}
 }
 
+// sequences lists how many a group can run at a time: whole eights, as they are
+// multiplied, or so many that all groups that there is room for have some; where
+// they are exchanged in memory no more than there are.
+func (b *binder) sequences(batch int, spread bool, blocks int) []int {
+	all := b.samples(batch, 8, 16, 32)
+	if b.knobs["samples"] != 0 {
+		return all
+	}
+	together := b.properties.clusters(blocks)
+	if spread {
+		together = b.properties.SMs / blocks
+	}
+	if n := ceil(batch, max(1, together)); n <= 32 && !slices.Contains(all, n) {
+		all = append(all, n)
+	}
+	return all
+}
+
 // tensors adds the groupings of so many blocks on tensor cores.
 func (b *binder) tensors(l layer, states int, spread bool, blocks int, add func(grouping, string)) {
-	for _, samples := range b.samples(l.batch, 8, 16, 32) {
+	for _, samples := range b.sequences(l.batch, spread, blocks) {
 		for _, band := range b.heights(l.gates) {
 			for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
 				for _, turns := range []bool{false, true} {
-					if turns && (!spread || b.properties.Capability < 90 || b.knobs["resident"] == 2) || !turns && b.knobs["resident"] == 4 {
+					samples := samples
+					if spread && !turns {
+						samples = min(samples, l.batch)
+					}
+					if turns && (!spread || samples%8 != 0 || b.properties.Capability < 90 || b.knobs["resident"] == 2) || !turns && b.knobs["resident"] == 4 {
 						continue
 					}
 					f, no := newFragments(l, states, spread, turns, blocks, samples, band, lanes/4, b.properties)

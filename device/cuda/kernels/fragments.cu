@@ -70,8 +70,9 @@ __device__ __forceinline__ void multiply(float (*sum)[EIGHTS][TILES][4], int cha
           mma_part(W(), sum[(chain + part) % CHAINS][n][g], weights[g][part % 2].v, in[n].v[part * 2 % 4], in[n].v[part * 2 % 4 + 1]);
 }
 
-// put_sums leaves a warp's sums in shared memory: [tile][sequence][GAP].
-template <int CHAINS, int EIGHTS, int TILES> __device__ __forceinline__ void put_sums(float (*sum)[EIGHTS][TILES][4], float* to, int lane) {
+// put_sums leaves a warp's sums of EIGHTS times eight of SAMPLES sequences in
+// shared memory: [tile][sequence][GAP].
+template <int CHAINS, int SAMPLES, int EIGHTS, int TILES> __device__ __forceinline__ void put_sums(float (*sum)[EIGHTS][TILES][4], float* to, int lane) {
 #pragma unroll
   for (int n = 0; n < EIGHTS; n++)
 #pragma unroll
@@ -84,7 +85,7 @@ template <int CHAINS, int EIGHTS, int TILES> __device__ __forceinline__ void put
         for (int c = 1; c < CHAINS - 1; c++) more += sum[c][n][g][i];
         z[i] += EXACT ? more / LOW : more;
       }
-      float* at = to + (g * EIGHTS * 8 + n * 8 + lane % 4 * 2) * GAP + lane / 4 * 2;
+      float* at = to + (g * SAMPLES + n * 8 + lane % 4 * 2) * GAP + lane / 4 * 2;
       const float even_sample[2] = {z[0], z[2]}, odd_sample[2] = {z[1], z[3]};
       store<2>(at, even_sample);
       store<2>(at + GAP, odd_sample);
@@ -99,12 +100,17 @@ template <int SLICES, int SAMPLES, int PART> __device__ __forceinline__ float su
   return z;
 }
 
-// put_state writes h of unit k into a row of h.
-__device__ __forceinline__ void put_state(unsigned char* row, int k, float v, unsigned* trouble) {
+// place_of is where a byte of a sequence's h lies: 64 of each of SAMPLES sequences
+// side by side, then the next 64, so that a warp reads what it multiplies in one
+// piece, and the units of a block are one.
+template <int SAMPLES> __device__ __forceinline__ int place_of(int byte) { return byte / 64 * (SAMPLES * 64) + byte % 64; }
+
+// put_state writes h of unit k of a sequence.
+template <int SAMPLES> __device__ __forceinline__ void put_state(unsigned char* h, int k, float v, unsigned* trouble) {
   if (EXACT)
-    for (int low = 0; low < 2; low++) *(unsigned short*)(row + k / 2 * 8 + low * 4 + k % 2 * 2) = half_of(v, low, trouble);
+    for (int low = 0; low < 2; low++) *(unsigned short*)(h + place_of<SAMPLES>(k / 2 * 8 + low * 4 + k % 2 * 2)) = half_of(v, low, trouble);
   else
-    put_factor(*(W*)(row + k * SIZE), v);
+    put_factor(*(W*)(h + place_of<SAMPLES>(k * SIZE)), v);
 }
 
 // word_of is what a row of h has at the place of unit k, of its h and that of the

@@ -110,12 +110,13 @@ __device__ __forceinline__ pair_of_words get_words(const unsigned* p) {
 }
 
 // Four words, read and written in one piece; get_quad reads four that others may
-// be writing one by one, each of which is seen whole, and put_one writes one.
+// be writing, one by one or two at a time, which are seen whole, and put_one
+// writes one.
 struct __align__(16) quad { unsigned v[4]; };
 __device__ __forceinline__ quad get_quad(const unsigned* p) {
-  quad q;
-  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(q.v[0]), "=r"(q.v[1]), "=r"(q.v[2]), "=r"(q.v[3]) : "l"(p) : "memory");
-  return q;
+  word a, b;
+  get_words(a, b, (const word*)p);
+  return {{(unsigned)a, (unsigned)(a >> 32), (unsigned)b, (unsigned)(b >> 32)}};
 }
 __device__ __forceinline__ void put_one(unsigned* p, unsigned v) {
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");

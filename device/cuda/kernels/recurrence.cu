@@ -108,6 +108,38 @@ __device__ __forceinline__ void expect(shared_t bar, int bytes, bool again) {
   bar_arrive(bar + 8, bytes);
 }
 
+// keep returns v, the same in all threads of a block, by way of shared memory. An
+// argument of a kernel would be read again from constant memory at each use,
+// which takes some 400 cycles here: compilers know no better than to save a register.
+template <class T> __device__ __forceinline__ T keep(T v, void* shared) {
+  volatile T* const by = (volatile T*)shared;
+  if (threadIdx.x == 0) *by = v;
+  __syncthreads();
+  v = *by;
+  __syncthreads();
+  return v;
+}
+
+// A Clock counts the cycles of a step's phases where it is ON. Values that mark is
+// given are there by then.
+enum Phase { WAIT, PRODUCT, SUM, CELL, SEND, REST, PHASES };
+template <bool ON> struct Clock {
+  unsigned spent[PHASES] = {}, latest = ON ? (unsigned)clock64() : 0;
+  template <class... V> __device__ __forceinline__ void mark(Phase phase, V... values) {
+    if (!ON) return;
+    (fresh(__float_as_uint(values)), ...);
+    const unsigned now = (unsigned)clock64();
+    spent[phase] += now - latest;
+    latest = now;
+  }
+  // tell leaves the cycles of a step in place of the first results of the first
+  // step, for units from first on.
+  template <class Cell> __device__ __forceinline__ void tell(const Cell& cell, int batch, int first, int steps) const {
+    for (int r = 0; r < Cell::RESULTS; r++)
+      for (int i = 0; i < PHASES; i++) Cell::put(r, cell.place(r, batch, 0, first + i), (float)spent[i] / steps);
+  }
+};
+
 // An Exchange passes N values from step to step within a group of blocks,
 // through memory: two buffers of words, a value and the number of the exchange
 // each. The numbers go on from run to run, so that the words of earlier ones,

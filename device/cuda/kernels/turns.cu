@@ -116,6 +116,7 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
   if (copies)
     for (int i = 0; i < min(lead, steps * passes); i++) copy();
 
+  Clock<CLOCKS> clock;
   int slot = 0, phase = 0, written = -1;                      // what is to be counted where there is time: it waits for what was written
   for (int t = 0; t < steps; t++)
     for (int p = 0; p < passes; p++) {
@@ -136,6 +137,7 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
         *trouble = STUCK;
         stuck = true;
       }
+      clock.mark(WAIT);
       float sum[CHAINS][EIGHTS][TILES][4];
 #pragma unroll
       for (int i = 0; i < CHAINS * EIGHTS * TILES * 4; i++) (&sum[0][0][0][0])[i] = 0;
@@ -154,13 +156,16 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
         for (int q = 0; q < TILES * 2; q++) some[q / 2][q % 2] = far[((i - RESIDENT) * TILES * 2 + q) * THREADS + tid];
         piece(i, 0, some);
       }
+      clock.mark(PRODUCT, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][TILES - 1][3]);
       if (written >= 0) count(written);
       written = -1;
       __syncthreads();  // all have read the sums of the turn before, and this h
-      put_sums<CHAINS>(sum, sums + warp * PART, lane);
+      put_sums<CHAINS, SAMPLES>(sum, sums + warp * PART, lane);
       __syncthreads();
+      clock.mark(SUM);
 
       if (copies && early && left >= lead) copy();
+      clock.mark(SEND);
       float state[EACH][STATES], saved[EACH][Cell::SAVED > 0 ? Cell::SAVED : 1];
       if (some) {
 #pragma unroll
@@ -177,10 +182,13 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
           Cell::rest(gate, x[e] + GATES, constants, state[e], saved[e]);
           if (t + 1 < steps) put(id, t + 1, n, state[e][Cell::THROUGH]);
         }
+        clock.mark(CELL);
         if (t + 1 < steps && !late) count(id);
         if (t + 1 < steps && late) written = id;
       }
       if (copies && !early && left >= lead) copy();
+
+      clock.mark(SEND);
 
       // Nobody waits for what follows.
       if (some)
@@ -194,7 +202,9 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
             for (int r = 0; r < Cell::RESULTS; r++) Cell::put(r, cell.place(r, batch, t * batch + n, unit), Cell::result(r, state[e], saved[e]));
         }
       if (++slot == SLOTS) slot = 0, phase ^= 1;
+      clock.mark(REST);
     }
+  if (CLOCKS && blockIdx.x == 0 && (tid == 0 || copies)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);
   // All have been counted as often as they will be: the block that is the last to
   // end leaves the counters at 0.
   if (tid != 0 || atomicAdd(control + 1, 1) != gridDim.x - 1) return;
