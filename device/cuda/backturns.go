@@ -128,35 +128,45 @@ func (g gathering) shaped(registers, carried int, p Properties) (gathering, stri
 
 // cycles is about what a step of all sequences takes; see scatter.cycles. Of few
 // turns each waits for the one before: gradients are written, counted, seen and
-// copied, sums pushed.
-func (g gathering) cycles() float64 {
-	products, tiles, all := 2.0, float64(g.samples/8), 1.12
+// copied, which takes as long as memory gives them to all blocks, and sums pushed.
+// What has hardly been measured, words and clusters of more than two, counts more.
+func (g gathering) cycles(p Properties) float64 {
+	products, wait, all := 2.0, 1600.0, 1.4
 	if g.exact {
-		products, all = 3, 1
+		products, wait, all = 3, 890, 1.05
+	}
+	tiles := float64(g.samples / 8)
+	if g.cluster > 2 {
+		all *= 1.25
+	}
+	if g.words {
+		all *= 1.6
 	}
 	warps := float64(g.warps())
 	multiply := 9 * products * float64(g.height*g.chunks) * tiles * warps / 4
 	load := warps * (float64(g.chunks*g.samples)/2 + float64(8*g.height*(g.chunks-g.resident)))
 	turn := max(multiply, load) + min(multiply, load)/3 + 700 + 25*float64(g.each*g.cluster*g.split)
 	bytes := float64(g.image())
-	if g.words {
-		return all * (turn + 3500 + 60*float64(g.record()*min(g.batch, g.samples))/float64(g.threads()))
+	copied := bytes/84 + bytes*float64(g.blocks()*min(g.together(p), ceil(g.batch, g.samples)))/8000
+	switch {
+	case g.words:
+		turn += 3500 + 60*float64(g.record()*min(g.batch, g.samples))/float64(g.threads())
+	case g.passes == 1:
+		turn += 5400 + copied
+	case g.passes == 2:
+		turn += wait + copied
+	case g.passes == 3:
+		turn += 1800 + bytes/84
+	default:
+		turn += 200 + bytes/84
 	}
-	switch g.passes {
-	case 1:
-		return all * (turn + 6100 + bytes/42)
-	case 2:
-		return all * 2 * (turn + 1600 + bytes/84)
-	case 3:
-		return all * 3 * (turn + 1800 + bytes/84)
-	}
-	return all * float64(g.passes) * (turn + 200 + bytes/84)
+	return all * float64(g.passes) * turn
 }
 
 // grouping is how g runs.
 func (g gathering) grouping(carried int, p Properties) grouping {
 	return grouping{
-		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(),
+		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
 		kernel: "backturns", sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, WORDED = %d, ORDERED = 0",
 			g.clusters, g.cluster, g.units, g.samples, g.warps(), g.band, g.height, g.split, g.chunks, g.resident, g.slots, number(g.exact), number(g.words)),
 	}
