@@ -63,14 +63,14 @@ type load struct {
 }
 
 // Geometry. A run of lanes reads scanLine bytes of memory side by side.
-// A multiprocessor has scanBlocks of scanThreads at most. A thread loads scanBytes
-// at a time, or a step more where a state is read on both sides of it, and keeps
-// scanRegisters values of that, of maxSteps steps at most.
+// A multiprocessor has scanBlocks of scanThreads at most. A thread reads and writes
+// scanBytes for a tile and keeps scanRegisters values in between, of maxSteps
+// steps at most.
 const (
 	scanLine      = 128
 	scanThreads   = 128
 	scanBlocks    = 3
-	scanBytes     = 320
+	scanBytes     = 512
 	scanRegisters = 80
 	maxSteps      = 16
 )
@@ -225,18 +225,22 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 		}
 	}
 	slices.SortFunc(s.groups, func(a, b group) int { return strings.Compare(a.name, b.name) })
-	loaded, kept := 0, s.width*len(s.keep)
-	for _, l := range s.loads {
-		loaded += s.bytes(l)
-	}
 	if s.gather(p, k) {
 		return
 	}
-	s.threads, s.blocks = scanThreads, max(1, min(scanBlocks, p.Shared/(scanThreads*scanBytes+scanWork)))
-	s.chunk = max(2, min(scanBytes/loaded, scanRegisters/max(1, kept), maxSteps))
+	loaded, moved, kept := 0, 0, s.width*len(s.keep)
+	for _, l := range s.loads {
+		loaded += s.bytes(l)
+	}
+	for _, r := range append(s.outputs(false), s.outputs(true)...) {
+		moved += s.width * s.element(argument(r)).Bytes()
+	}
+	moved += loaded
+	s.threads, s.chunk = scanThreads, max(2, min(scanBytes/moved, scanRegisters/max(1, kept), maxSteps))
 	if n := k["scansteps"]; n != 0 {
 		s.chunk = max(1, min(n, (p.Shared-scanWork)/scanThreads/loaded-1))
 	}
+	s.blocks = max(1, min(scanBlocks, p.Shared/(scanThreads*(s.chunk+1)*loaded+scanWork)))
 	s.cut(p)
 }
 
@@ -355,7 +359,7 @@ func scanKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		switch op.(type) {
 		case schedule.Scan, schedule.ScanBackward:
-			return []knob.Knob{{Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it loads for one", Values: []int{0}, Max: maxSteps}}
+			return []knob.Knob{{Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it moves for one", Values: []int{0}, Max: maxSteps}}
 		}
 	}
 	return nil
