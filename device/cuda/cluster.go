@@ -290,7 +290,7 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 		switch op.(type) {
 		case schedule.Persistent, schedule.PersistentBackward:
 			return []knob.Knob{
-				{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 4: they are, and take turns with their sequences; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3, 4}},
+				{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 4: they are, and take turns with their sequences; 5: they are, and each warp reads what it multiplies; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3, 4, 5}},
 				{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
 				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 3, 4, 8, 16}},
 				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}, Max: maxSamples},

@@ -34,16 +34,16 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 	}
 	tensors := []knob.Params{
 		{"tensor": 1, "resident": 1},
-		{"tensor": 1, "resident": 1, "cluster": 2, "samples": 8, "lanes": 16},
+		{"tensor": 1, "resident": 1, "cluster": 2, "samples": 3, "lanes": 16},
 		{"tensor": 1, "resident": 1, "cluster": 4, "samples": 8, "lanes": 4, "tile": 8},
 		{"tensor": 1, "resident": 1, "cluster": 8, "samples": 16, "lanes": 8},
 		{"tensor": 1, "resident": 1, "cluster": 1, "samples": 8, "lanes": 4},
 		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8, "tile": 4},
 		{"tensor": 1, "resident": 1, "share": share, "cluster": 2, "samples": 8, "lanes": 8},
 		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 32},
-		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 16},
-		{"tensor": 1, "resident": 2, "groups": 2, "samples": 5, "lanes": 8, "tile": 8},
-		{"tensor": 1, "resident": 2, "groups": 4, "samples": 8, "lanes": 4},
+		{"tensor": 1, "resident": 5, "groups": 1, "samples": 16, "lanes": 16},
+		{"tensor": 1, "resident": 5, "groups": 2, "samples": 5, "lanes": 8, "tile": 8},
+		{"tensor": 1, "resident": 5, "groups": 4, "samples": 8, "lanes": 4},
 	}
 	turns := []knob.Params{ // of one, two and five times so many sequences
 		{"tensor": 1, "resident": 4, "groups": 1, "samples": 16, "lanes": 4},
@@ -176,7 +176,7 @@ func TestLargeStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want []float32
-	for _, k := range []knob.Params{{"tensor": 1, "resident": 1}, {"tensor": 1, "resident": 2}} {
+	for _, k := range []knob.Params{{"tensor": 1, "resident": 1}, {"tensor": 1, "resident": 5}} {
 		p, err := d.Compile(s, k)
 		if err != nil {
 			t.Fatal(err)

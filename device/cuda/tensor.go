@@ -12,8 +12,9 @@ import (
 type fragments struct {
 	layer
 	states   int  // of the cell
-	spread   bool // over the GPU, not in clusters: kernels/pull.cu
+	spread   bool // over the GPU, not in clusters
 	turns    bool // and states are copied whole: kernels/turns.cu
+	pull     bool // and each warp reads what it multiplies: kernels/pull.cu
 	passes   int  // times samples sequences of a group
 	slots    int  // states that are there at the same time, where groups take turns
 	cluster  int  // blocks that share the units
@@ -57,16 +58,20 @@ func (f fragments) shared() int {
 	row := 64 * f.chunks * f.split
 	sums := f.threads() / 32 * f.height() * 8 * f.tiles() * 20 * 4
 	far := 4 * f.threads() * f.per() * (f.chunks - f.resident)
-	if f.turns {
-		if row%128 == 0 {
-			row += 64
-		}
-		return 128 + f.slots*f.samples*row + sums + far + 4*f.threads()*f.passes*f.each()*f.states
-	}
-	if f.spread {
+	if f.pull {
 		return max(16, 2*sums+far)
 	}
-	return 128 + 2*8*f.tiles()*row + 2*f.weights.Bytes()*f.samples*f.units + sums + far
+	if row%128 == 0 {
+		row += 64
+	}
+	if f.turns {
+		return 128 + f.slots*f.samples*row + sums + far + 4*f.threads()*f.passes*f.each()*f.states
+	}
+	buffers := 2
+	if f.spread {
+		buffers = 1
+	}
+	return 128 + 8*f.tiles()*(buffers*row+f.weights.Bytes()*f.units) + sums + far
 }
 
 // overhead is how many registers a thread needs besides its weights.
@@ -79,7 +84,7 @@ func (f fragments) overhead() int {
 	if f.turns {
 		inputs = f.gates + 2*f.states
 	}
-	if f.spread && !f.turns { // two portions of states
+	if f.pull { // two portions of states
 		n += 32
 		if f.bounded() != 1 {
 			n += 32
@@ -96,9 +101,9 @@ func (f fragments) overhead() int {
 // together is how many sequences are multiplied at a time in spread groups.
 const together = 16
 
-func newFragments(l layer, states int, spread, turns bool, cluster, samples, band, split int, p Properties) (fragments, string) {
-	f := fragments{layer: l, states: states, spread: spread, turns: turns, samples: samples, parts: 1, band: band, split: split}
-	if spread && !turns {
+func newFragments(l layer, states int, spread, turns, pull bool, cluster, samples, band, split int, p Properties) (fragments, string) {
+	f := fragments{layer: l, states: states, spread: spread, turns: turns, pull: pull, samples: samples, parts: 1, band: band, split: split}
+	if pull {
 		f.parts = ceil(samples, together)
 	}
 	f.units = roundUp(ceil(l.hidden, cluster), max(band, granule(l, spread)))
@@ -108,7 +113,7 @@ func newFragments(l layer, states int, spread, turns bool, cluster, samples, ban
 	switch threads := f.threads(); {
 	case band != 4 && band != 8 && band != 16:
 		return f, fmt.Sprintf("a warp has 4, 8 or 16 units, not %d", band)
-	case turns && samples%8 != 0:
+	case turns && samples%8 != 0 || spread && !turns && !pull && samples%8 != 0:
 		return f, fmt.Sprintf("%d sequences are not eights", samples)
 	case threads > 1024:
 		return f, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", f.units, threads)
@@ -144,9 +149,6 @@ func (f fragments) cycles(together int) float64 {
 	bytes := live * float64(f.hidden*f.weights.Bytes())
 	if f.turns {
 		turn := 1430 + multiply + far + sums
-		if tiles > 1 && !f.exact { // as measured later
-			turn *= 0.85
-		}
 		switch {
 		case f.passes == 1:
 			return turn + 2220 + bytes/42
@@ -156,18 +158,24 @@ func (f fragments) cycles(together int) float64 {
 		return float64(f.passes) * (turn + bytes/84)
 	}
 	passes := float64(ceil(groups, together))
-	if f.spread {
-		cycles := passes * f.pulled(products*warps*tiles, bytes)
-		if passes > 1 || f.parts > 1 || f.exact { // of which few were measured
+	if f.pull {
+		cycles := 1.15 * passes * f.pulled(products*warps*tiles, bytes) // only where it is clearly less
+		if passes > 1 || f.parts > 1 || f.exact {                       // of which few were measured
 			cycles *= 1.2
 		}
 		return cycles
 	}
 	exchange := 50.0
-	if f.cluster > 1 {
-		exchange = 300 + 1.25*float64(f.units*f.weights.Bytes()/16*f.cluster)*live
+	if f.spread {
+		exchange = 1780 + bytes*float64(f.cluster*min(groups, together))/5000 + 23*bytes/threads
+	} else if f.cluster > 1 {
+		exchange = 470 + float64(f.units*f.weights.Bytes()/16*f.cluster)*live
 	}
-	return passes * (750 + multiply + far + sums + exchange)
+	cycles := passes * (650 + multiply + far + sums + exchange)
+	if f.samples%8 != 0 {
+		cycles *= 1.05
+	}
+	return cycles
 }
 
 // pulled is what a step of kernels/pull.cu takes, of a group's states of so many
@@ -207,8 +215,9 @@ func (f fragments) grouping(p Properties) grouping {
 			number(f.spread), f.cluster, f.units, f.samples, 8*f.tiles(), f.band, f.split, f.chunks, f.resident, number(f.exact)),
 		knobs: knob.Params{"samples": f.samples, "tile": f.band, "lanes": 4 * f.split, "tensor": 1},
 	}
-	if f.spread && !f.turns {
+	if f.pull {
 		g.kernel, g.sizes = "pull", fmt.Sprintf("%s, PARTS = %d, BOUNDED = %d", g.sizes, f.parts, f.bounded())
+		g.knobs["resident"] = 5
 	}
 	if f.turns {
 		g.kernel, g.sizes = "turns", fmt.Sprintf("%s, SLOTS = %d", g.sizes, f.slots)
@@ -261,15 +270,18 @@ func (b *binder) tensors(l layer, states int, spread bool, blocks int, add func(
 	for _, samples := range b.sequences(l.batch, spread, blocks) {
 		for _, band := range b.heights(l.gates) {
 			for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
-				for _, turns := range []bool{false, true} {
-					samples := samples
-					if spread && !turns {
-						samples = min(samples, l.batch)
-					}
-					if turns && (!spread || samples%8 != 0 || b.properties.Capability < 90 || b.knobs["resident"] == 2) || !turns && b.knobs["resident"] == 4 {
+				for _, resident := range []int{2, 4, 5} { // of spread groups
+					if !spread && resident != 2 || spread && b.knobs["resident"] != 0 && b.knobs["resident"] != resident {
 						continue
 					}
-					f, no := newFragments(l, states, spread, turns, blocks, samples, band, lanes/4, b.properties)
+					if resident == 4 && b.properties.Capability < 90 {
+						continue
+					}
+					samples := samples
+					if resident == 5 {
+						samples = min(samples, l.batch)
+					}
+					f, no := newFragments(l, states, spread, resident == 4, resident == 5, blocks, samples, band, lanes/4, b.properties)
 					if no != "" {
 						add(grouping{}, no)
 						continue

@@ -100,17 +100,12 @@ template <int SLICES, int SAMPLES, int PART> __device__ __forceinline__ float su
   return z;
 }
 
-// place_of is where a byte of a sequence's h lies: 64 of each of SAMPLES sequences
-// side by side, then the next 64, so that a warp reads what it multiplies in one
-// piece, and the units of a block are one.
-template <int SAMPLES> __device__ __forceinline__ int place_of(int byte) { return byte / 64 * (SAMPLES * 64) + byte % 64; }
-
-// put_state writes h of unit k of a sequence.
-template <int SAMPLES> __device__ __forceinline__ void put_state(unsigned char* h, int k, float v, unsigned* trouble) {
+// put_state writes h of unit k into a row of h.
+__device__ __forceinline__ void put_state(unsigned char* row, int k, float v, unsigned* trouble) {
   if (EXACT)
-    for (int low = 0; low < 2; low++) *(unsigned short*)(h + place_of<SAMPLES>(k / 2 * 8 + low * 4 + k % 2 * 2)) = half_of(v, low, trouble);
+    for (int low = 0; low < 2; low++) *(unsigned short*)(row + k / 2 * 8 + low * 4 + k % 2 * 2) = half_of(v, low, trouble);
   else
-    put_factor(*(W*)(h + place_of<SAMPLES>(k * SIZE)), v);
+    put_factor(*(W*)(row + k * SIZE), v);
 }
 
 // word_of is what a row of h has at the place of unit k, of its h and that of the

@@ -1,6 +1,6 @@
-// A layer over all steps of time in a cluster of blocks, its weights in registers
-// and shared memory and its products on tensor cores. Clusters and what they
-// exchange are those of cluster.cu. A warp multiplies BAND units, all of their
+// A layer over all steps of time in a group of blocks, its weights in registers
+// and shared memory and its products on tensor cores. Groups and what they
+// exchange are those of cluster.cu. A warp multiplies 16 units, all of their
 // gates, with one of SPLIT slices of the columns, 64 bytes of it at a time, for
 // all SEQUENCES sequences, filled up to SAMPLES. A step:
 //
@@ -11,25 +11,24 @@
 //   cell      of these; states stay in registers
 //   push      the units' new h to all blocks, 16 bytes at a time
 template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
-  constexpr bool ALONE = CLUSTER == 1;
+  constexpr bool ALONE = !SPREAD && CLUSTER == 1, SENT = !SPREAD && !ALONE;
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 8;
   constexpr int WARPS = UNITS / BAND * SPLIT, THREADS = WARPS * 32;
   constexpr int EACH = SAMPLES >= ACROSS * SPLIT ? SAMPLES / (ACROSS * SPLIT) : 1; // sequences of a thread after the sum
   constexpr int CHAINS = chains(TILES * EIGHTS);
   constexpr int WIDTH = CHUNKS * SPLIT * 64;                  // bytes of HIDDEN columns and what fills them up
-  constexpr int BUFFER = SAMPLES * WIDTH;
+  constexpr int ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0), BUFFER = SAMPLES * ROW; // neighbours in other banks
   constexpr int PART = TILES * SAMPLES * GAP;                 // a warp's sums
-  constexpr int PIECES = (UNITS < FEW ? 1 : UNITS / FEW) * SEQUENCES; // of a block's new h
-  constexpr int SENDS = (CLUSTER * PIECES + THREADS - 1) / THREADS;
-  constexpr int OWN = SEQUENCES * UNITS * SIZE;
+  constexpr int PIECES = UNITS < FEW ? 1 : UNITS / FEW, PUSHES = (CLUSTER * SAMPLES * PIECES + THREADS - 1) / THREADS;
+  constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR; // of a sequence
+  constexpr int NEXT = SPREAD ? 0 : BUFFER;                   // from one buffer of h to the other: a block that fetches h has used what it had
 
   DYNAMIC_SHARED(memory);
-  unsigned char* const h = memory + 128;                      // [2][WIDTH / 64][SAMPLES][64]
-  unsigned char* const own = h + 2 * BUFFER;                  // [2][SEQUENCES][UNITS], this block's new h
-  float* const sums = (float*)(own + (ALONE ? 0 : 2 * OWN)); // [WARPS][PART]
+  unsigned char* const h = memory + 128;                      // [1 or 2][SAMPLES][ROW]
+  unsigned char* const own = h + BUFFER + NEXT;                  // [SAMPLES][UNITS], this block's new h
+  float* const sums = (float*)(own + SAMPLES * UNITS * SIZE);    // [WARPS][PART]
   quad* const far = (quad*)(sums + WARPS * PART);             // weights beyond registers
   const shared_t base = shared_address(memory), bar = base;
-  steps = keep(steps, memory);
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SPLIT;
   const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER;
 
@@ -47,12 +46,12 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
     for (int g = 0; g < TILES; g++)
       for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * TILES + g) * 2 + half) * THREADS + tid] = fill(i, g, half);
 
-  for (int i = tid; i < BUFFER / 2; i += THREADS) ((unsigned*)h)[i] = 0;
-  shared_t to[SENDS];
-  if (!ALONE)
+  for (int i = tid; i < (BUFFER + NEXT) / 4; i += THREADS) ((unsigned*)h)[i] = 0;
+  shared_t to[PUSHES];
+  if (SENT)
 #pragma unroll
-    for (int p = 0; p < SENDS; p++) to[p] = remote(base, min((tid + p * THREADS) / PIECES, CLUSTER - 1));  // many in a row to the same block: they travel together
-  Clock<CLOCKS> clock;
+    for (int p = 0; p < PUSHES; p++) to[p] = remote(base, min((tid + p * THREADS) / (PIECES * SAMPLES), CLUSTER - 1));
+  Exchange<WORDS * SAMPLES, THREADS> words(control, group);
 
   typedef typename Cell::Input Input;
   constexpr int INPUTS = GATES + Cell::FREE;
@@ -65,19 +64,20 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
   cell.constants(u, constants);
   const long long stride = cell.stride(batch);
   bool stuck = false;
+  Clock<CLOCKS> clock;
   const int together = gridDim.x / CLUSTER * SEQUENCES;
   for (int begin = group * SEQUENCES; begin < batch; begin += together) {
-    const int live = keep(min(SEQUENCES, batch - begin), memory + 64); // sequences of the group
+    const int live = min(SEQUENCES, batch - begin);             // sequences of the group
     const int bytes = live * ((HIDDEN + FEW - 1) / FEW * 16);
     __syncthreads();
-    if (!ALONE && tid == 0) expect(bar, bytes, begin >= together);
+    if (SENT && tid == 0) expect(bar, bytes, begin >= together);
     for (int i = tid; i < HIDDEN * live; i += THREADS) {
       float state[Cell::STATES];
       cell.before(begin + i / HIDDEN, i % HIDDEN, state);
-      put_state<SAMPLES>(h + i / HIDDEN * 64, i % HIDDEN, state[Cell::THROUGH], trouble);
+      put_state(h + i / HIDDEN * ROW, i % HIDDEN, state[Cell::THROUGH], trouble);
     }
     __syncthreads();
-    if (!ALONE) cluster_barrier();
+    if (SENT) cluster_barrier();
 
     float state[EACH][Cell::STATES];
     const Input* from[EACH];
@@ -108,20 +108,17 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
         float sum[CHAINS][EIGHTS][TILES][4];
 #pragma unroll
         for (int i = 0; i < CHAINS * EIGHTS * TILES * 4; i++) (&sum[0][0][0][0])[i] = 0;
-        if (ALONE) {
-          __syncthreads();
-        } else {
-          if (!stuck && !arrived(bar + 8 * now, phase)) {
-            *trouble = STUCK;
-            stuck = true;
-          }
-          if (tid == 0) bar_arrive(bar + 8 * now, bytes);     // for h(t+2)
+        auto place = [&](int i, float v) { *(unsigned*)(h + now * NEXT + i / WORDS * ROW + i % WORDS * 4) = __float_as_uint(v); };
+        if (!ALONE && !stuck && !(SPREAD ? t == 0 || words.fetch(live * WORDS, place) : arrived(bar + 8 * now, phase))) {
+          *trouble = STUCK;
+          stuck = true;
         }
+        if (!SENT) __syncthreads();
         clock.mark(WAIT);
         auto piece = [&](int i, int chain, const quad (*weights)[2]) {
           quad in[EIGHTS];
 #pragma unroll
-          for (int n = 0; n < EIGHTS; n++) in[n] = *(const quad*)(h + now * BUFFER + ((i * SPLIT + slice) * SAMPLES + n * 8 + row) * 64 + four * 16);
+          for (int n = 0; n < EIGHTS; n++) in[n] = *(const quad*)(h + now * NEXT + (n * 8 + row) * ROW + ((i * SPLIT + slice) * 4 + four) * 16);
           multiply<CHAINS>(sum, chain, weights, in);
         };
 #pragma unroll
@@ -135,42 +132,46 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
         }
         clock.mark(PRODUCT, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][TILES - 1][3]);
         put_sums<CHAINS, SAMPLES>(sum, sums + warp * PART, lane);
-        if (SPLIT == 1) __syncwarp();
-        else if (!ALONE && UNITS / BAND <= 15) meet_at(1 + warp / SPLIT, SPLIT * 32);
+        if (SPLIT == 1 && !SPREAD) __syncwarp();  // but who fetches h waits until all have read what they had
         else __syncthreads();
-        clock.mark(SUM);
 
+        clock.mark(SUM);
         float saved[EACH][Cell::SAVED > 0 ? Cell::SAVED : 1];
-        if (some) {
+        if (SPREAD && t + 1 < steps) words.next();
 #pragma unroll
-          for (int e = 0; e < EACH; e++) {
-            const int n = sample + e * ACROSS * SPLIT;
-            float gate[GATES];
+        for (int e = 0; e < EACH; e++) {
+          const int n = some ? sample + e * ACROSS * SPLIT : 0;
+          float gate[GATES];
 #pragma unroll
-            for (int g = 0; g < GATES; g++) {
-              const float z = sum_of<SPLIT, SAMPLES, PART>(x[now][e][g] + bias[g], sums + warp / SPLIT * SPLIT * PART, g, lane % BAND, n);
-              gate[g] = Cell::early(g, z);
-            }
-            Cell::rest(gate, x[now][e] + GATES, constants, state[e], saved[e]);
-            const float fresh = unit < HIDDEN ? state[e][Cell::THROUGH] : 0, other = __shfl_xor_sync(0xffffffff, fresh, 1);
-            const unsigned word = word_of(fresh, other, lane % 2, trouble);
-            if (lane % PAIR == 0 && n < SEQUENCES) *(unsigned*)(ALONE ? h + next * BUFFER + place_of<SAMPLES>(local * SIZE) + n * 64 : own + next * OWN + (n * UNITS + local) * SIZE) = word;
+          for (int g = 0; g < GATES; g++) {
+            const float z = sum_of<SPLIT, SAMPLES, PART>(x[now][e][g] + bias[g], sums + warp / SPLIT * SPLIT * PART, g, lane % BAND, n);
+            gate[g] = Cell::early(g, z);
+          }
+          Cell::rest(gate, x[now][e] + GATES, constants, state[e], saved[e]);
+          const float fresh = unit < HIDDEN ? state[e][Cell::THROUGH] : 0, other = __shfl_xor_sync(0xffffffff, fresh, 1);
+          const unsigned word = word_of(fresh, other, lane % 2, trouble);
+          if (some && lane % PAIR == 0) {
+            if (ALONE) *(unsigned*)(h + next * NEXT + n * ROW + local * SIZE) = word;
+            else if (SENT) *(unsigned*)(own + (n * UNITS + local) * SIZE) = word;
+            else if (t + 1 < steps && unit < WORDS * PAIR && n < live) words.put(__uint_as_float(word), n * WORDS + unit / PAIR);
           }
         }
         clock.mark(CELL);
-        if (!ALONE) {
+        if (SENT) {
           __syncthreads();
           if (t + 1 < steps)  // nothing may be under way to a block that has ended
 #pragma unroll
-            for (int p = 0; p < SENDS; p++) {
-              const int i = (tid + p * THREADS) % PIECES, n = i / (PIECES / SEQUENCES), first = i % (PIECES / SEQUENCES) * FEW, begins = rank * UNITS + first;
-              if (tid + p * THREADS < CLUSTER * PIECES && n < live && begins < HIDDEN) {
+            for (int p = 0; p < PUSHES; p++) {
+              const int i = tid + p * THREADS, n = i / PIECES % SAMPLES, begins = rank * UNITS + i % PIECES * FEW;
+              if (i < CLUSTER * SAMPLES * PIECES && n < live && begins < HIDDEN) {
                 float piece[4];
-                load<4>(piece, (const float*)(own + next * OWN + (n * UNITS + first) * SIZE));
-                push<4>(to[p] + 128 + next * BUFFER + place_of<SAMPLES>(begins * SIZE) + n * 64, piece, to[p] + 8 * next);
+                load<4>(piece, (const float*)(own + (n * UNITS + i % PIECES * FEW) * SIZE));
+                push<4>(to[p] + 128 + next * NEXT + n * ROW + begins * SIZE, piece, to[p] + 8 * next);
               }
             }
+          if (tid == 0) bar_arrive(bar + 8 * now, bytes);  // for h(t+2)
         }
+
         clock.mark(SEND);
 
         // Nobody waits for what follows.
@@ -185,6 +186,7 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
         clock.mark(REST);
       }
   }
-  if (!ALONE) cluster_barrier();
+  if (SPREAD) words.finish((batch + together - 1) / together * (steps - 1));
+  else if (SENT) cluster_barrier();
   if (CLOCKS && blockIdx.x == 0 && (tid == 0 || tid == THREADS - 32)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);
 }
