@@ -104,6 +104,9 @@ func (t tiling) cycles(batch int, p Properties) float64 {
 	warps := math.Ceil(threads / 128) // of a quarter of a multiprocessor
 	length := float64(t.columns() / t.lanes * t.samples)
 	multiply := 0.63 * warps * float64(t.tile*t.gates) * length
+	if t.gates > 1 { // a warp alone waits for its own sums
+		multiply = max(1.3, 0.63*warps) * float64(t.tile*t.gates) * length
+	}
 	states := threads * length / 32
 	far := 0.93 * max(1, 128*float64(t.samples)/threads) * threads * float64((t.chunks-t.resident)*t.per()) / 32
 	chain := 180.0
@@ -117,7 +120,10 @@ func (t tiling) cycles(batch int, p Properties) float64 {
 	exchange := 50.0
 	if t.spread {
 		words := float64(t.hidden * t.samples)
-		exchange = 710 + words*float64(t.cluster*min(clusters, together))/1000 + 77*words/threads
+		everywhere, thread := words*float64(t.cluster*min(clusters, together)), words/threads
+		if exchange = 560 + everywhere/2000 + 60*thread; t.units*t.samples < 8 { // words of twice the size: see kernels/cluster.cu
+			exchange = 710 + everywhere/1000 + 77*thread
+		}
 	} else if t.cluster > 1 {
 		exchange = 250
 	}
@@ -376,10 +382,10 @@ func (t grouping) launch(batch int, urgent bool, src *source, args []uint64) ste
 }
 
 // exchangeBytes bounds what groups leave in memory for each other: two buffers of
-// words, for each group of its samples; or two of states as they lie in shared
-// memory, and a counter for every group of sequences.
+// words and a number, for each group of its samples; or two of states as they lie
+// in shared memory, and a counter for every group of sequences.
 func exchangeBytes(hidden, batch int) int64 {
-	words := 2 * 8 * int64(hidden+1)
+	words := 2 * 8 * int64(hidden+2)
 	copies := 2*int64(4*hidden+maxPadding) + alignment/2
 	return int64(roundUp(batch, maxSamples)) * max(words, copies)
 }

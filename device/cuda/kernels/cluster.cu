@@ -12,13 +12,75 @@
 //
 // Blocks of a cluster push h into each other's shared memory, every lane of a
 // unit to some of the blocks, and a barrier there counts the bytes. Where SPREAD,
-// a group has blocks from all over the GPU, which leave h in memory, each value
-// in one word with the number of the exchange, and poll for each other's words.
+// a group has blocks from all over the GPU, which leave h in memory and poll for
+// it: each value with a mark of its own or, where a block's values are less than
+// the 32 bytes that memory has in one piece, in a word with the number of the
+// exchange.
 //
 // A block without others keeps h to itself.
 //
 // Two buffers of h are enough: a block sends h(t+2) once it has all of h(t+1),
 // parts of which every warp sends after it has read h(t).
+
+// Marked passes N values from step to step within a group of blocks, through
+// memory: two buffers of words, whose last bit is a mark that changes whenever a
+// word is written. So what polls for values reads nothing else, and what was
+// there before, even by an earlier run, is never mistaken for new: a word is old
+// or new, since nobody writes the next but one before all have read it. What the
+// bit said is lost, 2⁻²³ of a value at most; the bit before it takes its place.
+template <int N, int THREADS> struct Marked {
+  enum { QUADS = (N + 3) / 4, MINE = (QUADS + THREADS - 1) / THREADS, MOST = MINE < 8 ? MINE : 8 };
+  unsigned *words, number;  // of the latest exchange, over all runs
+  __device__ __forceinline__ Marked(unsigned* control, int group) : words(control + 64 + group * (8ll * QUADS + 4)) {
+    number = SPREAD ? *(volatile unsigned*)(words + 8 * QUADS) : 0;
+  }
+  // next begins an exchange, to which threads put values.
+  __device__ __forceinline__ void next() { number++; }
+  __device__ __forceinline__ unsigned* buffer() const { return words + number % 2 * (4 * QUADS); }
+  __device__ __forceinline__ unsigned mark() const { return (number + 1) / 2 % 2; }
+  __device__ __forceinline__ void put(float v, int at) { put_one(buffer() + at, (__float_as_uint(v) & ~1u) | mark()); }
+  // fetch waits for the values of the exchange that this block began, and has
+  // them in to, four at a time. What is looked for too early costs a look, so the
+  // first is after some cycles.
+  __device__ __forceinline__ bool fetch(float* to, int after) const {
+    const long long start = clock64();
+    while (after > 0 && __any_sync(0xffffffff, clock64() - start < after)) {}
+    for (int first = threadIdx.x; first - (int)threadIdx.x % 32 < QUADS; first += MOST * THREADS) {
+      quad q[MOST];
+      for (;;) {
+        unsigned wrong = 0;
+#pragma unroll
+        for (int i = 0; i < MOST; i++)
+          if (first + i * THREADS < QUADS) q[i] = get_quad(buffer() + 4 * (first + i * THREADS));
+#pragma unroll
+        for (int i = 0; i < MOST; i++)
+          if (first + i * THREADS < QUADS)
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+              if (N % 4 == 0 || 4 * (first + i * THREADS) + j < N) wrong |= q[i].v[j] ^ mark();
+        if (__all_sync(0xffffffff, wrong % 2 == 0)) break;
+        pause();
+        if (__any_sync(0xffffffff, clock64() - start > PATIENCE)) return false;
+      }
+#pragma unroll
+      for (int i = 0; i < MOST; i++) {
+        float v[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++) v[j] = __uint_as_float((q[i].v[j] & ~1u) | (q[i].v[j] / 2 & 1));
+        if (first + i * THREADS < QUADS) store<4>(to + 4 * (first + i * THREADS), v);
+      }
+    }
+    return true;
+  }
+  // finish says where the numbers of the next run begin.
+  __device__ __forceinline__ void finish(int, int rank) const {
+    if (threadIdx.x == 0 && rank == 0) words[8 * QUADS] = number;
+  }
+};
+
+template <bool FIRST, class A, class B> struct Either { typedef A type; };
+template <class A, class B> struct Either<false, A, B> { typedef B type; };
+
 template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   constexpr bool ALONE = !SPREAD && CLUSTER == 1, SENT = !SPREAD && !ALONE;
   constexpr int SLOTS = Cell::SLOTS, GATES = Cell::GATES, HIDDEN = Cell::hidden;
@@ -79,7 +141,8 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
   if (SENT)
 #pragma unroll
     for (int p = 0; p < SENDS; p++) to[p] = remote(base, min(copy + p * COPIES, CLUSTER - 1));
-  Exchange<HIDDEN * SAMPLES, THREADS> words(control, group);
+  constexpr bool MARKED = UNITS * SAMPLES >= 8;
+  typename Either<MARKED, Marked<HIDDEN * SAMPLES, THREADS>, Exchange<HIDDEN * SAMPLES, THREADS>>::type words(control, group);
 
   typedef typename Cell::Input Input;
   constexpr int INPUTS = 1 + Cell::FREE;
@@ -141,8 +204,12 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
 #pragma unroll
             for (int i = 0; i < SUMS; i++) sum[c][e][i] = 0;
 
-        auto place = [&](int i, float v) { h[now * (BUFFER / 4) + i] = v; };
-        if (!ALONE && !stuck && !(SPREAD ? t == 0 || words.fetch(HIDDEN * SAMPLES, place) : arrived(bar + 8 * now, phase))) {
+        auto fetch = [&] {
+          float* const to = h + now * (BUFFER / 4);
+          if constexpr (MARKED) return words.fetch(to, GATES == 1 ? 128 : 0);
+          else return words.fetch(HIDDEN * SAMPLES, [&](int i, float v) { to[i] = v; });
+        };
+        if (!ALONE && !stuck && !(SPREAD ? t == 0 || fetch() : arrived(bar + 8 * now, phase))) {
           *trouble = STUCK;
           stuck = true;
         }
@@ -223,6 +290,6 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
         }
       }
   }
-  if (SPREAD) words.finish((batch + together - 1) / together * (steps - 1));
+  if (SPREAD) words.finish((batch + together - 1) / together * (steps - 1), rank);
   else if (SENT) cluster_barrier();
 }

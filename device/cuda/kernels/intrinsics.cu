@@ -109,6 +109,18 @@ __device__ __forceinline__ pair_of_words get_words(const unsigned* p) {
   return {{__uint_as_float((unsigned)a), __uint_as_float((unsigned)b)}, {(unsigned)(a >> 32), (unsigned)(b >> 32)}};
 }
 
+// Four words, read and written in one piece; get_quad reads four that others may
+// be writing one by one, each of which is seen whole, and put_one writes one.
+struct __align__(16) quad { unsigned v[4]; };
+__device__ __forceinline__ quad get_quad(const unsigned* p) {
+  quad q;
+  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(q.v[0]), "=r"(q.v[1]), "=r"(q.v[2]), "=r"(q.v[3]) : "l"(p) : "memory");
+  return q;
+}
+__device__ __forceinline__ void put_one(unsigned* p, unsigned v) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+
 // Addresses of shared memory, of this block's or, mapped, of another block of
 // the cluster.
 typedef unsigned shared_t;
@@ -186,9 +198,6 @@ template <int N> __device__ __forceinline__ void push(shared_t to, const float* 
   }
 #undef BITS
 }
-
-// Four words, read and written in one piece.
-struct __align__(16) quad { unsigned v[4]; };
 
 __device__ __forceinline__ unsigned bits_of(float v) { return __float_as_uint(v); }
 __device__ __forceinline__ unsigned bits_of(bf16 v) { return v.bits; }

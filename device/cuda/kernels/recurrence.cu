@@ -174,7 +174,7 @@ template <int N, int THREADS> struct Exchange {
   }
   // finish, after so many exchanges of the busiest group, has the numbers of the
   // next run begin behind these: the block that is the last to end says so.
-  __device__ __forceinline__ void finish(int exchanges) {
+  __device__ __forceinline__ void finish(int exchanges, int = 0) {
     if (threadIdx.x != 0 || atomicAdd(control + 1, 1) != gridDim.x - 1) return;
     control[1] = 0;
     control[0] = before + exchanges;
