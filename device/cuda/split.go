@@ -225,7 +225,7 @@ func (b *binder) split(from schedule.View, trans bool, to, right Pointer, accumu
 	_, tail := pieceBytes(rows, all)
 	width, block := flat(from.Cols)
 	largest := b.source(func() source { return source{"largest", file("split", "V", width, "TRANS", 0, "RIGHT", 0).text} }, "largest ", width)
-	first := newLaunch(largest, [3]int{largestParts, 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(to)+uint64(tail))
+	first := newLaunch(largest, [3]int{min(ceil(from.Rows, block[1]), largestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(to)+uint64(tail))
 
 	width, block = flat(all)
 	grid := [3]int{ceil(all, block[0]*width), min(ceil(from.Rows, block[1]), maxGrid), 1}

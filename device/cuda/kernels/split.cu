@@ -24,7 +24,8 @@ __device__ __forceinline__ float largest_of(float m) {
   return m;
 }
 
-// largest leaves those of each part.
+// largest leaves those of each part, of which each block has one, or in the same
+// way several that are alike.
 extern "C" __global__ void __launch_bounds__(256) largest(int rows, int cols, const float* from, int ldfrom, float* tail) {
   float m = 0;
 #pragma unroll 4
@@ -36,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(256) largest(int rows, int cols, co
       for (int i = 0; i < V; i++) m = larger(m, v[i]);
     }
   m = largest_of(m);
-  if (threadIdx.x == 0 && threadIdx.y == 0) tail[HEAD + blockIdx.x] = m;
+  for (int i = blockIdx.x + (threadIdx.y * blockDim.x + threadIdx.x) * gridDim.x; i < PARTS; i += 256 * gridDim.x) tail[HEAD + i] = m;
 }
 
 // scale_of is a factor's scale, which its tail then has; of a left factor with
