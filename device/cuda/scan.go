@@ -244,6 +244,11 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 	s.cut(p)
 }
 
+// leastThreads of a block are two warps: in blocks of one, qrnn's inference did not
+// end on an H200, as if lanes had gone on with the tile that was drawn before. That
+// a warp alone does without the block's barrier is a guess.
+const leastThreads = 64
+
 // scanWork is about what a block needs of shared memory besides what it loads.
 const scanWork = 5 << 10
 
@@ -262,14 +267,14 @@ func (s *scan) cut(p Properties) {
 		s.lanes = min(scanLine/4/s.width, powerAbove(across))
 		deep := min(s.threads/s.lanes, powerAbove(ceil(s.Steps, s.chunk)))
 		s.lanes = max(s.lanes, min(s.threads/deep, powerAbove(across)))
-		s.threads = max(32, deep*s.lanes)
+		s.threads = max(leastThreads, deep*s.lanes)
 		s.chains, s.tiles = ceil(across, s.lanes), ceil(s.Steps, s.threads/s.lanes*s.chunk)
 		if s.chains*s.tiles >= p.SMs {
 			break
 		}
 		if s.chunk > 4 {
 			s.chunk--
-		} else if s.threads > 64 {
+		} else if s.threads > leastThreads {
 			s.threads /= 2
 		} else {
 			break
