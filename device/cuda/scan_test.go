@@ -124,38 +124,7 @@ func TestScanGroups(t *testing.T) {
 	if team, group := launches[0].Args[5], launches[0].Args[6]; team != 29 || group < 2 || group >= team {
 		t.Fatalf("a team of %d in groups of %d", team, group)
 	}
-	prog, err := d.Compile(s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer prog.Close()
-	rng := rand.New(rand.NewPCG(3, 4))
-	x := make([]float32, op.X.M.Elements())
-	for i := range x {
-		x[i] = 2*rng.Float32() - 1
-	}
-	states := make([]float32, op.State[0].M.Elements())
-	states[0], states[1] = 0.5, -0.5
-	want := [hidden]float64{0.5, -0.5}
-	if err := errors.Join(prog.Write(op.X.M, x), prog.Write(op.BX.M, make([]float32, 2*hidden)), prog.Write(op.State[0].M, states)); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if _, err := prog.Run(1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := prog.Read(op.State[0].M, states); err != nil {
-		t.Fatal(err)
-	}
-	for i := range steps {
-		for u := range want {
-			want[u] = float64(x[i*2*hidden+u])*want[u] + float64(x[i*2*hidden+hidden+u])
-			if got := states[(i+1)*hidden+u]; math.Abs(float64(got)-want[u]) > 1e-5 {
-				t.Fatalf("step %d, unit %d: %v, want %v", i, u, got, want[u])
-			}
-		}
-	}
+	holds(t, d, s, op)
 }
 
 // TestScanWalkers holds recurrences of few channels, through which one block or
@@ -174,37 +143,45 @@ func TestScanWalkers(t *testing.T) {
 		if walkers := int(launches[0].Args[6]); (walkers > 1) != (hidden > 128) || walkers == 0 {
 			t.Fatalf("%d walkers for %d channels", walkers, hidden)
 		}
-		prog, err := d.Compile(s, nil)
-		if err != nil {
+		holds(t, d, s, op)
+	}
+}
+
+// holds compares a linear scan's states with what they mean, in the second run.
+func holds(t *testing.T, d *cuda.Device, s *schedule.Schedule, op schedule.Scan) {
+	t.Helper()
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	rng := rand.New(rand.NewPCG(3, 4))
+	x := make([]float32, op.X.M.Elements())
+	for i := range x {
+		x[i] = 2*rng.Float32() - 1
+	}
+	hidden := op.Hidden()
+	states, want := make([]float32, op.State[0].M.Elements()), make([]float64, hidden)
+	for u := range want {
+		want[u] = 0.5 - float64(u%2)
+		states[u] = float32(want[u])
+	}
+	if err := errors.Join(prog.Write(op.X.M, x), prog.Write(op.BX.M, make([]float32, 2*hidden)), prog.Write(op.State[0].M, states)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := prog.Run(1); err != nil {
 			t.Fatal(err)
 		}
-		defer prog.Close()
-		rng := rand.New(rand.NewPCG(3, 4))
-		x := make([]float32, op.X.M.Elements())
-		for i := range x {
-			x[i] = 2*rng.Float32() - 1
-		}
-		states, want := make([]float32, op.State[0].M.Elements()), make([]float64, hidden)
+	}
+	if err := prog.Read(op.State[0].M, states); err != nil {
+		t.Fatal(err)
+	}
+	for i := range op.Steps {
 		for u := range want {
-			states[u], want[u] = 0.5, 0.5
-		}
-		if err := errors.Join(prog.Write(op.X.M, x), prog.Write(op.BX.M, make([]float32, 2*hidden)), prog.Write(op.State[0].M, states)); err != nil {
-			t.Fatal(err)
-		}
-		for range 2 {
-			if _, err := prog.Run(1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := prog.Read(op.State[0].M, states); err != nil {
-			t.Fatal(err)
-		}
-		for i := range steps {
-			for u := range want {
-				want[u] = float64(x[i*2*hidden+u])*want[u] + float64(x[i*2*hidden+hidden+u])
-				if got := states[(i+1)*hidden+u]; math.Abs(float64(got)-want[u]) > 1e-5 {
-					t.Fatalf("step %d, unit %d: %v, want %v", i, u, got, want[u])
-				}
+			want[u] = float64(x[i*2*hidden+u])*want[u] + float64(x[i*2*hidden+hidden+u])
+			if got := states[(i+1)*hidden+u]; math.Abs(float64(got)-want[u]) > 1e-5 {
+				t.Fatalf("step %d, unit %d: %v, want %v", i, u, got, want[u])
 			}
 		}
 	}

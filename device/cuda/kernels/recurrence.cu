@@ -82,10 +82,9 @@ template <class W, bool EXACT> __device__ __forceinline__ void mma(float* c, con
 // goes on without them.
 enum { PATIENCE = 2000000000 };
 
-// Waits here are of whole warps, whose lanes leave by a vote, together. Lanes that
-// left one by one would stay apart: compilers take a barrier of the block to bring
-// a warp together again, which it does not, and keep what its lanes share in one
-// register, which the first to go on would change under the others.
+// Waits here are of whole warps, whose lanes leave by a vote, together. Of lanes that
+// left one by one some read at wrong addresses later, as if the first to go on had
+// changed a register that a warp shares (docs/persistent.md, Safe).
 
 // arrived waits for a phase of a barrier and reports whether it has ended.
 __device__ __forceinline__ bool arrived(shared_t bar, int parity) {
