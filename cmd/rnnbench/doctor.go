@@ -272,22 +272,11 @@ func (d diagnosis) print(w io.Writer) error {
 		line("  "+r.Name, "%s", quantity.SI(r.Value, r.Unit))
 	}
 	if m := d.machine; m != nil {
-		each := float64(m.Parts())
-		for _, l := range m.Levels {
-			if l.P > 1 {
-				line("  barrier", "%s of all workers; they exchange %s", quantity.SI(l.C, "s"), quantity.SI(l.X, "B/s"))
-			}
+		if d.Device.Facts["simd"] != "" {
+			printHierarchy(line, m)
+		} else {
+			line("predictions", "by the machine %s, which rnnbench knows (rnnbench model %s)", m.Name, strings.ToLower(m.Name))
 		}
-		var rates []string
-		for i, l := range m.Levels {
-			rate := l.B
-			if i < m.Private() {
-				rate *= each
-			}
-			rates = append(rates, l.Name+" "+quantity.SI(rate, "B/s"))
-		}
-		line("  weights", "%s, read by products of one row", strings.Join(rates, ", "))
-		line("  products", "%s from the nearest cache; %s sigmoids in cells", quantity.SI(m.FLOPS, "FLOP/s"), quantity.SI(m.Pointwise, "/s"))
 	}
 	n := d.Noise
 	line("  noise", "%d bursts of %s: quartiles ±%.1f %%, slowest %.0f %% over fastest; median of ten ±%.1f %%",
@@ -301,6 +290,26 @@ func (d diagnosis) print(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// printHierarchy says what was measured of a processor's barriers and memories.
+func printHierarchy(line func(name, format string, args ...any), m *model.Machine) {
+	for _, l := range m.Levels {
+		if l.P > 1 {
+			line("  barrier", "%s of all workers; they exchange %s", quantity.SI(l.C, "s"), quantity.SI(l.X, "B/s"))
+		}
+	}
+	each := float64(m.Parts())
+	var rates []string
+	for i, l := range m.Levels {
+		rate := l.B
+		if i < m.Private() {
+			rate *= each
+		}
+		rates = append(rates, l.Name+" "+quantity.SI(rate, "B/s"))
+	}
+	line("  weights", "%s, read by products of one row", strings.Join(rates, ", "))
+	line("  products", "%s from the nearest cache; %s sigmoids in cells", quantity.SI(m.FLOPS, "FLOP/s"), quantity.SI(m.Pointwise, "/s"))
 }
 
 // printGPU says what the GPU is and how it is.
