@@ -103,6 +103,7 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 	extra := slices.DeleteFunc(quantity.Left(v.recs, axes...), func(a quantity.Axis) bool {
 		return a.Name == v.X || a.Name == v.Panel || a.Name == v.Series
 	})
+	extra = quantity.Fewest(v.recs, extra, axes...)
 	key := append(slices.Clone(axes[:len(axes)-1]), extra...)
 	chosen, tuned := quantity.Choose(v.recs, append(slices.Clone(key), v.x)...)
 

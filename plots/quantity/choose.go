@@ -130,6 +130,19 @@ func Left(recs []*results.Record, used ...Axis) []Axis {
 	return slices.DeleteFunc(all, func(a Axis) bool { return !left[a.Name] })
 }
 
+// Fewest drops from axes, the last first, those that the others say with used:
+// how a technique is launched, say, where its label has that.
+func Fewest(recs []*results.Record, axes []Axis, used ...Axis) []Axis {
+	for i := len(axes) - 1; i >= 0; i-- {
+		others := slices.Delete(slices.Clone(axes), i, i+1)
+		implied := slices.IndexFunc(Left(recs, append(slices.Clone(used), others...)...), func(a Axis) bool { return a.Name == axes[i].Name }) < 0
+		if implied {
+			axes = others
+		}
+	}
+	return axes
+}
+
 // Common spells what all records share, for a subtitle: "lstm forward · B=64 ·
 // T=100". Axes named in except, and those at their usual value, are left out.
 func Common(recs []*results.Record, except ...string) string {

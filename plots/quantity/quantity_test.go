@@ -141,6 +141,23 @@ func TestAxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	launch, err := AxisOf("graph", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := []Axis{impl, launch}
+	launched := synthetic.Ladder(512, 64)
+	for i := range launched {
+		launched[i].Mode.Graph = i%2 == 0
+	}
+	if few := Fewest(Latest(launched), both); len(few) != 1 || few[0].Name != "impl" {
+		t.Errorf("a label says how each is launched, and %v is wanted", few)
+	}
+	again := synthetic.Ladder(512, 64)
+	again[0].Mode.Graph = !launched[0].Mode.Graph
+	if few := Fewest(Latest(append(launched, again[0])), both); len(few) != 2 {
+		t.Errorf("one is launched both ways, and %v is wanted", few)
+	}
 	chosen, tuned := Choose(all, impl)
 	if len(chosen) != 7 || tuned || Label(chosen[6]) != "6 layers overlapped" {
 		t.Errorf("%d stages, tuned %t", len(chosen), tuned)
