@@ -67,7 +67,7 @@ func (n narrow) stages() int {
 // nanoseconds is about what a product of so many rows takes on an H200 of which
 // it has a share, as measured: the lines of the cache that warps of a
 // multiprocessor ask for, each of 128 bytes of weights or 64 of a row, what all
-// of them read, and the multiplications.
+// of them read, the multiplications, and memory where weights come from there.
 func (n narrow) nanoseconds(rows, share int, p Properties) float64 {
 	blocks := float64(n.blocks() * ceil(rows, n.rows()))
 	waves := math.Ceil(blocks / float64(max(1, p.SMs/share)))
@@ -79,19 +79,28 @@ func (n narrow) nanoseconds(rows, share int, p Properties) float64 {
 		ask *= 1.25
 		multiply *= 3
 	}
-	return 1700 + max(ask, read, multiply)
+	most := max(ask, read, multiply)
+	if bytes := float64(16 * n.quads() * share); bytes >= 0.8*float64(p.L2) {
+		most = max(most, bytes/4500+0.1*most)
+	}
+	return 1700 + most
 }
 
-// libraryNanoseconds is about what the vendor's library takes for it.
+// libraryNanoseconds is about what the vendor's library takes for it, as
+// measured: however few the rows, it reads weights at a third of memory's rate in
+// single precision, but for a single row.
 func (n narrow) libraryNanoseconds(rows, share int) float64 {
-	work := 2 * float64(rows) * float64(n.length) * float64(n.columns) * float64(share)
+	weights := float64(n.length) * float64(n.columns) * float64(share)
+	work, bytes := 2*float64(rows)*weights, weights*float64(n.weights.Bytes())
 	switch {
+	case n.exact && rows == 1:
+		return 2000 + bytes/4000
 	case n.exact:
-		return 5000 + work/37000
+		return max(5000+work/37000, 2000+bytes/1500)
 	case n.weights == Single:
 		return 6500 + work/180000
 	}
-	return 2700 + work/600000 + 0.8*float64(n.length)
+	return 2500 + 0.5*float64(n.length) + max(work/600000, bytes/6500)
 }
 
 // cellNanoseconds is about what a cell takes that is launched alone.

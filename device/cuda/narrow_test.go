@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/device/cuda"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -59,4 +60,40 @@ func TestGPUNarrow(t *testing.T) {
 		every = 3
 	}
 	narrows(t, openGPU(t, time.Minute), 133, every)
+}
+
+// TestNarrowChoice takes the form that was measured to be faster on an H200:
+// products of few rows read weights at the rate of memory, the library's in single
+// precision at a third of it.
+func TestNarrowChoice(t *testing.T) {
+	for _, c := range []struct {
+		rows, columns, terms int
+		precision            schedule.Precision
+		own                  bool
+	}{
+		{4, 8448, 2816, schedule.FP32, true},  // 23.5 µs for 59.4
+		{32, 8448, 2816, schedule.FP32, true}, // 27.1 for 70.6
+		{4, 6144, 2048, schedule.FP32, true},  // 13.0 for 40.1
+		{4, 2560, 2560, schedule.FP32, true},  // 8.6 for 22.0
+		{64, 2048, 512, schedule.FP32, true},
+		{1, 8448, 2816, schedule.BF16, true}, // 8.5 for 11.5
+		{4, 4096, 1024, schedule.BF16, true}, // 2.2 for 4.0
+		{64, 4096, 1024, schedule.BF16, false},
+		{64, 8448, 2816, schedule.BF16, false},
+	} {
+		b := schedule.NewBuilder(1)
+		b.SetPrecision(c.precision)
+		b.Do(0, schedule.Gemm{A: b.Matrix("a", c.rows, c.terms).All(), B: b.Packed("b", c.terms, c.columns).All(), C: b.Matrix("c", c.rows, c.columns).All()})
+		s, err := b.Schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches, _, err := cuda.Sources(s, nil, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if own := len(launches) > 0; own != c.own {
+			t.Errorf("%d rows of %d × %d values in %v: by a kernel of our own %t, and %t was faster", c.rows, c.terms, c.columns, c.precision, own, c.own)
+		}
+	}
 }

@@ -70,6 +70,22 @@ func BenchmarkGPUNarrow(b *testing.B) {
 	}
 }
 
+// BenchmarkGPUFew times products of so few rows that they read weights and little
+// else.
+func BenchmarkGPUFew(b *testing.B) {
+	d := openGPU(b, time.Minute)
+	for _, p := range []schedule.Precision{schedule.FP32, schedule.BF16} {
+		for _, size := range [][2]int{{8448, 2816}, {6144, 2048}, {4096, 1024}, {2560, 2560}} {
+			for _, rows := range []int{1, 4, 16, 32} {
+				m := multiplication{m: rows, n: size[0], k: size[1], transB: true, packed: true, precision: p}
+				for name, k := range map[string]knob.Params{"library": {"narrow": 2}, "own": {"narrow": 3}, "chosen": nil} {
+					b.Run(fmt.Sprint(m, "/", name), func(b *testing.B) { multiply(b, d, m, k) })
+				}
+			}
+		}
+	}
+}
+
 func multiply(b *testing.B, d device.Device, m multiplication, k knob.Params) {
 	const times = 20
 	build := schedule.NewBuilder(1)
