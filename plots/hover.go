@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"bytes"
 	"fmt"
 	"html"
 	"strings"
@@ -23,13 +22,13 @@ func Inline(f Figure) (svg string, err error) {
 		}
 	}()
 	l := f.frame().layout()
-	c := &hoverCanvas{Canvas: vgsvg.New(l.w, l.h)}
+	c := &hoverCanvas{svgCanvas: svgCanvas{Canvas: vgsvg.New(l.w, l.h)}}
 	l.draw(draw.NewCanvas(c, l.w, l.h))
-	var buf bytes.Buffer
-	if _, err := c.WriteTo(&buf); err != nil {
-		return "", fmt.Errorf("plots: %w", err)
+	text, err := c.text()
+	if err != nil {
+		return "", err
 	}
-	_, body, ok := strings.Cut(buf.String(), ">\n<g ")
+	_, body, ok := strings.Cut(text, ">\n<g ")
 	body, _, end := strings.Cut(body, "</svg>")
 	if !ok || !end {
 		return "", fmt.Errorf("plots: the figure is not an SVG as expected")
@@ -53,7 +52,7 @@ func Inline(f Figure) (svg string, err error) {
 
 // A hoverCanvas remembers what is where.
 type hoverCanvas struct {
-	*vgsvg.Canvas
+	svgCanvas
 	spots []spot
 }
 

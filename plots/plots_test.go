@@ -397,3 +397,19 @@ func TestVendorIsDashed(t *testing.T) {
 		}
 	}
 }
+
+// TestTextWidths holds every text of an SVG to the width it was laid out with.
+func TestTextWidths(t *testing.T) {
+	ch, err := Lines(synthetic.Ladder(512, 64), Spec{X: "hidden"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, ch, "svg"); err != nil {
+		t.Fatal(err)
+	}
+	svg := b.String()
+	if texts, widths := strings.Count(svg, "<text "), strings.Count(svg, "<text textLength="); texts == 0 || texts != widths {
+		t.Errorf("%d texts, %d with widths", texts, widths)
+	}
+}

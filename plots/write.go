@@ -66,12 +66,13 @@ func Write(w io.Writer, f Figure, format string) (err error) {
 	var buf bytes.Buffer
 	switch format {
 	case "svg":
-		c := vgsvg.New(l.w, l.h)
+		c := &svgCanvas{Canvas: vgsvg.New(l.w, l.h)}
 		l.draw(draw.NewCanvas(c, l.w, l.h))
-		if _, err := c.WriteTo(&buf); err != nil {
-			return fmt.Errorf("plots: %w", err)
+		text, err := c.text()
+		if err != nil {
+			return err
 		}
-		buf = *bytes.NewBufferString(accessible(buf.String(), l.title, l.subtitle))
+		buf.WriteString(accessible(text, l.title, l.subtitle))
 	case "png":
 		c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(l.w, l.h), vgimg.UseDPI(144))}
 		l.draw(draw.NewCanvas(c, l.w, l.h))
@@ -102,6 +103,38 @@ func (c pdfCanvas) FillString(f font.Face, at vg.Point, s string) {
 		f.Font.Variant += "Bold"
 	}
 	c.Canvas.FillString(f, at, s)
+}
+
+// An svgCanvas remembers how wide each text was laid out: a viewer that lacks the
+// font has another one keep to that, and labels stay out of bars.
+type svgCanvas struct {
+	*vgsvg.Canvas
+	widths []vg.Length
+}
+
+// FillString implements vg.Canvas.
+func (c *svgCanvas) FillString(f font.Face, at vg.Point, s string) {
+	c.widths = append(c.widths, f.Width(s))
+	c.Canvas.FillString(f, at, s)
+}
+
+// text is the SVG.
+func (c *svgCanvas) text() (string, error) {
+	var svg bytes.Buffer
+	if _, err := c.WriteTo(&svg); err != nil {
+		return "", fmt.Errorf("plots: %w", err)
+	}
+	const mark = "<text "
+	parts := strings.Split(svg.String(), mark) // texts themselves are escaped
+	if len(parts) != len(c.widths)+1 {
+		return "", fmt.Errorf("plots: the figure is not an SVG as expected")
+	}
+	var b strings.Builder
+	b.WriteString(parts[0])
+	for i, p := range parts[1:] {
+		fmt.Fprintf(&b, `%stextLength="%.4g" lengthAdjust="spacingAndGlyphs" %s`, mark, c.widths[i].Points(), p)
+	}
+	return b.String(), nil
 }
 
 // accessible gives an SVG a title for those who cannot see it, and fonts for
