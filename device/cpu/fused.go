@@ -88,11 +88,15 @@ func (d *Device) needs(s *schedule.Schedule, f simd.Format) needs {
 	for op := range s.Operations() {
 		switch op := op.(type) {
 		case schedule.Gemm:
-			p, pieces := d.product(op, f), max(1, d.pieces(op))
+			p := d.product(op, f)
 			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
+			if d.pieces(op) > 1 {
+				most.gemm = max(most.gemm, d.gemm.PieceScratchLen(&p))
+				continue
+			}
 			for teams := 1; teams <= d.workers; teams++ { // of members, or one more
 				members := d.workers / teams
-				most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, members*pieces), d.gemm.ScratchLen(&p, (members+1)*pieces))
+				most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, members), d.gemm.ScratchLen(&p, members+1))
 			}
 		case schedule.Cell:
 			most.vectors = max(most.vectors, vectorsOf(op.Program()))

@@ -88,10 +88,11 @@ func (p *program) work(op schedule.Op) (work, error) {
 	return nil, fmt.Errorf("cpu: %s: %w: the CPU has no such operation", op.Name(), schedule.ErrUnsupported)
 }
 
-// A product is a Gemm.
+// A product is a Gemm, of as many shares as there are workers or in pieces.
 type product struct {
 	engine *gemm.Engine
 	gemm.Product
+	inPieces bool
 }
 
 func (p *program) gemm(op schedule.Gemm) work {
@@ -103,6 +104,7 @@ func (p *program) gemm(op schedule.Gemm) work {
 	} else {
 		w.B.Data = b.data
 	}
+	w.inPieces = p.device.pieces(op) > 1
 	return w
 }
 
@@ -121,7 +123,14 @@ func (d *Device) product(op schedule.Gemm, f simd.Format) gemm.Product {
 }
 
 func (w *product) share(part, parts int, s *scratch) {
-	w.engine.Run(&w.Product, part, parts, s.gemm)
+	if !w.inPieces {
+		w.engine.Run(&w.Product, part, parts, s.gemm)
+		return
+	}
+	from, to := span(w.engine.Pieces(&w.Product), 1, part, parts)
+	for i := from; i < to; i++ {
+		w.engine.RunPiece(&w.Product, i, s.gemm)
+	}
 }
 
 type pack struct {

@@ -89,8 +89,8 @@ const forkFLOPs = 20_000
 // pack their operands as they go would pack more for it and are cut once.
 const (
 	stealFLOPs  = 40 * forkFLOPs
-	stealPieces = 8
-	pieceFLOPs  = 100 * forkFLOPs // of a product at least
+	stealPieces = 8              // of a cell
+	pieceFLOPs  = 40 * forkFLOPs // of a product at least
 )
 
 // layout is what Compile allocates: per matrix its offset, in floats.
@@ -235,7 +235,8 @@ func (d *Device) pieces(op schedule.Op) int {
 	switch op := op.(type) {
 	case schedule.Gemm:
 		if c >= stealFLOPs && op.B.M.Packed && !op.TransA {
-			return max(1, min(d.tileGroups(op.C.Cols), int(c/pieceFLOPs)/d.workers))
+			p := d.product(op, simd.F32)
+			return max(1, min(ceil(d.gemm.Pieces(&p), d.workers), int(c/pieceFLOPs)/d.workers))
 		}
 	case schedule.Cell, schedule.CellBackward:
 		if c >= stealFLOPs {
@@ -250,14 +251,6 @@ func (d *Device) pieces(op schedule.Op) int {
 		return 1
 	}
 	return 0
-}
-
-// tileGroups is in how many pieces of whole tiles a worker's share of so many
-// columns of a product is cut.
-func (d *Device) tileGroups(cols int) int {
-	k := d.gemm.Kernels()
-	groups := ceil(cols, simd.StripWidth*k.MaxStrips(k.MaxRows())*d.workers)
-	return ceil(groups, ceil(groups, stealPieces))
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }

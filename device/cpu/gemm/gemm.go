@@ -51,6 +51,12 @@ const (
 	inPlaceDepth = 128
 	// widenTiles is the most tiles of rows that widen elements of 16 bits each by itself.
 	widenTiles = 2
+	// bandTiles is the most tiles of rows in a piece, and widenBands of how many times as many where
+	// each piece widens its weights anew.
+	bandTiles  = 8
+	widenBands = 4
+	// inTurn is with how many bands a group of columns is multiplied before the next group.
+	inTurn = 4
 	// wideRows is how much of a strip is packed before it is narrowed.
 	wideRows = 64
 	// defaultL2 is the size of L2 that New assumes where none is given.
@@ -261,46 +267,96 @@ func (e *Engine) scratch(p *Product, m, n int) (a, b int) {
 // order depends on p, the worker and workers alone.
 func (e *Engine) Run(p *Product, worker, workers int, s *Scratch) {
 	m0, m1, n0, n1 := e.Share(p, worker, workers)
-	if m0 >= m1 || n0 >= n1 {
-		return
+	if m0 < m1 && n0 < n1 {
+		e.run(p, m0, m1, n0, n1, p.from(n1), s)
 	}
+}
+
+// Pieces returns in how many pieces a product by packed weights falls where workers take one after the
+// other: bands of rows times groups of columns, each group as wide as the widest tile
+// of so many rows.
+func (e *Engine) Pieces(p *Product) int { return e.bands(p) * ceil(p.N, e.group(p)) }
+
+// group is the number of columns of a group.
+func (e *Engine) group(p *Product) int { return e.k.MaxStrips(min(p.M, e.k.MaxRows())) * width }
+
+// bands is the number of bands.
+func (e *Engine) bands(p *Product) int {
+	tiles := bandTiles
+	if p.Format != simd.F32 {
+		tiles *= widenBands
+	}
+	return ceil(p.M, tiles*e.k.MaxRows())
+}
+
+// RunPiece computes piece i of p. Pieces go through the groups with some bands at a time, whose rows stay
+// in a cache meanwhile.
+func (e *Engine) RunPiece(p *Product, i int, s *Scratch) {
+	bands, groups := e.bands(p), ceil(p.N, e.group(p))
+	first := i / (inTurn * groups) * inTurn
+	i -= first * groups
+	turn := min(inTurn, bands-first)
+	m0, m1 := e.band(p, first+i%turn, bands)
+	n0 := i / turn * e.group(p)
+	n1 := min(p.N, n0+e.group(p))
+	e.run(p, m0, m1, n0, n1, p.from(n1), s)
+}
+
+// band returns the rows of a band.
+func (e *Engine) band(p *Product, i, bands int) (m0, m1 int) {
+	t0, t1 := part(ceil(p.M, e.k.MaxRows()), i, bands)
+	return t0 * e.k.MaxRows(), min(p.M, t1*e.k.MaxRows())
+}
+
+// PieceScratchLen returns how many floats of scratch the hungriest piece of p needs.
+func (e *Engine) PieceScratchLen(p *Product) int {
+	most, bands := 0, e.bands(p)
+	for i := range bands {
+		m0, m1 := e.band(p, i, bands)
+		a, b := e.scratch(p, m1-m0, min(p.N, e.group(p)))
+		most = max(most, a+b)
+	}
+	return most
+}
+
+// run computes a rectangle of p. What it multiplies with next is likely to be the strips of next.
+func (e *Engine) run(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch) {
 	switch e.way(p, m1-m0) {
 	case packed:
 		if m1-m0 <= e.k.MaxRows() {
-			e.runPacked(p, m0, m1, n0, n1, s)
+			e.runPacked(p, m0, m1, n0, n1, next, s)
 		} else {
-			e.runBlocks(p, m0, m1, n0, n1, s)
+			e.runBlocks(p, m0, m1, n0, n1, next, s)
 		}
 	case byDots:
 		e.runDots(p, m0, m1, n0, n1, s)
 	case inPlace:
 		e.runInPlace(p, m0, m1, n0, n1, s)
 	default:
-		e.runBlocks(p, m0, m1, n0, n1, s)
+		e.runBlocks(p, m0, m1, n0, n1, next, s)
 	}
 }
 
 // runPacked multiplies few rows with packed weights: one tile high, all of K at once.
-func (e *Engine) runPacked(p *Product, m0, m1, n0, n1 int, s *Scratch) {
+func (e *Engine) runPacked(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch) {
 	t := &s.tile
 	t.K = p.K
 	t.BStep = p.Format.RowFloats()
 	t.BStrip = p.K * t.BStep
 	t.Format = p.Format
 	t.Accumulate = p.Accumulate
-	e.tilesOfRows(p, Columns(p.Packed, p.Format, p.K, n0), p.after(n1), 0, m0, m1, n0, n1, t)
+	e.tilesOfRows(p, Columns(p.Packed, p.Format, p.K, n0), next, 0, m0, m1, n0, n1, t)
 }
 
-// after returns the packed strips from column n on, which are likely to be what the worker multiplies
-// with next when it is done with those before; nil if there are none.
-func (p *Product) after(n int) []float32 {
+// from returns the packed strips from column n on; nil if there are none.
+func (p *Product) from(n int) []float32 {
 	if p.Packed == nil || n >= p.N {
 		return nil
 	}
 	return Columns(p.Packed, p.Format, p.K, n)
 }
 
-func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, s *Scratch) {
+func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, after []float32, s *Scratch) {
 	mc, nc, kc := e.blocks(p, m1-m0, n1-n0)
 	a, _ := e.scratch(p, m1-m0, n1-n0)
 	bufA, bufB := s.buf[:a], s.buf[a:]
@@ -321,7 +377,7 @@ func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, s *Scratch) {
 				t.Format, t.BStep = p.Format, p.Format.RowFloats()
 				t.BStrip = p.K * t.BStep
 				b = Columns(p.Packed, p.Format, p.K, n)
-				if next = p.after(nEnd); kEnd < p.K {
+				if next = after; kEnd < p.K {
 					next = b[kEnd*t.BStep:]
 				}
 				b = b[k*t.BStep:]

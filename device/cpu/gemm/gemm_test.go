@@ -127,6 +127,14 @@ func (p *problem) run(e *Engine, workers int, together bool) {
 	wg.Wait()
 }
 
+// runPieces multiplies piece by piece, the last one first.
+func (p *problem) runPieces(e *Engine) {
+	copy(p.all, p.old)
+	for i := e.Pieces(&p.Product) - 1; i >= 0; i-- {
+		e.RunPiece(&p.Product, i, newNaNScratch(e.PieceScratchLen(&p.Product)))
+	}
+}
+
 // newNaNScratch returns a scratch whose memory is NaN, so that reading what was not written shows.
 func newNaNScratch(n int) *Scratch {
 	s := NewScratch(n)
@@ -175,6 +183,10 @@ func (p *problem) allWays(t *testing.T, e *Engine) {
 			p.pack(e, f, workers)
 			p.run(e, workers, workers == 2)
 			p.check(t, fmt.Sprintf("%v, %d workers", p, workers))
+			if workers == 1 {
+				p.runPieces(e)
+				p.check(t, fmt.Sprintf("%v, in pieces", p))
+			}
 		}
 	}
 }
@@ -202,7 +214,7 @@ func TestRun(t *testing.T) {
 			for range 8 {
 				for _, s := range [][3]int{
 					{1, 48, 33}, {1, 129, 64}, {2, 49, 31}, {3, 127, 5}, {4, 97, 17}, {5, 81, 65}, {6, 64, 6}, {7, 113, 19}, {8, 49, 48},
-					{9, 47, 16}, {12, 95, 3}, {15, 33, 100}, {17, 65, 33}, {25, 50, 29}, {33, 31, 37}, {64, 15, 9}, {65, 101, 10},
+					{9, 47, 16}, {12, 95, 3}, {15, 33, 100}, {17, 65, 33}, {25, 50, 29}, {33, 31, 37}, {64, 15, 9}, {65, 101, 10}, {265, 50, 6},
 				} {
 					try(s[0], s[1], s[2])
 				}
