@@ -308,8 +308,8 @@ func (p *program) move(m *schedule.Matrix, rows int, host []float32, f func(mem 
 	switch {
 	case p.closed:
 		return errClosed
-	case m.Packed:
-		return fmt.Errorf("cpu: matrix %s is packed: it can be neither written nor read", m.Name)
+	case m.Private():
+		return fmt.Errorf("cpu: matrix %s is packed or scratch: it can be neither written nor read", m.Name)
 	case len(host) == 0 || len(host) != rows*m.Cols:
 		return fmt.Errorf("cpu: matrix %s is %d×%d: %d elements are not its rows", m.Name, m.Rows, m.Cols, len(host))
 	}

@@ -32,12 +32,18 @@ func (b *binder) orders(s *schedule.Schedule) map[int]order {
 	for _, op := range everything(s) {
 		switch op := op.(type) {
 		case schedule.Gemm:
-			read(op.B, byColumn)
+			as := byColumn
+			if b.layout.lower[op.B.M.ID] {
+				as = byLane
+			}
+			read(op.B, as)
 		case schedule.PersistentBackward:
 			read(op.R, byColumn)
 		case schedule.Persistent:
 			as := byColumn
-			if t, err := b.chosen(op); err == nil && b.knobs["resident"] != 3 {
+			if b.layout.stacked[op.R[0].M.ID] {
+				as = byLane
+			} else if t, err := b.chosen(op); err == nil && b.knobs["resident"] != 3 {
 				as = t.order
 			}
 			for _, r := range op.R {
@@ -103,7 +109,7 @@ func (b *binder) pack(op schedule.Pack, as order) step {
 	return b.mapped(schedule.Map{Op: cell.Copy, Out: op.Dst, A: op.Src})
 }
 
-// fragmented packs weights as the pieces that products multiply.
+// fragmented packs weights as the pieces that products multiply, gate by gate.
 func (b *binder) fragmented(op schedule.Pack) step {
 	hidden := op.Dst.Rows
 	column, unit := op.Src.M.Cols, 1
@@ -116,6 +122,6 @@ func (b *binder) fragmented(op schedule.Pack) step {
 		return source{"arrange", head + file("recurrence").text + file("fragments").text + file("arrange").text}
 	}, "arrange ", from, to, exact)
 	quads := int(fragmentBytes(hidden, to) / 16)
-	return newLaunch(s, [3]int{ceil(quads, blockSize), 1, 1}, [3]int{blockSize, 1, 1},
+	return newLaunch(s, [3]int{ceil(quads, blockSize), op.Dst.Cols / hidden, 1}, [3]int{blockSize, 1, 1},
 		uint64(hidden), uint64(b.at(op.Src)), uint64(column), uint64(unit), uint64(b.at(op.Dst)), b.trouble())
 }

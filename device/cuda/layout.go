@@ -17,6 +17,7 @@ type layout struct {
 	cells   scanCells      // of scans
 	splitting
 	narrowing
+	towers
 	trouble int64 // offset of the word in which kernels tell what went wrong
 	control int64 // offset of trouble, the meetings and the words of scans, all at the end
 	total   int64
@@ -31,7 +32,8 @@ const maxStreams = 32
 func streams(s *schedule.Schedule) int { return min(s.Streams, maxStreams) }
 
 func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[Network]readied) (layout, error) {
-	l := layout{element: elements(s), spaces: map[int]extent{}, cells: scanCells{}, splitting: newSplitting(s, k, p), narrowing: newNarrowing(s, k, p)}
+	towers := newTowers(s, k, p)
+	l := layout{element: elements(s), spaces: map[int]extent{}, cells: scanCells{}, splitting: newSplitting(s, k, p), narrowing: newNarrowing(s, k, p, towers.lower), towers: towers}
 	take := func(bytes int64) int64 {
 		at := l.total
 		l.total += (bytes + alignment - 1) / alignment * alignment
@@ -59,6 +61,11 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 			}
 		}
 	}
+	for id := range l.lower {
+		m := s.Matrices[id]
+		weights[id] = int64(m.Cols/m.Rows) * fragmentBytes(m.Rows, l.element[id])
+		delete(l.kept, id)
+	}
 	for i, m := range s.Matrices {
 		if l.offset[i] < 0 {
 			bytes := max(int64(m.Elements())*int64(l.element[i].Bytes()), weights[i])
@@ -81,7 +88,9 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 		case schedule.SumRows:
 			need[stream] = max(need[stream], 4*int64(sumParts(op, p))*int64(op.A.Cols))
 		case schedule.Persistent:
-			meeting = append(meeting, alignment+exchangeBytes(op.Hidden(), op.Batch()))
+			if !l.stacked[op.R[0].M.ID] {
+				meeting = append(meeting, alignment+exchangeBytes(op.Hidden(), op.Batch()))
+			}
 		case schedule.PersistentBackward:
 			meeting = append(meeting, alignment+partsBytes(op.Hidden(), op.Batch(), p))
 		}
@@ -91,6 +100,11 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 	}
 	l.control = l.total
 	l.trouble = take(4)
+	for i := range s.Nodes {
+		if st := l.towers.at[i]; st != nil {
+			st.meeting = take(st.bytes())
+		}
+	}
 	for _, bytes := range meeting {
 		l.meeting = append(l.meeting, take(bytes))
 	}

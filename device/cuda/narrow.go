@@ -170,7 +170,7 @@ type narrowing struct {
 	fused   map[int]bool // by the place of the product in the schedule; its cell is next
 }
 
-func newNarrowing(s *schedule.Schedule, k knob.Params, p Properties) narrowing {
+func newNarrowing(s *schedule.Schedule, k knob.Params, p Properties, lower map[int]bool) narrowing {
 	out := narrowing{map[int]*narrow{}, map[int]bool{}}
 	if k["narrow"] == 2 || p.Capability < 80 {
 		return out
@@ -203,7 +203,7 @@ func newNarrowing(s *schedule.Schedule, k knob.Params, p Properties) narrowing {
 			u.gates = 0
 		}
 		u.rows = max(u.rows, m)
-		u.no = u.no || op.TransA || op.TransB || op.B != op.B.M.All() || m > narrowRows || !asked && op.B.M.Elements() < narrowFactor
+		u.no = u.no || lower[op.B.M.ID] || op.TransA || op.TransB || op.B != op.B.M.All() || m > narrowRows || !asked && op.B.M.Elements() < narrowFactor
 	}
 	other := func(op schedule.Op) {
 		for _, v := range slices.Concat(op.Reads(), op.Writes()) {

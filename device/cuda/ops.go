@@ -75,7 +75,10 @@ func (b *binder) trouble() uint64 { return uint64(b.base) + uint64(b.layout.trou
 // product and the cell behind it may be one launch.
 func (b *binder) node(s *schedule.Schedule, i int) ([]step, error) {
 	n := s.Nodes[i]
-	if b.layout.fused[i] {
+	if t := b.layout.towers.at[i]; t != nil {
+		return []step{b.tower(t)}, nil
+	}
+	if b.layout.fused[i] || b.layout.inside[i] {
 		return nil, nil
 	}
 	if i > 0 && b.layout.fused[i-1] {

@@ -374,7 +374,7 @@ func compare(t testing.TB, d device.Device, s *schedule.Schedule, seed uint64, s
 // write sets the matrices of prog.
 func write(prog device.Program, s *schedule.Schedule, start values) error {
 	for _, m := range s.Matrices {
-		if m.Packed {
+		if m.Private() {
 			continue
 		}
 		src := make([]float32, m.Elements())
@@ -398,7 +398,7 @@ func results(prog device.Program, s *schedule.Schedule, start values) ([][]float
 	}
 	all := make([][]float32, len(s.Matrices))
 	for i, m := range s.Matrices {
-		if m.Packed {
+		if m.Private() {
 			continue
 		}
 		all[i] = make([]float32, m.Elements())
@@ -422,7 +422,7 @@ func hold(prog device.Program, s *schedule.Schedule, start, want values) error {
 		tolerance += 8 * s.Precision.Epsilon()
 	}
 	for _, m := range s.Matrices {
-		if m.Packed {
+		if m.Private() {
 			continue
 		}
 		got := all[m.ID]

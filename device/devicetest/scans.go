@@ -84,7 +84,7 @@ func again(t *testing.T, d device.Device, s *schedule.Schedule) {
 			t.Fatal(err)
 		}
 		for i, m := range s.Matrices {
-			if m.Packed {
+			if m.Private() {
 				continue
 			}
 			got := make([]float32, m.Elements())

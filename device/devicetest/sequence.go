@@ -14,16 +14,20 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Layer is a persistent layer of given sizes.
+// A Layer is a persistent layer of given sizes, or, forward, a few upon each other.
 type Layer struct {
 	Cell                 *cell.Cell
 	Hidden, Batch, Steps int
+	Layers               int // 0: one
 	Train, Backward      bool
 	Precision            schedule.Precision
 }
 
 func (l Layer) String() string {
 	s := fmt.Sprintf("%v %d batch %d steps %d", l.Cell, l.Hidden, l.Batch, l.Steps)
+	if l.Layers > 0 {
+		s += fmt.Sprintf(" layers %d", l.Layers)
+	}
 	switch {
 	case l.Backward:
 		s += " backward"
@@ -40,14 +44,38 @@ func (l Layer) Schedule(seed uint64) (*schedule.Schedule, error) {
 	if l.Backward {
 		t.b.Do(0, schedule.PersistentBackward{Sequence: s, SequenceGrad: t.gradient(s), R: t.weights(l.Cell.Recurrent*l.Hidden, l.Hidden, true)})
 	} else {
-		op := schedule.Persistent{Sequence: s}
-		for range l.Cell.Recurrent {
-			op.R = append(op.R, t.weights(l.Hidden, l.Hidden, true))
+		all := []schedule.Sequence{s}
+		for len(all) < l.Layers {
+			s := t.layer(l.Cell, l.Train, l.Steps, l.Batch, l.Hidden)
+			s.X = t.b.Scratch("scratch", s.X.Rows, s.X.Cols).All()
+			all = append(all, s)
 		}
-		t.b.Do(0, op)
+		t.stack(all)
 	}
 	t.b.SetPrecision(l.Precision)
 	return t.b.Schedule()
+}
+
+// stack runs layers, the states of each the input of the next.
+func (t *trial) stack(all []schedule.Sequence) {
+	var w, r []schedule.View
+	for i, s := range all {
+		w = append(w, schedule.View{})
+		if i > 0 {
+			w[i] = t.weights(s.Hidden(), s.X.Cols, true)
+		}
+		for range s.Cell.Recurrent {
+			r = append(r, t.weights(s.Hidden(), s.Hidden(), true))
+		}
+	}
+	for i, s := range all {
+		n := s.Cell.Recurrent
+		if i > 0 {
+			below := all[i-1]
+			t.b.Do(0, schedule.Gemm{A: below.State[s.Cell.Through].Band(s.Batch(), s.Steps*s.Batch()), B: w[i], C: s.X})
+		}
+		t.b.Do(0, schedule.Persistent{Sequence: s, R: r[i*n : (i+1)*n]})
+	}
 }
 
 // A Case is a layer with settings of the device's knobs, as one operation over all
@@ -81,6 +109,20 @@ func Layers(t *testing.T, d device.Device, cases []Case) {
 			}
 			c.Hold(t, d)
 		})
+	}
+}
+
+// Stacks are layers upon each other that a device runs as one where its knob of that
+// name is 1: of sizes that fill neither the last block of a kernel nor the last turn
+// of sequences, over few steps and over many.
+func Stacks(name string) []Case {
+	return []Case{
+		{Layer: Layer{Cell: cell.LSTM, Hidden: 37, Batch: 5, Steps: 40, Layers: 2, Precision: schedule.BF16}, Knobs: knob.Params{name: 1}},
+		{Layer: Layer{Cell: cell.LSTM, Hidden: 40, Batch: 21, Steps: 7, Layers: 4, Train: true, Precision: schedule.FP16}, Knobs: knob.Params{name: 1, "groups": 1}},
+		{Layer: Layer{Cell: cell.GRU, Hidden: 33, Batch: 19, Steps: 21, Layers: 3, Precision: schedule.BF16}, Knobs: knob.Params{name: 1, "samples": 8, "groups": 1}},
+		{Layer: Layer{Cell: cell.GRU, Hidden: 150, Batch: 3, Steps: 3, Layers: 2, Train: true, Precision: schedule.FP32}, Knobs: knob.Params{name: 1}},
+		{Layer: Layer{Cell: cell.RNNTanh, Hidden: 17, Batch: 9, Steps: 35, Layers: 5, Precision: schedule.FP32}, Knobs: knob.Params{name: 1, "samples": 16}},
+		{Layer: Layer{Cell: cell.LSTMPeephole, Hidden: 130, Batch: 33, Steps: 5, Layers: 2, Precision: schedule.BF16}, Knobs: knob.Params{name: 1}},
 	}
 }
 
@@ -246,7 +288,7 @@ func repeats(t testing.TB, d device.Device, s *schedule.Schedule, k knob.Params)
 			first = all
 		}
 		for i, m := range s.Matrices {
-			if !m.Packed && !slices.EqualFunc(first[i], all[i], func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
+			if !m.Private() && !slices.EqualFunc(first[i], all[i], func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
 				t.Fatalf("%v: matrix %d %s differs from run to run", k, i, m.Name)
 			}
 		}

@@ -331,8 +331,8 @@ func (p *remote) fits(m *schedule.Matrix, rows, n int) error {
 	switch {
 	case p.closed:
 		return errors.New("worker: the program is closed")
-	case m.Packed:
-		return fmt.Errorf("worker: matrix %s is packed: it can be neither written nor read", m.Name)
+	case m.Private():
+		return fmt.Errorf("worker: matrix %s is packed or scratch: it can be neither written nor read", m.Name)
 	case n == 0 || n != rows*m.Cols:
 		return fmt.Errorf("worker: matrix %s is %d×%d: %d elements are not its rows", m.Name, m.Rows, m.Cols, n)
 	}

@@ -143,7 +143,7 @@ func (n *network) layout(l int) layer {
 	if n.Streams() > 1 && n.blocks() > 1 {
 		ahead = 2
 	}
-	out := layer{x: n.Matrix(name("x·W"), ahead*n.block*n.Batch, gh)}
+	out := layer{x: n.Scratch(name("x·W"), ahead*n.block*n.Batch, gh)}
 	if !n.oneHot(l) {
 		out.w = n.Packed(y.W.Name+"ᵀ", n.Width(l), gh)
 	}

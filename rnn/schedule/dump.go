@@ -13,8 +13,11 @@ func (s *Schedule) Dump(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for _, m := range s.Matrices {
 		kind := "matrix"
-		if m.Packed {
+		switch {
+		case m.Packed:
 			kind = "packed"
+		case m.Scratch:
+			kind = "scratch"
 		}
 		fmt.Fprintf(b, "%s %s %d×%d\n", kind, m.Name, m.Rows, m.Cols)
 	}

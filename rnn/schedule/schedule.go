@@ -31,7 +31,14 @@ type Matrix struct {
 	// right operand of products alone, or that it is what a Vendor keeps, so that
 	// a device may keep its elements in whatever order it reads fastest.
 	Packed bool
+
+	// Scratch says that operations alone touch the matrix: a device need not form
+	// it where it can do without.
+	Scratch bool
 }
+
+// Private reports whether operations alone touch m, not the host.
+func (m *Matrix) Private() bool { return m.Packed || m.Scratch }
 
 // Elements is the number of values in m.
 func (m *Matrix) Elements() int { return m.Rows * m.Cols }
@@ -179,6 +186,13 @@ func (b *Builder) Matrix(name string, rows, cols int) *Matrix {
 func (b *Builder) Packed(name string, rows, cols int) *Matrix {
 	m := b.Matrix(name, rows, cols)
 	m.Packed = true
+	return m
+}
+
+// Scratch adds a matrix that operations alone touch.
+func (b *Builder) Scratch(name string, rows, cols int) *Matrix {
+	m := b.Matrix(name, rows, cols)
+	m.Scratch = true
 	return m
 }
 

@@ -36,6 +36,7 @@ func (s *Schedule) MarshalBinary() ([]byte, error) {
 		e.int(m.Rows)
 		e.int(m.Cols)
 		e.bool(m.Packed)
+		e.bool(m.Scratch)
 	}
 	op := func(op Op) {
 		e.int(number[reflect.TypeOf(op)])
@@ -66,6 +67,7 @@ func (s *Schedule) UnmarshalBinary(data []byte) error {
 	for range d.count() {
 		m := b.Matrix(d.string(), d.int(), d.int())
 		m.Packed = d.bool()
+		m.Scratch = d.bool()
 	}
 	d.matrices = b.s.Matrices
 	types := kinds()

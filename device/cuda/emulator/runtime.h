@@ -118,6 +118,9 @@ static long long clock64() { static long long now; return now++; }
 template <class T> static T min(T a, T b) { return a < b ? a : b; }
 template <class T> static T max(T a, T b) { return a > b ? a : b; }
 
+template <int> static void more_registers() {}
+template <int> static void fewer_registers() {}
+
 static void add_release(unsigned* p) { ++*p; }
 static unsigned get_acquire(const unsigned* p) { return *(const volatile unsigned*)p; }
 static float exp2_quick(float v) { return exp2f(v); }

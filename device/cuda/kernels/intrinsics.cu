@@ -144,6 +144,15 @@ __device__ __forceinline__ void wait_previous() {}
 __device__ __forceinline__ void begin_next() {}
 #endif
 
+// more_registers and fewer_registers say how many each thread of four warps, all of
+// which do, has from here on; 0: as many as before.
+template <int N> __device__ __forceinline__ void more_registers() {
+  if constexpr (N > 0) HOPPER("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+}
+template <int N> __device__ __forceinline__ void fewer_registers() {
+  if constexpr (N > 0) HOPPER("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+}
+
 __device__ __forceinline__ int cluster_rank() {
   int r = 0;
   HOPPER("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));

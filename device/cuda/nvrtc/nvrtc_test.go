@@ -38,13 +38,14 @@ func TestKernels(t *testing.T) {
 		t.Log(c.Version())
 		all = append(all, c)
 	}
-	driver, err := emulator.New(8, 1)
+	driver, err := emulator.New(12, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := cuda.New(driver, all, "")
 	defer d.Close()
 	devicetest.Run(t, d)
+	devicetest.Layers(t, d, devicetest.Stacks("stack")[:3])
 	driver.Dry = true
 	if _, err := d.Limits(); err != nil {
 		t.Error(err)

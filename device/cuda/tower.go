@@ -1,0 +1,310 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Persistent layers upon each other run as one kernel, each in blocks of its own
+// (kernels/tower.cu), where a product of the states of one is the input of the next
+// and nothing is between them. What the product would have left in memory is never
+// formed: so its matrix is one that the host may not read.
+
+// Towers say which operations run so, by their places in the schedule, and
+// which weights are packed for it, by their matrix's number.
+type towers struct {
+	at      map[int]*tower // by the place of the first layer
+	inside  map[int]bool   // what else is in a tower
+	lower   map[int]bool   // weights of the layer beneath
+	stacked map[int]bool   // recurrent weights
+}
+
+// A tower is how layers run upon each other: groups of blocks, each with all layers
+// and a part of the sequences. A block has 16 units of a layer.
+type tower struct {
+	layer
+	layers  []schedule.Persistent
+	lower   []schedule.Gemm // the products of each but the first
+	states  int             // of the cell
+	takes   int             // gates with inputs
+	free    int             // of them, whose products are kept apart
+	blocks  int             // of a layer in a group
+	groups  int
+	samples int // sequences that are multiplied together
+	parts   int // of so many sequences, which take turns
+	split   int // warps that share the columns
+	chunks  int // pieces of a warp's columns, 64 bytes each
+	own     int // of them in registers
+	near    int // and of those of the layer beneath
+	more    int // registers of a thread that multiplies
+	fewer   int // and of one that runs cells; 0: all have the same
+	meeting int64
+}
+
+// towerUnits of a block, warps of it that run cells, and steps for which h stays in
+// memory.
+const (
+	towerUnits = 16
+	towerCells = 4
+	towerDepth = 16
+)
+
+func newTowers(s *schedule.Schedule, k knob.Params, p Properties) towers {
+	out := towers{map[int]*tower{}, map[int]bool{}, map[int]bool{}, map[int]bool{}}
+	if k["stack"] == 2 || p.Capability < 80 {
+		return out
+	}
+	element, uses := elements(s), usesOf(s)
+	for i := 0; i < len(s.Nodes); i++ {
+		n := 1 // layers
+		for i+2*n < len(s.Nodes) && follows(s, i+2*(n-1), uses) {
+			n++
+		}
+		if n == 1 {
+			continue
+		}
+		for parts := 1; parts <= n/2; parts++ {
+			if st, ok := newTower(s, i, ceil(n, parts), element, k, p); ok && (k["stack"] != 0 || st.pays()) {
+				out.take(i, st)
+				i += 2 * (len(st.layers) - 1)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// take has st run from place i on.
+func (out *towers) take(i int, st *tower) {
+	out.at[i] = st
+	for l, op := range st.layers {
+		for _, r := range op.R {
+			out.stacked[r.M.ID] = true
+		}
+		if l > 0 {
+			out.inside[i+2*l-1], out.inside[i+2*l] = true, true
+			out.lower[st.lower[l-1].B.M.ID] = true
+		}
+	}
+}
+
+// usesOf counts the operations that touch each matrix.
+func usesOf(s *schedule.Schedule) []int {
+	uses := make([]int, len(s.Matrices))
+	for _, op := range everything(s) {
+		touched := map[int]bool{}
+		for _, v := range slices.Concat(op.Reads(), op.Writes()) {
+			if !touched[v.M.ID] {
+				touched[v.M.ID] = true
+				uses[v.M.ID]++
+			}
+		}
+	}
+	return uses
+}
+
+// follows reports whether the layer of node i is the input of one like it: a
+// product comes next and then that layer, and nothing else touches either's
+// weights, which are packed, or the product.
+func follows(s *schedule.Schedule, i int, uses []int) bool {
+	if i+2 >= len(s.Nodes) {
+		return false
+	}
+	op, ok := s.Nodes[i].Op.(schedule.Persistent)
+	g, product := s.Nodes[i+1].Op.(schedule.Gemm)
+	next, again := s.Nodes[i+2].Op.(schedule.Persistent)
+	if !ok || !product || !again {
+		return false
+	}
+	for _, n := range s.Nodes[i+1 : i+3] {
+		if n.Stream != s.Nodes[i].Stream || len(n.Wait) > 0 {
+			return false
+		}
+	}
+	for _, r := range slices.Concat(op.R, next.R, []schedule.View{g.B}) {
+		if uses[r.M.ID] != 2 || !r.M.Packed || r != r.M.All() {
+			return false
+		}
+	}
+	h, batch := op.Hidden(), op.Batch()
+	return op.Cell == next.Cell && op.Train == next.Train && op.Steps == next.Steps && op.Steps > 1 && batch == next.Batch() && h == next.Hidden() &&
+		g.A == op.State[op.Cell.Through].Band(batch, op.Steps*batch) && !g.TransA && !g.TransB && !g.Accumulate &&
+		g.C == next.X && g.C.M.Scratch && uses[g.C.M.ID] == 2
+}
+
+// newTower is how n layers from place i on run upon each other, if they fit.
+func newTower(s *schedule.Schedule, i, n int, element []Element, k knob.Params, p Properties) (*tower, bool) {
+	op := s.Nodes[i].Op.(schedule.Persistent)
+	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
+	free := r.reads(cell.X)
+	st := &tower{
+		layer:  layer{op.Hidden(), len(r.gates), op.Batch(), element[op.R[0].M.ID], s.Precision == schedule.FP32, within(op.Cell)},
+		states: len(op.Cell.States), takes: len(op.Cell.Gates), free: len(free), split: 8, samples: 8,
+	}
+	for l := range n {
+		st.layers = append(st.layers, s.Nodes[i+2*l].Op.(schedule.Persistent))
+		if l > 0 {
+			st.lower = append(st.lower, s.Nodes[i+2*l-1].Op.(schedule.Gemm))
+		}
+	}
+	for _, next := range st.layers[1:] {
+		same := vectors(next)
+		for i, v := range vectors(op) {
+			if !v.Empty() && element[v.M.ID] != element[same[i].M.ID] {
+				return nil, false
+			}
+		}
+	}
+	for g := range st.takes { // an input belongs to one sum
+		apart := slices.ContainsFunc(free, func(f cell.Ref) bool { return f.Index == g })
+		if own := g < len(r.gates) && r.gates[g].owns(cell.X); own == apart {
+			return nil, false
+		}
+	}
+	st.blocks = ceil(st.hidden, towerUnits)
+	st.groups = min(st.batch, p.SMs/(st.blocks*n))
+	if st.groups < 1 || st.exact && op.Cell.Kinked() {
+		return nil, false
+	}
+	if k["groups"] != 0 {
+		st.groups = min(st.groups, k["groups"])
+	}
+	if st.sequences() > 8 {
+		st.samples = 16
+	}
+	if k["samples"] != 0 {
+		st.samples = roundUp(k["samples"], 8)
+	}
+	st.parts = ceil(st.sequences(), st.samples)
+	lines := ceil(st.hidden*st.weights.Bytes(), 64)
+	if lines <= 4 {
+		st.split = 4
+	}
+	st.chunks = ceil(lines, st.split)
+	registers := min(maxRegisters, registersOfSM/st.threads()/8*8)
+	if st.split == 8 && p.Capability == 90 && k["stack"] != 3 {
+		st.more, st.fewer = 216, 3*registers-2*216
+		registers = st.more
+	}
+	room := max(0, registers-st.overhead())
+	st.own = min(st.chunks, room/(8*st.gates))
+	st.near = min(st.chunks, (room-st.own*8*st.gates)/(8*st.takes))
+	return st, st.shared() <= p.Shared
+}
+
+// vectors are what a layer reads and writes of each unit.
+func vectors(op schedule.Persistent) []schedule.View {
+	return append([]schedule.View{op.X, op.BX, op.BR, op.Peep, op.Saved}, op.State...)
+}
+
+// sequences of a group.
+func (st *tower) sequences() int { return ceil(st.batch, st.groups) }
+
+func (st *tower) threads() int { return 32 * (st.split + towerCells) }
+
+// phased reports whether a state's own bits tell whether it is new.
+func (st *tower) phased() bool { return st.weights != Single && st.within == 1 }
+
+// wide is how many words of 32 bits a word of a state takes in memory.
+func (st *tower) wide() int { return 2 - number(st.phased()) }
+
+// overhead is how many registers a thread that multiplies needs besides weights:
+// sums, and the states of both layers.
+func (st *tower) overhead() int {
+	values := (st.gates + st.free) * st.samples / 8
+	chains := 1
+	switch {
+	case st.exact:
+		chains = 2 + number(values == 1)
+	case values < 3:
+		chains = 4 / values
+	}
+	return 24 + 4*chains*values + 8*st.chunks*st.samples/8*st.wide()
+}
+
+// shared is what a block needs of shared memory: two places for sums, the weights
+// beyond registers, and states.
+func (st *tower) shared() int {
+	sums := 2 * st.split * (st.gates + st.free) * st.samples * 20 * 4
+	far := 32 * st.split * 32 * ((st.chunks-st.own)*st.gates + (st.chunks-st.near)*st.takes)
+	return sums + far + 4*st.parts*st.samples*towerUnits*st.states
+}
+
+// bytes is what the blocks leave in memory for each other: of each group the
+// numbers and, of each layer, a few steps' states.
+func (st *tower) bytes() int64 {
+	step := int64(st.chunks*st.split*16*st.wide()) * int64(st.sequences())
+	return 4 * (64 + int64(st.groups)*(64+int64(len(st.layers))*(32+towerDepth*step)))
+}
+
+// pays reports whether st is expected to be faster than layer after layer.
+func (st *tower) pays() bool { return false }
+
+// tower is the kernel of st.
+func (b *binder) tower(st *tower) step {
+	op := st.layers[0]
+	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
+	groups := b.sequenceGroups(op)
+	sizes := fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, SPLIT = %d, CELLS = %d, CHUNKS = %d, RESIDENT = %d, NEAR = %d, TAKES = %d, DEPTH = %d, MORE = %d, FEWER = %d, PHASED = %d, EXACT = %d, CLOCKS = %d",
+		towerUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, towerCells, st.chunks, st.own, st.near, st.takes, towerDepth, st.more, st.fewer, number(st.phased()), number(st.exact), b.knobs["clocks"])
+	words := []any{"tower ", op.Cell.Name, op.Train, op.Hidden(), sizes, b.element(op.R[0])}
+	for _, g := range groups {
+		words = append(words, " ", g.element)
+	}
+	write := func() source {
+		return source{"tower", "constexpr int " + sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0])) + file("fragments").text + file("tower").text + st.entry(groups)}
+	}
+	args := []uint64{uint64(op.Steps), uint64(st.batch), uint64(b.base) + uint64(st.meeting), b.trouble()}
+	for l, op := range st.layers {
+		args = append(args, b.arguments(b.sequenceGroups(op))...)
+		for _, w := range op.R {
+			args = append(args, uint64(b.at(w)))
+		}
+		if l > 0 {
+			args = append(args, uint64(b.at(st.lower[l-1].B)))
+		}
+	}
+	s := newLaunch(b.source(write, words...), [3]int{st.groups * len(st.layers) * st.blocks, 1, 1}, [3]int{st.threads(), 1, 1}, args...)
+	s.launch.Shared, s.launch.Cooperative = st.shared(), true
+	return s
+}
+
+// entry spells the kernel, in which blocks go to their layers.
+func (st *tower) entry(groups []group) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(%d, 1)\ntower(int steps, int batch, unsigned* control, unsigned* trouble", st.threads())
+	cells := make([]string, len(st.layers))
+	for l := range st.layers {
+		mine := slices.Clone(groups)
+		for i := range mine {
+			mine[i].name += fmt.Sprintf("_%d", l)
+		}
+		b.WriteString(params(mine))
+		cells[l] = list(mine, func(_ int, g group) string { return fmt.Sprintf(", %s, ld_%s", g.name, g.name) })
+		for g := range st.gates {
+			fmt.Fprintf(&b, ", const W* weights%d_%d", g, l)
+			cells[l] += fmt.Sprintf(", weights%d_%d", g, l)
+		}
+		if l > 0 {
+			fmt.Fprintf(&b, ", const W* beneath_%d", l)
+		}
+	}
+	b.WriteString(") {\n  const int layer = blockIdx.x / BLOCKS % LAYERS;\n")
+	last := len(st.layers) - 1
+	fmt.Fprintf(&b, "  if (layer == 0) return tower_layer<true>(Cell{{}%s}, (const W*)nullptr, layer, steps, batch, control, trouble);\n", cells[0])
+	b.WriteString("  const Cell cell = ")
+	for l := 1; l < last; l++ {
+		fmt.Fprintf(&b, "layer == %d ? Cell{{}%s} : ", l, cells[l])
+	}
+	fmt.Fprintf(&b, "Cell{{}%s};\n  const W* const beneath = ", cells[last])
+	for l := 1; l < last; l++ {
+		fmt.Fprintf(&b, "layer == %d ? beneath_%d : ", l, l)
+	}
+	fmt.Fprintf(&b, "beneath_%d;\n  tower_layer<false>(cell, beneath, layer, steps, batch, control, trouble);\n}\n", last)
+	return b.String()
+}
