@@ -54,6 +54,26 @@ template <class Cell> __device__ __forceinline__ quad tile_of(const Cell& cell, 
   return row < Cell::GATES * BAND ? weights_of(cell, row / BAND, first + row % BAND, column, half, trouble) : quad{};
 }
 
+// take_weights has a warp take those of its units, which begin with first, and of
+// its slice of the columns: the first RESIDENT of CHUNKS pieces into registers, the
+// others into far, [piece][tile][half][thread].
+template <int CHUNKS, int RESIDENT, int SPLIT, int THREADS, class Cell, int TILES>
+__device__ __forceinline__ void take_weights(const Cell& cell, int first, int slice, quad (*w)[TILES][2], quad* far, unsigned* trouble) {
+  const int tid = threadIdx.x, four = tid % 32 % 4;
+  auto fill = [&](int i, int g, int half) {
+    return tile_of(cell, g, first, ((i * SPLIT + slice) * 4 + four) * FEW, half, trouble);
+  };
+#pragma unroll
+  for (int i = 0; i < RESIDENT; i++)
+#pragma unroll
+    for (int g = 0; g < TILES; g++)
+#pragma unroll
+      for (int half = 0; half < 2; half++) w[i][g][half] = fill(i, g, half);
+  for (int i = RESIDENT; i < CHUNKS; i++)
+    for (int g = 0; g < TILES; g++)
+      for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * TILES + g) * 2 + half) * THREADS + tid] = fill(i, g, half);
+}
+
 // multiply adds the products of a piece of the columns, EIGHTS times eight
 // sequences of it, with weights of all of a warp's tiles.
 template <int CHAINS, int EIGHTS, int TILES>

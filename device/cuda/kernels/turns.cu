@@ -37,18 +37,7 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
   const bool early = passes > 1, late = passes >= 2 + lead;   // it has been put by then; and long ago
 
   quad w[RESIDENT > 0 ? RESIDENT : 1][TILES][2];
-  auto fill = [&](int i, int g, int half) {
-    return tile_of(cell, g, rank * UNITS + warp / SPLIT * BAND, ((i * SPLIT + slice) * 4 + four) * FEW, half, trouble);
-  };
-#pragma unroll
-  for (int i = 0; i < RESIDENT; i++)
-#pragma unroll
-    for (int g = 0; g < TILES; g++)
-#pragma unroll
-      for (int half = 0; half < 2; half++) w[i][g][half] = fill(i, g, half);
-  for (int i = RESIDENT; i < CHUNKS; i++)
-    for (int g = 0; g < TILES; g++)
-      for (int half = 0; half < 2; half++) far[(((i - RESIDENT) * TILES + g) * 2 + half) * THREADS + tid] = fill(i, g, half);
+  take_weights<CHUNKS, RESIDENT, SPLIT, THREADS>(cell, rank * UNITS + warp / SPLIT * BAND, slice, w, far, trouble);
 
   const int local = warp / SPLIT * BAND + lane % BAND, unit = rank * UNITS + local, u = min(unit, HIDDEN - 1);
   const int sample = slice * ACROSS + lane / BAND;            // and every ACROSS·SPLIT-th after it
