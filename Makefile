@@ -32,7 +32,7 @@ cuda-tests: cuda build
 	$(GO) test -c -trimpath -o bin/impl.test ./impl
 	$(GO) test -c -trimpath -o bin/tuner.test ./tuner
 
-## test-cuda: every suite on this machine's GPU
+## test-cuda: the suites on this machine's GPU, in minutes; ALL=1 runs every size and combination of settings
 test-cuda: cuda-tests
 	scripts/gpu-suite
 

@@ -74,14 +74,14 @@ func TestLongSequences(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	long(t, d)
-}
-
-func long(t *testing.T, d device.Device) {
 	steps := 10_000
 	if testing.Short() {
 		steps = 1_000
 	}
+	long(t, d, steps)
+}
+
+func long(t *testing.T, d device.Device, steps int) {
 	var ps []rnn.Problem
 	for _, c := range []*cell.Cell{cell.RNNTanh, cell.GRU, cell.LSTM} {
 		ps = append(ps, rnn.Problem{Cell: c, Input: 3, Hidden: 17, Layers: 1, Batch: 3, Steps: steps, Pass: rnn.Train})
@@ -181,7 +181,7 @@ func TestGPU(t *testing.T) {
 	}
 	t.Run("long", func(t *testing.T) {
 		t.Parallel()
-		long(t, open(t))
+		long(t, open(t), 10_000)
 	})
 	t.Run("wide", func(t *testing.T) {
 		t.Parallel()
