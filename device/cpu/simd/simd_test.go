@@ -385,6 +385,36 @@ func testTile(t *testing.T, k *Kernels, rng *rand.Rand, m, s, depth, last, form 
 	}
 }
 
+// TestHalvesAreExact multiplies every finite half by one and by powers of two, as the first and as the second of a pair of
+// rows and as the last of an odd number.
+func TestHalvesAreExact(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		const rows = 3
+		src, b, c := make([]float32, rows*StripWidth), make([]float32, rows*StripWidth/2), make([]float32, StripWidth)
+		tile := &Tile{B: b, Ahead: b, C: c, ARow: rows, ACol: 1, BStrip: len(b), BStep: StripWidth / 2, CRow: StripWidth, K: rows, Rows: 1, Strips: 1, Last: StripWidth, Format: F16}
+		for h := 0; h < 1<<16; h += len(src) {
+			for i := range src {
+				if src[i] = FromF16(uint16(h + i)); math.Abs(float64(src[i])) > 65504 || src[i] != src[i] {
+					src[i] = 0
+				}
+			}
+			k.Narrow(b, src, F16)
+			for row := range rows {
+				for _, x := range []float32{1, -0x1p-80, 0x1p47} {
+					tile.A = make([]float32, rows)
+					tile.A[row] = x
+					k.Tile(tile)
+					for j, got := range c {
+						if want := x * src[row*StripWidth+j]; got != want {
+							t.Fatalf("row %d: %v by %v is %v, want %v", row, src[row*StripWidth+j], x, got, want)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
 // TestNarrow holds Narrow, and then Widen, of every level to rounding in double precision: every half and its neighbours,
 // the middles between them, and what is beyond.
 func TestNarrow(t *testing.T) {

@@ -14,7 +14,9 @@ type Format int
 // widened as they are read: sums are single precision in all of them. Two of them take the
 // place of one float, the first in its low half: neighbours of a row, but in BF16 those of
 // one column in two rows, from an even one on, since a shift or a mask then widens a vector.
-// The last of an odd number of rows holds neighbours.
+// The last of an odd number of rows holds neighbours. Products in F16 are of finite weights and
+// of values below 2⁴⁸: kernels may take the largest exponent for one as the others, and lose what
+// is below 2⁻¹¹⁷.
 const (
 	F32  Format = iota
 	F16         // IEEE half precision: 10 bits of mantissa, up to 65504

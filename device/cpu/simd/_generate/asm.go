@@ -39,6 +39,7 @@ type asm struct {
 	consts map[uint32]operand.Mem
 	held   map[uint32]reg.VecVirtual // constants in registers, in the current function
 	masks  *operand.Mem
+	turns  *operand.Mem
 }
 
 func newAsm(pkg *types.Package, l level) *asm {
@@ -80,6 +81,11 @@ func (a *asm) phys(i int) reg.Physical {
 	if a.wide() {
 		return reg.LookupPhysical(reg.KindVector, reg.Index(i), reg.S512)
 	}
+	return reg.LookupPhysical(reg.KindVector, reg.Index(i), reg.S256)
+}
+
+// half returns the lower 256 bits of vector register i.
+func (a *asm) half(i int) reg.Physical {
 	return reg.LookupPhysical(reg.KindVector, reg.Index(i), reg.S256)
 }
 
@@ -169,6 +175,19 @@ func (a *asm) maskTable() operand.Mem {
 		a.masks = &m
 	}
 	return *a.masks
+}
+
+// interleaved returns the address of the order that takes a vector's halves in turns.
+func (a *asm) interleaved() operand.Mem {
+	if a.turns == nil {
+		m := a.StaticGlobal("interleaved")
+		a.DataAttributes(attr.RODATA | attr.NOPTR)
+		for i := range a.width {
+			a.AddDatum(4*i, operand.U32(uint32(i/2+i%2*a.width/2)))
+		}
+		a.turns = &m
+	}
+	return *a.turns
 }
 
 // checkRegisters reports a 256-bit function that uses registers of AVX-512.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -27,7 +28,11 @@ func tilesOfHalves(a *asm) {
 func (a *asm) allTiles(format string) {
 	for m, most := range a.tiles {
 		for s := 1; s <= most; s++ {
-			a.tile(m, s, format)
+			if m == 1 && format == "F16" && a.wide() {
+				a.rowOfHalves(s)
+			} else {
+				a.tile(m, s, format)
+			}
 		}
 	}
 }
@@ -274,6 +279,114 @@ func (a *asm) tile(m, strips int, format string) {
 		}
 	}
 	a.storeTile(t, m, strips, per)
+	a.end()
+}
+
+// rowOfHalves writes the kernel of one row and F16, for which widening decides: VCVTPH2PS takes two cycles for a vector on a
+// Zen 4. A shift or a product and a mask turn words of 32 bits, neighbours of a row, into floats, the first or the second of each,
+// whose exponents are too low by 112. Such a vector has every other column of two rows of B, so there are sums for the even and
+// for the odd columns, with those of even and of odd k in their halves.
+func (a *asm) rowOfHalves(strips int) {
+	const (
+		bitsOfHalf  = 0x8fffe000 // sign, exponent, mantissa
+		firstOfPair = 1 << 13    // what multiplies the first of a pair so that it ends there, its sign above
+		upperLanes  = 0xff00
+		// What makes up for the exponents would be out of range in one go.
+		upRow, upSums = 0x1p80, 0x1p32
+	)
+	sets := 1
+	for sets < 4 && 2*strips*sets < 8 {
+		sets *= 2
+	}
+	a.begin(fmt.Sprintf("tile1x%dF16", strips), "(t *Tile)", fmt.Sprintf("is the Tile of 1 rows and %d strips of F16.", strips))
+	t := a.Load(a.Param("t"), a.GP64())
+	A := a.sliceField(t, "A")
+	acol := a.bytes(t, "ACol")
+	B := a.rows(a.sliceField(t, "B"), a.bytes(t, "BStrip"), strips)
+	bstep := a.bytes(t, "BStep")
+	k := a.field(t, "K")
+
+	n := 2 * strips * sets
+	sum := func(set, strip, odd int) reg.Physical { return a.phys((set*strips+strip)*2 + odd) }
+	x, w, mask, first, up := a.phys(n), a.phys(n+1), a.phys(n+2), a.phys(n+3), a.phys(n+4)
+	for i := range n {
+		a.zero(a.phys(i))
+	}
+	a.VBROADCASTSS(a.memory(bitsOfHalf), mask)
+	a.VBROADCASTSS(a.memory(firstOfPair), first)
+	a.VBROADCASTSS(a.memory(math.Float32bits(upRow)), up)
+	lanes, upper := a.GP32(), a.K()
+	a.MOVL(operand.U32(upperLanes), lanes)
+	a.KMOVW(lanes, upper)
+
+	add := func(set, strip int, from operand.Op) {
+		a.VPMADDWD(from, first, w)
+		a.VPANDD(mask, w, w)
+		a.VFMADD231PS(w, x, sum(set, strip, 0))
+		a.VPSRAD(operand.U8(3), from, w)
+		a.VPANDD(mask, w, w)
+		a.VFMADD231PS(w, x, sum(set, strip, 1))
+	}
+	pair := func(set int) {
+		a.VBROADCASTSS(operand.Mem{Base: A}, x)
+		a.VBROADCASTSS(operand.Mem{Base: A, Index: acol, Scale: 1}, upper, x)
+		a.VMULPS(up, x, x)
+		for s := range strips {
+			add(set, s, B.at(s, 0))
+		}
+		a.LEAQ(operand.Mem{Base: A, Index: acol, Scale: 2}, A)
+		for range 2 {
+			a.advance(B, bstep)
+		}
+	}
+	unroll := max(2, sets)
+	a.SUBQ(operand.Imm(uint64(2*unroll)), k)
+	a.JLT(operand.LabelRef("rest"))
+	a.Label("loop")
+	for u := range unroll {
+		pair(u % sets)
+	}
+	a.SUBQ(operand.Imm(uint64(2*unroll)), k)
+	a.JGE(operand.LabelRef("loop"))
+	a.Label("rest")
+	a.ADDQ(operand.Imm(uint64(2*unroll-2)), k)
+	a.JLT(operand.LabelRef("last"))
+	a.Label("pair")
+	pair(0)
+	a.SUBQ(operand.Imm(2), k)
+	a.JGE(operand.LabelRef("pair"))
+	a.Label("last")
+	a.CMPQ(k, operand.I8(-1)) // a row is left
+	a.JNE(operand.LabelRef("sums"))
+	a.KNOTW(upper, upper)
+	a.VBROADCASTSS_Z(operand.Mem{Base: A}, upper, x)
+	a.VMULPS(up, x, x)
+	row := a.phys(n + 5)
+	for s := range strips {
+		a.VMOVUPS(B.at(s, 0), a.half(n+5))
+		add(0, s, row)
+	}
+
+	a.Label("sums")
+	for s := sets / 2; s >= 1; s /= 2 {
+		for i := range 2 * strips * s {
+			a.VADDPS(a.phys(2*strips*s+i), a.phys(i), a.phys(i))
+		}
+	}
+	order := row
+	a.VMOVUPS(a.interleaved(), order)
+	a.VBROADCASTSS(a.memory(math.Float32bits(upSums)), up)
+	for s := range strips {
+		for odd := range 2 {
+			i := 2*s + odd
+			a.VEXTRACTF64X4(operand.U8(1), a.phys(i), a.half(n))
+			a.VADDPS(a.half(n), a.half(i), a.half(i))
+		}
+		a.VINSERTF64X4(operand.U8(1), a.half(2*s+1), a.phys(2*s), w)
+		a.VPERMPS(w, order, w)
+		a.VMULPS(up, w, a.phys(s))
+	}
+	a.storeTile(t, 1, strips, 1)
 	a.end()
 }
 
