@@ -204,12 +204,20 @@ func (p *program) bind() error {
 		p.prepare = append(p.prepare, node{work: w, pieces: 1})
 	}
 	place := make([]uint64, len(p.schedule.Nodes)) // per node, its place in its stream
+	pairs, summed := sums(p.schedule), map[int]bool{}
 	for i, n := range p.schedule.Nodes {
 		w, err := p.work(n.Op)
 		if err != nil {
 			return err
 		}
 		out := node{work: w, stream: n.Stream, pieces: p.device.pieces(n.Op)}
+		if j, ok := pairs[i]; ok {
+			sum := p.matrix(p.schedule.Nodes[j].Op.(schedule.SumRows).Out)
+			w.(*product).Sums, summed[j] = sum.row(0), true
+		}
+		if summed[i] {
+			out.work, out.pieces = done{}, 0
+		}
 		for _, j := range n.Wait {
 			on := p.schedule.Nodes[j].Stream
 			p.nodes[j].signal = true

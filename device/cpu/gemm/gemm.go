@@ -27,6 +27,7 @@ type Product struct {
 	C          []float32 // [M, N] through LdC
 	LdC        int
 	Accumulate bool
+	Sums       []float32 // [M] of the rows of A, which is transposed, set or added to as C is; nil: none
 }
 
 // Engine multiplies with the kernels of one level. It is immutable and safe for concurrent use.
@@ -35,6 +36,7 @@ type Engine struct {
 	depth  int // most k of a block
 	blockA int // floats of a block of A, a quarter of L2
 	blockB int // floats of a packed block of B, of which a few strips at a time are in use
+	ones   []float32
 }
 
 const (
@@ -68,7 +70,11 @@ func New(k *simd.Kernels, l2 int) *Engine {
 	if l2 <= 0 {
 		l2 = defaultL2
 	}
-	return &Engine{k: k, depth: depth, blockA: l2 / 4 / 4, blockB: l2 / 4}
+	e := &Engine{k: k, depth: depth, blockA: l2 / 4 / 4, blockB: l2 / 4, ones: make([]float32, depth+1)}
+	for i := range e.ones {
+		e.ones[i] = 1
+	}
+	return e
 }
 
 // Kernels returns the kernels that the engine multiplies with.
@@ -79,6 +85,7 @@ type Scratch struct {
 	buf  []float32
 	wide [wideRows * width]float32 // of a strip about to be narrowed
 	tile simd.Tile
+	sums simd.Tile
 	dot  simd.Dot
 }
 
@@ -319,8 +326,37 @@ func (e *Engine) PieceScratchLen(p *Product) int {
 	return most
 }
 
+// sumRows sums rows m0 … m1 of A where it is.
+func (e *Engine) sumRows(p *Product, m0, m1 int) {
+	sums := p.Sums[m0:m1]
+	if !p.Accumulate {
+		clear(sums)
+	}
+	for k := range p.K {
+		e.k.Accumulate(sums, p.A.Data[k*p.A.Stride+m0:])
+	}
+}
+
+// sumStrips sums, or adds, the columns of a packed block that t multiplies with: a product of a row of ones.
+func (e *Engine) sumStrips(sums, a []float32, t, ones *simd.Tile) {
+	ones.A, ones.ACol = e.ones, 1
+	ones.BStrip, ones.BStep = t.K*width, width
+	ones.K, ones.Rows, ones.Accumulate = t.K, 1, t.Accumulate
+	for n := 0; n < len(sums); n += ones.Strips * width {
+		rest := len(sums) - n
+		ones.Strips = min(ceil(rest, width), e.k.MaxStrips(1))
+		ones.Last = min(width, rest-(ones.Strips-1)*width)
+		ones.B, ones.C = a[n*t.K:], sums[n:]
+		ones.Ahead = ones.B
+		e.k.Tile(ones)
+	}
+}
+
 // run computes a rectangle of p. What it multiplies with next is likely to be the strips of next.
 func (e *Engine) run(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch) {
+	if a, _ := e.scratch(p, m1-m0, n1-n0); p.Sums != nil && n0 == 0 && a == 0 { // no rows are packed, which sums them
+		e.sumRows(p, m0, m1)
+	}
 	switch e.way(p, m1-m0) {
 	case packed:
 		if m1-m0 <= e.k.MaxRows() {
@@ -395,6 +431,9 @@ func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, after []float32, s *S
 				mEnd := min(m+mc, m1)
 				if a > 0 {
 					e.k.Pack(bufA, p.A.Data[k*p.A.Stride+m:], t.K*width, p.A.Stride, t.K, mEnd-m)
+					if p.Sums != nil && n == 0 {
+						e.sumStrips(p.Sums[m:mEnd], bufA, t, &s.sums)
+					}
 					e.tilesOfStrips(p, bufA, b, m, mEnd, n, nEnd, t)
 				} else {
 					e.tilesOfRows(p, b, next, k, m, mEnd, n, nEnd, t)

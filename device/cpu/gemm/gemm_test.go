@@ -21,6 +21,8 @@ type problem struct {
 	old  []float32
 	want []float64
 	size []float64 // sums of magnitudes
+
+	oldSums []float32 // what Sums are added to
 }
 
 // operand returns a rows×cols operand in a matrix with unused columns, which are NaN.
@@ -70,6 +72,12 @@ func newProblem(rng *rand.Rand, m, n, k int, transA, transB, accumulate bool, ga
 		}
 	}
 	p.old = slices.Clone(p.all)
+	if transA {
+		for range m {
+			p.oldSums = append(p.oldSums, float32(rng.NormFloat64()))
+		}
+		p.Sums = make([]float32, m)
+	}
 	p.want, p.size = make([]float64, m*n), make([]float64, m*n)
 	for i := range m {
 		for j := range n {
@@ -105,6 +113,20 @@ func (p *problem) check(t *testing.T, what string) {
 			t.Fatalf("%s: C[%d,%d] = %v, want %v", what, row, col, v, want)
 		}
 	}
+	for i, v := range p.Sums {
+		var want, size float64
+		if p.Accumulate {
+			want = float64(p.oldSums[i])
+			size = math.Abs(want)
+		}
+		for k := range p.K {
+			want += p.A.at(i, k)
+			size += math.Abs(p.A.at(i, k))
+		}
+		if d := math.Abs(float64(v) - want); !(d <= 0x1p-24*float64(p.K+2)*size) {
+			t.Fatalf("%s: sum %d of A's rows is %v, want %v", what, i, v, want)
+		}
+	}
 }
 
 func (p *problem) String() string {
@@ -114,6 +136,7 @@ func (p *problem) String() string {
 // run multiplies, the workers together or one after the other.
 func (p *problem) run(e *Engine, workers int, together bool) {
 	copy(p.all, p.old)
+	copy(p.Sums, p.oldSums)
 	n := e.ScratchLen(&p.Product, workers)
 	var wg sync.WaitGroup
 	for w := range workers {
@@ -130,6 +153,7 @@ func (p *problem) run(e *Engine, workers int, together bool) {
 // runPieces multiplies piece by piece, the last one first.
 func (p *problem) runPieces(e *Engine) {
 	copy(p.all, p.old)
+	copy(p.Sums, p.oldSums)
 	for i := e.Pieces(&p.Product) - 1; i >= 0; i-- {
 		e.RunPiece(&p.Product, i, newNaNScratch(e.PieceScratchLen(&p.Product)))
 	}
