@@ -26,20 +26,25 @@ template <class Cell> struct Product {
 
   __device__ __forceinline__ Product(const Cell& cell, unsigned char* memory, int block, unsigned* trouble) : far((quad*)memory) {
     lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = lane / 4, four = lane % 4;
+    unsigned large = 0;  // told once: reads wait for what is written before them
     auto fill = [&](int piece, int half) {
       const int begin = piece / (ABREAST * CHUNKS) * ABREAST, abreast = min(ABREAST + 0, GROUPS - begin), within = piece - begin * CHUNKS;
       const int unit = ((begin + within % abreast) * WARPS + warp) * 16 + 2 * row, column = (within / abreast * 4 + four) * FEW + (EXACT ? 0 : half * FEW / 2);
+      W v[4][SIDE];
+#pragma unroll
+      for (int j = 0; j < 4; j++)
+#pragma unroll
+        for (int p = 0; p < SIDE; p++) {
+          const int k = column + j / 2 * SIDE + p, of = block * UNITS + k % UNITS, to = unit + j % 2;
+          narrow(v[j][p], 0);
+          if (k < Cell::GATES * UNITS && of < Cell::hidden && to < Cell::hidden) v[j][p] = cell.weights[(long long)(k / UNITS * Cell::hidden + of) * Cell::hidden + to];
+        }
       quad q;
 #pragma unroll
       for (int j = 0; j < 4; j++) {
         q.v[j] = 0;
 #pragma unroll
-        for (int p = 0; p < SIDE; p++) {
-          const int k = column + j / 2 * SIDE + p, of = block * UNITS + k % UNITS, to = unit + j % 2;
-          if (k >= Cell::GATES * UNITS || of >= Cell::hidden || to >= Cell::hidden) continue;
-          const W v = cell.weights[(long long)(k / UNITS * Cell::hidden + of) * Cell::hidden + to];
-          q.v[j] |= (EXACT ? half_of(widen(v), half, trouble) : bits_of(v)) << 16 * p;
-        }
+        for (int p = 0; p < SIDE; p++) q.v[j] |= (EXACT ? half_of(widen(v[j][p]), half, &large) : bits_of(v[j][p])) << 16 * p;
       }
       return q;
     };
@@ -49,6 +54,7 @@ template <class Cell> struct Product {
       for (int half = 0; half < 2; half++) w[i][half] = fill(i, half);
     for (int i = RESIDENT; i < PIECES; i++)
       for (int half = 0; half < 2; half++) far[((i - RESIDENT) * 2 + half) * THREADS + threadIdx.x] = fill(i, half);
+    if (large) *trouble = large;
   }
 
   static __device__ __forceinline__ float scale(unsigned bits, bool back) { return power_to_halves(bits, back); }

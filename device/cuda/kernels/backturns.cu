@@ -57,13 +57,14 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   const int lag = many ? 1 : 0, turns = steps * passes;
 
   quad w[RESIDENT > 0 ? RESIDENT : 1][HEIGHT][2];
+  unsigned large = 0;                                                      // told once: reads wait for what is written before them
   auto fill = [&](int i, int h, int half) {
     auto weight = [&](int k, int u) {
       const int run = k / (PIECE / SIZE), within = k % (PIECE / SIZE), g = within / BAND;
       const int of = (run / BANDS * CLUSTER + rank) * UNITS + run % BANDS * BAND + within % BAND, to = cluster * LINE + u;
       return run < RUNS && g < GATES && of < HIDDEN && to < HIDDEN ? widen(cell.weights[(long long)(g * HIDDEN + of) * HIDDEN + to]) : 0.f;
     };
-    return fragment(weight, (warp / SPLIT * HEIGHT + h) * 16 + 2 * row, ((slice * CHUNKS + i) * 4 + four) * FEW, half, trouble);
+    return fragment(weight, (warp / SPLIT * HEIGHT + h) * 16 + 2 * row, ((slice * CHUNKS + i) * 4 + four) * FEW, half, &large);
   };
   // Through shared memory, some at a time: what finding them all at once takes of registers is more than there are.
   constexpr int ROOM = (SLOTS * IMAGE + RING * PARTS * 4) / (HEIGHT * 2 * 16 * THREADS), STAGE = ROOM > 0 ? ROOM : 1;
@@ -71,14 +72,16 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
 #pragma unroll
   for (int first = 0; first < RESIDENT; first += STAGE) {
     const int some = min(STAGE, RESIDENT - first);
-#pragma unroll 1
+#pragma unroll 4
     for (int i = 0; i < some * HEIGHT * 2; i++) stage[i * THREADS] = fill(first + i / (HEIGHT * 2), i / 2 % HEIGHT, i % 2);
 #pragma unroll
     for (int i = 0; i < STAGE && first + i < RESIDENT; i++)
 #pragma unroll
       for (int q = 0; q < HEIGHT * 2; q++) w[first + i][q / 2][q % 2] = stage[(i * HEIGHT * 2 + q) * THREADS];
   }
+#pragma unroll 4
   for (int i = 0; i < (CHUNKS - RESIDENT) * HEIGHT * 2; i++) far[i * THREADS + tid] = fill(RESIDENT + i / (HEIGHT * 2), i / 2 % HEIGHT, i % 2);
+  if (large) *trouble = large;
 
   // Of each SAMPLES sequences and each rank a counter, and two images of the gradients, of even and of odd steps.
   unsigned* const counters = control + 64;

@@ -21,16 +21,20 @@ __device__ constexpr int chains(int values) { return EXACT ? values == 1 ? 3 : 2
 // fragment is what a lane has of a piece of 64 bytes of the columns, the column-th
 // of it its first, in one of two halves, of two units.
 template <class Weight> __device__ __forceinline__ quad fragment(Weight weight, int unit, int column, int half, unsigned* trouble) {
+  float v[4][SIDE];  // reads after what is told of trouble would wait for that
+#pragma unroll
+  for (int j = 0; j < 4; j++)
+#pragma unroll
+    for (int p = 0; p < SIDE; p++) v[j][p] = weight(column + (EXACT ? 0 : half * FEW / 2) + j / 2 * SIDE + p, unit + j % 2);
   quad q;
 #pragma unroll
   for (int j = 0; j < 4; j++) {
     q.v[j] = 0;
 #pragma unroll
     for (int p = 0; p < SIDE; p++) {
-      const float v = weight(column + (EXACT ? 0 : half * FEW / 2) + j / 2 * SIDE + p, unit + j % 2);
       W w;
-      put_factor(w, v);
-      q.v[j] |= (EXACT ? half_of(v, half, trouble) : bits_of(w)) << 16 * p;
+      put_factor(w, v[j][p]);
+      q.v[j] |= (EXACT ? half_of(v[j][p], half, trouble) : bits_of(w)) << 16 * p;
     }
   }
   return q;
