@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -161,62 +160,49 @@ func (s scatter) together(p Properties) int {
 	return max(1, p.clusters(s.cluster)/s.clusters)
 }
 
-// cycles is about what a step of all sequences takes, as measured on an H200:
-// products, for which shared memory delivers 128 bytes per cycle; the chain of
-// sums and functions; and the exchange of parts, for which memory takes and gives
-// 4.5 TB/s.
+// cycles is about what a step of all sequences takes, fitted to 160 measurements on
+// an H200: products, for which shared memory delivers 128 bytes per cycle; sums and
+// the cell; and the exchange of parts. Pushes of all groups share what connects
+// multiprocessors, and words the 4 TB/s that memory takes and gives.
 func (s scatter) cycles(p Properties) float64 {
 	groups, together := ceil(s.batch, s.samples), s.together(p)
+	side := float64(min(groups, together))
 	warps, pieces, far := float64(s.warps), float64(s.pieces()), float64(s.pieces()-s.resident)
 	units, live := float64(s.blocks()*s.units), float64(min(s.batch, s.samples))
 	chunks := float64(s.chunks())
-	var multiply, load, chain, message float64
+	var step, message float64
 	if s.tensor {
 		tiles, products := float64(s.samples/8), 2.0
+		step, message = 1550, 4
 		if s.exact {
-			products = 3
-			chain = 200
+			products, step = 3, 1750
 		}
 		rounds := math.Ceil(pieces / chunks * tiles / 4)
-		multiply, load, message = 8*products*pieces*tiles*warps/4+300, chunks*rounds*min(tiles, 4), 4
+		step += 8*products*pieces*tiles*warps/4 + 4*warps*(chunks*rounds*min(tiles, 4)+far*float64(s.per())/4)
 		live = float64(roundUp(int(live), 2))
 	} else {
-		multiply, load = pieces*float64(s.per()*s.samples)*warps/4, pieces*float64(s.step()*s.samples)/4
-		chain = 25*float64(powers(s.lanes)) + 50*pieces/chunks
+		multiply, load := 1.45*pieces*float64(s.per()*s.samples)*warps/4, warps*(pieces*float64(s.step()*s.samples)+far*float64(s.per()))
+		step = 155 + max(multiply, load) + min(multiply, load)/6 + 95*pieces/chunks
 		message = float64(min(4, s.out/s.lanes*s.samples))
 	}
-	load = 4 * warps * (load + far*float64(s.per())/4)
-	if s.tensor {
-		multiply += load
-	} else {
-		multiply = max(multiply, load) + min(multiply, load)/2
-	}
-	chain += 250 + float64(s.each()-1)*80 + 4*float64(s.each()*s.cluster) + 4*float64(s.each()*ceil(s.clusters, s.same()))
-	exchange := 0.0
+	step += 300 * float64((s.each()-1)*s.gates)
 	if s.cluster > 1 {
-		exchange = 700 + 0.6*units*live/message
+		step += 220 + 0.75*units*live/message
 	}
 	if s.spread() {
 		words := units * live / float64(s.cluster)
+		step += 995 + 16*words*float64(s.blocks())*side/2280 + 20*words/float64(s.threads())
 		if s.cluster > 1 {
-			exchange += 400
+			step += 300
 		}
-		exchange += 1000 + 2*8*words*float64(s.blocks()*min(groups, together))/2300
+		if s.cluster > 1 && s.cluster < 16 {
+			step *= 1.06
+		}
+	} else {
+		step += 120 * side
 	}
-	all := float64(ceil(groups, together)) * (multiply + chain + exchange)
-	switch {
-	case s.spread() && s.cluster > 8:
-		all *= 1.08
-	case s.spread() && s.cluster > 1:
-		all *= 1.2
-	case s.tensor && !s.spread():
-		all *= 1.25
-	}
-	return all
+	return float64(ceil(groups, together)) * step
 }
-
-// powers is the logarithm of n to base 2.
-func powers(n int) int { return bits.Len(uint(n)) - 1 }
 
 // unitRegisters is about how many registers the gradient of a unit takes.
 func unitRegisters(c *cell.Cell) int {

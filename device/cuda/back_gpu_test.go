@@ -18,7 +18,7 @@ import (
 var places = []int{0, 1, 2, 3, 5, 8}
 
 // BenchmarkGPUGradients times the gradient of layers on the first GPU in the
-// default geometry and in others, each held to double precision first.
+// default geometry and in others, all held to double precision first.
 func BenchmarkGPUGradients(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, long := range trained() {
@@ -29,26 +29,26 @@ func BenchmarkGPUGradients(b *testing.B) {
 		texts := cuda.Gradients(long.Cell, long.Hidden, long.Batch, weights, nil, h200())
 		short := long
 		short.Steps = 3
-		for _, l := range []devicetest.Layer{short, long} {
-			s, err := l.Schedule(uint64(l.Hidden))
-			if err != nil {
-				b.Fatal(err)
-			}
-			for _, at := range places {
-				d.Anticipate(s, knob.Params{"back": at})
-			}
+		s, err := short.Schedule(1)
+		if err != nil {
+			b.Fatal(err)
 		}
+		var settings []knob.Params
 		for _, at := range places {
-			b.Run(fmt.Sprintf("%v/%d", long, at), func(b *testing.B) {
-				if at >= len(texts) {
-					b.Skip("there are no more geometries")
-				}
-				k := knob.Params{"back": at}
-				b.Log(texts[at])
-				devicetest.Case{Layer: short, Knobs: k}.Hold(b, d)
-				gradient(b, d, long, k)
-			})
+			if at < len(texts) {
+				settings = append(settings, knob.Params{"back": at})
+				d.Anticipate(s, settings[len(settings)-1])
+			}
 		}
+		b.Run(long.String(), func(b *testing.B) {
+			short.HoldWith(b, d, settings)
+			for _, k := range settings {
+				b.Run(fmt.Sprint(k["back"]), func(b *testing.B) {
+					b.Log(texts[k["back"]])
+					gradient(b, d, long, k)
+				})
+			}
+		})
 	}
 }
 

@@ -138,6 +138,19 @@ func (c Case) Hold(t testing.TB, d device.Device) {
 	compare(t, d, s, uint64(c.Batch), []knob.Params{c.Knobs})
 }
 
+// HoldWith holds the layer on d with each of settings, as Case.Hold does with one.
+func (l Layer) HoldWith(t testing.TB, d device.Device, settings []knob.Params) {
+	t.Helper()
+	s, err := l.Schedule(uint64(l.Hidden))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range settings {
+		repeats(t, d, s, k)
+	}
+	compare(t, d, s, uint64(l.Batch), settings)
+}
+
 // steps is the layer as a product and a cell a step.
 func (l Layer) steps(seed uint64) (*schedule.Schedule, error) {
 	t := &trial{b: schedule.NewBuilder(1), rng: rand.New(rand.NewPCG(seed, 9))}
