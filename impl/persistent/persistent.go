@@ -68,11 +68,13 @@ const startSteps = 6
 
 // waveBlock is how many steps of a block are the fastest. A wave of b steps a
 // block takes T + (L-1)·b steps, since a layer begins a block after the one
-// below, and starts T/b blocks. Of one layer it is the first product that nothing
-// runs beside.
+// below, and starts T/b blocks. One layer is one block: only the products that
+// follow its gradient run beside each other.
 func waveBlock(steps, layers int) int {
-	slope := max(1, layers-1)
-	b := int(math.Ceil(math.Sqrt(float64(startSteps*steps) / float64(slope))))
+	if layers == 1 {
+		return steps
+	}
+	b := int(math.Ceil(math.Sqrt(float64(startSteps*steps) / float64(layers-1))))
 	return min(b, steps)
 }
 
