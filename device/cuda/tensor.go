@@ -138,7 +138,11 @@ func (f fragments) cycles(together int) float64 {
 	threads, tiles := float64(f.threads()), float64(f.tiles())
 	warps := float64(ceil(f.threads(), 128)) // of a quarter of a multiprocessor
 	products := float64(2 * f.chunks * f.height())
-	multiply := 10.3 * warps * products * tiles
+	rate := 10.3
+	if f.turns && f.weights != Single { // more sums at the same time keep tensor cores busy
+		rate = min(rate, 6.5+15/(float64(f.height())*tiles))
+	}
+	multiply := rate * warps * products * tiles
 	if f.exact {
 		multiply *= 1.5
 	}
@@ -239,13 +243,16 @@ func granule(l layer, spread bool) int {
 }
 
 // heights lists how many units a warp may have. Half of a tile of 16 rows would
-// be empty with one gate of eight; four were slower but in a few large layers.
-func (b *binder) heights(gates int) []int {
-	if b.knobs["tile"] != 0 {
+// be empty with one gate of eight. Four are slower but in large layers that take
+// turns on more multiprocessors so.
+func (b *binder) heights(l layer, resident, samples, blocks int) []int {
+	switch units := ceil(l.hidden, blocks); {
+	case b.knobs["tile"] != 0:
 		return []int{b.knobs["tile"]}
-	}
-	if gates == 1 {
+	case l.gates == 1:
 		return []int{16}
+	case resident == 4 && l.weights != Single && samples < l.batch && units > 8 && ceil(units, 4)%2 == 1:
+		return []int{16, 8, 4}
 	}
 	return []int{16, 8}
 }
@@ -271,19 +278,19 @@ func (b *binder) sequences(batch int, spread bool, blocks int) []int {
 // tensors adds the groupings of so many blocks on tensor cores.
 func (b *binder) tensors(l layer, states int, spread bool, blocks int, add func(grouping, string)) {
 	for _, samples := range b.sequences(l.batch, spread, blocks) {
-		for _, band := range b.heights(l.gates) {
-			for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
-				for _, resident := range []int{2, 4, 5} { // of spread groups
-					if !spread && resident != 2 || spread && b.knobs["resident"] != 0 && b.knobs["resident"] != resident {
-						continue
-					}
-					if resident == 4 && b.properties.Capability < 90 {
-						continue
-					}
-					samples := samples
-					if resident == 5 {
-						samples = min(samples, l.batch)
-					}
+		for _, resident := range []int{2, 4, 5} { // of spread groups
+			switch {
+			case !spread && resident != 2 || spread && b.knobs["resident"] != 0 && b.knobs["resident"] != resident:
+				continue
+			case resident == 4 && b.properties.Capability < 90:
+				continue
+			}
+			samples := samples
+			if resident == 5 {
+				samples = min(samples, l.batch)
+			}
+			for _, band := range b.heights(l, resident, samples, blocks) {
+				for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
 					f, no := newFragments(l, states, spread, resident == 4, resident == 5, blocks, samples, band, lanes/4, b.properties)
 					if no != "" {
 						add(grouping{}, no)
