@@ -160,7 +160,7 @@ func (s scatter) together(p Properties) int {
 	return max(1, p.clusters(s.cluster)/s.clusters)
 }
 
-// cycles is about what a step of all sequences takes, fitted to 160 measurements on
+// cycles is about what a step of all sequences takes, fitted to 168 measurements on
 // an H200: products, for which shared memory delivers 128 bytes per cycle; sums and
 // the cell; and the exchange of parts. Pushes of all groups share what connects
 // multiprocessors, and words the 4 TB/s that memory takes and gives.
