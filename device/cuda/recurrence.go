@@ -161,13 +161,13 @@ func (r *recurrence) early() string {
 	return value
 }
 
-// text is the struct Cell of kernels/recurrence.cu.
-func (r *recurrence) text(groups []group, weights Element) string {
+// text is the struct Cell of kernels/recurrence.cu, with functions of that name.
+func (r *recurrence) text(groups []group, weights Element, functions string) string {
 	c := r.op.Cell
 	free, constants := r.reads(cell.X), r.reads(cell.BX, cell.BR, cell.Peep)
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	p("typedef %v W;\nstruct Cell : Quick {", weights)
+	p("typedef %v W;\nstruct Cell : %s {", weights, functions)
 	for _, f := range strings.Split(params(groups), ", ")[1:] {
 		p("  %s;", f)
 	}

@@ -252,12 +252,12 @@ func (b *binder) tower(st *tower) step {
 	groups := b.sequenceGroups(op)
 	sizes := fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, SPLIT = %d, CELLS = %d, CHUNKS = %d, RESIDENT = %d, NEAR = %d, TAKES = %d, DEPTH = %d, MORE = %d, FEWER = %d, PHASED = %d, EXACT = %d, CLOCKS = %d",
 		towerUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, towerCells, st.chunks, st.own, st.near, st.takes, towerDepth, st.more, st.fewer, number(st.phased()), number(st.exact), b.knobs["clocks"])
-	words := []any{"tower ", op.Cell.Name, op.Train, op.Hidden(), sizes, b.element(op.R[0])}
+	words := []any{"tower ", op.Cell.Name, b.functions(), op.Train, op.Hidden(), sizes, b.element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.element)
 	}
 	write := func() source {
-		return source{"tower", "constexpr int " + sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0])) + file("fragments").text + file("tower").text + st.entry(groups)}
+		return source{"tower", "constexpr int " + sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0]), b.functions()) + file("fragments").text + file("tower").text + st.entry(groups)}
 	}
 	args := []uint64{uint64(op.Steps), uint64(st.batch), uint64(b.base) + uint64(st.meeting), b.trouble()}
 	for l, op := range st.layers {
