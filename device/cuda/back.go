@@ -353,7 +353,7 @@ func partsBytes(hidden, batch int, p Properties) int64 {
 // fastest of those that fit.
 func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
 	if b.knobs["resident"] != 3 {
-		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32, 0}
+		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32, 0, 0}
 		list := func(b *binder) ([]grouping, string) { return b.backgroupings(op.Cell, l) }
 		of := choice{cell: op.Cell, layer: l, backward: true}
 		all, err := b.shared(of, list)

@@ -193,10 +193,16 @@ type layer struct {
 	weights              Element
 	exact                bool // single precision throughout
 	within               int  // of the state that goes through weights; see within
+	inputs               int  // places for those of a unit and step, where they can be read steps ahead
 }
 
 func (b *binder) layer(op schedule.Persistent) layer {
-	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32, within(op.Cell)}
+	inputs := 0
+	if b.element(op.X) == Single {
+		r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
+		inputs = r.inputs()
+	}
+	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32, within(op.Cell), inputs}
 }
 
 // grouped lists the groupings of one kind, of all numbers of blocks.

@@ -114,6 +114,10 @@ func (r *recurrence) reads(kinds ...cell.Kind) []cell.Ref {
 	return slices.DeleteFunc(reads, func(ref cell.Ref) bool { return !slices.Contains(kinds, ref.Kind) })
 }
 
+// inputs is how many places kernels have for those of a unit and step: one for each
+// gate, and for each that the rest reads.
+func (r *recurrence) inputs() int { return len(r.gates) + len(r.reads(cell.X)) }
+
 // slots is the number of gates, filled up to a power of two.
 func (r *recurrence) slots() int { return powerOfTwo(len(r.gates)) }
 

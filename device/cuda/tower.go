@@ -143,7 +143,7 @@ func newTower(s *schedule.Schedule, i, n int, element []Element, k knob.Params, 
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	free := r.reads(cell.X)
 	st := &tower{
-		layer:  layer{op.Hidden(), len(r.gates), op.Batch(), element[op.R[0].M.ID], s.Precision == schedule.FP32, within(op.Cell)},
+		layer:  layer{op.Hidden(), len(r.gates), op.Batch(), element[op.R[0].M.ID], s.Precision == schedule.FP32, within(op.Cell), 0},
 		states: len(op.Cell.States), takes: len(op.Cell.Gates), free: len(free), split: 8, samples: 8,
 	}
 	for l := range n {
