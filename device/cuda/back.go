@@ -339,7 +339,7 @@ func partsBytes(hidden, batch int, p Properties) int64 {
 // fastest of those that fit.
 func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
 	if b.knobs["resident"] != 3 {
-		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32, 0}
+		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32, 0, 0}
 		list := func(b *binder) ([]grouping, string) { return b.backgroupings(op.Cell, l) }
 		of := choice{cell: op.Cell, layer: l, backward: true}
 		all, err := b.shared(of, list)
@@ -362,12 +362,12 @@ func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
 // groupBackward is the kernel of op in groups of blocks.
 func (b *binder) groupBackward(op schedule.PersistentBackward, t grouping) step {
 	groups := b.carriedGroups(op)
-	words := []any{t.kernel, " ", op.Cell.Name, op.Hidden(), t.sizes, b.element(op.R)}
+	words := []any{t.kernel, " ", op.Cell.Name, b.functions(), op.Hidden(), t.sizes, b.element(op.R)}
 	for _, g := range groups {
 		words = append(words, " ", g.name, g.element)
 	}
 	write := func() source {
-		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + backText(op, groups, b.element(op.R)) + t.backFiles()
+		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + backText(op, groups, b.element(op.R), b.functions()) + t.backFiles()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistentbackward(int steps, int batch, unsigned* control, unsigned* trouble%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, trouble);\n}\n",
 			t.threads, params(groups), members(groups, 0))
 		return source{"persistentbackward", text}
@@ -407,8 +407,8 @@ func (b *binder) carriedGroups(op schedule.PersistentBackward) []group {
 	return slices.DeleteFunc(groups, func(g group) bool { return strings.HasPrefix(g.name, "g_dprev") })
 }
 
-// backText is the struct Cell of kernels/back.cu.
-func backText(op schedule.PersistentBackward, groups []group, weights Element) string {
+// backText is the struct Cell of kernels/back.cu, with functions of that name.
+func backText(op schedule.PersistentBackward, groups []group, weights Element, functions string) string {
 	c := op.Cell
 	kept := carried(c)
 	reads, writes := c.Backward.Vectors()
@@ -417,7 +417,7 @@ func backText(op schedule.PersistentBackward, groups []group, weights Element) s
 	early, rest, ready := cutBackward(c.Backward, isKept)
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	p("typedef %v W;\nstruct Cell : Quick {", weights)
+	p("typedef %v W;\nstruct Cell : %s {", weights, functions)
 	for _, f := range strings.Split(params(groups), ", ")[1:] {
 		p("  %s;", f)
 	}

@@ -193,10 +193,16 @@ type layer struct {
 	weights              Element
 	exact                bool // single precision throughout
 	within               int  // of the state that goes through weights; see within
+	inputs               int  // places for those of a unit and step, where they can be read steps ahead
 }
 
 func (b *binder) layer(op schedule.Persistent) layer {
-	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32, within(op.Cell)}
+	inputs := 0
+	if b.element(op.X) == Single {
+		r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
+		inputs = r.inputs()
+	}
+	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32, within(op.Cell), inputs}
 }
 
 // grouped lists the groupings of one kind, of all numbers of blocks.
@@ -299,6 +305,7 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 				{Name: "share", Doc: "a persistent layer's groups take at most the GPU's multiprocessors divided by this, so that as many layers run side by side; 0: by how many streams have such layers", Values: []int{0, 1, 2, 3, 4}, Max: 32},
 				{Name: "tensor", Doc: "products on tensor cores (1) or not (2); single precision takes three for one; 0: chosen", Values: []int{0, 1, 2}},
 				{Name: "stack", Doc: "layers whose input is the layer before run with it, as one kernel with the weights of all (1), or not (2); 0: where that is expected to be faster", Values: []int{0, 1, 2}, Max: 3},
+				{Name: "functions", Doc: "sigmoids and tangents of a persistent layer: by exponentials, right to 1e-7 (1), or by the GPU's tangent, right to 2⁻¹¹ (2); 0: the latter in bf16", Values: []int{0}, Max: 2},
 				{Name: "clocks", Doc: "1 leaves the cycles of a step's phases in place of results, to measure", Values: []int{0}, Max: 1},
 				{Name: "back", Doc: "how the gradient is divided: so many places behind what is expected to be the fastest", Values: []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}, Max: 4096},
 			}
@@ -349,12 +356,12 @@ func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
 	r := newRecurrence(&op.Sequence, p)
 	groups := b.sequenceGroups(op)
 	t.sizes += fmt.Sprintf(", ORDERED = %d, CLOCKS = %d", number(b.ordered(op, t)), b.knobs["clocks"])
-	words := []any{t.kernel, " ", op.Cell.Name, op.Train, op.Hidden(), t.sizes, b.element(op.R[0])}
+	words := []any{t.kernel, " ", op.Cell.Name, b.functions(), op.Train, op.Hidden(), t.sizes, b.element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.element)
 	}
 	write := func() source {
-		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0])) + t.files()
+		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0]), b.functions()) + t.files()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s_layer(cell, steps, batch, control, trouble);\n}\n",
 			t.threads, params(groups), weightParams(len(op.R)), members(groups, len(op.R)), t.kernel)
 		return source{"persistent", text}
@@ -364,6 +371,14 @@ func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
 		args = append(args, uint64(b.at(w)))
 	}
 	return t.launch(op.Batch(), b.sides > 1, b.source(write, words...), args)
+}
+
+// functions names those of a persistent layer's cells: see kernels/recurrence.cu.
+func (b *binder) functions() string {
+	if f := b.knobs["functions"]; f == 2 || f == 0 && b.precision == schedule.BF16 {
+		return "Coarse"
+	}
+	return "Quick"
 }
 
 // launch is that of a kernel for so many sequences, urgent where others wait for

@@ -39,7 +39,8 @@ func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gem
 // Groupings are those of a layer, the cheapest first, as knobs and as text.
 func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (knobs []knob.Params, texts []string) {
 	b := binder{knobs: k, properties: p}
-	all, _ := b.groupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single, within(c)})
+	r := newRecurrence(&schedule.Sequence{Cell: c}, c.Inference)
+	all, _ := b.groupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single, within(c), r.inputs()})
 	for _, t := range all {
 		knobs = append(knobs, t.knobs)
 		texts = append(texts, t.describe())
@@ -50,7 +51,7 @@ func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, 
 // Gradients are those of the gradient of a layer of c.
 func Gradients(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (texts []string) {
 	b := binder{knobs: k, properties: p}
-	all, _ := b.backgroupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single, 0})
+	all, _ := b.backgroupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single, 0, 0})
 	for _, t := range all {
 		texts = append(texts, t.describe())
 	}

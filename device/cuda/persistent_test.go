@@ -122,6 +122,22 @@ func TestGPUGroups(t *testing.T) {
 	groups(t, openGPU(t, time.Minute), 131, 32, every)
 }
 
+// TestFunctions: what coarse functions are off by does not add up over many steps,
+// in bf16, whose choice they are, and in fp16, where they are asked for.
+func TestFunctions(t *testing.T) {
+	d, _ := emulated(t)
+	steps := 1000
+	if testing.Short() {
+		steps = 100
+	}
+	for _, c := range []*cell.Cell{cell.LSTM, cell.GRU} {
+		l := devicetest.Layer{Cell: c, Hidden: 16, Batch: 2, Steps: steps, Precision: schedule.BF16}
+		half, back := l, l
+		half.Precision, half.Train, back.Backward = schedule.FP16, true, true
+		devicetest.Layers(t, d, []devicetest.Case{{Layer: l}, {Layer: half, Knobs: knob.Params{"functions": 2}}, {Layer: back}, {Layer: l, Knobs: knob.Params{"functions": 1}}})
+	}
+}
+
 // TestBeforeHopper: there are no clusters, whatever knobs ask for.
 func TestBeforeHopper(t *testing.T) {
 	p := cuda.Properties{Capability: 80, SMs: 108, Shared: 163 << 10}

@@ -114,6 +114,10 @@ func (r *recurrence) reads(kinds ...cell.Kind) []cell.Ref {
 	return slices.DeleteFunc(reads, func(ref cell.Ref) bool { return !slices.Contains(kinds, ref.Kind) })
 }
 
+// inputs is how many places kernels have for those of a unit and step: one for each
+// gate, and for each that the rest reads.
+func (r *recurrence) inputs() int { return len(r.gates) + len(r.reads(cell.X)) }
+
 // slots is the number of gates, filled up to a power of two.
 func (r *recurrence) slots() int { return powerOfTwo(len(r.gates)) }
 
@@ -161,13 +165,13 @@ func (r *recurrence) early() string {
 	return value
 }
 
-// text is the struct Cell of kernels/recurrence.cu.
-func (r *recurrence) text(groups []group, weights Element) string {
+// text is the struct Cell of kernels/recurrence.cu, with functions of that name.
+func (r *recurrence) text(groups []group, weights Element, functions string) string {
 	c := r.op.Cell
 	free, constants := r.reads(cell.X), r.reads(cell.BX, cell.BR, cell.Peep)
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	p("typedef %v W;\nstruct Cell : Quick {", weights)
+	p("typedef %v W;\nstruct Cell : %s {", weights, functions)
 	for _, f := range strings.Split(params(groups), ", ")[1:] {
 		p("  %s;", f)
 	}

@@ -143,7 +143,7 @@ func newTower(s *schedule.Schedule, i, n int, element []Element, k knob.Params, 
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	free := r.reads(cell.X)
 	st := &tower{
-		layer:  layer{op.Hidden(), len(r.gates), op.Batch(), element[op.R[0].M.ID], s.Precision == schedule.FP32, within(op.Cell)},
+		layer:  layer{op.Hidden(), len(r.gates), op.Batch(), element[op.R[0].M.ID], s.Precision == schedule.FP32, within(op.Cell), 0},
 		states: len(op.Cell.States), takes: len(op.Cell.Gates), free: len(free), split: 8, samples: 8,
 	}
 	for l := range n {
@@ -252,12 +252,12 @@ func (b *binder) tower(st *tower) step {
 	groups := b.sequenceGroups(op)
 	sizes := fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, SPLIT = %d, CELLS = %d, CHUNKS = %d, RESIDENT = %d, NEAR = %d, TAKES = %d, DEPTH = %d, MORE = %d, FEWER = %d, PHASED = %d, EXACT = %d, CLOCKS = %d",
 		towerUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, towerCells, st.chunks, st.own, st.near, st.takes, towerDepth, st.more, st.fewer, number(st.phased()), number(st.exact), b.knobs["clocks"])
-	words := []any{"tower ", op.Cell.Name, op.Train, op.Hidden(), sizes, b.element(op.R[0])}
+	words := []any{"tower ", op.Cell.Name, b.functions(), op.Train, op.Hidden(), sizes, b.element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.element)
 	}
 	write := func() source {
-		return source{"tower", "constexpr int " + sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0])) + file("fragments").text + file("tower").text + st.entry(groups)}
+		return source{"tower", "constexpr int " + sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0]), b.functions()) + file("fragments").text + file("tower").text + st.entry(groups)}
 	}
 	args := []uint64{uint64(op.Steps), uint64(st.batch), uint64(b.base) + uint64(st.meeting), b.trouble()}
 	for l, op := range st.layers {

@@ -94,6 +94,22 @@ __device__ __forceinline__ void multiply(float (*sum)[EIGHTS][TILES][4], int cha
           mma_part(W(), sum[(chain + part) % CHAINS][n][g], weights[g][part % 2].v, in[n].v[part * 2 % 4], in[n].v[part * 2 % 4 + 1]);
 }
 
+// A Stream brings inputs to shared memory steps ahead, N of each of THREADS threads,
+// each thread's own. In registers the ones of all steps ahead would have to be there
+// as soon as a thread looks at any.
+template <int N, int THREADS> struct Stream {
+  enum { DEPTH = 4 };
+  float* const ring;  // [DEPTH][N][THREADS]
+  __device__ __forceinline__ Stream(void* memory) : ring((float*)memory + threadIdx.x) {}
+  // read begins to read the i-th input of step t, DEPTH − 1 steps ahead at most; end
+  // says that these are all of the step.
+  template <class Input> __device__ __forceinline__ void read(int i, int t, const Input* from) { copy_async<sizeof(Input)>(ring + (t % DEPTH * N + i) * THREADS, from); }
+  __device__ __forceinline__ void end() { end_async(); }
+  // wait waits for the inputs of the earliest step on the way, which get returns.
+  __device__ __forceinline__ void wait() { wait_async<DEPTH - 2>(); }
+  __device__ __forceinline__ float get(int i, int t) const { return ring[(t % DEPTH * N + i) * THREADS]; }
+};
+
 // put_sums leaves a warp's sums of EIGHTS times eight of SAMPLES sequences in
 // shared memory: [tile][sequence][GAP].
 template <int CHAINS, int SAMPLES, int EIGHTS, int TILES> __device__ __forceinline__ void put_sums(float (*sum)[EIGHTS][TILES][4], float* to, int lane) {

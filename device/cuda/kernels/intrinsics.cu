@@ -93,6 +93,11 @@ __device__ __forceinline__ float reciprocal(float v) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
   return r;
 }
+__device__ __forceinline__ float tangent_coarse(float v) {
+  float r;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(r) : "f"(v));
+  return r;
+}
 template <class T> __device__ __forceinline__ void prefetch(const T* p) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 }

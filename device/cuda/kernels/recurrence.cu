@@ -1,11 +1,22 @@
 // What kernels with recurrent weights on chip share. A cell comes as a struct
 // Cell, generated from its program; see recurrence.go.
 
-// Quick are activations of a few instructions, off by 1e-7 at most.
+// Quick are activations of a few instructions, off by 1e-7 at most. To add -0 is
+// nothing, and so no instruction where a gate is known.
 struct Quick {
   static __device__ __forceinline__ float squash(float z, bool tangent) {
     const float s = reciprocal(1 + exp2_quick(z * (tangent ? -2.8853900818f : -1.4426950409f)));
-    return fmaf(tangent ? 2.f : 1.f, s, tangent ? -1.f : 0.f);
+    return (tangent ? 2.f : 1.f) * s + (tangent ? -1.f : -0.f);
+  }
+  static __device__ __forceinline__ float sigmoid(float z) { return squash(z, false); }
+  static __device__ __forceinline__ float tanhf(float z) { return squash(z, true); }
+};
+
+// Coarse are those of the machine's tangent, off by 2⁻¹¹ of a tangent and 2⁻¹² in a
+// sigmoid: one instruction where Quick has two that wait for each other.
+struct Coarse {
+  static __device__ __forceinline__ float squash(float z, bool tangent) {
+    return (tangent ? 1.f : 0.5f) * tangent_coarse(z * (tangent ? 1.f : 0.5f)) + (tangent ? -0.f : 0.5f);
   }
   static __device__ __forceinline__ float sigmoid(float z) { return squash(z, false); }
   static __device__ __forceinline__ float tanhf(float z) { return squash(z, true); }

@@ -43,10 +43,17 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
   Exchange<WORDS * SAMPLES, THREADS> words(control, group);
 
   typedef typename Cell::Input Input;
-  constexpr int INPUTS = GATES + Cell::FREE;
+  constexpr int INPUTS = GATES + Cell::FREE, AHEAD = STREAMED ? 3 : 2; // steps from reading inputs to their use
+  static_assert(!STREAMED || STREAMED == INPUTS, "inputs");
+  Stream<EACH * INPUTS, THREADS> stream(far + (CHUNKS - RESIDENT) * TILES * 2 * THREADS);
   const int local = warp / SPLIT * BAND + lane % BAND, unit = rank * UNITS + local, u = min(unit, HIDDEN - 1);
-  const int sample = slice * ACROSS + lane / BAND;            // and every ACROSS·SPLIT-th after it
+  // Where there are fewer sequences than places some warps have none, not all of a
+  // quarter of the multiprocessor.
+  constexpr bool FEWER = SEQUENCES < SAMPLES;
+  const int part = FEWER ? (slice + warp / SPLIT * SPLIT / 4) % SPLIT : slice;
+  const int sample = part * ACROSS + lane / BAND;             // and every ACROSS·SPLIT-th after it
   const bool some = sample < SAMPLES;                         // or there are more threads than sums
+  auto idle = [&](int e, int live) { return FEWER && (part + e * SPLIT) * ACROSS >= live; };
   float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
 #pragma unroll
   for (int g = 0; g < GATES; g++) bias[g] = cell.bias(g, u);
@@ -70,30 +77,47 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
 
     float state[EACH][Cell::STATES];
     const Input* from[EACH];
-    float x[2][EACH][INPUTS];  // inputs of even and of odd steps
-    auto input = [&](int e, int now, int t) {
-      const Input* at = from[e] + t * stride;
+    float x[2][EACH][INPUTS] = {};  // inputs of even and of odd steps
+    auto read = [&](int now, int t) {
+      if (t < steps)
 #pragma unroll
-      for (int i = 0; i < INPUTS; i++) {
-        const int g = i < GATES ? i : Cell::free(i - GATES);
-        x[now][e][i] = i >= GATES || Cell::owns(g) ? widen(at[g * HIDDEN]) : 0;
-        if ((i >= GATES || Cell::owns(g)) && t + 8 < steps) prefetch(at + 8 * stride + g * HIDDEN);
-      }
+        for (int e = 0; e < EACH; e++) {
+          if (idle(e, live)) continue;
+          const Input* at = from[e] + t * stride;
+#pragma unroll
+          for (int i = 0; i < INPUTS; i++) {
+            const int g = i < GATES ? i : Cell::free(i - GATES);
+            if (i < GATES && !Cell::owns(g)) continue;
+            if (STREAMED) {
+              stream.read(e * INPUTS + i, t, at + g * HIDDEN);
+            } else {
+              x[now][e][i] = widen(at[g * HIDDEN]);
+              if (t + 8 < steps) prefetch(at + 8 * stride + g * HIDDEN);
+            }
+          }
+        }
+      if (STREAMED) stream.end();
     };
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
       const int n = min(begin + sample + e * ACROSS * SPLIT, batch - 1);
       cell.before(n, u, state[e]);
       from[e] = cell.input(0, n, u);
-      input(e, 0, 0);
-      input(e, 1, min(1, steps - 1));
     }
+#pragma unroll
+    for (int t = 0; t < AHEAD; t++) read(t % 2, t);
 
     for (int even = 0, phase = 0; even < steps; even += 2, phase ^= 1)
 #pragma unroll
       for (int now = 0; now < 2; now++) {
         const int t = even + now, next = 1 - now;
         if (t >= steps) break;
+        if (STREAMED) {
+          stream.wait();
+#pragma unroll
+          for (int i = 0; i < EACH * INPUTS; i++)
+            if (i % INPUTS >= GATES || Cell::owns(i % INPUTS)) x[now][i / INPUTS][i % INPUTS] = stream.get(i, t);
+        }
         float sum[CHAINS][EIGHTS][TILES][4];
 #pragma unroll
         for (int i = 0; i < CHAINS * EIGHTS * TILES * 4; i++) (&sum[0][0][0][0])[i] = 0;
@@ -129,6 +153,7 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
         if (SPREAD && t + 1 < steps) words.next();
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
+          if (idle(e, live)) continue;
           const int n = some ? sample + e * ACROSS * SPLIT : 0;
           float gate[GATES];
 #pragma unroll
@@ -170,8 +195,8 @@ template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& c
           if (some && unit < HIDDEN && n < live)
 #pragma unroll
             for (int r = 0; r < Cell::RESULTS; r++) Cell::put(r, cell.place(r, batch, t * batch + begin + n, unit), Cell::result(r, state[e], saved[e]));
-          if (t + 2 < steps) input(e, now, t + 2);
         }
+        read(now, t + AHEAD);
         clock.mark(REST);
       }
   }
