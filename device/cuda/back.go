@@ -185,7 +185,7 @@ func (s scatter) cycles(p Properties) float64 {
 		step = 155 + max(multiply, load) + min(multiply, load)/6 + 95*pieces/chunks
 		message = float64(min(4, s.out/s.lanes*s.samples))
 	}
-	step += 300 * float64((s.each()-1)*s.gates)
+	step += 300 * float64((ceil(s.units*s.samples*s.same(), min(s.threads(), 256))-1)*s.gates) // sixteen warps take turns
 	if s.cluster > 1 {
 		step += 220 + 0.75*units*live/message
 	}
@@ -199,7 +199,7 @@ func (s scatter) cycles(p Properties) float64 {
 			step *= 1.06
 		}
 	} else {
-		step += 120 * side
+		step += 60 * side
 	}
 	return float64(ceil(groups, together)) * step
 }
