@@ -41,7 +41,7 @@ func (b *binder) orders(s *schedule.Schedule) map[int]order {
 			read(op.R, byColumn)
 		case schedule.Persistent:
 			as := byColumn
-			if b.layout.stacked[op.R[0].M.ID] {
+			if b.layout.own[op.R[0].M.ID] {
 				as = byLane
 			} else if t, err := b.chosen(op); err == nil && b.knobs["resident"] != 3 {
 				as = t.order

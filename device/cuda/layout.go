@@ -17,7 +17,7 @@ type layout struct {
 	cells   scanCells      // of scans
 	splitting
 	narrowing
-	towers
+	stacks
 	trouble int64 // offset of the word in which kernels tell what went wrong
 	control int64 // offset of trouble, the meetings and the words of scans, all at the end
 	total   int64
@@ -32,8 +32,8 @@ const maxStreams = 32
 func streams(s *schedule.Schedule) int { return min(s.Streams, maxStreams) }
 
 func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[Network]readied) (layout, error) {
-	towers := newTowers(s, k, p)
-	l := layout{element: elements(s), spaces: map[int]extent{}, cells: scanCells{}, splitting: newSplitting(s, k, p), narrowing: newNarrowing(s, k, p, towers.lower), towers: towers}
+	stacks := newStacks(s, k, p)
+	l := layout{element: elements(s), spaces: map[int]extent{}, cells: scanCells{}, splitting: newSplitting(s, k, p), narrowing: newNarrowing(s, k, p, stacks.lower), stacks: stacks}
 	take := func(bytes int64) int64 {
 		at := l.total
 		l.total += (bytes + alignment - 1) / alignment * alignment
@@ -88,7 +88,7 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 		case schedule.SumRows:
 			need[stream] = max(need[stream], 4*int64(sumParts(op, p))*int64(op.A.Cols))
 		case schedule.Persistent:
-			if !l.stacked[op.R[0].M.ID] {
+			if !l.stacks.own[op.R[0].M.ID] {
 				meeting = append(meeting, alignment+exchangeBytes(op.Hidden(), op.Batch()))
 			}
 		case schedule.PersistentBackward:
@@ -101,7 +101,7 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 	l.control = l.total
 	l.trouble = take(4)
 	for i := range s.Nodes {
-		if st := l.towers.at[i]; st != nil {
+		if st := l.stacks.at[i]; st != nil {
 			st.meeting = take(st.bytes())
 		}
 	}

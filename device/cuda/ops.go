@@ -75,8 +75,8 @@ func (b *binder) trouble() uint64 { return uint64(b.base) + uint64(b.layout.trou
 // product and the cell behind it may be one launch.
 func (b *binder) node(s *schedule.Schedule, i int) ([]step, error) {
 	n := s.Nodes[i]
-	if t := b.layout.towers.at[i]; t != nil {
-		return []step{b.tower(t)}, nil
+	if t := b.layout.stacks.at[i]; t != nil {
+		return []step{b.stacked(t)}, nil
 	}
 	if b.layout.fused[i] || b.layout.inside[i] {
 		return nil, nil

@@ -11,22 +11,22 @@ import (
 )
 
 // Persistent layers upon each other run as one kernel, each in blocks of its own
-// (kernels/tower.cu), where a product of the states of one is the input of the next
+// (kernels/stack.cu), where a product of the states of one is the input of the next
 // and nothing is between them. What the product would have left in memory is never
 // formed: so its matrix is one that the host may not read.
 
-// Towers say which operations run so, by their places in the schedule, and
+// Stacks say which operations run so, by their places in the schedule, and
 // which weights are packed for it, by their matrix's number.
-type towers struct {
-	at      map[int]*tower // by the place of the first layer
-	inside  map[int]bool   // what else is in a tower
-	lower   map[int]bool   // weights of the layer beneath
-	stacked map[int]bool   // recurrent weights
+type stacks struct {
+	at     map[int]*stacked // by the place of the first layer
+	inside map[int]bool     // what else is in a stack
+	lower  map[int]bool     // weights of the layer beneath
+	own    map[int]bool     // recurrent weights
 }
 
-// A tower is how layers run upon each other: groups of blocks, each with all layers
+// A stacked is how layers run upon each other: groups of blocks, each with all layers
 // and a part of the sequences. A block has 16 units of a layer.
-type tower struct {
+type stacked struct {
 	layer
 	layers  []schedule.Persistent
 	lower   []schedule.Gemm // the products of each but the first
@@ -41,21 +41,23 @@ type tower struct {
 	chunks  int // pieces of a warp's columns, 64 bytes each
 	own     int // of them in registers
 	near    int // and of those of the layer beneath
+	places  int // for sums
 	more    int // registers of a thread that multiplies
 	fewer   int // and of one that runs cells; 0: all have the same
 	meeting int64
 }
 
-// towerUnits of a block, warps of it that run cells, and steps for which h stays in
-// memory.
+// stackUnits of a block and warps of it that run cells, steps for which h stays in
+// memory, and turns that inputs are read ahead.
 const (
-	towerUnits = 16
-	towerCells = 4
-	towerDepth = 16
+	stackUnits = 16
+	stackCells = 4
+	stackDepth = 16
+	stackAhead = 4
 )
 
-func newTowers(s *schedule.Schedule, k knob.Params, p Properties) towers {
-	out := towers{map[int]*tower{}, map[int]bool{}, map[int]bool{}, map[int]bool{}}
+func newStacks(s *schedule.Schedule, k knob.Params, p Properties) stacks {
+	out := stacks{map[int]*stacked{}, map[int]bool{}, map[int]bool{}, map[int]bool{}}
 	if k["stack"] == 2 || p.Capability < 80 {
 		return out
 	}
@@ -69,22 +71,26 @@ func newTowers(s *schedule.Schedule, k knob.Params, p Properties) towers {
 			continue
 		}
 		for parts := 1; parts <= n/2; parts++ {
-			if st, ok := newTower(s, i, ceil(n, parts), element, k, p); ok && (k["stack"] != 0 || st.pays()) {
-				out.take(i, st)
-				i += 2 * (len(st.layers) - 1)
-				break
+			st, ok := newStacked(s, i, ceil(n, parts), element, k, p)
+			if !ok {
+				continue
 			}
+			if k["stack"] != 0 || st.pays(k, p) {
+				out.take(i, st)
+			}
+			i += 2 * (len(st.layers) - 1)
+			break
 		}
 	}
 	return out
 }
 
 // take has st run from place i on.
-func (out *towers) take(i int, st *tower) {
+func (out *stacks) take(i int, st *stacked) {
 	out.at[i] = st
 	for l, op := range st.layers {
 		for _, r := range op.R {
-			out.stacked[r.M.ID] = true
+			out.own[r.M.ID] = true
 		}
 		if l > 0 {
 			out.inside[i+2*l-1], out.inside[i+2*l] = true, true
@@ -137,14 +143,17 @@ func follows(s *schedule.Schedule, i int, uses []int) bool {
 		g.C == next.X && g.C.M.Scratch && uses[g.C.M.ID] == 2
 }
 
-// newTower is how n layers from place i on run upon each other, if they fit.
-func newTower(s *schedule.Schedule, i, n int, element []Element, k knob.Params, p Properties) (*tower, bool) {
+// newStacked is how n layers from place i on run upon each other, if they fit.
+func newStacked(s *schedule.Schedule, i, n int, element []Element, k knob.Params, p Properties) (*stacked, bool) {
 	op := s.Nodes[i].Op.(schedule.Persistent)
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	free := r.reads(cell.X)
-	st := &tower{
+	st := &stacked{
 		layer:  layer{op.Hidden(), len(r.gates), op.Batch(), element[op.R[0].M.ID], s.Precision == schedule.FP32, within(op.Cell), 0},
 		states: len(op.Cell.States), takes: len(op.Cell.Gates), free: len(free), split: 8, samples: 8,
+	}
+	if element[op.X.M.ID] == Single {
+		st.inputs = r.inputs()
 	}
 	for l := range n {
 		st.layers = append(st.layers, s.Nodes[i+2*l].Op.(schedule.Persistent))
@@ -166,7 +175,7 @@ func newTower(s *schedule.Schedule, i, n int, element []Element, k knob.Params, 
 			return nil, false
 		}
 	}
-	st.blocks = ceil(st.hidden, towerUnits)
+	st.blocks = ceil(st.hidden, stackUnits)
 	st.groups = min(st.batch, p.SMs/(st.blocks*n))
 	if st.groups < 1 || st.exact && op.Cell.Kinked() {
 		return nil, false
@@ -174,7 +183,7 @@ func newTower(s *schedule.Schedule, i, n int, element []Element, k knob.Params, 
 	if k["groups"] != 0 {
 		st.groups = min(st.groups, k["groups"])
 	}
-	if st.sequences() > 8 {
+	if st.sequences() > 16 {
 		st.samples = 16
 	}
 	if k["samples"] != 0 {
@@ -187,13 +196,15 @@ func newTower(s *schedule.Schedule, i, n int, element []Element, k knob.Params, 
 	}
 	st.chunks = ceil(lines, st.split)
 	registers := min(maxRegisters, registersOfSM/st.threads()/8*8)
-	if st.split == 8 && p.Capability == 90 && k["stack"] != 3 {
-		st.more, st.fewer = 216, 3*registers-2*216
+	if st.split == 8 && p.Capability == 90 {
+		st.more, st.fewer = 216, 72
 		registers = st.more
 	}
 	room := max(0, registers-st.overhead())
 	st.own = min(st.chunks, room/(8*st.gates))
 	st.near = min(st.chunks, (room-st.own*8*st.gates)/(8*st.takes))
+	for st.places = 3; st.places > 2 && st.shared() > p.Shared; st.places-- {
+	}
 	return st, st.shared() <= p.Shared
 }
 
@@ -203,19 +214,25 @@ func vectors(op schedule.Persistent) []schedule.View {
 }
 
 // sequences of a group.
-func (st *tower) sequences() int { return ceil(st.batch, st.groups) }
+func (st *stacked) sequences() int { return ceil(st.batch, st.groups) }
 
-func (st *tower) threads() int { return 32 * (st.split + towerCells) }
+func (st *stacked) threads() int { return 32 * (st.split + stackCells) }
 
-// phased reports whether a state's own bits tell whether it is new.
-func (st *tower) phased() bool { return st.weights != Single && st.within == 1 }
+// bounded is within, for values of 16 bits: then a state's own bits tell whether it
+// is new.
+func (st *stacked) bounded() int {
+	if st.weights == Single {
+		return 0
+	}
+	return st.within
+}
 
-// wide is how many words of 32 bits a word of a state takes in memory.
-func (st *tower) wide() int { return 2 - number(st.phased()) }
+// wide is how many words of 32 bits a word of a state takes in memory at most.
+func (st *stacked) wide() int { return 2 - number(st.bounded() == 1) }
 
 // overhead is how many registers a thread that multiplies needs besides weights:
 // sums, and the states of both layers.
-func (st *tower) overhead() int {
+func (st *stacked) overhead() int {
 	values := (st.gates + st.free) * st.samples / 8
 	chains := 1
 	switch {
@@ -229,35 +246,75 @@ func (st *tower) overhead() int {
 
 // shared is what a block needs of shared memory: two places for sums, the weights
 // beyond registers, and states.
-func (st *tower) shared() int {
-	sums := 2 * st.split * (st.gates + st.free) * st.samples * 20 * 4
+func (st *stacked) shared() int {
+	sums := st.places * st.split * (st.gates + st.free) * st.samples * 20 * 4
 	far := 32 * st.split * 32 * ((st.chunks-st.own)*st.gates + (st.chunks-st.near)*st.takes)
-	return sums + far + 4*st.parts*st.samples*towerUnits*st.states
+	return sums + far + 4*st.samples*stackUnits*(st.parts*st.states+stackAhead*(st.gates+st.free)) + 4*stackCells
 }
 
 // bytes is what the blocks leave in memory for each other: of each group the
 // numbers and, of each layer, a few steps' states.
-func (st *tower) bytes() int64 {
-	step := int64(st.chunks*st.split*16*st.wide()) * int64(st.sequences())
-	return 4 * (64 + int64(st.groups)*(64+int64(len(st.layers))*(32+towerDepth*step)))
+func (st *stacked) bytes() int64 {
+	step := int64(st.chunks*st.split*16) * int64(st.sequences())
+	room := func(wide int64) int64 { return 32 + int64(len(st.layers))*(32+stackDepth*step*wide) }
+	words := room(int64(st.wide()))
+	if st.bounded() == 2 {
+		words += room(1)
+	}
+	return 4 * (64 + int64(st.groups)*words)
 }
 
-// pays reports whether st is expected to be faster than layer after layer.
-func (st *tower) pays() bool { return false }
+// pays reports whether st is expected to be clearly faster than its layers one after
+// the other, where knobs ask for no form of these, among such as were measured.
+func (st *stacked) pays(k knob.Params, p Properties) bool {
+	for _, name := range []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor", "share"} {
+		if k[name] != 0 {
+			return false
+		}
+	}
+	op, layers, most := st.layers[0], len(st.layers), 128
+	switch {
+	case op.Train || st.hidden < 128 || st.weights == Single && !(st.exact && layers >= 4 && st.hidden <= 512):
+		return false
+	case st.exact:
+		most = 8
+	case layers == 2 || st.gates == 1:
+		most = 32
+	}
+	b := binder{knobs: k, properties: p}
+	all, _ := b.groupings(op.Cell, st.layer)
+	if len(all) == 0 || st.sequences() > most {
+		return false
+	}
+	const rate, start = 1700, 10 // cycles of a microsecond, and microseconds
+	steps := float64(op.Steps)
+	product := 2 * float64(st.batch*st.takes) * float64(st.hidden*st.hidden) / 300e6
+	alone := float64(layers)*(all[0].cycles/rate+start/steps) + float64(layers-1)*product
+	return st.microseconds()*(steps+float64(layers-1))/steps+start/steps < 0.9*alone
+}
 
-// tower is the kernel of st.
-func (b *binder) tower(st *tower) step {
+// microseconds is about what a step takes, fitted to 19 stacks on an H200, to 12 %.
+func (st *stacked) microseconds() float64 {
+	large, sequences := float64(st.hidden)/512, float64(st.sequences())
+	if st.exact {
+		return 0.5 + large*(2.1+0.26*sequences)
+	}
+	return 0.5 + max(1, large)*max(0.65, sequences/16)*(0.65+0.12*float64(st.gates))
+}
+
+// stacked is the kernel of st.
+func (b *binder) stacked(st *stacked) step {
 	op := st.layers[0]
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	groups := b.sequenceGroups(op)
-	sizes := fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, SPLIT = %d, CELLS = %d, CHUNKS = %d, RESIDENT = %d, NEAR = %d, TAKES = %d, DEPTH = %d, MORE = %d, FEWER = %d, PHASED = %d, EXACT = %d, CLOCKS = %d",
-		towerUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, towerCells, st.chunks, st.own, st.near, st.takes, towerDepth, st.more, st.fewer, number(st.phased()), number(st.exact), b.knobs["clocks"])
-	words := []any{"tower ", op.Cell.Name, b.functions(), op.Train, op.Hidden(), sizes, b.element(op.R[0])}
+	sizes := fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, SPLIT = %d, CELLS = %d, CHUNKS = %d, RESIDENT = %d, NEAR = %d, TAKES = %d, DEPTH = %d, PLACES = %d, MORE = %d, FEWER = %d, BOUNDED = %d, EXACT = %d, CLOCKS = %d",
+		stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, stackCells, st.chunks, st.own, st.near, st.takes, stackDepth, st.places, st.more, st.fewer, st.bounded(), number(st.exact), b.knobs["clocks"])
+	words := []any{"stack ", op.Cell.Name, b.functions(), op.Train, op.Hidden(), sizes, b.element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.element)
 	}
 	write := func() source {
-		return source{"tower", "constexpr int " + sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0]), b.functions()) + file("fragments").text + file("tower").text + st.entry(groups)}
+		return source{"stack", "constexpr int " + sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0]), b.functions()) + file("fragments").text + file("stack").text + st.entry(groups)}
 	}
 	args := []uint64{uint64(op.Steps), uint64(st.batch), uint64(b.base) + uint64(st.meeting), b.trouble()}
 	for l, op := range st.layers {
@@ -275,9 +332,9 @@ func (b *binder) tower(st *tower) step {
 }
 
 // entry spells the kernel, in which blocks go to their layers.
-func (st *tower) entry(groups []group) string {
+func (st *stacked) entry(groups []group) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(%d, 1)\ntower(int steps, int batch, unsigned* control, unsigned* trouble", st.threads())
+	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(%d, 1)\nstack(int steps, int batch, unsigned* control, unsigned* trouble", st.threads())
 	cells := make([]string, len(st.layers))
 	for l := range st.layers {
 		mine := slices.Clone(groups)
@@ -296,7 +353,7 @@ func (st *tower) entry(groups []group) string {
 	}
 	b.WriteString(") {\n  const int layer = blockIdx.x / BLOCKS % LAYERS;\n")
 	last := len(st.layers) - 1
-	fmt.Fprintf(&b, "  if (layer == 0) return tower_layer<true>(Cell{{}%s}, (const W*)nullptr, layer, steps, batch, control, trouble);\n", cells[0])
+	fmt.Fprintf(&b, "  if (layer == 0) return stack_layer<true>(Cell{{}%s}, (const W*)nullptr, layer, steps, batch, control, trouble);\n", cells[0])
 	b.WriteString("  const Cell cell = ")
 	for l := 1; l < last; l++ {
 		fmt.Fprintf(&b, "layer == %d ? Cell{{}%s} : ", l, cells[l])
@@ -305,6 +362,6 @@ func (st *tower) entry(groups []group) string {
 	for l := 1; l < last; l++ {
 		fmt.Fprintf(&b, "layer == %d ? beneath_%d : ", l, l)
 	}
-	fmt.Fprintf(&b, "beneath_%d;\n  tower_layer<false>(cell, beneath, layer, steps, batch, control, trouble);\n}\n", last)
+	fmt.Fprintf(&b, "beneath_%d;\n  stack_layer<false>(cell, beneath, layer, steps, batch, control, trouble);\n}\n", last)
 	return b.String()
 }

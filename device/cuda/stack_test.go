@@ -1,0 +1,128 @@
+package cuda_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+func TestStacks(t *testing.T) {
+	compiler, driver := emulation(t, 20)
+	d := cuda.New(driver, compiler, t.TempDir())
+	defer d.Close()
+	cases := devicetest.Stacks("stack")
+	if testing.Short() {
+		cases = cases[:2]
+	}
+	devicetest.Layers(t, d, cases)
+}
+
+// TestStackChoice checks which layers run as one kernel.
+func TestStackChoice(t *testing.T) {
+	wide := devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 100, Layers: 4, Precision: schedule.BF16}
+	with := func(change func(l *devicetest.Layer)) devicetest.Layer {
+		l := wide
+		change(&l)
+		return l
+	}
+	for _, test := range []struct {
+		layer devicetest.Layer
+		knobs knob.Params
+		want  []int // blocks of each
+	}{
+		{wide, knob.Params{"stack": 1}, []int{128}},
+		{wide, knob.Params{"stack": 2}, nil},
+		{wide, nil, []int{128}},
+		{wide, knob.Params{"resident": 1}, nil},
+		{with(func(l *devicetest.Layer) { l.Train = true }), nil, nil},
+		{with(func(l *devicetest.Layer) { l.Batch = 256 }), nil, nil},
+		{with(func(l *devicetest.Layer) { l.Precision = schedule.FP32 }), nil, nil},
+		{with(func(l *devicetest.Layer) { l.Layers = 6 }), knob.Params{"stack": 1}, []int{96, 96}},
+		{with(func(l *devicetest.Layer) { l.Layers = 2 }), knob.Params{"stack": 1}, []int{128}}, // two groups
+		{with(func(l *devicetest.Layer) { l.Layers = 1 }), knob.Params{"stack": 1}, nil},
+		{with(func(l *devicetest.Layer) { l.Hidden = 1536 }), knob.Params{"stack": 1}, nil},
+		{with(func(l *devicetest.Layer) { l.Steps = 1 }), knob.Params{"stack": 1}, nil},
+	} {
+		s, err := test.layer.Schedule(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches, _, err := cuda.Sources(s, test.knobs, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, l := range launches {
+			if l.Name == "stack" {
+				got = append(got, l.Grid[0])
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%v %v: stacks of %v blocks, want %v", test.layer, test.knobs, got, test.want)
+		}
+	}
+}
+
+// TestLargeStacks: the first states may be beyond ±1, whichever way states are
+// exchanged where they are not.
+func TestLargeStacks(t *testing.T) {
+	d, _ := emulated(t)
+	for _, c := range []*cell.Cell{cell.LSTM, cell.GRU} {
+		layer := devicetest.Layer{Cell: c, Hidden: 20, Batch: 3, Steps: 3, Layers: 2, Precision: schedule.BF16}
+		s, err := layer.Schedule(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all [2][]float32
+		for i, k := range []knob.Params{{"stack": 2, "tensor": 1, "resident": 1}, {"stack": 1}} {
+			p, err := d.Compile(s, k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			for _, m := range s.Matrices {
+				v := make([]float32, m.Elements())
+				for i := range v {
+					v[i] = float32(i*37%64-32) / 256
+				}
+				if !m.Private() {
+					err = errors.Join(err, p.Write(m, v))
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, first := range []float32{0.5, 6, 0.5} { // a program is run with either, one after the other
+				for _, n := range s.Nodes {
+					if op, ok := n.Op.(schedule.Persistent); ok {
+						m := op.State[0].M
+						if err := p.Write(m, slices.Repeat([]float32{first}, m.Elements())); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if _, err := p.Run(2); err != nil {
+					t.Fatal(err)
+				}
+				m := s.Nodes[len(s.Nodes)-1].Op.(schedule.Persistent).State[0].M
+				h := make([]float32, m.Elements())
+				if err := p.Read(m, h); err != nil {
+					t.Fatal(err)
+				}
+				all[i] = append(all[i], h...)
+			}
+		}
+		for i, want := range all[0] {
+			if got := all[1][i]; !(math.Abs(float64(got-want)) <= 0.02) {
+				t.Fatalf("%v: %v, not %v", c, all[1], all[0])
+			}
+		}
+	}
+}
