@@ -92,7 +92,7 @@ func (p *program) work(op schedule.Op) (work, error) {
 type product struct {
 	engine *gemm.Engine
 	gemm.Product
-	inPieces bool
+	pieces int // 0: shares
 }
 
 func (p *program) gemm(op schedule.Gemm) work {
@@ -104,7 +104,9 @@ func (p *program) gemm(op schedule.Gemm) work {
 	} else {
 		w.B.Data = b.data
 	}
-	w.inPieces = p.device.pieces(op) > 1
+	if p.device.pieces(op) > 1 {
+		w.pieces = w.engine.Pieces(&w.Product, p.device.workers)
+	}
 	return w
 }
 
@@ -123,13 +125,13 @@ func (d *Device) product(op schedule.Gemm, f simd.Format) gemm.Product {
 }
 
 func (w *product) share(part, parts int, s *scratch) {
-	if !w.inPieces {
+	if w.pieces == 0 {
 		w.engine.Run(&w.Product, part, parts, s.gemm)
 		return
 	}
-	from, to := span(w.engine.Pieces(&w.Product), 1, part, parts)
+	from, to := span(w.pieces, 1, part, parts)
 	for i := from; i < to; i++ {
-		w.engine.RunPiece(&w.Product, i, s.gemm)
+		w.engine.RunPiece(&w.Product, i, w.pieces, s.gemm)
 	}
 }
 

@@ -90,7 +90,7 @@ const forkFLOPs = 20_000
 const (
 	stealFLOPs  = 40 * forkFLOPs
 	stealPieces = 8              // of a cell
-	pieceFLOPs  = 40 * forkFLOPs // of a product at least
+	pieceFLOPs  = 80 * forkFLOPs // of a product at least
 )
 
 // layout is what Compile allocates: per matrix its offset, in floats.
@@ -244,7 +244,7 @@ func (d *Device) pieces(op schedule.Op) int {
 	case schedule.Gemm:
 		if c >= stealFLOPs && op.B.M.Packed && !op.TransA {
 			p := d.product(op, simd.F32)
-			return max(1, min(ceil(d.gemm.Pieces(&p), d.workers), int(c/pieceFLOPs)/d.workers))
+			return max(1, min(ceil(d.gemm.Pieces(&p, d.workers), d.workers), int(c/pieceFLOPs)/d.workers))
 		}
 	case schedule.Cell, schedule.CellBackward:
 		if c >= stealFLOPs {

@@ -280,11 +280,17 @@ func (e *Engine) Run(p *Product, worker, workers int, s *Scratch) {
 }
 
 // Pieces returns in how many pieces a product by packed weights falls where workers take one after the
-// other: bands of rows times groups of columns, each group as wide as the widest tile
-// of so many rows.
-func (e *Engine) Pieces(p *Product) int { return e.bands(p) * ceil(p.N, e.group(p)) }
+// other: bands of rows times groups of columns, each group as wide as the widest tile of so many rows, or a
+// little less where a group more for one worker than for another would be much.
+func (e *Engine) Pieces(p *Product, workers int) int {
+	groups := ceil(p.N, e.group(p))
+	if groups < 8*workers {
+		groups = ceil(groups, workers) * workers
+	}
+	return e.bands(p) * min(groups, ceil(p.N, width))
+}
 
-// group is the number of columns of a group.
+// group is the most columns of a group.
 func (e *Engine) group(p *Product) int { return e.k.MaxStrips(min(p.M, e.k.MaxRows())) * width }
 
 // bands is the number of bands.
@@ -296,17 +302,18 @@ func (e *Engine) bands(p *Product) int {
 	return ceil(p.M, tiles*e.k.MaxRows())
 }
 
-// RunPiece computes piece i of p. Pieces go through the groups with some bands at a time, whose rows stay
-// in a cache meanwhile.
-func (e *Engine) RunPiece(p *Product, i int, s *Scratch) {
-	bands, groups := e.bands(p), ceil(p.N, e.group(p))
+// RunPiece computes piece i of so many. Pieces go through the groups with some bands at a time, whose rows
+// stay in a cache meanwhile.
+func (e *Engine) RunPiece(p *Product, i, pieces int, s *Scratch) {
+	bands := e.bands(p)
+	groups := pieces / bands
 	first := i / (inTurn * groups) * inTurn
 	i -= first * groups
 	turn := min(inTurn, bands-first)
 	m0, m1 := e.band(p, first+i%turn, bands)
-	n0 := i / turn * e.group(p)
-	n1 := min(p.N, n0+e.group(p))
-	e.run(p, m0, m1, n0, n1, p.from(n1), s)
+	s0, s1 := part(ceil(p.N, width), i/turn, groups)
+	n1 := min(p.N, s1*width)
+	e.run(p, m0, m1, s0*width, n1, p.from(n1), s)
 }
 
 // band returns the rows of a band.
@@ -354,8 +361,10 @@ func (e *Engine) sumStrips(sums, a []float32, t, ones *simd.Tile) {
 
 // run computes a rectangle of p. What it multiplies with next is likely to be the strips of next.
 func (e *Engine) run(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch) {
-	if a, _ := e.scratch(p, m1-m0, n1-n0); p.Sums != nil && n0 == 0 && a == 0 { // no rows are packed, which sums them
-		e.sumRows(p, m0, m1)
+	if p.Sums != nil && n0 == 0 {
+		if a, _ := e.scratch(p, m1-m0, n1-n0); a == 0 { // no rows are packed, which sums them
+			e.sumRows(p, m0, m1)
+		}
 	}
 	switch e.way(p, m1-m0) {
 	case packed:
@@ -394,7 +403,10 @@ func (p *Product) from(n int) []float32 {
 
 func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, after []float32, s *Scratch) {
 	mc, nc, kc := e.blocks(p, m1-m0, n1-n0)
-	a, _ := e.scratch(p, m1-m0, n1-n0)
+	a := 0
+	if p.A.Trans {
+		a, _ = e.scratch(p, m1-m0, n1-n0)
+	}
 	bufA, bufB := s.buf[:a], s.buf[a:]
 	t := &s.tile
 	way := e.way(p, m1-m0)

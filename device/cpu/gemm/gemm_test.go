@@ -151,11 +151,12 @@ func (p *problem) run(e *Engine, workers int, together bool) {
 }
 
 // runPieces multiplies piece by piece, the last one first.
-func (p *problem) runPieces(e *Engine) {
+func (p *problem) runPieces(e *Engine, workers int) {
 	copy(p.all, p.old)
 	copy(p.Sums, p.oldSums)
-	for i := e.Pieces(&p.Product) - 1; i >= 0; i-- {
-		e.RunPiece(&p.Product, i, newNaNScratch(e.PieceScratchLen(&p.Product)))
+	n := e.Pieces(&p.Product, workers)
+	for i := n - 1; i >= 0; i-- {
+		e.RunPiece(&p.Product, i, n, newNaNScratch(e.PieceScratchLen(&p.Product)))
 	}
 }
 
@@ -207,9 +208,9 @@ func (p *problem) allWays(t *testing.T, e *Engine) {
 			p.pack(e, f, workers)
 			p.run(e, workers, workers == 2)
 			p.check(t, fmt.Sprintf("%v, %d workers", p, workers))
-			if workers == 1 {
-				p.runPieces(e)
-				p.check(t, fmt.Sprintf("%v, in pieces", p))
+			if workers < 3 {
+				p.runPieces(e, workers)
+				p.check(t, fmt.Sprintf("%v, in pieces for %d workers", p, workers))
 			}
 		}
 	}
