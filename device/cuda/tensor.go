@@ -194,8 +194,8 @@ func (f fragments) cycles(together int) float64 {
 	if f.samples%8 != 0 {
 		cycles *= 1.05
 	}
-	if f.streamed && !f.exact && f.cluster == 16 && threads == 256 && f.hidden > 480 && f.batch >= 4 { // as recorded of 512 units
-		cycles *= 0.78
+	if f.streamed && !f.exact && f.cluster == 16 && threads == 256 && f.hidden > 480 && f.batch > 1 { // as recorded of 512 units
+		cycles *= 0.75
 	}
 	return cycles
 }
