@@ -43,6 +43,9 @@ const (
 	width = simd.StripWidth
 	// depth is the most k of a block: a tile's sums are added to C once per block.
 	depth = 512
+	// packedDepths quarters of depth is the most k of a block of weights that were packed ahead, of
+	// which few columns are in use at a time.
+	packedDepths = 9
 	// dotRows is the most rows for which rows of Bᵀ are read in place, and inPlaceTiles the most
 	// tiles of rows for which strips of B are. Beyond, packing pays: on a Xeon of 2023 the
 	// strips win up to 128 rows with 16 floats to the vector, up to 48 with 8.
@@ -70,7 +73,7 @@ func New(k *simd.Kernels, l2 int) *Engine {
 	if l2 <= 0 {
 		l2 = defaultL2
 	}
-	e := &Engine{k: k, depth: depth, blockA: l2 / 4 / 4, blockB: l2 / 4, ones: make([]float32, depth+1)}
+	e := &Engine{k: k, depth: depth, blockA: l2 / 4 / 4, blockB: l2 / 4, ones: make([]float32, packedDepths*depth/4+1)}
 	for i := range e.ones {
 		e.ones[i] = 1
 	}
@@ -223,8 +226,11 @@ func (e *Engine) blocks(p *Product, m, n int) (mc, nc, kc int) {
 	kc = p.K
 	if m > e.k.MaxRows() {
 		most := e.depth
-		if e.way(p, m) == inPlace {
+		switch e.way(p, m) {
+		case inPlace:
 			most = min(most, inPlaceDepth)
+		case packed:
+			most = packedDepths * most / 4
 		}
 		kc = ceil(p.K, ceil(p.K, most))
 		kc += kc % 2 // rows of 16 bits may come in pairs

@@ -257,7 +257,7 @@ func TestRunBlocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(3, 4))
 			for form := range 8 {
-				for _, s := range [][3]int{{17, 33, depth + 1}, {257, 17, depth + 5}, {9, 513, depth}, {1, 50, 2*depth + 3}, {300, 40, 30}} {
+				for _, s := range [][3]int{{17, 33, depth + 1}, {257, 17, depth + 5}, {9, 513, depth}, {1, 50, 2*depth + 3}, {20, 50, packedDepths*depth/4 + 3}, {300, 40, 30}} {
 					newProblem(rng, s[0], s[1], s[2], form&1 != 0, form&2 != 0, form&4 != 0, 1).allWays(t, e)
 				}
 			}
