@@ -100,7 +100,8 @@ func (n narrow) libraryNanoseconds(rows, share int) float64 {
 	case n.weights == Single:
 		return 6500 + work/180000
 	}
-	return 2500 + 0.5*float64(n.length) + max(work/600000, bytes/6500)
+	few := 2500 + 0.5*float64(n.length) + max(work/600000, bytes/6500)
+	return max(few, 2700+work/600000+0.8*float64(n.length))
 }
 
 // cellNanoseconds is about what a cell takes that is launched alone.
