@@ -26,9 +26,10 @@ type scan struct {
 	width, chunk, lanes, threads, blocks int // blocks: of a multiprocessor
 	chains, tiles, walkers               int
 
-	members        int // of a team of blocks; 0: there are none
-	group          int // of members
-	behind, places int // a team's tiles composed and not done yet; those in shared memory
+	members        int  // of a team of blocks; 0: there are none
+	group          int  // of members
+	behind, places int  // a team's tiles composed and not done yet; those in shared memory
+	crew           bool // blocks whose warps share the work; group: tiles of a group, which are as many as groups of an era
 }
 
 // A scanCell is what a scan of a cell computes, whatever the sizes.
@@ -225,7 +226,7 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 		}
 	}
 	slices.SortFunc(s.groups, func(a, b group) int { return strings.Compare(a.name, b.name) })
-	if s.gather(p, k) {
+	if s.enlist(p, k) || s.gather(p, k) {
 		return
 	}
 	loaded, moved, kept := 0, 0, s.width*len(s.keep)
@@ -308,6 +309,9 @@ func (s *scan) sums() int64 {
 }
 
 func (s *scan) starts() int64 {
+	if s.crew {
+		return 16 * int64(s.chains*ceil(s.tiles, s.group)) * int64(s.lanes*s.values())
+	}
 	if s.members > 0 {
 		return s.totals()
 	}
@@ -341,7 +345,11 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	}
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
 	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs), s.threads, s.shared()
-	if s.members > 0 {
+	if s.crew {
+		grid, block, shared = min(s.chains*s.tiles, b.properties.SMs), s.crewBlock(), s.crewShared()
+		key = append(key, " crew ", s.lanes, " ", s.group)
+		args = append(args, uint64(s.chains), uint64(s.tiles))
+	} else if s.members > 0 {
 		grid, block, shared = s.chains*s.members, s.block(), s.teamShared()
 		key = append(key, " team ", s.lanes, " ", s.places, " ", block)
 		args = append(args, uint64(s.chains), uint64(s.tiles), uint64(s.members), uint64(s.group))

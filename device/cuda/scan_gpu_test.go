@@ -22,6 +22,16 @@ var scanSizes = [][3]int{
 	{1, 256, 65537}, {16, 256, 4095}, {64, 256, 1025}, {1, 256, 65535}, {1, 32, 1<<20 + 1}, {1, 8, 1<<22 - 1},
 }
 
+// TestGPUScanCrews holds inference by crews to the passes that others do.
+func TestGPUScanCrews(t *testing.T) {
+	d := openGPU(t, time.Minute)
+	for _, c := range []*cell.Cell{cell.GILR, cell.SRU, cell.QRNN} {
+		for _, size := range [][2]int{{65537, 256}, {300001, 32}, {1<<20 - 1, 8}, {200000, 3}} {
+			same(t, d, c, size[0], size[1])
+		}
+	}
+}
+
 // BenchmarkGPUScan times linear recurrences on the first GPU, in bytes that they
 // must read and write a second, beside a copy of as many bytes in turns with
 // them. Each iteration is a burst; the medians are told.

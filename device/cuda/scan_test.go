@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/device"
 	"rnnbench/device/cuda"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
@@ -125,6 +126,70 @@ func TestScanGroups(t *testing.T) {
 		t.Fatalf("a team of %d in groups of %d", team, group)
 	}
 	holds(t, d, s, op)
+}
+
+// TestScanCrews holds inference of few channels, over several eras, to the passes that
+// keep values for a gradient, which no crews do.
+func TestScanCrews(t *testing.T) {
+	compiler, driver := emulation(t, 8)
+	d := cuda.New(driver, compiler, "")
+	defer d.Close()
+	for c, size := range map[*cell.Cell][2]int{cell.GILR: {20000, 3}, cell.SRU: {3001, 40}, cell.QRNN: {5003, 24}} {
+		s, _, _ := scans(t, c, size[0], 1, size[1], false)
+		_, texts, err := cuda.Sources(s, nil, driver.Properties())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(texts[0], "LOADERS = ") {
+			t.Errorf("%v over %d steps and %d channels: no crew", c, size[0], size[1])
+		}
+		same(t, d, c, size[0], size[1])
+	}
+}
+
+// same compares the states of inference with those that are kept for a gradient, in
+// the second run.
+func same(t *testing.T, d device.Device, c *cell.Cell, steps, hidden int) {
+	t.Helper()
+	var states [2][]float32
+	for i, train := range []bool{false, true} {
+		s, op, _ := scans(t, c, steps, 1, hidden, train)
+		prog, err := d.Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer prog.Close()
+		rng := rand.New(rand.NewPCG(3, 4))
+		for _, v := range append([]schedule.View{op.X, op.BX, op.R, op.BR}, op.State...) {
+			if v.M == nil {
+				continue
+			}
+			values := make([]float32, v.M.Elements())
+			for i := range values {
+				values[i] = 2*rng.Float32() - 1
+			}
+			if err := prog.Write(v.M, values); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if _, err := prog.Run(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, v := range op.State {
+			one := make([]float32, v.M.Elements())
+			if err := prog.Read(v.M, one); err != nil {
+				t.Fatal(err)
+			}
+			states[i] = append(states[i], one...)
+		}
+	}
+	for i, got := range states[0] {
+		if want := states[1][i]; !(math.Abs(float64(got-want)) <= 1e-5) {
+			t.Fatalf("%v: state %d is %v, want %v", c, i, got, want)
+		}
+	}
 }
 
 // TestScanWalkers holds recurrences of few channels, through which one block or

@@ -16,7 +16,7 @@ type slot struct {
 	ahead   int // steps
 }
 
-// slots are where the loads go and, for a team, where the kept values are, in the
+// slots are where the loads go and, for a team or a crew, where the kept values are, in the
 // place of loads that are not needed any more or behind all, and the bytes per
 // thread. Others keep values in registers.
 func (s *scan) slots() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
@@ -39,7 +39,7 @@ func (s *scan) slots() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 		}
 		bytes += (s.chunk + l.more) * s.bytes(l)
 	}
-	if s.members == 0 {
+	if s.members == 0 && !s.crew {
 		return loads, nil, bytes
 	}
 	for _, v := range s.keep {
@@ -59,7 +59,7 @@ func (s *scan) slots() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 func (s *scan) place(p slot, from string) string {
 	size := s.width * p.element.Bytes()
 	threads := "blockDim.x"
-	if s.members > 0 {
+	if s.members > 0 || s.crew {
 		threads = "THREADS"
 	}
 	return fmt.Sprintf("(%v*)(%s + %d * %s + threadIdx.x * %d + (i + %d) * %s * %d)", p.element, from, p.at, threads, size, p.ahead, threads, size)
@@ -67,6 +67,9 @@ func (s *scan) place(p slot, from string) string {
 
 // source is the kernel's text.
 func (s *scan) source(name string) source {
+	if s.crew {
+		return s.crewSource(name)
+	}
 	if s.members > 0 {
 		return s.teamSource(name)
 	}
@@ -271,7 +274,7 @@ func (s *scan) early(b *strings.Builder) {
 	for r, at := range loads {
 		d.read[r.String()] = s.place(at, "at")
 	}
-	if s.members == 0 {
+	if s.members == 0 && !s.crew {
 		d.wait, d.keep = draw, s.keep
 	}
 	for v, at := range keep {
@@ -312,7 +315,7 @@ func (s *scan) steps(b *strings.Builder) {
 	d := body{read: map[string]string{}, outputs: s.outputs(true), targets: s.targets(true), there: func(v int) bool {
 		return slices.Contains(s.keep, v) || s.flow.values[v].leaf && s.carried(s.flow.values[v].ref)
 	}}
-	if s.members == 0 {
+	if s.members == 0 && !s.crew {
 		d.kept = s.keep
 	}
 	for v, at := range keep {

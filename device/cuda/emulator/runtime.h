@@ -166,6 +166,8 @@ static void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
   ((Bar*)bar)->bytes -= bytes;
   bar_settle((Bar*)bar);
 }
+static void bar_arrive(shared_t bar) { bar_arrive(bar, 0); }
+static void arrive_async(shared_t bar) { bar_arrive(bar, 0); }
 static word get_word(const word* p) { return *(const volatile word*)p; }
 static void get_words(word& a, word& b, const word* p) { a = get_word(p), b = get_word(p + 1); }
 static void put_word(word* p, word v) { *(volatile word*)p = v; }

@@ -175,7 +175,8 @@ __device__ __forceinline__ shared_t remote(shared_t a, int rank) {
 // A barrier in shared memory, 8 bytes, ends a phase when count threads have
 // arrived and as many bytes have come as they said would. bar_publish lets the
 // cluster see it, bar_end makes it plain memory again; bar_try reports whether
-// the phase of that parity has ended.
+// the phase of that parity has ended. arrive_async arrives when all copies have come
+// that this thread has begun.
 __device__ __forceinline__ void bar_init(shared_t bar, int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
 }
@@ -184,10 +185,20 @@ __device__ __forceinline__ void bar_publish() { HOPPER("fence.mbarrier_init.rele
 __device__ __forceinline__ void bar_arrive(shared_t bar, int bytes) {
   HOPPER("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
 }
+__device__ __forceinline__ void bar_arrive(shared_t bar) {
+  asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(bar) : "memory");
+}
+__device__ __forceinline__ void arrive_async(shared_t bar) { asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(bar) : "memory"); }
 __device__ __forceinline__ bool bar_try(shared_t bar, int parity) {
   int done = 0;
-  HOPPER("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\tselp.s32 %0, 1, 0, p;\n\t}"
-         : "=r"(done) : "r"(bar), "r"(parity) : "memory");
+#if __CUDA_ARCH__ >= 900
+#define TRY "try_wait.parity.shared::cta"
+#else
+#define TRY "test_wait.parity.shared"
+#endif
+  asm volatile("{\n\t.reg .pred p;\n\tmbarrier." TRY ".b64 p, [%1], %2;\n\tselp.s32 %0, 1, 0, p;\n\t}"
+               : "=r"(done) : "r"(bar), "r"(parity) : "memory");
+#undef TRY
   return done;
 }
 
