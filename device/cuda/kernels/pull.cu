@@ -174,7 +174,7 @@ template <bool PHASED, class Cell> __device__ __forceinline__ void pull(const Ce
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
                   const unsigned v = in[p % 2][d][e][PHASED ? 0 : j / 2 % WIDE].v[PHASED ? j : j % 2 * 2];
-                  b[e].v[j] = beyond(i, j) || part * SAMPLES + e * 8 + row >= SEQUENCES ? 0 : PHASED ? v & ~FREE_BITS : v;
+                  b[e].v[j] = beyond(i, j) || part * SAMPLES + e * 8 + row >= SEQUENCES ? 0 : PHASED && t > 0 ? v & ~FREE_BITS : v;
                 }
               if (i < RESIDENT) {
                 multiply<CHAINS>(sum, 2 * i, w[i], b);
