@@ -48,12 +48,12 @@ type stacked struct {
 }
 
 // stackUnits of a block and warps of it that run cells, steps for which h stays in
-// memory, and turns for whose inputs there is room.
+// memory, and turns that inputs are read ahead.
 const (
 	stackUnits = 16
 	stackCells = 4
 	stackDepth = 16
-	stackAhead = 6
+	stackAhead = 4
 )
 
 func newStacks(s *schedule.Schedule, k knob.Params, p Properties) stacks {
@@ -249,7 +249,7 @@ func (st *stacked) overhead() int {
 func (st *stacked) shared() int {
 	sums := st.places * st.split * (st.gates + st.free) * st.samples * 20 * 4
 	far := 32 * st.split * 32 * ((st.chunks-st.own)*st.gates + (st.chunks-st.near)*st.takes)
-	return sums + far + 4*st.samples*(stackUnits*st.parts*st.states+20*stackAhead*(st.gates+st.free)) + 4*stackCells
+	return sums + far + 4*st.samples*stackUnits*(st.parts*st.states+stackAhead*(st.gates+st.free)) + 4*stackCells
 }
 
 // bytes is what the blocks leave in memory for each other: of each group the
@@ -307,8 +307,8 @@ func (b *binder) stacked(st *stacked) step {
 	op := st.layers[0]
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	groups := b.sequenceGroups(op)
-	sizes := fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, SPLIT = %d, CELLS = %d, CHUNKS = %d, RESIDENT = %d, NEAR = %d, TAKES = %d, DEPTH = %d, AHEAD = %d, FEED = %d, PLACES = %d, MORE = %d, FEWER = %d, BOUNDED = %d, EXACT = %d, CLOCKS = %d",
-		stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, stackCells, st.chunks, st.own, st.near, st.takes, stackDepth, stackAhead, b.feed(op), st.places, st.more, st.fewer, st.bounded(), number(st.exact), b.knobs["clocks"])
+	sizes := fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, SPLIT = %d, CELLS = %d, CHUNKS = %d, RESIDENT = %d, NEAR = %d, TAKES = %d, DEPTH = %d, PLACES = %d, MORE = %d, FEWER = %d, BOUNDED = %d, EXACT = %d, CLOCKS = %d",
+		stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, stackCells, st.chunks, st.own, st.near, st.takes, stackDepth, st.places, st.more, st.fewer, st.bounded(), number(st.exact), b.knobs["clocks"])
 	words := []any{"stack ", op.Cell.Name, b.functions(), op.Train, op.Hidden(), sizes, b.element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.element)
@@ -329,14 +329,6 @@ func (b *binder) stacked(st *stacked) step {
 	s := newLaunch(b.source(write, words...), [3]int{st.groups * len(st.layers) * st.blocks, 1, 1}, [3]int{st.threads(), 1, 1}, args...)
 	s.launch.Shared, s.launch.Cooperative = st.shared(), true
 	return s
-}
-
-// feed is how many bytes of op's inputs can be copied side by side.
-func (b *binder) feed(op schedule.Persistent) int {
-	if e := b.element(op.X); e != Single || op.X.M.Cols%4 != 0 || op.X.Col%4 != 0 || op.Hidden()%4 != 0 {
-		return e.Bytes()
-	}
-	return 16
 }
 
 // entry spells the kernel, in which blocks go to their layers.

@@ -11,7 +11,7 @@
 //   product   with it
 //   come      until that of the layer's own h before has
 //   again     product with it
-//   leave     sums to shared memory, where there are PLACES for them
+//   leave     sums to shared memory, one of two places for them
 //   cell      in the other warps, which put h to memory
 //
 // What a layer has put stays for DEPTH steps. The layer above counts its steps,
@@ -102,15 +102,15 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
   constexpr bool FULL = WORDS == LINES * 16, EVEN = SEQUENCES == SAMPLES * PARTS;
   constexpr int CHAINS = chains(SUMS * EIGHTS), PART = SUMS * SAMPLES * GAP;
   constexpr int EACH = SAMPLES / (ACROSS * CELLS);            // sequences of a thread that runs cells
-  constexpr int INPUTS = GATES + Cell::FREE;
+  constexpr int INPUTS = GATES + Cell::FREE, AHEAD = 4;       // turns from reading inputs to their use
   typedef typename Cell::Input Input;
 
   DYNAMIC_SHARED(memory);
   float* const sums = (float*)memory;                         // [PLACES][SPLIT][PART], used in turns
   quad* const far = (quad*)(sums + PLACES * SPLIT * PART);    // weights beyond registers
   float* const states = (float*)(far + PRODUCERS * 2 * ((CHUNKS - RESIDENT) * GATES + (CHUNKS - NEAR) * TAKES)); // [PARTS][EACH][STATES][CELLS * 32]
-  Input* const inputs = (Input*)(states + PARTS * EACH * Cell::STATES * CELLS * 32); // [AHEAD][INPUTS][SAMPLES][GAP]
-  int* const added = (int*)(inputs + AHEAD * INPUTS * SAMPLES * GAP); // by each warp, turns whose inputs and sums it has added
+  Input* const inputs = (Input*)(states + PARTS * EACH * Cell::STATES * CELLS * 32); // [AHEAD][EACH][INPUTS][CELLS * 32]
+  int* const added = (int*)(inputs + AHEAD * EACH * INPUTS * CELLS * 32); // by each warp, turns whose sums it has added
   if (threadIdx.x < CELLS) added[threadIdx.x] = 0;
   steps = keep(steps, memory);
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
@@ -202,22 +202,6 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
         }
     };
 
-    // In the first layer, which has less to multiply, these warps copy the inputs of
-    // turn q to shared memory, FEED bytes at a time.
-    const long long stride = cell.stride(batch);
-    auto input = [&](int q) {
-      if (!FIRST) return;
-      constexpr int EACH = FEED / sizeof(Input), PIECES = BAND / EACH;
-      for (int i = tid; i < INPUTS * SAMPLES * PIECES && q < total; i += PRODUCERS) {
-        const int unit = rank * BAND + i % PIECES * EACH, n = i / PIECES % SAMPLES, k = i / PIECES / SAMPLES, g = k < GATES ? k : Cell::free(k - GATES);
-        if (unit >= HIDDEN || k < GATES && !Cell::owns(k)) continue;
-        const Input* const from = cell.input(g, min(begin + q % PARTS * SAMPLES + n, batch - 1), unit) + q / PARTS * stride;
-        copy_async<FEED>(inputs + ((q % AHEAD * INPUTS + k) * SAMPLES + n) * GAP + i % PIECES * EACH, from);
-      }
-      end_async();
-    };
-    for (int q = 0; q < AHEAD - PLACES; q++) input(q);
-
     Slice lower_h, own_h;
     if (!FIRST) look(lower_h, under, number + 1, 0);
     for (int q = 0; q < total; q++) {
@@ -254,8 +238,6 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
       clock.mark(CELL, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][SUMS - 1][3]);
       while (!__all_sync(0xffffffff, get_here(added + lane % CELLS) > q - PLACES)) {} // what was in this place has been added
       put_sums<CHAINS, SAMPLES>(sum, sums + (q % PLACES * SPLIT + slice) * PART, lane);
-      input(q + AHEAD - PLACES);
-      if (FIRST) wait_async<AHEAD - PLACES>();                // what was begun for this turn
       arrive_at(1 + q % PLACES, ALL);
       clock.mark(SEND);
       part = next_part, t = next;
@@ -263,18 +245,36 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
   } else {
     fewer_registers<FEWER>();
     const int mine = tid - PRODUCERS, unit = rank * BAND + lane % BAND, u = min(unit, HIDDEN - 1);
-    const int sample = mine / 32 + lane / BAND * CELLS;       // and every ACROSS·CELLS-th after it; two side by side would be in the same banks
+    const int sample = mine / 32 % 4 + lane / BAND * 4 + mine / 128 * 8; // and every ACROSS·CELLS-th after it: two of a warp are in other banks
     float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
 #pragma unroll
     for (int g = 0; g < GATES; g++) bias[g] = cell.bias(g, u);
     cell.constants(u, constants);
+    const long long stride = cell.stride(batch);
     bool stuck = false;
+    // input begins to copy the inputs of turn q to shared memory.
+    auto input = [&](int q) {
+      const int t = q / PARTS, part = q % PARTS;
+#pragma unroll
+      for (int e = 0; e < EACH && FIRST; e++) {
+        const Input* at = cell.input(0, min(begin + part * SAMPLES + sample + e * ACROSS * CELLS, batch - 1), u) + t * stride;
+#pragma unroll
+        for (int i = 0; i < INPUTS; i++) {
+          const int g = i < GATES ? i : Cell::free(i - GATES);
+          if (i < GATES && !Cell::owns(g)) continue;
+          if (q < total) copy_async<sizeof(Input)>(inputs + ((q % AHEAD * EACH + e) * INPUTS + i) * CELLS * 32 + mine, at + g * HIDDEN);
+          if (t + 8 < steps) prefetch(at + 8 * stride + g * HIDDEN);
+        }
+      }
+      if (FIRST) end_async();
+    };
     for (int i = 0; i < PARTS * EACH; i++) {
       float state[Cell::STATES];
       cell.before(min(begin + i / EACH * SAMPLES + sample + i % EACH * ACROSS * CELLS, batch - 1), u, state);
 #pragma unroll
       for (int s = 0; s < Cell::STATES; s++) states[(i * Cell::STATES + s) * CELLS * 32 + mine] = state[s];
     }
+    for (int q = 0; q < AHEAD - 1; q++) input(q);
 
     int part = 0, t = 0;
     for (int q = 0; q < total; q++) {
@@ -291,13 +291,12 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
 #pragma unroll
       for (int i = 0; i < EACH * Cell::STATES; i++) state[i / Cell::STATES][i % Cell::STATES] = kept[i * CELLS * 32];
       float x[EACH][INPUTS];
+      if (FIRST) wait_async<AHEAD - 2>();
+#pragma unroll
+      for (int i = 0; i < EACH * INPUTS; i++)
+        x[i / INPUTS][i % INPUTS] = FIRST && (i % INPUTS >= GATES || Cell::owns(i % INPUTS)) ? widen(inputs[(q % AHEAD * EACH * INPUTS + i) * CELLS * 32 + mine]) : 0;
       meet_at(1 + q % PLACES, ALL);
       clock.mark(WAIT);
-#pragma unroll
-      for (int e = 0; e < EACH; e++)
-#pragma unroll
-        for (int i = 0; i < INPUTS; i++)
-          x[e][i] = FIRST && (i >= GATES || Cell::owns(i)) ? widen(inputs[((q % AHEAD * INPUTS + i) * SAMPLES + sample + e * ACROSS * CELLS) * GAP + lane % BAND]) : 0;
       const float* const left = sums + q % PLACES * SPLIT * PART;
 #pragma unroll
       for (int e = 0; e < EACH; e++) {
@@ -339,6 +338,7 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
           for (int r = 0; r < Cell::RESULTS; r++) Cell::put(r, cell.place(r, batch, t * batch + n, unit), Cell::result(r, state[e], saved[e]));
       }
       part = PARTS == 1 || part == PARTS - 1 ? 0 : part + 1, t += part == 0;
+      input(q + AHEAD - 1);
       clock.mark(REST);
     }
     // The last layer has what all blocks put after they had read the number.
