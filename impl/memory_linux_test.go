@@ -61,7 +61,7 @@ func TestMemoryIsPredicted(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, m := range s.Matrices { // first use is what takes memory
-				if !m.Packed {
+				if !m.Private() {
 					if err := prog.Write(m, make([]float32, m.Elements())); err != nil {
 						t.Fatal(err)
 					}

@@ -88,7 +88,7 @@ func persistentStep(b *testing.B, d *cpu.Device, c *cell.Cell, h, batch int, pre
 	defer prog.Close()
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, m := range s.Matrices {
-		if !m.Packed {
+		if !m.Private() {
 			src := make([]float32, m.Elements())
 			for i := range src {
 				src[i] = float32((2*rng.Float64() - 1) / math.Sqrt(float64(h)))

@@ -65,7 +65,7 @@ func gradient(b *testing.B, d device.Device, l devicetest.Layer, k knob.Params) 
 	defer p.Close()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, m := range s.Matrices {
-		if m.Packed {
+		if m.Private() {
 			continue
 		}
 		v := make([]float32, m.Elements())
