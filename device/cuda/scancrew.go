@@ -74,8 +74,8 @@ func (s *scan) crewShared() int {
 func (s *scan) crewSource(name string) source {
 	_, _, bytes := s.slots()
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, SLOTS = %d, BEHIND = %d, BUFFER = %d, GROUP = %d, ERA = %d, SEEKERS = %d, LOADERS = %d };\n%s%s",
-		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, crewBehind, s.threads*bytes, s.group, s.group, crewSeekers, crewLoaders, file("linear").text, file("scancrew").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, SLOTS = %d, BEHIND = %d, BUFFER = %d, GROUP = %d, ERA = %d, SEEKERS = %d, LOADERS = %d };\n%s%s%s",
+		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, crewBehind, s.threads*bytes, s.group, s.group, crewSeekers, crewLoaders, file("linear").text, file("compose").text, file("scancrew").text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
 %s(int steps, int batch, int hidden, int chains, int tiles, word* tickets, word* sums, word* totals, unsigned* trouble%s) {

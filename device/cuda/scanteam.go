@@ -84,8 +84,8 @@ func (s *scan) teamShared() int {
 func (s *scan) teamSource(name string) source {
 	_, _, bytes := s.slots()
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, SLOTS = %d, BEHIND = %d, BUFFER = %d };\n%s%s",
-		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.behind, s.threads*bytes, file("linear").text, file("scanteam").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, SLOTS = %d, BEHIND = %d, BUFFER = %d };\n%s%s%s",
+		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.behind, s.threads*bytes, file("linear").text, file("compose").text, file("scanteam").text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, 1)
 %s(int steps, int batch, int hidden, int chains, int tiles, int team, int group, word* ticket, word* sums, word* totals, unsigned* trouble%s) {

@@ -11,12 +11,8 @@
 // team over groups of members, whose last one shows what they make together.
 
 enum {
-  DEEP = THREADS / LANES,                     // threads behind one another
-  VALUES = LANES * N,                         // of a chain: N of each lane
-  ROWS = THREADS / 32,                        // warps
-  PITCH = VALUES + 1,                         // of what they compose, for the banks' sake
-  SEEKERS = 4, JOINERS = 2,                   // other warps
-  LOOKS = 16,                                 // at a time
+  DEEP = THREADS / LANES,   // threads behind one another
+  SEEKERS = 4, JOINERS = 2, // other warps
 };
 
 // A turn is one of the tiles that a block takes, in a round of its team.
@@ -77,79 +73,6 @@ struct grid {
   __device__ __forceinline__ word* shown(const turn& t) const { return group > 1 ? sum(t, t.time) : total(t, in_group(t)); }
 };
 
-// before turns what this thread's steps make into what all steps of the tile up to
-// its last one make, and returns what those before its first one do. Rows are
-// for this tile alone.
-__device__ __forceinline__ several before(several& p, linear* rows) {
-#pragma unroll
-  for (int d = LANES; d < 32; d *= 2)
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      linear up;
-      up.factor = __shfl_up_sync(0xffffffff, p.of[i].factor, d), up.add = __shfl_up_sync(0xffffffff, p.of[i].add, d);
-      if (threadIdx.x % 32 >= d) p.of[i] = then(up, p.of[i]);
-    }
-  const int row = threadIdx.x / 32, x = threadIdx.x % LANES * N;
-  if (threadIdx.x % 32 >= 32 - LANES)
-#pragma unroll
-    for (int i = 0; i < N; i++) rows[row * PITCH + x + i] = p.of[i];
-  meet_at(1, THREADS);
-#pragma unroll 1
-  for (int i = threadIdx.x; i / 32 * 32 < ROWS * VALUES; i += THREADS) {
-    linear* const at = rows + i % ROWS * PITCH + i / ROWS;
-    linear sum = {1, 0};
-    if (i < ROWS * VALUES) sum = *at;
-#pragma unroll
-    for (int d = 1; d < ROWS; d *= 2) {
-      linear up;
-      up.factor = __shfl_up_sync(0xffffffff, sum.factor, d), up.add = __shfl_up_sync(0xffffffff, sum.add, d);
-      if (i % ROWS >= d) sum = then(up, sum);
-    }
-    if (i < ROWS * VALUES) *at = sum;
-  }
-  meet_at(1, THREADS);
-  several earlier = identity();
-  if (row > 0)
-#pragma unroll
-    for (int i = 0; i < N; i++) earlier.of[i] = rows[(row - 1) * PITCH + x + i], p.of[i] = then(earlier.of[i], p.of[i]);
-  if (LANES == 32) return earlier;
-#pragma unroll
-  for (int i = 0; i < N; i++) {
-    linear up;
-    up.factor = __shfl_up_sync(0xffffffff, p.of[i].factor, LANES), up.add = __shfl_up_sync(0xffffffff, p.of[i].add, LANES);
-    if (threadIdx.x % 32 >= LANES) earlier.of[i] = up;
-  }
-  return earlier;
-}
-
-// gather composes one value of what so many tiles or groups show, in their order;
-// it reports whether they did.
-__device__ __forceinline__ bool gather(linear& all, const word* from, int count, const grid& g) {
-  all = {1, 0};
-#pragma unroll 1
-  for (; count > 0; count -= LOOKS, from += LOOKS * 2 * VALUES) {
-    word a[LOOKS], b[LOOKS];
-    unsigned missing = count < LOOKS ? (1u << count) - 1 : (1u << LOOKS) - 1;
-    for (patience left; missing;) {
-#pragma unroll
-      for (int i = 0; i < LOOKS; i++)
-        if (missing >> i & 1) get_words(a[i], b[i], from + i * (2 * VALUES));
-#pragma unroll
-      for (int i = 0; i < LOOKS; i++)
-        if ((missing >> i & 1) && of(a[i], g.run) && of(b[i], g.run)) missing &= ~(1u << i);
-      if (missing && left.over(g.trouble)) return false;
-    }
-#pragma unroll
-    for (int i = 0; i < LOOKS; i++)
-      if (i < count) {
-        linear one;
-        one.factor = number(a[i]), one.add = number(b[i]);
-        all = then(all, one);
-      }
-  }
-  return true;
-}
-
 // join shows what groups make whose last member this block is. Of the joiners,
 // warps, each takes one of so many tiles.
 __device__ __forceinline__ void join(const grid& g, int which, const int* done) {
@@ -161,7 +84,7 @@ __device__ __forceinline__ void join(const grid& g, int which, const int* done) 
 #pragma unroll 1
     for (int v = threadIdx.x % 32; v < VALUES; v += 32) {
       linear all;
-      if (!gather(all, g.sum(t, t.time - g.inside) + 2 * v, g.inside + 1, g)) return;
+      if (!gather(all, g.sum(t, t.time - g.inside) + 2 * v, g.inside + 1, g.run, g.trouble)) return;
       put_words(g.total(t, g.in_group(t)) + 2 * v, tagged(all.factor, g.run), tagged(all.add, g.run));
     }
   }
@@ -186,7 +109,7 @@ __device__ __forceinline__ void seek(const grid& g, int which, float* starts, fl
 #pragma unroll 1
       for (int of_tiles = 1; of_tiles >= 0; of_tiles--) { // what is shown last, groups, is asked for last
         const word* const at = of_tiles ? g.sum(t, t.time - g.inside) : g.total(t, from);
-        fine = fine && gather(groups, at + 2 * v, of_tiles ? g.inside : to - from, g);
+        fine = fine && gather(groups, at + 2 * v, of_tiles ? g.inside : to - from, g.run, g.trouble);
         if (of_tiles) tiles = groups;
       }
       while (first && (get_here(found) < i || get_here(done) < i + BEHIND + 1 - SLOTS)) rest();
