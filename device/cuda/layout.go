@@ -32,7 +32,10 @@ const maxStreams = 32
 func streams(s *schedule.Schedule) int { return min(s.Streams, maxStreams) }
 
 func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[Network]readied) (layout, error) {
-	stacks := newStacks(s, k, p)
+	stacks, err := newStacks(s, k, p)
+	if err != nil {
+		return layout{}, err
+	}
 	l := layout{element: elements(s), spaces: map[int]extent{}, cells: scanCells{}, splitting: newSplitting(s, k, p), narrowing: newNarrowing(s, k, p, stacks.lower), stacks: stacks}
 	take := func(bytes int64) int64 {
 		at := l.total

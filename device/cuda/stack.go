@@ -56,11 +56,21 @@ const (
 	stackAhead = 4
 )
 
-func newStacks(s *schedule.Schedule, k knob.Params, p Properties) stacks {
+// newStacks finds them. An error wraps schedule.ErrUnsupported: knobs ask for what
+// there is none of.
+func newStacks(s *schedule.Schedule, k knob.Params, p Properties) (stacks, error) {
 	out := stacks{map[int]*stacked{}, map[int]bool{}, map[int]bool{}, map[int]bool{}}
-	if k["stack"] == 2 || p.Capability < 80 {
-		return out
+	if k["stack"] != 2 && p.Capability >= 80 {
+		out.find(s, k, p)
 	}
+	if k["stack"] == 1 && len(out.at) == 0 {
+		return out, fmt.Errorf("cuda: stack=1: %w: no layers lie upon each other, over two steps or more, whose weights fit the GPU together", schedule.ErrUnsupported)
+	}
+	return out, nil
+}
+
+// find has as many layers as fit run together, where that pays or knobs ask for it.
+func (out *stacks) find(s *schedule.Schedule, k knob.Params, p Properties) {
 	element, uses := elements(s), usesOf(s)
 	for i := 0; i < len(s.Nodes); i++ {
 		n := 1 // layers
@@ -82,7 +92,6 @@ func newStacks(s *schedule.Schedule, k knob.Params, p Properties) stacks {
 			break
 		}
 	}
-	return out
 }
 
 // take has st run from place i on.

@@ -46,9 +46,9 @@ func TestStackChoice(t *testing.T) {
 		{with(func(l *devicetest.Layer) { l.Precision = schedule.FP32 }), nil, nil},
 		{with(func(l *devicetest.Layer) { l.Layers = 6 }), knob.Params{"stack": 1}, []int{96, 96}},
 		{with(func(l *devicetest.Layer) { l.Layers = 2 }), knob.Params{"stack": 1}, []int{128}}, // two groups
-		{with(func(l *devicetest.Layer) { l.Layers = 1 }), knob.Params{"stack": 1}, nil},
-		{with(func(l *devicetest.Layer) { l.Hidden = 1536 }), knob.Params{"stack": 1}, nil},
-		{with(func(l *devicetest.Layer) { l.Steps = 1 }), knob.Params{"stack": 1}, nil},
+		{with(func(l *devicetest.Layer) { l.Layers = 1 }), nil, nil},
+		{with(func(l *devicetest.Layer) { l.Hidden = 1536 }), nil, nil},
+		{with(func(l *devicetest.Layer) { l.Steps = 1 }), nil, nil},
 	} {
 		s, err := test.layer.Schedule(1)
 		if err != nil {
@@ -66,6 +66,25 @@ func TestStackChoice(t *testing.T) {
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%v %v: stacks of %v blocks, want %v", test.layer, test.knobs, got, test.want)
+		}
+	}
+}
+
+// TestStackDeclined: what is asked to run as one kernel and cannot is declined, not
+// run in another form.
+func TestStackDeclined(t *testing.T) {
+	for _, l := range []devicetest.Layer{
+		{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 100, Precision: schedule.BF16},
+		{Cell: cell.LSTM, Hidden: 1536, Batch: 64, Steps: 100, Layers: 4, Precision: schedule.BF16},
+		{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 1, Layers: 4, Precision: schedule.BF16},
+		{Cell: cell.RNNReLU, Hidden: 64, Batch: 4, Steps: 9, Layers: 2},
+	} {
+		s, err := l.Schedule(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := cuda.Sources(s, knob.Params{"stack": 1}, h200()); !errors.Is(err, schedule.ErrUnsupported) {
+			t.Errorf("%v: %v", l, err)
 		}
 	}
 }
