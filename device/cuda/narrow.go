@@ -94,7 +94,7 @@ func (n narrow) libraryNanoseconds(rows, share int) float64 {
 	work, bytes := 2*float64(rows)*weights, weights*float64(n.weights.Bytes())
 	switch {
 	case n.exact && rows == 1:
-		return 2000 + bytes/4000
+		return 3500 + bytes/4500
 	case n.exact:
 		return max(5000+work/37000, 2000+bytes/1500)
 	case n.weights == Single:
