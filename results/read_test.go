@@ -153,3 +153,19 @@ func FuzzReadRecords(f *testing.F) {
 		}
 	})
 }
+
+// TestKey has records of before and after a knob came be of the same thing, as
+// long as it is 0.
+func TestKey(t *testing.T) {
+	key := func(knobs map[string]int) string {
+		rec := sample(1)
+		rec.Impl.Knobs = knobs
+		return rec.Key()
+	}
+	if a, b := key(map[string]int{"streams": 2}), key(map[string]int{"stack": 0, "streams": 2}); a != b {
+		t.Errorf("%s and %s differ", a, b)
+	}
+	if a, b := key(map[string]int{"streams": 2}), key(map[string]int{"stack": 1, "streams": 2}); a == b {
+		t.Errorf("both are %s", a)
+	}
+}

@@ -247,11 +247,14 @@ type Cost struct {
 }
 
 // Key identifies what a record measured: the same key twice in a run means that
-// the point was measured twice.
+// the point was measured twice. Knobs that are 0 do not count, so that a record
+// from before a knob came is one of what the knob leaves as it was.
 func (r *Record) Key() string {
 	names := make([]string, 0, len(r.Impl.Knobs))
-	for n := range r.Impl.Knobs {
-		names = append(names, n)
+	for n, v := range r.Impl.Knobs {
+		if v != 0 {
+			names = append(names, n)
+		}
 	}
 	slices.Sort(names)
 	var b strings.Builder
