@@ -85,6 +85,17 @@ func (n *needs) scans(s *schedule.Sequence, programs ...cell.Program) {
 
 func (d *Device) needs(s *schedule.Schedule, f simd.Format) needs {
 	var most needs
+	product := func(p gemm.Product) {
+		for teams := 1; teams <= d.workers; teams++ { // of members, or one more
+			members := d.workers / teams
+			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, members), d.gemm.ScratchLen(&p, members+1))
+		}
+	}
+	for i, j := range d.besides(s, true) {
+		p, beside := d.product(s.Nodes[i].Op.(schedule.Gemm), f), d.product(s.Nodes[j].Op.(schedule.Gemm), f)
+		p.Beside = &beside
+		product(p)
+	}
 	for op := range s.Operations() {
 		switch op := op.(type) {
 		case schedule.Gemm:
@@ -94,10 +105,7 @@ func (d *Device) needs(s *schedule.Schedule, f simd.Format) needs {
 				most.gemm = max(most.gemm, d.gemm.PieceScratchLen(&p))
 				continue
 			}
-			for teams := 1; teams <= d.workers; teams++ { // of members, or one more
-				members := d.workers / teams
-				most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, members), d.gemm.ScratchLen(&p, members+1))
-			}
+			product(p)
 		case schedule.Cell:
 			most.vectors = max(most.vectors, vectorsOf(op.Program()))
 		case schedule.CellBackward:

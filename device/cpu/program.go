@@ -171,16 +171,16 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		n := d.floats(m, f)
 		p.memory = append(p.memory, arena[l.offset[i]:l.offset[i]+n:l.offset[i]+n])
 	}
+	p.teams = k["teams"]
+	if p.teams == 0 {
+		p.teams = p.chooseTeams()
+	}
 	if err := p.bind(); err != nil {
 		return nil, errors.Join(err, free())
 	}
 	p.scratch = make([]scratch, d.workers)
 	for w := range p.scratch {
 		p.scratch[w] = d.newScratch(s, f)
-	}
-	p.teams = k["teams"]
-	if p.teams == 0 {
-		p.teams = p.chooseTeams()
 	}
 	p.progress = make([]counter, s.Streams)
 	p.team = make([]teamState, p.teams)
@@ -226,6 +226,18 @@ func (p *program) bind() error {
 		place[i] = uint64(len(p.queues[n.Stream]))
 		p.queues[n.Stream] = append(p.queues[n.Stream], i)
 		p.nodes = append(p.nodes, out)
+	}
+	for i, j := range p.device.besides(p.schedule, p.teams == 1) {
+		first, second := p.nodes[i].work.(*product), p.nodes[j].work.(*product)
+		if second.Sums != nil {
+			if first.Sums != nil || conflicts(p.schedule.Nodes[i].Op, p.schedule.Nodes[pairs[j]].Op) {
+				continue
+			}
+			first.Sums = second.Sums
+		}
+		first.Beside = &second.Product
+		p.nodes[j].work, p.nodes[j].pieces = done{}, 0
+		p.nodes[i].pieces = max(p.nodes[i].pieces, 1)
 	}
 	return nil
 }
@@ -288,7 +300,7 @@ func (p *program) chooseTeams() int {
 	for _, n := range p.schedule.Nodes {
 		sum += cost(n.Op)
 	}
-	if len(p.nodes) > 0 && sum/int64(len(p.nodes)) < teamFLOPs {
+	if n := int64(len(p.schedule.Nodes)); n > 0 && sum/n < teamFLOPs {
 		return most
 	}
 	return 1

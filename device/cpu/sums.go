@@ -1,6 +1,10 @@
 package cpu
 
-import "rnnbench/rnn/schedule"
+import (
+	"slices"
+
+	"rnnbench/rnn/schedule"
+)
 
 // sumsWithin is how far behind a product a sum of its rows may be.
 const sumsWithin = 8
@@ -30,19 +34,14 @@ func sums(s *schedule.Schedule) map[int]int {
 	return pairs
 }
 
-// conflicts reports whether op could tell if sum ran before it.
-func conflicts(op schedule.Op, sum schedule.SumRows) bool {
-	for _, v := range op.Reads() {
-		if v.M == sum.Out.M {
-			return true
-		}
+// conflicts reports whether op could tell if moved, which comes after it, ran before it or meanwhile.
+func conflicts(op, moved schedule.Op) bool {
+	meets := func(a, b []schedule.View) bool {
+		return slices.ContainsFunc(a, func(v schedule.View) bool {
+			return slices.ContainsFunc(b, func(w schedule.View) bool { return v.M == w.M })
+		})
 	}
-	for _, v := range op.Writes() {
-		if v.M == sum.Out.M || v.M == sum.A.M {
-			return true
-		}
-	}
-	return false
+	return meets(op.Reads(), moved.Writes()) || meets(op.Writes(), moved.Writes()) || meets(op.Writes(), moved.Reads())
 }
 
 // done is the work of an operation that another has done.

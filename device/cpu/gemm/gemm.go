@@ -28,6 +28,31 @@ type Product struct {
 	LdC        int
 	Accumulate bool
 	Sums       []float32 // [M] of the rows of A, which is transposed, set or added to as C is; nil: none
+
+	// Beside is a product by the same A, of which nothing else is read but N, B, C and LdC: its columns
+	// follow those of this one, whose N is then a multiple of StripWidth, and A is packed for both. A is
+	// transposed, and neither B was packed ahead; nil: there is none.
+	Beside *Product
+}
+
+// columns are those of p and of the product beside it.
+func (p *Product) columns() int {
+	if p.Beside == nil {
+		return p.N
+	}
+	return p.N + p.Beside.N
+}
+
+// each calls f for p and for the product beside it, where columns n0 … n1 of both have some of its own:
+// with these, and how many columns come before them.
+func (p *Product) each(n0, n1 int, f func(q *Product, from, to, before int)) {
+	if n0 < p.N {
+		f(p, n0, min(p.N, n1), 0)
+	}
+	if n1 > p.N {
+		from := max(n0, p.N)
+		f(p.Beside, from-p.N, n1-p.N, from-n0)
+	}
 }
 
 // Engine multiplies with the kernels of one level. It is immutable and safe for concurrent use.
@@ -35,7 +60,7 @@ type Engine struct {
 	k      *simd.Kernels
 	depth  int // most k of a block
 	blockA int // floats of a block of A, a quarter of L2
-	blockB int // floats of a packed block of B, of which a few strips at a time are in use
+	blockB int // floats of a packed block of B, twice L2: a few strips at a time are in use
 	ones   []float32
 }
 
@@ -73,7 +98,7 @@ func New(k *simd.Kernels, l2 int) *Engine {
 	if l2 <= 0 {
 		l2 = defaultL2
 	}
-	e := &Engine{k: k, depth: depth, blockA: l2 / 4 / 4, blockB: l2 / 4, ones: make([]float32, packedDepths*depth/4+1)}
+	e := &Engine{k: k, depth: depth, blockA: l2 / 4 / 4, blockB: l2 / 2, ones: make([]float32, packedDepths*depth/4+1)}
 	for i := range e.ones {
 		e.ones[i] = 1
 	}
@@ -142,7 +167,7 @@ func (e *Engine) pack(dst []float32, b Matrix, k0, k1, n0, n1 int) {
 // possibly empty. With packed weights it is a band of columns that depends on N alone.
 func (e *Engine) Share(p *Product, worker, workers int) (m0, m1, n0, n1 int) {
 	if workers == 1 {
-		return 0, p.M, 0, p.N
+		return 0, p.M, 0, p.columns()
 	}
 	wn := e.columns(p, workers)
 	m0, m1 = 0, p.M
@@ -152,17 +177,17 @@ func (e *Engine) Share(p *Product, worker, workers int) (m0, m1, n0, n1 int) {
 		worker %= wn
 	}
 	unit := width
-	if wide := e.k.MaxStrips(e.k.MaxRows()) * width; p.N >= 8*wide*wn {
+	if wide := e.k.MaxStrips(e.k.MaxRows()) * width; p.columns() >= 8*wide*wn {
 		unit = wide // whole tiles: a share may be a tile larger than another, which must be little
 	}
-	s0, s1 := part(ceil(p.N, unit), worker, wn)
-	return m0, m1, min(p.N, s0*unit), min(p.N, s1*unit)
+	s0, s1 := part(ceil(p.columns(), unit), worker, wn)
+	return m0, m1, min(p.columns(), s0*unit), min(p.columns(), s1*unit)
 }
 
 // columns returns how many bands of columns the workers form; it divides workers. It weighs the
 // largest share of multiply-adds against the packing that bands of rows or columns repeat.
 func (e *Engine) columns(p *Product, workers int) int {
-	strips := ceil(p.N, width)
+	strips := ceil(p.columns(), width)
 	if p.Packed != nil && (p.M <= e.k.MaxRows() || strips >= 8*workers) {
 		return workers
 	}
@@ -209,6 +234,8 @@ const (
 
 func (e *Engine) way(p *Product, rows int) way {
 	switch {
+	case p.Beside != nil:
+		return blocked
 	case p.Packed != nil && p.Format != simd.F32 && rows > widenTiles*e.k.MaxRows():
 		return widened
 	case p.Packed != nil:
@@ -219,6 +246,11 @@ func (e *Engine) way(p *Product, rows int) way {
 		return inPlace
 	}
 	return blocked
+}
+
+// Packs reports whether workers pack their rows of A.
+func (e *Engine) Packs(p *Product, workers int) bool {
+	return p.A.Trans && p.Packed == nil && p.M > workers*inPlaceTiles*e.k.MaxRows()
 }
 
 // blocks returns the block of a share of m×n: rows, columns and depth.
@@ -441,7 +473,9 @@ func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, after []float32, s *S
 					e.k.Widen(b[s*t.BStrip:][:t.BStrip], p.Packed[((n/width+s)*p.K+k)*row:], p.Format)
 				}
 			default:
-				e.pack(b, p.B, k, kEnd, n, nEnd)
+				p.each(n, nEnd, func(q *Product, from, to, before int) {
+					e.pack(b[before*(kEnd-k):], q.B, k, kEnd, from, to)
+				})
 			}
 			t.K = kEnd - k
 			t.Accumulate = p.Accumulate || k > 0
@@ -452,9 +486,13 @@ func (e *Engine) runBlocks(p *Product, m0, m1, n0, n1 int, after []float32, s *S
 					if p.Sums != nil && n == 0 {
 						e.sumStrips(p.Sums[m:mEnd], bufA, t, &s.sums)
 					}
-					e.tilesOfStrips(p, bufA, b, m, mEnd, n, nEnd, t)
+					p.each(n, nEnd, func(q *Product, from, to, before int) {
+						e.tilesOfStrips(q, bufA, b[before*t.K:], m, mEnd, from, to, t)
+					})
 				} else {
-					e.tilesOfRows(p, b, next, k, m, mEnd, n, nEnd, t)
+					p.each(n, nEnd, func(q *Product, from, to, before int) {
+						e.tilesOfRows(q, b[before*t.K:], next, k, m, mEnd, from, to, t)
+					})
 				}
 			}
 		}

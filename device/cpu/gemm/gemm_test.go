@@ -49,10 +49,21 @@ func (m Matrix) at(i, j int) float64 {
 }
 
 func newProblem(rng *rand.Rand, m, n, k int, transA, transB, accumulate bool, gap int) *problem {
+	p := newProblemOf(rng, operand(rng, m, k, transA, gap), m, n, k, transB, accumulate, gap)
+	if transA {
+		for range m {
+			p.oldSums = append(p.oldSums, float32(rng.NormFloat64()))
+		}
+		p.Sums = make([]float32, m)
+	}
+	return p
+}
+
+// newProblemOf is a problem without sums whose first operand is a.
+func newProblemOf(rng *rand.Rand, a Matrix, m, n, k int, transB, accumulate bool, gap int) *problem {
 	p := &problem{Product: Product{
 		M: m, N: n, K: k, LdC: n + gap, Accumulate: accumulate,
-		A: operand(rng, m, k, transA, gap),
-		B: operand(rng, k, n, transB, gap),
+		A: a, B: operand(rng, k, n, transB, gap),
 	}}
 	for i, v := range p.B.Data { // every format can hold B
 		p.B.Data[i] = float32(math.Round(float64(v)*32) / 32)
@@ -72,12 +83,6 @@ func newProblem(rng *rand.Rand, m, n, k int, transA, transB, accumulate bool, ga
 		}
 	}
 	p.old = slices.Clone(p.all)
-	if transA {
-		for range m {
-			p.oldSums = append(p.oldSums, float32(rng.NormFloat64()))
-		}
-		p.Sums = make([]float32, m)
-	}
 	p.want, p.size = make([]float64, m*n), make([]float64, m*n)
 	for i := range m {
 		for j := range n {
@@ -242,6 +247,31 @@ func TestRun(t *testing.T) {
 					{9, 47, 16}, {12, 95, 3}, {15, 33, 100}, {17, 65, 33}, {25, 50, 29}, {33, 31, 37}, {64, 15, 9}, {65, 101, 10}, {265, 50, 6},
 				} {
 					try(s[0], s[1], s[2])
+				}
+			}
+		})
+	}
+}
+
+// TestBeside wants two products by the same rows as if each had been alone.
+func TestBeside(t *testing.T) {
+	for name, e := range engines(t) {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(9, 10))
+			form := 0
+			for _, s := range [][4]int{{1, 16, 1, 1}, {3, 16, 17, 20}, {8, 32, 5, 9}, {9, 16, 100, 31}, {40, 48, 33, 19}, {129, 16, 16, 40}, {65, 144, 130, 11}, {300, 64, 50, 30}} {
+				for range 4 {
+					form++
+					m, k, accumulate := s[0], s[3], form&4 != 0
+					p := newProblem(rng, m, s[1], k, true, form&1 != 0, accumulate, form%3)
+					q := newProblemOf(rng, p.A, m, s[2], k, form&2 != 0, accumulate, form%2)
+					p.Beside = &q.Product
+					for workers := 1; workers <= 3; workers++ {
+						copy(q.all, q.old)
+						p.run(e, workers, workers == 2)
+						p.check(t, fmt.Sprintf("%v, %d workers, with %v beside", p, workers, q))
+						q.check(t, fmt.Sprintf("%v, %d workers, beside %v", q, workers, p))
+					}
 				}
 			}
 		})
