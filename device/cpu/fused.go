@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"sync/atomic"
+
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
@@ -58,6 +60,8 @@ func (d *Device) newScratch(s *schedule.Schedule, f simd.Format) scratch {
 	n := d.needs(s, f)
 	return scratch{
 		gemm: gemm.NewScratch(n.gemm), vectors: make([][]float32, n.vectors), products: make([]float32, n.products),
+		tracks: make([]fused.Vector, n.vectors), weights: make([][]float32, n.vectors),
+		others: make([]*atomic.Uint64, d.workers), steps: fused.NewSteps(n.vectors, d.workers, n.parts),
 		scan: newScanScratch(n.states, n.scanVectors),
 	}
 }
@@ -67,13 +71,14 @@ type needs struct {
 	gemm     int // floats of products
 	vectors  int // of fused cells
 	products int // floats of the recurrent products of a band
+	parts    int // and of parts of them
 
 	states      int // floats of the states that a scan carries
 	scanVectors int // of its programs
 }
 
 // floats are those of them that count as memory.
-func (n needs) floats() int { return n.gemm + n.products + scanArrays*n.states }
+func (n needs) floats() int { return n.gemm + n.products + n.parts + scanArrays*n.states }
 
 // scans adds what a scan needs.
 func (n *needs) scans(s *schedule.Sequence, programs ...cell.Program) {
@@ -113,6 +118,7 @@ func (d *Device) needs(s *schedule.Schedule, f simd.Format) needs {
 		case schedule.Persistent:
 			most.vectors = max(most.vectors, vectorsOf(op.Step(0, schedule.View{}).Program()))
 			most.products = max(most.products, op.Batch()*len(op.R)*op.Hidden())
+			most.parts = max(most.parts, fused.PartLen(len(op.R), op.Hidden()))
 			p := bandProduct(op.Batch(), op.Hidden(), op.Hidden(), f)
 			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
 		case schedule.PersistentBackward:

@@ -19,8 +19,10 @@ import (
 // section 3).
 type persistent struct {
 	band
-	through track       // the state that the products multiply, before each step
-	weights [][]float32 // per recurrent gate, packed
+	through    track             // the state that the products multiply, before each step
+	weights    [][]float32       // per recurrent gate, packed
+	recurrence *fused.Recurrence // of one sequence; nil: there is none
+	done       []*counter        // with a recurrence: per band, its steps of all runs
 }
 
 // persistentBackward is its gradient: the cells of the band, and after the
@@ -87,15 +89,21 @@ func (p *program) band(op schedule.Op, of cell.Program, s *schedule.Sequence, ve
 }
 
 func (p *program) persistent(op schedule.Persistent) work {
-	through := op.Cell.Through
+	through, of := op.Cell.Through, op.Step(0, schedule.View{}).Program()
 	w := &persistent{
-		band: p.band(op, op.Step(0, schedule.View{}).Program(), &op.Sequence, func(step int, r cell.Ref) schedule.View {
+		band: p.band(op, of, &op.Sequence, func(step int, r cell.Ref) schedule.View {
 			return op.Step(step, schedule.View{}).Vector(r)
 		}),
 		through: p.track(op.Steps, func(step int) schedule.View { return op.Before(step)[through] }),
 	}
 	for _, r := range op.R {
 		w.weights = append(w.weights, p.memory[r.M.ID])
+	}
+	if w.batch == 1 && p.format == simd.F32 {
+		w.recurrence = fused.NewRecurrence(p.device.kernels.Level(), of)
+		for range p.device.workers {
+			w.done = append(w.done, p.meeting())
+		}
 	}
 	return w
 }
@@ -199,6 +207,10 @@ func (w *persistent) share(part, parts int, s *scratch) {
 	if from == to {
 		return
 	}
+	if w.recurrence != nil {
+		w.run(part, from, to, bands, s)
+		return
+	}
 	n, gates := to-from, len(w.weights)
 	g := bandProduct(w.batch, n, w.hidden, w.program.format)
 	g.A.Stride, g.LdC = w.through.row, gates*n
@@ -213,6 +225,35 @@ func (w *persistent) share(part, parts int, s *scratch) {
 		}
 		w.cells(step, from, to, s.products, gates, s)
 	}
+}
+
+// run runs all steps of a band in one call, unless another band's worker loses its processor.
+func (w *persistent) run(part, from, to, bands int, s *scratch) {
+	v := s.tracks[:len(w.vectors)]
+	for i := range w.vectors {
+		v[i] = w.vectors[i].from(from)
+	}
+	p := fused.Products{State: w.through.from(0), Depth: w.hidden, Weights: s.weights[:0]}
+	for _, weights := range w.weights {
+		p.Weights = append(p.Weights, gemm.Columns(weights, w.program.format, w.hidden, from))
+	}
+	b := fused.Band{From: from, N: to - from, Done: &w.done[part].Uint64, Others: s.others[:0]}
+	for other := range bands {
+		if other != part {
+			b.Others = append(b.Others, &w.done[other].Uint64)
+		}
+	}
+	w.recurrence.Start(s.steps, v, &p, &b, w.steps)
+	for !w.recurrence.Run(s.steps) {
+		for other := range bands {
+			w.program.device.pool.await(w.done[other], uint64(s.steps.Turn))
+		}
+	}
+}
+
+// from is the track of the units from one on.
+func (t *track) from(unit int) fused.Vector {
+	return fused.Vector{Data: t.data, From: unit, Step: t.step}
 }
 
 func (w *persistentBackward) share(part, parts int, s *scratch) {

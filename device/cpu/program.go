@@ -10,6 +10,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -64,8 +65,12 @@ type work interface {
 // scratch is one worker's own memory.
 type scratch struct {
 	gemm     *gemm.Scratch
-	vectors  [][]float32 // of a fused cell
-	products []float32   // of a band of units
+	vectors  [][]float32    // of a fused cell
+	products []float32      // of a band of units
+	tracks   []fused.Vector // of a recurrence
+	weights  [][]float32
+	others   []*atomic.Uint64
+	steps    *fused.Steps
 	scan     scanScratch
 	team     []scratch // of all workers of the team, in order
 	_        [64]byte

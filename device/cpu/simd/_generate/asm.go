@@ -36,14 +36,14 @@ type asm struct {
 	*build.Context
 	level
 	pkg    *types.Package
-	consts map[uint32]operand.Mem
+	consts map[string]operand.Mem
 	held   map[uint32]reg.VecVirtual // constants in registers, in the current function
 	masks  *operand.Mem
 	turns  *operand.Mem
 }
 
 func newAsm(pkg *types.Package, l level) *asm {
-	a := &asm{Context: build.NewContext(), level: l, pkg: pkg, consts: map[uint32]operand.Mem{}}
+	a := &asm{Context: build.NewContext(), level: l, pkg: pkg, consts: map[string]operand.Mem{}}
 	a.ConstraintExpr(constraint)
 	return a
 }
@@ -100,33 +100,33 @@ func (a *asm) zero(v operand.Op) {
 // memory returns the address of one value, repeated over a vector where the level has no
 // cheap way to hold it in a register.
 func (a *asm) memory(bits uint32) operand.Mem {
-	m, ok := a.consts[bits]
+	if a.wide() {
+		return a.repeated("c", bits, 1)
+	}
+	return a.repeated("c", bits, a.width)
+}
+
+// repeated returns the address of a value that stands there so many times.
+func (a *asm) repeated(prefix string, bits uint32, times int) operand.Mem {
+	name := fmt.Sprintf("%s%08x", prefix, bits)
+	m, ok := a.consts[name]
 	if !ok {
-		m = a.StaticGlobal(fmt.Sprintf("c%08x", bits))
+		m = a.StaticGlobal(name)
 		a.DataAttributes(attr.RODATA | attr.NOPTR)
-		n := a.width
-		if a.wide() {
-			n = 1
-		}
-		for i := range n {
+		for i := range times {
 			a.AddDatum(4*i, operand.U32(bits))
 		}
-		a.consts[bits] = m
+		a.consts[name] = m
 	}
 	return m
 }
 
-// bits returns an operand that holds bits in every lane: a register with many registers, else memory.
+// bits returns an operand that holds bits in every lane: a register where it is held, else memory.
 func (a *asm) bits(bits uint32) operand.Op {
-	m := a.memory(bits)
-	if !a.wide() {
-		return m
+	if r, ok := a.held[bits]; ok {
+		return r
 	}
-	r, ok := a.held[bits]
-	if !ok {
-		panic(fmt.Sprintf("constant %08x is not held", bits))
-	}
-	return r
+	return a.repeated(map[bool]string{true: "v", false: "c"}[a.wide()], bits, a.width)
 }
 
 func (a *asm) float(f float32) operand.Op { return a.bits(math.Float32bits(f)) }

@@ -166,7 +166,7 @@ func (a *asm) loop(r routine) {
 	a.Label("loop")
 	a.prefetch(r.program, v, at, i)
 	stores := 0
-	a.straight(r.program, func(ref cell.Ref) reg.VecVirtual {
+	a.straight(r.program, nil, func(ref cell.Ref) reg.VecVirtual {
 		return a.load(vector(ref))
 	},
 		func(x reg.VecVirtual, ref cell.Ref) {
@@ -191,7 +191,7 @@ func (a *asm) loop(r routine) {
 	a.Label("tail")
 	a.ADDQ(operand.Imm(uint64(a.width)), n)
 	a.JZ(operand.LabelRef("next"))
-	a.tail(r.program, n, vector)
+	a.tail(r.program, n, nil, vector)
 	a.Label("next")
 	a.DECQ(rows)
 	a.JZ(operand.LabelRef("nextstep"))

@@ -66,7 +66,7 @@ func generate(folder string) error {
 	if pkg, err = declarations("fused", filepath.Join(folder, "vector.go")); err != nil {
 		return err
 	}
-	stubs, err = assemble(folder, pkg, []part{{"programs", programs}, {"loops", loops}})
+	stubs, err = assemble(folder, pkg, []part{{"programs", programs}, {"loops", loops}, {"recurrences", recurrences}})
 	if err != nil {
 		return err
 	}
@@ -169,6 +169,7 @@ func programTable(b *bytes.Buffer) {
 	}{
 		{"assembly", "v [][]float32, n int", routines()},
 		{"assembledLoop", "v []Vector, at []uintptr, n, rows, steps, stream int", loopRoutines()},
+		{"assembledSteps", "s *Steps", recurrenceRoutines()},
 	} {
 		fmt.Fprintf(b, "\n// %s returns the function of the program of the given text, or nil.\n", t.name)
 		fmt.Fprintf(b, "func %s(l simd.Level, text string) func(%s) {\nswitch l {\n", t.name, t.signature)

@@ -154,7 +154,7 @@ func (a *asm) mathSigmoid(x operand.Op) reg.VecVirtual {
 	if a.wide() {
 		k := a.K()
 		a.VPMOVD2M(x, k)
-		a.VMOVAPS(a.float(1), num)
+		a.VMOVUPS(a.float(1), num)
 		a.VMOVAPS(e, k, num)
 	} else {
 		one := a.load(a.float(1))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -109,7 +110,7 @@ func (a *asm) program(r routine) {
 	a.SUBQ(operand.Imm(uint64(a.width)), n)
 	a.JLT(operand.LabelRef("tail"))
 	a.Label("loop")
-	a.straight(r.program, func(ref cell.Ref) reg.VecVirtual { return a.load(at(ref)) },
+	a.straight(r.program, nil, func(ref cell.Ref) reg.VecVirtual { return a.load(at(ref)) },
 		func(v reg.VecVirtual, ref cell.Ref) { a.VMOVUPS(v, at(ref)) })
 	a.ADDQ(operand.Imm(uint64(a.width)), i)
 	a.SUBQ(operand.Imm(uint64(a.width)), n)
@@ -118,23 +119,23 @@ func (a *asm) program(r routine) {
 	a.Label("tail")
 	a.ADDQ(operand.Imm(uint64(a.width)), n)
 	a.JZ(operand.LabelRef("done"))
-	a.tail(r.program, n, at)
+	a.tail(r.program, n, nil, at)
 	a.Label("done")
 	a.end()
 }
 
 // tail emits p for the last n units, fewer than a vector.
-func (a *asm) tail(p cell.Program, n reg.GPVirtual, at func(cell.Ref) operand.Mem) {
+func (a *asm) tail(p cell.Program, n reg.GPVirtual, known map[cell.Ref]reg.VecVirtual, at func(cell.Ref) operand.Mem) {
 	if a.wide() {
 		k := a.tailMask(n)
-		a.straight(p, func(ref cell.Ref) reg.VecVirtual {
+		a.straight(p, known, func(ref cell.Ref) reg.VecVirtual {
 			v := a.vec()
 			a.VMOVUPS_Z(at(ref), k, v)
 			return v
 		}, func(v reg.VecVirtual, ref cell.Ref) { a.VMOVUPS(v, k, at(ref)) })
 	} else {
 		mask := a.tailMaskAt(n) // loaded anew each time, for want of registers
-		a.straight(p, func(ref cell.Ref) reg.VecVirtual {
+		a.straight(p, known, func(ref cell.Ref) reg.VecVirtual {
 			v := a.load(mask)
 			a.VMASKMOVPS(at(ref), v, v)
 			return v
@@ -144,9 +145,11 @@ func (a *asm) tail(p cell.Program, n reg.GPVirtual, at func(cell.Ref) operand.Me
 	}
 }
 
-// straight emits the instructions once. With few registers, vectors are loaded again at each use.
-func (a *asm) straight(p cell.Program, load func(cell.Ref) reg.VecVirtual, store func(reg.VecVirtual, cell.Ref)) {
+// straight emits the instructions once. Vectors that are known are in registers; with few registers,
+// others are loaded again at each use.
+func (a *asm) straight(p cell.Program, known map[cell.Ref]reg.VecVirtual, load func(cell.Ref) reg.VecVirtual, store func(reg.VecVirtual, cell.Ref)) {
 	value := map[cell.Ref]reg.VecVirtual{}
+	maps.Copy(value, known)
 	for _, in := range p {
 		var arg [2]operand.Op
 		for k, ref := range in.Args() {

@@ -9,3 +9,5 @@ func assembly(simd.Level, string) func(v [][]float32, n int) { return nil }
 func assembledLoop(simd.Level, string) func(v []Vector, at []uintptr, n, rows, steps, stream int) {
 	return nil
 }
+
+func assembledSteps(simd.Level, string) func(s *Steps) { return nil }

@@ -1056,6 +1056,270 @@ func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps 
 //go:noescape
 func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
 
+// rnnTanhInferenceStepsAVX2 is the inference pass of rnn-tanh over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	next0 = tanh t1
+//
+//go:noescape
+func rnnTanhInferenceStepsAVX2(s *Steps)
+
+// rnnReluInferenceStepsAVX2 is the inference pass of rnn-relu over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	next0 = relu t1
+//
+//go:noescape
+func rnnReluInferenceStepsAVX2(s *Steps)
+
+// gruInferenceStepsAVX2 is the inference pass of gru over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, r2, br2, x2, bx2, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	t0 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t0 t2
+//	t2 = sigmoid t2
+//	t0 = add r2 br2
+//	t3 = add x2 bx2
+//	t0 = mul t1 t0
+//	t0 = add t3 t0
+//	t0 = tanh t0
+//	t3 = oneminus t2
+//	t0 = mul t3 t0
+//	t2 = mul t2 prev0
+//	next0 = add t0 t2
+//
+//go:noescape
+func gruInferenceStepsAVX2(s *Steps)
+
+// gruForwardStepsAVX2 is the forward pass of gru over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, r2, br2, x2, bx2, prev0, saved0, saved1, saved2, saved3, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	saved0 = sigmoid t1
+//	t1 = add x1 bx1
+//	t0 = add r1 br1
+//	t0 = add t1 t0
+//	saved1 = sigmoid t0
+//	saved2 = add r2 br2
+//	t0 = add x2 bx2
+//	t1 = mul saved0 saved2
+//	t1 = add t0 t1
+//	saved3 = tanh t1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved3
+//	t0 = mul saved1 prev0
+//	next0 = add t1 t0
+//
+//go:noescape
+func gruForwardStepsAVX2(s *Steps)
+
+// lstmInferenceStepsAVX2 is the inference pass of lstm over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev1, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	t0 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t0 t2
+//	t2 = sigmoid t2
+//	t0 = add x2 bx2
+//	t3 = add r2 br2
+//	t3 = add t0 t3
+//	t3 = tanh t3
+//	t0 = add x3 bx3
+//	t4 = add r3 br3
+//	t4 = add t0 t4
+//	t4 = sigmoid t4
+//	t2 = mul t2 prev1
+//	t3 = mul t1 t3
+//	next1 = add t2 t3
+//	t3 = tanh next1
+//	next0 = mul t4 t3
+//
+//go:noescape
+func lstmInferenceStepsAVX2(s *Steps)
+
+// lstmForwardStepsAVX2 is the forward pass of lstm over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	saved0 = sigmoid t1
+//	t1 = add x1 bx1
+//	t0 = add r1 br1
+//	t0 = add t1 t0
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	t1 = add r2 br2
+//	t1 = add t0 t1
+//	saved2 = tanh t1
+//	t1 = add x3 bx3
+//	t0 = add r3 br3
+//	t0 = add t1 t0
+//	saved3 = sigmoid t0
+//	t0 = mul saved1 prev1
+//	t1 = mul saved0 saved2
+//	next1 = add t0 t1
+//	t1 = tanh next1
+//	next0 = mul saved3 t1
+//
+//go:noescape
+func lstmForwardStepsAVX2(s *Steps)
+
+// lstmPeepholeInferenceStepsAVX2 is the inference pass of lstm-peephole over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, p0, prev1, x1, bx1, r1, br1, p1, x2, bx2, r2, br2, x3, bx3, r3, br3, p2, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t0 = mul p0 prev1
+//	t0 = add t1 t0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t1 t2
+//	t1 = mul p1 prev1
+//	t1 = add t2 t1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t3 = add r2 br2
+//	t3 = add t2 t3
+//	t3 = tanh t3
+//	t1 = mul t1 prev1
+//	t3 = mul t0 t3
+//	next1 = add t1 t3
+//	t3 = add x3 bx3
+//	t1 = add r3 br3
+//	t1 = add t3 t1
+//	t3 = mul p2 next1
+//	t3 = add t1 t3
+//	t3 = sigmoid t3
+//	t1 = tanh next1
+//	next0 = mul t3 t1
+//
+//go:noescape
+func lstmPeepholeInferenceStepsAVX2(s *Steps)
+
+// lstmPeepholeForwardStepsAVX2 is the forward pass of lstm-peephole over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, p0, prev1, x1, bx1, r1, br1, p1, x2, bx2, r2, br2, x3, bx3, r3, br3, p2, saved0, saved1, saved2, next1, saved3, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t0 = mul p0 prev1
+//	t0 = add t1 t0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	t1 = add r1 br1
+//	t1 = add t0 t1
+//	t0 = mul p1 prev1
+//	t0 = add t1 t0
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	t1 = add r2 br2
+//	t1 = add t0 t1
+//	saved2 = tanh t1
+//	t1 = mul saved1 prev1
+//	t0 = mul saved0 saved2
+//	next1 = add t1 t0
+//	t0 = add x3 bx3
+//	t1 = add r3 br3
+//	t1 = add t0 t1
+//	t0 = mul p2 next1
+//	t0 = add t1 t0
+//	saved3 = sigmoid t0
+//	t0 = tanh next1
+//	next0 = mul saved3 t0
+//
+//go:noescape
+func lstmPeepholeForwardStepsAVX2(s *Steps)
+
+// lsLstmInferenceStepsAVX2 is the inference pass of ls-lstm over the units of each step, after the products r. Of At it takes
+// x4, bx4, x5, bx5, prev2, x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next2, next1, next0, and runs:
+//
+//	t0 = add x4 bx4
+//	t0 = sigmoid t0
+//	t1 = add x5 bx5
+//	t1 = tanh t1
+//	t2 = mul t0 prev2
+//	t0 = oneminus t0
+//	t1 = mul t0 t1
+//	next2 = add t2 t1
+//	t1 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t1 t2
+//	t2 = sigmoid t2
+//	t1 = add x3 bx3
+//	t0 = add r3 br3
+//	t0 = add t1 t0
+//	t0 = tanh t0
+//	t0 = mul t2 t0
+//	t2 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t2 t1
+//	t1 = sigmoid t1
+//	t1 = mul t1 prev1
+//	next1 = add t1 t0
+//	t0 = add x2 bx2
+//	t1 = add r2 br2
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	next0 = mul t1 next1
+//
+//go:noescape
+func lsLstmInferenceStepsAVX2(s *Steps)
+
+// lsLstmForwardStepsAVX2 is the forward pass of ls-lstm over the units of each step, after the products r. Of At it takes
+// x4, bx4, x5, bx5, prev2, x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, next2, saved2, saved3, saved4, next1, saved5, next0, and runs:
+//
+//	t0 = add x4 bx4
+//	saved0 = sigmoid t0
+//	t0 = add x5 bx5
+//	saved1 = tanh t0
+//	t0 = mul saved0 prev2
+//	t1 = oneminus saved0
+//	t1 = mul t1 saved1
+//	next2 = add t0 t1
+//	t1 = add x1 bx1
+//	t0 = add r1 br1
+//	t0 = add t1 t0
+//	saved2 = sigmoid t0
+//	t0 = add x3 bx3
+//	t1 = add r3 br3
+//	t1 = add t0 t1
+//	saved3 = tanh t1
+//	t1 = mul saved2 saved3
+//	t0 = add x0 bx0
+//	t2 = add r0 br0
+//	t2 = add t0 t2
+//	saved4 = sigmoid t2
+//	t2 = mul saved4 prev1
+//	next1 = add t2 t1
+//	t1 = add x2 bx2
+//	t2 = add r2 br2
+//	t2 = add t1 t2
+//	saved5 = sigmoid t2
+//	next0 = mul saved5 next1
+//
+//go:noescape
+func lsLstmForwardStepsAVX2(s *Steps)
+
 // rnnTanhInferenceAVX512 is the inference pass of rnn-tanh over n units. Of v it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
@@ -2106,6 +2370,270 @@ func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, step
 //go:noescape
 func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
 
+// rnnTanhInferenceStepsAVX512 is the inference pass of rnn-tanh over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	next0 = tanh t1
+//
+//go:noescape
+func rnnTanhInferenceStepsAVX512(s *Steps)
+
+// rnnReluInferenceStepsAVX512 is the inference pass of rnn-relu over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	next0 = relu t1
+//
+//go:noescape
+func rnnReluInferenceStepsAVX512(s *Steps)
+
+// gruInferenceStepsAVX512 is the inference pass of gru over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, r2, br2, x2, bx2, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	t0 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t0 t2
+//	t2 = sigmoid t2
+//	t0 = add r2 br2
+//	t3 = add x2 bx2
+//	t0 = mul t1 t0
+//	t0 = add t3 t0
+//	t0 = tanh t0
+//	t3 = oneminus t2
+//	t0 = mul t3 t0
+//	t2 = mul t2 prev0
+//	next0 = add t0 t2
+//
+//go:noescape
+func gruInferenceStepsAVX512(s *Steps)
+
+// gruForwardStepsAVX512 is the forward pass of gru over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, r2, br2, x2, bx2, prev0, saved0, saved1, saved2, saved3, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	saved0 = sigmoid t1
+//	t1 = add x1 bx1
+//	t0 = add r1 br1
+//	t0 = add t1 t0
+//	saved1 = sigmoid t0
+//	saved2 = add r2 br2
+//	t0 = add x2 bx2
+//	t1 = mul saved0 saved2
+//	t1 = add t0 t1
+//	saved3 = tanh t1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved3
+//	t0 = mul saved1 prev0
+//	next0 = add t1 t0
+//
+//go:noescape
+func gruForwardStepsAVX512(s *Steps)
+
+// lstmInferenceStepsAVX512 is the inference pass of lstm over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev1, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	t0 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t0 t2
+//	t2 = sigmoid t2
+//	t0 = add x2 bx2
+//	t3 = add r2 br2
+//	t3 = add t0 t3
+//	t3 = tanh t3
+//	t0 = add x3 bx3
+//	t4 = add r3 br3
+//	t4 = add t0 t4
+//	t4 = sigmoid t4
+//	t2 = mul t2 prev1
+//	t3 = mul t1 t3
+//	next1 = add t2 t3
+//	t3 = tanh next1
+//	next0 = mul t4 t3
+//
+//go:noescape
+func lstmInferenceStepsAVX512(s *Steps)
+
+// lstmForwardStepsAVX512 is the forward pass of lstm over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	saved0 = sigmoid t1
+//	t1 = add x1 bx1
+//	t0 = add r1 br1
+//	t0 = add t1 t0
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	t1 = add r2 br2
+//	t1 = add t0 t1
+//	saved2 = tanh t1
+//	t1 = add x3 bx3
+//	t0 = add r3 br3
+//	t0 = add t1 t0
+//	saved3 = sigmoid t0
+//	t0 = mul saved1 prev1
+//	t1 = mul saved0 saved2
+//	next1 = add t0 t1
+//	t1 = tanh next1
+//	next0 = mul saved3 t1
+//
+//go:noescape
+func lstmForwardStepsAVX512(s *Steps)
+
+// lstmPeepholeInferenceStepsAVX512 is the inference pass of lstm-peephole over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, p0, prev1, x1, bx1, r1, br1, p1, x2, bx2, r2, br2, x3, bx3, r3, br3, p2, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t0 = mul p0 prev1
+//	t0 = add t1 t0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t1 t2
+//	t1 = mul p1 prev1
+//	t1 = add t2 t1
+//	t1 = sigmoid t1
+//	t2 = add x2 bx2
+//	t3 = add r2 br2
+//	t3 = add t2 t3
+//	t3 = tanh t3
+//	t1 = mul t1 prev1
+//	t3 = mul t0 t3
+//	next1 = add t1 t3
+//	t3 = add x3 bx3
+//	t1 = add r3 br3
+//	t1 = add t3 t1
+//	t3 = mul p2 next1
+//	t3 = add t1 t3
+//	t3 = sigmoid t3
+//	t1 = tanh next1
+//	next0 = mul t3 t1
+//
+//go:noescape
+func lstmPeepholeInferenceStepsAVX512(s *Steps)
+
+// lstmPeepholeForwardStepsAVX512 is the forward pass of lstm-peephole over the units of each step, after the products r. Of At it takes
+// x0, bx0, r0, br0, p0, prev1, x1, bx1, r1, br1, p1, x2, bx2, r2, br2, x3, bx3, r3, br3, p2, saved0, saved1, saved2, next1, saved3, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t0 t1
+//	t0 = mul p0 prev1
+//	t0 = add t1 t0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	t1 = add r1 br1
+//	t1 = add t0 t1
+//	t0 = mul p1 prev1
+//	t0 = add t1 t0
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	t1 = add r2 br2
+//	t1 = add t0 t1
+//	saved2 = tanh t1
+//	t1 = mul saved1 prev1
+//	t0 = mul saved0 saved2
+//	next1 = add t1 t0
+//	t0 = add x3 bx3
+//	t1 = add r3 br3
+//	t1 = add t0 t1
+//	t0 = mul p2 next1
+//	t0 = add t1 t0
+//	saved3 = sigmoid t0
+//	t0 = tanh next1
+//	next0 = mul saved3 t0
+//
+//go:noescape
+func lstmPeepholeForwardStepsAVX512(s *Steps)
+
+// lsLstmInferenceStepsAVX512 is the inference pass of ls-lstm over the units of each step, after the products r. Of At it takes
+// x4, bx4, x5, bx5, prev2, x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next2, next1, next0, and runs:
+//
+//	t0 = add x4 bx4
+//	t0 = sigmoid t0
+//	t1 = add x5 bx5
+//	t1 = tanh t1
+//	t2 = mul t0 prev2
+//	t0 = oneminus t0
+//	t1 = mul t0 t1
+//	next2 = add t2 t1
+//	t1 = add x1 bx1
+//	t2 = add r1 br1
+//	t2 = add t1 t2
+//	t2 = sigmoid t2
+//	t1 = add x3 bx3
+//	t0 = add r3 br3
+//	t0 = add t1 t0
+//	t0 = tanh t0
+//	t0 = mul t2 t0
+//	t2 = add x0 bx0
+//	t1 = add r0 br0
+//	t1 = add t2 t1
+//	t1 = sigmoid t1
+//	t1 = mul t1 prev1
+//	next1 = add t1 t0
+//	t0 = add x2 bx2
+//	t1 = add r2 br2
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	next0 = mul t1 next1
+//
+//go:noescape
+func lsLstmInferenceStepsAVX512(s *Steps)
+
+// lsLstmForwardStepsAVX512 is the forward pass of ls-lstm over the units of each step, after the products r. Of At it takes
+// x4, bx4, x5, bx5, prev2, x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, next2, saved2, saved3, saved4, next1, saved5, next0, and runs:
+//
+//	t0 = add x4 bx4
+//	saved0 = sigmoid t0
+//	t0 = add x5 bx5
+//	saved1 = tanh t0
+//	t0 = mul saved0 prev2
+//	t1 = oneminus saved0
+//	t1 = mul t1 saved1
+//	next2 = add t0 t1
+//	t1 = add x1 bx1
+//	t0 = add r1 br1
+//	t0 = add t1 t0
+//	saved2 = sigmoid t0
+//	t0 = add x3 bx3
+//	t1 = add r3 br3
+//	t1 = add t0 t1
+//	saved3 = tanh t1
+//	t1 = mul saved2 saved3
+//	t0 = add x0 bx0
+//	t2 = add r0 br0
+//	t2 = add t0 t2
+//	saved4 = sigmoid t2
+//	t2 = mul saved4 prev1
+//	next1 = add t2 t1
+//	t1 = add x2 bx2
+//	t2 = add r2 br2
+//	t2 = add t1 t2
+//	saved5 = sigmoid t2
+//	next0 = mul saved5 next1
+//
+//go:noescape
+func lsLstmForwardStepsAVX512(s *Steps)
+
 // assembly returns the function of the program of the given text, or nil.
 func assembly(l simd.Level, text string) func(v [][]float32, n int) {
 	switch l {
@@ -2331,6 +2859,59 @@ func assembledLoop(l simd.Level, text string) func(v []Vector, at []uintptr, n, 
 			return lsLstmCoreComposeLoopAVX512
 		case "t0 = add dout0 dnext0; t0 = mul t0 saved3; t0 = add dnext1 t0; t0 = mul t0 saved2; t1 = mul factor1 saved2; dnext1 = copy t0; factor1 = copy t1":
 			return lsLstmCoreComposeBackwardLoopAVX512
+		}
+	}
+	return nil
+}
+
+// assembledSteps returns the function of the program of the given text, or nil.
+func assembledSteps(l simd.Level, text string) func(s *Steps) {
+	switch l {
+	case simd.AVX2:
+		switch text {
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; next0 = tanh t1":
+			return rnnTanhInferenceStepsAVX2
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; next0 = relu t1":
+			return rnnReluInferenceStepsAVX2
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = add r1 br1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add r2 br2; t3 = add x2 bx2; t0 = mul t1 t0; t0 = add t3 t0; t0 = tanh t0; t3 = oneminus t2; t0 = mul t3 t0; t2 = mul t2 prev0; next0 = add t0 t2":
+			return gruInferenceStepsAVX2
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved1 = sigmoid t0; saved2 = add r2 br2; t0 = add x2 bx2; t1 = mul saved0 saved2; t1 = add t0 t1; saved3 = tanh t1; t1 = oneminus saved1; t1 = mul t1 saved3; t0 = mul saved1 prev0; next0 = add t1 t0":
+			return gruForwardStepsAVX2
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = add r1 br1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add x2 bx2; t3 = add r2 br2; t3 = add t0 t3; t3 = tanh t3; t0 = add x3 bx3; t4 = add r3 br3; t4 = add t0 t4; t4 = sigmoid t4; t2 = mul t2 prev1; t3 = mul t1 t3; next1 = add t2 t3; t3 = tanh next1; next0 = mul t4 t3":
+			return lstmInferenceStepsAVX2
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; saved2 = tanh t1; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; saved3 = sigmoid t0; t0 = mul saved1 prev1; t1 = mul saved0 saved2; next1 = add t0 t1; t1 = tanh next1; next0 = mul saved3 t1":
+			return lstmForwardStepsAVX2
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t0 = mul p0 prev1; t0 = add t1 t0; t0 = sigmoid t0; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t1 = mul p1 prev1; t1 = add t2 t1; t1 = sigmoid t1; t2 = add x2 bx2; t3 = add r2 br2; t3 = add t2 t3; t3 = tanh t3; t1 = mul t1 prev1; t3 = mul t0 t3; next1 = add t1 t3; t3 = add x3 bx3; t1 = add r3 br3; t1 = add t3 t1; t3 = mul p2 next1; t3 = add t1 t3; t3 = sigmoid t3; t1 = tanh next1; next0 = mul t3 t1":
+			return lstmPeepholeInferenceStepsAVX2
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t0 = mul p0 prev1; t0 = add t1 t0; saved0 = sigmoid t0; t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t0 = mul p1 prev1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; saved2 = tanh t1; t1 = mul saved1 prev1; t0 = mul saved0 saved2; next1 = add t1 t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; t0 = mul p2 next1; t0 = add t1 t0; saved3 = sigmoid t0; t0 = tanh next1; next0 = mul saved3 t0":
+			return lstmPeepholeForwardStepsAVX2
+		case "t0 = add x4 bx4; t0 = sigmoid t0; t1 = add x5 bx5; t1 = tanh t1; t2 = mul t0 prev2; t0 = oneminus t0; t1 = mul t0 t1; next2 = add t2 t1; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t2 = sigmoid t2; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; t0 = tanh t0; t0 = mul t2 t0; t2 = add x0 bx0; t1 = add r0 br0; t1 = add t2 t1; t1 = sigmoid t1; t1 = mul t1 prev1; next1 = add t1 t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; t1 = sigmoid t1; next0 = mul t1 next1":
+			return lsLstmInferenceStepsAVX2
+		case "t0 = add x4 bx4; saved0 = sigmoid t0; t0 = add x5 bx5; saved1 = tanh t0; t0 = mul saved0 prev2; t1 = oneminus saved0; t1 = mul t1 saved1; next2 = add t0 t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved2 = sigmoid t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; saved3 = tanh t1; t1 = mul saved2 saved3; t0 = add x0 bx0; t2 = add r0 br0; t2 = add t0 t2; saved4 = sigmoid t2; t2 = mul saved4 prev1; next1 = add t2 t1; t1 = add x2 bx2; t2 = add r2 br2; t2 = add t1 t2; saved5 = sigmoid t2; next0 = mul saved5 next1":
+			return lsLstmForwardStepsAVX2
+		}
+	case simd.AVX512:
+		switch text {
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; next0 = tanh t1":
+			return rnnTanhInferenceStepsAVX512
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; next0 = relu t1":
+			return rnnReluInferenceStepsAVX512
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = add r1 br1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add r2 br2; t3 = add x2 bx2; t0 = mul t1 t0; t0 = add t3 t0; t0 = tanh t0; t3 = oneminus t2; t0 = mul t3 t0; t2 = mul t2 prev0; next0 = add t0 t2":
+			return gruInferenceStepsAVX512
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved1 = sigmoid t0; saved2 = add r2 br2; t0 = add x2 bx2; t1 = mul saved0 saved2; t1 = add t0 t1; saved3 = tanh t1; t1 = oneminus saved1; t1 = mul t1 saved3; t0 = mul saved1 prev0; next0 = add t1 t0":
+			return gruForwardStepsAVX512
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = add r1 br1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add x2 bx2; t3 = add r2 br2; t3 = add t0 t3; t3 = tanh t3; t0 = add x3 bx3; t4 = add r3 br3; t4 = add t0 t4; t4 = sigmoid t4; t2 = mul t2 prev1; t3 = mul t1 t3; next1 = add t2 t3; t3 = tanh next1; next0 = mul t4 t3":
+			return lstmInferenceStepsAVX512
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; saved2 = tanh t1; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; saved3 = sigmoid t0; t0 = mul saved1 prev1; t1 = mul saved0 saved2; next1 = add t0 t1; t1 = tanh next1; next0 = mul saved3 t1":
+			return lstmForwardStepsAVX512
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t0 = mul p0 prev1; t0 = add t1 t0; t0 = sigmoid t0; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t1 = mul p1 prev1; t1 = add t2 t1; t1 = sigmoid t1; t2 = add x2 bx2; t3 = add r2 br2; t3 = add t2 t3; t3 = tanh t3; t1 = mul t1 prev1; t3 = mul t0 t3; next1 = add t1 t3; t3 = add x3 bx3; t1 = add r3 br3; t1 = add t3 t1; t3 = mul p2 next1; t3 = add t1 t3; t3 = sigmoid t3; t1 = tanh next1; next0 = mul t3 t1":
+			return lstmPeepholeInferenceStepsAVX512
+		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t0 = mul p0 prev1; t0 = add t1 t0; saved0 = sigmoid t0; t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t0 = mul p1 prev1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; saved2 = tanh t1; t1 = mul saved1 prev1; t0 = mul saved0 saved2; next1 = add t1 t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; t0 = mul p2 next1; t0 = add t1 t0; saved3 = sigmoid t0; t0 = tanh next1; next0 = mul saved3 t0":
+			return lstmPeepholeForwardStepsAVX512
+		case "t0 = add x4 bx4; t0 = sigmoid t0; t1 = add x5 bx5; t1 = tanh t1; t2 = mul t0 prev2; t0 = oneminus t0; t1 = mul t0 t1; next2 = add t2 t1; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t2 = sigmoid t2; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; t0 = tanh t0; t0 = mul t2 t0; t2 = add x0 bx0; t1 = add r0 br0; t1 = add t2 t1; t1 = sigmoid t1; t1 = mul t1 prev1; next1 = add t1 t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; t1 = sigmoid t1; next0 = mul t1 next1":
+			return lsLstmInferenceStepsAVX512
+		case "t0 = add x4 bx4; saved0 = sigmoid t0; t0 = add x5 bx5; saved1 = tanh t0; t0 = mul saved0 prev2; t1 = oneminus saved0; t1 = mul t1 saved1; next2 = add t0 t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved2 = sigmoid t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; saved3 = tanh t1; t1 = mul saved2 saved3; t0 = add x0 bx0; t2 = add r0 br0; t2 = add t0 t2; saved4 = sigmoid t2; t2 = mul saved4 prev1; next1 = add t2 t1; t1 = add x2 bx2; t2 = add r2 br2; t2 = add t1 t2; saved5 = sigmoid t2; next0 = mul saved5 next1":
+			return lsLstmForwardStepsAVX512
 		}
 	}
 	return nil

@@ -15,8 +15,34 @@ type Vector struct {
 	Ahead, Pace, Beside int
 }
 
+// Steps are what a Recurrence reads, and moves on with each step.
+type Steps struct {
+	At      []uintptr // of each vector, its first unit at the coming step
+	By      []int     // bytes from there to the next step
+	Weights []uintptr // of each product, its first strip
+	Strip   int       // bytes of a strip
+	State   uintptr   // of what the products multiply, before the coming step
+	StateBy int
+	Units   int // of the vectors
+	Count   int // steps to come
+
+	Own  Span      // of the state: what the band itself has computed; none where it has all units
+	Rest []Span    // what it has not
+	Part []float32 // sums over Own by vectors of units and products; zeros where there are none
+
+	Turn   int       // steps that the bands have done
+	Done   uintptr   // where this one says so
+	Others []uintptr // where the others do
+}
+
+// A Span are N units.
+type Span struct{ From, N int }
+
 // Aligned reports whether each of v's rows begins on a cache line.
 func (v *Vector) Aligned() bool {
 	const bytes, floats = 64, 16
-	return uintptr(unsafe.Pointer(&v.Data[v.From]))%bytes == 0 && v.Row%floats == 0 && v.Step%floats == 0
+	return v.address()%bytes == 0 && v.Row%floats == 0 && v.Step%floats == 0
 }
+
+// address is that of the first row's first unit.
+func (v *Vector) address() uintptr { return uintptr(unsafe.Pointer(&v.Data[v.From])) }

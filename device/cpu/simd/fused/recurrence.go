@@ -1,0 +1,112 @@
+package fused
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/cell"
+)
+
+// A Recurrence runs one program over steps of one sequence, and before each step the products that the
+// program reads, which never leave the registers: a small layer in one call. It is immutable and safe
+// for concurrent use.
+type Recurrence struct {
+	vectors []cell.Ref
+	run     func(*Steps)
+}
+
+// NewRecurrence returns the recurrence of p in assembly of level l; nil: there is none.
+func NewRecurrence(l simd.Level, p cell.Program) *Recurrence {
+	run := assembledSteps(l, text(p))
+	if run == nil {
+		return nil
+	}
+	return &Recurrence{vectors(p), run}
+}
+
+// Vectors lists the vectors that Run takes; it computes those of kind R, which it does not touch.
+func (k *Recurrence) Vectors() []cell.Ref { return k.vectors }
+
+// Products are those of a Recurrence: of a state before each step, Depth units, with weights each, packed
+// in single precision (see simd.StripWidth) from the first of the band's units on.
+type Products struct {
+	Weights [][]float32
+	State   Vector
+	Depth   int
+}
+
+// A Band is who computes units From … From+N-1 of a state: all, or one of several workers, each with a
+// band of its own. In Done it counts its steps, in which it is level with the others when they start.
+type Band struct {
+	From, N int
+	Done    *atomic.Uint64
+	Others  []*atomic.Uint64 // what the others count in
+}
+
+// NewSteps returns the memory that a Recurrence of at most so many vectors and bands needs, with part floats.
+// It shares no cache line with anything else, since every step writes to it.
+func NewSteps(vectors, bands, part int) *Steps {
+	const apart = 128 / 8
+	words := make([]uintptr, 2*(vectors+apart)+apart)
+	s := &struct {
+		_ [apart]uintptr
+		Steps
+		_ [apart]uintptr
+	}{Steps: Steps{
+		At: words[apart:], Weights: words[vectors+2*apart:],
+		By: make([]int, vectors), Rest: make([]Span, 2), Others: make([]uintptr, bands), Part: make([]float32, part+4*apart)[2*apart:],
+	}}
+	return &s.Steps
+}
+
+// PartLen returns how many floats so many products of so many units take in Steps.
+func PartLen(products, units int) int {
+	return products * ((units + simd.StripWidth - 1) / simd.StripWidth * simd.StripWidth)
+}
+
+// Start has s begin so many steps of a band. The vectors are those of Vectors(), one row a step, from the
+// band's first unit on. They and the products must outlive the steps.
+func (k *Recurrence) Start(s *Steps, v []Vector, p *Products, b *Band, steps int) {
+	const float = 4
+	v = v[:len(k.vectors)]
+	s.At, s.By, s.Weights, s.Others, s.Rest = s.At[:0], s.By[:0], s.Weights[:0], s.Others[:0], s.Rest[:0]
+	for i := range v {
+		if k.vectors[i].Kind == cell.R {
+			s.At, s.By = append(s.At, 0), append(s.By, 0)
+			continue
+		}
+		v[i].check(b.N, 1, steps)
+		s.At, s.By = append(s.At, v[i].address()), append(s.By, float*v[i].Step)
+	}
+	p.State.check(p.Depth, 1, steps)
+	for _, w := range p.Weights {
+		_ = w[:PartLen(p.Depth, b.N)]
+		s.Weights = append(s.Weights, uintptr(unsafe.Pointer(unsafe.SliceData(w))))
+	}
+	s.Strip = float * simd.StripWidth * p.Depth
+	s.State, s.StateBy = p.State.address(), float*p.State.Step
+	s.Units, s.Count = b.N, steps
+	part := s.Part[:PartLen(len(p.Weights), b.N)]
+	if s.Own = (Span{b.From, b.N}); b.N == p.Depth {
+		s.Own = Span{}
+		clear(part)
+	}
+	to := s.Own.From + s.Own.N
+	for _, r := range [...]Span{{0, s.Own.From}, {to, p.Depth - to}} {
+		if r.N > 0 {
+			s.Rest = append(s.Rest, r)
+		}
+	}
+	s.Turn, s.Done = int(b.Done.Load()), uintptr(unsafe.Pointer(b.Done))
+	for _, o := range b.Others {
+		s.Others = append(s.Others, uintptr(unsafe.Pointer(o)))
+	}
+}
+
+// Run runs the steps that s has begun. It returns whether they are done, or another band has been awaited
+// for so long that its worker may have lost its processor: then s.Turn is what it must have counted.
+func (k *Recurrence) Run(s *Steps) bool {
+	k.run(s)
+	return s.Count == 0
+}

@@ -1,0 +1,184 @@
+package fused
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/cell"
+)
+
+// steppers are the programs that have recurrences in assembly, with their cells.
+func steppers() (cells []*cell.Cell, programs []named) {
+	for _, c := range cell.All() {
+		if c.Recurrent > 0 {
+			cells = append(cells, c, c)
+			programs = append(programs, named{c.Name + "/inference", c.Inference}, named{c.Name + "/forward", c.Forward})
+		}
+	}
+	return cells, programs
+}
+
+func TestRecurrencesAssembled(t *testing.T) {
+	for l := simd.AVX2; l <= simd.Detect(); l++ {
+		_, programs := steppers()
+		for _, p := range programs {
+			if NewRecurrence(l, p.p) == nil {
+				t.Errorf("%v: no assembly for %s; run go generate in device/cpu/simd", l, p.name)
+			}
+		}
+	}
+	if NewRecurrence(simd.Detect(), everything()) != nil {
+		t.Error("assembly for a program that no cell has")
+	}
+}
+
+// TestRecurrence holds recurrences, of one band and of more side by side, to the programs and their
+// products in double precision.
+func TestRecurrence(t *testing.T) {
+	for l := simd.AVX2; l <= simd.Detect(); l++ {
+		t.Run(l.String(), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(5, 6))
+			cells, programs := steppers()
+			for i, p := range programs {
+				for _, n := range []int{1, 2, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 63, 70, 100} {
+					for bands := 1; bands <= min(3, (n+15)/16); bands++ {
+						compareRecurrence(t, l, cells[i], p, n, bands, 1+rng.IntN(5), rng)
+					}
+				}
+			}
+		})
+	}
+}
+
+func compareRecurrence(t *testing.T, l simd.Level, c *cell.Cell, p named, n, bands, steps int, rng *rand.Rand) {
+	t.Helper()
+	const margin = 5
+	k := NewRecurrence(l, p.p)
+	refs := k.Vectors()
+	stride := n + margin
+	draw := func(n int, scale float64) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(scale * rng.NormFloat64())
+		}
+		return v
+	}
+	states := make([][]float32, len(c.States)) // a row before each step and one after the last
+	for i := range states {
+		states[i] = draw((steps+1)*stride, .5)
+	}
+	v := make([]Vector, len(refs))
+	want := make([][]float64, len(refs))
+	for i, r := range refs {
+		switch {
+		case r.Kind == cell.Prev:
+			v[i] = Vector{Data: states[r.Index], Step: stride}
+		case r.Kind == cell.Next:
+			v[i] = Vector{Data: states[r.Index], From: stride, Step: stride}
+		case r.Kind.Broadcast():
+			v[i] = Vector{Data: draw(n, .5)}
+		default:
+			v[i] = Vector{Data: draw(steps*stride, 1), Step: stride}
+		}
+	}
+	wide := make([][]float64, len(states))
+	for i, s := range states {
+		for _, x := range s {
+			wide[i] = append(wide[i], float64(x))
+		}
+	}
+	for i, r := range refs {
+		if r.Kind == cell.Prev || r.Kind == cell.Next {
+			want[i] = wide[r.Index]
+			continue
+		}
+		for _, x := range v[i].Data {
+			want[i] = append(want[i], float64(x))
+		}
+	}
+	strips := (n + simd.StripWidth - 1) / simd.StripWidth
+	weights := make([][]float32, c.Recurrent)
+	for g := range weights {
+		weights[g] = draw(strips*n*simd.StripWidth, 1/math.Sqrt(float64(n)))
+	}
+
+	counters := make([]*atomic.Uint64, bands)
+	for b := range counters {
+		counters[b] = new(atomic.Uint64)
+		counters[b].Store(7)
+	}
+	var wg sync.WaitGroup
+	for b := range bands {
+		from, to := strips*b/bands*simd.StripWidth, min(n, strips*(b+1)/bands*simd.StripWidth)
+		band := Band{From: from, N: to - from, Done: counters[b]}
+		for o := range bands {
+			if o != b {
+				band.Others = append(band.Others, counters[o])
+			}
+		}
+		own := Products{State: Vector{Data: states[c.Through], Step: stride}, Depth: n}
+		for _, w := range weights {
+			own.Weights = append(own.Weights, w[from*n:])
+		}
+		at := make([]Vector, len(v))
+		for i := range v {
+			at[i] = v[i]
+			at[i].From += from
+		}
+		s := NewSteps(len(refs), bands, PartLen(c.Recurrent, n))
+		for i := range s.Part {
+			s.Part[i] = float32(math.NaN())
+		}
+		wg.Go(func() {
+			k.Start(s, at, &own, &band, steps)
+			for !k.Run(s) {
+				runtime.Gosched()
+			}
+		})
+	}
+	wg.Wait()
+
+	for s := range steps {
+		before := append([]float64(nil), wide[c.Through][s*stride:][:n]...)
+		for u := range n {
+			values := map[cell.Ref]*float64{}
+			for g, w := range weights {
+				sum := 0.
+				for j, h := range before {
+					sum += h * float64(w[u/simd.StripWidth*n*simd.StripWidth+j*simd.StripWidth+u%simd.StripWidth])
+				}
+				values[cell.Ref{Kind: cell.R, Index: g}] = &sum
+			}
+			for i, r := range refs {
+				if r.Kind != cell.R {
+					values[r] = &want[i][v[i].From+s*v[i].Step+u]
+				}
+			}
+			p.p.Eval(func(r cell.Ref) *float64 {
+				if values[r] == nil {
+					values[r] = new(float64)
+				}
+				return values[r]
+			})
+		}
+	}
+	// Products of n terms and operations within 2.5 ulp, whose errors grow from step to step.
+	bound := 0x1p-23 * (float64(n) + 2.5*float64(len(p.p))) * math.Pow(2, float64(steps))
+	for i, r := range refs {
+		for j, x := range v[i].Data {
+			if d := math.Abs(float64(x) - want[i][j]); r.Kind != cell.R && !(d <= bound) {
+				t.Fatalf("%v %s n %d bands %d steps %d: %v[%d] = %v, want %v", l, p.name, n, bands, steps, r, j, x, want[i][j])
+			}
+		}
+	}
+	for b, c := range counters {
+		if c.Load() != 7+uint64(steps) {
+			t.Fatalf("%v %s: band %d has counted %d steps of %d", l, p.name, b, c.Load()-7, steps)
+		}
+	}
+}
