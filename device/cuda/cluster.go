@@ -41,7 +41,7 @@ func (t tiling) shared() int {
 }
 
 // sums is the number of values that a thread adds up.
-func (t tiling) sums() int { return t.tile * powerOfTwo(t.gates) * t.samples }
+func (t tiling) sums() int { return powerOfTwo(t.tile) * powerOfTwo(t.gates) * t.samples }
 
 // registers that a thread needs besides its weights.
 func (t tiling) overhead() int {
@@ -58,6 +58,13 @@ func (t tiling) registers() int { return t.overhead() + t.resident*t.per() }
 
 const maxRegisters, registersOfSM = 255, 65536
 
+// limit is how many registers a thread can have.
+func (t tiling) limit() int { return min(maxRegisters, registersOfSM/roundUp(t.threads(), 128)/8*8) }
+
+// settled reports whether there are registers to spare for waiting for all weights
+// ahead of the steps; with fewer, some would be spilled.
+func (t tiling) settled() bool { return t.limit()-t.registers() > 5 }
+
 // newTiling completes a tiling of a layer from its free numbers, or says why
 // there is none.
 func newTiling(hidden, gates int, spread bool, cluster, samples, tile, lanes int, p Properties) (tiling, string) {
@@ -66,13 +73,12 @@ func newTiling(hidden, gates int, spread bool, cluster, samples, tile, lanes int
 	t.cluster = ceil(hidden, t.units)
 	t.chunks = ceil(hidden, lanes*t.step())
 	switch threads := t.threads(); {
-	case tile*powerOfTwo(gates) > lanes:
+	case powerOfTwo(tile)*powerOfTwo(gates) > lanes:
 		return t, "a thread has more rows than lanes to sum them over"
 	case threads > 1024:
 		return t, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", t.units, threads)
 	default:
-		room := min(maxRegisters, registersOfSM/roundUp(threads, 128)/8*8) - t.overhead()
-		t.resident = min(t.chunks, max(0, room)/t.per())
+		t.resident = min(t.chunks, max(0, t.limit()-t.overhead())/t.per())
 	}
 	if t.resident < t.chunks && t.per()%4 != 0 {
 		return t, "weights in shared memory come in fours"
@@ -257,7 +263,7 @@ func (b *binder) samples(batch int, values ...int) []int {
 // tilings adds those of groups of so many blocks.
 func (b *binder) tilings(l layer, spread bool, blocks int, add func(grouping, string)) {
 	for _, samples := range b.samples(l.batch, 1, 2, 4, 8) {
-		for _, tile := range b.choose("tile", 1, 2, 4) {
+		for _, tile := range b.choose("tile", tiles(l.gates, spread, samples)...) {
 			for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
 				t, no := newTiling(l.hidden, l.gates, spread, blocks, samples, tile, lanes, b.properties)
 				if no != "" {
@@ -268,6 +274,16 @@ func (b *binder) tilings(l layer, spread bool, blocks int, add func(grouping, st
 			}
 		}
 	}
+}
+
+// tiles lists how many units a thread may have. With as many as its registers hold
+// a block of a spread group has fewer warps, each of which reads all of h; numbers
+// that are no powers of two take longer to sum, which pays with few values.
+func tiles(gates int, spread bool, samples int) []int {
+	if gates == 1 && spread && samples <= 2 {
+		return []int{1, 2, 3, 4, 5, 6, 7, 8}
+	}
+	return []int{1, 2, 4}
 }
 
 // clusters is how many clusters of a size run at the same time, one block on
@@ -300,7 +316,7 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 				{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
 				{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 3, 4, 8, 16}},
 				{Name: "samples", Doc: "sequences that a group runs at a time; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}, Max: maxSamples},
-				{Name: "tile", Doc: "units of a thread, on tensor cores of a warp: 4, 8 or 16; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16}},
+				{Name: "tile", Doc: "units of a thread, on tensor cores of a warp: 4, 8 or 16; 0: chosen", Values: []int{0, 1, 2, 4, 5, 8, 16}, Max: 16},
 				{Name: "lanes", Doc: "threads that share a unit's columns; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
 				{Name: "share", Doc: "a persistent layer's groups take at most the GPU's multiprocessors divided by this, so that as many layers run side by side; 0: by how many streams have such layers", Values: []int{0, 1, 2, 3, 4}, Max: 32},
 				{Name: "tensor", Doc: "products on tensor cores (1) or not (2); single precision takes three for one; 0: chosen", Values: []int{0, 1, 2}},
@@ -336,8 +352,8 @@ type grouping struct {
 func (t tiling) grouping(batch int, p Properties) grouping {
 	return grouping{
 		spread: t.spread, order: byUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
-		kernel: "cluster", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d",
-			number(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident),
+		kernel: "cluster", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d, SETTLED = %d",
+			number(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident, number(t.settled())),
 		knobs: knob.Params{"samples": t.samples, "tile": t.tile, "lanes": t.lanes, "tensor": 2},
 	}
 }

@@ -31,6 +31,8 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 		{"resident": 2, "groups": 2, "samples": 1, "tile": 1, "lanes": 16},
 		{"resident": 2, "groups": 4, "samples": 4, "tile": 4, "lanes": 32},
 		{"resident": 1, "share": share, "cluster": 2, "samples": 2, "tile": 1, "lanes": 8},
+		{"resident": 2, "groups": 2, "samples": 1, "tile": 5, "lanes": 32},
+		{"resident": 1, "cluster": 4, "samples": 2, "tile": 3, "lanes": 16},
 	}
 	tensors := []knob.Params{
 		{"tensor": 1, "resident": 1},

@@ -209,6 +209,7 @@ static void narrow(fp16& to, float v) {
 struct alignas(16) quad { unsigned v[4]; };
 static quad get_quad(const unsigned* p) { return *(const quad*)p; }
 static void put_one(unsigned* p, unsigned v) { *(volatile unsigned*)p = v; }
+template <class T> static void settle(const T*, int) {}
 static unsigned fresh(unsigned v) { return v; }
 static unsigned bits_of(float v) { return __float_as_uint(v); }
 static unsigned bits_of(bf16 v) { return v.bits; }

@@ -84,8 +84,9 @@ template <class A, class B> struct Either<false, A, B> { typedef B type; };
 template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   constexpr bool ALONE = !SPREAD && CLUSTER == 1, SENT = !SPREAD && !ALONE;
   constexpr int SLOTS = Cell::SLOTS, GATES = Cell::GATES, HIDDEN = Cell::hidden;
-  constexpr bool PERMUTE = GATES == SLOTS;                 // rows of gates permuted too; see spread
-  constexpr int ROWS = TILE * SLOTS;                       // of a thread
+  constexpr int WIDE = TILE <= 2 ? TILE : TILE <= 4 ? 4 : TILE <= 8 ? 8 : 16; // units of a thread, filled up to a power of two
+  constexpr bool EVEN = WIDE == TILE, PERMUTE = EVEN && GATES == SLOTS; // rows of units, and of gates, permuted; see spread
+  constexpr int ROWS = WIDE * SLOTS;                       // of a thread
   constexpr int VALUES = ROWS * SAMPLES;
   constexpr int EACH = VALUES > LANES ? VALUES / LANES : 1; // samples that stay together in a lane
   constexpr int APART = SAMPLES / EACH, SUMS = VALUES / EACH, SAME = LANES / SUMS; // lanes per value
@@ -110,7 +111,7 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
   const int v = s / SAME, sample = v % APART * EACH, g = v / APART % SLOTS, tile = v / (APART * SLOTS);
   const int first = rank * UNITS + tid / LANES * TILE, unit = first + tile, u = min(unit, HIDDEN - 1);
   const int copy = g * SAME + s % SAME, gate0 = lane - (g * APART) * SAME;
-  const bool live = unit < HIDDEN;
+  const bool live = unit < HIDDEN && (EVEN || tile < TILE);
 
   typedef decltype(cell.weights(0)) Weights;
   Weights weights[GATES];  // of the gates in this lane's order
@@ -122,7 +123,7 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
     for (int k = 0; k < STEP; k++)
 #pragma unroll
       for (int j = 0; j < TILE * GATES; j++) {
-        const int row = min(first + ((j / GATES) ^ tile), HIDDEN - 1);
+        const int row = min(first + (EVEN ? (j / GATES) ^ tile : j / GATES), HIDDEN - 1);
         const int column = (i * LANES + s) * STEP + k;
         to[k * TILE * GATES + j] = column < HIDDEN ? widen(weights[j % GATES][ORDERED ? (long long)row * HIDDEN + column : (long long)column * HIDDEN + row]) : 0;
       }
@@ -136,6 +137,7 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
     for (int q = 0; q < PER; q++) far[(((i - RESIDENT) * (PER / 4) + q / 4) * THREADS + tid) * 4 + q % 4] = some[q];
   }
 
+  if (SETTLED) settle(&w[0][0], RESIDENT * PER);
   for (int i = tid; i < 2 * COLUMNS * SAMPLES; i += THREADS) h[i] = 0;
   shared_t to[SENDS];  // a block of the cluster each
   if (SENT)
@@ -143,11 +145,16 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
     for (int p = 0; p < SENDS; p++) to[p] = remote(base, min(copy + p * COPIES, CLUSTER - 1));
   constexpr bool MARKED = UNITS * SAMPLES >= 8;
   typename Either<MARKED, Marked<HIDDEN * SAMPLES, THREADS>, Exchange<HIDDEN * SAMPLES, THREADS>>::type words(control, group);
+  settle(&words.number, 1);
 
   typedef typename Cell::Input Input;
   constexpr int INPUTS = 1 + Cell::FREE;
   const bool owns = Cell::owns(g);
-  const float bias = cell.bias(g, u);
+  // The input is added last: what needs it alone, compilers would do at the start of a
+  // step, and wait there for the next one's. The bias is added first where a lane's own
+  // value is always in the same place, by one lane of those that end with it.
+  constexpr int PLAIN = PERMUTE ? APART : EVEN ? APART * SLOTS : SUMS;
+  const float bias = PLAIN == 1 && s % SAME > 0 ? 0 : cell.bias(g, u);
   const long long stride = cell.stride(batch);
   float constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
   cell.constants(u, constants);
@@ -155,9 +162,12 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
   long long apart[ROUNDS];
 #pragma unroll
   for (int r = 0; r < ROUNDS; r++) apart[r] = cell.apart(copy + r * COPIES, batch);
-  // A warp without a unit sends nothing, and so nobody would wait for it.
-  const int last = !SENT || rank * UNITS + tid / 32 * 32 / LANES * TILE < HIDDEN ? steps : 0;
+  // A warp without a unit sends nothing, and so nobody would wait for it. Compilers
+  // know that warps stay together where there is none.
+  constexpr bool IDLE = SENT && CLUSTER * UNITS - HIDDEN >= 32 / LANES * TILE;
+  const int last = !IDLE || rank * UNITS + tid / 32 * 32 / LANES * TILE < HIDDEN ? steps : 0;
   bool stuck = false;
+  Clock<CLOCKS> clock;
   const int together = gridDim.x / CLUSTER * SAMPLES;  // sequences
   for (int begin = group * SAMPLES; begin < batch; begin += together) {
     __syncthreads();
@@ -202,7 +212,7 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
 #pragma unroll
           for (int e = 0; e < EACH; e++)
 #pragma unroll
-            for (int i = 0; i < SUMS; i++) sum[c][e][i] = 0;
+            for (int i = 0; i < SUMS; i++) sum[c][e][i] = PLAIN == 1 && c + i == 0 ? bias : 0;
 
         auto fetch = [&] {
           float* const to = h + now * (BUFFER / 4);
@@ -214,6 +224,7 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
           stuck = true;
         }
         if (!SENT) __syncthreads();
+        clock.mark(WAIT);
 #pragma unroll
         for (int i = 0; i < CHUNKS; i++) {
           float in[STEP * SAMPLES], out[PER];
@@ -235,6 +246,7 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
               }
         }
 
+        clock.mark(PRODUCT, sum[0][0][0], sum[CHAINS - 1][EACH - 1][SUMS - 1]);
         float fresh[EACH];
         float saved[EACH][Cell::SAVED > 0 ? Cell::SAVED : 1];
 #pragma unroll
@@ -242,17 +254,19 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
           if (CHAINS == 2)
 #pragma unroll
             for (int i = 0; i < SUMS; i++) sum[0][e][i] += sum[CHAINS - 1][e][i];
-          spread<SUMS, PERMUTE ? APART : APART * SLOTS, LANES / 2>(sum[0][e], lane);
+          spread<SUMS, PLAIN, LANES / 2>(sum[0][e], lane);
         }
+        clock.mark(SUM, sum[0][0][0], sum[0][EACH - 1][0]);
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-          const float did = Cell::early(g, sum[0][e][0] + (x[now][e][0] + bias));
+          const float did = Cell::early(g, (PLAIN == 1 ? sum[0][e][0] : sum[0][e][0] + bias) + x[now][e][0]);
           float gate[GATES];
 #pragma unroll
           for (int i = 0; i < GATES; i++) gate[i] = GATES == 1 ? did : __shfl_sync(0xffffffff, did, gate0 + i * APART * SAME);
           Cell::rest(gate, x[now][e] + 1, constants, state[e], saved[e]);
           fresh[e] = state[e][Cell::THROUGH];
         }
+        clock.mark(CELL, fresh[0], fresh[EACH - 1]);
         if (SPREAD && t + 1 < steps) {
           words.next();
           if (live && copy == 0)
@@ -267,6 +281,8 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
           for (int p = 0; p < SENDS; p++)
             if ((p + 1) * COPIES <= CLUSTER || copy + p * COPIES < CLUSTER)
               push<EACH>(to[p] + 128 + next * BUFFER + (unit * SAMPLES + sample) * 4, fresh, to[p] + 8 * next);
+
+        clock.mark(SEND);
 
         // Nobody waits for what follows.
         if (SENT && tid == 0) bar_arrive(bar + 8 * now, BYTES);  // for h(t+2)
@@ -288,8 +304,10 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
             if (t + 3 < steps) from[e][i] += stride;
           }
         }
+        clock.mark(REST);
       }
   }
   if (SPREAD) words.finish((batch + together - 1) / together * (steps - 1), rank);
   else if (SENT) cluster_barrier();
+  if (CLOCKS && blockIdx.x == 0 && (tid == 0 || tid == THREADS - 32)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);
 }

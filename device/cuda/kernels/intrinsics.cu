@@ -229,6 +229,17 @@ __device__ __forceinline__ unsigned bits_of(float v) { return __float_as_uint(v)
 __device__ __forceinline__ unsigned bits_of(bf16 v) { return v.bits; }
 __device__ __forceinline__ unsigned bits_of(fp16 v) { return v.bits; }
 
+// settle has compilers wait here for what is on the way to n registers. They could
+// not know in a loop that it has come, and would wait there, in each step, for
+// whatever else shares the scoreboard. (It sleeps a moment if the values come to a
+// number that is as likely as any other.)
+template <class T> __device__ __forceinline__ void settle(const T* v, int n) {
+  unsigned all = 0;
+#pragma unroll
+  for (int i = 0; i < n; i++) all ^= *(const unsigned*)(v + i);
+  asm volatile("{\n\t.reg .pred p;\n\tsetp.eq.u32 p, %0, 1234567891;\n\t@p nanosleep.u32 1;\n\t}" ::"r"(all));
+}
+
 // fresh is v, of which the compiler knows nothing.
 __device__ __forceinline__ unsigned fresh(unsigned v) {
   asm volatile("" : "+r"(v));
