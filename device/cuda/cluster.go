@@ -61,9 +61,9 @@ const maxRegisters, registersOfSM = 255, 65536
 // limit is how many registers a thread can have.
 func (t tiling) limit() int { return min(maxRegisters, registersOfSM/roundUp(t.threads(), 128)/8*8) }
 
-// settled reports whether there are registers to spare for waiting for all weights
-// ahead of the steps; with fewer, some would be spilled.
-func (t tiling) settled() bool { return t.limit()-t.registers() > 5 }
+// settled reports whether all weights are waited for ahead of the steps: there are
+// registers to spare, or some would be spilled, and it was not measured to be slower.
+func (t tiling) settled() bool { return (!t.spread || t.gates == 1) && t.limit()-t.registers() > 5 }
 
 // newTiling completes a tiling of a layer from its free numbers, or says why
 // there is none.

@@ -145,16 +145,18 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
     for (int p = 0; p < SENDS; p++) to[p] = remote(base, min(copy + p * COPIES, CLUSTER - 1));
   constexpr bool MARKED = UNITS * SAMPLES >= 8;
   typename Either<MARKED, Marked<HIDDEN * SAMPLES, THREADS>, Exchange<HIDDEN * SAMPLES, THREADS>>::type words(control, group);
-  settle(&words.number, 1);
+  constexpr bool LATE = !SPREAD || GATES == 1;  // as was measured to be faster
+  if (LATE) settle(&words.number, 1);
 
   typedef typename Cell::Input Input;
   constexpr int INPUTS = 1 + Cell::FREE;
   const bool owns = Cell::owns(g);
-  // The input is added last: what needs it alone, compilers would do at the start of a
-  // step, and wait there for the next one's. The bias is added first where a lane's own
-  // value is always in the same place, by one lane of those that end with it.
+  // Where LATE, the input is added last: what needs it alone, compilers would do at the
+  // start of a step, and wait there for the next one's. The bias is added FIRST where a
+  // lane's own value is always in the same place, by one lane of those that end with it.
   constexpr int PLAIN = PERMUTE ? APART : EVEN ? APART * SLOTS : SUMS;
-  const float bias = PLAIN == 1 && s % SAME > 0 ? 0 : cell.bias(g, u);
+  constexpr bool FIRST = LATE && PLAIN == 1;
+  const float bias = FIRST && s % SAME > 0 ? 0 : cell.bias(g, u);
   const long long stride = cell.stride(batch);
   float constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
   cell.constants(u, constants);
@@ -212,7 +214,7 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
 #pragma unroll
           for (int e = 0; e < EACH; e++)
 #pragma unroll
-            for (int i = 0; i < SUMS; i++) sum[c][e][i] = PLAIN == 1 && c + i == 0 ? bias : 0;
+            for (int i = 0; i < SUMS; i++) sum[c][e][i] = FIRST && c + i == 0 ? bias : 0;
 
         auto fetch = [&] {
           float* const to = h + now * (BUFFER / 4);
@@ -259,7 +261,8 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
         clock.mark(SUM, sum[0][0][0], sum[0][EACH - 1][0]);
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-          const float did = Cell::early(g, (PLAIN == 1 ? sum[0][e][0] : sum[0][e][0] + bias) + x[now][e][0]);
+          const float z = sum[0][e][0], in = x[now][e][0];
+          const float did = Cell::early(g, FIRST ? z + in : LATE ? z + bias + in : z + (in + bias));
           float gate[GATES];
 #pragma unroll
           for (int i = 0; i < GATES; i++) gate[i] = GATES == 1 ? did : __shfl_sync(0xffffffff, did, gate0 + i * APART * SAME);
