@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"sync/atomic"
-
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
@@ -61,7 +59,7 @@ func (d *Device) newScratch(s *schedule.Schedule, f simd.Format) scratch {
 	return scratch{
 		gemm: gemm.NewScratch(n.gemm), vectors: make([][]float32, n.vectors), products: make([]float32, n.products),
 		tracks: make([]fused.Vector, n.vectors), weights: make([][]float32, n.vectors),
-		others: make([]*atomic.Uint64, d.workers), steps: fused.NewSteps(n.vectors, d.workers, n.parts),
+		others: make([]fused.Span, d.workers), steps: fused.NewSteps(n.vectors, d.workers, n.parts),
 		scan: newScanScratch(n.states, n.scanVectors),
 	}
 }

@@ -104,6 +104,9 @@ func (p *program) persistent(op schedule.Persistent) work {
 		for range p.device.workers {
 			w.done = append(w.done, p.meeting())
 		}
+		if p.knobs["bands"] == 0 && w.recurrence != nil && 2*p.weights(op) >= nearest() {
+			w.most = 0 // two halves side by side take less time, although workers wait for each other
+		}
 	}
 	return w
 }
@@ -237,18 +240,28 @@ func (w *persistent) run(part, from, to, bands int, s *scratch) {
 	for _, weights := range w.weights {
 		p.Weights = append(p.Weights, gemm.Columns(weights, w.program.format, w.hidden, from))
 	}
-	b := fused.Band{From: from, N: to - from, Done: &w.done[part].Uint64, Others: s.others[:0]}
+	b := fused.Band{Span: fused.Span{From: from, N: to - from}, Others: s.others[:0], Done: &w.done[part].Uint64, Pairs: w.near(to - from)}
 	for other := range bands {
 		if other != part {
-			b.Others = append(b.Others, &w.done[other].Uint64)
+			from, to := span(w.hidden, line, other, bands)
+			b.Others = append(b.Others, fused.Span{From: from, N: to - from})
 		}
 	}
 	w.recurrence.Start(s.steps, v, &p, &b, w.steps)
-	for !w.recurrence.Run(s.steps) {
-		for other := range bands {
+	for {
+		for other := range bands { // all have started, or come to where this one is
 			w.program.device.pool.await(w.done[other], uint64(s.steps.Turn))
 		}
+		if w.recurrence.Run(s.steps) {
+			return
+		}
+		w.recurrence.Resume(s.steps)
 	}
+}
+
+// near reports whether the nearest cache holds the weights of so many units.
+func (w *persistent) near(units int) bool {
+	return 4*len(w.weights)*w.hidden*units <= nearest()
 }
 
 // from is the track of the units from one on.

@@ -69,7 +69,7 @@ type scratch struct {
 	products []float32      // of a band of units
 	tracks   []fused.Vector // of a recurrence
 	weights  [][]float32
-	others   []*atomic.Uint64
+	others   []fused.Span
 	steps    *fused.Steps
 	scan     scanScratch
 	team     []scratch // of all workers of the team, in order

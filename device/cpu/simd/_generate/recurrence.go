@@ -56,55 +56,85 @@ func (a *asm) recurrence(r routine) {
 	a.begin(r.name, "(s *Steps)", doc...)
 	s := a.Load(a.Param("s"), a.GP64())
 	p := &products{asm: a, gates: gates, field: func(name string) gotypes.Component { return a.Param("s").Dereference(s).Field(name) }}
-	for p.sets = 1; p.sets*gates < 6; { // FMA latency 4 × 1 or 2 ports
-		p.sets *= 2
-	}
 	i, n := a.GP64(), a.GP64()
+	most := 1 // vectors at once
+	if gates == 1 || a.wide() {
+		most = 2
+	}
+	// blocks calls body for as many vectors at once as there are left.
+	blocks := func(label string, body func(label string, vectors int)) {
+		a.XORQ(i, i)
+		a.Load(p.field("Units"), n)
+		for vectors := most; vectors >= 1; vectors-- {
+			units := operand.Imm(uint64(vectors * a.width))
+			of := fmt.Sprint(label, vectors)
+			if vectors > 1 {
+				pairs := a.GP64()
+				a.Load(p.field("Pairs"), pairs)
+				a.TESTQ(pairs, pairs)
+				a.JZ(operand.LabelRef(of + "none"))
+			}
+			a.SUBQ(units, n)
+			a.JLT(operand.LabelRef(of + "done"))
+			a.Label(of)
+			body(of, vectors)
+			a.ADDQ(units, i)
+			a.SUBQ(units, n)
+			a.JGE(operand.LabelRef(of))
+			a.Label(of + "done")
+			a.ADDQ(units, n)
+			a.Label(of + "none")
+		}
+	}
+	tail := func(to string) {
+		a.TESTQ(n, n)
+		a.JZ(operand.LabelRef(to))
+	}
 
 	a.Label("step")
 	a.Load(p.field("Own").Field("N"), n)
 	a.TESTQ(n, n)
 	a.JZ(operand.LabelRef("all"))
-	a.Load(p.field("Units"), n)
-	a.XORQ(i, i)
-	a.Label("own")
-	p.begin(i)
-	p.zero(0)
-	own, k := a.GP64(), a.GP64()
-	a.Load(p.field("Own").Field("From"), own)
-	a.Load(p.field("Own").Field("N"), k)
-	p.add("own", own, k)
-	part := p.part(i)
-	for g, v := range p.sum() {
-		a.VMOVUPS(v, part.Offset(g*a.width*4))
+	p.mark()
+	own := func(label string, vectors int) {
+		p.begin(i, vectors)
+		p.zero(0)
+		k := a.GP64()
+		a.Load(p.field("Own").Field("From"), k)
+		p.skip(k)
+		a.Load(p.field("Own").Field("N"), k)
+		p.add(label, k)
+		part := p.part(i)
+		for g, v := range p.sum() {
+			a.VMOVUPS(v, part.Offset(g*a.width*4))
+		}
 	}
-	a.ADDQ(operand.Imm(uint64(a.width)), i)
-	a.CMPQ(i, n)
-	a.JLT(operand.LabelRef("own"))
+	blocks("own", own)
+	tail("wait")
+	own("ownlast", 1)
+	a.Label("wait")
 	p.await()
 
 	a.Label("all")
 	at := a.Load(p.field("At").Base(), a.GP64()).(reg.GPVirtual)
-	address := func(ref cell.Ref) operand.Mem {
-		base := a.GP64()
-		a.MOVQ(operand.Mem{Base: at, Disp: 8 * place[ref]}, base)
-		return operand.Mem{Base: base, Index: i, Scale: 4}
+	vector := func(of int) func(cell.Ref) operand.Mem {
+		return func(ref cell.Ref) operand.Mem {
+			base := a.GP64()
+			a.MOVQ(operand.Mem{Base: at, Disp: 8 * place[ref]}, base)
+			return operand.Mem{Base: base, Index: i, Scale: 4, Disp: 4 * a.width * of}
+		}
 	}
-	a.XORQ(i, i)
-	a.Load(p.field("Units"), n)
-	a.SUBQ(operand.Imm(uint64(a.width)), n)
-	a.JLT(operand.LabelRef("tail"))
-	a.Label("vectors")
-	a.straight(r.program, p.rest("rest", i), func(ref cell.Ref) reg.VecVirtual { return a.load(address(ref)) },
-		func(v reg.VecVirtual, ref cell.Ref) { a.VMOVUPS(v, address(ref)) })
-	a.ADDQ(operand.Imm(uint64(a.width)), i)
-	a.SUBQ(operand.Imm(uint64(a.width)), n)
-	a.JGE(operand.LabelRef("vectors"))
-	a.Label("tail")
-	a.ADDQ(operand.Imm(uint64(a.width)), n)
-	a.JZ(operand.LabelRef("next"))
-	known := p.rest("last", i)
-	a.tail(r.program, n, known, address)
+	blocks("rest", func(label string, vectors int) {
+		sums := p.rest(label+"all", i, vectors)
+		for of := range vectors {
+			address := vector(of)
+			a.straight(r.program, sums[of], func(ref cell.Ref) reg.VecVirtual { return a.load(address(ref)) },
+				func(v reg.VecVirtual, ref cell.Ref) { a.VMOVUPS(v, address(ref)) })
+		}
+	})
+	tail("next")
+	sums := p.rest("last", i, 1)
+	a.tail(r.program, n, sums[0], vector(0))
 
 	a.Label("next")
 	to, more := a.GP64(), a.GP64()
@@ -132,41 +162,54 @@ func (a *asm) recurrence(r routine) {
 	a.end()
 }
 
-// products are those of a vector of units with the state: gates sums of vectors, each in so many sets.
+// products are those of some vectors of units with the state: sums of gates vectors each, in some sets.
 type products struct {
 	*asm
-	gates, sets int
-	field       func(name string) gotypes.Component
+	gates int
+	field func(name string) gotypes.Component
 
-	sums    [][]reg.VecVirtual // set by set
+	vectors int
+	sums    [][]reg.VecVirtual // set by set, vector by vector
 	weights []reg.GPVirtual    // per gate, its first strip
-	strip   reg.GPVirtual      // where that of the vector begins, in bytes
+	at      []reg.GPVirtual    // what comes next: of the strip of each vector, in bytes from there on
+	h       reg.GPVirtual      // and of the state
 }
 
-// begin is ahead of products of the vector of units from i on.
-func (p *products) begin(i reg.GPVirtual) {
-	table, unit := p.GP64(), p.GP64()
-	p.strip, p.weights, p.sums = p.GP64(), nil, nil
+// begin is ahead of products of so many vectors of units from i on.
+func (p *products) begin(i reg.GPVirtual, vectors int) {
+	table, unit, at := p.GP64(), p.GP64(), p.GP64()
+	p.weights, p.sums, p.vectors = nil, nil, vectors
 	p.Load(p.field("Weights").Base(), table)
 	for g := range p.gates {
 		p.weights = append(p.weights, p.GP64())
 		p.MOVQ(operand.Mem{Base: table, Disp: 8 * g}, p.weights[g])
 	}
-	p.Load(p.field("Strip"), p.strip)
+	p.Load(p.field("Strip"), at)
 	p.MOVQ(i, unit)
 	p.SHRQ(operand.U8(4), unit)
-	p.IMULQ(unit, p.strip)
+	p.IMULQ(unit, at)
 	if !p.wide() { // half a strip
 		p.MOVQ(i, unit)
 		p.ANDQ(operand.Imm(8), unit)
-		p.LEAQ(operand.Mem{Base: p.strip, Index: unit, Scale: 4}, p.strip)
+		p.LEAQ(operand.Mem{Base: at, Index: unit, Scale: 4}, at)
 	}
-	for range p.sets {
+	p.at = []reg.GPVirtual{at}
+	if vectors > 1 && p.wide() {
+		p.at = append(p.at, p.GP64())
+		p.Load(p.field("Strip"), p.at[1])
+		p.ADDQ(at, p.at[1])
+	}
+	p.h = p.GP64()
+	p.Load(p.field("State"), p.h)
+	for sets := 1; len(p.sums) < sets; {
 		var v []reg.VecVirtual
-		for range p.gates {
+		for range p.gates * vectors {
 			v = append(v, p.vec())
 		}
 		p.sums = append(p.sums, v)
+		if len(v)*sets < 6 { // FMA latency 4 × 1 or 2 ports
+			sets *= 2
+		}
 	}
 }
 
@@ -174,25 +217,51 @@ func (p *products) begin(i reg.GPVirtual) {
 func (p *products) zero(from int) {
 	for _, v := range p.sums[from:] {
 		for g := range v {
-			p.asm.zero(v[g])
+			if p.wide() {
+				p.VPSUBD(v[g], v[g], v[g]) // which avo knows to read nothing, unlike VPXORD
+			} else {
+				p.asm.zero(v[g])
+			}
 		}
 	}
 }
 
-// add adds n products with units from … of the state, and overwrites both.
-func (p *products) add(label string, from, n reg.GPVirtual) {
-	unroll := max(4, p.sets)
-	h, at := p.GP64(), p.GP64()
-	p.Load(p.field("State"), h)
-	p.LEAQ(operand.Mem{Base: h, Index: from, Scale: 4}, h)
-	p.MOVQ(from, at)
-	p.SHLQ(operand.U8(6), at)
-	p.ADDQ(p.strip, at)
+// skip leaves n units of the state out, and overwrites n.
+func (p *products) skip(n reg.GPVirtual) {
+	p.LEAQ(operand.Mem{Base: p.h, Index: n, Scale: 4}, p.h)
+	p.SHLQ(operand.U8(6), n)
+	for _, r := range p.at {
+		p.ADDQ(n, r)
+	}
+}
+
+// add adds the products with the next n units of the state, and overwrites n.
+func (p *products) add(label string, n reg.GPVirtual) {
+	sets := len(p.sums)
+	unroll := max(4, sets)
+	row := func(u, g, v int) operand.Mem {
+		m := operand.Mem{Base: p.weights[g], Index: p.at[0], Scale: 1, Disp: stripBytes * u}
+		switch {
+		case v > 0 && p.wide():
+			m.Index = p.at[1]
+		case v > 0:
+			m.Disp += stripBytes / 2
+		}
+		return m
+	}
 	step := func(u int) {
 		x := p.vec()
-		p.VBROADCASTSS(operand.Mem{Base: h, Disp: 4 * u}, x)
-		for g := range p.gates {
-			p.VFMADD231PS(operand.Mem{Base: p.weights[g], Index: at, Scale: 1, Disp: stripBytes * u}, x, p.sums[u%p.sets][g])
+		p.VBROADCASTSS(operand.Mem{Base: p.h, Disp: 4 * u}, x)
+		for v := range p.vectors {
+			for g := range p.gates {
+				p.VFMADD231PS(row(u, g, v), x, p.sums[u%sets][v*p.gates+g])
+			}
+		}
+	}
+	advance := func(steps int) {
+		p.ADDQ(operand.Imm(uint64(4*steps)), p.h)
+		for _, r := range p.at {
+			p.ADDQ(operand.U32(uint32(stripBytes*steps)), r)
 		}
 	}
 	p.SUBQ(operand.Imm(uint64(unroll)), n)
@@ -201,8 +270,7 @@ func (p *products) add(label string, from, n reg.GPVirtual) {
 	for u := range unroll {
 		step(u)
 	}
-	p.ADDQ(operand.Imm(uint64(4*unroll)), h)
-	p.ADDQ(operand.U32(uint32(stripBytes*unroll)), at)
+	advance(unroll)
 	p.SUBQ(operand.Imm(uint64(unroll)), n)
 	p.JGE(operand.LabelRef(label + "loop"))
 	p.Label(label + "few")
@@ -210,8 +278,7 @@ func (p *products) add(label string, from, n reg.GPVirtual) {
 	p.JZ(operand.LabelRef(label + "added"))
 	p.Label(label + "one")
 	step(0)
-	p.ADDQ(operand.Imm(4), h)
-	p.ADDQ(operand.Imm(stripBytes), at)
+	advance(1)
 	p.DECQ(n)
 	p.JNZ(operand.LabelRef(label + "one"))
 	p.Label(label + "added")
@@ -219,9 +286,9 @@ func (p *products) add(label string, from, n reg.GPVirtual) {
 
 // sum adds the sets and returns the sums.
 func (p *products) sum() []reg.VecVirtual {
-	for s := p.sets / 2; s >= 1; s /= 2 {
+	for s := len(p.sums) / 2; s >= 1; s /= 2 {
 		for i := range s {
-			for g := range p.gates {
+			for g := range p.sums[i] {
 				p.VADDPS(p.sums[i+s][g], p.sums[i][g], p.sums[i][g])
 			}
 		}
@@ -229,56 +296,135 @@ func (p *products) sum() []reg.VecVirtual {
 	return p.sums[0]
 }
 
-// part is where the sums over a band's own units are kept for the vector of units from i on.
+// part is where the sums over a band's own units are kept for the vectors of units from i on.
 func (p *products) part(i reg.GPVirtual) operand.Mem {
 	m, at := p.Load(p.field("Part").Base(), p.GP64()).(reg.GPVirtual), p.GP64()
 	p.IMUL3Q(operand.U8(uint8(4*p.gates)), i, at)
 	return operand.Mem{Base: m, Index: at, Scale: 1}
 }
 
-// rest returns the whole products of the vector of units from i on.
-func (p *products) rest(label string, i reg.GPVirtual) map[cell.Ref]reg.VecVirtual {
-	p.begin(i)
+// rest returns the whole products of so many vectors of units from i on.
+func (p *products) rest(label string, i reg.GPVirtual, vectors int) []map[cell.Ref]reg.VecVirtual {
+	p.begin(i, vectors)
 	part := p.part(i)
 	for g, v := range p.sums[0] {
 		p.VMOVUPS(part.Offset(g*p.width*4), v)
 	}
 	p.zero(1)
-	table, left, from, n := p.GP64(), p.GP64(), p.GP64(), p.GP64()
-	p.Load(p.field("Rest").Base(), table)
-	p.Load(p.field("Rest").Len(), left)
+	n, all := p.GP64(), p.GP64()
+	p.Load(p.field("Own").Field("From"), n)
+	p.Load(p.field("After"), all)
+	p.TESTQ(n, n)
+	p.JZ(operand.LabelRef(label + "after"))
 	p.Label(label)
-	p.MOVQ(operand.Mem{Base: table}, from)
-	p.MOVQ(operand.Mem{Base: table, Disp: 8}, n)
-	p.ADDQ(operand.Imm(16), table)
-	p.add(label, from, n)
-	p.DECQ(left)
+	p.add(label, n)
+	p.Label(label + "after")
+	p.Load(p.field("Own").Field("N"), n)
+	p.skip(n)
+	p.MOVQ(all, n)
+	p.XORQ(all, all)
+	p.TESTQ(n, n)
 	p.JNZ(operand.LabelRef(label))
-	known := map[cell.Ref]reg.VecVirtual{}
-	for g, v := range p.sum() {
-		known[cell.Ref{Kind: cell.R, Index: g}] = v
+	var known []map[cell.Ref]reg.VecVirtual
+	sums := p.sum()
+	for of := range vectors {
+		m := map[cell.Ref]reg.VecVirtual{}
+		for g := range p.gates {
+			m[cell.Ref{Kind: cell.R, Index: g}] = sums[of*p.gates+g]
+		}
+		known = append(known, m)
 	}
 	return known
 }
 
-// await waits until the other bands are done with the step before, or is the end where one does not come.
+// unset is what a band's units hold until it has computed them: a signalling NaN, which no operation gives.
+const unset = 0x7fa5a5a5
+
+// mark has the band's units two steps on say that they are not computed, where another step will ask.
+// Whoever sees those of the next step, which are stored later, sees the marks.
+func (p *products) mark() {
+	to, by, n := p.GP64(), p.GP64(), p.GP64()
+	p.Load(p.field("Count"), n)
+	p.CMPQ(n, operand.Imm(3))
+	p.JLT(operand.LabelRef("marked"))
+	p.Load(p.field("State"), to)
+	p.Load(p.field("StateBy"), by)
+	p.LEAQ(operand.Mem{Base: to, Index: by, Scale: 2}, to)
+	p.Load(p.field("Own").Field("From"), by)
+	p.LEAQ(operand.Mem{Base: to, Index: by, Scale: 4}, to)
+	p.Load(p.field("Own").Field("N"), n)
+	v := p.vec()
+	p.VBROADCASTSS(p.memory(unset), v)
+	p.units("mark", to, n, func() { p.VMOVUPS(v, operand.Mem{Base: to}) }, func() { p.MOVL(operand.U32(unset), operand.Mem{Base: to}) })
+	p.Label("marked")
+}
+
+// units calls vector for each whole vector of n units and one for each unit left; both may be none.
+func (p *products) units(label string, at, n reg.GPVirtual, vector, one func()) {
+	p.SUBQ(operand.Imm(uint64(p.width)), n)
+	p.JLT(operand.LabelRef(label + "few"))
+	p.Label(label + "vector")
+	vector()
+	p.ADDQ(operand.Imm(uint64(4*p.width)), at)
+	p.SUBQ(operand.Imm(uint64(p.width)), n)
+	p.JGE(operand.LabelRef(label + "vector"))
+	p.Label(label + "few")
+	p.ADDQ(operand.Imm(uint64(p.width)), n)
+	p.JZ(operand.LabelRef(label + "over"))
+	p.Label(label + "one")
+	one()
+	p.ADDQ(operand.Imm(4), at)
+	p.DECQ(n)
+	p.JNZ(operand.LabelRef(label + "one"))
+	p.Label(label + "over")
+}
+
+// await waits until the other bands have computed the last of their units, which they store last, or is
+// the end where one does not come. What is looked at before it is there makes storing it dear.
 func (p *products) await() {
 	const polls = 4000
-	other, left, turn, poll, at := p.GP64(), p.GP64(), p.GP64(), p.GP64(), p.GP64()
-	p.Load(p.field("Others").Base(), other)
-	p.Load(p.field("Others").Len(), left)
-	p.Load(p.field("Turn"), turn)
-	p.Label("other")
-	p.MOVQ(operand.Mem{Base: other}, at)
+	sure, poll, table, left, at, n := p.GP64(), p.GP64(), p.GP64(), p.GP64(), p.GP64(), p.GP64()
+	p.Load(p.field("Sure"), sure)
+	p.TESTQ(sure, sure)
+	p.JZ(operand.LabelRef("unsure"))
+	p.XORQ(sure, sure)
+	p.Store(sure, p.field("Sure"))
+	p.JMP(operand.LabelRef("all"))
+	p.Label("unsure")
 	p.MOVQ(operand.U32(polls), poll)
+	v := p.vec()
+	p.VBROADCASTSS(p.memory(unset), v)
 	p.Label("poll")
-	p.CMPQ(operand.Mem{Base: at}, turn)
-	p.JGE(operand.LabelRef("come"))
+	missing, some := p.GP32(), p.GP32()
+	p.XORL(missing, missing)
+	p.Load(p.field("Last").Base(), table)
+	p.Load(p.field("Last").Len(), left)
+	p.Label("other")
+	p.Load(p.field("State"), at)
+	p.MOVQ(operand.Mem{Base: table}, n)
+	p.LEAQ(operand.Mem{Base: at, Index: n, Scale: 4}, at)
+	p.MOVQ(operand.Mem{Base: table, Disp: 8}, n)
+	p.units("poll", at, n, func() {
+		if p.wide() {
+			k := p.K()
+			p.VPCMPEQD(operand.Mem{Base: at}, v, k)
+			p.KMOVW(k, some)
+		} else {
+			p.VPMOVMSKB(p.do(p.VPCMPEQD, operand.Mem{Base: at}, v), some)
+		}
+		p.ORL(some, missing)
+	}, func() {
+		p.XORL(some, some)
+		p.CMPL(operand.Mem{Base: at}, operand.U32(unset))
+		p.SETEQ(some.As8())
+		p.ORL(some, missing)
+	})
+	p.ADDQ(operand.Imm(16), table)
+	p.DECQ(left)
+	p.JNZ(operand.LabelRef("other"))
+	p.TESTL(missing, missing)
+	p.JZ(operand.LabelRef("all"))
 	p.DECQ(poll)
 	p.JNZ(operand.LabelRef("poll"))
 	p.JMP(operand.LabelRef("done"))
-	p.Label("come")
-	p.ADDQ(operand.Imm(8), other)
-	p.DECQ(left)
-	p.JNZ(operand.LabelRef("other"))
 }

@@ -1,6 +1,7 @@
 package fused
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -37,11 +38,12 @@ type Products struct {
 }
 
 // A Band is who computes units From … From+N-1 of a state: all, or one of several workers, each with a
-// band of its own. In Done it counts its steps, in which it is level with the others when they start.
+// band of its own. What it counts in Done is the same for all bands before they start.
 type Band struct {
-	From, N int
-	Done    *atomic.Uint64
-	Others  []*atomic.Uint64 // what the others count in
+	Span
+	Others []Span // each with units
+	Done   *atomic.Uint64
+	Pairs  bool // two vectors of units at once: faster where the weights are in the nearest cache
 }
 
 // NewSteps returns the memory that a Recurrence of at most so many vectors and bands needs, with part floats.
@@ -55,7 +57,7 @@ func NewSteps(vectors, bands, part int) *Steps {
 		_ [apart]uintptr
 	}{Steps: Steps{
 		At: words[apart:], Weights: words[vectors+2*apart:],
-		By: make([]int, vectors), Rest: make([]Span, 2), Others: make([]uintptr, bands), Part: make([]float32, part+4*apart)[2*apart:],
+		By: make([]int, vectors), Last: make([]Span, bands), Part: make([]float32, part+4*apart)[2*apart:],
 	}}
 	return &s.Steps
 }
@@ -65,12 +67,13 @@ func PartLen(products, units int) int {
 	return products * ((units + simd.StripWidth - 1) / simd.StripWidth * simd.StripWidth)
 }
 
-// Start has s begin so many steps of a band. The vectors are those of Vectors(), one row a step, from the
-// band's first unit on. They and the products must outlive the steps.
+// Start has s begin so many steps of a band, and counts that. The vectors are those of Vectors(), one row
+// a step, from the band's first unit on. They and the products must outlive the steps. A band must not Run
+// before all have started.
 func (k *Recurrence) Start(s *Steps, v []Vector, p *Products, b *Band, steps int) {
 	const float = 4
 	v = v[:len(k.vectors)]
-	s.At, s.By, s.Weights, s.Others, s.Rest = s.At[:0], s.By[:0], s.Weights[:0], s.Others[:0], s.Rest[:0]
+	s.At, s.By, s.Weights, s.Last = s.At[:0], s.By[:0], s.Weights[:0], s.Last[:0]
 	for i := range v {
 		if k.vectors[i].Kind == cell.R {
 			s.At, s.By = append(s.At, 0), append(s.By, 0)
@@ -93,20 +96,34 @@ func (k *Recurrence) Start(s *Steps, v []Vector, p *Products, b *Band, steps int
 		clear(part)
 	}
 	to := s.Own.From + s.Own.N
-	for _, r := range [...]Span{{0, s.Own.From}, {to, p.Depth - to}} {
-		if r.N > 0 {
-			s.Rest = append(s.Rest, r)
+	s.After = p.Depth - to
+	for _, o := range b.Others {
+		whole := (o.N - 1) / simd.StripWidth * simd.StripWidth
+		s.Last = append(s.Last, Span{o.From + whole, o.N - whole})
+	}
+	if s.Own.N > 0 && steps > 1 {
+		row := p.State.Data[p.State.From+p.State.Step+b.From:][:b.N]
+		for i := range row {
+			row[i] = math.Float32frombits(unset)
 		}
 	}
-	s.Turn, s.Done = int(b.Done.Load()), uintptr(unsafe.Pointer(b.Done))
-	for _, o := range b.Others {
-		s.Others = append(s.Others, uintptr(unsafe.Pointer(o)))
+	s.Pairs = 0
+	if b.Pairs {
+		s.Pairs = 1
 	}
+	s.Sure, s.Turn, s.Done = 1, int(b.Done.Add(1)), uintptr(unsafe.Pointer(b.Done))
 }
 
+// unset is what a state's units hold until their band has computed them: a signalling NaN, which no
+// operation gives. Bands look for it, and so wait for a state once, not for word of it and then for it.
+const unset = 0x7fa5a5a5
+
 // Run runs the steps that s has begun. It returns whether they are done, or another band has been awaited
-// for so long that its worker may have lost its processor: then s.Turn is what it must have counted.
+// for so long that its worker may have lost its processor: once all have counted s.Turn, Resume.
 func (k *Recurrence) Run(s *Steps) bool {
 	k.run(s)
 	return s.Count == 0
 }
+
+// Resume has s go on with a state that all bands have computed.
+func (k *Recurrence) Resume(s *Steps) { s.Sure = 1 }

@@ -114,21 +114,24 @@ func compareRecurrence(t *testing.T, l simd.Level, c *cell.Cell, p named, n, ban
 	}
 	var wg sync.WaitGroup
 	for b := range bands {
-		from, to := strips*b/bands*simd.StripWidth, min(n, strips*(b+1)/bands*simd.StripWidth)
-		band := Band{From: from, N: to - from, Done: counters[b]}
+		span := func(b int) Span {
+			from := strips * b / bands * simd.StripWidth
+			return Span{from, min(n, strips*(b+1)/bands*simd.StripWidth) - from}
+		}
+		band := Band{Span: span(b), Done: counters[b], Pairs: rng.IntN(2) == 0}
 		for o := range bands {
 			if o != b {
-				band.Others = append(band.Others, counters[o])
+				band.Others = append(band.Others, span(o))
 			}
 		}
 		own := Products{State: Vector{Data: states[c.Through], Step: stride}, Depth: n}
 		for _, w := range weights {
-			own.Weights = append(own.Weights, w[from*n:])
+			own.Weights = append(own.Weights, w[band.From*n:])
 		}
 		at := make([]Vector, len(v))
 		for i := range v {
 			at[i] = v[i]
-			at[i].From += from
+			at[i].From += band.From
 		}
 		s := NewSteps(len(refs), bands, PartLen(c.Recurrent, n))
 		for i := range s.Part {
@@ -136,8 +139,16 @@ func compareRecurrence(t *testing.T, l simd.Level, c *cell.Cell, p named, n, ban
 		}
 		wg.Go(func() {
 			k.Start(s, at, &own, &band, steps)
-			for !k.Run(s) {
-				runtime.Gosched()
+			for {
+				for _, c := range counters {
+					for int(c.Load()) < s.Turn {
+						runtime.Gosched()
+					}
+				}
+				if k.Run(s) {
+					return
+				}
+				k.Resume(s)
 			}
 		})
 	}
@@ -177,8 +188,8 @@ func compareRecurrence(t *testing.T, l simd.Level, c *cell.Cell, p named, n, ban
 		}
 	}
 	for b, c := range counters {
-		if c.Load() != 7+uint64(steps) {
-			t.Fatalf("%v %s: band %d has counted %d steps of %d", l, p.name, b, c.Load()-7, steps)
+		if c.Load() != 8+uint64(steps) {
+			t.Fatalf("%v %s: band %d has counted %d steps of %d", l, p.name, b, c.Load()-8, steps)
 		}
 	}
 }

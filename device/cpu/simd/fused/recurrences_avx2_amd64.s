@@ -10,13 +10,49 @@ TEXT ·rnnTanhInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+	SUBQ         $0x08, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x08, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x10, DX
+	JLT   own2done
+
+own2:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), DI
 	MOVQ   72(AX), SI
@@ -26,6 +62,7 @@ own:
 	MOVQ   CX, BX
 	ANDQ   $0x08, BX
 	LEAQ   (SI)(BX*4), SI
+	MOVQ   80(AX), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -34,51 +71,130 @@ own:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   112(AX), BX
+	MOVQ   112(AX), R8
+	LEAQ   (BX)(R8*4), BX
+	SHLQ   $0x06, R8
+	ADDQ   R8, SI
 	MOVQ   120(AX), R8
-	MOVQ   80(AX), R9
-	LEAQ   (R9)(BX*4), R9
-	SHLQ   $0x06, BX
-	ADDQ   SI, BX
-	SUBQ   $0x08, R8
-	JLT    ownfew
+	SUBQ   $0x04, R8
+	JLT    own2few
 
-ownloop:
-	VBROADCASTSS (R9), Y8
-	VFMADD231PS  (DI)(BX*1), Y8, Y0
-	VBROADCASTSS 4(R9), Y8
-	VFMADD231PS  64(DI)(BX*1), Y8, Y1
-	VBROADCASTSS 8(R9), Y8
-	VFMADD231PS  128(DI)(BX*1), Y8, Y2
-	VBROADCASTSS 12(R9), Y8
-	VFMADD231PS  192(DI)(BX*1), Y8, Y3
-	VBROADCASTSS 16(R9), Y8
-	VFMADD231PS  256(DI)(BX*1), Y8, Y4
-	VBROADCASTSS 20(R9), Y8
-	VFMADD231PS  320(DI)(BX*1), Y8, Y5
-	VBROADCASTSS 24(R9), Y8
-	VFMADD231PS  384(DI)(BX*1), Y8, Y6
-	VBROADCASTSS 28(R9), Y8
-	VFMADD231PS  448(DI)(BX*1), Y8, Y7
-	ADDQ         $0x20, R9
-	ADDQ         $0x00000200, BX
-	SUBQ         $0x08, R8
-	JGE          ownloop
+own2loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (DI)(SI*1), Y8, Y0
+	VFMADD231PS  32(DI)(SI*1), Y8, Y1
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(DI)(SI*1), Y8, Y2
+	VFMADD231PS  96(DI)(SI*1), Y8, Y3
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(DI)(SI*1), Y8, Y4
+	VFMADD231PS  160(DI)(SI*1), Y8, Y5
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(DI)(SI*1), Y8, Y6
+	VFMADD231PS  224(DI)(SI*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x04, R8
+	JGE          own2loop
 
-ownfew:
-	ADDQ $0x08, R8
-	JZ   ownadded
+own2few:
+	ADDQ $0x04, R8
+	JZ   own2added
 
-ownone:
-	VBROADCASTSS (R9), Y8
-	VFMADD231PS  (DI)(BX*1), Y8, Y0
-	ADDQ         $0x04, R9
-	ADDQ         $0x40, BX
+own2one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (DI)(SI*1), Y8, Y0
+	VFMADD231PS  32(DI)(SI*1), Y8, Y1
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, SI
 	DECQ         R8
-	JNZ          ownone
+	JNZ          own2one
 
-ownadded:
-	MOVQ    152(AX), BX
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x04, CX, SI
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	ADDQ    $0x10, CX
+	SUBQ    $0x10, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x10, DX
+
+own2none:
+	SUBQ $0x08, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), DI
+	MOVQ   72(AX), SI
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, SI
+	MOVQ   CX, BX
+	ANDQ   $0x08, BX
+	LEAQ   (SI)(BX*4), SI
+	MOVQ   80(AX), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R8
+	LEAQ   (BX)(R8*4), BX
+	SHLQ   $0x06, R8
+	ADDQ   R8, SI
+	MOVQ   120(AX), R8
+	SUBQ   $0x08, R8
+	JLT    own1few
+
+own1loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (DI)(SI*1), Y8, Y0
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(DI)(SI*1), Y8, Y1
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(DI)(SI*1), Y8, Y2
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(DI)(SI*1), Y8, Y3
+	VBROADCASTSS 16(BX), Y8
+	VFMADD231PS  256(DI)(SI*1), Y8, Y4
+	VBROADCASTSS 20(BX), Y8
+	VFMADD231PS  320(DI)(SI*1), Y8, Y5
+	VBROADCASTSS 24(BX), Y8
+	VFMADD231PS  384(DI)(SI*1), Y8, Y6
+	VBROADCASTSS 28(BX), Y8
+	VFMADD231PS  448(DI)(SI*1), Y8, Y7
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000200, SI
+	SUBQ         $0x08, R8
+	JGE          own1loop
+
+own1few:
+	ADDQ $0x08, R8
+	JZ   own1added
+
+own1one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (DI)(SI*1), Y8, Y0
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, SI
+	DECQ         R8
+	JNZ          own1one
+
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x04, CX, SI
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
@@ -89,36 +205,152 @@ ownadded:
 	VADDPS  Y1, Y0, Y0
 	VMOVUPS Y0, (BX)(SI*1)
 	ADDQ    $0x08, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x08, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x08, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), SI
+	MOVQ   72(AX), BX
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, BX
+	MOVQ   CX, DX
+	ANDQ   $0x08, DX
+	LEAQ   (BX)(DX*4), BX
+	MOVQ   80(AX), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), DI
+	LEAQ   (DX)(DI*4), DX
+	SHLQ   $0x06, DI
+	ADDQ   DI, BX
+	MOVQ   120(AX), DI
+	SUBQ   $0x08, DI
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (SI)(BX*1), Y8, Y0
+	VBROADCASTSS 4(DX), Y8
+	VFMADD231PS  64(SI)(BX*1), Y8, Y1
+	VBROADCASTSS 8(DX), Y8
+	VFMADD231PS  128(SI)(BX*1), Y8, Y2
+	VBROADCASTSS 12(DX), Y8
+	VFMADD231PS  192(SI)(BX*1), Y8, Y3
+	VBROADCASTSS 16(DX), Y8
+	VFMADD231PS  256(SI)(BX*1), Y8, Y4
+	VBROADCASTSS 20(DX), Y8
+	VFMADD231PS  320(SI)(BX*1), Y8, Y5
+	VBROADCASTSS 24(DX), Y8
+	VFMADD231PS  384(SI)(BX*1), Y8, Y6
+	VBROADCASTSS 28(DX), Y8
+	VFMADD231PS  448(SI)(BX*1), Y8, Y7
+	ADDQ         $0x20, DX
+	ADDQ         $0x00000200, BX
+	SUBQ         $0x08, DI
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x08, DI
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (SI)(BX*1), Y8, Y0
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, BX
+	DECQ         DI
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x04, CX, CX
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x08, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD  (SI), Y0, Y1
+	VPMOVMSKB Y1, R9
+	ORL       R9, R8
+	ADDQ      $0x20, SI
+	SUBQ      $0x08, DI
+	JGE       pollvector
+
+pollfew:
+	ADDQ $0x08, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
-	SUBQ $0x08, DX
-	JLT  tail
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x10, DX
+	JLT   rest2done
 
-vectors:
+rest2:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), R8
 	MOVQ    72(AX), DI
@@ -128,9 +360,168 @@ vectors:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (DI)(SI*4), DI
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x04, CX, R9
-	VMOVUPS (SI)(R9*1), Y0
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R9
+	IMUL3Q  $0x04, CX, R10
+	VMOVUPS (R9)(R10*1), Y0
+	VMOVUPS 32(R9)(R10*1), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    112(AX), R9
+	MOVQ    128(AX), R10
+	TESTQ   R9, R9
+	JZ      rest2allafter
+
+rest2all:
+	SUBQ $0x04, R9
+	JLT  rest2allfew
+
+rest2allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (R8)(DI*1), Y8, Y0
+	VFMADD231PS  32(R8)(DI*1), Y8, Y1
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(R8)(DI*1), Y8, Y2
+	VFMADD231PS  96(R8)(DI*1), Y8, Y3
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(R8)(DI*1), Y8, Y4
+	VFMADD231PS  160(R8)(DI*1), Y8, Y5
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(R8)(DI*1), Y8, Y6
+	VFMADD231PS  224(R8)(DI*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, DI
+	SUBQ         $0x04, R9
+	JGE          rest2allloop
+
+rest2allfew:
+	ADDQ $0x04, R9
+	JZ   rest2alladded
+
+rest2allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (R8)(DI*1), Y8, Y0
+	VFMADD231PS  32(R8)(DI*1), Y8, Y1
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, DI
+	DECQ         R9
+	JNZ          rest2allone
+
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R9
+	LEAQ         (SI)(R9*4), SI
+	SHLQ         $0x06, R9
+	ADDQ         R9, DI
+	MOVQ         R10, R9
+	XORQ         R10, R10
+	TESTQ        R9, R9
+	JNZ          rest2all
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y1, Y1
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Y2
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Y3
+	VADDPS       Y3, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	MOVQ         32(BX), SI
+	VMOVUPS      Y0, (SI)(CX*4)
+	MOVQ         (BX), SI
+	VMOVUPS      32(SI)(CX*4), Y0
+	MOVQ         8(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y2
+	VADDPS       Y2, Y0, Y0
+	MOVQ         24(BX), SI
+	VMOVUPS      32(SI)(CX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y3
+	VFNMADD231PS c3eb17218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb082e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3d35f5ff<>+0(SB), Y3
+	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y4
+	VFMADD213PS  Y2, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y2
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y3, Y1, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	MOVQ         32(BX), SI
+	VMOVUPS      Y0, 32(SI)(CX*4)
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x10, DX
+
+rest2none:
+	SUBQ $0x08, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), R8
+	MOVQ    72(AX), DI
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, DI
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (DI)(SI*4), DI
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R9
+	IMUL3Q  $0x04, CX, R10
+	VMOVUPS (R9)(R10*1), Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
@@ -138,57 +529,59 @@ vectors:
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R9
+	MOVQ    112(AX), R9
+	MOVQ    128(AX), R10
+	TESTQ   R9, R9
+	JZ      rest1allafter
 
-rest:
-	MOVQ (SI), R10
-	MOVQ 8(SI), R11
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R12
-	LEAQ (R12)(R10*4), R12
-	SHLQ $0x06, R10
-	ADDQ DI, R10
-	SUBQ $0x08, R11
-	JLT  restfew
+rest1all:
+	SUBQ $0x08, R9
+	JLT  rest1allfew
 
-restloop:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (R8)(R10*1), Y8, Y0
-	VBROADCASTSS 4(R12), Y8
-	VFMADD231PS  64(R8)(R10*1), Y8, Y1
-	VBROADCASTSS 8(R12), Y8
-	VFMADD231PS  128(R8)(R10*1), Y8, Y2
-	VBROADCASTSS 12(R12), Y8
-	VFMADD231PS  192(R8)(R10*1), Y8, Y3
-	VBROADCASTSS 16(R12), Y8
-	VFMADD231PS  256(R8)(R10*1), Y8, Y4
-	VBROADCASTSS 20(R12), Y8
-	VFMADD231PS  320(R8)(R10*1), Y8, Y5
-	VBROADCASTSS 24(R12), Y8
-	VFMADD231PS  384(R8)(R10*1), Y8, Y6
-	VBROADCASTSS 28(R12), Y8
-	VFMADD231PS  448(R8)(R10*1), Y8, Y7
-	ADDQ         $0x20, R12
-	ADDQ         $0x00000200, R10
-	SUBQ         $0x08, R11
-	JGE          restloop
+rest1allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (R8)(DI*1), Y8, Y0
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(R8)(DI*1), Y8, Y1
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(R8)(DI*1), Y8, Y2
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(R8)(DI*1), Y8, Y3
+	VBROADCASTSS 16(SI), Y8
+	VFMADD231PS  256(R8)(DI*1), Y8, Y4
+	VBROADCASTSS 20(SI), Y8
+	VFMADD231PS  320(R8)(DI*1), Y8, Y5
+	VBROADCASTSS 24(SI), Y8
+	VFMADD231PS  384(R8)(DI*1), Y8, Y6
+	VBROADCASTSS 28(SI), Y8
+	VFMADD231PS  448(R8)(DI*1), Y8, Y7
+	ADDQ         $0x20, SI
+	ADDQ         $0x00000200, DI
+	SUBQ         $0x08, R9
+	JGE          rest1allloop
 
-restfew:
-	ADDQ $0x08, R11
-	JZ   restadded
+rest1allfew:
+	ADDQ $0x08, R9
+	JZ   rest1alladded
 
-restone:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (R8)(R10*1), Y8, Y0
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, R10
-	DECQ         R11
-	JNZ          restone
-
-restadded:
+rest1allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (R8)(DI*1), Y8, Y0
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, DI
 	DECQ         R9
-	JNZ          rest
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R9
+	LEAQ         (SI)(R9*4), SI
+	SHLQ         $0x06, R9
+	ADDQ         R9, DI
+	MOVQ         R10, R9
+	XORQ         R10, R10
+	TESTQ        R9, R9
+	JNZ          rest1all
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
@@ -233,10 +626,11 @@ restadded:
 	VMOVUPS      Y0, (SI)(CX*4)
 	ADDQ         $0x08, CX
 	SUBQ         $0x08, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x08, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), R8
@@ -247,9 +641,10 @@ tail:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (DI)(SI*4), DI
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x04, CX, R9
-	VMOVUPS (SI)(R9*1), Y0
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R9
+	IMUL3Q  $0x04, CX, R10
+	VMOVUPS (R9)(R10*1), Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
@@ -257,56 +652,58 @@ tail:
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R9
+	MOVQ    112(AX), R9
+	MOVQ    128(AX), R10
+	TESTQ   R9, R9
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R10
-	MOVQ 8(SI), R11
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R12
-	LEAQ (R12)(R10*4), R12
-	SHLQ $0x06, R10
-	ADDQ DI, R10
-	SUBQ $0x08, R11
+	SUBQ $0x08, R9
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (R8)(R10*1), Y8, Y0
-	VBROADCASTSS 4(R12), Y8
-	VFMADD231PS  64(R8)(R10*1), Y8, Y1
-	VBROADCASTSS 8(R12), Y8
-	VFMADD231PS  128(R8)(R10*1), Y8, Y2
-	VBROADCASTSS 12(R12), Y8
-	VFMADD231PS  192(R8)(R10*1), Y8, Y3
-	VBROADCASTSS 16(R12), Y8
-	VFMADD231PS  256(R8)(R10*1), Y8, Y4
-	VBROADCASTSS 20(R12), Y8
-	VFMADD231PS  320(R8)(R10*1), Y8, Y5
-	VBROADCASTSS 24(R12), Y8
-	VFMADD231PS  384(R8)(R10*1), Y8, Y6
-	VBROADCASTSS 28(R12), Y8
-	VFMADD231PS  448(R8)(R10*1), Y8, Y7
-	ADDQ         $0x20, R12
-	ADDQ         $0x00000200, R10
-	SUBQ         $0x08, R11
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (R8)(DI*1), Y8, Y0
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(R8)(DI*1), Y8, Y1
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(R8)(DI*1), Y8, Y2
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(R8)(DI*1), Y8, Y3
+	VBROADCASTSS 16(SI), Y8
+	VFMADD231PS  256(R8)(DI*1), Y8, Y4
+	VBROADCASTSS 20(SI), Y8
+	VFMADD231PS  320(R8)(DI*1), Y8, Y5
+	VBROADCASTSS 24(SI), Y8
+	VFMADD231PS  384(R8)(DI*1), Y8, Y6
+	VBROADCASTSS 28(SI), Y8
+	VFMADD231PS  448(R8)(DI*1), Y8, Y7
+	ADDQ         $0x20, SI
+	ADDQ         $0x00000200, DI
+	SUBQ         $0x08, R9
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x08, R11
+	ADDQ $0x08, R9
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (R8)(R10*1), Y8, Y0
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, R10
-	DECQ         R11
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (R8)(DI*1), Y8, Y0
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, DI
+	DECQ         R9
 	JNZ          lastone
 
 lastadded:
-	DECQ         R9
+lastafter:
+	MOVQ         120(AX), R9
+	LEAQ         (SI)(R9*4), SI
+	SHLQ         $0x06, R9
+	ADDQ         R9, DI
+	MOVQ         R10, R9
+	XORQ         R10, R10
+	TESTQ        R9, R9
 	JNZ          last
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
@@ -359,10 +756,10 @@ lastadded:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -385,6 +782,16 @@ next:
 done:
 	VZEROUPPER
 	RET
+
+DATA c7fa5a5a5<>+0(SB)/4, $0x7fa5a5a5
+DATA c7fa5a5a5<>+4(SB)/4, $0x7fa5a5a5
+DATA c7fa5a5a5<>+8(SB)/4, $0x7fa5a5a5
+DATA c7fa5a5a5<>+12(SB)/4, $0x7fa5a5a5
+DATA c7fa5a5a5<>+16(SB)/4, $0x7fa5a5a5
+DATA c7fa5a5a5<>+20(SB)/4, $0x7fa5a5a5
+DATA c7fa5a5a5<>+24(SB)/4, $0x7fa5a5a5
+DATA c7fa5a5a5<>+28(SB)/4, $0x7fa5a5a5
+GLOBL c7fa5a5a5<>(SB), RODATA|NOPTR, $32
 
 DATA c80000000<>+0(SB)/4, $0x80000000
 DATA c80000000<>+4(SB)/4, $0x80000000
@@ -571,18 +978,54 @@ DATA mask<>+124(SB)/4, $0x00000000
 GLOBL mask<>(SB), RODATA|NOPTR, $128
 
 // func rnnReluInferenceStepsAVX2(s *Steps)
-// Requires: AVX, FMA3
+// Requires: AVX, AVX2, FMA3
 TEXT ·rnnReluInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+	SUBQ         $0x08, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x08, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x10, DX
+	JLT   own2done
+
+own2:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), DI
 	MOVQ   72(AX), SI
@@ -592,6 +1035,7 @@ own:
 	MOVQ   CX, BX
 	ANDQ   $0x08, BX
 	LEAQ   (SI)(BX*4), SI
+	MOVQ   80(AX), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -600,51 +1044,130 @@ own:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   112(AX), BX
+	MOVQ   112(AX), R8
+	LEAQ   (BX)(R8*4), BX
+	SHLQ   $0x06, R8
+	ADDQ   R8, SI
 	MOVQ   120(AX), R8
-	MOVQ   80(AX), R9
-	LEAQ   (R9)(BX*4), R9
-	SHLQ   $0x06, BX
-	ADDQ   SI, BX
-	SUBQ   $0x08, R8
-	JLT    ownfew
+	SUBQ   $0x04, R8
+	JLT    own2few
 
-ownloop:
-	VBROADCASTSS (R9), Y8
-	VFMADD231PS  (DI)(BX*1), Y8, Y0
-	VBROADCASTSS 4(R9), Y8
-	VFMADD231PS  64(DI)(BX*1), Y8, Y1
-	VBROADCASTSS 8(R9), Y8
-	VFMADD231PS  128(DI)(BX*1), Y8, Y2
-	VBROADCASTSS 12(R9), Y8
-	VFMADD231PS  192(DI)(BX*1), Y8, Y3
-	VBROADCASTSS 16(R9), Y8
-	VFMADD231PS  256(DI)(BX*1), Y8, Y4
-	VBROADCASTSS 20(R9), Y8
-	VFMADD231PS  320(DI)(BX*1), Y8, Y5
-	VBROADCASTSS 24(R9), Y8
-	VFMADD231PS  384(DI)(BX*1), Y8, Y6
-	VBROADCASTSS 28(R9), Y8
-	VFMADD231PS  448(DI)(BX*1), Y8, Y7
-	ADDQ         $0x20, R9
-	ADDQ         $0x00000200, BX
-	SUBQ         $0x08, R8
-	JGE          ownloop
+own2loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (DI)(SI*1), Y8, Y0
+	VFMADD231PS  32(DI)(SI*1), Y8, Y1
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(DI)(SI*1), Y8, Y2
+	VFMADD231PS  96(DI)(SI*1), Y8, Y3
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(DI)(SI*1), Y8, Y4
+	VFMADD231PS  160(DI)(SI*1), Y8, Y5
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(DI)(SI*1), Y8, Y6
+	VFMADD231PS  224(DI)(SI*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x04, R8
+	JGE          own2loop
 
-ownfew:
-	ADDQ $0x08, R8
-	JZ   ownadded
+own2few:
+	ADDQ $0x04, R8
+	JZ   own2added
 
-ownone:
-	VBROADCASTSS (R9), Y8
-	VFMADD231PS  (DI)(BX*1), Y8, Y0
-	ADDQ         $0x04, R9
-	ADDQ         $0x40, BX
+own2one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (DI)(SI*1), Y8, Y0
+	VFMADD231PS  32(DI)(SI*1), Y8, Y1
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, SI
 	DECQ         R8
-	JNZ          ownone
+	JNZ          own2one
 
-ownadded:
-	MOVQ    152(AX), BX
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x04, CX, SI
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (BX)(SI*1)
+	VMOVUPS Y1, 32(BX)(SI*1)
+	ADDQ    $0x10, CX
+	SUBQ    $0x10, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x10, DX
+
+own2none:
+	SUBQ $0x08, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), DI
+	MOVQ   72(AX), SI
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, SI
+	MOVQ   CX, BX
+	ANDQ   $0x08, BX
+	LEAQ   (SI)(BX*4), SI
+	MOVQ   80(AX), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R8
+	LEAQ   (BX)(R8*4), BX
+	SHLQ   $0x06, R8
+	ADDQ   R8, SI
+	MOVQ   120(AX), R8
+	SUBQ   $0x08, R8
+	JLT    own1few
+
+own1loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (DI)(SI*1), Y8, Y0
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(DI)(SI*1), Y8, Y1
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(DI)(SI*1), Y8, Y2
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(DI)(SI*1), Y8, Y3
+	VBROADCASTSS 16(BX), Y8
+	VFMADD231PS  256(DI)(SI*1), Y8, Y4
+	VBROADCASTSS 20(BX), Y8
+	VFMADD231PS  320(DI)(SI*1), Y8, Y5
+	VBROADCASTSS 24(BX), Y8
+	VFMADD231PS  384(DI)(SI*1), Y8, Y6
+	VBROADCASTSS 28(BX), Y8
+	VFMADD231PS  448(DI)(SI*1), Y8, Y7
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000200, SI
+	SUBQ         $0x08, R8
+	JGE          own1loop
+
+own1few:
+	ADDQ $0x08, R8
+	JZ   own1added
+
+own1one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (DI)(SI*1), Y8, Y0
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, SI
+	DECQ         R8
+	JNZ          own1one
+
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x04, CX, SI
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
@@ -655,36 +1178,152 @@ ownadded:
 	VADDPS  Y1, Y0, Y0
 	VMOVUPS Y0, (BX)(SI*1)
 	ADDQ    $0x08, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x08, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x08, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), SI
+	MOVQ   72(AX), BX
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, BX
+	MOVQ   CX, DX
+	ANDQ   $0x08, DX
+	LEAQ   (BX)(DX*4), BX
+	MOVQ   80(AX), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), DI
+	LEAQ   (DX)(DI*4), DX
+	SHLQ   $0x06, DI
+	ADDQ   DI, BX
+	MOVQ   120(AX), DI
+	SUBQ   $0x08, DI
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (SI)(BX*1), Y8, Y0
+	VBROADCASTSS 4(DX), Y8
+	VFMADD231PS  64(SI)(BX*1), Y8, Y1
+	VBROADCASTSS 8(DX), Y8
+	VFMADD231PS  128(SI)(BX*1), Y8, Y2
+	VBROADCASTSS 12(DX), Y8
+	VFMADD231PS  192(SI)(BX*1), Y8, Y3
+	VBROADCASTSS 16(DX), Y8
+	VFMADD231PS  256(SI)(BX*1), Y8, Y4
+	VBROADCASTSS 20(DX), Y8
+	VFMADD231PS  320(SI)(BX*1), Y8, Y5
+	VBROADCASTSS 24(DX), Y8
+	VFMADD231PS  384(SI)(BX*1), Y8, Y6
+	VBROADCASTSS 28(DX), Y8
+	VFMADD231PS  448(SI)(BX*1), Y8, Y7
+	ADDQ         $0x20, DX
+	ADDQ         $0x00000200, BX
+	SUBQ         $0x08, DI
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x08, DI
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (SI)(BX*1), Y8, Y0
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, BX
+	DECQ         DI
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x04, CX, CX
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x08, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD  (SI), Y0, Y1
+	VPMOVMSKB Y1, R9
+	ORL       R9, R8
+	ADDQ      $0x20, SI
+	SUBQ      $0x08, DI
+	JGE       pollvector
+
+pollfew:
+	ADDQ $0x08, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
-	SUBQ $0x08, DX
-	JLT  tail
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x10, DX
+	JLT   rest2done
 
-vectors:
+rest2:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), R8
 	MOVQ    72(AX), DI
@@ -694,9 +1333,124 @@ vectors:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (DI)(SI*4), DI
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x04, CX, R9
-	VMOVUPS (SI)(R9*1), Y0
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R9
+	IMUL3Q  $0x04, CX, R10
+	VMOVUPS (R9)(R10*1), Y0
+	VMOVUPS 32(R9)(R10*1), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    112(AX), R9
+	MOVQ    128(AX), R10
+	TESTQ   R9, R9
+	JZ      rest2allafter
+
+rest2all:
+	SUBQ $0x04, R9
+	JLT  rest2allfew
+
+rest2allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (R8)(DI*1), Y8, Y0
+	VFMADD231PS  32(R8)(DI*1), Y8, Y1
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(R8)(DI*1), Y8, Y2
+	VFMADD231PS  96(R8)(DI*1), Y8, Y3
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(R8)(DI*1), Y8, Y4
+	VFMADD231PS  160(R8)(DI*1), Y8, Y5
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(R8)(DI*1), Y8, Y6
+	VFMADD231PS  224(R8)(DI*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, DI
+	SUBQ         $0x04, R9
+	JGE          rest2allloop
+
+rest2allfew:
+	ADDQ $0x04, R9
+	JZ   rest2alladded
+
+rest2allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (R8)(DI*1), Y8, Y0
+	VFMADD231PS  32(R8)(DI*1), Y8, Y1
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, DI
+	DECQ         R9
+	JNZ          rest2allone
+
+rest2alladded:
+rest2allafter:
+	MOVQ    120(AX), R9
+	LEAQ    (SI)(R9*4), SI
+	SHLQ    $0x06, R9
+	ADDQ    R9, DI
+	MOVQ    R10, R9
+	XORQ    R10, R10
+	TESTQ   R9, R9
+	JNZ     rest2all
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	MOVQ    (BX), SI
+	VMOVUPS (SI)(CX*4), Y2
+	MOVQ    8(BX), SI
+	VMOVUPS (SI)(CX*4), Y3
+	VADDPS  Y3, Y2, Y2
+	MOVQ    24(BX), SI
+	VMOVUPS (SI)(CX*4), Y3
+	VADDPS  Y3, Y0, Y0
+	VADDPS  Y0, Y2, Y0
+	VMOVUPS c00000000<>+0(SB), Y2
+	VMAXPS  Y0, Y2, Y2
+	MOVQ    32(BX), SI
+	VMOVUPS Y2, (SI)(CX*4)
+	MOVQ    (BX), SI
+	VMOVUPS 32(SI)(CX*4), Y0
+	MOVQ    8(BX), SI
+	VMOVUPS 32(SI)(CX*4), Y2
+	VADDPS  Y2, Y0, Y0
+	MOVQ    24(BX), SI
+	VMOVUPS 32(SI)(CX*4), Y2
+	VADDPS  Y2, Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS c00000000<>+0(SB), Y1
+	VMAXPS  Y0, Y1, Y1
+	MOVQ    32(BX), SI
+	VMOVUPS Y1, 32(SI)(CX*4)
+	ADDQ    $0x10, CX
+	SUBQ    $0x10, DX
+	JGE     rest2
+
+rest2done:
+	ADDQ $0x10, DX
+
+rest2none:
+	SUBQ $0x08, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), R8
+	MOVQ    72(AX), DI
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, DI
+	MOVQ    CX, SI
+	ANDQ    $0x08, SI
+	LEAQ    (DI)(SI*4), DI
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R9
+	IMUL3Q  $0x04, CX, R10
+	VMOVUPS (R9)(R10*1), Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
@@ -704,57 +1458,59 @@ vectors:
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R9
+	MOVQ    112(AX), R9
+	MOVQ    128(AX), R10
+	TESTQ   R9, R9
+	JZ      rest1allafter
 
-rest:
-	MOVQ (SI), R10
-	MOVQ 8(SI), R11
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R12
-	LEAQ (R12)(R10*4), R12
-	SHLQ $0x06, R10
-	ADDQ DI, R10
-	SUBQ $0x08, R11
-	JLT  restfew
+rest1all:
+	SUBQ $0x08, R9
+	JLT  rest1allfew
 
-restloop:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (R8)(R10*1), Y8, Y0
-	VBROADCASTSS 4(R12), Y8
-	VFMADD231PS  64(R8)(R10*1), Y8, Y1
-	VBROADCASTSS 8(R12), Y8
-	VFMADD231PS  128(R8)(R10*1), Y8, Y2
-	VBROADCASTSS 12(R12), Y8
-	VFMADD231PS  192(R8)(R10*1), Y8, Y3
-	VBROADCASTSS 16(R12), Y8
-	VFMADD231PS  256(R8)(R10*1), Y8, Y4
-	VBROADCASTSS 20(R12), Y8
-	VFMADD231PS  320(R8)(R10*1), Y8, Y5
-	VBROADCASTSS 24(R12), Y8
-	VFMADD231PS  384(R8)(R10*1), Y8, Y6
-	VBROADCASTSS 28(R12), Y8
-	VFMADD231PS  448(R8)(R10*1), Y8, Y7
-	ADDQ         $0x20, R12
-	ADDQ         $0x00000200, R10
-	SUBQ         $0x08, R11
-	JGE          restloop
+rest1allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (R8)(DI*1), Y8, Y0
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(R8)(DI*1), Y8, Y1
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(R8)(DI*1), Y8, Y2
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(R8)(DI*1), Y8, Y3
+	VBROADCASTSS 16(SI), Y8
+	VFMADD231PS  256(R8)(DI*1), Y8, Y4
+	VBROADCASTSS 20(SI), Y8
+	VFMADD231PS  320(R8)(DI*1), Y8, Y5
+	VBROADCASTSS 24(SI), Y8
+	VFMADD231PS  384(R8)(DI*1), Y8, Y6
+	VBROADCASTSS 28(SI), Y8
+	VFMADD231PS  448(R8)(DI*1), Y8, Y7
+	ADDQ         $0x20, SI
+	ADDQ         $0x00000200, DI
+	SUBQ         $0x08, R9
+	JGE          rest1allloop
 
-restfew:
-	ADDQ $0x08, R11
-	JZ   restadded
+rest1allfew:
+	ADDQ $0x08, R9
+	JZ   rest1alladded
 
-restone:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (R8)(R10*1), Y8, Y0
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, R10
-	DECQ         R11
-	JNZ          restone
+rest1allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (R8)(DI*1), Y8, Y0
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, DI
+	DECQ         R9
+	JNZ          rest1allone
 
-restadded:
-	DECQ    R9
-	JNZ     rest
+rest1alladded:
+rest1allafter:
+	MOVQ    120(AX), R9
+	LEAQ    (SI)(R9*4), SI
+	SHLQ    $0x06, R9
+	ADDQ    R9, DI
+	MOVQ    R10, R9
+	XORQ    R10, R10
+	TESTQ   R9, R9
+	JNZ     rest1all
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
 	VADDPS  Y6, Y2, Y2
@@ -777,10 +1533,11 @@ restadded:
 	VMOVUPS Y1, (SI)(CX*4)
 	ADDQ    $0x08, CX
 	SUBQ    $0x08, DX
-	JGE     vectors
+	JGE     rest1
 
-tail:
+rest1done:
 	ADDQ    $0x08, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), R8
@@ -791,9 +1548,10 @@ tail:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (DI)(SI*4), DI
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x04, CX, R9
-	VMOVUPS (SI)(R9*1), Y0
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R9
+	IMUL3Q  $0x04, CX, R10
+	VMOVUPS (R9)(R10*1), Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
@@ -801,56 +1559,58 @@ tail:
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R9
+	MOVQ    112(AX), R9
+	MOVQ    128(AX), R10
+	TESTQ   R9, R9
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R10
-	MOVQ 8(SI), R11
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R12
-	LEAQ (R12)(R10*4), R12
-	SHLQ $0x06, R10
-	ADDQ DI, R10
-	SUBQ $0x08, R11
+	SUBQ $0x08, R9
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (R8)(R10*1), Y8, Y0
-	VBROADCASTSS 4(R12), Y8
-	VFMADD231PS  64(R8)(R10*1), Y8, Y1
-	VBROADCASTSS 8(R12), Y8
-	VFMADD231PS  128(R8)(R10*1), Y8, Y2
-	VBROADCASTSS 12(R12), Y8
-	VFMADD231PS  192(R8)(R10*1), Y8, Y3
-	VBROADCASTSS 16(R12), Y8
-	VFMADD231PS  256(R8)(R10*1), Y8, Y4
-	VBROADCASTSS 20(R12), Y8
-	VFMADD231PS  320(R8)(R10*1), Y8, Y5
-	VBROADCASTSS 24(R12), Y8
-	VFMADD231PS  384(R8)(R10*1), Y8, Y6
-	VBROADCASTSS 28(R12), Y8
-	VFMADD231PS  448(R8)(R10*1), Y8, Y7
-	ADDQ         $0x20, R12
-	ADDQ         $0x00000200, R10
-	SUBQ         $0x08, R11
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (R8)(DI*1), Y8, Y0
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(R8)(DI*1), Y8, Y1
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(R8)(DI*1), Y8, Y2
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(R8)(DI*1), Y8, Y3
+	VBROADCASTSS 16(SI), Y8
+	VFMADD231PS  256(R8)(DI*1), Y8, Y4
+	VBROADCASTSS 20(SI), Y8
+	VFMADD231PS  320(R8)(DI*1), Y8, Y5
+	VBROADCASTSS 24(SI), Y8
+	VFMADD231PS  384(R8)(DI*1), Y8, Y6
+	VBROADCASTSS 28(SI), Y8
+	VFMADD231PS  448(R8)(DI*1), Y8, Y7
+	ADDQ         $0x20, SI
+	ADDQ         $0x00000200, DI
+	SUBQ         $0x08, R9
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x08, R11
+	ADDQ $0x08, R9
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (R8)(R10*1), Y8, Y0
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, R10
-	DECQ         R11
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (R8)(DI*1), Y8, Y0
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, DI
+	DECQ         R9
 	JNZ          lastone
 
 lastadded:
-	DECQ       R9
+lastafter:
+	MOVQ       120(AX), R9
+	LEAQ       (SI)(R9*4), SI
+	SHLQ       $0x06, R9
+	ADDQ       R9, DI
+	MOVQ       R10, R9
+	XORQ       R10, R10
+	TESTQ      R9, R9
 	JNZ        last
 	VADDPS     Y4, Y0, Y0
 	VADDPS     Y5, Y1, Y1
@@ -881,10 +1641,10 @@ lastadded:
 	VMASKMOVPS Y1, Y0, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -924,13 +1684,46 @@ TEXT ·gruInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+	SUBQ         $0x08, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x08, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ CX, CX
+	MOVQ 96(AX), DX
+	SUBQ $0x08, DX
+	JLT  own1done
+
+own1:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -942,59 +1735,59 @@ own:
 	MOVQ   CX, BX
 	ANDQ   $0x08, BX
 	LEAQ   (R8)(BX*4), R8
+	MOVQ   80(AX), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   112(AX), BX
+	MOVQ   112(AX), R10
+	LEAQ   (BX)(R10*4), BX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
 	MOVQ   120(AX), R10
-	MOVQ   80(AX), R11
-	LEAQ   (R11)(BX*4), R11
-	SHLQ   $0x06, BX
-	ADDQ   R8, BX
 	SUBQ   $0x04, R10
-	JLT    ownfew
+	JLT    own1few
 
-ownloop:
-	VBROADCASTSS (R11), Y6
-	VFMADD231PS  (SI)(BX*1), Y6, Y0
-	VFMADD231PS  (DI)(BX*1), Y6, Y1
-	VFMADD231PS  (R9)(BX*1), Y6, Y2
-	VBROADCASTSS 4(R11), Y6
-	VFMADD231PS  64(SI)(BX*1), Y6, Y3
-	VFMADD231PS  64(DI)(BX*1), Y6, Y4
-	VFMADD231PS  64(R9)(BX*1), Y6, Y5
-	VBROADCASTSS 8(R11), Y6
-	VFMADD231PS  128(SI)(BX*1), Y6, Y0
-	VFMADD231PS  128(DI)(BX*1), Y6, Y1
-	VFMADD231PS  128(R9)(BX*1), Y6, Y2
-	VBROADCASTSS 12(R11), Y6
-	VFMADD231PS  192(SI)(BX*1), Y6, Y3
-	VFMADD231PS  192(DI)(BX*1), Y6, Y4
-	VFMADD231PS  192(R9)(BX*1), Y6, Y5
-	ADDQ         $0x10, R11
-	ADDQ         $0x00000100, BX
+own1loop:
+	VBROADCASTSS (BX), Y6
+	VFMADD231PS  (SI)(R8*1), Y6, Y0
+	VFMADD231PS  (DI)(R8*1), Y6, Y1
+	VFMADD231PS  (R9)(R8*1), Y6, Y2
+	VBROADCASTSS 4(BX), Y6
+	VFMADD231PS  64(SI)(R8*1), Y6, Y3
+	VFMADD231PS  64(DI)(R8*1), Y6, Y4
+	VFMADD231PS  64(R9)(R8*1), Y6, Y5
+	VBROADCASTSS 8(BX), Y6
+	VFMADD231PS  128(SI)(R8*1), Y6, Y0
+	VFMADD231PS  128(DI)(R8*1), Y6, Y1
+	VFMADD231PS  128(R9)(R8*1), Y6, Y2
+	VBROADCASTSS 12(BX), Y6
+	VFMADD231PS  192(SI)(R8*1), Y6, Y3
+	VFMADD231PS  192(DI)(R8*1), Y6, Y4
+	VFMADD231PS  192(R9)(R8*1), Y6, Y5
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R8
 	SUBQ         $0x04, R10
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R10
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R11), Y6
-	VFMADD231PS  (SI)(BX*1), Y6, Y0
-	VFMADD231PS  (DI)(BX*1), Y6, Y1
-	VFMADD231PS  (R9)(BX*1), Y6, Y2
-	ADDQ         $0x04, R11
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Y6
+	VFMADD231PS  (SI)(R8*1), Y6, Y0
+	VFMADD231PS  (DI)(R8*1), Y6, Y1
+	VFMADD231PS  (R9)(R8*1), Y6, Y2
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R8
 	DECQ         R10
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x0c, CX, SI
 	VADDPS  Y3, Y0, Y0
 	VADDPS  Y4, Y1, Y1
@@ -1003,36 +1796,149 @@ ownadded:
 	VMOVUPS Y1, 32(BX)(SI*1)
 	VMOVUPS Y2, 64(BX)(SI*1)
 	ADDQ    $0x08, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x08, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x08, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), R8
+	MOVQ   72(AX), DI
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, DI
+	MOVQ   CX, DX
+	ANDQ   $0x08, DX
+	LEAQ   (DI)(DX*4), DI
+	MOVQ   80(AX), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   112(AX), R9
+	LEAQ   (DX)(R9*4), DX
+	SHLQ   $0x06, R9
+	ADDQ   R9, DI
+	MOVQ   120(AX), R9
+	SUBQ   $0x04, R9
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Y6
+	VFMADD231PS  (BX)(DI*1), Y6, Y0
+	VFMADD231PS  (SI)(DI*1), Y6, Y1
+	VFMADD231PS  (R8)(DI*1), Y6, Y2
+	VBROADCASTSS 4(DX), Y6
+	VFMADD231PS  64(BX)(DI*1), Y6, Y3
+	VFMADD231PS  64(SI)(DI*1), Y6, Y4
+	VFMADD231PS  64(R8)(DI*1), Y6, Y5
+	VBROADCASTSS 8(DX), Y6
+	VFMADD231PS  128(BX)(DI*1), Y6, Y0
+	VFMADD231PS  128(SI)(DI*1), Y6, Y1
+	VFMADD231PS  128(R8)(DI*1), Y6, Y2
+	VBROADCASTSS 12(DX), Y6
+	VFMADD231PS  192(BX)(DI*1), Y6, Y3
+	VFMADD231PS  192(SI)(DI*1), Y6, Y4
+	VFMADD231PS  192(R8)(DI*1), Y6, Y5
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, DI
+	SUBQ         $0x04, R9
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R9
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Y6
+	VFMADD231PS  (BX)(DI*1), Y6, Y0
+	VFMADD231PS  (SI)(DI*1), Y6, Y1
+	VFMADD231PS  (R8)(DI*1), Y6, Y2
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, DI
+	DECQ         R9
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x0c, CX, CX
+	VADDPS  Y3, Y0, Y0
+	VADDPS  Y4, Y1, Y1
+	VADDPS  Y5, Y2, Y2
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x08, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD  (SI), Y0, Y1
+	VPMOVMSKB Y1, R9
+	ORL       R9, R8
+	ADDQ      $0x20, SI
+	SUBQ      $0x08, DI
+	JGE       pollvector
+
+pollfew:
+	ADDQ $0x08, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
 	MOVQ (AX), BX
 	XORQ CX, CX
 	MOVQ 96(AX), DX
 	SUBQ $0x08, DX
-	JLT  tail
+	JLT  rest1done
 
-vectors:
+rest1:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -1044,67 +1950,70 @@ vectors:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R9)(SI*4), R9
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x0c, CX, R11
-	VMOVUPS (SI)(R11*1), Y0
-	VMOVUPS 32(SI)(R11*1), Y1
-	VMOVUPS 64(SI)(R11*1), Y2
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R11
+	IMUL3Q  $0x0c, CX, R12
+	VMOVUPS (R11)(R12*1), Y0
+	VMOVUPS 32(R11)(R12*1), Y1
+	VMOVUPS 64(R11)(R12*1), Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R11
+	MOVQ    112(AX), R11
+	MOVQ    128(AX), R12
+	TESTQ   R11, R11
+	JZ      rest1allafter
 
-rest:
-	MOVQ (SI), R12
-	MOVQ 8(SI), R13
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R14
-	LEAQ (R14)(R12*4), R14
-	SHLQ $0x06, R12
-	ADDQ R9, R12
-	SUBQ $0x04, R13
-	JLT  restfew
+rest1all:
+	SUBQ $0x04, R11
+	JLT  rest1allfew
 
-restloop:
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  (DI)(R12*1), Y6, Y0
-	VFMADD231PS  (R8)(R12*1), Y6, Y1
-	VFMADD231PS  (R10)(R12*1), Y6, Y2
-	VBROADCASTSS 4(R14), Y6
-	VFMADD231PS  64(DI)(R12*1), Y6, Y3
-	VFMADD231PS  64(R8)(R12*1), Y6, Y4
-	VFMADD231PS  64(R10)(R12*1), Y6, Y5
-	VBROADCASTSS 8(R14), Y6
-	VFMADD231PS  128(DI)(R12*1), Y6, Y0
-	VFMADD231PS  128(R8)(R12*1), Y6, Y1
-	VFMADD231PS  128(R10)(R12*1), Y6, Y2
-	VBROADCASTSS 12(R14), Y6
-	VFMADD231PS  192(DI)(R12*1), Y6, Y3
-	VFMADD231PS  192(R8)(R12*1), Y6, Y4
-	VFMADD231PS  192(R10)(R12*1), Y6, Y5
-	ADDQ         $0x10, R14
-	ADDQ         $0x00000100, R12
-	SUBQ         $0x04, R13
-	JGE          restloop
+rest1allloop:
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  (DI)(R9*1), Y6, Y0
+	VFMADD231PS  (R8)(R9*1), Y6, Y1
+	VFMADD231PS  (R10)(R9*1), Y6, Y2
+	VBROADCASTSS 4(SI), Y6
+	VFMADD231PS  64(DI)(R9*1), Y6, Y3
+	VFMADD231PS  64(R8)(R9*1), Y6, Y4
+	VFMADD231PS  64(R10)(R9*1), Y6, Y5
+	VBROADCASTSS 8(SI), Y6
+	VFMADD231PS  128(DI)(R9*1), Y6, Y0
+	VFMADD231PS  128(R8)(R9*1), Y6, Y1
+	VFMADD231PS  128(R10)(R9*1), Y6, Y2
+	VBROADCASTSS 12(SI), Y6
+	VFMADD231PS  192(DI)(R9*1), Y6, Y3
+	VFMADD231PS  192(R8)(R9*1), Y6, Y4
+	VFMADD231PS  192(R10)(R9*1), Y6, Y5
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          rest1allloop
 
-restfew:
-	ADDQ $0x04, R13
-	JZ   restadded
+rest1allfew:
+	ADDQ $0x04, R11
+	JZ   rest1alladded
 
-restone:
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  (DI)(R12*1), Y6, Y0
-	VFMADD231PS  (R8)(R12*1), Y6, Y1
-	VFMADD231PS  (R10)(R12*1), Y6, Y2
-	ADDQ         $0x04, R14
-	ADDQ         $0x40, R12
-	DECQ         R13
-	JNZ          restone
-
-restadded:
+rest1allone:
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  (DI)(R9*1), Y6, Y0
+	VFMADD231PS  (R8)(R9*1), Y6, Y1
+	VFMADD231PS  (R10)(R9*1), Y6, Y2
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          rest
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R11
+	LEAQ         (SI)(R11*4), SI
+	SHLQ         $0x06, R11
+	ADDQ         R11, R9
+	MOVQ         R12, R11
+	XORQ         R12, R12
+	TESTQ        R11, R11
+	JNZ          rest1all
 	VADDPS       Y3, Y0, Y0
 	VADDPS       Y4, Y1, Y1
 	VADDPS       Y5, Y2, Y2
@@ -1227,10 +2136,11 @@ restadded:
 	VMOVUPS      Y0, (SI)(CX*4)
 	ADDQ         $0x08, CX
 	SUBQ         $0x08, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x08, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -1243,66 +2153,69 @@ tail:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R9)(SI*4), R9
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x0c, CX, R11
-	VMOVUPS (SI)(R11*1), Y0
-	VMOVUPS 32(SI)(R11*1), Y1
-	VMOVUPS 64(SI)(R11*1), Y2
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R11
+	IMUL3Q  $0x0c, CX, R12
+	VMOVUPS (R11)(R12*1), Y0
+	VMOVUPS 32(R11)(R12*1), Y1
+	VMOVUPS 64(R11)(R12*1), Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R11
+	MOVQ    112(AX), R11
+	MOVQ    128(AX), R12
+	TESTQ   R11, R11
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R12
-	MOVQ 8(SI), R13
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R14
-	LEAQ (R14)(R12*4), R14
-	SHLQ $0x06, R12
-	ADDQ R9, R12
-	SUBQ $0x04, R13
+	SUBQ $0x04, R11
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  (DI)(R12*1), Y6, Y0
-	VFMADD231PS  (R8)(R12*1), Y6, Y1
-	VFMADD231PS  (R10)(R12*1), Y6, Y2
-	VBROADCASTSS 4(R14), Y6
-	VFMADD231PS  64(DI)(R12*1), Y6, Y3
-	VFMADD231PS  64(R8)(R12*1), Y6, Y4
-	VFMADD231PS  64(R10)(R12*1), Y6, Y5
-	VBROADCASTSS 8(R14), Y6
-	VFMADD231PS  128(DI)(R12*1), Y6, Y0
-	VFMADD231PS  128(R8)(R12*1), Y6, Y1
-	VFMADD231PS  128(R10)(R12*1), Y6, Y2
-	VBROADCASTSS 12(R14), Y6
-	VFMADD231PS  192(DI)(R12*1), Y6, Y3
-	VFMADD231PS  192(R8)(R12*1), Y6, Y4
-	VFMADD231PS  192(R10)(R12*1), Y6, Y5
-	ADDQ         $0x10, R14
-	ADDQ         $0x00000100, R12
-	SUBQ         $0x04, R13
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  (DI)(R9*1), Y6, Y0
+	VFMADD231PS  (R8)(R9*1), Y6, Y1
+	VFMADD231PS  (R10)(R9*1), Y6, Y2
+	VBROADCASTSS 4(SI), Y6
+	VFMADD231PS  64(DI)(R9*1), Y6, Y3
+	VFMADD231PS  64(R8)(R9*1), Y6, Y4
+	VFMADD231PS  64(R10)(R9*1), Y6, Y5
+	VBROADCASTSS 8(SI), Y6
+	VFMADD231PS  128(DI)(R9*1), Y6, Y0
+	VFMADD231PS  128(R8)(R9*1), Y6, Y1
+	VFMADD231PS  128(R10)(R9*1), Y6, Y2
+	VBROADCASTSS 12(SI), Y6
+	VFMADD231PS  192(DI)(R9*1), Y6, Y3
+	VFMADD231PS  192(R8)(R9*1), Y6, Y4
+	VFMADD231PS  192(R10)(R9*1), Y6, Y5
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R13
+	ADDQ $0x04, R11
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  (DI)(R12*1), Y6, Y0
-	VFMADD231PS  (R8)(R12*1), Y6, Y1
-	VFMADD231PS  (R10)(R12*1), Y6, Y2
-	ADDQ         $0x04, R14
-	ADDQ         $0x40, R12
-	DECQ         R13
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  (DI)(R9*1), Y6, Y0
+	VFMADD231PS  (R8)(R9*1), Y6, Y1
+	VFMADD231PS  (R10)(R9*1), Y6, Y2
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R9
+	DECQ         R11
 	JNZ          lastone
 
 lastadded:
-	DECQ         R11
+lastafter:
+	MOVQ         120(AX), R11
+	LEAQ         (SI)(R11*4), SI
+	SHLQ         $0x06, R11
+	ADDQ         R11, R9
+	MOVQ         R12, R11
+	XORQ         R12, R12
+	TESTQ        R11, R11
 	JNZ          last
 	VADDPS       Y3, Y0, Y0
 	VADDPS       Y4, Y1, Y1
@@ -1440,10 +2353,10 @@ lastadded:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -1587,13 +2500,46 @@ TEXT ·gruForwardStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+	SUBQ         $0x08, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x08, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ CX, CX
+	MOVQ 96(AX), DX
+	SUBQ $0x08, DX
+	JLT  own1done
+
+own1:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -1605,59 +2551,59 @@ own:
 	MOVQ   CX, BX
 	ANDQ   $0x08, BX
 	LEAQ   (R8)(BX*4), R8
+	MOVQ   80(AX), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   112(AX), BX
+	MOVQ   112(AX), R10
+	LEAQ   (BX)(R10*4), BX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
 	MOVQ   120(AX), R10
-	MOVQ   80(AX), R11
-	LEAQ   (R11)(BX*4), R11
-	SHLQ   $0x06, BX
-	ADDQ   R8, BX
 	SUBQ   $0x04, R10
-	JLT    ownfew
+	JLT    own1few
 
-ownloop:
-	VBROADCASTSS (R11), Y6
-	VFMADD231PS  (SI)(BX*1), Y6, Y0
-	VFMADD231PS  (DI)(BX*1), Y6, Y1
-	VFMADD231PS  (R9)(BX*1), Y6, Y2
-	VBROADCASTSS 4(R11), Y6
-	VFMADD231PS  64(SI)(BX*1), Y6, Y3
-	VFMADD231PS  64(DI)(BX*1), Y6, Y4
-	VFMADD231PS  64(R9)(BX*1), Y6, Y5
-	VBROADCASTSS 8(R11), Y6
-	VFMADD231PS  128(SI)(BX*1), Y6, Y0
-	VFMADD231PS  128(DI)(BX*1), Y6, Y1
-	VFMADD231PS  128(R9)(BX*1), Y6, Y2
-	VBROADCASTSS 12(R11), Y6
-	VFMADD231PS  192(SI)(BX*1), Y6, Y3
-	VFMADD231PS  192(DI)(BX*1), Y6, Y4
-	VFMADD231PS  192(R9)(BX*1), Y6, Y5
-	ADDQ         $0x10, R11
-	ADDQ         $0x00000100, BX
+own1loop:
+	VBROADCASTSS (BX), Y6
+	VFMADD231PS  (SI)(R8*1), Y6, Y0
+	VFMADD231PS  (DI)(R8*1), Y6, Y1
+	VFMADD231PS  (R9)(R8*1), Y6, Y2
+	VBROADCASTSS 4(BX), Y6
+	VFMADD231PS  64(SI)(R8*1), Y6, Y3
+	VFMADD231PS  64(DI)(R8*1), Y6, Y4
+	VFMADD231PS  64(R9)(R8*1), Y6, Y5
+	VBROADCASTSS 8(BX), Y6
+	VFMADD231PS  128(SI)(R8*1), Y6, Y0
+	VFMADD231PS  128(DI)(R8*1), Y6, Y1
+	VFMADD231PS  128(R9)(R8*1), Y6, Y2
+	VBROADCASTSS 12(BX), Y6
+	VFMADD231PS  192(SI)(R8*1), Y6, Y3
+	VFMADD231PS  192(DI)(R8*1), Y6, Y4
+	VFMADD231PS  192(R9)(R8*1), Y6, Y5
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R8
 	SUBQ         $0x04, R10
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R10
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R11), Y6
-	VFMADD231PS  (SI)(BX*1), Y6, Y0
-	VFMADD231PS  (DI)(BX*1), Y6, Y1
-	VFMADD231PS  (R9)(BX*1), Y6, Y2
-	ADDQ         $0x04, R11
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Y6
+	VFMADD231PS  (SI)(R8*1), Y6, Y0
+	VFMADD231PS  (DI)(R8*1), Y6, Y1
+	VFMADD231PS  (R9)(R8*1), Y6, Y2
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R8
 	DECQ         R10
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x0c, CX, SI
 	VADDPS  Y3, Y0, Y0
 	VADDPS  Y4, Y1, Y1
@@ -1666,36 +2612,149 @@ ownadded:
 	VMOVUPS Y1, 32(BX)(SI*1)
 	VMOVUPS Y2, 64(BX)(SI*1)
 	ADDQ    $0x08, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x08, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x08, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), R8
+	MOVQ   72(AX), DI
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, DI
+	MOVQ   CX, DX
+	ANDQ   $0x08, DX
+	LEAQ   (DI)(DX*4), DI
+	MOVQ   80(AX), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   112(AX), R9
+	LEAQ   (DX)(R9*4), DX
+	SHLQ   $0x06, R9
+	ADDQ   R9, DI
+	MOVQ   120(AX), R9
+	SUBQ   $0x04, R9
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Y6
+	VFMADD231PS  (BX)(DI*1), Y6, Y0
+	VFMADD231PS  (SI)(DI*1), Y6, Y1
+	VFMADD231PS  (R8)(DI*1), Y6, Y2
+	VBROADCASTSS 4(DX), Y6
+	VFMADD231PS  64(BX)(DI*1), Y6, Y3
+	VFMADD231PS  64(SI)(DI*1), Y6, Y4
+	VFMADD231PS  64(R8)(DI*1), Y6, Y5
+	VBROADCASTSS 8(DX), Y6
+	VFMADD231PS  128(BX)(DI*1), Y6, Y0
+	VFMADD231PS  128(SI)(DI*1), Y6, Y1
+	VFMADD231PS  128(R8)(DI*1), Y6, Y2
+	VBROADCASTSS 12(DX), Y6
+	VFMADD231PS  192(BX)(DI*1), Y6, Y3
+	VFMADD231PS  192(SI)(DI*1), Y6, Y4
+	VFMADD231PS  192(R8)(DI*1), Y6, Y5
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, DI
+	SUBQ         $0x04, R9
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R9
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Y6
+	VFMADD231PS  (BX)(DI*1), Y6, Y0
+	VFMADD231PS  (SI)(DI*1), Y6, Y1
+	VFMADD231PS  (R8)(DI*1), Y6, Y2
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, DI
+	DECQ         R9
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x0c, CX, CX
+	VADDPS  Y3, Y0, Y0
+	VADDPS  Y4, Y1, Y1
+	VADDPS  Y5, Y2, Y2
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x08, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD  (SI), Y0, Y1
+	VPMOVMSKB Y1, R9
+	ORL       R9, R8
+	ADDQ      $0x20, SI
+	SUBQ      $0x08, DI
+	JGE       pollvector
+
+pollfew:
+	ADDQ $0x08, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
 	MOVQ (AX), BX
 	XORQ CX, CX
 	MOVQ 96(AX), DX
 	SUBQ $0x08, DX
-	JLT  tail
+	JLT  rest1done
 
-vectors:
+rest1:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -1707,67 +2766,70 @@ vectors:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R9)(SI*4), R9
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x0c, CX, R11
-	VMOVUPS (SI)(R11*1), Y0
-	VMOVUPS 32(SI)(R11*1), Y1
-	VMOVUPS 64(SI)(R11*1), Y2
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R11
+	IMUL3Q  $0x0c, CX, R12
+	VMOVUPS (R11)(R12*1), Y0
+	VMOVUPS 32(R11)(R12*1), Y1
+	VMOVUPS 64(R11)(R12*1), Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R11
+	MOVQ    112(AX), R11
+	MOVQ    128(AX), R12
+	TESTQ   R11, R11
+	JZ      rest1allafter
 
-rest:
-	MOVQ (SI), R12
-	MOVQ 8(SI), R13
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R14
-	LEAQ (R14)(R12*4), R14
-	SHLQ $0x06, R12
-	ADDQ R9, R12
-	SUBQ $0x04, R13
-	JLT  restfew
+rest1all:
+	SUBQ $0x04, R11
+	JLT  rest1allfew
 
-restloop:
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  (DI)(R12*1), Y6, Y0
-	VFMADD231PS  (R8)(R12*1), Y6, Y1
-	VFMADD231PS  (R10)(R12*1), Y6, Y2
-	VBROADCASTSS 4(R14), Y6
-	VFMADD231PS  64(DI)(R12*1), Y6, Y3
-	VFMADD231PS  64(R8)(R12*1), Y6, Y4
-	VFMADD231PS  64(R10)(R12*1), Y6, Y5
-	VBROADCASTSS 8(R14), Y6
-	VFMADD231PS  128(DI)(R12*1), Y6, Y0
-	VFMADD231PS  128(R8)(R12*1), Y6, Y1
-	VFMADD231PS  128(R10)(R12*1), Y6, Y2
-	VBROADCASTSS 12(R14), Y6
-	VFMADD231PS  192(DI)(R12*1), Y6, Y3
-	VFMADD231PS  192(R8)(R12*1), Y6, Y4
-	VFMADD231PS  192(R10)(R12*1), Y6, Y5
-	ADDQ         $0x10, R14
-	ADDQ         $0x00000100, R12
-	SUBQ         $0x04, R13
-	JGE          restloop
+rest1allloop:
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  (DI)(R9*1), Y6, Y0
+	VFMADD231PS  (R8)(R9*1), Y6, Y1
+	VFMADD231PS  (R10)(R9*1), Y6, Y2
+	VBROADCASTSS 4(SI), Y6
+	VFMADD231PS  64(DI)(R9*1), Y6, Y3
+	VFMADD231PS  64(R8)(R9*1), Y6, Y4
+	VFMADD231PS  64(R10)(R9*1), Y6, Y5
+	VBROADCASTSS 8(SI), Y6
+	VFMADD231PS  128(DI)(R9*1), Y6, Y0
+	VFMADD231PS  128(R8)(R9*1), Y6, Y1
+	VFMADD231PS  128(R10)(R9*1), Y6, Y2
+	VBROADCASTSS 12(SI), Y6
+	VFMADD231PS  192(DI)(R9*1), Y6, Y3
+	VFMADD231PS  192(R8)(R9*1), Y6, Y4
+	VFMADD231PS  192(R10)(R9*1), Y6, Y5
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          rest1allloop
 
-restfew:
-	ADDQ $0x04, R13
-	JZ   restadded
+rest1allfew:
+	ADDQ $0x04, R11
+	JZ   rest1alladded
 
-restone:
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  (DI)(R12*1), Y6, Y0
-	VFMADD231PS  (R8)(R12*1), Y6, Y1
-	VFMADD231PS  (R10)(R12*1), Y6, Y2
-	ADDQ         $0x04, R14
-	ADDQ         $0x40, R12
-	DECQ         R13
-	JNZ          restone
-
-restadded:
+rest1allone:
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  (DI)(R9*1), Y6, Y0
+	VFMADD231PS  (R8)(R9*1), Y6, Y1
+	VFMADD231PS  (R10)(R9*1), Y6, Y2
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          rest
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R11
+	LEAQ         (SI)(R11*4), SI
+	SHLQ         $0x06, R11
+	ADDQ         R11, R9
+	MOVQ         R12, R11
+	XORQ         R12, R12
+	TESTQ        R11, R11
+	JNZ          rest1all
 	VADDPS       Y3, Y0, Y0
 	VADDPS       Y4, Y1, Y1
 	VADDPS       Y5, Y2, Y2
@@ -1898,10 +2960,11 @@ restadded:
 	VMOVUPS      Y0, (SI)(CX*4)
 	ADDQ         $0x08, CX
 	SUBQ         $0x08, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x08, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -1914,66 +2977,69 @@ tail:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R9)(SI*4), R9
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x0c, CX, R11
-	VMOVUPS (SI)(R11*1), Y0
-	VMOVUPS 32(SI)(R11*1), Y1
-	VMOVUPS 64(SI)(R11*1), Y2
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R11
+	IMUL3Q  $0x0c, CX, R12
+	VMOVUPS (R11)(R12*1), Y0
+	VMOVUPS 32(R11)(R12*1), Y1
+	VMOVUPS 64(R11)(R12*1), Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R11
+	MOVQ    112(AX), R11
+	MOVQ    128(AX), R12
+	TESTQ   R11, R11
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R12
-	MOVQ 8(SI), R13
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R14
-	LEAQ (R14)(R12*4), R14
-	SHLQ $0x06, R12
-	ADDQ R9, R12
-	SUBQ $0x04, R13
+	SUBQ $0x04, R11
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  (DI)(R12*1), Y6, Y0
-	VFMADD231PS  (R8)(R12*1), Y6, Y1
-	VFMADD231PS  (R10)(R12*1), Y6, Y2
-	VBROADCASTSS 4(R14), Y6
-	VFMADD231PS  64(DI)(R12*1), Y6, Y3
-	VFMADD231PS  64(R8)(R12*1), Y6, Y4
-	VFMADD231PS  64(R10)(R12*1), Y6, Y5
-	VBROADCASTSS 8(R14), Y6
-	VFMADD231PS  128(DI)(R12*1), Y6, Y0
-	VFMADD231PS  128(R8)(R12*1), Y6, Y1
-	VFMADD231PS  128(R10)(R12*1), Y6, Y2
-	VBROADCASTSS 12(R14), Y6
-	VFMADD231PS  192(DI)(R12*1), Y6, Y3
-	VFMADD231PS  192(R8)(R12*1), Y6, Y4
-	VFMADD231PS  192(R10)(R12*1), Y6, Y5
-	ADDQ         $0x10, R14
-	ADDQ         $0x00000100, R12
-	SUBQ         $0x04, R13
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  (DI)(R9*1), Y6, Y0
+	VFMADD231PS  (R8)(R9*1), Y6, Y1
+	VFMADD231PS  (R10)(R9*1), Y6, Y2
+	VBROADCASTSS 4(SI), Y6
+	VFMADD231PS  64(DI)(R9*1), Y6, Y3
+	VFMADD231PS  64(R8)(R9*1), Y6, Y4
+	VFMADD231PS  64(R10)(R9*1), Y6, Y5
+	VBROADCASTSS 8(SI), Y6
+	VFMADD231PS  128(DI)(R9*1), Y6, Y0
+	VFMADD231PS  128(R8)(R9*1), Y6, Y1
+	VFMADD231PS  128(R10)(R9*1), Y6, Y2
+	VBROADCASTSS 12(SI), Y6
+	VFMADD231PS  192(DI)(R9*1), Y6, Y3
+	VFMADD231PS  192(R8)(R9*1), Y6, Y4
+	VFMADD231PS  192(R10)(R9*1), Y6, Y5
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R13
+	ADDQ $0x04, R11
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  (DI)(R12*1), Y6, Y0
-	VFMADD231PS  (R8)(R12*1), Y6, Y1
-	VFMADD231PS  (R10)(R12*1), Y6, Y2
-	ADDQ         $0x04, R14
-	ADDQ         $0x40, R12
-	DECQ         R13
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  (DI)(R9*1), Y6, Y0
+	VFMADD231PS  (R8)(R9*1), Y6, Y1
+	VFMADD231PS  (R10)(R9*1), Y6, Y2
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R9
+	DECQ         R11
 	JNZ          lastone
 
 lastadded:
-	DECQ         R11
+lastafter:
+	MOVQ         120(AX), R11
+	LEAQ         (SI)(R11*4), SI
+	SHLQ         $0x06, R11
+	ADDQ         R11, R9
+	MOVQ         R12, R11
+	XORQ         R12, R12
+	TESTQ        R11, R11
 	JNZ          last
 	VADDPS       Y3, Y0, Y0
 	VADDPS       Y4, Y1, Y1
@@ -2123,10 +3189,10 @@ lastadded:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -2178,13 +3244,46 @@ TEXT ·lstmInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+	SUBQ         $0x08, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x08, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ CX, CX
+	MOVQ 96(AX), DX
+	SUBQ $0x08, DX
+	JLT  own1done
+
+own1:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -2197,6 +3296,7 @@ own:
 	MOVQ   CX, BX
 	ANDQ   $0x08, BX
 	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2205,58 +3305,57 @@ own:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   112(AX), BX
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
 	MOVQ   120(AX), R11
-	MOVQ   80(AX), R12
-	LEAQ   (R12)(BX*4), R12
-	SHLQ   $0x06, BX
-	ADDQ   R9, BX
 	SUBQ   $0x04, R11
-	JLT    ownfew
+	JLT    own1few
 
-ownloop:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (SI)(BX*1), Y8, Y0
-	VFMADD231PS  (DI)(BX*1), Y8, Y1
-	VFMADD231PS  (R8)(BX*1), Y8, Y2
-	VFMADD231PS  (R10)(BX*1), Y8, Y3
-	VBROADCASTSS 4(R12), Y8
-	VFMADD231PS  64(SI)(BX*1), Y8, Y4
-	VFMADD231PS  64(DI)(BX*1), Y8, Y5
-	VFMADD231PS  64(R8)(BX*1), Y8, Y6
-	VFMADD231PS  64(R10)(BX*1), Y8, Y7
-	VBROADCASTSS 8(R12), Y8
-	VFMADD231PS  128(SI)(BX*1), Y8, Y0
-	VFMADD231PS  128(DI)(BX*1), Y8, Y1
-	VFMADD231PS  128(R8)(BX*1), Y8, Y2
-	VFMADD231PS  128(R10)(BX*1), Y8, Y3
-	VBROADCASTSS 12(R12), Y8
-	VFMADD231PS  192(SI)(BX*1), Y8, Y4
-	VFMADD231PS  192(DI)(BX*1), Y8, Y5
-	VFMADD231PS  192(R8)(BX*1), Y8, Y6
-	VFMADD231PS  192(R10)(BX*1), Y8, Y7
-	ADDQ         $0x10, R12
-	ADDQ         $0x00000100, BX
+own1loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y4
+	VFMADD231PS  64(DI)(R9*1), Y8, Y5
+	VFMADD231PS  64(R8)(R9*1), Y8, Y6
+	VFMADD231PS  64(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y4
+	VFMADD231PS  192(DI)(R9*1), Y8, Y5
+	VFMADD231PS  192(R8)(R9*1), Y8, Y6
+	VFMADD231PS  192(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
 	SUBQ         $0x04, R11
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R11
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (SI)(BX*1), Y8, Y0
-	VFMADD231PS  (DI)(BX*1), Y8, Y1
-	VFMADD231PS  (R8)(BX*1), Y8, Y2
-	VFMADD231PS  (R10)(BX*1), Y8, Y3
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x10, CX, SI
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
@@ -2267,36 +3366,159 @@ ownadded:
 	VMOVUPS Y2, 64(BX)(SI*1)
 	VMOVUPS Y3, 96(BX)(SI*1)
 	ADDQ    $0x08, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x08, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x08, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   CX, DX
+	ANDQ   $0x08, DX
+	LEAQ   (R8)(DX*4), R8
+	MOVQ   80(AX), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	VBROADCASTSS 4(DX), Y8
+	VFMADD231PS  64(BX)(R8*1), Y8, Y4
+	VFMADD231PS  64(SI)(R8*1), Y8, Y5
+	VFMADD231PS  64(DI)(R8*1), Y8, Y6
+	VFMADD231PS  64(R9)(R8*1), Y8, Y7
+	VBROADCASTSS 8(DX), Y8
+	VFMADD231PS  128(BX)(R8*1), Y8, Y0
+	VFMADD231PS  128(SI)(R8*1), Y8, Y1
+	VFMADD231PS  128(DI)(R8*1), Y8, Y2
+	VFMADD231PS  128(R9)(R8*1), Y8, Y3
+	VBROADCASTSS 12(DX), Y8
+	VFMADD231PS  192(BX)(R8*1), Y8, Y4
+	VFMADD231PS  192(SI)(R8*1), Y8, Y5
+	VFMADD231PS  192(DI)(R8*1), Y8, Y6
+	VFMADD231PS  192(R9)(R8*1), Y8, Y7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+	VMOVUPS Y3, 96(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x08, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD  (SI), Y0, Y1
+	VPMOVMSKB Y1, R9
+	ORL       R9, R8
+	ADDQ      $0x20, SI
+	SUBQ      $0x08, DI
+	JGE       pollvector
+
+pollfew:
+	ADDQ $0x08, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
 	MOVQ (AX), BX
 	XORQ CX, CX
 	MOVQ 96(AX), DX
 	SUBQ $0x08, DX
-	JLT  tail
+	JLT  rest1done
 
-vectors:
+rest1:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -2309,74 +3531,77 @@ vectors:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R10)(SI*4), R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Y0
-	VMOVUPS 32(SI)(R12*1), Y1
-	VMOVUPS 64(SI)(R12*1), Y2
-	VMOVUPS 96(SI)(R12*1), Y3
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
 
-rest:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
-	JLT  restfew
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
 
-restloop:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	VBROADCASTSS 4(R15), Y8
-	VFMADD231PS  64(DI)(R13*1), Y8, Y4
-	VFMADD231PS  64(R8)(R13*1), Y8, Y5
-	VFMADD231PS  64(R9)(R13*1), Y8, Y6
-	VFMADD231PS  64(R11)(R13*1), Y8, Y7
-	VBROADCASTSS 8(R15), Y8
-	VFMADD231PS  128(DI)(R13*1), Y8, Y0
-	VFMADD231PS  128(R8)(R13*1), Y8, Y1
-	VFMADD231PS  128(R9)(R13*1), Y8, Y2
-	VFMADD231PS  128(R11)(R13*1), Y8, Y3
-	VBROADCASTSS 12(R15), Y8
-	VFMADD231PS  192(DI)(R13*1), Y8, Y4
-	VFMADD231PS  192(R8)(R13*1), Y8, Y5
-	VFMADD231PS  192(R9)(R13*1), Y8, Y6
-	VFMADD231PS  192(R11)(R13*1), Y8, Y7
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
-	JGE          restloop
+rest1allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
 
-restfew:
-	ADDQ $0x04, R14
-	JZ   restadded
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
 
-restone:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
-	JNZ          restone
-
-restadded:
+rest1allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
 	DECQ         R12
-	JNZ          rest
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
@@ -2561,10 +3786,11 @@ restadded:
 	VMOVUPS      Y0, (SI)(CX*4)
 	ADDQ         $0x08, CX
 	SUBQ         $0x08, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x08, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -2578,73 +3804,76 @@ tail:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R10)(SI*4), R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Y0
-	VMOVUPS 32(SI)(R12*1), Y1
-	VMOVUPS 64(SI)(R12*1), Y2
-	VMOVUPS 96(SI)(R12*1), Y3
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
+	SUBQ $0x04, R12
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	VBROADCASTSS 4(R15), Y8
-	VFMADD231PS  64(DI)(R13*1), Y8, Y4
-	VFMADD231PS  64(R8)(R13*1), Y8, Y5
-	VFMADD231PS  64(R9)(R13*1), Y8, Y6
-	VFMADD231PS  64(R11)(R13*1), Y8, Y7
-	VBROADCASTSS 8(R15), Y8
-	VFMADD231PS  128(DI)(R13*1), Y8, Y0
-	VFMADD231PS  128(R8)(R13*1), Y8, Y1
-	VFMADD231PS  128(R9)(R13*1), Y8, Y2
-	VFMADD231PS  128(R11)(R13*1), Y8, Y3
-	VBROADCASTSS 12(R15), Y8
-	VFMADD231PS  192(DI)(R13*1), Y8, Y4
-	VFMADD231PS  192(R8)(R13*1), Y8, Y5
-	VFMADD231PS  192(R9)(R13*1), Y8, Y6
-	VFMADD231PS  192(R11)(R13*1), Y8, Y7
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R12
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
 	JNZ          lastone
 
 lastadded:
-	DECQ         R12
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
 	JNZ          last
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
@@ -2848,10 +4077,10 @@ lastadded:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -2903,13 +4132,46 @@ TEXT ·lstmForwardStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+	SUBQ         $0x08, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x08, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ CX, CX
+	MOVQ 96(AX), DX
+	SUBQ $0x08, DX
+	JLT  own1done
+
+own1:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -2922,6 +4184,7 @@ own:
 	MOVQ   CX, BX
 	ANDQ   $0x08, BX
 	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2930,58 +4193,57 @@ own:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   112(AX), BX
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
 	MOVQ   120(AX), R11
-	MOVQ   80(AX), R12
-	LEAQ   (R12)(BX*4), R12
-	SHLQ   $0x06, BX
-	ADDQ   R9, BX
 	SUBQ   $0x04, R11
-	JLT    ownfew
+	JLT    own1few
 
-ownloop:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (SI)(BX*1), Y8, Y0
-	VFMADD231PS  (DI)(BX*1), Y8, Y1
-	VFMADD231PS  (R8)(BX*1), Y8, Y2
-	VFMADD231PS  (R10)(BX*1), Y8, Y3
-	VBROADCASTSS 4(R12), Y8
-	VFMADD231PS  64(SI)(BX*1), Y8, Y4
-	VFMADD231PS  64(DI)(BX*1), Y8, Y5
-	VFMADD231PS  64(R8)(BX*1), Y8, Y6
-	VFMADD231PS  64(R10)(BX*1), Y8, Y7
-	VBROADCASTSS 8(R12), Y8
-	VFMADD231PS  128(SI)(BX*1), Y8, Y0
-	VFMADD231PS  128(DI)(BX*1), Y8, Y1
-	VFMADD231PS  128(R8)(BX*1), Y8, Y2
-	VFMADD231PS  128(R10)(BX*1), Y8, Y3
-	VBROADCASTSS 12(R12), Y8
-	VFMADD231PS  192(SI)(BX*1), Y8, Y4
-	VFMADD231PS  192(DI)(BX*1), Y8, Y5
-	VFMADD231PS  192(R8)(BX*1), Y8, Y6
-	VFMADD231PS  192(R10)(BX*1), Y8, Y7
-	ADDQ         $0x10, R12
-	ADDQ         $0x00000100, BX
+own1loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y4
+	VFMADD231PS  64(DI)(R9*1), Y8, Y5
+	VFMADD231PS  64(R8)(R9*1), Y8, Y6
+	VFMADD231PS  64(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y4
+	VFMADD231PS  192(DI)(R9*1), Y8, Y5
+	VFMADD231PS  192(R8)(R9*1), Y8, Y6
+	VFMADD231PS  192(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
 	SUBQ         $0x04, R11
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R11
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (SI)(BX*1), Y8, Y0
-	VFMADD231PS  (DI)(BX*1), Y8, Y1
-	VFMADD231PS  (R8)(BX*1), Y8, Y2
-	VFMADD231PS  (R10)(BX*1), Y8, Y3
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x10, CX, SI
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
@@ -2992,36 +4254,159 @@ ownadded:
 	VMOVUPS Y2, 64(BX)(SI*1)
 	VMOVUPS Y3, 96(BX)(SI*1)
 	ADDQ    $0x08, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x08, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x08, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   CX, DX
+	ANDQ   $0x08, DX
+	LEAQ   (R8)(DX*4), R8
+	MOVQ   80(AX), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	VBROADCASTSS 4(DX), Y8
+	VFMADD231PS  64(BX)(R8*1), Y8, Y4
+	VFMADD231PS  64(SI)(R8*1), Y8, Y5
+	VFMADD231PS  64(DI)(R8*1), Y8, Y6
+	VFMADD231PS  64(R9)(R8*1), Y8, Y7
+	VBROADCASTSS 8(DX), Y8
+	VFMADD231PS  128(BX)(R8*1), Y8, Y0
+	VFMADD231PS  128(SI)(R8*1), Y8, Y1
+	VFMADD231PS  128(DI)(R8*1), Y8, Y2
+	VFMADD231PS  128(R9)(R8*1), Y8, Y3
+	VBROADCASTSS 12(DX), Y8
+	VFMADD231PS  192(BX)(R8*1), Y8, Y4
+	VFMADD231PS  192(SI)(R8*1), Y8, Y5
+	VFMADD231PS  192(DI)(R8*1), Y8, Y6
+	VFMADD231PS  192(R9)(R8*1), Y8, Y7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+	VMOVUPS Y3, 96(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x08, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD  (SI), Y0, Y1
+	VPMOVMSKB Y1, R9
+	ORL       R9, R8
+	ADDQ      $0x20, SI
+	SUBQ      $0x08, DI
+	JGE       pollvector
+
+pollfew:
+	ADDQ $0x08, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
 	MOVQ (AX), BX
 	XORQ CX, CX
 	MOVQ 96(AX), DX
 	SUBQ $0x08, DX
-	JLT  tail
+	JLT  rest1done
 
-vectors:
+rest1:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -3034,74 +4419,77 @@ vectors:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R10)(SI*4), R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Y0
-	VMOVUPS 32(SI)(R12*1), Y1
-	VMOVUPS 64(SI)(R12*1), Y2
-	VMOVUPS 96(SI)(R12*1), Y3
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
 
-rest:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
-	JLT  restfew
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
 
-restloop:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	VBROADCASTSS 4(R15), Y8
-	VFMADD231PS  64(DI)(R13*1), Y8, Y4
-	VFMADD231PS  64(R8)(R13*1), Y8, Y5
-	VFMADD231PS  64(R9)(R13*1), Y8, Y6
-	VFMADD231PS  64(R11)(R13*1), Y8, Y7
-	VBROADCASTSS 8(R15), Y8
-	VFMADD231PS  128(DI)(R13*1), Y8, Y0
-	VFMADD231PS  128(R8)(R13*1), Y8, Y1
-	VFMADD231PS  128(R9)(R13*1), Y8, Y2
-	VFMADD231PS  128(R11)(R13*1), Y8, Y3
-	VBROADCASTSS 12(R15), Y8
-	VFMADD231PS  192(DI)(R13*1), Y8, Y4
-	VFMADD231PS  192(R8)(R13*1), Y8, Y5
-	VFMADD231PS  192(R9)(R13*1), Y8, Y6
-	VFMADD231PS  192(R11)(R13*1), Y8, Y7
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
-	JGE          restloop
+rest1allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
 
-restfew:
-	ADDQ $0x04, R14
-	JZ   restadded
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
 
-restone:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
-	JNZ          restone
-
-restadded:
+rest1allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
 	DECQ         R12
-	JNZ          rest
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
@@ -3294,10 +4682,11 @@ restadded:
 	VMOVUPS      Y0, (SI)(CX*4)
 	ADDQ         $0x08, CX
 	SUBQ         $0x08, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x08, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -3311,73 +4700,76 @@ tail:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R10)(SI*4), R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Y0
-	VMOVUPS 32(SI)(R12*1), Y1
-	VMOVUPS 64(SI)(R12*1), Y2
-	VMOVUPS 96(SI)(R12*1), Y3
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
+	SUBQ $0x04, R12
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	VBROADCASTSS 4(R15), Y8
-	VFMADD231PS  64(DI)(R13*1), Y8, Y4
-	VFMADD231PS  64(R8)(R13*1), Y8, Y5
-	VFMADD231PS  64(R9)(R13*1), Y8, Y6
-	VFMADD231PS  64(R11)(R13*1), Y8, Y7
-	VBROADCASTSS 8(R15), Y8
-	VFMADD231PS  128(DI)(R13*1), Y8, Y0
-	VFMADD231PS  128(R8)(R13*1), Y8, Y1
-	VFMADD231PS  128(R9)(R13*1), Y8, Y2
-	VFMADD231PS  128(R11)(R13*1), Y8, Y3
-	VBROADCASTSS 12(R15), Y8
-	VFMADD231PS  192(DI)(R13*1), Y8, Y4
-	VFMADD231PS  192(R8)(R13*1), Y8, Y5
-	VFMADD231PS  192(R9)(R13*1), Y8, Y6
-	VFMADD231PS  192(R11)(R13*1), Y8, Y7
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R12
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
 	JNZ          lastone
 
 lastadded:
-	DECQ         R12
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
 	JNZ          last
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
@@ -3593,10 +4985,10 @@ lastadded:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -3656,13 +5048,46 @@ TEXT ·lstmPeepholeInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+	SUBQ         $0x08, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x08, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ CX, CX
+	MOVQ 96(AX), DX
+	SUBQ $0x08, DX
+	JLT  own1done
+
+own1:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -3675,6 +5100,7 @@ own:
 	MOVQ   CX, BX
 	ANDQ   $0x08, BX
 	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3683,58 +5109,57 @@ own:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   112(AX), BX
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
 	MOVQ   120(AX), R11
-	MOVQ   80(AX), R12
-	LEAQ   (R12)(BX*4), R12
-	SHLQ   $0x06, BX
-	ADDQ   R9, BX
 	SUBQ   $0x04, R11
-	JLT    ownfew
+	JLT    own1few
 
-ownloop:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (SI)(BX*1), Y8, Y0
-	VFMADD231PS  (DI)(BX*1), Y8, Y1
-	VFMADD231PS  (R8)(BX*1), Y8, Y2
-	VFMADD231PS  (R10)(BX*1), Y8, Y3
-	VBROADCASTSS 4(R12), Y8
-	VFMADD231PS  64(SI)(BX*1), Y8, Y4
-	VFMADD231PS  64(DI)(BX*1), Y8, Y5
-	VFMADD231PS  64(R8)(BX*1), Y8, Y6
-	VFMADD231PS  64(R10)(BX*1), Y8, Y7
-	VBROADCASTSS 8(R12), Y8
-	VFMADD231PS  128(SI)(BX*1), Y8, Y0
-	VFMADD231PS  128(DI)(BX*1), Y8, Y1
-	VFMADD231PS  128(R8)(BX*1), Y8, Y2
-	VFMADD231PS  128(R10)(BX*1), Y8, Y3
-	VBROADCASTSS 12(R12), Y8
-	VFMADD231PS  192(SI)(BX*1), Y8, Y4
-	VFMADD231PS  192(DI)(BX*1), Y8, Y5
-	VFMADD231PS  192(R8)(BX*1), Y8, Y6
-	VFMADD231PS  192(R10)(BX*1), Y8, Y7
-	ADDQ         $0x10, R12
-	ADDQ         $0x00000100, BX
+own1loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y4
+	VFMADD231PS  64(DI)(R9*1), Y8, Y5
+	VFMADD231PS  64(R8)(R9*1), Y8, Y6
+	VFMADD231PS  64(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y4
+	VFMADD231PS  192(DI)(R9*1), Y8, Y5
+	VFMADD231PS  192(R8)(R9*1), Y8, Y6
+	VFMADD231PS  192(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
 	SUBQ         $0x04, R11
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R11
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (SI)(BX*1), Y8, Y0
-	VFMADD231PS  (DI)(BX*1), Y8, Y1
-	VFMADD231PS  (R8)(BX*1), Y8, Y2
-	VFMADD231PS  (R10)(BX*1), Y8, Y3
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x10, CX, SI
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
@@ -3745,36 +5170,159 @@ ownadded:
 	VMOVUPS Y2, 64(BX)(SI*1)
 	VMOVUPS Y3, 96(BX)(SI*1)
 	ADDQ    $0x08, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x08, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x08, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   CX, DX
+	ANDQ   $0x08, DX
+	LEAQ   (R8)(DX*4), R8
+	MOVQ   80(AX), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	VBROADCASTSS 4(DX), Y8
+	VFMADD231PS  64(BX)(R8*1), Y8, Y4
+	VFMADD231PS  64(SI)(R8*1), Y8, Y5
+	VFMADD231PS  64(DI)(R8*1), Y8, Y6
+	VFMADD231PS  64(R9)(R8*1), Y8, Y7
+	VBROADCASTSS 8(DX), Y8
+	VFMADD231PS  128(BX)(R8*1), Y8, Y0
+	VFMADD231PS  128(SI)(R8*1), Y8, Y1
+	VFMADD231PS  128(DI)(R8*1), Y8, Y2
+	VFMADD231PS  128(R9)(R8*1), Y8, Y3
+	VBROADCASTSS 12(DX), Y8
+	VFMADD231PS  192(BX)(R8*1), Y8, Y4
+	VFMADD231PS  192(SI)(R8*1), Y8, Y5
+	VFMADD231PS  192(DI)(R8*1), Y8, Y6
+	VFMADD231PS  192(R9)(R8*1), Y8, Y7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+	VMOVUPS Y3, 96(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x08, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD  (SI), Y0, Y1
+	VPMOVMSKB Y1, R9
+	ORL       R9, R8
+	ADDQ      $0x20, SI
+	SUBQ      $0x08, DI
+	JGE       pollvector
+
+pollfew:
+	ADDQ $0x08, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
 	MOVQ (AX), BX
 	XORQ CX, CX
 	MOVQ 96(AX), DX
 	SUBQ $0x08, DX
-	JLT  tail
+	JLT  rest1done
 
-vectors:
+rest1:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -3787,74 +5335,77 @@ vectors:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R10)(SI*4), R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Y0
-	VMOVUPS 32(SI)(R12*1), Y1
-	VMOVUPS 64(SI)(R12*1), Y2
-	VMOVUPS 96(SI)(R12*1), Y3
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
 
-rest:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
-	JLT  restfew
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
 
-restloop:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	VBROADCASTSS 4(R15), Y8
-	VFMADD231PS  64(DI)(R13*1), Y8, Y4
-	VFMADD231PS  64(R8)(R13*1), Y8, Y5
-	VFMADD231PS  64(R9)(R13*1), Y8, Y6
-	VFMADD231PS  64(R11)(R13*1), Y8, Y7
-	VBROADCASTSS 8(R15), Y8
-	VFMADD231PS  128(DI)(R13*1), Y8, Y0
-	VFMADD231PS  128(R8)(R13*1), Y8, Y1
-	VFMADD231PS  128(R9)(R13*1), Y8, Y2
-	VFMADD231PS  128(R11)(R13*1), Y8, Y3
-	VBROADCASTSS 12(R15), Y8
-	VFMADD231PS  192(DI)(R13*1), Y8, Y4
-	VFMADD231PS  192(R8)(R13*1), Y8, Y5
-	VFMADD231PS  192(R9)(R13*1), Y8, Y6
-	VFMADD231PS  192(R11)(R13*1), Y8, Y7
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
-	JGE          restloop
+rest1allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
 
-restfew:
-	ADDQ $0x04, R14
-	JZ   restadded
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
 
-restone:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
-	JNZ          restone
-
-restadded:
+rest1allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
 	DECQ         R12
-	JNZ          rest
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
@@ -4055,10 +5606,11 @@ restadded:
 	VMOVUPS      Y0, (SI)(CX*4)
 	ADDQ         $0x08, CX
 	SUBQ         $0x08, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x08, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -4072,73 +5624,76 @@ tail:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R10)(SI*4), R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Y0
-	VMOVUPS 32(SI)(R12*1), Y1
-	VMOVUPS 64(SI)(R12*1), Y2
-	VMOVUPS 96(SI)(R12*1), Y3
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
+	SUBQ $0x04, R12
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	VBROADCASTSS 4(R15), Y8
-	VFMADD231PS  64(DI)(R13*1), Y8, Y4
-	VFMADD231PS  64(R8)(R13*1), Y8, Y5
-	VFMADD231PS  64(R9)(R13*1), Y8, Y6
-	VFMADD231PS  64(R11)(R13*1), Y8, Y7
-	VBROADCASTSS 8(R15), Y8
-	VFMADD231PS  128(DI)(R13*1), Y8, Y0
-	VFMADD231PS  128(R8)(R13*1), Y8, Y1
-	VFMADD231PS  128(R9)(R13*1), Y8, Y2
-	VFMADD231PS  128(R11)(R13*1), Y8, Y3
-	VBROADCASTSS 12(R15), Y8
-	VFMADD231PS  192(DI)(R13*1), Y8, Y4
-	VFMADD231PS  192(R8)(R13*1), Y8, Y5
-	VFMADD231PS  192(R9)(R13*1), Y8, Y6
-	VFMADD231PS  192(R11)(R13*1), Y8, Y7
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R12
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
 	JNZ          lastone
 
 lastadded:
-	DECQ         R12
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
 	JNZ          last
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
@@ -4363,10 +5918,10 @@ lastadded:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -4424,13 +5979,46 @@ TEXT ·lstmPeepholeForwardStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+	SUBQ         $0x08, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x08, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ CX, CX
+	MOVQ 96(AX), DX
+	SUBQ $0x08, DX
+	JLT  own1done
+
+own1:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -4443,6 +6031,7 @@ own:
 	MOVQ   CX, BX
 	ANDQ   $0x08, BX
 	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4451,58 +6040,57 @@ own:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   112(AX), BX
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
 	MOVQ   120(AX), R11
-	MOVQ   80(AX), R12
-	LEAQ   (R12)(BX*4), R12
-	SHLQ   $0x06, BX
-	ADDQ   R9, BX
 	SUBQ   $0x04, R11
-	JLT    ownfew
+	JLT    own1few
 
-ownloop:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (SI)(BX*1), Y8, Y0
-	VFMADD231PS  (DI)(BX*1), Y8, Y1
-	VFMADD231PS  (R8)(BX*1), Y8, Y2
-	VFMADD231PS  (R10)(BX*1), Y8, Y3
-	VBROADCASTSS 4(R12), Y8
-	VFMADD231PS  64(SI)(BX*1), Y8, Y4
-	VFMADD231PS  64(DI)(BX*1), Y8, Y5
-	VFMADD231PS  64(R8)(BX*1), Y8, Y6
-	VFMADD231PS  64(R10)(BX*1), Y8, Y7
-	VBROADCASTSS 8(R12), Y8
-	VFMADD231PS  128(SI)(BX*1), Y8, Y0
-	VFMADD231PS  128(DI)(BX*1), Y8, Y1
-	VFMADD231PS  128(R8)(BX*1), Y8, Y2
-	VFMADD231PS  128(R10)(BX*1), Y8, Y3
-	VBROADCASTSS 12(R12), Y8
-	VFMADD231PS  192(SI)(BX*1), Y8, Y4
-	VFMADD231PS  192(DI)(BX*1), Y8, Y5
-	VFMADD231PS  192(R8)(BX*1), Y8, Y6
-	VFMADD231PS  192(R10)(BX*1), Y8, Y7
-	ADDQ         $0x10, R12
-	ADDQ         $0x00000100, BX
+own1loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y4
+	VFMADD231PS  64(DI)(R9*1), Y8, Y5
+	VFMADD231PS  64(R8)(R9*1), Y8, Y6
+	VFMADD231PS  64(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y4
+	VFMADD231PS  192(DI)(R9*1), Y8, Y5
+	VFMADD231PS  192(R8)(R9*1), Y8, Y6
+	VFMADD231PS  192(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
 	SUBQ         $0x04, R11
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R11
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (SI)(BX*1), Y8, Y0
-	VFMADD231PS  (DI)(BX*1), Y8, Y1
-	VFMADD231PS  (R8)(BX*1), Y8, Y2
-	VFMADD231PS  (R10)(BX*1), Y8, Y3
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x10, CX, SI
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
@@ -4513,36 +6101,159 @@ ownadded:
 	VMOVUPS Y2, 64(BX)(SI*1)
 	VMOVUPS Y3, 96(BX)(SI*1)
 	ADDQ    $0x08, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x08, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x08, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   CX, DX
+	ANDQ   $0x08, DX
+	LEAQ   (R8)(DX*4), R8
+	MOVQ   80(AX), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	VBROADCASTSS 4(DX), Y8
+	VFMADD231PS  64(BX)(R8*1), Y8, Y4
+	VFMADD231PS  64(SI)(R8*1), Y8, Y5
+	VFMADD231PS  64(DI)(R8*1), Y8, Y6
+	VFMADD231PS  64(R9)(R8*1), Y8, Y7
+	VBROADCASTSS 8(DX), Y8
+	VFMADD231PS  128(BX)(R8*1), Y8, Y0
+	VFMADD231PS  128(SI)(R8*1), Y8, Y1
+	VFMADD231PS  128(DI)(R8*1), Y8, Y2
+	VFMADD231PS  128(R9)(R8*1), Y8, Y3
+	VBROADCASTSS 12(DX), Y8
+	VFMADD231PS  192(BX)(R8*1), Y8, Y4
+	VFMADD231PS  192(SI)(R8*1), Y8, Y5
+	VFMADD231PS  192(DI)(R8*1), Y8, Y6
+	VFMADD231PS  192(R9)(R8*1), Y8, Y7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+	VMOVUPS Y3, 96(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x08, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD  (SI), Y0, Y1
+	VPMOVMSKB Y1, R9
+	ORL       R9, R8
+	ADDQ      $0x20, SI
+	SUBQ      $0x08, DI
+	JGE       pollvector
+
+pollfew:
+	ADDQ $0x08, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
 	MOVQ (AX), BX
 	XORQ CX, CX
 	MOVQ 96(AX), DX
 	SUBQ $0x08, DX
-	JLT  tail
+	JLT  rest1done
 
-vectors:
+rest1:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -4555,74 +6266,77 @@ vectors:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R10)(SI*4), R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Y0
-	VMOVUPS 32(SI)(R12*1), Y1
-	VMOVUPS 64(SI)(R12*1), Y2
-	VMOVUPS 96(SI)(R12*1), Y3
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
 
-rest:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
-	JLT  restfew
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
 
-restloop:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	VBROADCASTSS 4(R15), Y8
-	VFMADD231PS  64(DI)(R13*1), Y8, Y4
-	VFMADD231PS  64(R8)(R13*1), Y8, Y5
-	VFMADD231PS  64(R9)(R13*1), Y8, Y6
-	VFMADD231PS  64(R11)(R13*1), Y8, Y7
-	VBROADCASTSS 8(R15), Y8
-	VFMADD231PS  128(DI)(R13*1), Y8, Y0
-	VFMADD231PS  128(R8)(R13*1), Y8, Y1
-	VFMADD231PS  128(R9)(R13*1), Y8, Y2
-	VFMADD231PS  128(R11)(R13*1), Y8, Y3
-	VBROADCASTSS 12(R15), Y8
-	VFMADD231PS  192(DI)(R13*1), Y8, Y4
-	VFMADD231PS  192(R8)(R13*1), Y8, Y5
-	VFMADD231PS  192(R9)(R13*1), Y8, Y6
-	VFMADD231PS  192(R11)(R13*1), Y8, Y7
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
-	JGE          restloop
+rest1allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
 
-restfew:
-	ADDQ $0x04, R14
-	JZ   restadded
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
 
-restone:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
-	JNZ          restone
-
-restadded:
+rest1allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
 	DECQ         R12
-	JNZ          rest
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
@@ -4831,10 +6545,11 @@ restadded:
 	VMOVUPS      Y0, (SI)(CX*4)
 	ADDQ         $0x08, CX
 	SUBQ         $0x08, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x08, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -4848,73 +6563,76 @@ tail:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R10)(SI*4), R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Y0
-	VMOVUPS 32(SI)(R12*1), Y1
-	VMOVUPS 64(SI)(R12*1), Y2
-	VMOVUPS 96(SI)(R12*1), Y3
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
+	SUBQ $0x04, R12
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	VBROADCASTSS 4(R15), Y8
-	VFMADD231PS  64(DI)(R13*1), Y8, Y4
-	VFMADD231PS  64(R8)(R13*1), Y8, Y5
-	VFMADD231PS  64(R9)(R13*1), Y8, Y6
-	VFMADD231PS  64(R11)(R13*1), Y8, Y7
-	VBROADCASTSS 8(R15), Y8
-	VFMADD231PS  128(DI)(R13*1), Y8, Y0
-	VFMADD231PS  128(R8)(R13*1), Y8, Y1
-	VFMADD231PS  128(R9)(R13*1), Y8, Y2
-	VFMADD231PS  128(R11)(R13*1), Y8, Y3
-	VBROADCASTSS 12(R15), Y8
-	VFMADD231PS  192(DI)(R13*1), Y8, Y4
-	VFMADD231PS  192(R8)(R13*1), Y8, Y5
-	VFMADD231PS  192(R9)(R13*1), Y8, Y6
-	VFMADD231PS  192(R11)(R13*1), Y8, Y7
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R12
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
 	JNZ          lastone
 
 lastadded:
-	DECQ         R12
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
 	JNZ          last
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
@@ -5151,10 +6869,10 @@ lastadded:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -5220,13 +6938,46 @@ TEXT ·lsLstmInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+	SUBQ         $0x08, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x08, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ CX, CX
+	MOVQ 96(AX), DX
+	SUBQ $0x08, DX
+	JLT  own1done
+
+own1:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -5239,6 +6990,7 @@ own:
 	MOVQ   CX, BX
 	ANDQ   $0x08, BX
 	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -5247,58 +6999,57 @@ own:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   112(AX), BX
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
 	MOVQ   120(AX), R11
-	MOVQ   80(AX), R12
-	LEAQ   (R12)(BX*4), R12
-	SHLQ   $0x06, BX
-	ADDQ   R9, BX
 	SUBQ   $0x04, R11
-	JLT    ownfew
+	JLT    own1few
 
-ownloop:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (SI)(BX*1), Y8, Y0
-	VFMADD231PS  (DI)(BX*1), Y8, Y1
-	VFMADD231PS  (R8)(BX*1), Y8, Y2
-	VFMADD231PS  (R10)(BX*1), Y8, Y3
-	VBROADCASTSS 4(R12), Y8
-	VFMADD231PS  64(SI)(BX*1), Y8, Y4
-	VFMADD231PS  64(DI)(BX*1), Y8, Y5
-	VFMADD231PS  64(R8)(BX*1), Y8, Y6
-	VFMADD231PS  64(R10)(BX*1), Y8, Y7
-	VBROADCASTSS 8(R12), Y8
-	VFMADD231PS  128(SI)(BX*1), Y8, Y0
-	VFMADD231PS  128(DI)(BX*1), Y8, Y1
-	VFMADD231PS  128(R8)(BX*1), Y8, Y2
-	VFMADD231PS  128(R10)(BX*1), Y8, Y3
-	VBROADCASTSS 12(R12), Y8
-	VFMADD231PS  192(SI)(BX*1), Y8, Y4
-	VFMADD231PS  192(DI)(BX*1), Y8, Y5
-	VFMADD231PS  192(R8)(BX*1), Y8, Y6
-	VFMADD231PS  192(R10)(BX*1), Y8, Y7
-	ADDQ         $0x10, R12
-	ADDQ         $0x00000100, BX
+own1loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y4
+	VFMADD231PS  64(DI)(R9*1), Y8, Y5
+	VFMADD231PS  64(R8)(R9*1), Y8, Y6
+	VFMADD231PS  64(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y4
+	VFMADD231PS  192(DI)(R9*1), Y8, Y5
+	VFMADD231PS  192(R8)(R9*1), Y8, Y6
+	VFMADD231PS  192(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
 	SUBQ         $0x04, R11
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R11
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (SI)(BX*1), Y8, Y0
-	VFMADD231PS  (DI)(BX*1), Y8, Y1
-	VFMADD231PS  (R8)(BX*1), Y8, Y2
-	VFMADD231PS  (R10)(BX*1), Y8, Y3
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x10, CX, SI
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
@@ -5309,36 +7060,159 @@ ownadded:
 	VMOVUPS Y2, 64(BX)(SI*1)
 	VMOVUPS Y3, 96(BX)(SI*1)
 	ADDQ    $0x08, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x08, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x08, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   CX, DX
+	ANDQ   $0x08, DX
+	LEAQ   (R8)(DX*4), R8
+	MOVQ   80(AX), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	VBROADCASTSS 4(DX), Y8
+	VFMADD231PS  64(BX)(R8*1), Y8, Y4
+	VFMADD231PS  64(SI)(R8*1), Y8, Y5
+	VFMADD231PS  64(DI)(R8*1), Y8, Y6
+	VFMADD231PS  64(R9)(R8*1), Y8, Y7
+	VBROADCASTSS 8(DX), Y8
+	VFMADD231PS  128(BX)(R8*1), Y8, Y0
+	VFMADD231PS  128(SI)(R8*1), Y8, Y1
+	VFMADD231PS  128(DI)(R8*1), Y8, Y2
+	VFMADD231PS  128(R9)(R8*1), Y8, Y3
+	VBROADCASTSS 12(DX), Y8
+	VFMADD231PS  192(BX)(R8*1), Y8, Y4
+	VFMADD231PS  192(SI)(R8*1), Y8, Y5
+	VFMADD231PS  192(DI)(R8*1), Y8, Y6
+	VFMADD231PS  192(R9)(R8*1), Y8, Y7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+	VMOVUPS Y3, 96(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x08, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD  (SI), Y0, Y1
+	VPMOVMSKB Y1, R9
+	ORL       R9, R8
+	ADDQ      $0x20, SI
+	SUBQ      $0x08, DI
+	JGE       pollvector
+
+pollfew:
+	ADDQ $0x08, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
 	MOVQ (AX), BX
 	XORQ CX, CX
 	MOVQ 96(AX), DX
 	SUBQ $0x08, DX
-	JLT  tail
+	JLT  rest1done
 
-vectors:
+rest1:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -5351,74 +7225,77 @@ vectors:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R10)(SI*4), R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Y0
-	VMOVUPS 32(SI)(R12*1), Y1
-	VMOVUPS 64(SI)(R12*1), Y2
-	VMOVUPS 96(SI)(R12*1), Y3
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
 
-rest:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
-	JLT  restfew
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
 
-restloop:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	VBROADCASTSS 4(R15), Y8
-	VFMADD231PS  64(DI)(R13*1), Y8, Y4
-	VFMADD231PS  64(R8)(R13*1), Y8, Y5
-	VFMADD231PS  64(R9)(R13*1), Y8, Y6
-	VFMADD231PS  64(R11)(R13*1), Y8, Y7
-	VBROADCASTSS 8(R15), Y8
-	VFMADD231PS  128(DI)(R13*1), Y8, Y0
-	VFMADD231PS  128(R8)(R13*1), Y8, Y1
-	VFMADD231PS  128(R9)(R13*1), Y8, Y2
-	VFMADD231PS  128(R11)(R13*1), Y8, Y3
-	VBROADCASTSS 12(R15), Y8
-	VFMADD231PS  192(DI)(R13*1), Y8, Y4
-	VFMADD231PS  192(R8)(R13*1), Y8, Y5
-	VFMADD231PS  192(R9)(R13*1), Y8, Y6
-	VFMADD231PS  192(R11)(R13*1), Y8, Y7
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
-	JGE          restloop
+rest1allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
 
-restfew:
-	ADDQ $0x04, R14
-	JZ   restadded
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
 
-restone:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
-	JNZ          restone
-
-restadded:
+rest1allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
 	DECQ         R12
-	JNZ          rest
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
@@ -5650,10 +7527,11 @@ restadded:
 	VMOVUPS      Y0, (SI)(CX*4)
 	ADDQ         $0x08, CX
 	SUBQ         $0x08, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x08, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -5667,73 +7545,76 @@ tail:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R10)(SI*4), R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Y0
-	VMOVUPS 32(SI)(R12*1), Y1
-	VMOVUPS 64(SI)(R12*1), Y2
-	VMOVUPS 96(SI)(R12*1), Y3
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
+	SUBQ $0x04, R12
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	VBROADCASTSS 4(R15), Y8
-	VFMADD231PS  64(DI)(R13*1), Y8, Y4
-	VFMADD231PS  64(R8)(R13*1), Y8, Y5
-	VFMADD231PS  64(R9)(R13*1), Y8, Y6
-	VFMADD231PS  64(R11)(R13*1), Y8, Y7
-	VBROADCASTSS 8(R15), Y8
-	VFMADD231PS  128(DI)(R13*1), Y8, Y0
-	VFMADD231PS  128(R8)(R13*1), Y8, Y1
-	VFMADD231PS  128(R9)(R13*1), Y8, Y2
-	VFMADD231PS  128(R11)(R13*1), Y8, Y3
-	VBROADCASTSS 12(R15), Y8
-	VFMADD231PS  192(DI)(R13*1), Y8, Y4
-	VFMADD231PS  192(R8)(R13*1), Y8, Y5
-	VFMADD231PS  192(R9)(R13*1), Y8, Y6
-	VFMADD231PS  192(R11)(R13*1), Y8, Y7
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R12
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
 	JNZ          lastone
 
 lastadded:
-	DECQ         R12
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
 	JNZ          last
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
@@ -5990,10 +7871,10 @@ lastadded:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -6057,13 +7938,46 @@ TEXT ·lsLstmForwardStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
+	SUBQ         $0x08, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x08, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ CX, CX
+	MOVQ 96(AX), DX
+	SUBQ $0x08, DX
+	JLT  own1done
+
+own1:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -6076,6 +7990,7 @@ own:
 	MOVQ   CX, BX
 	ANDQ   $0x08, BX
 	LEAQ   (R9)(BX*4), R9
+	MOVQ   80(AX), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6084,58 +7999,57 @@ own:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   112(AX), BX
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
 	MOVQ   120(AX), R11
-	MOVQ   80(AX), R12
-	LEAQ   (R12)(BX*4), R12
-	SHLQ   $0x06, BX
-	ADDQ   R9, BX
 	SUBQ   $0x04, R11
-	JLT    ownfew
+	JLT    own1few
 
-ownloop:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (SI)(BX*1), Y8, Y0
-	VFMADD231PS  (DI)(BX*1), Y8, Y1
-	VFMADD231PS  (R8)(BX*1), Y8, Y2
-	VFMADD231PS  (R10)(BX*1), Y8, Y3
-	VBROADCASTSS 4(R12), Y8
-	VFMADD231PS  64(SI)(BX*1), Y8, Y4
-	VFMADD231PS  64(DI)(BX*1), Y8, Y5
-	VFMADD231PS  64(R8)(BX*1), Y8, Y6
-	VFMADD231PS  64(R10)(BX*1), Y8, Y7
-	VBROADCASTSS 8(R12), Y8
-	VFMADD231PS  128(SI)(BX*1), Y8, Y0
-	VFMADD231PS  128(DI)(BX*1), Y8, Y1
-	VFMADD231PS  128(R8)(BX*1), Y8, Y2
-	VFMADD231PS  128(R10)(BX*1), Y8, Y3
-	VBROADCASTSS 12(R12), Y8
-	VFMADD231PS  192(SI)(BX*1), Y8, Y4
-	VFMADD231PS  192(DI)(BX*1), Y8, Y5
-	VFMADD231PS  192(R8)(BX*1), Y8, Y6
-	VFMADD231PS  192(R10)(BX*1), Y8, Y7
-	ADDQ         $0x10, R12
-	ADDQ         $0x00000100, BX
+own1loop:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	VBROADCASTSS 4(BX), Y8
+	VFMADD231PS  64(SI)(R9*1), Y8, Y4
+	VFMADD231PS  64(DI)(R9*1), Y8, Y5
+	VFMADD231PS  64(R8)(R9*1), Y8, Y6
+	VFMADD231PS  64(R10)(R9*1), Y8, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  128(SI)(R9*1), Y8, Y0
+	VFMADD231PS  128(DI)(R9*1), Y8, Y1
+	VFMADD231PS  128(R8)(R9*1), Y8, Y2
+	VFMADD231PS  128(R10)(R9*1), Y8, Y3
+	VBROADCASTSS 12(BX), Y8
+	VFMADD231PS  192(SI)(R9*1), Y8, Y4
+	VFMADD231PS  192(DI)(R9*1), Y8, Y5
+	VFMADD231PS  192(R8)(R9*1), Y8, Y6
+	VFMADD231PS  192(R10)(R9*1), Y8, Y7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
 	SUBQ         $0x04, R11
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R11
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R12), Y8
-	VFMADD231PS  (SI)(BX*1), Y8, Y0
-	VFMADD231PS  (DI)(BX*1), Y8, Y1
-	VFMADD231PS  (R8)(BX*1), Y8, Y2
-	VFMADD231PS  (R10)(BX*1), Y8, Y3
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  (SI)(R9*1), Y8, Y0
+	VFMADD231PS  (DI)(R9*1), Y8, Y1
+	VFMADD231PS  (R8)(R9*1), Y8, Y2
+	VFMADD231PS  (R10)(R9*1), Y8, Y3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x10, CX, SI
 	VADDPS  Y4, Y0, Y0
 	VADDPS  Y5, Y1, Y1
@@ -6146,36 +8060,159 @@ ownadded:
 	VMOVUPS Y2, 64(BX)(SI*1)
 	VMOVUPS Y3, 96(BX)(SI*1)
 	ADDQ    $0x08, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x08, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x08, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   CX, DX
+	ANDQ   $0x08, DX
+	LEAQ   (R8)(DX*4), R8
+	MOVQ   80(AX), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	VBROADCASTSS 4(DX), Y8
+	VFMADD231PS  64(BX)(R8*1), Y8, Y4
+	VFMADD231PS  64(SI)(R8*1), Y8, Y5
+	VFMADD231PS  64(DI)(R8*1), Y8, Y6
+	VFMADD231PS  64(R9)(R8*1), Y8, Y7
+	VBROADCASTSS 8(DX), Y8
+	VFMADD231PS  128(BX)(R8*1), Y8, Y0
+	VFMADD231PS  128(SI)(R8*1), Y8, Y1
+	VFMADD231PS  128(DI)(R8*1), Y8, Y2
+	VFMADD231PS  128(R9)(R8*1), Y8, Y3
+	VBROADCASTSS 12(DX), Y8
+	VFMADD231PS  192(BX)(R8*1), Y8, Y4
+	VFMADD231PS  192(SI)(R8*1), Y8, Y5
+	VFMADD231PS  192(DI)(R8*1), Y8, Y6
+	VFMADD231PS  192(R9)(R8*1), Y8, Y7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Y8
+	VFMADD231PS  (BX)(R8*1), Y8, Y0
+	VFMADD231PS  (SI)(R8*1), Y8, Y1
+	VFMADD231PS  (DI)(R8*1), Y8, Y2
+	VFMADD231PS  (R9)(R8*1), Y8, Y3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+	VMOVUPS Y3, 96(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x08, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD  (SI), Y0, Y1
+	VPMOVMSKB Y1, R9
+	ORL       R9, R8
+	ADDQ      $0x20, SI
+	SUBQ      $0x08, DI
+	JGE       pollvector
+
+pollfew:
+	ADDQ $0x08, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
 	MOVQ (AX), BX
 	XORQ CX, CX
 	MOVQ 96(AX), DX
 	SUBQ $0x08, DX
-	JLT  tail
+	JLT  rest1done
 
-vectors:
+rest1:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -6188,74 +8225,77 @@ vectors:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R10)(SI*4), R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Y0
-	VMOVUPS 32(SI)(R12*1), Y1
-	VMOVUPS 64(SI)(R12*1), Y2
-	VMOVUPS 96(SI)(R12*1), Y3
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
 
-rest:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
-	JLT  restfew
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
 
-restloop:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	VBROADCASTSS 4(R15), Y8
-	VFMADD231PS  64(DI)(R13*1), Y8, Y4
-	VFMADD231PS  64(R8)(R13*1), Y8, Y5
-	VFMADD231PS  64(R9)(R13*1), Y8, Y6
-	VFMADD231PS  64(R11)(R13*1), Y8, Y7
-	VBROADCASTSS 8(R15), Y8
-	VFMADD231PS  128(DI)(R13*1), Y8, Y0
-	VFMADD231PS  128(R8)(R13*1), Y8, Y1
-	VFMADD231PS  128(R9)(R13*1), Y8, Y2
-	VFMADD231PS  128(R11)(R13*1), Y8, Y3
-	VBROADCASTSS 12(R15), Y8
-	VFMADD231PS  192(DI)(R13*1), Y8, Y4
-	VFMADD231PS  192(R8)(R13*1), Y8, Y5
-	VFMADD231PS  192(R9)(R13*1), Y8, Y6
-	VFMADD231PS  192(R11)(R13*1), Y8, Y7
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
-	JGE          restloop
+rest1allloop:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
 
-restfew:
-	ADDQ $0x04, R14
-	JZ   restadded
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
 
-restone:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
-	JNZ          restone
-
-restadded:
+rest1allone:
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
 	DECQ         R12
-	JNZ          rest
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
@@ -6499,10 +8539,11 @@ restadded:
 	VMOVUPS      Y0, (SI)(CX*4)
 	ADDQ         $0x08, CX
 	SUBQ         $0x08, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x08, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -6516,73 +8557,76 @@ tail:
 	MOVQ    CX, SI
 	ANDQ    $0x08, SI
 	LEAQ    (R10)(SI*4), R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Y0
-	VMOVUPS 32(SI)(R12*1), Y1
-	VMOVUPS 64(SI)(R12*1), Y2
-	VMOVUPS 96(SI)(R12*1), Y3
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Y0
+	VMOVUPS 32(R12)(R13*1), Y1
+	VMOVUPS 64(R12)(R13*1), Y2
+	VMOVUPS 96(R12)(R13*1), Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
+	SUBQ $0x04, R12
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	VBROADCASTSS 4(R15), Y8
-	VFMADD231PS  64(DI)(R13*1), Y8, Y4
-	VFMADD231PS  64(R8)(R13*1), Y8, Y5
-	VFMADD231PS  64(R9)(R13*1), Y8, Y6
-	VFMADD231PS  64(R11)(R13*1), Y8, Y7
-	VBROADCASTSS 8(R15), Y8
-	VFMADD231PS  128(DI)(R13*1), Y8, Y0
-	VFMADD231PS  128(R8)(R13*1), Y8, Y1
-	VFMADD231PS  128(R9)(R13*1), Y8, Y2
-	VFMADD231PS  128(R11)(R13*1), Y8, Y3
-	VBROADCASTSS 12(R15), Y8
-	VFMADD231PS  192(DI)(R13*1), Y8, Y4
-	VFMADD231PS  192(R8)(R13*1), Y8, Y5
-	VFMADD231PS  192(R9)(R13*1), Y8, Y6
-	VFMADD231PS  192(R11)(R13*1), Y8, Y7
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	VBROADCASTSS 4(SI), Y8
+	VFMADD231PS  64(DI)(R10*1), Y8, Y4
+	VFMADD231PS  64(R8)(R10*1), Y8, Y5
+	VFMADD231PS  64(R9)(R10*1), Y8, Y6
+	VFMADD231PS  64(R11)(R10*1), Y8, Y7
+	VBROADCASTSS 8(SI), Y8
+	VFMADD231PS  128(DI)(R10*1), Y8, Y0
+	VFMADD231PS  128(R8)(R10*1), Y8, Y1
+	VFMADD231PS  128(R9)(R10*1), Y8, Y2
+	VFMADD231PS  128(R11)(R10*1), Y8, Y3
+	VBROADCASTSS 12(SI), Y8
+	VFMADD231PS  192(DI)(R10*1), Y8, Y4
+	VFMADD231PS  192(R8)(R10*1), Y8, Y5
+	VFMADD231PS  192(R9)(R10*1), Y8, Y6
+	VFMADD231PS  192(R11)(R10*1), Y8, Y7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R12
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R15), Y8
-	VFMADD231PS  (DI)(R13*1), Y8, Y0
-	VFMADD231PS  (R8)(R13*1), Y8, Y1
-	VFMADD231PS  (R9)(R13*1), Y8, Y2
-	VFMADD231PS  (R11)(R13*1), Y8, Y3
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
+	VBROADCASTSS (SI), Y8
+	VFMADD231PS  (DI)(R10*1), Y8, Y0
+	VFMADD231PS  (R8)(R10*1), Y8, Y1
+	VFMADD231PS  (R9)(R10*1), Y8, Y2
+	VFMADD231PS  (R11)(R10*1), Y8, Y3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
 	JNZ          lastone
 
 lastadded:
-	DECQ         R12
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
 	JNZ          last
 	VADDPS       Y4, Y0, Y0
 	VADDPS       Y5, Y1, Y1
@@ -6857,10 +8901,10 @@ lastadded:
 	VMASKMOVPS   Y0, Y1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX

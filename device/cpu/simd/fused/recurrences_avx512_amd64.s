@@ -10,72 +10,190 @@ TEXT ·rnnTanhInferenceStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
+	SUBQ         $0x10, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x10, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x20, DX
+	JLT   own2done
+
+own2:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), DI
 	MOVQ   72(AX), SI
 	MOVQ   CX, BX
 	SHRQ   $0x04, BX
 	IMULQ  BX, SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   112(AX), BX
-	MOVQ   120(AX), R8
-	MOVQ   80(AX), R9
-	LEAQ   (R9)(BX*4), R9
-	SHLQ   $0x06, BX
+	MOVQ   72(AX), BX
 	ADDQ   SI, BX
+	MOVQ   80(AX), R8
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R9
+	LEAQ   (R8)(R9*4), R8
+	SHLQ   $0x06, R9
+	ADDQ   R9, SI
+	ADDQ   R9, BX
+	MOVQ   120(AX), R9
+	SUBQ   $0x04, R9
+	JLT    own2few
+
+own2loop:
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  (DI)(SI*1), Z8, Z0
+	VFMADD231PS  (DI)(BX*1), Z8, Z1
+	VBROADCASTSS 4(R8), Z8
+	VFMADD231PS  64(DI)(SI*1), Z8, Z2
+	VFMADD231PS  64(DI)(BX*1), Z8, Z3
+	VBROADCASTSS 8(R8), Z8
+	VFMADD231PS  128(DI)(SI*1), Z8, Z4
+	VFMADD231PS  128(DI)(BX*1), Z8, Z5
+	VBROADCASTSS 12(R8), Z8
+	VFMADD231PS  192(DI)(SI*1), Z8, Z6
+	VFMADD231PS  192(DI)(BX*1), Z8, Z7
+	ADDQ         $0x10, R8
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000100, BX
+	SUBQ         $0x04, R9
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R9
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  (DI)(SI*1), Z8, Z0
+	VFMADD231PS  (DI)(BX*1), Z8, Z1
+	ADDQ         $0x04, R8
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, BX
+	DECQ         R9
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x04, CX, SI
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS Z0, (BX)(SI*1)
+	VMOVUPS Z1, 64(BX)(SI*1)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x20, DX
+
+own2none:
+	SUBQ $0x10, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), DI
+	MOVQ   72(AX), SI
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, SI
+	MOVQ   80(AX), BX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R8
+	LEAQ   (BX)(R8*4), BX
+	SHLQ   $0x06, R8
+	ADDQ   R8, SI
+	MOVQ   120(AX), R8
 	SUBQ   $0x08, R8
-	JLT    ownfew
+	JLT    own1few
 
-ownloop:
-	VBROADCASTSS (R9), Z8
-	VFMADD231PS  (DI)(BX*1), Z8, Z0
-	VBROADCASTSS 4(R9), Z8
-	VFMADD231PS  64(DI)(BX*1), Z8, Z1
-	VBROADCASTSS 8(R9), Z8
-	VFMADD231PS  128(DI)(BX*1), Z8, Z2
-	VBROADCASTSS 12(R9), Z8
-	VFMADD231PS  192(DI)(BX*1), Z8, Z3
-	VBROADCASTSS 16(R9), Z8
-	VFMADD231PS  256(DI)(BX*1), Z8, Z4
-	VBROADCASTSS 20(R9), Z8
-	VFMADD231PS  320(DI)(BX*1), Z8, Z5
-	VBROADCASTSS 24(R9), Z8
-	VFMADD231PS  384(DI)(BX*1), Z8, Z6
-	VBROADCASTSS 28(R9), Z8
-	VFMADD231PS  448(DI)(BX*1), Z8, Z7
-	ADDQ         $0x20, R9
-	ADDQ         $0x00000200, BX
+own1loop:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (DI)(SI*1), Z8, Z0
+	VBROADCASTSS 4(BX), Z8
+	VFMADD231PS  64(DI)(SI*1), Z8, Z1
+	VBROADCASTSS 8(BX), Z8
+	VFMADD231PS  128(DI)(SI*1), Z8, Z2
+	VBROADCASTSS 12(BX), Z8
+	VFMADD231PS  192(DI)(SI*1), Z8, Z3
+	VBROADCASTSS 16(BX), Z8
+	VFMADD231PS  256(DI)(SI*1), Z8, Z4
+	VBROADCASTSS 20(BX), Z8
+	VFMADD231PS  320(DI)(SI*1), Z8, Z5
+	VBROADCASTSS 24(BX), Z8
+	VFMADD231PS  384(DI)(SI*1), Z8, Z6
+	VBROADCASTSS 28(BX), Z8
+	VFMADD231PS  448(DI)(SI*1), Z8, Z7
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000200, SI
 	SUBQ         $0x08, R8
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x08, R8
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R9), Z8
-	VFMADD231PS  (DI)(BX*1), Z8, Z0
-	ADDQ         $0x04, R9
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (DI)(SI*1), Z8, Z0
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, SI
 	DECQ         R8
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x04, CX, SI
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
@@ -86,152 +204,431 @@ ownadded:
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (BX)(SI*1)
 	ADDQ    $0x10, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x10, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x10, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), SI
+	MOVQ   72(AX), BX
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, BX
+	MOVQ   80(AX), DX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), DI
+	LEAQ   (DX)(DI*4), DX
+	SHLQ   $0x06, DI
+	ADDQ   DI, BX
+	MOVQ   120(AX), DI
+	SUBQ   $0x08, DI
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (SI)(BX*1), Z8, Z0
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  64(SI)(BX*1), Z8, Z1
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  128(SI)(BX*1), Z8, Z2
+	VBROADCASTSS 12(DX), Z8
+	VFMADD231PS  192(SI)(BX*1), Z8, Z3
+	VBROADCASTSS 16(DX), Z8
+	VFMADD231PS  256(SI)(BX*1), Z8, Z4
+	VBROADCASTSS 20(DX), Z8
+	VFMADD231PS  320(SI)(BX*1), Z8, Z5
+	VBROADCASTSS 24(DX), Z8
+	VFMADD231PS  384(SI)(BX*1), Z8, Z6
+	VBROADCASTSS 28(DX), Z8
+	VFMADD231PS  448(SI)(BX*1), Z8, Z7
+	ADDQ         $0x20, DX
+	ADDQ         $0x00000200, BX
+	SUBQ         $0x08, DI
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x08, DI
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (SI)(BX*1), Z8, Z0
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, BX
+	DECQ         DI
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x04, CX, CX
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x10, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD (SI), Z0, K1
+	KMOVW    K1, R9
+	ORL      R9, R8
+	ADDQ     $0x40, SI
+	SUBQ     $0x10, DI
+	JGE      pollvector
+
+pollfew:
+	ADDQ $0x10, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
-	SUBQ $0x10, DX
-	JLT  tail
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x20, DX
+	JLT   rest2done
 
-vectors:
+rest2:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), R8
 	MOVQ    72(AX), DI
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, DI
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x04, CX, R9
-	VMOVUPS (SI)(R9*1), Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R9
+	MOVQ    72(AX), SI
+	ADDQ    DI, SI
+	MOVQ    80(AX), R9
+	MOVQ    160(AX), R10
+	IMUL3Q  $0x04, CX, R11
+	VMOVUPS (R10)(R11*1), Z0
+	VMOVUPS 64(R10)(R11*1), Z1
+	VPSUBD  Z2, Z2, Z2
+	VPSUBD  Z3, Z3, Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R10
+	MOVQ    128(AX), R11
+	TESTQ   R10, R10
+	JZ      rest2allafter
 
-rest:
-	MOVQ (SI), R10
-	MOVQ 8(SI), R11
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R12
-	LEAQ (R12)(R10*4), R12
-	SHLQ $0x06, R10
-	ADDQ DI, R10
-	SUBQ $0x08, R11
-	JLT  restfew
+rest2all:
+	SUBQ $0x04, R10
+	JLT  rest2allfew
 
-restloop:
-	VBROADCASTSS (R12), Z23
-	VFMADD231PS  (R8)(R10*1), Z23, Z8
-	VBROADCASTSS 4(R12), Z23
-	VFMADD231PS  64(R8)(R10*1), Z23, Z9
-	VBROADCASTSS 8(R12), Z23
-	VFMADD231PS  128(R8)(R10*1), Z23, Z10
-	VBROADCASTSS 12(R12), Z23
-	VFMADD231PS  192(R8)(R10*1), Z23, Z11
-	VBROADCASTSS 16(R12), Z23
-	VFMADD231PS  256(R8)(R10*1), Z23, Z12
-	VBROADCASTSS 20(R12), Z23
-	VFMADD231PS  320(R8)(R10*1), Z23, Z13
-	VBROADCASTSS 24(R12), Z23
-	VFMADD231PS  384(R8)(R10*1), Z23, Z14
-	VBROADCASTSS 28(R12), Z23
-	VFMADD231PS  448(R8)(R10*1), Z23, Z15
-	ADDQ         $0x20, R12
-	ADDQ         $0x00000200, R10
-	SUBQ         $0x08, R11
-	JGE          restloop
+rest2allloop:
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  (R8)(DI*1), Z8, Z0
+	VFMADD231PS  (R8)(SI*1), Z8, Z1
+	VBROADCASTSS 4(R9), Z8
+	VFMADD231PS  64(R8)(DI*1), Z8, Z2
+	VFMADD231PS  64(R8)(SI*1), Z8, Z3
+	VBROADCASTSS 8(R9), Z8
+	VFMADD231PS  128(R8)(DI*1), Z8, Z4
+	VFMADD231PS  128(R8)(SI*1), Z8, Z5
+	VBROADCASTSS 12(R9), Z8
+	VFMADD231PS  192(R8)(DI*1), Z8, Z6
+	VFMADD231PS  192(R8)(SI*1), Z8, Z7
+	ADDQ         $0x10, R9
+	ADDQ         $0x00000100, DI
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x04, R10
+	JGE          rest2allloop
 
-restfew:
-	ADDQ $0x08, R11
-	JZ   restadded
+rest2allfew:
+	ADDQ $0x04, R10
+	JZ   rest2alladded
 
-restone:
-	VBROADCASTSS (R12), Z23
-	VFMADD231PS  (R8)(R10*1), Z23, Z8
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, R10
-	DECQ         R11
-	JNZ          restone
+rest2allone:
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  (R8)(DI*1), Z8, Z0
+	VFMADD231PS  (R8)(SI*1), Z8, Z1
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	DECQ         R10
+	JNZ          rest2allone
 
-restadded:
-	DECQ         R9
-	JNZ          rest
-	VADDPS       Z12, Z8, Z8
-	VADDPS       Z13, Z9, Z9
-	VADDPS       Z14, Z10, Z10
-	VADDPS       Z15, Z11, Z11
-	VADDPS       Z10, Z8, Z8
-	VADDPS       Z11, Z9, Z9
-	VADDPS       Z9, Z8, Z8
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	SHLQ         $0x06, R10
+	ADDQ         R10, DI
+	ADDQ         R10, SI
+	MOVQ         R11, R10
+	XORQ         R11, R11
+	TESTQ        R10, R10
+	JNZ          rest2all
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
+	VADDPS       Z2, Z0, Z0
+	VADDPS       Z3, Z1, Z1
 	MOVQ         (BX), SI
-	VMOVUPS      (SI)(CX*4), Z23
+	VMOVUPS      (SI)(CX*4), Z2
 	MOVQ         8(BX), SI
-	VMOVUPS      (SI)(CX*4), Z24
-	VADDPS       Z24, Z23, Z23
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z2, Z2
 	MOVQ         24(BX), SI
-	VMOVUPS      (SI)(CX*4), Z24
-	VADDPS       Z24, Z8, Z8
-	VADDPS       Z8, Z23, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z23
-	VMOVUPS      vc1a00000<>+0(SB), Z24
-	VMAXPS       Z23, Z24, Z24
-	VMOVUPS      v4b40007f<>+0(SB), Z23
-	VFMADD231PS  v4038aa3b<>+0(SB), Z24, Z23
-	VSUBPS       v4b40007f<>+0(SB), Z23, Z25
-	VFNMADD231PS v3eb17218<>+0(SB), Z25, Z24
-	VFNMADD231PS vb082e308<>+0(SB), Z25, Z24
-	VMOVUPS      v3d35f5ff<>+0(SB), Z25
-	VFMADD213PS  v3e0913d8<>+0(SB), Z24, Z25
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z24, Z25
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z24, Z25
-	VFMADD213PS  v3f7fffff<>+0(SB), Z24, Z25
-	VMULPS       Z24, Z24, Z26
-	VFMADD213PS  Z24, Z26, Z25
-	VPSLLD       $0x17, Z23, Z23
-	VMOVUPS      vbf000000<>+0(SB), Z24
-	VFMADD231PS  v3f000000<>+0(SB), Z23, Z24
-	VFMADD231PS  Z25, Z23, Z24
-	VADDPS       v3f800000<>+0(SB), Z24, Z23
-	VRCP14PS     Z23, Z25
-	VMULPS       Z24, Z25, Z26
-	VFNMADD231PS Z23, Z26, Z24
-	VFMADD231PS  Z25, Z24, Z26
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z26
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z0, Z0
+	VADDPS       Z0, Z2, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z2
+	VMOVUPS      vc1a00000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b40007f<>+0(SB), Z2
+	VFMADD231PS  v4038aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b40007f<>+0(SB), Z2, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z3
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z3
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z3, Z4
+	VMULPS       Z3, Z3, Z5
+	VFMADD213PS  Z3, Z5, Z4
+	VPSLLD       $0x17, Z2, Z2
+	VMOVUPS      vbf000000<>+0(SB), Z3
+	VFMADD231PS  v3f000000<>+0(SB), Z2, Z3
+	VFMADD231PS  Z4, Z2, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z2
+	VRCP14PS     Z2, Z4
+	VMULPS       Z3, Z4, Z5
+	VFNMADD231PS Z2, Z5, Z3
+	VFMADD231PS  Z4, Z3, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
 	MOVQ         32(BX), SI
-	VMOVUPS      Z26, (SI)(CX*4)
+	VMOVUPS      Z5, (SI)(CX*4)
+	MOVQ         (BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         8(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z0, Z0
+	MOVQ         24(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z4
+	VFMADD213PS  Z2, Z4, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z4
+	VFNMADD231PS Z1, Z4, Z2
+	VFMADD231PS  Z3, Z2, Z4
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z4
+	MOVQ         32(BX), SI
+	VMOVUPS      Z4, 64(SI)(CX*4)
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x20, DX
+
+rest2none:
+	SUBQ $0x10, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), R8
+	MOVQ    72(AX), DI
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, DI
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R9
+	IMUL3Q  $0x04, CX, R10
+	VMOVUPS (R9)(R10*1), Z0
+	VPSUBD  Z1, Z1, Z1
+	VPSUBD  Z2, Z2, Z2
+	VPSUBD  Z3, Z3, Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R9
+	MOVQ    128(AX), R10
+	TESTQ   R9, R9
+	JZ      rest1allafter
+
+rest1all:
+	SUBQ $0x08, R9
+	JLT  rest1allfew
+
+rest1allloop:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (R8)(DI*1), Z8, Z0
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(R8)(DI*1), Z8, Z1
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(R8)(DI*1), Z8, Z2
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(R8)(DI*1), Z8, Z3
+	VBROADCASTSS 16(SI), Z8
+	VFMADD231PS  256(R8)(DI*1), Z8, Z4
+	VBROADCASTSS 20(SI), Z8
+	VFMADD231PS  320(R8)(DI*1), Z8, Z5
+	VBROADCASTSS 24(SI), Z8
+	VFMADD231PS  384(R8)(DI*1), Z8, Z6
+	VBROADCASTSS 28(SI), Z8
+	VFMADD231PS  448(R8)(DI*1), Z8, Z7
+	ADDQ         $0x20, SI
+	ADDQ         $0x00000200, DI
+	SUBQ         $0x08, R9
+	JGE          rest1allloop
+
+rest1allfew:
+	ADDQ $0x08, R9
+	JZ   rest1alladded
+
+rest1allone:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (R8)(DI*1), Z8, Z0
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, DI
+	DECQ         R9
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R9
+	LEAQ         (SI)(R9*4), SI
+	SHLQ         $0x06, R9
+	ADDQ         R9, DI
+	MOVQ         R10, R9
+	XORQ         R10, R10
+	TESTQ        R9, R9
+	JNZ          rest1all
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
+	VADDPS       Z2, Z0, Z0
+	VADDPS       Z3, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z0, Z0
+	VADDPS       Z0, Z1, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z4
+	VFMADD213PS  Z2, Z4, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z4
+	VFNMADD231PS Z1, Z4, Z2
+	VFMADD231PS  Z3, Z2, Z4
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z4
+	MOVQ         32(BX), SI
+	VMOVUPS      Z4, (SI)(CX*4)
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x10, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), R8
@@ -239,119 +636,122 @@ tail:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, DI
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x04, CX, R9
-	VMOVUPS (SI)(R9*1), Z8
-	VPXORD  Z16, Z16, Z16
-	VPXORD  Z17, Z17, Z17
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-	VPXORD  Z20, Z20, Z20
-	VPXORD  Z21, Z21, Z21
-	VPXORD  Z22, Z22, Z22
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R9
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R9
+	IMUL3Q  $0x04, CX, R10
+	VMOVUPS (R9)(R10*1), Z0
+	VPSUBD  Z1, Z1, Z1
+	VPSUBD  Z2, Z2, Z2
+	VPSUBD  Z3, Z3, Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R9
+	MOVQ    128(AX), R10
+	TESTQ   R9, R9
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R10
-	MOVQ 8(SI), R11
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R12
-	LEAQ (R12)(R10*4), R12
-	SHLQ $0x06, R10
-	ADDQ DI, R10
-	SUBQ $0x08, R11
+	SUBQ $0x08, R9
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R12), Z23
-	VFMADD231PS  (R8)(R10*1), Z23, Z8
-	VBROADCASTSS 4(R12), Z23
-	VFMADD231PS  64(R8)(R10*1), Z23, Z16
-	VBROADCASTSS 8(R12), Z23
-	VFMADD231PS  128(R8)(R10*1), Z23, Z17
-	VBROADCASTSS 12(R12), Z23
-	VFMADD231PS  192(R8)(R10*1), Z23, Z18
-	VBROADCASTSS 16(R12), Z23
-	VFMADD231PS  256(R8)(R10*1), Z23, Z19
-	VBROADCASTSS 20(R12), Z23
-	VFMADD231PS  320(R8)(R10*1), Z23, Z20
-	VBROADCASTSS 24(R12), Z23
-	VFMADD231PS  384(R8)(R10*1), Z23, Z21
-	VBROADCASTSS 28(R12), Z23
-	VFMADD231PS  448(R8)(R10*1), Z23, Z22
-	ADDQ         $0x20, R12
-	ADDQ         $0x00000200, R10
-	SUBQ         $0x08, R11
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (R8)(DI*1), Z8, Z0
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(R8)(DI*1), Z8, Z1
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(R8)(DI*1), Z8, Z2
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(R8)(DI*1), Z8, Z3
+	VBROADCASTSS 16(SI), Z8
+	VFMADD231PS  256(R8)(DI*1), Z8, Z4
+	VBROADCASTSS 20(SI), Z8
+	VFMADD231PS  320(R8)(DI*1), Z8, Z5
+	VBROADCASTSS 24(SI), Z8
+	VFMADD231PS  384(R8)(DI*1), Z8, Z6
+	VBROADCASTSS 28(SI), Z8
+	VFMADD231PS  448(R8)(DI*1), Z8, Z7
+	ADDQ         $0x20, SI
+	ADDQ         $0x00000200, DI
+	SUBQ         $0x08, R9
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x08, R11
+	ADDQ $0x08, R9
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R12), Z23
-	VFMADD231PS  (R8)(R10*1), Z23, Z8
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, R10
-	DECQ         R11
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (R8)(DI*1), Z8, Z0
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, DI
+	DECQ         R9
 	JNZ          lastone
 
 lastadded:
-	DECQ         R9
+lastafter:
+	MOVQ         120(AX), R9
+	LEAQ         (SI)(R9*4), SI
+	SHLQ         $0x06, R9
+	ADDQ         R9, DI
+	MOVQ         R10, R9
+	XORQ         R10, R10
+	TESTQ        R9, R9
 	JNZ          last
-	VADDPS       Z19, Z8, Z8
-	VADDPS       Z20, Z16, Z16
-	VADDPS       Z21, Z17, Z17
-	VADDPS       Z22, Z18, Z18
-	VADDPS       Z17, Z8, Z8
-	VADDPS       Z18, Z16, Z16
-	VADDPS       Z16, Z8, Z8
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
+	VADDPS       Z2, Z0, Z0
+	VADDPS       Z3, Z1, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
 	MOVQ         (BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z23
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
 	MOVQ         8(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z24
-	VADDPS       Z24, Z23, Z23
+	VMOVUPS.Z    (DX)(CX*4), K1, Z2
+	VADDPS       Z2, Z1, Z1
 	MOVQ         24(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z24
-	VADDPS       Z24, Z8, Z8
-	VADDPS       Z8, Z23, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z23
-	VMOVUPS      vc1a00000<>+0(SB), Z24
-	VMAXPS       Z23, Z24, Z24
-	VMOVUPS      v4b40007f<>+0(SB), Z23
-	VFMADD231PS  v4038aa3b<>+0(SB), Z24, Z23
-	VSUBPS       v4b40007f<>+0(SB), Z23, Z25
-	VFNMADD231PS v3eb17218<>+0(SB), Z25, Z24
-	VFNMADD231PS vb082e308<>+0(SB), Z25, Z24
-	VMOVUPS      v3d35f5ff<>+0(SB), Z25
-	VFMADD213PS  v3e0913d8<>+0(SB), Z24, Z25
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z24, Z25
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z24, Z25
-	VFMADD213PS  v3f7fffff<>+0(SB), Z24, Z25
-	VMULPS       Z24, Z24, Z26
-	VFMADD213PS  Z24, Z26, Z25
-	VPSLLD       $0x17, Z23, Z23
-	VMOVUPS      vbf000000<>+0(SB), Z24
-	VFMADD231PS  v3f000000<>+0(SB), Z23, Z24
-	VFMADD231PS  Z25, Z23, Z24
-	VADDPS       v3f800000<>+0(SB), Z24, Z23
-	VRCP14PS     Z23, Z25
-	VMULPS       Z24, Z25, Z26
-	VFNMADD231PS Z23, Z26, Z24
-	VFMADD231PS  Z25, Z24, Z26
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z26
+	VMOVUPS.Z    (DX)(CX*4), K1, Z2
+	VADDPS       Z2, Z0, Z0
+	VADDPS       Z0, Z1, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z4
+	VFMADD213PS  Z2, Z4, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z4
+	VFNMADD231PS Z1, Z4, Z2
+	VFMADD231PS  Z3, Z2, Z4
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z4
 	MOVQ         32(BX), DX
-	VMOVUPS      Z26, K1, (DX)(CX*4)
+	VMOVUPS      Z4, K1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -374,6 +774,9 @@ next:
 done:
 	VZEROUPPER
 	RET
+
+DATA c7fa5a5a5<>+0(SB)/4, $0x7fa5a5a5
+GLOBL c7fa5a5a5<>(SB), RODATA|NOPTR, $4
 
 DATA v80000000<>+0(SB)/4, $0x80000000
 DATA v80000000<>+4(SB)/4, $0x80000000
@@ -633,72 +1036,190 @@ TEXT ·rnnReluInferenceStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
+	SUBQ         $0x10, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x10, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x20, DX
+	JLT   own2done
+
+own2:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), DI
 	MOVQ   72(AX), SI
 	MOVQ   CX, BX
 	SHRQ   $0x04, BX
 	IMULQ  BX, SI
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   112(AX), BX
-	MOVQ   120(AX), R8
-	MOVQ   80(AX), R9
-	LEAQ   (R9)(BX*4), R9
-	SHLQ   $0x06, BX
+	MOVQ   72(AX), BX
 	ADDQ   SI, BX
+	MOVQ   80(AX), R8
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R9
+	LEAQ   (R8)(R9*4), R8
+	SHLQ   $0x06, R9
+	ADDQ   R9, SI
+	ADDQ   R9, BX
+	MOVQ   120(AX), R9
+	SUBQ   $0x04, R9
+	JLT    own2few
+
+own2loop:
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  (DI)(SI*1), Z8, Z0
+	VFMADD231PS  (DI)(BX*1), Z8, Z1
+	VBROADCASTSS 4(R8), Z8
+	VFMADD231PS  64(DI)(SI*1), Z8, Z2
+	VFMADD231PS  64(DI)(BX*1), Z8, Z3
+	VBROADCASTSS 8(R8), Z8
+	VFMADD231PS  128(DI)(SI*1), Z8, Z4
+	VFMADD231PS  128(DI)(BX*1), Z8, Z5
+	VBROADCASTSS 12(R8), Z8
+	VFMADD231PS  192(DI)(SI*1), Z8, Z6
+	VFMADD231PS  192(DI)(BX*1), Z8, Z7
+	ADDQ         $0x10, R8
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000100, BX
+	SUBQ         $0x04, R9
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R9
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (R8), Z8
+	VFMADD231PS  (DI)(SI*1), Z8, Z0
+	VFMADD231PS  (DI)(BX*1), Z8, Z1
+	ADDQ         $0x04, R8
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, BX
+	DECQ         R9
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x04, CX, SI
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	VMOVUPS Z0, (BX)(SI*1)
+	VMOVUPS Z1, 64(BX)(SI*1)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x20, DX
+
+own2none:
+	SUBQ $0x10, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), DI
+	MOVQ   72(AX), SI
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, SI
+	MOVQ   80(AX), BX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R8
+	LEAQ   (BX)(R8*4), BX
+	SHLQ   $0x06, R8
+	ADDQ   R8, SI
+	MOVQ   120(AX), R8
 	SUBQ   $0x08, R8
-	JLT    ownfew
+	JLT    own1few
 
-ownloop:
-	VBROADCASTSS (R9), Z8
-	VFMADD231PS  (DI)(BX*1), Z8, Z0
-	VBROADCASTSS 4(R9), Z8
-	VFMADD231PS  64(DI)(BX*1), Z8, Z1
-	VBROADCASTSS 8(R9), Z8
-	VFMADD231PS  128(DI)(BX*1), Z8, Z2
-	VBROADCASTSS 12(R9), Z8
-	VFMADD231PS  192(DI)(BX*1), Z8, Z3
-	VBROADCASTSS 16(R9), Z8
-	VFMADD231PS  256(DI)(BX*1), Z8, Z4
-	VBROADCASTSS 20(R9), Z8
-	VFMADD231PS  320(DI)(BX*1), Z8, Z5
-	VBROADCASTSS 24(R9), Z8
-	VFMADD231PS  384(DI)(BX*1), Z8, Z6
-	VBROADCASTSS 28(R9), Z8
-	VFMADD231PS  448(DI)(BX*1), Z8, Z7
-	ADDQ         $0x20, R9
-	ADDQ         $0x00000200, BX
+own1loop:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (DI)(SI*1), Z8, Z0
+	VBROADCASTSS 4(BX), Z8
+	VFMADD231PS  64(DI)(SI*1), Z8, Z1
+	VBROADCASTSS 8(BX), Z8
+	VFMADD231PS  128(DI)(SI*1), Z8, Z2
+	VBROADCASTSS 12(BX), Z8
+	VFMADD231PS  192(DI)(SI*1), Z8, Z3
+	VBROADCASTSS 16(BX), Z8
+	VFMADD231PS  256(DI)(SI*1), Z8, Z4
+	VBROADCASTSS 20(BX), Z8
+	VFMADD231PS  320(DI)(SI*1), Z8, Z5
+	VBROADCASTSS 24(BX), Z8
+	VFMADD231PS  384(DI)(SI*1), Z8, Z6
+	VBROADCASTSS 28(BX), Z8
+	VFMADD231PS  448(DI)(SI*1), Z8, Z7
+	ADDQ         $0x20, BX
+	ADDQ         $0x00000200, SI
 	SUBQ         $0x08, R8
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x08, R8
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R9), Z8
-	VFMADD231PS  (DI)(BX*1), Z8, Z0
-	ADDQ         $0x04, R9
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (DI)(SI*1), Z8, Z0
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, SI
 	DECQ         R8
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x04, CX, SI
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
@@ -709,129 +1230,362 @@ ownadded:
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (BX)(SI*1)
 	ADDQ    $0x10, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x10, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x10, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), SI
+	MOVQ   72(AX), BX
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, BX
+	MOVQ   80(AX), DX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), DI
+	LEAQ   (DX)(DI*4), DX
+	SHLQ   $0x06, DI
+	ADDQ   DI, BX
+	MOVQ   120(AX), DI
+	SUBQ   $0x08, DI
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (SI)(BX*1), Z8, Z0
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  64(SI)(BX*1), Z8, Z1
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  128(SI)(BX*1), Z8, Z2
+	VBROADCASTSS 12(DX), Z8
+	VFMADD231PS  192(SI)(BX*1), Z8, Z3
+	VBROADCASTSS 16(DX), Z8
+	VFMADD231PS  256(SI)(BX*1), Z8, Z4
+	VBROADCASTSS 20(DX), Z8
+	VFMADD231PS  320(SI)(BX*1), Z8, Z5
+	VBROADCASTSS 24(DX), Z8
+	VFMADD231PS  384(SI)(BX*1), Z8, Z6
+	VBROADCASTSS 28(DX), Z8
+	VFMADD231PS  448(SI)(BX*1), Z8, Z7
+	ADDQ         $0x20, DX
+	ADDQ         $0x00000200, BX
+	SUBQ         $0x08, DI
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x08, DI
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (SI)(BX*1), Z8, Z0
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, BX
+	DECQ         DI
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x04, CX, CX
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x10, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD (SI), Z0, K1
+	KMOVW    K1, R9
+	ORL      R9, R8
+	ADDQ     $0x40, SI
+	SUBQ     $0x10, DI
+	JGE      pollvector
+
+pollfew:
+	ADDQ $0x10, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
-	SUBQ $0x10, DX
-	JLT  tail
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x20, DX
+	JLT   rest2done
 
-vectors:
+rest2:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), R8
 	MOVQ    72(AX), DI
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, DI
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x04, CX, R9
-	VMOVUPS (SI)(R9*1), Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R9
+	MOVQ    72(AX), SI
+	ADDQ    DI, SI
+	MOVQ    80(AX), R9
+	MOVQ    160(AX), R10
+	IMUL3Q  $0x04, CX, R11
+	VMOVUPS (R10)(R11*1), Z0
+	VMOVUPS 64(R10)(R11*1), Z1
+	VPSUBD  Z2, Z2, Z2
+	VPSUBD  Z3, Z3, Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R10
+	MOVQ    128(AX), R11
+	TESTQ   R10, R10
+	JZ      rest2allafter
 
-rest:
-	MOVQ (SI), R10
-	MOVQ 8(SI), R11
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R12
-	LEAQ (R12)(R10*4), R12
-	SHLQ $0x06, R10
-	ADDQ DI, R10
-	SUBQ $0x08, R11
-	JLT  restfew
+rest2all:
+	SUBQ $0x04, R10
+	JLT  rest2allfew
 
-restloop:
-	VBROADCASTSS (R12), Z23
-	VFMADD231PS  (R8)(R10*1), Z23, Z8
-	VBROADCASTSS 4(R12), Z23
-	VFMADD231PS  64(R8)(R10*1), Z23, Z9
-	VBROADCASTSS 8(R12), Z23
-	VFMADD231PS  128(R8)(R10*1), Z23, Z10
-	VBROADCASTSS 12(R12), Z23
-	VFMADD231PS  192(R8)(R10*1), Z23, Z11
-	VBROADCASTSS 16(R12), Z23
-	VFMADD231PS  256(R8)(R10*1), Z23, Z12
-	VBROADCASTSS 20(R12), Z23
-	VFMADD231PS  320(R8)(R10*1), Z23, Z13
-	VBROADCASTSS 24(R12), Z23
-	VFMADD231PS  384(R8)(R10*1), Z23, Z14
-	VBROADCASTSS 28(R12), Z23
-	VFMADD231PS  448(R8)(R10*1), Z23, Z15
-	ADDQ         $0x20, R12
-	ADDQ         $0x00000200, R10
-	SUBQ         $0x08, R11
-	JGE          restloop
+rest2allloop:
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  (R8)(DI*1), Z8, Z0
+	VFMADD231PS  (R8)(SI*1), Z8, Z1
+	VBROADCASTSS 4(R9), Z8
+	VFMADD231PS  64(R8)(DI*1), Z8, Z2
+	VFMADD231PS  64(R8)(SI*1), Z8, Z3
+	VBROADCASTSS 8(R9), Z8
+	VFMADD231PS  128(R8)(DI*1), Z8, Z4
+	VFMADD231PS  128(R8)(SI*1), Z8, Z5
+	VBROADCASTSS 12(R9), Z8
+	VFMADD231PS  192(R8)(DI*1), Z8, Z6
+	VFMADD231PS  192(R8)(SI*1), Z8, Z7
+	ADDQ         $0x10, R9
+	ADDQ         $0x00000100, DI
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x04, R10
+	JGE          rest2allloop
 
-restfew:
-	ADDQ $0x08, R11
-	JZ   restadded
+rest2allfew:
+	ADDQ $0x04, R10
+	JZ   rest2alladded
 
-restone:
-	VBROADCASTSS (R12), Z23
-	VFMADD231PS  (R8)(R10*1), Z23, Z8
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, R10
-	DECQ         R11
-	JNZ          restone
+rest2allone:
+	VBROADCASTSS (R9), Z8
+	VFMADD231PS  (R8)(DI*1), Z8, Z0
+	VFMADD231PS  (R8)(SI*1), Z8, Z1
+	ADDQ         $0x04, R9
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, SI
+	DECQ         R10
+	JNZ          rest2allone
 
-restadded:
-	DECQ    R9
-	JNZ     rest
-	VADDPS  Z12, Z8, Z8
-	VADDPS  Z13, Z9, Z9
-	VADDPS  Z14, Z10, Z10
-	VADDPS  Z15, Z11, Z11
-	VADDPS  Z10, Z8, Z8
-	VADDPS  Z11, Z9, Z9
-	VADDPS  Z9, Z8, Z8
+rest2alladded:
+rest2allafter:
+	MOVQ    120(AX), R10
+	LEAQ    (R9)(R10*4), R9
+	SHLQ    $0x06, R10
+	ADDQ    R10, DI
+	ADDQ    R10, SI
+	MOVQ    R11, R10
+	XORQ    R11, R11
+	TESTQ   R10, R10
+	JNZ     rest2all
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
 	MOVQ    (BX), SI
-	VMOVUPS (SI)(CX*4), Z23
+	VMOVUPS (SI)(CX*4), Z2
 	MOVQ    8(BX), SI
-	VMOVUPS (SI)(CX*4), Z24
-	VADDPS  Z24, Z23, Z23
+	VMOVUPS (SI)(CX*4), Z3
+	VADDPS  Z3, Z2, Z2
 	MOVQ    24(BX), SI
-	VMOVUPS (SI)(CX*4), Z24
-	VADDPS  Z24, Z8, Z8
-	VADDPS  Z8, Z23, Z8
-	VMOVUPS v00000000<>+0(SB), Z23
-	VMAXPS  Z8, Z23, Z23
+	VMOVUPS (SI)(CX*4), Z3
+	VADDPS  Z3, Z0, Z0
+	VADDPS  Z0, Z2, Z0
+	VMOVUPS v00000000<>+0(SB), Z2
+	VMAXPS  Z0, Z2, Z2
 	MOVQ    32(BX), SI
-	VMOVUPS Z23, (SI)(CX*4)
+	VMOVUPS Z2, (SI)(CX*4)
+	MOVQ    (BX), SI
+	VMOVUPS 64(SI)(CX*4), Z0
+	MOVQ    8(BX), SI
+	VMOVUPS 64(SI)(CX*4), Z2
+	VADDPS  Z2, Z0, Z0
+	MOVQ    24(BX), SI
+	VMOVUPS 64(SI)(CX*4), Z2
+	VADDPS  Z2, Z1, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS v00000000<>+0(SB), Z1
+	VMAXPS  Z0, Z1, Z1
+	MOVQ    32(BX), SI
+	VMOVUPS Z1, 64(SI)(CX*4)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	JGE     rest2
+
+rest2done:
+	ADDQ $0x20, DX
+
+rest2none:
+	SUBQ $0x10, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), R8
+	MOVQ    72(AX), DI
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, DI
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R9
+	IMUL3Q  $0x04, CX, R10
+	VMOVUPS (R9)(R10*1), Z0
+	VPSUBD  Z1, Z1, Z1
+	VPSUBD  Z2, Z2, Z2
+	VPSUBD  Z3, Z3, Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R9
+	MOVQ    128(AX), R10
+	TESTQ   R9, R9
+	JZ      rest1allafter
+
+rest1all:
+	SUBQ $0x08, R9
+	JLT  rest1allfew
+
+rest1allloop:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (R8)(DI*1), Z8, Z0
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(R8)(DI*1), Z8, Z1
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(R8)(DI*1), Z8, Z2
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(R8)(DI*1), Z8, Z3
+	VBROADCASTSS 16(SI), Z8
+	VFMADD231PS  256(R8)(DI*1), Z8, Z4
+	VBROADCASTSS 20(SI), Z8
+	VFMADD231PS  320(R8)(DI*1), Z8, Z5
+	VBROADCASTSS 24(SI), Z8
+	VFMADD231PS  384(R8)(DI*1), Z8, Z6
+	VBROADCASTSS 28(SI), Z8
+	VFMADD231PS  448(R8)(DI*1), Z8, Z7
+	ADDQ         $0x20, SI
+	ADDQ         $0x00000200, DI
+	SUBQ         $0x08, R9
+	JGE          rest1allloop
+
+rest1allfew:
+	ADDQ $0x08, R9
+	JZ   rest1alladded
+
+rest1allone:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (R8)(DI*1), Z8, Z0
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, DI
+	DECQ         R9
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ    120(AX), R9
+	LEAQ    (SI)(R9*4), SI
+	SHLQ    $0x06, R9
+	ADDQ    R9, DI
+	MOVQ    R10, R9
+	XORQ    R10, R10
+	TESTQ   R9, R9
+	JNZ     rest1all
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	VADDPS  Z1, Z0, Z0
+	MOVQ    (BX), SI
+	VMOVUPS (SI)(CX*4), Z1
+	MOVQ    8(BX), SI
+	VMOVUPS (SI)(CX*4), Z2
+	VADDPS  Z2, Z1, Z1
+	MOVQ    24(BX), SI
+	VMOVUPS (SI)(CX*4), Z2
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z0, Z1, Z0
+	VMOVUPS v00000000<>+0(SB), Z1
+	VMAXPS  Z0, Z1, Z1
+	MOVQ    32(BX), SI
+	VMOVUPS Z1, (SI)(CX*4)
 	ADDQ    $0x10, CX
 	SUBQ    $0x10, DX
-	JGE     vectors
+	JGE     rest1
 
-tail:
+rest1done:
 	ADDQ    $0x10, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), R8
@@ -839,96 +1593,99 @@ tail:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, DI
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x04, CX, R9
-	VMOVUPS (SI)(R9*1), Z8
-	VPXORD  Z16, Z16, Z16
-	VPXORD  Z17, Z17, Z17
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-	VPXORD  Z20, Z20, Z20
-	VPXORD  Z21, Z21, Z21
-	VPXORD  Z22, Z22, Z22
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R9
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R9
+	IMUL3Q  $0x04, CX, R10
+	VMOVUPS (R9)(R10*1), Z0
+	VPSUBD  Z1, Z1, Z1
+	VPSUBD  Z2, Z2, Z2
+	VPSUBD  Z3, Z3, Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R9
+	MOVQ    128(AX), R10
+	TESTQ   R9, R9
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R10
-	MOVQ 8(SI), R11
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R12
-	LEAQ (R12)(R10*4), R12
-	SHLQ $0x06, R10
-	ADDQ DI, R10
-	SUBQ $0x08, R11
+	SUBQ $0x08, R9
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R12), Z23
-	VFMADD231PS  (R8)(R10*1), Z23, Z8
-	VBROADCASTSS 4(R12), Z23
-	VFMADD231PS  64(R8)(R10*1), Z23, Z16
-	VBROADCASTSS 8(R12), Z23
-	VFMADD231PS  128(R8)(R10*1), Z23, Z17
-	VBROADCASTSS 12(R12), Z23
-	VFMADD231PS  192(R8)(R10*1), Z23, Z18
-	VBROADCASTSS 16(R12), Z23
-	VFMADD231PS  256(R8)(R10*1), Z23, Z19
-	VBROADCASTSS 20(R12), Z23
-	VFMADD231PS  320(R8)(R10*1), Z23, Z20
-	VBROADCASTSS 24(R12), Z23
-	VFMADD231PS  384(R8)(R10*1), Z23, Z21
-	VBROADCASTSS 28(R12), Z23
-	VFMADD231PS  448(R8)(R10*1), Z23, Z22
-	ADDQ         $0x20, R12
-	ADDQ         $0x00000200, R10
-	SUBQ         $0x08, R11
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (R8)(DI*1), Z8, Z0
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(R8)(DI*1), Z8, Z1
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(R8)(DI*1), Z8, Z2
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(R8)(DI*1), Z8, Z3
+	VBROADCASTSS 16(SI), Z8
+	VFMADD231PS  256(R8)(DI*1), Z8, Z4
+	VBROADCASTSS 20(SI), Z8
+	VFMADD231PS  320(R8)(DI*1), Z8, Z5
+	VBROADCASTSS 24(SI), Z8
+	VFMADD231PS  384(R8)(DI*1), Z8, Z6
+	VBROADCASTSS 28(SI), Z8
+	VFMADD231PS  448(R8)(DI*1), Z8, Z7
+	ADDQ         $0x20, SI
+	ADDQ         $0x00000200, DI
+	SUBQ         $0x08, R9
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x08, R11
+	ADDQ $0x08, R9
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R12), Z23
-	VFMADD231PS  (R8)(R10*1), Z23, Z8
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, R10
-	DECQ         R11
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (R8)(DI*1), Z8, Z0
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, DI
+	DECQ         R9
 	JNZ          lastone
 
 lastadded:
-	DECQ      R9
+lastafter:
+	MOVQ      120(AX), R9
+	LEAQ      (SI)(R9*4), SI
+	SHLQ      $0x06, R9
+	ADDQ      R9, DI
+	MOVQ      R10, R9
+	XORQ      R10, R10
+	TESTQ     R9, R9
 	JNZ       last
-	VADDPS    Z19, Z8, Z8
-	VADDPS    Z20, Z16, Z16
-	VADDPS    Z21, Z17, Z17
-	VADDPS    Z22, Z18, Z18
-	VADDPS    Z17, Z8, Z8
-	VADDPS    Z18, Z16, Z16
-	VADDPS    Z16, Z8, Z8
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z5, Z1, Z1
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z7, Z3, Z3
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z3, Z1, Z1
+	VADDPS    Z1, Z0, Z0
 	MOVL      $0x0000ffff, SI
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
 	MOVQ      (BX), DX
-	VMOVUPS.Z (DX)(CX*4), K1, Z23
+	VMOVUPS.Z (DX)(CX*4), K1, Z1
 	MOVQ      8(BX), DX
-	VMOVUPS.Z (DX)(CX*4), K1, Z24
-	VADDPS    Z24, Z23, Z23
+	VMOVUPS.Z (DX)(CX*4), K1, Z2
+	VADDPS    Z2, Z1, Z1
 	MOVQ      24(BX), DX
-	VMOVUPS.Z (DX)(CX*4), K1, Z24
-	VADDPS    Z24, Z8, Z8
-	VADDPS    Z8, Z23, Z8
-	VMOVUPS   v00000000<>+0(SB), Z23
-	VMAXPS    Z8, Z23, Z23
+	VMOVUPS.Z (DX)(CX*4), K1, Z2
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z0, Z1, Z0
+	VMOVUPS   v00000000<>+0(SB), Z1
+	VMAXPS    Z0, Z1, Z1
 	MOVQ      32(BX), DX
-	VMOVUPS   Z23, K1, (DX)(CX*4)
+	VMOVUPS   Z1, K1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -976,13 +1733,49 @@ TEXT ·gruInferenceStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
+	SUBQ         $0x10, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x10, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x20, DX
+	JLT   own2done
+
+own2:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -991,59 +1784,159 @@ own:
 	MOVQ   CX, BX
 	SHRQ   $0x04, BX
 	IMULQ  BX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   112(AX), BX
-	MOVQ   120(AX), R10
-	MOVQ   80(AX), R11
-	LEAQ   (R11)(BX*4), R11
-	SHLQ   $0x06, BX
+	MOVQ   72(AX), BX
 	ADDQ   R8, BX
-	SUBQ   $0x04, R10
-	JLT    ownfew
+	MOVQ   80(AX), R10
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	MOVQ   112(AX), R11
+	LEAQ   (R10)(R11*4), R10
+	SHLQ   $0x06, R11
+	ADDQ   R11, R8
+	ADDQ   R11, BX
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own2few
 
-ownloop:
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  (SI)(BX*1), Z6, Z0
-	VFMADD231PS  (DI)(BX*1), Z6, Z1
-	VFMADD231PS  (R9)(BX*1), Z6, Z2
-	VBROADCASTSS 4(R11), Z6
+own2loop:
+	VBROADCASTSS (R10), Z6
+	VFMADD231PS  (SI)(R8*1), Z6, Z0
+	VFMADD231PS  (DI)(R8*1), Z6, Z1
+	VFMADD231PS  (R9)(R8*1), Z6, Z2
+	VFMADD231PS  (SI)(BX*1), Z6, Z3
+	VFMADD231PS  (DI)(BX*1), Z6, Z4
+	VFMADD231PS  (R9)(BX*1), Z6, Z5
+	VBROADCASTSS 4(R10), Z6
+	VFMADD231PS  64(SI)(R8*1), Z6, Z0
+	VFMADD231PS  64(DI)(R8*1), Z6, Z1
+	VFMADD231PS  64(R9)(R8*1), Z6, Z2
 	VFMADD231PS  64(SI)(BX*1), Z6, Z3
 	VFMADD231PS  64(DI)(BX*1), Z6, Z4
 	VFMADD231PS  64(R9)(BX*1), Z6, Z5
-	VBROADCASTSS 8(R11), Z6
-	VFMADD231PS  128(SI)(BX*1), Z6, Z0
-	VFMADD231PS  128(DI)(BX*1), Z6, Z1
-	VFMADD231PS  128(R9)(BX*1), Z6, Z2
-	VBROADCASTSS 12(R11), Z6
+	VBROADCASTSS 8(R10), Z6
+	VFMADD231PS  128(SI)(R8*1), Z6, Z0
+	VFMADD231PS  128(DI)(R8*1), Z6, Z1
+	VFMADD231PS  128(R9)(R8*1), Z6, Z2
+	VFMADD231PS  128(SI)(BX*1), Z6, Z3
+	VFMADD231PS  128(DI)(BX*1), Z6, Z4
+	VFMADD231PS  128(R9)(BX*1), Z6, Z5
+	VBROADCASTSS 12(R10), Z6
+	VFMADD231PS  192(SI)(R8*1), Z6, Z0
+	VFMADD231PS  192(DI)(R8*1), Z6, Z1
+	VFMADD231PS  192(R9)(R8*1), Z6, Z2
 	VFMADD231PS  192(SI)(BX*1), Z6, Z3
 	VFMADD231PS  192(DI)(BX*1), Z6, Z4
 	VFMADD231PS  192(R9)(BX*1), Z6, Z5
-	ADDQ         $0x10, R11
+	ADDQ         $0x10, R10
+	ADDQ         $0x00000100, R8
 	ADDQ         $0x00000100, BX
+	SUBQ         $0x04, R11
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R11
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (R10), Z6
+	VFMADD231PS  (SI)(R8*1), Z6, Z0
+	VFMADD231PS  (DI)(R8*1), Z6, Z1
+	VFMADD231PS  (R9)(R8*1), Z6, Z2
+	VFMADD231PS  (SI)(BX*1), Z6, Z3
+	VFMADD231PS  (DI)(BX*1), Z6, Z4
+	VFMADD231PS  (R9)(BX*1), Z6, Z5
+	ADDQ         $0x04, R10
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000040, BX
+	DECQ         R11
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x0c, CX, SI
+	VMOVUPS Z0, (BX)(SI*1)
+	VMOVUPS Z1, 64(BX)(SI*1)
+	VMOVUPS Z2, 128(BX)(SI*1)
+	VMOVUPS Z3, 192(BX)(SI*1)
+	VMOVUPS Z4, 256(BX)(SI*1)
+	VMOVUPS Z5, 320(BX)(SI*1)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x20, DX
+
+own2none:
+	SUBQ $0x10, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R8
+	MOVQ   80(AX), BX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	MOVQ   112(AX), R10
+	LEAQ   (BX)(R10*4), BX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    own1few
+
+own1loop:
+	VBROADCASTSS (BX), Z6
+	VFMADD231PS  (SI)(R8*1), Z6, Z0
+	VFMADD231PS  (DI)(R8*1), Z6, Z1
+	VFMADD231PS  (R9)(R8*1), Z6, Z2
+	VBROADCASTSS 4(BX), Z6
+	VFMADD231PS  64(SI)(R8*1), Z6, Z3
+	VFMADD231PS  64(DI)(R8*1), Z6, Z4
+	VFMADD231PS  64(R9)(R8*1), Z6, Z5
+	VBROADCASTSS 8(BX), Z6
+	VFMADD231PS  128(SI)(R8*1), Z6, Z0
+	VFMADD231PS  128(DI)(R8*1), Z6, Z1
+	VFMADD231PS  128(R9)(R8*1), Z6, Z2
+	VBROADCASTSS 12(BX), Z6
+	VFMADD231PS  192(SI)(R8*1), Z6, Z3
+	VFMADD231PS  192(DI)(R8*1), Z6, Z4
+	VFMADD231PS  192(R9)(R8*1), Z6, Z5
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R8
 	SUBQ         $0x04, R10
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R10
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  (SI)(BX*1), Z6, Z0
-	VFMADD231PS  (DI)(BX*1), Z6, Z1
-	VFMADD231PS  (R9)(BX*1), Z6, Z2
-	ADDQ         $0x04, R11
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Z6
+	VFMADD231PS  (SI)(R8*1), Z6, Z0
+	VFMADD231PS  (DI)(R8*1), Z6, Z1
+	VFMADD231PS  (R9)(R8*1), Z6, Z2
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R8
 	DECQ         R10
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x0c, CX, SI
 	VADDPS  Z3, Z0, Z0
 	VADDPS  Z4, Z1, Z1
@@ -1052,36 +1945,149 @@ ownadded:
 	VMOVUPS Z1, 64(BX)(SI*1)
 	VMOVUPS Z2, 128(BX)(SI*1)
 	ADDQ    $0x10, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x10, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x10, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), R8
+	MOVQ   72(AX), DI
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, DI
+	MOVQ   80(AX), DX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	MOVQ   112(AX), R9
+	LEAQ   (DX)(R9*4), DX
+	SHLQ   $0x06, R9
+	ADDQ   R9, DI
+	MOVQ   120(AX), R9
+	SUBQ   $0x04, R9
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Z6
+	VFMADD231PS  (BX)(DI*1), Z6, Z0
+	VFMADD231PS  (SI)(DI*1), Z6, Z1
+	VFMADD231PS  (R8)(DI*1), Z6, Z2
+	VBROADCASTSS 4(DX), Z6
+	VFMADD231PS  64(BX)(DI*1), Z6, Z3
+	VFMADD231PS  64(SI)(DI*1), Z6, Z4
+	VFMADD231PS  64(R8)(DI*1), Z6, Z5
+	VBROADCASTSS 8(DX), Z6
+	VFMADD231PS  128(BX)(DI*1), Z6, Z0
+	VFMADD231PS  128(SI)(DI*1), Z6, Z1
+	VFMADD231PS  128(R8)(DI*1), Z6, Z2
+	VBROADCASTSS 12(DX), Z6
+	VFMADD231PS  192(BX)(DI*1), Z6, Z3
+	VFMADD231PS  192(SI)(DI*1), Z6, Z4
+	VFMADD231PS  192(R8)(DI*1), Z6, Z5
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, DI
+	SUBQ         $0x04, R9
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R9
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Z6
+	VFMADD231PS  (BX)(DI*1), Z6, Z0
+	VFMADD231PS  (SI)(DI*1), Z6, Z1
+	VFMADD231PS  (R8)(DI*1), Z6, Z2
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, DI
+	DECQ         R9
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x0c, CX, CX
+	VADDPS  Z3, Z0, Z0
+	VADDPS  Z4, Z1, Z1
+	VADDPS  Z5, Z2, Z2
+	VMOVUPS Z0, (DX)(CX*1)
+	VMOVUPS Z1, 64(DX)(CX*1)
+	VMOVUPS Z2, 128(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x10, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD (SI), Z0, K1
+	KMOVW    K1, R9
+	ORL      R9, R8
+	ADDQ     $0x40, SI
+	SUBQ     $0x10, DI
+	JGE      pollvector
+
+pollfew:
+	ADDQ $0x10, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
-	SUBQ $0x10, DX
-	JLT  tail
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x20, DX
+	JLT   rest2done
 
-vectors:
+rest2:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -1090,186 +2096,514 @@ vectors:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R9
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x0c, CX, R11
-	VMOVUPS (SI)(R11*1), Z6
-	VMOVUPS 64(SI)(R11*1), Z13
-	VMOVUPS 128(SI)(R11*1), Z14
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R11
+	MOVQ    72(AX), SI
+	ADDQ    R9, SI
+	MOVQ    80(AX), R11
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x0c, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VMOVUPS 256(R12)(R13*1), Z4
+	VMOVUPS 320(R12)(R13*1), Z5
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest2allafter
 
-rest:
-	MOVQ (SI), R12
-	MOVQ 8(SI), R13
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R14
-	LEAQ (R14)(R12*4), R14
-	SHLQ $0x06, R12
-	ADDQ R9, R12
-	SUBQ $0x04, R13
-	JLT  restfew
+rest2all:
+	SUBQ $0x04, R12
+	JLT  rest2allfew
 
-restloop:
-	VBROADCASTSS (R14), Z15
-	VFMADD231PS  (DI)(R12*1), Z15, Z6
-	VFMADD231PS  (R8)(R12*1), Z15, Z13
-	VFMADD231PS  (R10)(R12*1), Z15, Z14
-	VBROADCASTSS 4(R14), Z15
-	VFMADD231PS  64(DI)(R12*1), Z15, Z7
-	VFMADD231PS  64(R8)(R12*1), Z15, Z8
-	VFMADD231PS  64(R10)(R12*1), Z15, Z9
-	VBROADCASTSS 8(R14), Z15
-	VFMADD231PS  128(DI)(R12*1), Z15, Z6
-	VFMADD231PS  128(R8)(R12*1), Z15, Z13
-	VFMADD231PS  128(R10)(R12*1), Z15, Z14
-	VBROADCASTSS 12(R14), Z15
-	VFMADD231PS  192(DI)(R12*1), Z15, Z7
-	VFMADD231PS  192(R8)(R12*1), Z15, Z8
-	VFMADD231PS  192(R10)(R12*1), Z15, Z9
-	ADDQ         $0x10, R14
-	ADDQ         $0x00000100, R12
-	SUBQ         $0x04, R13
-	JGE          restloop
+rest2allloop:
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  (DI)(R9*1), Z6, Z0
+	VFMADD231PS  (R8)(R9*1), Z6, Z1
+	VFMADD231PS  (R10)(R9*1), Z6, Z2
+	VFMADD231PS  (DI)(SI*1), Z6, Z3
+	VFMADD231PS  (R8)(SI*1), Z6, Z4
+	VFMADD231PS  (R10)(SI*1), Z6, Z5
+	VBROADCASTSS 4(R11), Z6
+	VFMADD231PS  64(DI)(R9*1), Z6, Z0
+	VFMADD231PS  64(R8)(R9*1), Z6, Z1
+	VFMADD231PS  64(R10)(R9*1), Z6, Z2
+	VFMADD231PS  64(DI)(SI*1), Z6, Z3
+	VFMADD231PS  64(R8)(SI*1), Z6, Z4
+	VFMADD231PS  64(R10)(SI*1), Z6, Z5
+	VBROADCASTSS 8(R11), Z6
+	VFMADD231PS  128(DI)(R9*1), Z6, Z0
+	VFMADD231PS  128(R8)(R9*1), Z6, Z1
+	VFMADD231PS  128(R10)(R9*1), Z6, Z2
+	VFMADD231PS  128(DI)(SI*1), Z6, Z3
+	VFMADD231PS  128(R8)(SI*1), Z6, Z4
+	VFMADD231PS  128(R10)(SI*1), Z6, Z5
+	VBROADCASTSS 12(R11), Z6
+	VFMADD231PS  192(DI)(R9*1), Z6, Z0
+	VFMADD231PS  192(R8)(R9*1), Z6, Z1
+	VFMADD231PS  192(R10)(R9*1), Z6, Z2
+	VFMADD231PS  192(DI)(SI*1), Z6, Z3
+	VFMADD231PS  192(R8)(SI*1), Z6, Z4
+	VFMADD231PS  192(R10)(SI*1), Z6, Z5
+	ADDQ         $0x10, R11
+	ADDQ         $0x00000100, R9
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x04, R12
+	JGE          rest2allloop
 
-restfew:
-	ADDQ $0x04, R13
-	JZ   restadded
+rest2allfew:
+	ADDQ $0x04, R12
+	JZ   rest2alladded
 
-restone:
-	VBROADCASTSS (R14), Z15
-	VFMADD231PS  (DI)(R12*1), Z15, Z6
-	VFMADD231PS  (R8)(R12*1), Z15, Z13
-	VFMADD231PS  (R10)(R12*1), Z15, Z14
-	ADDQ         $0x04, R14
-	ADDQ         $0x40, R12
-	DECQ         R13
-	JNZ          restone
+rest2allone:
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  (DI)(R9*1), Z6, Z0
+	VFMADD231PS  (R8)(R9*1), Z6, Z1
+	VFMADD231PS  (R10)(R9*1), Z6, Z2
+	VFMADD231PS  (DI)(SI*1), Z6, Z3
+	VFMADD231PS  (R8)(SI*1), Z6, Z4
+	VFMADD231PS  (R10)(SI*1), Z6, Z5
+	ADDQ         $0x04, R11
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, SI
+	DECQ         R12
+	JNZ          rest2allone
 
-restadded:
-	DECQ         R11
-	JNZ          rest
-	VADDPS       Z7, Z6, Z6
-	VADDPS       Z8, Z13, Z13
-	VADDPS       Z9, Z14, Z14
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (R11)(R12*4), R11
+	SHLQ         $0x06, R12
+	ADDQ         R12, R9
+	ADDQ         R12, SI
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest2all
 	MOVQ         (BX), SI
-	VMOVUPS      (SI)(CX*4), Z15
+	VMOVUPS      (SI)(CX*4), Z6
 	MOVQ         8(BX), SI
-	VMOVUPS      (SI)(CX*4), Z16
-	VADDPS       Z16, Z15, Z15
+	VMOVUPS      (SI)(CX*4), Z7
+	VADDPS       Z7, Z6, Z6
 	MOVQ         24(BX), SI
-	VMOVUPS      (SI)(CX*4), Z16
-	VADDPS       Z16, Z6, Z6
-	VADDPS       Z6, Z15, Z6
-	VPORD        v80000000<>+0(SB), Z6, Z15
-	VMOVUPS      vc2d20000<>+0(SB), Z16
-	VMAXPS       Z15, Z16, Z16
-	VMOVUPS      v4b400000<>+0(SB), Z15
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z16, Z15
-	VSUBPS       v4b400000<>+0(SB), Z15, Z15
-	VFNMADD231PS v3f317218<>+0(SB), Z15, Z16
-	VFNMADD231PS vb102e308<>+0(SB), Z15, Z16
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z17
-	VFMADD213PS  v3c0913d8<>+0(SB), Z16, Z17
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z16, Z17
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z16, Z17
-	VFMADD213PS  v3effffff<>+0(SB), Z16, Z17
-	VFMADD213PS  v3f800000<>+0(SB), Z16, Z17
-	VFMADD213PS  v3f800000<>+0(SB), Z16, Z17
-	VSCALEFPS    Z15, Z17, Z17
-	VADDPS       v3f800000<>+0(SB), Z17, Z15
-	VPMOVD2M     Z6, K1
-	VMOVUPS      v3f800000<>+0(SB), Z6
-	VMOVAPS      Z17, K1, Z6
-	VRCP14PS     Z15, Z16
-	VMULPS       Z6, Z16, Z17
-	VFNMADD231PS Z15, Z17, Z6
-	VFMADD231PS  Z16, Z6, Z17
+	VMOVUPS      (SI)(CX*4), Z7
+	VADDPS       Z7, Z0, Z0
+	VADDPS       Z0, Z6, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z6
+	VMOVUPS      vc2d20000<>+0(SB), Z7
+	VMAXPS       Z6, Z7, Z7
+	VMOVUPS      v4b400000<>+0(SB), Z6
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z7, Z6
+	VSUBPS       v4b400000<>+0(SB), Z6, Z6
+	VFNMADD231PS v3f317218<>+0(SB), Z6, Z7
+	VFNMADD231PS vb102e308<>+0(SB), Z6, Z7
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z8
+	VFMADD213PS  v3c0913d8<>+0(SB), Z7, Z8
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z7, Z8
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z7, Z8
+	VFMADD213PS  v3effffff<>+0(SB), Z7, Z8
+	VFMADD213PS  v3f800000<>+0(SB), Z7, Z8
+	VFMADD213PS  v3f800000<>+0(SB), Z7, Z8
+	VSCALEFPS    Z6, Z8, Z8
+	VADDPS       v3f800000<>+0(SB), Z8, Z6
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z8, K1, Z0
+	VRCP14PS     Z6, Z7
+	VMULPS       Z0, Z7, Z8
+	VFNMADD231PS Z6, Z8, Z0
+	VFMADD231PS  Z7, Z0, Z8
 	MOVQ         32(BX), SI
-	VMOVUPS      (SI)(CX*4), Z6
+	VMOVUPS      (SI)(CX*4), Z0
 	MOVQ         40(BX), SI
-	VMOVUPS      (SI)(CX*4), Z15
-	VADDPS       Z15, Z6, Z6
-	MOVQ         56(BX), SI
-	VMOVUPS      (SI)(CX*4), Z15
-	VADDPS       Z15, Z13, Z13
-	VADDPS       Z13, Z6, Z6
-	VPORD        v80000000<>+0(SB), Z6, Z13
-	VMOVUPS      vc2d20000<>+0(SB), Z15
-	VMAXPS       Z13, Z15, Z15
-	VMOVUPS      v4b400000<>+0(SB), Z13
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z15, Z13
-	VSUBPS       v4b400000<>+0(SB), Z13, Z13
-	VFNMADD231PS v3f317218<>+0(SB), Z13, Z15
-	VFNMADD231PS vb102e308<>+0(SB), Z13, Z15
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z16
-	VFMADD213PS  v3c0913d8<>+0(SB), Z15, Z16
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z15, Z16
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z15, Z16
-	VFMADD213PS  v3effffff<>+0(SB), Z15, Z16
-	VFMADD213PS  v3f800000<>+0(SB), Z15, Z16
-	VFMADD213PS  v3f800000<>+0(SB), Z15, Z16
-	VSCALEFPS    Z13, Z16, Z16
-	VADDPS       v3f800000<>+0(SB), Z16, Z13
-	VPMOVD2M     Z6, K1
-	VMOVUPS      v3f800000<>+0(SB), Z6
-	VMOVAPS      Z16, K1, Z6
-	VRCP14PS     Z13, Z15
-	VMULPS       Z6, Z15, Z16
-	VFNMADD231PS Z13, Z16, Z6
-	VFMADD231PS  Z15, Z6, Z16
-	MOVQ         72(BX), SI
 	VMOVUPS      (SI)(CX*4), Z6
-	VADDPS       Z6, Z14, Z6
+	VADDPS       Z6, Z0, Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Z6
+	VADDPS       Z6, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z6
+	VMAXPS       Z1, Z6, Z6
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z6, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z6
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z6
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z7
+	VFMADD213PS  v3c0913d8<>+0(SB), Z6, Z7
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z6, Z7
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z6, Z7
+	VFMADD213PS  v3effffff<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VSCALEFPS    Z1, Z7, Z7
+	VADDPS       v3f800000<>+0(SB), Z7, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z7, K1, Z0
+	VRCP14PS     Z1, Z6
+	VMULPS       Z0, Z6, Z7
+	VFNMADD231PS Z1, Z7, Z0
+	VFMADD231PS  Z6, Z0, Z7
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	VADDPS       Z0, Z2, Z0
 	MOVQ         80(BX), SI
-	VMOVUPS      (SI)(CX*4), Z13
+	VMOVUPS      (SI)(CX*4), Z1
 	MOVQ         88(BX), SI
-	VMOVUPS      (SI)(CX*4), Z14
-	VADDPS       Z14, Z13, Z13
-	VMULPS       Z6, Z17, Z6
-	VADDPS       Z6, Z13, Z6
-	VPORD        v80000000<>+0(SB), Z6, Z13
-	VMOVUPS      vc1a00000<>+0(SB), Z14
-	VMAXPS       Z13, Z14, Z14
-	VMOVUPS      v4b40007f<>+0(SB), Z13
-	VFMADD231PS  v4038aa3b<>+0(SB), Z14, Z13
-	VSUBPS       v4b40007f<>+0(SB), Z13, Z15
-	VFNMADD231PS v3eb17218<>+0(SB), Z15, Z14
-	VFNMADD231PS vb082e308<>+0(SB), Z15, Z14
-	VMOVUPS      v3d35f5ff<>+0(SB), Z15
-	VFMADD213PS  v3e0913d8<>+0(SB), Z14, Z15
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z14, Z15
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z14, Z15
-	VFMADD213PS  v3f7fffff<>+0(SB), Z14, Z15
-	VMULPS       Z14, Z14, Z17
-	VFMADD213PS  Z14, Z17, Z15
-	VPSLLD       $0x17, Z13, Z13
-	VMOVUPS      vbf000000<>+0(SB), Z14
-	VFMADD231PS  v3f000000<>+0(SB), Z13, Z14
-	VFMADD231PS  Z15, Z13, Z14
-	VADDPS       v3f800000<>+0(SB), Z14, Z13
-	VRCP14PS     Z13, Z15
-	VMULPS       Z14, Z15, Z17
-	VFNMADD231PS Z13, Z17, Z14
-	VFMADD231PS  Z15, Z14, Z17
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z6, Z17
-	VMOVUPS      v3f800000<>+0(SB), Z6
-	VSUBPS       Z16, Z6, Z6
-	VMULPS       Z17, Z6, Z6
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	VMULPS       Z0, Z8, Z0
+	VADDPS       Z0, Z1, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z6
+	VFNMADD231PS v3eb17218<>+0(SB), Z6, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z6, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z6
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z6
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z6
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z6
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z6
+	VMULPS       Z2, Z2, Z8
+	VFMADD213PS  Z2, Z8, Z6
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z6, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z6
+	VMULPS       Z2, Z6, Z8
+	VFNMADD231PS Z1, Z8, Z2
+	VFMADD231PS  Z6, Z2, Z8
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z8
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VSUBPS       Z7, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	MOVQ         96(BX), SI
-	VMOVUPS      (SI)(CX*4), Z13
-	VMULPS       Z13, Z16, Z13
-	VADDPS       Z13, Z6, Z6
+	VMOVUPS      (SI)(CX*4), Z1
+	VMULPS       Z1, Z7, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         104(BX), SI
-	VMOVUPS      Z6, (SI)(CX*4)
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         (BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         8(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         24(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z3, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
+	MOVQ         32(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         40(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z4, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z4
+	VSCALEFPS    Z1, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z4, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z4
+	VFNMADD231PS Z1, Z4, Z0
+	VFMADD231PS  Z2, Z0, Z4
+	MOVQ         72(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	VADDPS       Z0, Z5, Z0
+	MOVQ         80(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	MOVQ         88(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	VMULPS       Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z3, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z5, Z0, Z0
+	MOVQ         96(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VMULPS       Z1, Z4, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         104(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x20, DX
+
+rest2none:
+	SUBQ $0x10, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R10
+	MOVQ    72(AX), R9
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R9
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R11
+	IMUL3Q  $0x0c, CX, R12
+	VMOVUPS (R11)(R12*1), Z0
+	VMOVUPS 64(R11)(R12*1), Z1
+	VMOVUPS 128(R11)(R12*1), Z2
+	VPSUBD  Z3, Z3, Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	MOVQ    112(AX), R11
+	MOVQ    128(AX), R12
+	TESTQ   R11, R11
+	JZ      rest1allafter
+
+rest1all:
+	SUBQ $0x04, R11
+	JLT  rest1allfew
+
+rest1allloop:
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  (DI)(R9*1), Z6, Z0
+	VFMADD231PS  (R8)(R9*1), Z6, Z1
+	VFMADD231PS  (R10)(R9*1), Z6, Z2
+	VBROADCASTSS 4(SI), Z6
+	VFMADD231PS  64(DI)(R9*1), Z6, Z3
+	VFMADD231PS  64(R8)(R9*1), Z6, Z4
+	VFMADD231PS  64(R10)(R9*1), Z6, Z5
+	VBROADCASTSS 8(SI), Z6
+	VFMADD231PS  128(DI)(R9*1), Z6, Z0
+	VFMADD231PS  128(R8)(R9*1), Z6, Z1
+	VFMADD231PS  128(R10)(R9*1), Z6, Z2
+	VBROADCASTSS 12(SI), Z6
+	VFMADD231PS  192(DI)(R9*1), Z6, Z3
+	VFMADD231PS  192(R8)(R9*1), Z6, Z4
+	VFMADD231PS  192(R10)(R9*1), Z6, Z5
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          rest1allloop
+
+rest1allfew:
+	ADDQ $0x04, R11
+	JZ   rest1alladded
+
+rest1allone:
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  (DI)(R9*1), Z6, Z0
+	VFMADD231PS  (R8)(R9*1), Z6, Z1
+	VFMADD231PS  (R10)(R9*1), Z6, Z2
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R11
+	LEAQ         (SI)(R11*4), SI
+	SHLQ         $0x06, R11
+	ADDQ         R11, R9
+	MOVQ         R12, R11
+	XORQ         R12, R12
+	TESTQ        R11, R11
+	JNZ          rest1all
+	VADDPS       Z3, Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VADDPS       Z5, Z2, Z2
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z3, Z3
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z0, Z3, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z3
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z3
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z3
+	VSUBPS       v4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS v3f317218<>+0(SB), Z3, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z3, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VSCALEFPS    Z3, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z3
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K1, Z0
+	VRCP14PS     Z3, Z4
+	VMULPS       Z0, Z4, Z5
+	VFNMADD231PS Z3, Z5, Z0
+	VFMADD231PS  Z4, Z0, Z5
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z0, Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z1, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z4, K1, Z0
+	VRCP14PS     Z1, Z3
+	VMULPS       Z0, Z3, Z4
+	VFNMADD231PS Z1, Z4, Z0
+	VFMADD231PS  Z3, Z0, Z4
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	VADDPS       Z0, Z2, Z0
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	VMULPS       Z0, Z5, Z0
+	VADDPS       Z0, Z1, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z3, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z5, Z0, Z0
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VMULPS       Z1, Z4, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         104(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x10, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -1279,189 +2613,192 @@ tail:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R9
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x0c, CX, R11
-	VMOVUPS (SI)(R11*1), Z6
-	VMOVUPS 64(SI)(R11*1), Z13
-	VMOVUPS 128(SI)(R11*1), Z14
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R11
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R11
+	IMUL3Q  $0x0c, CX, R12
+	VMOVUPS (R11)(R12*1), Z0
+	VMOVUPS 64(R11)(R12*1), Z1
+	VMOVUPS 128(R11)(R12*1), Z2
+	VPSUBD  Z3, Z3, Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	MOVQ    112(AX), R11
+	MOVQ    128(AX), R12
+	TESTQ   R11, R11
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R12
-	MOVQ 8(SI), R13
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R14
-	LEAQ (R14)(R12*4), R14
-	SHLQ $0x06, R12
-	ADDQ R9, R12
-	SUBQ $0x04, R13
+	SUBQ $0x04, R11
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R14), Z15
-	VFMADD231PS  (DI)(R12*1), Z15, Z6
-	VFMADD231PS  (R8)(R12*1), Z15, Z13
-	VFMADD231PS  (R10)(R12*1), Z15, Z14
-	VBROADCASTSS 4(R14), Z15
-	VFMADD231PS  64(DI)(R12*1), Z15, Z10
-	VFMADD231PS  64(R8)(R12*1), Z15, Z11
-	VFMADD231PS  64(R10)(R12*1), Z15, Z12
-	VBROADCASTSS 8(R14), Z15
-	VFMADD231PS  128(DI)(R12*1), Z15, Z6
-	VFMADD231PS  128(R8)(R12*1), Z15, Z13
-	VFMADD231PS  128(R10)(R12*1), Z15, Z14
-	VBROADCASTSS 12(R14), Z15
-	VFMADD231PS  192(DI)(R12*1), Z15, Z10
-	VFMADD231PS  192(R8)(R12*1), Z15, Z11
-	VFMADD231PS  192(R10)(R12*1), Z15, Z12
-	ADDQ         $0x10, R14
-	ADDQ         $0x00000100, R12
-	SUBQ         $0x04, R13
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  (DI)(R9*1), Z6, Z0
+	VFMADD231PS  (R8)(R9*1), Z6, Z1
+	VFMADD231PS  (R10)(R9*1), Z6, Z2
+	VBROADCASTSS 4(SI), Z6
+	VFMADD231PS  64(DI)(R9*1), Z6, Z3
+	VFMADD231PS  64(R8)(R9*1), Z6, Z4
+	VFMADD231PS  64(R10)(R9*1), Z6, Z5
+	VBROADCASTSS 8(SI), Z6
+	VFMADD231PS  128(DI)(R9*1), Z6, Z0
+	VFMADD231PS  128(R8)(R9*1), Z6, Z1
+	VFMADD231PS  128(R10)(R9*1), Z6, Z2
+	VBROADCASTSS 12(SI), Z6
+	VFMADD231PS  192(DI)(R9*1), Z6, Z3
+	VFMADD231PS  192(R8)(R9*1), Z6, Z4
+	VFMADD231PS  192(R10)(R9*1), Z6, Z5
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R13
+	ADDQ $0x04, R11
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R14), Z15
-	VFMADD231PS  (DI)(R12*1), Z15, Z6
-	VFMADD231PS  (R8)(R12*1), Z15, Z13
-	VFMADD231PS  (R10)(R12*1), Z15, Z14
-	ADDQ         $0x04, R14
-	ADDQ         $0x40, R12
-	DECQ         R13
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  (DI)(R9*1), Z6, Z0
+	VFMADD231PS  (R8)(R9*1), Z6, Z1
+	VFMADD231PS  (R10)(R9*1), Z6, Z2
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R9
+	DECQ         R11
 	JNZ          lastone
 
 lastadded:
-	DECQ         R11
+lastafter:
+	MOVQ         120(AX), R11
+	LEAQ         (SI)(R11*4), SI
+	SHLQ         $0x06, R11
+	ADDQ         R11, R9
+	MOVQ         R12, R11
+	XORQ         R12, R12
+	TESTQ        R11, R11
 	JNZ          last
-	VADDPS       Z10, Z6, Z6
-	VADDPS       Z11, Z13, Z13
-	VADDPS       Z12, Z14, Z14
+	VADDPS       Z3, Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VADDPS       Z5, Z2, Z2
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
 	MOVQ         (BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z15
+	VMOVUPS.Z    (DX)(CX*4), K1, Z3
 	MOVQ         8(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z16
-	VADDPS       Z16, Z15, Z15
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z3, Z3
 	MOVQ         24(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z16
-	VADDPS       Z16, Z6, Z6
-	VADDPS       Z6, Z15, Z6
-	VPORD        v80000000<>+0(SB), Z6, Z15
-	VMOVUPS      vc2d20000<>+0(SB), Z16
-	VMAXPS       Z15, Z16, Z16
-	VMOVUPS      v4b400000<>+0(SB), Z15
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z16, Z15
-	VSUBPS       v4b400000<>+0(SB), Z15, Z15
-	VFNMADD231PS v3f317218<>+0(SB), Z15, Z16
-	VFNMADD231PS vb102e308<>+0(SB), Z15, Z16
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z17
-	VFMADD213PS  v3c0913d8<>+0(SB), Z16, Z17
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z16, Z17
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z16, Z17
-	VFMADD213PS  v3effffff<>+0(SB), Z16, Z17
-	VFMADD213PS  v3f800000<>+0(SB), Z16, Z17
-	VFMADD213PS  v3f800000<>+0(SB), Z16, Z17
-	VSCALEFPS    Z15, Z17, Z17
-	VADDPS       v3f800000<>+0(SB), Z17, Z15
-	VPMOVD2M     Z6, K2
-	VMOVUPS      v3f800000<>+0(SB), Z6
-	VMOVAPS      Z17, K2, Z6
-	VRCP14PS     Z15, Z16
-	VMULPS       Z6, Z16, Z17
-	VFNMADD231PS Z15, Z17, Z6
-	VFMADD231PS  Z16, Z6, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z0, Z3, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z3
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z3
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z3
+	VSUBPS       v4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS v3f317218<>+0(SB), Z3, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z3, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VSCALEFPS    Z3, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z3
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K2, Z0
+	VRCP14PS     Z3, Z4
+	VMULPS       Z0, Z4, Z5
+	VFNMADD231PS Z3, Z5, Z0
+	VFMADD231PS  Z4, Z0, Z5
 	MOVQ         32(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z6
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
 	MOVQ         40(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z15
-	VADDPS       Z15, Z6, Z6
+	VMOVUPS.Z    (DX)(CX*4), K1, Z3
+	VADDPS       Z3, Z0, Z0
 	MOVQ         56(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z15
-	VADDPS       Z15, Z13, Z13
-	VADDPS       Z13, Z6, Z6
-	VPORD        v80000000<>+0(SB), Z6, Z13
-	VMOVUPS      vc2d20000<>+0(SB), Z15
-	VMAXPS       Z13, Z15, Z15
-	VMOVUPS      v4b400000<>+0(SB), Z13
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z15, Z13
-	VSUBPS       v4b400000<>+0(SB), Z13, Z13
-	VFNMADD231PS v3f317218<>+0(SB), Z13, Z15
-	VFNMADD231PS vb102e308<>+0(SB), Z13, Z15
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z16
-	VFMADD213PS  v3c0913d8<>+0(SB), Z15, Z16
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z15, Z16
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z15, Z16
-	VFMADD213PS  v3effffff<>+0(SB), Z15, Z16
-	VFMADD213PS  v3f800000<>+0(SB), Z15, Z16
-	VFMADD213PS  v3f800000<>+0(SB), Z15, Z16
-	VSCALEFPS    Z13, Z16, Z16
-	VADDPS       v3f800000<>+0(SB), Z16, Z13
-	VPMOVD2M     Z6, K2
-	VMOVUPS      v3f800000<>+0(SB), Z6
-	VMOVAPS      Z16, K2, Z6
-	VRCP14PS     Z13, Z15
-	VMULPS       Z6, Z15, Z16
-	VFNMADD231PS Z13, Z16, Z6
-	VFMADD231PS  Z15, Z6, Z16
+	VMOVUPS.Z    (DX)(CX*4), K1, Z3
+	VADDPS       Z3, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z1, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z4, K2, Z0
+	VRCP14PS     Z1, Z3
+	VMULPS       Z0, Z3, Z4
+	VFNMADD231PS Z1, Z4, Z0
+	VFMADD231PS  Z3, Z0, Z4
 	MOVQ         72(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z6
-	VADDPS       Z6, Z14, Z6
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
+	VADDPS       Z0, Z2, Z0
 	MOVQ         80(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z13
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
 	MOVQ         88(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z14
-	VADDPS       Z14, Z13, Z13
-	VMULPS       Z6, Z17, Z6
-	VADDPS       Z6, Z13, Z6
-	VPORD        v80000000<>+0(SB), Z6, Z13
-	VMOVUPS      vc1a00000<>+0(SB), Z14
-	VMAXPS       Z13, Z14, Z14
-	VMOVUPS      v4b40007f<>+0(SB), Z13
-	VFMADD231PS  v4038aa3b<>+0(SB), Z14, Z13
-	VSUBPS       v4b40007f<>+0(SB), Z13, Z15
-	VFNMADD231PS v3eb17218<>+0(SB), Z15, Z14
-	VFNMADD231PS vb082e308<>+0(SB), Z15, Z14
-	VMOVUPS      v3d35f5ff<>+0(SB), Z15
-	VFMADD213PS  v3e0913d8<>+0(SB), Z14, Z15
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z14, Z15
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z14, Z15
-	VFMADD213PS  v3f7fffff<>+0(SB), Z14, Z15
-	VMULPS       Z14, Z14, Z17
-	VFMADD213PS  Z14, Z17, Z15
-	VPSLLD       $0x17, Z13, Z13
-	VMOVUPS      vbf000000<>+0(SB), Z14
-	VFMADD231PS  v3f000000<>+0(SB), Z13, Z14
-	VFMADD231PS  Z15, Z13, Z14
-	VADDPS       v3f800000<>+0(SB), Z14, Z13
-	VRCP14PS     Z13, Z15
-	VMULPS       Z14, Z15, Z17
-	VFNMADD231PS Z13, Z17, Z14
-	VFMADD231PS  Z15, Z14, Z17
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z6, Z17
-	VMOVUPS      v3f800000<>+0(SB), Z6
-	VSUBPS       Z16, Z6, Z6
-	VMULPS       Z17, Z6, Z6
+	VMOVUPS.Z    (DX)(CX*4), K1, Z2
+	VADDPS       Z2, Z1, Z1
+	VMULPS       Z0, Z5, Z0
+	VADDPS       Z0, Z1, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z3, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z5, Z0, Z0
 	MOVQ         96(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z13
-	VMULPS       Z13, Z16, Z13
-	VADDPS       Z13, Z6, Z6
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VMULPS       Z1, Z4, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         104(BX), DX
-	VMOVUPS      Z6, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -1685,13 +3022,49 @@ TEXT ·gruForwardStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
+	SUBQ         $0x10, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x10, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x20, DX
+	JLT   own2done
+
+own2:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -1700,59 +3073,159 @@ own:
 	MOVQ   CX, BX
 	SHRQ   $0x04, BX
 	IMULQ  BX, R8
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	MOVQ   112(AX), BX
-	MOVQ   120(AX), R10
-	MOVQ   80(AX), R11
-	LEAQ   (R11)(BX*4), R11
-	SHLQ   $0x06, BX
+	MOVQ   72(AX), BX
 	ADDQ   R8, BX
-	SUBQ   $0x04, R10
-	JLT    ownfew
+	MOVQ   80(AX), R10
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	MOVQ   112(AX), R11
+	LEAQ   (R10)(R11*4), R10
+	SHLQ   $0x06, R11
+	ADDQ   R11, R8
+	ADDQ   R11, BX
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own2few
 
-ownloop:
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  (SI)(BX*1), Z6, Z0
-	VFMADD231PS  (DI)(BX*1), Z6, Z1
-	VFMADD231PS  (R9)(BX*1), Z6, Z2
-	VBROADCASTSS 4(R11), Z6
+own2loop:
+	VBROADCASTSS (R10), Z6
+	VFMADD231PS  (SI)(R8*1), Z6, Z0
+	VFMADD231PS  (DI)(R8*1), Z6, Z1
+	VFMADD231PS  (R9)(R8*1), Z6, Z2
+	VFMADD231PS  (SI)(BX*1), Z6, Z3
+	VFMADD231PS  (DI)(BX*1), Z6, Z4
+	VFMADD231PS  (R9)(BX*1), Z6, Z5
+	VBROADCASTSS 4(R10), Z6
+	VFMADD231PS  64(SI)(R8*1), Z6, Z0
+	VFMADD231PS  64(DI)(R8*1), Z6, Z1
+	VFMADD231PS  64(R9)(R8*1), Z6, Z2
 	VFMADD231PS  64(SI)(BX*1), Z6, Z3
 	VFMADD231PS  64(DI)(BX*1), Z6, Z4
 	VFMADD231PS  64(R9)(BX*1), Z6, Z5
-	VBROADCASTSS 8(R11), Z6
-	VFMADD231PS  128(SI)(BX*1), Z6, Z0
-	VFMADD231PS  128(DI)(BX*1), Z6, Z1
-	VFMADD231PS  128(R9)(BX*1), Z6, Z2
-	VBROADCASTSS 12(R11), Z6
+	VBROADCASTSS 8(R10), Z6
+	VFMADD231PS  128(SI)(R8*1), Z6, Z0
+	VFMADD231PS  128(DI)(R8*1), Z6, Z1
+	VFMADD231PS  128(R9)(R8*1), Z6, Z2
+	VFMADD231PS  128(SI)(BX*1), Z6, Z3
+	VFMADD231PS  128(DI)(BX*1), Z6, Z4
+	VFMADD231PS  128(R9)(BX*1), Z6, Z5
+	VBROADCASTSS 12(R10), Z6
+	VFMADD231PS  192(SI)(R8*1), Z6, Z0
+	VFMADD231PS  192(DI)(R8*1), Z6, Z1
+	VFMADD231PS  192(R9)(R8*1), Z6, Z2
 	VFMADD231PS  192(SI)(BX*1), Z6, Z3
 	VFMADD231PS  192(DI)(BX*1), Z6, Z4
 	VFMADD231PS  192(R9)(BX*1), Z6, Z5
-	ADDQ         $0x10, R11
+	ADDQ         $0x10, R10
+	ADDQ         $0x00000100, R8
 	ADDQ         $0x00000100, BX
+	SUBQ         $0x04, R11
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R11
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (R10), Z6
+	VFMADD231PS  (SI)(R8*1), Z6, Z0
+	VFMADD231PS  (DI)(R8*1), Z6, Z1
+	VFMADD231PS  (R9)(R8*1), Z6, Z2
+	VFMADD231PS  (SI)(BX*1), Z6, Z3
+	VFMADD231PS  (DI)(BX*1), Z6, Z4
+	VFMADD231PS  (R9)(BX*1), Z6, Z5
+	ADDQ         $0x04, R10
+	ADDQ         $0x00000040, R8
+	ADDQ         $0x00000040, BX
+	DECQ         R11
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x0c, CX, SI
+	VMOVUPS Z0, (BX)(SI*1)
+	VMOVUPS Z1, 64(BX)(SI*1)
+	VMOVUPS Z2, 128(BX)(SI*1)
+	VMOVUPS Z3, 192(BX)(SI*1)
+	VMOVUPS Z4, 256(BX)(SI*1)
+	VMOVUPS Z5, 320(BX)(SI*1)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x20, DX
+
+own2none:
+	SUBQ $0x10, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R8
+	MOVQ   80(AX), BX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	MOVQ   112(AX), R10
+	LEAQ   (BX)(R10*4), BX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    own1few
+
+own1loop:
+	VBROADCASTSS (BX), Z6
+	VFMADD231PS  (SI)(R8*1), Z6, Z0
+	VFMADD231PS  (DI)(R8*1), Z6, Z1
+	VFMADD231PS  (R9)(R8*1), Z6, Z2
+	VBROADCASTSS 4(BX), Z6
+	VFMADD231PS  64(SI)(R8*1), Z6, Z3
+	VFMADD231PS  64(DI)(R8*1), Z6, Z4
+	VFMADD231PS  64(R9)(R8*1), Z6, Z5
+	VBROADCASTSS 8(BX), Z6
+	VFMADD231PS  128(SI)(R8*1), Z6, Z0
+	VFMADD231PS  128(DI)(R8*1), Z6, Z1
+	VFMADD231PS  128(R9)(R8*1), Z6, Z2
+	VBROADCASTSS 12(BX), Z6
+	VFMADD231PS  192(SI)(R8*1), Z6, Z3
+	VFMADD231PS  192(DI)(R8*1), Z6, Z4
+	VFMADD231PS  192(R9)(R8*1), Z6, Z5
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R8
 	SUBQ         $0x04, R10
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R10
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  (SI)(BX*1), Z6, Z0
-	VFMADD231PS  (DI)(BX*1), Z6, Z1
-	VFMADD231PS  (R9)(BX*1), Z6, Z2
-	ADDQ         $0x04, R11
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Z6
+	VFMADD231PS  (SI)(R8*1), Z6, Z0
+	VFMADD231PS  (DI)(R8*1), Z6, Z1
+	VFMADD231PS  (R9)(R8*1), Z6, Z2
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R8
 	DECQ         R10
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x0c, CX, SI
 	VADDPS  Z3, Z0, Z0
 	VADDPS  Z4, Z1, Z1
@@ -1761,36 +3234,149 @@ ownadded:
 	VMOVUPS Z1, 64(BX)(SI*1)
 	VMOVUPS Z2, 128(BX)(SI*1)
 	ADDQ    $0x10, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x10, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x10, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), R8
+	MOVQ   72(AX), DI
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, DI
+	MOVQ   80(AX), DX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	MOVQ   112(AX), R9
+	LEAQ   (DX)(R9*4), DX
+	SHLQ   $0x06, R9
+	ADDQ   R9, DI
+	MOVQ   120(AX), R9
+	SUBQ   $0x04, R9
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Z6
+	VFMADD231PS  (BX)(DI*1), Z6, Z0
+	VFMADD231PS  (SI)(DI*1), Z6, Z1
+	VFMADD231PS  (R8)(DI*1), Z6, Z2
+	VBROADCASTSS 4(DX), Z6
+	VFMADD231PS  64(BX)(DI*1), Z6, Z3
+	VFMADD231PS  64(SI)(DI*1), Z6, Z4
+	VFMADD231PS  64(R8)(DI*1), Z6, Z5
+	VBROADCASTSS 8(DX), Z6
+	VFMADD231PS  128(BX)(DI*1), Z6, Z0
+	VFMADD231PS  128(SI)(DI*1), Z6, Z1
+	VFMADD231PS  128(R8)(DI*1), Z6, Z2
+	VBROADCASTSS 12(DX), Z6
+	VFMADD231PS  192(BX)(DI*1), Z6, Z3
+	VFMADD231PS  192(SI)(DI*1), Z6, Z4
+	VFMADD231PS  192(R8)(DI*1), Z6, Z5
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, DI
+	SUBQ         $0x04, R9
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R9
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Z6
+	VFMADD231PS  (BX)(DI*1), Z6, Z0
+	VFMADD231PS  (SI)(DI*1), Z6, Z1
+	VFMADD231PS  (R8)(DI*1), Z6, Z2
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, DI
+	DECQ         R9
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x0c, CX, CX
+	VADDPS  Z3, Z0, Z0
+	VADDPS  Z4, Z1, Z1
+	VADDPS  Z5, Z2, Z2
+	VMOVUPS Z0, (DX)(CX*1)
+	VMOVUPS Z1, 64(DX)(CX*1)
+	VMOVUPS Z2, 128(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x10, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD (SI), Z0, K1
+	KMOVW    K1, R9
+	ORL      R9, R8
+	ADDQ     $0x40, SI
+	SUBQ     $0x10, DI
+	JGE      pollvector
+
+pollfew:
+	ADDQ $0x10, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
-	SUBQ $0x10, DX
-	JLT  tail
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x20, DX
+	JLT   rest2done
 
-vectors:
+rest2:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -1799,194 +3385,538 @@ vectors:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R9
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x0c, CX, R11
-	VMOVUPS (SI)(R11*1), Z6
-	VMOVUPS 64(SI)(R11*1), Z13
-	VMOVUPS 128(SI)(R11*1), Z14
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R11
+	MOVQ    72(AX), SI
+	ADDQ    R9, SI
+	MOVQ    80(AX), R11
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x0c, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VMOVUPS 256(R12)(R13*1), Z4
+	VMOVUPS 320(R12)(R13*1), Z5
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest2allafter
 
-rest:
-	MOVQ (SI), R12
-	MOVQ 8(SI), R13
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R14
-	LEAQ (R14)(R12*4), R14
-	SHLQ $0x06, R12
-	ADDQ R9, R12
-	SUBQ $0x04, R13
-	JLT  restfew
+rest2all:
+	SUBQ $0x04, R12
+	JLT  rest2allfew
 
-restloop:
-	VBROADCASTSS (R14), Z15
-	VFMADD231PS  (DI)(R12*1), Z15, Z6
-	VFMADD231PS  (R8)(R12*1), Z15, Z13
-	VFMADD231PS  (R10)(R12*1), Z15, Z14
-	VBROADCASTSS 4(R14), Z15
-	VFMADD231PS  64(DI)(R12*1), Z15, Z7
-	VFMADD231PS  64(R8)(R12*1), Z15, Z8
-	VFMADD231PS  64(R10)(R12*1), Z15, Z9
-	VBROADCASTSS 8(R14), Z15
-	VFMADD231PS  128(DI)(R12*1), Z15, Z6
-	VFMADD231PS  128(R8)(R12*1), Z15, Z13
-	VFMADD231PS  128(R10)(R12*1), Z15, Z14
-	VBROADCASTSS 12(R14), Z15
-	VFMADD231PS  192(DI)(R12*1), Z15, Z7
-	VFMADD231PS  192(R8)(R12*1), Z15, Z8
-	VFMADD231PS  192(R10)(R12*1), Z15, Z9
-	ADDQ         $0x10, R14
-	ADDQ         $0x00000100, R12
-	SUBQ         $0x04, R13
-	JGE          restloop
+rest2allloop:
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  (DI)(R9*1), Z6, Z0
+	VFMADD231PS  (R8)(R9*1), Z6, Z1
+	VFMADD231PS  (R10)(R9*1), Z6, Z2
+	VFMADD231PS  (DI)(SI*1), Z6, Z3
+	VFMADD231PS  (R8)(SI*1), Z6, Z4
+	VFMADD231PS  (R10)(SI*1), Z6, Z5
+	VBROADCASTSS 4(R11), Z6
+	VFMADD231PS  64(DI)(R9*1), Z6, Z0
+	VFMADD231PS  64(R8)(R9*1), Z6, Z1
+	VFMADD231PS  64(R10)(R9*1), Z6, Z2
+	VFMADD231PS  64(DI)(SI*1), Z6, Z3
+	VFMADD231PS  64(R8)(SI*1), Z6, Z4
+	VFMADD231PS  64(R10)(SI*1), Z6, Z5
+	VBROADCASTSS 8(R11), Z6
+	VFMADD231PS  128(DI)(R9*1), Z6, Z0
+	VFMADD231PS  128(R8)(R9*1), Z6, Z1
+	VFMADD231PS  128(R10)(R9*1), Z6, Z2
+	VFMADD231PS  128(DI)(SI*1), Z6, Z3
+	VFMADD231PS  128(R8)(SI*1), Z6, Z4
+	VFMADD231PS  128(R10)(SI*1), Z6, Z5
+	VBROADCASTSS 12(R11), Z6
+	VFMADD231PS  192(DI)(R9*1), Z6, Z0
+	VFMADD231PS  192(R8)(R9*1), Z6, Z1
+	VFMADD231PS  192(R10)(R9*1), Z6, Z2
+	VFMADD231PS  192(DI)(SI*1), Z6, Z3
+	VFMADD231PS  192(R8)(SI*1), Z6, Z4
+	VFMADD231PS  192(R10)(SI*1), Z6, Z5
+	ADDQ         $0x10, R11
+	ADDQ         $0x00000100, R9
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x04, R12
+	JGE          rest2allloop
 
-restfew:
-	ADDQ $0x04, R13
-	JZ   restadded
+rest2allfew:
+	ADDQ $0x04, R12
+	JZ   rest2alladded
 
-restone:
-	VBROADCASTSS (R14), Z15
-	VFMADD231PS  (DI)(R12*1), Z15, Z6
-	VFMADD231PS  (R8)(R12*1), Z15, Z13
-	VFMADD231PS  (R10)(R12*1), Z15, Z14
-	ADDQ         $0x04, R14
-	ADDQ         $0x40, R12
-	DECQ         R13
-	JNZ          restone
+rest2allone:
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  (DI)(R9*1), Z6, Z0
+	VFMADD231PS  (R8)(R9*1), Z6, Z1
+	VFMADD231PS  (R10)(R9*1), Z6, Z2
+	VFMADD231PS  (DI)(SI*1), Z6, Z3
+	VFMADD231PS  (R8)(SI*1), Z6, Z4
+	VFMADD231PS  (R10)(SI*1), Z6, Z5
+	ADDQ         $0x04, R11
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, SI
+	DECQ         R12
+	JNZ          rest2allone
 
-restadded:
-	DECQ         R11
-	JNZ          rest
-	VADDPS       Z7, Z6, Z6
-	VADDPS       Z8, Z13, Z13
-	VADDPS       Z9, Z14, Z14
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (R11)(R12*4), R11
+	SHLQ         $0x06, R12
+	ADDQ         R12, R9
+	ADDQ         R12, SI
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest2all
 	MOVQ         (BX), SI
-	VMOVUPS      (SI)(CX*4), Z15
+	VMOVUPS      (SI)(CX*4), Z6
 	MOVQ         8(BX), SI
-	VMOVUPS      (SI)(CX*4), Z16
-	VADDPS       Z16, Z15, Z15
+	VMOVUPS      (SI)(CX*4), Z7
+	VADDPS       Z7, Z6, Z6
 	MOVQ         24(BX), SI
-	VMOVUPS      (SI)(CX*4), Z16
-	VADDPS       Z16, Z6, Z6
-	VADDPS       Z6, Z15, Z6
-	VPORD        v80000000<>+0(SB), Z6, Z15
-	VMOVUPS      vc2d20000<>+0(SB), Z16
-	VMAXPS       Z15, Z16, Z16
-	VMOVUPS      v4b400000<>+0(SB), Z15
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z16, Z15
-	VSUBPS       v4b400000<>+0(SB), Z15, Z15
-	VFNMADD231PS v3f317218<>+0(SB), Z15, Z16
-	VFNMADD231PS vb102e308<>+0(SB), Z15, Z16
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z17
-	VFMADD213PS  v3c0913d8<>+0(SB), Z16, Z17
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z16, Z17
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z16, Z17
-	VFMADD213PS  v3effffff<>+0(SB), Z16, Z17
-	VFMADD213PS  v3f800000<>+0(SB), Z16, Z17
-	VFMADD213PS  v3f800000<>+0(SB), Z16, Z17
-	VSCALEFPS    Z15, Z17, Z17
-	VADDPS       v3f800000<>+0(SB), Z17, Z15
-	VPMOVD2M     Z6, K1
-	VMOVUPS      v3f800000<>+0(SB), Z6
-	VMOVAPS      Z17, K1, Z6
-	VRCP14PS     Z15, Z16
-	VMULPS       Z6, Z16, Z17
-	VFNMADD231PS Z15, Z17, Z6
-	VFMADD231PS  Z16, Z6, Z17
+	VMOVUPS      (SI)(CX*4), Z7
+	VADDPS       Z7, Z0, Z0
+	VADDPS       Z0, Z6, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z6
+	VMOVUPS      vc2d20000<>+0(SB), Z7
+	VMAXPS       Z6, Z7, Z7
+	VMOVUPS      v4b400000<>+0(SB), Z6
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z7, Z6
+	VSUBPS       v4b400000<>+0(SB), Z6, Z6
+	VFNMADD231PS v3f317218<>+0(SB), Z6, Z7
+	VFNMADD231PS vb102e308<>+0(SB), Z6, Z7
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z8
+	VFMADD213PS  v3c0913d8<>+0(SB), Z7, Z8
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z7, Z8
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z7, Z8
+	VFMADD213PS  v3effffff<>+0(SB), Z7, Z8
+	VFMADD213PS  v3f800000<>+0(SB), Z7, Z8
+	VFMADD213PS  v3f800000<>+0(SB), Z7, Z8
+	VSCALEFPS    Z6, Z8, Z8
+	VADDPS       v3f800000<>+0(SB), Z8, Z6
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z8, K1, Z0
+	VRCP14PS     Z6, Z7
+	VMULPS       Z0, Z7, Z8
+	VFNMADD231PS Z6, Z8, Z0
+	VFMADD231PS  Z7, Z0, Z8
 	MOVQ         104(BX), SI
-	VMOVUPS      Z17, (SI)(CX*4)
+	VMOVUPS      Z8, (SI)(CX*4)
 	MOVQ         32(BX), SI
-	VMOVUPS      (SI)(CX*4), Z6
+	VMOVUPS      (SI)(CX*4), Z0
 	MOVQ         40(BX), SI
-	VMOVUPS      (SI)(CX*4), Z15
-	VADDPS       Z15, Z6, Z6
-	MOVQ         56(BX), SI
-	VMOVUPS      (SI)(CX*4), Z15
-	VADDPS       Z15, Z13, Z13
-	VADDPS       Z13, Z6, Z6
-	VPORD        v80000000<>+0(SB), Z6, Z13
-	VMOVUPS      vc2d20000<>+0(SB), Z15
-	VMAXPS       Z13, Z15, Z15
-	VMOVUPS      v4b400000<>+0(SB), Z13
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z15, Z13
-	VSUBPS       v4b400000<>+0(SB), Z13, Z13
-	VFNMADD231PS v3f317218<>+0(SB), Z13, Z15
-	VFNMADD231PS vb102e308<>+0(SB), Z13, Z15
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z16
-	VFMADD213PS  v3c0913d8<>+0(SB), Z15, Z16
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z15, Z16
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z15, Z16
-	VFMADD213PS  v3effffff<>+0(SB), Z15, Z16
-	VFMADD213PS  v3f800000<>+0(SB), Z15, Z16
-	VFMADD213PS  v3f800000<>+0(SB), Z15, Z16
-	VSCALEFPS    Z13, Z16, Z16
-	VADDPS       v3f800000<>+0(SB), Z16, Z13
-	VPMOVD2M     Z6, K1
-	VMOVUPS      v3f800000<>+0(SB), Z6
-	VMOVAPS      Z16, K1, Z6
-	VRCP14PS     Z13, Z15
-	VMULPS       Z6, Z15, Z16
-	VFNMADD231PS Z13, Z16, Z6
-	VFMADD231PS  Z15, Z6, Z16
-	MOVQ         112(BX), SI
-	VMOVUPS      Z16, (SI)(CX*4)
-	MOVQ         72(BX), SI
 	VMOVUPS      (SI)(CX*4), Z6
-	VADDPS       Z6, Z14, Z6
+	VADDPS       Z6, Z0, Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Z6
+	VADDPS       Z6, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z6
+	VMAXPS       Z1, Z6, Z6
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z6, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z6
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z6
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z7
+	VFMADD213PS  v3c0913d8<>+0(SB), Z6, Z7
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z6, Z7
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z6, Z7
+	VFMADD213PS  v3effffff<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VSCALEFPS    Z1, Z7, Z7
+	VADDPS       v3f800000<>+0(SB), Z7, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z7, K1, Z0
+	VRCP14PS     Z1, Z6
+	VMULPS       Z0, Z6, Z7
+	VFNMADD231PS Z1, Z7, Z0
+	VFMADD231PS  Z6, Z0, Z7
+	MOVQ         112(BX), SI
+	VMOVUPS      Z7, (SI)(CX*4)
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	VADDPS       Z0, Z2, Z0
 	MOVQ         120(BX), SI
-	VMOVUPS      Z6, (SI)(CX*4)
+	VMOVUPS      Z0, (SI)(CX*4)
 	MOVQ         80(BX), SI
-	VMOVUPS      (SI)(CX*4), Z13
+	VMOVUPS      (SI)(CX*4), Z1
 	MOVQ         88(BX), SI
-	VMOVUPS      (SI)(CX*4), Z14
-	VADDPS       Z14, Z13, Z13
-	VMULPS       Z6, Z17, Z6
-	VADDPS       Z6, Z13, Z6
-	VPORD        v80000000<>+0(SB), Z6, Z13
-	VMOVUPS      vc1a00000<>+0(SB), Z14
-	VMAXPS       Z13, Z14, Z14
-	VMOVUPS      v4b40007f<>+0(SB), Z13
-	VFMADD231PS  v4038aa3b<>+0(SB), Z14, Z13
-	VSUBPS       v4b40007f<>+0(SB), Z13, Z15
-	VFNMADD231PS v3eb17218<>+0(SB), Z15, Z14
-	VFNMADD231PS vb082e308<>+0(SB), Z15, Z14
-	VMOVUPS      v3d35f5ff<>+0(SB), Z15
-	VFMADD213PS  v3e0913d8<>+0(SB), Z14, Z15
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z14, Z15
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z14, Z15
-	VFMADD213PS  v3f7fffff<>+0(SB), Z14, Z15
-	VMULPS       Z14, Z14, Z17
-	VFMADD213PS  Z14, Z17, Z15
-	VPSLLD       $0x17, Z13, Z13
-	VMOVUPS      vbf000000<>+0(SB), Z14
-	VFMADD231PS  v3f000000<>+0(SB), Z13, Z14
-	VFMADD231PS  Z15, Z13, Z14
-	VADDPS       v3f800000<>+0(SB), Z14, Z13
-	VRCP14PS     Z13, Z15
-	VMULPS       Z14, Z15, Z17
-	VFNMADD231PS Z13, Z17, Z14
-	VFMADD231PS  Z15, Z14, Z17
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z6, Z17
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	VMULPS       Z0, Z8, Z0
+	VADDPS       Z0, Z1, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z6
+	VFNMADD231PS v3eb17218<>+0(SB), Z6, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z6, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z6
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z6
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z6
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z6
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z6
+	VMULPS       Z2, Z2, Z8
+	VFMADD213PS  Z2, Z8, Z6
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z6, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z6
+	VMULPS       Z2, Z6, Z8
+	VFNMADD231PS Z1, Z8, Z2
+	VFMADD231PS  Z6, Z2, Z8
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z8
 	MOVQ         128(BX), SI
-	VMOVUPS      Z17, (SI)(CX*4)
-	VMOVUPS      v3f800000<>+0(SB), Z6
-	VSUBPS       Z16, Z6, Z6
-	VMULPS       Z17, Z6, Z6
+	VMOVUPS      Z8, (SI)(CX*4)
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VSUBPS       Z7, Z0, Z0
+	VMULPS       Z8, Z0, Z0
 	MOVQ         96(BX), SI
-	VMOVUPS      (SI)(CX*4), Z13
-	VMULPS       Z13, Z16, Z13
-	VADDPS       Z13, Z6, Z6
+	VMOVUPS      (SI)(CX*4), Z1
+	VMULPS       Z1, Z7, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         136(BX), SI
-	VMOVUPS      Z6, (SI)(CX*4)
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         (BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         8(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         24(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z3, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
+	MOVQ         104(BX), SI
+	VMOVUPS      Z3, 64(SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         40(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z4, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z4
+	VSCALEFPS    Z1, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z4, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z4
+	VFNMADD231PS Z1, Z4, Z0
+	VFMADD231PS  Z2, Z0, Z4
+	MOVQ         112(BX), SI
+	VMOVUPS      Z4, 64(SI)(CX*4)
+	MOVQ         72(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	VADDPS       Z0, Z5, Z0
+	MOVQ         120(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	MOVQ         80(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	MOVQ         88(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	VMULPS       Z0, Z3, Z0
+	VADDPS       Z0, Z1, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z3, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	MOVQ         128(BX), SI
+	VMOVUPS      Z5, 64(SI)(CX*4)
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z5, Z0, Z0
+	MOVQ         96(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VMULPS       Z1, Z4, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         136(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x20, DX
+
+rest2none:
+	SUBQ $0x10, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R10
+	MOVQ    72(AX), R9
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R9
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R11
+	IMUL3Q  $0x0c, CX, R12
+	VMOVUPS (R11)(R12*1), Z0
+	VMOVUPS 64(R11)(R12*1), Z1
+	VMOVUPS 128(R11)(R12*1), Z2
+	VPSUBD  Z3, Z3, Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	MOVQ    112(AX), R11
+	MOVQ    128(AX), R12
+	TESTQ   R11, R11
+	JZ      rest1allafter
+
+rest1all:
+	SUBQ $0x04, R11
+	JLT  rest1allfew
+
+rest1allloop:
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  (DI)(R9*1), Z6, Z0
+	VFMADD231PS  (R8)(R9*1), Z6, Z1
+	VFMADD231PS  (R10)(R9*1), Z6, Z2
+	VBROADCASTSS 4(SI), Z6
+	VFMADD231PS  64(DI)(R9*1), Z6, Z3
+	VFMADD231PS  64(R8)(R9*1), Z6, Z4
+	VFMADD231PS  64(R10)(R9*1), Z6, Z5
+	VBROADCASTSS 8(SI), Z6
+	VFMADD231PS  128(DI)(R9*1), Z6, Z0
+	VFMADD231PS  128(R8)(R9*1), Z6, Z1
+	VFMADD231PS  128(R10)(R9*1), Z6, Z2
+	VBROADCASTSS 12(SI), Z6
+	VFMADD231PS  192(DI)(R9*1), Z6, Z3
+	VFMADD231PS  192(R8)(R9*1), Z6, Z4
+	VFMADD231PS  192(R10)(R9*1), Z6, Z5
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
+	JGE          rest1allloop
+
+rest1allfew:
+	ADDQ $0x04, R11
+	JZ   rest1alladded
+
+rest1allone:
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  (DI)(R9*1), Z6, Z0
+	VFMADD231PS  (R8)(R9*1), Z6, Z1
+	VFMADD231PS  (R10)(R9*1), Z6, Z2
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R11
+	LEAQ         (SI)(R11*4), SI
+	SHLQ         $0x06, R11
+	ADDQ         R11, R9
+	MOVQ         R12, R11
+	XORQ         R12, R12
+	TESTQ        R11, R11
+	JNZ          rest1all
+	VADDPS       Z3, Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VADDPS       Z5, Z2, Z2
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z3, Z3
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z0, Z3, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z3
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z3
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z3
+	VSUBPS       v4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS v3f317218<>+0(SB), Z3, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z3, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VSCALEFPS    Z3, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z3
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K1, Z0
+	VRCP14PS     Z3, Z4
+	VMULPS       Z0, Z4, Z5
+	VFNMADD231PS Z3, Z5, Z0
+	VFMADD231PS  Z4, Z0, Z5
+	MOVQ         104(BX), SI
+	VMOVUPS      Z5, (SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z0, Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z1, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z4, K1, Z0
+	VRCP14PS     Z1, Z3
+	VMULPS       Z0, Z3, Z4
+	VFNMADD231PS Z1, Z4, Z0
+	VFMADD231PS  Z3, Z0, Z4
+	MOVQ         112(BX), SI
+	VMOVUPS      Z4, (SI)(CX*4)
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	VADDPS       Z0, Z2, Z0
+	MOVQ         120(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	VMULPS       Z0, Z5, Z0
+	VADDPS       Z0, Z1, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z3, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	MOVQ         128(BX), SI
+	VMOVUPS      Z5, (SI)(CX*4)
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z5, Z0, Z0
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VMULPS       Z1, Z4, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         136(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x10, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -1996,197 +3926,200 @@ tail:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R9
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x0c, CX, R11
-	VMOVUPS (SI)(R11*1), Z6
-	VMOVUPS 64(SI)(R11*1), Z13
-	VMOVUPS 128(SI)(R11*1), Z14
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R11
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R11
+	IMUL3Q  $0x0c, CX, R12
+	VMOVUPS (R11)(R12*1), Z0
+	VMOVUPS 64(R11)(R12*1), Z1
+	VMOVUPS 128(R11)(R12*1), Z2
+	VPSUBD  Z3, Z3, Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	MOVQ    112(AX), R11
+	MOVQ    128(AX), R12
+	TESTQ   R11, R11
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R12
-	MOVQ 8(SI), R13
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R14
-	LEAQ (R14)(R12*4), R14
-	SHLQ $0x06, R12
-	ADDQ R9, R12
-	SUBQ $0x04, R13
+	SUBQ $0x04, R11
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R14), Z15
-	VFMADD231PS  (DI)(R12*1), Z15, Z6
-	VFMADD231PS  (R8)(R12*1), Z15, Z13
-	VFMADD231PS  (R10)(R12*1), Z15, Z14
-	VBROADCASTSS 4(R14), Z15
-	VFMADD231PS  64(DI)(R12*1), Z15, Z10
-	VFMADD231PS  64(R8)(R12*1), Z15, Z11
-	VFMADD231PS  64(R10)(R12*1), Z15, Z12
-	VBROADCASTSS 8(R14), Z15
-	VFMADD231PS  128(DI)(R12*1), Z15, Z6
-	VFMADD231PS  128(R8)(R12*1), Z15, Z13
-	VFMADD231PS  128(R10)(R12*1), Z15, Z14
-	VBROADCASTSS 12(R14), Z15
-	VFMADD231PS  192(DI)(R12*1), Z15, Z10
-	VFMADD231PS  192(R8)(R12*1), Z15, Z11
-	VFMADD231PS  192(R10)(R12*1), Z15, Z12
-	ADDQ         $0x10, R14
-	ADDQ         $0x00000100, R12
-	SUBQ         $0x04, R13
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  (DI)(R9*1), Z6, Z0
+	VFMADD231PS  (R8)(R9*1), Z6, Z1
+	VFMADD231PS  (R10)(R9*1), Z6, Z2
+	VBROADCASTSS 4(SI), Z6
+	VFMADD231PS  64(DI)(R9*1), Z6, Z3
+	VFMADD231PS  64(R8)(R9*1), Z6, Z4
+	VFMADD231PS  64(R10)(R9*1), Z6, Z5
+	VBROADCASTSS 8(SI), Z6
+	VFMADD231PS  128(DI)(R9*1), Z6, Z0
+	VFMADD231PS  128(R8)(R9*1), Z6, Z1
+	VFMADD231PS  128(R10)(R9*1), Z6, Z2
+	VBROADCASTSS 12(SI), Z6
+	VFMADD231PS  192(DI)(R9*1), Z6, Z3
+	VFMADD231PS  192(R8)(R9*1), Z6, Z4
+	VFMADD231PS  192(R10)(R9*1), Z6, Z5
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R9
+	SUBQ         $0x04, R11
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R13
+	ADDQ $0x04, R11
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R14), Z15
-	VFMADD231PS  (DI)(R12*1), Z15, Z6
-	VFMADD231PS  (R8)(R12*1), Z15, Z13
-	VFMADD231PS  (R10)(R12*1), Z15, Z14
-	ADDQ         $0x04, R14
-	ADDQ         $0x40, R12
-	DECQ         R13
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  (DI)(R9*1), Z6, Z0
+	VFMADD231PS  (R8)(R9*1), Z6, Z1
+	VFMADD231PS  (R10)(R9*1), Z6, Z2
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R9
+	DECQ         R11
 	JNZ          lastone
 
 lastadded:
-	DECQ         R11
+lastafter:
+	MOVQ         120(AX), R11
+	LEAQ         (SI)(R11*4), SI
+	SHLQ         $0x06, R11
+	ADDQ         R11, R9
+	MOVQ         R12, R11
+	XORQ         R12, R12
+	TESTQ        R11, R11
 	JNZ          last
-	VADDPS       Z10, Z6, Z6
-	VADDPS       Z11, Z13, Z13
-	VADDPS       Z12, Z14, Z14
+	VADDPS       Z3, Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VADDPS       Z5, Z2, Z2
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
 	MOVQ         (BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z15
+	VMOVUPS.Z    (DX)(CX*4), K1, Z3
 	MOVQ         8(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z16
-	VADDPS       Z16, Z15, Z15
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z3, Z3
 	MOVQ         24(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z16
-	VADDPS       Z16, Z6, Z6
-	VADDPS       Z6, Z15, Z6
-	VPORD        v80000000<>+0(SB), Z6, Z15
-	VMOVUPS      vc2d20000<>+0(SB), Z16
-	VMAXPS       Z15, Z16, Z16
-	VMOVUPS      v4b400000<>+0(SB), Z15
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z16, Z15
-	VSUBPS       v4b400000<>+0(SB), Z15, Z15
-	VFNMADD231PS v3f317218<>+0(SB), Z15, Z16
-	VFNMADD231PS vb102e308<>+0(SB), Z15, Z16
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z17
-	VFMADD213PS  v3c0913d8<>+0(SB), Z16, Z17
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z16, Z17
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z16, Z17
-	VFMADD213PS  v3effffff<>+0(SB), Z16, Z17
-	VFMADD213PS  v3f800000<>+0(SB), Z16, Z17
-	VFMADD213PS  v3f800000<>+0(SB), Z16, Z17
-	VSCALEFPS    Z15, Z17, Z17
-	VADDPS       v3f800000<>+0(SB), Z17, Z15
-	VPMOVD2M     Z6, K2
-	VMOVUPS      v3f800000<>+0(SB), Z6
-	VMOVAPS      Z17, K2, Z6
-	VRCP14PS     Z15, Z16
-	VMULPS       Z6, Z16, Z17
-	VFNMADD231PS Z15, Z17, Z6
-	VFMADD231PS  Z16, Z6, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z0, Z3, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z3
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z3
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z3
+	VSUBPS       v4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS v3f317218<>+0(SB), Z3, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z3, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VSCALEFPS    Z3, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z3
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K2, Z0
+	VRCP14PS     Z3, Z4
+	VMULPS       Z0, Z4, Z5
+	VFNMADD231PS Z3, Z5, Z0
+	VFMADD231PS  Z4, Z0, Z5
 	MOVQ         104(BX), DX
-	VMOVUPS      Z17, K1, (DX)(CX*4)
+	VMOVUPS      Z5, K1, (DX)(CX*4)
 	MOVQ         32(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z6
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
 	MOVQ         40(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z15
-	VADDPS       Z15, Z6, Z6
+	VMOVUPS.Z    (DX)(CX*4), K1, Z3
+	VADDPS       Z3, Z0, Z0
 	MOVQ         56(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z15
-	VADDPS       Z15, Z13, Z13
-	VADDPS       Z13, Z6, Z6
-	VPORD        v80000000<>+0(SB), Z6, Z13
-	VMOVUPS      vc2d20000<>+0(SB), Z15
-	VMAXPS       Z13, Z15, Z15
-	VMOVUPS      v4b400000<>+0(SB), Z13
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z15, Z13
-	VSUBPS       v4b400000<>+0(SB), Z13, Z13
-	VFNMADD231PS v3f317218<>+0(SB), Z13, Z15
-	VFNMADD231PS vb102e308<>+0(SB), Z13, Z15
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z16
-	VFMADD213PS  v3c0913d8<>+0(SB), Z15, Z16
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z15, Z16
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z15, Z16
-	VFMADD213PS  v3effffff<>+0(SB), Z15, Z16
-	VFMADD213PS  v3f800000<>+0(SB), Z15, Z16
-	VFMADD213PS  v3f800000<>+0(SB), Z15, Z16
-	VSCALEFPS    Z13, Z16, Z16
-	VADDPS       v3f800000<>+0(SB), Z16, Z13
-	VPMOVD2M     Z6, K2
-	VMOVUPS      v3f800000<>+0(SB), Z6
-	VMOVAPS      Z16, K2, Z6
-	VRCP14PS     Z13, Z15
-	VMULPS       Z6, Z15, Z16
-	VFNMADD231PS Z13, Z16, Z6
-	VFMADD231PS  Z15, Z6, Z16
+	VMOVUPS.Z    (DX)(CX*4), K1, Z3
+	VADDPS       Z3, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z1, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z4, K2, Z0
+	VRCP14PS     Z1, Z3
+	VMULPS       Z0, Z3, Z4
+	VFNMADD231PS Z1, Z4, Z0
+	VFMADD231PS  Z3, Z0, Z4
 	MOVQ         112(BX), DX
-	VMOVUPS      Z16, K1, (DX)(CX*4)
+	VMOVUPS      Z4, K1, (DX)(CX*4)
 	MOVQ         72(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z6
-	VADDPS       Z6, Z14, Z6
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
+	VADDPS       Z0, Z2, Z0
 	MOVQ         120(BX), DX
-	VMOVUPS      Z6, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 	MOVQ         80(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z13
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
 	MOVQ         88(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z14
-	VADDPS       Z14, Z13, Z13
-	VMULPS       Z6, Z17, Z6
-	VADDPS       Z6, Z13, Z6
-	VPORD        v80000000<>+0(SB), Z6, Z13
-	VMOVUPS      vc1a00000<>+0(SB), Z14
-	VMAXPS       Z13, Z14, Z14
-	VMOVUPS      v4b40007f<>+0(SB), Z13
-	VFMADD231PS  v4038aa3b<>+0(SB), Z14, Z13
-	VSUBPS       v4b40007f<>+0(SB), Z13, Z15
-	VFNMADD231PS v3eb17218<>+0(SB), Z15, Z14
-	VFNMADD231PS vb082e308<>+0(SB), Z15, Z14
-	VMOVUPS      v3d35f5ff<>+0(SB), Z15
-	VFMADD213PS  v3e0913d8<>+0(SB), Z14, Z15
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z14, Z15
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z14, Z15
-	VFMADD213PS  v3f7fffff<>+0(SB), Z14, Z15
-	VMULPS       Z14, Z14, Z17
-	VFMADD213PS  Z14, Z17, Z15
-	VPSLLD       $0x17, Z13, Z13
-	VMOVUPS      vbf000000<>+0(SB), Z14
-	VFMADD231PS  v3f000000<>+0(SB), Z13, Z14
-	VFMADD231PS  Z15, Z13, Z14
-	VADDPS       v3f800000<>+0(SB), Z14, Z13
-	VRCP14PS     Z13, Z15
-	VMULPS       Z14, Z15, Z17
-	VFNMADD231PS Z13, Z17, Z14
-	VFMADD231PS  Z15, Z14, Z17
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z6, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z2
+	VADDPS       Z2, Z1, Z1
+	VMULPS       Z0, Z5, Z0
+	VADDPS       Z0, Z1, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z3, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
 	MOVQ         128(BX), DX
-	VMOVUPS      Z17, K1, (DX)(CX*4)
-	VMOVUPS      v3f800000<>+0(SB), Z6
-	VSUBPS       Z16, Z6, Z6
-	VMULPS       Z17, Z6, Z6
+	VMOVUPS      Z5, K1, (DX)(CX*4)
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z5, Z0, Z0
 	MOVQ         96(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z13
-	VMULPS       Z13, Z16, Z13
-	VADDPS       Z13, Z6, Z6
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VMULPS       Z1, Z4, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         136(BX), DX
-	VMOVUPS      Z6, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -2238,13 +4171,49 @@ TEXT ·lstmInferenceStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
+	SUBQ         $0x10, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x10, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x20, DX
+	JLT   own2done
+
+own2:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -2254,66 +4223,181 @@ own:
 	MOVQ   CX, BX
 	SHRQ   $0x04, BX
 	IMULQ  BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   112(AX), BX
-	MOVQ   120(AX), R11
-	MOVQ   80(AX), R12
-	LEAQ   (R12)(BX*4), R12
-	SHLQ   $0x06, BX
+	MOVQ   72(AX), BX
 	ADDQ   R9, BX
-	SUBQ   $0x04, R11
-	JLT    ownfew
+	MOVQ   80(AX), R11
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R12
+	LEAQ   (R11)(R12*4), R11
+	SHLQ   $0x06, R12
+	ADDQ   R12, R9
+	ADDQ   R12, BX
+	MOVQ   120(AX), R12
+	SUBQ   $0x04, R12
+	JLT    own2few
 
-ownloop:
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  (SI)(BX*1), Z8, Z0
-	VFMADD231PS  (DI)(BX*1), Z8, Z1
-	VFMADD231PS  (R8)(BX*1), Z8, Z2
-	VFMADD231PS  (R10)(BX*1), Z8, Z3
-	VBROADCASTSS 4(R12), Z8
+own2loop:
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VFMADD231PS  (SI)(BX*1), Z8, Z4
+	VFMADD231PS  (DI)(BX*1), Z8, Z5
+	VFMADD231PS  (R8)(BX*1), Z8, Z6
+	VFMADD231PS  (R10)(BX*1), Z8, Z7
+	VBROADCASTSS 4(R11), Z8
+	VFMADD231PS  64(SI)(R9*1), Z8, Z0
+	VFMADD231PS  64(DI)(R9*1), Z8, Z1
+	VFMADD231PS  64(R8)(R9*1), Z8, Z2
+	VFMADD231PS  64(R10)(R9*1), Z8, Z3
 	VFMADD231PS  64(SI)(BX*1), Z8, Z4
 	VFMADD231PS  64(DI)(BX*1), Z8, Z5
 	VFMADD231PS  64(R8)(BX*1), Z8, Z6
 	VFMADD231PS  64(R10)(BX*1), Z8, Z7
-	VBROADCASTSS 8(R12), Z8
-	VFMADD231PS  128(SI)(BX*1), Z8, Z0
-	VFMADD231PS  128(DI)(BX*1), Z8, Z1
-	VFMADD231PS  128(R8)(BX*1), Z8, Z2
-	VFMADD231PS  128(R10)(BX*1), Z8, Z3
-	VBROADCASTSS 12(R12), Z8
+	VBROADCASTSS 8(R11), Z8
+	VFMADD231PS  128(SI)(R9*1), Z8, Z0
+	VFMADD231PS  128(DI)(R9*1), Z8, Z1
+	VFMADD231PS  128(R8)(R9*1), Z8, Z2
+	VFMADD231PS  128(R10)(R9*1), Z8, Z3
+	VFMADD231PS  128(SI)(BX*1), Z8, Z4
+	VFMADD231PS  128(DI)(BX*1), Z8, Z5
+	VFMADD231PS  128(R8)(BX*1), Z8, Z6
+	VFMADD231PS  128(R10)(BX*1), Z8, Z7
+	VBROADCASTSS 12(R11), Z8
+	VFMADD231PS  192(SI)(R9*1), Z8, Z0
+	VFMADD231PS  192(DI)(R9*1), Z8, Z1
+	VFMADD231PS  192(R8)(R9*1), Z8, Z2
+	VFMADD231PS  192(R10)(R9*1), Z8, Z3
 	VFMADD231PS  192(SI)(BX*1), Z8, Z4
 	VFMADD231PS  192(DI)(BX*1), Z8, Z5
 	VFMADD231PS  192(R8)(BX*1), Z8, Z6
 	VFMADD231PS  192(R10)(BX*1), Z8, Z7
-	ADDQ         $0x10, R12
+	ADDQ         $0x10, R11
+	ADDQ         $0x00000100, R9
 	ADDQ         $0x00000100, BX
+	SUBQ         $0x04, R12
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R12
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VFMADD231PS  (SI)(BX*1), Z8, Z4
+	VFMADD231PS  (DI)(BX*1), Z8, Z5
+	VFMADD231PS  (R8)(BX*1), Z8, Z6
+	VFMADD231PS  (R10)(BX*1), Z8, Z7
+	ADDQ         $0x04, R11
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, BX
+	DECQ         R12
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VMOVUPS Z0, (BX)(SI*1)
+	VMOVUPS Z1, 64(BX)(SI*1)
+	VMOVUPS Z2, 128(BX)(SI*1)
+	VMOVUPS Z3, 192(BX)(SI*1)
+	VMOVUPS Z4, 256(BX)(SI*1)
+	VMOVUPS Z5, 320(BX)(SI*1)
+	VMOVUPS Z6, 384(BX)(SI*1)
+	VMOVUPS Z7, 448(BX)(SI*1)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x20, DX
+
+own2none:
+	SUBQ $0x10, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   80(AX), BX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own1few
+
+own1loop:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VBROADCASTSS 4(BX), Z8
+	VFMADD231PS  64(SI)(R9*1), Z8, Z4
+	VFMADD231PS  64(DI)(R9*1), Z8, Z5
+	VFMADD231PS  64(R8)(R9*1), Z8, Z6
+	VFMADD231PS  64(R10)(R9*1), Z8, Z7
+	VBROADCASTSS 8(BX), Z8
+	VFMADD231PS  128(SI)(R9*1), Z8, Z0
+	VFMADD231PS  128(DI)(R9*1), Z8, Z1
+	VFMADD231PS  128(R8)(R9*1), Z8, Z2
+	VFMADD231PS  128(R10)(R9*1), Z8, Z3
+	VBROADCASTSS 12(BX), Z8
+	VFMADD231PS  192(SI)(R9*1), Z8, Z4
+	VFMADD231PS  192(DI)(R9*1), Z8, Z5
+	VFMADD231PS  192(R8)(R9*1), Z8, Z6
+	VFMADD231PS  192(R10)(R9*1), Z8, Z7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
 	SUBQ         $0x04, R11
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R11
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  (SI)(BX*1), Z8, Z0
-	VFMADD231PS  (DI)(BX*1), Z8, Z1
-	VFMADD231PS  (R8)(BX*1), Z8, Z2
-	VFMADD231PS  (R10)(BX*1), Z8, Z3
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x10, CX, SI
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
@@ -2324,36 +4408,159 @@ ownadded:
 	VMOVUPS Z2, 128(BX)(SI*1)
 	VMOVUPS Z3, 192(BX)(SI*1)
 	ADDQ    $0x10, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x10, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x10, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   80(AX), DX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (BX)(R8*1), Z8, Z0
+	VFMADD231PS  (SI)(R8*1), Z8, Z1
+	VFMADD231PS  (DI)(R8*1), Z8, Z2
+	VFMADD231PS  (R9)(R8*1), Z8, Z3
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  64(BX)(R8*1), Z8, Z4
+	VFMADD231PS  64(SI)(R8*1), Z8, Z5
+	VFMADD231PS  64(DI)(R8*1), Z8, Z6
+	VFMADD231PS  64(R9)(R8*1), Z8, Z7
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  128(BX)(R8*1), Z8, Z0
+	VFMADD231PS  128(SI)(R8*1), Z8, Z1
+	VFMADD231PS  128(DI)(R8*1), Z8, Z2
+	VFMADD231PS  128(R9)(R8*1), Z8, Z3
+	VBROADCASTSS 12(DX), Z8
+	VFMADD231PS  192(BX)(R8*1), Z8, Z4
+	VFMADD231PS  192(SI)(R8*1), Z8, Z5
+	VFMADD231PS  192(DI)(R8*1), Z8, Z6
+	VFMADD231PS  192(R9)(R8*1), Z8, Z7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (BX)(R8*1), Z8, Z0
+	VFMADD231PS  (SI)(R8*1), Z8, Z1
+	VFMADD231PS  (DI)(R8*1), Z8, Z2
+	VFMADD231PS  (R9)(R8*1), Z8, Z3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VMOVUPS Z0, (DX)(CX*1)
+	VMOVUPS Z1, 64(DX)(CX*1)
+	VMOVUPS Z2, 128(DX)(CX*1)
+	VMOVUPS Z3, 192(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x10, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD (SI), Z0, K1
+	KMOVW    K1, R9
+	ORL      R9, R8
+	ADDQ     $0x40, SI
+	SUBQ     $0x10, DI
+	JGE      pollvector
+
+pollfew:
+	ADDQ $0x10, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
-	SUBQ $0x10, DX
-	JLT  tail
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x20, DX
+	JLT   rest2done
 
-vectors:
+rest2:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -2363,252 +4570,709 @@ vectors:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Z8
-	VMOVUPS 64(SI)(R12*1), Z17
-	VMOVUPS 128(SI)(R12*1), Z18
-	VMOVUPS 192(SI)(R12*1), Z19
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    72(AX), SI
+	ADDQ    R10, SI
+	MOVQ    80(AX), R12
+	MOVQ    160(AX), R13
+	IMUL3Q  $0x10, CX, R14
+	VMOVUPS (R13)(R14*1), Z0
+	VMOVUPS 64(R13)(R14*1), Z1
+	VMOVUPS 128(R13)(R14*1), Z2
+	VMOVUPS 192(R13)(R14*1), Z3
+	VMOVUPS 256(R13)(R14*1), Z4
+	VMOVUPS 320(R13)(R14*1), Z5
+	VMOVUPS 384(R13)(R14*1), Z6
+	VMOVUPS 448(R13)(R14*1), Z7
+	MOVQ    112(AX), R13
+	MOVQ    128(AX), R14
+	TESTQ   R13, R13
+	JZ      rest2allafter
 
-rest:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
-	JLT  restfew
+rest2all:
+	SUBQ $0x04, R13
+	JLT  rest2allfew
 
-restloop:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	VBROADCASTSS 4(R15), Z20
-	VFMADD231PS  64(DI)(R13*1), Z20, Z9
-	VFMADD231PS  64(R8)(R13*1), Z20, Z10
-	VFMADD231PS  64(R9)(R13*1), Z20, Z11
-	VFMADD231PS  64(R11)(R13*1), Z20, Z12
-	VBROADCASTSS 8(R15), Z20
-	VFMADD231PS  128(DI)(R13*1), Z20, Z8
-	VFMADD231PS  128(R8)(R13*1), Z20, Z17
-	VFMADD231PS  128(R9)(R13*1), Z20, Z18
-	VFMADD231PS  128(R11)(R13*1), Z20, Z19
-	VBROADCASTSS 12(R15), Z20
-	VFMADD231PS  192(DI)(R13*1), Z20, Z9
-	VFMADD231PS  192(R8)(R13*1), Z20, Z10
-	VFMADD231PS  192(R9)(R13*1), Z20, Z11
-	VFMADD231PS  192(R11)(R13*1), Z20, Z12
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
-	JGE          restloop
+rest2allloop:
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VFMADD231PS  (DI)(SI*1), Z8, Z4
+	VFMADD231PS  (R8)(SI*1), Z8, Z5
+	VFMADD231PS  (R9)(SI*1), Z8, Z6
+	VFMADD231PS  (R11)(SI*1), Z8, Z7
+	VBROADCASTSS 4(R12), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z0
+	VFMADD231PS  64(R8)(R10*1), Z8, Z1
+	VFMADD231PS  64(R9)(R10*1), Z8, Z2
+	VFMADD231PS  64(R11)(R10*1), Z8, Z3
+	VFMADD231PS  64(DI)(SI*1), Z8, Z4
+	VFMADD231PS  64(R8)(SI*1), Z8, Z5
+	VFMADD231PS  64(R9)(SI*1), Z8, Z6
+	VFMADD231PS  64(R11)(SI*1), Z8, Z7
+	VBROADCASTSS 8(R12), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VFMADD231PS  128(DI)(SI*1), Z8, Z4
+	VFMADD231PS  128(R8)(SI*1), Z8, Z5
+	VFMADD231PS  128(R9)(SI*1), Z8, Z6
+	VFMADD231PS  128(R11)(SI*1), Z8, Z7
+	VBROADCASTSS 12(R12), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z0
+	VFMADD231PS  192(R8)(R10*1), Z8, Z1
+	VFMADD231PS  192(R9)(R10*1), Z8, Z2
+	VFMADD231PS  192(R11)(R10*1), Z8, Z3
+	VFMADD231PS  192(DI)(SI*1), Z8, Z4
+	VFMADD231PS  192(R8)(SI*1), Z8, Z5
+	VFMADD231PS  192(R9)(SI*1), Z8, Z6
+	VFMADD231PS  192(R11)(SI*1), Z8, Z7
+	ADDQ         $0x10, R12
+	ADDQ         $0x00000100, R10
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x04, R13
+	JGE          rest2allloop
 
-restfew:
-	ADDQ $0x04, R14
-	JZ   restadded
+rest2allfew:
+	ADDQ $0x04, R13
+	JZ   rest2alladded
 
-restone:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
-	JNZ          restone
+rest2allone:
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VFMADD231PS  (DI)(SI*1), Z8, Z4
+	VFMADD231PS  (R8)(SI*1), Z8, Z5
+	VFMADD231PS  (R9)(SI*1), Z8, Z6
+	VFMADD231PS  (R11)(SI*1), Z8, Z7
+	ADDQ         $0x04, R12
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, SI
+	DECQ         R13
+	JNZ          rest2allone
 
-restadded:
-	DECQ         R12
-	JNZ          rest
-	VADDPS       Z9, Z8, Z8
-	VADDPS       Z10, Z17, Z17
-	VADDPS       Z11, Z18, Z18
-	VADDPS       Z12, Z19, Z19
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R13
+	LEAQ         (R12)(R13*4), R12
+	SHLQ         $0x06, R13
+	ADDQ         R13, R10
+	ADDQ         R13, SI
+	MOVQ         R14, R13
+	XORQ         R14, R14
+	TESTQ        R13, R13
+	JNZ          rest2all
 	MOVQ         (BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
+	VMOVUPS      (SI)(CX*4), Z8
 	MOVQ         8(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z20, Z20
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z8, Z8
 	MOVQ         24(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z8, Z8
-	VADDPS       Z8, Z20, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z20
-	VMOVUPS      vc2d20000<>+0(SB), Z21
-	VMAXPS       Z20, Z21, Z21
-	VMOVUPS      v4b400000<>+0(SB), Z20
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z21, Z20
-	VSUBPS       v4b400000<>+0(SB), Z20, Z20
-	VFNMADD231PS v3f317218<>+0(SB), Z20, Z21
-	VFNMADD231PS vb102e308<>+0(SB), Z20, Z21
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z22
-	VFMADD213PS  v3c0913d8<>+0(SB), Z21, Z22
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z21, Z22
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z21, Z22
-	VFMADD213PS  v3effffff<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VSCALEFPS    Z20, Z22, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z20
-	VPMOVD2M     Z8, K1
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z22, K1, Z8
-	VRCP14PS     Z20, Z21
-	VMULPS       Z8, Z21, Z22
-	VFNMADD231PS Z20, Z22, Z8
-	VFMADD231PS  Z21, Z8, Z22
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z0, Z0
+	VADDPS       Z0, Z8, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z8
+	VMOVUPS      vc2d20000<>+0(SB), Z9
+	VMAXPS       Z8, Z9, Z9
+	VMOVUPS      v4b400000<>+0(SB), Z8
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z9, Z8
+	VSUBPS       v4b400000<>+0(SB), Z8, Z8
+	VFNMADD231PS v3f317218<>+0(SB), Z8, Z9
+	VFNMADD231PS vb102e308<>+0(SB), Z8, Z9
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z10
+	VFMADD213PS  v3c0913d8<>+0(SB), Z9, Z10
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z9, Z10
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z9, Z10
+	VFMADD213PS  v3effffff<>+0(SB), Z9, Z10
+	VFMADD213PS  v3f800000<>+0(SB), Z9, Z10
+	VFMADD213PS  v3f800000<>+0(SB), Z9, Z10
+	VSCALEFPS    Z8, Z10, Z10
+	VADDPS       v3f800000<>+0(SB), Z10, Z8
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z10, K1, Z0
+	VRCP14PS     Z8, Z9
+	VMULPS       Z0, Z9, Z10
+	VFNMADD231PS Z8, Z10, Z0
+	VFMADD231PS  Z9, Z0, Z10
 	MOVQ         32(BX), SI
-	VMOVUPS      (SI)(CX*4), Z8
+	VMOVUPS      (SI)(CX*4), Z0
 	MOVQ         40(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z8, Z8
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z0, Z0
 	MOVQ         56(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z17, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc2d20000<>+0(SB), Z20
-	VMAXPS       Z17, Z20, Z20
-	VMOVUPS      v4b400000<>+0(SB), Z17
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z20, Z17
-	VSUBPS       v4b400000<>+0(SB), Z17, Z17
-	VFNMADD231PS v3f317218<>+0(SB), Z17, Z20
-	VFNMADD231PS vb102e308<>+0(SB), Z17, Z20
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z21
-	VFMADD213PS  v3c0913d8<>+0(SB), Z20, Z21
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z20, Z21
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z20, Z21
-	VFMADD213PS  v3effffff<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VSCALEFPS    Z17, Z21, Z21
-	VADDPS       v3f800000<>+0(SB), Z21, Z17
-	VPMOVD2M     Z8, K1
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z21, K1, Z8
-	VRCP14PS     Z17, Z20
-	VMULPS       Z8, Z20, Z21
-	VFNMADD231PS Z17, Z21, Z8
-	VFMADD231PS  Z20, Z8, Z21
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z8
+	VMAXPS       Z1, Z8, Z8
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z8, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z8
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z8
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z9
+	VFMADD213PS  v3c0913d8<>+0(SB), Z8, Z9
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z8, Z9
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z8, Z9
+	VFMADD213PS  v3effffff<>+0(SB), Z8, Z9
+	VFMADD213PS  v3f800000<>+0(SB), Z8, Z9
+	VFMADD213PS  v3f800000<>+0(SB), Z8, Z9
+	VSCALEFPS    Z1, Z9, Z9
+	VADDPS       v3f800000<>+0(SB), Z9, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z9, K1, Z0
+	VRCP14PS     Z1, Z8
+	VMULPS       Z0, Z8, Z9
+	VFNMADD231PS Z1, Z9, Z0
+	VFMADD231PS  Z8, Z0, Z9
 	MOVQ         64(BX), SI
-	VMOVUPS      (SI)(CX*4), Z8
+	VMOVUPS      (SI)(CX*4), Z0
 	MOVQ         72(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         88(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VADDPS       Z17, Z18, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z20
-	VFNMADD231PS v3eb17218<>+0(SB), Z20, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z20, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z20
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z20
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z18, Z23
-	VFMADD213PS  Z18, Z23, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z20, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z20
-	VMULPS       Z18, Z20, Z23
-	VFNMADD231PS Z17, Z23, Z18
-	VFMADD231PS  Z20, Z18, Z23
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z23
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z8
+	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z8, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z8
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z8
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z8
+	VMULPS       Z2, Z2, Z11
+	VFMADD213PS  Z2, Z11, Z8
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z8, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z8
+	VMULPS       Z2, Z8, Z11
+	VFNMADD231PS Z1, Z11, Z2
+	VFMADD231PS  Z8, Z2, Z11
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z11
 	MOVQ         96(BX), SI
-	VMOVUPS      (SI)(CX*4), Z8
+	VMOVUPS      (SI)(CX*4), Z0
 	MOVQ         104(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         120(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VADDPS       Z17, Z19, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc2d20000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b400000<>+0(SB), Z17
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b400000<>+0(SB), Z17, Z17
-	VFNMADD231PS v3f317218<>+0(SB), Z17, Z18
-	VFNMADD231PS vb102e308<>+0(SB), Z17, Z18
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z19
-	VFMADD213PS  v3c0913d8<>+0(SB), Z18, Z19
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z18, Z19
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z18, Z19
-	VFMADD213PS  v3effffff<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f800000<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f800000<>+0(SB), Z18, Z19
-	VSCALEFPS    Z17, Z19, Z19
-	VADDPS       v3f800000<>+0(SB), Z19, Z17
-	VPMOVD2M     Z8, K1
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z19, K1, Z8
-	VRCP14PS     Z17, Z18
-	VMULPS       Z8, Z18, Z19
-	VFNMADD231PS Z17, Z19, Z8
-	VFMADD231PS  Z18, Z8, Z19
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z3, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
 	MOVQ         128(BX), SI
-	VMOVUPS      (SI)(CX*4), Z8
-	VMULPS       Z8, Z21, Z8
-	VMULPS       Z23, Z22, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS      (SI)(CX*4), Z0
+	VMULPS       Z0, Z9, Z0
+	VMULPS       Z11, Z10, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         136(BX), SI
-	VMOVUPS      Z8, (SI)(CX*4)
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z20
-	VFNMADD231PS v3eb17218<>+0(SB), Z20, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z20, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z20
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z20
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD213PS  Z18, Z21, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z20, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z20
-	VMULPS       Z18, Z20, Z21
-	VFNMADD231PS Z17, Z21, Z18
-	VFMADD231PS  Z20, Z18, Z21
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z21
-	VMULPS       Z21, Z19, Z8
+	VMOVUPS      Z0, (SI)(CX*4)
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z8
+	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z8, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z8
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z8
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z8
+	VMULPS       Z2, Z2, Z9
+	VFMADD213PS  Z2, Z9, Z8
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z8, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z8
+	VMULPS       Z2, Z8, Z9
+	VFNMADD231PS Z1, Z9, Z2
+	VFMADD231PS  Z8, Z2, Z9
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z9
+	VMULPS       Z9, Z3, Z0
 	MOVQ         144(BX), SI
-	VMOVUPS      Z8, (SI)(CX*4)
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         (BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         8(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         24(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z4, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
+	MOVQ         32(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         40(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z5, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z4
+	VSCALEFPS    Z1, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z4, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z4
+	VFNMADD231PS Z1, Z4, Z0
+	VFMADD231PS  Z2, Z0, Z4
+	MOVQ         64(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         72(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         88(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z6, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z5
+	VFNMADD231PS v3eb17218<>+0(SB), Z5, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z5, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z5
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z5
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z5
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z5
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z5
+	VMULPS       Z2, Z2, Z6
+	VFMADD213PS  Z2, Z6, Z5
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z5, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z5
+	VMULPS       Z2, Z5, Z6
+	VFNMADD231PS Z1, Z6, Z2
+	VFMADD231PS  Z5, Z2, Z6
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z6
+	MOVQ         96(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         104(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         120(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z7, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z5
+	VSCALEFPS    Z1, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z5
+	VFNMADD231PS Z1, Z5, Z0
+	VFMADD231PS  Z2, Z0, Z5
+	MOVQ         128(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	VMULPS       Z0, Z4, Z0
+	VMULPS       Z6, Z3, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         136(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z4
+	VFMADD213PS  Z2, Z4, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z4
+	VFNMADD231PS Z1, Z4, Z2
+	VFMADD231PS  Z3, Z2, Z4
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z4
+	VMULPS       Z4, Z5, Z0
+	MOVQ         144(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x20, DX
+
+rest2none:
+	SUBQ $0x10, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
+
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
+
+rest1allloop:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z4
+	VFMADD231PS  64(R8)(R10*1), Z8, Z5
+	VFMADD231PS  64(R9)(R10*1), Z8, Z6
+	VFMADD231PS  64(R11)(R10*1), Z8, Z7
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z4
+	VFMADD231PS  192(R8)(R10*1), Z8, Z5
+	VFMADD231PS  192(R9)(R10*1), Z8, Z6
+	VFMADD231PS  192(R11)(R10*1), Z8, Z7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
+
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
+
+rest1allone:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z4, Z4
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z0, Z0
+	VADDPS       Z0, Z4, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z4
+	VMOVUPS      vc2d20000<>+0(SB), Z5
+	VMAXPS       Z4, Z5, Z5
+	VMOVUPS      v4b400000<>+0(SB), Z4
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z5, Z4
+	VSUBPS       v4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS v3f317218<>+0(SB), Z4, Z5
+	VFNMADD231PS vb102e308<>+0(SB), Z4, Z5
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z6
+	VFMADD213PS  v3c0913d8<>+0(SB), Z5, Z6
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z5, Z6
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z5, Z6
+	VFMADD213PS  v3effffff<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VSCALEFPS    Z4, Z6, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z4
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z6, K1, Z0
+	VRCP14PS     Z4, Z5
+	VMULPS       Z0, Z5, Z6
+	VFNMADD231PS Z4, Z6, Z0
+	VFMADD231PS  Z5, Z0, Z6
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z0, Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z1, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VSCALEFPS    Z1, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K1, Z0
+	VRCP14PS     Z1, Z4
+	VMULPS       Z0, Z4, Z5
+	VFNMADD231PS Z1, Z5, Z0
+	VFMADD231PS  Z4, Z0, Z5
+	MOVQ         64(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z7
+	VFMADD213PS  Z2, Z7, Z4
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z4, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z4
+	VMULPS       Z2, Z4, Z7
+	VFNMADD231PS Z1, Z7, Z2
+	VFMADD231PS  Z4, Z2, Z7
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z7
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	MOVQ         104(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         120(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z3, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	VMULPS       Z0, Z5, Z0
+	VMULPS       Z7, Z6, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         136(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z4
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z4, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z4
+	VMULPS       Z2, Z4, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z4, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMULPS       Z5, Z3, Z0
+	MOVQ         144(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x10, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -2619,255 +5283,258 @@ tail:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Z8
-	VMOVUPS 64(SI)(R12*1), Z17
-	VMOVUPS 128(SI)(R12*1), Z18
-	VMOVUPS 192(SI)(R12*1), Z19
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
+	SUBQ $0x04, R12
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	VBROADCASTSS 4(R15), Z20
-	VFMADD231PS  64(DI)(R13*1), Z20, Z13
-	VFMADD231PS  64(R8)(R13*1), Z20, Z14
-	VFMADD231PS  64(R9)(R13*1), Z20, Z15
-	VFMADD231PS  64(R11)(R13*1), Z20, Z16
-	VBROADCASTSS 8(R15), Z20
-	VFMADD231PS  128(DI)(R13*1), Z20, Z8
-	VFMADD231PS  128(R8)(R13*1), Z20, Z17
-	VFMADD231PS  128(R9)(R13*1), Z20, Z18
-	VFMADD231PS  128(R11)(R13*1), Z20, Z19
-	VBROADCASTSS 12(R15), Z20
-	VFMADD231PS  192(DI)(R13*1), Z20, Z13
-	VFMADD231PS  192(R8)(R13*1), Z20, Z14
-	VFMADD231PS  192(R9)(R13*1), Z20, Z15
-	VFMADD231PS  192(R11)(R13*1), Z20, Z16
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z4
+	VFMADD231PS  64(R8)(R10*1), Z8, Z5
+	VFMADD231PS  64(R9)(R10*1), Z8, Z6
+	VFMADD231PS  64(R11)(R10*1), Z8, Z7
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z4
+	VFMADD231PS  192(R8)(R10*1), Z8, Z5
+	VFMADD231PS  192(R9)(R10*1), Z8, Z6
+	VFMADD231PS  192(R11)(R10*1), Z8, Z7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R12
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
 	JNZ          lastone
 
 lastadded:
-	DECQ         R12
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
 	JNZ          last
-	VADDPS       Z13, Z8, Z8
-	VADDPS       Z14, Z17, Z17
-	VADDPS       Z15, Z18, Z18
-	VADDPS       Z16, Z19, Z19
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
 	MOVQ         (BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
 	MOVQ         8(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z20, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z4, Z4
 	MOVQ         24(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z8, Z8
-	VADDPS       Z8, Z20, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z20
-	VMOVUPS      vc2d20000<>+0(SB), Z21
-	VMAXPS       Z20, Z21, Z21
-	VMOVUPS      v4b400000<>+0(SB), Z20
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z21, Z20
-	VSUBPS       v4b400000<>+0(SB), Z20, Z20
-	VFNMADD231PS v3f317218<>+0(SB), Z20, Z21
-	VFNMADD231PS vb102e308<>+0(SB), Z20, Z21
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z22
-	VFMADD213PS  v3c0913d8<>+0(SB), Z21, Z22
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z21, Z22
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z21, Z22
-	VFMADD213PS  v3effffff<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VSCALEFPS    Z20, Z22, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z20
-	VPMOVD2M     Z8, K2
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z22, K2, Z8
-	VRCP14PS     Z20, Z21
-	VMULPS       Z8, Z21, Z22
-	VFNMADD231PS Z20, Z22, Z8
-	VFMADD231PS  Z21, Z8, Z22
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z0, Z0
+	VADDPS       Z0, Z4, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z4
+	VMOVUPS      vc2d20000<>+0(SB), Z5
+	VMAXPS       Z4, Z5, Z5
+	VMOVUPS      v4b400000<>+0(SB), Z4
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z5, Z4
+	VSUBPS       v4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS v3f317218<>+0(SB), Z4, Z5
+	VFNMADD231PS vb102e308<>+0(SB), Z4, Z5
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z6
+	VFMADD213PS  v3c0913d8<>+0(SB), Z5, Z6
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z5, Z6
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z5, Z6
+	VFMADD213PS  v3effffff<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VSCALEFPS    Z4, Z6, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z4
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z6, K2, Z0
+	VRCP14PS     Z4, Z5
+	VMULPS       Z0, Z5, Z6
+	VFNMADD231PS Z4, Z6, Z0
+	VFMADD231PS  Z5, Z0, Z6
 	MOVQ         32(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
 	MOVQ         40(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z0, Z0
 	MOVQ         56(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z17, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc2d20000<>+0(SB), Z20
-	VMAXPS       Z17, Z20, Z20
-	VMOVUPS      v4b400000<>+0(SB), Z17
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z20, Z17
-	VSUBPS       v4b400000<>+0(SB), Z17, Z17
-	VFNMADD231PS v3f317218<>+0(SB), Z17, Z20
-	VFNMADD231PS vb102e308<>+0(SB), Z17, Z20
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z21
-	VFMADD213PS  v3c0913d8<>+0(SB), Z20, Z21
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z20, Z21
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z20, Z21
-	VFMADD213PS  v3effffff<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VSCALEFPS    Z17, Z21, Z21
-	VADDPS       v3f800000<>+0(SB), Z21, Z17
-	VPMOVD2M     Z8, K2
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z21, K2, Z8
-	VRCP14PS     Z17, Z20
-	VMULPS       Z8, Z20, Z21
-	VFNMADD231PS Z17, Z21, Z8
-	VFMADD231PS  Z20, Z8, Z21
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z1, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VSCALEFPS    Z1, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K2, Z0
+	VRCP14PS     Z1, Z4
+	VMULPS       Z0, Z4, Z5
+	VFNMADD231PS Z1, Z5, Z0
+	VFMADD231PS  Z4, Z0, Z5
 	MOVQ         64(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
 	MOVQ         72(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         88(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VADDPS       Z17, Z18, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z20
-	VFNMADD231PS v3eb17218<>+0(SB), Z20, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z20, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z20
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z20
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z18, Z23
-	VFMADD213PS  Z18, Z23, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z20, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z20
-	VMULPS       Z18, Z20, Z23
-	VFNMADD231PS Z17, Z23, Z18
-	VFMADD231PS  Z20, Z18, Z23
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z23
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VADDPS       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z7
+	VFMADD213PS  Z2, Z7, Z4
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z4, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z4
+	VMULPS       Z2, Z4, Z7
+	VFNMADD231PS Z1, Z7, Z2
+	VFMADD231PS  Z4, Z2, Z7
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z7
 	MOVQ         96(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
 	MOVQ         104(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         120(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VADDPS       Z17, Z19, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc2d20000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b400000<>+0(SB), Z17
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b400000<>+0(SB), Z17, Z17
-	VFNMADD231PS v3f317218<>+0(SB), Z17, Z18
-	VFNMADD231PS vb102e308<>+0(SB), Z17, Z18
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z19
-	VFMADD213PS  v3c0913d8<>+0(SB), Z18, Z19
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z18, Z19
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z18, Z19
-	VFMADD213PS  v3effffff<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f800000<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f800000<>+0(SB), Z18, Z19
-	VSCALEFPS    Z17, Z19, Z19
-	VADDPS       v3f800000<>+0(SB), Z19, Z17
-	VPMOVD2M     Z8, K2
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z19, K2, Z8
-	VRCP14PS     Z17, Z18
-	VMULPS       Z8, Z18, Z19
-	VFNMADD231PS Z17, Z19, Z8
-	VFMADD231PS  Z18, Z8, Z19
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VADDPS       Z1, Z3, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K2, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
 	MOVQ         128(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
-	VMULPS       Z8, Z21, Z8
-	VMULPS       Z23, Z22, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
+	VMULPS       Z0, Z5, Z0
+	VMULPS       Z7, Z6, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         136(BX), DX
-	VMOVUPS      Z8, K1, (DX)(CX*4)
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z20
-	VFNMADD231PS v3eb17218<>+0(SB), Z20, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z20, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z20
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z20
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD213PS  Z18, Z21, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z20, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z20
-	VMULPS       Z18, Z20, Z21
-	VFNMADD231PS Z17, Z21, Z18
-	VFMADD231PS  Z20, Z18, Z21
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z21
-	VMULPS       Z21, Z19, Z8
+	VMOVUPS      Z0, K1, (DX)(CX*4)
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z4
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z4, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z4
+	VMULPS       Z2, Z4, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z4, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMULPS       Z5, Z3, Z0
 	MOVQ         144(BX), DX
-	VMOVUPS      Z8, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -2919,13 +5586,49 @@ TEXT ·lstmForwardStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
+	SUBQ         $0x10, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x10, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x20, DX
+	JLT   own2done
+
+own2:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -2935,66 +5638,181 @@ own:
 	MOVQ   CX, BX
 	SHRQ   $0x04, BX
 	IMULQ  BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   112(AX), BX
-	MOVQ   120(AX), R11
-	MOVQ   80(AX), R12
-	LEAQ   (R12)(BX*4), R12
-	SHLQ   $0x06, BX
+	MOVQ   72(AX), BX
 	ADDQ   R9, BX
-	SUBQ   $0x04, R11
-	JLT    ownfew
+	MOVQ   80(AX), R11
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R12
+	LEAQ   (R11)(R12*4), R11
+	SHLQ   $0x06, R12
+	ADDQ   R12, R9
+	ADDQ   R12, BX
+	MOVQ   120(AX), R12
+	SUBQ   $0x04, R12
+	JLT    own2few
 
-ownloop:
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  (SI)(BX*1), Z8, Z0
-	VFMADD231PS  (DI)(BX*1), Z8, Z1
-	VFMADD231PS  (R8)(BX*1), Z8, Z2
-	VFMADD231PS  (R10)(BX*1), Z8, Z3
-	VBROADCASTSS 4(R12), Z8
+own2loop:
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VFMADD231PS  (SI)(BX*1), Z8, Z4
+	VFMADD231PS  (DI)(BX*1), Z8, Z5
+	VFMADD231PS  (R8)(BX*1), Z8, Z6
+	VFMADD231PS  (R10)(BX*1), Z8, Z7
+	VBROADCASTSS 4(R11), Z8
+	VFMADD231PS  64(SI)(R9*1), Z8, Z0
+	VFMADD231PS  64(DI)(R9*1), Z8, Z1
+	VFMADD231PS  64(R8)(R9*1), Z8, Z2
+	VFMADD231PS  64(R10)(R9*1), Z8, Z3
 	VFMADD231PS  64(SI)(BX*1), Z8, Z4
 	VFMADD231PS  64(DI)(BX*1), Z8, Z5
 	VFMADD231PS  64(R8)(BX*1), Z8, Z6
 	VFMADD231PS  64(R10)(BX*1), Z8, Z7
-	VBROADCASTSS 8(R12), Z8
-	VFMADD231PS  128(SI)(BX*1), Z8, Z0
-	VFMADD231PS  128(DI)(BX*1), Z8, Z1
-	VFMADD231PS  128(R8)(BX*1), Z8, Z2
-	VFMADD231PS  128(R10)(BX*1), Z8, Z3
-	VBROADCASTSS 12(R12), Z8
+	VBROADCASTSS 8(R11), Z8
+	VFMADD231PS  128(SI)(R9*1), Z8, Z0
+	VFMADD231PS  128(DI)(R9*1), Z8, Z1
+	VFMADD231PS  128(R8)(R9*1), Z8, Z2
+	VFMADD231PS  128(R10)(R9*1), Z8, Z3
+	VFMADD231PS  128(SI)(BX*1), Z8, Z4
+	VFMADD231PS  128(DI)(BX*1), Z8, Z5
+	VFMADD231PS  128(R8)(BX*1), Z8, Z6
+	VFMADD231PS  128(R10)(BX*1), Z8, Z7
+	VBROADCASTSS 12(R11), Z8
+	VFMADD231PS  192(SI)(R9*1), Z8, Z0
+	VFMADD231PS  192(DI)(R9*1), Z8, Z1
+	VFMADD231PS  192(R8)(R9*1), Z8, Z2
+	VFMADD231PS  192(R10)(R9*1), Z8, Z3
 	VFMADD231PS  192(SI)(BX*1), Z8, Z4
 	VFMADD231PS  192(DI)(BX*1), Z8, Z5
 	VFMADD231PS  192(R8)(BX*1), Z8, Z6
 	VFMADD231PS  192(R10)(BX*1), Z8, Z7
-	ADDQ         $0x10, R12
+	ADDQ         $0x10, R11
+	ADDQ         $0x00000100, R9
 	ADDQ         $0x00000100, BX
+	SUBQ         $0x04, R12
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R12
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VFMADD231PS  (SI)(BX*1), Z8, Z4
+	VFMADD231PS  (DI)(BX*1), Z8, Z5
+	VFMADD231PS  (R8)(BX*1), Z8, Z6
+	VFMADD231PS  (R10)(BX*1), Z8, Z7
+	ADDQ         $0x04, R11
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, BX
+	DECQ         R12
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VMOVUPS Z0, (BX)(SI*1)
+	VMOVUPS Z1, 64(BX)(SI*1)
+	VMOVUPS Z2, 128(BX)(SI*1)
+	VMOVUPS Z3, 192(BX)(SI*1)
+	VMOVUPS Z4, 256(BX)(SI*1)
+	VMOVUPS Z5, 320(BX)(SI*1)
+	VMOVUPS Z6, 384(BX)(SI*1)
+	VMOVUPS Z7, 448(BX)(SI*1)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x20, DX
+
+own2none:
+	SUBQ $0x10, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   80(AX), BX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own1few
+
+own1loop:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VBROADCASTSS 4(BX), Z8
+	VFMADD231PS  64(SI)(R9*1), Z8, Z4
+	VFMADD231PS  64(DI)(R9*1), Z8, Z5
+	VFMADD231PS  64(R8)(R9*1), Z8, Z6
+	VFMADD231PS  64(R10)(R9*1), Z8, Z7
+	VBROADCASTSS 8(BX), Z8
+	VFMADD231PS  128(SI)(R9*1), Z8, Z0
+	VFMADD231PS  128(DI)(R9*1), Z8, Z1
+	VFMADD231PS  128(R8)(R9*1), Z8, Z2
+	VFMADD231PS  128(R10)(R9*1), Z8, Z3
+	VBROADCASTSS 12(BX), Z8
+	VFMADD231PS  192(SI)(R9*1), Z8, Z4
+	VFMADD231PS  192(DI)(R9*1), Z8, Z5
+	VFMADD231PS  192(R8)(R9*1), Z8, Z6
+	VFMADD231PS  192(R10)(R9*1), Z8, Z7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
 	SUBQ         $0x04, R11
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R11
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  (SI)(BX*1), Z8, Z0
-	VFMADD231PS  (DI)(BX*1), Z8, Z1
-	VFMADD231PS  (R8)(BX*1), Z8, Z2
-	VFMADD231PS  (R10)(BX*1), Z8, Z3
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x10, CX, SI
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
@@ -3005,36 +5823,159 @@ ownadded:
 	VMOVUPS Z2, 128(BX)(SI*1)
 	VMOVUPS Z3, 192(BX)(SI*1)
 	ADDQ    $0x10, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x10, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x10, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   80(AX), DX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (BX)(R8*1), Z8, Z0
+	VFMADD231PS  (SI)(R8*1), Z8, Z1
+	VFMADD231PS  (DI)(R8*1), Z8, Z2
+	VFMADD231PS  (R9)(R8*1), Z8, Z3
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  64(BX)(R8*1), Z8, Z4
+	VFMADD231PS  64(SI)(R8*1), Z8, Z5
+	VFMADD231PS  64(DI)(R8*1), Z8, Z6
+	VFMADD231PS  64(R9)(R8*1), Z8, Z7
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  128(BX)(R8*1), Z8, Z0
+	VFMADD231PS  128(SI)(R8*1), Z8, Z1
+	VFMADD231PS  128(DI)(R8*1), Z8, Z2
+	VFMADD231PS  128(R9)(R8*1), Z8, Z3
+	VBROADCASTSS 12(DX), Z8
+	VFMADD231PS  192(BX)(R8*1), Z8, Z4
+	VFMADD231PS  192(SI)(R8*1), Z8, Z5
+	VFMADD231PS  192(DI)(R8*1), Z8, Z6
+	VFMADD231PS  192(R9)(R8*1), Z8, Z7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (BX)(R8*1), Z8, Z0
+	VFMADD231PS  (SI)(R8*1), Z8, Z1
+	VFMADD231PS  (DI)(R8*1), Z8, Z2
+	VFMADD231PS  (R9)(R8*1), Z8, Z3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VMOVUPS Z0, (DX)(CX*1)
+	VMOVUPS Z1, 64(DX)(CX*1)
+	VMOVUPS Z2, 128(DX)(CX*1)
+	VMOVUPS Z3, 192(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x10, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD (SI), Z0, K1
+	KMOVW    K1, R9
+	ORL      R9, R8
+	ADDQ     $0x40, SI
+	SUBQ     $0x10, DI
+	JGE      pollvector
+
+pollfew:
+	ADDQ $0x10, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
-	SUBQ $0x10, DX
-	JLT  tail
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x20, DX
+	JLT   rest2done
 
-vectors:
+rest2:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -3044,260 +5985,733 @@ vectors:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Z8
-	VMOVUPS 64(SI)(R12*1), Z17
-	VMOVUPS 128(SI)(R12*1), Z18
-	VMOVUPS 192(SI)(R12*1), Z19
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    72(AX), SI
+	ADDQ    R10, SI
+	MOVQ    80(AX), R12
+	MOVQ    160(AX), R13
+	IMUL3Q  $0x10, CX, R14
+	VMOVUPS (R13)(R14*1), Z0
+	VMOVUPS 64(R13)(R14*1), Z1
+	VMOVUPS 128(R13)(R14*1), Z2
+	VMOVUPS 192(R13)(R14*1), Z3
+	VMOVUPS 256(R13)(R14*1), Z4
+	VMOVUPS 320(R13)(R14*1), Z5
+	VMOVUPS 384(R13)(R14*1), Z6
+	VMOVUPS 448(R13)(R14*1), Z7
+	MOVQ    112(AX), R13
+	MOVQ    128(AX), R14
+	TESTQ   R13, R13
+	JZ      rest2allafter
 
-rest:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
-	JLT  restfew
+rest2all:
+	SUBQ $0x04, R13
+	JLT  rest2allfew
 
-restloop:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	VBROADCASTSS 4(R15), Z20
-	VFMADD231PS  64(DI)(R13*1), Z20, Z9
-	VFMADD231PS  64(R8)(R13*1), Z20, Z10
-	VFMADD231PS  64(R9)(R13*1), Z20, Z11
-	VFMADD231PS  64(R11)(R13*1), Z20, Z12
-	VBROADCASTSS 8(R15), Z20
-	VFMADD231PS  128(DI)(R13*1), Z20, Z8
-	VFMADD231PS  128(R8)(R13*1), Z20, Z17
-	VFMADD231PS  128(R9)(R13*1), Z20, Z18
-	VFMADD231PS  128(R11)(R13*1), Z20, Z19
-	VBROADCASTSS 12(R15), Z20
-	VFMADD231PS  192(DI)(R13*1), Z20, Z9
-	VFMADD231PS  192(R8)(R13*1), Z20, Z10
-	VFMADD231PS  192(R9)(R13*1), Z20, Z11
-	VFMADD231PS  192(R11)(R13*1), Z20, Z12
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
-	JGE          restloop
+rest2allloop:
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VFMADD231PS  (DI)(SI*1), Z8, Z4
+	VFMADD231PS  (R8)(SI*1), Z8, Z5
+	VFMADD231PS  (R9)(SI*1), Z8, Z6
+	VFMADD231PS  (R11)(SI*1), Z8, Z7
+	VBROADCASTSS 4(R12), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z0
+	VFMADD231PS  64(R8)(R10*1), Z8, Z1
+	VFMADD231PS  64(R9)(R10*1), Z8, Z2
+	VFMADD231PS  64(R11)(R10*1), Z8, Z3
+	VFMADD231PS  64(DI)(SI*1), Z8, Z4
+	VFMADD231PS  64(R8)(SI*1), Z8, Z5
+	VFMADD231PS  64(R9)(SI*1), Z8, Z6
+	VFMADD231PS  64(R11)(SI*1), Z8, Z7
+	VBROADCASTSS 8(R12), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VFMADD231PS  128(DI)(SI*1), Z8, Z4
+	VFMADD231PS  128(R8)(SI*1), Z8, Z5
+	VFMADD231PS  128(R9)(SI*1), Z8, Z6
+	VFMADD231PS  128(R11)(SI*1), Z8, Z7
+	VBROADCASTSS 12(R12), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z0
+	VFMADD231PS  192(R8)(R10*1), Z8, Z1
+	VFMADD231PS  192(R9)(R10*1), Z8, Z2
+	VFMADD231PS  192(R11)(R10*1), Z8, Z3
+	VFMADD231PS  192(DI)(SI*1), Z8, Z4
+	VFMADD231PS  192(R8)(SI*1), Z8, Z5
+	VFMADD231PS  192(R9)(SI*1), Z8, Z6
+	VFMADD231PS  192(R11)(SI*1), Z8, Z7
+	ADDQ         $0x10, R12
+	ADDQ         $0x00000100, R10
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x04, R13
+	JGE          rest2allloop
 
-restfew:
-	ADDQ $0x04, R14
-	JZ   restadded
+rest2allfew:
+	ADDQ $0x04, R13
+	JZ   rest2alladded
 
-restone:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
-	JNZ          restone
+rest2allone:
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VFMADD231PS  (DI)(SI*1), Z8, Z4
+	VFMADD231PS  (R8)(SI*1), Z8, Z5
+	VFMADD231PS  (R9)(SI*1), Z8, Z6
+	VFMADD231PS  (R11)(SI*1), Z8, Z7
+	ADDQ         $0x04, R12
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, SI
+	DECQ         R13
+	JNZ          rest2allone
 
-restadded:
-	DECQ         R12
-	JNZ          rest
-	VADDPS       Z9, Z8, Z8
-	VADDPS       Z10, Z17, Z17
-	VADDPS       Z11, Z18, Z18
-	VADDPS       Z12, Z19, Z19
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R13
+	LEAQ         (R12)(R13*4), R12
+	SHLQ         $0x06, R13
+	ADDQ         R13, R10
+	ADDQ         R13, SI
+	MOVQ         R14, R13
+	XORQ         R14, R14
+	TESTQ        R13, R13
+	JNZ          rest2all
 	MOVQ         (BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
+	VMOVUPS      (SI)(CX*4), Z8
 	MOVQ         8(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z20, Z20
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z8, Z8
 	MOVQ         24(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z8, Z8
-	VADDPS       Z8, Z20, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z20
-	VMOVUPS      vc2d20000<>+0(SB), Z21
-	VMAXPS       Z20, Z21, Z21
-	VMOVUPS      v4b400000<>+0(SB), Z20
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z21, Z20
-	VSUBPS       v4b400000<>+0(SB), Z20, Z20
-	VFNMADD231PS v3f317218<>+0(SB), Z20, Z21
-	VFNMADD231PS vb102e308<>+0(SB), Z20, Z21
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z22
-	VFMADD213PS  v3c0913d8<>+0(SB), Z21, Z22
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z21, Z22
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z21, Z22
-	VFMADD213PS  v3effffff<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VSCALEFPS    Z20, Z22, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z20
-	VPMOVD2M     Z8, K1
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z22, K1, Z8
-	VRCP14PS     Z20, Z21
-	VMULPS       Z8, Z21, Z22
-	VFNMADD231PS Z20, Z22, Z8
-	VFMADD231PS  Z21, Z8, Z22
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z0, Z0
+	VADDPS       Z0, Z8, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z8
+	VMOVUPS      vc2d20000<>+0(SB), Z9
+	VMAXPS       Z8, Z9, Z9
+	VMOVUPS      v4b400000<>+0(SB), Z8
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z9, Z8
+	VSUBPS       v4b400000<>+0(SB), Z8, Z8
+	VFNMADD231PS v3f317218<>+0(SB), Z8, Z9
+	VFNMADD231PS vb102e308<>+0(SB), Z8, Z9
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z10
+	VFMADD213PS  v3c0913d8<>+0(SB), Z9, Z10
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z9, Z10
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z9, Z10
+	VFMADD213PS  v3effffff<>+0(SB), Z9, Z10
+	VFMADD213PS  v3f800000<>+0(SB), Z9, Z10
+	VFMADD213PS  v3f800000<>+0(SB), Z9, Z10
+	VSCALEFPS    Z8, Z10, Z10
+	VADDPS       v3f800000<>+0(SB), Z10, Z8
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z10, K1, Z0
+	VRCP14PS     Z8, Z9
+	VMULPS       Z0, Z9, Z10
+	VFNMADD231PS Z8, Z10, Z0
+	VFMADD231PS  Z9, Z0, Z10
 	MOVQ         136(BX), SI
-	VMOVUPS      Z22, (SI)(CX*4)
+	VMOVUPS      Z10, (SI)(CX*4)
 	MOVQ         32(BX), SI
-	VMOVUPS      (SI)(CX*4), Z8
+	VMOVUPS      (SI)(CX*4), Z0
 	MOVQ         40(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z8, Z8
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z0, Z0
 	MOVQ         56(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z17, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc2d20000<>+0(SB), Z20
-	VMAXPS       Z17, Z20, Z20
-	VMOVUPS      v4b400000<>+0(SB), Z17
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z20, Z17
-	VSUBPS       v4b400000<>+0(SB), Z17, Z17
-	VFNMADD231PS v3f317218<>+0(SB), Z17, Z20
-	VFNMADD231PS vb102e308<>+0(SB), Z17, Z20
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z21
-	VFMADD213PS  v3c0913d8<>+0(SB), Z20, Z21
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z20, Z21
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z20, Z21
-	VFMADD213PS  v3effffff<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VSCALEFPS    Z17, Z21, Z21
-	VADDPS       v3f800000<>+0(SB), Z21, Z17
-	VPMOVD2M     Z8, K1
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z21, K1, Z8
-	VRCP14PS     Z17, Z20
-	VMULPS       Z8, Z20, Z21
-	VFNMADD231PS Z17, Z21, Z8
-	VFMADD231PS  Z20, Z8, Z21
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z8
+	VMAXPS       Z1, Z8, Z8
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z8, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z8
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z8
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z9
+	VFMADD213PS  v3c0913d8<>+0(SB), Z8, Z9
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z8, Z9
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z8, Z9
+	VFMADD213PS  v3effffff<>+0(SB), Z8, Z9
+	VFMADD213PS  v3f800000<>+0(SB), Z8, Z9
+	VFMADD213PS  v3f800000<>+0(SB), Z8, Z9
+	VSCALEFPS    Z1, Z9, Z9
+	VADDPS       v3f800000<>+0(SB), Z9, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z9, K1, Z0
+	VRCP14PS     Z1, Z8
+	VMULPS       Z0, Z8, Z9
+	VFNMADD231PS Z1, Z9, Z0
+	VFMADD231PS  Z8, Z0, Z9
 	MOVQ         144(BX), SI
-	VMOVUPS      Z21, (SI)(CX*4)
+	VMOVUPS      Z9, (SI)(CX*4)
 	MOVQ         64(BX), SI
-	VMOVUPS      (SI)(CX*4), Z8
+	VMOVUPS      (SI)(CX*4), Z0
 	MOVQ         72(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         88(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VADDPS       Z17, Z18, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z20
-	VFNMADD231PS v3eb17218<>+0(SB), Z20, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z20, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z20
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z20
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z18, Z23
-	VFMADD213PS  Z18, Z23, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z20, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z20
-	VMULPS       Z18, Z20, Z23
-	VFNMADD231PS Z17, Z23, Z18
-	VFMADD231PS  Z20, Z18, Z23
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z23
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z8
+	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z8, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z8
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z8
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z8
+	VMULPS       Z2, Z2, Z11
+	VFMADD213PS  Z2, Z11, Z8
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z8, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z8
+	VMULPS       Z2, Z8, Z11
+	VFNMADD231PS Z1, Z11, Z2
+	VFMADD231PS  Z8, Z2, Z11
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z11
 	MOVQ         152(BX), SI
-	VMOVUPS      Z23, (SI)(CX*4)
+	VMOVUPS      Z11, (SI)(CX*4)
 	MOVQ         96(BX), SI
-	VMOVUPS      (SI)(CX*4), Z8
+	VMOVUPS      (SI)(CX*4), Z0
 	MOVQ         104(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         120(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VADDPS       Z17, Z19, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc2d20000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b400000<>+0(SB), Z17
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b400000<>+0(SB), Z17, Z17
-	VFNMADD231PS v3f317218<>+0(SB), Z17, Z18
-	VFNMADD231PS vb102e308<>+0(SB), Z17, Z18
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z19
-	VFMADD213PS  v3c0913d8<>+0(SB), Z18, Z19
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z18, Z19
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z18, Z19
-	VFMADD213PS  v3effffff<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f800000<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f800000<>+0(SB), Z18, Z19
-	VSCALEFPS    Z17, Z19, Z19
-	VADDPS       v3f800000<>+0(SB), Z19, Z17
-	VPMOVD2M     Z8, K1
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z19, K1, Z8
-	VRCP14PS     Z17, Z18
-	VMULPS       Z8, Z18, Z19
-	VFNMADD231PS Z17, Z19, Z8
-	VFMADD231PS  Z18, Z8, Z19
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z3, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
 	MOVQ         160(BX), SI
-	VMOVUPS      Z19, (SI)(CX*4)
+	VMOVUPS      Z3, (SI)(CX*4)
 	MOVQ         128(BX), SI
-	VMOVUPS      (SI)(CX*4), Z8
-	VMULPS       Z8, Z21, Z8
-	VMULPS       Z23, Z22, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS      (SI)(CX*4), Z0
+	VMULPS       Z0, Z9, Z0
+	VMULPS       Z11, Z10, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         168(BX), SI
-	VMOVUPS      Z8, (SI)(CX*4)
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z20
-	VFNMADD231PS v3eb17218<>+0(SB), Z20, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z20, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z20
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z20
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD213PS  Z18, Z21, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z20, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z20
-	VMULPS       Z18, Z20, Z21
-	VFNMADD231PS Z17, Z21, Z18
-	VFMADD231PS  Z20, Z18, Z21
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z21
-	VMULPS       Z21, Z19, Z8
+	VMOVUPS      Z0, (SI)(CX*4)
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z8
+	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z8, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z8
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z8
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z8
+	VMULPS       Z2, Z2, Z9
+	VFMADD213PS  Z2, Z9, Z8
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z8, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z8
+	VMULPS       Z2, Z8, Z9
+	VFNMADD231PS Z1, Z9, Z2
+	VFMADD231PS  Z8, Z2, Z9
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z9
+	VMULPS       Z9, Z3, Z0
 	MOVQ         176(BX), SI
-	VMOVUPS      Z8, (SI)(CX*4)
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         (BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         8(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         24(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z4, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
+	MOVQ         136(BX), SI
+	VMOVUPS      Z3, 64(SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         40(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z5, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z4
+	VSCALEFPS    Z1, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z4, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z4
+	VFNMADD231PS Z1, Z4, Z0
+	VFMADD231PS  Z2, Z0, Z4
+	MOVQ         144(BX), SI
+	VMOVUPS      Z4, 64(SI)(CX*4)
+	MOVQ         64(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         72(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         88(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z6, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z5
+	VFNMADD231PS v3eb17218<>+0(SB), Z5, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z5, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z5
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z5
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z5
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z5
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z5
+	VMULPS       Z2, Z2, Z6
+	VFMADD213PS  Z2, Z6, Z5
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z5, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z5
+	VMULPS       Z2, Z5, Z6
+	VFNMADD231PS Z1, Z6, Z2
+	VFMADD231PS  Z5, Z2, Z6
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z6
+	MOVQ         152(BX), SI
+	VMOVUPS      Z6, 64(SI)(CX*4)
+	MOVQ         96(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         104(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         120(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z7, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z5
+	VSCALEFPS    Z1, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z5
+	VFNMADD231PS Z1, Z5, Z0
+	VFMADD231PS  Z2, Z0, Z5
+	MOVQ         160(BX), SI
+	VMOVUPS      Z5, 64(SI)(CX*4)
+	MOVQ         128(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	VMULPS       Z0, Z4, Z0
+	VMULPS       Z6, Z3, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         168(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z4
+	VFMADD213PS  Z2, Z4, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z4
+	VFNMADD231PS Z1, Z4, Z2
+	VFMADD231PS  Z3, Z2, Z4
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z4
+	VMULPS       Z4, Z5, Z0
+	MOVQ         176(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x20, DX
+
+rest2none:
+	SUBQ $0x10, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
+
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
+
+rest1allloop:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z4
+	VFMADD231PS  64(R8)(R10*1), Z8, Z5
+	VFMADD231PS  64(R9)(R10*1), Z8, Z6
+	VFMADD231PS  64(R11)(R10*1), Z8, Z7
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z4
+	VFMADD231PS  192(R8)(R10*1), Z8, Z5
+	VFMADD231PS  192(R9)(R10*1), Z8, Z6
+	VFMADD231PS  192(R11)(R10*1), Z8, Z7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
+
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
+
+rest1allone:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z4, Z4
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z0, Z0
+	VADDPS       Z0, Z4, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z4
+	VMOVUPS      vc2d20000<>+0(SB), Z5
+	VMAXPS       Z4, Z5, Z5
+	VMOVUPS      v4b400000<>+0(SB), Z4
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z5, Z4
+	VSUBPS       v4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS v3f317218<>+0(SB), Z4, Z5
+	VFNMADD231PS vb102e308<>+0(SB), Z4, Z5
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z6
+	VFMADD213PS  v3c0913d8<>+0(SB), Z5, Z6
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z5, Z6
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z5, Z6
+	VFMADD213PS  v3effffff<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VSCALEFPS    Z4, Z6, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z4
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z6, K1, Z0
+	VRCP14PS     Z4, Z5
+	VMULPS       Z0, Z5, Z6
+	VFNMADD231PS Z4, Z6, Z0
+	VFMADD231PS  Z5, Z0, Z6
+	MOVQ         136(BX), SI
+	VMOVUPS      Z6, (SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z0, Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z1, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VSCALEFPS    Z1, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K1, Z0
+	VRCP14PS     Z1, Z4
+	VMULPS       Z0, Z4, Z5
+	VFNMADD231PS Z1, Z5, Z0
+	VFMADD231PS  Z4, Z0, Z5
+	MOVQ         144(BX), SI
+	VMOVUPS      Z5, (SI)(CX*4)
+	MOVQ         64(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z7
+	VFMADD213PS  Z2, Z7, Z4
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z4, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z4
+	VMULPS       Z2, Z4, Z7
+	VFNMADD231PS Z1, Z7, Z2
+	VFMADD231PS  Z4, Z2, Z7
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z7
+	MOVQ         152(BX), SI
+	VMOVUPS      Z7, (SI)(CX*4)
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	MOVQ         104(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         120(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z3, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
+	MOVQ         160(BX), SI
+	VMOVUPS      Z3, (SI)(CX*4)
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	VMULPS       Z0, Z5, Z0
+	VMULPS       Z7, Z6, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         168(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z4
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z4, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z4
+	VMULPS       Z2, Z4, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z4, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMULPS       Z5, Z3, Z0
+	MOVQ         176(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x10, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -3308,263 +6722,266 @@ tail:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Z8
-	VMOVUPS 64(SI)(R12*1), Z17
-	VMOVUPS 128(SI)(R12*1), Z18
-	VMOVUPS 192(SI)(R12*1), Z19
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
+	SUBQ $0x04, R12
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	VBROADCASTSS 4(R15), Z20
-	VFMADD231PS  64(DI)(R13*1), Z20, Z13
-	VFMADD231PS  64(R8)(R13*1), Z20, Z14
-	VFMADD231PS  64(R9)(R13*1), Z20, Z15
-	VFMADD231PS  64(R11)(R13*1), Z20, Z16
-	VBROADCASTSS 8(R15), Z20
-	VFMADD231PS  128(DI)(R13*1), Z20, Z8
-	VFMADD231PS  128(R8)(R13*1), Z20, Z17
-	VFMADD231PS  128(R9)(R13*1), Z20, Z18
-	VFMADD231PS  128(R11)(R13*1), Z20, Z19
-	VBROADCASTSS 12(R15), Z20
-	VFMADD231PS  192(DI)(R13*1), Z20, Z13
-	VFMADD231PS  192(R8)(R13*1), Z20, Z14
-	VFMADD231PS  192(R9)(R13*1), Z20, Z15
-	VFMADD231PS  192(R11)(R13*1), Z20, Z16
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z4
+	VFMADD231PS  64(R8)(R10*1), Z8, Z5
+	VFMADD231PS  64(R9)(R10*1), Z8, Z6
+	VFMADD231PS  64(R11)(R10*1), Z8, Z7
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z4
+	VFMADD231PS  192(R8)(R10*1), Z8, Z5
+	VFMADD231PS  192(R9)(R10*1), Z8, Z6
+	VFMADD231PS  192(R11)(R10*1), Z8, Z7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R12
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
 	JNZ          lastone
 
 lastadded:
-	DECQ         R12
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
 	JNZ          last
-	VADDPS       Z13, Z8, Z8
-	VADDPS       Z14, Z17, Z17
-	VADDPS       Z15, Z18, Z18
-	VADDPS       Z16, Z19, Z19
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
 	MOVQ         (BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
 	MOVQ         8(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z20, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z4, Z4
 	MOVQ         24(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z8, Z8
-	VADDPS       Z8, Z20, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z20
-	VMOVUPS      vc2d20000<>+0(SB), Z21
-	VMAXPS       Z20, Z21, Z21
-	VMOVUPS      v4b400000<>+0(SB), Z20
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z21, Z20
-	VSUBPS       v4b400000<>+0(SB), Z20, Z20
-	VFNMADD231PS v3f317218<>+0(SB), Z20, Z21
-	VFNMADD231PS vb102e308<>+0(SB), Z20, Z21
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z22
-	VFMADD213PS  v3c0913d8<>+0(SB), Z21, Z22
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z21, Z22
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z21, Z22
-	VFMADD213PS  v3effffff<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VSCALEFPS    Z20, Z22, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z20
-	VPMOVD2M     Z8, K2
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z22, K2, Z8
-	VRCP14PS     Z20, Z21
-	VMULPS       Z8, Z21, Z22
-	VFNMADD231PS Z20, Z22, Z8
-	VFMADD231PS  Z21, Z8, Z22
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z0, Z0
+	VADDPS       Z0, Z4, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z4
+	VMOVUPS      vc2d20000<>+0(SB), Z5
+	VMAXPS       Z4, Z5, Z5
+	VMOVUPS      v4b400000<>+0(SB), Z4
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z5, Z4
+	VSUBPS       v4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS v3f317218<>+0(SB), Z4, Z5
+	VFNMADD231PS vb102e308<>+0(SB), Z4, Z5
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z6
+	VFMADD213PS  v3c0913d8<>+0(SB), Z5, Z6
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z5, Z6
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z5, Z6
+	VFMADD213PS  v3effffff<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VSCALEFPS    Z4, Z6, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z4
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z6, K2, Z0
+	VRCP14PS     Z4, Z5
+	VMULPS       Z0, Z5, Z6
+	VFNMADD231PS Z4, Z6, Z0
+	VFMADD231PS  Z5, Z0, Z6
 	MOVQ         136(BX), DX
-	VMOVUPS      Z22, K1, (DX)(CX*4)
+	VMOVUPS      Z6, K1, (DX)(CX*4)
 	MOVQ         32(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
 	MOVQ         40(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z0, Z0
 	MOVQ         56(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z17, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc2d20000<>+0(SB), Z20
-	VMAXPS       Z17, Z20, Z20
-	VMOVUPS      v4b400000<>+0(SB), Z17
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z20, Z17
-	VSUBPS       v4b400000<>+0(SB), Z17, Z17
-	VFNMADD231PS v3f317218<>+0(SB), Z17, Z20
-	VFNMADD231PS vb102e308<>+0(SB), Z17, Z20
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z21
-	VFMADD213PS  v3c0913d8<>+0(SB), Z20, Z21
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z20, Z21
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z20, Z21
-	VFMADD213PS  v3effffff<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VSCALEFPS    Z17, Z21, Z21
-	VADDPS       v3f800000<>+0(SB), Z21, Z17
-	VPMOVD2M     Z8, K2
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z21, K2, Z8
-	VRCP14PS     Z17, Z20
-	VMULPS       Z8, Z20, Z21
-	VFNMADD231PS Z17, Z21, Z8
-	VFMADD231PS  Z20, Z8, Z21
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z1, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VSCALEFPS    Z1, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K2, Z0
+	VRCP14PS     Z1, Z4
+	VMULPS       Z0, Z4, Z5
+	VFNMADD231PS Z1, Z5, Z0
+	VFMADD231PS  Z4, Z0, Z5
 	MOVQ         144(BX), DX
-	VMOVUPS      Z21, K1, (DX)(CX*4)
+	VMOVUPS      Z5, K1, (DX)(CX*4)
 	MOVQ         64(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
 	MOVQ         72(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         88(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VADDPS       Z17, Z18, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z20
-	VFNMADD231PS v3eb17218<>+0(SB), Z20, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z20, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z20
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z20
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z18, Z23
-	VFMADD213PS  Z18, Z23, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z20, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z20
-	VMULPS       Z18, Z20, Z23
-	VFNMADD231PS Z17, Z23, Z18
-	VFMADD231PS  Z20, Z18, Z23
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z23
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VADDPS       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z7
+	VFMADD213PS  Z2, Z7, Z4
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z4, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z4
+	VMULPS       Z2, Z4, Z7
+	VFNMADD231PS Z1, Z7, Z2
+	VFMADD231PS  Z4, Z2, Z7
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z7
 	MOVQ         152(BX), DX
-	VMOVUPS      Z23, K1, (DX)(CX*4)
+	VMOVUPS      Z7, K1, (DX)(CX*4)
 	MOVQ         96(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
 	MOVQ         104(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         120(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VADDPS       Z17, Z19, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc2d20000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b400000<>+0(SB), Z17
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b400000<>+0(SB), Z17, Z17
-	VFNMADD231PS v3f317218<>+0(SB), Z17, Z18
-	VFNMADD231PS vb102e308<>+0(SB), Z17, Z18
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z19
-	VFMADD213PS  v3c0913d8<>+0(SB), Z18, Z19
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z18, Z19
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z18, Z19
-	VFMADD213PS  v3effffff<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f800000<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f800000<>+0(SB), Z18, Z19
-	VSCALEFPS    Z17, Z19, Z19
-	VADDPS       v3f800000<>+0(SB), Z19, Z17
-	VPMOVD2M     Z8, K2
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z19, K2, Z8
-	VRCP14PS     Z17, Z18
-	VMULPS       Z8, Z18, Z19
-	VFNMADD231PS Z17, Z19, Z8
-	VFMADD231PS  Z18, Z8, Z19
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VADDPS       Z1, Z3, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K2, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
 	MOVQ         160(BX), DX
-	VMOVUPS      Z19, K1, (DX)(CX*4)
+	VMOVUPS      Z3, K1, (DX)(CX*4)
 	MOVQ         128(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
-	VMULPS       Z8, Z21, Z8
-	VMULPS       Z23, Z22, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
+	VMULPS       Z0, Z5, Z0
+	VMULPS       Z7, Z6, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         168(BX), DX
-	VMOVUPS      Z8, K1, (DX)(CX*4)
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z20
-	VFNMADD231PS v3eb17218<>+0(SB), Z20, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z20, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z20
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z20
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z18, Z21
-	VFMADD213PS  Z18, Z21, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z20, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z20
-	VMULPS       Z18, Z20, Z21
-	VFNMADD231PS Z17, Z21, Z18
-	VFMADD231PS  Z20, Z18, Z21
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z21
-	VMULPS       Z21, Z19, Z8
+	VMOVUPS      Z0, K1, (DX)(CX*4)
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z4
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z4, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z4
+	VMULPS       Z2, Z4, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z4, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMULPS       Z5, Z3, Z0
 	MOVQ         176(BX), DX
-	VMOVUPS      Z8, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -3624,13 +7041,49 @@ TEXT ·lstmPeepholeInferenceStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
+	SUBQ         $0x10, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x10, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x20, DX
+	JLT   own2done
+
+own2:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -3640,66 +7093,181 @@ own:
 	MOVQ   CX, BX
 	SHRQ   $0x04, BX
 	IMULQ  BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   112(AX), BX
-	MOVQ   120(AX), R11
-	MOVQ   80(AX), R12
-	LEAQ   (R12)(BX*4), R12
-	SHLQ   $0x06, BX
+	MOVQ   72(AX), BX
 	ADDQ   R9, BX
-	SUBQ   $0x04, R11
-	JLT    ownfew
+	MOVQ   80(AX), R11
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R12
+	LEAQ   (R11)(R12*4), R11
+	SHLQ   $0x06, R12
+	ADDQ   R12, R9
+	ADDQ   R12, BX
+	MOVQ   120(AX), R12
+	SUBQ   $0x04, R12
+	JLT    own2few
 
-ownloop:
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  (SI)(BX*1), Z8, Z0
-	VFMADD231PS  (DI)(BX*1), Z8, Z1
-	VFMADD231PS  (R8)(BX*1), Z8, Z2
-	VFMADD231PS  (R10)(BX*1), Z8, Z3
-	VBROADCASTSS 4(R12), Z8
+own2loop:
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VFMADD231PS  (SI)(BX*1), Z8, Z4
+	VFMADD231PS  (DI)(BX*1), Z8, Z5
+	VFMADD231PS  (R8)(BX*1), Z8, Z6
+	VFMADD231PS  (R10)(BX*1), Z8, Z7
+	VBROADCASTSS 4(R11), Z8
+	VFMADD231PS  64(SI)(R9*1), Z8, Z0
+	VFMADD231PS  64(DI)(R9*1), Z8, Z1
+	VFMADD231PS  64(R8)(R9*1), Z8, Z2
+	VFMADD231PS  64(R10)(R9*1), Z8, Z3
 	VFMADD231PS  64(SI)(BX*1), Z8, Z4
 	VFMADD231PS  64(DI)(BX*1), Z8, Z5
 	VFMADD231PS  64(R8)(BX*1), Z8, Z6
 	VFMADD231PS  64(R10)(BX*1), Z8, Z7
-	VBROADCASTSS 8(R12), Z8
-	VFMADD231PS  128(SI)(BX*1), Z8, Z0
-	VFMADD231PS  128(DI)(BX*1), Z8, Z1
-	VFMADD231PS  128(R8)(BX*1), Z8, Z2
-	VFMADD231PS  128(R10)(BX*1), Z8, Z3
-	VBROADCASTSS 12(R12), Z8
+	VBROADCASTSS 8(R11), Z8
+	VFMADD231PS  128(SI)(R9*1), Z8, Z0
+	VFMADD231PS  128(DI)(R9*1), Z8, Z1
+	VFMADD231PS  128(R8)(R9*1), Z8, Z2
+	VFMADD231PS  128(R10)(R9*1), Z8, Z3
+	VFMADD231PS  128(SI)(BX*1), Z8, Z4
+	VFMADD231PS  128(DI)(BX*1), Z8, Z5
+	VFMADD231PS  128(R8)(BX*1), Z8, Z6
+	VFMADD231PS  128(R10)(BX*1), Z8, Z7
+	VBROADCASTSS 12(R11), Z8
+	VFMADD231PS  192(SI)(R9*1), Z8, Z0
+	VFMADD231PS  192(DI)(R9*1), Z8, Z1
+	VFMADD231PS  192(R8)(R9*1), Z8, Z2
+	VFMADD231PS  192(R10)(R9*1), Z8, Z3
 	VFMADD231PS  192(SI)(BX*1), Z8, Z4
 	VFMADD231PS  192(DI)(BX*1), Z8, Z5
 	VFMADD231PS  192(R8)(BX*1), Z8, Z6
 	VFMADD231PS  192(R10)(BX*1), Z8, Z7
-	ADDQ         $0x10, R12
+	ADDQ         $0x10, R11
+	ADDQ         $0x00000100, R9
 	ADDQ         $0x00000100, BX
+	SUBQ         $0x04, R12
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R12
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VFMADD231PS  (SI)(BX*1), Z8, Z4
+	VFMADD231PS  (DI)(BX*1), Z8, Z5
+	VFMADD231PS  (R8)(BX*1), Z8, Z6
+	VFMADD231PS  (R10)(BX*1), Z8, Z7
+	ADDQ         $0x04, R11
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, BX
+	DECQ         R12
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VMOVUPS Z0, (BX)(SI*1)
+	VMOVUPS Z1, 64(BX)(SI*1)
+	VMOVUPS Z2, 128(BX)(SI*1)
+	VMOVUPS Z3, 192(BX)(SI*1)
+	VMOVUPS Z4, 256(BX)(SI*1)
+	VMOVUPS Z5, 320(BX)(SI*1)
+	VMOVUPS Z6, 384(BX)(SI*1)
+	VMOVUPS Z7, 448(BX)(SI*1)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x20, DX
+
+own2none:
+	SUBQ $0x10, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   80(AX), BX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own1few
+
+own1loop:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VBROADCASTSS 4(BX), Z8
+	VFMADD231PS  64(SI)(R9*1), Z8, Z4
+	VFMADD231PS  64(DI)(R9*1), Z8, Z5
+	VFMADD231PS  64(R8)(R9*1), Z8, Z6
+	VFMADD231PS  64(R10)(R9*1), Z8, Z7
+	VBROADCASTSS 8(BX), Z8
+	VFMADD231PS  128(SI)(R9*1), Z8, Z0
+	VFMADD231PS  128(DI)(R9*1), Z8, Z1
+	VFMADD231PS  128(R8)(R9*1), Z8, Z2
+	VFMADD231PS  128(R10)(R9*1), Z8, Z3
+	VBROADCASTSS 12(BX), Z8
+	VFMADD231PS  192(SI)(R9*1), Z8, Z4
+	VFMADD231PS  192(DI)(R9*1), Z8, Z5
+	VFMADD231PS  192(R8)(R9*1), Z8, Z6
+	VFMADD231PS  192(R10)(R9*1), Z8, Z7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
 	SUBQ         $0x04, R11
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R11
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  (SI)(BX*1), Z8, Z0
-	VFMADD231PS  (DI)(BX*1), Z8, Z1
-	VFMADD231PS  (R8)(BX*1), Z8, Z2
-	VFMADD231PS  (R10)(BX*1), Z8, Z3
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x10, CX, SI
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
@@ -3710,36 +7278,159 @@ ownadded:
 	VMOVUPS Z2, 128(BX)(SI*1)
 	VMOVUPS Z3, 192(BX)(SI*1)
 	ADDQ    $0x10, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x10, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x10, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   80(AX), DX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (BX)(R8*1), Z8, Z0
+	VFMADD231PS  (SI)(R8*1), Z8, Z1
+	VFMADD231PS  (DI)(R8*1), Z8, Z2
+	VFMADD231PS  (R9)(R8*1), Z8, Z3
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  64(BX)(R8*1), Z8, Z4
+	VFMADD231PS  64(SI)(R8*1), Z8, Z5
+	VFMADD231PS  64(DI)(R8*1), Z8, Z6
+	VFMADD231PS  64(R9)(R8*1), Z8, Z7
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  128(BX)(R8*1), Z8, Z0
+	VFMADD231PS  128(SI)(R8*1), Z8, Z1
+	VFMADD231PS  128(DI)(R8*1), Z8, Z2
+	VFMADD231PS  128(R9)(R8*1), Z8, Z3
+	VBROADCASTSS 12(DX), Z8
+	VFMADD231PS  192(BX)(R8*1), Z8, Z4
+	VFMADD231PS  192(SI)(R8*1), Z8, Z5
+	VFMADD231PS  192(DI)(R8*1), Z8, Z6
+	VFMADD231PS  192(R9)(R8*1), Z8, Z7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (BX)(R8*1), Z8, Z0
+	VFMADD231PS  (SI)(R8*1), Z8, Z1
+	VFMADD231PS  (DI)(R8*1), Z8, Z2
+	VFMADD231PS  (R9)(R8*1), Z8, Z3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VMOVUPS Z0, (DX)(CX*1)
+	VMOVUPS Z1, 64(DX)(CX*1)
+	VMOVUPS Z2, 128(DX)(CX*1)
+	VMOVUPS Z3, 192(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x10, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD (SI), Z0, K1
+	KMOVW    K1, R9
+	ORL      R9, R8
+	ADDQ     $0x40, SI
+	SUBQ     $0x10, DI
+	JGE      pollvector
+
+pollfew:
+	ADDQ $0x10, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
-	SUBQ $0x10, DX
-	JLT  tail
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x20, DX
+	JLT   rest2done
 
-vectors:
+rest2:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -3749,264 +7440,745 @@ vectors:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Z8
-	VMOVUPS 64(SI)(R12*1), Z17
-	VMOVUPS 128(SI)(R12*1), Z18
-	VMOVUPS 192(SI)(R12*1), Z19
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    72(AX), SI
+	ADDQ    R10, SI
+	MOVQ    80(AX), R12
+	MOVQ    160(AX), R13
+	IMUL3Q  $0x10, CX, R14
+	VMOVUPS (R13)(R14*1), Z0
+	VMOVUPS 64(R13)(R14*1), Z1
+	VMOVUPS 128(R13)(R14*1), Z2
+	VMOVUPS 192(R13)(R14*1), Z3
+	VMOVUPS 256(R13)(R14*1), Z4
+	VMOVUPS 320(R13)(R14*1), Z5
+	VMOVUPS 384(R13)(R14*1), Z6
+	VMOVUPS 448(R13)(R14*1), Z7
+	MOVQ    112(AX), R13
+	MOVQ    128(AX), R14
+	TESTQ   R13, R13
+	JZ      rest2allafter
 
-rest:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
-	JLT  restfew
+rest2all:
+	SUBQ $0x04, R13
+	JLT  rest2allfew
 
-restloop:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	VBROADCASTSS 4(R15), Z20
-	VFMADD231PS  64(DI)(R13*1), Z20, Z9
-	VFMADD231PS  64(R8)(R13*1), Z20, Z10
-	VFMADD231PS  64(R9)(R13*1), Z20, Z11
-	VFMADD231PS  64(R11)(R13*1), Z20, Z12
-	VBROADCASTSS 8(R15), Z20
-	VFMADD231PS  128(DI)(R13*1), Z20, Z8
-	VFMADD231PS  128(R8)(R13*1), Z20, Z17
-	VFMADD231PS  128(R9)(R13*1), Z20, Z18
-	VFMADD231PS  128(R11)(R13*1), Z20, Z19
-	VBROADCASTSS 12(R15), Z20
-	VFMADD231PS  192(DI)(R13*1), Z20, Z9
-	VFMADD231PS  192(R8)(R13*1), Z20, Z10
-	VFMADD231PS  192(R9)(R13*1), Z20, Z11
-	VFMADD231PS  192(R11)(R13*1), Z20, Z12
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
-	JGE          restloop
+rest2allloop:
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VFMADD231PS  (DI)(SI*1), Z8, Z4
+	VFMADD231PS  (R8)(SI*1), Z8, Z5
+	VFMADD231PS  (R9)(SI*1), Z8, Z6
+	VFMADD231PS  (R11)(SI*1), Z8, Z7
+	VBROADCASTSS 4(R12), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z0
+	VFMADD231PS  64(R8)(R10*1), Z8, Z1
+	VFMADD231PS  64(R9)(R10*1), Z8, Z2
+	VFMADD231PS  64(R11)(R10*1), Z8, Z3
+	VFMADD231PS  64(DI)(SI*1), Z8, Z4
+	VFMADD231PS  64(R8)(SI*1), Z8, Z5
+	VFMADD231PS  64(R9)(SI*1), Z8, Z6
+	VFMADD231PS  64(R11)(SI*1), Z8, Z7
+	VBROADCASTSS 8(R12), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VFMADD231PS  128(DI)(SI*1), Z8, Z4
+	VFMADD231PS  128(R8)(SI*1), Z8, Z5
+	VFMADD231PS  128(R9)(SI*1), Z8, Z6
+	VFMADD231PS  128(R11)(SI*1), Z8, Z7
+	VBROADCASTSS 12(R12), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z0
+	VFMADD231PS  192(R8)(R10*1), Z8, Z1
+	VFMADD231PS  192(R9)(R10*1), Z8, Z2
+	VFMADD231PS  192(R11)(R10*1), Z8, Z3
+	VFMADD231PS  192(DI)(SI*1), Z8, Z4
+	VFMADD231PS  192(R8)(SI*1), Z8, Z5
+	VFMADD231PS  192(R9)(SI*1), Z8, Z6
+	VFMADD231PS  192(R11)(SI*1), Z8, Z7
+	ADDQ         $0x10, R12
+	ADDQ         $0x00000100, R10
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x04, R13
+	JGE          rest2allloop
 
-restfew:
-	ADDQ $0x04, R14
-	JZ   restadded
+rest2allfew:
+	ADDQ $0x04, R13
+	JZ   rest2alladded
 
-restone:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
-	JNZ          restone
+rest2allone:
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VFMADD231PS  (DI)(SI*1), Z8, Z4
+	VFMADD231PS  (R8)(SI*1), Z8, Z5
+	VFMADD231PS  (R9)(SI*1), Z8, Z6
+	VFMADD231PS  (R11)(SI*1), Z8, Z7
+	ADDQ         $0x04, R12
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, SI
+	DECQ         R13
+	JNZ          rest2allone
 
-restadded:
-	DECQ         R12
-	JNZ          rest
-	VADDPS       Z9, Z8, Z8
-	VADDPS       Z10, Z17, Z17
-	VADDPS       Z11, Z18, Z18
-	VADDPS       Z12, Z19, Z19
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R13
+	LEAQ         (R12)(R13*4), R12
+	SHLQ         $0x06, R13
+	ADDQ         R13, R10
+	ADDQ         R13, SI
+	MOVQ         R14, R13
+	XORQ         R14, R14
+	TESTQ        R13, R13
+	JNZ          rest2all
 	MOVQ         (BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
+	VMOVUPS      (SI)(CX*4), Z8
 	MOVQ         8(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z20, Z20
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z8, Z8
 	MOVQ         24(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z8, Z8
-	VADDPS       Z8, Z20, Z8
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z0, Z0
+	VADDPS       Z0, Z8, Z0
 	MOVQ         32(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
+	VMOVUPS      (SI)(CX*4), Z8
 	MOVQ         40(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VMULPS       Z21, Z20, Z20
-	VADDPS       Z20, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z20
-	VMOVUPS      vc2d20000<>+0(SB), Z22
-	VMAXPS       Z20, Z22, Z22
-	VMOVUPS      v4b400000<>+0(SB), Z20
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z22, Z20
-	VSUBPS       v4b400000<>+0(SB), Z20, Z20
-	VFNMADD231PS v3f317218<>+0(SB), Z20, Z22
-	VFNMADD231PS vb102e308<>+0(SB), Z20, Z22
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z23
-	VFMADD213PS  v3c0913d8<>+0(SB), Z22, Z23
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z22, Z23
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z22, Z23
-	VFMADD213PS  v3effffff<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VSCALEFPS    Z20, Z23, Z23
-	VADDPS       v3f800000<>+0(SB), Z23, Z20
-	VPMOVD2M     Z8, K1
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z23, K1, Z8
-	VRCP14PS     Z20, Z22
-	VMULPS       Z8, Z22, Z23
-	VFNMADD231PS Z20, Z23, Z8
-	VFMADD231PS  Z22, Z8, Z23
+	VMOVUPS      (SI)(CX*4), Z9
+	VMULPS       Z9, Z8, Z8
+	VADDPS       Z8, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z8
+	VMOVUPS      vc2d20000<>+0(SB), Z10
+	VMAXPS       Z8, Z10, Z10
+	VMOVUPS      v4b400000<>+0(SB), Z8
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z10, Z8
+	VSUBPS       v4b400000<>+0(SB), Z8, Z8
+	VFNMADD231PS v3f317218<>+0(SB), Z8, Z10
+	VFNMADD231PS vb102e308<>+0(SB), Z8, Z10
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z11
+	VFMADD213PS  v3c0913d8<>+0(SB), Z10, Z11
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z10, Z11
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z10, Z11
+	VFMADD213PS  v3effffff<>+0(SB), Z10, Z11
+	VFMADD213PS  v3f800000<>+0(SB), Z10, Z11
+	VFMADD213PS  v3f800000<>+0(SB), Z10, Z11
+	VSCALEFPS    Z8, Z11, Z11
+	VADDPS       v3f800000<>+0(SB), Z11, Z8
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z11, K1, Z0
+	VRCP14PS     Z8, Z10
+	VMULPS       Z0, Z10, Z11
+	VFNMADD231PS Z8, Z11, Z0
+	VFMADD231PS  Z10, Z0, Z11
 	MOVQ         48(BX), SI
-	VMOVUPS      (SI)(CX*4), Z8
+	VMOVUPS      (SI)(CX*4), Z0
 	MOVQ         56(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z8, Z8
-	MOVQ         72(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z17, Z17
-	VADDPS       Z17, Z8, Z8
-	MOVQ         80(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VMULPS       Z21, Z17, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc2d20000<>+0(SB), Z20
-	VMAXPS       Z17, Z20, Z20
-	VMOVUPS      v4b400000<>+0(SB), Z17
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z20, Z17
-	VSUBPS       v4b400000<>+0(SB), Z17, Z17
-	VFNMADD231PS v3f317218<>+0(SB), Z17, Z20
-	VFNMADD231PS vb102e308<>+0(SB), Z17, Z20
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z22
-	VFMADD213PS  v3c0913d8<>+0(SB), Z20, Z22
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z20, Z22
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z20, Z22
-	VFMADD213PS  v3effffff<>+0(SB), Z20, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z22
-	VSCALEFPS    Z17, Z22, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z17
-	VPMOVD2M     Z8, K1
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z22, K1, Z8
-	VRCP14PS     Z17, Z20
-	VMULPS       Z8, Z20, Z22
-	VFNMADD231PS Z17, Z22, Z8
-	VFMADD231PS  Z20, Z8, Z22
-	MOVQ         88(BX), SI
 	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z0, Z0
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VMULPS       Z9, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z8
+	VMAXPS       Z1, Z8, Z8
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z8, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z8
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z8
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z10
+	VFMADD213PS  v3c0913d8<>+0(SB), Z8, Z10
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z8, Z10
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z8, Z10
+	VFMADD213PS  v3effffff<>+0(SB), Z8, Z10
+	VFMADD213PS  v3f800000<>+0(SB), Z8, Z10
+	VFMADD213PS  v3f800000<>+0(SB), Z8, Z10
+	VSCALEFPS    Z1, Z10, Z10
+	VADDPS       v3f800000<>+0(SB), Z10, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z10, K1, Z0
+	VRCP14PS     Z1, Z8
+	VMULPS       Z0, Z8, Z10
+	VFNMADD231PS Z1, Z10, Z0
+	VFMADD231PS  Z8, Z0, Z10
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
 	MOVQ         96(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         112(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VADDPS       Z17, Z18, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z20
-	VFNMADD231PS v3eb17218<>+0(SB), Z20, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z20, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z20
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z20
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z18, Z24
-	VFMADD213PS  Z18, Z24, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z20, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z20
-	VMULPS       Z18, Z20, Z24
-	VFNMADD231PS Z17, Z24, Z18
-	VFMADD231PS  Z20, Z18, Z24
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z24
-	VMULPS       Z21, Z22, Z8
-	VMULPS       Z24, Z23, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z8
+	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z8, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z8
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z8
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z8
+	VMULPS       Z2, Z2, Z12
+	VFMADD213PS  Z2, Z12, Z8
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z8, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z8
+	VMULPS       Z2, Z8, Z12
+	VFNMADD231PS Z1, Z12, Z2
+	VFMADD231PS  Z8, Z2, Z12
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z12
+	VMULPS       Z9, Z10, Z0
+	VMULPS       Z12, Z11, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         160(BX), SI
-	VMOVUPS      Z8, (SI)(CX*4)
+	VMOVUPS      Z0, (SI)(CX*4)
 	MOVQ         120(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
+	VMOVUPS      (SI)(CX*4), Z1
 	MOVQ         128(BX), SI
-	VMOVUPS      (SI)(CX*4), Z18
-	VADDPS       Z18, Z17, Z17
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
 	MOVQ         144(BX), SI
-	VMOVUPS      (SI)(CX*4), Z18
-	VADDPS       Z18, Z19, Z18
-	VADDPS       Z18, Z17, Z17
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z3, Z2
+	VADDPS       Z2, Z1, Z1
 	MOVQ         152(BX), SI
-	VMOVUPS      (SI)(CX*4), Z18
-	VMULPS       Z8, Z18, Z18
-	VADDPS       Z18, Z17, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z18
-	VMOVUPS      vc2d20000<>+0(SB), Z19
-	VMAXPS       Z18, Z19, Z19
-	VMOVUPS      v4b400000<>+0(SB), Z18
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z19, Z18
-	VSUBPS       v4b400000<>+0(SB), Z18, Z18
-	VFNMADD231PS v3f317218<>+0(SB), Z18, Z19
-	VFNMADD231PS vb102e308<>+0(SB), Z18, Z19
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z20
-	VFMADD213PS  v3c0913d8<>+0(SB), Z19, Z20
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z19, Z20
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z19, Z20
-	VFMADD213PS  v3effffff<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VSCALEFPS    Z18, Z20, Z20
-	VADDPS       v3f800000<>+0(SB), Z20, Z18
-	VPMOVD2M     Z17, K1
-	VMOVUPS      v3f800000<>+0(SB), Z17
-	VMOVAPS      Z20, K1, Z17
-	VRCP14PS     Z18, Z19
-	VMULPS       Z17, Z19, Z20
-	VFNMADD231PS Z18, Z20, Z17
-	VFMADD231PS  Z19, Z17, Z20
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z19
-	VFNMADD231PS v3eb17218<>+0(SB), Z19, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z19, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z19
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z19
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z19
-	VMULPS       Z18, Z18, Z21
-	VFMADD213PS  Z18, Z21, Z19
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z19, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z19
-	VMULPS       Z18, Z19, Z21
-	VFNMADD231PS Z17, Z21, Z18
-	VFMADD231PS  Z19, Z18, Z21
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z21
-	VMULPS       Z21, Z20, Z8
+	VMOVUPS      (SI)(CX*4), Z2
+	VMULPS       Z0, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z8
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z8
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z8
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z8
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z8
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z8
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z8
+	VSCALEFPS    Z2, Z8, Z8
+	VADDPS       v3f800000<>+0(SB), Z8, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z8, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z8
+	VFNMADD231PS Z2, Z8, Z1
+	VFMADD231PS  Z3, Z1, Z8
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z9
+	VFMADD213PS  Z2, Z9, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z9
+	VFNMADD231PS Z1, Z9, Z2
+	VFMADD231PS  Z3, Z2, Z9
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z9
+	VMULPS       Z9, Z8, Z0
 	MOVQ         168(BX), SI
-	VMOVUPS      Z8, (SI)(CX*4)
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         (BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         8(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         24(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z4, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         32(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	MOVQ         40(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z1, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z4, K1, Z0
+	VRCP14PS     Z1, Z3
+	VMULPS       Z0, Z3, Z4
+	VFNMADD231PS Z1, Z4, Z0
+	VFMADD231PS  Z3, Z0, Z4
+	MOVQ         48(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         72(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z5, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         80(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z5
+	VSCALEFPS    Z1, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K1, Z0
+	VRCP14PS     Z1, Z3
+	VMULPS       Z0, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z0
+	VFMADD231PS  Z3, Z0, Z5
+	MOVQ         88(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         96(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         112(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z6, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z3
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z3, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z6
+	VFNMADD231PS v3eb17218<>+0(SB), Z6, Z3
+	VFNMADD231PS vb082e308<>+0(SB), Z6, Z3
+	VMOVUPS      v3d35f5ff<>+0(SB), Z6
+	VFMADD213PS  v3e0913d8<>+0(SB), Z3, Z6
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z3, Z6
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z3, Z6
+	VFMADD213PS  v3f7fffff<>+0(SB), Z3, Z6
+	VMULPS       Z3, Z3, Z8
+	VFMADD213PS  Z3, Z8, Z6
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z3
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z3
+	VFMADD231PS  Z6, Z1, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VRCP14PS     Z1, Z6
+	VMULPS       Z3, Z6, Z8
+	VFNMADD231PS Z1, Z8, Z3
+	VFMADD231PS  Z6, Z3, Z8
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z8
+	VMULPS       Z2, Z5, Z0
+	VMULPS       Z8, Z4, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         160(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	MOVQ         120(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	MOVQ         128(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         144(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z7, Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         152(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VMULPS       Z0, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z3, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMULPS       Z5, Z4, Z0
+	MOVQ         168(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x20, DX
+
+rest2none:
+	SUBQ $0x10, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
+
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
+
+rest1allloop:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z4
+	VFMADD231PS  64(R8)(R10*1), Z8, Z5
+	VFMADD231PS  64(R9)(R10*1), Z8, Z6
+	VFMADD231PS  64(R11)(R10*1), Z8, Z7
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z4
+	VFMADD231PS  192(R8)(R10*1), Z8, Z5
+	VFMADD231PS  192(R9)(R10*1), Z8, Z6
+	VFMADD231PS  192(R11)(R10*1), Z8, Z7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
+
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
+
+rest1allone:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z4, Z4
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z0, Z0
+	VADDPS       Z0, Z4, Z0
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VMULPS       Z5, Z4, Z4
+	VADDPS       Z4, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z4
+	VMOVUPS      vc2d20000<>+0(SB), Z6
+	VMAXPS       Z4, Z6, Z6
+	VMOVUPS      v4b400000<>+0(SB), Z4
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z6, Z4
+	VSUBPS       v4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS v3f317218<>+0(SB), Z4, Z6
+	VFNMADD231PS vb102e308<>+0(SB), Z4, Z6
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z7
+	VFMADD213PS  v3c0913d8<>+0(SB), Z6, Z7
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z6, Z7
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z6, Z7
+	VFMADD213PS  v3effffff<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VSCALEFPS    Z4, Z7, Z7
+	VADDPS       v3f800000<>+0(SB), Z7, Z4
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z7, K1, Z0
+	VRCP14PS     Z4, Z6
+	VMULPS       Z0, Z6, Z7
+	VFNMADD231PS Z4, Z7, Z0
+	VFMADD231PS  Z6, Z0, Z7
+	MOVQ         48(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z0, Z0
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VMULPS       Z5, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z1, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z6
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z6
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z6
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z6
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z6
+	VSCALEFPS    Z1, Z6, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z6, K1, Z0
+	VRCP14PS     Z1, Z4
+	VMULPS       Z0, Z4, Z6
+	VFNMADD231PS Z1, Z6, Z0
+	VFMADD231PS  Z4, Z0, Z6
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         112(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z8
+	VFMADD213PS  Z2, Z8, Z4
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z4, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z4
+	VMULPS       Z2, Z4, Z8
+	VFNMADD231PS Z1, Z8, Z2
+	VFMADD231PS  Z4, Z2, Z8
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z8
+	VMULPS       Z5, Z6, Z0
+	VMULPS       Z8, Z7, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         160(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         120(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         144(BX), SI
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         152(BX), SI
+	VMOVUPS      (SI)(CX*4), Z2
+	VMULPS       Z0, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z3, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMULPS       Z5, Z4, Z0
+	MOVQ         168(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x10, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -4017,267 +8189,270 @@ tail:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Z8
-	VMOVUPS 64(SI)(R12*1), Z17
-	VMOVUPS 128(SI)(R12*1), Z18
-	VMOVUPS 192(SI)(R12*1), Z19
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
+	SUBQ $0x04, R12
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	VBROADCASTSS 4(R15), Z20
-	VFMADD231PS  64(DI)(R13*1), Z20, Z13
-	VFMADD231PS  64(R8)(R13*1), Z20, Z14
-	VFMADD231PS  64(R9)(R13*1), Z20, Z15
-	VFMADD231PS  64(R11)(R13*1), Z20, Z16
-	VBROADCASTSS 8(R15), Z20
-	VFMADD231PS  128(DI)(R13*1), Z20, Z8
-	VFMADD231PS  128(R8)(R13*1), Z20, Z17
-	VFMADD231PS  128(R9)(R13*1), Z20, Z18
-	VFMADD231PS  128(R11)(R13*1), Z20, Z19
-	VBROADCASTSS 12(R15), Z20
-	VFMADD231PS  192(DI)(R13*1), Z20, Z13
-	VFMADD231PS  192(R8)(R13*1), Z20, Z14
-	VFMADD231PS  192(R9)(R13*1), Z20, Z15
-	VFMADD231PS  192(R11)(R13*1), Z20, Z16
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z4
+	VFMADD231PS  64(R8)(R10*1), Z8, Z5
+	VFMADD231PS  64(R9)(R10*1), Z8, Z6
+	VFMADD231PS  64(R11)(R10*1), Z8, Z7
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z4
+	VFMADD231PS  192(R8)(R10*1), Z8, Z5
+	VFMADD231PS  192(R9)(R10*1), Z8, Z6
+	VFMADD231PS  192(R11)(R10*1), Z8, Z7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R12
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
 	JNZ          lastone
 
 lastadded:
-	DECQ         R12
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
 	JNZ          last
-	VADDPS       Z13, Z8, Z8
-	VADDPS       Z14, Z17, Z17
-	VADDPS       Z15, Z18, Z18
-	VADDPS       Z16, Z19, Z19
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
 	MOVQ         (BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
 	MOVQ         8(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z20, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z4, Z4
 	MOVQ         24(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z8, Z8
-	VADDPS       Z8, Z20, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z0, Z0
+	VADDPS       Z0, Z4, Z0
 	MOVQ         32(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
 	MOVQ         40(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VMULPS       Z21, Z20, Z20
-	VADDPS       Z20, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z20
-	VMOVUPS      vc2d20000<>+0(SB), Z22
-	VMAXPS       Z20, Z22, Z22
-	VMOVUPS      v4b400000<>+0(SB), Z20
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z22, Z20
-	VSUBPS       v4b400000<>+0(SB), Z20, Z20
-	VFNMADD231PS v3f317218<>+0(SB), Z20, Z22
-	VFNMADD231PS vb102e308<>+0(SB), Z20, Z22
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z23
-	VFMADD213PS  v3c0913d8<>+0(SB), Z22, Z23
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z22, Z23
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z22, Z23
-	VFMADD213PS  v3effffff<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VSCALEFPS    Z20, Z23, Z23
-	VADDPS       v3f800000<>+0(SB), Z23, Z20
-	VPMOVD2M     Z8, K2
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z23, K2, Z8
-	VRCP14PS     Z20, Z22
-	VMULPS       Z8, Z22, Z23
-	VFNMADD231PS Z20, Z23, Z8
-	VFMADD231PS  Z22, Z8, Z23
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VMULPS       Z5, Z4, Z4
+	VADDPS       Z4, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z4
+	VMOVUPS      vc2d20000<>+0(SB), Z6
+	VMAXPS       Z4, Z6, Z6
+	VMOVUPS      v4b400000<>+0(SB), Z4
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z6, Z4
+	VSUBPS       v4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS v3f317218<>+0(SB), Z4, Z6
+	VFNMADD231PS vb102e308<>+0(SB), Z4, Z6
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z7
+	VFMADD213PS  v3c0913d8<>+0(SB), Z6, Z7
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z6, Z7
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z6, Z7
+	VFMADD213PS  v3effffff<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VSCALEFPS    Z4, Z7, Z7
+	VADDPS       v3f800000<>+0(SB), Z7, Z4
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z7, K2, Z0
+	VRCP14PS     Z4, Z6
+	VMULPS       Z0, Z6, Z7
+	VFNMADD231PS Z4, Z7, Z0
+	VFMADD231PS  Z6, Z0, Z7
 	MOVQ         48(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
 	MOVQ         56(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z0, Z0
 	MOVQ         72(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z17, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z1, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         80(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VMULPS       Z21, Z17, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc2d20000<>+0(SB), Z20
-	VMAXPS       Z17, Z20, Z20
-	VMOVUPS      v4b400000<>+0(SB), Z17
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z20, Z17
-	VSUBPS       v4b400000<>+0(SB), Z17, Z17
-	VFNMADD231PS v3f317218<>+0(SB), Z17, Z20
-	VFNMADD231PS vb102e308<>+0(SB), Z17, Z20
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z22
-	VFMADD213PS  v3c0913d8<>+0(SB), Z20, Z22
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z20, Z22
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z20, Z22
-	VFMADD213PS  v3effffff<>+0(SB), Z20, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z22
-	VSCALEFPS    Z17, Z22, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z17
-	VPMOVD2M     Z8, K2
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z22, K2, Z8
-	VRCP14PS     Z17, Z20
-	VMULPS       Z8, Z20, Z22
-	VFNMADD231PS Z17, Z22, Z8
-	VFMADD231PS  Z20, Z8, Z22
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VMULPS       Z5, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z1, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z6
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z6
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z6
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z6
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z6
+	VSCALEFPS    Z1, Z6, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z6, K2, Z0
+	VRCP14PS     Z1, Z4
+	VMULPS       Z0, Z4, Z6
+	VFNMADD231PS Z1, Z6, Z0
+	VFMADD231PS  Z4, Z0, Z6
 	MOVQ         88(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
 	MOVQ         96(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         112(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VADDPS       Z17, Z18, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z20
-	VFNMADD231PS v3eb17218<>+0(SB), Z20, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z20, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z20
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z20
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z18, Z24
-	VFMADD213PS  Z18, Z24, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z20, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z20
-	VMULPS       Z18, Z20, Z24
-	VFNMADD231PS Z17, Z24, Z18
-	VFMADD231PS  Z20, Z18, Z24
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z24
-	VMULPS       Z21, Z22, Z8
-	VMULPS       Z24, Z23, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VADDPS       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z8
+	VFMADD213PS  Z2, Z8, Z4
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z4, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z4
+	VMULPS       Z2, Z4, Z8
+	VFNMADD231PS Z1, Z8, Z2
+	VFMADD231PS  Z4, Z2, Z8
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z8
+	VMULPS       Z5, Z6, Z0
+	VMULPS       Z8, Z7, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         160(BX), DX
-	VMOVUPS      Z8, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 	MOVQ         120(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
 	MOVQ         128(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z18
-	VADDPS       Z18, Z17, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z2
+	VADDPS       Z2, Z1, Z1
 	MOVQ         144(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z18
-	VADDPS       Z18, Z19, Z18
-	VADDPS       Z18, Z17, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z2
+	VADDPS       Z2, Z3, Z2
+	VADDPS       Z2, Z1, Z1
 	MOVQ         152(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z18
-	VMULPS       Z8, Z18, Z18
-	VADDPS       Z18, Z17, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z18
-	VMOVUPS      vc2d20000<>+0(SB), Z19
-	VMAXPS       Z18, Z19, Z19
-	VMOVUPS      v4b400000<>+0(SB), Z18
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z19, Z18
-	VSUBPS       v4b400000<>+0(SB), Z18, Z18
-	VFNMADD231PS v3f317218<>+0(SB), Z18, Z19
-	VFNMADD231PS vb102e308<>+0(SB), Z18, Z19
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z20
-	VFMADD213PS  v3c0913d8<>+0(SB), Z19, Z20
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z19, Z20
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z19, Z20
-	VFMADD213PS  v3effffff<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VSCALEFPS    Z18, Z20, Z20
-	VADDPS       v3f800000<>+0(SB), Z20, Z18
-	VPMOVD2M     Z17, K2
-	VMOVUPS      v3f800000<>+0(SB), Z17
-	VMOVAPS      Z20, K2, Z17
-	VRCP14PS     Z18, Z19
-	VMULPS       Z17, Z19, Z20
-	VFNMADD231PS Z18, Z20, Z17
-	VFMADD231PS  Z19, Z17, Z20
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z19
-	VFNMADD231PS v3eb17218<>+0(SB), Z19, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z19, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z19
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z19
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z19
-	VMULPS       Z18, Z18, Z21
-	VFMADD213PS  Z18, Z21, Z19
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z19, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z19
-	VMULPS       Z18, Z19, Z21
-	VFNMADD231PS Z17, Z21, Z18
-	VFMADD231PS  Z19, Z18, Z21
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z21
-	VMULPS       Z21, Z20, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z2
+	VMULPS       Z0, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K2
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K2, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z3, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMULPS       Z5, Z4, Z0
 	MOVQ         168(BX), DX
-	VMOVUPS      Z8, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -4335,13 +8510,49 @@ TEXT ·lstmPeepholeForwardStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
+	SUBQ         $0x10, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x10, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x20, DX
+	JLT   own2done
+
+own2:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -4351,66 +8562,181 @@ own:
 	MOVQ   CX, BX
 	SHRQ   $0x04, BX
 	IMULQ  BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   112(AX), BX
-	MOVQ   120(AX), R11
-	MOVQ   80(AX), R12
-	LEAQ   (R12)(BX*4), R12
-	SHLQ   $0x06, BX
+	MOVQ   72(AX), BX
 	ADDQ   R9, BX
-	SUBQ   $0x04, R11
-	JLT    ownfew
+	MOVQ   80(AX), R11
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R12
+	LEAQ   (R11)(R12*4), R11
+	SHLQ   $0x06, R12
+	ADDQ   R12, R9
+	ADDQ   R12, BX
+	MOVQ   120(AX), R12
+	SUBQ   $0x04, R12
+	JLT    own2few
 
-ownloop:
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  (SI)(BX*1), Z8, Z0
-	VFMADD231PS  (DI)(BX*1), Z8, Z1
-	VFMADD231PS  (R8)(BX*1), Z8, Z2
-	VFMADD231PS  (R10)(BX*1), Z8, Z3
-	VBROADCASTSS 4(R12), Z8
+own2loop:
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VFMADD231PS  (SI)(BX*1), Z8, Z4
+	VFMADD231PS  (DI)(BX*1), Z8, Z5
+	VFMADD231PS  (R8)(BX*1), Z8, Z6
+	VFMADD231PS  (R10)(BX*1), Z8, Z7
+	VBROADCASTSS 4(R11), Z8
+	VFMADD231PS  64(SI)(R9*1), Z8, Z0
+	VFMADD231PS  64(DI)(R9*1), Z8, Z1
+	VFMADD231PS  64(R8)(R9*1), Z8, Z2
+	VFMADD231PS  64(R10)(R9*1), Z8, Z3
 	VFMADD231PS  64(SI)(BX*1), Z8, Z4
 	VFMADD231PS  64(DI)(BX*1), Z8, Z5
 	VFMADD231PS  64(R8)(BX*1), Z8, Z6
 	VFMADD231PS  64(R10)(BX*1), Z8, Z7
-	VBROADCASTSS 8(R12), Z8
-	VFMADD231PS  128(SI)(BX*1), Z8, Z0
-	VFMADD231PS  128(DI)(BX*1), Z8, Z1
-	VFMADD231PS  128(R8)(BX*1), Z8, Z2
-	VFMADD231PS  128(R10)(BX*1), Z8, Z3
-	VBROADCASTSS 12(R12), Z8
+	VBROADCASTSS 8(R11), Z8
+	VFMADD231PS  128(SI)(R9*1), Z8, Z0
+	VFMADD231PS  128(DI)(R9*1), Z8, Z1
+	VFMADD231PS  128(R8)(R9*1), Z8, Z2
+	VFMADD231PS  128(R10)(R9*1), Z8, Z3
+	VFMADD231PS  128(SI)(BX*1), Z8, Z4
+	VFMADD231PS  128(DI)(BX*1), Z8, Z5
+	VFMADD231PS  128(R8)(BX*1), Z8, Z6
+	VFMADD231PS  128(R10)(BX*1), Z8, Z7
+	VBROADCASTSS 12(R11), Z8
+	VFMADD231PS  192(SI)(R9*1), Z8, Z0
+	VFMADD231PS  192(DI)(R9*1), Z8, Z1
+	VFMADD231PS  192(R8)(R9*1), Z8, Z2
+	VFMADD231PS  192(R10)(R9*1), Z8, Z3
 	VFMADD231PS  192(SI)(BX*1), Z8, Z4
 	VFMADD231PS  192(DI)(BX*1), Z8, Z5
 	VFMADD231PS  192(R8)(BX*1), Z8, Z6
 	VFMADD231PS  192(R10)(BX*1), Z8, Z7
-	ADDQ         $0x10, R12
+	ADDQ         $0x10, R11
+	ADDQ         $0x00000100, R9
 	ADDQ         $0x00000100, BX
+	SUBQ         $0x04, R12
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R12
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VFMADD231PS  (SI)(BX*1), Z8, Z4
+	VFMADD231PS  (DI)(BX*1), Z8, Z5
+	VFMADD231PS  (R8)(BX*1), Z8, Z6
+	VFMADD231PS  (R10)(BX*1), Z8, Z7
+	ADDQ         $0x04, R11
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, BX
+	DECQ         R12
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VMOVUPS Z0, (BX)(SI*1)
+	VMOVUPS Z1, 64(BX)(SI*1)
+	VMOVUPS Z2, 128(BX)(SI*1)
+	VMOVUPS Z3, 192(BX)(SI*1)
+	VMOVUPS Z4, 256(BX)(SI*1)
+	VMOVUPS Z5, 320(BX)(SI*1)
+	VMOVUPS Z6, 384(BX)(SI*1)
+	VMOVUPS Z7, 448(BX)(SI*1)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x20, DX
+
+own2none:
+	SUBQ $0x10, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   80(AX), BX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own1few
+
+own1loop:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VBROADCASTSS 4(BX), Z8
+	VFMADD231PS  64(SI)(R9*1), Z8, Z4
+	VFMADD231PS  64(DI)(R9*1), Z8, Z5
+	VFMADD231PS  64(R8)(R9*1), Z8, Z6
+	VFMADD231PS  64(R10)(R9*1), Z8, Z7
+	VBROADCASTSS 8(BX), Z8
+	VFMADD231PS  128(SI)(R9*1), Z8, Z0
+	VFMADD231PS  128(DI)(R9*1), Z8, Z1
+	VFMADD231PS  128(R8)(R9*1), Z8, Z2
+	VFMADD231PS  128(R10)(R9*1), Z8, Z3
+	VBROADCASTSS 12(BX), Z8
+	VFMADD231PS  192(SI)(R9*1), Z8, Z4
+	VFMADD231PS  192(DI)(R9*1), Z8, Z5
+	VFMADD231PS  192(R8)(R9*1), Z8, Z6
+	VFMADD231PS  192(R10)(R9*1), Z8, Z7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
 	SUBQ         $0x04, R11
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R11
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  (SI)(BX*1), Z8, Z0
-	VFMADD231PS  (DI)(BX*1), Z8, Z1
-	VFMADD231PS  (R8)(BX*1), Z8, Z2
-	VFMADD231PS  (R10)(BX*1), Z8, Z3
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x10, CX, SI
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
@@ -4421,36 +8747,159 @@ ownadded:
 	VMOVUPS Z2, 128(BX)(SI*1)
 	VMOVUPS Z3, 192(BX)(SI*1)
 	ADDQ    $0x10, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x10, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x10, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   80(AX), DX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (BX)(R8*1), Z8, Z0
+	VFMADD231PS  (SI)(R8*1), Z8, Z1
+	VFMADD231PS  (DI)(R8*1), Z8, Z2
+	VFMADD231PS  (R9)(R8*1), Z8, Z3
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  64(BX)(R8*1), Z8, Z4
+	VFMADD231PS  64(SI)(R8*1), Z8, Z5
+	VFMADD231PS  64(DI)(R8*1), Z8, Z6
+	VFMADD231PS  64(R9)(R8*1), Z8, Z7
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  128(BX)(R8*1), Z8, Z0
+	VFMADD231PS  128(SI)(R8*1), Z8, Z1
+	VFMADD231PS  128(DI)(R8*1), Z8, Z2
+	VFMADD231PS  128(R9)(R8*1), Z8, Z3
+	VBROADCASTSS 12(DX), Z8
+	VFMADD231PS  192(BX)(R8*1), Z8, Z4
+	VFMADD231PS  192(SI)(R8*1), Z8, Z5
+	VFMADD231PS  192(DI)(R8*1), Z8, Z6
+	VFMADD231PS  192(R9)(R8*1), Z8, Z7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (BX)(R8*1), Z8, Z0
+	VFMADD231PS  (SI)(R8*1), Z8, Z1
+	VFMADD231PS  (DI)(R8*1), Z8, Z2
+	VFMADD231PS  (R9)(R8*1), Z8, Z3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VMOVUPS Z0, (DX)(CX*1)
+	VMOVUPS Z1, 64(DX)(CX*1)
+	VMOVUPS Z2, 128(DX)(CX*1)
+	VMOVUPS Z3, 192(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x10, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD (SI), Z0, K1
+	KMOVW    K1, R9
+	ORL      R9, R8
+	ADDQ     $0x40, SI
+	SUBQ     $0x10, DI
+	JGE      pollvector
+
+pollfew:
+	ADDQ $0x10, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
-	SUBQ $0x10, DX
-	JLT  tail
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x20, DX
+	JLT   rest2done
 
-vectors:
+rest2:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -4460,272 +8909,769 @@ vectors:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Z8
-	VMOVUPS 64(SI)(R12*1), Z17
-	VMOVUPS 128(SI)(R12*1), Z18
-	VMOVUPS 192(SI)(R12*1), Z19
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    72(AX), SI
+	ADDQ    R10, SI
+	MOVQ    80(AX), R12
+	MOVQ    160(AX), R13
+	IMUL3Q  $0x10, CX, R14
+	VMOVUPS (R13)(R14*1), Z0
+	VMOVUPS 64(R13)(R14*1), Z1
+	VMOVUPS 128(R13)(R14*1), Z2
+	VMOVUPS 192(R13)(R14*1), Z3
+	VMOVUPS 256(R13)(R14*1), Z4
+	VMOVUPS 320(R13)(R14*1), Z5
+	VMOVUPS 384(R13)(R14*1), Z6
+	VMOVUPS 448(R13)(R14*1), Z7
+	MOVQ    112(AX), R13
+	MOVQ    128(AX), R14
+	TESTQ   R13, R13
+	JZ      rest2allafter
 
-rest:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
-	JLT  restfew
+rest2all:
+	SUBQ $0x04, R13
+	JLT  rest2allfew
 
-restloop:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	VBROADCASTSS 4(R15), Z20
-	VFMADD231PS  64(DI)(R13*1), Z20, Z9
-	VFMADD231PS  64(R8)(R13*1), Z20, Z10
-	VFMADD231PS  64(R9)(R13*1), Z20, Z11
-	VFMADD231PS  64(R11)(R13*1), Z20, Z12
-	VBROADCASTSS 8(R15), Z20
-	VFMADD231PS  128(DI)(R13*1), Z20, Z8
-	VFMADD231PS  128(R8)(R13*1), Z20, Z17
-	VFMADD231PS  128(R9)(R13*1), Z20, Z18
-	VFMADD231PS  128(R11)(R13*1), Z20, Z19
-	VBROADCASTSS 12(R15), Z20
-	VFMADD231PS  192(DI)(R13*1), Z20, Z9
-	VFMADD231PS  192(R8)(R13*1), Z20, Z10
-	VFMADD231PS  192(R9)(R13*1), Z20, Z11
-	VFMADD231PS  192(R11)(R13*1), Z20, Z12
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
-	JGE          restloop
+rest2allloop:
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VFMADD231PS  (DI)(SI*1), Z8, Z4
+	VFMADD231PS  (R8)(SI*1), Z8, Z5
+	VFMADD231PS  (R9)(SI*1), Z8, Z6
+	VFMADD231PS  (R11)(SI*1), Z8, Z7
+	VBROADCASTSS 4(R12), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z0
+	VFMADD231PS  64(R8)(R10*1), Z8, Z1
+	VFMADD231PS  64(R9)(R10*1), Z8, Z2
+	VFMADD231PS  64(R11)(R10*1), Z8, Z3
+	VFMADD231PS  64(DI)(SI*1), Z8, Z4
+	VFMADD231PS  64(R8)(SI*1), Z8, Z5
+	VFMADD231PS  64(R9)(SI*1), Z8, Z6
+	VFMADD231PS  64(R11)(SI*1), Z8, Z7
+	VBROADCASTSS 8(R12), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VFMADD231PS  128(DI)(SI*1), Z8, Z4
+	VFMADD231PS  128(R8)(SI*1), Z8, Z5
+	VFMADD231PS  128(R9)(SI*1), Z8, Z6
+	VFMADD231PS  128(R11)(SI*1), Z8, Z7
+	VBROADCASTSS 12(R12), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z0
+	VFMADD231PS  192(R8)(R10*1), Z8, Z1
+	VFMADD231PS  192(R9)(R10*1), Z8, Z2
+	VFMADD231PS  192(R11)(R10*1), Z8, Z3
+	VFMADD231PS  192(DI)(SI*1), Z8, Z4
+	VFMADD231PS  192(R8)(SI*1), Z8, Z5
+	VFMADD231PS  192(R9)(SI*1), Z8, Z6
+	VFMADD231PS  192(R11)(SI*1), Z8, Z7
+	ADDQ         $0x10, R12
+	ADDQ         $0x00000100, R10
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x04, R13
+	JGE          rest2allloop
 
-restfew:
-	ADDQ $0x04, R14
-	JZ   restadded
+rest2allfew:
+	ADDQ $0x04, R13
+	JZ   rest2alladded
 
-restone:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
-	JNZ          restone
+rest2allone:
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VFMADD231PS  (DI)(SI*1), Z8, Z4
+	VFMADD231PS  (R8)(SI*1), Z8, Z5
+	VFMADD231PS  (R9)(SI*1), Z8, Z6
+	VFMADD231PS  (R11)(SI*1), Z8, Z7
+	ADDQ         $0x04, R12
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, SI
+	DECQ         R13
+	JNZ          rest2allone
 
-restadded:
-	DECQ         R12
-	JNZ          rest
-	VADDPS       Z9, Z8, Z8
-	VADDPS       Z10, Z17, Z17
-	VADDPS       Z11, Z18, Z18
-	VADDPS       Z12, Z19, Z19
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R13
+	LEAQ         (R12)(R13*4), R12
+	SHLQ         $0x06, R13
+	ADDQ         R13, R10
+	ADDQ         R13, SI
+	MOVQ         R14, R13
+	XORQ         R14, R14
+	TESTQ        R13, R13
+	JNZ          rest2all
 	MOVQ         (BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
+	VMOVUPS      (SI)(CX*4), Z8
 	MOVQ         8(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z20, Z20
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z8, Z8
 	MOVQ         24(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z8, Z8
-	VADDPS       Z8, Z20, Z8
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z0, Z0
+	VADDPS       Z0, Z8, Z0
 	MOVQ         32(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
+	VMOVUPS      (SI)(CX*4), Z8
 	MOVQ         40(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VMULPS       Z21, Z20, Z20
-	VADDPS       Z20, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z20
-	VMOVUPS      vc2d20000<>+0(SB), Z22
-	VMAXPS       Z20, Z22, Z22
-	VMOVUPS      v4b400000<>+0(SB), Z20
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z22, Z20
-	VSUBPS       v4b400000<>+0(SB), Z20, Z20
-	VFNMADD231PS v3f317218<>+0(SB), Z20, Z22
-	VFNMADD231PS vb102e308<>+0(SB), Z20, Z22
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z23
-	VFMADD213PS  v3c0913d8<>+0(SB), Z22, Z23
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z22, Z23
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z22, Z23
-	VFMADD213PS  v3effffff<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VSCALEFPS    Z20, Z23, Z23
-	VADDPS       v3f800000<>+0(SB), Z23, Z20
-	VPMOVD2M     Z8, K1
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z23, K1, Z8
-	VRCP14PS     Z20, Z22
-	VMULPS       Z8, Z22, Z23
-	VFNMADD231PS Z20, Z23, Z8
-	VFMADD231PS  Z22, Z8, Z23
+	VMOVUPS      (SI)(CX*4), Z9
+	VMULPS       Z9, Z8, Z8
+	VADDPS       Z8, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z8
+	VMOVUPS      vc2d20000<>+0(SB), Z10
+	VMAXPS       Z8, Z10, Z10
+	VMOVUPS      v4b400000<>+0(SB), Z8
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z10, Z8
+	VSUBPS       v4b400000<>+0(SB), Z8, Z8
+	VFNMADD231PS v3f317218<>+0(SB), Z8, Z10
+	VFNMADD231PS vb102e308<>+0(SB), Z8, Z10
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z11
+	VFMADD213PS  v3c0913d8<>+0(SB), Z10, Z11
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z10, Z11
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z10, Z11
+	VFMADD213PS  v3effffff<>+0(SB), Z10, Z11
+	VFMADD213PS  v3f800000<>+0(SB), Z10, Z11
+	VFMADD213PS  v3f800000<>+0(SB), Z10, Z11
+	VSCALEFPS    Z8, Z11, Z11
+	VADDPS       v3f800000<>+0(SB), Z11, Z8
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z11, K1, Z0
+	VRCP14PS     Z8, Z10
+	VMULPS       Z0, Z10, Z11
+	VFNMADD231PS Z8, Z11, Z0
+	VFMADD231PS  Z10, Z0, Z11
 	MOVQ         160(BX), SI
-	VMOVUPS      Z23, (SI)(CX*4)
+	VMOVUPS      Z11, (SI)(CX*4)
 	MOVQ         48(BX), SI
-	VMOVUPS      (SI)(CX*4), Z8
+	VMOVUPS      (SI)(CX*4), Z0
 	MOVQ         56(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z8, Z8
-	MOVQ         72(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z17, Z17
-	VADDPS       Z17, Z8, Z8
-	MOVQ         80(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VMULPS       Z21, Z17, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc2d20000<>+0(SB), Z20
-	VMAXPS       Z17, Z20, Z20
-	VMOVUPS      v4b400000<>+0(SB), Z17
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z20, Z17
-	VSUBPS       v4b400000<>+0(SB), Z17, Z17
-	VFNMADD231PS v3f317218<>+0(SB), Z17, Z20
-	VFNMADD231PS vb102e308<>+0(SB), Z17, Z20
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z22
-	VFMADD213PS  v3c0913d8<>+0(SB), Z20, Z22
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z20, Z22
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z20, Z22
-	VFMADD213PS  v3effffff<>+0(SB), Z20, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z22
-	VSCALEFPS    Z17, Z22, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z17
-	VPMOVD2M     Z8, K1
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z22, K1, Z8
-	VRCP14PS     Z17, Z20
-	VMULPS       Z8, Z20, Z22
-	VFNMADD231PS Z17, Z22, Z8
-	VFMADD231PS  Z20, Z8, Z22
-	MOVQ         168(BX), SI
-	VMOVUPS      Z22, (SI)(CX*4)
-	MOVQ         88(BX), SI
 	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z0, Z0
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VMULPS       Z9, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z8
+	VMAXPS       Z1, Z8, Z8
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z8, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z8
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z8
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z10
+	VFMADD213PS  v3c0913d8<>+0(SB), Z8, Z10
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z8, Z10
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z8, Z10
+	VFMADD213PS  v3effffff<>+0(SB), Z8, Z10
+	VFMADD213PS  v3f800000<>+0(SB), Z8, Z10
+	VFMADD213PS  v3f800000<>+0(SB), Z8, Z10
+	VSCALEFPS    Z1, Z10, Z10
+	VADDPS       v3f800000<>+0(SB), Z10, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z10, K1, Z0
+	VRCP14PS     Z1, Z8
+	VMULPS       Z0, Z8, Z10
+	VFNMADD231PS Z1, Z10, Z0
+	VFMADD231PS  Z8, Z0, Z10
+	MOVQ         168(BX), SI
+	VMOVUPS      Z10, (SI)(CX*4)
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
 	MOVQ         96(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         112(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	VADDPS       Z17, Z18, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z20
-	VFNMADD231PS v3eb17218<>+0(SB), Z20, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z20, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z20
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z20
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z18, Z24
-	VFMADD213PS  Z18, Z24, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z20, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z20
-	VMULPS       Z18, Z20, Z24
-	VFNMADD231PS Z17, Z24, Z18
-	VFMADD231PS  Z20, Z18, Z24
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z24
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z8
+	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z8, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z8
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z8
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z8
+	VMULPS       Z2, Z2, Z12
+	VFMADD213PS  Z2, Z12, Z8
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z8, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z8
+	VMULPS       Z2, Z8, Z12
+	VFNMADD231PS Z1, Z12, Z2
+	VFMADD231PS  Z8, Z2, Z12
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z12
 	MOVQ         176(BX), SI
-	VMOVUPS      Z24, (SI)(CX*4)
-	VMULPS       Z21, Z22, Z8
-	VMULPS       Z24, Z23, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS      Z12, (SI)(CX*4)
+	VMULPS       Z9, Z10, Z0
+	VMULPS       Z12, Z11, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         184(BX), SI
-	VMOVUPS      Z8, (SI)(CX*4)
+	VMOVUPS      Z0, (SI)(CX*4)
 	MOVQ         120(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
+	VMOVUPS      (SI)(CX*4), Z1
 	MOVQ         128(BX), SI
-	VMOVUPS      (SI)(CX*4), Z18
-	VADDPS       Z18, Z17, Z17
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
 	MOVQ         144(BX), SI
-	VMOVUPS      (SI)(CX*4), Z18
-	VADDPS       Z18, Z19, Z18
-	VADDPS       Z18, Z17, Z17
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z3, Z2
+	VADDPS       Z2, Z1, Z1
 	MOVQ         152(BX), SI
-	VMOVUPS      (SI)(CX*4), Z18
-	VMULPS       Z8, Z18, Z18
-	VADDPS       Z18, Z17, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z18
-	VMOVUPS      vc2d20000<>+0(SB), Z19
-	VMAXPS       Z18, Z19, Z19
-	VMOVUPS      v4b400000<>+0(SB), Z18
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z19, Z18
-	VSUBPS       v4b400000<>+0(SB), Z18, Z18
-	VFNMADD231PS v3f317218<>+0(SB), Z18, Z19
-	VFNMADD231PS vb102e308<>+0(SB), Z18, Z19
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z20
-	VFMADD213PS  v3c0913d8<>+0(SB), Z19, Z20
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z19, Z20
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z19, Z20
-	VFMADD213PS  v3effffff<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VSCALEFPS    Z18, Z20, Z20
-	VADDPS       v3f800000<>+0(SB), Z20, Z18
-	VPMOVD2M     Z17, K1
-	VMOVUPS      v3f800000<>+0(SB), Z17
-	VMOVAPS      Z20, K1, Z17
-	VRCP14PS     Z18, Z19
-	VMULPS       Z17, Z19, Z20
-	VFNMADD231PS Z18, Z20, Z17
-	VFMADD231PS  Z19, Z17, Z20
+	VMOVUPS      (SI)(CX*4), Z2
+	VMULPS       Z0, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z8
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z8
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z8
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z8
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z8
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z8
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z8
+	VSCALEFPS    Z2, Z8, Z8
+	VADDPS       v3f800000<>+0(SB), Z8, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z8, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z8
+	VFNMADD231PS Z2, Z8, Z1
+	VFMADD231PS  Z3, Z1, Z8
 	MOVQ         192(BX), SI
-	VMOVUPS      Z20, (SI)(CX*4)
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z19
-	VFNMADD231PS v3eb17218<>+0(SB), Z19, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z19, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z19
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z19
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z19
-	VMULPS       Z18, Z18, Z21
-	VFMADD213PS  Z18, Z21, Z19
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z19, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z19
-	VMULPS       Z18, Z19, Z21
-	VFNMADD231PS Z17, Z21, Z18
-	VFMADD231PS  Z19, Z18, Z21
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z21
-	VMULPS       Z21, Z20, Z8
-	MOVQ         200(BX), SI
 	VMOVUPS      Z8, (SI)(CX*4)
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z9
+	VFMADD213PS  Z2, Z9, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z9
+	VFNMADD231PS Z1, Z9, Z2
+	VFMADD231PS  Z3, Z2, Z9
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z9
+	VMULPS       Z9, Z8, Z0
+	MOVQ         200(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         (BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         8(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         24(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z4, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         32(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	MOVQ         40(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z1, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z4, K1, Z0
+	VRCP14PS     Z1, Z3
+	VMULPS       Z0, Z3, Z4
+	VFNMADD231PS Z1, Z4, Z0
+	VFMADD231PS  Z3, Z0, Z4
+	MOVQ         160(BX), SI
+	VMOVUPS      Z4, 64(SI)(CX*4)
+	MOVQ         48(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         72(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z5, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         80(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VMULPS       Z2, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z5
+	VSCALEFPS    Z1, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K1, Z0
+	VRCP14PS     Z1, Z3
+	VMULPS       Z0, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z0
+	VFMADD231PS  Z3, Z0, Z5
+	MOVQ         168(BX), SI
+	VMOVUPS      Z5, 64(SI)(CX*4)
+	MOVQ         88(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         96(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         112(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z6, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z3
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z3, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z6
+	VFNMADD231PS v3eb17218<>+0(SB), Z6, Z3
+	VFNMADD231PS vb082e308<>+0(SB), Z6, Z3
+	VMOVUPS      v3d35f5ff<>+0(SB), Z6
+	VFMADD213PS  v3e0913d8<>+0(SB), Z3, Z6
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z3, Z6
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z3, Z6
+	VFMADD213PS  v3f7fffff<>+0(SB), Z3, Z6
+	VMULPS       Z3, Z3, Z8
+	VFMADD213PS  Z3, Z8, Z6
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z3
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z3
+	VFMADD231PS  Z6, Z1, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VRCP14PS     Z1, Z6
+	VMULPS       Z3, Z6, Z8
+	VFNMADD231PS Z1, Z8, Z3
+	VFMADD231PS  Z6, Z3, Z8
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z8
+	MOVQ         176(BX), SI
+	VMOVUPS      Z8, 64(SI)(CX*4)
+	VMULPS       Z2, Z5, Z0
+	VMULPS       Z8, Z4, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         184(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	MOVQ         120(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	MOVQ         128(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         144(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z7, Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         152(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VMULPS       Z0, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
+	MOVQ         192(BX), SI
+	VMOVUPS      Z4, 64(SI)(CX*4)
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z3, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMULPS       Z5, Z4, Z0
+	MOVQ         200(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x20, DX
+
+rest2none:
+	SUBQ $0x10, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
+
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
+
+rest1allloop:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z4
+	VFMADD231PS  64(R8)(R10*1), Z8, Z5
+	VFMADD231PS  64(R9)(R10*1), Z8, Z6
+	VFMADD231PS  64(R11)(R10*1), Z8, Z7
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z4
+	VFMADD231PS  192(R8)(R10*1), Z8, Z5
+	VFMADD231PS  192(R9)(R10*1), Z8, Z6
+	VFMADD231PS  192(R11)(R10*1), Z8, Z7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
+
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
+
+rest1allone:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z4, Z4
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z0, Z0
+	VADDPS       Z0, Z4, Z0
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VMULPS       Z5, Z4, Z4
+	VADDPS       Z4, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z4
+	VMOVUPS      vc2d20000<>+0(SB), Z6
+	VMAXPS       Z4, Z6, Z6
+	VMOVUPS      v4b400000<>+0(SB), Z4
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z6, Z4
+	VSUBPS       v4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS v3f317218<>+0(SB), Z4, Z6
+	VFNMADD231PS vb102e308<>+0(SB), Z4, Z6
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z7
+	VFMADD213PS  v3c0913d8<>+0(SB), Z6, Z7
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z6, Z7
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z6, Z7
+	VFMADD213PS  v3effffff<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VSCALEFPS    Z4, Z7, Z7
+	VADDPS       v3f800000<>+0(SB), Z7, Z4
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z7, K1, Z0
+	VRCP14PS     Z4, Z6
+	VMULPS       Z0, Z6, Z7
+	VFNMADD231PS Z4, Z7, Z0
+	VFMADD231PS  Z6, Z0, Z7
+	MOVQ         160(BX), SI
+	VMOVUPS      Z7, (SI)(CX*4)
+	MOVQ         48(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	MOVQ         56(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z0, Z0
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VMULPS       Z5, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z1, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z6
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z6
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z6
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z6
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z6
+	VSCALEFPS    Z1, Z6, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z6, K1, Z0
+	VRCP14PS     Z1, Z4
+	VMULPS       Z0, Z4, Z6
+	VFNMADD231PS Z1, Z6, Z0
+	VFMADD231PS  Z4, Z0, Z6
+	MOVQ         168(BX), SI
+	VMOVUPS      Z6, (SI)(CX*4)
+	MOVQ         88(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         112(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	VADDPS       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z8
+	VFMADD213PS  Z2, Z8, Z4
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z4, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z4
+	VMULPS       Z2, Z4, Z8
+	VFNMADD231PS Z1, Z8, Z2
+	VFMADD231PS  Z4, Z2, Z8
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z8
+	MOVQ         176(BX), SI
+	VMOVUPS      Z8, (SI)(CX*4)
+	VMULPS       Z5, Z6, Z0
+	VMULPS       Z8, Z7, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         184(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         120(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         144(BX), SI
+	VMOVUPS      (SI)(CX*4), Z2
+	VADDPS       Z2, Z3, Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         152(BX), SI
+	VMOVUPS      (SI)(CX*4), Z2
+	VMULPS       Z0, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
+	MOVQ         192(BX), SI
+	VMOVUPS      Z4, (SI)(CX*4)
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z3, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMULPS       Z5, Z4, Z0
+	MOVQ         200(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x10, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -4736,275 +9682,278 @@ tail:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Z8
-	VMOVUPS 64(SI)(R12*1), Z17
-	VMOVUPS 128(SI)(R12*1), Z18
-	VMOVUPS 192(SI)(R12*1), Z19
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
+	SUBQ $0x04, R12
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	VBROADCASTSS 4(R15), Z20
-	VFMADD231PS  64(DI)(R13*1), Z20, Z13
-	VFMADD231PS  64(R8)(R13*1), Z20, Z14
-	VFMADD231PS  64(R9)(R13*1), Z20, Z15
-	VFMADD231PS  64(R11)(R13*1), Z20, Z16
-	VBROADCASTSS 8(R15), Z20
-	VFMADD231PS  128(DI)(R13*1), Z20, Z8
-	VFMADD231PS  128(R8)(R13*1), Z20, Z17
-	VFMADD231PS  128(R9)(R13*1), Z20, Z18
-	VFMADD231PS  128(R11)(R13*1), Z20, Z19
-	VBROADCASTSS 12(R15), Z20
-	VFMADD231PS  192(DI)(R13*1), Z20, Z13
-	VFMADD231PS  192(R8)(R13*1), Z20, Z14
-	VFMADD231PS  192(R9)(R13*1), Z20, Z15
-	VFMADD231PS  192(R11)(R13*1), Z20, Z16
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z4
+	VFMADD231PS  64(R8)(R10*1), Z8, Z5
+	VFMADD231PS  64(R9)(R10*1), Z8, Z6
+	VFMADD231PS  64(R11)(R10*1), Z8, Z7
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z4
+	VFMADD231PS  192(R8)(R10*1), Z8, Z5
+	VFMADD231PS  192(R9)(R10*1), Z8, Z6
+	VFMADD231PS  192(R11)(R10*1), Z8, Z7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R12
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
 	JNZ          lastone
 
 lastadded:
-	DECQ         R12
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
 	JNZ          last
-	VADDPS       Z13, Z8, Z8
-	VADDPS       Z14, Z17, Z17
-	VADDPS       Z15, Z18, Z18
-	VADDPS       Z16, Z19, Z19
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
 	MOVQ         (BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
 	MOVQ         8(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z20, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z4, Z4
 	MOVQ         24(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z8, Z8
-	VADDPS       Z8, Z20, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z0, Z0
+	VADDPS       Z0, Z4, Z0
 	MOVQ         32(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
 	MOVQ         40(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VMULPS       Z21, Z20, Z20
-	VADDPS       Z20, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z20
-	VMOVUPS      vc2d20000<>+0(SB), Z22
-	VMAXPS       Z20, Z22, Z22
-	VMOVUPS      v4b400000<>+0(SB), Z20
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z22, Z20
-	VSUBPS       v4b400000<>+0(SB), Z20, Z20
-	VFNMADD231PS v3f317218<>+0(SB), Z20, Z22
-	VFNMADD231PS vb102e308<>+0(SB), Z20, Z22
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z23
-	VFMADD213PS  v3c0913d8<>+0(SB), Z22, Z23
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z22, Z23
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z22, Z23
-	VFMADD213PS  v3effffff<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VSCALEFPS    Z20, Z23, Z23
-	VADDPS       v3f800000<>+0(SB), Z23, Z20
-	VPMOVD2M     Z8, K2
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z23, K2, Z8
-	VRCP14PS     Z20, Z22
-	VMULPS       Z8, Z22, Z23
-	VFNMADD231PS Z20, Z23, Z8
-	VFMADD231PS  Z22, Z8, Z23
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VMULPS       Z5, Z4, Z4
+	VADDPS       Z4, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z4
+	VMOVUPS      vc2d20000<>+0(SB), Z6
+	VMAXPS       Z4, Z6, Z6
+	VMOVUPS      v4b400000<>+0(SB), Z4
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z6, Z4
+	VSUBPS       v4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS v3f317218<>+0(SB), Z4, Z6
+	VFNMADD231PS vb102e308<>+0(SB), Z4, Z6
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z7
+	VFMADD213PS  v3c0913d8<>+0(SB), Z6, Z7
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z6, Z7
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z6, Z7
+	VFMADD213PS  v3effffff<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VSCALEFPS    Z4, Z7, Z7
+	VADDPS       v3f800000<>+0(SB), Z7, Z4
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z7, K2, Z0
+	VRCP14PS     Z4, Z6
+	VMULPS       Z0, Z6, Z7
+	VFNMADD231PS Z4, Z7, Z0
+	VFMADD231PS  Z6, Z0, Z7
 	MOVQ         160(BX), DX
-	VMOVUPS      Z23, K1, (DX)(CX*4)
+	VMOVUPS      Z7, K1, (DX)(CX*4)
 	MOVQ         48(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
 	MOVQ         56(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z0, Z0
 	MOVQ         72(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z17, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z1, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         80(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VMULPS       Z21, Z17, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc2d20000<>+0(SB), Z20
-	VMAXPS       Z17, Z20, Z20
-	VMOVUPS      v4b400000<>+0(SB), Z17
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z20, Z17
-	VSUBPS       v4b400000<>+0(SB), Z17, Z17
-	VFNMADD231PS v3f317218<>+0(SB), Z17, Z20
-	VFNMADD231PS vb102e308<>+0(SB), Z17, Z20
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z22
-	VFMADD213PS  v3c0913d8<>+0(SB), Z20, Z22
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z20, Z22
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z20, Z22
-	VFMADD213PS  v3effffff<>+0(SB), Z20, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z22
-	VSCALEFPS    Z17, Z22, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z17
-	VPMOVD2M     Z8, K2
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z22, K2, Z8
-	VRCP14PS     Z17, Z20
-	VMULPS       Z8, Z20, Z22
-	VFNMADD231PS Z17, Z22, Z8
-	VFMADD231PS  Z20, Z8, Z22
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VMULPS       Z5, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z1, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z6
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z6
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z6
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z6
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z6
+	VSCALEFPS    Z1, Z6, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z6, K2, Z0
+	VRCP14PS     Z1, Z4
+	VMULPS       Z0, Z4, Z6
+	VFNMADD231PS Z1, Z6, Z0
+	VFMADD231PS  Z4, Z0, Z6
 	MOVQ         168(BX), DX
-	VMOVUPS      Z22, K1, (DX)(CX*4)
+	VMOVUPS      Z6, K1, (DX)(CX*4)
 	MOVQ         88(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
 	MOVQ         96(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         112(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
-	VADDPS       Z17, Z18, Z17
-	VADDPS       Z17, Z8, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z20
-	VFNMADD231PS v3eb17218<>+0(SB), Z20, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z20, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z20
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z20
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z20
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z20
-	VMULPS       Z18, Z18, Z24
-	VFMADD213PS  Z18, Z24, Z20
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z20, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z20
-	VMULPS       Z18, Z20, Z24
-	VFNMADD231PS Z17, Z24, Z18
-	VFMADD231PS  Z20, Z18, Z24
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z24
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
+	VADDPS       Z1, Z2, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z4
+	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z4, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z4
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z4
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z4
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z8
+	VFMADD213PS  Z2, Z8, Z4
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z4, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z4
+	VMULPS       Z2, Z4, Z8
+	VFNMADD231PS Z1, Z8, Z2
+	VFMADD231PS  Z4, Z2, Z8
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z8
 	MOVQ         176(BX), DX
-	VMOVUPS      Z24, K1, (DX)(CX*4)
-	VMULPS       Z21, Z22, Z8
-	VMULPS       Z24, Z23, Z17
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS      Z8, K1, (DX)(CX*4)
+	VMULPS       Z5, Z6, Z0
+	VMULPS       Z8, Z7, Z1
+	VADDPS       Z1, Z0, Z0
 	MOVQ         184(BX), DX
-	VMOVUPS      Z8, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 	MOVQ         120(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
 	MOVQ         128(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z18
-	VADDPS       Z18, Z17, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z2
+	VADDPS       Z2, Z1, Z1
 	MOVQ         144(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z18
-	VADDPS       Z18, Z19, Z18
-	VADDPS       Z18, Z17, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z2
+	VADDPS       Z2, Z3, Z2
+	VADDPS       Z2, Z1, Z1
 	MOVQ         152(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z18
-	VMULPS       Z8, Z18, Z18
-	VADDPS       Z18, Z17, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z18
-	VMOVUPS      vc2d20000<>+0(SB), Z19
-	VMAXPS       Z18, Z19, Z19
-	VMOVUPS      v4b400000<>+0(SB), Z18
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z19, Z18
-	VSUBPS       v4b400000<>+0(SB), Z18, Z18
-	VFNMADD231PS v3f317218<>+0(SB), Z18, Z19
-	VFNMADD231PS vb102e308<>+0(SB), Z18, Z19
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z20
-	VFMADD213PS  v3c0913d8<>+0(SB), Z19, Z20
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z19, Z20
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z19, Z20
-	VFMADD213PS  v3effffff<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VSCALEFPS    Z18, Z20, Z20
-	VADDPS       v3f800000<>+0(SB), Z20, Z18
-	VPMOVD2M     Z17, K2
-	VMOVUPS      v3f800000<>+0(SB), Z17
-	VMOVAPS      Z20, K2, Z17
-	VRCP14PS     Z18, Z19
-	VMULPS       Z17, Z19, Z20
-	VFNMADD231PS Z18, Z20, Z17
-	VFMADD231PS  Z19, Z17, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z2
+	VMULPS       Z0, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K2
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K2, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
 	MOVQ         192(BX), DX
-	VMOVUPS      Z20, K1, (DX)(CX*4)
-	VPORD        v80000000<>+0(SB), Z8, Z17
-	VMOVUPS      vc1a00000<>+0(SB), Z18
-	VMAXPS       Z17, Z18, Z18
-	VMOVUPS      v4b40007f<>+0(SB), Z17
-	VFMADD231PS  v4038aa3b<>+0(SB), Z18, Z17
-	VSUBPS       v4b40007f<>+0(SB), Z17, Z19
-	VFNMADD231PS v3eb17218<>+0(SB), Z19, Z18
-	VFNMADD231PS vb082e308<>+0(SB), Z19, Z18
-	VMOVUPS      v3d35f5ff<>+0(SB), Z19
-	VFMADD213PS  v3e0913d8<>+0(SB), Z18, Z19
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z18, Z19
-	VFMADD213PS  v3f7fffff<>+0(SB), Z18, Z19
-	VMULPS       Z18, Z18, Z21
-	VFMADD213PS  Z18, Z21, Z19
-	VPSLLD       $0x17, Z17, Z17
-	VMOVUPS      vbf000000<>+0(SB), Z18
-	VFMADD231PS  v3f000000<>+0(SB), Z17, Z18
-	VFMADD231PS  Z19, Z17, Z18
-	VADDPS       v3f800000<>+0(SB), Z18, Z17
-	VRCP14PS     Z17, Z19
-	VMULPS       Z18, Z19, Z21
-	VFNMADD231PS Z17, Z21, Z18
-	VFMADD231PS  Z19, Z18, Z21
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z21
-	VMULPS       Z21, Z20, Z8
+	VMOVUPS      Z4, K1, (DX)(CX*4)
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z3
+	VFNMADD231PS v3eb17218<>+0(SB), Z3, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z3, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z3
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z3
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z3
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z3, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z3
+	VMULPS       Z2, Z3, Z5
+	VFNMADD231PS Z1, Z5, Z2
+	VFMADD231PS  Z3, Z2, Z5
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z5
+	VMULPS       Z5, Z4, Z0
 	MOVQ         200(BX), DX
-	VMOVUPS      Z8, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -5070,13 +10019,49 @@ TEXT ·lsLstmInferenceStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
+	SUBQ         $0x10, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x10, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x20, DX
+	JLT   own2done
+
+own2:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -5086,66 +10071,181 @@ own:
 	MOVQ   CX, BX
 	SHRQ   $0x04, BX
 	IMULQ  BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   112(AX), BX
-	MOVQ   120(AX), R11
-	MOVQ   80(AX), R12
-	LEAQ   (R12)(BX*4), R12
-	SHLQ   $0x06, BX
+	MOVQ   72(AX), BX
 	ADDQ   R9, BX
-	SUBQ   $0x04, R11
-	JLT    ownfew
+	MOVQ   80(AX), R11
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R12
+	LEAQ   (R11)(R12*4), R11
+	SHLQ   $0x06, R12
+	ADDQ   R12, R9
+	ADDQ   R12, BX
+	MOVQ   120(AX), R12
+	SUBQ   $0x04, R12
+	JLT    own2few
 
-ownloop:
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  (SI)(BX*1), Z8, Z0
-	VFMADD231PS  (DI)(BX*1), Z8, Z1
-	VFMADD231PS  (R8)(BX*1), Z8, Z2
-	VFMADD231PS  (R10)(BX*1), Z8, Z3
-	VBROADCASTSS 4(R12), Z8
+own2loop:
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VFMADD231PS  (SI)(BX*1), Z8, Z4
+	VFMADD231PS  (DI)(BX*1), Z8, Z5
+	VFMADD231PS  (R8)(BX*1), Z8, Z6
+	VFMADD231PS  (R10)(BX*1), Z8, Z7
+	VBROADCASTSS 4(R11), Z8
+	VFMADD231PS  64(SI)(R9*1), Z8, Z0
+	VFMADD231PS  64(DI)(R9*1), Z8, Z1
+	VFMADD231PS  64(R8)(R9*1), Z8, Z2
+	VFMADD231PS  64(R10)(R9*1), Z8, Z3
 	VFMADD231PS  64(SI)(BX*1), Z8, Z4
 	VFMADD231PS  64(DI)(BX*1), Z8, Z5
 	VFMADD231PS  64(R8)(BX*1), Z8, Z6
 	VFMADD231PS  64(R10)(BX*1), Z8, Z7
-	VBROADCASTSS 8(R12), Z8
-	VFMADD231PS  128(SI)(BX*1), Z8, Z0
-	VFMADD231PS  128(DI)(BX*1), Z8, Z1
-	VFMADD231PS  128(R8)(BX*1), Z8, Z2
-	VFMADD231PS  128(R10)(BX*1), Z8, Z3
-	VBROADCASTSS 12(R12), Z8
+	VBROADCASTSS 8(R11), Z8
+	VFMADD231PS  128(SI)(R9*1), Z8, Z0
+	VFMADD231PS  128(DI)(R9*1), Z8, Z1
+	VFMADD231PS  128(R8)(R9*1), Z8, Z2
+	VFMADD231PS  128(R10)(R9*1), Z8, Z3
+	VFMADD231PS  128(SI)(BX*1), Z8, Z4
+	VFMADD231PS  128(DI)(BX*1), Z8, Z5
+	VFMADD231PS  128(R8)(BX*1), Z8, Z6
+	VFMADD231PS  128(R10)(BX*1), Z8, Z7
+	VBROADCASTSS 12(R11), Z8
+	VFMADD231PS  192(SI)(R9*1), Z8, Z0
+	VFMADD231PS  192(DI)(R9*1), Z8, Z1
+	VFMADD231PS  192(R8)(R9*1), Z8, Z2
+	VFMADD231PS  192(R10)(R9*1), Z8, Z3
 	VFMADD231PS  192(SI)(BX*1), Z8, Z4
 	VFMADD231PS  192(DI)(BX*1), Z8, Z5
 	VFMADD231PS  192(R8)(BX*1), Z8, Z6
 	VFMADD231PS  192(R10)(BX*1), Z8, Z7
-	ADDQ         $0x10, R12
+	ADDQ         $0x10, R11
+	ADDQ         $0x00000100, R9
 	ADDQ         $0x00000100, BX
+	SUBQ         $0x04, R12
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R12
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VFMADD231PS  (SI)(BX*1), Z8, Z4
+	VFMADD231PS  (DI)(BX*1), Z8, Z5
+	VFMADD231PS  (R8)(BX*1), Z8, Z6
+	VFMADD231PS  (R10)(BX*1), Z8, Z7
+	ADDQ         $0x04, R11
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, BX
+	DECQ         R12
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VMOVUPS Z0, (BX)(SI*1)
+	VMOVUPS Z1, 64(BX)(SI*1)
+	VMOVUPS Z2, 128(BX)(SI*1)
+	VMOVUPS Z3, 192(BX)(SI*1)
+	VMOVUPS Z4, 256(BX)(SI*1)
+	VMOVUPS Z5, 320(BX)(SI*1)
+	VMOVUPS Z6, 384(BX)(SI*1)
+	VMOVUPS Z7, 448(BX)(SI*1)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x20, DX
+
+own2none:
+	SUBQ $0x10, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   80(AX), BX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own1few
+
+own1loop:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VBROADCASTSS 4(BX), Z8
+	VFMADD231PS  64(SI)(R9*1), Z8, Z4
+	VFMADD231PS  64(DI)(R9*1), Z8, Z5
+	VFMADD231PS  64(R8)(R9*1), Z8, Z6
+	VFMADD231PS  64(R10)(R9*1), Z8, Z7
+	VBROADCASTSS 8(BX), Z8
+	VFMADD231PS  128(SI)(R9*1), Z8, Z0
+	VFMADD231PS  128(DI)(R9*1), Z8, Z1
+	VFMADD231PS  128(R8)(R9*1), Z8, Z2
+	VFMADD231PS  128(R10)(R9*1), Z8, Z3
+	VBROADCASTSS 12(BX), Z8
+	VFMADD231PS  192(SI)(R9*1), Z8, Z4
+	VFMADD231PS  192(DI)(R9*1), Z8, Z5
+	VFMADD231PS  192(R8)(R9*1), Z8, Z6
+	VFMADD231PS  192(R10)(R9*1), Z8, Z7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
 	SUBQ         $0x04, R11
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R11
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  (SI)(BX*1), Z8, Z0
-	VFMADD231PS  (DI)(BX*1), Z8, Z1
-	VFMADD231PS  (R8)(BX*1), Z8, Z2
-	VFMADD231PS  (R10)(BX*1), Z8, Z3
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x10, CX, SI
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
@@ -5156,36 +10256,159 @@ ownadded:
 	VMOVUPS Z2, 128(BX)(SI*1)
 	VMOVUPS Z3, 192(BX)(SI*1)
 	ADDQ    $0x10, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x10, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x10, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   80(AX), DX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (BX)(R8*1), Z8, Z0
+	VFMADD231PS  (SI)(R8*1), Z8, Z1
+	VFMADD231PS  (DI)(R8*1), Z8, Z2
+	VFMADD231PS  (R9)(R8*1), Z8, Z3
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  64(BX)(R8*1), Z8, Z4
+	VFMADD231PS  64(SI)(R8*1), Z8, Z5
+	VFMADD231PS  64(DI)(R8*1), Z8, Z6
+	VFMADD231PS  64(R9)(R8*1), Z8, Z7
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  128(BX)(R8*1), Z8, Z0
+	VFMADD231PS  128(SI)(R8*1), Z8, Z1
+	VFMADD231PS  128(DI)(R8*1), Z8, Z2
+	VFMADD231PS  128(R9)(R8*1), Z8, Z3
+	VBROADCASTSS 12(DX), Z8
+	VFMADD231PS  192(BX)(R8*1), Z8, Z4
+	VFMADD231PS  192(SI)(R8*1), Z8, Z5
+	VFMADD231PS  192(DI)(R8*1), Z8, Z6
+	VFMADD231PS  192(R9)(R8*1), Z8, Z7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (BX)(R8*1), Z8, Z0
+	VFMADD231PS  (SI)(R8*1), Z8, Z1
+	VFMADD231PS  (DI)(R8*1), Z8, Z2
+	VFMADD231PS  (R9)(R8*1), Z8, Z3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VMOVUPS Z0, (DX)(CX*1)
+	VMOVUPS Z1, 64(DX)(CX*1)
+	VMOVUPS Z2, 128(DX)(CX*1)
+	VMOVUPS Z3, 192(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x10, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD (SI), Z0, K1
+	KMOVW    K1, R9
+	ORL      R9, R8
+	ADDQ     $0x40, SI
+	SUBQ     $0x10, DI
+	JGE      pollvector
+
+pollfew:
+	ADDQ $0x10, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
-	SUBQ $0x10, DX
-	JLT  tail
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x20, DX
+	JLT   rest2done
 
-vectors:
+rest2:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -5195,295 +10418,838 @@ vectors:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Z8
-	VMOVUPS 64(SI)(R12*1), Z17
-	VMOVUPS 128(SI)(R12*1), Z18
-	VMOVUPS 192(SI)(R12*1), Z19
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    72(AX), SI
+	ADDQ    R10, SI
+	MOVQ    80(AX), R12
+	MOVQ    160(AX), R13
+	IMUL3Q  $0x10, CX, R14
+	VMOVUPS (R13)(R14*1), Z0
+	VMOVUPS 64(R13)(R14*1), Z1
+	VMOVUPS 128(R13)(R14*1), Z2
+	VMOVUPS 192(R13)(R14*1), Z3
+	VMOVUPS 256(R13)(R14*1), Z4
+	VMOVUPS 320(R13)(R14*1), Z5
+	VMOVUPS 384(R13)(R14*1), Z6
+	VMOVUPS 448(R13)(R14*1), Z7
+	MOVQ    112(AX), R13
+	MOVQ    128(AX), R14
+	TESTQ   R13, R13
+	JZ      rest2allafter
 
-rest:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
-	JLT  restfew
+rest2all:
+	SUBQ $0x04, R13
+	JLT  rest2allfew
 
-restloop:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	VBROADCASTSS 4(R15), Z20
-	VFMADD231PS  64(DI)(R13*1), Z20, Z9
-	VFMADD231PS  64(R8)(R13*1), Z20, Z10
-	VFMADD231PS  64(R9)(R13*1), Z20, Z11
-	VFMADD231PS  64(R11)(R13*1), Z20, Z12
-	VBROADCASTSS 8(R15), Z20
-	VFMADD231PS  128(DI)(R13*1), Z20, Z8
-	VFMADD231PS  128(R8)(R13*1), Z20, Z17
-	VFMADD231PS  128(R9)(R13*1), Z20, Z18
-	VFMADD231PS  128(R11)(R13*1), Z20, Z19
-	VBROADCASTSS 12(R15), Z20
-	VFMADD231PS  192(DI)(R13*1), Z20, Z9
-	VFMADD231PS  192(R8)(R13*1), Z20, Z10
-	VFMADD231PS  192(R9)(R13*1), Z20, Z11
-	VFMADD231PS  192(R11)(R13*1), Z20, Z12
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
-	JGE          restloop
+rest2allloop:
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VFMADD231PS  (DI)(SI*1), Z8, Z4
+	VFMADD231PS  (R8)(SI*1), Z8, Z5
+	VFMADD231PS  (R9)(SI*1), Z8, Z6
+	VFMADD231PS  (R11)(SI*1), Z8, Z7
+	VBROADCASTSS 4(R12), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z0
+	VFMADD231PS  64(R8)(R10*1), Z8, Z1
+	VFMADD231PS  64(R9)(R10*1), Z8, Z2
+	VFMADD231PS  64(R11)(R10*1), Z8, Z3
+	VFMADD231PS  64(DI)(SI*1), Z8, Z4
+	VFMADD231PS  64(R8)(SI*1), Z8, Z5
+	VFMADD231PS  64(R9)(SI*1), Z8, Z6
+	VFMADD231PS  64(R11)(SI*1), Z8, Z7
+	VBROADCASTSS 8(R12), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VFMADD231PS  128(DI)(SI*1), Z8, Z4
+	VFMADD231PS  128(R8)(SI*1), Z8, Z5
+	VFMADD231PS  128(R9)(SI*1), Z8, Z6
+	VFMADD231PS  128(R11)(SI*1), Z8, Z7
+	VBROADCASTSS 12(R12), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z0
+	VFMADD231PS  192(R8)(R10*1), Z8, Z1
+	VFMADD231PS  192(R9)(R10*1), Z8, Z2
+	VFMADD231PS  192(R11)(R10*1), Z8, Z3
+	VFMADD231PS  192(DI)(SI*1), Z8, Z4
+	VFMADD231PS  192(R8)(SI*1), Z8, Z5
+	VFMADD231PS  192(R9)(SI*1), Z8, Z6
+	VFMADD231PS  192(R11)(SI*1), Z8, Z7
+	ADDQ         $0x10, R12
+	ADDQ         $0x00000100, R10
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x04, R13
+	JGE          rest2allloop
 
-restfew:
-	ADDQ $0x04, R14
-	JZ   restadded
+rest2allfew:
+	ADDQ $0x04, R13
+	JZ   rest2alladded
 
-restone:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
-	JNZ          restone
+rest2allone:
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VFMADD231PS  (DI)(SI*1), Z8, Z4
+	VFMADD231PS  (R8)(SI*1), Z8, Z5
+	VFMADD231PS  (R9)(SI*1), Z8, Z6
+	VFMADD231PS  (R11)(SI*1), Z8, Z7
+	ADDQ         $0x04, R12
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, SI
+	DECQ         R13
+	JNZ          rest2allone
 
-restadded:
-	DECQ         R12
-	JNZ          rest
-	VADDPS       Z9, Z8, Z8
-	VADDPS       Z10, Z17, Z17
-	VADDPS       Z11, Z18, Z18
-	VADDPS       Z12, Z19, Z19
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R13
+	LEAQ         (R12)(R13*4), R12
+	SHLQ         $0x06, R13
+	ADDQ         R13, R10
+	ADDQ         R13, SI
+	MOVQ         R14, R13
+	XORQ         R14, R14
+	TESTQ        R13, R13
+	JNZ          rest2all
 	MOVQ         (BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
+	VMOVUPS      (SI)(CX*4), Z8
 	MOVQ         8(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z20, Z20
-	VPORD        v80000000<>+0(SB), Z20, Z21
-	VMOVUPS      vc2d20000<>+0(SB), Z22
-	VMAXPS       Z21, Z22, Z22
-	VMOVUPS      v4b400000<>+0(SB), Z21
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z22, Z21
-	VSUBPS       v4b400000<>+0(SB), Z21, Z21
-	VFNMADD231PS v3f317218<>+0(SB), Z21, Z22
-	VFNMADD231PS vb102e308<>+0(SB), Z21, Z22
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z23
-	VFMADD213PS  v3c0913d8<>+0(SB), Z22, Z23
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z22, Z23
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z22, Z23
-	VFMADD213PS  v3effffff<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VSCALEFPS    Z21, Z23, Z23
-	VADDPS       v3f800000<>+0(SB), Z23, Z21
-	VPMOVD2M     Z20, K1
-	VMOVUPS      v3f800000<>+0(SB), Z20
-	VMOVAPS      Z23, K1, Z20
-	VRCP14PS     Z21, Z22
-	VMULPS       Z20, Z22, Z23
-	VFNMADD231PS Z21, Z23, Z20
-	VFMADD231PS  Z22, Z20, Z23
-	MOVQ         16(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	MOVQ         24(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z20, Z20
-	VPORD        v80000000<>+0(SB), Z20, Z21
-	VMOVUPS      vc1a00000<>+0(SB), Z22
-	VMAXPS       Z21, Z22, Z22
-	VMOVUPS      v4b40007f<>+0(SB), Z21
-	VFMADD231PS  v4038aa3b<>+0(SB), Z22, Z21
-	VSUBPS       v4b40007f<>+0(SB), Z21, Z24
-	VFNMADD231PS v3eb17218<>+0(SB), Z24, Z22
-	VFNMADD231PS vb082e308<>+0(SB), Z24, Z22
-	VMOVUPS      v3d35f5ff<>+0(SB), Z24
-	VFMADD213PS  v3e0913d8<>+0(SB), Z22, Z24
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z22, Z24
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z22, Z24
-	VFMADD213PS  v3f7fffff<>+0(SB), Z22, Z24
-	VMULPS       Z22, Z22, Z25
-	VFMADD213PS  Z22, Z25, Z24
-	VPSLLD       $0x17, Z21, Z21
-	VMOVUPS      vbf000000<>+0(SB), Z22
-	VFMADD231PS  v3f000000<>+0(SB), Z21, Z22
-	VFMADD231PS  Z24, Z21, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z21
-	VRCP14PS     Z21, Z24
-	VMULPS       Z22, Z24, Z25
-	VFNMADD231PS Z21, Z25, Z22
-	VFMADD231PS  Z24, Z22, Z25
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z20, Z25
-	MOVQ         32(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VMULPS       Z20, Z23, Z20
-	VMOVUPS      v3f800000<>+0(SB), Z21
-	VSUBPS       Z23, Z21, Z21
-	VMULPS       Z25, Z21, Z21
-	VADDPS       Z21, Z20, Z20
-	MOVQ         176(BX), SI
-	VMOVUPS      Z20, (SI)(CX*4)
-	MOVQ         40(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	MOVQ         48(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z20, Z20
-	MOVQ         64(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z17, Z17
-	VADDPS       Z17, Z20, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z20
-	VMOVUPS      vc2d20000<>+0(SB), Z21
-	VMAXPS       Z20, Z21, Z21
-	VMOVUPS      v4b400000<>+0(SB), Z20
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z21, Z20
-	VSUBPS       v4b400000<>+0(SB), Z20, Z20
-	VFNMADD231PS v3f317218<>+0(SB), Z20, Z21
-	VFNMADD231PS vb102e308<>+0(SB), Z20, Z21
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z22
-	VFMADD213PS  v3c0913d8<>+0(SB), Z21, Z22
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z21, Z22
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z21, Z22
-	VFMADD213PS  v3effffff<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VSCALEFPS    Z20, Z22, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z20
-	VPMOVD2M     Z17, K1
-	VMOVUPS      v3f800000<>+0(SB), Z17
-	VMOVAPS      Z22, K1, Z17
-	VRCP14PS     Z20, Z21
-	VMULPS       Z17, Z21, Z22
-	VFNMADD231PS Z20, Z22, Z17
-	VFMADD231PS  Z21, Z17, Z22
-	MOVQ         72(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	MOVQ         80(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z17, Z17
-	MOVQ         96(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z19, Z19
-	VADDPS       Z19, Z17, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z19
-	VMOVUPS      vc1a00000<>+0(SB), Z20
-	VMAXPS       Z19, Z20, Z20
-	VMOVUPS      v4b40007f<>+0(SB), Z19
-	VFMADD231PS  v4038aa3b<>+0(SB), Z20, Z19
-	VSUBPS       v4b40007f<>+0(SB), Z19, Z21
-	VFNMADD231PS v3eb17218<>+0(SB), Z21, Z20
-	VFNMADD231PS vb082e308<>+0(SB), Z21, Z20
-	VMOVUPS      v3d35f5ff<>+0(SB), Z21
-	VFMADD213PS  v3e0913d8<>+0(SB), Z20, Z21
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f7fffff<>+0(SB), Z20, Z21
-	VMULPS       Z20, Z20, Z23
-	VFMADD213PS  Z20, Z23, Z21
-	VPSLLD       $0x17, Z19, Z19
-	VMOVUPS      vbf000000<>+0(SB), Z20
-	VFMADD231PS  v3f000000<>+0(SB), Z19, Z20
-	VFMADD231PS  Z21, Z19, Z20
-	VADDPS       v3f800000<>+0(SB), Z20, Z19
-	VRCP14PS     Z19, Z21
-	VMULPS       Z20, Z21, Z23
-	VFNMADD231PS Z19, Z23, Z20
-	VFMADD231PS  Z21, Z20, Z23
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z17, Z23
-	VMULPS       Z23, Z22, Z17
-	MOVQ         104(BX), SI
-	VMOVUPS      (SI)(CX*4), Z19
-	MOVQ         112(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z19, Z19
-	MOVQ         128(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z8, Z8
-	VADDPS       Z8, Z19, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z19
-	VMOVUPS      vc2d20000<>+0(SB), Z20
-	VMAXPS       Z19, Z20, Z20
-	VMOVUPS      v4b400000<>+0(SB), Z19
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z20, Z19
-	VSUBPS       v4b400000<>+0(SB), Z19, Z19
-	VFNMADD231PS v3f317218<>+0(SB), Z19, Z20
-	VFNMADD231PS vb102e308<>+0(SB), Z19, Z20
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z21
-	VFMADD213PS  v3c0913d8<>+0(SB), Z20, Z21
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z20, Z21
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z20, Z21
-	VFMADD213PS  v3effffff<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VSCALEFPS    Z19, Z21, Z21
-	VADDPS       v3f800000<>+0(SB), Z21, Z19
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z8, Z8
+	VPORD        v80000000<>+0(SB), Z8, Z9
+	VMOVUPS      vc2d20000<>+0(SB), Z10
+	VMAXPS       Z9, Z10, Z10
+	VMOVUPS      v4b400000<>+0(SB), Z9
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z10, Z9
+	VSUBPS       v4b400000<>+0(SB), Z9, Z9
+	VFNMADD231PS v3f317218<>+0(SB), Z9, Z10
+	VFNMADD231PS vb102e308<>+0(SB), Z9, Z10
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z11
+	VFMADD213PS  v3c0913d8<>+0(SB), Z10, Z11
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z10, Z11
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z10, Z11
+	VFMADD213PS  v3effffff<>+0(SB), Z10, Z11
+	VFMADD213PS  v3f800000<>+0(SB), Z10, Z11
+	VFMADD213PS  v3f800000<>+0(SB), Z10, Z11
+	VSCALEFPS    Z9, Z11, Z11
+	VADDPS       v3f800000<>+0(SB), Z11, Z9
 	VPMOVD2M     Z8, K1
 	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z21, K1, Z8
-	VRCP14PS     Z19, Z20
-	VMULPS       Z8, Z20, Z21
-	VFNMADD231PS Z19, Z21, Z8
-	VFMADD231PS  Z20, Z8, Z21
-	MOVQ         136(BX), SI
+	VMOVAPS      Z11, K1, Z8
+	VRCP14PS     Z9, Z10
+	VMULPS       Z8, Z10, Z11
+	VFNMADD231PS Z9, Z11, Z8
+	VFMADD231PS  Z10, Z8, Z11
+	MOVQ         16(BX), SI
 	VMOVUPS      (SI)(CX*4), Z8
-	VMULPS       Z8, Z21, Z8
-	VADDPS       Z17, Z8, Z8
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z8, Z8
+	VPORD        v80000000<>+0(SB), Z8, Z9
+	VMOVUPS      vc1a00000<>+0(SB), Z10
+	VMAXPS       Z9, Z10, Z10
+	VMOVUPS      v4b40007f<>+0(SB), Z9
+	VFMADD231PS  v4038aa3b<>+0(SB), Z10, Z9
+	VSUBPS       v4b40007f<>+0(SB), Z9, Z12
+	VFNMADD231PS v3eb17218<>+0(SB), Z12, Z10
+	VFNMADD231PS vb082e308<>+0(SB), Z12, Z10
+	VMOVUPS      v3d35f5ff<>+0(SB), Z12
+	VFMADD213PS  v3e0913d8<>+0(SB), Z10, Z12
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z10, Z12
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z10, Z12
+	VFMADD213PS  v3f7fffff<>+0(SB), Z10, Z12
+	VMULPS       Z10, Z10, Z13
+	VFMADD213PS  Z10, Z13, Z12
+	VPSLLD       $0x17, Z9, Z9
+	VMOVUPS      vbf000000<>+0(SB), Z10
+	VFMADD231PS  v3f000000<>+0(SB), Z9, Z10
+	VFMADD231PS  Z12, Z9, Z10
+	VADDPS       v3f800000<>+0(SB), Z10, Z9
+	VRCP14PS     Z9, Z12
+	VMULPS       Z10, Z12, Z13
+	VFNMADD231PS Z9, Z13, Z10
+	VFMADD231PS  Z12, Z10, Z13
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z13
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	VMULPS       Z8, Z11, Z8
+	VMOVUPS      v3f800000<>+0(SB), Z9
+	VSUBPS       Z11, Z9, Z9
+	VMULPS       Z13, Z9, Z9
+	VADDPS       Z9, Z8, Z8
+	MOVQ         176(BX), SI
+	VMOVUPS      Z8, (SI)(CX*4)
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	MOVQ         48(BX), SI
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z8, Z8
+	MOVQ         64(BX), SI
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z1, Z1
+	VADDPS       Z1, Z8, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z8
+	VMOVUPS      vc2d20000<>+0(SB), Z9
+	VMAXPS       Z8, Z9, Z9
+	VMOVUPS      v4b400000<>+0(SB), Z8
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z9, Z8
+	VSUBPS       v4b400000<>+0(SB), Z8, Z8
+	VFNMADD231PS v3f317218<>+0(SB), Z8, Z9
+	VFNMADD231PS vb102e308<>+0(SB), Z8, Z9
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z10
+	VFMADD213PS  v3c0913d8<>+0(SB), Z9, Z10
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z9, Z10
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z9, Z10
+	VFMADD213PS  v3effffff<>+0(SB), Z9, Z10
+	VFMADD213PS  v3f800000<>+0(SB), Z9, Z10
+	VFMADD213PS  v3f800000<>+0(SB), Z9, Z10
+	VSCALEFPS    Z8, Z10, Z10
+	VADDPS       v3f800000<>+0(SB), Z10, Z8
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z10, K1, Z1
+	VRCP14PS     Z8, Z9
+	VMULPS       Z1, Z9, Z10
+	VFNMADD231PS Z8, Z10, Z1
+	VFMADD231PS  Z9, Z1, Z10
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z1, Z1
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z3, Z3
+	VADDPS       Z3, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z3
+	VMOVUPS      vc1a00000<>+0(SB), Z8
+	VMAXPS       Z3, Z8, Z8
+	VMOVUPS      v4b40007f<>+0(SB), Z3
+	VFMADD231PS  v4038aa3b<>+0(SB), Z8, Z3
+	VSUBPS       v4b40007f<>+0(SB), Z3, Z9
+	VFNMADD231PS v3eb17218<>+0(SB), Z9, Z8
+	VFNMADD231PS vb082e308<>+0(SB), Z9, Z8
+	VMOVUPS      v3d35f5ff<>+0(SB), Z9
+	VFMADD213PS  v3e0913d8<>+0(SB), Z8, Z9
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z8, Z9
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z8, Z9
+	VFMADD213PS  v3f7fffff<>+0(SB), Z8, Z9
+	VMULPS       Z8, Z8, Z11
+	VFMADD213PS  Z8, Z11, Z9
+	VPSLLD       $0x17, Z3, Z3
+	VMOVUPS      vbf000000<>+0(SB), Z8
+	VFMADD231PS  v3f000000<>+0(SB), Z3, Z8
+	VFMADD231PS  Z9, Z3, Z8
+	VADDPS       v3f800000<>+0(SB), Z8, Z3
+	VRCP14PS     Z3, Z9
+	VMULPS       Z8, Z9, Z11
+	VFNMADD231PS Z3, Z11, Z8
+	VFMADD231PS  Z9, Z8, Z11
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z1, Z11
+	VMULPS       Z11, Z10, Z1
+	MOVQ         104(BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	MOVQ         112(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z3, Z3
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z0, Z0
+	VADDPS       Z0, Z3, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z3
+	VMOVUPS      vc2d20000<>+0(SB), Z8
+	VMAXPS       Z3, Z8, Z8
+	VMOVUPS      v4b400000<>+0(SB), Z3
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z8, Z3
+	VSUBPS       v4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS v3f317218<>+0(SB), Z3, Z8
+	VFNMADD231PS vb102e308<>+0(SB), Z3, Z8
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z9
+	VFMADD213PS  v3c0913d8<>+0(SB), Z8, Z9
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z8, Z9
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z8, Z9
+	VFMADD213PS  v3effffff<>+0(SB), Z8, Z9
+	VFMADD213PS  v3f800000<>+0(SB), Z8, Z9
+	VFMADD213PS  v3f800000<>+0(SB), Z8, Z9
+	VSCALEFPS    Z3, Z9, Z9
+	VADDPS       v3f800000<>+0(SB), Z9, Z3
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z9, K1, Z0
+	VRCP14PS     Z3, Z8
+	VMULPS       Z0, Z8, Z9
+	VFNMADD231PS Z3, Z9, Z0
+	VFMADD231PS  Z8, Z0, Z9
+	MOVQ         136(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	VMULPS       Z0, Z9, Z0
+	VADDPS       Z1, Z0, Z0
 	MOVQ         184(BX), SI
-	VMOVUPS      Z8, (SI)(CX*4)
+	VMOVUPS      Z0, (SI)(CX*4)
 	MOVQ         144(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
+	VMOVUPS      (SI)(CX*4), Z1
 	MOVQ         152(BX), SI
-	VMOVUPS      (SI)(CX*4), Z19
-	VADDPS       Z19, Z17, Z17
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z1, Z1
 	MOVQ         168(BX), SI
-	VMOVUPS      (SI)(CX*4), Z19
-	VADDPS       Z19, Z18, Z18
-	VADDPS       Z18, Z17, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z18
-	VMOVUPS      vc2d20000<>+0(SB), Z19
-	VMAXPS       Z18, Z19, Z19
-	VMOVUPS      v4b400000<>+0(SB), Z18
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z19, Z18
-	VSUBPS       v4b400000<>+0(SB), Z18, Z18
-	VFNMADD231PS v3f317218<>+0(SB), Z18, Z19
-	VFNMADD231PS vb102e308<>+0(SB), Z18, Z19
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z20
-	VFMADD213PS  v3c0913d8<>+0(SB), Z19, Z20
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z19, Z20
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z19, Z20
-	VFMADD213PS  v3effffff<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VSCALEFPS    Z18, Z20, Z20
-	VADDPS       v3f800000<>+0(SB), Z20, Z18
-	VPMOVD2M     Z17, K1
-	VMOVUPS      v3f800000<>+0(SB), Z17
-	VMOVAPS      Z20, K1, Z17
-	VRCP14PS     Z18, Z19
-	VMULPS       Z17, Z19, Z20
-	VFNMADD231PS Z18, Z20, Z17
-	VFMADD231PS  Z19, Z17, Z20
-	VMULPS       Z8, Z20, Z8
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z8
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z8
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z8
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z8
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z8
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z8
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z8
+	VSCALEFPS    Z2, Z8, Z8
+	VADDPS       v3f800000<>+0(SB), Z8, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z8, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z8
+	VFNMADD231PS Z2, Z8, Z1
+	VFMADD231PS  Z3, Z1, Z8
+	VMULPS       Z0, Z8, Z0
 	MOVQ         192(BX), SI
-	VMOVUPS      Z8, (SI)(CX*4)
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         (BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         8(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
+	MOVQ         16(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         24(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z8
+	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z8, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z8
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z8
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z8
+	VMULPS       Z2, Z2, Z9
+	VFMADD213PS  Z2, Z9, Z8
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z8, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z8
+	VMULPS       Z2, Z8, Z9
+	VFNMADD231PS Z1, Z9, Z2
+	VFMADD231PS  Z8, Z2, Z9
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z9
+	MOVQ         32(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	VMULPS       Z0, Z3, Z0
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VSUBPS       Z3, Z1, Z1
+	VMULPS       Z9, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         176(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	MOVQ         40(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         48(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         64(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z5, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
+	MOVQ         72(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         80(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         96(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z7, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z5
+	VFNMADD231PS v3eb17218<>+0(SB), Z5, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z5, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z5
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z5
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z5
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z5
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z5
+	VMULPS       Z2, Z2, Z7
+	VFMADD213PS  Z2, Z7, Z5
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z5, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z5
+	VMULPS       Z2, Z5, Z7
+	VFNMADD231PS Z1, Z7, Z2
+	VFMADD231PS  Z5, Z2, Z7
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z7
+	VMULPS       Z7, Z3, Z0
+	MOVQ         104(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	MOVQ         112(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         128(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
+	MOVQ         136(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VMULPS       Z1, Z4, Z1
+	VADDPS       Z0, Z1, Z0
+	MOVQ         184(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	MOVQ         144(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	MOVQ         152(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         168(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z6, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z0
+	MOVQ         192(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x20, DX
+
+rest2none:
+	SUBQ $0x10, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
+
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
+
+rest1allloop:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z4
+	VFMADD231PS  64(R8)(R10*1), Z8, Z5
+	VFMADD231PS  64(R9)(R10*1), Z8, Z6
+	VFMADD231PS  64(R11)(R10*1), Z8, Z7
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z4
+	VFMADD231PS  192(R8)(R10*1), Z8, Z5
+	VFMADD231PS  192(R9)(R10*1), Z8, Z6
+	VFMADD231PS  192(R11)(R10*1), Z8, Z7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
+
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
+
+rest1allone:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z4, Z4
+	VPORD        v80000000<>+0(SB), Z4, Z5
+	VMOVUPS      vc2d20000<>+0(SB), Z6
+	VMAXPS       Z5, Z6, Z6
+	VMOVUPS      v4b400000<>+0(SB), Z5
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z6, Z5
+	VSUBPS       v4b400000<>+0(SB), Z5, Z5
+	VFNMADD231PS v3f317218<>+0(SB), Z5, Z6
+	VFNMADD231PS vb102e308<>+0(SB), Z5, Z6
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z7
+	VFMADD213PS  v3c0913d8<>+0(SB), Z6, Z7
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z6, Z7
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z6, Z7
+	VFMADD213PS  v3effffff<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VSCALEFPS    Z5, Z7, Z7
+	VADDPS       v3f800000<>+0(SB), Z7, Z5
+	VPMOVD2M     Z4, K1
+	VMOVUPS      v3f800000<>+0(SB), Z4
+	VMOVAPS      Z7, K1, Z4
+	VRCP14PS     Z5, Z6
+	VMULPS       Z4, Z6, Z7
+	VFNMADD231PS Z5, Z7, Z4
+	VFMADD231PS  Z6, Z4, Z7
+	MOVQ         16(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z4, Z4
+	VPORD        v80000000<>+0(SB), Z4, Z5
+	VMOVUPS      vc1a00000<>+0(SB), Z6
+	VMAXPS       Z5, Z6, Z6
+	VMOVUPS      v4b40007f<>+0(SB), Z5
+	VFMADD231PS  v4038aa3b<>+0(SB), Z6, Z5
+	VSUBPS       v4b40007f<>+0(SB), Z5, Z8
+	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z6
+	VFNMADD231PS vb082e308<>+0(SB), Z8, Z6
+	VMOVUPS      v3d35f5ff<>+0(SB), Z8
+	VFMADD213PS  v3e0913d8<>+0(SB), Z6, Z8
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z6, Z8
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z6, Z8
+	VFMADD213PS  v3f7fffff<>+0(SB), Z6, Z8
+	VMULPS       Z6, Z6, Z9
+	VFMADD213PS  Z6, Z9, Z8
+	VPSLLD       $0x17, Z5, Z5
+	VMOVUPS      vbf000000<>+0(SB), Z6
+	VFMADD231PS  v3f000000<>+0(SB), Z5, Z6
+	VFMADD231PS  Z8, Z5, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z5
+	VRCP14PS     Z5, Z8
+	VMULPS       Z6, Z8, Z9
+	VFNMADD231PS Z5, Z9, Z6
+	VFMADD231PS  Z8, Z6, Z9
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z4, Z9
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VMULPS       Z4, Z7, Z4
+	VMOVUPS      v3f800000<>+0(SB), Z5
+	VSUBPS       Z7, Z5, Z5
+	VMULPS       Z9, Z5, Z5
+	VADDPS       Z5, Z4, Z4
+	MOVQ         176(BX), SI
+	VMOVUPS      Z4, (SI)(CX*4)
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	MOVQ         48(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z4, Z4
+	MOVQ         64(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z1, Z4, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z4
+	VMOVUPS      vc2d20000<>+0(SB), Z5
+	VMAXPS       Z4, Z5, Z5
+	VMOVUPS      v4b400000<>+0(SB), Z4
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z5, Z4
+	VSUBPS       v4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS v3f317218<>+0(SB), Z4, Z5
+	VFNMADD231PS vb102e308<>+0(SB), Z4, Z5
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z6
+	VFMADD213PS  v3c0913d8<>+0(SB), Z5, Z6
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z5, Z6
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z5, Z6
+	VFMADD213PS  v3effffff<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VSCALEFPS    Z4, Z6, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z4
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z6, K1, Z1
+	VRCP14PS     Z4, Z5
+	VMULPS       Z1, Z5, Z6
+	VFNMADD231PS Z4, Z6, Z1
+	VFMADD231PS  Z5, Z1, Z6
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z1, Z1
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z3, Z3
+	VADDPS       Z3, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z3
+	VMOVUPS      vc1a00000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z4
+	VMOVUPS      v4b40007f<>+0(SB), Z3
+	VFMADD231PS  v4038aa3b<>+0(SB), Z4, Z3
+	VSUBPS       v4b40007f<>+0(SB), Z3, Z5
+	VFNMADD231PS v3eb17218<>+0(SB), Z5, Z4
+	VFNMADD231PS vb082e308<>+0(SB), Z5, Z4
+	VMOVUPS      v3d35f5ff<>+0(SB), Z5
+	VFMADD213PS  v3e0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f7fffff<>+0(SB), Z4, Z5
+	VMULPS       Z4, Z4, Z7
+	VFMADD213PS  Z4, Z7, Z5
+	VPSLLD       $0x17, Z3, Z3
+	VMOVUPS      vbf000000<>+0(SB), Z4
+	VFMADD231PS  v3f000000<>+0(SB), Z3, Z4
+	VFMADD231PS  Z5, Z3, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z3
+	VRCP14PS     Z3, Z5
+	VMULPS       Z4, Z5, Z7
+	VFNMADD231PS Z3, Z7, Z4
+	VFMADD231PS  Z5, Z4, Z7
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z1, Z7
+	VMULPS       Z7, Z6, Z1
+	MOVQ         104(BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	MOVQ         112(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z3, Z3
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z0, Z3, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z3
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z3
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z3
+	VSUBPS       v4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS v3f317218<>+0(SB), Z3, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z3, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VSCALEFPS    Z3, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z3
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K1, Z0
+	VRCP14PS     Z3, Z4
+	VMULPS       Z0, Z4, Z5
+	VFNMADD231PS Z3, Z5, Z0
+	VFMADD231PS  Z4, Z0, Z5
+	MOVQ         136(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	VMULPS       Z0, Z5, Z0
+	VADDPS       Z1, Z0, Z0
+	MOVQ         184(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         144(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	MOVQ         152(BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z1, Z1
+	MOVQ         168(BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z0
+	MOVQ         192(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x10, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -5494,298 +11260,301 @@ tail:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Z8
-	VMOVUPS 64(SI)(R12*1), Z17
-	VMOVUPS 128(SI)(R12*1), Z18
-	VMOVUPS 192(SI)(R12*1), Z19
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
+	SUBQ $0x04, R12
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	VBROADCASTSS 4(R15), Z20
-	VFMADD231PS  64(DI)(R13*1), Z20, Z13
-	VFMADD231PS  64(R8)(R13*1), Z20, Z14
-	VFMADD231PS  64(R9)(R13*1), Z20, Z15
-	VFMADD231PS  64(R11)(R13*1), Z20, Z16
-	VBROADCASTSS 8(R15), Z20
-	VFMADD231PS  128(DI)(R13*1), Z20, Z8
-	VFMADD231PS  128(R8)(R13*1), Z20, Z17
-	VFMADD231PS  128(R9)(R13*1), Z20, Z18
-	VFMADD231PS  128(R11)(R13*1), Z20, Z19
-	VBROADCASTSS 12(R15), Z20
-	VFMADD231PS  192(DI)(R13*1), Z20, Z13
-	VFMADD231PS  192(R8)(R13*1), Z20, Z14
-	VFMADD231PS  192(R9)(R13*1), Z20, Z15
-	VFMADD231PS  192(R11)(R13*1), Z20, Z16
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z4
+	VFMADD231PS  64(R8)(R10*1), Z8, Z5
+	VFMADD231PS  64(R9)(R10*1), Z8, Z6
+	VFMADD231PS  64(R11)(R10*1), Z8, Z7
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z4
+	VFMADD231PS  192(R8)(R10*1), Z8, Z5
+	VFMADD231PS  192(R9)(R10*1), Z8, Z6
+	VFMADD231PS  192(R11)(R10*1), Z8, Z7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R12
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
 	JNZ          lastone
 
 lastadded:
-	DECQ         R12
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
 	JNZ          last
-	VADDPS       Z13, Z8, Z8
-	VADDPS       Z14, Z17, Z17
-	VADDPS       Z15, Z18, Z18
-	VADDPS       Z16, Z19, Z19
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
 	MOVQ         (BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
 	MOVQ         8(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z20, Z20
-	VPORD        v80000000<>+0(SB), Z20, Z21
-	VMOVUPS      vc2d20000<>+0(SB), Z22
-	VMAXPS       Z21, Z22, Z22
-	VMOVUPS      v4b400000<>+0(SB), Z21
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z22, Z21
-	VSUBPS       v4b400000<>+0(SB), Z21, Z21
-	VFNMADD231PS v3f317218<>+0(SB), Z21, Z22
-	VFNMADD231PS vb102e308<>+0(SB), Z21, Z22
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z23
-	VFMADD213PS  v3c0913d8<>+0(SB), Z22, Z23
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z22, Z23
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z22, Z23
-	VFMADD213PS  v3effffff<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VSCALEFPS    Z21, Z23, Z23
-	VADDPS       v3f800000<>+0(SB), Z23, Z21
-	VPMOVD2M     Z20, K2
-	VMOVUPS      v3f800000<>+0(SB), Z20
-	VMOVAPS      Z23, K2, Z20
-	VRCP14PS     Z21, Z22
-	VMULPS       Z20, Z22, Z23
-	VFNMADD231PS Z21, Z23, Z20
-	VFMADD231PS  Z22, Z20, Z23
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z4, Z4
+	VPORD        v80000000<>+0(SB), Z4, Z5
+	VMOVUPS      vc2d20000<>+0(SB), Z6
+	VMAXPS       Z5, Z6, Z6
+	VMOVUPS      v4b400000<>+0(SB), Z5
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z6, Z5
+	VSUBPS       v4b400000<>+0(SB), Z5, Z5
+	VFNMADD231PS v3f317218<>+0(SB), Z5, Z6
+	VFNMADD231PS vb102e308<>+0(SB), Z5, Z6
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z7
+	VFMADD213PS  v3c0913d8<>+0(SB), Z6, Z7
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z6, Z7
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z6, Z7
+	VFMADD213PS  v3effffff<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VSCALEFPS    Z5, Z7, Z7
+	VADDPS       v3f800000<>+0(SB), Z7, Z5
+	VPMOVD2M     Z4, K2
+	VMOVUPS      v3f800000<>+0(SB), Z4
+	VMOVAPS      Z7, K2, Z4
+	VRCP14PS     Z5, Z6
+	VMULPS       Z4, Z6, Z7
+	VFNMADD231PS Z5, Z7, Z4
+	VFMADD231PS  Z6, Z4, Z7
 	MOVQ         16(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
 	MOVQ         24(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z20, Z20
-	VPORD        v80000000<>+0(SB), Z20, Z21
-	VMOVUPS      vc1a00000<>+0(SB), Z22
-	VMAXPS       Z21, Z22, Z22
-	VMOVUPS      v4b40007f<>+0(SB), Z21
-	VFMADD231PS  v4038aa3b<>+0(SB), Z22, Z21
-	VSUBPS       v4b40007f<>+0(SB), Z21, Z24
-	VFNMADD231PS v3eb17218<>+0(SB), Z24, Z22
-	VFNMADD231PS vb082e308<>+0(SB), Z24, Z22
-	VMOVUPS      v3d35f5ff<>+0(SB), Z24
-	VFMADD213PS  v3e0913d8<>+0(SB), Z22, Z24
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z22, Z24
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z22, Z24
-	VFMADD213PS  v3f7fffff<>+0(SB), Z22, Z24
-	VMULPS       Z22, Z22, Z25
-	VFMADD213PS  Z22, Z25, Z24
-	VPSLLD       $0x17, Z21, Z21
-	VMOVUPS      vbf000000<>+0(SB), Z22
-	VFMADD231PS  v3f000000<>+0(SB), Z21, Z22
-	VFMADD231PS  Z24, Z21, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z21
-	VRCP14PS     Z21, Z24
-	VMULPS       Z22, Z24, Z25
-	VFNMADD231PS Z21, Z25, Z22
-	VFMADD231PS  Z24, Z22, Z25
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z20, Z25
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z4, Z4
+	VPORD        v80000000<>+0(SB), Z4, Z5
+	VMOVUPS      vc1a00000<>+0(SB), Z6
+	VMAXPS       Z5, Z6, Z6
+	VMOVUPS      v4b40007f<>+0(SB), Z5
+	VFMADD231PS  v4038aa3b<>+0(SB), Z6, Z5
+	VSUBPS       v4b40007f<>+0(SB), Z5, Z8
+	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z6
+	VFNMADD231PS vb082e308<>+0(SB), Z8, Z6
+	VMOVUPS      v3d35f5ff<>+0(SB), Z8
+	VFMADD213PS  v3e0913d8<>+0(SB), Z6, Z8
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z6, Z8
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z6, Z8
+	VFMADD213PS  v3f7fffff<>+0(SB), Z6, Z8
+	VMULPS       Z6, Z6, Z9
+	VFMADD213PS  Z6, Z9, Z8
+	VPSLLD       $0x17, Z5, Z5
+	VMOVUPS      vbf000000<>+0(SB), Z6
+	VFMADD231PS  v3f000000<>+0(SB), Z5, Z6
+	VFMADD231PS  Z8, Z5, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z5
+	VRCP14PS     Z5, Z8
+	VMULPS       Z6, Z8, Z9
+	VFNMADD231PS Z5, Z9, Z6
+	VFMADD231PS  Z8, Z6, Z9
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z4, Z9
 	MOVQ         32(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VMULPS       Z20, Z23, Z20
-	VMOVUPS      v3f800000<>+0(SB), Z21
-	VSUBPS       Z23, Z21, Z21
-	VMULPS       Z25, Z21, Z21
-	VADDPS       Z21, Z20, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VMULPS       Z4, Z7, Z4
+	VMOVUPS      v3f800000<>+0(SB), Z5
+	VSUBPS       Z7, Z5, Z5
+	VMULPS       Z9, Z5, Z5
+	VADDPS       Z5, Z4, Z4
 	MOVQ         176(BX), DX
-	VMOVUPS      Z20, K1, (DX)(CX*4)
+	VMOVUPS      Z4, K1, (DX)(CX*4)
 	MOVQ         40(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
 	MOVQ         48(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z20, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z4, Z4
 	MOVQ         64(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z17, Z17
-	VADDPS       Z17, Z20, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z20
-	VMOVUPS      vc2d20000<>+0(SB), Z21
-	VMAXPS       Z20, Z21, Z21
-	VMOVUPS      v4b400000<>+0(SB), Z20
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z21, Z20
-	VSUBPS       v4b400000<>+0(SB), Z20, Z20
-	VFNMADD231PS v3f317218<>+0(SB), Z20, Z21
-	VFNMADD231PS vb102e308<>+0(SB), Z20, Z21
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z22
-	VFMADD213PS  v3c0913d8<>+0(SB), Z21, Z22
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z21, Z22
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z21, Z22
-	VFMADD213PS  v3effffff<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VSCALEFPS    Z20, Z22, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z20
-	VPMOVD2M     Z17, K2
-	VMOVUPS      v3f800000<>+0(SB), Z17
-	VMOVAPS      Z22, K2, Z17
-	VRCP14PS     Z20, Z21
-	VMULPS       Z17, Z21, Z22
-	VFNMADD231PS Z20, Z22, Z17
-	VFMADD231PS  Z21, Z17, Z22
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z1, Z4, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z4
+	VMOVUPS      vc2d20000<>+0(SB), Z5
+	VMAXPS       Z4, Z5, Z5
+	VMOVUPS      v4b400000<>+0(SB), Z4
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z5, Z4
+	VSUBPS       v4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS v3f317218<>+0(SB), Z4, Z5
+	VFNMADD231PS vb102e308<>+0(SB), Z4, Z5
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z6
+	VFMADD213PS  v3c0913d8<>+0(SB), Z5, Z6
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z5, Z6
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z5, Z6
+	VFMADD213PS  v3effffff<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VSCALEFPS    Z4, Z6, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z4
+	VPMOVD2M     Z1, K2
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z6, K2, Z1
+	VRCP14PS     Z4, Z5
+	VMULPS       Z1, Z5, Z6
+	VFNMADD231PS Z4, Z6, Z1
+	VFMADD231PS  Z5, Z1, Z6
 	MOVQ         72(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
 	MOVQ         80(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z17, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z1, Z1
 	MOVQ         96(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z19, Z19
-	VADDPS       Z19, Z17, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z19
-	VMOVUPS      vc1a00000<>+0(SB), Z20
-	VMAXPS       Z19, Z20, Z20
-	VMOVUPS      v4b40007f<>+0(SB), Z19
-	VFMADD231PS  v4038aa3b<>+0(SB), Z20, Z19
-	VSUBPS       v4b40007f<>+0(SB), Z19, Z21
-	VFNMADD231PS v3eb17218<>+0(SB), Z21, Z20
-	VFNMADD231PS vb082e308<>+0(SB), Z21, Z20
-	VMOVUPS      v3d35f5ff<>+0(SB), Z21
-	VFMADD213PS  v3e0913d8<>+0(SB), Z20, Z21
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f7fffff<>+0(SB), Z20, Z21
-	VMULPS       Z20, Z20, Z23
-	VFMADD213PS  Z20, Z23, Z21
-	VPSLLD       $0x17, Z19, Z19
-	VMOVUPS      vbf000000<>+0(SB), Z20
-	VFMADD231PS  v3f000000<>+0(SB), Z19, Z20
-	VFMADD231PS  Z21, Z19, Z20
-	VADDPS       v3f800000<>+0(SB), Z20, Z19
-	VRCP14PS     Z19, Z21
-	VMULPS       Z20, Z21, Z23
-	VFNMADD231PS Z19, Z23, Z20
-	VFMADD231PS  Z21, Z20, Z23
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z17, Z23
-	VMULPS       Z23, Z22, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z3, Z3
+	VADDPS       Z3, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z3
+	VMOVUPS      vc1a00000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z4
+	VMOVUPS      v4b40007f<>+0(SB), Z3
+	VFMADD231PS  v4038aa3b<>+0(SB), Z4, Z3
+	VSUBPS       v4b40007f<>+0(SB), Z3, Z5
+	VFNMADD231PS v3eb17218<>+0(SB), Z5, Z4
+	VFNMADD231PS vb082e308<>+0(SB), Z5, Z4
+	VMOVUPS      v3d35f5ff<>+0(SB), Z5
+	VFMADD213PS  v3e0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f7fffff<>+0(SB), Z4, Z5
+	VMULPS       Z4, Z4, Z7
+	VFMADD213PS  Z4, Z7, Z5
+	VPSLLD       $0x17, Z3, Z3
+	VMOVUPS      vbf000000<>+0(SB), Z4
+	VFMADD231PS  v3f000000<>+0(SB), Z3, Z4
+	VFMADD231PS  Z5, Z3, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z3
+	VRCP14PS     Z3, Z5
+	VMULPS       Z4, Z5, Z7
+	VFNMADD231PS Z3, Z7, Z4
+	VFMADD231PS  Z5, Z4, Z7
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z1, Z7
+	VMULPS       Z7, Z6, Z1
 	MOVQ         104(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z19
+	VMOVUPS.Z    (DX)(CX*4), K1, Z3
 	MOVQ         112(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z19, Z19
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z3, Z3
 	MOVQ         128(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z8, Z8
-	VADDPS       Z8, Z19, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z19
-	VMOVUPS      vc2d20000<>+0(SB), Z20
-	VMAXPS       Z19, Z20, Z20
-	VMOVUPS      v4b400000<>+0(SB), Z19
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z20, Z19
-	VSUBPS       v4b400000<>+0(SB), Z19, Z19
-	VFNMADD231PS v3f317218<>+0(SB), Z19, Z20
-	VFNMADD231PS vb102e308<>+0(SB), Z19, Z20
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z21
-	VFMADD213PS  v3c0913d8<>+0(SB), Z20, Z21
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z20, Z21
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z20, Z21
-	VFMADD213PS  v3effffff<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VSCALEFPS    Z19, Z21, Z21
-	VADDPS       v3f800000<>+0(SB), Z21, Z19
-	VPMOVD2M     Z8, K2
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z21, K2, Z8
-	VRCP14PS     Z19, Z20
-	VMULPS       Z8, Z20, Z21
-	VFNMADD231PS Z19, Z21, Z8
-	VFMADD231PS  Z20, Z8, Z21
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z0, Z3, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z3
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z3
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z3
+	VSUBPS       v4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS v3f317218<>+0(SB), Z3, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z3, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VSCALEFPS    Z3, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z3
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K2, Z0
+	VRCP14PS     Z3, Z4
+	VMULPS       Z0, Z4, Z5
+	VFNMADD231PS Z3, Z5, Z0
+	VFMADD231PS  Z4, Z0, Z5
 	MOVQ         136(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
-	VMULPS       Z8, Z21, Z8
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
+	VMULPS       Z0, Z5, Z0
+	VADDPS       Z1, Z0, Z0
 	MOVQ         184(BX), DX
-	VMOVUPS      Z8, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 	MOVQ         144(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
 	MOVQ         152(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z19
-	VADDPS       Z19, Z17, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z3
+	VADDPS       Z3, Z1, Z1
 	MOVQ         168(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z19
-	VADDPS       Z19, Z18, Z18
-	VADDPS       Z18, Z17, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z18
-	VMOVUPS      vc2d20000<>+0(SB), Z19
-	VMAXPS       Z18, Z19, Z19
-	VMOVUPS      v4b400000<>+0(SB), Z18
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z19, Z18
-	VSUBPS       v4b400000<>+0(SB), Z18, Z18
-	VFNMADD231PS v3f317218<>+0(SB), Z18, Z19
-	VFNMADD231PS vb102e308<>+0(SB), Z18, Z19
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z20
-	VFMADD213PS  v3c0913d8<>+0(SB), Z19, Z20
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z19, Z20
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z19, Z20
-	VFMADD213PS  v3effffff<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VSCALEFPS    Z18, Z20, Z20
-	VADDPS       v3f800000<>+0(SB), Z20, Z18
-	VPMOVD2M     Z17, K2
-	VMOVUPS      v3f800000<>+0(SB), Z17
-	VMOVAPS      Z20, K2, Z17
-	VRCP14PS     Z18, Z19
-	VMULPS       Z17, Z19, Z20
-	VFNMADD231PS Z18, Z20, Z17
-	VFMADD231PS  Z19, Z17, Z20
-	VMULPS       Z8, Z20, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z3
+	VADDPS       Z3, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K2
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K2, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z0
 	MOVQ         192(BX), DX
-	VMOVUPS      Z8, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX
@@ -5849,13 +11618,49 @@ TEXT ·lsLstmForwardStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
 step:
-	MOVQ  120(AX), DX
-	TESTQ DX, DX
-	JZ    all
-	MOVQ  96(AX), DX
-	XORQ  CX, CX
+	MOVQ         120(AX), DX
+	TESTQ        DX, DX
+	JZ           all
+	MOVQ         104(AX), DX
+	CMPQ         DX, $0x03
+	JLT          marked
+	MOVQ         80(AX), CX
+	MOVQ         88(AX), DX
+	LEAQ         (CX)(DX*2), CX
+	MOVQ         112(AX), DX
+	LEAQ         (CX)(DX*4), CX
+	MOVQ         120(AX), DX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
+	SUBQ         $0x10, DX
+	JLT          markfew
 
-own:
+markvector:
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JGE     markvector
+
+markfew:
+	ADDQ $0x10, DX
+	JZ   markover
+
+markone:
+	MOVL $0x7fa5a5a5, (CX)
+	ADDQ $0x04, CX
+	DECQ DX
+	JNZ  markone
+
+markover:
+marked:
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), BX
+	TESTQ BX, BX
+	JZ    own2none
+	SUBQ  $0x20, DX
+	JLT   own2done
+
+own2:
 	MOVQ   48(AX), BX
 	MOVQ   (BX), SI
 	MOVQ   8(BX), DI
@@ -5865,66 +11670,181 @@ own:
 	MOVQ   CX, BX
 	SHRQ   $0x04, BX
 	IMULQ  BX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ   112(AX), BX
-	MOVQ   120(AX), R11
-	MOVQ   80(AX), R12
-	LEAQ   (R12)(BX*4), R12
-	SHLQ   $0x06, BX
+	MOVQ   72(AX), BX
 	ADDQ   R9, BX
-	SUBQ   $0x04, R11
-	JLT    ownfew
+	MOVQ   80(AX), R11
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R12
+	LEAQ   (R11)(R12*4), R11
+	SHLQ   $0x06, R12
+	ADDQ   R12, R9
+	ADDQ   R12, BX
+	MOVQ   120(AX), R12
+	SUBQ   $0x04, R12
+	JLT    own2few
 
-ownloop:
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  (SI)(BX*1), Z8, Z0
-	VFMADD231PS  (DI)(BX*1), Z8, Z1
-	VFMADD231PS  (R8)(BX*1), Z8, Z2
-	VFMADD231PS  (R10)(BX*1), Z8, Z3
-	VBROADCASTSS 4(R12), Z8
+own2loop:
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VFMADD231PS  (SI)(BX*1), Z8, Z4
+	VFMADD231PS  (DI)(BX*1), Z8, Z5
+	VFMADD231PS  (R8)(BX*1), Z8, Z6
+	VFMADD231PS  (R10)(BX*1), Z8, Z7
+	VBROADCASTSS 4(R11), Z8
+	VFMADD231PS  64(SI)(R9*1), Z8, Z0
+	VFMADD231PS  64(DI)(R9*1), Z8, Z1
+	VFMADD231PS  64(R8)(R9*1), Z8, Z2
+	VFMADD231PS  64(R10)(R9*1), Z8, Z3
 	VFMADD231PS  64(SI)(BX*1), Z8, Z4
 	VFMADD231PS  64(DI)(BX*1), Z8, Z5
 	VFMADD231PS  64(R8)(BX*1), Z8, Z6
 	VFMADD231PS  64(R10)(BX*1), Z8, Z7
-	VBROADCASTSS 8(R12), Z8
-	VFMADD231PS  128(SI)(BX*1), Z8, Z0
-	VFMADD231PS  128(DI)(BX*1), Z8, Z1
-	VFMADD231PS  128(R8)(BX*1), Z8, Z2
-	VFMADD231PS  128(R10)(BX*1), Z8, Z3
-	VBROADCASTSS 12(R12), Z8
+	VBROADCASTSS 8(R11), Z8
+	VFMADD231PS  128(SI)(R9*1), Z8, Z0
+	VFMADD231PS  128(DI)(R9*1), Z8, Z1
+	VFMADD231PS  128(R8)(R9*1), Z8, Z2
+	VFMADD231PS  128(R10)(R9*1), Z8, Z3
+	VFMADD231PS  128(SI)(BX*1), Z8, Z4
+	VFMADD231PS  128(DI)(BX*1), Z8, Z5
+	VFMADD231PS  128(R8)(BX*1), Z8, Z6
+	VFMADD231PS  128(R10)(BX*1), Z8, Z7
+	VBROADCASTSS 12(R11), Z8
+	VFMADD231PS  192(SI)(R9*1), Z8, Z0
+	VFMADD231PS  192(DI)(R9*1), Z8, Z1
+	VFMADD231PS  192(R8)(R9*1), Z8, Z2
+	VFMADD231PS  192(R10)(R9*1), Z8, Z3
 	VFMADD231PS  192(SI)(BX*1), Z8, Z4
 	VFMADD231PS  192(DI)(BX*1), Z8, Z5
 	VFMADD231PS  192(R8)(BX*1), Z8, Z6
 	VFMADD231PS  192(R10)(BX*1), Z8, Z7
-	ADDQ         $0x10, R12
+	ADDQ         $0x10, R11
+	ADDQ         $0x00000100, R9
 	ADDQ         $0x00000100, BX
+	SUBQ         $0x04, R12
+	JGE          own2loop
+
+own2few:
+	ADDQ $0x04, R12
+	JZ   own2added
+
+own2one:
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VFMADD231PS  (SI)(BX*1), Z8, Z4
+	VFMADD231PS  (DI)(BX*1), Z8, Z5
+	VFMADD231PS  (R8)(BX*1), Z8, Z6
+	VFMADD231PS  (R10)(BX*1), Z8, Z7
+	ADDQ         $0x04, R11
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x00000040, BX
+	DECQ         R12
+	JNZ          own2one
+
+own2added:
+	MOVQ    160(AX), BX
+	IMUL3Q  $0x10, CX, SI
+	VMOVUPS Z0, (BX)(SI*1)
+	VMOVUPS Z1, 64(BX)(SI*1)
+	VMOVUPS Z2, 128(BX)(SI*1)
+	VMOVUPS Z3, 192(BX)(SI*1)
+	VMOVUPS Z4, 256(BX)(SI*1)
+	VMOVUPS Z5, 320(BX)(SI*1)
+	VMOVUPS Z6, 384(BX)(SI*1)
+	VMOVUPS Z7, 448(BX)(SI*1)
+	ADDQ    $0x20, CX
+	SUBQ    $0x20, DX
+	JGE     own2
+
+own2done:
+	ADDQ $0x20, DX
+
+own2none:
+	SUBQ $0x10, DX
+	JLT  own1done
+
+own1:
+	MOVQ   48(AX), BX
+	MOVQ   (BX), SI
+	MOVQ   8(BX), DI
+	MOVQ   16(BX), R8
+	MOVQ   24(BX), R10
+	MOVQ   72(AX), R9
+	MOVQ   CX, BX
+	SHRQ   $0x04, BX
+	IMULQ  BX, R9
+	MOVQ   80(AX), BX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R11
+	LEAQ   (BX)(R11*4), BX
+	SHLQ   $0x06, R11
+	ADDQ   R11, R9
+	MOVQ   120(AX), R11
+	SUBQ   $0x04, R11
+	JLT    own1few
+
+own1loop:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	VBROADCASTSS 4(BX), Z8
+	VFMADD231PS  64(SI)(R9*1), Z8, Z4
+	VFMADD231PS  64(DI)(R9*1), Z8, Z5
+	VFMADD231PS  64(R8)(R9*1), Z8, Z6
+	VFMADD231PS  64(R10)(R9*1), Z8, Z7
+	VBROADCASTSS 8(BX), Z8
+	VFMADD231PS  128(SI)(R9*1), Z8, Z0
+	VFMADD231PS  128(DI)(R9*1), Z8, Z1
+	VFMADD231PS  128(R8)(R9*1), Z8, Z2
+	VFMADD231PS  128(R10)(R9*1), Z8, Z3
+	VBROADCASTSS 12(BX), Z8
+	VFMADD231PS  192(SI)(R9*1), Z8, Z4
+	VFMADD231PS  192(DI)(R9*1), Z8, Z5
+	VFMADD231PS  192(R8)(R9*1), Z8, Z6
+	VFMADD231PS  192(R10)(R9*1), Z8, Z7
+	ADDQ         $0x10, BX
+	ADDQ         $0x00000100, R9
 	SUBQ         $0x04, R11
-	JGE          ownloop
+	JGE          own1loop
 
-ownfew:
+own1few:
 	ADDQ $0x04, R11
-	JZ   ownadded
+	JZ   own1added
 
-ownone:
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  (SI)(BX*1), Z8, Z0
-	VFMADD231PS  (DI)(BX*1), Z8, Z1
-	VFMADD231PS  (R8)(BX*1), Z8, Z2
-	VFMADD231PS  (R10)(BX*1), Z8, Z3
-	ADDQ         $0x04, R12
-	ADDQ         $0x40, BX
+own1one:
+	VBROADCASTSS (BX), Z8
+	VFMADD231PS  (SI)(R9*1), Z8, Z0
+	VFMADD231PS  (DI)(R9*1), Z8, Z1
+	VFMADD231PS  (R8)(R9*1), Z8, Z2
+	VFMADD231PS  (R10)(R9*1), Z8, Z3
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000040, R9
 	DECQ         R11
-	JNZ          ownone
+	JNZ          own1one
 
-ownadded:
-	MOVQ    152(AX), BX
+own1added:
+	MOVQ    160(AX), BX
 	IMUL3Q  $0x10, CX, SI
 	VADDPS  Z4, Z0, Z0
 	VADDPS  Z5, Z1, Z1
@@ -5935,36 +11855,159 @@ ownadded:
 	VMOVUPS Z2, 128(BX)(SI*1)
 	VMOVUPS Z3, 192(BX)(SI*1)
 	ADDQ    $0x10, CX
-	CMPQ    CX, DX
-	JLT     own
-	MOVQ    192(AX), CX
-	MOVQ    200(AX), DX
-	MOVQ    176(AX), BX
+	SUBQ    $0x10, DX
+	JGE     own1
 
-other:
-	MOVQ (CX), DI
-	MOVQ $0x00000fa0, SI
+own1done:
+	ADDQ   $0x10, DX
+	TESTQ  DX, DX
+	JZ     wait
+	MOVQ   48(AX), DX
+	MOVQ   (DX), BX
+	MOVQ   8(DX), SI
+	MOVQ   16(DX), DI
+	MOVQ   24(DX), R9
+	MOVQ   72(AX), R8
+	MOVQ   CX, DX
+	SHRQ   $0x04, DX
+	IMULQ  DX, R8
+	MOVQ   80(AX), DX
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   112(AX), R10
+	LEAQ   (DX)(R10*4), DX
+	SHLQ   $0x06, R10
+	ADDQ   R10, R8
+	MOVQ   120(AX), R10
+	SUBQ   $0x04, R10
+	JLT    ownlastfew
+
+ownlastloop:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (BX)(R8*1), Z8, Z0
+	VFMADD231PS  (SI)(R8*1), Z8, Z1
+	VFMADD231PS  (DI)(R8*1), Z8, Z2
+	VFMADD231PS  (R9)(R8*1), Z8, Z3
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  64(BX)(R8*1), Z8, Z4
+	VFMADD231PS  64(SI)(R8*1), Z8, Z5
+	VFMADD231PS  64(DI)(R8*1), Z8, Z6
+	VFMADD231PS  64(R9)(R8*1), Z8, Z7
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  128(BX)(R8*1), Z8, Z0
+	VFMADD231PS  128(SI)(R8*1), Z8, Z1
+	VFMADD231PS  128(DI)(R8*1), Z8, Z2
+	VFMADD231PS  128(R9)(R8*1), Z8, Z3
+	VBROADCASTSS 12(DX), Z8
+	VFMADD231PS  192(BX)(R8*1), Z8, Z4
+	VFMADD231PS  192(SI)(R8*1), Z8, Z5
+	VFMADD231PS  192(DI)(R8*1), Z8, Z6
+	VFMADD231PS  192(R9)(R8*1), Z8, Z7
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x04, R10
+	JGE          ownlastloop
+
+ownlastfew:
+	ADDQ $0x04, R10
+	JZ   ownlastadded
+
+ownlastone:
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  (BX)(R8*1), Z8, Z0
+	VFMADD231PS  (SI)(R8*1), Z8, Z1
+	VFMADD231PS  (DI)(R8*1), Z8, Z2
+	VFMADD231PS  (R9)(R8*1), Z8, Z3
+	ADDQ         $0x04, DX
+	ADDQ         $0x00000040, R8
+	DECQ         R10
+	JNZ          ownlastone
+
+ownlastadded:
+	MOVQ    160(AX), DX
+	IMUL3Q  $0x10, CX, CX
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VMOVUPS Z0, (DX)(CX*1)
+	VMOVUPS Z1, 64(DX)(CX*1)
+	VMOVUPS Z2, 128(DX)(CX*1)
+	VMOVUPS Z3, 192(DX)(CX*1)
+
+wait:
+	MOVQ  184(AX), CX
+	TESTQ CX, CX
+	JZ    unsure
+	XORQ  CX, CX
+	MOVQ  CX, 184(AX)
+	JMP   all
+
+unsure:
+	MOVQ         $0x00000fa0, CX
+	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
 poll:
-	CMPQ (DI), BX
-	JGE  come
-	DECQ SI
-	JNZ  poll
-	JMP  done
+	XORL R8, R8
+	MOVQ 136(AX), DX
+	MOVQ 144(AX), BX
 
-come:
-	ADDQ $0x08, CX
-	DECQ DX
-	JNZ  other
+other:
+	MOVQ 80(AX), SI
+	MOVQ (DX), DI
+	LEAQ (SI)(DI*4), SI
+	MOVQ 8(DX), DI
+	SUBQ $0x10, DI
+	JLT  pollfew
+
+pollvector:
+	VPCMPEQD (SI), Z0, K1
+	KMOVW    K1, R9
+	ORL      R9, R8
+	ADDQ     $0x40, SI
+	SUBQ     $0x10, DI
+	JGE      pollvector
+
+pollfew:
+	ADDQ $0x10, DI
+	JZ   pollover
+
+pollone:
+	XORL  R9, R9
+	CMPL  (SI), $0x7fa5a5a5
+	SETEQ R9
+	ORL   R9, R8
+	ADDQ  $0x04, SI
+	DECQ  DI
+	JNZ   pollone
+
+pollover:
+	ADDQ  $0x10, DX
+	DECQ  BX
+	JNZ   other
+	TESTL R8, R8
+	JZ    all
+	DECQ  CX
+	JNZ   poll
+	JMP   done
 
 all:
-	MOVQ (AX), BX
-	XORQ CX, CX
-	MOVQ 96(AX), DX
-	SUBQ $0x10, DX
-	JLT  tail
+	MOVQ  (AX), BX
+	XORQ  CX, CX
+	MOVQ  96(AX), DX
+	MOVQ  208(AX), SI
+	TESTQ SI, SI
+	JZ    rest2none
+	SUBQ  $0x20, DX
+	JLT   rest2done
 
-vectors:
+rest2:
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
 	MOVQ    8(SI), R8
@@ -5974,307 +12017,874 @@ vectors:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Z8
-	VMOVUPS 64(SI)(R12*1), Z17
-	VMOVUPS 128(SI)(R12*1), Z18
-	VMOVUPS 192(SI)(R12*1), Z19
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    72(AX), SI
+	ADDQ    R10, SI
+	MOVQ    80(AX), R12
+	MOVQ    160(AX), R13
+	IMUL3Q  $0x10, CX, R14
+	VMOVUPS (R13)(R14*1), Z0
+	VMOVUPS 64(R13)(R14*1), Z1
+	VMOVUPS 128(R13)(R14*1), Z2
+	VMOVUPS 192(R13)(R14*1), Z3
+	VMOVUPS 256(R13)(R14*1), Z4
+	VMOVUPS 320(R13)(R14*1), Z5
+	VMOVUPS 384(R13)(R14*1), Z6
+	VMOVUPS 448(R13)(R14*1), Z7
+	MOVQ    112(AX), R13
+	MOVQ    128(AX), R14
+	TESTQ   R13, R13
+	JZ      rest2allafter
 
-rest:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
-	JLT  restfew
+rest2all:
+	SUBQ $0x04, R13
+	JLT  rest2allfew
 
-restloop:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	VBROADCASTSS 4(R15), Z20
-	VFMADD231PS  64(DI)(R13*1), Z20, Z9
-	VFMADD231PS  64(R8)(R13*1), Z20, Z10
-	VFMADD231PS  64(R9)(R13*1), Z20, Z11
-	VFMADD231PS  64(R11)(R13*1), Z20, Z12
-	VBROADCASTSS 8(R15), Z20
-	VFMADD231PS  128(DI)(R13*1), Z20, Z8
-	VFMADD231PS  128(R8)(R13*1), Z20, Z17
-	VFMADD231PS  128(R9)(R13*1), Z20, Z18
-	VFMADD231PS  128(R11)(R13*1), Z20, Z19
-	VBROADCASTSS 12(R15), Z20
-	VFMADD231PS  192(DI)(R13*1), Z20, Z9
-	VFMADD231PS  192(R8)(R13*1), Z20, Z10
-	VFMADD231PS  192(R9)(R13*1), Z20, Z11
-	VFMADD231PS  192(R11)(R13*1), Z20, Z12
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
-	JGE          restloop
+rest2allloop:
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VFMADD231PS  (DI)(SI*1), Z8, Z4
+	VFMADD231PS  (R8)(SI*1), Z8, Z5
+	VFMADD231PS  (R9)(SI*1), Z8, Z6
+	VFMADD231PS  (R11)(SI*1), Z8, Z7
+	VBROADCASTSS 4(R12), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z0
+	VFMADD231PS  64(R8)(R10*1), Z8, Z1
+	VFMADD231PS  64(R9)(R10*1), Z8, Z2
+	VFMADD231PS  64(R11)(R10*1), Z8, Z3
+	VFMADD231PS  64(DI)(SI*1), Z8, Z4
+	VFMADD231PS  64(R8)(SI*1), Z8, Z5
+	VFMADD231PS  64(R9)(SI*1), Z8, Z6
+	VFMADD231PS  64(R11)(SI*1), Z8, Z7
+	VBROADCASTSS 8(R12), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VFMADD231PS  128(DI)(SI*1), Z8, Z4
+	VFMADD231PS  128(R8)(SI*1), Z8, Z5
+	VFMADD231PS  128(R9)(SI*1), Z8, Z6
+	VFMADD231PS  128(R11)(SI*1), Z8, Z7
+	VBROADCASTSS 12(R12), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z0
+	VFMADD231PS  192(R8)(R10*1), Z8, Z1
+	VFMADD231PS  192(R9)(R10*1), Z8, Z2
+	VFMADD231PS  192(R11)(R10*1), Z8, Z3
+	VFMADD231PS  192(DI)(SI*1), Z8, Z4
+	VFMADD231PS  192(R8)(SI*1), Z8, Z5
+	VFMADD231PS  192(R9)(SI*1), Z8, Z6
+	VFMADD231PS  192(R11)(SI*1), Z8, Z7
+	ADDQ         $0x10, R12
+	ADDQ         $0x00000100, R10
+	ADDQ         $0x00000100, SI
+	SUBQ         $0x04, R13
+	JGE          rest2allloop
 
-restfew:
-	ADDQ $0x04, R14
-	JZ   restadded
+rest2allfew:
+	ADDQ $0x04, R13
+	JZ   rest2alladded
 
-restone:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
-	JNZ          restone
+rest2allone:
+	VBROADCASTSS (R12), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VFMADD231PS  (DI)(SI*1), Z8, Z4
+	VFMADD231PS  (R8)(SI*1), Z8, Z5
+	VFMADD231PS  (R9)(SI*1), Z8, Z6
+	VFMADD231PS  (R11)(SI*1), Z8, Z7
+	ADDQ         $0x04, R12
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, SI
+	DECQ         R13
+	JNZ          rest2allone
 
-restadded:
-	DECQ         R12
-	JNZ          rest
-	VADDPS       Z9, Z8, Z8
-	VADDPS       Z10, Z17, Z17
-	VADDPS       Z11, Z18, Z18
-	VADDPS       Z12, Z19, Z19
+rest2alladded:
+rest2allafter:
+	MOVQ         120(AX), R13
+	LEAQ         (R12)(R13*4), R12
+	SHLQ         $0x06, R13
+	ADDQ         R13, R10
+	ADDQ         R13, SI
+	MOVQ         R14, R13
+	XORQ         R14, R14
+	TESTQ        R13, R13
+	JNZ          rest2all
 	MOVQ         (BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
+	VMOVUPS      (SI)(CX*4), Z8
 	MOVQ         8(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z20, Z20
-	VPORD        v80000000<>+0(SB), Z20, Z21
-	VMOVUPS      vc2d20000<>+0(SB), Z22
-	VMAXPS       Z21, Z22, Z22
-	VMOVUPS      v4b400000<>+0(SB), Z21
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z22, Z21
-	VSUBPS       v4b400000<>+0(SB), Z21, Z21
-	VFNMADD231PS v3f317218<>+0(SB), Z21, Z22
-	VFNMADD231PS vb102e308<>+0(SB), Z21, Z22
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z23
-	VFMADD213PS  v3c0913d8<>+0(SB), Z22, Z23
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z22, Z23
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z22, Z23
-	VFMADD213PS  v3effffff<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VSCALEFPS    Z21, Z23, Z23
-	VADDPS       v3f800000<>+0(SB), Z23, Z21
-	VPMOVD2M     Z20, K1
-	VMOVUPS      v3f800000<>+0(SB), Z20
-	VMOVAPS      Z23, K1, Z20
-	VRCP14PS     Z21, Z22
-	VMULPS       Z20, Z22, Z23
-	VFNMADD231PS Z21, Z23, Z20
-	VFMADD231PS  Z22, Z20, Z23
-	MOVQ         176(BX), SI
-	VMOVUPS      Z23, (SI)(CX*4)
-	MOVQ         16(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	MOVQ         24(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z20, Z20
-	VPORD        v80000000<>+0(SB), Z20, Z21
-	VMOVUPS      vc1a00000<>+0(SB), Z22
-	VMAXPS       Z21, Z22, Z22
-	VMOVUPS      v4b40007f<>+0(SB), Z21
-	VFMADD231PS  v4038aa3b<>+0(SB), Z22, Z21
-	VSUBPS       v4b40007f<>+0(SB), Z21, Z24
-	VFNMADD231PS v3eb17218<>+0(SB), Z24, Z22
-	VFNMADD231PS vb082e308<>+0(SB), Z24, Z22
-	VMOVUPS      v3d35f5ff<>+0(SB), Z24
-	VFMADD213PS  v3e0913d8<>+0(SB), Z22, Z24
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z22, Z24
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z22, Z24
-	VFMADD213PS  v3f7fffff<>+0(SB), Z22, Z24
-	VMULPS       Z22, Z22, Z25
-	VFMADD213PS  Z22, Z25, Z24
-	VPSLLD       $0x17, Z21, Z21
-	VMOVUPS      vbf000000<>+0(SB), Z22
-	VFMADD231PS  v3f000000<>+0(SB), Z21, Z22
-	VFMADD231PS  Z24, Z21, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z21
-	VRCP14PS     Z21, Z24
-	VMULPS       Z22, Z24, Z25
-	VFNMADD231PS Z21, Z25, Z22
-	VFMADD231PS  Z24, Z22, Z25
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z20, Z25
-	MOVQ         184(BX), SI
-	VMOVUPS      Z25, (SI)(CX*4)
-	MOVQ         32(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VMULPS       Z20, Z23, Z20
-	VMOVUPS      v3f800000<>+0(SB), Z21
-	VSUBPS       Z23, Z21, Z21
-	VMULPS       Z25, Z21, Z21
-	VADDPS       Z21, Z20, Z20
-	MOVQ         192(BX), SI
-	VMOVUPS      Z20, (SI)(CX*4)
-	MOVQ         40(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	MOVQ         48(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z20, Z20
-	MOVQ         64(BX), SI
-	VMOVUPS      (SI)(CX*4), Z21
-	VADDPS       Z21, Z17, Z17
-	VADDPS       Z17, Z20, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z20
-	VMOVUPS      vc2d20000<>+0(SB), Z21
-	VMAXPS       Z20, Z21, Z21
-	VMOVUPS      v4b400000<>+0(SB), Z20
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z21, Z20
-	VSUBPS       v4b400000<>+0(SB), Z20, Z20
-	VFNMADD231PS v3f317218<>+0(SB), Z20, Z21
-	VFNMADD231PS vb102e308<>+0(SB), Z20, Z21
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z22
-	VFMADD213PS  v3c0913d8<>+0(SB), Z21, Z22
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z21, Z22
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z21, Z22
-	VFMADD213PS  v3effffff<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VSCALEFPS    Z20, Z22, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z20
-	VPMOVD2M     Z17, K1
-	VMOVUPS      v3f800000<>+0(SB), Z17
-	VMOVAPS      Z22, K1, Z17
-	VRCP14PS     Z20, Z21
-	VMULPS       Z17, Z21, Z22
-	VFNMADD231PS Z20, Z22, Z17
-	VFMADD231PS  Z21, Z17, Z22
-	MOVQ         200(BX), SI
-	VMOVUPS      Z22, (SI)(CX*4)
-	MOVQ         72(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
-	MOVQ         80(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z17, Z17
-	MOVQ         96(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z19, Z19
-	VADDPS       Z19, Z17, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z19
-	VMOVUPS      vc1a00000<>+0(SB), Z20
-	VMAXPS       Z19, Z20, Z20
-	VMOVUPS      v4b40007f<>+0(SB), Z19
-	VFMADD231PS  v4038aa3b<>+0(SB), Z20, Z19
-	VSUBPS       v4b40007f<>+0(SB), Z19, Z21
-	VFNMADD231PS v3eb17218<>+0(SB), Z21, Z20
-	VFNMADD231PS vb082e308<>+0(SB), Z21, Z20
-	VMOVUPS      v3d35f5ff<>+0(SB), Z21
-	VFMADD213PS  v3e0913d8<>+0(SB), Z20, Z21
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f7fffff<>+0(SB), Z20, Z21
-	VMULPS       Z20, Z20, Z23
-	VFMADD213PS  Z20, Z23, Z21
-	VPSLLD       $0x17, Z19, Z19
-	VMOVUPS      vbf000000<>+0(SB), Z20
-	VFMADD231PS  v3f000000<>+0(SB), Z19, Z20
-	VFMADD231PS  Z21, Z19, Z20
-	VADDPS       v3f800000<>+0(SB), Z20, Z19
-	VRCP14PS     Z19, Z21
-	VMULPS       Z20, Z21, Z23
-	VFNMADD231PS Z19, Z23, Z20
-	VFMADD231PS  Z21, Z20, Z23
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z17, Z23
-	MOVQ         208(BX), SI
-	VMOVUPS      Z23, (SI)(CX*4)
-	VMULPS       Z23, Z22, Z17
-	MOVQ         104(BX), SI
-	VMOVUPS      (SI)(CX*4), Z19
-	MOVQ         112(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z19, Z19
-	MOVQ         128(BX), SI
-	VMOVUPS      (SI)(CX*4), Z20
-	VADDPS       Z20, Z8, Z8
-	VADDPS       Z8, Z19, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z19
-	VMOVUPS      vc2d20000<>+0(SB), Z20
-	VMAXPS       Z19, Z20, Z20
-	VMOVUPS      v4b400000<>+0(SB), Z19
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z20, Z19
-	VSUBPS       v4b400000<>+0(SB), Z19, Z19
-	VFNMADD231PS v3f317218<>+0(SB), Z19, Z20
-	VFNMADD231PS vb102e308<>+0(SB), Z19, Z20
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z21
-	VFMADD213PS  v3c0913d8<>+0(SB), Z20, Z21
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z20, Z21
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z20, Z21
-	VFMADD213PS  v3effffff<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VSCALEFPS    Z19, Z21, Z21
-	VADDPS       v3f800000<>+0(SB), Z21, Z19
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z8, Z8
+	VPORD        v80000000<>+0(SB), Z8, Z9
+	VMOVUPS      vc2d20000<>+0(SB), Z10
+	VMAXPS       Z9, Z10, Z10
+	VMOVUPS      v4b400000<>+0(SB), Z9
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z10, Z9
+	VSUBPS       v4b400000<>+0(SB), Z9, Z9
+	VFNMADD231PS v3f317218<>+0(SB), Z9, Z10
+	VFNMADD231PS vb102e308<>+0(SB), Z9, Z10
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z11
+	VFMADD213PS  v3c0913d8<>+0(SB), Z10, Z11
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z10, Z11
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z10, Z11
+	VFMADD213PS  v3effffff<>+0(SB), Z10, Z11
+	VFMADD213PS  v3f800000<>+0(SB), Z10, Z11
+	VFMADD213PS  v3f800000<>+0(SB), Z10, Z11
+	VSCALEFPS    Z9, Z11, Z11
+	VADDPS       v3f800000<>+0(SB), Z11, Z9
 	VPMOVD2M     Z8, K1
 	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z21, K1, Z8
-	VRCP14PS     Z19, Z20
-	VMULPS       Z8, Z20, Z21
-	VFNMADD231PS Z19, Z21, Z8
-	VFMADD231PS  Z20, Z8, Z21
-	MOVQ         216(BX), SI
-	VMOVUPS      Z21, (SI)(CX*4)
-	MOVQ         136(BX), SI
+	VMOVAPS      Z11, K1, Z8
+	VRCP14PS     Z9, Z10
+	VMULPS       Z8, Z10, Z11
+	VFNMADD231PS Z9, Z11, Z8
+	VFMADD231PS  Z10, Z8, Z11
+	MOVQ         176(BX), SI
+	VMOVUPS      Z11, (SI)(CX*4)
+	MOVQ         16(BX), SI
 	VMOVUPS      (SI)(CX*4), Z8
-	VMULPS       Z8, Z21, Z8
-	VADDPS       Z17, Z8, Z8
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z8, Z8
+	VPORD        v80000000<>+0(SB), Z8, Z9
+	VMOVUPS      vc1a00000<>+0(SB), Z10
+	VMAXPS       Z9, Z10, Z10
+	VMOVUPS      v4b40007f<>+0(SB), Z9
+	VFMADD231PS  v4038aa3b<>+0(SB), Z10, Z9
+	VSUBPS       v4b40007f<>+0(SB), Z9, Z12
+	VFNMADD231PS v3eb17218<>+0(SB), Z12, Z10
+	VFNMADD231PS vb082e308<>+0(SB), Z12, Z10
+	VMOVUPS      v3d35f5ff<>+0(SB), Z12
+	VFMADD213PS  v3e0913d8<>+0(SB), Z10, Z12
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z10, Z12
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z10, Z12
+	VFMADD213PS  v3f7fffff<>+0(SB), Z10, Z12
+	VMULPS       Z10, Z10, Z13
+	VFMADD213PS  Z10, Z13, Z12
+	VPSLLD       $0x17, Z9, Z9
+	VMOVUPS      vbf000000<>+0(SB), Z10
+	VFMADD231PS  v3f000000<>+0(SB), Z9, Z10
+	VFMADD231PS  Z12, Z9, Z10
+	VADDPS       v3f800000<>+0(SB), Z10, Z9
+	VRCP14PS     Z9, Z12
+	VMULPS       Z10, Z12, Z13
+	VFNMADD231PS Z9, Z13, Z10
+	VFMADD231PS  Z12, Z10, Z13
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z8, Z13
+	MOVQ         184(BX), SI
+	VMOVUPS      Z13, (SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	VMULPS       Z8, Z11, Z8
+	VMOVUPS      v3f800000<>+0(SB), Z9
+	VSUBPS       Z11, Z9, Z9
+	VMULPS       Z13, Z9, Z9
+	VADDPS       Z9, Z8, Z8
+	MOVQ         192(BX), SI
+	VMOVUPS      Z8, (SI)(CX*4)
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	MOVQ         48(BX), SI
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z8, Z8
+	MOVQ         64(BX), SI
+	VMOVUPS      (SI)(CX*4), Z9
+	VADDPS       Z9, Z1, Z1
+	VADDPS       Z1, Z8, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z8
+	VMOVUPS      vc2d20000<>+0(SB), Z9
+	VMAXPS       Z8, Z9, Z9
+	VMOVUPS      v4b400000<>+0(SB), Z8
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z9, Z8
+	VSUBPS       v4b400000<>+0(SB), Z8, Z8
+	VFNMADD231PS v3f317218<>+0(SB), Z8, Z9
+	VFNMADD231PS vb102e308<>+0(SB), Z8, Z9
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z10
+	VFMADD213PS  v3c0913d8<>+0(SB), Z9, Z10
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z9, Z10
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z9, Z10
+	VFMADD213PS  v3effffff<>+0(SB), Z9, Z10
+	VFMADD213PS  v3f800000<>+0(SB), Z9, Z10
+	VFMADD213PS  v3f800000<>+0(SB), Z9, Z10
+	VSCALEFPS    Z8, Z10, Z10
+	VADDPS       v3f800000<>+0(SB), Z10, Z8
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z10, K1, Z1
+	VRCP14PS     Z8, Z9
+	VMULPS       Z1, Z9, Z10
+	VFNMADD231PS Z8, Z10, Z1
+	VFMADD231PS  Z9, Z1, Z10
+	MOVQ         200(BX), SI
+	VMOVUPS      Z10, (SI)(CX*4)
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z1, Z1
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z3, Z3
+	VADDPS       Z3, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z3
+	VMOVUPS      vc1a00000<>+0(SB), Z8
+	VMAXPS       Z3, Z8, Z8
+	VMOVUPS      v4b40007f<>+0(SB), Z3
+	VFMADD231PS  v4038aa3b<>+0(SB), Z8, Z3
+	VSUBPS       v4b40007f<>+0(SB), Z3, Z9
+	VFNMADD231PS v3eb17218<>+0(SB), Z9, Z8
+	VFNMADD231PS vb082e308<>+0(SB), Z9, Z8
+	VMOVUPS      v3d35f5ff<>+0(SB), Z9
+	VFMADD213PS  v3e0913d8<>+0(SB), Z8, Z9
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z8, Z9
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z8, Z9
+	VFMADD213PS  v3f7fffff<>+0(SB), Z8, Z9
+	VMULPS       Z8, Z8, Z11
+	VFMADD213PS  Z8, Z11, Z9
+	VPSLLD       $0x17, Z3, Z3
+	VMOVUPS      vbf000000<>+0(SB), Z8
+	VFMADD231PS  v3f000000<>+0(SB), Z3, Z8
+	VFMADD231PS  Z9, Z3, Z8
+	VADDPS       v3f800000<>+0(SB), Z8, Z3
+	VRCP14PS     Z3, Z9
+	VMULPS       Z8, Z9, Z11
+	VFNMADD231PS Z3, Z11, Z8
+	VFMADD231PS  Z9, Z8, Z11
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z1, Z11
+	MOVQ         208(BX), SI
+	VMOVUPS      Z11, (SI)(CX*4)
+	VMULPS       Z11, Z10, Z1
+	MOVQ         104(BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	MOVQ         112(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z3, Z3
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Z8
+	VADDPS       Z8, Z0, Z0
+	VADDPS       Z0, Z3, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z3
+	VMOVUPS      vc2d20000<>+0(SB), Z8
+	VMAXPS       Z3, Z8, Z8
+	VMOVUPS      v4b400000<>+0(SB), Z3
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z8, Z3
+	VSUBPS       v4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS v3f317218<>+0(SB), Z3, Z8
+	VFNMADD231PS vb102e308<>+0(SB), Z3, Z8
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z9
+	VFMADD213PS  v3c0913d8<>+0(SB), Z8, Z9
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z8, Z9
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z8, Z9
+	VFMADD213PS  v3effffff<>+0(SB), Z8, Z9
+	VFMADD213PS  v3f800000<>+0(SB), Z8, Z9
+	VFMADD213PS  v3f800000<>+0(SB), Z8, Z9
+	VSCALEFPS    Z3, Z9, Z9
+	VADDPS       v3f800000<>+0(SB), Z9, Z3
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z9, K1, Z0
+	VRCP14PS     Z3, Z8
+	VMULPS       Z0, Z8, Z9
+	VFNMADD231PS Z3, Z9, Z0
+	VFMADD231PS  Z8, Z0, Z9
+	MOVQ         216(BX), SI
+	VMOVUPS      Z9, (SI)(CX*4)
+	MOVQ         136(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	VMULPS       Z0, Z9, Z0
+	VADDPS       Z1, Z0, Z0
 	MOVQ         224(BX), SI
-	VMOVUPS      Z8, (SI)(CX*4)
+	VMOVUPS      Z0, (SI)(CX*4)
 	MOVQ         144(BX), SI
-	VMOVUPS      (SI)(CX*4), Z17
+	VMOVUPS      (SI)(CX*4), Z1
 	MOVQ         152(BX), SI
-	VMOVUPS      (SI)(CX*4), Z19
-	VADDPS       Z19, Z17, Z17
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z1, Z1
 	MOVQ         168(BX), SI
-	VMOVUPS      (SI)(CX*4), Z19
-	VADDPS       Z19, Z18, Z18
-	VADDPS       Z18, Z17, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z18
-	VMOVUPS      vc2d20000<>+0(SB), Z19
-	VMAXPS       Z18, Z19, Z19
-	VMOVUPS      v4b400000<>+0(SB), Z18
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z19, Z18
-	VSUBPS       v4b400000<>+0(SB), Z18, Z18
-	VFNMADD231PS v3f317218<>+0(SB), Z18, Z19
-	VFNMADD231PS vb102e308<>+0(SB), Z18, Z19
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z20
-	VFMADD213PS  v3c0913d8<>+0(SB), Z19, Z20
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z19, Z20
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z19, Z20
-	VFMADD213PS  v3effffff<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VSCALEFPS    Z18, Z20, Z20
-	VADDPS       v3f800000<>+0(SB), Z20, Z18
-	VPMOVD2M     Z17, K1
-	VMOVUPS      v3f800000<>+0(SB), Z17
-	VMOVAPS      Z20, K1, Z17
-	VRCP14PS     Z18, Z19
-	VMULPS       Z17, Z19, Z20
-	VFNMADD231PS Z18, Z20, Z17
-	VFMADD231PS  Z19, Z17, Z20
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z8
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z8
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z8
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z8
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z8
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z8
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z8
+	VSCALEFPS    Z2, Z8, Z8
+	VADDPS       v3f800000<>+0(SB), Z8, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z8, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z8
+	VFNMADD231PS Z2, Z8, Z1
+	VFMADD231PS  Z3, Z1, Z8
 	MOVQ         232(BX), SI
-	VMOVUPS      Z20, (SI)(CX*4)
-	VMULPS       Z8, Z20, Z8
-	MOVQ         240(BX), SI
 	VMOVUPS      Z8, (SI)(CX*4)
+	VMULPS       Z0, Z8, Z0
+	MOVQ         240(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         (BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         8(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
+	MOVQ         176(BX), SI
+	VMOVUPS      Z3, 64(SI)(CX*4)
+	MOVQ         16(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         24(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z8
+	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z8, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z8
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z8
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z8
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z8
+	VMULPS       Z2, Z2, Z9
+	VFMADD213PS  Z2, Z9, Z8
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z8, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z8
+	VMULPS       Z2, Z8, Z9
+	VFNMADD231PS Z1, Z9, Z2
+	VFMADD231PS  Z8, Z2, Z9
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z9
+	MOVQ         184(BX), SI
+	VMOVUPS      Z9, 64(SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	VMULPS       Z0, Z3, Z0
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VSUBPS       Z3, Z1, Z1
+	VMULPS       Z9, Z1, Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         192(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	MOVQ         40(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         48(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         64(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z5, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc2d20000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b400000<>+0(SB), Z1
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS v3f317218<>+0(SB), Z1, Z2
+	VFNMADD231PS vb102e308<>+0(SB), Z1, Z2
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z3
+	VFMADD213PS  v3c0913d8<>+0(SB), Z2, Z3
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z2, Z3
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z2, Z3
+	VFMADD213PS  v3effffff<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VFMADD213PS  v3f800000<>+0(SB), Z2, Z3
+	VSCALEFPS    Z1, Z3, Z3
+	VADDPS       v3f800000<>+0(SB), Z3, Z1
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z3, K1, Z0
+	VRCP14PS     Z1, Z2
+	VMULPS       Z0, Z2, Z3
+	VFNMADD231PS Z1, Z3, Z0
+	VFMADD231PS  Z2, Z0, Z3
+	MOVQ         200(BX), SI
+	VMOVUPS      Z3, 64(SI)(CX*4)
+	MOVQ         72(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z0
+	MOVQ         80(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z0, Z0
+	MOVQ         96(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VADDPS       Z1, Z7, Z1
+	VADDPS       Z1, Z0, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z1
+	VMOVUPS      vc1a00000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z2
+	VMOVUPS      v4b40007f<>+0(SB), Z1
+	VFMADD231PS  v4038aa3b<>+0(SB), Z2, Z1
+	VSUBPS       v4b40007f<>+0(SB), Z1, Z5
+	VFNMADD231PS v3eb17218<>+0(SB), Z5, Z2
+	VFNMADD231PS vb082e308<>+0(SB), Z5, Z2
+	VMOVUPS      v3d35f5ff<>+0(SB), Z5
+	VFMADD213PS  v3e0913d8<>+0(SB), Z2, Z5
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z2, Z5
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z2, Z5
+	VFMADD213PS  v3f7fffff<>+0(SB), Z2, Z5
+	VMULPS       Z2, Z2, Z7
+	VFMADD213PS  Z2, Z7, Z5
+	VPSLLD       $0x17, Z1, Z1
+	VMOVUPS      vbf000000<>+0(SB), Z2
+	VFMADD231PS  v3f000000<>+0(SB), Z1, Z2
+	VFMADD231PS  Z5, Z1, Z2
+	VADDPS       v3f800000<>+0(SB), Z2, Z1
+	VRCP14PS     Z1, Z5
+	VMULPS       Z2, Z5, Z7
+	VFNMADD231PS Z1, Z7, Z2
+	VFMADD231PS  Z5, Z2, Z7
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z0, Z7
+	MOVQ         208(BX), SI
+	VMOVUPS      Z7, 64(SI)(CX*4)
+	VMULPS       Z7, Z3, Z0
+	MOVQ         104(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	MOVQ         112(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         128(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z4, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
+	MOVQ         216(BX), SI
+	VMOVUPS      Z4, 64(SI)(CX*4)
+	MOVQ         136(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	VMULPS       Z1, Z4, Z1
+	VADDPS       Z0, Z1, Z0
+	MOVQ         224(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	MOVQ         144(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z1
+	MOVQ         152(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         168(BX), SI
+	VMOVUPS      64(SI)(CX*4), Z2
+	VADDPS       Z2, Z6, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
+	MOVQ         232(BX), SI
+	VMOVUPS      Z4, 64(SI)(CX*4)
+	VMULPS       Z0, Z4, Z0
+	MOVQ         240(BX), SI
+	VMOVUPS      Z0, 64(SI)(CX*4)
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, DX
+	JGE          rest2
+
+rest2done:
+	ADDQ $0x20, DX
+
+rest2none:
+	SUBQ $0x10, DX
+	JLT  rest1done
+
+rest1:
+	MOVQ    48(AX), SI
+	MOVQ    (SI), DI
+	MOVQ    8(SI), R8
+	MOVQ    16(SI), R9
+	MOVQ    24(SI), R11
+	MOVQ    72(AX), R10
+	MOVQ    CX, SI
+	SHRQ    $0x04, SI
+	IMULQ   SI, R10
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      rest1allafter
+
+rest1all:
+	SUBQ $0x04, R12
+	JLT  rest1allfew
+
+rest1allloop:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z4
+	VFMADD231PS  64(R8)(R10*1), Z8, Z5
+	VFMADD231PS  64(R9)(R10*1), Z8, Z6
+	VFMADD231PS  64(R11)(R10*1), Z8, Z7
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z4
+	VFMADD231PS  192(R8)(R10*1), Z8, Z5
+	VFMADD231PS  192(R9)(R10*1), Z8, Z6
+	VFMADD231PS  192(R11)(R10*1), Z8, Z7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
+	JGE          rest1allloop
+
+rest1allfew:
+	ADDQ $0x04, R12
+	JZ   rest1alladded
+
+rest1allone:
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
+	JNZ          rest1allone
+
+rest1alladded:
+rest1allafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
+	JNZ          rest1all
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
+	MOVQ         (BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	MOVQ         8(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z4, Z4
+	VPORD        v80000000<>+0(SB), Z4, Z5
+	VMOVUPS      vc2d20000<>+0(SB), Z6
+	VMAXPS       Z5, Z6, Z6
+	VMOVUPS      v4b400000<>+0(SB), Z5
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z6, Z5
+	VSUBPS       v4b400000<>+0(SB), Z5, Z5
+	VFNMADD231PS v3f317218<>+0(SB), Z5, Z6
+	VFNMADD231PS vb102e308<>+0(SB), Z5, Z6
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z7
+	VFMADD213PS  v3c0913d8<>+0(SB), Z6, Z7
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z6, Z7
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z6, Z7
+	VFMADD213PS  v3effffff<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VSCALEFPS    Z5, Z7, Z7
+	VADDPS       v3f800000<>+0(SB), Z7, Z5
+	VPMOVD2M     Z4, K1
+	VMOVUPS      v3f800000<>+0(SB), Z4
+	VMOVAPS      Z7, K1, Z4
+	VRCP14PS     Z5, Z6
+	VMULPS       Z4, Z6, Z7
+	VFNMADD231PS Z5, Z7, Z4
+	VFMADD231PS  Z6, Z4, Z7
+	MOVQ         176(BX), SI
+	VMOVUPS      Z7, (SI)(CX*4)
+	MOVQ         16(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	MOVQ         24(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z4, Z4
+	VPORD        v80000000<>+0(SB), Z4, Z5
+	VMOVUPS      vc1a00000<>+0(SB), Z6
+	VMAXPS       Z5, Z6, Z6
+	VMOVUPS      v4b40007f<>+0(SB), Z5
+	VFMADD231PS  v4038aa3b<>+0(SB), Z6, Z5
+	VSUBPS       v4b40007f<>+0(SB), Z5, Z8
+	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z6
+	VFNMADD231PS vb082e308<>+0(SB), Z8, Z6
+	VMOVUPS      v3d35f5ff<>+0(SB), Z8
+	VFMADD213PS  v3e0913d8<>+0(SB), Z6, Z8
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z6, Z8
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z6, Z8
+	VFMADD213PS  v3f7fffff<>+0(SB), Z6, Z8
+	VMULPS       Z6, Z6, Z9
+	VFMADD213PS  Z6, Z9, Z8
+	VPSLLD       $0x17, Z5, Z5
+	VMOVUPS      vbf000000<>+0(SB), Z6
+	VFMADD231PS  v3f000000<>+0(SB), Z5, Z6
+	VFMADD231PS  Z8, Z5, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z5
+	VRCP14PS     Z5, Z8
+	VMULPS       Z6, Z8, Z9
+	VFNMADD231PS Z5, Z9, Z6
+	VFMADD231PS  Z8, Z6, Z9
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z4, Z9
+	MOVQ         184(BX), SI
+	VMOVUPS      Z9, (SI)(CX*4)
+	MOVQ         32(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VMULPS       Z4, Z7, Z4
+	VMOVUPS      v3f800000<>+0(SB), Z5
+	VSUBPS       Z7, Z5, Z5
+	VMULPS       Z9, Z5, Z5
+	VADDPS       Z5, Z4, Z4
+	MOVQ         192(BX), SI
+	VMOVUPS      Z4, (SI)(CX*4)
+	MOVQ         40(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	MOVQ         48(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z4, Z4
+	MOVQ         64(BX), SI
+	VMOVUPS      (SI)(CX*4), Z5
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z1, Z4, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z4
+	VMOVUPS      vc2d20000<>+0(SB), Z5
+	VMAXPS       Z4, Z5, Z5
+	VMOVUPS      v4b400000<>+0(SB), Z4
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z5, Z4
+	VSUBPS       v4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS v3f317218<>+0(SB), Z4, Z5
+	VFNMADD231PS vb102e308<>+0(SB), Z4, Z5
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z6
+	VFMADD213PS  v3c0913d8<>+0(SB), Z5, Z6
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z5, Z6
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z5, Z6
+	VFMADD213PS  v3effffff<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VSCALEFPS    Z4, Z6, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z4
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z6, K1, Z1
+	VRCP14PS     Z4, Z5
+	VMULPS       Z1, Z5, Z6
+	VFNMADD231PS Z4, Z6, Z1
+	VFMADD231PS  Z5, Z1, Z6
+	MOVQ         200(BX), SI
+	VMOVUPS      Z6, (SI)(CX*4)
+	MOVQ         72(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	MOVQ         80(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z1, Z1
+	MOVQ         96(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z3, Z3
+	VADDPS       Z3, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z3
+	VMOVUPS      vc1a00000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z4
+	VMOVUPS      v4b40007f<>+0(SB), Z3
+	VFMADD231PS  v4038aa3b<>+0(SB), Z4, Z3
+	VSUBPS       v4b40007f<>+0(SB), Z3, Z5
+	VFNMADD231PS v3eb17218<>+0(SB), Z5, Z4
+	VFNMADD231PS vb082e308<>+0(SB), Z5, Z4
+	VMOVUPS      v3d35f5ff<>+0(SB), Z5
+	VFMADD213PS  v3e0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f7fffff<>+0(SB), Z4, Z5
+	VMULPS       Z4, Z4, Z7
+	VFMADD213PS  Z4, Z7, Z5
+	VPSLLD       $0x17, Z3, Z3
+	VMOVUPS      vbf000000<>+0(SB), Z4
+	VFMADD231PS  v3f000000<>+0(SB), Z3, Z4
+	VFMADD231PS  Z5, Z3, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z3
+	VRCP14PS     Z3, Z5
+	VMULPS       Z4, Z5, Z7
+	VFNMADD231PS Z3, Z7, Z4
+	VFMADD231PS  Z5, Z4, Z7
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z1, Z7
+	MOVQ         208(BX), SI
+	VMOVUPS      Z7, (SI)(CX*4)
+	VMULPS       Z7, Z6, Z1
+	MOVQ         104(BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	MOVQ         112(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z3, Z3
+	MOVQ         128(BX), SI
+	VMOVUPS      (SI)(CX*4), Z4
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z0, Z3, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z3
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z3
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z3
+	VSUBPS       v4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS v3f317218<>+0(SB), Z3, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z3, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VSCALEFPS    Z3, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z3
+	VPMOVD2M     Z0, K1
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K1, Z0
+	VRCP14PS     Z3, Z4
+	VMULPS       Z0, Z4, Z5
+	VFNMADD231PS Z3, Z5, Z0
+	VFMADD231PS  Z4, Z0, Z5
+	MOVQ         216(BX), SI
+	VMOVUPS      Z5, (SI)(CX*4)
+	MOVQ         136(BX), SI
+	VMOVUPS      (SI)(CX*4), Z0
+	VMULPS       Z0, Z5, Z0
+	VADDPS       Z1, Z0, Z0
+	MOVQ         224(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
+	MOVQ         144(BX), SI
+	VMOVUPS      (SI)(CX*4), Z1
+	MOVQ         152(BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z1, Z1
+	MOVQ         168(BX), SI
+	VMOVUPS      (SI)(CX*4), Z3
+	VADDPS       Z3, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K1
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K1, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
+	MOVQ         232(BX), SI
+	VMOVUPS      Z4, (SI)(CX*4)
+	VMULPS       Z0, Z4, Z0
+	MOVQ         240(BX), SI
+	VMOVUPS      Z0, (SI)(CX*4)
 	ADDQ         $0x10, CX
 	SUBQ         $0x10, DX
-	JGE          vectors
+	JGE          rest1
 
-tail:
+rest1done:
 	ADDQ    $0x10, DX
+	TESTQ   DX, DX
 	JZ      next
 	MOVQ    48(AX), SI
 	MOVQ    (SI), DI
@@ -6285,310 +12895,313 @@ tail:
 	MOVQ    CX, SI
 	SHRQ    $0x04, SI
 	IMULQ   SI, R10
-	MOVQ    152(AX), SI
-	IMUL3Q  $0x10, CX, R12
-	VMOVUPS (SI)(R12*1), Z8
-	VMOVUPS 64(SI)(R12*1), Z17
-	VMOVUPS 128(SI)(R12*1), Z18
-	VMOVUPS 192(SI)(R12*1), Z19
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	MOVQ    128(AX), SI
-	MOVQ    136(AX), R12
+	MOVQ    80(AX), SI
+	MOVQ    160(AX), R12
+	IMUL3Q  $0x10, CX, R13
+	VMOVUPS (R12)(R13*1), Z0
+	VMOVUPS 64(R12)(R13*1), Z1
+	VMOVUPS 128(R12)(R13*1), Z2
+	VMOVUPS 192(R12)(R13*1), Z3
+	VPSUBD  Z4, Z4, Z4
+	VPSUBD  Z5, Z5, Z5
+	VPSUBD  Z6, Z6, Z6
+	VPSUBD  Z7, Z7, Z7
+	MOVQ    112(AX), R12
+	MOVQ    128(AX), R13
+	TESTQ   R12, R12
+	JZ      lastafter
 
 last:
-	MOVQ (SI), R13
-	MOVQ 8(SI), R14
-	ADDQ $0x10, SI
-	MOVQ 80(AX), R15
-	LEAQ (R15)(R13*4), R15
-	SHLQ $0x06, R13
-	ADDQ R10, R13
-	SUBQ $0x04, R14
+	SUBQ $0x04, R12
 	JLT  lastfew
 
 lastloop:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	VBROADCASTSS 4(R15), Z20
-	VFMADD231PS  64(DI)(R13*1), Z20, Z13
-	VFMADD231PS  64(R8)(R13*1), Z20, Z14
-	VFMADD231PS  64(R9)(R13*1), Z20, Z15
-	VFMADD231PS  64(R11)(R13*1), Z20, Z16
-	VBROADCASTSS 8(R15), Z20
-	VFMADD231PS  128(DI)(R13*1), Z20, Z8
-	VFMADD231PS  128(R8)(R13*1), Z20, Z17
-	VFMADD231PS  128(R9)(R13*1), Z20, Z18
-	VFMADD231PS  128(R11)(R13*1), Z20, Z19
-	VBROADCASTSS 12(R15), Z20
-	VFMADD231PS  192(DI)(R13*1), Z20, Z13
-	VFMADD231PS  192(R8)(R13*1), Z20, Z14
-	VFMADD231PS  192(R9)(R13*1), Z20, Z15
-	VFMADD231PS  192(R11)(R13*1), Z20, Z16
-	ADDQ         $0x10, R15
-	ADDQ         $0x00000100, R13
-	SUBQ         $0x04, R14
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	VBROADCASTSS 4(SI), Z8
+	VFMADD231PS  64(DI)(R10*1), Z8, Z4
+	VFMADD231PS  64(R8)(R10*1), Z8, Z5
+	VFMADD231PS  64(R9)(R10*1), Z8, Z6
+	VFMADD231PS  64(R11)(R10*1), Z8, Z7
+	VBROADCASTSS 8(SI), Z8
+	VFMADD231PS  128(DI)(R10*1), Z8, Z0
+	VFMADD231PS  128(R8)(R10*1), Z8, Z1
+	VFMADD231PS  128(R9)(R10*1), Z8, Z2
+	VFMADD231PS  128(R11)(R10*1), Z8, Z3
+	VBROADCASTSS 12(SI), Z8
+	VFMADD231PS  192(DI)(R10*1), Z8, Z4
+	VFMADD231PS  192(R8)(R10*1), Z8, Z5
+	VFMADD231PS  192(R9)(R10*1), Z8, Z6
+	VFMADD231PS  192(R11)(R10*1), Z8, Z7
+	ADDQ         $0x10, SI
+	ADDQ         $0x00000100, R10
+	SUBQ         $0x04, R12
 	JGE          lastloop
 
 lastfew:
-	ADDQ $0x04, R14
+	ADDQ $0x04, R12
 	JZ   lastadded
 
 lastone:
-	VBROADCASTSS (R15), Z20
-	VFMADD231PS  (DI)(R13*1), Z20, Z8
-	VFMADD231PS  (R8)(R13*1), Z20, Z17
-	VFMADD231PS  (R9)(R13*1), Z20, Z18
-	VFMADD231PS  (R11)(R13*1), Z20, Z19
-	ADDQ         $0x04, R15
-	ADDQ         $0x40, R13
-	DECQ         R14
+	VBROADCASTSS (SI), Z8
+	VFMADD231PS  (DI)(R10*1), Z8, Z0
+	VFMADD231PS  (R8)(R10*1), Z8, Z1
+	VFMADD231PS  (R9)(R10*1), Z8, Z2
+	VFMADD231PS  (R11)(R10*1), Z8, Z3
+	ADDQ         $0x04, SI
+	ADDQ         $0x00000040, R10
+	DECQ         R12
 	JNZ          lastone
 
 lastadded:
-	DECQ         R12
+lastafter:
+	MOVQ         120(AX), R12
+	LEAQ         (SI)(R12*4), SI
+	SHLQ         $0x06, R12
+	ADDQ         R12, R10
+	MOVQ         R13, R12
+	XORQ         R13, R13
+	TESTQ        R12, R12
 	JNZ          last
-	VADDPS       Z13, Z8, Z8
-	VADDPS       Z14, Z17, Z17
-	VADDPS       Z15, Z18, Z18
-	VADDPS       Z16, Z19, Z19
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z6, Z2, Z2
+	VADDPS       Z7, Z3, Z3
 	MOVL         $0x0000ffff, SI
 	BZHIL        DX, SI, SI
 	KMOVW        SI, K1
 	MOVQ         (BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
 	MOVQ         8(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z20, Z20
-	VPORD        v80000000<>+0(SB), Z20, Z21
-	VMOVUPS      vc2d20000<>+0(SB), Z22
-	VMAXPS       Z21, Z22, Z22
-	VMOVUPS      v4b400000<>+0(SB), Z21
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z22, Z21
-	VSUBPS       v4b400000<>+0(SB), Z21, Z21
-	VFNMADD231PS v3f317218<>+0(SB), Z21, Z22
-	VFNMADD231PS vb102e308<>+0(SB), Z21, Z22
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z23
-	VFMADD213PS  v3c0913d8<>+0(SB), Z22, Z23
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z22, Z23
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z22, Z23
-	VFMADD213PS  v3effffff<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VFMADD213PS  v3f800000<>+0(SB), Z22, Z23
-	VSCALEFPS    Z21, Z23, Z23
-	VADDPS       v3f800000<>+0(SB), Z23, Z21
-	VPMOVD2M     Z20, K2
-	VMOVUPS      v3f800000<>+0(SB), Z20
-	VMOVAPS      Z23, K2, Z20
-	VRCP14PS     Z21, Z22
-	VMULPS       Z20, Z22, Z23
-	VFNMADD231PS Z21, Z23, Z20
-	VFMADD231PS  Z22, Z20, Z23
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z4, Z4
+	VPORD        v80000000<>+0(SB), Z4, Z5
+	VMOVUPS      vc2d20000<>+0(SB), Z6
+	VMAXPS       Z5, Z6, Z6
+	VMOVUPS      v4b400000<>+0(SB), Z5
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z6, Z5
+	VSUBPS       v4b400000<>+0(SB), Z5, Z5
+	VFNMADD231PS v3f317218<>+0(SB), Z5, Z6
+	VFNMADD231PS vb102e308<>+0(SB), Z5, Z6
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z7
+	VFMADD213PS  v3c0913d8<>+0(SB), Z6, Z7
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z6, Z7
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z6, Z7
+	VFMADD213PS  v3effffff<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VFMADD213PS  v3f800000<>+0(SB), Z6, Z7
+	VSCALEFPS    Z5, Z7, Z7
+	VADDPS       v3f800000<>+0(SB), Z7, Z5
+	VPMOVD2M     Z4, K2
+	VMOVUPS      v3f800000<>+0(SB), Z4
+	VMOVAPS      Z7, K2, Z4
+	VRCP14PS     Z5, Z6
+	VMULPS       Z4, Z6, Z7
+	VFNMADD231PS Z5, Z7, Z4
+	VFMADD231PS  Z6, Z4, Z7
 	MOVQ         176(BX), DX
-	VMOVUPS      Z23, K1, (DX)(CX*4)
+	VMOVUPS      Z7, K1, (DX)(CX*4)
 	MOVQ         16(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
 	MOVQ         24(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z20, Z20
-	VPORD        v80000000<>+0(SB), Z20, Z21
-	VMOVUPS      vc1a00000<>+0(SB), Z22
-	VMAXPS       Z21, Z22, Z22
-	VMOVUPS      v4b40007f<>+0(SB), Z21
-	VFMADD231PS  v4038aa3b<>+0(SB), Z22, Z21
-	VSUBPS       v4b40007f<>+0(SB), Z21, Z24
-	VFNMADD231PS v3eb17218<>+0(SB), Z24, Z22
-	VFNMADD231PS vb082e308<>+0(SB), Z24, Z22
-	VMOVUPS      v3d35f5ff<>+0(SB), Z24
-	VFMADD213PS  v3e0913d8<>+0(SB), Z22, Z24
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z22, Z24
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z22, Z24
-	VFMADD213PS  v3f7fffff<>+0(SB), Z22, Z24
-	VMULPS       Z22, Z22, Z25
-	VFMADD213PS  Z22, Z25, Z24
-	VPSLLD       $0x17, Z21, Z21
-	VMOVUPS      vbf000000<>+0(SB), Z22
-	VFMADD231PS  v3f000000<>+0(SB), Z21, Z22
-	VFMADD231PS  Z24, Z21, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z21
-	VRCP14PS     Z21, Z24
-	VMULPS       Z22, Z24, Z25
-	VFNMADD231PS Z21, Z25, Z22
-	VFMADD231PS  Z24, Z22, Z25
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z20, Z25
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z4, Z4
+	VPORD        v80000000<>+0(SB), Z4, Z5
+	VMOVUPS      vc1a00000<>+0(SB), Z6
+	VMAXPS       Z5, Z6, Z6
+	VMOVUPS      v4b40007f<>+0(SB), Z5
+	VFMADD231PS  v4038aa3b<>+0(SB), Z6, Z5
+	VSUBPS       v4b40007f<>+0(SB), Z5, Z8
+	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z6
+	VFNMADD231PS vb082e308<>+0(SB), Z8, Z6
+	VMOVUPS      v3d35f5ff<>+0(SB), Z8
+	VFMADD213PS  v3e0913d8<>+0(SB), Z6, Z8
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z6, Z8
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z6, Z8
+	VFMADD213PS  v3f7fffff<>+0(SB), Z6, Z8
+	VMULPS       Z6, Z6, Z9
+	VFMADD213PS  Z6, Z9, Z8
+	VPSLLD       $0x17, Z5, Z5
+	VMOVUPS      vbf000000<>+0(SB), Z6
+	VFMADD231PS  v3f000000<>+0(SB), Z5, Z6
+	VFMADD231PS  Z8, Z5, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z5
+	VRCP14PS     Z5, Z8
+	VMULPS       Z6, Z8, Z9
+	VFNMADD231PS Z5, Z9, Z6
+	VFMADD231PS  Z8, Z6, Z9
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z4, Z9
 	MOVQ         184(BX), DX
-	VMOVUPS      Z25, K1, (DX)(CX*4)
+	VMOVUPS      Z9, K1, (DX)(CX*4)
 	MOVQ         32(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VMULPS       Z20, Z23, Z20
-	VMOVUPS      v3f800000<>+0(SB), Z21
-	VSUBPS       Z23, Z21, Z21
-	VMULPS       Z25, Z21, Z21
-	VADDPS       Z21, Z20, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VMULPS       Z4, Z7, Z4
+	VMOVUPS      v3f800000<>+0(SB), Z5
+	VSUBPS       Z7, Z5, Z5
+	VMULPS       Z9, Z5, Z5
+	VADDPS       Z5, Z4, Z4
 	MOVQ         192(BX), DX
-	VMOVUPS      Z20, K1, (DX)(CX*4)
+	VMOVUPS      Z4, K1, (DX)(CX*4)
 	MOVQ         40(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
 	MOVQ         48(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z20, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z4, Z4
 	MOVQ         64(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z21
-	VADDPS       Z21, Z17, Z17
-	VADDPS       Z17, Z20, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z20
-	VMOVUPS      vc2d20000<>+0(SB), Z21
-	VMAXPS       Z20, Z21, Z21
-	VMOVUPS      v4b400000<>+0(SB), Z20
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z21, Z20
-	VSUBPS       v4b400000<>+0(SB), Z20, Z20
-	VFNMADD231PS v3f317218<>+0(SB), Z20, Z21
-	VFNMADD231PS vb102e308<>+0(SB), Z20, Z21
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z22
-	VFMADD213PS  v3c0913d8<>+0(SB), Z21, Z22
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z21, Z22
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z21, Z22
-	VFMADD213PS  v3effffff<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VFMADD213PS  v3f800000<>+0(SB), Z21, Z22
-	VSCALEFPS    Z20, Z22, Z22
-	VADDPS       v3f800000<>+0(SB), Z22, Z20
-	VPMOVD2M     Z17, K2
-	VMOVUPS      v3f800000<>+0(SB), Z17
-	VMOVAPS      Z22, K2, Z17
-	VRCP14PS     Z20, Z21
-	VMULPS       Z17, Z21, Z22
-	VFNMADD231PS Z20, Z22, Z17
-	VFMADD231PS  Z21, Z17, Z22
+	VMOVUPS.Z    (DX)(CX*4), K1, Z5
+	VADDPS       Z5, Z1, Z1
+	VADDPS       Z1, Z4, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z4
+	VMOVUPS      vc2d20000<>+0(SB), Z5
+	VMAXPS       Z4, Z5, Z5
+	VMOVUPS      v4b400000<>+0(SB), Z4
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z5, Z4
+	VSUBPS       v4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS v3f317218<>+0(SB), Z4, Z5
+	VFNMADD231PS vb102e308<>+0(SB), Z4, Z5
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z6
+	VFMADD213PS  v3c0913d8<>+0(SB), Z5, Z6
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z5, Z6
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z5, Z6
+	VFMADD213PS  v3effffff<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VFMADD213PS  v3f800000<>+0(SB), Z5, Z6
+	VSCALEFPS    Z4, Z6, Z6
+	VADDPS       v3f800000<>+0(SB), Z6, Z4
+	VPMOVD2M     Z1, K2
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z6, K2, Z1
+	VRCP14PS     Z4, Z5
+	VMULPS       Z1, Z5, Z6
+	VFNMADD231PS Z4, Z6, Z1
+	VFMADD231PS  Z5, Z1, Z6
 	MOVQ         200(BX), DX
-	VMOVUPS      Z22, K1, (DX)(CX*4)
+	VMOVUPS      Z6, K1, (DX)(CX*4)
 	MOVQ         72(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
 	MOVQ         80(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z17, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z1, Z1
 	MOVQ         96(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z19, Z19
-	VADDPS       Z19, Z17, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z19
-	VMOVUPS      vc1a00000<>+0(SB), Z20
-	VMAXPS       Z19, Z20, Z20
-	VMOVUPS      v4b40007f<>+0(SB), Z19
-	VFMADD231PS  v4038aa3b<>+0(SB), Z20, Z19
-	VSUBPS       v4b40007f<>+0(SB), Z19, Z21
-	VFNMADD231PS v3eb17218<>+0(SB), Z21, Z20
-	VFNMADD231PS vb082e308<>+0(SB), Z21, Z20
-	VMOVUPS      v3d35f5ff<>+0(SB), Z21
-	VFMADD213PS  v3e0913d8<>+0(SB), Z20, Z21
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f7fffff<>+0(SB), Z20, Z21
-	VMULPS       Z20, Z20, Z23
-	VFMADD213PS  Z20, Z23, Z21
-	VPSLLD       $0x17, Z19, Z19
-	VMOVUPS      vbf000000<>+0(SB), Z20
-	VFMADD231PS  v3f000000<>+0(SB), Z19, Z20
-	VFMADD231PS  Z21, Z19, Z20
-	VADDPS       v3f800000<>+0(SB), Z20, Z19
-	VRCP14PS     Z19, Z21
-	VMULPS       Z20, Z21, Z23
-	VFNMADD231PS Z19, Z23, Z20
-	VFMADD231PS  Z21, Z20, Z23
-	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z17, Z23
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z3, Z3
+	VADDPS       Z3, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z3
+	VMOVUPS      vc1a00000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z4
+	VMOVUPS      v4b40007f<>+0(SB), Z3
+	VFMADD231PS  v4038aa3b<>+0(SB), Z4, Z3
+	VSUBPS       v4b40007f<>+0(SB), Z3, Z5
+	VFNMADD231PS v3eb17218<>+0(SB), Z5, Z4
+	VFNMADD231PS vb082e308<>+0(SB), Z5, Z4
+	VMOVUPS      v3d35f5ff<>+0(SB), Z5
+	VFMADD213PS  v3e0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f7fffff<>+0(SB), Z4, Z5
+	VMULPS       Z4, Z4, Z7
+	VFMADD213PS  Z4, Z7, Z5
+	VPSLLD       $0x17, Z3, Z3
+	VMOVUPS      vbf000000<>+0(SB), Z4
+	VFMADD231PS  v3f000000<>+0(SB), Z3, Z4
+	VFMADD231PS  Z5, Z3, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z3
+	VRCP14PS     Z3, Z5
+	VMULPS       Z4, Z5, Z7
+	VFNMADD231PS Z3, Z7, Z4
+	VFMADD231PS  Z5, Z4, Z7
+	VPTERNLOGD   $0xd8, v80000000<>+0(SB), Z1, Z7
 	MOVQ         208(BX), DX
-	VMOVUPS      Z23, K1, (DX)(CX*4)
-	VMULPS       Z23, Z22, Z17
+	VMOVUPS      Z7, K1, (DX)(CX*4)
+	VMULPS       Z7, Z6, Z1
 	MOVQ         104(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z19
+	VMOVUPS.Z    (DX)(CX*4), K1, Z3
 	MOVQ         112(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z19, Z19
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z3, Z3
 	MOVQ         128(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z20
-	VADDPS       Z20, Z8, Z8
-	VADDPS       Z8, Z19, Z8
-	VPORD        v80000000<>+0(SB), Z8, Z19
-	VMOVUPS      vc2d20000<>+0(SB), Z20
-	VMAXPS       Z19, Z20, Z20
-	VMOVUPS      v4b400000<>+0(SB), Z19
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z20, Z19
-	VSUBPS       v4b400000<>+0(SB), Z19, Z19
-	VFNMADD231PS v3f317218<>+0(SB), Z19, Z20
-	VFNMADD231PS vb102e308<>+0(SB), Z19, Z20
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z21
-	VFMADD213PS  v3c0913d8<>+0(SB), Z20, Z21
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z20, Z21
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z20, Z21
-	VFMADD213PS  v3effffff<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VFMADD213PS  v3f800000<>+0(SB), Z20, Z21
-	VSCALEFPS    Z19, Z21, Z21
-	VADDPS       v3f800000<>+0(SB), Z21, Z19
-	VPMOVD2M     Z8, K2
-	VMOVUPS      v3f800000<>+0(SB), Z8
-	VMOVAPS      Z21, K2, Z8
-	VRCP14PS     Z19, Z20
-	VMULPS       Z8, Z20, Z21
-	VFNMADD231PS Z19, Z21, Z8
-	VFMADD231PS  Z20, Z8, Z21
+	VMOVUPS.Z    (DX)(CX*4), K1, Z4
+	VADDPS       Z4, Z0, Z0
+	VADDPS       Z0, Z3, Z0
+	VPORD        v80000000<>+0(SB), Z0, Z3
+	VMOVUPS      vc2d20000<>+0(SB), Z4
+	VMAXPS       Z3, Z4, Z4
+	VMOVUPS      v4b400000<>+0(SB), Z3
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z4, Z3
+	VSUBPS       v4b400000<>+0(SB), Z3, Z3
+	VFNMADD231PS v3f317218<>+0(SB), Z3, Z4
+	VFNMADD231PS vb102e308<>+0(SB), Z3, Z4
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z5
+	VFMADD213PS  v3c0913d8<>+0(SB), Z4, Z5
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z4, Z5
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z4, Z5
+	VFMADD213PS  v3effffff<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VFMADD213PS  v3f800000<>+0(SB), Z4, Z5
+	VSCALEFPS    Z3, Z5, Z5
+	VADDPS       v3f800000<>+0(SB), Z5, Z3
+	VPMOVD2M     Z0, K2
+	VMOVUPS      v3f800000<>+0(SB), Z0
+	VMOVAPS      Z5, K2, Z0
+	VRCP14PS     Z3, Z4
+	VMULPS       Z0, Z4, Z5
+	VFNMADD231PS Z3, Z5, Z0
+	VFMADD231PS  Z4, Z0, Z5
 	MOVQ         216(BX), DX
-	VMOVUPS      Z21, K1, (DX)(CX*4)
+	VMOVUPS      Z5, K1, (DX)(CX*4)
 	MOVQ         136(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z8
-	VMULPS       Z8, Z21, Z8
-	VADDPS       Z17, Z8, Z8
+	VMOVUPS.Z    (DX)(CX*4), K1, Z0
+	VMULPS       Z0, Z5, Z0
+	VADDPS       Z1, Z0, Z0
 	MOVQ         224(BX), DX
-	VMOVUPS      Z8, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 	MOVQ         144(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z1
 	MOVQ         152(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z19
-	VADDPS       Z19, Z17, Z17
+	VMOVUPS.Z    (DX)(CX*4), K1, Z3
+	VADDPS       Z3, Z1, Z1
 	MOVQ         168(BX), DX
-	VMOVUPS.Z    (DX)(CX*4), K1, Z19
-	VADDPS       Z19, Z18, Z18
-	VADDPS       Z18, Z17, Z17
-	VPORD        v80000000<>+0(SB), Z17, Z18
-	VMOVUPS      vc2d20000<>+0(SB), Z19
-	VMAXPS       Z18, Z19, Z19
-	VMOVUPS      v4b400000<>+0(SB), Z18
-	VFMADD231PS  v3fb8aa3b<>+0(SB), Z19, Z18
-	VSUBPS       v4b400000<>+0(SB), Z18, Z18
-	VFNMADD231PS v3f317218<>+0(SB), Z18, Z19
-	VFNMADD231PS vb102e308<>+0(SB), Z18, Z19
-	VMOVUPS      v3ab5f5ff<>+0(SB), Z20
-	VFMADD213PS  v3c0913d8<>+0(SB), Z19, Z20
-	VFMADD213PS  v3d2aab3a<>+0(SB), Z19, Z20
-	VFMADD213PS  v3e2aaa58<>+0(SB), Z19, Z20
-	VFMADD213PS  v3effffff<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VFMADD213PS  v3f800000<>+0(SB), Z19, Z20
-	VSCALEFPS    Z18, Z20, Z20
-	VADDPS       v3f800000<>+0(SB), Z20, Z18
-	VPMOVD2M     Z17, K2
-	VMOVUPS      v3f800000<>+0(SB), Z17
-	VMOVAPS      Z20, K2, Z17
-	VRCP14PS     Z18, Z19
-	VMULPS       Z17, Z19, Z20
-	VFNMADD231PS Z18, Z20, Z17
-	VFMADD231PS  Z19, Z17, Z20
+	VMOVUPS.Z    (DX)(CX*4), K1, Z3
+	VADDPS       Z3, Z2, Z2
+	VADDPS       Z2, Z1, Z1
+	VPORD        v80000000<>+0(SB), Z1, Z2
+	VMOVUPS      vc2d20000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z3
+	VMOVUPS      v4b400000<>+0(SB), Z2
+	VFMADD231PS  v3fb8aa3b<>+0(SB), Z3, Z2
+	VSUBPS       v4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS v3f317218<>+0(SB), Z2, Z3
+	VFNMADD231PS vb102e308<>+0(SB), Z2, Z3
+	VMOVUPS      v3ab5f5ff<>+0(SB), Z4
+	VFMADD213PS  v3c0913d8<>+0(SB), Z3, Z4
+	VFMADD213PS  v3d2aab3a<>+0(SB), Z3, Z4
+	VFMADD213PS  v3e2aaa58<>+0(SB), Z3, Z4
+	VFMADD213PS  v3effffff<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VFMADD213PS  v3f800000<>+0(SB), Z3, Z4
+	VSCALEFPS    Z2, Z4, Z4
+	VADDPS       v3f800000<>+0(SB), Z4, Z2
+	VPMOVD2M     Z1, K2
+	VMOVUPS      v3f800000<>+0(SB), Z1
+	VMOVAPS      Z4, K2, Z1
+	VRCP14PS     Z2, Z3
+	VMULPS       Z1, Z3, Z4
+	VFNMADD231PS Z2, Z4, Z1
+	VFMADD231PS  Z3, Z1, Z4
 	MOVQ         232(BX), DX
-	VMOVUPS      Z20, K1, (DX)(CX*4)
-	VMULPS       Z8, Z20, Z8
+	VMOVUPS      Z4, K1, (DX)(CX*4)
+	VMULPS       Z0, Z4, Z0
 	MOVQ         240(BX), DX
-	VMOVUPS      Z8, K1, (DX)(CX*4)
+	VMOVUPS      Z0, K1, (DX)(CX*4)
 
 next:
-	MOVQ 176(AX), DX
+	MOVQ 192(AX), DX
 	INCQ DX
-	MOVQ DX, 176(AX)
-	MOVQ 184(AX), CX
+	MOVQ DX, 192(AX)
+	MOVQ 200(AX), CX
 	MOVQ DX, (CX)
 	MOVQ 24(AX), CX
 	MOVQ (CX), DX

@@ -26,13 +26,15 @@ type Steps struct {
 	Units   int // of the vectors
 	Count   int // steps to come
 
-	Own  Span      // of the state: what the band itself has computed; none where it has all units
-	Rest []Span    // what it has not
-	Part []float32 // sums over Own by vectors of units and products; zeros where there are none
+	Own   Span      // of the state: what the band itself computes; none where it has all units
+	After int       // units of the state after those
+	Last  []Span    // the last units that each other band computes
+	Part  []float32 // sums over Own by vectors of units and products; zeros where there are none
 
-	Turn   int       // steps that the bands have done
-	Done   uintptr   // where this one says so
-	Others []uintptr // where the others do
+	Sure  int     // not 0: the others have computed the state before the coming step
+	Turn  int     // what the band has counted
+	Done  uintptr // where it counts
+	Pairs int     // not 0: two vectors at once
 }
 
 // A Span are N units.
