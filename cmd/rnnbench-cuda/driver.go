@@ -293,6 +293,26 @@ const (
 	priority    = 8
 )
 
+// tensors makes the images of a launch's tensors.
+func (d *driver) tensors(l *cuda.Launch) error {
+	const wide = 2 // promotion of what is read to 128 bytes
+	for _, t := range l.Tensors {
+		rank := len(t.Sizes)
+		var sizes, strides [3]uint64
+		var box [3]uint32
+		each := [3]uint32{1, 1, 1}
+		for i := range rank {
+			sizes[i], box[i] = uint64(t.Sizes[i]), uint32(t.Box[i])
+		}
+		strides[0], strides[1] = uint64(t.Strides[0]), uint64(t.Strides[1])
+		kind := map[cuda.Element]uintptr{cuda.Half: 6, cuda.Single: 7, cuda.Brain: 9}[t.Element]
+		if err := d.do("cuTensorMapEncodeTiled", uintptr(t.Image()), kind, uintptr(rank), uintptr(t.At), address(&sizes), address(&strides), address(&box), address(&each), 0, 0, wide, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // config is a launch with attributes. Its parts are on the heap, where they stay
 // while the library reads them.
 func (d *driver) config(l *cuda.Launch, stream uintptr) *launchConfig {

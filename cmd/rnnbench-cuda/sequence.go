@@ -132,7 +132,7 @@ func (d *driver) calls(c *cuda.Call, s *sequence) ([]call, error) {
 	on := handle(&d.streams[c.Stream])
 	switch {
 	case c.Launch != nil:
-		return []call{d.launch(c.Launch, on, s)}, nil
+		return []call{d.launch(c.Launch, on, s)}, d.tensors(c.Launch)
 	case c.Product != nil && c.Product.Pick:
 		return d.picked(c.Stream, c.Product)
 	case c.Product != nil:

@@ -141,7 +141,27 @@ type Launch struct {
 	Urgent      bool // takes what room there is before launches that are not
 	Early       bool // may begin before what is ahead of it on its stream has ended, for which it waits itself
 	Args        []uint64
-	Params      []unsafe.Pointer // one per argument
+	Tensors     []*Tensor        // behind the arguments
+	Params      []unsafe.Pointer // one per argument and tensor
+}
+
+// A Tensor is part of a matrix as the copy engine of a GPU knows it: columns of
+// each member of a batch at each time. A Box of it is copied at once.
+type Tensor struct {
+	At      Pointer
+	Element Element
+	Sizes   [3]int // columns, batch, time
+	Strides [2]int // bytes from a member of the batch, and from a time, to the next
+	Box     [3]int
+
+	image [24]uint64
+}
+
+// Image is where a driver has the 128 bytes that kernels are given for t, whose
+// address is a multiple of 64.
+func (t *Tensor) Image() unsafe.Pointer {
+	at := unsafe.Pointer(&t.image)
+	return unsafe.Add(at, -uintptr(at)&63)
 }
 
 // A Product is C = op(A)·op(B), or C += …, of row-major matrices; sums are

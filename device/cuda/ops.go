@@ -169,11 +169,14 @@ func newLaunch(s *source, grid, block [3]int, args ...uint64) step {
 	return step{launch: l, source: s}
 }
 
-// pack points Params at Args.
+// pack points Params at Args and Tensors.
 func (l *Launch) pack() {
-	l.Params = make([]unsafe.Pointer, len(l.Args))
+	l.Params = make([]unsafe.Pointer, len(l.Args), len(l.Args)+len(l.Tensors))
 	for i := range l.Args {
 		l.Params[i] = unsafe.Pointer(&l.Args[i])
+	}
+	for _, t := range l.Tensors {
+		l.Params = append(l.Params, t.Image())
 	}
 }
 

@@ -29,7 +29,8 @@ type scan struct {
 	members        int  // of a team of blocks; 0: there are none
 	group          int  // of members
 	behind, places int  // a team's tiles composed and not done yet; those in shared memory
-	crew           bool // blocks whose warps share the work; group: tiles of a group, which are as many as groups of an era
+	hold           int  // tiles composed that keep their places
+	engine, hopper bool // tiles are copied by the copy engine; threads have registers as they need them
 }
 
 // A scanCell is what a scan of a cell computes, whatever the sizes.
@@ -226,7 +227,7 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 		}
 	}
 	slices.SortFunc(s.groups, func(a, b group) int { return strings.Compare(a.name, b.name) })
-	if s.enlist(p, k) || s.gather(p, k) {
+	if s.gather(p, k) {
 		return
 	}
 	loaded, moved, kept := 0, 0, s.width*len(s.keep)
@@ -309,9 +310,6 @@ func (s *scan) sums() int64 {
 }
 
 func (s *scan) starts() int64 {
-	if s.crew {
-		return 16 * int64(s.chains*ceil(s.tiles, s.group)) * int64(s.lanes*s.values())
-	}
 	if s.members > 0 {
 		return s.totals()
 	}
@@ -320,7 +318,7 @@ func (s *scan) starts() int64 {
 
 // buffer is the shared memory in which a block's inputs arrive.
 func (s *scan) buffer() int {
-	_, _, bytes := s.slots()
+	_, bytes := s.slots()
 	return s.threads * bytes
 }
 
@@ -345,13 +343,9 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	}
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
 	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs), s.threads, s.shared()
-	if s.crew {
-		grid, block, shared = min(s.chains*s.tiles, b.properties.SMs), s.crewBlock(), s.crewShared()
-		key = append(key, " crew ", s.lanes, " ", s.group)
-		args = append(args, uint64(s.chains), uint64(s.tiles))
-	} else if s.members > 0 {
+	if s.members > 0 {
 		grid, block, shared = s.chains*s.members, s.block(), s.teamShared()
-		key = append(key, " team ", s.lanes, " ", s.places, " ", block)
+		key = append(key, " team ", s.lanes, " ", s.places, " ", s.behind, " ", s.group > 1, s.engine, s.tensorParams())
 		args = append(args, uint64(s.chains), uint64(s.tiles), uint64(s.members), uint64(s.group))
 	} else {
 		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))
@@ -359,6 +353,10 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	args = append(args, uint64(b.base)+uint64(words.tickets), uint64(b.base)+uint64(words.sums), uint64(b.base)+uint64(words.starts), b.trouble())
 	st := newLaunch(b.source(func() source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, b.arguments(s.groups)...)...)
 	st.launch.Shared, st.launch.Cooperative = shared, s.members > 0
+	if s.members > 0 {
+		st.launch.Tensors = s.tensors(b)
+		st.launch.pack()
+	}
 	return st
 }
 

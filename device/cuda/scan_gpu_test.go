@@ -3,6 +3,7 @@ package cuda_test
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -22,12 +23,62 @@ var scanSizes = [][3]int{
 	{1, 256, 65537}, {16, 256, 4095}, {64, 256, 1025}, {1, 256, 65535}, {1, 32, 1<<20 + 1}, {1, 8, 1<<22 - 1},
 }
 
-// TestGPUScanCrews holds inference by crews to the passes that others do.
-func TestGPUScanCrews(t *testing.T) {
+// TestGPUScanTeams holds recurrences of few channels to their meaning, and inference of other cells to
+// the passes that keep values for a gradient.
+func TestGPUScanTeams(t *testing.T) {
 	d := openGPU(t, time.Minute)
+	for _, size := range [][2]int{{65537, 256}, {300001, 32}, {1<<20 - 1, 8}, {200000, 3}} {
+		s, op, _ := scans(t, cell.Linear, size[0], 1, size[1], false)
+		holds(t, d, s, op)
+	}
 	for _, c := range []*cell.Cell{cell.GILR, cell.SRU, cell.QRNN} {
 		for _, size := range [][2]int{{65537, 256}, {300001, 32}, {1<<20 - 1, 8}, {200000, 3}} {
 			same(t, d, c, size[0], size[1])
+		}
+	}
+}
+
+// same compares the states of inference with those that are kept for a gradient, in
+// the second run.
+func same(t *testing.T, d device.Device, c *cell.Cell, steps, hidden int) {
+	t.Helper()
+	var states [2][]float32
+	for i, train := range []bool{false, true} {
+		s, op, _ := scans(t, c, steps, 1, hidden, train)
+		prog, err := d.Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer prog.Close()
+		rng := rand.New(rand.NewPCG(3, 4))
+		for _, v := range append([]schedule.View{op.X, op.BX, op.R, op.BR}, op.State...) {
+			if v.M == nil {
+				continue
+			}
+			values := make([]float32, v.M.Elements())
+			for i := range values {
+				values[i] = 2*rng.Float32() - 1
+			}
+			if err := prog.Write(v.M, values); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			if _, err := prog.Run(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, v := range op.State {
+			one := make([]float32, v.M.Elements())
+			if err := prog.Read(v.M, one); err != nil {
+				t.Fatal(err)
+			}
+			states[i] = append(states[i], one...)
+		}
+	}
+	for i, got := range states[0] {
+		if want := states[1][i]; !(math.Abs(float64(got-want)) <= 1e-5) {
+			t.Fatalf("%v: state %d is %v, want %v", c, i, got, want)
 		}
 	}
 }

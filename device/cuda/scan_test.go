@@ -128,39 +128,77 @@ func TestScanGroups(t *testing.T) {
 	holds(t, d, s, op)
 }
 
-// TestScanCrews holds inference of few channels, over several eras, to the passes that
-// keep values for a gradient, which no crews do.
-func TestScanCrews(t *testing.T) {
-	compiler, driver := emulation(t, 8)
-	d := cuda.New(driver, compiler, "")
-	defer d.Close()
-	for c, size := range map[*cell.Cell][2]int{cell.GILR: {20000, 3}, cell.SRU: {3001, 40}, cell.QRNN: {5003, 24}} {
-		s, _, _ := scans(t, c, size[0], 1, size[1], false)
-		_, texts, err := cuda.Sources(s, nil, driver.Properties())
-		if err != nil {
-			t.Fatal(err)
+// older is a driver of a GPU without a copy engine.
+type older struct{ cuda.Driver }
+
+func (o older) Properties() cuda.Properties {
+	p := o.Driver.Properties()
+	p.Capability = 80
+	return p
+}
+
+// TestScanTeams holds what teams leave, of forward and of backward passes, to what single blocks
+// leave: of tiles that the copy engine brings in one stretch or in boxes, of one sequence
+// and of several, and of those that a warp copies.
+func TestScanTeams(t *testing.T) {
+	for _, c := range []*cell.Cell{cell.Linear, cell.GILR, cell.SRU, cell.QRNN, cell.LSLSTM.Core} {
+		for _, size := range [][3]int{{5003, 1, 32}, {9001, 1, 8}, {3000, 1, 24}, {2001, 4, 8}, {1501, 3, 7}} {
+			if size[1] > 1 && c != cell.Linear && c != cell.SRU || size[2] == 24 && c != cell.Linear {
+				continue
+			}
+			var want [][]float32
+			for _, form := range []struct {
+				name string
+				sms  int
+				team bool
+				old  bool
+			}{{"blocks", 3, false, false}, {"a small team", 5, true, false}, {"groups", 26, true, false}, {"a warp's copies", 5, true, true}} {
+				if form.sms > 5 && (c != cell.Linear && c != cell.SRU || size[0] < 5000) || testing.Short() && form.old && size[2] != 7 {
+					continue
+				}
+				compiler, driver := emulation(t, form.sms)
+				var on cuda.Driver = driver
+				if form.old {
+					on = older{driver}
+				}
+				d := cuda.New(on, compiler, "")
+				got := left(t, d, on.Properties(), c, size, form.team)
+				d.Close()
+				if want == nil {
+					want = got
+					continue
+				}
+				for i, m := range got {
+					for j, v := range m {
+						if w := want[i][j]; !(math.Abs(float64(v-w)) <= 1e-4*(1+math.Abs(float64(w)))) {
+							t.Fatalf("%s, %v %v: element %d of matrix %d is %v, want %v", form.name, c, size, j, i, v, w)
+						}
+					}
+				}
+			}
 		}
-		if !strings.Contains(texts[0], "LOADERS = ") {
-			t.Errorf("%v over %d steps and %d channels: no crew", c, size[0], size[1])
-		}
-		same(t, d, c, size[0], size[1])
 	}
 }
 
-// same compares the states of inference with those that are kept for a gradient, in
-// the second run.
-func same(t *testing.T, d device.Device, c *cell.Cell, steps, hidden int) {
+// left is what a scan for training and its gradient leave, in the second run.
+func left(t *testing.T, d *cuda.Device, p cuda.Properties, c *cell.Cell, size [3]int, team bool) (all [][]float32) {
 	t.Helper()
-	var states [2][]float32
-	for i, train := range []bool{false, true} {
-		s, op, _ := scans(t, c, steps, 1, hidden, train)
-		prog, err := d.Compile(s, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer prog.Close()
-		rng := rand.New(rand.NewPCG(3, 4))
-		for _, v := range append([]schedule.View{op.X, op.BX, op.R, op.BR}, op.State...) {
+	s, op, back := scans(t, c, size[0], size[1], size[2], true)
+	launches, _, err := cuda.Sources(s, nil, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if launches[0].Cooperative != team {
+		t.Fatalf("%v %v: %d blocks, a team: %v", c, size, launches[0].Grid[0], !team)
+	}
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	rng := rand.New(rand.NewPCG(3, 4))
+	random := func(views ...schedule.View) {
+		for _, v := range views {
 			if v.M == nil {
 				continue
 			}
@@ -172,24 +210,26 @@ func same(t *testing.T, d device.Device, c *cell.Cell, steps, hidden int) {
 				t.Fatal(err)
 			}
 		}
-		for range 2 {
-			if _, err := prog.Run(1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, v := range op.State {
-			one := make([]float32, v.M.Elements())
-			if err := prog.Read(v.M, one); err != nil {
-				t.Fatal(err)
-			}
-			states[i] = append(states[i], one...)
+	}
+	random(op.X, op.BX, op.R, op.BR, back.DOut)
+	random(op.State...)
+	for range 2 {
+		random(back.Carry...)
+		if _, err := prog.Run(1); err != nil {
+			t.Fatal(err)
 		}
 	}
-	for i, got := range states[0] {
-		if want := states[1][i]; !(math.Abs(float64(got-want)) <= 1e-5) {
-			t.Fatalf("%v: state %d is %v, want %v", c, i, got, want)
+	for _, v := range append(append(op.State, op.Saved, back.DX), back.Carry...) {
+		if v.M == nil {
+			continue
 		}
+		one := make([]float32, v.M.Elements())
+		if err := prog.Read(v.M, one); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
 	}
+	return all
 }
 
 // TestScanWalkers holds recurrences of few channels, through which one block or
@@ -213,7 +253,7 @@ func TestScanWalkers(t *testing.T) {
 }
 
 // holds compares a linear scan's states with what they mean, in the second run.
-func holds(t *testing.T, d *cuda.Device, s *schedule.Schedule, op schedule.Scan) {
+func holds(t *testing.T, d device.Device, s *schedule.Schedule, op schedule.Scan) {
 	t.Helper()
 	prog, err := d.Compile(s, nil)
 	if err != nil {

@@ -11,65 +11,71 @@ import (
 
 // A slot is where a block has a vector of its threads' steps in shared memory.
 type slot struct {
-	at      int // bytes per thread before it
+	at      int // bytes, per thread but for teams, before it
 	element Element
-	ahead   int // steps
+	ahead   int  // steps
+	pitch   int  // of teams: bytes from row to row
+	more    int  // rows besides those of the steps
+	memory  bool // rows are in the order of memory, which is not that of the pass
 }
 
-// slots are where the loads go and, for a team or a crew, where the kept values are, in the
-// place of loads that are not needed any more or behind all, and the bytes per
-// thread. Others keep values in registers.
-func (s *scan) slots() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
-	loads, keep = map[cell.Ref]slot{}, map[int]slot{}
-	var free []slot
+// slots are where the loads go and the bytes per thread.
+func (s *scan) slots() (loads map[cell.Ref]slot, bytes int) {
+	loads = map[cell.Ref]slot{}
 	for _, l := range s.loads {
 		at := slot{at: bytes, element: s.element(l.group)}
-		again := false
 		for _, r := range l.refs {
 			loads[r] = at
 			if l.more > 0 && r.Kind == cell.Prev {
-				loads[r] = slot{at.at, at.element, 1}
+				next := at
+				next.ahead = 1
+				loads[r] = next
 			}
-			if v := s.flow.known[value{leaf: true, ref: r}]; slices.Contains(s.keep, v) {
-				keep[v], again = loads[r], true
-			}
-		}
-		if !again && l.more == 0 && at.element == Single {
-			free = append(free, at)
 		}
 		bytes += (s.chunk + l.more) * s.bytes(l)
 	}
-	if s.members == 0 && !s.crew {
-		return loads, nil, bytes
-	}
-	for _, v := range s.keep {
-		if _, ok := keep[v]; ok {
-			continue
-		}
-		if len(free) == 0 {
-			free = append(free, slot{at: bytes})
-			bytes += s.chunk * s.width * Single.Bytes()
-		}
-		keep[v], free = free[0], free[1:]
-	}
-	return loads, keep, bytes
+	return loads, bytes
 }
 
-// place is step i's vector of a slot in the buffer at from.
-func (s *scan) place(p slot, from string) string {
+// place is step i's vector of a slot in the buffer at from, of thread who.
+func (s *scan) place(p slot, from, who string) string {
 	size := s.width * p.element.Bytes()
-	threads := "blockDim.x"
-	if s.members > 0 || s.crew {
-		threads = "THREADS"
+	if s.members == 0 {
+		return fmt.Sprintf("(%v*)(%s + %d * blockDim.x + %s * %d + (i + %d) * blockDim.x * %d)", p.element, from, p.at, who, size, p.ahead, size)
 	}
-	return fmt.Sprintf("(%v*)(%s + %d * %s + threadIdx.x * %d + (i + %d) * %s * %d)", p.element, from, p.at, threads, size, p.ahead, threads, size)
+	row := fmt.Sprintf("((int)(%s / LANES) * K + i + %d)", who, p.ahead)
+	if p.memory {
+		row = fmt.Sprintf("max(0, DEEP * K - 1 + %d - under - %s)", p.more, row)
+	}
+	return fmt.Sprintf("(%v*)(%s + %d + %s * %d + %s %% LANES * %d)", p.element, from, p.at, row, p.pitch, who, size)
+}
+
+// kept are the values that the late ones are computed from. Where a tile keeps its place in shared memory, a
+// sum of what was loaded and of a constant is computed again instead of written.
+func (s *scan) kept() []int {
+	if s.hold == 0 {
+		return s.keep
+	}
+	var kept []int
+	for _, v := range s.keep {
+		var loaded []int
+		for _, a := range s.flow.operands(v) {
+			if w := s.flow.values[a]; !w.leaf || !s.constant(w.ref) {
+				loaded = append(loaded, a)
+			}
+		}
+		if len(loaded) == 1 && s.flow.values[loaded[0]].leaf && !slow(s.flow.values[v].op) {
+			v = loaded[0]
+		}
+		if !slices.Contains(kept, v) {
+			kept = append(kept, v)
+		}
+	}
+	return kept
 }
 
 // source is the kernel's text.
 func (s *scan) source(name string) source {
-	if s.crew {
-		return s.crewSource(name)
-	}
 	if s.members > 0 {
 		return s.teamSource(name)
 	}
@@ -89,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
     const tile t = g.at(i);
     if (t.steps > 0) {
 `, s.threads, s.blocks, name, params(s.groups))
-	s.copies(&b)
+	s.copies(&b, "threadIdx.x")
 	b.WriteString(`    }
     end_async();
   };
@@ -138,15 +144,18 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 	return source{name, b.String()}
 }
 
-// copies begin to copy to shared memory what a thread has of the tile t.
-func (s *scan) copies(b *strings.Builder) {
-	loads, _, _ := s.slots()
+// copies begin to copy to shared memory what a thread, who, has of the tile t.
+func (s *scan) copies(b *strings.Builder, who string) {
+	loads, _ := s.slots()
+	if s.members > 0 {
+		loads, _, _ = s.areas()
+	}
 	for _, l := range s.loads {
 		at := loads[l.refs[0]]
 		at.ahead = 0
 		fmt.Fprintf(b, "      const %v* from_%s%d = %s;\n", at.element, l.group, l.column, s.address("t", l.group, l.column, l.shift))
 		fmt.Fprintf(b, "#pragma unroll\n      for (int i = 0; i < K + %d; i++)\n        if (i < t.steps + %d) copy_async<%d>(%s, from_%s%d + i * %s);\n",
-			l.more, l.more, s.bytes(l), s.place(at, "to"), l.group, l.column, s.stride(l.group))
+			l.more, l.more, s.bytes(l), s.place(at, "to", who), l.group, l.column, s.stride(l.group))
 	}
 }
 
@@ -189,8 +198,10 @@ type body struct {
 	wait    string            // for what is read
 	read    map[string]string // vectors of V in shared memory, by name, and where they are
 	kept    []int             // values in registers
+	old     string            // of these: which of several tiles'
 	text    string            // for one value
 	keep    []int             // values for registers
+	young   string            // as old
 	write   map[string]string // as read
 	outputs []cell.Ref
 	after   string // a step
@@ -241,11 +252,11 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		fmt.Fprintf(b, "%sconst float %s = in_%s[v];\n", indent, name, name)
 	}
 	for _, v := range d.kept {
-		fmt.Fprintf(b, "%sconst float %s = keep_%s[i * V + v];\n", indent, s.flow.name(v), s.flow.name(v))
+		fmt.Fprintf(b, "%sconst float %s = keep_%s%s[i * V + v];\n", indent, s.flow.name(v), s.flow.name(v), d.old)
 	}
 	b.WriteString(d.text)
 	for _, v := range d.keep {
-		fmt.Fprintf(b, "%skeep_%s[i * V + v] = %s;\n", indent, s.flow.name(v), s.flow.name(v))
+		fmt.Fprintf(b, "%skeep_%s%s[i * V + v] = %s;\n", indent, s.flow.name(v), d.young, s.flow.name(v))
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.write)) {
 		fmt.Fprintf(b, "%skeep_%s[v] = %s;\n", indent, name, name)
@@ -269,20 +280,27 @@ const indent = "            "
 // early computes from what was loaded all that no state is needed for, and
 // composes the steps.
 func (s *scan) early(b *strings.Builder) {
-	loads, keep, _ := s.slots()
-	d := body{read: map[string]string{}, write: map[string]string{}, outputs: s.outputs(false), there: func(v int) bool { return s.late[v] }}
-	for r, at := range loads {
-		d.read[r.String()] = s.place(at, "at")
+	loads, _ := s.slots()
+	var keep map[int]slot
+	if s.members > 0 {
+		loads, keep, _ = s.areas()
 	}
-	if s.members == 0 && !s.crew {
-		d.wait, d.keep = draw, s.keep
+	d := body{wait: draw, read: map[string]string{}, write: map[string]string{}, outputs: s.outputs(false), there: func(v int) bool { return s.late[v] }}
+	for r, at := range loads {
+		d.read[r.String()] = s.place(at, "at", "threadIdx.x")
+	}
+	if s.members > 0 {
+		d.wait, d.young = waitInputs, "[0]"
+	}
+	if s.hold == 0 {
+		d.keep = s.keep
 	}
 	for v, at := range keep {
 		if !s.flow.values[v].leaf {
-			d.write[s.flow.name(v)] = s.place(at, "at")
+			d.write[s.flow.name(v)] = s.place(at, "at", "threadIdx.x")
 		}
 	}
-	d.targets = append(slices.Clone(s.keep), s.targets(false)...)
+	d.targets = append(slices.Clone(s.kept()), s.targets(false)...)
 	var composed []int
 	for _, k := range s.cell.Recurrence.Carried {
 		composed = append(composed, s.compose[cell.Ref{Kind: s.before(), Index: k}], s.compose[cell.Ref{Kind: cell.Factor, Index: k}])
@@ -309,17 +327,23 @@ func (s *scan) early(b *strings.Builder) {
 // blocks that begin first do not take tiles that others could begin with.
 const draw = "      wait_async<0>();\n      if (threadIdx.x == 0) ticket = g.draw();\n"
 
+// take has a tile that kept its place in registers.
+func (s *scan) take(b *strings.Builder) {
+	_, keep, _ := s.areas()
+	d := body{read: map[string]string{}, keep: s.kept(), young: "[0]", targets: s.kept(), there: func(v int) bool { return slices.Contains(s.kept(), v) }}
+	for v, at := range keep {
+		d.read[s.flow.name(v)] = s.place(at, "at", "threadIdx.x")
+	}
+	s.loop(b, d)
+}
+
 // steps does the steps from the state that was found, and leaves the last one.
 func (s *scan) steps(b *strings.Builder) {
-	_, keep, _ := s.slots()
-	d := body{read: map[string]string{}, outputs: s.outputs(true), targets: s.targets(true), there: func(v int) bool {
-		return slices.Contains(s.keep, v) || s.flow.values[v].leaf && s.carried(s.flow.values[v].ref)
+	d := body{kept: s.kept(), outputs: s.outputs(true), targets: s.targets(true), there: func(v int) bool {
+		return slices.Contains(s.kept(), v) || s.flow.values[v].leaf && s.carried(s.flow.values[v].ref)
 	}}
-	if s.members == 0 && !s.crew {
-		d.kept = s.keep
-	}
-	for v, at := range keep {
-		d.read[s.flow.name(v)] = s.place(at, "at")
+	if s.members > 0 {
+		d.wait, d.old = waitState, "[BEHIND - HOLD]"
 	}
 	var text, after strings.Builder
 	for k, i := range s.cell.Recurrence.Carried {

@@ -221,8 +221,8 @@ type geometry struct {
 // there is an argument for each parameter, and memory behind each pointer.
 func (d *Driver) launch(stream int, l *cuda.Launch) error {
 	k := d.kernels[l.Kernel.ID]
-	if len(l.Args) != len(k.pointers) || len(l.Params) != len(l.Args) {
-		return fmt.Errorf("emulator: %d arguments for %d parameters", len(l.Args), len(k.pointers))
+	if len(l.Params) != len(k.pointers) || len(l.Params) != len(l.Args)+len(l.Tensors) {
+		return fmt.Errorf("emulator: %d arguments and %d tensors for %d parameters", len(l.Args), len(l.Tensors), len(k.pointers))
 	}
 	g := geometry{shared: uint64(l.Shared), cluster: int32(max(1, l.Cluster))}
 	for i := range 3 {
@@ -254,18 +254,56 @@ func (d *Driver) launch(stream int, l *cuda.Launch) error {
 			return fmt.Errorf("argument %d of %s: %w", i, l.Name, err)
 		}
 	}
+	for i, t := range l.Tensors {
+		if err := d.tensor(t); err != nil {
+			return fmt.Errorf("tensor %d of %s: %w", i, l.Name, err)
+		}
+	}
 	if d.Dry {
 		return d.push(command{stream: stream, wait: -1, record: -1})
 	}
-	args := slices.Clone(l.Args)
+	args, tensors := slices.Clone(l.Args), slices.Clone(l.Tensors)
 	return d.push(command{stream: stream, wait: -1, record: -1, do: func() error {
 		params := make([]unsafe.Pointer, len(args))
 		for i := range args {
 			params[i] = unsafe.Pointer(&args[i])
 		}
+		for _, t := range tensors {
+			params = append(params, t.Image())
+		}
 		purego.SyscallN(k.run, uintptr(unsafe.Pointer(&g)), uintptr(unsafe.Pointer(&params[0])))
 		return nil
 	}})
+}
+
+// tensor makes the image of t that runtime.h calls tensor_map, and checks what a GPU would.
+func (d *Driver) tensor(t *cuda.Tensor) error {
+	size := t.Element.Bytes()
+	bytes := t.Sizes[0] * size
+	for i, n := range t.Strides {
+		if n%16 != 0 || n <= 0 {
+			return fmt.Errorf("emulator: a stride of %d bytes", n)
+		}
+		bytes += (t.Sizes[i+1] - 1) * n
+	}
+	for i, n := range t.Box {
+		if n < 1 || n > 256 || t.Sizes[i] < 1 {
+			return fmt.Errorf("emulator: a box of %v in %v", t.Box, t.Sizes)
+		}
+	}
+	if t.At%16 != 0 || t.Box[0]*size%16 != 0 {
+		return fmt.Errorf("emulator: rows of %d bytes at %#x", t.Box[0]*size, t.At)
+	}
+	if _, err := d.view(t.At, int64(bytes)); err != nil {
+		return err
+	}
+	image := (*[10]int64)(t.Image())
+	image[0], image[1] = int64(t.At), int64(size)
+	for i := range 3 {
+		image[2+i], image[7+i] = int64(t.Sizes[i]), int64(t.Box[i])
+	}
+	image[5], image[6] = int64(t.Strides[0]), int64(t.Strides[1])
+	return nil
 }
 
 func (d *Driver) multiply(stream int, p *cuda.Product) error {

@@ -166,6 +166,18 @@ static void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
   ((Bar*)bar)->bytes -= bytes;
   bar_settle((Bar*)bar);
 }
+#define __grid_constant__
+struct tensor_map { const char* at; long long size, sizes[3], strides[2], box[3]; };
+static void tensor_load(shared_t to, const tensor_map& m, int column, int n, int time, shared_t bar) {
+  char* here = (char*)to;
+  for (long long t = time; t < time + m.box[2]; t++)
+    for (long long b = n; b < n + m.box[1]; b++)
+      for (long long c = column; c < column + m.box[0]; c++, here += m.size)
+        if (c < m.sizes[0] && b < m.sizes[1] && t < m.sizes[2]) memcpy(here, m.at + c * m.size + b * m.strides[0] + t * m.strides[1], m.size);
+        else memset(here, 0, m.size);
+  ((Bar*)bar)->bytes -= here - (char*)to;
+  bar_settle((Bar*)bar);
+}
 static void bar_arrive(shared_t bar) { bar_arrive(bar, 0); }
 static void arrive_async(shared_t bar) { bar_arrive(bar, 0); }
 static word get_word(const word* p) { return *(const volatile word*)p; }

@@ -1,17 +1,21 @@
-// What the kernels for few channels compose steps with: the threads of a block that compute
-// theirs (scanteam.cu, scancrew.cu), and a warp what tiles show each other.
+// What the kernel for few channels (scanteam.cu) composes steps with: the threads of a block that
+// compute theirs, and a warp what tiles show each other.
 
 enum {
   VALUES = LANES * N,  // of a chain: N of each lane
   ROWS = THREADS / 32, // warps that compute
-  PITCH = VALUES + 1,  // of what they compose, for the banks' sake
-  LOOKS = 16,          // at a time
+  LOOKS = 12,          // at a time
 };
+
+// await waits until a phase of a barrier in shared memory has ended.
+__device__ __forceinline__ void await(shared_t bar, int phase) {
+  while (!bar_try(bar, phase & 1)) pause();
+}
 
 // before turns what this thread's steps make into what all steps of the tile up to
 // its last one make, and returns what those before its first one do. Rows are
 // for this tile alone.
-__device__ __forceinline__ several before(several& p, linear* rows) {
+__device__ __forceinline__ several before(several& p, several* rows) {
 #pragma unroll
   for (int d = LANES; d < 32; d *= 2)
 #pragma unroll
@@ -20,29 +24,15 @@ __device__ __forceinline__ several before(several& p, linear* rows) {
       up.factor = __shfl_up_sync(0xffffffff, p.of[i].factor, d), up.add = __shfl_up_sync(0xffffffff, p.of[i].add, d);
       if (threadIdx.x % 32 >= d) p.of[i] = then(up, p.of[i]);
     }
-  const int row = threadIdx.x / 32, x = threadIdx.x % LANES * N;
-  if (threadIdx.x % 32 >= 32 - LANES)
-#pragma unroll
-    for (int i = 0; i < N; i++) rows[row * PITCH + x + i] = p.of[i];
-  meet_at(1, THREADS);
-#pragma unroll 1
-  for (int i = threadIdx.x; i / 32 * 32 < ROWS * VALUES; i += THREADS) {
-    linear* const at = rows + i % ROWS * PITCH + i / ROWS;
-    linear sum = {1, 0};
-    if (i < ROWS * VALUES) sum = *at;
-#pragma unroll
-    for (int d = 1; d < ROWS; d *= 2) {
-      linear up;
-      up.factor = __shfl_up_sync(0xffffffff, sum.factor, d), up.add = __shfl_up_sync(0xffffffff, sum.add, d);
-      if (i % ROWS >= d) sum = then(up, sum);
-    }
-    if (i < ROWS * VALUES) *at = sum;
-  }
+  const int row = threadIdx.x / 32;
+  rows += threadIdx.x % LANES;
+  if (threadIdx.x % 32 >= 32 - LANES) rows[row * LANES] = p;
   meet_at(1, THREADS);
   several earlier = identity();
-  if (row > 0)
 #pragma unroll
-    for (int i = 0; i < N; i++) earlier.of[i] = rows[(row - 1) * PITCH + x + i], p.of[i] = then(earlier.of[i], p.of[i]);
+  for (int i = 0; i < ROWS - 1; i++)
+    if (i < row) earlier = then(earlier, rows[i * LANES]);
+  p = then(earlier, p);
   if (LANES == 32) return earlier;
 #pragma unroll
   for (int i = 0; i < N; i++) {

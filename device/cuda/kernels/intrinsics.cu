@@ -81,7 +81,7 @@ __device__ __forceinline__ int get_here(const int* p) {
   return v;
 }
 
-#define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+#define DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
 
 __device__ __forceinline__ float exp2_quick(float v) {
   float r;
@@ -174,14 +174,18 @@ __device__ __forceinline__ shared_t remote(shared_t a, int rank) {
 
 // A barrier in shared memory, 8 bytes, ends a phase when count threads have
 // arrived and as many bytes have come as they said would. bar_publish lets the
-// cluster see it, bar_end makes it plain memory again; bar_try reports whether
+// cluster and what copies see it, bar_end makes it plain memory again; bar_try reports whether
 // the phase of that parity has ended. arrive_async arrives when all copies have come
 // that this thread has begun.
 __device__ __forceinline__ void bar_init(shared_t bar, int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
 }
 __device__ __forceinline__ void bar_end(shared_t bar) { asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(bar) : "memory"); }
+#if __CUDA_ARCH__ >= 900
 __device__ __forceinline__ void bar_publish() { HOPPER("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+#else
+__device__ __forceinline__ void bar_publish() {}
+#endif
 __device__ __forceinline__ void bar_arrive(shared_t bar, int bytes) {
   HOPPER("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
 }
@@ -207,6 +211,15 @@ __device__ __forceinline__ bool bar_try(shared_t bar, int parity) {
 __device__ __forceinline__ void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
   HOPPER("fence.proxy.async;\n\tcp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
          ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
+}
+
+// tensor_load begins to copy a box of a tensor, columns of members of a batch at so many times, to
+// shared memory, whose barrier counts the bytes. What lies behind the tensor's ends reads as zeros;
+// no coordinate is negative.
+struct __align__(64) tensor_map { word opaque[16]; };
+__device__ __forceinline__ void tensor_load(shared_t to, const tensor_map& map, int column, int n, int time, shared_t bar) {
+  HOPPER("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
+         ::"r"(to), "l"(&map), "r"(column), "r"(n), "r"(time), "r"(bar) : "memory");
 }
 
 // push sends N values to another block, whose barrier counts their bytes.

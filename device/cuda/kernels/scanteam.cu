@@ -1,24 +1,25 @@
 // A linear recurrence of few channels in one pass over memory. They lie in chains of LANES
 // lanes, V channels side by side each, and the time of a chain is cut into tiles.
 // A team of blocks takes one chain after the other, its members one tile after
-// the other in turns: a round of the team. The threads of a block lie in lanes,
+// the other in turns: a round of the team. The threads of a block that compute lie in lanes,
 // too, and behind one another in time; each has K steps of a tile.
 //
-// A block composes the steps of its tile to one, shows the team what that is and
-// does the steps BEHIND tiles later: by then warps of their own have found the
-// state that they begin with. These walk through all that the team has shown, in
-// the order of time, so that results do not depend on who came first; in a large
+// One warp has tiles copied to shared memory, as soon as there is a place. The threads compose the
+// steps of a tile to one, show the team what that is and do the steps BEHIND tiles later: by then
+// other warps have found the state that they begin with. Until HOLD tiles later a tile keeps its
+// place in shared memory, and then it is in registers. The others walk through all that the team
+// has shown, in the order of time, so that results do not depend on who came first; in a large
 // team over groups of members, whose last one shows what they make together.
 
 enum {
-  DEEP = THREADS / LANES,   // threads behind one another
-  SEEKERS = 4, JOINERS = 2, // other warps
+  DEEP = THREADS / LANES, // threads behind one another
+  STATES = 4,             // tiles at the same time that have begun and are not done
 };
 
 // A turn is one of the tiles that a block takes, in a round of its team.
 struct turn { int chain, time, round; };
 
-// A tile is one with the place of this thread in it.
+// A tile is one with the place of a thread in it.
 struct tile {
   int time;
   bool inside;      // whether there are channels
@@ -44,7 +45,6 @@ struct grid {
   }
 
   __device__ __forceinline__ int x() const { return threadIdx.x % LANES; }
-  __device__ __forceinline__ int y() const { return threadIdx.x / LANES; }
   __device__ __forceinline__ bool last() const { return threadIdx.x >= THREADS - LANES; }
 
   __device__ __forceinline__ turn begin() const { return {(int)blockIdx.x / team, member, 0}; }
@@ -54,13 +54,13 @@ struct grid {
     if (t.time >= tiles) t.time = member, t.round = 0, t.chain += teams;
   }
 
-  __device__ __forceinline__ tile at(const turn& at) const {
+  __device__ __forceinline__ tile at(const turn& at, int who) const {
     tile t;
     t.time = at.time;
-    const unsigned across = hidden / V, column = at.chain * LANES + x();
+    const unsigned across = hidden / V, column = at.chain * LANES + who % LANES;
     t.n = batch == 1 ? 0 : column / across, t.u = (column - t.n * across) * V;
     t.inside = column < batch * across;
-    t.first = (t.time * DEEP + y()) * K;
+    t.first = (t.time * DEEP + who / LANES) * K;
     t.steps = t.inside ? max(0, min((int)K, steps - t.first)) : 0;
     return t;
   }
@@ -73,13 +73,11 @@ struct grid {
   __device__ __forceinline__ word* shown(const turn& t) const { return group > 1 ? sum(t, t.time) : total(t, in_group(t)); }
 };
 
-// join shows what groups make whose last member this block is. Of the joiners,
-// warps, each takes one of so many tiles.
-__device__ __forceinline__ void join(const grid& g, int which, const int* done) {
+// join shows what groups make whose last member this block is.
+__device__ __forceinline__ void join(const grid& g, const int* done) {
   if (g.inside != g.group - 1 && g.member != g.team - 1) return;
   turn t = g.begin();
   for (int i = 0; g.there(t); g.next(t), i++) {
-    if (i % JOINERS != which) continue;
     while (get_here(done) < i - 1) rest();
 #pragma unroll 1
     for (int v = threadIdx.x % 32; v < VALUES; v += 32) {
@@ -92,14 +90,14 @@ __device__ __forceinline__ void join(const grid& g, int which, const int* done) 
 
 // seek finds the states that the tiles of this block begin with, but not that of a
 // chain's first, and arrives at the barriers where its threads wait for them, one
-// for each of the SLOTS tiles in shared memory. Of the seekers, warps, each takes
+// for each of STATES tiles. Of the seekers, warps, each takes
 // one of so many tiles; state is that behind all groups before the tile's, found
 // counts the tiles for which it is, and done those after whose composition all
 // threads have met. Nobody looks for words long before they can be there.
 __device__ __forceinline__ void seek(const grid& g, int which, float* starts, float* state, int* found, const int* done) {
   bool fine = true;
   turn t = g.begin();
-  for (int i = 0, slot = 0; g.there(t); g.next(t), i++, slot = slot + 1 == SLOTS ? 0 : slot + 1) {
+  for (int i = 0; g.there(t); g.next(t), i++) {
     if (i % SEEKERS != which) continue;
     while (get_here(done) < i - 1) rest();
     const int to = g.in_group(t), from = t.round == 0 ? 0 : to - g.groups;
@@ -112,13 +110,13 @@ __device__ __forceinline__ void seek(const grid& g, int which, float* starts, fl
         fine = fine && gather(groups, at + 2 * v, of_tiles ? g.inside : to - from, g.run, g.trouble);
         if (of_tiles) tiles = groups;
       }
-      while (first && (get_here(found) < i || get_here(done) < i + BEHIND + 1 - SLOTS)) rest();
+      while (first && (get_here(found) < i || get_here(done) < i + BEHIND + 1 - STATES)) rest();
       const float now = after(groups, t.round == 0 ? 0 : state[v]);
       state[v] = now;
-      if (t.time > 0) starts[slot * VALUES + v] = after(tiles, now);
+      if (t.time > 0) starts[i % STATES * VALUES + v] = after(tiles, now);
     }
     __syncwarp();
     if (threadIdx.x % 32 == 0) put_here(found, i + 1);
-    arrive_at(2 + slot, THREADS + 32);
+    arrive_at(2 + i % STATES, THREADS + 32);
   }
 }

@@ -1,0 +1,214 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/rnn/cell"
+)
+
+// How tiles of teams come to shared memory: by the GPU's copy engine, where rows of memory begin at
+// multiples of 16 bytes, or by the threads of a warp.
+
+// A piece is what is copied of a tile as one: loads side by side that are whole rows of a matrix, one
+// stretch of memory, or a load's columns, in boxes.
+type piece struct {
+	group  *group
+	column int // of a load that is not whole
+	whole  bool
+	at     int // in a tile's memory
+	pitch  int // bytes from row to row
+	shift  int // of the first step's row
+	more   int // rows besides those of the steps
+	boxes  int
+	each   int // rows of a box
+}
+
+// boxed reports whether the copy engine can copy tiles; those of several sequences have their
+// lanes in one of them, or in whole ones.
+func (s *scan) boxed(p Properties) bool {
+	wide := s.lanes * s.width
+	if p.Capability < 90 || s.width < 4 || s.Batch() > 1 && s.Hidden()%wide != 0 && wide%s.Hidden() != 0 {
+		return false
+	}
+	for _, g := range s.groups {
+		size := g.element.Bytes()
+		for _, n := range []int{g.view.M.Cols, g.view.Row*g.view.M.Cols + g.view.Col, s.Hidden(), wide / 2} {
+			if n*size%16 != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// rows are the steps of a tile.
+func (s *scan) rows() int { return s.threads / s.lanes * s.chunk }
+
+// pieces are those of a tile, of is the piece that each load is in, and bytes are those of all.
+func (s *scan) pieces() (all []piece, of []int, bytes int) {
+	wide := s.lanes * s.width
+	for _, l := range s.loads {
+		g := &s.groups[slices.IndexFunc(s.groups, func(g group) bool { return g.name == l.group })]
+		if i := slices.IndexFunc(all, func(p piece) bool { return p.whole && p.group == g }); i >= 0 {
+			of = append(of, i)
+			continue
+		}
+		columns := 0
+		for _, o := range s.loads {
+			if o.group == l.group && o.shift == l.shift && o.more == l.more {
+				columns++
+			}
+		}
+		size := g.element.Bytes()
+		p := piece{group: g, column: l.column, at: bytes, pitch: wide * size, shift: l.shift, more: l.more, boxes: 1, each: s.rows() + l.more}
+		if p.whole = s.engine && s.Batch() == 1 && s.Hidden() == wide && columns*wide == g.view.M.Cols; p.whole {
+			p.pitch = g.view.M.Cols * size
+		} else if s.engine { // each box at a multiple of 128 bytes
+			aligned := max(1, 128/p.pitch)
+			for p.each = aligned * ceil(p.each, aligned); p.each > maxBox; p.each = aligned * ceil(s.rows()+l.more, aligned*p.boxes) {
+				p.boxes++
+			}
+		}
+		bytes += 128 * ceil(p.boxes*p.each*p.pitch, 128)
+		of = append(of, len(all))
+		all = append(all, p)
+	}
+	return all, of, bytes
+}
+
+// maxBox is the most rows of a box.
+const maxBox = 256
+
+// areas are where a tile's loads and, if it keeps its place, the kept values are that it was
+// loaded for or that were computed, and the bytes of all.
+func (s *scan) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
+	loads, keep = map[cell.Ref]slot{}, map[int]slot{}
+	all, of, bytes := s.pieces()
+	var free []slot
+	for i, l := range s.loads {
+		p := &all[of[i]]
+		at := slot{at: p.at, element: p.group.element, pitch: p.pitch, more: p.more, memory: s.engine && s.backward}
+		if p.whole {
+			at.at += l.column * s.Hidden() * p.group.element.Bytes()
+		}
+		again := at.memory || p.more > 0 || at.element != Single
+		for _, r := range l.refs {
+			loads[r] = at
+			if l.more > 0 && r.Kind == cell.Prev {
+				next := at
+				next.ahead = 1
+				loads[r] = next
+			}
+			if v := s.flow.known[value{leaf: true, ref: r}]; slices.Contains(s.kept(), v) {
+				keep[v], again = loads[r], true
+			}
+		}
+		if !again {
+			free = append(free, at)
+		}
+	}
+	if s.hold == 0 {
+		return loads, nil, bytes
+	}
+	for _, v := range s.kept() {
+		if _, ok := keep[v]; ok {
+			continue
+		}
+		if len(free) == 0 {
+			pitch := s.lanes * s.width * Single.Bytes()
+			free = append(free, slot{at: bytes, pitch: pitch})
+			bytes += 128 * ceil(s.rows()*pitch, 128)
+		}
+		keep[v], free = free[0], free[1:]
+	}
+	return loads, keep, bytes
+}
+
+// tensors are the matrices that boxes are of.
+func (s *scan) tensors(b *binder) []*Tensor {
+	var tensors []*Tensor
+	wide := s.lanes * s.width
+	all, _, _ := s.pieces()
+	for _, p := range all {
+		if !s.engine || p.whole {
+			continue
+		}
+		size, ld := p.group.element.Bytes(), p.group.view.M.Cols
+		t := &Tensor{
+			At: b.at(p.group.view) + Pointer(p.column*s.Hidden()*size), Element: p.group.element,
+			Sizes:   [3]int{s.Hidden(), s.Batch(), s.Steps + p.shift},
+			Strides: [2]int{ld * size, s.Batch() * ld * size},
+			Box:     [3]int{wide, 1, p.each},
+		}
+		if s.Batch() > 1 && s.Hidden() < wide {
+			t.Box = [3]int{s.Hidden(), wide / s.Hidden(), p.each}
+		}
+		tensors = append(tensors, t)
+	}
+	return tensors
+}
+
+// tensorParams are the parameters of tensors.
+func (s *scan) tensorParams() string {
+	text := ""
+	all, _, _ := s.pieces()
+	for i, p := range all {
+		if s.engine && !p.whole {
+			text += fmt.Sprintf(", const __grid_constant__ tensor_map box%d", i)
+		}
+	}
+	return text
+}
+
+// under tells how many rows of a tile lie ahead of the first one in memory, where the last tile of a backward
+// pass ends. The engine copies from there, and threads without steps read what is there.
+func (s *scan) under() string {
+	if !s.engine || !s.backward {
+		return ""
+	}
+	return "      const int under = max(0, (t.time + 1) * (DEEP * K) - steps);\n"
+}
+
+// fetch begins to copy the tile of a turn.
+func (s *scan) fetch(b *strings.Builder) {
+	if !s.engine {
+		b.WriteString(`      unsigned char* const to = memory + slot * BUFFER;
+      for (int who = me; who < THREADS; who += COPIERS) {
+        const tile t = g.at(ahead, who);
+        if (t.steps > 0) {
+`)
+		s.copies(b, "who")
+		b.WriteString("        }\n      }\n      arrive_async(full + 8 * slot);\n")
+		return
+	}
+	low := "ahead.time * (DEEP * K)"
+	if s.backward {
+		low = "max(0, steps - (ahead.time + 1) * (DEEP * K))"
+	}
+	fmt.Fprintf(b, `      const int low = %s;
+      const unsigned column = ahead.chain * (LANES * V), n = batch == 1 ? 0 : column / hidden, u = column - n * hidden;
+      const shared_t to = shared_address(memory) + slot * BUFFER, bar = full + 8 * slot;
+`, low)
+	all, _, _ := s.pieces()
+	bytes := "0"
+	for i, p := range all {
+		if p.whole {
+			fmt.Fprintf(b, "      const int bytes%d = min(DEEP * K + %d, steps + %d - low) * %d;\n", i, p.more, p.more, p.pitch)
+			bytes += fmt.Sprintf(" + bytes%d", i)
+		} else {
+			bytes += fmt.Sprintf(" + %d", p.boxes*p.each*p.pitch)
+		}
+	}
+	fmt.Fprintf(b, "      bar_arrive(bar, %s);\n", bytes)
+	for i, p := range all {
+		if p.whole {
+			fmt.Fprintf(b, "      copy_bulk(to + %d, %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", p.at, p.group.name, p.shift-p.more, p.group.name, i)
+			continue
+		}
+		for k := range p.boxes {
+			fmt.Fprintf(b, "      tensor_load(to + %d, box%d, u, n, low + %d, bar);\n", p.at+k*p.each*p.pitch, i, p.shift-p.more+k*p.each)
+		}
+	}
+}
