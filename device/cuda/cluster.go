@@ -320,7 +320,7 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 				{Name: "lanes", Doc: "threads that share a unit's columns; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
 				{Name: "share", Doc: "a persistent layer's groups take at most the GPU's multiprocessors divided by this, so that as many layers run side by side; 0: by how many streams have such layers", Values: []int{0, 1, 2, 3, 4}, Max: 32},
 				{Name: "tensor", Doc: "products on tensor cores (1) or not (2); single precision takes three for one; 0: chosen", Values: []int{0, 1, 2}},
-				{Name: "stack", Doc: "layers whose input is the layer before run with it, as one kernel with the weights of all (1), or not (2); 0: where that is expected to be faster", Values: []int{0, 1, 2}},
+				{Name: "stack", Doc: "layers whose input is the layer before run with it, as one kernel with the weights of all (1; 3: one that copies h whole, for many sequences), or not (2); 0: where that is expected to be faster", Values: []int{0, 1, 2, 3}},
 				{Name: "functions", Doc: "sigmoids and tangents of a persistent layer: by exponentials, right to 1e-7 (1), or by the GPU's tangent, right to 2⁻¹¹ (2); 0: the latter in bf16", Values: []int{0}, Max: 2},
 				{Name: "clocks", Doc: "1 leaves the cycles of a step's phases in place of results, to measure", Values: []int{0}, Max: 1},
 				{Name: "back", Doc: "how the gradient is divided: so many places behind what is expected to be the fastest", Values: []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}, Max: 4096},

@@ -45,6 +45,7 @@ type stacked struct {
 	more    int // registers of a thread that multiplies
 	fewer   int // and of one that runs cells; 0: all have the same
 	meeting int64
+	bulk    *bulk // of the kernel for many sequences; nil: it is the other
 }
 
 // stackUnits of a block and warps of it that run cells, steps for which h stays in
@@ -63,8 +64,8 @@ func newStacks(s *schedule.Schedule, k knob.Params, p Properties) (stacks, error
 	if k["stack"] != 2 && p.Capability >= 80 {
 		out.find(s, k, p)
 	}
-	if k["stack"] == 1 && len(out.at) == 0 {
-		return out, fmt.Errorf("cuda: stack=1: %w: no layers lie upon each other, over two steps or more, whose weights fit the GPU together", schedule.ErrUnsupported)
+	if k["stack"]%2 == 1 && len(out.at) == 0 {
+		return out, fmt.Errorf("cuda: stack=%d: %w: no layers of a kind that it takes lie upon each other, over two steps or more, whose weights fit the GPU together", k["stack"], schedule.ErrUnsupported)
 	}
 	return out, nil
 }
@@ -198,6 +199,12 @@ func newStacked(s *schedule.Schedule, i, n int, element []Element, k knob.Params
 	if k["samples"] != 0 {
 		st.samples = roundUp(k["samples"], 8)
 	}
+	switch many := *st; {
+	case k["stack"] == 3:
+		return st, st.copied(p)
+	case k["stack"] == 0 && k["samples"] == 0 && st.many() && many.copied(p) && many.bulk.cluster == 2:
+		return &many, true
+	}
 	st.parts = ceil(st.sequences(), st.samples)
 	lines := ceil(st.hidden*st.weights.Bytes(), 64)
 	if lines <= 4 {
@@ -225,7 +232,12 @@ func vectors(op schedule.Persistent) []schedule.View {
 // sequences of a group.
 func (st *stacked) sequences() int { return ceil(st.batch, st.groups) }
 
-func (st *stacked) threads() int { return 32 * (st.split + stackCells) }
+func (st *stacked) threads() int {
+	if st.bulk != nil {
+		return 3 * 128
+	}
+	return 32 * (st.split + stackCells)
+}
 
 // bounded is within, for values of 16 bits: then a state's own bits tell whether it
 // is new.
@@ -256,6 +268,9 @@ func (st *stacked) overhead() int {
 // shared is what a block needs of shared memory: two places for sums, the weights
 // beyond registers, and states.
 func (st *stacked) shared() int {
+	if st.bulk != nil {
+		return st.bulkShared()
+	}
 	sums := st.places * st.split * (st.gates + st.free) * st.samples * 20 * 4
 	far := 32 * st.split * 32 * ((st.chunks-st.own)*st.gates + (st.chunks-st.near)*st.takes)
 	return sums + far + 4*st.samples*stackUnits*(st.parts*st.states+stackAhead*(st.gates+st.free)) + 4*stackCells
@@ -264,6 +279,9 @@ func (st *stacked) shared() int {
 // bytes is what the blocks leave in memory for each other: of each group the
 // numbers and, of each layer, a few steps' states.
 func (st *stacked) bytes() int64 {
+	if st.bulk != nil {
+		return st.bulkBytes()
+	}
 	step := int64(st.chunks*st.split*16) * int64(st.sequences())
 	room := func(wide int64) int64 { return 32 + int64(len(st.layers))*(32+stackDepth*step*wide) }
 	words := room(int64(st.wide()))
@@ -287,6 +305,10 @@ func (st *stacked) pays(k knob.Params, p Properties) bool {
 		return false
 	case st.exact:
 		most = 8
+	case st.bulk != nil && layers == 2:
+		most = 64
+	case st.bulk != nil:
+		most = 256
 	case layers == 2 || st.gates == 1:
 		most = 32
 	}
@@ -302,9 +324,13 @@ func (st *stacked) pays(k knob.Params, p Properties) bool {
 	return st.microseconds()*(steps+float64(layers-1))/steps+start/steps < 0.9*alone
 }
 
-// microseconds is about what a step takes, fitted to 19 stacks on an H200, to 12 %.
+// microseconds is about what a step takes, fitted to 19 stacks on an H200, to 12 %, and
+// to 11 of the kernel for many sequences, to 15 %.
 func (st *stacked) microseconds() float64 {
 	large, sequences := float64(st.hidden)/512, float64(st.sequences())
+	if st.bulk != nil {
+		return max(1.15+0.75*large+0.011*(1+large)*sequences, 0.045*large*sequences)
+	}
 	if st.exact {
 		return 0.5 + large*(2.1+0.26*sequences)
 	}
@@ -318,12 +344,16 @@ func (b *binder) stacked(st *stacked) step {
 	groups := b.sequenceGroups(op)
 	sizes := fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, SPLIT = %d, CELLS = %d, CHUNKS = %d, RESIDENT = %d, NEAR = %d, TAKES = %d, DEPTH = %d, PLACES = %d, MORE = %d, FEWER = %d, BOUNDED = %d, EXACT = %d, CLOCKS = %d",
 		stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, stackCells, st.chunks, st.own, st.near, st.takes, stackDepth, st.places, st.more, st.fewer, st.bounded(), number(st.exact), b.knobs["clocks"])
-	words := []any{"stack ", op.Cell.Name, b.functions(), op.Train, op.Hidden(), sizes, b.element(op.R[0])}
+	kernel := "stack"
+	if st.bulk != nil {
+		sizes, kernel = b.bulkSizes(st), "stackbulk"
+	}
+	words := []any{kernel, " ", op.Cell.Name, b.functions(), op.Train, op.Hidden(), sizes, b.element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.element)
 	}
 	write := func() source {
-		return source{"stack", "constexpr int " + sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0]), b.functions()) + file("fragments").text + file("stack").text + st.entry(groups)}
+		return source{"stack", "constexpr int " + sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0]), b.functions()) + file("fragments").text + file(kernel).text + st.entry(groups)}
 	}
 	args := []uint64{uint64(op.Steps), uint64(st.batch), uint64(b.base) + uint64(st.meeting), b.trouble()}
 	for l, op := range st.layers {
@@ -337,6 +367,9 @@ func (b *binder) stacked(st *stacked) step {
 	}
 	s := newLaunch(b.source(write, words...), [3]int{st.groups * len(st.layers) * st.blocks, 1, 1}, [3]int{st.threads(), 1, 1}, args...)
 	s.launch.Shared, s.launch.Cooperative = st.shared(), true
+	if st.bulk != nil {
+		s.launch.Cluster = st.bulk.cluster
+	}
 	return s
 }
 

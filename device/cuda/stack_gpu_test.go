@@ -17,8 +17,8 @@ func TestGPUStacks(t *testing.T) {
 	devicetest.Layers(t, openGPU(t, 20*time.Second), devicetest.Stacks("stack"))
 }
 
-// BenchmarkGPUStacks times layers upon each other as one kernel and one after the
-// other, input products included but for the first layer's.
+// BenchmarkGPUStacks times layers upon each other as one kernel, in both forms, and one
+// after the other, input products included but for the first layer's.
 func BenchmarkGPUStacks(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh} {
@@ -26,7 +26,10 @@ func BenchmarkGPUStacks(b *testing.B) {
 			for _, batch := range []int{1, 8, 32, 64, 128, 256} {
 				for _, precision := range []schedule.Precision{schedule.BF16, schedule.FP32} {
 					l := devicetest.Layer{Cell: c, Hidden: size[0], Layers: size[1], Batch: batch, Steps: 100, Precision: precision}
-					for _, k := range []knob.Params{{"stack": 2, "graph": 1}, {"stack": 1, "graph": 1}} {
+					for _, k := range []knob.Params{{"stack": 2, "graph": 1}, {"stack": 1, "graph": 1}, {"stack": 3, "graph": 1}} {
+						if k["stack"] == 3 && (c == cell.RNNTanh || precision == schedule.FP32 || size[0] > 512) {
+							continue
+						}
 						b.Run(fmt.Sprint(l, "/", k), func(b *testing.B) { stack(b, d, l, k) })
 					}
 				}
@@ -35,14 +38,24 @@ func BenchmarkGPUStacks(b *testing.B) {
 	}
 }
 
-// BenchmarkGPUStackPhases says of each layer where the cycles of a step go, in a warp
-// that multiplies and in one that runs cells.
+// stackPhases are those of the warps that keep a clock, six of each, of both forms:
+// warps that multiply and that run cells; or that multiply the h beneath, that multiply
+// the layer's own and run cells, that copy either, and that count what was put.
+var stackPhases = map[int][]string{
+	1: {"wait", "product", "come", "again", "leave", "", "cell-wait", "", "cell-sum", "cell", "", "cell-rest"},
+	3: {"lower-wait", "lower-product", "", "", "lower-place", "leave", "wait", "product", "come", "cell", "", "rest",
+		"lower-free", "lower-come", "", "", "", "", "own-free", "own-come", "", "", "", "", "put", "", "", "", "count", ""},
+}
+
+// BenchmarkGPUStackPhases says of each layer where the cycles of a step go.
 func BenchmarkGPUStackPhases(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, batch := range []int{1, 16, 64} {
-		l := devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Layers: 4, Batch: batch, Steps: 100, Precision: schedule.BF16}
-		k := knob.Params{"stack": 1, "clocks": 1}
-		b.Run(fmt.Sprint(l), func(b *testing.B) { stack(b, d, l, k) })
+		for _, form := range []int{1, 3} {
+			l := devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Layers: 4, Batch: batch, Steps: 100, Precision: schedule.BF16}
+			k := knob.Params{"stack": form, "clocks": 1}
+			b.Run(fmt.Sprint(l, "/", k), func(b *testing.B) { stack(b, d, l, k) })
+		}
 	}
 }
 
@@ -79,7 +92,7 @@ func stack(b *testing.B, d device.Device, l devicetest.Layer, k knob.Params) {
 			b.Fatal(err)
 		}
 		cycles := h[(v.Row+l.Batch)*v.M.Cols+v.Col:]
-		for i, phase := range []string{"wait", "product", "come", "again", "leave", "", "cell-wait", "", "cell-sum", "cell", "", "cell-rest"} {
+		for i, phase := range stackPhases[k["stack"]] {
 			if phase != "" {
 				b.ReportMetric(float64(cycles[i]), fmt.Sprint(layer, phase))
 			}

@@ -42,7 +42,8 @@ func TestStackChoice(t *testing.T) {
 		{wide, nil, []int{128}},
 		{wide, knob.Params{"resident": 1}, nil},
 		{with(func(l *devicetest.Layer) { l.Train = true }), nil, nil},
-		{with(func(l *devicetest.Layer) { l.Batch = 256 }), nil, nil},
+		{with(func(l *devicetest.Layer) { l.Batch = 256 }), nil, []int{128}},
+		{with(func(l *devicetest.Layer) { l.Batch = 257 }), nil, nil},
 		{with(func(l *devicetest.Layer) { l.Precision = schedule.FP32 }), nil, nil},
 		{with(func(l *devicetest.Layer) { l.Layers = 6 }), knob.Params{"stack": 1}, []int{96, 96}},
 		{with(func(l *devicetest.Layer) { l.Layers = 2 }), knob.Params{"stack": 1}, []int{128}}, // two groups
@@ -70,21 +71,62 @@ func TestStackChoice(t *testing.T) {
 	}
 }
 
-// TestStackDeclined: what is asked to run as one kernel and cannot is declined, not
-// run in another form.
-func TestStackDeclined(t *testing.T) {
-	for _, l := range []devicetest.Layer{
-		{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 100, Precision: schedule.BF16},
-		{Cell: cell.LSTM, Hidden: 1536, Batch: 64, Steps: 100, Layers: 4, Precision: schedule.BF16},
-		{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 1, Layers: 4, Precision: schedule.BF16},
-		{Cell: cell.RNNReLU, Hidden: 64, Batch: 4, Steps: 9, Layers: 2},
+// TestStackForms checks which stacks have their h copied whole, by clusters of two.
+func TestStackForms(t *testing.T) {
+	for _, test := range []struct {
+		cell      *cell.Cell
+		batch     int
+		precision schedule.Precision
+		form      int
+		cluster   int
+	}{
+		{cell.LSTM, 64, schedule.BF16, 0, 2},
+		{cell.GRU, 64, schedule.FP16, 0, 2},
+		{cell.LSTM, 17, schedule.BF16, 0, 2},
+		{cell.GRU, 32, schedule.BF16, 0, 0},
+		{cell.LSTM, 64, schedule.BF16, 1, 0},
+		{cell.LSTM, 16, schedule.BF16, 0, 0},
+		{cell.LSTM, 16, schedule.BF16, 3, 2},
+		{cell.RNNTanh, 32, schedule.BF16, 0, 0},
+		{cell.LSTM, 8, schedule.FP32, 0, 0},
 	} {
+		l := devicetest.Layer{Cell: test.cell, Hidden: 512, Batch: test.batch, Steps: 100, Layers: 4, Precision: test.precision}
 		s, err := l.Schedule(1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := cuda.Sources(s, knob.Params{"stack": 1}, h200()); !errors.Is(err, schedule.ErrUnsupported) {
-			t.Errorf("%v: %v", l, err)
+		launches, _, err := cuda.Sources(s, knob.Params{"stack": test.form}, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(launches, func(l *cuda.Launch) bool { return l.Name == "stack" })
+		if i < 0 || launches[i].Cluster != test.cluster {
+			t.Errorf("%v stack=%d: launch %d of %d, not in clusters of %d", l, test.form, i, len(launches), test.cluster)
+		}
+	}
+}
+
+// TestStackDeclined: what is asked to run as one kernel and cannot is declined, not
+// run in another form.
+func TestStackDeclined(t *testing.T) {
+	for _, test := range []struct {
+		layer devicetest.Layer
+		form  int
+	}{
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 100, Precision: schedule.BF16}, 1},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 1536, Batch: 64, Steps: 100, Layers: 4, Precision: schedule.BF16}, 1},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 1, Layers: 4, Precision: schedule.BF16}, 1},
+		{devicetest.Layer{Cell: cell.RNNReLU, Hidden: 64, Batch: 4, Steps: 9, Layers: 2}, 1},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 1024, Batch: 64, Steps: 100, Layers: 2, Precision: schedule.BF16}, 3},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 100, Layers: 4}, 3},
+		{devicetest.Layer{Cell: cell.RNNTanh, Hidden: 512, Batch: 64, Steps: 100, Layers: 4, Precision: schedule.BF16}, 3},
+	} {
+		s, err := test.layer.Schedule(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := cuda.Sources(s, knob.Params{"stack": test.form}, h200()); !errors.Is(err, schedule.ErrUnsupported) {
+			t.Errorf("%v stack=%d: %v", test.layer, test.form, err)
 		}
 	}
 }
@@ -99,8 +141,8 @@ func TestLargeStacks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var all [2][]float32
-		for i, k := range []knob.Params{{"stack": 2, "tensor": 1, "resident": 1}, {"stack": 1}} {
+		var all [3][]float32
+		for i, k := range []knob.Params{{"stack": 2, "tensor": 1, "resident": 1}, {"stack": 1}, {"stack": 3}} {
 			p, err := d.Compile(s, k)
 			if err != nil {
 				t.Fatal(err)
@@ -139,8 +181,10 @@ func TestLargeStacks(t *testing.T) {
 			}
 		}
 		for i, want := range all[0] {
-			if got := all[1][i]; !(math.Abs(float64(got-want)) <= 0.02) {
-				t.Fatalf("%v: %v, not %v", c, all[1], all[0])
+			for _, got := range all[1:] {
+				if !(math.Abs(float64(got[i]-want)) <= 0.02) {
+					t.Fatalf("%v: %v, not %v", c, got, all[0])
+				}
 			}
 		}
 	}

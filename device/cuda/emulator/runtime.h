@@ -179,6 +179,10 @@ static void tensor_load(shared_t to, const tensor_map& m, int column, int n, int
   bar_settle((Bar*)bar);
 }
 static void bar_arrive(shared_t bar) { bar_arrive(bar, 0); }
+static void bar_arrive_at(shared_t bar) { bar_arrive(bar, 0); }
+template <int BLOCKS> static void copy_all(shared_t to, const void* from, int bytes, shared_t bar) {
+  for (int rank = 0; rank < BLOCKS; rank++) copy_bulk(remote(to, rank), from, bytes, remote(bar, rank));
+}
 static void arrive_async(shared_t bar) { bar_arrive(bar, 0); }
 static word get_word(const word* p) { return *(const volatile word*)p; }
 static void get_words(word& a, word& b, const word* p) { a = get_word(p), b = get_word(p + 1); }
@@ -237,6 +241,20 @@ template <class W> static void mma_part(W w, float* c, const unsigned* a, unsign
       const int half = k / (4 * pair), lane = k / pair % 4;
       c[i] += element(w, all[half * 2 + i / 2][row * 4 + lane], k % pair) * element(w, all[4 + half][(2 * four + i % 2) * 4 + lane], k % pair);
     }
+}
+struct matrix { shared_t at; int apart; };
+static matrix matrix_at(shared_t at, int apart) { return {at, apart}; }
+static void mma_begin() {}
+static void mma_end() {}
+template <int N, class W> static void mma_wide(W w, float* c, const unsigned* a, matrix m, int bytes, bool add) {
+  unsigned all[4][32];
+  for (int i = 0; i < 4; i++) memcpy(all[i], exchange(a[i]), sizeof all[i]);
+  const int row = current->lane / 4, four = current->lane % 4;
+  for (int i = 0; i < N / 2; i++) {
+    const shared_t column = m.at + bytes + (i / 4 * 8 + 2 * four + i % 2) * 16;
+    if (!add) c[i] = 0;
+    for (int k = 0; k < 16; k++) c[i] += element(w, all[k / 8 * 2 + i / 2 % 2][row * 4 + k / 2 % 4], k % 2) * element(w, *(const unsigned*)(column + k / 8 * m.apart + k % 8 / 2 * 4), k % 2);
+  }
 }
 
 static void (*body)(void**);

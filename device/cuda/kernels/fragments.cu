@@ -51,6 +51,13 @@ template <class Cell> __device__ __forceinline__ quad weights_of(const Cell& cel
   return quad{};
 }
 
+// A Beneath has the weights of so many gates for the h of the layer beneath.
+template <class Cell, int TAKES> struct Beneath {
+  enum { hidden = Cell::hidden, GATES = TAKES };
+  const W* at;
+  __device__ const W* weights(int g) const { return at + (long long)g * ((hidden + 15) / 16 * ((hidden * SIZE + 63) / 64) * 64 * FEW); }
+};
+
 // tile_of is what a lane has of a tile of its warp, whose units begin with first:
 // of the two rows side by side that are the lane's.
 template <class Cell> __device__ __forceinline__ quad tile_of(const Cell& cell, int tile, int first, int column, int half, unsigned* trouble) {

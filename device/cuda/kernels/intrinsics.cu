@@ -222,6 +222,17 @@ __device__ __forceinline__ void tensor_load(shared_t to, const tensor_map& map, 
          ::"r"(to), "l"(&map), "r"(column), "r"(n), "r"(time), "r"(bar) : "memory");
 }
 
+// copy_all copies to the same place of all blocks of a cluster of so many, whose
+// barriers count the bytes; bar_arrive_at arrives at a barrier of any block of it, which
+// says nothing of what this thread has written.
+template <int BLOCKS> __device__ __forceinline__ void copy_all(shared_t to, const void* from, int bytes, shared_t bar) {
+  if constexpr (BLOCKS == 1) copy_bulk(to, from, bytes, bar);
+  else
+    HOPPER("fence.proxy.async.global;\n\tcp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4;"
+           ::"r"(to), "l"(from), "r"(bytes), "r"(bar), "h"((unsigned short)((1 << BLOCKS) - 1)) : "memory");
+}
+__device__ __forceinline__ void bar_arrive_at(shared_t bar) { HOPPER("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(bar) : "memory"); }
+
 // push sends N values to another block, whose barrier counts their bytes.
 template <int N> __device__ __forceinline__ void push(shared_t to, const float* v, shared_t bar) {
 #define BITS(i) "r"(__float_as_uint(v[i]))
@@ -269,3 +280,27 @@ __device__ __forceinline__ void mma_part(bf16, float* c, const unsigned* a, unsi
 __device__ __forceinline__ void mma_part(fp16, float* c, const unsigned* a, unsigned b0, unsigned b1) { MMA("m16n8k16", "f16"); }
 __device__ __forceinline__ void mma_part(float, float* c, const unsigned* a, unsigned b0, unsigned b1) { MMA("m16n8k8", "tf32"); }
 #undef MMA
+
+// A matrix of 16 columns is in shared memory, of each row 16 bytes of eight values
+// side by side and the other eight as many bytes apart. mma_wide has four warps
+// multiply together, after mma_begin; mma_end waits for the products: each warp's 16
+// rows of 16 columns of a, fragments of mma_part, by N rows of the matrix so many bytes
+// behind m, N being 16 or 32. Sums are fragments of 16×8, side by side; add: to those
+// that are there.
+struct matrix { unsigned low, high; };
+__device__ __forceinline__ matrix matrix_at(shared_t at, int apart) { return {(unsigned)(apart >> 4) << 16 | (at & 0x3ffff) >> 4, 8}; }
+__device__ __forceinline__ void mma_begin() { HOPPER("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void mma_end() { HOPPER("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+#define SUMS(i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3]), "+f"(c[i + 4]), "+f"(c[i + 5]), "+f"(c[i + 6]), "+f"(c[i + 7])
+#define WIDE(shape, word, list, weights, more, ...)                                                                   \
+  HOPPER("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" more ", 0;\n\twgmma.mma_async.sync.aligned." shape ".f32." word "." word " {" list "}, {" weights ", p, 1, 1, 0;\n\t}" \
+         : __VA_ARGS__ : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"((unsigned long long)m.high << 32 | (m.low + bytes / 16)), "r"((int)add))
+#define WIDE_OF(word)                                                                                                  \
+  if constexpr (N == 16) WIDE("m64n16k16", word, "%0, %1, %2, %3, %4, %5, %6, %7", "%8, %9, %10, %11}, %12", "13", SUMS(0)); \
+  else                                                                                                                 \
+    WIDE("m64n32k16", word, "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15", "%16, %17, %18, %19}, %20", "21", SUMS(0), SUMS(8))
+template <int N> __device__ __forceinline__ void mma_wide(bf16, float* c, const unsigned* a, matrix m, int bytes, bool add) { WIDE_OF("bf16"); }
+template <int N> __device__ __forceinline__ void mma_wide(fp16, float* c, const unsigned* a, matrix m, int bytes, bool add) { WIDE_OF("f16"); }
+#undef WIDE_OF
+#undef WIDE
+#undef SUMS

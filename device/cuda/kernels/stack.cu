@@ -31,13 +31,6 @@ __device__ __forceinline__ unsigned* room(unsigned* control, bool phased) {
   return control + 64 + blockIdx.x / (BLOCKS * LAYERS) * ((BOUNDED ? room_of(true) : 0) + (BOUNDED != 1 ? room_of(false) : 0)) + (BOUNDED && !phased ? room_of(true) : 0);
 }
 
-// A Beneath has the weights of the h beneath, as fragments of TAKES gates.
-template <class Cell> struct Beneath {
-  enum { hidden = Cell::hidden, GATES = TAKES };
-  const W* at;
-  __device__ const W* weights(int g) const { return at + (long long)g * ((hidden + 15) / 16 * ((hidden * SIZE + 63) / 64) * 64 * FEW); }
-};
-
 // into is the sum to which gate g of the h beneath belongs: that of the gate, or
 // one of its own where the cell needs it apart.
 template <class Cell> __device__ __forceinline__ int into(int g) {
@@ -130,7 +123,7 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
   if (warp < SPLIT) {
     more_registers<MORE>();
     const int row = lane / 4, four = lane % 4, slice = warp;
-    const Beneath<Cell> lower = {beneath};
+    const Beneath<Cell, TAKES> lower = {beneath};
     quad w[RESIDENT > 0 ? RESIDENT : 1][GATES][2], v[NEAR > 0 ? NEAR : 1][TAKES][2];
     quad* const far_lower = far + (CHUNKS - RESIDENT) * GATES * 2 * PRODUCERS;
     take_weights<CHUNKS, RESIDENT, SPLIT, PRODUCERS>(cell, rank * BAND, slice, w, far, trouble);

@@ -1,0 +1,90 @@
+package cuda
+
+import "fmt"
+
+// For many sequences layers upon each other run in another kernel
+// (kernels/stackbulk.cu): h is copied to shared memory once for two blocks, and the
+// four gates of a block's units are multiplied by four warps together, which is
+// Hopper's fastest product.
+
+// A bulk is what that kernel has of its own.
+type bulk struct {
+	cluster int // blocks that copy for each other
+	stages  int // places for h of the layer beneath
+	own     int // and of the layer's own
+}
+
+// bulkSums of a unit are multiplied, whether a cell has as many or not, and bulkStages
+// is the most that there are of either kind of places for h.
+const (
+	bulkSums   = 4
+	bulkStages = 3
+	bulkInputs = bulkSums*(stackUnits+4) + 4 // words of a sequence's inputs, with gaps
+)
+
+// many reports whether a group of st has so many sequences that the kernel was
+// measured to be faster.
+func (st *stacked) many() bool {
+	few := 16
+	if st.free > 0 { // a fourth of its products is with zeros
+		few = 32
+	}
+	return st.hidden >= 256 && st.sequences() > few
+}
+
+// copied has st run in that kernel, if it can: on Hopper, in 16 bits, a cell of three or
+// four sums and up to 512 units.
+func (st *stacked) copied(p Properties) bool {
+	sums := st.gates + st.free
+	if p.Capability != 90 || st.weights.Bytes() != 2 || sums > bulkSums || sums < bulkSums-1 || st.blocks > 32 {
+		return false
+	}
+	b := bulk{cluster: 1}
+	if st.blocks%2 == 0 && p.Clusters[2]*2 >= st.groups*len(st.layers)*st.blocks {
+		b.cluster = 2
+	}
+	if st.samples = 32; st.sequences() <= 32 {
+		st.samples = 16
+	}
+	st.parts = ceil(st.sequences(), st.samples)
+	st.more, st.fewer, st.places = 216, 72, 2
+	st.bulk = &b
+	for b.stages = bulkStages; b.stages > 0; b.stages-- {
+		for b.own = b.stages; b.own >= b.stages-1 && b.own > 0; b.own-- {
+			if st.shared() <= p.Shared {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// piece is the size of what is copied for a part.
+func (st *stacked) piece() int { return st.blocks * st.samples * 2 * stackUnits }
+
+// room is that for the h of the layer beneath, or for inputs.
+func (st *stacked) room() int {
+	return max(st.bulk.stages*st.piece(), 4*stackAhead*st.samples*bulkInputs)
+}
+
+// bulkShared is what a block needs of shared memory.
+func (st *stacked) bulkShared() int {
+	b := st.bulk
+	floats := st.places*bulkSums*stackUnits + st.parts*st.states*(stackUnits+2)
+	return st.room() + b.own*st.piece() + 4*st.samples*floats + 8*((b.stages+b.own)*(b.cluster+1)+3*st.parts)
+}
+
+// bulkBytes is what the blocks leave in memory for each other.
+func (st *stacked) bulkBytes() int64 {
+	layers := len(st.layers)
+	words := 32 * (1 + layers + layers*st.parts*st.bulk.cluster)
+	return 4*64 + int64(st.groups)*(4*int64(words)+int64(layers*stackDepth*st.parts*st.piece()))
+}
+
+// bulkSizes are the kernel's constants.
+func (b *binder) bulkSizes(st *stacked) string {
+	x := st.layers[0].X
+	return fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = %d, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, TAKES = %d, DEPTH = %d, STAGES = %d, OWN = %d, PLACES = %d, LOWER = %d, AHEAD = %d, MORE = %d, FEWER = %d, EXACT = %d, CLOCKS = %d, ALIGNED = %d",
+		st.bulk.cluster, stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.takes, stackDepth, st.bulk.stages, st.bulk.own, st.places, st.room(), stackAhead, st.more, st.fewer, number(st.exact), b.knobs["clocks"],
+		number(st.hidden%stackUnits == 0 && x.Col%8 == 0 && x.M.Cols%8 == 0))
+}
