@@ -379,6 +379,27 @@ func (p *products) units(label string, at, n reg.GPVirtual, vector, one func()) 
 	p.Label(label + "over")
 }
 
+// fetch asks for the other bands' units, so that their lines are on their way at the same time.
+func (p *products) fetch() {
+	at, n := p.GP64(), p.GP64()
+	p.Load(p.field("State"), at)
+	lines := func(label string) {
+		p.Label(label)
+		p.SUBQ(operand.Imm(stripBytes/4), n)
+		p.JLT(operand.LabelRef(label + "asked"))
+		p.PREFETCHT0(operand.Mem{Base: at})
+		p.ADDQ(operand.Imm(stripBytes), at)
+		p.JMP(operand.LabelRef(label))
+		p.Label(label + "asked")
+	}
+	p.Load(p.field("Own").Field("From"), n)
+	lines("before")
+	p.Load(p.field("Own").Field("N"), n)
+	p.LEAQ(operand.Mem{Base: at, Index: n, Scale: 4}, at)
+	p.Load(p.field("After"), n)
+	lines("after")
+}
+
 // await waits until the other bands have computed the last of their units, which they store last, or is
 // the end where one does not come. What is looked at before it is there makes storing it dear.
 func (p *products) await() {
@@ -391,6 +412,7 @@ func (p *products) await() {
 	p.Store(sure, p.field("Sure"))
 	p.JMP(operand.LabelRef("all"))
 	p.Label("unsure")
+	p.fetch()
 	p.MOVQ(operand.U32(polls), poll)
 	v := p.vec()
 	p.VBROADCASTSS(p.memory(unset), v)

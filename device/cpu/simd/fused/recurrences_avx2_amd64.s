@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func rnnTanhInferenceStepsAVX2(s *Steps)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·rnnTanhInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -293,6 +293,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
@@ -978,7 +1001,7 @@ DATA mask<>+124(SB)/4, $0x00000000
 GLOBL mask<>(SB), RODATA|NOPTR, $128
 
 // func rnnReluInferenceStepsAVX2(s *Steps)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·rnnReluInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -1266,6 +1289,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
@@ -1679,7 +1725,7 @@ DATA c00000000<>+28(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $32
 
 // func gruInferenceStepsAVX2(s *Steps)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·gruInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -1884,6 +1930,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
@@ -2495,7 +2564,7 @@ DATA c3effffff<>+28(SB)/4, $0x3effffff
 GLOBL c3effffff<>(SB), RODATA|NOPTR, $32
 
 // func gruForwardStepsAVX2(s *Steps)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·gruForwardStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -2700,6 +2769,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
@@ -3239,7 +3331,7 @@ done:
 	RET
 
 // func lstmInferenceStepsAVX2(s *Steps)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·lstmInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -3464,6 +3556,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
@@ -4127,7 +4242,7 @@ done:
 	RET
 
 // func lstmForwardStepsAVX2(s *Steps)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·lstmForwardStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -4352,6 +4467,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
@@ -5043,7 +5181,7 @@ done:
 	RET
 
 // func lstmPeepholeInferenceStepsAVX2(s *Steps)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·lstmPeepholeInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -5268,6 +5406,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
@@ -5974,7 +6135,7 @@ done:
 	RET
 
 // func lstmPeepholeForwardStepsAVX2(s *Steps)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·lstmPeepholeForwardStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -6199,6 +6360,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
@@ -6933,7 +7117,7 @@ done:
 	RET
 
 // func lsLstmInferenceStepsAVX2(s *Steps)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·lsLstmInferenceStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -7158,6 +7342,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 
@@ -7933,7 +8140,7 @@ done:
 	RET
 
 // func lsLstmForwardStepsAVX2(s *Steps)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·lsLstmForwardStepsAVX2(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -8158,6 +8365,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Y0
 

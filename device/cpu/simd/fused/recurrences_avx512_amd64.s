@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func rnnTanhInferenceStepsAVX512(s *Steps)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·rnnTanhInferenceStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -289,6 +289,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
@@ -1031,7 +1054,7 @@ DATA v3f800000<>+60(SB)/4, $0x3f800000
 GLOBL v3f800000<>(SB), RODATA|NOPTR, $64
 
 // func rnnReluInferenceStepsAVX512(s *Steps)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·rnnReluInferenceStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -1315,6 +1338,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
@@ -1728,7 +1774,7 @@ DATA v00000000<>+60(SB)/4, $0x00000000
 GLOBL v00000000<>(SB), RODATA|NOPTR, $64
 
 // func gruInferenceStepsAVX512(s *Steps)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·gruInferenceStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -2030,6 +2076,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
@@ -3017,7 +3086,7 @@ DATA v3effffff<>+60(SB)/4, $0x3effffff
 GLOBL v3effffff<>(SB), RODATA|NOPTR, $64
 
 // func gruForwardStepsAVX512(s *Steps)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·gruForwardStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -3319,6 +3388,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
@@ -4166,7 +4258,7 @@ done:
 	RET
 
 // func lstmInferenceStepsAVX512(s *Steps)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·lstmInferenceStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -4503,6 +4595,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
@@ -5581,7 +5696,7 @@ done:
 	RET
 
 // func lstmForwardStepsAVX512(s *Steps)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·lstmForwardStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -5918,6 +6033,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
@@ -7036,7 +7174,7 @@ done:
 	RET
 
 // func lstmPeepholeInferenceStepsAVX512(s *Steps)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·lstmPeepholeInferenceStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -7373,6 +7511,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
@@ -8505,7 +8666,7 @@ done:
 	RET
 
 // func lstmPeepholeForwardStepsAVX512(s *Steps)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·lstmPeepholeForwardStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -8842,6 +9003,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
@@ -10014,7 +10198,7 @@ done:
 	RET
 
 // func lsLstmInferenceStepsAVX512(s *Steps)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·lsLstmInferenceStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -10351,6 +10535,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
@@ -11613,7 +11820,7 @@ done:
 	RET
 
 // func lsLstmForwardStepsAVX512(s *Steps)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·lsLstmForwardStepsAVX512(SB), NOSPLIT, $0-8
 	MOVQ s+0(FP), AX
 
@@ -11950,6 +12157,29 @@ wait:
 	JMP   all
 
 unsure:
+	MOVQ 80(AX), CX
+	MOVQ 112(AX), DX
+
+before:
+	SUBQ       $0x10, DX
+	JLT        beforeasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        before
+
+beforeasked:
+	MOVQ 120(AX), DX
+	LEAQ (CX)(DX*4), CX
+	MOVQ 128(AX), DX
+
+after:
+	SUBQ       $0x10, DX
+	JLT        afterasked
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, CX
+	JMP        after
+
+afterasked:
 	MOVQ         $0x00000fa0, CX
 	VBROADCASTSS c7fa5a5a5<>+0(SB), Z0
 
