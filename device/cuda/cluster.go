@@ -62,8 +62,15 @@ const maxRegisters, registersOfSM = 255, 65536
 func (t tiling) limit() int { return min(maxRegisters, registersOfSM/roundUp(t.threads(), 128)/8*8) }
 
 // settled reports whether all weights are waited for ahead of the steps: there are
-// registers to spare, or some would be spilled, and it was not measured to be slower.
-func (t tiling) settled() bool { return (!t.spread || t.gates == 1) && t.limit()-t.registers() > 5 }
+// registers to spare, or some would be spilled, it was not measured to be slower, and
+// as many of a batch's clusters run side by side.
+func (t tiling) settled(batch int, p Properties) bool {
+	if t.spread && t.gates > 1 || t.limit()-t.registers() <= 5 {
+		return false
+	}
+	const more = 11 // registers that it takes of gru 256 with a sequence at a time
+	return t.spread || p.Part || t.samples > 1 || t.perSM(more, p) >= min(t.perSM(0, p), ceil(batch, t.together(p)))
+}
 
 // newTiling completes a tiling of a layer from its free numbers, or says why
 // there is none.
@@ -90,9 +97,10 @@ func newTiling(hidden, gates int, spread bool, cluster, samples, tile, lanes int
 	return t, ""
 }
 
-// perSM is how many blocks fit on a multiprocessor.
-func (t tiling) perSM(p Properties) int {
-	return min(registersOfSM/(t.threads()*roundUp(t.registers(), 8)), p.Shared/t.shared(), 2048/t.threads())
+// perSM is how many blocks fit on a multiprocessor whose threads have so many
+// registers more than they need.
+func (t tiling) perSM(more int, p Properties) int {
+	return min(registersOfSM/(t.threads()*roundUp(t.registers()+more, 8)), p.Shared/t.shared(), 2048/t.threads())
 }
 
 // cycles is about what a step of all sequences takes, fitted to measurements on
@@ -103,7 +111,7 @@ func (t tiling) cycles(batch int, p Properties) float64 {
 	together := t.together(p)
 	blocks := 1
 	if clusters > together && !t.spread && !p.Part {
-		blocks = max(1, min(t.perSM(p), ceil(clusters, together)))
+		blocks = max(1, min(t.perSM(0, p), ceil(clusters, together)))
 	}
 	waves := ceil(clusters, together*blocks)
 	threads := float64(t.threads() * blocks)
@@ -353,7 +361,7 @@ func (t tiling) grouping(batch int, p Properties) grouping {
 	return grouping{
 		spread: t.spread, order: byUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
 		kernel: "cluster", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d, SETTLED = %d",
-			number(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident, number(t.settled())),
+			number(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident, number(t.settled(batch, p))),
 		knobs: knob.Params{"samples": t.samples, "tile": t.tile, "lanes": t.lanes, "tensor": 2},
 	}
 }
