@@ -82,7 +82,8 @@ func TestStackForms(t *testing.T) {
 	}{
 		{cell.LSTM, 64, schedule.BF16, 0, 2},
 		{cell.GRU, 64, schedule.FP16, 0, 2},
-		{cell.LSTM, 17, schedule.BF16, 0, 2},
+		{cell.LSTM, 32, schedule.BF16, 0, 2},
+		{cell.LSTM, 31, schedule.BF16, 0, 0},
 		{cell.GRU, 32, schedule.BF16, 0, 0},
 		{cell.LSTM, 64, schedule.BF16, 1, 0},
 		{cell.LSTM, 16, schedule.BF16, 0, 0},

@@ -25,11 +25,11 @@ const (
 // many reports whether a group of st has so many sequences that the kernel was
 // measured to be faster.
 func (st *stacked) many() bool {
-	few := 16
+	least := 32
 	if st.free > 0 { // a fourth of its products is with zeros
-		few = 32
+		least = 33
 	}
-	return st.hidden >= 256 && st.sequences() > few
+	return st.hidden >= 256 && st.sequences() >= least
 }
 
 // copied has st run in that kernel, if it can: on Hopper, in 16 bits, a cell of three or
