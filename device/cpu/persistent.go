@@ -105,7 +105,7 @@ func (p *program) persistent(op schedule.Persistent) work {
 			w.done = append(w.done, p.meeting())
 		}
 		if p.knobs["bands"] == 0 && w.recurrence != nil && 2*p.weights(op) >= nearest() {
-			w.most = 0 // two halves side by side take less time, although workers wait for each other
+			w.most *= 2 // halves side by side take less time, although workers wait for each other
 		}
 	}
 	return w
@@ -210,7 +210,7 @@ func (w *persistent) share(part, parts int, s *scratch) {
 	if from == to {
 		return
 	}
-	if w.recurrence != nil {
+	if w.inOneCall(bands) {
 		w.run(part, from, to, bands, s)
 		return
 	}
@@ -257,6 +257,18 @@ func (w *persistent) run(part, from, to, bands int, s *scratch) {
 		}
 		w.recurrence.Resume(s.steps)
 	}
+}
+
+// inOneCall reports whether each of so many bands runs all its steps in one call. Vectors of half a strip
+// read each line of weights twice, which pays where the nearest cache holds them.
+func (w *persistent) inOneCall(bands int) bool {
+	return w.recurrence != nil && (w.program.device.kernels.Level() == simd.AVX512 || w.near(w.largest(bands)))
+}
+
+// largest is how many units the largest of so many bands has.
+func (b *band) largest(bands int) int {
+	strips := (b.hidden + line - 1) / line
+	return min(b.hidden, (strips+bands-1)/bands*line)
 }
 
 // near reports whether the nearest cache holds the weights of so many units.
