@@ -240,7 +240,7 @@ func (w *persistent) run(part, from, to, bands int, s *scratch) {
 	for _, weights := range w.weights {
 		p.Weights = append(p.Weights, gemm.Columns(weights, w.program.format, w.hidden, from))
 	}
-	b := fused.Band{Span: fused.Span{From: from, N: to - from}, Others: s.others[:0], Done: &w.done[part].Uint64, Pairs: w.near(to - from)}
+	b := fused.Band{Span: fused.Span{From: from, N: to - from}, Others: s.others[:0], Done: &w.done[part].Uint64, Pairs: w.pairs(to - from)}
 	for other := range bands {
 		if other != part {
 			from, to := span(w.hidden, line, other, bands)
@@ -270,6 +270,10 @@ func (b *band) largest(bands int) int {
 	strips := (b.hidden + line - 1) / line
 	return min(b.hidden, (strips+bands-1)/bands*line)
 }
+
+// pairs reports whether a band of so many units computes two vectors at once: with near weights, which
+// are read as fast as states are broadcast, and those of one product, which are then read from two places.
+func (w *persistent) pairs(units int) bool { return len(w.weights) == 1 || w.near(units) }
 
 // near reports whether the nearest cache holds the weights of so many units.
 func (w *persistent) near(units int) bool {
