@@ -109,7 +109,7 @@ func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 	}
 	if d.workers > 1 && persists(s) {
 		knobs = append(knobs, knob.Knob{
-			Name: "bands", Doc: "workers that share a layer's units in a persistent operation; 0: one whose nearest cache holds their weights (half of it, where one call runs all steps), else all that have some",
+			Name: "bands", Doc: "workers that share a layer's units in a persistent operation; 0: one whose nearest cache holds their weights (two from half of it on, where one call runs all steps), else all that have some",
 			Values: choices(d.workers), Max: d.workers,
 		})
 	}

@@ -105,7 +105,7 @@ func (p *program) persistent(op schedule.Persistent) work {
 			w.done = append(w.done, p.meeting())
 		}
 		if p.knobs["bands"] == 0 && w.recurrence != nil && 2*p.weights(op) >= nearest() {
-			w.most = 0 // two halves side by side take less time, although workers wait for each other
+			w.most *= 2 // halves side by side take less time, although workers wait for each other
 		}
 	}
 	return w
@@ -210,7 +210,7 @@ func (w *persistent) share(part, parts int, s *scratch) {
 	if from == to {
 		return
 	}
-	if w.recurrence != nil {
+	if w.inOneCall(bands) {
 		w.run(part, from, to, bands, s)
 		return
 	}
@@ -240,7 +240,7 @@ func (w *persistent) run(part, from, to, bands int, s *scratch) {
 	for _, weights := range w.weights {
 		p.Weights = append(p.Weights, gemm.Columns(weights, w.program.format, w.hidden, from))
 	}
-	b := fused.Band{Span: fused.Span{From: from, N: to - from}, Others: s.others[:0], Done: &w.done[part].Uint64, Pairs: w.near(to - from)}
+	b := fused.Band{Span: fused.Span{From: from, N: to - from}, Others: s.others[:0], Done: &w.done[part].Uint64, Pairs: w.pairs(to - from)}
 	for other := range bands {
 		if other != part {
 			from, to := span(w.hidden, line, other, bands)
@@ -258,6 +258,22 @@ func (w *persistent) run(part, from, to, bands int, s *scratch) {
 		w.recurrence.Resume(s.steps)
 	}
 }
+
+// inOneCall reports whether each of so many bands runs all its steps in one call. Vectors of half a strip
+// read each line of weights twice, which pays where the nearest cache holds them.
+func (w *persistent) inOneCall(bands int) bool {
+	return w.recurrence != nil && (w.program.device.kernels.Level() == simd.AVX512 || w.near(w.largest(bands)))
+}
+
+// largest is how many units the largest of so many bands has.
+func (b *band) largest(bands int) int {
+	strips := (b.hidden + line - 1) / line
+	return min(b.hidden, (strips+bands-1)/bands*line)
+}
+
+// pairs reports whether a band of so many units computes two vectors at once: with near weights, which
+// are read as fast as states are broadcast, and those of one product, which are then read from two places.
+func (w *persistent) pairs(units int) bool { return len(w.weights) == 1 || w.near(units) }
 
 // near reports whether the nearest cache holds the weights of so many units.
 func (w *persistent) near(units int) bool {
