@@ -141,38 +141,47 @@ func (o older) Properties() cuda.Properties {
 // leave: of tiles that the copy engine brings in one stretch or in boxes, of one sequence
 // and of several, and of those that a warp copies.
 func TestScanTeams(t *testing.T) {
-	for _, c := range []*cell.Cell{cell.Linear, cell.GILR, cell.SRU, cell.QRNN, cell.LSLSTM.Core} {
-		for _, size := range [][3]int{{5003, 1, 32}, {9001, 1, 8}, {3000, 1, 24}, {2001, 4, 8}, {1501, 3, 7}} {
-			if size[1] > 1 && c != cell.Linear && c != cell.SRU || size[2] == 24 && c != cell.Linear {
+	type form struct {
+		name string
+		sms  int
+		old  bool
+	}
+	blocks, small, groups, copies := form{"blocks", 3, false}, form{"a small team", 5, false}, form{"groups", 26, false}, form{"a warp's copies", 5, true}
+	for i, test := range []struct {
+		cell  *cell.Cell
+		size  [3]int
+		forms []form
+	}{
+		{cell.Linear, [3]int{5003, 1, 32}, []form{small, groups, copies}},
+		{cell.Linear, [3]int{9001, 1, 8}, []form{groups}},
+		{cell.Linear, [3]int{2001, 4, 8}, []form{small}},
+		{cell.Linear, [3]int{1501, 3, 7}, []form{small}},
+		{cell.GILR, [3]int{5003, 1, 32}, []form{groups}},
+		{cell.SRU, [3]int{3000, 1, 24}, []form{small}},
+		{cell.QRNN, [3]int{5003, 1, 32}, []form{groups}},
+		{cell.LSLSTM.Core, [3]int{5003, 1, 32}, []form{small}},
+	} {
+		if testing.Short() && i%2 > 0 {
+			continue
+		}
+		var want [][]float32
+		for _, f := range append([]form{blocks}, test.forms...) {
+			compiler, driver := emulation(t, f.sms)
+			var on cuda.Driver = driver
+			if f.old {
+				on = older{driver}
+			}
+			d := cuda.New(on, compiler, "")
+			got := left(t, d, on.Properties(), test.cell, test.size, f.name != blocks.name)
+			d.Close()
+			if want == nil {
+				want = got
 				continue
 			}
-			var want [][]float32
-			for _, form := range []struct {
-				name string
-				sms  int
-				team bool
-				old  bool
-			}{{"blocks", 3, false, false}, {"a small team", 5, true, false}, {"groups", 26, true, false}, {"a warp's copies", 5, true, true}} {
-				if form.sms > 5 && (c != cell.Linear && c != cell.SRU || size[0] < 5000) || testing.Short() && form.old && size[2] != 7 {
-					continue
-				}
-				compiler, driver := emulation(t, form.sms)
-				var on cuda.Driver = driver
-				if form.old {
-					on = older{driver}
-				}
-				d := cuda.New(on, compiler, "")
-				got := left(t, d, on.Properties(), c, size, form.team)
-				d.Close()
-				if want == nil {
-					want = got
-					continue
-				}
-				for i, m := range got {
-					for j, v := range m {
-						if w := want[i][j]; !(math.Abs(float64(v-w)) <= 1e-4*(1+math.Abs(float64(w)))) {
-							t.Fatalf("%s, %v %v: element %d of matrix %d is %v, want %v", form.name, c, size, j, i, v, w)
-						}
+			for i, m := range got {
+				for j, v := range m {
+					if w := want[i][j]; !(math.Abs(float64(v-w)) <= 1e-4*(1+math.Abs(float64(w)))) {
+						t.Fatalf("%s, %v %v: element %d of matrix %d is %v, want %v", f.name, test.cell, test.size, j, i, v, w)
 					}
 				}
 			}

@@ -190,14 +190,13 @@ extern "C" __global__ void __launch_bounds__(%d, 1)
 	s.first(&b, "initial[%d * V + v]")
 	b.WriteString("      }\n      several row = identity();\n" + s.under())
 	s.early(&b)
-	b.WriteString(`      if (begins)
-#pragma unroll
-        for (int k = 0; k < N; k++) starts[i % STATES * VALUES + g.x() * N + k] = initial[k];
-`)
 	if s.hold == 0 {
 		b.WriteString(leave)
 	}
-	b.WriteString(`      past[0] = before(row, rows + i % 2 * (ROWS * LANES));
+	b.WriteString(`      if (begins)
+#pragma unroll
+        for (int k = 0; k < N; k++) starts[i % STATES * VALUES + g.x() * N + k] = initial[k];
+      past[0] = before(row, rows + i % 2 * (ROWS * LANES));
       if (threadIdx.x == 0) put_here(done, i);
       if (g.last()) {
         word* const to = g.shown(now) + 2 * N * g.x();
