@@ -384,6 +384,22 @@ func TestLooks(t *testing.T) {
 	}
 }
 
+// TestLargeFamily tells apart series that are like one another, however many.
+func TestLargeFamily(t *testing.T) {
+	all := []Series{{Label: "T=512, scan", Like: "T=512"}, {Label: "T=512, naive", Like: "T=512"}}
+	for i := range 10 {
+		all = append(all, Series{Label: fmt.Sprint("T=256, form ", i), Like: "T=256"})
+	}
+	seen := map[string]string{}
+	for label, l := range looks(all) {
+		k := fmt.Sprintf("%v %v", l.color, l.dashes)
+		if other, ok := seen[k]; ok {
+			t.Errorf("%s looks like %s", label, other)
+		}
+		seen[k] = label
+	}
+}
+
 // TestVendorIsDashed checks that of many settings of a vendor's library none is
 // drawn solid.
 func TestVendorIsDashed(t *testing.T) {

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"fmt"
 	"image/color"
 	"math"
 	"slices"
@@ -48,30 +49,38 @@ func techniqueLook(label string) (look, bool) {
 	return look{}, false
 }
 
+// variations is how many series of a colour can be told apart.
+const variations = 4
+
 // variantLook is the look of the nth series that is no technique by itself.
 func variantLook(n int) look {
 	colors := []uint32{0x0072b2, 0xe69f00, 0x009e73, 0xd55e00, 0x56b4e9, 0x882255, 0x999933, 0xcc79a7, 0x332288, 0x4d4d4d}
 	glyphs := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, diamond{}, nabla{}}
-	dashes := [][]vg.Length{nil, {6, 2}, {2, 2}, {8, 2, 2, 2}}
+	dashes := [variations][]vg.Length{nil, {6, 2}, {2, 2}, {8, 2, 2, 2}}
 	return look{color: rgb(colors[n%len(colors)]), glyph: glyphs[n%len(glyphs)], dashes: dashes[(n/len(colors))%len(dashes)]}
 }
 
 // looks gives each label of the series its look. Series that are like one
-// another share its colour and differ by dash and mark, unless all are alike.
+// another share its colour and differ by dash and mark, unless all are alike or
+// they are too many to be told apart so.
 func looks(all []Series) map[string]look {
-	var heads []string
+	families := map[string][]string{}
 	for _, s := range all {
-		if h := s.head(); !slices.Contains(heads, h) {
-			heads = append(heads, h)
+		if h := s.head(); !slices.Contains(families[h], s.Label) {
+			families[h] = append(families[h], s.Label)
 		}
 	}
-	alike := len(heads) == 1
-	if alike {
-		heads = nil
-		for _, s := range all {
-			if !slices.Contains(heads, s.Label) {
-				heads = append(heads, s.Label)
-			}
+	head := func(s Series) string {
+		h := s.head()
+		if many := len(families[h]) > variations && !quantity.Vendor(h); many || len(families) == 1 {
+			return s.Label
+		}
+		return h
+	}
+	var heads []string
+	for _, s := range all {
+		if h := head(s); !slices.Contains(heads, h) {
+			heads = append(heads, h)
 		}
 	}
 	byHead := map[string]look{}
@@ -102,26 +111,35 @@ func looks(all []Series) map[string]look {
 		byHead[h] = l
 	}
 	out := map[string]look{}
-	variations := map[string]int{}
+	lines := map[string]bool{} // that are drawn, by colour and dash
+	line := func(l look) string { return fmt.Sprint(l.color, l.dashes) }
+	for _, l := range byHead {
+		lines[line(l)] = true
+	}
+	before := map[string]int{} // of a family
 	for _, s := range all {
 		if _, ok := out[s.Label]; ok {
 			continue
 		}
-		h := s.head()
-		if alike {
-			h = s.Label
-		}
+		h := head(s)
 		l := byHead[h]
-		if k := variations[h]; s.Reference {
+		if k := before[h]; s.Reference {
 			l.dashes, l.hollow = []vg.Length{1.5, 2.5}, true
 		} else if k > 0 {
-			if dashes := variantLook(10 * k).dashes; dashes != nil || !quantity.Vendor(h) { // a vendor's library is always dashed
-				l.dashes = dashes
+			own := l.dashes
+			for next := k; next < k+variations; next++ {
+				l.dashes, l.hollow = variantLook(10*next).dashes, next%2 == 1
+				if l.dashes == nil && quantity.Vendor(h) { // a vendor's library is always dashed
+					l.dashes = own
+				}
+				if !lines[line(l)] {
+					break
+				}
 			}
-			l.hollow = k%2 == 1
-			variations[h]++
+			lines[line(l)] = true
+			before[h]++
 		} else {
-			variations[h]++
+			before[h]++
 		}
 		out[s.Label] = l
 	}
