@@ -54,11 +54,9 @@ func most(record int, image []byte) (int, error) {
 	return most, nil
 }
 
-// TestSpills: no gradient of the layers that are compared with the maker's library
-// spills registers by default, but for two of gru 1024 at batch 64 in single
-// precision: shared memory has no room for the weights that fewer registers would
-// leave to it.
-func TestSpills(t *testing.T) {
+// hopper compiles for sm_90a, where NVRTC is.
+func hopper(t *testing.T) *nvrtc.Compiler {
+	t.Helper()
 	lib, err := nvrtc.Load(filepath.SplitList(os.Getenv("RNNBENCH_CUDA_LIBS"))...)
 	if err != nil {
 		t.Skip(err)
@@ -67,6 +65,15 @@ func TestSpills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// TestSpills: no gradient of the layers that are compared with the maker's library
+// spills registers by default, but for two of gru 1024 at batch 64 in single
+// precision: shared memory has no room for the weights that fewer registers would
+// leave to it.
+func TestSpills(t *testing.T) {
+	c := hopper(t)
 	for i, l := range trained() {
 		if testing.Short() && i%8 != 0 {
 			continue
@@ -105,14 +112,7 @@ func TestSpills(t *testing.T) {
 // for, as many blocks fit one as the choice counts on. gru 256 at batch 16 in single
 // precision took 1.13 µs a step instead of 0.79 with eleven registers more.
 func TestSideBySide(t *testing.T) {
-	lib, err := nvrtc.Load(filepath.SplitList(os.Getenv("RNNBENCH_CUDA_LIBS"))...)
-	if err != nil {
-		t.Skip(err)
-	}
-	c, err := lib.For(90)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := hopper(t)
 	s, err := devicetest.Layer{Cell: cell.GRU, Hidden: 256, Batch: 16, Steps: 16, Precision: schedule.FP32}.Schedule(1)
 	if err != nil {
 		t.Fatal(err)

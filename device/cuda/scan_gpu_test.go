@@ -51,18 +51,7 @@ func same(t *testing.T, d device.Device, c *cell.Cell, steps, hidden int) {
 		}
 		defer prog.Close()
 		rng := rand.New(rand.NewPCG(3, 4))
-		for _, v := range append([]schedule.View{op.X, op.BX, op.R, op.BR}, op.State...) {
-			if v.M == nil {
-				continue
-			}
-			values := make([]float32, v.M.Elements())
-			for i := range values {
-				values[i] = 2*rng.Float32() - 1
-			}
-			if err := prog.Write(v.M, values); err != nil {
-				t.Fatal(err)
-			}
-		}
+		random(t, prog, rng, append([]schedule.View{op.X, op.BX, op.R, op.BR}, op.State...)...)
 		for range 2 {
 			if _, err := prog.Run(1); err != nil {
 				t.Fatal(err)

@@ -189,6 +189,23 @@ func TestScanTeams(t *testing.T) {
 	}
 }
 
+// random writes numbers between -1 and 1 to matrices, those that there are.
+func random(t *testing.T, prog device.Program, rng *rand.Rand, views ...schedule.View) {
+	t.Helper()
+	for _, v := range views {
+		if v.M == nil {
+			continue
+		}
+		values := make([]float32, v.M.Elements())
+		for i := range values {
+			values[i] = 2*rng.Float32() - 1
+		}
+		if err := prog.Write(v.M, values); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // left is what a scan for training and its gradient leave, in the second run.
 func left(t *testing.T, d *cuda.Device, p cuda.Properties, c *cell.Cell, size [3]int, team bool) (all [][]float32) {
 	t.Helper()
@@ -206,24 +223,10 @@ func left(t *testing.T, d *cuda.Device, p cuda.Properties, c *cell.Cell, size [3
 	}
 	defer prog.Close()
 	rng := rand.New(rand.NewPCG(3, 4))
-	random := func(views ...schedule.View) {
-		for _, v := range views {
-			if v.M == nil {
-				continue
-			}
-			values := make([]float32, v.M.Elements())
-			for i := range values {
-				values[i] = 2*rng.Float32() - 1
-			}
-			if err := prog.Write(v.M, values); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	random(op.X, op.BX, op.R, op.BR, back.DOut)
-	random(op.State...)
+	random(t, prog, rng, op.X, op.BX, op.R, op.BR, back.DOut)
+	random(t, prog, rng, op.State...)
 	for range 2 {
-		random(back.Carry...)
+		random(t, prog, rng, back.Carry...)
 		if _, err := prog.Run(1); err != nil {
 			t.Fatal(err)
 		}
