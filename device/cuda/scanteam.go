@@ -120,8 +120,8 @@ func (s *scan) teamSource(name string) source {
 		copiers = 1
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, SEEKERS = %d, COPIERS = %d };\n%s%s%s",
-		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.behind, s.hold, bytes, teamHelpers-1-joiners, copiers, file("linear").text, file("compose").text, file("scanteam").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, SEEKERS = %d, COPIERS = %d };\n%s%s",
+		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.behind, s.hold, bytes, teamHelpers-1-joiners, copiers, file("linear").text, file("scanteam").text)
 	more, fewer := "", ""
 	if s.hopper {
 		more, fewer = fmt.Sprintf("  more_registers<%d>();\n", computing), fmt.Sprintf("    fewer_registers<%d>();\n", helping)

@@ -13,7 +13,10 @@
 
 enum {
   DEEP = THREADS / LANES, // threads behind one another
+  VALUES = LANES * N,     // of a chain: N of each lane
+  ROWS = THREADS / 32,    // warps that compute
   STATES = 4,             // tiles at the same time that have begun and are not done
+  LOOKS = 12,             // of a warp that looks at what tiles show, at a time
 };
 
 // A turn is one of the tiles that a block takes, in a round of its team.
@@ -72,6 +75,70 @@ struct grid {
   __device__ __forceinline__ word* total(const turn& t, int i) const { return totals + ((long long)t.chain * rounds * groups + i) * (2 * VALUES); }
   __device__ __forceinline__ word* shown(const turn& t) const { return group > 1 ? sum(t, t.time) : total(t, in_group(t)); }
 };
+
+// await waits until a phase of a barrier in shared memory has ended.
+__device__ __forceinline__ void await(shared_t bar, int phase) {
+  while (!bar_try(bar, phase & 1)) pause();
+}
+
+// before turns what this thread's steps make into what all steps of the tile up to
+// its last one make, and returns what those before its first one do. Rows are
+// for this tile alone.
+__device__ __forceinline__ several before(several& p, several* rows) {
+#pragma unroll
+  for (int d = LANES; d < 32; d *= 2)
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      linear up;
+      up.factor = __shfl_up_sync(0xffffffff, p.of[i].factor, d), up.add = __shfl_up_sync(0xffffffff, p.of[i].add, d);
+      if (threadIdx.x % 32 >= d) p.of[i] = then(up, p.of[i]);
+    }
+  const int row = threadIdx.x / 32;
+  rows += threadIdx.x % LANES;
+  if (threadIdx.x % 32 >= 32 - LANES) rows[row * LANES] = p;
+  meet_at(1, THREADS);
+  several earlier = identity();
+#pragma unroll
+  for (int i = 0; i < ROWS - 1; i++)
+    if (i < row) earlier = then(earlier, rows[i * LANES]);
+  p = then(earlier, p);
+  if (LANES == 32) return earlier;
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    linear up;
+    up.factor = __shfl_up_sync(0xffffffff, p.of[i].factor, LANES), up.add = __shfl_up_sync(0xffffffff, p.of[i].add, LANES);
+    if (threadIdx.x % 32 >= LANES) earlier.of[i] = up;
+  }
+  return earlier;
+}
+
+// gather composes one value of what so many tiles or groups show, in their order;
+// it reports whether they did.
+__device__ __forceinline__ bool gather(linear& all, const word* from, int count, unsigned run, unsigned* trouble) {
+  all = {1, 0};
+#pragma unroll 1
+  for (; count > 0; count -= LOOKS, from += LOOKS * 2 * VALUES) {
+    word a[LOOKS], b[LOOKS];
+    unsigned missing = count < LOOKS ? (1u << count) - 1 : (1u << LOOKS) - 1;
+    for (patience left; missing;) {
+#pragma unroll
+      for (int i = 0; i < LOOKS; i++)
+        if (missing >> i & 1) get_words(a[i], b[i], from + i * (2 * VALUES));
+#pragma unroll
+      for (int i = 0; i < LOOKS; i++)
+        if ((missing >> i & 1) && of(a[i], run) && of(b[i], run)) missing &= ~(1u << i);
+      if (missing && left.over(trouble)) return false;
+    }
+#pragma unroll
+    for (int i = 0; i < LOOKS; i++)
+      if (i < count) {
+        linear one;
+        one.factor = number(a[i]), one.add = number(b[i]);
+        all = then(all, one);
+      }
+  }
+  return true;
+}
 
 // join shows what groups make whose last member this block is.
 __device__ __forceinline__ void join(const grid& g, const int* done) {
