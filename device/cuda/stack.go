@@ -201,8 +201,8 @@ func newStacked(s *schedule.Schedule, i, n int, element []Element, k knob.Params
 	}
 	switch many := *st; {
 	case k["stack"] == 3:
-		return st, st.copied(p)
-	case k["stack"] == 0 && k["samples"] == 0 && st.many() && many.copied(p) && many.bulk.cluster == 2:
+		return st, st.copied(k["samples"], p)
+	case k["stack"] == 0 && k["samples"] == 0 && st.many() && many.copied(0, p) && many.bulk.cluster == 2:
 		return &many, true
 	}
 	st.parts = ceil(st.sequences(), st.samples)

@@ -111,23 +111,25 @@ func TestStackForms(t *testing.T) {
 // run in another form.
 func TestStackDeclined(t *testing.T) {
 	for _, test := range []struct {
-		layer devicetest.Layer
-		form  int
+		layer   devicetest.Layer
+		form    int
+		samples int
 	}{
-		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 100, Precision: schedule.BF16}, 1},
-		{devicetest.Layer{Cell: cell.LSTM, Hidden: 1536, Batch: 64, Steps: 100, Layers: 4, Precision: schedule.BF16}, 1},
-		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 1, Layers: 4, Precision: schedule.BF16}, 1},
-		{devicetest.Layer{Cell: cell.RNNReLU, Hidden: 64, Batch: 4, Steps: 9, Layers: 2}, 1},
-		{devicetest.Layer{Cell: cell.LSTM, Hidden: 1024, Batch: 64, Steps: 100, Layers: 2, Precision: schedule.BF16}, 3},
-		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 100, Layers: 4}, 3},
-		{devicetest.Layer{Cell: cell.RNNTanh, Hidden: 512, Batch: 64, Steps: 100, Layers: 4, Precision: schedule.BF16}, 3},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 100, Precision: schedule.BF16}, 1, 0},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 1536, Batch: 64, Steps: 100, Layers: 4, Precision: schedule.BF16}, 1, 0},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 1, Layers: 4, Precision: schedule.BF16}, 1, 0},
+		{devicetest.Layer{Cell: cell.RNNReLU, Hidden: 64, Batch: 4, Steps: 9, Layers: 2}, 1, 0},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 1024, Batch: 64, Steps: 100, Layers: 2, Precision: schedule.BF16}, 3, 0},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 100, Layers: 4}, 3, 0},
+		{devicetest.Layer{Cell: cell.RNNTanh, Hidden: 512, Batch: 64, Steps: 100, Layers: 4, Precision: schedule.BF16}, 3, 0},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 64, Steps: 100, Layers: 4, Precision: schedule.BF16}, 3, 8},
 	} {
 		s, err := test.layer.Schedule(1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := cuda.Sources(s, knob.Params{"stack": test.form}, h200()); !errors.Is(err, schedule.ErrUnsupported) {
-			t.Errorf("%v stack=%d: %v", test.layer, test.form, err)
+		if _, _, err := cuda.Sources(s, knob.Params{"stack": test.form, "samples": test.samples}, h200()); !errors.Is(err, schedule.ErrUnsupported) {
+			t.Errorf("%v stack=%d:samples=%d: %v", test.layer, test.form, test.samples, err)
 		}
 	}
 }

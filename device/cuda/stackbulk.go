@@ -33,18 +33,21 @@ func (st *stacked) many() bool {
 }
 
 // copied has st run in that kernel, if it can: on Hopper, in 16 bits, a cell of three or
-// four sums and up to 512 units.
-func (st *stacked) copied(p Properties) bool {
+// four sums and up to 512 units, with 16 or 32 sequences at a time; 0: by how many there are.
+func (st *stacked) copied(samples int, p Properties) bool {
 	sums := st.gates + st.free
-	if p.Capability != 90 || st.weights.Bytes() != 2 || sums > bulkSums || sums < bulkSums-1 || st.blocks > 32 {
+	if samples != 0 && samples != 16 && samples != 32 || p.Capability != 90 || st.weights.Bytes() != 2 || sums > bulkSums || sums < bulkSums-1 || st.blocks > 32 {
 		return false
 	}
 	b := bulk{cluster: 1}
 	if st.blocks%2 == 0 && p.Clusters[2]*2 >= st.groups*len(st.layers)*st.blocks {
 		b.cluster = 2
 	}
-	if st.samples = 32; st.sequences() <= 32 {
+	if st.samples = samples; samples == 0 {
 		st.samples = 16
+		if st.sequences() > 32 {
+			st.samples = 32
+		}
 	}
 	st.parts = ceil(st.sequences(), st.samples)
 	st.more, st.fewer, st.places = 216, 72, 2

@@ -127,6 +127,8 @@ func Stacks(name string) []Case {
 		{Layer: Layer{Cell: cell.GRU, Hidden: 33, Batch: 19, Steps: 5, Layers: 3, Precision: schedule.FP16}, Knobs: knob.Params{name: 3, "groups": 1}},
 		{Layer: Layer{Cell: cell.LSTMPeephole, Hidden: 64, Batch: 37, Steps: 4, Layers: 2, Train: true, Precision: schedule.BF16}, Knobs: knob.Params{name: 3, "groups": 1}},
 		{Layer: Layer{Cell: cell.LSTM, Hidden: 48, Batch: 5, Steps: 3, Layers: 3, Precision: schedule.BF16}, Knobs: knob.Params{name: 3}},
+		{Layer: Layer{Cell: cell.LSTM, Hidden: 20, Batch: 35, Steps: 3, Layers: 2, Precision: schedule.BF16}, Knobs: knob.Params{name: 3, "groups": 1, "samples": 16}},
+		{Layer: Layer{Cell: cell.LSTM, Hidden: 20, Batch: 5, Steps: 3, Layers: 2, Precision: schedule.BF16}, Knobs: knob.Params{name: 3, "groups": 1, "samples": 32}},
 	}
 }
 
