@@ -16,8 +16,9 @@ import (
 
 // regrets is the table of how far auto is from the fastest.
 type regrets struct {
-	rows   [][]table.Cell
-	shares map[string][]float64 // by match
+	rows    [][]table.Cell
+	shares  map[string][]float64 // by match
+	unknown int                  // points at which nobody measured what auto is
 }
 
 // add adds what auto is at a point, and what was the fastest there.
@@ -45,6 +46,9 @@ func (g *regrets) write(p *program, format string) error {
 		if s := g.shares[match]; len(s) > 0 {
 			t.Notes = append(t.Notes, fmt.Sprintf("%s: regret %s", match, summaryOf(s)))
 		}
+	}
+	if g.unknown > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("%s left out: no record is of what auto is there", plural(g.unknown, "point")))
 	}
 	return t.Write(p.out, format, p.style())
 }
@@ -90,6 +94,7 @@ func (t *tuning) regret(ctx context.Context, at results.Point, specs []grid.Spec
 func regretOf(b *wisdom.Book, group []*results.Record, vendor bool, g *regrets) {
 	pick, choice := recorded(b, group, vendor)
 	if pick == nil {
+		g.unknown++
 		return
 	}
 	var best *results.Record

@@ -108,9 +108,13 @@ func TestRegret(t *testing.T) {
 	if after, err := os.ReadFile("w.toml"); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the wisdom has changed, %v", err)
 	}
-	rnnbench(t, strings.Replace(tinyTune, "-H 8", "-H 8,16,512", 1)+" --no-wisdom --fresh --out all").want(t, exitDone, nil, nil)
+	// A sweep measures everything everywhere, which a tune does not.
+	sweep := strings.Replace(tinyGrid, "-H 8,16", "-H 8,16,512", 1)
+	rnnbench(t, sweep+" --impl naive,cudnnstyle,cudnnstyle:fused=0 --out all").want(t, exitDone, nil, nil)
 	rnnbench(t, "tune --from all --where hidden=8 --wisdom y.toml").want(t, exitDone, nil, nil)
-	rnnbench(t, "tune --from all --regret --wisdom y.toml").want(t, exitDone, []string{"exact: regret 0", "nearest: regret", "default: regret"}, nil)
+	rnnbench(t, "tune --from all --regret --wisdom y.toml").want(t, exitDone, []string{"exact: regret", "nearest: regret", "default: regret"}, nil)
+	rnnbench(t, sweep+" --impl naive --out part").want(t, exitDone, nil, nil)
+	rnnbench(t, "tune --from part --regret --wisdom none.toml").want(t, exitDone, []string{"3 points left out: no record is of what auto is there"}, nil)
 }
 
 // TestTuneTrustsWhatWasChecked measures anew what a sweep did not check.
