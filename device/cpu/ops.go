@@ -130,8 +130,12 @@ func (w *product) share(part, parts int, s *scratch) {
 		return
 	}
 	from, to := span(w.pieces, 1, part, parts)
-	for i := from; i < to; i++ {
-		w.engine.RunPiece(&w.Product, i, w.pieces, s.gemm)
+	for i := range to - from {
+		piece := from + i
+		if w.Backward {
+			piece = to - 1 - i
+		}
+		w.engine.RunPiece(&w.Product, piece, w.pieces, s.gemm)
 	}
 }
 

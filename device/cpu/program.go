@@ -42,11 +42,12 @@ type program struct {
 
 // A node is an operation ready to run.
 type node struct {
-	work   work
-	stream int
-	pieces int    // per worker of the team; 0: not worth splitting
-	wait   []turn // what must be done on other streams
-	signal bool   // another stream waits for it
+	work     work
+	stream   int
+	pieces   int    // per worker of the team; 0: not worth splitting
+	backward bool   // begins with a worker's last piece
+	wait     []turn // what must be done on other streams
+	signal   bool   // another stream waits for it
 }
 
 // A turn is a place in a stream: done once so many of its nodes are.
@@ -232,6 +233,7 @@ func (p *program) bind() error {
 		p.queues[n.Stream] = append(p.queues[n.Stream], i)
 		p.nodes = append(p.nodes, out)
 	}
+	p.turnBack()
 	for i, j := range p.device.besides(p.schedule, p.teams == 1) {
 		first, second := p.nodes[i].work.(*product), p.nodes[j].work.(*product)
 		if second.Sums != nil {
@@ -245,6 +247,19 @@ func (p *program) bind() error {
 		p.nodes[i].pieces = max(p.nodes[i].pieces, 1)
 	}
 	return nil
+}
+
+// turnBack has every other product by the same packed weights go through them from their end. They are
+// read from step to step, and what was read last is still in a cache.
+func (p *program) turnBack() {
+	backward := map[schedule.View]bool{}
+	for i, n := range p.schedule.Nodes {
+		if w, ok := p.nodes[i].work.(*product); ok && w.pieces > 0 {
+			b := n.Op.(schedule.Gemm).B
+			w.Backward, p.nodes[i].backward = backward[b], backward[b]
+			backward[b] = !backward[b]
+		}
+	}
 }
 
 // meeting is a counter for the workers of one operation who meet.
@@ -475,6 +490,9 @@ func (t *teamState) do(n *node, member int, s *scratch) {
 			i := int(t.taken[of].Add(1)) - 1
 			if i >= n.pieces {
 				break
+			}
+			if n.backward {
+				i = n.pieces - 1 - i
 			}
 			n.work.share(of*n.pieces+i, members*n.pieces, s)
 		}

@@ -29,6 +29,9 @@ type Product struct {
 	Accumulate bool
 	Sums       []float32 // [M] of the rows of A, which is transposed, set or added to as C is; nil: none
 
+	// Backward says that the pieces of the product are taken from the last to the first.
+	Backward bool
+
 	// Beside is a product by the same A, of which nothing else is read but N, B, C and LdC: its columns
 	// follow those of this one, whose N is then a multiple of StripWidth, and A is packed for both. A is
 	// transposed, and neither B was packed ahead; nil: there is none.
@@ -322,7 +325,7 @@ func (e *Engine) Run(p *Product, worker, workers int, s *Scratch) {
 // little less where a group more for one worker than for another would be much.
 func (e *Engine) Pieces(p *Product, workers int) int {
 	groups := ceil(p.N, e.group(p))
-	if groups < 8*workers {
+	if groups < 64*workers {
 		groups = ceil(groups, workers) * workers
 	}
 	return e.bands(p) * min(groups, ceil(p.N, width))
@@ -349,9 +352,21 @@ func (e *Engine) RunPiece(p *Product, i, pieces int, s *Scratch) {
 	i -= first * groups
 	turn := min(inTurn, bands-first)
 	m0, m1 := e.band(p, first+i%turn, bands)
-	s0, s1 := part(ceil(p.N, width), i/turn, groups)
-	n1 := min(p.N, s1*width)
-	e.run(p, m0, m1, s0*width, n1, p.from(n1), s)
+	group := i / turn
+	n0, n1 := p.columnsOf(group, groups)
+	after := n1
+	if p.Backward {
+		if after = p.N; group > 0 {
+			after, _ = p.columnsOf(group-1, groups)
+		}
+	}
+	e.run(p, m0, m1, n0, n1, p.from(after), s)
+}
+
+// columnsOf are those of a group.
+func (p *Product) columnsOf(group, groups int) (n0, n1 int) {
+	s0, s1 := part(ceil(p.N, width), group, groups)
+	return s0 * width, min(p.N, s1*width)
 }
 
 // band returns the rows of a band.

@@ -159,6 +159,7 @@ func (p *problem) run(e *Engine, workers int, together bool) {
 func (p *problem) runPieces(e *Engine, workers int) {
 	copy(p.all, p.old)
 	copy(p.Sums, p.oldSums)
+	p.Backward = workers == 2
 	n := e.Pieces(&p.Product, workers)
 	for i := n - 1; i >= 0; i-- {
 		e.RunPiece(&p.Product, i, n, newNaNScratch(e.PieceScratchLen(&p.Product)))
