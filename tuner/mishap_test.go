@@ -66,7 +66,8 @@ func (c clumsy) Plan(p *rnn.Plan, k knob.Params) error {
 // when others have run in between, as first happens in rounds.
 type stage struct {
 	*worker.Device
-	last *actor
+	patience time.Duration // with what spins
+	last     *actor
 }
 
 func (s *stage) Compile(sched *schedule.Schedule, k knob.Params) (device.Program, error) {
@@ -88,8 +89,11 @@ type actor struct {
 }
 
 func (a *actor) Run(n int) (device.Burst, error) {
-	if a.mishap == worker.Spin || a.mishap == worker.Fault && a.ran && a.stage.last != a {
-		return device.Burst{}, a.stage.Provoke(a.mishap)
+	switch {
+	case a.mishap == worker.Spin:
+		return device.Burst{}, a.stage.Provoke(a.mishap, a.stage.patience)
+	case a.mishap == worker.Fault && a.ran && a.stage.last != a:
+		return device.Burst{}, a.stage.Provoke(a.mishap, time.Minute)
 	}
 	a.ran, a.stage.last = true, a
 	return a.Program.Run(n)
@@ -97,14 +101,14 @@ func (a *actor) Run(n int) (device.Burst, error) {
 
 // mishaps sweeps with techniques that break the worker, and others before and
 // after them.
-func mishaps(t *testing.T, name, crash string, command func() *exec.Cmd, timeout time.Duration) {
-	d, err := worker.Open(worker.Options{Device: name, Command: command, Timeout: timeout})
+func mishaps(t *testing.T, name, crash string, command func() *exec.Cmd, patience time.Duration) {
+	d, err := worker.Open(worker.Options{Device: name, Command: command})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
 	spin, fault := clumsy{mishap: worker.Spin}, clumsy{mishap: worker.Fault}
-	s := &tuner.Sweep{Device: &stage{Device: d}, Settings: quick(), Techniques: []rnn.Technique{naive.Technique{}, spin, fault}}
+	s := &tuner.Sweep{Device: &stage{Device: d, patience: patience}, Settings: quick(), Techniques: []rnn.Technique{naive.Technique{}, spin, fault}}
 	all := []grid.Spec{{Name: "naive", Label: "first"}, {Name: spin.Name(), Label: "spin"}, {Name: fault.Name(), Label: "fault"}, {Name: "naive", Label: "last"}}
 	later := small()
 	later.Hidden++
@@ -142,7 +146,7 @@ func TestMishaps(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), asWorker+"=1")
 		return cmd
-	}, time.Second)
+	}, 100*time.Millisecond)
 }
 
 // TestGPUMishaps is the same on a GPU, through the worker that RNNBENCH_CUDA

@@ -41,7 +41,7 @@ func TestGPU(t *testing.T) {
 // TestGPUMishaps has kernels spin and read out of bounds. Each is told, and the
 // GPU is of use again.
 func TestGPUMishaps(t *testing.T) {
-	d := openGPU(t, 5*time.Second)
+	d := openGPU(t, time.Minute)
 	b := schedule.NewBuilder(1)
 	m := b.Matrix("m", 3, 5)
 	b.Do(0, schedule.Map{Op: cell.OneMinus, Out: m.All(), A: m.All()})
@@ -51,7 +51,7 @@ func TestGPUMishaps(t *testing.T) {
 	}
 	for mishap, want := range map[string]error{worker.Spin: device.ErrHang, worker.Fault: device.ErrFault} {
 		start := time.Now()
-		if err := d.Provoke(mishap); !errors.Is(err, want) {
+		if err := d.Provoke(mishap, 5*time.Second); !errors.Is(err, want) {
 			t.Errorf("%s is told as %v", mishap, err)
 		} else {
 			t.Logf("%s after %v: %v", mishap, time.Since(start), err)

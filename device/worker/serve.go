@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 
 	"rnnbench/device"
 	"rnnbench/rnn/schedule"
@@ -33,8 +34,7 @@ func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 	}
 	s := server{open: open, programs: map[int]program{}, known: map[int]*schedule.Schedule{}, enc: gob.NewEncoder(out), out: out}
 	defer s.close()
-	calls, done := make(chan call), make(chan struct{})
-	defer close(done)
+	calls := make(chan call)
 	var failed error
 	go func() {
 		defer close(calls)
@@ -57,19 +57,14 @@ func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 					break
 				}
 			}
+			s.busy.Store(true)
 			calls <- c
 		}
-		select {
-		case calls <- call{request: request{Call: -1}}: // idle
-		case <-done:
-		default:
+		if s.busy.Load() {
 			abandon()
 		}
 	}()
 	for c := range calls {
-		if c.Call < 0 {
-			break
-		}
 		if err := s.answer(c); err != nil {
 			return err
 		}
@@ -95,7 +90,8 @@ type server struct {
 	known    map[int]*schedule.Schedule
 	programs map[int]program
 	next     int
-	window   *window // nil: there is none
+	busy     atomic.Bool // with a call whose answer is not on its way yet
+	window   *window     // nil: there is none
 	enc      *gob.Encoder
 	out      *bufio.Writer
 }
@@ -117,6 +113,7 @@ func (s *server) answer(c call) error {
 		data = nil
 	}
 	r.Size = 4 * len(data)
+	s.busy.Store(false) // before whoever asked can have read the answer and be gone
 	if err := s.enc.Encode(&r); err != nil {
 		return err
 	}

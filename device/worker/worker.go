@@ -106,12 +106,12 @@ func (d *Device) guard(limit time.Duration, f func() error) error {
 	late := !timer.Stop()
 	var remote *remoteError
 	switch {
-	case err == nil || errors.As(err, &remote):
-		return err
-	case late:
+	case late: // and killed, whatever came meanwhile
 		d.process = nil
 		p.reap()
 		return fmt.Errorf("worker: no answer within %v, and the worker was killed: %w", limit, device.ErrHang)
+	case err == nil || errors.As(err, &remote):
+		return err
 	case errors.Is(err, errBroken):
 		d.process = nil
 		p.kill()
@@ -281,12 +281,13 @@ func (d *Device) Evict() error {
 	return err
 }
 
-// Provoke has the device break.
-func (d *Device) Provoke(mishap string) error {
+// Provoke has the device break, and takes the worker for hung where that is not told
+// within the limit.
+func (d *Device) Provoke(mishap string, limit time.Duration) error {
 	if err := d.start(); err != nil {
 		return err
 	}
-	_, err := d.call(d.o.Timeout, request{Call: callProvoke, Name: mishap}, nil, nil)
+	_, err := d.call(limit, request{Call: callProvoke, Name: mishap}, nil, nil)
 	return err
 }
 

@@ -59,7 +59,7 @@ func (clumsy) Provoke(mishap string) error {
 }
 
 func open(t testing.TB, mode, name string) (*worker.Device, error) {
-	return worker.Open(worker.Options{Device: name, Timeout: 2 * time.Second, Command: func() *exec.Cmd {
+	return worker.Open(worker.Options{Device: name, Command: func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), asWorker+"="+mode)
 		return cmd
@@ -69,33 +69,33 @@ func open(t testing.TB, mode, name string) (*worker.Device, error) {
 // TestDevice runs the whole suite with matrices in memory that both share and
 // through the pipe.
 func TestDevice(t *testing.T) {
-	t.Run("window", func(t *testing.T) {
-		if d := testDevice(t, func(*worker.Device) {}); runtime.GOOS == "linux" && !d {
-			t.Error("worker and parent share no memory")
+	var both []device.Device
+	for _, unshared := range []bool{false, true} {
+		d, err := open(t, "serve", "cpu")
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	t.Run("pipe", func(t *testing.T) { testDevice(t, (*worker.Device).Unshare) })
-}
-
-func testDevice(t *testing.T, ready func(*worker.Device)) (shared bool) {
-	d, err := open(t, "serve", "cpu")
-	if err != nil {
-		t.Fatal(err)
+		if info := d.Info(); info.Name != "cpu" || info.Workers != 1 {
+			t.Errorf("the device is %+v", info)
+		}
+		if unshared {
+			d.Unshare()
+		}
+		both = append(both, d)
+		defer func() {
+			if runtime.GOOS == "linux" && d.Shared() == unshared {
+				t.Errorf("worker and parent share memory: %v", d.Shared())
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := d.Memory(&schedule.Schedule{Streams: 1}, nil); err != nil {
+				t.Errorf("a closed worker does not start again: %v", err)
+			}
+			d.Close()
+		}()
 	}
-	if info := d.Info(); info.Name != "cpu" || info.Workers != 1 {
-		t.Errorf("the device is %+v", info)
-	}
-	ready(d)
-	devicetest.Run(t, d)
-	shared = d.Shared()
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := d.Memory(&schedule.Schedule{Streams: 1}, nil); err != nil {
-		t.Errorf("a closed worker does not start again: %v", err)
-	}
-	d.Close()
-	return shared
+	devicetest.Run(t, both...)
 }
 
 // BenchmarkWrite measures what a matrix of 16 MiB takes to the worker and back.
@@ -148,6 +148,10 @@ func TestMishaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for mishap, want := range map[string]error{worker.Spin: device.ErrHang, worker.Fault: device.ErrFault, "crash": device.ErrFault} {
+		limit := time.Minute // that nothing but a hang comes near
+		if mishap == worker.Spin {
+			limit = 100 * time.Millisecond
+		}
 		p, err := d.Compile(s, nil)
 		if err != nil {
 			t.Fatalf("before %s: %v", mishap, err)
@@ -155,7 +159,7 @@ func TestMishaps(t *testing.T) {
 		if _, err := p.Run(2); err != nil {
 			t.Fatalf("before %s: %v", mishap, err)
 		}
-		err = d.Provoke(mishap)
+		err = d.Provoke(mishap, limit)
 		if !errors.Is(err, want) {
 			t.Errorf("%s is told as %v", mishap, err)
 		}
