@@ -112,7 +112,11 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 }
 
 // ended is why there is no going on, if so: the budget, or the context's error.
+// Where workers spin a timer may be late: it is the clock that tells.
 func ended(ctx context.Context) error {
+	if end, ok := ctx.Deadline(); ok && time.Now().After(end) {
+		<-ctx.Done()
+	}
 	if errors.Is(context.Cause(ctx), ErrBudget) {
 		return ErrBudget
 	}

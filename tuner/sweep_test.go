@@ -200,8 +200,9 @@ func TestSweepStops(t *testing.T) {
 	}
 	s = &tuner.Sweep{Device: d, Settings: quick()}
 	s.Settings.Budget = time.Nanosecond
-	if _, err := sweep(t, s, context.Background(), []results.Point{small(), second}, specs(t, "naive")); !errors.Is(err, tuner.ErrBudget) {
-		t.Errorf("%v: want %v", err, tuner.ErrBudget)
+	recs, err = sweep(t, s, context.Background(), []results.Point{small(), second}, specs(t, "naive"))
+	if !errors.Is(err, tuner.ErrBudget) || len(recs) != 1 {
+		t.Errorf("%d records, %v: want the first point's and %v", len(recs), err, tuner.ErrBudget)
 	}
 	full := errors.New("disk full")
 	s = &tuner.Sweep{Device: d, Settings: quick(), Emit: func(*results.Record) error { return full }}
@@ -216,16 +217,15 @@ func TestSweepBudget(t *testing.T) {
 	d := open(t)
 	second := small()
 	second.Cell = "gru"
-	const budget = 300 * time.Millisecond
 	for round, want := range map[int]int{1: 1, 4: 2} {
+		ctx, spend := context.WithCancelCause(t.Context())
 		s := &tuner.Sweep{Device: d, Settings: quick()}
-		s.Settings.Budget = budget
 		s.Watch = func(e tuner.Event) {
 			if e.Phase == tuner.Measuring && e.Point.Cell == "gru" && e.Round == round {
-				time.Sleep(budget)
+				spend(tuner.ErrBudget) // as its timer does, at a moment that can be told
 			}
 		}
-		recs, err := sweep(t, s, context.Background(), []results.Point{small(), second}, specs(t, "naive"))
+		recs, err := sweep(t, s, ctx, []results.Point{small(), second}, specs(t, "naive"))
 		if len(recs) != want || want == 1 && !errors.Is(err, tuner.ErrBudget) || want == 2 && err != nil {
 			t.Fatalf("after round %d: %d records, %v: want %d", round, len(recs), err, want)
 		}
