@@ -132,6 +132,9 @@ type entry struct {
 	code, declined string
 }
 
+// known reports whether it was laid out, or would be in vain.
+func (e *entry) known() bool { return e.ops > 0 || e.declined != "" }
+
 // patience is for how long measuring looks ahead; a dry run looks all the way.
 const patience = 500 * time.Millisecond
 
@@ -178,7 +181,7 @@ func (b *bench) forecast(ctx context.Context, p plan, m config.Measure, limit ti
 	}
 	known, n := 0.0, 0
 	for _, e := range f.entries {
-		if e.ops > 0 || e.declined != "" {
+		if e.known() {
 			known, n = known+e.seconds, n+1
 		}
 	}

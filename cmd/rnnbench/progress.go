@@ -50,10 +50,14 @@ func (p *program) newProgress(f *forecast, total int) *progress {
 	if p.quiet {
 		g.w = io.Discard
 	}
-	if f != nil && f.whole {
+	if f != nil {
 		for _, e := range f.entries {
-			g.expected[entryKey(e.point, e.spec.Label)] = e.seconds
-			g.all += e.seconds
+			seconds := e.seconds
+			if !e.known() {
+				seconds = f.seconds / float64(len(f.entries))
+			}
+			g.expected[entryKey(e.point, e.spec.Label)] = seconds
+			g.all += seconds
 		}
 		g.all *= float64(total) / float64(max(1, len(f.entries))) // of a resumed run part is done
 	}

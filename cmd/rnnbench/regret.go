@@ -18,7 +18,7 @@ import (
 type regrets struct {
 	rows    [][]table.Cell
 	shares  map[string][]float64 // by match
-	unknown int                  // points at which nobody measured what auto is
+	unknown int                  // points at which what auto is was not measured
 }
 
 // add adds what auto is at a point, and what was the fastest there.
@@ -48,7 +48,7 @@ func (g *regrets) write(p *program, format string) error {
 		}
 	}
 	if g.unknown > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%s left out: no record is of what auto is there", plural(g.unknown, "point")))
+		t.Notes = append(t.Notes, fmt.Sprintf("%s left out: what auto is there was not measured", plural(g.unknown, "point")))
 	}
 	return t.Write(p.out, format, p.style())
 }
@@ -81,11 +81,12 @@ func (t *tuning) regret(ctx context.Context, at results.Point, specs []grid.Spec
 	if err != nil || v.Winner < 0 {
 		return v, err
 	}
-	for i, r := range v.Records {
-		if r != nil && r.Key() == was.Key() && v.Medians[i] > 0 {
-			g.add(at, spec.Choice, r, v.Records[v.Fastest], v.Behind)
-		}
+	i := slices.IndexFunc(v.Records, func(r *results.Record) bool { return r != nil && r.Key() == was.Key() })
+	if i < 0 || v.Medians[i] == 0 { // it cannot run here, or was not begun
+		g.unknown++
+		return v, nil
 	}
+	g.add(at, spec.Choice, v.Records[i], v.Records[v.Fastest], v.Behind)
 	return v, nil
 }
 

@@ -655,7 +655,7 @@ func TestLookInside(t *testing.T) {
 func TestModel(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, "model titanx -H 1152 -B 4 --variant all").want(t, exitDone, []string{"24×1", "registers", "latency", "fp16"}, nil)
-	rnnbench(t, "doctor --machine here.toml").want(t, exitDone, []string{"barrier", "L2", "products"}, []string{"wrote here.toml"})
+	rnnbench(t, "doctor --threads 2 --machine here.toml").want(t, exitDone, []string{"barrier", "L2", "products"}, []string{"wrote here.toml"})
 	for _, machine := range []string{"here.toml", "here", "", "--threads 1"} {
 		rnnbench(t, "model "+machine+" --cell lstm -H 64,4096 -B 1").want(t, exitDone, []string{"lstm", "DRAM"}, nil)
 	}

@@ -114,7 +114,7 @@ func TestRegret(t *testing.T) {
 	rnnbench(t, "tune --from all --where hidden=8 --wisdom y.toml").want(t, exitDone, nil, nil)
 	rnnbench(t, "tune --from all --regret --wisdom y.toml").want(t, exitDone, []string{"exact: regret", "nearest: regret", "default: regret"}, nil)
 	rnnbench(t, sweep+" --impl naive --out part").want(t, exitDone, nil, nil)
-	rnnbench(t, "tune --from part --regret --wisdom none.toml").want(t, exitDone, []string{"3 points left out: no record is of what auto is there"}, nil)
+	rnnbench(t, "tune --from part --regret --wisdom none.toml").want(t, exitDone, []string{"3 points left out: what auto is there was not measured"}, nil)
 }
 
 // TestTuneTrustsWhatWasChecked measures anew what a sweep did not check.
