@@ -17,12 +17,17 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Run runs the suite on d.
-func Run(t *testing.T, d device.Device) {
-	t.Run("operations", func(t *testing.T) { operations(t, d) })
-	t.Run("scans", func(t *testing.T) { scans(t, d) })
-	t.Run("schedules", func(t *testing.T) { schedules(t, d) })
-	t.Run("misuse", func(t *testing.T) { misuse(t, d) })
+// Run runs the suite on devices that compute in the same precisions, each beside the
+// others: evaluation, which takes the longest, is done once for all of them.
+func Run(t *testing.T, devices ...device.Device) {
+	t.Run("operations", func(t *testing.T) { operations(t, devices) })
+	t.Run("scans", func(t *testing.T) { scans(t, devices) })
+	t.Run("schedules", func(t *testing.T) { schedules(t, devices) })
+	t.Run("misuse", func(t *testing.T) {
+		for _, d := range devices {
+			misuse(t, d)
+		}
+	})
 }
 
 // lengths are ones, odd and prime, one past a vector, a tile and a block.
@@ -192,12 +197,12 @@ func makers() map[string]func(t *trial) schedule.Op {
 // many settings are too many to run all of them.
 const many = 16
 
-func operations(t *testing.T, d device.Device) {
+func operations(t *testing.T, devices []device.Device) {
 	trials := 40
 	if testing.Short() {
 		trials = 10
 	}
-	precisions := precisions(d)
+	precisions := precisions(devices[0])
 	for name, build := range makers() {
 		t.Run(name, func(t *testing.T) {
 			var all []run
@@ -215,28 +220,48 @@ func operations(t *testing.T, d device.Device) {
 				if packs(s) && !kinked(s.Nodes[len(s.Nodes)-1].Op) {
 					s.Precision = precisions[seed%uint64(len(precisions))]
 				}
-				settings := knob.OneAtATime(d.Knobs(s))
-				if len(settings) > many { // each may be a kernel to compile, of each shape: a few of both
-					if seed%15 != 0 {
-						continue
+				r := run{s, seed, make([][]knob.Params, len(devices))}
+				for i, d := range devices {
+					settings := knob.OneAtATime(d.Knobs(s))
+					if len(settings) > many { // each may be a kernel to compile, of each shape: a few of both
+						if seed%15 != 0 {
+							continue
+						}
+						settings = []knob.Params{settings[0], settings[1+rng.IntN(len(settings)-1)]}
 					}
-					settings = []knob.Params{settings[0], settings[1+rng.IntN(len(settings)-1)]}
+					r.settings[i] = settings
+					anticipate(d, s, settings)
 				}
-				all = append(all, run{s, seed, settings})
-				anticipate(d, s, settings)
+				all = append(all, r)
 			}
 			for _, r := range all {
-				compare(t, d, r.Schedule, r.seed, r.settings)
+				r.compare(t, devices)
 			}
 		})
 	}
 }
 
-// A run is a schedule that is to be compared, with each of the settings.
+// A run is a schedule that is to be compared, with each of the settings of each
+// device; a device without settings is left out.
 type run struct {
 	*schedule.Schedule
 	seed     uint64
-	settings []knob.Params
+	settings [][]knob.Params
+}
+
+// compare compares r on each of devices.
+func (r *run) compare(t *testing.T, devices []device.Device) {
+	t.Helper()
+	var w *wanted
+	for i, d := range devices {
+		if len(r.settings[i]) == 0 {
+			continue
+		}
+		if w == nil {
+			w = evaluate(r.Schedule, r.seed)
+		}
+		w.compare(t, d, r.settings[i])
+	}
 }
 
 // anticipate has a device that compiles kernels begin with those of s.
@@ -265,14 +290,17 @@ func packs(s *schedule.Schedule) bool {
 
 // schedules holds random schedules over several streams, with conflicts of every
 // kind, to their meaning: one operation after the other.
-func schedules(t *testing.T, d device.Device) {
+func schedules(t *testing.T, devices []device.Device) {
 	trials := 60
 	if testing.Short() {
 		trials = 15
 	}
 	for seed := range uint64(trials) {
 		s := random(seed)
-		compare(t, d, s, seed, knob.OneAtATime(d.Knobs(s)))
+		w := evaluate(s, seed)
+		for _, d := range devices {
+			w.compare(t, d, knob.OneAtATime(d.Knobs(s)))
+		}
 	}
 }
 
@@ -321,6 +349,7 @@ func random(seed uint64) *schedule.Schedule {
 func fill(s *schedule.Schedule, v values, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for _, m := range s.Matrices {
+		shrink := shrink(max(m.Rows, m.Cols))
 		for i := range v[m.ID] {
 			x := 2*rng.Float64() - 1
 			if s.Precision != schedule.FP32 {
@@ -330,7 +359,7 @@ func fill(s *schedule.Schedule, v values, seed uint64) {
 			case "index":
 				v[m.ID][i] = float64(rng.IntN(5))
 			case weights:
-				v[m.ID][i] = float64(float32(x / shrink(max(m.Rows, m.Cols))))
+				v[m.ID][i] = float64(float32(x / shrink))
 			default:
 				v[m.ID][i] = float64(float32(x))
 			}
@@ -341,16 +370,37 @@ func fill(s *schedule.Schedule, v values, seed uint64) {
 // shrink is the power of two next above √n.
 func shrink(n int) float64 { return math.Exp2(math.Ceil(math.Log2(float64(n)) / 2)) }
 
+// A wanted is what a schedule makes of random values.
+type wanted struct {
+	*schedule.Schedule
+	seed        uint64
+	start, want values
+}
+
+// evaluate runs s in double precision.
+func evaluate(s *schedule.Schedule, seed uint64) *wanted {
+	w := &wanted{s, seed, newValues(s), newValues(s)}
+	fill(s, w.start, seed)
+	for i, v := range w.start {
+		copy(w.want[i], v)
+	}
+	for _, n := range s.Nodes {
+		w.want.eval(n.Op)
+	}
+	return w
+}
+
 // compare runs s on d, with each of the settings, and by evaluation and compares
 // every matrix, guard elements around the views included.
 func compare(t testing.TB, d device.Device, s *schedule.Schedule, seed uint64, settings []knob.Params) {
 	t.Helper()
-	start, want := newValues(s), newValues(s)
-	fill(s, start, seed)
-	fill(s, want, seed)
-	for _, n := range s.Nodes {
-		want.eval(n.Op)
-	}
+	evaluate(s, seed).compare(t, d, settings)
+}
+
+// compare is compare of what is evaluated already.
+func (w *wanted) compare(t testing.TB, d device.Device, settings []knob.Params) {
+	t.Helper()
+	s := w.Schedule
 	for _, k := range settings {
 		prog, err := d.Compile(s, k)
 		if errors.Is(err, schedule.ErrUnsupported) {
@@ -359,8 +409,8 @@ func compare(t testing.TB, d device.Device, s *schedule.Schedule, seed uint64, s
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := hold(prog, s, start, want); err != nil {
-			t.Errorf("seed %d %v: %v; the last operation is %v", seed, k, err, s.Nodes[len(s.Nodes)-1].Op)
+		if err := w.hold(prog); err != nil {
+			t.Errorf("%s, seed %d %v: %v; the last operation is %v", d.Info().Key, w.seed, k, err, s.Nodes[len(s.Nodes)-1].Op)
 		}
 		if err := prog.Close(); err != nil {
 			t.Error(err)
@@ -409,9 +459,10 @@ func results(prog device.Program, s *schedule.Schedule, start values) ([][]float
 	return all, nil
 }
 
-// hold runs prog once from start and holds its matrices to want.
-func hold(prog device.Program, s *schedule.Schedule, start, want values) error {
-	all, err := results(prog, s, start)
+// hold runs prog once from the random values and holds its matrices to what is wanted.
+func (w *wanted) hold(prog device.Program) error {
+	s := w.Schedule
+	all, err := results(prog, s, w.start)
 	if err != nil {
 		return err
 	}
@@ -427,10 +478,10 @@ func hold(prog device.Program, s *schedule.Schedule, start, want values) error {
 		}
 		got := all[m.ID]
 		scale := 1.0
-		for _, x := range want[m.ID] {
+		for _, x := range w.want[m.ID] {
 			scale = max(scale, math.Abs(x))
 		}
-		for i, x := range want[m.ID] {
+		for i, x := range w.want[m.ID] {
 			if diff := math.Abs(float64(got[i]) - x); !(diff <= tolerance*scale) {
 				return fmt.Errorf("matrix %d %s[%d,%d] is %v, want %v", m.ID, m.Name, i/m.Cols, i%m.Cols, got[i], x)
 			}

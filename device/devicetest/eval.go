@@ -66,9 +66,10 @@ func (v values) eval(op schedule.Op) {
 			}
 		})
 	case schedule.Map:
+		args := op.Args()
 		each(op.Out, func(i, j int) {
 			var arg [2]float64
-			for k, a := range op.Args() {
+			for k, a := range args {
 				arg[k] = *v.at(a, i, j)
 			}
 			*v.at(op.Out, i, j) = op.Op.Eval(arg[0], arg[1])

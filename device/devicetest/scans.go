@@ -13,18 +13,22 @@ import (
 
 // scans holds recurrences over many steps, more than fit any block of them, to
 // their meaning, and their results to be the same bits each time.
-func scans(t *testing.T, d device.Device) {
+func scans(t *testing.T, devices []device.Device) {
 	sizes := [][3]int{ // steps, batch, hidden
 		{5000, 1, 3}, {1, 2, 33}, {31, 3, 11}, {257, 1, 32}, {1023, 1, 33}, {513, 2, 16}, {2049, 1, 1}, {65, 1, 260}, {4099, 1, 32}, {140001, 1, 3},
 	}
 	if testing.Short() {
 		sizes = sizes[:5]
 	}
+	precisions := precisions(devices[0])
 	for _, c := range []*cell.Cell{cell.Linear, cell.SRU, cell.LSLSTM.Core} {
 		for i, size := range sizes {
-			precision := precisions(d)[i%len(precisions(d))]
+			precision := precisions[i%len(precisions)]
 			t.Run(fmt.Sprintf("%v/%v/%v", c, size, precision), func(t *testing.T) {
-				again(t, d, long(t, c, size[0], size[1], size[2], precision))
+				w := evaluate(long(t, c, size[0], size[1], size[2], precision), 1)
+				for _, d := range devices {
+					w.again(t, d)
+				}
 			})
 		}
 	}
@@ -62,14 +66,10 @@ func long(t *testing.T, c *cell.Cell, steps, batch, hidden int, precision schedu
 	return s
 }
 
-// again holds s to its meaning, and what it yields to what it yields next time.
-func again(t *testing.T, d device.Device, s *schedule.Schedule) {
-	start, want := newValues(s), newValues(s)
-	fill(s, start, 1)
-	fill(s, want, 1)
-	for _, n := range s.Nodes {
-		want.eval(n.Op)
-	}
+// again holds the schedule to its meaning, and what it yields to what it yields next time.
+func (w *wanted) again(t *testing.T, d device.Device) {
+	t.Helper()
+	s := w.Schedule
 	prog, err := d.Compile(s, nil)
 	if errors.Is(err, schedule.ErrUnsupported) {
 		t.Skip(err)
@@ -80,8 +80,8 @@ func again(t *testing.T, d device.Device, s *schedule.Schedule) {
 	defer prog.Close()
 	first := make([][]float32, len(s.Matrices))
 	for trial := range 3 {
-		if err := hold(prog, s, start, want); err != nil {
-			t.Fatal(err)
+		if err := w.hold(prog); err != nil {
+			t.Fatalf("%s: %v", d.Info().Key, err)
 		}
 		for i, m := range s.Matrices {
 			if m.Private() {
@@ -93,7 +93,7 @@ func again(t *testing.T, d device.Device, s *schedule.Schedule) {
 			}
 			for k := range got {
 				if trial > 0 && math.Float32bits(got[k]) != math.Float32bits(first[i][k]) {
-					t.Fatalf("matrix %d[%d,%d] is %v and then %v", i, k/m.Cols, k%m.Cols, first[i][k], got[k])
+					t.Fatalf("%s: matrix %d[%d,%d] is %v and then %v", d.Info().Key, i, k/m.Cols, k%m.Cols, first[i][k], got[k])
 				}
 			}
 			first[i] = got
