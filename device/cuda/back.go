@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -215,9 +216,7 @@ func unitRegisters(c *cell.Cell) int {
 func (b *binder) backgroupings(c *cell.Cell, l layer) ([]grouping, string) {
 	all, why := b.scatters(l, unitRegisters(c))
 	more, no := b.gatherings(l, unitRegisters(c), len(carried(c)))
-	if b.knobs["resident"] == 4 && len(more) > 0 {
-		all = nil
-	} else if len(all) == 0 {
+	if len(all) == 0 {
 		why = no
 	}
 	all = append(all, more...)
@@ -249,6 +248,10 @@ func (b *binder) scatters(l layer, carried int) ([]grouping, string) {
 			}
 			if g := s.grouping(b.properties); !seen[g.sizes] {
 				seen[g.sizes] = true
+				g.knobs["cluster"] = cluster
+				if g.spread {
+					g.knobs["resident"], g.knobs["groups"] = 2, groups
+				}
 				all = append(all, g)
 			}
 		})
@@ -319,7 +322,7 @@ func (s scatter) grouping(p Properties) grouping {
 	}
 	return grouping{
 		spread: s.spread(), few: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p),
-		kernel: kernel, sizes: sizes,
+		kernel: kernel, sizes: sizes, knobs: knob.Params{"resident": 1, "samples": s.samples, "tensor": 2 - number(s.tensor)},
 	}
 }
 
@@ -349,18 +352,25 @@ func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
 			delete(free.knobs, "samples")
 			all, err = free.shared(of, list)
 		}
+		if n := b.knobs["back"]; err == nil && n >= len(all) {
+			return nil, fmt.Errorf("cuda: back=%d: %w: there are %d ways to divide this gradient, from 0 on", n, schedule.ErrUnsupported, len(all))
+		}
 		if err == nil {
-			return []step{b.groupBackward(op, all[min(b.knobs["back"], len(all)-1)])}, nil
+			return []step{b.groupBackward(op, all[b.knobs["back"]])}, nil
 		}
 		if b.knobs["resident"] != 0 {
 			return nil, err
 		}
+		b.refused = err
 	}
+	b.take(barrierForm())
 	return b.resident(b.backward(op))
 }
 
 // groupBackward is the kernel of op in groups of blocks.
 func (b *binder) groupBackward(op schedule.PersistentBackward, t grouping) step {
+	b.take(t.knobs)
+	b.takes("share", "functions", "back")
 	groups := b.carriedGroups(op)
 	words := []any{t.kernel, " ", op.Cell.Name, b.functions(), op.Hidden(), t.sizes, b.element(op.R)}
 	for _, g := range groups {

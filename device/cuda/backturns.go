@@ -1,6 +1,10 @@
 package cuda
 
-import "fmt"
+import (
+	"fmt"
+
+	"rnnbench/rnn/knob"
+)
 
 // A gathering is how kernels/backturns.cu divides a layer.
 type gathering struct {
@@ -161,6 +165,7 @@ func (g gathering) grouping(carried int, p Properties) grouping {
 		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
 		kernel: "backturns", sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, WORDED = %d, ORDERED = 0",
 			g.clusters, g.cluster, g.units, g.samples, g.warps(), g.band, g.height, g.split, g.chunks, g.resident, g.slots, number(g.exact), number(g.words)),
+		knobs: knob.Params{"resident": 4, "samples": g.samples, "tensor": 1},
 	}
 }
 
@@ -195,6 +200,7 @@ func (b *binder) gatherings(l layer, registers, carried int) ([]grouping, string
 							}
 							if t := g.grouping(carried, b.properties); !seen[t.sizes] {
 								seen[t.sizes] = true
+								t.knobs["cluster"], t.knobs["groups"] = cluster, groups
 								all = append(all, t)
 							}
 						}

@@ -155,23 +155,11 @@ func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
 	if err != nil {
 		return
 	}
-	b := p.binder(k)
-	var all []step
-	for _, op := range s.Prepare {
-		steps, err := b.steps(op, 0)
-		if err != nil {
-			return
-		}
-		all = append(all, steps...)
+	prepare, nodes, err := p.binder(k).bound(s)
+	if err != nil {
+		return
 	}
-	for i := range s.Nodes {
-		steps, err := b.node(s, i)
-		if err != nil {
-			return
-		}
-		all = append(all, steps...)
-	}
-	d.begin(all)
+	d.begin(append(prepare, slices.Concat(nodes...)...))
 }
 
 // begin has kernels of launches that are new compiled side by side. It returns

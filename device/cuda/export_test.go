@@ -12,15 +12,15 @@ func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []st
 	if err != nil {
 		return nil, nil, err
 	}
-	b := binder{knobs: k, layout: &l, properties: p, precision: s.Precision, sides: sides(s), choices: map[choice]chosen{}, sources: map[string]*source{}}
+	b := binder{knobs: k, layout: &l, properties: p, precision: s.Precision, sides: sides(s), choices: map[choice]chosen{}, sources: map[string]*source{}, taken: map[string]bool{}}
 	b.arrange(s)
+	_, nodes, err := b.bound(s)
+	if err != nil {
+		return nil, nil, err
+	}
 	var texts []string
 	var launches []*Launch
-	for i := range s.Nodes {
-		steps, err := b.node(s, i)
-		if err != nil {
-			return nil, nil, err
-		}
+	for _, steps := range nodes {
 		for _, step := range steps {
 			if step.launch != nil {
 				launches = append(launches, step.launch)

@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"fmt"
+
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -115,6 +117,9 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 	for stream, op := range everything(s) {
 		if c := l.cells.scan(op); c != nil {
 			c.shape(&l, p, k)
+			if n := k["scansteps"]; n != 0 && n != c.chunk {
+				return l, fmt.Errorf("cuda: scansteps=%d: %w: a thread of a scan of %v has room for %d steps", n, schedule.ErrUnsupported, c.cell, c.chunk)
+			}
 			w := &words[stream]
 			w.tickets, w.sums, w.starts = 8, max(w.sums, c.sums()), max(w.starts, c.starts())
 		}

@@ -237,7 +237,7 @@ func newNarrowing(s *schedule.Schedule, k knob.Params, p Properties, lower map[i
 		}
 		n := narrow{length: m.Rows, columns: m.Cols, fused: u.gates > 0, gates: max(1, u.gates), weights: element[id], exact: s.Precision == schedule.FP32}
 		best, ok := chooseNarrow(n, u.rows, share, k, p)
-		if !ok && n.fused {
+		if !ok && n.fused && k["narrow"] != 1 {
 			n.fused, n.gates = false, 1
 			best, ok = chooseNarrow(n, u.rows, share, k, p)
 		}

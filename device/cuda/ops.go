@@ -28,11 +28,13 @@ type binder struct {
 	properties Properties
 	precision  schedule.Precision
 	knobs      knob.Params
-	persistent int           // such operations so far
-	sides      int           // parts of the GPU that they share
-	order      map[int]order // of packed weights, by matrix
-	alias      map[int]bool  // packed weights that are where their source is
-	touched    [][]int       // per matrix, the nodes that do; nil: not listed yet
+	persistent int             // such operations so far
+	sides      int             // parts of the GPU that they share
+	order      map[int]order   // of packed weights, by matrix
+	alias      map[int]bool    // packed weights that are where their source is
+	touched    [][]int         // per matrix, the nodes that do; nil: not listed yet
+	taken      map[string]bool // knobs that something bound so far goes by
+	refused    error           // why a layer runs in no groups of blocks; nil: all do, or knobs say so
 	choices    map[choice]chosen
 	sources    map[string]*source
 	networks   map[Network]readied
@@ -71,6 +73,25 @@ func (b *binder) element(v schedule.View) Element {
 
 func (b *binder) trouble() uint64 { return uint64(b.base) + uint64(b.layout.trouble) }
 
+// bound is what the preparation of s takes, and each node. It declines settings of
+// knobs that nothing of all that goes by.
+func (b *binder) bound(s *schedule.Schedule) (prepare []step, nodes [][]step, err error) {
+	for _, op := range s.Prepare {
+		steps, err := b.steps(op, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		prepare = append(prepare, steps...)
+	}
+	nodes = make([][]step, len(s.Nodes))
+	for i := range s.Nodes {
+		if nodes[i], err = b.node(s, i); err != nil {
+			return nil, nil, err
+		}
+	}
+	return prepare, nodes, b.untaken()
+}
+
 // node is what the operation at place i of the schedule takes on its stream; a
 // product and the cell behind it may be one launch.
 func (b *binder) node(s *schedule.Schedule, i int) ([]step, error) {
@@ -83,6 +104,7 @@ func (b *binder) node(s *schedule.Schedule, i int) ([]step, error) {
 	}
 	if i > 0 && b.layout.fused[i-1] {
 		g := s.Nodes[i-1].Op.(schedule.Gemm)
+		b.takes("narrow", "narrowwidth", "narrowrows")
 		return []step{b.narrowCell(g, n.Op.(schedule.Cell), b.layout.factors[g.B.M.ID], !b.overwritten(s, i-1))}, nil
 	}
 	return b.steps(n.Op, n.Stream%maxStreams)
@@ -96,11 +118,14 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
 		}
 		if n := b.layout.factors[op.B.M.ID]; n != nil {
+			b.takes("narrow", "narrowwidth", "narrowrows")
 			return []step{b.narrowProduct(op, n)}, nil
 		}
 		if b.layout.splits(op) {
+			b.takes("split")
 			return b.splitProduct(op, stream), nil
 		}
+		b.takes("pick")
 		return []step{{product: b.product(op)}}, nil
 	case schedule.Pack:
 		if n := b.layout.factors[op.Dst.M.ID]; n != nil {

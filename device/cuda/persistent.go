@@ -106,7 +106,9 @@ func (b *binder) forwards(op schedule.Persistent) ([]step, error) {
 		if b.knobs["resident"] != 0 {
 			return nil, err
 		}
+		b.refused = err
 	}
+	b.take(barrierForm())
 	return b.resident(b.forward(op))
 }
 

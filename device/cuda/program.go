@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -58,7 +59,7 @@ func (d *Device) program(s *schedule.Schedule, k knob.Params) (*program, knob.Pa
 
 func (p *program) binder(k knob.Params) *binder {
 	d := p.device
-	b := &binder{knobs: k, layout: &p.layout, base: p.base, properties: d.properties, precision: p.schedule.Precision, sides: sides(p.schedule), choices: map[choice]chosen{}, sources: map[string]*source{}, networks: d.networks}
+	b := &binder{knobs: k, layout: &p.layout, base: p.base, properties: d.properties, precision: p.schedule.Precision, sides: sides(p.schedule), choices: map[choice]chosen{}, sources: map[string]*source{}, taken: map[string]bool{}, networks: d.networks}
 	b.arrange(p.schedule)
 	return b
 }
@@ -114,24 +115,37 @@ func (p *program) event(timed bool) (Event, error) {
 	return e, err
 }
 
-// bind turns operations into launches and waits into events. In a run the other
-// streams start after stream 0's past and stream 0 ends after them.
+// bind turns operations into launches and waits into events.
 func (p *program) bind(k knob.Params) error {
-	b := p.binder(k)
-	var all []step
-	do := func(c *calls, steps []step, stream int) {
-		for _, s := range steps {
-			c.list = append(c.list, Call{Stream: stream, Launch: s.launch, Product: s.product, Network: s.network})
-		}
-		all = append(all, steps...)
+	prepare, nodes, err := p.binder(k).bound(p.schedule)
+	if err != nil {
+		return err
 	}
-	for _, op := range p.schedule.Prepare {
-		steps, err := b.steps(op, 0)
-		if err != nil {
-			return err
-		}
-		do(&p.prepare, steps, 0)
+	p.prepare.add(0, prepare)
+	if err := p.enqueue(nodes); err != nil {
+		return err
 	}
+	if err := p.device.load(append(prepare, slices.Concat(nodes...)...)); err != nil {
+		return err
+	}
+	var failed [4]error
+	p.begin, failed[0] = p.event(true)
+	p.end, failed[1] = p.event(true)
+	p.prepare.ready, failed[2] = p.device.driver.Sequence(p.prepare.list)
+	p.run.ready, failed[3] = p.device.driver.Sequence(p.run.list)
+	return errors.Join(failed[:]...)
+}
+
+// add has a stream do steps.
+func (c *calls) add(stream int, steps []step) {
+	for _, s := range steps {
+		c.list = append(c.list, Call{Stream: stream, Launch: s.launch, Product: s.product, Network: s.network})
+	}
+}
+
+// enqueue lists what a run calls for the steps of each node. The other streams start
+// after stream 0's past and stream 0 ends after them.
+func (p *program) enqueue(nodes [][]step) error {
 	signals, err := p.signals()
 	if err != nil {
 		return err
@@ -159,17 +173,13 @@ func (p *program) bind(k knob.Params) error {
 				waits++
 			}
 		}
-		steps, err := b.node(p.schedule, i)
-		if err != nil {
-			return err
-		}
-		if len(steps) > 0 {
+		if steps := nodes[i]; len(steps) > 0 {
 			if first := &steps[0]; first.early {
 				first.launch.Early = waits == 0 && early[stream]
 			}
 			early[stream] = steps[len(steps)-1].early
 		}
-		do(r, steps, stream)
+		r.add(stream, nodes[i])
 		if p.layout.fused[i] {
 			continue
 		}
@@ -187,15 +197,7 @@ func (p *program) bind(k knob.Params) error {
 		}
 		r.list = append(r.list, Call{Stream: s, Event: join}, Call{Event: join, Wait: true})
 	}
-	if err := p.device.load(all); err != nil {
-		return err
-	}
-	var failed [4]error
-	p.begin, failed[0] = p.event(true)
-	p.end, failed[1] = p.event(true)
-	p.prepare.ready, failed[2] = p.device.driver.Sequence(p.prepare.list)
-	r.ready, failed[3] = p.device.driver.Sequence(r.list)
-	return errors.Join(failed[:]...)
+	return nil
 }
 
 // signals are the events of the nodes that others on other streams wait for.

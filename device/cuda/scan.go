@@ -243,7 +243,7 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 		s.chunk = max(1, min(n, (p.Shared-scanWork)/scanThreads/loaded-1))
 	}
 	s.blocks = max(1, min(scanBlocks, p.Shared/(scanThreads*(s.chunk+1)*loaded+scanWork)))
-	s.cut(p)
+	s.cut(p, k["scansteps"] != 0)
 }
 
 // leastThreads of a block are two warps: in blocks of one, qrnn's inference did not
@@ -262,8 +262,9 @@ func (s *scan) element(name string) Element {
 func (s *scan) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
 
 // cut cuts channels and time into tiles: of a line of memory across, but more
-// where time is short, and of fewer steps and threads where there would be too few.
-func (s *scan) cut(p Properties) {
+// where time is short, and of fewer threads and, unless these are fixed, steps where
+// there would be too few.
+func (s *scan) cut(p Properties, fixed bool) {
 	across := s.Batch() * s.Hidden() / s.width
 	for {
 		s.lanes = min(scanLine/4/s.width, powerAbove(across))
@@ -274,7 +275,7 @@ func (s *scan) cut(p Properties) {
 		if s.chains*s.tiles >= p.SMs {
 			break
 		}
-		if s.chunk > 4 {
+		if s.chunk > 4 && !fixed {
 			s.chunk--
 		} else if s.threads > leastThreads {
 			s.threads /= 2

@@ -11,6 +11,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cuda"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -125,7 +126,7 @@ func TestScanGroups(t *testing.T) {
 	if team, group := launches[0].Args[5], launches[0].Args[6]; team != 29 || group < 2 || group >= team {
 		t.Fatalf("a team of %d in groups of %d", team, group)
 	}
-	holds(t, d, s, op)
+	holds(t, d, s, op, nil)
 }
 
 // older is a driver of a GPU without a copy engine.
@@ -260,14 +261,31 @@ func TestScanWalkers(t *testing.T) {
 		if walkers := int(launches[0].Args[6]); (walkers > 1) != (hidden > 128) || walkers == 0 {
 			t.Fatalf("%d walkers for %d channels", walkers, hidden)
 		}
-		holds(t, d, s, op)
+		holds(t, d, s, op, nil)
+	}
+}
+
+// TestScanSteps: a thread has as many steps as a knob says, in tiles and in teams.
+func TestScanSteps(t *testing.T) {
+	compiler, driver := emulation(t, 29)
+	d := cuda.New(driver, compiler, "")
+	defer d.Close()
+	for _, size := range [][2]int{{9, 33}, {700, 260}, {5003, 32}} {
+		for _, n := range []int{1, 3, 5} {
+			s, op, _ := scans(t, cell.Linear, size[0], 1, size[1], false)
+			_, texts, err := cuda.Sources(s, knob.Params{"scansteps": n}, driver.Properties())
+			if err != nil || !strings.Contains(texts[0], fmt.Sprintf(" K = %d,", n)) {
+				t.Fatalf("%v: not %d steps: %v", size, n, err)
+			}
+			holds(t, d, s, op, knob.Params{"scansteps": n})
+		}
 	}
 }
 
 // holds compares a linear scan's states with what they mean, in the second run.
-func holds(t *testing.T, d device.Device, s *schedule.Schedule, op schedule.Scan) {
+func holds(t *testing.T, d device.Device, s *schedule.Schedule, op schedule.Scan, k knob.Params) {
 	t.Helper()
-	prog, err := d.Compile(s, nil)
+	prog, err := d.Compile(s, k)
 	if err != nil {
 		t.Fatal(err)
 	}

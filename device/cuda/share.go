@@ -94,7 +94,7 @@ func (b *binder) parts(list func(b *binder) ([]grouping, string)) ([]grouping, e
 		return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
 	}
 	slices.SortStableFunc(all, cheaper)
-	return all, nil
+	return b.closest(all), nil
 }
 
 // waiting is what groups over the GPU take longer beside other work, as

@@ -28,7 +28,7 @@ func productKnobs(s *schedule.Schedule) []knob.Knob {
 		}
 		knobs := []knob.Knob{{Name: "pick", Doc: "the library's algorithm for each product: 1: the fastest of those it names, which are tried; 0: the one it recommends", Values: []int{0, 1}}}
 		if s.Precision == schedule.FP32 {
-			knobs = append(knobs, knob.Knob{Name: "split", Doc: "fp32 products as three of halves on tensor cores (1) or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2}})
+			knobs = append(knobs, knob.Knob{Name: "split", Doc: "fp32 products, but narrow ones, as three of halves on tensor cores (1) or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2}})
 		}
 		return knobs
 	}

@@ -61,17 +61,20 @@ const (
 // there is none of.
 func newStacks(s *schedule.Schedule, k knob.Params, p Properties) (stacks, error) {
 	out := stacks{map[int]*stacked{}, map[int]bool{}, map[int]bool{}, map[int]bool{}}
+	why := "they take tensor cores that multiply halves"
 	if k["stack"] != 2 && p.Capability >= 80 {
-		out.find(s, k, p)
+		why = out.find(s, k, p)
 	}
 	if k["stack"]%2 == 1 && len(out.at) == 0 {
-		return out, fmt.Errorf("cuda: stack=%d: %w: no layers of a kind that it takes lie upon each other, over two steps or more, whose weights fit the GPU together", k["stack"], schedule.ErrUnsupported)
+		return out, fmt.Errorf("cuda: stack=%d: %w: no layers run as one kernel: %s", k["stack"], schedule.ErrUnsupported, why)
 	}
 	return out, nil
 }
 
-// find has as many layers as fit run together, where that pays or knobs ask for it.
-func (out *stacks) find(s *schedule.Schedule, k knob.Params, p Properties) {
+// find has as many layers as fit run together, where that pays or knobs ask for it,
+// or says why those that it found last do not.
+func (out *stacks) find(s *schedule.Schedule, k knob.Params, p Properties) (why string) {
+	why = "none lie upon each other, over two steps or more, with nothing but a product between them"
 	element, uses := elements(s), usesOf(s)
 	for i := 0; i < len(s.Nodes); i++ {
 		n := 1 // layers
@@ -82,8 +85,9 @@ func (out *stacks) find(s *schedule.Schedule, k knob.Params, p Properties) {
 			continue
 		}
 		for parts := 1; parts <= n/2; parts++ {
-			st, ok := newStacked(s, i, ceil(n, parts), element, k, p)
-			if !ok {
+			st, no := newStacked(s, i, ceil(n, parts), element, k, p)
+			if no != "" {
+				why = no
 				continue
 			}
 			if k["stack"] != 0 || st.pays(k, p) {
@@ -93,6 +97,7 @@ func (out *stacks) find(s *schedule.Schedule, k knob.Params, p Properties) {
 			break
 		}
 	}
+	return why
 }
 
 // take has st run from place i on.
@@ -153,14 +158,14 @@ func follows(s *schedule.Schedule, i int, uses []int) bool {
 		g.C == next.X && g.C.M.Scratch && uses[g.C.M.ID] == 2
 }
 
-// newStacked is how n layers from place i on run upon each other, if they fit.
-func newStacked(s *schedule.Schedule, i, n int, element []Element, k knob.Params, p Properties) (*stacked, bool) {
+// newStacked is how n layers from place i on run upon each other, or why they do not.
+func newStacked(s *schedule.Schedule, i, n int, element []Element, k knob.Params, p Properties) (*stacked, string) {
 	op := s.Nodes[i].Op.(schedule.Persistent)
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	free := r.reads(cell.X)
 	st := &stacked{
 		layer:  layer{op.Hidden(), len(r.gates), op.Batch(), element[op.R[0].M.ID], s.Precision == schedule.FP32, within(op.Cell), 0},
-		states: len(op.Cell.States), takes: len(op.Cell.Gates), free: len(free), split: 8, samples: 8,
+		states: len(op.Cell.States), takes: len(op.Cell.Gates), free: len(free),
 	}
 	if element[op.X.M.ID] == Single {
 		st.inputs = r.inputs()
@@ -175,37 +180,59 @@ func newStacked(s *schedule.Schedule, i, n int, element []Element, k knob.Params
 		same := vectors(next)
 		for i, v := range vectors(op) {
 			if !v.Empty() && element[v.M.ID] != element[same[i].M.ID] {
-				return nil, false
+				return nil, "layers store what they read in different ways"
 			}
 		}
 	}
 	for g := range st.takes { // an input belongs to one sum
 		apart := slices.ContainsFunc(free, func(f cell.Ref) bool { return f.Index == g })
 		if own := g < len(r.gates) && r.gates[g].owns(cell.X); own == apart {
-			return nil, false
+			return nil, fmt.Sprintf("an input of %v belongs to several sums, or to none", op.Cell)
 		}
 	}
-	st.blocks = ceil(st.hidden, stackUnits)
-	st.groups = min(st.batch, p.SMs/(st.blocks*n))
-	if st.groups < 1 || st.exact && op.Cell.Kinked() {
-		return nil, false
+	if st.exact && op.Cell.Kinked() {
+		return nil, fmt.Sprintf("halves do not hold the states of %v, which may grow", op.Cell)
 	}
-	if k["groups"] != 0 {
-		st.groups = min(st.groups, k["groups"])
-	}
-	if st.sequences() > 16 {
-		st.samples = 16
-	}
-	if k["samples"] != 0 {
-		st.samples = roundUp(k["samples"], 8)
+	if why := st.group(k["groups"], p); why != "" {
+		return nil, why
 	}
 	switch many := *st; {
 	case k["stack"] == 3:
 		return st, st.copied(k["samples"], p)
-	case k["stack"] == 0 && k["samples"] == 0 && st.many() && many.copied(0, p) && many.bulk.cluster == 2:
-		return &many, true
+	case k["stack"] == 0 && k["samples"] == 0 && st.many() && many.copied(0, p) == "" && many.bulk.cluster == 2:
+		return &many, ""
 	}
-	st.parts = ceil(st.sequences(), st.samples)
+	return st, st.looked(k["samples"], p)
+}
+
+// group cuts st into so many groups, or, of 0, into as many as there is room for.
+func (st *stacked) group(groups int, p Properties) (why string) {
+	st.blocks = ceil(st.hidden, stackUnits)
+	st.groups = min(st.batch, p.SMs/(st.blocks*len(st.layers)))
+	switch {
+	case st.groups < 1:
+		return fmt.Sprintf("%d layers of %d blocks are more than the GPU's %d multiprocessors", len(st.layers), st.blocks, p.SMs)
+	case groups > st.groups:
+		return fmt.Sprintf("there are no %d groups of %d layers, at most %d", groups, len(st.layers), st.groups)
+	case groups > 0:
+		st.groups = groups
+	}
+	return ""
+}
+
+// looked has warps of st look at the words of h that they multiply, so many sequences
+// at a time; 0: by how many there are.
+func (st *stacked) looked(samples int, p Properties) (why string) {
+	if st.samples = samples; samples == 0 {
+		st.samples = 8
+		if st.sequences() > 16 {
+			st.samples = 16
+		}
+	}
+	if st.samples%8 != 0 {
+		return fmt.Sprintf("%d sequences are not eights", samples)
+	}
+	st.parts, st.split = ceil(st.sequences(), st.samples), 8
 	lines := ceil(st.hidden*st.weights.Bytes(), 64)
 	if lines <= 4 {
 		st.split = 4
@@ -221,7 +248,15 @@ func newStacked(s *schedule.Schedule, i, n int, element []Element, k knob.Params
 	st.near = min(st.chunks, (room-st.own*8*st.gates)/(8*st.takes))
 	for st.places = 3; st.places > 2 && st.shared() > p.Shared; st.places-- {
 	}
-	return st, st.shared() <= p.Shared
+	return st.fits(p)
+}
+
+// fits says why the shared memory of a block does not do.
+func (st *stacked) fits(p Properties) (why string) {
+	if st.shared() > p.Shared {
+		return fmt.Sprintf("a block's %d units of %d layers take %d KiB of shared memory, and there are %d", stackUnits, len(st.layers), st.shared()>>10, p.Shared>>10)
+	}
+	return ""
 }
 
 // vectors are what a layer reads and writes of each unit.
@@ -339,6 +374,8 @@ func (st *stacked) microseconds() float64 {
 
 // stacked is the kernel of st.
 func (b *binder) stacked(st *stacked) step {
+	b.take(knob.Params{"tensor": 1})
+	b.takes("groups", "samples", "functions", "clocks")
 	op := st.layers[0]
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	groups := b.sequenceGroups(op)

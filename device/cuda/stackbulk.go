@@ -34,10 +34,19 @@ func (st *stacked) many() bool {
 
 // copied has st run in that kernel, if it can: on Hopper, in 16 bits, a cell of three or
 // four sums and up to 512 units, with 16 or 32 sequences at a time; 0: by how many there are.
-func (st *stacked) copied(samples int, p Properties) bool {
-	sums := st.gates + st.free
-	if samples != 0 && samples != 16 && samples != 32 || p.Capability != 90 || st.weights.Bytes() != 2 || sums > bulkSums || sums < bulkSums-1 || st.blocks > 32 {
-		return false
+// Else it says why not.
+func (st *stacked) copied(samples int, p Properties) (why string) {
+	switch sums := st.gates + st.free; {
+	case p.Capability != 90:
+		return "the kernel that copies h whole is for Hopper alone"
+	case st.weights.Bytes() != 2:
+		return "the kernel that copies h whole multiplies values of 16 bits: set bf16 or fp16, or stack=1"
+	case sums > bulkSums || sums < bulkSums-1:
+		return fmt.Sprintf("the kernel that copies h whole takes cells of three or four sums, not of %d: set stack=1", sums)
+	case st.blocks > 32:
+		return fmt.Sprintf("the kernel that copies h whole takes up to 512 units, not %d: set stack=1", st.hidden)
+	case samples != 0 && samples != 16 && samples != 32:
+		return fmt.Sprintf("the kernel that copies h whole multiplies 16 or 32 sequences at a time, not %d", samples)
 	}
 	b := bulk{cluster: 1}
 	if st.blocks%2 == 0 && p.Clusters[2]*2 >= st.groups*len(st.layers)*st.blocks {
@@ -55,11 +64,11 @@ func (st *stacked) copied(samples int, p Properties) bool {
 	for b.stages = bulkStages; b.stages > 0; b.stages-- {
 		for b.own = b.stages; b.own >= b.stages-1 && b.own > 0; b.own-- {
 			if st.shared() <= p.Shared {
-				return true
+				return ""
 			}
 		}
 	}
-	return false
+	return st.fits(p)
 }
 
 // piece is the size of what is copied for a part.

@@ -313,7 +313,9 @@ func (b *binder) tensors(l layer, states int, spread bool, blocks int, add func(
 						add(grouping{}, no)
 						continue
 					}
-					add(f.grouping(b.properties), "")
+					t := f.grouping(b.properties)
+					t.knobs["samples"] = b.choose("samples", t.samples)[0]
+					add(t, "")
 				}
 			}
 		}

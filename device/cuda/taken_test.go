@@ -1,0 +1,193 @@
+package cuda_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// TestTaken: a setting of a knob is in the kernel that runs, or declined in a sentence
+// that says why; none is ignored.
+func TestTaken(t *testing.T) {
+	layer := func(c *cell.Cell, hidden, batch, layers int, p schedule.Precision) devicetest.Layer {
+		return devicetest.Layer{Cell: c, Hidden: hidden, Batch: batch, Steps: 20, Layers: layers, Precision: p}
+	}
+	one, many := layer(cell.LSTM, 512, 16, 1, schedule.FP32), layer(cell.LSTM, 512, 64, 4, schedule.BF16)
+	back := devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 20, Backward: true}
+	large := layer(cell.LSTM, 1536, 16, 1, schedule.FP32)
+	for _, test := range []struct {
+		devicetest.Layer
+		knobs string
+		want  string // of the last kernel's constants, or of the reason
+	}{
+		{one, "cluster=8", "!cluster=8: unsupported: no form"},
+		{one, "cluster=16", "SPREAD = 0, CLUSTER = 16,"},
+		{one, "groups=1", "SPREAD = 1, CLUSTER ="},
+		{one, "groups=4", "SPREAD = 1, CLUSTER = 32,"},
+		{one, "samples=2:tensor=2", "SAMPLES = 2,"},
+		{one, "tile=2:lanes=32:tensor=2", "TILE = 2, LANES = 32,"},
+		{one, "tile=8:lanes=16:tensor=1", "BAND = 8, SPLIT = 4,"},
+		{one, "resident=2", "SPREAD = 1,"},
+		{one, "resident=4", "SLOTS ="},
+		{one, "resident=5", "PARTS ="},
+		{one, "resident=4:tensor=2", "!resident=4: unsupported: no form"},
+		{one, "resident=5:tensor=2", "!resident=5: unsupported: no form"},
+		{one, "resident=1:groups=2", "!groups=2: unsupported: no form"},
+		{one, "resident=2:cluster=8", "!cluster=8: unsupported: no form"},
+		{one, "cluster=8:groups=2", "!unsupported: no form"},
+		{one, "tile=5:tensor=1", "!tensor=1: unsupported: no form"},
+		{one, "resident=3", "enum { GATES = 4, ROWS = 4,"},
+		{one, "resident=3:tensor=2", "enum { GATES = 4, ROWS = 4,"},
+		{one, "resident=3:functions=1", "enum { GATES = 4, ROWS = 4,"},
+		{one, "resident=3:functions=2", "!functions=2: unsupported: one group with a barrier"},
+		{one, "resident=3:clocks=1", "!clocks=1: unsupported"},
+		{one, "resident=3:tensor=1", "!tensor=1: unsupported: one group with a barrier"},
+		{one, "resident=3:groups=1", "!groups=1: unsupported: one group with a barrier"},
+		{one, "resident=3:samples=4", "!samples=4: unsupported: one group with a barrier"},
+		{one, "resident=3:share=2", "!share=2: unsupported: one group with a barrier"},
+		{one, "back=1", "!back=1: unsupported: no gradient"},
+		{one, "clocks=1:functions=2", "CLOCKS = 1"},
+		{layer(cell.RNNReLU, 512, 16, 1, schedule.FP32), "resident=4", "!resident=4: unsupported"},
+		{layer(cell.RNNReLU, 512, 16, 1, schedule.FP32), "resident=4:tensor=1", "SLOTS ="},
+		{large, "", "SPREAD = 1, CLUSTER = 128,"},
+		{large, "tensor=1", "!tensor=1: unsupported: no form"},
+		{large, "share=2", "!KiB of shared memory"},
+
+		{many, "stack=1", "SAMPLES = 16,"},
+		{many, "stack=1:samples=8", "SAMPLES = 8,"},
+		{many, "stack=1:samples=24", "SAMPLES = 24,"},
+		{many, "stack=1:samples=5", "!stack=1: unsupported: no layers run as one kernel: 5 sequences are not eights"},
+		{many, "stack=1:groups=1", "SEQUENCES = 64,"},
+		{many, "stack=1:groups=2", "LAYERS = 2, BLOCKS = 32, SEQUENCES = 32,"},
+		{many, "stack=1:groups=8", "!stack=1: unsupported: no layers run as one kernel: there are no 8 groups of 2 layers, at most 2"},
+		{many, "stack=1:tensor=1", "SAMPLES = 16,"},
+		{many, "stack=1:functions=1", "Quick"},
+		{many, "stack=1:clocks=1", "CLOCKS = 1"},
+		{many, "stack=1:tensor=2", "!tensor=2: unsupported: layers that run as one kernel have"},
+		{many, "stack=1:resident=5", "!resident=5: unsupported: layers that run as one kernel have"},
+		{many, "stack=1:cluster=2", "!cluster=2: unsupported: layers that run as one kernel have"},
+		{many, "stack=1:tile=8", "!tile=8: unsupported: layers that run as one kernel have"},
+		{many, "stack=1:lanes=8", "!lanes=8: unsupported: layers that run as one kernel have"},
+		{many, "stack=1:share=2", "!share=2: unsupported: layers that run as one kernel have"},
+		{many, "stack=3", "STAGES ="},
+		{many, "stack=3:samples=16", "SAMPLES = 16,"},
+		{many, "stack=3:samples=8", "!stack=3: unsupported: no layers run as one kernel: the kernel that copies h whole multiplies 16 or 32"},
+		{many, "stack=3:cluster=2", "!cluster=2: unsupported: layers that run as one kernel have"},
+		{many, "stack=3:lanes=8", "!lanes=8: unsupported: layers that run as one kernel have"},
+		{many, "stack=2:cluster=8", "CLUSTER = 8,"},
+		{layer(cell.LSTM, 512, 64, 4, schedule.FP32), "stack=3", "!set bf16 or fp16, or stack=1"},
+		{layer(cell.RNNTanh, 512, 64, 4, schedule.BF16), "stack=3", "!three or four sums"},
+		{layer(cell.LSTM, 1024, 64, 2, schedule.BF16), "stack=3", "!up to 512 units, not 1024"},
+		{layer(cell.LSTM, 1536, 64, 4, schedule.BF16), "stack=1", "!2 layers of 96 blocks are more than the GPU's 132 multiprocessors"},
+		{one, "stack=1", "!stack=1: unsupported: no layers run as one kernel: none lie upon each other"},
+
+		{back, "resident=1:cluster=16", "SPREAD = 0, CLUSTERS = 1, CLUSTER = 16,"},
+		{back, "resident=2:cluster=2", "CLUSTER = 2,"},
+		{back, "groups=2:resident=2", "SPREAD = 1,"},
+		{back, "resident=4", "HEIGHT ="},
+		{back, "tensor=2", "LANES ="},
+		{back, "samples=4:tensor=2", "SAMPLES = 4,"},
+		{back, "back=4096", "!back=4096: unsupported: there are"},
+		{back, "resident=3:back=1", "!back=1: unsupported: no gradient"},
+		{back, "resident=3:cluster=2", "!cluster=2: unsupported: one group with a barrier"},
+		{back, "resident=1:groups=2", "!groups=2: unsupported: no form"},
+		{back, "lanes=8", "!lanes=8: unsupported: no form"},
+	} {
+		k, err := knob.Parse(test.knobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := test.Schedule(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, texts, err := cuda.Sources(s, k, h200())
+		reason, declined := strings.CutPrefix(test.want, "!")
+		switch {
+		case declined && (!errors.Is(err, schedule.ErrUnsupported) || !strings.Contains(err.Error(), reason)):
+			t.Errorf("%v %s: %v, not because %s", test.Layer, test.knobs, err, reason)
+		case !declined && err != nil:
+			t.Errorf("%v %s: %v", test.Layer, test.knobs, err)
+		case !declined && !strings.Contains(texts[len(texts)-1], test.want):
+			t.Errorf("%v %s: the kernel is not of %s", test.Layer, test.knobs, test.want)
+		}
+	}
+}
+
+// TestTakenProducts: so is one of a knob of products, or of scans.
+func TestTakenProducts(t *testing.T) {
+	product := func(rows int, p schedule.Precision) *schedule.Schedule {
+		b := schedule.NewBuilder(1)
+		b.SetPrecision(p)
+		packed := b.Packed("packed", 512, 512).All()
+		b.Do(0, schedule.Pack{Src: b.Matrix("w", 512, 512).All(), Dst: packed, Trans: true})
+		b.Do(0, schedule.Gemm{A: b.Matrix("a", rows, 512).All(), B: packed, C: b.Matrix("c", rows, 512).All()})
+		s, err := b.Schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	scan := func(c *cell.Cell, steps int) *schedule.Schedule {
+		b := schedule.NewBuilder(1)
+		all := func(rows, vectors int) schedule.View { return b.Matrix("m", rows, 32*vectors).All() }
+		op := schedule.Scan{Sequence: schedule.Sequence{Cell: c, Steps: steps, X: all(steps, len(c.Gates)), BX: all(1, len(c.Gates))}}
+		for range c.States {
+			op.State = append(op.State, all(steps+1, 1))
+		}
+		b.Do(0, op)
+		s, err := b.Schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	before := h200()
+	before.Capability, before.Clusters = 70, nil
+	for _, test := range []struct {
+		name   string
+		s      *schedule.Schedule
+		knobs  string
+		p      cuda.Properties
+		reason string // "": it is taken
+	}{
+		{"few", product(16, schedule.FP32), "narrow=1", h200(), ""},
+		{"few", product(16, schedule.FP32), "narrow=3:narrowwidth=64:narrowrows=16", h200(), ""},
+		{"few", product(16, schedule.BF16), "narrowwidth=192:narrowrows=64", h200(), "narrowwidth=192: unsupported"},
+		{"few", product(16, schedule.FP32), "narrow=2:narrowwidth=64", h200(), "narrowwidth=64: unsupported"},
+		{"few", product(16, schedule.FP32), "narrow=1", before, "narrow=1: unsupported"},
+		{"few", product(16, schedule.FP32), "narrow=1:pick=1", h200(), "pick=1: unsupported"},
+		{"few", product(16, schedule.FP32), "narrow=2:pick=1", h200(), ""},
+		{"few", product(16, schedule.FP32), "narrow=1:split=1", h200(), "split=1: unsupported"},
+		{"few", product(16, schedule.FP32), "narrow=1:split=2", h200(), ""},
+		{"many", product(512, schedule.FP32), "narrow=1", h200(), "narrow=1: unsupported"},
+		{"many", product(512, schedule.FP32), "split=1", h200(), ""},
+		{"many", product(512, schedule.FP32), "split=1", before, "split=1: unsupported"},
+		{"many", product(512, schedule.FP32), "split=1:pick=1", h200(), "pick=1: unsupported"},
+		{"many", product(512, schedule.BF16), "pick=1", h200(), ""},
+		{"long", scan(cell.GILR, 1<<20), "scansteps=4", h200(), ""},
+		{"long", scan(cell.SRU, 1<<20), "scansteps=16", h200(), "a thread of a scan of sru has room for"},
+		{"short", scan(cell.GILR, 9), "scansteps=16", h200(), ""},
+	} {
+		k, err := knob.Parse(test.knobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, texts, err := cuda.Sources(test.s, k, test.p)
+		switch n := k["scansteps"]; {
+		case test.reason != "" && (!errors.Is(err, schedule.ErrUnsupported) || !strings.Contains(err.Error(), test.reason)):
+			t.Errorf("%s %s: %v, not because %s", test.name, test.knobs, err, test.reason)
+		case test.reason == "" && err != nil:
+			t.Errorf("%s %s: %v", test.name, test.knobs, err)
+		case err == nil && n > 0 && !strings.Contains(texts[0], fmt.Sprintf("K = %d,", n)):
+			t.Errorf("%s %s: the kernel has other steps", test.name, test.knobs)
+		}
+	}
+}
