@@ -181,7 +181,10 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if p.teams == 0 {
 		p.teams = p.chooseTeams()
 	}
-	if err := p.bind(); err != nil {
+	if err = p.bind(); err == nil {
+		err = p.declined()
+	}
+	if err != nil {
 		return nil, errors.Join(err, free())
 	}
 	p.scratch = make([]scratch, d.workers)
@@ -216,7 +219,7 @@ func (p *program) bind() error {
 		if err != nil {
 			return err
 		}
-		out := node{work: w, stream: n.Stream, pieces: p.device.pieces(n.Op)}
+		out := node{work: w, stream: n.Stream, pieces: p.pieces(n.Op)}
 		if j, ok := pairs[i]; ok {
 			sum := p.matrix(p.schedule.Nodes[j].Op.(schedule.SumRows).Out)
 			w.(*product).Sums, summed[j] = sum.row(0), true
@@ -309,7 +312,7 @@ func cost(op schedule.Op) int64 {
 // a persistent operation fit a worker's cache, so that bands would only make it
 // wait at meetings.
 func (p *program) chooseTeams() int {
-	most := min(p.schedule.Streams, p.device.workers)
+	most := min(p.schedule.Streams, p.device.workers/max(1, p.knobs["bands"]))
 	if n := p.persistentWeights(); n > 0 {
 		if l2 := gemm.DetectL2(); n <= l2/2 {
 			return most

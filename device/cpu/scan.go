@@ -230,13 +230,13 @@ func (d *Device) scanKnobs(s *schedule.Schedule) []knob.Knob {
 		split = append(split, d.workers)
 	}
 	chunks := []int{0}
-	for n := 16; n < steps && n <= 4096; n *= 4 {
+	for n := 16; n < steps && n <= 4096 && d.workers > 1; n *= 4 {
 		chunks = append(chunks, n)
 	}
 	return []knob.Knob{
-		{Name: "scansplit", Doc: "workers that split time between them in a scan, the others split channels; 1: channels alone; 0: by the number of channels",
+		{Name: "scansplit", Doc: "workers that split time between them in a scan, the others split channels; 1: channels alone; as many as there are where it is more; 0: by the number of channels",
 			Values: split, Min: 0, Max: MaxThreads},
-		{Name: "scanworkers", Doc: "workers that take part in a scan; 0: all, but half where one core asks for all that memory gives", Values: split, Min: 0, Max: MaxThreads},
+		{Name: "scanworkers", Doc: "workers that take part in a scan, at most all; 0: all, but half where one core asks for all that memory gives", Values: split, Min: 0, Max: MaxThreads},
 		{Name: "scanchunk", Doc: "steps of a worker's chunk of time in a scan; 0: as many as its cache holds", Values: chunks, Min: 0, Max: steps},
 	}
 }

@@ -135,14 +135,17 @@ func (p *program) place(w *scan, c *cell.Cell, carried cell.Kind, find func(cell
 		}
 	}
 	w.stream = w.stepBytes(&w.step)*w.steps > cpuid.CPU.Cache.L3
-	w.most = p.knobs["scanworkers"]
-	if w.most == 0 {
-		w.most = p.device.workers
-		if w.stream && !activates(w.step.Program()) {
-			w.most = (w.most + 1) / 2
+	all := p.device.workers
+	cut := min(p.knobs["scansplit"], all)
+	if w.most = min(p.knobs["scanworkers"], all); w.most == 0 {
+		if w.most = all; w.stream && !activates(w.step.Program()) {
+			w.most = (all + 1) / 2
+		}
+		if cut > 0 && w.most%cut > 0 {
+			w.most = all / cut * cut
 		}
 	}
-	w.split(p.knobs["scansplit"], p.knobs["scanchunk"], w.most)
+	w.split(min(cut, w.most), p.knobs["scanchunk"], w.most)
 }
 
 // activates reports whether p has work for more than memory.

@@ -28,7 +28,7 @@ func (Technique) Doc() string {
 func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	knobs := []knob.Knob{
 		{Name: "grouped", Doc: "products of all gates as one (2.1)", Values: []int{1, 0}},
-		{Name: "streams", Doc: "streams: input and recurrent products apart (2.2.1), layers apart where they overlap", Values: []int{2, 1, 4, 8}, Min: 1, Max: 64},
+		{Name: "streams", Doc: "streams: input and recurrent products apart (2.2.1), layers apart where they overlap; beyond two a layer, or two in all, they stay empty", Values: []int{2, 1, 4, 8}, Min: 1, Max: 64},
 		{Name: "fused", Doc: "one operation per cell instead of one per point-wise operation (2.2.2)", Values: []int{1, 0}},
 		{Name: "transposed", Doc: "weights transposed in each pass (1), ahead of all passes (2) or never (0) (2.3)", Values: []int{1, 0, 2}},
 		{Name: "inputbatch", Doc: "steps per input product; 0: all (2.3)", Values: inputBatches(p.Steps), Min: 0, Max: p.Steps},

@@ -38,7 +38,7 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	return []knob.Knob{
 		{Name: "inputbatch", Doc: "steps per input product and persistent operation; 0: all, or in a wave as many as balance its starts and its slope", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "weights transposed in each pass (1) or ahead of all passes (2)", Values: packed},
-		{Name: "streams", Doc: "streams over which layers run as a wave of blocks, half of them for input products; 1: layer after layer", Values: waves(p.Layers), Min: 1, Max: maxStreams},
+		{Name: "streams", Doc: "streams over which layers run as a wave of blocks, half of them for input products; 1: layer after layer; beyond two a layer they stay empty", Values: waves(p.Layers), Min: 1, Max: maxStreams},
 	}
 }
 

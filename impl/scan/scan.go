@@ -44,7 +44,7 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 			values = append(values, n)
 		}
 	}
-	return []knob.Knob{{Name: "inputbatch", Doc: "steps per block of products and scans; 0: all", Values: values, Min: 0, Max: math.MaxInt32}}
+	return []knob.Knob{{Name: "inputbatch", Doc: "steps per block of products and scans; 0, or more than there are: all", Values: values, Min: 0, Max: math.MaxInt32}}
 }
 
 // Plan implements rnn.Technique.
