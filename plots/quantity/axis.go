@@ -46,8 +46,12 @@ func (a Axis) Tag(r *results.Record) string {
 }
 
 // Compare orders records along the axis: numbers by size, techniques as legends
-// list them, other names alphabetically with numbers in them by size.
+// list them, other names alphabetically with numbers in them by size. Records in
+// the same place are equal, whatever their numbers.
 func (a Axis) Compare(x, y *results.Record) int {
+	if a.Text(x) == a.Text(y) {
+		return 0
+	}
 	if a.Numeric {
 		nx, okx := a.Number(x)
 		ny, oky := a.Number(y)

@@ -57,6 +57,24 @@ func TestNatural(t *testing.T) {
 	}
 }
 
+// TestCompare holds that streams left to the technique are one place, however
+// many each technique takes, so that techniques stand in their order there.
+func TestCompare(t *testing.T) {
+	recs := synthetic.Sweep([]int{256}, []int{32})
+	streams, err := AxisOf("streams", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := recs[0], recs[1]
+	x.Point.Streams, y.Point.Streams, x.Impl.Streams, y.Impl.Streams = 0, 0, 2, 1
+	if c := streams.Compare(&x, &y); c != 0 {
+		t.Errorf("two techniques' own choices of streams compare as %d", c)
+	}
+	if x.Point.Streams, y.Point.Streams = 4, 2; streams.Compare(&x, &y) <= 0 {
+		t.Error("four streams do not come after two")
+	}
+}
+
 func TestSpeedup(t *testing.T) {
 	recs := synthetic.Sweep([]int{256}, []int{32})
 	m, err := MeasureOf("speedup")
