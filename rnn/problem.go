@@ -68,6 +68,9 @@ type Problem struct {
 // which holds integers exactly up to here.
 const MaxSymbols = 1 << 24
 
+// MaxLayers bounds Layers.
+const MaxLayers = 1024
+
 // Frames is the number of steps that states are kept of.
 func (p Problem) Frames() int { return p.History + p.Steps }
 
@@ -85,6 +88,8 @@ func (p Problem) Check() error {
 		}
 	}
 	switch {
+	case p.Layers > MaxLayers:
+		return fmt.Errorf("rnn: layers is %d: it must be at most %d", p.Layers, MaxLayers)
 	case p.Cell == nil:
 		return fmt.Errorf("rnn: the problem has no cell")
 	case p.Output < 0 || p.Output > MaxSymbols:

@@ -59,6 +59,9 @@ func inputBatches(steps int) []int {
 
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
+	if err := p.Room(p.Layers * p.Steps); err != nil {
+		return err
+	}
 	n := &network{
 		Plan: p, grouped: k["grouped"] == 1, fused: k["fused"] == 1, overlap: k["overlap"] == 1,
 		perStep: k["weightgrad"] == 1, block: k["inputbatch"],

@@ -28,6 +28,9 @@ func (Technique) Knobs(rnn.Problem) []knob.Knob { return nil }
 
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
+	if err := p.Room(p.Layers * p.Steps); err != nil {
+		return err
+	}
 	n := network{Plan: p, gates: len(p.Cell.Gates), recurrent: p.Cell.Recurrent}
 	n.x = p.Matrix("x·W", p.Batch, n.gates*p.Hidden)
 	if n.recurrent > 0 {

@@ -86,6 +86,9 @@ type marks struct {
 
 // lay appends the work of g to b.
 func lay(b *schedule.Builder, mem memory, g *graph.Graph, size graph.Size, k knob.Params) (*network, error) {
+	if err := b.Room(size.Frames()); err != nil {
+		return nil, err
+	}
 	g = plain(g)
 	order, err := g.Analyze()
 	if err != nil {

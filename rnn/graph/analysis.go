@@ -33,7 +33,16 @@ func (a *Analysis) Inside(c Connection) bool { return a.Of[c.From] == a.Of[c.To]
 // do not count. Of layers that could go first it takes those declared first. A
 // loop without a delay is an error that names its layers.
 func (g *Graph) Analyze() (*Analysis, error) {
-	all := g.digraph(func(Connection) bool { return true })
+	for _, c := range g.Connections {
+		if c.From == c.To && c.Delay == 0 {
+			return nil, fmt.Errorf("graph: layer %q connects to itself without a delay", g.Layers[c.From].Name)
+		}
+	}
+	layers := make([]int, len(g.Layers))
+	for k := range layers {
+		layers[k] = k
+	}
+	all := g.digraph(layers, func(Connection) bool { return true })
 	a := &Analysis{Of: make([]int, len(g.Layers))}
 	group := make([]int, len(g.Layers)) // per layer, the first of its component
 	members := map[int][]int{}
@@ -71,13 +80,15 @@ func (g *Graph) Analyze() (*Analysis, error) {
 		}
 		a.Components = append(a.Components, Component{Layers: layers, Recurrent: len(layers) > 1})
 	}
+	into := make([][]int, len(a.Components)) // per component, those that it reads
+	for _, c := range g.Connections {
+		into[a.Of[c.To]] = append(into[a.Of[c.To]], a.Of[c.From])
+	}
 	for i := range a.Components { // in order, so that sources are done
-		for _, c := range g.Connections {
-			switch from := a.Of[c.From]; {
-			case a.Of[c.To] != i:
-			case from == i:
+		for _, from := range into[i] {
+			if from == i {
 				a.Components[i].Recurrent = true
-			default:
+			} else {
 				a.Components[i].Level = max(a.Components[i].Level, a.Components[from].Level+1)
 			}
 		}
@@ -87,18 +98,10 @@ func (g *Graph) Analyze() (*Analysis, error) {
 
 // inner sorts the layers of a component by the connections without delay.
 func (g *Graph) inner(layers []int) ([]int, error) {
-	for _, c := range g.Connections {
-		if c.From == c.To && c.Delay == 0 {
-			return nil, fmt.Errorf("graph: layer %q connects to itself without a delay", g.Layers[c.From].Name)
-		}
+	if len(layers) == 1 {
+		return layers, nil
 	}
-	here := func(k int) bool { return slices.Contains(layers, k) }
-	d := g.digraph(func(c Connection) bool { return c.Delay == 0 && here(c.From) && here(c.To) })
-	for k := range g.Layers {
-		if !here(k) {
-			d.RemoveNode(int64(k))
-		}
-	}
+	d := g.digraph(layers, func(c Connection) bool { return c.Delay == 0 })
 	order, err := topo.SortStabilized(d, byID)
 	var loops topo.Unorderable
 	if errors.As(err, &loops) {
@@ -141,15 +144,16 @@ func (g *Graph) loop(d *simple.DirectedGraph, start gonum.Node) string {
 	return strings.Join(names, " → ")
 }
 
-// digraph is g as gonum sees it: a node per layer, an edge where a connection is
-// wanted. Self-loops are left out.
-func (g *Graph) digraph(wanted func(Connection) bool) *simple.DirectedGraph {
+// digraph is some layers of g as gonum sees them: a node for each, an edge where
+// a connection between them is wanted. Self-loops are left out.
+func (g *Graph) digraph(layers []int, wanted func(Connection) bool) *simple.DirectedGraph {
 	d := simple.NewDirectedGraph()
-	for k := range g.Layers {
+	for _, k := range layers {
 		d.AddNode(simple.Node(k))
 	}
+	has := func(k int) bool { return d.Node(int64(k)) != nil }
 	for _, c := range g.Connections {
-		if c.From != c.To && wanted(c) {
+		if c.From != c.To && wanted(c) && has(c.From) && has(c.To) {
 			d.SetEdge(simple.Edge{F: simple.Node(c.From), T: simple.Node(c.To)})
 		}
 	}

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -196,5 +197,24 @@ func TestBuilderRejects(t *testing.T) {
 		if _, err := b.Schedule(); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+}
+
+// TestRoom holds that more operations than a schedule has room for are declined,
+// not an error, before they are made or as they come.
+func TestRoom(t *testing.T) {
+	b := NewBuilder(1)
+	if err := b.Room(MaxNodes); err != nil {
+		t.Error(err)
+	}
+	if err := b.Room(MaxNodes + 1); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("got %v", err)
+	}
+	op := Gemm{A: b.Matrix("a", 8, 8).All(), B: b.Matrix("b", 8, 8).All(), C: b.Matrix("c", 8, 8).All()}
+	if !b.admits(op, MaxNodes-1) || b.admits(op, MaxNodes) {
+		t.Errorf("the last operation that there is room for: %v", b.err)
+	}
+	if _, err := b.Schedule(); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("got %v", err)
 	}
 }

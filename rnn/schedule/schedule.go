@@ -158,6 +158,9 @@ func (s *Schedule) Memory() int64 {
 	return n
 }
 
+// MaxNodes bounds the operations of a schedule, which take some 200 bytes each.
+const MaxNodes = 1 << 24
+
 // A Builder collects operations in program order.
 type Builder struct {
 	s   Schedule
@@ -204,17 +207,37 @@ func (b *Builder) Remove(m *Matrix) {
 	}
 }
 
+// Room declines work that takes n operations or more, where those are too many:
+// before they are made. One by one, the first that is too many is declined.
+func (b *Builder) Room(n int) error {
+	if n > MaxNodes {
+		return fmt.Errorf("%w: it takes more than the %d operations that a schedule has room for", ErrUnsupported, MaxNodes)
+	}
+	return nil
+}
+
 // Do appends op to stream, counted modulo the number of streams. The first
 // error sticks and is returned by Schedule.
 func (b *Builder) Do(stream int, op Op) {
-	b.check(op)
-	b.s.Nodes = append(b.s.Nodes, Node{Op: op, Stream: stream % b.s.Streams})
+	if b.admits(op, len(b.s.Nodes)) {
+		b.s.Nodes = append(b.s.Nodes, Node{Op: op, Stream: stream % b.s.Streams})
+	}
 }
 
 // Prepare appends op to the work that depends on the weights alone.
 func (b *Builder) Prepare(op Op) {
+	if b.admits(op, len(b.s.Prepare)) {
+		b.s.Prepare = append(b.s.Prepare, op)
+	}
+}
+
+// admits reports whether op may follow n others.
+func (b *Builder) admits(op Op, n int) bool {
 	b.check(op)
-	b.s.Prepare = append(b.s.Prepare, op)
+	if b.err == nil {
+		b.err = b.Room(n + 1)
+	}
+	return b.err == nil
 }
 
 func (b *Builder) check(op Op) {
