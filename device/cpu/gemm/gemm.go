@@ -375,12 +375,15 @@ func (e *Engine) band(p *Product, i, bands int) (m0, m1 int) {
 	return t0 * e.k.MaxRows(), min(p.M, t1*e.k.MaxRows())
 }
 
-// PieceScratchLen returns how many floats of scratch the hungriest piece of p needs.
+// PieceScratchLen returns how many floats of scratch the hungriest piece of p needs. Bands differ by a tile at
+// most, and the last one may end within a tile.
 func (e *Engine) PieceScratchLen(p *Product) int {
-	most, bands := 0, e.bands(p)
-	for i := range bands {
-		m0, m1 := e.band(p, i, bands)
-		a, b := e.scratch(p, m1-m0, min(p.N, e.group(p)))
+	rows, bands := e.k.MaxRows(), e.bands(p)
+	tiles := ceil(p.M, rows)
+	m0, m1 := e.band(p, bands-1, bands)
+	most := 0
+	for _, m := range [...]int{tiles / bands * rows, ceil(tiles, bands) * rows, m1 - m0} {
+		a, b := e.scratch(p, min(m, p.M), min(p.N, e.group(p)))
 		most = max(most, a+b)
 	}
 	return most
