@@ -19,6 +19,7 @@ import (
 	"rnnbench/impl/scc"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
+	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/graph"
 	"rnnbench/rnn/knob"
@@ -126,6 +127,9 @@ func (f *graphFlags) load(name string) (*graph.Graph, error) {
 		f.stack.Cell = c
 		if s := f.stack; min(s.Hidden, s.Input, s.Layers) < 1 || s.Output < 0 {
 			return nil, errors.New("--hidden, --input and --layers must be at least 1, --output at least 0")
+		}
+		if f.stack.Layers > rnn.MaxLayers {
+			return nil, fmt.Errorf("--layers must be at most %d", rnn.MaxLayers)
 		}
 		return graph.New(f.stack)
 	}

@@ -288,6 +288,8 @@ func TestUsageErrors(t *testing.T) {
 		{"graph", "graph takes one cell or one file"},
 		{"graph lstmm", "there is no cell \"lstmm\": did you mean lstm?"},
 		{"graph lstm --layers 0", "must be at least 1"},
+		{"graph lstm --layers 1000000", "--layers must be at most 1024"},
+		{"sweep -H 8 --layers 1000000000", "layers is 1000000000: it must be at most 1024"},
 		{"export -H 3 --impl all -f x.npz", "one answer to export"},
 		{"completion", "takes the name of a shell"},
 		{"completion bsh", "did you mean bash?"},
@@ -344,6 +346,20 @@ func TestDryRun(t *testing.T) {
 		t.Error("a dry run made a results folder")
 	}
 	rnnbench(t, "reproduce appleyard-table1 --quick --dry-run").want(t, exitDone, []string{"7 points"}, nil)
+}
+
+// TestHuge holds that sizes far beyond any machine are declined at once, with
+// numbers, however they are made: before anything is laid out step by step.
+func TestHuge(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, line := range []string{
+		"sweep -H 8 -B 1 -T 1000000000 --impl naive,cudnnstyle,scc",
+		"sweep -H 8 -B 1000000000 -T 2",
+		"sweep -H 60000 -B 1 -T 2 --max-memory 1GiB --layers 1000 --impl naive,persistent",
+	} {
+		rnnbench(t, line).want(t, exitError, []string{"skipped"}, []string{"no point succeeded"})
+	}
+	rnnbench(t, "show --out out").want(t, exitDone, []string{"needs ", "1.00 GiB are free"}, nil)
 }
 
 func TestPrintConfig(t *testing.T) {
