@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"slices"
 	"time"
 
 	"github.com/klauspost/cpuid/v2"
@@ -56,16 +57,16 @@ func (d *Device) Limits() (device.Limits, error) {
 	return l, free()
 }
 
-// together runs f on every worker at once and returns the seconds until the
-// last was done.
+// together runs f on every worker at once and returns the seconds from when the
+// first began until the last was done: where others want the processors, too,
+// any worker may be late.
 func (d *Device) together(f func(worker int)) (float64, error) {
 	var ready, finished counter
-	var start, end time.Time
+	starts := make([]time.Time, d.workers)
+	var end time.Time
 	err := d.pool.do(func(w int) {
 		d.pool.meet(&ready, d.workers)
-		if w == 0 {
-			start = time.Now()
-		}
+		starts[w] = time.Now()
 		f(w)
 		finished.Add(1)
 		if w == 0 {
@@ -73,5 +74,5 @@ func (d *Device) together(f func(worker int)) (float64, error) {
 			end = time.Now()
 		}
 	})
-	return end.Sub(start).Seconds(), err
+	return end.Sub(slices.MinFunc(starts, time.Time.Compare)).Seconds(), err
 }
