@@ -266,7 +266,7 @@ func (g *Graph) Check() error {
 		return err
 	}
 	if !slices.ContainsFunc(g.Layers, func(l Layer) bool { return l.Input == Hidden && l.Given != "" }) {
-		return fmt.Errorf("graph: there is no output: every layer connects to another")
+		return fmt.Errorf("graph: there is no output: every layer connects to one: add a layer that connects to none")
 	}
 	return nil
 }

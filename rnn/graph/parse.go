@@ -65,15 +65,7 @@ func Parse(text []byte) (*Graph, error) {
 	d := toml.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		var strict *toml.StrictMissingError
-		var syntax *toml.DecodeError
-		switch {
-		case errors.As(err, &strict):
-			return nil, fmt.Errorf("graph: unknown key:\n%s", strict.String())
-		case errors.As(err, &syntax):
-			return nil, fmt.Errorf("graph: %w:\n%s", err, syntax.String())
-		}
-		return nil, fmt.Errorf("graph: %w", err)
+		return nil, explain(err)
 	}
 	g := &Graph{Name: f.Name}
 	index := map[string]int{}
@@ -115,6 +107,35 @@ func Parse(text []byte) (*Graph, error) {
 	}
 	g.name()
 	return g, g.Check()
+}
+
+// explain turns an error of the decoder into a sentence with its place.
+func explain(err error) error {
+	var strict *toml.StrictMissingError
+	var wrong *toml.DecodeError
+	switch {
+	case errors.As(err, &strict):
+		e := &strict.Errors[0]
+		line, column := e.Position()
+		path := e.Key()
+		key, known, where := path[len(path)-1], []string{"name", "layer", "connection"}, "above the tables"
+		switch {
+		case len(path) > 1 && path[0] == "layer":
+			known, where = []string{"name", "size", "input", "aggregate", "activation", "bias"}, "in [[layer]]"
+		case len(path) > 1 && path[0] == "connection":
+			known, where = []string{"from", "to", "weight", "delay"}, "in [[connection]]"
+		}
+		return fmt.Errorf("graph: line %d, column %d: there is no key %q %s: it is one of %s", line, column, key, where, strings.Join(known, ", "))
+	case errors.As(err, &wrong):
+		line, column := wrong.Position()
+		text := strings.TrimPrefix(wrong.Error(), "toml: ")
+		text, _, _ = strings.Cut(text, " into ") // what follows is for Go programmers
+		if path := wrong.Key(); len(path) > 0 {
+			text = path[len(path)-1] + " is of a type that does not fit: " + text
+		}
+		return fmt.Errorf("graph: line %d, column %d: %s", line, column, text)
+	}
+	return fmt.Errorf("graph: %w", err)
 }
 
 // choose turns a word into its place in words, the first of which stands for no
