@@ -73,6 +73,17 @@ func (s *settings) openCPU(c config.Config) (device.Device, error) {
 	return d, nil
 }
 
+// crowded says that workers share processors, nil where they do not.
+func (b *bench) crowded(env results.Environment) []results.Advice {
+	if n := env.CPU.Allowed; b.info.Name == "cpu" && n > 0 && b.info.Workers > n {
+		return []results.Advice{{
+			What:   fmt.Sprintf("%d threads share %s: most of their time they wait for each other", b.info.Workers, plural(n, "processor")),
+			Remedy: fmt.Sprintf("--threads %d, or leave it out", n),
+		}}
+	}
+	return nil
+}
+
 // measureLimits finds what the device can do at most.
 func (b *bench) measureLimits() error {
 	meter, ok := b.Device.(device.Meter)

@@ -99,6 +99,9 @@ both sides in turns tell a change from a slow moment, which two runs cannot.`,
 		if err != nil {
 			return err
 		}
+		if i := slices.IndexFunc(sets, func(s results.Set) bool { return len(s.Records) == 0 }); i >= 0 {
+			return &failure{exitChanged, fmt.Errorf("there is no record to compare in %s", args[i]), ""}
+		}
 		keepApart(sets, args)
 		return p.compare(sets, o, listed, bad, format)
 	})

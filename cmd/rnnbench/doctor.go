@@ -89,7 +89,7 @@ rnnbench model reads.`,
 				}
 			}
 		}
-		for _, a := range append(results.Warnings(env), noise.advice()...) {
+		for _, a := range slices.Concat(b.crowded(env), results.Warnings(env), noise.advice()) {
 			d.Advice = append(d.Advice, advice(a))
 		}
 		if format == "json" {

@@ -5,9 +5,27 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/device"
 	"rnnbench/model"
 	"rnnbench/results"
 )
+
+// TestCrowded warns of more threads than processors, and of no others.
+func TestCrowded(t *testing.T) {
+	env := results.Environment{}
+	env.CPU.Allowed = 2
+	for _, c := range []struct {
+		name    string
+		workers int
+		want    string
+	}{{"cpu", 2, ""}, {"cpu", 3, "3 threads share 2 processors"}, {"cuda:0", 132, ""}} {
+		b := &bench{info: device.Info{Name: c.name, Workers: c.workers}}
+		got := b.crowded(env)
+		if (c.want == "") != (got == nil) || got != nil && (!strings.Contains(got[0].What, c.want) || got[0].Remedy != "--threads 2, or leave it out") {
+			t.Errorf("%s with %d workers: %v", c.name, c.workers, got)
+		}
+	}
+}
 
 // TestDoctorGPU says of a GPU nothing that was not measured on it.
 func TestDoctorGPU(t *testing.T) {

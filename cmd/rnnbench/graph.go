@@ -93,6 +93,9 @@ tables (from, to, weight = "full", "identity" or "diagonal", delay in steps).
 	})
 	_ = cmd.MarkFlagDirname("out") // the flag is there
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
+		if err := f.idle(cmd, args[0]); err != nil {
+			return misused(cmd, err)
+		}
 		g, err := f.load(args[0])
 		if err != nil {
 			return misused(cmd, err)
@@ -119,6 +122,25 @@ tables (from, to, weight = "full", "identity" or "diagonal", delay in steps).
 		}
 		return p.runGraph(cmd, f, g)
 	})
+}
+
+// idle finds flags that would say nothing: sizes of a network that is a file, and
+// those of a run where nothing runs.
+func (f *graphFlags) idle(cmd *cobra.Command, name string) error {
+	given := func(names ...string) string {
+		i := slices.IndexFunc(names, func(n string) bool { return cmd.Flags().Changed(n) })
+		if i < 0 {
+			return ""
+		}
+		return names[i]
+	}
+	if flag := given("hidden", "input", "output", "layers", "onehot"); flag != "" && cell.Lookup(name) == nil && exists(name) {
+		return fmt.Errorf("--%s is of a cell's network, and %s is a file, which has sizes of its own", flag, name)
+	}
+	if flag := given("batch", "steps", "history"); flag != "" && !f.run {
+		return fmt.Errorf("--%s is of a run: add --run", flag)
+	}
+	return nil
 }
 
 // load reads a file, or makes the network of a cell.
@@ -192,7 +214,7 @@ func components(g *graph.Graph, a *graph.Analysis) *table.Table {
 // drawGraph writes the drawings of g.
 func (p *program) drawGraph(g *graph.Graph, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
+		return &failure{exitError, fmt.Errorf("cannot make the folder of the drawings: %w", err), "--out DIR names another, and --out - none"}
 	}
 	base := strings.Map(func(r rune) rune { // names are the user's, paths are not
 		if strings.ContainsRune(`/\:`, r) || r < ' ' {

@@ -61,6 +61,9 @@ func interruptible(ctx context.Context, show *progress) (context.Context, func()
 
 // begin makes the run's folder, or opens the one to resume.
 func (p *program) begin(c config.Config, b *bench, q plan, resume string, env results.Environment) (*results.Run, error) {
+	for _, a := range b.crowded(env) {
+		p.warn("%s: %s", a.What, a.Remedy)
+	}
 	for _, a := range results.Warnings(env) {
 		p.log.Warn(a.What, "remedy", a.Remedy)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -273,6 +274,8 @@ func TestUsageErrors(t *testing.T) {
 		{"show --metric time", "--metric is of a pivot"},
 		{"plot -f x.gif", "choose among .svg, .png, .pdf"},
 		{"plot --kind line -f x.svg", "did you mean lines?"},
+		{"sweep --zip hidden -H 1,2", "--zip: hidden runs one axis in lock-step"},
+		{"sweep --zip hiden,batch", `rnnbench: --zip: there is no axis "hiden": did you mean hidden?`},
 		{"compare", "compare takes the run to compare with"},
 		{"compare a b --fail-on slow", `there is no verdict "slow": did you mean slower?`},
 		{"compare a b --only sme", "did you mean same?"},
@@ -576,6 +579,34 @@ func TestBudget(t *testing.T) {
 	rnnbench(t, tiny+" --budget 1ns").want(t, exitDone, nil, []string{"the budget of 1ns is spent", "2 of 4 records are missing", "goes on"})
 }
 
+// TestSpoiled holds what becomes of runs whose files are not what they were.
+func TestSpoiled(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny).want(t, exitDone, nil, nil)
+	m, _, _, err := results.Read(usualDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, records := filepath.Join(usualDir, m.Run, "manifest.json"), filepath.Join(usualDir, m.Run, "records.jsonl")
+	if err := os.WriteFile("words", []byte(strings.Repeat("not a record\n", 20)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o := rnnbench(t, "show words")
+	o.want(t, exitError, nil, []string{"words:5: not a record", "lines more like these", "there is no record in words"})
+	if strings.Contains(o.errors, "words:6:") {
+		t.Errorf("every line is warned of:\n%s", o.errors)
+	}
+	if err := os.Remove(manifest); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "show out").want(t, exitDone, []string{"naive"}, []string{"the environment is unknown"})
+	rnnbench(t, "sweep --resume out").want(t, exitError, nil, []string{"run out cannot be resumed: its manifest.json", "hint: rnnbench show out"})
+	if err := errors.Join(os.Mkdir("empty", 0o777), os.WriteFile("empty/records.jsonl", nil, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "compare empty "+records).want(t, exitChanged, nil, []string{"there is no record to compare in empty"})
+}
+
 func TestFullDisk(t *testing.T) {
 	t.Chdir(t.TempDir())
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -783,6 +814,9 @@ delay = %d
 		t.Errorf("not JSON: %s", o.out)
 	}
 	rnnbench(t, "graph loop.toml").want(t, exitUsage, nil, []string{`loop.toml: graph: layer "h" connects to itself without a delay`})
+	rnnbench(t, "graph good.toml -H 5").want(t, exitUsage, nil, []string{"--hidden is of a cell's network, and good.toml is a file"})
+	rnnbench(t, "graph gru --steps 5").want(t, exitUsage, nil, []string{"--steps is of a run: add --run"})
+	rnnbench(t, "graph gru --out good.toml").want(t, exitError, nil, []string{"cannot make the folder of the drawings", "hint: --out DIR"})
 	rnnbench(t, "graph none.toml").want(t, exitUsage, nil, []string{"none.toml"})
 	rnnbench(t, "graph good.toml --run --batch 0 --out -").want(t, exitUsage, nil, []string{"must be at least 1"})
 	rnnbench(t, "reproduce hwang-graph --quick --no-hostname").want(t, exitDone, []string{"{i, f, f·c', i·g, c}"}, []string{"hwang-graph-lstm-peephole-fig2.svg", "report.md"})

@@ -110,8 +110,12 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 		}
 	}
 	sets, warnings, err := p.readAll(paths)
-	for _, w := range warnings {
+	const enough = 5 // to see what is wrong with a file
+	for _, w := range warnings[:min(enough, len(warnings))] {
 		p.warn("%v", w)
+	}
+	if more := len(warnings) - enough; more > 0 {
+		p.warn("%s more like these", plural(more, "line"))
 	}
 	if err != nil {
 		return nil, &failure{exitError, err, "runs are folders in " + dir + "; without a name the latest counts"}

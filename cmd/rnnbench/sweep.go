@@ -169,6 +169,10 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 	if err != nil {
 		return config.Config{}, nil, &failure{exitError, err, "rnnbench show tells of the latest run"}
 	}
+	if len(m.Config) == 0 {
+		return config.Config{}, nil, &failure{exitError, fmt.Errorf("run %s cannot be resumed: its manifest.json, which has the settings, is missing or cannot be read", f.resume),
+			"rnnbench show " + f.resume + " reads the records all the same"}
+	}
 	was, err := fromManifest(m.Config)
 	if err != nil {
 		return config.Config{}, nil, fmt.Errorf("run %s: %w", m.Run, err)
@@ -266,7 +270,10 @@ func (p *program) complete(ctx context.Context, f *sweepFlags, c config.Config, 
 	e := &ending{records: recs, planned: total, spent: errors.Is(err, tuner.ErrBudget)}
 	e.code, e.outcome = exitCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
 	if err := run.Finish(e.code); err != nil {
-		return nil, err
+		if e.outcome == nil {
+			return nil, err
+		}
+		p.warn("%v", err) // of what ended the run, at most a consequence
 	}
 	p.note("%s in %s: %s; took %v", plural(len(recs), "record"), run.Dir(), counts(recs), took.Round(100*time.Millisecond))
 	p.logCosts(recs, start, took)

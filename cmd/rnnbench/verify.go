@@ -89,6 +89,9 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 		}
 	}
 	code, outcome := exitCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
+	if code == exitInterrupted {
+		return &failure{code, outcome, ""}
+	}
 	if outcome != nil {
 		return &failure{code, outcome, strings.Join(reasons(recs), "; ")}
 	}

@@ -150,7 +150,7 @@ func TestMistakes(t *testing.T) {
 		{"version = 1\npoint = \"H=0\"", "f:2:1: point: H: 0 is not a size"},
 		{"version = 1\nwhere = [\"hidden\"]", "f:2:1: where: \"hidden\" is not a condition"},
 		{"version = 1\ndevice = \"\"", "device: it is empty"},
-		{"version = 1\n[[zip]]\naxes = [\"hidden\"]", "f:2:3: zip[0]: --zip hidden runs one axis"},
+		{"version = 1\n[[zip]]\naxes = [\"hidden\"]", "f:2:3: zip[0]: hidden runs one axis"},
 		{"version = 1\n[[zip]]\naxes = [\"hidden\", \"batch\"]\nvalues = [[1]]", "zip[0]: a row of values has 1 of them"},
 		{"version = 1\n[[zip]]\naxes = [\"hidden\", \"batch\"]\nvalues = [[1, 0]]", "zip[0]: batch: 0 is not a size"},
 		{"version = 1\n[[zip]]\naxis = 3", "f:3:1: zip.axis: there is no such key"},

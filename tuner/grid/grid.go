@@ -49,19 +49,19 @@ func ParseZip(text string) (Zip, error) {
 
 func (z Zip) check() error {
 	if len(z.Axes) < 2 {
-		return fmt.Errorf("--zip %s runs one axis in lock-step with nothing: write two or more, such as hidden,batch", strings.Join(z.Axes, ","))
+		return fmt.Errorf("%s runs one axis in lock-step with nothing: write two or more, such as hidden,batch", strings.Join(z.Axes, ","))
 	}
 	for i, name := range z.Axes {
 		if _, err := axisNamed(name); err != nil {
-			return fmt.Errorf("--zip: %w", err)
+			return err
 		}
 		if slices.Contains(z.Axes[:i], name) {
-			return fmt.Errorf("--zip %s names %s twice", strings.Join(z.Axes, ","), name)
+			return fmt.Errorf("%s names %s twice", strings.Join(z.Axes, ","), name)
 		}
 	}
 	for _, r := range z.Rows {
 		if len(r) != len(z.Axes) {
-			return fmt.Errorf("--zip %s has a row of %d values: write one for each of the %d axes", strings.Join(z.Axes, ","), len(r), len(z.Axes))
+			return fmt.Errorf("%s has a row of %d values: write one for each of the %d axes", strings.Join(z.Axes, ","), len(r), len(z.Axes))
 		}
 	}
 	return nil
@@ -97,7 +97,7 @@ func New(r Request, v Vocabulary) (*Grid, error) {
 	zipped := map[string]bool{}
 	for _, z := range r.Zips {
 		if err := z.check(); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("--zip: %w", err)
 		}
 		for _, name := range z.Axes {
 			if zipped[name] {
