@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"strings"
 
 	"rnnbench/device"
@@ -58,6 +59,10 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	return &bench{Device: d, info: d.Info(), maxMemory: memory, oracle: oracle{file: s.wisdom, vendor: s.vendor, cache: c.Measure.Cache}}, nil
 }
 
+// threadsEach is how many threads a processor may get: with many more, workers
+// that wait for each other take minutes to measure the machine alone.
+const threadsEach = 16
+
 func (s *settings) openCPU(c config.Config) (device.Device, error) {
 	o, err := s.options(c)
 	if err != nil {
@@ -65,6 +70,9 @@ func (s *settings) openCPU(c config.Config) (device.Device, error) {
 	}
 	if o.Threads > cpu.MaxThreads {
 		return nil, usage(fmt.Errorf("--threads: %d is more than %d, the most there can be", o.Threads, cpu.MaxThreads), "")
+	}
+	if most := threadsEach * runtime.NumCPU(); o.Threads > most {
+		return nil, usage(fmt.Errorf("--threads: %d would do nothing but wait for each other on %s: write %d at most", o.Threads, plural(runtime.NumCPU(), "processor"), most), "")
 	}
 	d, err := cpu.Open(o)
 	if err != nil {

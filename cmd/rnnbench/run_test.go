@@ -306,6 +306,8 @@ func TestUsageErrors(t *testing.T) {
 			t.Errorf("%s: stderr begins otherwise: %q", c.line, o.errors)
 		}
 	}
+	o := rnnbench(t, fmt.Sprintf("sweep --threads %d", threadsEach*runtime.NumCPU()+1))
+	o.want(t, exitUsage, nil, []string{"--threads: "})
 	if _, err := os.Stat(usualDir); err == nil {
 		t.Error("a mistake in the command line made a results folder")
 	}
