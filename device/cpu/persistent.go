@@ -75,7 +75,7 @@ func (p *program) band(op schedule.Op, of cell.Program, s *schedule.Sequence, ve
 		program: p, kernel: fused.New(p.device.kernels.Level(), of), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
 		most: p.knobs["bands"], meeting: p.meeting(),
 	}
-	if b.most == 0 && p.weights(op) <= nearest() {
+	if b.most == 0 && p.device.weights(op, p.format) <= nearest() {
 		b.most = 1
 	}
 	for _, r := range b.kernel.Vectors() {
@@ -104,7 +104,7 @@ func (p *program) persistent(op schedule.Persistent) work {
 		for range p.device.workers {
 			w.done = append(w.done, p.meeting())
 		}
-		if p.knobs["bands"] == 0 && w.recurrence != nil && 2*p.weights(op) >= nearest() {
+		if p.knobs["bands"] == 0 && w.recurrence != nil && 2*p.device.weights(op, p.format) >= nearest() {
 			w.most *= 2 // halves side by side take less time, although workers wait for each other
 		}
 	}
@@ -126,25 +126,25 @@ func (p *program) persistentBackward(op schedule.PersistentBackward) work {
 }
 
 // weights are the bytes of those of a persistent operation; 0: op is another.
-func (p *program) weights(op schedule.Op) int {
+func (d *Device) weights(op schedule.Op, f simd.Format) int {
 	bytes := 0
 	switch op := op.(type) {
 	case schedule.Persistent:
 		for _, r := range op.R {
-			bytes += 4 * len(p.memory[r.M.ID])
+			bytes += 4 * d.floats(r.M, f)
 		}
 	case schedule.PersistentBackward:
-		bytes = 4 * len(p.memory[op.R.M.ID])
+		bytes = 4 * d.floats(op.R.M, f)
 	}
 	return bytes
 }
 
 // persistentWeights are the bytes of the weights of the persistent operation that
 // has most; 0: there is none.
-func (p *program) persistentWeights() int {
+func (d *Device) persistentWeights(s *schedule.Schedule, f simd.Format) int {
 	most := 0
-	for _, n := range p.schedule.Nodes {
-		most = max(most, p.weights(n.Op))
+	for _, n := range s.Nodes {
+		most = max(most, d.weights(n.Op, f))
 	}
 	return most
 }

@@ -149,8 +149,11 @@ func (d *Device) layout(s *schedule.Schedule, f simd.Format) layout {
 }
 
 // Memory implements device.Device.
-func (d *Device) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) {
+func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
 	f, err := format(s)
+	if err == nil {
+		err = d.declined(s, f, k)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -164,6 +167,9 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		return nil, fmt.Errorf("cpu: %w", err)
 	}
 	f, err := format(s)
+	if err == nil {
+		err = d.declined(s, f, k)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -177,14 +183,8 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		n := d.floats(m, f)
 		p.memory = append(p.memory, arena[l.offset[i]:l.offset[i]+n:l.offset[i]+n])
 	}
-	p.teams = k["teams"]
-	if p.teams == 0 {
-		p.teams = p.chooseTeams()
-	}
-	if err = p.bind(); err == nil {
-		err = p.declined()
-	}
-	if err != nil {
+	p.teams = d.teams(s, f, k)
+	if err := p.bind(); err != nil {
 		return nil, errors.Join(err, free())
 	}
 	p.scratch = make([]scratch, d.workers)
@@ -307,23 +307,26 @@ func cost(op schedule.Op) int64 {
 	return 4*op.FLOPs() + 2*schedule.Bytes(op)
 }
 
-// chooseTeams gives each stream workers of its own where operations are so
-// small that splitting them costs more than it saves, or where the weights of
+// teams is how many there are. Each stream has workers of its own where operations are
+// so small that splitting them costs more than it saves, or where the weights of
 // a persistent operation fit a worker's cache, so that bands would only make it
 // wait at meetings.
-func (p *program) chooseTeams() int {
-	most := min(p.schedule.Streams, p.device.workers/max(1, p.knobs["bands"]))
-	if n := p.persistentWeights(); n > 0 {
+func (d *Device) teams(s *schedule.Schedule, f simd.Format, k knob.Params) int {
+	if n := k["teams"]; n > 0 {
+		return n
+	}
+	most := min(s.Streams, d.workers/max(1, k["bands"]))
+	if n := d.persistentWeights(s, f); n > 0 {
 		if l2 := gemm.DetectL2(); n <= l2/2 {
 			return most
 		}
 		return 1
 	}
 	var sum int64
-	for _, n := range p.schedule.Nodes {
+	for _, n := range s.Nodes {
 		sum += cost(n.Op)
 	}
-	if n := int64(len(p.schedule.Nodes)); n > 0 && sum/n < teamFLOPs {
+	if n := int64(len(s.Nodes)); n > 0 && sum/n < teamFLOPs {
 		return most
 	}
 	return 1
@@ -333,8 +336,11 @@ func (p *program) chooseTeams() int {
 // by side.
 const teamFLOPs = 10 * forkFLOPs
 
+// first is the first worker of a team of so many.
+func (d *Device) first(team, teams int) int { return team * d.workers / teams }
+
 // first is the first worker of a team; members is how many it has.
-func (p *program) first(team int) int   { return team * p.device.workers / p.teams }
+func (p *program) first(team int) int   { return p.device.first(team, p.teams) }
 func (p *program) members(team int) int { return p.first(team+1) - p.first(team) }
 
 // Write implements device.Program.

@@ -16,6 +16,7 @@ type scan struct {
 	meetings             []*counter // of the parts that share channels, by the first of them
 	step, compose        loop
 	initial, final       []matrix // carried states before the first step, gradients after the last
+	carried              []int    // states
 	steps, batch, hidden int
 	backward             bool
 	stream               bool // results bypass the caches

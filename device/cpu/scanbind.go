@@ -8,6 +8,7 @@ import (
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -31,54 +32,115 @@ const (
 	factor                      // the same of a summary's factor
 )
 
-func (p *program) scan(op *schedule.Scan) work {
-	rec := op.Cell.Recurrence
-	step := rec.Inference
-	if op.Train {
-		step = rec.Forward
+// scanOf is the scan that op is, before it has memory; nil: it is none.
+func (d *Device) scanOf(op schedule.Op, k knob.Params) *scan {
+	var w *scan
+	switch op := op.(type) {
+	case schedule.Scan:
+		step := op.Cell.Recurrence.Inference
+		if op.Train {
+			step = op.Cell.Recurrence.Forward
+		}
+		w = d.newScan(&op.Sequence, step, op.Cell.Recurrence.Compose)
+	case schedule.ScanBackward:
+		w = d.newScan(&op.Sequence, op.Cell.Recurrence.Backward, op.Cell.Recurrence.ComposeBackward)
+		w.backward = true
+	default:
+		return nil
 	}
-	w := p.newScan(&op.Sequence, step, rec.Compose)
-	p.place(w, op.Cell, cell.Prev, func(ref cell.Ref) place {
+	for _, l := range []*loop{&w.compose, &w.step} {
+		for _, ref := range l.Vectors() {
+			l.at = append(l.at, place{moves: w.movement(ref), state: slices.Index(w.carried, ref.Index)})
+		}
+	}
+	w.settle(d.workers, k)
+	return w
+}
+
+func (d *Device) newScan(s *schedule.Sequence, step, compose cell.Program) *scan {
+	level := d.kernels.Level()
+	return &scan{
+		step: loop{Loop: fused.NewLoop(level, step)}, compose: loop{Loop: fused.NewLoop(level, compose)},
+		carried: s.Cell.Recurrence.Carried, steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
+	}
+}
+
+// movement is that of a vector. Of the states those that are carried from step to step
+// are in the worker's own memory.
+func (w *scan) movement(ref cell.Ref) movement {
+	before := cell.Prev
+	if w.backward {
+		before = cell.DNext
+	}
+	switch {
+	case ref.Kind == cell.Factor:
+		return factor
+	case ref.Kind == before && slices.Contains(w.carried, ref.Index):
+		return held
+	case ref.Kind == cell.DNext:
+		return perSequence
+	case ref.Kind == cell.BX || ref.Kind == cell.BR:
+		return constant
+	}
+	return perStep
+}
+
+func (p *program) scan(op *schedule.Scan) work {
+	w := p.device.scanOf(*op, p.knobs)
+	p.place(w, func(ref cell.Ref) matrix {
 		switch ref.Kind {
 		case cell.X:
-			return place{matrix: p.column(op.X, ref.Index, op.Hidden())}
+			return p.column(op.X, ref.Index, op.Hidden())
 		case cell.R:
-			return place{matrix: p.column(op.R, ref.Index, op.Hidden())}
+			return p.column(op.R, ref.Index, op.Hidden())
 		case cell.BX:
-			return place{matrix: p.column(op.BX, ref.Index, op.Hidden()), moves: constant}
+			return p.column(op.BX, ref.Index, op.Hidden())
 		case cell.BR:
-			return place{matrix: p.column(op.BR, ref.Index, op.Hidden()), moves: constant}
+			return p.column(op.BR, ref.Index, op.Hidden())
 		}
 		return p.stepped(&op.Sequence, ref)
 	})
-	for _, s := range rec.Carried {
+	for _, s := range w.carried {
 		w.initial = append(w.initial, p.matrix(op.Before(0)[s]))
 	}
 	return w
 }
 
 func (p *program) scanBackward(op *schedule.ScanBackward) work {
-	rec := op.Cell.Recurrence
-	w := p.newScan(&op.Sequence, rec.Backward, rec.ComposeBackward)
-	w.backward = true
-	p.place(w, op.Cell, cell.DNext, func(ref cell.Ref) place {
+	w := p.device.scanOf(*op, p.knobs)
+	p.place(w, func(ref cell.Ref) matrix {
 		switch ref.Kind {
 		case cell.DOut:
-			return place{matrix: p.matrix(op.DOut)}
+			return p.matrix(op.DOut)
 		case cell.DX:
-			return place{matrix: p.column(op.DX, ref.Index, op.Hidden())}
+			return p.column(op.DX, ref.Index, op.Hidden())
 		case cell.DR:
-			return place{matrix: p.column(op.DR, ref.Index, op.Hidden())}
+			return p.column(op.DR, ref.Index, op.Hidden())
 		case cell.DNext:
-			return place{matrix: p.matrix(op.Carry[ref.Index]), moves: perSequence}
+			return p.matrix(op.Carry[ref.Index])
 		}
 		return p.stepped(&op.Sequence, ref)
 	})
-	for _, s := range rec.Carried {
+	for _, s := range w.carried {
 		w.initial = append(w.initial, p.matrix(op.Carry[s]))
 	}
 	w.final = w.initial
 	return w
+}
+
+// place finds w's vectors but those in the worker's own memory.
+func (p *program) place(w *scan, find func(cell.Ref) matrix) {
+	w.program = p
+	for range p.device.workers {
+		w.meetings = append(w.meetings, p.meeting())
+	}
+	for _, l := range []*loop{&w.compose, &w.step} {
+		for i, ref := range l.Vectors() {
+			if at := &l.at[i]; at.moves != factor && at.moves != held {
+				at.matrix, at.result, at.beside = find(ref), fused.Bypasses(ref.Kind), l.SideBySide(ref)
+			}
+		}
+	}
 }
 
 // column is the matrix of gate or saved vector i of v and of those beside it.
@@ -87,57 +149,22 @@ func (p *program) column(v schedule.View, i, hidden int) matrix {
 }
 
 // stepped is where the states and what is saved of each step lie.
-func (p *program) stepped(s *schedule.Sequence, ref cell.Ref) place {
+func (p *program) stepped(s *schedule.Sequence, ref cell.Ref) matrix {
 	rows := s.Steps * s.Batch()
 	switch ref.Kind {
 	case cell.Saved:
-		return place{matrix: p.column(s.Saved, ref.Index, s.Hidden())}
+		return p.column(s.Saved, ref.Index, s.Hidden())
 	case cell.Prev:
-		return place{matrix: p.matrix(s.State[ref.Index].Band(0, rows))}
+		return p.matrix(s.State[ref.Index].Band(0, rows))
 	}
-	return place{matrix: p.matrix(s.State[ref.Index].Band(s.Batch(), rows))}
+	return p.matrix(s.State[ref.Index].Band(s.Batch(), rows))
 }
 
-func (p *program) newScan(s *schedule.Sequence, step, compose cell.Program) *scan {
-	level := p.device.kernels.Level()
-	w := &scan{
-		program: p, step: loop{Loop: fused.NewLoop(level, step)}, compose: loop{Loop: fused.NewLoop(level, compose)},
-		steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
-	}
-	for range p.device.workers {
-		w.meetings = append(w.meetings, p.meeting())
-	}
-	return w
-}
-
-// place finds the vectors of both loops: those of the given kind that are
-// carried from step to step in the worker's own memory, the others where the
-// function says.
-func (p *program) place(w *scan, c *cell.Cell, carried cell.Kind, find func(cell.Ref) place) {
-	nth := map[int]int{}
-	for k, s := range c.Recurrence.Carried {
-		nth[s] = k
-	}
-	for _, l := range []*loop{&w.compose, &w.step} {
-		for _, ref := range l.Vectors() {
-			k, ok := nth[ref.Index]
-			switch {
-			case ref.Kind == cell.Factor:
-				l.at = append(l.at, place{moves: factor, state: k})
-			case ref.Kind == carried && ok:
-				l.at = append(l.at, place{moves: held, state: k})
-			default:
-				at := find(ref)
-				at.result = fused.Bypasses(ref.Kind)
-				at.beside = l.SideBySide(ref)
-				l.at = append(l.at, at)
-			}
-		}
-	}
+// settle settles how many of all workers take part in w, and how they share it.
+func (w *scan) settle(all int, k knob.Params) {
 	w.stream = w.stepBytes(&w.step)*w.steps > cpuid.CPU.Cache.L3
-	all := p.device.workers
-	cut := min(p.knobs["scansplit"], all)
-	if w.most = min(p.knobs["scanworkers"], all); w.most == 0 {
+	cut := min(k["scansplit"], all)
+	if w.most = min(k["scanworkers"], all); w.most == 0 {
 		if w.most = all; w.stream && !activates(w.step.Program()) {
 			w.most = (all + 1) / 2
 		}
@@ -145,7 +172,7 @@ func (p *program) place(w *scan, c *cell.Cell, carried cell.Kind, find func(cell
 			w.most = all / cut * cut
 		}
 	}
-	w.split(min(cut, w.most), p.knobs["scanchunk"], w.most)
+	w.split(min(cut, w.most), k["scanchunk"], w.most)
 }
 
 // activates reports whether p has work for more than memory.

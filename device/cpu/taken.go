@@ -3,44 +3,53 @@ package cpu
 import (
 	"fmt"
 
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
-// declined declines settings of knobs that no operation can be shared by.
-func (p *program) declined() error {
-	scans, cut := 0, false
-	for _, n := range p.nodes {
-		switch w := n.work.(type) {
-		case *persistent:
-			if err := p.banded(&w.band, n.stream); err != nil {
-				return err
-			}
-		case *persistentBackward:
-			if err := p.banded(&w.band, n.stream); err != nil {
-				return err
-			}
-		case *scan:
-			scans++
-			cut = cut || w.cut > 1
+// declined declines settings of knobs by which no operation of s can be shared.
+func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) error {
+	scans, cut := false, false
+	teams := 0
+	for _, n := range s.Nodes {
+		hidden := 0
+		switch op := n.Op.(type) {
+		case schedule.Persistent:
+			hidden = op.Hidden()
+		case schedule.PersistentBackward:
+			hidden = op.Hidden()
+		case schedule.Scan, schedule.ScanBackward:
+			w := d.scanOf(op, k)
+			scans, cut = true, cut || w.cut > 1
 			if w.most%w.cut > 0 {
 				return fmt.Errorf("cpu: scansplit=%d: %w: %d workers take part in a scan, and that is no divisor of it", w.cut, schedule.ErrUnsupported, w.most)
 			}
 		}
+		if hidden == 0 || k["bands"] == 0 {
+			continue
+		}
+		if teams == 0 {
+			teams = d.teams(s, f, k)
+		}
+		team := n.Stream % teams
+		if err := banded(k["bands"], hidden, d.first(team+1, teams)-d.first(team, teams)); err != nil {
+			return err
+		}
 	}
-	if n := p.knobs["scanchunk"]; n > 0 && scans > 0 && !cut {
+	if n := k["scanchunk"]; n > 0 && scans && !cut {
 		return fmt.Errorf("cpu: scanchunk=%d: %w: workers split channels here, not time: set scansplit", n, schedule.ErrUnsupported)
 	}
 	return nil
 }
 
-// banded declines more bands than a layer on that stream has.
-func (p *program) banded(b *band, stream int) error {
-	n, members := p.knobs["bands"], p.members(stream%p.teams)
-	switch strips := ceil(b.hidden, line); {
-	case n > strips:
-		return fmt.Errorf("cpu: bands=%d: %w: %d units are %d bands of %d at most", n, schedule.ErrUnsupported, b.hidden, strips, line)
-	case n > members:
-		return fmt.Errorf("cpu: bands=%d: %w: a team has %d workers: set fewer teams", n, schedule.ErrUnsupported, members)
+// banded declines more bands than so many units, or the members of a team, make.
+func banded(bands, hidden, members int) error {
+	switch strips := ceil(hidden, line); {
+	case bands > strips:
+		return fmt.Errorf("cpu: bands=%d: %w: %d units are %d bands of %d at most", bands, schedule.ErrUnsupported, hidden, strips, line)
+	case bands > members:
+		return fmt.Errorf("cpu: bands=%d: %w: a team has %d workers: set fewer teams", bands, schedule.ErrUnsupported, members)
 	}
 	return nil
 }

@@ -59,6 +59,9 @@ func TestTaken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, err := d.Memory(test.s, k); errors.Is(err, schedule.ErrUnsupported) != (test.reason != "") { // tuner and auto ask ahead
+			t.Errorf("%s: memory: %v", test.knobs, err)
+		}
 		prog, err := d.Compile(test.s, k)
 		switch {
 		case err == nil && test.reason == "":

@@ -341,36 +341,45 @@ func partsBytes(hidden, batch int, p Properties) int64 {
 // backwards is op by the kernel that knobs name, or the one expected to be the
 // fastest of those that fit.
 func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
-	if b.knobs["resident"] != 3 {
-		l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32, 0, 0}
-		list := func(b *binder) ([]grouping, string) { return b.backgroupings(op.Cell, l) }
-		of := choice{cell: op.Cell, layer: l, backward: true}
-		all, err := b.shared(of, list)
-		if err != nil && b.knobs["samples"] != 0 { // which may be of the forward pass alone
-			free := *b
-			free.knobs = maps.Clone(b.knobs)
-			delete(free.knobs, "samples")
-			all, err = free.shared(of, list)
-		}
-		if n := b.knobs["back"]; err == nil && n >= len(all) {
-			return nil, fmt.Errorf("cuda: back=%d: %w: there are %d ways to divide this gradient, from 0 on", n, schedule.ErrUnsupported, len(all))
-		}
-		if err == nil {
-			return []step{b.groupBackward(op, all[b.knobs["back"]])}, nil
-		}
-		if b.knobs["resident"] != 0 {
-			return nil, err
-		}
-		b.refused = err
+	form, _, err := b.backwardForm(op)
+	switch {
+	case err != nil:
+		return nil, err
+	case form.grouped():
+		return []step{b.groupBackward(op, form)}, nil
 	}
-	b.take(barrierForm())
 	return b.resident(b.backward(op))
+}
+
+// backwardForm is how op runs; see forwardForm.
+func (b *binder) backwardForm(op schedule.PersistentBackward) (form grouping, no, err error) {
+	if b.knobs["resident"] == 3 {
+		return barrier(), nil, nil
+	}
+	l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32, 0, 0}
+	list := func(b *binder) ([]grouping, string) { return b.backgroupings(op.Cell, l) }
+	of := choice{cell: op.Cell, layer: l, backward: true}
+	all, err := b.shared(of, list)
+	if err != nil && b.knobs["samples"] != 0 { // which may be of the forward pass alone
+		free := *b
+		free.knobs = maps.Clone(b.knobs)
+		delete(free.knobs, "samples")
+		all, err = free.shared(of, list)
+	}
+	switch n := b.knobs["back"]; {
+	case err != nil && b.knobs["resident"] == 0:
+		return barrier(), err, nil
+	case err != nil:
+		return grouping{}, nil, err
+	case n >= len(all):
+		return grouping{}, nil, fmt.Errorf("cuda: back=%d: %w: there are %d ways to divide this gradient, from 0 on", n, schedule.ErrUnsupported, len(all))
+	default:
+		return all[n], nil, nil
+	}
 }
 
 // groupBackward is the kernel of op in groups of blocks.
 func (b *binder) groupBackward(op schedule.PersistentBackward, t grouping) step {
-	b.take(t.knobs)
-	b.takes("share", "functions", "back")
 	groups := b.carriedGroups(op)
 	words := []any{t.kernel, " ", op.Cell.Name, b.functions(), op.Hidden(), t.sizes, b.element(op.R)}
 	for _, g := range groups {

@@ -383,8 +383,6 @@ func (t grouping) files() string {
 
 // groupForward is the kernel of op in groups of blocks.
 func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
-	b.take(t.knobs)
-	b.takes("share", "functions", "clocks")
 	p := op.Step(0, schedule.View{}).Program()
 	r := newRecurrence(&op.Sequence, p)
 	groups := b.sequenceGroups(op)

@@ -102,12 +102,12 @@ func (d *Device) probe() error {
 
 // Memory implements device.Device.
 func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
-	l, err := d.layout(s, k)
+	b, err := d.binder(s, k)
 	if err != nil {
 		return 0, err
 	}
-	bytes := l.memory(s, d.properties)
-	if k["graph"] != 0 {
+	bytes := b.layout.memory(s, d.properties)
+	if b.knobs["graph"] != 0 {
 		bytes += graphNode * int64(len(s.Nodes))
 	}
 	return bytes, nil
@@ -151,11 +151,11 @@ func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
 	if d.beginNetworks(s) || len(s.Nodes) > long {
 		return // there are few kernels besides
 	}
-	p, k, err := d.program(s, k)
+	b, err := d.binder(s, k)
 	if err != nil {
 		return
 	}
-	prepare, nodes, err := p.binder(k).bound(s)
+	prepare, nodes, err := b.bound(s)
 	if err != nil {
 		return
 	}

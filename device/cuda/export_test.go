@@ -8,12 +8,10 @@ import (
 
 // Sources are the texts of s's kernels with knobs k on a GPU of properties p.
 func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []string, error) {
-	l, err := newLayout(s, k, p, nil)
+	b, err := newBinder(s, k, p, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	b := binder{knobs: k, layout: &l, properties: p, precision: s.Precision, sides: sides(s), choices: map[choice]chosen{}, sources: map[string]*source{}, taken: map[string]bool{}}
-	b.arrange(s)
 	_, nodes, err := b.bound(s)
 	if err != nil {
 		return nil, nil, err

@@ -130,14 +130,6 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 	return l, nil
 }
 
-// layout lays s out, once its networks are ready.
-func (d *Device) layout(s *schedule.Schedule, k knob.Params) (layout, error) {
-	if err := d.ready(s); err != nil {
-		return layout{}, err
-	}
-	return newLayout(s, k, d.properties, d.networks)
-}
-
 // everything yields the operations of s, its preparation first, each with the
 // stream of the GPU that it runs on.
 func everything(s *schedule.Schedule) func(yield func(int, schedule.Op) bool) {

@@ -28,16 +28,29 @@ type binder struct {
 	properties Properties
 	precision  schedule.Precision
 	knobs      knob.Params
-	persistent int             // such operations so far
-	sides      int             // parts of the GPU that they share
-	order      map[int]order   // of packed weights, by matrix
-	alias      map[int]bool    // packed weights that are where their source is
-	touched    [][]int         // per matrix, the nodes that do; nil: not listed yet
-	taken      map[string]bool // knobs that something bound so far goes by
-	refused    error           // why a layer runs in no groups of blocks; nil: all do, or knobs say so
+	persistent int           // such operations so far
+	sides      int           // parts of the GPU that they share
+	order      map[int]order // of packed weights, by matrix
+	alias      map[int]bool  // packed weights that are where their source is
+	touched    [][]int       // per matrix, the nodes that do; nil: not listed yet
 	choices    map[choice]chosen
 	sources    map[string]*source
 	networks   map[Network]readied
+}
+
+// newBinder lays s out, once its networks are ready, and declines settings of knobs that
+// nothing of it goes by.
+func newBinder(s *schedule.Schedule, k knob.Params, p Properties, networks map[Network]readied) (*binder, error) {
+	l, err := newLayout(s, k, p, networks)
+	if err != nil {
+		return nil, err
+	}
+	b := &binder{
+		layout: &l, properties: p, precision: s.Precision, knobs: k, sides: sides(s),
+		choices: map[choice]chosen{}, sources: map[string]*source{}, networks: networks,
+	}
+	b.arrange(s)
+	return b, b.declined(s)
 }
 
 // source returns the text of a kernel, written once for all operations that have
@@ -73,8 +86,7 @@ func (b *binder) element(v schedule.View) Element {
 
 func (b *binder) trouble() uint64 { return uint64(b.base) + uint64(b.layout.trouble) }
 
-// bound is what the preparation of s takes, and each node. It declines settings of
-// knobs that nothing of all that goes by.
+// bound is what the preparation of s takes, and each node.
 func (b *binder) bound(s *schedule.Schedule) (prepare []step, nodes [][]step, err error) {
 	for _, op := range s.Prepare {
 		steps, err := b.steps(op, 0)
@@ -89,7 +101,7 @@ func (b *binder) bound(s *schedule.Schedule) (prepare []step, nodes [][]step, er
 			return nil, nil, err
 		}
 	}
-	return prepare, nodes, b.untaken()
+	return prepare, nodes, nil
 }
 
 // node is what the operation at place i of the schedule takes on its stream; a
@@ -104,7 +116,6 @@ func (b *binder) node(s *schedule.Schedule, i int) ([]step, error) {
 	}
 	if i > 0 && b.layout.fused[i-1] {
 		g := s.Nodes[i-1].Op.(schedule.Gemm)
-		b.takes("narrow", "narrowwidth", "narrowrows")
 		return []step{b.narrowCell(g, n.Op.(schedule.Cell), b.layout.factors[g.B.M.ID], !b.overwritten(s, i-1))}, nil
 	}
 	return b.steps(n.Op, n.Stream%maxStreams)
@@ -118,14 +129,11 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
 		}
 		if n := b.layout.factors[op.B.M.ID]; n != nil {
-			b.takes("narrow", "narrowwidth", "narrowrows")
 			return []step{b.narrowProduct(op, n)}, nil
 		}
 		if b.layout.splits(op) {
-			b.takes("split")
 			return b.splitProduct(op, stream), nil
 		}
-		b.takes("pick")
 		return []step{{product: b.product(op)}}, nil
 	case schedule.Pack:
 		if n := b.layout.factors[op.Dst.M.ID]; n != nil {

@@ -98,18 +98,27 @@ func (b *binder) sequenceGroups(op schedule.Persistent) []group {
 // forwards is op by the kernel that knobs name, or the one expected to be the
 // fastest of those that fit.
 func (b *binder) forwards(op schedule.Persistent) ([]step, error) {
-	if b.knobs["resident"] != 3 {
-		t, err := b.chosen(op)
-		if err == nil {
-			return []step{b.groupForward(op, t)}, nil
-		}
-		if b.knobs["resident"] != 0 {
-			return nil, err
-		}
-		b.refused = err
+	form, _, err := b.forwardForm(op)
+	switch {
+	case err != nil:
+		return nil, err
+	case form.grouped():
+		return []step{b.groupForward(op, form)}, nil
 	}
-	b.take(barrierForm())
 	return b.resident(b.forward(op))
+}
+
+// forwardForm is how op runs. Where no groups of blocks fit and no knob names them, no
+// says why.
+func (b *binder) forwardForm(op schedule.Persistent) (form grouping, no, err error) {
+	if b.knobs["resident"] == 3 {
+		return barrier(), nil, nil
+	}
+	form, err = b.chosen(op)
+	if err != nil && b.knobs["resident"] == 0 {
+		return barrier(), err, nil
+	}
+	return form, nil, err
 }
 
 // chosen is how op runs in groups.

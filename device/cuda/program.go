@@ -17,7 +17,7 @@ import (
 type program struct {
 	device   *Device
 	schedule *schedule.Schedule
-	layout   layout
+	layout   *layout
 	base     Pointer
 	closed   bool
 
@@ -39,42 +39,36 @@ type calls struct {
 	ready Sequence
 }
 
-// program lays s out, without memory, and completes the settings of knobs.
-func (d *Device) program(s *schedule.Schedule, k knob.Params) (*program, knob.Params, error) {
+// binder lays s out, with the settings of knobs completed, before there is memory.
+func (d *Device) binder(s *schedule.Schedule, k knob.Params) (*binder, error) {
 	k, err := k.Complete(d.Knobs(s))
 	if err != nil {
-		return nil, nil, fmt.Errorf("cuda: %w", err)
+		return nil, fmt.Errorf("cuda: %w", err)
 	}
 	if len(persistentKnobs(s)) > 0 {
 		if err := d.probe(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	l, err := d.layout(s, k)
-	if err != nil {
-		return nil, nil, err
+	if err := d.ready(s); err != nil {
+		return nil, err
 	}
-	return &program{device: d, schedule: s, layout: l, streams: streams(s), graphed: k["graph"] != 0}, k, nil
-}
-
-func (p *program) binder(k knob.Params) *binder {
-	d := p.device
-	b := &binder{knobs: k, layout: &p.layout, base: p.base, properties: d.properties, precision: p.schedule.Precision, sides: sides(p.schedule), choices: map[choice]chosen{}, sources: map[string]*source{}, taken: map[string]bool{}, networks: d.networks}
-	b.arrange(p.schedule)
-	return b
+	return newBinder(s, k, d.properties, d.networks)
 }
 
 // Compile implements device.Device.
 func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
-	p, k, err := d.program(s, k)
+	b, err := d.binder(s, k)
 	if err != nil {
 		return nil, err
 	}
+	p := &program{device: d, schedule: s, layout: b.layout, streams: streams(s), graphed: b.knobs["graph"] != 0}
 	if p.base, err = d.driver.Alloc(p.layout.total); err != nil {
 		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.layout.total>>20, err)
 	}
-	err = errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind(k))
-	if err == nil && k["pick"] != 0 { // trying algorithms has written to results
+	b.base = p.base
+	err = errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind(b))
+	if err == nil && b.knobs["pick"] != 0 { // trying algorithms has written to results
 		err = p.clear()
 	}
 	if err == nil {
@@ -116,8 +110,8 @@ func (p *program) event(timed bool) (Event, error) {
 }
 
 // bind turns operations into launches and waits into events.
-func (p *program) bind(k knob.Params) error {
-	prepare, nodes, err := p.binder(k).bound(p.schedule)
+func (p *program) bind(b *binder) error {
+	prepare, nodes, err := b.bound(p.schedule)
 	if err != nil {
 		return err
 	}

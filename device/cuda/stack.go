@@ -374,8 +374,6 @@ func (st *stacked) microseconds() float64 {
 
 // stacked is the kernel of st.
 func (b *binder) stacked(st *stacked) step {
-	b.take(knob.Params{"tensor": 1})
-	b.takes("groups", "samples", "functions", "clocks")
 	op := st.layers[0]
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	groups := b.sequenceGroups(op)

@@ -12,25 +12,35 @@ import (
 // that nothing in its schedule goes by would measure something else: it is declined. In
 // training it is enough that either a layer or its gradient goes by it.
 
-// takes notes that what is bound goes by knobs of these names.
-func (b *binder) takes(names ...string) {
+// taken are the knobs that something goes by, of those that are set.
+type taken struct {
+	knobs knob.Params
+	names map[string]bool
+}
+
+// all notes that something goes by knobs of these names.
+func (t taken) all(names ...string) {
 	for _, name := range names {
-		b.taken[name] = true
+		t.names[name] = true
 	}
 }
 
-// take notes those of its settings that a form has as knobs ask for them.
-func (b *binder) take(form knob.Params) {
-	for name, v := range form {
-		if b.knobs[name] == v {
-			b.takes(name)
+// form notes those of its settings that a form has as knobs ask for them.
+func (t taken) form(settings knob.Params) {
+	for name, v := range settings {
+		if t.knobs[name] == v {
+			t.names[name] = true
 		}
 	}
 }
 
-// barrierForm are the settings of one group with a barrier, whose cells have exact
-// functions.
-func barrierForm() knob.Params { return knob.Params{"resident": 3, "tensor": 2, "functions": 1} }
+// barrier is the form of one group with a barrier, whose cells have exact functions.
+func barrier() grouping {
+	return grouping{knobs: knob.Params{"resident": 3, "tensor": 2, "functions": 1}}
+}
+
+// grouped reports whether t divides a layer among groups of blocks.
+func (t grouping) grouped() bool { return t.kernel != "" }
 
 // closest are those of all, in their order, that have the most of what knobs ask for.
 func (b *binder) closest(all []grouping) []grouping {
@@ -53,18 +63,73 @@ func (b *binder) closest(all []grouping) []grouping {
 	return out
 }
 
-// untaken declines a setting that nothing bound goes by.
-func (b *binder) untaken() error {
-	division := "no form of a layer that fits has it, with what else is set: try another, or leave it out"
+// declined declines a setting that nothing of s goes by.
+func (b *binder) declined(s *schedule.Schedule) error {
+	t := taken{b.knobs, map[string]bool{}}
+	var refused error // why a layer is in no groups of blocks
+	note := func(form grouping, no error, also ...string) {
+		t.form(form.knobs)
+		if form.grouped() {
+			t.all(append(also, "share", "functions")...)
+		} else {
+			refused = no
+		}
+	}
+	for i, n := range s.Nodes {
+		switch op := n.Op.(type) {
+		case schedule.Gemm:
+			if !b.layout.inside[i] {
+				t.product(op, b.layout)
+			}
+		case schedule.Persistent:
+			if b.layout.inside[i] {
+				continue
+			}
+			if b.layout.stacks.at[i] != nil {
+				t.form(knob.Params{"tensor": 1})
+				t.all("groups", "samples", "functions", "clocks")
+				continue
+			}
+			form, no, err := b.forwardForm(op)
+			if err != nil {
+				return err
+			}
+			note(form, no, "clocks")
+		case schedule.PersistentBackward:
+			form, no, err := b.backwardForm(op)
+			if err != nil {
+				return err
+			}
+			note(form, no, "back")
+		}
+	}
+	return b.untaken(t, refused)
+}
+
+// product notes the knobs of one.
+func (t taken) product(op schedule.Gemm, l *layout) {
+	switch {
+	case l.factors[op.B.M.ID] != nil:
+		t.all("narrow", "narrowwidth", "narrowrows")
+	case l.splits(op):
+		t.all("split")
+	default:
+		t.all("pick")
+	}
+}
+
+// untaken declines a setting that is not taken.
+func (b *binder) untaken(t taken, refused error) error {
+	form := "no form of a layer that fits has it, with what else is set: try another, or leave it out"
 	switch {
 	case b.knobs["resident"] == 3:
-		division = "one group with a barrier is divided in one way alone: leave it out, or set another form by resident"
+		form = "one group with a barrier is divided in one way alone: leave it out, or set another form by resident"
 	case len(b.layout.stacks.at) > 0:
-		division = "layers that run as one kernel have groups and samples alone: set stack=2, or leave it out"
+		form = "layers that run as one kernel have groups and samples alone: set stack=2, or leave it out"
 	}
 	const product = "no product here is of so few rows, by packed weights that others do not read, and can be so divided: leave it out"
 	for _, k := range []struct{ name, why string }{
-		{"resident", division}, {"cluster", division}, {"groups", division}, {"samples", division}, {"tile", division}, {"lanes", division}, {"tensor", division}, {"share", division},
+		{"resident", form}, {"cluster", form}, {"groups", form}, {"samples", form}, {"tile", form}, {"lanes", form}, {"tensor", form}, {"share", form},
 		{"functions", "one group with a barrier has exact ones: leave it out"},
 		{"clocks", "no layer here runs in a form that has them: leave it out"},
 		{"back", "no gradient here is divided among groups of blocks: leave it out"},
@@ -73,13 +138,13 @@ func (b *binder) untaken() error {
 		{"pick", "no product here is by one of the algorithms that the library names: leave it out"},
 	} {
 		v := b.knobs[k.name]
-		if v == 0 || b.taken[k.name] || v == 2 && (k.name == "narrow" || k.name == "split") { // 2: none is
-			continue
+		switch {
+		case v == 0 || t.names[k.name] || v == 2 && (k.name == "narrow" || k.name == "split"): // 2: none is
+		case k.why == form && refused != nil:
+			return refused
+		default:
+			return fmt.Errorf("cuda: %s=%d: %w: %s", k.name, v, schedule.ErrUnsupported, k.why)
 		}
-		if k.why == division && b.refused != nil {
-			return b.refused
-		}
-		return fmt.Errorf("cuda: %s=%d: %w: %s", k.name, v, schedule.ErrUnsupported, k.why)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func TestTaken(t *testing.T) {
 		{layer(cell.RNNReLU, 512, 16, 1, schedule.FP32), "resident=4:tensor=1", "SLOTS ="},
 		{large, "", "SPREAD = 1, CLUSTER = 128,"},
 		{large, "tensor=1", "!tensor=1: unsupported: no form"},
-		{large, "share=2", "!KiB of shared memory"},
+		{large, "share=2", "!threads, of at most 1024"},
 
 		{many, "stack=1", "SAMPLES = 16,"},
 		{many, "stack=1:samples=8", "SAMPLES = 8,"},
@@ -189,5 +189,21 @@ func TestTakenProducts(t *testing.T) {
 		case err == nil && n > 0 && !strings.Contains(texts[0], fmt.Sprintf("K = %d,", n)):
 			t.Errorf("%s %s: the kernel has other steps", test.name, test.knobs)
 		}
+	}
+}
+
+// TestTakenAhead: who asks what a program takes, as a tune does, hears of it, too.
+func TestTakenAhead(t *testing.T) {
+	d, driver := emulated(t)
+	driver.Dry = true
+	s, err := devicetest.Layer{Cell: cell.GRU, Hidden: 20, Batch: 2, Steps: 2}.Schedule(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Memory(s, knob.Params{"resident": 3, "lanes": 8}); !errors.Is(err, schedule.ErrUnsupported) {
+		t.Error(err)
+	}
+	if _, err := d.Memory(s, knob.Params{"resident": 1, "lanes": 8}); err != nil {
+		t.Error(err)
 	}
 }
