@@ -358,8 +358,8 @@ func TestDryRun(t *testing.T) {
 func TestHuge(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, line := range []string{
-		"sweep -H 8 -B 1 -T 1000000000 --impl naive,cudnnstyle,scc",
-		"sweep -H 8 -B 1000000000 -T 2",
+		"sweep -H 8 -B 1 -T 1000000000 --max-memory 1GiB --impl naive,cudnnstyle,scc",
+		"sweep -H 8 -B 1000000000 -T 2 --max-memory 1GiB",
 		"sweep -H 60000 -B 1 -T 2 --max-memory 1GiB --layers 1000 --impl naive,persistent",
 	} {
 		rnnbench(t, line).want(t, exitError, []string{"skipped"}, []string{"no point succeeded"})
