@@ -5,3 +5,9 @@ func (d *Device) Unshare() { d.shared = false }
 
 // Shared reports whether they go through memory that both ends share.
 func (d *Device) Shared() bool { return d.shared }
+
+// Kill ends the worker from outside, as a system without memory does.
+func (d *Device) Kill() {
+	d.process.kill()
+	_, _ = d.process.cmd.Process.Wait()
+}

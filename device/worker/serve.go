@@ -123,20 +123,12 @@ func (s *server) answer(c call) error {
 	return s.out.Flush()
 }
 
+// do is what c asks for; data is what is to go through the pipe behind the answer.
 func (s *server) do(c call, r *response) (data []float32, err error) {
-	if c.Call == callOpen {
-		if s.device, err = s.open(c.Name); err == nil {
-			r.Info = s.device.Info()
-		}
-		if c.Window {
-			w, err := openWindow()
-			if r.Window = err == nil; r.Window {
-				s.window = w
-			}
-		}
-		return nil, err
-	}
-	if s.device == nil {
+	switch {
+	case c.Call == callOpen:
+		return nil, s.begin(c, r)
+	case s.device == nil:
 		return nil, errors.New("worker: no device is open")
 	}
 	about, err := s.about(c)
@@ -146,68 +138,89 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	switch c.Call {
 	case callInfo:
 		r.Info = s.device.Info()
-		return nil, nil
 	case callKnobs:
 		r.Knobs = s.device.Knobs(about)
-		return nil, nil
 	case callMemory:
 		r.Memory, err = s.device.Memory(about, c.Knobs)
-		return nil, err
 	case callCompile:
-		p, err := s.device.Compile(about, c.Knobs)
-		if err == nil {
-			s.next++
-			s.programs[s.next] = program{p, about}
-			r.Program = s.next
-		}
-		return nil, err
+		err = s.compile(c, about, r)
 	case callAnticipate:
 		if a, ok := s.device.(device.Anticipator); ok {
 			a.Anticipate(about, c.Knobs)
 		}
-		return nil, nil
+	case callLimits, callHierarchy, callInspect, callEvict, callProvoke:
+		err = s.more(c, r)
+	default:
+		return s.run(c, r)
+	}
+	return nil, err
+}
+
+// begin opens the device, and the window if there is one.
+func (s *server) begin(c call, r *response) (err error) {
+	if s.device, err = s.open(c.Name); err != nil {
+		return err
+	}
+	r.Info = s.device.Info()
+	if c.Window {
+		w, err := openWindow()
+		if r.Window = err == nil; r.Window {
+			s.window = w
+		}
+	}
+	return nil
+}
+
+func (s *server) compile(c call, about *schedule.Schedule, r *response) error {
+	p, err := s.device.Compile(about, c.Knobs)
+	if err == nil {
+		s.next++
+		s.programs[s.next] = program{p, about}
+		r.Program = s.next
+	}
+	return err
+}
+
+// more is a call that not every device answers.
+func (s *server) more(c call, r *response) (err error) {
+	switch c.Call {
 	case callLimits:
-		m, ok := s.device.(device.Meter)
-		if !ok {
-			return nil, nil
+		if m, ok := s.device.(device.Meter); ok {
+			r.Limits, err = m.Limits()
 		}
-		r.Limits, err = m.Limits()
-		return nil, err
 	case callHierarchy:
-		h, ok := s.device.(device.Prober)
-		if !ok {
-			return nil, nil
+		if h, ok := s.device.(device.Prober); ok {
+			r.Hierarchy, err = h.Hierarchy()
 		}
-		r.Hierarchy, err = h.Hierarchy()
-		return nil, err
 	case callInspect:
-		i, ok := s.device.(device.Inspector)
-		if !ok {
-			return nil, nil
+		if i, ok := s.device.(device.Inspector); ok {
+			r.Findings, err = i.Inspect()
 		}
-		r.Findings, err = i.Inspect()
-		return nil, err
 	case callEvict:
 		e, ok := s.device.(device.Evicter)
 		if !ok {
-			return nil, errors.New("worker: the device cannot empty its caches")
+			return errors.New("worker: the device cannot empty its caches")
 		}
-		return nil, e.Evict()
+		err = e.Evict()
 	case callProvoke:
 		p, ok := s.device.(Provoker)
 		if !ok {
-			return nil, fmt.Errorf("worker: the device knows no mishap %s", c.Name)
+			return fmt.Errorf("worker: the device knows no mishap %s", c.Name)
 		}
-		return nil, p.Provoke(c.Name)
+		err = p.Provoke(c.Name)
 	}
+	return err
+}
+
+// run is a call of a program.
+func (s *server) run(c call, r *response) (data []float32, err error) {
 	p, ok := s.programs[c.Program]
 	if !ok || c.Matrix < 0 || c.Matrix >= len(p.schedule.Matrices) {
 		return nil, fmt.Errorf("worker: there is no program %d with a matrix %d", c.Program, c.Matrix)
 	}
-	m := p.schedule.Matrices[c.Matrix]
 	switch c.Call {
 	case callWrite, callRead:
-		return s.move(p, m, c)
+		return s.move(p, p.schedule.Matrices[c.Matrix], c)
 	case callPrepare:
 		return nil, p.Prepare()
 	case callRun: // and no collection of garbage meanwhile

@@ -139,13 +139,19 @@ func (d *Device) call(limit time.Duration, q request, out, in []float32) (respon
 		if err == nil {
 			err = p.dec.Decode(&r)
 		}
-		if err == nil && r.Size > 0 && r.Size == 4*len(in) {
-			_, err = io.ReadFull(p.in, bytesOf(in))
-		}
 		if err != nil {
 			return errBroken
 		}
-		return r.err()
+		if err := r.err(); err != nil {
+			return err
+		}
+		if r.Size != 4*len(in) { // what follows is no answer
+			return errBroken
+		}
+		if _, err := io.ReadFull(p.in, bytesOf(in)); err != nil {
+			return errBroken
+		}
+		return nil
 	})
 	if errors.Is(err, device.ErrFault) && d.process != nil { // what broke stays broken
 		d.stop()
@@ -211,13 +217,15 @@ func (d *Device) Info() device.Info {
 	return d.info
 }
 
-// Knobs implements device.Device. A worker that fails to answer has none.
+// Knobs implements device.Device. A worker that has ended meanwhile is started anew,
+// once; one that fails to answer has none.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	r, err := d.about(d.o.Timeout, request{Call: callKnobs}, s)
-	if err != nil {
-		return nil
+	for range 2 {
+		if r, err := d.about(d.o.Timeout, request{Call: callKnobs}, s); err == nil {
+			return r.Knobs
+		}
 	}
-	return r.Knobs
+	return nil
 }
 
 // Memory implements device.Device.

@@ -175,6 +175,28 @@ func TestMishaps(t *testing.T) {
 	}
 }
 
+// TestKilled: knobs are those of the device, whatever became of the worker.
+func TestKilled(t *testing.T) {
+	d, err := open(t, "serve", "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	b := schedule.NewBuilder(1)
+	op := schedule.Scan{Sequence: schedule.Sequence{Cell: cell.GILR, Steps: 2, X: b.Matrix("x", 2, 2).All(), BX: b.Matrix("bx", 1, 2).All()}}
+	op.State = []schedule.View{b.Matrix("h", 3, 1).All()}
+	b.Do(0, op)
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := d.Knobs(s)
+	d.Kill()
+	if got := d.Knobs(s); len(want) == 0 || len(got) != len(want) {
+		t.Errorf("%d knobs, and %d of a fresh worker", len(want), len(got))
+	}
+}
+
 func TestNoWorker(t *testing.T) {
 	if _, err := open(t, "chatter", "cpu"); err == nil || !strings.Contains(err.Error(), "no device here") {
 		t.Errorf("a process that is no worker: %v", err)
