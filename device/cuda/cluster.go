@@ -43,7 +43,7 @@ func (t tiling) shared() int {
 // sums is the number of values that a thread adds up.
 func (t tiling) sums() int { return powerOfTwo(t.tile) * powerOfTwo(t.gates) * t.samples }
 
-// registers that a thread needs besides its weights.
+// overhead is how many registers a thread needs besides its weights.
 func (t tiling) overhead() int {
 	each := max(1, t.sums()/t.lanes)
 	chains := 1
@@ -53,7 +53,7 @@ func (t tiling) overhead() int {
 	return 48 + max(chains*t.sums()+4, 14*each) + 10*(each-1)
 }
 
-// registers that a thread needs in all; a thread has 255 at most.
+// registers is how many a thread needs in all; a thread has 255 at most.
 func (t tiling) registers() int { return t.overhead() + t.resident*t.per() }
 
 const maxRegisters, registersOfSM = 255, 65536
@@ -72,15 +72,14 @@ func (t tiling) settled(batch int, p Properties) bool {
 	return t.spread || p.Part || t.samples > 1 || t.perSM(more, p) >= min(t.perSM(0, p), ceil(batch, t.together(p)))
 }
 
-// newTiling completes a tiling of a layer from its free numbers, or says why
-// there is none.
-func newTiling(hidden, gates int, spread bool, cluster, samples, tile, lanes int, p Properties) (tiling, string) {
-	t := tiling{hidden: hidden, gates: gates, spread: spread, samples: samples, tile: tile, lanes: lanes}
-	t.units = roundUp(ceil(hidden, cluster), 32/lanes*tile)
-	t.cluster = ceil(hidden, t.units)
-	t.chunks = ceil(hidden, lanes*t.step())
+// shaped fills in how t, of so many blocks at most, divides the units, or says why it
+// does not fit.
+func (t tiling) shaped(blocks int, p Properties) (tiling, string) {
+	t.units = roundUp(ceil(t.hidden, blocks), 32/t.lanes*t.tile)
+	t.cluster = ceil(t.hidden, t.units)
+	t.chunks = ceil(t.hidden, t.lanes*t.step())
 	switch threads := t.threads(); {
-	case powerOfTwo(tile)*powerOfTwo(gates) > lanes:
+	case powerOfTwo(t.tile)*powerOfTwo(t.gates) > t.lanes:
 		return t, "a thread has more rows than lanes to sum them over"
 	case threads > 1024:
 		return t, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", t.units, threads)
@@ -92,7 +91,7 @@ func newTiling(hidden, gates int, spread bool, cluster, samples, tile, lanes int
 	}
 	if t.shared() > p.Shared {
 		return t, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
-			gates*hidden*t.units, t.units, t.shared()>>10, p.Shared>>10)
+			t.gates*t.hidden*t.units, t.units, t.shared()>>10, p.Shared>>10)
 	}
 	return t, ""
 }
@@ -274,7 +273,8 @@ func (b *binder) tilings(l layer, spread bool, blocks int, add func(grouping, st
 	for _, samples := range b.samples(l.batch, 1, 2, 4, 8) {
 		for _, tile := range b.choose("tile", tiles(l.gates, spread, samples)...) {
 			for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
-				t, no := newTiling(l.hidden, l.gates, spread, blocks, samples, tile, lanes, b.properties)
+				t := tiling{hidden: l.hidden, gates: l.gates, spread: spread, samples: samples, tile: tile, lanes: lanes}
+				t, no := t.shaped(blocks, b.properties)
 				if no != "" {
 					add(grouping{}, no)
 					continue

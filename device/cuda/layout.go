@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -38,52 +39,87 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 	if err != nil {
 		return layout{}, err
 	}
-	l := layout{element: elements(s), spaces: map[int]extent{}, cells: scanCells{}, splitting: newSplitting(s, k, p), narrowing: newNarrowing(s, k, p, stacks.lower), stacks: stacks}
-	take := func(bytes int64) int64 {
-		at := l.total
-		l.total += (bytes + alignment - 1) / alignment * alignment
-		return at
+	l := layout{
+		element: elements(s), offset: slices.Repeat([]int64{-1}, len(s.Matrices)), spaces: map[int]extent{}, cells: scanCells{},
+		splitting: newSplitting(s, k, p), narrowing: newNarrowing(s, k, p, stacks.lower), stacks: stacks,
 	}
-	need := make([]int64, streams(s))
-	l.offset = make([]int64, len(s.Matrices))
-	for i := range l.offset {
-		l.offset[i] = -1
+	need := make([]int64, streams(s)) // bytes of scratch memory
+	if err := l.house(s, networks, need); err != nil {
+		return l, err
 	}
-	for stream, op := range everything(s) {
-		if st, ok := stackOf(op); ok {
-			z := networks[st.network(l.element[st.X.M.ID], s.Precision)].sizes
-			if err := l.house(st, z, take); err != nil {
-				return l, err
-			}
-			need[stream] = max(need[stream], z.Workspace)
+	l.place(s)
+	meeting := l.meetings(s, p)
+	l.scratches(s, p, need)
+	for _, n := range need {
+		l.scratch = append(l.scratch, l.reserve(n))
+	}
+	l.control = l.total
+	l.trouble = l.reserve(4)
+	for i := range s.Nodes {
+		if st := l.stacks.at[i]; st != nil {
+			st.meeting = l.reserve(st.bytes())
 		}
 	}
-	weights := map[int]int64{}
+	for _, bytes := range meeting {
+		l.meeting = append(l.meeting, l.reserve(bytes))
+	}
+	return l, l.words(s, k, p)
+}
+
+// reserve is where so many bytes more are.
+func (l *layout) reserve(bytes int64) int64 {
+	at := l.total
+	l.total += (bytes + alignment - 1) / alignment * alignment
+	return at
+}
+
+// place gives matrices that have none their places.
+func (l *layout) place(s *schedule.Schedule) {
+	packed := map[int]int64{} // bytes of weights that may be packed so, by the matrix's number
 	for _, op := range everything(s) {
 		if op, ok := op.(schedule.Persistent); ok {
 			for _, r := range op.R {
-				weights[r.M.ID] = fragmentBytes(op.Hidden(), l.element[r.M.ID])
+				packed[r.M.ID] = fragmentBytes(op.Hidden(), l.element[r.M.ID])
 			}
 		}
 	}
 	for id := range l.lower {
 		m := s.Matrices[id]
-		weights[id] = int64(m.Cols/m.Rows) * fragmentBytes(m.Rows, l.element[id])
+		packed[id] = int64(m.Cols/m.Rows) * fragmentBytes(m.Rows, l.element[id])
 		delete(l.kept, id)
 	}
 	for i, m := range s.Matrices {
-		if l.offset[i] < 0 {
-			bytes := max(int64(m.Elements())*int64(l.element[i].Bytes()), weights[i])
-			if n := l.factors[i]; n != nil {
-				bytes = 16 * int64(n.quads())
-			} else if l.kept[i] {
-				bytes, _ = pieceBytes(m.Cols, m.Rows)
+		if l.offset[i] >= 0 {
+			continue
+		}
+		bytes := max(int64(m.Elements())*int64(l.element[i].Bytes()), packed[i])
+		if n := l.factors[i]; n != nil {
+			bytes = 16 * int64(n.quads())
+		} else if l.kept[i] {
+			bytes, _ = pieceBytes(m.Cols, m.Rows)
+		}
+		l.offset[i] = l.reserve(bytes)
+		l.reserve(1) // a gap: what runs over the end of a matrix does not reach the next
+	}
+}
+
+// meetings are the bytes of where the blocks of persistent operations meet.
+func (l *layout) meetings(s *schedule.Schedule, p Properties) (bytes []int64) {
+	for _, op := range everything(s) {
+		switch op := op.(type) {
+		case schedule.Persistent:
+			if !l.stacks.own[op.R[0].M.ID] {
+				bytes = append(bytes, alignment+exchangeBytes(op.Hidden(), op.Batch()))
 			}
-			l.offset[i] = take(bytes)
-			take(1) // a gap: what runs over the end of a matrix does not reach the next
+		case schedule.PersistentBackward:
+			bytes = append(bytes, alignment+partsBytes(op.Hidden(), op.Batch(), p))
 		}
 	}
-	var meeting []int64
+	return bytes
+}
+
+// scratches adds to what each stream needs what products and sums of rows do.
+func (l *layout) scratches(s *schedule.Schedule, p Properties, need []int64) {
 	for stream, op := range everything(s) {
 		switch op := op.(type) {
 		case schedule.Gemm:
@@ -92,42 +128,30 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 			}
 		case schedule.SumRows:
 			need[stream] = max(need[stream], 4*int64(sumParts(op, p))*int64(op.A.Cols))
-		case schedule.Persistent:
-			if !l.stacks.own[op.R[0].M.ID] {
-				meeting = append(meeting, alignment+exchangeBytes(op.Hidden(), op.Batch()))
-			}
-		case schedule.PersistentBackward:
-			meeting = append(meeting, alignment+partsBytes(op.Hidden(), op.Batch(), p))
 		}
 	}
-	for _, n := range need {
-		l.scratch = append(l.scratch, take(n))
-	}
-	l.control = l.total
-	l.trouble = take(4)
-	for i := range s.Nodes {
-		if st := l.stacks.at[i]; st != nil {
-			st.meeting = take(st.bytes())
-		}
-	}
-	for _, bytes := range meeting {
-		l.meeting = append(l.meeting, take(bytes))
-	}
+}
+
+// words gives what scans show each other its places. An error wraps
+// schedule.ErrUnsupported: a scan has no room for the steps that a knob asks for.
+func (l *layout) words(s *schedule.Schedule, k knob.Params, p Properties) error {
 	words := make([]scanWords, streams(s))
 	for stream, op := range everything(s) {
-		if c := l.cells.scan(op); c != nil {
-			c.shape(&l, p, k)
-			if n := k["scansteps"]; n != 0 && n != c.chunk {
-				return l, fmt.Errorf("cuda: scansteps=%d: %w: a thread of a scan of %v has room for %d steps", n, schedule.ErrUnsupported, c.cell, c.chunk)
-			}
-			w := &words[stream]
-			w.tickets, w.sums, w.starts = 8, max(w.sums, c.sums()), max(w.starts, c.starts())
+		c := l.cells.scan(op)
+		if c == nil {
+			continue
 		}
+		c.shape(l, p, k)
+		if n := k["scansteps"]; n != 0 && n != c.chunk {
+			return fmt.Errorf("cuda: scansteps=%d: %w: a thread of a scan of %v has room for %d steps", n, schedule.ErrUnsupported, c.cell, c.chunk)
+		}
+		w := &words[stream]
+		w.tickets, w.sums, w.starts = 8, max(w.sums, c.sums()), max(w.starts, c.starts())
 	}
 	for _, w := range words {
-		l.scans = append(l.scans, scanWords{take(w.tickets), take(w.sums), take(w.starts)})
+		l.scans = append(l.scans, scanWords{l.reserve(w.tickets), l.reserve(w.sums), l.reserve(w.starts)})
 	}
-	return l, nil
+	return nil
 }
 
 // everything yields the operations of s, its preparation first, each with the

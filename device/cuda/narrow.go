@@ -176,63 +176,10 @@ func newNarrowing(s *schedule.Schedule, k knob.Params, p Properties, lower map[i
 	if k["narrow"] == 2 || p.Capability < 80 {
 		return out
 	}
-	asked := narrowAsked(k)
-	// A use is how a factor is read.
-	type use struct {
-		no    bool
-		rows  int // most of a product
-		gates int // of the cells behind all products; 0: not all have the same
-	}
-	element := elements(s)
-	uses, streams := map[int]*use{}, map[int]bool{}
-	at := func(m *schedule.Matrix) *use {
-		if uses[m.ID] == nil {
-			uses[m.ID] = &use{gates: -1}
-		}
-		return uses[m.ID]
-	}
-	product := func(i int, op schedule.Gemm) {
-		u := at(op.B.M)
-		m, _, _ := op.Sizes()
-		gates := 0
-		if i >= 0 && k["narrow"] != 3 {
-			gates = gatesBehind(s, i)
-		}
-		if u.gates < 0 {
-			u.gates = gates
-		} else if u.gates != gates {
-			u.gates = 0
-		}
-		u.rows = max(u.rows, m)
-		u.no = u.no || lower[op.B.M.ID] || op.TransA || op.TransB || op.B != op.B.M.All() || m > narrowRows || !asked && op.B.M.Elements() < narrowFactor
-	}
-	other := func(op schedule.Op) {
-		for _, v := range slices.Concat(op.Reads(), op.Writes()) {
-			if pack, ok := op.(schedule.Pack); v.M.Packed && !(ok && pack.Dst == v && v == v.M.All()) {
-				at(v.M).no = true
-			}
-		}
-	}
-	visit := func(i int, op schedule.Op) {
-		if g, ok := op.(schedule.Gemm); ok && g.B.M.Packed {
-			product(i, g)
-		} else {
-			other(op)
-		}
-	}
-	for _, op := range s.Prepare {
-		visit(-1, op)
-	}
-	for i, n := range s.Nodes {
-		visit(i, n.Op)
-		if g, ok := n.Op.(schedule.Gemm); ok && g.B.M.Packed && g.A.Rows <= narrowRows {
-			streams[n.Stream] = true
-		}
-	}
-	share := max(1, min(len(streams), p.SMs))
-	for id, u := range uses {
+	element, share := elements(s), min(narrowStreams(s), p.SMs)
+	for id, u := range factorUses(s, k["narrow"] == 3) {
 		m := s.Matrices[id]
-		if u.no || u.rows == 0 {
+		if u.other || u.rows == 0 || lower[id] || !narrowAsked(k) && m.Elements() < narrowFactor {
 			continue
 		}
 		n := narrow{length: m.Rows, columns: m.Cols, fused: u.gates > 0, gates: max(1, u.gates), weights: element[id], exact: s.Precision == schedule.FP32}
@@ -251,6 +198,70 @@ func newNarrowing(s *schedule.Schedule, k knob.Params, p Properties, lower map[i
 		}
 	}
 	return out
+}
+
+// narrowStreams is how many streams have products of few rows; 1 where none has.
+func narrowStreams(s *schedule.Schedule) int {
+	on := map[int]bool{}
+	for _, n := range s.Nodes {
+		if g, ok := n.Op.(schedule.Gemm); ok && g.B.M.Packed && g.A.Rows <= narrowRows {
+			on[n.Stream] = true
+		}
+	}
+	return max(1, len(on))
+}
+
+// A use is how a packed factor is read.
+type use struct {
+	rows  int  // most of a product
+	gates int  // of the cells behind all products; 0: not all have the same; -1: there is no product yet
+	other bool // by something else than products of few rows by all of it
+}
+
+// factorUses are those of s, by the matrix's number; apart: no cell runs with a product.
+func factorUses(s *schedule.Schedule, apart bool) map[int]*use {
+	uses := map[int]*use{}
+	of := func(m *schedule.Matrix) *use {
+		if uses[m.ID] == nil {
+			uses[m.ID] = &use{gates: -1}
+		}
+		return uses[m.ID]
+	}
+	visit := func(op schedule.Op, gates func() int) {
+		if g, ok := op.(schedule.Gemm); ok && g.B.M.Packed {
+			of(g.B.M).product(g, gates())
+			return
+		}
+		for _, v := range slices.Concat(op.Reads(), op.Writes()) {
+			if pack, ok := op.(schedule.Pack); v.M.Packed && !(ok && pack.Dst == v && v == v.M.All()) {
+				of(v.M).other = true
+			}
+		}
+	}
+	for _, op := range s.Prepare {
+		visit(op, func() int { return 0 })
+	}
+	for i, n := range s.Nodes {
+		visit(n.Op, func() int {
+			if apart {
+				return 0
+			}
+			return gatesBehind(s, i)
+		})
+	}
+	return uses
+}
+
+// product adds one, with a cell of so many gates behind it.
+func (u *use) product(g schedule.Gemm, gates int) {
+	if u.gates < 0 {
+		u.gates = gates
+	} else if u.gates != gates {
+		u.gates = 0
+	}
+	rows, _, _ := g.Sizes()
+	u.rows = max(u.rows, rows)
+	u.other = u.other || g.TransA || g.TransB || g.B != g.B.M.All() || rows > narrowRows
 }
 
 // gatesBehind is the number of gates of the cell that follows product i at once,

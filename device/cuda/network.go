@@ -171,29 +171,44 @@ func networks(s *schedule.Schedule) func(yield func(Network, schedule.Op) bool) 
 // An extent is part of a program's memory, in bytes.
 type extent struct{ at, bytes int64 }
 
-// house gives the parameters of s, and what it keeps, their places in the
-// program's memory.
-func (l *layout) house(s stack, z Sizes, take func(int64) int64) error {
-	for _, p := range s.spaces() {
-		if _, ok := l.spaces[p.matrix()]; !ok {
-			l.spaces[p.matrix()] = extent{take(z.Weights), z.Weights}
+// house gives the parameters of networks, and what they keep, their places in the
+// program's memory, and adds to what each stream needs what they do.
+func (l *layout) house(s *schedule.Schedule, networks map[Network]readied, need []int64) error {
+	for stream, op := range everything(s) {
+		st, ok := stackOf(op)
+		if !ok {
+			continue
 		}
-		base := l.spaces[p.matrix()].at
-		for i, at := range z.Parameters {
-			for _, home := range []struct {
-				v  schedule.View
-				at int64
-			}{{p.w[i], at.W}, {p.r[i], at.R}, {p.bx[i], at.BX}, {p.br[i], at.BR}} {
-				to := &l.offset[home.v.M.ID]
-				if *to >= 0 && *to != base+home.at {
-					return fmt.Errorf("cuda: %w: %s is a parameter of two networks that keep it in different places", schedule.ErrUnsupported, home.v.M.Name)
-				}
-				*to = base + home.at
+		z := networks[st.network(l.element[st.X.M.ID], s.Precision)].sizes
+		for _, p := range st.spaces() {
+			if err := l.houseSpace(p, z); err != nil {
+				return err
 			}
 		}
+		if !st.Kept.Empty() && l.offset[st.Kept.M.ID] < 0 {
+			l.offset[st.Kept.M.ID] = l.reserve(z.Kept)
+		}
+		need[stream] = max(need[stream], z.Workspace)
 	}
-	if !s.Kept.Empty() && l.offset[s.Kept.M.ID] < 0 {
-		l.offset[s.Kept.M.ID] = take(z.Kept)
+	return nil
+}
+
+func (l *layout) houseSpace(p space, z Sizes) error {
+	if _, ok := l.spaces[p.matrix()]; !ok {
+		l.spaces[p.matrix()] = extent{l.reserve(z.Weights), z.Weights}
+	}
+	base := l.spaces[p.matrix()].at
+	for i, at := range z.Parameters {
+		for _, home := range []struct {
+			v  schedule.View
+			at int64
+		}{{p.w[i], at.W}, {p.r[i], at.R}, {p.bx[i], at.BX}, {p.br[i], at.BR}} {
+			to := &l.offset[home.v.M.ID]
+			if *to >= 0 && *to != base+home.at {
+				return fmt.Errorf("cuda: %w: %s is a parameter of two networks that keep it in different places", schedule.ErrUnsupported, home.v.M.Name)
+			}
+			*to = base + home.at
+		}
 	}
 	return nil
 }

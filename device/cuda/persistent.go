@@ -28,17 +28,11 @@ func (b *binder) bands(hidden int) (units, blocks int) {
 }
 
 // samples is how many sequences a warp multiplies at a time.
-func samples(batch int) int {
-	n := 1
-	for n < 8 && n < batch {
-		n *= 2
-	}
-	return n
-}
+func samples(batch int) int { return min(8, powerOfTwo(batch)) }
 
 func roundUp(n, to int) int { return ceil(n, to) * to }
 
-// shared is the memory of a block: the weights of its units, the products of a
+// sharedBytes are those of a block: the weights of its units, the products of a
 // chunk of sequences and the barrier's word.
 func sharedBytes(rows, length int, weights Element, chunk int) int {
 	rows = roundUp(rows, tileRows)

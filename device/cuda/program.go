@@ -338,7 +338,10 @@ func (p *program) capture() error {
 	}
 	failed := p.issue(&p.run)
 	g, err := d.EndCapture()
-	if err == nil {
+	switch {
+	case err == nil && failed != nil: // it is of a part
+		err = d.FreeGraph(g)
+	case err == nil:
 		p.graph, p.captured = g, true
 	}
 	return errors.Join(failed, err)

@@ -121,6 +121,7 @@ func (r *recurrence) inputs() int { return len(r.gates) + len(r.reads(cell.X)) }
 // slots is the number of gates, filled up to a power of two.
 func (r *recurrence) slots() int { return powerOfTwo(len(r.gates)) }
 
+// powerOfTwo is the least that is not below n.
 func powerOfTwo(n int) int {
 	p := 1
 	for p < n {

@@ -267,9 +267,9 @@ func (s *scan) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
 func (s *scan) cut(p Properties, fixed bool) {
 	across := s.Batch() * s.Hidden() / s.width
 	for {
-		s.lanes = min(scanLine/4/s.width, powerAbove(across))
-		deep := min(s.threads/s.lanes, powerAbove(ceil(s.Steps, s.chunk)))
-		s.lanes = max(s.lanes, min(s.threads/deep, powerAbove(across)))
+		s.lanes = min(scanLine/4/s.width, powerOfTwo(across))
+		deep := min(s.threads/s.lanes, powerOfTwo(ceil(s.Steps, s.chunk)))
+		s.lanes = max(s.lanes, min(s.threads/deep, powerOfTwo(across)))
 		s.threads = max(leastThreads, deep*s.lanes)
 		s.chains, s.tiles = ceil(across, s.lanes), ceil(s.Steps, s.threads/s.lanes*s.chunk)
 		if s.chains*s.tiles >= p.SMs {
@@ -286,15 +286,6 @@ func (s *scan) cut(p Properties, fixed bool) {
 	if s.walkers = 0; 2*s.chains < p.SMs && s.tiles > 4 {
 		s.walkers = ceil(s.chains*ceil(s.lanes*s.values(), 32), s.threads/32)
 	}
-}
-
-// powerAbove is the least power of two that is not below n.
-func powerAbove(n int) int {
-	p := 1
-	for p < n {
-		p *= 2
-	}
-	return p
 }
 
 // values are those that a thread has of all carried states, or of one in vain

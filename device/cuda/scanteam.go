@@ -30,7 +30,7 @@ const (
 // whether they are few and there are steps enough for each member.
 func (s *scan) gather(p Properties, k knob.Params) bool {
 	across := s.Batch() * s.Hidden() / s.width
-	lanes := min(scanLine/4/s.width, powerAbove(across))
+	lanes := min(scanLine/4/s.width, powerOfTwo(across))
 	chains := ceil(across, lanes)
 	if chains*4 > p.SMs {
 		return false

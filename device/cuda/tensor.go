@@ -106,23 +106,24 @@ func (f fragments) overhead() int {
 	return n
 }
 
-// together is how many sequences are multiplied at a time in spread groups.
-const together = 16
+// pulledSamples is how many sequences kernels/pull.cu multiplies at a time.
+const pulledSamples = 16
 
-func newFragments(l layer, states int, spread, turns, pull bool, cluster, samples, band, split int, p Properties) (fragments, string) {
-	f := fragments{layer: l, states: states, spread: spread, turns: turns, pull: pull, samples: samples, parts: 1, band: band, split: split}
-	if pull {
-		f.parts = ceil(samples, together)
+// shaped fills in how f, of so many blocks at most, divides the units, or says why it
+// does not fit.
+func (f fragments) shaped(blocks int, p Properties) (fragments, string) {
+	if f.parts = 1; f.pull {
+		f.parts = ceil(f.samples, pulledSamples)
 	}
-	f.units = roundUp(ceil(l.hidden, cluster), max(band, granule(l, spread)))
-	f.cluster = ceil(l.hidden, f.units)
-	f.passes = ceil(ceil(l.batch, samples), f.together(p))
-	f.chunks = ceil(l.hidden*l.weights.Bytes(), 64*split)
+	f.units = roundUp(ceil(f.hidden, blocks), max(f.band, granule(f.layer, f.spread)))
+	f.cluster = ceil(f.hidden, f.units)
+	f.passes = ceil(ceil(f.batch, f.samples), f.together(p))
+	f.chunks = ceil(f.hidden*f.weights.Bytes(), 64*f.split)
 	switch threads := f.threads(); {
-	case band != 4 && band != 8 && band != 16:
-		return f, fmt.Sprintf("a warp has 4, 8 or 16 units, not %d", band)
-	case turns && samples%8 != 0 || spread && !turns && !pull && samples%8 != 0:
-		return f, fmt.Sprintf("%d sequences are not eights", samples)
+	case f.band != 4 && f.band != 8 && f.band != 16:
+		return f, fmt.Sprintf("a warp has 4, 8 or 16 units, not %d", f.band)
+	case f.spread && !f.pull && f.samples%8 != 0:
+		return f, fmt.Sprintf("%d sequences are not eights", f.samples)
 	case threads > 1024:
 		return f, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", f.units, threads)
 	default:
@@ -132,13 +133,13 @@ func newFragments(l layer, states int, spread, turns, pull bool, cluster, sample
 	if f.slots = min(2, f.passes); f.turns && f.shared() > p.Shared {
 		f.slots = 1
 	}
-	f.streamed = l.inputs > 0 && !spread && f.cluster > 1 && f.each() == 1
+	f.streamed = f.inputs > 0 && !f.spread && f.cluster > 1 && f.each() == 1
 	if f.shared() > p.Shared {
 		f.streamed = false
 	}
 	if f.shared() > p.Shared {
 		return f, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
-			l.gates*l.hidden*f.units, f.units, f.shared()>>10, p.Shared>>10)
+			f.gates*f.hidden*f.units, f.units, f.shared()>>10, p.Shared>>10)
 	}
 	return f, ""
 }
@@ -308,7 +309,8 @@ func (b *binder) tensors(l layer, states int, spread bool, blocks int, add func(
 			}
 			for _, band := range b.heights(l, resident, samples, blocks) {
 				for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
-					f, no := newFragments(l, states, spread, resident == 4, resident == 5, blocks, samples, band, lanes/4, b.properties)
+					f := fragments{layer: l, states: states, spread: spread, turns: resident == 4, pull: resident == 5, samples: samples, band: band, split: lanes / 4}
+					f, no := f.shaped(blocks, b.properties)
 					if no != "" {
 						add(grouping{}, no)
 						continue
