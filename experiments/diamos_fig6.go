@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -330,9 +331,12 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 	fig := &plots.Chart{Title: "Persistent steps, predicted and measured", Subtitle: here.Name,
 		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Time of one step (s)", Scale: plots.Log,
 			Format: quantity.Measure{Unit: "s"}.Tick},
-		Notes: []string{"Dotted: the model, from the caches, barrier and products that this machine was measured to have."}}
+		Notes: []string{"Dotted: the model of this machine, " + here.Source + "."}}
 	slices.Sort(batches)
 	for _, b := range batches {
+		for _, s := range panels[b].Series { // records are in the order of measuring
+			slices.SortFunc(s.Points, func(a, b plots.Point) int { return cmp.Compare(a.X, b.X) })
+		}
 		fig.Panels = append(fig.Panels, *panels[b])
 	}
 	for _, p := range points(recs) {

@@ -2,6 +2,7 @@ package experiments_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"os"
@@ -275,6 +276,9 @@ func TestRecorded(t *testing.T) {
 			continue
 		}
 		for _, f := range rep.Figures {
+			if ch, ok := f.Figure.(*plots.Chart); ok && backwards(ch) {
+				t.Errorf("%s: %s: a line goes back and forth", dir, f.Name)
+			}
 			var b bytes.Buffer
 			if err := plots.Write(&b, f.Figure, "svg"); err != nil {
 				t.Errorf("%s: %s: %v", dir, f.Name, err)
@@ -284,4 +288,17 @@ func TestRecorded(t *testing.T) {
 			}
 		}
 	}
+}
+
+// backwards reports whether a line of ch does not go from left to right: records
+// are in the order of measuring, which is none of an axis.
+func backwards(ch *plots.Chart) bool {
+	for _, p := range ch.Panels {
+		for _, s := range p.Series {
+			if !s.Scatter && !slices.IsSortedFunc(s.Points, func(a, b plots.Point) int { return cmp.Compare(a.X, b.X) }) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -410,28 +410,39 @@ func ratioFigure(recs []results.Record, names []string, on Target, pass, precisi
 	slices.SortStableFunc(all, func(a, b results.Point) int {
 		return cmp.Or(cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Hidden, b.Hidden))
 	})
-	for _, p := range all {
+	both := func(p results.Point) (own, yard *results.Record) {
 		here := func(q results.Point) bool { return q == p }
-		own, yard := fastest(recs, names, here), fastest(recs, vendorLabels(), here)
-		if own == nil || yard == nil {
-			continue
+		return fastest(recs, names, here), fastest(recs, vendorLabels(), here)
+	}
+	all = slices.DeleteFunc(all, func(p results.Point) bool {
+		own, yard := both(p)
+		return own == nil || yard == nil
+	})
+	label := func(p results.Point) string {
+		if p.Layers > 1 {
+			return fmt.Sprintf("%d units, %d layers", p.Hidden, p.Layers)
 		}
+		return fmt.Sprintf("%d units", p.Hidden)
+	}
+	var lines []plots.Series // of every panel, so that the legend has them by size
+	bySize := slices.SortedStableFunc(slices.Values(all), func(a, b results.Point) int {
+		return cmp.Or(cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Layers, b.Layers))
+	})
+	for _, p := range bySize {
+		if !slices.ContainsFunc(lines, func(s plots.Series) bool { return s.Label == label(p) }) {
+			lines = append(lines, plots.Series{Label: label(p)})
+		}
+	}
+	for _, p := range all {
+		own, yard := both(p)
 		i, ok := panels[p.Cell]
 		if !ok {
 			i = len(ch.Panels)
 			panels[p.Cell] = i
-			ch.Panels = append(ch.Panels, plots.Panel{Title: p.Cell, Guides: []plots.Guide{{Label: "as fast as cuDNN", Y0: 1, Y1: 1}}})
-		}
-		label := fmt.Sprintf("%d units", p.Hidden)
-		if p.Layers > 1 {
-			label += fmt.Sprintf(", %d layers", p.Layers)
+			ch.Panels = append(ch.Panels, plots.Panel{Title: p.Cell, Series: slices.Clone(lines), Guides: []plots.Guide{{Label: "as fast as cuDNN", Y0: 1, Y1: 1}}})
 		}
 		panel := &ch.Panels[i]
-		k := slices.IndexFunc(panel.Series, func(s plots.Series) bool { return s.Label == label })
-		if k < 0 {
-			k = len(panel.Series)
-			panel.Series = append(panel.Series, plots.Series{Label: label})
-		}
+		k := slices.IndexFunc(panel.Series, func(s plots.Series) bool { return s.Label == label(p) })
 		x := float64(p.Batch)
 		line := &panel.Series[k].Points
 		*line = append(*line, plots.Point{X: x, Y: yard.Seconds() / own.Seconds()})

@@ -42,7 +42,24 @@ func Lines(recs []results.Record, s Spec) (*Chart, error) {
 	for i := range ch.Panels {
 		ch.Panels[i].Guides = v.guides()
 	}
+	if peak := v.peak(); peak > 0 && len(v.guides()) > 0 && v.measure.Name != "speedup" && ch.above(func(Point) float64 { return peak }) {
+		ch.Notes = append(ch.Notes, peakNote)
+	}
 	return ch, nil
+}
+
+// What marks above the lines that are to be the limits mean.
+const (
+	peakNote = "The peak is that of multiply-adds in single precision; tensor cores exceed it."
+	copyNote = "The copy rate is that of memory; what stays in caches exceeds it."
+)
+
+// above reports whether a mark of ch lies clearly above a limit.
+func (ch *Chart) above(limit func(Point) float64) bool {
+	const clearly = 1.05
+	return slices.ContainsFunc(ch.series(), func(s Series) bool {
+		return slices.ContainsFunc(s.Points, func(p Point) bool { return p.drawable() && p.Y > clearly*limit(p) })
+	})
 }
 
 func (v *view) scale() Scale {
@@ -282,5 +299,11 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 		{Label: "peak " + quantity.SI(peak, "FLOP/s"), X0: ridge, Y0: peak, X1: hi, Y1: peak},
 	}
 	ch.Panels = []Panel{panel}
+	if ch.above(func(Point) float64 { return peak }) {
+		ch.Notes = append(ch.Notes, peakNote)
+	}
+	if ch.above(func(p Point) float64 { return p.X * v.Copy }) {
+		ch.Notes = append(ch.Notes, copyNote)
+	}
 	return ch, nil
 }

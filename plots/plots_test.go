@@ -292,6 +292,35 @@ func TestPanicBecomesError(t *testing.T) {
 	}
 }
 
+// TestLimits holds that a figure says why marks lie above its limits, and says so
+// only where they do.
+func TestLimits(t *testing.T) {
+	recs := synthetic.Sweep([]int{256, 512}, []int{32})
+	most := 0.0
+	for i := range recs {
+		most = max(most, float64(recs[i].Work.Flops)/recs[i].Seconds())
+	}
+	for _, c := range []struct {
+		spec       Spec
+		peak, copy bool
+	}{
+		{Spec{X: "hidden", Peak: 2 * most}, false, false},
+		{Spec{X: "hidden", Peak: most / 2}, true, false},
+		{Spec{X: "hidden", Y: "speedup", Peak: 1e-3}, false, false},
+		{Spec{Kind: "roofline", Peak: 2 * most, Copy: 1e18}, false, false},
+		{Spec{Kind: "roofline", Peak: most / 2, Copy: 1}, true, true},
+	} {
+		f, err := Draw(recs, c.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := f.(*Chart).Notes
+		if slices.Contains(notes, peakNote) != c.peak || slices.Contains(notes, copyNote) != c.copy {
+			t.Errorf("%+v: %q", c.spec, notes)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	small := synthetic.Sweep([]int{256, 512}, []int{32, 64})
 	many := []results.Record{}
