@@ -70,6 +70,25 @@ func ReferenceFLOPs(p Problem, distinct int) int64 {
 	return int64(float64(p.FLOPs()) / float64(p.Batch) * float64(min(distinct, p.Batch)))
 }
 
+// ReferenceBytes estimates the memory that Reference takes for p with so many
+// distinct sequences, besides what parameters take: twice its values, since
+// garbage grows as large before it is collected.
+func ReferenceBytes(p Problem, distinct int) int64 {
+	c := p.Cell
+	perUnit := len(c.States) + len(c.Gates) + c.Recurrent
+	if p.Pass == Train {
+		perUnit += c.Saved + len(c.Gates) + c.Recurrent
+	}
+	values := p.Output // per step and sequence
+	for l := range p.Layers {
+		values += p.Hidden * perUnit
+		if l > 0 || !p.OneHot {
+			values += (c.Window + 1) * p.Width(l)
+		}
+	}
+	return 2 * 8 * int64(values) * int64(p.Frames()) * int64(min(distinct, p.Batch))
+}
+
 type reference struct {
 	*Data
 	p      Problem

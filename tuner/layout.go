@@ -217,5 +217,13 @@ func hostMemory(p rnn.Problem) int64 {
 	for l := range p.Layers {
 		weights += p.Hidden * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Recurrent*p.Hidden)
 	}
-	return 8 * int64(weights)
+	distinct, checked := sample(p)
+	given := p.Input // values per step and sequence
+	if p.OneHot {
+		given = 1
+	}
+	if p.Pass == rnn.Train && p.Output == 0 {
+		given += p.Hidden
+	}
+	return 8*int64(weights) + 4*int64(given)*int64(p.Frames())*int64(distinct) + rnn.ReferenceBytes(checked, distinct)
 }

@@ -382,20 +382,26 @@ func (a *answers) of(d *rnn.Data) []rnn.Tensor {
 	return n.tensors
 }
 
-// newVerification chooses how much of p is checked: all sequences and steps of
-// small problems; of large ones a few distinct sequences, repeated over the
-// batch, and, where even that is too long, fewer steps of the same layers.
-func newVerification(p rnn.Problem, m config.Measure, known *answers) *verification {
-	v := &verification{answers: known, problem: p, checked: p}
-	distinct := p.Batch
+// sample chooses how much of p is checked: all sequences and steps of small
+// problems; of large ones a few distinct sequences, repeated over the batch, and,
+// where even that is too long, fewer steps of the same layers.
+func sample(p rnn.Problem) (distinct int, checked rnn.Problem) {
+	distinct, checked = p.Batch, p
 	for distinct > 3 && float64(rnn.ReferenceFLOPs(p, distinct)) > referenceFLOPs {
 		distinct = max(3, distinct/2)
 	}
 	if f := float64(rnn.ReferenceFLOPs(p, distinct)); f > referenceFLOPs {
 		share := referenceFLOPs / f
-		v.checked.Steps = min(p.Steps, max(3, int(float64(p.Steps)*share)))
-		v.checked.History = min(p.History, max(3, int(float64(p.History)*share)))
+		checked.Steps = min(p.Steps, max(3, int(float64(p.Steps)*share)))
+		checked.History = min(p.History, max(3, int(float64(p.History)*share)))
 	}
+	return distinct, checked
+}
+
+// newVerification draws the inputs of p and of what is checked of it.
+func newVerification(p rnn.Problem, m config.Measure, known *answers) *verification {
+	distinct, checked := sample(p)
+	v := &verification{answers: known, problem: p, checked: checked}
 	v.data = rnn.NewData(p, m.Seed, distinct, m.Data)
 	if v.short = v.data; v.checked != p {
 		v.short = v.data.Cut(v.checked)
