@@ -202,7 +202,9 @@ func AxisOf(name string, recs []results.Record) (Axis, error) {
 	}
 	names := make([]string, 0, len(knobs))
 	for k := range knobs {
-		names = append(names, k)
+		if !slices.Contains(known, k) { // streams are both
+			names = append(names, k)
+		}
 	}
 	slices.Sort(names)
 	return Axis{}, fmt.Errorf("unknown axis %q: %s", name, suggest(name, append(known, names...)))
@@ -222,18 +224,18 @@ func knob(name string) Axis {
 		}}
 }
 
-// suggest names the nearest of the known names, and all of them.
+// suggest names what was probably meant, if anything was, and all known names.
 func suggest(name string, known []string) string {
 	if len(known) == 0 {
 		return "there are none"
 	}
-	best, at := 1<<30, 0
-	for i, k := range known {
+	best, meant := 4+2*min(len(name), 30)/3, ""
+	for _, k := range known {
 		if d := distance(strings.ToLower(name), k); d < best {
-			best, at = d, i
+			best, meant = d, fmt.Sprintf("did you mean %q? ", k)
 		}
 	}
-	return fmt.Sprintf("did you mean %q? There are %s", known[at], strings.Join(known, ", "))
+	return meant + "There are " + strings.Join(known, ", ")
 }
 
 // distance counts the edits between two names; a common beginning counts for a

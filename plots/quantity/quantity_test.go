@@ -57,6 +57,21 @@ func TestNatural(t *testing.T) {
 	}
 }
 
+// TestSuggest names what is near, and nothing where nothing is.
+func TestSuggest(t *testing.T) {
+	recs := synthetic.Sweep([]int{256}, []int{32})
+	recs[0].Impl.Knobs = map[string]int{"streams": 2, "tile": 8}
+	for name, want := range map[string]string{
+		"hiden": `unknown axis "hiden": did you mean "hidden"? There are cell, `,
+		"til":   `did you mean "tile"? There are cell, `,
+		"foo":   `unknown axis "foo": There are cell, `,
+	} {
+		if _, err := AxisOf(name, recs); err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "streams") != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestCompare holds that streams left to the technique are one place, however
 // many each technique takes, so that techniques stand in their order there.
 func TestCompare(t *testing.T) {
