@@ -57,7 +57,11 @@ func facts() []fact {
 			if len(m.Resumed) == 0 {
 				return ""
 			}
-			return fmt.Sprintf("%d times, last %s", len(m.Resumed), when(m.Resumed[len(m.Resumed)-1]))
+			last := when(m.Resumed[len(m.Resumed)-1])
+			if len(m.Resumed) == 1 {
+				return last
+			}
+			return fmt.Sprintf("%d times, last %s", len(m.Resumed), last)
 		}},
 		{"Device", func(m *results.Manifest) string {
 			var list []string
