@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,7 +25,11 @@ func isGPU(name string) bool { return name == "cuda" || strings.HasPrefix(name, 
 // findWorker looks for the worker where the variable says, beside this program
 // and in the path.
 func findWorker() (string, error) {
-	if path := os.Getenv(workerVariable); path != "" {
+	if name := os.Getenv(workerVariable); name != "" {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return "", fmt.Errorf("%s says that the worker is %s, which is no program: %w", workerVariable, name, errors.Unwrap(err))
+		}
 		return path, nil
 	}
 	if self, err := os.Executable(); err == nil {

@@ -251,6 +251,21 @@ func (p *program) runGraph(cmd *cobra.Command, f *graphFlags, g *graph.Graph) er
 	}
 	defer b.Close()
 	f.size.Train = true
+	var networks [2]*scc.Network // step by step, and with parallelism between steps
+	need := g.Footprint(f.size)
+	for intra := range networks {
+		if networks[intra], err = scc.Layout(g, f.size, knob.Params{"intra": intra}); err != nil {
+			return err
+		}
+		memory, err := b.Memory(networks[intra].Schedule, nil)
+		if err != nil {
+			return err
+		}
+		need += float64(memory)
+	}
+	if free := float64(b.free()); free > 0 && need > free {
+		return fmt.Errorf("training %s needs %s and %s are free", g.Name, quantity.Bytes(need), quantity.Bytes(free))
+	}
 	in := g.Draw(f.size, rand.New(rand.NewPCG(c.Measure.Seed, 0)))
 	want, err := g.Reference(f.size, in)
 	if err != nil {
@@ -265,10 +280,7 @@ func (p *program) runGraph(cmd *cobra.Command, f *graphFlags, g *graph.Graph) er
 	t.Columns[4] = table.Column{Name: t.Columns[4].Name, Key: "error"}
 	var errs [2]string
 	for intra := range programs {
-		n, err := scc.Layout(g, f.size, knob.Params{"intra": intra})
-		if err != nil {
-			return err
-		}
+		n := networks[intra]
 		if programs[intra], err = b.Compile(n.Schedule, nil); err != nil {
 			return err
 		}

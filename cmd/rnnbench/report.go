@@ -58,6 +58,9 @@ Where runs measured the same, their labels tell them apart.`,
 			return err
 		}
 		recs := merge(sets)
+		if err := knownBaseline(cmd, recs, o.Baseline); err != nil {
+			return err
+		}
 		write := func(w io.Writer) error { return report.Write(w, sets, recs, o) }
 		if file == "" || file == "-" {
 			return write(p.out)

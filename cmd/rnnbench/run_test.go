@@ -316,6 +316,8 @@ func TestUsageErrors(t *testing.T) {
 func TestOtherErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"cuda:0 is not available: GPUs need the worker", "hint: make cuda"})
+	t.Setenv(workerVariable, "/nothere")
+	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"RNNBENCH_CUDA says that the worker is /nothere, which is no program: "})
 	rnnbench(t, "show").want(t, exitError, nil, []string{"there are no runs yet", "rnnbench sweep --preset quick"})
 	rnnbench(t, "show nothere").want(t, exitError, nil, []string{"nothere"})
 	rnnbench(t, "sweep --resume nothere").want(t, exitError, nil, []string{"nothere", "hint:"})
@@ -417,6 +419,8 @@ func TestSweep(t *testing.T) {
 	}
 	show("show", "plain")
 	show("show "+m.Run, "cudnnstyle")
+	rnnbench(t, "show --baseline plane").want(t, exitUsage, nil, []string{`--baseline: there is no technique "plane": did you mean plain?`})
+	rnnbench(t, "report --baseline nothere -f r.html").want(t, exitUsage, nil, []string{`--baseline: there is no technique "nothere": choose among naive, plain`})
 	show("show --pivot hidden,impl --metric speedup", "speed-up over naive")
 	show("show --baseline plain", "over plain")
 	show("show --pivot hidden,impl -o markdown", "|")
@@ -819,6 +823,7 @@ delay = %d
 	rnnbench(t, "graph good.toml -H 5").want(t, exitUsage, nil, []string{"--hidden is of a cell's network, and good.toml is a file"})
 	rnnbench(t, "graph gru --steps 5").want(t, exitUsage, nil, []string{"--steps is of a run: add --run"})
 	rnnbench(t, "graph gru --out good.toml").want(t, exitError, nil, []string{"cannot make the folder of the drawings", "hint: --out DIR"})
+	rnnbench(t, "graph lstm -H 100000 --run --out -").want(t, exitError, nil, []string{"training lstm needs ", "are free"})
 	rnnbench(t, "graph none.toml").want(t, exitUsage, nil, []string{"none.toml"})
 	rnnbench(t, "graph good.toml --run --batch 0 --out -").want(t, exitUsage, nil, []string{"must be at least 1"})
 	rnnbench(t, "reproduce hwang-graph --quick --no-hostname").want(t, exitDone, []string{"{i, f, f·c', i·g, c}"}, []string{"hwang-graph-lstm-peephole-fig2.svg", "report.md"})

@@ -88,6 +88,23 @@ func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]r
 	return sets, nil
 }
 
+// knownBaseline finds a baseline that was asked for and that no record is of.
+func knownBaseline(cmd *cobra.Command, recs []results.Record, baseline string) error {
+	if !cmd.Flags().Changed("baseline") {
+		return nil
+	}
+	var labels []string
+	for i := range recs {
+		if quantity.Label(&recs[i]) == baseline || recs[i].Impl.Name == baseline {
+			return nil
+		}
+		if l := quantity.Label(&recs[i]); !slices.Contains(labels, l) {
+			labels = append(labels, l)
+		}
+	}
+	return misused(cmd, fmt.Errorf("--baseline: %w", unknown("technique", baseline, labels)))
+}
+
 // runs reads the runs that args name, or the latest.
 func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]results.Set, error) {
 	dir, err := s.dir(p)

@@ -51,6 +51,9 @@ func (p *program) showCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := knownBaseline(cmd, recs, baseline); err != nil {
+			return err
+		}
 		if pivot == "" || format == "jsonl" || format == "benchfmt" {
 			return p.records(recs, format, baseline)
 		}

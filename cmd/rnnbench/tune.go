@@ -508,6 +508,9 @@ func (t *tuning) sameEnvironment(m results.Manifest) bool {
 func (t *tuning) finish(list *winners, recs []results.Record, done int, err error, took time.Duration) error {
 	code, outcome := exitCode(recs, err, t.config.Measure.OnError == "stop", t.flags.allowFailures)
 	where := "everything was known already"
+	if err != nil {
+		where = "nothing was recorded"
+	}
 	if t.folder != nil {
 		where = "records in " + t.folder.Dir()
 		if bad := t.folder.Finish(code); bad != nil {

@@ -318,7 +318,11 @@ func (p *program) wisdomExport() *cobra.Command {
 			return misused(cmd, unknown("device in "+filepath.Base(path), device, slices.Compact(devices)))
 		}
 		if to != "-" {
-			return b.Write(to)
+			if err := b.Write(to); err != nil {
+				return err
+			}
+			p.note("wrote %s", to)
+			return nil
 		}
 		text, err := b.Format()
 		if err != nil {

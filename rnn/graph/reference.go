@@ -63,6 +63,22 @@ func (g *Graph) Reference(size Size, in Values) (Values, error) {
 	return r.out, nil
 }
 
+// Footprint estimates the bytes that Draw and Reference take.
+func (g *Graph) Footprint(size Size) float64 {
+	values := 0.0
+	for _, p := range g.Params() {
+		values += 2 * float64(p.Rows) * float64(p.Cols)
+	}
+	rows := float64(size.Batch) * float64(size.Frames())
+	for k, l := range g.Layers {
+		values += float64(l.Size) * (3*rows + float64(size.Batch)*float64(g.Delay(k)))
+	}
+	for _, c := range g.Connections {
+		values += 2 * rows * float64(g.Layers[c.To].Size)
+	}
+	return 8 * values
+}
+
 type reference struct {
 	*Graph
 	Size
