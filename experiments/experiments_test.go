@@ -140,6 +140,27 @@ func reports(t *testing.T, on experiments.Target) {
 	}
 }
 
+// TestPartOfHwang says nothing of the best speed where a budget left out the
+// numbers of sequences that have it.
+func TestPartOfHwang(t *testing.T) {
+	e, err := experiments.Lookup("hwang-fig3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := synthetic(e, cpu)
+	for _, most := range []int{1, 8, 1024} {
+		recs := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool { return r.Point.Batch > most })
+		rep, err := e.Report(recs, cpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Contains(strings.Join(rep.Findings, "\n"), "of the best speed")
+		if said != (most >= 64) {
+			t.Errorf("to %d sequences: %q", most, rep.Findings)
+		}
+	}
+}
+
 // TestLadderIsThePapers holds the paper's own numbers to each other: the
 // speed-ups printed are those of the times printed.
 func TestLadderIsThePapers(t *testing.T) {
