@@ -102,7 +102,11 @@ func environment(hideHost bool) results.Environment {
 
 // mismatch says in what way a run is not one of plan q on b.
 func mismatch(m results.Manifest, b *bench, q plan) string {
-	if m.Plan.Hash != q.hash() {
+	switch {
+	case m.Plan.Hash == q.hash():
+	case m.Plan.Summary == q.summary:
+		return fmt.Sprintf("it measures another plan than is asked for now, though one of the same size (%s)", q.summary)
+	default:
 		return fmt.Sprintf("it measures another plan (%s) than is asked for now (%s)", m.Plan.Summary, q.summary)
 	}
 	d := b.record()

@@ -556,6 +556,7 @@ func TestInterruptAndResume(t *testing.T) {
 
 	for _, c := range []struct{ flags, message string }{
 		{" -H 8", "cannot be resumed: it measures another plan"},
+		{" -H 9,16,24,32", "cannot be resumed: it measures another plan than is asked for now, though one of the same size (8 points"},
 		{" --seed 7", "cannot be resumed: its inputs are normal with seed 1"},
 		{" --simd generic", "cannot be resumed: it was measured with the instruction set"},
 		{" --threads 1", "cannot be resumed: it was measured on another device"},
