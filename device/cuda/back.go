@@ -274,6 +274,9 @@ func (b *binder) scatterForms(l layer) []scatter {
 			continue
 		}
 		for _, samples := range b.samples(l.batch, 1, 2, 4, 8) {
+			if samples != powerOfTwo(samples) {
+				continue
+			}
 			for _, out := range []int{4, 8} {
 				for lanes := out / 2; lanes <= min(out, 8) && samples <= 8 && out*samples <= 64; lanes *= 2 {
 					all = append(all, scatter{layer: l, samples: samples, warps: warps, out: out, lanes: lanes})

@@ -79,6 +79,8 @@ func (t tiling) shaped(blocks int, p Properties) (tiling, string) {
 	t.cluster = ceil(t.hidden, t.units)
 	t.chunks = ceil(t.hidden, t.lanes*t.step())
 	switch threads := t.threads(); {
+	case t.samples != powerOfTwo(t.samples):
+		return t, fmt.Sprintf("%d sequences are no power of two", t.samples)
 	case powerOfTwo(t.tile)*powerOfTwo(t.gates) > t.lanes:
 		return t, "a thread has more rows than lanes to sum them over"
 	case threads > 1024:
@@ -190,9 +192,10 @@ func (b *binder) groupings(c *cell.Cell, l layer) ([]grouping, string) {
 		})
 	}
 	if b.knobs["tensor"] != 1 || len(all) == 0 {
-		var more []grouping
-		more, why = b.grouped(l, b.tilings)
-		all = append(all, more...)
+		more, no := b.grouped(l, b.tilings)
+		if all = append(all, more...); b.knobs["tensor"] != 1 {
+			why = no
+		}
 	}
 	slices.SortStableFunc(all, cheaper)
 	return all, why

@@ -40,6 +40,7 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 		{"tensor": 1, "resident": 1, "cluster": 4, "samples": 8, "lanes": 4, "tile": 8},
 		{"tensor": 1, "resident": 1, "cluster": 8, "samples": 16, "lanes": 8},
 		{"tensor": 1, "resident": 1, "cluster": 1, "samples": 8, "lanes": 4},
+		{"tensor": 1, "resident": 1, "cluster": 2, "samples": 24},
 		{"tensor": 1, "resident": 2, "groups": 2, "samples": 8, "lanes": 8, "tile": 4},
 		{"tensor": 1, "resident": 1, "share": share, "cluster": 2, "samples": 8, "lanes": 8},
 		{"tensor": 1, "resident": 2, "groups": 1, "samples": 16, "lanes": 32},

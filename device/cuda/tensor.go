@@ -36,6 +36,12 @@ func (f fragments) tiles() int { return ceil(ceil(f.samples, f.parts), 8) }
 // each is the number of sequences of a thread, once sums are formed.
 func (f fragments) each() int { return max(1, 8*f.tiles()*f.band/(32*f.split)) }
 
+// uneven reports whether that leaves out some.
+func (f fragments) uneven() bool {
+	across := 32 / f.band * f.split
+	return f.each()*across < 8*f.tiles()
+}
+
 // phased reports whether a state's own bits tell whether it is new.
 func (f fragments) phased() bool { return f.bounded() > 0 }
 
@@ -124,6 +130,8 @@ func (f fragments) shaped(blocks int, p Properties) (fragments, string) {
 		return f, fmt.Sprintf("a warp has 4, 8 or 16 units, not %d", f.band)
 	case f.spread && !f.pull && f.samples%8 != 0:
 		return f, fmt.Sprintf("%d sequences are not eights", f.samples)
+	case f.uneven():
+		return f, fmt.Sprintf("%d sequences are not shared evenly by the %d warps of a band", 8*f.tiles(), f.split)
 	case threads > 1024:
 		return f, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", f.units, threads)
 	default:
