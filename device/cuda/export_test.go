@@ -56,6 +56,33 @@ func Gradients(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, 
 	return texts
 }
 
+// A Division is how a kernel divides a layer or its gradient.
+type Division struct {
+	Kernel, Sizes                     string
+	Blocks, Threads, Shared, Together int
+	Room                              int64 // bytes that groups have for what they leave each other
+	States                            int   // that a thread carries from step to step
+}
+
+// Divisions are those of a layer of c, or of its gradient.
+func Divisions(c *cell.Cell, hidden, batch int, weights Element, exact, gradient bool, k knob.Params, p Properties) (out []Division) {
+	b := binder{knobs: k, properties: p}
+	l := layer{hidden, c.Recurrent, batch, weights, exact, 0, 0}
+	room, states := partsBytes(hidden, batch, p), len(carried(c))
+	list := func(b *binder) ([]grouping, string) { return b.backgroupings(c, l) }
+	if !gradient {
+		r := newRecurrence(&schedule.Sequence{Cell: c}, c.Inference)
+		l.within, l.inputs = within(c), r.inputs()
+		room, states = exchangeBytes(hidden, batch), len(c.States)
+		list = func(b *binder) ([]grouping, string) { return b.groupings(c, l) }
+	}
+	all, _ := b.parts(list)
+	for _, t := range all {
+		out = append(out, Division{t.kernel, t.sizes, t.blocks, t.threads, t.shared, t.together, alignment + room, states})
+	}
+	return out
+}
+
 // Moved is what the kernel of a scan reads and writes per unit and step, in
 // single precision, in bytes.
 func Moved(op schedule.Op) int {
