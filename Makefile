@@ -48,7 +48,7 @@ record-cuda: build
 ## test: every test
 test:
 	$(GO) vet ./...
-	$(GO) test -timeout 15m ./...
+	$(GO) test -timeout 8m ./...
 
 ## race: the techniques' schedules and the harness under the race detector (needs a C compiler);
 ## the kernels are plain Go here, since assembly is invisible to the detector
@@ -57,7 +57,7 @@ race:
 
 ## noasm: the tests of what has assembly, without it
 noasm:
-	$(GO) test -short -tags noasm -timeout 15m ./device/... ./impl/...
+	$(GO) test -short -tags noasm -timeout 8m ./device/... ./impl/...
 
 ## cross: builds for other systems
 cross:

@@ -80,14 +80,7 @@ func TestSpills(t *testing.T) {
 		}
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel()
-			s, err := l.Schedule(1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			launches, texts, err := cuda.Sources(s, nil, h200())
-			if err != nil {
-				t.Fatal(err)
-			}
+			launches, texts := sources(t, l)
 			for i, launch := range launches {
 				if !strings.HasPrefix(launch.Name, "persistentbackward") {
 					continue
@@ -108,12 +101,10 @@ func TestSpills(t *testing.T) {
 	}
 }
 
-// TestSideBySide: where a batch takes more clusters than there are multiprocessors
-// for, as many blocks fit one as the choice counts on. gru 256 at batch 16 in single
-// precision took 1.13 µs a step instead of 0.79 with eleven registers more.
-func TestSideBySide(t *testing.T) {
-	c := hopper(t)
-	s, err := devicetest.Layer{Cell: cell.GRU, Hidden: 256, Batch: 16, Steps: 16, Precision: schedule.FP32}.Schedule(1)
+// sources are the launches of a layer on an H200 by default settings, and their texts.
+func sources(t *testing.T, l devicetest.Layer) ([]*cuda.Launch, []string) {
+	t.Helper()
+	s, err := l.Schedule(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +112,15 @@ func TestSideBySide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return launches, texts
+}
+
+// TestSideBySide: where a batch takes more clusters than there are multiprocessors
+// for, as many blocks fit one as the choice counts on. gru 256 at batch 16 in single
+// precision took 1.13 µs a step instead of 0.79 with eleven registers more.
+func TestSideBySide(t *testing.T) {
+	c := hopper(t)
+	launches, texts := sources(t, devicetest.Layer{Cell: cell.GRU, Hidden: 256, Batch: 16, Steps: 16, Precision: schedule.FP32})
 	for i, launch := range launches {
 		if launch.Cluster < 2 {
 			continue
