@@ -15,6 +15,7 @@ package cpu
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -111,6 +112,12 @@ func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 		knobs = append(knobs, knob.Knob{
 			Name: "bands", Doc: "workers that share a layer's units in a persistent operation; 0: one whose nearest cache holds their weights (two from half of it on, where one call runs all steps), else all that have some",
 			Values: choices(d.workers), Max: d.workers,
+		})
+	}
+	if steps := d.formed(s); steps > 0 {
+		knobs = append(knobs, knob.Knob{
+			Name: "ahead", Doc: "steps whose input product a persistent operation forms while it runs those before; 0: 16 or 64 where bands wait for weights from L2 or L3, else none; as many as there are: none",
+			Values: slices.Compact([]int{0, min(aheadBlock, steps), min(4*aheadBlock, steps), steps}),
 		})
 	}
 	return knobs

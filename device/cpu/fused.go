@@ -1,10 +1,13 @@
 package cpu
 
 import (
+	"unsafe"
+
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -54,13 +57,13 @@ func (w *fusedCell) run(row, from, to int, s *scratch) {
 }
 
 // newScratch is what one worker needs for s.
-func (d *Device) newScratch(s *schedule.Schedule, f simd.Format) scratch {
-	n := d.needs(s, f)
+func (d *Device) newScratch(s *schedule.Schedule, f simd.Format, k knob.Params) scratch {
+	n := d.needs(s, f, k)
 	return scratch{
 		gemm: gemm.NewScratch(n.gemm), vectors: make([][]float32, n.vectors), products: make([]float32, n.products),
 		tracks: make([]fused.Vector, n.vectors), weights: make([][]float32, n.vectors),
 		others: make([]fused.Span, d.workers), steps: fused.NewSteps(n.vectors, d.workers, n.parts),
-		scan: newScanScratch(n.states, n.scanVectors),
+		inputs: make([]float32, n.inputs), tiles: make([]fused.Tile, n.tiles), scan: newScanScratch(n.states, n.scanVectors),
 	}
 }
 
@@ -70,13 +73,20 @@ type needs struct {
 	vectors  int // of fused cells
 	products int // floats of the recurrent products of a band
 	parts    int // and of parts of them
+	inputs   int // floats of a block of inputs, packed
+	tiles    int // of its product
 
 	states      int // floats of the states that a scan carries
 	scanVectors int // of its programs
 }
 
+// tileFloats is what a tile takes.
+const tileFloats = int(unsafe.Sizeof(fused.Tile{}) / 4)
+
 // floats are those of them that count as memory.
-func (n needs) floats() int { return n.gemm + n.products + n.parts + scanArrays*n.states }
+func (n needs) floats() int {
+	return n.gemm + n.products + n.parts + n.inputs + tileFloats*n.tiles + scanArrays*n.states
+}
 
 // scans adds what a scan needs.
 func (n *needs) scans(s *schedule.Sequence, programs ...cell.Program) {
@@ -86,7 +96,7 @@ func (n *needs) scans(s *schedule.Sequence, programs ...cell.Program) {
 	}
 }
 
-func (d *Device) needs(s *schedule.Schedule, f simd.Format) needs {
+func (d *Device) needs(s *schedule.Schedule, f simd.Format, k knob.Params) needs {
 	var most needs
 	product := func(p gemm.Product) {
 		for teams := 1; teams <= d.workers; teams++ { // of members, or one more
@@ -98,6 +108,14 @@ func (d *Device) needs(s *schedule.Schedule, f simd.Format) needs {
 		p, beside := d.product(s.Nodes[i].Op.(schedule.Gemm), f), d.product(s.Nodes[j].Op.(schedule.Gemm), f)
 		p.Beside = &beside
 		product(p)
+	}
+	for i, block := range d.inputs(s, f, k, true) {
+		_, n, k := s.Nodes[i].Op.(schedule.Gemm).Sizes()
+		op := s.Nodes[i+1].Op.(schedule.Persistent)
+		p := d.product(s.Nodes[i].Op.(schedule.Gemm), f)
+		p.M = block
+		most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
+		most.inputs, most.tiles = max(most.inputs, k*block), max(most.tiles, tilesOf(n, op.Hidden(), block))
 	}
 	for op := range s.Operations() {
 		switch op := op.(type) {

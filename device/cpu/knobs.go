@@ -37,6 +37,9 @@ func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) er
 			return err
 		}
 	}
+	if n := k["ahead"]; n > 0 && n < d.formed(s) && len(d.inputs(s, f, k, d.teams(s, f, k) == 1)) == 0 {
+		return fmt.Errorf("cpu: ahead=%d: %w: there are too few steps, or product and persistent operation have workers of their own", n, schedule.ErrUnsupported)
+	}
 	if n := k["scanchunk"]; n > 0 && scans && !cut {
 		return fmt.Errorf("cpu: scanchunk=%d: %w: workers split channels here, not time: set scansplit", n, schedule.ErrUnsupported)
 	}

@@ -23,6 +23,7 @@ type persistent struct {
 	weights    [][]float32       // per recurrent gate, packed
 	recurrence *fused.Recurrence // of one sequence; nil: there is none
 	done       []*counter        // with a recurrence: per band, its steps of all runs
+	input      *input            // the product ahead, where steps form it; nil: it is there
 }
 
 // persistentBackward is its gradient: the cells of the band, and after the
@@ -207,7 +208,12 @@ func bandProduct(batch, units, depth int, f simd.Format) gemm.Product {
 
 func (w *persistent) share(part, parts int, s *scratch) {
 	from, to, bands := w.own(part, parts)
+	if w.input != nil {
+		w.input.start(part, parts, w.program.device.pool, w.meeting, s)
+	}
 	if from == to {
+		for w.input != nil && w.input.one(w.program.device.pool, s) {
+		}
 		return
 	}
 	if w.inOneCall(bands) {
@@ -230,7 +236,8 @@ func (w *persistent) share(part, parts int, s *scratch) {
 	}
 }
 
-// run runs all steps of a band in one call, unless another band's worker loses its processor.
+// run runs all steps of a band in one call, or in one for each block of an input product, and in more where
+// another band's worker loses its processor.
 func (w *persistent) run(part, from, to, bands int, s *scratch) {
 	v := s.tracks[:len(w.vectors)]
 	for i := range w.vectors {
@@ -248,14 +255,37 @@ func (w *persistent) run(part, from, to, bands int, s *scratch) {
 		}
 	}
 	w.recurrence.Start(s.steps, v, &p, &b, w.steps)
-	for {
-		for other := range bands { // all have started, or come to where this one is
-			w.program.device.pool.await(w.done[other], uint64(s.steps.Turn))
+	w.come(bands, s.steps)
+	if w.input == nil {
+		w.finish(bands, s.steps)
+		return
+	}
+	for block, at, end := 0, 0, w.input.first.M; at < w.steps; block++ {
+		rows := min(w.input.block, w.steps-end)
+		var tiles []fused.Tile
+		if w.input.helped {
+			w.input.await(block, w.program.device.pool, s)
+		} else {
+			tiles = w.input.tiles(s.tiles[:0], w.program.device.kernels, s.inputs, end, rows, from, to, w.hidden)
 		}
-		if w.recurrence.Run(s.steps) {
-			return
-		}
-		w.recurrence.Resume(s.steps)
+		w.recurrence.Form(s.steps, end-at, tiles, w.input.K, w.input.out.step)
+		w.finish(bands, s.steps)
+		at, end = end, end+rows
+	}
+}
+
+// finish runs the steps that are to be run in one go.
+func (w *persistent) finish(bands int, s *fused.Steps) {
+	for !w.recurrence.Run(s) {
+		w.come(bands, s)
+		w.recurrence.Resume(s)
+	}
+}
+
+// come waits until all bands have started, or come to where this one is.
+func (w *persistent) come(bands int, s *fused.Steps) {
+	for other := range bands {
+		w.program.device.pool.await(w.done[other], uint64(s.Turn))
 	}
 }
 
@@ -272,8 +302,11 @@ func (b *band) largest(bands int) int {
 }
 
 // pairs reports whether a band of so many units computes two vectors at once: with near weights, which
-// are read as fast as states are broadcast, and those of one product, which are then read from two places.
-func (w *persistent) pairs(units int) bool { return len(w.weights) == 1 || w.near(units) }
+// are read as fast as states are broadcast, unless an input product is formed among its own, and those of one
+// product, which are then read from two places.
+func (w *persistent) pairs(units int) bool {
+	return len(w.weights) == 1 || w.near(units) && (w.input == nil || w.input.helped)
+}
 
 // near reports whether the nearest cache holds the weights of so many units.
 func (w *persistent) near(units int) bool {

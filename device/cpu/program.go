@@ -72,6 +72,8 @@ type scratch struct {
 	weights  [][]float32
 	others   []fused.Span
 	steps    *fused.Steps
+	inputs   []float32 // of a recurrence, packed
+	tiles    []fused.Tile
 	scan     scanScratch
 	team     []scratch // of all workers of the team, in order
 	_        [64]byte
@@ -157,7 +159,7 @@ func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 4 * (int64(d.layout(s, f).total) + int64(d.workers)*int64(d.needs(s, f).floats())), nil
+	return 4 * (int64(d.layout(s, f).total) + int64(d.workers)*int64(d.needs(s, f, k).floats())), nil
 }
 
 // Compile implements device.Device.
@@ -189,7 +191,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	}
 	p.scratch = make([]scratch, d.workers)
 	for w := range p.scratch {
-		p.scratch[w] = d.newScratch(s, f)
+		p.scratch[w] = d.newScratch(s, f, k)
 	}
 	p.progress = make([]counter, s.Streams)
 	p.team = make([]teamState, p.teams)
@@ -235,6 +237,11 @@ func (p *program) bind() error {
 		place[i] = uint64(len(p.queues[n.Stream]))
 		p.queues[n.Stream] = append(p.queues[n.Stream], i)
 		p.nodes = append(p.nodes, out)
+	}
+	for i, block := range p.device.inputs(p.schedule, p.format, p.knobs, p.teams == 1) {
+		if p.form(&p.nodes[i+1], p.schedule.Nodes[i].Op.(schedule.Gemm), block) {
+			p.nodes[i].work, p.nodes[i].pieces = done{}, 0
+		}
 	}
 	p.turnBack()
 	for i, j := range p.device.besides(p.schedule, p.teams == 1) {

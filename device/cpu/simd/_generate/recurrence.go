@@ -56,6 +56,10 @@ func (a *asm) recurrence(r routine) {
 	a.begin(r.name, "(s *Steps)", doc...)
 	s := a.Load(a.Param("s"), a.GP64())
 	p := &products{asm: a, gates: gates, field: func(name string) gotypes.Component { return a.Param("s").Dereference(s).Field(name) }}
+	if a.wide() {
+		p.former = &former{asm: a, field: p.field}
+		p.former.begin()
+	}
 	i, n := a.GP64(), a.GP64()
 	most := 1 // vectors at once
 	if gates == 1 || a.wide() {
@@ -92,6 +96,9 @@ func (a *asm) recurrence(r routine) {
 	}
 
 	a.Label("step")
+	if p.former != nil {
+		p.former.last("done")
+	}
 	a.Load(p.field("Own").Field("N"), n)
 	a.TESTQ(n, n)
 	a.JZ(operand.LabelRef("all"))
@@ -124,16 +131,26 @@ func (a *asm) recurrence(r routine) {
 			return operand.Mem{Base: base, Index: i, Scale: 4, Disp: 4 * a.width * of}
 		}
 	}
+	first, program := map[int][]cell.Ref{}, r.program
+	if a.wide() { // with vectors of half a strip it costs more than it saves
+		first, program = aheadOf(r.program)
+	}
 	blocks("rest", func(label string, vectors int) {
-		sums := p.rest(label+"all", i, vectors)
+		sums := p.rest(label+"all", i, vectors, func(gate, of int) []operand.Mem {
+			var terms []operand.Mem
+			for _, ref := range first[gate] {
+				terms = append(terms, vector(of)(ref))
+			}
+			return terms
+		})
 		for of := range vectors {
 			address := vector(of)
-			a.straight(r.program, sums[of], func(ref cell.Ref) reg.VecVirtual { return a.load(address(ref)) },
+			a.straight(program, sums[of], func(ref cell.Ref) reg.VecVirtual { return a.load(address(ref)) },
 				func(v reg.VecVirtual, ref cell.Ref) { a.VMOVUPS(v, address(ref)) })
 		}
 	})
 	tail("next")
-	sums := p.rest("last", i, 1)
+	sums := p.rest("last", i, 1, func(int, int) []operand.Mem { return nil })
 	a.tail(r.program, n, sums[0], vector(0))
 
 	a.Label("next")
@@ -157,16 +174,48 @@ func (a *asm) recurrence(r routine) {
 	a.Load(p.field("Count"), more)
 	a.DECQ(more)
 	a.Store(more, p.field("Count"))
-	a.JNZ(operand.LabelRef("step"))
-	a.Label("done")
+	if p.former != nil {
+		a.JMP(operand.LabelRef("step"))
+		a.Label("done")
+		p.former.end()
+	} else {
+		a.JNZ(operand.LabelRef("step"))
+		a.Label("done")
+	}
 	a.end()
+}
+
+// aheadOf lists by gate what a program adds to the recurrent product and to nothing else: the sums of these
+// begin before the product does, instead of being waited for after it. The program is what is left.
+func aheadOf(p cell.Program) (map[int][]cell.Ref, cell.Program) {
+	terms, rest := map[int][]cell.Ref{}, cell.Program{}
+	sum := func(i int, of, bias cell.Kind, gate int) bool {
+		return i < len(p) && p[i].Op == cell.Add && p[i].A == cell.Ref{Kind: of, Index: gate} && p[i].B == cell.Ref{Kind: bias, Index: gate}
+	}
+	for i := 0; i < len(p); i++ {
+		in := p[i]
+		switch {
+		case in.A.Kind == cell.X && sum(i, cell.X, cell.BX, in.A.Index) && sum(i+1, cell.R, cell.BR, in.A.Index) && i+2 < len(p) &&
+			p[i+2].Op == cell.Add && p[i+2].A == in.Out && p[i+2].B == p[i+1].Out && in.Out.Kind == cell.Temp && p[i+1].Out.Kind == cell.Temp:
+			terms[in.A.Index] = []cell.Ref{in.A, in.B, p[i+1].B}
+			rest = append(rest, cell.Instr{Op: cell.Copy, Out: p[i+2].Out, A: p[i+1].A})
+			i += 2
+		case in.A.Kind == cell.R && sum(i, cell.R, cell.BR, in.A.Index):
+			terms[in.A.Index] = []cell.Ref{in.B}
+			rest = append(rest, cell.Instr{Op: cell.Copy, Out: in.Out, A: in.A})
+		default:
+			rest = append(rest, in)
+		}
+	}
+	return terms, rest
 }
 
 // products are those of some vectors of units with the state: sums of gates vectors each, in some sets.
 type products struct {
 	*asm
-	gates int
-	field func(name string) gotypes.Component
+	gates  int
+	field  func(name string) gotypes.Component
+	former *former // of an input product's tiles; nil: the level has no registers for them
 
 	vectors int
 	sums    [][]reg.VecVirtual // set by set, vector by vector
@@ -235,53 +284,75 @@ func (p *products) skip(n reg.GPVirtual) {
 	}
 }
 
-// add adds the products with the next n units of the state, and overwrites n.
-func (p *products) add(label string, n reg.GPVirtual) {
-	sets := len(p.sums)
-	unroll := max(4, sets)
-	row := func(u, g, v int) operand.Mem {
-		m := operand.Mem{Base: p.weights[g], Index: p.at[0], Scale: 1, Disp: stripBytes * u}
-		switch {
-		case v > 0 && p.wide():
-			m.Index = p.at[1]
-		case v > 0:
-			m.Disp += stripBytes / 2
-		}
-		return m
+// row addresses the weights of a gate and a vector of units that u units on of the state multiply.
+func (p *products) row(u, g, v int) operand.Mem {
+	m := operand.Mem{Base: p.weights[g], Index: p.at[0], Scale: 1, Disp: stripBytes * u}
+	switch {
+	case v > 0 && p.wide():
+		m.Index = p.at[1]
+	case v > 0:
+		m.Disp += stripBytes / 2
 	}
-	step := func(u int) {
+	return m
+}
+
+// terms returns the instructions that add the products with so many units of the state.
+func (p *products) terms(units int) []func() {
+	var all []func()
+	for u := range units {
 		x := p.vec()
-		p.VBROADCASTSS(operand.Mem{Base: p.h, Disp: 4 * u}, x)
+		all = append(all, func() { p.VBROADCASTSS(operand.Mem{Base: p.h, Disp: 4 * u}, x) })
 		for v := range p.vectors {
 			for g := range p.gates {
-				p.VFMADD231PS(row(u, g, v), x, p.sums[u%sets][v*p.gates+g])
+				all = append(all, func() { p.VFMADD231PS(p.row(u, g, v), x, p.sums[u%len(p.sums)][v*p.gates+g]) })
 			}
 		}
 	}
-	advance := func(steps int) {
-		p.ADDQ(operand.Imm(uint64(4*steps)), p.h)
-		for _, r := range p.at {
-			p.ADDQ(operand.U32(uint32(stripBytes*steps)), r)
+	return all
+}
+
+// advance goes on by so many units of the state.
+func (p *products) advance(units int) {
+	p.ADDQ(operand.Imm(uint64(4*units)), p.h)
+	for _, r := range p.at {
+		p.ADDQ(operand.U32(uint32(stripBytes*units)), r)
+	}
+}
+
+// add adds the products with the next n units of the state, and overwrites n.
+func (p *products) add(label string, n reg.GPVirtual) {
+	unroll := max(4, len(p.sums))
+	some := func(units int) {
+		for _, term := range p.terms(units) {
+			term()
 		}
+		p.advance(units)
+	}
+	if p.former != nil && p.vectors == p.far() {
+		p.both(label, n)
 	}
 	p.SUBQ(operand.Imm(uint64(unroll)), n)
 	p.JLT(operand.LabelRef(label + "few"))
 	p.Label(label + "loop")
-	for u := range unroll {
-		step(u)
-	}
-	advance(unroll)
+	some(unroll)
 	p.SUBQ(operand.Imm(uint64(unroll)), n)
 	p.JGE(operand.LabelRef(label + "loop"))
 	p.Label(label + "few")
 	p.ADDQ(operand.Imm(uint64(unroll)), n)
 	p.JZ(operand.LabelRef(label + "added"))
 	p.Label(label + "one")
-	step(0)
-	advance(1)
+	some(1)
 	p.DECQ(n)
 	p.JNZ(operand.LabelRef(label + "one"))
 	p.Label(label + "added")
+}
+
+// far is how many vectors of units are computed at once by weights that the nearest cache does not hold.
+func (p *products) far() int {
+	if p.gates == 1 {
+		return 2
+	}
+	return 1
 }
 
 // sum adds the sets and returns the sums.
@@ -303,12 +374,18 @@ func (p *products) part(i reg.GPVirtual) operand.Mem {
 	return operand.Mem{Base: m, Index: at, Scale: 1}
 }
 
-// rest returns the whole products of so many vectors of units from i on.
-func (p *products) rest(label string, i reg.GPVirtual, vectors int) []map[cell.Ref]reg.VecVirtual {
+// rest returns the whole products of so many vectors of units from i on, with terms added to those of a gate
+// and a vector.
+func (p *products) rest(label string, i reg.GPVirtual, vectors int, terms func(gate, of int) []operand.Mem) []map[cell.Ref]reg.VecVirtual {
 	p.begin(i, vectors)
 	part := p.part(i)
-	for g, v := range p.sums[0] {
-		p.VMOVUPS(part.Offset(g*p.width*4), v)
+	for v, sum := range p.sums[0] {
+		p.VMOVUPS(part.Offset(v*p.width*4), sum)
+	}
+	for v, sum := range p.sums[0] {
+		for _, term := range terms(v%p.gates, v/p.gates) {
+			p.VADDPS(term, sum, sum)
+		}
 	}
 	p.zero(1)
 	n, all := p.GP64(), p.GP64()

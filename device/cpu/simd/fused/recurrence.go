@@ -13,6 +13,7 @@ import (
 // program reads, which never leave the registers: a small layer in one call. It is immutable and safe
 // for concurrent use.
 type Recurrence struct {
+	level   simd.Level
 	vectors []cell.Ref
 	run     func(*Steps)
 }
@@ -23,7 +24,7 @@ func NewRecurrence(l simd.Level, p cell.Program) *Recurrence {
 	if run == nil {
 		return nil
 	}
-	return &Recurrence{vectors(p), run}
+	return &Recurrence{l, vectors(p), run}
 }
 
 // Vectors lists the vectors that Run takes; it computes those of kind R, which it does not touch.
@@ -58,6 +59,7 @@ func NewSteps(vectors, bands, part int) *Steps {
 	}{Steps: Steps{
 		At: words[apart:], Weights: words[vectors+2*apart:],
 		By: make([]int, vectors), Last: make([]Span, bands), Part: make([]float32, part+4*apart)[2*apart:],
+		Sums: make([]float32, TileRows*simd.StripWidth+4*apart)[2*apart:][:TileRows*simd.StripWidth],
 	}}
 	return &s.Steps
 }
@@ -111,6 +113,7 @@ func (k *Recurrence) Start(s *Steps, v []Vector, p *Products, b *Band, steps int
 	if b.Pairs {
 		s.Pairs = 1
 	}
+	s.Until, s.Tiles, s.Terms = 0, 0, 0
 	s.Sure, s.Turn, s.Done = 1, int(b.Done.Add(1)), uintptr(unsafe.Pointer(b.Done))
 }
 
@@ -118,11 +121,11 @@ func (k *Recurrence) Start(s *Steps, v []Vector, p *Products, b *Band, steps int
 // operation gives. Bands look for it, and so wait for a state once, not for word of it and then for it.
 const unset = 0x7fa5a5a5
 
-// Run runs the steps that s has begun. It returns whether they are done, or another band has been awaited
+// Run runs the steps that s has begun, or those of a Form. It returns whether they are done, or another band has been awaited
 // for so long that its worker may have lost its processor: once all have counted s.Turn, Resume.
 func (k *Recurrence) Run(s *Steps) bool {
 	k.run(s)
-	return s.Count == 0
+	return s.Count == s.Until
 }
 
 // Resume has s go on with a state that all bands have computed.

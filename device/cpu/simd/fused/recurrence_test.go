@@ -38,7 +38,7 @@ func TestRecurrencesAssembled(t *testing.T) {
 }
 
 // TestRecurrence holds recurrences, of one band and of more side by side, to the programs and their
-// products in double precision.
+// products in double precision, and what they form meanwhile to its product.
 func TestRecurrence(t *testing.T) {
 	for l := simd.AVX2; l <= simd.Detect(); l++ {
 		t.Run(l.String(), func(t *testing.T) {
@@ -107,6 +107,8 @@ func compareRecurrence(t *testing.T, l simd.Level, c *cell.Cell, p named, n, ban
 		weights[g] = draw(strips*n*simd.StripWidth, 1/math.Sqrt(float64(n)))
 	}
 
+	in := newFormed(n, 1+rng.IntN(2*n), 1+rng.IntN(3), draw)
+	before := rng.IntN(steps) // steps ahead of those that form it
 	counters := make([]*atomic.Uint64, bands)
 	for b := range counters {
 		counters[b] = new(atomic.Uint64)
@@ -139,20 +141,32 @@ func compareRecurrence(t *testing.T, l simd.Level, c *cell.Cell, p named, n, ban
 		}
 		wg.Go(func() {
 			k.Start(s, at, &own, &band, steps)
-			for {
+			come := func() {
 				for _, c := range counters {
 					for int(c.Load()) < s.Turn {
 						runtime.Gosched()
 					}
 				}
-				if k.Run(s) {
-					return
-				}
-				k.Resume(s)
 			}
+			finish := func() {
+				for !k.Run(s) {
+					come()
+					k.Resume(s)
+				}
+			}
+			come()
+			if k.Forms() {
+				k.Form(s, before, nil, 0, 0)
+				finish()
+				k.Form(s, steps-before, in.tiles(band.Span), in.depth, in.stride)
+			}
+			finish()
 		})
 	}
 	wg.Wait()
+	if k.Forms() {
+		in.check(t)
+	}
 
 	for s := range steps {
 		before := append([]float64(nil), wide[c.Through][s*stride:][:n]...)
@@ -190,6 +204,47 @@ func compareRecurrence(t *testing.T, l simd.Level, c *cell.Cell, p named, n, ban
 	for b, c := range counters {
 		if c.Load() != 8+uint64(steps) {
 			t.Fatalf("%v %s: band %d has counted %d steps of %d", l, p.name, b, c.Load()-8, steps)
+		}
+	}
+}
+
+// A formed is a product that steps form.
+type formed struct {
+	depth, stride, units int
+	inputs, weights, out []float32
+}
+
+// newFormed is a product of so many units and tiles of rows.
+func newFormed(units, depth, tiles int, draw func(int, float64) []float32) *formed {
+	const margin = simd.StripWidth
+	f := &formed{depth: depth, stride: units + margin, units: units}
+	f.inputs = draw(tiles*depth*TileRows, 1)
+	f.weights = draw((units+simd.StripWidth-1)/simd.StripWidth*depth*simd.StripWidth, 1/math.Sqrt(float64(depth)))
+	f.out = make([]float32, tiles*TileRows*f.stride)
+	return f
+}
+
+// tiles are those of a band.
+func (f *formed) tiles(band Span) []Tile {
+	var all []Tile
+	for at := band.From; at < band.From+band.N; at += simd.StripWidth {
+		for row := 0; row*f.stride < len(f.out); row += TileRows {
+			all = append(all, NewTile(f.weights[at*f.depth:], f.inputs[row*f.depth:], f.out[row*f.stride+at:], Span{N: min(simd.StripWidth, band.From+band.N-at)}))
+		}
+	}
+	return all
+}
+
+// check holds the product to double precision, and what lies beside it to 0.
+func (f *formed) check(t *testing.T) {
+	t.Helper()
+	for i, got := range f.out {
+		row, u, want := i/f.stride, i%f.stride, 0.
+		for k := 0; u < f.units && k < f.depth; k++ {
+			want += float64(f.inputs[(row/TileRows*f.depth+k)*TileRows+row%TileRows]) * float64(f.weights[(u/simd.StripWidth*f.depth+k)*simd.StripWidth+u%simd.StripWidth])
+		}
+		if !(math.Abs(float64(got)-want) <= 0x1p-20*math.Sqrt(float64(f.depth))) || u >= f.units && got != 0 {
+			t.Fatalf("%d×%d by %d: row %d, unit %d: %v, want %v", len(f.out)/f.stride, f.units, f.depth, row, u, got, want)
 		}
 	}
 }

@@ -35,6 +35,26 @@ type Steps struct {
 	Turn  int     // what the band has counted
 	Done  uintptr // where it counts
 	Pairs int     // not 0: two vectors at once
+
+	// A product of steps to come, which is formed meanwhile, tile by tile.
+	Until        int       // what is left of Count when Run returns, with all tiles formed
+	Tile         uintptr   // the one that is being formed
+	Tiles        int       // those left, with it
+	Depth        int       // terms of each sum
+	OutBy        int       // bytes from row to row of what is formed
+	Terms        int       // of the tile, to come
+	RowOfWeights uintptr   // the next of them
+	Inputs       uintptr   // and what they multiply
+	Sums         []float32 // of those before, while no step runs
+}
+
+// A Tile is TileRows rows of a product by a strip of packed weights.
+type Tile struct {
+	Weights uintptr // the strip, Depth × simd.StripWidth
+	Inputs  uintptr // packed, Depth × TileRows
+	Out     uintptr // its first row
+	Columns uint32  // those that are stored, a bit each
+	_       uint32
 }
 
 // A Span are N units.

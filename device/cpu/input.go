@@ -1,0 +1,210 @@
+package cpu
+
+import (
+	"slices"
+
+	"github.com/klauspost/cpuid/v2"
+
+	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// An input is the product ahead of a persistent operation, of one sequence's inputs by the weights of all
+// gates. While the operation runs a block of steps, it forms the product of the next block. Where all
+// workers have a band they form its columns among their own products, which are bound by reading weights,
+// as the other is by multiply-adds; else those that have none form all of it.
+type input struct {
+	product         // of all steps
+	first   product // of the first block, which goes ahead
+	block   int     // steps of the others, at most
+
+	in, out       track
+	helped        bool    // by workers without a band
+	begun, formed counter // of the blocks behind the first, in this run
+}
+
+// aheadBlock is how many steps are a block unless the knob says otherwise, and aheadFar where the weights of
+// both products take more than a third of the last cache: each block reads those of the input once.
+const (
+	aheadBlock = fused.TileRows
+	aheadFar   = 4 * aheadBlock
+	leastL3    = 8 << 20 // where its size is not known
+
+	// startSteps is how many steps of a small layer make up for sixteen steps' product ahead of all, and for
+	// starting a block.
+	startSteps = 128
+)
+
+// inputs are the blocks of the products that the persistent operations behind them can form, by the node of
+// the product. Where one team does not run all nodes in program order, no other may wait for the product.
+func (d *Device) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, ordered bool) map[int]int {
+	blocks := map[int]int{}
+	if f != simd.F32 {
+		return blocks
+	}
+	awaited := map[int]bool{}
+	for _, n := range s.Nodes {
+		for _, i := range n.Wait {
+			awaited[i] = true
+		}
+	}
+	for i := 0; i+1 < len(s.Nodes); i++ {
+		n, next := s.Nodes[i], s.Nodes[i+1]
+		g, product := n.Op.(schedule.Gemm)
+		op, persistent := next.Op.(schedule.Persistent)
+		if !product || !persistent || !ordered && (n.Stream != next.Stream || len(next.Wait) > 0 || awaited[i]) {
+			continue
+		}
+		if block := d.ahead(g, op, k); block > 0 && op.Batch() == 1 && isInput(g, op) {
+			blocks[i] = block
+		}
+	}
+	return blocks
+}
+
+// formed is how many steps the longest of the persistent operations of s has that can form a product; 0: there
+// is none.
+func (d *Device) formed(s *schedule.Schedule) int {
+	most := 0
+	if s.Precision == schedule.FP32 && d.kernels.Level() == simd.AVX512 {
+		for i := range d.inputs(s, simd.F32, nil, true) {
+			most = max(most, s.Nodes[i+1].Op.(schedule.Persistent).Steps)
+		}
+	}
+	return most
+}
+
+// ahead is how many steps are a block; 0: all, and nothing is formed while they run. Weights that come from
+// memory are read as rarely as possible.
+func (d *Device) ahead(g schedule.Gemm, op schedule.Persistent, k knob.Params) int {
+	block := k["ahead"]
+	if block == 0 {
+		weights, last := d.weights(op, simd.F32)+4*d.floats(g.B.M, simd.F32), max(cpuid.CPU.Cache.L3, leastL3)
+		switch {
+		case d.weights(op, simd.F32) <= nearest():
+			block = min(max(op.Steps/startSteps, 1)*aheadBlock, aheadFar)
+		case weights > last:
+			return 0
+		case 3*weights > last:
+			block = aheadFar
+		default:
+			block = aheadBlock
+		}
+	}
+	if firstBlock(op.Steps, block) >= op.Steps {
+		return 0
+	}
+	return block
+}
+
+// firstBlock leaves whole tiles to the other blocks.
+func firstBlock(steps, block int) int { return block + steps%fused.TileRows }
+
+// isInput reports whether g is the whole input product of op, which leaves alone what g reads.
+func isInput(g schedule.Gemm, op schedule.Persistent) bool {
+	return g.C == op.X && g.B.M.Packed && !g.TransA && !g.Accumulate && !slices.ContainsFunc(op.Writes(), func(w schedule.View) bool {
+		return slices.ContainsFunc(g.Reads(), func(r schedule.View) bool { return r.M == w.M })
+	})
+}
+
+// form has n, a persistent operation behind a product, form it in blocks of so many steps, and reports whether
+// it does.
+func (p *program) form(n *node, op schedule.Gemm, block int) bool {
+	w, members, parts := n.work.(*persistent), p.members(n.stream%p.teams), 1
+	if n.pieces > 0 {
+		parts = members
+	}
+	if w.recurrence == nil || !w.recurrence.Forms() {
+		return false
+	}
+	if p.knobs["bands"] == 0 && w.near(w.hidden) && members > 1 {
+		w.most = 1 // two bands would take less time if both had to wait for the product
+	}
+	_, _, bands := w.own(0, parts)
+	helped := bands < members
+	if !helped && p.knobs["ahead"] == 0 && !w.waits(bands) {
+		return false
+	}
+	if helped {
+		w.most, n.pieces = bands, 1
+	}
+	g := *p.gemm(op).(*product)
+	g.pieces = 0
+	w.input = &input{
+		product: g, first: g, block: block, helped: helped,
+		in: track{data: g.A.Data, step: g.A.Stride}, out: track{data: g.C, step: g.LdC},
+	}
+	w.input.first.M = firstBlock(g.M, block)
+	return true
+}
+
+// start is ahead of all steps: the first block of the product, by all workers.
+func (in *input) start(part, parts int, pool *pool, meeting *counter, s *scratch) {
+	if part == 0 {
+		in.begun.Store(0)
+		in.formed.Store(0)
+	}
+	in.first.share(part, parts, s)
+	if parts > 1 {
+		pool.meet(meeting, parts)
+	}
+}
+
+// one forms a block that nobody has begun, and says so once those before it are there. It reports whether
+// there was one.
+func (in *input) one(pool *pool, s *scratch) bool {
+	block := in.begun.Add(1) - 1
+	from := in.first.M + int(block)*in.block
+	if from >= in.M {
+		return false
+	}
+	g := in.Product
+	g.M = min(in.block, g.M-from)
+	g.A.Data, g.C = in.in.at(from, 0), in.out.at(from, 0)
+	in.engine.Run(&g, 0, 1, s.gemm)
+	pool.await(&in.formed, block)
+	in.formed.Store(block + 1)
+	return true
+}
+
+// await waits until so many blocks behind the first are there, and forms others meanwhile.
+func (in *input) await(blocks int, pool *pool, s *scratch) {
+	for in.formed.Load() < uint64(blocks) {
+		if !in.one(pool, s) {
+			pool.await(&in.formed, uint64(blocks))
+		}
+	}
+}
+
+// waits reports whether bands wait for their weights: the nearest cache does not hold them, by a factor as
+// large as that by which a band may exceed the mean, since it has as much more of the input product.
+func (w *persistent) waits(bands int) bool {
+	mean := float64(w.hidden) / float64(bands)
+	return 4*float64(len(w.weights)*w.hidden)*mean > float64(nearest())*float64(w.largest(bands))/mean
+}
+
+// tiles packs the inputs of rows steps from at on, and appends to t the tiles of their products for units
+// from … to of each gate.
+func (in *input) tiles(t []fused.Tile, k *simd.Kernels, packed []float32, at, rows, from, to, hidden int) []fused.Tile {
+	for row := 0; row < rows; row += fused.TileRows {
+		k.Transpose(packed[row*in.K:], in.in.at(at+row, 0), fused.TileRows, in.in.step, in.K, fused.TileRows)
+	}
+	for gate := 0; gate < in.N; gate += hidden {
+		for c := (gate + from) / line * line; c < gate+to; c += line {
+			strip := gemm.Columns(in.Packed, simd.F32, in.K, c)
+			first, last := max(gate+from, c), min(gate+to, c+line)
+			for row := 0; row < rows; row += fused.TileRows {
+				t = append(t, fused.NewTile(strip, packed[row*in.K:], in.out.at(at+row, 0)[c:], fused.Span{From: first - c, N: last - first}))
+			}
+		}
+	}
+	return t
+}
+
+// tilesOf is how many tiles there are at most, of a block of a product of so many columns.
+func tilesOf(columns, hidden, block int) int {
+	return (ceil(columns, line) + columns/hidden) * ceil(block, fused.TileRows)
+}

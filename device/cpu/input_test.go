@@ -1,0 +1,214 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// openWide opens a device whose steps can form products.
+func openWide(t *testing.T, threads int) *Device {
+	t.Helper()
+	d, err := Open(Options{Threads: threads})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	if d.kernels.Level() != simd.AVX512 {
+		t.Skip("needs the registers of AVX-512")
+	}
+	return d
+}
+
+// A layer is an input product and the persistent operation behind it.
+type layer struct {
+	s    *schedule.Schedule
+	seen []*schedule.Matrix // what they write
+}
+
+// newLayer lays out a layer of so many steps behind its input product, on the given streams.
+func newLayer(t *testing.T, c *cell.Cell, train bool, input, hidden, batch, steps int, streams []int, change func(*schedule.Gemm)) layer {
+	t.Helper()
+	b := schedule.NewBuilder(2)
+	all := func(name string, rows, cols int) schedule.View { return b.Matrix(name, rows, cols).All() }
+	pack := func(v schedule.View) schedule.View {
+		p := b.Packed("packed", v.Cols, v.Rows).All()
+		b.Prepare(schedule.Pack{Src: v, Dst: p, Trans: true})
+		return p
+	}
+	rows, gates := steps*batch, len(c.Gates)
+	op := schedule.Persistent{Sequence: schedule.Sequence{
+		Cell: c, Train: train, Steps: steps, X: all("x", rows, gates*hidden), BX: all("bx", 1, gates*hidden), BR: all("br", 1, c.Recurrent*hidden),
+	}}
+	if len(c.Peeps) > 0 {
+		op.Peep = all("p", 1, len(c.Peeps)*hidden)
+	}
+	out := layer{seen: []*schedule.Matrix{op.X.M}}
+	for range c.States {
+		op.State = append(op.State, all("state", rows+batch, hidden))
+		out.seen = append(out.seen, op.State[len(op.State)-1].M)
+	}
+	if train && c.Saved > 0 {
+		op.Saved = all("saved", rows, c.Saved*hidden)
+		out.seen = append(out.seen, op.Saved.M)
+	}
+	r := b.Matrix("R", c.Recurrent*hidden, hidden)
+	for g := range c.Recurrent {
+		op.R = append(op.R, pack(r.Band(g*hidden, hidden)))
+	}
+	g := schedule.Gemm{A: all("in", rows, input), B: pack(all("W", gates*hidden, input)), C: op.X}
+	if change != nil {
+		change(&g)
+	}
+	b.Do(streams[0], g)
+	b.Do(streams[1], op)
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.s = s
+	return out
+}
+
+// run returns what a layer writes with the given knobs, twice, and whether its steps form the product.
+func (a *layer) run(t *testing.T, d *Device, k knob.Params) (out [][]float32, formed bool) {
+	t.Helper()
+	prog, err := d.Compile(a.s, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, m := range a.s.Matrices {
+		if !m.Private() {
+			v := make([]float32, m.Elements())
+			for i := range v {
+				v[i] = float32(rng.NormFloat64() / math.Sqrt(float64(m.Cols)))
+			}
+			if err := prog.Write(m, v); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := prog.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prog.Run(2); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range a.seen {
+		v := make([]float32, m.Elements())
+		if err := prog.Read(m, v); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, v)
+	}
+	for _, n := range prog.(*program).nodes {
+		if w, ok := n.work.(*persistent); ok {
+			formed = formed || w.input != nil
+		}
+	}
+	return out, formed
+}
+
+// TestInputFormed wants the same from a layer whose steps form the input product of those to come as from
+// one behind a product of its own.
+func TestInputFormed(t *testing.T) {
+	for threads := 1; threads <= 3; threads++ {
+		d := openWide(t, threads)
+		for i, test := range []struct {
+			c                    *cell.Cell
+			input, hidden, steps int
+			ahead                int
+		}{
+			{cell.RNNTanh, 64, 64, 64, 16}, {cell.RNNTanh, 1, 37, 33, 16}, {cell.RNNReLU, 130, 48, 47, 16},
+			{cell.GRU, 48, 48, 100, 16}, {cell.GRU, 61, 53, 131, 64}, {cell.GRU, 3, 128, 40, 16},
+			{cell.LSTM, 96, 96, 100, 64}, {cell.LSTM, 2, 1, 64, 16}, {cell.LSTM, 300, 35, 49, 16},
+			{cell.LSTMPeephole, 70, 70, 48, 16}, {cell.LSTM, 17, 80, 63, 16},
+		} {
+			train := i%2 == 0
+			name := fmt.Sprintf("%d threads, %v of %d units, input %d, %d steps, train %v", threads, test.c, test.hidden, test.input, test.steps, train)
+			a := newLayer(t, test.c, train, test.input, test.hidden, 1, test.steps, []int{0, 0}, nil)
+			want, formed := a.run(t, d, knob.Params{"ahead": test.steps})
+			if formed {
+				t.Errorf("%s: the product is not ahead", name)
+			}
+			for bands := range min(threads, ceil(test.hidden, line)) + 1 { // 0: as by default
+				k := knob.Params{"ahead": test.ahead}
+				if threads > 1 {
+					k["bands"], k["teams"] = bands, 1
+				}
+				got, formed := a.run(t, d, k)
+				if !formed {
+					t.Errorf("%s, %d bands: the product is ahead", name, bands)
+				}
+				for m := range want {
+					for i, w := range want[m] {
+						if math.Abs(float64(got[m][i]-w)) > 1e-4 {
+							t.Fatalf("%s, %d bands: %s[%d] = %v, want %v", name, bands, a.seen[m].Name, i, got[m][i], w)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestInputs wants products formed exactly where they can be and it pays.
+func TestInputs(t *testing.T) {
+	d := openWide(t, 2)
+	for _, test := range []struct {
+		name                 string
+		hidden, batch, steps int
+		streams              []int
+		change               func(*schedule.Gemm)
+		knobs                knob.Params
+		formed               bool
+	}{
+		{"weights beyond the nearest cache", 256, 1, 64, []int{0, 0}, nil, nil, true},
+		{"weights in it, and a worker without units", 32, 1, 64, []int{0, 0}, nil, knob.Params{"teams": 1}, true},
+		{"weights in both workers' nearest caches", 48, 1, 64, []int{0, 0}, nil, knob.Params{"teams": 1}, false},
+		{"two sequences", 256, 2, 64, []int{0, 0}, nil, nil, false},
+		{"few steps", 256, 1, 31, []int{0, 0}, nil, nil, false},
+		{"two streams in program order", 256, 1, 64, []int{1, 0}, nil, knob.Params{"teams": 1}, true},
+		{"two streams side by side", 256, 1, 64, []int{1, 0}, nil, knob.Params{"teams": 2}, false},
+		{"added to what is there", 256, 1, 64, []int{0, 0}, func(g *schedule.Gemm) { g.Accumulate = true }, nil, false},
+	} {
+		a := newLayer(t, cell.LSTM, false, 64, test.hidden, test.batch, test.steps, test.streams, test.change)
+		if _, formed := a.run(t, d, test.knobs); formed != test.formed {
+			t.Errorf("%s: formed %v, want %v", test.name, formed, test.formed)
+		}
+	}
+}
+
+// TestAheadTaken: blocks in which no product can be formed are declined.
+func TestAheadTaken(t *testing.T) {
+	d := openWide(t, 2)
+	a := newLayer(t, cell.GRU, false, 16, 16, 1, 70, []int{1, 0}, nil)
+	for _, test := range []struct {
+		knobs knob.Params
+		taken bool
+	}{
+		{knob.Params{"ahead": 16, "teams": 1}, true},
+		{knob.Params{"ahead": 16, "teams": 2}, false},
+		{knob.Params{"ahead": 64, "teams": 1}, false}, // of 70 steps, and six more of the first block
+		{knob.Params{"ahead": 70, "teams": 2}, true},
+	} {
+		prog, err := d.Compile(a.s, test.knobs)
+		if test.taken && err != nil || !test.taken && !errors.Is(err, schedule.ErrUnsupported) {
+			t.Errorf("%v: %v", test.knobs, err)
+		}
+		if err == nil {
+			if err := prog.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
