@@ -68,8 +68,11 @@ func (t tiling) settled(batch int, p Properties) bool {
 	if t.spread && t.gates > 1 || t.limit()-t.registers() <= 5 {
 		return false
 	}
-	const more = 11 // registers that it takes of gru 256 with a sequence at a time
-	return t.spread || p.Part || t.samples > 1 || t.perSM(more, p) >= min(t.perSM(0, p), ceil(batch, t.together(p)))
+	more := 11 // registers that it takes of gru 256 with a sequence at a time; of gru 192 twice as many
+	if t.asked(p) {
+		more *= 2
+	}
+	return t.spread || p.Part || t.samples > 1 || max(1, t.perSM(more, p)) >= min(t.perSM(0, p), ceil(batch, t.together(p)))
 }
 
 // shaped fills in how t, of so many blocks at most, divides the units, or says why it
@@ -99,10 +102,24 @@ func (t tiling) shaped(blocks int, p Properties) (tiling, string) {
 }
 
 // perSM is how many blocks fit on a multiprocessor whose threads have so many
-// registers more than they need.
+// registers more than they need. With two or four sequences at a time compilers take
+// up to 36 and 52 more than registers counts. Each quarter of a multiprocessor has
+// registers of its own, for whole warps. Of clusters of a size in between those that
+// were asked for more fit than are known of, which makes up for both.
 func (t tiling) perSM(more int, p Properties) int {
-	return min(registersOfSM/(t.threads()*roundUp(t.registers()+more, 8)), p.Shared/t.shared(), 2048/t.threads())
+	need, others := t.registers()+more, min(p.Shared/t.shared(), 2048/t.threads())
+	if !t.asked(p) {
+		return min(registersOfSM/(t.threads()*roundUp(need, 8)), others)
+	}
+	if t.samples == 2 || t.samples == 4 {
+		need = max(need, min(maxRegisters, need+20+8*t.samples))
+	}
+	warps := 4 * (registersOfSM / 4 / 32 / roundUp(need, 8))
+	return min(warps/(t.threads()/32), others)
 }
+
+// asked reports whether the GPU was asked how many of t's clusters fit.
+func (t tiling) asked(p Properties) bool { return p.Clusters[t.cluster] > 0 }
 
 // cycles is about what a step of all sequences takes, fitted to measurements on
 // an H200: products, which hide little of what shared memory delivers, 128 bytes
@@ -118,10 +135,14 @@ func (t tiling) cycles(batch int, p Properties) float64 {
 	threads := float64(t.threads() * blocks)
 	warps := math.Ceil(threads / 128) // of a quarter of a multiprocessor
 	length := float64(t.columns() / t.lanes * t.samples)
-	multiply := 0.63 * warps * float64(t.tile*t.gates) * length
-	if t.gates > 1 { // a warp alone waits for its own sums
-		multiply = max(1.3, 0.63*warps) * float64(t.tile*t.gates) * length
+	least := 0.0 // of a warp alone, which waits for its own sums
+	switch {
+	case t.gates > 1:
+		least = 1.3
+	case t.samples > 2 && !t.spread:
+		least = 1
 	}
+	multiply := max(least, 0.63*warps) * float64(t.tile*t.gates) * length
 	states := threads * length / 32
 	far := 0.93 * max(1, 128*float64(t.samples)/threads) * threads * float64((t.chunks-t.resident)*t.per()) / 32
 	chain := 180.0
@@ -140,7 +161,9 @@ func (t tiling) cycles(batch int, p Properties) float64 {
 			exchange = 710 + everywhere/1000 + 77*thread
 		}
 	} else if t.cluster > 1 {
-		exchange = 250
+		if exchange = 250; blocks > 1 && t.asked(p) && !t.settled(batch, p) {
+			exchange = 410
+		}
 	}
 	return float64(waves) * (multiply + 0.73*states + far + chain + exchange)
 }

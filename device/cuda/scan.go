@@ -26,11 +26,11 @@ type scan struct {
 	width, chunk, lanes, threads, blocks int // blocks: of a multiprocessor
 	chains, tiles, walkers               int
 
-	members        int  // of a team of blocks; 0: there are none
-	group          int  // of members
-	behind, places int  // a team's tiles composed and not done yet; those in shared memory
-	hold           int  // tiles composed that keep their places
-	engine, hopper bool // tiles are copied by the copy engine; threads have registers as they need them
+	members        int        // blocks of a team; 0: there are none
+	group          int        // tiles of a chain
+	queue                     // of tiles in a member
+	delayed        []cell.Ref // results that no state is needed for, written with those that need one
+	engine, hopper bool       // tiles are copied by the copy engine; threads have registers as they need them
 }
 
 // A scanCell is what a scan of a cell computes, whatever the sizes.
@@ -295,7 +295,7 @@ func (s *scan) values() int { return s.width * max(1, len(s.cell.Recurrence.Carr
 // sums and starts are the bytes of the words in which tiles show what they make,
 // if there are walkers, and in which they find the states that they begin with.
 func (s *scan) sums() int64 {
-	if s.walkers == 0 && s.group <= 1 {
+	if s.walkers == 0 && s.members == 0 {
 		return 0
 	}
 	return 16 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
@@ -336,9 +336,9 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
 	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
-		grid, block, shared = s.chains*s.members, s.block(), s.teamShared()
-		key = append(key, " team ", s.lanes, " ", s.places, " ", s.behind, " ", s.group > 1, s.engine, s.tensorParams())
-		args = append(args, uint64(s.chains), uint64(s.tiles), uint64(s.members), uint64(s.group))
+		grid, block, shared = s.members, s.block(), s.teamShared()
+		key = append(key, " team ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.engine, " ", s.Hidden(), " ", s.staged(), s.tensorParams())
+		args = append(args, uint64(s.chains), uint64(s.tiles), uint64(s.group), uint64(s.period()))
 	} else {
 		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))
 	}

@@ -17,7 +17,14 @@ import (
 
 // scans are a scan of c and its gradient over fresh matrices.
 func scans(t *testing.T, c *cell.Cell, steps, batch, hidden int, train bool) (*schedule.Schedule, schedule.Scan, schedule.ScanBackward) {
+	return scansIn(t, schedule.FP32, c, steps, batch, hidden, train)
+}
+
+// scansIn are those in a schedule of that precision; if it is of 16 bits, products multiply a state and the
+// gradients of inputs, so that these are stored in as many.
+func scansIn(t *testing.T, precision schedule.Precision, c *cell.Cell, steps, batch, hidden int, train bool) (*schedule.Schedule, schedule.Scan, schedule.ScanBackward) {
 	b := schedule.NewBuilder(1)
+	b.SetPrecision(precision)
 	all := func(rows, vectors int) schedule.View {
 		if vectors == 0 {
 			return schedule.View{}
@@ -38,6 +45,10 @@ func scans(t *testing.T, c *cell.Cell, steps, batch, hidden int, train bool) (*s
 	b.Do(0, op)
 	if train {
 		b.Do(0, back)
+	}
+	if precision == schedule.BF16 {
+		b.Do(0, schedule.Gemm{A: op.State[0], B: b.Matrix("w", hidden, 1).All(), C: b.Matrix("m", rows+batch, 1).All()})
+		b.Do(0, schedule.Gemm{A: g.DX, B: b.Matrix("w", gates*hidden, 1).All(), C: b.Matrix("m", rows, 1).All()})
 	}
 	s, err := b.Schedule()
 	if err != nil {
@@ -88,8 +99,8 @@ func TestScanTiles(t *testing.T) {
 						t.Fatal(err)
 					}
 					chains, tiles = int(l.Args[3]), int(l.Args[4])
-					if members := int(l.Args[5]); members > tiles || l.Grid[0] != members*chains {
-						t.Errorf("%v %v: %d blocks in teams of %d for %d chains of %d tiles", c, size, l.Grid[0], members, chains, tiles)
+					if group, period := int(l.Args[5]), int(l.Args[6]); l.Grid[0] > tiles*chains || group < 2 || period*l.Grid[0]%chains != 0 {
+						t.Errorf("%v %v: %d blocks, each %d turns, for %d chains of %d tiles in groups of %d", c, size, l.Grid[0], period, chains, tiles, group)
 					}
 				}
 				deep := threads / lanes
@@ -123,10 +134,62 @@ func TestScanGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if team, group := launches[0].Args[5], launches[0].Args[6]; team != 29 || group < 2 || group >= team {
-		t.Fatalf("a team of %d in groups of %d", team, group)
+	if team, group := launches[0].Grid[0], int(launches[0].Args[5]); team != 29 || group < 2 || group >= team {
+		t.Fatalf("a team of %d, tiles in groups of %d", team, group)
 	}
 	holds(t, d, s, op, nil)
+}
+
+// TestScanFewest: on an H200 all passes of one sequence of 32 channels are a team's from the steps on that
+// scripts/gpu-sanitize runs, and not from fewer.
+func TestScanFewest(t *testing.T) {
+	const fewest = 8448
+	teams := func(steps int, train bool) (teams int) {
+		s, _, _ := scans(t, cell.SRU, steps, 1, 32, train)
+		launches, _, err := cuda.Sources(s, nil, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range launches {
+			if l.Cooperative {
+				teams++
+			}
+		}
+		return teams
+	}
+	if forward, train, before := teams(fewest, false), teams(fewest, true), teams(fewest-1, false); forward != 1 || train != 2 || before != 0 {
+		t.Errorf("%d steps: %d teams, in training %d; with a step less %d", fewest, forward, train, before)
+	}
+}
+
+// TestScanTexts: scans of a program share a kernel only if they are cut and written alike. What the second one keeps
+// is columns of a matrix that has more, so that it leaves another way.
+func TestScanTexts(t *testing.T) {
+	b := schedule.NewBuilder(1)
+	for more := range 2 {
+		const steps, hidden = 100000, 32
+		m := func(rows, vectors int) schedule.View { return b.Matrix("m", rows, vectors*hidden).All() }
+		c := cell.GILR
+		saved := m(steps, c.Saved+more)
+		saved.Cols = c.Saved * hidden
+		b.Do(0, schedule.Scan{Sequence: schedule.Sequence{
+			Cell: c, Train: true, Steps: steps, X: m(steps, len(c.Gates)), BX: m(1, len(c.Gates)), Saved: saved, State: []schedule.View{m(steps+1, 1)},
+		}})
+	}
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	launches, texts, err := cuda.Sources(s, nil, h200())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(launches) != 2 || !launches[0].Cooperative || !launches[1].Cooperative {
+		t.Fatalf("%d launches, not two teams", len(launches))
+	}
+	if texts[0] == texts[1] || !strings.Contains(texts[0], "write_bulk(all_saved") || strings.Contains(texts[1], "write_bulk(all_saved") {
+		t.Error("both scans write alike what they keep")
+	}
 }
 
 // older is a driver of a GPU without a copy engine.
@@ -149,23 +212,36 @@ func TestScanTeams(t *testing.T) {
 	}
 	blocks, small, groups, copies := form{"blocks", 3, false}, form{"a small team", 5, false}, form{"groups", 26, false}, form{"a warp's copies", 5, true}
 	for i, test := range []struct {
-		cell  *cell.Cell
-		size  [3]int
-		forms []form
+		cell      *cell.Cell
+		size      [3]int
+		forms     []form
+		precision schedule.Precision
 	}{
-		{cell.Linear, [3]int{5003, 1, 32}, []form{small, groups, copies}},
-		{cell.Linear, [3]int{9001, 1, 8}, []form{groups}},
-		{cell.Linear, [3]int{2001, 4, 8}, []form{small}},
-		{cell.Linear, [3]int{1501, 3, 7}, []form{small}},
-		{cell.GILR, [3]int{5003, 1, 32}, []form{groups}},
-		{cell.SRU, [3]int{3000, 1, 24}, []form{small}},
-		{cell.QRNN, [3]int{5003, 1, 32}, []form{groups}},
-		{cell.LSLSTM.Core, [3]int{5003, 1, 32}, []form{small}},
+		{cell.Linear, [3]int{5003, 1, 32}, []form{small, groups, copies}, schedule.FP32},
+		{cell.Linear, [3]int{9001, 1, 8}, []form{groups}, schedule.FP32},
+		{cell.Linear, [3]int{2001, 4, 8}, []form{small}, schedule.FP32},
+		{cell.Linear, [3]int{1501, 3, 7}, []form{small}, schedule.FP32},
+		{cell.GILR, [3]int{5003, 1, 32}, []form{groups}, schedule.FP32},
+		{cell.SRU, [3]int{3000, 1, 24}, []form{small}, schedule.FP32},
+		{cell.QRNN, [3]int{5003, 1, 32}, []form{groups}, schedule.FP32},
+		{cell.LSLSTM.Core, [3]int{5003, 1, 32}, []form{small}, schedule.FP32},
+		{cell.GILR, [3]int{1201, 1, 128}, []form{groups}, schedule.FP32},
+		{cell.Linear, [3]int{2003, 3, 32}, []form{groups}, schedule.FP32},
+		{cell.SRU, [3]int{4001, 1, 8}, []form{groups}, schedule.FP32},
+		{cell.LSLSTM.Core, [3]int{1503, 1, 16}, []form{small}, schedule.FP32},
+		{cell.GILR, [3]int{2003, 1, 32}, []form{small}, schedule.BF16},
+		{cell.SRU, [3]int{1603, 1, 32}, []form{small}, schedule.BF16},
+		{cell.GILR, [3]int{2007, 1, 5}, []form{small}, schedule.FP32},
+		{cell.QRNN, [3]int{5001, 1, 3}, []form{small}, schedule.FP32},
 	} {
 		if testing.Short() && i%2 > 0 {
 			continue
 		}
 		var want [][]float32
+		within := 1e-4
+		if test.precision == schedule.BF16 {
+			within = 1.0 / 128
+		}
 		for _, f := range append([]form{blocks}, test.forms...) {
 			compiler, driver := emulation(t, f.sms)
 			var on cuda.Driver = driver
@@ -173,7 +249,7 @@ func TestScanTeams(t *testing.T) {
 				on = older{driver}
 			}
 			d := cuda.New(on, compiler, "")
-			got := left(t, d, on.Properties(), test.cell, test.size, f.name != blocks.name)
+			got := left(t, d, on.Properties(), test.precision, test.cell, test.size, f.name != blocks.name)
 			d.Close()
 			if want == nil {
 				want = got
@@ -181,7 +257,7 @@ func TestScanTeams(t *testing.T) {
 			}
 			for i, m := range got {
 				for j, v := range m {
-					if w := want[i][j]; !(math.Abs(float64(v-w)) <= 1e-4*(1+math.Abs(float64(w)))) {
+					if w := want[i][j]; !(math.Abs(float64(v-w)) <= within*(1+math.Abs(float64(w)))) {
 						t.Fatalf("%s, %v %v: element %d of matrix %d is %v, want %v", f.name, test.cell, test.size, j, i, v, w)
 					}
 				}
@@ -208,9 +284,9 @@ func random(t *testing.T, prog device.Program, rng *rand.Rand, views ...schedule
 }
 
 // left is what a scan for training and its gradient leave, in the second run.
-func left(t *testing.T, d *cuda.Device, p cuda.Properties, c *cell.Cell, size [3]int, team bool) (all [][]float32) {
+func left(t *testing.T, d *cuda.Device, p cuda.Properties, precision schedule.Precision, c *cell.Cell, size [3]int, team bool) (all [][]float32) {
 	t.Helper()
-	s, op, back := scans(t, c, size[0], size[1], size[2], true)
+	s, op, back := scansIn(t, precision, c, size[0], size[1], size[2], true)
 	launches, _, err := cuda.Sources(s, nil, p)
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,7 @@ import (
 // multiples of 16 bytes, or by the threads of a warp.
 
 // A piece is what is copied of a tile as one: loads side by side that are whole rows of a matrix, one
-// stretch of memory, or a load's columns, in boxes. In backward passes with three tiles behind, which
-// bring single columns, boxes of whole lines of memory were the faster: 86 % of a copy for 73.
+// stretch of memory, or a load's columns, in boxes.
 type piece struct {
 	group  *group
 	column int // of a load that is not whole
@@ -65,7 +64,7 @@ func (s *scan) pieces() (all []piece, of []int, bytes int) {
 		size := g.element.Bytes()
 		p := piece{group: g, column: l.column, at: bytes, pitch: wide * size, shift: l.shift, more: l.more, boxes: 1, each: s.rows() + l.more}
 		stretch := s.Batch() == 1 && s.Hidden() == wide && columns*wide == g.view.M.Cols
-		if p.whole = s.engine && stretch && !(s.backward && s.behind > 2 && p.pitch == scanLine); p.whole {
+		if p.whole = s.engine && stretch; p.whole {
 			p.pitch = g.view.M.Cols * size
 		} else if s.engine { // each box at a multiple of 128 bytes
 			aligned := max(1, 128/p.pitch)
@@ -206,7 +205,7 @@ func (s *scan) fetch(b *strings.Builder) {
 	fmt.Fprintf(b, "      bar_arrive(bar, %s);\n", bytes)
 	for i, p := range all {
 		if p.whole {
-			fmt.Fprintf(b, "      copy_bulk(to + %d, %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", p.at, p.group.name, p.shift-p.more, p.group.name, i)
+			fmt.Fprintf(b, "      read_bulk(to + %d, %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", p.at, p.group.name, p.shift-p.more, p.group.name, i)
 			continue
 		}
 		for k := range p.boxes {

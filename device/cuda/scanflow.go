@@ -92,9 +92,12 @@ func (f *flow) behind(targets []int, there func(int) bool) []bool {
 
 // frontier lists the early values that late ones are computed from, as few as
 // do: one whose operands are listed too, or constant, is computed again, unless
-// that takes an activation.
+// that takes an activation. Early targets count as what late ones are computed from.
 func (f *flow) frontier(targets []int, late []bool, constant func(cell.Ref) bool) []int {
 	listed := make([]bool, len(f.values))
+	for _, t := range targets {
+		listed[t] = !late[t]
+	}
 	for i, needed := range f.behind(targets, func(i int) bool { return !late[i] }) {
 		if !needed || !late[i] {
 			continue

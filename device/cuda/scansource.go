@@ -53,11 +53,15 @@ func (s *scan) place(p slot, from, who string) string {
 // kept are the values that the late ones are computed from. Where a tile keeps its place in shared memory, a
 // sum of what was loaded and of a constant is computed again instead of written.
 func (s *scan) kept() []int {
+	keep := s.keep
+	if len(s.delayed) > 0 {
+		keep = s.flow.frontier(s.goals(true), s.late, s.constant)
+	}
 	if s.hold == 0 {
-		return s.keep
+		return keep
 	}
 	var kept []int
-	for _, v := range s.keep {
+	for _, v := range keep {
 		var loaded []int
 		for _, a := range s.flow.operands(v) {
 			if w := s.flow.values[a]; !w.leaf || !s.constant(w.ref) {
@@ -204,8 +208,9 @@ type body struct {
 	young   string            // as old
 	write   map[string]string // as read
 	outputs []cell.Ref
-	after   string // a step
-	targets []int  // values that the text names
+	stages  []stage // of these outputs
+	after   string  // a step
+	targets []int   // values that the text names
 	there   func(int) bool
 }
 
@@ -226,7 +231,13 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		constants = append(constants, v.ref.String())
 		fmt.Fprintf(b, "      float const_%v[V];\n      if (t.steps > 0) load<V>(const_%v, %s + (long long)%s * ld_%s + (long long)%d * hidden + t.u);\n", v.ref, v.ref, g, row, g, offset(v.ref))
 	}
+	if len(d.stages) > 0 {
+		b.WriteString(stageBegin)
+	}
 	for _, r := range d.outputs {
+		if staging(d.stages, r) != nil {
+			continue
+		}
 		shift := 0
 		if r.Kind == cell.Next {
 			shift = 1
@@ -269,10 +280,17 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		fmt.Fprintf(b, "          store<V>(%s, keep_%s);\n", d.write[name], name)
 	}
 	for _, r := range d.outputs {
+		if st := staging(d.stages, r); st != nil {
+			fmt.Fprintf(b, "          if (i < t.steps) store<V>(%s, out_%v);\n", st.place(s, r), r)
+			continue
+		}
 		fmt.Fprintf(b, "          if (i < t.steps) store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, s.stride(argument(r)))
 	}
 	b.WriteString(d.after)
 	b.WriteString("      }\n")
+	if len(d.stages) > 0 {
+		s.stageEnd(b, d.stages)
+	}
 }
 
 const indent = "            "
@@ -285,7 +303,8 @@ func (s *scan) early(b *strings.Builder) {
 	if s.members > 0 {
 		loads, keep, _ = s.areas()
 	}
-	d := body{wait: draw, read: map[string]string{}, write: map[string]string{}, outputs: s.outputs(false), there: func(v int) bool { return s.late[v] }}
+	d := body{wait: draw, read: map[string]string{}, write: map[string]string{}, outputs: s.written(false), there: func(v int) bool { return s.late[v] }}
+	d.stages, _ = s.stages(false)
 	for r, at := range loads {
 		d.read[r.String()] = s.place(at, "at", "threadIdx.x")
 	}
@@ -293,14 +312,14 @@ func (s *scan) early(b *strings.Builder) {
 		d.wait, d.young = waitInputs, "[0]"
 	}
 	if s.hold == 0 {
-		d.keep = s.keep
+		d.keep = s.kept()
 	}
 	for v, at := range keep {
 		if !s.flow.values[v].leaf {
 			d.write[s.flow.name(v)] = s.place(at, "at", "threadIdx.x")
 		}
 	}
-	d.targets = append(slices.Clone(s.kept()), s.targets(false)...)
+	d.targets = append(slices.Clone(s.kept()), s.goals(false)...)
 	var composed []int
 	for _, k := range s.cell.Recurrence.Carried {
 		composed = append(composed, s.compose[cell.Ref{Kind: s.before(), Index: k}], s.compose[cell.Ref{Kind: cell.Factor, Index: k}])
@@ -339,9 +358,10 @@ func (s *scan) take(b *strings.Builder) {
 
 // steps does the steps from the state that was found, and leaves the last one.
 func (s *scan) steps(b *strings.Builder) {
-	d := body{kept: s.kept(), outputs: s.outputs(true), targets: s.targets(true), there: func(v int) bool {
+	d := body{kept: s.kept(), outputs: s.written(true), targets: s.goals(true), there: func(v int) bool {
 		return slices.Contains(s.kept(), v) || s.flow.values[v].leaf && s.carried(s.flow.values[v].ref)
 	}}
+	d.stages, _ = s.stages(true)
 	if s.members > 0 {
 		d.wait, d.old = waitState, "[BEHIND - HOLD]"
 	}

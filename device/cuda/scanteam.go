@@ -3,18 +3,21 @@ package cuda
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"rnnbench/rnn/knob"
 )
 
-// Few channels over much time are cut for teams of blocks (kernels/scanteam.cu).
+// Few channels over much time are cut for a team of blocks (kernels/scanteam.cu).
 // A multiprocessor has one block, whose teamThreads compute while warps of their
-// own copy and look for states. Teams of more than scanTeam members meet in groups.
+// own copy and look for states.
 //
-// A state takes longer to be found in groups, and more tiles wait for theirs at a time, the
+// A state goes from tile to tile of its chain, so where there are more than scanTeam blocks for
+// each chain more tiles wait for theirs at a time, the
 // first of which keep their places in shared memory. What is under way from memory
-// besides is no more than it takes, since states are found the later for it.
+// besides is no more than it takes, since states are found the later for it: in inference, which reads more than
+// it writes, a tile is copied when the one before has come.
 const (
 	teamThreads   = 256
 	teamHelpers   = 4 // warps
@@ -26,7 +29,7 @@ const (
 	backRegisters = 32  // of a backward pass
 )
 
-// gather has teams of blocks share few chains of channels, one each; it reports
+// gather has a team of blocks share few chains of channels; it reports
 // whether they are few and there are steps enough for each member.
 func (s *scan) gather(p Properties, k knob.Params) bool {
 	across := s.Batch() * s.Hidden() / s.width
@@ -36,31 +39,89 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 		return false
 	}
 	t := *s
-	t.members, t.lanes, t.chains, t.threads = p.SMs/chains, lanes, chains, teamThreads
+	t.members, t.lanes, t.chains, t.threads = p.SMs, lanes, chains, teamThreads
 	t.engine, t.hopper = t.boxed(p), p.Capability >= 90
-	t.group, t.hold, t.behind, t.places = 1, 0, 1, 2
-	if t.members > scanTeam {
-		t.group, t.hold, t.behind, t.places = int(math.Ceil(math.Sqrt(float64(t.members)))), 1, 3, 4
-		if s.backward { // loses by reading twice
-			t.hold = 0
-		}
-	}
-	most := t.most(p)
-	if t.group > 1 && most < 3 { // of a cell that keeps much
-		t.hold, t.behind, t.places = 0, 2, 3
-		most = t.most(p)
+	t.delayed = t.mixed()
+	t.group = max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
+	most := t.wait(p)
+	if t.narrow() && most > 2 {
+		most -= (most + 1) % 2 // rows an even number apart meet in banks of shared memory
 	}
 	deep := t.threads / lanes
-	if t.chunk = min(most, s.Steps/t.members/deep); t.chunk < max(1, most/2) {
+	if t.chunk = min(most, s.Steps*chains/t.members/deep); t.chunk < max(1, most/2) {
 		return false
 	}
 	if n := k["scansteps"]; n != 0 {
 		t.chunk = min(n, most)
 	}
 	t.tiles = ceil(s.Steps, deep*t.chunk)
-	t.members = min(t.members, t.tiles)
+	t.members = min(t.members, t.tiles*chains)
 	*s = t
 	return true
+}
+
+// inference reports whether the scan keeps nothing and is no gradient.
+func (s *scan) inference() bool { return !s.Train && s.grad == nil }
+
+// period is how many turns a member takes from one tile of a chain to the next, which are
+// apart tiles of the chain from each other.
+func (s *scan) period() int {
+	a, b := s.chains, s.members
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return s.chains / a
+}
+
+func (s *scan) apart() int { return s.period() * s.members / s.chains }
+
+// A queue is how many tiles wait for their states, the first of them in their places.
+type queue struct {
+	hold   int // tiles composed that keep their places in shared memory
+	behind int // tiles composed and not done yet
+	places int // of tiles in shared memory
+}
+
+// wait settles how the tiles of a block wait for their states, and is the most steps of a
+// thread: the first way that leaves room for some. Cells that keep much have less, and passes that write much wait longer.
+func (s *scan) wait(p Properties) (most int) {
+	type way struct {
+		queue
+		least int
+	}
+	ways := []way{{queue{0, 2, 3}, 2}, {queue{0, 2, 2}, 0}}
+	switch few := s.members/s.chains > scanTeam; {
+	case few && s.inference():
+		ways = append([]way{{queue{1, 2, 3}, 2}}, ways...)
+	case few && !s.backward:
+		ways = append([]way{{queue{1, 3, 4}, 3}}, ways...)
+	case few:
+		ways = append([]way{{queue{1, 3, 4}, 3}, {queue{0, 3, 3}, 2}}, ways...)
+	case s.backward:
+		ways = []way{{queue{1, 2, 3}, 4}, {queue{0, 1, 2}, 0}}
+	default:
+		ways = []way{{queue{0, 1, 2}, 0}}
+	}
+	for _, w := range ways {
+		if w.hold > 0 && s.meets() {
+			continue
+		}
+		s.queue = w.queue
+		if most = s.most(p); most >= w.least {
+			break
+		}
+	}
+	return most
+}
+
+// narrow reports whether vectors are so short that threads read four rows at a time.
+func (s *scan) narrow() bool { return s.lanes*s.width*Single.Bytes() <= scanLine/4 }
+
+// meets reports whether these rows meet in banks of shared memory whatever the steps
+// of a thread: if they are of whole lines. To read them twice costs more than to wait in registers.
+func (s *scan) meets() bool {
+	all, _, _ := s.pieces()
+	return s.narrow() && slices.ContainsFunc(all, func(p piece) bool { return p.pitch%scanLine == 0 })
 }
 
 // most is the most steps of a tile that a thread can have.
@@ -70,7 +131,7 @@ func (s *scan) most(p Properties) int {
 		room = computing
 	}
 	for s.chunk = maxSteps; s.chunk > 1; s.chunk-- {
-		kept := len(s.keep)*s.width*s.chunk*(s.behind-s.hold+1) + 2*s.values()*(s.behind+1)
+		kept := len(s.kept())*s.width*s.chunk*(s.behind-s.hold+1) + 2*s.values()*(s.behind+1)
 		few := fewRegisters
 		if s.backward {
 			few = backRegisters
@@ -84,7 +145,7 @@ func (s *scan) most(p Properties) int {
 
 // totals are the bytes of the words in which groups show what they make.
 func (s *scan) totals() int64 {
-	return 16 * int64(s.chains*ceil(s.tiles, s.members)*ceil(s.members, s.group)) * int64(s.lanes*s.values())
+	return 16 * int64(s.chains*ceil(s.tiles, s.group)) * int64(s.lanes*s.values())
 }
 
 // block is how many threads a block of a team has.
@@ -96,7 +157,7 @@ func (s *scan) block() int { return s.threads + 32*teamHelpers }
 func (s *scan) teamShared() int {
 	_, _, bytes := s.areas()
 	values := s.lanes * s.values()
-	return s.places*bytes + 16*values + 2*8*s.threads/32*values + 8*ceil(values, 2) + 8 + 16*s.places
+	return s.places*bytes + s.staged() + 16*values + 2*8*s.threads/32*values + 8*ceil(s.period()*values, 2) + 8 + 16*s.places
 }
 
 // What threads wait for ahead of a tile's composition, and of its steps.
@@ -112,30 +173,31 @@ const (
 // teamSource is the text of the kernel of a team's blocks.
 func (s *scan) teamSource(name string) source {
 	_, _, bytes := s.areas()
-	joiners, copiers := 0, 32
-	if s.group > 1 {
-		joiners = 1
-	}
+	copiers, paced := 32, 0
 	if s.engine {
 		copiers = 1
 	}
+	if s.inference() {
+		paced = 1
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, SEEKERS = %d, COPIERS = %d };\n%s%s",
-		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.behind, s.hold, bytes, teamHelpers-1-joiners, copiers, file("linear").text, file("scanteam").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, COPIERS = %d, PACED = %d };\n%s%s",
+		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.behind, s.hold, bytes, s.staged(), teamHelpers-2, copiers, paced, file("linear").text, file("scanteam").text)
 	more, fewer := "", ""
 	if s.hopper {
 		more, fewer = fmt.Sprintf("  more_registers<%d>();\n", computing), fmt.Sprintf("    fewer_registers<%d>();\n", helping)
 	}
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, 1)
-%s(int steps, int batch, int hidden, int chains, int tiles, int team, int group, word* ticket, word* sums, word* totals, unsigned* trouble%s%s) {
+%s(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* trouble%s%s) {
   DYNAMIC_SHARED(memory);
-  grid g = {steps, batch, hidden, chains, tiles, team, group, sums, totals, trouble};
+  grid g = {steps, batch, hidden, chains, tiles, group, period, sums, totals, trouble};
   g.settle();
-  float* const starts = (float*)(memory + PLACES * BUFFER);
+  unsigned char* const staged = memory + PLACES * BUFFER;
+  float* const starts = (float*)(staged + STAGED);
   several* const rows = (several*)(starts + STATES * VALUES);
   float* const walked = (float*)(rows + 2 * ROWS * LANES);
-  int *const found = (int*)(walked + (VALUES + 1) / 2 * 2), *const done = found + 1;
+  int *const found = (int*)(walked + (period * VALUES + 1) / 2 * 2), *const done = found + 1;
   const shared_t full = shared_address(done + 1), empty = full + 8 * PLACES;
   if (threadIdx.x == 0) {
     for (int i = 0; i < PLACES; i++) bar_init(full + 8 * i, COPIERS), bar_init(empty + 8 * i, ROWS);
@@ -152,6 +214,7 @@ extern "C" __global__ void __launch_bounds__(%d, 1)
     turn ahead = g.begin();
     for (int i = 0, slot = 0; g.there(ahead); g.next(ahead), i++, slot = slot + 1 == PLACES ? 0 : slot + 1) {
       if (i >= PLACES) await(empty + 8 * slot, i / PLACES - 1);
+      if (PACED && i > 0) await(full + 8 * ((i - 1) %% PLACES), (i - 1) / PLACES);
 `, s.block(), name, params(s.groups), s.tensorParams(), fewer)
 	s.fetch(&b)
 	fmt.Fprintf(&b, `    }
@@ -199,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(%d, 1)
       past[0] = before(row, rows + i % 2 * (ROWS * LANES));
       if (threadIdx.x == 0) put_here(done, i);
       if (g.last()) {
-        word* const to = g.shown(now) + 2 * N * g.x();
+        word* const to = g.sum(now, now.time) + 2 * N * g.x();
 #pragma unroll
         for (int k = 0; k < N; k++)
           put_words(to + 2 * k, tagged(begins ? 0 : row.of[k].factor, g.run), tagged(begins ? after(row.of[k], initial[k]) : row.of[k].add, g.run));
@@ -225,7 +288,11 @@ extern "C" __global__ void __launch_bounds__(%d, 1)
     }
     slot = slot + 1 == PLACES ? 0 : slot + 1;
   }
-  if (threadIdx.x == 0 && (unsigned)atomicAdd(ticket, (word)1) == gridDim.x - 1) atomicAdd(ticket, ((word)1 << 32) - gridDim.x);
+`)
+	if s.staged() > 0 {
+		b.WriteString("  engine_read();\n")
+	}
+	b.WriteString(`  if (threadIdx.x == 0 && (unsigned)atomicAdd(ticket, (word)1) == gridDim.x - 1) atomicAdd(ticket, ((word)1 << 32) - gridDim.x);
 }
 `)
 	return source{name, b.String()}

@@ -161,11 +161,18 @@ template <int N> static void push(shared_t to, const float* v, shared_t bar) {
   ((Bar*)bar)->bytes -= 4 * N;
   bar_settle((Bar*)bar);
 }
+template <int N> static void push(bool may, shared_t to, const float* v, shared_t bar) {
+  if (may) push<N>(to, v, bar);
+}
 static void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
   memcpy((void*)to, from, bytes);
   ((Bar*)bar)->bytes -= bytes;
   bar_settle((Bar*)bar);
 }
+static void read_bulk(shared_t to, const void* from, int bytes, shared_t bar) { copy_bulk(to, from, bytes, bar); }
+static void show_engine() {}
+static void write_bulk(void* to, shared_t from, int bytes) { memcpy(to, (void*)from, bytes); }
+static void engine_read() {}
 #define __grid_constant__
 struct tensor_map { const char* at; long long size, sizes[3], strides[2], box[3]; };
 static void tensor_load(shared_t to, const tensor_map& m, int column, int n, int time, shared_t bar) {

@@ -145,7 +145,8 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
     for (int p = 0; p < SENDS; p++) to[p] = remote(base, min(copy + p * COPIES, CLUSTER - 1));
   constexpr bool MARKED = UNITS * SAMPLES >= 8;
   typename Either<MARKED, Marked<HIDDEN * SAMPLES, THREADS>, Exchange<HIDDEN * SAMPLES, THREADS>>::type words(control, group);
-  constexpr bool LATE = !SPREAD || GATES == 1;  // as was measured to be faster
+  // As was measured to be faster; the sends of a warp or two alone take longer without branches.
+  constexpr bool LATE = !SPREAD || GATES == 1, BRANCHES = Cell::SAVED > 0 || THREADS < 128;
   if (LATE) settle(&words.number, 1);
 
   typedef typename Cell::Input Input;
@@ -279,12 +280,13 @@ template <class Cell> __device__ __forceinline__ void cluster_layer(const Cell& 
         if (ALONE && live && copy == 0)
 #pragma unroll
           for (int e = 0; e < EACH; e++) h[next * (BUFFER / 4) + unit * SAMPLES + sample + e] = fresh[e];
-        if (SENT && t + 1 < steps && live)  // nothing may be under way to a block that has ended
+        const bool may = t + 1 < steps && live;  // nothing may be under way to a block that has ended
+        if (SENT && (!BRANCHES || may))
 #pragma unroll
-          for (int p = 0; p < SENDS; p++)
-            if ((p + 1) * COPIES <= CLUSTER || copy + p * COPIES < CLUSTER)
-              push<EACH>(to[p] + 128 + next * BUFFER + (unit * SAMPLES + sample) * 4, fresh, to[p] + 8 * next);
-
+          for (int p = 0; p < SENDS; p++) {
+            const bool mine = (p + 1) * COPIES <= CLUSTER || copy + p * COPIES < CLUSTER;
+            if (!BRANCHES || mine) push<EACH>(may && mine, to[p] + 128 + next * BUFFER + (unit * SAMPLES + sample) * 4, fresh, to[p] + 8 * next);
+          }
         clock.mark(SEND);
 
         // Nobody waits for what follows.

@@ -206,12 +206,25 @@ __device__ __forceinline__ bool bar_try(shared_t bar, int parity) {
   return done;
 }
 
-// copy_bulk begins to copy bytes, a multiple of 16, from memory to shared memory,
-// whose barrier counts them. What this thread knows to have been written is seen.
-__device__ __forceinline__ void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
-  HOPPER("fence.proxy.async;\n\tcp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-         ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
+// read_bulk begins to copy bytes, a multiple of 16, from memory to shared memory, whose
+// barrier counts them; earlier kernels have written them. copy_bulk does the same with what this thread knows
+// to have been written to memory since.
+__device__ __forceinline__ void read_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
+  HOPPER("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
 }
+__device__ __forceinline__ void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
+  HOPPER("fence.proxy.async.global;" ::: "memory");
+  read_bulk(to, from, bytes, bar);
+}
+
+// write_bulk begins to write bytes, a multiple of 16, from shared memory to memory, which this thread
+// knows to have been written by those that called show_engine before. engine_read waits until all that this
+// thread has begun has been read.
+__device__ __forceinline__ void show_engine() { HOPPER("fence.proxy.async.shared::cta;" ::: "memory"); }
+__device__ __forceinline__ void write_bulk(void* to, shared_t from, int bytes) {
+  HOPPER("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\tcp.async.bulk.commit_group;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void engine_read() { HOPPER("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
 // tensor_load begins to copy a box of a tensor, columns of members of a batch at so many times, to
 // shared memory, whose barrier counts the bytes. What lies behind the tensor's ends reads as zeros;
@@ -233,21 +246,25 @@ template <int BLOCKS> __device__ __forceinline__ void copy_all(shared_t to, cons
 }
 __device__ __forceinline__ void bar_arrive_at(shared_t bar) { HOPPER("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(bar) : "memory"); }
 
-// push sends N values to another block, whose barrier counts their bytes.
-template <int N> __device__ __forceinline__ void push(shared_t to, const float* v, shared_t bar) {
+// push sends N values to another block, whose barrier counts their bytes; where it
+// may not, it does nothing, without a branch.
+template <int N> __device__ __forceinline__ void push(bool may, shared_t to, const float* v, shared_t bar) {
 #define BITS(i) "r"(__float_as_uint(v[i]))
+#define SEND(type, values) "{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %0, 0;\n\t@p st.async.shared::cluster.mbarrier::complete_tx::bytes." type " [%1], " values ", [%2];\n\t}" ::"r"((unsigned)may), "r"(to), "r"(bar)
   if constexpr (N == 1)
-    HOPPER("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to), BITS(0), "r"(bar) : "memory");
+    HOPPER(SEND("u32", "%3"), BITS(0) : "memory");
   else if constexpr (N == 2)
-    HOPPER("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32 [%0], {%1, %2}, [%3];" ::"r"(to), BITS(0), BITS(1), "r"(bar) : "memory");
+    HOPPER(SEND("v2.u32", "{%3, %4}"), BITS(0), BITS(1) : "memory");
   else if constexpr (N == 4)
-    HOPPER("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to), BITS(0), BITS(1), BITS(2), BITS(3), "r"(bar) : "memory");
+    HOPPER(SEND("v4.u32", "{%3, %4, %5, %6}"), BITS(0), BITS(1), BITS(2), BITS(3) : "memory");
   else {
-    push<N / 2>(to, v, bar);
-    push<N / 2>(to + N * 2, v + N / 2, bar);
+    push<N / 2>(may, to, v, bar);
+    push<N / 2>(may, to + N * 2, v + N / 2, bar);
   }
+#undef SEND
 #undef BITS
 }
+template <int N> __device__ __forceinline__ void push(shared_t to, const float* v, shared_t bar) { push<N>(true, to, v, bar); }
 
 __device__ __forceinline__ unsigned bits_of(float v) { return __float_as_uint(v); }
 __device__ __forceinline__ unsigned bits_of(bf16 v) { return v.bits; }

@@ -1,15 +1,15 @@
 // A linear recurrence of few channels in one pass over memory. They lie in chains of LANES
 // lanes, V channels side by side each, and the time of a chain is cut into tiles.
-// A team of blocks takes one chain after the other, its members one tile after
-// the other in turns: a round of the team. The threads of a block that compute lie in lanes,
+// Blocks are a team: they take tiles in turns, in the order of time, those of all chains at a
+// time. The threads of a block that compute lie in lanes,
 // too, and behind one another in time; each has K steps of a tile.
 //
 // One warp has tiles copied to shared memory, as soon as there is a place. The threads compose the
 // steps of a tile to one, show the team what that is and do the steps BEHIND tiles later: by then
 // other warps have found the state that they begin with. Until HOLD tiles later a tile keeps its
-// place in shared memory, and then it is in registers. The others walk through all that the team
-// has shown, in the order of time, so that results do not depend on who came first; in a large
-// team over groups of members, whose last one shows what they make together.
+// place in shared memory, and then it is in registers. The others follow the states of chains
+// through what all blocks have shown, in the order of time, so that results do not depend on who came first:
+// over groups of tiles, each of which the block with its last tile joins, and then over tiles.
 
 enum {
   DEEP = THREADS / LANES, // threads behind one another
@@ -19,8 +19,8 @@ enum {
   LOOKS = 12,             // of a warp that looks at what tiles show, at a time
 };
 
-// A turn is one of the tiles that a block takes, in a round of its team.
-struct turn { int chain, time, round; };
+// A turn is one of the tiles that a block takes.
+struct turn { int chain, time; };
 
 // A tile is one with the place of a thread in it.
 struct tile {
@@ -31,30 +31,31 @@ struct tile {
 };
 
 // A grid is how a scan is cut, and where its blocks show each other what they
-// make: tiles in sums, groups in totals. A group of one has no sums.
+// make: tiles in sums, groups of tiles of a chain in totals. A block has tiles of period chains, one
+// after the other.
 struct grid {
-  int steps, batch, hidden, chains, tiles, team, group;
+  int steps, batch, hidden, chains, tiles, group, period;
   word *sums, *totals;
   unsigned* trouble;
-  int member, teams;   // which this block is, and how many
-  int groups, rounds;  // of a round, and of a chain
-  int inside, mine;    // the place in a group, and which it is
+  int times, over; // how much further in time, and in chains, a block's next tile is
+  int apart;       // tiles of a chain from one of this block's to the next
+  int groups;      // of a chain
   unsigned run;
 
   __device__ __forceinline__ void settle() {
-    member = blockIdx.x % team, teams = gridDim.x / team;
-    groups = (team + group - 1) / group, rounds = (tiles + team - 1) / team;
-    inside = member % group, mine = member / group;
+    times = gridDim.x / chains, over = gridDim.x % chains;
+    apart = (long long)period * gridDim.x / chains;
+    groups = (tiles + group - 1) / group;
   }
 
   __device__ __forceinline__ int x() const { return threadIdx.x % LANES; }
   __device__ __forceinline__ bool last() const { return threadIdx.x >= THREADS - LANES; }
 
-  __device__ __forceinline__ turn begin() const { return {(int)blockIdx.x / team, member, 0}; }
-  __device__ __forceinline__ bool there(const turn& t) const { return t.chain < chains; }
+  __device__ __forceinline__ turn begin() const { return {(int)blockIdx.x % chains, (int)blockIdx.x / chains}; }
+  __device__ __forceinline__ bool there(const turn& t) const { return t.time < tiles; }
   __device__ __forceinline__ void next(turn& t) const {
-    t.time += team, t.round++;
-    if (t.time >= tiles) t.time = member, t.round = 0, t.chain += teams;
+    t.time += times, t.chain += over;
+    if (t.chain >= chains) t.chain -= chains, t.time++;
   }
 
   __device__ __forceinline__ tile at(const turn& at, int who) const {
@@ -68,12 +69,9 @@ struct grid {
     return t;
   }
 
-  // sum and total are where a tile and a group of a turn's chain show what they
-  // make, and shown where a turn's tile does; the turn's group is number in_group.
-  __device__ __forceinline__ int in_group(const turn& t) const { return t.round * groups + mine; }
+  // sum and total are where a tile and a group of a turn's chain show what they make.
   __device__ __forceinline__ word* sum(const turn& t, int time) const { return sums + ((long long)t.chain * tiles + time) * (2 * VALUES); }
-  __device__ __forceinline__ word* total(const turn& t, int i) const { return totals + ((long long)t.chain * rounds * groups + i) * (2 * VALUES); }
-  __device__ __forceinline__ word* shown(const turn& t) const { return group > 1 ? sum(t, t.time) : total(t, in_group(t)); }
+  __device__ __forceinline__ word* total(const turn& t, int i) const { return totals + ((long long)t.chain * groups + i) * (2 * VALUES); }
 };
 
 // await waits until a phase of a barrier in shared memory has ended.
@@ -112,10 +110,9 @@ __device__ __forceinline__ several before(several& p, several* rows) {
   return earlier;
 }
 
-// gather composes one value of what so many tiles or groups show, in their order;
-// it reports whether they did.
-__device__ __forceinline__ bool gather(linear& all, const word* from, int count, unsigned run, unsigned* trouble) {
-  all = {1, 0};
+// follow gives step, in their order, one value of what so many tiles or groups show, once it
+// is there; ahead of each LOOKS of them it calls ready. It reports whether they came.
+template <class R, class F> __device__ __forceinline__ bool follow(const word* from, int count, const grid& g, R ready, F step) {
 #pragma unroll 1
   for (; count > 0; count -= LOOKS, from += LOOKS * 2 * VALUES) {
     word a[LOOKS], b[LOOKS];
@@ -126,31 +123,35 @@ __device__ __forceinline__ bool gather(linear& all, const word* from, int count,
         if (missing >> i & 1) get_words(a[i], b[i], from + i * (2 * VALUES));
 #pragma unroll
       for (int i = 0; i < LOOKS; i++)
-        if ((missing >> i & 1) && of(a[i], run) && of(b[i], run)) missing &= ~(1u << i);
-      if (missing && left.over(trouble)) return false;
+        if ((missing >> i & 1) && of(a[i], g.run) && of(b[i], g.run)) missing &= ~(1u << i);
+      if (missing && left.over(g.trouble)) return false;
     }
+    ready();
 #pragma unroll
     for (int i = 0; i < LOOKS; i++)
-      if (i < count) {
-        linear one;
-        one.factor = number(a[i]), one.add = number(b[i]);
-        all = then(all, one);
-      }
+      if (i < count) step(linear{number(a[i]), number(b[i])});
   }
   return true;
 }
 
-// join shows what groups make whose last member this block is.
+// compose composes one value of what so many tiles show, in their order; it reports whether they did.
+__device__ __forceinline__ bool compose(linear& all, const word* from, int count, const grid& g) {
+  all = {1, 0};
+  return follow(from, count, g, [] {}, [&](linear one) { all = then(all, one); });
+}
+
+// join shows what groups make whose last tile this block has.
 __device__ __forceinline__ void join(const grid& g, const int* done) {
-  if (g.inside != g.group - 1 && g.member != g.team - 1) return;
   turn t = g.begin();
   for (int i = 0; g.there(t); g.next(t), i++) {
+    const int inside = t.time % g.group;
+    if (inside != g.group - 1 && t.time != g.tiles - 1) continue;
     while (get_here(done) < i - 1) rest();
 #pragma unroll 1
     for (int v = threadIdx.x % 32; v < VALUES; v += 32) {
       linear all;
-      if (!gather(all, g.sum(t, t.time - g.inside) + 2 * v, g.inside + 1, g.run, g.trouble)) return;
-      put_words(g.total(t, g.in_group(t)) + 2 * v, tagged(all.factor, g.run), tagged(all.add, g.run));
+      if (!compose(all, g.sum(t, t.time - inside) + 2 * v, inside + 1, g)) return;
+      put_words(g.total(t, t.time / g.group) + 2 * v, tagged(all.factor, g.run), tagged(all.add, g.run));
     }
   }
 }
@@ -158,29 +159,32 @@ __device__ __forceinline__ void join(const grid& g, const int* done) {
 // seek finds the states that the tiles of this block begin with, but not that of a
 // chain's first, and arrives at the barriers where its threads wait for them, one
 // for each of STATES tiles. Of the seekers, warps, each takes
-// one of so many tiles; state is that behind all groups before the tile's, found
-// counts the tiles for which it is, and done those after whose composition all
-// threads have met. Nobody looks for words long before they can be there.
-__device__ __forceinline__ void seek(const grid& g, int which, float* starts, float* state, int* found, const int* done) {
+// one of so many tiles; walked are the states behind all groups before those of the block's last tiles, one for each chain that it
+// has tiles of, found counts the tiles for which they are, and done those after whose composition all
+// threads have met. A state goes through the same numbers in the same order whichever block
+// follows it: groups, one after the other, and the tiles of the own one, composed. Nobody looks for words long before they can be there.
+__device__ __forceinline__ void seek(const grid& g, int which, float* starts, float* walked, int* found, const int* done) {
   bool fine = true;
   turn t = g.begin();
   for (int i = 0; g.there(t); g.next(t), i++) {
     if (i % SEEKERS != which) continue;
     while (get_here(done) < i - 1) rest();
-    const int to = g.in_group(t), from = t.round == 0 ? 0 : to - g.groups;
+    const int to = t.time / g.group, inside = t.time - to * g.group, from = max(0, t.time - g.apart) / g.group;
 #pragma unroll 1
     for (int v = threadIdx.x % 32, first = 1; v < VALUES; v += 32, first = 0) {
-      linear tiles, groups;
-#pragma unroll 1
-      for (int of_tiles = 1; of_tiles >= 0; of_tiles--) { // what is shown last, groups, is asked for last
-        const word* const at = of_tiles ? g.sum(t, t.time - g.inside) : g.total(t, from);
-        fine = fine && gather(groups, at + 2 * v, of_tiles ? g.inside : to - from, g.run, g.trouble);
-        if (of_tiles) tiles = groups;
-      }
-      while (first && (get_here(found) < i || get_here(done) < i + BEHIND + 1 - STATES)) rest();
-      const float now = after(groups, t.round == 0 ? 0 : state[v]);
-      state[v] = now;
-      if (t.time > 0) starts[i % STATES * VALUES + v] = after(tiles, now);
+      linear tiles;
+      fine = fine && compose(tiles, g.sum(t, t.time - inside) + 2 * v, inside, g);
+      float state = 0, *const last = walked + i % g.period * VALUES + v;
+      bool known = false;
+      auto ready = [&] {
+        if (known) return;
+        while (first && (get_here(found) < i || get_here(done) < i + BEHIND + 1 - STATES)) rest();
+        state = i < g.period ? 0 : *last, known = true;
+      };
+      fine = fine && follow(g.total(t, from) + 2 * v, to - from, g, ready, [&](linear one) { state = after(one, state); });
+      ready();
+      *last = state;
+      if (t.time > 0) starts[i % STATES * VALUES + v] = after(tiles, state);
     }
     __syncwarp();
     if (threadIdx.x % 32 == 0) put_here(found, i + 1);

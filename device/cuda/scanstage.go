@@ -1,0 +1,141 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/rnn/cell"
+)
+
+// How results of teams leave. Mostly threads write them, a line of memory for eight of them. Where a tile's channels
+// are all there are, its rows are one stretch of memory, and threads can leave them in shared memory, from where the
+// copy engine writes them, a stretch for each warp: where a vector is less than a line, and
+// threads would write it piece by piece, and ahead of a tile's composition, which what they write themselves would delay.
+
+// A stage is a matrix whose rows a tile leaves in shared memory.
+type stage struct {
+	group *group
+	at    int // in what the tile leaves
+	pitch int // bytes from row to row
+	shift int // of the first step's row
+}
+
+// stretch reports whether rows of g are one stretch of memory and vectors a line at most, short whether they are less.
+func (s *scan) stretch(g *group) bool {
+	wide := s.lanes * s.width
+	return s.engine && s.Batch() == 1 && s.Hidden() == wide && wide*g.element.Bytes() <= scanLine
+}
+
+func (s *scan) short(g *group) bool {
+	return s.stretch(g) && s.Hidden()*g.element.Bytes() < scanLine
+}
+
+// holder is the group that r is in.
+func (s *scan) holder(r cell.Ref) *group {
+	return &s.groups[slices.IndexFunc(s.groups, func(g group) bool { return g.name == argument(r) })]
+}
+
+// mixed are results that no state is needed for, in matrices of short vectors that have others besides.
+func (s *scan) mixed() (out []cell.Ref) {
+	late := s.outputs(true)
+	for _, r := range s.outputs(false) {
+		if s.short(s.holder(r)) && slices.ContainsFunc(late, func(o cell.Ref) bool { return argument(o) == argument(r) }) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// written are the results of a tile that are written ahead of its composition or, late, once it has its state.
+func (s *scan) written(late bool) []cell.Ref {
+	if late {
+		return append(s.outputs(true), s.delayed...)
+	}
+	return slices.DeleteFunc(s.outputs(false), func(r cell.Ref) bool { return slices.Contains(s.delayed, r) })
+}
+
+// goals are the values of what is written, and of the states after a step.
+func (s *scan) goals(late bool) []int {
+	values := s.targets(late)
+	for _, r := range s.delayed {
+		if v := s.results[r]; late {
+			values = append(values, v)
+		} else {
+			values = slices.DeleteFunc(values, func(o int) bool { return o == v })
+		}
+	}
+	return values
+}
+
+// stages are those of what is written at a time, bytes those of a tile with the earlier ones.
+func (s *scan) stages(late bool) (all []stage, bytes int) {
+	if s.members == 0 {
+		return nil, 0
+	}
+	if late {
+		_, bytes = s.stages(false)
+	}
+	columns, written := map[*group]int{}, s.written(late)
+	for _, r := range written {
+		columns[s.holder(r)]++
+	}
+	for i := range s.groups {
+		g := &s.groups[i]
+		if columns[g]*s.Hidden() != g.view.M.Cols || !s.stretch(g) || late && !s.short(g) {
+			continue
+		}
+		st := stage{group: g, at: bytes, pitch: g.view.M.Cols * g.element.Bytes()}
+		if slices.ContainsFunc(written, func(r cell.Ref) bool { return s.holder(r) == g && r.Kind == cell.Next }) {
+			st.shift = 1
+		}
+		bytes += 128 * ceil(s.rows()*st.pitch, 128)
+		all = append(all, st)
+	}
+	return all, bytes
+}
+
+// staged are the bytes of all stages.
+func (s *scan) staged() int {
+	_, bytes := s.stages(true)
+	return bytes
+}
+
+// staging is the stage that r is left in, nil if it is written by its thread.
+func staging(all []stage, r cell.Ref) *stage {
+	if i := slices.IndexFunc(all, func(st stage) bool { return st.group.name == argument(r) }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// stageBegin has the threads of a warp find out how many rows they leave in stages, and wait until what they
+// left there before has been read.
+const stageBegin = `      const int part = threadIdx.x / 32 * (32 / LANES * K), lines = max(0, min(32 / LANES * K, steps - t.time * (DEEP * K) - part));
+      const int line = threadIdx.x % 32 / LANES * K;
+      if (threadIdx.x % 32 == 0) engine_read();
+      __syncwarp();
+`
+
+// place is where a thread leaves step i of r.
+func (st *stage) place(s *scan, r cell.Ref) string {
+	line, size := "line + i", st.group.element.Bytes()
+	if s.backward {
+		line = "lines - 1 - line - i"
+	}
+	return fmt.Sprintf("(%v*)(staged + %d + (part + %s) * %d + g.x() * %d)", st.group.element, st.at+offset(r)*s.Hidden()*size, line, st.pitch, s.width*size)
+}
+
+// stageEnd begins to write what the threads of a warp have left in stages.
+func (s *scan) stageEnd(b *strings.Builder, all []stage) {
+	b.WriteString("      show_engine();\n      __syncwarp();\n      if (threadIdx.x % 32 == 0 && lines > 0) {\n")
+	for _, st := range all {
+		first := "t.time * (DEEP * K) + part"
+		if s.backward {
+			first = "steps - t.time * (DEEP * K) - part - lines"
+		}
+		fmt.Fprintf(b, "        write_bulk(%s + (long long)(%s + %d) * ld_%s, shared_address(staged + %d + part * %d), lines * %d);\n",
+			st.group.name, first, st.shift, st.group.name, st.at, st.pitch, st.pitch)
+	}
+	b.WriteString("      }\n")
+}
