@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"rnnbench/impl"
 	"rnnbench/results"
 	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
@@ -17,9 +19,35 @@ import (
 // autoName stands for the technique that tuning found to be the fastest.
 const autoName = "auto"
 
-// fallback is what auto stands for where no wisdom speaks of a point: what
-// libraries do.
+// fallback is what auto stands for where no wisdom speaks of a point, nor
+// untuned: what libraries do.
 const fallback = "cudnnstyle"
+
+// untuned lists what auto tries, in this order, where no wisdom speaks of p: what recorded layers say
+// is mostly the fastest there, with its own settings. Linear recurrences are scanned, which
+// declines others. Layers of few sequences are persistent, and on a GPU those whose recurrent
+// weights its chip has room for, unless there are many sequences, or too few steps to make up for reading
+// the weights ahead of them.
+func untuned(device string, p results.Point) []string {
+	const (
+		few    = 4 // sequences
+		many   = 64
+		start  = 8 // steps
+		onChip = 24 << 20
+	)
+	names := []string{"scan"}
+	if c := cell.Lookup(p.Cell); c != nil {
+		bytes := 4
+		if p.Precision == rnn.FP16.String() || p.Precision == rnn.BF16.String() {
+			bytes = 2
+		}
+		fits := c.Recurrent*p.Hidden*p.Hidden*bytes <= onChip
+		if p.Steps >= start && (p.Batch <= few || strings.HasPrefix(device, "cuda-") && p.Batch <= many && fits) {
+			names = append(names, "persistent")
+		}
+	}
+	return append(names, fallback)
+}
 
 // An oracle knows what auto stands for.
 type oracle struct {
@@ -60,7 +88,7 @@ func isVendor(name string) bool {
 }
 
 // decide replaces auto by what the wisdom says of p, or of the nearest shape that
-// has an answer which can run here, or by the fallback. Other specs stay.
+// has an answer which can run here, or by what is usual for such a point. Other specs stay.
 func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 	if s.Name != autoName || s.Choice != nil {
 		return s, nil
@@ -88,7 +116,18 @@ func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 		s.Choice = &results.Choice{By: autoName, Match: m.Kind, Octaves: m.Distance, Why: b.why(m) + declined}
 		return s, nil
 	}
-	s.Name = fallback
+	for _, s.Name = range untuned(b.info.Key, p) {
+		if s.Name == fallback {
+			break
+		}
+		l, err := tuner.Adapt(b.Device, impl.All(), p, grid.Spec{Name: s.Name, Label: s.Label})
+		if err != nil {
+			return s, err
+		}
+		if l.Fit(b.free()); l.Reason == "" {
+			break
+		}
+	}
 	s.Choice = &results.Choice{By: autoName, Match: "default", Why: "no wisdom speaks of this point or of one near it" + declined}
 	return s, nil
 }
@@ -115,6 +154,7 @@ func (b *bench) why(m wisdom.Match) string {
 // tellChoices says what auto came to, once for each kind of answer.
 func (p *program) tellChoices(specs []grid.Spec) {
 	count := map[string]int{}
+	unknown := map[string]int{} // points of which no wisdom speaks, by technique
 	example := map[string]string{}
 	stale := ""
 	for _, s := range specs {
@@ -122,6 +162,9 @@ func (p *program) tellChoices(specs []grid.Spec) {
 			continue
 		}
 		count[s.Choice.Match]++
+		if s.Choice.Match == "default" {
+			unknown[s.Name]++
+		}
 		if example[s.Choice.Match] == "" {
 			example[s.Choice.Match] = s.Choice.Why
 		}
@@ -135,8 +178,12 @@ func (p *program) tellChoices(specs []grid.Spec) {
 	if n := count[wisdom.Nearest]; n > 0 {
 		p.note("auto: %s as the nearest that was tuned", plural(n, "point"))
 	}
-	if n := count["default"]; n > 0 {
-		p.warn("auto is %s at %s: %s; rnnbench tune finds what is the fastest there", fallback, plural(n, "point"), example["default"])
+	var usual []string
+	for _, name := range slices.Sorted(maps.Keys(unknown)) {
+		usual = append(usual, fmt.Sprintf("%s at %s", name, plural(unknown[name], "point")))
+	}
+	if len(usual) > 0 {
+		p.warn("auto is %s: %s; rnnbench tune finds what is the fastest there", strings.Join(usual, ", "), example["default"])
 	}
 	if stale != "" {
 		p.warn("what auto knows was measured with other versions (%s); rnnbench tune measures it again", stale)

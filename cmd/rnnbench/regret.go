@@ -122,9 +122,11 @@ func recorded(b *wisdom.Book, group []*results.Record, vendor bool) (*results.Re
 			}
 		}
 	}
-	for _, r := range group {
-		if label(r) == fallback && r.Seconds() > 0 {
-			return r, &results.Choice{By: autoName, Match: "default"}
+	for _, name := range untuned(first.Device, first.Point) {
+		for _, r := range group {
+			if label(r) == name && r.Seconds() > 0 {
+				return r, &results.Choice{By: autoName, Match: "default"}
+			}
 		}
 	}
 	return nil, nil

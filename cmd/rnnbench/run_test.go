@@ -7,13 +7,16 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -534,6 +537,24 @@ func TestProfile(t *testing.T) {
 	if _, recs, _, err := results.Read(usualDir); err != nil || recs[0].Stats.N != 3 {
 		t.Errorf("%v: %d rounds, want the 3 asked for", err, recs[0].Stats.N)
 	}
+}
+
+// A terminal that is closed, as when ssh breaks down, is an interrupt.
+func TestHangUp(t *testing.T) {
+	mine := make(chan os.Signal, 1)
+	signal.Notify(mine, syscall.SIGHUP) // or it would end the tests once nobody waits for it
+	defer signal.Stop(mine)
+	p := &program{err: io.Discard}
+	ctx, stop := interruptible(t.Context(), p.newProgress(nil, 0))
+	defer stop()
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Signal(syscall.SIGHUP)
+	}
+	if err != nil {
+		t.Skipf("no hang-up here: %v", err)
+	}
+	<-ctx.Done()
 }
 
 func TestInterruptAndResume(t *testing.T) {

@@ -32,9 +32,10 @@ $RNNBENCH_WISDOM, or else rnnbench/wisdom.toml in the folder of the user's confi
 
 --impl auto follows it: at a point that was tuned as it says (exact); at others as it
 says of the nearest shape with the same cell, pass, precision and device, up to two
-doublings away (nearest); and else it is cudnnstyle, with a warning (default). A
-vendor's library is chosen with --with-vendor alone. Records keep what was chosen
-and why.`,
+doublings away (nearest); and else it is, with a warning (default), scan for linear
+recurrences, persistent for eight steps or more of up to four sequences, or on a GPU of
+layers that its chip has room for, and cudnnstyle for others. A vendor's library is
+chosen with --with-vendor alone. Records keep what was chosen and why.`,
 		Example: `  rnnbench wisdom show
   rnnbench wisdom lookup --cell lstm -H 768 -B 16 -T 100
   rnnbench wisdom merge theirs.toml

@@ -28,6 +28,35 @@ func tinyBook(t *testing.T, edit func(b *wisdom.Book)) {
 	}
 }
 
+// TestUntuned: what auto is where no wisdom speaks of a point.
+func TestUntuned(t *testing.T) {
+	for _, c := range []struct {
+		device    string
+		hidden    int
+		batch     int
+		steps     int
+		precision string
+		want      string
+	}{
+		{"cpu-amd-epyc-2t", 512, 1, 64, "fp32", "persistent"},
+		{"cpu-amd-epyc-2t", 512, 1, 1, "fp32", "cudnnstyle"},
+		{"cpu-amd-epyc-2t", 512, 16, 64, "fp32", "cudnnstyle"},
+		{"cuda-nvidia-h200", 1024, 64, 64, "fp32", "persistent"},
+		{"cuda-nvidia-h200", 1024, 64, 2, "fp32", "cudnnstyle"},
+		{"cuda-nvidia-h200", 1024, 128, 64, "fp32", "cudnnstyle"},
+		{"cuda-nvidia-h200", 1536, 16, 64, "fp32", "cudnnstyle"}, // 36 MiB of weights
+		{"cuda-nvidia-h200", 1536, 4, 64, "fp32", "persistent"},
+		{"cuda-nvidia-h200", 1536, 16, 64, "bf16", "persistent"},
+	} {
+		names := untuned(c.device, results.Point{Cell: "lstm", Hidden: c.hidden, Batch: c.batch, Steps: c.steps, Precision: c.precision})
+		if names[0] != "scan" || names[1] != c.want || names[len(names)-1] != fallback {
+			t.Errorf("%+v: %v", c, names)
+		}
+	}
+	rnnbench(t, "sweep --dry-run --impl auto --cell gilr,lstm -H 8 -B 2,16 -T 8 --wisdom none.toml").want(t, exitDone, nil,
+		[]string{"auto is cudnnstyle at 1 point, persistent at 1 point, scan at 2 points: no wisdom speaks"})
+}
+
 func TestAuto(t *testing.T) {
 	tinyBook(t, nil)
 	grid := " -H 8,16,512 -B 2 -T 3 --wisdom w.toml"
