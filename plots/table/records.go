@@ -114,7 +114,11 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 				return Cell{}
 			}
 			if m.Name == "percent" {
-				return Number(v.Value, percent(v.Value))
+				text := percent(v.Value)
+				if v.Value > 100 {
+					text += " " + t.note(beyondPeak)
+				}
+				return Number(v.Value, text)
 			}
 			return Number(v.Value, m.Format(v.Value))
 		})
@@ -154,6 +158,9 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 	}
 	return t, nil
 }
+
+// beyondPeak is the note at a percentage above 100.
+const beyondPeak = "the peak is what multiply-adds of the precision reach; fp32 on tensor cores, and work that need not be carried out, go beyond it"
 
 // note returns the mark of a numbered note, adding it where it is new.
 func (t *Table) note(s string) string {

@@ -48,6 +48,11 @@ func tables(t *testing.T) map[string]*Table {
 	for i := range failed {
 		failed[i] = synthetic.Fail(failed[i], results.Failed, results.ReasonCUDA, "CUDA error 700: an illegal memory access was encountered")
 	}
+	beyond := slices.Clone(recs[:2])
+	rate := *beyond[0].Rate
+	peak := rate.Flops / 2
+	rate.Peak = &peak
+	beyond[0].Rate = &rate
 	out := map[string]*Table{"special": special()}
 	for _, c := range []struct {
 		name string
@@ -56,6 +61,7 @@ func tables(t *testing.T) map[string]*Table {
 		{"records", func() (*Table, error) { return Records(recs, "naive") }},
 		{"records-one", func() (*Table, error) { return Records(recs[:1], "") }},
 		{"records-failed", func() (*Table, error) { return Records(failed, "naive") }},
+		{"records-beyond-peak", func() (*Table, error) { return Records(beyond, "") }},
 		{"records-knobs", func() (*Table, error) { return Records(knobs, "naive") }},
 		{"pivot", func() (*Table, error) { return Pivot(recs, "hidden", "impl", "flops", "") }},
 		{"pivot-speedup", func() (*Table, error) { return Pivot(recs, "impl", "hidden", "speedup", "naive") }},
