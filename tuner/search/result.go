@@ -80,21 +80,23 @@ func (s *state) recall(medians []float64) {
 }
 
 // runnerUp finds the fastest of the others and what cannot be told from the
-// winner.
+// winner. An arm that left after a few rounds, which say little where there is noise,
+// is second only if all others did.
 func (s *state) runnerUp(r *Result, final []int) {
-	least := 0.0
+	least, known := 0.0, false // of the second
 	for i, m := range r.Medians {
 		if i == r.Winner || m == 0 {
 			continue
 		}
 		lead, ratio := s.behind(i, r.Winner, r.Medians), s.ratio(i, r.Winner)
-		if (slices.Contains(final, i) || len(s.samples[i]) >= decisive) && (m <= (1+s.o.Tie)*r.Medians[r.Winner] || ratio.Lo != nil && *ratio.Lo <= 1) {
+		stayed := slices.Contains(final, i) || len(s.samples[i]) >= decisive
+		if stayed && (m <= (1+s.o.Tie)*r.Medians[r.Winner] || ratio.Lo != nil && *ratio.Lo <= 1) {
 			r.Ties = append(r.Ties, i)
 		}
-		if r.Second >= 0 && lead >= least {
+		if r.Second >= 0 && (known && !stayed || known == stayed && lead >= least) {
 			continue
 		}
-		r.Second, least, r.Lead, r.Lo, r.Hi = i, lead, lead, nil, nil
+		r.Second, least, known, r.Lead, r.Lo, r.Hi = i, lead, stayed, lead, nil, nil
 		if ratio.Lo != nil {
 			lo, hi := *ratio.Lo-1, *ratio.Hi-1
 			r.Lo, r.Hi = &lo, &hi

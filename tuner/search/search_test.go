@@ -159,6 +159,31 @@ func TestTiesAndIncumbents(t *testing.T) {
 	}
 }
 
+// TestRunnerUpStayed: two rounds of much noise can make an arm that was dropped look faster than the winner.
+func TestRunnerUpStayed(t *testing.T) {
+	stayed := 0
+	for seed := range uint64(20) {
+		o := options()
+		o.Seed = seed
+		r := search(t, newNoisy(spread(40, seed), seed, 0.5), make([]Arm, 40), o)
+		longest := 0
+		for i, samples := range r.Samples {
+			if i != r.Winner {
+				longest = max(longest, len(samples))
+			}
+		}
+		if longest >= decisive {
+			stayed++
+			if n := len(r.Samples[r.Second]); n < decisive {
+				t.Errorf("seed %d: arm %d is second after %d rounds, and another stayed for %d", seed, r.Second, n, longest)
+			}
+		}
+	}
+	if stayed == 0 {
+		t.Error("no arm stayed beside a winner")
+	}
+}
+
 func TestBudgets(t *testing.T) {
 	truth := spread(20, 1)
 	for _, strategy := range Strategies() {
