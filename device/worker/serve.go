@@ -39,7 +39,7 @@ func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 	var failed error
 	go func() {
 		defer close(calls)
-		in := bufio.NewReaderSize(r, 1<<16)
+		in := bufio.NewReaderSize(pollable(r), 1<<16)
 		dec := gob.NewDecoder(in)
 		var matrix []float32
 		for {

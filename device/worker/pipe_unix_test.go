@@ -1,0 +1,56 @@
+//go:build unix
+
+package worker
+
+import (
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestServeWaits: a worker without calls waits in the runtime's poller and not in a
+// read of a pipe that blocks, as standard input is one.
+func TestServeWaits(t *testing.T) {
+	var ends [2]int
+	if err := syscall.Pipe(ends[:]); err != nil {
+		t.Fatal(err)
+	}
+	in, out := os.NewFile(uintptr(ends[0]), "in"), os.NewFile(uintptr(ends[1]), "out")
+	ended := make(chan error)
+	go func() { ended <- Serve(in, io.Discard, nil, nil) }()
+	for {
+		state := reader()
+		if state == "IO wait" {
+			break
+		}
+		if state == "syscall" {
+			t.Error("the worker waits in a system call")
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := out.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// reader is the state of the goroutine that reads calls, "" where there is none.
+func reader() string {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for one := range strings.SplitSeq(string(stacks), "\n\n") {
+		if head, rest, ok := strings.Cut(one, "\n"); ok && strings.Contains(rest, "worker.Serve.func1()") && strings.Contains(rest, "os.(*File).Read(") {
+			_, state, _ := strings.Cut(strings.TrimSuffix(head, "]:"), "[")
+			state, _, _ = strings.Cut(state, ",")
+			return state
+		}
+	}
+	return ""
+}
