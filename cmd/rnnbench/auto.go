@@ -24,10 +24,9 @@ const autoName = "auto"
 const fallback = "cudnnstyle"
 
 // untuned lists what auto tries, in this order, where no wisdom speaks of p: what recorded layers say
-// is mostly the fastest there, with its own settings. Linear recurrences are scanned, which
-// declines others. Layers of few sequences are persistent, and on a GPU those whose recurrent
-// weights its chip has room for, unless there are many sequences, or too few steps to make up for reading
-// the weights ahead of them.
+// is mostly the fastest there, with its own settings. Linear recurrences are scanned. Layers of few
+// sequences are persistent, and on a GPU those whose recurrent weights its chip has room for, unless
+// there are many sequences, or too few steps to make up for reading the weights ahead of them.
 func untuned(device string, p results.Point) []string {
 	const (
 		few    = 4 // sequences
@@ -35,14 +34,17 @@ func untuned(device string, p results.Point) []string {
 		start  = 8 // steps
 		onChip = 24 << 20
 	)
-	names := []string{"scan"}
+	var names []string
 	if c := cell.Lookup(p.Cell); c != nil {
+		if c.Recurrent == 0 || c.Surrogate != nil {
+			names = append(names, "scan")
+		}
 		bytes := 4
 		if p.Precision == rnn.FP16.String() || p.Precision == rnn.BF16.String() {
 			bytes = 2
 		}
 		fits := c.Recurrent*p.Hidden*p.Hidden*bytes <= onChip
-		if p.Steps >= start && (p.Batch <= few || strings.HasPrefix(device, "cuda-") && p.Batch <= many && fits) {
+		if c.Recurrent > 0 && p.Steps >= start && (p.Batch <= few || strings.HasPrefix(device, "cuda-") && p.Batch <= many && fits) {
 			names = append(names, "persistent")
 		}
 	}
@@ -127,6 +129,7 @@ func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 		if l.Fit(b.free()); l.Reason == "" {
 			break
 		}
+		declined += fmt.Sprintf("; %s cannot run here: %s", s.Name, l.Reason)
 	}
 	s.Choice = &results.Choice{By: autoName, Match: "default", Why: "no wisdom speaks of this point or of one near it" + declined}
 	return s, nil

@@ -123,11 +123,18 @@ func recorded(b *wisdom.Book, group []*results.Record, vendor bool) (*results.Re
 		}
 	}
 	for _, name := range untuned(first.Device, first.Point) {
-		for _, r := range group {
-			if label(r) == name && r.Seconds() > 0 {
-				return r, &results.Choice{By: autoName, Match: "default"}
-			}
+		i := slices.IndexFunc(group, func(r *results.Record) bool { return label(r) == name })
+		switch {
+		case i >= 0 && group[i].Seconds() > 0:
+			return group[i], &results.Choice{By: autoName, Match: "default"}
+		case i < 0 || !declined(group[i]):
+			return nil, nil
 		}
 	}
 	return nil, nil
+}
+
+// declined reports whether auto would have found that r cannot run, not just a tuner that others are faster.
+func declined(r *results.Record) bool {
+	return r.Status == results.Skipped && r.ReasonCode != nil && *r.ReasonCode != results.ReasonBound && *r.ReasonCode != results.ReasonUnlikely
 }

@@ -34,8 +34,9 @@ $RNNBENCH_WISDOM, or else rnnbench/wisdom.toml in the folder of the user's confi
 says of the nearest shape with the same cell, pass, precision and device, up to two
 doublings away (nearest); and else it is, with a warning (default), scan for linear
 recurrences, persistent for eight steps or more of up to four sequences, or on a GPU of
-layers that its chip has room for, and cudnnstyle for others. A vendor's library is
-chosen with --with-vendor alone. Records keep what was chosen and why.`,
+up to 64 where its chip has room for a layer's weights, and cudnnstyle for others or
+where that cannot run. A vendor's library is chosen with --with-vendor alone. Records
+keep what was chosen and why.`,
 		Example: `  rnnbench wisdom show
   rnnbench wisdom lookup --cell lstm -H 768 -B 16 -T 100
   rnnbench wisdom merge theirs.toml

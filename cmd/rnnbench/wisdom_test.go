@@ -32,29 +32,42 @@ func tinyBook(t *testing.T, edit func(b *wisdom.Book)) {
 func TestUntuned(t *testing.T) {
 	for _, c := range []struct {
 		device    string
+		cell      string
 		hidden    int
 		batch     int
 		steps     int
 		precision string
 		want      string
 	}{
-		{"cpu-amd-epyc-2t", 512, 1, 64, "fp32", "persistent"},
-		{"cpu-amd-epyc-2t", 512, 1, 1, "fp32", "cudnnstyle"},
-		{"cpu-amd-epyc-2t", 512, 16, 64, "fp32", "cudnnstyle"},
-		{"cuda-nvidia-h200", 1024, 64, 64, "fp32", "persistent"},
-		{"cuda-nvidia-h200", 1024, 64, 2, "fp32", "cudnnstyle"},
-		{"cuda-nvidia-h200", 1024, 128, 64, "fp32", "cudnnstyle"},
-		{"cuda-nvidia-h200", 1536, 16, 64, "fp32", "cudnnstyle"}, // 36 MiB of weights
-		{"cuda-nvidia-h200", 1536, 4, 64, "fp32", "persistent"},
-		{"cuda-nvidia-h200", 1536, 16, 64, "bf16", "persistent"},
+		{"cpu-amd-epyc-2t", "lstm", 512, 1, 64, "fp32", "persistent cudnnstyle"},
+		{"cpu-amd-epyc-2t", "lstm", 512, 1, 1, "fp32", "cudnnstyle"},
+		{"cpu-amd-epyc-2t", "lstm", 512, 16, 64, "fp32", "cudnnstyle"},
+		{"cpu-amd-epyc-2t", "sru", 512, 1, 64, "fp32", "scan cudnnstyle"},
+		{"cpu-amd-epyc-2t", "ls-lstm", 512, 16, 64, "fp32", "scan cudnnstyle"},
+		{"cpu-amd-epyc-2t", "ls-lstm", 512, 1, 64, "fp32", "scan persistent cudnnstyle"},
+		{"cuda-nvidia-h200", "lstm", 1024, 64, 64, "fp32", "persistent cudnnstyle"},
+		{"cuda-nvidia-h200", "lstm", 1024, 64, 2, "fp32", "cudnnstyle"},
+		{"cuda-nvidia-h200", "lstm", 1024, 128, 64, "fp32", "cudnnstyle"},
+		{"cuda-nvidia-h200", "lstm", 1536, 16, 64, "fp32", "cudnnstyle"}, // 36 MiB of weights
+		{"cuda-nvidia-h200", "lstm", 1536, 4, 64, "fp32", "persistent cudnnstyle"},
+		{"cuda-nvidia-h200", "lstm", 1536, 16, 64, "bf16", "persistent cudnnstyle"},
 	} {
-		names := untuned(c.device, results.Point{Cell: "lstm", Hidden: c.hidden, Batch: c.batch, Steps: c.steps, Precision: c.precision})
-		if names[0] != "scan" || names[1] != c.want || names[len(names)-1] != fallback {
-			t.Errorf("%+v: %v", c, names)
+		names := untuned(c.device, results.Point{Cell: c.cell, Hidden: c.hidden, Batch: c.batch, Steps: c.steps, Precision: c.precision})
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%+v: %s", c, got)
 		}
 	}
 	rnnbench(t, "sweep --dry-run --impl auto --cell gilr,lstm -H 8 -B 2,16 -T 8 --wisdom none.toml").want(t, exitDone, nil,
 		[]string{"auto is cudnnstyle at 1 point, persistent at 1 point, scan at 2 points: no wisdom speaks"})
+	const unknown = "no wisdom speaks of this point or of one near it"
+	for _, c := range []struct{ args, want string }{ // which says why it is not what is usual, and nothing of what is not
+		{"--cell lstm", "persistent,default,0," + unknown + "\n"},
+		{"--cell lstm -B 16", "cudnnstyle,default,0," + unknown + "\n"},
+		{"--cell lstm --pass train --history 4", "cudnnstyle,default,0,\"" + unknown + "; persistent cannot run here: persistent: unsupported: it keeps no steps"},
+		{"--cell gilr --streams 2", "cudnnstyle,default,0,\"" + unknown + "; scan cannot run here: scan runs on one stream, not 2\"\n"},
+	} {
+		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 8 -o csv --wisdom none.toml "+c.args).want(t, exitDone, []string{c.want}, nil)
+	}
 }
 
 func TestAuto(t *testing.T) {
