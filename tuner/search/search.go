@@ -75,7 +75,7 @@ type Options struct {
 // A Result is what came of a search.
 type Result struct {
 	Winner int // -1: no arm can be measured
-	Second int // the fastest of the others; -1: there is none
+	Second int // the fastest of the others, of those that stayed if any did; -1: there is none
 	// Lead is how much longer Second takes, a share, from samples of the same
 	// rounds. Lo and Hi are the ends of its interval, where there are rounds
 	// enough for one.
