@@ -116,7 +116,7 @@ func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 	}
 	if steps := d.formed(s); steps > 0 {
 		knobs = append(knobs, knob.Knob{
-			Name: "ahead", Doc: "steps whose input product a persistent operation forms while it runs those before; 0: 16 or 64 where bands wait for weights from L2 or L3, else none; as many as there are: none",
+			Name: "ahead", Doc: "steps whose input product a persistent operation forms while it runs those before; 0: 16 to 64 where bands wait for weights from L2 or L3, or a worker has no band, else none; as many as there are: none",
 			Values: slices.Compact([]int{0, min(aheadBlock, steps), min(4*aheadBlock, steps), steps}),
 		})
 	}

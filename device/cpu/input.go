@@ -42,13 +42,15 @@ const (
 // the product. Where one team does not run all nodes in program order, no other may wait for the product.
 func (d *Device) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, ordered bool) map[int]int {
 	blocks := map[int]int{}
-	if f != simd.F32 {
+	if f != simd.F32 || !fused.Forms(d.kernels.Level()) {
 		return blocks
 	}
 	awaited := map[int]bool{}
-	for _, n := range s.Nodes {
-		for _, i := range n.Wait {
-			awaited[i] = true
+	if !ordered { // else nobody asks, and there may be millions
+		for _, n := range s.Nodes {
+			for _, i := range n.Wait {
+				awaited[i] = true
+			}
 		}
 	}
 	for i := 0; i+1 < len(s.Nodes); i++ {
@@ -69,7 +71,7 @@ func (d *Device) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, orde
 // is none.
 func (d *Device) formed(s *schedule.Schedule) int {
 	most := 0
-	if s.Precision == schedule.FP32 && d.kernels.Level() == simd.AVX512 {
+	if s.Precision == schedule.FP32 {
 		for i := range d.inputs(s, simd.F32, nil, true) {
 			most = max(most, s.Nodes[i+1].Op.(schedule.Persistent).Steps)
 		}
@@ -117,7 +119,7 @@ func (p *program) form(n *node, op schedule.Gemm, block int) bool {
 	if n.pieces > 0 {
 		parts = members
 	}
-	if w.recurrence == nil || !w.recurrence.Forms() {
+	if w.recurrence == nil {
 		return false
 	}
 	if p.knobs["bands"] == 0 && w.near(w.hidden) && members > 1 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
+	"strings"
 	"testing"
 
 	"rnnbench/device/cpu/simd"
@@ -80,11 +82,29 @@ func newLayer(t *testing.T, c *cell.Cell, train bool, input, hidden, batch, step
 // run returns what a layer writes with the given knobs, twice, and whether its steps form the product.
 func (a *layer) run(t *testing.T, d *Device, k knob.Params) (out [][]float32, formed bool) {
 	t.Helper()
+	prog := a.compile(t, d, k)
+	defer prog.Close()
+	out = a.twice(t, prog)
+	for _, n := range prog.nodes {
+		if w, ok := n.work.(*persistent); ok {
+			formed = formed || w.input != nil
+		}
+	}
+	return out, formed
+}
+
+func (a *layer) compile(t *testing.T, d *Device, k knob.Params) *program {
+	t.Helper()
 	prog, err := d.Compile(a.s, k)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer prog.Close()
+	return prog.(*program)
+}
+
+// twice returns what a layer writes in two runs of a program.
+func (a *layer) twice(t *testing.T, prog *program) (out [][]float32) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, m := range a.s.Matrices {
 		if !m.Private() {
@@ -110,12 +130,7 @@ func (a *layer) run(t *testing.T, d *Device, k knob.Params) (out [][]float32, fo
 		}
 		out = append(out, v)
 	}
-	for _, n := range prog.(*program).nodes {
-		if w, ok := n.work.(*persistent); ok {
-			formed = formed || w.input != nil
-		}
-	}
-	return out, formed
+	return out
 }
 
 // TestInputFormed wants the same from a layer whose steps form the input product of those to come as from
@@ -164,6 +179,11 @@ func TestInputFormed(t *testing.T) {
 // TestInputs wants products formed exactly where they can be and it pays.
 func TestInputs(t *testing.T) {
 	d := openWide(t, 2)
+	// Of an lstm of so many units, half of the weights lie within the nearest cache, and all of them beyond.
+	halves := line
+	for 4*4*halves*halves <= nearest() {
+		halves += line
+	}
 	for _, test := range []struct {
 		name                 string
 		hidden, batch, steps int
@@ -174,7 +194,7 @@ func TestInputs(t *testing.T) {
 	}{
 		{"weights beyond the nearest cache", 256, 1, 64, []int{0, 0}, nil, nil, true},
 		{"weights in it, and a worker without units", 32, 1, 64, []int{0, 0}, nil, knob.Params{"teams": 1}, true},
-		{"weights in both workers' nearest caches", 48, 1, 64, []int{0, 0}, nil, knob.Params{"teams": 1}, false},
+		{"weights in both workers' nearest caches", halves, 1, 64, []int{0, 0}, nil, knob.Params{"teams": 1}, false},
 		{"two sequences", 256, 2, 64, []int{0, 0}, nil, nil, false},
 		{"few steps", 256, 1, 31, []int{0, 0}, nil, nil, false},
 		{"two streams in program order", 256, 1, 64, []int{1, 0}, nil, knob.Params{"teams": 1}, true},
@@ -184,6 +204,54 @@ func TestInputs(t *testing.T) {
 		a := newLayer(t, cell.LSTM, false, 64, test.hidden, test.batch, test.steps, test.streams, test.change)
 		if _, formed := a.run(t, d, test.knobs); formed != test.formed {
 			t.Errorf("%s: formed %v, want %v", test.name, formed, test.formed)
+		}
+	}
+}
+
+// TestInputFails: a worker that fails while a product is formed ends the run of all, and the program runs
+// again after that as it would have.
+func TestInputFails(t *testing.T) {
+	for _, test := range []struct {
+		threads int
+		bands   int
+	}{{2, 1}, {2, 2}, {3, 1}, {3, 2}, {3, 3}} {
+		d := openWide(t, test.threads)
+		a := newLayer(t, cell.GRU, true, 40, 64, 1, 100, []int{0, 0}, nil)
+		prog := a.compile(t, d, knob.Params{"ahead": 16, "bands": test.bands, "teams": 1})
+		defer prog.Close()
+		want := a.twice(t, prog)
+		var in *input
+		for _, n := range prog.nodes {
+			if w, ok := n.work.(*persistent); ok {
+				in = w.input
+			}
+		}
+		if in == nil || in.helped != (test.bands < test.threads) {
+			t.Fatalf("%d bands of %d workers: the wrong ones form the product", test.bands, test.threads)
+		}
+		whole := in.in.data
+		in.in.data = whole[:50*in.in.step] // of a hundred steps
+		if _, err := prog.Run(2); err == nil || !strings.Contains(err.Error(), "out of range") {
+			t.Errorf("%d bands of %d workers: %v", test.bands, test.threads, err)
+		}
+		in.in.data = whole
+		if got := a.twice(t, prog); !reflect.DeepEqual(got, want) {
+			t.Errorf("%d bands of %d workers: another result after a failure", test.bands, test.threads)
+		}
+	}
+}
+
+// TestInputNeeds: the memory that forming a product takes is set aside where it can be formed.
+func TestInputNeeds(t *testing.T) {
+	a := newLayer(t, cell.LSTM, false, 100, 256, 1, 64, []int{0, 0}, nil)
+	for l := simd.Generic; l <= simd.Detect(); l++ {
+		d, err := Open(Options{Threads: 2, Level: &l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if n := d.needs(a.s, simd.F32, nil); n.inputs > 0 != (l == simd.AVX512) || n.tiles > 0 != (n.inputs > 0) {
+			t.Errorf("%v: %+v", l, n)
 		}
 	}
 }

@@ -9,8 +9,9 @@ import (
 // TileRows is how many rows of an input product are formed together.
 const TileRows = 16
 
-// Forms reports whether steps can form the input product of steps to come among their own products.
-func (k *Recurrence) Forms() bool { return k.level == simd.AVX512 }
+// Forms reports whether the steps of recurrences of level l can form the input product of steps to come
+// among their own products.
+func Forms(l simd.Level) bool { return l == simd.AVX512 }
 
 // NewTile is the tile of a strip of packed weights and of inputs, packed as the transpose of TileRows rows.
 // Of its columns those of s are stored. Its first row begins at out, where its first column is or would be.

@@ -13,7 +13,6 @@ import (
 // program reads, which never leave the registers: a small layer in one call. It is immutable and safe
 // for concurrent use.
 type Recurrence struct {
-	level   simd.Level
 	vectors []cell.Ref
 	run     func(*Steps)
 }
@@ -24,7 +23,7 @@ func NewRecurrence(l simd.Level, p cell.Program) *Recurrence {
 	if run == nil {
 		return nil
 	}
-	return &Recurrence{l, vectors(p), run}
+	return &Recurrence{vectors(p), run}
 }
 
 // Vectors lists the vectors that Run takes; it computes those of kind R, which it does not touch.

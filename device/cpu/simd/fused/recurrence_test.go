@@ -155,7 +155,7 @@ func compareRecurrence(t *testing.T, l simd.Level, c *cell.Cell, p named, n, ban
 				}
 			}
 			come()
-			if k.Forms() {
+			if Forms(l) {
 				k.Form(s, before, nil, 0, 0)
 				finish()
 				k.Form(s, steps-before, in.tiles(band.Span), in.depth, in.stride)
@@ -164,7 +164,7 @@ func compareRecurrence(t *testing.T, l simd.Level, c *cell.Cell, p named, n, ban
 		})
 	}
 	wg.Wait()
-	if k.Forms() {
+	if Forms(l) {
 		in.check(t)
 	}
 
