@@ -127,14 +127,14 @@ func recorded(b *wisdom.Book, group []*results.Record, vendor bool) (*results.Re
 		switch {
 		case i >= 0 && group[i].Seconds() > 0:
 			return group[i], &results.Choice{By: autoName, Match: "default"}
-		case i < 0 || !declined(group[i]):
+		case i < 0 || !refused(group[i]):
 			return nil, nil
 		}
 	}
 	return nil, nil
 }
 
-// declined reports whether auto would have found that r cannot run, not just a tuner that others are faster.
-func declined(r *results.Record) bool {
+// refused reports whether auto would have found that r cannot run, not just a tuner that others are faster.
+func refused(r *results.Record) bool {
 	return r.Status == results.Skipped && r.ReasonCode != nil && *r.ReasonCode != results.ReasonBound && *r.ReasonCode != results.ReasonUnlikely
 }

@@ -125,6 +125,25 @@ func TestRegret(t *testing.T) {
 	}
 }
 
+// TestRefused: what auto passes over is what cannot run, not what was not measured or broke.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		status results.Status
+		code   string
+		want   bool
+	}{
+		{results.Skipped, results.ReasonMemory, true},
+		{results.Skipped, results.ReasonShape, true},
+		{results.Skipped, results.ReasonUnlikely, false},
+		{results.Skipped, results.ReasonBound, false},
+		{results.Failed, results.ReasonCUDA, false},
+	} {
+		if got := refused(&results.Record{Status: c.status, ReasonCode: &c.code}); got != c.want {
+			t.Errorf("%s, %s: %v", c.status, c.code, got)
+		}
+	}
+}
+
 // TestTuneTrustsWhatWasChecked measures anew what a sweep did not check.
 func TestTuneTrustsWhatWasChecked(t *testing.T) {
 	t.Chdir(t.TempDir())
