@@ -114,7 +114,7 @@ func (c scanCells) of(key scanKey, program, compose cell.Program) *scanCell {
 	s := &scanCell{cell: key.cell, backward: key.backward, flow: newFlow()}
 	s.results, s.compose = s.flow.add(program), s.flow.add(compose)
 	s.late = s.flow.after(s.carried)
-	s.keep = s.flow.frontier(s.targets(true), s.late, s.constant)
+	s.keep = s.flow.frontier(s.targets(true, s.outputs(true)), s.late, s.constant)
 	for _, v := range s.flow.values {
 		if v.leaf && !s.carried(v.ref) && !s.constant(v.ref) {
 			s.load(v.ref)
@@ -183,10 +183,10 @@ func (s *scanCell) outputs(late bool) []cell.Ref {
 	return out
 }
 
-// targets are the values of outputs, and of the states after a step.
-func (s *scanCell) targets(late bool) []int {
+// targets are the values of what is written and, late, of the states after a step.
+func (s *scanCell) targets(late bool, written []cell.Ref) []int {
 	var out []int
-	for _, r := range s.outputs(late) {
+	for _, r := range written {
 		out = append(out, s.results[r])
 	}
 	if late {
@@ -337,7 +337,7 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
 		grid, block, shared = s.members, s.block(), s.teamShared()
-		key = append(key, " team ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.engine, " ", s.Hidden(), " ", s.staged(), s.tensorParams())
+		key = append(key, " team ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.engine, " ", s.Hidden(), " ", s.leaving(), s.tensorParams())
 		args = append(args, uint64(s.chains), uint64(s.tiles), uint64(s.group), uint64(s.period()))
 	} else {
 		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))

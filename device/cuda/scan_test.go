@@ -162,33 +162,51 @@ func TestScanFewest(t *testing.T) {
 	}
 }
 
-// TestScanTexts: scans of a program share a kernel only if they are cut and written alike. What the second one keeps
-// is columns of a matrix that has more, so that it leaves another way.
+// TestScanTexts: scans of a program share a kernel only if they are cut and written alike. What one of two writes is columns
+// of a matrix that has more, so that it leaves another way: by threads, what is whole by the copy engine.
 func TestScanTexts(t *testing.T) {
-	b := schedule.NewBuilder(1)
-	for more := range 2 {
-		const steps, hidden = 100000, 32
-		m := func(rows, vectors int) schedule.View { return b.Matrix("m", rows, vectors*hidden).All() }
-		c := cell.GILR
-		saved := m(steps, c.Saved+more)
-		saved.Cols = c.Saved * hidden
-		b.Do(0, schedule.Scan{Sequence: schedule.Sequence{
-			Cell: c, Train: true, Steps: steps, X: m(steps, len(c.Gates)), BX: m(1, len(c.Gates)), Saved: saved, State: []schedule.View{m(steps+1, 1)},
-		}})
-	}
-	s, err := b.Schedule()
-	if err != nil {
-		t.Fatal(err)
-	}
-	launches, texts, err := cuda.Sources(s, nil, h200())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(launches) != 2 || !launches[0].Cooperative || !launches[1].Cooperative {
-		t.Fatalf("%d launches, not two teams", len(launches))
-	}
-	if texts[0] == texts[1] || !strings.Contains(texts[0], "write_bulk(all_saved") || strings.Contains(texts[1], "write_bulk(all_saved") {
-		t.Error("both scans write alike what they keep")
+	type more struct{ saved, state int } // vectors that a matrix has besides
+	for _, test := range []struct {
+		cell   *cell.Cell
+		hidden int
+		more   [2]more
+	}{
+		{cell.GILR, 32, [2]more{{}, {saved: 1}}},
+		{cell.Linear, 8, [2]more{{saved: 1}, {state: 1}}}, // as many bytes are staged of either
+	} {
+		b := schedule.NewBuilder(1)
+		c, hidden := test.cell, test.hidden
+		for _, more := range test.more {
+			const steps = 100000
+			m := func(rows, vectors, more int) schedule.View {
+				v := b.Matrix("m", rows, (vectors+more)*hidden).All()
+				v.Cols = vectors * hidden
+				return v
+			}
+			b.Do(0, schedule.Scan{Sequence: schedule.Sequence{
+				Cell: c, Train: true, Steps: steps, X: m(steps, len(c.Gates), 0), BX: m(1, len(c.Gates), 0),
+				Saved: m(steps, c.Saved, more.saved), State: []schedule.View{m(steps+1, 1, more.state)},
+			}})
+		}
+		s, err := b.Schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches, texts, err := cuda.Sources(s, nil, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(launches) != 2 || !launches[0].Cooperative || !launches[1].Cooperative {
+			t.Fatalf("%v: %d launches, not two teams", c, len(launches))
+		}
+		for i, more := range test.more {
+			// A state of 32 channels fills lines, which threads write.
+			for matrix, whole := range map[string]bool{"all_saved": more.saved == 0, "state0": more.state == 0 && hidden < 32} {
+				if strings.Contains(texts[i], "write_bulk("+matrix) != whole {
+					t.Errorf("%v, scan %d: the engine writes %s: %v", c, i, matrix, !whole)
+				}
+			}
+		}
 	}
 }
 
@@ -266,6 +284,27 @@ func TestScanTeams(t *testing.T) {
 	}
 }
 
+// TestScanInference holds inference of teams, which copies at a pace and has other tiles, to what they leave in training.
+func TestScanInference(t *testing.T) {
+	compiler, driver := emulation(t, 26)
+	d := cuda.New(driver, compiler, "")
+	defer d.Close()
+	for _, test := range []struct {
+		cell          *cell.Cell
+		steps, hidden int
+	}{{cell.SRU, 4001, 8}, {cell.GILR, 5003, 32}} {
+		s, _, _ := scans(t, test.cell, test.steps, 1, test.hidden, false)
+		launches, _, err := cuda.Sources(s, nil, driver.Properties())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !launches[0].Cooperative {
+			t.Fatalf("%v: no team", test.cell)
+		}
+		same(t, d, test.cell, test.steps, test.hidden)
+	}
+}
+
 // random writes numbers between -1 and 1 to matrices, those that there are.
 func random(t *testing.T, prog device.Program, rng *rand.Rand, views ...schedule.View) {
 	t.Helper()
@@ -291,8 +330,10 @@ func left(t *testing.T, d *cuda.Device, p cuda.Properties, precision schedule.Pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	if launches[0].Cooperative != team {
-		t.Fatalf("%v %v: %d blocks, a team: %v", c, size, launches[0].Grid[0], !team)
+	for _, l := range launches {
+		if strings.HasPrefix(l.Name, "scan") && l.Cooperative != team {
+			t.Fatalf("%v %v: %s has %d blocks, a team: %v", c, size, l.Name, l.Grid[0], !team)
+		}
 	}
 	prog, err := d.Compile(s, nil)
 	if err != nil {
@@ -341,17 +382,18 @@ func TestScanWalkers(t *testing.T) {
 	}
 }
 
-// TestScanSteps: a thread has as many steps as a knob says, in tiles and in teams.
+// TestScanSteps: a thread has as many steps as a knob says, in tiles and in teams, also those that teams of few channels
+// do not have by themselves.
 func TestScanSteps(t *testing.T) {
 	compiler, driver := emulation(t, 29)
 	d := cuda.New(driver, compiler, "")
 	defer d.Close()
-	for _, size := range [][2]int{{9, 33}, {700, 260}, {5003, 32}} {
-		for _, n := range []int{1, 3, 5} {
-			s, op, _ := scans(t, cell.Linear, size[0], 1, size[1], false)
+	for _, test := range []struct{ steps, hidden, most int }{{9, 33, 5}, {700, 260, 5}, {5003, 32, 5}, {11200, 8, 8}} {
+		for _, n := range []int{1, 3, test.most} {
+			s, op, _ := scans(t, cell.Linear, test.steps, 1, test.hidden, false)
 			_, texts, err := cuda.Sources(s, knob.Params{"scansteps": n}, driver.Properties())
 			if err != nil || !strings.Contains(texts[0], fmt.Sprintf(" K = %d,", n)) {
-				t.Fatalf("%v: not %d steps: %v", size, n, err)
+				t.Fatalf("%d×%d: not %d steps: %v", test.steps, test.hidden, n, err)
 			}
 			holds(t, d, s, op, knob.Params{"scansteps": n})
 		}

@@ -56,17 +56,7 @@ func (s *scan) written(late bool) []cell.Ref {
 }
 
 // goals are the values of what is written, and of the states after a step.
-func (s *scan) goals(late bool) []int {
-	values := s.targets(late)
-	for _, r := range s.delayed {
-		if v := s.results[r]; late {
-			values = append(values, v)
-		} else {
-			values = slices.DeleteFunc(values, func(o int) bool { return o == v })
-		}
-	}
-	return values
-}
+func (s *scan) goals(late bool) []int { return s.targets(late, s.written(late)) }
 
 // stages are those of what is written at a time, bytes those of a tile with the earlier ones.
 func (s *scan) stages(late bool) (all []stage, bytes int) {
@@ -99,6 +89,18 @@ func (s *scan) stages(late bool) (all []stage, bytes int) {
 func (s *scan) staged() int {
 	_, bytes := s.stages(true)
 	return bytes
+}
+
+// leaving names the results that are delayed and the matrices that are staged: their bytes are alike where others are.
+func (s *scan) leaving() string {
+	text := fmt.Sprint(s.delayed)
+	for _, late := range []bool{false, true} {
+		all, _ := s.stages(late)
+		for _, st := range all {
+			text += " " + st.group.name
+		}
+	}
+	return text
 }
 
 // staging is the stage that r is left in, nil if it is written by its thread.

@@ -43,7 +43,8 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 	t.engine, t.hopper = t.boxed(p), p.Capability >= 90
 	t.delayed = t.mixed()
 	t.group = max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
-	most := t.wait(p)
+	room := t.wait(p)
+	most := room
 	if t.narrow() && most > 2 {
 		most -= (most + 1) % 2 // rows an even number apart meet in banks of shared memory
 	}
@@ -52,7 +53,7 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 		return false
 	}
 	if n := k["scansteps"]; n != 0 {
-		t.chunk = min(n, most)
+		t.chunk = min(n, room)
 	}
 	t.tiles = ceil(s.Steps, deep*t.chunk)
 	t.members = min(t.members, t.tiles*chains)

@@ -31,7 +31,8 @@ struct Meeting { unsigned come = 0, of = 0, turn = 0; };
 struct Cluster { Meeting all; unsigned char* shared; size_t stride; };
 struct Block { Meeting all, some[16]; unsigned char* shared; unsigned rank; Cluster* cluster; };
 struct Warp { Meeting all; unsigned slot[2][32]; unsigned of; };
-struct Fiber { void* sp; Index thread, block; Block* in; Warp* warp; unsigned lane, turn; bool done; };
+struct Bulk { void* to; const void* from; int bytes; };
+struct Fiber { void* sp; Index thread, block; Block* in; Warp* warp; unsigned lane, turn; bool done; Bulk written[8]; int writes; };
 
 static Fiber* current;
 static void* scheduler;
@@ -164,15 +165,30 @@ template <int N> static void push(shared_t to, const float* v, shared_t bar) {
 template <int N> static void push(bool may, shared_t to, const float* v, shared_t bar) {
   if (may) push<N>(to, v, bar);
 }
+// in_sixteens stops where the copy engine would: it copies whole 16 bytes, from and to where such begin.
+static void in_sixteens(const void* to, const void* from, int bytes) {
+  if (((size_t)to | (size_t)from | bytes) % 16 != 0 || bytes <= 0) __builtin_trap();
+}
 static void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
+  in_sixteens((void*)to, from, bytes);
   memcpy((void*)to, from, bytes);
   ((Bar*)bar)->bytes -= bytes;
   bar_settle((Bar*)bar);
 }
 static void read_bulk(shared_t to, const void* from, int bytes, shared_t bar) { copy_bulk(to, from, bytes, bar); }
 static void show_engine() {}
-static void write_bulk(void* to, shared_t from, int bytes) { memcpy(to, (void*)from, bytes); }
-static void engine_read() {}
+// The engine reads what it is to write as late as it may.
+static void write_bulk(void* to, shared_t from, int bytes) {
+  in_sixteens(to, (const void*)from, bytes);
+  if (current->writes == 8) __builtin_trap();
+  current->written[current->writes++] = {to, (const void*)from, bytes};
+}
+static void engine_read() {
+  for (; current->writes > 0; current->writes--) {
+    const Bulk& b = current->written[current->writes - 1];
+    memcpy(b.to, b.from, b.bytes);
+  }
+}
 #define __grid_constant__
 struct tensor_map { const char* at; long long size, sizes[3], strides[2], box[3]; };
 static void tensor_load(shared_t to, const tensor_map& m, int column, int n, int time, shared_t bar) {
