@@ -71,6 +71,26 @@ func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error)
 	return rep, nil
 }
 
+// Concerns reports whether any of recs, of device d, can be in the experiment's
+// report: it is of a technique, a cell and a pass that it measures, of whatever
+// size. One that is computed alone needs none.
+func (e Experiment) Concerns(d results.Device, recs []results.Record) bool {
+	type kind struct{ label, cell, pass string }
+	kinds := map[kind]bool{}
+	for _, size := range []Size{Full, Quick} {
+		for _, part := range e.Parts(size, TargetOf(d)) {
+			for _, p := range part.Points {
+				for _, s := range part.Specs {
+					kinds[kind{s.Label, p.Cell, p.Pass}] = true
+				}
+			}
+		}
+	}
+	return len(kinds) == 0 || slices.ContainsFunc(recs, func(r results.Record) bool {
+		return kinds[kind{r.Impl.Label, r.Point.Cell, r.Point.Pass}]
+	})
+}
+
 // inOrder has recs in the order of the parts, whatever order they were measured
 // in; those of no part come last.
 func (e Experiment) inOrder(recs []results.Record, on Target) []results.Record {

@@ -162,6 +162,19 @@ func Parse(text []byte) (*Machine, error) {
 		}
 		return nil, fmt.Errorf("model: %w", err)
 	}
+	var stated struct {
+		Level []struct {
+			M *float64 `toml:"m"`
+		} `toml:"level"`
+	}
+	if err := toml.Unmarshal(text, &stated); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	for i, l := range stated.Level {
+		if l.M == nil { // as in a file that was cut off
+			return nil, fmt.Errorf("model: machine %q: level %s has no m, the bytes of memory for weights", m.Name, m.Levels[i].Name)
+		}
+	}
 	return m, m.Check()
 }
 

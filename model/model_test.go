@@ -321,6 +321,7 @@ func TestFiles(t *testing.T) {
 		{"b = 3365", "b = 0.0 #", "the outermost level needs b"},
 		{"name = 'TitanX'", "name = ''", "no name"},
 		{"m = 896.0", "m = nan", "level registers"},
+		{"m = 12", "# m = 12", "level DRAM has no m"},
 		{"p = 24", "p = 24 24", "model: "},
 	} {
 		text := strings.Replace(string(good), c.old, c.new, 1)

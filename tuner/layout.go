@@ -171,7 +171,7 @@ func (l *Layout) Need() int64 { return l.Memory + hostMemory(l.Problem) }
 // Fit declines what needs more than limit bytes; 0 is no limit.
 func (l *Layout) Fit(limit int64) {
 	if l.Reason == "" && limit > 0 && l.Need() > limit {
-		l.refuse(results.ReasonMemory, fmt.Sprintf("needs %s and %s are free", quantity.Bytes(float64(l.Need())), quantity.Bytes(float64(limit))))
+		l.refuse(results.ReasonMemory, fmt.Sprintf("needs %s and %s may be used", quantity.Bytes(float64(l.Need())), quantity.Bytes(float64(limit))))
 	}
 }
 

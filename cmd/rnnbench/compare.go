@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -205,7 +206,7 @@ func share(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	switch {
-	case err != nil:
+	case err != nil || math.IsNaN(v) || math.IsInf(v, 0) || v < 0:
 		return 0, fmt.Errorf("%q is not a percentage: write one such as 2%%", text)
 	case percent:
 		return v / 100, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -184,9 +185,13 @@ func (b *bench) listen(ctx context.Context) (noise, error) {
 func (n noise) advice() []results.Advice {
 	var list []results.Advice
 	if target := config.Default().TargetCI; n.HalfWidth > target {
+		remedy := "stop other programs and use --effort rigorous"
+		if percent := math.Round(100*n.HalfWidth + 1); percent < 100 { // no more is a target
+			remedy = fmt.Sprintf("stop other programs, use --effort rigorous, or accept --target-ci %.0f%%", percent)
+		}
 		list = append(list, results.Advice{
 			What:   fmt.Sprintf("the median of ten bursts is known to ±%.1f %% only, and ±%.0f %% is asked for", 100*n.HalfWidth, 100*target),
-			Remedy: "stop other programs, use --effort rigorous, or accept --target-ci " + fmt.Sprintf("%.0f%%", 100*n.HalfWidth+1),
+			Remedy: remedy,
 		})
 	}
 	if slices.Contains(n.Warnings, results.WarnBimodal) {
@@ -296,7 +301,11 @@ func (d diagnosis) print(w io.Writer) error {
 func printHierarchy(line func(name, format string, args ...any), m *model.Machine) {
 	for _, l := range m.Levels {
 		if l.P > 1 {
-			line("  barrier", "%s of all workers; they exchange %s", quantity.SI(l.C, "s"), quantity.SI(l.X, "B/s"))
+			exchange := "they exchange " + quantity.SI(l.X, "B/s")
+			if l.X == 0 {
+				exchange = "noise hid how fast they exchange"
+			}
+			line("  barrier", "%s of all workers; %s", quantity.SI(l.C, "s"), exchange)
 		}
 	}
 	each := float64(m.Parts())

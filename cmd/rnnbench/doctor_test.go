@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,6 +48,43 @@ func TestDoctorGPU(t *testing.T) {
 	for _, no := range []string{"barrier", "exchange", "PB/s"} {
 		if strings.Contains(text, no) {
 			t.Errorf("%q in:\n%s", no, text)
+		}
+	}
+}
+
+// TestNoiseAdvice checks that what doctor proposes can be done.
+func TestNoiseAdvice(t *testing.T) {
+	for _, c := range []struct {
+		half float64
+		want string
+	}{{0.05, "--target-ci 6%"}, {0.979, "--target-ci 99%"}, {0.99, ""}, {1.417, ""}} {
+		list := noise{HalfWidth: c.half}.advice()
+		if len(list) != 1 {
+			t.Fatalf("%v: %v", c.half, list)
+		}
+		_, flag, _ := strings.Cut(list[0].Remedy, ", or accept ")
+		if flag != c.want {
+			t.Errorf("%v: %q, want %q", c.half, flag, c.want)
+		}
+		if flag != "" {
+			rnnbench(t, "sweep --print-config "+flag).want(t, exitDone, []string{"target_ci"}, nil)
+		}
+	}
+}
+
+// TestExchangeUnknown says of an exchange too short to be told from a barrier
+// that it was not told, and not that nothing is exchanged.
+func TestExchangeUnknown(t *testing.T) {
+	m := &model.Machine{Levels: []model.Level{{Name: "L3", P: 2, B: 1, C: 1e-7}}}
+	for _, c := range []struct {
+		rate float64
+		want string
+	}{{5e9, "exchange 5.00 GB/s"}, {0, "noise hid how fast they exchange"}} {
+		m.Levels[0].X = c.rate
+		var text string
+		printHierarchy(func(name, format string, args ...any) { text += fmt.Sprintf(format, args...) + "\n" }, m)
+		if !strings.Contains(text, c.want) || strings.Contains(text, " 0 B/s") {
+			t.Errorf("%v: no %q in:\n%s", c.rate, c.want, text)
 		}
 	}
 }

@@ -98,6 +98,9 @@ tables (from, to, weight = "full", "identity" or "diagonal", delay in steps).
 		}
 		g, err := f.load(args[0])
 		if err != nil {
+			if strings.HasSuffix(args[0], ".toml") { // whose keys are no axes
+				return usage(err, cmd.CommandPath()+" --help")
+			}
 			return misused(cmd, err)
 		}
 		if size := f.size; size.Batch < 1 || size.Steps < 1 || size.History < 0 {
@@ -264,7 +267,7 @@ func (p *program) runGraph(cmd *cobra.Command, f *graphFlags, g *graph.Graph) er
 		need += float64(memory)
 	}
 	if free := float64(b.free()); free > 0 && need > free {
-		return fmt.Errorf("training %s needs %s and %s are free", g.Name, quantity.Bytes(need), quantity.Bytes(free))
+		return fmt.Errorf("training %s needs %s and %s may be used", g.Name, quantity.Bytes(need), quantity.Bytes(free))
 	}
 	in := g.Draw(f.size, rand.New(rand.NewPCG(c.Measure.Seed, 0)))
 	want, err := g.Reference(f.size, in)

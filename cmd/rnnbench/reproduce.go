@@ -254,6 +254,10 @@ func (p *program) reportFrom(e experiments.Experiment, path, format string) erro
 	if list := sets[0].Manifest.Devices; len(list) > 0 {
 		d = list[0]
 	}
+	if recs := sets[0].Records; !e.Concerns(d, recs) {
+		return usage(fmt.Errorf("none of the %s in %s is of %s", plural(len(recs), "record"), path, e.ID),
+			"--from takes a run that reproduce "+e.ID+" made: its folder, its id, or the results folder where it is the latest")
+	}
 	report, err := e.On(d, sets[0].Records)
 	if err != nil {
 		return err

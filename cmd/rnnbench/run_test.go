@@ -248,6 +248,7 @@ func TestUsageErrors(t *testing.T) {
 		{"sweep --point H=1,H=2", "sets hidden twice"},
 		{"sweep --precision tf32", "computes in fp32, fp16, bf16 only"},
 		{"sweep --device cpuu", "did you mean cpu?"},
+		{"sweep --impl naive,cudnnstyle --baseline nave", `--baseline: there is no technique "nave": did you mean naive?`},
 		{"sweep --simd avx3", "did you mean avx2?"},
 		{"sweep --threads 2000", "2000 is more than"},
 		{"sweep --max-memory 3x", `"3x" is not a size`},
@@ -262,6 +263,9 @@ func TestUsageErrors(t *testing.T) {
 		{"tune --search racingg", "did you mean racing?"},
 		{"tune --depth few", `--depth: "few" is not a number of knobs`},
 		{"tune --tie 2", `"2" is not a share: did you mean 2%?`},
+		{"tune --tie nan%", `--tie: "nan%" is not a percentage`},
+		{"tune --margin -1%", `--margin: "-1%" is not a percentage`},
+		{"tune --margin inf%", `--margin: "inf%" is not a percentage`},
 		{"tune --max-evals -1", "less than nothing"},
 		{"tune --impl cudnn --wisdom w.toml", "cudnn is a library of the device's maker, which wins only with --with-vendor"},
 		{"tune -o benchfmt", "choose among"},
@@ -271,6 +275,9 @@ func TestUsageErrors(t *testing.T) {
 		{"wisdom shw", "did you mean show?"},
 		{"wisdom merge", "merge takes the files to take in"},
 		{"wisdom prune --wisdom w.toml", "nothing says which entries to remove"},
+		{"wisdom prune --wisdom w.toml --older-than -5h", "--older-than: -5h0m0s is no age"},
+		{"wisdom prune --wisdom w.toml --older-than 0s", "--older-than: 0s is no age"},
+		{"wisdom prune --wisdom w.toml --older-than 5", `--older-than: "5" is not a time: write one with its unit, such as 720h`},
 		{"wisdom export --wisdom w.toml --device x", `there is no device in w.toml "x"`},
 		{"wisdom lookup --hiden 3", "did you mean --hidden?"},
 		{"show --pivot hidden", "is not two axes"},
@@ -293,6 +300,7 @@ func TestUsageErrors(t *testing.T) {
 		{"export -H 3", "there is no file to write"},
 		{"graph", "graph takes one cell or one file"},
 		{"graph lstmm", "there is no cell \"lstmm\": did you mean lstm?"},
+		{"graph bad.toml", "there is no key \"version\" above the tables: it is one of name, layer, connection\nhint: rnnbench graph --help"},
 		{"graph lstm --layers 0", "must be at least 1"},
 		{"graph lstm --layers 1000000", "--layers must be at most 1024"},
 		{"sweep -H 8 --layers 1000000000", "layers is 1000000000: it must be at most 1024"},
@@ -339,7 +347,7 @@ func TestOtherErrors(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, "sweep --dry-run --impl naive,cudnnstyle -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
-	o.want(t, exitDone, []string{"6 points = 3 hidden × 2 techniques; 4 skipped (4 memory); about", "memory: at most", "5.00 MiB are free"}, nil)
+	o.want(t, exitDone, []string{"6 points = 3 hidden × 2 techniques; 4 skipped (4 memory); about", "memory: at most", "5.00 MiB may be used"}, nil)
 	if o.errors != "" {
 		t.Errorf("stderr: %s", o.errors)
 	}
@@ -369,7 +377,7 @@ func TestHuge(t *testing.T) {
 	} {
 		rnnbench(t, line).want(t, exitError, []string{"skipped"}, []string{"no point succeeded"})
 	}
-	rnnbench(t, "show --out out").want(t, exitDone, []string{"needs ", "1.00 GiB are free"}, nil)
+	rnnbench(t, "show --out out").want(t, exitDone, []string{"needs ", "1.00 GiB may be used"}, nil)
 }
 
 func TestPrintConfig(t *testing.T) {
@@ -763,6 +771,14 @@ func TestModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	rnnbench(t, "model bad.toml").want(t, exitUsage, nil, []string{"flops is 0", "bad.toml"})
+	text, err := os.ReadFile("here.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("cut.toml", text[:bytes.LastIndex(text, []byte("x = "))], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "model cut.toml").want(t, exitUsage, nil, []string{"level DRAM has no m", "cut.toml"})
 	rnnbench(t, "doctor --machine no/such/folder.toml").want(t, exitError, nil, []string{"cannot write"})
 }
 
@@ -845,7 +861,7 @@ delay = %d
 	rnnbench(t, "graph good.toml -H 5").want(t, exitUsage, nil, []string{"--hidden is of a cell's network, and good.toml is a file"})
 	rnnbench(t, "graph gru --steps 5").want(t, exitUsage, nil, []string{"--steps is of a run: add --run"})
 	rnnbench(t, "graph gru --out good.toml").want(t, exitError, nil, []string{"cannot make the folder of the drawings", "hint: --out DIR"})
-	rnnbench(t, "graph lstm -H 100000 --run --out -").want(t, exitError, nil, []string{"training lstm needs ", "are free"})
+	rnnbench(t, "graph lstm -H 100000 --run --out -").want(t, exitError, nil, []string{"training lstm needs ", "may be used"})
 	rnnbench(t, "graph none.toml").want(t, exitUsage, nil, []string{"none.toml"})
 	rnnbench(t, "graph good.toml --run --batch 0 --out -").want(t, exitUsage, nil, []string{"must be at least 1"})
 	rnnbench(t, "reproduce hwang-graph --quick --no-hostname").want(t, exitDone, []string{"{i, f, f·c', i·g, c}"}, []string{"hwang-graph-lstm-peephole-fig2.svg", "report.md"})
@@ -917,6 +933,12 @@ func TestReproduce(t *testing.T) {
 		t.Errorf("the report shows no figure:\n%s", report)
 	}
 	rnnbench(t, "reproduce appleyard-table1 --from out").want(t, exitDone, []string{"Paper"}, nil)
+	rnnbench(t, tiny+" --out swept").want(t, exitDone, nil, nil)
+	o := rnnbench(t, "reproduce appleyard-table1 --from swept")
+	o.want(t, exitUsage, nil, []string{"none of the 4 records in swept is of appleyard-table1", "hint: "})
+	if reports, err := filepath.Glob("swept/*/report.md"); err != nil || len(reports) > 0 || o.out != "" {
+		t.Errorf("a report on nothing: %v %v %s", reports, err, o.out)
+	}
 
 	// What there was no time for is measured later, into the same folder.
 	line := "reproduce diamos-barrier --quick --no-verify --out sittings" + strings.Replace(quickly, "2", "1", 2)

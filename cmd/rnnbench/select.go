@@ -90,16 +90,25 @@ func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]r
 
 // knownBaseline finds a baseline that was asked for and that no record is of.
 func knownBaseline(cmd *cobra.Command, recs []results.Record, baseline string) error {
+	return amongTechniques(cmd, baseline, len(recs), func(i int) (name, label string) {
+		return recs[i].Impl.Name, quantity.Label(&recs[i])
+	})
+}
+
+// amongTechniques finds a baseline that was asked for and that is none of n
+// techniques.
+func amongTechniques(cmd *cobra.Command, baseline string, n int, technique func(i int) (name, label string)) error {
 	if !cmd.Flags().Changed("baseline") {
 		return nil
 	}
 	var labels []string
-	for i := range recs {
-		if quantity.Label(&recs[i]) == baseline || recs[i].Impl.Name == baseline {
+	for i := range n {
+		name, label := technique(i)
+		if label == baseline || name == baseline {
 			return nil
 		}
-		if l := quantity.Label(&recs[i]); !slices.Contains(labels, l) {
-			labels = append(labels, l)
+		if !slices.Contains(labels, label) {
+			labels = append(labels, label)
 		}
 	}
 	return misused(cmd, fmt.Errorf("--baseline: %w", unknown("technique", baseline, labels)))

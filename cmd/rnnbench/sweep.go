@@ -130,7 +130,11 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "leave --resume out to start a new run, or the other flags to go on with this one")
 		}
 	}
-	p.tellChoices(q.specs())
+	specs := q.specs()
+	if err := amongTechniques(cmd, f.baseline, len(specs), func(i int) (name, label string) { return specs[i].Name, specs[i].Label }); err != nil {
+		return err
+	}
+	p.tellChoices(specs)
 	p.log.Debug("plan", "points", q.shapes(), "records", q.total(), "hash", q.hash(), "device", b.info.Key, "workers", b.info.Workers)
 	if !f.profile {
 		if err := b.measureLimits(); err != nil {

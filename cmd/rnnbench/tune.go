@@ -252,6 +252,11 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 	if before != nil {
 		t.resume = runPath(f.resume, c.Dir)
 	}
+	if path != "" && !f.regret {
+		if err := wisdom.Writable(path); err != nil {
+			return &failure{exitError, err, "--wisdom FILE names another book; --no-wisdom keeps none"}
+		}
+	}
 	return t.run(ctx)
 }
 
@@ -269,6 +274,7 @@ type tuning struct {
 	tune   *tuner.Tune
 
 	folder *results.Run // nil: nothing was measured yet
+	kept   bool         // the book has a winner
 	show   *progress
 }
 
@@ -411,7 +417,11 @@ func (t *tuning) keep(v *tuner.Verdict) error {
 	tool, libraries := t.bench.versions()
 	e := entryOf(v, t.config.Measure.Cache, tool, libraries)
 	t.book.Put(e)
-	return t.book.Write(t.path)
+	if err := t.book.Write(t.path); err != nil {
+		return err
+	}
+	t.kept = true
+	return nil
 }
 
 // versions are those that wisdom depends on: of the program, and of what the
@@ -522,7 +532,7 @@ func (t *tuning) finish(list *winners, recs []results.Record, done int, err erro
 		if err := list.write(t.program, t.flags.format); err != nil {
 			return err
 		}
-		if t.path != "" && !t.flags.regret {
+		if t.kept {
 			t.note("wisdom in %s: --impl auto follows it", t.path)
 		}
 	}

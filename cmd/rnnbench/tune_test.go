@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -153,4 +154,48 @@ func TestTuneTrustsWhatWasChecked(t *testing.T) {
 	rnnbench(t, "tune --from out --no-wisdom").want(t, exitError, nil, []string{"none of the 1 record succeeded"})
 	rnnbench(t, tune).want(t, exitDone, nil, []string{"records in out"})
 	rnnbench(t, tune).want(t, exitDone, []string{"known before"}, nil)
+}
+
+// TestTuneNeedsItsBook measures nothing where the winners could not be kept.
+func TestTuneNeedsItsBook(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Symlink("nowhere", "link"); err != nil { // no book can be read from it, and none made
+		t.Fatal(err)
+	}
+	line := "tune -H 8 -B 2 -T 3 --impl naive --max-rounds 2 --min-time 0s --wisdom link/w.toml"
+	o := rnnbench(t, line)
+	o.want(t, exitError, nil, []string{"cannot write link/w.toml", "hint: --wisdom FILE"})
+	if exists(usualDir) || strings.Contains(o.errors, "follows it") {
+		t.Errorf("it went on: %s", o.errors)
+	}
+	rnnbench(t, line+" --dry-run").want(t, exitDone, nil, nil)
+}
+
+// TestTuneWithoutWinner does not say that there is one to follow.
+func TestTuneWithoutWinner(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, "tune -H 8 -B 2 -T 3 --impl scan --wisdom w.toml")
+	o.want(t, exitError, []string{"none"}, []string{"no point succeeded", "lstm is not linear"})
+	if strings.Contains(o.errors, "follows it") || exists("w.toml") {
+		t.Errorf("wisdom of nothing: %s", o.errors)
+	}
+}
+
+// TestTuneLosesItsBook does not say that winners are kept which could not be.
+func TestTuneLosesItsBook(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var stdout bytes.Buffer
+	stderr := &trigger{word: "1 point: ", f: func() {
+		if err := errors.Join(os.RemoveAll("books"), os.WriteFile("books", nil, 0o666)); err != nil {
+			t.Error(err)
+		}
+	}}
+	line := "tune -H 8 -B 2 -T 3 --impl naive --max-rounds 2 --min-time 0s --wisdom books/w.toml"
+	code := run(t.Context(), strings.Fields(line), strings.NewReader(""), &stdout, stderr)
+	if text := stderr.String(); code != exitError || !strings.Contains(text, "cannot write books/w.toml") || strings.Contains(text, "follows it") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	if _, recs, _, err := results.Read(usualDir); err != nil || len(recs) != 1 {
+		t.Errorf("%d records, %v", len(recs), err)
+	}
 }

@@ -232,6 +232,28 @@ func (p *program) bytes(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
+// An age is a flag that takes a time from now on backwards.
+type age time.Duration
+
+func (a *age) String() string {
+	if *a == 0 {
+		return ""
+	}
+	return time.Duration(*a).String()
+}
+func (a *age) Type() string { return "TIME" }
+func (a *age) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return fmt.Errorf("%q is not a time: write one with its unit, such as 720h", s)
+	}
+	if d <= 0 {
+		return fmt.Errorf("%v is no age: write more than 0, such as 720h", d)
+	}
+	*a = age(d)
+	return nil
+}
+
 // A sieve says which entries a command is about.
 type sieve struct {
 	device           string
@@ -252,7 +274,7 @@ func (p *program) wisdomPrune() *cobra.Command {
 	addGroup(cmd, "Which entries (those to which any of these applies)", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&v.stale, "stale", false, "those measured with another version of rnnbench")
 		fs.BoolVar(&v.unsettled, "incomplete", false, "those whose budget was spent before the search was over")
-		fs.DurationVar(&v.older, "older-than", 0, "those older than a `TIME`, such as 720h")
+		fs.Var((*age)(&v.older), "older-than", "those older than a `TIME`, such as 720h")
 		fs.StringVar(&v.device, "device", "", "those of the device with this `KEY`")
 	})
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
@@ -285,11 +307,13 @@ func (p *program) wisdomPrune() *cobra.Command {
 			p.note("%s would be removed, %d would stay", entries(len(removed)), len(b.Entries))
 			return nil
 		}
-		p.note("%s removed, %d stay in %s", entries(len(removed)), len(b.Entries), path)
-		if len(removed) == 0 {
-			return nil
+		if len(removed) > 0 {
+			if err := b.Write(path); err != nil {
+				return err
+			}
 		}
-		return b.Write(path)
+		p.note("%s removed, %d stay in %s", entries(len(removed)), len(b.Entries), path)
+		return nil
 	})
 }
 

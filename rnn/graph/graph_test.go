@@ -358,6 +358,7 @@ func TestErrors(t *testing.T) {
 		{strings.Replace(head, "size = 3", "size = 3\nactivaton = \"tanh\"", 1), `line 10, column 1: there is no key "activaton" in [[layer]]: it is one of name, size,`},
 		{head + "[[connection]]\ndely = 1\n", `line 14, column 1: there is no key "dely" in [[connection]]: it is one of from, to, weight, delay`},
 		{"version = 1\n" + head, `line 1, column 1: there is no key "version" above the tables: it is one of name, layer, connection`},
+		{strings.Replace(head, "size = 3", "size = 3\nsize = 4", 1), "column 1: key size is already defined"},
 		{strings.Replace(head, "size = 3", `size = "3"`, 1), "size is of a type that does not fit: cannot decode TOML string"},
 		{"name = ", "graph: "},
 		{"", "there is no input"},

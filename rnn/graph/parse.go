@@ -130,7 +130,7 @@ func explain(err error) error {
 		line, column := wrong.Position()
 		text := strings.TrimPrefix(wrong.Error(), "toml: ")
 		text, _, _ = strings.Cut(text, " into ") // what follows is for Go programmers
-		if path := wrong.Key(); len(path) > 0 {
+		if path := wrong.Key(); len(path) > 0 && !strings.HasSuffix(text, " is already defined") {
 			text = path[len(path)-1] + " is of a type that does not fit: " + text
 		}
 		return fmt.Errorf("graph: line %d, column %d: %s", line, column, text)

@@ -136,6 +136,8 @@ func TestMistakes(t *testing.T) {
 		{"version = 1\n[axes]\nhidden = {a = 1}", "axes.hidden: it is of a type that does not fit"},
 		{"version = 1\naxes.hidden = 0", "f:2:1: axes.hidden: 0 is not a size"},
 		{"version = 1\naxes = {hidden = 0}", "f:2:1: axes.hidden: 0 is not a size"},
+		{"version = 1\n[axes]\nhidden = 8\nhidden = 9", "f:4:1: key hidden is already defined"},
+		{"version = 1\n[axes]\n[axes]", "f:3:2: "},
 		{"version = 1\naxes = 3", "f:2:8: axes: it is of a type that does not fit"},
 		{"version = 1\n[measure]\nrounds = \"ten\"", `f:3:1: measure.rounds: "ten" does not do: write a whole number`},
 		{"version = 1\n[measure]\nrounds = [1, 2]", "measure.rounds: it takes one value and has 2"},

@@ -305,7 +305,7 @@ func (s *source) explain(err error) error {
 		line, column := wrong.Position()
 		text := strings.TrimPrefix(wrong.Error(), "toml: ")
 		text, _, _ = strings.Cut(text, " into ") // what follows is for Go programmers
-		if key := strings.Join(wrong.Key(), "."); key != "" {
+		if key := strings.Join(wrong.Key(), "."); key != "" && !strings.HasSuffix(text, " is already defined") {
 			text = key + ": it is of a type that does not fit: " + text
 		}
 		s.wrong = append(s.wrong, mistake{place{line, column, 1}, text})

@@ -201,12 +201,9 @@ func (b *Book) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return fmt.Errorf("wisdom: %w", err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	f, err := beside(path)
 	if err != nil {
-		return fmt.Errorf("wisdom: cannot write %s: %w", path, err)
+		return err
 	}
 	_, err = f.Write(text)
 	if err == nil {
@@ -220,6 +217,29 @@ func (b *Book) Write(path string) error {
 		return fmt.Errorf("wisdom: cannot write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
+}
+
+// Writable reports why a book could not be written to path, before there is one.
+func Writable(path string) error {
+	f, err := beside(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// beside makes the temporary file that is to replace the one of path, and its
+// folder.
+func beside(path string) (*os.File, error) {
+	err := os.MkdirAll(filepath.Dir(path), 0o777)
+	if err != nil {
+		return nil, fmt.Errorf("wisdom: cannot write %s: %w", path, err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return nil, fmt.Errorf("wisdom: cannot write %s: %w", path, err)
+	}
+	return f, nil
 }
 
 // umask keeps others from writing what a temporary file is replaced by.
