@@ -190,6 +190,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
 
   __syncthreads();
   for (int i = tid; i < (SLOTS * IMAGE + RING * PARTS * 4) / 4; i += THREADS) ((unsigned*)images)[i] = 0;
+  show_engine();  // whose copies come after these
   if (tid == 0) {
     bar_init(bar, 1);
     bar_init(bar + 8, 1);

@@ -84,6 +84,7 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
   const bool copies = tid == THREADS - 32;
 
   for (int i = tid; i < SLOTS * BUFFER / 4; i += THREADS) ((unsigned*)h)[i] = 0;
+  show_engine();  // whose copies come after these
   if (some)
     for (int p = 0; p < passes; p++) {
       const int id = p * groups + group;
@@ -100,6 +101,7 @@ template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& ce
   if (tid == 0) {
     bar_init(bar, 1);
     bar_init(bar + 8, 1);
+    bar_publish();
   }
   __syncthreads();
   if (copies)
