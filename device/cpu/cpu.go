@@ -114,6 +114,15 @@ func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 			Values: choices(d.workers), Max: d.workers,
 		})
 	}
+	if slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool {
+		op, ok := n.Op.(schedule.Persistent)
+		return ok && s.Precision == schedule.FP32 && d.separable(op, simd.F32)
+	}) {
+		knobs = append(knobs, knob.Knob{
+			Name: "sequences", Doc: "how workers share the sequences of a persistent operation; 1: each has all, and units of its own; 2: each has its own, and all units; 0: by the size of the weights",
+			Values: []int{0, 1, 2}, Max: 2,
+		})
+	}
 	if steps := d.formed(s); steps > 0 {
 		knobs = append(knobs, knob.Knob{
 			Name: "ahead", Doc: "steps whose input product a persistent operation forms while it runs those before; 0: 16 to 64 where bands wait for weights from L2 or L3, or a worker has no band, else none; as many as there are: none",

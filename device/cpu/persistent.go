@@ -9,6 +9,7 @@ import (
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -22,7 +23,8 @@ type persistent struct {
 	through    track             // the state that the products multiply, before each step
 	weights    [][]float32       // per recurrent gate, packed
 	recurrence *fused.Recurrence // of one sequence; nil: there is none
-	done       []*counter        // with a recurrence: per band, its steps of all runs
+	done       []*counter        // with a recurrence: per worker, the runs of its steps
+	apart      bool              // each worker has sequences of its own, and all units
 	input      *input            // the product ahead, where steps form it; nil: it is there
 }
 
@@ -100,7 +102,8 @@ func (p *program) persistent(op schedule.Persistent) work {
 	for _, r := range op.R {
 		w.weights = append(w.weights, p.memory[r.M.ID])
 	}
-	if w.batch == 1 && p.format == simd.F32 {
+	w.apart = p.device.apart(op, p.format, p.knobs)
+	if w.apart || w.batch == 1 && p.format == simd.F32 {
 		w.recurrence = fused.NewRecurrence(p.device.kernels.Level(), of)
 		for range p.device.workers {
 			w.done = append(w.done, p.meeting())
@@ -110,6 +113,28 @@ func (p *program) persistent(op schedule.Persistent) work {
 		}
 	}
 	return w
+}
+
+// apart reports whether workers run sequences of op from end to end, each its own, instead of units of all
+// sequences: they need not meet, but each reads all weights for each sequence. Few sequences may read some of
+// them from the cache behind the nearest, where vectors are a whole strip.
+func (d *Device) apart(op schedule.Persistent, f simd.Format, k knob.Params) bool {
+	const few = 8
+	switch n := k["sequences"]; {
+	case !d.separable(op, f):
+		return false
+	case n > 0:
+		return n == 2
+	case k["bands"] > 0:
+		return false
+	}
+	weights := d.weights(op, f)
+	return weights <= nearest() || 2*weights <= 3*nearest() && op.Batch() <= few && d.kernels.Level() == simd.AVX512
+}
+
+// separable reports whether workers can run sequences of op from end to end.
+func (d *Device) separable(op schedule.Persistent, f simd.Format) bool {
+	return op.Batch() > 1 && f == simd.F32 && fused.NewRecurrence(d.kernels.Level(), op.Step(0, schedule.View{}).Program()) != nil
 }
 
 func (p *program) persistentBackward(op schedule.PersistentBackward) work {
@@ -207,6 +232,12 @@ func bandProduct(batch, units, depth int, f simd.Format) gemm.Product {
 }
 
 func (w *persistent) share(part, parts int, s *scratch) {
+	if w.apart {
+		for row, end := span(w.batch, 1, part, parts); row < end; row++ {
+			w.sequence(part, row, s)
+		}
+		return
+	}
 	from, to, bands := w.own(part, parts)
 	if w.input != nil {
 		w.input.start(part, parts, w.program.device.pool, w.meeting, s)
@@ -274,6 +305,18 @@ func (w *persistent) run(part, from, to, bands int, s *scratch) {
 	}
 }
 
+// sequence runs all steps and units of one sequence in one call.
+func (w *persistent) sequence(part, row int, s *scratch) {
+	v := s.tracks[:len(w.vectors)]
+	for i := range w.vectors {
+		v[i] = w.vectors[i].of(row)
+	}
+	p := fused.Products{State: w.through.of(row), Depth: w.hidden, Weights: append(s.weights[:0], w.weights...)}
+	b := fused.Band{Span: fused.Span{N: w.hidden}, Done: &w.done[part].Uint64, Pairs: w.near(w.hidden)}
+	w.recurrence.Start(s.steps, v, &p, &b, w.steps)
+	w.recurrence.Run(s.steps)
+}
+
 // finish runs the steps that are to be run in one go.
 func (w *persistent) finish(bands int, s *fused.Steps) {
 	for !w.recurrence.Run(s) {
@@ -292,7 +335,7 @@ func (w *persistent) come(bands int, s *fused.Steps) {
 // inOneCall reports whether each of so many bands runs all its steps in one call. Vectors of half a strip
 // read each line of weights twice, which pays where the nearest cache holds them.
 func (w *persistent) inOneCall(bands int) bool {
-	return w.recurrence != nil && (w.program.device.kernels.Level() == simd.AVX512 || w.near(w.largest(bands)))
+	return w.batch == 1 && w.recurrence != nil && (w.program.device.kernels.Level() == simd.AVX512 || w.near(w.largest(bands)))
 }
 
 // largest is how many units the largest of so many bands has.
@@ -311,6 +354,11 @@ func (w *persistent) pairs(units int) bool {
 // near reports whether the nearest cache holds the weights of so many units.
 func (w *persistent) near(units int) bool {
 	return 4*len(w.weights)*w.hidden*units <= nearest()
+}
+
+// of is the track of one sequence.
+func (t *track) of(row int) fused.Vector {
+	return fused.Vector{Data: t.data[row*t.row:], Step: t.step}
 }
 
 // from is the track of the units from one on.

@@ -1,0 +1,95 @@
+package cpu
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// TestSequences: a sequence comes to the same whoever runs it, to the last bit, and to almost the same as
+// where workers share units.
+func TestSequences(t *testing.T) {
+	for _, c := range []*cell.Cell{cell.RNNTanh, cell.RNNReLU, cell.GRU, cell.LSTM, cell.LSTMPeephole} {
+		for _, train := range []bool{false, true} {
+			a := newLayer(t, c, train, 5, 37, 5, 19, []int{0, 0}, nil)
+			var alone [][]float32
+			for _, threads := range []int{1, 2, 3, 8} {
+				d, err := Open(Options{Threads: threads})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer d.Close()
+				if d.kernels.Level() == simd.Generic {
+					t.Skip("no recurrence is in one call here")
+				}
+				got, _ := a.run(t, d, knob.Params{"sequences": 2})
+				shared, _ := a.run(t, d, knob.Params{"sequences": 1})
+				if alone == nil {
+					alone = got
+				}
+				if !reflect.DeepEqual(got, alone) {
+					t.Errorf("%v, %d workers: not what one worker comes to", c, threads)
+				}
+				for i := range got {
+					for j, x := range got[i] {
+						if diff := math.Abs(float64(x - shared[i][j])); !(diff <= 1e-5) {
+							t.Fatalf("%v, %d workers: %v, and %v where they share units", c, threads, x, shared[i][j])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestApart: workers have sequences of their own where the nearest cache holds the weights.
+func TestApart(t *testing.T) {
+	d, err := Open(Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if d.kernels.Level() == simd.Generic {
+		t.Skip("no recurrence is in one call here")
+	}
+	most := line // units of an LSTM whose weights lie in it
+	for 4*4*(most+line)*(most+line) <= nearest() {
+		most += line
+	}
+	for _, test := range []struct {
+		hidden, batch int
+		f             simd.Format
+		k             knob.Params
+		want          bool
+	}{
+		{most, 2, simd.F32, nil, true},
+		{most, 100, simd.F32, nil, true},
+		{most, 1, simd.F32, nil, false},
+		{most, 2, simd.BF16, nil, false},
+		{most, 2, simd.F32, knob.Params{"bands": 2}, false},
+		{most, 2, simd.F32, knob.Params{"sequences": 1}, false},
+		{2 * most, 2, simd.F32, nil, false},
+		{2 * most, 2, simd.F32, knob.Params{"sequences": 2}, true},
+	} {
+		a := newLayer(t, cell.LSTM, false, 16, test.hidden, test.batch, 8, []int{0, 0}, nil)
+		op := a.s.Nodes[1].Op.(schedule.Persistent)
+		if got := d.apart(op, test.f, test.k); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
+		if !test.want || test.k != nil {
+			continue
+		}
+		prog := a.compile(t, d, test.k)
+		if n := prog.nodes[1]; n.pieces != 1 || !n.work.(*persistent).apart {
+			t.Errorf("%+v: %d pieces", test, n.pieces)
+		}
+		if err := prog.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
