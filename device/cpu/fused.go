@@ -96,6 +96,16 @@ func (n *needs) scans(s *schedule.Sequence, programs ...cell.Program) {
 	}
 }
 
+// bands adds what a step's product needs, of all sequences or of those that one of some workers has.
+func (n *needs) bands(d *Device, batch, units, depth int, f simd.Format) {
+	for parts := 1; parts <= d.workers; parts++ {
+		for _, rows := range []int{batch / parts, ceil(batch, parts)} {
+			p := bandProduct(max(1, rows), units, depth, f)
+			n.gemm = max(n.gemm, d.gemm.ScratchLen(&p, 1))
+		}
+	}
+}
+
 func (d *Device) needs(s *schedule.Schedule, f simd.Format, k knob.Params) needs {
 	var most needs
 	product := func(p gemm.Product) {
@@ -135,12 +145,10 @@ func (d *Device) needs(s *schedule.Schedule, f simd.Format, k knob.Params) needs
 			most.vectors = max(most.vectors, vectorsOf(op.Step(0, schedule.View{}).Program()))
 			most.products = max(most.products, op.Batch()*len(op.R)*op.Hidden())
 			most.parts = max(most.parts, fused.PartLen(len(op.R), op.Hidden()))
-			p := bandProduct(op.Batch(), op.Hidden(), op.Hidden(), f)
-			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
+			most.bands(d, op.Batch(), op.Hidden(), op.Hidden(), f)
 		case schedule.PersistentBackward:
 			most.vectors = max(most.vectors, vectorsOf(op.Cell.Backward))
-			p := bandProduct(op.Batch(), op.Hidden(), op.R.Rows, f)
-			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
+			most.bands(d, op.Batch(), op.Hidden(), op.R.Rows, f)
 		case schedule.Scan:
 			rec := op.Cell.Recurrence
 			most.scans(&op.Sequence, rec.Inference, rec.Forward, rec.Compose)

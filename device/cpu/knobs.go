@@ -11,17 +11,14 @@ import (
 // declined declines settings of knobs by which no operation of s can be shared.
 func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) error {
 	scans, cut := false, false
-	apart, back := false, false
 	teams := 0
 	for _, n := range s.Nodes {
 		hidden := 0
 		switch op := n.Op.(type) {
 		case schedule.Persistent:
 			hidden = op.Hidden()
-			apart = apart || d.apart(op, f, k)
 		case schedule.PersistentBackward:
 			hidden = op.Hidden()
-			back = true
 		case schedule.Scan, schedule.ScanBackward:
 			w := d.scanOf(op, k)
 			scans, cut = true, cut || w.cut > 1
@@ -32,6 +29,9 @@ func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) er
 		if hidden == 0 || k["bands"] == 0 {
 			continue
 		}
+		if d.apart(n.Op, f, k) {
+			return fmt.Errorf("cpu: bands=%d: %w: each worker has all units of its own sequences: set sequences=1", k["bands"], schedule.ErrUnsupported)
+		}
 		if teams == 0 {
 			teams = d.teams(s, f, k)
 		}
@@ -39,9 +39,6 @@ func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) er
 		if err := banded(k["bands"], hidden, d.first(team+1, teams)-d.first(team, teams)); err != nil {
 			return err
 		}
-	}
-	if n := k["bands"]; n > 0 && apart && !back {
-		return fmt.Errorf("cpu: bands=%d: %w: each worker has all units of its own sequences: set sequences=1", n, schedule.ErrUnsupported)
 	}
 	if n := k["ahead"]; n > 0 && n < d.formed(s) && len(d.inputs(s, f, k, d.teams(s, f, k) == 1)) == 0 {
 		return fmt.Errorf("cpu: ahead=%d: %w: there are too few steps, or product and persistent operation have workers of their own", n, schedule.ErrUnsupported)
@@ -68,14 +65,12 @@ func banded(bands, hidden, members int) error {
 func (p *program) pieces(op schedule.Op) int {
 	n := p.device.pieces(op)
 	asked := false
-	switch op := op.(type) {
-	case schedule.Persistent:
+	switch op.(type) {
+	case schedule.Persistent, schedule.PersistentBackward:
 		asked = p.knobs["bands"] > 1
 		if p.device.apart(op, p.format, p.knobs) { // where workers do not meet at each step
 			asked = p.knobs["sequences"] == 2 || cost(op) >= forkFLOPs
 		}
-	case schedule.PersistentBackward:
-		asked = p.knobs["bands"] > 1
 	case schedule.Scan, schedule.ScanBackward:
 		asked = p.knobs["scansplit"] > 1 || p.knobs["scanworkers"] > 1
 	}

@@ -24,7 +24,6 @@ type persistent struct {
 	weights    [][]float32       // per recurrent gate, packed
 	recurrence *fused.Recurrence // of one sequence; nil: there is none
 	done       []*counter        // with a recurrence: per worker, the runs of its steps
-	apart      bool              // each worker has sequences of its own, and all units
 	input      *input            // the product ahead, where steps form it; nil: it is there
 }
 
@@ -47,6 +46,7 @@ type band struct {
 	steps, batch, hidden int
 	most                 int // workers that take part
 	meeting              *counter
+	apart                bool // each worker has sequences of its own, and all units
 }
 
 // A track is a vector of units for each step and sequence.
@@ -76,7 +76,7 @@ func (p *program) track(steps int, view func(step int) schedule.View) track {
 func (p *program) band(op schedule.Op, of cell.Program, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
 	b := band{
 		program: p, kernel: fused.New(p.device.kernels.Level(), of), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
-		most: p.knobs["bands"], meeting: p.meeting(),
+		most: p.knobs["bands"], meeting: p.meeting(), apart: p.device.apart(op, p.format, p.knobs),
 	}
 	if b.most == 0 && p.device.weights(op, p.format) <= nearest() {
 		b.most = 1
@@ -102,8 +102,7 @@ func (p *program) persistent(op schedule.Persistent) work {
 	for _, r := range op.R {
 		w.weights = append(w.weights, p.memory[r.M.ID])
 	}
-	w.apart = p.device.apart(op, p.format, p.knobs)
-	if w.apart || w.batch == 1 && p.format == simd.F32 {
+	if (w.apart || w.batch == 1) && p.format == simd.F32 {
 		w.recurrence = fused.NewRecurrence(p.device.kernels.Level(), of)
 		for range p.device.workers {
 			w.done = append(w.done, p.meeting())
@@ -115,26 +114,38 @@ func (p *program) persistent(op schedule.Persistent) work {
 	return w
 }
 
-// apart reports whether workers run sequences of op from end to end, each its own, instead of units of all
-// sequences: they need not meet, but each reads all weights for each sequence. Few sequences may read some of
-// them from the cache behind the nearest, where vectors are a whole strip.
-func (d *Device) apart(op schedule.Persistent, f simd.Format, k knob.Params) bool {
-	const few = 8
+// apart reports whether workers run sequences of op, a persistent operation or its gradient, from end to end,
+// each its own, instead of units of all sequences: they need not meet, but each reads all weights. Those are near
+// enough for one sequence, or make up for it with some sequences at a time.
+func (d *Device) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
+	batch := sequences(op)
 	switch n := k["sequences"]; {
-	case !d.separable(op, f):
+	case batch < 2:
 		return false
 	case n > 0:
 		return n == 2
 	case k["bands"] > 0:
 		return false
 	}
-	weights := d.weights(op, f)
-	return weights <= nearest() || 2*weights <= 3*nearest() && op.Batch() <= few && d.kernels.Level() == simd.AVX512
+	weights, near := d.weights(op, f), nearest()
+	if _, forward := op.(schedule.Persistent); forward {
+		near *= 2
+	}
+	return weights <= near || weights <= gemm.DetectL2() && batch >= some*d.workers
 }
 
-// separable reports whether workers can run sequences of op from end to end.
-func (d *Device) separable(op schedule.Persistent, f simd.Format) bool {
-	return op.Batch() > 1 && f == simd.F32 && fused.NewRecurrence(d.kernels.Level(), op.Step(0, schedule.View{}).Program()) != nil
+// some sequences at a time are read weights for from L2 in less time than one after the other from L1.
+const some = 4
+
+// sequences is how many a persistent operation or its gradient has; 0: op is another.
+func sequences(op schedule.Op) int {
+	switch op := op.(type) {
+	case schedule.Persistent:
+		return op.Batch()
+	case schedule.PersistentBackward:
+		return op.Batch()
+	}
+	return 0
 }
 
 func (p *program) persistentBackward(op schedule.PersistentBackward) work {
@@ -181,13 +192,7 @@ func nearest() int { return max(cpuid.CPU.Cache.L1D, 16<<10) }
 
 // persists reports whether s has a persistent operation.
 func persists(s *schedule.Schedule) bool {
-	return slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool {
-		switch n.Op.(type) {
-		case schedule.Persistent, schedule.PersistentBackward:
-			return true
-		}
-		return false
-	})
+	return slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool { return sequences(n.Op) > 0 })
 }
 
 // own is the worker's band and how many workers have one.
@@ -202,6 +207,12 @@ func (b *band) own(part, parts int) (from, to, bands int) {
 	return from, to, bands
 }
 
+// rows are the sequences of a worker that has all their units.
+func (b *band) rows(part, parts int) fused.Span {
+	from, to := span(b.batch, 1, part, parts)
+	return fused.Span{From: from, N: to - from}
+}
+
 // meet waits for the other bands' workers.
 func (b *band) meet(bands int) {
 	if bands > 1 {
@@ -209,17 +220,17 @@ func (b *band) meet(bands int) {
 	}
 }
 
-// cells runs units from … to of all sequences at a step. products holds the
+// cells runs units from … to of some sequences at a step. products holds the
 // recurrent products of those units, gate by gate for each sequence.
-func (b *band) cells(step, from, to int, products []float32, gates int, s *scratch) {
+func (b *band) cells(step int, rows fused.Span, from, to int, products []float32, gates int, s *scratch) {
 	n := to - from
 	v := s.vectors[:len(b.vectors)]
-	for row := range b.batch {
+	for row := range rows.N {
 		for i := range b.vectors {
 			if t := &b.vectors[i]; t.product > 0 {
 				v[i] = products[(row*gates+t.product-1)*n:][:n]
 			} else {
-				v[i] = t.at(step, row)[from:to]
+				v[i] = t.at(step, rows.From+row)[from:to]
 			}
 		}
 		b.kernel.Run(v, n)
@@ -233,8 +244,13 @@ func bandProduct(batch, units, depth int, f simd.Format) gemm.Product {
 
 func (w *persistent) share(part, parts int, s *scratch) {
 	if w.apart {
-		for row, end := span(w.batch, 1, part, parts); row < end; row++ {
-			w.sequence(part, row, s)
+		rows := w.rows(part, parts)
+		if !w.oneByOne(rows.N) {
+			w.run(rows, 0, w.hidden, 1, s)
+			return
+		}
+		for i := range rows.N {
+			w.sequence(part, rows.From+i, s)
 		}
 		return
 	}
@@ -248,28 +264,33 @@ func (w *persistent) share(part, parts int, s *scratch) {
 		return
 	}
 	if w.inOneCall(bands) {
-		w.run(part, from, to, bands, s)
+		w.call(part, from, to, bands, s)
 		return
 	}
+	w.run(fused.Span{N: w.batch}, from, to, bands, s)
+}
+
+// run runs all steps of units from … to of some sequences, each worker that has a band at the same time.
+func (w *persistent) run(rows fused.Span, from, to, bands int, s *scratch) {
 	n, gates := to-from, len(w.weights)
-	g := bandProduct(w.batch, n, w.hidden, w.program.format)
+	g := bandProduct(rows.N, n, w.hidden, w.program.format)
 	g.A.Stride, g.LdC = w.through.row, gates*n
 	for step := range w.steps {
 		if step > 0 {
 			w.meet(bands)
 		}
-		g.A.Data = w.through.at(step, 0)
+		g.A.Data = w.through.at(step, rows.From)
 		for i, weights := range w.weights {
 			g.Packed, g.C = gemm.Columns(weights, g.Format, w.hidden, from), s.products[i*n:]
 			w.program.device.gemm.Run(&g, 0, 1, s.gemm)
 		}
-		w.cells(step, from, to, s.products, gates, s)
+		w.cells(step, rows, from, to, s.products, gates, s)
 	}
 }
 
-// run runs all steps of a band in one call, or in one for each block of an input product, and in more where
+// call runs all steps of a band of one sequence in one call, or in one for each block of an input product, and in more where
 // another band's worker loses its processor.
-func (w *persistent) run(part, from, to, bands int, s *scratch) {
+func (w *persistent) call(part, from, to, bands int, s *scratch) {
 	v := s.tracks[:len(w.vectors)]
 	for i := range w.vectors {
 		v[i] = w.vectors[i].from(from)
@@ -338,6 +359,16 @@ func (w *persistent) inOneCall(bands int) bool {
 	return w.batch == 1 && w.recurrence != nil && (w.program.device.kernels.Level() == simd.AVX512 || w.near(w.largest(bands)))
 }
 
+// oneByOne reports whether a worker runs each of so many sequences in one call: each reads weights that the
+// nearest cache holds, or half as much more.
+func (w *persistent) oneByOne(rows int) bool {
+	if w.recurrence == nil {
+		return false
+	}
+	weights, wide := 4*len(w.weights)*w.hidden*w.hidden, w.program.device.kernels.Level() == simd.AVX512
+	return weights <= nearest() || wide && (rows == 1 || rows <= some && 2*weights <= 3*nearest())
+}
+
 // largest is how many units the largest of so many bands has.
 func (b *band) largest(bands int) int {
 	strips := (b.hidden + line - 1) / line
@@ -367,17 +398,21 @@ func (t *track) from(unit int) fused.Vector {
 }
 
 func (w *persistentBackward) share(part, parts int, s *scratch) {
+	rows := fused.Span{N: w.batch}
 	from, to, bands := w.own(part, parts)
-	if from == to {
+	if w.apart {
+		rows, from, to, bands = w.rows(part, parts), 0, w.hidden, 1
+	}
+	if from == to || rows.N == 0 {
 		return
 	}
-	g := bandProduct(w.batch, to-from, w.depth, w.program.format)
+	g := bandProduct(rows.N, to-from, w.depth, w.program.format)
 	g.Packed, g.A.Stride = gemm.Columns(w.weights, g.Format, w.depth, from), w.gradient.row
-	g.C, g.LdC, g.Accumulate = w.carry.data[from:], w.carry.stride, w.add
+	g.C, g.LdC, g.Accumulate = w.carry.data[rows.From*w.carry.stride+from:], w.carry.stride, w.add
 	for step := w.steps - 1; step >= 0; step-- {
-		w.cells(step, from, to, nil, 0, s)
+		w.cells(step, rows, from, to, nil, 0, s)
 		w.meet(bands)
-		g.A.Data = w.gradient.at(step, 0)
+		g.A.Data = w.gradient.at(step, rows.From)
 		w.program.device.gemm.Run(&g, 0, 1, s.gemm)
 	}
 }

@@ -5,14 +5,15 @@ import (
 	"reflect"
 	"testing"
 
+	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
-// TestSequences: a sequence comes to the same whoever runs it, to the last bit, and to almost the same as
-// where workers share units.
+// TestSequences: a sequence comes to almost the same whether a worker runs it from end to end or workers
+// share units, and where one call runs it to the same whoever does.
 func TestSequences(t *testing.T) {
 	for _, c := range []*cell.Cell{cell.RNNTanh, cell.RNNReLU, cell.GRU, cell.LSTM, cell.LSTMPeephole} {
 		for _, train := range []bool{false, true} {
@@ -24,17 +25,15 @@ func TestSequences(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer d.Close()
-				if d.kernels.Level() == simd.Generic {
-					t.Skip("no recurrence is in one call here")
+				if threads == 1 {
+					alone, _ = a.run(t, d, nil)
+					continue
 				}
 				got, _ := a.run(t, d, knob.Params{"sequences": 2})
-				shared, _ := a.run(t, d, knob.Params{"sequences": 1})
-				if alone == nil {
-					alone = got
-				}
-				if !reflect.DeepEqual(got, alone) {
+				if d.kernels.Level() > simd.Generic && !reflect.DeepEqual(got, alone) {
 					t.Errorf("%v, %d workers: not what one worker comes to", c, threads)
 				}
+				shared, _ := a.run(t, d, knob.Params{"sequences": 1})
 				for i := range got {
 					for j, x := range got[i] {
 						if diff := math.Abs(float64(x - shared[i][j])); !(diff <= 1e-5) {
@@ -54,9 +53,6 @@ func TestApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	if d.kernels.Level() == simd.Generic {
-		t.Skip("no recurrence is in one call here")
-	}
 	most := line // units of an LSTM whose weights lie in it
 	for 4*4*(most+line)*(most+line) <= nearest() {
 		most += line
@@ -69,24 +65,26 @@ func TestApart(t *testing.T) {
 	}{
 		{most, 2, simd.F32, nil, true},
 		{most, 100, simd.F32, nil, true},
+		{most, 2, simd.BF16, nil, true},
 		{most, 1, simd.F32, nil, false},
-		{most, 2, simd.BF16, nil, false},
+		{most, 1, simd.F32, knob.Params{"sequences": 2}, false},
 		{most, 2, simd.F32, knob.Params{"bands": 2}, false},
 		{most, 2, simd.F32, knob.Params{"sequences": 1}, false},
-		{2 * most, 2, simd.F32, nil, false},
-		{2 * most, 2, simd.F32, knob.Params{"sequences": 2}, true},
+		{4 * most, 2, simd.F32, nil, false},
+		{4 * most, 2, simd.F32, knob.Params{"sequences": 2}, true},
+		{4 * most, 8, simd.F32, nil, 16*16*most*most <= gemm.DetectL2()},
+		{4 * most, 7, simd.F32, nil, false},
 	} {
 		a := newLayer(t, cell.LSTM, false, 16, test.hidden, test.batch, 8, []int{0, 0}, nil)
-		op := a.s.Nodes[1].Op.(schedule.Persistent)
-		if got := d.apart(op, test.f, test.k); got != test.want {
+		if got := d.apart(a.s.Nodes[1].Op.(schedule.Persistent), test.f, test.k); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
-		if !test.want || test.k != nil {
+		if test.f != simd.F32 || test.batch == 1 {
 			continue
 		}
 		prog := a.compile(t, d, test.k)
-		if n := prog.nodes[1]; n.pieces != 1 || !n.work.(*persistent).apart {
-			t.Errorf("%+v: %d pieces", test, n.pieces)
+		if n := prog.nodes[1]; n.work.(*persistent).apart != test.want || test.want && n.pieces != 1 {
+			t.Errorf("%+v: %d pieces, of one worker: %v", test, n.pieces, n.work.(*persistent).apart)
 		}
 		if err := prog.Close(); err != nil {
 			t.Error(err)
