@@ -25,14 +25,15 @@ const fallback = "cudnnstyle"
 
 // untuned lists what auto tries, in this order, where no wisdom speaks of p: what recorded layers say
 // is mostly the fastest there, with its own settings. Linear recurrences are scanned. Layers of few
-// sequences are persistent, and on a GPU those whose recurrent weights its chip has room for, unless
-// there are many sequences, or too few steps to make up for reading the weights ahead of them.
+// sequences are persistent, and those whose recurrent weights a core's or a chip's own memory has room
+// for, on a GPU unless there are many sequences; but with too few steps nothing makes up for starting.
 func untuned(device string, p results.Point) []string {
 	const (
 		few    = 4 // sequences
 		many   = 64
 		start  = 8 // steps
 		onChip = 24 << 20
+		inCore = 1 << 20
 	)
 	var names []string
 	if c := cell.Lookup(p.Cell); c != nil {
@@ -43,8 +44,12 @@ func untuned(device string, p results.Point) []string {
 		if p.Precision == rnn.FP16.String() || p.Precision == rnn.BF16.String() {
 			bytes = 2
 		}
-		fits := c.Recurrent*p.Hidden*p.Hidden*bytes <= onChip
-		if c.Recurrent > 0 && p.Steps >= start && (p.Batch <= few || strings.HasPrefix(device, "cuda-") && p.Batch <= many && fits) {
+		bytes *= c.Recurrent * p.Hidden * p.Hidden
+		fits := bytes <= inCore
+		if strings.HasPrefix(device, "cuda-") {
+			fits = bytes <= onChip && p.Batch <= many
+		}
+		if c.Recurrent > 0 && p.Steps >= start && (p.Batch <= few || fits) {
 			names = append(names, "persistent")
 		}
 	}

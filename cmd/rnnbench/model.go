@@ -264,7 +264,7 @@ func (x *prediction) notes() []string {
 	}
 	return []string{
 		fmt.Sprintf("%s; private caches have room for %s each, so for %d units", where, quantity.Bytes(x.Room), x.Largest),
-		fmt.Sprintf("predicted step of one layer: %s: the longer of reading weights %s and products %s, exchange of states %s, barrier %s, input products %s, point-wise %s",
+		fmt.Sprintf("predicted step of one layer in bands of units: %s: the longer of reading weights %s and products %s, exchange of states %s, barrier %s, input products %s, point-wise %s",
 			seconds(x.Step), seconds(x.Weights), seconds(x.Compute), seconds(x.Exchange), seconds(x.Sync), seconds(x.Stream), seconds(x.Pointwise)),
 	}
 }

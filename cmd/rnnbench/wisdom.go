@@ -33,10 +33,10 @@ $RNNBENCH_WISDOM, or else rnnbench/wisdom.toml in the folder of the user's confi
 --impl auto follows it: at a point that was tuned as it says (exact); at others as it
 says of the nearest shape with the same cell, pass, precision and device, up to two
 doublings away (nearest); and else it is, with a warning (default), scan for linear
-recurrences, persistent for eight steps or more of up to four sequences, or on a GPU of
-up to 64 where its chip has room for a layer's weights, and cudnnstyle for others or
-where that cannot run. A vendor's library is chosen with --with-vendor alone. Records
-keep what was chosen and why.`,
+recurrences, persistent for eight steps or more of up to four sequences, of layers with
+up to 1 MiB of weights on a CPU, and on a GPU of up to 64 sequences where its chip has
+room for the weights, and cudnnstyle for others or where that cannot run. A vendor's
+library is chosen with --with-vendor alone. Records keep what was chosen and why.`,
 		Example: `  rnnbench wisdom show
   rnnbench wisdom lookup --cell lstm -H 768 -B 16 -T 100
   rnnbench wisdom merge theirs.toml

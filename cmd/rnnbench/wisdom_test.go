@@ -42,6 +42,9 @@ func TestUntuned(t *testing.T) {
 		{"cpu-amd-epyc-2t", "lstm", 512, 1, 64, "fp32", "persistent cudnnstyle"},
 		{"cpu-amd-epyc-2t", "lstm", 512, 1, 1, "fp32", "cudnnstyle"},
 		{"cpu-amd-epyc-2t", "lstm", 512, 16, 64, "fp32", "cudnnstyle"},
+		{"cpu-amd-epyc-2t", "lstm", 256, 64, 64, "fp32", "persistent cudnnstyle"},
+		{"cpu-amd-epyc-2t", "lstm", 360, 64, 64, "bf16", "persistent cudnnstyle"},
+		{"cpu-amd-epyc-2t", "lstm", 272, 64, 64, "fp32", "cudnnstyle"},
 		{"cpu-amd-epyc-2t", "sru", 512, 1, 64, "fp32", "scan cudnnstyle"},
 		{"cpu-amd-epyc-2t", "ls-lstm", 512, 16, 64, "fp32", "scan cudnnstyle"},
 		{"cpu-amd-epyc-2t", "ls-lstm", 512, 1, 64, "fp32", "scan persistent cudnnstyle"},
@@ -57,12 +60,12 @@ func TestUntuned(t *testing.T) {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
-	rnnbench(t, "sweep --dry-run --impl auto --cell gilr,lstm -H 8 -B 2,16 -T 8 --wisdom none.toml").want(t, exitDone, nil,
-		[]string{"auto is cudnnstyle at 1 point, persistent at 1 point, scan at 2 points: no wisdom speaks"})
+	rnnbench(t, "sweep --dry-run --impl auto --cell gilr,lstm -H 8,300 -B 2,16 -T 8 --wisdom none.toml").want(t, exitDone, nil,
+		[]string{"auto is cudnnstyle at 1 point, persistent at 3 points, scan at 4 points: no wisdom speaks"})
 	const unknown = "no wisdom speaks of this point or of one near it"
 	for _, c := range []struct{ args, want string }{ // which says why it is not what is usual, and nothing of what is not
 		{"--cell lstm", "persistent,default,0," + unknown + "\n"},
-		{"--cell lstm -B 16", "cudnnstyle,default,0," + unknown + "\n"},
+		{"--cell lstm -T 4", "cudnnstyle,default,0," + unknown + "\n"},
 		{"--cell lstm --pass train --history 4", "cudnnstyle,default,0,\"" + unknown + "; persistent cannot run here: persistent: unsupported: it keeps no steps"},
 		{"--cell gilr --streams 2", "cudnnstyle,default,0,\"" + unknown + "; scan cannot run here: scan runs on one stream, not 2\"\n"},
 	} {

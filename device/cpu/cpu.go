@@ -116,7 +116,7 @@ func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 	}
 	if d.workers > 1 && slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool { return sequences(n.Op) > 1 }) {
 		knobs = append(knobs, knob.Knob{
-			Name: "sequences", Doc: "how workers share the sequences of a persistent operation; 1: each has all, and units of its own; 2: each has its own, and all units; 0: 2 where the nearest cache, or one twice as large in the forward pass, would hold the weights, or L2 does and each worker has four sequences",
+			Name: "sequences", Doc: "how workers share the sequences of a persistent operation; 1: each has all, and units of its own; 2: each has its own, and all units; 0: 2 where the nearest cache holds the weights, or L2 and each worker has four sequences",
 			Values: []int{0, 1, 2}, Max: 2,
 		})
 	}

@@ -127,11 +127,12 @@ func (d *Device) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 	case k["bands"] > 0:
 		return false
 	}
-	weights, near := d.weights(op, f), nearest()
-	if _, forward := op.(schedule.Persistent); forward {
-		near *= 2
+	weights := d.weights(op, f)
+	if weights <= nearest() || weights <= gemm.DetectL2() && batch >= some*d.workers {
+		return true
 	}
-	return weights <= near || weights <= gemm.DetectL2() && batch >= some*d.workers
+	_, forward := op.(schedule.Persistent)
+	return forward && 2*weights <= 3*nearest()
 }
 
 // some sequences at a time are read weights for from L2 in less time than one after the other from L1.
