@@ -135,7 +135,7 @@ func (d *Device) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 	return forward && 2*weights <= 3*nearest()
 }
 
-// some sequences at a time are read weights for from L2 in less time than one after the other from L1.
+// some is how many sequences of a worker make up for weights from L2: a step reads them once for all.
 const some = 4
 
 // sequences is how many a persistent operation or its gradient has; 0: op is another.
