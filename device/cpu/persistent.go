@@ -116,7 +116,8 @@ func (p *program) persistent(op schedule.Persistent) work {
 
 // apart reports whether workers run sequences of op, a persistent operation or its gradient, from end to end,
 // each its own, instead of units of all sequences: they need not meet, but each reads all weights. Those are near
-// enough for one sequence, or make up for it with some sequences at a time.
+// enough for one sequence, or some sequences at a time make up for it. Forward they may exceed the nearest cache
+// by half, which was measured with AVX-512 alone.
 func (d *Device) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 	batch := sequences(op)
 	switch n := k["sequences"]; {
@@ -132,7 +133,7 @@ func (d *Device) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 		return true
 	}
 	_, forward := op.(schedule.Persistent)
-	return forward && 2*weights <= 3*nearest()
+	return forward && d.kernels.Level() == simd.AVX512 && 2*weights <= 3*nearest()
 }
 
 // some is how many sequences of a worker make up for weights from L2: a step reads them once for all.
@@ -360,14 +361,14 @@ func (w *persistent) inOneCall(bands int) bool {
 	return w.batch == 1 && w.recurrence != nil && (w.program.device.kernels.Level() == simd.AVX512 || w.near(w.largest(bands)))
 }
 
-// oneByOne reports whether a worker runs each of so many sequences in one call: each reads weights that the
-// nearest cache holds, or half as much more.
+// oneByOne reports whether a worker runs each of so many sequences in one call, rather than steps of all of
+// them: where the nearest cache holds the weights, or there are few sequences to read them for.
 func (w *persistent) oneByOne(rows int) bool {
 	if w.recurrence == nil {
 		return false
 	}
-	weights, wide := 4*len(w.weights)*w.hidden*w.hidden, w.program.device.kernels.Level() == simd.AVX512
-	return weights <= nearest() || wide && (rows == 1 || rows <= some && 2*weights <= 3*nearest())
+	wide := w.program.device.kernels.Level() == simd.AVX512
+	return w.near(w.hidden) || wide && (rows == 1 || rows <= some && w.near(w.hidden*2/3))
 }
 
 // largest is how many units the largest of so many bands has.
