@@ -190,10 +190,11 @@ func (b *binder) choose(name string, values ...int) []int {
 
 // groupSizes lists the numbers of blocks of groups that knobs allow, clusters first.
 func (b *binder) groupSizes() (clusters, spread []int) {
-	if r := b.knobs["resident"]; (r == 0 || r == 1) && b.properties.Capability >= 90 {
+	r := b.knobs["resident"]
+	if (r == 0 || r == 1 || r == 6) && b.properties.Capability >= 90 {
 		clusters = b.choose("cluster", clusterSizes()...)
 	}
-	if b.knobs["resident"] != 1 {
+	if r != 1 && r != 6 {
 		for _, n := range b.choose("groups", 1, 2, 4, 8, maxGroups) {
 			if blocks := b.properties.SMs / n; blocks > 0 {
 				spread = append(spread, blocks)
@@ -212,6 +213,7 @@ func (b *binder) groupings(c *cell.Cell, l layer) ([]grouping, string) {
 	if b.knobs["tensor"] == 1 || b.knobs["tensor"] == 0 && !(l.exact && c.Kinked()) {
 		all, why = b.grouped(l, func(l layer, spread bool, blocks int, add func(grouping, string)) {
 			b.tensors(l, len(c.States), spread, blocks, add)
+			b.rows(l, spread, blocks, add)
 		})
 	}
 	if b.knobs["tensor"] != 1 || len(all) == 0 {
@@ -270,7 +272,9 @@ func (b *binder) grouped(l layer, kind func(l layer, spread bool, blocks int, ad
 					why = fmt.Sprintf("no %d blocks share memory on this GPU", t.blocks)
 					return
 				}
-				t.knobs["resident"], t.knobs["cluster"] = 1, blocks
+				if t.knobs["cluster"] = blocks; t.knobs["resident"] == 0 {
+					t.knobs["resident"] = 1
+				}
 			}
 			if !seen[t.describe()] {
 				seen[t.describe()] = true
@@ -356,7 +360,7 @@ func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 		return nil
 	}
 	return []knob.Knob{
-		{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 4: they are, and take turns with their sequences; 5: they are, and each warp reads what it multiplies; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest; where only a layer or its gradient can be so, the other is spread", Values: []int{0, 1, 2, 3, 4, 5}},
+		{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 4: they are, and take turns with their sequences; 5: they are, and each warp reads what it multiplies; 6: groups are clusters, and each warp multiplies whole rows; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest; where only a layer or its gradient can be so, the other is spread", Values: []int{0, 1, 2, 3, 4, 5, 6}},
 		{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, clusterSizes()...)},
 		{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 3, 4, 8, 16}},
 		{Name: "samples", Doc: "sequences that a group runs at a time, in a gradient too where that can; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}, Max: maxSamples},

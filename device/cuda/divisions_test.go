@@ -29,7 +29,7 @@ func TestEven(t *testing.T) {
 			}
 		}
 	}
-	for _, kernel := range []string{"cluster", "tensor", "pull", "turns", "backtensor", "backvector", "backturns"} {
+	for _, kernel := range []string{"cluster", "tensor", "pull", "turns", "rows", "backtensor", "backvector", "backturns"} {
 		if !seen[kernel] {
 			t.Errorf("none is of %s", kernel)
 		}
@@ -129,6 +129,8 @@ func (d *divided) check() {
 		d.cluster()
 	case "tensor", "pull", "turns":
 		d.fragments()
+	case "rows":
+		d.rows()
 	case "backturns":
 		d.backturns()
 	default:
@@ -240,6 +242,23 @@ func (d *divided) fragments() {
 		d.least("shared memory", d.Shared, 128+c["SLOTS"]*samples*row+sums+far+passes*each*d.States*d.Threads*4)
 		d.least("memory", int(d.Room), 256+all*(128+2*samples*row))
 	}
+}
+
+// rows checks kernels/rows.cu.
+func (d *divided) rows() {
+	c := d.of
+	units, sequences, parts := c["UNITS"], c["SEQUENCES"], 1+c["EXACT"]
+	d.whole("gates of a tile of rows", 16, two(d.gates)*c["BAND"])
+	d.same("units of a warp", c["BAND"], 4)
+	d.whole("units of a block in warps", units, 4)
+	d.same("threads", d.Threads, units/4*32)
+	d.least("units", units*c["CLUSTER"], d.hidden)
+	d.least("columns of a product", 8, sequences*parts)
+	four := 16 * two((sequences*parts+1)/2)
+	d.least("bytes of four units", four, sequences*8*parts)
+	d.same("single precision in halves", flag(d.size == 4), c["EXACT"])
+	d.least("shared memory", d.Shared, 128+2*up(d.hidden, 16)/4*four)
+	d.least("bytes that a barrier counts", 1<<20-1, up(d.hidden, 4)/4*four)
 }
 
 // back checks kernels/back.cu with backtensor.cu or backvector.cu.

@@ -47,6 +47,8 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 		{"tensor": 1, "resident": 5, "groups": 1, "samples": 16, "lanes": 16},
 		{"tensor": 1, "resident": 5, "groups": 2, "samples": 5, "lanes": 8, "tile": 8},
 		{"tensor": 1, "resident": 5, "groups": 4, "samples": 8, "lanes": 4},
+		{"resident": 6},
+		{"resident": 6, "share": share, "cluster": 4, "samples": 3},
 	}
 	turns := []knob.Params{ // of one, two and five times so many sequences
 		{"tensor": 1, "resident": 4, "groups": 1, "samples": 16, "lanes": 4},
@@ -105,6 +107,40 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 	}
 	devicetest.Layers(t, d, cases)
 }
+
+// rows are layers whose warps multiply whole rows, with one sequence of a cluster and
+// as many as fit, over more steps than inputs are read ahead and over fewer.
+func rows(t *testing.T, d device.Device, hiddens ...int) {
+	var cases []devicetest.Case
+	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.LSTMPeephole} {
+		for j, k := range []knob.Params{
+			{"resident": 6},
+			{"resident": 6, "cluster": 4, "samples": 3},
+			{"resident": 6, "cluster": 2, "samples": 4},
+			{"resident": 6, "cluster": 1, "samples": 2},
+			{"resident": 6, "cluster": 16, "samples": 1},
+			{"resident": 6, "cluster": 8, "samples": 2, "share": 16},
+			{"resident": 6, "cluster": 8, "samples": 7},
+		} {
+			for n, precision := range []schedule.Precision{schedule.FP32, schedule.BF16, schedule.FP16} {
+				if precision == schedule.FP32 && k["samples"] > 4 || n > 0 && (i+j+n)%2 > 0 {
+					continue
+				}
+				l := devicetest.Layer{Cell: c, Hidden: hiddens[(i+j+n)%len(hiddens)], Batch: 3 + 6*(j%3), Steps: 1 + (i+j+n)%5, Train: (i+j)%2 == 0, Precision: precision}
+				cases = append(cases, devicetest.Case{Layer: l, Knobs: k})
+			}
+		}
+	}
+	devicetest.Layers(t, d, cases)
+}
+
+func TestRows(t *testing.T) {
+	d, _ := emulated(t)
+	rows(t, d, 37, 20, 64)
+}
+
+// TestGPURows runs them on a GPU, at sizes that are chosen so by default too.
+func TestGPURows(t *testing.T) { rows(t, openGPU(t, time.Minute), 37, 131, 256) }
 
 func TestGroups(t *testing.T) {
 	every := 5

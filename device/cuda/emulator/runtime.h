@@ -96,6 +96,7 @@ static const unsigned* exchange(unsigned v) {
 static unsigned __float_as_uint(float f) { unsigned u; memcpy(&u, &f, 4); return u; }
 static float __uint_as_float(unsigned u) { float f; memcpy(&f, &u, 4); return f; }
 static float __shfl_xor_sync(unsigned, float v, int mask) { return __uint_as_float(exchange(__float_as_uint(v))[current->lane ^ mask]); }
+static unsigned __shfl_xor_sync(unsigned, unsigned v, int mask) { return exchange(v)[current->lane ^ mask]; }
 static float __shfl_sync(unsigned, float v, int lane) { return __uint_as_float(exchange(__float_as_uint(v))[lane]); }
 static float __shfl_up_sync(unsigned, float v, unsigned by) {
   const unsigned* all = exchange(__float_as_uint(v));
@@ -202,6 +203,9 @@ static void tensor_load(shared_t to, const tensor_map& m, int column, int n, int
   bar_settle((Bar*)bar);
 }
 static void bar_arrive(shared_t bar) { bar_arrive(bar, 0); }
+static void bar_arrive(bool may, shared_t bar, int bytes) {
+  if (may) bar_arrive(bar, bytes);
+}
 static void bar_arrive_at(shared_t bar) { bar_arrive(bar, 0); }
 template <int BLOCKS> static void copy_all(shared_t to, const void* from, int bytes, shared_t bar) {
   for (int rank = 0; rank < BLOCKS; rank++) copy_bulk(remote(to, rank), from, bytes, remote(bar, rank));
@@ -243,6 +247,12 @@ static void narrow(fp16& to, float v) {
     u += 0xfff + (u >> 13 & 1);
     to.bits = sign | ((u >> 13) - (112 << 10));
   }
+}
+static unsigned halves_of(float v) {
+  const float high = (v + 6144) - 6144;
+  fp16 a, b;
+  narrow(a, high), narrow(b, (v - high) * 2048);
+  return a.bits | b.bits << 16;
 }
 
 struct alignas(16) quad { unsigned v[4]; };

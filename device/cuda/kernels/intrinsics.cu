@@ -19,6 +19,15 @@ __device__ __forceinline__ void narrow(fp16& to, float v) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to.bits) : "f"(v));
 }
 
+// halves_of splits a value within ±1 (see half_of in recurrence.cu) to 2⁻²⁴ of 1, in a
+// few operations: the high half, of which 2⁻¹¹ is the last place, and above it the low one.
+__device__ __forceinline__ unsigned halves_of(float v) {
+  const float high = (v + 6144) - 6144;
+  unsigned both;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"((v - high) * 2048), "f"(high));
+  return both;
+}
+
 // add_release adds 1 to a counter after everything before it, get_acquire reads
 // a counter before everything after it, and pause is called between two looks;
 // rest is a pause that leaves the multiprocessor to others.
@@ -175,8 +184,8 @@ __device__ __forceinline__ shared_t remote(shared_t a, int rank) {
 // A barrier in shared memory, 8 bytes, ends a phase when count threads have
 // arrived and as many bytes have come as they said would. bar_publish lets the
 // cluster and what copies see it, bar_end makes it plain memory again; bar_try reports whether
-// the phase of that parity has ended. arrive_async arrives when all copies have come
-// that this thread has begun.
+// the phase of that parity has ended. Who may not arrive does nothing, without a branch.
+// arrive_async arrives when all copies have come that this thread has begun.
 __device__ __forceinline__ void bar_init(shared_t bar, int count) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
 }
@@ -188,6 +197,9 @@ __device__ __forceinline__ void bar_publish() {}
 #endif
 __device__ __forceinline__ void bar_arrive(shared_t bar, int bytes) {
   HOPPER("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void bar_arrive(bool may, shared_t bar, int bytes) {
+  HOPPER("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %0, 0;\n\t@p mbarrier.arrive.expect_tx.shared::cta.b64 _, [%1], %2;\n\t}" ::"r"((unsigned)may), "r"(bar), "r"(bytes) : "memory");
 }
 __device__ __forceinline__ void bar_arrive(shared_t bar) {
   asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(bar) : "memory");
