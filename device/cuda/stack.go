@@ -300,15 +300,15 @@ func (st *stacked) overhead() int {
 	return 24 + 4*chains*values + 8*st.chunks*st.samples/8*st.wide()
 }
 
-// shared is what a block needs of shared memory: two places for sums, the weights
-// beyond registers, and states.
+// shared is what a block needs of shared memory: places for sums, with two barriers
+// each, the weights beyond registers, and states.
 func (st *stacked) shared() int {
 	if st.bulk != nil {
 		return st.bulkShared()
 	}
 	sums := st.places * st.split * (st.gates + st.free) * st.samples * 20 * 4
 	far := 32 * st.split * 32 * ((st.chunks-st.own)*st.gates + (st.chunks-st.near)*st.takes)
-	return sums + far + 4*st.samples*stackUnits*(st.parts*st.states+stackAhead*(st.gates+st.free)) + 4*stackCells
+	return sums + far + 4*st.samples*stackUnits*(st.parts*st.states+stackAhead*(st.gates+st.free)) + 16*st.places
 }
 
 // bytes is what the blocks leave in memory for each other: of each group the

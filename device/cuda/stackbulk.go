@@ -83,7 +83,7 @@ func (st *stacked) room() int {
 func (st *stacked) bulkShared() int {
 	b := st.bulk
 	floats := st.places*bulkSums*stackUnits + st.parts*st.states*(stackUnits+2)
-	return st.room() + b.own*st.piece() + 4*st.samples*floats + 8*((b.stages+b.own)*(b.cluster+1)+3*st.parts)
+	return st.room() + b.own*st.piece() + 4*st.samples*floats + 8*((b.stages+b.own)*(b.cluster+1)+3*st.parts+2*st.places)
 }
 
 // bulkBytes is what the blocks leave in memory for each other.

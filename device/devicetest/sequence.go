@@ -114,8 +114,8 @@ func Layers(t *testing.T, d device.Device, cases []Case) {
 
 // Stacks are layers upon each other that a device runs as one where its knob of that
 // name is 1, or in a form for many sequences where it is 3: of sizes that fill neither
-// the last block of a kernel nor the last turn of sequences, over few steps and over
-// many.
+// the last block of a kernel nor the last turn of sequences, over as few steps as there
+// are, over few and over many.
 func Stacks(name string) []Case {
 	return []Case{
 		{Layer: Layer{Cell: cell.LSTM, Hidden: 37, Batch: 5, Steps: 22, Layers: 2, Precision: schedule.BF16}, Knobs: knob.Params{name: 1}},
@@ -129,6 +129,10 @@ func Stacks(name string) []Case {
 		{Layer: Layer{Cell: cell.LSTM, Hidden: 48, Batch: 5, Steps: 3, Layers: 3, Precision: schedule.BF16}, Knobs: knob.Params{name: 3}},
 		{Layer: Layer{Cell: cell.LSTM, Hidden: 20, Batch: 35, Steps: 3, Layers: 2, Precision: schedule.BF16}, Knobs: knob.Params{name: 3, "groups": 1, "samples": 16}},
 		{Layer: Layer{Cell: cell.LSTM, Hidden: 20, Batch: 5, Steps: 3, Layers: 2, Precision: schedule.BF16}, Knobs: knob.Params{name: 3, "groups": 1, "samples": 32}},
+		{Layer: Layer{Cell: cell.GRU, Hidden: 33, Batch: 9, Steps: 2, Layers: 2, Precision: schedule.FP32}, Knobs: knob.Params{name: 1}},
+		{Layer: Layer{Cell: cell.LSTM, Hidden: 33, Batch: 19, Steps: 7, Layers: 3, Train: true, Precision: schedule.FP32}, Knobs: knob.Params{name: 1, "samples": 8, "groups": 1}},
+		{Layer: Layer{Cell: cell.LSTM, Hidden: 20, Batch: 5, Steps: 2, Layers: 2, Precision: schedule.BF16}, Knobs: knob.Params{name: 3}},
+		{Layer: Layer{Cell: cell.LSTM, Hidden: 20, Batch: 35, Steps: 5, Layers: 2, Train: true, Precision: schedule.BF16}, Knobs: knob.Params{name: 3, "groups": 1, "samples": 16}},
 	}
 }
 

@@ -141,11 +141,11 @@ static void begin_next() {}
 static int cluster_rank() { return current->in->rank; }
 static void cluster_barrier() { meet(current->in->cluster->all); }
 static shared_t remote(shared_t a, int rank) { return a + (rank - (int)current->in->rank) * current->in->cluster->stride; }
-struct Bar { int bytes; unsigned char pending, count, phase; };
+struct Bar { int bytes; unsigned pending : 15, count : 15, phase : 1; };
 static void bar_settle(Bar* b) {
   if (b->pending == 0 && b->bytes == 0) b->pending = b->count, b->phase ^= 1;
 }
-static void bar_init(shared_t bar, int count) { *(Bar*)bar = {0, (unsigned char)count, (unsigned char)count, 0}; }
+static void bar_init(shared_t bar, int count) { *(Bar*)bar = {0, (unsigned)count, (unsigned)count, 0}; }
 static void bar_end(shared_t) {}
 static void bar_publish() {}
 static void bar_arrive(shared_t bar, int bytes) {

@@ -16,7 +16,7 @@
 //
 // What a layer has put stays for DEPTH steps. The layer above counts its steps,
 // every so often, and the one beneath looks whether they are enough.
-constexpr int PRODUCERS = SPLIT * 32, ALL = PRODUCERS + CELLS * 32, EIGHTS = SAMPLES / 8;
+constexpr int PRODUCERS = SPLIT * 32, EIGHTS = SAMPLES / 8;
 constexpr int LINES = CHUNKS * SPLIT;                       // 64 bytes of columns each, and what fills them up
 constexpr int COUNTED = 4;                                  // steps from count to count
 constexpr unsigned FREE_BITS = 0x40004000;
@@ -103,8 +103,14 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
   quad* const far = (quad*)(sums + PLACES * SPLIT * PART);    // weights beyond registers
   float* const states = (float*)(far + PRODUCERS * 2 * ((CHUNKS - RESIDENT) * GATES + (CHUNKS - NEAR) * TAKES)); // [PARTS][EACH][STATES][CELLS * 32]
   Input* const inputs = (Input*)(states + PARTS * EACH * Cell::STATES * CELLS * 32); // [AHEAD][EACH][INPUTS][CELLS * 32]
-  int* const added = (int*)(inputs + AHEAD * EACH * INPUTS * CELLS * 32); // by each warp, turns whose sums it has added
-  if (threadIdx.x < CELLS) added[threadIdx.x] = 0;
+  // Barriers of places for sums: those that are left, and those that have been added.
+  // Every thread arrives, since racecheck takes an arrival to speak for its own thread
+  // alone (docs/persistent.md, Safe).
+  const shared_t left_at = shared_address(inputs + AHEAD * EACH * INPUTS * CELLS * 32), added_at = left_at + 8 * PLACES;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < PLACES; i++) bar_init(left_at + 8 * i, PRODUCERS), bar_init(added_at + 8 * i, CELLS * 32);
+    bar_publish();
+  }
   steps = keep(steps, memory);
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
   const int rank = blockIdx.x % BLOCKS, group = blockIdx.x / (BLOCKS * LAYERS), begin = group * SEQUENCES;
@@ -119,6 +125,13 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
   const unsigned before = keep(*(volatile const unsigned*)above, memory);
   auto pattern = [](unsigned number) { return PHASED ? number / DEPTH % 2 ? FREE_BITS : 0 : number; };
   Clock<CLOCKS> clock;
+  bool stuck = false;
+  auto wait = [&](shared_t bar, int phase) {
+    if (!stuck && !arrived(bar, phase % 2)) {
+      *trouble = STUCK;
+      stuck = true;
+    }
+  };
 
   if (warp < SPLIT) {
     more_registers<MORE>();
@@ -129,7 +142,6 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
     take_weights<CHUNKS, RESIDENT, SPLIT, PRODUCERS>(cell, rank * BAND, slice, w, far, trouble);
     if (!FIRST) take_weights<CHUNKS, NEAR, SPLIT, PRODUCERS>(lower, rank * BAND, slice, v, far_lower, trouble);
 
-    bool stuck = false;
     int part = 0, t = 0;
     // A lane's words of a step's h for a part.
     typedef quad Slice[CHUNKS][EIGHTS][WIDE];
@@ -229,9 +241,9 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
       }
       if (q + 1 < total && next > 0) look(own_h, own, number + next, next_part);
       clock.mark(CELL, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][SUMS - 1][3]);
-      while (!__all_sync(0xffffffff, get_here(added + lane % CELLS) > q - PLACES)) {} // what was in this place has been added
+      if (q >= PLACES) wait(added_at + 8 * (q % PLACES), q / PLACES - 1); // what was in this place has been added
       put_sums<CHAINS, SAMPLES>(sum, sums + (q % PLACES * SPLIT + slice) * PART, lane);
-      arrive_at(1 + q % PLACES, ALL);
+      bar_arrive(left_at + 8 * (q % PLACES));
       clock.mark(SEND);
       part = next_part, t = next;
     }
@@ -244,7 +256,6 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
     for (int g = 0; g < GATES; g++) bias[g] = cell.bias(g, u);
     cell.constants(u, constants);
     const long long stride = cell.stride(batch);
-    bool stuck = false;
     // input begins to copy the inputs of turn q to shared memory.
     auto input = [&](int q) {
       const int t = q / PARTS, part = q % PARTS;
@@ -288,7 +299,7 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
 #pragma unroll
       for (int i = 0; i < EACH * INPUTS; i++)
         x[i / INPUTS][i % INPUTS] = FIRST && (i % INPUTS >= GATES || Cell::owns(i % INPUTS)) ? widen(inputs[(q % AHEAD * EACH * INPUTS + i) * CELLS * 32 + mine]) : 0;
-      meet_at(1 + q % PLACES, ALL);
+      wait(left_at + 8 * (q % PLACES), q / PLACES);
       clock.mark(WAIT);
       const float* const left = sums + q % PLACES * SPLIT * PART;
 #pragma unroll
@@ -299,8 +310,7 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
 #pragma unroll
         for (int i = 0; i < Cell::FREE && !FIRST; i++) x[e][GATES + i] = sum_of<SPLIT, SAMPLES, PART>(0, left, GATES + i, lane % BAND, n);
       }
-      __syncwarp();
-      if (lane == 0) put_here(added + mine / 32, q + 1);
+      bar_arrive(added_at + 8 * (q % PLACES));
       if (!FIRST && mine == 0 && part == PARTS - 1 && (t + 1) % COUNTED == 0) atomicAdd(counted, 1u);
       clock.mark(SUM);
 #pragma unroll

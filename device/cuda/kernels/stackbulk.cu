@@ -95,8 +95,9 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
   float* const states = (float*)(sums + PLACES * SAMPLES / 8 * FOUR); // [PARTS][STATES][SAMPLES][ROW]
   unsigned char* const bars = (unsigned char*)(states + PARTS * STATES * SAMPLES * ROW);
   // Barriers: of places for either h, what is there and what has been multiplied; of
-  // parts, h that has been put, states that are kept, and results that are written.
-  const shared_t full = shared_address(bars), empty = full + 8 * (STAGES + OWN) * CLUSTER, done = empty + 8 * (STAGES + OWN), kept = done + 8 * PARTS, written = kept + 8 * PARTS;
+  // parts, h that has been put, states that are kept, and results that are written; of
+  // places for sums, those that are left and those that have been taken.
+  const shared_t full = shared_address(bars), empty = full + 8 * (STAGES + OWN) * CLUSTER, done = empty + 8 * (STAGES + OWN), kept = done + 8 * PARTS, written = kept + 8 * PARTS, left = written + 8 * PARTS, taken = left + 8 * PLACES;
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, role = tid / FOUR;
   const int rank = blockIdx.x % BLOCKS, group = blockIdx.x / (BLOCKS * LAYERS), begin = group * SEQUENCES;
   steps = keep(steps, states);
@@ -132,7 +133,8 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
   if (tid == 0) {
     for (int i = 0; i < (STAGES + OWN) * CLUSTER; i++) bar_init(full + 8 * i, 1);
     for (int i = 0; i < STAGES + OWN; i++) bar_init(empty + 8 * i, 4 * CLUSTER);
-    for (int i = 0; i < PARTS; i++) bar_init(done + 8 * i, 4), bar_init(kept + 8 * i, 4), bar_init(written + 8 * i, 1);
+    for (int i = 0; i < PARTS; i++) bar_init(done + 8 * i, 4), bar_init(kept + 8 * i, FOUR), bar_init(written + 8 * i, 32);
+    for (int i = 0; i < PLACES; i++) bar_init(left + 8 * i, FOUR), bar_init(taken + 8 * i, FOUR);
     bar_publish();
   }
   cluster_barrier();
@@ -203,7 +205,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
         finish(sum, stage);
         if (++stage == STAGES) stage = 0, phase ^= 1;
       }
-      if (q >= PLACES) meet_at(1 + PLACES + q % PLACES, 2 * FOUR);
+      if (q >= PLACES) wait(taken + 8 * (q % PLACES), q / PLACES - 1);
       clock.mark(SEND);
 #pragma unroll
       for (int i = 0; i < SAMPLES / 8; i++) {
@@ -212,7 +214,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
         for (int j = 0; j < 4; j++) v.v[j] = __float_as_uint(sum[i * 4 + j]);
         sums[(q % PLACES * SAMPLES / 8 + i) * FOUR + mine] = v;
       }
-      arrive_at(1 + q % PLACES, 2 * FOUR);
+      bar_arrive(left + 8 * (q % PLACES));
       if (!FIRST && mine == 0 && part == PARTS - 1 && (t + 1) % COUNTED == 0) atomicAdd(counted, 1u);
       clock.mark(REST);
       if (++part == PARTS) part = 0, t++;
@@ -263,12 +265,12 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
       multiply(sum, w, own_h + stage * BYTES, STAGES + stage, phase);
       finish(sum, STAGES + stage);
       if (++stage == OWN) stage = 0, phase ^= 1;
-      meet_at(1 + q % PLACES, 2 * FOUR);
+      wait(left + 8 * (q % PLACES), q / PLACES);
       clock.mark(SUM);
       quad more[SAMPLES / 8];
 #pragma unroll
       for (int i = 0; i < SAMPLES / 8; i++) more[i] = sums[(q % PLACES * SAMPLES / 8 + i) * FOUR + mine];
-      if (q + PLACES < total) arrive_at(1 + PLACES + q % PLACES, 2 * FOUR);
+      bar_arrive(taken + 8 * (q % PLACES));
       float state[2][MINE][STATES], saved[2][MINE][Cell::SAVED > 0 ? Cell::SAVED : 1];
       if (!SAVES && t > 0) wait(written + 8 * part, t - 1);
 #pragma unroll
@@ -297,8 +299,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
       // Nobody waits for what follows.
 #pragma unroll
       for (int i = 0; i < 2 * MINE * STATES; i++) *state_at(part, i % STATES, i / STATES % MINE, i / (MINE * STATES)) = state[i / (MINE * STATES)][i / STATES % MINE][i % STATES];
-      __syncwarp();
-      if (lane == 0 && !SAVES) bar_arrive(kept + 8 * part);
+      if (!SAVES) bar_arrive(kept + 8 * part);
 #pragma unroll
       for (int e = 0; e < MINE && SAVES; e++)
 #pragma unroll
@@ -355,8 +356,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
           for (int s = 0; s < STATES; s++) state[s] = states[((part * STATES + s) * SAMPLES + n) * ROW + lane % BAND];
           if (unit < HIDDEN) put_results(cell, batch, t, first + n, unit, state, saved);
         }
-        __syncwarp();
-        if (lane == 0) bar_arrive(written + 8 * part);
+        bar_arrive(written + 8 * part);
         if (++part == PARTS) part = 0, t++;
       }
     }
