@@ -224,7 +224,7 @@ func Lookup(id string) (Experiment, error) {
 	if i := slices.IndexFunc(all, func(e Experiment) bool { return e.ID == id }); i >= 0 {
 		return all[i], nil
 	}
-	return Experiment{}, fmt.Errorf("experiments: there is no experiment %q: did you mean %s?", id, grid.Nearest(id, IDs()))
+	return Experiment{}, fmt.Errorf("experiments: %w", grid.Unknown("experiment", id, IDs()))
 }
 
 // spec is a technique with a label for tables and legends.

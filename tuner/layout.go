@@ -121,7 +121,7 @@ func settle(techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layou
 		for _, t := range techniques {
 			names = append(names, t.Name())
 		}
-		return nil, fmt.Errorf("tuner: there is no technique %q: did you mean %s?", spec.Name, grid.Nearest(spec.Name, names))
+		return nil, fmt.Errorf("tuner: %w", grid.Unknown("technique", spec.Name, names))
 	}
 	l.Technique = techniques[i]
 	l.offered = l.Technique.Knobs(l.Problem)
@@ -153,7 +153,7 @@ func unknownKnob(name string, known []string) error {
 	if len(known) == 0 {
 		return fmt.Errorf("there is no knob %q: it has none", name)
 	}
-	return fmt.Errorf("there is no knob %q: did you mean %s?", name, grid.Nearest(name, known))
+	return grid.Unknown("knob", name, known)
 }
 
 func (l *Layout) refuse(code, reason string) { l.Code, l.Reason = code, reason }
@@ -188,7 +188,7 @@ func Problem(p results.Point) (rnn.Problem, error) {
 	word := func(kind, have string, of []string) (int, error) {
 		i := slices.Index(of, have)
 		if i < 0 {
-			return 0, fmt.Errorf("tuner: there is no %s %q: did you mean %s?", kind, have, grid.Nearest(have, of))
+			return 0, fmt.Errorf("tuner: %w", grid.Unknown(kind, have, of))
 		}
 		return i, nil
 	}

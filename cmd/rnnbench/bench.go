@@ -51,7 +51,7 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	case isGPU(name):
 		d, err = openGPU(name, c.Measure)
 	default:
-		return nil, usage(fmt.Errorf("--device: %w", unknown("device", name, []string{"cpu", "cuda:0"})), "rnnbench list devices")
+		return nil, usage(fmt.Errorf("--device: %w", grid.Unknown("device", name, []string{"cpu", "cuda:0"})), "rnnbench list devices")
 	}
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/results/compare"
+	"rnnbench/tuner/grid"
 )
 
 func (p *program) compareCommand() *cobra.Command {
@@ -194,7 +195,7 @@ func verdicts(flag string, words []string) ([]compare.Verdict, error) {
 	for _, w := range words {
 		i := slices.Index(known, strings.ToLower(w))
 		if i < 0 {
-			return nil, fmt.Errorf("--%s: %w", flag, unknown("verdict", w, known))
+			return nil, fmt.Errorf("--%s: %w", flag, grid.Unknown("verdict", w, known))
 		}
 		list = append(list, compare.Verdicts()[i])
 	}

@@ -34,7 +34,7 @@ completes commands, flags, cells, techniques, presets and runs.`,
 			case len(args) != 1:
 				return usage(fmt.Errorf("completion takes the name of a shell: %s", strings.Join(shells, ", ")), "rnnbench completion --help")
 			case !slices.Contains(shells, args[0]):
-				return usage(unknown("shell", args[0], shells), "rnnbench completion --help")
+				return usage(grid.Unknown("shell", args[0], shells), "rnnbench completion --help")
 			}
 			return nil
 		},

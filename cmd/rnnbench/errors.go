@@ -12,14 +12,6 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// unknown says that word is not among words, and which was probably meant.
-func unknown(kind, word string, words []string) error {
-	if near := grid.Nearest(word, words); near != "" {
-		return fmt.Errorf("there is no %s %q: did you mean %s?", kind, word, near)
-	}
-	return fmt.Errorf("there is no %s %q: choose among %s", kind, word, strings.Join(words, ", "))
-}
-
 // misused makes err a mistake of usage, with the command that helps out of it.
 func misused(cmd *cobra.Command, err error) error {
 	if err == nil {
@@ -45,7 +37,7 @@ func misused(cmd *cobra.Command, err error) error {
 func (p *program) flagError(cmd *cobra.Command, err error) error {
 	hint := cmd.CommandPath() + " --help"
 	if word := p.firstWord(cmd); cmd == cmd.Root() && word != "" {
-		return usage(unknown("command", word, commandNames(cmd)), hint)
+		return usage(grid.Unknown("command", word, commandNames(cmd)), hint)
 	}
 	var missing *pflag.NotExistError
 	var empty *pflag.ValueRequiredError
@@ -150,7 +142,7 @@ func (c choice) String() string { return *c.value }
 func (c choice) Type() string   { return "WORD" }
 func (c choice) Set(s string) error {
 	if !slices.Contains(c.choices, s) {
-		return unknown(c.kind, s, c.choices)
+		return grid.Unknown(c.kind, s, c.choices)
 	}
 	*c.value = s
 	return nil

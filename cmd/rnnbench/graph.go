@@ -23,6 +23,7 @@ import (
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/graph"
 	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
 )
 
 // graphFlags are those of the command graph.
@@ -160,7 +161,7 @@ func (f *graphFlags) load(name string) (*graph.Graph, error) {
 	}
 	text, err := os.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) && filepath.Ext(name) == "" {
-		return nil, unknown("cell", name, cellNames())
+		return nil, grid.Unknown("cell", name, cellNames())
 	}
 	if err != nil {
 		return nil, err

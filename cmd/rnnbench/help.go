@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"rnnbench/tuner/grid"
 )
 
 // groupKey is the annotation that puts a flag under a heading of the help.
@@ -140,7 +142,7 @@ func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		about, rest, err := root.Find(args)
 		if err != nil || len(rest) > 0 && about == root {
-			return usage(unknown("command", args[0], commandNames(root)), "rnnbench --help")
+			return usage(grid.Unknown("command", args[0], commandNames(root)), "rnnbench --help")
 		}
 		about.InitDefaultHelpFlag()
 		about.InitDefaultVersionFlag()

@@ -56,7 +56,7 @@ func (p *program) listCommand() *cobra.Command {
   rnnbench list techniques -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && !slices.Contains(names, args[0]) {
-				return usage(unknown("list of", args[0], names), "rnnbench list")
+				return usage(grid.Unknown("list of", args[0], names), "rnnbench list")
 			}
 			if len(args) > 1 {
 				return usage(fmt.Errorf("list takes one word, and got %q as well", args[1]), "rnnbench list --help")

@@ -145,7 +145,7 @@ func variantsOf(text string) ([]model.Variant, error) {
 	for name := range strings.SplitSeq(text, ",") {
 		v, err := model.LookupVariant(strings.TrimSpace(name))
 		if err != nil {
-			return nil, fmt.Errorf("--variant: %w", unknown("variant", name, append(model.VariantNames(), "all")))
+			return nil, fmt.Errorf("--variant: %w", grid.Unknown("variant", name, append(model.VariantNames(), "all")))
 		}
 		list = append(list, v)
 	}

@@ -19,6 +19,7 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
 )
 
 func (p *program) reproduceCommand() *cobra.Command {
@@ -41,7 +42,7 @@ folder. Without an ID it lists the experiments.`,
 			known := append([]string{"all", "list"}, experiments.IDs()...)
 			for _, a := range args {
 				if !slices.Contains(known, a) {
-					return usage(unknown("experiment", a, known), "rnnbench reproduce")
+					return usage(grid.Unknown("experiment", a, known), "rnnbench reproduce")
 				}
 			}
 			return nil

@@ -184,7 +184,7 @@ func (p *program) commandArg(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usage(unknown("command", args[0], commandNames(cmd.Root())), "rnnbench --help")
+	return usage(grid.Unknown("command", args[0], commandNames(cmd.Root())), "rnnbench --help")
 }
 
 func commandNames(root *cobra.Command) []string {

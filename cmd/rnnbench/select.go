@@ -111,7 +111,7 @@ func amongTechniques(cmd *cobra.Command, baseline string, n int, technique func(
 			labels = append(labels, label)
 		}
 	}
-	return misused(cmd, fmt.Errorf("--baseline: %w", unknown("technique", baseline, labels)))
+	return misused(cmd, fmt.Errorf("--baseline: %w", grid.Unknown("technique", baseline, labels)))
 }
 
 // runs reads the runs that args name, or the latest.

@@ -44,7 +44,7 @@ library is chosen with --with-vendor alone. Records keep what was chosen and why
   rnnbench wisdom export --device cpu-amd-epyc-2t -f ours.toml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(unknown("command of wisdom", args[0], commandNames(cmd)), "rnnbench wisdom --help")
+				return usage(grid.Unknown("command of wisdom", args[0], commandNames(cmd)), "rnnbench wisdom --help")
 			}
 			return nil
 		},
@@ -341,7 +341,7 @@ func (p *program) wisdomExport() *cobra.Command {
 			return device != "" && e.Device != device
 		})
 		if len(b.Entries) == 0 && device != "" {
-			return misused(cmd, unknown("device in "+filepath.Base(path), device, slices.Compact(devices)))
+			return misused(cmd, grid.Unknown("device in "+filepath.Base(path), device, slices.Compact(devices)))
 		}
 		if to != "-" {
 			if err := b.Write(to); err != nil {

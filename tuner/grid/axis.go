@@ -63,7 +63,7 @@ func axisNamed(name string) (Axis, error) {
 	if i := slices.IndexFunc(axes, func(a Axis) bool { return a.Name == name }); i >= 0 {
 		return axes[i], nil
 	}
-	return Axis{}, unknown("axis", name, AxisNames())
+	return Axis{}, Unknown("axis", name, AxisNames())
 }
 
 // A value is one value of an axis.

@@ -51,7 +51,7 @@ func ParseCondition(text string) (Condition, error) {
 	} else if !slices.Contains(derived(), c.key) {
 		a, err := axisNamed(c.key)
 		if err != nil {
-			return Condition{}, unknown("key", c.key, slices.Concat(AxisNames(), []string{"impl"}, derived()))
+			return Condition{}, Unknown("key", c.key, slices.Concat(AxisNames(), []string{"impl"}, derived()))
 		}
 		switch {
 		case a.Words:

@@ -317,7 +317,7 @@ func parseConditions(flag string, texts []string, v Vocabulary, specs []Spec) ([
 			}
 		}
 		if words != nil && !slices.Contains(words, c.word) {
-			return nil, fmt.Errorf("%s: %w", flag, unknown(c.key, c.word, words))
+			return nil, fmt.Errorf("%s: %w", flag, Unknown(c.key, c.word, words))
 		}
 		list = append(list, c)
 	}

@@ -45,8 +45,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// unknown says that word is not among words, and which was probably meant.
-func unknown(kind, word string, words []string) error {
+// Unknown says that word is not among words, and which was probably meant.
+func Unknown(kind, word string, words []string) error {
 	if near := Nearest(word, words); near != "" {
 		return fmt.Errorf("there is no %s %q: did you mean %s?", kind, word, near)
 	}
@@ -59,7 +59,7 @@ func known(kind, word string, words []string) error {
 		if slices.Contains(words, word) {
 			return nil
 		}
-		return unknown(kind, word, words)
+		return Unknown(kind, word, words)
 	}
 	if word == "" || strings.ContainsFunc(word, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)

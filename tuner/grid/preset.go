@@ -111,7 +111,7 @@ func presetNamed(name string) (Preset, error) {
 	if i := slices.Index(names, name); i >= 0 {
 		return presets[i], nil
 	}
-	return Preset{}, unknown("preset", name, names)
+	return Preset{}, Unknown("preset", name, names)
 }
 
 // A row is a line of a paper's or a program's list of shapes.
