@@ -257,7 +257,11 @@ func (d *divided) rows() {
 	four := 16 * two((sequences*parts+1)/2)
 	d.least("bytes of four units", four, sequences*8*parts)
 	d.same("single precision in halves", flag(d.size == 4), c["EXACT"])
-	d.least("shared memory", d.Shared, 128+2*up(d.hidden, 16)/4*four)
+	mine := d.gates // inputs of a lane, without those that the rest of the cell reads
+	if parts > 1 {
+		mine = 2
+	}
+	d.least("shared memory", d.Shared, 128+2*up(d.hidden, 16)/4*four+4*4*d.Threads*mine)
 	d.least("bytes that a barrier counts", 1<<20-1, up(d.hidden, 4)/4*four)
 }
 

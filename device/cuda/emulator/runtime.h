@@ -32,7 +32,8 @@ struct Cluster { Meeting all; unsigned char* shared; size_t stride; };
 struct Block { Meeting all, some[16]; unsigned char* shared; unsigned rank; Cluster* cluster; };
 struct Warp { Meeting all; unsigned slot[2][32]; unsigned of; };
 struct Bulk { void* to; const void* from; int bytes; };
-struct Fiber { void* sp; Index thread, block; Block* in; Warp* warp; unsigned lane, turn; bool done; Bulk written[8]; int writes; };
+struct Copy { void* to; const void* from; int bytes, group; };
+struct Fiber { void* sp; Index thread, block; Block* in; Warp* warp; unsigned lane, turn; bool done; Bulk written[8]; int writes; Copy* copies; int coming, room, groups; };
 
 static Fiber* current;
 static void* scheduler;
@@ -210,14 +211,38 @@ static void bar_arrive_at(shared_t bar) { bar_arrive(bar, 0); }
 template <int BLOCKS> static void copy_all(shared_t to, const void* from, int bytes, shared_t bar) {
   for (int rank = 0; rank < BLOCKS; rank++) copy_bulk(remote(to, rank), from, bytes, remote(bar, rank));
 }
-static void arrive_async(shared_t bar) { bar_arrive(bar, 0); }
+// Copies come as late as they may, the latest first: those of one thread have no order.
+template <int BYTES> static void copy_async(void* to, const void* from) {
+  if (BYTES == 2) {
+    memcpy(to, from, 2);
+    return;
+  }
+  Fiber& f = *current;
+  if (f.coming == f.room) {
+    Copy* const more = (Copy*)malloc((f.room = 2 * f.room + 8) * sizeof(Copy));
+    if (f.coming > 0) memcpy(more, f.copies, f.coming * sizeof(Copy));
+    free(f.copies), f.copies = more;
+  }
+  f.copies[f.coming++] = {to, from, BYTES, f.groups};
+}
+static void end_async() { current->groups++; }
+static void come(int groups) {
+  Fiber& f = *current;
+  int come = 0;
+  while (come < f.coming && f.copies[come].group < groups) come++;
+  for (int i = come - 1; i >= 0; i--) memcpy(f.copies[i].to, f.copies[i].from, f.copies[i].bytes);
+  for (int i = come; i < f.coming; i++) f.copies[i - come] = f.copies[i];
+  f.coming -= come;
+}
+template <int GROUPS> static void wait_async() { come(current->groups - GROUPS); }
+static void arrive_async(shared_t bar) {
+  come(current->groups + 1);
+  bar_arrive(bar, 0);
+}
 static word get_word(const word* p) { return *(const volatile word*)p; }
 static void get_words(word& a, word& b, const word* p) { a = get_word(p), b = get_word(p + 1); }
 static void put_word(word* p, word v) { *(volatile word*)p = v; }
 static void put_words(word* p, word a, word b) { put_word(p, a), put_word(p + 1, b); }
-template <int BYTES> static void copy_async(void* to, const void* from) { memcpy(to, from, BYTES); }
-static void end_async() {}
-template <int GROUPS> static void wait_async() {}
 static void put_here(int* p, int v) { *(volatile int*)p = v; }
 static int get_here(const int* p) { return *(const volatile int*)p; }
 #define DYNAMIC_SHARED(name) unsigned char* const name = current->in->shared
@@ -361,6 +386,7 @@ static void launch_some(const Geometry& g, void** args, void (*kernel)(void**), 
           current = &fibers[i], threadIdx = current->thread, blockIdx = current->block;
           swap_fibers(&scheduler, current->sp);
           left += !current->done;
+          if (current->done) free(current->copies);
         }
     }
   }

@@ -215,6 +215,7 @@ template <class Cell> __device__ __forceinline__ void rows_layer(const Cell& cel
         read(t + AHEAD);
         clock.mark(REST);
       }
+    wait_async<0>();  // or what was read behind the last step may come after inputs of the next pass
   }
   cluster_barrier();
   if (CLOCKS && blockIdx.x == 0 && (tid == 0 || tid == THREADS - 32)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);

@@ -11,7 +11,7 @@
 //   product   with it
 //   come      until that of the layer's own h before has
 //   again     product with it
-//   leave     sums to shared memory, one of two places for them
+//   leave     sums to shared memory, one of PLACES for them
 //   cell      in the other warps, which put h to memory
 //
 // What a layer has put stays for DEPTH steps. The layer above counts its steps,
