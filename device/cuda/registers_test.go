@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,7 +90,7 @@ func TestSpills(t *testing.T) {
 				if l.Cell == cell.GRU && l.Hidden == 1024 && l.Batch == 64 && l.Precision == schedule.FP32 {
 					limit = 8
 				}
-				if n := spilled(t, c, launch, texts[i]); n > limit {
+				if n := recorded(t, c, stackRecord, launch, texts[i]); n > limit {
 					t.Errorf("%d bytes of stack", n)
 				}
 			}
@@ -97,18 +98,29 @@ func TestSpills(t *testing.T) {
 	}
 }
 
-// spilled are the bytes of stack of a launch's kernel.
-func spilled(t *testing.T, c *nvrtc.Compiler, launch *cuda.Launch, text string) int {
+// recorded is what the image of a launch's kernel says in such records.
+func recorded(t *testing.T, c *nvrtc.Compiler, record int, launch *cuda.Launch, text string) int {
 	t.Helper()
 	image, err := c.Compile(launch.Name, text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := most(stackRecord, image)
+	n, err := most(record, image)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// clustered is the launch of a layer in clusters by default settings, and its text.
+func clustered(t *testing.T, l devicetest.Layer) (*cuda.Launch, string) {
+	t.Helper()
+	launches, texts := sources(t, l)
+	i := slices.IndexFunc(launches, func(l *cuda.Launch) bool { return l.Cluster > 1 })
+	if i < 0 {
+		t.Fatal("no clusters")
+	}
+	return launches[i], texts[i]
 }
 
 // sources are the launches of a layer on an H200 by default settings, and their texts.
@@ -139,27 +151,13 @@ func TestSideBySide(t *testing.T) {
 		l.Steps = 16
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel()
-			launches, texts := sources(t, l)
-			for i, launch := range launches {
-				if launch.Cluster < 2 {
-					continue
-				}
-				image, err := c.Compile(launch.Name, texts[i])
-				if err != nil {
-					t.Fatal(err)
-				}
-				n, err := most(registerRecord, image)
-				if err != nil {
-					t.Fatal(err)
-				}
-				clusters, warps := launch.Grid[0]/launch.Cluster, launch.Block[0]/32
-				blocks := 4 * (512 / up(n, 8)) / warps // a quarter of a multiprocessor has registers for 512 of a warp
-				if blocks*h200().Clusters[launch.Cluster] < clusters {
-					t.Errorf("%d registers of %d warps: %d blocks fit a multiprocessor, and so not all of %d clusters of %d run at a time", n, warps, blocks, clusters, launch.Cluster)
-				}
-				return
+			launch, text := clustered(t, l)
+			n := recorded(t, c, registerRecord, launch, text)
+			clusters, warps := launch.Grid[0]/launch.Cluster, launch.Block[0]/32
+			blocks := 4 * (512 / up(n, 8)) / warps // a quarter of a multiprocessor has registers for 512 of a warp
+			if blocks*h200().Clusters[launch.Cluster] < clusters {
+				t.Errorf("%d registers of %d warps: %d blocks fit a multiprocessor, and so not all of %d clusters of %d run at a time", n, warps, blocks, clusters, launch.Cluster)
 			}
-			t.Error("no clusters")
 		})
 	}
 }
@@ -182,6 +180,7 @@ func TestChosen(t *testing.T) {
 		{cell.GRU, 160, 32, "cluster 7×96"},      // 0.59; 14×96 0.80
 		{cell.GRU, 160, 48, "rows 8×160"},        // 0.53, 0.59 at 56
 		{cell.GRU, 192, 32, "rows 8×192"},        // 0.56, 0.66
+		{cell.GRU, 192, 64, "cluster 2×384"},     // 0.94, 1.80
 		{cell.GRU, 256, 16, "rows 16×128"},       // 0.58, 0.63
 		{cell.GRU, 256, 36, "rows 8×256"},        // 0.69, 0.82 at 32
 		{cell.GRU, 320, 8, "cluster 16×160"},     // 0.74, 1.06
@@ -228,20 +227,13 @@ func TestRowsFit(t *testing.T) {
 		l.Steps = 16
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel()
-			launches, texts := sources(t, l)
-			for i, launch := range launches {
-				if launch.Cluster < 2 {
-					continue
-				}
-				if !strings.Contains(texts[i], "rows_layer(cell") {
-					t.Fatal("not of whole rows")
-				}
-				if n := spilled(t, c, launch, texts[i]); n > 0 {
-					t.Errorf("%d bytes of stack", n)
-				}
-				return
+			launch, text := clustered(t, l)
+			if !strings.Contains(text, "rows_layer(cell") {
+				t.Fatal("not of whole rows")
 			}
-			t.Error("no clusters")
+			if n := recorded(t, c, stackRecord, launch, text); n > 0 {
+				t.Errorf("%d bytes of stack", n)
+			}
 		})
 	}
 }

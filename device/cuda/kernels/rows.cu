@@ -14,6 +14,8 @@
 // A lane's number is 8u + 4p + q. Its rows are those of gates 2p and 2p + 1 of unit u,
 // its columns 2q and 2q + 1, two sequences or the parts of one; the lane whose p is the
 // other one has the other gates.
+
+// What a lane has of a tile of a sequence's h, or of a part of it.
 struct __align__(8) columns { unsigned v[2]; };
 
 template <class Cell> __device__ __forceinline__ void rows_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
