@@ -29,6 +29,7 @@ type scan struct {
 	members        int        // blocks of a team; 0: there are none
 	group          int        // tiles of a chain
 	queue                     // of tiles in a member
+	parts          int        // in which a tile is copied
 	delayed        []cell.Ref // results that no state is needed for, written with those that need one
 	engine, hopper bool       // tiles are copied by the copy engine; threads have registers as they need them
 }
@@ -337,12 +338,21 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
 		grid, block, shared = s.members, s.block(), s.teamShared()
-		key = append(key, " team ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.engine, " ", s.Hidden(), " ", s.leaving(), s.tensorParams())
-		args = append(args, uint64(s.chains), uint64(s.tiles), uint64(s.group), uint64(s.period()))
+		key = append(key, " team ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.parts, " ", s.group > 1, " ", s.engine, " ", s.Hidden(), " ", s.leaving(), s.tensorParams())
+		args = append(args, uint64(s.chains), uint64(s.tiles))
+		if s.group > 1 {
+			args = append(args, uint64(s.group), uint64(s.period()))
+		} else {
+			args = append(args, uint64(s.apart()), uint64(s.period()), uint64(s.members/s.chains), uint64(s.members%s.chains))
+		}
 	} else {
 		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))
 	}
-	args = append(args, uint64(b.base)+uint64(words.tickets), uint64(b.base)+uint64(words.sums), uint64(b.base)+uint64(words.starts), b.trouble())
+	args = append(args, uint64(b.base)+uint64(words.tickets), uint64(b.base)+uint64(words.sums))
+	if s.members == 0 || s.group > 1 {
+		args = append(args, uint64(b.base)+uint64(words.starts))
+	}
+	args = append(args, b.trouble())
 	st := newLaunch(b.source(func() source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, b.arguments(s.groups)...)...)
 	st.launch.Shared, st.launch.Cooperative = shared, s.members > 0
 	if s.members > 0 {

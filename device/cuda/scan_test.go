@@ -141,7 +141,7 @@ func TestScanGroups(t *testing.T) {
 }
 
 // TestScanFewest: on an H200 all passes of one sequence of 32 channels are a team's from the steps on that
-// scripts/gpu-sanitize runs, and not from fewer.
+// scripts/gpu-sanitize runs, and not from fewer; of 192 channels it runs a team whose blocks look at each tile.
 func TestScanFewest(t *testing.T) {
 	const fewest = 8448
 	teams := func(steps int, train bool) (teams int) {
@@ -156,6 +156,10 @@ func TestScanFewest(t *testing.T) {
 			}
 		}
 		return teams
+	}
+	s, _, _ := scans(t, cell.SRU, 1408, 1, 192, false)
+	if launches, texts, err := cuda.Sources(s, nil, h200()); err != nil || !launches[0].Cooperative || !strings.Contains(texts[0], "PARTS = 4") {
+		t.Errorf("192 channels: no team whose blocks look at each tile: %v", err)
 	}
 	if forward, train, before := teams(fewest, false), teams(fewest, true), teams(fewest-1, false); forward != 1 || train != 2 || before != 0 {
 		t.Errorf("%d steps: %d teams, in training %d; with a step less %d", fewest, forward, train, before)
@@ -284,24 +288,34 @@ func TestScanTeams(t *testing.T) {
 	}
 }
 
-// TestScanInference holds inference of teams, which copies at a pace and has other tiles, to what they leave in training.
+// TestScanInference holds inference of teams, which copies at a pace and has other tiles, to what they leave in training:
+// of teams that meet in groups and of those whose blocks look at each tile.
 func TestScanInference(t *testing.T) {
-	compiler, driver := emulation(t, 26)
-	d := cuda.New(driver, compiler, "")
-	defer d.Close()
 	for _, test := range []struct {
 		cell          *cell.Cell
+		sms           int
 		steps, hidden int
-	}{{cell.SRU, 4001, 8}, {cell.GILR, 5003, 32}} {
+		sole          bool
+	}{
+		{cell.SRU, 26, 4001, 8, false},
+		{cell.GILR, 26, 5003, 32, false},
+		{cell.Linear, 5, 5003, 32, true},
+		{cell.SRU, 5, 4001, 8, true},
+		{cell.GILR, 33, 3001, 256, true},
+		{cell.LSLSTM.Core, 33, 2003, 192, true},
+	} {
+		compiler, driver := emulation(t, test.sms)
+		d := cuda.New(driver, compiler, "")
 		s, _, _ := scans(t, test.cell, test.steps, 1, test.hidden, false)
-		launches, _, err := cuda.Sources(s, nil, driver.Properties())
+		launches, texts, err := cuda.Sources(s, nil, driver.Properties())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !launches[0].Cooperative {
-			t.Fatalf("%v: no team", test.cell)
+		if sole := strings.Contains(texts[0], "PARTS = 4"); !launches[0].Cooperative || sole != test.sole {
+			t.Fatalf("%v: a team: %v, whose blocks look at each tile: %v", test, launches[0].Cooperative, sole)
 		}
 		same(t, d, test.cell, test.steps, test.hidden)
+		d.Close()
 	}
 }
 

@@ -66,6 +66,8 @@ func (s *scan) pieces() (all []piece, of []int, bytes int) {
 		stretch := s.Batch() == 1 && s.Hidden() == wide && columns*wide == g.view.M.Cols
 		if p.whole = s.engine && stretch; p.whole {
 			p.pitch = g.view.M.Cols * size
+		} else if s.engine && s.parts > 1 {
+			p.boxes, p.each = s.parts, s.rows()/s.parts
 		} else if s.engine { // each box at a multiple of 128 bytes
 			aligned := max(1, 128/p.pitch)
 			for p.each = aligned * ceil(p.each, aligned); p.each > maxBox; p.each = aligned * ceil(s.rows()+l.more, aligned*p.boxes) {
@@ -172,7 +174,7 @@ func (s *scan) under() string {
 	return "      const int under = max(0, (t.time + 1) * (DEEP * K) - steps);\n"
 }
 
-// fetch begins to copy the tile of a turn.
+// fetch begins to copy a part of the tile of a turn.
 func (s *scan) fetch(b *strings.Builder) {
 	if !s.engine {
 		b.WriteString(`      unsigned char* const to = memory + slot * BUFFER;
@@ -184,32 +186,44 @@ func (s *scan) fetch(b *strings.Builder) {
 		b.WriteString("        }\n      }\n      arrive_async(full + 8 * slot);\n")
 		return
 	}
-	low := "ahead.time * (DEEP * K)"
-	if s.backward {
+	low, bar := "ahead.time * (DEEP * K)", "full + 8 * slot"
+	switch {
+	case s.parts > 1:
+		low, bar = "ahead.time * (DEEP * K) + part * PART", "full + 8 * (slot * PARTS + part)"
+	case s.backward:
 		low = "max(0, steps - (ahead.time + 1) * (DEEP * K))"
 	}
 	fmt.Fprintf(b, `      const int low = %s;
       const unsigned column = ahead.chain * (LANES * V), n = batch == 1 ? 0 : column / hidden, u = column - n * hidden;
-      const shared_t to = shared_address(memory) + slot * BUFFER, bar = full + 8 * slot;
-`, low)
+      const shared_t to = shared_address(memory) + slot * BUFFER, bar = %s;
+`, low, bar)
 	all, _, _ := s.pieces()
 	bytes := "0"
 	for i, p := range all {
-		if p.whole {
+		switch {
+		case p.whole && s.parts > 1:
+			fmt.Fprintf(b, "      const int bytes%d = max(0, min((int)PART, steps - low)) * %d;\n", i, p.pitch)
+			bytes += fmt.Sprintf(" + bytes%d", i)
+		case p.whole:
 			fmt.Fprintf(b, "      const int bytes%d = min(DEEP * K + %d, steps + %d - low) * %d;\n", i, p.more, p.more, p.pitch)
 			bytes += fmt.Sprintf(" + bytes%d", i)
-		} else {
-			bytes += fmt.Sprintf(" + %d", p.boxes*p.each*p.pitch)
+		default:
+			bytes += fmt.Sprintf(" + %d", p.boxes/s.parts*p.each*p.pitch)
 		}
 	}
 	fmt.Fprintf(b, "      bar_arrive(bar, %s);\n", bytes)
 	for i, p := range all {
-		if p.whole {
+		switch {
+		case p.whole && s.parts > 1:
+			fmt.Fprintf(b, "      if (bytes%d > 0) read_bulk(to + %d + part * (PART * %d), %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", i, p.at, p.pitch, p.group.name, p.shift, p.group.name, i)
+		case p.whole:
 			fmt.Fprintf(b, "      read_bulk(to + %d, %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", p.at, p.group.name, p.shift-p.more, p.group.name, i)
-			continue
-		}
-		for k := range p.boxes {
-			fmt.Fprintf(b, "      tensor_load(to + %d, box%d, u, n, low + %d, bar);\n", p.at+k*p.each*p.pitch, i, p.shift-p.more+k*p.each)
+		case s.parts > 1:
+			fmt.Fprintf(b, "      tensor_load(to + %d + part * (PART * %d), box%d, u, n, low + %d, bar);\n", p.at, p.pitch, i, p.shift)
+		default:
+			for k := range p.boxes {
+				fmt.Fprintf(b, "      tensor_load(to + %d, box%d, u, n, low + %d, bar);\n", p.at+k*p.each*p.pitch, i, p.shift-p.more+k*p.each)
+			}
 		}
 	}
 }

@@ -311,6 +311,9 @@ func (s *scan) early(b *strings.Builder) {
 	if s.members > 0 {
 		d.wait, d.young = waitInputs, "[0]"
 	}
+	if s.parts > 1 {
+		d.wait = waitPart
+	}
 	if s.hold == 0 {
 		d.keep = s.kept()
 	}

@@ -17,16 +17,18 @@ import (
 // each chain more tiles wait for theirs at a time, the
 // first of which keep their places in shared memory. What is under way from memory
 // besides is no more than it takes, since states are found the later for it: in inference, which reads more than
-// it writes, a tile is copied when the one before has come.
+// it writes, a tile is copied when the one before has come, or part by part.
 const (
 	teamThreads   = 256
 	teamHelpers   = 4 // warps
+	teamParts     = 4
 	scanTeam      = 24
 	computing     = 208 // registers of a thread that computes, from Hopper on
 	helping       = 88  // of others
 	anyRegisters  = 160 // of each thread where all have as many
 	fewRegisters  = 40  // of a thread besides what it keeps
 	backRegisters = 32  // of a backward pass
+	soleTiles     = 36  // of a chain, from one of a block's to its next, at most where a block looks at each of them
 )
 
 // gather has a team of blocks share few chains of channels; it reports
@@ -43,12 +45,21 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 	t.engine, t.hopper = t.boxed(p), p.Capability >= 90
 	t.delayed = t.mixed()
 	t.group = max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
+	if t.engine && t.inference() && t.members/t.chains <= scanTeam && t.apart() <= soleTiles {
+		t.group = 1
+	}
+	if t.parts = 1; t.group == 1 {
+		t.parts = teamParts
+	}
+	deep := t.threads / lanes
 	room := t.wait(p)
+	if t.parts > 1 {
+		room = min(room, maxBox*t.parts/deep)
+	}
 	most := room
 	if t.narrow() && most > 2 {
 		most -= (most + 1) % 2 // rows an even number apart meet in banks of shared memory
 	}
-	deep := t.threads / lanes
 	if t.chunk = min(most, s.Steps*chains/t.members/deep); t.chunk < max(1, most/2) {
 		return false
 	}
@@ -144,27 +155,43 @@ func (s *scan) most(p Properties) int {
 	return s.chunk
 }
 
-// totals are the bytes of the words in which groups show what they make.
+// totals are the bytes of the words in which groups show what they make; single tiles show it themselves.
 func (s *scan) totals() int64 {
+	if s.group == 1 {
+		return 0
+	}
 	return 16 * int64(s.chains*ceil(s.tiles, s.group)) * int64(s.lanes*s.values())
 }
 
 // block is how many threads a block of a team has.
 func (s *scan) block() int { return s.threads + 32*teamHelpers }
 
+// seekers are the warps of a block that find states: but for one that copies, and one that joins groups.
+func (s *scan) seekers() int {
+	if s.group == 1 {
+		return teamHelpers - 1
+	}
+	return teamHelpers - 2
+}
+
 // teamShared is the memory of a block of a team: its tiles, the states that they
-// begin with, twice what its warps compose, the states behind groups, two
-// numbers and barriers.
+// begin with, twice what its warps compose, the states behind groups or, where there are none, behind tiles and twice what
+// seekers compose, two numbers and barriers.
 func (s *scan) teamShared() int {
 	_, _, bytes := s.areas()
 	values := s.lanes * s.values()
-	return s.places*bytes + s.staged() + 16*values + 2*8*s.threads/32*values + 8*ceil(s.period()*values, 2) + 8 + 16*s.places
+	bytes = s.places*bytes + s.staged() + 16*values + 2*8*s.threads/32*values + 8*ceil(s.period()*values, 2) + 8 + 8*s.places*(s.parts+1)
+	if s.group == 1 {
+		bytes += 2 * 8 * s.seekers() * values
+	}
+	return bytes
 }
 
 // What threads wait for ahead of a tile's composition, and of its steps.
 const (
 	waitInputs = "      await(full + 8 * slot, i / PLACES);\n"
-	waitState  = `      meet_at(2 + found_at, THREADS + 32);
+	waitPart   = "      await(full + 8 * (slot * PARTS + threadIdx.x / (THREADS / PARTS)), i / PLACES);\n"
+	waitState  = `      meet_at(STARTED + found_at, THREADS + 32);
       float state[N];
 #pragma unroll
       for (int k = 0; k < N; k++) state[k] = after(past[BEHIND].of[k], starts[found_at * VALUES + g.x() * N + k]);
@@ -174,56 +201,27 @@ const (
 // teamSource is the text of the kernel of a team's blocks.
 func (s *scan) teamSource(name string) source {
 	_, _, bytes := s.areas()
-	copiers, paced := 32, 0
+	copiers := 32
 	if s.engine {
 		copiers = 1
 	}
-	if s.inference() {
-		paced = 1
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, COPIERS = %d, PACED = %d };\n%s%s",
-		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.behind, s.hold, bytes, s.staged(), teamHelpers-2, copiers, paced, file("linear").text, file("scanteam").text)
 	more, fewer := "", ""
 	if s.hopper {
 		more, fewer = fmt.Sprintf("  more_registers<%d>();\n", computing), fmt.Sprintf("    fewer_registers<%d>();\n", helping)
 	}
-	fmt.Fprintf(&b, `
-extern "C" __global__ void __launch_bounds__(%d, 1)
-%s(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* trouble%s%s) {
-  DYNAMIC_SHARED(memory);
-  grid g = {steps, batch, hidden, chains, tiles, group, period, sums, totals, trouble};
-  g.settle();
-  unsigned char* const staged = memory + PLACES * BUFFER;
-  float* const starts = (float*)(staged + STAGED);
-  several* const rows = (several*)(starts + STATES * VALUES);
-  float* const walked = (float*)(rows + 2 * ROWS * LANES);
-  int *const found = (int*)(walked + (period * VALUES + 1) / 2 * 2), *const done = found + 1;
-  const shared_t full = shared_address(done + 1), empty = full + 8 * PLACES;
-  if (threadIdx.x == 0) {
-    for (int i = 0; i < PLACES; i++) bar_init(full + 8 * i, COPIERS), bar_init(empty + 8 * i, ROWS);
-    bar_publish();
-    *found = *done = 0;
-  }
-  g.run = (get_word(ticket) >> 32) + 1;
-  __syncthreads();
-  if (threadIdx.x >= THREADS) {
-%s    const int me = threadIdx.x - THREADS, warp = me / 32;
-    if (warp > SEEKERS) join(g, done);
-    else if (warp > 0) seek(g, warp - 1, starts, walked, found, done);
-    if (me >= COPIERS) return;
-    turn ahead = g.begin();
-    for (int i = 0, slot = 0; g.there(ahead); g.next(ahead), i++, slot = slot + 1 == PLACES ? 0 : slot + 1) {
-      if (i >= PLACES) await(empty + 8 * slot, i / PLACES - 1);
-      if (PACED && i > 0) await(full + 8 * ((i - 1) %% PLACES), (i - 1) / PLACES);
-`, s.block(), name, params(s.groups), s.tensorParams(), fewer)
-	s.fetch(&b)
-	fmt.Fprintf(&b, `    }
-    return;
-  }
-%s  turn now = g.begin(), held = now, behind = now;
+	var b, fetch strings.Builder
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, PARTS = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, COPIERS = %d, PACED = %v };\n%s%s",
+		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.parts, s.behind, s.hold, bytes, s.staged(), s.seekers(), copiers, s.inference(), file("linear").text, file("scanteam").text)
+	roles := groupedRoles
+	if s.group == 1 {
+		roles = soleRoles
+	}
+	s.fetch(&fetch)
+	fill := strings.NewReplacer("LAUNCHED", fmt.Sprint(s.block()), "NAME", name, "MATRICES", params(s.groups)+s.tensorParams(), "FEWER\n", fewer, "FETCH\n", fetch.String(), "MORE\n", more)
+	b.WriteString(fill.Replace(roles))
+	b.WriteString(`  turn now = g.begin(), held = now, behind = now;
   several past[BEHIND + 1];
-`, more)
+`)
 	for _, v := range s.kept() {
 		fmt.Fprintf(&b, "  float keep_%s[BEHIND - HOLD + 1][K * V];\n", s.flow.name(v))
 	}
@@ -261,8 +259,13 @@ extern "C" __global__ void __launch_bounds__(%d, 1)
 #pragma unroll
         for (int k = 0; k < N; k++) starts[i % STATES * VALUES + g.x() * N + k] = initial[k];
       past[0] = before(row, rows + i % 2 * (ROWS * LANES));
-      if (threadIdx.x == 0) put_here(done, i);
-      if (g.last()) {
+`)
+	if s.group > 1 {
+		b.WriteString("      if (threadIdx.x == 0) put_here(done, i);\n")
+	} else {
+		b.WriteString("      arrive_at(SHOWN + i % STATES, THREADS + 32 * SEEKERS);\n")
+	}
+	b.WriteString(`      if (g.last()) {
         word* const to = g.sum(now, now.time) + 2 * N * g.x();
 #pragma unroll
         for (int k = 0; k < N; k++)

@@ -9,15 +9,21 @@
 // other warps have found the state that they begin with. Until HOLD tiles later a tile keeps its
 // place in shared memory, and then it is in registers. The others follow the states of chains
 // through what all blocks have shown, in the order of time, so that results do not depend on who came first:
-// over groups of tiles, each of which the block with its last tile joins, and then over tiles.
+// over groups of tiles, each of which the block with its last tile joins, and then over tiles. Where
+// there are few tiles from one of a block to its next of the chain, there are no groups.
 
 enum {
-  DEEP = THREADS / LANES, // threads behind one another
-  VALUES = LANES * N,     // of a chain: N of each lane
-  ROWS = THREADS / 32,    // warps that compute
-  STATES = 4,             // tiles at the same time that have begun and are not done
-  LOOKS = 12,             // of a warp that looks at what tiles show, at a time
+  DEEP = THREADS / LANES,  // threads behind one another
+  PART = DEEP * K / PARTS, // steps of a tile that are copied at a time
+  VALUES = LANES * N,      // of a chain: N of each lane
+  ROWS = THREADS / 32,     // warps that compute
+  STATES = 4,              // tiles at the same time that have begun and are not done
+  LOOKS = 12,              // of a warp that looks at what tiles show, at a time
 };
+
+// Barriers: of all threads, of those that compute, those for each of STATES tiles, and of
+// seekers that look together.
+enum { ALL, COMPOSED, STARTED, SHOWN = STARTED + STATES, PARTED = SHOWN + STATES };
 
 // A turn is one of the tiles that a block takes.
 struct turn { int chain, time; };
@@ -94,7 +100,7 @@ __device__ __forceinline__ several before(several& p, several* rows) {
   const int row = threadIdx.x / 32;
   rows += threadIdx.x % LANES;
   if (threadIdx.x % 32 >= 32 - LANES) rows[row * LANES] = p;
-  meet_at(1, THREADS);
+  meet_at(COMPOSED, THREADS);
   several earlier = identity();
 #pragma unroll
   for (int i = 0; i < ROWS - 1; i++)
@@ -188,6 +194,44 @@ __device__ __forceinline__ void seek(const grid& g, int which, float* starts, fl
     }
     __syncwarp();
     if (threadIdx.x % 32 == 0) put_here(found, i + 1);
-    arrive_at(2 + i % STATES, THREADS + 32);
+    arrive_at(STARTED + i % STATES, THREADS + 32);
+  }
+}
+
+// seek_together does the same where there are no groups: of SEEKERS warps, each composes a part of the tiles of the chain from
+// this block's last one, so that each looks but once, after the tile has been composed, and the first one
+// puts the parts, two places for each warp, together.
+__device__ __forceinline__ void seek_together(const grid& g, int which, float* starts, float* walked, linear* parts, int* found) {
+  bool fine = true;
+  turn t = g.begin();
+  for (int i = 0; g.there(t); g.next(t), i++) {
+    meet_at(SHOWN + i % STATES, THREADS + 32 * SEEKERS);
+    while (get_here(found) < i - 1) rest();
+    const int from = max(0, t.time - g.apart), each = (t.time - from + SEEKERS - 1) / SEEKERS;
+    const int first = min(t.time, from + which * each), count = min(each, t.time - first);
+    linear* const part = parts + i % 2 * SEEKERS * VALUES;
+#pragma unroll 1
+    for (int v = threadIdx.x % 32; v < VALUES; v += 32) {
+      linear all = {1, 0};
+      fine = fine && compose(all, g.sum(t, first) + 2 * v, count, g);
+      part[which * VALUES + v] = all;
+    }
+    if (which > 0) {
+      arrive_at(PARTED + i % 2, 32 * SEEKERS);
+      continue;
+    }
+    meet_at(PARTED + i % 2, 32 * SEEKERS);
+#pragma unroll 1
+    for (int v = threadIdx.x % 32; v < VALUES; v += 32) {
+      float* const last = walked + i % g.period * VALUES + v;
+      float state = i < g.period ? 0 : *last;
+#pragma unroll
+      for (int k = 0; k < SEEKERS; k++) state = after(part[k * VALUES + v], state);
+      *last = state;
+      if (t.time > 0) starts[i % STATES * VALUES + v] = state;
+    }
+    arrive_at(STARTED + i % STATES, THREADS + 32);
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) put_here(found, i + 1);
   }
 }

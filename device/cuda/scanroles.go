@@ -1,0 +1,86 @@
+package cuda
+
+// What the warps of a team's block do, up to where only those are left that compute: a kernel begins with
+// either, whose words in capitals are filled in. Where tiles meet in groups, a warp copies a tile at a time, one joins groups and others look
+// for states. Where they do not, a warp copies tiles in parts, of which those of the first tile are under way before
+// anything else is done, and all others look for states together; what is a quotient comes with the launch, since it takes no register then.
+const (
+	groupedRoles = `
+extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
+NAME(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* troubleMATRICES) {
+  DYNAMIC_SHARED(memory);
+  grid g = {steps, batch, hidden, chains, tiles, group, period, sums, totals, trouble};
+  g.settle();
+  unsigned char* const staged = memory + PLACES * BUFFER;
+  float* const starts = (float*)(staged + STAGED);
+  several* const rows = (several*)(starts + STATES * VALUES);
+  float* const walked = (float*)(rows + 2 * ROWS * LANES);
+  int *const found = (int*)(walked + (period * VALUES + 1) / 2 * 2), *const done = found + 1;
+  const shared_t full = shared_address(done + 1), empty = full + 8 * PLACES;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < PLACES; i++) bar_init(full + 8 * i, COPIERS), bar_init(empty + 8 * i, ROWS);
+    bar_publish();
+    *found = *done = 0;
+  }
+  g.run = (get_word(ticket) >> 32) + 1;
+  __syncthreads();
+  if (threadIdx.x >= THREADS) {
+FEWER
+    const int me = threadIdx.x - THREADS, warp = me / 32;
+    if (warp > SEEKERS) join(g, done);
+    else if (warp > 0) seek(g, warp - 1, starts, walked, found, done);
+    if (me >= COPIERS) return;
+    turn ahead = g.begin();
+    for (int i = 0, slot = 0; g.there(ahead); g.next(ahead), i++, slot = slot + 1 == PLACES ? 0 : slot + 1) {
+      if (i >= PLACES) await(empty + 8 * slot, i / PLACES - 1);
+      if (PACED && i > 0) await(full + 8 * ((i - 1) % PLACES), (i - 1) / PLACES);
+FETCH
+    }
+    return;
+  }
+MORE
+`
+	soleRoles = `
+extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
+NAME(int steps, int batch, int hidden, int chains, int tiles, int apart, int period, int times, int over, word* ticket, word* sums, unsigned* troubleMATRICES) {
+  DYNAMIC_SHARED(memory);
+  grid g = {steps, batch, hidden, chains, tiles, 1, period, sums, sums, trouble, times, over, apart, tiles};
+  unsigned char* const staged = memory + PLACES * BUFFER;
+  float* const starts = (float*)(staged + STAGED);
+  several* const rows = (several*)(starts + STATES * VALUES);
+  float* const walked = (float*)(rows + 2 * ROWS * LANES);
+  linear* const parts = (linear*)(walked + (period * VALUES + 1) / 2 * 2);
+  int* const found = (int*)(parts + 2 * SEEKERS * VALUES);
+  const shared_t full = shared_address(found + 2), empty = full + 8 * PLACES * PARTS;
+  const int me = threadIdx.x - THREADS;
+  auto copy = [&](const turn& ahead, int slot, int part) {
+FETCH
+  };
+  if (me == 0) {
+    for (int i = 0; i < PLACES * PARTS; i++) bar_init(full + 8 * i, 1);
+    for (int i = 0; i < PLACES; i++) bar_init(empty + 8 * i, ROWS);
+    bar_publish();
+    *found = 0;
+    for (int part = 0; part < PARTS; part++) copy(g.begin(), 0, part);
+  }
+  g.run = (get_word(ticket) >> 32) + 1;
+  __syncthreads();
+  if (me >= 0) {
+FEWER
+    if (me >= 32) seek_together(g, me / 32 - 1, starts, walked, parts, found);
+    if (me > 0) return;
+    turn ahead = g.begin();
+    g.next(ahead);
+    for (int i = 1, slot = 1; g.there(ahead); g.next(ahead), i++, slot = slot + 1 == PLACES ? 0 : slot + 1) {
+      if (i >= PLACES) await(empty + 8 * slot, i / PLACES - 1);
+      const int before = (i - 1) % PLACES * PARTS;
+      for (int part = 0; part < PARTS; part++) {
+        await(full + 8 * (before + part), (i - 1) / PLACES);
+        copy(ahead, slot, part);
+      }
+    }
+    return;
+  }
+MORE
+`
+)
