@@ -34,18 +34,18 @@ func TestGPUScanTeams(t *testing.T) {
 	}
 	for _, c := range []*cell.Cell{cell.GILR, cell.SRU, cell.QRNN} {
 		for _, size := range [][2]int{{65537, 256}, {300001, 32}, {1<<20 - 1, 8}, {200000, 3}} {
-			same(t, d, c, size[0], size[1])
+			same(t, d, c, size[0], 1, size[1])
 		}
 	}
 }
 
 // same compares the states of inference with those that are kept for a gradient, in
 // the second run.
-func same(t *testing.T, d device.Device, c *cell.Cell, steps, hidden int) {
+func same(t *testing.T, d device.Device, c *cell.Cell, steps, batch, hidden int) {
 	t.Helper()
 	var states [2][]float32
 	for i, train := range []bool{false, true} {
-		s, op, _ := scans(t, c, steps, 1, hidden, train)
+		s, op, _ := scans(t, c, steps, batch, hidden, train)
 		prog, err := d.Compile(s, nil)
 		if err != nil {
 			t.Fatal(err)

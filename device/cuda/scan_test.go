@@ -292,21 +292,23 @@ func TestScanTeams(t *testing.T) {
 // of teams that meet in groups and of those whose blocks look at each tile.
 func TestScanInference(t *testing.T) {
 	for _, test := range []struct {
-		cell          *cell.Cell
-		sms           int
-		steps, hidden int
-		sole          bool
+		cell *cell.Cell
+		sms  int
+		size [3]int // steps, batch, hidden
+		sole bool
 	}{
-		{cell.SRU, 26, 4001, 8, false},
-		{cell.GILR, 26, 5003, 32, false},
-		{cell.Linear, 5, 5003, 32, true},
-		{cell.SRU, 5, 4001, 8, true},
-		{cell.GILR, 33, 3001, 256, true},
-		{cell.LSLSTM.Core, 33, 2003, 192, true},
+		{cell.SRU, 26, [3]int{4001, 1, 8}, false},
+		{cell.GILR, 26, [3]int{5003, 1, 32}, false},
+		{cell.Linear, 5, [3]int{5003, 1, 32}, true},
+		{cell.SRU, 5, [3]int{4001, 1, 8}, true},
+		{cell.GILR, 33, [3]int{3001, 1, 256}, true},
+		{cell.LSLSTM.Core, 33, [3]int{2003, 1, 192}, true},
+		{cell.QRNN, 33, [3]int{2003, 4, 64}, true},
+		{cell.Linear, 33, [3]int{2003, 16, 16}, true},
 	} {
 		compiler, driver := emulation(t, test.sms)
 		d := cuda.New(driver, compiler, "")
-		s, _, _ := scans(t, test.cell, test.steps, 1, test.hidden, false)
+		s, _, _ := scans(t, test.cell, test.size[0], test.size[1], test.size[2], false)
 		launches, texts, err := cuda.Sources(s, nil, driver.Properties())
 		if err != nil {
 			t.Fatal(err)
@@ -314,7 +316,7 @@ func TestScanInference(t *testing.T) {
 		if sole := strings.Contains(texts[0], "PARTS = 4"); !launches[0].Cooperative || sole != test.sole {
 			t.Fatalf("%v: a team: %v, whose blocks look at each tile: %v", test, launches[0].Cooperative, sole)
 		}
-		same(t, d, test.cell, test.steps, test.hidden)
+		same(t, d, test.cell, test.size[0], test.size[1], test.size[2])
 		d.Close()
 	}
 }
