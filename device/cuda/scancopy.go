@@ -66,7 +66,7 @@ func (s *scan) pieces() (all []piece, of []int, bytes int) {
 		stretch := s.Batch() == 1 && s.Hidden() == wide && columns*wide == g.view.M.Cols
 		if p.whole = s.engine && stretch; p.whole {
 			p.pitch = g.view.M.Cols * size
-		} else if s.engine && s.parts > 1 {
+		} else if s.parts > 1 {
 			p.boxes, p.each = s.parts, s.rows()/s.parts
 		} else if s.engine { // each box at a multiple of 128 bytes
 			aligned := max(1, 128/p.pitch)
@@ -174,7 +174,7 @@ func (s *scan) under() string {
 	return "      const int under = max(0, (t.time + 1) * (DEEP * K) - steps);\n"
 }
 
-// fetch begins to copy a part of the tile of a turn.
+// fetch begins to copy the tile of a turn, or a part of it.
 func (s *scan) fetch(b *strings.Builder) {
 	if !s.engine {
 		b.WriteString(`      unsigned char* const to = memory + slot * BUFFER;

@@ -28,7 +28,7 @@ const (
 	anyRegisters  = 160 // of each thread where all have as many
 	fewRegisters  = 40  // of a thread besides what it keeps
 	backRegisters = 32  // of a backward pass
-	soleTiles     = 36  // of a chain, from one of a block's to its next, at most where a block looks at each of them
+	soleTiles     = 36  // of a chain, from one of a block's to its next, at most where a block looks at each of them: LOOKS of each seeker
 )
 
 // gather has a team of blocks share few chains of channels; it reports

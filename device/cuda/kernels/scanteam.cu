@@ -200,7 +200,7 @@ __device__ __forceinline__ void seek(const grid& g, int which, float* starts, fl
 
 // seek_together does the same where there are no groups: of SEEKERS warps, each composes a part of the tiles of the chain from
 // this block's last one, so that each looks but once, after the tile has been composed, and the first one
-// puts the parts, two places for each warp, together.
+// puts the parts together.
 __device__ __forceinline__ void seek_together(const grid& g, int which, float* starts, float* walked, linear* parts, int* found) {
   bool fine = true;
   turn t = g.begin();
