@@ -123,6 +123,28 @@ func TestSpillsScans(t *testing.T) {
 	}
 }
 
+// TestSpillsTiles: nor does any of many channels or of little time, in either direction.
+func TestSpillsTiles(t *testing.T) {
+	c := hopper(t)
+	for _, one := range []*cell.Cell{cell.Linear, cell.GILR, cell.SRU, cell.QRNN, cell.LSLSTM.Core} {
+		for _, size := range [][3]int{{16, 256, 4096}, {64, 256, 1024}} {
+			for _, pass := range []string{"inference", "forward", "backward"} {
+				t.Run(fmt.Sprint(one, size, pass), func(t *testing.T) {
+					t.Parallel()
+					launches, texts, err := cuda.Sources(scanning(t, one, pass, size), nil, h200())
+					if err != nil {
+						t.Fatal(err)
+					}
+					last := len(launches) - 1
+					if n := recorded(t, c, stackRecord, launches[last], texts[last]); n > 0 {
+						t.Errorf("%d bytes of stack", n)
+					}
+				})
+			}
+		}
+	}
+}
+
 // recorded is what the image of a launch's kernel says in such records.
 func recorded(t *testing.T, c *nvrtc.Compiler, record int, launch *cuda.Launch, text string) int {
 	t.Helper()

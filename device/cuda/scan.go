@@ -65,19 +65,6 @@ type load struct {
 	refs   []cell.Ref
 }
 
-// Geometry. A run of lanes reads scanLine bytes of memory side by side.
-// A multiprocessor has scanBlocks of scanThreads at most. A thread reads and writes
-// scanBytes for a tile and keeps scanRegisters values in between, of maxSteps
-// steps at most.
-const (
-	scanLine      = 128
-	scanThreads   = 128
-	scanBlocks    = 3
-	scanBytes     = 512
-	scanRegisters = 80
-	maxSteps      = 16
-)
-
 // before and after are what a pass has of a state on both sides of a step.
 func (s *scanCell) before() cell.Kind {
 	if s.backward {
@@ -228,32 +215,10 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 		}
 	}
 	slices.SortFunc(s.groups, func(a, b group) int { return strings.Compare(a.name, b.name) })
-	if s.gather(p, k) {
-		return
+	if !s.gather(p, k) {
+		s.divide(p, k)
 	}
-	loaded, moved, kept := 0, 0, s.width*len(s.keep)
-	for _, l := range s.loads {
-		loaded += s.bytes(l)
-	}
-	for _, r := range append(s.outputs(false), s.outputs(true)...) {
-		moved += s.width * s.element(argument(r)).Bytes()
-	}
-	moved += loaded
-	s.threads, s.chunk = scanThreads, max(2, min(scanBytes/moved, scanRegisters/max(1, kept), maxSteps))
-	if n := k["scansteps"]; n != 0 {
-		s.chunk = max(1, min(n, (p.Shared-scanWork)/scanThreads/loaded-1))
-	}
-	s.blocks = max(1, min(scanBlocks, p.Shared/(scanThreads*(s.chunk+1)*loaded+scanWork)))
-	s.cut(p, k["scansteps"] != 0)
 }
-
-// leastThreads of a block are two warps: in blocks of one, qrnn's inference did not
-// end on an H200, as if lanes had gone on with the tile that was drawn before. That
-// a warp alone does without the block's barrier is a guess.
-const leastThreads = 64
-
-// scanWork is about what a block needs of shared memory besides what it loads.
-const scanWork = 5 << 10
 
 func (s *scan) element(name string) Element {
 	return s.groups[slices.IndexFunc(s.groups, func(g group) bool { return g.name == name })].element
@@ -262,32 +227,38 @@ func (s *scan) element(name string) Element {
 // bytes are those of a load that a thread has of a step.
 func (s *scan) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
 
-// cut cuts channels and time into tiles: of a line of memory across, but more
-// where time is short, and of fewer threads and, unless these are fixed, steps where
-// there would be too few.
-func (s *scan) cut(p Properties, fixed bool) {
-	across := s.Batch() * s.Hidden() / s.width
-	for {
-		s.lanes = min(scanLine/4/s.width, powerOfTwo(across))
-		deep := min(s.threads/s.lanes, powerOfTwo(ceil(s.Steps, s.chunk)))
-		s.lanes = max(s.lanes, min(s.threads/deep, powerOfTwo(across)))
-		s.threads = max(leastThreads, deep*s.lanes)
-		s.chains, s.tiles = ceil(across, s.lanes), ceil(s.Steps, s.threads/s.lanes*s.chunk)
-		if s.chains*s.tiles >= p.SMs {
-			break
-		}
-		if s.chunk > 4 && !fixed {
-			s.chunk--
-		} else if s.threads > leastThreads {
-			s.threads /= 2
-		} else {
-			break
-		}
+// across are the vectors of a step of all sequences.
+func (s *scan) across() int { return s.Batch() * s.Hidden() / s.width }
+
+// loaded and moved are the bytes that a thread loads, and reads and writes, of a step.
+func (s *scan) loaded() (n int) {
+	for _, l := range s.loads {
+		n += s.bytes(l)
 	}
-	if s.walkers = 0; 2*s.chains < p.SMs && s.tiles > 4 {
-		s.walkers = ceil(s.chains*ceil(s.lanes*s.values(), 32), s.threads/32)
-	}
+	return n
 }
+
+func (s *scan) moved() int {
+	n := s.loaded()
+	for _, r := range append(s.outputs(false), s.outputs(true)...) {
+		n += s.width * s.element(argument(r)).Bytes()
+	}
+	return n
+}
+
+// busy reports whether a step has more than one activation to compute for each busyBytes that it moves: then
+// exponentials and reciprocals count.
+func (s *scan) busy() bool {
+	activations := 0
+	for _, v := range s.flow.values {
+		if !v.leaf && slow(v.op) {
+			activations++
+		}
+	}
+	return activations*busyBytes*s.width > s.moved()
+}
+
+const busyBytes = 8
 
 // values are those that a thread has of all carried states, or of one in vain
 // where no step reads any.
@@ -309,24 +280,11 @@ func (s *scan) starts() int64 {
 	return 8 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
 
-// buffer is the shared memory in which a block's inputs arrive.
-func (s *scan) buffer() int {
-	_, bytes := s.slots()
-	return s.threads * bytes
-}
-
-// shared is the memory of a block: its inputs, twice what its rows of lanes
-// compose, the tile drawn and twice the states that it begins with.
-func (s *scan) shared() int {
-	rows := s.threads / max(s.lanes, 32)
-	return s.buffer() + 8*(rows+1)*s.values()*s.lanes + 8 + 16 + 2*4*s.values()*s.lanes
-}
-
 func (b *binder) scan(op schedule.Op, stream int) step {
 	s := b.layout.cells.scan(op)
 	s.shape(b.layout, b.properties, b.knobs)
 	words := b.layout.scans[stream]
-	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads}
+	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads, " ", s.blocks}
 	for _, g := range s.groups {
 		key = append(key, " ", g.element)
 	}

@@ -39,6 +39,9 @@ func TestGPUScanTeams(t *testing.T) {
 	}
 }
 
+// TestGPUScanExtremes does so on a GPU, whose exponentials are its own.
+func TestGPUScanExtremes(t *testing.T) { extremes(t, openGPU(t, time.Minute)) }
+
 // same compares the states of inference with those that are kept for a gradient, in
 // the second run.
 func same(t *testing.T, d device.Device, c *cell.Cell, steps, batch, hidden int) {

@@ -378,13 +378,88 @@ func left(t *testing.T, d *cuda.Device, p cuda.Properties, precision schedule.Pr
 	return all
 }
 
+// TestScanBurden: many chains are cut so that their last tiles are full, or nearly, and few ones into large tiles.
+func TestScanBurden(t *testing.T) {
+	for _, test := range []struct {
+		cell                *cell.Cell
+		steps, batch, chunk int
+		resident            int
+	}{
+		{cell.Linear, 1024, 64, 8, 3}, {cell.Linear, 1025, 64, 6, 3}, {cell.Linear, 64, 1024, 8, 3}, {cell.GILR, 1025, 64, 6, 3},
+		{cell.Linear, 4096, 16, 14, 2}, {cell.SRU, 4096, 16, 7, 2}, {cell.GILR, 4096, 16, 10, 3},
+		{cell.GILR, 8192, 8, 14, 2}, {cell.Linear, 200, 8, 6, 3},
+	} {
+		s, _, _ := scans(t, test.cell, test.steps, test.batch, 256, false)
+		_, texts, err := cuda.Sources(s, nil, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf(" K = %d, N = 4, RESIDENT = %d,", test.chunk, test.resident); !strings.Contains(texts[0], want) {
+			_, got, _ := strings.Cut(texts[0], "enum { V = 4,")
+			t.Errorf("%v, %d × %d: want%s got%.40s", test.cell, test.batch, test.steps, want, got)
+		}
+	}
+}
+
+// TestScanExtremes: activations of whatever is a number are what they should be, two at a time as well as one.
+func TestScanExtremes(t *testing.T) {
+	compiler, driver := emulation(t, 3)
+	d := cuda.New(driver, compiler, "")
+	defer d.Close()
+	extremes(t, d)
+}
+
+// extremes holds a layer whose gates are computed in pairs to its meaning where they are near their limits or none.
+func extremes(t *testing.T, d device.Device) {
+	t.Helper()
+	values := []float32{0, -1, 1, -20, 20, -45, 45, -200, 200, -1e30, 1e30, float32(math.Inf(-1)), float32(math.Inf(1)), float32(math.NaN())}
+	hidden := len(values) * len(values)
+	s, op, _ := scans(t, cell.GILR, 5, 1, hidden, false)
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	x := make([]float32, op.X.M.Elements())
+	for i := range x {
+		u, step := i%hidden, i/(2*hidden)
+		if u += step; i%(2*hidden) < hidden {
+			x[i] = values[u%len(values)]
+		} else {
+			x[i] = values[u%hidden/len(values)]
+		}
+	}
+	states := make([]float32, op.State[0].M.Elements())
+	if err := errors.Join(prog.Write(op.X.M, x), prog.Write(op.BX.M, make([]float32, 2*hidden)), prog.Write(op.State[0].M, states)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prog.Run(1); err != nil {
+		t.Fatal(err)
+	}
+	if err := prog.Read(op.State[0].M, states); err != nil {
+		t.Fatal(err)
+	}
+	want := make([]float64, hidden)
+	for step := range op.Steps {
+		for u := range want {
+			gate, in := float64(x[2*step*hidden+u]), float64(x[(2*step+1)*hidden+u])
+			g := 1 / (1 + math.Exp(-gate))
+			want[u] = g*want[u] + (1-g)*math.Tanh(in)
+			got := float64(states[(step+1)*hidden+u])
+			if math.IsNaN(want[u]) != math.IsNaN(got) || math.Abs(got-want[u]) > 1e-6 {
+				t.Fatalf("step %d, gate %v, input %v: %v, want %v", step, gate, in, got, want[u])
+			}
+		}
+	}
+}
+
 // TestScanWalkers holds recurrences of few channels, through which one block or
 // several walk, to their meaning, in the second run.
 func TestScanWalkers(t *testing.T) {
 	compiler, driver := emulation(t, 29)
 	d := cuda.New(driver, compiler, "")
 	defer d.Close()
-	for _, size := range [][2]int{{5000, 2}, {700, 260}} {
+	for _, size := range [][2]int{{5000, 2}, {1500, 260}} {
 		steps, hidden := size[0], size[1]
 		s, op, _ := scans(t, cell.Linear, steps, 1, hidden, false)
 		launches, _, err := cuda.Sources(s, nil, driver.Properties())

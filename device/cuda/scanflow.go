@@ -132,22 +132,58 @@ func (f *flow) name(v int) string {
 	return fmt.Sprintf("v%d", v)
 }
 
-// text computes the targets from values that are there under their names.
-func (f *flow) text(indent string, targets []int, there func(int) bool) string {
+// text computes the targets from values that are there under their names, activations that
+// do not depend on each other in pairs if it is told so.
+func (f *flow) text(indent string, targets []int, paired bool, there func(int) bool) string {
 	var b strings.Builder
+	var left []int
 	for i, needed := range f.behind(targets, there) {
-		if !needed || there(i) || f.values[i].leaf {
-			continue
+		if needed && !there(i) && !f.values[i].leaf {
+			left = append(left, i)
 		}
-		var args [2]string
-		for k, a := range f.operands(i) {
-			args[k] = f.name(a)
+	}
+	for len(left) > 0 {
+		var gates, rest []int
+		for _, i := range left {
+			missing := func(a int) bool { return slices.Contains(gates, a) || slices.Contains(rest, a) }
+			switch {
+			case slices.ContainsFunc(f.operands(i), missing):
+				rest = append(rest, i)
+			case paired && slow(f.values[i].op):
+				gates = append(gates, i)
+			default:
+				f.compute(&b, indent, i)
+			}
 		}
-		spelled := spell(f.values[i].op, args[0], args[1])
-		if slow(f.values[i].op) {
-			spelled = fmt.Sprintf("quick_%v(%s)", f.values[i].op, args[0])
+		for pair := range slices.Chunk(gates, 2) {
+			if len(pair) == 1 {
+				f.compute(&b, indent, pair[0])
+				continue
+			}
+			f.activate(&b, indent, pair[0], pair[1])
 		}
-		fmt.Fprintf(&b, "%sconst float %s = %s;\n", indent, f.name(i), spelled)
+		left = rest
 	}
 	return b.String()
+}
+
+// compute computes a value.
+func (f *flow) compute(b *strings.Builder, indent string, v int) {
+	var args [2]string
+	for k, a := range f.operands(v) {
+		args[k] = f.name(a)
+	}
+	op := f.values[v].op
+	spelled := spell(op, args[0], args[1])
+	if slow(op) {
+		spelled = fmt.Sprintf("quick_%v(%s)", op, args[0])
+	}
+	fmt.Fprintf(b, "%sconst float %s = %s;\n", indent, f.name(v), spelled)
+}
+
+// activate computes two activations.
+func (f *flow) activate(b *strings.Builder, indent string, v, w int) {
+	a, c := f.values[v], f.values[w]
+	fmt.Fprintf(b, "%sfloat %s = %s, %s = %s;\n", indent, f.name(v), f.name(a.args[0]), f.name(w), f.name(c.args[0]))
+	fmt.Fprintf(b, "%squick_pair<%v, %v>(%s, %s);\n", indent, a.op == cell.Tanh, c.op == cell.Tanh, f.name(v), f.name(w))
 }

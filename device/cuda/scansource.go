@@ -84,7 +84,7 @@ func (s *scan) source(name string) source {
 		return s.teamSource(name)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d };\n%s%s", s.width, s.chunk, s.values(), file("linear").text, file("scan").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, RESIDENT = %d, HEADSTART = %d };\n%s%s", s.width, s.chunk, s.values(), s.blocks, s.headStart(), file("linear").text, file("scan").text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
 %s(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* trouble%s) {
@@ -112,6 +112,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
     return;
   }
   now -= walkers;
+  if (g.all() > 2 * gridDim.x) stagger(now / (gridDim.x / RESIDENT) * HEADSTART);
   fetch(now);
   __syncthreads();
   for (int turn = 0; now < g.all(); turn ^= 1, now = next) {
@@ -133,9 +134,13 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
     __syncthreads();
     next = (unsigned)*drawn - walkers;
     const several earlier = fold(rows, g.row(), g);
-    if (mouth(g)) tell(g, t, row, earlier, total, start, run);
+    word seen = 0;
+    if (mouth(g)) {
+      tell(g, t, row, earlier, total, start, run);
+      seen = glance(g, t, total, start, run);
+    }
     fetch(next);
-    if (mouth(g)) find(g, t, total, start, run);
+    if (mouth(g)) find(g, t, total, start, run, seen);
     __syncthreads();
     float state[N];
     before(state, g, row, earlier, start);
@@ -333,11 +338,11 @@ func (s *scan) early(b *strings.Builder) {
 		}
 	}
 	var text strings.Builder
-	text.WriteString(s.flow.text(indent, d.targets, d.there))
+	text.WriteString(s.flow.text(indent, d.targets, s.busy(), d.there))
 	for k, i := range s.cell.Recurrence.Carried {
 		fmt.Fprintf(&text, "%sconst float %v%d = row.of[%d * V + v].add, %v%d = row.of[%d * V + v].factor;\n", indent, s.before(), i, k, cell.Factor, i, k)
 	}
-	text.WriteString(s.flow.text(indent, composed, func(v int) bool { return !s.late[v] }))
+	text.WriteString(s.flow.text(indent, composed, s.busy(), func(v int) bool { return !s.late[v] }))
 	for k := range s.cell.Recurrence.Carried {
 		fmt.Fprintf(&text, "%srow.of[%d * V + v].add = %s, row.of[%d * V + v].factor = %s;\n", indent, k, s.flow.name(composed[2*k]), k, s.flow.name(composed[2*k+1]))
 	}
@@ -372,7 +377,7 @@ func (s *scan) steps(b *strings.Builder) {
 	for k, i := range s.cell.Recurrence.Carried {
 		fmt.Fprintf(&text, "%sconst float %v%d = state[%d * V + v];\n", indent, s.before(), i, k)
 	}
-	text.WriteString(s.flow.text(indent, d.targets, d.there))
+	text.WriteString(s.flow.text(indent, d.targets, s.busy(), d.there))
 	for k, i := range s.cell.Recurrence.Carried {
 		fmt.Fprintf(&text, "%sstate[%d * V + v] = %s;\n", indent, k, s.flow.name(s.results[cell.Ref{Kind: s.after(), Index: i}]))
 		if s.backward {

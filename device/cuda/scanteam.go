@@ -34,9 +34,8 @@ const (
 // gather has a team of blocks share few chains of channels; it reports
 // whether they are few and there are steps enough for each member.
 func (s *scan) gather(p Properties, k knob.Params) bool {
-	across := s.Batch() * s.Hidden() / s.width
-	lanes := min(scanLine/4/s.width, powerOfTwo(across))
-	chains := ceil(across, lanes)
+	lanes := min(scanLine/4/s.width, powerOfTwo(s.across()))
+	chains := ceil(s.across(), lanes)
 	if chains*4 > p.SMs {
 		return false
 	}

@@ -127,6 +127,7 @@ template <int> static void fewer_registers() {}
 static void add_release(unsigned* p) { ++*p; }
 static unsigned get_acquire(const unsigned* p) { return *(const volatile unsigned*)p; }
 static float exp2_quick(float v) { return exp2f(v); }
+static float at_most(float bound, float v) { return v > bound ? bound : v; }
 static float reciprocal(float v) { return 1 / v; }
 static float tangent_coarse(float v) { return __uint_as_float((__float_as_uint(tanhf(v)) + 0x1000) & 0xffffe000); }  // to ten bits, off by 2⁻¹¹
 template <class T> static void prefetch(const T*) {}

@@ -97,6 +97,16 @@ __device__ __forceinline__ float exp2_quick(float v) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
   return r;
 }
+// at_most is the smaller of v and a bound, and no number where v is none.
+__device__ __forceinline__ float at_most(float bound, float v) {
+#if __CUDA_ARCH__ >= 800
+  float r;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(v), "f"(bound));
+  return r;
+#else
+  return v > bound ? bound : v;
+#endif
+}
 __device__ __forceinline__ float reciprocal(float v) {
   float r;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));

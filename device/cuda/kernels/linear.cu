@@ -4,6 +4,16 @@
 __device__ __forceinline__ float quick_sigmoid(float v) { return reciprocal(1 + exp2_quick(-1.4426950409f * v)); }
 __device__ __forceinline__ float quick_tanh(float v) { return 2 * quick_sigmoid(2 * v) - 1; }
 
+// quick_pair puts two activations in the place of their arguments, tanh or sigmoid each, by one
+// reciprocal: of reciprocals and exponentials a multiprocessor has the fewest. Beyond 2^60 an
+// exponential is cut off, so that products of two are finite: a sigmoid is 2^-60 at least.
+template <bool TANH_A, bool TANH_B> __device__ __forceinline__ void quick_pair(float& a, float& b) {
+  const float x = 1 + exp2_quick(at_most(60, (TANH_A ? -2.8853900818f : -1.4426950409f) * a));
+  const float y = 1 + exp2_quick(at_most(60, (TANH_B ? -2.8853900818f : -1.4426950409f) * b));
+  const float r = reciprocal(x * y);
+  a = TANH_A ? 2 * (y * r) - 1 : y * r, b = TANH_B ? 2 * (x * r) - 1 : x * r;
+}
+
 // Steps of the recurrence as one: they make factor·h + add of a state h.
 struct linear { float factor, add; };
 

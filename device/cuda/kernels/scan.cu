@@ -72,6 +72,11 @@ struct grid {
   __device__ __forceinline__ word* start(int chain, int time, int v) const { return starts + ((long long)chain * tiles + time) * values() + v; }
 };
 
+// stagger waits so many cycles.
+__device__ __forceinline__ void stagger(int cycles) {
+  for (const long long start = clock64(); clock64() - start < cycles;) {}
+}
+
 // within composes in p what the threads of the lane up to this one hold, as far
 // as they are of its warp, and leaves in rows what those of each row hold
 // together.
@@ -108,8 +113,9 @@ template <class F> __device__ __forceinline__ void until(F there, bool wanted, u
 // whether this thread is one of them, and each(f) is f of the thread's values,
 // which are within the chain where has holds.
 __device__ __forceinline__ bool mouth(const grid& g) { return (threadIdx.x | 31) >= blockDim.x - g.lanes(); }
+__device__ __forceinline__ int mouthful(const grid& g) { return max(0, (int)(threadIdx.x / 32 * 32 - (blockDim.x - g.lanes()))) * N; }
 template <class F> __device__ __forceinline__ void each(const grid& g, const tile& t, F f) {
-  const int from = max(0, (int)(threadIdx.x / 32 * 32 - (blockDim.x - g.lanes()))) * N, to = from + min(32, g.lanes()) * N;
+  const int from = mouthful(g), to = from + min(32, g.lanes()) * N;
 #pragma unroll 1
   for (int v = from + threadIdx.x % 32; v / 32 * 32 < to; v += 32) f(v, v < to && g.has(t.chain, v));
 }
@@ -131,16 +137,35 @@ __device__ __forceinline__ void tell(const grid& g, const tile& t, const several
     });
 }
 
-// find leaves in start the states before a tile's first steps and, where there are no
-// walkers, shows the next tile those behind the last ones.
-__device__ __forceinline__ void find(const grid& g, const tile& t, const linear* total, float* start, unsigned run) {
+// show tells the next tile the state that it begins with, value v behind this tile's last step, unless walkers do.
+__device__ __forceinline__ void show(const grid& g, const tile& t, int v, const linear* total, const float* start, unsigned run) {
+  if (!g.walkers && t.time < g.tiles - 1) put_word(g.start(t.chain, t.time + 1, v), tagged(after(total[v], start[v]), run));
+}
+
+// glance shows the next tile the states behind a first one, which has its own, and
+// begins to look for those of another: the look is under way while the block begins to copy its next tile.
+__device__ __forceinline__ word glance(const grid& g, const tile& t, const linear* total, const float* start, unsigned run) {
+  if (t.time == 0) {
+    each(g, t, [&](int v, bool has) {
+      if (has) show(g, t, v, total, start, run);
+    });
+    return 0;
+  }
+  const int v = mouthful(g) + threadIdx.x % 32;
+  return v < g.values() && g.has(t.chain, v) ? get_word(g.start(t.chain, t.time, v)) : 0;
+}
+
+// find leaves in start the states before a tile's first steps and shows the next tile those
+// behind the last ones; seen is what a glance saw.
+__device__ __forceinline__ void find(const grid& g, const tile& t, const linear* total, float* start, unsigned run, word seen) {
+  if (t.time == 0) return;
   each(g, t, [&](int v, bool has) {
-    if (t.time > 0) {
-      word w = 0;
-      until([&] { return of(w = get_word(g.start(t.chain, t.time, v)), run); }, has, g.trouble);
-      if (has) start[v] = number(w);
-    }
-    if (has && !g.walkers && t.time < g.tiles - 1) put_word(g.start(t.chain, t.time + 1, v), tagged(after(total[v], start[v]), run));
+    word w = seen;
+    seen = 0;
+    until([&] { return of(w = get_word(g.start(t.chain, t.time, v)), run); }, has && !of(w, run), g.trouble);
+    if (!has) return;
+    start[v] = number(w);
+    show(g, t, v, total, start, run);
   });
 }
 

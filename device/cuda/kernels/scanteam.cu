@@ -200,12 +200,16 @@ __device__ __forceinline__ void seek(const grid& g, int which, float* starts, fl
 
 // seek_together does the same where there are no groups: of SEEKERS warps, each composes a part of the tiles of the chain from
 // this block's last one, so that each looks but once, after the tile has been composed, and the first one
-// puts the parts together.
-__device__ __forceinline__ void seek_together(const grid& g, int which, float* starts, float* walked, linear* parts, int* found) {
+// puts the parts together. At the start all look at about the same time, and who looks a little too early must look again, after as
+// long as whole tiles take from memory: hence nobody does before the block's second tile has come, if a third is copied then.
+__device__ __forceinline__ void seek_together(const grid& g, int which, float* starts, float* walked, linear* parts, int* found, const int* second) {
   bool fine = true;
-  turn t = g.begin();
+  turn t = g.begin(), third = t;
+  g.next(third), g.next(third);
   for (int i = 0; g.there(t); g.next(t), i++) {
     meet_at(SHOWN + i % STATES, THREADS + 32 * SEEKERS);
+    if (i == 0 && g.there(third))
+      while (!get_here(second)) rest();
     while (get_here(found) < i - 1) rest();
     const int from = max(0, t.time - g.apart), each = (t.time - from + SEEKERS - 1) / SEEKERS;
     const int first = min(t.time, from + which * each), count = min(each, t.time - first);

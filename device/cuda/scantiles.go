@@ -1,0 +1,127 @@
+package cuda
+
+import (
+	"math"
+
+	"rnnbench/rnn/knob"
+)
+
+// Many channels, or little time, are cut into tiles that blocks draw (kernels/scan.cu). A run of lanes reads
+// scanLine bytes of memory side by side. A block has scanThreads, and a thread maxSteps steps of a tile, at most.
+const (
+	scanLine    = 128
+	scanThreads = 128
+	maxSteps    = 16
+)
+
+// A burden is what a multiprocessor is given.
+type burden struct {
+	blocks int // at most
+	bytes  int // that a thread reads and writes for a tile
+	values int // that it keeps in between
+}
+
+// Where chains are many, tiles are small. Where they are few, a state must not pass through many tiles:
+// those are large. In between are those of busy cells that hand states on, which want more threads, and of so
+// little time that large ones would be too few.
+var (
+	manyChains = burden{3, 384, 72}
+	fewChains  = burden{2, 768, 112}
+	inBetween  = burden{3, 512, 80}
+)
+
+// divide cuts channels and time into tiles: of a line of memory across, but more
+// where time is short, and of fewer threads and, unless these are fixed, steps where
+// there would be too few.
+func (s *scan) divide(p Properties, k knob.Params) {
+	line := min(scanLine/4/s.width, powerOfTwo(s.across()))
+	s.threads, s.lanes = scanThreads, line
+	loaded, fixed := s.loaded(), k["scansteps"] != 0
+	b := inBetween
+	switch chains := ceil(s.across(), s.lanes); {
+	case 2*chains > 3*p.SMs:
+		b = manyChains
+	case chains*s.tilesOf(s.suits(fewChains)) >= p.SMs && (!s.busy() || 2*chains < p.SMs):
+		b = fewChains
+	}
+	s.chunk = s.suits(b)
+	if b == manyChains {
+		s.chunk = s.fullest(b)
+	}
+	if fixed {
+		s.chunk = max(1, min(k["scansteps"], (p.Shared-scanWork)/scanThreads/loaded-1))
+	}
+	s.blocks = max(1, min(b.blocks, p.Shared/(scanThreads*(s.chunk+1)*loaded+scanWork)))
+	for {
+		s.lanes = line
+		deep := s.deep(s.chunk)
+		s.lanes = max(line, min(s.threads/deep, powerOfTwo(s.across())))
+		s.threads = max(leastThreads, deep*s.lanes)
+		s.chains, s.tiles = ceil(s.across(), s.lanes), ceil(s.Steps, s.threads/s.lanes*s.chunk)
+		if s.chains*s.tiles >= p.SMs {
+			break
+		}
+		if s.chunk > 4 && !fixed {
+			s.chunk--
+		} else if s.threads > leastThreads {
+			s.threads /= 2
+		} else {
+			break
+		}
+	}
+	if s.walkers = 0; 2*s.chains < p.SMs && s.tiles > 4 {
+		s.walkers = ceil(s.chains*ceil(s.lanes*s.values(), 32), s.threads/32)
+	}
+}
+
+// leastThreads of a block are two warps: in blocks of one, qrnn's inference did not
+// end on an H200, as if lanes had gone on with the tile that was drawn before. That
+// a warp alone does without the block's barrier is a guess.
+const leastThreads = 64
+
+// scanWork is about what a block needs of shared memory besides what it loads.
+const scanWork = 5 << 10
+
+// deep is how many threads are behind one another in time if each has so many steps, and tilesOf
+// how many tiles that makes of it.
+func (s *scan) deep(steps int) int { return min(s.threads/s.lanes, powerOfTwo(ceil(s.Steps, steps))) }
+
+func (s *scan) tilesOf(steps int) int { return ceil(s.Steps, s.deep(steps)*steps) }
+
+// suits is the steps of a thread that make a burden, least and most by what it may keep.
+func (s *scan) suits(b burden) int { return max(2, min(b.bytes/s.moved(), s.keeps(b))) }
+
+func (s *scan) keeps(b burden) int { return min(b.values/max(1, s.width*len(s.keep)), maxSteps) }
+
+// fullest is about as many steps of a thread as suit b: so many, the more the better, that the last tile
+// of time is nearly full, since blocks that have little to do leave memory idle.
+func (s *scan) fullest(b burden) int {
+	suits := s.suits(b)
+	best, least := suits, math.Inf(1)
+	near := max(1, suits/3)
+	for n := min(suits+near, max(suits, s.keeps(b))); n >= max(2, suits-near); n-- {
+		idle := float64(s.tilesOf(n)*s.deep(n)*n)/float64(s.Steps) - 1
+		if cost := idle + math.Abs(float64(n-suits))/float64(10*suits); cost < least {
+			best, least = n, cost
+		}
+	}
+	return best
+}
+
+// headStart is by how many cycles the first tiles of a multiprocessor's blocks are
+// copied one behind another's: about the time that one takes. Else all would come at the same time, and while
+// all compute nothing is copied.
+func (s *scan) headStart() int { return s.threads * s.chunk * s.loaded() / 32 }
+
+// buffer is the shared memory in which a block's inputs arrive.
+func (s *scan) buffer() int {
+	_, bytes := s.slots()
+	return s.threads * bytes
+}
+
+// shared is the memory of a block: its inputs, twice what its rows of lanes
+// compose, the tile drawn and twice the states that it begins with.
+func (s *scan) shared() int {
+	rows := s.threads / max(s.lanes, 32)
+	return s.buffer() + 8*(rows+1)*s.values()*s.lanes + 8 + 16 + 2*4*s.values()*s.lanes
+}
