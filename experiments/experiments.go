@@ -123,13 +123,18 @@ func (e Experiment) inOrder(recs []results.Record, on Target) []results.Record {
 
 // A Target is what an experiment runs on.
 type Target struct {
-	Name string // for subtitles
-	GPU  bool   // operations start in microseconds, replay as a graph, and have a vendor's library beside them
+	Name string  // for subtitles
+	GPU  bool    // operations start in microseconds, replay as a graph, and have a vendor's library beside them
+	Copy float64 // bytes read and written per second, as measured; 0: unknown
 }
 
 // TargetOf is d as a target.
 func TargetOf(d results.Device) Target {
-	return Target{Name: d.Name, GPU: results.OnGPU(d.Key)}
+	on := Target{Name: d.Name, GPU: results.OnGPU(d.Key)}
+	if d.Bandwidth != nil {
+		on.Copy = *d.Bandwidth
+	}
+	return on
 }
 
 // say is what holds of a target of t's kind.

@@ -60,7 +60,7 @@ func TestPlans(t *testing.T) {
 // The targets that experiments are tested on.
 var (
 	cpu = experiments.Target{Name: "synthetic"}
-	gpu = experiments.Target{Name: "synthetic", GPU: true}
+	gpu = experiments.Target{Name: "synthetic", GPU: true, Copy: 1e12}
 )
 
 // synthetic makes records of an experiment's quick points, each technique a
@@ -79,7 +79,7 @@ func synthetic(e experiments.Experiment, on experiments.Target) []results.Record
 				recs = append(recs, results.Record{
 					Schema: results.Schema, Point: p, Device: "cpu-synthetic-2t", Status: results.OK,
 					Impl:  results.Impl{Name: s.Name, Label: s.Label, Knobs: s.Knobs, Streams: 1},
-					Work:  results.Work{Model: "products", Flops: problem.FLOPs()},
+					Work:  results.Work{Model: "products", Flops: problem.FLOPs(), Bytes: problem.FLOPs()},
 					Stats: &results.Stats{N: 10, Min: lo, Q1: lo, Median: sec, Q3: hi, Max: hi, Mean: sec, Lo: &lo, Hi: &hi, Level: 0.95, Stop: "target_ci"},
 				})
 			}
@@ -136,6 +136,37 @@ func reports(t *testing.T, on experiments.Target) {
 		}
 		if rep, err := e.Report(recs, on); err == nil && rep == nil {
 			t.Errorf("%s: no report and no error on failures", e.ID)
+		}
+	}
+}
+
+// TestMartinKernelCopy sets scans beside a copy of as many bytes, where the rate of copies is known.
+func TestMartinKernelCopy(t *testing.T) {
+	e, err := experiments.Lookup("martin-kernel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, on := range []experiments.Target{cpu, gpu} {
+		recs := synthetic(e, on)
+		rep, err := e.Report(recs, on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tab := rep.Tables[0]
+		at := slices.IndexFunc(tab.Columns, func(c table.Column) bool { return c.Key == "copy_s" })
+		for i, row := range tab.Rows {
+			if on.Copy == 0 {
+				if row[at].Text != "–" || row[at+1].Text != "–" {
+					t.Errorf("%d: a copy at an unknown rate: %v", i, row[at:])
+				}
+				continue
+			}
+			ways := len(recs) / len(tab.Rows) // those of a point follow each other; scan is the last
+			scan := recs[ways*(i+1)-1]
+			want := float64(scan.Work.Bytes) / on.Copy
+			if row[at].Value != want || math.Abs(row[at+1].Value.(float64)-100*want/scan.Seconds()) > 1e-9 {
+				t.Errorf("%d: %v, want %v", i, row[at:], want)
+			}
 		}
 	}
 }

@@ -415,7 +415,8 @@ var martinKernel = Experiment{
 		}
 		last := ways[len(ways)-1].Label
 		t.Columns = append(t.Columns, table.Column{Name: on.say("one worker", "step by step") + " / " + last, Key: "speedup", Right: true},
-			table.Column{Name: "by 2.1", Key: "model_speedup", Right: true})
+			table.Column{Name: "by 2.1", Key: "model_speedup", Right: true},
+			table.Column{Name: "copy", Key: "copy_s", Right: true}, table.Column{Name: "copy / " + last, Key: "of_copy", Right: true})
 		serial := map[bool]int{false: 1, true: 0}[on.GPU] // the way that the last one is set beside
 		var wins int
 		var gains, all []float64
@@ -430,7 +431,11 @@ var martinKernel = Experiment{
 				}
 				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
 			}
-			up, model := math.NaN(), math.NaN()
+			up, model, copied, of := math.NaN(), math.NaN(), table.Text("–"), math.NaN()
+			if b := rec[len(rec)-1]; b != nil && on.Copy > 0 {
+				sec := float64(b.Work.Bytes) / on.Copy
+				copied, of = table.Number(sec, quantity.SI(sec, "s")), 100*sec/b.Seconds()
+			}
 			if a, b := rec[serial], rec[len(rec)-1]; a != nil && b != nil {
 				up, model = a.Seconds()/b.Seconds(), martinModel(p, on, workers(b.Device))
 				all = append(all, up)
@@ -441,21 +446,24 @@ var martinKernel = Experiment{
 			if !on.GPU && rec[0] != nil && rec[2] != nil {
 				gains = append(gains, rec[0].Seconds()/rec[2].Seconds())
 			}
-			t.Rows = append(t.Rows, append(row, number(up, "%.2f"), number(model, "%.2f")))
+			t.Rows = append(t.Rows, append(row, number(up, "%.2f"), number(model, "%.2f"), copied, number(of, "%.1f %%")))
 		}
 		if len(t.Rows) == 0 {
 			return nil, fmt.Errorf("experiments: no records of the recurrence")
 		}
 		rep := &Report{Tables: []*table.Table{t}}
+		if on.Copy > 0 {
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Copy: what reading and writing as many bytes of memory takes as the operations do, the product with one input included, at the %s measured. It is the limit where they do not fit into caches.", quantity.SI(on.Copy, "B/s")))
+		}
 		if on.GPU {
 			if len(all) > 0 {
 				rep.Findings = append(rep.Findings, fmt.Sprintf("A scan over one operation per step: ×%.1f (geometric mean), up to ×%.0f. By section 2.1 a scan does 6n(T/p + lg p) operations for 2nT, which %d threads share; step by step each step is a launch, which the model does not count.", geomean(all), slices.Max(all), gpuThreads))
 			}
 		} else {
-			rep.Findings = []string{
+			rep.Findings = append(rep.Findings,
 				fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is so with at least 3 processors and enough steps: the model counts operations of the recurrence alone; gates, which both passes compute, and memory are not in it.", wins, len(t.Rows)),
 				"The times include the gates and the product with one input, which all workers share in every column. What the recurrence alone does against the machine's copy rate, BenchmarkScan of device/cpu measures.",
-			}
+			)
 		}
 		if len(gains) > 0 {
 			rep.Findings = append(rep.Findings, fmt.Sprintf("A scan with channels split over one operation per step: ×%.1f (geometric mean).", geomean(gains)))

@@ -176,6 +176,9 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	}
 	if before != nil && before.Devices[0].Peak != nil { // what all of a run's records are set beside
 		b.limits.FLOPS = *before.Devices[0].Peak
+		if c := before.Devices[0].Bandwidth; c != nil {
+			b.limits.Copy = *c
+		}
 	} else if err := b.measureLimits(); err != nil {
 		return err
 	}
