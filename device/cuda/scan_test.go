@@ -378,25 +378,31 @@ func left(t *testing.T, d *cuda.Device, p cuda.Properties, precision schedule.Pr
 	return all
 }
 
-// TestScanBurden: many chains are cut so that their last tiles are full, or nearly, and few ones into large tiles.
+// TestScanBurden: many chains are cut so that their last tiles are full, or nearly, and few ones into large tiles, of
+// which a multiprocessor has memory for as many blocks as it should run.
 func TestScanBurden(t *testing.T) {
 	for _, test := range []struct {
-		cell                *cell.Cell
-		steps, batch, chunk int
-		resident            int
+		cell                   *cell.Cell
+		steps, batch           int
+		shared                 int // KiB of a multiprocessor
+		chunk, resident, tiles int
 	}{
-		{cell.Linear, 1024, 64, 8, 3}, {cell.Linear, 1025, 64, 6, 3}, {cell.Linear, 64, 1024, 8, 3}, {cell.GILR, 1025, 64, 6, 3},
-		{cell.Linear, 4096, 16, 14, 2}, {cell.SRU, 4096, 16, 7, 2}, {cell.GILR, 4096, 16, 10, 3},
-		{cell.GILR, 8192, 8, 14, 2}, {cell.Linear, 200, 8, 6, 3},
+		{cell.Linear, 1024, 64, 227, 8, 3, 8}, {cell.Linear, 1025, 64, 227, 6, 3, 11}, {cell.Linear, 64, 1024, 227, 8, 3, 1}, {cell.GILR, 1025, 64, 227, 6, 3, 11},
+		{cell.Linear, 4096, 16, 227, 14, 2, 19}, {cell.SRU, 4096, 16, 227, 7, 2, 37}, {cell.GILR, 4096, 16, 227, 10, 3, 26},
+		{cell.GILR, 8192, 8, 227, 14, 2, 37}, {cell.Linear, 200, 8, 227, 6, 3, 3},
+		{cell.Linear, 4096, 16, 99, 10, 2, 26}, {cell.Linear, 1024, 64, 99, 6, 3, 11},
 	} {
 		s, _, _ := scans(t, test.cell, test.steps, test.batch, 256, false)
-		_, texts, err := cuda.Sources(s, nil, h200())
+		p := h200()
+		p.Shared = test.shared << 10
+		launches, texts, err := cuda.Sources(s, nil, p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := fmt.Sprintf(" K = %d, N = 4, RESIDENT = %d,", test.chunk, test.resident); !strings.Contains(texts[0], want) {
+		want := fmt.Sprintf(" K = %d, N = 4, RESIDENT = %d,", test.chunk, test.resident)
+		if tiles := int(launches[0].Args[5]); !strings.Contains(texts[0], want) || tiles != test.tiles || launches[0].Shared*test.resident > p.Shared {
 			_, got, _ := strings.Cut(texts[0], "enum { V = 4,")
-			t.Errorf("%v, %d × %d: want%s got%.40s", test.cell, test.batch, test.steps, want, got)
+			t.Errorf("%v, %d × %d, %d KiB: want%s %d tiles, got%.40s %d tiles in %d bytes", test.cell, test.batch, test.steps, test.shared, want, test.tiles, got, tiles, launches[0].Shared)
 		}
 	}
 }

@@ -36,22 +36,22 @@ var (
 func (s *scan) divide(p Properties, k knob.Params) {
 	line := min(scanLine/4/s.width, powerOfTwo(s.across()))
 	s.threads, s.lanes = scanThreads, line
-	loaded, fixed := s.loaded(), k["scansteps"] != 0
+	fixed := k["scansteps"] != 0
 	b := inBetween
 	switch chains := ceil(s.across(), s.lanes); {
 	case 2*chains > 3*p.SMs:
 		b = manyChains
-	case chains*s.tilesOf(s.suits(fewChains)) >= p.SMs && (!s.busy() || 2*chains < p.SMs):
+	case chains*s.tilesOf(s.suits(fewChains, p)) >= p.SMs && (!s.busy() || 2*chains < p.SMs):
 		b = fewChains
 	}
-	s.chunk = s.suits(b)
+	s.chunk = s.suits(b, p)
 	if b == manyChains {
-		s.chunk = s.fullest(b)
+		s.chunk = s.fullest(s.chunk, s.room(b, p))
 	}
 	if fixed {
-		s.chunk = max(1, min(k["scansteps"], (p.Shared-scanWork)/scanThreads/loaded-1))
+		s.chunk = max(1, min(k["scansteps"], s.fits(1, p)))
 	}
-	s.blocks = max(1, min(b.blocks, p.Shared/(scanThreads*(s.chunk+1)*loaded+scanWork)))
+	s.blocks = max(1, min(b.blocks, p.Shared/(scanThreads*(s.chunk+1)*s.loaded()+scanWork)))
 	for {
 		s.lanes = line
 		deep := s.deep(s.chunk)
@@ -88,18 +88,26 @@ func (s *scan) deep(steps int) int { return min(s.threads/s.lanes, powerOfTwo(ce
 
 func (s *scan) tilesOf(steps int) int { return ceil(s.Steps, s.deep(steps)*steps) }
 
-// suits is the steps of a thread that make a burden, least and most by what it may keep.
-func (s *scan) suits(b burden) int { return max(2, min(b.bytes/s.moved(), s.keeps(b))) }
+// suits is the steps of a thread that make a burden, as far as there is room: room is the most that its
+// blocks have registers and shared memory for, and fits what so many blocks have shared memory for.
+func (s *scan) suits(b burden, p Properties) int {
+	return max(2, min(b.bytes/s.moved(), s.room(b, p)))
+}
 
-func (s *scan) keeps(b burden) int { return min(b.values/max(1, s.width*len(s.keep)), maxSteps) }
+func (s *scan) room(b burden, p Properties) int {
+	return min(b.values/max(1, s.width*len(s.keep)), maxSteps, s.fits(b.blocks, p))
+}
 
-// fullest is about as many steps of a thread as suit b: so many, the more the better, that the last tile
+func (s *scan) fits(blocks int, p Properties) int {
+	return (p.Shared/blocks-scanWork)/(scanThreads*s.loaded()) - 1
+}
+
+// fullest is about as many steps of a thread as suit, so many, the more the better, that the last tile
 // of time is nearly full, since blocks that have little to do leave memory idle.
-func (s *scan) fullest(b burden) int {
-	suits := s.suits(b)
+func (s *scan) fullest(suits, room int) int {
 	best, least := suits, math.Inf(1)
 	near := max(1, suits/3)
-	for n := min(suits+near, max(suits, s.keeps(b))); n >= max(2, suits-near); n-- {
+	for n := min(suits+near, max(suits, room)); n >= max(2, suits-near); n-- {
 		idle := float64(s.tilesOf(n)*s.deep(n)*n)/float64(s.Steps) - 1
 		if cost := idle + math.Abs(float64(n-suits))/float64(10*suits); cost < least {
 			best, least = n, cost
