@@ -39,7 +39,7 @@ func TestGPUScanTeams(t *testing.T) {
 	}
 }
 
-// TestGPUScanExtremes does so on a GPU, whose exponentials are its own.
+// TestGPUScanExtremes is TestScanExtremes on a GPU, whose exponentials are its own.
 func TestGPUScanExtremes(t *testing.T) { extremes(t, openGPU(t, time.Minute)) }
 
 // same compares the states of inference with those that are kept for a gradient, in

@@ -141,7 +141,8 @@ func TestScanGroups(t *testing.T) {
 }
 
 // TestScanFewest: on an H200 all passes of one sequence of 32 channels are a team's from the steps on that
-// scripts/gpu-sanitize runs, and not from fewer; of 192 channels it runs a team whose blocks look at each tile.
+// scripts/gpu-sanitize runs, and not from fewer; of 192 channels it runs a team whose blocks look at each tile,
+// and of 32 sequences of 128 tiles of which blocks have several.
 func TestScanFewest(t *testing.T) {
 	const fewest = 8448
 	teams := func(steps int, train bool) (teams int) {
@@ -160,6 +161,18 @@ func TestScanFewest(t *testing.T) {
 	s, _, _ := scans(t, cell.SRU, 1408, 1, 192, false)
 	if launches, texts, err := cuda.Sources(s, nil, h200()); err != nil || !launches[0].Cooperative || !strings.Contains(texts[0], "PARTS = 4") {
 		t.Errorf("192 channels: no team whose blocks look at each tile: %v", err)
+	}
+	for _, train := range []bool{false, true} {
+		s, _, _ := scans(t, cell.GILR, 113, 32, 128, train)
+		launches, _, err := cuda.Sources(s, knob.Params{"scansteps": 1}, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range launches {
+			if tiles := int(l.Args[4] * l.Args[5]); tiles <= 2*l.Grid[0] {
+				t.Errorf("32 sequences: %d tiles for %d blocks", tiles, l.Grid[0])
+			}
+		}
 	}
 	if forward, train, before := teams(fewest, false), teams(fewest, true), teams(fewest-1, false); forward != 1 || train != 2 || before != 0 {
 		t.Errorf("%d steps: %d teams, in training %d; with a step less %d", fewest, forward, train, before)
@@ -407,7 +420,7 @@ func TestScanBurden(t *testing.T) {
 	}
 }
 
-// TestScanExtremes: activations of whatever is a number are what they should be, two at a time as well as one.
+// TestScanExtremes: activations are what they should be of whatever is a number and of what is none, two at a time and one.
 func TestScanExtremes(t *testing.T) {
 	compiler, driver := emulation(t, 3)
 	d := cuda.New(driver, compiler, "")
@@ -415,45 +428,51 @@ func TestScanExtremes(t *testing.T) {
 	extremes(t, d)
 }
 
-// extremes holds a layer whose gates are computed in pairs to its meaning where they are near their limits or none.
+// extremes holds a layer to its meaning where gates are near their limits or no numbers: in inference, where they are
+// computed in pairs, and in training, one by one.
 func extremes(t *testing.T, d device.Device) {
 	t.Helper()
 	values := []float32{0, -1, 1, -20, 20, -45, 45, -200, 200, -1e30, 1e30, float32(math.Inf(-1)), float32(math.Inf(1)), float32(math.NaN())}
 	hidden := len(values) * len(values)
-	s, op, _ := scans(t, cell.GILR, 5, 1, hidden, false)
-	prog, err := d.Compile(s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer prog.Close()
-	x := make([]float32, op.X.M.Elements())
-	for i := range x {
-		u, step := i%hidden, i/(2*hidden)
-		if u += step; i%(2*hidden) < hidden {
-			x[i] = values[u%len(values)]
-		} else {
-			x[i] = values[u%hidden/len(values)]
+	for _, train := range []bool{false, true} {
+		s, op, _ := scans(t, cell.GILR, 5, 1, hidden, train)
+		if _, texts, err := cuda.Sources(s, nil, h200()); err != nil || strings.Contains(texts[0], "quick_pair<") == train {
+			t.Fatalf("training: %v: in pairs: %v, %v", train, !train, err)
 		}
-	}
-	states := make([]float32, op.State[0].M.Elements())
-	if err := errors.Join(prog.Write(op.X.M, x), prog.Write(op.BX.M, make([]float32, 2*hidden)), prog.Write(op.State[0].M, states)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := prog.Run(1); err != nil {
-		t.Fatal(err)
-	}
-	if err := prog.Read(op.State[0].M, states); err != nil {
-		t.Fatal(err)
-	}
-	want := make([]float64, hidden)
-	for step := range op.Steps {
-		for u := range want {
-			gate, in := float64(x[2*step*hidden+u]), float64(x[(2*step+1)*hidden+u])
-			g := 1 / (1 + math.Exp(-gate))
-			want[u] = g*want[u] + (1-g)*math.Tanh(in)
-			got := float64(states[(step+1)*hidden+u])
-			if math.IsNaN(want[u]) != math.IsNaN(got) || math.Abs(got-want[u]) > 1e-6 {
-				t.Fatalf("step %d, gate %v, input %v: %v, want %v", step, gate, in, got, want[u])
+		prog, err := d.Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer prog.Close()
+		x := make([]float32, op.X.M.Elements())
+		for i := range x {
+			u, step := i%hidden, i/(2*hidden)
+			if u += step; i%(2*hidden) < hidden {
+				x[i] = values[u%len(values)]
+			} else {
+				x[i] = values[u%hidden/len(values)]
+			}
+		}
+		states := make([]float32, op.State[0].M.Elements())
+		if err := errors.Join(prog.Write(op.X.M, x), prog.Write(op.BX.M, make([]float32, 2*hidden)), prog.Write(op.State[0].M, states)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := prog.Run(1); err != nil {
+			t.Fatal(err)
+		}
+		if err := prog.Read(op.State[0].M, states); err != nil {
+			t.Fatal(err)
+		}
+		want := make([]float64, hidden)
+		for step := range op.Steps {
+			for u := range want {
+				gate, in := float64(x[2*step*hidden+u]), float64(x[(2*step+1)*hidden+u])
+				g := 1 / (1 + math.Exp(-gate))
+				want[u] = g*want[u] + (1-g)*math.Tanh(in)
+				got := float64(states[(step+1)*hidden+u])
+				if math.IsNaN(want[u]) != math.IsNaN(got) || math.Abs(got-want[u]) > 1e-6 {
+					t.Fatalf("training: %v, step %d, gate %v, input %v: %v, want %v", train, step, gate, in, got, want[u])
+				}
 			}
 		}
 	}

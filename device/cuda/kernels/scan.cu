@@ -110,7 +110,7 @@ template <class F> __device__ __forceinline__ void until(F there, bool wanted, u
 }
 
 // A tile's last lanes and the threads of their warps, value by value: mouth reports
-// whether this thread is one of them, and each(f) is f of the thread's values,
+// whether this thread is one of them, mouthful is the first value of its warp, and each(f) is f of the thread's values,
 // which are within the chain where has holds.
 __device__ __forceinline__ bool mouth(const grid& g) { return (threadIdx.x | 31) >= blockDim.x - g.lanes(); }
 __device__ __forceinline__ int mouthful(const grid& g) { return max(0, (int)(threadIdx.x / 32 * 32 - (blockDim.x - g.lanes()))) * N; }
