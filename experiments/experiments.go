@@ -92,14 +92,16 @@ func (e Experiment) Concerns(d results.Device, recs []results.Record) bool {
 }
 
 // inOrder has recs in the order of the parts, whatever order they were measured
-// in; those of no part come last.
+// in: in that of the quick size if it has all of recs, else of the full one and
+// then the quick one. Those of no part come last.
 func (e Experiment) inOrder(recs []results.Record, on Target) []results.Record {
 	type key struct {
 		results.Point
 		label string
 	}
 	place := map[key]int{}
-	for _, size := range []Size{Full, Quick} {
+	of := func(r results.Record) int { return place[key{r.Point, r.Impl.Label}] }
+	add := func(size Size) {
 		for _, part := range e.Parts(size, on) {
 			for _, p := range part.Points {
 				for _, s := range part.Specs {
@@ -110,8 +112,13 @@ func (e Experiment) inOrder(recs []results.Record, on Target) []results.Record {
 			}
 		}
 	}
+	if add(Quick); slices.ContainsFunc(recs, func(r results.Record) bool { return of(r) == 0 }) {
+		clear(place)
+		add(Full)
+		add(Quick)
+	}
 	at := func(r results.Record) int {
-		if n := place[key{r.Point, r.Impl.Label}]; n > 0 {
+		if n := of(r); n > 0 {
 			return n
 		}
 		return len(place) + 1

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -136,6 +137,29 @@ func reports(t *testing.T, on experiments.Target) {
 		}
 		if rep, err := e.Report(recs, on); err == nil && rep == nil {
 			t.Errorf("%s: no report and no error on failures", e.ID)
+		}
+	}
+}
+
+// TestQuickOrder: the table of a quick reproduction has its rows in the order of its plan, also those that the full one has, too.
+func TestQuickOrder(t *testing.T) {
+	e, err := experiments.Lookup("martin-kernel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs := synthetic(e, cpu)
+	slices.Reverse(recs)
+	rep, err := e.On(results.Device{Key: "cpu-synthetic-2t"}, recs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points := e.Parts(experiments.Quick, cpu)[0].Points
+	if len(rep.Tables[0].Rows) != len(points) {
+		t.Fatalf("%d rows of %d points", len(rep.Tables[0].Rows), len(points))
+	}
+	for i, row := range rep.Tables[0].Rows {
+		if p := points[i]; row[0].Text != fmt.Sprint(p.Hidden) || row[1].Text != fmt.Sprint(p.Steps) {
+			t.Errorf("row %d is of n=%s, T=%s, want %d, %d", i, row[0].Text, row[1].Text, p.Hidden, p.Steps)
 		}
 	}
 }
