@@ -296,6 +296,7 @@ const (
 // tensors makes the images of a launch's tensors.
 func (d *driver) tensors(l *cuda.Launch) error {
 	const wide = 2 // promotion of what is read to 128 bytes
+	const turned = 3
 	for _, t := range l.Tensors {
 		rank := len(t.Sizes)
 		var sizes, strides [3]uint64
@@ -305,8 +306,12 @@ func (d *driver) tensors(l *cuda.Launch) error {
 			sizes[i], box[i] = uint64(t.Sizes[i]), uint32(t.Box[i])
 		}
 		strides[0], strides[1] = uint64(t.Strides[0]), uint64(t.Strides[1])
+		swizzle := uintptr(0)
+		if t.Turned {
+			swizzle = turned
+		}
 		kind := map[cuda.Element]uintptr{cuda.Half: 6, cuda.Single: 7, cuda.Brain: 9}[t.Element]
-		if err := d.do("cuTensorMapEncodeTiled", uintptr(t.Image()), kind, uintptr(rank), uintptr(t.At), address(&sizes), address(&strides), address(&box), address(&each), 0, 0, wide, 0); err != nil {
+		if err := d.do("cuTensorMapEncodeTiled", uintptr(t.Image()), kind, uintptr(rank), uintptr(t.At), address(&sizes), address(&strides), address(&box), address(&each), 0, swizzle, wide, 0); err != nil {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func (b *binder) copies(op schedule.Pack) bool {
 	id := op.Dst.M.ID
 	as := b.order[id]
 	return b.element(op.Src) == b.element(op.Dst) && op.Src.Cols == op.Src.M.Cols && op.Dst == op.Dst.M.All() &&
-		b.layout.factors[id] == nil && !b.layout.kept[id] && (as == byUnit && op.Trans || as == byColumn && !op.Trans) &&
+		b.layout.factors[id] == nil && b.layout.kept[id] == single && (as == byUnit && op.Trans || as == byColumn && !op.Trans) &&
 		(b.at(op.Src)-b.base)%alignment == 0
 }
 

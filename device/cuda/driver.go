@@ -153,6 +153,7 @@ type Tensor struct {
 	Sizes   [3]int // columns, batch, time
 	Strides [2]int // bytes from a member of the batch, and from a time, to the next
 	Box     [3]int
+	Turned  bool // boxes have rows of 128 bytes in shared memory, whose pieces of 16 change places: the i-th of row r is the i^r%8-th
 
 	image [24]uint64
 }

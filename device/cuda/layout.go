@@ -95,8 +95,10 @@ func (l *layout) place(s *schedule.Schedule) {
 		bytes := max(int64(m.Elements())*int64(l.element[i].Bytes()), packed[i])
 		if n := l.factors[i]; n != nil {
 			bytes = 16 * int64(n.quads())
-		} else if l.kept[i] {
+		} else if f := l.kept[i]; f == pieces {
 			bytes, _ = pieceBytes(m.Cols, m.Rows)
+		} else if f == onTheWay {
+			bytes, _ = wideBytes(m.Cols, m.Rows)
 		}
 		l.offset[i] = l.reserve(bytes)
 		l.reserve(1) // a gap: what runs over the end of a matrix does not reach the next

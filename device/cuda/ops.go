@@ -131,16 +131,22 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		if n := b.layout.factors[op.B.M.ID]; n != nil {
 			return []step{b.narrowProduct(op, n)}, nil
 		}
-		if b.layout.splits(op) {
+		switch b.layout.of(op) {
+		case pieces:
 			return b.splitProduct(op, stream), nil
+		case onTheWay:
+			return b.wideProduct(op, stream), nil
 		}
 		return []step{{product: b.product(op)}}, nil
 	case schedule.Pack:
 		if n := b.layout.factors[op.Dst.M.ID]; n != nil {
 			return []step{b.tiles(op, n)}, nil
 		}
-		if b.layout.kept[op.Dst.M.ID] {
+		switch b.layout.kept[op.Dst.M.ID] {
+		case pieces:
 			return b.split(op.Src, !op.Trans, b.at(op.Dst), 0, false), nil
+		case onTheWay:
+			return b.widePieces(op.Src, op.Trans, true, b.at(op.Dst)), nil
 		}
 		if b.alias[op.Dst.M.ID] {
 			return nil, nil

@@ -46,8 +46,17 @@ func BenchmarkGPUProducts(b *testing.B) {
 	}
 	all = append(all, multiplication{m: 6400, n: 2048, k: 512, transB: true, packed: true}, multiplication{m: 1024, n: 2048, k: 512, transB: true, packed: true},
 		multiplication{m: 256, n: 2048, k: 512, transB: true, packed: true})
+	for _, steps := range []int{16384, 65536} { // of an LS-LSTM of 256 units and 2312 outputs
+		for _, size := range [][2]int{{2312, 256}, {1536, 256}, {1024, 256}} {
+			all = append(all,
+				multiplication{m: steps, n: size[0], k: size[1], transB: true, packed: true},
+				multiplication{m: steps, n: size[1], k: size[0], packed: true},
+				multiplication{m: size[0], n: size[1], k: steps, transA: true},
+			)
+		}
+	}
 	for _, m := range all {
-		for _, split := range []int{2, 1} {
+		for _, split := range []int{2, 1, 3} {
 			b.Run(fmt.Sprintf("%v/split=%d", m, split), func(b *testing.B) { multiply(b, d, m, knob.Params{"split": split}) })
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"rnnbench/device/cuda/nvrtc"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -267,5 +268,30 @@ func TestRowsFit(t *testing.T) {
 				t.Errorf("%d bytes of stack", n)
 			}
 		})
+	}
+}
+
+// TestSpillsHalves: no kernel of products whose left factor is split on the way does.
+func TestSpillsHalves(t *testing.T) {
+	c := hopper(t)
+	for _, trans := range []bool{false, true} {
+		b := schedule.NewBuilder(1)
+		left := b.Matrix("a", 4096, 4096)
+		b.Do(0, schedule.Gemm{A: left.All(), TransA: trans, B: b.Matrix("b", 4096, 256).All(), C: b.Matrix("c", 4096, 256).All()})
+		s, err := b.Schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches, texts, err := cuda.Sources(s, knob.Params{"split": 3}, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range launches {
+			n := recorded(t, c, stackRecord, l, texts[i])
+			t.Logf("%s: %d registers", l.Name, recorded(t, c, registerRecord, l, texts[i]))
+			if n > 0 {
+				t.Errorf("%s: %d bytes of stack", l.Name, n)
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"math"
 	"slices"
 
 	"rnnbench/rnn/knob"
@@ -28,7 +29,7 @@ func productKnobs(s *schedule.Schedule) []knob.Knob {
 		}
 		knobs := []knob.Knob{{Name: "pick", Doc: "the library's algorithm for each product: 1: the fastest of those it names, which are tried; 0: the one it recommends", Values: []int{0, 1}}}
 		if s.Precision == schedule.FP32 {
-			knobs = append(knobs, knob.Knob{Name: "split", Doc: "fp32 products, but narrow ones, as three of halves on tensor cores (1) or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2}})
+			knobs = append(knobs, knob.Knob{Name: "split", Doc: "fp32 products, but narrow ones, as three of halves on tensor cores, by the library (1) or a kernel that splits the left factor as it multiplies it (3), or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}})
 		}
 		return knobs
 	}
@@ -60,33 +61,96 @@ func pieceBytes(n, k int) (all, tail int64) {
 	return (tail + tailBytes + alignment - 1) / alignment * alignment, tail
 }
 
-// divides reports whether product op is expected to gain from being split, its
-// right factor ahead of it or with it.
-func divides(op schedule.Gemm, ahead bool) bool {
+// A form is how a product of single precision is formed.
+type form int
+
+const (
+	single   form = iota // by the library, of single precision
+	pieces               // by the library, of the pieces of both factors
+	onTheWay             // by a kernel that splits the left factor (halves.go)
+)
+
+// seconds is about what op takes in a form, its right factor split ahead of it or with it.
+func (s splitting) seconds(op schedule.Gemm, f form, ahead bool) float64 {
 	m, n, k := op.Sizes()
 	flops := 2 * float64(m) * float64(n) * float64(k)
-	moved, launches := 14*float64(m)*float64(k), 2.0
-	if !ahead {
-		moved += 14 * float64(n) * float64(k)
-		launches += 2
+	left, right := float64(m)*float64(k), float64(n)*float64(k)
+	switch f {
+	case pieces:
+		if ahead {
+			right = 0
+		}
+		return flops/rateSplit + 14*(left+right)/rateCopy + s.launches(2, ahead)
+	case onTheWay:
+		_, t := divided(op, s.sms)
+		if ahead {
+			right = 0
+		}
+		return t + (4*left+12*right)/rateCopy + s.launches(1, ahead)
 	}
-	return m >= 256 && n >= 64 && k >= 32 && flops/rateSplit+moved/rateCopy+launches*timeLaunch < 0.9*flops/rateSingle
+	return 0.9 * flops / rateSingle
+}
+
+// launches is what so many take, and two that split a right factor.
+func (s splitting) launches(n float64, ahead bool) float64 {
+	if !ahead {
+		n += 2
+	}
+	return n * timeLaunch
+}
+
+// may reports whether op can be formed so, and whether that is worth a thought.
+func (s splitting) may(op schedule.Gemm, f form) bool {
+	m, n, k := op.Sizes()
+	large := m >= 256 && n >= 64 && k >= 32
+	switch f {
+	case pieces:
+		return s.asked == pieces || s.asked == single && large
+	case onTheWay:
+		return s.engine && engineCopies(op) && (s.asked == onTheWay || s.asked == single && large)
+	}
+	return s.asked == single
+}
+
+// fastest is the form that is expected to be the fastest of those that all of ops can be
+// formed in, whose right factor is the same and split ahead of them or with each.
+func (s splitting) fastest(ahead bool, ops ...schedule.Gemm) form {
+	best, least := single, math.Inf(1)
+	for f := range onTheWay + 1 {
+		t := 0.0
+		for _, op := range ops {
+			if !s.may(op, f) || f == onTheWay && ahead && op.TransA {
+				t = math.Inf(1)
+			}
+			t += s.seconds(op, f, ahead)
+		}
+		if t < least {
+			best, least = f, t
+		}
+	}
+	return best
 }
 
 // A splitting says which products of a schedule are split, and which matrices
 // are stored split alone: those of weights that are packed for such products
 // and read by nothing else.
 type splitting struct {
-	some, all bool // products are split, as is expected to pay or whatever they are
-	kept      map[int]bool
+	some   bool // products may be split
+	asked  form // of products; single: as is expected to pay
+	engine bool // the GPU has a copy engine
+	sms    int
+	kept   map[int]form // by the matrix's number
 }
 
 func newSplitting(s *schedule.Schedule, k knob.Params, p Properties) splitting {
-	out := splitting{some: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, all: k["split"] == 1, kept: map[int]bool{}}
+	out := splitting{
+		some: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, asked: map[int]form{1: pieces, 3: onTheWay}[k["split"]],
+		engine: p.Capability >= 90, sms: p.SMs, kept: map[int]form{},
+	}
 	if !out.some {
 		return out
 	}
-	packs, pays := map[int]*schedule.Pack{}, map[int]bool{}
+	packs, reads := map[int]*schedule.Pack{}, map[int][]schedule.Gemm{}
 	for _, op := range everything(s) {
 		if op, ok := op.(schedule.Pack); ok && packs[op.Dst.M.ID] == nil && op.Dst == op.Dst.M.All() {
 			packs[op.Dst.M.ID] = &op
@@ -94,7 +158,7 @@ func newSplitting(s *schedule.Schedule, k knob.Params, p Properties) splitting {
 	}
 	for _, op := range everything(s) {
 		if op, ok := op.(schedule.Gemm); ok && op.B == op.B.M.All() && !op.TransB {
-			pays[op.B.M.ID] = pays[op.B.M.ID] || out.all || divides(op, true)
+			reads[op.B.M.ID] = append(reads[op.B.M.ID], op)
 			continue
 		}
 		pack, _ := op.(schedule.Pack)
@@ -105,15 +169,26 @@ func newSplitting(s *schedule.Schedule, k knob.Params, p Properties) splitting {
 		}
 	}
 	for id, pack := range packs {
-		out.kept[id] = pack != nil && pays[id]
+		if pack != nil && len(reads[id]) > 0 {
+			out.kept[id] = out.fastest(true, reads[id]...)
+		}
 	}
 	return out
 }
 
-// splits reports whether op is split.
-func (s splitting) splits(op schedule.Gemm) bool {
-	return s.some && (s.all || s.kept[op.B.M.ID] || divides(op, false))
+// of is the form of op.
+func (s splitting) of(op schedule.Gemm) form {
+	if !s.some {
+		return single
+	}
+	if f := s.kept[op.B.M.ID]; f != single {
+		return f
+	}
+	return s.fastest(false, op)
 }
+
+// splits reports whether op is split.
+func (s splitting) splits(op schedule.Gemm) bool { return s.of(op) != single }
 
 // splitRoom is what the pieces of a product's factors take at most, and splitTerms
 // how many terms are summed at a time: larger products are formed in portions.
@@ -165,7 +240,10 @@ func part(v schedule.View, columns bool, from, n int) schedule.View {
 
 // splitBytes is what splitting op needs of scratch memory.
 func (s splitting) splitBytes(op schedule.Gemm) int64 {
-	kept := s.kept[op.B.M.ID]
+	kept := s.kept[op.B.M.ID] != single
+	if s.of(op) == onTheWay {
+		return s.wideRoom(op, kept)
+	}
 	m, n, k := portions(op, kept, splitRoom, splitTerms)[0].Sizes()
 	left, _ := pieceBytes(m, k)
 	if kept {
@@ -177,7 +255,7 @@ func (s splitting) splitBytes(op schedule.Gemm) int64 {
 
 // splitProduct forms a product of split factors.
 func (b *binder) splitProduct(op schedule.Gemm, stream int) []step {
-	kept := b.layout.kept[op.B.M.ID]
+	kept := b.layout.kept[op.B.M.ID] != single
 	scratch := b.base + Pointer(b.layout.scratch[stream])
 	var out []step
 	var right schedule.View
@@ -207,27 +285,12 @@ func (b *binder) splitProduct(op schedule.Gemm, stream int) []step {
 // product with a right one whose tail is given, of a right one where there is
 // none.
 func (b *binder) split(from schedule.View, trans bool, to, right Pointer, accumulate bool) []step {
-	wide := from.Cols%8 == 0 && from.M.Cols%8 == 0 && int(b.at(from))%32 == 0
-	flat := func(all int) (width int, block [3]int) {
-		if width = 1; wide {
-			width = 8
-		}
-		x := 1
-		for x < blockSize && x*width < all {
-			x *= 2
-		}
-		return width, [3]int{x, blockSize / x, 1}
-	}
 	rows, all := from.Rows, pieceColumns(from.Cols)
 	if trans {
 		rows, all = from.Cols, pieceColumns(from.Rows)
 	}
 	_, tail := pieceBytes(rows, all)
-	width, block := flat(from.Cols)
-	largest := b.source(func() source { return source{"largest", file("split", "V", width, "TRANS", 0, "RIGHT", 0).text} }, "largest ", width)
-	first := newLaunch(largest, [3]int{min(ceil(from.Rows, block[1]), largestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(to)+uint64(tail))
-
-	width, block = flat(all)
+	width, block := b.across(from, all)
 	grid := [3]int{ceil(all, block[0]*width), min(ceil(from.Rows, block[1]), maxGrid), 1}
 	if trans {
 		width, grid, block = 1, [3]int{ceil(from.Cols, 32), min(ceil(all, 32), maxGrid), 1}, [3]int{32, 8, 1}
@@ -236,6 +299,31 @@ func (b *binder) split(from schedule.View, trans bool, to, right Pointer, accumu
 	if right == 0 {
 		right = to + Pointer(tail) // unread
 	}
-	return []step{first, newLaunch(b.file("split", "V", width, "TRANS", number(trans), "RIGHT", kind), grid, block,
+	return []step{b.largest(from, to+Pointer(tail)), newLaunch(b.scaled("split", "split", "V", width, "TRANS", number(trans), "RIGHT", kind), grid, block,
 		uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(tail), uint64(right), uint64(number(accumulate)))}
+}
+
+// across is how many values side by side in v threads take at a time, and a block of them
+// where rows have so many.
+func (b *binder) across(v schedule.View, all int) (width int, block [3]int) {
+	if width = 1; v.Cols%8 == 0 && v.M.Cols%8 == 0 && int(b.at(v))%32 == 0 {
+		width = 8
+	}
+	x := 1
+	for x < blockSize && x*width < all {
+		x *= 2
+	}
+	return width, [3]int{x, blockSize / x, 1}
+}
+
+// largest looks for a factor's largest value, which its tail is to know.
+func (b *binder) largest(from schedule.View, tail Pointer) step {
+	width, block := b.across(from, from.Cols)
+	s := b.source(func() source { return source{"largest", file("scales", "V", width).text} }, "largest ", width)
+	return newLaunch(s, [3]int{min(ceil(from.Rows, block[1]), largestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(tail))
+}
+
+// scaled is kernel name of a file of kernels/ that knows of scales.
+func (b *binder) scaled(name, in string, defines ...any) *source {
+	return b.source(func() source { return source{name, file("scales", defines...).text + file(in).text} }, append([]any{name, " "}, defines...)...)
 }

@@ -297,12 +297,18 @@ func (d *Driver) tensor(t *cuda.Tensor) error {
 	if _, err := d.view(t.At, int64(bytes)); err != nil {
 		return err
 	}
-	image := (*[10]int64)(t.Image())
+	if t.Turned && t.Box[0]*size != 128 {
+		return fmt.Errorf("emulator: turned rows of %d bytes", t.Box[0]*size)
+	}
+	image := (*[11]int64)(t.Image())
 	image[0], image[1] = int64(t.At), int64(size)
 	for i := range 3 {
 		image[2+i], image[7+i] = int64(t.Sizes[i]), int64(t.Box[i])
 	}
 	image[5], image[6] = int64(t.Strides[0]), int64(t.Strides[1])
+	if image[10] = 0; t.Turned {
+		image[10] = 1
+	}
 	return nil
 }
 

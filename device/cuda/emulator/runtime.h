@@ -193,14 +193,16 @@ static void engine_read() {
   }
 }
 #define __grid_constant__
-struct tensor_map { const char* at; long long size, sizes[3], strides[2], box[3]; };
+struct tensor_map { const char* at; long long size, sizes[3], strides[2], box[3], turned; };
+// turned is where the engine puts what is at p of rows of 128 bytes, eight of which it turns by 16 bytes each.
+static char* turned(char* p, bool turned) { return turned ? (char*)((size_t)p ^ (size_t)p >> 3 & 0x70) : p; }
 static void tensor_load(shared_t to, const tensor_map& m, int column, int n, int time, shared_t bar) {
   char* here = (char*)to;
   for (long long t = time; t < time + m.box[2]; t++)
     for (long long b = n; b < n + m.box[1]; b++)
       for (long long c = column; c < column + m.box[0]; c++, here += m.size)
-        if (c < m.sizes[0] && b < m.sizes[1] && t < m.sizes[2]) memcpy(here, m.at + c * m.size + b * m.strides[0] + t * m.strides[1], m.size);
-        else memset(here, 0, m.size);
+        if (c < m.sizes[0] && b < m.sizes[1] && t < m.sizes[2]) memcpy(turned(here, m.turned), m.at + c * m.size + b * m.strides[0] + t * m.strides[1], m.size);
+        else memset(turned(here, m.turned), 0, m.size);
   ((Bar*)bar)->bytes -= here - (char*)to;
   bar_settle((Bar*)bar);
 }
@@ -281,6 +283,13 @@ static unsigned halves_of(float v) {
   return a.bits | b.bits << 16;
 }
 
+static void split_pair(unsigned& high, unsigned& low, float x, float y) {
+  fp16 h[2], l[2];
+  narrow(h[0], x), narrow(h[1], y);
+  narrow(l[0], x - widen(h[0])), narrow(l[1], y - widen(h[1]));
+  high = h[0].bits | h[1].bits << 16, low = l[0].bits | l[1].bits << 16;
+}
+
 struct alignas(16) quad { unsigned v[4]; };
 static quad get_quad(const unsigned* p) { return *(const quad*)p; }
 static void put_one(unsigned* p, unsigned v) { *(volatile unsigned*)p = v; }
@@ -305,6 +314,7 @@ struct matrix { shared_t at; int apart; };
 static matrix matrix_at(shared_t at, int apart) { return {at, apart}; }
 static void mma_begin() {}
 static void mma_end() {}
+static void settled(const float*) {}
 template <int N, class W> static void mma_wide(W w, float* c, const unsigned* a, matrix m, int bytes, bool add) {
   unsigned all[4][32];
   for (int i = 0; i < 4; i++) memcpy(all[i], exchange(a[i]), sizeof all[i]);

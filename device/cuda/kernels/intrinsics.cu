@@ -28,6 +28,15 @@ __device__ __forceinline__ unsigned halves_of(float v) {
   return both;
 }
 
+// split_pair makes the nearest halves of two values, a word with x below y, and those of what
+// they leave.
+__device__ __forceinline__ void split_pair(unsigned& high, unsigned& low, float x, float y) {
+  float of_x, of_y;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(high) : "f"(y), "f"(x));
+  asm("{\n\t.reg .b16 l, h;\n\tmov.b32 {l, h}, %2;\n\tcvt.f32.f16 %0, l;\n\tcvt.f32.f16 %1, h;\n\t}" : "=f"(of_x), "=f"(of_y) : "r"(high));
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(low) : "f"(y - of_y), "f"(x - of_x));
+}
+
 // add_release adds 1 to a counter after everything before it, get_acquire reads
 // a counter before everything after it, and pause is called between two looks;
 // rest is a pause that leaves the multiprocessor to others.
@@ -324,7 +333,7 @@ __device__ __forceinline__ void mma_part(float, float* c, const unsigned* a, uns
 // side by side and the other eight as many bytes apart. mma_wide has four warps
 // multiply together, after mma_begin; mma_end waits for the products: each warp's 16
 // rows of 16 columns of a, fragments of mma_part, by N rows of the matrix so many bytes
-// behind m, N being 16 or 32. Sums are fragments of 16×8, side by side; add: to those
+// behind m, N being 16, 32 or 128. Sums are fragments of 16×8, side by side; add: to those
 // that are there.
 struct matrix { unsigned low, high; };
 __device__ __forceinline__ matrix matrix_at(shared_t at, int apart) { return {(unsigned)(apart >> 4) << 16 | (at & 0x3ffff) >> 4, 8}; }
@@ -334,12 +343,21 @@ __device__ __forceinline__ void mma_end() { HOPPER("wgmma.commit_group.sync.alig
 #define WIDE(shape, word, list, weights, more, ...)                                                                   \
   HOPPER("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %" more ", 0;\n\twgmma.mma_async.sync.aligned." shape ".f32." word "." word " {" list "}, {" weights ", p, 1, 1, 0;\n\t}" \
          : __VA_ARGS__ : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"((unsigned long long)m.high << 32 | (m.low + bytes / 16)), "r"((int)add))
+#define LIST_128 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define WIDE_OF(word)                                                                                                  \
   if constexpr (N == 16) WIDE("m64n16k16", word, "%0, %1, %2, %3, %4, %5, %6, %7", "%8, %9, %10, %11}, %12", "13", SUMS(0)); \
+  else if constexpr (N == 32)                                                                                          \
+    WIDE("m64n32k16", word, "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15", "%16, %17, %18, %19}, %20", "21", SUMS(0), SUMS(8));                                                                                                               \
   else                                                                                                                 \
-    WIDE("m64n32k16", word, "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15", "%16, %17, %18, %19}, %20", "21", SUMS(0), SUMS(8))
+    WIDE("m64n128k16", word, LIST_128, "%64, %65, %66, %67}, %68", "69", SUMS(0), SUMS(8), SUMS(16), SUMS(24), SUMS(32), SUMS(40), SUMS(48), SUMS(56))
 template <int N> __device__ __forceinline__ void mma_wide(bf16, float* c, const unsigned* a, matrix m, int bytes, bool add) { WIDE_OF("bf16"); }
 template <int N> __device__ __forceinline__ void mma_wide(fp16, float* c, const unsigned* a, matrix m, int bytes, bool add) { WIDE_OF("f16"); }
 #undef WIDE_OF
+#undef LIST_128
 #undef WIDE
+// settled has sums be read behind mma_end.
+__device__ __forceinline__ void settled(float* c) { asm volatile("" : SUMS(0), SUMS(8), SUMS(16), SUMS(24), SUMS(32), SUMS(40), SUMS(48), SUMS(56)); }
 #undef SUMS

@@ -1,0 +1,172 @@
+package cuda_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A factoring is a product whose factors are parts of larger matrices, and added to what
+// is there.
+type factoring struct {
+	m, n, k        int
+	transA, transB bool
+	packed         bool // the right factor is, ahead of all runs
+	left, right    int  // columns ahead of a factor, and more rows above it
+	out            int  // columns ahead of the product
+	accumulate     bool
+	scale          float64 // of values of the left factor; of one in a hundred it is a thousandth
+}
+
+// factorings are at sizes of all kinds: 1, primes, one more and less than parts of blocks.
+func factorings(large bool) []factoring {
+	all := []factoring{
+		{m: 1, n: 1, k: 4, scale: 1},
+		{m: 5, n: 3, k: 4, packed: true, transB: true, scale: 1e-20},
+		{m: 300, n: 130, k: 36, packed: true, scale: 1e20},
+		{m: 257, n: 129, k: 100, transB: true, packed: true, accumulate: true, scale: 1},
+		{m: 36, n: 131, k: 97, transA: true, left: 8, right: 3, out: 1, scale: 1},
+		{m: 260, n: 20, k: 65, transA: true, accumulate: true, out: 4, scale: 1e-3},
+		{m: 31, n: 24, k: 44, left: 4, right: 1, transB: true, scale: 3},
+		{m: 64, n: 128, k: 32, transA: true, transB: true, scale: 1},
+		{m: 12, n: 8, k: 2500, transA: true, accumulate: true, scale: 1},
+		{m: 9, n: 8, k: 4100, out: 2, scale: 1},
+	}
+	if large {
+		all = append(all,
+			factoring{m: 65537, n: 1536, k: 256, transB: true, packed: true, scale: 1},
+			factoring{m: 16384, n: 256, k: 2312, packed: true, scale: 1e-6},
+			factoring{m: 2312, n: 256, k: 65537, transA: true, scale: 1e-6},
+			factoring{m: 1024, n: 256, k: 16384, transA: true, accumulate: true, left: 512, scale: 1},
+			factoring{m: 2048, n: 2049, k: 2048, transB: true, scale: 1},
+		)
+	}
+	return all
+}
+
+func (f factoring) String() string {
+	return fmt.Sprintf("%dx%dx%d,%t,%t,%t,%d,%d,%d,%t,%g", f.m, f.n, f.k, f.transA, f.transB, f.packed, f.left, f.right, f.out, f.accumulate, f.scale)
+}
+
+// hold compares some values of the product with double precision.
+func (f factoring) hold(t *testing.T, d device.Device, k knob.Params) {
+	build := schedule.NewBuilder(1)
+	view := func(name string, trans bool, rows, cols, more int) schedule.View {
+		if trans {
+			rows, cols = cols, rows
+		}
+		ld := cols + more
+		if name == "a" {
+			ld = (ld + 3) / 4 * 4
+		}
+		return build.Matrix(name, rows+more, ld).All().Band(more, rows).Columns(more, cols)
+	}
+	left, right, out := view("a", f.transA, f.m, f.k, f.left), view("b", f.transB, f.k, f.n, f.right), view("c", false, f.m, f.n, f.out)
+	op := schedule.Gemm{A: left, TransA: f.transA, B: right, TransB: f.transB, C: out, Accumulate: f.accumulate}
+	if f.packed {
+		op.B, op.TransB = build.Packed("packed", f.k, f.n).All(), false
+		build.Prepare(schedule.Pack{Src: right, Dst: op.B, Trans: f.transB})
+	}
+	build.Do(0, op)
+	s, err := build.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.Compile(s, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	rng := rand.New(rand.NewPCG(uint64(f.m), uint64(f.k)))
+	var values [3][]float32
+	for i, v := range []schedule.View{left, right, out} {
+		values[i] = make([]float32, v.M.Elements())
+		for j := range values[i] {
+			x := 2*rng.Float64() - 1
+			if i == 0 {
+				if x *= f.scale; rng.IntN(100) == 0 {
+					x /= 1000
+				}
+			}
+			values[i][j] = float32(x)
+		}
+		if err := p.Write(v.M, values[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Run(1); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]float32, out.M.Elements())
+	if err := p.Read(out.M, got); err != nil {
+		t.Fatal(err)
+	}
+	at := func(which int, v schedule.View, trans bool, i, j int) float64 {
+		if trans {
+			i, j = j, i
+		}
+		return float64(values[which][(v.Row+i)*v.M.Cols+v.Col+j])
+	}
+	worst := 0.0
+	check := func(i, j int) {
+		sum, size := 0.0, 0.0
+		for q := range f.k {
+			term := at(0, left, f.transA, i, q) * at(1, right, f.transB, q, j)
+			sum, size = sum+term, size+math.Abs(term)
+		}
+		if f.accumulate {
+			old := at(2, out, false, i, j)
+			sum, size = sum+old, size+math.Abs(old)
+		}
+		// The error of a term is 2⁻²¹ of the largest that it could be, that of a sum of many
+		// what tensor cores cut off.
+		err := math.Abs(float64(got[(out.Row+i)*out.M.Cols+out.Col+j]) - sum)
+		worst = max(worst, err/(size+1e-4*f.scale))
+	}
+	if f.m*f.n < 1<<16 {
+		for i := range f.m {
+			for j := range f.n {
+				check(i, j)
+			}
+		}
+	} else {
+		for range 2000 {
+			check(rng.IntN(f.m), rng.IntN(f.n))
+		}
+		check(f.m-1, f.n-1)
+	}
+	if !(worst < 1e-5) {
+		t.Errorf("an error is %.2g of the terms' sizes", worst)
+	}
+	t.Logf("errors are %.2g of the terms' sizes at most", worst)
+	for i := range out.M.Elements() {
+		if r, c := i/out.M.Cols-out.Row, i%out.M.Cols-out.Col; (r < 0 || c < 0 || r >= f.m || c >= f.n) && got[i] != values[2][i] {
+			t.Fatalf("row %d, column %d is beyond the product and was written", r, c)
+		}
+	}
+}
+
+// TestHalves holds products whose left factor is split on the way to double precision.
+func TestHalves(t *testing.T) {
+	d, _ := emulated(t)
+	for _, f := range factorings(false) {
+		t.Run(f.String(), func(t *testing.T) { f.hold(t, d, knob.Params{"split": 3}) })
+	}
+}
+
+// TestGPUHalves does the same on a GPU, with larger ones.
+func TestGPUHalves(t *testing.T) {
+	d := openGPU(t, time.Minute)
+	for _, f := range factorings(true) {
+		t.Run(f.String(), func(t *testing.T) { f.hold(t, d, knob.Params{"split": 3}) })
+	}
+}

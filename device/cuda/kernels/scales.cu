@@ -1,0 +1,55 @@
+// Scales of factors that are split in halves (split.cu, halves.cu): powers of two, so
+// that the largest value is of the order of 2¹⁴. A factor's tail has the scale's
+// exponent, that of a left factor what a product of both is to be scaled by and whether
+// it is added to what is there, then the largest values of each of PARTS parts of the
+// factor.
+constexpr int PARTS = 1024, HEAD = 4;
+
+__device__ __forceinline__ float larger(float m, float v) { return fabsf(v) > m && v - v == 0 ? fabsf(v) : m; }
+
+// power is 2ⁿ, of what single precision has.
+__device__ __forceinline__ float power(int n) { return __uint_as_float((min(n, 127) + 127) << 23); }
+
+// largest_of is what is largest of 256 threads' values.
+__device__ __forceinline__ float largest_of(float m) {
+  __shared__ float of[8];
+  const int tid = threadIdx.y * blockDim.x + threadIdx.x;
+#pragma unroll
+  for (int i = 16; i > 0; i /= 2) m = larger(m, __shfl_xor_sync(0xffffffff, m, i));
+  if (tid % 32 == 0) of[tid / 32] = m;
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 8; i++) m = larger(m, of[i]);
+  return m;
+}
+
+// largest leaves those of each part, of which each block has one, or in the same
+// way several that are alike.
+extern "C" __global__ void __launch_bounds__(256) largest(int rows, int cols, const float* from, int ldfrom, float* tail) {
+  float m = 0;
+#pragma unroll 4
+  for (int row = blockIdx.x * blockDim.y + threadIdx.y; row < rows; row += gridDim.x * blockDim.y)
+    for (int col = threadIdx.x * V; col < cols; col += blockDim.x * V) {
+      float v[V];
+      load<V>(v, from + (long long)row * ldfrom + col);
+#pragma unroll
+      for (int i = 0; i < V; i++) m = larger(m, v[i]);
+    }
+  m = largest_of(m);
+  for (int i = blockIdx.x + (threadIdx.y * blockDim.x + threadIdx.x) * gridDim.x; i < PARTS; i += 256 * gridDim.x) tail[HEAD + i] = m;
+}
+
+// exponent_of is the scale's, of a factor whose largest value is m.
+__device__ __forceinline__ int exponent_of(float m) { return min(14 + 127 - (int)(__float_as_uint(m) >> 23), 60); }
+
+// scale_of is a factor's scale, whose exponent its tail then has, for blocks of 256 threads.
+__device__ __forceinline__ float scale_of(float* tail) {
+  float m[PARTS / 256];
+  const int tid = threadIdx.y * blockDim.x + threadIdx.x;
+  load<PARTS / 256>(m, tail + HEAD + tid * (PARTS / 256));
+#pragma unroll
+  for (int i = 1; i < PARTS / 256; i++) m[0] = larger(m[0], m[i]);
+  const int exponent = exponent_of(largest_of(m[0]));
+  if (blockIdx.x == 0 && blockIdx.y == 0 && tid == 0) tail[0] = exponent;
+  return power(exponent);
+}
