@@ -2,7 +2,9 @@ package cuda
 
 import (
 	"math"
+	"slices"
 
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
@@ -11,25 +13,23 @@ import (
 // is that the left factor's pieces, one and a half times its bytes, go through memory.
 // The right factor's are made ahead, in the order in which they are multiplied.
 
-// Sizes of a block's part of a product, as kernels/halves.cu has them.
+// Sizes as kernels/halves.cu has them: terms at a time, and rows and columns of a block's part
+// of a product.
 const (
-	deepHalves    = 32  // terms at a time
-	columnsHalves = 128 // columns
+	deepHalves    = 32
+	rowsHalves    = 192
+	columnsHalves = 128
+	threadsHalves = rowsHalves*2 + 128
+	stagesHalves  = 5
+	sharedHalves  = 1024 + stagesHalves*(4*deepHalves*(rowsHalves+columnsHalves)+16) // bytes
 )
 
 // A wide is how a product is divided among blocks.
 type wide struct {
-	groups int // of 64 rows of a block
-	share  int // terms of a part, in deepHalves
-	parts  int // of the sums
-	items  int // parts of the product
+	share int // terms of a part, in deepHalves
+	parts int // of the sums
+	items int // parts of the product
 }
-
-func (w wide) rows() int    { return 64 * w.groups }
-func (w wide) threads() int { return 128 * (w.groups + 1) }
-func (w wide) stage() int   { return 4 * deepHalves * (w.rows() + columnsHalves) }
-func (w wide) stages() int  { return 16 / w.groups } // 4 of a block alone on its multiprocessor
-func (w wide) shared() int  { return 1024 + w.stages()*(w.stage()+16) }
 
 // wideBytes is what the pieces of a right factor of k terms and n columns take, and where
 // its tail is.
@@ -46,26 +46,25 @@ func engineCopies(op schedule.Gemm) bool {
 }
 
 // divided is how op is divided on a GPU of so many multiprocessors, and about how many
-// seconds it takes.
-func divided(op schedule.Gemm, sms int) (best wide, seconds float64) {
+// seconds it takes, as measured on an H200.
+func divided(op schedule.Gemm, sms int) (best wide, least float64) {
+	const start, stage, item = 3e-6, 1.01e-6, 0.7e-6
 	m, n, k := op.Sizes()
-	deep, seconds := ceil(k, deepHalves), math.Inf(1)
-	w := wide{groups: 4}
-	tiles := ceil(m, w.rows()) * ceil(n, columnsHalves)
-	for parts := ceil(k, splitTerms); parts == ceil(k, splitTerms) || parts <= min(256, deep/8); parts++ {
-		w.share = ceil(deep, parts)
+	deep, tiles := ceil(k, deepHalves), ceil(m, rowsHalves)*ceil(n, columnsHalves)
+	least = math.Inf(1)
+	for parts := 1; parts == 1 || parts <= min(256, deep/8); parts++ {
+		w := wide{share: ceil(deep, parts)}
 		w.parts = ceil(deep, w.share)
 		w.items = tiles * w.parts
-		const timeStage, timeItem = 1.1e-6, 2e-6
-		t := float64(ceil(w.items, sms)) * (float64(w.share)*timeStage + timeItem)
+		t := start + float64(ceil(w.items, sms))*(float64(w.share)*stage+item)
 		if w.parts > 1 {
 			t += 8*float64(w.parts)*float64(m)*float64(n)/rateCopy + timeLaunch
 		}
-		if t < seconds {
-			best, seconds = w, t
+		if t < least {
+			best, least = w, t
 		}
 	}
-	return best, seconds
+	return best, least
 }
 
 // wideParts cuts op so that the pieces of its right factor, unless that is kept, need no more
@@ -88,39 +87,46 @@ func wideParts(op schedule.Gemm, kept bool, room int64) []schedule.Gemm {
 }
 
 // wideRoom is what wideProduct needs of scratch memory.
-func (s splitting) wideRoom(op schedule.Gemm, kept bool) int64 {
+func (s splitting) wideRoom(op schedule.Gemm, kept bool) (bytes int64) {
 	op = wideParts(op, kept, splitRoom)[0]
 	m, n, k := op.Sizes()
-	w, _ := divided(op, s.sms)
-	bytes := int64(roundUp(tailBytes, alignment))
 	if !kept {
-		right, _ := wideBytes(n, k)
-		bytes += right
+		bytes, _ = wideBytes(n, k)
 	}
-	if w.parts > 1 {
+	if w, _ := divided(op, s.sms); w.parts > 1 {
 		bytes += 4 * int64(w.parts) * int64(m) * int64(n)
 	}
 	return bytes
 }
 
-// wideProduct forms a product whose left factor is split on the way.
-func (b *binder) wideProduct(op schedule.Gemm, stream int) []step {
+// wideProduct forms a product whose left factor is split on the way, and adds a row to each
+// of its rows, if there is one and sums are not in parts.
+func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) []step {
 	kept := b.layout.kept[op.B.M.ID] != single
-	tail := b.base + Pointer(b.layout.scratch[stream])
-	var out []step
+	tail, out := b.tail(op.A, stream)
+	rightTail := b.at(op.B)
+	if !kept {
+		var more []step
+		rightTail, more = b.tail(op.B, stream)
+		out = append(out, more...)
+	}
 	for _, op := range wideParts(op, kept, splitRoom) {
 		m, n, k := op.Sizes()
 		w, _ := divided(op, b.properties.SMs)
-		free := tail + Pointer(roundUp(tailBytes, alignment))
+		free := b.base + Pointer(b.layout.scratch[stream])
 		right := free
 		all, at := wideBytes(n, k)
 		if kept {
-			right = b.at(op.B)
+			right, rightTail = b.at(op.B), b.at(op.B)+Pointer(at)
 		} else {
-			out = append(out, b.widePieces(op.B, op.TransB, !op.TransA, right)...)
+			out = append(out, b.widePieces(op.B, op.TransB, !op.TransA, right, rightTail))
 			free += Pointer(all)
 		}
 		c, ld, add := b.at(op.C), op.C.M.Cols, op.Accumulate
+		row := c // unread
+		if !bias.Empty() {
+			row = b.at(bias)
+		}
 		if w.parts > 1 {
 			c, ld, add = free, n, false
 		}
@@ -130,34 +136,115 @@ func (b *binder) wideProduct(op schedule.Gemm, stream int) []step {
 			}
 			return 1
 		}
-		left := &Tensor{At: b.at(op.A), Sizes: [3]int{op.A.Cols, op.A.Rows, 1}, Strides: [2]int{4 * op.A.M.Cols, 4 * op.A.M.Cols * op.A.Rows}, Box: [3]int{32, w.rows(), 1}, Turned: true}
+		left := &Tensor{At: b.at(op.A), Sizes: [3]int{op.A.Cols, op.A.Rows, 1}, Strides: [2]int{4 * op.A.M.Cols, 4 * op.A.M.Cols * op.A.Rows}, Box: [3]int{deepHalves, rowsHalves, 1}, Turned: true}
 		if op.TransA {
 			left.Box[1] = deepHalves
 		}
-		blocks := min(w.items, b.properties.SMs*4/w.groups)
-		l := newLaunch(b.scaled("halves", "halves", "KERNEL", 2, "V", width(c, ld), "ALONG", number(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages()), [3]int{blocks, 1, 1}, [3]int{w.threads(), 1, 1},
-			uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(tail), uint64(right), uint64(right)+uint64(at), uint64(c), uint64(ld), uint64(m)*uint64(n), uint64(number(add)))
-		l.launch.Shared, l.launch.Tensors = w.shared(), []*Tensor{left}
+		l := newLaunch(b.scaled("halves", "halves", "KERNEL", 2, "V", width(c, ld), "ALONG", number(!op.TransA), "STAGES", stagesHalves, "BIAS", number(!bias.Empty())),
+			[3]int{min(w.items, b.properties.SMs), 1, 1}, [3]int{threadsHalves, 1, 1},
+			uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(tail), uint64(right), uint64(rightTail), uint64(c), uint64(ld), uint64(m)*uint64(n), uint64(number(add)), uint64(row))
+		l.launch.Shared, l.launch.Tensors = sharedHalves, []*Tensor{left}
 		l.launch.pack()
-		out = append(out, b.largest(op.A, tail), l)
+		l.early = true
+		out = append(out, l)
 		if w.parts > 1 {
 			width := width(b.at(op.C), op.C.M.Cols)
-			out = append(out, newLaunch(b.scaled("add_parts", "halves", "KERNEL", 1, "V", width, "ALONG", 0, "GROUPS", 4, "STAGES", 1), [3]int{min(ceil(m*n, width*blockSize), maxGrid), 1, 1}, [3]int{blockSize, 1, 1},
-				uint64(m), uint64(n), uint64(w.parts), uint64(c), uint64(b.at(op.C)), uint64(op.C.M.Cols), uint64(number(op.Accumulate))))
+			l := newLaunch(b.scaled("add_parts", "halves", "KERNEL", 1, "V", width, "ALONG", 0), [3]int{min(ceil(m*n, width*blockSize), maxGrid), 1, 1}, [3]int{blockSize, 1, 1},
+				uint64(m), uint64(n), uint64(w.parts), uint64(c), uint64(b.at(op.C)), uint64(op.C.M.Cols), uint64(number(op.Accumulate)))
+			l.early = true
+			out = append(out, l)
 		}
 	}
 	return out
 }
 
+// biased is the row that the operation behind product i adds to each of its rows, if the
+// kernel that forms the product can.
+func (b *binder) biased(s *schedule.Schedule, i int) (row schedule.View) {
+	if i < 0 || i+1 >= len(s.Nodes) || s.Nodes[i].Stream != s.Nodes[i+1].Stream {
+		return row
+	}
+	op, _ := s.Nodes[i].Op.(schedule.Gemm)
+	add, _ := s.Nodes[i+1].Op.(schedule.Map)
+	if op.C.Empty() || add.Op != cell.Add || add.A != op.C || add.Out != op.C || add.B.Rows != 1 || add.B.M == op.C.M ||
+		b.layout.factors[op.B.M.ID] != nil || b.layout.of(op) != onTheWay || len(wideParts(op, b.layout.kept[op.B.M.ID] != single, splitRoom)) > 1 {
+		return row
+	}
+	if w, _ := divided(op, b.properties.SMs); w.parts > 1 {
+		return row
+	}
+	return add.B
+}
+
 // widePieces makes the pieces of a right factor, whose terms lie along rows of from where
 // it is transposed, as a left one is that has them along its rows or not.
-func (b *binder) widePieces(from schedule.View, trans, along bool, to Pointer) []step {
+func (b *binder) widePieces(from schedule.View, trans, along bool, to, tail Pointer) step {
 	terms, columns, term, column := from.Rows, from.Cols, from.M.Cols, 1
 	if trans {
 		terms, columns, term, column = from.Cols, from.Rows, 1, from.M.Cols
 	}
-	_, tail := wideBytes(columns, terms)
-	return []step{b.largest(from, to+Pointer(tail)), newLaunch(b.scaled("pieces", "halves", "KERNEL", 0, "V", 1, "ALONG", number(along), "GROUPS", 4, "STAGES", 1),
+	l := newLaunch(b.scaled("pieces", "halves", "KERNEL", 0, "V", 1, "ALONG", number(along)),
 		[3]int{ceil(ceil(terms, deepHalves), 2), ceil(columns, columnsHalves), 1}, [3]int{blockSize, 1, 1},
-		uint64(terms), uint64(columns), uint64(b.at(from)), uint64(term), uint64(column), uint64(to), uint64(to)+uint64(tail))}
+		uint64(terms), uint64(columns), uint64(b.at(from)), uint64(term), uint64(column), uint64(to), uint64(tail))
+	l.early = true
+	return l
+}
+
+// A tailing is where the tails of factors are that are split with a product: what was found of one
+// holds for later products of a stream until something is written to it.
+type tailing struct {
+	at    int64
+	slots int
+}
+
+// slotBytes is what a tail takes, and mostSlots how many a stream has at most.
+const (
+	slotBytes = (tailBytes + alignment - 1) / alignment * alignment
+	mostSlots = 64
+)
+
+// A tailed is a factor whose tail is in a slot of a stream.
+type tailed struct {
+	view         schedule.View
+	stream, slot int
+}
+
+// tail is where v's is on a stream, and what finds its largest value unless that is known.
+func (b *binder) tail(v schedule.View, stream int) (Pointer, []step) {
+	room, used := b.layout.tails[stream], 0
+	oldest := -1
+	for i, t := range b.tails {
+		if t.stream != stream {
+			continue
+		}
+		if t.view == v {
+			b.tails = append(slices.Delete(b.tails, i, i+1), t)
+			return b.slot(room, t.slot), nil
+		}
+		if used++; oldest < 0 {
+			oldest = i
+		}
+	}
+	slot := used
+	if used == room.slots {
+		slot = b.tails[oldest].slot
+		b.tails = slices.Delete(b.tails, oldest, oldest+1)
+	} else {
+		for slot = 0; slices.ContainsFunc(b.tails, func(t tailed) bool { return t.stream == stream && t.slot == slot }); slot++ {
+		}
+	}
+	b.tails = append(b.tails, tailed{v, stream, slot})
+	at := b.slot(room, slot)
+	return at, []step{b.largest(v, at)}
+}
+
+func (b *binder) slot(room tailing, i int) Pointer {
+	return b.base + Pointer(room.at+int64(i)*slotBytes)
+}
+
+// forget drops what is known of factors that op writes to.
+func (b *binder) forget(op schedule.Op) {
+	for _, v := range op.Writes() {
+		b.tails = slices.DeleteFunc(b.tails, func(t tailed) bool { return t.view.Overlaps(v) })
+	}
 }

@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/device/cuda"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -168,5 +172,98 @@ func TestGPUHalves(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	for _, f := range factorings(true) {
 		t.Run(f.String(), func(t *testing.T) { f.hold(t, d, knob.Params{"split": 3}) })
+	}
+}
+
+// tails is a schedule of products whose left factors are the same, or are written to in
+// between, one with a row added to each of its rows.
+func tails(t *testing.T) *schedule.Schedule {
+	t.Helper()
+	b := schedule.NewBuilder(1)
+	matrix := func(name string, rows, cols int) schedule.View { return b.Matrix(name, rows, cols).All() }
+	a, large, row := matrix("a", 40, 36), matrix("large", 4, 36), matrix("row", 1, 44)
+	right, deep := matrix("right", 36, 44), matrix("deep", 40, 20)
+	c, d, e, f := matrix("c", 40, 44), matrix("d", 40, 44), matrix("e", 36, 20), matrix("f", 36, 44)
+	b.Do(0, schedule.Gemm{A: a, B: right, C: c})
+	b.Do(0, schedule.Map{Op: cell.Add, Out: c, A: c, B: row})
+	b.Do(0, schedule.Gemm{A: a, TransA: true, B: deep, C: e}) // knows a
+	b.Do(0, schedule.Map{Op: cell.Mul, Out: a.Band(7, 4), A: a.Band(7, 4), B: large})
+	b.Do(0, schedule.Gemm{A: a, B: right, C: d}) // knows right, not a
+	b.Do(0, schedule.Gemm{A: a, TransA: true, B: c, C: f})
+	b.Do(0, schedule.Map{Op: cell.Mul, Out: d, A: d, B: row})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestHalvesTails: the largest value of a factor is looked for once, until it is written to,
+// and a row is added to a product by its kernel.
+func TestHalvesTails(t *testing.T) {
+	launches, _, err := cuda.Sources(tails(t), knob.Params{"split": 3}, h200())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, l := range launches {
+		names = append(names, l.Name)
+	}
+	want := "largest largest pieces halves largest pieces halves map_mul largest pieces halves largest pieces halves map_mul"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("launches are\n%s, want\n%s", got, want)
+	}
+	d, _ := emulated(t)
+	holdTails(t, d)
+}
+
+// TestGPUHalvesTails holds the results to double precision on a GPU.
+func TestGPUHalvesTails(t *testing.T) { holdTails(t, openGPU(t, time.Minute)) }
+
+func holdTails(t *testing.T, d device.Device) {
+	s := tails(t)
+	p, err := d.Compile(s, knob.Params{"split": 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	rng := rand.New(rand.NewPCG(3, 4))
+	want := make([][]float64, len(s.Matrices))
+	for i, m := range s.Matrices {
+		values := make([]float32, m.Elements())
+		want[i] = make([]float64, len(values))
+		for j := range values {
+			if values[j] = 2*rng.Float32() - 1; m.Name == "large" {
+				values[j] *= 1e6
+			}
+			want[i][j] = float64(values[j])
+		}
+		if err := p.Write(m, values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what is known of a factor is not what the run before left
+		for _, n := range s.Nodes {
+			devicetest.Evaluate(n.Op, want)
+		}
+		if _, err := p.Run(1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, m := range s.Matrices {
+		got := make([]float32, m.Elements())
+		if err := p.Read(m, got); err != nil {
+			t.Fatal(err)
+		}
+		largest, worst := 0.0, 0.0
+		for j, v := range got {
+			largest, worst = max(largest, math.Abs(want[i][j])), max(worst, math.Abs(float64(v)-want[i][j]))
+		}
+		if !(worst <= 1e-5*largest) {
+			t.Errorf("%s is off by %.3g of %.3g", m.Name, worst, largest)
+		}
 	}
 }

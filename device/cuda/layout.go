@@ -16,6 +16,7 @@ type layout struct {
 	spaces  map[int]extent // of parameters of networks, by the matrix that stands for each
 	scratch []int64        // per stream, offset of what its operations need for themselves
 	meeting []int64        // per persistent operation, offset of where its blocks meet
+	tails   []tailing      // per stream, of factors that are split
 	scans   []scanWords    // per stream, what its scans need, one after the other
 	cells   scanCells      // of scans
 	splitting
@@ -122,15 +123,26 @@ func (l *layout) meetings(s *schedule.Schedule, p Properties) (bytes []int64) {
 
 // scratches adds to what each stream needs what products and sums of rows do.
 func (l *layout) scratches(s *schedule.Schedule, p Properties, need []int64) {
+	factors := make([]map[schedule.View]bool, len(need))
+	for i := range factors {
+		factors[i] = map[schedule.View]bool{}
+	}
 	for stream, op := range everything(s) {
 		switch op := op.(type) {
 		case schedule.Gemm:
 			if l.factors[op.B.M.ID] == nil && l.splits(op) {
 				need[stream] = max(need[stream], l.splitBytes(op))
+				if l.of(op) == onTheWay {
+					factors[stream][op.A], factors[stream][op.B] = true, true
+				}
 			}
 		case schedule.SumRows:
 			need[stream] = max(need[stream], 4*int64(sumParts(op, p))*int64(op.A.Cols))
 		}
+	}
+	for _, views := range factors {
+		n := min(len(views), mostSlots)
+		l.tails = append(l.tails, tailing{l.reserve(int64(n) * slotBytes), n})
 	}
 }
 

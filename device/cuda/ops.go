@@ -32,6 +32,7 @@ type binder struct {
 	sides      int           // parts of the GPU that they share
 	order      map[int]order // of packed weights, by matrix
 	alias      map[int]bool  // packed weights that are where their source is
+	tails      []tailed      // of factors, the latest used last
 	touched    [][]int       // per matrix, the nodes that do; nil: not listed yet
 	choices    map[choice]chosen
 	sources    map[string]*source
@@ -88,18 +89,22 @@ func (b *binder) trouble() uint64 { return uint64(b.base) + uint64(b.layout.trou
 
 // bound is what the preparation of s takes, and each node.
 func (b *binder) bound(s *schedule.Schedule) (prepare []step, nodes [][]step, err error) {
+	b.tails = nil
 	for _, op := range s.Prepare {
 		steps, err := b.steps(op, 0)
 		if err != nil {
 			return nil, nil, err
 		}
 		prepare = append(prepare, steps...)
+		b.forget(op)
 	}
+	b.tails = nil // of the run before
 	nodes = make([][]step, len(s.Nodes))
-	for i := range s.Nodes {
+	for i, n := range s.Nodes {
 		if nodes[i], err = b.node(s, i); err != nil {
 			return nil, nil, err
 		}
+		b.forget(n.Op)
 	}
 	return prepare, nodes, nil
 }
@@ -118,6 +123,12 @@ func (b *binder) node(s *schedule.Schedule, i int) ([]step, error) {
 		g := s.Nodes[i-1].Op.(schedule.Gemm)
 		return []step{b.narrowCell(g, n.Op.(schedule.Cell), b.layout.factors[g.B.M.ID], !b.overwritten(s, i-1))}, nil
 	}
+	if row := b.biased(s, i); !row.Empty() {
+		return b.wideProduct(n.Op.(schedule.Gemm), row, n.Stream%maxStreams), nil
+	}
+	if !b.biased(s, i-1).Empty() {
+		return nil, nil
+	}
 	return b.steps(n.Op, n.Stream%maxStreams)
 }
 
@@ -135,7 +146,7 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		case pieces:
 			return b.splitProduct(op, stream), nil
 		case onTheWay:
-			return b.wideProduct(op, stream), nil
+			return b.wideProduct(op, schedule.View{}, stream), nil
 		}
 		return []step{{product: b.product(op)}}, nil
 	case schedule.Pack:
@@ -146,7 +157,9 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		case pieces:
 			return b.split(op.Src, !op.Trans, b.at(op.Dst), 0, false), nil
 		case onTheWay:
-			return b.widePieces(op.Src, op.Trans, true, b.at(op.Dst)), nil
+			_, tail := wideBytes(op.Dst.Cols, op.Dst.Rows)
+			to := b.at(op.Dst)
+			return []step{b.largest(op.Src, to+Pointer(tail)), b.widePieces(op.Src, op.Trans, true, to, to+Pointer(tail))}, nil
 		}
 		if b.alias[op.Dst.M.ID] {
 			return nil, nil
@@ -330,10 +343,10 @@ func (b *binder) transpose(src, dst schedule.View) step {
 		uint64(src.Rows), uint64(src.Cols), uint64(b.at(src)), uint64(src.M.Cols), uint64(b.at(dst)), uint64(dst.M.Cols))
 }
 
-// sumParts is into how many parts the rows of op are cut: enough for two
+// sumParts is into how many parts the rows of op are cut: enough for eight
 // blocks on each multiprocessor, of 128 rows at least.
 func sumParts(op schedule.SumRows, p Properties) int {
-	return max(1, min(2*p.SMs/ceil(op.A.Cols, 32), op.A.Rows/128))
+	return max(1, min(8*p.SMs/ceil(op.A.Cols, 32), op.A.Rows/128))
 }
 
 func (b *binder) sumRows(op schedule.SumRows, stream int) []step {

@@ -171,7 +171,14 @@ func (p *program) enqueue(nodes [][]step) error {
 			if first := &steps[0]; first.early {
 				first.launch.Early = waits == 0 && early[stream]
 			}
+			for k := 1; k < len(steps); k++ {
+				if steps[k].early {
+					steps[k].launch.Early = steps[k-1].early
+				}
+			}
 			early[stream] = steps[len(steps)-1].early
+		} else if waits > 0 {
+			early[stream] = false
 		}
 		r.add(stream, nodes[i])
 		if p.layout.fused[i] {

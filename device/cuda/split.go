@@ -320,7 +320,9 @@ func (b *binder) across(v schedule.View, all int) (width int, block [3]int) {
 func (b *binder) largest(from schedule.View, tail Pointer) step {
 	width, block := b.across(from, from.Cols)
 	s := b.source(func() source { return source{"largest", file("scales", "V", width).text} }, "largest ", width)
-	return newLaunch(s, [3]int{min(ceil(from.Rows, block[1]), largestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(tail))
+	l := newLaunch(s, [3]int{min(ceil(from.Rows, block[1]), largestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(tail))
+	l.early = b.properties.Capability >= 90
+	return l
 }
 
 // scaled is kernel name of a file of kernels/ that knows of scales.

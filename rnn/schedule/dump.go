@@ -121,7 +121,7 @@ func (s *Schedule) Summarize() Summary {
 		for v, write := range accesses(n.Op) {
 			for b := v.Row / band[v.M.ID]; b*band[v.M.ID] < v.Row+v.Rows; b++ {
 				for _, u := range history[v.M.ID][b] {
-					if (u.write || write) && u.view.overlaps(v) {
+					if (u.write || write) && u.view.Overlaps(v) {
 						flops, ops = max(flops, u.flops), max(ops, u.ops)
 					}
 				}

@@ -76,7 +76,7 @@ func (m Maps) joins(i int) bool {
 	if s.Out.Rows != first.Rows || s.Out.Cols != first.Cols {
 		return false
 	}
-	apart := func(v, w View) bool { return v == w || !v.overlaps(w) }
+	apart := func(v, w View) bool { return v == w || !v.Overlaps(w) }
 	for _, before := range m.Steps[:i] {
 		if !apart(before.Out, s.Out) {
 			return false

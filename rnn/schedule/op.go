@@ -186,7 +186,7 @@ func (g Gemm) check() error {
 	if kb, _ := transposed(g.B, g.TransB); kb != k || g.C.Rows != m || g.C.Cols != n {
 		return misfit(g)
 	}
-	if g.C.overlaps(g.A) || g.C.overlaps(g.B) {
+	if g.C.Overlaps(g.A) || g.C.Overlaps(g.B) {
 		return tangled(g)
 	}
 	return nil
@@ -225,7 +225,7 @@ func (m Map) check() error {
 		if v.Cols != m.Out.Cols || v.Rows != m.Out.Rows && v.Rows != 1 {
 			return misfit(m)
 		}
-		if v.overlaps(m.Out) && v != m.Out {
+		if v.Overlaps(m.Out) && v != m.Out {
 			return tangled(m)
 		}
 	}
@@ -248,7 +248,7 @@ func (s SumRows) check() error {
 	if s.Out.Rows != 1 || s.Out.Cols != s.A.Cols {
 		return misfit(s)
 	}
-	if s.Out.overlaps(s.A) {
+	if s.Out.Overlaps(s.A) {
 		return tangled(s)
 	}
 	return nil

@@ -44,7 +44,7 @@ func derive(s *Schedule) {
 				kept := past[:0]
 				for _, a := range past {
 					t := s.Nodes[a.node].Stream
-					if a.node != i && (a.write || write) && a.view.overlaps(v) {
+					if a.node != i && (a.write || write) && a.view.Overlaps(v) {
 						need[t] = max(need[t], a.node)
 					}
 					if redundant := v.covers(a.view) && (write || !a.write && t == n.Stream); !redundant {

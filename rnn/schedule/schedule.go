@@ -86,7 +86,8 @@ func (v View) inside() bool {
 		v.Rows <= v.M.Rows-v.Row && v.Cols <= v.M.Cols-v.Col
 }
 
-func (v View) overlaps(w View) bool {
+// Overlaps reports whether an element is of both.
+func (v View) Overlaps(w View) bool {
 	return v.M == w.M &&
 		v.Row < w.Row+w.Rows && w.Row < v.Row+v.Rows &&
 		v.Col < w.Col+w.Cols && w.Col < v.Col+v.Cols

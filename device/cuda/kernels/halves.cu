@@ -1,14 +1,15 @@
 // A product of single precision on tensor cores, whose left factor is split in halves as it
-// is multiplied (scales.cu, split.go). A block forms ROWS × COLUMNS values at a time, four warps
-// 64 rows each, DEEP terms after DEEP terms: one thread has the copy engine bring them, steps
-// ahead, four warps for each 64 rows take the left factor's rows from shared memory into registers, split, and
-// multiply what the right factor's pieces are. Sums of more terms than are summed at a time are in
-// parts, which add_parts adds.
+// is multiplied (scales.cu, split.go). A block forms ROWS × COLUMNS values at a time, DEEP terms
+// after DEEP terms: one thread has the copy engine bring them, STAGES ahead; each four warps of
+// the others take 64 rows of the left factor from shared memory into registers, split them, and
+// multiply what the right factor's pieces are. Tensor cores cut off what they add, so sums of
+// FOLD times as many terms are added to the total in single precision. Where there are few
+// such parts of a product, its sums are in parts as well, which add_parts adds.
 //
 // The order of terms within DEEP of them is the one in which a thread takes those of a row from
 // shared memory, 16 bytes at a time where they lie ALONG a row; so are columns those that a
 // thread writes 16 bytes of.
-constexpr int DEEP = 32, ROWS = 64 * GROUPS, COLUMNS = 128, BLOCK = 128 * GROUPS + 128;
+constexpr int DEEP = 32, GROUPS = 3, FOLD = 4, ROWS = 64 * GROUPS, COLUMNS = 128, BLOCK = 128 * GROUPS + 128;
 constexpr int LEFT = 4 * ROWS * DEEP, RIGHT = 4 * COLUMNS * DEEP, STAGE = LEFT + RIGHT; // bytes
 constexpr int EIGHT = 16 * COLUMNS;                                                   // of eight terms of all columns
 
@@ -23,6 +24,8 @@ __device__ __forceinline__ int column_at(int i) { return i / 16 * 16 + i % 8 / 2
 // pieces of a right factor, the value of term k and column j at from[k·term + j·column]:
 // [columns / COLUMNS][terms / DEEP][high, low][step][half][COLUMNS] of eight terms.
 extern "C" __global__ void __launch_bounds__(256) pieces(int terms, int columns, const float* from, long long term, long long column, quad* to, float* tail) {
+  begin_next();
+  wait_previous();
   const float scale = scale_of(tail);
   const int deep = (terms + DEEP - 1) / DEEP, at = threadIdx.x % COLUMNS, j = blockIdx.y * COLUMNS + column_at(at);
   for (int piece = blockIdx.x * 2 + threadIdx.x / COLUMNS; piece < deep; piece += gridDim.x * 2) {
@@ -43,6 +46,8 @@ extern "C" __global__ void __launch_bounds__(256) pieces(int terms, int columns,
 // add_parts: to = the sum of parts of a product, in order; with add, added to what is there.
 extern "C" __global__ void __launch_bounds__(256) add_parts(int rows, int cols, int parts, const float* from, float* to, int ldto, int add) {
   const long long all = (long long)rows * cols;
+  begin_next();
+  wait_previous();
   for (long long i = (blockIdx.x * 256ll + threadIdx.x) * V; i < all; i += gridDim.x * 256ll * V) {
     float* const at = to + i / cols * ldto + i % cols;
     float sum[V] = {}, v[V];
@@ -66,16 +71,18 @@ struct Place {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 4 / GROUPS) halves(int m, int n, int k, int items, int share, const float* tail, const quad* b, const float* right, float* c, int ldc, long long apart, int add, const __grid_constant__ tensor_map a) {
+extern "C" __global__ void __launch_bounds__(BLOCK) halves(int m, int n, int k, int items, int share, const float* tail, const quad* b, const float* right, float* c, int ldc, long long apart, int add, const float* bias, const __grid_constant__ tensor_map a) {
   DYNAMIC_SHARED(memory);
   unsigned char* const stages = memory + (1024 - shared_address(memory) % 1024) % 1024; // as the engine turns rows of 128 bytes
   const shared_t full = shared_address(stages + STAGES * STAGE), empty = full + 8 * STAGES;
   const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32, deep = (k + DEEP - 1) / DEEP;
+  begin_next();
   if (tid == 0) {
     for (int i = 0; i < STAGES; i++) bar_init(full + 8 * i, 1), bar_init(empty + 8 * i, 4 * GROUPS);
     bar_publish();
   }
   __syncthreads();
+  wait_previous();
   int stage = 0, phase = 0;
   auto next = [&] {
     if (++stage == STAGES) stage = 0, phase ^= 1;
@@ -99,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4 / GROUPS) halves(int m, in
     }
     return;
   }
-  more_registers<GROUPS == 4 ? 112 : 104>(); // of those that all threads have at first
+  more_registers<160>(); // of those that all threads have at first
   float largest = 0;
 #pragma unroll 4
   for (int i = lane; i < PARTS; i += 32) largest = larger(largest, tail[HEAD + i]);
@@ -108,9 +115,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4 / GROUPS) halves(int m, in
   const int exponent = exponent_of(largest);
   const float scale = power(exponent), back = power(-exponent - (int)right[0]);
   const int row = lane / 4, four = lane % 4;
+  int place[2]; // of a thread's values in a stage: of either step, or of either of two terms
+#pragma unroll
+  for (int e = 0; e < 2; e++) {
+    const int term = four * 2 + e;
+    place[e] = ALONG ? (warp * 16 + row) * 128 + (term ^ row) * 16 : warp / 2 * (128 * DEEP) + term * 128 + ((warp % 2 * 4 + row / 2) ^ term) * 16 + row % 2 * 8;
+  }
   for (int item = blockIdx.x; item < items; item += gridDim.x) {
     const Place p(item, m, n, deep, share);
-    float sum[64];
+    float sum[64], total[64] = {};
+    bool fresh = true; // nothing is in sum
     for (int i = 0; i < p.count; i++) {
       const unsigned char* const here = stages + stage * STAGE;
       while (!bar_try(full + 8 * stage, phase)) {}
@@ -121,15 +135,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4 / GROUPS) halves(int m, in
         for (int half = 0; half < 2; half++) {
           float x[4];
           if (ALONG) { // of one row, the first two terms of either half of the step
-            load<4>(x, (const float*)(here + (warp * 16 + half * 8 + row) * 128 + ((2 * four + s) ^ row) * 16));
+            load<4>(x, (const float*)(here + place[s] + half * (8 * 128)));
 #pragma unroll
             for (int h = 0; h < 2; h++) split_pair(high[s][2 * h + half], low[s][2 * h + half], x[2 * h] * scale, x[2 * h + 1] * scale);
           } else { // of two rows, two terms of that half
 #pragma unroll
-            for (int e = 0; e < 2; e++) {
-              const int term = s * 16 + half * 8 + four * 2 + e;
-              load<2>(x + 2 * e, (const float*)(here + warp / 2 * (128 * DEEP) + term * 128 + ((warp % 2 * 4 + row / 2) ^ term % 8) * 16 + row % 2 * 8));
-            }
+            for (int e = 0; e < 2; e++) load<2>(x + 2 * e, (const float*)(here + place[e] + (s * 16 + half * 8) * 128));
 #pragma unroll
             for (int r = 0; r < 2; r++) split_pair(high[s][2 * half + r], low[s][2 * half + r], x[r] * scale, x[2 + r] * scale);
           }
@@ -138,15 +149,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4 / GROUPS) halves(int m, in
       mma_begin();
 #pragma unroll
       for (int s = 0; s < 2; s++) {
-        mma_wide<COLUMNS>(fp16(), sum, low[s], of, 2 * s * EIGHT, i > 0 || s > 0);
+        mma_wide<COLUMNS>(fp16(), sum, low[s], of, 2 * s * EIGHT, !fresh || s > 0);
         mma_wide<COLUMNS>(fp16(), sum, high[s], of, RIGHT / 2 + 2 * s * EIGHT, true);
         mma_wide<COLUMNS>(fp16(), sum, high[s], of, 2 * s * EIGHT, true);
       }
       mma_end();
       if (lane == 0) bar_arrive(empty + 8 * stage);
       next();
+      if (fresh = (i + 1) % FOLD == 0 || i + 1 == p.count) {
+        settled(sum);
+#pragma unroll
+        for (int e = 0; e < 64; e++) total[e] += sum[e];
+      }
     }
-    settled(sum);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       const int r = p.row + warp * 16 + (ALONG ? row + 8 * half : 2 * row + half);
@@ -154,17 +169,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 4 / GROUPS) halves(int m, in
       float* const to = c + p.part * apart + (long long)r * ldc + p.column + four * 4;
 #pragma unroll
       for (int j = 0; j < COLUMNS / 16; j++) {
-        const float* const q = sum + 8 * j + 2 * half;
+        const float* const q = total + 8 * j + 2 * half;
         float v[4] = {q[0] * back, q[1] * back, q[4] * back, q[5] * back};
 #pragma unroll
         for (int e = 0; e < 4; e += V)
           if (p.column + j * 16 + four * 4 + e < n) {
-            float old[V];
+            float more[V];
             if (add) {
-              load<V>(old, to + j * 16 + e);
+              load<V>(more, to + j * 16 + e);
 #pragma unroll
-              for (int x = 0; x < V; x++) v[e + x] += old[x];
+              for (int x = 0; x < V; x++) v[e + x] += more[x];
             }
+            if (BIAS)
+#pragma unroll
+              for (int x = 0; x < V; x++) v[e + x] += bias[p.column + j * 16 + four * 4 + e + x];
             store<V>(to + j * 16 + e, v + e);
           }
       }

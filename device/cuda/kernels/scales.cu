@@ -27,6 +27,8 @@ __device__ __forceinline__ float largest_of(float m) {
 // way several that are alike.
 extern "C" __global__ void __launch_bounds__(256) largest(int rows, int cols, const float* from, int ldfrom, float* tail) {
   float m = 0;
+  begin_next();
+  wait_previous();
 #pragma unroll 4
   for (int row = blockIdx.x * blockDim.y + threadIdx.y; row < rows; row += gridDim.x * blockDim.y)
     for (int col = threadIdx.x * V; col < cols; col += blockDim.x * V) {
