@@ -13,22 +13,25 @@ import (
 // is that the left factor's pieces, one and a half times its bytes, go through memory.
 // The right factor's are made ahead, in the order in which they are multiplied.
 
-// Sizes as kernels/halves.cu has them: terms at a time, and rows and columns of a block's part
-// of a product.
+// Terms at a time, and columns of a block's part of a product, as kernels/halves.cu has them.
 const (
 	deepHalves    = 32
-	rowsHalves    = 192
 	columnsHalves = 128
-	threadsHalves = rowsHalves*2 + 128
-	stagesHalves  = 5
-	sharedHalves  = 1024 + stagesHalves*(4*deepHalves*(rowsHalves+columnsHalves)+16) // bytes
 )
 
 // A wide is how a product is divided among blocks.
 type wide struct {
-	share int // terms of a part, in deepHalves
-	parts int // of the sums
-	items int // parts of the product
+	groups int // of 64 rows of a block
+	share  int // terms of a part, in deepHalves
+	parts  int // of the sums
+	items  int // parts of the product
+}
+
+func (w wide) rows() int    { return 64 * w.groups }
+func (w wide) threads() int { return 128 * (w.groups + 1) }
+func (w wide) stages() int  { return 8 - w.groups } // 192 or 200 KB
+func (w wide) shared() int {
+	return 1024 + w.stages()*(4*deepHalves*(w.rows()+columnsHalves)+16)
 }
 
 // wideBytes is what the pieces of a right factor of k terms and n columns take, and where
@@ -38,30 +41,39 @@ func wideBytes(n, k int) (all, tail int64) {
 	return (tail + tailBytes + alignment - 1) / alignment * alignment, tail
 }
 
-// engineCopies reports whether the copy engine can bring the left factor of op: rows that
-// begin at multiples of 16 bytes.
-func engineCopies(op schedule.Gemm) bool {
-	m, _, k := op.Sizes()
-	return op.A.M.Cols%4 == 0 && op.A.Col%4 == 0 && op.A.Row*op.A.M.Cols%4 == 0 && m < 1<<30 && k < 1<<30
+// engineCopies reports whether the copy engine can bring parts of v: rows that begin at
+// multiples of 16 bytes. Of others it is given a copy.
+func engineCopies(v schedule.View) bool { return v.M.Cols%4 == 0 && v.Col%4 == 0 }
+
+// copyBytes is what a copy of v takes that the engine can bring.
+func copyBytes(v schedule.View) int64 {
+	return int64(roundUp(4*v.Rows*roundUp(v.Cols, 4), alignment))
 }
 
 // divided is how op is divided on a GPU of so many multiprocessors, and about how many
 // seconds it takes, as measured on an H200.
 func divided(op schedule.Gemm, sms int) (best wide, least float64) {
-	const start, stage, item = 3e-6, 1.01e-6, 0.7e-6
+	const start = 3e-6
 	m, n, k := op.Sizes()
-	deep, tiles := ceil(k, deepHalves), ceil(m, rowsHalves)*ceil(n, columnsHalves)
+	deep := ceil(k, deepHalves)
 	least = math.Inf(1)
-	for parts := 1; parts == 1 || parts <= min(256, deep/8); parts++ {
-		w := wide{share: ceil(deep, parts)}
-		w.parts = ceil(deep, w.share)
-		w.items = tiles * w.parts
-		t := start + float64(ceil(w.items, sms))*(float64(w.share)*stage+item)
-		if w.parts > 1 {
-			t += 8*float64(w.parts)*float64(m)*float64(n)/rateCopy + timeLaunch
-		}
-		if t < least {
-			best, least = w, t
+	for _, g := range []struct {
+		groups      int
+		stage, item float64
+	}{{3, 0.9e-6, 1.5e-6}, {2, 0.65e-6, 1.2e-6}} {
+		w := wide{groups: g.groups}
+		tiles := ceil(m, w.rows()) * ceil(n, columnsHalves)
+		for parts := 1; parts == 1 || parts <= min(256, deep/8); parts++ {
+			w.share = ceil(deep, parts)
+			w.parts = ceil(deep, w.share)
+			w.items = tiles * w.parts
+			t := start + float64(ceil(w.items, sms))*(float64(w.share)*g.stage+g.item)
+			if w.parts > 1 {
+				t += 8*float64(w.parts)*float64(m)*float64(n)/rateCopy + timeLaunch
+			}
+			if t < least {
+				best, least = w, t
+			}
 		}
 	}
 	return best, least
@@ -88,6 +100,10 @@ func wideParts(op schedule.Gemm, kept bool, room int64) []schedule.Gemm {
 
 // wideRoom is what wideProduct needs of scratch memory.
 func (s splitting) wideRoom(op schedule.Gemm, kept bool) (bytes int64) {
+	copied := int64(0)
+	if !engineCopies(op.A) {
+		copied = copyBytes(op.A)
+	}
 	op = wideParts(op, kept, splitRoom)[0]
 	m, n, k := op.Sizes()
 	if !kept {
@@ -96,7 +112,7 @@ func (s splitting) wideRoom(op schedule.Gemm, kept bool) (bytes int64) {
 	if w, _ := divided(op, s.sms); w.parts > 1 {
 		bytes += 4 * int64(w.parts) * int64(m) * int64(n)
 	}
-	return bytes
+	return copied + bytes
 }
 
 // wideProduct forms a product whose left factor is split on the way, and adds a row to each
@@ -110,10 +126,20 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 		rightTail, more = b.tail(op.B, stream)
 		out = append(out, more...)
 	}
+	scratch := b.base + Pointer(b.layout.scratch[stream])
+	whole, from, ldFrom := op.A, b.at(op.A), op.A.M.Cols
+	if !engineCopies(whole) {
+		from, ldFrom = scratch, roundUp(whole.Cols, 4)
+		scratch += Pointer(copyBytes(whole))
+		l := newLaunch(b.scaled("copy_rows", "halves", "KERNEL", 3, "V", 1, "ALONG", 0, "GROUPS", 3), [3]int{min(ceil(whole.Rows*ldFrom, blockSize), maxGrid), 1, 1}, [3]int{blockSize, 1, 1},
+			uint64(whole.Rows), uint64(whole.Cols), uint64(b.at(whole)), uint64(whole.M.Cols), uint64(from), uint64(ldFrom))
+		l.early = true
+		out = append(out, l)
+	}
 	for _, op := range wideParts(op, kept, splitRoom) {
 		m, n, k := op.Sizes()
 		w, _ := divided(op, b.properties.SMs)
-		free := b.base + Pointer(b.layout.scratch[stream])
+		free := scratch
 		right := free
 		all, at := wideBytes(n, k)
 		if kept {
@@ -136,20 +162,20 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 			}
 			return 1
 		}
-		left := &Tensor{At: b.at(op.A), Sizes: [3]int{op.A.Cols, op.A.Rows, 1}, Strides: [2]int{4 * op.A.M.Cols, 4 * op.A.M.Cols * op.A.Rows}, Box: [3]int{deepHalves, rowsHalves, 1}, Turned: true}
+		left := &Tensor{At: from + Pointer(4*((op.A.Row-whole.Row)*ldFrom+op.A.Col-whole.Col)), Sizes: [3]int{op.A.Cols, op.A.Rows, 1}, Strides: [2]int{4 * ldFrom, 4 * ldFrom * op.A.Rows}, Box: [3]int{deepHalves, w.rows(), 1}, Turned: true}
 		if op.TransA {
 			left.Box[1] = deepHalves
 		}
-		l := newLaunch(b.scaled("halves", "halves", "KERNEL", 2, "V", width(c, ld), "ALONG", number(!op.TransA), "STAGES", stagesHalves, "BIAS", number(!bias.Empty())),
-			[3]int{min(w.items, b.properties.SMs), 1, 1}, [3]int{threadsHalves, 1, 1},
+		l := newLaunch(b.scaled("halves", "halves", "KERNEL", 2, "V", width(c, ld), "ALONG", number(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages(), "BIAS", number(!bias.Empty())),
+			[3]int{min(w.items, b.properties.SMs), 1, 1}, [3]int{w.threads(), 1, 1},
 			uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(tail), uint64(right), uint64(rightTail), uint64(c), uint64(ld), uint64(m)*uint64(n), uint64(number(add)), uint64(row))
-		l.launch.Shared, l.launch.Tensors = sharedHalves, []*Tensor{left}
+		l.launch.Shared, l.launch.Tensors = w.shared(), []*Tensor{left}
 		l.launch.pack()
 		l.early = true
 		out = append(out, l)
 		if w.parts > 1 {
 			width := width(b.at(op.C), op.C.M.Cols)
-			l := newLaunch(b.scaled("add_parts", "halves", "KERNEL", 1, "V", width, "ALONG", 0), [3]int{min(ceil(m*n, width*blockSize), maxGrid), 1, 1}, [3]int{blockSize, 1, 1},
+			l := newLaunch(b.scaled("add_parts", "halves", "KERNEL", 1, "V", width, "ALONG", 0, "GROUPS", 3), [3]int{min(ceil(m*n, width*blockSize), maxGrid), 1, 1}, [3]int{blockSize, 1, 1},
 				uint64(m), uint64(n), uint64(w.parts), uint64(c), uint64(b.at(op.C)), uint64(op.C.M.Cols), uint64(number(op.Accumulate)))
 			l.early = true
 			out = append(out, l)
@@ -183,7 +209,7 @@ func (b *binder) widePieces(from schedule.View, trans, along bool, to, tail Poin
 	if trans {
 		terms, columns, term, column = from.Cols, from.Rows, 1, from.M.Cols
 	}
-	l := newLaunch(b.scaled("pieces", "halves", "KERNEL", 0, "V", 1, "ALONG", number(along)),
+	l := newLaunch(b.scaled("pieces", "halves", "KERNEL", 0, "V", 1, "ALONG", number(along), "GROUPS", 3),
 		[3]int{ceil(ceil(terms, deepHalves), 2), ceil(columns, columnsHalves), 1}, [3]int{blockSize, 1, 1},
 		uint64(terms), uint64(columns), uint64(b.at(from)), uint64(term), uint64(column), uint64(to), uint64(tail))
 	l.early = true

@@ -23,6 +23,7 @@ type factoring struct {
 	transA, transB bool
 	packed         bool // the right factor is, ahead of all runs
 	left, right    int  // columns ahead of a factor, and more rows above it
+	odd            bool // rows of the left factor begin anywhere
 	out            int  // columns ahead of the product
 	accumulate     bool
 	scale          float64 // of values of the left factor; of one in a hundred it is a thousandth
@@ -41,6 +42,8 @@ func factorings(large bool) []factoring {
 		{m: 64, n: 128, k: 32, transA: true, transB: true, scale: 1},
 		{m: 12, n: 8, k: 2500, transA: true, accumulate: true, scale: 1},
 		{m: 9, n: 8, k: 4100, out: 2, scale: 1},
+		{m: 70, n: 40, k: 41, odd: true, left: 1, transB: true, packed: true, scale: 1},
+		{m: 41, n: 40, k: 71, odd: true, left: 2, transA: true, scale: 1},
 	}
 	if large {
 		all = append(all,
@@ -66,7 +69,7 @@ func (f factoring) hold(t *testing.T, d device.Device, k knob.Params) {
 			rows, cols = cols, rows
 		}
 		ld := cols + more
-		if name == "a" {
+		if name == "a" && !f.odd {
 			ld = (ld + 3) / 4 * 4
 		}
 		return build.Matrix(name, rows+more, ld).All().Band(more, rows).Columns(more, cols)

@@ -354,8 +354,10 @@ func (b *binder) sumRows(op schedule.SumRows, stream int) []step {
 	cols := op.A.Cols
 	sum := func(from Element, to Element, rows, parts int, args ...uint64) step {
 		head := []uint64{uint64(rows), uint64(cols), uint64(ceil(rows, parts))}
-		return newLaunch(b.file("sumrows", "FROM", from, "TO", to),
+		l := newLaunch(b.file("sumrows", "FROM", from, "TO", to),
 			[3]int{ceil(cols, 32), parts, 1}, [3]int{32, 8, 1}, append(head, args...)...)
+		l.early = b.properties.Capability >= 90
+		return l
 	}
 	accumulate := uint64(0)
 	if op.Accumulate {

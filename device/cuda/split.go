@@ -86,9 +86,13 @@ func (s splitting) seconds(op schedule.Gemm, f form, ahead bool) float64 {
 		if ahead {
 			right = 0
 		}
-		return t + (4*left+12*right)/rateCopy + s.launches(1, ahead)
+		if !engineCopies(op.A) {
+			t += 8*left/rateCopy + timeLaunch
+		}
+		// The largest value of every other left factor is known.
+		return t + (2*left+12*right)/rateCopy + s.launches(0.5, ahead)
 	}
-	return 0.9 * flops / rateSingle
+	return 0.9 * flops / float64(n) * float64(roundUp(n, 64)) / rateSingle
 }
 
 // launches is what so many take, and two that split a right factor.
@@ -102,12 +106,12 @@ func (s splitting) launches(n float64, ahead bool) float64 {
 // may reports whether op can be formed so, and whether that is worth a thought.
 func (s splitting) may(op schedule.Gemm, f form) bool {
 	m, n, k := op.Sizes()
-	large := m >= 256 && n >= 64 && k >= 32
+	large := m >= 256 && n >= 32 && k >= 32
 	switch f {
 	case pieces:
-		return s.asked == pieces || s.asked == single && large
+		return s.asked == pieces || s.asked == single && large && n >= 64
 	case onTheWay:
-		return s.engine && engineCopies(op) && (s.asked == onTheWay || s.asked == single && large)
+		return s.engine && (s.asked == onTheWay || s.asked == single && large)
 	}
 	return s.asked == single
 }

@@ -4,12 +4,13 @@
 // the others take 64 rows of the left factor from shared memory into registers, split them, and
 // multiply what the right factor's pieces are. Tensor cores cut off what they add, so sums of
 // FOLD times as many terms are added to the total in single precision. Where there are few
-// such parts of a product, its sums are in parts as well, which add_parts adds.
+// such parts of a product, its sums are in parts as well, which add_parts adds; copy_rows makes what
+// the engine can copy.
 //
 // The order of terms within DEEP of them is the one in which a thread takes those of a row from
 // shared memory, 16 bytes at a time where they lie ALONG a row; so are columns those that a
 // thread writes 16 bytes of.
-constexpr int DEEP = 32, GROUPS = 3, FOLD = 4, ROWS = 64 * GROUPS, COLUMNS = 128, BLOCK = 128 * GROUPS + 128;
+constexpr int DEEP = 32, FOLD = 4, ROWS = 64 * GROUPS, COLUMNS = 128, BLOCK = 128 * GROUPS + 128;
 constexpr int LEFT = 4 * ROWS * DEEP, RIGHT = 4 * COLUMNS * DEEP, STAGE = LEFT + RIGHT; // bytes
 constexpr int EIGHT = 16 * COLUMNS;                                                   // of eight terms of all columns
 
@@ -61,6 +62,15 @@ extern "C" __global__ void __launch_bounds__(256) add_parts(int rows, int cols, 
     store<V>(at, sum);
   }
 }
+#elif KERNEL == 3
+// copy_rows copies a matrix to rows of another length.
+extern "C" __global__ void __launch_bounds__(256) copy_rows(int rows, int cols, const float* from, int ldfrom, float* to, int ldto) {
+  const long long all = (long long)rows * ldto;
+  begin_next();
+  wait_previous();
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < all; i += gridDim.x * 256ll)
+    if (i % ldto < cols) to[i] = from[i / ldto * ldfrom + i % ldto];
+}
 #else
 // Where a part of the product is: its first row, column and DEEP terms, and how many of these.
 struct Place {
@@ -106,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) halves(int m, int n, int k, 
     }
     return;
   }
-  more_registers<160>(); // of those that all threads have at first
+  more_registers<GROUPS == 3 ? 160 : 208>(); // of those that all threads have at first
   float largest = 0;
 #pragma unroll 4
   for (int i = lane; i < PARTS; i += 32) largest = larger(largest, tail[HEAD + i]);
@@ -163,27 +173,26 @@ extern "C" __global__ void __launch_bounds__(BLOCK) halves(int m, int n, int k, 
       }
     }
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-      const int r = p.row + warp * 16 + (ALONG ? row + 8 * half : 2 * row + half);
-      if (r >= m) continue;
-      float* const to = c + p.part * apart + (long long)r * ldc + p.column + four * 4;
+    for (int j = 0; j < COLUMNS / 16; j++) {
+      const int col = p.column + j * 16 + four * 4;
+      float base[4] = {};
 #pragma unroll
-      for (int j = 0; j < COLUMNS / 16; j++) {
+      for (int e = 0; e < 4 && BIAS; e += V)
+        if (col + e < n) load<V>(base + e, bias + col + e);
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        const int r = p.row + warp * 16 + (ALONG ? row + 8 * half : 2 * row + half);
         const float* const q = total + 8 * j + 2 * half;
         float v[4] = {q[0] * back, q[1] * back, q[4] * back, q[5] * back};
+        float* const to = c + p.part * apart + (long long)r * ldc + col;
 #pragma unroll
         for (int e = 0; e < 4; e += V)
-          if (p.column + j * 16 + four * 4 + e < n) {
-            float more[V];
-            if (add) {
-              load<V>(more, to + j * 16 + e);
+          if (r < m && col + e < n) {
+            float old[V] = {};
+            if (add) load<V>(old, to + e);
 #pragma unroll
-              for (int x = 0; x < V; x++) v[e + x] += more[x];
-            }
-            if (BIAS)
-#pragma unroll
-              for (int x = 0; x < V; x++) v[e + x] += bias[p.column + j * 16 + four * 4 + e + x];
-            store<V>(to + j * 16 + e, v + e);
+            for (int x = 0; x < V; x++) v[e + x] = v[e + x] + old[x] + base[e + x];
+            store<V>(to + e, v + e);
           }
       }
     }

@@ -4,6 +4,8 @@
 extern "C" __global__ void __launch_bounds__(256) sumrows(int rows, int cols, int share, const FROM* from, int ldfrom, TO* out, int ldout, int accumulate) {
   __shared__ float part[8][33];
   const int x = threadIdx.x, y = threadIdx.y, col = blockIdx.x * 32 + x;
+  begin_next();
+  wait_previous();
   const int first = blockIdx.y * share, last = min(rows, first + share);
   float sum[4] = {0, 0, 0, 0};
   if (col < cols) {
