@@ -184,22 +184,32 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 	return out
 }
 
-// biased is the row that the operation behind product i adds to each of its rows, if the
-// kernel that forms the product can.
+// addedRow is operation i, if that is a product, and the row that the next one adds to each of
+// its rows, if it does.
+func addedRow(s *schedule.Schedule, i int) (op schedule.Gemm, row schedule.View) {
+	op, ok := s.Nodes[i].Op.(schedule.Gemm)
+	if !ok || i+1 >= len(s.Nodes) || s.Nodes[i].Stream != s.Nodes[i+1].Stream {
+		return op, row
+	}
+	if add, ok := s.Nodes[i+1].Op.(schedule.Map); ok && add.Op == cell.Add && add.A == op.C && add.Out == op.C && add.B.Rows == 1 && add.B.M != op.C.M {
+		row = add.B
+	}
+	return op, row
+}
+
+// biased is that row where the kernel that forms the product adds it.
 func (b *binder) biased(s *schedule.Schedule, i int) (row schedule.View) {
-	if i < 0 || i+1 >= len(s.Nodes) || s.Nodes[i].Stream != s.Nodes[i+1].Stream {
+	if i < 0 {
 		return row
 	}
-	op, _ := s.Nodes[i].Op.(schedule.Gemm)
-	add, _ := s.Nodes[i+1].Op.(schedule.Map)
-	if op.C.Empty() || add.Op != cell.Add || add.A != op.C || add.Out != op.C || add.B.Rows != 1 || add.B.M == op.C.M ||
-		b.layout.factors[op.B.M.ID] != nil || b.layout.of(op) != onTheWay || len(wideParts(op, b.layout.kept[op.B.M.ID] != single, splitRoom)) > 1 {
-		return row
+	op, row := addedRow(s, i)
+	if row.Empty() || b.layout.factors[op.B.M.ID] != nil || b.layout.of(op) != onTheWay || len(wideParts(op, b.layout.kept[op.B.M.ID] != single, splitRoom)) > 1 {
+		return schedule.View{}
 	}
 	if w, _ := divided(op, b.properties.SMs); w.parts > 1 {
-		return row
+		return schedule.View{}
 	}
-	return add.B
+	return row
 }
 
 // widePieces makes the pieces of a right factor, whose terms lie along rows of from where
@@ -221,6 +231,7 @@ func (b *binder) widePieces(from schedule.View, trans, along bool, to, tail Poin
 type tailing struct {
 	at    int64
 	slots int
+	sums  int64 // of parts of a factor's rows
 }
 
 // slotBytes is what a tail takes, and mostSlots how many a stream has at most.
@@ -261,8 +272,35 @@ func (b *binder) tail(v schedule.View, stream int) (Pointer, []step) {
 	}
 	b.tails = append(b.tails, tailed{v, stream, slot})
 	at := b.slot(room, slot)
+	if i, op := b.sumAhead(v, stream); i > 0 {
+		b.summed[i] = true
+		return at, []step{b.sumParts(op, b.sums(stream), at)}
+	}
 	return at, []step{b.largest(v, at)}
 }
+
+// sumAhead is the sum of v's rows that is the next one on a stream, if nothing is written to v
+// until then, which can be begun by who looks for v's largest value. At most one is begun.
+func (b *binder) sumAhead(v schedule.View, stream int) (int, schedule.SumRows) {
+	const far = 32
+	for i := b.now + 1; b.now >= 0 && i < min(b.now+far, len(b.schedule.Nodes)); i++ {
+		n := b.schedule.Nodes[i]
+		if op, ok := n.Op.(schedule.SumRows); ok && n.Stream%maxStreams == stream {
+			parts := sumParts(op, b.properties)
+			if op.A != v || b.summed[i] || parts == 1 || parts*ceil(v.Cols, 32) > largestParts {
+				break
+			}
+			return i, op
+		}
+		if slices.ContainsFunc(n.Op.Writes(), v.Overlaps) {
+			break
+		}
+	}
+	return 0, schedule.SumRows{}
+}
+
+// sums is where the sums of parts of a factor's rows are that are begun ahead.
+func (b *binder) sums(stream int) Pointer { return b.base + Pointer(b.layout.tails[stream].sums) }
 
 func (b *binder) slot(room tailing, i int) Pointer {
 	return b.base + Pointer(room.at+int64(i)*slotBytes)

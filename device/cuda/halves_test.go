@@ -194,6 +194,14 @@ func tails(t *testing.T) *schedule.Schedule {
 	b.Do(0, schedule.Gemm{A: a, B: right, C: d}) // knows right, not a
 	b.Do(0, schedule.Gemm{A: a, TransA: true, B: c, C: f})
 	b.Do(0, schedule.Map{Op: cell.Mul, Out: d, A: d, B: row})
+	tall, sum, half := matrix("tall", 700, 36), matrix("sum", 1, 36), matrix("half", 1, 18)
+	b.Do(0, schedule.Gemm{A: tall, B: right, C: matrix("g", 700, 44)})
+	b.Do(0, schedule.SumRows{A: tall.Columns(18, 18), Out: half}) // not what the largest value is of
+	b.Do(0, schedule.Gemm{A: tall.Columns(0, 36), TransA: true, B: matrix("wide", 700, 20), C: matrix("h", 36, 20)})
+	b.Do(0, schedule.Map{Op: cell.Mul, Out: tall.Band(699, 1), A: tall.Band(699, 1), B: sum})
+	b.Do(0, schedule.Gemm{A: tall, B: right, C: matrix("i", 700, 44)}) // has its rows summed
+	b.Do(0, schedule.Gemm{A: right, B: d, TransB: true, C: matrix("j", 36, 40)})
+	b.Do(0, schedule.SumRows{A: tall, Out: sum, Accumulate: true})
 	s, err := b.Schedule()
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +220,8 @@ func TestHalvesTails(t *testing.T) {
 	for _, l := range launches {
 		names = append(names, l.Name)
 	}
-	want := "largest largest pieces halves largest pieces halves map_mul largest pieces halves largest pieces halves map_mul"
+	want := "largest largest pieces halves largest pieces halves map_mul largest pieces halves largest pieces halves map_mul " +
+		"largest pieces halves sumrows sumrows largest pieces halves add_parts map_mul sumrows pieces halves largest pieces halves sumrows"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("launches are\n%s, want\n%s", got, want)
 	}
@@ -267,6 +276,57 @@ func holdTails(t *testing.T, d device.Device) {
 		}
 		if !(worst <= 1e-5*largest) {
 			t.Errorf("%s is off by %.3g of %.3g", m.Name, worst, largest)
+		}
+	}
+}
+
+// TestHalvesChoice takes the form that was measured to be the fastest on an H200.
+func TestHalvesChoice(t *testing.T) {
+	for _, c := range []struct {
+		m, n, k int
+		transA  bool
+		form    string
+		row     bool // one is added to each
+	}{
+		{m: 16384, n: 1536, k: 41, form: "halves"},                // 42 µs; pieces of both factors by the library 130
+		{m: 65536, n: 2312, k: 256, form: "halves"},               // 432 µs for 472
+		{m: 16384, n: 2312, k: 256, form: "halves", row: true},    // 133 for 121 and 78
+		{m: 65536, n: 256, k: 2312, form: "halves"},               // 413 for 921
+		{m: 2312, n: 256, k: 65536, transA: true, form: "halves"}, // 458; 1,608 by the library in single precision, 1,551 of pieces
+		{m: 1024, n: 256, k: 16384, transA: true, form: "halves"}, // 63; 173; 212
+		{m: 1536, n: 41, k: 16384, transA: true, form: "halves"},  // 62; 121 in single precision
+		{m: 16384, n: 1024, k: 4096, form: "halves"},              // 690 for 775
+		{m: 6400, n: 2048, k: 512, form: "split"},                 // 73; 80
+		{m: 200, n: 2048, k: 512, form: ""},
+	} {
+		b := schedule.NewBuilder(1)
+		op := schedule.Gemm{A: b.Matrix("a", c.m, c.k).All(), TransA: c.transA, B: b.Matrix("b", c.k, c.n).All(), C: b.Matrix("c", c.m, c.n).All()}
+		if c.transA {
+			op.A = b.Matrix("aᵀ", c.k, c.m).All()
+		} else {
+			packed := b.Packed("packed", c.k, c.n).All()
+			b.Prepare(schedule.Pack{Src: op.B, Dst: packed})
+			op.B = packed
+		}
+		if b.Do(0, op); c.row {
+			b.Do(0, schedule.Map{Op: cell.Add, Out: op.C, A: op.C, B: b.Matrix("row", 1, c.n).All()})
+		}
+		s, err := b.Schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches, _, err := cuda.Sources(s, nil, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, l := range launches {
+			if l.Name == "halves" || l.Name == "split" {
+				got = l.Name
+			}
+		}
+		if got != c.form {
+			t.Errorf("%d × %d × %d: %q, and %q was faster", c.m, c.n, c.k, got, c.form)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (l *layout) meetings(s *schedule.Schedule, p Properties) (bytes []int64) {
 
 // scratches adds to what each stream needs what products and sums of rows do.
 func (l *layout) scratches(s *schedule.Schedule, p Properties, need []int64) {
-	factors := make([]map[schedule.View]bool, len(need))
+	factors, sums := make([]map[schedule.View]bool, len(need)), make([]int64, len(need))
 	for i := range factors {
 		factors[i] = map[schedule.View]bool{}
 	}
@@ -137,12 +137,16 @@ func (l *layout) scratches(s *schedule.Schedule, p Properties, need []int64) {
 				}
 			}
 		case schedule.SumRows:
-			need[stream] = max(need[stream], 4*int64(sumParts(op, p))*int64(op.A.Cols))
+			sums[stream] = max(sums[stream], 4*int64(sumParts(op, p))*int64(op.A.Cols))
+			need[stream] = max(need[stream], sums[stream])
 		}
 	}
-	for _, views := range factors {
-		n := min(len(views), mostSlots)
-		l.tails = append(l.tails, tailing{l.reserve(int64(n) * slotBytes), n})
+	for i, views := range factors {
+		t := tailing{slots: min(len(views), mostSlots)}
+		if t.slots > 0 {
+			t.at, t.sums = l.reserve(int64(t.slots)*slotBytes), l.reserve(sums[i])
+		}
+		l.tails = append(l.tails, t)
 	}
 }
 

@@ -33,7 +33,10 @@ type binder struct {
 	order      map[int]order // of packed weights, by matrix
 	alias      map[int]bool  // packed weights that are where their source is
 	tails      []tailed      // of factors, the latest used last
-	touched    [][]int       // per matrix, the nodes that do; nil: not listed yet
+	summed     map[int]bool  // sums of rows, by node, whose parts have been formed by who looked for the largest value
+	now        int           // the node that is bound; -1: none is
+	schedule   *schedule.Schedule
+	touched    [][]int // per matrix, the nodes that do; nil: not listed yet
 	choices    map[choice]chosen
 	sources    map[string]*source
 	networks   map[Network]readied
@@ -89,7 +92,7 @@ func (b *binder) trouble() uint64 { return uint64(b.base) + uint64(b.layout.trou
 
 // bound is what the preparation of s takes, and each node.
 func (b *binder) bound(s *schedule.Schedule) (prepare []step, nodes [][]step, err error) {
-	b.tails = nil
+	b.tails, b.summed, b.schedule, b.now = nil, map[int]bool{}, s, -1
 	for _, op := range s.Prepare {
 		steps, err := b.steps(op, 0)
 		if err != nil {
@@ -101,6 +104,7 @@ func (b *binder) bound(s *schedule.Schedule) (prepare []step, nodes [][]step, er
 	b.tails = nil // of the run before
 	nodes = make([][]step, len(s.Nodes))
 	for i, n := range s.Nodes {
+		b.now = i
 		if nodes[i], err = b.node(s, i); err != nil {
 			return nil, nil, err
 		}
@@ -173,6 +177,9 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		s, _ := stackOf(op)
 		return []step{b.network(s, stream)}, nil
 	case schedule.SumRows:
+		if b.summed[b.now] {
+			return []step{b.sumOfParts(op, b.sums(stream))}, nil
+		}
 		return b.sumRows(op, stream), nil
 	case schedule.Cell:
 		return []step{b.cell(cellName(op), op.Program(), op.Vector, op.Next[0])}, nil
@@ -343,35 +350,47 @@ func (b *binder) transpose(src, dst schedule.View) step {
 		uint64(src.Rows), uint64(src.Cols), uint64(b.at(src)), uint64(src.M.Cols), uint64(b.at(dst)), uint64(dst.M.Cols))
 }
 
-// sumParts is into how many parts the rows of op are cut: enough for eight
+// sumParts is into how many parts the rows of op are cut: enough for seven
 // blocks on each multiprocessor, of 128 rows at least.
 func sumParts(op schedule.SumRows, p Properties) int {
-	return max(1, min(8*p.SMs/ceil(op.A.Cols, 32), op.A.Rows/128))
+	return max(1, min(7*p.SMs/ceil(op.A.Cols, 32), op.A.Rows/128))
 }
 
 func (b *binder) sumRows(op schedule.SumRows, stream int) []step {
-	parts := sumParts(op, b.properties)
-	cols := op.A.Cols
-	sum := func(from Element, to Element, rows, parts int, args ...uint64) step {
-		head := []uint64{uint64(rows), uint64(cols), uint64(ceil(rows, parts))}
-		l := newLaunch(b.file("sumrows", "FROM", from, "TO", to),
-			[3]int{ceil(cols, 32), parts, 1}, [3]int{32, 8, 1}, append(head, args...)...)
-		l.early = b.properties.Capability >= 90
-		return l
+	if sumParts(op, b.properties) == 1 {
+		return []step{b.sum(b.element(op.A), b.element(op.Out), op.A.Rows, op.A.Cols, 1, b.at(op.A), op.A.M.Cols, b.at(op.Out), op.Out.M.Cols, op.Accumulate, 0)}
 	}
-	accumulate := uint64(0)
-	if op.Accumulate {
-		accumulate = 1
+	scratch := b.base + Pointer(b.layout.scratch[stream])
+	return []step{b.sumParts(op, scratch, 0), b.sumOfParts(op, scratch)}
+}
+
+// sumParts leaves the sums of parts of the rows, and in a factor's tail, if there is one, the
+// largest values; sumOfParts adds those sums up.
+func (b *binder) sumParts(op schedule.SumRows, to, tail Pointer) step {
+	return b.sum(b.element(op.A), Single, op.A.Rows, op.A.Cols, sumParts(op, b.properties), b.at(op.A), op.A.M.Cols, to, op.A.Cols, false, tail)
+}
+
+func (b *binder) sumOfParts(op schedule.SumRows, from Pointer) step {
+	return b.sum(Single, b.element(op.Out), sumParts(op, b.properties), op.A.Cols, 1, from, op.A.Cols, b.at(op.Out), op.Out.M.Cols, op.Accumulate, 0)
+}
+
+func (b *binder) sum(from, to Element, rows, cols, parts int, a Pointer, ldA int, out Pointer, ldOut int, accumulate bool, tail Pointer) step {
+	largest := number(tail != 0)
+	if tail == 0 {
+		tail = out // unread
 	}
-	out, ldOut := uint64(b.at(op.Out)), uint64(op.Out.M.Cols)
-	if parts == 1 {
-		return []step{sum(b.element(op.A), b.element(op.Out), op.A.Rows, 1, uint64(b.at(op.A)), uint64(op.A.M.Cols), out, ldOut, accumulate)}
-	}
-	scratch := uint64(b.base) + uint64(b.layout.scratch[stream])
-	return []step{
-		sum(b.element(op.A), Single, op.A.Rows, parts, uint64(b.at(op.A)), uint64(op.A.M.Cols), scratch, uint64(cols), 0),
-		sum(Single, b.element(op.Out), parts, 1, scratch, uint64(cols), out, ldOut, accumulate),
-	}
+	s := b.source(func() source {
+		text := ""
+		if largest == 1 {
+			text = file("scales", "V", 1).text
+		}
+		sums := file("sumrows", "FROM", from, "TO", to, "LARGEST", largest)
+		return source{sums.name, text + sums.text}
+	}, "sumrows ", from, " ", to, " ", largest)
+	l := newLaunch(s, [3]int{ceil(cols, 32), parts, 1}, [3]int{32, 8, 1},
+		uint64(rows), uint64(cols), uint64(ceil(rows, parts)), uint64(a), uint64(ldA), uint64(out), uint64(ldOut), uint64(number(accumulate)), uint64(tail))
+	l.early = b.properties.Capability >= 90
+	return l
 }
 
 func (b *binder) gather(op schedule.Gather) step {

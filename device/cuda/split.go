@@ -40,8 +40,9 @@ func productKnobs(s *schedule.Schedule) []knob.Knob {
 // seconds that a launch takes.
 const (
 	rateSingle = 50e12
-	rateSplit  = 200e12 // all three products
+	rateSplit  = 240e12 // all three products
 	rateCopy   = 3e12
+	rateWrite  = 1.6e12 // of a product whose sums are short
 	timeLaunch = 2e-6
 )
 
@@ -75,12 +76,16 @@ func (s splitting) seconds(op schedule.Gemm, f form, ahead bool) float64 {
 	m, n, k := op.Sizes()
 	flops := 2 * float64(m) * float64(n) * float64(k)
 	left, right := float64(m)*float64(k), float64(n)*float64(k)
+	row := 0.0 // to add one to each
+	if s.added[op] {
+		row = 8*float64(m)*float64(n)/rateCopy + timeLaunch
+	}
 	switch f {
 	case pieces:
 		if ahead {
 			right = 0
 		}
-		return flops/rateSplit + 14*(left+right)/rateCopy + s.launches(2, ahead)
+		return max(flops/rateSplit, 4*float64(m)*float64(n)/rateWrite) + 14*(left+right)/rateCopy + s.launches(2, ahead) + row
 	case onTheWay:
 		_, t := divided(op, s.sms)
 		if ahead {
@@ -92,7 +97,7 @@ func (s splitting) seconds(op schedule.Gemm, f form, ahead bool) float64 {
 		// The largest value of every other left factor is known.
 		return t + (2*left+12*right)/rateCopy + s.launches(0.5, ahead)
 	}
-	return 0.9 * flops / float64(n) * float64(roundUp(n, 64)) / rateSingle
+	return 0.9*flops/float64(n)*float64(max(n, 128))/rateSingle + row
 }
 
 // launches is what so many take, and two that split a right factor.
@@ -103,32 +108,30 @@ func (s splitting) launches(n float64, ahead bool) float64 {
 	return n * timeLaunch
 }
 
-// may reports whether op can be formed so, and whether that is worth a thought.
-func (s splitting) may(op schedule.Gemm, f form) bool {
+// can reports whether op can be formed so, and worth whether that may pay.
+func (s splitting) can(op schedule.Gemm, f form, ahead bool) bool {
+	return (s.asked == single || s.asked == f) && (f != onTheWay || s.engine && !(ahead && op.TransA))
+}
+
+func worth(op schedule.Gemm, f form) bool {
 	m, n, k := op.Sizes()
-	large := m >= 256 && n >= 32 && k >= 32
-	switch f {
-	case pieces:
-		return s.asked == pieces || s.asked == single && large && n >= 64
-	case onTheWay:
-		return s.engine && (s.asked == onTheWay || s.asked == single && large)
-	}
-	return s.asked == single
+	return f == single || m >= 256 && n >= map[form]int{pieces: 64, onTheWay: 32}[f] && k >= 32
 }
 
 // fastest is the form that is expected to be the fastest of those that all of ops can be
-// formed in, whose right factor is the same and split ahead of them or with each.
+// formed in and that may pay for some, whose right factor is the same and split ahead of them
+// or with each.
 func (s splitting) fastest(ahead bool, ops ...schedule.Gemm) form {
 	best, least := single, math.Inf(1)
 	for f := range onTheWay + 1 {
-		t := 0.0
+		t, pays := 0.0, s.asked == f
 		for _, op := range ops {
-			if !s.may(op, f) || f == onTheWay && ahead && op.TransA {
+			if pays = pays || worth(op, f); !s.can(op, f, ahead) {
 				t = math.Inf(1)
 			}
 			t += s.seconds(op, f, ahead)
 		}
-		if t < least {
+		if pays && t < least {
 			best, least = f, t
 		}
 	}
@@ -143,16 +146,22 @@ type splitting struct {
 	asked  form // of products; single: as is expected to pay
 	engine bool // the GPU has a copy engine
 	sms    int
-	kept   map[int]form // by the matrix's number
+	added  map[schedule.Gemm]bool // products to each row of which a row is added next
+	kept   map[int]form           // by the matrix's number
 }
 
 func newSplitting(s *schedule.Schedule, k knob.Params, p Properties) splitting {
 	out := splitting{
 		some: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, asked: map[int]form{1: pieces, 3: onTheWay}[k["split"]],
-		engine: p.Capability >= 90, sms: p.SMs, kept: map[int]form{},
+		engine: p.Capability >= 90, sms: p.SMs, added: map[schedule.Gemm]bool{}, kept: map[int]form{},
 	}
 	if !out.some {
 		return out
+	}
+	for i := range s.Nodes {
+		if op, row := addedRow(s, i); !row.Empty() {
+			out.added[op] = true
+		}
 	}
 	packs, reads := map[int]*schedule.Pack{}, map[int][]schedule.Gemm{}
 	for _, op := range everything(s) {

@@ -23,8 +23,14 @@ __device__ __forceinline__ float largest_of(float m) {
   return m;
 }
 
-// largest leaves those of each part, of which each block has one, or in the same
-// way several that are alike.
+// tell_largest leaves what is largest of 256 threads' values as that of a part, one of
+// several that all are looked for in, which are PARTS at most.
+__device__ __forceinline__ void tell_largest(float* tail, int part, int parts, float m) {
+  m = largest_of(m);
+  for (int i = part + (threadIdx.y * blockDim.x + threadIdx.x) * parts; i < PARTS; i += 256 * parts) tail[HEAD + i] = m;
+}
+
+// largest leaves those of each part, of which each block has one.
 extern "C" __global__ void __launch_bounds__(256) largest(int rows, int cols, const float* from, int ldfrom, float* tail) {
   float m = 0;
   begin_next();
@@ -37,8 +43,7 @@ extern "C" __global__ void __launch_bounds__(256) largest(int rows, int cols, co
 #pragma unroll
       for (int i = 0; i < V; i++) m = larger(m, v[i]);
     }
-  m = largest_of(m);
-  for (int i = blockIdx.x + (threadIdx.y * blockDim.x + threadIdx.x) * gridDim.x; i < PARTS; i += 256 * gridDim.x) tail[HEAD + i] = m;
+  tell_largest(tail, blockIdx.x, gridDim.x, m);
 }
 
 // exponent_of is the scale's, of a factor whose largest value is m.
