@@ -232,8 +232,11 @@ func TestHalvesTails(t *testing.T) {
 // TestGPUHalvesTails holds the results to double precision on a GPU.
 func TestGPUHalvesTails(t *testing.T) { holdTails(t, openGPU(t, time.Minute)) }
 
-func holdTails(t *testing.T, d device.Device) {
-	s := tails(t)
+func holdTails(t *testing.T, d device.Device) { holdAll(t, d, tails(t)) }
+
+// holdAll runs a schedule twice and holds all its matrices to double precision.
+func holdAll(t *testing.T, d device.Device, s *schedule.Schedule) {
+	t.Helper()
 	p, err := d.Compile(s, knob.Params{"split": 3})
 	if err != nil {
 		t.Fatal(err)
@@ -242,6 +245,10 @@ func holdTails(t *testing.T, d device.Device) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	want := make([][]float64, len(s.Matrices))
 	for i, m := range s.Matrices {
+		if m.Packed {
+			want[i] = make([]float64, m.Elements())
+			continue
+		}
 		values := make([]float32, m.Elements())
 		want[i] = make([]float64, len(values))
 		for j := range values {
@@ -266,6 +273,9 @@ func holdTails(t *testing.T, d device.Device) {
 		}
 	}
 	for i, m := range s.Matrices {
+		if m.Packed {
+			continue
+		}
 		got := make([]float32, m.Elements())
 		if err := p.Read(m, got); err != nil {
 			t.Fatal(err)
@@ -330,3 +340,55 @@ func TestHalvesChoice(t *testing.T) {
 		}
 	}
 }
+
+// runs is a schedule of packs and of zeros that follow each other.
+func runs(t *testing.T) *schedule.Schedule {
+	t.Helper()
+	b := schedule.NewBuilder(1)
+	matrix := func(name string, rows, cols int) schedule.View { return b.Matrix(name, rows, cols).All() }
+	var packed []schedule.View
+	for i := range 9 {
+		name := fmt.Sprint("w", i)
+		w, p := matrix(name, 40+i, 300), b.Packed(name+" packed", 300, 40+i).All()
+		if i%2 == 0 {
+			w, p = matrix(name, 300, 40+i), b.Packed(name+" packed", 300, 40+i).All()
+		}
+		b.Do(0, schedule.Pack{Src: w, Dst: p, Trans: i%2 == 1})
+		packed = append(packed, p)
+	}
+	whole, row, part := matrix("whole", 3, 5), b.Matrix("rows", 3, 5).All().Band(1, 1).Columns(2, 2), matrix("part", 3, 5).Columns(1, 2)
+	for _, v := range []schedule.View{whole, row, part} {
+		b.Do(0, schedule.Map{Op: cell.Zero, Out: v})
+	}
+	left := matrix("left", 70, 300)
+	for i, p := range packed {
+		b.Do(0, schedule.Gemm{A: left, B: p, C: matrix(fmt.Sprint("c", i), 70, p.Cols)})
+	}
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestRuns: small operations of a kind that follow each other are one launch, of nine at most
+// eight.
+func TestRuns(t *testing.T) {
+	s := runs(t)
+	launches, _, err := cuda.Sources(s, knob.Params{"split": 3}, h200())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, l := range launches {
+		names = append(names, l.Name)
+	}
+	if got, want := strings.Join(names[:6], " "), "largest_several pieces_several largest pieces zero_several map_zero"; got != want {
+		t.Errorf("launches begin %s, want %s", got, want)
+	}
+	d, _ := emulated(t)
+	holdAll(t, d, s)
+}
+
+// TestGPURuns holds them on a GPU.
+func TestGPURuns(t *testing.T) { holdAll(t, openGPU(t, time.Minute), runs(t)) }

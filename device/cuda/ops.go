@@ -133,6 +133,11 @@ func (b *binder) node(s *schedule.Schedule, i int) ([]step, error) {
 	if !b.biased(s, i-1).Empty() {
 		return nil, nil
 	}
+	if kind, run, first := b.run(s, i); !first {
+		return nil, nil
+	} else if len(run) > 1 {
+		return b.together(kind, run), nil
+	}
 	return b.steps(n.Op, n.Stream%maxStreams)
 }
 

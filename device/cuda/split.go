@@ -332,7 +332,7 @@ func (b *binder) across(v schedule.View, all int) (width int, block [3]int) {
 // largest looks for a factor's largest value, which its tail is to know.
 func (b *binder) largest(from schedule.View, tail Pointer) step {
 	width, block := b.across(from, from.Cols)
-	s := b.source(func() source { return source{"largest", file("scales", "V", width).text} }, "largest ", width)
+	s := b.source(func() source { return source{"largest", file("scales", "V", width).text + file("largest").text} }, "largest ", width)
 	l := newLaunch(s, [3]int{min(ceil(from.Rows, block[1]), largestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(tail))
 	l.early = b.properties.Capability >= 90
 	return l

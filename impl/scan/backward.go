@@ -37,6 +37,12 @@ func (n *network) startBackward() {
 		n.headWBack = n.pack(n.Head.W.All(), false)
 	}
 	for l, y := range n.Layer {
+		n.layers[l].wBack = n.packInputs(l, false)
+		if n.recurrent > 0 {
+			n.layers[l].rBack = n.pack(y.R.All(), false)
+		}
+	}
+	for l, y := range n.Layer {
 		if reach > 0 {
 			n.after = append(n.after, n.Matrix(fmt.Sprintf("d(x·W)%d after", l), reach, n.gates))
 			n.ZeroTaps(0, l)
@@ -46,10 +52,6 @@ func (n *network) startBackward() {
 		}
 		if n.oneHot(l) {
 			n.do(schedule.Map{Op: cell.Zero, Out: y.Grad.W.All()})
-		}
-		n.layers[l].wBack = n.packInputs(l, false)
-		if n.recurrent > 0 {
-			n.layers[l].rBack = n.pack(y.R.All(), false)
 		}
 	}
 }

@@ -21,14 +21,13 @@ __device__ __forceinline__ int term_at(int step, int half, int j) { return ALONG
 // column_at is which of COLUMNS is the i-th that is multiplied.
 __device__ __forceinline__ int column_at(int i) { return i / 16 * 16 + i % 8 / 2 * 4 + i / 8 % 2 * 2 + i % 2; }
 
-#if KERNEL == 0
-// pieces of a right factor, the value of term k and column j at from[k·term + j·column]:
-// [columns / COLUMNS][terms / DEEP][high, low][step][half][COLUMNS] of eight terms.
-extern "C" __global__ void __launch_bounds__(256) pieces(int terms, int columns, const float* from, long long term, long long column, quad* to, float* tail) {
-  begin_next();
-  wait_previous();
+// right_pieces makes those of a right factor, the value of term k and column j at
+// from[k·term + j·column]: [columns / COLUMNS][terms / DEEP][high, low][step][half][COLUMNS] of eight
+// terms, of some of them in each block.
+__device__ __forceinline__ void right_pieces(int terms, int columns, const float* from, long long term, long long column, quad* to, float* tail) {
   const float scale = scale_of(tail);
   const int deep = (terms + DEEP - 1) / DEEP, at = threadIdx.x % COLUMNS, j = blockIdx.y * COLUMNS + column_at(at);
+  if (blockIdx.y * COLUMNS >= columns) return;
   for (int piece = blockIdx.x * 2 + threadIdx.x / COLUMNS; piece < deep; piece += gridDim.x * 2) {
     quad* const here = to + ((long long)blockIdx.y * deep + piece) * (RIGHT / 16) + at;
     float v[DEEP];
@@ -42,6 +41,13 @@ extern "C" __global__ void __launch_bounds__(256) pieces(int terms, int columns,
       here[i * COLUMNS] = high, here[(4 + i) * COLUMNS] = low;
     }
   }
+}
+
+#if KERNEL == 0
+extern "C" __global__ void __launch_bounds__(256) pieces(int terms, int columns, const float* from, long long term, long long column, quad* to, float* tail) {
+  begin_next();
+  wait_previous();
+  right_pieces(terms, columns, from, term, column, to, tail);
 }
 #elif KERNEL == 1
 // add_parts: to = the sum of parts of a product, in order; with add, added to what is there.
@@ -71,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(256) copy_rows(int rows, int cols, 
   for (long long i = blockIdx.x * 256ll + threadIdx.x; i < all; i += gridDim.x * 256ll)
     if (i % ldto < cols) to[i] = from[i / ldto * ldfrom + i % ldto];
 }
-#else
+#elif KERNEL == 2
 // Where a part of the product is: its first row, column and DEEP terms, and how many of these.
 struct Place {
   int part, row, column, first, count;

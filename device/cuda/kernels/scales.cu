@@ -30,11 +30,9 @@ __device__ __forceinline__ void tell_largest(float* tail, int part, int parts, f
   for (int i = part + (threadIdx.y * blockDim.x + threadIdx.x) * parts; i < PARTS; i += 256 * parts) tail[HEAD + i] = m;
 }
 
-// largest leaves those of each part, of which each block has one.
-extern "C" __global__ void __launch_bounds__(256) largest(int rows, int cols, const float* from, int ldfrom, float* tail) {
+// largest_part finds that of a part of a matrix, of which each block has one.
+__device__ __forceinline__ void largest_part(int rows, int cols, const float* from, int ldfrom, float* tail) {
   float m = 0;
-  begin_next();
-  wait_previous();
 #pragma unroll 4
   for (int row = blockIdx.x * blockDim.y + threadIdx.y; row < rows; row += gridDim.x * blockDim.y)
     for (int col = threadIdx.x * V; col < cols; col += blockDim.x * V) {

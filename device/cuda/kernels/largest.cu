@@ -1,0 +1,6 @@
+// largest leaves in a factor's tail what is largest of each part of it (scales.cu).
+extern "C" __global__ void __launch_bounds__(256) largest(int rows, int cols, const float* from, int ldfrom, float* tail) {
+  begin_next();
+  wait_previous();
+  largest_part(rows, cols, from, ldfrom, tail);
+}
