@@ -237,7 +237,13 @@ func holdTails(t *testing.T, d device.Device) { holdAll(t, d, tails(t)) }
 // holdAll runs a schedule twice and holds all its matrices to double precision.
 func holdAll(t *testing.T, d device.Device, s *schedule.Schedule) {
 	t.Helper()
-	p, err := d.Compile(s, knob.Params{"split": 3})
+	k := knob.Params{}
+	for _, o := range d.Knobs(s) {
+		if o.Name == "split" {
+			k["split"] = 3
+		}
+	}
+	p, err := d.Compile(s, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,8 +258,11 @@ func holdAll(t *testing.T, d device.Device, s *schedule.Schedule) {
 		values := make([]float32, m.Elements())
 		want[i] = make([]float64, len(values))
 		for j := range values {
-			if values[j] = 2*rng.Float32() - 1; m.Name == "large" {
+			switch values[j] = 2*rng.Float32() - 1; m.Name {
+			case "large":
 				values[j] *= 1e6
+			case "class":
+				values[j] = float32(rng.IntN(7))
 			}
 			want[i][j] = float64(values[j])
 		}
@@ -392,3 +401,29 @@ func TestRuns(t *testing.T) {
 
 // TestGPURuns holds them on a GPU.
 func TestGPURuns(t *testing.T) { holdAll(t, openGPU(t, time.Minute), runs(t)) }
+
+// losses is a schedule of losses over rows of all lengths that are treated apart.
+func losses(t *testing.T) *schedule.Schedule {
+	t.Helper()
+	b := schedule.NewBuilder(1)
+	for i, cols := range []int{7, 255, 256, 257, 2312, 4096, 4097, 9001} {
+		logits, prob, class := b.Matrix("logits", 3, cols).All(), b.Matrix("prob", 3, cols).All(), b.Matrix("class", 3, 1).All()
+		if i%2 == 0 {
+			prob = logits
+		}
+		b.Do(0, schedule.SoftmaxLoss{Logits: logits, Target: class, Loss: b.Matrix("loss", 3, 1).All(), Prob: prob, Grad: i%3 == 0, Scale: 0.5})
+	}
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestLosses holds losses of short and long rows to double precision, TestGPULosses on a GPU.
+func TestLosses(t *testing.T) {
+	d, _ := emulated(t)
+	holdAll(t, d, losses(t))
+}
+
+func TestGPULosses(t *testing.T) { holdAll(t, openGPU(t, time.Minute), losses(t)) }

@@ -422,7 +422,11 @@ func (b *binder) softmaxLoss(op schedule.SoftmaxLoss) step {
 	if op.Grad {
 		grad = 1
 	}
-	return newLaunch(b.file("softmaxloss", "LOGITS", b.element(op.Logits), "TARGET", b.element(op.Target),
+	each := ceil(op.Logits.Cols, blockSize)
+	if each > 16 { // of as many a thread has no registers
+		each = 0
+	}
+	return newLaunch(b.file("softmaxloss", "EACH", each, "LOGITS", b.element(op.Logits), "TARGET", b.element(op.Target),
 		"LOSS", b.element(op.Loss), "PROB", b.element(op.Prob)),
 		[3]int{op.Logits.Rows, 1, 1}, [3]int{blockSize, 1, 1},
 		uint64(op.Logits.Rows), uint64(op.Logits.Cols), uint64(b.at(op.Logits)), uint64(op.Logits.M.Cols),

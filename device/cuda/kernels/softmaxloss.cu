@@ -1,23 +1,24 @@
 // across combines one value of each of the block's 256 threads, always in the
 // same order.
 template <class F> __device__ float across(float v, float* shared, F f) {
-  shared[threadIdx.x] = v;
+#pragma unroll
+  for (int i = 16; i > 0; i /= 2) v = f(v, __shfl_xor_sync(0xffffffff, v, i));
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
   __syncthreads();
-  for (int n = 128; n > 0; n /= 2) {
-    if (threadIdx.x < n) shared[threadIdx.x] = f(shared[threadIdx.x], shared[threadIdx.x + n]);
-    __syncthreads();
-  }
   v = shared[0];
+#pragma unroll
+  for (int i = 1; i < 8; i++) v = f(v, shared[i]);
   __syncthreads();
   return v;
 }
 
 // softmaxloss: loss[i] = -log softmax(logits[i])[target[i]]; prob[i] is the
-// softmax, or with grad set the gradient of scale·loss. One block per row.
+// softmax, or with grad set the gradient of scale·loss. One block per row, whose values it
+// has in registers if there are EACH for each thread at most; 0: they are read again.
 extern "C" __global__ void __launch_bounds__(256)
 softmaxloss(int rows, int cols, const LOGITS* logits, int ldlogits, const TARGET* target, int ldtarget, LOSS* loss, int ldloss, PROB* prob, int ldprob,
             int grad, float scale, unsigned* trouble) {
-  __shared__ float shared[256];
+  __shared__ float shared[8];
   for (int i = blockIdx.x; i < rows; i += gridDim.x) {
     const LOGITS* from = logits + (long long)i * ldlogits;
     PROB* to = prob + (long long)i * ldprob;
@@ -26,20 +27,34 @@ softmaxloss(int rows, int cols, const LOGITS* logits, int ldlogits, const TARGET
       if (threadIdx.x == 0) *trouble = BAD_INDEX;
       continue;
     }
+    float v[EACH > 0 ? EACH : 1];
+    // every calls f for each of this thread's columns, with its place in v.
+    auto every = [&](auto f) {
+      if (EACH > 0)
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+          if (const int j = threadIdx.x + k * 256; j < cols) f(j, v[k]);
+        }
+      else
+        for (int j = threadIdx.x; j < cols; j += 256) {
+          v[0] = widen(from[j]);
+          f(j, v[0]);
+        }
+    };
     float top = widen(from[0]);
-    for (int j = threadIdx.x; j < cols; j += 256) top = fmaxf(top, widen(from[j]));
+    const float right = widen(from[class_]);
+    every([&](int j, float& x) { x = widen(from[j]), top = fmaxf(top, x); });
     top = across(top, shared, [](float a, float b) { return fmaxf(a, b); });
     float sum = 0;
-    for (int j = threadIdx.x; j < cols; j += 256) sum += expf(widen(from[j]) - top);
+    every([&](int, float& x) { x = expf(x - top), sum += x; });
     sum = across(sum, shared, [](float a, float b) { return a + b; });
-    if (threadIdx.x == 0) narrow(loss[(long long)i * ldloss], logf(sum) + top - widen(from[class_]));
-    __syncthreads();
+    if (threadIdx.x == 0) narrow(loss[(long long)i * ldloss], logf(sum) + top - right);
     const float by = (grad ? scale : 1) / sum;
-    for (int j = threadIdx.x; j < cols; j += 256) {
-      float p = expf(widen(from[j]) - top) * by;
+    every([&](int j, float& x) {
+      float p = (EACH > 0 ? x : expf(x - top)) * by;
       if (grad && j == class_) p -= scale;
       narrow(to[j], p);
-    }
+    });
     __syncthreads();
   }
 }
