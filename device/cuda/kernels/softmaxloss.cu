@@ -12,6 +12,19 @@ template <class F> __device__ float across(float v, float* shared, F f) {
   return v;
 }
 
+// every calls f for each of this thread's columns of a row, with its place in v.
+template <class F> __device__ __forceinline__ void every(int cols, float* v, const LOGITS* from, F f) {
+  if (EACH > 0) {
+#pragma unroll
+    for (int k = 0; k < EACH; k++)
+      if (threadIdx.x + k * 256 < cols) f(threadIdx.x + k * 256, v[k]);
+  } else
+    for (int j = threadIdx.x; j < cols; j += 256) {
+      v[0] = widen(from[j]);
+      f(j, v[0]);
+    }
+}
+
 // softmaxloss: loss[i] = -log softmax(logits[i])[target[i]]; prob[i] is the
 // softmax, or with grad set the gradient of scale·loss. One block per row, whose values it
 // has in registers if there are EACH for each thread at most; 0: they are read again.
@@ -28,29 +41,16 @@ softmaxloss(int rows, int cols, const LOGITS* logits, int ldlogits, const TARGET
       continue;
     }
     float v[EACH > 0 ? EACH : 1];
-    // every calls f for each of this thread's columns, with its place in v.
-    auto every = [&](auto f) {
-      if (EACH > 0)
-#pragma unroll
-        for (int k = 0; k < EACH; k++) {
-          if (const int j = threadIdx.x + k * 256; j < cols) f(j, v[k]);
-        }
-      else
-        for (int j = threadIdx.x; j < cols; j += 256) {
-          v[0] = widen(from[j]);
-          f(j, v[0]);
-        }
-    };
     float top = widen(from[0]);
     const float right = widen(from[class_]);
-    every([&](int j, float& x) { x = widen(from[j]), top = fmaxf(top, x); });
+    every(cols, v, from, [&](int j, float& x) { x = widen(from[j]), top = fmaxf(top, x); });
     top = across(top, shared, [](float a, float b) { return fmaxf(a, b); });
     float sum = 0;
-    every([&](int, float& x) { x = expf(x - top), sum += x; });
+    every(cols, v, from, [&](int, float& x) { x = expf(x - top), sum += x; });
     sum = across(sum, shared, [](float a, float b) { return a + b; });
     if (threadIdx.x == 0) narrow(loss[(long long)i * ldloss], logf(sum) + top - right);
     const float by = (grad ? scale : 1) / sum;
-    every([&](int j, float& x) {
+    every(cols, v, from, [&](int j, float& x) {
       float p = (EACH > 0 ? x : expf(x - top)) * by;
       if (grad && j == class_) p -= scale;
       narrow(to[j], p);
