@@ -31,7 +31,7 @@ func (w wide) rows() int    { return 64 * w.groups }
 func (w wide) threads() int { return 128 * (w.groups + 1) }
 func (w wide) stages() int  { return 8 - w.groups } // 192 or 200 KB
 func (w wide) shared() int {
-	return 1024 + w.stages()*(4*deepHalves*(w.rows()+columnsHalves)+16)
+	return 1024 + w.stages()*(4*deepHalves*(w.rows()+columnsHalves)+16) + w.groups*4*columnsHalves
 }
 
 // wideBytes is what the pieces of a right factor of k terms and n columns take, and where

@@ -426,10 +426,12 @@ func (b *binder) softmaxLoss(op schedule.SoftmaxLoss) step {
 	if each > 16 { // of as many a thread has no registers
 		each = 0
 	}
-	return newLaunch(b.file("softmaxloss", "EACH", each, "LOGITS", b.element(op.Logits), "TARGET", b.element(op.Target),
+	l := newLaunch(b.file("softmaxloss", "EACH", each, "LOGITS", b.element(op.Logits), "TARGET", b.element(op.Target),
 		"LOSS", b.element(op.Loss), "PROB", b.element(op.Prob)),
 		[3]int{op.Logits.Rows, 1, 1}, [3]int{blockSize, 1, 1},
 		uint64(op.Logits.Rows), uint64(op.Logits.Cols), uint64(b.at(op.Logits)), uint64(op.Logits.M.Cols),
 		uint64(b.at(op.Target)), uint64(op.Target.M.Cols), uint64(b.at(op.Loss)), uint64(op.Loss.M.Cols),
 		uint64(b.at(op.Prob)), uint64(op.Prob.M.Cols), grad, uint64(math.Float32bits(op.Scale)), b.trouble())
+	l.early = b.properties.Capability >= 90
+	return l
 }

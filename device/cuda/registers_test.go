@@ -274,10 +274,21 @@ func TestRowsFit(t *testing.T) {
 // TestSpillsHalves: no kernel of products whose left factor is split on the way does.
 func TestSpillsHalves(t *testing.T) {
 	c := hopper(t)
-	for _, trans := range []bool{false, true} {
+	for _, p := range []struct {
+		m, n, k     int
+		transA, row bool
+	}{
+		{m: 65536, n: 2312, k: 256, row: true}, {m: 16384, n: 256, k: 2312}, {m: 65536, n: 41, k: 1536}, {m: 65536, n: 1536, k: 41},
+		{m: 2312, n: 256, k: 65536, transA: true}, {m: 1536, n: 41, k: 16384, transA: true}, {m: 512, n: 128, k: 4096, transA: true},
+	} {
 		b := schedule.NewBuilder(1)
-		left := b.Matrix("a", 4096, 4096)
-		b.Do(0, schedule.Gemm{A: left.All(), TransA: trans, B: b.Matrix("b", 4096, 256).All(), C: b.Matrix("c", 4096, 256).All()})
+		op := schedule.Gemm{A: b.Matrix("a", p.m, p.k).All(), TransA: p.transA, B: b.Matrix("b", p.k, p.n).All(), C: b.Matrix("c", p.m, p.n).All()}
+		if p.transA {
+			op.A = b.Matrix("aᵀ", p.k, p.m).All()
+		}
+		if b.Do(0, op); p.row {
+			b.Do(0, schedule.Map{Op: cell.Add, Out: op.C, A: op.C, B: b.Matrix("row", 1, p.n).All()})
+		}
 		s, err := b.Schedule()
 		if err != nil {
 			t.Fatal(err)
@@ -287,10 +298,8 @@ func TestSpillsHalves(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, l := range launches {
-			n := recorded(t, c, stackRecord, l, texts[i])
-			t.Logf("%s: %d registers", l.Name, recorded(t, c, registerRecord, l, texts[i]))
-			if n > 0 {
-				t.Errorf("%s: %d bytes of stack", l.Name, n)
+			if n := recorded(t, c, stackRecord, l, texts[i]); n > 0 {
+				t.Errorf("%+v: %s: %d bytes of stack", p, l.Name, n)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ type kind int
 
 const (
 	others kind = iota
-	packs       // of right factors for products whose left one is split on the way
+	packs       // of right factors, in one piece, for products whose left one is split on the way
 	zeros       // of whole rows
 )
 
@@ -27,7 +27,7 @@ const (
 func (b *binder) kind(op schedule.Op) kind {
 	switch op := op.(type) {
 	case schedule.Pack:
-		if b.layout.factors[op.Dst.M.ID] == nil && b.layout.kept[op.Dst.M.ID] == onTheWay {
+		if b.layout.factors[op.Dst.M.ID] == nil && b.layout.kept[op.Dst.M.ID] == onTheWay && op.Src.Cols == op.Src.M.Cols {
 			return packs
 		}
 	case schedule.Map:
@@ -67,6 +67,7 @@ func (b *binder) together(kind kind, run []schedule.Op) []step {
 		return []step{b.zeros(run)}
 	}
 	var find, make several
+	width := 4
 	for _, op := range run {
 		op := op.(schedule.Pack)
 		to := b.at(op.Dst)
@@ -75,14 +76,17 @@ func (b *binder) together(kind kind, run []schedule.Op) []step {
 		if op.Trans {
 			terms, columns, term, column = op.Src.Cols, op.Src.Rows, 1, op.Src.M.Cols
 		}
-		find.add(op.Src.Rows, op.Src.Cols, b.at(op.Src), op.Src.M.Cols, to+Pointer(tail))
+		find.add(op.Src.Rows*op.Src.Cols, b.at(op.Src), to+Pointer(tail))
+		if op.Src.Rows*op.Src.Cols%4 != 0 || b.at(op.Src)%16 != 0 {
+			width = 1
+		}
 		make.add(terms, columns, b.at(op.Src), term, column, to, to+Pointer(tail))
 		make.grid[0], make.grid[1] = max(make.grid[0], ceil(ceil(terms, deepHalves), 2)), max(make.grid[1], ceil(columns, columnsHalves))
 	}
-	find.grid, find.block = [3]int{128, 1, len(run)}, [3]int{32, 8, 1}
+	find.grid, find.block = [3]int{128, 1, len(run)}, [3]int{blockSize, 1, 1}
 	make.grid[2], make.block = len(run), [3]int{blockSize, 1, 1}
 	return []step{
-		b.several("largest_several", "largest_part", "int, int, const float*, int, float*", file("scales", "V", 1).text, find),
+		b.several("largest_several", "largest_flat", "int, const float*, float*", file("scales", "V", width).text, find),
 		b.several("pieces_several", "right_pieces", "int, int, const float*, long long, long long, quad*, float*",
 			b.scaled("pieces", "halves", "KERNEL", -1, "V", 1, "ALONG", 1, "GROUPS", 3).text, make),
 	}
@@ -136,7 +140,7 @@ func (b *binder) several(name, function, types, text string, all several) step {
 		}
 		return source{name, text + fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(256) %s(%s) {\n  begin_next();\n  wait_previous();\n%s}\n",
 			name, strings.Join(params, ", "), strings.Join(cases, ""))}
-	}, name, " ", len(all.calls))
+	}, name, " ", len(all.calls), " ", text)
 	var args []uint64
 	for _, c := range all.calls {
 		args = append(args, c...)

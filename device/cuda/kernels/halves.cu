@@ -91,6 +91,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) halves(int m, int n, int k, 
   DYNAMIC_SHARED(memory);
   unsigned char* const stages = memory + (1024 - shared_address(memory) % 1024) % 1024; // as the engine turns rows of 128 bytes
   const shared_t full = shared_address(stages + STAGES * STAGE), empty = full + 8 * STAGES;
+  float* const rows = (float*)(stages + STAGES * (STAGE + 16)); // that are added, of each four warps, [GROUPS][COLUMNS]
   const int tid = threadIdx.x, warp = tid / 32, lane = tid % 32, deep = (k + DEEP - 1) / DEEP;
   begin_next();
   if (tid == 0) {
@@ -123,9 +124,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) halves(int m, int n, int k, 
     return;
   }
   more_registers<GROUPS == 3 ? 160 : 208>(); // of those that all threads have at first
-  float largest = 0;
-#pragma unroll 4
-  for (int i = lane; i < PARTS; i += 32) largest = larger(largest, tail[HEAD + i]);
+  float parts[PARTS / 32], largest = 0; // all of them are on the way at a time
+#pragma unroll
+  for (int i = 0; i < PARTS / 32; i += 4) load<4>(parts + i, tail + HEAD + i * 32 + lane * 4);
+#pragma unroll
+  for (int i = 0; i < PARTS / 32; i++) largest = larger(largest, parts[i]);
 #pragma unroll
   for (int i = 16; i > 0; i /= 2) largest = larger(largest, __shfl_xor_sync(0xffffffff, largest, i));
   const int exponent = exponent_of(largest);
@@ -139,7 +142,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) halves(int m, int n, int k, 
   }
   for (int item = blockIdx.x; item < items; item += gridDim.x) {
     const Place p(item, m, n, deep, share);
-    float sum[64], total[64] = {};
+    float sum[64], total[64] = {}, added = 0;
+    if (BIAS && p.column + tid % COLUMNS < n) added = bias[p.column + tid % COLUMNS];
     bool fresh = true; // nothing is in sum
     for (int i = 0; i < p.count; i++) {
       const unsigned char* const here = stages + stage * STAGE;
@@ -178,13 +182,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK) halves(int m, int n, int k, 
         for (int e = 0; e < 64; e++) total[e] += sum[e];
       }
     }
+    float* const group = rows + warp / 4 * COLUMNS;
+    if (BIAS) {
+      meet_at(1 + warp / 4, 128); // all have read what was added before
+      group[tid % COLUMNS] = added;
+      meet_at(1 + warp / 4, 128);
+    }
 #pragma unroll
     for (int j = 0; j < COLUMNS / 16; j++) {
       const int col = p.column + j * 16 + four * 4;
       float base[4] = {};
-#pragma unroll
-      for (int e = 0; e < 4 && BIAS; e += V)
-        if (col + e < n) load<V>(base + e, bias + col + e);
+      if (BIAS) load<4>(base, group + j * 16 + four * 4);
 #pragma unroll
       for (int half = 0; half < 2; half++) {
         const int r = p.row + warp * 16 + (ALONG ? row + 8 * half : 2 * row + half);

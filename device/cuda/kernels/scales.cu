@@ -44,6 +44,20 @@ __device__ __forceinline__ void largest_part(int rows, int cols, const float* fr
   tell_largest(tail, blockIdx.x, gridDim.x, m);
 }
 
+// largest_flat finds that of a part of n values side by side.
+__device__ __forceinline__ void largest_flat(int n, const float* from, float* tail) {
+  float m = 0;
+  const int stride = gridDim.x * 256 * V;
+#pragma unroll 4
+  for (int i = (blockIdx.x * 256 + threadIdx.x) * V; i < n; i += stride) {
+    float v[V];
+    load<V>(v, from + i);
+#pragma unroll
+    for (int e = 0; e < V; e++) m = larger(m, v[e]);
+  }
+  tell_largest(tail, blockIdx.x, gridDim.x, m);
+}
+
 // exponent_of is the scale's, of a factor whose largest value is m.
 __device__ __forceinline__ int exponent_of(float m) { return min(14 + 127 - (int)(__float_as_uint(m) >> 23), 60); }
 

@@ -32,6 +32,8 @@ extern "C" __global__ void __launch_bounds__(256)
 softmaxloss(int rows, int cols, const LOGITS* logits, int ldlogits, const TARGET* target, int ldtarget, LOSS* loss, int ldloss, PROB* prob, int ldprob,
             int grad, float scale, unsigned* trouble) {
   __shared__ float shared[8];
+  begin_next();
+  wait_previous();
   for (int i = blockIdx.x; i < rows; i += gridDim.x) {
     const LOGITS* from = logits + (long long)i * ldlogits;
     PROB* to = prob + (long long)i * ldprob;
