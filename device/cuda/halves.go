@@ -60,7 +60,7 @@ func divided(op schedule.Gemm, sms int) (best wide, least float64) {
 	for _, g := range []struct {
 		groups      int
 		stage, item float64
-	}{{3, 0.9e-6, 1.5e-6}, {2, 0.65e-6, 1.2e-6}} {
+	}{{3, 0.9e-6, 1.25e-6}, {2, 0.65e-6, 1e-6}} {
 		w := wide{groups: g.groups}
 		tiles := ceil(m, w.rows()) * ceil(n, columnsHalves)
 		for parts := 1; parts == 1 || parts <= min(256, deep/8); parts++ {
@@ -119,20 +119,21 @@ func (s splitting) wideRoom(op schedule.Gemm, kept bool) (bytes int64) {
 // of its rows, if there is one and sums are not in parts.
 func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) []step {
 	kept := b.layout.kept[op.B.M.ID] != single
-	tail, out := b.tail(op.A, stream)
+	copied := !engineCopies(op.A)
+	tail, out := b.tail(op.A, stream, copied)
 	rightTail := b.at(op.B)
 	if !kept {
 		var more []step
-		rightTail, more = b.tail(op.B, stream)
+		rightTail, more = b.tail(op.B, stream, false)
 		out = append(out, more...)
 	}
 	scratch := b.base + Pointer(b.layout.scratch[stream])
 	whole, from, ldFrom := op.A, b.at(op.A), op.A.M.Cols
-	if !engineCopies(whole) {
+	if copied {
 		from, ldFrom = scratch, roundUp(whole.Cols, 4)
 		scratch += Pointer(copyBytes(whole))
-		l := newLaunch(b.scaled("copy_rows", "halves", "KERNEL", 3, "V", 1, "ALONG", 0, "GROUPS", 3), [3]int{min(ceil(whole.Rows*ldFrom, blockSize), maxGrid), 1, 1}, [3]int{blockSize, 1, 1},
-			uint64(whole.Rows), uint64(whole.Cols), uint64(b.at(whole)), uint64(whole.M.Cols), uint64(from), uint64(ldFrom))
+		l := newLaunch(b.scaled("copy_rows", "halves", "KERNEL", 3, "V", 1, "ALONG", 0, "GROUPS", 3), [3]int{min(ceil(whole.Rows, 8), largestParts), 1, 1}, [3]int{32, 8, 1},
+			uint64(whole.Rows), uint64(whole.Cols), uint64(b.at(whole)), uint64(whole.M.Cols), uint64(from), uint64(ldFrom), uint64(tail))
 		l.early = true
 		out = append(out, l)
 	}
@@ -246,8 +247,9 @@ type tailed struct {
 	stream, slot int
 }
 
-// tail is where v's is on a stream, and what finds its largest value unless that is known.
-func (b *binder) tail(v schedule.View, stream int) (Pointer, []step) {
+// tail is where v's is on a stream, and what finds its largest value unless that is known or
+// found by who copies v.
+func (b *binder) tail(v schedule.View, stream int, copied bool) (Pointer, []step) {
 	room, used := b.layout.tails[stream], 0
 	oldest := -1
 	for i, t := range b.tails {
@@ -272,6 +274,9 @@ func (b *binder) tail(v schedule.View, stream int) (Pointer, []step) {
 	}
 	b.tails = append(b.tails, tailed{v, stream, slot})
 	at := b.slot(room, slot)
+	if copied {
+		return at, nil
+	}
 	if i, op := b.sumAhead(v, stream); i > 0 {
 		b.summed[i] = true
 		return at, []step{b.sumParts(op, b.sums(stream), at)}

@@ -369,6 +369,10 @@ func runs(t *testing.T) *schedule.Schedule {
 	for _, v := range []schedule.View{whole, row, part} {
 		b.Do(0, schedule.Map{Op: cell.Zero, Out: v})
 	}
+	one, two, three := matrix("one", 2, 6), matrix("two", 2, 6), matrix("three", 2, 6)
+	b.Do(0, schedule.Map{Op: cell.Copy, Out: two, A: one})
+	b.Do(0, schedule.Map{Op: cell.Copy, Out: b.Matrix("four", 2, 6).All(), A: one})
+	b.Do(0, schedule.Map{Op: cell.Copy, Out: three, A: two}) // waits for the first
 	left := matrix("left", 70, 300)
 	for i, p := range packed {
 		b.Do(0, schedule.Gemm{A: left, B: p, C: matrix(fmt.Sprint("c", i), 70, p.Cols)})
@@ -392,7 +396,7 @@ func TestRuns(t *testing.T) {
 	for _, l := range launches {
 		names = append(names, l.Name)
 	}
-	if got, want := strings.Join(names[:6], " "), "largest_several pieces_several largest pieces zero_several map_zero"; got != want {
+	if got, want := strings.Join(names[:8], " "), "largest_several pieces_several largest pieces zero_several map_zero copy_several map_copy"; got != want {
 		t.Errorf("launches begin %s, want %s", got, want)
 	}
 	d, _ := emulated(t)

@@ -34,6 +34,7 @@ type binder struct {
 	alias      map[int]bool  // packed weights that are where their source is
 	tails      []tailed      // of factors, the latest used last
 	summed     map[int]bool  // sums of rows, by node, whose parts have been formed by who looked for the largest value
+	runs       map[int]run   // by the node that each begins with
 	now        int           // the node that is bound; -1: none is
 	schedule   *schedule.Schedule
 	touched    [][]int // per matrix, the nodes that do; nil: not listed yet
@@ -92,7 +93,7 @@ func (b *binder) trouble() uint64 { return uint64(b.base) + uint64(b.layout.trou
 
 // bound is what the preparation of s takes, and each node.
 func (b *binder) bound(s *schedule.Schedule) (prepare []step, nodes [][]step, err error) {
-	b.tails, b.summed, b.schedule, b.now = nil, map[int]bool{}, s, -1
+	b.tails, b.summed, b.schedule, b.now, b.runs = nil, map[int]bool{}, s, -1, b.runsOf(s)
 	for _, op := range s.Prepare {
 		steps, err := b.steps(op, 0)
 		if err != nil {
@@ -133,10 +134,10 @@ func (b *binder) node(s *schedule.Schedule, i int) ([]step, error) {
 	if !b.biased(s, i-1).Empty() {
 		return nil, nil
 	}
-	if kind, run, first := b.run(s, i); !first {
-		return nil, nil
-	} else if len(run) > 1 {
-		return b.together(kind, run), nil
+	if r, ok := b.runs[i]; !ok {
+		return nil, nil // part of one before
+	} else if len(r.ops) > 1 {
+		return b.together(r), nil
 	}
 	return b.steps(n.Op, n.Stream%maxStreams)
 }

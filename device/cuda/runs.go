@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"rnnbench/rnn/cell"
@@ -21,6 +22,7 @@ const (
 	others kind = iota
 	packs       // of right factors, in one piece, for products whose left one is split on the way
 	zeros       // of whole rows
+	copies      // of whole rows
 )
 
 // kind is that of an operation.
@@ -31,44 +33,63 @@ func (b *binder) kind(op schedule.Op) kind {
 			return packs
 		}
 	case schedule.Map:
-		if v := op.Out; op.Op == cell.Zero && (v.Rows == 1 || v.Cols == v.M.Cols) && b.element(v) == Single && v.Bytes() < 1<<24 {
+		switch {
+		case op.Op == cell.Zero && b.piece(op.Out):
 			return zeros
+		case op.Op == cell.Copy && b.piece(op.Out) && b.piece(op.A) && op.Out.Rows == op.A.Rows && op.Out.Cols == op.A.Cols && op.Out.M != op.A.M:
+			return copies
 		}
 	}
 	return others
 }
 
-// run is the operations from the i-th on that are one launch with it; first: it begins one.
-func (b *binder) run(s *schedule.Schedule, i int) (kind kind, run []schedule.Op, first bool) {
-	if kind = b.kind(s.Nodes[i].Op); kind == others {
-		return kind, nil, true
+// piece reports whether v is one piece of memory, not a large one.
+func (b *binder) piece(v schedule.View) bool {
+	return (v.Rows == 1 || v.Cols == v.M.Cols) && b.element(v) == Single && v.Bytes() < 1<<24
+}
+
+// A run is operations that are one launch, or the only one of a node; later ones of a run are
+// of none.
+type run struct {
+	kind kind
+	ops  []schedule.Op
+}
+
+// runsOf are those of s, by the node that each begins with.
+func (b *binder) runsOf(s *schedule.Schedule) map[int]run {
+	runs := map[int]run{}
+	for i := 0; i < len(s.Nodes); {
+		first := s.Nodes[i]
+		r := run{b.kind(first.Op), []schedule.Op{first.Op}}
+		for j := i + 1; r.kind != others && j < len(s.Nodes) && len(r.ops) < longestRun; j++ {
+			n := s.Nodes[j]
+			if b.kind(n.Op) != r.kind || n.Stream != first.Stream || len(n.Wait) > 0 || r.meets(n.Op) {
+				break
+			}
+			r.ops = append(r.ops, n.Op)
+		}
+		runs[i] = r
+		i += len(r.ops)
 	}
-	joins := func(j int) bool { // the operation ahead of the j-th
-		return j > 0 && j < len(s.Nodes) && b.kind(s.Nodes[j].Op) == kind && b.kind(s.Nodes[j-1].Op) == kind &&
-			s.Nodes[j].Stream == s.Nodes[j-1].Stream && len(s.Nodes[j].Wait) == 0
+	return runs
+}
+
+// meets reports whether op reads what one of a run's operations writes, or the other way round.
+func (r run) meets(op schedule.Op) bool {
+	meet := func(a, b []schedule.View) bool {
+		return slices.ContainsFunc(a, func(v schedule.View) bool { return slices.ContainsFunc(b, v.Overlaps) })
 	}
-	from := i
-	for joins(from) {
-		from--
-	}
-	if (i-from)%longestRun != 0 {
-		return kind, nil, false
-	}
-	run = append(run, s.Nodes[i].Op)
-	for j := i + 1; joins(j) && len(run) < longestRun; j++ {
-		run = append(run, s.Nodes[j].Op)
-	}
-	return kind, run, true
+	return slices.ContainsFunc(r.ops, func(o schedule.Op) bool { return meet(o.Reads(), op.Writes()) || meet(o.Writes(), op.Reads()) })
 }
 
 // together are the launches of a run of two operations or more.
-func (b *binder) together(kind kind, run []schedule.Op) []step {
-	if kind == zeros {
-		return []step{b.zeros(run)}
+func (b *binder) together(r run) []step {
+	if r.kind != packs {
+		return []step{b.fills(r.ops)}
 	}
 	var find, make several
 	width := 4
-	for _, op := range run {
+	for _, op := range r.ops {
 		op := op.(schedule.Pack)
 		to := b.at(op.Dst)
 		_, tail := wideBytes(op.Dst.Cols, op.Dst.Rows)
@@ -83,8 +104,8 @@ func (b *binder) together(kind kind, run []schedule.Op) []step {
 		make.add(terms, columns, b.at(op.Src), term, column, to, to+Pointer(tail))
 		make.grid[0], make.grid[1] = max(make.grid[0], ceil(ceil(terms, deepHalves), 2)), max(make.grid[1], ceil(columns, columnsHalves))
 	}
-	find.grid, find.block = [3]int{128, 1, len(run)}, [3]int{blockSize, 1, 1}
-	make.grid[2], make.block = len(run), [3]int{blockSize, 1, 1}
+	find.grid, find.block = [3]int{128, 1, len(r.ops)}, [3]int{blockSize, 1, 1}
+	make.grid[2], make.block = len(r.ops), [3]int{blockSize, 1, 1}
 	return []step{
 		b.several("largest_several", "largest_flat", "int, const float*, float*", file("scales", "V", width).text, find),
 		b.several("pieces_several", "right_pieces", "int, int, const float*, long long, long long, quad*, float*",
@@ -92,19 +113,24 @@ func (b *binder) together(kind kind, run []schedule.Op) []step {
 	}
 }
 
-// zeros sets several matrices to zero.
-func (b *binder) zeros(run []schedule.Op) step {
+// fills sets several matrices to zero, or to what others are.
+func (b *binder) fills(ops []schedule.Op) step {
 	var all several
-	for _, op := range run {
-		v := op.(schedule.Map).Out
-		all.add(v.Rows*v.Cols, b.at(v))
-		all.grid[0] = max(all.grid[0], ceil(v.Rows*v.Cols, 4*blockSize))
+	name, body := "zero_several", "0"
+	for _, op := range ops {
+		op := op.(schedule.Map)
+		n, from := op.Out.Rows*op.Out.Cols, b.at(op.Out) // unread
+		if op.Op == cell.Copy {
+			name, body, from = "copy_several", "from[i]", b.at(op.A)
+		}
+		all.add(n, from, b.at(op.Out))
+		all.grid[0] = max(all.grid[0], ceil(n, 4*blockSize))
 	}
-	all.grid[1], all.grid[2], all.block = 1, len(run), [3]int{blockSize, 1, 1}
-	return b.several("zero_several", "zero_part", "int, float*", `__device__ __forceinline__ void zero_part(int n, float* to) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) to[i] = 0;
+	all.grid[1], all.grid[2], all.block = 1, len(ops), [3]int{blockSize, 1, 1}
+	return b.several(name, "fill", "int, const float*, float*", fmt.Sprintf(`__device__ __forceinline__ void fill(int n, const float* from, float* to) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) to[i] = %s;
 }
-`, all)
+`, body), all)
 }
 
 // several are the arguments of calls of one function, each for a layer of the grid.

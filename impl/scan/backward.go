@@ -42,6 +42,9 @@ func (n *network) startBackward() {
 			n.layers[l].rBack = n.pack(y.R.All(), false)
 		}
 	}
+	if n.recurrent > 0 { // what a whole block of products says nothing of
+		n.do(schedule.Map{Op: cell.Zero, Out: n.ds.Band(rows, n.Batch)})
+	}
 	for l, y := range n.Layer {
 		if reach > 0 {
 			n.after = append(n.after, n.Matrix(fmt.Sprintf("d(x·W)%d after", l), reach, n.gates))
@@ -69,7 +72,9 @@ func (n *network) backward(l, t, steps int, more bool) {
 		// first, of the states after the step before it. The last goes into no product.
 		ds := n.ds.Band(0, (steps+1)*n.Batch)
 		n.do(schedule.Gemm{A: n.FromInput(dx), B: n.layers[l].rBack.All(), C: ds.Band(0, steps*n.Batch)})
-		n.do(schedule.Map{Op: cell.Zero, Out: ds.Band(steps*n.Batch, n.Batch)})
+		if steps < n.block {
+			n.do(schedule.Map{Op: cell.Zero, Out: ds.Band(steps*n.Batch, n.Batch)})
+		}
 		g.DOut = ds.Band(n.Batch, steps*n.Batch)
 		n.scanBackward(s, g, surrogate)
 		carry, _ := n.CarryThrough(l)

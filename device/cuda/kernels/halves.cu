@@ -31,8 +31,14 @@ __device__ __forceinline__ void right_pieces(int terms, int columns, const float
   for (int piece = blockIdx.x * 2 + threadIdx.x / COLUMNS; piece < deep; piece += gridDim.x * 2) {
     quad* const here = to + ((long long)blockIdx.y * deep + piece) * (RIGHT / 16) + at;
     float v[DEEP];
+    const float* const first = from + piece * DEEP * term + j * column;
+    if (term == 1 && column % 4 == 0 && (unsigned long long)from % 16 == 0 && j < columns && (piece + 1) * DEEP <= terms) {
 #pragma unroll
-    for (int k = 0; k < DEEP; k++) v[k] = j < columns && piece * DEEP + k < terms ? from[(piece * DEEP + k) * term + j * column] : 0;
+      for (int k = 0; k < DEEP; k += 4) load<4>(v + k, first + k);
+    } else {
+#pragma unroll
+      for (int k = 0; k < DEEP; k++) v[k] = j < columns && piece * DEEP + k < terms ? first[k * term] : 0;
+    }
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       quad high, low;
@@ -69,13 +75,19 @@ extern "C" __global__ void __launch_bounds__(256) add_parts(int rows, int cols, 
   }
 }
 #elif KERNEL == 3
-// copy_rows copies a matrix to rows of another length.
-extern "C" __global__ void __launch_bounds__(256) copy_rows(int rows, int cols, const float* from, int ldfrom, float* to, int ldto) {
-  const long long all = (long long)rows * ldto;
+// copy_rows copies a matrix to rows of another length, and looks for its largest value.
+extern "C" __global__ void __launch_bounds__(256) copy_rows(int rows, int cols, const float* from, int ldfrom, float* to, int ldto, float* tail) {
+  float m = 0;
   begin_next();
   wait_previous();
-  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < all; i += gridDim.x * 256ll)
-    if (i % ldto < cols) to[i] = from[i / ldto * ldfrom + i % ldto];
+#pragma unroll 4
+  for (int row = blockIdx.x * 8 + threadIdx.y; row < rows; row += gridDim.x * 8)
+    for (int col = threadIdx.x; col < cols; col += 32) {
+      const float v = from[(long long)row * ldfrom + col];
+      to[(long long)row * ldto + col] = v;
+      m = larger(m, v);
+    }
+  tell_largest(tail, blockIdx.x, gridDim.x, m);
 }
 #elif KERNEL == 2
 // Where a part of the product is: its first row, column and DEEP terms, and how many of these.
@@ -133,6 +145,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) halves(int m, int n, int k, 
   for (int i = 16; i > 0; i /= 2) largest = larger(largest, __shfl_xor_sync(0xffffffff, largest, i));
   const int exponent = exponent_of(largest);
   const float scale = power(exponent), back = power(-exponent - (int)right[0]);
+  // Each four warps begin a little behind the others, so that they do not all write, and none
+  // multiplies, at the same time.
+  for (const long long from = clock64(); clock64() - from < warp / 4 * 1200;) {}
   const int row = lane / 4, four = lane % 4;
   int place[2]; // of a thread's values in a stage: of either step, or of either of two terms
 #pragma unroll
