@@ -34,6 +34,13 @@ func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gem
 	return portions(op, kept, room, terms)
 }
 
+// LimitPieces has the pieces of a product take so many bytes at most, until it is undone.
+func LimitPieces(bytes int64) (undo func()) {
+	old := splitRoom
+	splitRoom = bytes
+	return func() { splitRoom = old }
+}
+
 // Groupings are those of a layer, the cheapest first, as knobs and as text.
 func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (knobs []knob.Params, texts []string) {
 	b := binder{knobs: k, properties: p}

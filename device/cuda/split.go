@@ -203,15 +203,15 @@ func (s splitting) of(op schedule.Gemm) form {
 // splits reports whether op is split.
 func (s splitting) splits(op schedule.Gemm) bool { return s.of(op) != single }
 
-// splitRoom is what the pieces of a product's factors take at most, and splitTerms
-// how many terms are summed at a time: larger products are formed in portions.
+// splitRoom is what the pieces of a product's factors take at most: larger products are
+// formed in portions.
+var splitRoom int64 = 512 << 20
+
+// splitTerms is how many terms are summed at a time by the library.
 // Tensor cores cut off what they add beyond 24 bits, always towards zero, sixteen
 // terms at a time, so that a sum of n terms is off by n/16 · 2⁻²⁴ of what has been
 // summed, about; portions are added in single precision, rounded to nearest.
-const (
-	splitRoom  = 512 << 20
-	splitTerms = 4096
-)
+const splitTerms = 4096
 
 // portions cuts op so that the pieces of its factors, of the left one alone where
 // the right is kept, need no more than room, into equal shares of rows, or of

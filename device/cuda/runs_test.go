@@ -1,0 +1,69 @@
+package cuda_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/device/cuda"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// runs is a schedule of packs and of zeros that follow each other.
+func runs(t *testing.T) *schedule.Schedule {
+	t.Helper()
+	b := schedule.NewBuilder(1)
+	matrix := func(name string, rows, cols int) schedule.View { return b.Matrix(name, rows, cols).All() }
+	var packed []schedule.View
+	for i := range 9 {
+		name := fmt.Sprint("w", i)
+		w, p := matrix(name, 40+i, 300), b.Packed(name+" packed", 300, 40+i).All()
+		if i%2 == 0 {
+			w, p = matrix(name, 300, 40+i), b.Packed(name+" packed", 300, 40+i).All()
+		}
+		b.Do(0, schedule.Pack{Src: w, Dst: p, Trans: i%2 == 1})
+		packed = append(packed, p)
+	}
+	whole, row, part := matrix("whole", 3, 5), b.Matrix("rows", 3, 5).All().Band(1, 1).Columns(2, 2), matrix("part", 3, 5).Columns(1, 2)
+	for _, v := range []schedule.View{whole, row, part} {
+		b.Do(0, schedule.Map{Op: cell.Zero, Out: v})
+	}
+	one, two, three := matrix("one", 2, 6), matrix("two", 2, 6), matrix("three", 2, 6)
+	b.Do(0, schedule.Map{Op: cell.Copy, Out: two, A: one})
+	b.Do(0, schedule.Map{Op: cell.Copy, Out: b.Matrix("four", 2, 6).All(), A: one})
+	b.Do(0, schedule.Map{Op: cell.Copy, Out: three, A: two}) // waits for the first
+	left := matrix("left", 70, 300)
+	for i, p := range packed {
+		b.Do(0, schedule.Gemm{A: left, B: p, C: matrix(fmt.Sprint("c", i), 70, p.Cols)})
+	}
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestRuns: small operations of a kind that follow each other are one launch, of nine at most
+// eight.
+func TestRuns(t *testing.T) {
+	s := runs(t)
+	launches, _, err := cuda.Sources(s, knob.Params{"split": 3}, h200())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, l := range launches {
+		names = append(names, l.Name)
+	}
+	if got, want := strings.Join(names[:8], " "), "largest_several pieces_several largest pieces zero_several map_zero copy_several map_copy"; got != want {
+		t.Errorf("launches begin %s, want %s", got, want)
+	}
+	d, _ := emulated(t)
+	holdAll(t, d, s)
+}
+
+// TestGPURuns holds them on a GPU.
+func TestGPURuns(t *testing.T) { holdAll(t, openGPU(t, time.Minute), runs(t)) }

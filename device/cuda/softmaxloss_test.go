@@ -1,0 +1,34 @@
+package cuda_test
+
+import (
+	"testing"
+	"time"
+
+	"rnnbench/rnn/schedule"
+)
+
+// losses is a schedule of losses over rows of all lengths that are treated apart.
+func losses(t *testing.T) *schedule.Schedule {
+	t.Helper()
+	b := schedule.NewBuilder(1)
+	for i, cols := range []int{7, 255, 256, 257, 2312, 4096, 4097, 9001} {
+		logits, prob, class := b.Matrix("logits", 3, cols).All(), b.Matrix("prob", 3, cols).All(), b.Matrix("class", 3, 1).All()
+		if i%2 == 0 {
+			prob = logits
+		}
+		b.Do(0, schedule.SoftmaxLoss{Logits: logits, Target: class, Loss: b.Matrix("loss", 3, 1).All(), Prob: prob, Grad: i%3 == 0, Scale: 0.5})
+	}
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestLosses holds losses of short and long rows to double precision, TestGPULosses on a GPU.
+func TestLosses(t *testing.T) {
+	d, _ := emulated(t)
+	holdAll(t, d, losses(t))
+}
+
+func TestGPULosses(t *testing.T) { holdAll(t, openGPU(t, time.Minute), losses(t)) }
