@@ -9,8 +9,8 @@ import (
 )
 
 // Products of single precision by a kernel that splits the left factor in halves as it
-// multiplies them (kernels/halves.cu): what split.go leaves of one product of halves
-// is that the left factor's pieces, one and a half times its bytes, go through memory.
+// multiplies it (kernels/halves.cu): what limits one product of the pieces of both factors
+// (split.go) is that the left one's, one and a half times its bytes, go through memory.
 // The right factor's are made ahead, in the order in which they are multiplied.
 
 // Terms at a time, and columns of a block's part of a product, as kernels/halves.cu has them.
@@ -132,7 +132,7 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 	if copied {
 		from, ldFrom = scratch, roundUp(whole.Cols, 4)
 		scratch += Pointer(copyBytes(whole))
-		l := newLaunch(b.scaled("copy_rows", "halves", "KERNEL", 3, "V", 1, "ALONG", 0, "GROUPS", 3), [3]int{min(ceil(whole.Rows, 8), largestParts), 1, 1}, [3]int{32, 8, 1},
+		l := newLaunch(b.scaled("copyrows", nil, "V", 1), [3]int{min(ceil(whole.Rows, 8), largestParts), 1, 1}, [3]int{32, 8, 1},
 			uint64(whole.Rows), uint64(whole.Cols), uint64(b.at(whole)), uint64(whole.M.Cols), uint64(from), uint64(ldFrom), uint64(tail))
 		l.early = true
 		out = append(out, l)
@@ -167,7 +167,7 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 		if op.TransA {
 			left.Box[1] = deepHalves
 		}
-		l := newLaunch(b.scaled("halves", "halves", "KERNEL", 2, "V", width(c, ld), "ALONG", number(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages(), "BIAS", number(!bias.Empty())),
+		l := newLaunch(b.scaled("halves", []string{"pieces"}, "V", width(c, ld), "ALONG", number(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages(), "BIAS", number(!bias.Empty())),
 			[3]int{min(w.items, b.properties.SMs), 1, 1}, [3]int{w.threads(), 1, 1},
 			uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(tail), uint64(right), uint64(rightTail), uint64(c), uint64(ld), uint64(m)*uint64(n), uint64(number(add)), uint64(row))
 		l.launch.Shared, l.launch.Tensors = w.shared(), []*Tensor{left}
@@ -176,7 +176,7 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 		out = append(out, l)
 		if w.parts > 1 {
 			width := width(b.at(op.C), op.C.M.Cols)
-			l := newLaunch(b.scaled("add_parts", "halves", "KERNEL", 1, "V", width, "ALONG", 0, "GROUPS", 3), [3]int{min(ceil(m*n, width*blockSize), maxGrid), 1, 1}, [3]int{blockSize, 1, 1},
+			l := newLaunch(b.file("addparts", "V", width), [3]int{min(ceil(m*n, width*blockSize), maxGrid), 1, 1}, [3]int{blockSize, 1, 1},
 				uint64(m), uint64(n), uint64(w.parts), uint64(c), uint64(b.at(op.C)), uint64(op.C.M.Cols), uint64(number(op.Accumulate)))
 			l.early = true
 			out = append(out, l)
@@ -189,7 +189,7 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 // its rows, if it does.
 func addedRow(s *schedule.Schedule, i int) (op schedule.Gemm, row schedule.View) {
 	op, ok := s.Nodes[i].Op.(schedule.Gemm)
-	if !ok || i+1 >= len(s.Nodes) || s.Nodes[i].Stream != s.Nodes[i+1].Stream {
+	if !ok || i+1 >= len(s.Nodes) || s.Nodes[i].Stream != s.Nodes[i+1].Stream || len(s.Nodes[i+1].Wait) > 0 {
 		return op, row
 	}
 	if add, ok := s.Nodes[i+1].Op.(schedule.Map); ok && add.Op == cell.Add && add.A == op.C && add.Out == op.C && add.B.Rows == 1 && add.B.M != op.C.M {
@@ -220,15 +220,15 @@ func (b *binder) widePieces(from schedule.View, trans, along bool, to, tail Poin
 	if trans {
 		terms, columns, term, column = from.Cols, from.Rows, 1, from.M.Cols
 	}
-	l := newLaunch(b.scaled("pieces", "halves", "KERNEL", 0, "V", 1, "ALONG", number(along), "GROUPS", 3),
+	l := newLaunch(b.scaled("right", []string{"pieces"}, "V", 1, "ALONG", number(along)),
 		[3]int{ceil(ceil(terms, deepHalves), 2), ceil(columns, columnsHalves), 1}, [3]int{blockSize, 1, 1},
 		uint64(terms), uint64(columns), uint64(b.at(from)), uint64(term), uint64(column), uint64(to), uint64(tail))
 	l.early = true
 	return l
 }
 
-// A tailing is where the tails of factors are that are split with a product: what was found of one
-// holds for later products of a stream until something is written to it.
+// A tailing is where a stream has the tails of factors that are split with a product (scales.cu):
+// what was found of one holds for later products of the stream until something is written to it.
 type tailing struct {
 	at    int64
 	slots int
@@ -241,7 +241,7 @@ const (
 	mostSlots = 64
 )
 
-// A tailed is a factor whose tail is in a slot of a stream.
+// A tailed is a factor whose largest value is known, in a slot of a stream.
 type tailed struct {
 	view         schedule.View
 	stream, slot int

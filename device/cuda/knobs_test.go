@@ -154,6 +154,8 @@ func TestTakenProducts(t *testing.T) {
 	}
 	before := h200()
 	before.Capability, before.Clusters = 70, nil
+	after := h200()
+	after.Capability = 100
 	for _, test := range []struct {
 		name   string
 		s      *schedule.Schedule
@@ -174,6 +176,10 @@ func TestTakenProducts(t *testing.T) {
 		{"many", product(512, schedule.FP32), "split=1", h200(), ""},
 		{"many", product(512, schedule.FP32), "split=1", before, "split=1: unsupported"},
 		{"many", product(512, schedule.FP32), "split=1:pick=1", h200(), "pick=1: unsupported"},
+		{"many", product(512, schedule.FP32), "split=3", h200(), ""},
+		{"many", product(512, schedule.FP32), "split=3", before, "split=3: unsupported"},
+		{"many", product(512, schedule.FP32), "split=3", after, "split=3: unsupported"},
+		{"many", product(512, schedule.FP32), "split=1", after, ""},
 		{"many", product(512, schedule.BF16), "pick=1", h200(), ""},
 		{"long", scan(cell.GILR, 1<<20), "scansteps=4", h200(), ""},
 		{"long", scan(cell.SRU, 1<<20), "scansteps=16", h200(), "a thread of a scan of sru has room for"},

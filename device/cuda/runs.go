@@ -29,7 +29,7 @@ const (
 func (b *binder) kind(op schedule.Op) kind {
 	switch op := op.(type) {
 	case schedule.Pack:
-		if b.layout.factors[op.Dst.M.ID] == nil && b.layout.kept[op.Dst.M.ID] == onTheWay && op.Src.Cols == op.Src.M.Cols {
+		if b.layout.factors[op.Dst.M.ID] == nil && b.layout.kept[op.Dst.M.ID] == onTheWay && op.Src.Cols == op.Src.M.Cols && op.Src.Bytes() < 1<<32 {
 			return packs
 		}
 	case schedule.Map:
@@ -108,8 +108,7 @@ func (b *binder) together(r run) []step {
 	make.grid[2], make.block = len(r.ops), [3]int{blockSize, 1, 1}
 	return []step{
 		b.several("largest_several", "largest_flat", "int, const float*, float*", file("scales", "V", width).text, find),
-		b.several("pieces_several", "right_pieces", "int, int, const float*, long long, long long, quad*, float*",
-			b.scaled("pieces", "halves", "KERNEL", -1, "V", 1, "ALONG", 1, "GROUPS", 3).text, make),
+		b.several("right_several", "right_pieces", "int, int, const float*, long long, long long, quad*, float*", file("scales", "V", 1, "ALONG", 1).text+file("pieces").text, make),
 	}
 }
 

@@ -110,7 +110,7 @@ func (s splitting) launches(n float64, ahead bool) float64 {
 
 // can reports whether op can be formed so, and worth whether that may pay.
 func (s splitting) can(op schedule.Gemm, f form, ahead bool) bool {
-	return (s.asked == single || s.asked == f) && (f != onTheWay || s.engine && !(ahead && op.TransA))
+	return (s.asked == single || s.asked == f) && (f != onTheWay || s.hopper && !(ahead && op.TransA))
 }
 
 func worth(op schedule.Gemm, f form) bool {
@@ -144,7 +144,7 @@ func (s splitting) fastest(ahead bool, ops ...schedule.Gemm) form {
 type splitting struct {
 	some   bool // products may be split
 	asked  form // of products; single: as is expected to pay
-	engine bool // the GPU has a copy engine
+	hopper bool // the GPU has what the kernel takes that splits the left factor
 	sms    int
 	added  map[schedule.Gemm]bool // products to each row of which a row is added next
 	kept   map[int]form           // by the matrix's number
@@ -153,7 +153,7 @@ type splitting struct {
 func newSplitting(s *schedule.Schedule, k knob.Params, p Properties) splitting {
 	out := splitting{
 		some: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, asked: map[int]form{1: pieces, 3: onTheWay}[k["split"]],
-		engine: p.Capability >= 90, sms: p.SMs, added: map[schedule.Gemm]bool{}, kept: map[int]form{},
+		hopper: p.Capability == 90 && p.Shared >= max(wide{groups: 2}.shared(), wide{groups: 3}.shared()), sms: p.SMs, added: map[schedule.Gemm]bool{}, kept: map[int]form{},
 	}
 	if !out.some {
 		return out
@@ -312,7 +312,7 @@ func (b *binder) split(from schedule.View, trans bool, to, right Pointer, accumu
 	if right == 0 {
 		right = to + Pointer(tail) // unread
 	}
-	return []step{b.largest(from, to+Pointer(tail)), newLaunch(b.scaled("split", "split", "V", width, "TRANS", number(trans), "RIGHT", kind), grid, block,
+	return []step{b.largest(from, to+Pointer(tail)), newLaunch(b.scaled("split", nil, "V", width, "TRANS", number(trans), "RIGHT", kind), grid, block,
 		uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(tail), uint64(right), uint64(number(accumulate)))}
 }
 
@@ -332,13 +332,18 @@ func (b *binder) across(v schedule.View, all int) (width int, block [3]int) {
 // largest looks for a factor's largest value, which its tail is to know.
 func (b *binder) largest(from schedule.View, tail Pointer) step {
 	width, block := b.across(from, from.Cols)
-	s := b.source(func() source { return source{"largest", file("scales", "V", width).text + file("largest").text} }, "largest ", width)
-	l := newLaunch(s, [3]int{min(ceil(from.Rows, block[1]), largestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(tail))
+	l := newLaunch(b.scaled("largest", nil, "V", width), [3]int{min(ceil(from.Rows, block[1]), largestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(tail))
 	l.early = b.properties.Capability >= 90
 	return l
 }
 
-// scaled is kernel name of a file of kernels/ that knows of scales.
-func (b *binder) scaled(name, in string, defines ...any) *source {
-	return b.source(func() source { return source{name, file("scales", defines...).text + file(in).text} }, append([]any{name, " "}, defines...)...)
+// scaled is a kernel that knows of scales, behind what else it is made of.
+func (b *binder) scaled(name string, parts []string, defines ...any) *source {
+	return b.source(func() source {
+		text := file("scales", defines...).text
+		for _, part := range append(parts, name) {
+			text += file(part).text
+		}
+		return source{name, text}
+	}, append([]any{name, " "}, defines...)...)
 }

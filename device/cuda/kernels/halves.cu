@@ -2,94 +2,14 @@
 // is multiplied (scales.cu, split.go). A block forms ROWS × COLUMNS values at a time, DEEP terms
 // after DEEP terms: one thread has the copy engine bring them, STAGES ahead; each four warps of
 // the others take 64 rows of the left factor from shared memory into registers, split them, and
-// multiply what the right factor's pieces are. Tensor cores cut off what they add, so sums of
+// multiply what the right factor's pieces are (pieces.cu). Tensor cores cut off what they add, so sums of
 // FOLD times as many terms are added to the total in single precision. Where there are few
-// such parts of a product, its sums are in parts as well, which add_parts adds; copy_rows makes what
-// the engine can copy.
-//
-// The order of terms within DEEP of them is the one in which a thread takes those of a row from
-// shared memory, 16 bytes at a time where they lie ALONG a row; so are columns those that a
-// thread writes 16 bytes of.
-constexpr int DEEP = 32, FOLD = 4, ROWS = 64 * GROUPS, COLUMNS = 128, BLOCK = 128 * GROUPS + 128;
-constexpr int LEFT = 4 * ROWS * DEEP, RIGHT = 4 * COLUMNS * DEEP, STAGE = LEFT + RIGHT; // bytes
-constexpr int EIGHT = 16 * COLUMNS;                                                   // of eight terms of all columns
+// such parts of a product, its sums are in parts as well, which addparts.cu adds; copyrows.cu makes
+// what the engine can copy.
+constexpr int FOLD = 4, ROWS = 64 * GROUPS, BLOCK = 128 * GROUPS + 128;
+constexpr int LEFT = 4 * ROWS * DEEP, STAGE = LEFT + RIGHT; // bytes
+constexpr int EIGHT = 16 * COLUMNS;                       // of eight terms of all columns
 
-// term_at is which of DEEP terms is the j-th of eight: those of a step of sixteen, of which
-// there are two, and of one half of it.
-__device__ __forceinline__ int term_at(int step, int half, int j) { return ALONG ? j / 2 * 8 + step * 4 + half * 2 + j % 2 : step * 16 + half * 8 + j; }
-
-// column_at is which of COLUMNS is the i-th that is multiplied.
-__device__ __forceinline__ int column_at(int i) { return i / 16 * 16 + i % 8 / 2 * 4 + i / 8 % 2 * 2 + i % 2; }
-
-// right_pieces makes those of a right factor, the value of term k and column j at
-// from[k·term + j·column]: [columns / COLUMNS][terms / DEEP][high, low][step][half][COLUMNS] of eight
-// terms, of some of them in each block.
-__device__ __forceinline__ void right_pieces(int terms, int columns, const float* from, long long term, long long column, quad* to, float* tail) {
-  const float scale = scale_of(tail);
-  const int deep = (terms + DEEP - 1) / DEEP, at = threadIdx.x % COLUMNS, j = blockIdx.y * COLUMNS + column_at(at);
-  if (blockIdx.y * COLUMNS >= columns) return;
-  for (int piece = blockIdx.x * 2 + threadIdx.x / COLUMNS; piece < deep; piece += gridDim.x * 2) {
-    quad* const here = to + ((long long)blockIdx.y * deep + piece) * (RIGHT / 16) + at;
-    float v[DEEP];
-    const float* const first = from + piece * DEEP * term + j * column;
-    if (term == 1 && column % 4 == 0 && (unsigned long long)from % 16 == 0 && j < columns && (piece + 1) * DEEP <= terms) {
-#pragma unroll
-      for (int k = 0; k < DEEP; k += 4) load<4>(v + k, first + k);
-    } else {
-#pragma unroll
-      for (int k = 0; k < DEEP; k++) v[k] = j < columns && piece * DEEP + k < terms ? first[k * term] : 0;
-    }
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      quad high, low;
-#pragma unroll
-      for (int e = 0; e < 4; e++) split_pair(high.v[e], low.v[e], v[term_at(i / 2, i % 2, 2 * e)] * scale, v[term_at(i / 2, i % 2, 2 * e + 1)] * scale);
-      here[i * COLUMNS] = high, here[(4 + i) * COLUMNS] = low;
-    }
-  }
-}
-
-#if KERNEL == 0
-extern "C" __global__ void __launch_bounds__(256) pieces(int terms, int columns, const float* from, long long term, long long column, quad* to, float* tail) {
-  begin_next();
-  wait_previous();
-  right_pieces(terms, columns, from, term, column, to, tail);
-}
-#elif KERNEL == 1
-// add_parts: to = the sum of parts of a product, in order; with add, added to what is there.
-extern "C" __global__ void __launch_bounds__(256) add_parts(int rows, int cols, int parts, const float* from, float* to, int ldto, int add) {
-  const long long all = (long long)rows * cols;
-  begin_next();
-  wait_previous();
-  for (long long i = (blockIdx.x * 256ll + threadIdx.x) * V; i < all; i += gridDim.x * 256ll * V) {
-    float* const at = to + i / cols * ldto + i % cols;
-    float sum[V] = {}, v[V];
-    if (add) load<V>(sum, at);
-#pragma unroll 4
-    for (int p = 0; p < parts; p++) {
-      load<V>(v, from + p * all + i);
-#pragma unroll
-      for (int e = 0; e < V; e++) sum[e] += v[e];
-    }
-    store<V>(at, sum);
-  }
-}
-#elif KERNEL == 3
-// copy_rows copies a matrix to rows of another length, and looks for its largest value.
-extern "C" __global__ void __launch_bounds__(256) copy_rows(int rows, int cols, const float* from, int ldfrom, float* to, int ldto, float* tail) {
-  float m = 0;
-  begin_next();
-  wait_previous();
-#pragma unroll 4
-  for (int row = blockIdx.x * 8 + threadIdx.y; row < rows; row += gridDim.x * 8)
-    for (int col = threadIdx.x; col < cols; col += 32) {
-      const float v = from[(long long)row * ldfrom + col];
-      to[(long long)row * ldto + col] = v;
-      m = larger(m, v);
-    }
-  tell_largest(tail, blockIdx.x, gridDim.x, m);
-}
-#elif KERNEL == 2
 // Where a part of the product is: its first row, column and DEEP terms, and how many of these.
 struct Place {
   int part, row, column, first, count;
@@ -227,4 +147,3 @@ extern "C" __global__ void __launch_bounds__(BLOCK) halves(int m, int n, int k, 
     }
   }
 }
-#endif

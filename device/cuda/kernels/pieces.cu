@@ -1,0 +1,41 @@
+// Pieces of right factors, as halves.cu multiplies them.
+//
+// The order of terms within DEEP of them is the one in which a thread takes those of a row of the left
+// factor from shared memory, 16 bytes at a time where they lie ALONG a row; so are columns those that a
+// thread writes 16 bytes of.
+constexpr int DEEP = 32, COLUMNS = 128, RIGHT = 4 * COLUMNS * DEEP; // bytes of a piece
+
+// term_at is which of DEEP terms is the j-th of eight: those of a step of sixteen, of which
+// there are two, and of one half of it.
+__device__ __forceinline__ int term_at(int step, int half, int j) { return ALONG ? j / 2 * 8 + step * 4 + half * 2 + j % 2 : step * 16 + half * 8 + j; }
+
+// column_at is which of COLUMNS is the i-th that is multiplied.
+__device__ __forceinline__ int column_at(int i) { return i / 16 * 16 + i % 8 / 2 * 4 + i / 8 % 2 * 2 + i % 2; }
+
+// right_pieces makes those of a right factor, the value of term k and column j at
+// from[k·term + j·column]: [columns / COLUMNS][terms / DEEP][high, low][step][half][COLUMNS] of eight
+// terms, of some of them in each block.
+__device__ __forceinline__ void right_pieces(int terms, int columns, const float* from, long long term, long long column, quad* to, float* tail) {
+  const float scale = scale_of(tail);
+  const int deep = (terms + DEEP - 1) / DEEP, at = threadIdx.x % COLUMNS, j = blockIdx.y * COLUMNS + column_at(at);
+  if (blockIdx.y * COLUMNS >= columns) return;
+  for (int piece = blockIdx.x * 2 + threadIdx.x / COLUMNS; piece < deep; piece += gridDim.x * 2) {
+    quad* const here = to + ((long long)blockIdx.y * deep + piece) * (RIGHT / 16) + at;
+    float v[DEEP];
+    const float* const first = from + piece * DEEP * term + j * column;
+    if (term == 1 && column % 4 == 0 && (unsigned long long)from % 16 == 0 && j < columns && (piece + 1) * DEEP <= terms) {
+#pragma unroll
+      for (int k = 0; k < DEEP; k += 4) load<4>(v + k, first + k);
+    } else {
+#pragma unroll
+      for (int k = 0; k < DEEP; k++) v[k] = j < columns && piece * DEEP + k < terms ? first[k * term] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      quad high, low;
+#pragma unroll
+      for (int e = 0; e < 4; e++) split_pair(high.v[e], low.v[e], v[term_at(i / 2, i % 2, 2 * e)] * scale, v[term_at(i / 2, i % 2, 2 * e + 1)] * scale);
+      here[i * COLUMNS] = high, here[(4 + i) * COLUMNS] = low;
+    }
+  }
+}
