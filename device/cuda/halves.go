@@ -279,7 +279,7 @@ func (b *binder) tail(v schedule.View, stream int, copied bool) (Pointer, []step
 	}
 	if i, op := b.sumAhead(v, stream); i > 0 {
 		b.summed[i] = true
-		return at, []step{b.sumParts(op, b.sums(stream), at)}
+		return at, []step{b.partSums(op, b.sums(stream), at)}
 	}
 	return at, []step{b.largest(v, at)}
 }

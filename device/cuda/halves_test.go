@@ -249,6 +249,29 @@ func TestGPUHalvesTails(t *testing.T) { holdTails(t, openGPU(t, time.Minute)) }
 
 func holdTails(t *testing.T, d device.Device) { holdAll(t, d, tails(t)) }
 
+// TestHalvesRowWaits: a row that another stream is at work on is added behind the product.
+func TestHalvesRowWaits(t *testing.T) {
+	b := schedule.NewBuilder(2)
+	matrix := func(name string, rows, cols int) schedule.View { return b.Matrix(name, rows, cols).All() }
+	row, c := matrix("row", 1, 44), matrix("c", 40, 44)
+	b.Do(1, schedule.Map{Op: cell.Add, Out: row, A: row, B: matrix("more", 1, 44)})
+	b.Do(0, schedule.Gemm{A: matrix("a", 40, 36), B: matrix("b", 36, 44), C: c})
+	b.Do(0, schedule.Map{Op: cell.Add, Out: c, A: c, B: row})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	launches, _, err := cuda.Sources(s, knob.Params{"split": 3}, h200())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := launches[len(launches)-1].Name; last != "map_add" {
+		t.Errorf("the last launch is %s", last)
+	}
+	d, _ := emulated(t)
+	holdAll(t, d, s)
+}
+
 // TestHalvesChoice takes the form that was measured to be the fastest on an H200.
 func TestHalvesChoice(t *testing.T) {
 	for _, c := range []struct {

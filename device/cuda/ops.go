@@ -367,12 +367,12 @@ func (b *binder) sumRows(op schedule.SumRows, stream int) []step {
 		return []step{b.sum(b.element(op.A), b.element(op.Out), op.A.Rows, op.A.Cols, 1, b.at(op.A), op.A.M.Cols, b.at(op.Out), op.Out.M.Cols, op.Accumulate, 0)}
 	}
 	scratch := b.base + Pointer(b.layout.scratch[stream])
-	return []step{b.sumParts(op, scratch, 0), b.sumOfParts(op, scratch)}
+	return []step{b.partSums(op, scratch, 0), b.sumOfParts(op, scratch)}
 }
 
-// sumParts leaves the sums of parts of the rows, and in a factor's tail, if there is one, the
+// partSums leaves the sums of parts of the rows, and in a factor's tail, if there is one, the
 // largest values; sumOfParts adds those sums up.
-func (b *binder) sumParts(op schedule.SumRows, to, tail Pointer) step {
+func (b *binder) partSums(op schedule.SumRows, to, tail Pointer) step {
 	return b.sum(b.element(op.A), Single, op.A.Rows, op.A.Cols, sumParts(op, b.properties), b.at(op.A), op.A.M.Cols, to, op.A.Cols, false, tail)
 }
 

@@ -87,7 +87,7 @@ func (b *binder) together(r run) []step {
 	if r.kind != packs {
 		return []step{b.fills(r.ops)}
 	}
-	var find, make several
+	var look, split layers
 	width := 4
 	for _, op := range r.ops {
 		op := op.(schedule.Pack)
@@ -97,24 +97,24 @@ func (b *binder) together(r run) []step {
 		if op.Trans {
 			terms, columns, term, column = op.Src.Cols, op.Src.Rows, 1, op.Src.M.Cols
 		}
-		find.add(op.Src.Rows*op.Src.Cols, b.at(op.Src), to+Pointer(tail))
+		look.add(op.Src.Rows*op.Src.Cols, b.at(op.Src), to+Pointer(tail))
 		if op.Src.Rows*op.Src.Cols%4 != 0 || b.at(op.Src)%16 != 0 {
 			width = 1
 		}
-		make.add(terms, columns, b.at(op.Src), term, column, to, to+Pointer(tail))
-		make.grid[0], make.grid[1] = max(make.grid[0], ceil(ceil(terms, deepHalves), 2)), max(make.grid[1], ceil(columns, columnsHalves))
+		split.add(terms, columns, b.at(op.Src), term, column, to, to+Pointer(tail))
+		split.grid[0], split.grid[1] = max(split.grid[0], ceil(ceil(terms, deepHalves), 2)), max(split.grid[1], ceil(columns, columnsHalves))
 	}
-	find.grid, find.block = [3]int{128, 1, len(r.ops)}, [3]int{blockSize, 1, 1}
-	make.grid[2], make.block = len(r.ops), [3]int{blockSize, 1, 1}
+	look.grid, look.block = [3]int{128, 1, len(r.ops)}, [3]int{blockSize, 1, 1}
+	split.grid[2], split.block = len(r.ops), [3]int{blockSize, 1, 1}
 	return []step{
-		b.several("largest_several", "largest_flat", "int, const float*, float*", file("scales", "V", width).text, find),
-		b.several("right_several", "right_pieces", "int, int, const float*, long long, long long, quad*, float*", file("scales", "V", 1, "ALONG", 1).text+file("pieces").text, make),
+		b.several("largest_several", "largest_flat", "int, const float*, float*", file("scales", "V", width).text, look),
+		b.several("right_several", "right_pieces", "int, int, const float*, long long, long long, quad*, float*", file("scales", "V", 1, "ALONG", 1).text+file("pieces").text, split),
 	}
 }
 
 // fills sets several matrices to zero, or to what others are.
 func (b *binder) fills(ops []schedule.Op) step {
-	var all several
+	var all layers
 	name, body := "zero_several", "0"
 	for _, op := range ops {
 		op := op.(schedule.Map)
@@ -132,13 +132,13 @@ func (b *binder) fills(ops []schedule.Op) step {
 `, body), all)
 }
 
-// several are the arguments of calls of one function, each for a layer of the grid.
-type several struct {
-	calls       [][]uint64
+// layers of a grid are calls of one function, with their arguments.
+type layers struct {
+	args        [][]uint64
 	grid, block [3]int
 }
 
-func (s *several) add(args ...any) {
+func (l *layers) add(args ...any) {
 	var call []uint64
 	for _, a := range args {
 		switch a := a.(type) {
@@ -148,14 +148,14 @@ func (s *several) add(args ...any) {
 			call = append(call, uint64(a))
 		}
 	}
-	s.calls = append(s.calls, call)
+	l.args = append(l.args, call)
 }
 
 // several is the launch of a kernel whose blocks each make one of the calls.
-func (b *binder) several(name, function, types, text string, all several) step {
+func (b *binder) several(name, function, types, text string, all layers) step {
 	source := b.source(func() source {
 		var params, cases []string
-		for i := range all.calls {
+		for i := range all.args {
 			var args []string
 			for k, t := range strings.Split(types, ", ") {
 				args = append(args, fmt.Sprintf("a%d_%d", i, k))
@@ -165,9 +165,9 @@ func (b *binder) several(name, function, types, text string, all several) step {
 		}
 		return source{name, text + fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(256) %s(%s) {\n  begin_next();\n  wait_previous();\n%s}\n",
 			name, strings.Join(params, ", "), strings.Join(cases, ""))}
-	}, name, " ", len(all.calls), " ", text)
+	}, name, " ", len(all.args), " ", text)
 	var args []uint64
-	for _, c := range all.calls {
+	for _, c := range all.args {
 		args = append(args, c...)
 	}
 	l := newLaunch(source, all.grid, all.block, args...)
