@@ -220,7 +220,7 @@ func (b *binder) widePieces(from schedule.View, trans, along bool, to, tail Poin
 	if trans {
 		terms, columns, term, column = from.Cols, from.Rows, 1, from.M.Cols
 	}
-	l := newLaunch(b.scaled("right", []string{"pieces"}, "V", 1, "ALONG", number(along)),
+	l := newLaunch(b.scaled("rightpieces", []string{"pieces"}, "V", 1, "ALONG", number(along)),
 		[3]int{ceil(ceil(terms, deepHalves), 2), ceil(columns, columnsHalves), 1}, [3]int{blockSize, 1, 1},
 		uint64(terms), uint64(columns), uint64(b.at(from)), uint64(term), uint64(column), uint64(to), uint64(tail))
 	l.early = true
@@ -264,12 +264,13 @@ func (b *binder) tail(v schedule.View, stream int, copied bool) (Pointer, []step
 			oldest = i
 		}
 	}
-	slot := used
+	slot := 0
 	if used == room.slots {
 		slot = b.tails[oldest].slot
 		b.tails = slices.Delete(b.tails, oldest, oldest+1)
 	} else {
-		for slot = 0; slices.ContainsFunc(b.tails, func(t tailed) bool { return t.stream == stream && t.slot == slot }); slot++ {
+		for slices.ContainsFunc(b.tails, func(t tailed) bool { return t.stream == stream && t.slot == slot }) {
+			slot++
 		}
 	}
 	b.tails = append(b.tails, tailed{v, stream, slot})

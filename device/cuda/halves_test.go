@@ -235,8 +235,8 @@ func TestHalvesTails(t *testing.T) {
 	for _, l := range launches {
 		names = append(names, l.Name)
 	}
-	want := "largest largest right halves largest right halves map_mul largest right halves largest right halves map_mul " +
-		"largest right halves sumrows sumrows largest right halves addparts map_mul sumrows right halves largest right halves sumrows"
+	want := "largest largest rightpieces halves largest rightpieces halves map_mul largest rightpieces halves largest rightpieces halves map_mul " +
+		"largest rightpieces halves sumrows sumrows largest rightpieces halves addparts map_mul sumrows rightpieces halves largest rightpieces halves sumrows"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("launches are\n%s, want\n%s", got, want)
 	}

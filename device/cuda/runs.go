@@ -108,7 +108,7 @@ func (b *binder) together(r run) []step {
 	split.grid[2], split.block = len(r.ops), [3]int{blockSize, 1, 1}
 	return []step{
 		b.several("largest_several", "largest_flat", "int, const float*, float*", file("scales", "V", width).text, look),
-		b.several("right_several", "right_pieces", "int, int, const float*, long long, long long, quad*, float*", file("scales", "V", 1, "ALONG", 1).text+file("pieces").text, split),
+		b.several("rightpieces_several", "right_pieces", "int, int, const float*, long long, long long, quad*, float*", file("scales", "V", 1, "ALONG", 1).text+file("pieces").text, split),
 	}
 }
 

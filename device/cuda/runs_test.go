@@ -58,7 +58,7 @@ func TestRuns(t *testing.T) {
 	for _, l := range launches {
 		names = append(names, l.Name)
 	}
-	if got, want := strings.Join(names[:8], " "), "largest_several right_several largest right zero_several map_zero copy_several map_copy"; got != want {
+	if got, want := strings.Join(names[:8], " "), "largest_several rightpieces_several largest rightpieces zero_several map_zero copy_several map_copy"; got != want {
 		t.Errorf("launches begin %s, want %s", got, want)
 	}
 	d, _ := emulated(t)
