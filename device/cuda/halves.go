@@ -137,7 +137,8 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 		l.early = true
 		out = append(out, l)
 	}
-	for _, op := range wideParts(op, kept, splitRoom) {
+	portions := wideParts(op, kept, splitRoom)
+	for i, op := range portions {
 		m, n, k := op.Sizes()
 		w, _ := divided(op, b.properties.SMs)
 		free := scratch
@@ -175,14 +176,40 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 		l.early = true
 		out = append(out, l)
 		if w.parts > 1 {
-			width := width(b.at(op.C), op.C.M.Cols)
-			l := newLaunch(b.file("addparts", "V", width), [3]int{min(ceil(m*n, width*blockSize), maxGrid), 1, 1}, [3]int{blockSize, 1, 1},
-				uint64(m), uint64(n), uint64(w.parts), uint64(c), uint64(b.at(op.C)), uint64(op.C.M.Cols), uint64(number(op.Accumulate)))
-			l.early = true
-			out = append(out, l)
+			sums := []sumOf{{m, n, w.parts, c, op.C, op.Accumulate}}
+			if rows, ok := b.sumBehind(op, stream); ok && i == len(portions)-1 {
+				b.added[b.now+1] = true
+				sums = append(sums, sumOf{1, rows.A.Cols, sumParts(rows, b.properties), b.sums(stream), rows.Out, rows.Accumulate})
+			}
+			out = append(out, b.addParts(sums))
 		}
 	}
 	return out
+}
+
+// A sumOf is what parts are added up to: rows × columns of each, one behind another at from.
+type sumOf struct {
+	rows, cols, parts int
+	from              Pointer
+	to                schedule.View
+	add               bool
+}
+
+// addParts forms such sums in one launch.
+func (b *binder) addParts(sums []sumOf) step {
+	var all layers
+	width := 4
+	for _, s := range sums {
+		if s.cols%4 != 0 || s.to.M.Cols%4 != 0 || b.at(s.to)%16 != 0 {
+			width = 1
+		}
+		all.add(s.rows, s.cols, s.parts, s.from, b.at(s.to), s.to.M.Cols, number(s.add))
+	}
+	for _, s := range sums {
+		all.grid[0] = max(all.grid[0], min(ceil(s.rows*s.cols, width*blockSize), maxGrid))
+	}
+	all.grid[1], all.grid[2], all.block = 1, len(sums), [3]int{blockSize, 1, 1}
+	return b.several("addparts", "add_parts", "int, int, int, const float*, float*, int, int", file("addparts", "V", width).text, all)
 }
 
 // addedRow is operation i, if that is a product, and the row that the next one adds to each of
@@ -303,6 +330,18 @@ func (b *binder) sumAhead(v schedule.View, stream int) (int, schedule.SumRows) {
 		}
 	}
 	return 0, schedule.SumRows{}
+}
+
+// sumBehind is the sum of rows that follows a product, whose parts have been formed: they are
+// added up with those of the product.
+func (b *binder) sumBehind(op schedule.Gemm, stream int) (schedule.SumRows, bool) {
+	i := b.now + 1
+	if !b.summed[i] {
+		return schedule.SumRows{}, false
+	}
+	n := b.schedule.Nodes[i]
+	rows, ok := n.Op.(schedule.SumRows)
+	return rows, ok && n.Stream%maxStreams == stream && len(n.Wait) == 0 && !rows.Out.Overlaps(op.C) && b.element(rows.Out) == Single
 }
 
 // sums is where the sums of parts of a factor's rows are that are begun ahead.

@@ -217,6 +217,14 @@ func tails(t *testing.T) *schedule.Schedule {
 	b.Do(0, schedule.Gemm{A: tall, B: right, C: matrix("i", 700, 44)}) // has its rows summed
 	b.Do(0, schedule.Gemm{A: right, B: d, TransB: true, C: matrix("j", 36, 40)})
 	b.Do(0, schedule.SumRows{A: tall, Out: sum, Accumulate: true})
+	for i, apart := range []bool{true, false} { // sums of rows behind a product in parts
+		from, to := matrix(fmt.Sprint("from", i), 700, 36), matrix(fmt.Sprint("to", i), 36, 36)
+		b.Do(0, schedule.Gemm{A: from, TransA: true, B: matrix(fmt.Sprint("by", i), 700, 36), C: to})
+		if apart {
+			to = matrix("row sum", 1, 36)
+		}
+		b.Do(0, schedule.SumRows{A: from, Out: to.Band(0, 1), Accumulate: true})
+	}
 	s, err := b.Schedule()
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +244,8 @@ func TestHalvesTails(t *testing.T) {
 		names = append(names, l.Name)
 	}
 	want := "largest largest rightpieces halves largest rightpieces halves map_mul largest rightpieces halves largest rightpieces halves map_mul " +
-		"largest rightpieces halves sumrows sumrows largest rightpieces halves addparts map_mul sumrows rightpieces halves largest rightpieces halves sumrows"
+		"largest rightpieces halves sumrows sumrows largest rightpieces halves addparts map_mul sumrows rightpieces halves largest rightpieces halves sumrows " +
+		"sumrows largest rightpieces halves addparts sumrows largest rightpieces halves addparts sumrows"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("launches are\n%s, want\n%s", got, want)
 	}

@@ -34,6 +34,7 @@ type binder struct {
 	alias      map[int]bool  // packed weights that are where their source is
 	tails      []tailed      // of factors, the latest used last
 	summed     map[int]bool  // sums of rows, by node, whose parts have been formed by who looked for the largest value
+	added      map[int]bool  // of these: whose parts have been added up with a product's
 	runs       map[int]run   // by the node that each begins with
 	now        int           // the node that is bound; -1: none is
 	schedule   *schedule.Schedule
@@ -93,7 +94,7 @@ func (b *binder) trouble() uint64 { return uint64(b.base) + uint64(b.layout.trou
 
 // bound is what the preparation of s takes, and each node.
 func (b *binder) bound(s *schedule.Schedule) (prepare []step, nodes [][]step, err error) {
-	b.tails, b.summed, b.schedule, b.now, b.runs = nil, map[int]bool{}, s, -1, b.runsOf(s)
+	b.tails, b.summed, b.added, b.schedule, b.now, b.runs = nil, map[int]bool{}, map[int]bool{}, s, -1, b.runsOf(s)
 	for _, op := range s.Prepare {
 		steps, err := b.steps(op, 0)
 		if err != nil {
@@ -183,6 +184,9 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		s, _ := stackOf(op)
 		return []step{b.network(s, stream)}, nil
 	case schedule.SumRows:
+		if b.added[b.now] {
+			return nil, nil
+		}
 		if b.summed[b.now] {
 			return []step{b.sumOfParts(op, b.sums(stream))}, nil
 		}

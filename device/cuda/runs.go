@@ -13,7 +13,7 @@ import (
 // another, are one launch: before the first product, that is what a short pass mostly consists of.
 
 // longestRun is how many operations a launch has at most.
-const longestRun = 8
+const longestRun = 16
 
 // A kind is one of which runs are one launch.
 type kind int
@@ -89,6 +89,7 @@ func (b *binder) together(r run) []step {
 	}
 	var look, split layers
 	width := 4
+	looked := map[schedule.View]Pointer{} // where the largest values are of what is packed
 	for _, op := range r.ops {
 		op := op.(schedule.Pack)
 		to := b.at(op.Dst)
@@ -97,18 +98,21 @@ func (b *binder) together(r run) []step {
 		if op.Trans {
 			terms, columns, term, column = op.Src.Cols, op.Src.Rows, 1, op.Src.M.Cols
 		}
-		look.add(op.Src.Rows*op.Src.Cols, b.at(op.Src), to+Pointer(tail))
+		if looked[op.Src] == 0 {
+			looked[op.Src] = to + Pointer(tail)
+			look.add(op.Src.Rows*op.Src.Cols, b.at(op.Src), to+Pointer(tail))
+		}
 		if op.Src.Rows*op.Src.Cols%4 != 0 || b.at(op.Src)%16 != 0 {
 			width = 1
 		}
-		split.add(terms, columns, b.at(op.Src), term, column, to, to+Pointer(tail))
+		split.add(terms, columns, b.at(op.Src), term, column, to, looked[op.Src], to+Pointer(tail))
 		split.grid[0], split.grid[1] = max(split.grid[0], ceil(ceil(terms, deepHalves), 2)), max(split.grid[1], ceil(columns, columnsHalves))
 	}
-	look.grid, look.block = [3]int{128, 1, len(r.ops)}, [3]int{blockSize, 1, 1}
+	look.grid, look.block = [3]int{128, 1, len(look.args)}, [3]int{blockSize, 1, 1}
 	split.grid[2], split.block = len(r.ops), [3]int{blockSize, 1, 1}
 	return []step{
 		b.several("largest_several", "largest_flat", "int, const float*, float*", file("scales", "V", width).text, look),
-		b.several("rightpieces_several", "right_pieces", "int, int, const float*, long long, long long, quad*, float*", file("scales", "V", 1, "ALONG", 1).text+file("pieces").text, split),
+		b.several("rightpieces_several", "right_pieces", "int, int, const float*, long long, long long, quad*, const float*, float*", file("scales", "V", 1, "ALONG", 1).text+file("pieces").text, split),
 	}
 }
 

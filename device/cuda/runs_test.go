@@ -17,8 +17,11 @@ func runs(t *testing.T) *schedule.Schedule {
 	t.Helper()
 	b := schedule.NewBuilder(1)
 	matrix := func(name string, rows, cols int) schedule.View { return b.Matrix(name, rows, cols).All() }
+	both, up, down := matrix("both", 90, 300), b.Packed("both packed", 300, 90).All(), b.Packed("both packed too", 90, 300).All()
+	b.Do(0, schedule.Pack{Src: both, Dst: up, Trans: true})
+	b.Do(0, schedule.Pack{Src: both, Dst: down})
 	var packed []schedule.View
-	for i := range 9 {
+	for i := range 15 {
 		name := fmt.Sprint("w", i)
 		w, p := matrix(name, 40+i, 300), b.Packed(name+" packed", 300, 40+i).All()
 		if i%2 == 0 {
@@ -36,6 +39,8 @@ func runs(t *testing.T) *schedule.Schedule {
 	b.Do(0, schedule.Map{Op: cell.Copy, Out: b.Matrix("four", 2, 6).All(), A: one})
 	b.Do(0, schedule.Map{Op: cell.Copy, Out: three, A: two}) // waits for the first
 	left := matrix("left", 70, 300)
+	b.Do(0, schedule.Gemm{A: left, B: up, C: matrix("up", 70, 90)})
+	b.Do(0, schedule.Gemm{A: matrix("short", 70, 90), B: down, C: matrix("down", 70, 300)})
 	for i, p := range packed {
 		b.Do(0, schedule.Gemm{A: left, B: p, C: matrix(fmt.Sprint("c", i), 70, p.Cols)})
 	}
@@ -46,8 +51,8 @@ func runs(t *testing.T) *schedule.Schedule {
 	return s
 }
 
-// TestRuns: small operations of a kind that follow each other are one launch, of nine at most
-// eight.
+// TestRuns: small operations of a kind that follow each other are one launch, of seventeen at
+// most sixteen; the largest value of what is packed twice is looked for once.
 func TestRuns(t *testing.T) {
 	s := runs(t)
 	launches, _, err := cuda.Sources(s, knob.Params{"split": 3}, h200())
@@ -57,6 +62,9 @@ func TestRuns(t *testing.T) {
 	var names []string
 	for _, l := range launches {
 		names = append(names, l.Name)
+	}
+	if n := launches[0].Grid[2]; n != 15 {
+		t.Errorf("the largest values of %d matrices are looked for, want 15", n)
 	}
 	if got, want := strings.Join(names[:8], " "), "largest_several rightpieces_several largest rightpieces zero_several map_zero copy_several map_copy"; got != want {
 		t.Errorf("launches begin %s, want %s", got, want)

@@ -312,7 +312,7 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	}
 	args = append(args, b.trouble())
 	st := newLaunch(b.source(func() source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, b.arguments(s.groups)...)...)
-	st.launch.Shared, st.launch.Cooperative = shared, s.members > 0
+	st.launch.Shared, st.launch.Cooperative, st.early = shared, s.members > 0, b.properties.Capability >= 90
 	if s.members > 0 {
 		st.launch.Tensors = s.tensors(b)
 		st.launch.pack()

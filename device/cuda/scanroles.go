@@ -22,6 +22,7 @@ NAME(int steps, int batch, int hidden, int chains, int tiles, int group, int per
     bar_publish();
     *found = *done = 0;
   }
+  wait_previous();
   g.run = (get_word(ticket) >> 32) + 1;
   __syncthreads();
   if (threadIdx.x >= THREADS) {
@@ -61,8 +62,10 @@ FETCH
     for (int i = 0; i < PLACES; i++) bar_init(empty + 8 * i, ROWS);
     bar_publish();
     *found = *second = 0;
+    wait_previous();
     for (int part = 0; part < PARTS; part++) copy(g.begin(), 0, part);
   }
+  wait_previous();
   g.run = (get_word(ticket) >> 32) + 1;
   __syncthreads();
   if (me >= 0) {

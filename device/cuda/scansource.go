@@ -103,6 +103,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 	b.WriteString(`    }
     end_async();
   };
+  wait_previous();
   if (threadIdx.x == 0) *drawn = g.noted(g.draw());
   __syncthreads();
   const unsigned run = (*drawn >> 32) + 1;

@@ -23,6 +23,19 @@ func (n *network) headBack(t, steps int, more bool) {
 	n.do(schedule.SumRows{A: grad, Out: h.DB.All(), Accumulate: more})
 }
 
+// packBackward packs what gradients are multiplied by.
+func (n *network) packBackward() {
+	if n.Head != nil {
+		n.headWBack = n.pack(n.Head.W.All(), false)
+	}
+	for l, y := range n.Layer {
+		n.layers[l].wBack = n.packInputs(l, false)
+		if n.recurrent > 0 {
+			n.layers[l].rBack = n.pack(y.R.All(), false)
+		}
+	}
+}
+
 func (n *network) startBackward() {
 	rows := n.block * n.Batch
 	reach := (n.Cell.Window - 1) * n.Batch
@@ -32,15 +45,6 @@ func (n *network) startBackward() {
 	}
 	for i := range min(2, n.Layers-1) {
 		n.dy[i] = n.Matrix(fmt.Sprintf("dy below%d", i), rows, n.Hidden)
-	}
-	if n.Head != nil {
-		n.headWBack = n.pack(n.Head.W.All(), false)
-	}
-	for l, y := range n.Layer {
-		n.layers[l].wBack = n.packInputs(l, false)
-		if n.recurrent > 0 {
-			n.layers[l].rBack = n.pack(y.R.All(), false)
-		}
 	}
 	if n.recurrent > 0 { // what a whole block of products says nothing of
 		n.do(schedule.Map{Op: cell.Zero, Out: n.ds.Band(rows, n.Batch)})

@@ -151,6 +151,9 @@ func (n *network) layout() {
 	if n.Head != nil {
 		n.headW = n.pack(n.Head.W.All(), true)
 	}
+	if n.Pass == rnn.Train { // beside the others: a device may pack many at a time
+		n.packBackward()
+	}
 }
 
 func (n *network) oneHot(l int) bool { return l == 0 && n.OneHot }

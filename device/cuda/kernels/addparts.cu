@@ -1,8 +1,6 @@
-// addparts: to = the sum of parts of a product, in order; with add, added to what is there.
-extern "C" __global__ void __launch_bounds__(256) addparts(int rows, int cols, int parts, const float* from, float* to, int ldto, int add) {
+// add_parts: to = the sum of parts of a product, or of a factor's rows, in order; with add, added to what is there.
+__device__ __forceinline__ void add_parts(int rows, int cols, int parts, const float* from, float* to, int ldto, int add) {
   const long long all = (long long)rows * cols;
-  begin_next();
-  wait_previous();
   for (long long i = (blockIdx.x * 256ll + threadIdx.x) * V; i < all; i += gridDim.x * 256ll * V) {
     float* const at = to + i / cols * ldto + i % cols;
     float sum[V] = {}, v[V];

@@ -14,9 +14,10 @@ __device__ __forceinline__ int column_at(int i) { return i / 16 * 16 + i % 8 / 2
 
 // right_pieces makes those of a right factor, the value of term k and column j at
 // from[k·term + j·column]: [columns / COLUMNS][terms / DEEP][high, low][step][half][COLUMNS] of eight
-// terms, of some of them in each block.
-__device__ __forceinline__ void right_pieces(int terms, int columns, const float* from, long long term, long long column, quad* to, float* tail) {
-  const float scale = scale_of(tail);
+// terms, of some of them in each block. The factor's largest values are in a tail, its exponent
+// goes to another, which may be the same one.
+__device__ __forceinline__ void right_pieces(int terms, int columns, const float* from, long long term, long long column, quad* to, const float* tail, float* own) {
+  const float scale = scale_of(tail, own);
   const int deep = (terms + DEEP - 1) / DEEP, at = threadIdx.x % COLUMNS, j = blockIdx.y * COLUMNS + column_at(at);
   if (blockIdx.y * COLUMNS >= columns) return;
   for (int piece = blockIdx.x * 2 + threadIdx.x / COLUMNS; piece < deep; piece += gridDim.x * 2) {

@@ -61,14 +61,14 @@ __device__ __forceinline__ void largest_flat(int n, const float* from, float* ta
 // exponent_of is the scale's, of a factor whose largest value is m.
 __device__ __forceinline__ int exponent_of(float m) { return min(14 + 127 - (int)(__float_as_uint(m) >> 23), 60); }
 
-// scale_of is a factor's scale, whose exponent its tail then has, for blocks of 256 threads.
-__device__ __forceinline__ float scale_of(float* tail) {
+// scale_of is the scale of a factor by its tail, whose exponent to[0] then is, for blocks of 256 threads.
+__device__ __forceinline__ float scale_of(const float* tail, float* to) {
   float m[PARTS / 256];
   const int tid = threadIdx.y * blockDim.x + threadIdx.x;
   load<PARTS / 256>(m, tail + HEAD + tid * (PARTS / 256));
 #pragma unroll
   for (int i = 1; i < PARTS / 256; i++) m[0] = larger(m[0], m[i]);
   const int exponent = exponent_of(largest_of(m[0]));
-  if (blockIdx.x == 0 && blockIdx.y == 0 && tid == 0) tail[0] = exponent;
+  if (blockIdx.x == 0 && blockIdx.y == 0 && tid == 0) to[0] = exponent;
   return power(exponent);
 }
