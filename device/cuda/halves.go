@@ -320,7 +320,7 @@ func (b *binder) sumAhead(v schedule.View, stream int) (int, schedule.SumRows) {
 		n := b.schedule.Nodes[i]
 		if op, ok := n.Op.(schedule.SumRows); ok && n.Stream%maxStreams == stream {
 			parts := sumParts(op, b.properties)
-			if op.A != v || b.summed[i] || parts == 1 || parts*ceil(v.Cols, 32) > largestParts {
+			if op.A != v || b.summed[i] || parts == 1 || parts*sumBlocks(v) > largestParts {
 				break
 			}
 			return i, op

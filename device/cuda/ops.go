@@ -360,15 +360,29 @@ func (b *binder) transpose(src, dst schedule.View) step {
 		uint64(src.Rows), uint64(src.Cols), uint64(b.at(src)), uint64(src.M.Cols), uint64(b.at(dst)), uint64(dst.M.Cols))
 }
 
-// sumParts is into how many parts the rows of op are cut: enough for seven
-// blocks on each multiprocessor, of 128 rows at least.
+// sumWidth is how many columns side by side a thread sums, of a view or of parts of its sums.
+func sumWidth(v schedule.View) int {
+	if (v.Cols|v.M.Cols|v.Col)%4 == 0 {
+		return 4
+	}
+	return 1
+}
+
+// sumBlocks are those side by side, of 32 threads across, and sumsTogether how many of either
+// width a multiprocessor is to have at a time.
+func sumBlocks(v schedule.View) int { return ceil(v.Cols, 32*sumWidth(v)) }
+
+var sumsTogether = map[int]int{1: 7, 4: 4}
+
+// sumParts is into how many parts the rows of op are cut: enough for all multiprocessors, of 128
+// rows at least.
 func sumParts(op schedule.SumRows, p Properties) int {
-	return max(1, min(7*p.SMs/ceil(op.A.Cols, 32), op.A.Rows/128))
+	return max(1, min(sumsTogether[sumWidth(op.A)]*p.SMs/sumBlocks(op.A), op.A.Rows/128))
 }
 
 func (b *binder) sumRows(op schedule.SumRows, stream int) []step {
 	if sumParts(op, b.properties) == 1 {
-		return []step{b.sum(b.element(op.A), b.element(op.Out), op.A.Rows, op.A.Cols, 1, b.at(op.A), op.A.M.Cols, b.at(op.Out), op.Out.M.Cols, op.Accumulate, 0)}
+		return []step{b.sum(b.element(op.A), b.element(op.Out), sumWidth(op.A), op.A.Rows, op.A.Cols, 1, b.at(op.A), op.A.M.Cols, b.at(op.Out), op.Out.M.Cols, op.Accumulate, 0)}
 	}
 	scratch := b.base + Pointer(b.layout.scratch[stream])
 	return []step{b.partSums(op, scratch, 0), b.sumOfParts(op, scratch)}
@@ -377,27 +391,26 @@ func (b *binder) sumRows(op schedule.SumRows, stream int) []step {
 // partSums leaves the sums of parts of the rows, and in a factor's tail, if there is one, the
 // largest values; sumOfParts adds those sums up.
 func (b *binder) partSums(op schedule.SumRows, to, tail Pointer) step {
-	return b.sum(b.element(op.A), Single, op.A.Rows, op.A.Cols, sumParts(op, b.properties), b.at(op.A), op.A.M.Cols, to, op.A.Cols, false, tail)
+	return b.sum(b.element(op.A), Single, sumWidth(op.A), op.A.Rows, op.A.Cols, sumParts(op, b.properties), b.at(op.A), op.A.M.Cols, to, op.A.Cols, false, tail)
 }
 
 func (b *binder) sumOfParts(op schedule.SumRows, from Pointer) step {
-	return b.sum(Single, b.element(op.Out), sumParts(op, b.properties), op.A.Cols, 1, from, op.A.Cols, b.at(op.Out), op.Out.M.Cols, op.Accumulate, 0)
+	return b.sum(Single, b.element(op.Out), sumWidth(op.A), sumParts(op, b.properties), op.A.Cols, 1, from, op.A.Cols, b.at(op.Out), op.Out.M.Cols, op.Accumulate, 0)
 }
 
-func (b *binder) sum(from, to Element, rows, cols, parts int, a Pointer, ldA int, out Pointer, ldOut int, accumulate bool, tail Pointer) step {
+func (b *binder) sum(from, to Element, width, rows, cols, parts int, a Pointer, ldA int, out Pointer, ldOut int, accumulate bool, tail Pointer) step {
 	largest := number(tail != 0)
 	if tail == 0 {
 		tail = out // unread
 	}
 	s := b.source(func() source {
-		text := ""
-		if largest == 1 {
-			text = file("scales", "V", 1).text
+		defines := []any{"V", width, "FROM", from, "TO", to, "LARGEST", largest, "RESIDENT", sumsTogether[width]}
+		if largest == 0 {
+			return file("sumrows", defines...)
 		}
-		sums := file("sumrows", "FROM", from, "TO", to, "LARGEST", largest)
-		return source{sums.name, text + sums.text}
-	}, "sumrows ", from, " ", to, " ", largest)
-	l := newLaunch(s, [3]int{ceil(cols, 32), parts, 1}, [3]int{32, 8, 1},
+		return source{"sumrows", file("scales", defines...).text + file("sumrows").text}
+	}, "sumrows ", width, " ", from, " ", to, " ", largest)
+	l := newLaunch(s, [3]int{ceil(cols, 32*width), parts, 1}, [3]int{32, 8, 1},
 		uint64(rows), uint64(cols), uint64(ceil(rows, parts)), uint64(a), uint64(ldA), uint64(out), uint64(ldOut), uint64(number(accumulate)), uint64(tail))
 	l.early = b.properties.Capability >= 90
 	return l

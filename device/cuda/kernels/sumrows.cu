@@ -1,20 +1,24 @@
 // sumrows: out[part][j] = the sum of rows part·share … of from[·][j]; with
-// accumulate set the sum is added to what is there. Each block sums 32 columns
+// accumulate set the sum is added to what is there. Each block sums 32·V columns
 // with 8 rows of threads, always in the same order. A factor of products has a tail
 // (scales.cu), in which its LARGEST values are left as well.
-extern "C" __global__ void __launch_bounds__(256) sumrows(int rows, int cols, int share, const FROM* from, int ldfrom, TO* out, int ldout, int accumulate, float* tail) {
-  __shared__ float part[8][33];
-  const int x = threadIdx.x, y = threadIdx.y, col = blockIdx.x * 32 + x;
+extern "C" __global__ void __launch_bounds__(256, RESIDENT) sumrows(int rows, int cols, int share, const FROM* from, int ldfrom, TO* out, int ldout, int accumulate, float* tail) {
+  __shared__ pack<float, V> part[8][32];
+  const int x = threadIdx.x, y = threadIdx.y, left = blockIdx.x * (32 * V), col = left + x * V;
   begin_next();
   wait_previous();
   const int first = blockIdx.y * share, last = min(rows, first + share);
-  float sum[4] = {0, 0, 0, 0}, most = 0;
+  float sum[4][V] = {}, most = 0;
   auto take = [&](int i, int k) {
-    const float v = widen(from[(long long)i * ldfrom + col]);
-    sum[k] += v;
+    float v[V];
+    load<V>(v, from + (long long)i * ldfrom + col);
+#pragma unroll
+    for (int e = 0; e < V; e++) {
+      sum[k][e] += v[e];
 #if LARGEST
-    most = larger(most, v);
+      most = larger(most, v[e]);
 #endif
+    }
   };
   if (col < cols) {
     int i = first + y;
@@ -23,12 +27,16 @@ extern "C" __global__ void __launch_bounds__(256) sumrows(int rows, int cols, in
       for (int k = 0; k < 4; k++) take(i + 8 * k, k);
     for (; i < last; i += 8) take(i, 0);
   }
-  part[y][x] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+#pragma unroll
+  for (int e = 0; e < V; e++) sum[0][e] = (sum[0][e] + sum[1][e]) + (sum[2][e] + sum[3][e]);
+  store<V>(part[y][x].v, sum[0]);
   __syncthreads();
-  if (y == 0 && col < cols) {
+  const int j = y * 32 + x;
+  if (j < 32 * V && left + j < cols) {
     float all = 0;
-    for (int k = 0; k < 8; k++) all += part[k][x];
-    TO* to = out + (long long)blockIdx.y * ldout + col;
+#pragma unroll
+    for (int k = 0; k < 8; k++) all += part[k][j / V].v[j % V];
+    TO* to = out + (long long)blockIdx.y * ldout + left + j;
     narrow(*to, accumulate ? widen(*to) + all : all);
   }
 #if LARGEST
