@@ -310,7 +310,9 @@ func TestScanInference(t *testing.T) {
 		size [3]int // steps, batch, hidden
 		sole bool
 	}{
-		{cell.SRU, 26, [3]int{4001, 1, 8}, false},
+		{cell.SRU, 74, [3]int{24001, 1, 16}, false},
+		{cell.SRU, 26, [3]int{4001, 1, 8}, true},
+		{cell.GILR, 26, [3]int{9001, 1, 8}, true},
 		{cell.GILR, 26, [3]int{5003, 1, 32}, false},
 		{cell.Linear, 5, [3]int{5003, 1, 32}, true},
 		{cell.SRU, 5, [3]int{4001, 1, 8}, true},

@@ -51,7 +51,7 @@ NAME(int steps, int batch, int hidden, int chains, int tiles, int apart, int per
   several* const rows = (several*)(starts + STATES * VALUES);
   float* const walked = (float*)(rows + 2 * ROWS * LANES);
   linear* const parts = (linear*)(walked + (period * VALUES + 1) / 2 * 2);
-  int *const found = (int*)(parts + 2 * SEEKERS * VALUES), *const second = found + 1;
+  int *const found = (int*)(parts + 2 * SHARES * VALUES), *const second = found + 1;
   const shared_t full = shared_address(second + 1), empty = full + 8 * PLACES * PARTS;
   const int me = threadIdx.x - THREADS;
   auto copy = [&](const turn& ahead, int slot, int part) {

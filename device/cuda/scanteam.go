@@ -28,7 +28,7 @@ const (
 	anyRegisters  = 160 // of each thread where all have as many
 	fewRegisters  = 40  // of a thread besides what it keeps
 	backRegisters = 32  // of a backward pass
-	soleTiles     = 36  // of a chain, from one of a block's to its next, at most where a block looks at each of them: LOOKS of each seeker
+	soleLooks     = 12  // of a thread at what tiles of a chain show, from one of a block's to its next, where a block looks at each of them
 )
 
 // gather has a team of blocks share few chains of channels; it reports
@@ -44,7 +44,7 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 	t.engine, t.hopper = t.boxed(p), p.Capability >= 90
 	t.delayed = t.mixed()
 	t.group = max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
-	if t.engine && t.inference() && t.members/t.chains <= scanTeam && t.apart() <= soleTiles {
+	if t.engine && t.inference() && (t.members/t.chains <= scanTeam || t.sides() > 1) && t.apart() <= soleLooks*soleSeekers*t.sides() {
 		t.group = 1
 	}
 	if t.parts = 1; t.group == 1 {
@@ -168,9 +168,19 @@ func (s *scan) block() int { return s.threads + 32*teamHelpers }
 // seekers are the warps of a block that find states: but for one that copies, and one that joins groups.
 func (s *scan) seekers() int {
 	if s.group == 1 {
-		return teamHelpers - 1
+		return soleSeekers
 	}
-	return teamHelpers - 2
+	return soleSeekers - 1
+}
+
+const soleSeekers = teamHelpers - 1
+
+// sides are how many threads of a seeker look for the same value where there are no groups.
+func (s *scan) sides() int {
+	if n := s.lanes * s.values(); n < 32 && 32%n == 0 {
+		return 32 / n
+	}
+	return 1
 }
 
 // teamShared is the memory of a block of a team: its tiles, the states that they
@@ -181,7 +191,7 @@ func (s *scan) teamShared() int {
 	values := s.lanes * s.values()
 	bytes = s.places*bytes + s.staged() + 16*values + 2*8*s.threads/32*values + 8*ceil(s.period()*values, 2) + 8 + 8*s.places*(s.parts+1)
 	if s.group == 1 {
-		bytes += 2 * 8 * s.seekers() * values
+		bytes += 2 * 8 * s.seekers() * s.sides() * values
 	}
 	return bytes
 }

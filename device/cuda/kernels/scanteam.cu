@@ -18,7 +18,9 @@ enum {
   VALUES = LANES * N,      // of a chain: N of each lane
   ROWS = THREADS / 32,     // warps that compute
   STATES = 4,              // tiles at the same time that have begun and are not done
-  LOOKS = 12,              // of a warp that looks at what tiles show, at a time
+  LOOKS = 12,              // of a thread that looks at what tiles show, at a time
+  SIDES = VALUES < 32 && 32 % VALUES == 0 ? 32 / VALUES : 1, // threads of a seeker that look for the same value
+  SHARES = SEEKERS * SIDES,                                  // of the tiles, of seekers that look together
 };
 
 // Barriers: of all threads, of those that compute, those for each of STATES tiles, and of
@@ -211,14 +213,15 @@ __device__ __forceinline__ void seek_together(const grid& g, int which, float* s
     if (i == 0 && g.there(third))
       while (!get_here(second)) rest();
     while (get_here(found) < i - 1) rest();
-    const int from = max(0, t.time - g.apart), each = (t.time - from + SEEKERS - 1) / SEEKERS;
-    const int first = min(t.time, from + which * each), count = min(each, t.time - first);
-    linear* const part = parts + i % 2 * SEEKERS * VALUES;
+    const int from = max(0, t.time - g.apart), each = (t.time - from + SHARES - 1) / SHARES;
+    const int share = which * SIDES + threadIdx.x % 32 / (32 / SIDES);
+    const int first = min(t.time, from + share * each), count = min(each, t.time - first);
+    linear* const part = parts + i % 2 * SHARES * VALUES;
 #pragma unroll 1
-    for (int v = threadIdx.x % 32; v < VALUES; v += 32) {
+    for (int v = threadIdx.x % (32 / SIDES); v < VALUES; v += 32) {
       linear all = {1, 0};
       fine = fine && compose(all, g.sum(t, first) + 2 * v, count, g);
-      part[which * VALUES + v] = all;
+      part[share * VALUES + v] = all;
     }
     if (which > 0) {
       arrive_at(PARTED + i % 2, 32 * SEEKERS);
@@ -230,7 +233,7 @@ __device__ __forceinline__ void seek_together(const grid& g, int which, float* s
       float* const last = walked + i % g.period * VALUES + v;
       float state = i < g.period ? 0 : *last;
 #pragma unroll
-      for (int k = 0; k < SEEKERS; k++) state = after(part[k * VALUES + v], state);
+      for (int k = 0; k < SHARES; k++) state = after(part[k * VALUES + v], state);
       *last = state;
       if (t.time > 0) starts[i % STATES * VALUES + v] = state;
     }
