@@ -144,7 +144,7 @@ func TestScanGroups(t *testing.T) {
 // scripts/gpu-sanitize runs, and not from fewer; of 192 channels it runs a team whose blocks look at each tile,
 // and of 32 sequences of 128 tiles of which blocks have several.
 func TestScanFewest(t *testing.T) {
-	const fewest = 8448
+	const fewest = 9504
 	teams := func(steps int, train bool) (teams int) {
 		s, _, _ := scans(t, cell.SRU, steps, 1, 32, train)
 		launches, _, err := cuda.Sources(s, nil, h200())
@@ -158,7 +158,7 @@ func TestScanFewest(t *testing.T) {
 		}
 		return teams
 	}
-	s, _, _ := scans(t, cell.SRU, 1408, 1, 192, false)
+	s, _, _ := scans(t, cell.SRU, 1760, 1, 192, false)
 	if launches, texts, err := cuda.Sources(s, nil, h200()); err != nil || !launches[0].Cooperative || !strings.Contains(texts[0], "PARTS = 4") {
 		t.Errorf("192 channels: no team whose blocks look at each tile: %v", err)
 	}
@@ -262,7 +262,7 @@ func TestScanTeams(t *testing.T) {
 		{cell.LSLSTM.Core, [3]int{5003, 1, 32}, []form{small}, schedule.FP32},
 		{cell.GILR, [3]int{1201, 1, 128}, []form{groups}, schedule.FP32},
 		{cell.Linear, [3]int{2003, 3, 32}, []form{groups}, schedule.FP32},
-		{cell.SRU, [3]int{4001, 1, 8}, []form{groups}, schedule.FP32},
+		{cell.SRU, [3]int{8001, 1, 8}, []form{groups}, schedule.FP32},
 		{cell.LSLSTM.Core, [3]int{1503, 1, 16}, []form{small}, schedule.FP32},
 		{cell.GILR, [3]int{2003, 1, 32}, []form{small}, schedule.BF16},
 		{cell.SRU, [3]int{1603, 1, 32}, []form{small}, schedule.BF16},
@@ -310,10 +310,10 @@ func TestScanInference(t *testing.T) {
 		size [3]int // steps, batch, hidden
 		sole bool
 	}{
-		{cell.SRU, 74, [3]int{24001, 1, 16}, false},
-		{cell.SRU, 26, [3]int{4001, 1, 8}, true},
-		{cell.GILR, 26, [3]int{9001, 1, 8}, true},
-		{cell.GILR, 26, [3]int{5003, 1, 32}, false},
+		{cell.SRU, 146, [3]int{40001, 1, 8}, false},
+		{cell.SRU, 26, [3]int{8001, 1, 8}, true},
+		{cell.GILR, 26, [3]int{60001, 1, 4}, false},
+		{cell.GILR, 26, [3]int{5003, 1, 32}, true},
 		{cell.Linear, 5, [3]int{5003, 1, 32}, true},
 		{cell.SRU, 5, [3]int{4001, 1, 8}, true},
 		{cell.GILR, 33, [3]int{3001, 1, 256}, true},

@@ -28,47 +28,64 @@ const (
 	anyRegisters  = 160 // of each thread where all have as many
 	fewRegisters  = 40  // of a thread besides what it keeps
 	backRegisters = 32  // of a backward pass
+	maxTeamSteps  = 64  // of a thread whose tiles the copy engine brings
 	soleLooks     = 12  // of a thread at what tiles of a chain show, from one of a block's to its next, where a block looks at each of them
 )
 
 // gather has a team of blocks share few chains of channels; it reports
 // whether they are few and there are steps enough for each member.
 func (s *scan) gather(p Properties, k knob.Params) bool {
-	lanes := min(scanLine/4/s.width, powerOfTwo(s.across()))
-	chains := ceil(s.across(), lanes)
-	if chains*4 > p.SMs {
+	t := *s
+	t.threads, t.hopper = teamThreads, p.Capability >= 90
+	t.lanes = min(scanLine/4/s.width, powerOfTwo(s.across()))
+	if t.team(p); t.chains*4 > p.SMs {
 		return false
 	}
-	t := *s
-	t.members, t.lanes, t.chains, t.threads = p.SMs, lanes, chains, teamThreads
-	t.engine, t.hopper = t.boxed(p), p.Capability >= 90
-	t.delayed = t.mixed()
-	t.group = max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
-	if t.engine && t.inference() && (t.members/t.chains <= scanTeam || t.sides() > 1) && t.apart() <= soleLooks*soleSeekers*t.sides() {
-		t.group = 1
+	t.engine, t.group = t.boxed(p), max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
+	if t.engine && t.inference() {
+		t.sole(p)
 	}
+	if t.engine { // a thread's values need not be side by side
+		t.lanes, t.width = t.lanes*t.width, 1
+	}
+	t.delayed = t.mixed()
 	if t.parts = 1; t.group == 1 {
 		t.parts = teamParts
 	}
-	deep := t.threads / lanes
+	deep := t.threads / t.lanes
 	room := t.wait(p)
-	if t.parts > 1 {
+	if all, _, _ := t.pieces(); t.parts > 1 && slices.ContainsFunc(all, func(p piece) bool { return !p.whole }) {
 		room = min(room, maxBox*t.parts/deep)
 	}
 	most := room
-	if t.narrow() && most > 2 {
+	if t.lanes*t.width*Single.Bytes() < scanLine && most > 2 {
 		most -= (most + 1) % 2 // rows an even number apart meet in banks of shared memory
 	}
-	if t.chunk = min(most, s.Steps*chains/t.members/deep); t.chunk < max(1, most/2) {
+	if t.chunk = min(most, s.Steps*t.chains/t.members/deep); t.chunk < max(1, most/2) {
 		return false
 	}
 	if n := k["scansteps"]; n != 0 {
 		t.chunk = min(n, room)
 	}
 	t.tiles = ceil(s.Steps, deep*t.chunk)
-	t.members = min(t.members, t.tiles*chains)
+	t.members = min(t.members, t.tiles*t.chains)
 	*s = t
 	return true
+}
+
+// team cuts channels into chains of these lanes, which all multiprocessors share.
+func (s *scan) team(p Properties) { s.chains, s.members = ceil(s.across(), s.lanes), p.SMs }
+
+// sole has each block look at all tiles from its own last one of a chain on, without groups, if they are
+// few enough: of chains of fewer lanes if need be, which there are more of.
+func (s *scan) sole(p Properties) {
+	for t := *s; t.lanes > 0 && t.boxed(p) && t.chains*4 <= p.SMs; t.lanes /= 2 {
+		if t.team(p); t.chains*4 <= p.SMs && t.apart() <= soleLooks*soleSeekers*t.sides() {
+			t.group = 1
+			*s = t
+			return
+		}
+	}
 }
 
 // inference reports whether the scan keeps nothing and is no gradient.
@@ -102,6 +119,8 @@ func (s *scan) wait(p Properties) (most int) {
 	}
 	ways := []way{{queue{0, 2, 3}, 2}, {queue{0, 2, 2}, 0}}
 	switch few := s.members/s.chains > scanTeam; {
+	case s.group == 1:
+		ways = []way{{queue{0, 1, 2}, 0}}
 	case few && s.inference():
 		ways = append([]way{{queue{1, 2, 3}, 2}}, ways...)
 	case few && !s.backward:
@@ -141,7 +160,11 @@ func (s *scan) most(p Properties) int {
 	if p.Capability >= 90 {
 		room = computing
 	}
-	for s.chunk = maxSteps; s.chunk > 1; s.chunk-- {
+	s.chunk = maxSteps
+	if s.engine {
+		s.chunk = maxTeamSteps
+	}
+	for ; s.chunk > 1; s.chunk-- {
 		kept := len(s.kept())*s.width*s.chunk*(s.behind-s.hold+1) + 2*s.values()*(s.behind+1)
 		few := fewRegisters
 		if s.backward {

@@ -50,7 +50,7 @@ func (s *scan) divide(p Properties, k knob.Params) {
 		s.chunk = s.fullest(s.chunk, s.room(b, p))
 	}
 	if fixed {
-		s.chunk = max(1, min(k["scansteps"], s.fits(1, p)))
+		s.chunk = max(1, min(k["scansteps"], maxSteps, s.fits(1, p)))
 	}
 	s.blocks = max(1, min(b.blocks, p.Shared/(scanThreads*(s.chunk+1)*s.loaded()+scanWork)))
 	for {
