@@ -158,7 +158,7 @@ func TestScanFewest(t *testing.T) {
 		}
 		return teams
 	}
-	s, _, _ := scans(t, cell.SRU, 1760, 1, 192, false)
+	s, _, _ := scans(t, cell.SRU, 1408, 1, 192, false)
 	if launches, texts, err := cuda.Sources(s, nil, h200()); err != nil || !launches[0].Cooperative || !strings.Contains(texts[0], "PARTS = 4") {
 		t.Errorf("192 channels: no team whose blocks look at each tile: %v", err)
 	}

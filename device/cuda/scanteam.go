@@ -23,13 +23,14 @@ const (
 	teamHelpers   = 4 // warps
 	teamParts     = 4
 	scanTeam      = 24
-	computing     = 208 // registers of a thread that computes, from Hopper on
-	helping       = 88  // of others
-	anyRegisters  = 160 // of each thread where all have as many
-	fewRegisters  = 40  // of a thread besides what it keeps
-	backRegisters = 32  // of a backward pass
-	maxTeamSteps  = 64  // of a thread whose tiles the copy engine brings
-	soleLooks     = 12  // of a thread at what tiles of a chain show, from one of a block's to its next, where a block looks at each of them
+	computing     = 208      // registers of a thread that computes, from Hopper on
+	helping       = 88       // of others
+	anyRegisters  = 160      // of each thread where all have as many
+	fewRegisters  = 40       // of a thread besides what it keeps
+	backRegisters = 32       // of a backward pass
+	maxTeamSteps  = 64       // of a thread whose tiles the copy engine brings
+	soleBytes     = 96 << 10 // that a tile of several chains reads and writes, about, where there are no groups
+	soleLooks     = 12       // of a thread at what tiles of a chain show, from one of a block's to its next, where a block looks at each of them
 )
 
 // gather has a team of blocks share few chains of channels; it reports
@@ -37,33 +38,36 @@ const (
 func (s *scan) gather(p Properties, k knob.Params) bool {
 	t := *s
 	t.threads, t.hopper = teamThreads, p.Capability >= 90
-	t.lanes = min(scanLine/4/s.width, powerOfTwo(s.across()))
-	if t.team(p); t.chains*4 > p.SMs {
+	t.lanes, t.members = min(scanLine/4/s.width, powerOfTwo(s.across())), p.SMs
+	if t.chains = ceil(s.across(), t.lanes); t.chains*4 > p.SMs {
 		return false
 	}
-	t.engine, t.group = t.boxed(p), max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
-	if t.engine && t.inference() {
-		t.sole(p)
-	}
-	if t.engine { // a thread's values need not be side by side
+	t.engine, t.parts, t.group = t.boxed(p), 1, max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
+	if t.engine { // what a thread has need not be side by side
 		t.lanes, t.width = t.lanes*t.width, 1
 	}
-	t.delayed = t.mixed()
-	if t.parts = 1; t.group == 1 {
-		t.parts = teamParts
+	if t.engine && t.inference() && t.apart() <= soleLooks*soleSeekers*t.sides() {
+		t.group, t.parts = 1, teamParts
 	}
+	t.delayed = t.mixed()
 	deep := t.threads / t.lanes
 	room := t.wait(p)
 	if all, _, _ := t.pieces(); t.parts > 1 && slices.ContainsFunc(all, func(p piece) bool { return !p.whole }) {
 		room = min(room, maxBox*t.parts/deep)
 	}
 	most := room
-	if t.lanes*t.width*Single.Bytes() < scanLine && most > 2 {
+	if t.group == 1 && t.sides() == 1 {
+		most = min(most, soleBytes/(t.threads*t.moved()))
+	}
+	odd := t.lanes*t.width*Single.Bytes() < scanLine && most > 2
+	if odd {
 		most -= (most + 1) % 2 // rows an even number apart meet in banks of shared memory
 	}
-	if t.chunk = min(most, s.Steps*t.chains/t.members/deep); t.chunk < max(1, most/2) {
+	t.chunk = min(most, s.Steps*t.chains/t.members/deep)
+	if t.chunk < max(1, most/2) {
 		return false
 	}
+	t.chunk = t.evenest(odd)
 	if n := k["scansteps"]; n != 0 {
 		t.chunk = min(n, room)
 	}
@@ -73,19 +77,17 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 	return true
 }
 
-// team cuts channels into chains of these lanes, which all multiprocessors share.
-func (s *scan) team(p Properties) { s.chains, s.members = ceil(s.across(), s.lanes), p.SMs }
-
-// sole has each block look at all tiles from its own last one of a chain on, without groups, if they are
-// few enough: of chains of fewer lanes if need be, which there are more of.
-func (s *scan) sole(p Properties) {
-	for t := *s; t.lanes > 0 && t.boxed(p) && t.chains*4 <= p.SMs; t.lanes /= 2 {
-		if t.team(p); t.chains*4 <= p.SMs && t.apart() <= soleLooks*soleSeekers*t.sides() {
-			t.group = 1
-			*s = t
-			return
+// evenest is about as many steps of a thread as there are, so many that the member with the most
+// turns has as little to do as can be.
+func (s *scan) evenest(odd bool) int {
+	best, least := s.chunk, math.MaxInt
+	for n := s.chunk; n >= max(1, s.chunk*6/7); n-- {
+		turns := ceil(ceil(s.Steps, s.threads/s.lanes*n)*s.chains, s.members)
+		if cost := turns * (n + 1); cost < least && (!odd || n%2 == 1) { // a turn costs about a step
+			best, least = n, cost
 		}
 	}
+	return best
 }
 
 // inference reports whether the scan keeps nothing and is no gradient.
