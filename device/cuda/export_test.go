@@ -29,6 +29,23 @@ func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []st
 	return launches, texts, nil
 }
 
+// Early tells of each launch of s whether it may begin ahead of the end of the one before.
+func Early(s *schedule.Schedule, k knob.Params, p Properties) (early []bool, err error) {
+	b, err := newBinder(s, k, p, nil)
+	if err != nil {
+		return nil, err
+	}
+	_, nodes, err := b.bound(s)
+	for _, steps := range nodes {
+		for _, step := range steps {
+			if step.launch != nil {
+				early = append(early, step.early)
+			}
+		}
+	}
+	return early, err
+}
+
 // Portions are those in which a product is formed of split factors.
 func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
 	return portions(op, kept, room, terms)

@@ -179,6 +179,37 @@ func TestScanFewest(t *testing.T) {
 	}
 }
 
+// TestScanTurns: the member of a team that has the most to do has little more than a fair share.
+func TestScanTurns(t *testing.T) {
+	for _, hidden := range []int{8, 32, 128, 256} {
+		for _, c := range []*cell.Cell{cell.Linear, cell.SRU, cell.LSLSTM.Core} {
+			for _, steps := range []int{1 << 24 / hidden, 1<<24/hidden + 1, 3 << 20 / hidden} {
+				s, _, _ := scans(t, c, steps, 1, hidden, true)
+				launches, texts, err := cuda.Sources(s, nil, h200())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, l := range launches {
+					if !l.Cooperative {
+						t.Fatalf("%v %d × %d: no team", c, steps, hidden)
+					}
+					var width, chunk, values, lanes, threads int
+					_, after, _ := strings.Cut(texts[i], "enum { V = ")
+					if _, err := fmt.Sscanf(after, "%d, K = %d, N = %d, LANES = %d, THREADS = %d", &width, &chunk, &values, &lanes, &threads); err != nil {
+						t.Fatal(err)
+					}
+					chains, tiles := int(l.Args[3]), int(l.Args[4])
+					turns := (chains*tiles + l.Grid[0] - 1) / l.Grid[0]
+					most, fair := turns*threads/lanes*chunk, float64(steps)*float64(chains)/float64(l.Grid[0])
+					if over := float64(most)/fair - 1; over > 0.15 || steps*hidden >= 1<<24 && over > 0.06 {
+						t.Errorf("%v %d × %d: %d steps in %d turns of %d, %.1f %% more than a fair share", c, steps, hidden, most, turns, threads/lanes*chunk, 100*over)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestScanTexts: scans of a program share a kernel only if they are cut and written alike. What one of two writes is columns
 // of a matrix that has more, so that it leaves another way: by threads, what is whole by the copy engine.
 func TestScanTexts(t *testing.T) {
