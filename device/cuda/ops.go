@@ -360,9 +360,10 @@ func (b *binder) transpose(src, dst schedule.View) step {
 		uint64(src.Rows), uint64(src.Cols), uint64(b.at(src)), uint64(src.M.Cols), uint64(b.at(dst)), uint64(dst.M.Cols))
 }
 
-// sumWidth is how many columns side by side a thread sums, of a view or of parts of its sums.
+// sumWidth is how many columns side by side a thread sums, of a view or of parts of its sums:
+// four where a warp has as many.
 func sumWidth(v schedule.View) int {
-	if (v.Cols|v.M.Cols|v.Col)%4 == 0 {
+	if v.Cols >= 4*32 && (v.Cols|v.M.Cols|v.Col)%4 == 0 {
 		return 4
 	}
 	return 1
