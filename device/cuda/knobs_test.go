@@ -182,8 +182,10 @@ func TestTakenProducts(t *testing.T) {
 		{"many", product(512, schedule.FP32), "split=1", after, ""},
 		{"many", product(512, schedule.BF16), "pick=1", h200(), ""},
 		{"long", scan(cell.GILR, 1<<20), "scansteps=4", h200(), ""},
-		{"long", scan(cell.SRU, 1<<20), "scansteps=16", h200(), "a thread of a scan of sru has room for"},
+		{"long", scan(cell.GILR, 1<<20), "scansteps=32", h200(), ""},
+		{"long", scan(cell.SRU, 1<<20), "scansteps=32", h200(), "a thread of a scan of sru has room for"},
 		{"short", scan(cell.GILR, 9), "scansteps=16", h200(), ""},
+		{"short", scan(cell.GILR, 9), "scansteps=32", h200(), "a thread of a scan of gilr has room for"},
 	} {
 		k, err := knob.Parse(test.knobs)
 		if err != nil {
