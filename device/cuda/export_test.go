@@ -8,29 +8,27 @@ import (
 
 // Sources are the texts of s's kernels with knobs k on a GPU of properties p.
 func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []string, error) {
-	b, err := newBinder(s, k, p, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	_, nodes, err := b.bound(s)
-	if err != nil {
-		return nil, nil, err
-	}
 	var texts []string
 	var launches []*Launch
-	for _, steps := range nodes {
-		for _, step := range steps {
-			if step.launch != nil {
-				launches = append(launches, step.launch)
-				texts = append(texts, Common()+step.source.text)
-			}
-		}
+	steps, err := launching(s, k, p)
+	for _, step := range steps {
+		launches = append(launches, step.launch)
+		texts = append(texts, Common()+step.source.text)
 	}
-	return launches, texts, nil
+	return launches, texts, err
 }
 
 // Early tells of each launch of s whether it may begin ahead of the end of the one before.
 func Early(s *schedule.Schedule, k knob.Params, p Properties) (early []bool, err error) {
+	steps, err := launching(s, k, p)
+	for _, step := range steps {
+		early = append(early, step.early)
+	}
+	return early, err
+}
+
+// launching are the steps of s that are launches.
+func launching(s *schedule.Schedule, k knob.Params, p Properties) (out []step, err error) {
 	b, err := newBinder(s, k, p, nil)
 	if err != nil {
 		return nil, err
@@ -39,11 +37,11 @@ func Early(s *schedule.Schedule, k knob.Params, p Properties) (early []bool, err
 	for _, steps := range nodes {
 		for _, step := range steps {
 			if step.launch != nil {
-				early = append(early, step.early)
+				out = append(out, step)
 			}
 		}
 	}
-	return early, err
+	return out, err
 }
 
 // Portions are those in which a product is formed of split factors.

@@ -99,11 +99,10 @@ func TestSpills(t *testing.T) {
 	}
 }
 
-// TestSpillsScans: nor does inference of few channels over much time, but for sru of 8 channels, which
-// spills one register (two more made it 4 % slower), nor do scans of many channels in either direction.
+// TestSpillsScans: nor do scans of few channels over much time or of many channels, in any pass.
 func TestSpillsScans(t *testing.T) {
 	c := hopper(t)
-	spills := func(one *cell.Cell, pass string, size [3]int, limit int) {
+	spills := func(one *cell.Cell, pass string, size [3]int) {
 		t.Run(fmt.Sprint(one, pass, size), func(t *testing.T) {
 			t.Parallel()
 			launches, texts, err := cuda.Sources(scanning(t, one, pass, size), nil, h200())
@@ -111,22 +110,21 @@ func TestSpillsScans(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := len(launches) - 1
-			if n := recorded(t, c, stackRecord, launches[last], texts[last]); n > limit {
+			if n := recorded(t, c, stackRecord, launches[last], texts[last]); n > 0 {
 				t.Errorf("%d bytes of stack", n)
 			}
 		})
 	}
 	for _, one := range []*cell.Cell{cell.Linear, cell.GILR, cell.SRU, cell.QRNN, cell.LSLSTM.Core} {
-		for _, hidden := range []int{8, 32, 128, 256, 512} {
-			limit := 0
-			if one == cell.SRU && hidden == 8 {
-				limit = 8
-			}
-			spills(one, "inference", [3]int{1, hidden, 1 << 24 / hidden}, limit)
+		for _, hidden := range []int{16, 64, 128, 512} {
+			spills(one, "inference", [3]int{1, hidden, 1 << 24 / hidden})
 		}
 		for _, pass := range []string{"inference", "forward", "backward"} {
-			spills(one, pass, [3]int{16, 256, 4096}, 0)
-			spills(one, pass, [3]int{64, 256, 1024}, 0)
+			spills(one, pass, [3]int{1, 8, 1 << 21})
+			spills(one, pass, [3]int{1, 32, 1 << 19})
+			spills(one, pass, [3]int{1, 256, 1 << 16})
+			spills(one, pass, [3]int{16, 256, 4096})
+			spills(one, pass, [3]int{64, 256, 1024})
 		}
 	}
 }

@@ -70,8 +70,7 @@ func same(t *testing.T, d device.Device, c *cell.Cell, steps, batch, hidden int)
 		}
 	}
 	for i, got := range states[0] {
-		// Factors of a recurrence without gates are larger than 1 at times here, and so are its states.
-		if want := states[1][i]; !(math.Abs(float64(got-want)) <= 1e-5*max(1, math.Abs(float64(want)))) {
+		if want := states[1][i]; !(math.Abs(float64(got-want)) <= 1e-5) {
 			t.Fatalf("%v: state %d is %v, want %v", c, i, got, want)
 		}
 	}

@@ -51,8 +51,8 @@ func TestSums(t *testing.T) {
 			largest++
 		}
 	}
-	if wide < 10 || largest != 1 {
-		t.Errorf("%d sums read four columns at a time, want 10, %d look for the largest value, want 1", wide, largest)
+	if wide != 13 || largest != 1 {
+		t.Errorf("%d sums read four columns at a time, want 13, %d look for the largest value, want 1", wide, largest)
 	}
 	d, _ := emulated(t)
 	holdAll(t, d, s)
