@@ -3,6 +3,7 @@ package results
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,32 +34,8 @@ var errSchema = errors.New("another schema")
 // records on standard input. Where several records have the same key, the
 // newest counts. Unreadable lines are left out with a warning.
 func Read(path string) (Manifest, []Record, []Warning, error) {
-	if path == "-" {
-		records, warnings, err := ReadRecords(os.Stdin, "standard input")
-		return standIn(records), newest(records), warnings, err
-	}
-	where, err := locate(path)
-	if err != nil {
-		return Manifest{}, nil, nil, err
-	}
-	f, err := os.Open(where)
-	if err != nil {
-		return Manifest{}, nil, nil, fmt.Errorf("results: %w", err)
-	}
-	defer f.Close()
-	records, warnings, err := ReadRecords(f, where)
-	if err != nil {
-		return Manifest{}, nil, warnings, err
-	}
-	m, err := readManifest(filepath.Join(filepath.Dir(where), manifestFile))
-	if err != nil {
-		if errors.Is(err, errSchema) {
-			return Manifest{}, nil, warnings, err
-		}
-		m = standIn(records)
-		warnings = append(warnings, Warning{where, "the manifest beside it cannot be read, so the environment is unknown: " + err.Error()})
-	}
-	return m, newest(records), warnings, nil
+	s, warnings, err := read(path)
+	return s.Manifest, s.Records, warnings, err
 }
 
 // A Set is a run that was read, with the word for it in tables and legends.
@@ -66,6 +43,37 @@ type Set struct {
 	Label    string
 	Manifest Manifest
 	Records  []Record
+	Dir      string // the run's folder; empty where records came without a manifest
+}
+
+// read reads a run; it has no label yet.
+func read(path string) (Set, []Warning, error) {
+	if path == "-" {
+		records, warnings, err := ReadRecords(os.Stdin, "standard input")
+		return Set{Manifest: standIn(records), Records: newest(records)}, warnings, err
+	}
+	where, err := locate(path)
+	if err != nil {
+		return Set{}, nil, err
+	}
+	f, err := os.Open(where)
+	if err != nil {
+		return Set{}, nil, fmt.Errorf("results: %w", err)
+	}
+	defer f.Close()
+	records, warnings, err := ReadRecords(f, where)
+	if err != nil {
+		return Set{}, warnings, err
+	}
+	s := Set{Records: newest(records), Dir: filepath.Dir(where)}
+	if s.Manifest, err = readManifest(filepath.Join(s.Dir, manifestFile)); err != nil {
+		if errors.Is(err, errSchema) {
+			return Set{}, warnings, err
+		}
+		s.Manifest, s.Dir = standIn(records), ""
+		warnings = append(warnings, Warning{where, "the manifest beside it cannot be read, so the environment is unknown: " + err.Error()})
+	}
+	return s, warnings, nil
 }
 
 // ReadAll reads several runs, each given as a path or as label=path. A run
@@ -80,17 +88,13 @@ func ReadAll(args []string) ([]Set, []Warning, error) {
 				label, path = before, after
 			}
 		}
-		m, records, w, err := Read(path)
+		s, w, err := read(path)
 		if err != nil {
 			return nil, warnings, err
 		}
 		warnings = append(warnings, w...)
-		for _, word := range []string{m.Label, m.Run, path} {
-			if label == "" {
-				label = word
-			}
-		}
-		sets = append(sets, Set{label, m, records})
+		s.Label = cmp.Or(label, s.Manifest.Label, s.Manifest.Run, path)
+		sets = append(sets, s)
 	}
 	return sets, warnings, nil
 }

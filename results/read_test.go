@@ -103,6 +103,9 @@ func TestReadAll(t *testing.T) {
 	if sets[0].Label != "base" || sets[1].Label != "test" || sets[2].Label != b.Manifest().Run || len(sets[2].Records) != 2 {
 		t.Errorf("got %+v", sets)
 	}
+	if sets[0].Dir != a.Dir() || sets[1].Dir != b.Dir() || sets[2].Dir != "" {
+		t.Errorf("their folders are %q, %q and %q", sets[0].Dir, sets[1].Dir, sets[2].Dir)
+	}
 	for _, path := range []string{"nowhere", t.TempDir()} {
 		if _, _, err := ReadAll([]string{path}); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: got %v", path, err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -266,11 +265,7 @@ func (p *program) reportFrom(e experiments.Experiment, path, format string) erro
 	if err != nil {
 		return err
 	}
-	dir := ""
-	if _, err := os.Stat(filepath.Join(path, "manifest.json")); err == nil {
-		dir = path
-	}
-	return p.present(e, report, format, dir)
+	return p.present(e, report, format, sets[0].Dir)
 }
 
 // present prints a report and, where dir is not empty, keeps it there with its

@@ -932,7 +932,9 @@ func TestReproduce(t *testing.T) {
 	if figure == nil || !exists(filepath.Join(usualDir, m.Run, string(figure[1]))) {
 		t.Errorf("the report shows no figure:\n%s", report)
 	}
-	rnnbench(t, "reproduce appleyard-table1 --from out").want(t, exitDone, []string{"Paper"}, nil)
+	for _, from := range []string{"out", filepath.Join("out", "latest"), "again=out"} {
+		rnnbench(t, "reproduce appleyard-table1 --from "+from).want(t, exitDone, []string{"Paper"}, []string{".svg", "report.md"})
+	}
 	rnnbench(t, tiny+" --out swept").want(t, exitDone, nil, nil)
 	o := rnnbench(t, "reproduce appleyard-table1 --from swept")
 	o.want(t, exitUsage, nil, []string{"none of the 4 records in swept is of appleyard-table1", "hint: "})
@@ -957,7 +959,7 @@ func TestReproduce(t *testing.T) {
 	// An experiment that measures nothing is a run as well.
 	rnnbench(t, "reproduce diamos-memory --out counted").want(t, exitDone, []string{"215 MB", "about 9"}, []string{"diamos-memory.svg"})
 	rnnbench(t, "reproduce diamos-memory --out dry --dry-run").want(t, exitDone, nil, []string{"nothing to measure"})
-	rnnbench(t, "reproduce diamos-memory --from counted").want(t, exitDone, []string{"215 MB"}, nil)
+	rnnbench(t, "reproduce diamos-memory --from counted").want(t, exitDone, []string{"215 MB"}, []string{"diamos-memory.svg"})
 }
 
 // TestCompare compares runs whose records were changed on purpose.
