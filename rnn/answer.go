@@ -20,6 +20,11 @@ type Tensor struct {
 	Gradient    bool
 	UnitError   float64 // of the point-wise functions behind it: see Plan.UnitError
 	Values      []float64
+
+	// Spread is stated by the reference where values are a few sums: the largest
+	// root of the sum of the squares of one's terms. Such sums are usually as
+	// large; where terms happen to cancel, they are off by as much all the same.
+	Spread float64
 }
 
 // results lists where a plan's schedule leaves each part of the answer.
@@ -140,12 +145,12 @@ func (p *Plan) Check(mem Memory, want []Tensor) (d Deviation, got []Tensor, err 
 type Deviation struct {
 	Tensor    string
 	MaxAbs    float64 // largest absolute difference
-	Error     float64 // MaxAbs over the largest value of the reference's tensor
+	Error     float64 // MaxAbs over the largest value of the reference's tensor, or over its Spread
 	Tolerance float64 // what Error may be
 	Row, Col  int     // of the largest difference
 }
 
-// relative is MaxAbs over the largest value of the tensor, which counts as no
+// relative is MaxAbs over the scale of the tensor, which counts as no
 // less than vanishing: gradients through hundreds of steps become smaller than
 // single precision's exponents (2⁻¹²⁶) reach, and are then as good as zero.
 func (d Deviation) relative(scale float64) float64 {
@@ -212,7 +217,7 @@ func deviation[F float32 | float64](p Problem, g Tensor, values []F, w Tensor) (
 		from := t*distinct + b%distinct
 		found[row] = differ(values[row*w.Cols:(row+1)*w.Cols], w.Values[from*w.Cols:(from+1)*w.Cols])
 	})
-	scale := 0.0
+	scale := w.Spread
 	for row, f := range found {
 		scale = max(scale, f.scale)
 		if f.most > d.MaxAbs {

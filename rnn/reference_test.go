@@ -168,6 +168,30 @@ func TestCompareCatches(t *testing.T) {
 	}
 }
 
+// TestCompareSumsThatCancel holds the gradient of a bias to the size of its
+// terms: at this point three numbers in four of each cancel.
+func TestCompareSumsThatCancel(t *testing.T) {
+	p := Problem{Cell: cell.RNNTanh, Pass: Train, Input: 1, Hidden: 1, Layers: 1, Batch: 3, Steps: 5}
+	d := NewData(p, 1, 3, "normal")
+	for k, w := range Reference(d) {
+		if w.Name != "grad_bias_hh_l0" {
+			continue
+		}
+		if math.Abs(w.Values[0]) > w.Spread/4 {
+			t.Errorf("the terms do not cancel: %v beside %v", w.Values[0], w.Spread)
+		}
+		for part, ok := range map[float64]bool{0.9: true, 1.1: false} {
+			got := Reference(d)
+			got[k].Values[0] += part * Tolerance(p, true, 0) * w.Spread
+			if dev, err := Compare(p, got, Reference(d)); err != nil || dev.OK() != ok {
+				t.Errorf("%v of what is tolerated: %v %v", part, dev, err)
+			}
+		}
+		return
+	}
+	t.Error("there is no such gradient")
+}
+
 // TestComparePart checks the last steps alone: of a right answer, of one that is
 // wrong there, and of the steps before.
 func TestComparePart(t *testing.T) {
