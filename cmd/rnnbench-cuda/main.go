@@ -48,6 +48,7 @@ func open(name string) (device.Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.properties.Hopper = d.properties.Capability == 90 && compiler.Specific()
 	cache, err := os.UserCacheDir()
 	if err == nil {
 		cache = filepath.Join(cache, "rnnbench", "kernels")

@@ -391,7 +391,9 @@ func (p *program) Prepare() error {
 	}
 	for i := range p.prepare {
 		err := p.device.pool.do(func(w int) {
-			p.prepare[i].work.share(w, p.device.workers, &p.scratch[w])
+			own := p.scratch[w]
+			own.team = p.scratch // here all workers are one
+			p.prepare[i].work.share(w, p.device.workers, &own)
 		})
 		if err != nil {
 			return err

@@ -72,6 +72,44 @@ func TestScanEveryWay(t *testing.T) {
 	}
 }
 
+// TestScanPrepared has all workers share a scan ahead of the first run, whatever
+// teams they are in later.
+func TestScanPrepared(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	const steps, hidden = 4099, 16
+	b := schedule.NewBuilder(2)
+	x, h := b.Matrix("x", steps, 2*hidden), b.Matrix("h", steps+1, hidden)
+	b.Prepare(schedule.Scan{Sequence: schedule.Sequence{Cell: cell.Linear, Steps: steps, X: x.All(), BX: b.Matrix("bias", 1, 2*hidden).All(), State: []schedule.View{h.All()}}})
+	out := b.Matrix("out", steps+1, hidden).All()
+	b.Do(0, schedule.Map{Op: cell.Copy, Out: out, A: h.All()})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, teams := range []int{1, 2} {
+		prog, err := d.Compile(s, knob.Params{"teams": teams})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, got := make([]float32, x.Elements()), make([]float32, h.Elements())
+		for i := range in {
+			in[i] = 0.5
+		}
+		if err := errors.Join(prog.Write(x, in), prog.Prepare(), prog.Read(h, got), prog.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range got[hidden:] {
+			if want := 1 - math.Pow(0.5, float64(1+i/hidden)); math.Abs(float64(v)-want) > 1e-6 {
+				t.Fatalf("%d teams: h[%d] is %v, want %v", teams, i, v, want)
+			}
+		}
+	}
+}
+
 func (r *recurrence) check(t *testing.T, d *cpu.Device, k knob.Params) {
 	prog, err := d.Compile(r.s, k)
 	if errors.Is(err, schedule.ErrUnsupported) && k["scansplit"] <= 1 && k["scanchunk"] > 0 { // time is not split

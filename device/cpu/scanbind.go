@@ -169,7 +169,7 @@ func (w *scan) settle(all int, k knob.Params) {
 			w.most = (all + 1) / 2
 		}
 		if cut > 0 && w.most%cut > 0 {
-			w.most = all / cut * cut
+			w.most = max(w.most, cut) / cut * cut
 		}
 	}
 	w.split(min(cut, w.most), k["scanchunk"], w.most)

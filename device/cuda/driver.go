@@ -71,7 +71,8 @@ type Driver interface {
 type Properties struct {
 	Index      int
 	Model      string
-	Capability int // major·10 + minor
+	Capability int  // major·10 + minor
+	Hopper     bool // kernels are compiled for capability 9.0 alone, with what others lack: products of four warps, registers that warps hand on
 	SMs        int
 	Clusters   map[int]int // per number of blocks, how many clusters run at the same time; empty before Hopper
 	Part       bool        // of a GPU, whose other parts have work of their own

@@ -57,17 +57,61 @@ func most(record int, image []byte) (int, error) {
 }
 
 // hopper compiles for sm_90a, where NVRTC is.
-func hopper(t *testing.T) *nvrtc.Compiler {
+func hopper(t *testing.T) *nvrtc.Compiler { return compilerFor(t, 90) }
+
+func compilerFor(t *testing.T, capability int) *nvrtc.Compiler {
 	t.Helper()
 	lib, err := nvrtc.Load(filepath.SplitList(os.Getenv("RNNBENCH_CUDA_LIBS"))...)
 	if err != nil {
 		t.Skip(err)
 	}
-	c, err := lib.For(90)
+	c, err := lib.For(capability)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// TestLaterGPUs: kernels of a GPU that NVRTC does not know take nothing that
+// the driver will not assemble for it.
+func TestLaterGPUs(t *testing.T) {
+	const later = 900
+	c, p := compilerFor(t, later), h200()
+	p.Capability, p.Hopper = later, false
+	works := map[string]*schedule.Schedule{"team": scanning(t, cell.Linear, "inference", [3]int{1, 256, 65536}), "groups": scanning(t, cell.SRU, "backward", [3]int{1, 32, 1 << 19})}
+	for _, l := range []devicetest.Layer{
+		{Cell: cell.LSTM, Hidden: 256, Batch: 64, Steps: 16, Layers: 4, Precision: schedule.BF16},
+		{Cell: cell.LSTM, Hidden: 256, Batch: 64, Steps: 16, Layers: 4, Train: true, Precision: schedule.FP32},
+		{Cell: cell.GRU, Hidden: 512, Batch: 16, Steps: 16, Backward: true, Precision: schedule.BF16},
+	} {
+		s, err := l.Schedule(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		works[l.String()] = s
+	}
+	b := schedule.NewBuilder(1)
+	b.Do(0, schedule.Gemm{A: b.Matrix("a", 65536, 256).All(), B: b.Matrix("b", 256, 256).All(), C: b.Matrix("c", 65536, 256).All()})
+	product, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	works["product"] = product
+	for name, s := range works {
+		launches, texts, err := cuda.Sources(s, nil, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range launches {
+			image, err := c.Compile(l.Name, texts[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(image, []byte("setmaxnreg")) || bytes.Contains(image, []byte("wgmma")) {
+				t.Errorf("%s: %s is for Hopper alone", name, l.Name)
+			}
+		}
+	}
 }
 
 // TestSpills: no gradient of the layers that are compared with the maker's library

@@ -77,7 +77,7 @@ func TestScanMoves(t *testing.T) {
 // TestScanTiles checks that tiles cover all channels and steps, and that there
 // are enough of them to fill a GPU where there is enough to do.
 func TestScanTiles(t *testing.T) {
-	p := cuda.Properties{SMs: 132, Shared: 227 << 10, Capability: 90}
+	p := h200()
 	for _, size := range [][3]int{
 		{1, 1, 1}, {1, 1, 1000}, {2, 7, 33}, {65536, 1, 256}, {65537, 1, 256}, {1024, 64, 256}, {1 << 20, 1, 32}, {1 << 22, 1, 8}, {1 << 20, 1, 1}, {5000, 1, 3}, {16, 256, 1024}, {3, 1, 100000}, {5, 1, 17},
 	} {

@@ -37,7 +37,7 @@ const (
 // whether they are few and there are steps enough for each member.
 func (s *scan) gather(p Properties, k knob.Params) bool {
 	t := *s
-	t.threads, t.hopper = teamThreads, p.Capability >= 90
+	t.threads, t.hopper = teamThreads, p.Hopper
 	t.lanes, t.members = min(scanLine/4/s.width, powerOfTwo(s.across())), p.SMs
 	if t.chains = ceil(s.across(), t.lanes); t.chains*4 > p.SMs {
 		return false
@@ -159,7 +159,7 @@ func (s *scan) meets() bool {
 // most is the most steps of a tile that a thread can have.
 func (s *scan) most(p Properties) int {
 	room := anyRegisters
-	if p.Capability >= 90 {
+	if s.hopper {
 		room = computing
 	}
 	s.chunk = maxSteps

@@ -153,7 +153,7 @@ type splitting struct {
 func newSplitting(s *schedule.Schedule, k knob.Params, p Properties) splitting {
 	out := splitting{
 		some: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, asked: map[int]form{1: pieces, 3: onTheWay}[k["split"]],
-		hopper: p.Capability == 90 && p.Shared >= max(wide{groups: 2}.shared(), wide{groups: 3}.shared()), sms: p.SMs, added: map[schedule.Gemm]bool{}, kept: map[int]form{},
+		hopper: p.Hopper && p.Shared >= max(wide{groups: 2}.shared(), wide{groups: 3}.shared()), sms: p.SMs, added: map[schedule.Gemm]bool{}, kept: map[int]form{},
 	}
 	if !out.some {
 		return out

@@ -239,7 +239,7 @@ func (st *stacked) looked(samples int, p Properties) (why string) {
 	}
 	st.chunks = ceil(lines, st.split)
 	registers := min(maxRegisters, registersOfSM/st.threads()/8*8)
-	if st.split == 8 && p.Capability == 90 {
+	if st.split == 8 && p.Hopper {
 		st.more, st.fewer = 216, 72
 		registers = st.more
 	}

@@ -37,7 +37,7 @@ func (st *stacked) many() bool {
 // Else it says why not.
 func (st *stacked) copied(samples int, p Properties) (why string) {
 	switch sums := st.gates + st.free; {
-	case p.Capability != 90:
+	case !p.Hopper:
 		return "the kernel that copies h whole is for Hopper alone"
 	case st.weights.Bytes() != 2:
 		return "the kernel that copies h whole multiplies values of 16 bits: set bf16 or fp16, or stack=1"

@@ -79,7 +79,7 @@ const shared = 227 << 10
 // Properties implements cuda.Driver.
 func (d *Driver) Properties() cuda.Properties {
 	return cuda.Properties{
-		Model: "Emulator", Capability: 90, SMs: d.sms, Shared: shared, L2: 1 << 20, Memory: 1 << 33, Workspace: 1 << 20,
+		Model: "Emulator", Capability: 90, Hopper: true, SMs: d.sms, Shared: shared, L2: 1 << 20, Memory: 1 << 33, Workspace: 1 << 20,
 		Libraries: map[string]string{"emulator": "1"},
 	}
 }

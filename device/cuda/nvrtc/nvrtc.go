@@ -128,6 +128,9 @@ func options() []string {
 	return []string{"--std=c++17", "--ftz=true", "--prec-div=false", "--prec-sqrt=false"}
 }
 
+// Specific reports whether kernels may use what later kinds of GPU lack.
+func (c *Compiler) Specific() bool { return strings.HasSuffix(c.arch, "a") }
+
 // Version implements cuda.Compiler.
 func (c *Compiler) Version() string {
 	return fmt.Sprintf("nvrtc %d.%d %s %v", c.library.Major, c.library.Minor, c.arch, options())
