@@ -153,9 +153,9 @@ func TestTakenProducts(t *testing.T) {
 		return s
 	}
 	before := h200()
-	before.Capability, before.Clusters = 70, nil
+	before.Capability, before.Hopper, before.Clusters = 70, false, nil
 	after := h200()
-	after.Capability = 100
+	after.Capability, after.Hopper = 100, false
 	for _, test := range []struct {
 		name   string
 		s      *schedule.Schedule
@@ -185,6 +185,7 @@ func TestTakenProducts(t *testing.T) {
 		{"long", scan(cell.GILR, 1<<20), "scansteps=32", h200(), ""},
 		{"long", scan(cell.SRU, 1<<20), "scansteps=32", h200(), "a thread of a scan of sru has room for"},
 		{"short", scan(cell.GILR, 9), "scansteps=16", h200(), ""},
+		{"short", scan(cell.GILR, 9), "", before, "capability 8.0"},
 		{"short", scan(cell.GILR, 9), "scansteps=32", h200(), "a thread of a scan of gilr has room for"},
 	} {
 		k, err := knob.Parse(test.knobs)

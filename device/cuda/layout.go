@@ -151,13 +151,17 @@ func (l *layout) scratches(s *schedule.Schedule, p Properties, need []int64) {
 }
 
 // words gives what scans show each other its places. An error wraps
-// schedule.ErrUnsupported: a scan has no room for the steps that a knob asks for.
+// schedule.ErrUnsupported: the GPU is older than what scans copy with, or a scan
+// has no room for the steps that a knob asks for.
 func (l *layout) words(s *schedule.Schedule, k knob.Params, p Properties) error {
 	words := make([]scanWords, streams(s))
 	for stream, op := range everything(s) {
 		c := l.cells.scan(op)
 		if c == nil {
 			continue
+		}
+		if p.Capability < 80 {
+			return fmt.Errorf("cuda: %s: %w: scans take a GPU of compute capability 8.0 or later, and this one's is %d.%d", op.Name(), schedule.ErrUnsupported, p.Capability/10, p.Capability%10)
 		}
 		c.shape(l, p, k)
 		if n := k["scansteps"]; n != 0 && n != c.chunk {

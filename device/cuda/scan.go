@@ -27,9 +27,8 @@ type scan struct {
 	chains, tiles, walkers               int
 
 	members        int        // blocks of a team; 0: there are none
-	group          int        // tiles of a chain
+	group          int        // tiles of a chain; 1: a block of the team looks at each tile
 	queue                     // of tiles in a member
-	parts          int        // in which a tile is copied
 	delayed        []cell.Ref // results that no state is needed for, written with those that need one
 	engine, hopper bool       // tiles are copied by the copy engine; threads have registers as they need them
 }
@@ -265,7 +264,8 @@ const busyBytes = 8
 func (s *scan) values() int { return s.width * max(1, len(s.cell.Recurrence.Carried)) }
 
 // sums and starts are the bytes of the words in which tiles show what they make,
-// if there are walkers, and in which they find the states that they begin with.
+// if there are walkers or a team, and in which they find the states that they begin with or
+// groups of a team's tiles show what those make.
 func (s *scan) sums() int64 {
 	if s.walkers == 0 && s.members == 0 {
 		return 0
@@ -296,9 +296,9 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
 		grid, block, shared = s.members, s.block(), s.teamShared()
-		key = append(key, " team ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.parts, " ", s.group > 1, " ", s.engine, " ", s.Hidden(), " ", s.leaving(), s.tensorParams())
+		key = append(key, " team ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), s.tensorParams())
 		args = append(args, uint64(s.chains), uint64(s.tiles))
-		if s.group > 1 {
+		if !s.sole() {
 			args = append(args, uint64(s.group), uint64(s.period()))
 		} else {
 			args = append(args, uint64(s.apart()), uint64(s.period()), uint64(s.members/s.chains), uint64(s.members%s.chains))
@@ -307,7 +307,7 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))
 	}
 	args = append(args, uint64(b.base)+uint64(words.tickets), uint64(b.base)+uint64(words.sums))
-	if s.members == 0 || s.group > 1 {
+	if s.members == 0 || !s.sole() {
 		args = append(args, uint64(b.base)+uint64(words.starts))
 	}
 	args = append(args, b.trouble())

@@ -263,7 +263,7 @@ type older struct{ cuda.Driver }
 
 func (o older) Properties() cuda.Properties {
 	p := o.Driver.Properties()
-	p.Capability = 80
+	p.Capability, p.Hopper = 80, false
 	return p
 }
 
@@ -299,6 +299,7 @@ func TestScanTeams(t *testing.T) {
 		{cell.SRU, [3]int{1603, 1, 32}, []form{small}, schedule.BF16},
 		{cell.GILR, [3]int{2007, 1, 5}, []form{small}, schedule.FP32},
 		{cell.QRNN, [3]int{5001, 1, 3}, []form{small}, schedule.FP32},
+		{cell.GILR, [3]int{2007, 1, 5}, []form{small, copies}, schedule.BF16},
 	} {
 		if testing.Short() && i%2 > 0 {
 			continue

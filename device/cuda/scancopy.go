@@ -66,8 +66,8 @@ func (s *scan) pieces() (all []piece, of []int, bytes int) {
 		stretch := s.Batch() == 1 && s.Hidden() == wide && columns*wide == g.view.M.Cols
 		if p.whole = s.engine && stretch; p.whole {
 			p.pitch = g.view.M.Cols * size
-		} else if s.parts > 1 {
-			p.boxes, p.each = s.parts, s.rows()/s.parts
+		} else if s.sole() {
+			p.boxes, p.each = s.parts(), s.rows()/s.parts()
 		} else if s.engine { // each box at a multiple of 128 bytes
 			aligned := max(1, 128/p.pitch)
 			for p.each = aligned * ceil(p.each, aligned); p.each > maxBox; p.each = aligned * ceil(s.rows()+l.more, aligned*p.boxes) {
@@ -183,12 +183,17 @@ func (s *scan) fetch(b *strings.Builder) {
         if (t.steps > 0) {
 `)
 		s.copies(b, "who")
-		b.WriteString("        }\n      }\n      arrive_async(full + 8 * slot);\n")
+		b.WriteString("        }\n      }\n")
+		if slices.ContainsFunc(s.loads, func(l load) bool { return s.bytes(l) == 2 }) { // a copy like any other, which arrive_async knows nothing of
+			b.WriteString("      end_async();\n      wait_async<0>();\n      bar_arrive(full + 8 * slot);\n")
+		} else {
+			b.WriteString("      arrive_async(full + 8 * slot);\n")
+		}
 		return
 	}
 	low, bar := "ahead.time * (DEEP * K)", "full + 8 * slot"
 	switch {
-	case s.parts > 1:
+	case s.sole():
 		low, bar = "ahead.time * (DEEP * K) + part * PART", "full + 8 * (slot * PARTS + part)"
 	case s.backward:
 		low = "max(0, steps - (ahead.time + 1) * (DEEP * K))"
@@ -201,24 +206,24 @@ func (s *scan) fetch(b *strings.Builder) {
 	bytes := "0"
 	for i, p := range all {
 		switch {
-		case p.whole && s.parts > 1:
+		case p.whole && s.sole():
 			fmt.Fprintf(b, "      const int bytes%d = max(0, min((int)PART, steps - low)) * %d;\n", i, p.pitch)
 			bytes += fmt.Sprintf(" + bytes%d", i)
 		case p.whole:
 			fmt.Fprintf(b, "      const int bytes%d = min(DEEP * K + %d, steps + %d - low) * %d;\n", i, p.more, p.more, p.pitch)
 			bytes += fmt.Sprintf(" + bytes%d", i)
 		default:
-			bytes += fmt.Sprintf(" + %d", p.boxes/s.parts*p.each*p.pitch)
+			bytes += fmt.Sprintf(" + %d", p.boxes/s.parts()*p.each*p.pitch)
 		}
 	}
 	fmt.Fprintf(b, "      bar_arrive(bar, %s);\n", bytes)
 	for i, p := range all {
 		switch {
-		case p.whole && s.parts > 1:
+		case p.whole && s.sole():
 			fmt.Fprintf(b, "      if (bytes%d > 0) read_bulk(to + %d + part * (PART * %d), %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", i, p.at, p.pitch, p.group.name, p.shift, p.group.name, i)
 		case p.whole:
 			fmt.Fprintf(b, "      read_bulk(to + %d, %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", p.at, p.group.name, p.shift-p.more, p.group.name, i)
-		case s.parts > 1:
+		case s.sole():
 			fmt.Fprintf(b, "      tensor_load(to + %d + part * (PART * %d), box%d, u, n, low + %d, bar);\n", p.at, p.pitch, i, p.shift)
 		default:
 			for k := range p.boxes {

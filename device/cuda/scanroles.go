@@ -51,8 +51,8 @@ NAME(int steps, int batch, int hidden, int chains, int tiles, int apart, int per
   several* const rows = (several*)(starts + STATES * VALUES);
   float* const walked = (float*)(rows + 2 * ROWS * LANES);
   linear* const parts = (linear*)(walked + (period * VALUES + 1) / 2 * 2);
-  int *const found = (int*)(parts + 2 * SHARES * VALUES), *const second = found + 1;
-  const shared_t full = shared_address(second + 1), empty = full + 8 * PLACES * PARTS;
+  int* const second = (int*)(parts + SHARES * VALUES);
+  const shared_t full = shared_address(second + 2), empty = full + 8 * PLACES * PARTS;
   const int me = threadIdx.x - THREADS;
   auto copy = [&](const turn& ahead, int slot, int part) {
 FETCH
@@ -61,7 +61,7 @@ FETCH
     for (int i = 0; i < PLACES * PARTS; i++) bar_init(full + 8 * i, 1);
     for (int i = 0; i < PLACES; i++) bar_init(empty + 8 * i, ROWS);
     bar_publish();
-    *found = *second = 0;
+    *second = 0;
     wait_previous();
     for (int part = 0; part < PARTS; part++) copy(g.begin(), 0, part);
   }
@@ -70,7 +70,7 @@ FETCH
   __syncthreads();
   if (me >= 0) {
 FEWER
-    if (me >= 32) seek_together(g, me / 32 - 1, starts, walked, parts, found, second);
+    if (me >= 32) seek_together(g, me / 32 - 1, starts, walked, parts, second);
     if (me > 0) return;
     turn ahead = g.begin();
     g.next(ahead);

@@ -37,6 +37,16 @@ func (s *scan) slots() (loads map[cell.Ref]slot, bytes int) {
 	return loads, bytes
 }
 
+// arrivals are where loads go and, of teams, what is kept in their places.
+func (s *scan) arrivals() (loads map[cell.Ref]slot, keep map[int]slot) {
+	if s.members > 0 {
+		loads, keep, _ = s.areas()
+	} else {
+		loads, _ = s.slots()
+	}
+	return loads, keep
+}
+
 // place is step i's vector of a slot in the buffer at from, of thread who.
 func (s *scan) place(p slot, from, who string) string {
 	size := s.width * p.element.Bytes()
@@ -156,10 +166,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 
 // copies begin to copy to shared memory what a thread, who, has of the tile t.
 func (s *scan) copies(b *strings.Builder, who string) {
-	loads, _ := s.slots()
-	if s.members > 0 {
-		loads, _, _ = s.areas()
-	}
+	loads, _ := s.arrivals()
 	for _, l := range s.loads {
 		at := loads[l.refs[0]]
 		at.ahead = 0
@@ -304,11 +311,7 @@ const indent = "            "
 // early computes from what was loaded all that no state is needed for, and
 // composes the steps.
 func (s *scan) early(b *strings.Builder) {
-	loads, _ := s.slots()
-	var keep map[int]slot
-	if s.members > 0 {
-		loads, keep, _ = s.areas()
-	}
+	loads, keep := s.arrivals()
 	d := body{wait: draw, read: map[string]string{}, write: map[string]string{}, outputs: s.written(false), there: func(v int) bool { return s.late[v] }}
 	d.stages, _ = s.stages(false)
 	for r, at := range loads {
@@ -317,7 +320,7 @@ func (s *scan) early(b *strings.Builder) {
 	if s.members > 0 {
 		d.wait, d.young = waitInputs, "[0]"
 	}
-	if s.parts > 1 {
+	if s.sole() {
 		d.wait = waitPart
 	}
 	if s.hold == 0 {

@@ -30,7 +30,8 @@ const (
 	backRegisters = 32       // of a backward pass
 	maxTeamSteps  = 64       // of a thread whose tiles the copy engine brings
 	soleBytes     = 96 << 10 // that a tile of several chains reads and writes, about, where there are no groups
-	soleLooks     = 12       // of a thread at what tiles of a chain show, from one of a block's to its next, where a block looks at each of them
+	teamLooks     = 12       // of a thread at what tiles or groups show, at a time; where there are no groups a block looks at all tiles of a chain since its last one so
+	teamStates    = 4        // tiles at the same time that have begun and are not done
 )
 
 // gather has a team of blocks share few chains of channels; it reports
@@ -42,21 +43,21 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 	if t.chains = ceil(s.across(), t.lanes); t.chains*4 > p.SMs {
 		return false
 	}
-	t.engine, t.parts, t.group = t.boxed(p), 1, max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
+	t.engine, t.group = t.boxed(p), max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
 	if t.engine { // what a thread has need not be side by side
 		t.lanes, t.width = t.lanes*t.width, 1
 	}
-	if t.engine && t.inference() && t.apart() <= soleLooks*soleSeekers*t.sides() {
-		t.group, t.parts = 1, teamParts
+	if t.engine && t.inference() && t.apart() <= teamLooks*soleSeekers*t.sides() {
+		t.group = 1
 	}
 	t.delayed = t.mixed()
 	deep := t.threads / t.lanes
 	room := t.wait(p)
-	if all, _, _ := t.pieces(); t.parts > 1 && slices.ContainsFunc(all, func(p piece) bool { return !p.whole }) {
-		room = min(room, maxBox*t.parts/deep)
+	if all, _, _ := t.pieces(); t.sole() && slices.ContainsFunc(all, func(p piece) bool { return !p.whole }) {
+		room = min(room, maxBox*t.parts()/deep)
 	}
 	most := room
-	if t.group == 1 && t.sides() == 1 {
+	if t.sole() && t.sides() == 1 {
 		most = min(most, soleBytes/(t.threads*t.moved()))
 	}
 	odd := t.lanes*t.width*Single.Bytes() < scanLine && most > 2
@@ -90,6 +91,16 @@ func (s *scan) evenest(odd bool) int {
 	return best
 }
 
+// sole reports whether there are no groups, and parts is in how many a tile is copied.
+func (s *scan) sole() bool { return s.group == 1 }
+
+func (s *scan) parts() int {
+	if s.sole() {
+		return teamParts
+	}
+	return 1
+}
+
 // inference reports whether the scan keeps nothing and is no gradient.
 func (s *scan) inference() bool { return !s.Train && s.grad == nil }
 
@@ -121,7 +132,7 @@ func (s *scan) wait(p Properties) (most int) {
 	}
 	ways := []way{{queue{0, 2, 3}, 2}, {queue{0, 2, 2}, 0}}
 	switch few := s.members/s.chains > scanTeam; {
-	case s.group == 1:
+	case s.sole():
 		ways = []way{{queue{0, 1, 2}, 0}}
 	case few && s.inference():
 		ways = append([]way{{queue{1, 2, 3}, 2}}, ways...)
@@ -181,7 +192,7 @@ func (s *scan) most(p Properties) int {
 
 // totals are the bytes of the words in which groups show what they make; single tiles show it themselves.
 func (s *scan) totals() int64 {
-	if s.group == 1 {
+	if s.sole() {
 		return 0
 	}
 	return 16 * int64(s.chains*ceil(s.tiles, s.group)) * int64(s.lanes*s.values())
@@ -192,7 +203,7 @@ func (s *scan) block() int { return s.threads + 32*teamHelpers }
 
 // seekers are the warps of a block that find states: but for one that copies, and one that joins groups.
 func (s *scan) seekers() int {
-	if s.group == 1 {
+	if s.sole() {
 		return soleSeekers
 	}
 	return soleSeekers - 1
@@ -209,14 +220,14 @@ func (s *scan) sides() int {
 }
 
 // teamShared is the memory of a block of a team: its tiles, the states that they
-// begin with, twice what its warps compose, the states behind groups or, where there are none, behind tiles and twice what
+// begin with, what of their results is staged, twice what its warps compose, the states behind groups or, where there are none, behind tiles and what
 // seekers compose, two numbers and barriers.
 func (s *scan) teamShared() int {
 	_, _, bytes := s.areas()
 	values := s.lanes * s.values()
-	bytes = s.places*bytes + s.staged() + 16*values + 2*8*s.threads/32*values + 8*ceil(s.period()*values, 2) + 8 + 8*s.places*(s.parts+1)
-	if s.group == 1 {
-		bytes += 2 * 8 * s.seekers() * s.sides() * values
+	bytes = s.places*bytes + s.staged() + 4*teamStates*values + 2*8*s.threads/32*values + 8*ceil(s.period()*values, 2) + 8 + 8*s.places*(s.parts()+1)
+	if s.sole() {
+		bytes += 8 * s.seekers() * s.sides() * values
 	}
 	return bytes
 }
@@ -244,18 +255,21 @@ func (s *scan) teamSource(name string) source {
 		more, fewer = fmt.Sprintf("  more_registers<%d>();\n", computing), fmt.Sprintf("    fewer_registers<%d>();\n", helping)
 	}
 	var b, fetch strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, PARTS = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, COPIERS = %d, PACED = %v };\n%s%s",
-		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.parts, s.behind, s.hold, bytes, s.staged(), s.seekers(), copiers, s.inference(), file("linear").text, file("scanteam").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, PARTS = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, LOOKS = %d, STATES = %d, COPIERS = %d, PACED = %v };\n%s%s",
+		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), teamLooks, teamStates, copiers, s.inference(), file("linear").text, file("scanteam").text)
 	roles := groupedRoles
-	if s.group == 1 {
+	if s.sole() {
 		roles = soleRoles
 	}
 	s.fetch(&fetch)
 	fill := strings.NewReplacer("LAUNCHED", fmt.Sprint(s.block()), "NAME", name, "MATRICES", params(s.groups)+s.tensorParams(), "FEWER\n", fewer, "FETCH\n", fetch.String(), "MORE\n", more)
 	b.WriteString(fill.Replace(roles))
-	b.WriteString(`  turn now = g.begin(), held = now, behind = now;
+	b.WriteString(`  turn now = g.begin(), behind = now;
   several past[BEHIND + 1];
 `)
+	if s.hold > 0 {
+		b.WriteString("  turn held = now;\n")
+	}
 	for _, v := range s.kept() {
 		fmt.Fprintf(&b, "  float keep_%s[BEHIND - HOLD + 1][K * V];\n", s.flow.name(v))
 	}
@@ -291,10 +305,10 @@ func (s *scan) teamSource(name string) source {
 	}
 	b.WriteString(`      if (begins)
 #pragma unroll
-        for (int k = 0; k < N; k++) starts[i % STATES * VALUES + g.x() * N + k] = initial[k];
+        for (int k = 0; k < N; k++) starts[g.x() * N + k] = initial[k]; // a first tile is its block's first one
       past[0] = before(row, rows + i % 2 * (ROWS * LANES));
 `)
-	if s.group > 1 {
+	if !s.sole() {
 		b.WriteString("      if (threadIdx.x == 0) put_here(done, i);\n")
 	} else {
 		b.WriteString("      arrive_at(SHOWN + i % STATES, THREADS + 32 * SEEKERS);\n")

@@ -128,8 +128,8 @@ func (s *scan) buffer() int {
 	return s.threads * bytes
 }
 
-// shared is the memory of a block: its inputs, twice what its rows of lanes
-// compose, the tile drawn and twice the states that it begins with.
+// shared is the memory of a block: its inputs, what its rows of lanes compose and what
+// all do, the tile drawn and twice the states that it begins with.
 func (s *scan) shared() int {
 	rows := s.threads / max(s.lanes, 32)
 	return s.buffer() + 8*(rows+1)*s.values()*s.lanes + 8 + 16 + 2*4*s.values()*s.lanes

@@ -2,8 +2,8 @@
 // stretch of time, are handed out in the order of time. The threads of a tile's
 // block lie in lanes, V channels side by side each, and behind one another in
 // time; each has K steps. A block composes the steps of its tile to one, shows
-// the other blocks what that is, looks back at those of the tiles before it and
-// then computes its steps from the state that they lead to.
+// the other blocks what that is or what it leads to, waits for the state that the tile
+// begins with and then computes its steps from there.
 //
 // Where there are many chains of tiles, a block shows the next tile of the chain
 // the state behind its own. Where they are few, states would wait for each other:

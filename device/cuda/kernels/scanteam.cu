@@ -4,7 +4,7 @@
 // time. The threads of a block that compute lie in lanes,
 // too, and behind one another in time; each has K steps of a tile.
 //
-// One warp has tiles copied to shared memory, as soon as there is a place. The threads compose the
+// One warp has tiles copied to shared memory, as soon as there is a place, in inference not before the last one has come. The threads compose the
 // steps of a tile to one, show the team what that is and do the steps BEHIND tiles later: by then
 // other warps have found the state that they begin with. Until HOLD tiles later a tile keeps its
 // place in shared memory, and then it is in registers. The others follow the states of chains
@@ -17,15 +17,13 @@ enum {
   PART = DEEP * K / PARTS, // steps of a tile that are copied at a time
   VALUES = LANES * N,      // of a chain: N of each lane
   ROWS = THREADS / 32,     // warps that compute
-  STATES = 4,              // tiles at the same time that have begun and are not done
-  LOOKS = 12,              // of a thread that looks at what tiles show, at a time
   SIDES = VALUES < 32 && 32 % VALUES == 0 ? 32 / VALUES : 1, // threads of a seeker that look for the same value
   SHARES = SEEKERS * SIDES,                                  // of the tiles, of seekers that look together
 };
 
-// Barriers: of all threads, of those that compute, those for each of STATES tiles, and of
+// Barriers: of those that compute, those for each of STATES tiles, and of
 // seekers that look together.
-enum { ALL, COMPOSED, STARTED, SHOWN = STARTED + STATES, PARTED = SHOWN + STATES };
+enum { COMPOSED = 1, STARTED, SHOWN = STARTED + STATES, PARTED = SHOWN + STATES };
 
 // A turn is one of the tiles that a block takes.
 struct turn { int chain, time; };
@@ -148,12 +146,12 @@ __device__ __forceinline__ bool compose(linear& all, const word* from, int count
   return follow(from, count, g, [] {}, [&](linear one) { all = then(all, one); });
 }
 
-// join shows what groups make whose last tile this block has.
+// join shows what groups make whose last tile this block has. Nobody asks for a chain's last one, if it is not whole.
 __device__ __forceinline__ void join(const grid& g, const int* done) {
   turn t = g.begin();
   for (int i = 0; g.there(t); g.next(t), i++) {
     const int inside = t.time % g.group;
-    if (inside != g.group - 1 && t.time != g.tiles - 1) continue;
+    if (inside != g.group - 1) continue;
     while (get_here(done) < i - 1) rest();
 #pragma unroll 1
     for (int v = threadIdx.x % 32; v < VALUES; v += 32) {
@@ -168,8 +166,8 @@ __device__ __forceinline__ void join(const grid& g, const int* done) {
 // chain's first, and arrives at the barriers where its threads wait for them, one
 // for each of STATES tiles. Of the seekers, warps, each takes
 // one of so many tiles; walked are the states behind all groups before those of the block's last tiles, one for each chain that it
-// has tiles of, found counts the tiles for which they are, and done those after whose composition all
-// threads have met. A state goes through the same numbers in the same order whichever block
+// has tiles of, found counts the tiles for which they are, and done is the last tile after whose composition all
+// threads have met, or the first. A state goes through the same numbers in the same order whichever block
 // follows it: groups, one after the other, and the tiles of the own one, composed. Nobody looks for words long before they can be there.
 __device__ __forceinline__ void seek(const grid& g, int which, float* starts, float* walked, int* found, const int* done) {
   bool fine = true;
@@ -202,9 +200,9 @@ __device__ __forceinline__ void seek(const grid& g, int which, float* starts, fl
 
 // seek_together does the same where there are no groups: of SEEKERS warps, each composes a part of the tiles of the chain from
 // this block's last one, so that each looks but once, after the tile has been composed, and the first one
-// puts the parts together. At the start all look at about the same time, and who looks a little too early must look again, after as
+// puts the parts together, which it has done before any shares the next tile: all meet ahead of that. At the start all look at about the same time, and who looks a little too early must look again, after as
 // long as whole tiles take from memory: hence nobody does before the block's second tile has come, if a third is copied then.
-__device__ __forceinline__ void seek_together(const grid& g, int which, float* starts, float* walked, linear* parts, int* found, const int* second) {
+__device__ __forceinline__ void seek_together(const grid& g, int which, float* starts, float* walked, linear* parts, const int* second) {
   bool fine = true;
   turn t = g.begin(), third = t;
   g.next(third), g.next(third);
@@ -212,33 +210,31 @@ __device__ __forceinline__ void seek_together(const grid& g, int which, float* s
     meet_at(SHOWN + i % STATES, THREADS + 32 * SEEKERS);
     if (i == 0 && g.there(third))
       while (!get_here(second)) rest();
-    while (get_here(found) < i - 1) rest();
     const int from = max(0, t.time - g.apart), each = (t.time - from + SHARES - 1) / SHARES;
     const int share = which * SIDES + threadIdx.x % 32 / (32 / SIDES);
     const int first = min(t.time, from + share * each), count = min(each, t.time - first);
-    linear* const part = parts + i % 2 * SHARES * VALUES;
 #pragma unroll 1
     for (int v = threadIdx.x % (32 / SIDES); v < VALUES; v += 32) {
       linear all = {1, 0};
       fine = fine && compose(all, g.sum(t, first) + 2 * v, count, g);
-      part[share * VALUES + v] = all;
+      parts[share * VALUES + v] = all;
     }
+    __syncwarp();
     if (which > 0) {
-      arrive_at(PARTED + i % 2, 32 * SEEKERS);
+      arrive_at(PARTED, 32 * SEEKERS);
       continue;
     }
-    meet_at(PARTED + i % 2, 32 * SEEKERS);
+    meet_at(PARTED, 32 * SEEKERS);
 #pragma unroll 1
     for (int v = threadIdx.x % 32; v < VALUES; v += 32) {
       float* const last = walked + i % g.period * VALUES + v;
       float state = i < g.period ? 0 : *last;
 #pragma unroll
-      for (int k = 0; k < SHARES; k++) state = after(part[k * VALUES + v], state);
+      for (int k = 0; k < SHARES; k++) state = after(parts[k * VALUES + v], state);
       *last = state;
       if (t.time > 0) starts[i % STATES * VALUES + v] = state;
     }
-    arrive_at(STARTED + i % STATES, THREADS + 32);
     __syncwarp();
-    if (threadIdx.x % 32 == 0) put_here(found, i + 1);
+    arrive_at(STARTED + i % STATES, THREADS + 32);
   }
 }
