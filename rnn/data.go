@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"rnnbench/rnn/schedule"
 )
@@ -135,6 +136,22 @@ func (d *Data) Cut(p Problem) *Data {
 				t.rows = p.Steps * d.Distinct
 			}
 			t.values = t.values[:t.rows*t.cols]
+		}
+		out.tensors = append(out.tensors, t)
+	}
+	return out
+}
+
+// off returns d with all that are no symbols larger or smaller by a part of themselves.
+func (d *Data) off(part float32, seed uint64) *Data {
+	out := &Data{Problem: d.Problem, Distinct: d.Distinct}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for _, t := range d.tensors {
+		if t.name != "target" && (t.name != "x" || !d.Problem.OneHot) {
+			t.values = slices.Clone(t.values)
+			for i, v := range t.values {
+				t.values[i] = v + part*v*float32(2*rng.IntN(2)-1)
+			}
 		}
 		out.tensors = append(out.tensors, t)
 	}

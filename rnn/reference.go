@@ -96,21 +96,9 @@ type reference struct {
 	fresh  int // without the history
 	layers []refLayer
 
-	loss, prob   []float64
-	dWout, dBout total
-	dx           []float64
+	loss, prob       []float64
+	dWout, dBout, dx []float64
 }
-
-// A total is the gradient of parameters: sums of a term for each step and
-// sequence.
-type total struct {
-	sums   []float64
-	spread float64 // see Tensor.Spread
-}
-
-// fewSums is how many may all happen to be small beside their spread. Of more
-// the largest is no smaller than that.
-const fewSums = 16
 
 // refLayer holds one layer's values; all per step and distinct sequence but the
 // gradients of parameters.
@@ -118,8 +106,7 @@ type refLayer struct {
 	in                     []float64 // rows × window·width; nil where one-hot
 	state                  [][]float64
 	saved                  []float64 // rows × saved·hidden
-	dW, dR, dBX, dBR, dP   total
-	dPeep                  []float64 // dP's terms, one per distinct sequence
+	dW, dR, dBX, dBR, dP   []float64
 	dState                 [][]float64
 	pre, dPre              []float64 // input pre-activations and their gradients, rows × gates·hidden
 	rec, dRec              []float64 // the same of recurrent ones, rows × recurrent gates·hidden
@@ -317,7 +304,7 @@ func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []floa
 			case cell.DR:
 				return &y.dRec[(row*c.Recurrent+i)*h+u]
 			case cell.DPeep:
-				return &y.dPeep[(j*len(c.Peeps)+i)*h+u]
+				return &y.dP[(j*len(c.Peeps)+i)*h+u] // per sequence; summed with its copies at the end
 			}
 			panic(fmt.Sprintf("rnn: no vector %v", ref))
 		}
@@ -351,7 +338,7 @@ func (r *reference) backward() {
 		y := &r.layers[l]
 		y.dPre = make([]float64, r.rows*gh)
 		y.dRec = make([]float64, r.rows*rh)
-		y.dPeep = make([]float64, b*len(p.Cell.Peeps)*h)
+		y.dP = make([]float64, b*len(p.Cell.Peeps)*h)
 		y.dState = make([][]float64, len(p.Cell.States))
 		for s := range y.dState {
 			y.dState[s] = make([]float64, b*h)
@@ -379,13 +366,13 @@ func (r *reference) backward() {
 			y.dR, y.dBR = r.outer(y.dRec, y.state[p.Cell.Through][:r.rows*h], rh, h), r.sum(y.dRec, rh)
 		}
 		if len(p.Cell.Peeps) > 0 {
-			y.dP = r.sum(y.dPeep, len(p.Cell.Peeps)*h)
+			y.dP = r.sum(y.dP, len(p.Cell.Peeps)*h)
 		}
 		if l == 0 && p.OneHot {
-			y.dW.sums = make([]float64, p.FanIn(l)*gh)
+			y.dW = make([]float64, p.FanIn(l)*gh)
 			r.lookUp(func(row, at int) {
 				for k, g := range y.dPre[row*gh : (row+1)*gh] {
-					y.dW.sums[at+k] += g * r.copies(row%b)
+					y.dW[at+k] += g * r.copies(row%b)
 				}
 			})
 			continue
@@ -408,10 +395,6 @@ func (r *reference) answer() []Tensor {
 	add := func(name string, rows, cols int, perSequence, gradient bool, v []float64) {
 		out = append(out, Tensor{Name: name, Rows: rows, Cols: cols, PerSequence: perSequence, Gradient: gradient, Values: v})
 	}
-	addTotal := func(name string, rows, cols int, v total) {
-		add(name, rows, cols, false, true, v.sums)
-		out[len(out)-1].Spread = v.spread
-	}
 	for l, y := range r.layers {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
 		for i, s := range p.Cell.States {
@@ -424,16 +407,16 @@ func (r *reference) answer() []Tensor {
 		if l == 0 && p.OneHot {
 			wr, wc = wc, wr
 		}
-		addTotal(name("grad_weight_ih"), wr, wc, y.dW)
+		add(name("grad_weight_ih"), wr, wc, false, true, y.dW)
 		if rh > 0 {
-			addTotal(name("grad_weight_hh"), rh, h, y.dR)
+			add(name("grad_weight_hh"), rh, h, false, true, y.dR)
 		}
-		addTotal(name("grad_bias_ih"), 1, gh, y.dBX)
+		add(name("grad_bias_ih"), 1, gh, false, true, y.dBX)
 		if rh > 0 {
-			addTotal(name("grad_bias_hh"), 1, rh, y.dBR)
+			add(name("grad_bias_hh"), 1, rh, false, true, y.dBR)
 		}
 		if n := len(p.Cell.Peeps); n > 0 {
-			addTotal(name("grad_peephole"), 1, n*h, y.dP)
+			add(name("grad_peephole"), 1, n*h, false, true, y.dP)
 		}
 		for i, s := range p.Cell.States {
 			add(name("grad_"+s+"0"), b, h, true, true, y.dState[i])
@@ -442,8 +425,8 @@ func (r *reference) answer() []Tensor {
 	if v := p.Output; v > 0 {
 		add("loss", r.fresh, 1, true, false, r.loss)
 		if p.Pass == Train {
-			addTotal("grad_weight_out", v, h, r.dWout)
-			addTotal("grad_bias_out", 1, v, r.dBout)
+			add("grad_weight_out", v, h, false, true, r.dWout)
+			add("grad_bias_out", 1, v, false, true, r.dBout)
 		} else {
 			add("prob", r.fresh, v, true, false, r.prob)
 		}
@@ -456,7 +439,7 @@ func (r *reference) answer() []Tensor {
 
 // outer is gᵀ·in summed over all steps and sequences of the batch: rows of g
 // and in are distinct sequences, each counted as often as the batch repeats it.
-func (r *reference) outer(g, in []float64, gcols, icols int) total {
+func (r *reference) outer(g, in []float64, gcols, icols int) []float64 {
 	out := make([]float64, gcols*icols)
 	rows := len(g) / gcols
 	parallel(gcols, func(k int) {
@@ -477,36 +460,18 @@ func (r *reference) outer(g, in []float64, gcols, icols int) total {
 			}
 		}
 	})
-	return total{out, r.spread(rows, len(out), func(row, i int) float64 { return g[row*gcols+i/icols] * in[row*icols+i%icols] })}
+	return out
 }
 
 // sum is the sum of g's rows over all steps and sequences of the batch.
-func (r *reference) sum(g []float64, cols int) total {
+func (r *reference) sum(g []float64, cols int) []float64 {
 	out := make([]float64, cols)
-	rows := len(g) / cols
-	for row := range rows {
+	for row := range len(g) / cols {
 		for k, v := range g[row*cols : (row+1)*cols] {
 			out[k] += v * r.copies(row%r.Distinct)
 		}
 	}
-	return total{out, r.spread(rows, cols, func(row, k int) float64 { return g[row*cols+k] })}
-}
-
-// spread is that of n sums of a term for each row.
-func (r *reference) spread(rows, n int, term func(row, i int) float64) float64 {
-	if n > fewSums {
-		return 0
-	}
-	var most float64
-	for i := range n {
-		var squares float64
-		for row := range rows {
-			v := term(row, i)
-			squares += v * v * r.copies(row%r.Distinct)
-		}
-		most = max(most, squares)
-	}
-	return math.Sqrt(most)
+	return out
 }
 
 // mulTransposed sets out (m×n) to a (m×k) times the transpose of w (n×k).
