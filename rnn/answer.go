@@ -65,15 +65,13 @@ func (p *Plan) results() []result {
 	return out
 }
 
-// Result is the matrix in which the schedule leaves that part of the answer, or
-// nil.
-func (p *Plan) Result(name string) *schedule.Matrix {
+// Results are the matrices in which the schedule leaves the parts of the answer.
+func (p *Plan) Results() map[string]*schedule.Matrix {
+	out := map[string]*schedule.Matrix{}
 	for _, r := range p.results() {
-		if r.name == name {
-			return r.view.M
-		}
+		out[r.name] = r.view.M
 	}
-	return nil
+	return out
 }
 
 type result struct {

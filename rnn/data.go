@@ -233,8 +233,14 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 	return nil
 }
 
-// Tensor is the matrix that the tensor of that name is written to, or nil.
-func (p *Plan) Tensor(name string) *schedule.Matrix { return p.inputs()[name].M }
+// Inputs are the matrices that tensors of those names are written to.
+func (p *Plan) Inputs() map[string]*schedule.Matrix {
+	out := map[string]*schedule.Matrix{}
+	for name, v := range p.inputs() {
+		out[name] = v.M
+	}
+	return out
+}
 
 // inputs lists where each input goes: to bands of whole rows.
 func (p *Plan) inputs() map[string]schedule.View {

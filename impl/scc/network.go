@@ -132,6 +132,7 @@ func plain(g *graph.Graph) *graph.Graph {
 		}
 		out.Connections = append(out.Connections, c)
 	}
+	out.Index()
 	return out
 }
 

@@ -47,20 +47,23 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: %w", schedule.ErrUnsupported, err)
 	}
 	size := graph.Size{Batch: p.Batch, History: p.History, Steps: p.Steps, Train: p.Pass == rnn.Train}
-	_, err = lay(p.Builder, stack{plan: p}, g, size, k)
+	_, err = lay(p.Builder, stack{p, p.Inputs(), p.Results()}, g, size, k)
 	return err
 }
 
 // stack is the memory of a plan.
-type stack struct{ plan *rnn.Plan }
+type stack struct {
+	plan            *rnn.Plan
+	inputs, results map[string]*schedule.Matrix
+}
 
-func (s stack) Input(name string) *schedule.Matrix { return s.plan.Tensor(name) }
+func (s stack) Input(name string) *schedule.Matrix { return s.inputs[name] }
 
 func (s stack) Gradient(name string) *schedule.Matrix {
 	if name == "x" {
 		return s.plan.DX
 	}
-	return s.plan.Result("grad_" + name)
+	return s.results["grad_"+name]
 }
 
 func (s stack) Classes(graph.Layer) (prob, loss *schedule.Matrix) {

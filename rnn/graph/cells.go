@@ -40,10 +40,12 @@ func New(s Stack) (*Graph, error) {
 	}
 	if s.Output == 0 {
 		g.Layers[top].Given = "dy"
+		g.Index()
 		return g, g.Check()
 	}
 	g.Layers = append(g.Layers, Layer{Name: "out", Size: s.Output, Activation: Softmax, Bias: []Slot{{"bias_out", 0}}, Given: "target"})
 	g.Connections = append(g.Connections, Connection{From: top, To: len(g.Layers) - 1, Param: Slot{"weight_out", 0}})
+	g.Index()
 	return g, g.Check()
 }
 
@@ -104,8 +106,9 @@ func (b *cellBuilder) build() error {
 // as in package cell, with those that have none after them.
 func (b *cellBuilder) sort() {
 	g, start := b.graph, b.state[0]
+	into, _ := g.ends()
 	rank := func(k int) int {
-		for _, m := range g.Into(k) { // the input's weights come first where there are both
+		for _, m := range into[k] { // the input's weights come first where there are both
 			if c := g.Connections[m]; c.Weight == Full {
 				if c.From == b.below {
 					return c.Param.Offset

@@ -24,6 +24,8 @@ type Graph struct {
 	Name        string
 	Layers      []Layer
 	Connections []Connection
+
+	into, outOf [][]int // by layer, once there is an index
 }
 
 // A Layer is a node.
@@ -179,21 +181,33 @@ func (g *Graph) Params() []Param {
 
 // Into and OutOf list the connections that end and begin at layer k.
 func (g *Graph) Into(k int) []int {
-	return g.ends(func(c Connection) bool { return c.To == k })
-}
-func (g *Graph) OutOf(k int) []int {
-	return g.ends(func(c Connection) bool { return c.From == k })
+	if g.into != nil {
+		return g.into[k]
+	}
+	into, _ := g.ends()
+	return into[k]
 }
 
-func (g *Graph) ends(wanted func(Connection) bool) []int {
-	var list []int
-	for m, c := range g.Connections {
-		if wanted(c) {
-			list = append(list, m)
-		}
+func (g *Graph) OutOf(k int) []int {
+	if g.outOf != nil {
+		return g.outOf[k]
 	}
-	return list
+	_, outOf := g.ends()
+	return outOf[k]
 }
+
+// ends lists, for each layer, the connections that end and that begin there.
+func (g *Graph) ends() (into, outOf [][]int) {
+	into, outOf = make([][]int, len(g.Layers)), make([][]int, len(g.Layers))
+	for m, c := range g.Connections {
+		into[c.To], outOf[c.From] = append(into[c.To], m), append(outOf[c.From], m)
+	}
+	return into, outOf
+}
+
+// Index has Into and OutOf look nothing up any more: nothing may be added or
+// connected otherwise after it.
+func (g *Graph) Index() { g.into, g.outOf = g.ends() }
 
 // Delay is the longest delay of the connections out of layer k: how many frames
 // of it must be known before the first.

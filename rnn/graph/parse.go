@@ -106,6 +106,7 @@ func Parse(text []byte) (*Graph, error) {
 		g.Connections = append(g.Connections, Connection{From: from, To: to, Weight: weight, Delay: c.Delay})
 	}
 	g.name()
+	g.Index()
 	return g, g.Check()
 }
 
