@@ -72,23 +72,34 @@ func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error)
 }
 
 // Concerns reports whether any of recs, of device d, can be in the experiment's
-// report: it is of a technique, a cell and a pass that it measures, of whatever
-// size. One that is computed alone needs none.
-func (e Experiment) Concerns(d results.Device, recs []results.Record) bool {
-	type kind struct{ label, cell, pass string }
+// report: it is of a technique and a point that it measures. In a run of the
+// experiment's own it may have another size, as plans change; and one that is
+// computed alone needs such a run, but no record.
+func (e Experiment) Concerns(d results.Device, recs []results.Record, own bool) bool {
+	type kind struct {
+		label string
+		point results.Point
+	}
+	of := func(label string, p results.Point) kind {
+		if own {
+			p = results.Point{Cell: p.Cell, Pass: p.Pass}
+		}
+		return kind{label, p}
+	}
 	kinds := map[kind]bool{}
 	for _, size := range []Size{Full, Quick} {
 		for _, part := range e.Parts(size, TargetOf(d)) {
 			for _, p := range part.Points {
 				for _, s := range part.Specs {
-					kinds[kind{s.Label, p.Cell, p.Pass}] = true
+					kinds[of(s.Label, p)] = true
 				}
 			}
 		}
 	}
-	return len(kinds) == 0 || slices.ContainsFunc(recs, func(r results.Record) bool {
-		return kinds[kind{r.Impl.Label, r.Point.Cell, r.Point.Pass}]
-	})
+	if len(kinds) == 0 {
+		return own
+	}
+	return slices.ContainsFunc(recs, func(r results.Record) bool { return kinds[of(r.Impl.Label, r.Point)] })
 }
 
 // inOrder has recs in the order of the parts, whatever order they were measured
@@ -291,11 +302,15 @@ func product(p results.Point, hidden, batch []int) []results.Point {
 }
 
 // add appends the figure unless drawing it failed because there is nothing to
-// draw; then the report says so.
+// draw; then the report says so. A name that another figure has gets a number.
 func (r *Report) add(name string, f plots.Figure, err error) {
 	if err != nil {
 		r.Findings = append(r.Findings, fmt.Sprintf("Figure %s is missing: %v.", name, err))
 		return
 	}
-	r.Figures = append(r.Figures, Named{name, f})
+	own := name
+	for n := 2; slices.ContainsFunc(r.Figures, func(x Named) bool { return x.Name == own }); n++ {
+		own = fmt.Sprintf("%s-%d", name, n)
+	}
+	r.Figures = append(r.Figures, Named{own, f})
 }

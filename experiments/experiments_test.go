@@ -239,6 +239,54 @@ func TestLadderIsThePapers(t *testing.T) {
 	}
 }
 
+// TestConcerns: a run of the experiment may be of sizes that it had once; any other has to be at its points.
+func TestConcerns(t *testing.T) {
+	here := results.Device{Key: "cpu-synthetic-2t"}
+	for _, id := range []string{"appleyard-table1", "diamos-memory"} {
+		e, err := experiments.Lookup(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recs := synthetic(e, cpu)
+		if !e.Concerns(here, recs, true) || e.Concerns(here, recs, false) != (recs != nil) {
+			t.Errorf("%s does not know its own records", id)
+		}
+		if recs == nil {
+			recs = make([]results.Record, 1)
+		}
+		for i := range recs {
+			recs[i].Point.Hidden++
+		}
+		if e.Concerns(here, recs, false) || !e.Concerns(here, recs, true) {
+			t.Errorf("%s takes records of other points, or not those of a run of its own", id)
+		}
+	}
+}
+
+// TestNames: no figure of a report takes the file of another.
+func TestNames(t *testing.T) {
+	e, err := experiments.Lookup("appleyard-table1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs := synthetic(e, cpu)
+	for _, r := range synthetic(e, cpu) {
+		r.Point.Batch++ // and as many steps
+		recs = append(recs, r)
+	}
+	rep, err := e.Report(recs, cpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range rep.Figures {
+		names = append(names, f.Name)
+	}
+	if want := []string{"appleyard-table1-T20", "appleyard-table1-T20-2"}; !slices.Equal(names, want) {
+		t.Errorf("figures %q, want %q", names, want)
+	}
+}
+
 func TestLookup(t *testing.T) {
 	if _, err := experiments.Lookup("appleyard-tabel1"); err == nil || !strings.Contains(err.Error(), "did you mean appleyard-table1?") {
 		t.Error(err)

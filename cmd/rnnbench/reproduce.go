@@ -147,6 +147,16 @@ func planOf(e experiments.Experiment, size experiments.Size, on experiments.Targ
 	return q
 }
 
+// experimentOf is the experiment that made a run, by the plan's summary; "" if
+// none did.
+func experimentOf(m results.Manifest) string {
+	id, _, _ := strings.Cut(m.Plan.Summary, ":")
+	if slices.Contains(experiments.IDs(), id) {
+		return id
+	}
+	return ""
+}
+
 // reproduce measures one experiment, or what a run of before lacks of it, and
 // reports on it.
 func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest) error {
@@ -257,7 +267,11 @@ func (p *program) reportFrom(e experiments.Experiment, path, format string) erro
 	if list := sets[0].Manifest.Devices; len(list) > 0 {
 		d = list[0]
 	}
-	if recs := sets[0].Records; !e.Concerns(d, recs) {
+	of := experimentOf(sets[0].Manifest)
+	if of != "" && of != e.ID {
+		return usage(fmt.Errorf("the run in %s is of %s, not of %s", path, of, e.ID), "rnnbench reproduce "+of+" --from "+path+" reports on it")
+	}
+	if recs := sets[0].Records; !e.Concerns(d, recs, of == e.ID) {
 		return usage(fmt.Errorf("none of the %s in %s is of %s", plural(len(recs), "record"), path, e.ID),
 			"--from takes a run that reproduce "+e.ID+" made: its folder, its id, or the results folder where it is the latest")
 	}
