@@ -154,8 +154,8 @@ type Record struct {
 // Impl is a technique with its settings.
 type Impl struct {
 	Name string `json:"name"`
-	// Label is the word for legends where one technique appears with several
-	// settings, such as a stage of Appleyard's ladder; else it is the name.
+	// Label is the word for legends, such as a stage of Appleyard's ladder; else
+	// it is the name with the knobs that were asked for.
 	Label   string         `json:"label"`
 	Knobs   map[string]int `json:"knobs"`   // complete, defaults included
 	Streams int            `json:"streams"` // streams in use

@@ -475,6 +475,41 @@ func TestSweep(t *testing.T) {
 	rnnbench(t, "plot -f nowhere/a.svg").want(t, exitError, nil, []string{"nowhere"})
 }
 
+// TestLabel holds that knobs which were asked for show wherever a technique is named.
+func TestLabel(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const line = tinyGrid + " --impl naive,cudnnstyle:fused=0"
+	rnnbench(t, line).want(t, exitDone, []string{"cudnnstyle:fused=0"}, []string{"[4/4]"})
+	rnnbench(t, "show -o benchfmt").want(t, exitDone, []string{"BenchmarkRNN/impl=cudnnstyle:fused_0/"}, nil)
+	rnnbench(t, "show --where impl=cudnnstyle --baseline cudnnstyle").want(t, exitDone, []string{"cudnnstyle:fused=0", "over cudnnstyle"}, nil)
+	rnnbench(t, "plot").want(t, exitDone, []string{"cudnnstyle:fused=0"}, nil)
+
+	// A run of before knobs were in labels goes on, and is comparable.
+	rnnbench(t, line+" --out new").want(t, exitDone, nil, nil)
+	m, _, _, err := results.Read(usualDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(usualDir, m.Run, "records.jsonl")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.ReplaceAll(text, []byte(`"label":"cudnnstyle:fused=0"`), []byte(`"label":"cudnnstyle"`))
+	if err := os.WriteFile(file, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "sweep --resume out").want(t, exitDone, nil, []string{"4 records in out/"})
+	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, text) {
+		t.Errorf("%v: a record with its technique's bare name was measured again", err)
+	}
+	o := rnnbench(t, "compare a=out b=new --min-effect 900%")
+	o.want(t, exitDone, []string{"b against a: 4 "}, nil)
+	if strings.Contains(o.out, "NEW") || strings.Contains(o.out, "GONE") {
+		t.Errorf("records with and without knobs in the label are not compared:\n%s", o.out)
+	}
+}
+
 // A trigger calls f once it has been written a word.
 type trigger struct {
 	mu   sync.Mutex

@@ -296,7 +296,7 @@ func TestSpecs(t *testing.T) {
 		{nil, nil, "naive|naive cudnnstyle|cudnnstyle persistent|persistent scan|scan scc|scc"},
 		{nil, []string{"scan,scc", "naive"}, "cudnnstyle|cudnnstyle persistent|persistent"},
 		{[]string{"naive", "scan,naive"}, nil, "naive|naive scan|scan"},
-		{[]string{"cudnnstyle:overlap=0:fused=0"}, nil, "cudnnstyle:fused=0:overlap=0|cudnnstyle"},
+		{[]string{"cudnnstyle:overlap=0:fused=0"}, nil, "cudnnstyle:fused=0:overlap=0|cudnnstyle:fused=0:overlap=0"},
 		{[]string{"cudnnstyle:fused=0,cudnnstyle"}, nil, "cudnnstyle:fused=0|cudnnstyle:fused=0 cudnnstyle|cudnnstyle"},
 		{[]string{"grouped=cudnnstyle:fused=0,cudnnstyle:fused=1"}, nil, "cudnnstyle:fused=0|grouped cudnnstyle:fused=1|cudnnstyle:fused=1"},
 		{[]string{"all,base=naive:x=1"}, []string{"cudnnstyle,persistent,scan,scc,naive:x=1"}, "naive|naive"},

@@ -90,16 +90,10 @@ func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
 	if len(specs) == 0 {
 		return nil, fmt.Errorf("no technique is left: --impl and --skip-impl cancel out")
 	}
-	names := map[string]int{}
-	for _, s := range specs {
-		names[s.Name]++
-	}
 	labels := map[string]bool{}
 	for i := range specs {
 		s := &specs[i]
-		if s.Label == "" && names[s.Name] == 1 {
-			s.Label = s.Name
-		} else if s.Label == "" {
+		if s.Label == "" { // with the knobs, or one program would pass for another
 			s.Label = s.String()
 		}
 		if labels[s.Label] {
