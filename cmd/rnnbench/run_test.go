@@ -483,6 +483,9 @@ func TestLabel(t *testing.T) {
 	rnnbench(t, "show -o benchfmt").want(t, exitDone, []string{"BenchmarkRNN/impl=cudnnstyle:fused_0/"}, nil)
 	rnnbench(t, "show --where impl=cudnnstyle --baseline cudnnstyle").want(t, exitDone, []string{"cudnnstyle:fused=0", "over cudnnstyle"}, nil)
 	rnnbench(t, "plot").want(t, exitDone, []string{"cudnnstyle:fused=0"}, nil)
+	if o := rnnbench(t, "show -o csv out b=out --where impl=cudnnstyle:fused=0"); strings.Count(o.out, "\n") != 5 || strings.Contains(o.out, "naive") {
+		t.Errorf("--where impl=cudnnstyle:fused=0: %s%s", o.out, o.errors)
+	}
 
 	// A run of before knobs were in labels goes on, and is comparable.
 	rnnbench(t, line+" --out new").want(t, exitDone, nil, nil)

@@ -117,7 +117,8 @@ func (c Condition) ofTechnique() bool {
 // holds reports whether c is true of p run by s.
 func (c Condition) holds(p results.Point, s Spec, v Vocabulary) (bool, error) {
 	if c.key == "impl" {
-		return (s.Name == c.word || s.Label == c.word || s.String() == c.word) == (c.op == "="), nil
+		o, err := ParseSpec(c.word, nil)
+		return (s.Label == c.word || s.isA(o)) == (c.op == "="), err
 	}
 	if c.word != "" {
 		return (word(p, c.key) == c.word) == (c.op == "="), nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rnnbench/results"
+	"rnnbench/rnn/knob"
 )
 
 func words() Vocabulary {
@@ -275,6 +276,16 @@ func TestConditions(t *testing.T) {
 	} {
 		if c, err := ParseCondition(text); err != nil || c.String() != want {
 			t.Errorf("%s: got %v, %v", text, c, err)
+		}
+	}
+	// A record has all of its knobs, and whatever label.
+	all := Spec{Name: "cudnnstyle", Label: "first: grouped", Knobs: knob.Params{"fused": 0, "overlap": 1, "teams": 0}}
+	for text, want := range map[string]bool{
+		"impl=cudnnstyle:fused=0": true, "impl=cudnnstyle:overlap=1:fused=0": true, "impl!=cudnnstyle:fused=0": false, "impl=cudnnstyle:fused=1": false,
+		"impl=cudnnstyle:fused=0:overlap=0": false, "impl=cudnnstyle:split=0": false, "impl=scan:fused=0": false, "impl=cudnnstyle": true,
+	} {
+		if ok, err := mustGrid(t, Request{Where: []string{text}}).Wants(results.Point{}, all); err != nil || ok != want {
+			t.Errorf("%s: got %v, %v", text, ok, err)
 		}
 	}
 	v := words()

@@ -52,6 +52,17 @@ func (s Spec) String() string {
 	return s.Name + ":" + s.Knobs.String()
 }
 
+// isA reports whether s is o's technique with at least o's settings: those of a
+// record are complete.
+func (s Spec) isA(o Spec) bool {
+	for k, v := range o.Knobs {
+		if w, ok := s.Knobs[k]; !ok || w != v {
+			return false
+		}
+	}
+	return s.Name == o.Name
+}
+
 // parseSpecs reads lists of specs, in which "all" stands for some of impls,
 // leaves out those to skip, and labels the rest.
 func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
