@@ -750,6 +750,26 @@ func TestExitCode(t *testing.T) {
 			t.Errorf("%+v: %d, %v", c, code, err)
 		}
 	}
+	for _, c := range []struct {
+		recs  []results.Record
+		err   error
+		allow bool
+		want  int
+	}{
+		{recs: rec(results.OK, results.Skipped), want: exitDone},
+		{recs: rec(results.OK, results.Incorrect), want: exitFailures},
+		{recs: rec(results.Incorrect, results.Incorrect), want: exitFailures},
+		{recs: rec(results.Incorrect, results.Skipped), allow: true, want: exitFailures},
+		{recs: rec(results.OK, results.Incorrect), allow: true, want: exitDone},
+		{recs: rec(results.Incorrect), err: stop, want: exitFailures},
+		{recs: rec(results.Incorrect), err: context.Canceled, want: exitInterrupted},
+		{recs: rec(results.Skipped), want: exitError},
+		{recs: rec(results.Failed), want: exitError},
+	} {
+		if code, err := verdictCode(c.recs, c.err, c.err == stop, c.allow); code != c.want || (err == nil) != (code == exitDone) {
+			t.Errorf("verify of %+v: %d, %v", c, code, err)
+		}
+	}
 }
 
 func TestLookInside(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,7 +89,7 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 			return err
 		}
 	}
-	code, outcome := exitCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
+	code, outcome := verdictCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
 	if code == exitInterrupted {
 		return &failure{code, outcome, ""}
 	}
@@ -96,6 +97,15 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 		return &failure{code, outcome, strings.Join(reasons(recs), "; ")}
 	}
 	return nil
+}
+
+// verdictCode is exitCode, but that a wrong answer is one also where none is right.
+func verdictCode(recs []results.Record, err error, stopped, allow bool) (int, error) {
+	code, outcome := exitCode(recs, err, stopped, allow)
+	if code == exitError && slices.ContainsFunc(recs, func(r results.Record) bool { return r.Status == results.Incorrect }) {
+		code = exitFailures
+	}
+	return code, outcome
 }
 
 // onlyVerify runs once: what the sweep times is thrown away.
