@@ -83,7 +83,7 @@ func Keys() []Key {
 		{Name: "min-iters", Doc: "runs in a burst at least"},
 		{Name: "target-ci", Doc: "half-width of the interval of the median to reach"},
 		{Name: "point-timeout", Doc: "time for one technique at one point; 0: no limit"},
-		{Name: "budget", Doc: "time for everything; 0: no limit"},
+		{Name: "budget", Doc: "time for everything, but the first point of a sweep is finished all the same; 0: no limit"},
 		{Name: "order", Doc: "order of the bursts"},
 		{Name: "seed", Doc: "seed of inputs and order"},
 		{Name: "cache", Doc: "state of the caches before a burst"},
