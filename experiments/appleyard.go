@@ -129,8 +129,7 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 		}
 		row := []table.Cell{table.Text(r.label), number(printed, "%.0f")}
 		if rec == nil {
-			missing := table.Text("–")
-			row = append(row, missing, missing, missing, number(up, "%.1f"), missing, number(step, "%.2f"), missing)
+			row = append(row, missing(), missing(), missing(), number(up, "%.1f"), missing(), number(step, "%.2f"), missing())
 			t.Rows = append(t.Rows, row)
 			continue
 		}
@@ -182,10 +181,13 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 	rep.add(fmt.Sprintf("appleyard-table1-T%d", p.Steps), fig, err)
 }
 
+// missing is a cell without a value: a dash in tables, null in data.
+func missing() table.Cell { return table.Cell{Text: "–"} }
+
 // number is a cell of a value that may be unknown.
 func number(v float64, format string) table.Cell {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return table.Text("–")
+		return missing()
 	}
 	return table.Number(v, fmt.Sprintf(format, v))
 }

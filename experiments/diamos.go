@@ -54,7 +54,7 @@ func byLibrary(label string, s grid.Spec) grid.Spec {
 // rate is a record's throughput as a cell, and as a number where there is one.
 func rate(r *results.Record) (table.Cell, float64) {
 	if r == nil {
-		return table.Text("–"), math.NaN()
+		return missing(), math.NaN()
 	}
 	return table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")), r.FLOPS()
 }
@@ -231,7 +231,7 @@ var diamosBarrier = Experiment{
 				sec[i] = math.NaN()
 				r := find(recs, label, func(q results.Point) bool { return q == p })
 				if r == nil {
-					row = append(row, table.Text("–"))
+					row = append(row, missing())
 					continue
 				}
 				sec[i] = r.Seconds() / float64(p.Steps)

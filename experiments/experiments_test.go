@@ -111,6 +111,7 @@ func reports(t *testing.T, on experiments.Target) {
 		if len(rep.Tables) == 0 || len(rep.Figures)+len(rep.Files) == 0 || len(rep.Findings) == 0 {
 			t.Errorf("%s: %d tables, %d figures, %d findings: %q", e.ID, len(rep.Tables), len(rep.Figures), len(rep.Findings), rep.Findings)
 		}
+		numbers(t, e.ID, rep)
 		for _, tab := range rep.Tables {
 			var b bytes.Buffer
 			if err := tab.Write(&b, "markdown", table.Options{}); err != nil || len(tab.Rows) == 0 || strings.Contains(b.String(), "NaN") {
@@ -131,12 +132,30 @@ func reports(t *testing.T, on experiments.Target) {
 			if err == nil && rep == nil {
 				t.Errorf("%s: no report and no error on %d records", e.ID, keep)
 			}
+			numbers(t, e.ID, rep)
 		}
 		for i := range recs { // nothing succeeded
 			recs[i].Status, recs[i].Stats = results.Failed, nil
 		}
 		if rep, err := e.Report(recs, on); err == nil && rep == nil {
 			t.Errorf("%s: no report and no error on failures", e.ID)
+		}
+	}
+}
+
+// numbers holds that a column of numbers has no words in data, such as a dash for what is missing.
+func numbers(t *testing.T, id string, rep *experiments.Report) {
+	t.Helper()
+	if rep == nil {
+		return
+	}
+	for _, tab := range rep.Tables {
+		for i, c := range tab.Columns {
+			for _, row := range tab.Rows {
+				if v, word := row[i].Value.(string); word && c.Key != "" && (c.Right || strings.HasPrefix(v, "–")) {
+					t.Errorf("%s: %s is %q", id, c.Key, v)
+				}
+			}
 		}
 	}
 }

@@ -185,7 +185,7 @@ func (rep *Report) streams(recs []results.Record, unit string, rate func(*result
 			from = 0 // a gap: what comes before it cannot be joined to what comes after
 			continue
 		}
-		up, base := math.NaN(), table.Text("–")
+		up, base := math.NaN(), missing()
 		if a != nil {
 			up, base = a.Seconds()/b.Seconds(), table.Number(rate(a), quantity.SI(rate(a), unit))
 		}

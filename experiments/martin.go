@@ -219,9 +219,9 @@ func reportMartin(all []results.Record, on Target) (*Report, error) {
 				cells = append(cells, table.Number(events(r), fmt.Sprintf("%.1f%s", events(r), printed)))
 			case outOfMemory(recs, label, here):
 				some = true
-				cells = append(cells, table.Text("memory"+printed))
+				cells = append(cells, table.Cell{Text: "memory" + printed})
 			default:
-				cells = append(cells, table.Text("–"+printed))
+				cells = append(cells, table.Cell{Text: "–" + printed})
 			}
 		}
 		if some {
@@ -286,7 +286,7 @@ func reportOthers(recs []results.Record) *table.Table {
 			return events(scan) / events(r)
 		}
 		if best == nil {
-			row = append(row, table.Text("–"), table.Text("–"))
+			row = append(row, missing(), missing())
 		} else {
 			row = append(row, table.Text(best.Impl.Label), number(events(best), "%.1f"))
 		}
@@ -426,12 +426,12 @@ var martinKernel = Experiment{
 			for _, w := range ways {
 				r := find(recs, w.Label, func(q results.Point) bool { return q == p })
 				if rec = append(rec, r); r == nil {
-					row = append(row, table.Text("–"))
+					row = append(row, missing())
 					continue
 				}
 				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
 			}
-			up, model, copied, of := math.NaN(), math.NaN(), table.Text("–"), math.NaN()
+			up, model, copied, of := math.NaN(), math.NaN(), missing(), math.NaN()
 			if b := rec[len(rec)-1]; b != nil && on.Copy > 0 {
 				sec := float64(b.Work.Bytes) / on.Copy
 				copied, of = table.Number(sec, quantity.SI(sec, "s")), 100*sec/b.Seconds()

@@ -135,7 +135,7 @@ func (rep *Report) sideBySide(recs []results.Record, title string) {
 			if r := find(recs, n, here); r != nil {
 				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
 			} else {
-				row = append(row, table.Text("–"))
+				row = append(row, missing())
 			}
 		}
 		best := fastest(recs, names, here)
