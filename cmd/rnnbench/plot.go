@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/plots"
+	"rnnbench/plots/quantity"
 	"rnnbench/results"
 )
 
@@ -72,6 +74,9 @@ a roofline. The ending of each file says its format.
 		if err != nil {
 			return err
 		}
+		if err := drawable(recs, spec); err != nil {
+			return err
+		}
 		spec.Machine, spec.Copy = machine(sets)
 		figure, err := plots.Draw(recs, spec)
 		if err != nil {
@@ -91,6 +96,23 @@ a roofline. The ending of each file says its format.
 		}
 		return nil
 	})
+}
+
+// drawable refuses records none of which has a value of what spec draws.
+func drawable(recs []results.Record, spec plots.Spec) error {
+	name := cmp.Or(spec.Y, "flops")
+	if spec.Kind == "winner" || spec.Kind == "roofline" || spec.Kind == "speedup" {
+		name = "time"
+	}
+	m, err := quantity.MeasureOf(name)
+	if err != nil || slices.ContainsFunc(recs, func(r results.Record) bool { _, ok := m.Of(&r, &r); return ok }) {
+		return nil // Draw says what is wrong with a name
+	}
+	what := "result"
+	if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Seconds() > 0 }) {
+		what = m.Title
+	}
+	return usage(fmt.Errorf("none of the %s has a %s to draw", plural(len(recs), "record"), what), "rnnbench show tells what became of them")
 }
 
 // machine is the name and the copy rate of the device that all runs share.

@@ -475,6 +475,22 @@ func TestSweep(t *testing.T) {
 	rnnbench(t, "plot -f nowhere/a.svg").want(t, exitError, nil, []string{"nowhere"})
 }
 
+// TestPlotNothing refuses a figure without a single value.
+func TestPlotNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, "sweep --max-memory 1KiB -H 8 -B 1 -T 5 --impl naive,cudnnstyle --effort quick").want(t, exitError, nil, []string{"2 skipped"})
+	for _, kind := range []string{"lines", "speedup", "heatmap", "winner", "winner --y memory", "roofline"} {
+		o := rnnbench(t, "plot -f x.svg --kind "+kind)
+		o.want(t, exitUsage, nil, []string{"none of the 2 records has a result to draw", "hint: rnnbench show"})
+	}
+	if exists("x.svg") {
+		t.Error("a figure of nothing was written")
+	}
+	rnnbench(t, "plot -f x.svg --y memory").want(t, exitDone, nil, []string{"wrote x.svg"}) // which is known of what was skipped
+	rnnbench(t, "sweep -H 8 -B 1 -T 5 --impl naive --profile").want(t, exitDone, nil, nil)
+	rnnbench(t, "plot --y percent").want(t, exitUsage, nil, []string{"none of the 1 record has a share of the peak to draw"})
+}
+
 // TestLabel holds that knobs which were asked for show wherever a technique is named.
 func TestLabel(t *testing.T) {
 	t.Chdir(t.TempDir())
