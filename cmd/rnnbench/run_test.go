@@ -434,6 +434,9 @@ func TestSweep(t *testing.T) {
 	rnnbench(t, "report --baseline nothere -f r.html").want(t, exitUsage, nil, []string{`--baseline: there is no technique "nothere": choose among naive, plain`})
 	show("show --pivot hidden,impl --metric speedup", "speed-up over naive")
 	show("show --baseline plain", "over plain")
+	if o := rnnbench(t, "plot --where impl=zzzzzz -f x.svg"); strings.Count(o.errors, "naive") != 1 {
+		t.Errorf("techniques are listed twice: %s", o.errors)
+	}
 	show("show --pivot hidden,impl -o markdown", "|")
 	show("show -o benchfmt", "BenchmarkRNN/impl=naive/")
 	show("show --where hidden>8", "H=16")

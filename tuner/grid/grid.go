@@ -310,7 +310,9 @@ func parseConditions(flag string, texts []string, v Vocabulary, specs []Spec) ([
 			if words = v.Impls; words != nil && !strings.Contains(c.word, ":") {
 				words = slices.Clone(words)
 				for _, s := range specs {
-					words = append(words, s.Label)
+					if !slices.Contains(words, s.Label) {
+						words = append(words, s.Label)
+					}
 				}
 			} else {
 				words = nil

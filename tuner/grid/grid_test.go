@@ -138,6 +138,7 @@ func TestMistakes(t *testing.T) {
 		{Request{Where: []string{"cell<lstm"}}, "puts words in order"},
 		{Request{Where: []string{"cell=lstn"}}, "did you mean lstm?"},
 		{Request{Where: []string{"impl=naiv"}}, "did you mean naive?"},
+		{Request{Where: []string{"impl=zzzzzz"}, Impl: []string{"naive,own=scan"}}, "choose among naive, cudnnstyle, persistent, scan, scc, own"},
 		{Request{Where: []string{"mem<=lots"}}, "is not a number"},
 		{Request{Where: []string{"mem<=NaN"}}, "is not a number"},
 		{Request{Where: []string{"mem<=1e999"}}, "is not a number"},
