@@ -77,6 +77,9 @@ folder. Without an ID it lists the experiments.`,
 	})
 	completeGrid(cmd)
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, args []string) error {
+		if one := len(args) == 1 && args[0] != "list" && args[0] != "all"; !one && (from != "" || f.resume != "") {
+			return misused(cmd, errors.New("--from and --resume are of one experiment: name one"))
+		}
 		if len(args) == 0 || slices.Contains(args, "list") {
 			return p.listExperiments(f.format)
 		}
@@ -94,9 +97,6 @@ folder. Without an ID it lists the experiments.`,
 		size := experiments.Full
 		if quick {
 			size = experiments.Quick
-		}
-		if len(args) > 1 && (from != "" || f.resume != "") {
-			return misused(cmd, errors.New("--from and --resume are of one experiment: name one"))
 		}
 		var before *results.Manifest
 		if f.resume != "" {
