@@ -8,6 +8,7 @@
 package report
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -17,6 +18,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"rnnbench/experiments"
 	"rnnbench/plots"
@@ -120,10 +122,23 @@ func Write(w io.Writer, sets []results.Set, recs []results.Record, o Options) er
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	if err := t.Execute(w, p); err != nil {
+	var text bytes.Buffer
+	if err := t.Execute(&text, p); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if _, err := w.Write(bytes.Map(printed, text.Bytes())); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
+}
+
+// printed is c, but a space for what a terminal that shows the page would obey:
+// labels and commands may hold anything.
+func printed(c rune) rune {
+	if unicode.IsControl(c) && c != '\n' && c != '\t' {
+		return ' '
+	}
+	return c
 }
 
 // A builder makes the parts of a page.

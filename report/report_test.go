@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"rnnbench/results"
 )
@@ -174,6 +175,31 @@ func TestOdd(t *testing.T) {
 	}
 	if err := Write(io.Discard, []results.Set{{Label: "empty"}}, nil, Options{}); err == nil {
 		t.Error("a page of nothing")
+	}
+}
+
+// TestControl: what a terminal would obey is a space on the page, wherever it comes from.
+func TestControl(t *testing.T) {
+	const red = "\x1b[31mred\a\u009b1m"
+	recs := grid(1, 1, 1, 3)
+	for i := range recs {
+		recs[i].Impl.Label = red + recs[i].Impl.Name
+	}
+	one, two := set(red, recs), set("second"+red, recs)
+	one.Manifest.Argv = append(one.Manifest.Argv, "--label", red)
+	one.Manifest.Devices[0].Name += red
+	var b bytes.Buffer
+	if err := Write(&b, []results.Set{one, two}, recs, Options{Title: red}); err != nil {
+		t.Fatal(err)
+	}
+	check(t, b.String())
+	if i := strings.IndexFunc(b.String(), func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' }); i >= 0 {
+		t.Errorf("a control character: %q", b.String()[i:min(b.Len(), i+40)])
+	}
+	for _, want := range []string{"<h1> [31mred  1m</h1>", `scope="col"> [31mred  1m</th>`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page lacks %s", want)
+		}
 	}
 }
 
