@@ -65,7 +65,10 @@ a roofline. The ending of each file says its format.
 			}
 			files = []string{"-"}
 		}
-		for _, file := range files {
+		for i, file := range files {
+			if slices.ContainsFunc(files[:i], func(f string) bool { return filepath.Clean(f) == filepath.Clean(file) }) {
+				return misused(cmd, fmt.Errorf("-f %s is given twice: leave one out", file))
+			}
 			if format := strings.ToLower(strings.TrimPrefix(filepath.Ext(file), ".")); file != "-" && !slices.Contains(plots.Formats(), format) {
 				return misused(cmd, fmt.Errorf("-f %s: the ending says the format: choose among .%s", file, strings.Join(plots.Formats(), ", .")))
 			}

@@ -283,6 +283,8 @@ func TestUsageErrors(t *testing.T) {
 		{"show --pivot hidden", "is not two axes"},
 		{"show --metric time", "--metric is of a pivot"},
 		{"plot -f x.gif", "choose among .svg, .png, .pdf"},
+		{"plot -f - -f -", "-f - is given twice: leave one out"},
+		{"plot -f x.svg -f y.svg -f ./x.svg", "-f ./x.svg is given twice: leave one out"},
 		{"plot --kind line -f x.svg", "did you mean lines?"},
 		{"sweep --zip hidden -H 1,2", "--zip: hidden runs one axis in lock-step"},
 		{"sweep --zip hiden,batch", `rnnbench: --zip: there is no axis "hiden": did you mean hidden?`},
