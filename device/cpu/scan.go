@@ -171,12 +171,37 @@ func (w *scan) lead(c piece, block int, group []scratch, part int) {
 // far enough for memory to answer. More is no better, as measured.
 const prefetch = 512
 
+// ask has the loop ask for rows to come, n vectors side by side each and so far from
+// each other. A processor sees by itself that a single vector is read from its end to its beginning
+// without gaps, and does so at the lower rate if it is asked besides.
+func (w *scan) ask(v *fused.Vector, n, row, units int, down bool) {
+	if down && n == 1 {
+		return
+	}
+	v.Ahead = (prefetch/max(row, -row) + 1) * row
+	v.Pace, v.Beside = 1, w.hidden
+	if units < w.hidden {
+		return
+	}
+	v.Pace, v.Beside = n, line // whole rows, from end to end
+	if down {
+		v.Ahead, v.Beside = v.Ahead+(n-1)*line, -line
+	}
+}
+
 // run advances what is held by the steps from … to, counted from where the pass
-// begins.
+// begins. A backward pass of all channels goes down through memory also in the rows
+// of a step and their units: a processor that sees it go down in the large and up in
+// the small fetches what has been read already.
 func (w *scan) run(own *scanScratch, c piece, l *loop, holds, factors []float32, from, to int) {
 	first, sign := from*w.batch+c.row, 1 // row, direction
 	if w.backward {
 		first, sign = (w.steps-1-from)*w.batch+c.row, -1
+	}
+	down := w.backward && c.rows == w.batch && c.units == w.hidden
+	begin, way := 0, 1 // of the rows of a step
+	if down {
+		begin, way = c.rows-1, -1
 	}
 	v := own.vectors[:len(l.at)]
 	stream := w.stream && l == &w.step
@@ -194,19 +219,15 @@ func (w *scan) run(own *scanScratch, c piece, l *loop, holds, factors []float32,
 			v[i] = fused.Vector{Data: m.data, From: c.unit}
 			continue
 		}
-		back := m.stride * (c.rows - 1) // from a step's last row to its first
-		v[i] = fused.Vector{Data: m.data, From: start*m.stride + c.unit, Row: m.stride, Step: -back}
+		row := way * m.stride
+		v[i] = fused.Vector{Data: m.data, From: (start+begin)*m.stride + c.unit, Row: row, Step: row * (1 - c.rows)} // back to a step's first row
 		if at.moves == perStep {
 			v[i].Step += sign * w.batch * m.stride
-			v[i].Ahead = sign * (prefetch/m.stride + 1) * m.stride
-			v[i].Pace, v[i].Beside = 1, w.hidden
-			if c.units == w.hidden { // whole rows, from end to end
-				v[i].Pace, v[i].Beside = at.beside, line
-			}
+			w.ask(&v[i], at.beside, sign*m.stride, c.units, down)
 			stream = stream && (!at.result || v[i].Aligned())
 		}
 	}
-	l.Run(v, own.addresses, c.units, c.rows, to-from, stream)
+	l.Run(v, own.addresses, c.units, c.rows, to-from, stream, down)
 }
 
 // scanKnobs are those of schedules with scans.

@@ -112,7 +112,8 @@ func sideBySide(refs []cell.Ref, ref cell.Ref) int {
 	return n
 }
 
-// loop compiles one routine: for each row of each step a loop over vectors of units.
+// loop compiles one routine: for each row of each step a loop over vectors of units, from the first one
+// to the last, way 1, or the other way round, -1.
 func (a *asm) loop(r routine) {
 	refs := vectors(r.program)
 	place := map[cell.Ref]int{}
@@ -128,7 +129,7 @@ func (a *asm) loop(r routine) {
 	for _, in := range r.program {
 		doc = append(doc, "\t"+in.String())
 	}
-	a.begin(r.name, "(v []Vector, at []uintptr, n, rows, steps, stream int)", doc...)
+	a.begin(r.name, "(v []Vector, at []uintptr, n, rows, steps, stream, way int)", doc...)
 	v := a.Load(a.Param("v").Base(), a.GP64()).(reg.GPVirtual)
 	at := a.Load(a.Param("at").Base(), a.GP64()).(reg.GPVirtual)
 	steps := a.Load(a.Param("steps"), a.GP64()).(reg.GPVirtual)
@@ -161,6 +162,13 @@ func (a *asm) loop(r routine) {
 	a.Label("row")
 	a.Load(a.Param("n"), n)
 	a.XORQ(i, i)
+	a.Load(a.Param("way"), more)
+	a.TESTQ(more, more)
+	a.JGE(operand.LabelRef("up"))
+	a.MOVQ(n, i)
+	a.ANDQ(operand.I32(-int32(a.width)), i)
+	a.SUBQ(operand.Imm(uint64(a.width)), i)
+	a.Label("up")
 	a.SUBQ(operand.Imm(uint64(a.width)), n)
 	a.JLT(operand.LabelRef("tail"))
 	a.Label("loop")
@@ -185,12 +193,16 @@ func (a *asm) loop(r routine) {
 			a.VMOVNTPS(x, to)
 			a.Label(stored)
 		})
-	a.ADDQ(operand.Imm(uint64(a.width)), i)
+	a.Load(a.Param("way"), more)
+	a.IMUL3Q(operand.Imm(uint64(a.width)), more, more)
+	a.ADDQ(more, i)
 	a.SUBQ(operand.Imm(uint64(a.width)), n)
 	a.JGE(operand.LabelRef("loop"))
 	a.Label("tail")
 	a.ADDQ(operand.Imm(uint64(a.width)), n)
 	a.JZ(operand.LabelRef("next"))
+	a.Load(a.Param("n"), i)
+	a.SUBQ(n, i)
 	a.tail(r.program, n, nil, vector)
 	a.Label("next")
 	a.DECQ(rows)

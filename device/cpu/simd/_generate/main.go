@@ -168,7 +168,7 @@ func programTable(b *bytes.Buffer) {
 		routines        []routine
 	}{
 		{"assembly", "v [][]float32, n int", routines()},
-		{"assembledLoop", "v []Vector, at []uintptr, n, rows, steps, stream int", loopRoutines()},
+		{"assembledLoop", "v []Vector, at []uintptr, n, rows, steps, stream, way int", loopRoutines()},
 		{"assembledSteps", "s *Steps", recurrenceRoutines()},
 	} {
 		fmt.Fprintf(b, "\n// %s returns the function of the program of the given text, or nil.\n", t.name)

@@ -12,7 +12,7 @@ import (
 // rows cost no call each. It is immutable and safe for concurrent use.
 type Loop struct {
 	rows *Kernel // for one row, where there is no assembly
-	run  func(v []Vector, at []uintptr, n, rows, steps, stream int)
+	run  func(v []Vector, at []uintptr, n, rows, steps, stream, way int)
 }
 
 // NewLoop returns the loop of p: assembly of level l if there is any, else the interpreter.
@@ -67,9 +67,9 @@ func Bypasses(k cell.Kind) bool {
 
 // Run runs the program for units 0 … n-1 of each row. The vectors are those of Vectors(). Two may
 // be the same if the program reads neither after it has written one. With stream set, vectors that
-// the program writes bypass the caches where Bypasses says so; they must be Aligned. at is memory
-// for one word per vector.
-func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream bool) {
+// the program writes bypass the caches where Bypasses says so; they must be Aligned. With down set, it goes
+// from a row's last units to its first. at is memory for one word per vector.
+func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream, down bool) {
 	v = v[:len(k.rows.vectors)]
 	for i := range v {
 		v[i].check(n, rows, steps)
@@ -78,11 +78,14 @@ func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream bool) {
 		return
 	}
 	if k.run != nil {
-		s := 0
+		s, way := 0, 1
 		if stream {
 			s = 1
 		}
-		k.run(v, at[:len(v)], n, rows, steps, s)
+		if down {
+			way = -1
+		}
+		k.run(v, at[:len(v)], n, rows, steps, s, way)
 		return
 	}
 	var row [64][]float32

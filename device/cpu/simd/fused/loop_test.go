@@ -100,7 +100,8 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 			want[i] = append(want[i], float64(v[i].Data[j]))
 		}
 	}
-	k.Run(v, make([]uintptr, len(v)), n, rows, steps, stream)
+	down := rng.IntN(2) == 0
+	k.Run(v, make([]uintptr, len(v)), n, rows, steps, stream, down)
 	largest := 1.0
 	for s := range steps {
 		for r := range rows {
@@ -127,7 +128,7 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 	for i, r := range refs {
 		for j, x := range v[i].Data {
 			if d := math.Abs(float64(x) - want[i][j]); !(d <= bound) {
-				t.Fatalf("%v %s n %d rows %d steps %d stream %v: %v[%d] = %v, want %v", l, p.name, n, rows, steps, stream, r, j, x, want[i][j])
+				t.Fatalf("%v %s n %d rows %d steps %d stream %v down %v: %v[%d] = %v, want %v", l, p.name, n, rows, steps, stream, down, r, j, x, want[i][j])
 			}
 		}
 	}
@@ -146,5 +147,5 @@ func TestLoopOutside(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	k.Run(v, make([]uintptr, len(v)), 8, 2, 4, false)
+	k.Run(v, make([]uintptr, len(v)), 8, 2, 4, false, false)
 }

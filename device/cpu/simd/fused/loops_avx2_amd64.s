@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, MMX+
-TEXT ·linearInferenceLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·linearInferenceLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -40,86 +40,98 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
 	MOVQ       64(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       200(AX), R9
-	IMULQ      SI, R9
-	ADDQ       192(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Y0
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	MOVQ       200(AX), DI
+	IMULQ      SI, DI
+	ADDQ       192(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       16(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	MOVQ       16(CX), DI
+	VMOVUPS    (DI)(SI*4), Y1
 	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
-	MOVQ       32(CX), R9
-	VMOVUPS    (R9)(SI*4), Y2
+	MOVQ       24(CX), DI
+	VMOVUPS    (DI)(SI*4), Y1
+	MOVQ       32(CX), DI
+	VMOVUPS    (DI)(SI*4), Y2
 	VADDPS     Y2, Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       40(CX), R9
+	MOVQ       40(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Y0, (R9)(SI*4)
+	VMOVUPS    Y0, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored0:
-	MOVQ    16(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	MOVQ    16(CX), DI
+	VMOVUPS Y0, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x08, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x08, R9
 	JGE     loop
 
 tail:
-	ADDQ       $0x08, DI
+	ADDQ       $0x08, R9
 	JZ         next
-	LEAQ       mask<>+0(SB), R9
+	MOVQ       n+48(FP), SI
+	SUBQ       R9, SI
+	LEAQ       mask<>+0(SB), DI
 	MOVQ       $0x00000010, R10
-	SUBQ       DI, R10
-	VMOVUPS    (R9)(R10*4), Y0
-	MOVQ       (CX), DI
-	VMASKMOVPS (DI)(SI*4), Y0, Y0
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       8(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	SUBQ       R9, R10
+	VMOVUPS    (DI)(R10*4), Y0
+	MOVQ       (CX), R9
+	VMASKMOVPS (R9)(SI*4), Y0, Y0
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       8(CX), R9
+	VMASKMOVPS (R9)(SI*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       16(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       16(CX), R9
+	VMASKMOVPS (R9)(SI*4), Y1, Y1
 	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       24(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
-	VMOVUPS    (R9)(R10*4), Y2
-	MOVQ       32(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y2, Y2
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       24(CX), R9
+	VMASKMOVPS (R9)(SI*4), Y1, Y1
+	VMOVUPS    (DI)(R10*4), Y2
+	MOVQ       32(CX), R9
+	VMASKMOVPS (R9)(SI*4), Y2, Y2
 	VADDPS     Y2, Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       40(CX), DI
-	VMASKMOVPS Y0, Y1, (DI)(SI*4)
-	VMOVUPS    (R9)(R10*4), Y1
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       40(CX), R9
+	VMASKMOVPS Y0, Y1, (R9)(SI*4)
+	VMOVUPS    (DI)(R10*4), Y1
 	MOVQ       16(CX), DI
 	VMASKMOVPS Y0, Y1, (DI)(SI*4)
 
@@ -220,9 +232,9 @@ DATA mask<>+120(SB)/4, $0x00000000
 DATA mask<>+124(SB)/4, $0x00000000
 GLOBL mask<>(SB), RODATA|NOPTR, $128
 
-// func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, MMX+
-TEXT ·linearForwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·linearForwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -260,99 +272,111 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
 	MOVQ       64(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       200(AX), R9
-	IMULQ      SI, R9
-	ADDQ       192(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Y0
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	MOVQ       200(AX), DI
+	IMULQ      SI, DI
+	ADDQ       192(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       16(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       40(CX), R9
+	MOVQ       40(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Y0, (R9)(SI*4)
+	VMOVUPS    Y0, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored0:
-	MOVQ    16(CX), R9
-	VMOVUPS (R9)(SI*4), Y1
+	MOVQ    16(CX), DI
+	VMOVUPS (DI)(SI*4), Y1
 	VMULPS  Y1, Y0, Y0
-	MOVQ    24(CX), R9
-	VMOVUPS (R9)(SI*4), Y1
-	MOVQ    32(CX), R9
-	VMOVUPS (R9)(SI*4), Y2
+	MOVQ    24(CX), DI
+	VMOVUPS (DI)(SI*4), Y1
+	MOVQ    32(CX), DI
+	VMOVUPS (DI)(SI*4), Y2
 	VADDPS  Y2, Y1, Y1
 	VADDPS  Y1, Y0, Y0
-	MOVQ    48(CX), R9
+	MOVQ    48(CX), DI
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Y0, (R9)(SI*4)
+	VMOVUPS Y0, (DI)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored1:
-	MOVQ    16(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	MOVQ    16(CX), DI
+	VMOVUPS Y0, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x08, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x08, R9
 	JGE     loop
 
 tail:
-	ADDQ       $0x08, DI
+	ADDQ       $0x08, R9
 	JZ         next
-	LEAQ       mask<>+0(SB), R9
+	MOVQ       n+48(FP), SI
+	SUBQ       R9, SI
+	LEAQ       mask<>+0(SB), DI
 	MOVQ       $0x00000010, R10
-	SUBQ       DI, R10
-	VMOVUPS    (R9)(R10*4), Y0
-	MOVQ       (CX), DI
-	VMASKMOVPS (DI)(SI*4), Y0, Y0
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       8(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	SUBQ       R9, R10
+	VMOVUPS    (DI)(R10*4), Y0
+	MOVQ       (CX), R9
+	VMASKMOVPS (R9)(SI*4), Y0, Y0
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       8(CX), R9
+	VMASKMOVPS (R9)(SI*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       40(CX), DI
-	VMASKMOVPS Y0, Y1, (DI)(SI*4)
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       16(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       40(CX), R9
+	VMASKMOVPS Y0, Y1, (R9)(SI*4)
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       16(CX), R9
+	VMASKMOVPS (R9)(SI*4), Y1, Y1
 	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       24(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
-	VMOVUPS    (R9)(R10*4), Y2
-	MOVQ       32(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y2, Y2
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       24(CX), R9
+	VMASKMOVPS (R9)(SI*4), Y1, Y1
+	VMOVUPS    (DI)(R10*4), Y2
+	MOVQ       32(CX), R9
+	VMASKMOVPS (R9)(SI*4), Y2, Y2
 	VADDPS     Y2, Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       48(CX), DI
-	VMASKMOVPS Y0, Y1, (DI)(SI*4)
-	VMOVUPS    (R9)(R10*4), Y1
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       48(CX), R9
+	VMASKMOVPS Y0, Y1, (R9)(SI*4)
+	VMOVUPS    (DI)(R10*4), Y1
 	MOVQ       16(CX), DI
 	VMASKMOVPS Y0, Y1, (DI)(SI*4)
 
@@ -427,9 +451,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, MMX+
-TEXT ·linearBackwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·linearBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -463,95 +487,107 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       200(AX), R9
-	IMULQ      SI, R9
-	ADDQ       192(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       272(AX), R9
-	IMULQ      SI, R9
-	ADDQ       264(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       24(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Y0
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       200(AX), DI
+	IMULQ      SI, DI
+	ADDQ       192(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       16(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       272(AX), DI
+	IMULQ      SI, DI
+	ADDQ       264(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       24(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       32(CX), R9
+	MOVQ       32(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Y0, (R9)(SI*4)
+	VMOVUPS    Y0, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored0:
-	MOVQ    16(CX), R9
-	VMOVUPS (R9)(SI*4), Y1
+	MOVQ    16(CX), DI
+	VMOVUPS (DI)(SI*4), Y1
 	VMULPS  Y1, Y0, Y1
-	MOVQ    40(CX), R9
+	MOVQ    40(CX), DI
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Y1, (R9)(SI*4)
+	VMOVUPS Y1, (DI)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Y1, (R9)(SI*4)
+	VMOVNTPS Y1, (DI)(SI*4)
 
 stored1:
-	MOVQ    24(CX), R9
-	VMOVUPS (R9)(SI*4), Y1
+	MOVQ    24(CX), DI
+	VMOVUPS (DI)(SI*4), Y1
 	VMULPS  Y1, Y0, Y0
-	MOVQ    8(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	MOVQ    8(CX), DI
+	VMOVUPS Y0, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x08, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x08, R9
 	JGE     loop
 
 tail:
-	ADDQ       $0x08, DI
+	ADDQ       $0x08, R9
 	JZ         next
-	LEAQ       mask<>+0(SB), R9
+	MOVQ       n+48(FP), SI
+	SUBQ       R9, SI
+	LEAQ       mask<>+0(SB), DI
 	MOVQ       $0x00000010, R10
-	SUBQ       DI, R10
-	VMOVUPS    (R9)(R10*4), Y0
-	MOVQ       (CX), DI
-	VMASKMOVPS (DI)(SI*4), Y0, Y0
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       8(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	SUBQ       R9, R10
+	VMOVUPS    (DI)(R10*4), Y0
+	MOVQ       (CX), R9
+	VMASKMOVPS (R9)(SI*4), Y0, Y0
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       8(CX), R9
+	VMASKMOVPS (R9)(SI*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       32(CX), DI
-	VMASKMOVPS Y0, Y1, (DI)(SI*4)
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       16(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       32(CX), R9
+	VMASKMOVPS Y0, Y1, (R9)(SI*4)
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       16(CX), R9
+	VMASKMOVPS (R9)(SI*4), Y1, Y1
 	VMULPS     Y1, Y0, Y1
-	VMOVUPS    (R9)(R10*4), Y2
-	MOVQ       40(CX), DI
-	VMASKMOVPS Y1, Y2, (DI)(SI*4)
-	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       24(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	VMOVUPS    (DI)(R10*4), Y2
+	MOVQ       40(CX), R9
+	VMASKMOVPS Y1, Y2, (R9)(SI*4)
+	VMOVUPS    (DI)(R10*4), Y1
+	MOVQ       24(CX), R9
+	VMASKMOVPS (R9)(SI*4), Y1, Y1
 	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (R9)(R10*4), Y1
+	VMOVUPS    (DI)(R10*4), Y1
 	MOVQ       8(CX), DI
 	VMASKMOVPS Y0, Y1, (DI)(SI*4)
 
@@ -618,9 +654,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, MMX+
-TEXT ·linearComposeLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·linearComposeLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -654,85 +690,97 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x08, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R8
-	IMULQ      BX, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
+	MOVQ       56(AX), SI
+	IMULQ      BX, SI
+	ADDQ       48(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       (CX), SI
+	PREFETCHT0 (SI)
 	MOVQ       64(AX), R9
-	LEAQ       (R8)(R9*4), R8
-	PREFETCHT0 (R8)
-	MOVQ       200(AX), R8
-	IMULQ      BX, R8
-	ADDQ       192(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       16(CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       (CX), R8
-	VMOVUPS    (R8)(BX*4), Y0
-	MOVQ       8(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	LEAQ       (SI)(R9*4), SI
+	PREFETCHT0 (SI)
+	MOVQ       200(AX), SI
+	IMULQ      BX, SI
+	ADDQ       192(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       16(CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       (CX), SI
+	VMOVUPS    (SI)(BX*4), Y0
+	MOVQ       8(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	MOVQ       16(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
 	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), R8
-	VMOVUPS    (R8)(BX*4), Y2
+	MOVQ       24(CX), SI
+	VMOVUPS    (SI)(BX*4), Y2
 	VMULPS     Y0, Y2, Y0
-	MOVQ       32(CX), R8
-	VMOVUPS    (R8)(BX*4), Y2
-	MOVQ       40(CX), R8
-	VMOVUPS    (R8)(BX*4), Y3
+	MOVQ       32(CX), SI
+	VMOVUPS    (SI)(BX*4), Y2
+	MOVQ       40(CX), SI
+	VMOVUPS    (SI)(BX*4), Y3
 	VADDPS     Y3, Y2, Y2
 	VADDPS     Y2, Y1, Y1
-	MOVQ       16(CX), R8
-	VMOVUPS    Y1, (R8)(BX*4)
-	MOVQ       24(CX), R8
-	VMOVUPS    Y0, (R8)(BX*4)
-	ADDQ       $0x08, BX
-	SUBQ       $0x08, SI
+	MOVQ       16(CX), SI
+	VMOVUPS    Y1, (SI)(BX*4)
+	MOVQ       24(CX), SI
+	VMOVUPS    Y0, (SI)(BX*4)
+	MOVQ       way+80(FP), SI
+	IMUL3Q     $0x08, SI, SI
+	ADDQ       SI, BX
+	SUBQ       $0x08, R8
 	JGE        loop
 
 tail:
-	ADDQ       $0x08, SI
+	ADDQ       $0x08, R8
 	JZ         next
-	LEAQ       mask<>+0(SB), R8
+	MOVQ       n+48(FP), BX
+	SUBQ       R8, BX
+	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, R9
-	SUBQ       SI, R9
-	VMOVUPS    (R8)(R9*4), Y0
-	MOVQ       (CX), SI
-	VMASKMOVPS (SI)(BX*4), Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       8(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	SUBQ       R8, R9
+	VMOVUPS    (SI)(R9*4), Y0
+	MOVQ       (CX), R8
+	VMASKMOVPS (R8)(BX*4), Y0, Y0
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       8(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       16(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       16(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
 	VMULPS     Y1, Y0, Y1
-	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       24(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y2, Y2
+	VMOVUPS    (SI)(R9*4), Y2
+	MOVQ       24(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y2, Y2
 	VMULPS     Y0, Y2, Y0
-	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       32(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y2, Y2
-	VMOVUPS    (R8)(R9*4), Y3
-	MOVQ       40(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y3, Y3
+	VMOVUPS    (SI)(R9*4), Y2
+	MOVQ       32(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y2, Y2
+	VMOVUPS    (SI)(R9*4), Y3
+	MOVQ       40(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y3, Y3
 	VADDPS     Y3, Y2, Y2
 	VADDPS     Y2, Y1, Y1
-	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       16(CX), SI
-	VMASKMOVPS Y1, Y2, (SI)(BX*4)
-	VMOVUPS    (R8)(R9*4), Y1
+	VMOVUPS    (SI)(R9*4), Y2
+	MOVQ       16(CX), R8
+	VMASKMOVPS Y1, Y2, (R8)(BX*4)
+	VMOVUPS    (SI)(R9*4), Y1
 	MOVQ       24(CX), SI
 	VMASKMOVPS Y0, Y1, (SI)(BX*4)
 
@@ -799,9 +847,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, MMX+
-TEXT ·linearComposeBackwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·linearComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -827,73 +875,85 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x08, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R8
-	IMULQ      BX, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       200(AX), R8
-	IMULQ      BX, R8
-	ADDQ       192(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       16(CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       (CX), R8
-	VMOVUPS    (R8)(BX*4), Y0
-	MOVQ       8(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	MOVQ       56(AX), SI
+	IMULQ      BX, SI
+	ADDQ       48(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       (CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       200(AX), SI
+	IMULQ      BX, SI
+	ADDQ       192(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       16(CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       (CX), SI
+	VMOVUPS    (SI)(BX*4), Y0
+	MOVQ       8(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	MOVQ       16(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
 	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
-	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Y2
+	MOVQ       24(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
+	MOVQ       16(CX), SI
+	VMOVUPS    (SI)(BX*4), Y2
 	VMULPS     Y2, Y1, Y1
-	MOVQ       8(CX), R8
-	VMOVUPS    Y0, (R8)(BX*4)
-	MOVQ       24(CX), R8
-	VMOVUPS    Y1, (R8)(BX*4)
-	ADDQ       $0x08, BX
-	SUBQ       $0x08, SI
+	MOVQ       8(CX), SI
+	VMOVUPS    Y0, (SI)(BX*4)
+	MOVQ       24(CX), SI
+	VMOVUPS    Y1, (SI)(BX*4)
+	MOVQ       way+80(FP), SI
+	IMUL3Q     $0x08, SI, SI
+	ADDQ       SI, BX
+	SUBQ       $0x08, R8
 	JGE        loop
 
 tail:
-	ADDQ       $0x08, SI
+	ADDQ       $0x08, R8
 	JZ         next
-	LEAQ       mask<>+0(SB), R8
+	MOVQ       n+48(FP), BX
+	SUBQ       R8, BX
+	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, R9
-	SUBQ       SI, R9
-	VMOVUPS    (R8)(R9*4), Y0
-	MOVQ       (CX), SI
-	VMASKMOVPS (SI)(BX*4), Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       8(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	SUBQ       R8, R9
+	VMOVUPS    (SI)(R9*4), Y0
+	MOVQ       (CX), R8
+	VMASKMOVPS (R8)(BX*4), Y0, Y0
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       8(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       16(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       16(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
 	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       24(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
-	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       16(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y2, Y2
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       24(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
+	VMOVUPS    (SI)(R9*4), Y2
+	MOVQ       16(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y2, Y2
 	VMULPS     Y2, Y1, Y1
-	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       8(CX), SI
-	VMASKMOVPS Y0, Y2, (SI)(BX*4)
-	VMOVUPS    (R8)(R9*4), Y0
+	VMOVUPS    (SI)(R9*4), Y2
+	MOVQ       8(CX), R8
+	VMASKMOVPS Y0, Y2, (R8)(BX*4)
+	VMOVUPS    (SI)(R9*4), Y0
 	MOVQ       24(CX), SI
 	VMASKMOVPS Y1, Y0, (SI)(BX*4)
 
@@ -944,9 +1004,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gilrInferenceLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·gilrInferenceLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -980,31 +1040,39 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R9
-	IMULQ        SI, R9
-	ADDQ         48(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         (CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         64(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         344(AX), R9
-	IMULQ        SI, R9
-	ADDQ         336(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         32(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         344(AX), DI
+	IMULQ        SI, DI
+	ADDQ         336(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         32(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -1034,10 +1102,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -1063,41 +1131,45 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         40(CX), R9
+	MOVQ         40(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored0:
-	MOVQ    32(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	MOVQ    32(CX), DI
+	VMOVUPS Y0, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x08, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x08, R9
 	JGE     loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, R9
 	JZ           next
-	LEAQ         mask<>+0(SB), R9
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -1127,12 +1199,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -1158,18 +1230,18 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         40(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         40(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
 	MOVQ         32(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -1486,9 +1558,9 @@ DATA c7fffffff<>+24(SB)/4, $0x7fffffff
 DATA c7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
 
-// func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gilrForwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·gilrForwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -1530,31 +1602,39 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R9
-	IMULQ        SI, R9
-	ADDQ         48(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         (CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         64(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         344(AX), R9
-	IMULQ        SI, R9
-	ADDQ         336(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         32(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         344(AX), DI
+	IMULQ        SI, DI
+	ADDQ         336(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         32(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -1584,20 +1664,20 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         40(CX), R9
+	MOVQ         40(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored0:
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -1623,51 +1703,55 @@ stored0:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         48(CX), R9
+	MOVQ         48(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Y1, (R9)(SI*4)
+	VMOVUPS      Y1, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y1, (R9)(SI*4)
+	VMOVNTPS Y1, (DI)(SI*4)
 
 stored1:
-	MOVQ    32(CX), R9
-	VMOVUPS (R9)(SI*4), Y2
+	MOVQ    32(CX), DI
+	VMOVUPS (DI)(SI*4), Y2
 	VMULPS  Y2, Y0, Y2
 	VMOVUPS c3f800000<>+0(SB), Y3
 	VSUBPS  Y0, Y3, Y3
 	VMULPS  Y1, Y3, Y0
 	VADDPS  Y0, Y2, Y0
-	MOVQ    56(CX), R9
+	MOVQ    56(CX), DI
 	TESTQ   BX, BX
 	JNZ     around2
-	VMOVUPS Y0, (R9)(SI*4)
+	VMOVUPS Y0, (DI)(SI*4)
 	JMP     stored2
 
 around2:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored2:
-	MOVQ    32(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	MOVQ    32(CX), DI
+	VMOVUPS Y0, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x08, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x08, R9
 	JGE     loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, R9
 	JZ           next
-	LEAQ         mask<>+0(SB), R9
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -1697,15 +1781,15 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         40(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         40(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -1731,21 +1815,21 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         48(CX), DI
-	VMASKMOVPS   Y1, Y2, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         48(CX), R9
+	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         56(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         56(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
 	MOVQ         32(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -1828,9 +1912,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·gilrBackwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·gilrBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -1868,144 +1952,156 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R9
-	IMULQ        SI, R9
-	ADDQ         48(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         (CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         272(AX), R9
-	IMULQ        SI, R9
-	ADDQ         264(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         24(CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         272(AX), DI
+	IMULQ        SI, DI
+	ADDQ         264(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         24(CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         280(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         344(AX), R9
-	IMULQ        SI, R9
-	ADDQ         336(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         32(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         344(AX), DI
+	IMULQ        SI, DI
+	ADDQ         336(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         32(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
 	VMULPS       Y1, Y0, Y1
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y3, Y0, Y2
 	VXORPS       c80000000<>+0(SB), Y1, Y1
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VMULPS       Y3, Y0, Y3
 	VADDPS       Y3, Y1, Y1
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VMULPS       Y3, Y0, Y0
-	MOVQ         8(CX), R9
-	VMOVUPS      Y0, (R9)(SI*4)
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      Y0, (DI)(SI*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y0, Y0, Y3
 	VMULPS       Y2, Y3, Y3
-	MOVQ         40(CX), R9
+	MOVQ         40(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y3, (R9)(SI*4)
+	VMOVUPS      Y3, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y3, (R9)(SI*4)
+	VMOVNTPS Y3, (DI)(SI*4)
 
 stored0:
-	MOVQ    24(CX), R9
-	VMOVUPS (R9)(SI*4), Y0
+	MOVQ    24(CX), DI
+	VMOVUPS (DI)(SI*4), Y0
 	VMOVUPS c3f800000<>+0(SB), Y2
 	VSUBPS  Y0, Y2, Y2
 	VMULPS  Y0, Y1, Y0
 	VMULPS  Y0, Y2, Y2
-	MOVQ    48(CX), R9
+	MOVQ    48(CX), DI
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Y2, (R9)(SI*4)
+	VMOVUPS Y2, (DI)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Y2, (R9)(SI*4)
+	VMOVNTPS Y2, (DI)(SI*4)
 
 stored1:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x08, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x08, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, R9
 	JZ           next
-	LEAQ         mask<>+0(SB), R9
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y3, Y0, Y2
 	VXORPS       c80000000<>+0(SB), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VMULPS       Y3, Y0, Y3
 	VADDPS       Y3, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VMULPS       Y3, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         8(CX), DI
-	VMASKMOVPS   Y0, Y3, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         8(CX), R9
+	VMASKMOVPS   Y0, Y3, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y0, Y0, Y3
 	VMULPS       Y2, Y3, Y3
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         40(CX), DI
-	VMASKMOVPS   Y3, Y0, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         40(CX), R9
+	VMASKMOVPS   Y3, Y0, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y0
+	VMOVUPS      (DI)(R10*4), Y0
 	MOVQ         48(CX), DI
 	VMASKMOVPS   Y2, Y0, (DI)(SI*4)
 
@@ -2080,9 +2176,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gilrComposeLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·gilrComposeLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -2116,31 +2212,39 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x08, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R8
-	IMULQ        BX, R8
-	ADDQ         48(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         (CX), R8
-	PREFETCHT0   (R8)
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
 	MOVQ         64(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         344(AX), R8
-	IMULQ        BX, R8
-	ADDQ         336(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         32(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
-	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         344(AX), SI
+	IMULQ        BX, SI
+	ADDQ         336(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         32(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Y0
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -2170,10 +2274,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
-	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -2199,36 +2303,40 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
 	VMULPS       Y2, Y0, Y2
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Y3
 	VMULPS       Y0, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y0, Y4, Y4
 	VMULPS       Y1, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         32(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
-	MOVQ         40(CX), R8
-	VMOVUPS      Y3, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	MOVQ         32(CX), SI
+	VMOVUPS      Y0, (SI)(BX*4)
+	MOVQ         40(CX), SI
+	VMOVUPS      Y3, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x08, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x08, R8
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, R8
 	JZ           next
-	LEAQ         mask<>+0(SB), R8
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	LEAQ         mask<>+0(SB), SI
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
-	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	SUBQ         R8, R9
+	VMOVUPS      (SI)(R9*4), Y0
+	MOVQ         (CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         8(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -2258,12 +2366,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         16(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         24(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -2289,22 +2397,22 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         32(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	VMOVUPS      (SI)(R9*4), Y3
+	MOVQ         40(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y3, Y3
 	VMULPS       Y0, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y0, Y4, Y4
 	VMULPS       Y1, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         32(CX), SI
-	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
-	VMOVUPS      (R8)(R9*4), Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         32(CX), R8
+	VMASKMOVPS   Y0, Y1, (R8)(BX*4)
+	VMOVUPS      (SI)(R9*4), Y0
 	MOVQ         40(CX), SI
 	VMASKMOVPS   Y3, Y0, (SI)(BX*4)
 
@@ -2371,9 +2479,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruInferenceLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·sruInferenceLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -2427,40 +2535,48 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R9
-	IMULQ        SI, R9
-	ADDQ         48(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         (CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         64(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         632(AX), R9
-	IMULQ        SI, R9
-	ADDQ         624(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         64(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         632(AX), DI
+	IMULQ        SI, DI
+	ADDQ         624(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         64(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -2490,10 +2606,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -2523,30 +2639,30 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
-	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y4
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Y4
 	VADDPS       Y4, Y3, Y3
-	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Y4
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(SI*4), Y4
 	VMULPS       Y4, Y1, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y1, Y5, Y5
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y4, Y0
-	MOVQ         72(CX), R9
+	MOVQ         72(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored0:
-	MOVQ         64(CX), R9
-	VMOVUPS      Y0, (R9)(SI*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      Y0, (DI)(SI*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -2576,39 +2692,43 @@ stored0:
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         80(CX), R9
+	MOVQ         80(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored1:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x08, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x08, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, R9
 	JZ           next
-	LEAQ         mask<>+0(SB), R9
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -2638,12 +2758,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -2673,27 +2793,27 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
-	VMOVUPS      (R9)(R10*4), Y4
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y4, Y4
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y4
+	MOVQ         56(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
-	VMOVUPS      (R9)(R10*4), Y4
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y4, Y4
+	VMOVUPS      (DI)(R10*4), Y4
+	MOVQ         64(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y4, Y4
 	VMULPS       Y4, Y1, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y1, Y5, Y5
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y4, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         72(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         64(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         72(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         64(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -2723,7 +2843,7 @@ tail:
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
+	VMOVUPS      (DI)(R10*4), Y1
 	MOVQ         80(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -2830,9 +2950,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruForwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·sruForwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -2902,50 +3022,58 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
 	MOVQ       64(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       632(AX), R9
-	IMULQ      SI, R9
-	ADDQ       624(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       64(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Y0
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	MOVQ       632(AX), DI
+	IMULQ      SI, DI
+	ADDQ       624(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       64(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       72(CX), R9
+	MOVQ       72(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Y0, (R9)(SI*4)
+	VMOVUPS    Y0, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored0:
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -2975,20 +3103,20 @@ stored0:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         80(CX), R9
+	MOVQ         80(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Y1, (R9)(SI*4)
+	VMOVUPS      Y1, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y1, (R9)(SI*4)
+	VMOVNTPS Y1, (DI)(SI*4)
 
 stored1:
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -3018,50 +3146,50 @@ stored1:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         88(CX), R9
+	MOVQ         88(CX), DI
 	TESTQ        BX, BX
 	JNZ          around2
-	VMOVUPS      Y2, (R9)(SI*4)
+	VMOVUPS      Y2, (DI)(SI*4)
 	JMP          stored2
 
 around2:
-	VMOVNTPS Y2, (R9)(SI*4)
+	VMOVNTPS Y2, (DI)(SI*4)
 
 stored2:
-	MOVQ    48(CX), R9
-	VMOVUPS (R9)(SI*4), Y3
-	MOVQ    56(CX), R9
-	VMOVUPS (R9)(SI*4), Y4
+	MOVQ    48(CX), DI
+	VMOVUPS (DI)(SI*4), Y3
+	MOVQ    56(CX), DI
+	VMOVUPS (DI)(SI*4), Y4
 	VADDPS  Y4, Y3, Y3
-	MOVQ    96(CX), R9
+	MOVQ    96(CX), DI
 	TESTQ   BX, BX
 	JNZ     around3
-	VMOVUPS Y3, (R9)(SI*4)
+	VMOVUPS Y3, (DI)(SI*4)
 	JMP     stored3
 
 around3:
-	VMOVNTPS Y3, (R9)(SI*4)
+	VMOVNTPS Y3, (DI)(SI*4)
 
 stored3:
-	MOVQ    64(CX), R9
-	VMOVUPS (R9)(SI*4), Y4
+	MOVQ    64(CX), DI
+	VMOVUPS (DI)(SI*4), Y4
 	VMULPS  Y4, Y1, Y4
 	VMOVUPS c3f800000<>+0(SB), Y5
 	VSUBPS  Y1, Y5, Y5
 	VMULPS  Y0, Y5, Y0
 	VADDPS  Y0, Y4, Y0
-	MOVQ    104(CX), R9
+	MOVQ    104(CX), DI
 	TESTQ   BX, BX
 	JNZ     around4
-	VMOVUPS Y0, (R9)(SI*4)
+	VMOVUPS Y0, (DI)(SI*4)
 	JMP     stored4
 
 around4:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored4:
-	MOVQ         64(CX), R9
-	VMOVUPS      Y0, (R9)(SI*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      Y0, (DI)(SI*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -3091,42 +3219,46 @@ stored4:
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         112(CX), R9
+	MOVQ         112(CX), DI
 	TESTQ        BX, BX
 	JNZ          around5
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (DI)(SI*4)
 	JMP          stored5
 
 around5:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored5:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x08, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x08, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, R9
 	JZ           next
-	LEAQ         mask<>+0(SB), R9
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         72(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         72(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -3156,15 +3288,15 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         80(CX), DI
-	VMASKMOVPS   Y1, Y2, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         80(CX), R9
+	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -3194,33 +3326,33 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         88(CX), DI
-	VMASKMOVPS   Y2, Y3, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
-	VMOVUPS      (R9)(R10*4), Y4
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y4, Y4
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         88(CX), R9
+	VMASKMOVPS   Y2, Y3, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y4
+	MOVQ         56(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
-	VMOVUPS      (R9)(R10*4), Y4
-	MOVQ         96(CX), DI
-	VMASKMOVPS   Y3, Y4, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y4
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y4, Y4
+	VMOVUPS      (DI)(R10*4), Y4
+	MOVQ         96(CX), R9
+	VMASKMOVPS   Y3, Y4, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y4
+	MOVQ         64(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y4, Y4
 	VMULPS       Y4, Y1, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y1, Y5, Y5
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y4, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         104(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         64(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         104(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         64(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -3250,7 +3382,7 @@ tail:
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
+	VMOVUPS      (DI)(R10*4), Y1
 	MOVQ         112(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -3389,9 +3521,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruBackwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·sruBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -3453,69 +3585,77 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       344(AX), R9
-	IMULQ      SI, R9
-	ADDQ       336(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       32(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       488(AX), R9
-	IMULQ      SI, R9
-	ADDQ       480(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       48(CX), R9
-	PREFETCHT0 (R9)
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       344(AX), DI
+	IMULQ      SI, DI
+	ADDQ       336(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       32(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       488(AX), DI
+	IMULQ      SI, DI
+	ADDQ       480(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       48(CX), DI
+	PREFETCHT0 (DI)
 	MOVQ       496(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       632(AX), R9
-	IMULQ      SI, R9
-	ADDQ       624(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       64(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Y0
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	MOVQ       632(AX), DI
+	IMULQ      SI, DI
+	ADDQ       624(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       64(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	MOVQ       16(CX), DI
+	VMOVUPS    (DI)(SI*4), Y1
 	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Y2
+	MOVQ       24(CX), DI
+	VMOVUPS    (DI)(SI*4), Y2
 	VMOVUPS    c3f800000<>+0(SB), Y3
 	VSUBPS     Y2, Y3, Y3
 	VMULPS     Y3, Y0, Y2
-	MOVQ       72(CX), R9
+	MOVQ       72(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Y2, (R9)(SI*4)
+	VMOVUPS    Y2, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Y2, (R9)(SI*4)
+	VMOVNTPS Y2, (DI)(SI*4)
 
 stored0:
 	VXORPS       c80000000<>+0(SB), Y1, Y1
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y4
@@ -3542,109 +3682,113 @@ stored0:
 	VORPS        Y3, Y2, Y2
 	VMULPS       Y2, Y0, Y3
 	VADDPS       Y3, Y1, Y1
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VMULPS       Y3, Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y0, Y3, Y3
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
 	VADDPS       Y3, Y0, Y0
-	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VMULPS       Y2, Y0, Y2
-	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y3, Y4, Y4
 	VMULPS       Y4, Y0, Y3
-	MOVQ         80(CX), R9
+	MOVQ         80(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Y3, (R9)(SI*4)
+	VMOVUPS      Y3, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y3, (R9)(SI*4)
+	VMOVNTPS Y3, (DI)(SI*4)
 
 stored1:
 	VXORPS  c80000000<>+0(SB), Y2, Y2
-	MOVQ    64(CX), R9
-	VMOVUPS (R9)(SI*4), Y3
+	MOVQ    64(CX), DI
+	VMOVUPS (DI)(SI*4), Y3
 	VMULPS  Y3, Y0, Y3
 	VADDPS  Y3, Y2, Y2
-	MOVQ    56(CX), R9
-	VMOVUPS (R9)(SI*4), Y3
+	MOVQ    56(CX), DI
+	VMOVUPS (DI)(SI*4), Y3
 	VMULPS  Y3, Y0, Y0
-	MOVQ    40(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	MOVQ    24(CX), R9
-	VMOVUPS (R9)(SI*4), Y0
+	MOVQ    40(CX), DI
+	VMOVUPS Y0, (DI)(SI*4)
+	MOVQ    24(CX), DI
+	VMOVUPS (DI)(SI*4), Y0
 	VMOVUPS c3f800000<>+0(SB), Y3
 	VSUBPS  Y0, Y3, Y3
 	VMULPS  Y0, Y1, Y0
 	VMULPS  Y0, Y3, Y3
-	MOVQ    88(CX), R9
+	MOVQ    88(CX), DI
 	TESTQ   BX, BX
 	JNZ     around2
-	VMOVUPS Y3, (R9)(SI*4)
+	VMOVUPS Y3, (DI)(SI*4)
 	JMP     stored2
 
 around2:
-	VMOVNTPS Y3, (R9)(SI*4)
+	VMOVNTPS Y3, (DI)(SI*4)
 
 stored2:
-	MOVQ    56(CX), R9
-	VMOVUPS (R9)(SI*4), Y0
+	MOVQ    56(CX), DI
+	VMOVUPS (DI)(SI*4), Y0
 	VMOVUPS c3f800000<>+0(SB), Y1
 	VSUBPS  Y0, Y1, Y1
 	VMULPS  Y0, Y2, Y0
 	VMULPS  Y0, Y1, Y1
-	MOVQ    96(CX), R9
+	MOVQ    96(CX), DI
 	TESTQ   BX, BX
 	JNZ     around3
-	VMOVUPS Y1, (R9)(SI*4)
+	VMOVUPS Y1, (DI)(SI*4)
 	JMP     stored3
 
 around3:
-	VMOVNTPS Y1, (R9)(SI*4)
+	VMOVNTPS Y1, (DI)(SI*4)
 
 stored3:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x08, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x08, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, R9
 	JZ           next
-	LEAQ         mask<>+0(SB), R9
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y3, Y0, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         72(CX), DI
-	VMASKMOVPS   Y2, Y3, (DI)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         72(CX), R9
+	VMASKMOVPS   Y2, Y3, (R9)(SI*4)
 	VXORPS       c80000000<>+0(SB), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y4
@@ -3671,61 +3815,61 @@ tail:
 	VORPS        Y3, Y2, Y2
 	VMULPS       Y2, Y0, Y3
 	VADDPS       Y3, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VMULPS       Y3, Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
 	VADDPS       Y3, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         56(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y3, Y4, Y4
 	VMULPS       Y4, Y0, Y3
-	VMOVUPS      (R9)(R10*4), Y4
-	MOVQ         80(CX), DI
-	VMASKMOVPS   Y3, Y4, (DI)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y4
+	MOVQ         80(CX), R9
+	VMASKMOVPS   Y3, Y4, (R9)(SI*4)
 	VXORPS       c80000000<>+0(SB), Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         64(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VMULPS       Y3, Y0, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         56(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VMULPS       Y3, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         40(CX), DI
-	VMASKMOVPS   Y0, Y3, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         40(CX), R9
+	VMASKMOVPS   Y0, Y3, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         88(CX), DI
-	VMASKMOVPS   Y3, Y0, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         88(CX), R9
+	VMASKMOVPS   Y3, Y0, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         56(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y1
 	VSUBPS       Y0, Y1, Y1
 	VMULPS       Y0, Y2, Y0
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y0
+	VMOVUPS      (DI)(R10*4), Y0
 	MOVQ         96(CX), DI
 	VMASKMOVPS   Y1, Y0, (DI)(SI*4)
 
@@ -3848,9 +3992,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruComposeLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·sruComposeLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -3884,36 +4028,44 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x08, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R8
-	IMULQ        BX, R8
-	ADDQ         48(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         (CX), R8
-	PREFETCHT0   (R8)
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
 	MOVQ         64(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         344(AX), R8
-	IMULQ        BX, R8
-	ADDQ         336(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         32(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
-	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         344(AX), SI
+	IMULQ        BX, SI
+	ADDQ         336(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         32(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Y0
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
-	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -3943,43 +4095,47 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
 	VMULPS       Y2, Y1, Y2
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         32(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
-	MOVQ         40(CX), R8
-	VMOVUPS      Y3, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	MOVQ         32(CX), SI
+	VMOVUPS      Y0, (SI)(BX*4)
+	MOVQ         40(CX), SI
+	VMOVUPS      Y3, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x08, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x08, R8
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, R8
 	JZ           next
-	LEAQ         mask<>+0(SB), R8
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	LEAQ         mask<>+0(SB), SI
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
-	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	SUBQ         R8, R9
+	VMOVUPS      (SI)(R9*4), Y0
+	MOVQ         (CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         8(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         16(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         24(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -4009,22 +4165,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         32(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y2
-	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	VMOVUPS      (SI)(R9*4), Y3
+	MOVQ         40(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y3, Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         32(CX), SI
-	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
-	VMOVUPS      (R8)(R9*4), Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         32(CX), R8
+	VMASKMOVPS   Y0, Y1, (R8)(BX*4)
+	VMOVUPS      (SI)(R9*4), Y0
 	MOVQ         40(CX), SI
 	VMASKMOVPS   Y3, Y0, (SI)(BX*4)
 
@@ -4091,9 +4247,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·sruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -4131,40 +4287,48 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x08, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R8
-	IMULQ        BX, R8
-	ADDQ         48(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         (CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         200(AX), R8
-	IMULQ        BX, R8
-	ADDQ         192(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         16(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         416(AX), R8
-	IMULQ        BX, R8
-	ADDQ         408(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         40(CX), R8
-	PREFETCHT0   (R8)
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         200(AX), SI
+	IMULQ        BX, SI
+	ADDQ         192(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         16(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         416(AX), SI
+	IMULQ        BX, SI
+	ADDQ         408(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         40(CX), SI
+	PREFETCHT0   (SI)
 	MOVQ         424(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
-	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Y0
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -4189,47 +4353,51 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
 	VMULPS       Y2, Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VFNMADD231PS Y1, Y1, Y2
 	VMULPS       Y0, Y2, Y2
-	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Y0
 	VADDPS       Y2, Y0, Y0
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
 	VMULPS       Y1, Y0, Y0
-	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         48(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
 	VMULPS       Y2, Y1, Y1
-	MOVQ         32(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
-	MOVQ         48(CX), R8
-	VMOVUPS      Y1, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	MOVQ         32(CX), SI
+	VMOVUPS      Y0, (SI)(BX*4)
+	MOVQ         48(CX), SI
+	VMOVUPS      Y1, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x08, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x08, R8
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, R8
 	JZ           next
-	LEAQ         mask<>+0(SB), R8
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	LEAQ         mask<>+0(SB), SI
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
-	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	SUBQ         R8, R9
+	VMOVUPS      (SI)(R9*4), Y0
+	MOVQ         (CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         8(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         16(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -4254,32 +4422,32 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         24(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VFNMADD231PS Y1, Y1, Y2
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y0
+	MOVQ         32(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y0, Y0
 	VADDPS       Y2, Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         40(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         48(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         48(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         40(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         32(CX), SI
-	VMASKMOVPS   Y0, Y2, (SI)(BX*4)
-	VMOVUPS      (R8)(R9*4), Y0
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         32(CX), R8
+	VMASKMOVPS   Y0, Y2, (R8)(BX*4)
+	VMOVUPS      (SI)(R9*4), Y0
 	MOVQ         48(CX), SI
 	VMASKMOVPS   Y1, Y0, (SI)(BX*4)
 
@@ -4354,9 +4522,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·qrnnInferenceLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·qrnnInferenceLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -4402,33 +4570,41 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R9
-	IMULQ        SI, R9
-	ADDQ         48(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         (CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         64(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         488(AX), R9
-	IMULQ        SI, R9
-	ADDQ         480(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         48(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         488(AX), DI
+	IMULQ        SI, DI
+	ADDQ         480(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         48(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -4454,10 +4630,10 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -4487,10 +4663,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -4520,52 +4696,56 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VMULPS       Y3, Y1, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         56(CX), R9
+	MOVQ         56(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored0:
-	MOVQ    48(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
+	MOVQ    48(CX), DI
+	VMOVUPS Y0, (DI)(SI*4)
 	VMULPS  Y0, Y2, Y0
-	MOVQ    64(CX), R9
+	MOVQ    64(CX), DI
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Y0, (R9)(SI*4)
+	VMOVUPS Y0, (DI)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored1:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x08, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x08, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, R9
 	JZ           next
-	LEAQ         mask<>+0(SB), R9
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -4591,12 +4771,12 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -4626,12 +4806,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -4661,22 +4841,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VMULPS       Y3, Y1, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y3, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         56(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         48(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         56(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         48(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      (R9)(R10*4), Y1
+	VMOVUPS      (DI)(R10*4), Y1
 	MOVQ         64(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -4767,9 +4947,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·qrnnForwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·qrnnForwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -4827,33 +5007,41 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R9
-	IMULQ        SI, R9
-	ADDQ         48(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         (CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         64(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         488(AX), R9
-	IMULQ        SI, R9
-	ADDQ         480(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         48(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         488(AX), DI
+	IMULQ        SI, DI
+	ADDQ         480(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         48(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -4879,20 +5067,20 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	MOVQ         56(CX), R9
+	MOVQ         56(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored0:
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -4922,20 +5110,20 @@ stored0:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         64(CX), R9
+	MOVQ         64(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Y1, (R9)(SI*4)
+	VMOVUPS      Y1, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y1, (R9)(SI*4)
+	VMOVNTPS Y1, (DI)(SI*4)
 
 stored1:
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -4965,62 +5153,66 @@ stored1:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         72(CX), R9
+	MOVQ         72(CX), DI
 	TESTQ        BX, BX
 	JNZ          around2
-	VMOVUPS      Y2, (R9)(SI*4)
+	VMOVUPS      Y2, (DI)(SI*4)
 	JMP          stored2
 
 around2:
-	VMOVNTPS Y2, (R9)(SI*4)
+	VMOVNTPS Y2, (DI)(SI*4)
 
 stored2:
-	MOVQ    48(CX), R9
-	VMOVUPS (R9)(SI*4), Y3
+	MOVQ    48(CX), DI
+	VMOVUPS (DI)(SI*4), Y3
 	VMULPS  Y3, Y1, Y3
 	VMOVUPS c3f800000<>+0(SB), Y4
 	VSUBPS  Y1, Y4, Y4
 	VMULPS  Y0, Y4, Y0
 	VADDPS  Y0, Y3, Y0
-	MOVQ    80(CX), R9
+	MOVQ    80(CX), DI
 	TESTQ   BX, BX
 	JNZ     around3
-	VMOVUPS Y0, (R9)(SI*4)
+	VMOVUPS Y0, (DI)(SI*4)
 	JMP     stored3
 
 around3:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored3:
-	MOVQ    48(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
+	MOVQ    48(CX), DI
+	VMOVUPS Y0, (DI)(SI*4)
 	VMULPS  Y0, Y2, Y0
-	MOVQ    88(CX), R9
+	MOVQ    88(CX), DI
 	TESTQ   BX, BX
 	JNZ     around4
-	VMOVUPS Y0, (R9)(SI*4)
+	VMOVUPS Y0, (DI)(SI*4)
 	JMP     stored4
 
 around4:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored4:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x08, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x08, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, R9
 	JZ           next
-	LEAQ         mask<>+0(SB), R9
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -5046,15 +5238,15 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         56(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         56(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -5084,15 +5276,15 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         64(CX), DI
-	VMASKMOVPS   Y1, Y2, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         64(CX), R9
+	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -5122,25 +5314,25 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         72(CX), DI
-	VMASKMOVPS   Y2, Y3, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         72(CX), R9
+	VMASKMOVPS   Y2, Y3, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VMULPS       Y3, Y1, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y3, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         80(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         48(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         80(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         48(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      (R9)(R10*4), Y1
+	VMOVUPS      (DI)(R10*4), Y1
 	MOVQ         88(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -5255,9 +5447,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·qrnnBackwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·qrnnBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -5311,199 +5503,211 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       200(AX), R9
-	IMULQ      SI, R9
-	ADDQ       192(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       416(AX), R9
-	IMULQ      SI, R9
-	ADDQ       408(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       40(CX), R9
-	PREFETCHT0 (R9)
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       200(AX), DI
+	IMULQ      SI, DI
+	ADDQ       192(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       16(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       416(AX), DI
+	IMULQ      SI, DI
+	ADDQ       408(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       40(CX), DI
+	PREFETCHT0 (DI)
 	MOVQ       424(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       560(AX), R9
-	IMULQ      SI, R9
-	ADDQ       552(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       56(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Y0
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	MOVQ       560(AX), DI
+	IMULQ      SI, DI
+	ADDQ       552(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       56(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	MOVQ       16(CX), DI
+	VMOVUPS    (DI)(SI*4), Y1
 	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Y2
+	MOVQ       24(CX), DI
+	VMOVUPS    (DI)(SI*4), Y2
 	VMULPS     Y2, Y0, Y0
-	MOVQ       32(CX), R9
-	VMOVUPS    (R9)(SI*4), Y2
+	MOVQ       32(CX), DI
+	VMOVUPS    (DI)(SI*4), Y2
 	VADDPS     Y0, Y2, Y0
-	MOVQ       40(CX), R9
-	VMOVUPS    (R9)(SI*4), Y2
+	MOVQ       40(CX), DI
+	VMOVUPS    (DI)(SI*4), Y2
 	VMULPS     Y2, Y0, Y2
-	MOVQ       48(CX), R9
-	VMOVUPS    (R9)(SI*4), Y3
+	MOVQ       48(CX), DI
+	VMOVUPS    (DI)(SI*4), Y3
 	VMOVUPS    c3f800000<>+0(SB), Y4
 	VSUBPS     Y3, Y4, Y4
 	VMULPS     Y4, Y0, Y3
 	VXORPS     c80000000<>+0(SB), Y2, Y2
-	MOVQ       56(CX), R9
-	VMOVUPS    (R9)(SI*4), Y4
+	MOVQ       56(CX), DI
+	VMOVUPS    (DI)(SI*4), Y4
 	VMULPS     Y4, Y0, Y4
 	VADDPS     Y4, Y2, Y2
-	MOVQ       48(CX), R9
-	VMOVUPS    (R9)(SI*4), Y4
+	MOVQ       48(CX), DI
+	VMOVUPS    (DI)(SI*4), Y4
 	VMULPS     Y4, Y0, Y0
-	MOVQ       32(CX), R9
-	VMOVUPS    Y0, (R9)(SI*4)
-	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Y0
+	MOVQ       32(CX), DI
+	VMOVUPS    Y0, (DI)(SI*4)
+	MOVQ       24(CX), DI
+	VMOVUPS    (DI)(SI*4), Y0
 	VMOVUPS    c3f800000<>+0(SB), Y4
 	VSUBPS     Y0, Y4, Y4
 	VMULPS     Y0, Y1, Y0
 	VMULPS     Y0, Y4, Y4
-	MOVQ       64(CX), R9
+	MOVQ       64(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Y4, (R9)(SI*4)
+	VMOVUPS    Y4, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Y4, (R9)(SI*4)
+	VMOVNTPS Y4, (DI)(SI*4)
 
 stored0:
-	MOVQ    48(CX), R9
-	VMOVUPS (R9)(SI*4), Y0
+	MOVQ    48(CX), DI
+	VMOVUPS (DI)(SI*4), Y0
 	VMOVUPS c3f800000<>+0(SB), Y1
 	VSUBPS  Y0, Y1, Y1
 	VMULPS  Y0, Y2, Y0
 	VMULPS  Y0, Y1, Y1
-	MOVQ    72(CX), R9
+	MOVQ    72(CX), DI
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Y1, (R9)(SI*4)
+	VMOVUPS Y1, (DI)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Y1, (R9)(SI*4)
+	VMOVNTPS Y1, (DI)(SI*4)
 
 stored1:
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y1
 	VFNMADD231PS Y0, Y0, Y1
 	VMULPS       Y3, Y1, Y1
-	MOVQ         80(CX), R9
+	MOVQ         80(CX), DI
 	TESTQ        BX, BX
 	JNZ          around2
-	VMOVUPS      Y1, (R9)(SI*4)
+	VMOVUPS      Y1, (DI)(SI*4)
 	JMP          stored2
 
 around2:
-	VMOVNTPS Y1, (R9)(SI*4)
+	VMOVNTPS Y1, (DI)(SI*4)
 
 stored2:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x08, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x08, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, R9
 	JZ           next
-	LEAQ         mask<>+0(SB), R9
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMULPS       Y2, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y3, Y4, Y4
 	VMULPS       Y4, Y0, Y3
 	VXORPS       c80000000<>+0(SB), Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y4
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y4, Y4
+	VMOVUPS      (DI)(R10*4), Y4
+	MOVQ         56(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y4, Y4
 	VMULPS       Y4, Y0, Y4
 	VADDPS       Y4, Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y4
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y4, Y4
+	VMOVUPS      (DI)(R10*4), Y4
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y4, Y4
 	VMULPS       Y4, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y4
-	MOVQ         32(CX), DI
-	VMASKMOVPS   Y0, Y4, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y4
+	MOVQ         32(CX), R9
+	VMASKMOVPS   Y0, Y4, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y0, Y4, Y4
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y4, Y4
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         64(CX), DI
-	VMASKMOVPS   Y4, Y0, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         64(CX), R9
+	VMASKMOVPS   Y4, Y0, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y1
 	VSUBPS       Y0, Y1, Y1
 	VMULPS       Y0, Y2, Y0
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         72(CX), DI
-	VMASKMOVPS   Y1, Y0, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         72(CX), R9
+	VMASKMOVPS   Y1, Y0, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y1
 	VFNMADD231PS Y0, Y0, Y1
 	VMULPS       Y3, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y0
+	VMOVUPS      (DI)(R10*4), Y0
 	MOVQ         80(CX), DI
 	VMASKMOVPS   Y1, Y0, (DI)(SI*4)
 
@@ -5610,9 +5814,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·qrnnComposeLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·qrnnComposeLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -5646,31 +5850,39 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x08, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R8
-	IMULQ        BX, R8
-	ADDQ         48(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         (CX), R8
-	PREFETCHT0   (R8)
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
 	MOVQ         64(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         344(AX), R8
-	IMULQ        BX, R8
-	ADDQ         336(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         32(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
-	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         344(AX), SI
+	IMULQ        BX, SI
+	ADDQ         336(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         32(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Y0
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -5696,10 +5908,10 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
-	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -5729,36 +5941,40 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
 	VMULPS       Y2, Y1, Y2
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         32(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
-	MOVQ         40(CX), R8
-	VMOVUPS      Y3, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	MOVQ         32(CX), SI
+	VMOVUPS      Y0, (SI)(BX*4)
+	MOVQ         40(CX), SI
+	VMOVUPS      Y3, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x08, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x08, R8
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, R8
 	JZ           next
-	LEAQ         mask<>+0(SB), R8
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	LEAQ         mask<>+0(SB), SI
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
-	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	SUBQ         R8, R9
+	VMOVUPS      (SI)(R9*4), Y0
+	MOVQ         (CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         8(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -5784,12 +6000,12 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         16(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         24(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -5819,22 +6035,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         32(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y2
-	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	VMOVUPS      (SI)(R9*4), Y3
+	MOVQ         40(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y3, Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         32(CX), SI
-	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
-	VMOVUPS      (R8)(R9*4), Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         32(CX), R8
+	VMASKMOVPS   Y0, Y1, (R8)(BX*4)
+	VMOVUPS      (SI)(R9*4), Y0
 	MOVQ         40(CX), SI
 	VMASKMOVPS   Y3, Y0, (SI)(BX*4)
 
@@ -5901,9 +6117,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, MMX+
-TEXT ·qrnnComposeBackwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·qrnnComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -5937,90 +6153,102 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x08, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R8
-	IMULQ      BX, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       344(AX), R8
-	IMULQ      BX, R8
-	ADDQ       336(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       32(CX), R8
-	PREFETCHT0 (R8)
+	MOVQ       56(AX), SI
+	IMULQ      BX, SI
+	ADDQ       48(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       (CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       344(AX), SI
+	IMULQ      BX, SI
+	ADDQ       336(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       32(CX), SI
+	PREFETCHT0 (SI)
 	MOVQ       352(AX), R9
-	LEAQ       (R8)(R9*4), R8
-	PREFETCHT0 (R8)
-	MOVQ       (CX), R8
-	VMOVUPS    (R8)(BX*4), Y0
-	MOVQ       8(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	LEAQ       (SI)(R9*4), SI
+	PREFETCHT0 (SI)
+	MOVQ       (CX), SI
+	VMOVUPS    (SI)(BX*4), Y0
+	MOVQ       8(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	MOVQ       16(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
 	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	MOVQ       24(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
 	VADDPS     Y0, Y1, Y0
-	MOVQ       32(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	MOVQ       32(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
 	VMULPS     Y1, Y0, Y0
-	MOVQ       40(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
-	MOVQ       32(CX), R8
-	VMOVUPS    (R8)(BX*4), Y2
+	MOVQ       40(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
+	MOVQ       32(CX), SI
+	VMOVUPS    (SI)(BX*4), Y2
 	VMULPS     Y2, Y1, Y1
-	MOVQ       24(CX), R8
-	VMOVUPS    Y0, (R8)(BX*4)
-	MOVQ       40(CX), R8
-	VMOVUPS    Y1, (R8)(BX*4)
-	ADDQ       $0x08, BX
-	SUBQ       $0x08, SI
+	MOVQ       24(CX), SI
+	VMOVUPS    Y0, (SI)(BX*4)
+	MOVQ       40(CX), SI
+	VMOVUPS    Y1, (SI)(BX*4)
+	MOVQ       way+80(FP), SI
+	IMUL3Q     $0x08, SI, SI
+	ADDQ       SI, BX
+	SUBQ       $0x08, R8
 	JGE        loop
 
 tail:
-	ADDQ       $0x08, SI
+	ADDQ       $0x08, R8
 	JZ         next
-	LEAQ       mask<>+0(SB), R8
+	MOVQ       n+48(FP), BX
+	SUBQ       R8, BX
+	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, R9
-	SUBQ       SI, R9
-	VMOVUPS    (R8)(R9*4), Y0
-	MOVQ       (CX), SI
-	VMASKMOVPS (SI)(BX*4), Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       8(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	SUBQ       R8, R9
+	VMOVUPS    (SI)(R9*4), Y0
+	MOVQ       (CX), R8
+	VMASKMOVPS (R8)(BX*4), Y0, Y0
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       8(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       16(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       16(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
 	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       24(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       24(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
 	VADDPS     Y0, Y1, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       32(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       32(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
 	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       40(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
-	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       32(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y2, Y2
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       40(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
+	VMOVUPS    (SI)(R9*4), Y2
+	MOVQ       32(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y2, Y2
 	VMULPS     Y2, Y1, Y1
-	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       24(CX), SI
-	VMASKMOVPS Y0, Y2, (SI)(BX*4)
-	VMOVUPS    (R8)(R9*4), Y0
+	VMOVUPS    (SI)(R9*4), Y2
+	MOVQ       24(CX), R8
+	VMASKMOVPS Y0, Y2, (R8)(BX*4)
+	VMOVUPS    (SI)(R9*4), Y0
 	MOVQ       40(CX), SI
 	VMASKMOVPS Y1, Y0, (SI)(BX*4)
 
@@ -6087,9 +6315,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·lsLstmCoreInferenceLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·lsLstmCoreInferenceLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -6175,53 +6403,61 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ         632(AX), R9
-	IMULQ        SI, R9
-	ADDQ         624(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         64(CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         632(AX), DI
+	IMULQ        SI, DI
+	ADDQ         624(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         64(CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         640(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         776(AX), R9
-	IMULQ        SI, R9
-	ADDQ         768(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         80(CX), R9
-	PREFETCHT0   (R9)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         776(AX), DI
+	IMULQ        SI, DI
+	ADDQ         768(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         80(CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         784(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         920(AX), R9
-	IMULQ        SI, R9
-	ADDQ         912(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         96(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         920(AX), DI
+	IMULQ        SI, DI
+	ADDQ         912(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         96(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -6252,15 +6488,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
-	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6288,15 +6524,15 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         80(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
-	MOVQ         88(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6327,31 +6563,31 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         96(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y0, Y1, Y0
-	MOVQ         136(CX), R9
+	MOVQ         136(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored0:
-	MOVQ         96(CX), R9
-	VMOVUPS      Y0, (R9)(SI*4)
-	MOVQ         104(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         112(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         96(CX), DI
+	VMOVUPS      Y0, (DI)(SI*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         120(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
-	MOVQ         128(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6383,39 +6619,43 @@ stored0:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y0
-	MOVQ         144(CX), R9
+	MOVQ         144(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored1:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x08, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x08, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, R9
 	JZ           next
-	LEAQ         mask<>+0(SB), R9
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -6446,19 +6686,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         56(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6486,19 +6726,19 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         72(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         64(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         72(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         80(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         88(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         80(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         88(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6529,30 +6769,30 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         96(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         96(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y0, Y1, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         136(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         96(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         104(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         112(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         136(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         96(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         104(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         112(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         120(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         128(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         120(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         128(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6584,7 +6824,7 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y0
-	VMOVUPS      (R9)(R10*4), Y1
+	VMOVUPS      (DI)(R10*4), Y1
 	MOVQ         144(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -6755,9 +6995,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·lsLstmCoreForwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·lsLstmCoreForwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -6859,53 +7099,61 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ         632(AX), R9
-	IMULQ        SI, R9
-	ADDQ         624(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         64(CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         632(AX), DI
+	IMULQ        SI, DI
+	ADDQ         624(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         64(CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         640(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         776(AX), R9
-	IMULQ        SI, R9
-	ADDQ         768(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         80(CX), R9
-	PREFETCHT0   (R9)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         776(AX), DI
+	IMULQ        SI, DI
+	ADDQ         768(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         80(CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         784(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         920(AX), R9
-	IMULQ        SI, R9
-	ADDQ         912(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         96(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         920(AX), DI
+	IMULQ        SI, DI
+	ADDQ         912(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         96(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -6936,25 +7184,25 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         136(CX), R9
+	MOVQ         136(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored0:
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
-	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6981,26 +7229,26 @@ stored0:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         144(CX), R9
+	MOVQ         144(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Y1, (R9)(SI*4)
+	VMOVUPS      Y1, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y1, (R9)(SI*4)
+	VMOVNTPS Y1, (DI)(SI*4)
 
 stored1:
 	VMULPS       Y1, Y0, Y0
-	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         80(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
-	MOVQ         88(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -7031,41 +7279,41 @@ stored1:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         152(CX), R9
+	MOVQ         152(CX), DI
 	TESTQ        BX, BX
 	JNZ          around2
-	VMOVUPS      Y1, (R9)(SI*4)
+	VMOVUPS      Y1, (DI)(SI*4)
 	JMP          stored2
 
 around2:
-	VMOVNTPS Y1, (R9)(SI*4)
+	VMOVNTPS Y1, (DI)(SI*4)
 
 stored2:
-	MOVQ    96(CX), R9
-	VMOVUPS (R9)(SI*4), Y2
+	MOVQ    96(CX), DI
+	VMOVUPS (DI)(SI*4), Y2
 	VMULPS  Y2, Y1, Y1
 	VADDPS  Y0, Y1, Y0
-	MOVQ    160(CX), R9
+	MOVQ    160(CX), DI
 	TESTQ   BX, BX
 	JNZ     around3
-	VMOVUPS Y0, (R9)(SI*4)
+	VMOVUPS Y0, (DI)(SI*4)
 	JMP     stored3
 
 around3:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored3:
-	MOVQ         96(CX), R9
-	VMOVUPS      Y0, (R9)(SI*4)
-	MOVQ         104(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
-	MOVQ         112(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         96(CX), DI
+	VMOVUPS      Y0, (DI)(SI*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         120(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
-	MOVQ         128(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -7096,50 +7344,54 @@ stored3:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         168(CX), R9
+	MOVQ         168(CX), DI
 	TESTQ        BX, BX
 	JNZ          around4
-	VMOVUPS      Y1, (R9)(SI*4)
+	VMOVUPS      Y1, (DI)(SI*4)
 	JMP          stored4
 
 around4:
-	VMOVNTPS Y1, (R9)(SI*4)
+	VMOVNTPS Y1, (DI)(SI*4)
 
 stored4:
 	VMULPS  Y0, Y1, Y0
-	MOVQ    176(CX), R9
+	MOVQ    176(CX), DI
 	TESTQ   BX, BX
 	JNZ     around5
-	VMOVUPS Y0, (R9)(SI*4)
+	VMOVUPS Y0, (DI)(SI*4)
 	JMP     stored5
 
 around5:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (DI)(SI*4)
 
 stored5:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x08, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x08, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, R9
 	JZ           next
-	LEAQ         mask<>+0(SB), R9
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -7170,22 +7422,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         136(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         136(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         56(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -7212,23 +7464,23 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         144(CX), DI
-	VMASKMOVPS   Y1, Y2, (DI)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         144(CX), R9
+	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         72(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         64(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         72(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         80(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         88(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         80(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         88(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -7259,33 +7511,33 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         152(CX), DI
-	VMASKMOVPS   Y1, Y2, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         96(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         152(CX), R9
+	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         96(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y0, Y1, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         160(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         96(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         104(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         112(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         160(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         96(CX), R9
+	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         104(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         112(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         120(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         128(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         120(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         128(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -7316,11 +7568,11 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         168(CX), DI
-	VMASKMOVPS   Y1, Y2, (DI)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         168(CX), R9
+	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
 	VMULPS       Y0, Y1, Y0
-	VMOVUPS      (R9)(R10*4), Y1
+	VMOVUPS      (DI)(R10*4), Y1
 	MOVQ         176(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -7523,9 +7775,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·lsLstmCoreBackwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·lsLstmCoreBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -7587,219 +7839,231 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x08, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-8, SI
+	SUBQ  $0x08, SI
+
+up:
+	SUBQ $0x08, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       200(AX), R9
-	IMULQ      SI, R9
-	ADDQ       192(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       416(AX), R9
-	IMULQ      SI, R9
-	ADDQ       408(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       40(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       632(AX), R9
-	IMULQ      SI, R9
-	ADDQ       624(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       64(CX), R9
-	PREFETCHT0 (R9)
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       200(AX), DI
+	IMULQ      SI, DI
+	ADDQ       192(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       16(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       416(AX), DI
+	IMULQ      SI, DI
+	ADDQ       408(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       40(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       632(AX), DI
+	IMULQ      SI, DI
+	ADDQ       624(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       64(CX), DI
+	PREFETCHT0 (DI)
 	MOVQ       640(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Y0
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Y0
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	MOVQ       16(CX), DI
+	VMOVUPS    (DI)(SI*4), Y1
 	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Y2
+	MOVQ       24(CX), DI
+	VMOVUPS    (DI)(SI*4), Y2
 	VMULPS     Y2, Y0, Y0
-	MOVQ       32(CX), R9
-	VMOVUPS    (R9)(SI*4), Y2
+	MOVQ       32(CX), DI
+	VMOVUPS    (DI)(SI*4), Y2
 	VADDPS     Y0, Y2, Y0
-	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Y2
+	MOVQ       24(CX), DI
+	VMOVUPS    (DI)(SI*4), Y2
 	VMOVUPS    c3f800000<>+0(SB), Y3
 	VSUBPS     Y2, Y3, Y3
 	VMULPS     Y2, Y1, Y1
 	VMULPS     Y1, Y3, Y3
-	MOVQ       72(CX), R9
+	MOVQ       72(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Y3, (R9)(SI*4)
+	VMOVUPS    Y3, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Y3, (R9)(SI*4)
+	VMOVNTPS Y3, (DI)(SI*4)
 
 stored0:
-	MOVQ    40(CX), R9
-	VMOVUPS (R9)(SI*4), Y1
+	MOVQ    40(CX), DI
+	VMOVUPS (DI)(SI*4), Y1
 	VMULPS  Y1, Y0, Y1
-	MOVQ    48(CX), R9
-	VMOVUPS (R9)(SI*4), Y2
+	MOVQ    48(CX), DI
+	VMOVUPS (DI)(SI*4), Y2
 	VMULPS  Y2, Y0, Y2
-	MOVQ    32(CX), R9
-	VMOVUPS Y2, (R9)(SI*4)
-	MOVQ    48(CX), R9
-	VMOVUPS (R9)(SI*4), Y2
+	MOVQ    32(CX), DI
+	VMOVUPS Y2, (DI)(SI*4)
+	MOVQ    48(CX), DI
+	VMOVUPS (DI)(SI*4), Y2
 	VMOVUPS c3f800000<>+0(SB), Y3
 	VSUBPS  Y2, Y3, Y3
 	VMULPS  Y2, Y1, Y1
 	VMULPS  Y1, Y3, Y3
-	MOVQ    80(CX), R9
+	MOVQ    80(CX), DI
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Y3, (R9)(SI*4)
+	VMOVUPS Y3, (DI)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Y3, (R9)(SI*4)
+	VMOVNTPS Y3, (DI)(SI*4)
 
 stored1:
-	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Y1
 	VMULPS       Y1, Y0, Y1
-	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VMULPS       Y2, Y0, Y0
-	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y0, Y3, Y3
-	MOVQ         88(CX), R9
+	MOVQ         88(CX), DI
 	TESTQ        BX, BX
 	JNZ          around2
-	VMOVUPS      Y3, (R9)(SI*4)
+	VMOVUPS      Y3, (DI)(SI*4)
 	JMP          stored2
 
 around2:
-	VMOVNTPS Y3, (R9)(SI*4)
+	VMOVNTPS Y3, (DI)(SI*4)
 
 stored2:
-	MOVQ    64(CX), R9
-	VMOVUPS (R9)(SI*4), Y0
+	MOVQ    64(CX), DI
+	VMOVUPS (DI)(SI*4), Y0
 	VMOVUPS c3f800000<>+0(SB), Y2
 	VSUBPS  Y0, Y2, Y2
 	VMULPS  Y0, Y1, Y0
 	VMULPS  Y0, Y2, Y2
-	MOVQ    96(CX), R9
+	MOVQ    96(CX), DI
 	TESTQ   BX, BX
 	JNZ     around3
-	VMOVUPS Y2, (R9)(SI*4)
+	VMOVUPS Y2, (DI)(SI*4)
 	JMP     stored3
 
 around3:
-	VMOVNTPS Y2, (R9)(SI*4)
+	VMOVNTPS Y2, (DI)(SI*4)
 
 stored3:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x08, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x08, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, R9
 	JZ           next
-	LEAQ         mask<>+0(SB), R9
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	LEAQ         mask<>+0(SB), DI
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	SUBQ         R9, R10
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         (CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         8(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         16(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMULPS       Y2, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         32(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         24(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y3, Y3
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         72(CX), DI
-	VMASKMOVPS   Y3, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         72(CX), R9
+	VMASKMOVPS   Y3, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         40(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         32(CX), DI
-	VMASKMOVPS   Y2, Y3, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y3
+	MOVQ         32(CX), R9
+	VMASKMOVPS   Y2, Y3, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         48(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y3, Y3
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         80(CX), DI
-	VMASKMOVPS   Y3, Y1, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         80(CX), R9
+	VMASKMOVPS   Y3, Y1, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y1
+	MOVQ         56(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         64(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMULPS       Y2, Y0, Y0
-	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (DI)(R10*4), Y2
+	MOVQ         56(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         88(CX), DI
-	VMASKMOVPS   Y3, Y0, (DI)(SI*4)
-	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         88(CX), R9
+	VMASKMOVPS   Y3, Y0, (R9)(SI*4)
+	VMOVUPS      (DI)(R10*4), Y0
+	MOVQ         64(CX), R9
+	VMASKMOVPS   (R9)(SI*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (R9)(R10*4), Y0
+	VMOVUPS      (DI)(R10*4), Y0
 	MOVQ         96(CX), DI
 	VMASKMOVPS   Y2, Y0, (DI)(SI*4)
 
@@ -7922,9 +8186,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·lsLstmCoreComposeLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·lsLstmCoreComposeLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -7990,57 +8254,65 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x08, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
 	JLT  tail
 
 loop:
-	MOVQ         344(AX), R8
-	IMULQ        BX, R8
-	ADDQ         336(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         32(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         488(AX), R8
-	IMULQ        BX, R8
-	ADDQ         480(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         48(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         632(AX), R8
-	IMULQ        BX, R8
-	ADDQ         624(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         64(CX), R8
-	PREFETCHT0   (R8)
+	MOVQ         344(AX), SI
+	IMULQ        BX, SI
+	ADDQ         336(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         32(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         488(AX), SI
+	IMULQ        BX, SI
+	ADDQ         480(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         48(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         632(AX), SI
+	IMULQ        BX, SI
+	ADDQ         624(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         64(CX), SI
+	PREFETCHT0   (SI)
 	MOVQ         640(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         776(AX), R8
-	IMULQ        BX, R8
-	ADDQ         768(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         80(CX), R8
-	PREFETCHT0   (R8)
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         776(AX), SI
+	IMULQ        BX, SI
+	ADDQ         768(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         80(CX), SI
+	PREFETCHT0   (SI)
 	MOVQ         784(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         920(AX), R8
-	IMULQ        BX, R8
-	ADDQ         912(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         96(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
-	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         920(AX), SI
+	IMULQ        BX, SI
+	ADDQ         912(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         96(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Y0
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
-	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -8071,15 +8343,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
-	MOVQ         56(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	MOVQ         48(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         56(CX), SI
+	VMOVUPS      (SI)(BX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -8107,15 +8379,15 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	MOVQ         64(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
-	MOVQ         72(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         64(CX), SI
+	VMOVUPS      (SI)(BX*4), Y1
+	MOVQ         72(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         80(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
-	MOVQ         88(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	MOVQ         80(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         88(CX), SI
+	VMOVUPS      (SI)(BX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -8146,40 +8418,44 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         96(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         96(CX), SI
+	VMOVUPS      (SI)(BX*4), Y2
 	VMULPS       Y2, Y1, Y2
-	MOVQ         104(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	MOVQ         104(CX), SI
+	VMOVUPS      (SI)(BX*4), Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y0, Y2, Y0
-	MOVQ         96(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
-	MOVQ         104(CX), R8
-	VMOVUPS      Y1, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	MOVQ         96(CX), SI
+	VMOVUPS      Y0, (SI)(BX*4)
+	MOVQ         104(CX), SI
+	VMOVUPS      Y1, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x08, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x08, R8
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, R8
 	JZ           next
-	LEAQ         mask<>+0(SB), R8
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	LEAQ         mask<>+0(SB), SI
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
-	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	SUBQ         R8, R9
+	VMOVUPS      (SI)(R9*4), Y0
+	MOVQ         (CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y0, Y0
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         8(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         16(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         24(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -8210,19 +8486,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         32(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         40(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         48(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
-	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         56(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         48(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y3
+	MOVQ         56(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -8250,19 +8526,19 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         64(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         72(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y1
+	MOVQ         64(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         72(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         80(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
-	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         88(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         80(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y3
+	MOVQ         88(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -8293,19 +8569,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         96(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         96(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y2
-	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         104(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	VMOVUPS      (SI)(R9*4), Y3
+	MOVQ         104(CX), R8
+	VMASKMOVPS   (R8)(BX*4), Y3, Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         96(CX), SI
-	VMASKMOVPS   Y0, Y2, (SI)(BX*4)
-	VMOVUPS      (R8)(R9*4), Y0
+	VMOVUPS      (SI)(R9*4), Y2
+	MOVQ         96(CX), R8
+	VMASKMOVPS   Y0, Y2, (R8)(BX*4)
+	VMOVUPS      (SI)(R9*4), Y0
 	MOVQ         104(CX), SI
 	VMASKMOVPS   Y1, Y0, (SI)(BX*4)
 
@@ -8436,9 +8712,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, MMX+
-TEXT ·lsLstmCoreComposeBackwardLoopAVX2(SB), NOSPLIT, $0-80
+TEXT ·lsLstmCoreComposeBackwardLoopAVX2(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -8472,90 +8748,102 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x08, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-8, BX
+	SUBQ  $0x08, BX
+
+up:
+	SUBQ $0x08, R8
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R8
-	IMULQ      BX, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       344(AX), R8
-	IMULQ      BX, R8
-	ADDQ       336(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       32(CX), R8
-	PREFETCHT0 (R8)
+	MOVQ       56(AX), SI
+	IMULQ      BX, SI
+	ADDQ       48(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       (CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       344(AX), SI
+	IMULQ      BX, SI
+	ADDQ       336(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       32(CX), SI
+	PREFETCHT0 (SI)
 	MOVQ       352(AX), R9
-	LEAQ       (R8)(R9*4), R8
-	PREFETCHT0 (R8)
-	MOVQ       (CX), R8
-	VMOVUPS    (R8)(BX*4), Y0
-	MOVQ       8(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	LEAQ       (SI)(R9*4), SI
+	PREFETCHT0 (SI)
+	MOVQ       (CX), SI
+	VMOVUPS    (SI)(BX*4), Y0
+	MOVQ       8(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	MOVQ       16(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
 	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	MOVQ       24(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
 	VADDPS     Y0, Y1, Y0
-	MOVQ       32(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	MOVQ       32(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
 	VMULPS     Y1, Y0, Y0
-	MOVQ       40(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
-	MOVQ       32(CX), R8
-	VMOVUPS    (R8)(BX*4), Y2
+	MOVQ       40(CX), SI
+	VMOVUPS    (SI)(BX*4), Y1
+	MOVQ       32(CX), SI
+	VMOVUPS    (SI)(BX*4), Y2
 	VMULPS     Y2, Y1, Y1
-	MOVQ       24(CX), R8
-	VMOVUPS    Y0, (R8)(BX*4)
-	MOVQ       40(CX), R8
-	VMOVUPS    Y1, (R8)(BX*4)
-	ADDQ       $0x08, BX
-	SUBQ       $0x08, SI
+	MOVQ       24(CX), SI
+	VMOVUPS    Y0, (SI)(BX*4)
+	MOVQ       40(CX), SI
+	VMOVUPS    Y1, (SI)(BX*4)
+	MOVQ       way+80(FP), SI
+	IMUL3Q     $0x08, SI, SI
+	ADDQ       SI, BX
+	SUBQ       $0x08, R8
 	JGE        loop
 
 tail:
-	ADDQ       $0x08, SI
+	ADDQ       $0x08, R8
 	JZ         next
-	LEAQ       mask<>+0(SB), R8
+	MOVQ       n+48(FP), BX
+	SUBQ       R8, BX
+	LEAQ       mask<>+0(SB), SI
 	MOVQ       $0x00000010, R9
-	SUBQ       SI, R9
-	VMOVUPS    (R8)(R9*4), Y0
-	MOVQ       (CX), SI
-	VMASKMOVPS (SI)(BX*4), Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       8(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	SUBQ       R8, R9
+	VMOVUPS    (SI)(R9*4), Y0
+	MOVQ       (CX), R8
+	VMASKMOVPS (R8)(BX*4), Y0, Y0
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       8(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       16(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       16(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
 	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       24(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       24(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
 	VADDPS     Y0, Y1, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       32(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       32(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
 	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       40(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
-	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       32(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y2, Y2
+	VMOVUPS    (SI)(R9*4), Y1
+	MOVQ       40(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y1, Y1
+	VMOVUPS    (SI)(R9*4), Y2
+	MOVQ       32(CX), R8
+	VMASKMOVPS (R8)(BX*4), Y2, Y2
 	VMULPS     Y2, Y1, Y1
-	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       24(CX), SI
-	VMASKMOVPS Y0, Y2, (SI)(BX*4)
-	VMOVUPS    (R8)(R9*4), Y0
+	VMOVUPS    (SI)(R9*4), Y2
+	MOVQ       24(CX), R8
+	VMASKMOVPS Y0, Y2, (R8)(BX*4)
+	VMOVUPS    (SI)(R9*4), Y0
 	MOVQ       40(CX), SI
 	VMASKMOVPS Y1, Y0, (SI)(BX*4)
 

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·linearInferenceLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·linearInferenceLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -40,63 +40,75 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
 	MOVQ       64(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       200(AX), R9
-	IMULQ      SI, R9
-	ADDQ       192(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Z0
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Z1
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	MOVQ       200(AX), DI
+	IMULQ      SI, DI
+	ADDQ       192(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       16(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Z0
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Z1
 	VADDPS     Z1, Z0, Z0
-	MOVQ       16(CX), R9
-	VMOVUPS    (R9)(SI*4), Z1
+	MOVQ       16(CX), DI
+	VMOVUPS    (DI)(SI*4), Z1
 	VMULPS     Z1, Z0, Z0
-	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Z1
-	MOVQ       32(CX), R9
-	VMOVUPS    (R9)(SI*4), Z2
+	MOVQ       24(CX), DI
+	VMOVUPS    (DI)(SI*4), Z1
+	MOVQ       32(CX), DI
+	VMOVUPS    (DI)(SI*4), Z2
 	VADDPS     Z2, Z1, Z1
 	VADDPS     Z1, Z0, Z0
-	MOVQ       40(CX), R9
+	MOVQ       40(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Z0, (R9)(SI*4)
+	VMOVUPS    Z0, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Z0, (R9)(SI*4)
+	VMOVNTPS Z0, (DI)(SI*4)
 
 stored0:
-	MOVQ    16(CX), R9
-	VMOVUPS Z0, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	MOVQ    16(CX), DI
+	VMOVUPS Z0, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x10, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x10, R9
 	JGE     loop
 
 tail:
-	ADDQ      $0x10, DI
+	ADDQ      $0x10, R9
 	JZ        next
-	MOVL      $0x0000ffff, R9
-	BZHIL     DI, R9, R9
-	KMOVW     R9, K1
+	MOVQ      n+48(FP), SI
+	SUBQ      R9, SI
+	MOVL      $0x0000ffff, DI
+	BZHIL     R9, DI, DI
+	KMOVW     DI, K1
 	MOVQ      (CX), DI
 	VMOVUPS.Z (DI)(SI*4), K1, Z0
 	MOVQ      8(CX), DI
@@ -179,9 +191,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·linearForwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·linearForwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -219,73 +231,85 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
 	MOVQ       64(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       200(AX), R9
-	IMULQ      SI, R9
-	ADDQ       192(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Z0
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Z1
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	MOVQ       200(AX), DI
+	IMULQ      SI, DI
+	ADDQ       192(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       16(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Z0
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Z1
 	VADDPS     Z1, Z0, Z0
-	MOVQ       40(CX), R9
+	MOVQ       40(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Z0, (R9)(SI*4)
+	VMOVUPS    Z0, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Z0, (R9)(SI*4)
+	VMOVNTPS Z0, (DI)(SI*4)
 
 stored0:
-	MOVQ    16(CX), R9
-	VMOVUPS (R9)(SI*4), Z1
+	MOVQ    16(CX), DI
+	VMOVUPS (DI)(SI*4), Z1
 	VMULPS  Z1, Z0, Z0
-	MOVQ    24(CX), R9
-	VMOVUPS (R9)(SI*4), Z1
-	MOVQ    32(CX), R9
-	VMOVUPS (R9)(SI*4), Z2
+	MOVQ    24(CX), DI
+	VMOVUPS (DI)(SI*4), Z1
+	MOVQ    32(CX), DI
+	VMOVUPS (DI)(SI*4), Z2
 	VADDPS  Z2, Z1, Z1
 	VADDPS  Z1, Z0, Z0
-	MOVQ    48(CX), R9
+	MOVQ    48(CX), DI
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Z0, (R9)(SI*4)
+	VMOVUPS Z0, (DI)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Z0, (R9)(SI*4)
+	VMOVNTPS Z0, (DI)(SI*4)
 
 stored1:
-	MOVQ    16(CX), R9
-	VMOVUPS Z0, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	MOVQ    16(CX), DI
+	VMOVUPS Z0, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x10, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x10, R9
 	JGE     loop
 
 tail:
-	ADDQ      $0x10, DI
+	ADDQ      $0x10, R9
 	JZ        next
-	MOVL      $0x0000ffff, R9
-	BZHIL     DI, R9, R9
-	KMOVW     R9, K1
+	MOVQ      n+48(FP), SI
+	SUBQ      R9, SI
+	MOVL      $0x0000ffff, DI
+	BZHIL     R9, DI, DI
+	KMOVW     DI, K1
 	MOVQ      (CX), DI
 	VMOVUPS.Z (DI)(SI*4), K1, Z0
 	MOVQ      8(CX), DI
@@ -378,9 +402,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·linearBackwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·linearBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -414,73 +438,85 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       200(AX), R9
-	IMULQ      SI, R9
-	ADDQ       192(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       272(AX), R9
-	IMULQ      SI, R9
-	ADDQ       264(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       24(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Z0
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Z1
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       200(AX), DI
+	IMULQ      SI, DI
+	ADDQ       192(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       16(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       272(AX), DI
+	IMULQ      SI, DI
+	ADDQ       264(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       24(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Z0
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Z1
 	VADDPS     Z1, Z0, Z0
-	MOVQ       32(CX), R9
+	MOVQ       32(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Z0, (R9)(SI*4)
+	VMOVUPS    Z0, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Z0, (R9)(SI*4)
+	VMOVNTPS Z0, (DI)(SI*4)
 
 stored0:
-	MOVQ    16(CX), R9
-	VMOVUPS (R9)(SI*4), Z1
+	MOVQ    16(CX), DI
+	VMOVUPS (DI)(SI*4), Z1
 	VMULPS  Z1, Z0, Z1
-	MOVQ    40(CX), R9
+	MOVQ    40(CX), DI
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Z1, (R9)(SI*4)
+	VMOVUPS Z1, (DI)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Z1, (R9)(SI*4)
+	VMOVNTPS Z1, (DI)(SI*4)
 
 stored1:
-	MOVQ    24(CX), R9
-	VMOVUPS (R9)(SI*4), Z1
+	MOVQ    24(CX), DI
+	VMOVUPS (DI)(SI*4), Z1
 	VMULPS  Z1, Z0, Z0
-	MOVQ    8(CX), R9
-	VMOVUPS Z0, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	MOVQ    8(CX), DI
+	VMOVUPS Z0, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x10, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x10, R9
 	JGE     loop
 
 tail:
-	ADDQ      $0x10, DI
+	ADDQ      $0x10, R9
 	JZ        next
-	MOVL      $0x0000ffff, R9
-	BZHIL     DI, R9, R9
-	KMOVW     R9, K1
+	MOVQ      n+48(FP), SI
+	SUBQ      R9, SI
+	MOVL      $0x0000ffff, DI
+	BZHIL     R9, DI, DI
+	KMOVW     DI, K1
 	MOVQ      (CX), DI
 	VMOVUPS.Z (DI)(SI*4), K1, Z0
 	MOVQ      8(CX), DI
@@ -562,9 +598,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·linearComposeLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·linearComposeLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -598,58 +634,70 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x10, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R8
-	IMULQ      BX, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
+	MOVQ       56(AX), SI
+	IMULQ      BX, SI
+	ADDQ       48(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       (CX), SI
+	PREFETCHT0 (SI)
 	MOVQ       64(AX), R9
-	LEAQ       (R8)(R9*4), R8
-	PREFETCHT0 (R8)
-	MOVQ       200(AX), R8
-	IMULQ      BX, R8
-	ADDQ       192(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       16(CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       (CX), R8
-	VMOVUPS    (R8)(BX*4), Z0
-	MOVQ       8(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	LEAQ       (SI)(R9*4), SI
+	PREFETCHT0 (SI)
+	MOVQ       200(AX), SI
+	IMULQ      BX, SI
+	ADDQ       192(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       16(CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       (CX), SI
+	VMOVUPS    (SI)(BX*4), Z0
+	MOVQ       8(CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
 	VADDPS     Z1, Z0, Z0
-	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	MOVQ       16(CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
 	VMULPS     Z1, Z0, Z1
-	MOVQ       24(CX), R8
-	VMOVUPS    (R8)(BX*4), Z2
+	MOVQ       24(CX), SI
+	VMOVUPS    (SI)(BX*4), Z2
 	VMULPS     Z0, Z2, Z0
-	MOVQ       32(CX), R8
-	VMOVUPS    (R8)(BX*4), Z2
-	MOVQ       40(CX), R8
-	VMOVUPS    (R8)(BX*4), Z3
+	MOVQ       32(CX), SI
+	VMOVUPS    (SI)(BX*4), Z2
+	MOVQ       40(CX), SI
+	VMOVUPS    (SI)(BX*4), Z3
 	VADDPS     Z3, Z2, Z2
 	VADDPS     Z2, Z1, Z1
-	MOVQ       16(CX), R8
-	VMOVUPS    Z1, (R8)(BX*4)
-	MOVQ       24(CX), R8
-	VMOVUPS    Z0, (R8)(BX*4)
-	ADDQ       $0x10, BX
-	SUBQ       $0x10, SI
+	MOVQ       16(CX), SI
+	VMOVUPS    Z1, (SI)(BX*4)
+	MOVQ       24(CX), SI
+	VMOVUPS    Z0, (SI)(BX*4)
+	MOVQ       way+80(FP), SI
+	IMUL3Q     $0x10, SI, SI
+	ADDQ       SI, BX
+	SUBQ       $0x10, R8
 	JGE        loop
 
 tail:
-	ADDQ      $0x10, SI
+	ADDQ      $0x10, R8
 	JZ        next
-	MOVL      $0x0000ffff, R8
-	BZHIL     SI, R8, R8
-	KMOVW     R8, K1
+	MOVQ      n+48(FP), BX
+	SUBQ      R8, BX
+	MOVL      $0x0000ffff, SI
+	BZHIL     R8, SI, SI
+	KMOVW     SI, K1
 	MOVQ      (CX), SI
 	VMOVUPS.Z (SI)(BX*4), K1, Z0
 	MOVQ      8(CX), SI
@@ -735,9 +783,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·linearComposeBackwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·linearComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -763,49 +811,61 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x10, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R8
-	IMULQ      BX, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       200(AX), R8
-	IMULQ      BX, R8
-	ADDQ       192(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       16(CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       (CX), R8
-	VMOVUPS    (R8)(BX*4), Z0
-	MOVQ       8(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	MOVQ       56(AX), SI
+	IMULQ      BX, SI
+	ADDQ       48(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       (CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       200(AX), SI
+	IMULQ      BX, SI
+	ADDQ       192(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       16(CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       (CX), SI
+	VMOVUPS    (SI)(BX*4), Z0
+	MOVQ       8(CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
 	VADDPS     Z1, Z0, Z0
-	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	MOVQ       16(CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
 	VMULPS     Z1, Z0, Z0
-	MOVQ       24(CX), R8
-	VMOVUPS    (R8)(BX*4), Z2
+	MOVQ       24(CX), SI
+	VMOVUPS    (SI)(BX*4), Z2
 	VMULPS     Z1, Z2, Z1
-	MOVQ       8(CX), R8
-	VMOVUPS    Z0, (R8)(BX*4)
-	MOVQ       24(CX), R8
-	VMOVUPS    Z1, (R8)(BX*4)
-	ADDQ       $0x10, BX
-	SUBQ       $0x10, SI
+	MOVQ       8(CX), SI
+	VMOVUPS    Z0, (SI)(BX*4)
+	MOVQ       24(CX), SI
+	VMOVUPS    Z1, (SI)(BX*4)
+	MOVQ       way+80(FP), SI
+	IMUL3Q     $0x10, SI, SI
+	ADDQ       SI, BX
+	SUBQ       $0x10, R8
 	JGE        loop
 
 tail:
-	ADDQ      $0x10, SI
+	ADDQ      $0x10, R8
 	JZ        next
-	MOVL      $0x0000ffff, R8
-	BZHIL     SI, R8, R8
-	KMOVW     R8, K1
+	MOVQ      n+48(FP), BX
+	SUBQ      R8, BX
+	MOVL      $0x0000ffff, SI
+	BZHIL     R8, SI, SI
+	KMOVW     SI, K1
 	MOVQ      (CX), SI
 	VMOVUPS.Z (SI)(BX*4), K1, Z0
 	MOVQ      8(CX), SI
@@ -869,9 +929,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func gilrInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func gilrInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·gilrInferenceLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·gilrInferenceLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -929,31 +989,39 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R9
-	IMULQ        SI, R9
-	ADDQ         48(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         (CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         64(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         344(AX), R9
-	IMULQ        SI, R9
-	ADDQ         336(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         32(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         344(AX), DI
+	IMULQ        SI, DI
+	ADDQ         336(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         32(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -979,10 +1047,10 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -1009,35 +1077,39 @@ loop:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z29, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         40(CX), R9
+	MOVQ         40(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored0:
-	MOVQ    32(CX), R9
-	VMOVUPS Z24, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	MOVQ    32(CX), DI
+	VMOVUPS Z24, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x10, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x10, R9
 	JGE     loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, R9
 	JZ           next
-	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
-	KMOVW        R9, K1
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
 	MOVQ         (CX), DI
 	VMOVUPS.Z    (DI)(SI*4), K1, Z24
 	MOVQ         8(CX), DI
@@ -1244,9 +1316,9 @@ GLOBL c3e0913d8<>(SB), RODATA|NOPTR, $4
 DATA c3d35f5ff<>+0(SB)/4, $0x3d35f5ff
 GLOBL c3d35f5ff<>(SB), RODATA|NOPTR, $4
 
-// func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·gilrForwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·gilrForwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -1312,31 +1384,39 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R9
-	IMULQ        SI, R9
-	ADDQ         48(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         (CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         64(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         344(AX), R9
-	IMULQ        SI, R9
-	ADDQ         336(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         32(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         344(AX), DI
+	IMULQ        SI, DI
+	ADDQ         336(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         32(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -1362,20 +1442,20 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         40(CX), R9
+	MOVQ         40(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Z27, (R9)(SI*4)
+	VMOVUPS      Z27, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z27, (R9)(SI*4)
+	VMOVNTPS Z27, (DI)(SI*4)
 
 stored0:
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -1402,45 +1482,49 @@ stored0:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         48(CX), R9
+	MOVQ         48(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Z29, (R9)(SI*4)
+	VMOVUPS      Z29, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Z29, (R9)(SI*4)
+	VMOVNTPS Z29, (DI)(SI*4)
 
 stored1:
-	MOVQ    32(CX), R9
-	VMOVUPS (R9)(SI*4), Z24
+	MOVQ    32(CX), DI
+	VMOVUPS (DI)(SI*4), Z24
 	VMULPS  Z24, Z27, Z24
 	VMOVUPS Z6, Z25
 	VSUBPS  Z27, Z25, Z25
 	VMULPS  Z29, Z25, Z25
 	VADDPS  Z25, Z24, Z24
-	MOVQ    56(CX), R9
+	MOVQ    56(CX), DI
 	TESTQ   BX, BX
 	JNZ     around2
-	VMOVUPS Z24, (R9)(SI*4)
+	VMOVUPS Z24, (DI)(SI*4)
 	JMP     stored2
 
 around2:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored2:
-	MOVQ    32(CX), R9
-	VMOVUPS Z24, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	MOVQ    32(CX), DI
+	VMOVUPS Z24, (DI)(SI*4)
+	MOVQ    way+80(FP), DI
+	IMUL3Q  $0x10, DI, DI
+	ADDQ    DI, SI
+	SUBQ    $0x10, R9
 	JGE     loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, R9
 	JZ           next
-	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
-	KMOVW        R9, K1
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
 	MOVQ         (CX), DI
 	VMOVUPS.Z    (DI)(SI*4), K1, Z24
 	MOVQ         8(CX), DI
@@ -1595,9 +1679,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·gilrBackwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·gilrBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -1637,91 +1721,103 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R9
-	IMULQ        SI, R9
-	ADDQ         48(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         (CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         272(AX), R9
-	IMULQ        SI, R9
-	ADDQ         264(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         24(CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         272(AX), DI
+	IMULQ        SI, DI
+	ADDQ         264(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         24(CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         280(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         344(AX), R9
-	IMULQ        SI, R9
-	ADDQ         336(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         32(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z2
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z3
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         344(AX), DI
+	IMULQ        SI, DI
+	ADDQ         336(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         32(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z2
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z3
 	VADDPS       Z3, Z2, Z2
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z3
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z3
 	VMULPS       Z3, Z2, Z4
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z5
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z5
 	VMOVUPS      Z0, Z6
 	VSUBPS       Z5, Z6, Z6
 	VMULPS       Z6, Z2, Z6
 	VPXORD       Z1, Z4, Z4
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z7
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z7
 	VMULPS       Z7, Z2, Z7
 	VADDPS       Z7, Z4, Z4
 	VMULPS       Z5, Z2, Z2
-	MOVQ         8(CX), R9
-	VMOVUPS      Z2, (R9)(SI*4)
+	MOVQ         8(CX), DI
+	VMOVUPS      Z2, (DI)(SI*4)
 	VMOVUPS      Z0, Z2
 	VFNMADD231PS Z3, Z3, Z2
 	VMULPS       Z6, Z2, Z2
-	MOVQ         40(CX), R9
+	MOVQ         40(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Z2, (R9)(SI*4)
+	VMOVUPS      Z2, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z2, (R9)(SI*4)
+	VMOVNTPS Z2, (DI)(SI*4)
 
 stored0:
 	VMOVUPS Z0, Z2
 	VSUBPS  Z5, Z2, Z2
 	VMULPS  Z5, Z4, Z3
 	VMULPS  Z3, Z2, Z2
-	MOVQ    48(CX), R9
+	MOVQ    48(CX), DI
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Z2, (R9)(SI*4)
+	VMOVUPS Z2, (DI)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Z2, (R9)(SI*4)
+	VMOVNTPS Z2, (DI)(SI*4)
 
 stored1:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x10, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x10, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, R9
 	JZ           next
-	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
-	KMOVW        R9, K1
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
 	MOVQ         (CX), DI
 	VMOVUPS.Z    (DI)(SI*4), K1, Z2
 	MOVQ         8(CX), DI
@@ -1826,9 +1922,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·gilrComposeLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·gilrComposeLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -1886,31 +1982,39 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x10, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R8
-	IMULQ        BX, R8
-	ADDQ         48(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         (CX), R8
-	PREFETCHT0   (R8)
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
 	MOVQ         64(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         344(AX), R8
-	IMULQ        BX, R8
-	ADDQ         336(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         32(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
-	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         344(AX), SI
+	IMULQ        BX, SI
+	ADDQ         336(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         32(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Z24
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -1936,10 +2040,10 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
-	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Z24
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -1966,30 +2070,34 @@ loop:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Z24
 	VMULPS       Z24, Z27, Z24
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Z25
 	VMULPS       Z27, Z25, Z25
 	VMOVUPS      Z6, Z26
 	VSUBPS       Z27, Z26, Z26
 	VMULPS       Z29, Z26, Z26
 	VADDPS       Z26, Z24, Z24
-	MOVQ         32(CX), R8
-	VMOVUPS      Z24, (R8)(BX*4)
-	MOVQ         40(CX), R8
-	VMOVUPS      Z25, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
+	MOVQ         32(CX), SI
+	VMOVUPS      Z24, (SI)(BX*4)
+	MOVQ         40(CX), SI
+	VMOVUPS      Z25, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x10, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x10, R8
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, SI
+	ADDQ         $0x10, R8
 	JZ           next
-	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
-	KMOVW        R8, K1
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	MOVL         $0x0000ffff, SI
+	BZHIL        R8, SI, SI
+	KMOVW        SI, K1
 	MOVQ         (CX), SI
 	VMOVUPS.Z    (SI)(BX*4), K1, Z24
 	MOVQ         8(CX), SI
@@ -2127,9 +2235,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·sruInferenceLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·sruInferenceLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -2207,40 +2315,48 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R9
-	IMULQ        SI, R9
-	ADDQ         48(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         (CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         64(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         632(AX), R9
-	IMULQ        SI, R9
-	ADDQ         624(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         64(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         632(AX), DI
+	IMULQ        SI, DI
+	ADDQ         624(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         64(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -2266,10 +2382,10 @@ loop:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -2295,30 +2411,30 @@ loop:
 	VMULPS       Z25, Z27, Z29
 	VFNMADD231PS Z26, Z29, Z25
 	VFMADD231PS  Z27, Z25, Z29
-	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VMULPS       Z26, Z28, Z26
 	VMOVUPS      Z6, Z27
 	VSUBPS       Z28, Z27, Z27
 	VMULPS       Z24, Z27, Z24
 	VADDPS       Z24, Z26, Z24
-	MOVQ         72(CX), R9
+	MOVQ         72(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored0:
-	MOVQ         64(CX), R9
-	VMOVUPS      Z24, (R9)(SI*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      Z24, (DI)(SI*4)
 	VPORD        Z1, Z24, Z26
 	VMOVUPS      Z12, Z27
 	VMAXPS       Z26, Z27, Z27
@@ -2349,26 +2465,30 @@ stored0:
 	VSUBPS       Z29, Z26, Z26
 	VMULPS       Z25, Z26, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         80(CX), R9
+	MOVQ         80(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored1:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x10, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x10, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, R9
 	JZ           next
-	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
-	KMOVW        R9, K1
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
 	MOVQ         (CX), DI
 	VMOVUPS.Z    (DI)(SI*4), K1, Z24
 	MOVQ         8(CX), DI
@@ -2584,9 +2704,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·sruForwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·sruForwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -2680,50 +2800,58 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
 	MOVQ       64(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       632(AX), R9
-	IMULQ      SI, R9
-	ADDQ       624(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       64(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Z24
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Z25
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	MOVQ       632(AX), DI
+	IMULQ      SI, DI
+	ADDQ       624(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       64(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Z24
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Z25
 	VADDPS     Z25, Z24, Z24
-	MOVQ       72(CX), R9
+	MOVQ       72(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Z24, (R9)(SI*4)
+	VMOVUPS    Z24, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored0:
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -2749,20 +2877,20 @@ stored0:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         80(CX), R9
+	MOVQ         80(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Z28, (R9)(SI*4)
+	VMOVUPS      Z28, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Z28, (R9)(SI*4)
+	VMOVNTPS Z28, (DI)(SI*4)
 
 stored1:
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -2788,50 +2916,50 @@ stored1:
 	VMULPS       Z25, Z27, Z29
 	VFNMADD231PS Z26, Z29, Z25
 	VFMADD231PS  Z27, Z25, Z29
-	MOVQ         88(CX), R9
+	MOVQ         88(CX), DI
 	TESTQ        BX, BX
 	JNZ          around2
-	VMOVUPS      Z29, (R9)(SI*4)
+	VMOVUPS      Z29, (DI)(SI*4)
 	JMP          stored2
 
 around2:
-	VMOVNTPS Z29, (R9)(SI*4)
+	VMOVNTPS Z29, (DI)(SI*4)
 
 stored2:
-	MOVQ    48(CX), R9
-	VMOVUPS (R9)(SI*4), Z25
-	MOVQ    56(CX), R9
-	VMOVUPS (R9)(SI*4), Z26
+	MOVQ    48(CX), DI
+	VMOVUPS (DI)(SI*4), Z25
+	MOVQ    56(CX), DI
+	VMOVUPS (DI)(SI*4), Z26
 	VADDPS  Z26, Z25, Z25
-	MOVQ    96(CX), R9
+	MOVQ    96(CX), DI
 	TESTQ   BX, BX
 	JNZ     around3
-	VMOVUPS Z25, (R9)(SI*4)
+	VMOVUPS Z25, (DI)(SI*4)
 	JMP     stored3
 
 around3:
-	VMOVNTPS Z25, (R9)(SI*4)
+	VMOVNTPS Z25, (DI)(SI*4)
 
 stored3:
-	MOVQ    64(CX), R9
-	VMOVUPS (R9)(SI*4), Z26
+	MOVQ    64(CX), DI
+	VMOVUPS (DI)(SI*4), Z26
 	VMULPS  Z26, Z28, Z26
 	VMOVUPS Z6, Z27
 	VSUBPS  Z28, Z27, Z27
 	VMULPS  Z24, Z27, Z24
 	VADDPS  Z24, Z26, Z24
-	MOVQ    104(CX), R9
+	MOVQ    104(CX), DI
 	TESTQ   BX, BX
 	JNZ     around4
-	VMOVUPS Z24, (R9)(SI*4)
+	VMOVUPS Z24, (DI)(SI*4)
 	JMP     stored4
 
 around4:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored4:
-	MOVQ         64(CX), R9
-	VMOVUPS      Z24, (R9)(SI*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      Z24, (DI)(SI*4)
 	VPORD        Z1, Z24, Z26
 	VMOVUPS      Z12, Z27
 	VMAXPS       Z26, Z27, Z27
@@ -2862,26 +2990,30 @@ stored4:
 	VSUBPS       Z29, Z26, Z26
 	VMULPS       Z25, Z26, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         112(CX), R9
+	MOVQ         112(CX), DI
 	TESTQ        BX, BX
 	JNZ          around5
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (DI)(SI*4)
 	JMP          stored5
 
 around5:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored5:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x10, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x10, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, R9
 	JZ           next
-	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
-	KMOVW        R9, K1
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
 	MOVQ         (CX), DI
 	VMOVUPS.Z    (DI)(SI*4), K1, Z24
 	MOVQ         8(CX), DI
@@ -3137,9 +3269,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·sruBackwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·sruBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -3215,69 +3347,77 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       344(AX), R9
-	IMULQ      SI, R9
-	ADDQ       336(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       32(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       488(AX), R9
-	IMULQ      SI, R9
-	ADDQ       480(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       48(CX), R9
-	PREFETCHT0 (R9)
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       344(AX), DI
+	IMULQ      SI, DI
+	ADDQ       336(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       32(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       488(AX), DI
+	IMULQ      SI, DI
+	ADDQ       480(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       48(CX), DI
+	PREFETCHT0 (DI)
 	MOVQ       496(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       632(AX), R9
-	IMULQ      SI, R9
-	ADDQ       624(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       64(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Z14
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Z15
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	MOVQ       632(AX), DI
+	IMULQ      SI, DI
+	ADDQ       624(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       64(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Z14
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Z15
 	VADDPS     Z15, Z14, Z14
-	MOVQ       16(CX), R9
-	VMOVUPS    (R9)(SI*4), Z15
+	MOVQ       16(CX), DI
+	VMOVUPS    (DI)(SI*4), Z15
 	VMULPS     Z15, Z14, Z15
-	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Z16
+	MOVQ       24(CX), DI
+	VMOVUPS    (DI)(SI*4), Z16
 	VMOVUPS    Z0, Z17
 	VSUBPS     Z16, Z17, Z17
 	VMULPS     Z17, Z14, Z17
-	MOVQ       72(CX), R9
+	MOVQ       72(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Z17, (R9)(SI*4)
+	VMOVUPS    Z17, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Z17, (R9)(SI*4)
+	VMOVNTPS Z17, (DI)(SI*4)
 
 stored0:
 	VPXORD       Z1, Z15, Z15
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z17
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z17
 	VPORD        Z1, Z17, Z18
 	VMOVUPS      Z2, Z19
 	VMAXPS       Z18, Z19, Z19
@@ -3309,73 +3449,77 @@ stored0:
 	VMOVUPS      Z0, Z17
 	VFNMADD231PS Z21, Z21, Z17
 	VMULPS       Z14, Z17, Z17
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z14
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Z14
 	VADDPS       Z17, Z14, Z14
-	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z17
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Z17
 	VMULPS       Z17, Z14, Z17
-	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Z18
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Z18
 	VMOVUPS      Z0, Z19
 	VSUBPS       Z18, Z19, Z19
 	VMULPS       Z19, Z14, Z19
-	MOVQ         80(CX), R9
+	MOVQ         80(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Z19, (R9)(SI*4)
+	VMOVUPS      Z19, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Z19, (R9)(SI*4)
+	VMOVNTPS Z19, (DI)(SI*4)
 
 stored1:
 	VPXORD  Z1, Z17, Z17
-	MOVQ    64(CX), R9
-	VMOVUPS (R9)(SI*4), Z19
+	MOVQ    64(CX), DI
+	VMOVUPS (DI)(SI*4), Z19
 	VMULPS  Z19, Z14, Z19
 	VADDPS  Z19, Z17, Z17
 	VMULPS  Z18, Z14, Z14
-	MOVQ    40(CX), R9
-	VMOVUPS Z14, (R9)(SI*4)
+	MOVQ    40(CX), DI
+	VMOVUPS Z14, (DI)(SI*4)
 	VMOVUPS Z0, Z14
 	VSUBPS  Z16, Z14, Z14
 	VMULPS  Z16, Z15, Z15
 	VMULPS  Z15, Z14, Z14
-	MOVQ    88(CX), R9
+	MOVQ    88(CX), DI
 	TESTQ   BX, BX
 	JNZ     around2
-	VMOVUPS Z14, (R9)(SI*4)
+	VMOVUPS Z14, (DI)(SI*4)
 	JMP     stored2
 
 around2:
-	VMOVNTPS Z14, (R9)(SI*4)
+	VMOVNTPS Z14, (DI)(SI*4)
 
 stored2:
 	VMOVUPS Z0, Z14
 	VSUBPS  Z18, Z14, Z14
 	VMULPS  Z18, Z17, Z15
 	VMULPS  Z15, Z14, Z14
-	MOVQ    96(CX), R9
+	MOVQ    96(CX), DI
 	TESTQ   BX, BX
 	JNZ     around3
-	VMOVUPS Z14, (R9)(SI*4)
+	VMOVUPS Z14, (DI)(SI*4)
 	JMP     stored3
 
 around3:
-	VMOVNTPS Z14, (R9)(SI*4)
+	VMOVNTPS Z14, (DI)(SI*4)
 
 stored3:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x10, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x10, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, R9
 	JZ           next
-	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
-	KMOVW        R9, K1
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
 	MOVQ         (CX), DI
 	VMOVUPS.Z    (DI)(SI*4), K1, Z14
 	MOVQ         8(CX), DI
@@ -3578,9 +3722,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·sruComposeLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·sruComposeLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -3626,36 +3770,44 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x10, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R8
-	IMULQ        BX, R8
-	ADDQ         48(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         (CX), R8
-	PREFETCHT0   (R8)
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
 	MOVQ         64(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         344(AX), R8
-	IMULQ        BX, R8
-	ADDQ         336(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         32(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z12
-	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z13
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         344(AX), SI
+	IMULQ        BX, SI
+	ADDQ         336(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         32(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Z12
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Z13
 	VADDPS       Z13, Z12, Z12
-	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z13
-	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Z13
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -3681,30 +3833,34 @@ loop:
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z13
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Z13
 	VMULPS       Z13, Z16, Z13
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Z14
 	VMULPS       Z16, Z14, Z14
 	VMOVUPS      Z6, Z15
 	VSUBPS       Z16, Z15, Z15
 	VMULPS       Z12, Z15, Z12
 	VADDPS       Z12, Z13, Z12
-	MOVQ         32(CX), R8
-	VMOVUPS      Z12, (R8)(BX*4)
-	MOVQ         40(CX), R8
-	VMOVUPS      Z14, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
+	MOVQ         32(CX), SI
+	VMOVUPS      Z12, (SI)(BX*4)
+	MOVQ         40(CX), SI
+	VMOVUPS      Z14, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x10, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x10, R8
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, SI
+	ADDQ         $0x10, R8
 	JZ           next
-	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
-	KMOVW        R8, K1
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	MOVL         $0x0000ffff, SI
+	BZHIL        R8, SI, SI
+	KMOVW        SI, K1
 	MOVQ         (CX), SI
 	VMOVUPS.Z    (SI)(BX*4), K1, Z12
 	MOVQ         8(CX), SI
@@ -3817,9 +3973,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·sruComposeBackwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·sruComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -3871,40 +4027,48 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x10, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R8
-	IMULQ        BX, R8
-	ADDQ         48(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         (CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         200(AX), R8
-	IMULQ        BX, R8
-	ADDQ         192(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         16(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         416(AX), R8
-	IMULQ        BX, R8
-	ADDQ         408(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         40(CX), R8
-	PREFETCHT0   (R8)
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         200(AX), SI
+	IMULQ        BX, SI
+	ADDQ         192(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         16(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         416(AX), SI
+	IMULQ        BX, SI
+	ADDQ         408(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         40(CX), SI
+	PREFETCHT0   (SI)
 	MOVQ         424(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
-	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z15
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Z14
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z15
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Z15
 	VPORD        Z8, Z15, Z16
 	VMOVUPS      Z0, Z17
 	VMAXPS       Z16, Z17, Z17
@@ -3930,35 +4094,39 @@ loop:
 	VFNMADD231PS Z16, Z19, Z17
 	VFMADD231PS  Z18, Z17, Z19
 	VPTERNLOGD   $0xd8, Z8, Z15, Z19
-	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z15
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Z15
 	VMULPS       Z15, Z14, Z14
 	VMOVUPS      Z7, Z15
 	VFNMADD231PS Z19, Z19, Z15
 	VMULPS       Z14, Z15, Z15
-	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Z14
 	VADDPS       Z15, Z14, Z14
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z15
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Z15
 	VMULPS       Z15, Z14, Z14
-	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Z16
+	MOVQ         48(CX), SI
+	VMOVUPS      (SI)(BX*4), Z16
 	VMULPS       Z15, Z16, Z15
-	MOVQ         32(CX), R8
-	VMOVUPS      Z14, (R8)(BX*4)
-	MOVQ         48(CX), R8
-	VMOVUPS      Z15, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
+	MOVQ         32(CX), SI
+	VMOVUPS      Z14, (SI)(BX*4)
+	MOVQ         48(CX), SI
+	VMOVUPS      Z15, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x10, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x10, R8
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, SI
+	ADDQ         $0x10, R8
 	JZ           next
-	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
-	KMOVW        R8, K1
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	MOVL         $0x0000ffff, SI
+	BZHIL        R8, SI, SI
+	KMOVW        SI, K1
 	MOVQ         (CX), SI
 	VMOVUPS.Z    (SI)(BX*4), K1, Z14
 	MOVQ         8(CX), SI
@@ -4082,9 +4250,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·qrnnInferenceLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·qrnnInferenceLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -4154,33 +4322,41 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R9
-	IMULQ        SI, R9
-	ADDQ         48(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         (CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         64(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         488(AX), R9
-	IMULQ        SI, R9
-	ADDQ         480(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         48(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         488(AX), DI
+	IMULQ        SI, DI
+	ADDQ         480(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         48(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -4207,10 +4383,10 @@ loop:
 	VFNMADD231PS Z25, Z28, Z26
 	VFMADD231PS  Z27, Z26, Z28
 	VPTERNLOGD   $0xd8, Z8, Z24, Z28
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -4236,10 +4412,10 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -4265,46 +4441,50 @@ loop:
 	VMULPS       Z24, Z26, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z26, Z24, Z29
-	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z7, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z28, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         56(CX), R9
+	MOVQ         56(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored0:
-	MOVQ    48(CX), R9
-	VMOVUPS Z24, (R9)(SI*4)
+	MOVQ    48(CX), DI
+	VMOVUPS Z24, (DI)(SI*4)
 	VMULPS  Z24, Z29, Z24
-	MOVQ    64(CX), R9
+	MOVQ    64(CX), DI
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Z24, (R9)(SI*4)
+	VMOVUPS Z24, (DI)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored1:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x10, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x10, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, R9
 	JZ           next
-	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
-	KMOVW        R9, K1
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
 	MOVQ         (CX), DI
 	VMOVUPS.Z    (DI)(SI*4), K1, Z24
 	MOVQ         8(CX), DI
@@ -4495,9 +4675,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·qrnnForwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·qrnnForwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -4579,33 +4759,41 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R9
-	IMULQ        SI, R9
-	ADDQ         48(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         (CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         56(AX), DI
+	IMULQ        SI, DI
+	ADDQ         48(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         (CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         64(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         488(AX), R9
-	IMULQ        SI, R9
-	ADDQ         480(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         48(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         488(AX), DI
+	IMULQ        SI, DI
+	ADDQ         480(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         48(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -4632,20 +4820,20 @@ loop:
 	VFNMADD231PS Z25, Z28, Z26
 	VFMADD231PS  Z27, Z26, Z28
 	VPTERNLOGD   $0xd8, Z8, Z24, Z28
-	MOVQ         56(CX), R9
+	MOVQ         56(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Z28, (R9)(SI*4)
+	VMOVUPS      Z28, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z28, (R9)(SI*4)
+	VMOVNTPS Z28, (DI)(SI*4)
 
 stored0:
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -4671,20 +4859,20 @@ stored0:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         64(CX), R9
+	MOVQ         64(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Z27, (R9)(SI*4)
+	VMOVUPS      Z27, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Z27, (R9)(SI*4)
+	VMOVNTPS Z27, (DI)(SI*4)
 
 stored1:
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -4710,56 +4898,60 @@ stored1:
 	VMULPS       Z24, Z26, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z26, Z24, Z29
-	MOVQ         72(CX), R9
+	MOVQ         72(CX), DI
 	TESTQ        BX, BX
 	JNZ          around2
-	VMOVUPS      Z29, (R9)(SI*4)
+	VMOVUPS      Z29, (DI)(SI*4)
 	JMP          stored2
 
 around2:
-	VMOVNTPS Z29, (R9)(SI*4)
+	VMOVNTPS Z29, (DI)(SI*4)
 
 stored2:
-	MOVQ    48(CX), R9
-	VMOVUPS (R9)(SI*4), Z24
+	MOVQ    48(CX), DI
+	VMOVUPS (DI)(SI*4), Z24
 	VMULPS  Z24, Z27, Z24
 	VMOVUPS Z7, Z25
 	VSUBPS  Z27, Z25, Z25
 	VMULPS  Z28, Z25, Z25
 	VADDPS  Z25, Z24, Z24
-	MOVQ    80(CX), R9
+	MOVQ    80(CX), DI
 	TESTQ   BX, BX
 	JNZ     around3
-	VMOVUPS Z24, (R9)(SI*4)
+	VMOVUPS Z24, (DI)(SI*4)
 	JMP     stored3
 
 around3:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored3:
-	MOVQ    48(CX), R9
-	VMOVUPS Z24, (R9)(SI*4)
+	MOVQ    48(CX), DI
+	VMOVUPS Z24, (DI)(SI*4)
 	VMULPS  Z24, Z29, Z24
-	MOVQ    88(CX), R9
+	MOVQ    88(CX), DI
 	TESTQ   BX, BX
 	JNZ     around4
-	VMOVUPS Z24, (R9)(SI*4)
+	VMOVUPS Z24, (DI)(SI*4)
 	JMP     stored4
 
 around4:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored4:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x10, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x10, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, R9
 	JZ           next
-	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
-	KMOVW        R9, K1
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
 	MOVQ         (CX), DI
 	VMOVUPS.Z    (DI)(SI*4), K1, Z24
 	MOVQ         8(CX), DI
@@ -4980,9 +5172,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·qrnnBackwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·qrnnBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -5038,122 +5230,134 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       200(AX), R9
-	IMULQ      SI, R9
-	ADDQ       192(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       416(AX), R9
-	IMULQ      SI, R9
-	ADDQ       408(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       40(CX), R9
-	PREFETCHT0 (R9)
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       200(AX), DI
+	IMULQ      SI, DI
+	ADDQ       192(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       16(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       416(AX), DI
+	IMULQ      SI, DI
+	ADDQ       408(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       40(CX), DI
+	PREFETCHT0 (DI)
 	MOVQ       424(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       560(AX), R9
-	IMULQ      SI, R9
-	ADDQ       552(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       56(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Z2
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Z3
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	MOVQ       560(AX), DI
+	IMULQ      SI, DI
+	ADDQ       552(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       56(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Z2
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Z3
 	VADDPS     Z3, Z2, Z2
-	MOVQ       16(CX), R9
-	VMOVUPS    (R9)(SI*4), Z3
+	MOVQ       16(CX), DI
+	VMOVUPS    (DI)(SI*4), Z3
 	VMULPS     Z3, Z2, Z3
-	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Z4
+	MOVQ       24(CX), DI
+	VMOVUPS    (DI)(SI*4), Z4
 	VMULPS     Z4, Z2, Z2
-	MOVQ       32(CX), R9
-	VMOVUPS    (R9)(SI*4), Z5
+	MOVQ       32(CX), DI
+	VMOVUPS    (DI)(SI*4), Z5
 	VADDPS     Z2, Z5, Z2
-	MOVQ       40(CX), R9
-	VMOVUPS    (R9)(SI*4), Z5
+	MOVQ       40(CX), DI
+	VMOVUPS    (DI)(SI*4), Z5
 	VMULPS     Z5, Z2, Z6
-	MOVQ       48(CX), R9
-	VMOVUPS    (R9)(SI*4), Z7
+	MOVQ       48(CX), DI
+	VMOVUPS    (DI)(SI*4), Z7
 	VMOVUPS    Z0, Z8
 	VSUBPS     Z7, Z8, Z8
 	VMULPS     Z8, Z2, Z8
 	VPXORD     Z1, Z6, Z6
-	MOVQ       56(CX), R9
-	VMOVUPS    (R9)(SI*4), Z9
+	MOVQ       56(CX), DI
+	VMOVUPS    (DI)(SI*4), Z9
 	VMULPS     Z9, Z2, Z9
 	VADDPS     Z9, Z6, Z6
 	VMULPS     Z7, Z2, Z2
-	MOVQ       32(CX), R9
-	VMOVUPS    Z2, (R9)(SI*4)
+	MOVQ       32(CX), DI
+	VMOVUPS    Z2, (DI)(SI*4)
 	VMOVUPS    Z0, Z2
 	VSUBPS     Z4, Z2, Z2
 	VMULPS     Z4, Z3, Z3
 	VMULPS     Z3, Z2, Z2
-	MOVQ       64(CX), R9
+	MOVQ       64(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Z2, (R9)(SI*4)
+	VMOVUPS    Z2, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Z2, (R9)(SI*4)
+	VMOVNTPS Z2, (DI)(SI*4)
 
 stored0:
 	VMOVUPS Z0, Z2
 	VSUBPS  Z7, Z2, Z2
 	VMULPS  Z7, Z6, Z3
 	VMULPS  Z3, Z2, Z2
-	MOVQ    72(CX), R9
+	MOVQ    72(CX), DI
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Z2, (R9)(SI*4)
+	VMOVUPS Z2, (DI)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Z2, (R9)(SI*4)
+	VMOVNTPS Z2, (DI)(SI*4)
 
 stored1:
 	VMOVUPS      Z0, Z2
 	VFNMADD231PS Z5, Z5, Z2
 	VMULPS       Z8, Z2, Z2
-	MOVQ         80(CX), R9
+	MOVQ         80(CX), DI
 	TESTQ        BX, BX
 	JNZ          around2
-	VMOVUPS      Z2, (R9)(SI*4)
+	VMOVUPS      Z2, (DI)(SI*4)
 	JMP          stored2
 
 around2:
-	VMOVNTPS Z2, (R9)(SI*4)
+	VMOVNTPS Z2, (DI)(SI*4)
 
 stored2:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x10, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x10, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, R9
 	JZ           next
-	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
-	KMOVW        R9, K1
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
 	MOVQ         (CX), DI
 	VMOVUPS.Z    (DI)(SI*4), K1, Z2
 	MOVQ         8(CX), DI
@@ -5305,9 +5509,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·qrnnComposeLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·qrnnComposeLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -5365,31 +5569,39 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x10, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
 	JLT  tail
 
 loop:
-	MOVQ         56(AX), R8
-	IMULQ        BX, R8
-	ADDQ         48(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         (CX), R8
-	PREFETCHT0   (R8)
+	MOVQ         56(AX), SI
+	IMULQ        BX, SI
+	ADDQ         48(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         (CX), SI
+	PREFETCHT0   (SI)
 	MOVQ         64(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         344(AX), R8
-	IMULQ        BX, R8
-	ADDQ         336(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         32(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
-	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         344(AX), SI
+	IMULQ        BX, SI
+	ADDQ         336(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         32(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Z24
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -5416,10 +5628,10 @@ loop:
 	VFNMADD231PS Z25, Z28, Z26
 	VFMADD231PS  Z27, Z26, Z28
 	VPTERNLOGD   $0xd8, Z8, Z24, Z28
-	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
-	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Z24
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -5445,30 +5657,34 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Z24
 	VMULPS       Z24, Z27, Z24
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Z25
 	VMULPS       Z27, Z25, Z25
 	VMOVUPS      Z7, Z26
 	VSUBPS       Z27, Z26, Z26
 	VMULPS       Z28, Z26, Z26
 	VADDPS       Z26, Z24, Z24
-	MOVQ         32(CX), R8
-	VMOVUPS      Z24, (R8)(BX*4)
-	MOVQ         40(CX), R8
-	VMOVUPS      Z25, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
+	MOVQ         32(CX), SI
+	VMOVUPS      Z24, (SI)(BX*4)
+	MOVQ         40(CX), SI
+	VMOVUPS      Z25, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x10, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x10, R8
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, SI
+	ADDQ         $0x10, R8
 	JZ           next
-	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
-	KMOVW        R8, K1
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	MOVL         $0x0000ffff, SI
+	BZHIL        R8, SI, SI
+	KMOVW        SI, K1
 	MOVQ         (CX), SI
 	VMOVUPS.Z    (SI)(BX*4), K1, Z24
 	MOVQ         8(CX), SI
@@ -5606,9 +5822,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·qrnnComposeBackwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·qrnnComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -5642,58 +5858,70 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x10, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R8
-	IMULQ      BX, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       344(AX), R8
-	IMULQ      BX, R8
-	ADDQ       336(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       32(CX), R8
-	PREFETCHT0 (R8)
+	MOVQ       56(AX), SI
+	IMULQ      BX, SI
+	ADDQ       48(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       (CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       344(AX), SI
+	IMULQ      BX, SI
+	ADDQ       336(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       32(CX), SI
+	PREFETCHT0 (SI)
 	MOVQ       352(AX), R9
-	LEAQ       (R8)(R9*4), R8
-	PREFETCHT0 (R8)
-	MOVQ       (CX), R8
-	VMOVUPS    (R8)(BX*4), Z0
-	MOVQ       8(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	LEAQ       (SI)(R9*4), SI
+	PREFETCHT0 (SI)
+	MOVQ       (CX), SI
+	VMOVUPS    (SI)(BX*4), Z0
+	MOVQ       8(CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
 	VADDPS     Z1, Z0, Z0
-	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	MOVQ       16(CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
 	VMULPS     Z1, Z0, Z0
-	MOVQ       24(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	MOVQ       24(CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
 	VADDPS     Z0, Z1, Z0
-	MOVQ       32(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	MOVQ       32(CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
 	VMULPS     Z1, Z0, Z0
-	MOVQ       40(CX), R8
-	VMOVUPS    (R8)(BX*4), Z2
+	MOVQ       40(CX), SI
+	VMOVUPS    (SI)(BX*4), Z2
 	VMULPS     Z1, Z2, Z1
-	MOVQ       24(CX), R8
-	VMOVUPS    Z0, (R8)(BX*4)
-	MOVQ       40(CX), R8
-	VMOVUPS    Z1, (R8)(BX*4)
-	ADDQ       $0x10, BX
-	SUBQ       $0x10, SI
+	MOVQ       24(CX), SI
+	VMOVUPS    Z0, (SI)(BX*4)
+	MOVQ       40(CX), SI
+	VMOVUPS    Z1, (SI)(BX*4)
+	MOVQ       way+80(FP), SI
+	IMUL3Q     $0x10, SI, SI
+	ADDQ       SI, BX
+	SUBQ       $0x10, R8
 	JGE        loop
 
 tail:
-	ADDQ      $0x10, SI
+	ADDQ      $0x10, R8
 	JZ        next
-	MOVL      $0x0000ffff, R8
-	BZHIL     SI, R8, R8
-	KMOVW     R8, K1
+	MOVQ      n+48(FP), BX
+	SUBQ      R8, BX
+	MOVL      $0x0000ffff, SI
+	BZHIL     R8, SI, SI
+	KMOVW     SI, K1
 	MOVQ      (CX), SI
 	VMOVUPS.Z (SI)(BX*4), K1, Z0
 	MOVQ      8(CX), SI
@@ -5779,9 +6007,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·lsLstmCoreInferenceLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·lsLstmCoreInferenceLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -5891,53 +6119,61 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ         632(AX), R9
-	IMULQ        SI, R9
-	ADDQ         624(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         64(CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         632(AX), DI
+	IMULQ        SI, DI
+	ADDQ         624(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         64(CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         640(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         776(AX), R9
-	IMULQ        SI, R9
-	ADDQ         768(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         80(CX), R9
-	PREFETCHT0   (R9)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         776(AX), DI
+	IMULQ        SI, DI
+	ADDQ         768(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         80(CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         784(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         920(AX), R9
-	IMULQ        SI, R9
-	ADDQ         912(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         96(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         920(AX), DI
+	IMULQ        SI, DI
+	ADDQ         912(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         96(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -5964,15 +6200,15 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -6001,15 +6237,15 @@ loop:
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z27, Z24
-	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         80(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
-	MOVQ         88(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(SI*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -6036,31 +6272,31 @@ loop:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         96(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VMULPS       Z25, Z28, Z25
 	VADDPS       Z24, Z25, Z24
-	MOVQ         136(CX), R9
+	MOVQ         136(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored0:
-	MOVQ         96(CX), R9
-	VMOVUPS      Z24, (R9)(SI*4)
-	MOVQ         104(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         112(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         96(CX), DI
+	VMOVUPS      Z24, (DI)(SI*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         120(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
-	MOVQ         128(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(SI*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -6088,26 +6324,30 @@ stored0:
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	VMULPS       Z24, Z28, Z24
-	MOVQ         144(CX), R9
+	MOVQ         144(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored1:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x10, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x10, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, R9
 	JZ           next
-	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
-	KMOVW        R9, K1
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
 	MOVQ         (CX), DI
 	VMOVUPS.Z    (DI)(SI*4), K1, Z24
 	MOVQ         8(CX), DI
@@ -6429,9 +6669,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·lsLstmCoreForwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·lsLstmCoreForwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -6557,53 +6797,61 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ         632(AX), R9
-	IMULQ        SI, R9
-	ADDQ         624(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         64(CX), R9
-	PREFETCHT0   (R9)
+	MOVQ         632(AX), DI
+	IMULQ        SI, DI
+	ADDQ         624(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         64(CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         640(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         776(AX), R9
-	IMULQ        SI, R9
-	ADDQ         768(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         80(CX), R9
-	PREFETCHT0   (R9)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         776(AX), DI
+	IMULQ        SI, DI
+	ADDQ         768(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         80(CX), DI
+	PREFETCHT0   (DI)
 	MOVQ         784(AX), R10
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	LEAQ         (R9)(R10*4), R9
-	PREFETCHT0   (R9)
-	MOVQ         920(AX), R9
-	IMULQ        SI, R9
-	ADDQ         912(AX), R9
-	SHLQ         $0x02, R9
-	ADDQ         96(CX), R9
-	PREFETCHT0   (R9)
-	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	LEAQ         (DI)(R10*4), DI
+	PREFETCHT0   (DI)
+	MOVQ         920(AX), DI
+	IMULQ        SI, DI
+	ADDQ         912(AX), DI
+	SHLQ         $0x02, DI
+	ADDQ         96(CX), DI
+	PREFETCHT0   (DI)
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -6630,25 +6878,25 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         136(CX), R9
+	MOVQ         136(CX), DI
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Z27, (R9)(SI*4)
+	VMOVUPS      Z27, (DI)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z27, (R9)(SI*4)
+	VMOVNTPS Z27, (DI)(SI*4)
 
 stored0:
-	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
-	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(SI*4), Z24
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -6676,26 +6924,26 @@ stored0:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         144(CX), R9
+	MOVQ         144(CX), DI
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Z29, (R9)(SI*4)
+	VMOVUPS      Z29, (DI)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Z29, (R9)(SI*4)
+	VMOVNTPS Z29, (DI)(SI*4)
 
 stored1:
 	VMULPS       Z29, Z27, Z24
-	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         80(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
-	MOVQ         88(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(SI*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -6722,41 +6970,41 @@ stored1:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         152(CX), R9
+	MOVQ         152(CX), DI
 	TESTQ        BX, BX
 	JNZ          around2
-	VMOVUPS      Z28, (R9)(SI*4)
+	VMOVUPS      Z28, (DI)(SI*4)
 	JMP          stored2
 
 around2:
-	VMOVNTPS Z28, (R9)(SI*4)
+	VMOVNTPS Z28, (DI)(SI*4)
 
 stored2:
-	MOVQ    96(CX), R9
-	VMOVUPS (R9)(SI*4), Z25
+	MOVQ    96(CX), DI
+	VMOVUPS (DI)(SI*4), Z25
 	VMULPS  Z25, Z28, Z25
 	VADDPS  Z24, Z25, Z24
-	MOVQ    160(CX), R9
+	MOVQ    160(CX), DI
 	TESTQ   BX, BX
 	JNZ     around3
-	VMOVUPS Z24, (R9)(SI*4)
+	VMOVUPS Z24, (DI)(SI*4)
 	JMP     stored3
 
 around3:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored3:
-	MOVQ         96(CX), R9
-	VMOVUPS      Z24, (R9)(SI*4)
-	MOVQ         104(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
-	MOVQ         112(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	MOVQ         96(CX), DI
+	VMOVUPS      Z24, (DI)(SI*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(SI*4), Z25
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         120(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
-	MOVQ         128(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(SI*4), Z26
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(SI*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -6783,37 +7031,41 @@ stored3:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         168(CX), R9
+	MOVQ         168(CX), DI
 	TESTQ        BX, BX
 	JNZ          around4
-	VMOVUPS      Z28, (R9)(SI*4)
+	VMOVUPS      Z28, (DI)(SI*4)
 	JMP          stored4
 
 around4:
-	VMOVNTPS Z28, (R9)(SI*4)
+	VMOVNTPS Z28, (DI)(SI*4)
 
 stored4:
 	VMULPS  Z24, Z28, Z24
-	MOVQ    176(CX), R9
+	MOVQ    176(CX), DI
 	TESTQ   BX, BX
 	JNZ     around5
-	VMOVUPS Z24, (R9)(SI*4)
+	VMOVUPS Z24, (DI)(SI*4)
 	JMP     stored5
 
 around5:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (DI)(SI*4)
 
 stored5:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x10, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x10, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, R9
 	JZ           next
-	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
-	KMOVW        R9, K1
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
 	MOVQ         (CX), DI
 	VMOVUPS.Z    (DI)(SI*4), K1, Z24
 	MOVQ         8(CX), DI
@@ -7175,9 +7427,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·lsLstmCoreBackwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·lsLstmCoreBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -7240,136 +7492,148 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ n+48(FP), DI
-	XORQ SI, SI
-	SUBQ $0x10, DI
+	MOVQ  n+48(FP), R9
+	XORQ  SI, SI
+	MOVQ  way+80(FP), DI
+	TESTQ DI, DI
+	JGE   up
+	MOVQ  R9, SI
+	ANDQ  $-16, SI
+	SUBQ  $0x10, SI
+
+up:
+	SUBQ $0x10, R9
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R9
-	IMULQ      SI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       200(AX), R9
-	IMULQ      SI, R9
-	ADDQ       192(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       416(AX), R9
-	IMULQ      SI, R9
-	ADDQ       408(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       40(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       632(AX), R9
-	IMULQ      SI, R9
-	ADDQ       624(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       64(CX), R9
-	PREFETCHT0 (R9)
+	MOVQ       56(AX), DI
+	IMULQ      SI, DI
+	ADDQ       48(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       (CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       200(AX), DI
+	IMULQ      SI, DI
+	ADDQ       192(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       16(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       416(AX), DI
+	IMULQ      SI, DI
+	ADDQ       408(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       40(CX), DI
+	PREFETCHT0 (DI)
+	MOVQ       632(AX), DI
+	IMULQ      SI, DI
+	ADDQ       624(AX), DI
+	SHLQ       $0x02, DI
+	ADDQ       64(CX), DI
+	PREFETCHT0 (DI)
 	MOVQ       640(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Z1
-	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Z2
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	LEAQ       (DI)(R10*4), DI
+	PREFETCHT0 (DI)
+	MOVQ       (CX), DI
+	VMOVUPS    (DI)(SI*4), Z1
+	MOVQ       8(CX), DI
+	VMOVUPS    (DI)(SI*4), Z2
 	VADDPS     Z2, Z1, Z1
-	MOVQ       16(CX), R9
-	VMOVUPS    (R9)(SI*4), Z2
+	MOVQ       16(CX), DI
+	VMOVUPS    (DI)(SI*4), Z2
 	VMULPS     Z2, Z1, Z2
-	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Z3
+	MOVQ       24(CX), DI
+	VMOVUPS    (DI)(SI*4), Z3
 	VMULPS     Z3, Z1, Z1
-	MOVQ       32(CX), R9
-	VMOVUPS    (R9)(SI*4), Z4
+	MOVQ       32(CX), DI
+	VMOVUPS    (DI)(SI*4), Z4
 	VADDPS     Z1, Z4, Z1
 	VMOVUPS    Z0, Z4
 	VSUBPS     Z3, Z4, Z4
 	VMULPS     Z3, Z2, Z2
 	VMULPS     Z2, Z4, Z4
-	MOVQ       72(CX), R9
+	MOVQ       72(CX), DI
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Z4, (R9)(SI*4)
+	VMOVUPS    Z4, (DI)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Z4, (R9)(SI*4)
+	VMOVNTPS Z4, (DI)(SI*4)
 
 stored0:
-	MOVQ    40(CX), R9
-	VMOVUPS (R9)(SI*4), Z2
+	MOVQ    40(CX), DI
+	VMOVUPS (DI)(SI*4), Z2
 	VMULPS  Z2, Z1, Z2
-	MOVQ    48(CX), R9
-	VMOVUPS (R9)(SI*4), Z3
+	MOVQ    48(CX), DI
+	VMOVUPS (DI)(SI*4), Z3
 	VMULPS  Z3, Z1, Z4
-	MOVQ    32(CX), R9
-	VMOVUPS Z4, (R9)(SI*4)
+	MOVQ    32(CX), DI
+	VMOVUPS Z4, (DI)(SI*4)
 	VMOVUPS Z0, Z4
 	VSUBPS  Z3, Z4, Z4
 	VMULPS  Z3, Z2, Z2
 	VMULPS  Z2, Z4, Z4
-	MOVQ    80(CX), R9
+	MOVQ    80(CX), DI
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Z4, (R9)(SI*4)
+	VMOVUPS Z4, (DI)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Z4, (R9)(SI*4)
+	VMOVNTPS Z4, (DI)(SI*4)
 
 stored1:
-	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Z2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(SI*4), Z2
 	VMULPS       Z2, Z1, Z3
-	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Z4
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(SI*4), Z4
 	VMULPS       Z4, Z1, Z1
 	VMOVUPS      Z0, Z5
 	VFNMADD231PS Z2, Z2, Z5
 	VMULPS       Z1, Z5, Z5
-	MOVQ         88(CX), R9
+	MOVQ         88(CX), DI
 	TESTQ        BX, BX
 	JNZ          around2
-	VMOVUPS      Z5, (R9)(SI*4)
+	VMOVUPS      Z5, (DI)(SI*4)
 	JMP          stored2
 
 around2:
-	VMOVNTPS Z5, (R9)(SI*4)
+	VMOVNTPS Z5, (DI)(SI*4)
 
 stored2:
 	VMOVUPS Z0, Z1
 	VSUBPS  Z4, Z1, Z1
 	VMULPS  Z4, Z3, Z2
 	VMULPS  Z2, Z1, Z1
-	MOVQ    96(CX), R9
+	MOVQ    96(CX), DI
 	TESTQ   BX, BX
 	JNZ     around3
-	VMOVUPS Z1, (R9)(SI*4)
+	VMOVUPS Z1, (DI)(SI*4)
 	JMP     stored3
 
 around3:
-	VMOVNTPS Z1, (R9)(SI*4)
+	VMOVNTPS Z1, (DI)(SI*4)
 
 stored3:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
-	JGE  loop
+	MOVQ   way+80(FP), DI
+	IMUL3Q $0x10, DI, DI
+	ADDQ   DI, SI
+	SUBQ   $0x10, R9
+	JGE    loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, R9
 	JZ           next
-	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
-	KMOVW        R9, K1
+	MOVQ         n+48(FP), SI
+	SUBQ         R9, SI
+	MOVL         $0x0000ffff, DI
+	BZHIL        R9, DI, DI
+	KMOVW        DI, K1
 	MOVQ         (CX), DI
 	VMOVUPS.Z    (DI)(SI*4), K1, Z1
 	MOVQ         8(CX), DI
@@ -7541,9 +7805,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·lsLstmCoreComposeLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·lsLstmCoreComposeLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
 	MOVQ         steps+64(FP), DX
@@ -7633,57 +7897,65 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x10, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
 	JLT  tail
 
 loop:
-	MOVQ         344(AX), R8
-	IMULQ        BX, R8
-	ADDQ         336(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         32(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         488(AX), R8
-	IMULQ        BX, R8
-	ADDQ         480(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         48(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         632(AX), R8
-	IMULQ        BX, R8
-	ADDQ         624(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         64(CX), R8
-	PREFETCHT0   (R8)
+	MOVQ         344(AX), SI
+	IMULQ        BX, SI
+	ADDQ         336(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         32(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         488(AX), SI
+	IMULQ        BX, SI
+	ADDQ         480(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         48(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         632(AX), SI
+	IMULQ        BX, SI
+	ADDQ         624(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         64(CX), SI
+	PREFETCHT0   (SI)
 	MOVQ         640(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         776(AX), R8
-	IMULQ        BX, R8
-	ADDQ         768(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         80(CX), R8
-	PREFETCHT0   (R8)
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         776(AX), SI
+	IMULQ        BX, SI
+	ADDQ         768(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         80(CX), SI
+	PREFETCHT0   (SI)
 	MOVQ         784(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         920(AX), R8
-	IMULQ        BX, R8
-	ADDQ         912(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         96(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
-	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
+	LEAQ         (SI)(R9*4), SI
+	PREFETCHT0   (SI)
+	MOVQ         920(AX), SI
+	IMULQ        BX, SI
+	ADDQ         912(AX), SI
+	SHLQ         $0x02, SI
+	ADDQ         96(CX), SI
+	PREFETCHT0   (SI)
+	MOVQ         (CX), SI
+	VMOVUPS      (SI)(BX*4), Z24
+	MOVQ         8(CX), SI
+	VMOVUPS      (SI)(BX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
-	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z26
+	MOVQ         16(CX), SI
+	VMOVUPS      (SI)(BX*4), Z25
+	MOVQ         24(CX), SI
+	VMOVUPS      (SI)(BX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -7710,15 +7982,15 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
+	MOVQ         32(CX), SI
+	VMOVUPS      (SI)(BX*4), Z24
+	MOVQ         40(CX), SI
+	VMOVUPS      (SI)(BX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
-	MOVQ         56(CX), R8
-	VMOVUPS      (R8)(BX*4), Z26
+	MOVQ         48(CX), SI
+	VMOVUPS      (SI)(BX*4), Z25
+	MOVQ         56(CX), SI
+	VMOVUPS      (SI)(BX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -7747,15 +8019,15 @@ loop:
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z27, Z24
-	MOVQ         64(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
-	MOVQ         72(CX), R8
-	VMOVUPS      (R8)(BX*4), Z26
+	MOVQ         64(CX), SI
+	VMOVUPS      (SI)(BX*4), Z25
+	MOVQ         72(CX), SI
+	VMOVUPS      (SI)(BX*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         80(CX), R8
-	VMOVUPS      (R8)(BX*4), Z26
-	MOVQ         88(CX), R8
-	VMOVUPS      (R8)(BX*4), Z27
+	MOVQ         80(CX), SI
+	VMOVUPS      (SI)(BX*4), Z26
+	MOVQ         88(CX), SI
+	VMOVUPS      (SI)(BX*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -7782,27 +8054,31 @@ loop:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         96(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
+	MOVQ         96(CX), SI
+	VMOVUPS      (SI)(BX*4), Z25
 	VMULPS       Z25, Z28, Z25
-	MOVQ         104(CX), R8
-	VMOVUPS      (R8)(BX*4), Z26
+	MOVQ         104(CX), SI
+	VMOVUPS      (SI)(BX*4), Z26
 	VMULPS       Z28, Z26, Z26
 	VADDPS       Z24, Z25, Z24
-	MOVQ         96(CX), R8
-	VMOVUPS      Z24, (R8)(BX*4)
-	MOVQ         104(CX), R8
-	VMOVUPS      Z26, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
+	MOVQ         96(CX), SI
+	VMOVUPS      Z24, (SI)(BX*4)
+	MOVQ         104(CX), SI
+	VMOVUPS      Z26, (SI)(BX*4)
+	MOVQ         way+80(FP), SI
+	IMUL3Q       $0x10, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x10, R8
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, SI
+	ADDQ         $0x10, R8
 	JZ           next
-	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
-	KMOVW        R8, K1
+	MOVQ         n+48(FP), BX
+	SUBQ         R8, BX
+	MOVL         $0x0000ffff, SI
+	BZHIL        R8, SI, SI
+	KMOVW        SI, K1
 	MOVQ         (CX), SI
 	VMOVUPS.Z    (SI)(BX*4), K1, Z24
 	MOVQ         8(CX), SI
@@ -8049,9 +8325,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+// func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·lsLstmCoreComposeBackwardLoopAVX512(SB), NOSPLIT, $0-80
+TEXT ·lsLstmCoreComposeBackwardLoopAVX512(SB), NOSPLIT, $0-88
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -8085,58 +8361,70 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ n+48(FP), SI
-	XORQ BX, BX
-	SUBQ $0x10, SI
+	MOVQ  n+48(FP), R8
+	XORQ  BX, BX
+	MOVQ  way+80(FP), SI
+	TESTQ SI, SI
+	JGE   up
+	MOVQ  R8, BX
+	ANDQ  $-16, BX
+	SUBQ  $0x10, BX
+
+up:
+	SUBQ $0x10, R8
 	JLT  tail
 
 loop:
-	MOVQ       56(AX), R8
-	IMULQ      BX, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       344(AX), R8
-	IMULQ      BX, R8
-	ADDQ       336(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       32(CX), R8
-	PREFETCHT0 (R8)
+	MOVQ       56(AX), SI
+	IMULQ      BX, SI
+	ADDQ       48(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       (CX), SI
+	PREFETCHT0 (SI)
+	MOVQ       344(AX), SI
+	IMULQ      BX, SI
+	ADDQ       336(AX), SI
+	SHLQ       $0x02, SI
+	ADDQ       32(CX), SI
+	PREFETCHT0 (SI)
 	MOVQ       352(AX), R9
-	LEAQ       (R8)(R9*4), R8
-	PREFETCHT0 (R8)
-	MOVQ       (CX), R8
-	VMOVUPS    (R8)(BX*4), Z0
-	MOVQ       8(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	LEAQ       (SI)(R9*4), SI
+	PREFETCHT0 (SI)
+	MOVQ       (CX), SI
+	VMOVUPS    (SI)(BX*4), Z0
+	MOVQ       8(CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
 	VADDPS     Z1, Z0, Z0
-	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	MOVQ       16(CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
 	VMULPS     Z1, Z0, Z0
-	MOVQ       24(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	MOVQ       24(CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
 	VADDPS     Z0, Z1, Z0
-	MOVQ       32(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	MOVQ       32(CX), SI
+	VMOVUPS    (SI)(BX*4), Z1
 	VMULPS     Z1, Z0, Z0
-	MOVQ       40(CX), R8
-	VMOVUPS    (R8)(BX*4), Z2
+	MOVQ       40(CX), SI
+	VMOVUPS    (SI)(BX*4), Z2
 	VMULPS     Z1, Z2, Z1
-	MOVQ       24(CX), R8
-	VMOVUPS    Z0, (R8)(BX*4)
-	MOVQ       40(CX), R8
-	VMOVUPS    Z1, (R8)(BX*4)
-	ADDQ       $0x10, BX
-	SUBQ       $0x10, SI
+	MOVQ       24(CX), SI
+	VMOVUPS    Z0, (SI)(BX*4)
+	MOVQ       40(CX), SI
+	VMOVUPS    Z1, (SI)(BX*4)
+	MOVQ       way+80(FP), SI
+	IMUL3Q     $0x10, SI, SI
+	ADDQ       SI, BX
+	SUBQ       $0x10, R8
 	JGE        loop
 
 tail:
-	ADDQ      $0x10, SI
+	ADDQ      $0x10, R8
 	JZ        next
-	MOVL      $0x0000ffff, R8
-	BZHIL     SI, R8, R8
-	KMOVW     R8, K1
+	MOVQ      n+48(FP), BX
+	SUBQ      R8, BX
+	MOVL      $0x0000ffff, SI
+	BZHIL     R8, SI, SI
+	KMOVW     SI, K1
 	MOVQ      (CX), SI
 	VMOVUPS.Z (SI)(BX*4), K1, Z0
 	MOVQ      8(CX), SI

@@ -628,7 +628,7 @@ func lsLstmBackwardAVX2(v [][]float32, n int)
 //	prev0 = copy next0
 //
 //go:noescape
-func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // linearForwardLoopAVX2 is the forward pass of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, x1, bx1, saved0, next0, and runs:
@@ -640,7 +640,7 @@ func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps in
 //	prev0 = copy next0
 //
 //go:noescape
-func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // linearBackwardLoopAVX2 is the backward pass of linear over n units of each row of each step. Of v it takes
 // dout0, dnext0, prev0, saved0, dx1, dx0, and runs:
@@ -650,7 +650,7 @@ func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //	dnext0 = mul dx1 saved0
 //
 //go:noescape
-func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // linearComposeLoopAVX2 is what composes steps of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, factor0, x1, bx1, and runs:
@@ -664,7 +664,7 @@ func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int
 //	factor0 = copy t0
 //
 //go:noescape
-func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // linearComposeBackwardLoopAVX2 is what composes steps of the backward pass of linear over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved0, factor0, and runs:
@@ -676,7 +676,7 @@ func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //	factor0 = copy t1
 //
 //go:noescape
-func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // gilrInferenceLoopAVX2 is the inference pass of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
@@ -692,7 +692,7 @@ func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, st
 //	prev0 = copy next0
 //
 //go:noescape
-func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // gilrForwardLoopAVX2 is the forward pass of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
@@ -708,7 +708,7 @@ func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //	prev0 = copy next0
 //
 //go:noescape
-func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // gilrBackwardLoopAVX2 is the backward pass of gilr over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
@@ -725,7 +725,7 @@ func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, s
 //	dx0 = sigmoidgrad t3 saved0
 //
 //go:noescape
-func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // gilrComposeLoopAVX2 is what composes steps of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, factor0, and runs:
@@ -743,7 +743,7 @@ func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, 
 //	factor0 = copy t3
 //
 //go:noescape
-func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // sruInferenceLoopAVX2 is the inference pass of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, next1, next0, and runs:
@@ -766,7 +766,7 @@ func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, s
 //	next0 = add t0 t3
 //
 //go:noescape
-func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // sruForwardLoopAVX2 is the forward pass of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
@@ -789,7 +789,7 @@ func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, 
 //	next0 = add t1 t0
 //
 //go:noescape
-func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // sruBackwardLoopAVX2 is the backward pass of sru over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved3, saved2, next1, dnext1, saved0, saved1, prev1, dx3, dx0, dx2, dx1, and runs:
@@ -816,7 +816,7 @@ func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, st
 //	dx1 = sigmoidgrad t1 saved1
 //
 //go:noescape
-func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // sruComposeLoopAVX2 is what composes steps of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev1, factor1, and runs:
@@ -833,7 +833,7 @@ func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, s
 //	factor1 = copy t3
 //
 //go:noescape
-func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // sruComposeBackwardLoopAVX2 is what composes steps of the backward pass of sru over n units of each row of each step. Of v it takes
 // dout0, dnext0, next1, saved2, dnext1, saved1, factor1, and runs:
@@ -849,7 +849,7 @@ func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, st
 //	factor1 = copy t0
 //
 //go:noescape
-func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // qrnnInferenceLoopAVX2 is the inference pass of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, next1, next0, and runs:
@@ -868,7 +868,7 @@ func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps
 //	next0 = mul t2 next1
 //
 //go:noescape
-func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // qrnnForwardLoopAVX2 is the forward pass of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, saved0, saved1, saved2, next1, next0, and runs:
@@ -887,7 +887,7 @@ func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //	next0 = mul saved2 next1
 //
 //go:noescape
-func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // qrnnBackwardLoopAVX2 is the backward pass of qrnn over n units of each row of each step. Of v it takes
 // dout0, dnext0, next1, saved2, dnext1, saved0, saved1, prev1, dx2, dx1, dx0, and runs:
@@ -908,7 +908,7 @@ func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, s
 //	dx0 = tanhgrad t3 saved0
 //
 //go:noescape
-func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // qrnnComposeLoopAVX2 is what composes steps of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev1, factor1, and runs:
@@ -926,7 +926,7 @@ func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, 
 //	factor1 = copy t3
 //
 //go:noescape
-func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // qrnnComposeBackwardLoopAVX2 is what composes steps of the backward pass of qrnn over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved2, dnext1, saved1, factor1, and runs:
@@ -940,7 +940,7 @@ func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, s
 //	factor1 = copy t1
 //
 //go:noescape
-func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // lsLstmCoreInferenceLoopAVX2 is the inference pass of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next1, next0, and runs:
@@ -968,7 +968,7 @@ func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, step
 //	next0 = mul t0 next1
 //
 //go:noescape
-func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // lsLstmCoreForwardLoopAVX2 is the forward pass of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, saved2, next1, saved3, next0, and runs:
@@ -996,7 +996,7 @@ func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, step
 //	next0 = mul saved3 next1
 //
 //go:noescape
-func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // lsLstmCoreBackwardLoopAVX2 is the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
 // dout0, dnext0, next1, saved3, dnext1, prev1, saved2, saved1, saved0, dx2, dx0, dx3, dx1, and runs:
@@ -1015,7 +1015,7 @@ func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps 
 //	dx1 = sigmoidgrad t1 saved0
 //
 //go:noescape
-func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // lsLstmCoreComposeLoopAVX2 is what composes steps of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, factor1, and runs:
@@ -1040,7 +1040,7 @@ func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps
 //	factor1 = copy t0
 //
 //go:noescape
-func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // lsLstmCoreComposeBackwardLoopAVX2 is what composes steps of the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved3, dnext1, saved2, factor1, and runs:
@@ -1054,7 +1054,7 @@ func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps 
 //	factor1 = copy t1
 //
 //go:noescape
-func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // rnnTanhInferenceStepsAVX2 is the inference pass of rnn-tanh over the units of each step, after the products r. Of At it takes
 // x0, bx0, r0, br0, next0, and runs:
@@ -1942,7 +1942,7 @@ func lsLstmBackwardAVX512(v [][]float32, n int)
 //	prev0 = copy next0
 //
 //go:noescape
-func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // linearForwardLoopAVX512 is the forward pass of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, x1, bx1, saved0, next0, and runs:
@@ -1954,7 +1954,7 @@ func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps 
 //	prev0 = copy next0
 //
 //go:noescape
-func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // linearBackwardLoopAVX512 is the backward pass of linear over n units of each row of each step. Of v it takes
 // dout0, dnext0, prev0, saved0, dx1, dx0, and runs:
@@ -1964,7 +1964,7 @@ func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //	dnext0 = mul dx1 saved0
 //
 //go:noescape
-func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // linearComposeLoopAVX512 is what composes steps of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, factor0, x1, bx1, and runs:
@@ -1978,7 +1978,7 @@ func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps i
 //	factor0 = copy t0
 //
 //go:noescape
-func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // linearComposeBackwardLoopAVX512 is what composes steps of the backward pass of linear over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved0, factor0, and runs:
@@ -1990,7 +1990,7 @@ func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //	factor0 = copy t1
 //
 //go:noescape
-func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // gilrInferenceLoopAVX512 is the inference pass of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
@@ -2006,7 +2006,7 @@ func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, 
 //	prev0 = copy next0
 //
 //go:noescape
-func gilrInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func gilrInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // gilrForwardLoopAVX512 is the forward pass of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
@@ -2022,7 +2022,7 @@ func gilrInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //	prev0 = copy next0
 //
 //go:noescape
-func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // gilrBackwardLoopAVX512 is the backward pass of gilr over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
@@ -2039,7 +2039,7 @@ func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int,
 //	dx0 = sigmoidgrad t3 saved0
 //
 //go:noescape
-func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // gilrComposeLoopAVX512 is what composes steps of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, factor0, and runs:
@@ -2057,7 +2057,7 @@ func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int
 //	factor0 = copy t3
 //
 //go:noescape
-func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // sruInferenceLoopAVX512 is the inference pass of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, next1, next0, and runs:
@@ -2080,7 +2080,7 @@ func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int,
 //	next0 = add t0 t3
 //
 //go:noescape
-func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // sruForwardLoopAVX512 is the forward pass of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
@@ -2103,7 +2103,7 @@ func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int
 //	next0 = add t1 t0
 //
 //go:noescape
-func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // sruBackwardLoopAVX512 is the backward pass of sru over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved3, saved2, next1, dnext1, saved0, saved1, prev1, dx3, dx0, dx2, dx1, and runs:
@@ -2130,7 +2130,7 @@ func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, 
 //	dx1 = sigmoidgrad t1 saved1
 //
 //go:noescape
-func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // sruComposeLoopAVX512 is what composes steps of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev1, factor1, and runs:
@@ -2147,7 +2147,7 @@ func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int,
 //	factor1 = copy t3
 //
 //go:noescape
-func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // sruComposeBackwardLoopAVX512 is what composes steps of the backward pass of sru over n units of each row of each step. Of v it takes
 // dout0, dnext0, next1, saved2, dnext1, saved1, factor1, and runs:
@@ -2163,7 +2163,7 @@ func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, 
 //	factor1 = copy t0
 //
 //go:noescape
-func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // qrnnInferenceLoopAVX512 is the inference pass of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, next1, next0, and runs:
@@ -2182,7 +2182,7 @@ func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, ste
 //	next0 = mul t2 next1
 //
 //go:noescape
-func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // qrnnForwardLoopAVX512 is the forward pass of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, saved0, saved1, saved2, next1, next0, and runs:
@@ -2201,7 +2201,7 @@ func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //	next0 = mul saved2 next1
 //
 //go:noescape
-func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // qrnnBackwardLoopAVX512 is the backward pass of qrnn over n units of each row of each step. Of v it takes
 // dout0, dnext0, next1, saved2, dnext1, saved0, saved1, prev1, dx2, dx1, dx0, and runs:
@@ -2222,7 +2222,7 @@ func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int,
 //	dx0 = tanhgrad t3 saved0
 //
 //go:noescape
-func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // qrnnComposeLoopAVX512 is what composes steps of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev1, factor1, and runs:
@@ -2240,7 +2240,7 @@ func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int
 //	factor1 = copy t3
 //
 //go:noescape
-func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // qrnnComposeBackwardLoopAVX512 is what composes steps of the backward pass of qrnn over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved2, dnext1, saved1, factor1, and runs:
@@ -2254,7 +2254,7 @@ func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int,
 //	factor1 = copy t1
 //
 //go:noescape
-func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // lsLstmCoreInferenceLoopAVX512 is the inference pass of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next1, next0, and runs:
@@ -2282,7 +2282,7 @@ func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, st
 //	next0 = mul t0 next1
 //
 //go:noescape
-func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // lsLstmCoreForwardLoopAVX512 is the forward pass of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, saved2, next1, saved3, next0, and runs:
@@ -2310,7 +2310,7 @@ func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, st
 //	next0 = mul saved3 next1
 //
 //go:noescape
-func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // lsLstmCoreBackwardLoopAVX512 is the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
 // dout0, dnext0, next1, saved3, dnext1, prev1, saved2, saved1, saved0, dx2, dx0, dx3, dx1, and runs:
@@ -2329,7 +2329,7 @@ func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, step
 //	dx1 = sigmoidgrad t1 saved0
 //
 //go:noescape
-func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // lsLstmCoreComposeLoopAVX512 is what composes steps of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, factor1, and runs:
@@ -2354,7 +2354,7 @@ func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, ste
 //	factor1 = copy t0
 //
 //go:noescape
-func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // lsLstmCoreComposeBackwardLoopAVX512 is what composes steps of the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
 // dout0, dnext0, saved3, dnext1, saved2, factor1, and runs:
@@ -2368,7 +2368,7 @@ func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, step
 //	factor1 = copy t1
 //
 //go:noescape
-func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int)
+func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int)
 
 // rnnTanhInferenceStepsAVX512 is the inference pass of rnn-tanh over the units of each step, after the products r. Of At it takes
 // x0, bx0, r0, br0, next0, and runs:
@@ -2756,7 +2756,7 @@ func assembly(l simd.Level, text string) func(v [][]float32, n int) {
 }
 
 // assembledLoop returns the function of the program of the given text, or nil.
-func assembledLoop(l simd.Level, text string) func(v []Vector, at []uintptr, n, rows, steps, stream int) {
+func assembledLoop(l simd.Level, text string) func(v []Vector, at []uintptr, n, rows, steps, stream, way int) {
 	switch l {
 	case simd.AVX2:
 		switch text {
