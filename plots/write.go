@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -16,6 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"rnnbench/results/files"
 )
 
 // Formats lists what Write accepts; a file's ending is one of them.
@@ -23,34 +24,16 @@ func Formats() []string { return []string{"svg", "png", "pdf"} }
 
 // Save writes the figure in the format of the path's ending. The file appears
 // whole or not at all.
-func Save(path string, f Figure) (err error) {
+func Save(path string, f Figure) error {
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 	var buf bytes.Buffer
 	if err := Write(&buf, f, format); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
+	if err := files.Write(path, func(w io.Writer) error { _, err := buf.WriteTo(w); return err }); err != nil {
 		return fmt.Errorf("plots: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-			err = fmt.Errorf("plots: %w", err)
-		}
-	}()
-	if _, err = tmp.Write(buf.Bytes()); err != nil {
-		_ = tmp.Close()
-		return err
-	}
-	if err = tmp.Chmod(0o644); err != nil {
-		_ = tmp.Close()
-		return err
-	}
-	if err = tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return nil
 }
 
 // Write draws the figure in one of Formats. SVG and PNG are the same bytes for

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/results/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/torch"
 	"rnnbench/tuner"
@@ -128,18 +127,4 @@ func (b *bench) answer(l *tuner.Layout, data *rnn.Data) (answer []rnn.Tensor, er
 }
 
 // writeFile writes a file that appears whole or not at all.
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("cannot write %s: %w", path, err), os.Remove(f.Name()))
-		}
-	}()
-	if err = errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
+func writeFile(path string, write func(io.Writer) error) error { return files.Write(path, write) }

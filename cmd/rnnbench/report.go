@@ -72,7 +72,11 @@ Where runs measured the same, their labels tell them apart.`,
 		if err != nil {
 			return err
 		}
-		p.note("wrote %s, %s", file, quantity.Bytes(float64(info.Size())))
+		size := ""
+		if info.Mode().IsRegular() { // of a pipe nothing is left
+			size = ", " + quantity.Bytes(float64(info.Size()))
+		}
+		p.note("wrote %s%s", file, size)
 		return nil
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"rnnbench/results"
+	"rnnbench/results/files"
 )
 
 // File is the name of the book in a user's configuration folder.
@@ -201,46 +203,34 @@ func (b *Book) Write(path string) error {
 	if err != nil {
 		return err
 	}
-	f, err := beside(path)
-	if err != nil {
+	if err := makeFolder(path); err != nil {
 		return err
 	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = errors.Join(f.Chmod(0o666&^umask), f.Sync())
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("wisdom: cannot write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+	if err := files.Write(path, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		return fmt.Errorf("wisdom: %w", err)
 	}
 	return nil
 }
 
 // Writable reports why a book could not be written to path, before there is one.
 func Writable(path string) error {
-	f, err := beside(path)
-	if err != nil {
+	if err := makeFolder(path); err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	if err := files.Writable(path); err != nil {
+		return fmt.Errorf("wisdom: %w", err)
+	}
+	return nil
 }
 
-// beside makes the temporary file that is to replace the one of path, and its
-// folder.
-func beside(path string) (*os.File, error) {
-	err := os.MkdirAll(filepath.Dir(path), 0o777)
-	if err != nil {
-		return nil, fmt.Errorf("wisdom: cannot write %s: %w", path, err)
+// makeFolder makes the folder that a book is to be in.
+func makeFolder(path string) error {
+	to, err := files.Resolve(path)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o777)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
-		return nil, fmt.Errorf("wisdom: cannot write %s: %w", path, err)
+		return fmt.Errorf("wisdom: cannot write %s: %w", path, err)
 	}
-	return f, nil
+	return nil
 }
-
-// umask keeps others from writing what a temporary file is replaced by.
-const umask = 0o022

@@ -1,0 +1,94 @@
+package files
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// text writes s.
+func text(s string) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
+}
+
+func TestWrite(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, s := range []string{"old", "new"} {
+		if err := Write("a", text(s)); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, "a", s)
+	}
+	broken := errors.New("broken")
+	err := Write("a", func(w io.Writer) error { return errors.Join(text("half")(w), broken) })
+	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "cannot write a: ") {
+		t.Errorf("error %v", err)
+	}
+	holds(t, "a", "new")
+	if err := Write("nowhere/a", text("x")); err == nil || !strings.HasPrefix(err.Error(), "cannot write nowhere/a: ") {
+		t.Errorf("error %v", err)
+	}
+	if err := Write(".", text("x")); err == nil {
+		t.Error("a folder was written")
+	}
+	leaves(t, ".", "a")
+}
+
+// TestWriteFollowsLinks: links stay, also those to what is not there yet.
+func TestWriteFollowsLinks(t *testing.T) {
+	t.Chdir(t.TempDir())
+	link := func(to, name string) {
+		t.Helper()
+		if err := os.Symlink(filepath.FromSlash(to), name); err != nil {
+			t.Skip(err) // some systems have none
+		}
+	}
+	for _, dir := range []string{"deep/er", "links"} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("deep/er", "far")
+	link("../far/real", "links/one")
+	link("links/one", "two")
+	for _, s := range []string{"begun", "replaced"} {
+		if err := errors.Join(Writable("two"), Write("two", text(s))); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, "deep/er/real", s)
+	}
+	for _, name := range []string{"two", "links/one"} {
+		if _, err := os.Readlink(name); err != nil {
+			t.Errorf("the link was replaced: %v", err)
+		}
+	}
+	leaves(t, "deep/er", "real")
+	link("circle", "circle")
+	if err := Write("circle", text("x")); err == nil || Writable("circle") == nil {
+		t.Error("a circle of links was written")
+	}
+}
+
+// holds checks what a file holds.
+func holds(t *testing.T, path, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%s holds %q, %v; want %q", path, got, err, want)
+	}
+}
+
+// leaves checks what files a folder has.
+func leaves(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if err != nil || strings.Join(names, " ") != strings.Join(want, " ") {
+		t.Errorf("%s has %v, %v; want %v", dir, names, err, want)
+	}
+}

@@ -1,0 +1,100 @@
+// Package files writes files that others may be reading, and locks those that
+// others may be writing.
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write replaces the file at path by what write writes: a reader sees all of the
+// old one or all of the new one. A symbolic link stays and what it leads to is
+// replaced. What is no regular file, such as a pipe, is written straight into.
+func Write(path string, write func(io.Writer) error) error {
+	if err := put(path, write); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	return nil
+}
+
+func put(path string, write func(io.Writer) error) error {
+	if special(path) {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	path, err := Resolve(path)
+	if err != nil {
+		return err
+	}
+	f, err := beside(path)
+	if err != nil {
+		return err
+	}
+	if err = write(f); err == nil {
+		err = errors.Join(f.Chmod(0o644), f.Sync())
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// Writable reports why path could not be written, before there is anything to
+// write.
+func Writable(path string) error {
+	if special(path) {
+		return nil // opening a pipe would wait for its reader
+	}
+	to, err := Resolve(path)
+	if err == nil {
+		var f *os.File
+		if f, err = beside(to); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	return nil
+}
+
+// special reports whether path is there and is no regular file.
+func special(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular()
+}
+
+// beside makes the temporary file that is to replace the one of path.
+func beside(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+}
+
+// Resolve follows the symbolic links of path, also to a file that is not there
+// yet.
+func Resolve(path string) (string, error) {
+	to, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return to, err
+	}
+	if to, err = os.Readlink(path); err != nil { // it is no link: nothing is there
+		return path, nil
+	}
+	if !filepath.IsAbs(to) {
+		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+		if err != nil {
+			return "", err
+		}
+		to = filepath.Join(dir, to)
+	}
+	return Resolve(to)
+}
