@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"rnnbench/results/files"
 )
 
 // ManifestSchema names the version of Manifest.
@@ -95,9 +97,6 @@ type Run struct {
 	newest   map[string]outcome
 	broken   error // why nothing can be appended
 }
-
-// errLocked says that another process writes the run.
-var errLocked = errors.New("locked")
 
 // outcome is what later appends and Done need to know of a record.
 type outcome struct {
@@ -260,8 +259,8 @@ func open(dir string, flags int) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("results: cannot write %s: %w", path, err)
 	}
-	if err := lock(f); err != nil {
-		if errors.Is(err, errLocked) {
+	if err := files.TryLock(f); err != nil {
+		if errors.Is(err, files.ErrLocked) {
 			who := "another process"
 			if m, err := readManifest(filepath.Join(dir, manifestFile)); err == nil {
 				who = fmt.Sprintf("process %d", m.PID)

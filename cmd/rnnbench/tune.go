@@ -415,9 +415,7 @@ func (t *tuning) keep(v *tuner.Verdict) error {
 		return nil
 	}
 	tool, libraries := t.bench.versions()
-	e := entryOf(v, t.config.Measure.Cache, tool, libraries)
-	t.book.Put(e)
-	if err := t.book.Write(t.path); err != nil {
+	if err := t.book.Keep(t.path, entryOf(v, t.config.Measure.Cache, tool, libraries)); err != nil {
 		return err
 	}
 	t.kept = true

@@ -38,6 +38,8 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 	}
 	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.MaxRounds
 	list := &winners{}
+	read := &wisdom.Book{Entries: slices.Clone(book.Entries)}
+	var found []wisdom.Entry
 	var all []*tuner.Replay
 	forms := map[string]*tuner.Form{} // by device and cache
 	for _, group := range tuner.ByPoint(recs) {
@@ -56,7 +58,9 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 		}
 		all = append(all, r)
 		tool, libraries := versionsOf(set, group[0].Device)
-		book.Put(entryOf(&r.Verdict, group[0].Mode.Cache, tool, libraries))
+		e := entryOf(&r.Verdict, group[0].Mode.Cache, tool, libraries)
+		book.Put(e)
+		found = append(found, e)
 	}
 	if len(all) == 0 {
 		return &failure{exitError, fmt.Errorf("none of the %s succeeded", plural(len(recs), "record")), ""}
@@ -68,7 +72,7 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 	if path == "" {
 		return nil
 	}
-	if err := book.Write(path); err != nil {
+	if err := read.Keep(path, found...); err != nil {
 		return err
 	}
 	p.note("wisdom in %s: --impl auto follows it", path)

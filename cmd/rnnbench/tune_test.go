@@ -181,6 +181,27 @@ func TestTuneWithoutWinner(t *testing.T) {
 	}
 }
 
+// TestTuneBesideAnother keeps what another process puts into the book between its
+// reading and its writing.
+func TestTuneBesideAnother(t *testing.T) {
+	tinyBook(t, func(b *wisdom.Book) { b.Entries[0].Point.Hidden = 99 })
+	if err := os.Rename("w.toml", "other.toml"); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{tinyTune, "tune --from out --wisdom w.toml"} {
+		another := &trigger{word: "1 point", f: func() {
+			rnnbench(t, "wisdom merge other.toml --wisdom w.toml").want(t, exitDone, nil, []string{"1 of 1 entry taken in"})
+		}}
+		code := run(t.Context(), strings.Fields(line), strings.NewReader(""), another, another)
+		if b, err := wisdom.Read("w.toml"); code != exitDone || another.f != nil || err != nil || len(b.Entries) != 2 {
+			t.Errorf("exit code %d, %+v, %v: %s", code, b, err, another)
+		}
+		if err := os.Remove("w.toml"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestTuneLosesItsBook does not say that winners are kept which could not be.
 func TestTuneLosesItsBook(t *testing.T) {
 	t.Chdir(t.TempDir())

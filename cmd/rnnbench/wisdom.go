@@ -200,23 +200,28 @@ func (p *program) wisdomMerge() *cobra.Command {
 	}
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) { addWisdomFlag(fs, &file) })
 	return p.verb(cmd, func(_ context.Context, _ *cobra.Command, args []string) error {
-		b, path, err := readBook(file)
+		_, path, err := readBook(file) // before standard input, which may take its time
 		if err != nil {
 			return err
 		}
-		for _, name := range args {
+		others := make([]*wisdom.Book, len(args))
+		for i, name := range args {
 			data, err := p.bytes(name)
 			if err != nil {
 				return err
 			}
-			other, err := wisdom.Parse(data, name)
-			if err != nil {
+			if others[i], err = wisdom.Parse(data, name); err != nil {
 				return &failure{exitError, err, ""}
 			}
-			taken, replaced := b.Merge(other)
-			p.note("%s: %d of %s taken in, %d of them in place of older ones", name, taken, entries(len(other.Entries)), replaced)
 		}
-		if err := b.Write(path); err != nil {
+		b, err := wisdom.Update(path, func(b *wisdom.Book) bool {
+			for i, other := range others {
+				taken, replaced := b.Merge(other)
+				p.note("%s: %d of %s taken in, %d of them in place of older ones", args[i], taken, entries(len(other.Entries)), replaced)
+			}
+			return true
+		})
+		if err != nil {
 			return err
 		}
 		p.note("%s in %s", entries(len(b.Entries)), path)
@@ -261,6 +266,19 @@ type sieve struct {
 	stale, unsettled bool
 }
 
+// sift removes the entries that the command is about and returns them.
+func (v *sieve) sift(b *wisdom.Book) (removed []wisdom.Entry) {
+	b.Entries = slices.DeleteFunc(b.Entries, func(e wisdom.Entry) bool {
+		out := v.stale && len(e.Stale(version(), nil)) > 0 || v.unsettled && !e.Complete || v.device != "" && e.Device == v.device ||
+			v.older > 0 && time.Since(e.Time) > v.older
+		if out {
+			removed = append(removed, e)
+		}
+		return out
+	})
+	return removed
+}
+
 func (p *program) wisdomPrune() *cobra.Command {
 	var file string
 	var v sieve
@@ -289,15 +307,12 @@ func (p *program) wisdomPrune() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var removed []wisdom.Entry
-		b.Entries = slices.DeleteFunc(b.Entries, func(e wisdom.Entry) bool {
-			out := v.stale && len(e.Stale(version(), nil)) > 0 || v.unsettled && !e.Complete || v.device != "" && e.Device == v.device ||
-				v.older > 0 && time.Since(e.Time) > v.older
-			if out {
-				removed = append(removed, e)
+		removed := v.sift(b)
+		if !dry && len(removed) > 0 {
+			if b, err = wisdom.Update(path, func(b *wisdom.Book) bool { removed = v.sift(b); return len(removed) > 0 }); err != nil {
+				return err
 			}
-			return out
-		})
+		}
 		if len(removed) > 0 {
 			if err := entryTable(removed).Write(p.out, "table", p.style()); err != nil {
 				return err
@@ -306,11 +321,6 @@ func (p *program) wisdomPrune() *cobra.Command {
 		if dry {
 			p.note("%s would be removed, %d would stay", entries(len(removed)), len(b.Entries))
 			return nil
-		}
-		if len(removed) > 0 {
-			if err := b.Write(path); err != nil {
-				return err
-			}
 		}
 		p.note("%s removed, %d stay in %s", entries(len(removed)), len(b.Entries), path)
 		return nil

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -69,6 +71,40 @@ func TestWriteFollowsLinks(t *testing.T) {
 	link("circle", "circle")
 	if err := Write("circle", text("x")); err == nil || Writable("circle") == nil {
 		t.Error("a circle of links was written")
+	}
+}
+
+// TestLock: one at a time has the lock, whatever a killed process has left behind.
+func TestLock(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(".a.lock", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	var inside, entered atomic.Int32
+	for range 8 {
+		all.Go(func() {
+			for range 8 {
+				unlock, err := Lock("a")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if inside.Add(1) != 1 {
+					t.Error("two have the lock")
+				}
+				entered.Add(1)
+				inside.Add(-1)
+				unlock()
+			}
+		})
+	}
+	all.Wait()
+	if n := entered.Load(); n != 64 {
+		t.Errorf("the lock was had %d times", n)
+	}
+	if _, err := Lock("nowhere/a"); err == nil || !strings.HasPrefix(err.Error(), "cannot lock nowhere/a: ") {
+		t.Errorf("error %v", err)
 	}
 }
 

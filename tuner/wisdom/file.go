@@ -212,6 +212,47 @@ func (b *Book) Write(path string) error {
 	return nil
 }
 
+// Update changes the book at path, and nobody else does between its reading and
+// its writing. Change reports whether there is anything to write. The book is
+// returned as it is then.
+func Update(path string, change func(*Book) bool) (*Book, error) {
+	if err := makeFolder(path); err != nil {
+		return nil, err
+	}
+	unlock, err := files.Lock(path)
+	if err != nil {
+		return nil, fmt.Errorf("wisdom: %w", err)
+	}
+	defer unlock()
+	b, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if change(b) {
+		err = b.Write(path)
+	}
+	return b, err
+}
+
+// Keep puts entries into the book at path, which b was read from, and has b be
+// what that holds then. What others have put there since stays, but for older
+// entries on the same points.
+func (b *Book) Keep(path string, entries ...Entry) error {
+	now, err := Update(path, func(now *Book) bool {
+		for _, e := range entries {
+			was, is := b.on(&e), now.on(&e)
+			if others := is != nil && (was == nil || !is.Time.Equal(was.Time)); !others || !is.Time.After(e.Time) {
+				now.Put(e)
+			}
+		}
+		return true
+	})
+	if err == nil {
+		*b = *now
+	}
+	return err
+}
+
 // Writable reports why a book could not be written to path, before there is one.
 func Writable(path string) error {
 	if err := makeFolder(path); err != nil {

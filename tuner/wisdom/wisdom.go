@@ -49,6 +49,15 @@ func (e *Entry) same(o *Entry) bool {
 	return e.Device == o.Device && e.Cache == o.Cache && e.Point == o.Point
 }
 
+// on is the entry on the point of e; nil: there is none.
+func (b *Book) on(e *Entry) *Entry {
+	i := slices.IndexFunc(b.Entries, func(o Entry) bool { return o.same(e) })
+	if i < 0 {
+		return nil
+	}
+	return &b.Entries[i]
+}
+
 // Stale says in what e was found with other versions than those given, as
 // "driver 550.1, now 560.2"; none: in nothing. Of libraries those given count.
 func (e *Entry) Stale(tool string, libraries map[string]string) []string {
@@ -72,8 +81,8 @@ func (e *Entry) Stale(tool string, libraries map[string]string) []string {
 
 // Put adds e in place of what the book said of the same point.
 func (b *Book) Put(e Entry) {
-	if i := slices.IndexFunc(b.Entries, func(o Entry) bool { return o.same(&e) }); i >= 0 {
-		b.Entries[i] = e
+	if o := b.on(&e); o != nil {
+		*o = e
 		return
 	}
 	b.Entries = append(b.Entries, e)
@@ -83,13 +92,13 @@ func (b *Book) Put(e Entry) {
 // stays. It returns how many came in and how many of them replaced one.
 func (b *Book) Merge(other *Book) (taken, replaced int) {
 	for _, e := range other.Entries {
-		i := slices.IndexFunc(b.Entries, func(o Entry) bool { return o.same(&e) })
+		o := b.on(&e)
 		switch {
-		case i < 0:
+		case o == nil:
 			b.Entries = append(b.Entries, e)
 			taken++
-		case e.Time.After(b.Entries[i].Time):
-			b.Entries[i] = e
+		case e.Time.After(o.Time):
+			*o = e
 			taken, replaced = taken+1, replaced+1
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -169,4 +170,62 @@ func FuzzParse(f *testing.F) {
 			b.Lookup(e.Device, e.Cache, e.Point)
 		}
 	})
+}
+
+// TestUpdatesAtATime: of many that change a book at once none undoes another's
+// work, and nothing is left behind.
+func TestUpdatesAtATime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), File)
+	const writers, each = 8, 4
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				_, err := Update(path, func(b *Book) bool { b.Put(fact(point(1+w, 1+i), 1)); return true })
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if b, err := Read(path); err != nil || len(b.Entries) != writers*each {
+		t.Errorf("%d entries, %v; want %d", len(b.Entries), err, writers*each)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+		t.Errorf("the folder has %v, %v", left, err)
+	}
+	if _, err := Update(path, func(b *Book) bool { b.Entries = nil; return false }); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := Read(path); err != nil || len(b.Entries) != writers*each {
+		t.Errorf("%d entries, %v: nothing was to be written", len(b.Entries), err)
+	}
+}
+
+// TestKeep: what others wrote meanwhile stays, but for what is older on the same
+// point; what was there before is replaced, whenever it was found.
+func TestKeep(t *testing.T) {
+	path := filepath.Join(t.TempDir(), File)
+	at := func(hidden int, hours time.Duration) Entry {
+		e := fact(point(hidden, 1), 1)
+		e.Time = e.Time.Add(hours * time.Hour)
+		return e
+	}
+	mine := &Book{Entries: []Entry{at(1, 9)}}
+	theirs := &Book{Entries: []Entry{at(1, 9), at(2, 1), at(3, 9), at(4, 1)}}
+	if err := theirs.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := mine.Keep(path, at(1, 5), at(2, 5), at(3, 5), at(5, 5)); err != nil {
+		t.Fatal(err)
+	}
+	want := &Book{Entries: []Entry{at(1, 5), at(2, 5), at(3, 9), at(4, 1), at(5, 5)}}
+	b, err := Read(path)
+	if err != nil || !reflect.DeepEqual(b, want) {
+		t.Errorf("%+v, %v", b, err)
+	}
+	if len(mine.Entries) != len(want.Entries) {
+		t.Errorf("the book is %+v", mine)
+	}
 }

@@ -1,4 +1,4 @@
-package results
+package files
 
 import (
 	"errors"
@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock takes f until it is closed or the process ends. The locked byte lies far
+// TryLock takes f until it is closed or the process ends. The locked byte lies far
 // behind the end of the file, since a lock on Windows keeps readers out.
-func lock(f *os.File) error {
+func TryLock(f *os.File) error {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	at := windows.Overlapped{OffsetHigh: 1 << 30}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return errLocked
+		return ErrLocked
 	}
 	return err
 }

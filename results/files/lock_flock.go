@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package results
+package files
 
 import (
 	"errors"
@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// lock takes f until it is closed or the process ends, however it ends. A file
+// TryLock takes f until it is closed or the process ends, however it ends. A file
 // system without locks is written without one.
-func lock(f *os.File) error {
+func TryLock(f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
 		case err == syscall.EINTR:
 			continue
 		case err == syscall.EWOULDBLOCK:
-			return errLocked
+			return ErrLocked
 		case err == syscall.ENOLCK || errors.Is(err, errors.ErrUnsupported):
 			return nil
 		}
