@@ -10,20 +10,32 @@ import (
 
 	"rnnbench/results"
 	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
 	"rnnbench/tuner/search"
 	"rnnbench/tuner/wisdom"
 )
 
 // tuneFrom searches among recorded runs.
 func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
+	if name := measured(cmd); name != "" {
+		return usage(fmt.Errorf("--%s says what to measure, and --from searches in what was measured", name),
+			"--where selects from that, as in --where hidden=512 --where impl!=naive")
+	}
 	c, err := f.resolve(p)
 	if err != nil {
 		return misused(cmd, err)
+	}
+	if f.print {
+		return config.Print(p.out, c)
 	}
 	s := &selection{settings: f.settings, where: c.Grid.Where}
 	sets, recs, err := s.read(p, cmd, f.from)
 	if err != nil {
 		return err
+	}
+	if f.dryRun {
+		return p.dryReplay(recs, f.format)
 	}
 	book, path, err := f.book()
 	if err != nil {
@@ -77,6 +89,33 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 	}
 	p.note("wisdom in %s: --impl auto follows it", path)
 	return nil
+}
+
+// measured is the first flag given that says what to measure; "": there is none.
+func measured(cmd *cobra.Command) string {
+	names := append(grid.AxisNames(), "point", "preset", "zip", "impl", "skip-impl")
+	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
+		return names[i]
+	}
+	return ""
+}
+
+// dryReplay says how many recorded candidates each point has.
+func (p *program) dryReplay(recs []results.Record, format string) error {
+	list := &winners{}
+	points, all := 0, 0
+	for _, group := range tuner.ByPoint(recs) {
+		candidates := 0
+		for _, r := range group {
+			if r.Status != results.Skipped {
+				candidates++
+			}
+		}
+		list.plan(group[0].Point, candidates, 0)
+		points, all = points+1, all+candidates
+	}
+	p.note("%s: %s in %s", plural(points, "point"), plural(all, "candidate"), plural(len(recs), "record"))
+	return list.write(p, format)
 }
 
 // replayed says how good a strategy is on the records of all points.

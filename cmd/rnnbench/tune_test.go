@@ -80,6 +80,28 @@ func TestTuneFrom(t *testing.T) {
 	rnnbench(t, "tune --from out --wisdom bad.toml").want(t, exitError, nil, []string{"bad.toml is no book of wisdom"})
 }
 
+// TestTuneFromHeedsItsFlags: what says what to measure is refused, and what asks
+// for no search has none.
+func TestTuneFromHeedsItsFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tinyGrid+" --impl naive,cudnnstyle,scan").want(t, exitDone, nil, nil)
+	const line = "tune --from out --wisdom w.toml"
+	rnnbench(t, line+" --dry-run --where hidden=16 -o csv").want(t, exitDone, []string{"point,candidates,same\nlstm forward H=16 B=2 T=3 L=1,2,0\n"},
+		[]string{"1 point: 2 candidates in 3 records"})
+	o := rnnbench(t, line+" --print-config --max-rounds 7")
+	o.want(t, exitDone, []string{"max_rounds = 7"}, nil)
+	if without := rnnbench(t, "tune --print-config --max-rounds 7"); o.out != without.out || o.errors != "" {
+		t.Errorf("not as without --from: %s%s", o.out, o.errors)
+	}
+	for _, flag := range []string{"--hidden 999", "--cell gru", "--point H=4", "--preset quick", "--zip hidden,batch", "--impl naive", "--skip-impl naive"} {
+		name, _, _ := strings.Cut(flag, " ")
+		rnnbench(t, line+" "+flag).want(t, exitUsage, nil, []string{name + " says what to measure", "hint: --where"})
+	}
+	if exists("w.toml") {
+		t.Error("there is wisdom of no search")
+	}
+}
+
 // TestTuneStops interrupts a tune by its budget and by a signal's context.
 func TestTuneStops(t *testing.T) {
 	t.Chdir(t.TempDir())
