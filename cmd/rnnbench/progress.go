@@ -160,7 +160,10 @@ func (g *progress) tuned(v *tuner.Verdict) {
 		g.program.send(m)
 	} else if !g.rewrite {
 		what := "nothing can run"
-		if winner != nil {
+		switch {
+		case untimed(v):
+			what = timedNothing
+		case winner != nil:
 			what = fmt.Sprintf("%s  %s", label(winner), quantity.SI(v.Medians[v.Winner], "s"))
 		}
 		fmt.Fprintf(g.w, "%s %v  %s  %s, %s%s\n", g.count(g.at), v.Point, what, plural(len(v.Left), "candidate"), plural(v.Evaluations, "burst"), g.eta())

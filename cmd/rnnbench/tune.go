@@ -335,7 +335,6 @@ func (t *tuning) run(ctx context.Context) error {
 	}
 	list, far := &winners{}, &regrets{}
 	var recs []results.Record
-	done := 0
 	err = t.each(func(at results.Point, specs []grid.Spec) error {
 		if t.tune.Search.Spent() {
 			return tuner.ErrBudget
@@ -347,7 +346,6 @@ func (t *tuning) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		done++
 		t.show.tuned(v)
 		for _, r := range v.Records {
 			if r != nil {
@@ -364,7 +362,7 @@ func (t *tuning) run(ctx context.Context) error {
 	if t.flags.regret {
 		list.regrets = far
 	}
-	return t.finish(list, recs, done, err, time.Since(start))
+	return t.finish(list, recs, err, time.Since(start))
 }
 
 // one tunes one point.
@@ -513,10 +511,11 @@ func (t *tuning) sameEnvironment(m results.Manifest) bool {
 }
 
 // finish closes the run, prints the winners and says how it went.
-func (t *tuning) finish(list *winners, recs []results.Record, done int, err error, took time.Duration) error {
+func (t *tuning) finish(list *winners, recs []results.Record, err error, took time.Duration) error {
 	code, outcome := exitCode(recs, err, t.config.Measure.OnError == "stop", t.flags.allowFailures)
+	done := list.tuned()
 	where := "everything was known already"
-	if err != nil {
+	if err != nil || !list.complete() {
 		where = "nothing was recorded"
 	}
 	if t.folder != nil {
@@ -535,7 +534,16 @@ func (t *tuning) finish(list *winners, recs []results.Record, done int, err erro
 		}
 	}
 	hint := ""
-	if errors.Is(err, tuner.ErrBudget) || !list.complete() {
+	spent := errors.Is(err, tuner.ErrBudget) || !list.complete()
+	skipped := !slices.ContainsFunc(recs, func(r results.Record) bool { return r.Status != results.Skipped })
+	if spent && skipped && (err == nil || errors.Is(err, tuner.ErrBudget)) {
+		enough := "--budget"
+		if t.config.Measure.Budget == 0 {
+			enough = "--max-evals"
+		}
+		return &failure{code, errors.New("nothing was measured: " + timedNothing), "the same command with a larger " + enough + " goes on"}
+	}
+	if spent {
 		t.note("the budget is spent: %s not tuned to the end", plural(t.plan.shapes()-done+list.cut(), "point"))
 	}
 	if done < t.plan.shapes() || !list.complete() {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/search"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -115,6 +117,32 @@ func TestTuneStops(t *testing.T) {
 	o.want(t, exitError, nil, []string{"nothing was measured"})
 	if bytes.Contains([]byte(o.errors), []byte("panic")) {
 		t.Error(o.errors)
+	}
+}
+
+// TestTuneTimesNothing tells a budget that is spent before a candidate was timed
+// from candidates that cannot run, everywhere alike.
+func TestTuneTimesNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := strings.Replace(tinyTune, "-H 8", "-H 8,9", 1)
+	o := rnnbench(t, line+" --budget 1us")
+	o.want(t, exitError, nil, []string{"0 of 2 points tuned, 0 bursts", "rnnbench: nothing was measured: the budget was spent before a candidate was timed",
+		"hint: the same command with a larger --budget goes on"})
+	for _, wrong := range []string{"nothing can run", "no point succeeded", "not tuned to the end", "skipped"} {
+		if strings.Contains(o.errors, wrong) {
+			t.Errorf("%q: %s", wrong, o.errors)
+		}
+	}
+	v := &tuner.Verdict{Point: results.Point{Hidden: 8}, Result: &search.Result{Winner: -1, Second: -1}}
+	var text bytes.Buffer
+	g := (&program{err: &text}).newProgress(nil, 2)
+	g.points = 2
+	g.tuned(v)
+	list := &winners{}
+	list.add(v)
+	list.add(&tuner.Verdict{Point: v.Point, Result: &search.Result{Winner: -1, Second: -1, Complete: true}})
+	if !strings.Contains(text.String(), "the budget was spent before a candidate was timed") || list.tuned() != 1 || list.complete() || list.cut() != 0 {
+		t.Errorf("%s%+v", &text, list)
 	}
 }
 

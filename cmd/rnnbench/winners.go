@@ -23,8 +23,8 @@ type winners struct {
 
 	regrets *regrets // to print instead; nil: none
 
-	bursts, unfinished int
-	notes              []string
+	bursts, unfinished, untimed int
+	notes                       []string
 }
 
 // label names a record's technique with its settings, as --impl takes it.
@@ -36,8 +36,16 @@ func label(r *results.Record) string {
 }
 
 func (w *winners) evaluations() int { return w.bursts }
-func (w *winners) complete() bool   { return w.unfinished == 0 }
+func (w *winners) complete() bool   { return w.unfinished+w.untimed == 0 }
 func (w *winners) cut() int         { return w.unfinished }
+func (w *winners) tuned() int       { return len(w.rows) - w.untimed }
+
+// timedNothing is what is said of a point, or of all, where untimed is so.
+const timedNothing = "the budget was spent before a candidate was timed"
+
+// untimed reports whether the budget was spent before a candidate was timed, which
+// is not that none can run.
+func untimed(v *tuner.Verdict) bool { return v.Winner < 0 && !v.Complete }
 
 // plan adds a point of which the candidates are known and no more.
 func (w *winners) plan(p results.Point, candidates, same int) {
@@ -65,7 +73,10 @@ func percentOf(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) 
 
 func (w *winners) row(v *tuner.Verdict) []table.Cell {
 	w.bursts += v.Evaluations
-	if !v.Complete {
+	switch {
+	case untimed(v):
+		w.untimed++
+	case !v.Complete:
 		w.unfinished++
 	}
 	candidates := 0
