@@ -106,8 +106,12 @@ func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 	if err := b.oracle.read(); err != nil {
 		return s, err
 	}
-	declined := ""
+	declined, strange := "", ""
 	for _, m := range b.oracle.book.Lookup(b.info.Key, b.oracle.cache, p) {
+		if impl.Lookup(m.Impl) == nil {
+			strange += passedOver(m, grid.Unknown("technique", m.Impl, implNames()))
+			continue
+		}
 		if !b.mayBe(m.Impl) {
 			continue
 		}
@@ -119,8 +123,12 @@ func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 			declined = fmt.Sprintf("; %s of %v cannot run here: %s", m.Impl, m.Point, l.Reason)
 			continue
 		}
+		if err := b.unknownKnob(m, l); err != nil {
+			strange += passedOver(m, err)
+			continue
+		}
 		s.Name, s.Knobs = m.Impl, l.Spec.Knobs
-		s.Choice = &results.Choice{By: autoName, Match: m.Kind, Octaves: m.Distance, Why: b.why(m) + declined}
+		s.Choice = &results.Choice{By: autoName, Match: m.Kind, Octaves: m.Distance, Why: b.why(m) + declined + strange}
 		return s, nil
 	}
 	for _, s.Name = range untuned(b.info.Key, p) {
@@ -136,8 +144,41 @@ func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 		}
 		declined += fmt.Sprintf("; %s cannot run here: %s", s.Name, l.Reason)
 	}
-	s.Choice = &results.Choice{By: autoName, Match: "default", Why: "no wisdom speaks of this point or of one near it" + declined}
+	s.Choice = &results.Choice{By: autoName, Match: "default", Why: "no wisdom speaks of this point or of one near it" + declined + strange}
 	return s, nil
+}
+
+// unfollowed is what a choice's reason says of entries that mean nothing to this
+// program.
+const unfollowed = " cannot be followed: "
+
+func passedOver(m wisdom.Match, err error) string {
+	return fmt.Sprintf("; the wisdom's entry for %v%s%v", m.Point, unfollowed, err)
+}
+
+// unknownKnob finds a setting of an entry for which there is a knob neither here,
+// where l is what was made of it, nor at its own point, which may have others.
+func (b *bench) unknownKnob(m wisdom.Match, l *tuner.Layout) error {
+	known := l.Settings()
+	unknown := func() string {
+		for _, name := range slices.Sorted(maps.Keys(m.Knobs)) {
+			if _, ok := known[name]; !ok {
+				return name
+			}
+		}
+		return ""
+	}
+	if unknown() != "" && m.Kind != wisdom.Exact {
+		own, err := tuner.Adapt(b.Device, impl.All(), m.Point, grid.Spec{Name: m.Impl, Knobs: knob.Params(m.Knobs)})
+		if err != nil {
+			return err
+		}
+		maps.Copy(known, own.Settings())
+	}
+	if name := unknown(); name != "" {
+		return grid.Unknown("knob", name, slices.Sorted(maps.Keys(known)))
+	}
+	return nil
 }
 
 // why says what a choice rests on.
@@ -165,16 +206,26 @@ func (p *program) tellChoices(specs []grid.Spec) {
 	unknown := map[string]int{} // points of which no wisdom speaks, by technique
 	example := map[string]string{}
 	stale := ""
+	var strange []string // what is said of entries that cannot be followed
 	for _, s := range specs {
 		if s.Choice == nil {
 			continue
 		}
+		why := slices.DeleteFunc(strings.Split(s.Choice.Why, "; "), func(part string) bool {
+			if !strings.Contains(part, unfollowed) {
+				return false
+			}
+			if !slices.Contains(strange, part) {
+				strange = append(strange, part)
+			}
+			return true
+		})
 		count[s.Choice.Match]++
 		if s.Choice.Match == "default" {
 			unknown[s.Name]++
 		}
 		if example[s.Choice.Match] == "" {
-			example[s.Choice.Match] = s.Choice.Why
+			example[s.Choice.Match] = strings.Join(why, "; ")
 		}
 		if _, old, ok := strings.Cut(s.Choice.Why, "; stale: "); ok {
 			stale, _, _ = strings.Cut(old, "; ")
@@ -192,6 +243,13 @@ func (p *program) tellChoices(specs []grid.Spec) {
 	}
 	if len(usual) > 0 {
 		p.warn("auto is %s: %s; rnnbench tune finds what is the fastest there", strings.Join(usual, ", "), example["default"])
+	}
+	if len(strange) > 0 {
+		more := ""
+		if n := len(strange) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more such)", n)
+		}
+		p.warn("%s%s; rnnbench tune finds what is the fastest there", strange[0], more)
 	}
 	if stale != "" {
 		p.warn("what auto knows was measured with other versions (%s); rnnbench tune measures it again", stale)

@@ -120,8 +120,9 @@ func TestAutoAdapts(t *testing.T) {
 	tinyBook(t, func(b *wisdom.Book) {
 		b.Entries[0].Impl = "cudnn" // at 8 units
 		far(b, 12, "scan", nil)     // which declines an LSTM
-		far(b, 16, "cudnnstyle", map[string]int{"inputbatch": 64, "streams": 1, "fused": 0, "nonsense": 3})
-		b.Entries[2].Tool = "v0.0.1"
+		far(b, 14, "cudnnstyle", map[string]int{"fused": 0, "nonsense": 3})
+		far(b, 16, "cudnnstyle", map[string]int{"inputbatch": 64, "streams": 1, "fused": 0})
+		b.Entries[3].Tool = "v0.0.1"
 	})
 	for _, flag := range []string{"", " --with-vendor"} { // which this device has not
 		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 -o csv --wisdom w.toml"+flag).want(t, exitDone, []string{
@@ -136,6 +137,47 @@ func TestAutoAdapts(t *testing.T) {
 	rnnbench(t, "sweep --impl naive -H 8 --wisdom w.toml --dry-run").want(t, exitDone, nil, nil)
 	t.Setenv("RNNBENCH_WISDOM", "nothere.toml")
 	rnnbench(t, "verify --impl auto -H 8 -B 2 -T 3").want(t, exitDone, nil, []string{"warning: auto is cudnnstyle at 1 point"})
+}
+
+// TestAutoPassesOverWhatIsUnknown: entries whose technique or knobs this program
+// does not have are told of once, and the next choice is taken.
+func TestAutoPassesOverWhatIsUnknown(t *testing.T) {
+	const (
+		line    = "sweep --dry-run -H 8,9 -B 2 -T 3 --impl auto --wisdom w.toml"
+		warning = "warning: the wisdom's entry for lstm forward H=8 B=2 T=3 L=1 cannot be followed: "
+	)
+	for _, c := range []struct {
+		impl  string
+		knobs map[string]int
+		why   string
+	}{
+		{"cudnnstyle", map[string]int{"fused": 0, "foo": 7}, `there is no knob "foo"`},
+		{"cudnstyle", map[string]int{"fused": 0}, `there is no technique "cudnstyle": did you mean cudnnstyle?`},
+	} {
+		tinyBook(t, func(b *wisdom.Book) { b.Entries[0].Impl, b.Entries[0].Knobs = c.impl, c.knobs })
+		o := rnnbench(t, line)
+		o.want(t, exitDone, nil, []string{warning + c.why, "warning: auto is cudnnstyle at 2 points: no wisdom speaks of this point or of one near it; rnnbench"})
+		if n := strings.Count(o.errors, "cannot be followed"); n != 1 {
+			t.Errorf("told %d times: %s", n, o.errors)
+		}
+		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 -o csv --wisdom w.toml").want(t, exitDone, []string{"cudnnstyle,default,0", "cannot be followed"}, nil)
+		tinyBook(t, func(b *wisdom.Book) {
+			next := b.Entries[0]
+			next.Point.Hidden, next.Point.Input = 10, 10
+			b.Put(next)
+			b.Entries[0].Impl, b.Entries[0].Knobs = c.impl, c.knobs
+		})
+		rnnbench(t, line).want(t, exitDone, nil, []string{warning + c.why, "auto: 2 points as the nearest"})
+	}
+	// A knob that its own point alone has is known.
+	tinyBook(t, func(b *wisdom.Book) {
+		b.Entries[0].Impl, b.Entries[0].Knobs = "persistent", map[string]int{"sequences": 1}
+	})
+	o := rnnbench(t, "sweep --dry-run -H 8 -B 1 -T 3 --impl auto --wisdom w.toml")
+	o.want(t, exitDone, nil, []string{"auto: 1 point as the nearest"})
+	if strings.Contains(o.errors, "cannot be followed") {
+		t.Error(o.errors)
+	}
 }
 
 func TestWisdom(t *testing.T) {
