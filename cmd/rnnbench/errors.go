@@ -131,6 +131,22 @@ func (p *program) checkHyphens(root *cobra.Command) error {
 	return nil
 }
 
+// errEmpty is what an unset variable of the shell's comes to.
+var errEmpty = errors.New("it is empty: leave it out, or write a value")
+
+// A word is a flag that takes any text but an empty one.
+type word struct{ value *string }
+
+func (w word) String() string { return *w.value }
+func (w word) Type() string   { return "WORD" }
+func (w word) Set(s string) error {
+	if s == "" {
+		return errEmpty
+	}
+	*w.value = s
+	return nil
+}
+
 // A choice is a flag that takes one of a few words.
 type choice struct {
 	value   *string

@@ -330,6 +330,25 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
+// TestEmptyRuns: what an unset variable of the shell's leaves names no run, least
+// of all the latest.
+func TestEmptyRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny).want(t, exitDone, nil, nil)
+	for _, args := range [][]string{
+		{"sweep", "--resume", ""}, {"tune", "--resume="}, {"tune", "--from", "out", "--from="}, {"reproduce", "diamos-barrier", "--resume", ""}, {"reproduce", "diamos-barrier", "--from="},
+		{"show", ""}, {"show", "label="}, {"compare", "", ""}, {"compare", ""}, {"plot", "", "-f", "x.svg"}, {"report", "", "-f", "x.html"},
+	} {
+		o := rnnbenchWith(t.Context(), "", args...)
+		if o.code != exitUsage || !strings.Contains(o.errors, "is empty: leave it out, or") || o.out != "" {
+			t.Errorf("%q: exit code %d, stdout %q, stderr %q", args, o.code, o.out, o.errors)
+		}
+	}
+	if runs, err := filepath.Glob("out/*/manifest.json"); err != nil || len(runs) != 1 {
+		t.Errorf("runs %v, %v", runs, err)
+	}
+}
+
 func TestOtherErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"cuda:0 is not available: GPUs need the worker", "hint: make cuda"})

@@ -129,6 +129,9 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 	paths := make([]string, len(args))
 	for i, a := range args {
 		label, path, ok := strings.Cut(a, "=")
+		if a == "" || ok && path == "" && !exists(a) {
+			return nil, misused(cmd, errors.New("the name of a run is empty: leave it out, or write one"))
+		}
 		if ok && !exists(a) {
 			paths[i] = label + "=" + runPath(path, dir)
 		} else {
