@@ -349,6 +349,14 @@ func TestEmptyRuns(t *testing.T) {
 	}
 }
 
+// TestResumeLabel: a run keeps its label.
+func TestResumeLabel(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny+" --label nightly").want(t, exitDone, nil, nil)
+	rnnbench(t, "sweep --resume out --label nightly").want(t, exitDone, nil, []string{"4 records"})
+	rnnbench(t, "sweep --resume out --label weekly").want(t, exitUsage, nil, []string{`cannot be resumed with another label: it has "nightly" and would have "weekly"`})
+}
+
 func TestOtherErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"cuda:0 is not available: GPUs need the worker", "hint: make cuda"})
@@ -668,6 +676,7 @@ func TestInterruptAndResume(t *testing.T) {
 	for _, c := range []struct{ flags, message string }{
 		{" -H 8", "cannot be resumed: it measures another plan"},
 		{" -H 9,16,24,32", "cannot be resumed: it measures another plan than is asked for now, though one of the same size (8 points"},
+		{" --label new", `cannot be resumed with another label: it has none and would have "new": leave the label out`},
 		{" --seed 7", "cannot be resumed: its inputs are normal with seed 1"},
 		{" --simd generic", "cannot be resumed: it was measured with the instruction set"},
 		{" --threads 1", "cannot be resumed: it was measured on another device"},

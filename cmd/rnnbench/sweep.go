@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -192,6 +193,13 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 	if c.Measure.Seed != old.Measure.Seed || c.Measure.Data != old.Measure.Data {
 		return c, nil, fmt.Errorf("run %s cannot be resumed: its inputs are %s with seed %d, and now they would be %s with seed %d",
 			m.Run, old.Measure.Data, old.Measure.Seed, c.Measure.Data, c.Measure.Seed)
+	}
+	if c.Label != "" && c.Label != m.Label {
+		has := "none"
+		if m.Label != "" {
+			has = strconv.Quote(m.Label)
+		}
+		return c, nil, fmt.Errorf("run %s cannot be resumed with another label: it has %s and would have %q: leave the label out", m.Run, has, c.Label)
 	}
 	return c, &m, nil
 }
