@@ -16,6 +16,7 @@ import (
 	"rnnbench/model"
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
+	"rnnbench/results/files"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -213,7 +214,7 @@ func (p *program) keepMachine(b *bench, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(path, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+	if err := files.Write(path, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
 		return err
 	}
 	p.note("wrote %s", path)

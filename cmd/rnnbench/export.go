@@ -100,7 +100,7 @@ func (p *program) export(b *bench, l *tuner.Layout, m config.Measure, file strin
 	if file == "-" {
 		return write(p.out)
 	}
-	if err := writeFile(file, write); err != nil {
+	if err := files.Write(file, write); err != nil {
 		return err
 	}
 	p.note("wrote %s: %v by %s", file, l.Point, l.Spec.Label)
@@ -125,6 +125,3 @@ func (b *bench) answer(l *tuner.Layout, data *rnn.Data) (answer []rnn.Tensor, er
 	}
 	return l.Plan.Read(prog)
 }
-
-// writeFile writes a file that appears whole or not at all.
-func writeFile(path string, write func(io.Writer) error) error { return files.Write(path, write) }

@@ -19,6 +19,7 @@ import (
 	"rnnbench/impl/scc"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
+	"rnnbench/results/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/graph"
@@ -233,7 +234,7 @@ func (p *program) drawGraph(g *graph.Graph, dir string) error {
 		}{{"dot", g.DOT}, {"svg", g.SVG}} {
 			name := base + map[bool]string{true: "-grouped"}[grouped] + "." + draw.ending
 			path := filepath.Join(dir, name)
-			if err := writeFile(path, func(w io.Writer) error { return draw.write(w, grouped) }); err != nil {
+			if err := files.Write(path, func(w io.Writer) error { return draw.write(w, grouped) }); err != nil {
 				return err
 			}
 			p.note("wrote %s", path)

@@ -15,6 +15,7 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/report"
 	"rnnbench/results"
+	"rnnbench/results/files"
 )
 
 func (p *program) reportCommand() *cobra.Command {
@@ -65,7 +66,7 @@ Where runs measured the same, their labels tell them apart.`,
 		if file == "" || file == "-" {
 			return write(p.out)
 		}
-		if err := writeFile(file, write); err != nil {
+		if err := files.Write(file, write); err != nil {
 			return err
 		}
 		info, err := os.Stat(file)

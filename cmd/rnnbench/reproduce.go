@@ -17,6 +17,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/table"
 	"rnnbench/results"
+	"rnnbench/results/files"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -326,7 +327,7 @@ func (p *program) present(e experiments.Experiment, r *experiments.Report, forma
 	}
 	for _, x := range r.Files {
 		path := filepath.Join(dir, x.Name)
-		if err := writeFile(path, func(w io.Writer) error { _, err := w.Write(x.Content); return err }); err != nil {
+		if err := files.Write(path, func(w io.Writer) error { _, err := w.Write(x.Content); return err }); err != nil {
 			return err
 		}
 		if filepath.Ext(path) == ".svg" {
@@ -335,7 +336,7 @@ func (p *program) present(e experiments.Experiment, r *experiments.Report, forma
 		p.note("wrote %s", path)
 	}
 	path := filepath.Join(dir, "report.md")
-	err := writeFile(path, func(w io.Writer) error { _, err := w.Write(md.Bytes()); return err })
+	err := files.Write(path, func(w io.Writer) error { _, err := w.Write(md.Bytes()); return err })
 	if err == nil {
 		p.note("wrote %s", path)
 	}
