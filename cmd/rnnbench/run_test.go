@@ -527,6 +527,18 @@ func TestPlotNothing(t *testing.T) {
 	rnnbench(t, "plot --y percent").want(t, exitUsage, nil, []string{"none of the 1 record has a share of the peak to draw"})
 }
 
+// TestLabelOfWords selects by a label that is no technique's name, as experiments have them.
+func TestLabelOfWords(t *testing.T) {
+	run := filepath.Join("..", "..", "results", "cpu-amd-epyc-2t", "appleyard-table1")
+	for where, want := range map[string]int{"impl=3 fused": 1, "impl!=3 fused": 6} {
+		if o := rnnbenchWith(t.Context(), "", "show", run, "-o", "csv", "--where", where); o.code != exitDone || strings.Count(o.out, "\n") != 1+want {
+			t.Errorf("%s: exit code %d: %s%s", where, o.code, o.out, o.errors)
+		}
+	}
+	o := rnnbenchWith(t.Context(), "", "show", run, "--where", "impl=3 fusd")
+	o.want(t, exitUsage, nil, []string{"did you mean 3 fused?"})
+}
+
 // TestLabel holds that knobs which were asked for show wherever a technique is named.
 func TestLabel(t *testing.T) {
 	t.Chdir(t.TempDir())

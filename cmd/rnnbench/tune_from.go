@@ -18,9 +18,12 @@ import (
 
 // tuneFrom searches among recorded runs.
 func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
-	if name := measured(cmd); name != "" {
+	if name := given(cmd, append(grid.AxisNames(), "point", "preset", "zip", "impl", "skip-impl")); name != "" {
 		return usage(fmt.Errorf("--%s says what to measure, and --from searches in what was measured", name),
 			"--where selects from that, as in --where hidden=512 --where impl!=naive")
+	}
+	if name := given(cmd, []string{"device", "threads", "simd", "max-memory", "isolate", "cache", "data", "budget", "resume"}); name != "" {
+		return misused(cmd, fmt.Errorf("--%s is of measuring, and --from searches in what was measured: leave it out", name))
 	}
 	c, err := f.resolve(p)
 	if err != nil {
@@ -91,9 +94,8 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 	return nil
 }
 
-// measured is the first flag given that says what to measure; "": there is none.
-func measured(cmd *cobra.Command) string {
-	names := append(grid.AxisNames(), "point", "preset", "zip", "impl", "skip-impl")
+// given is the first of these flags that is; "": none is.
+func given(cmd *cobra.Command, names []string) string {
 	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
 		return names[i]
 	}

@@ -99,6 +99,10 @@ func TestTuneFromHeedsItsFlags(t *testing.T) {
 		name, _, _ := strings.Cut(flag, " ")
 		rnnbench(t, line+" "+flag).want(t, exitUsage, nil, []string{name + " says what to measure", "hint: --where"})
 	}
+	for _, flag := range []string{"--device cpu", "--threads 1", "--budget 1s", "--resume out"} {
+		name, _, _ := strings.Cut(flag, " ")
+		rnnbench(t, line+" "+flag).want(t, exitUsage, nil, []string{name + " is of measuring"})
+	}
 	if exists("w.toml") {
 		t.Error("there is wisdom of no search")
 	}

@@ -44,10 +44,14 @@ func ParseCondition(text string) (Condition, error) {
 	}
 	if c.key == "impl" {
 		s, err := ParseSpec(rest, nil)
-		if err != nil || s.Label != "" {
-			return Condition{}, fmt.Errorf("%q compares impl with %q: write a technique, or one with its knobs as --impl has it", text, rest)
+		switch {
+		case err == nil && s.Label == "":
+			c.word = s.String()
+		case strings.ContainsAny(rest, ":="):
+			return Condition{}, fmt.Errorf("%q compares impl with %q: write a technique, one with its knobs as --impl has it, or a label", text, rest)
+		default:
+			c.word = rest // a label, such as a stage of Appleyard's ladder
 		}
-		c.word = s.String()
 	} else if !slices.Contains(derived(), c.key) {
 		a, err := axisNamed(c.key)
 		if err != nil {
@@ -118,7 +122,7 @@ func (c Condition) ofTechnique() bool {
 func (c Condition) holds(p results.Point, s Spec, v Vocabulary) (bool, error) {
 	if c.key == "impl" {
 		o, err := ParseSpec(c.word, nil)
-		return (s.Label == c.word || s.isA(o)) == (c.op == "="), err
+		return (s.Label == c.word || err == nil && s.isA(o)) == (c.op == "="), nil
 	}
 	if c.word != "" {
 		return (word(p, c.key) == c.word) == (c.op == "="), nil
