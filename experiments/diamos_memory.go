@@ -86,8 +86,9 @@ type story struct {
 // arithmeticName stands for the paper's way of counting among techniques.
 const arithmeticName = "the paper's arithmetic"
 
-// stories counts as the paper does, and as every technique that trains such
-// layers allocates.
+// stories counts as the paper does, and as every technique of this program that
+// trains such layers allocates. What a vendor's library keeps for the gradient only
+// it knows, on its device.
 func stories() []story {
 	us := utterances()
 	paper := story{name: arithmeticName}
@@ -96,7 +97,7 @@ func stories() []story {
 		paper.sizes = append(paper.sizes, footprint{0, a + 2*w}) // W and R
 	}
 	all := []story{paper}
-	for _, t := range impl.All() {
+	for _, t := range impl.Own() {
 		s := story{name: t.Name()}
 		for _, u := range us {
 			if f, err := footprintOf(t, u); err == nil { // else it declines such a layer

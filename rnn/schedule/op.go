@@ -26,8 +26,15 @@ type Op interface {
 	fmt.Stringer
 }
 
-// Bytes counts what op reads and writes.
+// Bytes counts what op reads and writes: of a table the rows that are looked up
+// alone, though it may read, and change, any.
 func Bytes(op Op) int64 {
+	switch op := op.(type) {
+	case Gather:
+		return op.Index.Bytes() + 2*op.Out.Bytes()
+	case Scatter:
+		return op.Index.Bytes() + 3*op.Src.Bytes()
+	}
 	var n int64
 	for v := range accesses(op) {
 		n += v.Bytes()
