@@ -27,6 +27,26 @@ func Early(s *schedule.Schedule, k knob.Params, p Properties) (early []bool, err
 	return early, err
 }
 
+// HalvesEnd is where, in the memory of s's program, the last part of sums of products ends whose
+// left factor is split on the way, and how much memory there is.
+func HalvesEnd(s *schedule.Schedule, p Properties) (end, all int64, err error) {
+	b, err := newBinder(s, nil, p, nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	launches, _, err := Sources(s, nil, p)
+	for _, l := range launches {
+		if l.Name != "halves" {
+			continue
+		}
+		m, n, k, share, at := int64(l.Args[0]), int64(l.Args[1]), int(l.Args[2]), int(l.Args[4]), int64(l.Args[8])
+		if parts := ceil(ceil(k, deepHalves), share); parts > 1 {
+			end = max(end, at+4*int64(parts)*m*n)
+		}
+	}
+	return end, b.layout.total, err
+}
+
 // launching are the steps of s that are launches.
 func launching(s *schedule.Schedule, k knob.Params, p Properties) (out []step, err error) {
 	b, err := newBinder(s, k, p, nil)

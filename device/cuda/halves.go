@@ -98,21 +98,25 @@ func wideParts(op schedule.Gemm, kept bool, room int64) []schedule.Gemm {
 	return out
 }
 
-// wideRoom is what wideProduct needs of scratch memory.
-func (s splitting) wideRoom(op schedule.Gemm, kept bool) (bytes int64) {
+// wideRoom is what wideProduct needs of scratch memory: of all portions what the one needs that
+// needs most, which may be the last, since a shorter sum may be in more parts.
+func (s splitting) wideRoom(op schedule.Gemm, kept bool) (most int64) {
 	copied := int64(0)
 	if !engineCopies(op.A) {
 		copied = copyBytes(op.A)
 	}
-	op = wideParts(op, kept, splitRoom)[0]
-	m, n, k := op.Sizes()
-	if !kept {
-		bytes, _ = wideBytes(n, k)
+	for _, op := range wideParts(op, kept, splitRoom) {
+		m, n, k := op.Sizes()
+		bytes := int64(0)
+		if !kept {
+			bytes, _ = wideBytes(n, k)
+		}
+		if w, _ := divided(op, s.sms); w.parts > 1 {
+			bytes += 4 * int64(w.parts) * int64(m) * int64(n)
+		}
+		most = max(most, bytes)
 	}
-	if w, _ := divided(op, s.sms); w.parts > 1 {
-		bytes += 4 * int64(w.parts) * int64(m) * int64(n)
-	}
-	return copied + bytes
+	return copied + most
 }
 
 // wideProduct forms a product whose left factor is split on the way, and adds a row to each

@@ -185,6 +185,24 @@ func TestHalvesPortions(t *testing.T) {
 	}
 }
 
+// TestHalvesRoom: a product whose right factor is split in portions has room for the parts of each,
+// of which the last, which is shorter, may have more than the first.
+func TestHalvesRoom(t *testing.T) {
+	for _, size := range [][3]int{{1024, 1536, 142944}, {1536, 1536, 151392}, {256, 3072, 52832}, {2048, 8192, 49216}, {1024, 1536, 143360}} {
+		m, n, k := size[0], size[1], size[2]
+		b := schedule.NewBuilder(1)
+		b.Do(0, schedule.Gemm{A: b.Matrix("a", k, m).All(), TransA: true, B: b.Matrix("b", k, n).All(), C: b.Matrix("c", m, n).All()})
+		s, err := b.Schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		end, all, err := cuda.HalvesEnd(s, h200())
+		if err != nil || end == 0 || end > all {
+			t.Errorf("%v: parts end at %d of %d bytes: %v", size, end, all, err)
+		}
+	}
+}
+
 // TestGPUHalves does the same on a GPU, with larger ones.
 func TestGPUHalves(t *testing.T) {
 	d := openGPU(t, time.Minute)
