@@ -117,4 +117,12 @@ func (b *blas) product(stream int, p *cuda.Product) []call {
 	return []call{mode(pointsToDevice), gemm, mode(pointsToHost)}
 }
 
+// reset has all handles read factors from the host again, where a product that has them
+// on the GPU failed and what follows it was not issued.
+func (b *blas) reset() {
+	for _, h := range b.handles {
+		_ = b.do("cublasSetPointerMode_v2", h, pointsToHost) // what failed before says more
+	}
+}
+
 func (b *blas) call(name string, args ...uintptr) call { return call{name, args, b.library, b.code} }

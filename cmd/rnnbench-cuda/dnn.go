@@ -14,6 +14,7 @@ static const char* describe(uintptr_t f, int status) { return ((const char* (*)(
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,12 +96,15 @@ func (d *dnn) code(name string, code int) error {
 
 // add readies networks on the next stream.
 func (d *dnn) add(stream uintptr) error {
-	i := len(d.handles)
-	d.handles = append(d.handles, 0)
-	if err := d.do("cudnnCreate", address(&d.handles[i])); err != nil {
+	var h uintptr
+	if err := d.do("cudnnCreate", address(&h)); err != nil {
 		return err
 	}
-	return d.do("cudnnSetStream", d.handles[i], stream)
+	if err := d.do("cudnnSetStream", h, stream); err != nil {
+		return errors.Join(err, d.do("cudnnDestroy", h))
+	}
+	d.handles = append(d.handles, h)
+	return nil
 }
 
 // A network is what cuDNN calls an RNN, with its descriptors.

@@ -33,7 +33,7 @@ type driver struct {
 	functions []cu.Function
 	streams   []cu.Stream
 	events    []cu.Event
-	unused    []cuda.Event // freed ones
+	unused    map[bool][]cuda.Event // freed ones, by whether they are timed
 	timed     map[cuda.Event]bool
 	graphs    map[cuda.Graph]graph
 	next      cuda.Graph
@@ -63,7 +63,7 @@ func newDriver(index int) (*driver, error) {
 	if index < 0 || index >= n {
 		return nil, fmt.Errorf("rnnbench-cuda: there is no device cuda:%d: there are %d", index, n)
 	}
-	d := &driver{device: cu.Device(index), timed: map[cuda.Event]bool{}, graphs: map[cuda.Graph]graph{}, allowed: map[int]int{}, sequences: map[cuda.Sequence]*sequence{}}
+	d := &driver{device: cu.Device(index), timed: map[cuda.Event]bool{}, unused: map[bool][]cuda.Event{}, graphs: map[cuda.Graph]graph{}, allowed: map[int]int{}, sequences: map[cuda.Sequence]*sequence{}}
 	if d.context, err = d.device.RetainPrimaryCtx(); err != nil {
 		return nil, failure(err)
 	}
@@ -258,8 +258,11 @@ func (d *driver) allow(k cuda.Kernel, shared int) (bool, error) {
 	if shared+k.Static > d.properties.Shared {
 		return false, nil
 	}
+	if err := d.do("cuFuncSetAttribute", handle(&d.functions[k.ID]), maxDynamic, uintptr(shared)); err != nil {
+		return true, err
+	}
 	d.allowed[k.ID] = shared
-	return true, d.do("cuFuncSetAttribute", handle(&d.functions[k.ID]), maxDynamic, uintptr(shared))
+	return true, nil
 }
 
 func (d *driver) Resident(k cuda.Kernel, threads, shared int) (int, error) {
@@ -365,34 +368,39 @@ func (d *driver) Clusters(k cuda.Kernel, size, threads, shared int) (int, error)
 
 func (d *driver) Streams(n int) error {
 	for len(d.streams) < n {
-		s, err := cu.MakeStream(cu.NonBlocking)
-		if err != nil {
-			return failure(err)
-		}
-		d.streams = append(d.streams, s)
-		if d.blas != nil {
-			space, err := cu.MemAlloc(d.properties.Workspace)
-			if err != nil {
-				return failure(err)
-			}
-			d.spaces = append(d.spaces, uintptr(space))
-			if err := d.blas.add(handle(&s), uintptr(space), d.properties.Workspace); err != nil {
-				return err
-			}
+		if err := d.addStream(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// addStream adds a stream with what products on it need, or nothing at all: each of
+// the lists has as many as there are streams.
+func (d *driver) addStream() error {
+	s, err := cu.MakeStream(cu.NonBlocking)
+	if err != nil {
+		return failure(err)
+	}
+	if d.blas != nil {
+		space, err := cu.MemAlloc(d.properties.Workspace)
+		if err != nil {
+			return errors.Join(failure(err), failure(s.Destroy()))
+		}
+		if err := d.blas.add(handle(&s), uintptr(space), d.properties.Workspace); err != nil {
+			return errors.Join(err, failure(cu.MemFree(space)), failure(s.Destroy()))
+		}
+		d.spaces = append(d.spaces, uintptr(space))
+	}
+	d.streams = append(d.streams, s)
+	return nil
+}
+
 func (d *driver) NewEvent(timed bool) (cuda.Event, error) {
-	for i, e := range d.unused {
-		if d.timed[e] == timed {
-			d.unused = slices.Delete(d.unused, i, i+1)
-			return e, nil
-		}
-		if i == 16 { // no more than a glance
-			break
-		}
+	if free := d.unused[timed]; len(free) > 0 {
+		e := free[len(free)-1]
+		d.unused[timed] = free[:len(free)-1]
+		return e, nil
 	}
 	flags := cu.DisableTiming
 	if timed {
@@ -409,7 +417,7 @@ func (d *driver) NewEvent(timed bool) (cuda.Event, error) {
 }
 
 func (d *driver) FreeEvent(e cuda.Event) error {
-	d.unused = append(d.unused, e)
+	d.unused[d.timed[e]] = append(d.unused[d.timed[e]], e)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -13,9 +14,11 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// libraryDirs are folders to look in before the system's own.
+// namedDirs are folders to look in before the system's own; libraryDirs are all others, too.
+func namedDirs() []string { return filepath.SplitList(os.Getenv("RNNBENCH_CUDA_LIBS")) }
+
 func libraryDirs() []string {
-	dirs := filepath.SplitList(os.Getenv("RNNBENCH_CUDA_LIBS"))
+	dirs := namedDirs()
 	for _, root := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda"} {
 		if root != "" {
 			dirs = append(dirs, filepath.Join(root, "lib64"))
@@ -34,7 +37,7 @@ type library struct {
 
 // loadLibrary loads the first of names that there is, the newest first.
 func loadLibrary(names ...string) (*library, error) {
-	for _, dir := range append([]string{""}, libraryDirs()...) {
+	for _, dir := range slices.Concat(namedDirs(), []string{""}, libraryDirs()) {
 		for _, name := range names {
 			path := filepath.Join(dir, name)
 			if handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL); err == nil {

@@ -118,7 +118,11 @@ func (d *driver) Issue(id cuda.Sequence) (int, error) {
 		return 0, nil
 	}
 	from := &s.of[o.at]
-	return from.call, from.tell(from.name, int(o.code))
+	err := from.tell(from.name, int(o.code))
+	if d.blas != nil {
+		d.blas.reset()
+	}
+	return from.call, err
 }
 
 // FreeSequence implements cuda.Driver.

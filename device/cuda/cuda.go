@@ -9,6 +9,7 @@
 package cuda
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -89,14 +90,17 @@ func (d *Device) probe() error {
 	if err := d.load([]step{s}); err != nil {
 		return err
 	}
-	p.Clusters = map[int]int{}
+	clusters := map[int]int{}
 	for _, size := range clusterSizes() {
 		n, err := d.driver.Clusters(s.launch.Kernel, size, 1024, p.Shared)
-		if err != nil {
+		if errors.Is(err, device.ErrFault) {
 			return fmt.Errorf("cuda: clusters of %d: %w", size, err)
 		}
-		p.Clusters[size] = n
+		if err == nil { // else there are none so large
+			clusters[size] = n
+		}
 	}
+	p.Clusters = clusters
 	return nil
 }
 
@@ -243,13 +247,15 @@ func (d *Device) load(steps []step) error {
 }
 
 // compile returns the image of s from the cache, or compiles it and keeps it
-// there.
+// there, behind its sum: what was damaged since is compiled again.
 func (d *Device) compile(s source) ([]byte, error) {
 	path := ""
 	if d.cache != "" {
 		path = filepath.Join(d.cache, d.key(s))
-		if image, err := os.ReadFile(path); err == nil && len(image) > 0 {
-			return image, nil
+		if kept, err := os.ReadFile(path); err == nil && len(kept) > sha256.Size {
+			if sum := sha256.Sum256(kept[sha256.Size:]); bytes.Equal(kept[:sha256.Size], sum[:]) {
+				return kept[sha256.Size:], nil
+			}
 		}
 	}
 	image, err := d.compiler.Compile(s.name, Common()+s.text)
@@ -257,7 +263,8 @@ func (d *Device) compile(s source) ([]byte, error) {
 		return nil, fmt.Errorf("cuda: compiling kernel %s: %w", s.name, err)
 	}
 	if path != "" {
-		keep(path, image)
+		sum := sha256.Sum256(image)
+		keep(path, append(sum[:], image...))
 	}
 	return image, nil
 }

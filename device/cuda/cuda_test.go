@@ -3,6 +3,7 @@ package cuda_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -148,6 +149,49 @@ func (c *counting) Compile(name, source string) ([]byte, error) {
 		c.mu.Unlock()
 	}()
 	return c.Compiler.Compile(name, source)
+}
+
+// TestCache: a kernel that was compiled before is not compiled again, unless the file that has it was damaged.
+func TestCache(t *testing.T) {
+	compiler, driver := emulation(t, 8)
+	count, dir := &counting{Compiler: compiler}, t.TempDir()
+	b := schedule.NewBuilder(1)
+	m := b.Matrix("m", 3, 5)
+	b.Do(0, schedule.Map{Op: cell.OneMinus, Out: m.All(), A: m.All()})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	damage := func(data []byte) []byte { return data }
+	for i, c := range []struct {
+		damage func(data []byte) []byte
+		want   int // compiled so far
+	}{
+		{damage, 1}, {damage, 1},
+		{func(data []byte) []byte { return data[:len(data)/2] }, 2},
+		{func(data []byte) []byte { data[len(data)-1]++; return data }, 3},
+		{func([]byte) []byte { return nil }, 4},
+		{damage, 4},
+	} {
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil || len(files) != min(i, 1) {
+			t.Fatalf("the cache has %q, %v", files, err)
+		}
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			if err = errors.Join(err, os.WriteFile(f, c.damage(data), 0o666)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := cuda.New(driver, count, dir).Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+		if count.all != c.want {
+			t.Errorf("round %d: compiled %d times, want %d", i, count.all, c.want)
+		}
+	}
 }
 
 // TestAnticipate has kernels of several programs compiled before the first of

@@ -5,6 +5,7 @@ package worker
 import (
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
@@ -56,4 +57,20 @@ func reader() string {
 		}
 	}
 	return ""
+}
+
+// TestHeirs: a worker's time ends also where a process that it has started keeps its
+// pipes, and what a program says that is no worker is told although it stays.
+func TestHeirs(t *testing.T) {
+	for script, want := range map[string]string{
+		"sleep 30; true":              "no answer within 3s",
+		"echo no GPU here; sleep 30":  "does not start: no GPU here",
+		"echo alas >&2; sleep 30 & :": "no answer within 3s",
+	} {
+		start := time.Now()
+		_, err := Open(Options{Timeout: 3 * time.Second, Command: func() *exec.Cmd { return exec.Command("sh", "-c", script) }})
+		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), want) || took > 10*time.Second {
+			t.Errorf("%s: after %v: %v", script, took, err)
+		}
+	}
 }

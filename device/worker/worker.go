@@ -72,10 +72,10 @@ func (d *Device) start() error {
 		if err == nil && line == greeting {
 			return nil
 		}
-		rest, _ := io.ReadAll(io.LimitReader(p.in, 1<<12))
+		rest := p.lastWords()
 		p.kill()
 		p.reap()
-		return fmt.Errorf("worker: %s does not start: %s", p.cmd.Path, oneLine(line+string(rest)+p.errors.String()))
+		return fmt.Errorf("worker: %s does not start: %s", p.cmd.Path, oneLine(line+rest+p.errors.String()))
 	})
 	if err != nil {
 		d.process = nil
@@ -428,6 +428,7 @@ func (p *remote) Close() error {
 type process struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
+	stdout io.Closer
 	in     *bufio.Reader
 	out    *bufio.Writer
 	enc    *gob.Encoder
@@ -448,15 +449,31 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
 	cmd.Stderr = &p.errors
+	cmd.WaitDelay = heirs
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("worker: %w", err)
 	}
-	p.stdin, p.in, p.out = stdin, bufio.NewReaderSize(stdout, 1<<16), bufio.NewWriterSize(stdin, 1<<16)
+	p.stdin, p.stdout, p.in, p.out = stdin, stdout, bufio.NewReaderSize(stdout, 1<<16), bufio.NewWriterSize(stdin, 1<<16)
 	p.enc, p.dec = gob.NewEncoder(p.out), gob.NewDecoder(p.in)
 	return p, nil
 }
 
-func (p *process) kill() { _ = p.cmd.Process.Kill() } // that it has ended is as good
+// heirs is for how long processes that a killed one has started may hold its pipes.
+const heirs = time.Second
+
+// kill ends the process, and nobody waits for what those that it has started may say.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // that it has ended is as good
+	_ = p.stdout.Close()
+}
+
+// lastWords is what a process says that is no worker and may stay all the same.
+func (p *process) lastWords() string {
+	timer := time.AfterFunc(heirs, p.kill)
+	defer timer.Stop()
+	rest, _ := io.ReadAll(io.LimitReader(p.in, 1<<12))
+	return string(rest)
+}
 
 // reap waits for the end of the process and says how it ended.
 func (p *process) reap() string {
