@@ -215,7 +215,8 @@ const splitTerms = 4096
 
 // portions cuts op so that the pieces of its factors, of the left one alone where
 // the right is kept, need no more than room, into equal shares of rows, or of
-// the sum's terms where those are more and no more than terms at a time.
+// the sum's terms where those are more and no more than terms at a time. Shares of
+// rows need all of the right one, which may be more than room.
 func portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
 	m, n, k := op.Sizes()
 	bytes, _ := pieceBytes(m, k)

@@ -111,12 +111,15 @@ func (l *Library) For(capability int) (*Compiler, error) {
 			best = max(best, a)
 		}
 	}
+	const hopper, oldest = 90, 1201 // of a version that knows the instructions of kernels for it
 	switch {
+	case capability >= hopper && 100*l.Major+l.Minor < oldest:
+		return nil, fmt.Errorf("nvrtc: version %d.%d is too old for a GPU of compute capability %d.%d: name the folder of 12.1 or a later one in RNNBENCH_CUDA_LIBS", l.Major, l.Minor, capability/10, capability%10)
 	case best == 0:
 		return nil, fmt.Errorf("nvrtc: version %d.%d knows no GPU as old as compute capability %d.%d", l.Major, l.Minor, capability/10, capability%10)
 	case best < capability:
 		return &Compiler{l, fmt.Sprintf("compute_%d", best), true}, nil
-	case best >= 90 && l.Major >= 12: // with what later kinds may lack
+	case best >= hopper: // with what later kinds may lack
 		return &Compiler{l, fmt.Sprintf("sm_%da", best), false}, nil
 	}
 	return &Compiler{l, fmt.Sprintf("sm_%d", best), false}, nil
