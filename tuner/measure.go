@@ -14,6 +14,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/results"
 	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner/config"
 )
@@ -133,6 +134,7 @@ func (s *Sweep) fail(c *candidate, err error) {
 		c.decline(results.Failed, results.ReasonCUDA, err.Error())
 	case errors.Is(err, device.ErrMemory):
 		c.decline(results.Failed, results.ReasonOOM, err.Error())
+		s.backstop.add(c)
 	default:
 		c.decline(results.Failed, results.ReasonError, err.Error())
 	}
@@ -186,6 +188,9 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		done := round + 1
 		widest, known := 0.0, true
 		for _, c := range live {
+			if c.record.Status != results.OK || s.sated(c) { // it will have no more samples
+				continue
+			}
 			st, _ := results.Summarize(c.samples.Wall, 0)
 			w, ok := st.HalfWidth()
 			widest, known = max(widest, w), known && ok
@@ -298,6 +303,7 @@ func (s *Sweep) cold(c *candidate) (device.Burst, error) {
 		}
 		sum.Wall += b.Wall
 		sum.Device += b.Device
+		sum.Throttled = sum.Throttled || b.Throttled
 	}
 	return sum, nil
 }
@@ -428,7 +434,7 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 		if err != nil {
 			return err
 		}
-		if prog, err = s.Device.Compile(sched, c.DeviceKnobs); err != nil {
+		if prog, err = s.Device.Compile(sched, shorter(c.DeviceKnobs, s.Device.Knobs(sched))); err != nil {
 			return err
 		}
 		defer prog.Close()
@@ -459,6 +465,20 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 		}
 	}
 	return nil
+}
+
+// shorter are the settings that a schedule of fewer steps takes: what was as many as there are
+// still is.
+func shorter(p knob.Params, knobs []knob.Knob) knob.Params {
+	out := knob.Params{}
+	for _, k := range knobs {
+		if v, ok := p[k.Name]; ok && k.Accepts(v) {
+			out[k.Name] = v
+		} else if ok && v > k.Max && k.Accepts(k.Max) {
+			out[k.Name] = k.Max
+		}
+	}
+	return out
 }
 
 // finite keeps infinities, which JSON has not, out of records.

@@ -37,7 +37,8 @@ type Sweep struct {
 	// Watch, where set, is told what is going on, never during a burst.
 	Watch func(Event)
 
-	answers answers
+	answers  answers
+	backstop backstop
 }
 
 // An Event is one step of a sweep, for progress displays.
@@ -84,14 +85,13 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 		limited, cancel = context.WithTimeoutCause(ctx, b, ErrBudget)
 		defer cancel()
 	}
-	backstop := &backstop{}
 	if s.Settings.Order == "random" { // of points, too
 		tasks = slices.Clone(tasks)
 		rng := rand.New(rand.NewPCG(s.Settings.Seed, 0))
 		rng.Shuffle(len(tasks), func(i, j int) { tasks[i], tasks[j] = tasks[j], tasks[i] })
 	}
 	for i := 0; i < len(tasks); {
-		next, err := s.survey(ctx, tasks[i:], backstop)
+		next, err := s.survey(ctx, tasks[i:])
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func ended(ctx context.Context) error {
 // that compiles kernels these are several tasks, so that their kernels are
 // compiled side by side; large schedules and a survey that takes long end the
 // list, since schedules take memory and a budget may end the sweep before.
-func (s *Sweep) survey(ctx context.Context, tasks []Task, backstop *backstop) ([][]*candidate, error) {
+func (s *Sweep) survey(ctx context.Context, tasks []Task) ([][]*candidate, error) {
 	const (
 		most = 1 << 15 // operations
 		far  = 16      // tasks
@@ -167,7 +167,7 @@ func (s *Sweep) survey(ctx context.Context, tasks []Task, backstop *backstop) ([
 				return nil, err
 			}
 			if c.record.Status == results.OK {
-				s.checkMemory(c, backstop)
+				s.checkMemory(c)
 			}
 		}
 	}
@@ -298,12 +298,11 @@ func (c *candidate) close() {
 }
 
 // checkMemory declines what would not fit.
-func (s *Sweep) checkMemory(c *candidate, b *backstop) {
-	if pointer, ok := b.covers(c); ok {
+func (s *Sweep) checkMemory(c *candidate) {
+	if pointer, ok := s.backstop.covers(c); ok {
 		c.decline(results.Skipped, results.ReasonBackstop, pointer)
 	} else if c.Fit(s.memory()); c.Reason != "" {
 		c.decline(results.Skipped, c.Code, c.Reason)
-		b.add(c)
 	}
 }
 
@@ -332,8 +331,8 @@ func (s *Sweep) together(all []*candidate) [][]*candidate {
 	return groups
 }
 
-// A backstop remembers what did not fit, so that larger points of the same
-// technique are not tried one by one.
+// A backstop remembers what was thought to fit and did not, so that larger points of the
+// same technique are not tried one by one.
 type backstop struct{ failed []*candidate }
 
 func (b *backstop) add(c *candidate) {
@@ -345,7 +344,7 @@ func (b *backstop) covers(c *candidate) (string, bool) {
 	p := c.record.Point
 	for _, f := range b.failed {
 		q := f.record.Point
-		if f.Spec.String() == c.Spec.String() && f.record.ReasonCode != nil && *f.record.ReasonCode == results.ReasonOOM &&
+		if f.Spec.String() == c.Spec.String() &&
 			p.Cell == q.Cell && p.Pass == q.Pass && p.Precision == q.Precision && p.OneHot == q.OneHot &&
 			p.Hidden >= q.Hidden && p.Input >= q.Input && p.Batch >= q.Batch && p.Steps >= q.Steps && p.Layers >= q.Layers && p.Output >= q.Output && p.History >= q.History {
 			return fmt.Sprintf("%s did not fit at %v", c.Spec, q), true

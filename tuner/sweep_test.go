@@ -3,6 +3,7 @@ package tuner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -314,6 +315,116 @@ func TestLargePointsAreCheckedInPart(t *testing.T) {
 	}
 	if v := recs[0].Verify; v == nil || !v.OK || v.Sequences != 3 || v.Steps < 3 || v.Steps >= 300 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestKnobsOfLargePoints: settings that the steps bound are those of fewer steps where only these are checked.
+func TestKnobsOfLargePoints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not with -short: takes minutes without assembly")
+	}
+	for spec, p := range map[string]results.Point{
+		"persistent:ahead=400":                         {Cell: "lstm", Pass: "forward", Hidden: 1024, Input: 1024, Batch: 1, Steps: 400, Layers: 1, Precision: "fp32"},
+		"scan:inputbatch=0:scansplit=2:scanchunk=1024": {Cell: "gilr", Pass: "forward", Hidden: 1024, Input: 1024, Batch: 4, Steps: 2000, Layers: 1, Precision: "fp32"},
+	} {
+		s := &tuner.Sweep{Device: open(t), Settings: quick()}
+		s.Settings.Rounds, s.Settings.MaxRounds = 1, 1
+		recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := recs[0]; r.Status != results.OK || r.Verify.Steps >= p.Steps {
+			t.Errorf("%s: %s %v %+v", spec, r.Status, r.Reason, r.Verify)
+		}
+	}
+}
+
+// An odd device has programs that say of their runs what it tells them to, or has none.
+type odd struct {
+	device.Device
+	burst func(s *schedule.Schedule, b device.Burst) device.Burst
+	room  int // elements of a program's largest matrix; 0: no limit
+}
+
+type oddProgram struct {
+	device.Program
+	schedule *schedule.Schedule
+	of       *odd
+}
+
+func (d *odd) Evict() error { return nil }
+
+func (d *odd) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
+	for _, m := range s.Matrices {
+		if d.room > 0 && m.Elements() > d.room {
+			return nil, fmt.Errorf("%s: %w", m.Name, device.ErrMemory)
+		}
+	}
+	p, err := d.Device.Compile(s, k)
+	return &oddProgram{p, s, d}, err
+}
+
+func (p *oddProgram) Run(n int) (device.Burst, error) {
+	b, err := p.Program.Run(n)
+	if p.of.burst != nil {
+		b = p.of.burst(p.schedule, b)
+	}
+	return b, err
+}
+
+// TestSweepWaitsForNoneThatIsDone: a technique that will have no more samples does not keep
+// the others from their end.
+func TestSweepWaitsForNoneThatIsDone(t *testing.T) {
+	d := &odd{Device: open(t), burst: func(s *schedule.Schedule, b device.Burst) device.Burst {
+		if b.Wall = time.Millisecond; len(s.Nodes) > 500 { // naive
+			b.Wall = 200 * time.Millisecond
+			time.Sleep(b.Wall)
+		}
+		return b
+	}}
+	s := &tuner.Sweep{Device: d, Settings: quick()}
+	s.Settings.MaxRounds, s.Settings.PointTimeout, s.Settings.TargetCI = 30, 300*time.Millisecond, 0.9
+	recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive", "cudnnstyle:fused=1"))
+	if err != nil || len(recs) != 2 {
+		t.Fatalf("%d records, %v", len(recs), err)
+	}
+	if n := len(recs[0].Samples.Wall); n >= 6 || recs[0].Stats.Stop != "timeout" {
+		t.Fatalf("%d samples of the slow one, stopped by %s", n, recs[0].Stats.Stop)
+	}
+	if n := len(recs[1].Samples.Wall); n != 6 || recs[1].Stats.Stop != "target_ci" {
+		t.Errorf("%d samples, stopped by %s", n, recs[1].Stats.Stop)
+	}
+}
+
+// TestSweepColdThrottled: a clock that is held down is told of with cold caches, too.
+func TestSweepColdThrottled(t *testing.T) {
+	for _, cache := range []string{"hot", "cold"} {
+		d := &odd{Device: open(t), burst: func(_ *schedule.Schedule, b device.Burst) device.Burst { b.Throttled = true; return b }}
+		s := &tuner.Sweep{Device: d, Settings: quick()}
+		s.Settings.Cache = cache
+		recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive"))
+		if err != nil || !slices.ContainsFunc(recs[0].Warnings, func(w string) bool { return strings.Contains(w, "throttle") }) {
+			t.Errorf("cache %s: warnings %q, %v", cache, recs[0].Warnings, err)
+		}
+	}
+}
+
+// TestSweepBackstop: what a device had no memory for is not tried again with more of it.
+func TestSweepBackstop(t *testing.T) {
+	s := &tuner.Sweep{Device: &odd{Device: open(t), room: 1000}, Settings: quick()}
+	var points []results.Point
+	for _, batch := range []int{1, 100, 200} {
+		p := small()
+		p.Batch = batch
+		points = append(points, p)
+	}
+	recs, err := sweep(t, s, context.Background(), points, specs(t, "naive"))
+	if err != nil || len(recs) != 3 {
+		t.Fatalf("%d records, %v", len(recs), err)
+	}
+	if recs[0].Status != results.OK || recs[1].ReasonCode == nil || *recs[1].ReasonCode != results.ReasonOOM ||
+		recs[2].ReasonCode == nil || *recs[2].ReasonCode != results.ReasonBackstop || recs[2].Status != results.Skipped {
+		t.Errorf("%s, %s %v, %s %v", recs[0].Status, recs[1].Status, recs[1].Reason, recs[2].Status, recs[2].Reason)
 	}
 }
 

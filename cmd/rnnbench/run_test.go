@@ -690,6 +690,7 @@ func TestInterruptAndResume(t *testing.T) {
 		{" -H 9,16,24,32", "cannot be resumed: it measures another plan than is asked for now, though one of the same size (8 points"},
 		{" --label new", `cannot be resumed with another label: it has none and would have "new": leave the label out`},
 		{" --seed 7", "cannot be resumed: its inputs are normal with seed 1"},
+		{" --cache cold", "cannot be resumed: it was measured with hot caches, and now they would be cold"},
 		{" --simd generic", "cannot be resumed: it was measured with the instruction set"},
 		{" --threads 1", "cannot be resumed: it was measured on another device"},
 	} {

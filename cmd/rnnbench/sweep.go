@@ -194,6 +194,9 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 		return c, nil, fmt.Errorf("run %s cannot be resumed: its inputs are %s with seed %d, and now they would be %s with seed %d",
 			m.Run, old.Measure.Data, old.Measure.Seed, c.Measure.Data, c.Measure.Seed)
 	}
+	if c.Measure.Cache != old.Measure.Cache {
+		return c, nil, fmt.Errorf("run %s cannot be resumed: it was measured with %s caches, and now they would be %s", m.Run, old.Measure.Cache, c.Measure.Cache)
+	}
 	if c.Label != "" && c.Label != m.Label {
 		has := "none"
 		if m.Label != "" {

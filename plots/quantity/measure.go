@@ -188,13 +188,13 @@ type Baseline struct {
 }
 
 type place struct {
-	device, cache string
-	graph         bool
-	point         results.Point
+	device, cache, data string
+	graph               bool
+	point               results.Point
 }
 
 func placeOf(r *results.Record) place {
-	return place{r.Device, r.Mode.Cache, r.Mode.Graph, r.Point}
+	return place{r.Device, r.Mode.Cache, r.Mode.Data, r.Mode.Graph, r.Point}
 }
 
 // NewBaseline gathers the records with that label, or failing that the
