@@ -20,22 +20,31 @@ type rung struct {
 	knobs knob.Params // nil: the naive technique
 	paper float64     // µs per cell
 	up    float64     // speed-up that the paper prints
-	cpu   string      // what a CPU makes of the step, where that differs from the paper
-	gpu   string      // what a GPU of today makes of it
+	cpu   reason      // what a CPU makes of the step, where that differs from the paper
+	gpu   reason      // what a GPU of today makes of it
 }
+
+// A reason explains why a step gains more than the paper's or, if not more, less.
+type reason struct {
+	text string
+	more bool
+}
+
+func more(text string) reason { return reason{text, true} }
+func less(text string) reason { return reason{text, false} }
 
 func ladder(layers int) []rung {
 	at := func(streams, fused, transposed, batch, overlap int) knob.Params {
 		return knob.Params{"grouped": 1, "streams": streams, "fused": fused, "transposed": transposed, "inputbatch": batch, "overlap": overlap}
 	}
 	return []rung{
-		{"0 naive", nil, 777, 1.0, "", ""},
-		{"1 grouped", at(1, 0, 0, 1, 0), 400, 1.9, "a product of one gate already fills the cores, so grouping saves the repeated reading of the input and little else", "four products of a step become one, but most operations are point-wise, and those stay"},
-		{"2 streamed", at(2, 0, 0, 1, 0), 280, 2.8, "there are no idle cores for a second stream to use: a product is split over all of them, and streams only take turns", "one thread of the host starts everything, so that a second stream has little to overlap"},
-		{"3 fused", at(2, 1, 0, 1, 0), 146, 5.3, "an operation costs a fraction of a microsecond to start instead of several, so what fusing saves is the traffic of intermediates through the caches", "one launch of eight is left, and starting them was most of the time"},
-		{"4 transposed", at(2, 1, 1, 1, 0), 125, 6.2, "the transposition also arranges the weights in the panels that the kernels read, which each product does anew without it: the largest step on a CPU at small batches", "packed weights are stored as a kernel of this program's reads them, which forms a product of few rows on tensor cores with the cell in the same launch; the library's products of either order are about as fast as each other"},
-		{"5 inputs ×2", at(2, 1, 1, 2, 0), 119, 6.5, "two steps' inputs share one reading of the input weights", "this saves one launch in four, of which none limits a step alone any more"},
-		{"6 overlapped", at(2*layers, 1, 1, 2, 1), 70, 11.1, "the cores are busy already: what the wave could still win is the time at barriers, and it pays with caches shared by several layers' weights", "the wave has up to four layers' operations to overlap, but one thread hands them all over: replayed as a graph they start without it"},
+		{"0 naive", nil, 777, 1.0, reason{}, reason{}},
+		{"1 grouped", at(1, 0, 0, 1, 0), 400, 1.9, less("a product of one gate already fills the cores, so grouping saves the repeated reading of the input and little else"), less("four products of a step become one, but most operations are point-wise, and those stay")},
+		{"2 streamed", at(2, 0, 0, 1, 0), 280, 2.8, less("there are no idle cores for a second stream to use: a product is split over all of them, and streams only take turns"), less("one thread of the host starts everything, so that a second stream has little to overlap")},
+		{"3 fused", at(2, 1, 0, 1, 0), 146, 5.3, less("an operation costs a fraction of a microsecond to start instead of several, so what fusing saves is the traffic of intermediates through the caches"), more("one launch of eight is left, and starting them was most of the time")},
+		{"4 transposed", at(2, 1, 1, 1, 0), 125, 6.2, more("the transposition also arranges the weights in the panels that the kernels read, which each product does anew without it: the largest step on a CPU at small batches"), more("packed weights are stored as a kernel of this program's reads them, which forms a product of few rows on tensor cores with the cell in the same launch; the library's products of either order are about as fast as each other")},
+		{"5 inputs ×2", at(2, 1, 1, 2, 0), 119, 6.5, more("two steps' inputs share one reading of the input weights"), less("this saves one launch in four, of which none limits a step alone any more")},
+		{"6 overlapped", at(2*layers, 1, 1, 2, 1), 70, 11.1, less("the cores are busy already: what the wave could still win is the time at barriers, and it pays with caches shared by several layers' weights"), less("the wave has up to four layers' operations to overlap, but one thread hands them all over: replayed as a graph they start without it")},
 	}
 }
 
@@ -131,6 +140,7 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 		if rec == nil {
 			row = append(row, missing(), missing(), missing(), number(up, "%.1f"), missing(), number(step, "%.2f"), missing())
 			t.Rows = append(t.Rows, row)
+			before = nil // the next stage would count this one's step as its own
 			continue
 		}
 		here, own := math.NaN(), math.NaN() // over the first stage, over the one before
@@ -155,7 +165,7 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 			if lo, hi := span(before, rec); lo <= step && step <= hi || lo < 1/1.15 && hi > 1.15 {
 				noisy = append(noisy, r.label)
 			} else {
-				rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d, stage %s: ×%.2f here, ×%.2f in the paper. %s.", p.Steps, r.label, own, step, on.say("On a CPU "+r.cpu, "On this GPU "+r.gpu)))
+				rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d, stage %s: ×%.2f here, ×%.2f in the paper.%s", p.Steps, r.label, own, step, r.explain(own > step, on)))
 			}
 		}
 		before = rec
@@ -179,6 +189,19 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 	fig, err := plots.Ladder(at(recs, p), stages, plots.Spec{Machine: on.Name,
 		Title: fmt.Sprintf("Appleyard's ladder, %d steps: speed-up over the naive form", p.Steps)})
 	rep.add(fmt.Sprintf("appleyard-table1-T%d", p.Steps), fig, err)
+}
+
+// explain is the sentence that explains a step that gains more than the paper's,
+// or less; none where what r has explains the opposite.
+func (r rung) explain(above bool, on Target) string {
+	why, place := r.cpu, "On a CPU"
+	if on.GPU {
+		why, place = r.gpu, "On this GPU"
+	}
+	if why.text == "" || why.more != above {
+		return ""
+	}
+	return fmt.Sprintf(" %s %s.", place, why.text)
 }
 
 // missing is a cell without a value: a dash in tables, null in data.

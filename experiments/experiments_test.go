@@ -258,6 +258,111 @@ func TestLadderIsThePapers(t *testing.T) {
 	}
 }
 
+// report is what an experiment says of recs.
+func report(t *testing.T, id string, recs []results.Record, on experiments.Target) *experiments.Report {
+	t.Helper()
+	e, err := experiments.Lookup(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := e.Report(recs, on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+// planned are the synthetic records of an experiment.
+func planned(t *testing.T, id string, on experiments.Target) []results.Record {
+	t.Helper()
+	e, err := experiments.Lookup(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return synthetic(e, on)
+}
+
+// without leaves out the records of a label.
+func without(recs []results.Record, label string) []results.Record {
+	return slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Impl.Label == label })
+}
+
+// faster has the records of a label take a part of their time.
+func faster(recs []results.Record, label string, times float64) []results.Record {
+	recs = slices.Clone(recs)
+	for i, r := range recs {
+		if r.Impl.Label != label {
+			continue
+		}
+		s := *r.Stats
+		lo, hi := *s.Lo/times, *s.Hi/times
+		s.Median, s.Lo, s.Hi = s.Median/times, &lo, &hi
+		recs[i].Stats = &s
+	}
+	return recs
+}
+
+// about is the first finding that has some words; "" if none does.
+func about(rep *experiments.Report, words string) string {
+	for _, s := range rep.Findings {
+		if strings.Contains(s, words) {
+			return s
+		}
+	}
+	return ""
+}
+
+// TestLadderStep: a stage has no step of its own where the one before is missing.
+func TestLadderStep(t *testing.T) {
+	for _, on := range []experiments.Target{cpu, gpu} {
+		all := planned(t, "appleyard-table1", on)
+		if s := about(report(t, "appleyard-table1", all, on), "stage 2 streamed"); s == "" {
+			t.Error("the step of stage 2 is not the paper's, and nothing is said of it")
+		}
+		rep := report(t, "appleyard-table1", without(all, "1 grouped"), on)
+		row := rep.Tables[0].Rows[2]
+		if row[0].Text != "2 streamed" || row[7].Text != "1.43" || row[8].Text != "–" {
+			t.Errorf("the step after a missing stage: %v", row)
+		}
+		if s := about(rep, "2 streamed"); s != "" {
+			t.Errorf("a step from no stage: %s", s)
+		}
+		if about(rep, "stage 3 fused") == "" {
+			t.Error("nothing is said of a stage whose stage before is there")
+		}
+	}
+}
+
+// TestLadderReasons: what explains a small step does not explain a large one.
+func TestLadderReasons(t *testing.T) {
+	for _, on := range []experiments.Target{cpu, gpu} {
+		all := planned(t, "appleyard-table1", on)
+		for _, c := range []struct {
+			label     string
+			times     float64
+			explained bool
+		}{
+			{"1 grouped", 1, true},
+			{"1 grouped", 4, false},
+			{"2 streamed", 1, true},
+			{"2 streamed", 4, false},
+			{"3 fused", 1, !on.GPU},
+			{"3 fused", 4, on.GPU},
+			{"4 transposed", 2, true},
+			{"4 transposed", 0.5, false},
+			{"5 inputs ×2", 2, !on.GPU},
+			{"5 inputs ×2", 0.5, on.GPU},
+			{"6 overlapped", 1, true},
+			{"6 overlapped", 4, false},
+		} {
+			s := about(report(t, "appleyard-table1", faster(all, c.label, c.times), on), "stage "+c.label)
+			if s == "" || strings.Contains(s, "On ") != c.explained {
+				t.Errorf("GPU %t, %s ×%g: explained is not %t: %q", on.GPU, c.label, c.times, c.explained, s)
+			}
+		}
+	}
+}
+
 // TestConcerns: a run of the experiment may be of sizes that it had once; any other has to be at its points.
 func TestConcerns(t *testing.T) {
 	here := results.Device{Key: "cpu-synthetic-2t"}
