@@ -376,6 +376,24 @@ func predictedStep(m *model.Machine, p results.Point) (model.Step, error) {
 	return s, nil
 }
 
+// spared says what probably takes less than s has it, as the step took no more
+// than so many seconds.
+func spared(rec *results.Record, s model.Step, seconds float64) string {
+	switch wait := s.Sync + s.Exchange; {
+	case (s.Limit == "latency" || s.Limit == "exchange") && wait > s.Time/2:
+		return "the exchange takes less than the machine's file says"
+	case s.Limit == "weights" && seconds < s.Weights:
+		// The home is the one level that holds all of a share: model.Predict divides none among levels.
+		if results.OnGPU(rec.Device) {
+			return "the model has all weights in " + s.Home + ", while kernels keep them in registers and shared memory together"
+		}
+		return "the model has all weights in " + s.Home + ", while nearer memories keep some of them as well"
+	case seconds < s.Compute:
+		return "products of this shape are faster than those that were measured"
+	}
+	return "the parts of the step take less than the model has them, or go on at the same time"
+}
+
 // excuse says what probably stands between a prediction and its measurement.
 func excuse(rec *results.Record, s model.Step, ratio float64) string {
 	half, known := rec.Stats.HalfWidth()
@@ -385,7 +403,7 @@ func excuse(rec *results.Record, s model.Step, ratio float64) string {
 	case known && half > 0.1:
 		return "the host was not quiet: the median is known to less than ±10 %"
 	case ratio < 1:
-		return s.Home + " gives weights faster than was measured"
+		return spared(rec, s, ratio*s.Time)
 	case !s.Resident:
 		return "weights come from " + s.Home + ", which neighbours share"
 	case max(s.Compute, s.Weights) < 0.85*s.Time:

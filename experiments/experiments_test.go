@@ -469,6 +469,48 @@ func TestPredicted(t *testing.T) {
 	}
 }
 
+// TestFasterThanPredicted: what is said of a step that takes less than the model
+// has it is about what limits it there.
+func TestFasterThanPredicted(t *testing.T) {
+	e, err := experiments.Lookup("diamos-fig6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		machine, device string
+		hidden, batch   int
+		seconds         float64
+		limit, want     string
+	}{
+		{"h200", "cuda-synthetic", 128, 1, 239e-9, "latency", "the exchange takes less than the machine's file says"},
+		{"h200", "cuda-synthetic", 2048, 4, 0.9e-6, "exchange", "the exchange takes less than the machine's file says"},
+		{"h200", "cuda-synthetic", 3072, 1, 2e-6, "weights", "the model has all weights in L2, while kernels keep them in registers and shared memory together"},
+		{"xeon", "cpu-synthetic-2t", 1024, 1, 30e-6, "weights", "the model has all weights in L3, while nearer memories keep some of them as well"},
+		{"xeon", "cpu-synthetic-2t", 512, 4, 5e-6, "compute", "products of this shape are faster than those that were measured"},
+	} {
+		m, err := model.Load(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := results.Point{Cell: "rnn-tanh", Pass: "forward", Hidden: c.hidden, Input: 16, Batch: c.batch, Steps: 1, Layers: 1, Precision: "fp32"}
+		lo, hi := 0.99*c.seconds, 1.01*c.seconds
+		rec := results.Record{Point: p, Device: c.device, Status: results.OK, Impl: results.Impl{Name: "persistent", Label: "persistent"},
+			Samples: &results.Samples{Wall: []float64{c.seconds}}, Stats: &results.Stats{Median: c.seconds, Lo: &lo, Hi: &hi}}
+		rep, err := e.On(results.Device{Key: c.device, Machine: json.RawMessage(text)}, []results.Record{rec})
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := rep.Tables[1].Rows[0]
+		if limit, why := row[len(row)-2].Text, row[len(row)-1].Text; limit != c.limit || why != c.want {
+			t.Errorf("%s, H=%d, B=%d: limited by %s: %q, want %s: %q", c.machine, c.hidden, c.batch, limit, why, c.limit, c.want)
+		}
+	}
+}
+
 // TestMemoryIsThePapers holds the paper's arithmetic to the numbers it prints.
 func TestMemoryIsThePapers(t *testing.T) {
 	e, err := experiments.Lookup("diamos-memory")
