@@ -363,6 +363,18 @@ func TestLadderReasons(t *testing.T) {
 	}
 }
 
+// TestRivals: the paper's factor is over Nervana's library, and which products its
+// rates count it does not say.
+func TestRivals(t *testing.T) {
+	rep := report(t, "diamos-fig3", planned(t, "diamos-fig3", gpu), gpu)
+	if s := about(rep, "cuBLAS"); !strings.Contains(s, "×28 is over products of Nervana's library") {
+		t.Errorf("the library: %q", s)
+	}
+	if s := about(rep, "rates"); !strings.Contains(s, "probably count") {
+		t.Errorf("the rates: %q", s)
+	}
+}
+
 // TestConcerns: a run of the experiment may be of sizes that it had once; any other has to be at its points.
 func TestConcerns(t *testing.T) {
 	here := results.Device{Key: "cpu-synthetic-2t"}
