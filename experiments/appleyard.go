@@ -328,10 +328,15 @@ var appleyardFig1 = Experiment{
 				delete(gain, p.Batch)
 			}
 		}
-		rep.Findings = append(rep.Findings,
-			"Gain of stage 6 over naive, geometric mean over hidden sizes: "+strings.Join(parts, ", ")+". The paper: largest at minibatch 64, falling with minibatch and hidden size.",
-			fmt.Sprintf("Batching inputs in pairs costs more than 2 %% at %d of %d points. The paper: detrimental in many cases for minibatches other than 32.", hurts, pairs),
-			fmt.Sprintf("Four layers reach more than 1.5 times the throughput of one at %d of %d points. The paper: up to twice, where there is little parallelism%s", doubles, deep, on.say("; on a CPU one layer fills the cores, and what more layers change is how many weights compete for the caches.", ".")))
+		if parts != nil {
+			rep.Findings = append(rep.Findings, "Gain of stage 6 over naive, geometric mean over hidden sizes: "+strings.Join(parts, ", ")+". The paper: largest at minibatch 64, falling with minibatch and hidden size.")
+		}
+		if pairs > 0 {
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Batching inputs in pairs costs more than 2 %% at %d of %d points. The paper: detrimental in many cases for minibatches other than 32.", hurts, pairs))
+		}
+		if deep > 0 {
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Four layers reach more than 1.5 times the throughput of one at %d of %d points. The paper: up to twice, where there is little parallelism%s", doubles, deep, on.say("; on a CPU one layer fills the cores, and what more layers change is how many weights compete for the caches.", ".")))
+		}
 		if on.GPU {
 			rep.Findings = append(rep.Findings, vendorFinding(four, asGraph))
 		}

@@ -133,12 +133,32 @@ func reports(t *testing.T, on experiments.Target) {
 				t.Errorf("%s: no report and no error on %d records", e.ID, keep)
 			}
 			numbers(t, e.ID, rep)
+			said(t, e.ID, rep)
+		}
+		labels := map[string]bool{}
+		for _, r := range recs {
+			labels[r.Impl.Label] = true
+		}
+		for label := range labels {
+			if rep, err := e.Report(without(recs, label), on); err == nil {
+				said(t, e.ID, rep)
+			}
 		}
 		for i := range recs { // nothing succeeded
 			recs[i].Status, recs[i].Stats = results.Failed, nil
 		}
 		if rep, err := e.Report(recs, on); err == nil && rep == nil {
 			t.Errorf("%s: no report and no error on failures", e.ID)
+		}
+	}
+}
+
+// said holds that a report says nothing of no points.
+func said(t *testing.T, id string, rep *experiments.Report) {
+	t.Helper()
+	for _, empty := range []string{" of 0 points", ": .", ": ,", "×NaN"} {
+		if s := about(rep, empty); s != "" {
+			t.Errorf("%s: %q", id, s)
 		}
 	}
 }
@@ -304,6 +324,9 @@ func faster(recs []results.Record, label string, times float64) []results.Record
 
 // about is the first finding that has some words; "" if none does.
 func about(rep *experiments.Report, words string) string {
+	if rep == nil {
+		return ""
+	}
 	for _, s := range rep.Findings {
 		if strings.Contains(s, words) {
 			return s
@@ -372,6 +395,33 @@ func TestRivals(t *testing.T) {
 	}
 	if s := about(rep, "rates"); !strings.Contains(s, "probably count") {
 		t.Errorf("the rates: %q", s)
+	}
+}
+
+// TestOfWhatIsCompared: a share is one of the points that were compared.
+func TestOfWhatIsCompared(t *testing.T) {
+	all := planned(t, "martin-kernel", cpu)
+	n := len(report(t, "martin-kernel", all, cpu).Tables[0].Rows)
+	i := slices.IndexFunc(all, func(r results.Record) bool { return r.Impl.Label == "one worker" })
+	rep := report(t, "martin-kernel", slices.Delete(slices.Clone(all), i, i+1), cpu)
+	if s := about(rep, "Splitting time"); !strings.Contains(s, fmt.Sprintf("at %d of %d points", n-1, n-1)) {
+		t.Errorf("without one of %d pairs: %q", n, s)
+	}
+	all = planned(t, "appleyard-fig1", cpu)
+	stage6 := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool { return r.Point.Layers == 1 })
+	for _, c := range []struct {
+		recs  []results.Record
+		words string
+		said  bool
+	}{
+		{all, "geometric mean", true}, {all, "Batching inputs", true}, {all, "Four layers", true},
+		{without(all, "0 naive"), "geometric mean", false},
+		{without(all, "5 inputs ×2"), "Batching inputs", false}, {without(all, "5 inputs ×2"), "geometric mean", true},
+		{stage6, "Four layers", false}, {stage6, "Batching inputs", true},
+	} {
+		if s := about(report(t, "appleyard-fig1", c.recs, cpu), c.words); (s != "") != c.said {
+			t.Errorf("%s: said %q, want %t", c.words, s, c.said)
+		}
 	}
 }
 

@@ -460,10 +460,10 @@ var martinKernel = Experiment{
 				rep.Findings = append(rep.Findings, fmt.Sprintf("A scan over one operation per step: ×%.1f (geometric mean), up to ×%.0f. By section 2.1 a scan does 6n(T/p + lg p) operations for 2nT, which %d threads share; step by step each step is a launch, which the model does not count.", geomean(all), slices.Max(all), gpuThreads))
 			}
 		} else {
-			rep.Findings = append(rep.Findings,
-				fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is so with at least 3 processors and enough steps: the model counts operations of the recurrence alone; gates, which both passes compute, and memory are not in it.", wins, len(t.Rows)),
-				"The times include the gates and the product with one input, which all workers share in every column. What the recurrence alone does against the machine's copy rate, BenchmarkScan of device/cpu measures.",
-			)
+			if len(all) > 0 {
+				rep.Findings = append(rep.Findings, fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is so with at least 3 processors and enough steps: the model counts operations of the recurrence alone; gates, which both passes compute, and memory are not in it.", wins, len(all)))
+			}
+			rep.Findings = append(rep.Findings, "The times include the gates and the product with one input, which all workers share in every column. What the recurrence alone does against the machine's copy rate, BenchmarkScan of device/cpu measures.")
 		}
 		if len(gains) > 0 {
 			rep.Findings = append(rep.Findings, fmt.Sprintf("A scan with channels split over one operation per step: ×%.1f (geometric mean).", geomean(gains)))
