@@ -425,6 +425,43 @@ func TestOfWhatIsCompared(t *testing.T) {
 	}
 }
 
+// TestReasonsOfGains: what explains a gain is said of a clear one alone.
+func TestReasonsOfGains(t *testing.T) {
+	training := func(times float64) (recs []results.Record) { // what training takes, as so many parts of its time
+		for _, r := range planned(t, "appleyard-fig2", cpu) {
+			if r.Point.Pass == "train" {
+				r = faster([]results.Record{r}, r.Impl.Label, times)[0]
+			}
+			recs = append(recs, r)
+		}
+		return recs
+	}
+	for _, c := range []struct {
+		id    string
+		recs  []results.Record
+		on    experiments.Target
+		about string
+		words string
+		said  bool
+	}{
+		{"appleyard-fig2", training(1.3), cpu, "The backward pass", "most efficient", true},
+		{"appleyard-fig2", training(1.01), cpu, "The backward pass", "most efficient", false},
+		{"appleyard-fig2", training(0.8), cpu, "The backward pass", "most efficient", false},
+		{"diamos-fig3", planned(t, "diamos-fig3", cpu), cpu, "At minibatch 4", "lose", false},
+		{"diamos-fig3", planned(t, "diamos-fig3", gpu), gpu, "At minibatch 4", "lose", false},
+		{"diamos-fig3", faster(planned(t, "diamos-fig3", cpu), "persistent", 3), cpu, "At minibatch 4", "lose", true},
+		{"diamos-fig3", faster(planned(t, "diamos-fig3", gpu), "persistent", 3), gpu, "At minibatch 4", "Products lose to", true},
+		{"diamos-fig3", faster(planned(t, "diamos-fig3", gpu), "persistent", 3), gpu, "At minibatch 4", "the factor is ×2.31", true},
+		{"diamos-fig3", without(faster(planned(t, "diamos-fig3", gpu), "persistent", 3), "cudnnstyle, graph"), gpu, "At minibatch 4", "a graph", false},
+		{"diamos-fig3", planned(t, "diamos-fig3", cpu), cpu, "At minibatch 4", "On a CPU", true},
+		{"diamos-fig3", faster(planned(t, "diamos-fig3", cpu), "persistent", 40), cpu, "At minibatch 4", "On a CPU", false},
+	} {
+		if s := about(report(t, c.id, c.recs, c.on), c.about); s == "" || strings.Contains(s, c.words) != c.said {
+			t.Errorf("%s: %q: %q is not %t", c.id, s, c.words, c.said)
+		}
+	}
+}
+
 // TestConcerns: a run of the experiment may be of sizes that it had once; any other has to be at its points.
 func TestConcerns(t *testing.T) {
 	here := results.Device{Key: "cpu-synthetic-2t"}
