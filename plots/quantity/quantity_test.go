@@ -110,6 +110,11 @@ func TestSpeedup(t *testing.T) {
 	if !ok || v.Value != want || !(v.Lo < want && want < v.Hi) {
 		t.Errorf("got %v, want about %v", v, want)
 	}
+	zeros := recs[1]
+	zeros.Mode.Data = "zeros"
+	if base.For(&zeros) != nil {
+		t.Error("a baseline with other inputs")
+	}
 	// A baseline that knows no streams serves points that ask for some.
 	r := recs[1]
 	r.Point.Streams = 4
