@@ -156,8 +156,12 @@ func memoryFindings(all []story) []string {
 		quantity.SI(short, "B"), quantity.SI(weights, "B"), short/weights, quantity.SI(long, "B"))}
 	for _, s := range all {
 		many, few := s.sizes[2].deepest(titanMemory), s.sizes[3].deepest(titanMemory)
-		list = append(list, fmt.Sprintf("Deepest stack of 1760 units and 3000 steps in 12 GB by %s: %d layers at minibatch 64, %d at minibatch 4, ×%.1f; the paper: about 9, and over 100.",
-			s.name, many, few, float64(few)/float64(max(1, many))))
+		layers := "1 layer"
+		if many != 1 {
+			layers = fmt.Sprintf("%d layers", many)
+		}
+		list = append(list, fmt.Sprintf("Deepest stack of 1760 units and 3000 steps in 12 GB by %s: %s at minibatch 64, %d at minibatch 4, ×%.1f; the paper: about 9, and over 100.",
+			s.name, layers, few, float64(few)/float64(max(1, many))))
 	}
 	return append(list, "Techniques allocate more than the states: the gradients of the states that pass from layer to layer, and where the weight gradients are one product over all steps, those of the pre-activations of all steps. Both grow with the minibatch as states do, so what a smaller minibatch saves is the same.")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/model"
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
@@ -418,10 +419,11 @@ var martinKernel = Experiment{
 			table.Column{Name: "by 2.1", Key: "model_speedup", Right: true},
 			table.Column{Name: "copy", Key: "copy_s", Right: true}, table.Column{Name: "copy / " + last, Key: "of_copy", Right: true})
 		serial := map[bool]int{false: 1, true: 0}[on.GPU] // the way that the last one is set beside
-		var wins int
+		var wins, longest int
 		var gains, all []float64
 		for _, p := range points(recs) {
 			row := []table.Cell{table.Int(p.Hidden), table.Int(p.Steps)}
+			longest = max(longest, p.Steps)
 			var rec []*results.Record
 			for _, w := range ways {
 				r := find(recs, w.Label, func(q results.Point) bool { return q == p })
@@ -431,13 +433,13 @@ var martinKernel = Experiment{
 				}
 				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
 			}
-			up, model, copied, of := math.NaN(), math.NaN(), missing(), math.NaN()
+			up, predicted, copied, of := math.NaN(), math.NaN(), missing(), math.NaN()
 			if b := rec[len(rec)-1]; b != nil && on.Copy > 0 {
 				sec := float64(b.Work.Bytes) / on.Copy
 				copied, of = table.Number(sec, quantity.SI(sec, "s")), 100*sec/b.Seconds()
 			}
 			if a, b := rec[serial], rec[len(rec)-1]; a != nil && b != nil {
-				up, model = a.Seconds()/b.Seconds(), martinModel(p, on, workers(b.Device))
+				up, predicted = a.Seconds()/b.Seconds(), martinModel(p, on, workers(b.Device))
 				all = append(all, up)
 				if up > 1 {
 					wins++
@@ -446,7 +448,7 @@ var martinKernel = Experiment{
 			if !on.GPU && rec[0] != nil && rec[2] != nil {
 				gains = append(gains, rec[0].Seconds()/rec[2].Seconds())
 			}
-			t.Rows = append(t.Rows, append(row, number(up, "%.2f"), number(model, "%.2f"), copied, number(of, "%.1f %%")))
+			t.Rows = append(t.Rows, append(row, number(up, "%.2f"), number(predicted, "%.2f"), copied, number(of, "%.1f %%")))
 		}
 		if len(t.Rows) == 0 {
 			return nil, fmt.Errorf("experiments: no records of the recurrence")
@@ -461,7 +463,7 @@ var martinKernel = Experiment{
 			}
 		} else {
 			if len(all) > 0 {
-				rep.Findings = append(rep.Findings, fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is so with at least 3 processors and enough steps: the model counts operations of the recurrence alone; gates, which both passes compute, and memory are not in it.", wins, len(all)))
+				rep.Findings = append(rep.Findings, fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is so from %d processors on at %d steps: the model counts operations of the recurrence alone; gates, which both passes compute, and memory are not in it.", wins, len(all), model.ScanCrossover(longest), longest))
 			}
 			rep.Findings = append(rep.Findings, "The times include the gates and the product with one input, which all workers share in every column. What the recurrence alone does against the machine's copy rate, BenchmarkScan of device/cpu measures.")
 		}
@@ -480,11 +482,10 @@ const gpuThreads = 1 << 17
 // martinModel is the speed-up of a parallel scan by section 2.1. A GPU's threads
 // are first shared by the channels, serially as well as in parallel.
 func martinModel(p results.Point, on Target, workers int) float64 {
-	t, n := float64(p.Steps), float64(workers)
 	if on.GPU {
-		n = max(1, min(t, float64(gpuThreads/p.Hidden)))
+		workers = max(1, min(p.Steps, gpuThreads/p.Hidden))
 	}
-	return 2 * t / (6 * (t/n + math.Log2(n)))
+	return model.SerialScan(1, p.Steps) / model.ParallelScan(1, p.Steps, workers)
 }
 
 // workers is the number that a device's key ends with; 1 if it does not.

@@ -253,15 +253,16 @@ type sumRows struct {
 	accumulate bool
 }
 
-func (w *sumRows) share(part, parts int, _ *scratch) {
+func (w *sumRows) share(part, parts int, s *scratch) {
 	from, to := span(w.out.cols, line, part, parts)
+	if from == to {
+		return
+	}
 	out := w.out.row(0)[from:to]
 	if !w.accumulate {
 		clear(out)
 	}
-	for i := range w.a.rows {
-		w.kernels.Accumulate(out, w.a.data[i*w.a.stride:][from:to])
-	}
+	w.kernels.SumRows(out, w.a.data[from:], w.a.stride, w.a.rows, s.part[:])
 }
 
 type gather struct {

@@ -75,7 +75,8 @@ type scratch struct {
 	inputs   []float32 // of a recurrence, packed
 	tiles    []fused.Tile
 	scan     scanScratch
-	team     []scratch // of all workers of the team, in order
+	part     [1024]float32 // of sums of rows
+	team     []scratch     // of all workers of the team, in order
 	_        [64]byte
 }
 

@@ -115,6 +115,7 @@ func (e *Engine) Kernels() *simd.Kernels { return e.k }
 type Scratch struct {
 	buf  []float32
 	wide [wideRows * width]float32 // of a strip about to be narrowed
+	part [1024]float32             // of sums of rows
 	tile simd.Tile
 	sums simd.Tile
 	dot  simd.Dot
@@ -390,14 +391,12 @@ func (e *Engine) PieceScratchLen(p *Product) int {
 }
 
 // sumRows sums rows m0 … m1 of A where it is.
-func (e *Engine) sumRows(p *Product, m0, m1 int) {
+func (e *Engine) sumRows(p *Product, m0, m1 int, s *Scratch) {
 	sums := p.Sums[m0:m1]
 	if !p.Accumulate {
 		clear(sums)
 	}
-	for k := range p.K {
-		e.k.Accumulate(sums, p.A.Data[k*p.A.Stride+m0:])
-	}
+	e.k.SumRows(sums, p.A.Data[m0:], p.A.Stride, p.K, s.part[:])
 }
 
 // sumStrips sums, or adds, the columns of a packed block that t multiplies with: a product of a row of ones.
@@ -419,7 +418,7 @@ func (e *Engine) sumStrips(sums, a []float32, t, ones *simd.Tile) {
 func (e *Engine) run(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch) {
 	if p.Sums != nil && n0 == 0 {
 		if a, _ := e.scratch(p, m1-m0, n1-n0); a == 0 { // no rows are packed, which sums them
-			e.sumRows(p, m0, m1)
+			e.sumRows(p, m0, m1, s)
 		}
 	}
 	switch e.way(p, m1-m0) {

@@ -55,6 +55,29 @@ func (k *Kernels) MulAdd(dst, a, b []float32) { k.mulAdd(dst, a[:len(dst)], b[:l
 // Accumulate is dst[i] += a[i].
 func (k *Kernels) Accumulate(dst, a []float32) { k.add(dst, dst, a[:len(dst)]) }
 
+// SumRows adds so many rows of a, each so many floats behind the one before, to dst. Of more than a few, some
+// are added up in part at a time, for as many columns as that has: what is added to a sum is rounded as
+// the sum is large, and equal terms would all be rounded the same way.
+func (k *Kernels) SumRows(dst, a []float32, stride, rows int, part []float32) {
+	const few, some = 16, 256
+	for at := 0; at < len(dst); at += len(part) {
+		to := dst[at:min(at+len(part), len(dst))]
+		for first := 0; first < rows; first += some {
+			sum := to
+			if rows > few {
+				sum = part[:len(to)]
+				clear(sum)
+			}
+			for i := first; i < min(first+some, rows); i++ {
+				k.Accumulate(sum, a[i*stride+at:])
+			}
+			if rows > few {
+				k.Accumulate(to, sum)
+			}
+		}
+	}
+}
+
 // Scale is dst[i] = s * a[i].
 func (k *Kernels) Scale(dst, a []float32, s float32) { k.scale(dst, a[:len(dst)], s) }
 

@@ -634,3 +634,32 @@ func BenchmarkPointwise(b *testing.B) {
 		}
 	}
 }
+
+// TestSumRows sums rows of equal terms, which added one by one would all be rounded the same way: few rows
+// and many, fewer columns than go at a time and more, with others beside them.
+func TestSumRows(t *testing.T) {
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		for _, size := range [][2]int{{1, 1}, {3, 7}, {16, 40}, {17, 33}, {256, 9}, {257, 20}, {60001, 5}} {
+			rows, cols := size[0], size[1]
+			const beside, term, before = 2, 0.1, 3
+			stride := cols + beside
+			a, dst := make([]float32, rows*stride), make([]float32, cols)
+			for i := range a {
+				if a[i] = 1e30; i%stride < cols {
+					a[i] = term
+				}
+			}
+			for i := range dst {
+				dst[i] = before
+			}
+			k.SumRows(dst, a, stride, rows, make([]float32, 16))
+			want := before + float64(float32(term))*float64(rows)
+			for i, v := range dst {
+				// Half a unit in the last place for each of 256 terms, and of as many such sums at most.
+				if off := math.Abs(float64(v)-want) / want; off > 256*0x1p-24 {
+					t.Fatalf("%d rows of %d: sum %d is off by %.2g", rows, cols, i, off)
+				}
+			}
+		}
+	})
+}
