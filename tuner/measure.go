@@ -363,20 +363,28 @@ type answer struct {
 	distinct int
 	tensors  []rnn.Tensor
 	values   int
+	whole    bool // the problem's own: of use to the next point at most
 }
 
 // keptValues is how many values of answers are kept at most, a gigabyte, besides
 // those of the latest answer.
 const keptValues = 1 << 27
 
-// of is the answer for d, whose values follow from its problem.
-func (a *answers) of(d *rnn.Data) []rnn.Tensor {
+// of is the answer for d, whose values follow from its problem. A whole one goes with the
+// next; one of fewer steps than were asked for may be that of many problems.
+func (a *answers) of(d *rnn.Data, whole bool) []rnn.Tensor {
 	for _, known := range a.list {
 		if known.problem == d.Problem && known.distinct == d.Distinct {
 			return known.tensors
 		}
 	}
-	n := answer{problem: d.Problem, distinct: d.Distinct, tensors: rnn.Reference(d)}
+	a.list = slices.DeleteFunc(a.list, func(old answer) bool {
+		if old.whole {
+			a.values -= old.values
+		}
+		return old.whole
+	})
+	n := answer{problem: d.Problem, distinct: d.Distinct, tensors: rnn.Reference(d), whole: whole}
 	for _, t := range n.tensors {
 		n.values += len(t.Values)
 	}
@@ -419,7 +427,7 @@ func (v *verification) input() *rnn.Data { return v.data }
 
 // run checks c, whose program holds the inputs already.
 func (v *verification) run(s *Sweep, c *candidate) error {
-	answer := v.answers.of(v.short)
+	answer := v.answers.of(v.short, v.checked == v.problem)
 	plan, prog := c.Plan, c.prog
 	if v.checked != v.problem {
 		knobs := c.Knobs
