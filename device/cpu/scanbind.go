@@ -162,7 +162,7 @@ func (p *program) stepped(s *schedule.Sequence, ref cell.Ref) matrix {
 
 // settle settles how many of all workers take part in w, and how they share it.
 func (w *scan) settle(all int, k knob.Params) {
-	w.stream = w.stepBytes(&w.step)*w.steps > cpuid.CPU.Cache.L3
+	w.stream = w.stepBytes(&w.step)*w.steps > max(cpuid.CPU.Cache.L3, leastL3)
 	cut := min(k["scansplit"], all)
 	if w.most = min(k["scanworkers"], all); w.most == 0 {
 		if w.most = all; w.stream && !activates(w.step.Program()) {
