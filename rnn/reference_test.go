@@ -199,6 +199,25 @@ func TestCompareAgain(t *testing.T) {
 	}
 }
 
+// TestSpreadAtKink: a unit near the kink of ReLU, which its gradient depends on, does not make
+// errors beside it tolerable.
+func TestSpreadAtKink(t *testing.T) {
+	p := Problem{Cell: cell.RNNReLU, Pass: Train, Input: 1, Hidden: 1, Layers: 1, Batch: 1, Steps: 1}
+	for _, above := range []float32{0x1p-13, 0x1p-15, 0x1p-16} { // of sums of terms of 1
+		d := NewData(p, 1, 1, "normal")
+		for name, v := range map[string]float32{"x": 1, "weight_ih_l0": 1, "bias_ih_l0": above - 1, "weight_hh_l0": 1, "bias_hh_l0": 0, "h0_l0": 0, "dy": 1} {
+			d.Get(name)[0] = v
+		}
+		want := Reference(d)
+		spread(d, want)
+		for _, w := range want {
+			if w.Spread > 4 {
+				t.Errorf("%v above the kink: the spread of %s = %v is %v", above, w.Name, w.Values[0], w.Spread)
+			}
+		}
+	}
+}
+
 // TestComparePart checks the last steps alone: of a right answer, of one that is
 // wrong there, and of the steps before.
 func TestComparePart(t *testing.T) {
