@@ -145,14 +145,14 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 	for i, op := range portions {
 		m, n, k := op.Sizes()
 		w, _ := divided(op, b.properties.SMs)
-		free := scratch
-		right := free
-		all, at := wideBytes(n, k)
+		var right link
 		if kept {
-			right, rightTail = b.at(op.B), b.at(op.B)+Pointer(at)
+			_, at := wideBytes(n, k)
+			right = link{b.at(op.B), b.at(op.B) + Pointer(at), scratch}
 		} else {
-			out = append(out, b.widePieces(op.B, op.TransB, !op.TransA, right, rightTail))
-			free += Pointer(all)
+			var more []step
+			right, more = b.right(op, rightTail, scratch, stream)
+			out = append(out, more...)
 		}
 		c, ld, add := b.at(op.C), op.C.M.Cols, op.Accumulate
 		row := c // unread
@@ -160,7 +160,7 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 			row = b.at(bias)
 		}
 		if w.parts > 1 {
-			c, ld, add = free, n, false
+			c, ld, add = right.parts, n, false
 		}
 		width := func(at Pointer, ld int) int {
 			if n%4 == 0 && ld%4 == 0 && at%16 == 0 {
@@ -174,46 +174,23 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 		}
 		l := newLaunch(b.scaled("halves", []string{"pieces"}, "V", width(c, ld), "ALONG", number(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages(), "BIAS", number(!bias.Empty())),
 			[3]int{min(w.items, b.properties.SMs), 1, 1}, [3]int{w.threads(), 1, 1},
-			uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(tail), uint64(right), uint64(rightTail), uint64(c), uint64(ld), uint64(m)*uint64(n), uint64(number(add)), uint64(row))
+			uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(tail), uint64(right.at), uint64(right.tail), uint64(c), uint64(ld), uint64(m)*uint64(n), uint64(number(add)), uint64(row))
 		l.launch.Shared, l.launch.Tensors = w.shared(), []*Tensor{left}
 		l.launch.pack()
 		l.early = true
 		out = append(out, l)
 		if w.parts > 1 {
-			sums := []sumOf{{m, n, w.parts, c, op.C, op.Accumulate}}
+			b.pending = append(b.pending, sumOf{m, n, w.parts, c, op.C, op.Accumulate})
 			if rows, ok := b.sumBehind(op, stream); ok && i == len(portions)-1 {
 				b.added[b.now+1] = true
-				sums = append(sums, sumOf{1, rows.A.Cols, sumParts(rows, b.properties), b.sums(stream), rows.Out, rows.Accumulate})
+				b.pending = append(b.pending, sumOf{1, rows.A.Cols, sumParts(rows, b.properties), b.sums(stream), rows.Out, rows.Accumulate})
 			}
-			out = append(out, b.addParts(sums))
+			if b.now >= b.chainEnd {
+				out, b.pending = append(out, b.addParts(b.pending)), nil
+			}
 		}
 	}
 	return out
-}
-
-// A sumOf is what parts are added up to: rows × columns of each, one behind another at from.
-type sumOf struct {
-	rows, cols, parts int
-	from              Pointer
-	to                schedule.View
-	add               bool
-}
-
-// addParts forms such sums in one launch.
-func (b *binder) addParts(sums []sumOf) step {
-	var all layers
-	width := 4
-	for _, s := range sums {
-		if s.cols%4 != 0 || s.to.M.Cols%4 != 0 || b.at(s.to)%16 != 0 {
-			width = 1
-		}
-		all.add(s.rows, s.cols, s.parts, s.from, b.at(s.to), s.to.M.Cols, number(s.add))
-	}
-	for _, s := range sums {
-		all.grid[0] = max(all.grid[0], min(ceil(s.rows*s.cols, width*blockSize), maxGrid))
-	}
-	all.grid[1], all.grid[2], all.block = 1, len(sums), [3]int{blockSize, 1, 1}
-	return b.several("addparts", "add_parts", "int, int, int, const float*, float*, int, int", file("addparts", "V", width).text, all)
 }
 
 // addedRow is operation i, if that is a product, and the row that the next one adds to each of
@@ -242,20 +219,6 @@ func (b *binder) biased(s *schedule.Schedule, i int) (row schedule.View) {
 		return schedule.View{}
 	}
 	return row
-}
-
-// widePieces makes the pieces of a right factor, whose terms lie along rows of from where
-// it is transposed, as a left one is that has them along its rows or not.
-func (b *binder) widePieces(from schedule.View, trans, along bool, to, tail Pointer) step {
-	terms, columns, term, column := from.Rows, from.Cols, from.M.Cols, 1
-	if trans {
-		terms, columns, term, column = from.Cols, from.Rows, 1, from.M.Cols
-	}
-	l := newLaunch(b.scaled("rightpieces", []string{"pieces"}, "V", 1, "ALONG", number(along)),
-		[3]int{ceil(ceil(terms, deepHalves), 2), ceil(columns, columnsHalves), 1}, [3]int{blockSize, 1, 1},
-		uint64(terms), uint64(columns), uint64(b.at(from)), uint64(term), uint64(column), uint64(to), uint64(tail))
-	l.early = true
-	return l
 }
 
 // A tailing is where a stream has the tails of factors that are split with a product (scales.cu):
@@ -309,18 +272,22 @@ func (b *binder) tail(v schedule.View, stream int, copied bool) (Pointer, []step
 	if copied {
 		return at, nil
 	}
-	if i, op := b.sumAhead(v, stream); i > 0 {
+	if i, op := b.sumAhead(v, stream, b.now); i > 0 {
 		b.summed[i] = true
 		return at, []step{b.partSums(op, b.sums(stream), at)}
 	}
 	return at, []step{b.largest(v, at)}
 }
 
-// sumAhead is the sum of v's rows that is the next one on a stream, if nothing is written to v
-// until then, which can be begun by who looks for v's largest value. At most one is begun.
-func (b *binder) sumAhead(v schedule.View, stream int) (int, schedule.SumRows) {
+// sumAhead is the sum of v's rows that is the next one on a stream behind a node, if nothing is written to v
+// until then, which can be begun by who looks for v's largest value. At most one is begun, none while a chain goes on, since
+// the parts of one that is among it are added up at its end.
+func (b *binder) sumAhead(v schedule.View, stream, node int) (int, schedule.SumRows) {
 	const far = 32
-	for i := b.now + 1; b.now >= 0 && i < min(b.now+far, len(b.schedule.Nodes)); i++ {
+	if _, ok := b.chained[node]; ok {
+		return 0, schedule.SumRows{}
+	}
+	for i := node + 1; node >= 0 && i < min(node+far, len(b.schedule.Nodes)); i++ {
 		n := b.schedule.Nodes[i]
 		if op, ok := n.Op.(schedule.SumRows); ok && n.Stream%maxStreams == stream {
 			parts := sumParts(op, b.properties)
@@ -334,18 +301,6 @@ func (b *binder) sumAhead(v schedule.View, stream int) (int, schedule.SumRows) {
 		}
 	}
 	return 0, schedule.SumRows{}
-}
-
-// sumBehind is the sum of rows that follows a product, whose parts have been formed: they are
-// added up with those of the product.
-func (b *binder) sumBehind(op schedule.Gemm, stream int) (schedule.SumRows, bool) {
-	i := b.now + 1
-	if !b.summed[i] {
-		return schedule.SumRows{}, false
-	}
-	n := b.schedule.Nodes[i]
-	rows, ok := n.Op.(schedule.SumRows)
-	return rows, ok && n.Stream%maxStreams == stream && len(n.Wait) == 0 && !rows.Out.Overlaps(op.C) && b.element(rows.Out) == Single
 }
 
 // sums is where the sums of parts of a factor's rows are that are begun ahead.

@@ -263,7 +263,7 @@ func TestHalvesTails(t *testing.T) {
 	}
 	want := "largest largest rightpieces halves largest rightpieces halves map_mul largest rightpieces halves largest rightpieces halves map_mul " +
 		"largest rightpieces halves sumrows sumrows largest rightpieces halves addparts map_mul sumrows rightpieces halves largest rightpieces halves sumrows " +
-		"sumrows largest rightpieces halves addparts sumrows largest rightpieces halves addparts sumrows"
+		"sumrows largest rightpieces halves addparts_several sumrows largest rightpieces halves addparts sumrows"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("launches are\n%s, want\n%s", got, want)
 	}

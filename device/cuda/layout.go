@@ -18,6 +18,7 @@ type layout struct {
 	meeting []int64        // per persistent operation, offset of where its blocks meet
 	tails   []tailing      // per stream, of factors that are split
 	scans   []scanWords    // per stream, what its scans need, one after the other
+	awaited []bool         // per node, whether one of another stream waits for it
 	cells   scanCells      // of scans
 	splitting
 	narrowing
@@ -41,8 +42,13 @@ func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[N
 		return layout{}, err
 	}
 	l := layout{
-		element: elements(s), offset: slices.Repeat([]int64{-1}, len(s.Matrices)), spaces: map[int]extent{}, cells: scanCells{},
+		element: elements(s), offset: slices.Repeat([]int64{-1}, len(s.Matrices)), spaces: map[int]extent{}, cells: scanCells{}, awaited: make([]bool, len(s.Nodes)),
 		splitting: newSplitting(s, k, p), narrowing: newNarrowing(s, k, p, stacks.lower), stacks: stacks,
+	}
+	for _, n := range s.Nodes {
+		for _, i := range n.Wait {
+			l.awaited[i] = true
+		}
 	}
 	need := make([]int64, streams(s)) // bytes of scratch memory
 	if err := l.house(s, networks, need); err != nil {
@@ -140,6 +146,10 @@ func (l *layout) scratches(s *schedule.Schedule, p Properties, need []int64) {
 			sums[stream] = max(sums[stream], 4*int64(sumParts(op, p))*int64(op.A.Cols))
 			need[stream] = max(need[stream], sums[stream])
 		}
+	}
+	for i, n := range s.Nodes {
+		_, bytes := l.chain(s, i)
+		need[n.Stream%maxStreams] = max(need[n.Stream%maxStreams], bytes)
 	}
 	for i, views := range factors {
 		t := tailing{slots: min(len(views), mostSlots)}

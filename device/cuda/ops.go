@@ -35,6 +35,9 @@ type binder struct {
 	tails      []tailed      // of factors, the latest used last
 	summed     map[int]bool  // sums of rows, by node, whose parts have been formed by who looked for the largest value
 	added      map[int]bool  // of these: whose parts have been added up with a product's
+	chained    map[int]link  // products that another has made the right pieces of, by node
+	chainEnd   int           // the node with the last of them
+	pending    []sumOf       // to be added up behind that
 	runs       map[int]run   // by the node that each begins with
 	now        int           // the node that is bound; -1: none is
 	schedule   *schedule.Schedule
@@ -95,6 +98,7 @@ func (b *binder) trouble() uint64 { return uint64(b.base) + uint64(b.layout.trou
 // bound is what the preparation of s takes, and each node.
 func (b *binder) bound(s *schedule.Schedule) (prepare []step, nodes [][]step, err error) {
 	b.tails, b.summed, b.added, b.schedule, b.now, b.runs = nil, map[int]bool{}, map[int]bool{}, s, -1, b.runsOf(s)
+	b.chained, b.chainEnd, b.pending = map[int]link{}, -1, nil
 	for _, op := range s.Prepare {
 		steps, err := b.steps(op, 0)
 		if err != nil {
@@ -135,6 +139,11 @@ func (b *binder) node(s *schedule.Schedule, i int) ([]step, error) {
 	if !b.biased(s, i-1).Empty() {
 		return nil, nil
 	}
+	if b.joins(i) {
+		op := n.Op.(schedule.Map)
+		b.pending = append(b.pending, sumOf{op.Out.Rows, op.Out.Cols, 1, b.at(op.B), op.Out, true})
+		return nil, nil
+	}
 	if r, ok := b.runs[i]; !ok {
 		return nil, nil // part of one before
 	} else if len(r.ops) > 1 {
@@ -170,7 +179,9 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 		case onTheWay:
 			_, tail := wideBytes(op.Dst.Cols, op.Dst.Rows)
 			to := b.at(op.Dst)
-			return []step{b.largest(op.Src, to+Pointer(tail)), b.widePieces(op.Src, op.Trans, true, to, to+Pointer(tail))}, nil
+			var call layers
+			b.addPieces(&call, op.Src, op.Trans, to, to+Pointer(tail), to+Pointer(tail))
+			return []step{b.largest(op.Src, to+Pointer(tail)), b.rightPieces(call, true)}, nil
 		}
 		if b.alias[op.Dst.M.ID] {
 			return nil, nil

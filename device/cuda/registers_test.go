@@ -316,6 +316,21 @@ func TestRowsFit(t *testing.T) {
 // TestSpillsHalves: no kernel of products whose left factor is split on the way does.
 func TestSpillsHalves(t *testing.T) {
 	c := hopper(t)
+	hold := func(what string, s *schedule.Schedule) {
+		launches, texts, err := cuda.Sources(s, knob.Params{"split": 3}, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range launches {
+			if n := recorded(t, c, stackRecord, l, texts[i]); n > 0 {
+				t.Errorf("%s: %s: %d bytes of stack", what, l.Name, n)
+			}
+		}
+	}
+	for _, c := range chains(t) {
+		hold(c.name, c.schedule)
+	}
+	hold("runs", runs(t))
 	for _, p := range []struct {
 		m, n, k     int
 		transA, row bool
@@ -335,14 +350,6 @@ func TestSpillsHalves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		launches, texts, err := cuda.Sources(s, knob.Params{"split": 3}, h200())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, l := range launches {
-			if n := recorded(t, c, stackRecord, l, texts[i]); n > 0 {
-				t.Errorf("%+v: %s: %d bytes of stack", p, l.Name, n)
-			}
-		}
+		hold(fmt.Sprintf("%+v", p), s)
 	}
 }

@@ -94,85 +94,92 @@ func (b *binder) together(r run) []step {
 		op := op.(schedule.Pack)
 		to := b.at(op.Dst)
 		_, tail := wideBytes(op.Dst.Cols, op.Dst.Rows)
-		terms, columns, term, column := op.Src.Rows, op.Src.Cols, op.Src.M.Cols, 1
-		if op.Trans {
-			terms, columns, term, column = op.Src.Cols, op.Src.Rows, 1, op.Src.M.Cols
-		}
 		if looked[op.Src] == 0 {
 			looked[op.Src] = to + Pointer(tail)
-			look.add(op.Src.Rows*op.Src.Cols, b.at(op.Src), to+Pointer(tail))
+			look.add("largest_flat", op.Src.Rows*op.Src.Cols, b.at(op.Src), to+Pointer(tail))
 		}
 		if op.Src.Rows*op.Src.Cols%4 != 0 || b.at(op.Src)%16 != 0 {
 			width = 1
 		}
-		split.add(terms, columns, b.at(op.Src), term, column, to, looked[op.Src], to+Pointer(tail))
-		split.grid[0], split.grid[1] = max(split.grid[0], ceil(ceil(terms, deepHalves), 2)), max(split.grid[1], ceil(columns, columnsHalves))
+		b.addPieces(&split, op.Src, op.Trans, to, looked[op.Src], to+Pointer(tail))
 	}
-	look.grid, look.block = [3]int{128, 1, len(look.args)}, [3]int{blockSize, 1, 1}
-	split.grid[2], split.block = len(r.ops), [3]int{blockSize, 1, 1}
+	look.grid, look.block = [3]int{128, 1, len(look.list)}, [3]int{blockSize, 1, 1}
 	return []step{
-		b.several("largest_several", "largest_flat", "int, const float*, float*", file("scales", "V", width).text, look),
-		b.several("rightpieces_several", "right_pieces", "int, int, const float*, long long, long long, quad*, const float*, float*", file("scales", "V", 1, "ALONG", 1).text+file("pieces").text, split),
+		b.several("largest", "int, const float*, float*", file("scales", "V", width).text, look),
+		b.rightPieces(split, true),
 	}
 }
 
 // fills sets several matrices to zero, or to what others are.
 func (b *binder) fills(ops []schedule.Op) step {
 	var all layers
-	name, body := "zero_several", "0"
+	name, body := "zero", "0"
 	for _, op := range ops {
 		op := op.(schedule.Map)
 		n, from := op.Out.Rows*op.Out.Cols, b.at(op.Out) // unread
 		if op.Op == cell.Copy {
-			name, body, from = "copy_several", "from[i]", b.at(op.A)
+			name, body, from = "copy", "from[i]", b.at(op.A)
 		}
-		all.add(n, from, b.at(op.Out))
+		all.add("fill", n, from, b.at(op.Out))
 		all.grid[0] = max(all.grid[0], ceil(n, 4*blockSize))
 	}
 	all.grid[1], all.grid[2], all.block = 1, len(ops), [3]int{blockSize, 1, 1}
-	return b.several(name, "fill", "int, const float*, float*", fmt.Sprintf(`__device__ __forceinline__ void fill(int n, const float* from, float* to) {
+	return b.several(name, "int, const float*, float*", fmt.Sprintf(`__device__ __forceinline__ void fill(int n, const float* from, float* to) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) to[i] = %s;
 }
 `, body), all)
 }
 
-// layers of a grid are calls of one function, with their arguments.
+// layers of a grid are calls of functions of one kind.
 type layers struct {
-	args        [][]uint64
+	list        []call
 	grid, block [3]int
 }
 
-func (l *layers) add(args ...any) {
-	var call []uint64
+// A call is one, with its arguments.
+type call struct {
+	function string
+	args     []uint64
+}
+
+func (l *layers) add(function string, args ...any) {
+	c := call{function: function}
 	for _, a := range args {
 		switch a := a.(type) {
 		case int:
-			call = append(call, uint64(a))
+			c.args = append(c.args, uint64(a))
 		case Pointer:
-			call = append(call, uint64(a))
+			c.args = append(c.args, uint64(a))
 		}
 	}
-	l.args = append(l.args, call)
+	l.list = append(l.list, c)
 }
 
-// several is the launch of a kernel whose blocks each make one of the calls.
-func (b *binder) several(name, function, types, text string, all layers) step {
+// several is the launch of a kernel whose blocks each make one of the calls, of functions that take the same types; text is that of the functions.
+func (b *binder) several(name, types, text string, all layers) step {
+	if len(all.list) > 1 {
+		name += "_several"
+	}
+	words := []any{name, " ", text}
+	for _, c := range all.list {
+		words = append(words, " ", c.function)
+	}
 	source := b.source(func() source {
 		var params, cases []string
-		for i := range all.args {
+		for i, c := range all.list {
 			var args []string
 			for k, t := range strings.Split(types, ", ") {
 				args = append(args, fmt.Sprintf("a%d_%d", i, k))
 				params = append(params, t+" "+args[k])
 			}
-			cases = append(cases, fmt.Sprintf("  if (blockIdx.z == %d) %s(%s);\n", i, function, strings.Join(args, ", ")))
+			cases = append(cases, fmt.Sprintf("  if (blockIdx.z == %d) %s(%s);\n", i, c.function, strings.Join(args, ", ")))
 		}
 		return source{name, text + fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(256) %s(%s) {\n  begin_next();\n  wait_previous();\n%s}\n",
 			name, strings.Join(params, ", "), strings.Join(cases, ""))}
-	}, name, " ", len(all.args), " ", text)
+	}, words...)
 	var args []uint64
-	for _, c := range all.args {
-		args = append(args, c...)
+	for _, c := range all.list {
+		args = append(args, c.args...)
 	}
 	l := newLaunch(source, all.grid, all.block, args...)
 	l.early = b.properties.Capability >= 90

@@ -1,4 +1,5 @@
 // add_parts: to = the sum of parts of a product, or of a factor's rows, in order; with add, added to what is there.
+template <int V>
 __device__ __forceinline__ void add_parts(int rows, int cols, int parts, const float* from, float* to, int ldto, int add) {
   const long long all = (long long)rows * cols;
   for (long long i = (blockIdx.x * 256ll + threadIdx.x) * V; i < all; i += gridDim.x * 256ll * V) {

@@ -1,0 +1,195 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// Products whose sums are in parts, gradients of weights above all, follow each other in chains: the pieces of
+// their right factors are made in one launch, and their parts are added up in one behind the last, with the parts of a
+// sum of rows among them and with what a small addition ahead of them adds.
+
+// longestChain is how many products a chain has at most.
+const longestChain = 8
+
+// A link is where a product of a chain has the pieces of its right factor, their tail, and room for its parts.
+type link struct{ at, tail, parts Pointer }
+
+// inParts reports whether op is formed in parts, of pieces that are made with it, at one go.
+func (l *layout) inParts(op schedule.Gemm) bool {
+	if l.factors[op.B.M.ID] != nil || l.kept[op.B.M.ID] != single || l.of(op) != onTheWay || !engineCopies(op.A) || len(wideParts(op, false, splitRoom)) > 1 {
+		return false
+	}
+	w, _ := divided(op, l.sms)
+	return w.parts > 1
+}
+
+// linkBytes is what op's right pieces take, and those with op's parts.
+func (l *layout) linkBytes(op schedule.Gemm) (pieces, all int64) {
+	m, n, k := op.Sizes()
+	pieces, _ = wideBytes(n, k)
+	w, _ := divided(op, l.sms)
+	return pieces, pieces + int64(roundUp(4*w.parts*m*n, alignment))
+}
+
+// chain lists the nodes of the chain that begins with the product at node i, i itself and sums of rows
+// among them, and the bytes that its products need. None reads or writes what one before it writes, no other
+// stream waits for any but the last, and they wait for none.
+func (l *layout) chain(s *schedule.Schedule, i int) (nodes []int, bytes int64) {
+	first, ok := s.Nodes[i].Op.(schedule.Gemm)
+	if !ok || !l.some || !l.inParts(first) {
+		return nil, 0
+	}
+	var pending []schedule.View
+	products := 0
+	for j := i; j < len(s.Nodes) && products < longestChain; j++ {
+		n := s.Nodes[j]
+		if j > i && (n.Stream != s.Nodes[i].Stream || len(n.Wait) > 0 || l.awaited[j-1] || overlap(pending, n.Op.Reads()) || overlap(pending, n.Op.Writes())) {
+			break
+		}
+		switch op := n.Op.(type) {
+		case schedule.Gemm:
+			if op.TransA != first.TransA || j > i && !l.inParts(op) {
+				return nodes, bytes
+			}
+			_, all := l.linkBytes(op)
+			if j > i && bytes+all > splitRoom {
+				return nodes, bytes
+			}
+			products, bytes = products+1, bytes+all
+		case schedule.SumRows:
+		default:
+			return nodes, bytes
+		}
+		nodes, pending = append(nodes, j), append(pending, n.Op.Writes()...)
+	}
+	return nodes, bytes
+}
+
+// overlap reports whether a view of one list and one of the other have elements in common.
+func overlap(a, b []schedule.View) bool {
+	return slices.ContainsFunc(a, func(v schedule.View) bool { return slices.ContainsFunc(b, v.Overlaps) })
+}
+
+// following lists the products of the chain that begins with the node that is bound, without that. It ends where a sum of
+// rows is of what nobody has looked through, or would be begun by who looks through a left factor.
+func (b *binder) following(stream int) (nodes []int) {
+	if b.now < 0 {
+		return nil
+	}
+	all, _ := b.layout.chain(b.schedule, b.now)
+	for _, i := range all[min(1, len(all)):] {
+		switch op := b.schedule.Nodes[i].Op.(type) {
+		case schedule.Gemm:
+			known := slices.ContainsFunc(b.tails, func(t tailed) bool { return t.stream == stream && t.view == op.A })
+			if k, _ := b.sumAhead(op.A, stream, i); k > 0 && !known {
+				return nodes
+			}
+			nodes = append(nodes, i)
+		case schedule.SumRows:
+			if !b.summed[i] {
+				return nodes
+			}
+		}
+	}
+	return nodes
+}
+
+// right is where the pieces of op's right factor are, whose tail is given, and what makes them: in scratch memory from
+// free on, unless the product that begins op's chain has made them. It makes those of all of its chain.
+func (b *binder) right(op schedule.Gemm, tail, free Pointer, stream int) (link, []step) {
+	if made, ok := b.chained[b.now]; ok {
+		return made, nil
+	}
+	var steps []step
+	var calls layers
+	add := func(op schedule.Gemm, tail Pointer) link {
+		bytes, all := b.layout.linkBytes(op)
+		at := link{free, tail, free + Pointer(bytes)}
+		free += Pointer(all)
+		b.addPieces(&calls, op.B, op.TransB, at.at, tail, tail)
+		return at
+	}
+	first := add(op, tail)
+	for _, i := range b.following(stream) {
+		op := b.schedule.Nodes[i].Op.(schedule.Gemm)
+		tail, more := b.tail(op.B, stream, false)
+		steps = append(steps, more...)
+		b.chained[i], b.chainEnd = add(op, tail), i
+	}
+	return first, append(steps, b.rightPieces(calls, !op.TransA))
+}
+
+// addPieces adds to calls the one that makes the pieces of a right factor, whose terms lie along its rows where it is transposed.
+func (b *binder) addPieces(calls *layers, from schedule.View, trans bool, to, tail, own Pointer) {
+	terms, columns, term, column := from.Rows, from.Cols, from.M.Cols, 1
+	if trans {
+		terms, columns, term, column = from.Cols, from.Rows, 1, from.M.Cols
+	}
+	calls.add("right_pieces", terms, columns, b.at(from), term, column, to, tail, own)
+	calls.grid = [3]int{max(calls.grid[0], ceil(ceil(terms, deepHalves), 2)), max(calls.grid[1], ceil(columns, columnsHalves)), len(calls.list)}
+	calls.block = [3]int{blockSize, 1, 1}
+}
+
+// rightPieces makes right factors' pieces, for left factors that have their terms along their rows or not.
+func (b *binder) rightPieces(calls layers, along bool) step {
+	return b.several("rightpieces", "int, int, const float*, long long, long long, quad*, const float*, float*", file("scales", "V", 1, "ALONG", number(along)).text+file("pieces").text, calls)
+}
+
+// joins reports whether node i adds one small matrix to another, which can be done with the parts of the product behind it.
+func (b *binder) joins(i int) bool {
+	n := b.schedule.Nodes[i]
+	op, ok := n.Op.(schedule.Map)
+	if !ok || op.Op != cell.Add || op.A != op.Out || op.B.Rows != op.Out.Rows || op.B.Cols != op.Out.Cols || !b.piece(op.B) || b.element(op.Out) != Single || op.Out.Overlaps(op.B) {
+		return false
+	}
+	if i+1 == len(b.schedule.Nodes) || b.layout.awaited[i] || b.schedule.Nodes[i+1].Stream != n.Stream || len(b.schedule.Nodes[i+1].Wait) > 0 {
+		return false
+	}
+	nodes, _ := b.layout.chain(b.schedule, i+1)
+	for _, j := range nodes {
+		next := b.schedule.Nodes[j].Op
+		if overlap(op.Writes(), next.Reads()) || overlap(op.Writes(), next.Writes()) || overlap(op.Reads(), next.Writes()) {
+			return false
+		}
+	}
+	return len(nodes) > 0
+}
+
+// A sumOf is what parts are added up to: rows × columns of each, one behind another at from.
+type sumOf struct {
+	rows, cols, parts int
+	from              Pointer
+	to                schedule.View
+	add               bool
+}
+
+// addParts forms such sums in one launch.
+func (b *binder) addParts(sums []sumOf) step {
+	var all layers
+	for _, s := range sums {
+		width := 4
+		if s.cols%4 != 0 || s.to.M.Cols%4 != 0 || s.from%16 != 0 || b.at(s.to)%16 != 0 {
+			width = 1
+		}
+		all.add(fmt.Sprintf("add_parts<%d>", width), s.rows, s.cols, s.parts, s.from, b.at(s.to), s.to.M.Cols, number(s.add))
+		all.grid[0] = max(all.grid[0], min(ceil(s.rows*s.cols, width*blockSize), maxGrid))
+	}
+	all.grid[1], all.grid[2], all.block = 1, len(sums), [3]int{blockSize, 1, 1}
+	return b.several("addparts", "int, int, int, const float*, float*, int, int", file("addparts").text, all)
+}
+
+// sumBehind is the sum of rows that follows a product, whose parts have been formed: they are
+// added up with those of the product.
+func (b *binder) sumBehind(op schedule.Gemm, stream int) (schedule.SumRows, bool) {
+	i := b.now + 1
+	if !b.summed[i] {
+		return schedule.SumRows{}, false
+	}
+	n := b.schedule.Nodes[i]
+	rows, ok := n.Op.(schedule.SumRows)
+	return rows, ok && n.Stream%maxStreams == stream && len(n.Wait) == 0 && !rows.Out.Overlaps(op.C) && b.element(rows.Out) == Single
+}
