@@ -134,17 +134,15 @@ func (p *program) checkHyphens(root *cobra.Command) error {
 // errEmpty is what an unset variable of the shell's comes to.
 var errEmpty = errors.New("it is empty: leave it out, or write a value")
 
-// A word is a flag that takes any text but an empty one.
-type word struct{ value *string }
+// Filled is a flag's value that is not set to an empty text, which would pass for
+// a flag that was not given.
+type filled struct{ pflag.Value }
 
-func (w word) String() string { return *w.value }
-func (w word) Type() string   { return "WORD" }
-func (w word) Set(s string) error {
+func (f filled) Set(s string) error {
 	if s == "" {
 		return errEmpty
 	}
-	*w.value = s
-	return nil
+	return f.Value.Set(s)
 }
 
 // A choice is a flag that takes one of a few words.

@@ -15,7 +15,7 @@ import (
 // groupKey is the annotation that puts a flag under a heading of the help.
 const groupKey = "rnnbench_group"
 
-// addGroup adds flags to cmd under a heading.
+// addGroup adds flags to cmd under a heading. None of them takes an empty text.
 func addGroup(cmd *cobra.Command, heading string, define func(f *pflag.FlagSet)) {
 	cmd.Flags().AddFlagSet(grouped(heading, define))
 }
@@ -29,6 +29,13 @@ func grouped(heading string, define func(f *pflag.FlagSet)) *pflag.FlagSet {
 			f.Annotations = map[string][]string{}
 		}
 		f.Annotations[groupKey] = []string{heading}
+		switch f.Value.Type() {
+		case "stringSlice", "stringArray":
+			f.DefValue = "" // which pflag prints as [] of a type that is not its own
+			fallthrough
+		case "string":
+			f.Value = filled{f.Value}
+		}
 	})
 	return f
 }

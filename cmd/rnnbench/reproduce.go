@@ -61,7 +61,7 @@ folder. Without an ID it lists the experiments.`,
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&quick, "quick", false, "the same figures with smaller networks, about a minute each")
 		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
-		fs.Var(word{&from}, "from", "report on the records of a `RUN` instead of measuring, and draw its figures again")
+		fs.StringVar(&from, "from", "", "report on the records of a `RUN` instead of measuring, and draw its figures again")
 		f.resumeFlag(fs)
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")

@@ -349,6 +349,25 @@ func TestEmptyRuns(t *testing.T) {
 	}
 }
 
+// TestEmptyFlags: what an unset variable of the shell's leaves is no value, and least of all one that
+// has a comparison fail on nothing.
+func TestEmptyFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny).want(t, exitDone, nil, nil)
+	for _, args := range [][]string{
+		{"sweep", "--config", ""}, {"sweep", "--wisdom="}, {"sweep", "--max-memory", ""}, {"sweep", "--baseline="},
+		{"wisdom", "show", "--wisdom", ""}, {"wisdom", "prune", "--stale", "--device", ""}, {"wisdom", "export", "--device="}, {"wisdom", "export", "-f", ""},
+		{"compare", "out", "out", "--fail-on", ""}, {"compare", "out", "out", "--only="}, {"show", "--filter", ""}, {"show", "--pivot="},
+		{"plot", "-f", "x.svg", "--x", ""}, {"plot", "-f", "x.svg", "-f", ""}, {"report", "-f", ""}, {"graph", "lstm", "--out", ""}, {"doctor", "--machine", ""},
+		{"export", "-H", "3", "-f", ""},
+	} {
+		o := rnnbenchWith(t.Context(), "", args...)
+		if o.code != exitUsage || !strings.Contains(o.errors, "it is empty: leave it out, or write a value\nhint: rnnbench ") || o.out != "" {
+			t.Errorf("%q: exit code %d, stdout %q, stderr %q", args, o.code, o.out, o.errors)
+		}
+	}
+}
+
 // TestResumeLabel: a run keeps its label.
 func TestResumeLabel(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -93,7 +93,7 @@ func (f *sweepFlags) runFlags(cmd *cobra.Command) {
 }
 
 func (f *sweepFlags) resumeFlag(fs *pflag.FlagSet) {
-	fs.Var(word{&f.resume}, "resume", "go on with a `RUN`: its folder, its id, or the results folder for the latest")
+	fs.StringVar(&f.resume, "resume", "", "go on with a `RUN`: its folder, its id, or the results folder for the latest")
 }
 
 func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) error {

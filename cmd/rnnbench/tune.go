@@ -98,9 +98,6 @@ the time it would have taken and how far from the best it ended.`,
 		if err != nil {
 			return misused(cmd, err)
 		}
-		if slices.Contains(f.from, "") {
-			return misused(cmd, fmt.Errorf("--from: %w", errEmpty))
-		}
 		if f.from != nil {
 			return p.tuneFrom(ctx, cmd, f, o)
 		}
