@@ -371,6 +371,68 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestNamesAreNames: what layers are called changes nothing, be it what a parameter or an input of
+// another layer might be called.
+func TestNamesAreNames(t *testing.T) {
+	const text = `
+[[layer]]
+name = "x"
+size = 2
+input = "dense"
+[[layer]]
+name = "u"
+size = 5
+input = "dense"
+[[layer]]
+name = "a"
+size = 3
+bias = true
+[[layer]]
+name = "b"
+size = 3
+[[layer]]
+name = "c"
+size = 3
+[[layer]]
+name = "d"
+size = 3
+[[layer]]
+name = "e"
+size = 3
+[[layer]]
+name = "y"
+size = 4
+activation = "softmax"
+`
+	var b strings.Builder
+	b.WriteString(text)
+	for _, c := range []string{"x a full 1", "u a full 0", "u a full 0", "a a full 1", "a b diagonal 0", "a b diagonal 1", "c d diagonal 0", "x c full 0", "b d full 1", "d e full 0", "d y full 0", "b y full 0"} {
+		w := strings.Fields(c)
+		fmt.Fprintf(&b, "[[connection]]\nfrom = %q\nto = %q\nweight = %q\ndelay = %s\n", w[0], w[1], w[2], w[3])
+	}
+	loss := func(names ...string) []float64 {
+		g, err := graph.Parse([]byte(strings.NewReplacer(names...).Replace(b.String())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := graph.Size{Batch: 2, Steps: 3, Train: true}
+		out, err := g.Reference(size, g.Draw(size, rand.New(rand.NewPCG(1, 1))))
+		if err != nil {
+			t.Fatalf("%q: %v", names, err)
+		}
+		return out["loss y"]
+	}
+	want := loss()
+	for _, names := range [][]string{
+		{`"u"`, `"x'1"`}, {`"u"`, `"x\"'1"`}, {`"x"`, `"bias a"`}, {`"x"`, `"bias \"a\""`}, {`"u"`, `"weight x"`}, {`"u"`, `"target y"`}, {`"x"`, `"initial a"`}, {`"x"`, `"grad e"`},
+		{`"u"`, `"peephole a → b"`}, {`"a"`, `"p"`, `"b"`, `"q → r"`, `"c"`, `"p → q"`, `"d"`, `"r"`}, {`"a"`, `"a\" → \"b"`},
+	} {
+		if got := loss(names...); !slices.Equal(got, want) {
+			t.Errorf("%q: losses %v, and by other names %v", names, got, want)
+		}
+	}
+}
+
 // TestDrawings holds Figures 1 and 2 to golden files and checks that every SVG
 // is well formed.
 func TestDrawings(t *testing.T) {

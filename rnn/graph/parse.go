@@ -86,7 +86,7 @@ func Parse(text []byte) (*Graph, error) {
 			return nil, err
 		}
 		if l.Bias {
-			out.Bias = []Slot{{Param: "bias " + l.Name}}
+			out.Bias = []Slot{{Param: fmt.Sprintf("bias %q", l.Name)}}
 		}
 		g.Layers = append(g.Layers, out)
 	}
@@ -154,7 +154,9 @@ func choose[T ~uint8](where, key, word string, words []string) (T, error) {
 
 // name gives every weight, input, output and initial activation its name. Full
 // connections from one layer with one delay share a parameter, so that they are
-// one product where their ends lie side by side.
+// one product where their ends lie side by side. The names of layers are quoted in
+// those made of them, so that no two of these are the same, whatever layers are
+// called.
 func (g *Graph) name() {
 	used := map[string]int{}
 	for m := range g.Connections {
@@ -162,14 +164,14 @@ func (g *Graph) name() {
 		from, to := g.Layers[c.From].Name, g.Layers[c.To]
 		switch c.Weight {
 		case Full:
-			name := "weight " + from
+			name := fmt.Sprintf("weight %q", from)
 			if c.Delay > 0 {
-				name = fmt.Sprintf("weight %s'%d", from, c.Delay)
+				name += fmt.Sprintf("'%d", c.Delay)
 			}
 			c.Param = Slot{name, used[name]}
 			used[name] += to.Size
 		case Diagonal:
-			name := fmt.Sprintf("peephole %s → %s", from, to.Name)
+			name := fmt.Sprintf("peephole %q → %q", from, to.Name)
 			c.Param = Slot{name, used[name]}
 			used[name] += to.Size
 		}
@@ -178,14 +180,14 @@ func (g *Graph) name() {
 		l := &g.Layers[k]
 		switch {
 		case l.Input != Hidden:
-			l.Given = l.Name
+			l.Given = fmt.Sprintf("input %q", l.Name)
 		case l.Activation == Softmax:
-			l.Given = "target " + l.Name
+			l.Given = fmt.Sprintf("target %q", l.Name)
 		case len(g.OutOf(k)) == 0:
-			l.Given = "grad " + l.Name
+			l.Given = fmt.Sprintf("grad %q", l.Name)
 		}
 		if g.Delay(k) > 0 {
-			l.Initial = "initial " + l.Name
+			l.Initial = fmt.Sprintf("initial %q", l.Name)
 		}
 	}
 }
