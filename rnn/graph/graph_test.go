@@ -360,6 +360,10 @@ func TestErrors(t *testing.T) {
 		{"version = 1\n" + head, `line 1, column 1: there is no key "version" above the tables: it is one of name, layer, connection`},
 		{strings.Replace(head, "size = 3", "size = 3\nsize = 4", 1), "column 1: key size is already defined"},
 		{strings.Replace(head, "size = 3", `size = "3"`, 1), "size is of a type that does not fit: cannot decode TOML string"},
+		{strings.Replace(head, `"a"`, `""`, 1) + connect("x a", "a b"), "layer 2 has no name"},
+		{strings.Replace(head, `"a"`, `" \t"`, 1) + connect("x a", "a b"), "layer 2 has no name"},
+		{strings.ReplaceAll(head, `"a"`, `"a\nb"`) + connect("x b"), `layer "a\nb" has a character in its name that does not print`},
+		{strings.ReplaceAll(head, `"t"`, `"t\u001b[2J"`) + connect("x b"), `network "t\x1b[2J" has a character in its name that does not print`},
 		{"name = ", "graph: "},
 		{"", "there is no input"},
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -68,8 +69,17 @@ func Parse(text []byte) (*Graph, error) {
 		return nil, explain(err)
 	}
 	g := &Graph{Name: f.Name}
+	if err := printable("network", f.Name); err != nil {
+		return nil, err
+	}
 	index := map[string]int{}
-	for _, l := range f.Layer {
+	for k, l := range f.Layer {
+		if strings.TrimSpace(l.Name) == "" {
+			return nil, fmt.Errorf("graph: layer %d has no name", k+1)
+		}
+		if err := printable("layer", l.Name); err != nil {
+			return nil, err
+		}
 		if _, twice := index[l.Name]; twice {
 			return nil, fmt.Errorf("graph: two layers are called %q", l.Name)
 		}
@@ -108,6 +118,14 @@ func Parse(text []byte) (*Graph, error) {
 	g.name()
 	g.Index()
 	return g, g.Check()
+}
+
+// printable reports what drawings and tables have no place for in a name.
+func printable(what, name string) error {
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return fmt.Errorf("graph: %s %q has a character in its name that does not print", what, name)
+	}
+	return nil
 }
 
 // explain turns an error of the decoder into a sentence with its place.
