@@ -257,8 +257,17 @@ func (p *program) runGraph(cmd *cobra.Command, f *graphFlags, g *graph.Graph) er
 	defer b.Close()
 	f.size.Train = true
 	var networks [2]*scc.Network // step by step, and with parallelism between steps
-	need := g.Footprint(f.size)
+	need, free := g.Footprint(f.size), float64(b.free())
+	fits := func() error {
+		if free > 0 && need > free {
+			return fmt.Errorf("training %s needs %s and %s may be used", g.Name, quantity.Bytes(need), quantity.Bytes(free))
+		}
+		return nil
+	}
 	for intra := range networks {
+		if err := fits(); err != nil { // laying out takes memory as well
+			return err
+		}
 		if networks[intra], err = scc.Layout(g, f.size, knob.Params{"intra": intra}); err != nil {
 			return err
 		}
@@ -268,8 +277,8 @@ func (p *program) runGraph(cmd *cobra.Command, f *graphFlags, g *graph.Graph) er
 		}
 		need += float64(memory)
 	}
-	if free := float64(b.free()); free > 0 && need > free {
-		return fmt.Errorf("training %s needs %s and %s may be used", g.Name, quantity.Bytes(need), quantity.Bytes(free))
+	if err := fits(); err != nil {
+		return err
 	}
 	in := g.Draw(f.size, rand.New(rand.NewPCG(c.Measure.Seed, 0)))
 	want, err := g.Reference(f.size, in)

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -990,7 +991,7 @@ from = "h"
 to = "h"
 delay = %d
 `
-	for name, delay := range map[string]int{"good.toml": 2, "loop.toml": 0} {
+	for name, delay := range map[string]int{"good.toml": 2, "loop.toml": 0, "late.toml": math.MaxInt64} {
 		text := fmt.Sprintf(jordan, delay)
 		if err := os.WriteFile(name, []byte(text+"[[layer]]\nname = \"y\"\nsize = 4\n[[connection]]\nfrom = \"h\"\nto = \"y\"\nweight = \"diagonal\"\n"), 0o666); err != nil {
 			t.Fatal(err)
@@ -1005,6 +1006,10 @@ delay = %d
 	rnnbench(t, "graph gru --steps 5").want(t, exitUsage, nil, []string{"--steps is of a run: add --run"})
 	rnnbench(t, "graph gru --out good.toml").want(t, exitError, nil, []string{"cannot make the folder of the drawings", "hint: --out DIR"})
 	rnnbench(t, "graph lstm -H 100000 --run --out -").want(t, exitError, nil, []string{"training lstm needs ", "may be used"})
+	rnnbench(t, "graph late.toml --run --out -").want(t, exitError, nil, []string{"training late needs ", "may be used"})
+	for _, flag := range []string{"batch", "steps", "history"} {
+		rnnbench(t, fmt.Sprintf("graph good.toml --run --out - --%s %d", flag, math.MaxInt64)).want(t, exitError, nil, []string{"training good needs ", "may be used"})
+	}
 	rnnbench(t, "graph none.toml").want(t, exitUsage, nil, []string{"none.toml"})
 	rnnbench(t, "graph good.toml --run --batch 0 --out -").want(t, exitUsage, nil, []string{"must be at least 1"})
 	rnnbench(t, "reproduce hwang-graph --quick --no-hostname").want(t, exitDone, []string{"{i, f, f·c', i·g, c}"}, []string{"hwang-graph-lstm-peephole-fig2.svg", "report.md"})

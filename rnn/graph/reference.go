@@ -63,13 +63,14 @@ func (g *Graph) Reference(size Size, in Values) (Values, error) {
 	return r.out, nil
 }
 
-// Footprint estimates the bytes that Draw and Reference take.
+// Footprint estimates the bytes that Draw and Reference take, in floating point,
+// which does not overflow.
 func (g *Graph) Footprint(size Size) float64 {
 	values := 0.0
 	for _, p := range g.Params() {
 		values += 2 * float64(p.Rows) * float64(p.Cols)
 	}
-	rows := float64(size.Batch) * float64(size.Frames())
+	rows := float64(size.Batch) * (float64(size.History) + float64(size.Steps))
 	for k, l := range g.Layers {
 		values += float64(l.Size) * (3*rows + float64(size.Batch)*float64(g.Delay(k)))
 	}
