@@ -127,6 +127,9 @@ func settle(techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layou
 	l.offered = l.Technique.Knobs(l.Problem)
 	if p.Streams > 0 {
 		if slices.Contains(knobNames(l.offered), "streams") {
+			if own, ok := l.Knobs["streams"]; ok && own != p.Streams {
+				return nil, fmt.Errorf("%s: knob streams is %d, and the point has S=%d: leave one of them out", spec.Name, own, p.Streams)
+			}
 			l.Knobs["streams"] = p.Streams
 		} else if p.Streams > 1 {
 			l.refuse(results.ReasonShape, fmt.Sprintf("%s runs on one stream, not %d", spec.Name, p.Streams))
