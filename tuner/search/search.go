@@ -77,20 +77,20 @@ type Result struct {
 	Winner int // -1: no arm can be measured
 	Second int // the fastest of the others, of those that stayed if any did; -1: there is none
 	// Lead is how much longer Second takes, a share, from samples of the same
-	// rounds. Lo and Hi are the ends of its interval, where there are rounds
+	// rounds, or from the scores where it ran in none. Lo and Hi are the ends of its interval, where there are rounds
 	// enough for one.
 	Lead   float64
 	Lo, Hi *float64
 
 	// Behind is how much longer the incumbent took than the fastest, a share, from
-	// samples of the same rounds; 0 where there is none.
+	// samples of the same rounds, or from the scores; 0 where there is none.
 	Behind float64
 
-	Fastest int   // by the median alone; the winner or one of its equals
+	Fastest int   // by the score alone; the winner or one of its equals
 	Ties    []int // others that cannot be told from the winner
 	Kept    bool  // the incumbent won and was not the fastest
 
-	Medians     []float64 // of every arm, 0 where it has no sample
+	Medians     []float64 // of every arm; the score of before in the seconds of today where it did not run, 0 where there is none
 	Samples     [][]float64
 	Left        []Reason // why each was measured no more
 	Evaluations int      // samples taken

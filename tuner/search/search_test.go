@@ -313,6 +313,35 @@ func TestKnownArmsAreNotMeasured(t *testing.T) {
 	}
 }
 
+// A disturbed bench takes two thirds longer in every other round, so that medians lie between and scores
+// are the truth.
+type disturbed struct {
+	truth []float64
+	taken []int
+}
+
+func (d *disturbed) Measure(_ context.Context, arm int, _ float64) (float64, error) {
+	d.taken[arm]++
+	return d.truth[arm] * (1 + float64(d.taken[arm]%2)*2/3), nil
+}
+
+func (d *disturbed) Leave(int, Reason) error { return nil }
+
+// TestKnownArmsAreComparedByScore: of what is known there is but a score, so that others are compared with
+// it by theirs. By their medians, which noise moves more, it would be the second here, and as fast.
+func TestKnownArmsAreComparedByScore(t *testing.T) {
+	o := options()
+	o.Strategy, o.Incumbent = "exhaustive", 2
+	arms := []Arm{{}, {Known: 1}, {Known: 1.05}} // the new one takes 0.8
+	r := search(t, &disturbed{[]float64{0.8, 1, 1.05}, make([]int, 3)}, arms, o)
+	if r.Winner != 0 || r.Second != 1 || math.Abs(r.Lead-0.25) > 1e-9 || len(r.Ties) != 0 {
+		t.Errorf("winner %d, second %d takes %.3g longer, ties %v", r.Winner, r.Second, r.Lead, r.Ties)
+	}
+	if want := 1.05/0.8 - 1; math.Abs(r.Behind-want) > 1e-9 {
+		t.Errorf("the incumbent takes %.3g longer, want %.3g", r.Behind, want)
+	}
+}
+
 func TestReplayDrawsInOrder(t *testing.T) {
 	rec := func(status results.Status, samples ...float64) *results.Record {
 		r := &results.Record{Status: status, Verify: &results.Verify{OK: true}, Cost: results.Cost{Setup: 1, Verify: 2, Warmup: 3, Measure: float64(len(samples))}}
