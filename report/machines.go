@@ -48,7 +48,7 @@ func facts() []fact {
 		{"Plan", func(m *results.Manifest) string { return m.Plan.Summary }},
 		{"Begun", func(m *results.Manifest) string { return when(m.Started) }},
 		{"Ended", func(m *results.Manifest) string {
-			if m.Finished == nil {
+			if m.Finished == nil || m.Exit == nil {
 				return "not, or it was killed"
 			}
 			return fmt.Sprintf("after %v, with exit code %d", m.Finished.Sub(m.Started).Round(time.Second), *m.Exit)
