@@ -168,6 +168,12 @@ func (l *Layout) Settings() knob.Params {
 	return all
 }
 
+// Key is that of the record which measuring l on a device of that key makes.
+func (l *Layout) Key(device string) string {
+	r := results.Record{Point: l.Point, Device: device, Impl: results.Impl{Name: l.Spec.Name, Knobs: l.Settings(), Choice: l.Spec.Choice}}
+	return r.Key()
+}
+
 // Need is the memory that measuring takes, in bytes, the host's share included.
 func (l *Layout) Need() int64 { return l.Memory + hostMemory(l.Problem) }
 

@@ -120,8 +120,7 @@ func with(spec grid.Spec, more knob.Params) grid.Spec {
 func (t *Tune) contender(l *Layout, s grid.Spec) *contender {
 	c := &contender{spec: s, memory: l.Memory, layout: *l}
 	c.layout.Plan, c.layout.Schedule = nil, nil
-	rec := results.Record{Point: l.Point, Device: t.Device.Info().Key, Impl: results.Impl{Name: s.Name, Knobs: l.Settings()}}
-	c.key = rec.Key()
+	c.key = l.Key(t.Device.Info().Key)
 	if l.Reason == "" {
 		c.bound, c.ops = Bound(l.Point, t.Device.Info().Key, l.Schedule.FLOPs(), t.Limits.FLOPS), len(l.Schedule.Nodes)
 	}

@@ -140,14 +140,16 @@ const patience = 500 * time.Millisecond
 
 // forecast lays out what the plan names, for as long as limit allows (0: any
 // time), and estimates how long measuring takes. Settings of knobs are checked
-// at every point whatever the limit.
+// at every point whatever the limit. Two techniques whose settings come to the
+// same are refused: one's records would take the place of the other's.
 func (b *bench) forecast(ctx context.Context, p plan, m config.Measure, limit time.Duration) (*forecast, error) {
 	f := &forecast{total: p.total(), whole: true}
 	start := time.Now()
 	first := map[string]bool{} // labels that were laid out once
 	for _, q := range p.parts {
 		for _, at := range q.points {
-			reference := true // the first technique at a point waits for the reference
+			labels := map[string]string{} // by the key of their records
+			reference := true             // the first technique at a point waits for the reference
 			for _, s := range q.specs {
 				if err := ctx.Err(); err != nil {
 					return nil, err
@@ -167,6 +169,11 @@ func (b *bench) forecast(ctx context.Context, p plan, m config.Measure, limit ti
 					return nil, fmt.Errorf("%v: %w", at, err)
 				}
 				l.Fit(b.free())
+				key := l.Key(b.info.Key)
+				if other, twice := labels[key]; twice && l.Reason == "" {
+					return nil, fmt.Errorf("%v: --impl %s and %s have the same settings: leave one of them out", at, other, s.Label)
+				}
+				labels[key] = s.Label
 				e.code, e.declined = l.Code, l.Reason
 				if l.Schedule != nil {
 					e.memory, e.ops = l.Need(), len(l.Schedule.Nodes)

@@ -302,6 +302,7 @@ func TestUsageErrors(t *testing.T) {
 		{"reproduce --resume x", "--from and --resume are of one experiment: name one"},
 		{"reproduce list --from x", "--from and --resume are of one experiment: name one"},
 		{"reproduce all --resume x", "--from and --resume are of one experiment: name one"},
+		{tinyGrid + " --impl cudnnstyle,cudnnstyle:fused=1", "--impl cudnnstyle and cudnnstyle:fused=1 have the same settings: leave one of them out"},
 		{"explain -H 1,2", "these are 2 points"},
 		{"explain -o dot", "name one, as in --impl naive"},
 		{"export -H 3", "there is no file to write"},
