@@ -150,6 +150,7 @@ func TestMistakes(t *testing.T) {
 		{Request{Impl: []string{"naive:a"}}, "write name=integer"},
 		{Request{Impl: []string{"naive,,scan"}}, "there is no technique"},
 		{Request{Impl: []string{"x=naive,x=scan"}}, `labelled "x"`},
+		{Request{Impl: []string{"x=naive,y=naive"}}, `--impl: naive is labelled both "x" and "y": leave one of them out`},
 		{Request{Impl: []string{"naive"}, SkipImpl: []string{"naive"}}, "cancel out"},
 		{Request{SkipImpl: []string{"nave"}}, "did you mean naive?"},
 	} {
@@ -311,6 +312,8 @@ func TestSpecs(t *testing.T) {
 		{[]string{"cudnnstyle:overlap=0:fused=0"}, nil, "cudnnstyle:fused=0:overlap=0|cudnnstyle:fused=0:overlap=0"},
 		{[]string{"cudnnstyle:fused=0,cudnnstyle"}, nil, "cudnnstyle:fused=0|cudnnstyle:fused=0 cudnnstyle|cudnnstyle"},
 		{[]string{"grouped=cudnnstyle:fused=0,cudnnstyle:fused=1"}, nil, "cudnnstyle:fused=0|grouped cudnnstyle:fused=1|cudnnstyle:fused=1"},
+		{[]string{"all,base=naive"}, []string{"scan,scc"}, "naive|base cudnnstyle|cudnnstyle persistent|persistent"},
+		{[]string{"base=naive,all,base=naive"}, []string{"scan,scc"}, "naive|base cudnnstyle|cudnnstyle persistent|persistent"},
 		{[]string{"all,base=naive:x=1"}, []string{"cudnnstyle,persistent,scan,scc,naive:x=1"}, "naive|naive"},
 	} {
 		g, err := New(Request{Impl: c.impl, SkipImpl: c.skip}, words())

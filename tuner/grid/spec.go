@@ -67,10 +67,17 @@ func (s Spec) isA(o Spec) bool {
 // leaves out those to skip, and labels the rest.
 func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
 	var specs []Spec
-	add := func(s Spec) {
-		if !slices.ContainsFunc(specs, func(o Spec) bool { return o.Name == s.Name && maps.Equal(o.Knobs, s.Knobs) }) {
+	add := func(s Spec) error {
+		i := slices.IndexFunc(specs, func(o Spec) bool { return o.Name == s.Name && maps.Equal(o.Knobs, s.Knobs) })
+		switch {
+		case i < 0:
 			specs = append(specs, s)
+		case specs[i].Label == "": // all, say, and then one of them by a label
+			specs[i].Label = s.Label
+		case s.Label != "" && s.Label != specs[i].Label:
+			return fmt.Errorf("--impl: %s is labelled both %q and %q: leave one of them out", s, specs[i].Label, s.Label)
 		}
+		return nil
 	}
 	words := splitAll(lists)
 	if len(words) == 0 {
@@ -79,7 +86,7 @@ func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
 	for _, w := range words {
 		if w == "all" {
 			for _, name := range all {
-				add(Spec{Name: name, Knobs: knob.Params{}})
+				_ = add(Spec{Name: name, Knobs: knob.Params{}}) // which has no label
 			}
 			continue
 		}
@@ -87,7 +94,9 @@ func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--impl: %w", err)
 		}
-		add(s)
+		if err := add(s); err != nil {
+			return nil, err
+		}
 	}
 	for _, w := range splitAll(skip) {
 		s, err := ParseSpec(w, impls)
