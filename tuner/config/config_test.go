@@ -148,6 +148,7 @@ func TestMistakes(t *testing.T) {
 		{"version = 1\n[measure]\norder = \"interleave\"", "did you mean interleaved?"},
 		{"version = 1\n[measure]\nverify = \"maybe\"", "neither on nor off"},
 		{"version = 1\n[measure]\nseed = -1", "not a seed"},
+		{"version = 1\n[measure]\nseed = \"18446744073709551615\"", "write a whole number from 0 to 9223372036854775807"},
 		{"version = 1\npreset = \"quik\"", "f:2:1: preset: there is no preset \"quik\": did you mean quick?"},
 		{"version = 1\npoint = \"H=0\"", "f:2:1: point: H: 0 is not a size"},
 		{"version = 1\nwhere = [\"hidden\"]", "f:2:1: where: \"hidden\" is not a condition"},

@@ -94,7 +94,7 @@ func (m *Measure) set(name, text string) error {
 		word(&m.Order)
 	case "seed":
 		if m.Seed, err = strconv.ParseUint(text, 10, 63); err != nil {
-			err = fmt.Errorf("%q is not a seed: write a whole number from 0", text)
+			err = fmt.Errorf("%q is not a seed: write a whole number from 0 to %d", text, math.MaxInt64)
 		}
 	case "cache":
 		word(&m.Cache)
