@@ -351,6 +351,7 @@ func (p *program) wisdomExport() *cobra.Command {
 			return device != "" && e.Device != device
 		})
 		if len(b.Entries) == 0 && device != "" {
+			slices.Sort(devices)
 			return misused(cmd, grid.Unknown("device in "+filepath.Base(path), device, slices.Compact(devices)))
 		}
 		if to != "-" {

@@ -193,6 +193,7 @@ func TestWisdom(t *testing.T) {
 	if err := os.WriteFile("x.toml", []byte(o.out), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	rnnbench(t, "wisdom export --device cuda-x --wisdom none.toml").want(t, exitUsage, nil, []string{"rnnbench: there is no device in none.toml \"cuda-x\": there is none at all\nhint"})
 	rnnbench(t, "wisdom merge x.toml --wisdom new.toml").want(t, exitDone, nil, []string{"x.toml: 1 of 1 entry taken in", "1 entry in new.toml"})
 	rnnbench(t, "wisdom merge w.toml --wisdom new.toml").want(t, exitDone, nil, []string{"1 of 2 entries taken in", "2 entries in new.toml"})
 	rnnbench(t, "wisdom merge nothere.toml --wisdom new.toml").want(t, exitError, nil, []string{"nothere.toml"})

@@ -50,6 +50,9 @@ func Unknown(kind, word string, words []string) error {
 	if near := Nearest(word, words); near != "" {
 		return fmt.Errorf("there is no %s %q: did you mean %s?", kind, word, near)
 	}
+	if len(words) == 0 {
+		return fmt.Errorf("there is no %s %q: there is none at all", kind, word)
+	}
 	return fmt.Errorf("there is no %s %q: choose among %s", kind, word, strings.Join(words, ", "))
 }
 
