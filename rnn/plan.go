@@ -51,7 +51,15 @@ type Plan struct {
 	// tangent, as a technique that leaves them to somebody else states it; 0:
 	// rounding of single precision alone.
 	UnitError float64
+
+	// What every step of a layer's refers to, made once, on first use.
+	steps   [][]schedule.View // per layer: the states before step 0, 1, …
+	carries []carry           // per layer
 }
+
+// A carry is the running gradients of a layer's states, and those that the
+// backward cell itself writes.
+type carry struct{ all, direct []schedule.View }
 
 // A Layer is one recurrent layer. Where training, Saved and the gradients are
 // set as well.
@@ -91,6 +99,13 @@ type Head struct {
 // Layout has technique t plan problem p with the knob settings k, defaults
 // filled in.
 func Layout(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Schedule, error) {
+	return LayoutWithin(t, p, k, 0)
+}
+
+// LayoutWithin is Layout, unless the schedule of a long problem would take more
+// than limit bytes of the host's memory: then the error is a *TooLarge, and it has
+// not been laid out. 0 is no limit.
+func LayoutWithin(t Technique, p Problem, k knob.Params, limit int64) (*Plan, *schedule.Schedule, error) {
 	if err := p.Check(); err != nil {
 		return nil, nil, err
 	}
@@ -105,6 +120,16 @@ func Layout(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Schedule, e
 		return nil, nil, fmt.Errorf("%s: %w: %v reads %d steps of its input, and a one-hot input is looked up for one", t.Name(), schedule.ErrUnsupported, p.Cell, p.Cell.Window)
 	}
 	plan := newPlan(p, max(1, k["streams"]))
+	if p.Frames() > many {
+		if whole, err := foresee(t, p, k); err == nil { // else planning tells why
+			if limit > 0 && whole.bytes > limit {
+				return nil, nil, fmt.Errorf("%s: %w", t.Name(), &TooLarge{whole.bytes})
+			}
+			if err := plan.Expect(whole.nodes); err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
+			}
+		}
+	}
 	if err := t.Plan(plan, k); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
 	}
@@ -193,11 +218,20 @@ func (p *Plan) InputOf(l, t, n int) schedule.View {
 // Before views the states of layer l before step t; Before(l, t+1) are those
 // after it.
 func (p *Plan) Before(l, t int) []schedule.View {
-	views := make([]schedule.View, len(p.Cell.States))
-	for s, m := range p.Layer[l].State {
-		views[s] = p.Rows(m, t, 1)
+	if p.steps == nil {
+		p.steps = make([][]schedule.View, p.Layers)
 	}
-	return views
+	n := len(p.Cell.States)
+	if p.steps[l] == nil {
+		views := make([]schedule.View, 0, (p.Frames()+1)*n)
+		for t := range p.Frames() + 1 {
+			for _, m := range p.Layer[l].State {
+				views = append(views, p.Rows(m, t, 1))
+			}
+		}
+		p.steps[l] = views
+	}
+	return p.steps[l][t*n : (t+1)*n : (t+1)*n]
 }
 
 // Outputs views the last layer's outputs at steps [t, t+n).
@@ -228,15 +262,21 @@ func (p *Plan) CarryThrough(l int) (carry schedule.View, written bool) {
 // Carry views the running gradients of layer l's states; direct are those that
 // the backward cell itself writes, the others empty.
 func (p *Plan) Carry(l int) (all, direct []schedule.View) {
-	for s, m := range p.Layer[l].Grad.State {
-		all = append(all, m.All())
-		if p.Cell.DirectPrev(s) {
-			direct = append(direct, m.All())
-		} else {
-			direct = append(direct, schedule.View{})
+	if p.carries == nil {
+		p.carries = make([]carry, p.Layers)
+	}
+	c := &p.carries[l]
+	if c.all == nil {
+		for s, m := range p.Layer[l].Grad.State {
+			c.all = append(c.all, m.All())
+			if p.Cell.DirectPrev(s) {
+				c.direct = append(c.direct, m.All())
+			} else {
+				c.direct = append(c.direct, schedule.View{})
+			}
 		}
 	}
-	return all, direct
+	return c.all, c.direct
 }
 
 // Maybe views all of m, or nothing where m is nil.

@@ -23,9 +23,14 @@ type fusedCell struct {
 const block = 256
 
 func (p *program) fuse(of cell.Program, vector func(cell.Ref) schedule.View, state schedule.View) work {
-	w := &fusedCell{kernel: fused.New(p.device.kernels.Level(), of), rows: state.Rows, cols: state.Cols}
-	for _, r := range w.kernel.Vectors() {
-		w.vectors = append(w.vectors, p.matrix(vector(r)))
+	k, ok := p.fused[&of[0]]
+	if !ok {
+		k = fused.New(p.device.kernels.Level(), of)
+		p.fused[&of[0]] = k
+	}
+	w := &fusedCell{kernel: k, vectors: make([]matrix, len(k.Vectors())), rows: state.Rows, cols: state.Cols}
+	for i, r := range k.Vectors() {
+		w.vectors[i] = p.matrix(vector(r))
 	}
 	return w
 }
@@ -108,6 +113,12 @@ func (n *needs) bands(d *Device, batch, units, depth int, f simd.Format) {
 
 func (d *Device) needs(s *schedule.Schedule, f simd.Format, k knob.Params) needs {
 	var most needs
+	seen := map[*cell.Instr]bool{} // programs, by the first of their instructions
+	vectors := func(p cell.Program) {
+		if !seen[&p[0]] {
+			seen[&p[0]], most.vectors = true, max(most.vectors, vectorsOf(p))
+		}
+	}
 	product := func(p gemm.Product) {
 		for teams := 1; teams <= d.workers; teams++ { // of members, or one more
 			members := d.workers / teams
@@ -138,16 +149,16 @@ func (d *Device) needs(s *schedule.Schedule, f simd.Format, k knob.Params) needs
 			}
 			product(p)
 		case schedule.Cell:
-			most.vectors = max(most.vectors, vectorsOf(op.Program()))
+			vectors(op.Program())
 		case schedule.CellBackward:
-			most.vectors = max(most.vectors, vectorsOf(op.Cell.Backward))
+			vectors(op.Cell.Backward)
 		case schedule.Persistent:
-			most.vectors = max(most.vectors, vectorsOf(op.Step(0, schedule.View{}).Program()))
+			vectors(op.Step(0, schedule.View{}).Program())
 			most.products = max(most.products, op.Batch()*len(op.R)*op.Hidden())
 			most.parts = max(most.parts, fused.PartLen(len(op.R), op.Hidden()))
 			most.bands(d, op.Batch(), op.Hidden(), op.Hidden(), f)
 		case schedule.PersistentBackward:
-			most.vectors = max(most.vectors, vectorsOf(op.Cell.Backward))
+			vectors(op.Cell.Backward)
 			most.bands(d, op.Batch(), op.Hidden(), op.R.Rows, f)
 		case schedule.Scan:
 			rec := op.Cell.Recurrence

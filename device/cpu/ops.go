@@ -57,7 +57,7 @@ func (p *program) work(op schedule.Op) (work, error) {
 		m := p.matrix(op.Src)
 		return &pack{p.device.gemm, p.memory[op.Dst.M.ID], p.format, gemm.Matrix{Data: m.data, Stride: m.stride, Trans: op.Trans}, op.Dst.Rows, op.Dst.Cols}, nil
 	case schedule.Map:
-		return p.pointwise([]schedule.Map{op}), nil
+		return p.mapped(op), nil
 	case schedule.Maps:
 		return p.pointwise(op.Steps), nil
 	case schedule.SumRows:
@@ -197,11 +197,44 @@ func kernelOf(k *simd.Kernels, op cell.Op) kernel {
 // pointwise are maps of one shape, one after the other on each part of it.
 type pointwise []mapped
 
+// recent are the latest maps and what was made of them; some are forgotten from time to time.
+type recent struct{ maps map[schedule.Map]work }
+
+func (r *recent) find(op schedule.Map) (work, bool) {
+	w, ok := r.maps[op]
+	return w, ok
+}
+
+func (r *recent) add(op schedule.Map, w work) {
+	const most = 1 << 10
+	if r.maps == nil {
+		r.maps = map[schedule.Map]work{}
+	} else if len(r.maps) == most {
+		clear(r.maps)
+	}
+	r.maps[op] = w
+}
+
+// mapped is op by itself, or what it was a short while ago.
+func (p *program) mapped(op schedule.Map) work {
+	w, ok := p.recent.find(op)
+	if !ok {
+		w = p.pointwise([]schedule.Map{op})
+		p.recent.add(op, w)
+	}
+	return w
+}
+
 func (p *program) pointwise(maps []schedule.Map) work {
-	var w pointwise
+	w := make(pointwise, 0, len(maps))
 	flat := true
 	for _, op := range maps {
-		m := mapped{kernelOf(p.device.kernels, op.Op), p.matrix(op.Out), p.matrix(op.A), p.matrix(op.B)}
+		k, ok := p.maps[op.Op]
+		if !ok {
+			k = kernelOf(p.device.kernels, op.Op)
+			p.maps[op.Op] = k
+		}
+		m := mapped{k, p.matrix(op.Out), p.matrix(op.A), p.matrix(op.B)}
 		flat = flat && m.out.dense()
 		for _, v := range []*matrix{&m.a, &m.b}[:op.Op.Operands()] {
 			flat = flat && v.dense() && v.rows == m.out.rows

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"rnnbench/device"
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -26,8 +28,8 @@ type program struct {
 	closed   bool
 
 	prepare []node
-	nodes   []node  // in program order
-	queues  [][]int // per stream, its nodes
+	nodes   []node    // in program order
+	queues  [][]int32 // per stream, its nodes
 	scratch []scratch
 
 	teams    int
@@ -36,6 +38,11 @@ type program struct {
 	team     []teamState
 
 	meetings []*counter // of persistent operations and scans
+
+	// Most operations of a step are those of the step before.
+	fused  map[*cell.Instr]*fused.Kernel // of cells, by the first of their instructions
+	maps   map[cell.Op]kernel
+	recent recent
 
 	badIndex atomic.Bool
 }
@@ -47,7 +54,6 @@ type node struct {
 	pieces   int    // per worker of the team; 0: not worth splitting
 	backward bool   // begins with a worker's last piece
 	wait     []turn // what must be done on other streams
-	signal   bool   // another stream waits for it
 }
 
 // A turn is a place in a stream: done once so many of its nodes are.
@@ -160,7 +166,50 @@ func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 4 * (int64(d.layout(s, f).total) + int64(d.workers)*int64(d.needs(s, f, k).floats())), nil
+	return 4*(int64(d.layout(s, f).total)+int64(d.workers)*int64(d.needs(s, f, k).floats())) + bound(s), nil
+}
+
+// bound is what bind makes of s, in bytes: many small steps take more than their matrices.
+func bound(s *schedule.Schedule) int64 {
+	const (
+		each   = int64(unsafe.Sizeof(node{}) + 4 + 4) // and its place in a queue
+		one    = int64(unsafe.Sizeof(pointwise{}) + unsafe.Sizeof(mapped{}))
+		vector = int64(unsafe.Sizeof(matrix{}))
+	)
+	vectors := map[*cell.Instr]int64{} // of programs, by the first of their instructions
+	fused := func(p cell.Program) int64 {
+		n, ok := vectors[&p[0]]
+		if !ok {
+			n = int64(vectorsOf(p))
+			vectors[&p[0]] = n
+		}
+		return int64(unsafe.Sizeof(fusedCell{})) + n*vector
+	}
+	sum := each * int64(len(s.Nodes))
+	for _, n := range s.Nodes {
+		sum += int64(len(n.Wait)) * int64(unsafe.Sizeof(turn{}))
+	}
+	var maps recent
+	for op := range s.Operations() {
+		switch op := op.(type) {
+		case schedule.Gemm:
+			sum += int64(unsafe.Sizeof(product{}))
+		case schedule.Map:
+			if _, ok := maps.find(op); !ok {
+				maps.add(op, nil)
+				sum += one
+			}
+		case schedule.Maps:
+			sum += one + int64(len(op.Steps)-1)*int64(unsafe.Sizeof(mapped{}))
+		case schedule.SumRows:
+			sum += int64(unsafe.Sizeof(sumRows{}))
+		case schedule.Cell:
+			sum += fused(op.Program())
+		case schedule.CellBackward:
+			sum += fused(op.Cell.Backward)
+		}
+	}
+	return sum
 }
 
 // Compile implements device.Device.
@@ -181,7 +230,10 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, fmt.Errorf("cpu: cannot allocate %d MiB: %w: %w", l.total>>18, device.ErrMemory, err)
 	}
-	p := &program{device: d, schedule: s, knobs: k, free: free, format: f, queues: make([][]int, s.Streams)}
+	p := &program{
+		device: d, schedule: s, knobs: k, free: free, format: f, queues: make([][]int32, s.Streams),
+		fused: map[*cell.Instr]*fused.Kernel{}, maps: map[cell.Op]kernel{},
+	}
 	for i, m := range s.Matrices {
 		n := d.floats(m, f)
 		p.memory = append(p.memory, arena[l.offset[i]:l.offset[i]+n:l.offset[i]+n])
@@ -215,7 +267,16 @@ func (p *program) bind() error {
 		}
 		p.prepare = append(p.prepare, node{work: w, pieces: 1})
 	}
-	place := make([]uint64, len(p.schedule.Nodes)) // per node, its place in its stream
+	place := make([]uint32, len(p.schedule.Nodes)) // per node, its place in its stream
+	of := make([]int, p.schedule.Streams)          // per stream, its nodes so far
+	for i, n := range p.schedule.Nodes {
+		place[i] = uint32(of[n.Stream])
+		of[n.Stream]++
+	}
+	for s, n := range of {
+		p.queues[s] = make([]int32, 0, n)
+	}
+	p.nodes = make([]node, 0, len(p.schedule.Nodes))
 	pairs, summed := sums(p.schedule), map[int]bool{}
 	for i, n := range p.schedule.Nodes {
 		w, err := p.work(n.Op)
@@ -231,12 +292,9 @@ func (p *program) bind() error {
 			out.work, out.pieces = done{}, 0
 		}
 		for _, j := range n.Wait {
-			on := p.schedule.Nodes[j].Stream
-			p.nodes[j].signal = true
-			out.wait = append(out.wait, turn{on, place[j] + 1})
+			out.wait = append(out.wait, turn{p.schedule.Nodes[j].Stream, uint64(place[j]) + 1})
 		}
-		place[i] = uint64(len(p.queues[n.Stream]))
-		p.queues[n.Stream] = append(p.queues[n.Stream], i)
+		p.queues[n.Stream] = append(p.queues[n.Stream], int32(i))
 		p.nodes = append(p.nodes, out)
 	}
 	for i, block := range p.device.inputs(p.schedule, p.format, p.knobs, p.teams == 1) {
@@ -244,6 +302,7 @@ func (p *program) bind() error {
 			p.nodes[i].work, p.nodes[i].pieces = done{}, 0
 		}
 	}
+	p.recent = recent{}
 	p.turnBack()
 	for i, j := range p.device.besides(p.schedule, p.teams == 1) {
 		first, second := p.nodes[i].work.(*product), p.nodes[j].work.(*product)
@@ -309,8 +368,8 @@ func ceil(a, b int) int { return (a + b - 1) / b }
 // cost estimates the work of op in operations of a product: point-wise ones
 // are bound by memory and count for more.
 func cost(op schedule.Op) int64 {
-	if op, ok := op.(schedule.Gemm); ok {
-		return op.FLOPs() + 4*schedule.Bytes(op)
+	if g, ok := op.(schedule.Gemm); ok {
+		return g.FLOPs() + 4*schedule.Bytes(op)
 	}
 	return 4*op.FLOPs() + 2*schedule.Bytes(op)
 }

@@ -1,10 +1,6 @@
 package cpu
 
-import (
-	"slices"
-
-	"rnnbench/rnn/schedule"
-)
+import "rnnbench/rnn/schedule"
 
 // sumsWithin is how far behind a product a sum of its rows may be.
 const sumsWithin = 8
@@ -36,12 +32,14 @@ func sums(s *schedule.Schedule) map[int]int {
 
 // conflicts reports whether op could tell if moved, which comes after it, ran before it or meanwhile.
 func conflicts(op, moved schedule.Op) bool {
-	meets := func(a, b []schedule.View) bool {
-		return slices.ContainsFunc(a, func(v schedule.View) bool {
-			return slices.ContainsFunc(b, func(w schedule.View) bool { return v.M == w.M })
-		})
+	for v, wrote := range schedule.Accesses(op) {
+		for w, writes := range schedule.Accesses(moved) {
+			if v.M == w.M && (wrote || writes) {
+				return true
+			}
+		}
 	}
-	return meets(op.Reads(), moved.Writes()) || meets(op.Writes(), moved.Writes()) || meets(op.Writes(), moved.Reads())
+	return false
 }
 
 // done is the work of an operation that another has done.

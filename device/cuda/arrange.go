@@ -60,8 +60,10 @@ func (b *binder) arrange(s *schedule.Schedule) {
 	b.order, b.alias = b.orders(s), map[int]bool{}
 	written := map[int]int{} // how often, by the matrix's number
 	for _, op := range everything(s) {
-		for _, v := range op.Writes() {
-			written[v.M.ID]++
+		for v, write := range schedule.Accesses(op) {
+			if write {
+				written[v.M.ID]++
+			}
 		}
 	}
 	for _, op := range everything(s) {

@@ -232,7 +232,7 @@ func factorUses(s *schedule.Schedule, apart bool) map[int]*use {
 			of(g.B.M).product(g, gates())
 			return
 		}
-		for _, v := range slices.Concat(op.Reads(), op.Writes()) {
+		for v := range schedule.Accesses(op) {
 			if pack, ok := op.(schedule.Pack); v.M.Packed && !(ok && pack.Dst == v && v == v.M.All()) {
 				of(v.M).other = true
 			}
@@ -307,11 +307,9 @@ func (b *binder) overwritten(s *schedule.Schedule, i int) bool {
 func touched(s *schedule.Schedule) [][]int {
 	at := make([][]int, len(s.Matrices))
 	for i, n := range s.Nodes {
-		for _, list := range [][]schedule.View{n.Op.Reads(), n.Op.Writes()} {
-			for _, v := range list {
-				if all := at[v.M.ID]; len(all) == 0 || all[len(all)-1] != i {
-					at[v.M.ID] = append(all, i)
-				}
+		for v := range schedule.Accesses(n.Op) {
+			if all := at[v.M.ID]; len(all) == 0 || all[len(all)-1] != i {
+				at[v.M.ID] = append(all, i)
 			}
 		}
 	}

@@ -265,8 +265,15 @@ func ceil(a, b int) int { return (a + b - 1) / b }
 // mapped is a point-wise operation.
 func (b *binder) mapped(op schedule.Map) step {
 	in := cell.Instr{Op: op.Op, Out: cell.Ref{Kind: cell.Next}, A: cell.Ref{Kind: cell.X}, B: cell.Ref{Kind: cell.R}}
-	views := map[cell.Ref]schedule.View{in.Out: op.Out, in.A: op.A, in.B: op.B}
-	return b.cell("map_"+op.Op.String(), cell.Program{in}, func(r cell.Ref) schedule.View { return views[r] }, op.Out)
+	return b.cell("map_"+op.Op.String(), cell.Program{in}, func(r cell.Ref) schedule.View {
+		switch r {
+		case in.Out:
+			return op.Out
+		case in.A:
+			return op.A
+		}
+		return op.B
+	}, op.Out)
 }
 
 // maps are point-wise operations in one launch.
@@ -305,7 +312,8 @@ func (b *binder) cell(name string, p cell.Program, vector func(cell.Ref) schedul
 		x *= 2
 	}
 	y := blockSize / x
-	args := []uint64{uint64(rows), uint64(cols)}
+	args := make([]uint64, 0, 2+2*len(groups))
+	args = append(args, uint64(rows), uint64(cols))
 	for _, g := range groups {
 		args = append(args, uint64(b.at(g.view)), b.stride(g.view))
 	}

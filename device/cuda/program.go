@@ -144,7 +144,11 @@ func (p *program) enqueue(nodes [][]step) error {
 	if err != nil {
 		return err
 	}
-	r := &p.run
+	r, count := &p.run, 4*p.streams+len(signals)
+	for i, n := range nodes {
+		count += len(n) + len(p.schedule.Nodes[i].Wait)
+	}
+	r.list = make([]Call, 0, count)
 	if p.streams > 1 {
 		fork, err := p.event(false)
 		if err != nil {

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"math"
-	"slices"
 
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -165,8 +164,9 @@ func newSplitting(s *schedule.Schedule, k knob.Params, p Properties) splitting {
 	}
 	packs, reads := map[int]*schedule.Pack{}, map[int][]schedule.Gemm{}
 	for _, op := range everything(s) {
-		if op, ok := op.(schedule.Pack); ok && packs[op.Dst.M.ID] == nil && op.Dst == op.Dst.M.All() {
-			packs[op.Dst.M.ID] = &op
+		if pack, ok := op.(schedule.Pack); ok && packs[pack.Dst.M.ID] == nil && pack.Dst == pack.Dst.M.All() {
+			first := pack
+			packs[pack.Dst.M.ID] = &first
 		}
 	}
 	for _, op := range everything(s) {
@@ -175,7 +175,7 @@ func newSplitting(s *schedule.Schedule, k knob.Params, p Properties) splitting {
 			continue
 		}
 		pack, _ := op.(schedule.Pack)
-		for _, v := range slices.Concat(op.Reads(), op.Writes()) {
+		for v := range schedule.Accesses(op) {
 			if p := packs[v.M.ID]; p != nil && *p != pack {
 				packs[v.M.ID] = nil
 			}

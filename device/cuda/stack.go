@@ -117,11 +117,13 @@ func (out *stacks) take(i int, st *stacked) {
 // usesOf counts the operations that touch each matrix.
 func usesOf(s *schedule.Schedule) []int {
 	uses := make([]int, len(s.Matrices))
+	last := make([]int, len(s.Matrices)) // the latest that does, from 1 on
+	n := 0
 	for _, op := range everything(s) {
-		touched := map[int]bool{}
-		for _, v := range slices.Concat(op.Reads(), op.Writes()) {
-			if !touched[v.M.ID] {
-				touched[v.M.ID] = true
+		n++
+		for v := range schedule.Accesses(op) {
+			if last[v.M.ID] != n {
+				last[v.M.ID] = n
 				uses[v.M.ID]++
 			}
 		}

@@ -156,9 +156,9 @@ func (n *network) flush() {
 	case 1:
 		n.emit(s[0])
 	default:
-		n.emit(n.maps)
+		n.emit(schedule.Maps{Steps: slices.Clone(s)})
 	}
-	n.maps.Steps = nil
+	n.maps.Steps = n.maps.Steps[:0]
 }
 
 func (n *network) emit(op schedule.Op) {

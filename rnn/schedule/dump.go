@@ -39,7 +39,7 @@ func (s *Schedule) Dump(w io.Writer) error {
 func (s *Schedule) DOT(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, "digraph schedule {\n  node [shape=box fontname=\"monospace\" fontsize=9];")
-	last := none(s.Streams)
+	last := none[int](s.Streams)
 	for stream := range s.Streams {
 		fmt.Fprintf(b, "  subgraph cluster_%d {\n    label=\"stream %d\";\n", stream, stream)
 		for i, n := range s.Nodes {
@@ -118,7 +118,7 @@ func (s *Schedule) Summarize() Summary {
 	for _, n := range s.Nodes {
 		var flops int64
 		var ops int
-		for v, write := range accesses(n.Op) {
+		for v, write := range Accesses(n.Op) {
 			for b := v.Row / band[v.M.ID]; b*band[v.M.ID] < v.Row+v.Rows; b++ {
 				for _, u := range history[v.M.ID][b] {
 					if (u.write || write) && u.view.Overlaps(v) {
@@ -129,7 +129,7 @@ func (s *Schedule) Summarize() Summary {
 		}
 		flops, ops = flops+n.Op.FLOPs(), ops+1
 		sum.Critical, sum.Chain = max(sum.Critical, flops), max(sum.Chain, ops)
-		for v, write := range accesses(n.Op) {
+		for v, write := range Accesses(n.Op) {
 			size := band[v.M.ID]
 			for b := v.Row / size; b*size < v.Row+v.Rows; b++ {
 				at := View{v.M, b * size, v.Col, size, v.Cols}

@@ -3,6 +3,8 @@ package schedule
 import (
 	"fmt"
 	"iter"
+	"reflect"
+	"unsafe"
 
 	"rnnbench/rnn/cell"
 )
@@ -36,15 +38,41 @@ func Bytes(op Op) int64 {
 		return op.Index.Bytes() + 3*op.Src.Bytes()
 	}
 	var n int64
-	for v := range accesses(op) {
+	for v := range Accesses(op) {
 		n += v.Bytes()
 	}
 	return n
 }
 
-// accesses yields every view that op reads (false), then writes (true).
-func accesses(op Op) iter.Seq2[View, bool] {
+// size is the number of bytes that op takes with the views that it has to itself:
+// the states before a step are those after another.
+func size(op Op) int64 {
+	n := int64(reflect.TypeOf(op).Size())
+	switch op := op.(type) {
+	case Maps:
+		n += int64(len(op.Steps)) * int64(unsafe.Sizeof(Map{}))
+	case Cell:
+		n += int64(len(op.Next)) * int64(unsafe.Sizeof(View{}))
+	}
+	return n
+}
+
+// Accesses yields every view that op reads (false), then writes (true). Of the
+// operations that schedules have by the million it allocates nothing.
+func Accesses(op Op) iter.Seq2[View, bool] {
 	return func(yield func(View, bool) bool) {
+		switch op := op.(type) {
+		case Gemm:
+			_ = yield(op.A, false) && yield(op.B, false) && (!op.Accumulate || yield(op.C, false)) && yield(op.C, true)
+			return
+		case Map:
+			n := op.Op.Operands()
+			_ = (n < 1 || yield(op.A, false)) && (n < 2 || yield(op.B, false)) && yield(op.Out, true)
+			return
+		case SumRows:
+			_ = yield(op.A, false) && (!op.Accumulate || yield(op.Out, false)) && yield(op.Out, true)
+			return
+		}
 		for _, v := range op.Reads() {
 			if !yield(v, false) {
 				return
@@ -138,7 +166,11 @@ type SoftmaxLoss struct {
 
 // some returns the views that are not empty.
 func some(lists ...[]View) []View {
-	var out []View
+	n := 0
+	for _, list := range lists {
+		n += len(list)
+	}
+	out := make([]View, 0, n)
 	for _, list := range lists {
 		for _, v := range list {
 			if !v.Empty() {
@@ -228,7 +260,10 @@ func (m Map) String() string {
 	return s
 }
 func (m Map) check() error {
-	for _, v := range m.Args() {
+	for i, v := range [...]View{m.A, m.B} {
+		if i >= m.Op.Operands() {
+			break
+		}
 		if v.Cols != m.Out.Cols || v.Rows != m.Out.Rows && v.Rows != 1 {
 			return misfit(m)
 		}

@@ -1,12 +1,15 @@
 package schedule
 
-import "slices"
+import (
+	"slices"
+	"unsafe"
+)
 
-// access is one past use of a matrix.
+// access is one past use of a band of a matrix: of all its rows, and of these columns.
 type access struct {
-	node  int
-	view  View
-	write bool
+	node     int32
+	from, to int32 // columns
+	write    bool
 }
 
 // derive fills in the waits: each node waits for the latest node of every other
@@ -25,33 +28,35 @@ func derive(s *Schedule) {
 	for i, m := range s.Matrices {
 		history[i] = make([][]access, m.Rows/band[i])
 	}
-	clocks := make([]int, len(s.Nodes)*s.Streams) // per node, the last node known done on each stream
-	clock := func(i int) []int { return clocks[i*s.Streams : (i+1)*s.Streams] }
-	last := none(s.Streams) // per stream, its last node
-	need := none(s.Streams) // per stream, the latest conflicting node
+	clocks := make([]int32, len(s.Nodes)*s.Streams) // per node, the last node known done on each stream
+	clock := func(i int) []int32 { return clocks[i*s.Streams : (i+1)*s.Streams] }
+	nobody := none[int32](s.Streams)
+	last := none[int](s.Streams) // per stream, its last node
+	need := none[int](s.Streams) // per stream, the latest conflicting node
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		now := clock(i)
 		if p := last[n.Stream]; p >= 0 {
 			copy(now, clock(p))
 		} else {
-			copy(now, none(s.Streams))
+			copy(now, nobody)
 		}
-		for v, write := range accesses(n.Op) {
-			size := band[v.M.ID]
+		for v, write := range Accesses(n.Op) {
+			size, from, to := band[v.M.ID], int32(v.Col), int32(v.Col+v.Cols)
 			for b := v.Row / size; b*size < v.Row+v.Rows; b++ {
 				past := history[v.M.ID][b]
 				kept := past[:0]
 				for _, a := range past {
 					t := s.Nodes[a.node].Stream
-					if a.node != i && (a.write || write) && a.view.Overlaps(v) {
-						need[t] = max(need[t], a.node)
+					if int(a.node) != i && (a.write || write) && a.from < to && from < a.to {
+						need[t] = max(need[t], int(a.node))
 					}
-					if redundant := v.covers(a.view) && (write || !a.write && t == n.Stream); !redundant {
+					covered := from <= a.from && a.to <= to
+					if redundant := covered && (write || !a.write && t == n.Stream); !redundant {
 						kept = append(kept, a)
 					}
 				}
-				history[v.M.ID][b] = append(kept, access{i, View{v.M, b * size, v.Col, size, v.Cols}, write})
+				history[v.M.ID][b] = append(kept, access{int32(i), from, to, write})
 			}
 		}
 		for { // latest first: it may imply the others
@@ -61,7 +66,7 @@ func derive(s *Schedule) {
 			}
 			t := s.Nodes[j].Stream
 			need[t] = -1
-			if t == n.Stream || j <= now[t] {
+			if t == n.Stream || j <= int(now[t]) {
 				continue
 			}
 			n.Wait = append(n.Wait, j)
@@ -69,9 +74,17 @@ func derive(s *Schedule) {
 				now[u] = max(now[u], k)
 			}
 		}
-		now[n.Stream] = i
+		now[n.Stream] = int32(i)
 		last[n.Stream] = i
 	}
+}
+
+// Clocks is the number of bytes of what derive knows of each node, while it runs.
+func (s *Schedule) Clocks() int64 {
+	if s.Streams == 1 {
+		return 0
+	}
+	return int64(unsafe.Sizeof(int32(0))) * int64(s.Streams) * int64(len(s.Nodes))
 }
 
 // bands returns, per matrix, the tallest band that no view cuts.
@@ -81,7 +94,7 @@ func bands(s *Schedule) []int {
 		size[i] = m.Rows
 	}
 	for _, n := range s.Nodes {
-		for v := range accesses(n.Op) {
+		for v := range Accesses(n.Op) {
 			size[v.M.ID] = gcd(gcd(size[v.M.ID], v.Row), v.Rows)
 		}
 	}
@@ -95,8 +108,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-func none(n int) []int {
-	v := make([]int, n)
+func none[T int | int32](n int) []T {
+	v := make([]T, n)
 	for i := range v {
 		v[i] = -1
 	}

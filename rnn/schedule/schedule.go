@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"unsafe"
 )
 
 // ErrUnsupported reports that a technique or a device declines a piece of work.
@@ -113,6 +114,18 @@ type Schedule struct {
 	Streams  int
 
 	Precision Precision // of all products
+
+	operations int64 // bytes that these take, one that comes again counted once
+}
+
+// Size is the number of bytes of host memory that s itself takes: nodes,
+// operations and waits.
+func (s *Schedule) Size() int64 {
+	n := s.operations + int64(len(s.Nodes))*int64(unsafe.Sizeof(Node{}))
+	for _, node := range s.Nodes {
+		n += int64(len(node.Wait)) * int64(unsafe.Sizeof(int(0)))
+	}
+	return n
 }
 
 // Operations yields every operation, those that are run ahead first.
@@ -159,14 +172,21 @@ func (s *Schedule) Memory() int64 {
 	return n
 }
 
-// MaxNodes bounds the operations of a schedule, which take some 200 bytes each.
+// MaxNodes bounds the operations of a schedule, which take some 100 to 400 bytes each.
 const MaxNodes = 1 << 24
 
 // A Builder collects operations in program order.
 type Builder struct {
 	s   Schedule
 	err error
+
+	// Most operations of a step are those of the step before: what is equal is
+	// kept once. They are the latest, some of them forgotten from time to time.
+	recent map[Op]Op
 }
+
+// remembered is how many operations a Builder remembers.
+const remembered = 1 << 10
 
 // NewBuilder returns a builder for a schedule of the given number of streams.
 func NewBuilder(streams int) *Builder {
@@ -217,24 +237,61 @@ func (b *Builder) Room(n int) error {
 	return nil
 }
 
+// Expect declines work of n operations, or makes room for them, which then need
+// not grow as they come.
+func (b *Builder) Expect(n int) error {
+	if err := b.Room(n); err != nil {
+		return err
+	}
+	b.s.Nodes = slices.Grow(b.s.Nodes, max(0, n-len(b.s.Nodes)))
+	return nil
+}
+
 // Do appends op to stream, counted modulo the number of streams. The first
 // error sticks and is returned by Schedule.
 func (b *Builder) Do(stream int, op Op) {
-	if b.admits(op, len(b.s.Nodes)) {
+	if op = b.once(op); b.admits(op, len(b.s.Nodes)) {
 		b.s.Nodes = append(b.s.Nodes, Node{Op: op, Stream: stream % b.s.Streams})
 	}
 }
 
 // Prepare appends op to the work that depends on the weights alone.
 func (b *Builder) Prepare(op Op) {
-	if b.admits(op, len(b.s.Prepare)) {
+	if op = b.once(op); b.admits(op, len(b.s.Prepare)) {
 		b.s.Prepare = append(b.s.Prepare, op)
 	}
 }
 
-// admits reports whether op may follow n others.
+// once checks op and counts what it takes, or returns the same one of a short
+// while ago, for which that is done.
+func (b *Builder) once(op Op) Op {
+	shared := false
+	switch op.(type) {
+	case Gemm, Map, SumRows:
+		shared = true
+	}
+	if shared {
+		if same, ok := b.recent[op]; ok {
+			return same
+		}
+	}
+	if b.check(op); b.err != nil {
+		return op
+	}
+	b.s.operations += size(op)
+	if shared {
+		if b.recent == nil {
+			b.recent = map[Op]Op{}
+		} else if len(b.recent) == remembered {
+			clear(b.recent)
+		}
+		b.recent[op] = op
+	}
+	return op
+}
+
+// admits reports whether an operation may follow n others.
 func (b *Builder) admits(op Op, n int) bool {
-	b.check(op)
 	if b.err == nil {
 		b.err = b.Room(n + 1)
 	}
@@ -248,7 +305,7 @@ func (b *Builder) check(op Op) {
 	if b.err = op.check(); b.err != nil {
 		return
 	}
-	for v := range accesses(op) {
+	for v := range Accesses(op) {
 		switch {
 		case !v.inside():
 			b.err = fmt.Errorf("schedule: %v: view %v is not inside a matrix of %d×%d", op, v, v.M.Rows, v.M.Cols)
@@ -285,6 +342,7 @@ func (b *Builder) Schedule() (*Schedule, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
+	b.recent = nil
 	s := b.s
 	derive(&s)
 	return &s, nil

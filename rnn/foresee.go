@@ -1,0 +1,82 @@
+package rnn
+
+import (
+	"fmt"
+
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A TooLarge says that a schedule has not been laid out, since it would not fit
+// in memory by itself.
+type TooLarge struct{ Bytes int64 }
+
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("the schedule alone takes %d bytes", e.Bytes)
+}
+
+// ScheduleBytes is the memory of the host that laying s out takes: twice what s has
+// in the end, since garbage grows as large before it is collected, and what deriving the
+// waits takes.
+func ScheduleBytes(s *schedule.Schedule) int64 { return 2*s.Size() + s.Clocks() }
+
+// A schedule of many steps is foreseen from those of few, and of as many more.
+const (
+	many = 4096
+	few  = 64
+)
+
+// A size is what a schedule takes by itself, before anything runs.
+type size struct {
+	nodes int
+	bytes int64 // see ScheduleBytes
+}
+
+// foresee is what t's schedule for p takes: what those of a few steps do, and
+// what as many more add to it for each step that p has beyond.
+func foresee(t Technique, p Problem, k knob.Params) (size, error) {
+	short := p
+	short.Steps, short.History = min(p.Steps, few), min(p.History, few)
+	sum, err := sizeOf(t, short, k)
+	if err != nil {
+		return size{}, err
+	}
+	first := sum
+	grow := func(beyond int, longer Problem) error {
+		if beyond == 0 {
+			return nil
+		}
+		s, err := sizeOf(t, longer, k)
+		sum.nodes += (s.nodes - first.nodes) * beyond / few
+		sum.bytes += (s.bytes - first.bytes) * int64(beyond) / few
+		return err
+	}
+	steps, history := short, short
+	steps.Steps, history.History = 2*few, 2*few
+	if err := grow(p.Steps-short.Steps, steps); err != nil {
+		return size{}, err
+	}
+	return sum, grow(p.History-short.History, history)
+}
+
+// sizeOf is what t's schedule for p takes. Settings that p has too few steps for
+// are those of all its steps.
+func sizeOf(t Technique, p Problem, k knob.Params) (size, error) {
+	fitting := knob.Params{}
+	for _, offered := range t.Knobs(p) {
+		v := k[offered.Name]
+		if !offered.Accepts(v) {
+			v = offered.Max
+		}
+		fitting[offered.Name] = v
+	}
+	plan := newPlan(p, max(1, fitting["streams"]))
+	if err := t.Plan(plan, fitting); err != nil {
+		return size{}, err
+	}
+	s, err := plan.Schedule()
+	if err != nil {
+		return size{}, err
+	}
+	return size{len(s.Nodes), ScheduleBytes(s)}, nil
+}
