@@ -8,9 +8,9 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// Adapt lays out what won at another point. Settings that this point does not
+// Adapt lays out what won at another point, as LayOutWithin does. Settings that this point does not
 // take, such as a block of more steps than there are, are left to their defaults.
-func Adapt(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layout, error) {
+func Adapt(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec, limit int64) (*Layout, error) {
 	fixed := spec.Knobs
 	spec.Knobs = nil
 	l, err := settle(techniques, p, spec)
@@ -21,7 +21,7 @@ func Adapt(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 		fixed = without(fixed, "streams")
 	}
 	spec.Knobs = accepted(fixed, l.offered)
-	if l, err = LayOut(d, techniques, p, spec); err != nil || l.Reason != "" {
+	if l, err = LayOutWithin(d, techniques, p, spec, limit); err != nil || l.Reason != "" {
 		return l, err
 	}
 	offered := d.Knobs(l.Schedule)

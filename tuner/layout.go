@@ -33,6 +33,7 @@ type Layout struct {
 	Plan        *rnn.Plan
 	Schedule    *schedule.Schedule
 	Memory      int64 // bytes on the device
+	Laid        int64 // bytes of the host's that laying the schedule out takes
 
 	offered []knob.Knob // by the technique
 	rest    knob.Params // settings that must be the device's
@@ -41,15 +42,21 @@ type Layout struct {
 // LayOut has the technique that spec names, one of techniques, plan p for d.
 // Declining is no error: only mistakes of the user's are.
 func LayOut(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layout, error) {
-	l, err := draft(d, techniques, p, spec)
+	return LayOutWithin(d, techniques, p, spec, 0)
+}
+
+// LayOutWithin is LayOut, but declines ahead a long schedule that would take more than limit
+// bytes by itself; 0 is no limit. Fit knows of the rest.
+func LayOutWithin(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec, limit int64) (*Layout, error) {
+	l, err := draft(d, techniques, p, spec, limit)
 	if err != nil || l.Reason != "" {
 		return l, err
 	}
 	return l, l.weigh(d)
 }
 
-// draft is LayOut without the memory, which not every device can tell at once.
-func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layout, error) {
+// draft is LayOutWithin without the device's memory, which not every one can tell at once.
+func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec, limit int64) (*Layout, error) {
 	l, err := settle(techniques, p, spec)
 	if err != nil || l.Reason != "" {
 		return l, err
@@ -58,7 +65,12 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 		l.refuse(results.ReasonPrecision, fmt.Sprintf("%s computes in %s, not in %s", info.Name, strings.Join(info.Precision, ", "), p.Precision))
 		return l, nil
 	}
-	l.Plan, l.Schedule, err = rnn.Layout(l.Technique, l.Problem, l.Knobs)
+	l.Plan, l.Schedule, err = rnn.LayoutWithin(l.Technique, l.Problem, l.Knobs, limit)
+	if large := (*rnn.TooLarge)(nil); errors.As(err, &large) {
+		l.Laid = large.Bytes
+		l.Fit(limit)
+		return l, nil
+	}
 	if errors.Is(err, schedule.ErrUnsupported) {
 		l.refuse(results.ReasonShape, err.Error())
 		return l, nil
@@ -66,6 +78,7 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 	if err != nil {
 		return nil, err
 	}
+	l.Laid = rnn.ScheduleBytes(l.Schedule)
 	return l, l.settleDevice(d.Knobs(l.Schedule), l.rest)
 }
 
@@ -174,8 +187,15 @@ func (l *Layout) Key(device string) string {
 	return r.Key()
 }
 
-// Need is the memory that measuring takes, in bytes, the host's share included.
-func (l *Layout) Need() int64 { return l.Memory + hostMemory(l.Problem) }
+// Need is the memory that measuring takes, in bytes, the host's share included. Where fewer
+// steps are checked than are measured, those have a schedule and a program beside the others'.
+func (l *Layout) Need() int64 {
+	own := l.Memory + l.Laid
+	if _, checked := sample(l.Problem); checked != l.Problem {
+		own += int64(float64(own) * float64(checked.Frames()) / float64(l.Problem.Frames()))
+	}
+	return own + hostMemory(l.Problem)
+}
 
 // Fit declines what needs more than limit bytes; 0 is no limit.
 func (l *Layout) Fit(limit int64) {

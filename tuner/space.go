@@ -52,7 +52,8 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 				return nil, 0, err
 			}
 			s := with(spec, own)
-			l, err := LayOut(t.Device, t.Techniques, p, s)
+			limit := t.memory()
+			l, err := LayOutWithin(t.Device, t.Techniques, p, s, limit)
 			if err != nil && len(own) > 0 { // a knob of the device's that spec sets is not offered here
 				continue
 			}
@@ -79,7 +80,7 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 				if err := at.weigh(t.Device); err != nil {
 					return nil, 0, err
 				}
-				at.Fit(t.memory())
+				at.Fit(limit)
 				add(t.contender(&at, s), fmt.Sprintf("%x %v %s", hash.Sum(nil), at.DeviceKnobs, at.Reason))
 			}
 		}
@@ -94,11 +95,12 @@ func (t *Tune) withIncumbent(all []*contender, p results.Point, specs []grid.Spe
 	if !takesPart || slices.ContainsFunc(all, func(c *contender) bool { return c.key == was.Key() }) {
 		return all, nil
 	}
-	l, err := Adapt(t.Device, t.Techniques, p, grid.Spec{Name: was.Impl.Name, Knobs: was.Impl.Knobs})
+	limit := t.memory()
+	l, err := Adapt(t.Device, t.Techniques, p, grid.Spec{Name: was.Impl.Name, Knobs: was.Impl.Knobs}, limit)
 	if err != nil {
 		return nil, err
 	}
-	if l.Fit(t.memory()); l.Reason != "" || l.Settings().String() != knob.Params(was.Impl.Knobs).String() {
+	if l.Fit(limit); l.Reason != "" || l.Settings().String() != knob.Params(was.Impl.Knobs).String() {
 		return all, nil // it is of another version, or of more memory
 	}
 	l.Spec.Label = l.Spec.String()

@@ -189,7 +189,8 @@ type candidate struct {
 	prog   device.Program
 	record results.Record
 
-	perBurst int // runs
+	limit    int64 // of memory, when it was laid out; 0: none
+	perBurst int   // runs
 	last     float64
 	samples  results.Samples
 }
@@ -238,11 +239,13 @@ func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
 // draft is prepare without the memory.
 func (s *Sweep) draft(p results.Point, spec grid.Spec) (*candidate, error) {
 	start := time.Now()
-	l, err := draft(s.Device, s.Techniques, p, spec)
+	limit := s.memory() // before it takes some
+	l, err := draft(s.Device, s.Techniques, p, spec, limit)
 	if err != nil {
 		return nil, err
 	}
 	c := s.enter(l, spec)
+	c.limit = limit
 	if l.Reason != "" {
 		return c, nil
 	}
@@ -301,7 +304,7 @@ func (c *candidate) close() {
 func (s *Sweep) checkMemory(c *candidate) {
 	if pointer, ok := s.backstop.covers(c); ok {
 		c.decline(results.Skipped, results.ReasonBackstop, pointer)
-	} else if c.Fit(s.memory()); c.Reason != "" {
+	} else if c.Fit(c.limit); c.Reason != "" {
 		c.decline(results.Skipped, c.Code, c.Reason)
 	}
 }
@@ -319,11 +322,14 @@ func (s *Sweep) memory() int64 {
 func (s *Sweep) together(all []*candidate) [][]*candidate {
 	limit := s.memory()
 	var groups [][]*candidate
-	var sum int64
+	var laid, sum int64
+	for _, c := range all {
+		laid += c.Laid
+	}
 	for _, c := range all {
 		need := c.record.Work.Memory
 		if len(groups) == 0 || s.Settings.Order == "sequential" || limit > 0 && sum+need > limit {
-			groups, sum = append(groups, nil), hostMemory(c.Problem)
+			groups, sum = append(groups, nil), laid+hostMemory(c.Problem)
 		}
 		g := &groups[len(groups)-1]
 		*g, sum = append(*g, c), sum+need

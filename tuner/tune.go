@@ -290,7 +290,7 @@ func (c *contest) anticipate() {
 		if c.verdict.Records[i] != nil || e.ops > large {
 			continue
 		}
-		if l, err := draft(c.Device, c.Techniques, c.verdict.Point, e.spec); err == nil && l.Reason == "" {
+		if l, err := draft(c.Device, c.Techniques, c.verdict.Point, e.spec, c.memory()); err == nil && l.Reason == "" {
 			d.Anticipate(l.Schedule, l.DeviceKnobs)
 		}
 	}
@@ -331,10 +331,10 @@ func (c *contest) makeRoom(e *entrant) {
 		return
 	}
 	var loaded []*entrant
-	sum := e.memory + hostMemory(e.Problem)
+	sum := e.memory + e.Laid + hostMemory(e.Problem)
 	for _, o := range c.entrants {
 		if o.candidate != nil && o.prog != nil {
-			loaded, sum = append(loaded, o), sum+o.memory
+			loaded, sum = append(loaded, o), sum+o.memory+o.Laid
 		}
 	}
 	slices.SortFunc(loaded, func(a, b *entrant) int { return a.used - b.used })
@@ -343,7 +343,7 @@ func (c *contest) makeRoom(e *entrant) {
 			return
 		}
 		o.close()
-		sum -= o.memory
+		sum -= o.memory + o.Laid
 	}
 }
 

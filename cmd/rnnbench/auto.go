@@ -115,7 +115,7 @@ func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 		if !b.mayBe(m.Impl) {
 			continue
 		}
-		l, err := tuner.Adapt(b.Device, impl.All(), p, grid.Spec{Name: m.Impl, Label: s.Label, Knobs: knob.Params(m.Knobs)})
+		l, err := tuner.Adapt(b.Device, impl.All(), p, grid.Spec{Name: m.Impl, Label: s.Label, Knobs: knob.Params(m.Knobs)}, b.free())
 		if err != nil {
 			return s, err
 		}
@@ -135,7 +135,7 @@ func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 		if s.Name == fallback {
 			break
 		}
-		l, err := tuner.Adapt(b.Device, impl.All(), p, grid.Spec{Name: s.Name, Label: s.Label})
+		l, err := tuner.Adapt(b.Device, impl.All(), p, grid.Spec{Name: s.Name, Label: s.Label}, b.free())
 		if err != nil {
 			return s, err
 		}
@@ -169,7 +169,7 @@ func (b *bench) unknownKnob(m wisdom.Match, l *tuner.Layout) error {
 		return ""
 	}
 	if unknown() != "" && m.Kind != wisdom.Exact {
-		own, err := tuner.Adapt(b.Device, impl.All(), m.Point, grid.Spec{Name: m.Impl, Knobs: knob.Params(m.Knobs)})
+		own, err := tuner.Adapt(b.Device, impl.All(), m.Point, grid.Spec{Name: m.Impl, Knobs: knob.Params(m.Knobs)}, b.free())
 		if err != nil {
 			return err
 		}

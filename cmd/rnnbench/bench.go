@@ -194,5 +194,5 @@ func (b *bench) layOut(p results.Point, s grid.Spec) (*tuner.Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tuner.LayOut(b.Device, impl.All(), p, s)
+	return tuner.LayOutWithin(b.Device, impl.All(), p, s, b.free())
 }
