@@ -134,7 +134,7 @@ func (p *program) checkHyphens(root *cobra.Command) error {
 // errEmpty is what an unset variable of the shell's comes to.
 var errEmpty = errors.New("it is empty: leave it out, or write a value")
 
-// Filled is a flag's value that is not set to an empty text, which would pass for
+// A filled is a flag's value that is never set to an empty text, which would pass for
 // a flag that was not given.
 type filled struct{ pflag.Value }
 
