@@ -40,9 +40,12 @@ folder. Without an ID it lists the experiments.`,
   rnnbench reproduce all --budget 1h`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			known := append([]string{"all", "list"}, experiments.IDs()...)
-			for _, a := range args {
+			for i, a := range args {
 				if !slices.Contains(known, a) {
 					return usage(grid.Unknown("experiment", a, known), "rnnbench reproduce")
+				}
+				if slices.Contains(args[:i], a) {
+					return usage(fmt.Errorf("%s is named twice: leave one out", a), "rnnbench reproduce")
 				}
 			}
 			return nil

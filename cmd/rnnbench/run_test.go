@@ -298,6 +298,7 @@ func TestUsageErrors(t *testing.T) {
 		{"list cels", "did you mean cells?"},
 		{"list cells presets", "list takes one word"},
 		{"reproduce appleyard-tabel1", "did you mean appleyard-table1?"},
+		{"reproduce hwang-fig4 hwang-graph hwang-fig4 --dry-run", "hwang-fig4 is named twice: leave one out"},
 		{"reproduce --from x", "--from and --resume are of one experiment: name one"},
 		{"reproduce --resume x", "--from and --resume are of one experiment: name one"},
 		{"reproduce list --from x", "--from and --resume are of one experiment: name one"},
