@@ -120,10 +120,9 @@ func TestVendorsDecline(t *testing.T) {
 	}
 }
 
-// TestEmulated runs the techniques on the CUDA device without a GPU: a third of
-// the suite's smallest problems, another third for each technique. make emulate
-// asks for it, since kernels are compiled one by one, which takes minutes.
-func TestEmulated(t *testing.T) {
+// emulated is the CUDA device without a GPU, which make emulate asks for.
+func emulated(t *testing.T) device.Device {
+	t.Helper()
 	if os.Getenv("RNNBENCH_EMULATE") == "" {
 		t.Skip("make emulate runs it")
 	}
@@ -136,7 +135,15 @@ func TestEmulated(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := cuda.New(driver, compiler, "")
-	defer d.Close()
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// TestEmulated runs the techniques on the CUDA device without a GPU: a third of
+// the suite's smallest problems, another third for each technique. make emulate
+// asks for it, since kernels are compiled one by one, which takes minutes.
+func TestEmulated(t *testing.T) {
+	d := emulated(t)
 	all := slices.Concat(rnntest.Few(rnn.FP32), rnntest.Few(rnn.BF16))
 	for i, tech := range impl.All() {
 		var some []rnn.Problem
@@ -144,6 +151,32 @@ func TestEmulated(t *testing.T) {
 			some = append(some, all[j])
 		}
 		t.Run(tech.Name(), func(t *testing.T) { rnntest.RunProblems(t, d, tech, some) })
+	}
+}
+
+// splitAlone offers no knob of a device but how products are split.
+type splitAlone struct{ device.Device }
+
+func (d splitAlone) Knobs(s *schedule.Schedule) []knob.Knob {
+	return slices.DeleteFunc(d.Device.Knobs(s), func(k knob.Knob) bool { return k.Name != "split" })
+}
+
+// TestEmulatedSums does the same with gradients of weights whose sums are so long that they are in parts.
+func TestEmulatedSums(t *testing.T) {
+	d := emulated(t)
+	for _, c := range []struct {
+		tech string
+		p    rnn.Problem
+	}{
+		{"scan", rnn.Problem{Cell: cell.LSLSTM, Input: 5, Output: 10, Hidden: 24, Layers: 2, Batch: 1, Steps: 640}},
+		{"scan", rnn.Problem{Cell: cell.QRNN, Input: 8, Hidden: 16, Layers: 2, Batch: 3, Steps: 260}},
+		{"persistent", rnn.Problem{Cell: cell.GRU, Input: 7, Output: 9, Hidden: 16, Layers: 2, Batch: 4, Steps: 160}},
+		{"cudnnstyle", rnn.Problem{Cell: cell.LSTM, Input: 7, Output: 9, Hidden: 16, Layers: 2, Batch: 40, Steps: 16}},
+	} {
+		c.p.Pass = rnn.Train
+		t.Run(c.tech, func(t *testing.T) {
+			rnntest.RunProblems(t, splitAlone{d}, impl.Lookup(c.tech), []rnn.Problem{c.p})
+		})
 	}
 }
 
