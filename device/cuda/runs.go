@@ -76,10 +76,7 @@ func (b *binder) runsOf(s *schedule.Schedule) map[int]run {
 
 // meets reports whether op reads what one of a run's operations writes, or the other way round.
 func (r run) meets(op schedule.Op) bool {
-	meet := func(a, b []schedule.View) bool {
-		return slices.ContainsFunc(a, func(v schedule.View) bool { return slices.ContainsFunc(b, v.Overlaps) })
-	}
-	return slices.ContainsFunc(r.ops, func(o schedule.Op) bool { return meet(o.Reads(), op.Writes()) || meet(o.Writes(), op.Reads()) })
+	return slices.ContainsFunc(r.ops, func(o schedule.Op) bool { return overlap(o.Reads(), op.Writes()) || overlap(o.Writes(), op.Reads()) })
 }
 
 // together are the launches of a run of two operations or more.
@@ -155,7 +152,8 @@ func (l *layers) add(function string, args ...any) {
 	l.list = append(l.list, c)
 }
 
-// several is the launch of a kernel whose blocks each make one of the calls, of functions that take the same types; text is that of the functions.
+// several is the launch of a kernel whose blocks each make one of the calls, of functions that take the same
+// types; text is that of the functions.
 func (b *binder) several(name, types, text string, all layers) step {
 	if len(all.list) > 1 {
 		name += "_several"

@@ -75,3 +75,31 @@ func TestRuns(t *testing.T) {
 
 // TestGPURuns holds them on a GPU.
 func TestGPURuns(t *testing.T) { holdAll(t, openGPU(t, time.Minute), runs(t)) }
+
+// TestRunsLookOnce: a weight that is packed both ways is looked through by a launch of one call.
+func TestRunsLookOnce(t *testing.T) {
+	b := schedule.NewBuilder(1)
+	w, x := b.Matrix("w", 300, 300).All(), b.Matrix("x", 600, 300).All()
+	up, down := b.Packed("up", 300, 300).All(), b.Packed("down", 300, 300).All()
+	b.Do(0, schedule.Pack{Src: w, Dst: up, Trans: true})
+	b.Do(0, schedule.Pack{Src: w, Dst: down})
+	b.Do(0, schedule.Gemm{A: x, B: up, C: b.Matrix("y", 600, 300).All()})
+	b.Do(0, schedule.Gemm{A: x, B: down, C: b.Matrix("z", 600, 300).All()})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	launches, _, err := cuda.Sources(s, knob.Params{"split": 3}, h200())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, l := range launches {
+		names = append(names, l.Name)
+	}
+	if got, want := strings.Join(names, " "), "largest rightpieces_several largest halves halves"; got != want {
+		t.Errorf("launches are %s, want %s", got, want)
+	}
+	d, _ := emulated(t)
+	holdAll(t, d, s)
+}
