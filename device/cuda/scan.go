@@ -296,7 +296,7 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
 		grid, block, shared = s.members, s.block(), s.teamShared()
-		key = append(key, " team ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), s.tensorParams())
+		key = append(key, " team ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), s.tensorParams())
 		args = append(args, uint64(s.chains), uint64(s.tiles))
 		if !s.sole() {
 			args = append(args, uint64(s.group), uint64(s.period()))

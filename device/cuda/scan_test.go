@@ -212,6 +212,33 @@ func TestScanTurns(t *testing.T) {
 	}
 }
 
+// TestScanAlone: inference of few channels has no groups on an H200 where a block looks at few tiles, of one chain
+// if that leaves few multiprocessors idle; what is kept for a gradient has all of them.
+func TestScanAlone(t *testing.T) {
+	for _, test := range []struct {
+		hidden, blocks int
+		alone          bool
+	}{
+		{8, 132, true}, {32, 132, false}, {64, 132, false}, {96, 132, false}, {128, 132, true}, {160, 130, true}, {192, 132, true},
+		{224, 132, false}, {256, 128, true}, {288, 132, false}, {320, 130, true}, {384, 132, true}, {512, 128, true},
+	} {
+		for _, train := range []bool{false, true} {
+			s, _, _ := scans(t, cell.Linear, 1<<24/test.hidden, 1, test.hidden, train)
+			launches, texts, err := cuda.Sources(s, nil, h200())
+			if err != nil {
+				t.Fatal(err)
+			}
+			blocks, alone := launches[0].Grid[0], strings.Contains(texts[0], "PARTS = 4")
+			if train && (blocks != 132 || alone) || !train && (blocks != test.blocks || alone != test.alone) {
+				t.Errorf("%d channels, training: %v: %d blocks, without groups: %v", test.hidden, train, blocks, alone)
+			}
+			if !launches[0].Cooperative {
+				t.Errorf("%d channels: no team", test.hidden)
+			}
+		}
+	}
+}
+
 // TestScanTexts: scans of a program share a kernel only if they are cut and written alike. What one of two writes is columns
 // of a matrix that has more, so that it leaves another way: by threads, what is whole by the copy engine.
 func TestScanTexts(t *testing.T) {

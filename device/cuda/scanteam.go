@@ -29,8 +29,10 @@ const (
 	fewRegisters  = 40       // of a thread besides what it keeps
 	backRegisters = 32       // of a backward pass
 	maxTeamSteps  = 64       // of a thread whose tiles the copy engine brings
-	soleBytes     = 96 << 10 // that a tile of several chains reads and writes, about, where there are no groups
-	teamLooks     = 12       // of a thread at what tiles or groups show, at a time; where there are no groups a block looks at all tiles of a chain since its last one so
+	soleBytes     = 99 << 10 // that a tile of several chains reads and writes, about, where there are no groups
+	turnBytes     = 15 << 10 // as which a tile counts besides its own there: 0.5 µs
+	teamLooks     = 12       // of a thread at what tiles or groups show, at a time, at most; where there are no groups a block looks at all tiles of a chain since its last one so
+	idleShare     = 32       // of how many multiprocessors one may be idle so that a block has tiles of one chain, and no groups
 	teamStates    = 4        // tiles at the same time that have begun and are not done
 )
 
@@ -47,8 +49,8 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 	if t.engine { // what a thread has need not be side by side
 		t.lanes, t.width = t.lanes*t.width, 1
 	}
-	if t.engine && t.inference() && t.apart() <= teamLooks*soleSeekers*t.sides() {
-		t.group = 1
+	if t.engine && t.inference() {
+		t.alone()
 	}
 	t.delayed = t.mixed()
 	deep := t.threads / t.lanes
@@ -78,13 +80,29 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 	return true
 }
 
+// alone has no groups, if the tiles of a chain from one of a member's to its next are few. They are the fewest
+// where a member has tiles of one chain.
+func (s *scan) alone() {
+	even := *s
+	even.members -= s.members % s.chains
+	if (s.members-even.members)*idleShare > s.members {
+		even = *s
+	}
+	if even.apart() <= teamLooks*soleSeekers*even.sides() {
+		s.members, s.group = even.members, 1
+	}
+}
+
 // evenest is about as many steps of a thread as there are, so many that the member with the most
 // turns has as little to do as can be.
 func (s *scan) evenest(odd bool) int {
-	best, least := s.chunk, math.MaxInt
+	best, least, turn := s.chunk, math.MaxInt, 1 // in steps, about
+	if s.sole() {
+		turn = ceil(turnBytes, s.threads*s.moved())
+	}
 	for n := s.chunk; n >= max(1, s.chunk*6/7); n-- {
 		turns := ceil(ceil(s.Steps, s.threads/s.lanes*n)*s.chains, s.members)
-		if cost := turns * (n + 1); cost < least && (!odd || n%2 == 1) { // a turn costs about a step
+		if cost := turns * (n + turn); cost < least && (!odd || n%2 == 1) {
 			best, least = n, cost
 		}
 	}
@@ -211,6 +229,14 @@ func (s *scan) seekers() int {
 
 const soleSeekers = teamHelpers - 1
 
+// looks are those of a thread of a seeker at a time.
+func (s *scan) looks() int {
+	if s.sole() {
+		return ceil(s.apart(), soleSeekers*s.sides())
+	}
+	return teamLooks
+}
+
 // sides are how many threads of a seeker look for the same value where there are no groups.
 func (s *scan) sides() int {
 	if n := s.lanes * s.values(); n < 32 && 32%n == 0 {
@@ -256,7 +282,7 @@ func (s *scan) teamSource(name string) source {
 	}
 	var b, fetch strings.Builder
 	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, PARTS = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, LOOKS = %d, STATES = %d, COPIERS = %d, PACED = %v };\n%s%s",
-		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), teamLooks, teamStates, copiers, s.inference(), file("linear").text, file("scanteam").text)
+		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), s.looks(), teamStates, copiers, s.inference(), file("linear").text, file("scanteam").text)
 	roles := groupedRoles
 	if s.sole() {
 		roles = soleRoles
@@ -344,9 +370,7 @@ func (s *scan) teamSource(name string) source {
 	if s.staged() > 0 {
 		b.WriteString("  engine_read();\n")
 	}
-	b.WriteString(`  if (threadIdx.x == 0 && (unsigned)atomicAdd(ticket, (word)1) == gridDim.x - 1) atomicAdd(ticket, ((word)1 << 32) - gridDim.x);
-}
-`)
+	b.WriteString("}\n")
 	return source{name, b.String()}
 }
 

@@ -80,6 +80,12 @@ struct grid {
   __device__ __forceinline__ word* total(const turn& t, int i) const { return totals + ((long long)t.chain * groups + i) * (2 * VALUES); }
 };
 
+// leave_ticket counts this block, all of whose threads have read the number of the run. The last block of
+// all begins the next run's. At the end of the kernel it would be one more way to memory.
+__device__ __forceinline__ void leave_ticket(word* ticket) {
+  if (threadIdx.x == blockDim.x - 1 && (unsigned)atomicAdd(ticket, (word)1) == gridDim.x - 1) atomicAdd(ticket, ((word)1 << 32) - gridDim.x);
+}
+
 // await waits until a phase of a barrier in shared memory has ended.
 __device__ __forceinline__ void await(shared_t bar, int phase) {
   while (!bar_try(bar, phase & 1)) pause();
