@@ -213,14 +213,15 @@ func TestScanTurns(t *testing.T) {
 }
 
 // TestScanAlone: inference of few channels has no groups on an H200 where a block looks at few tiles, of one chain
-// if that leaves few multiprocessors idle; what is kept for a gradient has all of them.
+// if that leaves few multiprocessors idle; with what is kept for a gradient none is, and chains have many blocks.
 func TestScanAlone(t *testing.T) {
 	for _, test := range []struct {
-		hidden, blocks int
-		alone          bool
+		hidden, blocks  int
+		alone, training bool
 	}{
-		{8, 132, true}, {32, 132, false}, {64, 132, false}, {96, 132, false}, {128, 132, true}, {160, 130, true}, {192, 132, true},
-		{224, 132, false}, {256, 128, true}, {288, 132, false}, {320, 130, true}, {384, 132, true}, {512, 128, true},
+		{8, 132, true, true}, {32, 132, false, false}, {64, 132, false, false}, {96, 132, false, false}, {128, 132, true, true}, {160, 130, true, false},
+		{192, 132, true, false}, {224, 132, false, false}, {256, 128, true, false}, {288, 132, false, false}, {320, 130, true, false}, {384, 132, true, false},
+		{512, 128, true, false},
 	} {
 		for _, train := range []bool{false, true} {
 			s, _, _ := scans(t, cell.Linear, 1<<24/test.hidden, 1, test.hidden, train)
@@ -229,11 +230,14 @@ func TestScanAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			blocks, alone := launches[0].Grid[0], strings.Contains(texts[0], "PARTS = 4")
-			if train && (blocks != 132 || alone) || !train && (blocks != test.blocks || alone != test.alone) {
+			if train && (blocks != 132 || alone != test.training) || !train && (blocks != test.blocks || alone != test.alone) {
 				t.Errorf("%d channels, training: %v: %d blocks, without groups: %v", test.hidden, train, blocks, alone)
 			}
 			if !launches[0].Cooperative {
 				t.Errorf("%d channels: no team", test.hidden)
+			}
+			if train && strings.Contains(texts[1], "PARTS = 4") {
+				t.Errorf("%d channels: a gradient without groups", test.hidden)
 			}
 		}
 	}
@@ -305,7 +309,8 @@ func TestScanTeams(t *testing.T) {
 		sms  int
 		old  bool
 	}
-	blocks, small, groups, copies := form{"blocks", 3, false}, form{"a small team", 5, false}, form{"groups", 26, false}, form{"a warp's copies", 5, true}
+	blocks, small, copies := form{"blocks", 3, false}, form{"a small team", 5, false}, form{"a warp's copies", 5, true}
+	alone, groups, fewer := form{"a team without groups", 26, false}, form{"groups", 41, false}, form{"groups", 26, false}
 	for i, test := range []struct {
 		cell      *cell.Cell
 		size      [3]int
@@ -313,18 +318,19 @@ func TestScanTeams(t *testing.T) {
 		precision schedule.Precision
 	}{
 		{cell.Linear, [3]int{5003, 1, 32}, []form{small, groups, copies}, schedule.FP32},
-		{cell.Linear, [3]int{9001, 1, 8}, []form{groups}, schedule.FP32},
+		{cell.Linear, [3]int{17001, 1, 8}, []form{alone}, schedule.FP32},
 		{cell.Linear, [3]int{2001, 4, 8}, []form{small}, schedule.FP32},
 		{cell.Linear, [3]int{1501, 3, 7}, []form{small}, schedule.FP32},
-		{cell.GILR, [3]int{5003, 1, 32}, []form{groups}, schedule.FP32},
+		{cell.GILR, [3]int{5003, 1, 32}, []form{alone, groups}, schedule.FP32},
 		{cell.SRU, [3]int{3000, 1, 24}, []form{small}, schedule.FP32},
-		{cell.QRNN, [3]int{5003, 1, 32}, []form{groups}, schedule.FP32},
+		{cell.QRNN, [3]int{5003, 1, 32}, []form{alone, groups}, schedule.FP32},
 		{cell.LSLSTM.Core, [3]int{5003, 1, 32}, []form{small}, schedule.FP32},
-		{cell.GILR, [3]int{1201, 1, 128}, []form{groups}, schedule.FP32},
-		{cell.Linear, [3]int{2003, 3, 32}, []form{groups}, schedule.FP32},
-		{cell.SRU, [3]int{8001, 1, 8}, []form{groups}, schedule.FP32},
+		{cell.GILR, [3]int{1201, 1, 128}, []form{fewer}, schedule.FP32},
+		{cell.Linear, [3]int{2003, 3, 32}, []form{fewer}, schedule.FP32},
+		{cell.SRU, [3]int{8001, 1, 8}, []form{alone}, schedule.FP32},
 		{cell.LSLSTM.Core, [3]int{1503, 1, 16}, []form{small}, schedule.FP32},
 		{cell.GILR, [3]int{2003, 1, 32}, []form{small}, schedule.BF16},
+		{cell.LSLSTM.Core, [3]int{2003, 1, 32}, []form{alone}, schedule.BF16},
 		{cell.SRU, [3]int{1603, 1, 32}, []form{small}, schedule.BF16},
 		{cell.GILR, [3]int{2007, 1, 5}, []form{small}, schedule.FP32},
 		{cell.QRNN, [3]int{5001, 1, 3}, []form{small}, schedule.FP32},
@@ -345,7 +351,7 @@ func TestScanTeams(t *testing.T) {
 				on = older{driver}
 			}
 			d := cuda.New(on, compiler, "")
-			got := left(t, d, on.Properties(), test.precision, test.cell, test.size, f.name != blocks.name)
+			got := left(t, d, on.Properties(), test.precision, test.cell, test.size, f.name != blocks.name, f.name == alone.name)
 			d.Close()
 			if want == nil {
 				want = got
@@ -416,16 +422,19 @@ func random(t *testing.T, prog device.Program, rng *rand.Rand, views ...schedule
 }
 
 // left is what a scan for training and its gradient leave, in the second run.
-func left(t *testing.T, d *cuda.Device, p cuda.Properties, precision schedule.Precision, c *cell.Cell, size [3]int, team bool) (all [][]float32) {
+func left(t *testing.T, d *cuda.Device, p cuda.Properties, precision schedule.Precision, c *cell.Cell, size [3]int, team, alone bool) (all [][]float32) {
 	t.Helper()
 	s, op, back := scansIn(t, precision, c, size[0], size[1], size[2], true)
-	launches, _, err := cuda.Sources(s, nil, p)
+	launches, texts, err := cuda.Sources(s, nil, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range launches {
+	for i, l := range launches {
 		if strings.HasPrefix(l.Name, "scan") && l.Cooperative != team {
 			t.Fatalf("%v %v: %s has %d blocks, a team: %v", c, size, l.Name, l.Grid[0], !team)
+		}
+		if without := strings.Contains(texts[i], "PARTS = 4"); without != (alone && l.Name == "scan") {
+			t.Fatalf("%v %v: %s of %d blocks is without groups: %v", c, size, l.Name, l.Grid[0], without)
 		}
 	}
 	prog, err := d.Compile(s, nil)

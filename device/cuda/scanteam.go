@@ -23,17 +23,18 @@ const (
 	teamHelpers   = 4 // warps
 	teamParts     = 4
 	scanTeam      = 24
-	computing     = 208      // registers of a thread that computes, from Hopper on
-	helping       = 88       // of others
-	anyRegisters  = 160      // of each thread where all have as many
-	fewRegisters  = 40       // of a thread besides what it keeps
-	backRegisters = 32       // of a backward pass
-	maxTeamSteps  = 64       // of a thread whose tiles the copy engine brings
-	soleBytes     = 99 << 10 // that a tile of several chains reads and writes, about, where there are no groups
-	turnBytes     = 15 << 10 // as which a tile counts besides its own there: 0.5 µs
-	teamLooks     = 12       // of a thread at what tiles or groups show, at a time, at most; where there are no groups a block looks at all tiles of a chain since its last one so
-	idleShare     = 32       // of how many multiprocessors one may be idle so that a block has tiles of one chain, and no groups
-	teamStates    = 4        // tiles at the same time that have begun and are not done
+	computing     = 208       // registers of a thread that computes, from Hopper on
+	helping       = 88        // of others
+	anyRegisters  = 160       // of each thread where all have as many
+	fewRegisters  = 40        // of a thread besides what it keeps
+	backRegisters = 32        // of a backward pass
+	maxTeamSteps  = 64        // of a thread whose tiles the copy engine brings
+	soleBytes     = 99 << 10  // that a tile of several chains reads and writes, about, where there are no groups, in inference
+	soleTrain     = 128 << 10 // and what is kept for a gradient
+	turnBytes     = 15 << 10  // as which a tile counts besides its own there: 0.5 µs
+	teamLooks     = 12        // of a thread at what tiles or groups show, at a time, at most; where there are no groups a block looks at all tiles of a chain since its last one so
+	idleShare     = 32        // of how many multiprocessors one may be idle so that a block has tiles of one chain, and no groups
+	teamStates    = 4         // tiles at the same time that have begun and are not done
 )
 
 // gather has a team of blocks share few chains of channels; it reports
@@ -49,48 +50,69 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 	if t.engine { // what a thread has need not be side by side
 		t.lanes, t.width = t.lanes*t.width, 1
 	}
-	if t.engine && t.inference() {
-		t.alone()
+	if one := t; one.alone() && one.cut(p, k) {
+		*s = one
+		return true
 	}
-	t.delayed = t.mixed()
-	deep := t.threads / t.lanes
-	room := t.wait(p)
-	if all, _, _ := t.pieces(); t.sole() && slices.ContainsFunc(all, func(p piece) bool { return !p.whole }) {
-		room = min(room, maxBox*t.parts()/deep)
-	}
-	most := room
-	if t.sole() && t.sides() == 1 {
-		most = min(most, soleBytes/(t.threads*t.moved()))
-	}
-	odd := t.lanes*t.width*Single.Bytes() < scanLine && most > 2
-	if odd {
-		most -= (most + 1) % 2 // rows an even number apart meet in banks of shared memory
-	}
-	t.chunk = min(most, s.Steps*t.chains/t.members/deep)
-	if t.chunk < max(1, most/2) {
+	if !t.cut(p, k) {
 		return false
 	}
-	t.chunk = t.evenest(odd)
-	if n := k["scansteps"]; n != 0 {
-		t.chunk = min(n, room)
-	}
-	t.tiles = ceil(s.Steps, deep*t.chunk)
-	t.members = min(t.members, t.tiles*t.chains)
 	*s = t
 	return true
 }
 
-// alone has no groups, if the tiles of a chain from one of a member's to its next are few. They are the fewest
-// where a member has tiles of one chain.
-func (s *scan) alone() {
+// cut settles the tiles of a team; it reports whether there are steps enough.
+func (s *scan) cut(p Properties, k knob.Params) bool {
+	s.delayed = s.mixed()
+	deep := s.threads / s.lanes
+	room := s.wait(p)
+	if all, _, _ := s.pieces(); s.sole() && slices.ContainsFunc(all, func(p piece) bool { return !p.whole }) {
+		room = min(room, maxBox*s.parts()/deep)
+	}
+	most := room
+	if s.sole() && s.sides() == 1 {
+		bytes := soleBytes
+		if s.Train {
+			bytes = soleTrain
+		}
+		most = min(most, bytes/(s.threads*s.moved()))
+	}
+	odd := s.lanes*s.width*Single.Bytes() < scanLine && most > 2
+	if odd {
+		most -= (most + 1) % 2 // rows an even number apart meet in banks of shared memory
+	}
+	s.chunk = min(most, s.Steps*s.chains/s.members/deep)
+	if s.chunk < max(1, most/2) {
+		return false
+	}
+	s.chunk = s.evenest(odd)
+	if n := k["scansteps"]; n != 0 {
+		s.chunk = min(n, room)
+	}
+	s.tiles = ceil(s.Steps, deep*s.chunk)
+	s.members = min(s.members, s.tiles*s.chains)
+	return true
+}
+
+// alone has no groups, and reports so, if the tiles of a chain from one of a member's to its next are few. They are the fewest
+// where a member has tiles of one chain, for which in inference some multiprocessors may be idle. With what is kept for
+// a gradient none may, and there are groups, too, where few blocks have tiles of the same chain.
+func (s *scan) alone() bool {
+	if !s.engine || s.backward {
+		return false
+	}
 	even := *s
 	even.members -= s.members % s.chains
-	if (s.members-even.members)*idleShare > s.members {
+	switch idle := s.members - even.members; {
+	case s.Train && (idle > 0 || s.members/s.chains <= scanTeam):
+		return false
+	case idle*idleShare > s.members:
 		even = *s
 	}
 	if even.apart() <= teamLooks*soleSeekers*even.sides() {
 		s.members, s.group = even.members, 1
 	}
+	return s.sole()
 }
 
 // evenest is about as many steps of a thread as there are, so many that the member with the most
