@@ -132,7 +132,7 @@ func (d *Device) Evict() error {
 // Close implements device.Device.
 func (d *Device) Close() error { return d.driver.Close() }
 
-// key identifies what compiling s yields, and how a file has it: other versions of this program keep theirs in the same place.
+// key identifies what compiling s yields and how a file has it, since other versions of this program keep theirs in the same place.
 func (d *Device) key(s source) string {
 	sum := sha256.New()
 	for _, text := range []string{"behind its sum", d.compiler.Version(), s.name, Intrinsics(), Common(), s.text} {

@@ -142,7 +142,7 @@ func TestScanGroups(t *testing.T) {
 
 // TestScanFewest: on an H200 all passes of one sequence of 32 channels are a team's from the steps on that
 // scripts/gpu-sanitize runs, and not from fewer; of 192 channels it runs a team whose blocks look at each tile,
-// of 8 channels one in which four threads look for each value, and of 32 sequences of 128 tiles of which blocks have several.
+// of 8 channels one in which four threads look for each value, in training as well, and of 32 sequences of 128 tiles of which blocks have several.
 func TestScanFewest(t *testing.T) {
 	const fewest = 9504
 	teams := func(steps int, train bool) (teams int) {
@@ -159,9 +159,11 @@ func TestScanFewest(t *testing.T) {
 		return teams
 	}
 	for hidden, steps := range map[int]int{192: 1408, 8: 38016} {
-		s, _, _ := scans(t, cell.SRU, steps, 1, hidden, false)
-		if launches, texts, err := cuda.Sources(s, nil, h200()); err != nil || !launches[0].Cooperative || !strings.Contains(texts[0], "PARTS = 4") {
-			t.Errorf("%d channels: no team whose blocks look at each tile: %v", hidden, err)
+		for _, train := range []bool{false, hidden == 8} {
+			s, _, _ := scans(t, cell.SRU, steps, 1, hidden, train)
+			if launches, texts, err := cuda.Sources(s, nil, h200()); err != nil || !launches[0].Cooperative || !strings.Contains(texts[0], "PARTS = 4") {
+				t.Errorf("%d channels, training: %v: no team whose blocks look at each tile: %v", hidden, train, err)
+			}
 		}
 	}
 	for _, train := range []bool{false, true} {
