@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/signal"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,7 +48,7 @@ scripts/check-pytorch.py does. --impl reference exports the float64 reference.`,
 	})
 	_ = cmd.MarkFlagFilename("file", "npz") // the flag is there
 	completeGrid(cmd)
-	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
+	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		switch {
 		case file == "":
 			return misused(cmd, errors.New("there is no file to write: add -f FILE.npz"))
@@ -76,11 +77,11 @@ scripts/check-pytorch.py does. --impl reference exports the float64 reference.`,
 		if len(layouts) > 1 {
 			return misused(cmd, fmt.Errorf("there are %d techniques and one answer to export: name one, as in --impl naive", len(layouts)))
 		}
-		return p.export(b, layouts[0], c.Measure, file)
+		return p.export(ctx, b, layouts[0], c.Measure, file)
 	})
 }
 
-func (p *program) export(b *bench, l *tuner.Layout, m config.Measure, file string) error {
+func (p *program) export(ctx context.Context, b *bench, l *tuner.Layout, m config.Measure, file string) error {
 	if l.Fit(b.free()); l.Reason != "" {
 		return errors.New(l.Reason)
 	}
@@ -96,7 +97,9 @@ func (p *program) export(b *bench, l *tuner.Layout, m config.Measure, file strin
 		}
 		from.Knobs, from.Device, from.DeviceKnobs = l.Knobs, b.info.Key, l.DeviceKnobs
 	}
-	write := func(w io.Writer) error { return torch.Export(w, data, answer, from) }
+	ctx, stop := signal.NotifyContext(ctx, endings()...) // or half a file would be left
+	defer stop()
+	write := func(w io.Writer) error { return torch.Export(until{ctx, w}, data, answer, from) }
 	if file == "-" {
 		return write(p.out)
 	}
@@ -105,6 +108,19 @@ func (p *program) export(b *bench, l *tuner.Layout, m config.Measure, file strin
 	}
 	p.note("wrote %s: %v by %s", file, l.Point, l.Spec.Label)
 	return nil
+}
+
+// until writes as long as ctx has not ended.
+type until struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+func (u until) Write(data []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.to.Write(data)
 }
 
 // answer runs a layout once.

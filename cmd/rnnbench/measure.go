@@ -48,14 +48,19 @@ func (j *job) run(ctx context.Context) error {
 	return s.Run(ctx, tasks)
 }
 
-// interruptible returns a context that ends with the first Ctrl-C, or when the
-// terminal is closed; the second one ends the process at once.
-func interruptible(ctx context.Context, show *progress) (context.Context, func()) {
+// endings are the signals that ask the process to end.
+func endings() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // which nohup has it be
 		signals = append(signals, syscall.SIGHUP)
 	}
-	ctx, stop := signal.NotifyContext(ctx, signals...)
+	return signals
+}
+
+// interruptible returns a context that ends with the first Ctrl-C, or when the
+// terminal is closed; the second one ends the process at once.
+func interruptible(ctx context.Context, show *progress) (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(ctx, endings()...)
 	quiet := context.AfterFunc(ctx, func() {
 		stop()
 		show.say("interrupted: finishing what is under way; Ctrl-C again stops at once")

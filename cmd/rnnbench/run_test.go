@@ -880,6 +880,26 @@ func TestLookInside(t *testing.T) {
 	rnnbench(t, "export -H 512 -B 1 -T 3 -f d.npz --max-memory 1MiB").want(t, exitError, nil, []string{"needs"})
 }
 
+// TestExportInterrupted: an export that is asked to end leaves no part of a file, and the one before as it was.
+func TestExportInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("a.npz", []byte("before"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	if code := run(ctx, strings.Fields("export -H 8 -B 2 -T 3 -f a.npz"), strings.NewReader(""), &stdout, &stderr); code != exitInterrupted || !strings.Contains(stderr.String(), "interrupted") {
+		t.Errorf("exit code %d:\n%s", code, &stderr)
+	}
+	if data, err := os.ReadFile("a.npz"); err != nil || string(data) != "before" {
+		t.Errorf("the file has %d bytes now, %v", len(data), err)
+	}
+	if all, err := os.ReadDir("."); err != nil || len(all) != 1 {
+		t.Errorf("left: %v, %v", all, err)
+	}
+}
+
 // TestModel predicts for machines that are built in, from a file and this one.
 func TestModel(t *testing.T) {
 	t.Chdir(t.TempDir())
