@@ -25,7 +25,7 @@ NAME(int steps, int batch, int hidden, int chains, int tiles, int group, int per
   wait_previous();
   g.run = (get_word(ticket) >> 32) + 1;
   __syncthreads();
-  leave_ticket(ticket);
+  count_block(ticket);
   if (threadIdx.x >= THREADS) {
 FEWER
     const int me = threadIdx.x - THREADS, warp = me / 32;
@@ -69,7 +69,7 @@ FETCH
   wait_previous();
   g.run = (get_word(ticket) >> 32) + 1;
   __syncthreads();
-  leave_ticket(ticket);
+  count_block(ticket);
   if (me >= 0) {
 FEWER
     if (me >= 32) seek_together(g, me / 32 - 1, starts, walked, parts, second);

@@ -17,7 +17,7 @@ import (
 // each chain more tiles wait for theirs at a time, the
 // first of which keep their places in shared memory. What is under way from memory
 // besides is no more than it takes, since states are found the later for it: in inference, which reads more than
-// it writes, a tile is copied when the one before has come, or part by part.
+// it writes, a tile is copied when the one before has come, and without groups part by part.
 const (
 	teamThreads   = 256
 	teamHelpers   = 4 // warps
@@ -30,7 +30,7 @@ const (
 	backRegisters = 32        // of a backward pass
 	maxTeamSteps  = 64        // of a thread whose tiles the copy engine brings
 	soleBytes     = 99 << 10  // that a tile of several chains reads and writes, about, where there are no groups, in inference
-	soleTrain     = 128 << 10 // and what is kept for a gradient
+	soleTrain     = 128 << 10 // and where values are kept for a gradient
 	turnBytes     = 15 << 10  // as which a tile counts besides its own there: 0.5 µs
 	teamLooks     = 12        // of a thread at what tiles or groups show, at a time, at most; where there are no groups a block looks at all tiles of a chain since its last one so
 	idleShare     = 32        // of how many multiprocessors one may be idle so that a block has tiles of one chain, and no groups

@@ -4,7 +4,7 @@
 // time. The threads of a block that compute lie in lanes,
 // too, and behind one another in time; each has K steps of a tile.
 //
-// One warp has tiles copied to shared memory, as soon as there is a place, in inference not before the last one has come. The threads compose the
+// One warp has tiles copied to shared memory, as soon as there is a place, in inference and without groups not before the last one has come. The threads compose the
 // steps of a tile to one, show the team what that is and do the steps BEHIND tiles later: by then
 // other warps have found the state that they begin with. Until HOLD tiles later a tile keeps its
 // place in shared memory, and then it is in registers. The others follow the states of chains
@@ -80,9 +80,9 @@ struct grid {
   __device__ __forceinline__ word* total(const turn& t, int i) const { return totals + ((long long)t.chain * groups + i) * (2 * VALUES); }
 };
 
-// leave_ticket counts this block, all of whose threads have read the number of the run. The last block of
-// all begins the next run's. At the end of the kernel it would be one more way to memory.
-__device__ __forceinline__ void leave_ticket(word* ticket) {
+// count_block counts this block, once all of its threads have read the number of the run; the last one counted
+// leaves the next run's. At the end of the kernel that would be one more way to memory.
+__device__ __forceinline__ void count_block(word* ticket) {
   if (threadIdx.x == blockDim.x - 1 && (unsigned)atomicAdd(ticket, (word)1) == gridDim.x - 1) atomicAdd(ticket, ((word)1 << 32) - gridDim.x);
 }
 
