@@ -168,6 +168,8 @@ func TestSpillsScans(t *testing.T) {
 			spills(one, pass, [3]int{1, 32, 1 << 19})
 			spills(one, pass, [3]int{1, 128, 1 << 17})
 			spills(one, pass, [3]int{1, 256, 1 << 16})
+			spills(one, pass, [3]int{8, 256, 8192})
+			spills(one, pass, [3]int{16, 256, 512})
 			spills(one, pass, [3]int{16, 256, 4096})
 			spills(one, pass, [3]int{64, 256, 1024})
 		}

@@ -27,6 +27,7 @@ type scan struct {
 	chains, tiles, walkers               int
 
 	members        int        // blocks of a team; 0: there are none
+	tail, regular  int        // steps of a thread in tiles of the last turn, and tiles of a chain ahead of it
 	group          int        // tiles of a chain; 1: a block of the team looks at each tile
 	queue                     // of tiles in a member
 	delayed        []cell.Ref // results that no state is needed for, written with those that need one
@@ -296,12 +297,12 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
 		grid, block, shared = s.members, s.block(), s.teamShared()
-		key = append(key, " team ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), s.tensorParams())
+		key = append(key, " team ", s.tail, " ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), s.tensorParams())
 		args = append(args, uint64(s.chains), uint64(s.tiles))
 		if !s.sole() {
 			args = append(args, uint64(s.group), uint64(s.period()))
 		} else {
-			args = append(args, uint64(s.apart()), uint64(s.period()), uint64(s.members/s.chains), uint64(s.members%s.chains))
+			args = append(args, uint64(s.regular), uint64(s.apart()), uint64(s.period()), uint64(s.members/s.chains), uint64(s.members%s.chains))
 		}
 	} else {
 		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))

@@ -24,17 +24,27 @@ var scanSizes = [][3]int{
 	{1, 256, 65537}, {16, 256, 4095}, {64, 256, 1025}, {1, 256, 65535}, {1, 32, 1<<20 + 1}, {1, 8, 1<<22 - 1},
 }
 
-// TestGPUScanTeams holds recurrences of few channels to their meaning, and inference of other cells to
-// the passes that keep values for a gradient.
+// TestGPUScanTeams holds recurrences of few channels, in groups and without, and of as many chains as blocks to their meaning,
+// their gradients, too, and inference of other cells to the passes that keep values for a gradient.
 func TestGPUScanTeams(t *testing.T) {
 	d := openGPU(t, time.Minute)
-	for _, size := range [][2]int{{65537, 256}, {300001, 32}, {1<<20 - 1, 8}, {200000, 3}} {
-		s, op, _ := scans(t, cell.Linear, size[0], 1, size[1], false)
-		holds(t, d, s, op, nil)
+	sizes := [][3]int{ // steps, batch, hidden
+		{16385, 1, 256}, {100001, 1, 32}, {1<<19 - 1, 1, 8}, {100000, 1, 3}, {2049, 8, 256}, {331, 16, 256}, {1511, 12, 256},
+		{65537, 1, 256}, {50001, 1, 128}, {70, 1, 256}, {2011, 6, 256}, {1201, 25, 64}, {999, 128, 32},
+	}
+	for _, size := range sizes {
+		for _, train := range []bool{false, true} {
+			s, op, back := scans(t, cell.Linear, size[0], size[1], size[2], train)
+			if train {
+				holds(t, d, s, op, &back, nil)
+			} else {
+				holds(t, d, s, op, nil, nil)
+			}
+		}
 	}
 	for _, c := range []*cell.Cell{cell.GILR, cell.SRU, cell.QRNN} {
-		for _, size := range [][2]int{{65537, 256}, {300001, 32}, {1<<20 - 1, 8}, {200000, 3}} {
-			same(t, d, c, size[0], 1, size[1])
+		for _, size := range sizes[:7] {
+			same(t, d, c, size[0], size[1], size[2])
 		}
 	}
 }

@@ -80,6 +80,7 @@ func TestScanTiles(t *testing.T) {
 	p := h200()
 	for _, size := range [][3]int{
 		{1, 1, 1}, {1, 1, 1000}, {2, 7, 33}, {65536, 1, 256}, {65537, 1, 256}, {1024, 64, 256}, {1 << 20, 1, 32}, {1 << 22, 1, 8}, {1 << 20, 1, 1}, {5000, 1, 3}, {16, 256, 1024}, {3, 1, 100000}, {5, 1, 17},
+		{8193, 8, 256}, {500, 16, 256}, {70, 1, 256}, {4096, 12, 256}, {1201, 25, 64}, {100001, 1, 128},
 	} {
 		for _, c := range []*cell.Cell{cell.Linear, cell.SRU, cell.QRNN, cell.LSLSTM} {
 			s, _, _ := scans(t, c, size[0], size[1], size[2], true)
@@ -88,9 +89,9 @@ func TestScanTiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, l := range launches {
-				var width, chunk, values int
+				var width, chunk, tail int
 				_, after, _ := strings.Cut(texts[i], "enum { V = ")
-				if _, err := fmt.Sscanf("V = "+after, "V = %d, K = %d, N = %d", &width, &chunk, &values); err != nil {
+				if n, err := fmt.Sscanf(after, "%d, K = %d, TAIL = %d,", &width, &chunk, &tail); n < 2 || l.Cooperative && err != nil {
 					t.Fatal(err)
 				}
 				threads, lanes, chains, tiles := l.Block[0], 1<<l.Args[3], int(l.Args[4]), int(l.Args[5])
@@ -99,12 +100,16 @@ func TestScanTiles(t *testing.T) {
 						t.Fatal(err)
 					}
 					chains, tiles = int(l.Args[3]), int(l.Args[4])
-					if group, period := int(l.Args[5]), int(l.Args[6]); l.Grid[0] > tiles*chains || group < 2 || period*l.Grid[0]%chains != 0 {
+					if group, period := int(l.Args[5]), int(l.Args[6]); !strings.Contains(texts[i], "PARTS = 4") && (l.Grid[0] > tiles*chains || group < 2 || period*l.Grid[0]%chains != 0) {
 						t.Errorf("%v %v: %d blocks, each %d turns, for %d chains of %d tiles in groups of %d", c, size, l.Grid[0], period, chains, tiles, group)
 					}
 				}
 				deep := threads / lanes
 				channels, steps := chains*lanes*width, tiles*deep*chunk
+				if l.Cooperative && strings.Contains(texts[i], "PARTS = 4") {
+					regular := int(l.Args[5])
+					steps = (regular*chunk + (tiles-regular)*tail) * deep
+				}
 				if threads < 64 || threads&(threads-1) != 0 || deep*lanes != threads { // two warps at least, see leastThreads
 					t.Errorf("%v %v: %d threads in %d lanes", c, size, threads, lanes)
 				}
@@ -137,49 +142,41 @@ func TestScanGroups(t *testing.T) {
 	if team, group := launches[0].Grid[0], int(launches[0].Args[5]); team != 29 || group < 2 || group >= team {
 		t.Fatalf("a team of %d, tiles in groups of %d", team, group)
 	}
-	holds(t, d, s, op, nil)
+	holds(t, d, s, op, nil, nil)
 }
 
-// TestScanFewest: on an H200 all passes of one sequence of 32 channels are a team's from the steps on that
-// scripts/gpu-sanitize runs, and not from fewer; of 192 channels it runs a team whose blocks look at each tile,
-// of 8 channels one in which four threads look for each value, in training as well, and of 32 sequences of 128 tiles of which blocks have several.
-func TestScanFewest(t *testing.T) {
-	const fewest = 9504
-	teams := func(steps int, train bool) (teams int) {
-		s, _, _ := scans(t, cell.SRU, steps, 1, 32, train)
-		launches, _, err := cuda.Sources(s, nil, h200())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, l := range launches {
-			if l.Cooperative {
-				teams++
+// TestScanSanitized: on an H200 scripts/gpu-sanitize runs scans of every kind, whose blocks have several tiles.
+func TestScanSanitized(t *testing.T) {
+	for _, test := range []struct {
+		cell                         *cell.Cell
+		batch, hidden, steps, thread int
+		kind                         string // of the forward pass
+	}{
+		{cell.GILR, 40, 128, 113, 1, "tiles"},
+		{cell.SRU, 1, 32, 9504, 2, "groups"},
+		{cell.SRU, 1, 192, 1408, 2, "alone"},
+		{cell.SRU, 1, 8, 38016, 3, "alone"},   // four threads look for each value
+		{cell.GILR, 32, 128, 200, 3, "alone"}, // a chain for each block
+	} {
+		for _, train := range []bool{false, true} {
+			s, _, _ := scans(t, test.cell, test.steps, test.batch, test.hidden, train)
+			launches, texts, err := cuda.Sources(s, knob.Params{"scansteps": test.thread}, h200())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, l := range launches {
+				kind, tiles := "tiles", int(l.Args[4]*l.Args[5])
+				if l.Cooperative {
+					kind, tiles = "groups", int(l.Args[3]*l.Args[4])
+				}
+				if strings.Contains(texts[i], "PARTS = 4") {
+					kind = "alone"
+				}
+				if i == 0 && kind != test.kind || tiles <= 2*l.Grid[0] {
+					t.Errorf("%v, %d × %d × %d, training: %v, %s: %s, %d for %d blocks", test.cell, test.batch, test.hidden, test.steps, train, l.Name, kind, tiles, l.Grid[0])
+				}
 			}
 		}
-		return teams
-	}
-	for hidden, steps := range map[int]int{192: 1408, 8: 38016} {
-		for _, train := range []bool{false, hidden == 8} {
-			s, _, _ := scans(t, cell.SRU, steps, 1, hidden, train)
-			if launches, texts, err := cuda.Sources(s, nil, h200()); err != nil || !launches[0].Cooperative || !strings.Contains(texts[0], "PARTS = 4") {
-				t.Errorf("%d channels, training: %v: no team whose blocks look at each tile: %v", hidden, train, err)
-			}
-		}
-	}
-	for _, train := range []bool{false, true} {
-		s, _, _ := scans(t, cell.GILR, 113, 32, 128, train)
-		launches, _, err := cuda.Sources(s, knob.Params{"scansteps": 1}, h200())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, l := range launches {
-			if tiles := int(l.Args[4] * l.Args[5]); tiles <= 2*l.Grid[0] {
-				t.Errorf("32 sequences: %d tiles for %d blocks", tiles, l.Grid[0])
-			}
-		}
-	}
-	if forward, train, before := teams(fewest, false), teams(fewest, true), teams(fewest-1, false); forward != 1 || train != 2 || before != 0 {
-		t.Errorf("%d steps: %d teams, in training %d; with a step less %d", fewest, forward, train, before)
 	}
 }
 
@@ -197,16 +194,16 @@ func TestScanTurns(t *testing.T) {
 					if !l.Cooperative {
 						t.Fatalf("%v %d × %d: no team", c, steps, hidden)
 					}
-					var width, chunk, values, lanes, threads int
+					var width, chunk, tail, values, lanes, threads int
 					_, after, _ := strings.Cut(texts[i], "enum { V = ")
-					if _, err := fmt.Sscanf(after, "%d, K = %d, N = %d, LANES = %d, THREADS = %d", &width, &chunk, &values, &lanes, &threads); err != nil {
+					if _, err := fmt.Sscanf(after, "%d, K = %d, TAIL = %d, N = %d, LANES = %d, THREADS = %d", &width, &chunk, &tail, &values, &lanes, &threads); err != nil {
 						t.Fatal(err)
 					}
 					chains, tiles := int(l.Args[3]), int(l.Args[4])
 					turns := (chains*tiles + l.Grid[0] - 1) / l.Grid[0]
-					most, fair := turns*threads/lanes*chunk, float64(steps)*float64(chains)/float64(l.Grid[0])
+					most, fair := threads/lanes*((turns-1)*chunk+tail), float64(steps)*float64(chains)/float64(l.Grid[0])
 					if over := float64(most)/fair - 1; over > 0.15 || steps*hidden >= 1<<24 && over > 0.06 {
-						t.Errorf("%v %d × %d: %d steps in %d turns of %d, %.1f %% more than a fair share", c, steps, hidden, most, turns, threads/lanes*chunk, 100*over)
+						t.Errorf("%v %d × %d: %d steps in %d turns of %d, the last of %d, %.1f %% more than a fair share", c, steps, hidden, most, turns, threads/lanes*chunk, threads/lanes*tail, 100*over)
 					}
 				}
 			}
@@ -214,32 +211,63 @@ func TestScanTurns(t *testing.T) {
 	}
 }
 
-// TestScanAlone: inference of few channels has no groups on an H200 where a block looks at few tiles, of one chain
-// if that leaves few multiprocessors idle; with what is kept for a gradient none is, and chains have many blocks.
-func TestScanAlone(t *testing.T) {
+// TestScanKinds: which passes of a linear recurrence are on an H200 teams' that meet in groups, teams' that do not, of
+// how many blocks, and tiles that blocks draw.
+func TestScanKinds(t *testing.T) {
 	for _, test := range []struct {
-		hidden, blocks  int
-		alone, training bool
+		batch, hidden, steps         int
+		inference, forward, backward string
 	}{
-		{8, 132, true, true}, {32, 132, false, false}, {64, 132, false, false}, {96, 132, false, false}, {128, 132, true, true}, {160, 130, true, false},
-		{192, 132, true, false}, {224, 132, false, false}, {256, 128, true, false}, {288, 132, false, false}, {320, 130, true, false}, {384, 132, true, false},
-		{512, 128, true, false},
+		// One sequence. Where a block looks at few tiles there are no groups, and it has tiles of one chain if that leaves few multiprocessors idle.
+		{1, 8, 1 << 21, "alone 132", "alone 132", "groups 132"},
+		{1, 32, 1 << 19, "groups 132", "groups 132", "groups 132"},
+		{1, 64, 1 << 18, "groups 132", "groups 132", "groups 132"},
+		{1, 128, 1 << 20, "alone 132", "alone 132", "groups 132"},
+		{1, 160, 1 << 16, "alone 130", "alone 130", "groups 132"},
+		{1, 192, 1 << 16, "alone 132", "alone 132", "groups 132"},
+		{1, 224, 1 << 16, "groups 132", "groups 132", "groups 132"},
+		{1, 256, 1 << 16, "alone 128", "alone 128", "groups 132"},
+		{1, 256, 1 << 18, "alone 128", "groups 132", "groups 132"},
+		{1, 288, 1 << 16, "groups 132", "groups 132", "groups 132"},
+		{1, 512, 1 << 14, "alone 128", "alone 128", "groups 132"},
+		// Little time, or rows that the copy engine cannot read.
+		{1, 256, 200, "alone 104", "alone 104", "tiles"},
+		{1, 256, 60, "tiles", "tiles", "tiles"},
+		{1, 224, 600, "groups 132", "groups 132", "groups 132"},
+		{1, 224, 500, "tiles", "tiles", "tiles"},
+		{1, 30, 4096, "groups 132", "groups 132", "groups 132"},
+		{1, 30, 2000, "tiles", "tiles", "tiles"},
+		// More chains, up to as many as blocks.
+		{8, 256, 8192, "alone 128", "alone 128", "groups 132"},
+		{25, 64, 8192, "groups 132", "groups 132", "groups 132"},
+		{8, 250, 8192, "tiles", "tiles", "tiles"},
+		{12, 256, 4096, "alone 132", "tiles", "tiles"},
+		{16, 256, 1000, "alone 128", "alone 128", "tiles"},
+		{16, 256, 4096, "alone 128", "tiles", "tiles"},
+		{16, 256, 8192, "tiles", "tiles", "tiles"},
+		{17, 256, 1000, "tiles", "tiles", "tiles"},
 	} {
 		for _, train := range []bool{false, true} {
-			s, _, _ := scans(t, cell.Linear, 1<<24/test.hidden, 1, test.hidden, train)
+			s, _, _ := scans(t, cell.Linear, test.steps, test.batch, test.hidden, train)
 			launches, texts, err := cuda.Sources(s, nil, h200())
 			if err != nil {
 				t.Fatal(err)
 			}
-			blocks, alone := launches[0].Grid[0], strings.Contains(texts[0], "PARTS = 4")
-			if train && (blocks != 132 || alone != test.training) || !train && (blocks != test.blocks || alone != test.alone) {
-				t.Errorf("%d channels, training: %v: %d blocks, without groups: %v", test.hidden, train, blocks, alone)
+			want := []string{test.inference}
+			if train {
+				want = []string{test.forward, test.backward}
 			}
-			if !launches[0].Cooperative {
-				t.Errorf("%d channels: no team", test.hidden)
-			}
-			if train && strings.Contains(texts[1], "PARTS = 4") {
-				t.Errorf("%d channels: a gradient without groups", test.hidden)
+			for i, l := range launches {
+				got := "tiles"
+				switch {
+				case strings.Contains(texts[i], "PARTS = 4"):
+					got = fmt.Sprint("alone ", l.Grid[0])
+				case l.Cooperative:
+					got = fmt.Sprint("groups ", l.Grid[0])
+				}
+				if got != want[i] {
+					t.Errorf("%d × %d × %d, training: %v, %s: %s, want %s", test.batch, test.hidden, test.steps, train, l.Name, got, want[i])
+				}
 			}
 		}
 	}
@@ -307,12 +335,15 @@ func (o older) Properties() cuda.Properties {
 // and of several, and of those that a warp copies.
 func TestScanTeams(t *testing.T) {
 	type form struct {
-		name string
-		sms  int
-		old  bool
+		name  string
+		sms   int
+		old   bool
+		alone bool // without groups, forward
+		drawn bool // no team backward
 	}
-	blocks, small, copies := form{"blocks", 3, false}, form{"a small team", 5, false}, form{"a warp's copies", 5, true}
-	alone, groups, fewer := form{"a team without groups", 26, false}, form{"groups", 41, false}, form{"groups", 26, false}
+	blocks, copies := form{name: "blocks", sms: 1, old: true}, form{name: "a warp's copies", sms: 5, old: true}
+	small, alone, groups := form{name: "a small team", sms: 5, alone: true}, form{name: "a team without groups", sms: 26, alone: true}, form{name: "groups", sms: 47}
+	odd, own := form{name: "rows that the engine cannot read", sms: 5}, form{name: "a chain for each block", sms: 26, alone: true, drawn: true}
 	for i, test := range []struct {
 		cell      *cell.Cell
 		size      [3]int
@@ -322,21 +353,23 @@ func TestScanTeams(t *testing.T) {
 		{cell.Linear, [3]int{5003, 1, 32}, []form{small, groups, copies}, schedule.FP32},
 		{cell.Linear, [3]int{17001, 1, 8}, []form{alone}, schedule.FP32},
 		{cell.Linear, [3]int{2001, 4, 8}, []form{small}, schedule.FP32},
-		{cell.Linear, [3]int{1501, 3, 7}, []form{small}, schedule.FP32},
+		{cell.Linear, [3]int{2051, 3, 7}, []form{odd}, schedule.FP32},
 		{cell.GILR, [3]int{5003, 1, 32}, []form{alone, groups}, schedule.FP32},
-		{cell.SRU, [3]int{3000, 1, 24}, []form{small}, schedule.FP32},
+		{cell.SRU, [3]int{3000, 1, 24}, []form{small, groups}, schedule.FP32},
 		{cell.QRNN, [3]int{5003, 1, 32}, []form{alone, groups}, schedule.FP32},
-		{cell.LSLSTM.Core, [3]int{5003, 1, 32}, []form{small}, schedule.FP32},
-		{cell.GILR, [3]int{1201, 1, 128}, []form{fewer}, schedule.FP32},
-		{cell.Linear, [3]int{2003, 3, 32}, []form{fewer}, schedule.FP32},
+		{cell.LSLSTM.Core, [3]int{5003, 1, 32}, []form{small, groups}, schedule.FP32},
+		{cell.GILR, [3]int{1201, 1, 128}, []form{alone, groups}, schedule.FP32},
+		{cell.Linear, [3]int{2003, 3, 32}, []form{alone, groups}, schedule.FP32},
+		{cell.GILR, [3]int{301, 26, 32}, []form{own}, schedule.FP32},
 		{cell.SRU, [3]int{8001, 1, 8}, []form{alone}, schedule.FP32},
+		{cell.LSLSTM.Core, [3]int{611, 13, 32}, []form{alone}, schedule.FP32},
 		{cell.LSLSTM.Core, [3]int{1503, 1, 16}, []form{small}, schedule.FP32},
 		{cell.GILR, [3]int{2003, 1, 32}, []form{small}, schedule.BF16},
 		{cell.LSLSTM.Core, [3]int{2003, 1, 32}, []form{alone}, schedule.BF16},
-		{cell.SRU, [3]int{1603, 1, 32}, []form{small}, schedule.BF16},
-		{cell.GILR, [3]int{2007, 1, 5}, []form{small}, schedule.FP32},
-		{cell.QRNN, [3]int{5001, 1, 3}, []form{small}, schedule.FP32},
-		{cell.GILR, [3]int{2007, 1, 5}, []form{small, copies}, schedule.BF16},
+		{cell.SRU, [3]int{1603, 1, 32}, []form{small, groups}, schedule.BF16},
+		{cell.GILR, [3]int{2057, 1, 5}, []form{odd}, schedule.FP32},
+		{cell.QRNN, [3]int{5001, 1, 3}, []form{odd}, schedule.FP32},
+		{cell.GILR, [3]int{2057, 1, 5}, []form{odd, copies}, schedule.BF16},
 	} {
 		if testing.Short() && i%2 > 0 {
 			continue
@@ -353,7 +386,7 @@ func TestScanTeams(t *testing.T) {
 				on = older{driver}
 			}
 			d := cuda.New(on, compiler, "")
-			got := left(t, d, on.Properties(), test.precision, test.cell, test.size, f.name != blocks.name, f.name == alone.name)
+			got := left(t, d, on.Properties(), test.precision, test.cell, test.size, [2]bool{f.name != blocks.name, f.name != blocks.name && !f.drawn}, f.alone)
 			d.Close()
 			if want == nil {
 				want = got
@@ -423,8 +456,8 @@ func random(t *testing.T, prog device.Program, rng *rand.Rand, views ...schedule
 	}
 }
 
-// left is what a scan for training and its gradient leave, in the second run.
-func left(t *testing.T, d *cuda.Device, p cuda.Properties, precision schedule.Precision, c *cell.Cell, size [3]int, team, alone bool) (all [][]float32) {
+// left is what a scan for training and its gradient leave, in the second run; teams tells whose either is.
+func left(t *testing.T, d *cuda.Device, p cuda.Properties, precision schedule.Precision, c *cell.Cell, size [3]int, teams [2]bool, alone bool) (all [][]float32) {
 	t.Helper()
 	s, op, back := scansIn(t, precision, c, size[0], size[1], size[2], true)
 	launches, texts, err := cuda.Sources(s, nil, p)
@@ -432,8 +465,8 @@ func left(t *testing.T, d *cuda.Device, p cuda.Properties, precision schedule.Pr
 		t.Fatal(err)
 	}
 	for i, l := range launches {
-		if strings.HasPrefix(l.Name, "scan") && l.Cooperative != team {
-			t.Fatalf("%v %v: %s has %d blocks, a team: %v", c, size, l.Name, l.Grid[0], !team)
+		if strings.HasPrefix(l.Name, "scan") && l.Cooperative != teams[i] {
+			t.Fatalf("%v %v: %s has %d blocks, a team: %v", c, size, l.Name, l.Grid[0], l.Cooperative)
 		}
 		if without := strings.Contains(texts[i], "PARTS = 4"); without != (alone && l.Name == "scan") {
 			t.Fatalf("%v %v: %s of %d blocks is without groups: %v", c, size, l.Name, l.Grid[0], without)
@@ -482,7 +515,7 @@ func TestScanBurden(t *testing.T) {
 	} {
 		s, _, _ := scans(t, test.cell, test.steps, test.batch, 256, false)
 		p := h200()
-		p.Shared = test.shared << 10
+		p.Shared, p.Capability = test.shared<<10, 80 // with a copy engine 64 and 128 chains are a team's
 		launches, texts, err := cuda.Sources(s, nil, p)
 		if err != nil {
 			t.Fatal(err)
@@ -569,7 +602,7 @@ func TestScanWalkers(t *testing.T) {
 		if walkers := int(launches[0].Args[6]); (walkers > 1) != (hidden > 128) || walkers == 0 {
 			t.Fatalf("%d walkers for %d channels", walkers, hidden)
 		}
-		holds(t, d, s, op, nil)
+		holds(t, d, s, op, nil, nil)
 	}
 }
 
@@ -586,13 +619,13 @@ func TestScanSteps(t *testing.T) {
 			if err != nil || !strings.Contains(texts[0], fmt.Sprintf(" K = %d,", n)) {
 				t.Fatalf("%d×%d: not %d steps: %v", test.steps, test.hidden, n, err)
 			}
-			holds(t, d, s, op, knob.Params{"scansteps": n})
+			holds(t, d, s, op, nil, knob.Params{"scansteps": n})
 		}
 	}
 }
 
-// holds compares a linear scan's states with what they mean, in the second run.
-func holds(t *testing.T, d device.Device, s *schedule.Schedule, op schedule.Scan, k knob.Params) {
+// holds compares what a linear scan leaves, and its gradient unless that is nil, with what they mean, in the second run.
+func holds(t *testing.T, d device.Device, s *schedule.Schedule, op schedule.Scan, back *schedule.ScanBackward, k knob.Params) {
 	t.Helper()
 	prog, err := d.Compile(s, k)
 	if err != nil {
@@ -600,33 +633,70 @@ func holds(t *testing.T, d device.Device, s *schedule.Schedule, op schedule.Scan
 	}
 	defer prog.Close()
 	rng := rand.New(rand.NewPCG(3, 4))
-	x := make([]float32, op.X.M.Elements())
-	for i := range x {
-		x[i] = 2*rng.Float32() - 1
+	fill := func(v schedule.View, values []float32) []float32 {
+		for i := range values {
+			values[i] = 2*rng.Float32() - 1
+		}
+		if err := prog.Write(v.M, values[:v.M.Elements()]); err != nil {
+			t.Fatal(err)
+		}
+		return values
 	}
-	hidden := op.Hidden()
-	states, want := make([]float32, op.State[0].M.Elements()), make([]float64, hidden)
-	for u := range want {
-		want[u] = 0.5 - float64(u%2)
-		states[u] = float32(want[u])
+	read := func(v schedule.View) []float32 {
+		values := make([]float32, v.M.Elements())
+		if err := prog.Read(v.M, values); err != nil {
+			t.Fatal(err)
+		}
+		return values
 	}
-	if err := errors.Join(prog.Write(op.X.M, x), prog.Write(op.BX.M, make([]float32, 2*hidden)), prog.Write(op.State[0].M, states)); err != nil {
+	hidden, wide := op.Hidden(), op.Batch()*op.Hidden()
+	x := fill(op.X, make([]float32, op.X.M.Elements()))
+	first := fill(op.State[0], make([]float32, op.State[0].M.Elements()))[:wide]
+	if err := prog.Write(op.BX.M, make([]float32, 2*hidden)); err != nil {
 		t.Fatal(err)
 	}
+	var dout, last []float32
+	if back != nil {
+		dout = fill(back.DOut, make([]float32, back.DOut.M.Elements()))
+	}
 	for range 2 {
+		if back != nil { // which a run leaves what comes before the first step in
+			last = fill(back.Carry[0], make([]float32, wide))
+		}
 		if _, err := prog.Run(1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := prog.Read(op.State[0].M, states); err != nil {
-		t.Fatal(err)
+	check := func(what string, i, u int, got float32, want float64) {
+		t.Helper()
+		if !(math.Abs(float64(got)-want) <= 1e-5*(1+math.Abs(want))) {
+			t.Fatalf("%d × %d × %d, %s, step %d, unit %d: %v, want %v", op.Batch(), hidden, op.Steps, what, i, u, got, want)
+		}
+	}
+	at := func(i, u, gate int) int { return ((i*wide+u)/hidden*2+gate)*hidden + u%hidden }
+	states, want := read(op.State[0]), make([]float64, (op.Steps+1)*wide)
+	for u := range wide {
+		want[u] = float64(first[u])
 	}
 	for i := range op.Steps {
-		for u := range want {
-			want[u] = float64(x[i*2*hidden+u])*want[u] + float64(x[i*2*hidden+hidden+u])
-			if got := states[(i+1)*hidden+u]; math.Abs(float64(got)-want[u]) > 1e-5 {
-				t.Fatalf("step %d, unit %d: %v, want %v", i, u, got, want[u])
-			}
+		for u := range wide {
+			h := &want[(i+1)*wide+u]
+			*h = float64(x[at(i, u, 0)])*want[i*wide+u] + float64(x[at(i, u, 1)])
+			check("a state", i, u, states[(i+1)*wide+u], *h)
 		}
+	}
+	if back == nil {
+		return
+	}
+	dx, carry := read(back.DX), read(back.Carry[0])
+	for u := range wide {
+		d := float64(last[u])
+		for i := op.Steps - 1; i >= 0; i-- {
+			d += float64(dout[i*wide+u])
+			check("a factor's gradient", i, u, dx[at(i, u, 0)], d*want[i*wide+u])
+			check("an input's gradient", i, u, dx[at(i, u, 1)], d)
+			d *= float64(x[at(i, u, 0)])
+		}
+		check("the first state's gradient", 0, u, carry[u], d)
 	}
 }

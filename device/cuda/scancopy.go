@@ -149,6 +149,11 @@ func (s *scan) tensors(b *binder) []*Tensor {
 			t.Box = [3]int{s.Hidden(), wide / s.Hidden(), p.each}
 		}
 		tensors = append(tensors, t)
+		if s.tapers() {
+			tail := *t
+			tail.Box[2] = s.threads / s.lanes * s.tail / s.parts()
+			tensors = append(tensors, &tail)
+		}
 	}
 	return tensors
 }
@@ -160,6 +165,9 @@ func (s *scan) tensorParams() string {
 	for i, p := range all {
 		if s.engine && !p.whole {
 			text += fmt.Sprintf(", const __grid_constant__ tensor_map box%d", i)
+			if s.tapers() {
+				text += fmt.Sprintf(", const __grid_constant__ tensor_map tail%d", i)
+			}
 		}
 	}
 	return text
@@ -191,10 +199,11 @@ func (s *scan) fetch(b *strings.Builder) {
 		}
 		return
 	}
-	low, bar := "ahead.time * (DEEP * K)", "full + 8 * slot"
+	low, bar := "g.low(ahead.time)", "full + 8 * slot"
 	switch {
 	case s.sole():
-		low, bar = "ahead.time * (DEEP * K) + part * PART", "full + 8 * (slot * PARTS + part)"
+		b.WriteString("      const int lines = DEEP * g.each(ahead.time) / PARTS;\n")
+		low, bar = "g.low(ahead.time) + part * lines", "full + 8 * (slot * PARTS + part)"
 	case s.backward:
 		low = "max(0, steps - (ahead.time + 1) * (DEEP * K))"
 	}
@@ -207,24 +216,30 @@ func (s *scan) fetch(b *strings.Builder) {
 	for i, p := range all {
 		switch {
 		case p.whole && s.sole():
-			fmt.Fprintf(b, "      const int bytes%d = max(0, min((int)PART, steps - low)) * %d;\n", i, p.pitch)
+			fmt.Fprintf(b, "      const int bytes%d = max(0, min(lines, steps - low)) * %d;\n", i, p.pitch)
 			bytes += fmt.Sprintf(" + bytes%d", i)
 		case p.whole:
 			fmt.Fprintf(b, "      const int bytes%d = min(DEEP * K + %d, steps + %d - low) * %d;\n", i, p.more, p.more, p.pitch)
 			bytes += fmt.Sprintf(" + bytes%d", i)
+		case s.sole():
+			bytes += fmt.Sprintf(" + lines * %d", p.pitch)
 		default:
-			bytes += fmt.Sprintf(" + %d", p.boxes/s.parts()*p.each*p.pitch)
+			bytes += fmt.Sprintf(" + %d", p.boxes*p.each*p.pitch)
 		}
 	}
 	fmt.Fprintf(b, "      bar_arrive(bar, %s);\n", bytes)
 	for i, p := range all {
 		switch {
 		case p.whole && s.sole():
-			fmt.Fprintf(b, "      if (bytes%d > 0) read_bulk(to + %d + part * (PART * %d), %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", i, p.at, p.pitch, p.group.name, p.shift, p.group.name, i)
+			fmt.Fprintf(b, "      if (bytes%d > 0) read_bulk(to + %d + part * (lines * %d), %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", i, p.at, p.pitch, p.group.name, p.shift, p.group.name, i)
 		case p.whole:
 			fmt.Fprintf(b, "      read_bulk(to + %d, %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", p.at, p.group.name, p.shift-p.more, p.group.name, i)
 		case s.sole():
-			fmt.Fprintf(b, "      tensor_load(to + %d + part * (PART * %d), box%d, u, n, low + %d, bar);\n", p.at, p.pitch, i, p.shift)
+			box := fmt.Sprintf("box%d", i)
+			if s.tapers() {
+				box = fmt.Sprintf("ahead.time < g.regular ? box%d : tail%d", i, i)
+			}
+			fmt.Fprintf(b, "      tensor_load(to + %d + part * (lines * %d), %s, u, n, low + %d, bar);\n", p.at, p.pitch, box, p.shift)
 		default:
 			for k := range p.boxes {
 				fmt.Fprintf(b, "      tensor_load(to + %d, box%d, u, n, low + %d, bar);\n", p.at+k*p.each*p.pitch, i, p.shift-p.more+k*p.each)

@@ -9,7 +9,7 @@ const (
 extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
 NAME(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* troubleMATRICES) {
   DYNAMIC_SHARED(memory);
-  grid g = {steps, batch, hidden, chains, tiles, group, period, sums, totals, trouble};
+  grid g = {steps, batch, hidden, chains, tiles, tiles, group, period, sums, totals, trouble};
   g.settle();
   unsigned char* const staged = memory + PLACES * BUFFER;
   float* const starts = (float*)(staged + STAGED);
@@ -44,9 +44,9 @@ MORE
 `
 	soleRoles = `
 extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
-NAME(int steps, int batch, int hidden, int chains, int tiles, int apart, int period, int times, int over, word* ticket, word* sums, unsigned* troubleMATRICES) {
+NAME(int steps, int batch, int hidden, int chains, int tiles, int regular, int apart, int period, int times, int over, word* ticket, word* sums, unsigned* troubleMATRICES) {
   DYNAMIC_SHARED(memory);
-  grid g = {steps, batch, hidden, chains, tiles, 1, period, sums, sums, trouble, times, over, apart, tiles};
+  grid g = {steps, batch, hidden, chains, tiles, regular, 1, period, sums, sums, trouble, times, over, apart, tiles};
   unsigned char* const staged = memory + PLACES * BUFFER;
   float* const starts = (float*)(staged + STAGED);
   several* const rows = (several*)(starts + STATES * VALUES);

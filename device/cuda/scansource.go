@@ -53,7 +53,7 @@ func (s *scan) place(p slot, from, who string) string {
 	if s.members == 0 {
 		return fmt.Sprintf("(%v*)(%s + %d * blockDim.x + %s * %d + (i + %d) * blockDim.x * %d)", p.element, from, p.at, who, size, p.ahead, size)
 	}
-	row := fmt.Sprintf("((int)(%s / LANES) * K + i + %d)", who, p.ahead)
+	row := fmt.Sprintf("((int)(%s / LANES) * t.each + i + %d)", who, p.ahead)
 	if p.memory {
 		row = fmt.Sprintf("max(0, DEEP * K - 1 + %d - under - %s)", p.more, row)
 	}
@@ -258,7 +258,11 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		fmt.Fprintf(b, "      %v* to_%v = %s;\n", s.element(argument(r)), r, s.address("t", argument(r), offset(r), shift))
 	}
 	b.WriteString(d.wait)
-	b.WriteString("#pragma unroll\n      for (int i = 0; i < K; i++) {\n")
+	if s.tapers() {
+		b.WriteString("#pragma unroll\n      for (int rest = 0; rest < 2; rest++) {\n        if (rest && t.each == TAIL) break;\n#pragma unroll\n      for (int i = rest ? TAIL : 0; i < (rest ? K : TAIL); i++) {\n")
+	} else {
+		b.WriteString("#pragma unroll\n      for (int i = 0; i < K; i++) {\n")
+	}
 	for _, name := range slices.Sorted(maps.Keys(d.read)) {
 		fmt.Fprintf(b, "          float in_%s[V];\n          load<V>(in_%s, %s);\n", name, name, d.read[name])
 	}
@@ -301,6 +305,9 @@ func (s *scan) loop(b *strings.Builder, d body) {
 	}
 	b.WriteString(d.after)
 	b.WriteString("      }\n")
+	if s.tapers() {
+		b.WriteString("      }\n")
+	}
 	if len(d.stages) > 0 {
 		s.stageEnd(b, d.stages)
 	}

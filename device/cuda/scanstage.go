@@ -111,10 +111,10 @@ func staging(all []stage, r cell.Ref) *stage {
 	return nil
 }
 
-// stageBegin has the threads of a warp find out how many rows they leave in stages, and wait until what they
-// left there before has been read.
-const stageBegin = `      const int part = threadIdx.x / 32 * (32 / LANES * K), lines = max(0, min(32 / LANES * K, steps - t.time * (DEEP * K) - part));
-      const int line = threadIdx.x % 32 / LANES * K;
+// stageBegin has the threads of a warp find out how many rows they leave in stages, in a part of their own whatever the
+// steps of the tile, and wait until what they left there before has been read.
+const stageBegin = `      const int part = threadIdx.x / 32 * (32 / LANES * t.each), lines = max(0, min(32 / LANES * t.each, steps - g.low(t.time) - part));
+      const int line = threadIdx.x % 32 / LANES * t.each, own = threadIdx.x / 32 * (32 / LANES * K);
       if (threadIdx.x % 32 == 0) engine_read();
       __syncwarp();
 `
@@ -125,18 +125,18 @@ func (st *stage) place(s *scan, r cell.Ref) string {
 	if s.backward {
 		line = "lines - 1 - line - i"
 	}
-	return fmt.Sprintf("(%v*)(staged + %d + (part + %s) * %d + g.x() * %d)", st.group.element, st.at+offset(r)*s.Hidden()*size, line, st.pitch, s.width*size)
+	return fmt.Sprintf("(%v*)(staged + %d + (own + %s) * %d + g.x() * %d)", st.group.element, st.at+offset(r)*s.Hidden()*size, line, st.pitch, s.width*size)
 }
 
 // stageEnd begins to write what the threads of a warp have left in stages.
 func (s *scan) stageEnd(b *strings.Builder, all []stage) {
 	b.WriteString("      show_engine();\n      __syncwarp();\n      if (threadIdx.x % 32 == 0 && lines > 0) {\n")
 	for _, st := range all {
-		first := "t.time * (DEEP * K) + part"
+		first := "g.low(t.time) + part"
 		if s.backward {
-			first = "steps - t.time * (DEEP * K) - part - lines"
+			first = "steps - g.low(t.time) - part - lines"
 		}
-		fmt.Fprintf(b, "        write_bulk(%s + (long long)(%s + %d) * ld_%s, shared_address(staged + %d + part * %d), lines * %d);\n",
+		fmt.Fprintf(b, "        write_bulk(%s + (long long)(%s + %d) * ld_%s, shared_address(staged + %d + own * %d), lines * %d);\n",
 			st.group.name, first, st.shift, st.group.name, st.at, st.pitch, st.pitch)
 	}
 	b.WriteString("      }\n")

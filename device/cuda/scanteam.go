@@ -30,8 +30,14 @@ const (
 	backRegisters = 32        // of a backward pass
 	maxTeamSteps  = 64        // of a thread whose tiles the copy engine brings
 	soleBytes     = 99 << 10  // that a tile of several chains reads and writes, about, where there are no groups, in inference
-	soleTrain     = 128 << 10 // and where values are kept for a gradient
-	turnBytes     = 15 << 10  // as which a tile counts besides its own there: 0.5 µs
+	soleMore      = 112 << 10 // the same where more than 8 are from one of a block's to its next
+	soleTrain     = 160 << 10 // and where values are kept for a gradient
+	groupsBytes   = 3 << 20   // that a block reads and writes from which on groups are better there
+	chainBytes    = 2 << 20   // from which on blocks that draw tiles are better than those that have a chain each, in inference
+	chainTrain    = 1 << 20   // and where values are kept for a gradient
+	soleSteps     = 64        // from which on teams are better than blocks that draw tiles: without groups
+	groupsSteps   = 512       // with groups
+	copiedSteps   = 2048      // and of threads that copy tiles
 	teamLooks     = 12        // of a thread at what tiles or groups show, at a time, at most; where there are no groups a block looks at all tiles of a chain since its last one so
 	idleShare     = 32        // of how many multiprocessors one may be idle so that a block has tiles of one chain, and no groups
 	teamStates    = 4         // tiles at the same time that have begun and are not done
@@ -43,7 +49,7 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 	t := *s
 	t.threads, t.hopper = teamThreads, p.Hopper
 	t.lanes, t.members = min(scanLine/4/s.width, powerOfTwo(s.across())), p.SMs
-	if t.chains = ceil(s.across(), t.lanes); t.chains*4 > p.SMs {
+	if t.chains = ceil(s.across(), t.lanes); t.chains > t.members {
 		return false
 	}
 	t.engine, t.group = t.boxed(p), max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
@@ -54,7 +60,11 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 		*s = one
 		return true
 	}
-	if !t.cut(p, k) {
+	most := p.SMs / 2
+	if !t.engine {
+		most = p.SMs / 4
+	}
+	if t.chains > most || !t.cut(p, k) {
 		return false
 	}
 	*s = t
@@ -72,8 +82,11 @@ func (s *scan) cut(p Properties, k knob.Params) bool {
 	most := room
 	if s.sole() && s.sides() == 1 {
 		bytes := soleBytes
-		if s.Train {
+		switch {
+		case s.Train:
 			bytes = soleTrain
+		case s.apart() > 8:
+			bytes = soleMore
 		}
 		most = min(most, bytes/(s.threads*s.moved()))
 	}
@@ -81,55 +94,106 @@ func (s *scan) cut(p Properties, k knob.Params) bool {
 	if odd {
 		most -= (most + 1) % 2 // rows an even number apart meet in banks of shared memory
 	}
-	s.chunk = min(most, s.Steps*s.chains/s.members/deep)
-	if s.chunk < max(1, most/2) {
+	fair, fewest := s.Steps*s.chains/(s.members*deep), groupsSteps
+	switch {
+	case s.sole():
+		fewest = soleSteps
+	case !s.engine:
+		fewest = copiedSteps
+	}
+	if fair == 0 || s.Steps < fewest {
 		return false
 	}
-	s.chunk = s.evenest(odd)
-	if n := k["scansteps"]; n != 0 {
-		s.chunk = min(n, room)
+	switch n := k["scansteps"]; {
+	case n != 0:
+		s.taper(min(n, room), odd)
+	case s.sole():
+		s.even(most, odd)
+	default:
+		s.taper(s.evenest(min(most, fair), odd), odd)
 	}
-	s.tiles = ceil(s.Steps, deep*s.chunk)
 	s.members = min(s.members, s.tiles*s.chains)
 	return true
 }
 
-// alone has no groups, and reports so, if the tiles of a chain from one of a member's to its next are few. They are the fewest
-// where a member has tiles of one chain, for which in inference some multiprocessors may be idle. With what is kept for
-// a gradient none may, and there are groups, too, where few blocks have tiles of the same chain.
+// alone has no groups, and reports so, if the tiles of a chain from one of a block's to its next are few. They are the fewest
+// where a block has tiles of one chain, for which some multiprocessors may be idle. What is kept of few chains has groups
+// in time, unless many blocks have tiles of the same one and none is idle; and what is kept of many is not a team's. Blocks that
+// have a chain each get out of step with one another, and are then slower than those that draw tiles.
 func (s *scan) alone() bool {
 	if !s.engine || s.backward {
 		return false
 	}
-	even := *s
-	even.members -= s.members % s.chains
-	switch idle := s.members - even.members; {
-	case s.Train && (idle > 0 || s.members/s.chains <= scanTeam):
-		return false
-	case idle*idleShare > s.members:
+	even, each := *s, s.members/s.chains
+	even.members = each * s.chains
+	idle := s.members - even.members
+	if idle*idleShare > s.members {
 		even = *s
 	}
-	if even.apart() <= teamLooks*soleSeekers*even.sides() {
-		s.members, s.group = even.members, 1
+	apart, bytes := even.apart(), s.Steps*s.lanes*s.moved()*s.chains/s.members // of a block
+	switch {
+	case apart > teamLooks*soleSeekers*even.sides(),
+		apart == 1 && (bytes >= chainBytes || s.Train && bytes >= chainTrain),
+		s.Train && each == 1 && apart > 1,
+		s.Train && each >= 4 && (idle > 0 || each <= scanTeam) && bytes >= groupsBytes:
+		return false
 	}
-	return s.sole()
+	s.members, s.group = even.members, 1
+	return true
 }
 
-// evenest is about as many steps of a thread as there are, so many that the member with the most
-// turns has as little to do as can be.
-func (s *scan) evenest(odd bool) int {
-	best, least, turn := s.chunk, math.MaxInt, 1 // in steps, about
-	if s.sole() {
-		turn = ceil(turnBytes, s.threads*s.moved())
+// even takes as few turns as most steps of a thread make, of about as many steps each. During a last one that is short little is
+// under way from memory.
+func (s *scan) even(most int, odd bool) {
+	turns := s.taper(most, odd)
+	for n := ceil(s.Steps*s.chains, s.members*s.threads/s.lanes*turns); ; n++ {
+		if odd && n%2 == 0 {
+			continue
+		}
+		if s.taper(n, odd) <= turns {
+			return
+		}
 	}
-	for n := s.chunk; n >= max(1, s.chunk*6/7); n-- {
+}
+
+// evenest is about most steps of a thread, so many that the member with the most turns has as little to do as
+// can be.
+func (s *scan) evenest(most int, odd bool) int {
+	best, least := most, math.MaxInt
+	for n := most; n >= max(1, most*6/7); n-- {
 		turns := ceil(ceil(s.Steps, s.threads/s.lanes*n)*s.chains, s.members)
-		if cost := turns * (n + turn); cost < least && (!odd || n%2 == 1) {
+		if cost := turns * (n + 1); cost < least && (!odd || n%2 == 1) {
 			best, least = n, cost
 		}
 	}
 	return best
 }
+
+// taper cuts chains into tiles of n steps of a thread and returns how many turns that makes. Without groups tiles of the last one share
+// evenly what it is left with.
+func (s *scan) taper(n int, odd bool) (turns int) {
+	deep := s.threads / s.lanes
+	s.tiles = ceil(s.Steps, deep*n)
+	s.chunk, s.tail, s.regular = n, n, s.tiles
+	turns = ceil(s.tiles*s.chains, s.members)
+	if !s.sole() {
+		return turns
+	}
+	s.regular = (turns - 1) * s.members / s.chains
+	left := s.Steps - s.regular*deep*n
+	s.tail = ceil(left, deep*(turns*s.members/s.chains-s.regular))
+	if odd {
+		s.tail = min(n, s.tail|1)
+	}
+	if turns == 1 {
+		s.chunk = s.tail
+	}
+	s.tiles = s.regular + ceil(left, deep*s.tail)
+	return turns
+}
+
+// tapers reports whether tiles of the last turn are smaller.
+func (s *scan) tapers() bool { return s.members > 0 && s.tail < s.chunk }
 
 // sole reports whether there are no groups, and parts is in how many a tile is copied.
 func (s *scan) sole() bool { return s.group == 1 }
@@ -303,8 +367,8 @@ func (s *scan) teamSource(name string) source {
 		more, fewer = fmt.Sprintf("  more_registers<%d>();\n", computing), fmt.Sprintf("    fewer_registers<%d>();\n", helping)
 	}
 	var b, fetch strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, PARTS = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, LOOKS = %d, STATES = %d, COPIERS = %d, PACED = %v };\n%s%s",
-		s.width, s.chunk, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), s.looks(), teamStates, copiers, s.inference(), file("linear").text, file("scanteam").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, TAIL = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, PARTS = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, LOOKS = %d, STATES = %d, COPIERS = %d, PACED = %v };\n%s%s",
+		s.width, s.chunk, s.tail, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), s.looks(), teamStates, copiers, s.inference(), file("linear").text, file("scanteam").text)
 	roles := groupedRoles
 	if s.sole() {
 		roles = soleRoles

@@ -2,7 +2,7 @@
 // lanes, V channels side by side each, and the time of a chain is cut into tiles.
 // Blocks are a team: they take tiles in turns, in the order of time, those of all chains at a
 // time. The threads of a block that compute lie in lanes,
-// too, and behind one another in time; each has K steps of a tile.
+// too, and behind one another in time; each has K steps of a tile, and TAIL of one of the last turn.
 //
 // One warp has tiles copied to shared memory, as soon as there is a place, in inference and without groups not before the last one has come. The threads compose the
 // steps of a tile to one, show the team what that is and do the steps BEHIND tiles later: by then
@@ -14,7 +14,6 @@
 
 enum {
   DEEP = THREADS / LANES,  // threads behind one another
-  PART = DEEP * K / PARTS, // steps of a tile that are copied at a time
   VALUES = LANES * N,      // of a chain: N of each lane
   ROWS = THREADS / 32,     // warps that compute
   SIDES = VALUES < 32 && 32 % VALUES == 0 ? 32 / VALUES : 1, // threads of a seeker that look for the same value
@@ -34,13 +33,14 @@ struct tile {
   bool inside;      // whether there are channels
   int n, u;         // the sequence and the first unit
   int first, steps; // the first step and how many; 0: the thread idles
+  int each;         // steps of a thread that does not idle
 };
 
 // A grid is how a scan is cut, and where its blocks show each other what they
 // make: tiles in sums, groups of tiles of a chain in totals. A block has tiles of period chains, one
 // after the other.
 struct grid {
-  int steps, batch, hidden, chains, tiles, group, period;
+  int steps, batch, hidden, chains, tiles, regular, group, period; // regular: tiles of a chain ahead of the last turn
   word *sums, *totals;
   unsigned* trouble;
   int times, over; // how much further in time, and in chains, a block's next tile is
@@ -64,14 +64,18 @@ struct grid {
     if (t.chain >= chains) t.chain -= chains, t.time++;
   }
 
+  // each and low are the steps of a thread of a tile and the tile's first one.
+  __device__ __forceinline__ int each(int time) const { return TAIL < K && time >= regular ? TAIL : K; }
+  __device__ __forceinline__ int low(int time) const { return DEEP * (TAIL < K ? min(time, regular) * K + max(0, time - regular) * TAIL : time * K); }
+
   __device__ __forceinline__ tile at(const turn& at, int who) const {
     tile t;
     t.time = at.time;
     const unsigned across = hidden / V, column = at.chain * LANES + who % LANES;
     t.n = batch == 1 ? 0 : column / across, t.u = (column - t.n * across) * V;
     t.inside = column < batch * across;
-    t.first = (t.time * DEEP + who / LANES) * K;
-    t.steps = t.inside ? max(0, min((int)K, steps - t.first)) : 0;
+    t.each = each(t.time), t.first = low(t.time) + who / LANES * t.each;
+    t.steps = t.inside ? max(0, min(t.each, steps - t.first)) : 0;
     return t;
   }
 
