@@ -74,57 +74,112 @@ func TestScanMoves(t *testing.T) {
 	}
 }
 
-// TestScanTiles checks that tiles cover all channels and steps, and that there
-// are enough of them to fill a GPU where there is enough to do.
+// A cutting is how a launch cuts a scan, as its arguments and the text of its kernel say.
+type cutting struct {
+	kind                  string // tiles: that blocks draw; a team's: groups, or alone without
+	blocks, threads       int
+	width, lanes, chains  int // width: channels of a thread
+	steps, tail           int // of a thread, and in tiles of a team's last turn
+	tiles, regular, group int // of a chain; regular: those ahead of the last turn
+}
+
+// cuts lists those of the launches of s that are scans.
+func cuts(t testing.TB, s *schedule.Schedule, k knob.Params, p cuda.Properties) (all []cutting) {
+	t.Helper()
+	launches, texts, err := cuda.Sources(s, k, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range launches {
+		if !strings.HasPrefix(l.Name, "scan") {
+			continue
+		}
+		c := cutting{kind: "tiles", blocks: l.Grid[0], threads: l.Block[0], lanes: 1 << l.Args[3], chains: int(l.Args[4]), tiles: int(l.Args[5])}
+		_, text, _ := strings.Cut(texts[i], "enum { V = ")
+		pattern := "%d, K = %d"
+		if l.Cooperative {
+			pattern += ", TAIL = %d, N = %d, LANES = %d, THREADS = %d"
+			c.kind, c.chains, c.tiles, c.group = "groups", int(l.Args[3]), int(l.Args[4]), int(l.Args[5])
+		}
+		var values int
+		read := []any{&c.width, &c.steps, &c.tail, &values, &c.lanes, &c.threads}
+		if _, err := fmt.Sscanf(text, pattern, read[:strings.Count(pattern, "%")]...); err != nil {
+			t.Fatal(err)
+		}
+		c.regular = c.tiles
+		if strings.Contains(text, "PARTS = 4") {
+			c.kind, c.regular, c.group = "alone", int(l.Args[5]), 1
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// deep is how many threads are behind one another in time, and covers how many steps and channels tiles have.
+func (c cutting) deep() int { return c.threads / c.lanes }
+
+func (c cutting) covers() (steps, channels int) {
+	return c.deep() * (c.regular*c.steps + (c.tiles-c.regular)*c.tail), c.chains * c.lanes * c.width
+}
+
+// covered checks that tiles of all passes cover all channels and steps, with none to spare, and that
+// there are enough of them to fill a GPU where there is enough to do.
+func covered(t *testing.T, of *cell.Cell, steps, batch, hidden int, p cuda.Properties) {
+	t.Helper()
+	for _, train := range []bool{false, true} {
+		s, _, _ := scans(t, of, steps, batch, hidden, train)
+		launches, _, err := cuda.Sources(s, nil, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range cuts(t, s, nil, p) {
+			fail := func(format string, args ...any) {
+				t.Helper()
+				t.Errorf("%v %d × %d × %d, training: %v, %s: %s: %+v", of, batch, hidden, steps, train, launches[i].Name, fmt.Sprintf(format, args...), c)
+			}
+			if c.threads < 64 || c.threads&(c.threads-1) != 0 || c.deep()*c.lanes != c.threads { // two warps at least, see leastThreads
+				fail("threads in lanes")
+			}
+			if n, channels := c.covers(); channels < batch*hidden || channels >= batch*hidden+c.width*c.lanes || n < steps || n >= steps+c.deep()*c.steps {
+				fail("tiles cover %d channels and %d steps", channels, n)
+			}
+			if c.kind != "tiles" && (c.blocks > p.SMs || c.blocks > c.tiles*c.chains || c.tail > c.steps || (c.group < 2) != (c.kind == "alone")) {
+				fail("a team")
+			}
+			if shared := launches[i].Shared; shared > p.Shared {
+				fail("%d bytes of shared memory", shared)
+			}
+			if work := steps * batch * hidden; work >= 1<<24 && (c.blocks < 2*p.SMs && c.kind == "tiles" || 10*c.blocks < 9*p.SMs) {
+				fail("few blocks")
+			}
+		}
+	}
+}
+
 func TestScanTiles(t *testing.T) {
-	p := h200()
 	for _, size := range [][3]int{
 		{1, 1, 1}, {1, 1, 1000}, {2, 7, 33}, {65536, 1, 256}, {65537, 1, 256}, {1024, 64, 256}, {1 << 20, 1, 32}, {1 << 22, 1, 8}, {1 << 20, 1, 1}, {5000, 1, 3}, {16, 256, 1024}, {3, 1, 100000}, {5, 1, 17},
 		{8193, 8, 256}, {500, 16, 256}, {70, 1, 256}, {4096, 12, 256}, {1201, 25, 64}, {100001, 1, 128},
 	} {
 		for _, c := range []*cell.Cell{cell.Linear, cell.SRU, cell.QRNN, cell.LSLSTM} {
-			s, _, _ := scans(t, c, size[0], size[1], size[2], true)
-			launches, texts, err := cuda.Sources(s, nil, p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, l := range launches {
-				var width, chunk, tail int
-				_, after, _ := strings.Cut(texts[i], "enum { V = ")
-				if n, err := fmt.Sscanf(after, "%d, K = %d, TAIL = %d,", &width, &chunk, &tail); n < 2 || l.Cooperative && err != nil {
-					t.Fatal(err)
-				}
-				threads, lanes, chains, tiles := l.Block[0], 1<<l.Args[3], int(l.Args[4]), int(l.Args[5])
-				if l.Cooperative {
-					if _, err := fmt.Sscanf(after[strings.Index(after, "LANES"):], "LANES = %d, THREADS = %d", &lanes, &threads); err != nil {
-						t.Fatal(err)
-					}
-					chains, tiles = int(l.Args[3]), int(l.Args[4])
-					if group, period := int(l.Args[5]), int(l.Args[6]); !strings.Contains(texts[i], "PARTS = 4") && (l.Grid[0] > tiles*chains || group < 2 || period*l.Grid[0]%chains != 0) {
-						t.Errorf("%v %v: %d blocks, each %d turns, for %d chains of %d tiles in groups of %d", c, size, l.Grid[0], period, chains, tiles, group)
-					}
-				}
-				deep := threads / lanes
-				channels, steps := chains*lanes*width, tiles*deep*chunk
-				if l.Cooperative && strings.Contains(texts[i], "PARTS = 4") {
-					regular := int(l.Args[5])
-					steps = (regular*chunk + (tiles-regular)*tail) * deep
-				}
-				if threads < 64 || threads&(threads-1) != 0 || deep*lanes != threads { // two warps at least, see leastThreads
-					t.Errorf("%v %v: %d threads in %d lanes", c, size, threads, lanes)
-				}
-				if channels < size[1]*size[2] || channels >= size[1]*size[2]+width*lanes || steps < size[0] || steps >= size[0]+deep*chunk {
-					t.Errorf("%v %v: tiles cover %d channels and %d steps", c, size, channels, steps)
-				}
-				if l.Shared > p.Shared {
-					t.Errorf("%v %v: %d bytes of shared memory", c, size, l.Shared)
-				}
-				if work := size[0] * size[1] * size[2]; work >= 1<<24 && (l.Grid[0] < 2*p.SMs && !l.Cooperative || 10*l.Grid[0] < 9*p.SMs) {
-					t.Errorf("%v %v: %d blocks", c, size, l.Grid[0])
-				}
-			}
+			covered(t, c, size[0], size[1], size[2], h200())
 		}
 	}
+}
+
+func FuzzScanTiles(f *testing.F) {
+	f.Add(uint32(65537), uint16(1), uint16(256), byte(132), true)
+	f.Add(uint32(200), uint16(8), uint16(256), byte(108), false)
+	f.Add(uint32(4099), uint16(33), uint16(36), byte(78), true)
+	f.Fuzz(func(t *testing.T, steps uint32, batch, hidden uint16, sms byte, hopper bool) {
+		p := h200()
+		if p.SMs = 1 + int(sms); !hopper {
+			p.Capability, p.Hopper, p.Shared = 80, false, 164<<10
+		}
+		for _, c := range []*cell.Cell{cell.Linear, cell.GILR, cell.LSLSTM.Core} {
+			covered(t, c, 1+int(steps%(1<<22)), 1+int(batch%256), 1+int(hidden%2048), p)
+		}
+	})
 }
 
 // TestScanGroups holds a recurrence whose team is so large that it meets in groups
@@ -160,20 +215,9 @@ func TestScanSanitized(t *testing.T) {
 	} {
 		for _, train := range []bool{false, true} {
 			s, _, _ := scans(t, test.cell, test.steps, test.batch, test.hidden, train)
-			launches, texts, err := cuda.Sources(s, knob.Params{"scansteps": test.thread}, h200())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, l := range launches {
-				kind, tiles := "tiles", int(l.Args[4]*l.Args[5])
-				if l.Cooperative {
-					kind, tiles = "groups", int(l.Args[3]*l.Args[4])
-				}
-				if strings.Contains(texts[i], "PARTS = 4") {
-					kind = "alone"
-				}
-				if i == 0 && kind != test.kind || tiles <= 2*l.Grid[0] {
-					t.Errorf("%v, %d × %d × %d, training: %v, %s: %s, %d for %d blocks", test.cell, test.batch, test.hidden, test.steps, train, l.Name, kind, tiles, l.Grid[0])
+			for i, c := range cuts(t, s, knob.Params{"scansteps": test.thread}, h200()) {
+				if i == 0 && c.kind != test.kind || c.tiles*c.chains <= 2*c.blocks {
+					t.Errorf("%v, %d × %d × %d, training: %v, scan %d: %+v", test.cell, test.batch, test.hidden, test.steps, train, i, c)
 				}
 			}
 		}
@@ -183,27 +227,14 @@ func TestScanSanitized(t *testing.T) {
 // TestScanTurns: the member of a team that has the most to do has little more than a fair share.
 func TestScanTurns(t *testing.T) {
 	for _, hidden := range []int{8, 32, 128, 256} {
-		for _, c := range []*cell.Cell{cell.Linear, cell.SRU, cell.LSLSTM.Core} {
+		for _, of := range []*cell.Cell{cell.Linear, cell.SRU, cell.LSLSTM.Core} {
 			for _, steps := range []int{1 << 24 / hidden, 1<<24/hidden + 1, 3 << 20 / hidden} {
-				s, _, _ := scans(t, c, steps, 1, hidden, true)
-				launches, texts, err := cuda.Sources(s, nil, h200())
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i, l := range launches {
-					if !l.Cooperative {
-						t.Fatalf("%v %d × %d: no team", c, steps, hidden)
-					}
-					var width, chunk, tail, values, lanes, threads int
-					_, after, _ := strings.Cut(texts[i], "enum { V = ")
-					if _, err := fmt.Sscanf(after, "%d, K = %d, TAIL = %d, N = %d, LANES = %d, THREADS = %d", &width, &chunk, &tail, &values, &lanes, &threads); err != nil {
-						t.Fatal(err)
-					}
-					chains, tiles := int(l.Args[3]), int(l.Args[4])
-					turns := (chains*tiles + l.Grid[0] - 1) / l.Grid[0]
-					most, fair := threads/lanes*((turns-1)*chunk+tail), float64(steps)*float64(chains)/float64(l.Grid[0])
-					if over := float64(most)/fair - 1; over > 0.15 || steps*hidden >= 1<<24 && over > 0.06 {
-						t.Errorf("%v %d × %d: %d steps in %d turns of %d, the last of %d, %.1f %% more than a fair share", c, steps, hidden, most, turns, threads/lanes*chunk, threads/lanes*tail, 100*over)
+				s, _, _ := scans(t, of, steps, 1, hidden, true)
+				for _, c := range cuts(t, s, nil, h200()) {
+					turns := (c.chains*c.tiles + c.blocks - 1) / c.blocks
+					most, fair := c.deep()*((turns-1)*c.steps+c.tail), float64(steps)*float64(c.chains)/float64(c.blocks)
+					if over := float64(most)/fair - 1; c.kind == "tiles" || over > 0.15 || steps*hidden >= 1<<24 && over > 0.06 {
+						t.Errorf("%v %d × %d: %d steps in %d turns, %.1f %% more than a fair share: %+v", of, steps, hidden, most, turns, 100*over, c)
 					}
 				}
 			}
@@ -248,25 +279,18 @@ func TestScanKinds(t *testing.T) {
 		{17, 256, 1000, "tiles", "tiles", "tiles"},
 	} {
 		for _, train := range []bool{false, true} {
-			s, _, _ := scans(t, cell.Linear, test.steps, test.batch, test.hidden, train)
-			launches, texts, err := cuda.Sources(s, nil, h200())
-			if err != nil {
-				t.Fatal(err)
-			}
 			want := []string{test.inference}
 			if train {
 				want = []string{test.forward, test.backward}
 			}
-			for i, l := range launches {
-				got := "tiles"
-				switch {
-				case strings.Contains(texts[i], "PARTS = 4"):
-					got = fmt.Sprint("alone ", l.Grid[0])
-				case l.Cooperative:
-					got = fmt.Sprint("groups ", l.Grid[0])
+			s, _, _ := scans(t, cell.Linear, test.steps, test.batch, test.hidden, train)
+			for i, c := range cuts(t, s, nil, h200()) {
+				got := c.kind
+				if got != "tiles" {
+					got = fmt.Sprint(c.kind, " ", c.blocks)
 				}
 				if got != want[i] {
-					t.Errorf("%d × %d × %d, training: %v, %s: %s, want %s", test.batch, test.hidden, test.steps, train, l.Name, got, want[i])
+					t.Errorf("%d × %d × %d, training: %v, scan %d: %s, want %s", test.batch, test.hidden, test.steps, train, i, got, want[i])
 				}
 			}
 		}
@@ -338,12 +362,12 @@ func TestScanTeams(t *testing.T) {
 		name  string
 		sms   int
 		old   bool
-		alone bool // without groups, forward
-		drawn bool // no team backward
+		kinds [2]string // forward and backward
 	}
-	blocks, copies := form{name: "blocks", sms: 1, old: true}, form{name: "a warp's copies", sms: 5, old: true}
-	small, alone, groups := form{name: "a small team", sms: 5, alone: true}, form{name: "a team without groups", sms: 26, alone: true}, form{name: "groups", sms: 47}
-	odd, own := form{name: "rows that the engine cannot read", sms: 5}, form{name: "a chain for each block", sms: 26, alone: true, drawn: true}
+	blocks, copies := form{"blocks", 1, true, [2]string{"tiles", "tiles"}}, form{"a warp's copies", 5, true, [2]string{"groups", "groups"}}
+	small, alone := form{"a small team", 5, false, [2]string{"alone", "groups"}}, form{"a team without groups", 26, false, [2]string{"alone", "groups"}}
+	groups, own := form{"groups", 47, false, [2]string{"groups", "groups"}}, form{"a chain for each block", 26, false, [2]string{"alone", "tiles"}}
+	odd := form{"rows that the engine cannot read", 5, false, [2]string{"groups", "groups"}}
 	for i, test := range []struct {
 		cell      *cell.Cell
 		size      [3]int
@@ -386,7 +410,7 @@ func TestScanTeams(t *testing.T) {
 				on = older{driver}
 			}
 			d := cuda.New(on, compiler, "")
-			got := left(t, d, on.Properties(), test.precision, test.cell, test.size, [2]bool{f.name != blocks.name, f.name != blocks.name && !f.drawn}, f.alone)
+			got := left(t, d, on.Properties(), test.precision, test.cell, test.size, f.kinds)
 			d.Close()
 			if want == nil {
 				want = got
@@ -410,28 +434,24 @@ func TestScanInference(t *testing.T) {
 		cell *cell.Cell
 		sms  int
 		size [3]int // steps, batch, hidden
-		sole bool
+		kind string
 	}{
-		{cell.SRU, 146, [3]int{40001, 1, 8}, false},
-		{cell.SRU, 26, [3]int{8001, 1, 8}, true},
-		{cell.GILR, 26, [3]int{60001, 1, 4}, false},
-		{cell.GILR, 26, [3]int{5003, 1, 32}, true},
-		{cell.Linear, 5, [3]int{5003, 1, 32}, true},
-		{cell.SRU, 5, [3]int{4001, 1, 8}, true},
-		{cell.GILR, 33, [3]int{3001, 1, 256}, true},
-		{cell.LSLSTM.Core, 33, [3]int{2003, 1, 192}, true},
-		{cell.QRNN, 33, [3]int{2003, 4, 64}, true},
-		{cell.Linear, 33, [3]int{2003, 16, 16}, true},
+		{cell.SRU, 146, [3]int{40001, 1, 8}, "groups"},
+		{cell.SRU, 26, [3]int{8001, 1, 8}, "alone"},
+		{cell.GILR, 26, [3]int{60001, 1, 4}, "groups"},
+		{cell.GILR, 26, [3]int{5003, 1, 32}, "alone"},
+		{cell.Linear, 5, [3]int{5003, 1, 32}, "alone"},
+		{cell.SRU, 5, [3]int{4001, 1, 8}, "alone"},
+		{cell.GILR, 33, [3]int{3001, 1, 256}, "alone"},
+		{cell.LSLSTM.Core, 33, [3]int{2003, 1, 192}, "alone"},
+		{cell.QRNN, 33, [3]int{2003, 4, 64}, "alone"},
+		{cell.Linear, 33, [3]int{2003, 16, 16}, "alone"},
 	} {
 		compiler, driver := emulation(t, test.sms)
 		d := cuda.New(driver, compiler, "")
 		s, _, _ := scans(t, test.cell, test.size[0], test.size[1], test.size[2], false)
-		launches, texts, err := cuda.Sources(s, nil, driver.Properties())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sole := strings.Contains(texts[0], "PARTS = 4"); !launches[0].Cooperative || sole != test.sole {
-			t.Fatalf("%v: a team: %v, whose blocks look at each tile: %v", test, launches[0].Cooperative, sole)
+		if c := cuts(t, s, nil, driver.Properties())[0]; c.kind != test.kind {
+			t.Fatalf("%v: %+v", test, c)
 		}
 		same(t, d, test.cell, test.size[0], test.size[1], test.size[2])
 		d.Close()
@@ -456,20 +476,13 @@ func random(t *testing.T, prog device.Program, rng *rand.Rand, views ...schedule
 	}
 }
 
-// left is what a scan for training and its gradient leave, in the second run; teams tells whose either is.
-func left(t *testing.T, d *cuda.Device, p cuda.Properties, precision schedule.Precision, c *cell.Cell, size [3]int, teams [2]bool, alone bool) (all [][]float32) {
+// left is what a scan for training and its gradient, of such kinds, leave, in the second run.
+func left(t *testing.T, d *cuda.Device, p cuda.Properties, precision schedule.Precision, of *cell.Cell, size [3]int, kinds [2]string) (all [][]float32) {
 	t.Helper()
-	s, op, back := scansIn(t, precision, c, size[0], size[1], size[2], true)
-	launches, texts, err := cuda.Sources(s, nil, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, l := range launches {
-		if strings.HasPrefix(l.Name, "scan") && l.Cooperative != teams[i] {
-			t.Fatalf("%v %v: %s has %d blocks, a team: %v", c, size, l.Name, l.Grid[0], l.Cooperative)
-		}
-		if without := strings.Contains(texts[i], "PARTS = 4"); without != (alone && l.Name == "scan") {
-			t.Fatalf("%v %v: %s of %d blocks is without groups: %v", c, size, l.Name, l.Grid[0], without)
+	s, op, back := scansIn(t, precision, of, size[0], size[1], size[2], true)
+	for i, c := range cuts(t, s, nil, p) {
+		if c.kind != kinds[i] {
+			t.Fatalf("%v %v, scan %d is not of %s: %+v", of, size, i, kinds[i], c)
 		}
 	}
 	prog, err := d.Compile(s, nil)
