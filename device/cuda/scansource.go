@@ -258,11 +258,15 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		fmt.Fprintf(b, "      %v* to_%v = %s;\n", s.element(argument(r)), r, s.address("t", argument(r), offset(r), shift))
 	}
 	b.WriteString(d.wait)
-	if s.tapers() {
-		b.WriteString("#pragma unroll\n      for (int rest = 0; rest < 2; rest++) {\n        if (rest && t.each == TAIL) break;\n#pragma unroll\n      for (int i = rest ? TAIL : 0; i < (rest ? K : TAIL); i++) {\n")
-	} else {
-		b.WriteString("#pragma unroll\n      for (int i = 0; i < K; i++) {\n")
+	steps := "      for (int i = 0; i < K; i++) {\n"
+	if s.tapers() { // those of every tile, and then the rest: one comparison for all, not one for each
+		steps = `      for (int rest = 0; rest < 2; rest++) {
+        if (rest && t.each == TAIL) break;
+#pragma unroll
+      for (int i = rest ? TAIL : 0; i < (rest ? K : TAIL); i++) {
+`
 	}
+	b.WriteString("#pragma unroll\n" + steps)
 	for _, name := range slices.Sorted(maps.Keys(d.read)) {
 		fmt.Fprintf(b, "          float in_%s[V];\n          load<V>(in_%s, %s);\n", name, name, d.read[name])
 	}

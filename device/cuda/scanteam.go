@@ -30,14 +30,14 @@ const (
 	backRegisters = 32        // of a backward pass
 	maxTeamSteps  = 64        // of a thread whose tiles the copy engine brings
 	soleBytes     = 99 << 10  // that a tile of several chains reads and writes, about, where there are no groups, in inference
-	soleMore      = 112 << 10 // the same where more than 8 are from one of a block's to its next
+	soleMore      = 112 << 10 // the same where a chain has more than 8 from one of a block's to its next
 	soleTrain     = 160 << 10 // and where values are kept for a gradient
-	groupsBytes   = 3 << 20   // that a block reads and writes from which on groups are better there
+	groupsBytes   = 3 << 20   // that a block reads and writes in all, from which on groups are better there
 	chainBytes    = 2 << 20   // from which on blocks that draw tiles are better than those that have a chain each, in inference
 	chainTrain    = 1 << 20   // and where values are kept for a gradient
-	soleSteps     = 64        // from which on teams are better than blocks that draw tiles: without groups
-	groupsSteps   = 512       // with groups
-	copiedSteps   = 2048      // and of threads that copy tiles
+	soleSteps     = 64        // in all, from which on teams without groups are better than blocks that draw tiles,
+	groupsSteps   = 512       // teams in groups
+	copiedSteps   = 2048      // and those whose threads copy tiles
 	teamLooks     = 12        // of a thread at what tiles or groups show, at a time, at most; where there are no groups a block looks at all tiles of a chain since its last one so
 	idleShare     = 32        // of how many multiprocessors one may be idle so that a block has tiles of one chain, and no groups
 	teamStates    = 4         // tiles at the same time that have begun and are not done
@@ -117,8 +117,8 @@ func (s *scan) cut(p Properties, k knob.Params) bool {
 }
 
 // alone has no groups, and reports so, if the tiles of a chain from one of a block's to its next are few. They are the fewest
-// where a block has tiles of one chain, for which some multiprocessors may be idle. What is kept of few chains has groups
-// in time, unless many blocks have tiles of the same one and none is idle; and what is kept of many is not a team's. Blocks that
+// where a block has tiles of one chain, for which some multiprocessors may be idle. What is kept of few chains has groups where
+// there is much, unless many blocks have tiles of the same one and none is idle; and what is kept of many is not a team's. Blocks that
 // have a chain each get out of step with one another, and are then slower than those that draw tiles.
 func (s *scan) alone() bool {
 	if !s.engine || s.backward {
@@ -130,12 +130,15 @@ func (s *scan) alone() bool {
 	if idle*idleShare > s.members {
 		even = *s
 	}
-	apart, bytes := even.apart(), s.Steps*s.lanes*s.moved()*s.chains/s.members // of a block
-	switch {
-	case apart > teamLooks*soleSeekers*even.sides(),
-		apart == 1 && (bytes >= chainBytes || s.Train && bytes >= chainTrain),
-		s.Train && each == 1 && apart > 1,
-		s.Train && each >= 4 && (idle > 0 || each <= scanTeam) && bytes >= groupsBytes:
+	apart, bytes, own := even.apart(), s.Steps*s.lanes*s.moved()*s.chains/s.members, chainBytes // of a block
+	if s.Train {
+		own = chainTrain
+		few, spread := each >= 4, each > scanTeam && idle == 0
+		if few && !spread && bytes >= groupsBytes || each == 1 && apart > 1 {
+			return false
+		}
+	}
+	if apart > teamLooks*soleSeekers*even.sides() || apart == 1 && bytes >= own {
 		return false
 	}
 	s.members, s.group = even.members, 1
