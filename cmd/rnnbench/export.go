@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -54,6 +56,8 @@ scripts/check-pytorch.py does. --impl reference exports the float64 reference.`,
 			return misused(cmd, errors.New("there is no file to write: add -f FILE.npz"))
 		case file == "-" && terminal(p.out):
 			return misused(cmd, errors.New("arrays are not for a terminal: add -f FILE.npz"))
+		case strings.EqualFold(filepath.Ext(file), ".npy"):
+			return misused(cmd, fmt.Errorf("%s would be of one array, and export writes several: name a file .npz", file))
 		}
 		c, err := s.resolve(p)
 		if err != nil {

@@ -307,6 +307,7 @@ func TestUsageErrors(t *testing.T) {
 		{"explain -H 1,2", "these are 2 points"},
 		{"explain -o dot", "name one, as in --impl naive"},
 		{"export -H 3", "there is no file to write"},
+		{"export -H 3 -f x.npy", "x.npy would be of one array, and export writes several: name a file .npz"},
 		{"graph", "graph takes one cell or one file"},
 		{"graph lstmm", "there is no cell \"lstmm\": did you mean lstm?"},
 		{"graph bad.toml", "there is no key \"version\" above the tables: it is one of name, layer, connection\nhint: rnnbench graph --help"},
