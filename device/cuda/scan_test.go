@@ -107,7 +107,7 @@ func cuts(t testing.TB, s *schedule.Schedule, k knob.Params, p cuda.Properties) 
 			t.Fatal(err)
 		}
 		c.regular = c.tiles
-		if strings.Contains(text, "PARTS = 4") {
+		if strings.Contains(text, "seek_together(g, me") {
 			c.kind, c.regular, c.group = "alone", int(l.Args[5]), 1
 		}
 		all = append(all, c)

@@ -21,7 +21,7 @@ import (
 const (
 	teamThreads   = 256
 	teamHelpers   = 4 // warps
-	teamParts     = 4
+	teamParts     = 2 // of a tile without groups, copied one behind the other
 	scanTeam      = 24
 	computing     = 208       // registers of a thread that computes, from Hopper on
 	helping       = 88        // of others
