@@ -242,6 +242,18 @@ func TestScanTurns(t *testing.T) {
 	}
 }
 
+// TestScanBoxes: boxes, of 256 rows at most, leave few channels of several sequences tiles that are about as long as those of many.
+func TestScanBoxes(t *testing.T) {
+	for _, size := range [][2]int{{2, 4}, {4, 4}, {2, 8}, {2, 16}, {4, 64}} {
+		s, _, _ := scans(t, cell.Linear, 1<<20, size[0], size[1], false)
+		for _, c := range cuts(t, s, nil, h200()) {
+			if c.kind != "tiles" && c.steps < 24 {
+				t.Errorf("%d × %d: %+v", size[0], size[1], c)
+			}
+		}
+	}
+}
+
 // TestScanKinds: which passes of a linear recurrence are on an H200 teams' that meet in groups, teams' that do not, of
 // how many blocks, and tiles that blocks draw.
 func TestScanKinds(t *testing.T) {
@@ -446,6 +458,7 @@ func TestScanInference(t *testing.T) {
 		{cell.LSLSTM.Core, 33, [3]int{2003, 1, 192}, "alone"},
 		{cell.QRNN, 33, [3]int{2003, 4, 64}, "alone"},
 		{cell.Linear, 33, [3]int{2003, 16, 16}, "alone"},
+		{cell.Linear, 33, [3]int{8001, 2, 4}, "alone"},
 	} {
 		compiler, driver := emulation(t, test.sms)
 		d := cuda.New(driver, compiler, "")

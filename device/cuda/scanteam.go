@@ -198,14 +198,18 @@ func (s *scan) taper(n int, odd bool) (turns int) {
 // tapers reports whether tiles of the last turn are smaller.
 func (s *scan) tapers() bool { return s.members > 0 && s.tail < s.chunk }
 
-// sole reports whether there are no groups, and parts is in how many a tile is copied.
+// sole reports whether there are no groups, and parts is in how many a tile is copied: of several sequences, which come in
+// boxes, in so many that there is room for 32 steps of a thread.
 func (s *scan) sole() bool { return s.group == 1 }
 
 func (s *scan) parts() int {
-	if s.sole() {
-		return teamParts
+	switch deep := s.threads / s.lanes; {
+	case !s.sole():
+		return 1
+	case s.Batch() > 1:
+		return max(teamParts, deep*32/maxBox)
 	}
-	return 1
+	return teamParts
 }
 
 // inference reports whether the scan keeps nothing and is no gradient.
