@@ -51,8 +51,30 @@ __device__ __forceinline__ unsigned get_acquire(const unsigned* p) {
 __device__ __forceinline__ void pause() {}
 __device__ __forceinline__ void rest() { asm volatile("nanosleep.u32 50;" ::: "memory"); }
 
-// Words are 64 bits that another block may be writing: each is seen whole.
+// Words are 64 bits that another block may be writing: each is seen whole. They are to stay in the L2 whatever else passes
+// through it: those that had left it made looks, even at what the run before had written there, as slow as memory.
 typedef unsigned long long word;
+#if __CUDA_ARCH__ >= 800
+__device__ __forceinline__ unsigned long long staying() {
+  unsigned long long policy;
+  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+__device__ __forceinline__ word get_word(const word* p) {
+  word v;
+  asm volatile("ld.relaxed.gpu.global.L2::cache_hint.u64 %0, [%1], %2;" : "=l"(v) : "l"(p), "l"(staying()) : "memory");
+  return v;
+}
+__device__ __forceinline__ void get_words(word& a, word& b, const word* p) {
+  asm volatile("ld.relaxed.gpu.global.L2::cache_hint.v2.u64 {%0, %1}, [%2], %3;" : "=l"(a), "=l"(b) : "l"(p), "l"(staying()) : "memory");
+}
+__device__ __forceinline__ void put_word(word* p, word v) {
+  asm volatile("st.relaxed.gpu.global.L2::cache_hint.u64 [%0], %1, %2;" ::"l"(p), "l"(v), "l"(staying()) : "memory");
+}
+__device__ __forceinline__ void put_words(word* p, word a, word b) {
+  asm volatile("st.relaxed.gpu.global.L2::cache_hint.v2.u64 [%0], {%1, %2}, %3;" ::"l"(p), "l"(a), "l"(b), "l"(staying()) : "memory");
+}
+#else
 __device__ __forceinline__ word get_word(const word* p) {
   word v;
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
@@ -67,6 +89,7 @@ __device__ __forceinline__ void put_word(word* p, word v) {
 __device__ __forceinline__ void put_words(word* p, word a, word b) {
   asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory");
 }
+#endif
 
 // copy_async begins to copy 4, 8 or 16 bytes to shared memory, or copies 2;
 // end_async ends a group of copies, and wait_async waits for all that this thread
