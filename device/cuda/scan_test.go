@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -724,5 +725,30 @@ func holds(t *testing.T, d device.Device, s *schedule.Schedule, op schedule.Scan
 			d *= float64(x[at(i, u, 0)])
 		}
 		check("the first state's gradient", 0, u, carry[u], d, 1e-5)
+	}
+}
+
+// TestScanWords: what blocks of a scan show each other stays in the L2, of which little else tells than the time that a look takes.
+func TestScanWords(t *testing.T) {
+	passing := regexp.MustCompile(`\b(get|put)_words?\(`)
+	for _, size := range [][3]int{{65536, 1, 256}, {1 << 20, 1, 32}, {1024, 64, 256}, {3000, 1, 30}} {
+		for _, train := range []bool{false, true} {
+			s, _, _ := scans(t, cell.GILR, size[0], size[1], size[2], train)
+			launches, texts, err := cuda.Sources(s, nil, h200())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, l := range launches {
+				if !strings.HasPrefix(l.Name, "scan") {
+					continue
+				}
+				if found := passing.FindString(texts[i]); found != "" {
+					t.Errorf("%s of %v, train %v: words of %s) need not stay in the L2", l.Name, size, train, found)
+				}
+				if !strings.Contains(texts[i], "put_staying(") {
+					t.Errorf("%s of %v, train %v shows no words", l.Name, size, train)
+				}
+			}
+		}
 	}
 }

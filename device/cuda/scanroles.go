@@ -23,7 +23,7 @@ NAME(int steps, int batch, int hidden, int chains, int tiles, int group, int per
     *found = *done = 0;
   }
   wait_previous();
-  g.run = (get_word(ticket) >> 32) + 1;
+  g.run = (get_staying(ticket) >> 32) + 1;
   __syncthreads();
   count_block(ticket);
   if (threadIdx.x >= THREADS) {
@@ -67,7 +67,7 @@ FETCH
     for (int part = 0; part < PARTS; part++) copy(g.begin(), 0, part);
   }
   wait_previous();
-  g.run = (get_word(ticket) >> 32) + 1;
+  g.run = (get_staying(ticket) >> 32) + 1;
   __syncthreads();
   count_block(ticket);
   if (me >= 0) {

@@ -436,7 +436,7 @@ func (s *scan) teamSource(name string) source {
         word* const to = g.sum(now, now.time) + 2 * N * g.x();
 #pragma unroll
         for (int k = 0; k < N; k++)
-          put_words(to + 2 * k, tagged(begins ? 0 : row.of[k].factor, g.run), tagged(begins ? after(row.of[k], initial[k]) : row.of[k].add, g.run));
+          put_staying(to + 2 * k, tagged(begins ? 0 : row.of[k].factor, g.run), tagged(begins ? after(row.of[k], initial[k]) : row.of[k].add, g.run));
       }
       g.next(now);
     }

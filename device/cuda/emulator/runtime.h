@@ -242,10 +242,12 @@ static void arrive_async(shared_t bar) {
   come(current->groups + 1);
   bar_arrive(bar, 0);
 }
-static word get_word(const word* p) { return *(const volatile word*)p; }
-static void get_words(word& a, word& b, const word* p) { a = get_word(p), b = get_word(p + 1); }
-static void put_word(word* p, word v) { *(volatile word*)p = v; }
-static void put_words(word* p, word a, word b) { put_word(p, a), put_word(p + 1, b); }
+static word get_staying(const word* p) { return *(const volatile word*)p; }
+static void get_staying(word& a, word& b, const word* p) { a = get_staying(p), b = get_staying(p + 1); }
+static void get_words(word& a, word& b, const word* p) { get_staying(a, b, p); }
+static void put_staying(word* p, word v) { *(volatile word*)p = v; }
+static void put_staying(word* p, word a, word b) { put_staying(p, a), put_staying(p + 1, b); }
+static void put_words(word* p, word a, word b) { put_staying(p, a, b); }
 static void put_here(int* p, int v) { *(volatile int*)p = v; }
 static int get_here(const int* p) { return *(const volatile int*)p; }
 #define DYNAMIC_SHARED(name) unsigned char* const name = current->in->shared

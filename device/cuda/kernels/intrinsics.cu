@@ -51,44 +51,46 @@ __device__ __forceinline__ unsigned get_acquire(const unsigned* p) {
 __device__ __forceinline__ void pause() {}
 __device__ __forceinline__ void rest() { asm volatile("nanosleep.u32 50;" ::: "memory"); }
 
-// Words are 64 bits that another block may be writing: each is seen whole. They are to stay in the L2 whatever else passes
-// through it: those that had left it made looks, even at what the run before had written there, as slow as memory.
+// Words are 64 bits that another block may be writing: each is seen whole. Those of scans are to stay in the L2 whatever else
+// passes through it: a look at words that had left it, be it at what the run before wrote there, is as slow as memory.
 typedef unsigned long long word;
-#if __CUDA_ARCH__ >= 800
-__device__ __forceinline__ unsigned long long staying() {
-  unsigned long long policy;
-  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-__device__ __forceinline__ word get_word(const word* p) {
-  word v;
-  asm volatile("ld.relaxed.gpu.global.L2::cache_hint.u64 %0, [%1], %2;" : "=l"(v) : "l"(p), "l"(staying()) : "memory");
-  return v;
-}
-__device__ __forceinline__ void get_words(word& a, word& b, const word* p) {
-  asm volatile("ld.relaxed.gpu.global.L2::cache_hint.v2.u64 {%0, %1}, [%2], %3;" : "=l"(a), "=l"(b) : "l"(p), "l"(staying()) : "memory");
-}
-__device__ __forceinline__ void put_word(word* p, word v) {
-  asm volatile("st.relaxed.gpu.global.L2::cache_hint.u64 [%0], %1, %2;" ::"l"(p), "l"(v), "l"(staying()) : "memory");
-}
-__device__ __forceinline__ void put_words(word* p, word a, word b) {
-  asm volatile("st.relaxed.gpu.global.L2::cache_hint.v2.u64 [%0], {%1, %2}, %3;" ::"l"(p), "l"(a), "l"(b), "l"(staying()) : "memory");
-}
-#else
-__device__ __forceinline__ word get_word(const word* p) {
-  word v;
-  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
-  return v;
-}
 __device__ __forceinline__ void get_words(word& a, word& b, const word* p) {
   asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(p) : "memory");
-}
-__device__ __forceinline__ void put_word(word* p, word v) {
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }
 __device__ __forceinline__ void put_words(word* p, word a, word b) {
   asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory");
 }
+#if __CUDA_ARCH__ >= 800
+__device__ __forceinline__ unsigned long long stay() {
+  unsigned long long policy;
+  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+__device__ __forceinline__ word get_staying(const word* p) {
+  word v;
+  asm volatile("ld.relaxed.gpu.global.L2::cache_hint.u64 %0, [%1], %2;" : "=l"(v) : "l"(p), "l"(stay()) : "memory");
+  return v;
+}
+__device__ __forceinline__ void get_staying(word& a, word& b, const word* p) {
+  asm volatile("ld.relaxed.gpu.global.L2::cache_hint.v2.u64 {%0, %1}, [%2], %3;" : "=l"(a), "=l"(b) : "l"(p), "l"(stay()) : "memory");
+}
+__device__ __forceinline__ void put_staying(word* p, word v) {
+  asm volatile("st.relaxed.gpu.global.L2::cache_hint.u64 [%0], %1, %2;" ::"l"(p), "l"(v), "l"(stay()) : "memory");
+}
+__device__ __forceinline__ void put_staying(word* p, word a, word b) {
+  asm volatile("st.relaxed.gpu.global.L2::cache_hint.v2.u64 [%0], {%1, %2}, %3;" ::"l"(p), "l"(a), "l"(b), "l"(stay()) : "memory");
+}
+#else
+__device__ __forceinline__ word get_staying(const word* p) {
+  word v;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ void get_staying(word& a, word& b, const word* p) { get_words(a, b, p); }
+__device__ __forceinline__ void put_staying(word* p, word v) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
+__device__ __forceinline__ void put_staying(word* p, word a, word b) { put_words(p, a, b); }
 #endif
 
 // copy_async begins to copy 4, 8 or 16 bytes to shared memory, or copies 2;

@@ -132,14 +132,14 @@ __device__ __forceinline__ void tell(const grid& g, const tile& t, const several
     each(g, t, [&](int v, bool has) {
       if (!has) return;
       const linear all = total[v];
-      if (t.time == 0) put_words(g.sum(t.chain, 0, v), tagged(0, run), tagged(after(all, start[v]), run));
-      else put_words(g.sum(t.chain, t.time, v), tagged(all.factor, run), tagged(all.add, run));
+      if (t.time == 0) put_staying(g.sum(t.chain, 0, v), tagged(0, run), tagged(after(all, start[v]), run));
+      else put_staying(g.sum(t.chain, t.time, v), tagged(all.factor, run), tagged(all.add, run));
     });
 }
 
 // show tells the next tile the state that it begins with, value v behind this tile's last step, unless walkers do.
 __device__ __forceinline__ void show(const grid& g, const tile& t, int v, const linear* total, const float* start, unsigned run) {
-  if (!g.walkers && t.time < g.tiles - 1) put_word(g.start(t.chain, t.time + 1, v), tagged(after(total[v], start[v]), run));
+  if (!g.walkers && t.time < g.tiles - 1) put_staying(g.start(t.chain, t.time + 1, v), tagged(after(total[v], start[v]), run));
 }
 
 // glance shows the next tile the states behind a first one, which has its own, and
@@ -152,7 +152,7 @@ __device__ __forceinline__ word glance(const grid& g, const tile& t, const linea
     return 0;
   }
   const int v = mouthful(g) + threadIdx.x % 32;
-  return v < g.values() && g.has(t.chain, v) ? get_word(g.start(t.chain, t.time, v)) : 0;
+  return v < g.values() && g.has(t.chain, v) ? get_staying(g.start(t.chain, t.time, v)) : 0;
 }
 
 // find leaves in start the states before a tile's first steps and shows the next tile those
@@ -162,7 +162,7 @@ __device__ __forceinline__ void find(const grid& g, const tile& t, const linear*
   each(g, t, [&](int v, bool has) {
     word w = seen;
     seen = 0;
-    until([&] { return of(w = get_word(g.start(t.chain, t.time, v)), run); }, has && !of(w, run), g.trouble);
+    until([&] { return of(w = get_staying(g.start(t.chain, t.time, v)), run); }, has && !of(w, run), g.trouble);
     if (!has) return;
     start[v] = number(w);
     show(g, t, v, total, start, run);
@@ -204,7 +204,7 @@ __device__ __forceinline__ void walk(const grid& g, int first, unsigned char* me
       if (__ballot_sync(0xffffffff, missing)) {
 #pragma unroll
         for (int i = 0; i < LOOKS; i++)
-          if (missing >> i & 1) get_words(a[i], b[i], from + (long long)i * 2 * g.values());
+          if (missing >> i & 1) get_staying(a[i], b[i], from + (long long)i * 2 * g.values());
 #pragma unroll
         for (int i = 0; i < LOOKS; i++)
           if (missing >> i & 1 && of(a[i], run) && of(b[i], run)) missing &= ~(1u << i);
@@ -218,7 +218,7 @@ __device__ __forceinline__ void walk(const grid& g, int first, unsigned char* me
       for (int i = 0; i < LOOKS; i++)
         if (i >= next && i < upto) {
           state = number(a[i]) * state + number(b[i]);
-          put_word(to + (long long)i * g.values(), tagged(state, run));
+          put_staying(to + (long long)i * g.values(), tagged(state, run));
         }
       next = upto;
       if (next < count && left.over(g.trouble)) missing = 0, next = count;

@@ -136,7 +136,7 @@ template <class R, class F> __device__ __forceinline__ bool follow(const word* f
     for (patience left; missing;) {
 #pragma unroll
       for (int i = 0; i < LOOKS; i++)
-        if (missing >> i & 1) get_words(a[i], b[i], from + i * (2 * VALUES));
+        if (missing >> i & 1) get_staying(a[i], b[i], from + i * (2 * VALUES));
 #pragma unroll
       for (int i = 0; i < LOOKS; i++)
         if ((missing >> i & 1) && of(a[i], g.run) && of(b[i], g.run)) missing &= ~(1u << i);
@@ -167,7 +167,7 @@ __device__ __forceinline__ void join(const grid& g, const int* done) {
     for (int v = threadIdx.x % 32; v < VALUES; v += 32) {
       linear all;
       if (!compose(all, g.sum(t, t.time - inside) + 2 * v, inside + 1, g)) return;
-      put_words(g.total(t, t.time / g.group) + 2 * v, tagged(all.factor, g.run), tagged(all.add, g.run));
+      put_staying(g.total(t, t.time / g.group) + 2 * v, tagged(all.factor, g.run), tagged(all.add, g.run));
     }
   }
 }
