@@ -133,7 +133,7 @@ func (s *settings) device(cmd *cobra.Command) {
 }
 
 func (s *settings) simdFlag(f *pflag.FlagSet) {
-	f.Var(choice{&s.simd, "instruction set", levels()}, "simd", "instruction set of the CPU: "+strings.Join(levels(), ", ")+" (default the best there is)")
+	f.Var(choice{&s.simd, "instruction set", levels()}, "simd", "instruction set of the CPU: "+strings.Join(levels(), ", ")+" (default the best that there is and that $"+simd.Variable+" allows)")
 }
 
 // levels lists the instruction sets that there are kernels for.
@@ -228,6 +228,9 @@ func plain(v any) any {
 // options are those of the CPU that the settings ask for.
 func (s *settings) options(c config.Config) (cpu.Options, error) {
 	o := cpu.Options{Threads: c.Measure.Threads}
+	if err := simd.Check(); err != nil {
+		return o, err
+	}
 	if s.simd != "" {
 		level, err := simd.Parse(s.simd)
 		if err != nil {

@@ -6,7 +6,11 @@
 // package knows neither matrices larger than a register tile nor cells nor workers.
 package simd
 
-import "fmt"
+import (
+	"fmt"
+	"os"
+	"sync"
+)
 
 //go:generate go -C _generate run . ..
 
@@ -39,16 +43,52 @@ func Parse(name string) (Level, error) {
 	return Generic, fmt.Errorf("simd: unknown level %q, want one of %v", name, levelNames)
 }
 
-// Detect returns the best level of this machine.
-func Detect() Level { return detect() }
+// Variable is the environment variable that caps the instruction set of the whole
+// process: its value is the name of a level.
+const Variable = "RNNBENCH_SIMD"
 
-// For returns the kernels of a level, or an error where the machine lacks it.
+// Detect returns the best level of this machine that Variable allows.
+func Detect() Level {
+	best, _ := best()
+	return best
+}
+
+// Check reports a value of Variable that names no level of this machine.
+func Check() error {
+	_, err := best()
+	return err
+}
+
+// best is the level that Detect returns. Where Variable cannot be followed it is
+// the machine's own, with an error.
+var best = sync.OnceValues(func() (Level, error) { return under(os.Getenv(Variable), detect()) })
+
+// under is the machine's level, capped by the name of another one; "": not capped.
+func under(name string, machine Level) (Level, error) {
+	if name == "" {
+		return machine, nil
+	}
+	l, err := Parse(name)
+	switch {
+	case err != nil:
+		return machine, fmt.Errorf("%s=%s: choose among %v", Variable, name, levelNames)
+	case l > machine:
+		return machine, fmt.Errorf("%s=%s: this machine has %v at best", Variable, name, machine)
+	}
+	return l, nil
+}
+
+// For returns the kernels of a level, or an error where the machine lacks it or
+// Variable forbids it.
 func For(l Level) (*Kernels, error) {
-	if l < Generic || l > Detect() {
-		return nil, fmt.Errorf("simd: level %v is beyond this machine's %v", l, Detect())
+	switch {
+	case l < Generic || l > detect():
+		return nil, fmt.Errorf("simd: this machine has %v at best, not %v", detect(), l)
+	case l > Detect():
+		return nil, fmt.Errorf("simd: %s=%v forbids %v", Variable, Detect(), l)
 	}
 	return newKernels(l), nil
 }
 
-// Best returns the kernels of the best level of this machine.
+// Best returns the kernels of the level that Detect returns.
 func Best() *Kernels { return newKernels(Detect()) }

@@ -46,6 +46,31 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+// TestCap: a name caps the machine's level, and one that cannot be followed is told.
+func TestCap(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		machine Level
+		want    Level
+		err     string
+	}{
+		{"", AVX512, AVX512, ""},
+		{"avx2", AVX512, AVX2, ""},
+		{"generic", AVX2, Generic, ""},
+		{"avx2", AVX2, AVX2, ""},
+		{"avx512", AVX2, AVX2, "RNNBENCH_SIMD=avx512: this machine has avx2 at best"},
+		{"mmx", AVX2, AVX2, "RNNBENCH_SIMD=mmx: choose among [generic avx2 avx512]"},
+	} {
+		got, err := under(c.name, c.machine)
+		if got != c.want || (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
+			t.Errorf("%q on %v: %v, %v", c.name, c.machine, got, err)
+		}
+	}
+	if err := Check(); err != nil {
+		t.Error(err)
+	}
+}
+
 // guarded returns n random floats, the first of which is off floats past an aligned address, between guards,
 // and a check that the guards are intact.
 func guarded(t *testing.T, rng *rand.Rand, n, off int) ([]float32, func()) {
