@@ -23,6 +23,18 @@ func emulated(t *testing.T) (*cuda.Device, *emulator.Driver) {
 	return d, driver
 }
 
+// sample is all of cases, or with -short the first of each so many.
+func sample[T any](cases []T, every int) []T {
+	if !testing.Short() {
+		return cases
+	}
+	var some []T
+	for i := 0; i < len(cases); i += every {
+		some = append(some, cases[i])
+	}
+	return some
+}
+
 // emulation is what an emulated GPU of so many multiprocessors takes.
 func emulation(t *testing.T, sms int) (cuda.Compiler, *emulator.Driver) {
 	compiler, err := emulator.NewCompiler()

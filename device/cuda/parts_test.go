@@ -110,7 +110,7 @@ func chains(t *testing.T) (all []chained) {
 // added up in one, unless one of them takes what another writes or another stream waits for.
 func TestChains(t *testing.T) {
 	d, _ := emulated(t)
-	for _, c := range chains(t) {
+	for i, c := range chains(t) {
 		t.Run(c.name, func(t *testing.T) {
 			launches, _, err := cuda.Sources(c.schedule, knob.Params{"split": 3}, h200())
 			if err != nil {
@@ -123,7 +123,9 @@ func TestChains(t *testing.T) {
 			if got := strings.Join(names, " "); !strings.HasPrefix(got, c.launches) {
 				t.Errorf("launches are\n%s, want\n%s", got, c.launches)
 			}
-			holdAll(t, d, c.schedule)
+			if !testing.Short() || i%3 == 0 {
+				holdAll(t, d, c.schedule)
+			}
 		})
 	}
 }

@@ -111,7 +111,7 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 // rows are layers whose warps multiply whole rows, with one sequence of a cluster and
 // as many as fit, over more steps than inputs are read ahead and over fewer; some in so
 // small a share of the GPU that a cluster of so many blocks takes turns.
-func rows(t *testing.T, d device.Device, share, cluster int, hiddens ...int) {
+func rows(t *testing.T, d device.Device, every, share, cluster int, hiddens ...int) {
 	var cases []devicetest.Case
 	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.LSTMPeephole} {
 		for j, k := range []knob.Params{
@@ -132,21 +132,21 @@ func rows(t *testing.T, d device.Device, share, cluster int, hiddens ...int) {
 			}
 		}
 	}
-	devicetest.Layers(t, d, cases)
+	devicetest.Layers(t, d, sample(cases, every))
 }
 
 func TestRows(t *testing.T) {
 	d, _ := emulated(t)
-	rows(t, d, 4, 2, 37, 20, 64)
+	rows(t, d, 3, 4, 2, 37, 20, 64)
 }
 
 // TestGPURows runs them on a GPU, at sizes that are chosen so by default too.
-func TestGPURows(t *testing.T) { rows(t, openGPU(t, time.Minute), 8, 8, 37, 131, 256) }
+func TestGPURows(t *testing.T) { rows(t, openGPU(t, time.Minute), 1, 8, 8, 37, 131, 256) }
 
 func TestGroups(t *testing.T) {
 	every := 5
 	if testing.Short() {
-		every = 11
+		every = 23
 	}
 	d, _ := emulated(t)
 	groups(t, d, 37, 4, every)

@@ -69,6 +69,9 @@ func TestRuns(t *testing.T) {
 	if got, want := strings.Join(names[:8], " "), "largest_several rightpieces_several largest rightpieces zero_several map_zero copy_several map_copy"; got != want {
 		t.Errorf("launches begin %s, want %s", got, want)
 	}
+	if testing.Short() {
+		t.Skip("not with -short: TestRunsLookOnce runs some of these launches")
+	}
 	d, _ := emulated(t)
 	holdAll(t, d, s)
 }
@@ -79,12 +82,12 @@ func TestGPURuns(t *testing.T) { holdAll(t, openGPU(t, time.Minute), runs(t)) }
 // TestRunsLookOnce: a weight that is packed both ways is looked through by a launch of one call.
 func TestRunsLookOnce(t *testing.T) {
 	b := schedule.NewBuilder(1)
-	w, x := b.Matrix("w", 300, 300).All(), b.Matrix("x", 600, 300).All()
+	w, x := b.Matrix("w", 300, 300).All(), b.Matrix("x", 300, 300).All()
 	up, down := b.Packed("up", 300, 300).All(), b.Packed("down", 300, 300).All()
 	b.Do(0, schedule.Pack{Src: w, Dst: up, Trans: true})
 	b.Do(0, schedule.Pack{Src: w, Dst: down})
-	b.Do(0, schedule.Gemm{A: x, B: up, C: b.Matrix("y", 600, 300).All()})
-	b.Do(0, schedule.Gemm{A: x, B: down, C: b.Matrix("z", 600, 300).All()})
+	b.Do(0, schedule.Gemm{A: x, B: up, C: b.Matrix("y", 300, 300).All()})
+	b.Do(0, schedule.Gemm{A: x, B: down, C: b.Matrix("z", 300, 300).All()})
 	s, err := b.Schedule()
 	if err != nil {
 		t.Fatal(err)

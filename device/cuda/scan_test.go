@@ -408,7 +408,7 @@ func TestScanTeams(t *testing.T) {
 		{cell.QRNN, [3]int{5001, 1, 3}, []form{odd}, schedule.FP32},
 		{cell.GILR, [3]int{2057, 1, 5}, []form{odd, copies}, schedule.BF16},
 	} {
-		if testing.Short() && i%2 > 0 {
+		if testing.Short() && i%4 > 0 {
 			continue
 		}
 		var want [][]float32
@@ -443,12 +443,13 @@ func TestScanTeams(t *testing.T) {
 // TestScanInference holds inference of teams, which copies at a pace and has other tiles, to what they leave in training:
 // of teams that meet in groups and of those whose blocks look at each tile.
 func TestScanInference(t *testing.T) {
-	for _, test := range []struct {
+	type scan struct {
 		cell *cell.Cell
 		sms  int
 		size [3]int // steps, batch, hidden
 		kind string
-	}{
+	}
+	for _, test := range sample([]scan{
 		{cell.SRU, 146, [3]int{40001, 1, 8}, "groups"},
 		{cell.SRU, 26, [3]int{8001, 1, 8}, "alone"},
 		{cell.GILR, 26, [3]int{60001, 1, 4}, "groups"},
@@ -460,7 +461,7 @@ func TestScanInference(t *testing.T) {
 		{cell.QRNN, 33, [3]int{2003, 4, 64}, "alone"},
 		{cell.Linear, 33, [3]int{2003, 16, 16}, "alone"},
 		{cell.Linear, 33, [3]int{8001, 2, 4}, "alone"},
-	} {
+	}, 4) {
 		compiler, driver := emulation(t, test.sms)
 		d := cuda.New(driver, compiler, "")
 		s, _, _ := scans(t, test.cell, test.size[0], test.size[1], test.size[2], false)
@@ -640,7 +641,7 @@ func TestScanSteps(t *testing.T) {
 	d := cuda.New(driver, compiler, "")
 	defer d.Close()
 	for _, test := range []struct{ steps, hidden, most int }{{9, 33, 5}, {700, 260, 5}, {5003, 32, 5}, {11200, 8, 8}} {
-		for _, n := range []int{1, 3, test.most} {
+		for _, n := range sample([]int{test.most, 3, 1}, 3) {
 			s, op, _ := scans(t, cell.Linear, test.steps, 1, test.hidden, false)
 			_, texts, err := cuda.Sources(s, knob.Params{"scansteps": n}, driver.Properties())
 			if err != nil || !strings.Contains(texts[0], fmt.Sprintf(" K = %d,", n)) {

@@ -33,7 +33,7 @@ struct Block { Meeting all, some[16]; unsigned char* shared; unsigned rank; Clus
 struct Warp { Meeting all; unsigned slot[2][32]; unsigned of; };
 struct Bulk { void* to; const void* from; int bytes; };
 struct Copy { void* to; const void* from; int bytes, group; };
-struct Fiber { void* sp; Index thread, block; Block* in; Warp* warp; unsigned lane, turn; bool done; Bulk written[8]; int writes; Copy* copies; int coming, room, groups; };
+struct Fiber { void* sp; Index thread, block; Block* in; Warp* warp; unsigned lane, turn; bool done; const unsigned* waits; unsigned seen; Bulk written[8]; int writes; Copy* copies; int coming, room, groups; };
 
 static Fiber* current;
 static void* scheduler;
@@ -71,7 +71,9 @@ static void meet(Meeting& m) {
     m.come = 0, m.turn++;
     return;
   }
+  current->waits = &m.turn, current->seen = turn; // the scheduler passes this fiber over until the turn is another
   while (m.turn == turn) pause();
+  current->waits = nullptr;
 }
 static void __syncthreads() { meet(current->in->all); }
 static void __syncwarp() { meet(current->warp->all); }
@@ -257,9 +259,10 @@ struct fp16 { unsigned short bits; };
 static float widen(float v) { return v; }
 static float widen(bf16 v) { return __uint_as_float((unsigned)v.bits << 16); }
 static float widen(fp16 v) {
-  const int e = v.bits >> 10 & 31, m = v.bits & 1023;
-  const float a = e == 0 ? ldexpf(m, -24) : e == 31 ? (m ? __builtin_nanf("") : __builtin_inff()) : ldexpf(1024 + m, e - 25);
-  return v.bits >> 15 ? -a : a;
+  // The exponent's bias is 15 and not 127: a product by 2^112 is exact, and right for subnormal numbers as well.
+  unsigned u = __float_as_uint(__uint_as_float((unsigned)(v.bits & 0x7fff) << 13) * __uint_as_float((127 + 112) << 23));
+  if ((v.bits & 0x7c00) == 0x7c00) u |= 0x7f800000; // no number, or infinity
+  return __uint_as_float(u | (unsigned)(v.bits >> 15) << 31);
 }
 static void narrow(float& to, float v) { to = v; }
 static void narrow(bf16& to, float v) {
@@ -321,10 +324,13 @@ template <int N, class W> static void mma_wide(W w, float* c, const unsigned* a,
   unsigned all[4][32];
   for (int i = 0; i < 4; i++) memcpy(all[i], exchange(a[i]), sizeof all[i]);
   const int row = current->lane / 4, four = current->lane % 4;
+  float left[2][16]; // of both rows of this lane
+  for (int r = 0; r < 2; r++)
+    for (int k = 0; k < 16; k++) left[r][k] = element(w, all[k / 8 * 2 + r][row * 4 + k / 2 % 4], k % 2);
   for (int i = 0; i < N / 2; i++) {
     const shared_t column = m.at + bytes + (i / 4 * 8 + 2 * four + i % 2) * 16;
     if (!add) c[i] = 0;
-    for (int k = 0; k < 16; k++) c[i] += element(w, all[k / 8 * 2 + i / 2 % 2][row * 4 + k / 2 % 4], k % 2) * element(w, *(const unsigned*)(column + k / 8 * m.apart + k % 8 / 2 * 4), k % 2);
+    for (int k = 0; k < 16; k++) c[i] += left[i / 2 % 2][k] * element(w, *(const unsigned*)(column + k / 8 * m.apart + k % 8 / 2 * 4), k % 2);
   }
 }
 
@@ -396,6 +402,10 @@ static void launch_some(const Geometry& g, void** args, void (*kernel)(void**), 
       left = 0;
       for (unsigned n = 0; n < all; n++)
         if (const unsigned i = (n + turn) % all; !fibers[i].done) {
+          if (fibers[i].waits && *fibers[i].waits == fibers[i].seen) {
+            left++;
+            continue;
+          }
           current = &fibers[i], threadIdx = current->thread, blockIdx = current->block;
           swap_fibers(&scheduler, current->sp);
           left += !current->done;
