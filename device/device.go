@@ -21,6 +21,12 @@ type Device interface {
 	// never sees them.
 	Knobs(s *schedule.Schedule) []knob.Knob
 
+	// Vocabulary lists every knob that devices of this kind have, with all the
+	// values that one of them may take. It depends neither on the machine nor on
+	// a schedule. A setting of the vocabulary that Knobs does not offer is declined
+	// at its point; a setting outside it is a mistake.
+	Vocabulary() []knob.Knob
+
 	// Memory is the number of bytes that Compile would allocate for s.
 	Memory(s *schedule.Schedule, k knob.Params) (int64, error)
 

@@ -105,8 +105,9 @@ const (
 	ReasonPrecision   = "unsupported_precision"
 	ReasonDevice      = "unsupported_device"
 	ReasonResource    = "resource_limit"
-	ReasonBound       = "lower_bound" // a tuner found something faster than it can be
-	ReasonUnlikely    = "unlikely"    // a tuner did not try it: it was slower at the points nearby
+	ReasonKnob        = "unsupported_knob" // a setting that this device does not offer at this point
+	ReasonBound       = "lower_bound"      // a tuner found something faster than it can be
+	ReasonUnlikely    = "unlikely"         // a tuner did not try it: it was slower at the points nearby
 	ReasonHang        = "worker_hang"
 	ReasonCUDA        = "cuda_error"
 	ReasonMismatch    = "numeric_mismatch"

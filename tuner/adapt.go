@@ -27,7 +27,7 @@ func Adapt(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 	offered := d.Knobs(l.Schedule)
 	l.Spec.Knobs = accepted(fixed, append(offered, l.offered...))
 	_, theirs := l.Spec.Knobs.Split(offered)
-	if err := l.settleDevice(offered, theirs); err != nil {
+	if err := l.settleDevice(d, theirs); err != nil {
 		return l, err
 	}
 	return l, l.weigh(d)

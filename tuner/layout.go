@@ -79,34 +79,62 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 		return nil, err
 	}
 	l.Laid = rnn.ScheduleBytes(l.Schedule)
-	return l, l.settleDevice(d.Knobs(l.Schedule), l.rest)
+	return l, l.settleDevice(d, l.rest)
 }
 
-// settleDevice takes the settings of the device's knobs, which it offers for
-// this schedule, from among those of rest.
-func (l *Layout) settleDevice(offered []knob.Knob, rest knob.Params) error {
-	var err error
-	if l.DeviceKnobs, err = rest.Complete(offered); err != nil {
-		// A name that nobody knows is most likely a technique's.
-		for name := range rest {
-			if known := knobNames(l.offered, offered); !slices.Contains(known, name) {
-				err = unknownKnob(name, known)
-			}
+// settleDevice takes the settings of the device's knobs from rest. A setting that
+// d does not offer for this schedule is declined; one that no device of its kind
+// has is a mistake.
+func (l *Layout) settleDevice(d device.Device, rest knob.Params) error {
+	offered, vocabulary := d.Knobs(l.Schedule), d.Vocabulary()
+	usual, err := knob.Params{}.Complete(offered)
+	if err != nil {
+		return err
+	}
+	l.DeviceKnobs = usual
+	for _, name := range slices.Sorted(maps.Keys(rest)) {
+		v := rest[name]
+		here, known := knob.Find(offered, name), knob.Find(vocabulary, name)
+		if here == nil && known != nil && v == known.Values[0] {
+			continue // the default, which is what happens anyhow
 		}
-		return fmt.Errorf("%s: %w", l.Spec.Name, err)
+		l.DeviceKnobs[name] = v
+		switch {
+		case here != nil && here.Accepts(v):
+		case known == nil: // most likely it was meant for the technique
+			err = unknownKnob(name, knobNames(l.offered, offered))
+			return fmt.Errorf("%s: %w", l.Spec.Name, err)
+		case !known.Accepts(v):
+			return fmt.Errorf("%s: %w", l.Spec.Name, known.Reject(v))
+		case here != nil:
+			l.refuse(results.ReasonKnob, fmt.Sprintf("%s=%d: at this point %s offers %s", name, v, d.Info().Name, here.Offer()))
+		default:
+			l.refuse(results.ReasonKnob, fmt.Sprintf("%s=%d: %s has no use for this knob at this point", name, v, d.Info().Name))
+		}
 	}
 	return nil
 }
 
-// weigh asks what memory it takes.
+// weigh asks what memory it takes, unless it is declined already.
 func (l *Layout) weigh(d device.Device) error {
+	if l.Reason != "" {
+		return nil
+	}
 	var err error
 	l.Memory, err = d.Memory(l.Schedule, l.DeviceKnobs)
 	if errors.Is(err, schedule.ErrUnsupported) {
-		l.refuse(results.ReasonResource, err.Error())
+		l.refuse(deviceReason(err), err.Error())
 		return nil
 	}
 	return err
+}
+
+// deviceReason is the reason code of an error by which a device declines.
+func deviceReason(err error) string {
+	if errors.Is(err, schedule.ErrKnob) {
+		return results.ReasonKnob
+	}
+	return results.ReasonResource
 }
 
 // CheckKnobs finds settings of spec that its technique does not take at p,

@@ -125,7 +125,7 @@ func (s *Sweep) fail(c *candidate, err error) {
 	c.close()
 	switch {
 	case errors.Is(err, schedule.ErrUnsupported):
-		c.decline(results.Skipped, results.ReasonResource, err.Error())
+		c.decline(results.Skipped, deviceReason(err), err.Error())
 	case errors.Is(err, device.ErrHang):
 		c.decline(results.Timeout, results.ReasonHang, err.Error())
 	case errors.Is(err, device.ErrFault) && s.Device.Info().Name == "cpu":

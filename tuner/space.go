@@ -54,11 +54,11 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 			s := with(spec, own)
 			limit := t.memory()
 			l, err := LayOutWithin(t.Device, t.Techniques, p, s, limit)
-			if err != nil && len(own) > 0 { // a knob of the device's that spec sets is not offered here
-				continue
-			}
 			if err != nil {
 				return nil, 0, err
+			}
+			if l.Code == results.ReasonKnob && len(own) > 0 { // this setting of own leaves no use for a knob that spec sets
+				continue
 			}
 			if l.Reason != "" {
 				add(t.contender(l, s), s.Name+": "+l.Reason)
@@ -74,7 +74,7 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 				s := with(s, more)
 				at := *l
 				_, settings := s.Knobs.Split(offered)
-				if err := at.settleDevice(offered, settings); err != nil {
+				if err := at.settleDevice(t.Device, settings); err != nil {
 					return nil, 0, err
 				}
 				if err := at.weigh(t.Device); err != nil {

@@ -157,9 +157,13 @@ func passedOver(m wisdom.Match, err error) string {
 }
 
 // unknownKnob finds a setting of an entry for which there is a knob neither here,
-// where l is what was made of it, nor at its own point, which may have others.
+// where l is what was made of it, nor at its own point, which may have others, nor
+// anywhere on devices of this kind.
 func (b *bench) unknownKnob(m wisdom.Match, l *tuner.Layout) error {
 	known := l.Settings()
+	for _, k := range b.Device.Vocabulary() {
+		known[k.Name] = 0
+	}
 	unknown := func() string {
 		for _, name := range slices.Sorted(maps.Keys(m.Knobs)) {
 			if _, ok := known[name]; !ok {

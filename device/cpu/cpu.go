@@ -15,7 +15,6 @@ package cpu
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -24,8 +23,6 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
-	"rnnbench/rnn/knob"
-	"rnnbench/rnn/schedule"
 )
 
 // Options choose among what the host has.
@@ -57,6 +54,9 @@ func Open(o Options) (*Device, error) {
 		if o.Threads = len(allowed); o.Threads == 0 {
 			o.Threads = runtime.NumCPU()
 		}
+	}
+	if err := simd.Check(); err != nil {
+		return nil, fmt.Errorf("cpu: %w", err)
 	}
 	level := simd.Detect()
 	if o.Level != nil {
@@ -97,45 +97,6 @@ func slug(s string) string {
 	s = strings.NewReplacer("(R)", "", "(TM)", "", "(tm)", "", "CPU", "", "Processor", "").Replace(s)
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.Join(words, "-")
-}
-
-// Knobs implements device.Device.
-func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	knobs := d.scanKnobs(s)
-	if most := min(s.Streams, d.workers); most > 1 {
-		knobs = append(knobs, knob.Knob{
-			Name: "teams", Doc: "groups that the workers form to serve streams side by side; 0: by the size of the operations",
-			Values: choices(most), Max: most,
-		})
-	}
-	if d.workers > 1 && persists(s) {
-		knobs = append(knobs, knob.Knob{
-			Name: "bands", Doc: "workers that share a layer's units in a persistent operation; 0: one whose nearest cache holds their weights (two from half of it on, where one call runs all steps), else all that have some",
-			Values: choices(d.workers), Max: d.workers,
-		})
-	}
-	if d.workers > 1 && slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool { return sequences(n.Op) > 1 }) {
-		knobs = append(knobs, knob.Knob{
-			Name: "sequences", Doc: "how workers share the sequences of a persistent operation; 1: each has all, and units of its own; 2: each has its own, and all units; 0: 2 where the nearest cache holds the weights, or L2 and each worker has four sequences",
-			Values: []int{0, 1, 2}, Max: 2,
-		})
-	}
-	if steps := d.formed(s); steps > 0 {
-		knobs = append(knobs, knob.Knob{
-			Name: "ahead", Doc: "steps whose input product a persistent operation forms while it runs those before; 0: 16 to 64 where bands wait for weights from L2 or L3, or a worker has no band, else none; as many as there are: none",
-			Values: slices.Compact([]int{0, min(aheadBlock, steps), min(4*aheadBlock, steps), steps}),
-		})
-	}
-	return knobs
-}
-
-// choices are 0, the powers of two below most, and most.
-func choices(most int) []int {
-	values := []int{0, 1}
-	for n := 2; n < most; n *= 2 {
-		values = append(values, n)
-	}
-	return append(values, most)
 }
 
 // Close ends the workers.

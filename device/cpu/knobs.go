@@ -23,14 +23,14 @@ func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) er
 			w := d.scanOf(op, k)
 			scans, cut = true, cut || w.cut > 1
 			if w.most%w.cut > 0 {
-				return fmt.Errorf("cpu: scansplit=%d: %w: %d workers take part in a scan, and that is no divisor of it", w.cut, schedule.ErrUnsupported, w.most)
+				return fmt.Errorf("cpu: scansplit=%d: %w: %d workers take part in a scan, and that is no divisor of it", w.cut, schedule.ErrKnob, w.most)
 			}
 		}
 		if hidden == 0 || k["bands"] == 0 {
 			continue
 		}
 		if d.apart(n.Op, f, k) {
-			return fmt.Errorf("cpu: bands=%d: %w: each worker has all units of its own sequences: set sequences=1", k["bands"], schedule.ErrUnsupported)
+			return fmt.Errorf("cpu: bands=%d: %w: each worker has all units of its own sequences: set sequences=1", k["bands"], schedule.ErrKnob)
 		}
 		if teams == 0 {
 			teams = d.teams(s, f, k)
@@ -41,10 +41,10 @@ func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) er
 		}
 	}
 	if n := k["ahead"]; n > 0 && n < d.formed(s) && len(d.inputs(s, f, k, d.teams(s, f, k) == 1)) == 0 {
-		return fmt.Errorf("cpu: ahead=%d: %w: there are too few steps, or product and persistent operation have workers of their own", n, schedule.ErrUnsupported)
+		return fmt.Errorf("cpu: ahead=%d: %w: there are too few steps, or product and persistent operation have workers of their own", n, schedule.ErrKnob)
 	}
 	if n := k["scanchunk"]; n > 0 && scans && !cut {
-		return fmt.Errorf("cpu: scanchunk=%d: %w: workers split channels here, not time: set scansplit", n, schedule.ErrUnsupported)
+		return fmt.Errorf("cpu: scanchunk=%d: %w: workers split channels here, not time: set scansplit", n, schedule.ErrKnob)
 	}
 	return nil
 }
@@ -53,9 +53,9 @@ func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) er
 func banded(bands, hidden, members int) error {
 	switch strips := ceil(hidden, line); {
 	case bands > strips:
-		return fmt.Errorf("cpu: bands=%d: %w: %d units are %d bands of %d at most", bands, schedule.ErrUnsupported, hidden, strips, line)
+		return fmt.Errorf("cpu: bands=%d: %w: %d units are %d bands of %d at most", bands, schedule.ErrKnob, hidden, strips, line)
 	case bands > members:
-		return fmt.Errorf("cpu: bands=%d: %w: a team has %d workers: set fewer teams", bands, schedule.ErrUnsupported, members)
+		return fmt.Errorf("cpu: bands=%d: %w: a team has %d workers: set fewer teams", bands, schedule.ErrKnob, members)
 	}
 	return nil
 }

@@ -2,8 +2,6 @@ package cpu
 
 import (
 	"rnnbench/device/cpu/simd/fused"
-	"rnnbench/rnn/knob"
-	"rnnbench/rnn/schedule"
 )
 
 // A scan runs a linear recurrence over time, forward or backward. Workers split
@@ -228,37 +226,4 @@ func (w *scan) run(own *scanScratch, c piece, l *loop, holds, factors []float32,
 		}
 	}
 	l.Run(v, own.addresses, c.units, c.rows, to-from, stream, down)
-}
-
-// scanKnobs are those of schedules with scans.
-func (d *Device) scanKnobs(s *schedule.Schedule) []knob.Knob {
-	steps := 0
-	for _, n := range s.Nodes {
-		switch op := n.Op.(type) {
-		case schedule.Scan:
-			steps = max(steps, op.Steps)
-		case schedule.ScanBackward:
-			steps = max(steps, op.Steps)
-		}
-	}
-	if steps == 0 {
-		return nil
-	}
-	split := []int{0, 1}
-	for n := 2; n < d.workers; n *= 2 {
-		split = append(split, n)
-	}
-	if d.workers > 1 {
-		split = append(split, d.workers)
-	}
-	chunks := []int{0}
-	for n := 16; n < steps && n <= 4096 && d.workers > 1; n *= 4 {
-		chunks = append(chunks, n)
-	}
-	return []knob.Knob{
-		{Name: "scansplit", Doc: "workers that split time between them in a scan, the others split channels; 1: channels alone; as many as there are where it is more; 0: by the number of channels",
-			Values: split, Min: 0, Max: MaxThreads},
-		{Name: "scanworkers", Doc: "workers that take part in a scan, at most all; 0: all, but half where one core asks for all that memory gives", Values: split, Min: 0, Max: MaxThreads},
-		{Name: "scanchunk", Doc: "steps of a worker's chunk of time in a scan; 0: as many as its cache holds", Values: chunks, Min: 0, Max: steps},
-	}
 }

@@ -375,7 +375,7 @@ func (b *binder) backwardForm(op schedule.PersistentBackward) (form grouping, no
 	case err != nil:
 		return grouping{}, nil, err
 	case n >= len(all):
-		return grouping{}, nil, fmt.Errorf("cuda: back=%d: %w: there are %d ways to divide this gradient, from 0 on", n, schedule.ErrUnsupported, len(all))
+		return grouping{}, nil, fmt.Errorf("cuda: back=%d: %w: there are %d ways to divide this gradient, from 0 on", n, schedule.ErrKnob, len(all))
 	default:
 		return all[n], nil, nil
 	}

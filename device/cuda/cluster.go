@@ -347,17 +347,27 @@ const maxGroups = 16
 // persistentKnobs are those of layers with weights on chip; 0 has the device
 // choose.
 func persistentKnobs(s *schedule.Schedule) []knob.Knob {
-	found, back := false, []int{0}
+	found, gradient := false, false
 	for _, op := range everything(s) {
 		switch op.(type) {
 		case schedule.Persistent:
 			found = true
 		case schedule.PersistentBackward:
-			found, back = true, []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}
+			found, gradient = true, true
 		}
 	}
 	if !found {
 		return nil
+	}
+	return layerKnobs(gradient)
+}
+
+// layerKnobs are those of persistent layers, with the ways to divide a gradient
+// where there is one.
+func layerKnobs(gradient bool) []knob.Knob {
+	back := []int{0}
+	if gradient {
+		back = []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}
 	}
 	return []knob.Knob{
 		{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 4: they are, and take turns with their sequences; 5: they are, and each warp reads what it multiplies; 6: groups are clusters, and each warp multiplies whole rows; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest; where only a layer or its gradient can be so, the other is spread", Values: []int{0, 1, 2, 3, 4, 5, 6}},

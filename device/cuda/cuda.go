@@ -73,8 +73,20 @@ func slug(s string) string {
 
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	graph := knob.Knob{Name: "graph", Doc: "1: capture a run once as a CUDA graph and replay it; 0: launch operation by operation", Values: []int{0, 1}}
-	return slices.Concat([]knob.Knob{graph}, productKnobs(s), narrowKnobs(s), persistentKnobs(s), scanKnobs(s))
+	return slices.Concat([]knob.Knob{graphKnob()}, productKnobs(s), narrowKnobs(s), persistentKnobs(s), scanKnobs(s))
+}
+
+// Vocabulary implements device.Device.
+func (d *Device) Vocabulary() []knob.Knob { return Vocabulary() }
+
+// Vocabulary lists every knob that a GPU has, whatever its capability, with the
+// values that one of them may take.
+func Vocabulary() []knob.Knob {
+	return slices.Concat([]knob.Knob{graphKnob(), pickKnob(), splitKnob()}, skinnyKnobs(), layerKnobs(true), []knob.Knob{scanKnob()})
+}
+
+func graphKnob() knob.Knob {
+	return knob.Knob{Name: "graph", Doc: "1: capture a run once as a CUDA graph and replay it; 0: launch operation by operation", Values: []int{0, 1}}
 }
 
 // graphNode is about what a graph takes on the GPU per node, in bytes.

@@ -143,7 +143,7 @@ func (b *binder) untaken(t taken, refused error) error {
 		case k.why == form && refused != nil:
 			return refused
 		default:
-			return fmt.Errorf("cuda: %s=%d: %w: %s", k.name, v, schedule.ErrUnsupported, k.why)
+			return fmt.Errorf("cuda: %s=%d: %w: %s", k.name, v, schedule.ErrKnob, k.why)
 		}
 	}
 	return nil

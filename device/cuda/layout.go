@@ -175,7 +175,7 @@ func (l *layout) words(s *schedule.Schedule, k knob.Params, p Properties) error 
 		}
 		c.shape(l, p, k)
 		if n := k["scansteps"]; n != 0 && n != c.chunk {
-			return fmt.Errorf("cuda: scansteps=%d: %w: a thread of a scan of %v has room for %d steps", n, schedule.ErrUnsupported, c.cell, c.chunk)
+			return fmt.Errorf("cuda: scansteps=%d: %w: a thread of a scan of %v has room for %d steps", n, schedule.ErrKnob, c.cell, c.chunk)
 		}
 		w := &words[stream]
 		w.tickets, w.sums, w.starts = 8, max(w.sums, c.sums()), max(w.starts, c.starts())

@@ -111,14 +111,19 @@ const cellNanoseconds = 2000
 func narrowKnobs(s *schedule.Schedule) []knob.Knob {
 	for _, op := range everything(s) {
 		if g, ok := op.(schedule.Gemm); ok && g.B.M.Packed {
-			return []knob.Knob{
-				{Name: "narrow", Doc: "products of few rows by a kernel of this program's, with the cell that follows in one (1) or apart (3), or by the vendor's library (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
-				{Name: "narrowwidth", Doc: "columns of a block of such a product; 0: chosen", Values: []int{0, 16, 32, 48, 64, 96, 128, 192}},
-				{Name: "narrowrows", Doc: "its rows; 0: chosen", Values: []int{0, 8, 16, 32, 64}},
-			}
+			return skinnyKnobs()
 		}
 	}
 	return nil
+}
+
+// skinnyKnobs are those of products of few rows by a kernel of this package.
+func skinnyKnobs() []knob.Knob {
+	return []knob.Knob{
+		{Name: "narrow", Doc: "products of few rows by a kernel of this program's, with the cell that follows in one (1) or apart (3), or by the vendor's library (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
+		{Name: "narrowwidth", Doc: "columns of a block of such a product; 0: chosen", Values: []int{0, 16, 32, 48, 64, 96, 128, 192}},
+		{Name: "narrowrows", Doc: "its rows; 0: chosen", Values: []int{0, 8, 16, 32, 64}},
+	}
 }
 
 // chooseNarrow is the division that is expected to be the fastest of those that

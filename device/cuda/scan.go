@@ -331,8 +331,12 @@ func scanKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		switch op.(type) {
 		case schedule.Scan, schedule.ScanBackward:
-			return []knob.Knob{{Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it moves for one, channels and time", Values: []int{0}, Max: maxTeamSteps}}
+			return []knob.Knob{scanKnob()}
 		}
 	}
 	return nil
+}
+
+func scanKnob() knob.Knob {
+	return knob.Knob{Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it moves for one, channels and time", Values: []int{0}, Max: maxTeamSteps}
 }

@@ -26,13 +26,20 @@ func productKnobs(s *schedule.Schedule) []knob.Knob {
 		if _, ok := op.(schedule.Gemm); !ok {
 			continue
 		}
-		knobs := []knob.Knob{{Name: "pick", Doc: "the library's algorithm for each product: 1: the fastest of those it names, which are tried; 0: the one it recommends", Values: []int{0, 1}}}
 		if s.Precision == schedule.FP32 {
-			knobs = append(knobs, knob.Knob{Name: "split", Doc: "fp32 products, but narrow ones, as three of halves on tensor cores, by the library (1) or a kernel that splits the left factor as it multiplies it (3), or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}})
+			return []knob.Knob{pickKnob(), splitKnob()}
 		}
-		return knobs
+		return []knob.Knob{pickKnob()}
 	}
 	return nil
+}
+
+func pickKnob() knob.Knob {
+	return knob.Knob{Name: "pick", Doc: "the library's algorithm for each product: 1: the fastest of those it names, which are tried; 0: the one it recommends", Values: []int{0, 1}}
+}
+
+func splitKnob() knob.Knob {
+	return knob.Knob{Name: "split", Doc: "fp32 products, but narrow ones, as three of halves on tensor cores, by the library (1) or a kernel that splits the left factor as it multiplies it (3), or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}}
 }
 
 // Rates of an H200, of which ratios alone matter: operations and bytes a second,

@@ -66,7 +66,7 @@ func newStacks(s *schedule.Schedule, k knob.Params, p Properties) (stacks, error
 		why = out.find(s, k, p)
 	}
 	if k["stack"]%2 == 1 && len(out.at) == 0 {
-		return out, fmt.Errorf("cuda: stack=%d: %w: no layers run as one kernel: %s", k["stack"], schedule.ErrUnsupported, why)
+		return out, fmt.Errorf("cuda: stack=%d: %w: no layers run as one kernel: %s", k["stack"], schedule.ErrKnob, why)
 	}
 	return out, nil
 }

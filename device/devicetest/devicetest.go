@@ -222,6 +222,7 @@ func operations(t *testing.T, devices []device.Device) {
 				}
 				r := run{s, seed, make([][]knob.Params, len(devices))}
 				for i, d := range devices {
+					spoken(t, d, s)
 					settings := knob.OneAtATime(d.Knobs(s))
 					if len(settings) > many { // each may be a kernel to compile, of each shape: a few of both
 						if seed%15 != 0 {
@@ -238,6 +239,24 @@ func operations(t *testing.T, devices []device.Device) {
 				r.compare(t, devices)
 			}
 		})
+	}
+}
+
+// spoken holds what d offers for s to d's vocabulary: each knob is in it, with
+// every value that d takes for s, and with the same default.
+func spoken(t *testing.T, d device.Device, s *schedule.Schedule) {
+	t.Helper()
+	all := d.Vocabulary()
+	for _, k := range d.Knobs(s) {
+		of := knob.Find(all, k.Name)
+		if of == nil {
+			t.Errorf("%s: knob %s is not in the vocabulary", d.Info().Name, k.Name)
+			continue
+		}
+		wrong := slices.DeleteFunc(slices.Concat(k.Values, []int{k.Min, k.Max}), of.Accepts)
+		if len(wrong) > 0 || k.Values[0] != of.Values[0] {
+			t.Errorf("%s: knob %s: the vocabulary lacks %v of %s; defaults %d and %d", d.Info().Name, k.Name, wrong, k.Offer(), k.Values[0], of.Values[0])
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ type request struct {
 // A response answers it. Size bytes of matrix follow it, or are in the window.
 type response struct {
 	Info      device.Info
-	Knobs     []knob.Knob
+	Knobs     []knob.Knob // open: the device's vocabulary
 	Memory    int64
 	Program   int
 	Burst     device.Burst
@@ -74,7 +74,7 @@ type response struct {
 
 // causes are the errors that callers distinguish.
 func causes() []error {
-	return []error{schedule.ErrUnsupported, device.ErrHang, device.ErrFault, device.ErrLost, device.ErrMemory}
+	return []error{schedule.ErrUnsupported, schedule.ErrKnob, device.ErrHang, device.ErrFault, device.ErrLost, device.ErrMemory}
 }
 
 // A remoteError is an error of the worker's.

@@ -162,7 +162,7 @@ func (s *server) begin(c call, r *response) (err error) {
 	if s.device, err = s.open(c.Name); err != nil {
 		return err
 	}
-	r.Info = s.device.Info()
+	r.Info, r.Knobs = s.device.Info(), s.device.Vocabulary()
 	if c.Window {
 		w, err := openWindow()
 		if r.Window = err == nil; r.Window {

@@ -31,6 +31,7 @@ type Device struct {
 	process    *process // nil: none runs
 	generation int      // of processes started
 	info       device.Info
+	vocabulary []knob.Knob
 	known      []known // schedules that the process has, the latest last
 	numbered   int     // schedules so far
 	window     *window // nil: none has been made
@@ -86,7 +87,7 @@ func (d *Device) start() error {
 		d.stop()
 		return err
 	}
-	d.info, d.shared = r.Info, r.Window
+	d.info, d.vocabulary, d.shared = r.Info, r.Knobs, r.Window
 	return nil
 }
 
@@ -227,6 +228,9 @@ func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 	}
 	return nil
 }
+
+// Vocabulary implements device.Device.
+func (d *Device) Vocabulary() []knob.Knob { return d.vocabulary }
 
 // Memory implements device.Device.
 func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {

@@ -26,7 +26,23 @@ func (k Knob) Accepts(v int) bool {
 	return slices.Contains(k.Values, v) || k.Max > 0 && k.Min <= v && v <= k.Max
 }
 
-func (k Knob) offer() string {
+// Find is the knob of that name among knobs; nil: there is none.
+func Find(knobs []Knob, name string) *Knob {
+	for i := range knobs {
+		if knobs[i].Name == name {
+			return &knobs[i]
+		}
+	}
+	return nil
+}
+
+// Reject is the error that v is none of k's values.
+func (k Knob) Reject(v int) error {
+	return fmt.Errorf("knob %s cannot be %d: it takes %s", k.Name, v, k.Offer())
+}
+
+// Offer spells the values that k takes: "0 to 8", "0, 16, 64".
+func (k Knob) Offer() string {
 	if k.Max > 0 {
 		return fmt.Sprintf("%d to %d", k.Min, k.Max)
 	}
@@ -45,15 +61,15 @@ func (p Params) Complete(knobs []Knob) (Params, error) {
 		out[k.Name], names[i] = k.Values[0], k.Name
 	}
 	for _, name := range slices.Sorted(maps.Keys(p)) {
-		i := slices.Index(names, name)
-		if i < 0 {
+		k := Find(knobs, name)
+		if k == nil {
 			if len(names) == 0 {
 				return nil, fmt.Errorf("there is no knob %q: there are none here", name)
 			}
 			return nil, fmt.Errorf("there is no knob %q: the knobs are %s", name, strings.Join(names, ", "))
 		}
-		if !knobs[i].Accepts(p[name]) {
-			return nil, fmt.Errorf("knob %s cannot be %d: it takes %s", name, p[name], knobs[i].offer())
+		if !k.Accepts(p[name]) {
+			return nil, k.Reject(p[name])
 		}
 		out[name] = p[name]
 	}

@@ -22,6 +22,10 @@ import (
 // It is wrapped with the reason. Declining is not failing: a sweep records it.
 var ErrUnsupported = errors.New("unsupported")
 
+// ErrKnob is the ErrUnsupported of a knob's setting: without it the work could be
+// done.
+var ErrKnob = fmt.Errorf("%w", ErrUnsupported)
+
 // A Matrix is a row-major float32 matrix in device memory.
 type Matrix struct {
 	Name       string

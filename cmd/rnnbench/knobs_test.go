@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cpu"
+	"rnnbench/device/cpu/simd"
+	"rnnbench/results"
+)
+
+// TestKnobsMeanTheSameEverywhere: a knob of the CPU's is a mistake on no
+// instruction set and with no number of workers. What a device does not offer is
+// skipped for that reason.
+func TestKnobsMeanTheSameEverywhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const grid = "sweep -H 8 -B 2 -T 5 --cell lstm,gilr --streams 1,2 --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s --allow-failures"
+	var specs []string
+	for _, k := range cpu.Vocabulary() {
+		for _, technique := range []string{"persistent", "scan", "cudnnstyle"} {
+			for _, v := range []int{2, 400} {
+				if k.Accepts(v) {
+					specs = append(specs, fmt.Sprintf("%s:%s=%d", technique, k.Name, v))
+				}
+			}
+		}
+	}
+	for l := simd.Generic; l <= simd.Detect(); l++ {
+		for _, threads := range []int{1, 2} {
+			o := rnnbench(t, fmt.Sprintf("%s --dry-run -o csv --simd %v --threads %d --impl %s", grid, l, threads, strings.Join(specs, ",")))
+			o.want(t, exitDone, []string{results.ReasonKnob}, nil)
+		}
+	}
+	rnnbench(t, grid+" --threads 1 --dry-run --impl persistent:bands=0:ahead=0,scan:scansplit=0").want(t, exitDone, nil, nil)
+	rnnbench(t, grid+" --impl persistent:bands=-1").want(t, exitUsage, nil, []string{"persistent: knob bands cannot be -1: it takes 0 to 1024"})
+	rnnbench(t, grid+" --impl persistent:bend=1").want(t, exitUsage, nil, []string{`there is no knob "bend"`})
+	o := rnnbench(t, grid+" --threads 1 --impl naive,naive:bands=2")
+	o.want(t, exitDone, nil, nil)
+	_, recs, _, err := results.Read("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	skipped := 0
+	for _, r := range recs {
+		if r.ReasonCode != nil && *r.ReasonCode == results.ReasonKnob {
+			if skipped++; r.Impl.Knobs["bands"] != 2 || !strings.Contains(*r.Reason, "bands=2: cpu has no use for this knob at this point") {
+				t.Errorf("%+v: %s", r.Impl, *r.Reason)
+			}
+		}
+	}
+	if skipped != 2 { // one of each cell, since naive has one stream
+		t.Errorf("%d skipped for their knob", skipped)
+	}
+}
+
+// TestSIMDVariable: the variable caps the instruction set of whole commands, and a
+// word that is none is a mistake.
+func TestSIMDVariable(t *testing.T) {
+	t.Chdir(t.TempDir())
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	under := func(level, line string) (string, int) {
+		cmd := exec.Command(self, append([]string{asProgram}, strings.Fields(line)...)...)
+		cmd.Env = append(os.Environ(), simd.Variable+"="+level)
+		out, err := cmd.CombinedOutput()
+		if err != nil && cmd.ProcessState == nil {
+			t.Fatal(err)
+		}
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if out, code := under("generic", tiny); code != exitDone {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	m, _, _, err := results.Read("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Devices[0].Facts["simd"]; got != "generic" {
+		t.Errorf("measured with %q", got)
+	}
+	for level, want := range map[string]string{"mmx": "RNNBENCH_SIMD=mmx: choose among [generic avx2 avx512]"} {
+		if out, code := under(level, tiny); code != exitUsage || !strings.Contains(out, want) {
+			t.Errorf("%s: exit code %d: %s", level, code, out)
+		}
+	}
+	if simd.Detect() > simd.Generic {
+		if out, code := under("generic", tiny+" --simd "+simd.Detect().String()); code == exitDone || !strings.Contains(out, "RNNBENCH_SIMD=generic forbids") {
+			t.Errorf("exit code %d: %s", code, out)
+		}
+	}
+}
