@@ -63,7 +63,6 @@ type oracle struct {
 	cache  string
 
 	book *wisdom.Book // nil: not read yet
-	path string
 }
 
 // read reads the book.
@@ -72,14 +71,15 @@ func (o *oracle) read() error {
 		return nil
 	}
 	path, err := wisdom.Path(o.file)
-	if err != nil {
-		return &failure{exitError, err, ""}
+	if err != nil { // a user without a home has no wisdom
+		o.book = &wisdom.Book{}
+		return nil
 	}
 	b, err := wisdom.Read(path)
 	if err != nil {
 		return &failure{exitError, err, "--wisdom FILE names another book; rnnbench wisdom --help"}
 	}
-	o.book, o.path = b, path
+	o.book = b
 	return nil
 }
 

@@ -223,3 +223,12 @@ func TestWritesThroughLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestAutoWithoutHome: where the user has no home folder, auto knows no wisdom and goes on.
+func TestAutoWithoutHome(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "AppData"} {
+		t.Setenv(name, "")
+	}
+	rnnbench(t, "sweep --dry-run -H 8 -B 2 -T 3 --impl auto").want(t, exitDone, nil, []string{"auto is cudnnstyle at 1 point"})
+}

@@ -166,7 +166,7 @@ func (f factoring) hold(t *testing.T, d device.Device, k knob.Params) {
 // TestHalves holds products whose left factor is split on the way to double precision.
 func TestHalves(t *testing.T) {
 	d, _ := emulated(t)
-	for _, f := range sample(factorings(false), 2) {
+	for _, f := range sample(factorings(false), 5) {
 		t.Run(f.String(), func(t *testing.T) { f.hold(t, d, knob.Params{"split": 3}) })
 	}
 }
@@ -266,6 +266,9 @@ func TestHalvesTails(t *testing.T) {
 		"sumrows largest rightpieces halves addparts_several sumrows largest rightpieces halves addparts sumrows"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("launches are\n%s, want\n%s", got, want)
+	}
+	if testing.Short() {
+		t.Skip("not with -short: TestHalves runs some of these launches")
 	}
 	d, _ := emulated(t)
 	holdTails(t, d)

@@ -123,7 +123,7 @@ func TestChains(t *testing.T) {
 			if got := strings.Join(names, " "); !strings.HasPrefix(got, c.launches) {
 				t.Errorf("launches are\n%s, want\n%s", got, c.launches)
 			}
-			if !testing.Short() || i%3 == 0 {
+			if !testing.Short() || i%5 == 0 {
 				holdAll(t, d, c.schedule)
 			}
 		})

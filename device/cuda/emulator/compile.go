@@ -67,7 +67,7 @@ func (c *Compiler) Compile(name, source string) ([]byte, error) {
 	if err := os.WriteFile(in, []byte(b.String()), 0o666); err != nil {
 		return nil, fmt.Errorf("emulator: %w", err)
 	}
-	cmd := exec.Command(c.path, "-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-o", out, in)
+	cmd := exec.Command(c.path, "-std=c++17", "-Og", "-w", "-shared", "-fPIC", "-o", out, in)
 	if log, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("emulator: %w: %s", err, log)
 	}
