@@ -8,7 +8,7 @@ PYTHON  ?= python3
 CUDA    ?= /usr/local/cuda
 export CGO_ENABLED ?= 0
 
-.PHONY: run build cuda cuda-tests test-cuda emulate record-cuda test race noasm cross generate check-generate lint figures fuzz bench check-pytorch clean
+.PHONY: run build cuda cuda-tests test-cuda emulate record-cuda test test-all test-anywhere race noasm cross generate check-generate lint figures fuzz bench check-pytorch clean
 
 ## run: build, then a quick reproduction of Appleyard's ladder with table and figure
 run: build
@@ -45,19 +45,28 @@ emulate:
 record-cuda: build
 	scripts/record $(EXPERIMENT) --device cuda:0
 
-## test: every test
+## test: every technique, cell, pass and precision at odd sizes, and the program; minutes
 test:
 	$(GO) vet ./...
-	$(GO) test -timeout 8m ./...
+	$(GO) test -short -timeout 20m ./...
+
+## test-all: every test, large sizes and all combinations of settings included
+test-all:
+	$(GO) test -timeout 90m ./...
+
+## test-anywhere: the tests as other machines would run them: each instruction set, one processor, no HOME, ...
+test-anywhere:
+	scripts/test-anywhere
 
 ## race: the techniques' schedules and the harness under the race detector (needs a C compiler);
 ## the kernels are plain Go here, since assembly is invisible to the detector
 race:
-	CGO_ENABLED=1 $(GO) test -race -short -tags noasm -timeout 15m ./rnn/... ./impl/... ./device/... ./tuner/... ./results/...
+	CGO_ENABLED=1 $(GO) test -race -short -tags noasm -timeout 30m ./rnn/... ./impl/... ./device/... ./tuner/... ./results/...
 
-## noasm: the tests of what has assembly, without it
+## noasm: the tests of what has assembly, without it; RNNBENCH_SIMD=generic has the others run without it as well
 noasm:
-	$(GO) test -short -tags noasm -timeout 8m ./device/... ./impl/...
+	$(GO) vet -tags noasm ./...
+	$(GO) test -short -tags noasm -timeout 20m ./device/cpu/...
 
 ## cross: builds for other systems
 cross:
