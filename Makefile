@@ -16,7 +16,7 @@ run: build
 
 ## build: the program
 build:
-	$(GO) build -trimpath -o $(BIN) ./cmd/rnnbench
+	$(GO) build -trimpath -buildvcs=auto -o $(BIN) ./cmd/rnnbench
 
 ## cuda: the worker for NVIDIA GPUs; needs a C compiler and, in $(CUDA), the headers of CUDA 11.8 to 13
 ## (scripts/fetch-cuda DIR fetches them, for CUDA=DIR); only the driver to run
@@ -24,7 +24,7 @@ cuda:
 	CGO_ENABLED=1 \
 	CGO_CFLAGS="-I$(CURDIR)/cmd/rnnbench-cuda/include -I$(CUDA)/include $(CGO_CFLAGS)" \
 	CGO_LDFLAGS="-L$(CUDA)/lib64/stubs $(CGO_LDFLAGS)" \
-	$(GO) build -tags cuda -trimpath -o bin/rnnbench-cuda ./cmd/rnnbench-cuda
+	$(GO) build -tags cuda -trimpath -buildvcs=auto -o bin/rnnbench-cuda ./cmd/rnnbench-cuda
 
 ## cuda-tests: the worker, the program and the test binaries that scripts/gpu-suite runs on a machine without Go
 cuda-tests: cuda build
@@ -81,7 +81,7 @@ generate:
 
 ## check-generate: fails if what is committed is not what the generator writes
 check-generate:
-	rm -f device/cpu/simd/*_amd64.s
+	rm -f device/cpu/simd/*_amd64.s device/cpu/simd/fused/*_amd64.s
 	$(GO) generate ./device/cpu/simd
 	git diff --exit-code -- device/cpu/simd
 
