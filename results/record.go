@@ -124,6 +124,9 @@ const (
 	WarnDrift     = "drift" // later samples differ from earlier ones
 	WarnGC        = "gc_in_sample"
 	WarnThrottled = "throttled"
+
+	WarnUnverified = "unverified"      // the answer was not checked
+	WarnPart       = "checked_in_part" // not every step of the run that was timed was compared
 )
 
 // A Record is one technique at one point. Times are in seconds; every key is
@@ -232,12 +235,25 @@ type Verify struct {
 	Error     float64 `json:"error"` // largest absolute error over the largest value of its tensor
 	Tolerance float64 `json:"tol"`
 	Sequences int     `json:"sequences"` // distinct ones among the batch
-	Steps     int     `json:"steps"`     // of the schedule that was checked
+	Steps     int     `json:"steps"`     // that were compared: of the run that is timed, or of the shorter one
 	OK        bool    `json:"ok"`
+
+	// Method is how: one of the words below; "" in records from before it was noted.
+	Method string  `json:"method,omitempty"`
+	Share  float64 `json:"share,omitempty"` // of the values of the states that were compared
+	Peer   string  `json:"peer,omitempty"`  // label of the technique that it was compared with
 
 	Partial   []string `json:"partial"`    // tensors that the technique shows after the last step alone
 	UnitError float64  `json:"unit_error"` // of point-wise functions, as the technique states it; 0: rounding alone
 }
+
+// How an answer was checked.
+const (
+	VerifyWhole    = "whole"    // all steps of all distinct sequences, by the reference
+	VerifyStepwise = "stepwise" // each step by the reference from the run's own states before it, some units of each
+	VerifyPeer     = "peer"     // the whole run, by that of a technique that was checked itself
+	VerifyShorter  = "shorter"  // a run of fewer steps, by the reference
+)
 
 // Cost is where the time went, in seconds.
 type Cost struct {

@@ -35,6 +35,7 @@ func (p *Plan) Back(l, input, recurrent int) *LayerBack {
 	if l > 0 {
 		b.Below = p.Matrix(fmt.Sprintf("dy%d", l-1), rows, p.Hidden)
 	}
+	p.Layer[l].Back = b
 	return b
 }
 

@@ -72,6 +72,7 @@ type Layer struct {
 
 	Saved *schedule.Matrix // F·B × saved·H; nil: nothing
 	Grad  LayerGrad
+	Back  *LayerBack // keeps the gradients of all steps; nil: the technique keeps none
 }
 
 // A LayerGrad holds the gradients of one layer's parameters.

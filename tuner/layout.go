@@ -215,14 +215,23 @@ func (l *Layout) Key(device string) string {
 	return r.Key()
 }
 
-// Need is the memory that measuring takes, in bytes, the host's share included. Where fewer
-// steps are checked than are measured, those have a schedule and a program beside the others'.
+// Need is the memory that measuring takes, in bytes, the host's share included. Where a run of
+// fewer steps may have to be checked, that has a schedule and a program beside the others'.
 func (l *Layout) Need() int64 {
 	own := l.Memory + l.Laid
-	if _, checked := sample(l.Problem); checked != l.Problem {
+	if _, checked := sample(l.Problem); checked != l.Problem && !l.stepwise() {
 		own += int64(float64(own) * float64(checked.Frames()) / float64(l.Problem.Frames()))
 	}
 	return own + hostMemory(l.Problem)
+}
+
+// stepwise reports whether the run itself can be checked.
+func (l *Layout) stepwise() bool {
+	if l.Plan == nil { // it has not been laid out
+		return false
+	}
+	states, gradients := l.Plan.Stepwise()
+	return states && gradients
 }
 
 // Fit declines what needs more than limit bytes; 0 is no limit.
@@ -282,5 +291,9 @@ func hostMemory(p rnn.Problem) int64 {
 	if p.Pass == rnn.Train && p.Output == 0 {
 		given += p.Hidden
 	}
-	return 8*int64(weights) + 4*int64(given)*int64(p.Frames())*int64(distinct) + rnn.ReferenceBytes(checked, distinct)
+	check := rnn.ReferenceBytes(checked, distinct)
+	if checked != p {
+		check = max(check, rnn.StepwiseBytes(p, distinct))
+	}
+	return 8*int64(weights) + 4*int64(given)*int64(p.Frames())*int64(distinct) + check
 }

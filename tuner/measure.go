@@ -3,7 +3,6 @@ package tuner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -13,21 +12,17 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/results"
-	"rnnbench/rnn"
-	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
-	"rnnbench/tuner/config"
 )
 
 // measure verifies and times candidates that share a problem and fit in memory
 // together.
 func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verification, rng *rand.Rand) error {
+	if err := s.readyAll(ctx, all, check); err != nil {
+		return err
+	}
 	var live []*candidate
 	for _, c := range all {
-		if err := ended(ctx); err != nil {
-			return err
-		}
-		s.ready(c, check)
 		if c.record.Status != results.OK {
 			if err := s.emit(c); err != nil {
 				return err
@@ -49,6 +44,23 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 		c.close()
 		if err := s.emit(c); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// readyAll makes candidates ready, first those that can be checked by themselves: the
+// others may have to be compared with one of them.
+func (s *Sweep) readyAll(ctx context.Context, all []*candidate, check *verification) error {
+	for _, alone := range []bool{true, false} {
+		for _, c := range all {
+			if check.alone(c.Layout) != alone {
+				continue
+			}
+			if err := ended(ctx); err != nil {
+				return err
+			}
+			s.ready(c, check)
 		}
 	}
 	return nil
@@ -79,10 +91,11 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 		lap(&cost.Verify)
 		if v := c.record.Verify; !v.OK {
 			c.close()
-			c.decline(results.Incorrect, results.ReasonMismatch, fmt.Sprintf(
-				"%s is off by %.3g of its largest value, tolerance %.3g", v.Tensor, v.Error, v.Tolerance))
+			c.decline(results.Incorrect, results.ReasonMismatch, mismatch(v))
 			return
 		}
+	} else {
+		c.warn(results.WarnUnverified)
 	}
 	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.Spec.Label})
 	one := math.Inf(1) // the shortest run so far
@@ -336,158 +349,3 @@ func (s *Sweep) summarize(c *candidate, stop string) {
 		r.Rate.Peak, r.Rate.Percent, r.Rate.Source = &peak, &percent, "measured"
 	}
 }
-
-// A verification holds the inputs of one problem and, once it is needed, the
-// reference's answer.
-type verification struct {
-	answers *answers
-	problem rnn.Problem // as measured
-	checked rnn.Problem // as checked: with fewer steps where the reference would take too long
-	data    *rnn.Data   // of problem
-	short   *rnn.Data   // of checked; data where they are the same
-}
-
-// referenceFLOPs is what the reference may spend on a point: about a second on
-// one processor.
-const referenceFLOPs = 4e9
-
-// Answers are the reference's of the problems of a sweep, the latest ones: long
-// problems that differ in their length alone are checked over the same few steps.
-type answers struct {
-	list   []answer
-	values int // of all
-}
-
-type answer struct {
-	problem  rnn.Problem
-	distinct int
-	tensors  []rnn.Tensor
-	values   int
-	whole    bool // the problem's own: of use to the next point at most
-}
-
-// keptValues is how many values of answers are kept at most, a gigabyte, besides
-// those of the latest answer.
-const keptValues = 1 << 27
-
-// of is the answer for d, whose values follow from its problem. A whole one goes with the
-// next; one of fewer steps than were asked for may be that of many problems.
-func (a *answers) of(d *rnn.Data, whole bool) []rnn.Tensor {
-	for _, known := range a.list {
-		if known.problem == d.Problem && known.distinct == d.Distinct {
-			return known.tensors
-		}
-	}
-	a.list = slices.DeleteFunc(a.list, func(old answer) bool {
-		if old.whole {
-			a.values -= old.values
-		}
-		return old.whole
-	})
-	n := answer{problem: d.Problem, distinct: d.Distinct, tensors: rnn.Reference(d), whole: whole}
-	for _, t := range n.tensors {
-		n.values += len(t.Values)
-	}
-	a.list, a.values = append(a.list, n), a.values+n.values
-	for len(a.list) > 1 && a.values > keptValues {
-		a.values -= a.list[0].values
-		a.list = slices.Delete(a.list, 0, 1)
-	}
-	return n.tensors
-}
-
-// sample chooses how much of p is checked: all sequences and steps of small
-// problems; of large ones a few distinct sequences, repeated over the batch, and,
-// where even that is too long, fewer steps of the same layers.
-func sample(p rnn.Problem) (distinct int, checked rnn.Problem) {
-	distinct, checked = p.Batch, p
-	for distinct > 3 && float64(rnn.ReferenceFLOPs(p, distinct)) > referenceFLOPs {
-		distinct = max(3, distinct/2)
-	}
-	if f := float64(rnn.ReferenceFLOPs(p, distinct)); f > referenceFLOPs {
-		share := referenceFLOPs / f
-		checked.Steps = min(p.Steps, max(3, int(float64(p.Steps)*share)))
-		checked.History = min(p.History, max(3, int(float64(p.History)*share)))
-	}
-	return distinct, checked
-}
-
-// newVerification draws the inputs of p and of what is checked of it.
-func newVerification(p rnn.Problem, m config.Measure, known *answers) *verification {
-	distinct, checked := sample(p)
-	v := &verification{answers: known, problem: p, checked: checked}
-	v.data = rnn.NewData(p, m.Seed, distinct, m.Data)
-	if v.short = v.data; v.checked != p {
-		v.short = v.data.Cut(v.checked)
-	}
-	return v
-}
-
-func (v *verification) input() *rnn.Data { return v.data }
-
-// run checks c, whose program holds the inputs already.
-func (v *verification) run(s *Sweep, c *candidate) error {
-	answer := v.answers.of(v.short, v.checked == v.problem)
-	plan, prog := c.Plan, c.prog
-	if v.checked != v.problem {
-		knobs := c.Knobs
-		if n, ok := knobs["inputbatch"]; ok && n > v.checked.Steps {
-			knobs = map[string]int{}
-			for name, value := range c.Knobs {
-				knobs[name] = value
-			}
-			knobs["inputbatch"] = 0
-		}
-		short, sched, err := rnn.Layout(c.Technique, v.checked, knobs)
-		if err != nil {
-			return err
-		}
-		if prog, err = s.Device.Compile(sched, shorter(c.DeviceKnobs, s.Device.Knobs(sched))); err != nil {
-			return err
-		}
-		defer prog.Close()
-		if err := errors.Join(short.Write(prog, v.short), prog.Prepare()); err != nil {
-			return err
-		}
-		plan = short
-	}
-	if _, err := prog.Run(1); err != nil {
-		return err
-	}
-	dev, got, err := plan.Check(prog, answer)
-	if err == nil && !dev.OK() {
-		if got, err = plan.Read(prog); err == nil {
-			dev, err = rnn.CompareAgain(v.short, got)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	c.record.Verify = &results.Verify{
-		Reference: "cpu_f64", Tensor: dev.Tensor, MaxAbs: finite(dev.MaxAbs), Error: finite(dev.Error), Tolerance: dev.Tolerance,
-		Sequences: v.short.Distinct, Steps: v.checked.Steps, OK: dev.OK(), Partial: []string{}, UnitError: plan.UnitError,
-	}
-	for _, t := range got {
-		if t.First > 0 {
-			c.record.Verify.Partial = append(c.record.Verify.Partial, t.Name)
-		}
-	}
-	return nil
-}
-
-// shorter are the settings that a schedule of fewer steps takes: what was as many as there are
-// still is.
-func shorter(p knob.Params, knobs []knob.Knob) knob.Params {
-	out := knob.Params{}
-	for _, k := range knobs {
-		if v, ok := p[k.Name]; ok && k.Accepts(v) {
-			out[k.Name] = v
-		} else if ok && v > k.Max && k.Accepts(k.Max) {
-			out[k.Name] = k.Max
-		}
-	}
-	return out
-}
-
-// finite keeps infinities, which JSON has not, out of records.
-func finite(v float64) float64 { return min(v, math.MaxFloat64) }

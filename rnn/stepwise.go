@@ -1,0 +1,418 @@
+package rnn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Stepwise checks a run whose whole reference would take too long. Each step is
+// computed in double precision from what the run itself left of the step before,
+// so that no step depends on the others and every step can be looked at. All units
+// are computed at some steps, the first and the last among them; some units, drawn
+// anew, at all steps.
+type Stepwise struct {
+	Seed  uint64
+	FLOPs float64 // what the check may take, about
+}
+
+// Covered says how much of a run was compared.
+type Covered struct {
+	Steps int     // of which something was compared in every layer
+	Share float64 // of the values of all states that were computed for that
+}
+
+// shortStretch is how many steps' rounding one step may show: a technique that
+// keeps more bits than it stores, or that takes steps together, is not off by the
+// rounding of one step alone.
+const shortStretch = 64
+
+// Stepwise tells whether the plan's schedule keeps what a stepwise check needs: the
+// states of all steps and, where training, the gradients of all steps.
+func (p *Plan) Stepwise() (states, gradients bool) {
+	if p.Whole != nil {
+		return false, false
+	}
+	kept := p.Pass == Train && p.History == 0
+	for _, y := range p.Layer {
+		kept = kept && y.Back != nil
+	}
+	return true, kept || p.Pass != Train
+}
+
+// ReadDistinct copies the answer as the reference has it, of each step the distinct
+// sequences alone. apart is how far all other rows are from theirs.
+func (p *Plan) ReadDistinct(mem Memory, distinct int) (got []Tensor, apart Deviation, err error) {
+	apart = Deviation{Tolerance: 1}
+	err = p.read(mem, func(t Tensor, values []float32) error {
+		one := t
+		batch := 1
+		if t.PerSequence {
+			batch = p.Batch
+			one.Rows = t.Rows / batch * min(distinct, batch)
+		}
+		one.Values = compact(values, t.Cols, min(distinct, batch), batch)
+		d, err := deviation(p.Problem, t, values, one)
+		apart = apart.orWorse(d)
+		got = append(got, one)
+		return err
+	})
+	apart.Tolerance *= 2 // of two answers
+	return got, apart, err
+}
+
+// compact keeps of rows of steps × batch those of the distinct sequences.
+func compact(values []float32, cols, distinct, batch int) []float64 {
+	steps := len(values) / (cols * batch)
+	out := make([]float64, steps*distinct*cols)
+	parallel(steps, func(t int) {
+		o := out[t*distinct*cols : (t+1)*distinct*cols]
+		for i, v := range values[t*batch*cols : t*batch*cols+len(o)] {
+			o[i] = float64(v)
+		}
+	})
+	return out
+}
+
+// StepwiseBytes estimates the memory that a stepwise check takes: the answer, which stays for
+// others to be compared with, what gradients of one layer are checked by, and the largest
+// matrix as it is read.
+func StepwiseBytes(p Problem, distinct int) int64 {
+	rows, kept := int64(p.Frames()), int64(min(distinct, p.Batch))
+	gates := p.Hidden * len(p.Cell.Gates)
+	values, largest := p.Layers*len(p.Cell.States)*p.Hidden+p.Output, max(p.Hidden, p.Output)
+	if !p.OneHot {
+		values += p.Input
+		largest = max(largest, p.Input)
+	}
+	if p.Pass == Train {
+		values += gates + p.Hidden*(p.Cell.Recurrent+2) + p.Input
+		largest = max(largest, gates)
+	}
+	// Garbage grows as large before it is collected.
+	return 2 * rows * (8*int64(values)*kept + 4*int64(largest)*int64(p.Batch))
+}
+
+// A stepper is one stepwise check.
+type stepper struct {
+	*Plan
+	Stepwise
+	mem      Memory
+	data     *Data
+	distinct int
+	got      []Tensor
+	layers   []stepLayer
+	worst    Deviation
+	looked   []int // per step, in how many layers and other parts something was compared
+	parts    int
+	values   float64 // compared
+}
+
+// A stepLayer is what a step of one layer is computed from.
+type stepLayer struct {
+	width   int
+	in      []float64 // rows × width; symbols where one-hot
+	oneHot  bool
+	initial [][]float64 // per state, distinct × H
+	state   [][]float64 // per state, after each step, rows × H
+	weightX []float32
+	weightR []float32
+	biasX   []float32
+	biasR   []float32
+	peep    []float32
+}
+
+// Check holds the run that got was read from to the reference, step by step, and
+// its gradients where it keeps those of each step. Where it does not, only the
+// forward pass is checked. Gradients of weights get the Spread that their sums have.
+func (s Stepwise) Check(p *Plan, mem Memory, d *Data, got []Tensor) (Deviation, Covered, error) {
+	c := &stepper{Plan: p, Stepwise: s, mem: mem, data: d, distinct: d.Distinct, got: got, worst: Deviation{Tolerance: 1}, looked: make([]int, p.Frames())}
+	_, gradients := p.Stepwise()
+	gradients = gradients && p.Pass == Train
+	c.layout()
+	share := s.FLOPs / float64(p.Layers+1) // the output layer counts as one
+	if p.Output == 0 {
+		share = s.FLOPs / float64(p.Layers)
+	}
+	if gradients {
+		share /= 2
+	}
+	for l := range p.Layers {
+		c.forward(l, share)
+	}
+	above, err := c.output(share, gradients)
+	if err == nil && gradients {
+		err = c.backward(above, share)
+	}
+	covered := Covered{Share: c.values / (float64(p.Layers*len(p.Cell.States)*p.Hidden*p.Frames()) * float64(c.distinct))}
+	for _, n := range c.looked {
+		if n == c.parts {
+			covered.Steps++
+		}
+	}
+	return c.worst, covered, err
+}
+
+// tensor is that of the answer's name.
+func (c *stepper) tensor(name string) *Tensor {
+	for i := range c.got {
+		if c.got[i].Name == name {
+			return &c.got[i]
+		}
+	}
+	return nil
+}
+
+func (c *stepper) layout() {
+	in := widen(c.data.Get("x"))
+	for l := range c.Layers {
+		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+		y := stepLayer{width: c.Width(l), in: in, oneHot: l == 0 && c.OneHot, weightX: c.data.Get(name("weight_ih")), biasX: c.data.Get(name("bias_ih"))}
+		if y.oneHot {
+			y.width = 1
+		}
+		if c.Cell.Recurrent > 0 {
+			y.weightR, y.biasR = c.data.Get(name("weight_hh")), c.data.Get(name("bias_hh"))
+		}
+		if len(c.Cell.Peeps) > 0 {
+			y.peep = c.data.Get(name("peephole"))
+		}
+		for _, s := range c.Cell.States {
+			y.initial = append(y.initial, widen(c.data.Get(name(s+"0"))))
+			y.state = append(y.state, c.tensor(name(s)).Values)
+		}
+		in = y.state[0]
+		c.layers = append(c.layers, y)
+	}
+}
+
+// before is state s before the step of row.
+func (c *stepper) before(y *stepLayer, s, row int) []float64 {
+	h := c.Hidden
+	if row < c.distinct {
+		return y.initial[s][row*h : (row+1)*h]
+	}
+	row -= c.distinct
+	return y.state[s][row*h : (row+1)*h]
+}
+
+// products sets x and r to the pre-activations of a unit, without biases.
+func (c *stepper) products(l, row, unit int, x, r []float64) {
+	y, h := &c.layers[l], c.Hidden
+	fan := c.FanIn(l)
+	for g := range x {
+		x[g] = 0
+		for k := range c.Cell.Window {
+			from := row - k*c.distinct
+			switch {
+			case from < 0:
+			case y.oneHot:
+				x[g] += float64(y.weightX[(k*c.Input+int(y.in[from]))*len(x)*h+g*h+unit])
+			default:
+				x[g] += dot(y.weightX[(g*h+unit)*fan+k*y.width:], y.in[from*y.width:(from+1)*y.width])
+			}
+		}
+	}
+	if len(r) == 0 {
+		return
+	}
+	through := c.before(y, c.Cell.Through, row)
+	for g := range r {
+		r[g] = dot(y.weightR[(g*h+unit)*h:], through)
+	}
+}
+
+// dot is the sum of x's products with as many weights.
+func dot(w []float32, x []float64) float64 {
+	w = w[:len(x)]
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		s0 += x[i] * float64(w[i])
+		s1 += x[i+1] * float64(w[i+1])
+		s2 += x[i+2] * float64(w[i+2])
+		s3 += x[i+3] * float64(w[i+3])
+	}
+	for ; i < len(x); i++ {
+		s0 += x[i] * float64(w[i])
+	}
+	return s0 + s1 + s2 + s3
+}
+
+// unitFLOPs is what a unit of layer l takes at one step, the cell included.
+func (c *stepper) unitFLOPs(l int) float64 {
+	const pointwise = 500 // in operations of products
+	n := c.Cell.Recurrent * c.Hidden
+	if !c.layers[l].oneHot {
+		n += len(c.Cell.Gates) * c.FanIn(l)
+	}
+	return 2*float64(n) + pointwise
+}
+
+// forward checks the states of layer l.
+func (c *stepper) forward(l int, flops float64) {
+	cell, h, y := c.Cell, c.Hidden, &c.layers[l]
+	of := c.distinct * h
+	plan := c.choose(uint64(l), of, flops/c.unitFLOPs(l))
+	found := make([][]difference, c.Frames())
+	parallel(c.Frames(), func(t int) {
+		rng := rand.New(rand.NewPCG(c.Seed, uint64(l)<<40|uint64(t)))
+		x, r, peep := make([]float64, len(cell.Gates)), make([]float64, cell.Recurrent), make([]float64, len(cell.Peeps))
+		prev, next := make([]float64, len(cell.States)), make([]float64, len(cell.States))
+		found[t] = make([]difference, len(next))
+		for i := range plan[t] {
+			at := i
+			if plan[t] < of {
+				at = rng.IntN(of)
+			}
+			row, unit := t*c.distinct+at/h, at%h
+			c.products(l, row, unit, x, r)
+			for g := range x {
+				x[g] += float64(y.biasX[g*h+unit])
+			}
+			for g := range r {
+				r[g] += float64(y.biasR[g*h+unit])
+			}
+			for k := range peep {
+				peep[k] = float64(y.peep[k*h+unit])
+			}
+			for s := range prev {
+				prev[s] = c.before(y, s, row)[unit]
+			}
+			cell.Equations(x, r, peep, prev, next)
+			for s, want := range next {
+				found[t][s].add(y.state[s][row*h+unit], want, row*h+unit)
+			}
+		}
+	})
+	for s, name := range cell.States {
+		c.judge(fmt.Sprintf("%s_l%d", name, l), y.state[s], h, c.tolerance(false), differences(found, s))
+	}
+	for _, n := range plan {
+		c.values += float64(n * len(cell.States))
+	}
+	c.look(plan)
+}
+
+// look notes of which steps a part was compared.
+func (c *stepper) look(plan []int) {
+	c.parts++
+	for i, t := 0, c.Frames()-len(plan); i < len(plan); i, t = i+1, t+1 {
+		if plan[i] > 0 {
+			c.looked[t]++
+		}
+	}
+	for t := range c.Frames() - len(plan) { // which the part has not
+		c.looked[t]++
+	}
+}
+
+// choose says how many of the values of each step are compared, of so many, if so
+// many may be compared in all: half of the time goes into whole steps, the first,
+// the last and others, and half into some values of every step.
+func (c *stepper) choose(part uint64, of int, all float64) []int {
+	return choose(c.Seed, part, c.Frames(), of, all)
+}
+
+func choose(seed, part uint64, steps, of int, all float64) []int {
+	plan := make([]int, steps)
+	whole := int(min(float64(steps), all/2/float64(of)))
+	if whole = max(whole, min(2, steps)); float64(of)*float64(steps) <= all {
+		whole = steps
+	}
+	some := all / 2 / float64(steps)
+	every := 1
+	if some < 1 {
+		every = int(math.Ceil(1 / max(some, 1e-9)))
+	}
+	rng := rand.New(rand.NewPCG(seed, part<<32|1<<63))
+	for t := rng.IntN(min(every, steps)); t < steps; t += every {
+		plan[t] = int(min(float64(of), max(1, some)))
+	}
+	edge := max(1, whole/4)
+	for i := range whole {
+		switch {
+		case whole == steps:
+			plan[i] = of
+		case i < edge:
+			plan[i] = of
+		case i < 2*edge:
+			plan[steps-1-(i-edge)] = of
+		default:
+			plan[rng.IntN(steps)] = of
+		}
+	}
+	return plan
+}
+
+// add compares a value with what is expected.
+func (d *difference) add(have, want float64, at int) {
+	d.scale = max(d.scale, math.Abs(want))
+	diff := math.Abs(have - want)
+	if math.IsNaN(diff) {
+		diff = math.Inf(1)
+	}
+	if diff > d.most {
+		d.most, d.at = diff, at
+	}
+}
+
+func (d *difference) merge(e difference) {
+	d.scale = max(d.scale, e.scale)
+	if e.most > d.most {
+		d.most, d.at = e.most, e.at
+	}
+}
+
+// differences merges the i-th of each.
+func differences(found [][]difference, i int) (d difference) {
+	for _, f := range found {
+		if f != nil {
+			d.merge(f[i])
+		}
+	}
+	return d
+}
+
+// tolerance is that of one step of one layer; of gradients, whose running values no
+// technique keeps, that of all steps.
+func (c *stepper) tolerance(gradient bool) float64 {
+	p := c.Problem
+	p.Layers, p.OneHot, p.History = 1, false, 0
+	if p.Input = max(p.Input, p.Hidden); c.OneHot {
+		p.Input = p.Hidden
+	}
+	if !gradient {
+		p.Steps = min(p.Steps, shortStretch)
+	}
+	return Tolerance(p, gradient, c.UnitError)
+}
+
+// judge holds a difference to what the values of its tensor are like. These are a
+// program's, so that a few of them may be anything.
+func (c *stepper) judge(name string, values []float64, cols int, tolerance float64, d difference) {
+	dev := Deviation{Tensor: name, MaxAbs: d.most, Tolerance: tolerance, Row: d.at / cols, Col: d.at % cols}
+	dev.Error = dev.relative(max(d.scale, usual(values)))
+	c.worst = c.worst.orWorse(dev)
+}
+
+// usual is what few of the values are larger than.
+func usual(values []float64) float64 {
+	const most = 1 << 12
+	if len(values) == 0 {
+		return 0
+	}
+	every := max(1, len(values)/most) | 1
+	var some []float64
+	for i := 0; i < len(values); i += every {
+		if v := math.Abs(values[i]); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			some = append(some, v)
+		}
+	}
+	if len(some) == 0 {
+		return 0
+	}
+	slices.Sort(some)
+	return some[len(some)*98/100]
+}

@@ -1,0 +1,436 @@
+package rnn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"rnnbench/rnn/cell"
+)
+
+// A backStep is what the gradients of one layer are checked by: what the run left
+// of them for each step.
+type backStep struct {
+	l      int
+	above  []float64 // gradient of the layer's output, rows × H
+	dx, dr []float64 // of the products, rows × G·H; dr is nil where the cell does not split them
+	below  []float64 // of the input; nil where one-hot
+}
+
+// recurrent is a row's gradients of the recurrent products.
+func (c *stepper) recurrent(b *backStep, row int) []float64 {
+	rh := c.Cell.Recurrent * c.Hidden
+	if b.dr != nil {
+		return b.dr[row*rh : (row+1)*rh]
+	}
+	return b.dx[row*len(c.Cell.Gates)*c.Hidden:][:rh]
+}
+
+// backward checks the gradients of all layers; above is that of the last one's output.
+func (c *stepper) backward(above []float64, flops float64) error {
+	for l := c.Layers - 1; l >= 0; l-- {
+		back := c.Layer[l].Back
+		b := &backStep{l: l, above: above}
+		var err error
+		if b.dx, err = c.kept(back.DX); err != nil {
+			return err
+		}
+		if back.DR != nil {
+			if b.dr, err = c.kept(back.DR); err != nil {
+				return err
+			}
+		}
+		switch {
+		case back.Below == nil:
+		case l == 0:
+			b.below = c.tensor("dx").Values
+		default:
+			if b.below, err = c.kept(back.Below); err != nil {
+				return err
+			}
+		}
+		c.through(b, 3*flops/4)
+		c.parameters(b)
+		if b.below != nil {
+			c.inputs(b, flops/4)
+		}
+		above = b.below
+	}
+	return nil
+}
+
+// through checks gradients through time. What the cell's own gradient carries from
+// step to step is no technique's to show, but it is of each unit alone: some units
+// are followed over all steps, and all units over the last ones.
+func (c *stepper) through(b *backStep, flops float64) {
+	frames, h := c.Frames(), c.Hidden
+	one := 2*c.unitFLOPs(b.l) + 2*float64(c.Cell.Recurrent*h)
+	units := min(h, int(flops/2/(one*float64(frames*c.distinct))))
+	rng := rand.New(rand.NewPCG(c.Seed, uint64(b.l)|1<<61))
+	all := rng.Perm(h)
+	reach := make([]int, frames)
+	fill := func(from int) {
+		for t := from; t < frames; t++ {
+			reach[t] = 1
+		}
+	}
+	tail := min(frames, max(1, int(flops/2/(one*float64(h*c.distinct)))))
+	switch {
+	case units == h:
+		tail = frames
+	case units > 0:
+		c.follow(b, all[:units], 0, c.distinct, 0)
+		fill(0)
+	default: // of one sequence alone, as far as there is time
+		first := rng.IntN(c.distinct)
+		start := max(0, frames-int(flops/2/one))
+		c.follow(b, all[:1], first, first+1, start)
+		fill(start)
+	}
+	if tail < frames || units == h {
+		slices.Sort(all)
+		c.follow(b, all, 0, c.distinct, frames-tail)
+		fill(frames - tail)
+	}
+	c.look(reach)
+}
+
+// A lane is one unit of one sequence, followed from the last step.
+type lane struct {
+	unit, seq int
+	carry     []float64
+	dpeep     []float64
+	found     []difference // of dx, dr
+}
+
+// follow holds the gradients of units of sequences [from, to) at steps from start on to the reference.
+func (c *stepper) follow(b *backStep, units []int, from, to, start int) {
+	h, gates, rec := c.Hidden, len(c.Cell.Gates), c.Cell.Recurrent
+	columns := c.columnsOf(c.layers[b.l].weightR, rec*h, h, units)
+	lanes := make([]lane, len(units)*(to-from))
+	parallel(len(lanes), func(i int) {
+		k := i / (to - from)
+		lanes[i] = lane{unit: units[k], seq: from + i%(to-from)}
+		c.followLane(b, &lanes[i], columns[k], start)
+	})
+	var dx, dr difference
+	states := make([]difference, len(c.Cell.States))
+	name := func(s string) string { return fmt.Sprintf("%s_l%d", s, b.l) }
+	peep := make([]float64, len(c.Cell.Peeps))
+	var peeps difference
+	for i, y := range lanes {
+		dx.merge(y.found[0])
+		dr.merge(y.found[1])
+		if start > 0 {
+			continue
+		}
+		for s := range states {
+			states[s].add(c.tensor(name("grad_" + c.Cell.States[s] + "0")).Values[y.seq*h+y.unit], y.carry[s], y.seq*h+y.unit)
+		}
+		for k, v := range y.dpeep {
+			peep[k] += v * c.data.copies(y.seq)
+		}
+		if (i+1)%(to-from) == 0 && to-from == c.distinct {
+			for k := range peep {
+				peeps.add(c.tensor(name("grad_peephole")).Values[k*h+y.unit], peep[k], k*h+y.unit)
+			}
+			clear(peep)
+		}
+	}
+	tolerance := c.tolerance(true)
+	c.judge(name("d(x·W)"), b.dx, gates*h, tolerance, dx)
+	if b.dr != nil {
+		c.judge(name("d(h·R)"), b.dr, rec*h, tolerance, dr)
+	}
+	if start > 0 {
+		return
+	}
+	for s, d := range states {
+		t := c.tensor(name("grad_" + c.Cell.States[s] + "0"))
+		d.scale = max(d.scale, usual(b.above)) // what ends there comes from there
+		c.judge(t.Name, t.Values, h, tolerance, d)
+	}
+	if t := c.tensor(name("grad_peephole")); t != nil && to-from == c.distinct {
+		c.judge(t.Name, t.Values, t.Cols, tolerance, peeps)
+	}
+}
+
+// columnsOf copies columns of a matrix of so many rows and columns.
+func (c *stepper) columnsOf(w []float32, rows, cols int, which []int) [][]float64 {
+	out := make([][]float64, len(which))
+	parallel(len(which), func(i int) {
+		out[i] = make([]float64, rows)
+		for k := range out[i] {
+			out[i][k] = float64(w[k*cols+which[i]])
+		}
+	})
+	return out
+}
+
+// followLane runs the cell's gradient for one unit. The column has the unit's weights in R.
+func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) {
+	k, h := c.Cell, c.Hidden
+	gates, rec := len(k.Gates), k.Recurrent
+	v := &laneValues{x: make([]float64, gates), r: make([]float64, rec), saved: make([]float64, k.Saved), dx: make([]float64, gates), dr: make([]float64, rec),
+		temps: make([]float64, max(k.Forward.Temps(), k.Backward.Temps())), next: make([]float64, len(k.States)), prev: make([]float64, len(k.States)),
+		lane: y, layer: &c.layers[b.l], h: h}
+	y.carry, y.dpeep, y.found = make([]float64, len(k.States)), make([]float64, len(k.Peeps)), make([]difference, 2)
+	for t := c.Frames() - 1; t >= start; t-- {
+		row := t*c.distinct + y.seq
+		c.products(b.l, row, y.unit, v.x, v.r)
+		for s := range v.prev {
+			v.prev[s] = c.before(v.layer, s, row)[y.unit]
+		}
+		k.Forward.Eval(v.at)
+		for s := range v.next { // the run's own: they say on which side of a kink it is
+			v.next[s] = v.layer.state[s][row*h+y.unit]
+		}
+		v.dout = b.above[row*h+y.unit]
+		k.Backward.Eval(v.at)
+		for g, want := range v.dx {
+			at := row*gates*h + g*h + y.unit
+			y.found[0].add(b.dx[at], want, at)
+		}
+		if b.dr != nil {
+			for g, want := range v.dr {
+				at := row*rec*h + g*h + y.unit
+				y.found[1].add(b.dr[at], want, at)
+			}
+		}
+		if !k.DirectPrev(k.Through) {
+			y.carry[k.Through] = 0
+		}
+		for q, d := range c.recurrent(b, row) {
+			y.carry[k.Through] += d * column[q]
+		}
+	}
+}
+
+// laneValues are where the programs of a cell find a lane's values.
+type laneValues struct {
+	x, r, saved, dx, dr, temps, prev, next []float64
+	dout                                   float64
+	constant                               [2]float64
+	lane                                   *lane
+	layer                                  *stepLayer
+	h                                      int
+}
+
+func (v *laneValues) at(ref cell.Ref) *float64 {
+	i := ref.Index
+	weight := func(k int, w []float32) *float64 {
+		v.constant[k] = float64(w[i*v.h+v.lane.unit])
+		return &v.constant[k]
+	}
+	switch ref.Kind {
+	case cell.X:
+		return &v.x[i]
+	case cell.R:
+		return &v.r[i]
+	case cell.BX:
+		return weight(0, v.layer.biasX)
+	case cell.BR:
+		return weight(1, v.layer.biasR)
+	case cell.Peep:
+		return weight(1, v.layer.peep)
+	case cell.Prev:
+		return &v.prev[i]
+	case cell.Next:
+		return &v.next[i]
+	case cell.Saved:
+		return &v.saved[i]
+	case cell.Temp:
+		return &v.temps[i]
+	case cell.DOut:
+		return &v.dout
+	case cell.DNext, cell.DPrev:
+		return &v.lane.carry[i]
+	case cell.DX:
+		return &v.dx[i]
+	case cell.DR:
+		return &v.dr[i]
+	case cell.DPeep:
+		return &v.lane.dpeep[i]
+	}
+	panic(fmt.Sprintf("rnn: no value %v", ref))
+}
+
+// parameters checks the gradients of a layer's weights and biases, which are sums
+// over all steps and sequences: of weights by their products with a vector of random
+// signs (Freivalds), which takes no longer than a few of their columns.
+func (c *stepper) parameters(b *backStep) {
+	h, width, gates, rec := c.Hidden, c.Width(b.l), len(c.Cell.Gates)*c.Hidden, c.Cell.Recurrent*c.Hidden
+	y := &c.layers[b.l]
+	name := func(s string) string { return fmt.Sprintf("%s_l%d", s, b.l) }
+	rng := rand.New(rand.NewPCG(c.Seed, uint64(b.l)|3<<60))
+	if y.oneHot {
+		c.table(b, name("grad_weight_ih"), draw(rng, gates))
+	} else {
+		signs := draw(rng, c.FanIn(b.l))
+		sums := make([]float64, len(b.dx)/gates)
+		for k := range c.Cell.Window {
+			part := c.project(y.in, width, signs[k*width:(k+1)*width])
+			for row := k * c.distinct; row < len(sums); row++ {
+				sums[row] += part[row-k*c.distinct]
+			}
+		}
+		c.weights(name("grad_weight_ih"), b.dx, gates, 0, gates, sums, signs, len(signs))
+	}
+	c.weights(name("grad_bias_ih"), b.dx, gates, 0, gates, nil, []float64{1}, 1)
+	if rec == 0 {
+		return
+	}
+	d, stride := b.dx, gates
+	if b.dr != nil {
+		d, stride = b.dr, rec
+	}
+	signs, through := draw(rng, h), c.Cell.Through
+	states := slices.Concat(y.initial[through], y.state[through])
+	c.weights(name("grad_weight_hh"), d, stride, 0, rec, c.project(states[:len(d)/stride*h], h, signs), signs, h)
+	c.weights(name("grad_bias_hh"), d, stride, 0, rec, nil, []float64{1}, 1)
+}
+
+// draw is a vector of random signs.
+func draw(rng *rand.Rand, n int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = float64(2*rng.IntN(2) - 1)
+	}
+	return v
+}
+
+// project is the product of each row with a vector.
+func (c *stepper) project(rows []float64, cols int, v []float64) []float64 {
+	out := make([]float64, len(rows)/cols)
+	parallel(len(out), func(i int) {
+		for k, x := range rows[i*cols : (i+1)*cols] {
+			out[i] += x * v[k]
+		}
+	})
+	return out
+}
+
+// weights holds the product of a gradient with signs to the sum over all rows of
+// columns [from, to) of d, each row times its factor; nil: 1.
+func (c *stepper) weights(name string, d []float64, cols, from, to int, factors, signs []float64, width int) {
+	t := c.tensor(name)
+	have := c.project(t.Values, width, signs)
+	const block = 64
+	found := make([][]difference, (to-from+block-1)/block)
+	spread := make([]float64, len(found))
+	parallel(len(found), func(i int) {
+		lo, hi := from+i*block, min(to, from+(i+1)*block)
+		sum, square := make([]float64, hi-lo), make([]float64, hi-lo)
+		for row := range len(d) / cols {
+			f := c.data.copies(row % c.distinct)
+			n := f
+			if factors != nil {
+				f *= factors[row]
+			}
+			for k, g := range d[row*cols+lo : row*cols+hi] {
+				sum[k] += f * g
+				square[k] += f * g * f * g / n
+			}
+		}
+		found[i] = make([]difference, 1)
+		for k := range sum {
+			found[i][0].add(have[lo-from+k], sum[k], (lo-from+k)*width)
+			spread[i] = max(spread[i], math.Sqrt(square[k]))
+		}
+	})
+	c.sums(t, differences(found, 0), slices.Max(spread), width)
+}
+
+// sums judges a gradient that is a sum over all rows by what its terms are like,
+// since they may happen to cancel.
+func (c *stepper) sums(t *Tensor, d difference, spread float64, width int) {
+	t.Spread = spread / math.Sqrt(float64(width))
+	d.scale = max(d.scale, spread)
+	c.judge(t.Name, nil, t.Cols, c.tolerance(true), d)
+}
+
+// table checks the gradient of the weights of a one-hot input, of which each symbol has a row.
+func (c *stepper) table(b *backStep, name string, signs []float64) {
+	t, y, gates := c.tensor(name), &c.layers[b.l], len(signs)
+	have, each := c.project(t.Values, gates, signs), c.project(b.dx, gates, signs)
+	sum, square := make([]float64, t.Rows), make([]float64, t.Rows)
+	for row, v := range each {
+		n := c.data.copies(row % c.distinct)
+		sum[int(y.in[row])] += n * v
+		square[int(y.in[row])] += n * v * v
+	}
+	var d difference
+	spread := 0.0
+	for k := range sum {
+		d.add(have[k], sum[k], k*gates)
+		spread = max(spread, math.Sqrt(square[k]))
+	}
+	c.sums(t, d, spread, gates)
+}
+
+// inputs checks the gradient of a layer's input.
+func (c *stepper) inputs(b *backStep, flops float64) {
+	gates, width, window := len(c.Cell.Gates)*c.Hidden, c.Width(b.l), c.Cell.Window
+	name := "dx"
+	if b.l > 0 {
+		name = fmt.Sprintf("gradient of h_l%d", b.l-1)
+	}
+	// Row by row the window's weights, as the columns of what is multiplied.
+	w := c.data.Get(fmt.Sprintf("weight_ih_l%d", b.l))
+	side := w
+	if window > 1 {
+		side = make([]float32, len(w))
+		for g := range gates {
+			for k := range window {
+				copy(side[(k*gates+g)*width:][:width], w[(g*window+k)*width:])
+			}
+		}
+	}
+	c.rowProducts(name, b.below, width, flops, c.Frames(), func(row int, col []float64) float64 {
+		var sum float64
+		for k := range window {
+			from := row + k*c.distinct
+			if (from+1)*gates > len(b.dx) {
+				break
+			}
+			for g, d := range b.dx[from*gates : (from+1)*gates] {
+				sum += d * col[k*gates+g]
+			}
+		}
+		return sum
+	}, side, window*gates, width)
+}
+
+// rowProducts checks rows × width values that are products with the columns of w: all
+// columns at some steps and some columns at all.
+func (c *stepper) rowProducts(name string, values []float64, width int, flops float64, steps int, product func(row int, column []float64) float64, w []float32, rows, cols int) {
+	all := flops / (2 * float64(rows))
+	plan := choose(c.Seed, 1<<21, steps, c.distinct*width, all)
+	rng := rand.New(rand.NewPCG(c.Seed, uint64(rows)|5<<59))
+	some := rng.Perm(width)[:min(width, max(1, int(all/2/float64(steps*c.distinct))))]
+	columns := c.columnsOf(w, rows, cols, some)
+	whole := columns
+	if slices.Max(plan) == c.distinct*width {
+		every := rng.Perm(width)
+		slices.Sort(every)
+		whole = c.columnsOf(w, rows, cols, every)
+	}
+	found := make([][]difference, steps)
+	parallel(steps, func(t int) {
+		found[t] = make([]difference, 1)
+		for i := range plan[t] {
+			j, k := i%c.distinct, i/c.distinct
+			row := t*c.distinct + (j+t)%c.distinct
+			if plan[t] == c.distinct*width {
+				at := row*width + k
+				found[t][0].add(values[at], product(row, whole[k]), at)
+			} else if k = (k + t) % len(some); true {
+				at := row*width + some[k]
+				found[t][0].add(values[at], product(row, columns[k]), at)
+			}
+		}
+	})
+	c.judge(name, values, width, c.tolerance(true), differences(found, 0))
+	c.look(plan)
+}

@@ -1,0 +1,100 @@
+package rnn
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"rnnbench/rnn/schedule"
+)
+
+// kept reads a matrix of steps × batch and keeps the distinct sequences.
+func (c *stepper) kept(m *schedule.Matrix) ([]float64, error) {
+	values := make([]float32, m.Elements())
+	if err := c.mem.Read(m, values); err != nil {
+		return nil, err
+	}
+	return compact(values, m.Cols, c.distinct, c.Batch), nil
+}
+
+// output checks the output layer and returns the gradient of the last layer's
+// output where that is asked for.
+func (c *stepper) output(flops float64, gradients bool) (above []float64, err error) {
+	if c.Head == nil {
+		if gradients {
+			above = widen(c.data.Get("dy"))
+		}
+		return above, nil
+	}
+	train := c.Pass == Train
+	prob, name := []float64(nil), "prob"
+	if train {
+		name = "gradient of logits"
+		if prob, err = c.kept(c.Head.Prob); err != nil {
+			return nil, err
+		}
+	} else {
+		prob = c.tensor("prob").Values
+	}
+	c.classes(flops, name, prob)
+	if !gradients {
+		return nil, nil
+	}
+	if above, err = c.kept(c.Head.DY); err != nil {
+		return nil, err
+	}
+	v, h := c.Output, c.Hidden
+	top := c.layers[c.Layers-1].state[0]
+	rng := rand.New(rand.NewPCG(c.Seed, 1<<62))
+	signs := draw(rng, h)
+	c.weights("grad_weight_out", prob, v, 0, v, c.project(top, h, signs), signs, h)
+	c.weights("grad_bias_out", prob, v, 0, v, nil, []float64{1}, 1)
+	c.rowProducts("dy", above, h, flops, c.Steps, func(row int, col []float64) float64 {
+		var sum float64
+		for k, g := range prob[row*v : (row+1)*v] {
+			sum += g * col[k]
+		}
+		return sum
+	}, c.data.Get("weight_out"), v, h)
+	return above, nil
+}
+
+// classes checks losses and probabilities, or the gradients in their place.
+func (c *stepper) classes(flops float64, name string, prob []float64) {
+	v, h, distinct := c.Output, c.Hidden, c.distinct
+	y := &c.layers[c.Layers-1]
+	top := y.state[0][c.History*distinct*h:]
+	weight, bias, target, loss := c.data.Get("weight_out"), c.data.Get("bias_out"), c.data.Get("target"), c.tensor("loss").Values
+	plan := choose(c.Seed, 1<<20, c.Steps, distinct, flops/(2*float64(v)*float64(h)+50*float64(v)))
+	found := make([][]difference, c.Steps)
+	parallel(c.Steps, func(t int) {
+		logits := make([]float64, v)
+		found[t] = make([]difference, 2)
+		for i := range plan[t] {
+			row := t*distinct + (t+i)%distinct
+			most := math.Inf(-1)
+			for k := range logits {
+				logits[k] = float64(bias[k]) + dot(weight[k*h:], top[row*h:(row+1)*h])
+				most = max(most, logits[k])
+			}
+			sum := 0.0
+			for _, z := range logits {
+				sum += math.Exp(z - most)
+			}
+			right := int(target[row])
+			found[t][0].add(loss[row], math.Log(sum)+most-logits[right], row)
+			for k, z := range logits {
+				want := math.Exp(z-most) / sum
+				if c.Pass == Train {
+					if k == right {
+						want--
+					}
+					want /= float64(c.Steps * c.Batch)
+				}
+				found[t][1].add(prob[row*v+k], want, row*v+k)
+			}
+		}
+	})
+	c.judge("loss", loss, 1, c.tolerance(false), differences(found, 0))
+	c.judge(name, prob, v, c.tolerance(c.Pass == Train), differences(found, 1))
+	c.look(plan)
+}

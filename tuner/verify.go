@@ -1,0 +1,261 @@
+package tuner
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/config"
+)
+
+// A verification checks the techniques at one point. It holds the inputs and, once
+// they are needed, the reference's answer or that of a technique that was checked.
+//
+// Small problems are checked whole. The run of a large one is checked step by step,
+// by rnn.Stepwise; the next techniques are then compared with that one, all steps and
+// sequences of them. What neither can be done to is checked by a run of fewer steps.
+type verification struct {
+	answers *answers
+	problem rnn.Problem
+	seed    uint64
+	whole   bool
+	data    *rnn.Data
+	short   *rnn.Data // fewer steps of it; nil until it is needed
+	peer    *peer     // nil: none so far
+}
+
+// A peer is a technique whose run was checked, with its answer.
+type peer struct {
+	label  string
+	answer []rnn.Tensor
+}
+
+// referenceFLOPs is what the reference may spend on a point: about a second on
+// one processor.
+var referenceFLOPs = 4e9
+
+// Answers are the reference's of the problems of a sweep, the latest ones: long
+// problems that differ in their length alone are checked over the same few steps.
+type answers struct {
+	list   []answer
+	values int // of all
+}
+
+type answer struct {
+	problem  rnn.Problem
+	distinct int
+	tensors  []rnn.Tensor
+	values   int
+	whole    bool // the problem's own: of use to the next point at most
+}
+
+// keptValues is how many values of answers are kept at most, a gigabyte, besides
+// those of the latest answer.
+const keptValues = 1 << 27
+
+// of is the answer for d, whose values follow from its problem. A whole one goes with the
+// next; one of fewer steps than were asked for may be that of many problems.
+func (a *answers) of(d *rnn.Data, whole bool) []rnn.Tensor {
+	for _, known := range a.list {
+		if known.problem == d.Problem && known.distinct == d.Distinct {
+			return known.tensors
+		}
+	}
+	a.list = slices.DeleteFunc(a.list, func(old answer) bool {
+		if old.whole {
+			a.values -= old.values
+		}
+		return old.whole
+	})
+	n := answer{problem: d.Problem, distinct: d.Distinct, tensors: rnn.Reference(d), whole: whole}
+	for _, t := range n.tensors {
+		n.values += len(t.Values)
+	}
+	a.list, a.values = append(a.list, n), a.values+n.values
+	for len(a.list) > 1 && a.values > keptValues {
+		a.values -= a.list[0].values
+		a.list = slices.Delete(a.list, 0, 1)
+	}
+	return n.tensors
+}
+
+// sample chooses how much of p is checked by the reference: all sequences and steps of small
+// problems; of large ones a few distinct sequences, repeated over the batch. Where even
+// these take too long, checked is a problem of fewer steps of the same layers.
+func sample(p rnn.Problem) (distinct int, checked rnn.Problem) {
+	distinct, checked = p.Batch, p
+	for distinct > 3 && float64(rnn.ReferenceFLOPs(p, distinct)) > referenceFLOPs {
+		distinct = max(3, distinct/2)
+	}
+	if f := float64(rnn.ReferenceFLOPs(p, distinct)); f > referenceFLOPs {
+		share := referenceFLOPs / f
+		checked.Steps = min(p.Steps, max(3, int(float64(p.Steps)*share)))
+		checked.History = min(p.History, max(3, int(float64(p.History)*share)))
+	}
+	return distinct, checked
+}
+
+// newVerification draws the inputs of p.
+func newVerification(p rnn.Problem, m config.Measure, known *answers) *verification {
+	distinct, checked := sample(p)
+	h := fnv.New64a()
+	fmt.Fprint(h, p, m.Seed) // what is looked at is of each point and seed
+	return &verification{answers: known, problem: p, seed: h.Sum64(), whole: checked == p, data: rnn.NewData(p, m.Seed, distinct, m.Data)}
+}
+
+func (v *verification) input() *rnn.Data { return v.data }
+
+// alone reports whether what l runs can be checked without another technique.
+func (v *verification) alone(l *Layout) bool {
+	states, gradients := l.Plan.Stepwise()
+	return v.whole || states && gradients
+}
+
+// run checks c, whose program holds the inputs already.
+func (v *verification) run(s *Sweep, c *candidate) error {
+	if _, err := c.prog.Run(1); err != nil {
+		return err
+	}
+	if v.whole {
+		return v.wholly(c, c.prog, c.Plan, v.data)
+	}
+	if v.peer != nil {
+		dev, got, err := v.beside(c)
+		if err != nil {
+			return err
+		}
+		if dev.OK() || v.problem.Pass != rnn.Train || !v.problem.Cell.Kinked() {
+			v.note(c, dev, got, results.Verify{Method: results.VerifyPeer, Steps: v.problem.Steps, Share: 1, Peer: v.peer.label})
+			return nil
+		} // else both may be right: at a kink there are two gradients
+	}
+	states, _ := c.Plan.Stepwise()
+	alone := v.alone(c.Layout)
+	if states {
+		if err := v.stepwise(c, alone); err != nil || alone || !c.record.Verify.OK {
+			return err
+		}
+	}
+	return v.shorter(s, c)
+}
+
+// wholly holds the whole answer of a program to the reference's for d.
+func (v *verification) wholly(c *candidate, prog rnn.Memory, plan *rnn.Plan, d *rnn.Data) error {
+	dev, got, err := plan.Check(prog, v.answers.of(d, d.Problem == v.problem))
+	if err == nil && !dev.OK() {
+		if got, err = plan.Read(prog); err == nil {
+			dev, err = rnn.CompareAgain(d, got)
+		}
+	}
+	how := results.Verify{Method: results.VerifyWhole, Steps: d.Problem.Steps, Share: 1}
+	if d.Problem != v.problem {
+		how.Method, how.Share = results.VerifyShorter, 0
+		c.warn(results.WarnPart)
+	}
+	v.note(c, dev, got, how)
+	return err
+}
+
+// beside compares the whole run of c with that of the peer.
+func (v *verification) beside(c *candidate) (rnn.Deviation, []rnn.Tensor, error) {
+	dev, got, err := c.Plan.Check(c.prog, v.peer.answer)
+	dev.Tolerance *= 2 // of two answers
+	return dev, got, err
+}
+
+// stepwise checks the run of c step by step. Where that is all of it, c is a peer to the next.
+func (v *verification) stepwise(c *candidate, all bool) error {
+	got, apart, err := c.Plan.ReadDistinct(c.prog, v.data.Distinct)
+	if err != nil {
+		return err
+	}
+	dev, covered, err := rnn.Stepwise{Seed: v.seed, FLOPs: referenceFLOPs}.Check(c.Plan, c.prog, v.data, got)
+	if err != nil {
+		return err
+	}
+	if apart.Error/apart.Tolerance > dev.Error/dev.Tolerance {
+		dev = apart
+	}
+	how := results.Verify{Method: results.VerifyStepwise, Steps: min(covered.Steps, v.problem.Steps), Share: covered.Share}
+	v.note(c, dev, got, how)
+	if covered.Steps < v.problem.Frames() {
+		c.warn(results.WarnPart)
+	}
+	if all && dev.OK() && v.peer == nil {
+		v.peer = &peer{c.Spec.Label, got}
+	}
+	return nil
+}
+
+// note keeps what a check found.
+func (v *verification) note(c *candidate, dev rnn.Deviation, got []rnn.Tensor, how results.Verify) {
+	how.Reference, how.Tensor, how.MaxAbs, how.Error, how.Tolerance = "cpu_f64", dev.Tensor, finite(dev.MaxAbs), finite(dev.Error), dev.Tolerance
+	how.Sequences, how.OK, how.Partial, how.UnitError = v.data.Distinct, dev.OK(), []string{}, c.Plan.UnitError
+	for _, t := range got {
+		if t.First > 0 {
+			how.Partial = append(how.Partial, t.Name)
+		}
+	}
+	c.record.Verify = &how
+}
+
+// mismatch says in words what is wrong with an answer.
+func mismatch(v *results.Verify) string {
+	s := fmt.Sprintf("%s is off by %.3g of its largest value, tolerance %.3g", v.Tensor, v.Error, v.Tolerance)
+	if v.Peer != "" {
+		s += ", from the answer of " + v.Peer + ", which was checked"
+	}
+	return s
+}
+
+// shorter checks a program of fewer steps in the place of c's.
+func (v *verification) shorter(s *Sweep, c *candidate) error {
+	_, checked := sample(v.problem)
+	if v.short == nil {
+		v.short = v.data.Cut(checked)
+	}
+	knobs := c.Knobs
+	if n, ok := knobs["inputbatch"]; ok && n > checked.Steps {
+		knobs = maps.Clone(knobs)
+		knobs["inputbatch"] = 0
+	}
+	plan, sched, err := rnn.Layout(c.Technique, checked, knobs)
+	if err != nil {
+		return err
+	}
+	prog, err := s.Device.Compile(sched, fewer(c.DeviceKnobs, s.Device.Knobs(sched)))
+	if err != nil {
+		return err
+	}
+	defer prog.Close()
+	if err := errors.Join(plan.Write(prog, v.short), prog.Prepare()); err != nil {
+		return err
+	}
+	if _, err := prog.Run(1); err != nil {
+		return err
+	}
+	return v.wholly(c, prog, plan, v.short)
+}
+
+// fewer are the settings that a schedule of fewer steps takes: what was as many as there are
+// still is.
+func fewer(p knob.Params, knobs []knob.Knob) knob.Params {
+	out := knob.Params{}
+	for _, k := range knobs {
+		if v, ok := p[k.Name]; ok && k.Accepts(v) {
+			out[k.Name] = v
+		} else if ok && v > k.Max && k.Accepts(k.Max) {
+			out[k.Name] = k.Max
+		}
+	}
+	return out
+}
+
+// finite keeps infinities, which JSON has not, out of records.
+func finite(v float64) float64 { return min(v, math.MaxFloat64) }
