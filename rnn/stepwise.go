@@ -254,7 +254,7 @@ func (c *stepper) unitFLOPs(l int) float64 {
 func (c *stepper) forward(l int, flops float64) {
 	cell, h, y := c.Cell, c.Hidden, &c.layers[l]
 	of := c.distinct * h
-	plan := c.choose(uint64(l), of, flops/c.unitFLOPs(l))
+	plan := choose(c.Seed, c.Frames(), of, flops/c.unitFLOPs(l))
 	found := make([][]difference, c.Frames())
 	parallel(c.Frames(), func(t int) {
 		rng := rand.New(rand.NewPCG(c.Seed, uint64(l)<<40|uint64(t)))
@@ -311,11 +311,7 @@ func (c *stepper) look(plan []int) {
 // choose says how many of the values of each step are compared, of so many, if so
 // many may be compared in all: half of the time goes into whole steps, the first,
 // the last and others, and half into some values of every step.
-func (c *stepper) choose(part uint64, of int, all float64) []int {
-	return choose(c.Seed, part, c.Frames(), of, all)
-}
-
-func choose(seed, part uint64, steps, of int, all float64) []int {
+func choose(seed uint64, steps, of int, all float64) []int {
 	plan := make([]int, steps)
 	whole := int(min(float64(steps), all/2/float64(of)))
 	if whole = max(whole, min(2, steps)); float64(of)*float64(steps) <= all {
@@ -326,7 +322,7 @@ func choose(seed, part uint64, steps, of int, all float64) []int {
 	if some < 1 {
 		every = int(math.Ceil(1 / max(some, 1e-9)))
 	}
-	rng := rand.New(rand.NewPCG(seed, part<<32|1<<63))
+	rng := rand.New(rand.NewPCG(seed, 1<<63)) // the same for all parts, so that they look at the same steps
 	for t := rng.IntN(min(every, steps)); t < steps; t += every {
 		plan[t] = int(min(float64(of), max(1, some)))
 	}

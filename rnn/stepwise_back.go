@@ -406,7 +406,7 @@ func (c *stepper) inputs(b *backStep, flops float64) {
 // columns at some steps and some columns at all.
 func (c *stepper) rowProducts(name string, values []float64, width int, flops float64, steps int, product func(row int, column []float64) float64, w []float32, rows, cols int) {
 	all := flops / (2 * float64(rows))
-	plan := choose(c.Seed, 1<<21, steps, c.distinct*width, all)
+	plan := choose(c.Seed, steps, c.distinct*width, all)
 	rng := rand.New(rand.NewPCG(c.Seed, uint64(rows)|5<<59))
 	some := rng.Perm(width)[:min(width, max(1, int(all/2/float64(steps*c.distinct))))]
 	columns := c.columnsOf(w, rows, cols, some)

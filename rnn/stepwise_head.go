@@ -64,7 +64,7 @@ func (c *stepper) classes(flops float64, name string, prob []float64) {
 	y := &c.layers[c.Layers-1]
 	top := y.state[0][c.History*distinct*h:]
 	weight, bias, target, loss := c.data.Get("weight_out"), c.data.Get("bias_out"), c.data.Get("target"), c.tensor("loss").Values
-	plan := choose(c.Seed, 1<<20, c.Steps, distinct, flops/(2*float64(v)*float64(h)+50*float64(v)))
+	plan := choose(c.Seed, c.Steps, distinct, flops/(2*float64(v)*float64(h)+50*float64(v)))
 	found := make([][]difference, c.Steps)
 	parallel(c.Steps, func(t int) {
 		logits := make([]float64, v)

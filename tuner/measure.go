@@ -52,6 +52,10 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 // readyAll makes candidates ready, first those that can be checked by themselves: the
 // others may have to be compared with one of them.
 func (s *Sweep) readyAll(ctx context.Context, all []*candidate, check *verification) error {
+	check.taken = 0
+	for _, c := range all {
+		check.taken += c.Memory + c.Laid
+	}
 	for _, alone := range []bool{true, false} {
 		for _, c := range all {
 			if check.alone(c.Layout) != alone {

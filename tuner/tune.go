@@ -256,6 +256,7 @@ func (c *contest) measureOne(i int, limit float64) (float64, error) {
 	c.makeRoom(e)
 	switch {
 	case first:
+		c.check.taken = c.loaded()
 		c.ready(e.candidate, c.check)
 		runtime.GC() // of what laying out and checking left, so that it is not in the sample
 	case e.prog == nil:
@@ -345,6 +346,16 @@ func (c *contest) makeRoom(e *entrant) {
 		o.close()
 		sum -= o.memory + o.Laid
 	}
+}
+
+// loaded is the memory of the programs that are on the device.
+func (c *contest) loaded() (sum int64) {
+	for _, o := range c.entrants {
+		if o.candidate != nil && o.prog != nil {
+			sum += o.memory + o.Laid
+		}
+	}
+	return sum
 }
 
 const stopOutraced = "outraced" // others were faster

@@ -8,10 +8,12 @@ import (
 	"math"
 	"slices"
 
+	"rnnbench/device"
 	"rnnbench/results"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
 )
 
 // A verification checks the techniques at one point. It holds the inputs and, once
@@ -28,6 +30,8 @@ type verification struct {
 	data    *rnn.Data
 	short   *rnn.Data // fewer steps of it; nil until it is needed
 	peer    *peer     // nil: none so far
+	sought  bool      // a peer, in vain or not
+	taken   int64     // bytes of the programs that are in memory
 }
 
 // A peer is a technique whose run was checked, with its answer.
@@ -125,6 +129,9 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 	if v.whole {
 		return v.wholly(c, c.prog, c.Plan, v.data)
 	}
+	if err := v.seek(s, c); err != nil {
+		return err
+	}
 	if v.peer != nil {
 		dev, got, err := v.beside(c)
 		if err != nil {
@@ -189,6 +196,38 @@ func (v *verification) stepwise(c *candidate, all bool) error {
 	}
 	if all && dev.OK() && v.peer == nil {
 		v.peer = &peer{c.Spec.Label, got}
+	}
+	return nil
+}
+
+// seek finds a peer for c, if it needs one and there is none, among the techniques that are
+// not measured at this point or not yet: it runs once.
+func (v *verification) seek(s *Sweep, c *candidate) error {
+	if v.peer != nil || v.sought || v.alone(c.Layout) {
+		return nil
+	}
+	v.sought = true
+	limit := s.memory()
+	for _, t := range s.Techniques {
+		l, err := LayOutWithin(s.Device, s.Techniques, c.Point, grid.Spec{Name: t.Name(), Label: t.Name()}, limit)
+		if err != nil || l.Reason != "" || !v.alone(l) || limit > 0 && v.taken+c.Memory+l.Need() > limit {
+			continue
+		}
+		other := &candidate{Layout: l, input: v.data}
+		err = s.load(other)
+		if err == nil {
+			_, err = other.prog.Run(1)
+		}
+		if err == nil {
+			err = v.stepwise(other, true)
+		}
+		other.close()
+		if errors.Is(err, device.ErrHang) || errors.Is(err, device.ErrFault) || errors.Is(err, device.ErrLost) {
+			return fmt.Errorf("%s, with which it is to be compared: %w", t.Name(), err)
+		}
+		if v.peer != nil {
+			return nil
+		}
 	}
 	return nil
 }

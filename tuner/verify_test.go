@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"rnnbench/device"
+	"rnnbench/impl"
 	"rnnbench/results"
+	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -156,7 +158,8 @@ func TestFaultsOfLongRuns(t *testing.T) {
 }
 
 // TestFaultsBesideAPeer: a run that keeps too little to be checked by itself is compared with one that was checked,
-// whichever comes first in the sweep; alone it is checked over fewer steps, and the record says so.
+// whichever comes first in the sweep, or with one that is
+// not measured; the only technique is checked over fewer steps, and the record says so.
 func TestFaultsBesideAPeer(t *testing.T) {
 	tuner.SetReferenceFLOPs(t, 3e5)
 	spoil := false
@@ -166,8 +169,9 @@ func TestFaultsBesideAPeer(t *testing.T) {
 		}
 	}}
 	p := long(cell.GRU, "train")
+	var known []rnn.Technique // nil: all
 	check := func(techniques ...string) []results.Record {
-		recs, err := sweep(t, once(&tuner.Sweep{Device: only{d, "x·W"}}), context.Background(), []results.Point{p}, specs(t, techniques...))
+		recs, err := sweep(t, once(&tuner.Sweep{Device: only{d, "x·W"}, Techniques: known}), context.Background(), []results.Point{p}, specs(t, techniques...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,11 +186,14 @@ func TestFaultsBesideAPeer(t *testing.T) {
 		if v := recs[1].Verify; recs[1].Status != results.OK || v.Method != results.VerifyStepwise {
 			t.Errorf("cudnnstyle: %s %+v", recs[1].Status, v)
 		}
+		if r := check("naive")[0]; r.Status != want || r.Verify.Method != results.VerifyPeer || len(r.Warnings) != len(recs[0].Warnings) {
+			t.Errorf("naive alone, spoilt %t: %s %+v, warnings %v", spoil, r.Status, r.Verify, r.Warnings)
+		}
 	}
-	spoil = false
+	spoil, known = false, []rnn.Technique{impl.Lookup("naive")}
 	r := check("naive")[0]
 	if r.Status != results.OK || r.Verify.Method != results.VerifyShorter || r.Verify.Steps >= p.Steps || !slices.Contains(r.Warnings, results.WarnPart) {
-		t.Errorf("naive alone: %s %+v, warnings %v", r.Status, r.Verify, r.Warnings)
+		t.Errorf("the only technique: %s %+v, warnings %v", r.Status, r.Verify, r.Warnings)
 	}
 }
 
