@@ -15,6 +15,7 @@ import (
 
 	"rnnbench/model"
 	"rnnbench/plots"
+	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/rnn/knob"
@@ -57,6 +58,9 @@ type Experiment struct {
 // memories were not measured.
 func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error) {
 	rep, err := e.Report(e.inOrder(recs, TargetOf(d)), TargetOf(d))
+	if err == nil {
+		rep.doubt(recs)
+	}
 	if err != nil || e.Model == nil || len(d.Machine) == 0 {
 		return rep, err
 	}
@@ -69,6 +73,15 @@ func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error)
 	}
 	e.Model(rep, recs, here)
 	return rep, nil
+}
+
+// doubt has findings and figures say what was not checked, or in part.
+func (r *Report) doubt(recs []results.Record) {
+	doubts := quantity.Doubts(quantity.Latest(recs))
+	r.Findings = append(r.Findings, doubts...)
+	for _, x := range r.Figures {
+		plots.Note(x.Figure, doubts...)
+	}
 }
 
 // Concerns reports whether any of recs, of device d, can be in the experiment's

@@ -221,6 +221,7 @@ func (v *view) notes(tuned, intervals bool, lost []*results.Record, without []st
 		}
 		notes = append(notes, fmt.Sprintf("No %s at %d places: %s.", v.measure.Title, len(ran), why))
 	}
+	notes = append(notes, quantity.Doubts(v.recs)...)
 	slices.Sort(without)
 	if without = slices.Compact(without); len(without) > 0 {
 		notes = append(notes, fmt.Sprintf("Not drawn, as they have no %s: %s.", v.x.Title, strings.Join(without, "; ")))
@@ -298,6 +299,7 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 		{Label: "copy rate " + quantity.SI(v.Copy, "B/s"), X0: lo, Y0: lo * v.Copy, X1: ridge, Y1: peak},
 		{Label: "peak " + quantity.SI(peak, "FLOP/s"), X0: ridge, Y0: peak, X1: hi, Y1: peak},
 	}
+	ch.Notes = append(ch.Notes, quantity.Doubts(v.recs)...)
 	ch.Panels = []Panel{panel}
 	if ch.above(func(Point) float64 { return peak }) {
 		ch.Notes = append(ch.Notes, peakNote)

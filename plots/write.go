@@ -6,6 +6,7 @@ import (
 	"html"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	weight "golang.org/x/image/font"
@@ -131,4 +132,24 @@ func accessible(svg, title, subtitle string) string {
 		`xmlns:xlink="http://www.w3.org/1999/xlink" role="img">`+"\n<title>"+html.EscapeString(words)+"</title>", 1)
 	return strings.ReplaceAll(svg, "font-family:Liberation Sans;",
 		"font-family:'Liberation Sans',Arimo,Arial,Helvetica,sans-serif;")
+}
+
+// Note adds notes below a figure that it does not have.
+func Note(f Figure, notes ...string) {
+	var have *[]string
+	switch f := f.(type) {
+	case *Chart:
+		have = &f.Notes
+	case *Bars:
+		have = &f.Notes
+	case *Grid:
+		have = &f.Notes
+	default:
+		return
+	}
+	for _, n := range notes {
+		if !slices.Contains(*have, n) {
+			*have = append(*have, n)
+		}
+	}
 }

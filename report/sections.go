@@ -298,7 +298,7 @@ func (b *builder) summary() []string {
 	if n > 0 {
 		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s, by the geometric mean over %d points.", quantity.Factor(math.Exp(logs/float64(n))), b.o.Baseline, n))
 	}
-	return list
+	return append(list, quantity.Doubts(b.recs)...)
 }
 
 // lost lists what has no result, and why.

@@ -28,7 +28,7 @@ func sample(hidden int) Record {
 		Work:    Work{Model: "products", Flops: 48, Executed: 60, Bytes: 100, Memory: 200, Ops: 5, Waits: 1},
 		Samples: &Samples{Iters: []int{3, 3}, Wall: []float64{1e-3, 2e-3}},
 		Rate:    &Rate{Flops: 32e3, Bytes: 66e3, Peak: ptr(1e9), Percent: ptr(0.0032), Source: "measured"},
-		Verify:  &Verify{Reference: "float64", Tensor: "y", MaxAbs: 1e-7, Error: 1e-7, Tolerance: 1e-5, Sequences: 2, Steps: 3, OK: true, Partial: []string{"c_l0"}},
+		Verify:  &Verify{Reference: "float64", Tensor: "y", MaxAbs: 1e-7, Error: 1e-7, Tolerance: 1e-5, Sequences: 2, Steps: 3, OK: true, Method: VerifyPeer, Share: 1, Peer: "naive", Partial: []string{"c_l0"}},
 		Cost:    Cost{Setup: 1, Verify: 2, Warmup: 3, Measure: 4},
 	}
 	s, _ := Summarize(r.Samples.Wall, 0.01)

@@ -198,6 +198,10 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 			return misused(cmd, err)
 		}
 	}
+	if !c.Measure.Verify && before == nil {
+		return usage(errors.New("tune times no answer that was not checked, and the configuration has verify off"),
+			"leave verify out of the configuration file and RNNBENCH_VERIFY out of the environment; sweep --no-verify measures unchecked")
+	}
 	if f.print {
 		return config.Print(p.out, c)
 	}

@@ -52,6 +52,10 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 		return far.write(p, f.format)
 	}
 	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.MaxRounds
+	unchecked := unverified(recs)
+	if unchecked > 0 && unchecked < len(recs) {
+		p.warn("%s of %s cannot win: nobody checked the answers (--no-verify)", plural(unchecked, "record"), plural(len(recs), "record"))
+	}
 	list := &winners{}
 	read := &wisdom.Book{Entries: slices.Clone(book.Entries)}
 	var found []wisdom.Entry
@@ -78,7 +82,15 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 		found = append(found, e)
 	}
 	if len(all) == 0 {
-		return &failure{exitError, fmt.Errorf("none of the %s succeeded", plural(len(recs), "record")), ""}
+		err, hint := fmt.Errorf("none of the %s succeeded", plural(len(recs), "record")), ""
+		if unchecked > 0 {
+			err = fmt.Errorf("no record can win: %d of %d unverified, and the others failed", unchecked, len(recs))
+			if unchecked == len(recs) {
+				err = fmt.Errorf("no record can win: %s, none verified", plural(len(recs), "record"))
+			}
+			hint = "tune takes no answer that was not checked: measure without --no-verify"
+		}
+		return &failure{exitError, err, hint}
 	}
 	list.notes = append(list.notes, replayed(all, o))
 	if err := list.write(p, f.format); err != nil {
@@ -92,6 +104,16 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 	}
 	p.note("wisdom in %s: --impl auto follows it", path)
 	return nil
+}
+
+// unverified counts records that have times of answers that were not checked.
+func unverified(recs []results.Record) (n int) {
+	for i := range recs {
+		if r := &recs[i]; r.Status == results.OK && r.Verify == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // given is the first of these flags that is; "": none is.

@@ -205,9 +205,32 @@ func TestTuneTrustsWhatWasChecked(t *testing.T) {
 	sweep := strings.Replace(tinyGrid, "-H 8,16", "-H 8", 1) + " --impl naive"
 	tune := strings.Replace(tinyTune, "naive,cudnnstyle", "naive", 1)
 	rnnbench(t, sweep+" --no-verify").want(t, exitDone, nil, nil)
-	rnnbench(t, "tune --from out --no-wisdom").want(t, exitError, nil, []string{"none of the 1 record succeeded"})
+	rnnbench(t, "tune --from out --no-wisdom").want(t, exitError, nil, []string{"no record can win: 1 record, none verified", "hint: tune takes no answer"})
 	rnnbench(t, tune).want(t, exitDone, nil, []string{"records in out"})
 	rnnbench(t, tune).want(t, exitDone, []string{"known before"}, nil)
+	t.Setenv("RNNBENCH_VERIFY", "off")
+	rnnbench(t, tune).want(t, exitUsage, nil, []string{"tune times no answer that was not checked", "hint: leave verify out"})
+}
+
+// TestUnverifiedIsMarked: times of unchecked answers are marked wherever they are shown.
+func TestUnverifiedIsMarked(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := strings.Replace(tinyGrid, "-H 8,16", "-H 8", 1) + " --impl naive"
+	note := "Unverified (times of wrong answers count): naive."
+	rnnbench(t, line+" --no-verify --out unchecked").want(t, exitDone, []string{"unverified", note}, nil)
+	rnnbench(t, "show unchecked -o csv").want(t, exitDone, []string{"unverified"}, nil)
+	rnnbench(t, line).want(t, exitDone, nil, nil)
+	if o := rnnbench(t, "show"); strings.Contains(o.out, "nverified") {
+		t.Errorf("what was checked is marked: %s", o.out)
+	}
+	rnnbench(t, "compare unchecked out").want(t, exitDone, []string{note}, nil)
+	rnnbench(t, "plot unchecked --x hidden -f a.svg").want(t, exitDone, nil, nil)
+	rnnbench(t, "report unchecked -f a.html").want(t, exitDone, nil, nil)
+	for _, file := range []string{"a.svg", "a.html"} {
+		if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), "Unverified") {
+			t.Errorf("%s has no mark: %v", file, err)
+		}
+	}
 }
 
 // TestTuneNeedsItsBook measures nothing where the winners could not be kept.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/tuner/config"
@@ -120,7 +121,8 @@ func onlyVerify(m config.Measure) config.Measure {
 func (p *program) verdicts(recs []results.Record, format string) error {
 	for i := range recs { // the one run was no measurement
 		r := &recs[i]
-		r.Samples, r.Stats, r.Rate, r.Warnings = nil, nil, nil, []string{}
+		r.Samples, r.Stats, r.Rate = nil, nil, nil
+		r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return w != results.WarnPart })
 	}
 	if format == "jsonl" {
 		return table.JSONL(p.out, recs)
@@ -128,11 +130,11 @@ func (p *program) verdicts(recs []results.Record, format string) error {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "point", Key: "point"}, {Name: "impl", Key: "impl"}, {Name: "status", Key: "status"},
 		{Name: "worst tensor", Key: "tensor"}, {Name: "error", Key: "error", Right: true}, {Name: "tolerance", Key: "tolerance", Right: true},
-		{Name: "sequences", Key: "sequences", Right: true}, {Name: "steps", Key: "steps", Right: true}, {Key: "reason_code"}, {Key: "reason"},
+		{Name: "sequences", Key: "sequences", Right: true}, {Name: "steps", Key: "steps", Right: true}, {Key: "reason_code"}, {Key: "reason"}, {Name: "method", Key: "method"},
 	}}
 	for i := range recs {
 		r := &recs[i]
-		row := []table.Cell{table.Text(r.Point.String()), table.Text(r.Impl.Label), table.Text(string(r.Status)), {}, {}, {}, {}, {}, {}, {}}
+		row := []table.Cell{table.Text(r.Point.String()), table.Text(r.Impl.Label), table.Text(string(r.Status)), {}, {}, {}, {}, {}, {}, {}, {}}
 		switch r.Status {
 		case results.OK:
 			row[2].Grade = table.Near
@@ -143,7 +145,7 @@ func (p *program) verdicts(recs []results.Record, format string) error {
 			row[3] = table.Text(v.Tensor)
 			row[4] = table.Number(v.Error, fmt.Sprintf("%.2g", v.Error))
 			row[5] = table.Number(v.Tolerance, fmt.Sprintf("%.2g", v.Tolerance))
-			row[6], row[7] = table.Int(v.Sequences), table.Int(v.Steps)
+			row[6], row[7], row[10] = table.Int(v.Sequences), table.Int(v.Steps), table.Text(v.Method)
 		}
 		if r.ReasonCode != nil {
 			row[8] = table.Text(*r.ReasonCode)
@@ -154,5 +156,6 @@ func (p *program) verdicts(recs []results.Record, format string) error {
 		}
 		t.Rows = append(t.Rows, row)
 	}
+	t.Notes = quantity.Doubts(quantity.Latest(recs))
 	return t.Write(p.out, format, p.style())
 }

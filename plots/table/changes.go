@@ -104,7 +104,22 @@ func Changes(list []compare.Comparison, o compare.Options, only []compare.Verdic
 	}
 	t.Notes = append(t.Notes, fmt.Sprintf("Change: median ratio of all pairs of samples, with its %s interval; p: Mann and Whitney's test, corrected for all points (Holm). "+
 		"FASTER and SLOWER: p < %v and at least %s; SAME: the interval lies within that.", percent(100*o.Level), o.Alpha, percent(100*o.MinEffect)))
+	t.Notes = append(t.Notes, quantity.Doubts(sides(list))...)
 	return t
+}
+
+// sides are the records of all changes, before and now.
+func sides(list []compare.Comparison) (all []*results.Record) {
+	for i := range list {
+		for _, ch := range list[i].Changes {
+			for _, r := range []*results.Record{ch.Base, ch.New} {
+				if r != nil {
+					all = append(all, r)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // inOrder sorts changes as Records sorts records.

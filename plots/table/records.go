@@ -156,6 +156,7 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 		}
 		t.Rows = append(t.Rows, row)
 	}
+	t.Notes = append(t.Notes, quantity.Doubts(all)...)
 	return t, nil
 }
 
@@ -344,6 +345,7 @@ func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Tab
 	if tuned {
 		t.Notes = append(t.Notes, "Where a technique was measured with several settings, the fastest is shown.")
 	}
+	t.Notes = append(t.Notes, quantity.Doubts(chosen)...)
 	return t, nil
 }
 

@@ -1,0 +1,40 @@
+package quantity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/results"
+)
+
+// Doubts says in sentences of which techniques answers were not verified, or not
+// at every step; none where all were.
+func Doubts(recs []*results.Record) []string {
+	var notes []string
+	for _, doubt := range []struct{ warning, text string }{
+		{results.WarnUnverified, "Unverified (times of wrong answers count): %s."},
+		{results.WarnPart, "Checked in part (not at every step of the run that was timed): %s."},
+	} {
+		if labels := warned(recs, doubt.warning); labels != nil {
+			notes = append(notes, fmt.Sprintf(doubt.text, strings.Join(labels, ", ")))
+		}
+	}
+	return notes
+}
+
+// warned lists the techniques of the records that have a result and that warning.
+func warned(recs []*results.Record, warning string) []string {
+	const most = 8
+	var labels []string
+	for _, r := range recs {
+		if l := OneLine(Label(r)); r.Status == results.OK && slices.Contains(r.Warnings, warning) && !slices.Contains(labels, l) {
+			labels = append(labels, l)
+		}
+	}
+	slices.Sort(labels)
+	if n := len(labels); n > most {
+		labels = append(labels[:most:most], fmt.Sprintf("%d more", n-most))
+	}
+	return labels
+}
