@@ -239,9 +239,9 @@ type Verify struct {
 	OK        bool    `json:"ok"`
 
 	// Method is how: one of the words below; "" in records from before it was noted.
-	Method string  `json:"method,omitempty"`
-	Share  float64 `json:"share,omitempty"` // of the values of the states that were compared
-	Peer   string  `json:"peer,omitempty"`  // label of the technique that it was compared with
+	Method string  `json:"method"`
+	Share  float64 `json:"share"` // of the values of the states that were compared; 0: unknown
+	Peer   string  `json:"peer"`  // label of the technique that it was compared with
 
 	Partial   []string `json:"partial"`    // tensors that the technique shows after the last step alone
 	UnitError float64  `json:"unit_error"` // of point-wise functions, as the technique states it; 0: rounding alone
