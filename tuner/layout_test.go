@@ -4,8 +4,11 @@ import (
 	"runtime"
 	"testing"
 
+	"rnnbench/device/cpu"
+	"rnnbench/impl/cudnnstyle"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/tuner/config"
 )
 
 // TestHostMemory holds the estimate of what inputs and the reference take to what
@@ -23,6 +26,46 @@ func TestHostMemory(t *testing.T) {
 		rnn.Reference(rnn.NewData(checked, 1, distinct, "normal"))
 		runtime.ReadMemStats(&after)
 		took, said := float64(after.TotalAlloc-before.TotalAlloc), float64(hostMemory(p))
+		if said < took/2 || said > 2*took {
+			t.Errorf("%v: %.3g bytes were allocated, and %.3g estimated", p, took, said)
+		}
+	}
+}
+
+// TestStepwiseMemory does so for the check of a long run, step by step.
+func TestStepwiseMemory(t *testing.T) {
+	SetReferenceFLOPs(t, 1e5)
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, p := range []rnn.Problem{
+		{Cell: cell.LSTM, Input: 32, Hidden: 32, Layers: 2, Batch: 16, Steps: 500},
+		{Cell: cell.GRU, Input: 16, Hidden: 32, Layers: 2, Batch: 8, Steps: 500, Pass: rnn.Train},
+		{Cell: cell.LSTM, Input: 20, Hidden: 24, Layers: 1, Batch: 3, Steps: 500, OneHot: true, Output: 50, Pass: rnn.Train},
+	} {
+		plan, s, err := rnn.Layout(cudnnstyle.Technique{}, p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := newVerification(p, config.Measure{Seed: 1, Data: "normal"}, new(answers))
+		c := &candidate{Layout: &Layout{Problem: p, Plan: plan, Schedule: s}, input: v.data}
+		w := &Sweep{Device: d}
+		if err := w.load(c); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.prog.Run(1); err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := v.stepwise(c, true); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		c.close()
+		took, said := float64(after.TotalAlloc-before.TotalAlloc), float64(rnn.StepwiseBytes(p, v.data.Distinct))
 		if said < took/2 || said > 2*took {
 			t.Errorf("%v: %.3g bytes were allocated, and %.3g estimated", p, took, said)
 		}
