@@ -76,22 +76,28 @@ func compact(values []float32, cols, distinct, batch int) []float64 {
 }
 
 // StepwiseBytes estimates the memory that a stepwise check takes: the answer, which stays for
-// others to be compared with, what gradients of one layer are checked by, and the largest
-// matrix as it is read.
+// others to be compared with, and what the gradients of one layer are checked by.
 func StepwiseBytes(p Problem, distinct int) int64 {
-	rows, kept := int64(p.Frames()), int64(min(distinct, p.Batch))
-	gates := p.Hidden * len(p.Cell.Gates)
-	values, largest := p.Layers*len(p.Cell.States)*p.Hidden+p.Output, max(p.Hidden, p.Output)
+	values := p.Layers*len(p.Cell.States)*p.Hidden + p.Output
 	if !p.OneHot {
 		values += p.Input
-		largest = max(largest, p.Input)
 	}
 	if p.Pass == Train {
-		values += gates + p.Hidden*(p.Cell.Recurrent+2) + p.Input
-		largest = max(largest, gates)
+		values += p.Hidden*(len(p.Cell.Gates)+p.Cell.Recurrent+2) + p.Input
 	}
-	// Garbage grows as large before it is collected.
-	return 2 * rows * (8*int64(values)*kept + 4*int64(largest)*int64(p.Batch))
+	return 8 * int64(values) * int64(p.Frames()) * int64(min(distinct, p.Batch))
+}
+
+// LargestBytes is the memory of the largest matrix that a check reads.
+func LargestBytes(p Problem) int64 {
+	cols := max(p.Hidden, p.Output)
+	if !p.OneHot {
+		cols = max(cols, p.Input)
+	}
+	if p.Pass == Train {
+		cols = max(cols, p.Hidden*len(p.Cell.Gates))
+	}
+	return 4 * int64(cols) * int64(p.Frames()) * int64(p.Batch)
 }
 
 // A stepper is one stepwise check.
@@ -103,6 +109,7 @@ type stepper struct {
 	distinct int
 	got      []Tensor
 	layers   []stepLayer
+	buffer   []float32 // of what is read
 	worst    Deviation
 	looked   []int // per step, in how many layers and other parts something was compared
 	parts    int

@@ -3,17 +3,18 @@ package rnn
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"rnnbench/rnn/schedule"
 )
 
 // kept reads a matrix of steps × batch and keeps the distinct sequences.
 func (c *stepper) kept(m *schedule.Matrix) ([]float64, error) {
-	values := make([]float32, m.Elements())
-	if err := c.mem.Read(m, values); err != nil {
+	c.buffer = slices.Grow(c.buffer[:0], m.Elements())[:m.Elements()]
+	if err := c.mem.Read(m, c.buffer); err != nil {
 		return nil, err
 	}
-	return compact(values, m.Cols, c.distinct, c.Batch), nil
+	return compact(c.buffer, m.Cols, c.distinct, c.Batch), nil
 }
 
 // output checks the output layer and returns the gradient of the last layer's

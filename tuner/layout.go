@@ -37,6 +37,7 @@ type Layout struct {
 
 	offered []knob.Knob // by the technique
 	rest    knob.Params // settings that must be the device's
+	apart   bool        // the device's memory is not the host's
 }
 
 // LayOut has the technique that spec names, one of techniques, plan p for d.
@@ -61,6 +62,7 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 	if err != nil || l.Reason != "" {
 		return l, err
 	}
+	l.apart = d.Info().Name != "cpu"
 	if info := d.Info(); !slices.Contains(info.Precision, p.Precision) {
 		l.refuse(results.ReasonPrecision, fmt.Sprintf("%s computes in %s, not in %s", info.Name, strings.Join(info.Precision, ", "), p.Precision))
 		return l, nil
@@ -222,7 +224,16 @@ func (l *Layout) Need() int64 {
 	if _, checked := sample(l.Problem); checked != l.Problem && !l.stepwise() {
 		own += int64(float64(own) * float64(checked.Frames()) / float64(l.Problem.Frames()))
 	}
-	return own + hostMemory(l.Problem)
+	return own + hostMemory(l.Problem) + l.reading()
+}
+
+// reading is the memory of the host's that checking a large problem takes beyond hostMemory, where
+// that is the device's own: the largest matrix as it is read.
+func (l *Layout) reading() int64 {
+	if _, checked := sample(l.Problem); checked == l.Problem || l.apart {
+		return 0
+	}
+	return rnn.LargestBytes(l.Problem)
 }
 
 // stepwise reports whether the run itself can be checked.
@@ -293,7 +304,7 @@ func hostMemory(p rnn.Problem) int64 {
 	}
 	check := rnn.ReferenceBytes(checked, distinct)
 	if checked != p {
-		check = max(check, rnn.StepwiseBytes(p, distinct))
+		check = max(check, (100+stepwiseGarbage)*rnn.StepwiseBytes(p, distinct)/100)
 	}
 	return 8*int64(weights) + 4*int64(given)*int64(p.Frames())*int64(distinct) + check
 }

@@ -329,7 +329,7 @@ func (s *Sweep) together(all []*candidate) [][]*candidate {
 	for _, c := range all {
 		need := c.record.Work.Memory
 		if len(groups) == 0 || s.Settings.Order == "sequential" || limit > 0 && sum+need > limit {
-			groups, sum = append(groups, nil), laid+hostMemory(c.Problem)
+			groups, sum = append(groups, nil), laid+hostMemory(c.Problem)+c.reading()
 		}
 		g := &groups[len(groups)-1]
 		*g, sum = append(*g, c), sum+need

@@ -332,7 +332,7 @@ func (c *contest) makeRoom(e *entrant) {
 		return
 	}
 	var loaded []*entrant
-	sum := e.memory + e.Laid + hostMemory(e.Problem)
+	sum := e.memory + e.Laid + hostMemory(e.Problem) + e.reading()
 	for _, o := range c.entrants {
 		if o.candidate != nil && o.prog != nil {
 			loaded, sum = append(loaded, o), sum+o.memory+o.Laid

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"math"
+	"runtime/debug"
 	"slices"
 
 	"rnnbench/device"
@@ -176,8 +177,13 @@ func (v *verification) beside(c *candidate) (rnn.Deviation, []rnn.Tensor, error)
 	return dev, got, err
 }
 
+// stepwiseGarbage is how much garbage a stepwise check may leave before it is collected, in percent: what it
+// keeps may be as large as what is measured.
+const stepwiseGarbage = 25
+
 // stepwise checks the run of c step by step. Where that is all of it, c is a peer to the next.
 func (v *verification) stepwise(c *candidate, all bool) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(stepwiseGarbage))
 	got, apart, err := c.Plan.ReadDistinct(c.prog, v.data.Distinct)
 	if err != nil {
 		return err

@@ -103,7 +103,7 @@ func (p *faultyProgram) Read(m *schedule.Matrix, dst []float32) error {
 // TestFaultsOfLongRuns plants faults that show late in a long run, in one sequence or in a sum over all
 // steps. A run of fewer steps has none of them.
 func TestFaultsOfLongRuns(t *testing.T) {
-	tuner.SetReferenceFLOPs(t, 3e5)
+	tuner.SetReferenceFLOPs(t, 1.5e6) // enough for something of each step
 	const steps, batch = 70, 5
 	row := func(step, seq int) func(m *schedule.Matrix, v []float32) {
 		return func(m *schedule.Matrix, v []float32) {
@@ -149,7 +149,7 @@ func TestFaultsOfLongRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := recs[0]; r.Status != results.Incorrect {
+		if r := recs[0]; r.Status != results.Incorrect || r.Verify.Steps != steps {
 			t.Errorf("%s: a fault in %s of %s is %s: %+v", test.name, test.matrix, test.tech, r.Status, r.Verify)
 		} else {
 			t.Log(test.name+":", fmt.Sprintf("%.3g of %.3g;", r.Verify.Error, r.Verify.Tolerance), *r.Reason)
