@@ -22,6 +22,8 @@ func (p *program) verifyCommand() *cobra.Command {
 		GroupID: "measure",
 		Long: `Verify runs every technique once at every point of a grid and holds each tensor of
 the answer (outputs, states, and gradients where training) to the float64 reference.
+Of large problems each step is checked from the run's own states before it, or the
+run is compared with one that was checked; the column method says which.
 Nothing is timed and nothing is kept. It exits with 3 if an answer is wrong.`,
 		Example: `  rnnbench verify --preset quick
   rnnbench verify --cell all --pass forward,train -H 33 -B 3 -T 7

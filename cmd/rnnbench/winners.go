@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"rnnbench/plots/quantity"
@@ -132,7 +133,7 @@ func (w *winners) write(p *program, format string) error {
 	if format == "jsonl" {
 		return table.JSONL(p.out, w.records)
 	}
-	t := &table.Table{Rows: w.rows, Notes: w.notes}
+	t := &table.Table{Rows: w.rows, Notes: slices.Concat(w.notes, quantity.Doubts(quantity.Latest(w.records)))}
 	if w.planned {
 		t.Columns = []table.Column{
 			{Name: "point", Key: "point"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "same program", Key: "same", Right: true},
