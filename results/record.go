@@ -101,7 +101,12 @@ const (
 	ReasonMemory      = "mem_estimate"
 	ReasonOOM         = "oom"
 	ReasonBackstop    = "oom_backstop"
-	ReasonShape       = "unsupported_shape"
+	ReasonShape       = "unsupported_shape" // before the next five there was only this
+	ReasonCell        = "unsupported_cell"
+	ReasonStreams     = "unsupported_streams"
+	ReasonInput       = "unsupported_input"   // its form: one-hot
+	ReasonHistory     = "unsupported_history" // steps kept of the previous minibatch
+	ReasonLibrary     = "unsupported_library" // a vendor's library declines
 	ReasonPrecision   = "unsupported_precision"
 	ReasonDevice      = "unsupported_device"
 	ReasonResource    = "resource_limit"
@@ -172,6 +177,7 @@ type Choice struct {
 	Match   string  `json:"match"`   // "exact", "nearest" or "default": what the choice rests on
 	Octaves float64 `json:"octaves"` // how far the nearest point is
 	Why     string  `json:"why"`
+	Impl    string  `json:"impl"` // what was chosen, as --impl takes it, without defaults; "" in records of before
 }
 
 // Mode is how the point was measured.

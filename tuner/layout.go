@@ -74,7 +74,7 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 		return l, nil
 	}
 	if errors.Is(err, schedule.ErrUnsupported) {
-		l.refuse(results.ReasonShape, err.Error())
+		l.refuse(reasonOf(err, results.ReasonShape), err.Error())
 		return l, nil
 	}
 	if err != nil {
@@ -125,18 +125,10 @@ func (l *Layout) weigh(d device.Device) error {
 	var err error
 	l.Memory, err = d.Memory(l.Schedule, l.DeviceKnobs)
 	if errors.Is(err, schedule.ErrUnsupported) {
-		l.refuse(deviceReason(err), err.Error())
+		l.refuse(reasonOf(err, results.ReasonResource), err.Error())
 		return nil
 	}
 	return err
-}
-
-// deviceReason is the reason code of an error by which a device declines.
-func deviceReason(err error) string {
-	if errors.Is(err, schedule.ErrKnob) {
-		return results.ReasonKnob
-	}
-	return results.ReasonResource
 }
 
 // CheckKnobs finds settings of spec that its technique does not take at p,
@@ -175,7 +167,7 @@ func settle(techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layou
 			}
 			l.Knobs["streams"] = p.Streams
 		} else if p.Streams > 1 {
-			l.refuse(results.ReasonShape, fmt.Sprintf("%s runs on one stream, not %d", spec.Name, p.Streams))
+			l.refuse(results.ReasonStreams, fmt.Sprintf("%s runs on one stream, not %d", spec.Name, p.Streams))
 			return l, nil
 		}
 	}

@@ -142,7 +142,7 @@ func (s *Sweep) fail(c *candidate, err error) {
 	c.close()
 	switch {
 	case errors.Is(err, schedule.ErrUnsupported):
-		c.decline(results.Skipped, deviceReason(err), err.Error())
+		c.decline(results.Skipped, reasonOf(err, results.ReasonResource), err.Error())
 	case errors.Is(err, device.ErrHang):
 		c.decline(results.Timeout, results.ReasonHang, err.Error())
 	case errors.Is(err, device.ErrFault) && s.Device.Info().Name == "cpu":

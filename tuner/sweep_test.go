@@ -155,7 +155,7 @@ func TestSweepDeclines(t *testing.T) {
 	want := []struct {
 		status results.Status
 		code   string
-	}{{results.Skipped, results.ReasonShape}, {results.OK, ""}, {results.Skipped, results.ReasonMemory}, {results.Skipped, results.ReasonMemory},
+	}{{results.Skipped, results.ReasonStreams}, {results.OK, ""}, {results.Skipped, results.ReasonMemory}, {results.Skipped, results.ReasonMemory},
 		{results.Skipped, results.ReasonPrecision}, {results.Skipped, results.ReasonPrecision}}
 	for i, w := range want {
 		r := recs[i]

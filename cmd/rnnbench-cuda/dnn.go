@@ -71,7 +71,7 @@ func (d *dnn) code(name string, code int) error {
 	case 0:
 		return nil
 	case missing:
-		return fmt.Errorf("%w: cuDNN %s has no %s", schedule.ErrUnsupported, d.version, name)
+		return fmt.Errorf("%w: cuDNN %s has no %s", schedule.ErrLibrary, d.version, name)
 	}
 	word := fmt.Sprint(code)
 	if at := d.library.find("cudnnGetErrorString"); at != 0 {
@@ -83,7 +83,7 @@ func (d *dnn) code(name string, code int) error {
 	var cause error
 	switch {
 	case has("NOT_SUPPORTED", "BAD_PARAM", "ARCH_MISMATCH", "INVALID_VALUE", "RUNTIME_PREREQUISITE_MISSING"):
-		cause = schedule.ErrUnsupported
+		cause = schedule.ErrLibrary
 	case has("ALLOC"):
 		cause = device.ErrMemory
 	case has("EXECUTION_FAILED"):
@@ -183,7 +183,7 @@ func (d *dnn) none() error {
 func (d *dnn) network(n cuda.Network, handle uintptr) (*network, error) {
 	mode := slices.Index(modes(), n.Cell)
 	if mode < 0 {
-		return nil, fmt.Errorf("%w: cuDNN has no cell %s", schedule.ErrUnsupported, n.Cell)
+		return nil, fmt.Errorf("%w: cuDNN has no cell %s", schedule.ErrCell, n.Cell)
 	}
 	w := &network{Network: n}
 	e, q := dnnType(n.Element), &w.talk
@@ -278,7 +278,7 @@ func (d *dnn) parameters(w *network, layer int, handle uintptr) (cuda.Parameters
 			}
 			if at != *start+int64(gate*w.Hidden*cols*w.Element.Bytes()) || int(q.shape[1]) != w.Hidden || int(q.shape[2]) != cols || int(q.strides[1]) != cols {
 				return cuda.Parameters{}, fmt.Errorf("%w: cuDNN %s keeps gate %d of layer %d as %v, %v apart, at %d: no plain matrices behind each other",
-					schedule.ErrUnsupported, d.version, id, layer, q.shape[:3], q.strides[:3], at)
+					schedule.ErrLibrary, d.version, id, layer, q.shape[:3], q.strides[:3], at)
 			}
 		}
 	}

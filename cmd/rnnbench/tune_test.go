@@ -188,7 +188,7 @@ func TestRefused(t *testing.T) {
 		want   bool
 	}{
 		{results.Skipped, results.ReasonMemory, true},
-		{results.Skipped, results.ReasonShape, true},
+		{results.Skipped, results.ReasonCell, true},
 		{results.Skipped, results.ReasonUnlikely, false},
 		{results.Skipped, results.ReasonBound, false},
 		{results.Failed, results.ReasonCUDA, false},
@@ -252,7 +252,7 @@ func TestTuneNeedsItsBook(t *testing.T) {
 func TestTuneWithoutWinner(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, "tune -H 8 -B 2 -T 3 --impl scan --wisdom w.toml")
-	o.want(t, exitError, []string{"none"}, []string{"no point succeeded", "lstm is not linear"})
+	o.want(t, exitError, []string{"none"}, []string{"no point succeeded", "lstm is not a linear recurrence"})
 	if strings.Contains(o.errors, "follows it") || exists("w.toml") {
 		t.Errorf("wisdom of nothing: %s", o.errors)
 	}

@@ -127,10 +127,10 @@ func format(s *schedule.Schedule) (simd.Format, error) {
 	case schedule.BF16:
 		f = simd.BF16
 	default:
-		return 0, fmt.Errorf("cpu: %w: the CPU does not compute in %v", schedule.ErrUnsupported, s.Precision)
+		return 0, fmt.Errorf("cpu: %w: the CPU does not compute in %v", schedule.ErrPrecision, s.Precision)
 	}
 	if !slices.ContainsFunc(s.Matrices, func(m *schedule.Matrix) bool { return m.Packed }) {
-		return 0, fmt.Errorf("cpu: %w: in %v the CPU stores packed weights in 16 bits, and this schedule packs none", schedule.ErrUnsupported, s.Precision)
+		return 0, fmt.Errorf("cpu: %w: in %v the CPU stores packed weights in 16 bits, and this schedule packs none", schedule.ErrPrecision, s.Precision)
 	}
 	return f, nil
 }

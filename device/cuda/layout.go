@@ -171,7 +171,7 @@ func (l *layout) words(s *schedule.Schedule, k knob.Params, p Properties) error 
 			continue
 		}
 		if p.Capability < 80 {
-			return fmt.Errorf("cuda: %s: %w: scans take a GPU of compute capability 8.0 or later, and this one's is %d.%d", op.Name(), schedule.ErrUnsupported, p.Capability/10, p.Capability%10)
+			return fmt.Errorf("cuda: %s: %w: scans take a GPU of compute capability 8.0 or later, and this one's is %d.%d", op.Name(), schedule.ErrDevice, p.Capability/10, p.Capability%10)
 		}
 		c.shape(l, p, k)
 		if n := k["scansteps"]; n != 0 && n != c.chunk {

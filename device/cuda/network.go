@@ -123,7 +123,7 @@ func (s *stack) network(e Element, p schedule.Precision) Network {
 func (d *Device) ready(s *schedule.Schedule) error {
 	for n, op := range networks(s) {
 		if why := d.properties.NoNetworks; why != "" {
-			return fmt.Errorf("cuda: %s: %w: %s", op.Name(), schedule.ErrUnsupported, why)
+			return fmt.Errorf("cuda: %s: %w: %s", op.Name(), schedule.ErrLibrary, why)
 		}
 		if _, ok := d.networks[n]; ok {
 			continue

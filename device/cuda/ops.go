@@ -157,7 +157,7 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 	switch op := op.(type) {
 	case schedule.Gemm:
 		if why := b.properties.NoProducts; why != "" {
-			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
+			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrDevice, why)
 		}
 		if n := b.layout.factors[op.B.M.ID]; n != nil {
 			return []step{b.narrowProduct(op, n)}, nil
@@ -219,7 +219,7 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 	case schedule.PersistentBackward:
 		return b.backwards(op)
 	}
-	return nil, fmt.Errorf("cuda: %s: %w: there is no kernel for it", op.Name(), schedule.ErrUnsupported)
+	return nil, fmt.Errorf("cuda: %s: %w: there is no kernel for it", op.Name(), schedule.ErrDevice)
 }
 
 func (b *binder) product(op schedule.Gemm) *Product {

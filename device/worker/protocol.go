@@ -74,7 +74,8 @@ type response struct {
 
 // causes are the errors that callers distinguish.
 func causes() []error {
-	return []error{schedule.ErrUnsupported, schedule.ErrKnob, device.ErrHang, device.ErrFault, device.ErrLost, device.ErrMemory}
+	causes := []error{device.ErrHang, device.ErrFault, device.ErrLost, device.ErrMemory, schedule.ErrUnsupported}
+	return append(causes, schedule.Declines()...) // the last that an error is counts
 }
 
 // A remoteError is an error of the worker's.

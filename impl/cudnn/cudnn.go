@@ -45,10 +45,10 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	switch p.Cell {
 	case cell.RNNTanh, cell.RNNReLU, cell.GRU, cell.LSTM:
 	default:
-		return fmt.Errorf("%w: cuDNN has no cell %v", schedule.ErrUnsupported, p.Cell)
+		return fmt.Errorf("%w: cuDNN has no cell %v", schedule.ErrCell, p.Cell)
 	}
 	if p.OneHot {
-		return fmt.Errorf("%w: cuDNN multiplies its input and looks nothing up: it takes no one-hot input", schedule.ErrUnsupported)
+		return fmt.Errorf("%w: cuDNN multiplies its input and looks nothing up: it takes no one-hot input", schedule.ErrInput)
 	}
 	if k["algorithm"] != standard {
 		p.UnitError = unitError

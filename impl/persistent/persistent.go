@@ -81,7 +81,7 @@ func waveBlock(steps, layers int) int {
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Cell.Recurrent == 0 {
-		return fmt.Errorf("%w: %v has no recurrent product, so there are no weights to keep on chip", schedule.ErrUnsupported, p.Cell)
+		return fmt.Errorf("%w: %v has no recurrent product, so there are no weights to keep on chip", schedule.ErrCell, p.Cell)
 	}
 	n := &network{Plan: p, block: k["inputbatch"]}
 	switch {

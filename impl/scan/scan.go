@@ -52,11 +52,11 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	c := p.Cell
 	switch {
 	case c.Recurrent > 0 && c.Surrogate == nil:
-		return fmt.Errorf("%w: %v is not linear: its recurrent product multiplies a state that depends on that product", schedule.ErrUnsupported, c)
+		return fmt.Errorf("%w: %v is not a linear recurrence: its recurrent product multiplies a state that depends on that product", schedule.ErrCell, c)
 	case c.Recurrence == nil:
-		return fmt.Errorf("%w: %v is not linear: a step's state does not follow linearly from the one before", schedule.ErrUnsupported, c)
+		return fmt.Errorf("%w: %v is not a linear recurrence: a step's state does not follow linearly from the one before", schedule.ErrCell, c)
 	case c.SplitGrad:
-		return fmt.Errorf("%w: %v: its recurrent products have gradients of their own", schedule.ErrUnsupported, c)
+		return fmt.Errorf("%w: %v: its recurrent products have gradients of their own", schedule.ErrCell, c)
 	}
 	n := &network{Plan: p, block: k["inputbatch"], gates: len(c.Gates) * p.Hidden, recurrent: c.Recurrent * p.Hidden}
 	if n.block == 0 || n.block > p.Steps {

@@ -44,7 +44,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 		Cell: p.Cell, Layers: p.Layers, Input: p.Input, Hidden: p.Hidden, Output: p.Output, Symbols: p.OneHot,
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", schedule.ErrUnsupported, err)
+		return fmt.Errorf("%w: %w", schedule.ErrCell, err)
 	}
 	size := graph.Size{Batch: p.Batch, History: p.History, Steps: p.Steps, Train: p.Pass == rnn.Train}
 	_, err = lay(p.Builder, stack{p, p.Inputs(), p.Results()}, g, size, k)

@@ -184,6 +184,18 @@ func Reason(r *results.Record) string {
 			return "out of memory"
 		case results.ReasonShape:
 			return "shape unsupported"
+		case results.ReasonCell:
+			return "cell unsupported"
+		case results.ReasonStreams:
+			return "streams unsupported"
+		case results.ReasonInput:
+			return "input unsupported"
+		case results.ReasonHistory:
+			return "history unsupported"
+		case results.ReasonLibrary:
+			return "not in the library"
+		case results.ReasonKnob:
+			return "setting unsupported"
 		case results.ReasonPrecision:
 			return "precision unsupported"
 		case results.ReasonDevice:

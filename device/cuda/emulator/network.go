@@ -104,7 +104,7 @@ const algorithms = 4
 func (d *Driver) runNetwork(stream int, r *cuda.NetworkRun) error {
 	c := &call{driver: d, network: &d.networks[r.ID]}
 	if c.Algorithm >= algorithms || c.Algorithm == 1 && c.Hidden%2 != 0 {
-		return fmt.Errorf("%w: the library has no such algorithm for %d units", schedule.ErrUnsupported, c.Hidden)
+		return fmt.Errorf("%w: the library has no such algorithm for %d units", schedule.ErrLibrary, c.Hidden)
 	}
 	rows := c.Steps * c.Batch
 	p := c.parameters(r.Weights)

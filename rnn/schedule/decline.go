@@ -1,0 +1,21 @@
+package schedule
+
+import "fmt"
+
+// What is at fault where work is declined. Each is an ErrUnsupported, and its
+// text is that one's.
+var (
+	ErrCell      = declined() // the recurrent unit
+	ErrInput     = declined() // the form of the input
+	ErrHistory   = declined() // steps kept of a previous minibatch
+	ErrPrecision = declined()
+	ErrDevice    = declined() // another device can
+	ErrLibrary   = declined() // a vendor's library says so
+)
+
+func declined() error { return fmt.Errorf("%w", ErrUnsupported) }
+
+// Declines lists what can be at fault.
+func Declines() []error {
+	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrPrecision, ErrDevice, ErrLibrary}
+}

@@ -1,0 +1,26 @@
+package tuner
+
+import (
+	"errors"
+
+	"rnnbench/results"
+	"rnnbench/rnn/schedule"
+)
+
+// reasonOf is the reason code of an error by which work is declined: what it says
+// is at fault, or otherwise.
+func reasonOf(err error, otherwise string) string {
+	for _, r := range []struct {
+		fault error
+		code  string
+	}{
+		{schedule.ErrKnob, results.ReasonKnob}, {schedule.ErrCell, results.ReasonCell}, {schedule.ErrInput, results.ReasonInput},
+		{schedule.ErrHistory, results.ReasonHistory}, {schedule.ErrPrecision, results.ReasonPrecision},
+		{schedule.ErrDevice, results.ReasonDevice}, {schedule.ErrLibrary, results.ReasonLibrary},
+	} {
+		if errors.Is(err, r.fault) {
+			return r.code
+		}
+	}
+	return otherwise
+}

@@ -1,0 +1,57 @@
+package tuner_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"rnnbench/results"
+	"rnnbench/rnn/schedule"
+	"rnnbench/tuner"
+)
+
+// TestReasonCodes checks that the code of what is declined names what is at fault.
+func TestReasonCodes(t *testing.T) {
+	lstm, history, streams, hot, window := small(), small(), small(), small(), small()
+	history.History, history.Pass = 2, "train"
+	streams.Streams = 4
+	hot.OneHot = true
+	window.Cell, window.OneHot = "qrnn2", true
+	half := small()
+	half.Precision = "fp16"
+	for _, c := range []struct {
+		point      results.Point
+		impl, code string
+	}{
+		{lstm, "scan", results.ReasonCell},
+		{history, "naive", results.ReasonHistory},
+		{streams, "naive", results.ReasonStreams},
+		{hot, "cudnn", results.ReasonInput},
+		{window, "naive", results.ReasonInput},
+		{half, "naive", results.ReasonPrecision},
+	} {
+		s := &tuner.Sweep{Device: open(t), Settings: quick()}
+		recs, err := sweep(t, s, context.Background(), []results.Point{c.point}, specs(t, c.impl))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := recs[0]; r.Status != results.Skipped || *r.ReasonCode != c.code {
+			t.Errorf("%v %s: %s %v, want %s", c.point, c.impl, r.Status, r.Reason, c.code)
+		}
+	}
+}
+
+// TestDeclines checks that each fault is an ErrUnsupported and no other fault.
+func TestDeclines(t *testing.T) {
+	all := schedule.Declines()
+	for i, a := range all {
+		if !errors.Is(a, schedule.ErrUnsupported) {
+			t.Errorf("fault %d is none", i)
+		}
+		for j, b := range all {
+			if i != j && errors.Is(a, b) {
+				t.Errorf("fault %d is %d as well", i, j)
+			}
+		}
+	}
+}
