@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -28,20 +29,40 @@ func terminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// width is how many columns w has.
+// width is how many columns w has. What is no terminal has as many as pages have.
 func (p *program) width(w io.Writer) int {
-	const usual = 100
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
-			return max(columns, 40)
+	const page = 100
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return page
+	}
+	size := func() (int, error) { n, _, err := term.GetSize(int(f.Fd())); return n, err }
+	return columns(size, os.Getenv("COLUMNS"))
+}
+
+// columns is how wide a terminal is: as it says, else as COLUMNS says.
+func columns(size func() (int, error), variable string) int {
+	const usual, least = 80, 40
+	n, err := size()
+	if err != nil || n <= 0 {
+		if n, err = strconv.Atoi(variable); err != nil || n <= 0 {
+			n = usual
 		}
 	}
-	return usual
+	return max(n, least)
+}
+
+// fits is the width that tables on w are to fit; 0: there is no limit.
+func (p *program) fits(w io.Writer) int {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return p.width(w)
+	}
+	return 0
 }
 
 // style says how tables on stdout look.
 func (p *program) style() table.Options {
-	o := table.Options{TTY: terminal(p.out), ASCII: p.ascii}
+	o := table.Options{TTY: terminal(p.out), ASCII: p.ascii, Width: p.fits(p.out)}
 	switch p.color {
 	case "always":
 		o.Color = true

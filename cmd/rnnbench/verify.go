@@ -134,8 +134,10 @@ func (p *program) verdicts(recs []results.Record, format string) error {
 		{Name: "worst tensor", Key: "tensor"}, {Name: "error", Key: "error", Right: true}, {Name: "tolerance", Key: "tolerance", Right: true},
 		{Name: "sequences", Key: "sequences", Right: true}, {Name: "steps", Key: "steps", Right: true}, {Key: "reason_code"}, {Key: "reason"}, {Name: "method", Key: "method"},
 	}}
+	all := make([]*results.Record, len(recs))
 	for i := range recs {
 		r := &recs[i]
+		all[i] = r
 		row := []table.Cell{table.Text(r.Point.String()), table.Text(r.Impl.Label), table.Text(string(r.Status)), {}, {}, {}, {}, {}, {}, {}, {}}
 		switch r.Status {
 		case results.OK:
@@ -159,5 +161,6 @@ func (p *program) verdicts(recs []results.Record, format string) error {
 		t.Rows = append(t.Rows, row)
 	}
 	t.Notes = quantity.Doubts(quantity.Latest(recs))
+	t.Fold(all)
 	return t.Write(p.out, format, p.style())
 }

@@ -65,6 +65,9 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 		settings.Name = "knobs"
 	}
 	column(settings, func(r *results.Record) Cell { return knobCell(r, knobs) })
+	for _, c := range choiceColumns(t, all) {
+		column(c.Column, c.cell)
+	}
 
 	best := fastest(all)
 	column(Column{Name: "time", Key: "time_s", Right: true}, func(r *results.Record) Cell {
@@ -108,33 +111,16 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		column(Column{Name: heading(m, baseline), Key: m.Key, Right: true}, func(r *results.Record) Cell {
+		column(measureColumn(m, baseline), func(r *results.Record) Cell {
 			v, ok := m.Of(r, base.For(r))
 			if !ok {
 				return Cell{}
 			}
-			if m.Name == "percent" {
-				text := percent(v.Value)
-				if v.Value > 100 {
-					text += " " + t.note(beyondPeak)
-				}
-				return Number(v.Value, text)
-			}
-			return Number(v.Value, m.Format(v.Value))
+			return t.measured(m, v.Value)
 		})
 	}
 	column(Column{Key: "mem_bytes"}, func(r *results.Record) Cell { return Cell{Value: r.Work.Memory} })
-	column(Column{Name: "status", Key: "status"}, func(r *results.Record) Cell {
-		c := Text(string(r.Status))
-		if r.Status == results.OK {
-			return c
-		}
-		c.Text += " (" + quantity.Reason(r) + ")"
-		if r.Reason != nil && *r.Reason != "" {
-			c.Text += " " + t.note(*r.Reason)
-		}
-		return c
-	})
+	column(Column{Name: "status", Key: "status"}, t.status)
 	word := func(p *string) Cell {
 		if p == nil {
 			return Cell{}
@@ -143,7 +129,7 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 	}
 	column(Column{Key: "reason_code"}, func(r *results.Record) Cell { return word(r.ReasonCode) })
 	column(Column{Key: "reason"}, func(r *results.Record) Cell { return word(r.Reason) })
-	warnings := Column{Key: "warnings"}
+	warnings := Column{Key: "warnings", Into: "status"}
 	if slices.ContainsFunc(all, func(r *results.Record) bool { return len(r.Warnings) > 0 }) {
 		warnings.Name = "warnings"
 	}
@@ -157,7 +143,52 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 		t.Rows = append(t.Rows, row)
 	}
 	t.Notes = append(t.Notes, quantity.Doubts(all)...)
+	t.Fold(all)
 	return t, nil
+}
+
+// measureColumn is the column of a measure. A narrow terminal has the unit in the
+// heading.
+func measureColumn(m quantity.Measure, baseline string) Column {
+	c := Column{Name: heading(m, baseline), Key: m.Key, Right: true}
+	switch m.Name {
+	case "flops":
+		c.Brief, c.Spare = m.Unit, 2
+	case "percent":
+		c.Spare = 1
+	}
+	return c
+}
+
+// measured is the cell of a measure's value.
+func (t *Table) measured(m quantity.Measure, v float64) Cell {
+	switch {
+	case m.Name == "percent" && v > 100:
+		return Number(v, percent(v)+" "+t.note(beyondPeak))
+	case m.Name == "percent":
+		return Number(v, percent(v))
+	}
+	c := Number(v, m.Format(v))
+	if m.Name == "flops" {
+		c.Brief = quantity.Short(v)
+	}
+	return c
+}
+
+// status is the cell that says what came of a record. What was skipped has its
+// reason in the note that stands for its row.
+func (t *Table) status(r *results.Record) Cell {
+	c := Text(string(r.Status))
+	if r.Status == results.OK {
+		return c
+	}
+	c.Text += " (" + quantity.Reason(r) + ")"
+	if r.Status != results.Skipped && r.Reason != nil && *r.Reason != "" {
+		mark := " " + t.note(*r.Reason)
+		c.Brief = string(r.Status) + mark
+		c.Text += mark
+	}
+	return c
 }
 
 // beyondPeak is the note at a percentage above 100.
@@ -219,18 +250,21 @@ func fastest(recs []*results.Record) map[string]float64 {
 	return best
 }
 
-// varyingKnobs lists the knobs that differ between records of the same label.
+// varyingKnobs lists the knobs that tell records of the same label at the same
+// point apart. What a technique sets by itself from point to point does not, and
+// one that is not set is 0.
 func varyingKnobs(recs []*results.Record) []string {
 	first := map[string]*results.Record{}
 	differ := map[string]bool{}
 	for _, r := range recs {
-		f := first[quantity.Label(r)]
+		key := fmt.Sprintf("%s|%+v|%s", r.Device, r.Point, quantity.Label(r))
+		f := first[key]
 		if f == nil {
-			first[quantity.Label(r)] = r
+			first[key] = r
 			continue
 		}
-		for k, v := range r.Impl.Knobs {
-			if w, ok := f.Impl.Knobs[k]; !ok || v != w {
+		for k := range r.Impl.Knobs {
+			if r.Impl.Knobs[k] != f.Impl.Knobs[k] {
 				differ[k] = true
 			}
 		}
@@ -293,8 +327,11 @@ func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Tab
 	chosen, tuned := quantity.Choose(all, append(slices.Clone(key), across)...)
 
 	name := m.Title
-	if m.Ratio {
+	switch {
+	case m.Ratio:
 		name += " over " + baseline
+	case m.Name == "flops": // cells may leave it out
+		name += " in " + m.Unit
 	}
 	t := &Table{Title: strings.Join(slices.DeleteFunc([]string{name, title(all)}, func(s string) bool { return s == "" }), " · ")}
 	for _, a := range key {
@@ -329,6 +366,9 @@ func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Tab
 		switch {
 		case ok:
 			t.Rows[i][j] = Number(v.Value, m.Format(v.Value))
+			if m.Name == "flops" {
+				t.Rows[i][j].Brief = quantity.Short(v.Value)
+			}
 			values[i][j] = v.Value
 		case r.Seconds() > 0:
 			t.Rows[i][j].Text = "n/a"

@@ -28,6 +28,9 @@ type Table struct {
 	Columns []Column
 	Rows    [][]Cell // as long as Columns
 	Notes   []string // numbered from 1 where cells refer to them
+
+	// Folded are the rows, by number, that a note stands for in text formats.
+	Folded map[int]bool
 }
 
 // A Column is what its cells have in common.
@@ -35,12 +38,18 @@ type Column struct {
 	Name  string // heading of text formats; empty: the column is for data only
 	Key   string // name in data formats; empty: the column is for text only
 	Right bool   // numbers are aligned right
+
+	// Where a terminal is narrow:
+	Brief string // short heading; empty: Name
+	Into  string // key of the column whose cells take in this one's; empty: none
+	Spare int    // above 0: it can be left out, the lowest first
 }
 
 // A Cell is one entry: a text, and a value for data formats that is nil, a
 // string, a bool, an int, an int64 or a finite float64.
 type Cell struct {
 	Text  string
+	Brief string // short Text for a narrow terminal; empty: Text
 	Value any
 	Grade Grade
 }
@@ -73,6 +82,7 @@ type Options struct {
 	TTY   bool // draw boxes
 	Color bool // colour numbers by their distance to the best
 	ASCII bool // no character outside ASCII
+	Width int  // columns of the terminal that tables are to fit; 0: no limit
 }
 
 // Formats lists what Write accepts for any table.
@@ -107,26 +117,32 @@ func (t *Table) Write(w io.Writer, format string, o Options) error {
 }
 
 func (t *Table) text(w *bytes.Buffer, o Options) error {
-	if t.Title != "" {
-		fmt.Fprintf(w, "%s\n", spell(t.Title, o))
+	s := t.shown().withoutEmpty()
+	switch {
+	case len(s.Columns) == 0:
+		return errors.New("no columns to show")
+	case len(s.Rows) == 0 && len(t.Folded) > 0:
+		s.heading(w, o)
+		s.footnotes(w, o)
+		return nil
+	case o.Width > 0:
+		return s.fitted(w, o)
 	}
+	return s.boxed(w, o)
+}
+
+// boxed draws t with lines around its cells.
+func (t *Table) boxed(w *bytes.Buffer, o Options) error {
+	t.heading(w, o)
 	style := tw.StyleASCII
 	if o.TTY && !o.ASCII {
 		style = tw.StyleRounded
 	}
-	if err := t.render(w, renderer.NewBlueprint(tw.Rendition{Symbols: tw.NewSymbols(style)}), func(c Cell) string {
-		s := spell(c.Text, o)
-		if o.Color && c.Grade != Plain && s != "" {
-			return [...]string{"", "\x1b[32m", "\x1b[33m", "\x1b[31m"}[c.Grade] + s + "\x1b[0m"
-		}
-		return s
-	}); err != nil {
-		return err
-	}
-	for _, n := range t.Notes {
-		fmt.Fprintf(w, "%s\n", spell(n, o))
-	}
-	return nil
+	err := t.render(w, renderer.NewBlueprint(tw.Rendition{Symbols: tw.NewSymbols(style)}), func(c Cell) string {
+		return paint(c, spell(c.Text, o), o)
+	})
+	t.footnotes(w, o)
+	return err
 }
 
 func (t *Table) markdown(w *bytes.Buffer, o Options) error {
@@ -135,12 +151,15 @@ func (t *Table) markdown(w *bytes.Buffer, o Options) error {
 	if t.Title != "" {
 		fmt.Fprintf(w, "**%s**\n\n", spell(t.Title, o))
 	}
-	m := Table{Columns: slices.Clone(t.Columns), Rows: t.Rows}
+	m := t.shown()
+	m.Columns = slices.Clone(m.Columns)
 	for i := range m.Columns {
 		m.Columns[i].Name = escape(m.Columns[i].Name)
 	}
-	if err := m.render(w, renderer.NewMarkdown(), func(c Cell) string { return escape(c.Text) }); err != nil {
-		return err
+	if len(m.Rows) > 0 || len(t.Folded) == 0 {
+		if err := m.render(w, renderer.NewMarkdown(), func(c Cell) string { return escape(c.Text) }); err != nil {
+			return err
+		}
 	}
 	for i, n := range t.Notes {
 		if i == 0 {
@@ -154,14 +173,9 @@ func (t *Table) markdown(w *bytes.Buffer, o Options) error {
 // render lets tablewriter lay the text columns out. Its own ideas about
 // headings are switched off: it would make FLOP/s into FLOP / S.
 func (t *Table) render(w io.Writer, r tw.Renderer, text func(Cell) string) error {
-	var shown []int
 	var header []string
 	var align []tw.Align
-	for i, c := range t.Columns {
-		if c.Name == "" {
-			continue
-		}
-		shown = append(shown, i)
+	for _, c := range t.Columns {
 		header = append(header, text(Cell{Text: c.Name}))
 		if c.Right {
 			align = append(align, tw.AlignRight)
@@ -169,7 +183,7 @@ func (t *Table) render(w io.Writer, r tw.Renderer, text func(Cell) string) error
 			align = append(align, tw.AlignLeft)
 		}
 	}
-	if len(shown) == 0 {
+	if len(header) == 0 {
 		return errors.New("no columns to show")
 	}
 	tab := tablewriter.NewTable(w,
@@ -182,9 +196,9 @@ func (t *Table) render(w io.Writer, r tw.Renderer, text func(Cell) string) error
 	)
 	tab.Header(header)
 	for _, row := range t.Rows {
-		cells := make([]string, len(shown))
-		for i, j := range shown {
-			cells[i] = text(row[j])
+		cells := make([]string, len(row))
+		for i, c := range row {
+			cells[i] = text(c)
 		}
 		if err := tab.Append(cells); err != nil {
 			return err

@@ -83,7 +83,7 @@ func TestTables(t *testing.T) {
 		for _, c := range []struct {
 			format string
 			o      Options
-		}{{"table", Options{TTY: true, Color: true}}, {"table", Options{}}, {"table", Options{TTY: true, ASCII: true}}, {"markdown", Options{}}, {"csv", Options{}}, {"json", Options{}}} {
+		}{{"table", Options{TTY: true, Color: true}}, {"table", Options{}}, {"table", Options{TTY: true, ASCII: true}}, {"table", Options{TTY: true, Width: 80}}, {"table", Options{TTY: true, ASCII: true, Width: 40}}, {"markdown", Options{}}, {"csv", Options{}}, {"json", Options{}}} {
 			var b bytes.Buffer
 			if err := table.Write(&b, c.format, c.o); err != nil {
 				t.Errorf("%s as %s: %v", name, c.format, err)

@@ -1,0 +1,92 @@
+package quantity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/results"
+)
+
+// Skips counts what was skipped, by technique and cause, so that it takes a line
+// for each instead of one for each point.
+type Skips struct {
+	list  []*skip
+	total map[string]int // records by technique, skipped or not
+}
+
+// A skip is one technique declined for one cause.
+type skip struct {
+	label, code string
+	words       string // the code in words
+	reasons     []string
+	where       []string // of each record
+}
+
+// Add counts a record, whatever came of it; where names its point.
+func (s *Skips) Add(r *results.Record, where string) {
+	if s.total == nil {
+		s.total = map[string]int{}
+	}
+	label := Label(r)
+	s.total[label]++
+	if r.Status != results.Skipped {
+		return
+	}
+	code, reason := "", ""
+	if r.ReasonCode != nil {
+		code = *r.ReasonCode
+	}
+	if r.Reason != nil {
+		reason = plainReason(r.Impl.Name, *r.Reason)
+	}
+	i := slices.IndexFunc(s.list, func(k *skip) bool { return k.label == label && k.code == code })
+	if i < 0 {
+		i = len(s.list)
+		s.list = append(s.list, &skip{label: label, code: code, words: Reason(r)})
+	}
+	k := s.list[i]
+	if k.where = append(k.where, where); reason != "" && !slices.Contains(k.reasons, reason) {
+		k.reasons = append(k.reasons, reason)
+	}
+}
+
+// plainReason is a reason without what its line has said before: the technique,
+// and that something is unsupported.
+func plainReason(technique, reason string) string {
+	for _, p := range []string{technique + ": ", "unsupported: "} {
+		reason = strings.TrimPrefix(reason, p)
+	}
+	return OneLine(reason)
+}
+
+// Lines says for each technique and cause how many were skipped, why, and where
+// unless it was everywhere.
+func (s *Skips) Lines() []string {
+	var lines []string
+	for _, k := range s.list {
+		why := k.words
+		switch {
+		case len(k.reasons) == 1:
+			why = k.reasons[0]
+		case len(k.reasons) > 1:
+			why += ", such as: " + k.reasons[0]
+		}
+		line := fmt.Sprintf("%s: %d skipped: %s", k.label, len(k.where), why)
+		if len(k.where) < s.total[k.label] {
+			line += " (" + some(k.where) + ")"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// some lists the first few places.
+func some(places []string) string {
+	const most = 3
+	places = slices.DeleteFunc(slices.Clone(places), func(p string) bool { return p == "" })
+	if n := len(places) - most; n > 0 {
+		return fmt.Sprintf("%s; %d more", strings.Join(places[:most], "; "), n)
+	}
+	return strings.Join(places, "; ")
+}

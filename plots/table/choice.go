@@ -1,0 +1,60 @@
+package table
+
+import (
+	"fmt"
+	"slices"
+
+	"rnnbench/results"
+)
+
+// A filled column is one with what fills its cells.
+type filled struct {
+	Column
+	cell func(r *results.Record) Cell
+}
+
+// choiceColumns say what techniques were chosen that the user did not name, by
+// which match and why. Text formats have them only where there are such.
+func choiceColumns(t *Table, recs []*results.Record) []filled {
+	chosen := Column{Key: "chosen"}
+	if i := slices.IndexFunc(recs, func(r *results.Record) bool { return r.Impl.Choice != nil }); i >= 0 {
+		chosen.Name = recs[i].Impl.Choice.By + " chose"
+	}
+	text := func(of func(c *results.Choice) string) func(r *results.Record) Cell {
+		return func(r *results.Record) Cell {
+			if r.Impl.Choice == nil {
+				return Cell{}
+			}
+			return Text(of(r.Impl.Choice))
+		}
+	}
+	return []filled{
+		{chosen, func(r *results.Record) Cell {
+			if r.Impl.Choice == nil {
+				return Cell{}
+			}
+			c := Text(chosenImpl(r))
+			c.Text += " " + t.note(choiceNote(r.Impl.Choice))
+			return c
+		}},
+		{Column{Key: "match"}, text(func(c *results.Choice) string { return c.Match })},
+		{Column{Key: "choice_why"}, text(func(c *results.Choice) string { return c.Why })},
+	}
+}
+
+// chosenImpl is the technique that r's choice came to. Records of before it was
+// kept have no more than the name.
+func chosenImpl(r *results.Record) string {
+	if s := r.Impl.Choice.Impl; s != "" {
+		return s
+	}
+	return r.Impl.Name
+}
+
+// choiceNote says what a choice rests on.
+func choiceNote(c *results.Choice) string {
+	return fmt.Sprintf("%s, %s: %s", c.By, matches[c.Match], c.Why)
+}
+
+// matches are the kinds of match in words.
+var matches = map[string]string{"exact": "tuned here", "nearest": "nearest tuned point", "default": "default"}

@@ -1,0 +1,192 @@
+package table
+
+import (
+	"bytes"
+	"strings"
+)
+
+// gap is what is between two columns of a table without boxes.
+const gap = 2
+
+// A layout is how wide the columns of a table without boxes are.
+type layout struct {
+	widths []int
+	hang   bool // the last column is below its row
+}
+
+// tall is how many lines a row may take without boxes and stay readable.
+const tall = 3
+
+// layOut finds a layout that fits the terminal, in which text columns are
+// wrapped; false: there is none in which rows stay readable.
+func (t *Table) layOut(o Options) (layout, bool) {
+	l, ok := t.widthsOf(len(t.Columns), o)
+	return l, ok && t.height(l.widths, o) <= tall
+}
+
+// hang is layOut with the last column, where it is a text, below its row.
+func (t *Table) hang(o Options) (layout, bool) {
+	n := len(t.Columns)
+	if n < 2 || t.Columns[n-1].Right {
+		return layout{}, false
+	}
+	l, ok := t.widthsOf(n-1, o)
+	l.hang = true
+	return l, ok && t.height(l.widths, o) <= tall
+}
+
+// widthsOf finds widths for the first n columns: the widest texts give way first.
+func (t *Table) widthsOf(n int, o Options) (layout, bool) {
+	const broken = 24 // a word that is longer is broken
+	natural, least := t.natural(o)[:n], make([]int, n)
+	for i, c := range t.Columns[:n] {
+		least[i] = longest(spell(c.Name, o))
+		if c.Right { // its heading is wrapped first
+			natural[i] = least[i]
+		}
+		for _, row := range t.Rows {
+			text := spell(row[i].Text, o)
+			word := min(longest(text), broken)
+			if c.Right && strings.ContainsAny(text, "0123456789") { // a number
+				word = columns(text)
+			}
+			least[i], natural[i] = max(least[i], word), max(natural[i], columns(text))
+		}
+	}
+	for sum(natural)+gap*(n-1) > o.Width {
+		widest := -1
+		for i := range natural {
+			if natural[i] > least[i] && (widest < 0 || natural[i] > natural[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return layout{}, false
+		}
+		natural[widest]--
+	}
+	return layout{widths: natural}, true
+}
+
+// height is how many lines the tallest row takes.
+func (t *Table) height(widths []int, o Options) int {
+	most := 1
+	for _, row := range t.Rows {
+		for i, width := range widths {
+			most = max(most, len(wrap(spell(row[i].Text, o), width)))
+		}
+	}
+	return most
+}
+
+// lines writes t without boxes: a heading, a rule and the rows.
+func (t *Table) lines(w *bytes.Buffer, l layout, o Options) {
+	t.heading(w, o)
+	names := make([]Cell, len(t.Columns))
+	rule := make([]Cell, len(l.widths))
+	dash := "─"
+	if o.ASCII {
+		dash = "-"
+	}
+	for i, c := range t.Columns {
+		names[i] = Cell{Text: c.Name}
+		if i < len(l.widths) {
+			rule[i] = Cell{Text: strings.Repeat(dash, l.widths[i])}
+		}
+	}
+	t.line(w, names, l, o)
+	t.line(w, rule, layout{widths: l.widths}, o)
+	for _, row := range t.Rows {
+		t.line(w, row, l, o)
+	}
+	t.footnotes(w, o)
+}
+
+// line writes a row, in as many lines as its tallest cell takes.
+func (t *Table) line(w *bytes.Buffer, row []Cell, l layout, o Options) {
+	cells := make([][]string, len(l.widths))
+	tall := 1
+	for i, width := range l.widths {
+		cells[i] = wrap(spell(row[i].Text, o), width)
+		tall = max(tall, len(cells[i]))
+	}
+	for n := range tall {
+		var b strings.Builder
+		for i, width := range l.widths {
+			text := ""
+			if n < len(cells[i]) {
+				text = cells[i][n]
+			}
+			blank := strings.Repeat(" ", max(0, width-columns(text)))
+			if t.Columns[i].Right {
+				b.WriteString(blank + paint(row[i], text, o))
+			} else {
+				b.WriteString(paint(row[i], text, o) + blank)
+			}
+			b.WriteString(strings.Repeat(" ", gap))
+		}
+		w.WriteString(strings.TrimRight(b.String(), " ") + "\n")
+	}
+	if last := row[len(row)-1]; l.hang && last.Text != "" {
+		const indent = 4
+		for _, text := range wrap(spell(last.Text, o), o.Width-indent) {
+			w.WriteString(strings.Repeat(" ", indent) + paint(last, text, o) + "\n")
+		}
+	}
+}
+
+// blocks writes each row as a paragraph of its own: the first cell, and below it
+// the others with their headings.
+func (t *Table) blocks(w *bytes.Buffer, o Options) {
+	const indent = 2
+	t.heading(w, o)
+	names := 0
+	for _, c := range t.Columns[1:] {
+		names = max(names, columns(spell(c.Name, o)))
+	}
+	for n, row := range t.Rows {
+		if n > 0 {
+			w.WriteString("\n")
+		}
+		first := spell(row[0].Text, o)
+		if c := t.Columns[0]; c.Right { // a number says too little alone
+			first = spell(c.Name, o) + " " + first
+		}
+		w.WriteString(paragraph(first, o.Width, indent) + "\n")
+		for i, c := range row[1:] {
+			if c.Text == "" {
+				continue
+			}
+			name := spell(t.Columns[i+1].Name, o)
+			for j, text := range wrap(spell(c.Text, o), o.Width-names-2*indent) {
+				if j > 0 {
+					name = ""
+				}
+				w.WriteString(strings.Repeat(" ", indent) + name + strings.Repeat(" ", names-columns(name)+indent) + paint(c, text, o) + "\n")
+			}
+		}
+	}
+	t.footnotes(w, o)
+}
+
+// heading writes the title.
+func (t *Table) heading(w *bytes.Buffer, o Options) {
+	if t.Title != "" {
+		w.WriteString(parts(spell(t.Title, o), o.Width, o) + "\n")
+	}
+}
+
+// footnotes writes the notes.
+func (t *Table) footnotes(w *bytes.Buffer, o Options) {
+	for _, n := range t.Notes {
+		w.WriteString(paragraph(spell(n, o), o.Width, 4) + "\n")
+	}
+}
+
+// paint colours the text of c, or a line of it, by its grade.
+func paint(c Cell, text string, o Options) string {
+	if !o.Color || c.Grade == Plain || text == "" {
+		return text
+	}
+	return [...]string{"", "\x1b[32m", "\x1b[33m", "\x1b[31m"}[c.Grade] + text + "\x1b[0m"
+}

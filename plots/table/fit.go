@@ -1,0 +1,214 @@
+package table
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// shown is what text formats show of t: columns with a name, and rows that no
+// note stands for.
+func (t *Table) shown() *Table {
+	s := &Table{Title: t.Title, Notes: t.Notes}
+	var kept []int
+	for i, c := range t.Columns {
+		if c.Name != "" {
+			kept = append(kept, i)
+			s.Columns = append(s.Columns, c)
+		}
+	}
+	for i, row := range t.Rows {
+		if t.Folded[i] {
+			continue
+		}
+		cells := make([]Cell, len(kept))
+		for j, k := range kept {
+			cells[j] = row[k]
+		}
+		s.Rows = append(s.Rows, cells)
+	}
+	return s
+}
+
+// without is t without the columns at the given places.
+func (t *Table) without(out map[int]bool) *Table {
+	s := &Table{Title: t.Title, Notes: t.Notes}
+	keep := func(i int) bool { return !out[i] }
+	for i, c := range t.Columns {
+		if keep(i) {
+			s.Columns = append(s.Columns, c)
+		}
+	}
+	for _, row := range t.Rows {
+		var cells []Cell
+		for i, c := range row {
+			if keep(i) {
+				cells = append(cells, c)
+			}
+		}
+		s.Rows = append(s.Rows, cells)
+	}
+	return s
+}
+
+// withoutEmpty leaves out columns in which no row has a text.
+func (t *Table) withoutEmpty() *Table {
+	empty := map[int]bool{}
+	for i := range t.Columns {
+		empty[i] = len(t.Rows) > 0 && !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[i].Text != "" })
+	}
+	return t.without(empty)
+}
+
+// withoutConstants puts columns that are the same in every row into the title.
+// One column stays, and a table of one row stays as it is.
+func (t *Table) withoutConstants() *Table {
+	if len(t.Rows) < 2 {
+		return t
+	}
+	out := map[int]bool{}
+	words := []string{t.Title}
+	for i, c := range t.Columns {
+		first := t.Rows[0][i].Text
+		same := first != "" && !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[i].Text != first })
+		if same && len(out) < len(t.Columns)-1 {
+			out[i] = true
+			words = append(words, c.Name+" "+first)
+		}
+	}
+	s := t.without(out)
+	words = append(words, s.shareWords())
+	s.Title = strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " · ")
+	return s
+}
+
+// pointKey is the key of columns whose cells spell points.
+const pointKey = "point"
+
+// shareWords takes the words that all points have from their cells and returns
+// them; "" where there are none or nothing would be left of a point.
+func (t *Table) shareWords() string {
+	at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Key == pointKey })
+	if at < 0 {
+		return ""
+	}
+	shared := strings.Fields(t.Rows[0][at].Text)
+	for _, row := range t.Rows {
+		words := strings.Fields(row[at].Text)
+		shared = slices.DeleteFunc(shared, func(w string) bool { return !slices.Contains(words, w) })
+	}
+	own := make([]string, len(t.Rows))
+	for i, row := range t.Rows {
+		words := strings.Fields(row[at].Text)
+		own[i] = strings.Join(slices.DeleteFunc(words, func(w string) bool { return slices.Contains(shared, w) }), " ")
+		if own[i] == "" {
+			return ""
+		}
+	}
+	for i, row := range t.Rows {
+		row[at].Text = own[i]
+	}
+	return strings.Join(shared, " ")
+}
+
+// brief spells headings and cells in their short forms, and puts columns that
+// belong to another into that one.
+func (t *Table) brief() *Table {
+	s := &Table{Title: t.Title, Notes: t.Notes, Columns: slices.Clone(t.Columns)}
+	for _, row := range t.Rows {
+		s.Rows = append(s.Rows, slices.Clone(row))
+	}
+	for i := range s.Columns {
+		short := s.Columns[i].Brief
+		if short != "" {
+			s.Columns[i].Name = short
+		}
+		for _, row := range s.Rows {
+			if c := &row[i]; c.Brief != "" {
+				c.Text = c.Brief
+			}
+		}
+	}
+	into := map[int]bool{}
+	for i, c := range s.Columns {
+		to := slices.IndexFunc(s.Columns, func(o Column) bool { return c.Into != "" && o.Key == c.Into })
+		if to < 0 {
+			continue
+		}
+		into[i] = true
+		for _, row := range s.Rows {
+			row[to].Text = strings.TrimSpace(row[to].Text + " " + row[i].Text)
+		}
+	}
+	return s.without(into)
+}
+
+// withoutOptional leaves out the column that can be spared first and says so;
+// false: there is none.
+func (t *Table) withoutOptional() (*Table, bool) {
+	at := -1
+	for i, c := range t.Columns {
+		if c.Spare > 0 && (at < 0 || c.Spare < t.Columns[at].Spare) {
+			at = i
+		}
+	}
+	if at < 0 {
+		return t, false
+	}
+	s := t.without(map[int]bool{at: true})
+	const says = "Columns left out here: "
+	notes := slices.Clone(t.Notes)
+	if n := len(notes); n > 0 && strings.HasPrefix(notes[n-1], says) {
+		notes[n-1] += ", " + t.Columns[at].Name
+	} else {
+		notes = append(notes, says+t.Columns[at].Name)
+	}
+	s.Notes = notes
+	return s, true
+}
+
+// fitted writes t so that no line is longer than the terminal is wide: in boxes
+// where there is room, else between lines, else as blocks.
+func (t *Table) fitted(w *bytes.Buffer, o Options) error {
+	s := t
+	for _, simpler := range []func(*Table) *Table{nil, (*Table).withoutConstants} {
+		if simpler != nil {
+			s = simpler(s)
+		}
+		if natural := s.natural(o); sum(natural)+3*len(natural)+1 <= o.Width {
+			return s.boxed(w, o)
+		}
+	}
+	s = s.brief().withoutEmpty().withoutConstants()
+	for spared, ok := s, true; ok; spared, ok = spared.withoutOptional() {
+		if l, fits := spared.layOut(o); fits {
+			spared.lines(w, l, o)
+			return nil
+		}
+	}
+	if l, fits := s.hang(o); fits {
+		s.lines(w, l, o)
+		return nil
+	}
+	t.blocks(w, o)
+	return nil
+}
+
+func sum(list []int) (n int) {
+	for _, v := range list {
+		n += v
+	}
+	return n
+}
+
+// natural is how wide each column is when nothing is wrapped.
+func (t *Table) natural(o Options) []int {
+	widths := make([]int, len(t.Columns))
+	for i, c := range t.Columns {
+		widths[i] = columns(spell(c.Name, o))
+		for _, row := range t.Rows {
+			widths[i] = max(widths[i], columns(spell(row[i].Text, o)))
+		}
+	}
+	return widths
+}
