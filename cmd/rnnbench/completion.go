@@ -23,7 +23,7 @@ func (p *program) completionCommand() *cobra.Command {
 		Short:   "Print a script that completes commands, flags and their values",
 		GroupID: "manage",
 		Long: `Completion prints a script for a shell: bash, zsh, fish or powershell. With it, Tab
-completes commands, flags, cells, techniques, presets and runs.`,
+completes commands, flags, cells, techniques, knobs, axes, metrics, presets and runs.`,
 		Example: `  source <(rnnbench completion bash)                                  # now
   rnnbench completion bash > ~/.local/share/bash-completion/completions/rnnbench
   rnnbench completion zsh > "${fpath[1]}/_rnnbench"
@@ -79,6 +79,9 @@ func described(words func() [][2]string) completer {
 }
 
 func implCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if list, ok := settingCompletions(start); ok {
+		return list, open
+	}
 	return described(func() (list [][2]string) {
 		for _, t := range impl.All() {
 			list = append(list, [2]string{t.Name(), t.Doc()})
@@ -101,6 +104,13 @@ func axisCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.C
 		for _, a := range quantity.Axes() {
 			list = append(list, [2]string{a.Name, a.Title})
 		}
+		for _, t := range impl.All() { // knobs are axes, too
+			for _, k := range knobsOf(t.Name()) {
+				if !slices.ContainsFunc(list, func(w [2]string) bool { return w[0] == k.Name }) {
+					list = append(list, [2]string{k.Name, k.Doc})
+				}
+			}
+		}
 		return list
 	})(cmd, args, start)
 }
@@ -110,6 +120,9 @@ func completeGrid(cmd *cobra.Command) {
 	completeFlag(cmd, "impl", implCompletions)
 	completeFlag(cmd, "skip-impl", implCompletions)
 	completeFlag(cmd, "baseline", implCompletions)
+	completeFlag(cmd, "where", whereCompletions)
+	completeFlag(cmd, "zip", zipCompletions)
+	completeFlag(cmd, "point", pointCompletions)
 	completeFlag(cmd, "cell", described(func() (list [][2]string) {
 		for _, c := range cell.All() {
 			list = append(list, [2]string{c.Name, c.Doc})

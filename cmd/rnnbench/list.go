@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,12 +12,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/device/cpu"
+	"rnnbench/device/cuda"
 	"rnnbench/impl"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
-	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -205,7 +206,8 @@ func metricTable() (*table.Table, error) {
 	return t, nil
 }
 
-// knobTable lists knobs for a network that every knob has a meaning for.
+// knobTable lists the knobs of techniques, as for a network that each of them has
+// a meaning for, and those that devices of each kind have.
 func knobTable() (*table.Table, error) {
 	t := words("of", "knob", "default", "values", "what")
 	t.Columns[2].Right = true
@@ -216,29 +218,36 @@ func knobTable() (*table.Table, error) {
 	for _, x := range impl.All() {
 		addKnobs(t, x.Name(), x.Knobs(problem))
 	}
-	var s settings
-	b, err := s.open(config.Config{Devices: []string{"cpu"}, Measure: config.Default()})
-	if err != nil {
-		return nil, err
+	addKnobs(t, "cpu", cpu.Vocabulary())
+	addKnobs(t, "cuda", cuda.Vocabulary())
+	t.Notes = []string{
+		"Techniques: as offered for " + problem.String() + "; other problems may offer other values.",
+		"Devices: settings that one of them may take; at a point where it has no use for one, that is skipped.",
 	}
-	defer b.Close()
-	addKnobs(t, b.info.Name, b.Knobs(&schedule.Schedule{Streams: 2 * runtime.NumCPU()}))
-	t.Notes = []string{"As offered for " + problem.String() + "; other problems may offer other values."}
 	return t, nil
 }
 
 func addKnobs(t *table.Table, owner string, knobs []knob.Knob) {
 	for _, k := range knobs {
-		var values []string
-		for _, v := range k.Values {
-			values = append(values, strconv.Itoa(v))
-		}
-		s := strings.Join(values, ", ")
-		if k.Max > 0 {
-			s += fmt.Sprintf("; any of %d to %d", k.Min, k.Max)
-		}
-		r := row(owner, k.Name, "", s, k.Doc)
+		r := row(owner, k.Name, "", offered(k), k.Doc)
 		r[2] = table.Int(k.Values[0])
 		t.Rows = append(t.Rows, r)
 	}
+}
+
+// offered spells the values of a knob: those worth trying, and what it takes
+// besides.
+func offered(k knob.Knob) string {
+	var values []string
+	for _, v := range k.Values {
+		values = append(values, strconv.Itoa(v))
+	}
+	s := strings.Join(values, ", ")
+	switch {
+	case k.Max == math.MaxInt32:
+		s += fmt.Sprintf("; any from %d", k.Min)
+	case k.Max > 0:
+		s += fmt.Sprintf("; any of %d to %d", k.Min, k.Max)
+	}
+	return s
 }

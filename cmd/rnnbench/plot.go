@@ -40,8 +40,8 @@ a roofline. The ending of each file says its format.
 	s.flags(cmd)
 	addGroup(cmd, "Figure", func(f *pflag.FlagSet) {
 		f.Var(choice{&spec.Kind, "kind of figure", plots.Kinds()}, "kind", strings.Join(plots.Kinds(), ", "))
-		f.StringVar(&spec.X, "x", "", "`AXIS` to the right (default the first that varies)")
-		f.StringVar(&spec.Y, "y", "", "`METRIC` (default flops, or speedup)")
+		f.StringVarP(&spec.X, "x", "x", "", "`AXIS` to the right (default the first that varies)")
+		f.StringVarP(&spec.Y, "y", "y", "", "`METRIC` (default flops, or speedup)")
 		f.StringVar(&spec.Rows, "rows", "", "`AXIS` upwards in a heatmap or winner map")
 		f.StringVar(&spec.Panel, "panel", "", "`AXIS` with a panel for each value")
 		f.StringVar(&spec.Series, "series", "", "`AXIS` with a line for each value (default impl)")

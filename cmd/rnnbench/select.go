@@ -35,6 +35,7 @@ func (s *selection) flags(cmd *cobra.Command) {
 		f.StringVar(&s.filter, "filter", "", "`EXPRESSION` of benchstat's, such as '/impl:(naive OR scan) -/batch:1'")
 		s.add(f, "out", "DIR", "")
 	})
+	completeFlag(cmd, "where", whereCompletions)
 }
 
 // read reads the runs and keeps what is selected.
