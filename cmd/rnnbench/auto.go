@@ -70,6 +70,9 @@ func (o *oracle) read() error {
 	if o.book != nil {
 		return nil
 	}
+	if err := missingBook(o.file); err != nil {
+		return err
+	}
 	path, err := wisdom.Path(o.file)
 	if err != nil { // a user without a home has no wisdom
 		o.book = &wisdom.Book{}
@@ -128,7 +131,7 @@ func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 			continue
 		}
 		s.Name, s.Knobs = m.Impl, l.Spec.Knobs
-		s.Choice = &results.Choice{By: autoName, Match: m.Kind, Octaves: m.Distance, Why: b.why(m) + declined + strange}
+		s.Choice = &results.Choice{By: autoName, Match: m.Kind, Octaves: m.Distance, Why: b.why(m) + declined + strange, Impl: b.spelled(p, s)}
 		return s, nil
 	}
 	for _, s.Name = range untuned(b.info.Key, p) {
@@ -144,8 +147,13 @@ func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 		}
 		declined += fmt.Sprintf("; %s cannot run here: %s", s.Name, l.Reason)
 	}
-	s.Choice = &results.Choice{By: autoName, Match: "default", Why: "no wisdom speaks of this point or of one near it" + declined + strange}
+	s.Choice = &results.Choice{By: autoName, Match: "default", Why: "no wisdom speaks of this point or of one near it" + declined + strange, Impl: b.spelled(p, s)}
 	return s, nil
+}
+
+// spelled is what a choice came to.
+func (b *bench) spelled(p results.Point, s grid.Spec) string {
+	return spelledOut(s.Name, s.Knobs, p, b.info.Key)
 }
 
 // unfollowed is what a choice's reason says of entries that mean nothing to this

@@ -183,11 +183,14 @@ func (b *bench) derive(p results.Point, s grid.Spec, key string) (float64, error
 		return float64(problem.FLOPs()), err
 	}
 	l, err := b.layOut(p, s)
-	if err != nil || l.Reason != "" {
+	if err != nil {
 		return 0, err
 	}
-	if key == "mem" {
-		return float64(l.Memory), nil
+	if key == "mem" && (l.Reason == "" || l.Code == results.ReasonMemory) {
+		return float64(l.Need()), nil // what forecasts print
+	}
+	if l.Reason != "" {
+		return 0, nil
 	}
 	return float64(problem.FLOPs()) / float64(max(1, l.Schedule.Traffic())), nil
 }

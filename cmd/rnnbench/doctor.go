@@ -15,6 +15,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/model"
 	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/results/files"
 	"rnnbench/tuner/config"
@@ -55,15 +56,15 @@ rnnbench model reads.`,
 			return misused(cmd, err)
 		}
 		env := environment(hideHost)
-		b, err := s.open(c)
+		b, err := p.open(&s, c)
 		if err != nil {
 			return misused(cmd, err)
 		}
 		defer b.Close()
-		if err := b.measureLimits(); err != nil {
+		if err := p.measureBench(b); err != nil {
 			return err
 		}
-		if err := b.measureMachine(); err != nil {
+		if err := p.measureModel(b); err != nil {
 			return err
 		}
 		if machine != "" {
@@ -71,7 +72,9 @@ rnnbench model reads.`,
 				return err
 			}
 		}
+		done := p.busy(now, "measuring how much bursts differ")
 		noise, err := b.listen(ctx)
+		done()
 		if err != nil {
 			return err
 		}
@@ -97,7 +100,7 @@ rnnbench model reads.`,
 		if format == "json" {
 			return p.json(d)
 		}
-		return d.print(p.out)
+		return d.print(p.out, p.fits(p.out))
 	})
 }
 
@@ -221,12 +224,12 @@ func (p *program) keepMachine(b *bench, path string) error {
 	return nil
 }
 
-// print writes d for people.
-func (d diagnosis) print(w io.Writer) error {
+// print writes d for people, on lines of at most width columns; 0: of any length.
+func (d diagnosis) print(w io.Writer, width int) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		if text := strings.TrimSpace(fmt.Sprintf(format, args...)); text != "" {
-			fmt.Fprintf(&b, "%-12s %s\n", name, text)
+			fmt.Fprintln(&b, table.Paragraph(fmt.Sprintf("%-12s %s", name, text), width, 13))
 		}
 	}
 	e := d.Environment
@@ -292,7 +295,8 @@ func (d diagnosis) print(w io.Writer) error {
 		b.WriteString("nothing found that would disturb measurements\n")
 	}
 	for i, a := range d.Advice {
-		fmt.Fprintf(&b, "%d. %s\n   → %s\n", i+1, a.What, a.Remedy)
+		fmt.Fprintln(&b, table.Paragraph(fmt.Sprintf("%d. %s", i+1, a.What), width, 3))
+		fmt.Fprintln(&b, table.Paragraph("   → "+a.Remedy, width, 5))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

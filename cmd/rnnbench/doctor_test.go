@@ -36,7 +36,7 @@ func TestDoctorGPU(t *testing.T) {
 	}
 	d := diagnosis{Device: results.Device{Name: "NVIDIA H200", Facts: map[string]string{"workers": "132", "driver": "580"}}, machine: m}
 	var b bytes.Buffer
-	if err := d.print(&b); err != nil {
+	if err := d.print(&b, 0); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()

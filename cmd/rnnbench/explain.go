@@ -60,7 +60,7 @@ persistent technique it tells which cache the weights stay in, and what the mode
 		if err != nil {
 			return misused(cmd, err)
 		}
-		b, err := s.open(c)
+		b, err := p.open(&s, c)
 		if err != nil {
 			return misused(cmd, err)
 		}
@@ -74,11 +74,11 @@ persistent technique it tells which cache the weights stay in, and what the mode
 			return p.dump(cmd, layouts, format)
 		}
 		if !noLimits {
-			if err := b.measureLimits(); err != nil {
+			if err := p.measureBench(b); err != nil {
 				return err
 			}
 			if slices.ContainsFunc(layouts, persistent) {
-				if err := b.measureMachine(); err != nil {
+				if err := p.measureModel(b); err != nil {
 					return err
 				}
 			}
@@ -188,6 +188,8 @@ type explanation struct {
 	AtPeak      *float64      `json:"at_peak_s"`
 	AtCopy      *float64      `json:"at_copy_s"`
 	Predicted   *prediction   `json:"predicted"` // of a persistent technique
+
+	settings string // the technique with those that are no defaults
 }
 
 // A kind counts the operations of one kind.
@@ -204,6 +206,7 @@ func persistent(l *tuner.Layout) bool { return l.Spec.Name == "persistent" && l.
 
 func (b *bench) explain(l *tuner.Layout) (explanation, error) {
 	e := explanation{Point: l.Point, Impl: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), FLOPs: l.Problem.FLOPs(), Kinds: []kind{}}
+	e.settings = spelledOut(l.Spec.Name, l.Settings(), l.Point, b.info.Key)
 	if l.Reason != "" {
 		e.Declined = &l.Reason
 		return e, nil
@@ -235,8 +238,8 @@ func (b *bench) explain(l *tuner.Layout) (explanation, error) {
 // explanation prints e for people.
 func (p *program) explanation(e explanation) error {
 	title := fmt.Sprintf("%s · %v", e.Label, e.Point)
-	if len(e.Knobs) > 0 {
-		title += " · " + strings.ReplaceAll(e.Knobs.String(), ":", " ")
+	if e.settings != e.Label {
+		title += " · " + e.settings
 	}
 	if e.Declined != nil {
 		_, err := fmt.Fprintf(p.out, "%s\ndeclined: %s\n", title, *e.Declined)

@@ -63,7 +63,7 @@ scripts/check-pytorch.py does. --impl reference exports the float64 reference.`,
 		if err != nil {
 			return misused(cmd, err)
 		}
-		b, err := s.open(c)
+		b, err := p.open(&s, c)
 		if err != nil {
 			return misused(cmd, err)
 		}

@@ -250,7 +250,7 @@ func (p *program) runGraph(cmd *cobra.Command, f *graphFlags, g *graph.Graph) er
 	if err != nil {
 		return misused(cmd, err)
 	}
-	b, err := f.open(c)
+	b, err := p.open(&f.settings, c)
 	if err != nil {
 		return misused(cmd, err)
 	}

@@ -112,12 +112,12 @@ func (p *program) machine(s *settings, c config.Config, args []string) (*model.M
 		}
 		return m, nil
 	}
-	b, err := s.open(c)
+	b, err := p.open(s, c)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	if err := b.measureMachine(); err != nil {
+	if err := p.measureModel(b); err != nil {
 		return nil, err
 	}
 	if b.machine == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -141,8 +142,9 @@ const patience = 500 * time.Millisecond
 // forecast lays out what the plan names, for as long as limit allows (0: any
 // time), and estimates how long measuring takes. Settings of knobs are checked
 // at every point whatever the limit. Two techniques whose settings come to the
-// same are refused: one's records would take the place of the other's.
-func (b *bench) forecast(ctx context.Context, p plan, m config.Measure, limit time.Duration) (*forecast, error) {
+// same are refused: one's records would take the place of the other's. Before
+// each, tell is told how many are done.
+func (b *bench) forecast(ctx context.Context, p plan, m config.Measure, limit time.Duration, tell func(done int)) (*forecast, error) {
 	f := &forecast{total: p.total(), whole: true}
 	start := time.Now()
 	first := map[string]bool{} // labels that were laid out once
@@ -154,6 +156,7 @@ func (b *bench) forecast(ctx context.Context, p plan, m config.Measure, limit ti
 				if err := ctx.Err(); err != nil {
 					return nil, err
 				}
+				tell(len(f.entries))
 				e := entry{point: at, spec: s}
 				if late := limit > 0 && time.Since(start) > limit; late && first[s.Label] {
 					f.whole = false
@@ -239,10 +242,8 @@ func (f *forecast) line(summary string) string {
 	s := summary
 	if n > 0 {
 		var kinds []string
-		for _, k := range []string{"memory", "unsupported"} {
-			if skipped[k] > 0 {
-				kinds = append(kinds, fmt.Sprintf("%d %s", skipped[k], k))
-			}
+		for _, k := range slices.Sorted(maps.Keys(skipped)) {
+			kinds = append(kinds, fmt.Sprintf("%d %s", skipped[k], k))
 		}
 		least := ""
 		if !f.whole {
@@ -253,7 +254,11 @@ func (f *forecast) line(summary string) string {
 	return s + "; about " + duration(f.seconds)
 }
 
+// kindOfSkip is what a reason code says is at fault, in a word.
 func kindOfSkip(code string) string {
+	if kind, ok := strings.CutPrefix(code, "unsupported_"); ok {
+		return kind
+	}
 	if code == results.ReasonMemory {
 		return "memory"
 	}
@@ -276,17 +281,14 @@ func duration(s float64) string {
 	}
 }
 
-// table lists every entry, or those alone that are skipped.
-func (f *forecast) table(all bool) *table.Table {
+// table lists every entry.
+func (f *forecast) table() *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "point", Key: "point"}, {Name: "impl", Key: "impl"}, {Key: "ops", Right: true},
 		{Name: "memory", Key: "mem_bytes", Right: true}, {Key: "estimate_s", Right: true}, {Key: "status"}, {Key: "reason_code"},
 		{Name: "skipped because", Key: "reason"},
 	}}
 	for _, e := range f.entries {
-		if !all && e.declined == "" {
-			continue
-		}
 		row := []table.Cell{table.Text(e.point.String()), table.Text(e.spec.Label), {}, {}, {}, table.Text("planned"), {}, {}}
 		if e.ops > 0 {
 			row[2] = table.Int(e.ops)

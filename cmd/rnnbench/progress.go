@@ -23,7 +23,9 @@ type progress struct {
 	width    int
 	outcome  func(*results.Record) string
 	expected map[string]float64 // seconds, by entry; empty: not known
-	all      float64            // sum of expected
+	names    map[string]string  // labels that say more than the technique's, by entry
+	skips    quantity.Skips
+	all      float64 // sum of expected
 	total    int
 	start    time.Time
 
@@ -44,7 +46,7 @@ type progress struct {
 func (p *program) newProgress(f *forecast, total int) *progress {
 	g := &progress{
 		program: p, json: p.progress == progressJSON && !p.quiet,
-		w: p.err, rewrite: terminal(p.err) && p.progress != progressJSON, width: p.width(p.err), total: total, start: time.Now(), expected: map[string]float64{},
+		w: p.err, rewrite: terminal(p.err) && p.progress != progressJSON, width: p.width(p.err), total: total, start: time.Now(), expected: map[string]float64{}, names: map[string]string{},
 		outcome: outcome,
 	}
 	if p.quiet {
@@ -56,7 +58,11 @@ func (p *program) newProgress(f *forecast, total int) *progress {
 			if !e.known() {
 				seconds = f.seconds / float64(len(f.entries))
 			}
-			g.expected[entryKey(e.point, e.spec.Label)] = seconds
+			key := entryKey(e.point, e.spec.Label)
+			g.expected[key] = seconds
+			if e.spec.Choice != nil {
+				g.names[key] = withChoice(e.spec)
+			}
 			g.all += seconds
 		}
 		g.all *= float64(total) / float64(max(1, len(f.entries))) // of a resumed run part is done
@@ -80,16 +86,19 @@ func (g *progress) watch(e tuner.Event) {
 		g.sendEvent(e)
 		return
 	}
+	name := g.name(e)
 	if e.Phase == tuner.Done {
-		if !g.rewrite {
-			if s := e.Record.Status; g.points == 0 || s != results.OK && s != results.Skipped { // of a tune, a line per point
-				fmt.Fprintf(g.w, "%s %v %s  %s\n", g.count(g.done), e.Point, e.Label, g.last)
+		g.skips.Add(e.Record, "")
+		if s := e.Record.Status; s == results.Skipped {
+			return // counted, and told in the end
+		} else if !g.rewrite {
+			if g.points == 0 || s != results.OK { // of a tune, a line per point
+				fmt.Fprintf(g.w, "%s %v %s  %s\n", g.count(g.done), e.Point, name, g.last)
 			}
 			return
-		}
-		if s := e.Record.Status; s != results.OK && s != results.Skipped { // stays on the screen
+		} else if s != results.OK { // stays on the screen
 			g.clear()
-			fmt.Fprintf(g.w, "%v %s  %s\n", e.Point, e.Label, g.last)
+			fmt.Fprintf(g.w, "%v %s  %s\n", e.Point, name, g.last)
 		}
 	}
 	if !g.rewrite || g.shown && e.Phase == tuner.Measuring && time.Since(g.drawn) < 200*time.Millisecond {
@@ -105,8 +114,22 @@ func (g *progress) watch(e tuner.Event) {
 	case tuner.Done:
 		what = g.last
 	}
-	// What comes last is cut where the terminal is narrow.
-	g.draw(fmt.Sprintf("%s %v%s%s  %s  %s", g.count(min(g.done+1, g.total)), e.Point, g.leads(), g.eta(), e.Label, what))
+	line := func(leads string) string {
+		return fmt.Sprintf("%s %v%s%s  %s  %s", g.count(min(g.done+1, g.total)), e.Point, leads, g.eta(), name, what)
+	}
+	s := line(g.leads())
+	if !g.room(s) {
+		s = line("")
+	}
+	g.draw(s) // what comes last is cut where that is still too much
+}
+
+// name is what the technique of an event is called.
+func (g *progress) name(e tuner.Event) string {
+	if s, ok := g.names[entryKey(e.Point, e.Label)]; ok {
+		return s
+	}
+	return e.Label
 }
 
 // follow keeps the fastest of the point that a sweep is at.
@@ -208,10 +231,15 @@ func (g *progress) left() (float64, bool) {
 	return elapsed / g.spent * max(0, g.all-g.spent), true
 }
 
+// margin is for the ^C that a terminal echoes.
+const margin = 4
+
+// room reports whether a line fits the terminal.
+func (g *progress) room(line string) bool { return utf8.RuneCountInString(line) <= g.width-margin }
+
 // draw replaces the line on the terminal.
 func (g *progress) draw(line string) {
-	const margin = 4 // for the ^C that a terminal echoes
-	if utf8.RuneCountInString(line) > g.width-margin {
+	if !g.room(line) {
 		line = string([]rune(line)[:g.width-margin])
 	}
 	fmt.Fprintf(g.w, "\r%s\x1b[K", line)
@@ -237,11 +265,18 @@ func (g *progress) say(line string) {
 	fmt.Fprintln(g.w, line)
 }
 
-// close leaves a clean line.
+// close leaves a clean line. A log says what was skipped; on a terminal the table
+// does.
 func (g *progress) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.clear()
+	if g.rewrite || g.json || g.points > 0 {
+		return
+	}
+	for _, line := range g.skips.Lines() {
+		fmt.Fprintln(g.w, line)
+	}
 }
 
 // outcome says what came of a point in a few words.

@@ -165,7 +165,7 @@ func experimentOf(m results.Manifest) string {
 // reports on it.
 func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest) error {
 	env := environment(f.hideHost)
-	b, err := f.open(c)
+	b, err := p.open(&f.settings, c)
 	if err != nil {
 		return misused(cmd, err)
 	}
@@ -192,11 +192,11 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 		if c := before.Devices[0].Bandwidth; c != nil {
 			b.limits.Copy = *c
 		}
-	} else if err := b.measureLimits(); err != nil {
+	} else if err := p.measureBench(b); err != nil {
 		return err
 	}
 	if e.Model != nil {
-		if err := b.measureMachine(); err != nil {
+		if err := p.measureModel(b); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	if f.dryRun {
 		return p.dryRun(ctx, cmd, f, b, q, c.Measure)
 	}
-	look, err := b.forecast(ctx, q, c.Measure, patience)
+	look, err := p.forecast(ctx, b, q, c.Measure)
 	if err != nil {
 		return err
 	}
@@ -301,7 +301,7 @@ func (p *program) present(e experiments.Experiment, r *experiments.Report, forma
 	}
 	if format != "json" {
 		for _, s := range r.Findings {
-			if _, err := fmt.Fprintf(p.out, "\n%s\n", s); err != nil {
+			if err := table.WriteLines(p.out, []string{"", s}, 0, p.style()); err != nil {
 				return err
 			}
 		}

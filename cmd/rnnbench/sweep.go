@@ -117,12 +117,12 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 		return config.Print(p.out, c)
 	}
 	env := environment(f.hideHost)
-	b, err := f.open(c)
+	b, err := p.open(&f.settings, c)
 	if err != nil {
 		return misused(cmd, err)
 	}
 	defer b.Close()
-	q, err := newPlan(c.Grid, b)
+	q, err := p.planFor(c.Grid, b)
 	if err != nil {
 		return misused(cmd, err)
 	}
@@ -138,7 +138,7 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 	p.tellChoices(specs)
 	p.log.Debug("plan", "points", q.shapes(), "records", q.total(), "hash", q.hash(), "device", b.info.Key, "workers", b.info.Workers)
 	if !f.profile {
-		if err := b.measureLimits(); err != nil {
+		if err := p.measureBench(b); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 	if f.dryRun {
 		return p.dryRun(ctx, cmd, f, b, q, c.Measure)
 	}
-	look, err := b.forecast(ctx, q, c.Measure, patience)
+	look, err := p.forecast(ctx, b, q, c.Measure)
 	if err != nil {
 		return misused(cmd, err)
 	}
@@ -209,35 +209,27 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 
 // dryRun says what would be measured.
 func (p *program) dryRun(ctx context.Context, cmd *cobra.Command, f *sweepFlags, b *bench, q plan, m config.Measure) error {
-	ctx, stop := interruptible(ctx, p.newProgress(nil, 0))
-	defer stop()
-	look, err := b.forecast(ctx, q, m, 0)
+	look, err := p.forecastAll(ctx, b, q, m)
 	if err != nil {
 		return misused(cmd, err)
 	}
 	switch f.format {
 	case "table", "markdown":
 	case "csv", "json":
-		return look.table(true).Write(p.out, f.format, p.style())
+		return look.table().Write(p.out, f.format, p.style())
 	default:
 		return usage(fmt.Errorf("a dry run has no records to print as %s: choose among %s", f.format, strings.Join(table.Formats(), ", ")), "")
 	}
-	if _, err := fmt.Fprintln(p.out, look.line(q.summary)); err != nil {
-		return err
+	return table.WriteLines(p.out, look.lines(b, q.summary, m.Budget), 4, p.style())
+}
+
+// memoryLine says what the largest entry needs of what is free.
+func memoryLine(e entry, free int64) string {
+	may := "an unknown amount is free"
+	if free > 0 {
+		may = quantity.Bytes(float64(free)) + " may be used"
 	}
-	if e := look.largest(); e.memory > 0 {
-		free := "an unknown amount is free"
-		if b.free() > 0 {
-			free = quantity.Bytes(float64(b.free())) + " may be used"
-		}
-		if _, err := fmt.Fprintf(p.out, "memory: at most %s, for %v %s; %s\n", quantity.Bytes(float64(e.memory)), e.point, e.spec.Label, free); err != nil {
-			return err
-		}
-	}
-	if t := look.table(false); len(t.Rows) > 0 {
-		return t.Write(p.out, f.format, p.style())
-	}
-	return nil
+	return fmt.Sprintf("memory: at most %s, for %v %s; %s", quantity.Bytes(float64(e.memory)), e.point, e.spec.Label, may)
 }
 
 // carryOut measures what the run lacks, closes it and prints its table.

@@ -168,6 +168,11 @@ func (f *tuneFlags) book() (*wisdom.Book, string, error) {
 	if f.noWisdom {
 		return &wisdom.Book{}, "", nil
 	}
+	if f.regret { // reads it and writes none
+		if err := missingBook(f.wisdom); err != nil {
+			return nil, "", err
+		}
+	}
 	path, err := wisdom.Path(f.wisdom)
 	if err != nil {
 		return nil, "", &failure{exitError, err, "--no-wisdom keeps none"}
@@ -213,12 +218,12 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 		return err
 	}
 	env := environment(f.hideHost)
-	b, err := f.open(c)
+	b, err := p.open(&f.settings, c)
 	if err != nil {
 		return misused(cmd, err)
 	}
 	defer b.Close()
-	q, err := newPlan(c.Grid, b)
+	q, err := p.planFor(c.Grid, b)
 	if err != nil {
 		return misused(cmd, err)
 	}
@@ -228,7 +233,7 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "rnnbench tune without --resume goes on from earlier runs, too")
 		}
 	}
-	if err := b.measureLimits(); err != nil {
+	if err := p.measureBench(b); err != nil {
 		return err
 	}
 	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.MaxRounds
@@ -285,14 +290,18 @@ type tuning struct {
 // dryRun says how many candidates each point has.
 func (t *tuning) dryRun(ctx context.Context) error {
 	list := &winners{}
-	for _, q := range t.plan.parts {
-		for _, at := range q.points {
-			n, same, err := t.tune.Candidates(ctx, at, q.specs)
-			if err != nil {
-				return err
-			}
+	show := t.newProgress(nil, t.plan.shapes())
+	err := t.each(func(at results.Point, specs []grid.Spec) error {
+		show.laidOut(len(list.rows))
+		n, same, err := t.tune.Candidates(ctx, at, specs)
+		if err == nil {
 			list.plan(at, n, same)
 		}
+		return err
+	})
+	show.close()
+	if err != nil {
+		return err
 	}
 	t.note("%s", t.summary())
 	return list.write(t.program, t.flags.format)
@@ -317,7 +326,9 @@ func (t *tuning) summary() string {
 
 // run tunes every point, keeps what was measured and prints the winners.
 func (t *tuning) run(ctx context.Context) error {
+	done := t.busy(late, "reading earlier runs in "+t.config.Dir)
 	known, err := t.known()
+	done()
 	if err != nil {
 		return err
 	}

@@ -55,18 +55,18 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 	if err != nil {
 		return misused(cmd, err)
 	}
-	b, err := f.open(c)
+	b, err := p.open(&f.settings, c)
 	if err != nil {
 		return misused(cmd, err)
 	}
 	defer b.Close()
-	q, err := newPlan(c.Grid, b)
+	q, err := p.planFor(c.Grid, b)
 	if err != nil {
 		return misused(cmd, err)
 	}
 	p.tellChoices(q.specs())
 	once := onlyVerify(c.Measure)
-	look, err := b.forecast(ctx, q, once, patience)
+	look, err := p.forecast(ctx, b, q, once)
 	if err != nil {
 		return misused(cmd, err)
 	}

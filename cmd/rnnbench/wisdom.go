@@ -54,6 +54,23 @@ library is chosen with --with-vendor alone. Records keep what was chosen and why
 	return cmd
 }
 
+// missingBook finds that there is no file of the name that --wisdom gives to a
+// command that reads it.
+func missingBook(file string) error {
+	if file == "" || exists(file) {
+		return nil
+	}
+	return usage(fmt.Errorf("--wisdom: there is no file %s", file), "rnnbench tune --wisdom FILE makes one; without --wisdom it is the usual one")
+}
+
+// knownBook is readBook of a file that is not about to be made.
+func knownBook(file string) (*wisdom.Book, string, error) {
+	if err := missingBook(file); err != nil {
+		return nil, "", err
+	}
+	return readBook(file)
+}
+
 // readBook reads the book that a flag names.
 func readBook(file string) (*wisdom.Book, string, error) {
 	path, err := wisdom.Path(file)
@@ -84,7 +101,7 @@ func (p *program) wisdomShow() *cobra.Command {
 	}
 	tableFlag(cmd, &format, &file)
 	return p.verb(cmd, func(context.Context, *cobra.Command, []string) error {
-		b, path, err := readBook(file)
+		b, path, err := knownBook(file)
 		if err != nil {
 			return err
 		}
@@ -117,7 +134,7 @@ func entryTable(list []wisdom.Entry) *table.Table {
 			point += " " + e.Cache
 		}
 		row := []table.Cell{
-			table.Text(e.Device), table.Text(point), table.Text(spelled(e)), table.Number(e.Seconds, quantity.SI(e.Seconds, "s")),
+			table.Text(e.Device), table.Text(point), {Text: spelledOut(e.Impl, e.Knobs, e.Point, e.Device), Value: fullSpec(e)}, table.Number(e.Seconds, quantity.SI(e.Seconds, "s")),
 			table.Text(e.RunnerUp), {}, table.Int(e.Tried), {Text: e.Time.Format(time.DateOnly), Value: e.Time.Format(time.RFC3339)},
 			table.Text(e.Tool), table.Text(e.Run), table.Text(e.Cache), {Text: fmt.Sprint(e.Complete), Value: e.Complete},
 		}
@@ -129,8 +146,8 @@ func entryTable(list []wisdom.Entry) *table.Table {
 	return t
 }
 
-// spelled is an entry's technique with its settings, as --impl takes it.
-func spelled(e wisdom.Entry) string {
+// fullSpec is an entry's technique with all its settings, as --impl takes it.
+func fullSpec(e wisdom.Entry) string {
 	return grid.Spec{Name: e.Impl, Knobs: knob.Params(e.Knobs)}.String()
 }
 
@@ -158,13 +175,13 @@ func (p *program) wisdomLookup() *cobra.Command {
 		if err != nil {
 			return misused(cmd, err)
 		}
-		b, err := s.open(c)
+		b, err := p.open(&s, c)
 		if err != nil {
 			return misused(cmd, err)
 		}
 		defer b.Close()
 		c.Grid.Impl = []string{autoName}
-		q, err := newPlan(c.Grid, b)
+		q, err := p.planFor(c.Grid, b)
 		if err != nil {
 			return misused(cmd, err)
 		}
@@ -175,7 +192,7 @@ func (p *program) wisdomLookup() *cobra.Command {
 			for _, at := range part.points {
 				pick := part.specs[0]
 				t.Rows = append(t.Rows, []table.Cell{
-					table.Text(at.String()), table.Text(pick.String()), table.Text(pick.Choice.Match),
+					table.Text(at.String()), {Text: pick.Choice.Impl, Value: pick.String()}, table.Text(pick.Choice.Match),
 					table.Number(pick.Choice.Octaves, fmt.Sprintf("%.2g", pick.Choice.Octaves)), table.Text(pick.Choice.Why),
 				})
 			}
@@ -303,7 +320,7 @@ func (p *program) wisdomPrune() *cobra.Command {
 		if v == (sieve{}) {
 			return misused(cmd, errors.New("nothing says which entries to remove: add --stale, --incomplete, --older-than or --device"))
 		}
-		b, path, err := readBook(file)
+		b, path, err := knownBook(file)
 		if err != nil {
 			return err
 		}
@@ -341,7 +358,7 @@ func (p *program) wisdomExport() *cobra.Command {
 		addWisdomFlag(fs, &file)
 	})
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
-		b, path, err := readBook(file)
+		b, path, err := knownBook(file)
 		if err != nil {
 			return err
 		}

@@ -60,7 +60,8 @@ func TestUntuned(t *testing.T) {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
-	rnnbench(t, "sweep --dry-run --impl auto --cell gilr,lstm -H 8,300 -B 2,16 -T 8 --wisdom none.toml").want(t, exitDone, nil,
+	t.Setenv("RNNBENCH_WISDOM", "none.toml")
+	rnnbench(t, "sweep --dry-run --impl auto --cell gilr,lstm -H 8,300 -B 2,16 -T 8").want(t, exitDone, nil,
 		[]string{"auto is cudnnstyle at 1 point, persistent at 3 points, scan at 4 points: no wisdom speaks"})
 	const unknown = "no wisdom speaks of this point or of one near it"
 	for _, c := range []struct{ args, want string }{ // which says why it is not what is usual, and nothing of what is not
@@ -69,7 +70,7 @@ func TestUntuned(t *testing.T) {
 		{"--cell lstm --pass train --history 4", "cudnnstyle,default,0,\"" + unknown + "; persistent cannot run here: persistent: unsupported: it keeps no steps"},
 		{"--cell gilr --streams 2", "cudnnstyle,default,0,\"" + unknown + "; scan cannot run here: scan runs on one stream, not 2\"\n"},
 	} {
-		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 8 -o csv --wisdom none.toml "+c.args).want(t, exitDone, []string{c.want}, nil)
+		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 8 -o csv "+c.args).want(t, exitDone, []string{c.want}, nil)
 	}
 }
 
@@ -193,7 +194,8 @@ func TestWisdom(t *testing.T) {
 	if err := os.WriteFile("x.toml", []byte(o.out), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "wisdom export --device cuda-x --wisdom none.toml").want(t, exitUsage, nil, []string{"rnnbench: there is no device in none.toml \"cuda-x\": there is none at all\nhint"})
+	rnnbench(t, "wisdom export --device cuda-y --wisdom w.toml").want(t, exitUsage, nil, []string{"there is no device in w.toml \"cuda-y\": "})
+	rnnbench(t, "wisdom export --device cuda-x --wisdom none.toml").want(t, exitUsage, nil, []string{"rnnbench: --wisdom: there is no file none.toml\nhint"})
 	rnnbench(t, "wisdom merge x.toml --wisdom new.toml").want(t, exitDone, nil, []string{"x.toml: 1 of 1 entry taken in", "1 entry in new.toml"})
 	rnnbench(t, "wisdom merge w.toml --wisdom new.toml").want(t, exitDone, nil, []string{"1 of 2 entries taken in", "2 entries in new.toml"})
 	rnnbench(t, "wisdom merge nothere.toml --wisdom new.toml").want(t, exitError, nil, []string{"nothere.toml"})

@@ -5,12 +5,10 @@ import (
 	"strings"
 )
 
-// gap is what is between two columns of a table without boxes.
-const gap = 2
-
 // A layout is how wide the columns of a table without boxes are.
 type layout struct {
 	widths []int
+	gap    int  // between two columns
 	hang   bool // the last column is below its row
 }
 
@@ -20,8 +18,12 @@ const tall = 3
 // layOut finds a layout that fits the terminal, in which text columns are
 // wrapped; false: there is none in which rows stay readable.
 func (t *Table) layOut(o Options) (layout, bool) {
-	l, ok := t.widthsOf(len(t.Columns), o)
-	return l, ok && t.height(l.widths, o) <= tall
+	for _, gap := range []int{2, 1} {
+		if l, ok := t.widthsOf(len(t.Columns), gap, o); ok && t.height(l.widths, o) <= tall {
+			return l, true
+		}
+	}
+	return layout{}, false
 }
 
 // hang is layOut with the last column, where it is a text, below its row.
@@ -30,13 +32,13 @@ func (t *Table) hang(o Options) (layout, bool) {
 	if n < 2 || t.Columns[n-1].Right {
 		return layout{}, false
 	}
-	l, ok := t.widthsOf(n-1, o)
+	l, ok := t.widthsOf(n-1, 2, o)
 	l.hang = true
 	return l, ok && t.height(l.widths, o) <= tall
 }
 
 // widthsOf finds widths for the first n columns: the widest texts give way first.
-func (t *Table) widthsOf(n int, o Options) (layout, bool) {
+func (t *Table) widthsOf(n, gap int, o Options) (layout, bool) {
 	const broken = 24 // a word that is longer is broken
 	natural, least := t.natural(o)[:n], make([]int, n)
 	for i, c := range t.Columns[:n] {
@@ -65,7 +67,7 @@ func (t *Table) widthsOf(n int, o Options) (layout, bool) {
 		}
 		natural[widest]--
 	}
-	return layout{widths: natural}, true
+	return layout{widths: natural, gap: gap}, true
 }
 
 // height is how many lines the tallest row takes.
@@ -82,6 +84,12 @@ func (t *Table) height(widths []int, o Options) int {
 // lines writes t without boxes: a heading, a rule and the rows.
 func (t *Table) lines(w *bytes.Buffer, l layout, o Options) {
 	t.heading(w, o)
+	t.grid(w, l, o)
+	t.footnotes(w, o)
+}
+
+// grid is lines without title and notes.
+func (t *Table) grid(w *bytes.Buffer, l layout, o Options) {
 	names := make([]Cell, len(t.Columns))
 	rule := make([]Cell, len(l.widths))
 	dash := "─"
@@ -95,11 +103,10 @@ func (t *Table) lines(w *bytes.Buffer, l layout, o Options) {
 		}
 	}
 	t.line(w, names, l, o)
-	t.line(w, rule, layout{widths: l.widths}, o)
+	t.line(w, rule, layout{widths: l.widths, gap: l.gap}, o)
 	for _, row := range t.Rows {
 		t.line(w, row, l, o)
 	}
-	t.footnotes(w, o)
 }
 
 // line writes a row, in as many lines as its tallest cell takes.
@@ -123,7 +130,7 @@ func (t *Table) line(w *bytes.Buffer, row []Cell, l layout, o Options) {
 			} else {
 				b.WriteString(paint(row[i], text, o) + blank)
 			}
-			b.WriteString(strings.Repeat(" ", gap))
+			b.WriteString(strings.Repeat(" ", l.gap))
 		}
 		w.WriteString(strings.TrimRight(b.String(), " ") + "\n")
 	}
@@ -152,7 +159,7 @@ func (t *Table) blocks(w *bytes.Buffer, o Options) {
 		if c := t.Columns[0]; c.Right { // a number says too little alone
 			first = spell(c.Name, o) + " " + first
 		}
-		w.WriteString(paragraph(first, o.Width, indent) + "\n")
+		w.WriteString(Paragraph(first, o.Width, indent) + "\n")
 		for i, c := range row[1:] {
 			if c.Text == "" {
 				continue
@@ -179,7 +186,7 @@ func (t *Table) heading(w *bytes.Buffer, o Options) {
 // footnotes writes the notes.
 func (t *Table) footnotes(w *bytes.Buffer, o Options) {
 	for _, n := range t.Notes {
-		w.WriteString(paragraph(spell(n, o), o.Width, 4) + "\n")
+		w.WriteString(Paragraph(spell(n, o), o.Width, 4) + "\n")
 	}
 }
 

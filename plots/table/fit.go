@@ -60,6 +60,9 @@ func (t *Table) withoutEmpty() *Table {
 	return t.without(empty)
 }
 
+// nothing stands in a cell for what there is not.
+const nothing = "–"
+
 // withoutConstants puts columns that are the same in every row into the title.
 // One column stays, and a table of one row stays as it is.
 func (t *Table) withoutConstants() *Table {
@@ -72,8 +75,9 @@ func (t *Table) withoutConstants() *Table {
 		first := t.Rows[0][i].Text
 		same := first != "" && !slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[i].Text != first })
 		if same && len(out) < len(t.Columns)-1 {
-			out[i] = true
-			words = append(words, c.Name+" "+first)
+			if out[i] = true; first != nothing {
+				words = append(words, c.Name+" "+first)
+			}
 		}
 	}
 	s := t.without(out)
@@ -129,6 +133,7 @@ func (t *Table) brief() *Table {
 			}
 		}
 	}
+	s.hoistUnits()
 	into := map[int]bool{}
 	for i, c := range s.Columns {
 		to := slices.IndexFunc(s.Columns, func(o Column) bool { return c.Into != "" && o.Key == c.Into })
@@ -168,7 +173,8 @@ func (t *Table) withoutOptional() (*Table, bool) {
 }
 
 // fitted writes t so that no line is longer than the terminal is wide: in boxes
-// where there is room, else between lines, else as blocks.
+// where there is room, else between
+// lines, else as several tables, else as blocks.
 func (t *Table) fitted(w *bytes.Buffer, o Options) error {
 	s := t
 	for _, simpler := range []func(*Table) *Table{nil, (*Table).withoutConstants} {
@@ -188,6 +194,9 @@ func (t *Table) fitted(w *bytes.Buffer, o Options) error {
 	}
 	if l, fits := s.hang(o); fits {
 		s.lines(w, l, o)
+		return nil
+	}
+	if s.stack(w, o) {
 		return nil
 	}
 	t.blocks(w, o)

@@ -65,7 +65,7 @@ func TestSpare(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := table.Write(&b, "table", Options{TTY: true, Width: 72}); err != nil {
+	if err := table.Write(&b, "table", Options{TTY: true, Width: 62}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); !strings.Contains(got, "Columns left out here: % of peak\n") || strings.Contains(got, "58 %") {

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"fmt"
+	"io"
 	"strings"
 
 	"rnnbench/plots/quantity"
@@ -10,6 +12,17 @@ import (
 // Fold has a note for each technique and cause stand for the rows of what was
 // skipped. Record i is the one of row i.
 func (t *Table) Fold(recs []*results.Record) {
+	t.Folded = map[int]bool{}
+	for i, r := range recs {
+		if r.Status == results.Skipped {
+			t.Folded[i] = true
+		}
+	}
+	t.Notes = append(t.Notes, SkipLines(recs)...)
+}
+
+// SkipLines says what was skipped: a line for each technique and cause.
+func SkipLines(recs []*results.Record) []string {
 	var varying []quantity.Axis
 	for _, a := range quantity.Varying(recs) {
 		if a.Name != "impl" {
@@ -17,16 +30,23 @@ func (t *Table) Fold(recs []*results.Record) {
 		}
 	}
 	var skips quantity.Skips
-	t.Folded = map[int]bool{}
-	for i, r := range recs {
+	for _, r := range recs {
 		var words []string
 		for _, a := range varying {
 			words = append(words, a.Tag(r))
 		}
 		skips.Add(r, strings.Join(words, " "))
-		if r.Status == results.Skipped {
-			t.Folded[i] = true
+	}
+	return skips.Lines()
+}
+
+// WriteLines writes sentences, wrapped to the terminal, with further lines
+// indented.
+func WriteLines(w io.Writer, lines []string, indent int, o Options) error {
+	for _, s := range lines {
+		if _, err := fmt.Fprintln(w, Paragraph(spell(s, o), o.Width, indent)); err != nil {
+			return err
 		}
 	}
-	t.Notes = append(t.Notes, skips.Lines()...)
+	return nil
 }

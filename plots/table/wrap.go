@@ -58,8 +58,8 @@ func longest(s string) int {
 	return min(most, columns(s))
 }
 
-// paragraph wraps s with further lines indented.
-func paragraph(s string, width, indent int) string {
+// Paragraph wraps s to a width, with further lines indented; 0: it is one line.
+func Paragraph(s string, width, indent int) string {
 	if width <= 0 || columns(s) <= width {
 		return s
 	}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// moment is how long a user is left without a word.
+const moment = 250 * time.Millisecond
+
+// busy says what is being done before anything can be shown, once it has taken a
+// moment. On a terminal the line goes when that is over; there it also comes at
+// once where a wait is sure. Nothing else may be written until the function that
+// busy returns was called.
+func (p *program) busy(at once, what string) (done func()) {
+	if p.quiet {
+		return func() {}
+	}
+	var mu sync.Mutex
+	shown, over := false, false
+	rewrite := terminal(p.err) && p.progress != progressJSON
+	tell := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case over:
+		case rewrite:
+			fmt.Fprintf(p.err, "\r%s …\x1b[K", what)
+			shown = true
+		default:
+			p.note("%s", what)
+		}
+	}
+	stop := func() bool { return true }
+	if rewrite && at == now {
+		tell()
+	} else {
+		stop = time.AfterFunc(moment, tell).Stop
+	}
+	return func() {
+		stop()
+		mu.Lock()
+		defer mu.Unlock()
+		if over = true; shown {
+			fmt.Fprint(p.err, "\r\x1b[K")
+		}
+	}
+}
+
+// once is when busy speaks on a terminal.
+type once bool
+
+const (
+	now  once = true
+	late once = false
+)
+
+// measureBench measures what the device can do at most, and says so.
+func (p *program) measureBench(b *bench) error {
+	defer p.busy(now, "measuring what "+b.info.Name+" can do at most")()
+	return b.measureLimits()
+}
+
+// measureModel measures what the model speaks of, and says so.
+func (p *program) measureModel(b *bench) error {
+	defer p.busy(now, "measuring the memories and barriers of "+b.info.Name)()
+	return b.measureMachine()
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/results"
+	"rnnbench/tuner/grid"
+)
+
+// withoutBusy is what a command said but what it was busy with, which depends on
+// the machine's speed.
+func withoutBusy(stderr string) string {
+	var lines []string
+	for line := range strings.Lines(stderr) {
+		if !regexp.MustCompile(`^(measuring (what|the memories|how much) |laying out the grid|looking ahead|opening |reading earlier |laid out \d)`).MatchString(line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+func TestColumns(t *testing.T) {
+	for _, c := range []struct {
+		size     int
+		err      error
+		variable string
+		want     int
+	}{
+		{132, nil, "90", 132},
+		{0, nil, "90", 90},
+		{0, errors.New("no terminal"), "", 80},
+		{0, nil, "wide", 80},
+		{0, nil, "-5", 80},
+		{20, nil, "", 40},
+	} {
+		if got := columns(func() (int, error) { return c.size, c.err }, c.variable); got != c.want {
+			t.Errorf("%+v: %d columns", c, got)
+		}
+	}
+}
+
+// TestPipe checks that nothing is fitted to a terminal where there is none.
+func TestPipe(t *testing.T) {
+	t.Setenv("COLUMNS", "40")
+	o := rnnbench(t, "list techniques")
+	o.want(t, exitDone, []string{"| every product and every point-wise operation alone, one stream (Appleyard 2016, 2.1) "}, nil)
+}
+
+// TestBusy checks that a command says what it does once it takes a moment, and not
+// before.
+func TestBusy(t *testing.T) {
+	said := func(took time.Duration) string {
+		var b bytes.Buffer
+		p := &program{err: &b}
+		done := p.busy(late, "measuring")
+		time.Sleep(took)
+		done()
+		if took == 0 {
+			time.Sleep(moment + 20*time.Millisecond)
+		}
+		return b.String()
+	}
+	if got := said(0); got != "" {
+		t.Errorf("at once: %q", got)
+	}
+	got := ""
+	for took := moment + 20*time.Millisecond; got == "" && took < 20*moment; took *= 2 { // a busy machine is late
+		got = said(took)
+	}
+	if got != "measuring\n" {
+		t.Errorf("after a moment: %q", got)
+	}
+}
+
+// TestWisdomMissing checks that a book which is named and read has to be there.
+func TestWisdomMissing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, line := range []string{
+		"wisdom show --wisdom none.toml", "wisdom lookup -H 8 --wisdom none.toml", "wisdom prune --stale --wisdom none.toml", "wisdom export --wisdom none.toml",
+		tinyGrid + " --impl auto --wisdom none.toml", "verify -H 8 --impl auto --wisdom none.toml", "tune -H 8 --regret --wisdom none.toml",
+		"explain --point H=8 --impl auto --wisdom none.toml",
+	} {
+		o := rnnbench(t, line)
+		o.want(t, exitUsage, nil, []string{"rnnbench: --wisdom: there is no file none.toml\nhint: "})
+		if o.out != "" || exists(usualDir) || exists("none.toml") {
+			t.Errorf("%s: stdout %q", line, o.out)
+		}
+	}
+}
+
+// TestAutoShows checks that the table, the progress and the data say what auto
+// chose, by which match and why.
+func TestAutoShows(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("RNNBENCH_WISDOM", "none.toml")
+	o := rnnbench(t, tinyGrid+" --impl auto,naive")
+	o.want(t, exitDone, []string{"auto chose", "| cudnnstyle [1] |", "[1] auto, default: no "}, []string{"auto (cudnnstyle, default)  "})
+	var rows []struct {
+		Impl   string
+		Chosen *string
+		Match  *string
+		Why    *string `json:"choice_why"`
+	}
+	data := rnnbench(t, "show -o json")
+	if err := json.Unmarshal([]byte(data.out), &rows); err != nil {
+		t.Fatal(err)
+	}
+	chosen := 0
+	for _, r := range rows {
+		if (r.Impl == "auto") != (r.Chosen != nil) {
+			t.Errorf("%s: chosen %v", r.Impl, r.Chosen)
+		}
+		if r.Chosen != nil && *r.Chosen == "cudnnstyle" && *r.Match == "default" && *r.Why != "" {
+			chosen++
+		}
+	}
+	if chosen != 2 {
+		t.Errorf("got %s", data.out)
+	}
+}
+
+func TestSpelledOut(t *testing.T) {
+	at := example()
+	for _, c := range []struct {
+		name, device string
+		knobs        map[string]int
+		want         string
+	}{
+		{"naive", "cpu-x", nil, "naive"},
+		{"cudnnstyle", "cpu-x", map[string]int{"grouped": 1, "fused": 0, "teams": 0, "streams": 4}, "cudnnstyle:fused=0:streams=4"},
+		{"cudnnstyle", "cuda-x", map[string]int{"graph": 0, "pick": 1, "fused": 1}, "cudnnstyle:pick=1"},
+		{"unheard-of", "cpu-x", map[string]int{"new": 0}, "unheard-of:new=0"},
+	} {
+		if got := spelledOut(c.name, c.knobs, at, c.device); got != c.want {
+			t.Errorf("%s on %s: %s", c.name, c.device, got)
+		}
+	}
+}
+
+// TestMemCondition checks that a condition goes by the number that a dry run
+// prints.
+func TestMemCondition(t *testing.T) {
+	needs := func(args ...string) (list []int64) {
+		o := rnnbenchWith(t.Context(), "", append(strings.Fields("sweep --dry-run -o csv -H 64,128,256 -B 1 -T 10 --impl naive"), args...)...)
+		rows, err := csv.NewReader(strings.NewReader(o.out)).ReadAll()
+		if err != nil || len(rows) < 2 {
+			t.Fatalf("%v: %s", err, o.errors)
+		}
+		at := slices.Index(rows[0], "mem_bytes")
+		for _, r := range rows[1:] {
+			n, err := strconv.ParseInt(r[at], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, n)
+		}
+		return list
+	}
+	all := needs()
+	if got := needs("--where", "mem<="+strconv.FormatInt(all[1], 10)); !slices.Equal(got, all[:2]) {
+		t.Errorf("got %v of %v", got, all)
+	}
+	if got := needs("--where", "mem>"+strconv.FormatInt(all[1], 10)); !slices.Equal(got, all[2:]) {
+		t.Errorf("got %v of %v", got, all)
+	}
+}
+
+func TestBudgetForecast(t *testing.T) {
+	f := &forecast{}
+	for range 5 {
+		f.entries = append(f.entries, entry{point: results.Point{Hidden: 8}, spec: grid.Spec{Name: "naive", Label: "naive"}, seconds: 10})
+	}
+	f.entries[1].seconds, f.entries[1].declined = 0, "it cannot"
+	for budget, want := range map[time.Duration]string{
+		25 * time.Second: "budget: 25s is enough for about the first 3 of 5 records",
+		5 * time.Second:  "budget: 5s is enough for about the first 0 of 5 records",
+		time.Minute:      "budget: 1m0s is enough for all 5 records",
+	} {
+		if got := f.budget(budget); got != want {
+			t.Errorf("%v: %s", budget, got)
+		}
+	}
+	o := rnnbench(t, "sweep --dry-run -H 8 -B 1 -T 2 --impl naive,scan --budget 10h")
+	o.want(t, exitDone, []string{"1 skipped (1 cell)", "budget: 10h0m0s is enough for all 2 records\n", "scan: 1 skipped: lstm is not a linear recurrence"}, nil)
+}
+
+// TestFoldedProgress checks that a log has one line for what was skipped.
+func TestFoldedProgress(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, tinyGrid+" --impl naive,scan")
+	o.want(t, exitDone, []string{"scan: 2 skipped: lstm is not a linear recurrence"}, []string{"\nscan: 2 skipped: lstm is not a linear recurrence"})
+	if n := strings.Count(o.errors, "scan"); n != 1 {
+		t.Errorf("%d lines of scan:\n%s", n, o.errors)
+	}
+	rnnbench(t, "show -o csv").want(t, exitDone, []string{results.ReasonCell}, nil)
+}
+
+// TestDoctorFits checks that what doctor says fits a terminal.
+func TestDoctorFits(t *testing.T) {
+	long := strings.Repeat("a long word ", 20)
+	d := diagnosis{
+		Environment: results.Environment{Host: results.Host{System: long}}, Device: results.Device{Name: "cpu"}, Advice: []advice{{What: long, Remedy: long}},
+	}
+	var b bytes.Buffer
+	if err := d.print(&b, 80); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+// TestListKnobs checks that the knobs of devices of every kind are there, whatever
+// machine it runs on.
+func TestListKnobs(t *testing.T) {
+	rnnbench(t, "list knobs -o csv").want(t, exitDone, []string{"\ncpu,bands,0,", "\ncpu,ahead,0,", "\ncuda,graph,0,", "\ncuda,resident,0,", "\npersistent,inputbatch,"}, nil)
+}

@@ -1,0 +1,70 @@
+package table
+
+import (
+	"bytes"
+	"strings"
+)
+
+// stack writes t as several tables below each other, each of which begins with
+// the columns that tell rows apart; false: they leave no room for others.
+func (t *Table) stack(w *bytes.Buffer, o Options) bool {
+	keys := t.keys()
+	if len(t.Rows) < 2 || keys == 0 || keys == len(t.Columns) {
+		return false
+	}
+	var parts []*Table
+	var layouts []layout
+	for next := keys; next < len(t.Columns); {
+		var part *Table
+		var fits layout
+		to := next
+		for n := next + 1; n <= len(t.Columns); n++ {
+			p := t.columnsOf(keys, next, n)
+			l, ok := p.layOut(o)
+			if !ok {
+				break
+			}
+			part, fits, to = p, l, n
+		}
+		if part == nil {
+			return false
+		}
+		parts, layouts, next = append(parts, part), append(layouts, fits), to
+	}
+	t.heading(w, o)
+	for i, p := range parts {
+		if i > 0 {
+			w.WriteString("\n")
+		}
+		p.grid(w, layouts[i], o)
+	}
+	t.footnotes(w, o)
+	return true
+}
+
+// keys is how many columns from the left tell all rows apart; 0: not even all do.
+func (t *Table) keys() int {
+	for n := 1; n <= len(t.Columns); n++ {
+		seen := map[string]bool{}
+		for _, row := range t.Rows {
+			var words []string
+			for _, c := range row[:n] {
+				words = append(words, c.Text)
+			}
+			seen[strings.Join(words, "\x00")] = true
+		}
+		if len(seen) == len(t.Rows) {
+			return n
+		}
+	}
+	return 0
+}
+
+// columnsOf has the first keys columns of t, and those from one place to another.
+func (t *Table) columnsOf(keys, from, to int) *Table {
+	out := map[int]bool{}
+	for i := keys; i < len(t.Columns); i++ {
+		out[i] = i < from || i >= to
+	}
+	return t.without(out)
+}
