@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -24,6 +26,7 @@ type progress struct {
 	outcome  func(*results.Record) string
 	expected map[string]float64 // seconds, by entry; empty: not known
 	names    map[string]string  // labels that say more than the technique's, by entry
+	shared   []string           // words of all points
 	skips    quantity.Skips
 	all      float64 // sum of expected
 	total    int
@@ -63,6 +66,7 @@ func (p *program) newProgress(f *forecast, total int) *progress {
 			if e.spec.Choice != nil {
 				g.names[key] = withChoice(e.spec)
 			}
+			g.share(e.point)
 			g.all += seconds
 		}
 		g.all *= float64(total) / float64(max(1, len(f.entries))) // of a resumed run part is done
@@ -115,13 +119,32 @@ func (g *progress) watch(e tuner.Event) {
 		what = g.last
 	}
 	line := func(leads string) string {
-		return fmt.Sprintf("%s %v%s%s  %s  %s", g.count(min(g.done+1, g.total)), e.Point, leads, g.eta(), name, what)
+		return fmt.Sprintf("%s %s%s%s  %s  %s", g.count(min(g.done+1, g.total)), g.own(e.Point), leads, g.eta(), name, what)
 	}
 	s := line(g.leads())
 	if !g.room(s) {
 		s = line("")
 	}
 	g.draw(s) // what comes last is cut where that is still too much
+}
+
+// share keeps the words that p has, too.
+func (g *progress) share(p results.Point) {
+	words := strings.Fields(p.String())
+	if g.shared == nil {
+		g.shared = words
+		return
+	}
+	g.shared = slices.DeleteFunc(g.shared, func(w string) bool { return !slices.Contains(words, w) })
+}
+
+// own spells what tells p from the other points.
+func (g *progress) own(p results.Point) string {
+	words := strings.Fields(p.String())
+	if own := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(g.shared, w) }); len(own) > 0 {
+		words = own
+	}
+	return strings.Join(words, " ")
 }
 
 // name is what the technique of an event is called.

@@ -29,6 +29,7 @@ type message struct {
 	ETA     *float64       `json:"eta_s,omitempty"`
 	Point   *results.Point `json:"point,omitempty"`
 	Impl    string         `json:"impl,omitempty"`
+	Chosen  string         `json:"chosen,omitempty"`
 	Phase   tuner.Phase    `json:"phase,omitempty"`
 	Round   int            `json:"round,omitempty"`
 	Rounds  int            `json:"rounds,omitempty"`
@@ -103,6 +104,9 @@ func (g *progress) sendEvent(e tuner.Event) {
 		m.Event, m.Phase, m.Status, m.Seconds = "record", "", r.Status, r.Seconds()
 		if r.Reason != nil {
 			m.Reason = *r.Reason
+		}
+		if c := r.Impl.Choice; c != nil {
+			m.Chosen = c.Impl
 		}
 	}
 	g.program.send(m)

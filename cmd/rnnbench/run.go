@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/plots/table"
 	"rnnbench/tuner/grid"
 )
 
@@ -85,11 +86,18 @@ func (p *program) report(err error) int {
 		p.send(message{Event: "error", Text: f.err.Error(), Hint: f.hint, Exit: f.code})
 		return f.code
 	}
-	fmt.Fprintf(p.err, "rnnbench: %v\n", f.err)
+	p.tell(fmt.Sprintf("rnnbench: %v", f.err))
 	if f.hint != "" {
-		fmt.Fprintf(p.err, "hint: %s\n", f.hint)
+		p.tell("hint: " + f.hint)
 	}
 	return f.code
+}
+
+// tell writes a line to stderr, wrapped where that is a terminal.
+func (p *program) tell(line string) {
+	for s := range strings.SplitSeq(line, "\n") {
+		fmt.Fprintln(p.err, table.Paragraph(s, p.fits(p.err), 4))
+	}
 }
 
 // note tells the user something that is not data.
@@ -99,7 +107,7 @@ func (p *program) note(format string, args ...any) {
 	case p.progress == progressJSON:
 		p.sendText(fmt.Sprintf(format, args...))
 	default:
-		fmt.Fprintf(p.err, format+"\n", args...)
+		p.tell(fmt.Sprintf(format, args...))
 	}
 }
 

@@ -114,6 +114,7 @@ func TestAutoShows(t *testing.T) {
 	if err := json.Unmarshal([]byte(data.out), &rows); err != nil {
 		t.Fatal(err)
 	}
+	rnnbench(t, tinyGrid+" --impl auto --progress json").want(t, exitDone, nil, []string{`"impl":"auto","chosen":"cudnnstyle","status":"ok"`})
 	chosen := 0
 	for _, r := range rows {
 		if (r.Impl == "auto") != (r.Chosen != nil) {
@@ -225,4 +226,17 @@ func TestDoctorFits(t *testing.T) {
 // machine it runs on.
 func TestListKnobs(t *testing.T) {
 	rnnbench(t, "list knobs -o csv").want(t, exitDone, []string{"\ncpu,bands,0,", "\ncpu,ahead,0,", "\ncuda,graph,0,", "\ncuda,resident,0,", "\npersistent,inputbatch,"}, nil)
+}
+
+// TestOwnWords checks that the progress line spells what differs alone.
+func TestOwnWords(t *testing.T) {
+	g := &progress{}
+	a, b := example(), example()
+	if g.share(a); g.own(a) != a.String() {
+		t.Errorf("one point: %q", g.own(a))
+	}
+	b.Hidden, b.Input = 2*a.Hidden, 2*a.Hidden
+	if g.share(b); g.own(b) != "H=1024" || g.own(a) != "H=512" {
+		t.Errorf("two points: %q, %q", g.own(a), g.own(b))
+	}
 }

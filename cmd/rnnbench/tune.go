@@ -335,6 +335,11 @@ func (t *tuning) run(ctx context.Context) error {
 	t.note("%s", t.summary())
 	t.show = t.newProgress(nil, t.plan.shapes())
 	t.show.points = t.plan.shapes()
+	for _, q := range t.plan.parts {
+		for _, at := range q.points {
+			t.show.share(at)
+		}
+	}
 	ctx, stop := interruptible(ctx, t.show)
 	defer stop()
 	start := time.Now()
