@@ -1,0 +1,21 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// TestCauses checks that an error crosses the wire as the narrowest of what it is.
+func TestCauses(t *testing.T) {
+	for i, c := range causes() {
+		var r response
+		r.fail(fmt.Errorf("at work: %w: for a reason", c))
+		got := r.err()
+		for j, d := range causes() {
+			if want := errors.Is(c, d); errors.Is(got, d) != want {
+				t.Errorf("cause %d is cause %d: %v", i, j, !want)
+			}
+		}
+	}
+}
