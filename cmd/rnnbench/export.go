@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -89,6 +90,8 @@ func (p *program) export(ctx context.Context, b *bench, l *tuner.Layout, m confi
 	if l.Fit(b.free()); l.Reason != "" {
 		return errors.New(l.Reason)
 	}
+	done := sync.OnceFunc(p.busy(late, fmt.Sprintf("computing %v", l.Point)))
+	defer done()
 	data := rnn.NewData(l.Problem, m.Seed, l.Problem.Batch, m.Data)
 	from := torch.Source{Technique: l.Spec.Name, Seed: m.Seed, Distribution: m.Data}
 	var answer []rnn.Tensor
@@ -110,6 +113,7 @@ func (p *program) export(ctx context.Context, b *bench, l *tuner.Layout, m confi
 	if err := files.Write(file, write); err != nil {
 		return err
 	}
+	done()
 	p.note("wrote %s: %v by %s", file, l.Point, l.Spec.Label)
 	return nil
 }

@@ -66,7 +66,10 @@ Where runs measured the same, their labels tell them apart.`,
 		if file == "" || file == "-" {
 			return write(p.out)
 		}
-		if err := files.Write(file, write); err != nil {
+		done := p.busy(late, "drawing "+file)
+		err = files.Write(file, write)
+		done()
+		if err != nil {
 			return err
 		}
 		info, err := os.Stat(file)

@@ -102,6 +102,7 @@ func Changes(list []compare.Comparison, o compare.Options, only []compare.Verdic
 		}
 		t.Notes = append(t.Notes, summary(c, o)...)
 	}
+	t.spare("p", "interval")
 	t.Notes = append(t.Notes, fmt.Sprintf("Change: median ratio of all pairs of samples, with its %s interval; p: Mann and Whitney's test, corrected for all points (Holm). "+
 		"FASTER and SLOWER: p < %v and at least %s; SAME: the interval lies within that.", percent(100*o.Level), o.Alpha, percent(100*o.MinEffect)))
 	t.Notes = append(t.Notes, quantity.Doubts(sides(list))...)

@@ -54,6 +54,9 @@ func (t *Table) widthsOf(n, gap int, o Options) (layout, bool) {
 			}
 			least[i], natural[i] = max(least[i], word), max(natural[i], columns(text))
 		}
+		if i == 0 && !c.Right {
+			least[i] = min(least[i]+further, natural[i])
+		}
 	}
 	for sum(natural)+gap*(n-1) > o.Width {
 		widest := -1
@@ -75,10 +78,23 @@ func (t *Table) height(widths []int, o Options) int {
 	most := 1
 	for _, row := range t.Rows {
 		for i, width := range widths {
-			most = max(most, len(wrap(spell(row[i].Text, o), width)))
+			most = max(most, len(t.linesOf(row, i, width, o)))
 		}
 	}
 	return most
+}
+
+// further is by how much further lines of a row's first cell are indented, so
+// that it is seen where the next row begins.
+const further = 2
+
+// linesOf wraps a cell.
+func (t *Table) linesOf(row []Cell, i, width int, o Options) []string {
+	text := spell(row[i].Text, o)
+	if i == 0 && !t.Columns[i].Right {
+		return strings.Split(Paragraph(text, width, further), "\n")
+	}
+	return wrap(text, width)
 }
 
 // lines writes t without boxes: a heading, a rule and the rows.
@@ -114,7 +130,7 @@ func (t *Table) line(w *bytes.Buffer, row []Cell, l layout, o Options) {
 	cells := make([][]string, len(l.widths))
 	tall := 1
 	for i, width := range l.widths {
-		cells[i] = wrap(spell(row[i].Text, o), width)
+		cells[i] = t.linesOf(row, i, width, o)
 		tall = max(tall, len(cells[i]))
 	}
 	for n := range tall {

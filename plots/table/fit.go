@@ -172,6 +172,14 @@ func (t *Table) withoutOptional() (*Table, bool) {
 	return s, true
 }
 
+// spare marks the columns that can be left out where there is no room, by name,
+// the first one first.
+func (t *Table) spare(names ...string) {
+	for i := range t.Columns {
+		t.Columns[i].Spare = 1 + slices.Index(names, t.Columns[i].Name)
+	}
+}
+
 // fitted writes t so that no line is longer than the terminal is wide: in boxes
 // where there is room, else between
 // lines, else as several tables, else as blocks.

@@ -26,8 +26,13 @@ func (t *Table) stack(w *bytes.Buffer, o Options) bool {
 			}
 			part, fits, to = p, l, n
 		}
-		if part == nil {
-			return false
+		if part == nil { // a long text in the last column
+			p := t.columnsOf(keys, next, next+1)
+			l, ok := p.hang(o)
+			if !ok || next+1 < len(t.Columns) {
+				return false
+			}
+			part, fits, to = p, l, next+1
 		}
 		parts, layouts, next = append(parts, part), append(layouts, fits), to
 	}
