@@ -31,6 +31,10 @@ import (
 type Options struct {
 	Title    string // usually says what was measured
 	Baseline string // technique that speed-ups are over; usually "naive"
+
+	// Settings spells a record's technique as --impl takes it, without defaults; nil: all
+	// settings are spelled.
+	Settings func(*results.Record) string
 }
 
 // mostBytes is how large the figures of a page may be together. Tables have

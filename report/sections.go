@@ -314,7 +314,7 @@ func (b *builder) lost() *sheet {
 			}
 			return table.Text(*p)
 		}
-		t.Rows = append(t.Rows, []table.Cell{table.Text(r.Point.String()), table.Text(quantity.Label(r)), table.Text(knobs(r)),
+		t.Rows = append(t.Rows, []table.Cell{table.Text(r.Point.String()), table.Text(quantity.Label(r)), table.Text(b.settings(r)),
 			table.Text(string(r.Status)), word(r.ReasonCode), word(r.Reason)})
 	}
 	if len(t.Rows) == 0 {
@@ -323,7 +323,12 @@ func (b *builder) lost() *sheet {
 	return newSheet(t)
 }
 
-func knobs(r *results.Record) string {
+// settings are those of r that are worth a word.
+func (b *builder) settings(r *results.Record) string {
+	if b.o.Settings != nil {
+		_, settings, _ := strings.Cut(b.o.Settings(r), ":")
+		return strings.ReplaceAll(settings, ":", " ")
+	}
 	var words []string
 	for k, v := range r.Impl.Knobs {
 		words = append(words, fmt.Sprintf("%s=%d", k, v))

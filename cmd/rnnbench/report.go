@@ -62,6 +62,7 @@ Where runs measured the same, their labels tell them apart.`,
 		if err := knownBaseline(cmd, recs, o.Baseline); err != nil {
 			return err
 		}
+		o.Settings = func(r *results.Record) string { return spelledOut(r.Impl.Name, r.Impl.Knobs, r.Point, r.Device) }
 		write := func(w io.Writer) error { return report.Write(w, sets, recs, o) }
 		if file == "" || file == "-" {
 			return write(p.out)

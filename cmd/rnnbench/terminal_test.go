@@ -21,7 +21,7 @@ import (
 func withoutBusy(stderr string) string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
-		if !regexp.MustCompile(`^(measuring (what|the memories|how much) |laying out the grid|looking ahead|opening |reading earlier |laid out \d)`).MatchString(line) {
+		if !regexp.MustCompile(`^(measuring (what|the memories|how much) |laying out the grid|looking ahead|opening |reading earlier |computing |drawing |laid out \d)`).MatchString(line) {
 			lines = append(lines, line)
 		}
 	}
@@ -238,5 +238,16 @@ func TestOwnWords(t *testing.T) {
 	b.Hidden, b.Input = 2*a.Hidden, 2*a.Hidden
 	if g.share(b); g.own(b) != "H=1024" || g.own(a) != "H=512" {
 		t.Errorf("two points: %q, %q", g.own(a), g.own(b))
+	}
+}
+
+// TestReportSettings checks that a page shows no default as a setting.
+func TestReportSettings(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tinyGrid+" --impl naive,scan,cudnnstyle:grouped=0:teams=2 --max-memory 1KiB").want(t, exitError, nil, nil)
+	o := rnnbench(t, "report -f -")
+	o.want(t, exitDone, []string{"grouped=0"}, nil)
+	if strings.Contains(o.out, "overlap=1") || strings.Contains(o.out, "inputbatch=8") {
+		t.Errorf("defaults are shown as settings")
 	}
 }
