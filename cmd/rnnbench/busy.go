@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -66,4 +67,10 @@ func (p *program) measureBench(b *bench) error {
 func (p *program) measureModel(b *bench) error {
 	defer p.busy(now, "measuring the memories and barriers of "+b.info.Name)()
 	return b.measureMachine()
+}
+
+// listen times the same short work again and again, and says so.
+func (p *program) listen(ctx context.Context, b *bench) (noise, error) {
+	defer p.busy(now, "measuring how much bursts differ")()
+	return b.listen(ctx)
 }

@@ -72,9 +72,7 @@ rnnbench model reads.`,
 				return err
 			}
 		}
-		done := p.busy(now, "measuring how much bursts differ")
-		noise, err := b.listen(ctx)
-		done()
+		noise, err := p.listen(ctx, b)
 		if err != nil {
 			return err
 		}
