@@ -2,6 +2,8 @@ package experiments
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
 	"rnnbench/impl"
 	"rnnbench/plots"
@@ -29,7 +31,8 @@ func utterances() []utterance {
 		{1200, 64, 700, 215e6, 5.7e6, ""},
 		{1200, 4, 700, 0, 0, ""},
 		{1760, 64, 3000, 1.3e9, 12.3e6, "about 9"},
-		{1760, 4, 3000, 0, 0, "over 100; 110 in the blog"},
+		{1760, 4, 3000, 0, 0, ""},
+		{1152, 4, 3000, 0, 0, "over 100; 110 in the blog"}, // the network of section 5.2
 	}
 }
 
@@ -73,6 +76,7 @@ var diamosMemory = Experiment{
 		rep.Tables = append(rep.Tables, memoryTable(all))
 		rep.add("diamos-memory", memoryFigure(all), nil)
 		rep.Findings = memoryFindings(all)
+		rep.memoryClaims(all)
 		return rep, nil
 	},
 }
@@ -154,28 +158,52 @@ func memoryFindings(all []story) []string {
 	long, _ := us[2].arithmetic()
 	list := []string{fmt.Sprintf("1200 units, minibatch 64, 700 steps: %s of states against %s of weights, ×%.0f; the paper prints 215 MB and 5.7 MB. 1760 units, 64, 3000 steps: %s a layer; the paper prints 1.3 GB.",
 		quantity.SI(short, "B"), quantity.SI(weights, "B"), short/weights, quantity.SI(long, "B"))}
+	var shares []string
 	for _, s := range all {
-		many, few := s.sizes[2].deepest(titanMemory), s.sizes[3].deepest(titanMemory)
-		layers := "1 layer"
-		if many != 1 {
-			layers = fmt.Sprintf("%d layers", many)
-		}
-		list = append(list, fmt.Sprintf("Deepest stack of 1760 units and 3000 steps in 12 GB by %s: %s at minibatch 64, %d at minibatch 4, ×%.1f; the paper: about 9, and over 100.",
-			s.name, layers, few, float64(few)/float64(max(1, many))))
+		many, few := s.sizes[2], s.sizes[3]
+		list = append(list, fmt.Sprintf("Deepest stack of 1760 units and 3000 steps in 12 GB by %s: %s at minibatch 64, %d at minibatch 4. The paper: about 9 at 64. Of 1152 units at minibatch 4: %d; the paper: over 100, and 110 in the blog.",
+			s.name, layersWord(many.deepest(titanMemory)), few.deepest(titanMemory), s.sizes[4].deepest(titanMemory)))
+		shares = append(shares, fmt.Sprintf("×%.1f by %s", many.layer/few.layer, s.name))
 	}
-	return append(list, "Techniques allocate more than the states: the gradients of the states that pass from layer to layer, and where the weight gradients are one product over all steps, those of the pre-activations of all steps. Both grow with the minibatch as states do, so what a smaller minibatch saves is the same.")
+	return append(list,
+		"Techniques allocate more than the states: the gradients of the states that pass from layer to layer, and where the weight gradients are one product over all steps, those of the pre-activations of all steps.",
+		"A layer of 1760 units takes less memory at minibatch 4 than at 64: "+strings.Join(shares, ", ")+". States alone take ×16.0 less; weights and their gradients stay.")
+}
+
+// layersWord counts layers.
+func layersWord(n int) string {
+	if n == 1 {
+		return "1 layer"
+	}
+	return fmt.Sprintf("%d layers", n)
+}
+
+// memoryClaims sets the paper's numbers beside its own arithmetic.
+func (r *Report) memoryClaims(all []story) {
+	us := utterances()
+	a, _ := us[0].arithmetic()
+	r.claim(Target{}, "215 MB of activations: 1200 units, minibatch 64, 700 steps", quantity.SI(a, "B")+" by the paper's arithmetic", !differ(a, us[0].activations), "")
+	nine := all[0].sizes[2].deepest(titanMemory)
+	r.claim(Target{}, "about 9 layers of 1760 units fit in 12 GB at minibatch 64", layersWord(nine)+" by the paper's arithmetic", nine >= 8 && nine <= 10, "")
+	least, most := math.MaxInt, 0
+	for _, s := range all[1:] {
+		n := s.sizes[4].deepest(titanMemory)
+		least, most = min(least, n), max(most, n)
+	}
+	many := all[0].sizes[4].deepest(titanMemory)
+	r.claim(Target{}, "over 100 layers of 1152 units at minibatch 4", fmt.Sprintf("%d by the paper's arithmetic, %d to %d by the techniques", many, least, most), many > 100, "")
 }
 
 // memoryFigure draws what stacks of the longest utterances take.
 func memoryFigure(all []story) plots.Figure {
-	ch := &plots.Chart{Title: "Memory of training stacks of 1760 units on utterances of 3000 steps", Subtitle: "one-gate layers, single precision",
+	ch := &plots.Chart{Title: "Memory of training stacks on utterances of 3000 steps", Subtitle: "one-gate layers, single precision",
 		X: plots.Axis{Title: "Layers", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Memory (B)", Scale: plots.Log}}
 	for n := 1; n <= 256; n *= 2 {
 		ch.X.Places = append(ch.X.Places, float64(n))
 	}
 	us := utterances()
 	for i := 2; i < len(us); i++ {
-		panel := plots.Panel{Title: fmt.Sprintf("Minibatch %d", us[i].batch),
+		panel := plots.Panel{Title: fmt.Sprintf("%d units, minibatch %d", us[i].hidden, us[i].batch),
 			Guides: []plots.Guide{{Label: "12 GB", Y0: titanMemory, Y1: titanMemory}}}
 		for _, s := range all {
 			line := plots.Series{Label: s.name, Reference: s.name == arithmeticName}

@@ -57,22 +57,41 @@ type Experiment struct {
 // On reports on records of device d. What the model says is left out where d's
 // memories were not measured.
 func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error) {
-	rep, err := e.Report(e.inOrder(recs, TargetOf(d)), TargetOf(d))
-	if err == nil {
-		rep.doubt(recs)
+	on := TargetOf(d)
+	on.Reduced = e.reduced(recs, on)
+	rep, err := e.Report(e.inOrder(recs, on), on)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil || e.Model == nil || len(d.Machine) == 0 {
-		return rep, err
+	rep.Reduced = on.Reduced
+	rep.doubt(recs)
+	tables, figures := 0, 0
+	if e.Model != nil { // the report without what the model says is computed in full
+		tables, figures = len(rep.Tables), len(rep.Figures)
+		if err := e.predict(rep, d, recs); err != nil {
+			return nil, err
+		}
+	}
+	if rep.Reduced {
+		rep.mark(tables, figures)
+	}
+	return rep, nil
+}
+
+// predict adds what the model says of d, if its memories were measured.
+func (e Experiment) predict(rep *Report, d results.Device, recs []results.Record) error {
+	if len(d.Machine) == 0 {
+		return nil
 	}
 	here := &model.Machine{}
 	if err := json.Unmarshal(d.Machine, here); err != nil {
-		return nil, fmt.Errorf("experiments: the run's machine: %w", err)
+		return fmt.Errorf("experiments: the run's machine: %w", err)
 	}
 	if err := here.Check(); err != nil {
-		return nil, err
+		return err
 	}
 	e.Model(rep, recs, here)
-	return rep, nil
+	return nil
 }
 
 // doubt has findings and figures say what was not checked, or in part.
@@ -157,6 +176,8 @@ type Target struct {
 	Name string  // for subtitles
 	GPU  bool    // operations start in microseconds, replay as a graph, and have a vendor's library beside them
 	Copy float64 // bytes read and written per second, as measured; 0: unknown
+
+	Reduced bool // the sizes are smaller than the paper's
 }
 
 // TargetOf is d as a target.
@@ -199,6 +220,8 @@ type Part struct {
 
 // A Report is what an experiment shows.
 type Report struct {
+	Reduced  bool     // the sizes are smaller than the paper's
+	Claims   []Claim  // what the paper found, and what was measured of it
 	Findings []string // sentences: what agrees with the paper, what does not and why
 	Tables   []*table.Table
 	Figures  []Named

@@ -62,7 +62,7 @@ func languageModel(cell string, s Size) (p results.Point, frames int) {
 }
 
 var hwangFig3 = Experiment{
-	ID: "hwang-fig3", Title: "Training a language model over the number of sequences, with parallelism between steps and without",
+	ID: "hwang-fig3", Title: "Training a language model over the number of streams, with parallelism between steps and without",
 	Source: "Hwang & Sung 2015, Figure 3",
 	Parts: func(s Size, on Target) []Part {
 		var points []results.Point
@@ -81,34 +81,61 @@ var hwangFig3 = Experiment{
 	},
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
-		for _, c := range []struct{ cell, name string }{{"rnn-tanh", "Elman network"}, {"lstm-c", "LSTM"}} {
+		for _, c := range languageModels() {
 			some := where(recs, func(p results.Point) bool { return p.Cell == c.cell })
-			one, from := rep.streams(some, "words/s", func(r *results.Record) float64 { return words(r) },
+			one, from, share := rep.streams(some, "words/s", func(r *results.Record) float64 { return words(r) },
 				fmt.Sprintf("Hwang & Sung Figure 3: words per second, %s", c.name))
 			if !math.IsNaN(one) {
-				rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one sequence: parallelism between steps makes training ×%.1f as fast. The paper: over 10 times.%s", c.name, one, agree(one > 10)))
+				rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one stream: parallelism between steps makes training ×%.1f as fast. The paper: over 10 times.%s", c.name, one, on.agree(one > 10)))
+				rep.claim(on, c.name+": one stream trains over 10 times as fast with parallel steps", fmt.Sprintf("×%.1f", one), one > 10, "")
 			}
 			if s := replayed(some); s != "" {
-				rep.Findings = append(rep.Findings, c.name+", one sequence: "+s)
+				rep.Findings = append(rep.Findings, c.name+", one stream: "+s)
 			}
 			if from > 0 {
-				rep.Findings = append(rep.Findings, fmt.Sprintf("%s: at least 95 %% of the best speed from N = %d on. The paper: almost the maximum with %d.%s", c.name, from, enoughStreams, agree(from <= enoughStreams)))
+				rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %.0f %% of the best speed with %d streams, at least 95 %% from N = %d on. The paper: almost the maximum with %d, with no share.%s", c.name, 100*share, enoughStreams, from, enoughStreams, on.agree(share >= almost)))
+				rep.claim(on, fmt.Sprintf("%s: almost the maximum speed with %d streams", c.name, enoughStreams), fmt.Sprintf("%.0f %% with %d streams, 95 %% from %d on", 100*share, enoughStreams, from), share >= almost, "")
 			}
 		}
 		if len(rep.Tables) == 0 {
 			return nil, fmt.Errorf("experiments: no records of the language model")
 		}
 		rep.Findings = append(rep.Findings, on.say(
-			"Step by step, each step of one sequence reads the whole output layer, which no cache holds; over all steps at once every weight that was read serves a whole minibatch. That, and not the cost of starting operations as on a GPU, is what the parallelism saves a CPU.",
-			"Step by step, each step of one sequence starts a product with the whole output layer, and reads it; over all steps at once every weight that was read serves a whole minibatch, and what is left to start at each step is the recurrence."))
+			"Step by step, each step of one stream reads the whole output layer; over all steps at once every weight that was read serves a whole minibatch. How much of the gain is due to that was not measured.",
+			"Step by step, each step of one stream starts a product with the whole output layer, and reads it; over all steps at once every weight that was read serves a whole minibatch. What is left to start at each step is the recurrence."))
 		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Y: "events", Panel: "cell", Machine: on.Name, Scale: "log", Title: "Hwang & Sung Figure 3: training a language model, words per second"})
+		inStreams(fig)
 		rep.add("hwang-fig3", fig, err)
 		return rep, nil
 	},
 }
 
+// A network is one of the paper's, by the cell that stands for it.
+type network struct{ cell, name string }
+
+// languageModels are those of Figure 3.
+func languageModels() []network {
+	return []network{{"rnn-tanh", "Elman network"}, {"lstm-c", "LSTM"}}
+}
+
+// inStreams has a figure over minibatches speak as the paper does: of streams, and
+// of its networks.
+func inStreams(ch *plots.Chart) {
+	if ch == nil {
+		return
+	}
+	ch.X.Title = "Streams"
+	for i, p := range ch.Panels {
+		for _, n := range languageModels() {
+			if p.Title == n.cell {
+				ch.Panels[i].Title = n.name + " (" + n.cell + ")"
+			}
+		}
+	}
+}
+
 var hwangFig4 = Experiment{
-	ID: "hwang-fig4", Title: "Training LSTM layers of three sizes over the number of sequences, against the peak",
+	ID: "hwang-fig4", Title: "Training LSTM layers of three sizes over the number of streams, against the peak",
 	Source: "Hwang & Sung 2015, Figure 4",
 	Parts: func(s Size, on Target) []Part {
 		sizes, frames, base := []int{1024, 2048, 4096}, 1024, 2
@@ -134,40 +161,51 @@ var hwangFig4 = Experiment{
 			}
 		}
 		var gains, best []string
+		var ones, tops []float64
 		for _, h := range sizes {
 			some := where(recs, func(p results.Point) bool { return p.Hidden == h })
-			one, _ := rep.streams(some, "FLOP/s", (*results.Record).FLOPS, fmt.Sprintf("Hwang & Sung Figure 4: FLOP/s, LSTM of %d units", h))
+			one, _, _ := rep.streams(some, "FLOP/s", (*results.Record).FLOPS, fmt.Sprintf("Hwang & Sung Figure 4: FLOP/s, LSTM of %d units", h))
 			if !math.IsNaN(one) {
 				gains = append(gains, fmt.Sprintf("×%.2f with %d units", one, h))
+				ones = append(ones, one)
 			}
 			if top := busiest(some, intra); top != nil {
 				best = append(best, fmt.Sprintf("%s with %d units", quantity.SI(top.FLOPS(), "FLOP/s"), h))
+				tops = append(tops, top.FLOPS())
 			}
 		}
 		if len(rep.Tables) == 0 {
 			return nil, fmt.Errorf("experiments: no records of the LSTM layers")
 		}
 		if gains != nil {
-			rep.Findings = append(rep.Findings, "One sequence, parallelism between steps against none: "+strings.Join(gains, ", ")+". The paper: it accelerates training especially with few sequences; the recurrent product, which stays serial, limits it.")
+			rep.claim(on, "parallel steps make training faster, most of all with few streams", "one stream: "+strings.Join(gains, ", "), slices.Min(ones) > 1.15, "")
+			rep.Findings = append(rep.Findings, "One stream, parallelism between steps against none: "+strings.Join(gains, ", ")+". The paper: it accelerates training especially with few streams; the recurrent product, which stays serial, limits it.")
 		}
 		if best != nil {
-			rep.Findings = append(rep.Findings, "Best throughput: "+strings.Join(best, ", ")+". The paper: utilization grows with the layer and with the number of sequences.")
+			rep.claim(on, "utilization grows with the layer", "best: "+strings.Join(best, ", "), slices.IsSorted(tops), "")
+			rep.Findings = append(rep.Findings, "Best throughput: "+strings.Join(best, ", ")+". The paper: utilization grows with the layer and with the number of streams.")
 		}
 		rep.Findings = append(rep.Findings, "The LSTM is the one with recurrence from its output: the paper leaves that out of its language model and does not say so of these layers.")
 		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Panel: "hidden", Machine: on.Name, Title: "Hwang & Sung Figure 4: training LSTM layers, input and output as wide as the layer"})
+		inStreams(fig)
 		rep.add("hwang-fig4", fig, err)
 		return rep, nil
 	},
 }
 
-// enoughStreams is how many sequences come to almost the best speed in the paper.
-const enoughStreams = 64
+// enoughStreams is how many streams come to almost the best speed in the paper,
+// and almost the share that stands for its word, since it prints none.
+const (
+	enoughStreams = 64
+	almost        = 0.9
+)
 
 // streams adds the table of one curve of a figure: a rate over the number of
-// sequences. It returns how much faster one sequence is with parallelism between
-// steps, NaN if unknown, and the number of sequences from which on all have 95 %
-// of the best rate, 0 if unknown.
-func (rep *Report) streams(recs []results.Record, unit string, rate func(*results.Record) float64, title string) (one float64, from int) {
+// streams. It returns how much faster one stream is with parallelism between
+// steps, NaN if unknown; the number of streams from which on all have 95 % of the
+// best rate, 0 if unknown; and the share of the best rate that enoughStreams have,
+// or the next larger number.
+func (rep *Report) streams(recs []results.Record, unit string, rate func(*results.Record) float64, title string) (one float64, from int, enough float64) {
 	one = math.NaN()
 	t := &table.Table{
 		Title: title,
@@ -193,6 +231,9 @@ func (rep *Report) streams(recs []results.Record, unit string, rate func(*result
 			one = up
 		}
 		share := rate(b) / rate(top)
+		if p.Batch >= enoughStreams && enough == 0 {
+			enough = share
+		}
 		switch {
 		case share < 0.95:
 			from = 0
@@ -208,7 +249,7 @@ func (rep *Report) streams(recs []results.Record, unit string, rate func(*result
 	if top == nil || !slices.ContainsFunc(recs, func(r results.Record) bool { return r.Point.Batch >= enoughStreams && r.Seconds() > 0 }) {
 		from = 0 // the best speed is not known
 	}
-	return one, from
+	return one, from, enough
 }
 
 // replayed says what graphs make of one sequence; nothing where none was measured.
@@ -250,13 +291,6 @@ func busiest(recs []results.Record, label string) (best *results.Record) {
 	return best
 }
 
-func agree(yes bool) string {
-	if yes {
-		return " They agree."
-	}
-	return " They disagree."
-}
-
 var hwangGraph = Experiment{
 	ID: "hwang-graph", Title: "The LSTM as a graph, its recurrent node, and its acyclic form",
 	Source: "Hwang & Sung 2015, Figures 1 and 2",
@@ -296,6 +330,9 @@ var hwangGraph = Experiment{
 			}
 			t.Rows = append(t.Rows, []table.Cell{table.Text(c.Name), table.Int(len(g.Layers)), table.Int(len(a.Components)),
 				table.Text(strings.Join(loops, " ")), table.Text(strings.Join(free, ", "))})
+			if c == cell.LSTMPeephole {
+				rep.claim(Target{}, "the LSTM's loops are one recurrent node", fmt.Sprintf("%d recurrent node, %d layers outside it", len(loops), len(free)), len(loops) == 1, "")
+			}
 			if c != cell.LSTMPeephole && c != cell.LSTMC {
 				continue
 			}

@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/model"
 	"rnnbench/plots"
-	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/rnn/knob"
@@ -71,6 +69,9 @@ const (
 	lsScan   = "LS-LSTM, scan"
 	lsSerial = "LS-LSTM, step by step"
 	lstmBest = "LSTM"
+
+	lstmGraph           = "LSTM, graph"
+	lstmPersistentGraph = "LSTM, persistent, graph"
 )
 
 // stepByStep is the best serial form: all but the recurrence is as batched as
@@ -104,6 +105,9 @@ var martinFig1 = Experiment{
 		serials := on.beside([]grid.Spec{stepByStep(lstmBest)}, lstmForms()...)
 		// What all lengths are set beside comes first, should time run out.
 		parts := append([]Part{{lstm, serials}, {serial, []grid.Spec{stepByStep(lsSerial)}}}, scanParts(scan, on)...)
+		if same := sameLengths(s, on); same != nil {
+			parts = append(parts, Part{same, sameForms()})
+		}
 		for _, p := range martinOthers(s, on) {
 			q := p
 			q.Cell, q.Steps = "lstm", min(q.Steps, 256)
@@ -166,13 +170,36 @@ func martinOthers(s Size, on Target) []results.Point {
 	return append(all, p)
 }
 
-// ofFigure1 reports whether a point is of the paper's figure.
-func ofFigure1(p results.Point) bool { return p.Layers == 2 && p.Pass == "train" }
+// sameLengths are points at which an LSTM runs over as many steps as an LS-LSTM,
+// one sequence: the paper has the LSTM at 256 alone, since its rate does not depend
+// on the length.
+func sameLengths(s Size, on Target) (list []results.Point) {
+	if !on.GPU || s == Quick {
+		return nil
+	}
+	for _, steps := range []int{1024, 4096, 16384} {
+		list = append(list, martinPoint("lstm", steps, 1))
+	}
+	return list
+}
+
+// sameForms are the LSTMs that are measured there: those that can be the fastest,
+// replayed as graphs as the scan is.
+func sameForms() []grid.Spec {
+	return slices.DeleteFunc(lstmForms(), func(s grid.Spec) bool { return s.Label != lstmGraph && s.Label != lstmPersistentGraph })
+}
+
+// ofFigure1 reports whether a point is of the paper's figure, where an LSTM has 256
+// steps.
+func ofFigure1(p results.Point) bool {
+	return p.Layers == 2 && p.Pass == "train" && (p.Cell != "lstm" || p.Steps == 256)
+}
 
 // lstmForms are the LSTMs that a GPU has besides: as a framework runs one, as a
 // graph, with weights on chip, and the vendor's.
 func lstmForms() []grid.Spec {
-	forms := []grid.Spec{spec("LSTM, naive", "naive", nil), graphed("LSTM, graph", stepByStep("")), spec("LSTM, persistent", "persistent", nil)}
+	persistent := spec("LSTM, persistent", "persistent", nil)
+	forms := []grid.Spec{spec("LSTM, naive", "naive", nil), graphed(lstmGraph, stepByStep("")), persistent, graphed(lstmPersistentGraph, persistent)}
 	for _, v := range vendors() {
 		forms = append(forms, spec("cudnn LSTM"+strings.TrimPrefix(v.Label, "cudnn"), v.Name, v.Knobs))
 	}
@@ -246,9 +273,9 @@ func reportMartin(all []results.Record, on Target) (*Report, error) {
 	if others := reportOthers(all); len(others.Rows) > 0 {
 		rep.Tables = append(rep.Tables, others)
 	}
-	rep.Findings = martinFindings(recs, lstm, on)
-	fig, err := plots.Lines(recs, plots.Spec{X: "batch", Y: "events", Series: "steps", Panel: "cell", Machine: on.Name, Title: "Martin & Cundy Figure 1: training throughput over minibatch, a line per length"})
-	rep.add("martin-fig1", fig, err)
+	rep.martinFindings(recs, lstm, on)
+	rep.Findings = append(rep.Findings, sameLength(all)...)
+	rep.martinFigures(recs, on)
 	return rep, nil
 }
 
@@ -264,7 +291,7 @@ func reportOthers(recs []results.Record) *table.Table {
 	}
 	for _, p := range points(recs) {
 		scan := find(recs, lsScan, func(q results.Point) bool { return q == p })
-		if ofFigure1(p) || scan == nil {
+		if p.Cell != "ls-lstm" || ofFigure1(p) || scan == nil {
 			continue
 		}
 		q := p
@@ -307,192 +334,31 @@ func outOfMemory(recs []results.Record, label string, at func(results.Point) boo
 	return false
 }
 
-func martinFindings(recs []results.Record, lstm map[int]float64, on Target) []string {
-	var out []string
-	var first, last *results.Record
-	lo, hi, at := math.Inf(1), 0.0, ""
-	for i := range recs {
-		r := &recs[i]
-		if r.Impl.Label != lsScan || r.Status != results.OK {
-			continue
-		}
-		if v := lstm[r.Point.Batch]; v > 0 {
-			ratio := events(r) / v
-			if lo = min(lo, ratio); ratio > hi {
-				hi, at = ratio, fmt.Sprintf("T=%d, B=%d", r.Point.Steps, r.Point.Batch)
-			}
-		}
-		if r.Point.Batch == 1 {
-			if first == nil || r.Point.Steps < first.Point.Steps {
-				first = r
-			}
-			if last == nil || r.Point.Steps > last.Point.Steps {
-				last = r
-			}
+// martinFigures draws the LS-LSTM by length beside the LSTM, and the LSTM's forms.
+func (rep *Report) martinFigures(recs []results.Record, on Target) {
+	var lengths []int // with a line: as many as can be told apart
+	for i, l := range martinLengths(on) {
+		if i%2 == 0 {
+			lengths = append(lengths, l.steps)
 		}
 	}
-	if hi > 0 {
-		out = append(out, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch: ×%.2f to ×%.2f (%s). The paper: ×1.17 to ×175. %s", lo, hi, at, on.say(
-			"The paper's LSTM at batch 1 waits for thousands of small operations a second to start on a GPU; here its 1 MiB of recurrent weights is read from caches at each step, and the output layer, which is the same for both, takes over a third of the operations.",
-			"This LSTM has all but its recurrence batched over all steps; the paper's is a framework's, step by step.")))
-	}
-	if first != nil && last != first {
-		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events a second of length %d, %.1f of length %d, ×%.2f. The paper: 13.1 at 256, 129 at 65536: a GPU of thousands of threads needs as many steps to be busy%s", events(first), first.Point.Steps, events(last), last.Point.Steps, events(last)/events(first), on.say(", two cores a few hundred.", ".")))
-	}
-	out = append(out, martinForms(recs)...)
-	var gains []string
-	for _, l := range martinLengths(on) {
-		one := func(p results.Point) bool { return p.Steps == l.steps && p.Batch == 1 }
-		if a, b := find(recs, lsSerial, one), find(recs, lsScan, one); a != nil && b != nil {
-			gains = append(gains, fmt.Sprintf("×%.2f at T=%d", a.Seconds()/b.Seconds(), l.steps))
+	var some, forms []results.Record
+	for _, r := range recs {
+		label := r.Impl.Label
+		if label == lstmBest || label == lsScan && slices.Contains(lengths, r.Point.Steps) {
+			some = append(some, r)
+		}
+		if r.Point.Cell == "lstm" {
+			forms = append(forms, r)
 		}
 	}
-	if gains != nil {
-		out = append(out, "The same LS-LSTM by scan over step by step, one sequence: "+strings.Join(gains, ", ")+".")
+	fig, err := plots.Lines(some, plots.Spec{X: "batch", Y: "events", Series: "steps", Panel: "cell", Machine: on.Name, Title: "Martin & Cundy Figure 1: training throughput over minibatch, a line per length"})
+	if err == nil {
+		fig.Notes = append(fig.Notes, "Every other length is drawn; the table has all.")
 	}
-	return out
-}
-
-// martinForms sets the best scan of one sequence beside every LSTM of one.
-func martinForms(recs []results.Record) (out []string) {
-	one := func(p results.Point) bool { return p.Batch == 1 }
-	var best *results.Record
-	for i := range recs {
-		if r := &recs[i]; r.Impl.Label == lsScan && r.Status == results.OK && one(r.Point) && (best == nil || events(r) > events(best)) {
-			best = r
-		}
+	rep.add("martin-fig1", fig, err)
+	if len(labels(forms)) > 1 {
+		fig, err := plots.Lines(forms, plots.Spec{X: "batch", Y: "events", Machine: on.Name, Title: "LSTM of 256 steps: training throughput by its forms"})
+		rep.add("martin-fig1-lstm", fig, err)
 	}
-	var parts []string
-	for _, s := range lstmForms() {
-		if r := find(recs, s.Label, one); best != nil && r != nil {
-			parts = append(parts, fmt.Sprintf("×%.1f over %s", events(best)/events(r), s.Label))
-		}
-	}
-	if parts != nil {
-		out = append(out, fmt.Sprintf("One sequence, LS-LSTM of length %d: %s.", best.Point.Steps, strings.Join(parts, ", ")))
-	}
-	return out
-}
-
-// martinWays are the ways to run the recurrence of a layer.
-func martinWays(on Target) []grid.Spec {
-	if on.GPU {
-		return []grid.Spec{stepByStep("step by step"), graphed("step by step, graph", stepByStep("")), spec("scan", "scan", knob.Params{"inputbatch": 0, "graph": 1})}
-	}
-	return []grid.Spec{
-		stepByStep("step by step"),
-		spec("one worker", "scan", knob.Params{"scanworkers": 1}),
-		spec("channels split", "scan", knob.Params{"scansplit": 1}),
-		spec("time split", "scan", knob.Params{"scansplit": allWorkers}),
-	}
-}
-
-const allWorkers = 1024 // as many as there are
-
-var martinKernel = Experiment{
-	ID: "martin-kernel", Title: "The recurrence of a layer, serial and parallel, over length and channels",
-	Source: "Martin & Cundy 2017, sections 2.1 and 2.3",
-	Parts: func(s Size, on Target) []Part {
-		hidden, steps := []int{16, 64, 256, 1024}, []int{256, 1024, 4096, 16384, 65536}
-		if s == Quick {
-			hidden, steps = []int{16, 256}, []int{64, 512, 4096}
-		}
-		var all []results.Point
-		for _, h := range hidden {
-			for _, n := range steps {
-				all = append(all, results.Point{Cell: "gilr", Pass: "forward", Input: 1, Hidden: h, Layers: 1, Steps: n, Batch: 1, Precision: "fp32"})
-			}
-		}
-		return []Part{{all, martinWays(on)}}
-	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
-		t := &table.Table{
-			Title:   "Forward pass of a GILR layer with one input, a sequence",
-			Columns: []table.Column{{Name: "n", Key: "hidden", Right: true}, {Name: "T", Key: "steps", Right: true}},
-		}
-		ways := martinWays(on)
-		for _, w := range ways {
-			t.Columns = append(t.Columns, table.Column{Name: w.Label, Key: strings.ReplaceAll(w.Label, " ", "_") + "_s", Right: true})
-		}
-		last := ways[len(ways)-1].Label
-		t.Columns = append(t.Columns, table.Column{Name: on.say("one worker", "step by step") + " / " + last, Key: "speedup", Right: true},
-			table.Column{Name: "by 2.1", Key: "model_speedup", Right: true},
-			table.Column{Name: "copy", Key: "copy_s", Right: true}, table.Column{Name: "copy / " + last, Key: "of_copy", Right: true})
-		serial := map[bool]int{false: 1, true: 0}[on.GPU] // the way that the last one is set beside
-		var wins, longest int
-		var gains, all []float64
-		for _, p := range points(recs) {
-			row := []table.Cell{table.Int(p.Hidden), table.Int(p.Steps)}
-			longest = max(longest, p.Steps)
-			var rec []*results.Record
-			for _, w := range ways {
-				r := find(recs, w.Label, func(q results.Point) bool { return q == p })
-				if rec = append(rec, r); r == nil {
-					row = append(row, missing())
-					continue
-				}
-				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
-			}
-			up, predicted, copied, of := math.NaN(), math.NaN(), missing(), math.NaN()
-			if b := rec[len(rec)-1]; b != nil && on.Copy > 0 {
-				sec := float64(b.Work.Bytes) / on.Copy
-				copied, of = table.Number(sec, quantity.SI(sec, "s")), 100*sec/b.Seconds()
-			}
-			if a, b := rec[serial], rec[len(rec)-1]; a != nil && b != nil {
-				up, predicted = a.Seconds()/b.Seconds(), martinModel(p, on, workers(b.Device))
-				all = append(all, up)
-				if up > 1 {
-					wins++
-				}
-			}
-			if !on.GPU && rec[0] != nil && rec[2] != nil {
-				gains = append(gains, rec[0].Seconds()/rec[2].Seconds())
-			}
-			t.Rows = append(t.Rows, append(row, number(up, "%.2f"), number(predicted, "%.2f"), copied, number(of, "%.1f %%")))
-		}
-		if len(t.Rows) == 0 {
-			return nil, fmt.Errorf("experiments: no records of the recurrence")
-		}
-		rep := &Report{Tables: []*table.Table{t}}
-		if on.Copy > 0 {
-			rep.Findings = append(rep.Findings, fmt.Sprintf("Copy: what reading and writing as many bytes of memory takes as the operations do, the product with one input included, at the %s measured. It is the limit where they do not fit into caches.", quantity.SI(on.Copy, "B/s")))
-		}
-		if on.GPU {
-			if len(all) > 0 {
-				rep.Findings = append(rep.Findings, fmt.Sprintf("A scan over one operation per step: ×%.1f (geometric mean), up to ×%.0f. By section 2.1 a scan does 6n(T/p + lg p) operations for 2nT, which %d threads share; step by step each step is a launch, which the model does not count.", geomean(all), slices.Max(all), gpuThreads))
-			}
-		} else {
-			if len(all) > 0 {
-				rep.Findings = append(rep.Findings, fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is so from %d processors on at %d steps: the model counts operations of the recurrence alone; gates, which both passes compute, and memory are not in it.", wins, len(all), model.ScanCrossover(longest), longest))
-			}
-			rep.Findings = append(rep.Findings, "The times include the gates and the product with one input, which all workers share in every column. What the recurrence alone does against the machine's copy rate, BenchmarkScan of device/cpu measures.")
-		}
-		if len(gains) > 0 {
-			rep.Findings = append(rep.Findings, fmt.Sprintf("A scan with channels split over one operation per step: ×%.1f (geometric mean).", geomean(gains)))
-		}
-		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Y: "events", Panel: "hidden", Machine: on.Name, Title: "A GILR layer over length: events per second, one sequence"})
-		rep.add("martin-kernel", fig, err)
-		return rep, nil
-	},
-}
-
-// gpuThreads is about how many threads a GPU of today runs at once.
-const gpuThreads = 1 << 17
-
-// martinModel is the speed-up of a parallel scan by section 2.1. A GPU's threads
-// are first shared by the channels, serially as well as in parallel.
-func martinModel(p results.Point, on Target, workers int) float64 {
-	if on.GPU {
-		workers = max(1, min(p.Steps, gpuThreads/p.Hidden))
-	}
-	return model.SerialScan(1, p.Steps) / model.ParallelScan(1, p.Steps, workers)
-}
-
-// workers is the number that a device's key ends with; 1 if it does not.
-func workers(device string) int {
-	var n int
-	if _, err := fmt.Sscanf(device[strings.LastIndex(device, "-")+1:], "%dt", &n); err != nil || n < 1 {
-		return 1
-	}
-	return n
 }

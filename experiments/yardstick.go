@@ -15,39 +15,6 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// vendors are the forms of NVIDIA's library, the yardstick, replayed as graphs.
-func vendors() []grid.Spec {
-	return []grid.Spec{
-		spec("cudnn", "cudnn", knob.Params{"algorithm": 0, "graph": 1}),
-		spec("cudnn persistent", "cudnn", knob.Params{"algorithm": 2, "graph": 1}),
-		spec("cudnn static", "cudnn", knob.Params{"algorithm": 1, "graph": 1}),
-		spec("cudnn static small", "cudnn", knob.Params{"algorithm": 3, "graph": 1}),
-	}
-}
-
-// vendorLabels are those of vendors.
-func vendorLabels() (list []string) {
-	for _, s := range vendors() {
-		list = append(list, s.Label)
-	}
-	return list
-}
-
-// vendorFinding sets one technique beside the vendor's library, over all points.
-func vendorFinding(recs []results.Record, label string) string {
-	var ratios []float64
-	for _, p := range points(recs) {
-		here := func(q results.Point) bool { return q == p }
-		if a, b := find(recs, label, here), fastest(recs, vendorLabels(), here); a != nil && b != nil {
-			ratios = append(ratios, b.Seconds()/a.Seconds())
-		}
-	}
-	if len(ratios) == 0 {
-		return fmt.Sprintf("%s was not measured beside cuDNN.", label)
-	}
-	return fmt.Sprintf("%s is ×%.2f as fast as cuDNN (geometric mean over %d points; ×%.2f to ×%.2f).", label, geomean(ratios), len(ratios), slices.Min(ratios), slices.Max(ratios))
-}
-
 // usual are the techniques as a user would first try them: on a GPU as graphs,
 // with a vendor's library beside them.
 func usual(on Target) []grid.Spec {
@@ -112,6 +79,7 @@ var deepbench = Experiment{
 			return nil, fmt.Errorf("experiments: no records of DeepBench's layers")
 		}
 		rep.winners(recs)
+		rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 		rep.add("deepbench", overNaive(recs, on, "DeepBench's layers: speed-up over naive"), nil)
 		return rep, nil
 	},
@@ -171,6 +139,7 @@ func (rep *Report) winners(recs []results.Record) {
 		}
 		if n > 0 {
 			rep.Findings = append(rep.Findings, fmt.Sprintf("Fastest of %d layers, %s: %s.", n, pass, strings.Join(parts, ", ")))
+			rep.yardstick(fmt.Sprintf("%s: fastest %s, of %d layers", pass, strings.Join(parts, ", "), n))
 		}
 	}
 }
@@ -331,7 +300,9 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 		}
 		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: the fastest of rnnbench's is ×%.2f as fast as the fastest of cuDNN's (geometric mean of %d points; ×%.2f to ×%.2f, slower at %d).",
 			g.pass, g.precision, geomean(r), len(r), slices.Min(r), slices.Max(r), below))
+		rep.yardstick(fmt.Sprintf("%s, %s: ×%.2f as fast as the fastest form of cuDNN", g.pass, g.precision, geomean(r)))
 	}
+	rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 	if left := slices.DeleteFunc(vendorLabels(), func(l string) bool { return slices.Contains(labels(recs), l) }); len(left) > 0 {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("Of cuDNN's forms these were not run, and may be faster where they apply: %s.", strings.Join(left, ", ")))
 	}

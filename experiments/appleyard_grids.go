@@ -1,0 +1,281 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// grids of Figures 1 and 2.
+func appleyardGrid(s Size) (hidden, batch []int, steps int) {
+	if s == Quick {
+		return []int{64, 128, 256, 512}, []int{8, 32}, 10
+	}
+	return []int{256, 512, 1024, 2048, 4096}, []int{32, 64, 128, 256}, 100
+}
+
+var appleyardFig1 = Experiment{
+	ID: "appleyard-fig1", Title: "The ladder over hidden size and minibatch, four layers, forward",
+	Source: "Appleyard et al. 2016, Figure 1",
+	Parts: func(s Size, on Target) []Part {
+		hidden, batch, steps := appleyardGrid(s)
+		p := lstm4()
+		p.Steps = steps
+		one := p // 1 → 4 layers doubles throughput in some cases
+		one.Layers = 1
+		return []Part{
+			{product(p, hidden, batch), on.beside(ladderSpecs(4), beyond(4)...)},
+			{product(one, hidden, batch), ladderSpecs(1)[len(ladderSpecs(1))-1:]},
+		}
+	},
+	Report: func(recs []results.Record, on Target) (*Report, error) {
+		four, one := layers(recs, 4), layers(recs, 1)
+		if len(four) == 0 {
+			return nil, fmt.Errorf("experiments: no records of four layers")
+		}
+		rep := &Report{}
+		rungs := ladder(4)
+		stage := func(r results.Record) bool {
+			return slices.ContainsFunc(rungs, func(s rung) bool { return s.label == r.Impl.Label })
+		}
+		fig, err := plots.Lines(slices.DeleteFunc(slices.Clone(four), func(r results.Record) bool { return !stage(r) }),
+			plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: forward, LSTM, four layers"})
+		rep.add("appleyard-fig1", fig, err)
+		if on.GPU {
+			fig, err := plots.Lines(slices.DeleteFunc(slices.Clone(four), func(r results.Record) bool { return stage(r) && r.Impl.Label != rungs[len(rungs)-1].label }),
+				plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: the last stage, as a graph, and cuDNN"})
+			rep.add("appleyard-fig1-cudnn", fig, err)
+		}
+		first, last := rungs[0].label, rungs[len(rungs)-1].label
+		t := &table.Table{
+			Title: "Stage 6 over naive, and four layers over one (stage 6)",
+			Columns: []table.Column{
+				{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
+				{Name: "naive", Key: "naive_flops_per_s", Right: true}, {Name: "stage 6", Key: "stage6_flops_per_s", Right: true},
+				{Name: "×", Key: "speedup", Right: true}, {Name: "best stage", Key: "best_stage"},
+				{Name: "batching inputs ×", Key: "inputbatch", Right: true}, {Name: "overlap ×", Key: "overlap", Right: true},
+				{Name: "4 layers / 1", Key: "layers", Right: true},
+			},
+		}
+		gain := map[int][]float64{}
+		hurts, pairs, doubles, deep := 0, 0, 0, 0
+		for _, p := range points(four) {
+			here := func(q results.Point) bool { return q == p }
+			a, b := find(four, first, here), find(four, last, here)
+			if a == nil || b == nil {
+				continue
+			}
+			up := a.Seconds() / b.Seconds()
+			gain[p.Batch] = append(gain[p.Batch], up)
+			best := b
+			for _, r := range rungs {
+				if c := find(four, r.label, here); c != nil && c.Seconds() < best.Seconds() {
+					best = c
+				}
+			}
+			batching, overlap, layersUp := math.NaN(), math.NaN(), math.NaN()
+			four4, five := find(four, rungs[4].label, here), find(four, rungs[5].label, here)
+			if four4 != nil && five != nil {
+				batching = four4.Seconds() / five.Seconds()
+				pairs++
+				if batching < 0.98 {
+					hurts++
+				}
+			}
+			if five != nil {
+				overlap = five.Seconds() / b.Seconds()
+			}
+			single := find(one, last, func(q results.Point) bool { return q.Hidden == p.Hidden && q.Batch == p.Batch })
+			if single != nil {
+				layersUp = b.FLOPS() / single.FLOPS()
+				deep++
+				if layersUp > 1.5 {
+					doubles++
+				}
+			}
+			t.Rows = append(t.Rows, []table.Cell{table.Int(p.Hidden), table.Int(p.Batch),
+				table.Number(a.FLOPS(), quantity.SI(a.FLOPS(), "FLOP/s")), table.Number(b.FLOPS(), quantity.SI(b.FLOPS(), "FLOP/s")),
+				number(up, "%.2f"), table.Text(best.Impl.Label), number(batching, "%.2f"), number(overlap, "%.2f"), number(layersUp, "%.2f")})
+		}
+		rep.Tables = append(rep.Tables, t)
+		var parts []string
+		top, topBatch := 0.0, 0
+		for _, p := range points(four) {
+			if g := gain[p.Batch]; g != nil {
+				up := geomean(g)
+				parts = append(parts, fmt.Sprintf("×%.2f at batch %d", up, p.Batch))
+				delete(gain, p.Batch)
+				if up > top {
+					top, topBatch = up, p.Batch
+				}
+			}
+		}
+		if parts != nil {
+			rep.claim(on, "the ladder gains most at minibatch 64", fmt.Sprintf("most at minibatch %d, ×%.2f", topBatch, top), topBatch == 64, "")
+			rep.Findings = append(rep.Findings, "Gain of stage 6 over naive, geometric mean over hidden sizes: "+strings.Join(parts, ", ")+". The paper: largest at minibatch 64, falling with minibatch and hidden size.")
+		}
+		if pairs > 0 {
+			rep.claim(on, "batching inputs is often detrimental", fmt.Sprintf("slower at %d of %d points", hurts, pairs), 4*hurts >= pairs, "")
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Batching inputs in pairs costs more than 2 %% at %d of %d points. The paper: detrimental in many cases for minibatches other than 32.", hurts, pairs))
+		}
+		if deep > 0 {
+			rep.claim(on, "four layers reach up to twice the throughput of one", fmt.Sprintf("more than 1.5 times at %d of %d points", doubles, deep), doubles > 0, on.say("one layer fills the cores of a CPU", ""))
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Four layers reach more than 1.5 times the throughput of one at %d of %d points. The paper: up to twice, where there is little parallelism%s", doubles, deep, on.say("; on a CPU one layer fills the cores, and what more layers change is how many weights compete for the caches.", ".")))
+		}
+		if on.GPU {
+			rep.Findings = append(rep.Findings, vendorFinding(four, asGraph))
+		}
+		return rep, nil
+	},
+}
+
+// layers keeps the records of networks of so many layers.
+func layers(recs []results.Record, n int) []results.Record {
+	var out []results.Record
+	for _, r := range recs {
+		if r.Point.Layers == n {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func geomean(v []float64) float64 {
+	var sum float64
+	for _, x := range v {
+		sum += math.Log(x)
+	}
+	return math.Exp(sum / float64(len(v)))
+}
+
+var appleyardFig2 = Experiment{
+	ID: "appleyard-fig2", Title: "Forward and backward of single-gate RNN, GRU and LSTM, four layers",
+	Source: "Appleyard et al. 2016, Figure 2",
+	Parts: func(s Size, on Target) []Part {
+		hidden, batch, steps := appleyardGrid(s)
+		rungs := ladder(4)
+		best := []grid.Spec{spec("cudnnstyle", "cudnnstyle", rungs[len(rungs)-1].knobs)}
+		if on.GPU {
+			best = append([]grid.Spec{graphed(best[0].Label, best[0])}, vendors()[0])
+		}
+		var parts []Part
+		for _, cell := range []string{"rnn-tanh", "gru", "lstm"} {
+			for _, pass := range []string{"forward", "train"} {
+				p := lstm4()
+				p.Cell, p.Pass, p.Steps = cell, pass, steps
+				parts = append(parts, Part{product(p, hidden, batch), best})
+			}
+		}
+		return parts
+	},
+	Report: func(recs []results.Record, on Target) (*Report, error) {
+		rep := &Report{}
+		t := &table.Table{
+			Title: "Forward, and backward with weight gradients (training less forward), FLOP/s",
+			Columns: []table.Column{
+				{Name: "Cell", Key: "cell"}, {Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
+				{Name: "forward", Key: "forward_flops_per_s", Right: true}, {Name: "backward", Key: "backward_flops_per_s", Right: true},
+				{Name: "backward / forward", Key: "ratio", Right: true},
+			},
+		}
+		var ratios []float64
+		for _, p := range points(recs) {
+			if p.Pass != "forward" {
+				continue
+			}
+			q := p
+			q.Pass = "train"
+			f := find(recs, "cudnnstyle", func(x results.Point) bool { return x == p })
+			b := find(recs, "cudnnstyle", func(x results.Point) bool { return x == q })
+			if f == nil || b == nil {
+				continue
+			}
+			back := float64(b.Work.Flops-f.Work.Flops) / (b.Seconds() - f.Seconds())
+			t.Rows = append(t.Rows, []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch),
+				table.Number(f.FLOPS(), quantity.SI(f.FLOPS(), "FLOP/s")), table.Number(back, quantity.SI(back, "FLOP/s")),
+				number(back/f.FLOPS(), "%.2f")})
+			if back > 0 {
+				ratios = append(ratios, back/f.FLOPS())
+			}
+		}
+		rep.Tables = append(rep.Tables, t)
+		for _, pass := range []string{"forward", "train"} {
+			var some []results.Record
+			for _, r := range recs {
+				if r.Point.Pass == pass && r.Impl.Label == "cudnnstyle" {
+					some = append(some, r)
+				}
+			}
+			fig, err := plots.Lines(some, plots.Spec{X: "hidden", Panel: "batch", Series: "cell", Machine: on.Name,
+				Title: map[string]string{"forward": "Appleyard Figure 2: forward, four layers, stage 6", "train": "Appleyard Figure 2: forward, backward and weight gradients, four layers, stage 6"}[pass]})
+			rep.add("appleyard-fig2-"+pass, fig, err)
+		}
+		if len(ratios) > 0 {
+			mean, why := geomean(ratios), ""
+			if clearly(mean) {
+				why = "; " + unknownCause
+			}
+			rep.Findings = append(rep.Findings, fmt.Sprintf("The backward pass, weight gradients included, runs at ×%.2f the forward pass's FLOP/s (geometric mean)%s. The paper draws forward and backward near each other.", mean, why))
+			rep.claim(on, "backward runs near the forward pass's FLOP/s", fmt.Sprintf("×%.2f in the geometric mean", mean), !differ(mean, 1), "")
+		}
+		rep.Findings = append(rep.Findings, "The paper measures cuDNN 5 here, whose structure stage 6 is. "+
+			on.say("The vendor's own library can be set beside it only on its GPUs.", vendorFinding(recs, "cudnnstyle")))
+		return rep, nil
+	},
+}
+
+var appleyardWeightGrad = Experiment{
+	ID: "appleyard-weightgrad", Title: "Weight gradients in one product after the propagation, or one per step",
+	Source: "Appleyard et al. 2016, section 2.6",
+	Parts: func(s Size, on Target) []Part {
+		hidden, batch, steps := appleyardGrid(s)
+		if s == Full {
+			hidden = []int{256, 512, 1024, 2048}
+		}
+		p := lstm4()
+		p.Pass, p.Steps, p.Layers = "train", steps, 1
+		at := func(perStep int) knob.Params { return knob.Params{"weightgrad": perStep} }
+		return []Part{{product(p, hidden, batch), []grid.Spec{
+			spec("per step", "cudnnstyle", at(1)), spec("after", "cudnnstyle", at(0)),
+		}}}
+	},
+	Report: func(recs []results.Record, on Target) (*Report, error) {
+		rep := &Report{}
+		t := &table.Table{
+			Title: "Training, LSTM: one product per weight matrix after the propagation against one per step",
+			Columns: []table.Column{
+				{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
+				{Name: "per step", Key: "per_step_s", Right: true}, {Name: "after", Key: "after_s", Right: true}, {Name: "×", Key: "speedup", Right: true},
+			},
+		}
+		var gains []float64
+		for _, p := range points(recs) {
+			here := func(q results.Point) bool { return q == p }
+			a, b := find(recs, "per step", here), find(recs, "after", here)
+			if a == nil || b == nil {
+				continue
+			}
+			up := a.Seconds() / b.Seconds()
+			gains = append(gains, up)
+			t.Rows = append(t.Rows, []table.Cell{table.Int(p.Hidden), table.Int(p.Batch),
+				table.Number(a.Seconds(), quantity.SI(a.Seconds(), "s")), table.Number(b.Seconds(), quantity.SI(b.Seconds(), "s")), number(up, "%.2f")})
+		}
+		if len(gains) == 0 {
+			return nil, fmt.Errorf("experiments: no records of both ways")
+		}
+		rep.Tables = append(rep.Tables, t)
+		fig, err := plots.Lines(recs, plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Weight gradients after the propagation or per step: training, LSTM, one layer"})
+		rep.add("appleyard-weightgrad", fig, err)
+		rep.claim(on, "one large product after the propagation is faster; no number", fmt.Sprintf("×%.2f in the geometric mean", geomean(gains)), geomean(gains) > 1, "")
+		rep.Findings = append(rep.Findings, fmt.Sprintf("One product after the propagation makes training ×%.2f as fast (geometric mean). The paper gives no number, only that one large product usually achieves close to peak.", geomean(gains)))
+		return rep, nil
+	},
+}

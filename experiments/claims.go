@@ -1,0 +1,135 @@
+package experiments
+
+import (
+	"slices"
+
+	"rnnbench/plots"
+	"rnnbench/results"
+)
+
+// An Outcome says how a measurement compares with what a paper found.
+type Outcome string
+
+// The outcomes.
+const (
+	Agrees         Outcome = "agrees"
+	Differs        Outcome = "differs"
+	Reduced        Outcome = "reduced size"         // smaller than the paper's, so neither agrees nor differs
+	Irreproducible Outcome = "cannot be reproduced" // data or machines are not to be had
+	Yardstick      Outcome = "yardstick"            // no paper makes a claim
+)
+
+// A Claim is what a paper found, with what was measured of it.
+type Claim struct {
+	Paper   string
+	Here    string
+	Outcome Outcome
+	Why     string // why it differs or cannot be reproduced; the record supports it
+}
+
+// unknownCause is the reason of a difference that no record explains.
+const unknownCause = "the cause is not known"
+
+// Verdict is the outcome with its reason, as a sentence without a full stop.
+func (c Claim) Verdict() string {
+	switch {
+	case c.Why == "":
+		return string(c.Outcome)
+	case c.Outcome == Differs && c.Why == unknownCause:
+		return string(c.Outcome) + "; " + c.Why
+	case c.Outcome == Differs:
+		return string(c.Outcome) + " because " + c.Why
+	}
+	return string(c.Outcome) + ": " + c.Why
+}
+
+// claim adds a claim that what was measured agrees with, or differs from for the
+// reason why. On reduced sizes it does neither.
+func (r *Report) claim(on Target, paper, here string, agrees bool, why string) {
+	c := Claim{Paper: paper, Here: here, Outcome: Agrees}
+	switch {
+	case on.Reduced:
+		c.Outcome = Reduced
+	case !agrees:
+		c.Outcome, c.Why = Differs, why
+		if why == "" {
+			c.Why = unknownCause
+		}
+	}
+	r.Claims = append(r.Claims, c)
+}
+
+// yardstick adds a measurement that no paper's claim belongs to.
+func (r *Report) yardstick(here string) {
+	r.Claims = append(r.Claims, Claim{Here: here, Outcome: Yardstick})
+}
+
+// agree is a sentence that says whether a measurement agrees with the paper. On
+// reduced sizes it says that it tells neither.
+func (t Target) agree(yes bool) string {
+	switch {
+	case t.Reduced:
+		return " The sizes here are smaller than the paper's, so this neither confirms nor contradicts it."
+	case yes:
+		return " They agree."
+	}
+	return " They disagree; " + unknownCause + "."
+}
+
+// reduced reports whether recs are of the quick size alone, which is smaller than
+// the paper's. Points that are in no plan are of an earlier quick plan.
+func (e Experiment) reduced(recs []results.Record, on Target) bool {
+	of := func(size Size) map[results.Point]bool {
+		set := map[results.Point]bool{}
+		for _, part := range e.Parts(size, on) {
+			for _, p := range part.Points {
+				set[p] = true
+			}
+		}
+		return set
+	}
+	full, quick := of(Full), of(Quick)
+	measured := points(recs)
+	all := func(set map[results.Point]bool, in bool) bool {
+		return !slices.ContainsFunc(measured, func(p results.Point) bool { return set[p] != in })
+	}
+	if len(measured) == 0 || len(full) == 0 {
+		return false
+	}
+	same := len(full) == len(quick)
+	for p := range full {
+		same = same && quick[p]
+	}
+	return !same && (all(quick, true) || all(full, false))
+}
+
+// Heading is the title of a report on e.
+func (e Experiment) Heading(r *Report) string {
+	if r.Reduced {
+		return e.Title + reducedMark
+	}
+	return e.Title
+}
+
+// reducedMark is in every title of what is of reduced size.
+const reducedMark = " (reduced size)"
+
+// mark says in the titles of tables and figures, from those numbers on, that they
+// are of reduced size.
+func (r *Report) mark(tables, figures int) {
+	for _, t := range r.Tables[tables:] {
+		if t.Title != "" {
+			t.Title += reducedMark
+		}
+	}
+	for _, f := range r.Figures[figures:] {
+		switch f := f.Figure.(type) {
+		case *plots.Chart:
+			f.Title += reducedMark
+		case *plots.Bars:
+			f.Title += reducedMark
+		case *plots.Grid:
+			f.Title += reducedMark
+		}
+	}
+}

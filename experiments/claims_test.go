@@ -1,0 +1,163 @@
+package experiments_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/experiments"
+	"rnnbench/plots"
+	"rnnbench/results"
+)
+
+// TestClaims: every experiment says what the paper found and what was measured of
+// it, and a difference has a reason or says that its cause is not known.
+func TestClaims(t *testing.T) {
+	for _, on := range []experiments.Target{cpu, gpu} {
+		for _, e := range experiments.All() {
+			if e.Vendor && !on.GPU {
+				continue
+			}
+			rep, err := e.Report(synthetic(e, on), on)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(rep.Claims) == 0 {
+				t.Errorf("%s claims nothing", e.ID)
+			}
+			for _, c := range rep.Claims {
+				if c.Here == "" || strings.Contains(c.Here, "NaN") || (c.Paper == "") != (c.Outcome == experiments.Yardstick) {
+					t.Errorf("%s: %+v", e.ID, c)
+				}
+				if s := c.Verdict(); c.Outcome == experiments.Differs && !strings.Contains(s, "because ") && !strings.Contains(s, "not known") {
+					t.Errorf("%s: no reason: %s", e.ID, s)
+				}
+			}
+		}
+	}
+}
+
+// TestReduced: a report of quick sizes says so in its title and in its figures', and
+// neither agrees nor disagrees with the paper.
+func TestReduced(t *testing.T) {
+	for _, e := range experiments.All() {
+		if e.Vendor {
+			continue
+		}
+		recs := synthetic(e, cpu)
+		rep, err := e.On(results.Device{Key: "cpu-synthetic-2t"}, recs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rep.Reduced != (len(recs) > 0) {
+			t.Errorf("%s: reduced is %t of %d records", e.ID, rep.Reduced, len(recs))
+		}
+		if !rep.Reduced || e.ID == "diamos-fig6" { // the latter's figures are computed in full
+			continue
+		}
+		if s := e.Heading(rep); !strings.Contains(s, "reduced") {
+			t.Errorf("%s: the title is %q", e.ID, s)
+		}
+		for _, f := range rep.Figures {
+			if ch, ok := f.Figure.(*plots.Chart); ok && !strings.Contains(ch.Title, "reduced") {
+				t.Errorf("%s: a figure's title is %q", e.ID, ch.Title)
+			}
+		}
+		for _, c := range rep.Claims {
+			if c.Outcome == experiments.Agrees || c.Outcome == experiments.Differs {
+				t.Errorf("%s: %+v", e.ID, c)
+			}
+		}
+		if s := about(rep, "gree"); s != "" {
+			t.Errorf("%s: %s", e.ID, s)
+		}
+	}
+}
+
+// TestFull: records of full size are not called reduced.
+func TestFull(t *testing.T) {
+	e, err := experiments.Lookup("hwang-fig3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recs []results.Record
+	for _, r := range synthetic(e, cpu) {
+		r.Point = e.Parts(experiments.Full, cpu)[0].Points[0]
+		recs = append(recs, r)
+	}
+	rep, err := e.On(results.Device{Key: "cpu-synthetic-2t"}, recs)
+	if err != nil || rep.Reduced || !slices.ContainsFunc(rep.Claims, func(c experiments.Claim) bool { return c.Outcome != experiments.Reduced }) {
+		t.Errorf("reduced is %t, claims %+v, %v", rep.Reduced, rep.Claims, err)
+	}
+}
+
+// TestSameLength: an LS-LSTM is set beside the fastest LSTM of the same length, and
+// beside the one of a grouped product a step before the naive one.
+func TestSameLength(t *testing.T) {
+	all := planned(t, "martin-fig1", gpu)
+	for i := range all {
+		all[i].Device = "cuda-synthetic"
+	}
+	rep := report(t, "martin-fig1", all, gpu)
+	if s := about(rep, "At the same length"); !strings.Contains(s, "at T=256") || strings.Contains(s, "was not measured") {
+		t.Errorf("%q", s)
+	}
+	old := report(t, "martin-fig1", without(all, "LSTM, persistent, graph"), gpu)
+	if s := about(old, "At the same length"); !strings.Contains(s, "LSTM, persistent, graph, which may be faster, was not measured") {
+		t.Errorf("without that form: %q", s)
+	}
+	s := about(rep, "over LSTMs of length 256")
+	paper, naive := strings.Index(s, "the paper's counterpart"), strings.Index(s, "naive of eight products")
+	if paper < 0 || naive < paper {
+		t.Errorf("the paper's counterpart does not come before the naive form: %q", s)
+	}
+}
+
+// TestAlgorithmsAlike: where the vendor's algorithms have the same errors and times
+// they are called one, and else not.
+func TestAlgorithmsAlike(t *testing.T) {
+	recs := planned(t, "cudnn-bf16", gpu)
+	for i := range recs {
+		s := *recs[i].Stats
+		s.Median = 1e-3
+		recs[i].Stats, recs[i].Verify = &s, &results.Verify{Error: 1e-3, OK: true}
+	}
+	const words = "whichever is asked for"
+	if about(report(t, "cudnn-bf16", recs, gpu), words) == "" {
+		t.Error("algorithms of the same error and time are not called one")
+	}
+	for i := range recs {
+		if recs[i].Impl.Label == "cudnn static" {
+			recs[i].Verify = &results.Verify{Error: 2e-3, OK: true}
+		}
+	}
+	if s := about(report(t, "cudnn-bf16", recs, gpu), words); s != "" {
+		t.Errorf("algorithms of other errors: %s", s)
+	}
+}
+
+// TestLibraryLadder: on a GPU the ladder is also set beside one by the vendor's
+// products, and where that was not measured the report says so.
+func TestLibraryLadder(t *testing.T) {
+	all := planned(t, "appleyard-table1", gpu)
+	if s := about(report(t, "appleyard-table1", all, gpu), "with every product by cuBLAS"); !strings.Contains(s, "the whole ladder is ×") {
+		t.Errorf("%q", s)
+	}
+	old := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool { return strings.Contains(r.Impl.Label, ", cuBLAS") })
+	if s := about(report(t, "appleyard-table1", old, gpu), "cuBLAS"); !strings.Contains(s, "was not measured") {
+		t.Errorf("%q", s)
+	}
+}
+
+// TestStartUp: what a start takes is the record's own difference.
+func TestStartUp(t *testing.T) {
+	recs := planned(t, "diamos-fig4", gpu)
+	for i, r := range recs {
+		s := *r.Stats
+		s.Median = 20e-6 + 1e-6*float64(r.Point.Steps)
+		recs[i].Stats = &s
+	}
+	if s := about(report(t, "diamos-fig4", recs, gpu), "a start"); !strings.Contains(s, "a step takes 1.00 µs and a start 20.0 µs, as much as 20 steps") {
+		t.Errorf("%q", s)
+	}
+}

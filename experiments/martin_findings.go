@@ -1,0 +1,149 @@
+package experiments
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"rnnbench/results"
+)
+
+// martinFindings sets the record beside what the paper says of Figure 1.
+func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, on Target) {
+	var first, last *results.Record
+	lo, hi, at := math.Inf(1), 0.0, ""
+	for i := range recs {
+		r := &recs[i]
+		if r.Impl.Label != lsScan || r.Status != results.OK {
+			continue
+		}
+		if v := lstm[r.Point.Batch]; v > 0 {
+			ratio := events(r) / v
+			if lo = min(lo, ratio); ratio > hi {
+				hi, at = ratio, fmt.Sprintf("T=%d, B=%d", r.Point.Steps, r.Point.Batch)
+			}
+		}
+		if r.Point.Batch == 1 {
+			if first == nil || r.Point.Steps < first.Point.Steps {
+				first = r
+			}
+			if last == nil || r.Point.Steps > last.Point.Steps {
+				last = r
+			}
+		}
+	}
+	var out []string
+	if hi > 0 {
+		out = append(out, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch, which has one grouped product a step as the paper's: ×%.2f to ×%.2f (%s). The paper: ×1.17 to ×175.%s", lo, hi, at,
+			on.say(" Here the LSTM's 1 MiB of recurrent weights is read from caches at each step, and the output layer, which is the same for both, takes over a third of the operations.", "")))
+		rep.claim(on, "an LS-LSTM trains 1.17 to 175 times as fast as the LSTM at the same minibatch", fmt.Sprintf("×%.2f to ×%.2f", lo, hi), !differ(hi, 175), "")
+	}
+	if first != nil && last != first {
+		grown := events(last) / events(first)
+		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events a second of length %d, %.1f of length %d, ×%.2f. The paper: 13.1 at 256, 129 at 65536: a GPU of thousands of threads needs as many steps to be busy%s", events(first), first.Point.Steps, events(last), last.Point.Steps, grown, on.say(", two cores a few hundred.", ".")))
+		rep.claim(on, "one sequence: 9.8 times as many events a second at 65536 steps as at 256", fmt.Sprintf("×%.2f from %d to %d steps", grown, first.Point.Steps, last.Point.Steps), !differ(grown, 129/13.1), on.say("few cores are busy from a few hundred steps on", ""))
+	}
+	out = append(out, martinForms(recs)...)
+	var gains []string
+	for _, l := range martinLengths(on) {
+		one := func(p results.Point) bool { return p.Steps == l.steps && p.Batch == 1 }
+		if a, b := find(recs, lsSerial, one), find(recs, lsScan, one); a != nil && b != nil {
+			gains = append(gains, fmt.Sprintf("×%.2f at T=%d", a.Seconds()/b.Seconds(), l.steps))
+		}
+	}
+	if gains != nil {
+		out = append(out, "The same LS-LSTM by scan over step by step, one sequence: "+strings.Join(gains, ", ")+".")
+	}
+	rep.Findings = append(rep.Findings, out...)
+}
+
+// martinForms sets the best scan of one sequence beside every LSTM of one: the
+// paper's counterpart, and then the fastest first. The LSTM's rate is that at 256
+// steps, on which it does not depend.
+func martinForms(recs []results.Record) []string {
+	one := func(p results.Point) bool { return p.Batch == 1 }
+	var best *results.Record
+	for i := range recs {
+		if r := &recs[i]; r.Impl.Label == lsScan && r.Status == results.OK && one(r.Point) && (best == nil || events(r) > events(best)) {
+			best = r
+		}
+	}
+	rank := func(r *results.Record) int {
+		if r.Impl.Label == lstmBest {
+			return 0
+		}
+		return 1
+	}
+	var rivals []*results.Record
+	for _, s := range append(lstmForms(), stepByStep(lstmBest)) {
+		if r := find(recs, s.Label, one); best != nil && r != nil {
+			rivals = append(rivals, r)
+		}
+	}
+	if len(rivals) < 2 {
+		return nil
+	}
+	slices.SortStableFunc(rivals, func(a, b *results.Record) int {
+		return cmp.Or(rank(a)-rank(b), cmp.Compare(events(b), events(a)))
+	})
+	var parts []string
+	for _, r := range rivals {
+		words := r.Impl.Label
+		switch words {
+		case lstmBest:
+			words += " of one grouped product a step, the paper's counterpart"
+		case "LSTM, naive":
+			words += " of eight products a step"
+		}
+		parts = append(parts, fmt.Sprintf("×%.1f over %s", events(best)/events(r), words))
+	}
+	return []string{fmt.Sprintf("One sequence, LS-LSTM of length %d over LSTMs of length 256: %s.", best.Point.Steps, strings.Join(parts, ", "))}
+}
+
+// sameLength sets LS-LSTM and the fastest LSTM beside each other where both have as
+// many steps, one sequence.
+func sameLength(recs []results.Record) []string {
+	var parts []string
+	longest := 0
+	graph := false
+	steps := map[int]bool{}
+	for _, p := range points(recs) {
+		if p.Layers == 2 && p.Pass == "train" && p.Batch == 1 {
+			steps[p.Steps] = true
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(steps)) {
+		here := func(p results.Point) bool {
+			return p.Layers == 2 && p.Pass == "train" && p.Batch == 1 && p.Steps == n
+		}
+		scan := find(recs, lsScan, here)
+		var best *results.Record
+		for _, s := range append(lstmForms(), stepByStep(lstmBest)) {
+			if r := find(recs, s.Label, here); r != nil && (best == nil || r.Seconds() < best.Seconds()) {
+				best = r
+			}
+		}
+		if scan == nil || best == nil {
+			continue
+		}
+		longest = n
+		graph = graph || find(recs, lstmPersistentGraph, here) != nil
+		parts = append(parts, fmt.Sprintf("×%.2f over %s at T=%d", best.Seconds()/scan.Seconds(), best.Impl.Label, n))
+	}
+	if parts == nil {
+		return nil
+	}
+	s := "At the same length, one sequence, over the fastest LSTM: " + strings.Join(parts, ", ") + "."
+	if results.OnGPU(recs[0].Device) {
+		if !graph {
+			s += " " + lstmPersistentGraph + ", which may be faster, was not measured in this run."
+		}
+		if longest == 256 {
+			s += " No LSTM was measured at a longer length in this run."
+		}
+	}
+	return []string{s}
+}

@@ -1,0 +1,142 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"rnnbench/model"
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// martinWays are the ways to run the recurrence of a layer.
+func martinWays(on Target) []grid.Spec {
+	if on.GPU {
+		return []grid.Spec{stepByStep("step by step"), graphed("step by step, graph", stepByStep("")), spec("scan", "scan", knob.Params{"inputbatch": 0, "graph": 1})}
+	}
+	return []grid.Spec{
+		stepByStep("step by step"),
+		spec("one worker", "scan", knob.Params{"scanworkers": 1}),
+		spec("channels split", "scan", knob.Params{"scansplit": 1}),
+		spec("time split", "scan", knob.Params{"scansplit": allWorkers}),
+	}
+}
+
+const allWorkers = 1024 // as many as there are
+
+var martinKernel = Experiment{
+	ID: "martin-kernel", Title: "The recurrence of a layer, serial and parallel, over length and channels",
+	Source: "Martin & Cundy 2017, sections 2.1 and 2.3",
+	Parts: func(s Size, on Target) []Part {
+		hidden, steps := []int{16, 64, 256, 1024}, []int{256, 1024, 4096, 16384, 65536}
+		if s == Quick {
+			hidden, steps = []int{16, 256}, []int{64, 512, 4096}
+		}
+		var all []results.Point
+		for _, h := range hidden {
+			for _, n := range steps {
+				all = append(all, results.Point{Cell: "gilr", Pass: "forward", Input: 1, Hidden: h, Layers: 1, Steps: n, Batch: 1, Precision: "fp32"})
+			}
+		}
+		return []Part{{all, martinWays(on)}}
+	},
+	Report: func(recs []results.Record, on Target) (*Report, error) {
+		t := &table.Table{
+			Title:   "Forward pass of a GILR layer with one input, a sequence",
+			Columns: []table.Column{{Name: "n", Key: "hidden", Right: true}, {Name: "T", Key: "steps", Right: true}},
+		}
+		ways := martinWays(on)
+		for _, w := range ways {
+			t.Columns = append(t.Columns, table.Column{Name: w.Label, Key: strings.ReplaceAll(w.Label, " ", "_") + "_s", Right: true})
+		}
+		last := ways[len(ways)-1].Label
+		t.Columns = append(t.Columns, table.Column{Name: on.say("one worker", "step by step") + " / " + last, Key: "speedup", Right: true},
+			table.Column{Name: "by 2.1", Key: "model_speedup", Right: true},
+			table.Column{Name: "copy", Key: "copy_s", Right: true}, table.Column{Name: "copy / " + last, Key: "of_copy", Right: true})
+		serial := map[bool]int{false: 1, true: 0}[on.GPU] // the way that the last one is set beside
+		var wins, longest int
+		var gains, all []float64
+		for _, p := range points(recs) {
+			row := []table.Cell{table.Int(p.Hidden), table.Int(p.Steps)}
+			longest = max(longest, p.Steps)
+			var rec []*results.Record
+			for _, w := range ways {
+				r := find(recs, w.Label, func(q results.Point) bool { return q == p })
+				if rec = append(rec, r); r == nil {
+					row = append(row, missing())
+					continue
+				}
+				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
+			}
+			up, predicted, copied, of := math.NaN(), math.NaN(), missing(), math.NaN()
+			if b := rec[len(rec)-1]; b != nil && on.Copy > 0 {
+				sec := float64(b.Work.Bytes) / on.Copy
+				copied, of = table.Number(sec, quantity.SI(sec, "s")), 100*sec/b.Seconds()
+			}
+			if a, b := rec[serial], rec[len(rec)-1]; a != nil && b != nil {
+				up, predicted = a.Seconds()/b.Seconds(), martinModel(p, on, workers(b.Device))
+				all = append(all, up)
+				if up > 1 {
+					wins++
+				}
+			}
+			if !on.GPU && rec[0] != nil && rec[2] != nil {
+				gains = append(gains, rec[0].Seconds()/rec[2].Seconds())
+			}
+			t.Rows = append(t.Rows, append(row, number(up, "%.2f"), number(predicted, "%.2f"), copied, number(of, "%.1f %%")))
+		}
+		if len(t.Rows) == 0 {
+			return nil, fmt.Errorf("experiments: no records of the recurrence")
+		}
+		rep := &Report{Tables: []*table.Table{t}}
+		if on.Copy > 0 {
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Copy: what reading and writing as many bytes of memory takes as the operations do, the product with one input included, at the %s measured. It is the limit where they do not fit into caches.", quantity.SI(on.Copy, "B/s")))
+		}
+		if on.GPU {
+			if len(all) > 0 {
+				rep.claim(on, "a parallel scan is faster from 3 processors on", fmt.Sprintf("×%.1f in the geometric mean, over a launch per step", geomean(all)), geomean(all) > 1, "")
+				rep.Findings = append(rep.Findings, fmt.Sprintf("A scan over one operation per step: ×%.1f (geometric mean), up to ×%.0f. By section 2.1 a scan does 6n(T/p + lg p) operations for 2nT, which %d threads share; step by step each step is a launch, which the model does not count.", geomean(all), slices.Max(all), gpuThreads))
+			}
+		} else {
+			if len(all) > 0 {
+				rep.claim(on, "a parallel scan is faster from 3 processors on", fmt.Sprintf("faster at %d of %d points, with %d workers", wins, len(all), workers(recs[0].Device)),
+					(2*wins > len(all)) == (workers(recs[0].Device) >= 3), "")
+				rep.Findings = append(rep.Findings, fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is so from %d processors on at %d steps: the model counts operations of the recurrence alone; gates, which both passes compute, and memory are not in it.", wins, len(all), model.ScanCrossover(longest), longest))
+			}
+			rep.Findings = append(rep.Findings, "The times include the gates and the product with one input, which all workers share in every column. What the recurrence alone does against the machine's copy rate, BenchmarkScan of device/cpu measures.")
+		}
+		if len(gains) > 0 {
+			rep.Findings = append(rep.Findings, fmt.Sprintf("A scan with channels split over one operation per step: ×%.1f (geometric mean).", geomean(gains)))
+		}
+		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Y: "events", Panel: "hidden", Machine: on.Name, Title: "A GILR layer over length: events per second, one sequence"})
+		rep.add("martin-kernel", fig, err)
+		return rep, nil
+	},
+}
+
+// gpuThreads is about how many threads a GPU of today runs at once.
+const gpuThreads = 1 << 17
+
+// martinModel is the speed-up of a parallel scan by section 2.1. A GPU's threads
+// are first shared by the channels, serially as well as in parallel.
+func martinModel(p results.Point, on Target, workers int) float64 {
+	if on.GPU {
+		workers = max(1, min(p.Steps, gpuThreads/p.Hidden))
+	}
+	return model.SerialScan(1, p.Steps) / model.ParallelScan(1, p.Steps, workers)
+}
+
+// workers is the number that a device's key ends with; 1 if it does not.
+func workers(device string) int {
+	var n int
+	if _, err := fmt.Sscanf(device[strings.LastIndex(device, "-")+1:], "%dt", &n); err != nil || n < 1 {
+		return 1
+	}
+	return n
+}
