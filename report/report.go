@@ -102,8 +102,7 @@ func Write(w io.Writer, sets []results.Set, recs []results.Record, o Options) er
 		Machines: machines(sets), Advice: advice(sets), Commands: commands(sets),
 	}
 	hash := sha256.Sum256([]byte(script))
-	p.Policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) +
-		"'; base-uri 'none'; form-action 'none'"
+	p.Policy = policy(base64.StdEncoding.EncodeToString(hash[:]))
 	if p.Title == "" {
 		p.Title = b.title()
 	}
@@ -134,6 +133,11 @@ func Write(w io.Writer, sets []results.Set, recs []results.Record, o Options) er
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
+}
+
+// policy lets a page run its own script, of that hash, and load nothing.
+func policy(hash string) string {
+	return "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + hash + "'; base-uri 'none'; form-action 'none'"
 }
 
 // printed is c, but a space for what a terminal that shows the page would obey:
@@ -225,7 +229,7 @@ func (b *builder) papers() ([]paper, error) {
 			list = append(list, paper{ID: e.ID, Title: e.Title, Source: e.Source, Missing: []string{err.Error()}})
 			continue
 		}
-		p := paper{ID: e.ID, Title: e.Title, Source: e.Source, Findings: rep.Findings}
+		p := paper{ID: e.ID, Title: e.Heading(rep), Source: e.Source, Findings: rep.Findings}
 		for _, t := range rep.Tables {
 			p.Tables = append(p.Tables, newSheet(t))
 		}

@@ -31,13 +31,17 @@ func (p *program) reproduceCommand() *cobra.Command {
 paper's numbers beside those of this machine. Each experiment is a run of its own, whose
 folder also holds its figures and report.md. Points come in an order in which those that
 there is time for cover the experiment evenly; --resume measures the others, into the same
-folder. Without an ID it lists the experiments.`,
+folder. Without an ID it lists the experiments.
+
+Several experiments, or all, end with one table of what the papers found and what was
+measured, and with one HTML page of every table and figure, in a folder of its own.`,
 		Example: `  rnnbench reproduce
   rnnbench reproduce appleyard-table1 --quick
   rnnbench reproduce appleyard-table1 --from out     # the report again, from the latest run
   rnnbench reproduce appleyard-fig1 --budget 10m
   rnnbench reproduce appleyard-fig1 --resume out --budget 10m   # what there was no time for
-  rnnbench reproduce all --budget 1h`,
+  rnnbench reproduce all --budget 1h
+  rnnbench reproduce all --resume                    # what an interrupted one left over`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			known := append([]string{"all", "list"}, experiments.IDs()...)
 			for i, a := range args {
@@ -81,56 +85,104 @@ folder. Without an ID it lists the experiments.`,
 	})
 	completeGrid(cmd)
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, args []string) error {
-		if one := len(args) == 1 && args[0] != "list" && args[0] != "all"; !one && (from != "" || f.resume != "") {
-			return misused(cmd, errors.New("--from and --resume are of one experiment: name one"))
-		}
-		if len(args) == 0 || slices.Contains(args, "list") {
-			return p.listExperiments(f.format)
-		}
-		all := slices.Contains(args, "all")
-		if all {
-			args = experiments.IDs()
-		}
-		if f.noVerify {
-			f.values["verify"] = &texts{list: []string{"off"}}
-		}
-		c, err := f.resolve(p)
-		if err != nil {
+		return p.reproduction(ctx, cmd, f, args, quick, from)
+	})
+}
+
+// reproduction is what the command does with its flags.
+func (p *program) reproduction(ctx context.Context, cmd *cobra.Command, f *sweepFlags, args []string, quick bool, from string) error {
+	all := slices.Contains(args, "all")
+	one := len(args) == 1 && args[0] != "list" && !all
+	if from != "" && !one {
+		return misused(cmd, errors.New("--from is of one experiment: name one"))
+	}
+	if f.resume != "" && !one && !all {
+		return misused(cmd, errors.New("--resume is of one experiment or of all: name one, or all"))
+	}
+	if len(args) == 0 || slices.Contains(args, "list") {
+		return p.listExperiments(f.format)
+	}
+	if all {
+		args = experiments.IDs()
+	}
+	if f.noVerify {
+		f.values["verify"] = &texts{list: []string{"off"}}
+	}
+	c, err := f.resolve(p)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	if f.resume == resumeLatest {
+		f.resume = c.Dir
+	}
+	if !one {
+		return p.several(ctx, cmd, f, c, args, quick)
+	}
+	e, err := experiments.Lookup(args[0])
+	if err != nil {
+		return misused(cmd, err)
+	}
+	if from != "" {
+		return p.reportFrom(e, runPath(from, c.Dir), f.format)
+	}
+	size := experiments.Full
+	if quick {
+		size = experiments.Quick
+	}
+	var before *results.Manifest
+	if f.resume != "" {
+		if c, before, err = f.resumed(p, c.Dir); err != nil {
 			return misused(cmd, err)
 		}
-		size := experiments.Full
-		if quick {
-			size = experiments.Quick
+	}
+	return p.reproduce(ctx, cmd, f, c, e, size, before, nil)
+}
+
+// several reproduces experiments one after the other, in a session that is new or
+// that --resume names.
+func (p *program) several(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, ids []string, quick bool) error {
+	if f.resume != "" {
+		s, err := findSession(f.resume, c.Dir)
+		if err != nil {
+			return err
 		}
-		var before *results.Manifest
-		if f.resume != "" {
-			if c, before, err = f.resumed(p, c.Dir); err != nil {
-				return misused(cmd, err)
-			}
+		was, err := fromManifest(s.Config)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.dir, err)
 		}
-		var outcome error
-		for _, id := range args {
-			e, err := experiments.Lookup(id)
-			if err != nil {
-				return misused(cmd, err)
-			}
-			if from != "" {
-				return p.reportFrom(e, runPath(from, c.Dir), f.format)
-			}
-			if err := p.reproduce(ctx, cmd, f, c, e, size, before); err != nil {
-				var bad *failure
-				if all && e.Vendor && errors.As(err, &bad) && bad.code == exitNoDevice {
-					p.note("skipped: %v", err)
-					continue
-				}
-				if len(args) == 1 || !errors.As(err, &bad) || bad.code != exitFailures {
-					return err
-				}
-				outcome = err // the others can go on
-			}
+		if c, err = f.resolve(p, was); err != nil {
+			return misused(cmd, err)
 		}
-		return outcome
-	})
+		c.Dir = filepath.Dir(s.dir)
+		return p.reproduceAll(ctx, cmd, f, c, s)
+	}
+	if f.dryRun { // nothing is made
+		s := &session{Quick: quick}
+		for _, id := range ids {
+			s.Entries = append(s.Entries, &sitting{ID: id, of: s})
+		}
+		return p.reproduceAll(ctx, cmd, f, c, s)
+	}
+	s, err := newSession(c, ids, quick)
+	if err != nil {
+		return err
+	}
+	return p.reproduceAll(ctx, cmd, f, c, s)
+}
+
+// resumeLatest is the value of a --resume without one: the latest in the folder of
+// results.
+const resumeLatest = "the latest"
+
+// bareResume gives --resume of reproduce its value where it has none.
+func bareResume(args []string) []string {
+	i := slices.Index(args, "--resume")
+	if i < 0 || args[0] != "reproduce" || i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+		return args
+	}
+	args = slices.Clone(args)
+	args[i] = "--resume=" + resumeLatest
+	return args
 }
 
 func (p *program) listExperiments(format string) error {
@@ -163,7 +215,7 @@ func experimentOf(m results.Manifest) string {
 
 // reproduce measures one experiment, or what a run of before lacks of it, and
 // reports on it.
-func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest) error {
+func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest, of *sitting) error {
 	env := environment(f.hideHost)
 	b, err := p.open(&f.settings, c)
 	if err != nil {
@@ -187,21 +239,11 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 		}
 		resume = runPath(f.resume, c.Dir)
 	}
-	if before != nil && before.Devices[0].Peak != nil { // what all of a run's records are set beside
-		b.limits.FLOPS = *before.Devices[0].Peak
-		if c := before.Devices[0].Bandwidth; c != nil {
-			b.limits.Copy = *c
-		}
-	} else if err := p.measureBench(b); err != nil {
+	if err := p.measureExperiment(b, e, before); err != nil {
 		return err
 	}
-	if e.Model != nil {
-		if err := p.measureModel(b); err != nil {
-			return err
-		}
-	}
 	if q.total() == 0 {
-		return p.compute(f, c, b, e, q, env)
+		return p.compute(f, c, b, e, q, env, of)
 	}
 	if f.dryRun {
 		return p.dryRun(ctx, cmd, f, b, q, c.Measure)
@@ -214,6 +256,9 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	p.note("%s", look.line(q.summary))
 	run, err := p.begin(c, b, q, resume, env)
 	if err != nil {
+		return err
+	}
+	if err := of.begin(run.Dir()); err != nil {
 		return err
 	}
 	end, err := p.complete(ctx, f, c, run, look, job{bench: b, plan: q, spread: true, measure: c.Measure})
@@ -232,15 +277,37 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 			}
 			report.Findings = append(report.Findings, moved...)
 		}
-		if err := p.present(e, report, f.format, run.Dir()); err != nil {
+		if err := p.present(e, report, f.format, run.Dir(), of == nil); err != nil {
+			return err
+		}
+	}
+	if end.code != exitInterrupted {
+		if err := of.end(end.planned - len(end.records)); err != nil {
 			return err
 		}
 	}
 	return p.conclude(end, c, fmt.Sprintf("rnnbench reproduce %s --resume %s", e.ID, run.Dir()))
 }
 
+// measureExperiment measures what the records of an experiment are set beside, or takes it
+// from the run of before.
+func (p *program) measureExperiment(b *bench, e experiments.Experiment, before *results.Manifest) error {
+	if before != nil && before.Devices[0].Peak != nil { // what all of a run's records are set beside
+		b.limits.FLOPS = *before.Devices[0].Peak
+		if c := before.Devices[0].Bandwidth; c != nil {
+			b.limits.Copy = *c
+		}
+	} else if err := p.measureBench(b); err != nil {
+		return err
+	}
+	if e.Model == nil {
+		return nil
+	}
+	return p.measureModel(b)
+}
+
 // compute reports on an experiment that has nothing to measure.
-func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan, env results.Environment) error {
+func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan, env results.Environment, of *sitting) error {
 	p.note("%s (%s)", e.Title, e.Source)
 	if f.dryRun {
 		p.note("computed, with nothing to measure")
@@ -254,7 +321,11 @@ func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiment
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.present(e, report, f.format, run.Dir()), run.Finish(exitDone))
+	err = errors.Join(of.begin(run.Dir()), p.present(e, report, f.format, run.Dir(), of == nil), run.Finish(exitDone))
+	if err != nil {
+		return err
+	}
+	return of.end(0)
 }
 
 // reportFrom reports on records that are there. A run's own folder gets its
@@ -283,12 +354,25 @@ func (p *program) reportFrom(e experiments.Experiment, path, format string) erro
 	if err != nil {
 		return err
 	}
-	return p.present(e, report, format, sets[0].Dir)
+	return p.present(e, report, format, sets[0].Dir, true)
 }
 
-// present prints a report and, where dir is not empty, keeps it there with its
-// figures.
-func (p *program) present(e experiments.Experiment, r *experiments.Report, format, dir string) error {
+// present prints a report, if it is to be shown, and, where dir is not empty, keeps
+// it there with its figures.
+func (p *program) present(e experiments.Experiment, r *experiments.Report, format, dir string, show bool) error {
+	if show {
+		if err := p.show(r, format); err != nil {
+			return err
+		}
+	}
+	if dir == "" {
+		return nil
+	}
+	return p.keep(e, r, dir, show)
+}
+
+// show prints the tables and findings of a report.
+func (p *program) show(r *experiments.Report, format string) error {
 	for i, t := range r.Tables {
 		if i > 0 && format != "json" {
 			if _, err := fmt.Fprintln(p.out); err != nil {
@@ -306,11 +390,18 @@ func (p *program) present(e experiments.Experiment, r *experiments.Report, forma
 			}
 		}
 	}
-	if dir == "" {
-		return nil
+	return nil
+}
+
+// keep writes a report and its figures into dir, and tells of each file if asked to.
+func (p *program) keep(e experiments.Experiment, r *experiments.Report, dir string, tell bool) error {
+	wrote := func(path string) {
+		if tell {
+			p.note("wrote %s", path)
+		}
 	}
 	var md bytes.Buffer
-	fmt.Fprintf(&md, "# %s\n\n%s\n", e.Title, e.Source)
+	fmt.Fprintf(&md, "# %s\n\n%s\n", e.Heading(r), e.Source)
 	for _, t := range r.Tables {
 		md.WriteString("\n")
 		if err := t.Write(&md, "markdown", table.Options{}); err != nil {
@@ -326,7 +417,7 @@ func (p *program) present(e experiments.Experiment, r *experiments.Report, forma
 			return err
 		}
 		fmt.Fprintf(&md, "\n![%s](%s)\n", x.Name, file)
-		p.note("wrote %s", filepath.Join(dir, file))
+		wrote(filepath.Join(dir, file))
 	}
 	for _, x := range r.Files {
 		path := filepath.Join(dir, x.Name)
@@ -336,12 +427,12 @@ func (p *program) present(e experiments.Experiment, r *experiments.Report, forma
 		if filepath.Ext(path) == ".svg" {
 			fmt.Fprintf(&md, "\n![%s](%s)\n", strings.TrimSuffix(x.Name, ".svg"), x.Name)
 		}
-		p.note("wrote %s", path)
+		wrote(path)
 	}
 	path := filepath.Join(dir, "report.md")
 	err := files.Write(path, func(w io.Writer) error { _, err := w.Write(md.Bytes()); return err })
 	if err == nil {
-		p.note("wrote %s", path)
+		wrote(path)
 	}
 	return err
 }

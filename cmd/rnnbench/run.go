@@ -45,6 +45,7 @@ type program struct {
 // run executes one command line and returns the exit code. Data goes to stdout,
 // everything else to stderr.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	args = bareResume(args)
 	p := &program{in: stdin, out: stdout, err: stderr, args: args, log: slog.New(slog.DiscardHandler), start: time.Now()}
 	root := p.root()
 	root.SetArgs(args)

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+)
+
+// TestReproduceAll: several experiments end with one table and one page, and what an
+// interruption left over is measured by --resume: finished ones are kept, and the
+// one under way goes on in its own run.
+func TestReproduceAll(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stdout bytes.Buffer
+	stderr := &trigger{word: "[ 3/", f: cancel}
+	line := "reproduce hwang-graph diamos-barrier --quick --no-verify --no-hostname" + strings.Replace(quickly, "2", "1", 2)
+	if code := run(ctx, strings.Fields(line), strings.NewReader(""), &stdout, stderr); code != exitInterrupted {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	pages, err := filepath.Glob(filepath.Join(usualDir, "*-reproduce", "session.json"))
+	if err != nil || len(pages) != 1 || !strings.Contains(stderr.String(), "reproduce all --resume "+filepath.Dir(pages[0])+" goes on") {
+		t.Fatalf("sessions %v: %s", pages, stderr)
+	}
+	barrier, some, _, err := results.Read(usualDir) // the latest
+	if err != nil || len(some) == 0 || len(some) >= barrier.Plan.Records {
+		t.Fatalf("%d of %d records: %v", len(some), barrier.Plan.Records, err)
+	}
+
+	o := rnnbench(t, "reproduce all --resume")
+	o.want(t, exitDone, []string{"The paper found", "one recurrent node", "reduced size"}, []string{"hwang-graph: kept", "index.html"})
+	if strings.Contains(o.out, "they agree") {
+		t.Errorf("quick sizes agree:\n%s", o.out)
+	}
+	again, all, _, err := results.Read(usualDir)
+	if err != nil || again.Run != barrier.Run || len(all) != barrier.Plan.Records {
+		t.Errorf("%d of %d records in run %s after %s: %v", len(all), barrier.Plan.Records, again.Run, barrier.Run, err)
+	}
+	page, err := os.ReadFile(filepath.Join(filepath.Dir(pages[0]), "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`href="../` + barrier.Run + `/"`, "<svg ", "data:image/svg+xml", "(reduced size)", "run folder", `id="machine"`} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	for _, outside := range []string{"http://", "https://", `src="/`} {
+		if rest := bytes.ReplaceAll(page, []byte("http://www.w3.org/"), nil); bytes.Contains(rest, []byte(outside)) {
+			t.Errorf("the page asks for %s", outside)
+		}
+	}
+	rnnbench(t, "reproduce all --resume "+filepath.Dir(pages[0])).want(t, exitDone, []string{"Verdict"}, []string{"diamos-barrier: kept"})
+	rnnbench(t, "reproduce all --resume nowhere").want(t, exitError, nil, []string{"no reproduction of several experiments", "hint: "})
+}

@@ -1,0 +1,181 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"rnnbench/experiments"
+	"rnnbench/plots"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+)
+
+//go:embed reproductions.html
+var reproductionsText string
+
+// A Reproduction is an experiment with the run that measured it, or the reason why
+// none did.
+type Reproduction struct {
+	Experiment experiments.Experiment
+	Report     *experiments.Report // nil: there is none
+	Set        results.Set
+	Link       string // from the page to the run's folder
+	Missing    string // why there is no report, or what it lacks
+}
+
+// Verdicts is the table of what the papers found and what was measured: a row for
+// each claim, and one for each experiment without any.
+func Verdicts(list []Reproduction) *table.Table {
+	t := &table.Table{Columns: []table.Column{
+		{Name: "Experiment", Key: "experiment"}, {Name: "The paper found", Key: "paper"}, {Name: "Measured here", Key: "here"}, {Name: "Verdict", Key: "verdict"},
+	}}
+	count := map[experiments.Outcome]int{}
+	for _, x := range list {
+		name := table.Text(x.Experiment.ID)
+		row := func(paper, here, verdict string) {
+			t.Rows = append(t.Rows, []table.Cell{name, table.Text(paper), table.Text(here), table.Text(verdict)})
+			name = table.Cell{Value: x.Experiment.ID} // said once to people, in each row to programs
+		}
+		if x.Report == nil || len(x.Report.Claims) == 0 {
+			missing := x.Missing
+			if missing == "" {
+				missing = "nothing was measured"
+			}
+			row("", "", "not measured: "+missing)
+			continue
+		}
+		for _, c := range x.Report.Claims {
+			count[c.Outcome]++
+			row(c.Paper, c.Here, c.Verdict())
+		}
+		if x.Missing != "" {
+			row("", "", "in part: "+x.Missing)
+		}
+	}
+	var words []string
+	for _, o := range []struct {
+		experiments.Outcome
+		words string
+	}{{experiments.Agrees, "agree"}, {experiments.Differs, "differ"}, {experiments.Reduced, "of reduced size"}, {experiments.Irreproducible, "cannot be reproduced"}} {
+		if n := count[o.Outcome]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, o.words))
+		}
+	}
+	if words != nil {
+		t.Notes = []string{"claims of papers: " + strings.Join(words, ", ")}
+	}
+	return t
+}
+
+// chapter is an experiment on the page.
+type chapter struct {
+	paper
+	Claims []experiments.Claim
+	Link   string
+	Note   string
+}
+
+// WriteReproductions writes one page of experiments: the table of verdicts, every
+// table and figure, the machines, and links to the runs. The page needs no other file.
+func WriteReproductions(w io.Writer, title string, list []Reproduction) error {
+	if len(list) == 0 {
+		return errors.New("report: there are no experiments to report on")
+	}
+	page := struct {
+		Title, Policy string
+		Style         template.CSS
+		Script        template.JS
+		Verdicts      *sheet
+		Chapters      []chapter
+		Machines      *sheet
+		Commands      []command
+	}{Title: title, Style: template.CSS(style), Script: template.JS(script), Verdicts: newSheet(Verdicts(list))}
+	hash := sha256.Sum256([]byte(script))
+	page.Policy = policy(base64.StdEncoding.EncodeToString(hash[:]))
+	var sets []results.Set
+	for _, x := range list {
+		c := chapter{paper: paper{ID: x.Experiment.ID, Title: x.Experiment.Title, Source: x.Experiment.Source}, Link: x.Link, Note: x.Missing}
+		if x.Report != nil {
+			if err := c.fill(x); err != nil {
+				return fmt.Errorf("report: %s: %w", x.Experiment.ID, err)
+			}
+			sets = append(sets, x.Set)
+		}
+		page.Chapters = append(page.Chapters, c)
+	}
+	page.Machines, page.Commands = machines(distinct(sets)), oneLine(commands(sets))
+	t, err := template.New("page").Parse(pageText)
+	if err == nil {
+		t, err = t.New("reproductions").Parse(reproductionsText)
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	var text bytes.Buffer
+	if err := t.Execute(&text, page); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if _, err := w.Write(bytes.Map(printed, text.Bytes())); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// fill adds what the report of x has.
+func (c *chapter) fill(x Reproduction) error {
+	c.Title, c.Claims, c.Findings = x.Experiment.Heading(x.Report), x.Report.Claims, x.Report.Findings
+	for _, t := range x.Report.Tables {
+		c.Tables = append(c.Tables, newSheet(t))
+	}
+	for _, f := range x.Report.Figures {
+		svg, err := plots.Inline(f.Figure)
+		if err != nil {
+			return err
+		}
+		c.Figures = append(c.Figures, template.HTML(svg))
+	}
+	for _, f := range x.Report.Files {
+		if strings.HasSuffix(f.Name, ".svg") { // a drawing of our own: put in as an image, it keeps its styles to itself
+			img := fmt.Sprintf(`<img alt="%s" src="data:image/svg+xml;base64,%s"/>`, template.HTMLEscapeString(quantity.OneLine(f.Name)), base64.StdEncoding.EncodeToString(f.Content))
+			c.Figures = append(c.Figures, template.HTML(img))
+		}
+	}
+	return nil
+}
+
+// distinct keeps the first run of each machine: of experiments that ran one after
+// the other it is mostly one.
+func distinct(sets []results.Set) (list []results.Set) {
+	seen := map[string]bool{}
+	for _, s := range sets {
+		key := s.Manifest.Environment.Host.Name + "\n" + s.Manifest.Environment.CPU.Model
+		for _, d := range s.Manifest.Devices {
+			key += "\n" + d.Key
+		}
+		if !seen[key] {
+			seen[key] = true
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// oneLine keeps commands that differ.
+func oneLine(list []command) (out []command) {
+	seen := map[string]bool{}
+	for _, c := range list {
+		if !seen[c.Line] {
+			seen[c.Line] = true
+			out = append(out, c)
+		}
+	}
+	return out
+}
