@@ -39,7 +39,11 @@ func (b *builder) sections() ([]section, error) {
 			}
 		}
 		s := section{ID: fmt.Sprintf("s%d", len(list)+1), Title: strings.Join(words, " · "), Fastest: newSheet(b.fastest(g))}
-		if err := b.draw(&s, g); err != nil {
+		drawn, left := b.few(g)
+		if left > 0 {
+			s.Missing = append(s.Missing, leftOutNote(left))
+		}
+		if err := b.draw(&s, drawn); err != nil {
 			return nil, err
 		}
 		list = append(list, s)
@@ -69,7 +73,7 @@ func (b *builder) draw(s *section, recs []*results.Record) error {
 		if len(rest) > 0 {
 			t.Rows, rest = rest[0], rest[1:]
 		}
-		if err := b.split(s, recs, t, rest); err != nil {
+		if err := b.split(s, b.behindWinner(recs), t, rest); err != nil {
 			return err
 		}
 	}
@@ -159,6 +163,9 @@ func (b *builder) device(key string) (name string, copyRate float64) {
 type race struct {
 	entrants []*results.Record
 	finished int
+
+	winner    *results.Winner // what a tune chose; nil: no tune
+	elsewhere bool            // it is not among the entrants: another run measured it
 }
 
 // races sorts records by point; of several settings of a technique the fastest
@@ -212,7 +219,9 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 	for _, c := range []string{"Fastest", "Time", "±", "FLOP/s", "Over " + b.o.Baseline, "Runner-up", "Over it"} {
 		t.Columns = append(t.Columns, table.Column{Name: c, Right: c != "Fastest" && c != "Runner-up"})
 	}
-	for _, x := range races(recs) {
+	chosen := false
+	for _, x := range b.crown(races(recs)) {
+		chosen = chosen || x.winner != nil
 		first := x.entrants[0]
 		var row []table.Cell
 		for _, a := range axes {
@@ -221,6 +230,12 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 				c.Value = n
 			}
 			row = append(row, c)
+		}
+		if x.elsewhere {
+			w := x.winner
+			row = append(row, table.Text(w.Label+" (of run "+w.Run+")"), table.Number(w.Seconds, quantity.SI(w.Seconds, "s")))
+			t.Rows = append(t.Rows, append(row, table.Cell{}, table.Cell{}, table.Cell{}, table.Text(strings.Join(w.Ties, ", ")), table.Cell{}))
+			continue
 		}
 		if x.finished == 0 {
 			row = append(row, table.Text("none: "+quantity.Reasons(x.entrants)), table.Cell{}, table.Cell{}, table.Cell{}, table.Cell{}, table.Cell{}, table.Cell{})
@@ -241,14 +256,17 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 			second = table.Text(quantity.Label(x.entrants[1]))
 			f := x.entrants[1].Seconds() / v.Value
 			margin = table.Number(f, quantity.Factor(f))
-			if w, _ := quantity.Time(x.entrants[1]); f < 1.01 || v.Known() && w.Known() && v.Hi >= w.Lo {
+			if w, _ := quantity.Time(x.entrants[1]); f < 1.01 || x.winner != nil && slices.Contains(x.winner.Ties, x.entrants[1].Impl.Label) || v.Known() && w.Known() && v.Hi >= w.Lo {
 				margin.Text += " ≈"
 			}
 		}
 		t.Rows = append(t.Rows, append(row, table.Text(quantity.Label(first)), table.Number(v.Value, quantity.SI(v.Value, "s")), spread,
 			table.Number(first.FLOPS(), quantity.SI(first.FLOPS(), "FLOP/s")), over, second, margin))
 	}
-	t.Notes = []string{"≈: ahead by less than 1 %, or by less than the confidence intervals tell. ±: half of the confidence interval of the median."}
+	if chosen {
+		t.Notes = []string{"The fastest is what tune chose: by the mean of the faster half of the samples, of equals the one with less memory."}
+	}
+	t.Notes = append(t.Notes, "≈: ahead by less than 1 %, or by less than the confidence intervals tell. ±: half of the confidence interval of the median.")
 	return t
 }
 
@@ -257,21 +275,24 @@ func (b *builder) summary() []string {
 	if len(b.recs) == 0 {
 		return nil
 	}
-	all := races(b.recs)
+	all := b.crown(races(b.recs))
 	wins := map[string]int{}
 	var labels []string
 	logs, n := 0.0, 0
 	base := quantity.NewBaseline(values(b.recs), b.o.Baseline)
 	for _, x := range all {
-		if x.finished == 0 {
+		if x.finished == 0 && !x.elsewhere {
 			continue
 		}
 		first := x.entrants[0]
 		l := quantity.Label(first)
+		if x.elsewhere {
+			l = x.winner.Label
+		}
 		if wins[l]++; wins[l] == 1 {
 			labels = append(labels, l)
 		}
-		if r := base.For(first); r != nil {
+		if r := base.For(first); r != nil && !x.elsewhere {
 			logs += math.Log(r.Seconds() / first.Seconds())
 			n++
 		}

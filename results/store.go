@@ -42,6 +42,7 @@ type Manifest struct {
 	Environment Environment     `json:"env"`
 	Devices     []Device        `json:"devices"`
 	Plan        Plan            `json:"plan"`
+	Winners     []Winner        `json:"winners,omitempty"` // what a tune chose at each point; absent: no tune
 
 	PID      int            `json:"pid"` // of the process that wrote last
 	Started  time.Time      `json:"started"`
@@ -73,6 +74,16 @@ type Plan struct {
 	Points  int    `json:"points"`  // problems
 	Records int    `json:"records"` // problems × techniques, skipped ones included
 	Summary string `json:"summary"`
+}
+
+// A Winner is what a tune chose at a point: by its score and its rule for ties,
+// which a median alone does not tell.
+type Winner struct {
+	Point   Point    `json:"point"`
+	Label   string   `json:"impl"` // as Impl.Label
+	Seconds float64  `json:"time_s"`
+	Run     string   `json:"run"`            // that measured it
+	Ties    []string `json:"ties,omitempty"` // labels of those that cannot be told from it
 }
 
 // A file is the part of *os.File that a run needs.
@@ -107,7 +118,13 @@ type outcome struct {
 // Create makes a new run in dir and names it there as the latest. It fills in
 // what the store knows of the manifest: schemas, run, process and start. Where
 // dir cannot be written it fails, so that nothing is measured in vain.
-func Create(dir string, m Manifest) (*Run, error) {
+func Create(dir string, m Manifest) (*Run, error) { return createRun(dir, m, true) }
+
+// CreateAside makes a new run that is not the latest: one that commands without a
+// run are not meant to take, such as a profile.
+func CreateAside(dir string, m Manifest) (*Run, error) { return createRun(dir, m, false) }
+
+func createRun(dir string, m Manifest, latest bool) (*Run, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("results: cannot make the folder %s: %w", dir, err)
 	}
@@ -126,7 +143,7 @@ func Create(dir string, m Manifest) (*Run, error) {
 		return nil, errors.Join(err, os.RemoveAll(path))
 	}
 	r.manifest = m
-	if err = r.save(); err == nil {
+	if err = r.save(); err == nil && latest {
 		err = writeAtomically(filepath.Join(dir, latestFile), []byte(m.Run+"\n"))
 	}
 	if err != nil {

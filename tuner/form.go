@@ -47,6 +47,27 @@ func (f *Form) Add(v *Verdict) {
 	}
 }
 
+// Begun takes in what the candidates of a point showed before it was interrupted.
+func (f *Form) Begun(p results.Point, recs []*results.Record) {
+	var best *results.Record
+	for _, r := range recs {
+		if best == nil || search.Score(search.Samples(r)) < search.Score(search.Samples(best)) {
+			best = r
+		}
+	}
+	if len(recs) < 2 {
+		return // one alone has no rivals
+	}
+	if f.seen == nil {
+		f.seen = map[string][]sighting{}
+	}
+	for _, r := range recs {
+		n := min(len(search.Samples(r)), len(search.Samples(best)))
+		behind := math.Log(search.Score(search.Samples(r)[:n]) / search.Score(search.Samples(best)[:n]))
+		f.seen[r.Impl.Label] = append(f.seen[r.Impl.Label], sighting{p, max(0, behind), float64(n) / float64(n+steady)})
+	}
+}
+
 // Expect is how much longer than the fastest a candidate should take at p, as a
 // log, and the standard deviation of that: the mean of what was seen, the more
 // the nearer, and of a guess that it is the fastest.

@@ -2,6 +2,7 @@ package tuner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -67,6 +68,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	c := &contest{Tune: t, entrants: make([]*entrant, len(all)), verdict: &Verdict{Point: p, Same: same, Records: make([]*results.Record, len(all))}}
 	o := t.Search
 	o.Incumbent = -1
+	t.form.Begun(p, t.begun(all))
 	arms := make([]search.Arm, len(all))
 	for i, e := range all {
 		c.entrants[i] = &entrant{contender: e}
@@ -111,7 +113,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 // Knows reports whether a candidate of that key need not be measured.
 func (t *Tune) Knows(key string) bool { return t.recall(key) != nil }
 
-// recall is what is known of key. What a budget cut short, what a bound kept from
+// recall is what is known of key. What a budget or an interruption cut short, what a bound kept from
 // running and what was never checked against the reference is not; what was passed
 // over stays so.
 func (t *Tune) recall(key string) *results.Record {
@@ -122,7 +124,7 @@ func (t *Tune) recall(key string) *results.Record {
 	if r != nil && r.Status == results.OK && (r.Verify == nil || r.Stats == nil) {
 		return nil
 	}
-	if r == nil || r.Stats != nil && r.Stats.Stop == stopBudget || r.ReasonCode != nil && *r.ReasonCode == results.ReasonBound {
+	if r == nil || r.Stats != nil && (r.Stats.Stop == stopBudget || r.Stats.Stop == stopInterrupted) || r.ReasonCode != nil && *r.ReasonCode == results.ReasonBound {
 		return nil
 	}
 	return r
@@ -201,7 +203,7 @@ func (c *contest) run(ctx context.Context, arms []search.Arm, running []int, o s
 	o.Incumbent = incumbent
 	r, err := search.Run(ctx, some, &numbered{c, running}, o)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.abandon())
 	}
 	c.verdict.Result = renumber(r, running, len(arms))
 	return c.verdict, nil

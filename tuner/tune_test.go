@@ -3,11 +3,13 @@ package tuner_test
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"rnnbench/device"
 	"rnnbench/impl"
@@ -137,11 +139,26 @@ func TestTuneGoesOn(t *testing.T) {
 	if _, err := u.Tune(ctx, small(), all, results.Impl{}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	before := len(kept)
+	// What was under way has its samples in records, which are not the last word.
+	cut := func() (n int) {
+		for _, r := range kept {
+			if r.Stats != nil && r.Stats.Stop == "interrupted" {
+				n++
+			}
+		}
+		return n
+	}
+	before, whole := len(kept), len(kept)-cut()
+	if cut() == 0 || whole == 0 {
+		t.Errorf("%d records, %d of them whole", before, whole)
+	}
 	u.Watch = nil
 	v, err := u.Tune(t.Context(), small(), all, results.Impl{})
-	if err != nil || before == 0 || len(kept) <= before || len(kept) != len(v.Records) {
-		t.Errorf("%d records, then %d of %d: %v", before, len(kept), len(v.Records), err)
+	if err != nil || len(kept) != len(v.Records) || cut() != 0 {
+		t.Errorf("%d records, then %d of %d, %d still cut short: %v", before, len(kept), len(v.Records), cut(), err)
+	}
+	if v.Known != whole-declined(v) {
+		t.Errorf("%d are known of %d whole records, of which %d are declined", v.Known, whole, declined(v))
 	}
 	if v.Known == 0 || v.WinnerRecord() == nil || v.WinnerRecord().Stats.Stop == "outraced" {
 		t.Errorf("%d known, winner %+v", v.Known, v.WinnerRecord())
@@ -156,6 +173,60 @@ func TestTuneGoesOn(t *testing.T) {
 	u.Search.MaxEvals = 0
 	if v, err = u.Tune(t.Context(), small(), all, results.Impl{}); err != nil || !v.Complete || len(kept) != len(v.Records) {
 		t.Errorf("%d of %d records, %v", len(kept), len(v.Records), err)
+	}
+}
+
+// declined counts the candidates that cannot run.
+func declined(v *tuner.Verdict) int { return len(v.Records) - v.Candidates() }
+
+// TestFormBegun: what was cut short says what to expect of its own point, the more
+// samples the more, and one alone says nothing.
+func TestFormBegun(t *testing.T) {
+	record := func(label string, seconds float64, n int) *results.Record {
+		r := &results.Record{Point: small(), Status: results.OK, Impl: results.Impl{Label: label}, Samples: &results.Samples{}, Verify: &results.Verify{OK: true}}
+		for range n {
+			r.Samples.Wall = append(r.Samples.Wall, seconds)
+		}
+		return r
+	}
+	expect := func(n int) float64 {
+		var f tuner.Form
+		f.Begun(small(), []*results.Record{record("fast", 1, n), record("slow", 3, n)})
+		behind, _ := f.Expect(small(), "slow")
+		if ahead, _ := f.Expect(small(), "fast"); ahead != 0 {
+			t.Errorf("the fastest is expected to be %g behind", ahead)
+		}
+		return behind
+	}
+	if few, many := expect(1), expect(20); !(0 < few && few < many && many < math.Log(3)) {
+		t.Errorf("expected %g behind by one sample and %g by twenty", few, many)
+	}
+	var f tuner.Form
+	f.Begun(small(), []*results.Record{record("slow", 3, 5)})
+	if behind, _ := f.Expect(small(), "slow"); behind != 0 {
+		t.Errorf("one alone is %g behind", behind)
+	}
+}
+
+// TestSupersedes: the newer record counts, but not one that was cut short in the
+// place of a whole one.
+func TestSupersedes(t *testing.T) {
+	at := func(minute int, stop string) *results.Record {
+		return &results.Record{Time: time.Unix(int64(60*minute), 0), Stats: &results.Stats{Stop: stop}}
+	}
+	for _, c := range []struct {
+		r, old *results.Record
+		want   bool
+	}{
+		{at(2, "max_rounds"), at(1, "max_rounds"), true},
+		{at(1, "max_rounds"), at(2, "max_rounds"), false},
+		{at(2, "interrupted"), at(1, "max_rounds"), false},
+		{at(1, "max_rounds"), at(2, "interrupted"), true},
+		{at(2, "interrupted"), at(1, "interrupted"), true},
+	} {
+		if tuner.Supersedes(c.r, c.old) != c.want {
+			t.Errorf("%v, %s over %v, %s is not %t", c.r.Time, c.r.Stats.Stop, c.old.Time, c.old.Stats.Stop, c.want)
+		}
 	}
 }
 

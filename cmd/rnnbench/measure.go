@@ -81,7 +81,11 @@ func (p *program) begin(c config.Config, b *bench, q plan, resume string, env re
 		if err != nil {
 			return nil, err
 		}
-		run, err := results.Create(c.Dir, results.Manifest{
+		create := results.Create
+		if q.aside {
+			create = results.CreateAside
+		}
+		run, err := create(c.Dir, results.Manifest{
 			Label: c.Label, Argv: append([]string{"rnnbench"}, p.args...), Config: text, Environment: env,
 			Devices: []results.Device{b.record()},
 			Plan:    results.Plan{Hash: q.hash(), Points: q.shapes(), Records: q.total(), Summary: q.summary},

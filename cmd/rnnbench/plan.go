@@ -31,6 +31,7 @@ type plan struct {
 	parts   []part
 	summary string
 	kind    string // of what is done with it, where that is not a sweep
+	aside   bool   // its run is not one that commands without a run are to take
 }
 
 // newPlan makes a plan of a request.

@@ -196,7 +196,7 @@ func (g *progress) tuned(v *tuner.Verdict) {
 	winner := v.WinnerRecord()
 	if g.json {
 		m := g.message("point")
-		m.Point, m.Leader, m.Candidates, m.Bursts = &v.Point, "", len(v.Left), v.Evaluations
+		m.Point, m.Leader, m.Candidates, m.Bursts = &v.Point, "", v.Candidates(), v.Evaluations
 		if winner != nil {
 			m.Impl, m.Seconds = label(winner), v.Medians[v.Winner]
 		}
@@ -212,7 +212,7 @@ func (g *progress) tuned(v *tuner.Verdict) {
 		case winner != nil:
 			what = fmt.Sprintf("%s  %s", label(winner), quantity.SI(v.Medians[v.Winner], "s"))
 		}
-		fmt.Fprintf(g.w, "%s %v  %s  %s, %s%s\n", g.count(g.at), v.Point, what, plural(len(v.Left), "candidate"), plural(v.Evaluations, "burst"), g.eta())
+		fmt.Fprintf(g.w, "%s %v  %s  %s, %s%s\n", g.count(g.at), v.Point, what, plural(v.Candidates(), "candidate"), plural(v.Evaluations, "burst"), g.eta())
 	}
 	g.leader, g.best = "", 0
 }

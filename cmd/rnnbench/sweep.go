@@ -126,6 +126,7 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 	if err != nil {
 		return misused(cmd, err)
 	}
+	q.aside = f.profile
 	if before != nil {
 		if differs := mismatch(*before, b, q); differs != "" {
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "leave --resume out to start a new run, or the other flags to go on with this one")

@@ -227,7 +227,7 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 	if err != nil {
 		return misused(cmd, err)
 	}
-	q.kind = "tune --depth " + f.depth
+	q.kind, q.aside = "tune --depth "+f.depth, f.regret
 	if before != nil {
 		if differs := mismatch(*before, b, q); differs != "" {
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "rnnbench tune without --resume goes on from earlier runs, too")
@@ -282,9 +282,10 @@ type tuning struct {
 	resume string // run to go on with
 	tune   *tuner.Tune
 
-	folder *results.Run // nil: nothing was measured yet
-	kept   bool         // the book has a winner
-	show   *progress
+	folder  *results.Run     // nil: nothing was measured yet
+	kept    bool             // the book has a winner
+	winners []results.Winner // of the points tuned so far
+	show    *progress
 }
 
 // dryRun says how many candidates each point has.
@@ -367,6 +368,9 @@ func (t *tuning) run(ctx context.Context) error {
 			return err
 		}
 		t.show.tuned(v)
+		if err := t.won(v); err != nil {
+			return err
+		}
 		for _, r := range v.Records {
 			if r != nil {
 				recs = append(recs, *r)
@@ -426,6 +430,29 @@ func (t *tuning) append(r *results.Record) error {
 	return t.folder.Append(r)
 }
 
+// won notes the winner in the run's manifest, if there is a run: reports name it.
+func (t *tuning) won(v *tuner.Verdict) error {
+	if w := v.WinnerRecord(); w != nil {
+		run := w.Run
+		if run == "" && t.folder != nil { // measured just now
+			run = t.folder.Manifest().Run
+		}
+		t.winners = append(t.winners, results.Winner{Point: v.Point, Label: label(w), Seconds: v.Medians[v.Winner], Run: run, Ties: ties(v)})
+	}
+	if t.folder == nil {
+		return nil
+	}
+	return t.folder.Update(func(m *results.Manifest) {
+		for _, w := range t.winners {
+			if i := slices.IndexFunc(m.Winners, func(old results.Winner) bool { return old.Point == w.Point }); i >= 0 {
+				m.Winners[i] = w
+			} else {
+				m.Winners = append(m.Winners, w)
+			}
+		}
+	})
+}
+
 // keep writes the winner into the book at once, so that nothing can take it
 // back.
 func (t *tuning) keep(v *tuner.Verdict) error {
@@ -458,11 +485,7 @@ func entryOf(v *tuner.Verdict, cache, tool string, libraries map[string]string) 
 		Device: w.Device, Cache: cache, Point: v.Point, Impl: w.Impl.Name, Knobs: w.Impl.Knobs, Seconds: w.Seconds(), Complete: v.Complete,
 		Tool: tool, Libraries: libraries, Run: w.Run, Time: w.Time,
 	}
-	for _, m := range v.Medians {
-		if m > 0 {
-			e.Tried++
-		}
-	}
+	e.Tried = v.Timed()
 	if v.Second >= 0 {
 		e.RunnerUp, e.Lead = label(v.Records[v.Second]), v.Lead
 	}
@@ -481,7 +504,7 @@ func (t *tuning) known() (map[string]*results.Record, error) {
 			if r.Mode.Cache != m.Cache || r.Mode.Data != m.Data || r.Mode.Seed != m.Seed {
 				continue
 			}
-			if old := known[r.Key()]; old == nil || r.Time.After(old.Time) {
+			if old := known[r.Key()]; old == nil || tuner.Supersedes(r, old) {
 				known[r.Key()] = r
 			}
 		}

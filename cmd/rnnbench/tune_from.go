@@ -129,12 +129,7 @@ func (p *program) dryReplay(recs []results.Record, format string) error {
 	list := &winners{}
 	points, all := 0, 0
 	for _, group := range tuner.ByPoint(recs) {
-		candidates := 0
-		for _, r := range group {
-			if r.Status != results.Skipped {
-				candidates++
-			}
-		}
+		candidates := tuner.CanRun(group)
 		list.plan(group[0].Point, candidates, 0)
 		points, all = points+1, all+candidates
 	}

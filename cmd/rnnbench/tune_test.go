@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"html"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +33,7 @@ func TestTune(t *testing.T) {
 		t.Fatalf("%v: %s", err, o.out)
 	}
 	m, recs, _, err := results.Read("out")
-	if err != nil || len(recs) != rows[0].Candidates || m.Exit == nil || *m.Exit != exitDone {
+	if err != nil || tuner.CanRun(pointers(recs)) != rows[0].Candidates || m.Exit == nil || *m.Exit != exitDone {
 		t.Fatalf("%d records, %v", len(recs), err)
 	}
 	b, err := wisdom.Read("w.toml")
@@ -53,6 +55,45 @@ func TestTune(t *testing.T) {
 		rnnbench(t, line+" --resume out/"+m.Run).want(t, exitUsage, nil, []string{"cannot be resumed: it measures another plan"})
 	}
 	rnnbench(t, tinyTune+" --resume out/"+m.Run).want(t, exitDone, nil, []string{"0 bursts"})
+}
+
+func pointers(recs []results.Record) (list []*results.Record) {
+	for i := range recs {
+		list = append(list, &recs[i])
+	}
+	return list
+}
+
+// TestTuneAside: what measures beside a tune or a sweep does not become the run that
+// report takes, and the report of a tune names its winner.
+func TestTuneAside(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tinyTune).want(t, exitDone, nil, nil)
+	m, _, _, err := results.Read("out")
+	if err != nil || len(m.Winners) != 1 {
+		t.Fatalf("%+v, %v", m.Winners, err)
+	}
+	for _, line := range []string{tinyTune + " --regret", "sweep -H 8 -B 2 -T 3 --impl naive --profile"} {
+		rnnbench(t, line).want(t, exitDone, nil, nil)
+		if now, _, _, err := results.Read("out"); err != nil || now.Run != m.Run {
+			t.Errorf("after %q the latest run is %s, was %s: %v", line, now.Run, m.Run, err)
+		}
+	}
+	rnnbench(t, "report -f page.html").want(t, exitDone, nil, nil)
+	page, err := os.ReadFile("page.html")
+	if err != nil || !bytes.Contains(page, []byte("Fastest: "+html.EscapeString(m.Winners[0].Label)+" at 1.")) {
+		t.Errorf("the report does not name the winner %q: %v", m.Winners[0].Label, err)
+	}
+	rnnbench(t, tinyTune+" --dry-run -o csv").want(t, exitDone, []string{fmt.Sprintf(",%d,", candidatesOf(t, "out"))}, nil)
+}
+
+// candidatesOf counts those of a run of one point.
+func candidatesOf(t *testing.T, dir string) int {
+	_, recs, _, err := results.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tuner.CanRun(pointers(recs))
 }
 
 func TestTuneDryRun(t *testing.T) {

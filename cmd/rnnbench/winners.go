@@ -80,13 +80,7 @@ func (w *winners) row(v *tuner.Verdict) []table.Cell {
 	case !v.Complete:
 		w.unfinished++
 	}
-	candidates := 0
-	for i := range v.Left {
-		if v.Records[i] == nil || v.Records[i].Status != results.Skipped {
-			candidates++
-		}
-	}
-	row := []table.Cell{table.Text(v.Point.String()), {Text: "none"}, {}, {}, {}, {}, {}, {}, table.Int(len(v.Ties)), table.Int(candidates), table.Int(v.Evaluations), table.Text(remark(v))}
+	row := []table.Cell{table.Text(v.Point.String()), {Text: "none"}, {}, {}, {}, {}, {}, {}, tied(v), table.Int(v.Candidates()), table.Int(v.Timed()), table.Int(v.Evaluations), table.Text(remark(v))}
 	r := v.WinnerRecord()
 	if r == nil {
 		return row
@@ -105,6 +99,21 @@ func (w *winners) row(v *tuner.Verdict) []table.Cell {
 		row[6], row[7] = table.Number(*v.Lo, ""), table.Number(*v.Hi, "")
 	}
 	return row
+}
+
+// tied names those that cannot be told from the winner; data have their number.
+func tied(v *tuner.Verdict) table.Cell {
+	return table.Cell{Text: strings.Join(ties(v), ", "), Value: len(v.Ties)}
+}
+
+// ties are the labels of those that cannot be told from the winner.
+func ties(v *tuner.Verdict) (list []string) {
+	for _, i := range v.Ties {
+		if r := v.Records[i]; r != nil {
+			list = append(list, label(r))
+		}
+	}
+	return list
 }
 
 // remark says what is special about a verdict.
@@ -143,11 +152,11 @@ func (w *winners) write(p *program, format string) error {
 	t.Columns = []table.Column{
 		{Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true}, {Name: "rate", Key: "flops_per_s", Right: true},
 		{Name: "runner-up", Key: "runner_up"}, {Name: "takes longer by", Key: "lead", Right: true}, {Key: "lead_lo"}, {Key: "lead_hi"},
-		{Name: "ties", Key: "ties", Right: true}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "bursts", Key: "evaluations", Right: true}, {Key: "remark"},
+		{Name: "ties with", Key: "ties"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "timed", Key: "timed", Right: true}, {Name: "bursts", Key: "evaluations", Right: true}, {Key: "remark"},
 	}
 	for _, row := range w.rows {
-		if row[11].Text != "" {
-			t.Columns[11].Name = "remark"
+		if row[12].Text != "" {
+			t.Columns[12].Name = "remark"
 		}
 	}
 	if w.replayed {

@@ -1,0 +1,144 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+)
+
+// winner is what a tune chose at a point; nil where no tune says so. Of several runs
+// none does: they may have chosen differently.
+func (b *builder) winner(p results.Point, device string) *results.Winner {
+	if len(b.sets) != 1 {
+		return nil
+	}
+	m := &b.sets[0].Manifest
+	if len(m.Devices) > 0 && m.Devices[0].Key != device {
+		return nil
+	}
+	i := slices.IndexFunc(m.Winners, func(w results.Winner) bool { return w.Point == p })
+	if i < 0 {
+		return nil
+	}
+	return &m.Winners[i]
+}
+
+// crown puts what a tune chose before the others of each race. What is not among
+// the records, since another run measured it, stays in x.winner alone.
+func (b *builder) crown(list []race) []race {
+	for i := range list {
+		x := &list[i]
+		w := b.winner(x.entrants[0].Point, x.entrants[0].Device)
+		if w == nil {
+			continue
+		}
+		x.winner = w
+		k := slices.IndexFunc(x.entrants, func(r *results.Record) bool { return r.Impl.Label == w.Label && r.Seconds() > 0 })
+		if k > 0 {
+			first := x.entrants[k]
+			x.entrants = slices.Insert(slices.Delete(x.entrants, k, k+1), 0, first)
+		}
+		x.elsewhere = k < 0
+	}
+	return list
+}
+
+// mostLines is how many series of a figure can be told apart at a glance.
+const mostLines = 8
+
+// few keeps of many settings the best of each technique, for figures: those that are
+// the fastest of their technique at the most points, and those that won. The number
+// of settings that it leaves out is told.
+func (b *builder) few(recs []*results.Record) (kept []*results.Record, left int) {
+	settings := map[string][]string{} // of each technique
+	var names []string
+	for _, r := range recs {
+		name := r.Impl.Name
+		if settings[name] == nil {
+			names = append(names, name)
+		}
+		if l := quantity.Label(r); !slices.Contains(settings[name], l) {
+			settings[name] = append(settings[name], l)
+			left++
+		}
+	}
+	if left <= mostLines {
+		return recs, 0
+	}
+	each := max(1, mostLines/len(names))
+	keep := map[string]bool{}
+	for _, name := range names {
+		ranked := b.ranked(recs, name, settings[name])
+		for _, l := range ranked[:min(each, len(ranked))] {
+			keep[l] = true
+		}
+	}
+	kept = slices.DeleteFunc(slices.Clone(recs), func(r *results.Record) bool { return !keep[quantity.Label(r)] })
+	return kept, left - len(keep)
+}
+
+// ranked sorts the settings of a technique: by the points that a tune chose them at,
+// by those at which they are the fastest of the technique, and then by how far they
+// are behind where they are not.
+func (b *builder) ranked(recs []*results.Record, name string, labels []string) []string {
+	best := map[results.Point]*results.Record{}
+	for _, r := range recs {
+		if s := r.Seconds(); r.Impl.Name == name && s > 0 && (best[r.Point] == nil || s < best[r.Point].Seconds()) {
+			best[r.Point] = r
+		}
+	}
+	won, behind := map[string]int{}, map[string]float64{}
+	for _, r := range recs {
+		l := quantity.Label(r)
+		if r.Impl.Name != name {
+			continue
+		}
+		if w := b.winner(r.Point, r.Device); w != nil && w.Label == r.Impl.Label {
+			won[l] += len(recs) // before any number of points
+		}
+		switch {
+		case best[r.Point] == r:
+			won[l]++
+		case r.Seconds() > 0:
+			behind[l] += math.Log(r.Seconds() / best[r.Point].Seconds())
+		default:
+			behind[l] += math.Log(10) // it does not run there
+		}
+	}
+	slices.SortStableFunc(labels, func(x, y string) int {
+		switch {
+		case won[x] != won[y]:
+			return won[y] - won[x]
+		case behind[x] < behind[y]:
+			return -1
+		case behind[x] > behind[y]:
+			return 1
+		}
+		return 0
+	})
+	return labels
+}
+
+// leftOutNote says how many settings a section's figures lack.
+func leftOutNote(n int) string {
+	return fmt.Sprintf("Figures show the best settings of each technique; %d others are in the table of all measurements alone.", n)
+}
+
+// behindWinner leaves out what has a smaller median than the choice of a tune, which
+// cannot be told from it or was not faster by the margin: so that a map of winners
+// shows what the tune chose.
+func (b *builder) behindWinner(recs []*results.Record) []*results.Record {
+	chosen := map[results.Point]*results.Record{}
+	for _, r := range recs {
+		if w := b.winner(r.Point, r.Device); w != nil && w.Label == r.Impl.Label && r.Seconds() > 0 {
+			chosen[r.Point] = r
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(recs), func(r *results.Record) bool {
+		c := chosen[r.Point]
+		return c != nil && c != r && r.Seconds() > 0 && r.Seconds() < c.Seconds()
+	})
+}
