@@ -78,6 +78,9 @@ func (b *Bars) frame() *frame {
 			strength[l.color]++
 			l.color = mix(l.color, rgb(0xffffff), min(0.75, 0.25*n))
 		}
+		if l.glyph == nil { // what somebody else measured
+			l.glyph = plank{}
+		}
 		look[s] = l
 	}
 	f := &frame{
@@ -94,10 +97,22 @@ func (b *Bars) frame() *frame {
 				c.SetColor(look[s].color)
 				y := c.Center().Y
 				c.Fill(vg.Rectangle{Min: vg.Point{X: c.Min.X + 8, Y: y - 5}, Max: vg.Point{X: c.Max.X, Y: y + 5}}.Path())
+				look[s].stamp(&c, vg.Point{X: c.Min.X + 8 + stampInset, Y: y})
 			}})
 		}
 	}
 	return f
+}
+
+// stampInset is how far from the base of a bar its mark is.
+const stampInset = 7 * vg.Length(1)
+
+// stamp puts the mark of a series onto its bar, so that not colour alone tells it.
+func (l look) stamp(c *draw.Canvas, at vg.Point) {
+	c.DrawGlyphNoClip(draw.GlyphStyle{Color: onto(l.color), Radius: 2.6, Shape: solid(l.glyph)}, at)
+	if l.hollow {
+		c.DrawGlyphNoClip(draw.GlyphStyle{Color: l.color, Radius: 1.3, Shape: solid(l.glyph)}, at)
+	}
 }
 
 func (b *Bars) draw(c draw.Canvas, look map[string]look) {
@@ -171,6 +186,7 @@ func (p *barPlotter) Plot(c draw.Canvas, pl *plot.Plot) {
 		format = quantity.Short
 	}
 	small := write(9.5, ink())
+	marked := slices.ContainsFunc(p.Groups, func(g Group) bool { return len(g.Bars) > 1 })
 	for i, g := range p.Groups {
 		for j, bar := range g.Bars {
 			top, bottom := ty(p.tops[i]-float64(j)), ty(p.tops[i]-float64(j)-1)
@@ -182,6 +198,9 @@ func (p *barPlotter) Plot(c draw.Canvas, pl *plot.Plot) {
 				end = tx(bar.Value)
 				c.SetColor(p.look[bar.Series].color)
 				c.Fill(vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: bottom + inset}, Max: vg.Point{X: end, Y: top - inset}}.Path())
+				if marked && end-c.Min.X > 2*stampInset {
+					p.look[bar.Series].stamp(&c, vg.Point{X: c.Min.X + stampInset, Y: middle})
+				}
 				if finite(bar.Lo) && finite(bar.Hi) && bar.Lo < bar.Hi && bar.Lo >= 0 {
 					lo, hi := tx(bar.Lo), tx(bar.Hi)
 					sty := draw.LineStyle{Color: ink(), Width: 0.9}

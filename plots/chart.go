@@ -60,6 +60,7 @@ type Guide struct {
 const (
 	markRadius = 3.2 * vg.Length(1)
 	stripRow   = 9 * vg.Length(1) // height of a row of marks of what is missing
+	edge       = 0.05             // share of the horizontal axis beyond the data, at each end
 )
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
@@ -94,6 +95,7 @@ func (p Panel) missing() (at map[float64][]string, most int) {
 }
 
 func (ch *Chart) frame() *frame {
+	ch = ch.split()
 	columns := columnsFor(len(ch.Panels))
 	rows := (len(ch.Panels) + columns - 1) / columns
 	pw, ph := vg.Length(600), vg.Length(390)
@@ -112,67 +114,42 @@ func (ch *Chart) frame() *frame {
 		notes:    ch.Notes,
 		width:    pw * vg.Length(columns),
 		height:   ph * vg.Length(max(rows, 1)),
-		body:     func(c draw.Canvas) { ch.draw(c, columns, look) },
+		body:     func(c draw.Canvas) { ch.draw(c, columns, pw, look) },
 	}
-	var seen []string
-	gaps := false
-	for _, s := range ch.series() {
-		gaps = gaps || slices.ContainsFunc(s.Points, func(p Point) bool { return p.Missing })
-		if slices.Contains(seen, s.Label) {
-			continue
-		}
-		seen = append(seen, s.Label)
-		f.legend = append(f.legend, entry{quantity.OneLine(s.Label), func(c draw.Canvas) {
-			y := c.Center().Y
-			if !s.Scatter {
-				look[s.Label].stroke(&c, vg.Point{X: c.Min.X, Y: y}, vg.Point{X: c.Max.X, Y: y})
-			}
-			look[s.Label].mark(&c, vg.Point{X: c.Center().X, Y: y})
-		}})
+	own := ch.ownLegends()
+	if own {
+		f.height += vg.Length(max(rows, 1)) * ch.legendHeight(pw)
+	} else {
+		f.legend = ch.entries(ch.series(), look)
 	}
-	if gaps {
+	if gaps := slices.ContainsFunc(ch.series(), Series.gaps); gaps {
 		f.legend = append(f.legend, entry{"no result", func(c draw.Canvas) { cross(&c, c.Center(), faint()) }})
 	}
 	return f
 }
 
 // draw lays the panels out on shared axes.
-func (ch *Chart) draw(c draw.Canvas, columns int, look map[string]look) {
-	var xs, ys []float64
+func (ch *Chart) draw(c draw.Canvas, columns int, panelWidth vg.Length, look map[string]look) {
+	var xs, ys, guides []float64
 	most := 0
-	var guides []float64
 	for _, p := range ch.Panels {
 		_, n := p.missing()
 		most = max(most, n)
-		for _, s := range p.Series {
-			for _, pt := range s.Points {
-				if finite(pt.X) && (pt.Missing || finite(pt.Y)) {
-					xs = append(xs, pt.X)
-				}
-				if pt.drawable() {
-					ys = append(ys, pt.Y)
-					if pt.interval() {
-						ys = append(ys, pt.Lo, pt.Hi)
-					}
-				}
-			}
-		}
-		for _, g := range p.Guides {
-			guides = append(guides, g.Y0, g.Y1)
-			if g.X0 != g.X1 {
-				xs = append(xs, g.X0, g.X1)
-			}
-		}
+		px, py, pg := p.values()
+		xs, ys, guides = append(xs, px...), append(ys, py...), append(guides, pg...)
 	}
 	rows := (len(ch.Panels) + columns - 1) / columns
-	height := (c.Max.Y-c.Min.Y)/vg.Length(max(rows, 1)) - 55
+	below := vg.Length(0)
+	if ch.ownLegends() {
+		below = ch.legendHeight(panelWidth)
+	}
+	height := (c.Max.Y-c.Min.Y)/vg.Length(max(rows, 1)) - 55 - below
 	width := (c.Max.X-c.Min.X)/vg.Length(columns) - 65
-	x := ch.X.fit(xs, 0.04, 0.04)
+	all := ch.X.fit(xs, edge, edge)
 	y := ch.Y.fit(append(ys, guides...), 0.05, 0.09)
 	if most > 0 {
 		y.strip = math.Min(0.4, float64(vg.Length(most)*stripRow+5)/float64(height))
 	}
-	xticks := ch.X.ticks(x, func(s string) float64 { return float64((tickStyle().Width(s) + 8) / width) })
 	if len(ys)+len(guides) == 0 {
 		ch.Y.Places, ch.Y.Format = []float64{0}, func(float64) string { return " " } // nothing was measured
 	}
@@ -181,6 +158,8 @@ func (ch *Chart) draw(c draw.Canvas, columns int, look map[string]look) {
 	var plots []*plot.Plot
 	for i, panel := range ch.Panels {
 		p := newPlot(panel.Title)
+		x, places := ch.X.of(panel, all)
+		xticks := places.ticks(x, func(s string) float64 { return float64((tickStyle().Width(s) + 8) / width) })
 		p.X.Min, p.X.Max, p.X.Tick.Marker = 0, 1, x.on(xticks)
 		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, 1, y.on(yticks)
 		if i+columns >= len(ch.Panels) {
@@ -192,7 +171,11 @@ func (ch *Chart) draw(c draw.Canvas, columns int, look map[string]look) {
 		p.Add(&panelPlotter{panel, ch, look, x, y, xticks, yticks})
 		plots = append(plots, p)
 	}
-	tile(c, plots, columns)
+	for i, at := range tile(c, plots, columns, below) {
+		if below > 0 {
+			ch.legend(at, ch.Panels[i], panelWidth, look)
+		}
+	}
 }
 
 // panelPlotter draws all of a panel: grid, guides, intervals, lines, marks.
@@ -227,14 +210,15 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 	for _, g := range p.Guides {
 		drawGuide(&c, g, tx, ty)
 	}
-	for _, s := range p.Series {
+	shift := p.dodge(tx, ty)
+	for k, s := range p.Series {
 		l := p.look[s.Label]
 		bar := draw.LineStyle{Color: l.color, Width: 0.9}
 		for _, pt := range s.Points {
 			if !pt.drawable() || !pt.interval() {
 				continue
 			}
-			x, lo, hi := tx(pt.X), ty(pt.Lo), ty(pt.Hi)
+			x, lo, hi := tx(pt.X)+shift[k], ty(pt.Lo), ty(pt.Hi)
 			if !c.ContainsX(x) || !c.ContainsY(lo) || !c.ContainsY(hi) {
 				continue
 			}
@@ -243,7 +227,7 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 			c.StrokeLine2(bar, x-2.5, hi, x+2.5, hi)
 		}
 	}
-	for _, s := range p.Series {
+	for k, s := range p.Series {
 		l := p.look[s.Label]
 		var run []vg.Point
 		flush := func() {
@@ -256,7 +240,7 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 			run = nil
 		}
 		for _, pt := range s.Points {
-			if at := (vg.Point{X: tx(pt.X), Y: ty(pt.Y)}); pt.drawable() && c.Contains(at) {
+			if at := (vg.Point{X: tx(pt.X) + shift[k], Y: ty(pt.Y)}); pt.drawable() && c.Contains(at) {
 				run = append(run, at)
 				say(&c, around(at), "%s · %s %s · %s", s.Label, p.chart.X.Title, p.chart.X.spell(pt.X, 0, 0), p.chart.Y.spell(pt.Y, pt.Lo, pt.Hi))
 			} else {

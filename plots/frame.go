@@ -198,18 +198,21 @@ func newPlot(title string) *plot.Plot {
 	return p
 }
 
-// tile draws plots in rows so that their data areas are of one size and in line.
-func tile(c draw.Canvas, plots []*plot.Plot, columns int) {
+// tile draws plots in rows so that their data areas are of one size and in line,
+// with so much room below each. It returns where they are.
+func tile(c draw.Canvas, plots []*plot.Plot, columns int, below vg.Length) (at []draw.Canvas) {
 	rows := (len(plots) + columns - 1) / columns
 	grid := make([][]*plot.Plot, rows)
 	for i := range grid {
 		grid[i] = make([]*plot.Plot, columns)
 		copy(grid[i], plots[i*columns:min((i+1)*columns, len(plots))])
 	}
-	canvases := plot.Align(grid, draw.Tiles{Rows: rows, Cols: columns, PadX: 14, PadY: 12}, c)
+	canvases := plot.Align(grid, draw.Tiles{Rows: rows, Cols: columns, PadX: 14, PadY: 12 + below, PadBottom: below}, c)
 	for i, p := range plots {
-		p.Draw(canvases[i/columns][i%columns])
+		at = append(at, canvases[i/columns][i%columns])
+		p.Draw(at[i])
 	}
+	return at
 }
 
 // columnsFor arranges n panels.

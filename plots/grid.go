@@ -240,7 +240,7 @@ func (g *Grid) draw(c draw.Canvas, columns int, s span, look map[string]look) {
 		p.Add(&cellPlotter{panel, g, s, look})
 		plots = append(plots, p)
 	}
-	tile(c, plots, columns)
+	tile(c, plots, columns, 0)
 }
 
 func names(of []string) plot.ConstantTicks {

@@ -3,7 +3,6 @@ package plots
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"rnnbench/plots/quantity"
@@ -179,6 +178,10 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 		}
 		panels = append(panels, p)
 	}
+	var gone []string
+	if drawn > 0 {
+		gone = dropEmpty(panels, labels)
+	}
 	switch {
 	case len(panels) > mostPanels:
 		return nil, nil, fmt.Errorf("plots: %d panels are more than a figure holds (%d): choose another axis than %s, or fewer records", len(panels), mostPanels, v.Panel)
@@ -187,7 +190,32 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 	case drawn == 0 && len(lost) == 0:
 		return nil, nil, fmt.Errorf("plots: none of the records has a value of %s", v.X)
 	}
-	return panels, v.notes(tuned, intervals, lost, without, append(axes, extra...)), nil
+	notes := v.notes(tuned, intervals, lost, without, append(axes, extra...))
+	if len(gone) > 0 {
+		notes = append(notes, "Not drawn, as they have no result at all: "+strings.Join(gone, "; ")+".")
+	}
+	return panels, notes, nil
+}
+
+// dropEmpty leaves out the series that have no value in any panel, and names them.
+func dropEmpty(panels []Panel, all map[string]bool) (gone []string) {
+	some := map[string]bool{}
+	for _, p := range panels {
+		for _, s := range p.Series {
+			some[s.Label] = some[s.Label] || slices.ContainsFunc(s.Points, Point.drawable)
+		}
+	}
+	for i := range panels {
+		panels[i].Series = slices.DeleteFunc(panels[i].Series, func(s Series) bool { return !some[s.Label] })
+	}
+	for label := range all {
+		if !some[label] {
+			gone = append(gone, label)
+			delete(all, label)
+		}
+	}
+	slices.Sort(gone)
+	return gone
 }
 
 func titles(axes []quantity.Axis) string {
@@ -227,85 +255,4 @@ func (v *view) notes(tuned, intervals bool, lost []*results.Record, without []st
 		notes = append(notes, fmt.Sprintf("Not drawn, as they have no %s: %s.", v.x.Title, strings.Join(without, "; ")))
 	}
 	return notes
-}
-
-// Roofline draws each record at its arithmetic intensity below the roofs that
-// peak and copy rate of the machine are.
-func Roofline(recs []results.Record, s Spec) (*Chart, error) {
-	s.Y, s.X, s.Panel = "flops", "", ""
-	v, err := s.resolve(recs, "flops")
-	if err != nil {
-		return nil, err
-	}
-	peak := v.peak()
-	if peak <= 0 || v.Copy <= 0 {
-		return nil, fmt.Errorf("plots: a roofline needs the peak in FLOP/s and the copy rate in B/s of the machine")
-	}
-	ch := &Chart{
-		Title:    v.title("Throughput against arithmetic intensity"),
-		Subtitle: v.subtitle(),
-		Notes:    []string{"Intensity: floating-point operations of the problem over the bytes that the operations of the schedule read and write."},
-		X:        Axis{Title: "Arithmetic intensity (FLOP/B)", Scale: Log, Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }},
-		Y:        Axis{Title: "Throughput (FLOP/s)", Scale: Log},
-	}
-	panel := Panel{}
-	var lost []*results.Record
-	lo, hi := peak/v.Copy, peak/v.Copy
-	for _, group := range quantity.Split(v.recs, v.series) {
-		line := Series{Label: v.series.Text(group[0]), Scatter: true}
-		if v.Series != "impl" {
-			line.Label = v.series.Tag(group[0])
-		}
-		for _, r := range group {
-			y, ok := v.value(r)
-			if !ok || r.Work.Bytes <= 0 {
-				lost = append(lost, r)
-				continue
-			}
-			x := float64(r.Work.Flops) / float64(r.Work.Bytes)
-			lo, hi = min(lo, x), max(hi, x)
-			pt := Point{X: x, Y: y.Value}
-			if y.Known() {
-				pt.Lo, pt.Hi = y.Lo, y.Hi
-			}
-			line.Points = append(line.Points, pt)
-		}
-		if len(line.Points) > 0 {
-			slices.SortFunc(line.Points, func(a, b Point) int {
-				switch {
-				case a.X < b.X || a.X == b.X && a.Y < b.Y:
-					return -1
-				case a == b:
-					return 0
-				}
-				return 1
-			})
-			panel.Series = append(panel.Series, line)
-		}
-	}
-	if len(panel.Series) == 0 {
-		return nil, errNoResults
-	}
-	broke := slices.DeleteFunc(slices.Clone(lost), func(r *results.Record) bool { return r.Seconds() > 0 })
-	if len(broke) > 0 {
-		ch.Notes = append(ch.Notes, "No result: "+quantity.Reasons(broke)+".")
-	}
-	if n := len(lost) - len(broke); n > 0 {
-		ch.Notes = append(ch.Notes, fmt.Sprintf("Not drawn, as their operations or bytes are not recorded: %d.", n))
-	}
-	ridge := peak / v.Copy
-	lo, hi = min(lo/2, ridge/8), max(hi*2, ridge*8)
-	panel.Guides = []Guide{
-		{Label: "copy rate " + quantity.SI(v.Copy, "B/s"), X0: lo, Y0: lo * v.Copy, X1: ridge, Y1: peak},
-		{Label: "peak " + quantity.SI(peak, "FLOP/s"), X0: ridge, Y0: peak, X1: hi, Y1: peak},
-	}
-	ch.Notes = append(ch.Notes, quantity.Doubts(v.recs)...)
-	ch.Panels = []Panel{panel}
-	if ch.above(func(Point) float64 { return peak }) {
-		ch.Notes = append(ch.Notes, peakNote)
-	}
-	if ch.above(func(p Point) float64 { return p.X * v.Copy }) {
-		ch.Notes = append(ch.Notes, copyNote)
-	}
-	return ch, nil
 }

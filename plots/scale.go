@@ -51,6 +51,25 @@ func (s scaling) at(v float64) float64 {
 	return s.strip + (1-s.strip)*math.Log(v/s.min)/math.Log(s.max/s.min)
 }
 
+// of is the range of a panel, and the axis with its places alone: a panel whose data
+// lie in a part of the range of all does not run over what is not there.
+func (a Axis) of(p Panel, all scaling) (scaling, Axis) {
+	xs, _, _ := p.values()
+	own := a
+	if all.log {
+		own.Scale = Log
+	} else {
+		own.Scale = Linear
+	}
+	s := own.fit(xs, edge, edge)
+	const much = 0.65 // of the range of all
+	if len(xs) == 0 || all.at(s.max)-all.at(s.min) > much || slices.Min(xs) == slices.Max(xs) {
+		return all, a
+	}
+	own.Places = slices.DeleteFunc(slices.Clone(a.Places), func(v float64) bool { return v < s.min || v > s.max })
+	return s, own
+}
+
 // on puts ticks at their places.
 func (s scaling) on(t plot.ConstantTicks) plot.ConstantTicks {
 	out := slices.Clone(t)

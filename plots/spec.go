@@ -19,18 +19,19 @@ import (
 
 // A Spec says what to draw. The zero value of a field stands for the usual.
 type Spec struct {
-	Kind     string  // one of Kinds; usually "lines"
-	X        string  // axis to the right; usually the first numeric one that varies
-	Rows     string  // axis upwards of a heatmap or winner map; usually the next one
-	Y        string  // measure; usually "flops", or "speedup" for a speed-up
-	Panel    string  // axis with a panel for each of its places; usually none
-	Series   string  // axis with a line for each of its places; usually "impl"
-	Baseline string  // technique that speed-ups are over; usually "naive"
-	Scale    string  // "linear" or "log" for values; usually what fits them
-	Peak     float64 // FLOP/s of the machine; 0: as the records say; negative: not drawn
-	Copy     float64 // B/s that the machine copies, for rooflines
-	Machine  string  // for the subtitle; usually the device that the records name
-	Title    string  // usually says what is drawn
+	Kind     string             // one of Kinds; usually "lines"
+	X        string             // axis to the right; usually the first numeric one that varies
+	Rows     string             // axis upwards of a heatmap or winner map; usually the next one
+	Y        string             // measure; usually "flops", or "speedup" for a speed-up
+	Panel    string             // axis with a panel for each of its places; usually none
+	Series   string             // axis with a line for each of its places; usually "impl"
+	Baseline string             // technique that speed-ups are over; usually "naive"
+	Scale    string             // "linear" or "log" for values; usually what fits them
+	Peak     float64            // FLOP/s of the machine; 0: as the records say; negative: not drawn
+	Copy     float64            // B/s that the machine copies, for rooflines
+	Roofs    map[string]float64 // FLOP/s that it reaches in products of a precision, for rooflines; absent: unknown
+	Machine  string             // for the subtitle; usually the device that the records name
+	Title    string             // usually says what is drawn
 }
 
 // Kinds lists the kinds of figures.

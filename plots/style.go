@@ -44,7 +44,7 @@ func techniqueLook(label string) (look, bool) {
 		return look{color: rgb(0xcc79a7), glyph: nabla{}}, true
 	}
 	if quantity.Vendor(label) {
-		return look{color: rgb(0x000000), dashes: []vg.Length{6, 3}, glyph: draw.RingGlyph{}, hollow: true}, true
+		return look{color: rgb(0x000000), dashes: []vg.Length{6, 3}, glyph: draw.CircleGlyph{}, hollow: true}, true
 	}
 	return look{}, false
 }
@@ -55,7 +55,7 @@ const variations = 4
 // variantLook is the look of the nth series that is no technique by itself.
 func variantLook(n int) look {
 	colors := []uint32{0x0072b2, 0xe69f00, 0x009e73, 0xd55e00, 0x56b4e9, 0x882255, 0x999933, 0xcc79a7, 0x332288, 0x4d4d4d}
-	glyphs := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, diamond{}, nabla{}}
+	glyphs := marks()
 	dashes := [variations][]vg.Length{nil, {6, 2}, {2, 2}, {8, 2, 2, 2}}
 	return look{color: rgb(colors[n%len(colors)]), glyph: glyphs[n%len(glyphs)], dashes: dashes[(n/len(colors))%len(dashes)]}
 }
@@ -85,7 +85,7 @@ func looks(all []Series) map[string]look {
 	}
 	byHead := map[string]look{}
 	taken := map[color.NRGBA]bool{}
-	vendors := []draw.GlyphDrawer{draw.RingGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}}
+	vendors := marks()[:4]
 	seen := 0 // forms of a vendor's library
 	for _, h := range heads {
 		if l, ok := techniqueLook(h); ok {
@@ -111,6 +111,12 @@ func looks(all []Series) map[string]look {
 		byHead[h] = l
 	}
 	out := map[string]look{}
+	shapes := map[shape]string{} // whose they are: a technique keeps its own
+	for h, l := range byHead {
+		if _, ok := techniqueLook(h); ok && slices.ContainsFunc(all, func(s Series) bool { return s.Label == h }) {
+			shapes[l.shape()] = h
+		}
+	}
 	lines := map[string]bool{} // that are drawn, by colour and dash
 	line := func(l look) string { return fmt.Sprint(l.color, l.dashes) }
 	for _, l := range byHead {
@@ -141,40 +147,11 @@ func looks(all []Series) map[string]look {
 		} else {
 			before[h]++
 		}
+		l = apart(l, func(x shape) bool { whose, ok := shapes[x]; return ok && whose != s.Label })
+		shapes[l.shape()] = s.Label
 		out[s.Label] = l
 	}
 	return out
-}
-
-type diamond struct{}
-
-// DrawGlyph implements draw.GlyphDrawer.
-func (diamond) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
-	c.SetColor(sty.Color)
-	c.Fill(polygon(pt, 1.15*sty.Radius, 4, math.Pi/2))
-}
-
-type nabla struct{}
-
-// DrawGlyph implements draw.GlyphDrawer.
-func (nabla) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
-	c.SetColor(sty.Color)
-	c.Fill(polygon(pt, 1.15*sty.Radius, 3, -math.Pi/2))
-}
-
-func polygon(center vg.Point, radius vg.Length, corners int, start float64) vg.Path {
-	var p vg.Path
-	for i := range corners {
-		sin, cos := math.Sincos(start + 2*math.Pi*float64(i)/float64(corners))
-		pt := vg.Point{X: center.X + radius*vg.Length(cos), Y: center.Y + radius*vg.Length(sin)}
-		if i == 0 {
-			p.Move(pt)
-		} else {
-			p.Line(pt)
-		}
-	}
-	p.Close()
-	return p
 }
 
 // write is the style of text of that size.

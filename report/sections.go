@@ -43,7 +43,7 @@ func (b *builder) sections() ([]section, error) {
 		if left > 0 {
 			s.Missing = append(s.Missing, leftOutNote(left))
 		}
-		if err := b.draw(&s, drawn); err != nil {
+		if err := b.draw(&s, drawn, left > 0); err != nil {
 			return nil, err
 		}
 		list = append(list, s)
@@ -52,7 +52,8 @@ func (b *builder) sections() ([]section, error) {
 }
 
 // draw adds the figures of records that differ in numbers and techniques.
-func (b *builder) draw(s *section, recs []*results.Record) error {
+// Where settings are many a map of winners has techniques, which its places can name.
+func (b *builder) draw(s *section, recs []*results.Record, many bool) error {
 	var axes []string
 	rivals := false
 	for _, a := range quantity.Varying(recs) {
@@ -61,8 +62,8 @@ func (b *builder) draw(s *section, recs []*results.Record) error {
 		}
 		rivals = rivals || a.Name == "impl"
 	}
-	name, copyRate := b.device(recs[0].Device)
-	spec := plots.Spec{Baseline: b.o.Baseline, Machine: name, Copy: copyRate}
+	name, copyRate, roofs := b.device(recs[0].Device)
+	spec := plots.Spec{Baseline: b.o.Baseline, Machine: name, Copy: copyRate, Roofs: roofs}
 	if rivals && len(axes) > 0 {
 		t := spec
 		t.Kind, t.X, t.Rows = "winner", axes[0], "batch"
@@ -73,7 +74,7 @@ func (b *builder) draw(s *section, recs []*results.Record) error {
 		if len(rest) > 0 {
 			t.Rows, rest = rest[0], rest[1:]
 		}
-		if err := b.split(s, b.behindWinner(recs), t, rest); err != nil {
+		if err := b.split(s, b.behindWinner(recs, many), t, rest); err != nil {
 			return err
 		}
 	}
@@ -143,20 +144,21 @@ func values(recs []*results.Record) []results.Record {
 	return list
 }
 
-// device is the name and the copy rate of the device with that key.
-func (b *builder) device(key string) (name string, copyRate float64) {
+// device is the name, the copy rate and the peaks by precision of the device with
+// that key.
+func (b *builder) device(key string) (name string, copyRate float64, roofs map[string]float64) {
 	for _, s := range b.sets {
 		for _, d := range s.Manifest.Devices {
 			if d.Key != key {
 				continue
 			}
-			name = d.Name
+			name, roofs = d.Name, plots.RoofsOf(d)
 			if d.Bandwidth != nil {
 				copyRate = max(copyRate, *d.Bandwidth)
 			}
 		}
 	}
-	return name, copyRate
+	return name, copyRate, roofs
 }
 
 // A race is a point with those who took part, the fastest first.

@@ -129,16 +129,26 @@ func leftOutNote(n int) string {
 
 // behindWinner leaves out what has a smaller median than the choice of a tune, which
 // cannot be told from it or was not faster by the margin: so that a map of winners
-// shows what the tune chose.
-func (b *builder) behindWinner(recs []*results.Record) []*results.Record {
+// shows what the tune chose. Records of many settings go by their techniques' names.
+func (b *builder) behindWinner(recs []*results.Record, many bool) (list []*results.Record) {
 	chosen := map[results.Point]*results.Record{}
+	names := map[string]bool{}
 	for _, r := range recs {
+		names[r.Impl.Name] = true
 		if w := b.winner(r.Point, r.Device); w != nil && w.Label == r.Impl.Label && r.Seconds() > 0 {
 			chosen[r.Point] = r
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(recs), func(r *results.Record) bool {
-		c := chosen[r.Point]
-		return c != nil && c != r && r.Seconds() > 0 && r.Seconds() < c.Seconds()
-	})
+	for _, r := range recs {
+		if c := chosen[r.Point]; c != nil && c != r && r.Seconds() > 0 && r.Seconds() < c.Seconds() {
+			continue
+		}
+		if many && len(names) > 1 {
+			one := *r
+			one.Impl.Label = one.Impl.Name
+			r = &one
+		}
+		list = append(list, r)
+	}
+	return list
 }

@@ -81,6 +81,9 @@ a roofline. The ending of each file says its format.
 			return err
 		}
 		spec.Machine, spec.Copy = machine(sets)
+		if spec.Machine != "" {
+			spec.Roofs = plots.RoofsOf(sets[0].Manifest.Devices[0])
+		}
 		figure, err := plots.Draw(recs, spec)
 		if err != nil {
 			return misused(cmd, err)

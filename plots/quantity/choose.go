@@ -201,6 +201,9 @@ func Reason(r *results.Record) string {
 		case results.ReasonDevice:
 			return "device unsupported"
 		case results.ReasonResource:
+			if r.Reason != nil && (strings.Contains(*r.Reason, "NOT_SUPPORTED") || strings.Contains(*r.Reason, "vendor: unsupported")) {
+				return "not supported by the library" // which does not say why
+			}
 			return "too large for the device"
 		case results.ReasonBound:
 			return "cannot be the fastest"

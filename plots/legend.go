@@ -1,0 +1,240 @@
+package plots
+
+import (
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"rnnbench/plots/quantity"
+)
+
+// mostEntries is how many series one legend may have; beyond, panels have their own.
+const mostEntries = 8
+
+// gaps reports whether s lacks a value somewhere.
+func (s Series) gaps() bool {
+	return slices.ContainsFunc(s.Points, func(p Point) bool { return p.Missing })
+}
+
+// labels are those of series, each once.
+func labels(all []Series) (list []string) {
+	for _, s := range all {
+		if !slices.Contains(list, s.Label) {
+			list = append(list, s.Label)
+		}
+	}
+	return list
+}
+
+// split divides panels of more series than a legend may have among several, those
+// of one technique together.
+func (ch *Chart) split() *Chart {
+	if len(labels(ch.series())) <= mostEntries || !slices.ContainsFunc(ch.Panels, func(p Panel) bool { return len(p.Series) > mostEntries }) {
+		return ch
+	}
+	out := *ch
+	out.Panels = nil
+	for _, p := range ch.Panels {
+		out.Panels = append(out.Panels, p.split()...)
+	}
+	return &out
+}
+
+// split divides a panel's series among as many panels as they need.
+func (p Panel) split() []Panel {
+	if len(p.Series) <= mostEntries {
+		return []Panel{p}
+	}
+	var parts []Panel
+	for _, family := range families(p.Series) {
+		for chunk := range slices.Chunk(family, mostEntries) {
+			if n := len(parts); n > 0 && len(parts[n-1].Series)+len(chunk) <= mostEntries {
+				parts[n-1].Series = append(parts[n-1].Series, chunk...)
+				continue
+			}
+			parts = append(parts, Panel{Title: p.Title, Guides: p.Guides, Series: slices.Clone(chunk)})
+		}
+	}
+	if slices.ContainsFunc(parts, func(q Panel) bool { return titleOf(q.Series) == "" }) {
+		return parts // legends say what is in each
+	}
+	for i := range parts {
+		parts[i].Title = strings.TrimPrefix(p.Title+": "+titleOf(parts[i].Series), ": ")
+	}
+	return parts
+}
+
+// families sorts series by the technique that their labels begin with.
+func families(all []Series) (list [][]Series) {
+	var heads []string
+	for _, s := range all {
+		head := family(s)
+		i := slices.Index(heads, head)
+		if i < 0 {
+			i = len(heads)
+			heads, list = append(heads, head), append(list, nil)
+		}
+		list[i] = append(list[i], s)
+	}
+	return list
+}
+
+func family(s Series) string {
+	head, _, _ := strings.Cut(s.head(), ":")
+	return head
+}
+
+// titleOf names the families of a panel; "" where they are many.
+func titleOf(all []Series) string {
+	var names []string
+	for _, f := range families(all) {
+		names = append(names, family(f[0]))
+	}
+	if len(names) > 3 {
+		return ""
+	}
+	return strings.Join(names, ", ")
+}
+
+// ownLegends reports whether each panel has a legend of its own.
+func (ch *Chart) ownLegends() bool {
+	return len(ch.Panels) > 1 && len(labels(ch.series())) > mostEntries
+}
+
+// entries are those of a legend of series.
+func (ch *Chart) entries(all []Series, look map[string]look) (list []entry) {
+	for _, label := range labels(all) {
+		s := all[slices.IndexFunc(all, func(s Series) bool { return s.Label == label })]
+		list = append(list, entry{quantity.OneLine(label), func(c draw.Canvas) {
+			y := c.Center().Y
+			if !s.Scatter {
+				look[label].stroke(&c, vg.Point{X: c.Min.X, Y: y}, vg.Point{X: c.Max.X, Y: y})
+			}
+			look[label].mark(&c, vg.Point{X: c.Center().X, Y: y})
+		}})
+	}
+	return list
+}
+
+// legendColumns is in how many columns labels fit below a panel.
+func legendColumns(names []string, width vg.Length) int {
+	widest := vg.Length(0)
+	for _, n := range names {
+		widest = max(widest, thumbWidth+12+legendStyle().Width(quantity.OneLine(n)))
+	}
+	return max(1, min(3, int((width-20)/max(widest, 1))))
+}
+
+const legendRow = 15 * vg.Length(1)
+
+// legendHeight is what the largest of the panels' legends takes.
+func (ch *Chart) legendHeight(width vg.Length) (h vg.Length) {
+	for _, p := range ch.Panels {
+		names := labels(p.Series)
+		columns := legendColumns(names, width)
+		h = max(h, legendRow*vg.Length((len(names)+columns-1)/columns)+8)
+	}
+	return h
+}
+
+// legend draws a panel's legend below it. A label that is too long for the panel is
+// shortened there; the value under the pointer has it in full.
+func (ch *Chart) legend(at draw.Canvas, p Panel, width vg.Length, look map[string]look) {
+	list := ch.entries(p.Series, look)
+	columns := legendColumns(labels(p.Series), width)
+	step := (at.Max.X - at.Min.X) / vg.Length(columns)
+	for i, e := range list {
+		x := at.Min.X + step*vg.Length(i%columns) + 6
+		y := at.Min.Y - 6 - legendRow*vg.Length(i/columns)
+		thumb := at
+		thumb.Min, thumb.Max = vg.Point{X: x, Y: y - legendRow}, vg.Point{X: x + thumbWidth, Y: y}
+		e.thumb(thumb)
+		label := e.label
+		if lines := wrap(label, legendStyle(), step-thumbWidth-14); len(lines) > 1 {
+			label = lines[0] + "…"
+		}
+		at.FillText(legendStyle(), vg.Point{X: thumb.Max.X + 6, Y: y - legendRow/2 - 4}, label)
+	}
+}
+
+// values are what a panel's axes have to cover: places, values with their intervals,
+// and the ends of guides.
+func (p Panel) values() (xs, ys, guides []float64) {
+	for _, s := range p.Series {
+		for _, pt := range s.Points {
+			if finite(pt.X) && (pt.Missing || finite(pt.Y)) {
+				xs = append(xs, pt.X)
+			}
+			if pt.drawable() {
+				ys = append(ys, pt.Y)
+				if pt.interval() {
+					ys = append(ys, pt.Lo, pt.Hi)
+				}
+			}
+		}
+	}
+	for _, g := range p.Guides {
+		guides = append(guides, g.Y0, g.Y1)
+		if g.X0 != g.X1 {
+			xs = append(xs, g.X0, g.X1)
+		}
+	}
+	return xs, ys, guides
+}
+
+// mostDodge is how far the first and the last series stand apart: less than what an
+// axis has beyond its data.
+const mostDodge = 24 * vg.Length(1)
+
+// dodge is how far the marks of each series stand aside, so that intervals at one
+// place do not lie upon each other: not at all where none do.
+func (p *panelPlotter) dodge(tx, ty func(float64) vg.Length) []vg.Length {
+	shift := make([]vg.Length, len(p.Series))
+	type bar struct {
+		series int
+		lo, hi vg.Length
+	}
+	bars := map[float64][]bar{}
+	gap := vg.Length(1e9) // between neighbouring places
+	var places []float64
+	for k, s := range p.Series {
+		for _, pt := range s.Points {
+			if !pt.drawable() {
+				continue
+			}
+			places = append(places, pt.X)
+			if lo, hi := ty(pt.Lo), ty(pt.Hi); pt.interval() && hi-lo > 2*markRadius { // others are behind their marks
+				bars[pt.X] = append(bars[pt.X], bar{k, lo, hi})
+			}
+		}
+	}
+	meet := map[int]bool{}
+	for _, list := range bars {
+		for i, a := range list {
+			for _, b := range list[:i] {
+				if a.series != b.series && a.lo < b.hi && b.lo < a.hi {
+					meet[a.series], meet[b.series] = true, true
+				}
+			}
+		}
+	}
+	if len(meet) == 0 {
+		return shift
+	}
+	slices.Sort(places)
+	places = slices.Compact(places)
+	for i := 1; i < len(places); i++ {
+		gap = min(gap, tx(places[i])-tx(places[i-1]))
+	}
+	step := min(5, 0.7*gap/vg.Length(len(meet)), mostDodge/vg.Length(max(1, len(meet)-1)))
+	n := 0
+	for k := range p.Series {
+		if meet[k] {
+			shift[k] = step * (vg.Length(n) - vg.Length(len(meet)-1)/2)
+			n++
+		}
+	}
+	return shift
+}

@@ -1,0 +1,146 @@
+package plots
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+
+	"rnnbench/plots/internal/synthetic"
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+)
+
+// TestMarks: each series has a mark of its own, so that colour alone tells none, and
+// a technique keeps the one that it has in every figure.
+func TestMarks(t *testing.T) {
+	all := []Series{{Label: "variant"}, {Label: "persistent"}, {Label: "cudnn"}, {Label: "cudnn static", Like: "cudnn"}}
+	for i := range 14 {
+		all = append(all, Series{Label: fmt.Sprint("cudnnstyle:block=", i), Like: "cudnnstyle"})
+	}
+	seen := map[shape]string{}
+	got := looks(all)
+	for label, l := range got {
+		if other, ok := seen[l.shape()]; ok {
+			t.Errorf("%s has the mark of %s", label, other)
+		}
+		seen[l.shape()] = label
+	}
+	if want, _ := techniqueLook("persistent"); got["persistent"].shape() != want.shape() {
+		t.Errorf("persistent has the mark %v", got["persistent"].shape())
+	}
+}
+
+// TestDodge: intervals of one place that would lie upon each other stand aside, and
+// those that do not stay.
+func TestDodge(t *testing.T) {
+	one := func(y float64) Series {
+		return Series{Label: fmt.Sprint(y), Points: []Point{{X: 1, Y: y, Lo: y - 10, Hi: y + 10}, {X: 2, Y: y}}}
+	}
+	at := func(v float64) vg.Length { return vg.Length(100 * v) }
+	p := &panelPlotter{Panel: Panel{Series: []Series{one(20), one(25), one(90)}}}
+	shift := p.dodge(at, func(v float64) vg.Length { return vg.Length(v) })
+	if shift[0] == shift[1] || math.Abs(float64(shift[1]-shift[0])) < 4 || shift[2] != 0 {
+		t.Errorf("shifts %v", shift)
+	}
+	p.Series = []Series{one(20), one(60)}
+	if shift = p.dodge(at, func(v float64) vg.Length { return vg.Length(v) }); shift[0] != 0 || shift[1] != 0 {
+		t.Errorf("apart, and yet shifted by %v", shift)
+	}
+}
+
+// TestMostEntries: no legend has more than eight series: panels have their own then.
+func TestMostEntries(t *testing.T) {
+	for _, n := range []int{3, 8, 9, 20} {
+		ch := &Chart{X: Axis{Title: "x"}, Y: Axis{Title: "y"}, Panels: []Panel{{}}}
+		for i := range n {
+			ch.Panels[0].Series = append(ch.Panels[0].Series, Series{Label: fmt.Sprintf("t%d:k=%d", i%3, i), Points: []Point{{X: 1, Y: float64(i + 1)}, {X: 2, Y: 1}}})
+		}
+		split := ch.split()
+		total := 0
+		for _, p := range split.Panels {
+			total += len(p.Series)
+			if len(p.Series) > mostEntries {
+				t.Errorf("%d series: a panel has %d", n, len(p.Series))
+			}
+		}
+		if total != n || (len(split.Panels) > 1) != (n > mostEntries) || split.ownLegends() != (n > mostEntries) {
+			t.Errorf("%d series: %d in %d panels, legends of their own: %t", n, total, len(split.Panels), split.ownLegends())
+		}
+		text := string(svg(t, ch))
+		for _, s := range ch.Panels[0].Series {
+			if !strings.Contains(text, ">"+s.Label+"<") {
+				t.Errorf("%d series: no legend names %s", n, s.Label)
+			}
+		}
+		if f := ch.frame(); len(f.legend) > mostEntries {
+			t.Errorf("%d series: a legend of %d", n, len(f.legend))
+		}
+	}
+}
+
+// TestRoofs: each precision has a roof of its own, as the device measured it.
+func TestRoofs(t *testing.T) {
+	var recs []results.Record
+	for _, precision := range []string{"fp32", "bf16", "fp16"} {
+		for _, r := range synthetic.Ladder(512, 64) {
+			r.Point.Precision, r.Device = precision, "cuda-synthetic"
+			recs = append(recs, r)
+		}
+	}
+	d := results.Device{Facts: map[string]string{"bf16 products": "792 TFLOP/s", "fp32 products": "1.00 GFLOP/s", "workers": "132", "odd products": "many"}}
+	ch, err := Roofline(recs, Spec{Copy: 1e10, Roofs: RoofsOf(d)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	peak := quantity.Peak([]*results.Record{&recs[0]})
+	for _, p := range ch.Panels {
+		want := map[string]float64{"fp32": peak, "bf16": 792e12, "fp16": peak}[p.Title]
+		ridge := want / 1e10
+		xs, _, _ := p.values()
+		if slices.Max(xs) < ridge {
+			continue // the roof is far to the right of the marks
+		}
+		if !slices.ContainsFunc(p.Guides, func(g Guide) bool { return g.Y0 == want && g.Y1 == want }) {
+			t.Errorf("%s: roofs %+v, want %g", p.Title, p.Guides, want)
+		}
+	}
+	if len(ch.Panels) != 3 || !slices.ContainsFunc(ch.Notes, func(s string) bool { return strings.HasPrefix(s, "No peak was measured of fp16") }) {
+		t.Errorf("%d panels, notes %q", len(ch.Panels), ch.Notes)
+	}
+}
+
+// TestOwnRange: a panel whose data lie in a part of the axis has that part alone.
+func TestOwnRange(t *testing.T) {
+	a := Axis{Scale: Log, Places: []float64{1, 2, 4, 64, 1024}}
+	all := a.fit(a.Places, edge, edge)
+	narrow := Panel{Series: []Series{{Points: []Point{{X: 1, Y: 1}, {X: 4, Y: 1}}}}}
+	s, own := a.of(narrow, all)
+	if s.max > 8 || !slices.Equal(own.Places, []float64{1, 2, 4}) {
+		t.Errorf("the axis ends at %g, with places %v", s.max, own.Places)
+	}
+	wide := Panel{Series: []Series{{Points: []Point{{X: 2, Y: 1}, {X: 1024, Y: 1}}}}}
+	if s, _ = a.of(wide, all); s != all {
+		t.Errorf("most of the axis, and yet from %g to %g", s.min, s.max)
+	}
+}
+
+// TestNoResultAtAll: a series without any value takes no place in the legend, and the
+// notes say which it was and why.
+func TestNoResultAtAll(t *testing.T) {
+	recs := synthetic.Ladder(512, 64)
+	one := recs[0]
+	code, why := results.ReasonResource, "cuda: vendor: unsupported: cudnnGetRNNTempSpaceSizes returns CUDNN_STATUS_NOT_SUPPORTED"
+	one.Impl.Name, one.Impl.Label, one.Status, one.ReasonCode, one.Reason, one.Stats, one.Rate = "cudnn", "cudnn static", results.Skipped, &code, &why, nil, nil
+	ch, err := Lines(append(recs, one), Spec{X: "hidden"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(ch.Notes, "\n")
+	if slices.Contains(labels(ch.series()), "cudnn static") || !strings.Contains(notes, "no result at all: cudnn static") || !strings.Contains(notes, "1 not supported by the library") {
+		t.Errorf("series %q, notes %q", labels(ch.series()), ch.Notes)
+	}
+}

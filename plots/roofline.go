@@ -1,0 +1,171 @@
+package plots
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+)
+
+// Roofline draws each record at its arithmetic intensity below the roofs of the
+// machine: the rate at which it copies, and its peak in the record's precision. Each
+// precision has a panel.
+func Roofline(recs []results.Record, s Spec) (*Chart, error) {
+	s.Y, s.X, s.Panel = "flops", "", ""
+	v, err := s.resolve(recs, "flops")
+	if err != nil {
+		return nil, err
+	}
+	if v.peak() <= 0 || v.Copy <= 0 {
+		return nil, fmt.Errorf("plots: a roofline needs the peak in FLOP/s and the copy rate in B/s of the machine")
+	}
+	ch := &Chart{
+		Title:    v.title("Throughput against arithmetic intensity"),
+		Subtitle: v.subtitle(),
+		Notes:    []string{"Intensity: floating-point operations of the problem over the bytes that the operations of the schedule read and write."},
+		X:        Axis{Title: "Arithmetic intensity (FLOP/B)", Scale: Log, Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }},
+		Y:        Axis{Title: "Throughput (FLOP/s)", Scale: Log},
+	}
+	precision, err := quantity.AxisOf("precision", nil)
+	if err != nil {
+		return nil, fmt.Errorf("plots: %w", err)
+	}
+	var lost []*results.Record
+	groups := quantity.Split(v.recs, precision)
+	above, faster, unknown := false, false, []string(nil)
+	for _, group := range groups {
+		panel := Panel{}
+		if len(groups) > 1 {
+			panel.Title = precision.Text(group[0])
+		}
+		panel.Series, lost = v.intensities(group, lost)
+		if len(panel.Series) == 0 {
+			continue
+		}
+		peak, own := v.roof(group[0])
+		panel.Guides = roofs(panel, v.Copy, peak, group[0].Point.Precision)
+		ch.Panels = append(ch.Panels, panel)
+		one := &Chart{Panels: []Panel{panel}}
+		above = above || one.above(func(Point) float64 { return peak })
+		faster = faster || one.above(func(p Point) float64 { return p.X * v.Copy })
+		if !own {
+			unknown = append(unknown, group[0].Point.Precision)
+		}
+	}
+	if len(ch.Panels) == 0 {
+		return nil, errNoResults
+	}
+	ch.Notes = append(ch.Notes, v.roofNotes(lost, above, faster, unknown)...)
+	ch.Notes = append(ch.Notes, quantity.Doubts(v.recs)...)
+	return ch, nil
+}
+
+// RoofsOf are the rates that a device reached in the library's products, by precision,
+// as it described them.
+func RoofsOf(d results.Device) map[string]float64 {
+	roofs := map[string]float64{}
+	for name, text := range d.Facts {
+		precision, ok := strings.CutSuffix(name, " products")
+		if !ok {
+			continue
+		}
+		number, unit, _ := strings.Cut(text, " ")
+		scale, ok := map[string]float64{"FLOP/s": 1, "kFLOP/s": 1e3, "MFLOP/s": 1e6, "GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15}[unit]
+		if v, err := strconv.ParseFloat(number, 64); ok && err == nil && v > 0 && finite(v*scale) {
+			roofs[precision] = v * scale
+		}
+	}
+	return roofs
+}
+
+// roof is the peak of the machine in the precision of r, and whether that is its own:
+// a processor computes all in single precision.
+func (v *view) roof(r *results.Record) (peak float64, own bool) {
+	if p := v.Roofs[r.Point.Precision]; p > 0 {
+		return max(p, v.singlePeak(r)), true
+	}
+	return v.peak(), r.Point.Precision == "fp32" || !results.OnGPU(r.Device)
+}
+
+// singlePeak is the peak in single precision, which products of fp32 may fall short of.
+func (v *view) singlePeak(r *results.Record) float64 {
+	if r.Point.Precision == "fp32" {
+		return v.peak()
+	}
+	return 0
+}
+
+// roofs are the lines above a panel's marks, as far as the marks reach.
+func roofs(p Panel, copyRate, peak float64, precision string) (list []Guide) {
+	xs, _, _ := p.values()
+	lo, hi := slices.Min(xs)/1.5, slices.Max(xs)*1.5
+	ridge := peak / copyRate
+	const near = 4 // the ridge is drawn where it is not far from the marks
+	if ridge > hi && ridge < near*hi {
+		hi = 1.5 * ridge
+	}
+	if ridge < lo && ridge > lo/near {
+		lo = ridge / 1.5
+	}
+	if lo < ridge {
+		end := min(ridge, hi)
+		list = append(list, Guide{Label: "copy rate " + quantity.SI(copyRate, "B/s"), X0: lo, Y0: lo * copyRate, X1: end, Y1: end * copyRate})
+	}
+	if hi > ridge {
+		list = append(list, Guide{Label: fmt.Sprintf("peak of %s %s", precision, quantity.SI(peak, "FLOP/s")), X0: max(lo, ridge), Y0: peak, X1: hi, Y1: peak})
+	}
+	return list
+}
+
+// intensities are the series of records with their operations over bytes, and lost
+// with those that have none.
+func (v *view) intensities(recs []*results.Record, lost []*results.Record) ([]Series, []*results.Record) {
+	var list []Series
+	for _, group := range quantity.Split(recs, v.series) {
+		line := Series{Label: v.series.Text(group[0]), Scatter: true}
+		if v.Series != "impl" {
+			line.Label = v.series.Tag(group[0])
+		}
+		for _, r := range group {
+			y, ok := v.value(r)
+			if !ok || r.Work.Bytes <= 0 || r.Work.Flops <= 0 {
+				lost = append(lost, r)
+				continue
+			}
+			pt := Point{X: float64(r.Work.Flops) / float64(r.Work.Bytes), Y: y.Value}
+			if y.Known() {
+				pt.Lo, pt.Hi = y.Lo, y.Hi
+			}
+			line.Points = append(line.Points, pt)
+		}
+		if len(line.Points) > 0 {
+			slices.SortFunc(line.Points, func(a, b Point) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Y, b.Y)) })
+			list = append(list, line)
+		}
+	}
+	return list, lost
+}
+
+// roofNotes says what is not drawn, and what marks above the roofs mean.
+func (v *view) roofNotes(lost []*results.Record, above, faster bool, unknown []string) (notes []string) {
+	broke := slices.DeleteFunc(slices.Clone(lost), func(r *results.Record) bool { return r.Seconds() > 0 })
+	if len(broke) > 0 {
+		notes = append(notes, "No result: "+quantity.Reasons(broke)+".")
+	}
+	if n := len(lost) - len(broke); n > 0 {
+		notes = append(notes, fmt.Sprintf("Not drawn, as their operations or bytes are not recorded: %d.", n))
+	}
+	if len(unknown) > 0 {
+		notes = append(notes, "No peak was measured of "+strings.Join(unknown, ", ")+": the roof is that of multiply-adds in single precision, which tensor cores exceed.")
+	} else if above {
+		notes = append(notes, peakNote)
+	}
+	if faster {
+		notes = append(notes, copyNote)
+	}
+	return notes
+}
