@@ -273,8 +273,7 @@ func reportMartin(all []results.Record, on Target) (*Report, error) {
 	if others := reportOthers(all); len(others.Rows) > 0 {
 		rep.Tables = append(rep.Tables, others)
 	}
-	rep.martinFindings(recs, lstm, on)
-	rep.Findings = append(rep.Findings, sameLength(all)...)
+	rep.martinFindings(recs, lstm, on, sameLength(all))
 	rep.martinFigures(recs, on)
 	return rep, nil
 }

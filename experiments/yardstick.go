@@ -307,7 +307,7 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("Of cuDNN's forms these were not run, and may be faster where they apply: %s.", strings.Join(left, ", ")))
 	}
 	if !slices.ContainsFunc(all, func(p results.Point) bool { return p.Batch != all[0].Batch }) {
-		rep.add("cudnn", ratioBars(t, on), nil)
+		rep.add("cudnn", ratioBars(t, on, algorithmsAlike(recs)), nil)
 		return rep, nil
 	}
 	for _, g := range order {
@@ -354,8 +354,8 @@ func overNaive(recs []results.Record, on Target, title string) plots.Figure {
 }
 
 // ratioBars draws the last column of the table of reportVendor, a bar a precision.
-func ratioBars(t *table.Table, on Target) plots.Figure {
-	b := &plots.Bars{Title: "Over the fastest form of cuDNN", Subtitle: on.Name, Notes: []string{"Ratios of medians of the fastest form of each; above 1 rnnbench is faster."},
+func ratioBars(t *table.Table, on Target, notes []string) plots.Figure {
+	b := &plots.Bars{Title: "Over the fastest form of cuDNN", Subtitle: on.Name, Notes: append([]string{"Ratios of medians of the fastest form of each; above 1 rnnbench is faster."}, notes...),
 		X: plots.Axis{Title: "Times as fast as cuDNN", Format: times}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) }}
 	for _, row := range t.Rows {
 		label := fmt.Sprintf("%s %s %s×%s", row[0].Text, row[1].Text, row[3].Text, row[6].Text)
@@ -374,7 +374,7 @@ func ratioBars(t *table.Table, on Target) plots.Figure {
 // a panel for each cell.
 func ratioFigure(recs []results.Record, names []string, on Target, pass, precision string) plots.Figure {
 	ch := &plots.Chart{Title: fmt.Sprintf("Over the fastest form of cuDNN: %s, %s", pass, precision), Subtitle: on.Name,
-		Notes: []string{"Ratios of medians of the fastest form of each; above 1 rnnbench is faster."},
+		Notes: append([]string{"Ratios of medians of the fastest form of each; above 1 rnnbench is faster."}, algorithmsAlike(recs)...),
 		X:     plots.Axis{Title: "Minibatch", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Times as fast as cuDNN", Scale: plots.Log, Format: times}}
 	panels := map[string]int{}
 	all := points(recs)

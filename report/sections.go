@@ -318,6 +318,9 @@ func (b *builder) summary() []string {
 	if words != nil {
 		list = append(list, "Fastest: "+strings.Join(words, ", ")+".")
 	}
+	if s := b.knownBefore(); s != "" {
+		list = append(list, s)
+	}
 	if n > 0 {
 		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s, by the geometric mean over %d points.", quantity.Factor(math.Exp(logs/float64(n))), b.o.Baseline, n))
 	}

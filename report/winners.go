@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
@@ -44,6 +45,24 @@ func (b *builder) crown(list []race) []race {
 		x.elsewhere = k < 0
 	}
 	return list
+}
+
+// knownBefore names what a tune chose at points of which this run has no record, since
+// earlier runs had measured everything there; empty where there is no such point.
+func (b *builder) knownBefore() string {
+	if len(b.sets) != 1 {
+		return ""
+	}
+	var words []string
+	for _, w := range b.sets[0].Manifest.Winners {
+		if !slices.ContainsFunc(b.sets[0].Records, func(r results.Record) bool { return r.Point == w.Point }) {
+			words = append(words, fmt.Sprintf("%s at %v, %s (run %s)", w.Label, w.Point, quantity.SI(w.Seconds, "s"), w.Run))
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return "Chosen by what earlier runs measured: " + strings.Join(words, "; ") + "."
 }
 
 // mostLines is how many series of a figure can be told apart at a glance.

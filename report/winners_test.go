@@ -49,6 +49,10 @@ func TestTuneWinner(t *testing.T) {
 	if !strings.Contains(text, "scc (of run another)") || !strings.Contains(text, "scc at 1") {
 		t.Error("a winner of another run is not named")
 	}
+	s.Manifest.Winners[0].Point.Hidden = 4096
+	if text = pageOf(t, []results.Set{s}, s.Records); !strings.Contains(text, "Chosen by what earlier runs measured: scc at cell0 forward H=4096") {
+		t.Error("a winner at a point without records is not named")
+	}
 	s.Manifest.Winners = nil
 	if text = pageOf(t, []results.Set{s}, s.Records); !strings.Contains(text, "Fastest: cudnnstyle:block=0 at 2.") {
 		t.Error("without a tune the smallest median is not the fastest")

@@ -176,8 +176,9 @@ const resumeLatest = "the latest"
 
 // bareResume gives --resume of reproduce its value where it has none.
 func bareResume(args []string) []string {
+	verb := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	i := slices.Index(args, "--resume")
-	if i < 0 || args[0] != "reproduce" || i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+	if verb < 0 || args[verb] != "reproduce" || i < verb || i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
 		return args
 	}
 	args = slices.Clone(args)

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,6 +87,38 @@ func TestTuneAside(t *testing.T) {
 		t.Errorf("the report does not name the winner %q: %v", m.Winners[0].Label, err)
 	}
 	rnnbench(t, tinyTune+" --dry-run -o csv").want(t, exitDone, []string{fmt.Sprintf(",%d,", candidatesOf(t, "out"))}, nil)
+}
+
+// TestTuneKeepsSamples: an interrupted tune has the samples of its point in the run,
+// and the same command ends with whole records.
+func TestTuneKeepsSamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stderr := &trigger{word: `"event":"lead"`, f: cancel}
+	if code := run(ctx, strings.Fields(tinyTune+" --progress json"), strings.NewReader(""), io.Discard, stderr); code != exitInterrupted {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	stops := func() map[string]int {
+		_, recs, _, err := results.Read("out")
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := map[string]int{}
+		for _, r := range recs {
+			if r.Stats != nil {
+				count[r.Stats.Stop]++
+			}
+		}
+		return count
+	}
+	if n := stops()["interrupted"]; n == 0 {
+		t.Errorf("no samples of the point are kept: %v", stops())
+	}
+	rnnbench(t, tinyTune+" --resume out").want(t, exitDone, nil, []string{"1 of 1 point tuned"})
+	if n := stops()["interrupted"]; n != 0 {
+		t.Errorf("%d records are still cut short", n)
+	}
 }
 
 // candidatesOf counts those of a run of one point.
