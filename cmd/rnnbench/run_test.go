@@ -169,7 +169,7 @@ func TestExamples(t *testing.T) {
 				line = strings.ReplaceAll(line[i+len("rnnbench "):], ")", " )")
 			}
 			n++
-			args := shell(line)
+			args := bareResume(shell(line))
 			p := &program{args: args, in: strings.NewReader(""), out: &bytes.Buffer{}, err: &bytes.Buffer{}}
 			root := p.root()
 			if err := p.checkHyphens(root); err != nil {
@@ -557,8 +557,12 @@ func TestPlotNothing(t *testing.T) {
 		t.Error("a figure of nothing was written")
 	}
 	rnnbench(t, "plot -f x.svg --y memory").want(t, exitDone, nil, []string{"wrote x.svg"}) // which is known of what was skipped
-	rnnbench(t, "sweep -H 8 -B 1 -T 5 --impl naive --profile").want(t, exitDone, nil, nil)
-	rnnbench(t, "plot --y percent").want(t, exitUsage, nil, []string{"none of the 1 record has a share of the peak to draw"})
+	rnnbench(t, "sweep -H 8 -B 1 -T 5 --impl naive --profile --out profile").want(t, exitDone, nil, nil)
+	runs, err := filepath.Glob("profile/*") // none of them is the latest
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%v, %v", runs, err)
+	}
+	rnnbench(t, "plot --y percent "+runs[0]).want(t, exitUsage, nil, []string{"none of the 1 record has a share of the peak to draw"})
 }
 
 // TestLabelOfWords selects by a label that is no technique's name, as experiments have them.
