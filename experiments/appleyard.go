@@ -169,11 +169,7 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 		case before != nil:
 			own = before.Seconds() / rec.Seconds()
 		}
-		half := math.NaN()
-		if w, ok := rec.Stats.HalfWidth(); ok {
-			half = 100 * w
-		}
-		row = append(row, number(rec.Seconds()/cells*1e6, "%.0f"), number(half, "%.1f %%"),
+		row = append(row, number(rec.Seconds()/cells*1e6, "%.0f"), number(halfWidth(rec), "%.1f %%"),
 			table.Number(rec.FLOPS(), quantity.SI(rec.FLOPS(), "FLOP/s")),
 			number(up, "%.1f"), number(here, "%.2f"), number(step, "%.2f"), number(own, "%.2f"))
 		t.Rows = append(t.Rows, row)
@@ -189,14 +185,20 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 	if noisy != nil {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: intervals are too wide, or rounds too few, to tell what %s changed; run again with more rounds when nothing else runs.", p.Steps, strings.Join(noisy, ", ")))
 	}
-	if on.GPU {
-		addLibrary(t, recs, p, rungs)
-	}
+	addLibrary(t, recs, p, rungs)
 	rep.Tables = append(rep.Tables, t)
 	rep.ladderFindings(recs, p, on)
 	fig, err := plots.Ladder(at(recs, p), stages, plots.Spec{Machine: on.Name,
 		Title: fmt.Sprintf("Appleyard's ladder, %d steps: speed-up over the naive form", p.Steps)})
 	rep.add(fmt.Sprintf("appleyard-table1-T%d", p.Steps), fig, err)
+}
+
+// halfWidth is half of the interval of r's median in percent, NaN if unknown.
+func halfWidth(r *results.Record) float64 {
+	if w, ok := r.Stats.HalfWidth(); ok {
+		return 100 * w
+	}
+	return math.NaN()
 }
 
 // addLibrary adds the columns of the ladder by the vendor's library, where it was

@@ -42,18 +42,8 @@ var appleyardFig1 = Experiment{
 			return nil, fmt.Errorf("experiments: no records of four layers")
 		}
 		rep := &Report{}
+		rep.ladderFigures(four, on)
 		rungs := ladder(4)
-		stage := func(r results.Record) bool {
-			return slices.ContainsFunc(rungs, func(s rung) bool { return s.label == r.Impl.Label })
-		}
-		fig, err := plots.Lines(slices.DeleteFunc(slices.Clone(four), func(r results.Record) bool { return !stage(r) }),
-			plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: forward, LSTM, four layers"})
-		rep.add("appleyard-fig1", fig, err)
-		if on.GPU {
-			fig, err := plots.Lines(slices.DeleteFunc(slices.Clone(four), func(r results.Record) bool { return stage(r) && r.Impl.Label != rungs[len(rungs)-1].label }),
-				plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: the last stage, as a graph, and cuDNN"})
-			rep.add("appleyard-fig1-cudnn", fig, err)
-		}
 		first, last := rungs[0].label, rungs[len(rungs)-1].label
 		t := &table.Table{
 			Title: "Stage 6 over naive, and four layers over one (stage 6)",
@@ -106,22 +96,7 @@ var appleyardFig1 = Experiment{
 				number(up, "%.2f"), table.Text(best.Impl.Label), number(batching, "%.2f"), number(overlap, "%.2f"), number(layersUp, "%.2f")})
 		}
 		rep.Tables = append(rep.Tables, t)
-		var parts []string
-		top, topBatch := 0.0, 0
-		for _, p := range points(four) {
-			if g := gain[p.Batch]; g != nil {
-				up := geomean(g)
-				parts = append(parts, fmt.Sprintf("×%.2f at batch %d", up, p.Batch))
-				delete(gain, p.Batch)
-				if up > top {
-					top, topBatch = up, p.Batch
-				}
-			}
-		}
-		if parts != nil {
-			rep.claim(on, "the ladder gains most at minibatch 64", fmt.Sprintf("most at minibatch %d, ×%.2f", topBatch, top), topBatch == 64, "")
-			rep.Findings = append(rep.Findings, "Gain of stage 6 over naive, geometric mean over hidden sizes: "+strings.Join(parts, ", ")+". The paper: largest at minibatch 64, falling with minibatch and hidden size.")
-		}
+		rep.gains(four, gain, on)
 		if pairs > 0 {
 			rep.claim(on, "batching inputs is often detrimental", fmt.Sprintf("slower at %d of %d points", hurts, pairs), 4*hurts >= pairs, "")
 			rep.Findings = append(rep.Findings, fmt.Sprintf("Batching inputs in pairs costs more than 2 %% at %d of %d points. The paper: detrimental in many cases for minibatches other than 32.", hurts, pairs))
@@ -135,6 +110,43 @@ var appleyardFig1 = Experiment{
 		}
 		return rep, nil
 	},
+}
+
+// ladderFigures draws the stages over the grid and, on a GPU, the last one beside
+// what the paper did not have.
+func (rep *Report) ladderFigures(four []results.Record, on Target) {
+	rungs := ladder(4)
+	stage := func(r results.Record) bool {
+		return slices.ContainsFunc(rungs, func(s rung) bool { return s.label == r.Impl.Label })
+	}
+	fig, err := plots.Lines(slices.DeleteFunc(slices.Clone(four), func(r results.Record) bool { return !stage(r) }),
+		plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: forward, LSTM, four layers"})
+	rep.add("appleyard-fig1", fig, err)
+	if on.GPU {
+		fig, err := plots.Lines(slices.DeleteFunc(slices.Clone(four), func(r results.Record) bool { return stage(r) && r.Impl.Label != rungs[len(rungs)-1].label }),
+			plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: the last stage, as a graph, and cuDNN"})
+		rep.add("appleyard-fig1-cudnn", fig, err)
+	}
+}
+
+// gains says at which minibatch the ladder gains most.
+func (rep *Report) gains(four []results.Record, gain map[int][]float64, on Target) {
+	var parts []string
+	top, topBatch := 0.0, 0
+	for _, p := range points(four) {
+		if g := gain[p.Batch]; g != nil {
+			up := geomean(g)
+			parts = append(parts, fmt.Sprintf("×%.2f at batch %d", up, p.Batch))
+			delete(gain, p.Batch)
+			if up > top {
+				top, topBatch = up, p.Batch
+			}
+		}
+	}
+	if parts != nil {
+		rep.claim(on, "the ladder gains most at minibatch 64", fmt.Sprintf("most at minibatch %d, ×%.2f", topBatch, top), topBatch == 64, "")
+		rep.Findings = append(rep.Findings, "Gain of stage 6 over naive, geometric mean over hidden sizes: "+strings.Join(parts, ", ")+". The paper: largest at minibatch 64, falling with minibatch and hidden size.")
+	}
 }
 
 // layers keeps the records of networks of so many layers.

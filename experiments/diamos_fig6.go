@@ -277,7 +277,6 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 	var reasons []string // of the points further off
 	counts := map[string]int{}
 	panels := map[int]*plots.Panel{}
-	var batches []int
 	for _, p := range points(recs) {
 		s, err := predictedStep(here, p)
 		if err != nil {
@@ -286,7 +285,6 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 		}
 		if panels[p.Batch] == nil {
 			panels[p.Batch] = &plots.Panel{Title: fmt.Sprintf("Minibatch %d", p.Batch)}
-			batches = append(batches, p.Batch)
 		}
 		add := func(label string, predicted bool, pt plots.Point) {
 			panel := panels[p.Batch]
@@ -332,12 +330,19 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 		return
 	}
 	rep.Tables = append(rep.Tables, t)
+	rep.predictedFigure(recs, here, panels)
+	rep.claim(Target{}, "a model of the machine predicts persistent layers", fmt.Sprintf("within 25 %% of the measured step at %d of %d points of this machine", close25, n), 2*close25 >= n,
+		cmp.Or(common(counts), unknownCause))
+	rep.Findings = append(rep.Findings, withinFinding(close25, n, reasons, counts))
+}
+
+// predictedFigure draws the panels of a report on predictions, a panel a minibatch.
+func (rep *Report) predictedFigure(recs []results.Record, here *model.Machine, panels map[int]*plots.Panel) {
 	fig := &plots.Chart{Title: "Persistent steps, predicted and measured", Subtitle: here.Name,
 		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Time of one step (s)", Scale: plots.Log,
 			Format: quantity.Measure{Unit: "s"}.Tick},
 		Notes: []string{"Dotted: the model of this machine, " + here.Source + "."}}
-	slices.Sort(batches)
-	for _, b := range batches {
+	for _, b := range slices.Sorted(maps.Keys(panels)) {
 		for _, s := range panels[b].Series { // records are in the order of measuring
 			slices.SortFunc(s.Points, func(a, b plots.Point) int { return cmp.Compare(a.X, b.X) })
 		}
@@ -349,9 +354,11 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 		}
 	}
 	rep.add("diamos-fig6-measured", fig, nil)
-	rep.claim(Target{}, "a model of the machine predicts persistent layers", fmt.Sprintf("within 25 %% of the measured step at %d of %d points of this machine", close25, n), 2*close25 >= n,
-		cmp.Or(common(counts), unknownCause))
-	finding := fmt.Sprintf("The model is within 25 %% of the measured persistent step at %d of %d points.", close25, n)
+}
+
+// withinFinding says how often the model was near, and what is known of the rest.
+func withinFinding(near, n int, reasons []string, counts map[string]int) string {
+	finding := fmt.Sprintf("The model is within 25 %% of the measured persistent step at %d of %d points.", near, n)
 	slices.SortStableFunc(reasons, func(a, b string) int { return counts[b] - counts[a] })
 	for i, why := range reasons {
 		reasons[i] = fmt.Sprintf("%d: %s", counts[why], why)
@@ -359,7 +366,7 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 	if reasons != nil {
 		finding += " Of the others, " + strings.Join(reasons, "; ") + "."
 	}
-	rep.Findings = append(rep.Findings, finding)
+	return finding
 }
 
 // common is the most frequent of counted words; of equals the first by name.

@@ -140,13 +140,7 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 	var lost []*results.Record
 	intervals := false
 	for _, group := range quantity.Split(chosen, v.panel) {
-		p := Panel{}
-		if v.panel.Name != "" {
-			p.Title = capital(v.panel.Title) + " " + v.panel.Text(group[0])
-			if !v.panel.Numeric {
-				p.Title = v.panel.Text(group[0])
-			}
-		}
+		p := Panel{Title: v.panelTitle(group[0])}
 		for _, r := range group {
 			label := name(r)
 			x, ok := v.x.Number(r)
@@ -195,6 +189,17 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 		notes = append(notes, "Not drawn, as they have no result at all: "+strings.Join(gone, "; ")+".")
 	}
 	return panels, notes, nil
+}
+
+// panelTitle names the place of r on the axis that panels are by.
+func (v *view) panelTitle(r *results.Record) string {
+	switch {
+	case v.panel.Name == "":
+		return ""
+	case v.panel.Numeric:
+		return capital(v.panel.Title) + " " + v.panel.Text(r)
+	}
+	return v.panel.Text(r)
 }
 
 // dropEmpty leaves out the series that have no value in any panel, and names them.

@@ -110,10 +110,16 @@ func looks(all []Series) map[string]look {
 		n++
 		byHead[h] = l
 	}
+	return vary(all, head, byHead)
+}
+
+// vary gives each series the look of its family, but the first of each another dash
+// and, where it is taken, another mark.
+func vary(all []Series, head func(Series) string, byHead map[string]look) map[string]look {
 	out := map[string]look{}
 	shapes := map[shape]string{} // whose they are: a technique keeps its own
 	for h, l := range byHead {
-		if _, ok := techniqueLook(h); ok && slices.ContainsFunc(all, func(s Series) bool { return s.Label == h }) {
+		if _, ok := techniqueLook(h); ok && slices.Contains(labels(all), h) {
 			shapes[l.shape()] = h
 		}
 	}

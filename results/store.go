@@ -76,16 +76,6 @@ type Plan struct {
 	Summary string `json:"summary"`
 }
 
-// A Winner is what a tune chose at a point: by its score and its rule for ties,
-// which a median alone does not tell.
-type Winner struct {
-	Point   Point    `json:"point"`
-	Label   string   `json:"impl"` // as Impl.Label
-	Seconds float64  `json:"time_s"`
-	Run     string   `json:"run"`            // that measured it
-	Ties    []string `json:"ties,omitempty"` // labels of those that cannot be told from it
-}
-
 // A file is the part of *os.File that a run needs.
 type file interface {
 	io.WriterAt

@@ -80,10 +80,7 @@ a roofline. The ending of each file says its format.
 		if err := drawable(recs, spec); err != nil {
 			return err
 		}
-		spec.Machine, spec.Copy = machine(sets)
-		if spec.Machine != "" {
-			spec.Roofs = plots.RoofsOf(sets[0].Manifest.Devices[0])
-		}
+		spec.Machine, spec.Copy, spec.Roofs = machine(sets)
 		figure, err := plots.Draw(recs, spec)
 		if err != nil {
 			return misused(cmd, err)
@@ -121,20 +118,21 @@ func drawable(recs []results.Record, spec plots.Spec) error {
 	return usage(fmt.Errorf("none of the %s has a %s to draw", plural(len(recs), "record"), what), "rnnbench show tells what became of them")
 }
 
-// machine is the name and the copy rate of the device that all runs share.
-func machine(sets []results.Set) (name string, copyRate float64) {
+// machine is the name, the copy rate and the peaks by precision of the device that
+// all runs share.
+func machine(sets []results.Set) (name string, copyRate float64, roofs map[string]float64) {
 	for i, s := range sets {
 		if len(s.Manifest.Devices) == 0 {
-			return "", 0
+			return "", 0, nil
 		}
 		d := s.Manifest.Devices[0]
 		if i > 0 && d.Name != name {
-			return "", 0
+			return "", 0, nil
 		}
-		name = d.Name
+		name, roofs = d.Name, plots.RoofsOf(d)
 		if d.Bandwidth != nil {
 			copyRate = max(copyRate, *d.Bandwidth)
 		}
 	}
-	return name, copyRate
+	return name, copyRate, roofs
 }
