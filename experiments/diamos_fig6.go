@@ -331,8 +331,7 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 	}
 	rep.Tables = append(rep.Tables, t)
 	rep.predictedFigure(recs, here, panels)
-	rep.claim(Target{}, "a model of the machine predicts persistent layers", fmt.Sprintf("within 25 %% of the measured step at %d of %d points of this machine", close25, n), 2*close25 >= n,
-		cmp.Or(common(counts), unknownCause))
+	rep.yardstick(fmt.Sprintf("the model is within 25 %% of the measured step at %d of %d points of this machine", close25, n))
 	rep.Findings = append(rep.Findings, withinFinding(close25, n, reasons, counts))
 }
 
@@ -367,16 +366,6 @@ func withinFinding(near, n int, reasons []string, counts map[string]int) string 
 		finding += " Of the others, " + strings.Join(reasons, "; ") + "."
 	}
 	return finding
-}
-
-// common is the most frequent of counted words; of equals the first by name.
-func common(counts map[string]int) (word string) {
-	for _, w := range slices.Sorted(maps.Keys(counts)) {
-		if counts[w] > counts[word] {
-			word = w
-		}
-	}
-	return word
 }
 
 // predictedStep is the step that p measures: a band of rows for each worker, and

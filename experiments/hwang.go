@@ -178,7 +178,7 @@ var hwangFig4 = Experiment{
 			return nil, fmt.Errorf("experiments: no records of the LSTM layers")
 		}
 		if gains != nil {
-			rep.claim(on, "parallel steps make training faster, most of all with few streams", "one stream: "+strings.Join(gains, ", "), slices.Min(ones) > 1.15, "")
+			rep.claim(on, "parallel steps accelerate training with few streams", "one stream: "+strings.Join(gains, ", "), slices.Min(ones) > 1.15, "")
 			rep.Findings = append(rep.Findings, "One stream, parallelism between steps against none: "+strings.Join(gains, ", ")+". The paper: it accelerates training especially with few streams; the recurrent product, which stays serial, limits it.")
 		}
 		if best != nil {

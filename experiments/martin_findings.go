@@ -40,13 +40,18 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 	if hi > 0 {
 		out = append(out, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch, which has one grouped product a step as the paper's: ×%.2f to ×%.2f (%s). The paper: ×1.17 to ×175.%s", lo, hi, at,
 			on.say(" Here the LSTM's 1 MiB of recurrent weights is read from caches at each step, and the output layer, which is the same for both, takes over a third of the operations.", "")))
-		rep.claim(on, "an LS-LSTM trains 1.17 to 175 times as fast as the LSTM at the same minibatch", fmt.Sprintf("×%.2f to ×%.2f", lo, hi), !differ(hi, 175), "")
+		rep.claim(on, "an LS-LSTM trains up to 175 times as fast as the LSTM at the same minibatch", fmt.Sprintf("up to ×%.2f", hi), !differ(hi, 175), "")
 	}
 	out = append(out, same...)
 	if first != nil && last != first {
 		grown := events(last) / events(first)
 		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events a second of length %d, %.1f of length %d, ×%.2f. The paper: 13.1 at 256, 129 at 65536: a GPU of thousands of threads needs as many steps to be busy%s", events(first), first.Point.Steps, events(last), last.Point.Steps, grown, on.say(", two cores a few hundred.", ".")))
-		rep.claim(on, "one sequence: 9.8 times as many events a second at 65536 steps as at 256", fmt.Sprintf("×%.2f from %d to %d steps", grown, first.Point.Steps, last.Point.Steps), !differ(grown, 129/13.1), on.say("few cores are busy from a few hundred steps on", ""))
+		long := find(recs, lsScan, func(p results.Point) bool { return p.Batch == 1 && p.Steps == 65536 }) // the paper's longest
+		if long == nil {
+			long = last
+		}
+		grown = events(long) / events(first)
+		rep.claim(on, "one sequence: 9.8 times as many events a second at 65536 steps as at 256", fmt.Sprintf("×%.2f from %d to %d steps", grown, first.Point.Steps, long.Point.Steps), !differ(grown, 129/13.1), "")
 	}
 	out = append(out, martinForms(recs)...)
 	var gains []string

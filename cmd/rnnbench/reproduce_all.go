@@ -259,8 +259,10 @@ func (p *program) presentAll(s *session, format string) error {
 		}
 		list = append(list, r)
 	}
-	if _, err := fmt.Fprintln(p.out); err != nil && format == "table" {
-		return err
+	if format != "json" {
+		if _, err := fmt.Fprintln(p.out); err != nil {
+			return err
+		}
 	}
 	if err := report.Verdicts(list).Write(p.out, format, p.style()); err != nil {
 		return err
