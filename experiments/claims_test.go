@@ -161,3 +161,18 @@ func TestStartUp(t *testing.T) {
 		t.Errorf("%q", s)
 	}
 }
+
+// TestMartinLengths: every length that was measured has a line, unless they are too
+// many to be told apart.
+func TestMartinLengths(t *testing.T) {
+	rep := report(t, "martin-fig1", planned(t, "martin-fig1", cpu), cpu)
+	seen := map[string]bool{}
+	for _, p := range rep.Figures[0].Figure.(*plots.Chart).Panels {
+		for _, s := range p.Series {
+			seen[s.Label] = true
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("lines %v, want those of 256, 512 and 2048 steps", seen)
+	}
+}

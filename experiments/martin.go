@@ -335,11 +335,17 @@ func outOfMemory(recs []results.Record, label string, at func(results.Point) boo
 
 // martinFigures draws the LS-LSTM by length beside the LSTM, and the LSTM's forms.
 func (rep *Report) martinFigures(recs []results.Record, on Target) {
-	var lengths []int // with a line: as many as can be told apart
-	for i, l := range martinLengths(on) {
-		if i%2 == 0 {
+	var lengths []int // with a line: as many as can be told apart beside the LSTM's
+	for _, l := range martinLengths(on) {
+		if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Impl.Label == lsScan && r.Point.Steps == l.steps }) {
 			lengths = append(lengths, l.steps)
 		}
+	}
+	const most = 7
+	thinned := len(lengths) > most
+	if thinned {
+		n := 0
+		lengths = slices.DeleteFunc(lengths, func(int) bool { n++; return n%2 == 0 })
 	}
 	var some, forms []results.Record
 	for _, r := range recs {
@@ -352,7 +358,7 @@ func (rep *Report) martinFigures(recs []results.Record, on Target) {
 		}
 	}
 	fig, err := plots.Lines(some, plots.Spec{X: "batch", Y: "events", Series: "steps", Panel: "cell", Machine: on.Name, Title: "Martin & Cundy Figure 1: training throughput over minibatch, a line per length"})
-	if err == nil {
+	if err == nil && thinned {
 		fig.Notes = append(fig.Notes, "Every other length is drawn; the table has all.")
 	}
 	rep.add("martin-fig1", fig, err)

@@ -63,7 +63,7 @@ func (a Axis) of(p Panel, all scaling) (scaling, Axis) {
 	}
 	s := own.fit(xs, edge, edge)
 	const much = 0.65 // of the range of all
-	if len(xs) == 0 || all.at(s.max)-all.at(s.min) > much || slices.Min(xs) == slices.Max(xs) {
+	if len(xs) == 0 || all.at(s.max)-all.at(s.min) > much {
 		return all, a
 	}
 	own.Places = slices.DeleteFunc(slices.Clone(a.Places), func(v float64) bool { return v < s.min || v > s.max })
