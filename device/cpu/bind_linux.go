@@ -4,13 +4,15 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// processors lists those that this process may run on.
-func processors() []int {
+// processors lists those that this process may run on. It asks once, before any
+// thread is bound: later answers would depend on the thread that asks.
+var processors = sync.OnceValue(func() []int {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) != nil {
 		return nil
@@ -22,7 +24,7 @@ func processors() []int {
 		}
 	}
 	return out
-}
+})
 
 // bind keeps the calling thread on one processor.
 func bind(processor int) {
@@ -30,6 +32,10 @@ func bind(processor int) {
 	set.Set(processor)
 	_ = unix.SchedSetaffinity(0, &set)
 }
+
+// leader reports whether the calling thread is the process's first one. That one
+// never ends, and /proc shows its binding as the process's.
+func leader() bool { return unix.Gettid() == unix.Getpid() }
 
 // yield lets another thread of the system have the processor.
 func yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -12,6 +12,9 @@ func processors() []int { return nil }
 
 func bind(int) {}
 
+// leader matters where threads are bound.
+func leader() bool { return false }
+
 func yield() { runtime.Gosched() }
 
 // nap sleeps for some microseconds.

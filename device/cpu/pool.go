@@ -25,17 +25,36 @@ func newPool(n int, processors []int) *pool {
 	for w := range n {
 		job := make(chan func(int))
 		p.jobs = append(p.jobs, job)
-		go func() {
-			runtime.LockOSThread()
+		onThread(func() {
 			if n <= len(processors) {
 				bind(processors[w]) // best effort: without it the system chooses
 			}
 			for f := range job {
 				p.run(f, w)
 			}
-		}()
+		})
 	}
 	return p
+}
+
+// onThread runs f on an OS thread of its own, which ends with f. It is never the
+// process's first thread: that one would outlive f and keep f's binding.
+func onThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if !leader() {
+			f()
+			return
+		}
+		elsewhere := make(chan struct{})
+		go func() { // this thread is taken, so it runs on another one
+			runtime.LockOSThread()
+			close(elsewhere)
+			f()
+		}()
+		<-elsewhere
+		runtime.UnlockOSThread()
+	}()
 }
 
 func (p *pool) run(f func(int), worker int) {

@@ -1,0 +1,50 @@
+package cpu
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// allowedList is what /proc says of the process's processors, which is what it says of
+// its first thread.
+func allowedList(t *testing.T) string {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skip(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
+			return strings.TrimSpace(list)
+		}
+	}
+	t.Skip("/proc/self/status has no list of processors")
+	return ""
+}
+
+// TestBindingStaysWithWorkers opens devices one after the other. Each sees the
+// processors that the first one saw, and the process's set is never a worker's.
+func TestBindingStaysWithWorkers(t *testing.T) {
+	want, all := allowedList(t), len(processors())
+	for i := range 60 {
+		d, err := Open(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.pool.do(func(int) {}); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Info().Workers; got != all {
+			t.Fatalf("device %d has %d workers, the first one %d", i+1, got, all)
+		}
+		if got := allowedList(t); got != want {
+			t.Fatalf("with device %d open the process may use %s, before %s", i+1, got, want)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := allowedList(t); got != want {
+			t.Fatalf("after device %d the process may use %s, before %s", i+1, got, want)
+		}
+	}
+}
