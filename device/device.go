@@ -71,6 +71,10 @@ var (
 	ErrHang  = errors.New("the device did not answer in time")
 	ErrFault = errors.New("the device broke down")
 	ErrLost  = errors.New("the program went with a device that was restarted") // compile anew
+
+	// ErrKilled and ErrStart speak of the process that has the device.
+	ErrKilled = errors.New("the device's process was killed from outside")
+	ErrStart  = errors.New("the device's process does not start")
 )
 
 // Info describes a device.

@@ -8,6 +8,6 @@ func (d *Device) Shared() bool { return d.shared }
 
 // Kill ends the worker from outside, as a system without memory does.
 func (d *Device) Kill() {
-	d.process.kill()
-	_, _ = d.process.cmd.Process.Wait()
+	_ = d.process.cmd.Process.Kill()
+	d.process.reap()
 }

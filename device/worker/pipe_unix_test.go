@@ -68,7 +68,7 @@ func TestHeirs(t *testing.T) {
 		"echo alas >&2; sleep 30 & :": "no answer within 3s",
 	} {
 		start := time.Now()
-		_, err := Open(Options{Timeout: 3 * time.Second, Command: func() *exec.Cmd { return exec.Command("sh", "-c", script) }})
+		_, err := Open(Options{Start: 3 * time.Second, Command: func() *exec.Cmd { return exec.Command("sh", "-c", script) }})
 		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), want) || took > 10*time.Second {
 			t.Errorf("%s: after %v: %v", script, took, err)
 		}

@@ -9,6 +9,7 @@ package worker
 
 import (
 	"errors"
+	"strings"
 	"unsafe"
 
 	"rnnbench/device"
@@ -89,6 +90,9 @@ func (e *remoteError) Unwrap() error { return e.cause }
 
 func (r *response) fail(err error) {
 	r.Error = err.Error()
+	if len(r.Error) > errorBytes {
+		r.Error = strings.ToValidUTF8(r.Error[:errorBytes], "") + " …"
+	}
 	for i, c := range causes() {
 		if errors.Is(err, c) {
 			r.Cause = i + 1

@@ -22,10 +22,10 @@ import (
 // goroutine. Should r end during a call, whoever asked is gone, and Serve calls
 // abandon, from another goroutine: a call that hangs must not outlive it.
 //
-// The process is Serve's: interrupts and hang-ups, which a terminal sends to
-// whoever asked as well, are left to that one.
+// The process is Serve's: it ignores interrupts, hang-ups and terminations, which
+// terminals and shells send to whoever asked as well. That one ends the worker.
 func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, error), abandon func()) error {
-	signal.Ignore(os.Interrupt, syscall.SIGHUP)
+	signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
 	out := bufio.NewWriter(w)
 	if _, err := out.WriteString(greeting); err != nil {
 		return err

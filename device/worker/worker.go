@@ -1,8 +1,6 @@
 package worker
 
 import (
-	"bufio"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +8,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"rnnbench/device"
@@ -23,7 +20,12 @@ type Options struct {
 	Command func() *exec.Cmd // the worker, not yet started
 	Device  string           // that it is to open
 	Timeout time.Duration    // for a call, or a run of a program, before the worker is taken for hung; 0: a minute
+	Start   time.Duration    // for the greeting of a new worker; 0: ten seconds
 }
+
+// opening is how many times as long as its greeting a worker may take to open its
+// device: libraries are loaded and a GPU may have to wake.
+const opening = 6
 
 // A Device is a device in another process.
 type Device struct {
@@ -43,6 +45,9 @@ func Open(o Options) (*Device, error) {
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
+	if o.Start == 0 {
+		o.Start = 10 * time.Second
+	}
 	d := &Device{o: o}
 	if err := d.start(); err != nil {
 		return nil, err
@@ -50,7 +55,11 @@ func Open(o Options) (*Device, error) {
 	return d, nil
 }
 
-// start starts a worker where none runs.
+// Ready starts a worker where none runs.
+func (d *Device) Ready() error { return d.start() }
+
+// start starts a worker where none runs. What does not start is killed within the
+// limits of Options.
 func (d *Device) start() error {
 	if d.process != nil {
 		return nil
@@ -64,12 +73,12 @@ func (d *Device) start() error {
 	}
 	p, err := startProcess(cmd)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", err, device.ErrStart)
 	}
 	d.process, d.known, d.shared = p, nil, false
 	d.generation++
-	err = d.guard(d.o.Timeout, func() error {
-		line, err := p.in.ReadString('\n')
+	err = d.guard(d.o.Start, func() error {
+		line, err := p.greeting()
 		if err == nil && line == greeting {
 			return nil
 		}
@@ -80,12 +89,12 @@ func (d *Device) start() error {
 	})
 	if err != nil {
 		d.process = nil
-		return err
+		return fmt.Errorf("%w: %w", err, device.ErrStart)
 	}
-	r, err := d.call(d.o.Timeout, request{Call: callOpen, Name: d.o.Device, Window: d.window != nil}, nil, nil)
+	r, err := d.call(opening*d.o.Start, request{Call: callOpen, Name: d.o.Device, Window: d.window != nil}, nil, nil)
 	if err != nil {
 		d.stop()
-		return err
+		return fmt.Errorf("%w: %w", err, device.ErrStart)
 	}
 	d.info, d.vocabulary, d.shared = r.Info, r.Knobs, r.Window
 	return nil
@@ -115,13 +124,15 @@ func (d *Device) guard(limit time.Duration, f func() error) error {
 		return err
 	case errors.Is(err, errBroken):
 		d.process = nil
-		p.kill()
-		return fmt.Errorf("worker: it ended (%s): %s: %w", p.reap(), oneLine(p.errors.String()), device.ErrFault)
+		return fmt.Errorf("worker: %w", p.ending(err))
 	}
 	return err
 }
 
-var errBroken = errors.New("broken pipe")
+var (
+	errBroken   = errors.New("broken pipe")
+	errNonsense = fmt.Errorf("it says what is no answer, and was killed: %w", errBroken)
+)
 
 // call sends a request, with the matrix out behind it, and waits for the
 // answer, whose matrix it reads to in.
@@ -138,7 +149,10 @@ func (d *Device) call(limit time.Duration, q request, out, in []float32) (respon
 		}
 		err := errors.Join(p.enc.Encode(&q), write(p.out, bytesOf(out)), p.out.Flush())
 		if err == nil {
-			err = p.dec.Decode(&r)
+			err = p.receive(&r)
+		}
+		if errors.Is(err, errNonsense) {
+			return err
 		}
 		if err != nil {
 			return errBroken
@@ -147,7 +161,7 @@ func (d *Device) call(limit time.Duration, q request, out, in []float32) (respon
 			return err
 		}
 		if r.Size != 4*len(in) { // what follows is no answer
-			return errBroken
+			return errNonsense
 		}
 		if _, err := io.ReadFull(p.in, bytesOf(in)); err != nil {
 			return errBroken
@@ -426,96 +440,4 @@ func (p *remote) Close() error {
 		return nil
 	}
 	return err
-}
-
-// A process is a running worker.
-type process struct {
-	cmd    *exec.Cmd
-	stdin  io.Closer
-	stdout io.Closer
-	in     *bufio.Reader
-	out    *bufio.Writer
-	enc    *gob.Encoder
-	dec    *gob.Decoder
-	errors tail
-	waited sync.Once
-	state  string
-}
-
-func startProcess(cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd: cmd}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("worker: %w", err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("worker: %w", err)
-	}
-	cmd.Stderr = &p.errors
-	cmd.WaitDelay = heirs
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("worker: %w", err)
-	}
-	p.stdin, p.stdout, p.in, p.out = stdin, stdout, bufio.NewReaderSize(stdout, 1<<16), bufio.NewWriterSize(stdin, 1<<16)
-	p.enc, p.dec = gob.NewEncoder(p.out), gob.NewDecoder(p.in)
-	return p, nil
-}
-
-// heirs is for how long processes that a killed one has started may hold its pipes.
-const heirs = time.Second
-
-// kill ends the process, and nobody waits for what those that it has started may say.
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // that it has ended is as good
-	_ = p.stdout.Close()
-}
-
-// lastWords is what a process says that is no worker and may stay all the same.
-func (p *process) lastWords() string {
-	timer := time.AfterFunc(heirs, p.kill)
-	defer timer.Stop()
-	rest, _ := io.ReadAll(io.LimitReader(p.in, 1<<12))
-	return string(rest)
-}
-
-// reap waits for the end of the process and says how it ended.
-func (p *process) reap() string {
-	p.waited.Do(func() {
-		_ = p.cmd.Wait() // the state says more
-		p.state = p.cmd.ProcessState.String()
-	})
-	return p.state
-}
-
-// end has the process end by itself, or not, within a few seconds.
-func (p *process) end() {
-	timer := time.AfterFunc(5*time.Second, p.kill)
-	defer timer.Stop()
-	p.stdin.Close()
-	p.reap()
-}
-
-// A tail keeps the last of what is written to it.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-const tailBytes = 2048
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b...)
-	if extra := len(t.b) - tailBytes; extra > 0 {
-		t.b = t.b[extra:]
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.b)
 }

@@ -28,6 +28,12 @@ func TestMain(m *testing.M) {
 	case "chatter":
 		fmt.Println("no device here")
 		os.Exit(3)
+	case "parent":
+		parent()
+	case "silent":
+		time.Sleep(time.Hour)
+	case "line", "greeting", "answer":
+		flood(os.Getenv(asWorker))
 	}
 	err := worker.Serve(os.Stdin, os.Stdout, func(name string) (device.Device, error) {
 		if name != "cpu" {
@@ -209,3 +215,5 @@ func TestNoWorker(t *testing.T) {
 		t.Error("a worker that is not there starts")
 	}
 }
+
+func is(err, target error) bool { return errors.Is(err, target) }

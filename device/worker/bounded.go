@@ -1,0 +1,40 @@
+package worker
+
+import (
+	"bufio"
+	"errors"
+)
+
+// messageBytes is what an answer may have, matrices apart. The longest are a device's
+// vocabulary of knobs and its findings, a few thousand bytes; in memory an answer is at
+// most some hundred times as long.
+const messageBytes = 1 << 20
+
+// errorBytes is what is told of an error, such as a compiler's listing.
+const errorBytes = 1 << 14
+
+var errTooLong = errors.New("the message is too long")
+
+// A bounded reader reads what is left of a message. It reads no byte ahead, since a
+// matrix may follow.
+type bounded struct {
+	r    *bufio.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := b.r.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+func (b *bounded) ReadByte() (byte, error) {
+	if b.left <= 0 {
+		return 0, errTooLong
+	}
+	b.left--
+	return b.r.ReadByte()
+}

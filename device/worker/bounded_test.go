@@ -1,0 +1,74 @@
+package worker_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/worker"
+)
+
+// flood writes without end: instead of a greeting, behind one, and as an answer whose
+// length is a gigabyte.
+func flood(where string) {
+	const greeting = "rnnbench worker 1\n"
+	junk := bytes.Repeat([]byte{'x'}, 1<<16)
+	if where != "line" {
+		os.Stdout.WriteString(greeting)
+	}
+	if where == "answer" { // as gob writes a length: the number of its bytes, negated, and these
+		length := binary.BigEndian.AppendUint32(nil, 1<<30-1)
+		os.Stdout.Write(append([]byte{0xfc}, length...))
+	}
+	for {
+		if _, err := os.Stdout.Write(junk); err != nil {
+			os.Exit(1)
+		}
+	}
+}
+
+// TestFloods: whatever a worker writes, the parent reads little of it and says in one
+// sentence that it is none.
+func TestFloods(t *testing.T) {
+	for _, where := range []string{"line", "greeting", "answer"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		start := time.Now()
+		_, err := open(t, where, "cpu")
+		runtime.ReadMemStats(&after)
+		if err == nil || !is(err, device.ErrStart) {
+			t.Errorf("%s: %v", where, err)
+		} else if n := len(err.Error()); n > 1<<13 {
+			t.Errorf("%s: the error has %d bytes", where, n)
+		}
+		if took := time.Since(start); took > 8*time.Second {
+			t.Errorf("%s: it took %v", where, took)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+			t.Errorf("%s: the parent took %d MiB", where, took>>20)
+		}
+	}
+}
+
+// TestSilentStart: what never greets is given up after the time for a start, not after
+// that for a call.
+func TestSilentStart(t *testing.T) {
+	start := time.Now()
+	_, err := worker.Open(worker.Options{Device: "cpu", Timeout: time.Minute, Start: 50 * time.Millisecond, Command: func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), asWorker+"=silent")
+		return cmd
+	}})
+	if !is(err, device.ErrStart) || !strings.Contains(err.Error(), "no answer within 50ms") {
+		t.Errorf("a silent worker: %v", err)
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("a silent worker is given up after %v", took)
+	}
+}

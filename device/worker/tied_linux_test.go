@@ -1,0 +1,111 @@
+package worker_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/worker"
+)
+
+// asParent has the test binary be a process that starts a stopped worker and waits.
+const asParent = "parent"
+
+// parent starts a worker, stops it, says its number and waits to be killed.
+func parent() {
+	started := make(chan *exec.Cmd, 1)
+	_, err := worker.Open(worker.Options{Device: "cpu", Command: func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), asWorker+"=serve")
+		started <- cmd
+		return cmd
+	}})
+	if err != nil {
+		os.Exit(1)
+	}
+	pid := (<-started).Process.Pid
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		os.Exit(1)
+	}
+	os.Stdout.WriteString(strconv.Itoa(pid) + "\n")
+	select {}
+}
+
+// TestDiesWithParent kills the parent of a stopped worker, which cannot see that its
+// pipe is closed.
+func TestDiesWithParent(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asWorker+"="+asParent)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 32)
+	n, err := out.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait() // it was killed
+	for deadline := time.Now().Add(10 * time.Second); alive(pid); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			t.Fatal("the worker outlives its parent")
+		}
+	}
+}
+
+// alive reports whether a process runs; one that nobody has waited for does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := bytes.Cut(stat, []byte(") "))
+	return len(rest) > 0 && rest[0] != 'Z' && rest[0] != 'X'
+}
+
+// TestSignalsToTheGroup sends a worker what a shell sends to its whole group: it goes on.
+// What nobody can ignore is told as what it is.
+func TestSignalsToTheGroup(t *testing.T) {
+	var cmd *exec.Cmd
+	d, err := worker.Open(worker.Options{Device: "cpu", Command: func() *exec.Cmd {
+		cmd = exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), asWorker+"=serve")
+		return cmd
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Evict(); err != nil {
+		t.Errorf("after signals that it should ignore: %v", err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Evict(); !(is(err, device.ErrKilled) && !is(err, device.ErrFault)) {
+		t.Errorf("a killed worker is told as %v", err)
+	}
+	if err := d.Evict(); err != nil {
+		t.Errorf("after it was killed: %v", err)
+	}
+}

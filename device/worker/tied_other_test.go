@@ -1,0 +1,5 @@
+//go:build !linux
+
+package worker_test
+
+func parent() {}
