@@ -96,6 +96,15 @@ const (
 	Timeout   Status = "timeout"
 )
 
+// Broken reports whether measuring was tried and came to nothing.
+func (s Status) Broken() bool { return s == Failed || s == Incorrect || s == Timeout }
+
+// Passing reports whether r ended for a reason that says nothing of its technique, so
+// that it is worth another try.
+func (r *Record) Passing() bool {
+	return r.ReasonCode != nil && (*r.ReasonCode == ReasonInterrupted || *r.ReasonCode == ReasonLost)
+}
+
 // Reason codes of records that are not ok.
 const (
 	ReasonMemory      = "mem_estimate"
@@ -114,6 +123,7 @@ const (
 	ReasonBound       = "lower_bound"      // a tuner found something faster than it can be
 	ReasonUnlikely    = "unlikely"         // a tuner did not try it: it was slower at the points nearby
 	ReasonHang        = "worker_hang"
+	ReasonLost        = "worker_lost" // the worker was killed from outside, or did not start again
 	ReasonCUDA        = "cuda_error"
 	ReasonMismatch    = "numeric_mismatch"
 	ReasonInterrupted = "interrupted"

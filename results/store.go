@@ -96,13 +96,15 @@ type Run struct {
 	seq      int
 	manifest Manifest
 	newest   map[string]outcome
+	retry    bool  // failed records of before
 	broken   error // why nothing can be appended
 }
 
 // outcome is what later appends and Done need to know of a record.
 type outcome struct {
-	status      Status
-	interrupted bool
+	status  Status
+	passing bool
+	before  bool // the run was resumed
 }
 
 // Create makes a new run in dir and names it there as the latest. It fills in
@@ -224,6 +226,9 @@ func (r *Run) resume(where string) error {
 			return fmt.Errorf("results: %s holds a record of run %s and is the folder of run %s: runs are never mixed", where, records[i].Run, r.manifest.Run)
 		}
 		r.note(&records[i])
+		o := r.newest[records[i].Key()]
+		o.before = true
+		r.newest[records[i].Key()] = o
 		r.seq = max(r.seq, records[i].Seq+1)
 	}
 	r.manifest.PID = os.Getpid()
@@ -295,13 +300,20 @@ func (r *Run) Manifest() Manifest {
 	return m
 }
 
+// RetryFailed has Done leave out what failed before the run was resumed.
+func (r *Run) RetryFailed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.retry = true
+}
+
 // Done reports whether the run holds a record of key that need not be measured
-// again, which is any but an interrupted one.
+// again: any but one that was interrupted or lost its worker.
 func (r *Run) Done(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o, ok := r.newest[key]
-	return ok && !o.interrupted
+	return ok && !o.passing && !(r.retry && o.before && o.status.Broken())
 }
 
 // Measured returns the status of the newest record of every key.
@@ -317,10 +329,7 @@ func (r *Run) Measured() map[string]Status {
 
 // note takes a record that is on file into account.
 func (r *Run) note(rec *Record) {
-	r.newest[rec.Key()] = outcome{
-		status:      rec.Status,
-		interrupted: rec.ReasonCode != nil && *rec.ReasonCode == ReasonInterrupted,
-	}
+	r.newest[rec.Key()] = outcome{status: rec.Status, passing: rec.Passing()}
 }
 
 // Append writes rec as one line in one call, and sets its Schema, Run, Seq and

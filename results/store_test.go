@@ -172,6 +172,39 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
+// TestRetries: a record of a lost worker is measured again on every resumption, other
+// failed ones where that is asked for, and only once.
+func TestRetries(t *testing.T) {
+	run := create(t, 1)
+	lost, failed := sample(7), sample(8)
+	lost.Status, lost.ReasonCode = Failed, ptr(ReasonLost)
+	failed.Status, failed.ReasonCode = Failed, ptr(ReasonError)
+	if err := errors.Join(run.Append(&lost), run.Append(&failed), run.Finish(3)); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Resume(run.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Done(lost.Key()) || !again.Done(failed.Key()) {
+		t.Errorf("resumed: lost done %v, failed done %v", again.Done(lost.Key()), again.Done(failed.Key()))
+	}
+	again.RetryFailed()
+	first := sample(1)
+	if again.Done(failed.Key()) || !again.Done(first.Key()) {
+		t.Error("what failed is not measured again, or what did not is")
+	}
+	if err := again.Append(&failed); err != nil {
+		t.Fatal(err)
+	}
+	if !again.Done(failed.Key()) {
+		t.Error("what failed again is measured without end")
+	}
+	if err := again.Finish(3); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestResume(t *testing.T) {
 	run := create(t, 2)
 	if _, err := Resume(run.Dir()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {

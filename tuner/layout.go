@@ -81,6 +81,9 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 		return nil, err
 	}
 	l.Laid = rnn.ScheduleBytes(l.Schedule)
+	if err := started(d); err != nil {
+		return l, err
+	}
 	return l, l.settleDevice(d, l.rest)
 }
 
@@ -124,6 +127,9 @@ func (l *Layout) weigh(d device.Device) error {
 	}
 	var err error
 	l.Memory, err = d.Memory(l.Schedule, l.DeviceKnobs)
+	if errors.Is(err, device.ErrKilled) {
+		l.Memory, err = d.Memory(l.Schedule, l.DeviceKnobs)
+	}
 	if errors.Is(err, schedule.ErrUnsupported) {
 		l.refuse(reasonOf(err, results.ReasonResource), err.Error())
 		return nil

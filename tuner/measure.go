@@ -64,7 +64,7 @@ func (s *Sweep) readyAll(ctx context.Context, all []*candidate, check *verificat
 			if err := ended(ctx); err != nil {
 				return err
 			}
-			s.ready(c, check)
+			s.readyOrRetry(c, check)
 		}
 	}
 	return nil
@@ -125,8 +125,17 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 	lap(&cost.Warmup)
 }
 
-// load compiles c and writes its inputs.
+// load compiles c and writes its inputs, again if its worker was killed meanwhile.
 func (s *Sweep) load(c *candidate) error {
+	err := s.loadOnce(c)
+	if c.retry(err) {
+		c.close()
+		err = s.loadOnce(c)
+	}
+	return err
+}
+
+func (s *Sweep) loadOnce(c *candidate) error {
 	var err error
 	if c.prog, err = s.Device.Compile(c.Schedule, c.DeviceKnobs); err != nil {
 		return err
@@ -143,6 +152,8 @@ func (s *Sweep) fail(c *candidate, err error) {
 	switch {
 	case errors.Is(err, schedule.ErrUnsupported):
 		c.decline(results.Skipped, reasonOf(err, results.ReasonResource), err.Error())
+	case lost(err):
+		s.lose(c, err)
 	case errors.Is(err, device.ErrHang):
 		c.decline(results.Timeout, results.ReasonHang, err.Error())
 	case errors.Is(err, device.ErrFault) && s.Device.Info().Name == "cpu":
@@ -255,11 +266,12 @@ func stable(widths []float64) bool {
 	return n > 2*stableRounds && widths[n-1] > 0.9*widths[n-1-stableRounds]
 }
 
-// burst takes one sample, again if another candidate broke the device.
+// burst takes one sample, again if another candidate broke the device or, once, if
+// the worker was killed.
 func (s *Sweep) burst(c *candidate, others bool) {
 	start := time.Now()
 	err := s.sample(c, others)
-	if errors.Is(err, device.ErrLost) {
+	if errors.Is(err, device.ErrLost) || c.retry(err) {
 		if err = s.load(c); err == nil {
 			err = s.sample(c, true)
 		}

@@ -43,7 +43,13 @@ func TestMain(m *testing.M) {
 type frail struct{ *cpu.Device }
 
 func (frail) Provoke(mishap string) error {
-	if mishap == worker.Spin {
+	switch mishap {
+	case worker.Spin:
+		select {}
+	case killed:
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Kill()
+		}
 		select {}
 	}
 	os.Exit(7)

@@ -39,6 +39,7 @@ type Sweep struct {
 
 	answers  answers
 	backstop backstop
+	starts   int // of the device that failed, in a row
 }
 
 // An Event is one step of a sweep, for progress displays.
@@ -157,7 +158,7 @@ func (s *Sweep) survey(ctx context.Context, tasks []Task) ([][]*candidate, error
 			all = append(all, c)
 			operations += c.record.Work.Ops
 		}
-		if list = append(list, all); ahead == nil || operations > most || time.Since(start) > long {
+		if list = append(list, all); ahead == nil || operations > most || s.starts >= mostStarts || time.Since(start) > long {
 			break
 		}
 	}
@@ -193,6 +194,7 @@ type candidate struct {
 	perBurst int   // runs
 	last     float64
 	samples  results.Samples
+	retried  bool // after its worker was killed
 }
 
 // point measures all candidates of one point.
@@ -241,6 +243,9 @@ func (s *Sweep) draft(p results.Point, spec grid.Spec) (*candidate, error) {
 	start := time.Now()
 	limit := s.memory() // before it takes some
 	l, err := draft(s.Device, s.Techniques, p, spec, limit)
+	if l != nil && lost(err) {
+		return s.absent(l, spec, err), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -280,6 +285,10 @@ func (s *Sweep) weigh(c *candidate) error {
 	}
 	start := time.Now()
 	if err := c.Layout.weigh(s.Device); err != nil {
+		if lost(err) || errors.Is(err, device.ErrHang) || errors.Is(err, device.ErrFault) {
+			s.fail(c, err)
+			return nil
+		}
 		return err
 	}
 	if c.record.Work.Memory = c.Memory; c.Reason != "" {
@@ -367,7 +376,7 @@ func (s *Sweep) emit(c *candidate) error {
 	if s.Settings.OnError == "stop" && (c.record.Status == results.Failed || c.record.Status == results.Incorrect || c.record.Status == results.Timeout) {
 		return fmt.Errorf("tuner: %v: %s: %s: stopped as --on-error stop asks", c.record.Point, c.record.Status, *c.record.Reason)
 	}
-	return nil
+	return s.gone(c)
 }
 
 func (s *Sweep) watch(e Event) {

@@ -114,8 +114,8 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 func (t *Tune) Knows(key string) bool { return t.recall(key) != nil }
 
 // recall is what is known of key. What a budget or an interruption cut short, what a bound kept from
-// running and what was never checked against the reference is not; what was passed
-// over stays so.
+// running, what lost its worker and what was never checked against the reference is
+// not; what was passed over stays so.
 func (t *Tune) recall(key string) *results.Record {
 	if t.Recall == nil {
 		return nil
@@ -124,7 +124,7 @@ func (t *Tune) recall(key string) *results.Record {
 	if r != nil && r.Status == results.OK && (r.Verify == nil || r.Stats == nil) {
 		return nil
 	}
-	if r == nil || r.Stats != nil && (r.Stats.Stop == stopBudget || r.Stats.Stop == stopInterrupted) || r.ReasonCode != nil && *r.ReasonCode == results.ReasonBound {
+	if r == nil || r.Stats != nil && (r.Stats.Stop == stopBudget || r.Stats.Stop == stopInterrupted) || r.Passing() || r.ReasonCode != nil && *r.ReasonCode == results.ReasonBound {
 		return nil
 	}
 	return r
@@ -259,7 +259,7 @@ func (c *contest) measureOne(i int, limit float64) (float64, error) {
 	switch {
 	case first:
 		c.check.taken = c.loaded()
-		c.ready(e.candidate, c.check)
+		c.readyOrRetry(e.candidate, c.check)
 		runtime.GC() // of what laying out and checking left, so that it is not in the sample
 	case e.prog == nil:
 		if err := c.load(e.candidate); err != nil {

@@ -99,6 +99,9 @@ func (p *program) reproduction(ctx context.Context, cmd *cobra.Command, f *sweep
 	if f.resume != "" && !one && !all {
 		return misused(cmd, errors.New("--resume is of one experiment or of all: name one, or all"))
 	}
+	if err := f.checkResume(); err != nil {
+		return misused(cmd, err)
+	}
 	if len(args) == 0 || slices.Contains(args, "list") {
 		return p.listExperiments(f.format)
 	}

@@ -23,6 +23,7 @@ import (
 type sweepFlags struct {
 	settings
 	noVerify, dryRun, print, profile, allowFailures, hideHost bool
+	retryFailed                                               bool
 	resume, format, baseline                                  string
 }
 
@@ -94,6 +95,15 @@ func (f *sweepFlags) runFlags(cmd *cobra.Command) {
 
 func (f *sweepFlags) resumeFlag(fs *pflag.FlagSet) {
 	fs.StringVar(&f.resume, "resume", "", "go on with a `RUN`: its folder, its id, or the results folder for the latest")
+	fs.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume, measure again what failed, timed out or gave a wrong answer")
+}
+
+// checkResume refuses what makes sense with an earlier run alone.
+func (f *sweepFlags) checkResume() error {
+	if f.retryFailed && f.resume == "" {
+		return errors.New("--retry-failed: which run? Name it with --resume")
+	}
+	return nil
 }
 
 func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) error {
@@ -105,6 +115,9 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 	}
 	c, err := f.resolve(p)
 	if err != nil {
+		return misused(cmd, err)
+	}
+	if err := f.checkResume(); err != nil {
 		return misused(cmd, err)
 	}
 	var before *results.Manifest
@@ -262,6 +275,9 @@ type ending struct {
 // complete measures what the run lacks and closes it.
 func (p *program) complete(ctx context.Context, f *sweepFlags, c config.Config, run *results.Run, look *forecast, j job) (*ending, error) {
 	total := j.plan.total()
+	if f.retryFailed {
+		run.RetryFailed()
+	}
 	show := p.newProgress(look, total-min(len(run.Measured()), total))
 	ctx, stop := interruptible(ctx, show)
 	defer stop()
@@ -307,6 +323,8 @@ func (p *program) conclude(e *ending, c config.Config, again string) error {
 	missing, hint := e.planned-len(e.records), ""
 	if missing > 0 {
 		hint = again + " goes on"
+	} else if slices.ContainsFunc(e.records, func(r results.Record) bool { return r.Passing() }) {
+		hint = again + " measures again what lost its worker"
 	}
 	if e.spent {
 		p.note("the budget of %v is spent; %d of %d records are missing", c.Measure.Budget, missing, e.planned)

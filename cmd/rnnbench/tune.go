@@ -197,6 +197,9 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 	if err != nil {
 		return misused(cmd, err)
 	}
+	if err := f.checkResume(); err != nil {
+		return misused(cmd, err)
+	}
 	var before *results.Manifest
 	if f.resume != "" {
 		if c, before, err = f.resumed(p, c.Dir); err != nil {
@@ -478,6 +481,9 @@ func (t *tuning) known() (map[string]*results.Record, error) {
 		for i := range recs {
 			r := &recs[i]
 			m := t.config.Measure
+			if t.flags.retryFailed && r.Status.Broken() {
+				continue
+			}
 			if r.Mode.Cache != m.Cache || r.Mode.Data != m.Data || r.Mode.Seed != m.Seed {
 				continue
 			}

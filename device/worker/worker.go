@@ -73,7 +73,7 @@ func (d *Device) start() error {
 	}
 	p, err := startProcess(cmd)
 	if err != nil {
-		return fmt.Errorf("%w: %w", err, device.ErrStart)
+		return &remoteError{err.Error(), device.ErrStart}
 	}
 	d.process, d.known, d.shared = p, nil, false
 	d.generation++
@@ -89,12 +89,12 @@ func (d *Device) start() error {
 	})
 	if err != nil {
 		d.process = nil
-		return fmt.Errorf("%w: %w", err, device.ErrStart)
+		return &remoteError{err.Error(), device.ErrStart}
 	}
 	r, err := d.call(opening*d.o.Start, request{Call: callOpen, Name: d.o.Device, Window: d.window != nil}, nil, nil)
 	if err != nil {
 		d.stop()
-		return fmt.Errorf("%w: %w", err, device.ErrStart)
+		return &remoteError{err.Error(), device.ErrStart}
 	}
 	d.info, d.vocabulary, d.shared = r.Info, r.Knobs, r.Window
 	return nil

@@ -211,6 +211,8 @@ func Reason(r *results.Record) string {
 			return "not tried"
 		case results.ReasonHang:
 			return "hung"
+		case results.ReasonLost:
+			return "worker killed"
 		case results.ReasonCUDA:
 			return "CUDA error"
 		case results.ReasonMismatch:

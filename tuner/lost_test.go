@@ -1,0 +1,130 @@
+package tuner_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/worker"
+	"rnnbench/impl/naive"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+)
+
+// killed is the mishap of a worker that is killed from outside.
+const killed = "killed"
+
+// A victim is a device whose worker is killed in runs of marked schedules, so many times.
+type victim struct {
+	*worker.Device
+	kills int
+}
+
+func (v *victim) Compile(sched *schedule.Schedule, k knob.Params) (device.Program, error) {
+	p, err := v.Device.Compile(sched, k)
+	if slices.ContainsFunc(sched.Matrices, func(m *schedule.Matrix) bool { return m.Name == killed }) {
+		p = &victimProgram{p, v}
+	}
+	return p, err
+}
+
+type victimProgram struct {
+	device.Program
+	victim *victim
+}
+
+func (p *victimProgram) Run(n int) (device.Burst, error) {
+	if p.victim.kills > 0 {
+		p.victim.kills--
+		return device.Burst{}, p.victim.Provoke(killed, time.Minute)
+	}
+	return p.Program.Run(n)
+}
+
+func itself() *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asWorker+"=1")
+	return cmd
+}
+
+// TestKilledWorker kills the worker once, and again at the same candidate: the first is
+// made good, the second is a record that says why.
+func TestKilledWorker(t *testing.T) {
+	for kills, want := range map[int]results.Status{1: results.OK, 2: results.Failed} {
+		d, err := worker.Open(worker.Options{Device: "cpu", Command: itself})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		victim := &victim{d, kills}
+		s := &tuner.Sweep{Device: victim, Settings: quick(), Techniques: []rnn.Technique{naive.Technique{}, clumsy{mishap: killed}}}
+		specs := []grid.Spec{{Name: "naive", Label: "naive"}, {Name: killed, Label: killed}}
+		recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs)
+		if err != nil || len(recs) != 2 {
+			t.Fatalf("%d kills: %d records, %v", kills, len(recs), err)
+		}
+		for _, r := range recs {
+			switch {
+			case r.Impl.Label == "naive" || want == results.OK:
+				if r.Status != results.OK || r.Stats.N != 6 {
+					t.Errorf("%d kills: %s is %s", kills, r.Impl.Label, r.Status)
+				}
+			case r.Status != want || *r.ReasonCode != results.ReasonLost || !r.Passing():
+				t.Errorf("%d kills: %s is %s (%s)", kills, r.Impl.Label, r.Status, *r.ReasonCode)
+			}
+		}
+	}
+}
+
+// TestLostAtStart has the worker killed, and its next starts fail: those points are
+// failed records, and what cannot be started at all ends the sweep with one sentence.
+func TestLostAtStart(t *testing.T) {
+	for _, c := range []struct{ fails, records, bad int }{{1, 4, 1}, {100, 1, 1}} {
+		starts := 0
+		d, err := worker.Open(worker.Options{Device: "cpu", Command: func() *exec.Cmd {
+			if starts++; starts > 1 && starts <= 1+c.fails {
+				return exec.Command("./there-is-no-such-file")
+			}
+			return itself()
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if err := d.Provoke(killed, time.Minute); err == nil {
+			t.Fatal("the worker lives")
+		}
+		var points []results.Point
+		for i := range 4 {
+			p := small()
+			p.Hidden += i
+			points = append(points, p)
+		}
+		s := &tuner.Sweep{Device: d, Settings: quick(), Techniques: []rnn.Technique{naive.Technique{}}}
+		recs, err := sweep(t, s, context.Background(), points, []grid.Spec{{Name: "naive", Label: "naive"}})
+		if len(recs) != c.records || (err != nil) != (c.fails > 3) {
+			t.Fatalf("%d failures: %d records, %v", c.fails, len(recs), err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), "could not be started anew") || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%d failures: %v", c.fails, err)
+		}
+		bad := 0
+		for _, r := range recs {
+			if r.ReasonCode != nil && *r.ReasonCode == results.ReasonLost && r.Status == results.Failed {
+				bad++
+			}
+		}
+		if bad != c.bad {
+			t.Errorf("%d failures: %d records of a lost worker, want %d", c.fails, bad, c.bad)
+		}
+	}
+}
