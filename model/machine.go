@@ -6,7 +6,6 @@
 package model
 
 import (
-	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -17,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"rnnbench/internal/tomlfile"
 )
 
 // A Machine is a hierarchy of modules, each made of modules of the level below.
@@ -137,7 +138,7 @@ func Load(name string) (*Machine, error) {
 		}
 		return Parse(text)
 	}
-	text, err := os.ReadFile(name)
+	text, err := tomlfile.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("model: there is no machine or file %q: the machines are %s", name, strings.Join(Builtin(), ", "))
 	}
@@ -153,12 +154,11 @@ func Load(name string) (*Machine, error) {
 
 // Parse reads a machine from TOML.
 func Parse(text []byte) (*Machine, error) {
-	d := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
 	m := &Machine{}
-	if err := d.Decode(m); err != nil {
-		var strict *toml.StrictMissingError
-		if errors.As(err, &strict) && len(strict.Errors) > 0 {
-			return nil, fmt.Errorf("model: a machine has no %s", strings.Join(strict.Errors[0].Key(), "."))
+	if err := tomlfile.Decode(text, m); err != nil {
+		var unknown tomlfile.UnknownError
+		if errors.As(err, &unknown) {
+			return nil, fmt.Errorf("model: a machine has no %s", strings.Join(unknown[0].Key, "."))
 		}
 		return nil, fmt.Errorf("model: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/impl/scc"
+	"rnnbench/internal/tomlfile"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results/files"
@@ -160,7 +161,7 @@ func (f *graphFlags) load(name string) (*graph.Graph, error) {
 		}
 		return graph.New(f.stack)
 	}
-	text, err := os.ReadFile(name)
+	text, err := tomlfile.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) && filepath.Ext(name) == "" {
 		return nil, grid.Unknown("cell", name, cellNames())
 	}

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +8,8 @@ import (
 	"unicode"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"rnnbench/internal/tomlfile"
 )
 
 // file is a graph file. For example, a network whose output is fed back:
@@ -63,9 +64,7 @@ type fileConnection struct {
 // Parse reads a graph file and checks the graph.
 func Parse(text []byte) (*Graph, error) {
 	var f file
-	d := toml.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
+	if err := tomlfile.Decode(text, &f); err != nil {
 		return nil, explain(err)
 	}
 	g := &Graph{Name: f.Name}
@@ -115,8 +114,8 @@ func Parse(text []byte) (*Graph, error) {
 		}
 		g.Connections = append(g.Connections, Connection{From: from, To: to, Weight: weight, Delay: c.Delay})
 	}
-	g.name()
 	g.Index()
+	g.name()
 	return g, g.Check()
 }
 
@@ -130,13 +129,11 @@ func printable(what, name string) error {
 
 // explain turns an error of the decoder into a sentence with its place.
 func explain(err error) error {
-	var strict *toml.StrictMissingError
+	var unknown tomlfile.UnknownError
 	var wrong *toml.DecodeError
 	switch {
-	case errors.As(err, &strict):
-		e := &strict.Errors[0]
-		line, column := e.Position()
-		path := e.Key()
+	case errors.As(err, &unknown):
+		line, column, path := unknown[0].Line, unknown[0].Column, unknown[0].Key
 		key, known, where := path[len(path)-1], []string{"name", "layer", "connection"}, "above the tables"
 		switch {
 		case len(path) > 1 && path[0] == "layer":

@@ -1,12 +1,10 @@
 package config
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"rnnbench/internal/tomlfile"
 	"rnnbench/tuner/grid"
 )
 
@@ -47,7 +46,7 @@ type exclude struct {
 
 // ReadFile reads a configuration file.
 func ReadFile(path string) (Layer, error) {
-	data, err := os.ReadFile(path)
+	data, err := tomlfile.ReadFile(path)
 	if err != nil {
 		return Layer{}, fmt.Errorf("config: %w", err)
 	}
@@ -60,8 +59,7 @@ func Parse(data []byte, name string) (Layer, error) {
 	var l Layer
 	s := source{name: name, data: data}
 	var d document
-	decoder := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
-	if err := decoder.Decode(&d); err != nil {
+	if err := tomlfile.Decode(data, &d); err != nil {
 		return l, s.explain(err)
 	}
 	s.locate()
@@ -206,6 +204,7 @@ type mistake struct {
 // locate finds the keys of the text.
 func (s *source) locate() {
 	s.at = map[string]place{}
+	lines := tomlfile.NewLines(s.data)
 	count := map[string]int{}
 	prefix := ""
 	var p unstable.Parser
@@ -235,8 +234,8 @@ func (s *source) locate() {
 		default:
 			path = prefix + path
 		}
-		start := p.Shape(first).Start
-		s.at[path] = place{start.Line, start.Column, int(last.Offset + last.Length - first.Offset)}
+		line, column := lines.At(int(first.Offset))
+		s.at[path] = place{line, column, int(last.Offset + last.Length - first.Offset)}
 	}
 }
 
@@ -291,15 +290,13 @@ func unknownKey(path string) string {
 
 // explain turns an error of the decoder into one with its place.
 func (s *source) explain(err error) error {
-	var missing *toml.StrictMissingError
+	var missing tomlfile.UnknownError
 	var wrong *toml.DecodeError
 	switch {
 	case errors.As(err, &missing):
-		for i := range missing.Errors {
-			e := &missing.Errors[i]
-			line, column := e.Position()
-			path := strings.Join(e.Key(), ".")
-			s.wrong = append(s.wrong, mistake{place{line, column, len(e.Key()[len(e.Key())-1])}, path + ": " + unknownKey(path)})
+		for _, e := range missing {
+			path := strings.Join(e.Key, ".")
+			s.wrong = append(s.wrong, mistake{place{e.Line, e.Column, len(e.Key[len(e.Key)-1])}, path + ": " + unknownKey(path)})
 		}
 	case errors.As(err, &wrong):
 		line, column := wrong.Position()
@@ -314,6 +311,12 @@ func (s *source) explain(err error) error {
 	}
 	return s.verdict()
 }
+
+// What is told of a file's mistakes at most.
+const (
+	mostWrong   = 20
+	longestText = 400 // bytes of a mistake or of a line
+)
 
 // verdict returns the mistakes in the order of the text, each with its line.
 func (s *source) verdict() error {
@@ -332,11 +335,21 @@ func (s *source) verdict() error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
+		if i == mostWrong {
+			fmt.Fprintf(&b, "%s: and %d more mistakes", s.name, len(s.wrong)-i)
+			break
+		}
+		if len(m.text) > longestText {
+			m.text = strings.ToValidUTF8(m.text[:longestText], "") + " …"
+		}
 		fmt.Fprintf(&b, "%s:%d:%d: %s", s.name, m.line, m.column, m.text)
 		if m.width == 0 || m.line < 1 || m.line > len(lines) {
 			continue
 		}
 		line := strings.TrimRight(lines[m.line-1], "\r")
+		if len(line) > longestText {
+			continue
+		}
 		start := min(max(m.column-1, 0), len(line))
 		indent := strings.Map(func(r rune) rune { // tabs stay, so that the marks stand below the key
 			if r == '\t' {

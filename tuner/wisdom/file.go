@@ -1,7 +1,6 @@
 package wisdom
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"rnnbench/internal/tomlfile"
 	"rnnbench/results"
 	"rnnbench/results/files"
 )
@@ -117,7 +117,7 @@ func (f *entry) check() error {
 
 // Read reads a book; a file that is not there is an empty one.
 func Read(path string) (*Book, error) {
-	data, err := os.ReadFile(path)
+	data, err := tomlfile.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Book{}, nil
 	}
@@ -132,6 +132,9 @@ func Parse(data []byte, name string) (*Book, error) {
 	var head struct {
 		Schema string `toml:"schema"`
 	}
+	if err := tomlfile.Check(data); err != nil {
+		return nil, fmt.Errorf("wisdom: %s: %w", name, err)
+	}
 	if err := toml.Unmarshal(data, &head); err != nil {
 		return nil, fmt.Errorf("wisdom: %s%s", name, explain(err))
 	}
@@ -139,18 +142,25 @@ func Parse(data []byte, name string) (*Book, error) {
 		return nil, fmt.Errorf("wisdom: %s is no book of wisdom that is understood here: it says schema = %q and not %q", name, head.Schema, Schema)
 	}
 	var d document
-	if err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&d); err != nil {
+	if err := tomlfile.Decode(data, &d); err != nil {
 		return nil, fmt.Errorf("wisdom: %s%s", name, explain(err))
 	}
 	b := &Book{}
+	type question struct {
+		device, cache string
+		point         results.Point
+	}
+	asked := map[question]bool{}
 	for i, f := range d.Entry {
 		if err := f.check(); err != nil {
 			return nil, fmt.Errorf("wisdom: %s: entry %d: %w", name, i+1, err)
 		}
 		e := fromFile(f)
-		if slices.ContainsFunc(b.Entries, func(o Entry) bool { return o.same(&e) }) {
+		q := question{e.Device, e.Cache, e.Point} // as Entry.same compares
+		if asked[q] {
 			return nil, fmt.Errorf("wisdom: %s: entry %d is of the same point as an earlier one: leave one of them out", name, i+1)
 		}
+		asked[q] = true
 		b.Entries = append(b.Entries, e)
 	}
 	return b, nil
@@ -159,11 +169,10 @@ func Parse(data []byte, name string) (*Book, error) {
 // explain says where a file goes wrong, in one line.
 func explain(err error) string {
 	var wrong *toml.DecodeError
-	var strict *toml.StrictMissingError
+	var unknown tomlfile.UnknownError
 	switch {
-	case errors.As(err, &strict) && len(strict.Errors) > 0:
-		row, _ := strict.Errors[0].Position()
-		return fmt.Sprintf(":%d: there is no key %q here", row, strings.Join(strict.Errors[0].Key(), "."))
+	case errors.As(err, &unknown):
+		return fmt.Sprintf(":%d: there is no key %q here", unknown[0].Line, strings.Join(unknown[0].Key, "."))
 	case errors.As(err, &wrong):
 		row, column := wrong.Position()
 		return fmt.Sprintf(":%d:%d: %s", row, column, strings.TrimPrefix(wrong.Error(), "toml: "))

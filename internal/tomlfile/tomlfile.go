@@ -1,0 +1,120 @@
+// Package tomlfile reads TOML that may come from anybody. The time that decoding takes
+// grows with the square of the number of keys, so a file is looked over first, and one
+// that would take more than a second or two is refused.
+package tomlfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// MaxBytes is the size of the largest file that is read.
+const MaxBytes = 4 << 20
+
+// Bounds of what a file may hold.
+const (
+	maxParts  = 16        // of a dotted key
+	maxDepth  = 64        // of tables within each other
+	maxLength = 256       // bytes of a part of a key
+	maxCost   = 400 << 20 // comparisons of keys
+	maxWrong  = 20        // keys that are reported
+)
+
+// ReadFile reads the file at path, unless it is larger than MaxBytes.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > MaxBytes {
+		return nil, fmt.Errorf("%s: %w", path, errSize)
+	}
+	return text, nil
+}
+
+var errSize = fmt.Errorf("the file is larger than %d MiB, the most that is read", MaxBytes>>20)
+
+// An Unknown is a key that the file has and nobody asked for.
+type Unknown struct {
+	Line, Column int
+	Width        int // in bytes, of all parts
+	Key          []string
+}
+
+// An UnknownError lists the first keys that nobody asked for, at least one.
+type UnknownError []Unknown
+
+func (e UnknownError) Error() string {
+	return fmt.Sprintf("line %d: there is no key %q", e[0].Line, strings.Join(e[0].Key, "."))
+}
+
+// A LimitError says where a file goes beyond what is read of one.
+type LimitError struct {
+	Line int
+	Text string
+}
+
+func (e *LimitError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text) }
+
+// Decode reads text into v, a pointer to a struct. It returns the decoder's errors, a
+// LimitError, or an UnknownError once v is read.
+func Decode(text []byte, v any) error {
+	unknown, err := look(text, v)
+	if err != nil {
+		return err
+	}
+	if err := toml.NewDecoder(bytes.NewReader(text)).Decode(v); err != nil {
+		return err
+	}
+	if len(unknown) > 0 {
+		return UnknownError(unknown)
+	}
+	return nil
+}
+
+// Check refuses text that Decode would refuse to look at.
+func Check(text []byte) error {
+	_, err := look(text, nil)
+	return err
+}
+
+// Lines finds the line and column of a place in a text, both from 1.
+type Lines []int // where each begins
+
+// NewLines finds where the lines of text begin.
+func NewLines(text []byte) Lines {
+	l := Lines{0}
+	for i, b := range text {
+		if b == '\n' {
+			l = append(l, i+1)
+		}
+	}
+	return l
+}
+
+// At is the place of the byte at offset.
+func (l Lines) At(offset int) (line, column int) {
+	i, found := slices.BinarySearch(l, offset)
+	if !found {
+		i--
+	}
+	return i + 1, offset - l[i] + 1
+}
+
+// IsLimit reports whether err is about the size or the shape of a file.
+func IsLimit(err error) bool {
+	var limit *LimitError
+	return errors.Is(err, errSize) || errors.As(err, &limit)
+}
