@@ -50,7 +50,7 @@ func reader() string {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	for one := range strings.SplitSeq(string(stacks), "\n\n") {
-		if head, rest, ok := strings.Cut(one, "\n"); ok && strings.Contains(rest, "worker.Serve.func1()") && strings.Contains(rest, "os.(*File).Read(") {
+		if head, rest, ok := strings.Cut(one, "\n"); ok && strings.Contains(rest, "worker.serve.func1()") && strings.Contains(rest, "os.(*File).Read(") {
 			_, state, _ := strings.Cut(strings.TrimSuffix(head, "]:"), "[")
 			state, _, _ = strings.Cut(state, ",")
 			return state

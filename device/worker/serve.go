@@ -26,6 +26,10 @@ import (
 // terminals and shells send to whoever asked as well. That one ends the worker.
 func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, error), abandon func()) error {
 	signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
+	return serve(r, w, open, abandon)
+}
+
+func serve(r io.Reader, w io.Writer, open func(name string) (device.Device, error), abandon func()) error {
 	out := bufio.NewWriter(w)
 	if _, err := out.WriteString(greeting); err != nil {
 		return err
@@ -51,12 +55,12 @@ func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 				break
 			}
 			if c.Call == callWrite && !c.Window {
-				matrix = slices.Grow(matrix[:0], c.Size/4) // that of the call before is copied by now
-				c.data = matrix[:c.Size/4]
-				if _, err := io.ReadFull(in, bytesOf(c.data)); err != nil {
+				var err error
+				if matrix, err = readMatrix(in, matrix[:0], c.Size); err != nil { // that of the call before is copied by now
 					failed = err
 					break
 				}
+				c.data = matrix
 			}
 			s.busy.Store(true)
 			calls <- c
@@ -71,6 +75,24 @@ func Serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 		}
 	}
 	return failed
+}
+
+// readMatrix reads a matrix of so many bytes. It takes memory for what has come, not for
+// what is said to come.
+func readMatrix(r io.Reader, matrix []float32, bytes int) ([]float32, error) {
+	const piece = 1 << 22
+	if bytes < 0 || bytes%4 != 0 {
+		return nil, fmt.Errorf("worker: there is no matrix of %d bytes", bytes)
+	}
+	for n := bytes / 4; len(matrix) < n; {
+		from := len(matrix)
+		more := min(n-from, max(piece, cap(matrix)-from))
+		matrix = slices.Grow(matrix, more)[:from+more]
+		if _, err := io.ReadFull(r, bytesOf(matrix[from:])); err != nil {
+			return nil, err
+		}
+	}
+	return matrix, nil
 }
 
 // A call is a request with its matrix.
@@ -135,6 +157,9 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	about, err := s.about(c)
 	if err != nil {
 		return nil, err
+	}
+	if about == nil && slices.Contains([]int{callKnobs, callMemory, callCompile, callAnticipate}, c.Call) {
+		return nil, errors.New("worker: the call is about no schedule")
 	}
 	switch c.Call {
 	case callInfo:
@@ -225,6 +250,9 @@ func (s *server) run(c call, r *response) (data []float32, err error) {
 	case callPrepare:
 		return nil, p.Prepare()
 	case callRun: // and no collection of garbage meanwhile
+		if c.Runs < 1 {
+			return nil, fmt.Errorf("worker: %d runs are none", c.Runs)
+		}
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 		r.Burst, err = p.Run(c.Runs)
 		return nil, err
@@ -257,6 +285,8 @@ func (s *server) about(c call) (*schedule.Schedule, error) {
 // move writes or reads a matrix; data is what is to go through the pipe.
 func (s *server) move(p device.Program, m *schedule.Matrix, c call) (data []float32, err error) {
 	switch {
+	case c.Size < 0 || c.Size%4 != 0 || c.Size/4 > m.Elements() || c.Call == callRead && c.Size/4 != m.Elements():
+		return nil, fmt.Errorf("worker: %d bytes are not what matrix %s has", c.Size, m.Name)
 	case c.Window && s.window == nil:
 		return nil, errors.New("worker: there is no memory to share")
 	case c.Window:

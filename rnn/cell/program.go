@@ -54,6 +54,9 @@ func Ops() []Op {
 
 func (o Op) String() string { return ops[o].name }
 
+// Valid reports whether o is one of Ops.
+func (o Op) Valid() bool { return int(o) < len(ops) }
+
 // Operands is the number of operands that o reads: 0, 1 or 2.
 func (o Op) Operands() int { return ops[o].operands }
 

@@ -306,6 +306,9 @@ func (b *Builder) check(op Op) {
 	if b.err != nil {
 		return
 	}
+	if b.err = complete(op); b.err != nil {
+		return
+	}
 	if b.err = op.check(); b.err != nil {
 		return
 	}

@@ -58,16 +58,15 @@ func (s *Schedule) MarshalBinary() ([]byte, error) {
 // derives the waits.
 func (s *Schedule) UnmarshalBinary(data []byte) error {
 	d := decoder{b: data}
-	streams := d.int()
-	if d.err == nil && streams < 1 {
-		d.fail()
-	}
-	b := NewBuilder(streams)
-	b.SetPrecision(Precision(d.int()))
+	b := NewBuilder(d.within(1, wireStreams))
+	b.SetPrecision(Precision(d.within(0, len(Precisions())-1)))
 	for range d.count() {
-		m := b.Matrix(d.string(), d.int(), d.int())
+		m := b.Matrix(d.string(), d.within(1, wireRows), d.within(1, wireRows))
 		m.Packed = d.bool()
 		m.Scratch = d.bool()
+		if d.err == nil && m.Elements() > wireElements {
+			d.fail()
+		}
 	}
 	d.matrices = b.s.Matrices
 	types := kinds()
@@ -89,19 +88,48 @@ func (s *Schedule) UnmarshalBinary(data []byte) error {
 		}
 	}
 	for range d.count() {
-		stream := d.int()
+		stream := d.within(0, b.Streams()-1)
 		if o := op(); o != nil {
 			b.Do(stream, o)
 		}
 	}
+	if len(d.b) > 0 {
+		d.fail()
+	}
 	if d.err != nil {
 		return d.err
+	}
+	if err := b.wait(); err != nil {
+		return err
 	}
 	out, err := b.Schedule()
 	if err == nil {
 		*s = *out
 	}
 	return err
+}
+
+// Bounds of what is read from the wire, beyond all that a device can have.
+const (
+	wireStreams  = 1 << 12
+	wireRows     = math.MaxInt32
+	wireElements = 1 << 40
+	wireWaits    = 1 << 33 // bytes of what is known while waits are derived
+)
+
+// wait declines what takes too much to derive the waits of.
+func (b *Builder) wait() error {
+	if b.err != nil || b.s.Streams == 1 {
+		return b.err
+	}
+	bytes := b.s.Clocks()
+	for i, size := range bands(&b.s) {
+		bytes += 24 * int64(b.s.Matrices[i].Rows/size)
+	}
+	if bytes > wireWaits {
+		return fmt.Errorf("schedule: %d streams and these matrices take more than %d GiB to derive the waits of", b.s.Streams, wireWaits>>30)
+	}
+	return nil
 }
 
 var (
@@ -192,7 +220,16 @@ func (d *decoder) int() int {
 	return int(v)
 }
 
-func (d *decoder) bool() bool { return d.int() != 0 }
+// within is a number from low to high.
+func (d *decoder) within(low, high int) int {
+	if v := d.int(); d.err == nil && v >= low && v <= high {
+		return v
+	}
+	d.fail()
+	return low
+}
+
+func (d *decoder) bool() bool { return d.within(0, 1) == 1 }
 
 // count is a number of things, each of at least one byte.
 func (d *decoder) count() int {
@@ -247,8 +284,10 @@ func (d *decoder) value(v reflect.Value) {
 		if n == 0 {
 			return
 		}
-		v.Set(reflect.MakeSlice(v.Type(), n, n))
-		for i := range n {
+		v.Set(reflect.MakeSlice(v.Type(), 0, min(n, 16))) // longer as elements come
+		for i := 0; i < n && d.err == nil; i++ {
+			v.Grow(1)
+			v.SetLen(i + 1)
 			d.value(v.Index(i))
 		}
 	case reflect.Bool:
@@ -256,9 +295,9 @@ func (d *decoder) value(v reflect.Value) {
 	case reflect.Int:
 		v.SetInt(int64(d.int()))
 	case reflect.Uint8:
-		v.SetUint(uint64(uint8(d.int())))
+		v.SetUint(uint64(d.within(0, math.MaxUint8)))
 	case reflect.Float32:
-		v.SetFloat(float64(math.Float32frombits(uint32(d.int()))))
+		v.SetFloat(float64(math.Float32frombits(uint32(d.within(0, math.MaxUint32)))))
 	default:
 		panic(fmt.Sprintf("schedule: no wire form of %v", v.Type()))
 	}

@@ -1,0 +1,151 @@
+package worker
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// An idle device does nothing, but looks at what it is given.
+type idle struct{}
+
+func (idle) Info() device.Info         { return device.Info{Name: "idle"} }
+func (idle) Vocabulary() []knob.Knob   { return nil }
+func (idle) Close() error              { return nil }
+func (idle) Provoke(name string) error { return errors.New(name) }
+func (idle) Knobs(s *schedule.Schedule) []knob.Knob {
+	return []knob.Knob{{Name: "n", Values: []int{len(s.Nodes)}}}
+}
+func (idle) Memory(s *schedule.Schedule, _ knob.Params) (int64, error) { return s.Memory(), nil }
+func (idle) Compile(s *schedule.Schedule, _ knob.Params) (device.Program, error) {
+	return idleProgram{s}, nil
+}
+
+type idleProgram struct{ s *schedule.Schedule }
+
+func (p idleProgram) Write(m *schedule.Matrix, src []float32) error { return p.fits(m, src) }
+func (p idleProgram) Read(m *schedule.Matrix, dst []float32) error  { return p.fits(m, dst) }
+func (p idleProgram) fits(m *schedule.Matrix, v []float32) error {
+	if len(v) > m.Elements() {
+		panic("more than a matrix has")
+	}
+	return nil
+}
+func (p idleProgram) Prepare() error { return nil }
+func (p idleProgram) Close() error   { return nil }
+func (p idleProgram) Run(n int) (device.Burst, error) {
+	return device.Burst{Wall: 1}, nil
+}
+
+// requests are frames as the parent sends them.
+func requests(t testing.TB, list ...request) []byte {
+	var b bytes.Buffer
+	enc := gob.NewEncoder(&b)
+	for _, q := range list {
+		if err := enc.Encode(q); err != nil {
+			t.Fatal(err)
+		}
+		if q.Call == callWrite && !q.Window && q.Size > 0 && q.Size < 1<<10 {
+			b.Write(make([]byte, q.Size))
+		}
+	}
+	return b.Bytes()
+}
+
+func oneMap(t testing.TB) []byte {
+	b := schedule.NewBuilder(1)
+	b.Do(0, schedule.Map{Op: cell.Zero, Out: b.Matrix("m", 2, 3).All()})
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := s.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func serveIdle(in []byte) (out []byte, err error) {
+	var b bytes.Buffer
+	err = serve(bytes.NewReader(in), &b, func(string) (device.Device, error) { return idle{}, nil }, func() {})
+	return b.Bytes(), err
+}
+
+// TestServeRefuses sends a worker calls that make no sense: each is answered with an
+// error, or ends it with one.
+func TestServeRefuses(t *testing.T) {
+	open, compile := request{Call: callOpen}, request{Call: callCompile, Schedule: 1, Text: oneMap(t)}
+	for name, list := range map[string][]request{
+		"no device":          {{Call: callInfo}},
+		"no schedule":        {open, {Call: callCompile}},
+		"unknown schedule":   {open, {Call: callKnobs, Schedule: 7}},
+		"no program":         {open, {Call: callRun, Program: 3}},
+		"no matrix":          {open, compile, {Call: callRead, Program: 1, Matrix: 9, Size: 24}},
+		"a negative size":    {open, compile, {Call: callRead, Program: 1, Size: -4}},
+		"too large to read":  {open, compile, {Call: callRead, Program: 1, Size: 1 << 40}},
+		"too large to write": {open, compile, {Call: callWrite, Program: 1, Size: 1 << 40}},
+		"a negative write":   {open, compile, {Call: callWrite, Program: 1, Size: -4}},
+		"no window":          {open, compile, {Call: callWrite, Program: 1, Size: 24, Window: true}},
+		"no runs":            {open, compile, {Call: callRun, Program: 1, Runs: -1}},
+		"no call":            {open, compile, {Call: 99, Program: 1}},
+		"not a schedule":     {open, {Call: callMemory, Schedule: 1, Text: []byte("x")}},
+	} {
+		out, err := serveIdle(requests(t, list...))
+		if err == nil && !bytes.Contains(out, []byte("worker: ")) && !bytes.Contains(out, []byte("schedule: ")) {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// FuzzServe feeds a worker whatever comes.
+func FuzzServe(f *testing.F) {
+	text := oneMap(f)
+	f.Add(requests(f, request{Call: callOpen, Name: "cpu"}, request{Call: callCompile, Schedule: 1, Text: text, Knobs: knob.Params{"a": 1}},
+		request{Call: callWrite, Program: 1, Size: 24}, request{Call: callRun, Program: 1, Runs: 2}, request{Call: callRead, Program: 1, Size: 24},
+		request{Call: callFree, Program: 1}))
+	f.Add(requests(f, request{Call: callOpen}, request{Call: callKnobs, Schedule: 2, Text: text, Forget: []int{2}}, request{Call: callLimits}))
+	f.Fuzz(func(t *testing.T, in []byte) { _, _ = serveIdle(in) })
+}
+
+// parent is a device whose worker says what is in answers.
+func parent(answers []byte) *Device {
+	p := &process{in: bufio.NewReader(bytes.NewReader(answers)), out: bufio.NewWriter(io.Discard)}
+	p.enc, p.bounded.r = gob.NewEncoder(p.out), p.in
+	p.dec = gob.NewDecoder(&p.bounded)
+	return &Device{process: p}
+}
+
+// FuzzAnswers feeds the parent's end whatever comes: it takes answers or says that they
+// are none, and never more than a message may have.
+func FuzzAnswers(f *testing.F) {
+	out, err := serveIdle(requests(f, request{Call: callOpen}, request{Call: callCompile, Schedule: 1, Text: oneMap(f)}, request{Call: callRun, Program: 1, Runs: 1}))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(out)
+	f.Add([]byte(greeting))
+	f.Add([]byte(strings.Repeat("x", 100)))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		d := parent(in)
+		if line, err := d.process.greeting(); err == nil && len(line) > len(greeting) {
+			t.Errorf("a greeting of %d bytes", len(line))
+		}
+		for range 10 {
+			var r response
+			if d.process.receive(&r) != nil {
+				return
+			}
+			_ = r.err()
+		}
+	})
+}

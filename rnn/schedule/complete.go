@@ -1,0 +1,84 @@
+package schedule
+
+import (
+	"fmt"
+	"math"
+
+	"rnnbench/rnn/cell"
+)
+
+// complete reports an operation without what its own check and its list of views take
+// for granted: views that are there, states, steps.
+func complete(op Op) error {
+	ok := false
+	switch op := op.(type) {
+	case Gemm:
+		ok = present(op.A, op.B, op.C)
+	case Pack:
+		ok = present(op.Src, op.Dst)
+	case Map:
+		ok = op.complete()
+	case Maps:
+		ok = true
+		for _, m := range op.Steps {
+			ok = ok && m.complete()
+		}
+	case SumRows:
+		ok = present(op.A, op.Out)
+	case Cell:
+		ok = op.Cell != nil && len(op.Next) > 0 && present(op.Next...) && present(op.Prev...)
+	case CellBackward:
+		ok = op.Cell != nil && len(op.Next) > 0 && present(op.Next...) && present(op.Prev...)
+	case Gather:
+		ok = present(op.Index, op.Table, op.Out)
+	case Scatter:
+		ok = present(op.Index, op.Src, op.Table)
+	case SoftmaxLoss:
+		ok = present(op.Logits, op.Target, op.Loss, op.Prob)
+	case Persistent:
+		ok = op.Sequence.complete() && present(op.R...)
+	case PersistentBackward:
+		ok = op.Sequence.complete() && present(op.R) && op.SequenceGrad.complete(op.Cell)
+	case Scan:
+		ok = op.Sequence.complete()
+	case ScanBackward:
+		ok = op.Sequence.complete() && op.SequenceGrad.complete(op.Cell)
+	case Vendor:
+		ok = op.Stack.complete()
+	case VendorBackward:
+		ok = op.Stack.complete()
+	}
+	if !ok {
+		return fmt.Errorf("schedule: an operation (%T) lacks something that it needs", op)
+	}
+	return nil
+}
+
+// present reports whether views are of a matrix.
+func present(views ...View) bool {
+	for _, v := range views {
+		if v.Empty() {
+			return false
+		}
+	}
+	return true
+}
+
+func (m Map) complete() bool {
+	if !m.Op.Valid() || !present(m.Out) {
+		return false
+	}
+	return present(m.Args()...)
+}
+
+func (s *Sequence) complete() bool {
+	return s.Cell != nil && s.Steps >= 1 && s.Steps < math.MaxInt32 && len(s.State) > 0 && present(s.State...)
+}
+
+func (g *SequenceGrad) complete(c *cell.Cell) bool {
+	return len(g.Carry) == len(c.States) && present(g.Carry...)
+}
+
+func (s *Stack) complete() bool {
+	return s.Cell != nil && s.Steps >= 1 && len(s.W) > 0 && present(s.X, s.Y)
+}
