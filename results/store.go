@@ -88,6 +88,7 @@ type file interface {
 // several goroutines.
 type Run struct {
 	dir      string
+	opened   os.FileInfo // of the records
 	warnings []Warning
 
 	mu       sync.Mutex
@@ -231,6 +232,8 @@ func (r *Run) resume(where string) error {
 		r.newest[records[i].Key()] = o
 		r.seq = max(r.seq, records[i].Seq+1)
 	}
+	removeStale(filepath.Join(r.dir, manifestFile), 0) // nobody else writes this run
+	removeStale(filepath.Join(filepath.Dir(r.dir), latestFile), time.Hour)
 	r.manifest.PID = os.Getpid()
 	r.manifest.Resumed = append(r.manifest.Resumed, now())
 	r.manifest.Finished, r.manifest.Exit = nil, nil
@@ -282,7 +285,11 @@ func open(dir string, flags int) (*Run, error) {
 		}
 		return nil, errors.Join(fmt.Errorf("results: cannot lock %s: %w", path, err), f.Close())
 	}
-	return &Run{dir: dir, file: f, newest: map[string]outcome{}}, nil
+	opened, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("results: %w", err), f.Close())
+	}
+	return &Run{dir: dir, file: f, opened: opened, newest: map[string]outcome{}}, nil
 }
 
 // Dir is the run's folder.
@@ -351,6 +358,10 @@ func (r *Run) Append(rec *Record) error {
 		return fmt.Errorf("results: record %d cannot be written: %w", rec.Seq, err)
 	}
 	line = append(line, '\n')
+	if err := r.there(); err != nil {
+		r.broken = err
+		return err
+	}
 	if _, err := r.file.WriteAt(line, r.size); err != nil {
 		err = fmt.Errorf("results: record %d could not be written to %s; earlier ones are safe: %w", rec.Seq, r.dir, err)
 		if cut := r.file.Truncate(r.size); cut != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/safe"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
@@ -242,7 +243,7 @@ func (p *program) explanation(e explanation) error {
 		title += " · " + e.settings
 	}
 	if e.Declined != nil {
-		_, err := fmt.Fprintf(p.out, "%s\ndeclined: %s\n", title, *e.Declined)
+		_, err := fmt.Fprintf(p.out, "%s\ndeclined: %s\n", safe.Text(title), safe.Text(*e.Declined))
 		return err
 	}
 	t := &table.Table{Title: title, Columns: []table.Column{

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/safe"
 	"rnnbench/plots/table"
 	"rnnbench/tuner/grid"
 )
@@ -96,7 +97,7 @@ func (p *program) report(err error) int {
 
 // tell writes a line to stderr, wrapped where that is a terminal.
 func (p *program) tell(line string) {
-	for s := range strings.SplitSeq(line, "\n") {
+	for s := range strings.SplitSeq(safe.Text(line), "\n") {
 		fmt.Fprintln(p.err, table.Paragraph(s, p.fits(p.err), 4))
 	}
 }

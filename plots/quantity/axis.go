@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"rnnbench/internal/safe"
 	"rnnbench/results"
 )
 
@@ -86,7 +87,7 @@ func Label(r *results.Record) string {
 // OneLine replaces what would break a line or hide in it by spaces.
 func OneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(c rune) bool {
-		return unicode.IsSpace(c) || unicode.IsControl(c) || c == unicode.ReplacementChar
+		return unicode.IsSpace(c) || safe.Hidden(c) || c == unicode.ReplacementChar
 	}), " ")
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rnnbench/internal/safe"
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
 )
@@ -73,7 +74,7 @@ func Benchfmt(w io.Writer, recs []results.Record) error {
 // word makes s one component of a benchmark's name.
 func word(s string) string {
 	return strings.Map(func(c rune) rune {
-		if c == ' ' || c == '/' || c == '=' {
+		if c == ' ' || c == '/' || c == '=' || safe.Hidden(c) {
 			return '_'
 		}
 		return c

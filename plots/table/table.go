@@ -18,6 +18,7 @@ import (
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
 
+	"rnnbench/internal/safe"
 	"rnnbench/plots/quantity"
 )
 
@@ -147,9 +148,9 @@ func (t *Table) boxed(w *bytes.Buffer, o Options) error {
 
 func (t *Table) markdown(w *bytes.Buffer, o Options) error {
 	o.Color = false
-	escape := func(s string) string { return strings.ReplaceAll(spell(s, o), "|", `\|`) }
+	escape := func(s string) string { return safe.Markdown(spell(s, o)) }
 	if t.Title != "" {
-		fmt.Fprintf(w, "**%s**\n\n", spell(t.Title, o))
+		fmt.Fprintf(w, "**%s**\n\n", escape(t.Title))
 	}
 	m := t.shown()
 	m.Columns = slices.Clone(m.Columns)
@@ -165,7 +166,7 @@ func (t *Table) markdown(w *bytes.Buffer, o Options) error {
 		if i == 0 {
 			w.WriteString("\n")
 		}
-		fmt.Fprintf(w, "- %s\n", spell(n, o))
+		fmt.Fprintf(w, "- %s\n", escape(n))
 	}
 	return nil
 }
@@ -246,6 +247,8 @@ func (t *Table) csv(w io.Writer) error {
 			case nil:
 			case float64:
 				line[i] = strconv.FormatFloat(v, 'g', -1, 64)
+			case string:
+				line[i] = safe.Cell(v)
 			default:
 				line[i] = fmt.Sprint(v)
 			}

@@ -1,0 +1,59 @@
+// Package safe makes text that came from a file fit for a terminal, a spreadsheet or a
+// page: such text may hold what moves the cursor, turns the direction of writing or is
+// taken for a formula.
+package safe
+
+import (
+	"fmt"
+	"html"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Hidden reports whether c acts on text instead of showing: control characters, line
+// ends included, and all that formats, such as marks of the direction of writing.
+func Hidden(c rune) bool {
+	return unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == '\u2028' || c == '\u2029'
+}
+
+// Text spells what is hidden in s as Go does, but for line ends and tabs.
+func Text(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return Hidden(c) && c != '\n' && c != '\t' }) {
+		return s
+	}
+	var b strings.Builder
+	for i, c := range s {
+		switch {
+		case c == '\n' || c == '\t':
+			b.WriteRune(c)
+		case c == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case Hidden(c):
+			quoted := strconv.QuoteRuneToASCII(c)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		default:
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// Cell is s as a cell of a CSV file. A spreadsheet takes what begins with = + - @ or a tab
+// for a formula, unless an apostrophe is ahead of it; numbers stay as they are.
+func Cell(s string) string {
+	s = Text(s)
+	if s == "" || !strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return s
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return s
+	}
+	return "'" + s
+}
+
+// Markdown is s as text of a Markdown page, in a table or out of one.
+func Markdown(s string) string {
+	return strings.ReplaceAll(html.EscapeString(s), "|", `\|`)
+}

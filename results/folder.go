@@ -1,0 +1,39 @@
+package results
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// there reports a run whose records are no longer where they were: what is written to a
+// file that was removed is lost.
+func (r *Run) there() error {
+	path := filepath.Join(r.dir, recordsFile)
+	now, err := os.Stat(path)
+	if err == nil && r.opened != nil && os.SameFile(now, r.opened) {
+		return nil
+	}
+	return fmt.Errorf("results: %s was removed or replaced while it was being written: what is measured would be lost", path)
+}
+
+// removeStale removes the temporary files of writeAtomically for path that processes
+// left which were killed, those at least so old.
+func removeStale(path string, age time.Duration) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		rest, ok := strings.CutPrefix(e.Name(), filepath.Base(path)+".")
+		if !ok || !strings.HasSuffix(rest, ".tmp") {
+			continue
+		}
+		name := filepath.Join(filepath.Dir(path), e.Name())
+		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) >= age {
+			_ = os.Remove(name) // it does no harm
+		}
+	}
+}
