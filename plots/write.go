@@ -64,9 +64,13 @@ func Write(w io.Writer, f Figure, format string) (err error) {
 			return fmt.Errorf("plots: %w", err)
 		}
 	case "pdf":
-		c := vgpdf.New(l.w, l.h)
-		l.draw(draw.NewCanvas(pdfCanvas{c}, l.w, l.h))
-		if _, err := c.WriteTo(&buf); err != nil {
+		err := withTemp(func() error {
+			c := vgpdf.New(l.w, l.h)
+			l.draw(draw.NewCanvas(pdfCanvas{c}, l.w, l.h))
+			_, err := c.WriteTo(&buf)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("plots: %w", err)
 		}
 	default:

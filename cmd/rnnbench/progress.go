@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"rnnbench/internal/safe"
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/tuner"
@@ -262,6 +263,7 @@ func (g *progress) room(line string) bool { return utf8.RuneCountInString(line) 
 
 // draw replaces the line on the terminal.
 func (g *progress) draw(line string) {
+	line = safe.Text(line)
 	if !g.room(line) {
 		line = string([]rune(line)[:g.width-margin])
 	}
@@ -285,7 +287,7 @@ func (g *progress) say(line string) {
 		g.program.sendText(line)
 		return
 	}
-	fmt.Fprintln(g.w, line)
+	fmt.Fprintln(g.w, safe.Text(line))
 }
 
 // close leaves a clean line. A log says what was skipped; on a terminal the table

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) > 1 && os.Args[1] == asProgram {
-		os.Exit(run(context.Background(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(run(context.Background(), os.Args[2:], os.Stdin, os.Stdout, stderr()))
 	}
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "RNNBENCH_") && name != simd.Variable || name == "NO_COLOR" || name == "CLICOLOR_FORCE" {

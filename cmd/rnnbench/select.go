@@ -265,11 +265,7 @@ func (s *selection) chooser(recs []results.Record) (chooser, error) {
 		problem, err := tuner.Problem(p)
 		return float64(problem.FLOPs()), err
 	}
-	first := "naive"
-	if len(recs) > 0 {
-		first = recs[0].Impl.Name
-	}
-	g, err := grid.New(grid.Request{Where: s.where, Impl: []string{first}}, v)
+	g, err := grid.New(grid.Request{Where: s.where, Impl: implNames()[:1]}, v) // a grid has a technique; records' own need not be words of a spec
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,50 @@
+package plots
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+)
+
+var temp sync.Mutex
+
+// withTemp runs f, which needs a folder for temporary files, as the writer of PDF does for
+// fonts. Where the usual one cannot be written, it is another one meanwhile.
+func withTemp(f func() error) error {
+	temp.Lock()
+	defer temp.Unlock()
+	first := writable("")
+	if first == nil {
+		return f()
+	}
+	variable := "TMPDIR"
+	if runtime.GOOS == "windows" {
+		variable = "TMP"
+	}
+	old, was := os.LookupEnv(variable)
+	defer func() {
+		if was {
+			_ = os.Setenv(variable, old)
+		} else {
+			_ = os.Unsetenv(variable)
+		}
+	}()
+	cache, _ := os.UserCacheDir()
+	here, _ := os.Getwd()
+	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm", cache, here} {
+		if dir != "" && writable(dir) == nil && os.Setenv(variable, dir) == nil {
+			return f()
+		}
+	}
+	return fmt.Errorf("there is no folder for temporary files: %w", first)
+}
+
+// writable reports why no folder can be made in dir.
+func writable(dir string) error {
+	made, err := os.MkdirTemp(dir, "rnnbench-")
+	if err != nil {
+		return err
+	}
+	return os.Remove(made)
+}
