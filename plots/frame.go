@@ -145,12 +145,8 @@ func wrap(s string, sty text.Style, width vg.Length) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(s) {
-		for sty.Width(word) > width {
-			r := []rune(word)
-			n := len(r) - 1
-			for n > 1 && sty.Width(string(r[:n])) > width {
-				n--
-			}
+		for r := []rune(word); len(r) > 1 && sty.Width(string(r)) > width; r = []rune(word) {
+			n := longest(r, sty, width)
 			if line != "" {
 				lines = append(lines, line)
 				line = ""
@@ -172,6 +168,24 @@ func wrap(s string, sty text.Style, width vg.Length) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// longest is how many runes of a word that is too wide fit, at least one. It measures
+// few beginnings of the word: each takes as long as the word is.
+func longest(r []rune, sty text.Style, width vg.Length) int {
+	few := 1 // that fit
+	for many := 2; many < len(r) && sty.Width(string(r[:many])) <= width; many *= 2 {
+		few = many
+	}
+	more := min(2*few, len(r)) // that do not
+	for few+1 < more {
+		if n := (few + more) / 2; sty.Width(string(r[:n])) <= width {
+			few = n
+		} else {
+			more = n
+		}
+	}
+	return few
 }
 
 // newPlot is a gonum plot in the style of this package.

@@ -5,7 +5,6 @@ package safe
 
 import (
 	"fmt"
-	"html"
 	"strconv"
 	"strings"
 	"unicode"
@@ -55,5 +54,5 @@ func Cell(s string) string {
 
 // Markdown is s as text of a Markdown page, in a table or out of one.
 func Markdown(s string) string {
-	return strings.ReplaceAll(html.EscapeString(s), "|", `\|`)
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", `\|`).Replace(s)
 }

@@ -142,6 +142,9 @@ type Layer struct {
 	exclude [][]string
 }
 
+// maxLabel is the length of the longest label of a run, in bytes.
+const maxLabel = 100
+
 // Set sets one setting to a value, or a list to several. It replaces what the
 // layer said of it before. The error does not name the setting.
 func (l *Layer) Set(name string, values ...string) error {
@@ -173,6 +176,8 @@ func (l *Layer) Set(name string, values ...string) error {
 			err = grid.CheckAxis(name, v)
 		case v == "":
 			err = errors.New("it is empty: leave it out, or write a value")
+		case name == "label" && len(v) > maxLabel:
+			err = fmt.Errorf("it has %d characters, and may have %d", len(v), maxLabel)
 		case name == "impl" && v == "all":
 		case name == "impl" || name == "skip-impl":
 			_, err = grid.ParseSpec(v, nil)

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"rnnbench/internal/tomlfile/hostile"
@@ -29,4 +30,15 @@ func TestHostileFiles(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// TestLongLabels: a label that no table has room for is refused in one short sentence.
+func TestLongLabels(t *testing.T) {
+	long := strings.Repeat("x", 3000)
+	for name, value := range map[string]string{"label": long, "impl": long + "=naive"} {
+		var l config.Layer
+		if err := l.Set(name, value); err == nil || len(err.Error()) > 200 {
+			t.Errorf("%s: %.300v", name, err)
+		}
+	}
 }

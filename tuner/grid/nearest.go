@@ -56,6 +56,9 @@ func Unknown(kind, word string, words []string) error {
 	return fmt.Errorf("there is no %s %q: choose among %s", kind, word, strings.Join(words, ", "))
 }
 
+// maxName is the length of the longest label or name that fits into tables and figures.
+const maxName = 64
+
 // known reports whether word is among words; without words any plain one is.
 func known(kind, word string, words []string) error {
 	if words != nil {
@@ -63,6 +66,9 @@ func known(kind, word string, words []string) error {
 			return nil
 		}
 		return Unknown(kind, word, words)
+	}
+	if n := len(word); n > maxName {
+		return fmt.Errorf("the name of a %s has %d characters, and may have %d: %s…", kind, n, maxName, word[:20])
 	}
 	if word == "" || strings.ContainsFunc(word, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)

@@ -27,7 +27,7 @@ func ParseSpec(text string, impls []string) (Spec, error) {
 	if before, after, ok := strings.Cut(rest, "="); ok && !strings.Contains(before, ":") {
 		label, rest = before, after
 		if err := known("label", label, nil); err != nil {
-			return Spec{}, fmt.Errorf("%q: %w", text, err)
+			return Spec{}, fmt.Errorf("%.80q: %w", text, err)
 		}
 	}
 	name, settings, colon := strings.Cut(rest, ":")
