@@ -20,27 +20,37 @@ import (
 )
 
 func (p *program) compareCommand() *cobra.Command {
+	f := &turns{}
 	cmd := &cobra.Command{
 		Use:     "compare BASE [RUN...] [flags]",
-		Short:   "Say what became faster, slower, broke or was mended between runs",
+		Short:   "Show what got faster, slower, broken or fixed between runs",
 		GroupID: "analyse",
-		Long: `Compare sets runs beside a run before, point by point, each technique with itself: FASTER
-and SLOWER differ by more than chance and by more than matters, SAME do not, and AMBG
-needs more samples. NEW and GONE are in one run only; BROKEN had a result and has none,
-FIXED the other way round. With --fail-on the exit code is 4 where there is such a point;
-it is also 4 where the runs have nothing in common.
+		Long: `Compare sets runs beside earlier ones, point by point, each technique with itself.
+FASTER and SLOWER points changed by more than chance and by more than matters. SAME
+points did not, and AMBG points need more runs. NEW and GONE points are on one side
+only. BROKEN points had a result and have none; FIXED points are the reverse. With
+--fail-on the exit code is 4 where there is such a point. It is also 4 where the runs
+have nothing in common.
 
 A RUN is a run's folder, its id, a results folder (its latest run), or - for records
 on standard input; label=RUN names it in tables. Without any, the latest run counts.
-Runs with the same label count as one of more samples. A machine's speed moves: runs of
-both sides in turns tell a change from a slow moment, which two runs cannot.`,
-		Example: `  rnnbench compare out/20261121T000300Z-cpu-ab12        # the latest run against this one
+Several runs make one side: A1,A2,A3, or the same label given again. Their medians
+are then the samples. One run a side cannot tell a change from a slow moment of the
+machine, so only large changes get a verdict there.
+
+With --ab, compare runs two programs itself, in turns: BASE and NEW are paths of
+rnnbench, and the command behind -- is what both measure. Each run is kept under out/.`,
+		Example: `  rnnbench compare --ab old/rnnbench bin/rnnbench -- sweep --preset quick
+  rnnbench compare out/20261121T000300Z-cpu-ab12        # the latest run against this one
   rnnbench compare before=old after=new --fail-on slower,broken
   rnnbench compare old new --only slower,broken,ambg -o markdown
   rnnbench compare old new --where impl=cudnnstyle --min-effect 5%
-  rnnbench compare old=a1 old=a2 old=a3 new=b1 new=b2 new=b3 --fail-on slower
+  rnnbench compare old=a1,a2,a3 new=b1,b2,b3 --fail-on slower
   rnnbench compare old monday=a tuesday=b -o csv > week.csv`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.on {
+				return f.check(cmd.ArgsLenAtDash(), args)
+			}
 			if len(args) == 0 {
 				return usage(errors.New("compare takes the run to compare with, and the runs to compare"), "rnnbench compare --help")
 			}
@@ -54,6 +64,7 @@ both sides in turns tell a change from a slow moment, which two runs cannot.`,
 	var failOn, only []string
 	format := "table"
 	s.flags(cmd)
+	f.flags(cmd)
 	addGroup(cmd, "What counts", func(f *pflag.FlagSet) {
 		f.StringVar(&effect, "min-effect", effect, "`PERCENT` of change that matters")
 		f.StringVar(&alpha, "alpha", alpha, "`PERCENT` of comparisons that may call any unchanged point faster or slower")
@@ -73,7 +84,7 @@ both sides in turns tell a change from a slow moment, which two runs cannot.`,
 			return list
 		}))
 	}
-	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
+	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, args []string) error {
 		bad, err := verdicts("fail-on", failOn)
 		if err != nil {
 			return misused(cmd, err)
@@ -90,13 +101,19 @@ both sides in turns tell a change from a slow moment, which two runs cannot.`,
 				return misused(cmd, fmt.Errorf("--%s: %w", v.name, err))
 			}
 		}
-		if len(args) == 1 {
-			dir, err := s.dir(p)
-			if err != nil {
-				return misused(cmd, err)
+		dir, err := s.dir(p)
+		if err != nil {
+			return misused(cmd, err)
+		}
+		switch {
+		case f.on:
+			if args, err = f.run(ctx, p, dir); err != nil {
+				return err
 			}
+		case len(args) == 1:
 			args = append(args, dir)
 		}
+		args, side := split(args, dir)
 		sets, err := s.readSets(p, cmd, args)
 		if err != nil {
 			return err
@@ -104,22 +121,54 @@ both sides in turns tell a change from a slow moment, which two runs cannot.`,
 		if i := slices.IndexFunc(sets, func(s results.Set) bool { return len(s.Records) == 0 }); i >= 0 {
 			return &failure{exitChanged, fmt.Errorf("there is no record to compare in %s", args[i]), ""}
 		}
-		keepApart(sets, args)
+		keepApart(sets, side)
 		return p.compare(sets, o, listed, bad, format)
 	})
 }
 
-// keepApart makes sure that only runs which were given the same label on the
-// command line are taken for one.
-func keepApart(sets []results.Set, args []string) {
+// split takes lists of runs, A1,A2 or label=A1,A2, apart. side says which runs
+// are of one side: those of a list, and those of the same label.
+func split(args []string, dir string) (runs []string, side []int) {
+	labelled := map[string]int{}
+	for i, a := range args {
+		label, list, ok := strings.Cut(a, "=")
+		if !ok || exists(a) {
+			label, list, ok = "", a, false
+		}
+		parts := []string{list}
+		if !exists(runPath(list, dir)) {
+			parts = strings.Split(list, ",")
+		}
+		at := i
+		if first, seen := labelled[label]; ok && seen {
+			at = first
+		} else if ok {
+			labelled[label] = i
+		}
+		for _, part := range parts {
+			if ok {
+				part = label + "=" + part
+			}
+			runs, side = append(runs, part), append(side, at)
+		}
+	}
+	return runs, side
+}
+
+// keepApart gives all runs of a side one label, which no other side has.
+func keepApart(sets []results.Set, side []int) {
+	labels := map[int]string{}
+	taken := map[string]bool{}
 	for i := range sets {
-		if given := strings.HasPrefix(args[i], sets[i].Label+"=") && !exists(args[i]); given {
-			continue
+		label, seen := labels[side[i]]
+		if !seen {
+			label = sets[i].Label
+			for n := 2; taken[label]; n++ {
+				label = fmt.Sprintf("%s #%d", sets[i].Label, n)
+			}
+			labels[side[i]], taken[label] = label, true
 		}
-		for n := 2; slices.ContainsFunc(sets[:i], func(s results.Set) bool { return s.Label == sets[i].Label }); n++ {
-			label, _, _ := strings.Cut(sets[i].Label, " #")
-			sets[i].Label = fmt.Sprintf("%s #%d", label, n)
-		}
+		sets[i].Label = label
 	}
 }
 
@@ -135,10 +184,9 @@ func (p *program) compare(sets []results.Set, o compare.Options, only, bad []com
 	case err != nil:
 		return usage(err, "rnnbench compare --help")
 	}
-	for _, s := range sets[1:] {
-		if s.Label != sets[0].Label {
-			p.differences(sets[0], s)
-		}
+	for _, side := range sides[1:] {
+		first := side.Runs[0]
+		p.differences(sets[0], first)
 	}
 	if err := table.Changes(list, o, only).Write(p.out, format, p.style()); err != nil {
 		return err

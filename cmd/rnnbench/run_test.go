@@ -43,6 +43,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == asProgram {
 		os.Exit(run(context.Background(), os.Args[2:], os.Stdin, os.Stdout, stderr()))
 	}
+	if os.Getenv(beProgram) != "" {
+		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "RNNBENCH_") && name != simd.Variable || name == "NO_COLOR" || name == "CLICOLOR_FORCE" {
 			if err := os.Unsetenv(name); err != nil {
@@ -1228,6 +1231,9 @@ func TestCompare(t *testing.T) {
 	}{
 		{"a=base.jsonl b=same.jsonl --fail-on slower,broken", exitDone, []string{"b against a: 4 SAME."}, nil},
 		{"a=base.jsonl b=slow.jsonl", exitDone, []string{"SLOWER", "+20.0 %", "1 SLOWER, 3 SAME", "Slowest: ", "One run a side"}, nil},
+		{"a=base.jsonl,same.jsonl b=slow.jsonl,slow.jsonl", exitDone, []string{"b against a: 1 SLOWER, 3 SAME"}, nil},
+		{"base.jsonl,same.jsonl same.jsonl,base.jsonl", exitDone, []string{"4 SAME"}, nil},
+		{"a=base.jsonl,nosuch.jsonl b=slow.jsonl", exitError, nil, []string{"nosuch.jsonl"}},
 		{"a=base.jsonl a=base.jsonl b=slow.jsonl b=slow.jsonl", exitDone, []string{"1 SLOWER, 3 SAME"}, nil},
 		{"a=base.jsonl b=slow.jsonl --fail-on slower", exitChanged, []string{"SLOWER"}, []string{"--fail-on: 1 SLOWER"}},
 		{"a=base.jsonl b=slow.jsonl --fail-on broken", exitDone, nil, nil},

@@ -76,6 +76,13 @@ func Changes(list []compare.Comparison, o compare.Options, only []compare.Verdic
 	column(Column{Name: "p", Key: "p_holm", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell {
 		return Number(ch.P, probability(ch.P))
 	})
+	column(Column{Key: "spread"}, func(_ *compare.Comparison, ch *compare.Change) Cell { return Number(ch.Spread, "") })
+	column(Column{Key: "runs_enough"}, func(_ *compare.Comparison, ch *compare.Change) Cell {
+		if ch.Enough == 0 {
+			return Cell{}
+		}
+		return Int(ch.Enough)
+	})
 	column(Column{Name: "verdict", Key: "verdict"}, func(_ *compare.Comparison, ch *compare.Change) Cell {
 		c := Text(string(ch.Verdict))
 		switch ch.Verdict {
@@ -103,8 +110,7 @@ func Changes(list []compare.Comparison, o compare.Options, only []compare.Verdic
 		t.Notes = append(t.Notes, summary(c, o)...)
 	}
 	t.spare("p", "interval")
-	t.Notes = append(t.Notes, fmt.Sprintf("Change: median ratio of all pairs of samples, with its %s interval; p: Mann and Whitney's test, corrected for all points (Holm). "+
-		"FASTER and SLOWER: p < %v and at least %s; SAME: the interval lies within that.", percent(100*o.Level), o.Alpha, percent(100*o.MinEffect)))
+	t.Notes = append(t.Notes, methods(list, o)...)
 	t.Notes = append(t.Notes, quantity.Doubts(sides(list))...)
 	return t
 }
@@ -156,7 +162,8 @@ func summary(c *compare.Comparison, o compare.Options) []string {
 		counts = append(counts, fmt.Sprintf("%d without a result in either", c.Unknown))
 	}
 	notes := []string{fmt.Sprintf("%s against %s: %s.", c.New, c.Base, strings.Join(counts, ", "))}
-	if g, n := c.Geomean(o.Level, nil); n > 0 {
+	notes = append(notes, moved(c)...)
+	if g, n := c.Geomean(o.Level, nil); n > 0 && !c.Single && (c.Told || math.IsNaN(c.Shift.Value)) {
 		words := []string{mean("all", g, n)}
 		var labels []string
 		for i := range c.Changes {
@@ -173,12 +180,6 @@ func summary(c *compare.Comparison, o compare.Options) []string {
 		}
 		notes = append(notes, "Geometric mean of the time: "+strings.Join(words, "; ")+".")
 	}
-	if c.Noise > 0 {
-		notes = append(notes, fmt.Sprintf("Points of these runs differ by up to %s one way or the other: less than that is AMBG.", percent(100*c.Noise)))
-	}
-	if c.Single && c.Count(compare.Slower)+c.Count(compare.Faster) > 0 {
-		notes = append(notes, fmt.Sprintf("One run a side: a slow moment of the machine looks like a change. Runs of both in turns tell: rnnbench compare %s=A1 %s=B1 %s=A2 %s=B2.", c.Base, c.New, c.Base, c.New))
-	}
 	if worst := c.Worst(5); len(worst) > 0 {
 		words := make([]string, len(worst))
 		for i, ch := range worst {
@@ -186,13 +187,8 @@ func summary(c *compare.Comparison, o compare.Options) []string {
 		}
 		notes = append(notes, "Slowest: "+strings.Join(words, "; ")+".")
 	}
-	if n := c.Rounds(o); n > 0 {
-		const most = 300
-		if n <= most {
-			notes = append(notes, fmt.Sprintf("AMBG: about %d rounds of both runs would settle most; sweep them again with --rounds %d --max-rounds %d.", n, n, n))
-		} else {
-			notes = append(notes, fmt.Sprintf("AMBG: the machine is too noisy to tell %s in %d rounds; rnnbench doctor says what may help, or ask for less with --min-effect.", percent(100*o.MinEffect), most))
-		}
+	if c.Count(compare.Ambiguous) > 0 {
+		notes = append(notes, remedy(c, o))
 	}
 	return notes
 }

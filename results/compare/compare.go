@@ -2,9 +2,12 @@
 // slower by more than chance and by more than matters, what broke and what was
 // mended.
 //
-// It is a function of records alone. Nothing is assumed of the distribution of
-// samples, and all points are tested together, so that of a thousand points
-// that did not change none should be called faster or slower.
+// It is a function of records alone. All samples of a run share its moment, so
+// where a side has several runs their medians are the samples: a change must
+// exceed what runs of one side differ by. Of two single runs only a change that
+// no moment of either explains gets a verdict. All points are tested together,
+// so that of a thousand points that did not change none should be called faster
+// or slower.
 package compare
 
 import (
@@ -12,7 +15,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"rnnbench/results"
 )
@@ -64,6 +66,9 @@ func (o Options) check() error {
 	return nil
 }
 
+// effect is the logarithm of the least ratio that matters.
+func (o Options) effect() float64 { return math.Log1p(o.MinEffect) }
+
 // An Interval is an estimate between the ends of its confidence interval. NaN:
 // unknown.
 type Interval struct {
@@ -82,9 +87,13 @@ type Change struct {
 	New     *results.Record // of several runs: with the samples of all
 	Ratio   Interval        // of the time now to the time before
 	P       float64         // of the test, corrected for the number of points; NaN: not tested
+	Spread  float64         // standard deviation of a run's median at this point, as a share; NaN: unknown
+	Enough  int             // runs of each side that would probably settle an ambiguous change; 0: none or too many
 	Why     string          // of a verdict that does not speak for itself
 
-	before, after []float64 // median of each run
+	before, after []float64    // logarithm of the median in each run; NaN: no result
+	beside        [2][]float64 // the same without what moved all points of a run
+	freedom       float64      // degrees of freedom of Spread
 }
 
 // Record is the newer record that there is.
@@ -97,7 +106,7 @@ func (c *Change) Record() *results.Record {
 
 // A Side is what is compared: a run, or several runs of the same. A machine's
 // speed moves from one minute to the next, and all samples of a point are of one
-// moment of a run: several runs in turns tell a change from such a moment.
+// moment of a run: only several runs in turns tell a change from such a moment.
 type Side struct {
 	Label string
 	Runs  []results.Set
@@ -123,12 +132,18 @@ type Comparison struct {
 	Changes   []Change
 	Unknown   int // points that have no result in either
 
-	Single bool // one run a side: whatever slowed one of them is taken for a change
+	Single bool     // one run a side: what slowed one of them looks like a change
+	Spread float64  // standard deviation of a run's median at a typical point, as a share; 0: unknown
+	Reach  float64  // of single runs: the change that a moment of either may look like, as a share
+	Shift  Interval // ratio by which all points moved together; NaN: too few points to say
+	Told   bool     // Shift is more than runs of one side differ by, and part of every ratio
 
-	// Noise is how far points of these sides differ one way or the other, as a
-	// share: changes of less are not told from it. 0: too few points to say.
-	Noise float64
+	away [2]float64 // of single runs: the largest change beside Shift to less and to more time, as logarithms
 }
+
+// together is the least number of points of which a movement of all of them,
+// and the spread of a typical one, can be estimated.
+const together = 8
 
 // Count is how many changes got a verdict.
 func (c *Comparison) Count(v Verdict) int {
@@ -174,8 +189,8 @@ func Runs(base Side, sides []Side, o Options) ([]Comparison, error) {
 		if both == 0 {
 			return nil, fmt.Errorf("compare: %s and %s: %w: %s", base.Label, side.Label, ErrNothing, apart(base.records(), side.records()))
 		}
-		c.Base, c.New = base.Label, side.Label
-		c.Single = len(base.Runs) == 1 || len(side.Runs) == 1
+		c.Base, c.New, c.Shift = base.Label, side.Label, unknown()
+		c.Single = len(base.Runs) == 1 && len(side.Runs) == 1
 		list = append(list, c)
 	}
 	judge(list, o)
@@ -187,13 +202,13 @@ func Runs(base Side, sides []Side, o Options) ([]Comparison, error) {
 func match(before, after places) (c Comparison, both int) {
 	for _, key := range before.keys {
 		b, a := before.at[key], after.at[key]
-		ch := Change{Base: b.record, Ratio: unknown(), P: math.NaN(), before: b.medians}
+		ch := Change{Base: b.record, Ratio: unknown(), P: math.NaN(), Spread: math.NaN(), before: b.runs}
 		if a == nil {
 			ch.Verdict = Gone
 			c.Changes = append(c.Changes, ch)
 			continue
 		}
-		ch.New, ch.after = a.record, a.medians
+		ch.New, ch.after = a.record, a.runs
 		switch {
 		case ok(ch.Base) && ok(ch.New):
 		case ok(ch.Base):
@@ -209,273 +224,8 @@ func match(before, after places) (c Comparison, both int) {
 	}
 	for _, key := range after.keys {
 		if before.at[key] == nil {
-			c.Changes = append(c.Changes, Change{Verdict: New, New: after.at[key].record, Ratio: unknown(), P: math.NaN()})
+			c.Changes = append(c.Changes, Change{Verdict: New, New: after.at[key].record, Ratio: unknown(), P: math.NaN(), Spread: math.NaN()})
 		}
 	}
 	return c, both
-}
-
-// ok says whether r has a time.
-func ok(r *results.Record) bool { return r.Seconds() > 0 }
-
-func reason(r *results.Record) string {
-	s := string(r.Status)
-	if r.Reason != nil && *r.Reason != "" {
-		s += ": " + *r.Reason
-	}
-	return s
-}
-
-// places are what a side measured, in order.
-type places struct {
-	keys []string
-	at   map[string]*place
-}
-
-// A place is one technique at one point in all runs of a side.
-type place struct {
-	record  *results.Record // with the samples of all, or one without a result
-	medians []float64
-}
-
-func (s Side) records() []results.Record {
-	var list []results.Record
-	for _, run := range s.Runs {
-		list = append(list, run.Records...)
-	}
-	return list
-}
-
-func index(s Side, o Options) (places, error) {
-	p := places{at: map[string]*place{}}
-	for _, run := range s.Runs {
-		for i := range run.Records {
-			r := &run.Records[i]
-			if r.ReasonCode != nil && *r.ReasonCode == results.ReasonInterrupted {
-				continue // as good as not measured
-			}
-			key := keyOf(r, o)
-			at := p.at[key]
-			switch {
-			case at == nil:
-				at = &place{record: r}
-				p.keys = append(p.keys, key)
-				p.at[key] = at
-			case at.record.Device != r.Device:
-				return p, fmt.Errorf("compare: %s measured on %s and on %s: choose the records of one device", s.Label, at.record.Device, r.Device)
-			case ok(at.record) && ok(r):
-				at.record = join(at.record, r)
-			case ok(at.record):
-				at.record = r // what fails in one of the runs fails
-			}
-			if ok(r) {
-				at.medians = append(at.medians, r.Seconds())
-			}
-		}
-	}
-	return p, nil
-}
-
-// join is a with the samples of both.
-func join(a, b *results.Record) *results.Record {
-	j := *a
-	all := slices.Concat(samples(a), samples(b))
-	j.Samples = &results.Samples{Wall: all, Device: all}
-	st, _ := results.Summarize(all, 0)
-	j.Stats = &st
-	j.Warnings = slices.Clone(a.Warnings)
-	for _, w := range b.Warnings {
-		if !slices.Contains(j.Warnings, w) {
-			j.Warnings = append(j.Warnings, w)
-		}
-	}
-	return &j
-}
-
-// keyOf is what two records must share to be compared: how a point was measured
-// counts as well, but not in which order or with which seed.
-func keyOf(r *results.Record, o Options) string {
-	q := *r
-	if o.Across {
-		q.Device = ""
-	}
-	return fmt.Sprintf("%s|%s|%t|%s|%s", q.Key(), q.Mode.Cache, q.Mode.Graph, q.Mode.Timer, q.Mode.Data)
-}
-
-func sameDevice(a, b Side, o Options) error {
-	da, db := devices(a.records()), devices(b.records())
-	if o.Across || len(da) == 0 || len(db) == 0 || slices.ContainsFunc(da, func(d string) bool { return slices.Contains(db, d) }) {
-		return nil
-	}
-	return fmt.Errorf("compare: %s and %s: %w: %s and %s", a.Label, b.Label, ErrDevices, strings.Join(da, ", "), strings.Join(db, ", "))
-}
-
-func devices(recs []results.Record) []string {
-	var list []string
-	for _, r := range recs {
-		if !slices.Contains(list, r.Device) {
-			list = append(list, r.Device)
-		}
-	}
-	return list
-}
-
-// apart says in what two runs without a common point differ.
-func apart(a, b []results.Record) string {
-	type property struct {
-		name string
-		of   func(*results.Record) string
-	}
-	list := []property{
-		{"technique", func(r *results.Record) string { return r.Impl.Name }},
-		{"cell", func(r *results.Record) string { return r.Point.Cell }},
-		{"pass", func(r *results.Record) string { return r.Point.Pass }},
-		{"precision", func(r *results.Record) string { return r.Point.Precision }},
-		{"cache", func(r *results.Record) string { return r.Mode.Cache }},
-		{"timer", func(r *results.Record) string { return r.Mode.Timer }},
-		{"data", func(r *results.Record) string { return r.Mode.Data }},
-	}
-	for _, axis := range results.Axes {
-		list = append(list, property{axis, func(r *results.Record) string { v, _ := r.Point.Axis(axis); return fmt.Sprint(v) }})
-	}
-	var words []string
-	for _, p := range list {
-		seen := map[string]bool{}
-		for i := range a {
-			seen[p.of(&a[i])] = true
-		}
-		if len(b) > 0 && !slices.ContainsFunc(b, func(r results.Record) bool { return seen[p.of(&r)] }) {
-			words = append(words, p.name)
-		}
-	}
-	if words == nil {
-		return "no point has a result in one and was measured in the other"
-	}
-	return "no " + strings.Join(words, " and no ") + " is in both"
-}
-
-// judge tests what both runs measured and gives the verdicts.
-func judge(list []Comparison, o Options) {
-	var tested []*Change
-	t := tables{}
-	for i := range list {
-		for j := range list[i].Changes {
-			if c := &list[i].Changes[j]; c.Verdict == "" {
-				var lg Interval
-				lg, c.P = t.shift(logs(c.Base), logs(c.New), o.Level)
-				c.Ratio = Interval{math.Exp(lg.Value), math.Exp(lg.Lo), math.Exp(lg.Hi)}
-				tested = append(tested, c)
-			}
-		}
-	}
-	holm(tested)
-	for i := range list {
-		c := &list[i]
-		c.Noise = spread(c.Changes)
-		for j := range c.Changes {
-			if c.Changes[j].Verdict == "" {
-				c.Changes[j].decide(o, c.Noise)
-			}
-		}
-	}
-}
-
-// spread is how far the changes of unchanged points reach from one run to
-// another: three standard deviations, estimated from the median distance of all
-// changes from their median, which holds as long as most points did not change.
-// What moves all points alike is not part of it.
-func spread(changes []Change) float64 {
-	const least = 20 // points, for an estimate that is worth it
-	var logs []float64
-	for i := range changes {
-		if v := changes[i].Ratio.Value; v > 0 {
-			logs = append(logs, math.Log(v))
-		}
-	}
-	if len(logs) < least {
-		return 0
-	}
-	slices.Sort(logs)
-	middle := logs[len(logs)/2]
-	for i, l := range logs {
-		logs[i] = math.Abs(l - middle)
-	}
-	slices.Sort(logs)
-	return math.Expm1(3 * 1.4826 * logs[len(logs)/2])
-}
-
-// decide gives the verdict of a point that both sides measured. The least effect
-// is the same factor in both directions.
-func (c *Change) decide(o Options, noise float64) {
-	most := 1 + o.MinEffect
-	n, m := len(samples(c.Base)), len(samples(c.New))
-	differs := c.P < o.Alpha && (c.Ratio.Value >= most || c.Ratio.Value <= 1/most)
-	switch {
-	case differs && math.Abs(math.Log(c.Ratio.Value)) < math.Log1p(noise):
-		c.Verdict, c.Why = Ambiguous, "within what points of these runs differ by anyway"
-	case differs && !disjoint(c.before, c.after, most):
-		c.Verdict, c.Why = Ambiguous, "not in every run"
-	case differs && c.Ratio.Value > 1:
-		c.Verdict = Slower
-	case differs:
-		c.Verdict = Faster
-	case !c.Ratio.Known():
-		c.Verdict, c.Why = Ambiguous, fmt.Sprintf("%d and %d samples are too few", n, m)
-	case c.Ratio.Lo >= 1/most && c.Ratio.Hi <= most:
-		c.Verdict = Same
-	case c.P < o.Alpha:
-		c.Verdict, c.Why = Ambiguous, "differs, and it cannot be told whether by enough to matter"
-	case c.Ratio.Lo > 1 || c.Ratio.Hi < 1:
-		c.Verdict, c.Why = Ambiguous, "may be chance among so many points"
-	default:
-		c.Verdict, c.Why = Ambiguous, "the samples spread too far"
-	}
-	if w := told(c); w != "" && c.Verdict != Same {
-		c.Why = strings.TrimPrefix(c.Why+"; "+w, "; ")
-	}
-}
-
-// disjoint says whether every run of one side is beyond every run of the other
-// by that factor, and by more than runs of one side differ among themselves.
-func disjoint(a, b []float64, by float64) bool {
-	within := max(by, slices.Max(a)/slices.Min(a), slices.Max(b)/slices.Min(b))
-	return within*slices.Max(a) <= slices.Min(b) || within*slices.Max(b) <= slices.Min(a)
-}
-
-// told repeats what the records warn of.
-func told(c *Change) string {
-	var words []string
-	for _, side := range []struct {
-		name string
-		r    *results.Record
-	}{{"before", c.Base}, {"now", c.New}} {
-		if len(side.r.Warnings) > 0 {
-			words = append(words, side.name+" "+strings.Join(side.r.Warnings, " "))
-		}
-	}
-	return strings.Join(words, ", ")
-}
-
-// samples are the times of r by the clock that counts.
-func samples(r *results.Record) []float64 {
-	switch {
-	case r.Samples == nil:
-		return nil
-	case r.Mode.Timer == "event":
-		return r.Samples.Device
-	}
-	return r.Samples.Wall
-}
-
-// logs are the logarithms of r's times, in order of size. A time that is not
-// one is left out.
-func logs(r *results.Record) []float64 {
-	var list []float64
-	for _, s := range samples(r) {
-		if l := math.Log(s); !math.IsNaN(l) && !math.IsInf(l, 0) {
-			list = append(list, l)
-		}
-	}
-	slices.Sort(list)
-	return list
 }

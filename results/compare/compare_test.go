@@ -156,7 +156,11 @@ func TestDifferent(t *testing.T) {
 		}
 		return 1
 	}
-	list, err := compared(m.run("a", 200, 15, flat), m.run("b", 200, 15, slow), Usual())
+	var a, b Side
+	for range 3 {
+		a.Runs, b.Runs = append(a.Runs, m.run("a", 200, 9, flat)), append(b.Runs, m.run("b", 200, 9, slow))
+	}
+	list, err := Runs(a, []Side{b}, Usual())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,8 +239,8 @@ func TestMoments(t *testing.T) {
 	// Points that move one way and the other hide what moves as far.
 	jitter := m.run("b", 200, 15, func(i int) float64 { return 1 + 0.05*math.Sin(float64(i)) })
 	list, err = compared(m.run("a", 200, 15, flat), jitter, Usual())
-	if err != nil || list[0].Noise < 0.05 || list[0].Count(Slower)+list[0].Count(Faster) > 0 {
-		t.Errorf("noise %v, %d slower, %d faster: %v", list[0].Noise, list[0].Count(Slower), list[0].Count(Faster), err)
+	if err != nil || list[0].Reach < 0.05 || list[0].Count(Slower)+list[0].Count(Faster) > 0 {
+		t.Errorf("reach %v, %d slower, %d faster: %v", list[0].Reach, list[0].Count(Slower), list[0].Count(Faster), err)
 	}
 }
 
@@ -290,7 +294,12 @@ func TestVerdicts(t *testing.T) {
 // TestFewSamples asks what to do where nothing can be told.
 func TestFewSamples(t *testing.T) {
 	m := newMachine(6)
-	double := func(int) float64 { return 2 }
+	double := func(i int) float64 {
+		if i == 0 {
+			return 2
+		}
+		return 1
+	}
 	for _, c := range []struct {
 		points, n int
 		want      Verdict
@@ -299,15 +308,8 @@ func TestFewSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := list[0].Count(c.want); got != c.points {
-			t.Errorf("%d points of %d samples: %d are %s", c.points, c.n, got, c.want)
-		}
-		rounds := list[0].Rounds(Usual())
-		if (rounds > 0) != (c.want == Ambiguous) || rounds > 0 && rounds <= c.n {
-			t.Errorf("%d points of %d samples: %d rounds would do", c.points, c.n, rounds)
-		}
-		if least := Least(c.points, Usual()); (c.n >= least) != (c.want == Slower) {
-			t.Errorf("%d points: %d samples are the least", c.points, least)
+		if got := list[0].Changes[0].Verdict; got != c.want {
+			t.Errorf("%d points of %d samples: the first is %s", c.points, c.n, got)
 		}
 	}
 }

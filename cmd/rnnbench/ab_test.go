@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// beProgram, as a variable of the environment, makes the test binary the program
+// whatever its arguments.
+const beProgram = "BE_RNNBENCH"
+
+// abSweep is a sweep that takes hardly any time.
+const abSweep = " -- sweep -H 4,8 -B 1 -T 2 --impl naive,cudnnstyle --profile"
+
+// TestTurns runs the program against itself and looks at what is kept.
+func TestTurns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(beProgram, "1")
+	o := rnnbench(t, "compare --ab old="+os.Args[0]+" "+os.Args[0]+" --runs 3 --min-effect 900% --out runs"+abSweep)
+	o.want(t, exitDone, []string{"new against old: 4 ", "Student's test"}, []string{"run 6 of 6: ", ", 4 records; took ", "runs in runs"})
+	for _, side := range []string{"old", "new"} {
+		runs, err := filepath.Glob(filepath.Join("runs", "ab-*", side, "2*", "records.jsonl"))
+		if err != nil || len(runs) != 3 {
+			t.Errorf("%v: %d runs of %s", err, len(runs), side)
+		}
+	}
+}
+
+// TestTurnsFail has one side fail, and the command interrupted.
+func TestTurnsFail(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(beProgram, "1")
+	self := os.Args[0]
+	if err := os.WriteFile("text", []byte("no program"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{self + " nosuch" + abSweep, exitUsage, "new is no program that can be run"},
+		{self + " ./text" + abSweep, exitError, "new failed in its run 1: "},
+		{self + " " + self + " -- sweep --nosuch", exitError, "failed in its run 1: sweep has no flag --nosuch"},
+		{self + " -- sweep", exitUsage, "takes two programs and, behind --, the sweep"},
+		{self + " " + self + " -- tune", exitUsage, "takes two programs and, behind --, the sweep"},
+		{self + " " + self + " --runs 2" + abSweep, exitUsage, "--runs 2 is too few"},
+		{"a=" + self + " a=" + self + abSweep, exitUsage, "cannot be the labels of two sides"},
+		{self + " " + self + abSweep + " --out x", exitUsage, "takes no --out"},
+	} {
+		rnnbench(t, "compare --ab "+c.line).want(t, c.code, nil, []string{c.want})
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stderr := &trigger{word: "run 2 of 10", f: cancel}
+	code := run(ctx, strings.Fields("compare --ab "+self+" "+self+" --out kept"+abSweep), strings.NewReader(""), &strings.Builder{}, stderr)
+	said := stderr.String()
+	if code != exitInterrupted || !strings.Contains(said, "rnnbench: interrupted\nhint: the 2 finished runs are kept: rnnbench compare base=kept/ab-") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+}
+
+// TestOrder holds that programs take turns evenly, in an order that the seed
+// chooses.
+func TestOrder(t *testing.T) {
+	seen := map[int]bool{}
+	for seed := range uint64(20) {
+		list := order(5, seed)
+		if !slices.Equal(list, order(5, seed)) || len(list) != 10 {
+			t.Fatalf("seed %d: %v", seed, list)
+		}
+		seen[list[0]] = true
+		for i := 0; i < len(list); i += 2 {
+			if list[i] == list[i+1] {
+				t.Errorf("seed %d: %v", seed, list)
+			}
+		}
+	}
+	if len(seen) != 2 {
+		t.Error("one program is always the first")
+	}
+}

@@ -1,0 +1,123 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"rnnbench/results"
+)
+
+// judge tests what both sides measured and gives the verdicts.
+func judge(list []Comparison, o Options) {
+	var all []*Change
+	t, q := tables{}, quantiles{}
+	for i := range list {
+		c := &list[i]
+		var tested []*Change
+		for j := range c.Changes {
+			if c.Changes[j].Verdict == "" {
+				tested = append(tested, &c.Changes[j])
+			}
+		}
+		if c.Single {
+			c.pair(tested, t, o)
+		} else {
+			c.several(tested, o, len(list))
+		}
+		all = append(all, tested...)
+	}
+	holm(all)
+	for i := range list {
+		c := &list[i]
+		for j := range c.Changes {
+			ch := &c.Changes[j]
+			if ch.Verdict != "" {
+				continue
+			}
+			ch.Verdict, ch.Why = c.decide(ch, t, o)
+			if ch.Verdict == Ambiguous {
+				ch.Enough = c.enough(ch, o, len(all), q)
+				ch.Why = join2(ch.Why, c.remedy(ch))
+			}
+			if ch.Verdict != Same {
+				ch.Why = join2(ch.Why, told(ch))
+			}
+		}
+	}
+}
+
+// join2 joins what is not empty.
+func join2(a, b string) string { return strings.Trim(a+"; "+b, "; ") }
+
+// decide gives the verdict of a point that both sides measured. The least effect
+// is the same factor in both directions.
+func (c *Comparison) decide(ch *Change, t tables, o Options) (Verdict, string) {
+	lg := math.Log(ch.Ratio.Value)
+	differs := ch.P < o.Alpha && math.Abs(lg) >= o.effect()
+	n, m := len(samples(ch.Base)), len(samples(ch.New))
+	switch {
+	case differs && c.Single && !c.beyond(ch):
+		return Ambiguous, "one run a side, and single runs may differ by " + share(c.reach(ch))
+	case differs && !c.Single && !c.apart(ch, t):
+		return Ambiguous, "not in every run"
+	case differs && lg > 0:
+		return Slower, ""
+	case differs:
+		return Faster, ""
+	case !ch.Ratio.Known():
+		return Ambiguous, fmt.Sprintf("%d and %d samples are too few", n, m)
+	case math.Log(ch.Ratio.Lo) >= -o.effect() && math.Log(ch.Ratio.Hi) <= o.effect():
+		if c.steady(o) {
+			return Same, ""
+		}
+		return Ambiguous, "as the other points, which may all have moved together"
+	case ch.P < o.Alpha:
+		return Ambiguous, "differs, and it cannot be told whether by enough to matter"
+	case ch.Ratio.Lo > 1 || ch.Ratio.Hi < 1:
+		return Ambiguous, "may be chance among so many points"
+	case c.Single:
+		return Ambiguous, "the samples spread too far"
+	}
+	return Ambiguous, "a run's median moves by " + share(ch.Spread)
+}
+
+// steady says whether the points as a whole moved by no more than what matters,
+// as far as can be told. Where they are too few to say it is taken to be so.
+func (c *Comparison) steady(o Options) bool {
+	switch {
+	case c.Told || math.IsNaN(c.Shift.Value):
+		return true
+	case c.Single:
+		return math.Abs(math.Log(c.Shift.Value)) <= o.effect()
+	}
+	return math.Log(c.Shift.Lo) >= -o.effect() && math.Log(c.Shift.Hi) <= o.effect()
+}
+
+// remedy says how many runs would settle an ambiguous change.
+func (c *Comparison) remedy(ch *Change) string {
+	switch {
+	case ch.Enough > 0:
+		return fmt.Sprintf("about %d runs a side would tell", ch.Enough)
+	case ch.Spread > 0:
+		return fmt.Sprintf("more than %d runs a side would be needed", mostRuns)
+	}
+	return ""
+}
+
+// share spells a share as a percentage.
+func share(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
+
+// told repeats what the records warn of.
+func told(c *Change) string {
+	var words []string
+	for _, side := range []struct {
+		name string
+		r    *results.Record
+	}{{"before", c.Base}, {"now", c.New}} {
+		if len(side.r.Warnings) > 0 {
+			words = append(words, side.name+" "+strings.Join(side.r.Warnings, " "))
+		}
+	}
+	return strings.Join(words, ", ")
+}

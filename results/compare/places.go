@@ -1,0 +1,128 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/results"
+)
+
+// ok says whether r has a time.
+func ok(r *results.Record) bool { return r.Seconds() > 0 }
+
+func reason(r *results.Record) string {
+	s := string(r.Status)
+	if r.Reason != nil && *r.Reason != "" {
+		s += ": " + *r.Reason
+	}
+	return s
+}
+
+// places are what a side measured, in order.
+type places struct {
+	keys []string
+	at   map[string]*place
+}
+
+// A place is one technique at one point in all runs of a side.
+type place struct {
+	record *results.Record // with the samples of all, or one without a result
+	all    []*results.Record
+	runs   []float64 // logarithm of the median in each run; NaN: no result
+}
+
+func (s Side) records() []results.Record {
+	var list []results.Record
+	for _, run := range s.Runs {
+		list = append(list, run.Records...)
+	}
+	return list
+}
+
+func index(s Side, o Options) (places, error) {
+	p := places{at: map[string]*place{}}
+	for n, run := range s.Runs {
+		for i := range run.Records {
+			r := &run.Records[i]
+			if r.ReasonCode != nil && *r.ReasonCode == results.ReasonInterrupted {
+				continue // as good as not measured
+			}
+			key := keyOf(r, o)
+			at := p.at[key]
+			switch {
+			case at == nil:
+				at = &place{record: r, runs: slices.Repeat([]float64{math.NaN()}, len(s.Runs))}
+				p.keys = append(p.keys, key)
+				p.at[key] = at
+			case at.record.Device != r.Device:
+				return p, fmt.Errorf("compare: %s measured on %s and on %s: choose the records of one device", s.Label, at.record.Device, r.Device)
+			case ok(at.record) && !ok(r):
+				at.record = r // what fails in one of the runs fails
+			}
+			if ok(r) {
+				at.all = append(at.all, r)
+				at.runs[n] = math.Log(r.Seconds())
+			}
+		}
+	}
+	for _, at := range p.at {
+		if ok(at.record) && len(at.all) > 1 {
+			at.record = join(at.all)
+		}
+	}
+	return p, nil
+}
+
+// join is the first of records with the samples of all.
+func join(all []*results.Record) *results.Record {
+	j := *all[0]
+	var times []float64
+	j.Warnings = nil
+	for _, r := range all {
+		times = append(times, samples(r)...)
+		for _, w := range r.Warnings {
+			if !slices.Contains(j.Warnings, w) {
+				j.Warnings = append(j.Warnings, w)
+			}
+		}
+	}
+	j.Samples = &results.Samples{Wall: times, Device: times}
+	st, _ := results.Summarize(times, 0)
+	j.Stats = &st
+	return &j
+}
+
+// keyOf is what two records must share to be compared: how a point was measured
+// counts as well, but not in which order or with which seed.
+func keyOf(r *results.Record, o Options) string {
+	q := *r
+	if o.Across {
+		q.Device = ""
+	}
+	return fmt.Sprintf("%s|%s|%t|%s|%s", q.Key(), q.Mode.Cache, q.Mode.Graph, q.Mode.Timer, q.Mode.Data)
+}
+
+// samples are the times of r by the clock that counts.
+func samples(r *results.Record) []float64 {
+	switch {
+	case r.Samples == nil:
+		return nil
+	case r.Mode.Timer == "event":
+		return r.Samples.Device
+	}
+	return r.Samples.Wall
+}
+
+// logs are the logarithms of r's times, in order of size. A time that is not
+// one is left out.
+func logs(r *results.Record) []float64 {
+	var list []float64
+	for _, s := range samples(r) {
+		if l := math.Log(s); !math.IsNaN(l) && !math.IsInf(l, 0) {
+			list = append(list, l)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
