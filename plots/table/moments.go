@@ -37,7 +37,7 @@ func moved(c *compare.Comparison) []string {
 
 // remedy says what would settle ambiguous points.
 func remedy(c *compare.Comparison, o compare.Options) string {
-	const turns = "rnnbench compare --ab BASE NEW"
+	const turns = "rnnbench compare --ab base new"
 	switch n := c.Enough(); {
 	case n > 0 && c.Single:
 		return fmt.Sprintf("AMBG: about %d runs a side would settle most. %s --runs %d -- sweep … makes them in turns.", n, turns, n)

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -153,49 +151,6 @@ func TestWriteErrors(t *testing.T) {
 }
 
 func second(_ *Table, err error) error { return err }
-
-// TestBenchfmt reads the lines as the format is defined: a name, a count, and
-// pairs of a value and its unit.
-func TestBenchfmt(t *testing.T) {
-	recs := synthetic.Sweep([]int{512, 4096}, []int{64})
-	recs[0].Impl.Label = "a label/with = signs"
-	samples := 0
-	for _, r := range recs {
-		if r.Samples != nil {
-			samples += len(r.Samples.Wall)
-		}
-	}
-	recs[1].Samples.Wall[0], recs[1].Samples.Device = math.NaN(), nil
-	samples--
-	var b bytes.Buffer
-	if err := Benchfmt(&b, recs); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if lines[0] != "device: synthetic machine, 2 threads" {
-		t.Errorf("first line %q", lines[0])
-	}
-	if n := len(lines) - 1; n != samples {
-		t.Errorf("%d of %d samples", n, samples)
-	}
-	for _, l := range lines[1:] {
-		f := strings.Fields(l)
-		if len(f) != 6 || f[3] != "ns/op" || f[5] != "flop/s" {
-			t.Fatalf("line %q", l)
-		}
-		for _, part := range strings.Split(f[0], "/")[1:] {
-			if strings.Count(part, "=") != 1 {
-				t.Errorf("part %q of a name", part)
-			}
-		}
-		iters, err1 := strconv.Atoi(f[1])
-		ns, err2 := strconv.ParseFloat(f[2], 64)
-		rate, err3 := strconv.ParseFloat(f[4], 64)
-		if err := errors.Join(err1, err2, err3); err != nil || iters != 20 || ns < 1e6 || rate < 1e11 {
-			t.Errorf("line %q: %v", l, err)
-		}
-	}
-}
 
 func TestJSONL(t *testing.T) {
 	recs := synthetic.Sweep([]int{512, 4096}, []int{128})

@@ -1,0 +1,102 @@
+package table
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+)
+
+// Benchfmt writes every sample as a line of the Go benchmark format, so that
+// benchstat can be asked for a second opinion. What all records share is a line
+// of configuration in front, and so is the device; names have what is left.
+// Records without samples are left out.
+func Benchfmt(w io.Writer, recs []results.Record) error {
+	b := bufio.NewWriter(w)
+	var printed []*results.Record
+	for i := range recs {
+		if r := &recs[i]; r.Status == results.OK && r.Samples != nil {
+			printed = append(printed, r)
+		}
+	}
+	varying := quantity.Varying(printed)
+	axes := slices.DeleteFunc(quantity.Axes(), func(a quantity.Axis) bool { return a.Name == "device" })
+	var named []quantity.Axis
+	for _, a := range axes {
+		switch {
+		case slices.ContainsFunc(varying, func(v quantity.Axis) bool { return v.Name == a.Name }):
+			named = append(named, a)
+		case len(printed) > 0 && quantity.OneLine(a.Text(printed[0])) != "":
+			fmt.Fprintf(b, "%s: %s\n", a.Name, quantity.OneLine(a.Text(printed[0])))
+		}
+	}
+	// The technique comes first.
+	if i := slices.IndexFunc(named, func(a quantity.Axis) bool { return a.Name == "impl" }); i > 0 {
+		named = slices.Insert(slices.Delete(slices.Clone(named), i, i+1), 0, named[i])
+	}
+	device := ""
+	knobs := varyingKnobs(printed)
+	for _, r := range printed {
+		if d := quantity.OneLine(r.Device); d != device {
+			fmt.Fprintf(b, "device: %s\n", d)
+			device = d
+		}
+		benchLines(b, benchName(r, named, knobs), r)
+	}
+	return b.Flush()
+}
+
+// benchName is the name of r's benchmark: where it lies on the axes, and its
+// knobs.
+func benchName(r *results.Record, axes []quantity.Axis, knobs []string) string {
+	name := "BenchmarkRNN"
+	part := map[string]string{}
+	for _, a := range axes {
+		if text := a.Text(r); text != "" {
+			part[a.Name] = word(text)
+			name += "/" + a.Name + "=" + word(text)
+		}
+	}
+	for _, k := range knobs {
+		if v, ok := r.Impl.Knobs[k]; ok && part[k] != strconv.Itoa(v) {
+			name += "/" + word(k) + "=" + strconv.Itoa(v)
+		}
+	}
+	return name
+}
+
+// benchLines writes r's samples.
+func benchLines(w io.Writer, name string, r *results.Record) {
+	samples := r.Samples.Wall
+	if r.Mode.Timer == "event" && len(r.Samples.Device) > 0 {
+		samples = r.Samples.Device
+	}
+	for j, s := range samples {
+		if !(s > 0) || math.IsInf(s, 0) {
+			continue
+		}
+		iters := 1
+		if j < len(r.Samples.Iters) {
+			iters = max(1, r.Samples.Iters[j])
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s ns/op\t%s flop/s\n", name, iters, plain(1e9*s), plain(float64(r.Work.Flops)/s))
+	}
+}
+
+// word makes s one component of a benchmark's name.
+func word(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == ' ' || c == '/' || c == '=' {
+			return '_'
+		}
+		return c
+	}, quantity.OneLine(s))
+}
+
+func plain(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }
