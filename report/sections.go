@@ -170,39 +170,17 @@ type race struct {
 	elsewhere bool            // it is not among the entrants: another run measured it
 }
 
-// races sorts records by point; of several settings of a technique the fastest
-// counts.
+// races sorts records by point.
 func races(recs []*results.Record) []race {
-	var axes []quantity.Axis
-	for _, a := range quantity.Axes() {
-		if a.Name != "impl" && a.Name != "streams" {
-			axes = append(axes, a)
-		}
-	}
-	impl := slices.DeleteFunc(quantity.Axes(), func(a quantity.Axis) bool { return a.Name != "impl" })
-	chosen, _ := quantity.Choose(recs, append(slices.Clone(axes), impl...)...)
 	var list []race
-	for i, r := range chosen {
-		if i == 0 || slices.ContainsFunc(axes, func(a quantity.Axis) bool { return a.Text(r) != a.Text(chosen[i-1]) }) {
-			list = append(list, race{})
-		}
-		last := &list[len(list)-1]
-		last.entrants = append(last.entrants, r)
-		if r.Seconds() > 0 {
-			last.finished++
-		}
-	}
-	for _, x := range list {
-		slices.SortStableFunc(x.entrants, func(a, b *results.Record) int {
-			ta, tb := a.Seconds(), b.Seconds()
-			switch {
-			case ta > 0 && (tb <= 0 || ta < tb):
-				return -1
-			case tb > 0 && (ta <= 0 || tb < ta):
-				return 1
+	for _, x := range quantity.Races(recs) {
+		at := race{entrants: x}
+		for _, r := range x {
+			if r.Seconds() > 0 {
+				at.finished++
 			}
-			return 0
-		})
+		}
+		list = append(list, at)
 	}
 	return list
 }
@@ -253,12 +231,15 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 		if r := base.For(first); r != nil {
 			f := r.Seconds() / v.Value
 			over = table.Number(f, quantity.Factor(f))
+			if r != first && !quantity.Clear(first, r) {
+				over.Text += " ≈"
+			}
 		}
 		if x.finished > 1 {
 			second = table.Text(quantity.Label(x.entrants[1]))
 			f := x.entrants[1].Seconds() / v.Value
 			margin = table.Number(f, quantity.Factor(f))
-			if w, _ := quantity.Time(x.entrants[1]); f < 1.01 || x.winner != nil && slices.Contains(x.winner.Ties, x.entrants[1].Impl.Label) || v.Known() && w.Known() && v.Hi >= w.Lo {
+			if x.winner != nil && slices.Contains(x.winner.Ties, x.entrants[1].Impl.Label) || !quantity.Clear(first, x.entrants[1]) {
 				margin.Text += " ≈"
 			}
 		}
@@ -280,7 +261,7 @@ func (b *builder) summary() []string {
 	all := b.crown(races(b.recs))
 	wins := map[string]int{}
 	var labels []string
-	logs, n := 0.0, 0
+	logs, n, clear := 0.0, 0, 0
 	base := quantity.NewBaseline(values(b.recs), b.o.Baseline)
 	for _, x := range all {
 		if x.finished == 0 && !x.elsewhere {
@@ -297,6 +278,9 @@ func (b *builder) summary() []string {
 		if r := base.For(first); r != nil && !x.elsewhere {
 			logs += math.Log(r.Seconds() / first.Seconds())
 			n++
+			if quantity.Clear(first, r) {
+				clear++
+			}
 		}
 	}
 	slices.SortStableFunc(labels, func(x, y string) int { return wins[y] - wins[x] })
@@ -321,10 +305,20 @@ func (b *builder) summary() []string {
 	if s := b.knownBefore(); s != "" {
 		list = append(list, s)
 	}
-	if n > 0 {
-		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s, by the geometric mean over %d points.", quantity.Factor(math.Exp(logs/float64(n))), b.o.Baseline, n))
+	switch mean := quantity.Factor(math.Exp(logs / float64(n))); {
+	case n == 0:
+	case clear == 0:
+		list = append(list, fmt.Sprintf("At none of %d points is the fastest clearly faster than %s.", n, b.o.Baseline))
+	case clear < n:
+		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s, by the geometric mean over %d points. The difference is clear at %d of them.", mean, b.o.Baseline, n, clear))
+	default:
+		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s, by the geometric mean over %d points.", mean, b.o.Baseline, n))
 	}
-	return append(list, quantity.Doubts(b.recs)...)
+	list = append(list, quantity.Doubts(b.recs)...)
+	if noise := quantity.StandingOf(b.recs).Headline(); noise != "" {
+		list = append(list, noise+".")
+	}
+	return list
 }
 
 // lost lists what has no result, and why.

@@ -320,6 +320,7 @@ func (p *program) logCosts(recs []results.Record, start time.Time, took time.Dur
 
 // conclude tells what is missing, and that the command again goes on.
 func (p *program) conclude(e *ending, c config.Config, again string) error {
+	p.tellNoise(e.records)
 	missing, hint := e.planned-len(e.records), ""
 	if missing > 0 {
 		hint = again + " goes on"

@@ -558,6 +558,9 @@ func (t *tuning) finish(list *winners, recs []results.Record, err error, took ti
 		if t.kept {
 			t.note("wisdom in %s: --impl auto follows it", t.path)
 		}
+		if noise := list.noise(); noise != "" {
+			t.note("%s", noise)
+		}
 	}
 	hint := ""
 	spent := errors.Is(err, tuner.ErrBudget) || !list.complete()

@@ -25,6 +25,7 @@ type winners struct {
 	regrets *regrets // to print instead; nil: none
 
 	bursts, unfinished, untimed int
+	rivals, clear               int // points with a runner-up, and those where the lead is clear
 	notes                       []string
 }
 
@@ -47,6 +48,24 @@ const timedNothing = "the budget was spent before a candidate was timed"
 // untimed reports whether the budget was spent before a candidate was timed, which
 // is not that none can run.
 func untimed(v *tuner.Verdict) bool { return v.Winner < 0 && !v.Complete }
+
+// noise says how many winners are clear, where most of them are noisy.
+func (w *winners) noise() string {
+	s := quantity.Standing{Winners: w.rivals, Clear: w.clear, Timed: len(w.records)}
+	for i := range w.records {
+		if slices.Contains(w.records[i].Warnings, results.WarnNoisy) {
+			s.Noisy++
+		}
+	}
+	return s.Headline()
+}
+
+// tellNoise says that most records are noisy, where they are.
+func (p *program) tellNoise(recs []results.Record) {
+	if noise := quantity.StandingOf(quantity.Latest(recs)).Headline(); noise != "" {
+		p.note("%s", noise)
+	}
+}
 
 // plan adds a point of which the candidates are known and no more.
 func (w *winners) plan(p results.Point, candidates, same int) {
@@ -91,6 +110,10 @@ func (w *winners) row(v *tuner.Verdict) []table.Cell {
 	row[2] = table.Number(t, quantity.SI(t, "s"))
 	row[3] = table.Number(float64(r.Work.Flops)/t, quantity.SI(float64(r.Work.Flops)/t, "FLOP/s"))
 	if v.Second >= 0 {
+		w.rivals++
+		if v.Lo != nil && *v.Lo > 0 {
+			w.clear++
+		}
 		row[4] = table.Text(label(v.Records[v.Second]))
 		row[5] = table.Number(v.Lead, fmt.Sprintf("%+.1f %%", 100*v.Lead))
 	}

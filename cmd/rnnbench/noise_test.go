@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/search"
+)
+
+// noisyRecords are two techniques at two points, of which nothing can be told.
+func noisyRecords() []results.Record {
+	var recs []results.Record
+	for hidden := 8; hidden <= 16; hidden += 8 {
+		for i, name := range []string{"naive", "cudnnstyle"} {
+			lo, hi := 0.5, 5.0
+			recs = append(recs, results.Record{
+				Point: results.Point{Hidden: hidden}, Impl: results.Impl{Name: name}, Status: results.OK, Warnings: []string{results.WarnNoisy},
+				Stats: &results.Stats{Median: float64(1 + i), Lo: &lo, Hi: &hi},
+			})
+		}
+	}
+	return recs
+}
+
+// TestNoiseIsTold holds that a sweep and a tune of noisy records end with saying so.
+func TestNoiseIsTold(t *testing.T) {
+	var said bytes.Buffer
+	p := &program{out: &bytes.Buffer{}, err: &said}
+	recs := noisyRecords()
+	if err := p.conclude(&ending{records: recs, planned: len(recs)}, config.Config{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if want := "0 of 2 winners are clear; 4 of 4 noisy: rnnbench doctor\n"; !strings.HasSuffix(said.String(), want) {
+		t.Errorf("said %q, want %q", said.String(), want)
+	}
+	recs[0].Warnings, recs[1].Warnings = nil, nil
+	said.Reset()
+	p.tellNoise(recs)
+	if said.Len() > 0 {
+		t.Errorf("half of the records are noisy: %q", said.String())
+	}
+
+	w := &winners{}
+	for _, v := range [][2]float64{{-0.1, 0.3}, {0.1, 0.3}} {
+		recs := noisyRecords()[:2]
+		w.add(&tuner.Verdict{Records: []*results.Record{&recs[0], &recs[1]},
+			Result: &search.Result{Winner: 0, Second: 1, Medians: []float64{1, 1.1}, Left: make([]search.Reason, 2), Lo: &v[0], Hi: &v[1], Complete: true}})
+	}
+	if got, want := w.noise(), "1 of 2 winners are clear; 2 of 2 noisy: rnnbench doctor"; got != want {
+		t.Errorf("tune says %q, want %q", got, want)
+	}
+}

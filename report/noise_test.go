@@ -1,0 +1,40 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+)
+
+// TestNoise has a page of records whose intervals overlap: it claims no speed-up,
+// and its summary ends with what to do.
+func TestNoise(t *testing.T) {
+	recs := grid(1, 2, 2, 1)
+	write := func() string {
+		var page bytes.Buffer
+		if err := Write(&page, []results.Set{set("run", recs)}, recs, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(page.String(), "<nav")
+		return head
+	}
+	if head := write(); !strings.Contains(head, "as fast as naive") || strings.Contains(head, "noisy") {
+		t.Errorf("clear records: %s", head)
+	}
+	for i := range recs {
+		if s := recs[i].Stats; s != nil {
+			lo, hi := 0.1*s.Median, 10*s.Median
+			s.Lo, s.Hi = &lo, &hi
+			recs[i].Warnings = []string{results.WarnNoisy}
+		}
+	}
+	head := write()
+	if strings.Contains(head, "as fast as") || !strings.Contains(head, "At none of 4 points is the fastest clearly faster than naive.") {
+		t.Errorf("a speed-up of noisy records: %s", head)
+	}
+	if !strings.HasSuffix(strings.TrimSpace(head), "<p>0 of 4 winners are clear; 11 of 11 noisy: rnnbench doctor.</p>") {
+		t.Errorf("the last line of the summary: %s", head)
+	}
+}
