@@ -23,7 +23,7 @@ func (p *program) compareCommand() *cobra.Command {
 	f := &turns{}
 	cmd := &cobra.Command{
 		Use:     "compare BASE [RUN...] [flags]",
-		Short:   "Show what got faster, slower, broken or fixed between runs",
+		Short:   "Show what got faster, slower, broken or fixed",
 		GroupID: "analyse",
 		Long: `Compare sets runs beside earlier ones, point by point, each technique with itself.
 FASTER and SLOWER points changed by more than chance and by more than matters. SAME

@@ -106,7 +106,12 @@ func (c *Comparison) remedy(ch *Change) string {
 }
 
 // share spells a share as a percentage.
-func share(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
+func share(v float64) string {
+	if v >= 0.0995 {
+		return fmt.Sprintf("%.0f %%", 100*v)
+	}
+	return fmt.Sprintf("%.1f %%", 100*v)
+}
 
 // told repeats what the records warn of.
 func told(c *Change) string {
