@@ -54,6 +54,9 @@ func TestTurnsFail(t *testing.T) {
 	} {
 		rnnbench(t, "compare --ab "+c.line).want(t, c.code, nil, []string{c.want})
 	}
+	for _, line := range []string{"compare a b --runs 5", "compare a b" + abSweep} {
+		rnnbench(t, line).want(t, exitUsage, nil, []string{"are of compare --ab"})
+	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -51,6 +51,9 @@ rnnbench, and the command behind -- is what both measure. Each run is kept under
 			if f.on {
 				return f.check(cmd.ArgsLenAtDash(), args)
 			}
+			if cmd.ArgsLenAtDash() >= 0 || cmd.Flags().Changed("runs") || cmd.Flags().Changed("seed") {
+				return usage(errors.New("--runs, --seed and a command behind -- are of compare --ab"), "rnnbench compare --help")
+			}
 			if len(args) == 0 {
 				return usage(errors.New("compare takes the run to compare with, and the runs to compare"), "rnnbench compare --help")
 			}
