@@ -1,0 +1,190 @@
+package compare
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"rnnbench/results"
+)
+
+var (
+	recordFrom = flag.String("record", "", "keep the medians of the runs in this folder of scripts/compare-null as testdata")
+	recordAs   = flag.String("as", "", "name of what -record keeps")
+)
+
+// A recording is what scripts/compare-null measured: the medians, in seconds, of
+// runs of one program against itself.
+type recording struct {
+	Points      []recorded
+	Comparisons []struct{ Base, New [][]float64 } // by run and point; 0: no result
+}
+
+type recorded struct {
+	Impl  string
+	Point results.Point
+}
+
+func recordingFile(name string) string { return filepath.Join("testdata", "null-"+name+".json.gz") }
+
+// TestRecord keeps a recording where -record says so.
+func TestRecord(t *testing.T) {
+	if *recordFrom == "" {
+		t.Skip("without -record DIR -as NAME there is nothing to keep")
+	}
+	var rec recording
+	at := map[recorded]int{}
+	folders, err := filepath.Glob(filepath.Join(*recordFrom, "ab-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	side := func(dir string) (runs [][]float64) {
+		paths, err := filepath.Glob(filepath.Join(dir, "2*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			_, recs, _, err := results.Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			medians := make([]float64, len(rec.Points))
+			for _, r := range recs {
+				key := recorded{r.Impl.Label, r.Point}
+				i, seen := at[key]
+				if !seen {
+					i, at[key] = len(rec.Points), len(rec.Points)
+					rec.Points, medians = append(rec.Points, key), append(medians, 0)
+				}
+				medians[i], _ = strconv.ParseFloat(strconv.FormatFloat(r.Seconds(), 'g', 5, 64), 64)
+			}
+			runs = append(runs, medians)
+		}
+		return runs
+	}
+	for _, f := range folders {
+		rec.Comparisons = append(rec.Comparisons, struct{ Base, New [][]float64 }{side(filepath.Join(f, "base")), side(filepath.Join(f, "new"))})
+	}
+	file, err := os.Create(recordingFile(*recordAs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	z := gzip.NewWriter(file)
+	if err := json.NewEncoder(z).Encode(rec); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readRecording(t *testing.T, path string) recording {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rec recording
+	if err := json.NewDecoder(z).Decode(&rec); err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// side makes runs of recorded medians, those of the points in slow longer by
+// that factor.
+func (rec *recording) side(label string, runs [][]float64, factor float64, slow []int) Side {
+	s := Side{Label: label}
+	for _, medians := range runs {
+		set := results.Set{Label: label}
+		for i, m := range medians {
+			if m == 0 {
+				continue
+			}
+			if slices.Contains(slow, i) {
+				m *= factor
+			}
+			r := results.Record{Point: rec.Points[i].Point, Impl: results.Impl{Name: rec.Points[i].Impl}, Device: "machine",
+				Mode: results.Mode{Timer: "wall"}, Status: results.OK, Stats: &results.Stats{N: 1, Median: m}, Samples: &results.Samples{Wall: []float64{m}}}
+			set.Records = append(set.Records, r)
+		}
+		s.Runs = append(s.Runs, set)
+	}
+	return s
+}
+
+// TestRecorded compares recorded runs of one program: of 1,000 points at most 10
+// are called faster or slower. Then 5 % of extra work is planted at 4 points of
+// each comparison, by scaling the medians of one side: nine of ten are found
+// where runs differ by less than 2 %, and the others are ambiguous with what
+// would settle them.
+func TestRecorded(t *testing.T) {
+	files, err := filepath.Glob(recordingFile("*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v: there are no recordings", err)
+	}
+	quiet, found := 0, 0
+	for _, path := range files {
+		rec := readRecording(t, path)
+		points, wrong, others, told := 0, 0, 0, 0
+		spread := make([]float64, 0, len(rec.Comparisons))
+		here, calm := 0, 0
+		for i, c := range rec.Comparisons {
+			list, err := Runs(rec.side("base", c.Base, 1, nil), []Side{rec.side("new", c.New, 1, nil)}, Usual())
+			if err != nil {
+				t.Fatal(err)
+			}
+			points += len(list[0].Changes)
+			wrong += list[0].Count(Faster) + list[0].Count(Slower)
+			spread = append(spread, list[0].Spread)
+			if list[0].Told {
+				told++
+			}
+			slow := rand.New(rand.NewPCG(1, uint64(i))).Perm(len(rec.Points))[:4]
+			list, err = Runs(rec.side("base", c.Base, 1, nil), []Side{rec.side("new", c.New, 1.05, slow)}, Usual())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range list[0].Changes {
+				ch := &list[0].Changes[j]
+				if !slices.ContainsFunc(slow, func(i int) bool { return rec.Points[i] == recorded{ch.New.Impl.Name, ch.New.Point} }) {
+					continue
+				}
+				switch {
+				case ch.Spread >= 0.02 || list[0].Spread >= 0.02:
+					others++
+					if ch.Verdict != Slower && (ch.Verdict != Ambiguous || new(Comparison).remedy(ch) == "") {
+						t.Errorf("%s, comparison %d: %v is %s (%s)", path, i, ch.New.Point, ch.Verdict, ch.Why)
+					}
+				case ch.Verdict == Slower:
+					here, calm = here+1, calm+1
+				default:
+					calm++
+				}
+			}
+		}
+		slices.Sort(spread)
+		t.Logf("%s: %d comparisons, %d of %d points called changed; spread between runs %.1f to %.1f %%, median %.1f %%; common shift told in %d",
+			path, len(rec.Comparisons), wrong, points, 100*spread[0], 100*spread[len(spread)-1], 100*spread[len(spread)/2], told)
+		t.Logf("%s: 5 %% planted: %d of %d found where runs differ by less than 2 %%, %d points where they differ by more", path, here, calm, others)
+		if wrong*100 > points {
+			t.Errorf("%s: %d of %d points are called faster or slower", path, wrong, points)
+		}
+		quiet, found = quiet+calm, found+here
+	}
+	if found*10 < quiet*9 {
+		t.Errorf("%d of %d planted changes are found where runs differ by less than 2 %%", found, quiet)
+	}
+}
