@@ -37,7 +37,7 @@ type turns struct {
 func (f *turns) flags(cmd *cobra.Command) {
 	addGroup(cmd, "Two programs in turns", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.on, "ab", false, "run the programs BASE and NEW in turns, and compare their runs")
-		fs.IntVar(&f.runs, "runs", 5, "`N` runs of each program, at least 3")
+		fs.IntVar(&f.runs, "runs", 7, "`N` runs of each program, at least 3")
 		fs.Uint64Var(&f.seed, "seed", 1, "seed `N` of the order of runs")
 	})
 }

@@ -60,7 +60,7 @@ func TestTurnsFail(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	stderr := &trigger{word: "run 2 of 10", f: cancel}
+	stderr := &trigger{word: "run 2 of 14", f: cancel}
 	code := run(ctx, strings.Fields("compare --ab "+self+" "+self+" --out kept"+abSweep), strings.NewReader(""), &strings.Builder{}, stderr)
 	said := stderr.String()
 	if code != exitInterrupted || !strings.Contains(said, "rnnbench: interrupted\nhint: the 2 finished runs are kept: rnnbench compare base=kept/ab-") {
