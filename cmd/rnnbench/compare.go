@@ -19,13 +19,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-func (p *program) compareCommand() *cobra.Command {
-	f := &turns{}
-	cmd := &cobra.Command{
-		Use:     "compare BASE [RUN...] [flags]",
-		Short:   "Show what got faster, slower, broken or fixed",
-		GroupID: "analyse",
-		Long: `Compare sets runs beside earlier ones, point by point, each technique with itself.
+const compareLong = `Compare sets runs beside earlier ones, point by point, each technique with itself.
 FASTER and SLOWER points changed by more than chance and by more than matters. SAME
 points did not, and AMBG points need more runs. NEW and GONE points are on one side
 only. BROKEN points had a result and have none; FIXED points are the reverse. With
@@ -39,14 +33,24 @@ are then the samples. One run a side cannot tell a change from a slow moment of 
 machine, so only large changes get a verdict there.
 
 With --ab, compare runs two programs itself, in turns: BASE and NEW are paths of
-rnnbench, and the command behind -- is what both measure. Each run is kept under out/.`,
-		Example: `  rnnbench compare --ab old/rnnbench bin/rnnbench -- sweep --preset quick
+rnnbench, and the command behind -- is what both measure. Each run is kept under out/.`
+
+const compareExample = `  rnnbench compare --ab old/rnnbench bin/rnnbench -- sweep --preset quick
   rnnbench compare out/20261121T000300Z-cpu-ab12        # the latest run against this one
   rnnbench compare before=old after=new --fail-on slower,broken
   rnnbench compare old new --only slower,broken,ambg -o markdown
   rnnbench compare old new --where impl=cudnnstyle --min-effect 5%
   rnnbench compare old=a1,a2,a3 new=b1,b2,b3 --fail-on slower
-  rnnbench compare old monday=a tuesday=b -o csv > week.csv`,
+  rnnbench compare old monday=a tuesday=b -o csv > week.csv`
+
+func (p *program) compareCommand() *cobra.Command {
+	f := &turns{}
+	cmd := &cobra.Command{
+		Use:     "compare BASE [RUN...] [flags]",
+		Short:   "Show what got faster, slower, broken or fixed",
+		GroupID: "analyse",
+		Long:    compareLong,
+		Example: compareExample,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.on {
 				return f.check(cmd.ArgsLenAtDash(), args)

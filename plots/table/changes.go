@@ -51,22 +51,8 @@ func Changes(list []compare.Comparison, o compare.Options, only []compare.Verdic
 		settings.Name = "knobs"
 	}
 	column(settings, func(_ *compare.Comparison, ch *compare.Change) Cell { return knobCell(ch.Record(), knobs) })
-	timed := func(r *results.Record) Cell {
-		if r == nil {
-			return Cell{}
-		}
-		v, ok := quantity.Time(r)
-		if !ok {
-			return Cell{}
-		}
-		text := quantity.SI(v.Value, "s")
-		if v.Known() {
-			text += " ± " + percent(100*v.Spread())
-		}
-		return Number(v.Value, text)
-	}
-	column(Column{Name: "before", Key: "before_s", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell { return timed(ch.Base) })
-	column(Column{Name: "now", Key: "now_s", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell { return timed(ch.New) })
+	column(Column{Name: "before", Key: "before_s", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell { return timeCell(ch.Base) })
+	column(Column{Name: "now", Key: "now_s", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell { return timeCell(ch.New) })
 	column(Column{Name: "change", Key: "ratio", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell {
 		return Number(ch.Ratio.Value, change(ch.Ratio.Value))
 	})

@@ -4,8 +4,26 @@ import (
 	"fmt"
 	"math"
 
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
 	"rnnbench/results/compare"
 )
+
+// timeCell is r's time with half of its interval.
+func timeCell(r *results.Record) Cell {
+	if r == nil {
+		return Cell{}
+	}
+	v, ok := quantity.Time(r)
+	if !ok {
+		return Cell{}
+	}
+	text := quantity.SI(v.Value, "s")
+	if v.Known() {
+		text += " ± " + percent(100*v.Spread())
+	}
+	return Number(v.Value, text)
+}
 
 // moved says how runs differ whatever the program: all points together, and a
 // typical one.
