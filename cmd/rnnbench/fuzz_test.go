@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"rnnbench/results"
+)
+
+// FuzzFilter: an expression of --filter is refused or says of a record whether it is meant.
+func FuzzFilter(f *testing.F) {
+	for _, text := range []string{"/impl:(naive OR scan) -/batch:1", "*", "device:cpu", "/hidden:/.*/", "-(", "a:b:c"} {
+		f.Add(text, "naive")
+	}
+	f.Fuzz(func(t *testing.T, text, label string) {
+		recs := []results.Record{{Impl: results.Impl{Name: "naive", Label: label, Knobs: map[string]int{label: 1}}, Device: "cpu", Status: results.OK}}
+		s := selection{filter: text}
+		wanted, err := s.chooser(recs)
+		if err != nil {
+			return
+		}
+		_, _ = wanted(&recs[0])
+	})
+}
+
+// FuzzProgress: whatever is told, progress is one object on a line of its own.
+func FuzzProgress(f *testing.F) {
+	f.Add("warning: \x1b[2J\nx", "na\u202eive", 1.5)
+	f.Fuzz(func(t *testing.T, text, impl string, seconds float64) {
+		var b bytes.Buffer
+		p := &program{err: &b, progress: progressJSON, start: time.Now()}
+		p.send(message{Event: "record", Impl: impl, Text: text, Seconds: seconds})
+		p.note("%s", text)
+		lines := bytes.SplitAfter(b.Bytes(), []byte("\n"))
+		if len(lines) != 3 || len(lines[2]) > 0 {
+			t.Fatalf("%q", b.Bytes())
+		}
+		for _, l := range lines[:2] {
+			var m message
+			if err := json.Unmarshal(l, &m); err != nil {
+				t.Errorf("%q: %v", l, err)
+			}
+		}
+	})
+}
