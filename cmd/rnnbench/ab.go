@@ -63,7 +63,7 @@ func (f *turns) check(dash int, args []string) error {
 	f.command = args[2:]
 	for _, a := range f.command {
 		name, _, _ := strings.Cut(a, "=")
-		if slices.Contains([]string{"--out", "--label", "--resume", "--dry-run", "--print-config", "--help", "-h"}, name) {
+		if slices.Contains([]string{"--out", "--label", "--resume", "--dry-run", "--print-config", "--profile", "--help", "-h"}, name) {
 			return usage(fmt.Errorf("the sweep of compare --ab takes no %s: each run is a new one in a folder of its own", name), "--out in front of -- names the folder of all runs")
 		}
 	}

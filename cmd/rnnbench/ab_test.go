@@ -14,7 +14,7 @@ import (
 const beProgram = "BE_RNNBENCH"
 
 // abSweep is a sweep that takes hardly any time.
-const abSweep = " -- sweep -H 4,8 -B 1 -T 2 --impl naive,cudnnstyle --profile"
+const abSweep = " -- sweep -H 4,8 -B 1 -T 2 --impl naive,cudnnstyle --rounds 1 --max-rounds 1 --warmup 0s --min-time 0s --no-verify"
 
 // TestTurns runs the program against itself and looks at what is kept.
 func TestTurns(t *testing.T) {
@@ -51,6 +51,7 @@ func TestTurnsFail(t *testing.T) {
 		{self + " " + self + " --runs 2" + abSweep, exitUsage, "--runs 2 is too few"},
 		{"a=" + self + " a=" + self + abSweep, exitUsage, "cannot be the labels of two sides"},
 		{self + " " + self + abSweep + " --out x", exitUsage, "takes no --out"},
+		{self + " " + self + abSweep + " --profile", exitUsage, "takes no --profile"},
 	} {
 		rnnbench(t, "compare --ab "+c.line).want(t, c.code, nil, []string{c.want})
 	}

@@ -28,7 +28,7 @@ func TestHostileRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for format, want := range map[string]string{
-		"table": "=cmd|<b>", "csv": "'=cmd", "markdown": `=cmd\|&lt;b&gt;`, "benchfmt": "_cmd|<b>",
+		"table": "=cmd|<b>", "csv": "'=cmd", "markdown": `=cmd\|&lt;b&gt;`, "benchfmt": "impl: =cmd|<b>",
 	} {
 		r := rnnbench(t, "show out -o "+format)
 		r.want(t, exitDone, []string{want}, nil)

@@ -2,14 +2,20 @@ package table
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
+
+	"golang.org/x/perf/benchfmt"
 
 	"rnnbench/plots/internal/synthetic"
 )
 
-// FuzzBenchfmt: whatever records are called, a line of benchfmt has a name without spaces,
-// whose parts have a key and a value.
+// axisName is the key of a line of configuration.
+var axisName = regexp.MustCompile(`^[a-z]+$`)
+
+// FuzzBenchfmt: whatever records are called, each line of benchfmt is configuration, or has a
+// name without spaces whose parts have a key and a value. The format's own reader agrees.
 func FuzzBenchfmt(f *testing.F) {
 	f.Add("naive", "cpu", "fused", 1e-3)
 	f.Add("a/b = \x1b[31m\u202e", "d\nevil: 1", "k=1/2", 1e300)
@@ -27,17 +33,22 @@ func FuzzBenchfmt(f *testing.F) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
-			if strings.HasPrefix(line, "device:") {
+			if key, _, ok := strings.Cut(line, ": "); ok && axisName.MatchString(key) {
 				continue
 			}
 			fields := strings.Fields(line)
-			if len(fields) != 6 || !strings.HasPrefix(fields[0], "BenchmarkRNN/") {
+			if len(fields) != 6 || !strings.HasPrefix(fields[0], "BenchmarkRNN") {
 				t.Fatalf("line %q", line)
 			}
 			for _, part := range strings.Split(fields[0], "/")[1:] {
 				if strings.Count(part, "=") != 1 {
 					t.Fatalf("part %q of %q", part, line)
 				}
+			}
+		}
+		for r := benchfmt.NewReader(&b, "fuzz"); r.Scan(); {
+			if bad, ok := r.Result().(*benchfmt.SyntaxError); ok {
+				t.Fatal(bad)
 			}
 		}
 	})
