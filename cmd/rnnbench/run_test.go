@@ -37,6 +37,9 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestMain keeps the user's environment out of the tests, but for the cap of the
 // instruction set, and has the test binary be the worker that --isolate starts.
 func TestMain(m *testing.M) {
+	if self, err := os.Executable(); err == nil { // tests start it from other folders
+		os.Args[0] = self
+	}
 	if len(os.Args) > 1 && os.Args[1] == workerVerb {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
@@ -396,6 +399,7 @@ func TestResumeLabel(t *testing.T) {
 
 func TestOtherErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
+	t.Setenv("PATH", "") // where there may be a worker
 	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"cuda:0 is not available: GPUs need the worker", "hint: make cuda"})
 	t.Setenv(workerVariable, "/nothere")
 	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"RNNBENCH_CUDA says that the worker is /nothere, which is no program: "})

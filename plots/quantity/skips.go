@@ -73,8 +73,8 @@ func (s *Skips) Lines() []string {
 			why += ", such as: " + k.reasons[0]
 		}
 		line := fmt.Sprintf("%s: %d skipped: %s", k.label, len(k.where), why)
-		if len(k.where) < s.total[k.label] {
-			line += " (" + some(k.where) + ")"
+		if places := some(k.where); len(k.where) < s.total[k.label] && places != "" {
+			line += " (" + places + ")"
 		}
 		lines = append(lines, line)
 	}
