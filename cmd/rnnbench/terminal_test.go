@@ -52,7 +52,7 @@ func TestColumns(t *testing.T) {
 func TestPipe(t *testing.T) {
 	t.Setenv("COLUMNS", "40")
 	o := rnnbench(t, "list techniques")
-	o.want(t, exitDone, []string{"| every product and every point-wise operation alone, one stream (Appleyard 2016, 2.1) "}, nil)
+	o.want(t, exitDone, []string{"| each product and each point-wise operation run separately on one stream (Appleyard 2016, 2.1) "}, nil)
 }
 
 // TestBusy checks that a command says what it does once it takes a moment, and not

@@ -8,7 +8,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// declined declines settings of knobs by which no operation of s can be shared.
+// declined returns an error for knob settings that no operation of s can use.
 func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) error {
 	scans, cut := false, false
 	teams := 0
@@ -23,14 +23,14 @@ func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) er
 			w := d.scanOf(op, k)
 			scans, cut = true, cut || w.cut > 1
 			if w.most%w.cut > 0 {
-				return fmt.Errorf("cpu: scansplit=%d: %w: %d workers take part in a scan, and that is no divisor of it", w.cut, schedule.ErrKnob, w.most)
+				return fmt.Errorf("cpu: scansplit=%d: %w: it must divide the %d workers of the scan", w.cut, schedule.ErrKnob, w.most)
 			}
 		}
 		if hidden == 0 || k["bands"] == 0 {
 			continue
 		}
 		if d.apart(n.Op, f, k) {
-			return fmt.Errorf("cpu: bands=%d: %w: each worker has all units of its own sequences: set sequences=1", k["bands"], schedule.ErrKnob)
+			return fmt.Errorf("cpu: bands=%d: %w: each worker runs all units of its own sequences: set sequences=1", k["bands"], schedule.ErrKnob)
 		}
 		if teams == 0 {
 			teams = d.teams(s, f, k)
@@ -41,10 +41,10 @@ func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) er
 		}
 	}
 	if n := k["ahead"]; n > 0 && n < d.formed(s) && len(d.inputs(s, f, k, d.teams(s, f, k) == 1)) == 0 {
-		return fmt.Errorf("cpu: ahead=%d: %w: there are too few steps, or product and persistent operation have workers of their own", n, schedule.ErrKnob)
+		return fmt.Errorf("cpu: ahead=%d: %w: the layer has too few time steps, or other workers run the input product", n, schedule.ErrKnob)
 	}
 	if n := k["scanchunk"]; n > 0 && scans && !cut {
-		return fmt.Errorf("cpu: scanchunk=%d: %w: workers split channels here, not time: set scansplit", n, schedule.ErrKnob)
+		return fmt.Errorf("cpu: scanchunk=%d: %w: this scan is split over channels, not time: set scansplit", n, schedule.ErrKnob)
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) er
 func banded(bands, hidden, members int) error {
 	switch strips := ceil(hidden, line); {
 	case bands > strips:
-		return fmt.Errorf("cpu: bands=%d: %w: %d units are %d bands of %d at most", bands, schedule.ErrKnob, hidden, strips, line)
+		return fmt.Errorf("cpu: bands=%d: %w: %d units make at most %d bands of %d", bands, schedule.ErrKnob, hidden, strips, line)
 	case bands > members:
 		return fmt.Errorf("cpu: bands=%d: %w: a team has %d workers: set fewer teams", bands, schedule.ErrKnob, members)
 	}

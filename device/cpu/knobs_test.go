@@ -42,7 +42,7 @@ func TestTaken(t *testing.T) {
 	}{
 		{layers(64, 1, 1), "bands=4", ""},
 		{layers(64, 1, 1), "bands=1", ""},
-		{layers(33, 1, 1), "bands=4", "33 units are 3 bands"},
+		{layers(33, 1, 1), "bands=4", "33 units make at most 3 bands"},
 		{layers(64, 2, 1), "bands=2", ""},
 		{layers(64, 2, 1), "bands=2:teams=2", ""},
 		{layers(64, 2, 1), "bands=3:teams=2", "a team has 2 workers"},
@@ -53,7 +53,7 @@ func TestTaken(t *testing.T) {
 		{scan, "scansplit=2", ""},
 		{scan, "scansplit=3", ""},
 		{scan, "scansplit=1024", ""},
-		{scan, "scansplit=2:scanworkers=3", "scansplit=2: unsupported: 3 workers"},
+		{scan, "scansplit=2:scanworkers=3", "scansplit=2: unsupported: it must divide the 3 workers"},
 		{scan, "scansplit=2:scanchunk=8", ""},
 		{scan, "scansplit=1:scanchunk=8", "set scansplit"},
 		{scan, "scanworkers=1:scanchunk=8", "set scansplit"},

@@ -83,9 +83,9 @@ func (p *program) work(op schedule.Op) (work, error) {
 	}
 	switch op.(type) {
 	case schedule.Vendor, schedule.VendorBackward:
-		return nil, fmt.Errorf("cpu: %w: networks by a vendor's library run on GPUs alone", schedule.ErrDevice)
+		return nil, fmt.Errorf("cpu: %w: the vendor library runs on GPUs only", schedule.ErrDevice)
 	}
-	return nil, fmt.Errorf("cpu: %s: %w: the CPU has no such operation", op.Name(), schedule.ErrDevice)
+	return nil, fmt.Errorf("cpu: %s: %w: the CPU does not support this operation", op.Name(), schedule.ErrDevice)
 }
 
 // A product is a Gemm, of as many shares as there are workers or in pieces.

@@ -127,10 +127,10 @@ func format(s *schedule.Schedule) (simd.Format, error) {
 	case schedule.BF16:
 		f = simd.BF16
 	default:
-		return 0, fmt.Errorf("cpu: %w: the CPU does not compute in %v", schedule.ErrPrecision, s.Precision)
+		return 0, fmt.Errorf("cpu: %w: the CPU does not support precision %v", schedule.ErrPrecision, s.Precision)
 	}
 	if !slices.ContainsFunc(s.Matrices, func(m *schedule.Matrix) bool { return m.Packed }) {
-		return 0, fmt.Errorf("cpu: %w: in %v the CPU stores packed weights in 16 bits, and this schedule packs none", schedule.ErrPrecision, s.Precision)
+		return 0, fmt.Errorf("cpu: %w: %v stores packed weights in 16 bits, but this schedule packs none", schedule.ErrPrecision, s.Precision)
 	}
 	return f, nil
 }
@@ -425,9 +425,9 @@ func (p *program) move(m *schedule.Matrix, rows int, host []float32, f func(mem 
 	case p.closed:
 		return errClosed
 	case m.Private():
-		return fmt.Errorf("cpu: matrix %s is packed or scratch: it can be neither written nor read", m.Name)
+		return fmt.Errorf("cpu: matrix %s is packed or scratch: it cannot be written or read", m.Name)
 	case len(host) == 0 || len(host) != rows*m.Cols:
-		return fmt.Errorf("cpu: matrix %s is %d×%d: %d elements are not its rows", m.Name, m.Rows, m.Cols, len(host))
+		return fmt.Errorf("cpu: matrix %s is %d×%d: %d elements are not whole rows of it", m.Name, m.Rows, m.Cols, len(host))
 	}
 	f(p.memory[m.ID])
 	return nil
@@ -507,7 +507,7 @@ func (p *program) Run(n int) (device.Burst, error) {
 		return device.Burst{}, err
 	}
 	if p.badIndex.Swap(false) {
-		return device.Burst{}, errors.New("cpu: an index is outside its table: inputs of a one-hot layer and targets must be integers from 0")
+		return device.Burst{}, errors.New("cpu: an index is out of range: one-hot inputs and targets must be integers from 0 to their table's size minus 1")
 	}
 	return device.Burst{Wall: end.Sub(start)}, nil
 }

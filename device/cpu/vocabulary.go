@@ -18,19 +18,19 @@ func Vocabulary() []knob.Knob {
 	const any = math.MaxInt32
 	return []knob.Knob{
 		{Name: "scansplit", Values: []int{0}, Max: MaxThreads,
-			Doc: "workers that split time between them in a scan, the others split channels; 1: channels alone; as many as there are where it is more; 0: by the number of channels"},
+			Doc: "workers that split a scan over time; the rest split channels; 1: channels only; more than all workers: all; 0: chosen from the number of channels"},
 		{Name: "scanworkers", Values: []int{0}, Max: MaxThreads,
-			Doc: "workers that take part in a scan, at most all; 0: all, but half where one core asks for all that memory gives"},
+			Doc: "workers in a scan; more than all workers: all; 0: all, or half if one core saturates memory bandwidth"},
 		{Name: "scanchunk", Values: []int{0}, Max: any,
-			Doc: "steps of a worker's chunk of time in a scan; 0: as many as its cache holds"},
+			Doc: "time steps in a worker's chunk of a scan; 0: as many as fit in its cache"},
 		{Name: "teams", Values: []int{0}, Max: MaxThreads,
-			Doc: "groups that the workers form to serve streams side by side; 0: by the size of the operations"},
+			Doc: "teams of workers that serve streams concurrently; 0: chosen from the size of the operations"},
 		{Name: "bands", Values: []int{0}, Max: MaxThreads,
-			Doc: "workers that share a layer's units in a persistent operation; 0: one whose nearest cache holds their weights (two from half of it on, where one call runs all steps), else all that have some"},
+			Doc: "workers that share a layer's units in a persistent operation; 0: one if its nearest cache holds the weights (two from half of that cache on, if one call runs all steps), else all workers that get units"},
 		{Name: "sequences", Values: []int{0}, Max: 2,
-			Doc: "how workers share the sequences of a persistent operation; 1: each has all, and units of its own; 2: each has its own, and all units; 0: 2 where the nearest cache holds the weights, or L2 and each worker has four sequences"},
+			Doc: "how workers share a persistent operation; 1: each runs some units of all sequences; 2: each runs all units of some sequences; 0: 2 if the nearest cache holds the weights, or if L2 does and each worker has four sequences; else 1"},
 		{Name: "ahead", Values: []int{0}, Max: any,
-			Doc: "steps whose input product a persistent operation forms while it runs those before; 0: 16 to 64 where bands wait for weights from L2 or L3, or a worker has no band, else none; as many as there are: none"},
+			Doc: "time steps per input product that a persistent operation computes ahead; 0: 16 to 64 if bands wait for weights from L2 or L3 or a worker has no band, else none ahead; all steps: none ahead"},
 	}
 }
 

@@ -21,13 +21,13 @@ import (
 type Technique struct{}
 
 func (Technique) Name() string { return "cudnn" }
-func (Technique) Doc() string  { return "the vendor's library, as the yardstick: NVIDIA GPUs only" }
+func (Technique) Doc() string  { return "NVIDIA's vendor library, the yardstick; NVIDIA GPUs only" }
 
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(rnn.Problem) []knob.Knob {
 	return []knob.Knob{{
 		Name: "algorithm", Values: []int{0, 1, 2, 3},
-		Doc: "cuDNN's: standard (0), persist static (1), persist dynamic (2), persist static for small hidden sizes (3)",
+		Doc: "cuDNN algorithm: standard (0), persist static (1), persist dynamic (2), persist static for small hidden sizes (3)",
 	}}
 }
 
@@ -45,10 +45,10 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	switch p.Cell {
 	case cell.RNNTanh, cell.RNNReLU, cell.GRU, cell.LSTM:
 	default:
-		return fmt.Errorf("%w: cuDNN has no cell %v", schedule.ErrCell, p.Cell)
+		return fmt.Errorf("%w: cuDNN does not support cell %v", schedule.ErrCell, p.Cell)
 	}
 	if p.OneHot {
-		return fmt.Errorf("%w: cuDNN multiplies its input and looks nothing up: it takes no one-hot input", schedule.ErrInput)
+		return fmt.Errorf("%w: cuDNN does not support one-hot input", schedule.ErrInput)
 	}
 	if k["algorithm"] != standard {
 		p.UnitError = unitError

@@ -27,15 +27,15 @@ func (Technique) Doc() string {
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	knobs := []knob.Knob{
-		{Name: "grouped", Doc: "products of all gates as one (2.1)", Values: []int{1, 0}},
-		{Name: "streams", Doc: "streams: input and recurrent products apart (2.2.1), layers apart where they overlap; beyond two a layer, or two in all, they stay empty", Values: []int{2, 1, 4, 8}, Min: 1, Max: 64},
-		{Name: "fused", Doc: "one operation per cell instead of one per point-wise operation (2.2.2)", Values: []int{1, 0}},
-		{Name: "transposed", Doc: "weights transposed in each pass (1), ahead of all passes (2) or never (0) (2.3)", Values: []int{1, 0, 2}},
-		{Name: "inputbatch", Doc: "steps per input product; 0: all (2.3)", Values: inputBatches(p.Steps), Min: 0, Max: p.Steps},
-		{Name: "overlap", Doc: "layers overlapped in a diagonal wave (2.4)", Values: []int{1, 0}},
+		{Name: "grouped", Doc: "one product for all gates (1) or one per gate (0) (2.1)", Values: []int{1, 0}},
+		{Name: "streams", Doc: "streams; separates input products from recurrent ones (2.2.1), and overlapped layers from each other; more than two per layer, or two without overlap, stay idle", Values: []int{2, 1, 4, 8}, Min: 1, Max: 64},
+		{Name: "fused", Doc: "one operation per cell (1) or one per point-wise operation (0) (2.2.2)", Values: []int{1, 0}},
+		{Name: "transposed", Doc: "transpose weights in each pass (1), once before all passes (2) or never (0) (2.3)", Values: []int{1, 0, 2}},
+		{Name: "inputbatch", Doc: "time steps per input product; 0: all (2.3)", Values: inputBatches(p.Steps), Min: 0, Max: p.Steps},
+		{Name: "overlap", Doc: "overlap layers in a diagonal wave (1) or run them one after another (0) (2.4)", Values: []int{1, 0}},
 	}
 	if p.Pass == rnn.Train {
-		knobs = append(knobs, knob.Knob{Name: "weightgrad", Doc: "weight gradients as one product after the propagation (0) or one per step (1) (2.6)", Values: []int{0, 1}})
+		knobs = append(knobs, knob.Knob{Name: "weightgrad", Doc: "weight gradients in one product after back-propagation (0) or one per time step (1) (2.6)", Values: []int{0, 1}})
 	}
 	return knobs
 }

@@ -22,7 +22,7 @@ type Technique struct{}
 
 func (Technique) Name() string { return "naive" }
 func (Technique) Doc() string {
-	return "every product and every point-wise operation alone, one stream (Appleyard 2016, 2.1)"
+	return "each product and each point-wise operation run separately on one stream (Appleyard 2016, 2.1)"
 }
 func (Technique) Knobs(rnn.Problem) []knob.Knob { return nil }
 

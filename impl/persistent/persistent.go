@@ -26,7 +26,7 @@ type Technique struct{}
 
 func (Technique) Name() string { return "persistent" }
 func (Technique) Doc() string {
-	return "recurrent weights kept on chip over the steps of time (Diamos 2016)"
+	return "recurrent weights kept on chip across time steps (Diamos 2016)"
 }
 
 // Knobs implements rnn.Technique.
@@ -36,9 +36,9 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 		packed = []int{1, 2}
 	}
 	return []knob.Knob{
-		{Name: "inputbatch", Doc: "steps per input product and persistent operation; 0: all, or in a wave as many as balance its starts and its slope", Values: blocks(p.Steps), Max: p.Steps},
-		{Name: "transposed", Doc: "weights transposed in each pass (1) or ahead of all passes (2)", Values: packed},
-		{Name: "streams", Doc: "streams over which layers run as a wave of blocks, half of them for input products; 1: layer after layer; beyond two a layer they stay empty", Values: waves(p.Layers), Min: 1, Max: maxStreams},
+		{Name: "inputbatch", Doc: "time steps per block: one input product and one persistent operation; 0: all, or in a wave a length that balances the cost of starting blocks against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
+		{Name: "transposed", Doc: "transpose weights in each pass (1) or once before all passes (2)", Values: packed},
+		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products; 1: one layer after another; more than two per layer stay idle", Values: waves(p.Layers), Min: 1, Max: maxStreams},
 	}
 }
 
@@ -81,7 +81,7 @@ func waveBlock(steps, layers int) int {
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Cell.Recurrent == 0 {
-		return fmt.Errorf("%w: %v has no recurrent product, so there are no weights to keep on chip", schedule.ErrCell, p.Cell)
+		return fmt.Errorf("%w: %v has no recurrent product, so it has no weights to keep on chip", schedule.ErrCell, p.Cell)
 	}
 	n := &network{Plan: p, block: k["inputbatch"]}
 	switch {

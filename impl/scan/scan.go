@@ -44,7 +44,7 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 			values = append(values, n)
 		}
 	}
-	return []knob.Knob{{Name: "inputbatch", Doc: "steps per block of products and scans; 0, or more than there are: all", Values: values, Min: 0, Max: math.MaxInt32}}
+	return []knob.Knob{{Name: "inputbatch", Doc: "time steps per block of products and scans; 0, or more than the sequence has: all", Values: values, Min: 0, Max: math.MaxInt32}}
 }
 
 // Plan implements rnn.Technique.
@@ -52,11 +52,11 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	c := p.Cell
 	switch {
 	case c.Recurrent > 0 && c.Surrogate == nil:
-		return fmt.Errorf("%w: %v is not a linear recurrence: its recurrent product multiplies a state that depends on that product", schedule.ErrCell, c)
+		return fmt.Errorf("%w: %v is not a linear recurrence: the recurrent product multiplies a state that depends on the product itself", schedule.ErrCell, c)
 	case c.Recurrence == nil:
-		return fmt.Errorf("%w: %v is not a linear recurrence: a step's state does not follow linearly from the one before", schedule.ErrCell, c)
+		return fmt.Errorf("%w: %v is not a linear recurrence: a state does not depend linearly on the previous one", schedule.ErrCell, c)
 	case c.SplitGrad:
-		return fmt.Errorf("%w: %v: its recurrent products have gradients of their own", schedule.ErrCell, c)
+		return fmt.Errorf("%w: %v: its recurrent products need other gradients than its input products", schedule.ErrCell, c)
 	}
 	n := &network{Plan: p, block: k["inputbatch"], gates: len(c.Gates) * p.Hidden, recurrent: c.Recurrent * p.Hidden}
 	if n.block == 0 || n.block > p.Steps {

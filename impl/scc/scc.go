@@ -23,15 +23,15 @@ type Technique struct{}
 
 func (Technique) Name() string { return "scc" }
 func (Technique) Doc() string {
-	return "loops of the network's graph step by step, all else over all steps at once (Hwang & Sung 2015)"
+	return "loops of the network graph step by step, everything else over all time steps at once (Hwang & Sung 2015)"
 }
 
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(rnn.Problem) []knob.Knob {
 	return []knob.Knob{
-		{Name: "intra", Doc: "what is in no loop runs over all steps at once (1), or step by step like the rest (0) (3.1)", Values: []int{1, 0}},
-		{Name: "fused", Doc: "point-wise operations that follow each other as one (1) or each by itself (0)", Values: []int{1, 0}},
-		{Name: "transposed", Doc: "weights transposed in each pass (1), ahead of all passes (2) or never (0)", Values: []int{1, 0, 2}},
+		{Name: "intra", Doc: "run layers outside loops over all time steps at once (1) or step by step (0) (3.1)", Values: []int{1, 0}},
+		{Name: "fused", Doc: "fuse consecutive point-wise operations (1) or run each separately (0)", Values: []int{1, 0}},
+		{Name: "transposed", Doc: "transpose weights in each pass (1), once before all passes (2) or never (0)", Values: []int{1, 0, 2}},
 	}
 }
 
