@@ -154,7 +154,7 @@ func TestTuneFrom(t *testing.T) {
 	if err := os.WriteFile("bad.toml", []byte("schema = 'x'"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "tune --from out --wisdom bad.toml").want(t, exitError, nil, []string{"bad.toml is no book of wisdom"})
+	rnnbench(t, "tune --from out --wisdom bad.toml").want(t, exitError, nil, []string{"bad.toml is not a wisdom file"})
 }
 
 // TestTuneFromHeedsItsFlags: what says what to measure is refused, and what asks

@@ -32,7 +32,7 @@ func Path(flag string) (string, error) {
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", fmt.Errorf("wisdom: there is no place for it: name a file with --wisdom or RNNBENCH_WISDOM: %w", err)
+		return "", fmt.Errorf("wisdom: no default folder: name a file with --wisdom or RNNBENCH_WISDOM: %w", err)
 	}
 	return filepath.Join(dir, "rnnbench", File), nil
 }
@@ -100,17 +100,17 @@ func fromFile(f entry) Entry {
 func (f *entry) check() error {
 	switch {
 	case f.Device == "":
-		return errors.New("it names no device")
+		return errors.New("device is missing")
 	case f.Cell == "" || f.Pass == "" || f.Precision == "":
-		return errors.New("it lacks a cell, pass or precision")
+		return errors.New("cell, pass or precision is missing")
 	case f.Cache != "hot" && f.Cache != "cold":
-		return fmt.Errorf("its cache is %q: it is hot or cold", f.Cache)
+		return fmt.Errorf("cache is %q: write hot or cold", f.Cache)
 	case min(f.Hidden, f.Input, f.Batch, f.Steps, f.Layers) < 1 || min(f.Streams, f.Output, f.History) < 0:
-		return errors.New("it has a size that makes no sense")
+		return errors.New("a size is out of range")
 	case f.Impl == "":
-		return errors.New("it names no technique")
+		return errors.New("impl is missing")
 	case !(f.Seconds > 0) || math.IsInf(f.Seconds, 0) || math.IsNaN(f.Lead) || math.IsInf(f.Lead, 0):
-		return errors.New("it has a time that makes no sense")
+		return errors.New("seconds or lead is out of range")
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func Parse(data []byte, name string) (*Book, error) {
 		return nil, fmt.Errorf("wisdom: %s%s", name, explain(err))
 	}
 	if head.Schema != Schema {
-		return nil, fmt.Errorf("wisdom: %s is no book of wisdom that is understood here: it says schema = %q and not %q", name, head.Schema, Schema)
+		return nil, fmt.Errorf("wisdom: %s is not a wisdom file that this version reads: schema is %q, not %q", name, head.Schema, Schema)
 	}
 	var d document
 	if err := tomlfile.Decode(data, &d); err != nil {
@@ -158,7 +158,7 @@ func Parse(data []byte, name string) (*Book, error) {
 		e := fromFile(f)
 		q := question{e.Device, e.Cache, e.Point} // as Entry.same compares
 		if asked[q] {
-			return nil, fmt.Errorf("wisdom: %s: entry %d is of the same point as an earlier one: leave one of them out", name, i+1)
+			return nil, fmt.Errorf("wisdom: %s: entry %d has the same point as an earlier entry: remove one of them", name, i+1)
 		}
 		asked[q] = true
 		b.Entries = append(b.Entries, e)
@@ -172,7 +172,7 @@ func explain(err error) string {
 	var unknown tomlfile.UnknownError
 	switch {
 	case errors.As(err, &unknown):
-		return fmt.Sprintf(":%d: there is no key %q here", unknown[0].Line, strings.Join(unknown[0].Key, "."))
+		return fmt.Sprintf(":%d: unknown key %q", unknown[0].Line, strings.Join(unknown[0].Key, "."))
 	case errors.As(err, &wrong):
 		row, column := wrong.Position()
 		return fmt.Sprintf(":%d:%d: %s", row, column, strings.TrimPrefix(wrong.Error(), "toml: "))

@@ -61,15 +61,15 @@ func TestBadFiles(t *testing.T) {
 	}
 	second := strings.TrimPrefix(string(good), "schema = 'rnnbench.wisdom/1'\n")
 	for _, c := range []struct{ text, message string }{
-		{"", `it says schema = "" and not "rnnbench.wisdom/1"`},
-		{"schema = 'rnnbench.wisdom/2'", `it says schema = "rnnbench.wisdom/2"`},
+		{"", `schema is "", not "rnnbench.wisdom/1"`},
+		{"schema = 'rnnbench.wisdom/2'", `schema is "rnnbench.wisdom/2"`},
 		{"{}", "book:1:1:"},
-		{strings.Replace(string(good), "impl =", "imple =", 1), `there is no key "entry.imple" here`},
-		{strings.Replace(string(good), "hidden = 64", "hidden = 0", 1), "entry 1: it has a size that makes no sense"},
+		{strings.Replace(string(good), "impl =", "imple =", 1), `unknown key "entry.imple"`},
+		{strings.Replace(string(good), "hidden = 64", "hidden = 0", 1), "entry 1: a size is out of range"},
 		{strings.Replace(string(good), "hidden = 64", "hidden = 'x'", 1), "book:"},
-		{strings.Replace(string(good), "seconds = 1.0", "seconds = nan", 1), "entry 1: it has a time that makes no sense"},
-		{strings.Replace(string(good), "cache = 'hot'", "cache = 'warm'", 1), `its cache is "warm"`},
-		{string(good) + second, "entry 2 is of the same point as an earlier one"},
+		{strings.Replace(string(good), "seconds = 1.0", "seconds = nan", 1), "entry 1: seconds or lead is out of range"},
+		{strings.Replace(string(good), "cache = 'hot'", "cache = 'warm'", 1), `cache is "warm"`},
+		{string(good) + second, "entry 2 has the same point as an earlier entry"},
 	} {
 		_, err := Parse([]byte(c.text), "book")
 		if err == nil || !strings.Contains(err.Error(), c.message) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "wisdom: book") {
