@@ -61,7 +61,7 @@ func (m *Machine) Check() error {
 	case !number(m.FLOPS) || m.FLOPS == 0:
 		return bad("flops is %v: it must be positive", m.FLOPS)
 	case !number(m.Half) || !number(m.Pointwise):
-		return bad("half is %v and pointwise %v: neither can be negative", m.Half, m.Pointwise)
+		return bad("half is %v and pointwise %v: neither must be negative", m.Half, m.Pointwise)
 	case len(m.Levels) == 0:
 		return bad("it has no level")
 	}
@@ -72,7 +72,7 @@ func (m *Machine) Check() error {
 		case l.P < 1 || l.P > 1<<16:
 			return bad("level %s: p is %d: it must be 1 to %d", l.Name, l.P, 1<<16)
 		case !number(l.B) || !number(l.C) || !number(l.L) || !number(l.X) || !number(l.M):
-			return bad("level %s: b, c, l, x and m must be numbers from 0", l.Name)
+			return bad("level %s: b, c, l, x and m must be numbers of at least 0", l.Name)
 		case l.P > 1 && l.B == 0 && l.X == 0:
 			return bad("level %s: its %d parts need b or x, the rate at which they exchange", l.Name, l.P)
 		}
@@ -140,7 +140,7 @@ func Load(name string) (*Machine, error) {
 	}
 	text, err := tomlfile.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("model: there is no machine or file %q: the machines are %s", name, strings.Join(Builtin(), ", "))
+		return nil, fmt.Errorf("model: unknown machine or file %q: the machines are %s", name, strings.Join(Builtin(), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)

@@ -332,7 +332,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%q for %q: %v, want %q", c.new, c.old, err, c.want)
 		}
 	}
-	if _, err := model.Load("titany"); err == nil || !strings.Contains(err.Error(), `no machine or file "titany"`) {
+	if _, err := model.Load("titany"); err == nil || !strings.Contains(err.Error(), `unknown machine or file "titany"`) {
 		t.Error(err)
 	}
 	if _, err := model.Recurrent(cell.GILR, 8, 1, 4); err == nil {

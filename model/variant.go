@@ -15,7 +15,7 @@ type Variant struct {
 	change func(m *Machine)
 }
 
-// Variants lists the machine as it is and the five of Figure 6.
+// Variants lists the unchanged machine and the five of Figure 6.
 //
 // A second set of multiprocessors makes the chip larger: synchronisation and
 // latency grow with the distances on it (section 3.1: costs are functions of
@@ -23,7 +23,7 @@ type Variant struct {
 // where the area doubles, and the memory that all share stays as fast as it is.
 func Variants() []Variant {
 	return []Variant{
-		{Name: "base", Doc: "the machine as it is", change: func(*Machine) {}},
+		{Name: "base", Doc: "the unchanged machine", change: func(*Machine) {}},
 		{Name: "registers", Doc: "twice the memory in each multiprocessor or core", change: func(m *Machine) {
 			for i := range m.Private() {
 				m.Levels[i].M *= 2
@@ -40,10 +40,10 @@ func Variants() []Variant {
 		{Name: "half", Doc: "all arithmetic in 16 bits, at twice the rate", Half: true, change: func(m *Machine) {
 			m.Half = max(m.Half, 2)
 		}},
-		{Name: "dram", Doc: "twice the bandwidth of main memory", change: func(m *Machine) {
+		{Name: "dram", Doc: "twice the main memory bandwidth", change: func(m *Machine) {
 			m.Levels[len(m.Levels)-1].B *= 2
 		}},
-		{Name: "latency", Doc: "half the latency of memory", change: func(m *Machine) {
+		{Name: "latency", Doc: "half the memory latency", change: func(m *Machine) {
 			for i := range m.Levels {
 				m.Levels[i].L /= 2
 			}
@@ -66,7 +66,7 @@ func LookupVariant(name string) (Variant, error) {
 	if i := slices.IndexFunc(all, func(v Variant) bool { return v.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	return Variant{}, fmt.Errorf("model: there is no variant %q: there are %v", name, VariantNames())
+	return Variant{}, fmt.Errorf("model: unknown variant %q: choose among %v", name, VariantNames())
 }
 
 // Of is a machine changed so.

@@ -247,7 +247,7 @@ func deviation[F float32 | float64](p Problem, g Tensor, values []F, w Tensor) (
 		}
 	}
 	if g.Name != w.Name || g.Cols != w.Cols || g.First*batch+g.Rows != rows || rows/batch*distinct != w.Rows {
-		return Deviation{}, fmt.Errorf("rnn: answer %s of %d×%d where %s of %d×%d is expected", g.Name, g.Rows, g.Cols, w.Name, w.Rows, w.Cols)
+		return Deviation{}, fmt.Errorf("rnn: the answer is %s of %d×%d, not %s of %d×%d", g.Name, g.Rows, g.Cols, w.Name, w.Rows, w.Cols)
 	}
 	d := Deviation{Tensor: w.Name, Tolerance: Tolerance(p, w.Gradient, g.UnitError)}
 	skip := g.First * batch

@@ -115,10 +115,10 @@ func LayoutWithin(t Technique, p Problem, k knob.Params, limit int64) (*Plan, *s
 		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
 	}
 	if _, ok := t.(Keeper); p.History > 0 && !ok {
-		return nil, nil, fmt.Errorf("%s: %w: it keeps no steps of a previous minibatch, and history is %d", t.Name(), schedule.ErrHistory, p.History)
+		return nil, nil, fmt.Errorf("%s: %w: it keeps no steps of the previous minibatch, but history is %d", t.Name(), schedule.ErrHistory, p.History)
 	}
 	if p.OneHot && p.Cell.Window > 1 {
-		return nil, nil, fmt.Errorf("%s: %w: %v reads %d steps of its input, and a one-hot input is looked up for one", t.Name(), schedule.ErrInput, p.Cell, p.Cell.Window)
+		return nil, nil, fmt.Errorf("%s: %w: %v reads %d time steps of its input, but one-hot input supports only one", t.Name(), schedule.ErrInput, p.Cell, p.Cell.Window)
 	}
 	plan := newPlan(p, max(1, k["streams"]))
 	if p.Frames() > many {

@@ -97,7 +97,7 @@ func (p Problem) Check() error {
 	case p.History < 0 || p.History > 1<<30:
 		return fmt.Errorf("rnn: history is %d: it must be 0 (none) to %d", p.History, 1<<30)
 	case p.History > 0 && p.Pass != Train:
-		return fmt.Errorf("rnn: history is %d steps, and only training looks back at them", p.History)
+		return fmt.Errorf("rnn: history is %d steps, but only training uses history", p.History)
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
@@ -105,7 +105,7 @@ func (p Problem) Check() error {
 		return fmt.Errorf("rnn: the problem's weights and states take about %.3g bytes: more than any machine has", b)
 	}
 	if f := p.flops(); f > math.MaxInt64/2 {
-		return fmt.Errorf("rnn: the problem asks for %.3g operations: more than can be counted", f)
+		return fmt.Errorf("rnn: the problem has %.3g operations: more than can be counted", f)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (s *survey) key(e *unstable.Node, into reflect.Type) (reflect.Type, error) 
 		}
 		last = n.Raw
 		if parts >= maxParts || len(s.words) >= maxDepth || len(n.Data) > maxLength {
-			return nil, s.refuse(first, fmt.Sprintf("a key is too long or too deep: it may have %d parts of %d bytes each", maxParts, maxLength))
+			return nil, s.refuse(first, fmt.Sprintf("a key is too long or too deep: use at most %d parts of %d bytes each", maxParts, maxLength))
 		}
 		s.words, s.path = append(s.words, n.Data), append(append(s.path, 0), n.Data...)
 		var ok bool
@@ -154,7 +154,7 @@ func (s *survey) spend(e *unstable.Node, n int) error {
 	}
 	it := e.Key()
 	it.Next()
-	return s.refuse(it.Node().Raw, "the file has too many different keys to be read in reasonable time")
+	return s.refuse(it.Node().Raw, "the file has too many different keys to read in reasonable time")
 }
 
 func (s *survey) refuse(at unstable.Range, text string) error {

@@ -44,7 +44,7 @@ func ReadFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-var errSize = fmt.Errorf("the file is larger than %d MiB, the most that is read", MaxBytes>>20)
+var errSize = fmt.Errorf("the file is larger than the limit of %d MiB", MaxBytes>>20)
 
 // An Unknown is a key that the file has and nobody asked for.
 type Unknown struct {
@@ -57,7 +57,7 @@ type Unknown struct {
 type UnknownError []Unknown
 
 func (e UnknownError) Error() string {
-	return fmt.Sprintf("line %d: there is no key %q", e[0].Line, strings.Join(e[0].Key, "."))
+	return fmt.Sprintf("line %d: unknown key %q", e[0].Line, strings.Join(e[0].Key, "."))
 }
 
 // A LimitError says where a file goes beyond what is read of one.

@@ -7,7 +7,7 @@ import "fmt"
 // product, so it is no layer of a network and not in All: devices are tested
 // and measured with it.
 var Linear = define(Cell{
-	Name: "linear", Doc: "the bare linear recurrence: h' = a∘h + x (Martin & Cundy 2017, 2.1)",
+	Name: "linear", Doc: "plain linear recurrence: h' = a∘h + x (Martin & Cundy 2017, 2.1)",
 	Gates: []string{"a", "x"}, States: []string{"h"},
 	Equations: func(x, _, _, prev, next []float64) { next[0] = x[0]*prev[0] + x[1] },
 }, func(b *builder) {
@@ -18,7 +18,7 @@ var Linear = define(Cell{
 // GILR is the gated impulse linear recurrence of Martin and Cundy (2017),
 // section 3.1.
 var GILR = define(Cell{
-	Name: "gilr", Doc: "gated impulse linear recurrence: h' = g∘h + (1-g)∘i, g and i of the input alone (Martin & Cundy 2017, 3.1)",
+	Name: "gilr", Doc: "gated impulse linear recurrence: h' = g∘h + (1-g)∘i, where g and i depend on the input only (Martin & Cundy 2017, 3.1)",
 	Gates: []string{"g", "i"}, States: []string{"h"},
 	Equations: func(x, _, _, prev, next []float64) {
 		g, i := sigmoid(x[0]), tanh(x[1])
@@ -80,7 +80,7 @@ func qrnn(name string, window int) *Cell {
 // LSLSTM is the linear surrogate LSTM of Martin and Cundy (2017), section 3.2:
 // an LSTM whose gates see, in place of its output, a GILR of the input.
 var LSLSTM = define(Cell{
-	Name: "ls-lstm", Doc: "linear surrogate LSTM: an LSTM whose gates see a GILR of the input in place of h (Martin & Cundy 2017, 3.2)",
+	Name: "ls-lstm", Doc: "linear surrogate LSTM: an LSTM whose gates read a GILR of the input instead of h (Martin & Cundy 2017, 3.2)",
 	Gates: []string{"f", "i", "o", "z", "g", "w"}, Recurrent: 4, Through: 2, States: []string{"h", "c", "s"},
 	Equations: func(x, r, _, prev, next []float64) {
 		f, i, o := sigmoid(x[0]+r[0]), sigmoid(x[1]+r[1]), sigmoid(x[2]+r[2])

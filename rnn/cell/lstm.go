@@ -24,7 +24,7 @@ var LSTM = define(Cell{
 // forget gates before the step, the output gate after it (Gers et al. 2002; the
 // one that Hwang and Sung (2015) train).
 var LSTMPeephole = define(Cell{
-	Name: "lstm-peephole", Doc: "LSTM whose gates see the cell: i, f += p∘c, o += p∘c'",
+	Name: "lstm-peephole", Doc: "LSTM with peepholes: i, f += p∘c, o += p∘c'",
 	Gates: []string{"i", "f", "g", "o"}, Recurrent: 4, States: []string{"h", "c"}, Peeps: []string{"i", "f", "o"},
 	Equations: func(x, r, p, prev, next []float64) {
 		i, f := sigmoid(x[0]+r[0]+p[0]*prev[1]), sigmoid(x[1]+r[1]+p[1]*prev[1])
@@ -47,7 +47,7 @@ var LSTMPeephole = define(Cell{
 // a step to the one before, through the forget gate and the peepholes. Hwang and
 // Sung (2015) train it as a language model in section 4.
 var LSTMC = define(Cell{
-	Name: "lstm-c", Doc: "lstm-peephole whose output does not recur, only its cell does (Hwang & Sung 2015, 4)",
+	Name: "lstm-c", Doc: "lstm-peephole whose cell recurs and whose output does not (Hwang & Sung 2015, 4)",
 	Gates: []string{"i", "f", "g", "o"}, States: []string{"h", "c"}, Peeps: []string{"i", "f", "o"},
 	Equations: func(x, _, p, prev, next []float64) {
 		i, f := sigmoid(x[0]+p[0]*prev[1]), sigmoid(x[1]+p[1]*prev[1])

@@ -22,7 +22,7 @@ type Stack struct {
 // Parameters, inputs and states have the names of rnn.Data.
 func New(s Stack) (*Graph, error) {
 	if s.Cell.Window > 1 {
-		return nil, fmt.Errorf("graph: %v reads %d steps of its input, and frames before the first are not kept", s.Cell, s.Cell.Window)
+		return nil, fmt.Errorf("graph: %v reads %d steps of its input, but the graph keeps no frames before the first", s.Cell, s.Cell.Window)
 	}
 	g := &Graph{Name: s.Cell.Name}
 	in := Layer{Name: "x", Size: s.Input, Input: Dense, Given: "x"}
@@ -220,7 +220,7 @@ func activationOf(op cell.Op) Activation {
 			return a
 		}
 	}
-	panic(fmt.Sprintf("graph: %v is no activation", op))
+	panic(fmt.Sprintf("graph: %v is not an activation", op))
 }
 
 func (o operand) peephole() bool { return o.value < 0 && o.ref.Kind == cell.Peep }

@@ -233,7 +233,7 @@ func (g *Graph) Check() error {
 		case l.Size < 1:
 			return fmt.Errorf("graph: layer %q has %d units: it needs at least 1", l.Name, l.Size)
 		case l.Size > maxUnits:
-			return fmt.Errorf("graph: layer %q has %d units: at most %d can be counted", l.Name, l.Size, maxUnits)
+			return fmt.Errorf("graph: layer %q has %d units: use at most %d", l.Name, l.Size, maxUnits)
 		}
 		seen[l.Name] = true
 		into, outOf := g.Into(k), g.OutOf(k)
@@ -241,7 +241,7 @@ func (g *Graph) Check() error {
 			inputs++
 			switch {
 			case len(into) > 0:
-				return fmt.Errorf("graph: layer %q is an input, yet %q connects to it", l.Name, g.Layers[g.Connections[into[0]].From].Name)
+				return fmt.Errorf("graph: layer %q is an input, but %q connects to it", l.Name, g.Layers[g.Connections[into[0]].From].Name)
 			case len(outOf) == 0:
 				return fmt.Errorf("graph: input %q is connected to nothing", l.Name)
 			case len(l.Bias) > 0:
@@ -255,32 +255,32 @@ func (g *Graph) Check() error {
 		case len(l.Bias) > 0 && l.Aggregate != Sum:
 			return fmt.Errorf("graph: layer %q is a %v and cannot have a bias: only sums can", l.Name, l.Aggregate)
 		case l.Activation == Softmax && len(outOf) > 0:
-			return fmt.Errorf("graph: layer %q is a softmax, so it must be an output, yet it connects to %q", l.Name, g.Layers[g.Connections[outOf[0]].To].Name)
+			return fmt.Errorf("graph: layer %q is a softmax, so it must be an output, but it connects to %q", l.Name, g.Layers[g.Connections[outOf[0]].To].Name)
 		case l.Activation == Softmax && l.Aggregate != Sum:
 			return fmt.Errorf("graph: layer %q is a softmax of a %v: only one of a sum is supported", l.Name, l.Aggregate)
 		}
 	}
 	if inputs == 0 {
-		return fmt.Errorf("graph: there is no input: mark a layer with input = \"dense\" or \"symbols\"")
+		return fmt.Errorf("graph: the network has no input: mark a layer with input = \"dense\" or \"symbols\"")
 	}
 	for _, c := range g.Connections {
 		from, to := g.Layers[c.From], g.Layers[c.To]
 		switch {
 		case c.Delay < 0:
-			return fmt.Errorf("graph: the connection %s → %s has a delay of %d: a network cannot see the future", from.Name, to.Name, c.Delay)
+			return fmt.Errorf("graph: the connection %s → %s has a delay of %d: it must not be negative", from.Name, to.Name, c.Delay)
 		case c.Weight != Full && from.Input == Symbols:
 			return fmt.Errorf("graph: %q holds symbols, so its connection to %q must have full weights, not %v", from.Name, to.Name, c.Weight)
 		case c.Delay > 0 && from.Input == Symbols:
 			return fmt.Errorf("graph: %q holds symbols, so its connection to %q cannot be delayed", from.Name, to.Name)
 		case c.Weight != Full && from.Size != to.Size:
-			return fmt.Errorf("graph: %q has %d units and %q has %d: a connection with %v weights needs equally many", from.Name, from.Size, to.Name, to.Size, c.Weight)
+			return fmt.Errorf("graph: %q has %d units and %q has %d: a connection with %v weights needs equal numbers", from.Name, from.Size, to.Name, to.Size, c.Weight)
 		}
 	}
 	if _, err := g.Analyze(); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(g.Layers, func(l Layer) bool { return l.Input == Hidden && l.Given != "" }) {
-		return fmt.Errorf("graph: there is no output: every layer connects to one: add a layer that connects to none")
+		return fmt.Errorf("graph: the network has no output: add a layer that connects to no other")
 	}
 	return nil
 }

@@ -104,9 +104,9 @@ func Parse(text []byte) (*Graph, error) {
 		to, okTo := index[c.To]
 		switch {
 		case !okFrom:
-			return nil, fmt.Errorf("graph: the connection %s → %s begins at %q, and there is no such layer", c.From, c.To, c.From)
+			return nil, fmt.Errorf("graph: the connection %s → %s begins at unknown layer %q", c.From, c.To, c.From)
 		case !okTo:
-			return nil, fmt.Errorf("graph: the connection %s → %s ends at %q, and there is no such layer", c.From, c.To, c.To)
+			return nil, fmt.Errorf("graph: the connection %s → %s ends at unknown layer %q", c.From, c.To, c.To)
 		}
 		weight, err := choose[Weight](c.From+" → "+c.To, "weight", c.Weight, Weights())
 		if err != nil {
@@ -122,7 +122,7 @@ func Parse(text []byte) (*Graph, error) {
 // printable reports what drawings and tables have no place for in a name.
 func printable(what, name string) error {
 	if strings.ContainsFunc(name, unicode.IsControl) {
-		return fmt.Errorf("graph: %s %q has a character in its name that does not print", what, name)
+		return fmt.Errorf("graph: the name of %s %q has an unprintable character", what, name)
 	}
 	return nil
 }
@@ -141,13 +141,13 @@ func explain(err error) error {
 		case len(path) > 1 && path[0] == "connection":
 			known, where = []string{"from", "to", "weight", "delay"}, "in [[connection]]"
 		}
-		return fmt.Errorf("graph: line %d, column %d: there is no key %q %s: it is one of %s", line, column, key, where, strings.Join(known, ", "))
+		return fmt.Errorf("graph: line %d, column %d: unknown key %q %s: write one of %s", line, column, key, where, strings.Join(known, ", "))
 	case errors.As(err, &wrong):
 		line, column := wrong.Position()
 		text := strings.TrimPrefix(wrong.Error(), "toml: ")
 		text, _, _ = strings.Cut(text, " into ") // what follows is for Go programmers
 		if path := wrong.Key(); len(path) > 0 && !strings.HasSuffix(text, " is already defined") {
-			text = path[len(path)-1] + " is of a type that does not fit: " + text
+			text = path[len(path)-1] + " has the wrong type: " + text
 		}
 		return fmt.Errorf("graph: line %d, column %d: %s", line, column, text)
 	}
@@ -162,7 +162,7 @@ func choose[T ~uint8](where, key, word string, words []string) (T, error) {
 	}
 	i := slices.Index(words, word)
 	if i < 0 {
-		return 0, fmt.Errorf("graph: %s: %s cannot be %q: it is one of %s", where, key, word, strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), ", "))
+		return 0, fmt.Errorf("graph: %s: %s cannot be %q: write one of %s", where, key, word, strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), ", "))
 	}
 	return T(i), nil
 }

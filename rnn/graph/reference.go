@@ -142,7 +142,7 @@ func (r *reference) allocate() error {
 		if l.Input == Symbols || l.Activation == Softmax {
 			for i, v := range given {
 				if v != math.Trunc(v) || v < 0 || int(v) >= size {
-					return fmt.Errorf("graph: %q[%d] is %v, which is none of the %d symbols of %q", l.Given, i, v, size, l.Name)
+					return fmt.Errorf("graph: %q[%d] is %v, not one of the %d symbols of %q", l.Given, i, v, size, l.Name)
 				}
 				indices = append(indices, int(v))
 				if l.Input == Symbols {

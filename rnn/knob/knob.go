@@ -64,9 +64,9 @@ func (p Params) Complete(knobs []Knob) (Params, error) {
 		k := Find(knobs, name)
 		if k == nil {
 			if len(names) == 0 {
-				return nil, fmt.Errorf("there is no knob %q: there are none here", name)
+				return nil, fmt.Errorf("unknown knob %q: no knobs apply here", name)
 			}
-			return nil, fmt.Errorf("there is no knob %q: the knobs are %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("unknown knob %q: the knobs are %s", name, strings.Join(names, ", "))
 		}
 		if !k.Accepts(p[name]) {
 			return nil, k.Reject(p[name])

@@ -21,7 +21,7 @@ func TestComplete(t *testing.T) {
 		{in: "fused=0:streams=3", want: Params{"fused": 0, "streams": 3}},
 		{in: "fused=2", err: "knob fused cannot be 2: it takes 1, 0"},
 		{in: "streams=65", err: "knob streams cannot be 65: it takes 1 to 64"},
-		{in: "fussed=1", err: `there is no knob "fussed": the knobs are fused, streams`},
+		{in: "fussed=1", err: `unknown knob "fussed": the knobs are fused, streams`},
 	} {
 		p, err := Parse(test.in)
 		if err != nil {

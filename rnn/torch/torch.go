@@ -71,7 +71,7 @@ func Export(w io.Writer, d *rnn.Data, answer []rnn.Tensor, from Source) error {
 // Arrays lays out d and an answer for it, from Plan.Read or from rnn.Reference.
 func Arrays(d *rnn.Data, answer []rnn.Tensor, from Source) ([]Array, error) {
 	if n := d.Problem.History; n > 0 {
-		return nil, fmt.Errorf("torch: PyTorch's layers keep no steps of a previous minibatch, and history is %d", n)
+		return nil, fmt.Errorf("torch: PyTorch's layers keep no steps of a previous minibatch, but history is %d", n)
 	}
 	l := layout{Data: d, p: d.Problem, answer: make(map[string]rnn.Tensor)}
 	for _, t := range answer {
@@ -87,7 +87,7 @@ func Arrays(d *rnn.Data, answer []rnn.Tensor, from Source) ([]Array, error) {
 		l.head()
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.answer)) {
-		l.fail("the answer has %s, which the problem does not ask for", name)
+		l.fail("the answer has %s, which is not part of the problem", name)
 	}
 	return l.arrays, l.err
 }

@@ -308,7 +308,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{d, answer[1:], "torch: the answer has no h_l0"},
 		{d, short, "torch: the answer's h_l0 is 12×4 and holds 47 values, not 30×4"},
-		{inference, answer, "torch: the answer has dx, which the problem does not ask for"},
+		{inference, answer, "torch: the answer has dx, which is not part of the problem"},
 	} {
 		if err := torch.Export(new(bytes.Buffer), test.data, test.answer, source); err == nil || err.Error() != test.want {
 			t.Errorf("error %v, want %s", err, test.want)
