@@ -69,12 +69,12 @@ var ErrMemory = errors.New("out of memory")
 // these where a device that other programs share had to be restarted.
 var (
 	ErrHang  = errors.New("the device did not answer in time")
-	ErrFault = errors.New("the device broke down")
-	ErrLost  = errors.New("the program went with a device that was restarted") // compile anew
+	ErrFault = errors.New("the device failed")
+	ErrLost  = errors.New("the program was lost when the device restarted") // compile anew
 
 	// ErrKilled and ErrStart speak of the process that has the device.
-	ErrKilled = errors.New("the device's process was killed from outside")
-	ErrStart  = errors.New("the device's process does not start")
+	ErrKilled = errors.New("the device process was killed from outside")
+	ErrStart  = errors.New("the device process failed to start")
 )
 
 // Info describes a device.

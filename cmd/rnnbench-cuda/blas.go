@@ -21,12 +21,12 @@ type blas struct {
 func loadBLAS() (*blas, error) {
 	l, err := loadLibrary("libcublas.so.13", "libcublas.so.12", "libcublas.so.11")
 	if err != nil {
-		return nil, fmt.Errorf("there are no matrix products: %w", err)
+		return nil, fmt.Errorf("cuBLAS is unavailable: %w", err)
 	}
 	var v [3]int32
 	for i := range v {
 		if code := l.call("cublasGetProperty", uintptr(i), address(&v[i])); code != 0 {
-			return nil, fmt.Errorf("there are no matrix products: %s answers %d", l.path, code)
+			return nil, fmt.Errorf("cuBLAS is unavailable: %s returns %d", l.path, code)
 		}
 	}
 	return &blas{library: l, version: fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]), one: 1}, nil

@@ -43,11 +43,11 @@ type dnn struct {
 func loadDNN() (*dnn, error) {
 	l, err := loadLibrary("libcudnn.so.9", "libcudnn.so.8")
 	if err != nil {
-		return nil, fmt.Errorf("there is no cuDNN: %w", err)
+		return nil, fmt.Errorf("cuDNN is unavailable: %w", err)
 	}
 	v := l.call("cudnnGetVersion")
 	if v < 8000 {
-		return nil, fmt.Errorf("there is no cuDNN of use: %s answers %d", l.path, v)
+		return nil, fmt.Errorf("cuDNN is unavailable: %s reports version %d; version 8 or later is needed", l.path, v)
 	}
 	scale := 1000 // 8.9.7 is 8907
 	if v >= 90000 {
@@ -183,7 +183,7 @@ func (d *dnn) none() error {
 func (d *dnn) network(n cuda.Network, handle uintptr) (*network, error) {
 	mode := slices.Index(modes(), n.Cell)
 	if mode < 0 {
-		return nil, fmt.Errorf("%w: cuDNN has no cell %s", schedule.ErrCell, n.Cell)
+		return nil, fmt.Errorf("%w: cuDNN does not support cell %s", schedule.ErrCell, n.Cell)
 	}
 	w := &network{Network: n}
 	e, q := dnnType(n.Element), &w.talk
@@ -277,7 +277,7 @@ func (d *dnn) parameters(w *network, layer int, handle uintptr) (cuda.Parameters
 				*start = at
 			}
 			if at != *start+int64(gate*w.Hidden*cols*w.Element.Bytes()) || int(q.shape[1]) != w.Hidden || int(q.shape[2]) != cols || int(q.strides[1]) != cols {
-				return cuda.Parameters{}, fmt.Errorf("%w: cuDNN %s keeps gate %d of layer %d as %v, %v apart, at %d: no plain matrices behind each other",
+				return cuda.Parameters{}, fmt.Errorf("%w: cuDNN %s keeps gate %d of layer %d as %v, %v apart, at %d: the gates are not adjacent plain matrices",
 					schedule.ErrLibrary, d.version, id, layer, q.shape[:3], q.strides[:3], at)
 			}
 		}

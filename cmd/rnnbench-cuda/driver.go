@@ -61,7 +61,7 @@ func newDriver(index int) (*driver, error) {
 		return nil, failure(err)
 	}
 	if index < 0 || index >= n {
-		return nil, fmt.Errorf("rnnbench-cuda: there is no device cuda:%d: there are %d", index, n)
+		return nil, fmt.Errorf("rnnbench-cuda: device cuda:%d does not exist: this machine has %d", index, n)
 	}
 	d := &driver{device: cu.Device(index), timed: map[cuda.Event]bool{}, unused: map[bool][]cuda.Event{}, graphs: map[cuda.Graph]graph{}, allowed: map[int]int{}, sequences: map[cuda.Sequence]*sequence{}}
 	if d.context, err = d.device.RetainPrimaryCtx(); err != nil {

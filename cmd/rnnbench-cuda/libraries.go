@@ -45,7 +45,7 @@ func loadLibrary(names ...string) (*library, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("none of %s is on this machine", strings.Join(names, ", "))
+	return nil, fmt.Errorf("none of %s was found on this machine", strings.Join(names, ", "))
 }
 
 // find is the address of a function; 0 where there is none of that name.

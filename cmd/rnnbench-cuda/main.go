@@ -33,7 +33,7 @@ func main() {
 func open(name string) (device.Device, error) {
 	index := 0
 	if _, err := fmt.Sscanf(name, "cuda:%d", &index); err != nil && name != "cuda" {
-		return nil, fmt.Errorf("rnnbench-cuda: there is no device %q: say cuda:0", name)
+		return nil, fmt.Errorf("rnnbench-cuda: unknown device %q: use cuda:0", name)
 	}
 	library, err := nvrtc.Load(libraryDirs()...)
 	if err != nil {

@@ -51,7 +51,7 @@ func (m *monitor) throttled() string {
 	for _, r := range []struct {
 		bit  uint64
 		word string
-	}{{0x4, "power limit"}, {0x8, "hardware slowdown"}, {0x20, "heat"}, {0x40, "heat, in hardware"}, {0x80, "power brake"}} {
+	}{{0x4, "power limit"}, {0x8, "hardware slowdown"}, {0x20, "temperature limit"}, {0x40, "hardware temperature limit"}, {0x80, "power brake"}} {
 		if bits&r.bit != 0 {
 			words = append(words, r.word)
 		}
@@ -89,7 +89,7 @@ func (m *monitor) survey() []device.Finding {
 		now, ok1 := m.number("nvmlDeviceGetClockInfo", c.kind)
 		most, ok2 := m.number("nvmlDeviceGetMaxClockInfo", c.kind)
 		if ok1 && ok2 {
-			add(c.name, "", "%d MHz of %d at most", now, most)
+			add(c.name, "", "%d MHz of %d MHz maximum", now, most)
 		}
 	}
 	if t, ok := m.number("nvmlDeviceGetTemperature", 0); ok {
@@ -98,12 +98,12 @@ func (m *monitor) survey() []device.Finding {
 	power, ok1 := m.number("nvmlDeviceGetPowerUsage")
 	limit, ok2 := m.number("nvmlDeviceGetEnforcedPowerLimit")
 	if ok1 && ok2 {
-		add("power", "", "%d W of %d at most", power/1000, limit/1000)
+		add("power", "", "%d W of %d W limit", power/1000, limit/1000)
 	}
 	if t := m.throttled(); t != "" {
-		add("held down by", "let the GPU cool, or give it more power: samples taken now are marked as throttled", "%s", t)
+		add("throttled by", "let the GPU cool or raise its power limit; samples taken now are marked throttled", "%s", t)
 	} else {
-		add("held down by", "", "nothing")
+		add("throttled by", "", "nothing")
 	}
 	list := make([]gpuProcess, 64)
 	n := uint32(len(list))

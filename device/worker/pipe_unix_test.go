@@ -64,7 +64,7 @@ func reader() string {
 func TestHeirs(t *testing.T) {
 	for script, want := range map[string]string{
 		"sleep 30; true":              "no answer within 3s",
-		"echo no GPU here; sleep 30":  "does not start: no GPU here",
+		"echo no GPU here; sleep 30":  "failed to start: no GPU here",
 		"echo alas >&2; sleep 30 & :": "no answer within 3s",
 	} {
 		start := time.Now()

@@ -82,7 +82,7 @@ func serve(r io.Reader, w io.Writer, open func(name string) (device.Device, erro
 func readMatrix(r io.Reader, matrix []float32, bytes int) ([]float32, error) {
 	const piece = 1 << 22
 	if bytes < 0 || bytes%4 != 0 {
-		return nil, fmt.Errorf("worker: there is no matrix of %d bytes", bytes)
+		return nil, fmt.Errorf("worker: a matrix cannot have %d bytes", bytes)
 	}
 	for n := bytes / 4; len(matrix) < n; {
 		from := len(matrix)
@@ -159,7 +159,7 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 		return nil, err
 	}
 	if about == nil && slices.Contains([]int{callKnobs, callMemory, callCompile, callAnticipate}, c.Call) {
-		return nil, errors.New("worker: the call is about no schedule")
+		return nil, errors.New("worker: the call names no schedule")
 	}
 	switch c.Call {
 	case callInfo:
@@ -231,7 +231,7 @@ func (s *server) more(c call, r *response) (err error) {
 	case callProvoke:
 		p, ok := s.device.(Provoker)
 		if !ok {
-			return fmt.Errorf("worker: the device knows no mishap %s", c.Name)
+			return fmt.Errorf("worker: the device cannot provoke %s", c.Name)
 		}
 		err = p.Provoke(c.Name)
 	}
@@ -242,7 +242,7 @@ func (s *server) more(c call, r *response) (err error) {
 func (s *server) run(c call, r *response) (data []float32, err error) {
 	p, ok := s.programs[c.Program]
 	if !ok || c.Matrix < 0 || c.Matrix >= len(p.schedule.Matrices) {
-		return nil, fmt.Errorf("worker: there is no program %d with a matrix %d", c.Program, c.Matrix)
+		return nil, fmt.Errorf("worker: unknown program %d with matrix %d", c.Program, c.Matrix)
 	}
 	switch c.Call {
 	case callWrite, callRead:
@@ -251,7 +251,7 @@ func (s *server) run(c call, r *response) (data []float32, err error) {
 		return nil, p.Prepare()
 	case callRun: // and no collection of garbage meanwhile
 		if c.Runs < 1 {
-			return nil, fmt.Errorf("worker: %d runs are none", c.Runs)
+			return nil, fmt.Errorf("worker: %d runs requested: at least one is needed", c.Runs)
 		}
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 		r.Burst, err = p.Run(c.Runs)
@@ -260,7 +260,7 @@ func (s *server) run(c call, r *response) (data []float32, err error) {
 		delete(s.programs, c.Program)
 		return nil, p.Close()
 	}
-	return nil, fmt.Errorf("worker: there is no call %d", c.Call)
+	return nil, fmt.Errorf("worker: unknown call %d", c.Call)
 }
 
 // about is the schedule that c is about, nil for none.
@@ -277,7 +277,7 @@ func (s *server) about(c call) (*schedule.Schedule, error) {
 	}
 	found, ok := s.known[c.Schedule]
 	if !ok && c.Schedule != 0 {
-		return nil, fmt.Errorf("worker: there is no schedule %d", c.Schedule)
+		return nil, fmt.Errorf("worker: unknown schedule %d", c.Schedule)
 	}
 	return found, nil
 }
@@ -286,9 +286,9 @@ func (s *server) about(c call) (*schedule.Schedule, error) {
 func (s *server) move(p device.Program, m *schedule.Matrix, c call) (data []float32, err error) {
 	switch {
 	case c.Size < 0 || c.Size%4 != 0 || c.Size/4 > m.Elements() || c.Call == callRead && c.Size/4 != m.Elements():
-		return nil, fmt.Errorf("worker: %d bytes are not what matrix %s has", c.Size, m.Name)
+		return nil, fmt.Errorf("worker: %d bytes do not match matrix %s", c.Size, m.Name)
 	case c.Window && s.window == nil:
-		return nil, errors.New("worker: there is no memory to share")
+		return nil, errors.New("worker: no shared memory")
 	case c.Window:
 		if c.data, err = s.window.reach(c.Size/4, false); err != nil {
 			return nil, err

@@ -11,7 +11,7 @@ import (
 func newWindow() (*window, error) {
 	fd, err := unix.MemfdCreate("rnnbench", unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("worker: no memory to share: %w", err)
+		return nil, fmt.Errorf("worker: no shared memory: %w", err)
 	}
 	return &window{file: os.NewFile(uintptr(fd), "window")}, nil
 }
@@ -20,7 +20,7 @@ func newWindow() (*window, error) {
 func openWindow() (*window, error) {
 	w := &window{file: os.NewFile(windowFile, "window")}
 	if _, err := w.file.Stat(); err != nil {
-		return nil, fmt.Errorf("worker: no memory to share: %w", err)
+		return nil, fmt.Errorf("worker: no shared memory: %w", err)
 	}
 	return w, nil
 }
@@ -29,7 +29,7 @@ func openWindow() (*window, error) {
 // half of it at least.
 func (w *window) remap(bytes int, grow bool) error {
 	const page = 1 << 21
-	fail := func(err error) error { return fmt.Errorf("worker: %d bytes of memory to share: %w", bytes, err) }
+	fail := func(err error) error { return fmt.Errorf("worker: %d bytes of shared memory: %w", bytes, err) }
 	if grow {
 		bytes = (max(bytes, len(w.memory)*3/2) + page - 1) / page * page
 		if err := w.file.Truncate(int64(bytes)); err != nil {

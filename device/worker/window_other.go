@@ -4,7 +4,7 @@ package worker
 
 import "errors"
 
-var errNoWindow = errors.New("worker: no memory to share on this system")
+var errNoWindow = errors.New("worker: no shared memory on this system")
 
 func newWindow() (*window, error)       { return nil, errNoWindow }
 func openWindow() (*window, error)      { return nil, errNoWindow }

@@ -85,7 +85,7 @@ func (d *Device) start() error {
 		rest := p.lastWords()
 		p.kill()
 		p.reap()
-		return fmt.Errorf("worker: %s does not start: %s", p.cmd.Path, oneLine(line+rest+p.errors.String()))
+		return fmt.Errorf("worker: %s failed to start: %s", p.cmd.Path, oneLine(line+rest+p.errors.String()))
 	})
 	if err != nil {
 		d.process = nil
@@ -102,7 +102,7 @@ func (d *Device) start() error {
 
 func oneLine(s string) string {
 	if s = strings.Join(strings.Fields(s), " "); s == "" {
-		return "it says nothing"
+		return "it printed nothing"
 	}
 	return s
 }
@@ -119,7 +119,7 @@ func (d *Device) guard(limit time.Duration, f func() error) error {
 	case late: // and killed, whatever came meanwhile
 		d.process = nil
 		p.reap()
-		return fmt.Errorf("worker: no answer within %v, and the worker was killed: %w", limit, device.ErrHang)
+		return fmt.Errorf("worker: no answer within %v, so the worker was killed: %w", limit, device.ErrHang)
 	case err == nil || errors.As(err, &remote):
 		return err
 	case errors.Is(err, errBroken):
@@ -131,7 +131,7 @@ func (d *Device) guard(limit time.Duration, f func() error) error {
 
 var (
 	errBroken   = errors.New("broken pipe")
-	errNonsense = fmt.Errorf("it says what is no answer, and was killed: %w", errBroken)
+	errNonsense = fmt.Errorf("it sent an invalid answer and was killed: %w", errBroken)
 )
 
 // call sends a request, with the matrix out behind it, and waits for the
@@ -359,9 +359,9 @@ func (p *remote) fits(m *schedule.Matrix, rows, n int) error {
 	case p.closed:
 		return errors.New("worker: the program is closed")
 	case m.Private():
-		return fmt.Errorf("worker: matrix %s is packed or scratch: it can be neither written nor read", m.Name)
+		return fmt.Errorf("worker: matrix %s is packed or scratch: it cannot be written or read", m.Name)
 	case n == 0 || n != rows*m.Cols:
-		return fmt.Errorf("worker: matrix %s is %d×%d: %d elements are not its rows", m.Name, m.Rows, m.Cols, n)
+		return fmt.Errorf("worker: matrix %s is %d×%d: %d elements are not whole rows of it", m.Name, m.Rows, m.Cols, n)
 	}
 	return nil
 }
