@@ -514,7 +514,7 @@ func TestLookup(t *testing.T) {
 	if _, err := experiments.Lookup("appleyard-tabel1"); err == nil || !strings.Contains(err.Error(), "did you mean appleyard-table1?") {
 		t.Error(err)
 	}
-	if _, err := experiments.Lookup("nothing"); err == nil || !strings.Contains(err.Error(), `there is no experiment "nothing": choose among `) {
+	if _, err := experiments.Lookup("nothing"); err == nil || !strings.Contains(err.Error(), `unknown experiment "nothing": choose among `) {
 		t.Error(err)
 	}
 }

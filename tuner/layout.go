@@ -64,7 +64,7 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 	}
 	l.apart = d.Info().Name != "cpu"
 	if info := d.Info(); !slices.Contains(info.Precision, p.Precision) {
-		l.refuse(results.ReasonPrecision, fmt.Sprintf("%s computes in %s, not in %s", info.Name, strings.Join(info.Precision, ", "), p.Precision))
+		l.refuse(results.ReasonPrecision, fmt.Sprintf("%s supports %s, not %s", info.Name, strings.Join(info.Precision, ", "), p.Precision))
 		return l, nil
 	}
 	l.Plan, l.Schedule, err = rnn.LayoutWithin(l.Technique, l.Problem, l.Knobs, limit)
@@ -112,9 +112,9 @@ func (l *Layout) settleDevice(d device.Device, rest knob.Params) error {
 		case !known.Accepts(v):
 			return fmt.Errorf("%s: %w", l.Spec.Name, known.Reject(v))
 		case here != nil:
-			l.refuse(results.ReasonKnob, fmt.Sprintf("%s=%d: at this point %s offers %s", name, v, d.Info().Name, here.Offer()))
+			l.refuse(results.ReasonKnob, fmt.Sprintf("%s=%d: %s accepts %s at this point", name, v, d.Info().Name, here.Offer()))
 		default:
-			l.refuse(results.ReasonKnob, fmt.Sprintf("%s=%d: %s has no use for this knob at this point", name, v, d.Info().Name))
+			l.refuse(results.ReasonKnob, fmt.Sprintf("%s=%d: %s does not use this knob at this point", name, v, d.Info().Name))
 		}
 	}
 	return nil
@@ -169,7 +169,7 @@ func settle(techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layou
 	if p.Streams > 0 {
 		if slices.Contains(knobNames(l.offered), "streams") {
 			if own, ok := l.Knobs["streams"]; ok && own != p.Streams {
-				return nil, fmt.Errorf("%s: knob streams is %d, and the point has S=%d: leave one of them out", spec.Name, own, p.Streams)
+				return nil, fmt.Errorf("%s: knob streams is %d, but the point has S=%d: remove one of them", spec.Name, own, p.Streams)
 			}
 			l.Knobs["streams"] = p.Streams
 		} else if p.Streams > 1 {
@@ -195,7 +195,7 @@ func knobNames(lists ...[]knob.Knob) []string {
 
 func unknownKnob(name string, known []string) error {
 	if len(known) == 0 {
-		return fmt.Errorf("there is no knob %q: it has none", name)
+		return fmt.Errorf("unknown knob %q: it has no knobs", name)
 	}
 	return grid.Unknown("knob", name, known)
 }
@@ -246,7 +246,7 @@ func (l *Layout) stepwise() bool {
 // Fit declines what needs more than limit bytes; 0 is no limit.
 func (l *Layout) Fit(limit int64) {
 	if l.Reason == "" && limit > 0 && l.Need() > limit {
-		l.refuse(results.ReasonMemory, fmt.Sprintf("needs %s and %s may be used", quantity.Bytes(float64(l.Need())), quantity.Bytes(float64(limit))))
+		l.refuse(results.ReasonMemory, fmt.Sprintf("needs %s, but only %s may be used", quantity.Bytes(float64(l.Need())), quantity.Bytes(float64(limit))))
 	}
 }
 

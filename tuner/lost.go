@@ -72,5 +72,5 @@ func (s *Sweep) gone(c *candidate) error {
 	if s.starts < mostStarts || c.record.Reason == nil {
 		return nil
 	}
-	return fmt.Errorf("tuner: the device could not be started anew %d times in a row: %s", s.starts, *c.record.Reason)
+	return fmt.Errorf("tuner: the device failed to restart %d times in a row: %s", s.starts, *c.record.Reason)
 }

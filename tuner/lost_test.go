@@ -114,7 +114,7 @@ func TestLostAtStart(t *testing.T) {
 		if len(recs) != c.records || (err != nil) != (c.fails > 3) {
 			t.Fatalf("%d failures: %d records, %v", c.fails, len(recs), err)
 		}
-		if err != nil && (!strings.Contains(err.Error(), "could not be started anew") || strings.Contains(err.Error(), "\n")) {
+		if err != nil && (!strings.Contains(err.Error(), "failed to restart") || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%d failures: %v", c.fails, err)
 		}
 		bad := 0

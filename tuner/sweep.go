@@ -57,7 +57,7 @@ type Phase string
 
 // The phases of a point, in order.
 const (
-	Laying    Phase = "laying out"
+	Laying    Phase = "planning"
 	Loading   Phase = "loading" // inputs and kernels, which may have to be compiled
 	Verifying Phase = "verifying"
 	Warming   Phase = "warming up"
@@ -66,7 +66,7 @@ const (
 )
 
 // ErrBudget ends a sweep whose time is up. What is left can be resumed.
-var ErrBudget = errors.New("tuner: the budget of time is spent")
+var ErrBudget = errors.New("tuner: the time budget is spent")
 
 // A Task is a point with the techniques that are to be measured there.
 type Task struct {
@@ -178,7 +178,7 @@ func (s *Sweep) survey(ctx context.Context, tasks []Task) ([][]*candidate, error
 // checkCache refuses a state of the caches that the device cannot bring about.
 func (s *Sweep) checkCache() error {
 	if _, ok := s.Device.(device.Evicter); s.Settings.Cache == "cold" && !ok {
-		return fmt.Errorf("tuner: device %s cannot empty its caches: choose cache hot", s.Device.Info().Name)
+		return fmt.Errorf("tuner: device %s cannot empty its caches: use --cache hot", s.Device.Info().Name)
 	}
 	return nil
 }
@@ -362,7 +362,7 @@ func (b *backstop) covers(c *candidate) (string, bool) {
 		if f.Spec.String() == c.Spec.String() &&
 			p.Cell == q.Cell && p.Pass == q.Pass && p.Precision == q.Precision && p.OneHot == q.OneHot &&
 			p.Hidden >= q.Hidden && p.Input >= q.Input && p.Batch >= q.Batch && p.Steps >= q.Steps && p.Layers >= q.Layers && p.Output >= q.Output && p.History >= q.History {
-			return fmt.Sprintf("%s did not fit at %v", c.Spec, q), true
+			return fmt.Sprintf("%s did not fit in memory at %v", c.Spec, q), true
 		}
 	}
 	return "", false
@@ -374,7 +374,7 @@ func (s *Sweep) emit(c *candidate) error {
 	}
 	s.watch(Event{Phase: Done, Point: c.record.Point, Label: c.Spec.Label, Record: &c.record})
 	if s.Settings.OnError == "stop" && (c.record.Status == results.Failed || c.record.Status == results.Incorrect || c.record.Status == results.Timeout) {
-		return fmt.Errorf("tuner: %v: %s: %s: stopped as --on-error stop asks", c.record.Point, c.record.Status, *c.record.Reason)
+		return fmt.Errorf("tuner: %v: %s: %s: stopped because of --on-error stop", c.record.Point, c.record.Status, *c.record.Reason)
 	}
 	return s.gone(c)
 }

@@ -370,11 +370,11 @@ func (c *contest) leave(i int, why search.Reason) error {
 		if err := c.prepared(e); err != nil {
 			return err
 		}
-		e.candidate.decline(results.Skipped, results.ReasonBound, fmt.Sprintf("its %d operations take %s at least, and another ran in less",
+		e.candidate.decline(results.Skipped, results.ReasonBound, fmt.Sprintf("its %d operations take at least %s, and another candidate ran faster",
 			e.record.Work.Executed, quantity.SI(e.bound, "s")))
 	case why == search.Unlikely: // not laid out again: that takes as long as a short burst
 		e.candidate = c.enter(&e.layout, e.spec)
-		e.candidate.decline(results.Skipped, results.ReasonUnlikely, "it is slower than others at the points nearby")
+		e.candidate.decline(results.Skipped, results.ReasonUnlikely, "it was slower than others at nearby points")
 	case e.candidate == nil || len(e.samples.Wall) == 0: // the budget was spent before
 		return nil
 	default:

@@ -229,7 +229,7 @@ func (v *verification) seek(s *Sweep, c *candidate) error {
 		}
 		other.close()
 		if errors.Is(err, device.ErrHang) || errors.Is(err, device.ErrFault) || errors.Is(err, device.ErrLost) {
-			return fmt.Errorf("%s, with which it is to be compared: %w", t.Name(), err)
+			return fmt.Errorf("%s, the technique to compare against: %w", t.Name(), err)
 		}
 		if v.peer != nil {
 			return nil
@@ -252,11 +252,11 @@ func (v *verification) note(c *candidate, dev rnn.Deviation, got []rnn.Tensor, h
 
 // mismatch says in words what is wrong with an answer.
 func mismatch(v *results.Verify) string {
-	s := fmt.Sprintf("%s is off by %.3g of its largest value, tolerance %.3g", v.Tensor, v.Error, v.Tolerance)
+	truth := "the reference"
 	if v.Peer != "" {
-		s += ", from the answer of " + v.Peer + ", which was checked"
+		truth = "the verified answer of " + v.Peer
 	}
-	return s
+	return fmt.Sprintf("%s differs from %s by %.3g of its largest value; the tolerance is %.3g", v.Tensor, truth, v.Error, v.Tolerance)
 }
 
 // shorter checks a program of fewer steps in the place of c's.

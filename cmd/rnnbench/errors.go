@@ -25,7 +25,7 @@ func misused(cmd *cobra.Command, err error) error {
 	for _, w := range []struct{ noun, list string }{
 		{"cell", "cells"}, {"technique", "techniques"}, {"preset", "presets"}, {"knob", "knobs"}, {"axis", "axes"}, {"key", "axes"},
 	} {
-		if strings.Contains(err.Error(), "there is no "+w.noun+" ") {
+		if strings.Contains(err.Error(), "unknown "+w.noun+" ") {
 			hint = "rnnbench list " + w.list
 		}
 	}

@@ -36,7 +36,7 @@ func TestKnobsMeanTheSameEverywhere(t *testing.T) {
 	}
 	rnnbench(t, grid+" --threads 1 --dry-run --impl persistent:bands=0:ahead=0,scan:scansplit=0").want(t, exitDone, nil, nil)
 	rnnbench(t, grid+" --impl persistent:bands=-1").want(t, exitUsage, nil, []string{"persistent: knob bands cannot be -1: it takes 0 to 1024"})
-	rnnbench(t, grid+" --impl persistent:bend=1").want(t, exitUsage, nil, []string{`there is no knob "bend"`})
+	rnnbench(t, grid+" --impl persistent:bend=1").want(t, exitUsage, nil, []string{`unknown knob "bend"`})
 	o := rnnbench(t, grid+" --threads 1 --impl naive,naive:bands=2")
 	o.want(t, exitDone, nil, nil)
 	_, recs, _, err := results.Read("out")
@@ -46,7 +46,7 @@ func TestKnobsMeanTheSameEverywhere(t *testing.T) {
 	skipped := 0
 	for _, r := range recs {
 		if r.ReasonCode != nil && *r.ReasonCode == results.ReasonKnob {
-			if skipped++; r.Impl.Knobs["bands"] != 2 || !strings.Contains(*r.Reason, "bands=2: cpu has no use for this knob at this point") {
+			if skipped++; r.Impl.Knobs["bands"] != 2 || !strings.Contains(*r.Reason, "bands=2: cpu does not use this knob at this point") {
 				t.Errorf("%+v: %s", r.Impl, *r.Reason)
 			}
 		}

@@ -239,9 +239,9 @@ func TestUsageErrors(t *testing.T) {
 	for _, c := range []struct {
 		line, message string
 	}{
-		{"swep", `there is no command "swep": did you mean sweep?`},
-		{"swep --hidden 3", `there is no command "swep": did you mean sweep?`},
-		{"help swep", `there is no command "swep": did you mean sweep?`},
+		{"swep", `unknown command "swep": did you mean sweep?`},
+		{"swep --hidden 3", `unknown command "swep": did you mean sweep?`},
+		{"help swep", `unknown command "swep": did you mean sweep?`},
 		{"--hidden 3", `has no flag --hidden: it belongs to explain, export, graph, model, sweep, tune, verify`},
 		{"sweep --hiden 3", "sweep has no flag --hiden: did you mean --hidden?"},
 		{"sweep -hidden 3", "did you mean --hidden?"},
@@ -260,14 +260,14 @@ func TestUsageErrors(t *testing.T) {
 		{"sweep --impl naiv", "did you mean naive?\nhint: rnnbench list techniques"},
 		{"sweep --impl cudnnstyle:fusd=0", "did you mean fused?\nhint: rnnbench list knobs"},
 		{"sweep --impl cudnnstyle:fused=7", "knob fused cannot be 7"},
-		{"sweep --impl naive:fused=1", "there is no knob"},
+		{"sweep --impl naive:fused=1", "unknown knob"},
 		{"sweep --preset quik", "did you mean quick?\nhint: rnnbench list presets"},
 		{"sweep --where hiden<3", "did you mean hidden?"},
 		{"sweep --where hidden<3", "no point is left"},
 		{"sweep --point H=1,H=2", "sets hidden twice"},
 		{"sweep --precision tf32", "computes in fp32, fp16, bf16 only"},
 		{"sweep --device cpuu", "did you mean cpu?"},
-		{"sweep --impl naive,cudnnstyle --baseline nave", `--baseline: there is no technique "nave": did you mean naive?`},
+		{"sweep --impl naive,cudnnstyle --baseline nave", `--baseline: unknown technique "nave": did you mean naive?`},
 		{"sweep --simd avx3", "did you mean avx2?"},
 		{"sweep --threads 2000", "2000 is more than"},
 		{"sweep --max-memory 3x", `"3x" is not a size`},
@@ -305,10 +305,10 @@ func TestUsageErrors(t *testing.T) {
 		{"plot -f - -f -", "-f - is given twice: leave one out"},
 		{"plot -f x.svg -f y.svg -f ./x.svg", "-f ./x.svg is given twice: leave one out"},
 		{"plot --kind line -f x.svg", "did you mean lines?"},
-		{"sweep --zip hidden -H 1,2", "--zip: hidden runs one axis in lock-step"},
-		{"sweep --zip hiden,batch", `rnnbench: --zip: there is no axis "hiden": did you mean hidden?`},
+		{"sweep --zip hidden -H 1,2", "--zip: hidden is a single axis"},
+		{"sweep --zip hiden,batch", `rnnbench: --zip: unknown axis "hiden": did you mean hidden?`},
 		{"compare", "compare takes the run to compare with"},
-		{"compare a b --fail-on slow", `there is no verdict "slow": did you mean slower?`},
+		{"compare a b --fail-on slow", `unknown verdict "slow": did you mean slower?`},
 		{"compare a b --only sme", "did you mean same?"},
 		{"compare a b --min-effect 2", `"2" is not a share: did you mean 2%?`},
 		{"compare a b --alpha x", `--alpha: "x" is not a percentage`},
@@ -326,8 +326,8 @@ func TestUsageErrors(t *testing.T) {
 		{"export -H 3", "there is no file to write"},
 		{"export -H 3 -f x.npy", "x.npy would be of one array, and export writes several: name a file .npz"},
 		{"graph", "graph takes one cell or one file"},
-		{"graph lstmm", "there is no cell \"lstmm\": did you mean lstm?"},
-		{"graph bad.toml", "there is no key \"version\" above the tables: it is one of name, layer, connection\nhint: rnnbench graph --help"},
+		{"graph lstmm", "unknown cell \"lstmm\": did you mean lstm?"},
+		{"graph bad.toml", "unknown key \"version\" above the tables: write one of name, layer, connection\nhint: rnnbench graph --help"},
 		{"graph lstm --layers 0", "must be at least 1"},
 		{"graph lstm --layers 1000000", "--layers must be at most 1024"},
 		{"sweep -H 8 --layers 1000000000", "layers is 1000000000: it must be at most 1024"},
@@ -504,8 +504,8 @@ func TestSweep(t *testing.T) {
 	}
 	show("show", "plain")
 	show("show "+m.Run, "cudnnstyle")
-	rnnbench(t, "show --baseline plane").want(t, exitUsage, nil, []string{`--baseline: there is no technique "plane": did you mean plain?`})
-	rnnbench(t, "report --baseline nothere -f r.html").want(t, exitUsage, nil, []string{`--baseline: there is no technique "nothere": choose among naive, plain`})
+	rnnbench(t, "show --baseline plane").want(t, exitUsage, nil, []string{`--baseline: unknown technique "plane": did you mean plain?`})
+	rnnbench(t, "report --baseline nothere -f r.html").want(t, exitUsage, nil, []string{`--baseline: unknown technique "nothere": choose among naive, plain`})
 	show("show --pivot hidden,impl --metric speedup", "speed-up over naive")
 	show("show --baseline plain", "over plain")
 	if o := rnnbench(t, "plot --where impl=zzzzzz -f x.svg"); strings.Count(o.errors, "naive") != 1 {
@@ -841,7 +841,7 @@ func TestExitCode(t *testing.T) {
 		}
 		return recs
 	}
-	stop := fmt.Errorf("stopped as --on-error stop asks")
+	stop := fmt.Errorf("stopped because of --on-error stop")
 	for _, c := range []struct {
 		recs           []results.Record
 		err            error
@@ -956,7 +956,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"model titany":                  "no machine or file",
+		"model titany":                  "unknown machine or file",
 		"model titanx k40":              "takes one machine",
 		"model titanx --variant halv":   "did you mean",
 		"model titanx -H 0":             "hidden",

@@ -134,7 +134,7 @@ func TestAutoAdapts(t *testing.T) {
 	if err := os.WriteFile("w.toml", []byte("schema = 'rnnbench.wisdom/9'"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "sweep --impl auto -H 8 --wisdom w.toml").want(t, exitError, nil, []string{"w.toml is no book of wisdom that is understood here", "hint: --wisdom FILE"})
+	rnnbench(t, "sweep --impl auto -H 8 --wisdom w.toml").want(t, exitError, nil, []string{"w.toml is not a wisdom file that this version reads", "hint: --wisdom FILE"})
 	rnnbench(t, "sweep --impl naive -H 8 --wisdom w.toml --dry-run").want(t, exitDone, nil, nil)
 	t.Setenv("RNNBENCH_WISDOM", "nothere.toml")
 	rnnbench(t, "verify --impl auto -H 8 -B 2 -T 3").want(t, exitDone, nil, []string{"warning: auto is cudnnstyle at 1 point"})
@@ -152,8 +152,8 @@ func TestAutoPassesOverWhatIsUnknown(t *testing.T) {
 		knobs map[string]int
 		why   string
 	}{
-		{"cudnnstyle", map[string]int{"fused": 0, "foo": 7}, `there is no knob "foo"`},
-		{"cudnstyle", map[string]int{"fused": 0}, `there is no technique "cudnstyle": did you mean cudnnstyle?`},
+		{"cudnnstyle", map[string]int{"fused": 0, "foo": 7}, `unknown knob "foo"`},
+		{"cudnstyle", map[string]int{"fused": 0}, `unknown technique "cudnstyle": did you mean cudnnstyle?`},
 	} {
 		tinyBook(t, func(b *wisdom.Book) { b.Entries[0].Impl, b.Entries[0].Knobs = c.impl, c.knobs })
 		o := rnnbench(t, line)
@@ -194,7 +194,7 @@ func TestWisdom(t *testing.T) {
 	if err := os.WriteFile("x.toml", []byte(o.out), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "wisdom export --device cuda-y --wisdom w.toml").want(t, exitUsage, nil, []string{"there is no device in w.toml \"cuda-y\": "})
+	rnnbench(t, "wisdom export --device cuda-y --wisdom w.toml").want(t, exitUsage, nil, []string{"unknown device in w.toml \"cuda-y\": "})
 	rnnbench(t, "wisdom export --device cuda-x --wisdom none.toml").want(t, exitUsage, nil, []string{"rnnbench: --wisdom: there is no file none.toml\nhint"})
 	rnnbench(t, "wisdom merge x.toml --wisdom new.toml").want(t, exitDone, nil, []string{"x.toml: 1 of 1 entry taken in", "1 entry in new.toml"})
 	rnnbench(t, "wisdom merge w.toml --wisdom new.toml").want(t, exitDone, nil, []string{"1 of 2 entries taken in", "2 entries in new.toml"})

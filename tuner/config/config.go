@@ -64,34 +64,34 @@ func Keys() []Key {
 	}
 	d := Default()
 	keys = append(keys,
-		Key{Name: "impl", Table: "axes", Doc: "techniques, each with the knobs to set: naive,cudnnstyle:fused=0; auto: what tuning found", Default: "all", List: true},
-		Key{Name: "skip-impl", Table: "axes", Doc: "techniques to leave out", List: true},
+		Key{Name: "impl", Table: "axes", Doc: "techniques, each with its knobs: naive,cudnnstyle:fused=0; auto: the tuned choice", Default: "all", List: true},
+		Key{Name: "skip-impl", Table: "axes", Doc: "techniques to skip", List: true},
 		Key{Name: "preset", Doc: "named points to start from", List: true},
 		Key{Name: "point", Doc: "exact point, such as H=1024,B=32,T=100", List: true},
-		Key{Name: "zip", Doc: "axes that run in lock-step, such as hidden,batch", List: true},
-		Key{Name: "where", Doc: "condition that points meet, such as hidden<=2048 or mem<=16GiB", List: true},
+		Key{Name: "zip", Doc: "axes to vary in lock-step, such as hidden,batch", List: true},
+		Key{Name: "where", Doc: "condition that points must meet, such as hidden<=2048 or mem<=16GiB", List: true},
 		Key{Name: "device", Doc: "devices to measure on", Default: "cpu", List: true},
-		Key{Name: "label", Doc: "word for the run in tables and legends"},
-		Key{Name: "out", Table: "output", Doc: "folder of the runs", Default: "results"},
+		Key{Name: "label", Doc: "name of the run in tables and legends"},
+		Key{Name: "out", Table: "output", Doc: "folder for runs", Default: "results"},
 	)
 	for _, k := range []Key{
-		{Name: "effort", Doc: "how much time to spend: sets the rounds and times below"},
-		{Name: "rounds", Doc: "bursts of each technique"},
-		{Name: "max-rounds", Doc: "bursts at most, where the interval is wider than the target"},
-		{Name: "warmup", Doc: "time to run before the first burst"},
-		{Name: "min-time", Doc: "length of a burst"},
-		{Name: "min-iters", Doc: "runs in a burst at least"},
-		{Name: "target-ci", Doc: "half-width of the interval of the median to reach"},
-		{Name: "point-timeout", Doc: "time for one technique at one point; 0: no limit"},
-		{Name: "budget", Doc: "time for everything, but the first point of a sweep is finished all the same; 0: no limit"},
-		{Name: "order", Doc: "order of the bursts"},
-		{Name: "seed", Doc: "seed of inputs and order"},
-		{Name: "cache", Doc: "state of the caches before a burst"},
+		{Name: "effort", Doc: "how much time to spend; sets the rounds and times below"},
+		{Name: "rounds", Doc: "samples of each technique"},
+		{Name: "max-rounds", Doc: "maximum samples, taken while the interval is wider than the target"},
+		{Name: "warmup", Doc: "time to run before the first sample"},
+		{Name: "min-time", Doc: "minimum length of a sample"},
+		{Name: "min-iters", Doc: "minimum runs in a sample"},
+		{Name: "target-ci", Doc: "target half-width of the median's interval"},
+		{Name: "point-timeout", Doc: "time limit for one technique at one point; 0: no limit"},
+		{Name: "budget", Doc: "total time limit; the first point of a sweep always completes; 0: no limit"},
+		{Name: "order", Doc: "order of the samples"},
+		{Name: "seed", Doc: "seed for inputs and order"},
+		{Name: "cache", Doc: "cache state before a sample"},
 		{Name: "data", Doc: "distribution of the inputs"},
-		{Name: "verify", Doc: "check each answer before it is timed"},
-		{Name: "on-error", Doc: "what to do after a point that failed"},
-		{Name: "threads", Doc: "threads of the CPU; 0: all"},
-		{Name: "isolate", Doc: "measure in a worker process; auto: GPUs alone"},
+		{Name: "verify", Doc: "check each answer before timing it"},
+		{Name: "on-error", Doc: "what to do after a failed point"},
+		{Name: "threads", Doc: "CPU threads; 0: all"},
+		{Name: "isolate", Doc: "measure in a worker process; auto: GPUs only"},
 	} {
 		k.Table, k.Default, k.Choices = "measure", fmt.Sprint(d.value(k.Name)), choicesOf(k.Name)
 		keys = append(keys, k)
@@ -110,9 +110,9 @@ func keyNamed(name string) (Key, error) {
 		names = append(names, k.Name)
 	}
 	if near := grid.Nearest(name, names); near != "" {
-		return Key{}, fmt.Errorf("there is no setting %q: did you mean %s?", name, near)
+		return Key{}, fmt.Errorf("unknown setting %q: did you mean %s?", name, near)
 	}
-	return Key{}, fmt.Errorf("there is no setting %q", name)
+	return Key{}, fmt.Errorf("unknown setting %q", name)
 }
 
 // choicesOf lists the words that a setting takes.
@@ -153,13 +153,13 @@ func (l *Layer) Set(name string, values ...string) error {
 		return err
 	}
 	if len(values) == 0 {
-		return errors.New("it has no value: leave it out, or write one")
+		return errors.New("it has no value: write one, or remove the setting")
 	}
 	if k.Table == "axes" && !k.List {
 		values = []string{strings.Join(values, ",")}
 	}
 	if !k.List && len(values) > 1 {
-		return fmt.Errorf("it takes one value and has %d", len(values))
+		return fmt.Errorf("it takes one value, not %d", len(values))
 	}
 	if name == "preset" || name == "device" || name == "impl" || name == "skip-impl" {
 		values = strings.Split(strings.Join(values, ","), ",")
@@ -175,9 +175,9 @@ func (l *Layer) Set(name string, values ...string) error {
 		case k.Table == "axes" && !k.List:
 			err = grid.CheckAxis(name, v)
 		case v == "":
-			err = errors.New("it is empty: leave it out, or write a value")
+			err = errors.New("it is empty: write a value, or remove the setting")
 		case name == "label" && len(v) > maxLabel:
-			err = fmt.Errorf("it has %d characters, and may have %d", len(v), maxLabel)
+			err = fmt.Errorf("it has %d characters: use at most %d", len(v), maxLabel)
 		case name == "impl" && v == "all":
 		case name == "impl" || name == "skip-impl":
 			_, err = grid.ParseSpec(v, nil)
@@ -225,7 +225,7 @@ func FromEnv(environ []string) (Layer, []string, error) {
 		}
 		name, ok := names[variable]
 		if !ok {
-			w := fmt.Sprintf("the environment variable %s means nothing here", variable)
+			w := fmt.Sprintf("unknown environment variable %s", variable)
 			if near := grid.Nearest(variable, slices.Sorted(maps.Keys(names))); near != "" {
 				w += ": did you mean " + near + "?"
 			}
@@ -278,7 +278,7 @@ func Resolve(layers ...Layer) (Config, error) {
 	}
 	if m := &c.Measure; m.MaxRounds < m.Rounds {
 		if maxSet {
-			return c, fmt.Errorf("--max-rounds is %d and --rounds is %d: at most cannot be less", m.MaxRounds, m.Rounds)
+			return c, fmt.Errorf("--max-rounds is %d and --rounds is %d: --max-rounds must not be less", m.MaxRounds, m.Rounds)
 		}
 		m.MaxRounds = m.Rounds
 	}

@@ -65,9 +65,9 @@ func Parse(data []byte, name string) (Layer, error) {
 	s.locate()
 	version, ok := d.Version.(int64)
 	if !ok {
-		s.report("version", errors.New("the file has to say which format it is in: write version = 1 on top"))
+		s.report("version", errors.New("it is missing: write version = 1 at the top"))
 	} else if version != Version {
-		s.report("version", fmt.Errorf("version %d is not understood here: write version = %d", version, Version))
+		s.report("version", fmt.Errorf("%d is not supported: write version = %d", version, Version))
 	}
 	set := func(path, name string, v any) {
 		if v == nil {
@@ -137,7 +137,7 @@ func (z zip) parse() (grid.Zip, error) {
 	}
 	for _, values := range z.Values {
 		if len(values) != len(parsed.Axes) {
-			return grid.Zip{}, fmt.Errorf("a row of values has %d of them: write one for each of the %d axes", len(values), len(parsed.Axes))
+			return grid.Zip{}, fmt.Errorf("a row has %d values: write one for each of the %d axes", len(values), len(parsed.Axes))
 		}
 		row, err := texts(values)
 		if err != nil {
@@ -177,13 +177,13 @@ func texts(v any) ([]string, error) {
 			list = append(list, one...)
 		}
 		if len(list) == 0 {
-			return nil, errors.New("the list is empty: leave it out, or write a value")
+			return nil, errors.New("the list is empty: write a value, or remove the setting")
 		}
 		return list, nil
 	case nil:
 		return nil, errors.New("it is missing")
 	}
-	return nil, errors.New("it is of a type that does not fit: write a string, a number or a list of them")
+	return nil, errors.New("wrong type: write a string, a number or a list of them")
 }
 
 // A source is the text of a file and what is wrong with it.
@@ -255,7 +255,7 @@ func (s *source) report(path string, err error) {
 // reportUnknown notes a key that means nothing.
 func (s *source) reportUnknown(path string) { s.report(path, errors.New(unknownKey(path))) }
 
-// unknownKey says that there is no such key and which was probably meant.
+// unknownKey says that unknown key and which was probably meant.
 func unknownKey(path string) string {
 	tableOf, last := "", path
 	if i := strings.LastIndexByte(path, '.'); i >= 0 {
@@ -280,12 +280,12 @@ func unknownKey(path string) string {
 		elsewhere = append(elsewhere, last+" (above the first table)")
 	}
 	if len(elsewhere) > 0 {
-		return "there is no such key here: did you mean " + elsewhere[0] + "?"
+		return "unknown key here: did you mean " + elsewhere[0] + "?"
 	}
 	if near := grid.Nearest(last, here); near != "" {
-		return "there is no such key: did you mean " + near + "?"
+		return "unknown key: did you mean " + near + "?"
 	}
-	return "there is no such key"
+	return "unknown key"
 }
 
 // explain turns an error of the decoder into one with its place.
@@ -303,7 +303,7 @@ func (s *source) explain(err error) error {
 		text := strings.TrimPrefix(wrong.Error(), "toml: ")
 		text, _, _ = strings.Cut(text, " into ") // what follows is for Go programmers
 		if key := strings.Join(wrong.Key(), "."); key != "" && !strings.HasSuffix(text, " is already defined") {
-			text = key + ": it is of a type that does not fit: " + text
+			text = key + ": wrong type: " + text
 		}
 		s.wrong = append(s.wrong, mistake{place{line, column, 1}, text})
 	default:

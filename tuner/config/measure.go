@@ -14,7 +14,7 @@ import (
 // Measure says how points are measured.
 type Measure struct {
 	Effort       string        // "quick", "normal" or "rigorous": where the rest starts from
-	Rounds       int           // bursts of each technique
+	Rounds       int           // samples of each technique
 	MaxRounds    int           // bursts at most, where the interval is too wide
 	Warmup       time.Duration // of running before the first burst
 	MinTime      time.Duration // of a burst
@@ -107,7 +107,7 @@ func (m *Measure) set(name, text string) error {
 		case "false", "off":
 			m.Verify = false
 		default:
-			err = fmt.Errorf("%q is neither on nor off", text)
+			err = fmt.Errorf("%q is neither on nor off: write on or off", text)
 		}
 	case "on-error":
 		word(&m.OnError)
@@ -165,7 +165,7 @@ func (m *Measure) value(name string) any {
 func parseCount(text string, least, most int) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("%q does not do: write a whole number from %d to %d", text, least, most)
+		return 0, fmt.Errorf("%q is not a number in range: write a whole number from %d to %d", text, least, most)
 	}
 	return n, nil
 }
@@ -173,10 +173,10 @@ func parseCount(text string, least, most int) (int, error) {
 func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a time: write one with its unit, such as 100ms, 30s or 10m", text)
+		return 0, fmt.Errorf("%q is not a duration: write one with a unit, such as 100ms, 30s or 10m", text)
 	}
 	if d < 0 {
-		return 0, fmt.Errorf("%s is before the beginning: write 0 or more", text)
+		return 0, fmt.Errorf("%s must not be negative: write 0 or more", text)
 	}
 	return d, nil
 }

@@ -33,17 +33,17 @@ type Axis struct {
 // Axes lists the axes from the outermost loop of a grid to the innermost.
 func Axes() []Axis {
 	return []Axis{
-		{Name: "cell", Doc: "kind of recurrent unit", Default: "lstm", Words: true},
-		{Name: "pass", Doc: "what is computed", Default: "forward", Words: true},
-		{Name: "precision", Doc: "arithmetic of the products", Default: "fp32", Words: true},
-		{Name: "onehot", Doc: "whether the input is one symbol a step (true or false)", Default: "false", Words: true},
-		{Name: "layers", Letter: "L", Doc: "layers on top of each other", Default: "1"},
-		{Name: "input", Letter: "I", Doc: "features of the input; hidden: as many as units", Zero: "hidden", Default: "hidden"},
-		{Name: "output", Letter: "O", Doc: "classes of the softmax output layer; none: no such layer", Zero: "none", Default: "none"},
+		{Name: "cell", Doc: "recurrent cell", Default: "lstm", Words: true},
+		{Name: "pass", Doc: "pass to run", Default: "forward", Words: true},
+		{Name: "precision", Doc: "precision of the matrix products", Default: "fp32", Words: true},
+		{Name: "onehot", Doc: "one-hot input: one symbol per time step (true or false)", Default: "false", Words: true},
+		{Name: "layers", Letter: "L", Doc: "stacked layers", Default: "1"},
+		{Name: "input", Letter: "I", Doc: "input features; hidden: the hidden size", Zero: "hidden", Default: "hidden"},
+		{Name: "output", Letter: "O", Doc: "classes of the softmax output layer; none: no output layer", Zero: "none", Default: "none"},
 		{Name: "hidden", Letter: "H", Doc: "units per layer", Default: "512"},
-		{Name: "batch", Letter: "B", Doc: "sequences run together", Default: "32"},
+		{Name: "batch", Letter: "B", Doc: "sequences per batch", Default: "32"},
 		{Name: "steps", Letter: "T", Doc: "time steps per sequence", Default: "50"},
-		{Name: "history", Doc: "steps kept of the previous minibatch, through which training goes back as well; none: the new steps alone", Zero: "none", Default: "none"},
+		{Name: "history", Doc: "time steps of the previous minibatch that training also goes back through; none: new steps only", Zero: "none", Default: "none"},
 		{Name: "streams", Letter: "S", Doc: "device streams; auto: the technique's own choice", Zero: "auto", Default: "auto"},
 	}
 }
@@ -177,7 +177,7 @@ func ParsePoint(text string) (map[string]string, error) {
 		key, val, ok := strings.Cut(part, "=")
 		key, val = strings.TrimSpace(key), strings.TrimSpace(val)
 		if !ok || key == "" || val == "" {
-			return nil, fmt.Errorf("%q is not an axis with a value: write a point as H=1024,B=32,T=100 or hidden=1024,batch=32,steps=100", part)
+			return nil, fmt.Errorf("%q is not an axis with a value: write a point such as H=1024,B=32,T=100 or hidden=1024,batch=32,steps=100", part)
 		}
 		name := key
 		for _, a := range Axes() {

@@ -37,7 +37,7 @@ func ParseCondition(text string) (Condition, error) {
 		c.op = "="
 	}
 	if !slices.Contains([]string{"=", "!=", "<", "<=", ">", ">="}, c.op) {
-		return Condition{}, fmt.Errorf("%q compares with %q: write one of = != < <= > >=", text, c.op)
+		return Condition{}, fmt.Errorf("%q has the operator %q: write one of = != < <= > >=", text, c.op)
 	}
 	if rest == "" {
 		return Condition{}, fmt.Errorf("%q has no value: write one, such as hidden<=2048", text)
@@ -48,7 +48,7 @@ func ParseCondition(text string) (Condition, error) {
 		case err == nil && s.Label == "":
 			c.word = s.String()
 		case strings.ContainsAny(rest, ":="):
-			return Condition{}, fmt.Errorf("%q compares impl with %q: write a technique, one with its knobs as --impl has it, or a label", text, rest)
+			return Condition{}, fmt.Errorf("%q compares impl with %q: write a technique, a technique with knobs as in --impl, or a label", text, rest)
 		default:
 			c.word = rest // a label, such as a stage of Appleyard's ladder
 		}
@@ -65,14 +65,14 @@ func ParseCondition(text string) (Condition, error) {
 			c.word = rest
 		case a.Zero != "" && rest == a.Zero:
 			if a.Name == "input" {
-				return Condition{}, fmt.Errorf("%q compares with a word: compare with a number", text)
+				return Condition{}, fmt.Errorf("%q compares a size with a word: write a number", text)
 			}
 			return c, nil // 0
 		}
 	}
 	if c.word != "" {
 		if c.op != "=" && c.op != "!=" {
-			return Condition{}, fmt.Errorf("%q puts words in order: compare %s with = or !=", text, c.key)
+			return Condition{}, fmt.Errorf("%q orders words: compare %s with = or !=", text, c.key)
 		}
 		return c, nil
 	}
@@ -132,7 +132,7 @@ func (c Condition) holds(p results.Point, s Spec, v Vocabulary) (bool, error) {
 		x = float64(n)
 	} else {
 		if v.Derive == nil {
-			return false, fmt.Errorf("--where %v: %s is not known here", c, c.key)
+			return false, fmt.Errorf("--where %v: %s is not available here", c, c.key)
 		}
 		if !c.ofTechnique() {
 			s = Spec{}

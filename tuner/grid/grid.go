@@ -49,7 +49,7 @@ func ParseZip(text string) (Zip, error) {
 
 func (z Zip) check() error {
 	if len(z.Axes) < 2 {
-		return fmt.Errorf("%s runs one axis in lock-step with nothing: write two or more, such as hidden,batch", strings.Join(z.Axes, ","))
+		return fmt.Errorf("%s is a single axis: write two or more, such as hidden,batch", strings.Join(z.Axes, ","))
 	}
 	for i, name := range z.Axes {
 		if _, err := axisNamed(name); err != nil {
@@ -105,7 +105,7 @@ func New(r Request, v Vocabulary) (*Grid, error) {
 			}
 			zipped[name] = true
 			if _, both := r.Axes[name]; both && z.Rows != nil {
-				return nil, fmt.Errorf("--%s and the values of a zip both set %s: leave one out", name, name)
+				return nil, fmt.Errorf("--%s and the values of a zip both set %s: remove one", name, name)
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func New(r Request, v Vocabulary) (*Grid, error) {
 			return nil, err
 		}
 		if len(list) == 0 {
-			return nil, fmt.Errorf("exclude: a rule without conditions would leave out everything")
+			return nil, fmt.Errorf("exclude: a rule without conditions excludes everything: write a condition")
 		}
 		g.exclude = append(g.exclude, list)
 	}
@@ -168,7 +168,7 @@ func (g *Grid) addPoints(r Request, zipped map[string]bool) error {
 		}
 		for name := range point {
 			if zipped[name] {
-				return fmt.Errorf("--point %s and --zip both set %s: leave one out", text, name)
+				return fmt.Errorf("--point %s and --zip both set %s: remove one", text, name)
 			}
 		}
 		for name := range useless {
@@ -183,7 +183,7 @@ func (g *Grid) addPoints(r Request, zipped map[string]bool) error {
 	}
 	if len(r.Points) > 0 && len(r.Presets) == 0 {
 		for _, name := range slices.Sorted(maps.Keys(useless)) {
-			return fmt.Errorf("--%s changes nothing, since every --point sets %s: leave one out", name, name)
+			return fmt.Errorf("--%s has no effect, because every --point sets %s: remove one", name, name)
 		}
 	}
 	return nil
@@ -262,7 +262,7 @@ func (g *Grid) zip(z Zip, given map[string]string, list map[string][]value) (dim
 					return d, fmt.Errorf("--zip: %s: %w", a.Name, err)
 				}
 				if len(vals) != 1 {
-					return d, fmt.Errorf("--zip: %s: %q is more than one value: write a row for each", a.Name, text)
+					return d, fmt.Errorf("--zip: %s: %q is more than one value: write one row for each", a.Name, text)
 				}
 				row[i] = vals[0]
 			}
@@ -273,10 +273,10 @@ func (g *Grid) zip(z Zip, given map[string]string, list map[string][]value) (dim
 	n := len(list[z.Axes[0]])
 	for _, name := range z.Axes {
 		if _, ok := given[name]; !ok {
-			return d, fmt.Errorf("--zip %s: there are no values of %s: set --%s", strings.Join(z.Axes, ","), name, name)
+			return d, fmt.Errorf("--zip %s: %s has no values: set --%s", strings.Join(z.Axes, ","), name, name)
 		}
 		if len(list[name]) != n {
-			return d, fmt.Errorf("--zip %s: %s has %d values and %s has %d: write as many of each", strings.Join(z.Axes, ","), z.Axes[0], n, name, len(list[name]))
+			return d, fmt.Errorf("--zip %s: %s has %d values and %s has %d: write the same number of each", strings.Join(z.Axes, ","), z.Axes[0], n, name, len(list[name]))
 		}
 	}
 	for i := range n {
@@ -386,7 +386,7 @@ func (g *Grid) filters() string {
 	if len(parts) == 0 {
 		return "the grid has no values"
 	}
-	return strings.Join(parts, ", ") + " leave out all"
+	return "all are excluded by " + strings.Join(parts, ", ")
 }
 
 // shapes lists the points before conditions.
@@ -452,7 +452,7 @@ func (g *Grid) Summary() (string, error) {
 		line += " = " + strings.Join(factors, " × ")
 	}
 	if wanted < all {
-		line += fmt.Sprintf("; %d left out by conditions", all-wanted)
+		line += fmt.Sprintf("; %d excluded by conditions", all-wanted)
 	}
 	return line, nil
 }

@@ -85,7 +85,7 @@ func TestMistakes(t *testing.T) {
 		want string
 	}{
 		{axis("hidden", ""), `--hidden: "" is not a size: write a whole number`},
-		{axis("hidden", "0"), "--hidden: 0 is not a size here"},
+		{axis("hidden", "0"), "--hidden: 0 is not allowed here"},
 		{axis("hidden", "-4"), `"-4" is not a size`},
 		{axis("hidden", "+4"), `"+4" is not a size`},
 		{axis("hidden", "NaN"), `"NaN" is not a size`},
@@ -100,29 +100,29 @@ func TestMistakes(t *testing.T) {
 		{axis("hidden", "512:64:64"), "write 64:512:64"},
 		{axis("hidden", "1:64:0"), `has the step "0"`},
 		{axis("hidden", "1:64:-1"), `has the step "-1"`},
-		{axis("hidden", "1:64:x1"), `multiplies by "1"`},
-		{axis("hidden", "1:64:x0"), `multiplies by "0"`},
-		{axis("hidden", "1:64:x1.5"), `multiplies by "1.5"`},
-		{axis("hidden", "1:64:x"), `multiplies by ""`},
-		{axis("hidden", "0:64:1"), "0 is not a size"},
+		{axis("hidden", "1:64:x1"), `has the factor "1"`},
+		{axis("hidden", "1:64:x0"), `has the factor "0"`},
+		{axis("hidden", "1:64:x1.5"), `has the factor "1.5"`},
+		{axis("hidden", "1:64:x"), `has the factor ""`},
+		{axis("hidden", "0:64:1"), "0 is not allowed"},
 		{axis("hidden", "1:1Gi:1"), "more than 1000000 values"},
 		{axis("streams", "none"), "or auto"},
 		{Request{Axes: axes{"hidden": "1:2000:1", "batch": "1:2000:1"}}, "more than 1000000 points"},
-		{axis("hiden", "1"), `there is no axis "hiden": did you mean hidden?`},
-		{axis("cell", "lstn"), `--cell: there is no cell "lstn": did you mean lstm?`},
+		{axis("hiden", "1"), `unknown axis "hiden": did you mean hidden?`},
+		{axis("cell", "lstn"), `--cell: unknown cell "lstn": did you mean lstm?`},
 		{axis("cell", "transformer"), "choose among rnn-tanh, rnn-relu"},
-		{axis("pass", "fwd"), `there is no pass "fwd"`},
-		{axis("onehot", "yes"), `there is no onehot "yes"`},
-		{Request{Points: []string{"H=1,Q=2"}}, `there is no axis "Q"`},
+		{axis("pass", "fwd"), `unknown pass "fwd"`},
+		{axis("onehot", "yes"), `unknown onehot "yes"`},
+		{Request{Points: []string{"H=1,Q=2"}}, `unknown axis "Q"`},
 		{Request{Points: []string{"H=1,H=2"}}, "sets hidden twice"},
-		{Request{Points: []string{"H"}}, "write a point as"},
-		{Request{Points: []string{""}}, "write a point as"},
+		{Request{Points: []string{"H"}}, "write a point such as"},
+		{Request{Points: []string{""}}, "write a point such as"},
 		{Request{Points: []string{"H=1:4:x2"}}, "has 3 values in a point"},
-		{Request{Points: []string{"H=0"}}, "--point: H: 0 is not a size"},
-		{Request{Points: []string{"H=1", "H=2"}, Axes: axes{"hidden": "3"}}, "--hidden changes nothing"},
-		{Request{Presets: []string{"deepbench"}}, "--preset: there is no preset"},
+		{Request{Points: []string{"H=0"}}, "--point: H: 0 is not allowed"},
+		{Request{Points: []string{"H=1", "H=2"}, Axes: axes{"hidden": "3"}}, "--hidden has no effect"},
+		{Request{Presets: []string{"deepbench"}}, "--preset: unknown preset"},
 		{Request{Presets: []string{"deepbench-tran"}}, "did you mean deepbench-train?"},
-		{Request{Zips: []Zip{{Axes: []string{"hidden"}}}}, "lock-step with nothing"},
+		{Request{Zips: []Zip{{Axes: []string{"hidden"}}}}, "hidden is a single axis"},
 		{Request{Zips: []Zip{{Axes: []string{"hidden", "hidden"}}}}, "names hidden twice"},
 		{Request{Zips: []Zip{{Axes: []string{"hidden", "batch"}}, {Axes: []string{"batch", "steps"}}}, Axes: axes{"hidden": "1", "batch": "1", "steps": "1"}}, "names batch twice"},
 		{Request{Zips: []Zip{{Axes: []string{"hidden", "batch"}}}, Axes: axes{"hidden": "1,2", "batch": "1"}}, "hidden has 2 values and batch has 1"},
@@ -132,10 +132,10 @@ func TestMistakes(t *testing.T) {
 		{Request{Zips: []Zip{{Axes: []string{"hidden", "batch"}, Rows: [][]string{{"1", "2"}}}}, Axes: axes{"batch": "1"}}, "both set batch"},
 		{Request{Zips: []Zip{{Axes: []string{"hidden", "batch"}, Rows: [][]string{{"1", "2"}}}}, Points: []string{"H=4"}}, "both set hidden"},
 		{Request{Where: []string{"hidden"}}, "is not a condition"},
-		{Request{Where: []string{"hidden=>4"}}, `compares with "=>"`},
+		{Request{Where: []string{"hidden=>4"}}, `has the operator "=>"`},
 		{Request{Where: []string{"hidden<="}}, "has no value"},
-		{Request{Where: []string{"hiden<4"}}, `there is no key "hiden": did you mean hidden?`},
-		{Request{Where: []string{"cell<lstm"}}, "puts words in order"},
+		{Request{Where: []string{"hiden<4"}}, `unknown key "hiden": did you mean hidden?`},
+		{Request{Where: []string{"cell<lstm"}}, "orders words"},
 		{Request{Where: []string{"cell=lstn"}}, "did you mean lstm?"},
 		{Request{Where: []string{"impl=naiv"}}, "did you mean naive?"},
 		{Request{Where: []string{"impl=zzzzzz"}, Impl: []string{"naive,own=scan"}}, "choose among naive, cudnnstyle, persistent, scan, scc, own"},
@@ -144,14 +144,14 @@ func TestMistakes(t *testing.T) {
 		{Request{Where: []string{"mem<=1e999"}}, "is not a number"},
 		{Request{Where: []string{"mem<=-1"}}, "is not a number"},
 		{Request{Where: []string{"hidden<=0x10"}}, "is not a number"},
-		{Request{Exclude: [][]string{{}}}, "leave out everything"},
-		{Request{Impl: []string{"cudnn"}}, `--impl: there is no technique "cudnn": did you mean cudnnstyle?`},
+		{Request{Exclude: [][]string{{}}}, "excludes everything"},
+		{Request{Impl: []string{"cudnn"}}, `--impl: unknown technique "cudnn": did you mean cudnnstyle?`},
 		{Request{Impl: []string{"naive:"}}, "ends after its colon"},
 		{Request{Impl: []string{"naive:a"}}, "write name=integer"},
-		{Request{Impl: []string{"naive,,scan"}}, "there is no technique"},
+		{Request{Impl: []string{"naive,,scan"}}, "unknown technique"},
 		{Request{Impl: []string{"x=naive,x=scan"}}, `labelled "x"`},
-		{Request{Impl: []string{"x=naive,y=naive"}}, `--impl: naive is labelled both "x" and "y": leave one of them out`},
-		{Request{Impl: []string{"naive"}, SkipImpl: []string{"naive"}}, "cancel out"},
+		{Request{Impl: []string{"x=naive,y=naive"}}, `--impl: naive is labelled both "x" and "y": remove one of them`},
+		{Request{Impl: []string{"naive"}, SkipImpl: []string{"naive"}}, "--skip-impl removes all of --impl"},
 		{Request{SkipImpl: []string{"nave"}}, "did you mean naive?"},
 	} {
 		_, err := New(c.r, words())
@@ -160,7 +160,7 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 	g := mustGrid(t, Request{Where: []string{"hidden>4096"}})
-	if _, err := g.Points(); err == nil || !strings.Contains(err.Error(), "--where hidden>4096 leave out all") {
+	if _, err := g.Points(); err == nil || !strings.Contains(err.Error(), "all are excluded by --where hidden>4096") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -183,7 +183,7 @@ func TestProduct(t *testing.T) {
 		t.Errorf("got %q, %v", line, err)
 	}
 	r.Where = []string{"batch<2"}
-	if line, _ := mustGrid(t, r).Summary(); !strings.HasSuffix(line, "techniques; 24 left out by conditions") {
+	if line, _ := mustGrid(t, r).Summary(); !strings.HasSuffix(line, "techniques; 24 excluded by conditions") {
 		t.Errorf("got %q", line)
 	}
 	if line, _ := mustGrid(t, Request{Impl: []string{"naive"}}).Summary(); line != "1 point" {
@@ -296,7 +296,7 @@ func TestConditions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Points(); err == nil || !strings.Contains(err.Error(), "mem is not known here") {
+	if _, err := g.Points(); err == nil || !strings.Contains(err.Error(), "mem is not available here") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -48,12 +48,12 @@ func distance(a, b string) int {
 // Unknown says that word is not among words, and which was probably meant.
 func Unknown(kind, word string, words []string) error {
 	if near := Nearest(word, words); near != "" {
-		return fmt.Errorf("there is no %s %q: did you mean %s?", kind, word, near)
+		return fmt.Errorf("unknown %s %q: did you mean %s?", kind, word, near)
 	}
 	if len(words) == 0 {
-		return fmt.Errorf("there is no %s %q: there is none at all", kind, word)
+		return fmt.Errorf("unknown %s %q: none exists", kind, word)
 	}
-	return fmt.Errorf("there is no %s %q: choose among %s", kind, word, strings.Join(words, ", "))
+	return fmt.Errorf("unknown %s %q: choose among %s", kind, word, strings.Join(words, ", "))
 }
 
 // maxName is the length of the longest label or name that fits into tables and figures.
@@ -68,12 +68,12 @@ func known(kind, word string, words []string) error {
 		return Unknown(kind, word, words)
 	}
 	if n := len(word); n > maxName {
-		return fmt.Errorf("the name of a %s has %d characters, and may have %d: %s…", kind, n, maxName, word[:20])
+		return fmt.Errorf("the name of a %s has %d characters: use at most %d: %s…", kind, n, maxName, word[:20])
 	}
 	if word == "" || strings.ContainsFunc(word, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
 	}) {
-		return fmt.Errorf("%q is not the name of a %s: names are letters, digits and hyphens", word, kind)
+		return fmt.Errorf("%q is not a name of a %s: use letters, digits and hyphens", word, kind)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type Preset struct {
 func Presets() []Preset {
 	return []Preset{
 		{
-			Name: "quick", Doc: "a minute on a laptop: two cells at small sizes, inference and training",
+			Name: "quick", Doc: "a minute on a laptop: two cells, small sizes, inference and training",
 			Source: "rnnbench",
 			Blocks: []map[string]string{{"cell": "rnn-tanh,lstm", "pass": "forward,train", "hidden": "128,256", "batch": "1,16", "steps": "25"}},
 		},
@@ -37,7 +37,7 @@ func Presets() []Preset {
 			}),
 		},
 		{
-			Name: "deepbench-infer", Doc: "DeepBench's shapes of inference on a server",
+			Name: "deepbench-infer", Doc: "DeepBench's server inference shapes",
 			Source: "github.com/baidu-research/DeepBench code/kernels/rnn_problems.h, inference_server_set",
 			Blocks: blocks("forward", []row{
 				{"lstm", "512,1024,2048", "1,2,4", "25"},
@@ -49,7 +49,7 @@ func Presets() []Preset {
 			}),
 		},
 		{
-			Name: "deepbench-device", Doc: "DeepBench's shapes of inference on a phone; vanilla is rnn-relu",
+			Name: "deepbench-device", Doc: "DeepBench's phone inference shapes; vanilla is rnn-relu",
 			Source: "github.com/baidu-research/DeepBench code/kernels/rnn_problems.h, inference_device_set",
 			Blocks: blocks("forward", []row{
 				{"rnn-relu", "32", "1", "672"},
@@ -58,12 +58,12 @@ func Presets() []Preset {
 			}),
 		},
 		{
-			Name: "appleyard", Doc: "four LSTM layers over hidden size and minibatch; 512 and 64 is the ladder of Table 1",
+			Name: "appleyard", Doc: "four LSTM layers over hidden size and minibatch; 512 and 64 are those of Table 1",
 			Source: "Appleyard, Kočiský, Blunsom 2016, Figure 1 and Table 1 (arXiv:1604.01946)",
 			Blocks: []map[string]string{{"cell": "lstm", "pass": "forward", "layers": "4", "hidden": "256:4096:x2", "batch": "32,64,128,256", "steps": "100"}},
 		},
 		{
-			Name: "persistent-rnn", Doc: "one layer of 1152 units over minibatch, and over steps at minibatch 4",
+			Name: "persistent-rnn", Doc: "one layer of 1152 units over minibatch, and over time steps at minibatch 4",
 			Source: "Diamos et al. 2016, Figures 3 and 4",
 			Blocks: blocks("forward", []row{
 				{"rnn-relu", "1152", "1:64:x2", "256"},
@@ -71,17 +71,17 @@ func Presets() []Preset {
 			}),
 		},
 		{
-			Name: "hwang", Doc: "BPTT(2h; h) on 1024 frames: N sequences of h = 1024/N steps, as a language model and as a layer of LSTM; history none suits techniques that keep none",
+			Name: "hwang", Doc: "BPTT(2h; h) on 1024 frames: N sequences of h = 1024/N steps, for a language model and an LSTM layer; set history none for techniques without history",
 			Source: "Hwang and Sung 2015, Figures 3 and 4 (arXiv:1503.02852)",
 			Blocks: hwang(),
 		},
 		{
-			Name: "martin", Doc: "two layers of 256 over length and minibatch, at most 131072 events; set the cell to compare with a linear one",
+			Name: "martin", Doc: "two layers of 256 units over length and minibatch, at most 131072 events; set the cell to compare a linear one",
 			Source: "Martin and Cundy 2017, Table of throughput (arXiv:1709.04057)",
 			Blocks: martin(),
 		},
 		{
-			Name: "benchdnn-train", Doc: "oneDNN's training shapes of one width per layer",
+			Name: "benchdnn-train", Doc: "oneDNN's training shapes whose states all have one width",
 			Source: "oneDNN tests/benchdnn/inputs/rnn/shapes_training, without the shape whose states differ in width",
 			Blocks: benchdnn("train", []dnnShape{
 				{1, 1, 128, 512, 512}, {2, 2, 128, 1024, 1024}, {8, 1, 128, 1024, 2048}, {1, 1, 128, 1024, 2048}, {1, 50, 32, 1760, 1760},
@@ -90,7 +90,7 @@ func Presets() []Preset {
 			}),
 		},
 		{
-			Name: "benchdnn-infer", Doc: "oneDNN's inference shapes of one width per layer",
+			Name: "benchdnn-infer", Doc: "oneDNN's inference shapes whose states all have one width",
 			Source: "oneDNN tests/benchdnn/inputs/rnn/shapes_inference, without the shape whose states differ in width",
 			Blocks: benchdnn("forward", []dnnShape{
 				{1, 30, 1, 512, 512}, {7, 30, 1, 1024, 1024}, {8, 1, 1, 1024, 2048}, {1, 1, 1, 1024, 2048}, {1, 1, 640, 1024, 2048},

@@ -75,7 +75,7 @@ func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
 		case specs[i].Label == "": // all, say, and then one of them by a label
 			specs[i].Label = s.Label
 		case s.Label != "" && s.Label != specs[i].Label:
-			return fmt.Errorf("--impl: %s is labelled both %q and %q: leave one of them out", s, specs[i].Label, s.Label)
+			return fmt.Errorf("--impl: %s is labelled both %q and %q: remove one of them", s, specs[i].Label, s.Label)
 		}
 		return nil
 	}
@@ -108,7 +108,7 @@ func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
 		})
 	}
 	if len(specs) == 0 {
-		return nil, fmt.Errorf("no technique is left: --impl and --skip-impl cancel out")
+		return nil, fmt.Errorf("no technique is left: --skip-impl removes all of --impl")
 	}
 	labels := map[string]bool{}
 	for i := range specs {
@@ -117,7 +117,7 @@ func parseSpecs(lists, skip, impls, all []string) ([]Spec, error) {
 			s.Label = s.String()
 		}
 		if labels[s.Label] {
-			return nil, fmt.Errorf("--impl: two techniques are labelled %q: give each a label of its own, as in one=%s", s.Label, s)
+			return nil, fmt.Errorf("--impl: two techniques are labelled %q: give each its own label, such as one=%s", s.Label, s)
 		}
 		labels[s.Label] = true
 	}

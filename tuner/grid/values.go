@@ -62,19 +62,19 @@ func parseTerm(s, zero string) (term, error) {
 		return term{}, err
 	}
 	if from > to {
-		return term{}, fmt.Errorf("%q is empty, since it starts above its stop: write %s:%s:%s", s, parts[1], parts[0], parts[2])
+		return term{}, fmt.Errorf("%q starts above its stop: write %s:%s:%s", s, parts[1], parts[0], parts[2])
 	}
 	step := strings.TrimSpace(parts[2])
 	if factor, ok := strings.CutPrefix(step, "x"); ok {
 		k, err := strconv.Atoi(factor)
 		if err != nil || k < 2 || k > MaxSize || strings.HasPrefix(factor, "+") {
-			return term{}, fmt.Errorf("%q multiplies by %q: write a whole number from 2, such as x2", s, factor)
+			return term{}, fmt.Errorf("%q has the factor %q: write a whole number of at least 2, such as x2", s, factor)
 		}
 		return term{from: from, to: to, factor: k}, nil
 	}
 	n, err := parseSize(step, "")
 	if err != nil {
-		return term{}, fmt.Errorf("%q has the step %q: write a whole number from 1, such as 64, or a factor, such as x2", s, step)
+		return term{}, fmt.Errorf("%q has the step %q: write a whole number of at least 1, such as 64, or a factor, such as x2", s, step)
 	}
 	return term{from: from, to: to, step: n}, nil
 }
@@ -101,10 +101,10 @@ func parseSize(s, zero string) (int, error) {
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n > MaxSize/unit {
-		return 0, fmt.Errorf("%s is too large a size: write at most %d", s, MaxSize)
+		return 0, fmt.Errorf("%s is too large: write at most %d", s, MaxSize)
 	}
 	if n == 0 {
-		return 0, fmt.Errorf("0 is not a size here: write %s", advice)
+		return 0, fmt.Errorf("0 is not allowed here: write %s", advice)
 	}
 	return int(n * unit), nil
 }
