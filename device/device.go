@@ -1,7 +1,7 @@
-// Package device says what it takes to run a schedule.
+// Package device defines the interface of devices that run schedules.
 //
-// A device knows matrices, operations and streams; it knows neither the problem
-// that a schedule answers nor the technique that wrote it.
+// A device knows matrices, operations and streams. It knows neither the problem
+// that a schedule solves nor the technique that wrote it.
 package device
 
 import (

@@ -1,8 +1,9 @@
-// Package model predicts how fast a recurrent layer can be whose weights stay
-// on chip, from a description of the machine alone: the Multi-BSP model that
-// Diamos et al. (2016) reason with in sections 3.1 and 5.1.4, and the cost of
-// scans by Martin & Cundy (2017), section 2.1. It measures nothing and knows no
-// device, so it answers for machines that nobody has.
+// Package model predicts the speed of recurrent layers whose weights stay on chip.
+//
+// It needs only a description of the machine. It uses the Multi-BSP model of
+// Diamos et al. (2016), sections 3.1 and 5.1.4, and the cost of scans by Martin &
+// Cundy (2017), section 2.1. It measures nothing and knows no device, so it also
+// predicts for machines that do not exist.
 package model
 
 import (

@@ -1,4 +1,4 @@
-// Package rnn states the problem: what a recurrent network computes, at which
+// Package rnn defines the problem: what a recurrent network computes, at which
 // size, and what the right answer is. It knows no technique and no device.
 //
 // Letters are the same everywhere: T steps, B batch, H hidden, I input, G

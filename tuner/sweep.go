@@ -1,10 +1,9 @@
 // Package tuner measures techniques on devices.
 //
-// A sweep takes points one after the other. At each point every technique is
-// laid out, checked against the float64 reference and then timed in rounds in
-// which the techniques take turns in shuffled order, so that a machine whose
-// speed drifts slows all of them alike. What happened becomes records; nothing
-// is printed here.
+// A sweep takes points one after another. At each point it plans every technique
+// and verifies its answer against the float64 reference. It then times them in
+// rounds: techniques take turns in shuffled order, so that a machine whose speed
+// drifts slows all of them alike. Results become records; nothing is printed here.
 package tuner
 
 import (

@@ -4,9 +4,8 @@
 // answers the calls of device/worker on its standard input.
 //
 // It needs cgo and CUDA's headers to build (make cuda) and the driver's
-// libcuda.so.1 to run. The run-time compiler, cuBLAS and the management library
-// it looks for when it starts; what it does not find it does without, and says
-// so.
+// libcuda.so.1 to run. When it starts it looks for the run-time compiler, cuBLAS
+// and the management library. It reports what it does not find and runs without it.
 package main
 
 import (

@@ -1,15 +1,14 @@
 // Package cpu runs schedules on the host.
 //
-// Streams are queues. A team of workers serves each of them, or one team serves
-// several, taking the operation that comes first in program order among those
-// whose waits are over; large operations are split over the team's workers. A
-// schedule of one stream so runs on all workers, operation after operation,
-// and one of many streams can have each worker run operations of its own.
+// Streams are queues. A team of workers serves one stream or several. It takes the
+// first operation in program order whose waits are over, and splits large
+// operations over its workers. A schedule with one stream therefore runs on all
+// workers, operation after operation. With many streams each worker can run its
+// own operations.
 //
 // Products read weights that Pack has arranged in panels, in 16 bits where the
-// schedule asks for it, kernels are chosen by
-// the instruction set found at run time, and nothing is allocated or printed
-// during a run.
+// schedule asks for it. The instruction set found at run time selects the kernels.
+// A run allocates and prints nothing.
 package cpu
 
 import (

@@ -1,6 +1,7 @@
-// Package devicetest is the suite that every device passes: each operation
-// alone, at sizes and views that tiles do not like, and random schedules over
-// several streams, all held to a plain evaluation in double precision.
+// Package devicetest is the test suite that every device passes. It runs each
+// operation alone, at sizes and views that do not divide into tiles, and random
+// schedules over several streams. It checks all of them against a plain evaluation
+// in double precision.
 package devicetest
 
 import (

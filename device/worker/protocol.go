@@ -1,10 +1,10 @@
 // Package worker runs a device in another process.
 //
-// A GPU can hang, and an illegal access leaves its process without one for
-// good. So the device lives in a worker that can be killed and started anew:
-// Device is the parent's end, a device.Device whose calls travel over the
-// worker's standard input and output, and Serve is the worker's end. Bursts are
-// timed by the worker, so the pipe is in no measurement.
+// A GPU can hang, and after an illegal access its process cannot use the GPU any
+// more. The device therefore lives in a worker that can be killed and restarted.
+// Device is the parent's end: a device.Device whose calls travel over the worker's
+// standard input and output. Serve is the worker's end. The worker times samples,
+// so that no measurement includes the pipe.
 package worker
 
 import (

@@ -1,8 +1,8 @@
-// Package cudnn has NVIDIA's library run the whole network: the yardstick that
-// the other techniques are held to. It computes in cuDNN's layouts from the
-// start, so nothing is converted while time is taken: parameters lie where the
-// library wants them and states are stacked as it stacks them. Of inner layers
-// it shows the states after the last step alone.
+// Package cudnn runs the whole network with NVIDIA's library, the yardstick for
+// the other techniques. It uses cuDNN's layouts from the start, so nothing is
+// converted while it is timed: parameters lie where the library expects them, and
+// states are stacked as it stacks them. For inner layers it returns only the
+// states after the last time step.
 //
 // Reference: Chetlur et al. cuDNN: Efficient Primitives for Deep Learning. 2014.
 // arXiv:1410.0759; its RNN interface, version 8 and later.

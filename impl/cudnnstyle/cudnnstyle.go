@@ -1,5 +1,5 @@
-// Package cudnnstyle runs an RNN by the six steps that made cuDNN 5, each a
-// knob that can be turned alone: the products of all gates as one (grouped),
+// Package cudnnstyle runs an RNN with the six optimizations of cuDNN 5. Each is a
+// knob that can be set alone: the products of all gates as one (grouped),
 // input and recurrent products on streams of their own (streams), one fused
 // cell per step (fused), weights transposed ahead (transposed), the input
 // products of several steps as one (inputbatch) and layers overlapped in a

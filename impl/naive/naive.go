@@ -2,7 +2,7 @@
 // layer one product per gate for the input and one for the state, and every
 // point-wise operation alone, all in one stream. The backward pass mirrors it
 // and adds each step's share to the weight gradients as it goes. It is the
-// baseline that the other techniques are compared with.
+// baseline for the other techniques.
 //
 // Reference: Appleyard, Kočiský, Blunsom. Optimizing Performance of Recurrent
 // Neural Networks on GPUs. 2016. arXiv:1604.01946, section 2.1.

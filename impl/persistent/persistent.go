@@ -1,10 +1,11 @@
-// Package persistent runs each layer as one operation over many steps of time,
-// in which the recurrent weights stay on chip: every worker keeps those of a
-// band of units in its private memory, and workers meet once a step. The input
-// products of a block of steps go before it as one product. The backward pass
-// mirrors it, and the weight gradients follow as one product per matrix. Layers
-// run one after the other, or as a wave: while a layer runs a block of steps, the
-// one above runs the block before, and products run ahead on streams of their own.
+// Package persistent runs each layer as one operation over many time steps and
+// keeps the recurrent weights on chip. Every worker keeps the weights of a band of
+// units in its private memory, and a barrier ends each time step. One product
+// computes the inputs of a block of steps before the block runs. The backward pass
+// mirrors this, and the weight gradients follow as one product per matrix. Layers
+// run one after another, or as a wave: while a layer runs a block of steps, the
+// layer above runs the previous block. In a wave, input products run ahead on
+// their own streams.
 //
 // Reference: Diamos, Sengupta, Catanzaro, Chrzanowski, Coates, Elsen, Engel,
 // Hannun, Satheesh. Persistent RNNs: Stashing Recurrent Weights On-Chip. ICML

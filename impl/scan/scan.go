@@ -1,10 +1,10 @@
-// Package scan runs layers whose recurrence is linear as products over many
-// steps and a scan over time, which a device may cut into chunks and compute in
-// parallel: nothing is left that must be done step by step. An ls-lstm is two
-// scans with the recurrent product of all surrogate states between them.
+// Package scan runs linear recurrences as products over many steps and a scan
+// over time. A device may cut the scan into chunks and compute them in parallel, so
+// nothing runs step by step. An ls-lstm is two scans with the recurrent product of
+// all surrogate states between them.
 //
-// Time is worked through in blocks, layer by layer within a block, so that
-// the products of a block are still in the caches when they are scanned.
+// The technique runs time in blocks, layer by layer within a block. The products
+// of a block are then still in the caches when they are scanned.
 //
 // Reference: Martin, Cundy. Parallelizing Linear Recurrent Neural Nets Over
 // Sequence Length. 2017. arXiv:1709.04057, sections 2 and 3.

@@ -1,7 +1,7 @@
-// Package scc runs an RNN as the generalized network of Hwang and Sung: the
+// Package scc runs an RNN as the generalized network of Hwang and Sung. The
 // layers of its graph that form a loop, a strongly connected component, run step
-// after step, and everything else, products into and out of the loops included,
-// runs over all steps at once (intra). Without that every layer runs step after
+// after step. Everything else runs over all steps at once (intra), including the
+// products into and out of the loops. Without intra every layer runs step after
 // step, which is the paper's baseline. Sequences of the batch run together
 // either way.
 //

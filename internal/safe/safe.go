@@ -1,6 +1,5 @@
-// Package safe makes text that came from a file fit for a terminal, a spreadsheet or a
-// page: such text may hold what moves the cursor, turns the direction of writing or is
-// taken for a formula.
+// Package safe cleans text from files for terminals, spreadsheets and pages. Such text
+// may move the cursor, change the writing direction or look like a formula.
 package safe
 
 import (

@@ -1,6 +1,6 @@
-// Package tomlfile reads TOML that may come from anybody. The time that decoding takes
-// grows with the square of the number of keys, so a file is looked over first, and one
-// that would take more than a second or two is refused.
+// Package tomlfile reads TOML from untrusted sources. Decoding time grows with the square
+// of the number of keys. The package therefore scans a file first, and refuses one that
+// would take more than a second or two.
 package tomlfile
 
 import (

@@ -1,12 +1,11 @@
-// Package cell defines the point-wise heart of each recurrent layer.
+// Package cell defines the point-wise operations of each recurrent cell.
 //
 // A recurrent layer is two matrix products and a cell. The products are the
-// same for every kind of network; everything that makes an LSTM an LSTM is in
-// its Cell. A cell is written twice, both times in one file: as equations on
-// scalars in double precision, which are the truth, and as a program of
-// point-wise operations on vectors, which devices run fused or one by one. The
-// backward pass is derived from the program and held to the equations by
-// finite differences.
+// same for every kind of network; its Cell makes an LSTM an LSTM. A file writes
+// its cell twice. The equations on scalars in double precision are the reference.
+// The program of point-wise operations on vectors is what devices run, fused or
+// one by one. The backward pass is derived from the program and checked against
+// the equations by finite differences.
 //
 // The package knows no sizes, no time and no device.
 package cell

@@ -1,9 +1,10 @@
-// Package graph is the generalized recurrent network of Hwang and Sung (2015):
-// layers are nodes and connections are edges, some of them delayed. It finds
-// the strongly connected components of such a graph, which must run frame after
-// frame, and the order in which everything else can run over all frames at
-// once; and it computes a network by the paper's equations in double precision,
-// which is the truth that devices are held to.
+// Package graph describes the generalized recurrent networks of Hwang and Sung
+// (2015): layers are nodes and connections are edges, some of them delayed.
+//
+// It finds the strongly connected components of a graph, which must run frame
+// after frame. It also finds the order in which everything else can run over all
+// frames at once. It computes a network by the paper's equations in double
+// precision; devices are checked against that answer.
 //
 // Frames are time steps; batch is the paper's streams. The package knows no
 // schedule and no device.

@@ -1,7 +1,7 @@
-// Package knob names the integers that a tuner may turn.
+// Package knob defines named integers that a tuner may set.
 //
-// It knows nothing of what they mean: techniques and devices list their knobs
-// and read their values.
+// The package does not know what they mean. Techniques and devices list their
+// knobs and read their values.
 package knob
 
 import (

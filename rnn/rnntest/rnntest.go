@@ -1,6 +1,6 @@
-// Package rnntest is the suite that every technique passes on every device:
-// each cell, pass and knob value at sizes that tiles do not like, held to the
-// float64 reference.
+// Package rnntest is the test suite that every technique passes on every device.
+// It checks each cell, pass and knob value against the float64 reference, at sizes
+// that do not divide into tiles.
 package rnntest
 
 import (

@@ -1,9 +1,9 @@
-// Package config resolves what the user wants from flags, environment variables
-// and a file, in this order of precedence, and from presets and defaults below.
+// Package config resolves the user's settings. Flags come first, then environment
+// variables, then a file, then presets and defaults.
 //
-// Names are the same everywhere: the flag --max-rounds is the variable
-// RNNBENCH_MAX_ROUNDS and the key max_rounds of the file. The package knows no
-// command line library, and of devices and techniques only that they have names.
+// A setting has one name everywhere: the flag --max-rounds is the variable
+// RNNBENCH_MAX_ROUNDS and the key max_rounds in the file. The package uses no
+// command line library, and knows devices and techniques only by name.
 package config
 
 import (

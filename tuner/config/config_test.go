@@ -117,9 +117,9 @@ func TestFile(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"", "f:1:1: version: it is missing: write version = 1"},
+		{"", "f:1:1: version: it is missing or not a number: write version = 1"},
 		{"version = 2", "f:1:1: version: 2 is not supported"},
-		{`version = "1"`, "f:1:1: version: version is missing"},
+		{`version = "1"`, "f:1:1: version: it is missing or not a number"},
 		{"version = 1\nlable = \"x\"", "f:2:1: lable: unknown key: did you mean label?\n    lable = \"x\"\n    ^~~~~"},
 		{"version = 1\n[measure]\n\tmin_sampels = 3", "f:3:2: measure.min_sampels: unknown key"},
 		{"version = 1\n[measure]\n\tround = 3", "f:3:2: measure.round: unknown key: did you mean rounds?\n    \tround = 3\n    \t^~~~~"},

@@ -65,7 +65,7 @@ func Parse(data []byte, name string) (Layer, error) {
 	s.locate()
 	version, ok := d.Version.(int64)
 	if !ok {
-		s.report("version", errors.New("it is missing: write version = 1 at the top"))
+		s.report("version", errors.New("it is missing or not a number: write version = 1 at the top"))
 	} else if version != Version {
 		s.report("version", fmt.Errorf("%d is not supported: write version = %d", version, Version))
 	}

@@ -1,9 +1,9 @@
-// Package grid reads what is to be measured: sizes and words on axes, exact
-// points, presets, conditions and techniques, in one grammar for flags and
-// files. It makes of them a list of points and a list of techniques.
+// Package grid turns a request into the points and techniques to measure.
 //
-// It knows no cell, no technique and no device, only the names that it is given,
-// and nothing of how a point is measured.
+// A request has sizes and words on axes, exact points, presets, conditions and
+// techniques, in one grammar for flags and files. The package knows cells,
+// techniques and devices only by the names that it is given, and does not know
+// how a point is measured.
 package grid
 
 import (

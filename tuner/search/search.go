@@ -1,8 +1,7 @@
-// Package search finds the fastest of several candidates and measures as little
-// as it can for that.
+// Package search finds the fastest of several candidates with few measurements.
 //
-// It knows candidates by number and asks a Bench for one sample after the other,
-// so that it runs on recorded samples as it does on a device.
+// It knows candidates by number and asks a Bench for one sample after another.
+// It therefore runs on recorded samples as it does on a device.
 package search
 
 import (

@@ -1,9 +1,9 @@
-// Package wisdom keeps what tuning found: which technique, with which settings
-// of its knobs, is the fastest at a point on a device.
+// Package wisdom stores what tuning found: the fastest technique, with its knob
+// settings, at each point on each device.
 //
-// A book of wisdom is a TOML file, made to be read, merged and sent to others
-// with the same device. It knows neither techniques nor devices, only their
-// names: whether a setting can run is for the caller to find out.
+// A Book of wisdom is a TOML file that people can read, merge and send to others
+// with the same device. The package knows techniques and devices only by name.
+// The caller finds out whether a setting can run.
 package wisdom
 
 import (

@@ -1,5 +1,5 @@
-// Package hostile makes TOML files of nearly four megabytes that are meant to keep a
-// reader busy, for tests of those that read TOML.
+// Package hostile generates TOML files that are slow to decode, for tests of TOML readers.
+// Each has nearly four megabytes.
 package hostile
 
 import (
