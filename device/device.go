@@ -72,7 +72,7 @@ var (
 	ErrFault = errors.New("the device failed")
 	ErrLost  = errors.New("the program was lost when the device restarted") // compile anew
 
-	// ErrKilled and ErrStart speak of the process that has the device.
+	// ErrKilled and ErrStart concern the process that owns the device.
 	ErrKilled = errors.New("the device process was killed from outside")
 	ErrStart  = errors.New("the device process failed to start")
 )

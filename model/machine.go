@@ -50,7 +50,7 @@ type Level struct {
 	M    float64 `toml:"m" json:"m"` // bytes of one module's memory that weights can have
 }
 
-// Check reports the first number that makes no sense.
+// Check reports the first invalid number.
 func (m *Machine) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("model: machine %q: %s", m.Name, fmt.Sprintf(format, args...))

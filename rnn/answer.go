@@ -162,7 +162,7 @@ func (d Deviation) relative(scale float64) float64 {
 func (d Deviation) OK() bool { return d.Error <= d.Tolerance }
 
 func (d Deviation) String() string {
-	return fmt.Sprintf("%s[%d,%d] is off by %.3g, %.3g of the largest value; tolerance %.3g", d.Tensor, d.Row, d.Col, d.MaxAbs, d.Error, d.Tolerance)
+	return fmt.Sprintf("%s[%d,%d] is off by %.3g, or %.3g of the largest value; the tolerance is %.3g", d.Tensor, d.Row, d.Col, d.MaxAbs, d.Error, d.Tolerance)
 }
 
 // Compare holds an answer for problem p to the reference's answer, whose rows

@@ -29,7 +29,7 @@ func Passes() []string { return []string{"forward", "train"} }
 
 func (p Pass) String() string { return Passes()[p] }
 
-// A Precision is the arithmetic of the products. It is part of the problem,
+// A Precision is the number format of the matrix products. It is part of the problem,
 // since it changes the answer.
 type Precision = schedule.Precision
 
@@ -49,8 +49,8 @@ type Problem struct {
 	Cell   *cell.Cell
 	Input  int  // features of the first layer's input, or symbols where OneHot
 	Hidden int  // units per layer
-	Layers int  // layers on top of each other
-	Batch  int  // sequences run together
+	Layers int  // stacked layers
+	Batch  int  // sequences per batch
 	Steps  int  // time steps per sequence
 	Output int  // classes of the softmax output layer with cross-entropy loss; 0: none
 	OneHot bool // the input is one symbol a step: the first product is a table look-up
@@ -74,7 +74,7 @@ const MaxLayers = 1024
 // Frames is the number of steps that states are kept of.
 func (p Problem) Frames() int { return p.History + p.Steps }
 
-// Check reports the first size that makes no sense.
+// Check reports the first invalid size.
 func (p Problem) Check() error {
 	for _, size := range []struct {
 		name  string

@@ -9,8 +9,8 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// mostStarts is how often in a row a device may fail to start anew before a sweep
-// gives it up.
+// mostStarts is how many restarts of a device may fail in a row before a sweep
+// gives up.
 const mostStarts = 3
 
 // lost reports whether err is the loss of the device's process, which no candidate is
@@ -67,7 +67,7 @@ func (s *Sweep) absent(l *Layout, spec grid.Spec, err error) *candidate {
 	return c
 }
 
-// gone ends a sweep whose device cannot be started anew.
+// gone ends a sweep whose device cannot restart.
 func (s *Sweep) gone(c *candidate) error {
 	if s.starts < mostStarts || c.record.Reason == nil {
 		return nil

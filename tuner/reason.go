@@ -7,8 +7,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// reasonOf is the reason code of an error by which work is declined: what it says
-// is at fault, or otherwise.
+// reasonOf is the reason code of an error that declines work. Errors that name no
+// cause get otherwise.
 func reasonOf(err error, otherwise string) string {
 	for _, r := range []struct {
 		fault error

@@ -33,7 +33,7 @@ type Sweep struct {
 	Skip func(key string) bool
 	// Emit keeps a finished record. An error ends the sweep.
 	Emit func(*results.Record) error
-	// Watch, where set, is told what is going on, never during a burst.
+	// Watch, where set, receives progress events, never during a sample.
 	Watch func(Event)
 
 	answers  answers

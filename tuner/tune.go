@@ -372,7 +372,7 @@ func (c *contest) leave(i int, why search.Reason) error {
 		}
 		e.candidate.decline(results.Skipped, results.ReasonBound, fmt.Sprintf("its %d operations take at least %s, and another candidate ran faster",
 			e.record.Work.Executed, quantity.SI(e.bound, "s")))
-	case why == search.Unlikely: // not laid out again: that takes as long as a short burst
+	case why == search.Unlikely: // not planned again: that takes as long as a short sample
 		e.candidate = c.enter(&e.layout, e.spec)
 		e.candidate.decline(results.Skipped, results.ReasonUnlikely, "it was slower than others at nearby points")
 	case e.candidate == nil || len(e.samples.Wall) == 0: // the budget was spent before

@@ -10,7 +10,7 @@ import (
 // most some hundred times as long.
 const messageBytes = 1 << 20
 
-// errorBytes is what is told of an error, such as a compiler's listing.
+// errorBytes limits the reported text of an error, such as a compiler's listing.
 const errorBytes = 1 << 14
 
 var errTooLong = errors.New("the message is too long")

@@ -37,7 +37,7 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 		packed = []int{1, 2}
 	}
 	return []knob.Knob{
-		{Name: "inputbatch", Doc: "time steps per block: one input product and one persistent operation; 0: all, or in a wave a length that balances the cost of starting blocks against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
+		{Name: "inputbatch", Doc: "time steps per block of one input product and one persistent operation; 0: all, or in a wave a length that balances block starts against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "transpose weights in each pass (1) or once before all passes (2)", Values: packed},
 		{Name: "streams", Doc: "streams for running layers as a wave of blocks, half of them for input products; 1: one layer after another; more than two per layer stay idle", Values: waves(p.Layers), Min: 1, Max: maxStreams},
 	}

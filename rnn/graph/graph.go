@@ -244,7 +244,7 @@ func (g *Graph) Check() error {
 			case len(into) > 0:
 				return fmt.Errorf("graph: layer %q is an input, but %q connects to it", l.Name, g.Layers[g.Connections[into[0]].From].Name)
 			case len(outOf) == 0:
-				return fmt.Errorf("graph: input %q is connected to nothing", l.Name)
+				return fmt.Errorf("graph: input %q has no connection: connect it to a layer", l.Name)
 			case len(l.Bias) > 0:
 				return fmt.Errorf("graph: input %q cannot have a bias", l.Name)
 			}

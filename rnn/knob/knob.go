@@ -36,7 +36,7 @@ func Find(knobs []Knob, name string) *Knob {
 	return nil
 }
 
-// Reject is the error that v is none of k's values.
+// Reject is the error for v, which is not one of k's values.
 func (k Knob) Reject(v int) error {
 	return fmt.Errorf("knob %s cannot be %d: it takes %s", k.Name, v, k.Offer())
 }

@@ -1,9 +1,9 @@
 // Package schedule describes device work as data.
 //
 // A schedule is a list of operations over named matrices. Its meaning is
-// sequential: whatever the device and however many streams, the result is that
-// of running the operations one by one in program order. Streams only say which
-// operations may overlap; the waits between streams are derived from the
+// sequential: on any device, with any number of streams, the result is that of
+// running the operations one by one in program order. Streams only say which
+// operations may overlap. The waits between streams are derived from the
 // rectangles that operations read and write, never written by hand.
 //
 // Techniques build schedules and devices run them. Neither knows the other, and
@@ -236,7 +236,7 @@ func (b *Builder) Remove(m *Matrix) {
 // before they are made. One by one, the first that is too many is declined.
 func (b *Builder) Room(n int) error {
 	if n > MaxNodes {
-		return fmt.Errorf("%w: it takes more than the %d operations that a schedule has room for", ErrUnsupported, MaxNodes)
+		return fmt.Errorf("%w: it takes more than %d operations, the limit of a schedule", ErrUnsupported, MaxNodes)
 	}
 	return nil
 }
@@ -318,7 +318,7 @@ func (b *Builder) check(op Op) {
 			b.err = fmt.Errorf("schedule: %v: view %v is not inside a matrix of %d×%d", op, v, v.M.Rows, v.M.Cols)
 			return
 		case v.M.Packed && !packs(op, v):
-			b.err = fmt.Errorf("schedule: %v: %v is packed: only Pack writes it and only the right side of a product reads it, whole", op, v)
+			b.err = fmt.Errorf("schedule: %v: %v is packed: only Pack may write it, and only the right side of a product may read all of it", op, v)
 			return
 		}
 	}

@@ -239,9 +239,8 @@ func FromEnv(environ []string) (Layer, []string, error) {
 	return l, warnings, nil
 }
 
-// Resolve puts layers together, the strongest first. Each setting comes from the
-// strongest layer that has it, with three rules more, by which a name stands for
-// what it is short for:
+// Resolve combines layers, the strongest first. Each setting comes from the
+// strongest layer that has it. Three more rules expand names:
 //
 //   - an effort replaces the rounds and times of weaker layers;
 //   - a preset replaces the presets, points, zips and axes of weaker layers;

@@ -312,7 +312,7 @@ func (s *source) explain(err error) error {
 	return s.verdict()
 }
 
-// What is told of a file's mistakes at most.
+// Limits of a report on a file's mistakes.
 const (
 	mostWrong   = 20
 	longestText = 400 // bytes of a mistake or of a line

@@ -15,10 +15,10 @@ import (
 type Measure struct {
 	Effort       string        // "quick", "normal" or "rigorous": where the rest starts from
 	Rounds       int           // samples of each technique
-	MaxRounds    int           // bursts at most, where the interval is too wide
-	Warmup       time.Duration // of running before the first burst
-	MinTime      time.Duration // of a burst
-	MinIters     int           // runs in a burst at least
+	MaxRounds    int           // maximum samples, where the interval is too wide
+	Warmup       time.Duration // time to run before the first sample
+	MinTime      time.Duration // minimum length of a sample
+	MinIters     int           // minimum runs in a sample
 	TargetCI     float64       // half-width of the interval of the median over the median; 0: any
 	PointTimeout time.Duration // for one technique at one point; 0: none
 	Budget       time.Duration // for everything; 0: none
@@ -26,7 +26,7 @@ type Measure struct {
 	Seed         uint64        // of inputs and order
 	Cache        string        // "hot" or "cold"
 	Data         string        // "normal", "uniform" or "zeros"
-	Verify       bool          // check each answer before it is timed
+	Verify       bool          // check each answer before timing it
 	OnError      string        // "continue" or "stop"
 	Threads      int           // of the CPU; 0: as many as it has
 	Isolate      string        // worker process: "auto", "on" or "off"

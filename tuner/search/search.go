@@ -26,7 +26,7 @@ type Bench interface {
 }
 
 // ErrOut marks an arm that cannot be measured.
-var ErrOut = errors.New("out of the race")
+var ErrOut = errors.New("candidate cannot be measured")
 
 // A Reason says why an arm is measured no more.
 type Reason string
@@ -66,7 +66,7 @@ type Options struct {
 	Rounds    int         // samples of an arm that stays to the end
 	MaxEvals  int         // samples in all; 0: any number
 	Spent     func() bool // whether the time is; nil: there is enough
-	Tie       float64     // share by which equals may differ
+	Tie       float64     // share by which tied candidates may differ
 	Incumbent int         // arm that wins unless it is beaten by Margin; -1: none
 	Margin    float64     // a share
 }
@@ -114,7 +114,7 @@ func Run(ctx context.Context, arms []Arm, b Bench, o Options) (*Result, error) {
 		s.draw()
 		complete, err = s.rounds(ctx, s.all)
 	default:
-		return nil, fmt.Errorf("search: there is no strategy %q", o.Strategy)
+		return nil, fmt.Errorf("search: unknown strategy %q", o.Strategy)
 	}
 	if err != nil {
 		return nil, err

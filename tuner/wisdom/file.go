@@ -96,7 +96,7 @@ func fromFile(f entry) Entry {
 	}
 }
 
-// check finds what makes no sense in an entry.
+// check returns an error for an invalid entry.
 func (f *entry) check() error {
 	switch {
 	case f.Device == "":

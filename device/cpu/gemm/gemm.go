@@ -1,10 +1,11 @@
-// Package gemm multiplies matrices over any number of workers, without barriers and without
-// allocating: every worker computes its own rectangle of the result.
+// Package gemm multiplies matrices over any number of workers, without barriers or allocation.
+// Every worker computes its own rectangle of the result.
 //
-// Weights are packed ahead into strips (see simd.StripWidth); other operands are packed block by
-// block into the worker's scratch, after K. Goto and R. van de Geijn, "Anatomy of High-Performance
-// Matrix Multiplication", ACM TOMS 34(3), 2008, or read in place where few rows would not pay for
-// it. The package starts no goroutines and knows no streams: the device runs the workers.
+// Weights are packed ahead into strips (see simd.StripWidth). Other operands are packed block by
+// block into the worker's scratch, or read in place if they have too few rows to pay for packing.
+// The method follows K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication", ACM TOMS 34(3), 2008. The package starts no goroutines and knows no streams:
+// the device runs the workers.
 package gemm
 
 import "rnnbench/device/cpu/simd"

@@ -1,9 +1,9 @@
 // Package simd holds the vector kernels of the CPU device: point-wise functions, the
 // micro-kernels of the matrix product, and moves between matrix layouts.
 //
-// generic.go is the reference of every kernel in plain Go. On amd64 assembly, written by the
-// program in _generate, stands beside it; several levels can be compared in one binary. The
-// package knows neither matrices larger than a register tile nor cells nor workers.
+// generic.go has the plain Go reference of every kernel. On amd64 the program in _generate
+// writes the assembly, and one binary can compare several levels. The package knows no
+// matrices larger than a register tile, no cells and no workers.
 package simd
 
 import (
@@ -73,7 +73,7 @@ func under(name string, machine Level) (Level, error) {
 	case err != nil:
 		return machine, fmt.Errorf("%s=%s: choose among %v", Variable, name, levelNames)
 	case l > machine:
-		return machine, fmt.Errorf("%s=%s: this machine has %v at best", Variable, name, machine)
+		return machine, fmt.Errorf("%s=%s: this machine supports %v at most", Variable, name, machine)
 	}
 	return l, nil
 }
@@ -83,7 +83,7 @@ func under(name string, machine Level) (Level, error) {
 func For(l Level) (*Kernels, error) {
 	switch {
 	case l < Generic || l > detect():
-		return nil, fmt.Errorf("simd: this machine has %v at best, not %v", detect(), l)
+		return nil, fmt.Errorf("simd: this machine supports %v at most, not %v", detect(), l)
 	case l > Detect():
 		return nil, fmt.Errorf("simd: %s=%v forbids %v", Variable, Detect(), l)
 	}

@@ -58,7 +58,7 @@ func TestCap(t *testing.T) {
 		{"avx2", AVX512, AVX2, ""},
 		{"generic", AVX2, Generic, ""},
 		{"avx2", AVX2, AVX2, ""},
-		{"avx512", AVX2, AVX2, "RNNBENCH_SIMD=avx512: this machine has avx2 at best"},
+		{"avx512", AVX2, AVX2, "RNNBENCH_SIMD=avx512: this machine supports avx2 at most"},
 		{"mmx", AVX2, AVX2, "RNNBENCH_SIMD=mmx: choose among [generic avx2 avx512]"},
 	} {
 		got, err := under(c.name, c.machine)

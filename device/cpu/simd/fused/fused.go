@@ -1,8 +1,8 @@
 // Package fused runs the point-wise program of a cell over its units in one pass.
 //
-// For the programs of package cell there is generated assembly, which keeps everything between
-// a program's operands and its results in registers; any other program, level or machine is
-// served by an interpreter in plain Go. The package knows no rows, strides or workers.
+// Generated assembly runs the programs of package cell and keeps all intermediate values in
+// registers. An interpreter in plain Go runs any other program, level or machine. The package
+// knows no rows, strides or workers.
 package fused
 
 import (
