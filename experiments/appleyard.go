@@ -39,12 +39,12 @@ func ladder(layers int) []rung {
 	}
 	return []rung{
 		{"0 naive", nil, 777, 1.0, reason{}, reason{}},
-		{"1 grouped", at(1, 0, 0, 1, 0), 400, 1.9, less("a product of one gate already fills the cores, so grouping saves the repeated reading of the input and little else"), less("four products of a step become one, but most operations are point-wise, and those stay")},
-		{"2 streamed", at(2, 0, 0, 1, 0), 280, 2.8, less("there are no idle cores for a second stream to use: a product is split over all of them, and streams only take turns"), less("one thread of the host starts everything, so that a second stream has little to overlap")},
-		{"3 fused", at(2, 1, 0, 1, 0), 146, 5.3, less("an operation costs a fraction of a microsecond to start instead of several, so what fusing saves is the traffic of intermediates through the caches"), more("one launch of eight is left, and starting them was most of the time")},
-		{"4 transposed", at(2, 1, 1, 1, 0), 125, 6.2, more("the transposition also arranges the weights in the panels that the kernels read, which each product does anew without it: the largest step on a CPU at small batches"), more("packed weights are read by a kernel of this program, which forms a product of few rows on tensor cores with the cell in the same launch")},
-		{"5 inputs ×2", at(2, 1, 1, 2, 0), 119, 6.5, more("two steps' inputs share one reading of the input weights"), less("this saves one launch in four, of which none limits a step alone any more")},
-		{"6 overlapped", at(2*layers, 1, 1, 2, 1), 70, 11.1, less("the cores are busy already: what the wave could still win is the time at barriers, and it pays with caches shared by several layers' weights"), less("the wave has up to four layers' operations to overlap, but one thread hands them all over: replayed as a graph they start without it")},
+		{"1 grouped", at(1, 0, 0, 1, 0), 400, 1.9, less("one gate's product already fills the cores, so grouping mainly saves repeated reads of the input"), less("four products of a step become one, but most operations are element-wise and remain")},
+		{"2 streamed", at(2, 0, 0, 1, 0), 280, 2.8, less("a product already uses all cores, so a second stream finds none idle and the streams take turns"), less("one host thread launches everything, so a second stream has little to overlap")},
+		{"3 fused", at(2, 1, 0, 1, 0), 146, 5.3, less("starting an operation costs a fraction of a microsecond, not several. Fusing mainly saves the cache traffic of intermediates"), more("fusing leaves one launch in eight, and launch overhead took most of the time")},
+		{"4 transposed", at(2, 1, 1, 1, 0), 125, 6.2, more("the transposition also packs the weights for the kernels; without it, each product packs them again. This is the largest step on a CPU at small minibatches"), more("one of rnnbench's kernels reads the packed weights. It runs a skinny product on tensor cores and the cell in one launch")},
+		{"5 inputs ×2", at(2, 1, 1, 2, 0), 119, 6.5, more("the inputs of two steps share one read of the input weights"), less("this saves one launch in four, but no single launch limits a step any more")},
+		{"6 overlapped", at(2*layers, 1, 1, 2, 1), 70, 11.1, less("the cores are already busy. The wave can only save barrier time, and the weights of several layers share the caches"), less("the wave can overlap operations of up to four layers, but one thread launches them all. Replayed as a graph, they start without it")},
 	}
 }
 
@@ -90,7 +90,7 @@ func lstm4() results.Point {
 }
 
 var appleyardTable1 = Experiment{
-	ID: "appleyard-table1", Title: "The ladder: LSTM forward, stage on top of stage",
+	ID: "appleyard-table1", Title: "The optimization ladder: LSTM forward pass, cumulative stages",
 	Source: "Appleyard et al. 2016, Table 1",
 	Parts: func(s Size, on Target) []Part {
 		p := lstm4()
@@ -177,19 +177,19 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 			if lo, hi := span(before, rec); lo <= step && step <= hi || lo < 1/1.15 && hi > 1.15 {
 				noisy = append(noisy, r.label)
 			} else {
-				rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d, stage %s: ×%.2f here, ×%.2f in the paper.%s", p.Steps, r.label, own, step, r.explain(own > step, on)))
+				rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d, stage %s: speed-up %.2f× here, %.2f× in the paper.%s", p.Steps, r.label, own, step, r.explain(own > step, on)))
 			}
 		}
 		before = rec
 	}
 	if noisy != nil {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: intervals are too wide, or rounds too few, to tell what %s changed; run again with more rounds when nothing else runs.", p.Steps, strings.Join(noisy, ", ")))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: the effect of %s is unclear, because intervals are too wide or rounds too few. Measure again on an idle machine with more rounds.", p.Steps, strings.Join(noisy, ", ")))
 	}
 	addLibrary(t, recs, p, rungs)
 	rep.Tables = append(rep.Tables, t)
 	rep.ladderFindings(recs, p, on)
 	fig, err := plots.Ladder(at(recs, p), stages, plots.Spec{Machine: on.Name,
-		Title: fmt.Sprintf("Appleyard's ladder, %d steps: speed-up over the naive form", p.Steps)})
+		Title: fmt.Sprintf("Appleyard's ladder, %d steps: speed-up over naive", p.Steps)})
 	rep.add(fmt.Sprintf("appleyard-table1-T%d", p.Steps), fig, err)
 }
 
@@ -208,7 +208,7 @@ func addLibrary(t *table.Table, recs []results.Record, p results.Point, rungs []
 	if libraryTimes(recs, p) == 0 {
 		return
 	}
-	t.Columns = append(t.Columns, table.Column{Name: "By cuBLAS, µs/cell", Key: "cublas_us_per_cell", Right: true}, table.Column{Name: "By cuBLAS, ×", Key: "cublas_speedup", Right: true})
+	t.Columns = append(t.Columns, table.Column{Name: "cuBLAS, µs/cell", Key: "cublas_us_per_cell", Right: true}, table.Column{Name: "cuBLAS, ×", Key: "cublas_speedup", Right: true})
 	base := find(recs, byCuBLAS(rungs[0].label), here)
 	for i, r := range rungs {
 		us, up := math.NaN(), math.NaN()
@@ -243,27 +243,27 @@ func (rep *Report) ladderFindings(recs []results.Record, p results.Point, on Tar
 	base, last := find(recs, rungs[0].label, here), find(recs, top.label, here)
 	if base != nil && last != nil {
 		times := base.Seconds() / last.Seconds()
-		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: the whole ladder is ×%.2f here, ×%.1f in the paper.", p.Steps, times, top.up))
-		words := fmt.Sprintf("×%.2f", times)
+		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: the whole ladder makes the LSTM %.2f× as fast here, %.1f× in the paper.", p.Steps, times, top.up))
+		words := fmt.Sprintf("%.2f×", times)
 		if l := libraryTimes(recs, p); l > 0 {
-			words += fmt.Sprintf(", ×%.2f by cuBLAS", l)
+			words += fmt.Sprintf(", %.2f× with cuBLAS", l)
 		}
 		rep.claim(on, fmt.Sprintf("the whole ladder makes an LSTM 11.1 times as fast (T=%d)", p.Steps), words, !differ(times, top.up), furthest(recs, p))
 	}
 	if graph := find(recs, asGraph, here); graph != nil && last != nil {
-		s := fmt.Sprintf("T=%d: replaying the last stage as a graph, which the paper's GPU could not, makes it ×%.2f as fast", p.Steps, last.Seconds()/graph.Seconds())
+		s := fmt.Sprintf("T=%d: replayed as a graph, the last stage is %.2f× as fast as without a graph", p.Steps, last.Seconds()/graph.Seconds())
 		if v := find(recs, "cudnn", here); v != nil {
-			s += fmt.Sprintf(", ×%.2f of cuDNN's standard algorithm as a graph", v.Seconds()/graph.Seconds())
+			s += fmt.Sprintf(" and %.2f× as fast as cuDNN's standard algorithm as a graph", v.Seconds()/graph.Seconds())
 		}
-		rep.Findings = append(rep.Findings, s+".")
+		rep.Findings = append(rep.Findings, s+". The paper's GPU could not replay graphs.")
 	}
 	if !on.GPU {
 		return
 	}
 	if l := libraryTimes(recs, p); l > 0 {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: with every product by cuBLAS, as in the paper, the whole ladder is ×%.2f.", p.Steps, l))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: with every product by cuBLAS, as in the paper, the whole ladder gains %.2f×.", p.Steps, l))
 	} else if last != nil {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: stage 4 has a kernel of this program, not a transposition alone. The ladder with every product by cuBLAS was not measured in this run.", p.Steps))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: stage 4 runs one of rnnbench's kernels; it is not only a transposition. The ladder with every product by cuBLAS was not measured in this run.", p.Steps))
 	}
 }
 
@@ -280,7 +280,7 @@ func furthest(recs []results.Record, p results.Point) (why string) {
 		}
 		own, paper := a.Seconds()/b.Seconds(), rungs[i-1].paper/rungs[i].paper
 		if d := math.Abs(math.Log(own / paper)); d > most {
-			most, why = d, fmt.Sprintf("stage %s gains ×%.2f, in the paper ×%.2f", rungs[i].label, own, paper)
+			most, why = d, fmt.Sprintf("stage %s gains %.2f× here and %.2f× in the paper", rungs[i].label, own, paper)
 		}
 	}
 	return why
@@ -289,14 +289,14 @@ func furthest(recs []results.Record, p results.Point) (why string) {
 // explain is the sentence that explains a step that gains more than the paper's,
 // or less; none where what r has explains the opposite.
 func (r rung) explain(above bool, on Target) string {
-	why, place := r.cpu, "On a CPU"
+	why, place := r.cpu, "a CPU"
 	if on.GPU {
-		why, place = r.gpu, "On this GPU"
+		why, place = r.gpu, "this GPU"
 	}
 	if why.text == "" || why.more != above {
 		return ""
 	}
-	return fmt.Sprintf(" %s, probably: %s.", place, why.text)
+	return fmt.Sprintf(" Probable cause on %s: %s.", place, why.text)
 }
 
 // missing is a cell without a value: a dash in tables, null in data.

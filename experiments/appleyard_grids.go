@@ -23,7 +23,7 @@ func appleyardGrid(s Size) (hidden, batch []int, steps int) {
 }
 
 var appleyardFig1 = Experiment{
-	ID: "appleyard-fig1", Title: "The ladder over hidden size and minibatch, four layers, forward",
+	ID: "appleyard-fig1", Title: "The optimization ladder over hidden size and minibatch: four layers, forward pass",
 	Source: "Appleyard et al. 2016, Figure 1",
 	Parts: func(s Size, on Target) []Part {
 		hidden, batch, steps := appleyardGrid(s)
@@ -46,12 +46,12 @@ var appleyardFig1 = Experiment{
 		rungs := ladder(4)
 		first, last := rungs[0].label, rungs[len(rungs)-1].label
 		t := &table.Table{
-			Title: "Stage 6 over naive, and four layers over one (stage 6)",
+			Title: "Speed-up of stage 6 over naive, and throughput of four layers over one (stage 6)",
 			Columns: []table.Column{
 				{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
 				{Name: "naive", Key: "naive_flops_per_s", Right: true}, {Name: "stage 6", Key: "stage6_flops_per_s", Right: true},
 				{Name: "×", Key: "speedup", Right: true}, {Name: "best stage", Key: "best_stage"},
-				{Name: "batching inputs ×", Key: "inputbatch", Right: true}, {Name: "overlap ×", Key: "overlap", Right: true},
+				{Name: "input batching ×", Key: "inputbatch", Right: true}, {Name: "overlap ×", Key: "overlap", Right: true},
 				{Name: "4 layers / 1", Key: "layers", Right: true},
 			},
 		}
@@ -99,11 +99,11 @@ var appleyardFig1 = Experiment{
 		rep.gains(four, gain, on)
 		if pairs > 0 {
 			rep.claim(on, "batching inputs is often detrimental", fmt.Sprintf("slower at %d of %d points", hurts, pairs), 4*hurts >= pairs, "")
-			rep.Findings = append(rep.Findings, fmt.Sprintf("Batching inputs in pairs costs more than 2 %% at %d of %d points. The paper: detrimental in many cases for minibatches other than 32.", hurts, pairs))
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Batching inputs in pairs is slower by more than 2 %% at %d of %d points. The paper finds it detrimental in many cases for minibatches other than 32.", hurts, pairs))
 		}
 		if deep > 0 {
 			rep.claim(on, "four layers reach up to twice the throughput of one", fmt.Sprintf("more than 1.5 times at %d of %d points", doubles, deep), doubles > 0, on.say("one layer fills the cores of a CPU", ""))
-			rep.Findings = append(rep.Findings, fmt.Sprintf("Four layers reach more than 1.5 times the throughput of one at %d of %d points. The paper: up to twice, where there is little parallelism%s", doubles, deep, on.say("; on a CPU one layer fills the cores, and what more layers change is how many weights compete for the caches.", ".")))
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Four layers reach more than 1.5 times the throughput of one at %d of %d points. The paper reports up to twice, where one layer has little parallelism%s", doubles, deep, on.say(". On a CPU, one layer fills the cores, and more layers make more weights compete for the caches.", ".")))
 		}
 		if on.GPU {
 			rep.Findings = append(rep.Findings, vendorFinding(four, asGraph))
@@ -124,7 +124,7 @@ func (rep *Report) ladderFigures(four []results.Record, on Target) {
 	rep.add("appleyard-fig1", fig, err)
 	if on.GPU {
 		fig, err := plots.Lines(slices.DeleteFunc(slices.Clone(four), func(r results.Record) bool { return stage(r) && r.Impl.Label != rungs[len(rungs)-1].label }),
-			plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: the last stage, as a graph, and cuDNN"})
+			plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: the last stage, without and with a graph, and cuDNN"})
 		rep.add("appleyard-fig1-cudnn", fig, err)
 	}
 }
@@ -136,7 +136,7 @@ func (rep *Report) gains(four []results.Record, gain map[int][]float64, on Targe
 	for _, p := range points(four) {
 		if g := gain[p.Batch]; g != nil {
 			up := geomean(g)
-			parts = append(parts, fmt.Sprintf("×%.2f at batch %d", up, p.Batch))
+			parts = append(parts, fmt.Sprintf("%.2f× at minibatch %d", up, p.Batch))
 			delete(gain, p.Batch)
 			if up > top {
 				top, topBatch = up, p.Batch
@@ -144,8 +144,8 @@ func (rep *Report) gains(four []results.Record, gain map[int][]float64, on Targe
 		}
 	}
 	if parts != nil {
-		rep.claim(on, "the ladder gains most at minibatch 64", fmt.Sprintf("most at minibatch %d, ×%.2f", topBatch, top), topBatch == 64, "")
-		rep.Findings = append(rep.Findings, "Gain of stage 6 over naive, geometric mean over hidden sizes: "+strings.Join(parts, ", ")+". The paper: largest at minibatch 64, falling with minibatch and hidden size.")
+		rep.claim(on, "the ladder gains most at minibatch 64", fmt.Sprintf("most at minibatch %d, %.2f×", topBatch, top), topBatch == 64, "")
+		rep.Findings = append(rep.Findings, "Speed-up of stage 6 over naive, geometric mean over hidden sizes: "+strings.Join(parts, ", ")+". In the paper it is largest at minibatch 64 and falls with minibatch and hidden size.")
 	}
 }
 
@@ -169,7 +169,7 @@ func geomean(v []float64) float64 {
 }
 
 var appleyardFig2 = Experiment{
-	ID: "appleyard-fig2", Title: "Forward and backward of single-gate RNN, GRU and LSTM, four layers",
+	ID: "appleyard-fig2", Title: "Forward and backward passes of single-gate RNN, GRU and LSTM, four layers",
 	Source: "Appleyard et al. 2016, Figure 2",
 	Parts: func(s Size, on Target) []Part {
 		hidden, batch, steps := appleyardGrid(s)
@@ -191,7 +191,7 @@ var appleyardFig2 = Experiment{
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		t := &table.Table{
-			Title: "Forward, and backward with weight gradients (training less forward), FLOP/s",
+			Title: "Throughput: forward, and backward with weight gradients (training minus forward)",
 			Columns: []table.Column{
 				{Name: "Cell", Key: "cell"}, {Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
 				{Name: "forward", Key: "forward_flops_per_s", Right: true}, {Name: "backward", Key: "backward_flops_per_s", Right: true},
@@ -235,17 +235,17 @@ var appleyardFig2 = Experiment{
 			if clearly(mean) {
 				why = "; " + unknownCause
 			}
-			rep.Findings = append(rep.Findings, fmt.Sprintf("The backward pass, weight gradients included, runs at ×%.2f the forward pass's FLOP/s (geometric mean)%s. The paper draws forward and backward near each other.", mean, why))
-			rep.claim(on, "backward runs near the forward pass's FLOP/s", fmt.Sprintf("×%.2f in the geometric mean", mean), !differ(mean, 1), "")
+			rep.Findings = append(rep.Findings, fmt.Sprintf("The backward pass, weight gradients included, reaches %.2f× the FLOP/s of the forward pass (geometric mean)%s. The paper plots both close together.", mean, why))
+			rep.claim(on, "the backward pass runs near the FLOP/s of the forward pass", fmt.Sprintf("%.2f× (geometric mean)", mean), !differ(mean, 1), "")
 		}
-		rep.Findings = append(rep.Findings, "The paper measures cuDNN 5 here, whose structure stage 6 is. "+
-			on.say("The vendor's own library can be set beside it only on its GPUs.", vendorFinding(recs, "cudnnstyle")))
+		rep.Findings = append(rep.Findings, "The paper measures cuDNN 5 here; stage 6 has its structure. "+
+			on.say("cuDNN itself runs only on NVIDIA GPUs.", vendorFinding(recs, "cudnnstyle")))
 		return rep, nil
 	},
 }
 
 var appleyardWeightGrad = Experiment{
-	ID: "appleyard-weightgrad", Title: "Weight gradients in one product after the propagation, or one per step",
+	ID: "appleyard-weightgrad", Title: "Weight gradients: one product after the propagation versus one per step",
 	Source: "Appleyard et al. 2016, section 2.6",
 	Parts: func(s Size, on Target) []Part {
 		hidden, batch, steps := appleyardGrid(s)
@@ -262,7 +262,7 @@ var appleyardWeightGrad = Experiment{
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		t := &table.Table{
-			Title: "Training, LSTM: one product per weight matrix after the propagation against one per step",
+			Title: "Training, LSTM: one product per weight matrix after the propagation versus one per step",
 			Columns: []table.Column{
 				{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
 				{Name: "per step", Key: "per_step_s", Right: true}, {Name: "after", Key: "after_s", Right: true}, {Name: "×", Key: "speedup", Right: true},
@@ -281,13 +281,13 @@ var appleyardWeightGrad = Experiment{
 				table.Number(a.Seconds(), quantity.SI(a.Seconds(), "s")), table.Number(b.Seconds(), quantity.SI(b.Seconds(), "s")), number(up, "%.2f")})
 		}
 		if len(gains) == 0 {
-			return nil, fmt.Errorf("experiments: no records of both ways")
+			return nil, fmt.Errorf("experiments: no point has records both per step and after the propagation")
 		}
 		rep.Tables = append(rep.Tables, t)
-		fig, err := plots.Lines(recs, plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Weight gradients after the propagation or per step: training, LSTM, one layer"})
+		fig, err := plots.Lines(recs, plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Weight gradients after the propagation versus per step: training, LSTM, one layer"})
 		rep.add("appleyard-weightgrad", fig, err)
-		rep.claim(on, "one large product after the propagation is faster; no number", fmt.Sprintf("×%.2f in the geometric mean", geomean(gains)), geomean(gains) > 1, "")
-		rep.Findings = append(rep.Findings, fmt.Sprintf("One product after the propagation makes training ×%.2f as fast (geometric mean). The paper gives no number, only that one large product usually achieves close to peak.", geomean(gains)))
+		rep.claim(on, "one large product after the propagation is faster (the paper gives no number)", fmt.Sprintf("%.2f× (geometric mean)", geomean(gains)), geomean(gains) > 1, "")
+		rep.Findings = append(rep.Findings, fmt.Sprintf("One product after the propagation makes training %.2f× as fast (geometric mean). The paper gives no number; it says that one large product usually comes close to peak.", geomean(gains)))
 		return rep, nil
 	},
 }

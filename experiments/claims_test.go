@@ -107,7 +107,7 @@ func TestSameLength(t *testing.T) {
 		t.Errorf("without that form: %q", s)
 	}
 	s := about(rep, "over LSTMs of length 256")
-	paper, naive := strings.Index(s, "the paper's counterpart"), strings.Index(s, "naive of eight products")
+	paper, naive := strings.Index(s, "the paper's counterpart"), strings.Index(s, "naive with eight products")
 	if paper < 0 || naive < paper {
 		t.Errorf("the paper's counterpart does not come before the naive form: %q", s)
 	}
@@ -122,7 +122,7 @@ func TestAlgorithmsAlike(t *testing.T) {
 		s.Median = 1e-3
 		recs[i].Stats, recs[i].Verify = &s, &results.Verify{Error: 1e-3, OK: true}
 	}
-	const words = "whichever is asked for"
+	const words = "whichever is requested"
 	if about(report(t, "cudnn-bf16", recs, gpu), words) == "" {
 		t.Error("algorithms of the same error and time are not called one")
 	}
@@ -140,7 +140,7 @@ func TestAlgorithmsAlike(t *testing.T) {
 // products, and where that was not measured the report says so.
 func TestLibraryLadder(t *testing.T) {
 	all := planned(t, "appleyard-table1", gpu)
-	if s := about(report(t, "appleyard-table1", all, gpu), "with every product by cuBLAS"); !strings.Contains(s, "the whole ladder is ×") {
+	if s := about(report(t, "appleyard-table1", all, gpu), "with every product by cuBLAS"); !strings.Contains(s, "the whole ladder gains ") {
 		t.Errorf("%q", s)
 	}
 	old := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool { return strings.Contains(r.Impl.Label, ", cuBLAS") })
@@ -157,7 +157,7 @@ func TestStartUp(t *testing.T) {
 		s.Median = 20e-6 + 1e-6*float64(r.Point.Steps)
 		recs[i].Stats = &s
 	}
-	if s := about(report(t, "diamos-fig4", recs, gpu), "a start"); !strings.Contains(s, "a step takes 1.00 µs and a start 20.0 µs, as much as 20 steps") {
+	if s := about(report(t, "diamos-fig4", recs, gpu), "start-up"); !strings.Contains(s, "a step takes 1.00 µs and start-up takes 20.0 µs, as much as 20 steps") {
 		t.Errorf("%q", s)
 	}
 }

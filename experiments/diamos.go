@@ -61,7 +61,7 @@ func rate(r *results.Record) (table.Cell, float64) {
 }
 
 var diamosFig3 = Experiment{
-	ID: "diamos-fig3", Title: "Persistent layer against matrix products over minibatch, forward",
+	ID: "diamos-fig3", Title: "Persistent layer versus matrix products over minibatch, forward pass",
 	Source: "Diamos et al. 2016, Figure 3",
 	Parts: func(s Size, on Target) []Part {
 		p := diamosLayer(s)
@@ -119,19 +119,19 @@ var diamosFig3 = Experiment{
 		}
 		t.Title = fmt.Sprintf("Diamos Figure 3: forward, one gate, %d units", hidden)
 		rep.Tables = append(rep.Tables, t)
-		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Machine: on.Name, Title: "Diamos Figure 3: forward, persistent against products"})
+		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Machine: on.Name, Title: "Diamos Figure 3: forward, persistent versus products"})
 		rep.add("diamos-fig3", fig, err)
 		if at4 > 0 {
-			rep.Findings = append(rep.Findings, fmt.Sprintf("At minibatch 4 the persistent layer is ×%.2f the one of products; the paper has ×28.%s", at4, losses(at4, graph4, paper[4], on)))
+			rep.Findings = append(rep.Findings, fmt.Sprintf("At minibatch 4, the persistent layer is %.2f× as fast as matrix products; the paper reports 28×.%s", at4, losses(at4, graph4, paper[4], on)))
 			rep.diamosClaims(on, at4, library4, rate4/most)
 		}
 		if library4 > 0 {
-			rep.Findings = append(rep.Findings, fmt.Sprintf("The paper's ×28 is over products of Nervana's library; it compares with NVIDIA's as well. Over cuBLAS's, at minibatch 4, the persistent layer is ×%.2f as fast here. Our own products take few rows at once with the cell behind them, in one launch.", library4))
+			rep.Findings = append(rep.Findings, fmt.Sprintf("The paper's 28× is over products of Nervana's library; the paper also compares with NVIDIA's. At minibatch 4, the persistent layer here is %.2f× as fast as cuBLAS products. rnnbench's own skinny products run the cell in the same launch.", library4))
 		}
 		if on.GPU {
 			rep.Findings = append(rep.Findings, vendorFinding(recs, "persistent"))
 		}
-		rep.Findings = append(rep.Findings, fmt.Sprintf("The persistent layer is fastest at minibatch %d here; the paper's reaches its 2.8 TFLOP/s at 4. Its rates probably count the recurrent product alone, ours count the input product too, which one large product serves in both.", small))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("The persistent layer's throughput peaks at minibatch %d here; the paper reaches 2.8 TFLOP/s at minibatch 4. The paper's rates probably count the recurrent product alone. Ours also count the input product, which is one large product in both.", small))
 		return rep, nil
 	},
 }
@@ -140,16 +140,16 @@ var diamosFig3 = Experiment{
 // minibatch 4, that over cuBLAS's, 0 if unknown, and the share of the largest rate
 // that minibatch 4 has.
 func (r *Report) diamosClaims(on Target, times, library, share float64) {
-	here, why := fmt.Sprintf("×%.2f", times), "no launch costs much here: an operation starts in a fraction of a microsecond"
+	here, why := fmt.Sprintf("%.2f×", times), "launches cost little here: an operation starts in a fraction of a microsecond"
 	if on.GPU {
 		why = ""
 	}
 	if library > 0 {
-		here += fmt.Sprintf(", ×%.2f over cuBLAS", library)
-		why = "the paper's products are by Nervana's library; the cause of what remains over cuBLAS is not known"
+		here += fmt.Sprintf(", %.2f× over cuBLAS", library)
+		why = "the paper's products use Nervana's library; the cause of the remaining difference over cuBLAS is not known"
 	}
 	r.claim(on, "persistent is 28 times as fast as products at minibatch 4", here, !differ(times, 28), why)
-	r.claim(on, "2.8 TFLOP/s are reached at minibatch 4 and stay", fmt.Sprintf("minibatch 4 has %.0f %% of the largest rate", 100*share), share > 0.9,
+	r.claim(on, "throughput reaches 2.8 TFLOP/s at minibatch 4 and stays there", fmt.Sprintf("minibatch 4 reaches %.0f %% of the highest throughput", 100*share), share > 0.9,
 		"")
 }
 
@@ -158,20 +158,20 @@ func (r *Report) diamosClaims(on Target, times, library, share float64) {
 // graph they lose graph, NaN if that is unknown.
 func losses(times, graph, paper float64, on Target) (why string) {
 	if clearly(times) {
-		why = " Products lose to start-up and to weights read again at each step, in shares that were not measured."
+		why = " Products lose time to start-up and to rereading the weights at each step; the shares were not measured."
 	}
 	switch {
 	case times >= paper:
 	case !on.GPU:
-		why += " On a CPU an operation starts in a fraction of a microsecond, and shares of a product fall to the same core at each step. So its private cache can keep the weights for products as well."
+		why += " On a CPU, an operation starts in a fraction of a microsecond. Each core computes the same share of a product at every step, so its private cache can also hold the weights for products."
 	case clearly(times) && graph < times:
-		why += fmt.Sprintf(" As a graph, which spares the host's part of starting operations, the factor is ×%.2f.", graph)
+		why += fmt.Sprintf(" With products replayed as a graph, which avoids launches by the host, the factor is %.2f×.", graph)
 	}
 	return why
 }
 
 var diamosFig4 = Experiment{
-	ID: "diamos-fig4", Title: "Persistent layer over time steps: what starting costs",
+	ID: "diamos-fig4", Title: "Persistent layer over time steps: the cost of start-up",
 	Source: "Diamos et al. 2016, Figure 4",
 	Parts: func(s Size, on Target) []Part {
 		p := diamosLayer(s)
@@ -188,7 +188,7 @@ var diamosFig4 = Experiment{
 		rep := &Report{}
 		t := &table.Table{Columns: []table.Column{
 			{Name: "T", Key: "steps", Right: true}, {Name: "persistent", Key: "persistent_flops_per_s", Right: true},
-			{Name: "of the most", Key: "share", Right: true}, {Name: "products", Key: "gemm_flops_per_s", Right: true}, {Name: "×", Key: "speedup", Right: true},
+			{Name: "of the best", Key: "share", Right: true}, {Name: "products", Key: "gemm_flops_per_s", Right: true}, {Name: "×", Key: "speedup", Right: true},
 		}}
 		var most float64
 		for _, r := range recs {
@@ -223,11 +223,11 @@ var diamosFig4 = Experiment{
 			}
 		}
 		rep.Tables = append(rep.Tables, t)
-		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Machine: on.Name, Title: "Diamos Figure 4: forward over time steps, weights arranged in each pass"})
+		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Machine: on.Name, Title: "Diamos Figure 4: forward over time steps, weights packed in each pass"})
 		rep.add("diamos-fig4", fig, err)
-		rep.Findings = append(rep.Findings, fmt.Sprintf("Half of the largest throughput is reached at %d steps, 90 %% at %d. The paper: most of it after about 30 steps.", half, nine)+startUp(runs))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("Throughput reaches half of its maximum at %d steps and 90 %% at %d. The paper reaches most of it after about 30 steps.", half, nine)+startUp(runs))
 		if !math.IsNaN(at32) {
-			rep.claim(on, "most of the throughput is reached after about 30 steps", fmt.Sprintf("%.0f %% of the largest at 32 steps, 90 %% at %d", 100*at32, nine), at32 > 0.5, "")
+			rep.claim(on, "most of the throughput is reached after about 30 steps", fmt.Sprintf("%.0f %% of the maximum at 32 steps, 90 %% at %d", 100*at32, nine), at32 > 0.5, "")
 		}
 		return rep, nil
 	},
@@ -246,16 +246,28 @@ func startUp(runs []*results.Record) string {
 	if !(step > 0) || !(start > 0) {
 		return ""
 	}
-	return fmt.Sprintf(" By the difference of the two longest runs a step takes %s and a start %s, as much as %.0f steps. What the start consists of was not measured.",
+	return fmt.Sprintf(" From the difference of the two longest runs, a step takes %s and start-up takes %s, as much as %.0f steps. The parts of start-up were not measured.",
 		quantity.SI(step, "s"), quantity.SI(start, "s"), start/step)
 }
 
-// The labels of the barrier experiment.
+// The labels of the barrier experiment. Recorded runs have the first.
 const (
 	meetings   = "meeting per step"
 	operations = "operation per step"
 	products   = "product and cell per step"
 )
+
+// named is recs with the barrier's label as readers see it. Records keep the label
+// under which they were measured.
+func named(recs []results.Record) []results.Record {
+	recs = slices.Clone(recs)
+	for i := range recs {
+		if recs[i].Impl.Label == meetings {
+			recs[i].Impl.Label = "barrier per step"
+		}
+	}
+	return recs
+}
 
 var diamosBarrier = Experiment{
 	ID: "diamos-barrier", Title: "Per-step barrier versus per-step dispatch",
@@ -282,14 +294,14 @@ var diamosBarrier = Experiment{
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		labels := []string{meetings, operations, products}
-		t := &table.Table{Title: "A step of one sequence, one gate: what it takes by how the workers are told", Columns: []table.Column{
-			{Name: "H", Key: "hidden", Right: true}, {Name: "meeting", Key: "meeting_s", Right: true},
+		t := &table.Table{Title: "Time of one step, one sequence, one gate: per-step barrier versus per-step dispatch", Columns: []table.Column{
+			{Name: "H", Key: "hidden", Right: true}, {Name: "barrier", Key: "meeting_s", Right: true},
 			{Name: "operation", Key: "operation_s", Right: true}, {Name: "product and cell", Key: "products_s", Right: true},
 			{Name: "operation ×", Key: "operation_ratio", Right: true}, {Name: "product and cell ×", Key: "products_ratio", Right: true},
 		}}
 		var ratios []string
 		var jumps []string       // sizes at which more units take less time
-		var dispatched []float64 // what an operation takes, over a meeting
+		var dispatched []float64 // what an operation takes, over a barrier
 		last, lastHidden, at := math.NaN(), 0, 0
 		for _, p := range points(recs) {
 			row := []table.Cell{table.Int(p.Hidden)}
@@ -306,30 +318,30 @@ var diamosBarrier = Experiment{
 			}
 			t.Rows = append(t.Rows, append(row, number(sec[1]/sec[0], "%.2f"), number(sec[2]/sec[0], "%.2f")))
 			if up := sec[2] / sec[0]; !math.IsNaN(up) {
-				ratios = append(ratios, fmt.Sprintf("×%.2f at %d units (%s a step)", up, p.Hidden, quantity.SI(sec[2]-sec[0], "s")))
+				ratios = append(ratios, fmt.Sprintf("%.2f× at %d units (difference %s)", up, p.Hidden, quantity.SI(sec[2]-sec[0], "s")))
 			}
 			if up := sec[1] / sec[0]; !math.IsNaN(up) {
 				dispatched, at = append(dispatched, up), p.Hidden
 			}
 			if p.Hidden > lastHidden && sec[2] < last/1.15 {
-				jumps = append(jumps, fmt.Sprintf("From %d to %d units the product and cell fall from %s to %s a step. The record does not name the kernels, so the cause is not known.",
+				jumps = append(jumps, fmt.Sprintf("From %d to %d units, the step time of product and cell falls from %s to %s. The records do not name the kernels, so the cause is not known.",
 					lastHidden, p.Hidden, quantity.SI(last, "s"), quantity.SI(sec[2], "s")))
 			}
 			last, lastHidden = sec[2], p.Hidden
 		}
 		if len(ratios) == 0 {
-			return nil, fmt.Errorf("experiments: no records of both ways")
+			return nil, fmt.Errorf("experiments: no point has records of both a barrier and a product and cell per step")
 		}
 		rep.Tables = append(rep.Tables, t)
-		fig, err := plots.Lines(recs, plots.Spec{X: "hidden", Y: "time", Machine: on.Name, Title: "Diamos 4.3: one sequence, one gate: a meeting or operations at each step"})
+		fig, err := plots.Lines(named(recs), plots.Spec{X: "hidden", Y: "time", Machine: on.Name, Title: "Diamos 4.3: per-step barrier versus per-step dispatch, one sequence, one gate"})
 		rep.add("diamos-barrier", fig, err)
-		rep.Findings = append(rep.Findings, "Dispatching a product and a cell at each step instead of meeting takes "+strings.Join(ratios, ", ")+". The paper: a global barrier has about a tenth of the latency of a kernel launch, and launches cost 6 to 10 times the mathematics of a step.")
+		rep.Findings = append(rep.Findings, "Time of a step with a dispatched product and cell, relative to a step with a barrier: "+strings.Join(ratios, ", ")+". In the paper, a global barrier has about a tenth of the latency of a kernel launch. Launches there cost 6 to 10 times the arithmetic of a step.")
 		rep.Findings = append(rep.Findings, jumps...)
 		if n := len(dispatched); n > 0 {
 			times := dispatched[n-1] // the largest layer is nearest to the paper's 1152 units
 			rep.claim(on, "a barrier has about a tenth of the latency of a launch",
-				fmt.Sprintf("a step with a launched operation takes ×%.2f of one with a barrier at %d units, ×%.2f to ×%.2f over all sizes", times, at, slices.Min(dispatched), slices.Max(dispatched)),
-				!differ(times, 10), on.say("an operation of a CPU's workers is no kernel launch", ""))
+				fmt.Sprintf("a step with a launched operation takes %.2f× the time of a step with a barrier at %d units, %.2f× to %.2f× over all sizes", times, at, slices.Min(dispatched), slices.Max(dispatched)),
+				!differ(times, 10), on.say("dispatching an operation to CPU workers is not a kernel launch", ""))
 		}
 		return rep, nil
 	},

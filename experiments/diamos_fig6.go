@@ -34,7 +34,7 @@ func persistentSpecs() []grid.Spec {
 const fig6Batch = 4
 
 var diamosFig6 = Experiment{
-	ID: "diamos-fig6", Title: "The design space of persistent layers: predicted throughput over layer sizes",
+	ID: "diamos-fig6", Title: "The design space of persistent layers: predicted throughput over layer size",
 	Source: "Diamos et al. 2016, Figure 6 and section 5.1.4",
 	Parts: func(s Size, on Target) []Part {
 		if persistentSpecs() == nil {
@@ -156,19 +156,19 @@ func reportDesigns(rep *Report, m *model.Machine) error {
 	rates := plots.Axis{Title: "Throughput (FLOP/s)", Scale: plots.Linear, Zero: true}
 	points := &plots.Chart{Title: "Diamos Figure 6: persistent layers on variants of the TitanX, predicted", X: axis, Y: rates,
 		Subtitle: fmt.Sprintf("%s · one-gate layers · B=%d", m.Name, fig6Batch),
-		Notes:    []string{"Each mark is a way to divide the recurrent matrix over multiprocessors and threads whose weights stay in registers; of those closer than a hundredth of the peak one is drawn."}}
-	lines := &plots.Chart{Title: "Diamos Figure 6: the best tilings of each variant, predicted", X: axis, Y: rates, Subtitle: points.Subtitle,
-		Notes:  []string{"A line ends where the weights no longer fit into the registers. Twice the bandwidth of main memory changes nothing, and more registers nothing where there are enough: their lines lie on that of the base."},
+		Notes:    []string{"Each mark is one way to divide the recurrent matrix over multiprocessors and threads, with weights in registers. Marks closer than a hundredth of the peak are drawn once."}}
+	lines := &plots.Chart{Title: "Diamos Figure 6: the best tiling of each variant, predicted", X: axis, Y: rates, Subtitle: points.Subtitle,
+		Notes:  []string{"A line ends where the weights no longer fit into registers. Lines for twice the main-memory bandwidth lie on the base line. So do lines for more registers where the base has enough."},
 		Panels: []plots.Panel{{}}}
 	t := &table.Table{
 		Title: fmt.Sprintf("Variants of the %s, minibatch %d", m.Name, fig6Batch),
 		Columns: []table.Column{
-			{Name: "Variant", Key: "variant"}, {Name: "what", Key: "what"},
+			{Name: "Variant", Key: "variant"}, {Name: "change", Key: "what"},
 			{Name: "mean", Key: "mean_flops_per_s", Right: true}, {Name: "×", Key: "gain", Right: true},
 			{Name: "best", Key: "best_flops_per_s", Right: true}, {Name: "largest layer", Key: "largest", Right: true},
 			{Name: "256 units ×", Key: "gain_256", Right: true}, {Name: "1152 units ×", Key: "gain_1152", Right: true},
 		},
-		Notes: []string{fmt.Sprintf("mean: of the best throughput over %d layer sizes from %d to %d, where a size that does not stay on chip counts as nothing", len(sizes), sizes[0], sizes[len(sizes)-1])},
+		Notes: []string{fmt.Sprintf("mean: best throughput averaged over %d layer sizes from %d to %d; a size that does not fit on chip counts as zero", len(sizes), sizes[0], sizes[len(sizes)-1])},
 	}
 	var all []design
 	for _, v := range model.Variants() {
@@ -237,26 +237,26 @@ func (rep *Report) designFindings(all []design) {
 	})
 	var words []string
 	for _, name := range ranked {
-		words = append(words, fmt.Sprintf("%s ×%.2f", name, gain(name)))
+		words = append(words, fmt.Sprintf("%s %.2f×", name, gain(name)))
 	}
-	rank, same := "The paper ranks them the same: 16-bit arithmetic, memory per multiprocessor, multiprocessors.", true
+	rank, same := "The paper gives the same ranking: 16-bit arithmetic, memory per multiprocessor, multiprocessors.", true
 	if i := func(s string) int { return slices.Index(ranked, s) }; i("half") > i("registers") || i("registers") > i("cores") {
-		rank, same = "The paper ranks them otherwise: 16-bit arithmetic, memory per multiprocessor, multiprocessors.", false
+		rank, same = "The paper gives a different ranking: 16-bit arithmetic, memory per multiprocessor, multiprocessors.", false
 	}
 	i := slices.Index(base.sizes, 1152)
 	small := slices.Index(base.sizes, 256)
 	latency := by["latency"]
 	computed := Target{} // whatever was measured, this is of the paper's sizes
 	rep.claim(computed, "16-bit arithmetic helps most, then memory per multiprocessor, then multiprocessors", strings.Join(words, ", "), same, "")
-	rep.claim(computed, "twice the bandwidth of main memory changes nearly nothing", fmt.Sprintf("×%.2f", gain("dram")), !differ(gain("dram"), 1), "")
+	rep.claim(computed, "twice the main-memory bandwidth changes almost nothing", fmt.Sprintf("%.2f×", gain("dram")), !differ(gain("dram"), 1), "")
 	rep.claim(computed, "2.80 TFLOP/s at 1152 units on the TitanX", quantity.SI(base.rate(i), "FLOP/s")+" predicted", !differ(base.rate(i), 2.8e12),
 		unknownCause)
 	rep.Findings = append(rep.Findings,
-		"Mean throughput over layer sizes: "+strings.Join(words, ", ")+". "+rank+" That multiprocessors come third rests on their distances: twice as many make a chip of twice the area, on which synchronisation and latency take √2 as long, which is an assumption of this model and not a number of the paper's. Without it, or at minibatches of 16 and more, they come before memory per multiprocessor.",
-		fmt.Sprintf("Twice the bandwidth of main memory changes ×%.2f: weights and states do not pass it. The paper: unlikely to impact persistent kernels.", gain("dram")),
-		fmt.Sprintf("Half the latency of memory gains ×%.2f at %d units and ×%.2f at 1152: it opens smaller layers, as the paper says.",
+		"Mean throughput over layer sizes: "+strings.Join(words, ", ")+". "+rank+" Multiprocessors rank third because of distance: twice as many need twice the chip area, where synchronization and latency take √2 times as long. This is an assumption of the model, not a number from the paper. Without it, or at minibatches of 16 and more, multiprocessors rank ahead of memory per multiprocessor.",
+		fmt.Sprintf("Twice the main-memory bandwidth gives %.2f× the throughput: weights and states do not pass through main memory. The paper calls it unlikely to impact persistent kernels.", gain("dram")),
+		fmt.Sprintf("Half the memory latency gains %.2f× at %d units and %.2f× at 1152. It makes smaller layers efficient, as the paper says.",
 			latency.rate(small)/base.rate(small), base.sizes[small], latency.rate(i)/base.rate(i)),
-		fmt.Sprintf("At 1152 units the model gives the TitanX %s with tiling %s; the paper measured 2.80 TFLOP/s with 24×1 multiprocessors, ×%.2f of that. Layers up to %d units stay on chip; the paper: approximately 1200 in registers, 1152 run.",
+		fmt.Sprintf("At 1152 units, the model predicts %s on the TitanX with tiling %s. The paper measured 2.80 TFLOP/s with 24×1 multiprocessors, %.2f× the prediction. In the model, layers of up to %d units fit on chip. The paper says approximately 1200 in registers, and runs 1152.",
 			quantity.SI(base.rate(i), "FLOP/s"), base.best[i].Tiling, 2.8e12/base.rate(i), base.largest()))
 }
 
@@ -264,14 +264,16 @@ func (rep *Report) designFindings(all []design) {
 // beside what the model predicts of them.
 func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 	t := &table.Table{
-		Title: "Steps on " + here.Name + ", predicted and measured",
+		Title: "Step time on " + here.Name + ", predicted and measured",
 		Columns: []table.Column{
 			{Name: "Cell", Key: "cell"}, {Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
 			{Name: "weights in", Key: "home"}, {Name: "predicted", Key: "predicted_s", Right: true},
 			{Name: "measured", Key: "measured_s", Right: true}, {Name: "±", Key: "ci_percent", Right: true},
-			{Name: "measured / predicted", Key: "ratio", Right: true}, {Name: "limit", Key: "limit"}, {Name: "what the record says where further off than 25 %", Key: "why"},
+			{Name: "measured / predicted", Key: "ratio", Right: true}, {Name: "limit", Key: "limit"}, {Name: "cause, if more than 25 % off", Key: "why"},
 		},
-		Notes: []string{"machine: " + here.Source + "; a step of the sequence, with the product of its narrow input; measured: the mean of the faster half of the samples, ±: of their median"},
+		Notes: []string{"machine: " + here.Source,
+			"step: one time step, including the product of its small input",
+			"measured: mean of the faster half of the samples; ±: half-width of the interval of their median"},
 	}
 	close25, n := 0, 0
 	var reasons []string // of the points further off
@@ -331,16 +333,16 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 	}
 	rep.Tables = append(rep.Tables, t)
 	rep.predictedFigure(recs, here, panels)
-	rep.yardstick(fmt.Sprintf("the model is within 25 %% of the measured step at %d of %d points of this machine", close25, n))
+	rep.yardstick(fmt.Sprintf("the model is within 25 %% of the measured step time at %d of %d points on this machine", close25, n))
 	rep.Findings = append(rep.Findings, withinFinding(close25, n, reasons, counts))
 }
 
 // predictedFigure draws the panels of a report on predictions, a panel a minibatch.
 func (rep *Report) predictedFigure(recs []results.Record, here *model.Machine, panels map[int]*plots.Panel) {
-	fig := &plots.Chart{Title: "Persistent steps, predicted and measured", Subtitle: here.Name,
+	fig := &plots.Chart{Title: "Step time of persistent layers, predicted and measured", Subtitle: here.Name,
 		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Time of one step (s)", Scale: plots.Log,
 			Format: quantity.Measure{Unit: "s"}.Tick},
-		Notes: []string{"Dotted: the model of this machine, " + here.Source + "."}}
+		Notes: []string{"Dotted lines: the model of this machine, " + here.Source + "."}}
 	for _, b := range slices.Sorted(maps.Keys(panels)) {
 		for _, s := range panels[b].Series { // records are in the order of measuring
 			slices.SortFunc(s.Points, func(a, b plots.Point) int { return cmp.Compare(a.X, b.X) })
@@ -357,13 +359,13 @@ func (rep *Report) predictedFigure(recs []results.Record, here *model.Machine, p
 
 // withinFinding says how often the model was near, and what is known of the rest.
 func withinFinding(near, n int, reasons []string, counts map[string]int) string {
-	finding := fmt.Sprintf("The model is within 25 %% of the measured persistent step at %d of %d points.", near, n)
+	finding := fmt.Sprintf("The model is within 25 %% of the measured step time of persistent layers at %d of %d points.", near, n)
 	slices.SortStableFunc(reasons, func(a, b string) int { return counts[b] - counts[a] })
 	for i, why := range reasons {
-		reasons[i] = fmt.Sprintf("%d: %s", counts[why], why)
+		reasons[i] = fmt.Sprintf("%s (%d)", why, counts[why])
 	}
 	if reasons != nil {
-		finding += " Of the others, " + strings.Join(reasons, "; ") + "."
+		finding += " The others: " + strings.Join(reasons, "; ") + "."
 	}
 	return finding
 }
@@ -397,11 +399,11 @@ func spared(s model.Step, seconds float64) string {
 	case seconds >= longest:
 		return unknownCause
 	case exchange == longest:
-		return "the whole step took less than the exchange alone by the machine's file"
+		return "the whole step took less time than the machine file predicts for the exchange alone"
 	case s.Weights == longest:
-		return "the whole step took less than reading the weights from " + s.Home + " alone"
+		return "the whole step took less time than reading the weights from " + s.Home + " alone"
 	}
-	return "the whole step took less than the products alone at the measured rate"
+	return "the whole step took less time than the products alone at the measured rate"
 }
 
 // excuse says what the record shows of a step that is not as predicted.
@@ -409,9 +411,9 @@ func excuse(rec *results.Record, s model.Step, ratio float64) string {
 	half, known := rec.Stats.HalfWidth()
 	switch {
 	case slices.Contains(rec.Warnings, results.WarnBimodal) || slices.Contains(rec.Warnings, results.WarnDrift):
-		return "samples drift or have two peaks"
+		return "samples drift or are bimodal"
 	case known && half > 0.1:
-		return "the median is known to less than ±10 %"
+		return "the interval of the median is wider than ±10 %"
 	case ratio < 1:
 		return spared(s, ratio*s.Time)
 	}

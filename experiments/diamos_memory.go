@@ -32,7 +32,7 @@ func utterances() []utterance {
 		{1200, 4, 700, 0, 0, ""},
 		{1760, 64, 3000, 1.3e9, 12.3e6, "about 9"},
 		{1760, 4, 3000, 0, 0, ""},
-		{1152, 4, 3000, 0, 0, "over 100; 110 in the blog"}, // the network of section 5.2
+		{1152, 4, 3000, 0, 0, "over 100; 110 in the blog post"}, // the network of section 5.2
 	}
 }
 
@@ -67,8 +67,8 @@ func footprintOf(t rnn.Technique, u utterance) (footprint, error) {
 func (f footprint) deepest(bytes float64) int { return max(0, int((bytes-f.fixed)/f.layer)) }
 
 var diamosMemory = Experiment{
-	ID: "diamos-memory", Title: "Memory of activations, and the deepest stack that fits",
-	Source: "Diamos et al. 2016, sections 4.4 and 6, and the blog of the same, 2.1 and 3.1",
+	ID: "diamos-memory", Title: "Activation memory, and the deepest stack that fits",
+	Source: "Diamos et al. 2016, sections 4.4 and 6; the authors' blog post, 2.1 and 3.1",
 	Parts:  func(Size, Target) []Part { return nil }, // counted, not measured
 	Report: func([]results.Record, Target) (*Report, error) {
 		rep := &Report{}
@@ -121,14 +121,14 @@ func memoryTable(all []story) *table.Table {
 		Columns: []table.Column{
 			{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
 			{Name: "Counted by", Key: "technique"},
-			{Name: "Activations, printed", Key: "printed_bytes", Right: true}, {Name: "Activations", Key: "activation_bytes", Right: true},
-			{Name: "R, printed", Key: "printed_weight_bytes", Right: true}, {Name: "R", Key: "weight_bytes", Right: true},
+			{Name: "Activations, paper", Key: "printed_bytes", Right: true}, {Name: "Activations", Key: "activation_bytes", Right: true},
+			{Name: "R, paper", Key: "printed_weight_bytes", Right: true}, {Name: "R", Key: "weight_bytes", Right: true},
 			{Name: "Whole layer", Key: "layer_bytes", Right: true},
-			{Name: "Deepest, printed", Key: "printed_layers"}, {Name: "Deepest", Key: "layers", Right: true},
+			{Name: "Deepest, paper", Key: "printed_layers"}, {Name: "Deepest", Key: "layers", Right: true},
 		},
 		Notes: []string{
 			"the paper's arithmetic: one state per unit, step and sequence, and input and recurrent weights",
-			"techniques: every matrix of the schedule that trains the layer, gradients of weights included",
+			"techniques: every matrix of the schedule that trains the layer, including weight gradients",
 		},
 	}
 	sized := func(v float64) table.Cell {
@@ -156,18 +156,18 @@ func memoryFindings(all []story) []string {
 	us := utterances()
 	short, weights := us[0].arithmetic()
 	long, _ := us[2].arithmetic()
-	list := []string{fmt.Sprintf("1200 units, minibatch 64, 700 steps: %s of states against %s of weights, ×%.0f; the paper prints 215 MB and 5.7 MB. 1760 units, 64, 3000 steps: %s a layer; the paper prints 1.3 GB.",
+	list := []string{fmt.Sprintf("1200 units, minibatch 64, 700 steps: %s of states and %s of weights, a ratio of %.0f; the paper prints 215 MB and 5.7 MB. 1760 units, minibatch 64, 3000 steps: %s per layer; the paper prints 1.3 GB.",
 		quantity.SI(short, "B"), quantity.SI(weights, "B"), short/weights, quantity.SI(long, "B"))}
 	var shares []string
 	for _, s := range all {
 		many, few := s.sizes[2], s.sizes[3]
-		list = append(list, fmt.Sprintf("Deepest stack of 1760 units and 3000 steps in 12 GB by %s: %s at minibatch 64, %d at minibatch 4. The paper: about 9 at 64. Of 1152 units at minibatch 4: %d; the paper: over 100, and 110 in the blog.",
+		list = append(list, fmt.Sprintf("Deepest stack of 1760 units and 3000 steps in 12 GB by %s: %s at minibatch 64 and %d at minibatch 4. The paper says about 9 at minibatch 64. With 1152 units at minibatch 4: %d. The paper says over 100, and its blog post 110.",
 			s.name, layersWord(many.deepest(titanMemory)), few.deepest(titanMemory), s.sizes[4].deepest(titanMemory)))
-		shares = append(shares, fmt.Sprintf("×%.1f by %s", many.layer/few.layer, s.name))
+		shares = append(shares, fmt.Sprintf("%.1f× by %s", many.layer/few.layer, s.name))
 	}
 	return append(list,
-		"Techniques allocate more than the states: the gradients of the states that pass from layer to layer, and where the weight gradients are one product over all steps, those of the pre-activations of all steps.",
-		"A layer of 1760 units takes less memory at minibatch 4 than at 64: "+strings.Join(shares, ", ")+". States alone take ×16.0 less; weights and their gradients stay.")
+		"Techniques allocate more than the states. They also store the gradients of the states that pass between layers. Where the weight gradients are one product over all steps, they store the pre-activation gradients of all steps.",
+		"Memory of a layer of 1760 units at minibatch 64, relative to minibatch 4: "+strings.Join(shares, ", ")+". The states alone shrink by 16.0×; weights and their gradients keep their size.")
 }
 
 // layersWord counts layers.
@@ -196,7 +196,7 @@ func (r *Report) memoryClaims(all []story) {
 
 // memoryFigure draws what stacks of the longest utterances take.
 func memoryFigure(all []story) plots.Figure {
-	ch := &plots.Chart{Title: "Memory of training stacks on utterances of 3000 steps", Subtitle: "one-gate layers, single precision",
+	ch := &plots.Chart{Title: "Training memory of stacks on utterances of 3000 steps", Subtitle: "one-gate layers, single precision",
 		X: plots.Axis{Title: "Layers", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Memory (B)", Scale: plots.Log}}
 	for n := 1; n <= 256; n *= 2 {
 		ch.X.Places = append(ch.X.Places, float64(n))

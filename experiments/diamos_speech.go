@@ -45,7 +45,7 @@ func (s stack) point(size Size) results.Point {
 }
 
 var diamosSpeech = Experiment{
-	ID: "diamos-speech", Title: "Very deep speech models: throughput of their stacks; word error rates cannot be reproduced",
+	ID: "diamos-speech", Title: "Very deep speech models: training throughput of the stacks (word error rates cannot be reproduced)",
 	Source: "Diamos et al. 2016, Tables 1, 2 and 3 and Figure 8",
 	Parts: func(size Size, on Target) []Part {
 		var list []results.Point
@@ -69,7 +69,7 @@ func reportWordErrors(rep *Report) {
 	const why = "not reproducible: 500 hours of private speech"
 	t := &table.Table{
 		Title: "Word error rates on the paper's development set",
-		Columns: []table.Column{{Name: "Of", Key: "of"}, {Name: "Recurrent layers", Key: "layers", Right: true}, {Name: "Units", Key: "hidden", Right: true},
+		Columns: []table.Column{{Name: "Source", Key: "of"}, {Name: "Recurrent layers", Key: "layers", Right: true}, {Name: "Units", Key: "hidden", Right: true},
 			{Name: "Paper, WER %", Key: "paper_wer_percent", Right: true}, {Name: "Here", Key: "here"}},
 	}
 	for _, s := range stacks() {
@@ -78,12 +78,12 @@ func reportWordErrors(rep *Report) {
 	for _, x := range []struct {
 		of  string
 		wer float64 // NaN: no single number
-	}{{"Table 1: 48 layers, no skip connection", 100}, {"Table 1: skip connections over 4 layers", 29.40}, {"Table 1: over 8 layers, its best", 27.44}, {"Figure 8: cost against minibatch", math.NaN()}} {
+	}{{"Table 1: 48 layers, no skip connection", 100}, {"Table 1: skip connections over 4 layers", 29.40}, {"Table 1: skip connections over 8 layers, its best", 27.44}, {"Figure 8: cost against minibatch", math.NaN()}} {
 		t.Rows = append(t.Rows, []table.Cell{table.Text(x.of), table.Int(48), table.Int(1152), number(x.wer, "%.2f"), table.Text(why)})
 	}
 	rep.Tables = append(rep.Tables, t)
-	rep.Findings = append(rep.Findings, "The word error rates of Tables 1 to 3 and the costs of Figure 8 cannot be reproduced: they are of a model trained for 20 epochs on 500 hours of English speech that is private to its authors, and measured on an internal set of 2048 utterances with a language model of theirs. What can be measured is how fast the stacks train.")
-	rep.Claims = append(rep.Claims, Claim{Paper: "word error rates from 27.23 % (88 layers) to 100 %", Here: "throughput of the stacks alone", Outcome: Irreproducible, Why: "500 hours of private speech"})
+	rep.Findings = append(rep.Findings, "The word error rates of Tables 1 to 3 and the costs of Figure 8 cannot be reproduced. The authors trained for 20 epochs on 500 hours of private English speech. They tested on an internal set of 2048 utterances with their own language model. Only the training speed of the stacks can be measured.")
+	rep.Claims = append(rep.Claims, Claim{Paper: "word error rates from 27.23 % (88 layers) to 100 %", Here: "only the throughput of the stacks", Outcome: Irreproducible, Why: "500 hours of private speech"})
 }
 
 // reportStacks sets the throughput of the stacks side by side.
@@ -91,19 +91,19 @@ func reportStacks(rep *Report, recs []results.Record, on Target) {
 	t := &table.Table{
 		Title: "Training throughput of the stacks: forward, backward and weight gradients",
 		Columns: []table.Column{
-			{Name: "Of", Key: "of"}, {Name: "L", Key: "layers", Right: true}, {Name: "H", Key: "hidden", Right: true},
-			{Name: "Parameters in full", Key: "paper_parameters", Right: true}, {Name: "Technique", Key: "technique"},
+			{Name: "Source", Key: "of"}, {Name: "L", Key: "layers", Right: true}, {Name: "H", Key: "hidden", Right: true},
+			{Name: "Parameters, full size", Key: "paper_parameters", Right: true}, {Name: "Technique", Key: "technique"},
 			{Name: "time", Key: "time_s", Right: true}, {Name: "FLOP/s", Key: "flops_per_s", Right: true}, {Name: "utterances/s", Key: "utterances_per_s", Right: true},
-			{Name: "over naive", Key: "speedup", Right: true},
+			{Name: "× naive", Key: "speedup", Right: true},
 		},
 	}
 	ch := &plots.Chart{Title: "Diamos Tables 2 and 3: training throughput of deep stacks", Subtitle: on.Name,
-		Notes: []string{"Marks are medians; bars are their confidence intervals. Quick runs have an eighth of the units."},
+		Notes: []string{"Marks are medians; bars are their confidence intervals. Quick runs have one eighth of the units."},
 		X:     plots.Axis{Title: "Recurrent layers", Scale: plots.Linear, Format: quantity.Size}, Y: plots.Axis{Title: "Throughput (FLOP/s)", Zero: true}}
 	gains := map[string][]float64{} // of each technique over the first, stack by stack
 	var names []string
 	for _, n := range []int{2, 3} {
-		panel := plots.Panel{Title: map[int]string{2: "Table 2: parameters kept, layers thinner", 3: "Table 3: units kept, more parameters"}[n]}
+		panel := plots.Panel{Title: map[int]string{2: "Table 2: constant parameters, narrower layers", 3: "Table 3: constant units, more parameters"}[n]}
 		lines := map[string]*plots.Series{}
 		var order []string
 		for _, s := range stacks() {
@@ -156,10 +156,10 @@ func reportStacks(rep *Report, recs []results.Record, on Target) {
 	rep.add("diamos-speech", ch, nil)
 	for _, label := range names {
 		if g := gains[label]; label != "naive" && len(g) > 0 {
-			rep.Findings = append(rep.Findings, fmt.Sprintf("%s trains the stacks at ×%.2f the throughput of the naive form (geometric mean over %d stacks).", label, geomean(g), len(g)))
+			rep.Findings = append(rep.Findings, fmt.Sprintf("%s trains the stacks at %.2f× the throughput of naive (geometric mean over %d stacks).", label, geomean(g), len(g)))
 		}
 	}
-	rep.Findings = append(rep.Findings, "The paper prints no throughput of single stacks, only 250 TFLOP/s for 48 layers on 128 GPUs, about 30 % of their peak.")
+	rep.Findings = append(rep.Findings, "The paper prints no throughput of single stacks. It prints only 250 TFLOP/s for 48 layers on 128 GPUs, about 30 % of their peak.")
 }
 
 // labels lists the techniques of recs in order of appearance.

@@ -85,7 +85,7 @@ func (e Experiment) predict(rep *Report, d results.Device, recs []results.Record
 	}
 	here := &model.Machine{}
 	if err := json.Unmarshal(d.Machine, here); err != nil {
-		return fmt.Errorf("experiments: the run's machine: %w", err)
+		return fmt.Errorf("experiments: cannot read the machine measurements of the run: %w", err)
 	}
 	if err := here.Check(); err != nil {
 		return err

@@ -156,7 +156,7 @@ func reports(t *testing.T, on experiments.Target) {
 // said holds that a report says nothing of no points.
 func said(t *testing.T, id string, rep *experiments.Report) {
 	t.Helper()
-	for _, empty := range []string{" of 0 points", ": .", ": ,", "×NaN"} {
+	for _, empty := range []string{" of 0 points", ": .", ": ,", "NaN×"} {
 		if s := about(rep, empty); s != "" {
 			t.Errorf("%s: %q", id, s)
 		}
@@ -379,7 +379,7 @@ func TestLadderReasons(t *testing.T) {
 			{"6 overlapped", 4, false},
 		} {
 			s := about(report(t, "appleyard-table1", faster(all, c.label, c.times), on), "stage "+c.label)
-			if s == "" || strings.Contains(s, "On ") != c.explained {
+			if s == "" || strings.Contains(s, "Probable cause on ") != c.explained {
 				t.Errorf("GPU %t, %s ×%g: explained is not %t: %q", on.GPU, c.label, c.times, c.explained, s)
 			}
 		}
@@ -390,7 +390,7 @@ func TestLadderReasons(t *testing.T) {
 // rates count it does not say.
 func TestRivals(t *testing.T) {
 	rep := report(t, "diamos-fig3", planned(t, "diamos-fig3", gpu), gpu)
-	if s := about(rep, "cuBLAS"); !strings.Contains(s, "×28 is over products of Nervana's library") {
+	if s := about(rep, "cuBLAS"); !strings.Contains(s, "28× is over products of Nervana's library") {
 		t.Errorf("the library: %q", s)
 	}
 	if s := about(rep, "rates"); !strings.Contains(s, "probably count") {
@@ -450,8 +450,8 @@ func TestReasonsOfGains(t *testing.T) {
 		{"diamos-fig3", planned(t, "diamos-fig3", cpu), cpu, "At minibatch 4", "lose", false},
 		{"diamos-fig3", planned(t, "diamos-fig3", gpu), gpu, "At minibatch 4", "lose", false},
 		{"diamos-fig3", faster(planned(t, "diamos-fig3", cpu), "persistent", 3), cpu, "At minibatch 4", "lose", true},
-		{"diamos-fig3", faster(planned(t, "diamos-fig3", gpu), "persistent", 3), gpu, "At minibatch 4", "Products lose to", true},
-		{"diamos-fig3", faster(planned(t, "diamos-fig3", gpu), "persistent", 3), gpu, "At minibatch 4", "the factor is ×2.31", true},
+		{"diamos-fig3", faster(planned(t, "diamos-fig3", gpu), "persistent", 3), gpu, "At minibatch 4", "Products lose time to", true},
+		{"diamos-fig3", faster(planned(t, "diamos-fig3", gpu), "persistent", 3), gpu, "At minibatch 4", "the factor is 2.31×", true},
 		{"diamos-fig3", without(faster(planned(t, "diamos-fig3", gpu), "persistent", 3), "cudnnstyle, graph"), gpu, "At minibatch 4", "a graph", false},
 		{"diamos-fig3", planned(t, "diamos-fig3", cpu), cpu, "At minibatch 4", "On a CPU", true},
 		{"diamos-fig3", faster(planned(t, "diamos-fig3", cpu), "persistent", 40), cpu, "At minibatch 4", "On a CPU", false},
@@ -548,7 +548,7 @@ func TestPredicted(t *testing.T) {
 		findings []string
 	}{
 		{"", 1, 2, nil},
-		{string(text), 2, 3, []string{"within 25 % of the measured persistent step at 2 of 3 points", "Of the others, 1: the cause is not known"}},
+		{string(text), 2, 3, []string{"within 25 % of the measured step time of persistent layers at 2 of 3 points", "The others: the cause is not known (1)."}},
 	} {
 		rep, err := e.On(results.Device{Name: "Xeon", Machine: json.RawMessage(c.machine)}, recs)
 		if err != nil {
@@ -581,11 +581,11 @@ func TestFasterThanPredicted(t *testing.T) {
 		seconds         float64
 		limit, want     string
 	}{
-		{"h200", "cuda-synthetic", 128, 1, 239e-9, "latency", "the whole step took less than the exchange alone by the machine's file"},
-		{"h200", "cuda-synthetic", 2048, 4, 0.9e-6, "exchange", "the whole step took less than the exchange alone by the machine's file"},
-		{"h200", "cuda-synthetic", 3072, 1, 2e-6, "weights", "the whole step took less than reading the weights from L2 alone"},
-		{"xeon", "cpu-synthetic-2t", 1024, 1, 30e-6, "weights", "the whole step took less than reading the weights from L3 alone"},
-		{"xeon", "cpu-synthetic-2t", 512, 4, 5e-6, "compute", "the whole step took less than the products alone at the measured rate"},
+		{"h200", "cuda-synthetic", 128, 1, 239e-9, "latency", "the whole step took less time than the machine file predicts for the exchange alone"},
+		{"h200", "cuda-synthetic", 2048, 4, 0.9e-6, "exchange", "the whole step took less time than the machine file predicts for the exchange alone"},
+		{"h200", "cuda-synthetic", 3072, 1, 2e-6, "weights", "the whole step took less time than reading the weights from L2 alone"},
+		{"xeon", "cpu-synthetic-2t", 1024, 1, 30e-6, "weights", "the whole step took less time than reading the weights from L3 alone"},
+		{"xeon", "cpu-synthetic-2t", 512, 4, 5e-6, "compute", "the whole step took less time than the products alone at the measured rate"},
 	} {
 		m, err := model.Load(c.machine)
 		if err != nil {

@@ -62,7 +62,7 @@ func languageModel(cell string, s Size) (p results.Point, frames int) {
 }
 
 var hwangFig3 = Experiment{
-	ID: "hwang-fig3", Title: "Training a language model over the number of streams, with parallelism between steps and without",
+	ID: "hwang-fig3", Title: "Training a language model over the number of streams, with and without parallelism across steps",
 	Source: "Hwang & Sung 2015, Figure 3",
 	Parts: func(s Size, on Target) []Part {
 		var points []results.Point
@@ -86,23 +86,23 @@ var hwangFig3 = Experiment{
 			one, from, share := rep.streams(some, "words/s", func(r *results.Record) float64 { return words(r) },
 				fmt.Sprintf("Hwang & Sung Figure 3: words per second, %s", c.name))
 			if !math.IsNaN(one) {
-				rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one stream: parallelism between steps makes training ×%.1f as fast. The paper: over 10 times.%s", c.name, one, on.agree(one > 10)))
-				rep.claim(on, c.name+": one stream trains over 10 times as fast with parallel steps", fmt.Sprintf("×%.1f", one), one > 10, "")
+				rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one stream: parallelism across steps makes training %.1f× as fast. The paper says over 10 times.%s", c.name, one, on.agree(one > 10)))
+				rep.claim(on, c.name+": one stream trains over 10 times as fast with parallel steps", fmt.Sprintf("%.1f×", one), one > 10, "")
 			}
 			if s := replayed(some); s != "" {
 				rep.Findings = append(rep.Findings, c.name+", one stream: "+s)
 			}
 			if from > 0 {
-				rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %.0f %% of the best speed with %d streams, at least 95 %% from N = %d on. The paper: almost the maximum with %d, with no share.%s", c.name, 100*share, enoughStreams, from, enoughStreams, on.agree(share >= almost)))
-				rep.claim(on, fmt.Sprintf("%s: almost the maximum speed with %d streams", c.name, enoughStreams), fmt.Sprintf("%.0f %% with %d streams, 95 %% from %d on", 100*share, enoughStreams, from), share >= almost, "")
+				rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %d streams reach %.0f %% of the best speed; N = %d and more reach at least 95 %%. The paper says almost the maximum with %d and gives no share.%s", c.name, enoughStreams, 100*share, from, enoughStreams, on.agree(share >= almost)))
+				rep.claim(on, fmt.Sprintf("%s: almost the maximum speed with %d streams", c.name, enoughStreams), fmt.Sprintf("%.0f %% with %d streams, at least 95 %% from %d on", 100*share, enoughStreams, from), share >= almost, "")
 			}
 		}
 		if len(rep.Tables) == 0 {
 			return nil, fmt.Errorf("experiments: no records of the language model")
 		}
 		rep.Findings = append(rep.Findings, on.say(
-			"Step by step, each step of one stream reads the whole output layer; over all steps at once every weight that was read serves a whole minibatch. How much of the gain is due to that was not measured.",
-			"Step by step, each step of one stream starts a product with the whole output layer, and reads it; over all steps at once every weight that was read serves a whole minibatch. What is left to start at each step is the recurrence."))
+			"Step by step, each step of one stream reads the whole output layer. Over all steps at once, each weight that is read serves a whole minibatch. The share of the gain due to this was not measured.",
+			"Step by step, each step of one stream launches a product with the whole output layer and reads the layer. Over all steps at once, each weight that is read serves a whole minibatch. Only the recurrence is then launched at each step."))
 		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Y: "events", Panel: "cell", Machine: on.Name, Scale: "log", Title: "Hwang & Sung Figure 3: training a language model, words per second"})
 		inStreams(fig)
 		rep.add("hwang-fig3", fig, err)
@@ -166,7 +166,7 @@ var hwangFig4 = Experiment{
 			some := where(recs, func(p results.Point) bool { return p.Hidden == h })
 			one, _, _ := rep.streams(some, "FLOP/s", (*results.Record).FLOPS, fmt.Sprintf("Hwang & Sung Figure 4: FLOP/s, LSTM of %d units", h))
 			if !math.IsNaN(one) {
-				gains = append(gains, fmt.Sprintf("×%.2f with %d units", one, h))
+				gains = append(gains, fmt.Sprintf("%.2f× with %d units", one, h))
 				ones = append(ones, one)
 			}
 			if top := busiest(some, intra); top != nil {
@@ -179,13 +179,13 @@ var hwangFig4 = Experiment{
 		}
 		if gains != nil {
 			rep.claim(on, "parallel steps accelerate training with few streams", "one stream: "+strings.Join(gains, ", "), slices.Min(ones) > 1.15, "")
-			rep.Findings = append(rep.Findings, "One stream, parallelism between steps against none: "+strings.Join(gains, ", ")+". The paper: it accelerates training especially with few streams; the recurrent product, which stays serial, limits it.")
+			rep.Findings = append(rep.Findings, "One stream, speed-up from parallelism across steps: "+strings.Join(gains, ", ")+". The paper says it accelerates training especially with few streams. The recurrent product stays serial and limits it.")
 		}
 		if best != nil {
 			rep.claim(on, "utilization grows with the layer", "best: "+strings.Join(best, ", "), slices.IsSorted(tops), "")
-			rep.Findings = append(rep.Findings, "Best throughput: "+strings.Join(best, ", ")+". The paper: utilization grows with the layer and with the number of streams.")
+			rep.Findings = append(rep.Findings, "Best throughput: "+strings.Join(best, ", ")+". The paper says utilization grows with the layer and with the number of streams.")
 		}
-		rep.Findings = append(rep.Findings, "The LSTM is the one with recurrence from its output: the paper leaves that out of its language model and does not say so of these layers.")
+		rep.Findings = append(rep.Findings, "The LSTM here has recurrence from its output. The paper leaves that out of its language model, but does not say so for these layers.")
 		fig, err := plots.Lines(recs, plots.Spec{X: "batch", Panel: "hidden", Machine: on.Name, Title: "Hwang & Sung Figure 4: training LSTM layers, input and output as wide as the layer"})
 		inStreams(fig)
 		rep.add("hwang-fig4", fig, err)
@@ -260,7 +260,7 @@ func replayed(recs []results.Record) string {
 	if a == nil || b == nil || c == nil {
 		return ""
 	}
-	return fmt.Sprintf("replayed as a graph, with parallelism between steps, it is ×%.1f the baseline and ×%.1f the baseline as a graph.", a.Seconds()/c.Seconds(), b.Seconds()/c.Seconds())
+	return fmt.Sprintf("parallelism across steps, replayed as a graph, is %.1f× as fast as the baseline and %.1f× as fast as the baseline as a graph.", a.Seconds()/c.Seconds(), b.Seconds()/c.Seconds())
 }
 
 // words is the rate at which new steps of sequences are trained on.
@@ -298,7 +298,7 @@ var hwangGraph = Experiment{
 	Report: func([]results.Record, Target) (*Report, error) {
 		rep := &Report{}
 		t := &table.Table{
-			Title: "Networks with a softmax on top as graphs: what must run step after step",
+			Title: "Networks with a softmax output as graphs: what must run step by step",
 			Columns: []table.Column{
 				{Name: "cell", Key: "cell"}, {Name: "layers", Key: "layers", Right: true}, {Name: "components", Key: "components", Right: true},
 				{Name: "recurrent node", Key: "recurrent"}, {Name: "over all steps at once", Key: "at_once"},
@@ -350,9 +350,9 @@ var hwangGraph = Experiment{
 		}
 		rep.Tables = append(rep.Tables, t)
 		rep.Findings = append(rep.Findings,
-			"Figures 1 and 2 of the paper are drawn for its LSTM with forget gates and peepholes (lstm-peephole), and for that without recurrence from the output (lstm-c), in which the output gate, the output and the candidate g leave the loop.",
-			"The paper draws peepholes with identity weights; here they have a weight per unit, as where they were first published, and end in a dot.",
-			"rnnbench graph does the same for any cell and for a graph of your own.")
+			"rnnbench draws Figures 1 and 2 of the paper for its LSTM with forget gates and peepholes (lstm-peephole). It draws them again without recurrence from the output (lstm-c). The output gate, the output and the candidate g then leave the loop.",
+			"The paper draws peepholes with identity weights. Here they have one weight per unit, as first published, and end in a dot.",
+			"rnnbench graph draws the same for any cell, and for a graph of your own.")
 		return rep, nil
 	},
 }

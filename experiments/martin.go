@@ -221,7 +221,7 @@ func reportMartin(all []results.Record, on Target) (*Report, error) {
 	}
 	slices.Sort(batches)
 	t := &table.Table{
-		Title:   "Training throughput, 1000 events/s: here, and in the paper in brackets",
+		Title:   "Training throughput in 1000 events/s (the paper's in brackets)",
 		Columns: []table.Column{{Name: "Network", Key: "network"}, {Name: "T", Key: "steps", Right: true}},
 	}
 	for _, b := range batches {
@@ -282,7 +282,7 @@ func reportMartin(all []results.Record, on Target) (*Report, error) {
 // and the one that runs step by step as a framework's does.
 func reportOthers(recs []results.Record) *table.Table {
 	t := &table.Table{
-		Title: "Deeper stacks, and inference, one sequence: 1000 events/s",
+		Title: "Deeper stacks and inference, one sequence, in 1000 events/s",
 		Columns: []table.Column{
 			{Name: "Layers", Key: "layers", Right: true}, {Name: "Pass", Key: "pass"}, {Name: "T", Key: "steps", Right: true}, {Name: lsScan, Key: "scan", Right: true},
 			{Name: "Fastest LSTM", Key: "lstm"}, {Name: "", Key: "lstm_events", Right: true}, {Name: "×", Key: "speedup", Right: true}, {Name: "× naive", Key: "naive_speedup", Right: true},
@@ -357,13 +357,13 @@ func (rep *Report) martinFigures(recs []results.Record, on Target) {
 			forms = append(forms, r)
 		}
 	}
-	fig, err := plots.Lines(some, plots.Spec{X: "batch", Y: "events", Series: "steps", Panel: "cell", Machine: on.Name, Title: "Martin & Cundy Figure 1: training throughput over minibatch, a line per length"})
+	fig, err := plots.Lines(some, plots.Spec{X: "batch", Y: "events", Series: "steps", Panel: "cell", Machine: on.Name, Title: "Martin & Cundy Figure 1: training throughput over minibatch, one line per length"})
 	if err == nil && thinned {
-		fig.Notes = append(fig.Notes, "Every other length is drawn; the table has all.")
+		fig.Notes = append(fig.Notes, "Every other length is drawn; the table lists all.")
 	}
 	rep.add("martin-fig1", fig, err)
 	if len(labels(forms)) > 1 {
-		fig, err := plots.Lines(forms, plots.Spec{X: "batch", Y: "events", Machine: on.Name, Title: "LSTM of 256 steps: training throughput by its forms"})
+		fig, err := plots.Lines(forms, plots.Spec{X: "batch", Y: "events", Machine: on.Name, Title: "LSTM of 256 steps: training throughput by technique"})
 		rep.add("martin-fig1-lstm", fig, err)
 	}
 }

@@ -38,31 +38,31 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 	}
 	var out []string
 	if hi > 0 {
-		out = append(out, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch, which has one grouped product a step as the paper's: ×%.2f to ×%.2f (%s). The paper: ×1.17 to ×175.%s", lo, hi, at,
-			on.say(" Here the LSTM's 1 MiB of recurrent weights is read from caches at each step, and the output layer, which is the same for both, takes over a third of the operations.", "")))
-		rep.claim(on, "an LS-LSTM trains up to 175 times as fast as the LSTM at the same minibatch", fmt.Sprintf("up to ×%.2f", hi), !differ(hi, 175), "")
+		out = append(out, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch: %.2f× to %.2f× (%s). This LSTM has one grouped product per step, like the paper's. The paper reports 1.17× to 175×.%s", lo, hi, at,
+			on.say(" Here, each step reads the LSTM's 1 MiB of recurrent weights from caches. The output layer, equal for both, takes over a third of the operations.", "")))
+		rep.claim(on, "an LS-LSTM trains up to 175 times as fast as the LSTM at the same minibatch", fmt.Sprintf("up to %.2f×", hi), !differ(hi, 175), "")
 	}
 	out = append(out, same...)
 	if first != nil && last != first {
 		grown := events(last) / events(first)
-		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events a second of length %d, %.1f of length %d, ×%.2f. The paper: 13.1 at 256, 129 at 65536: a GPU of thousands of threads needs as many steps to be busy%s", events(first), first.Point.Steps, events(last), last.Point.Steps, grown, on.say(", two cores a few hundred.", ".")))
+		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events per second at length %d and %.1f at length %d, %.2f× as many. The paper reports 13.1 at 256 and 129 at 65536. A GPU with thousands of threads needs as many steps to be busy%s", events(first), first.Point.Steps, events(last), last.Point.Steps, grown, on.say("; two cores need a few hundred.", ".")))
 		long := find(recs, lsScan, func(p results.Point) bool { return p.Batch == 1 && p.Steps == 65536 }) // the paper's longest
 		if long == nil {
 			long = last
 		}
 		grown = events(long) / events(first)
-		rep.claim(on, "one sequence: 9.8 times as many events a second at 65536 steps as at 256", fmt.Sprintf("×%.2f from %d to %d steps", grown, first.Point.Steps, long.Point.Steps), !differ(grown, 129/13.1), "")
+		rep.claim(on, "one sequence: 9.8 times as many events per second at 65536 steps as at 256", fmt.Sprintf("%.2f× from %d to %d steps", grown, first.Point.Steps, long.Point.Steps), !differ(grown, 129/13.1), "")
 	}
 	out = append(out, martinForms(recs)...)
 	var gains []string
 	for _, l := range martinLengths(on) {
 		one := func(p results.Point) bool { return p.Steps == l.steps && p.Batch == 1 }
 		if a, b := find(recs, lsSerial, one), find(recs, lsScan, one); a != nil && b != nil {
-			gains = append(gains, fmt.Sprintf("×%.2f at T=%d", a.Seconds()/b.Seconds(), l.steps))
+			gains = append(gains, fmt.Sprintf("%.2f× at T=%d", a.Seconds()/b.Seconds(), l.steps))
 		}
 	}
 	if gains != nil {
-		out = append(out, "The same LS-LSTM by scan over step by step, one sequence: "+strings.Join(gains, ", ")+".")
+		out = append(out, "Speed-up of the LS-LSTM by scan over step by step, one sequence: "+strings.Join(gains, ", ")+".")
 	}
 	rep.Findings = append(rep.Findings, out...)
 }
@@ -101,13 +101,13 @@ func martinForms(recs []results.Record) []string {
 		words := r.Impl.Label
 		switch words {
 		case lstmBest:
-			words += " of one grouped product a step, the paper's counterpart"
+			words += " with one grouped product per step (the paper's counterpart)"
 		case "LSTM, naive":
-			words += " of eight products a step"
+			words += " with eight products per step"
 		}
-		parts = append(parts, fmt.Sprintf("×%.1f over %s", events(best)/events(r), words))
+		parts = append(parts, fmt.Sprintf("%.1f× over %s", events(best)/events(r), words))
 	}
-	return []string{fmt.Sprintf("One sequence, LS-LSTM of length %d over LSTMs of length 256: %s.", best.Point.Steps, strings.Join(parts, ", "))}
+	return []string{fmt.Sprintf("One sequence, speed-up of the LS-LSTM of length %d over LSTMs of length 256: %s.", best.Point.Steps, strings.Join(parts, ", "))}
 }
 
 // sameLength sets LS-LSTM and the fastest LSTM beside each other where both have as
@@ -139,22 +139,22 @@ func sameLength(recs []results.Record) []string {
 		}
 		longest = n
 		graph = graph || find(recs, lstmPersistentGraph, here) != nil
-		part := fmt.Sprintf("×%.2f over %s", best.Seconds()/scan.Seconds(), best.Impl.Label)
+		part := fmt.Sprintf("%.2f× over %s", best.Seconds()/scan.Seconds(), best.Impl.Label)
 		if asGraph != nil && asGraph != best {
-			part += fmt.Sprintf(" and ×%.2f over %s", asGraph.Seconds()/scan.Seconds(), asGraph.Impl.Label)
+			part += fmt.Sprintf(" and %.2f× over %s", asGraph.Seconds()/scan.Seconds(), asGraph.Impl.Label)
 		}
 		parts = append(parts, fmt.Sprintf("%s at T=%d", part, n))
 	}
 	if parts == nil {
 		return nil
 	}
-	s := "At the same length, one sequence, over the fastest LSTM, and over the fastest as a graph: " + strings.Join(parts, ", ") + "."
+	s := "At the same length, one sequence, speed-up over the fastest LSTM and over the fastest LSTM as a graph: " + strings.Join(parts, ", ") + "."
 	if results.OnGPU(recs[0].Device) {
 		if !graph {
 			s += " " + lstmPersistentGraph + ", which may be faster, was not measured in this run."
 		}
 		if longest == 256 {
-			s += " No LSTM was measured at a longer length in this run."
+			s += " No longer LSTM was measured in this run."
 		}
 	}
 	return []string{s}

@@ -48,7 +48,7 @@ var martinKernel = Experiment{
 	},
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		t := &table.Table{
-			Title:   "Forward pass of a GILR layer with one input, a sequence",
+			Title:   "Forward pass of a GILR layer: one input, one sequence",
 			Columns: []table.Column{{Name: "n", Key: "hidden", Right: true}, {Name: "T", Key: "steps", Right: true}},
 		}
 		ways := martinWays(on)
@@ -57,7 +57,7 @@ var martinKernel = Experiment{
 		}
 		last := ways[len(ways)-1].Label
 		t.Columns = append(t.Columns, table.Column{Name: on.say("one worker", "step by step") + " / " + last, Key: "speedup", Right: true},
-			table.Column{Name: "by 2.1", Key: "model_speedup", Right: true},
+			table.Column{Name: "model (2.1)", Key: "model_speedup", Right: true},
 			table.Column{Name: "copy", Key: "copy_s", Right: true}, table.Column{Name: "copy / " + last, Key: "of_copy", Right: true})
 		serial := map[bool]int{false: 1, true: 0}[on.GPU] // the way that the last one is set beside
 		var wins, longest int
@@ -96,25 +96,25 @@ var martinKernel = Experiment{
 		}
 		rep := &Report{Tables: []*table.Table{t}}
 		if on.Copy > 0 {
-			rep.Findings = append(rep.Findings, fmt.Sprintf("Copy: what reading and writing as many bytes of memory takes as the operations do, the product with one input included, at the %s measured. It is the limit where they do not fit into caches.", quantity.SI(on.Copy, "B/s")))
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Copy: the time to read and write as many bytes as the operations do, at the measured %s. The bytes include the product with one input. Copy is the limit where the data does not fit into caches.", quantity.SI(on.Copy, "B/s")))
 		}
 		if on.GPU {
 			if len(all) > 0 {
-				rep.claim(on, "a parallel scan is faster from 3 processors on", fmt.Sprintf("×%.1f in the geometric mean, over a launch per step", geomean(all)), geomean(all) > 1, "")
-				rep.Findings = append(rep.Findings, fmt.Sprintf("A scan over one operation per step: ×%.1f (geometric mean), up to ×%.0f. By section 2.1 a scan does 6n(T/p + lg p) operations for 2nT, which %d threads share; step by step each step is a launch, which the model does not count.", geomean(all), slices.Max(all), gpuThreads))
+				rep.claim(on, "a parallel scan is faster from 3 processors on", fmt.Sprintf("%.1f× over one launch per step (geometric mean)", geomean(all)), geomean(all) > 1, "")
+				rep.Findings = append(rep.Findings, fmt.Sprintf("A scan is %.1f× as fast as one operation per step (geometric mean), and up to %.0f×. By section 2.1, a scan does 6n(T/p + lg p) operations instead of 2nT, shared by %d threads. Step by step, each step is a launch, which the model does not count.", geomean(all), slices.Max(all), gpuThreads))
 			}
 		} else {
 			if len(all) > 0 {
 				rep.claim(on, "a parallel scan is faster from 3 processors on", fmt.Sprintf("faster at %d of %d points, with %d workers", wins, len(all), workers(recs[0].Device)),
 					(2*wins > len(all)) == (workers(recs[0].Device) >= 3), "")
-				rep.Findings = append(rep.Findings, fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is so from %d processors on at %d steps: the model counts operations of the recurrence alone; gates, which both passes compute, and memory are not in it.", wins, len(all), model.ScanCrossover(longest), longest))
+				rep.Findings = append(rep.Findings, fmt.Sprintf("Splitting time is faster than one worker at %d of %d points. By section 2.1, C = 6n(T/p + lg p) against 2nT, it is faster from %d processors on at %d steps. The model counts only the operations of the recurrence. It leaves out memory, and the gates, which both passes compute.", wins, len(all), model.ScanCrossover(longest), longest))
 			}
-			rep.Findings = append(rep.Findings, "The times include the gates and the product with one input, which all workers share in every column. What the recurrence alone does against the machine's copy rate, BenchmarkScan of device/cpu measures.")
+			rep.Findings = append(rep.Findings, "The times include the gates and the product with one input, which all workers share in every column. BenchmarkScan of device/cpu compares the recurrence alone with the machine's copy rate.")
 		}
 		if len(gains) > 0 {
-			rep.Findings = append(rep.Findings, fmt.Sprintf("A scan with channels split over one operation per step: ×%.1f (geometric mean).", geomean(gains)))
+			rep.Findings = append(rep.Findings, fmt.Sprintf("A scan with its channels split is %.1f× as fast as one operation per step (geometric mean).", geomean(gains)))
 		}
-		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Y: "events", Panel: "hidden", Machine: on.Name, Title: "A GILR layer over length: events per second, one sequence"})
+		fig, err := plots.Lines(recs, plots.Spec{X: "steps", Y: "events", Panel: "hidden", Machine: on.Name, Title: "GILR layer: events per second over length, one sequence"})
 		rep.add("martin-kernel", fig, err)
 		return rep, nil
 	},

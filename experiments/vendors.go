@@ -38,9 +38,9 @@ func vendorFinding(recs []results.Record, label string) string {
 		}
 	}
 	if len(ratios) == 0 {
-		return fmt.Sprintf("%s was not measured beside cuDNN.", label)
+		return fmt.Sprintf("No point was measured with both %s and cuDNN.", label)
 	}
-	return fmt.Sprintf("%s is ×%.2f as fast as cuDNN (geometric mean over %d points; ×%.2f to ×%.2f).", label, geomean(ratios), len(ratios), slices.Min(ratios), slices.Max(ratios))
+	return fmt.Sprintf("%s is %.2f× as fast as cuDNN (geometric mean over %d points; range %.2f× to %.2f×).", label, geomean(ratios), len(ratios), slices.Min(ratios), slices.Max(ratios))
 }
 
 // algorithmsAlike says where the algorithms of the vendor's library are one: of the
@@ -69,7 +69,7 @@ func algorithmsAlike(recs []results.Record) (out []string) {
 			}
 		}
 		if all > 0 && alike > all*9/10 {
-			out = append(out, fmt.Sprintf("cuDNN's algorithms in %s gave the errors of its standard one, to the last bit, and its times within 5 %%, at %d of %d points: whichever is asked for, the rival here is its standard one.", precision, alike, all))
+			out = append(out, fmt.Sprintf("In %s, cuDNN's other algorithms match the standard one at %d of %d points: errors are bit-identical and times within 5 %%. The rival here is the standard algorithm, whichever is requested.", precision, alike, all))
 		}
 	}
 	return out

@@ -53,7 +53,7 @@ func onChip(points []results.Point, specs []grid.Spec) []Part {
 }
 
 var deepbench = Experiment{
-	ID: "deepbench", Title: "DeepBench's recurrent layers by every technique that runs them",
+	ID: "deepbench", Title: "DeepBench's recurrent layers with every technique that runs them",
 	Source: "DeepBench, code/kernels/rnn_problems.h: training, inference on a server and on a phone",
 	Parts: func(s Size, on Target) []Part {
 		presets := []string{"deepbench-infer", "deepbench-device", "deepbench-train"}
@@ -138,8 +138,8 @@ func (rep *Report) winners(recs []results.Record) {
 			}
 		}
 		if n > 0 {
-			rep.Findings = append(rep.Findings, fmt.Sprintf("Fastest of %d layers, %s: %s.", n, pass, strings.Join(parts, ", ")))
-			rep.yardstick(fmt.Sprintf("%s: fastest %s, of %d layers", pass, strings.Join(parts, ", "), n))
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Fastest technique over %d layers, %s: %s.", n, pass, strings.Join(parts, ", ")))
+			rep.yardstick(fmt.Sprintf("%s: the fastest technique is %s, of %d layers", pass, strings.Join(parts, ", "), n))
 		}
 	}
 }
@@ -163,8 +163,8 @@ func wave(layers int) grid.Spec {
 }
 
 var cudnnStacks = Experiment{
-	ID: "cudnn-stacks", Title: "Stacks against NVIDIA's library",
-	Source: "rnnbench; the first shape is of Appleyard et al. 2016, Table 1, the last of Diamos et al. 2016",
+	ID: "cudnn-stacks", Title: "Stacks against cuDNN",
+	Source: "rnnbench; the first shape is from Appleyard et al. 2016, Table 1, the last from Diamos et al. 2016",
 	Vendor: true,
 	Parts: func(s Size, _ Target) []Part {
 		first := lstm4()
@@ -197,7 +197,7 @@ var (
 	cudnnBF16  = cudnnLayers("bf16")
 	cudnnFP16  = cudnnLayers("fp16")
 	cudnnTrain = Experiment{
-		ID: "cudnn-train", Title: "Training one layer against NVIDIA's library over cell, size, minibatch and precision", Source: layersSource,
+		ID: "cudnn-train", Title: "Training one layer against cuDNN over cell, size, minibatch and precision", Source: layersSource,
 		Vendor: true,
 		Parts: func(Size, Target) []Part {
 			var all []results.Point
@@ -213,12 +213,12 @@ var (
 	}
 )
 
-const layersSource = "rnnbench; the idea is of Diamos et al. 2016"
+const layersSource = "rnnbench; the idea is from Diamos et al. 2016"
 
 // cudnnLayers is the experiment of single layers, forward.
 func cudnnLayers(precision string) Experiment {
 	return Experiment{
-		ID: "cudnn-" + precision, Title: "One layer against NVIDIA's library over cell, size and minibatch, " + precision, Source: layersSource,
+		ID: "cudnn-" + precision, Title: "One layer against cuDNN over cell, size and minibatch, " + precision, Source: layersSource,
 		Vendor: true,
 		Parts: func(s Size, _ Target) []Part {
 			batches := []int{1, 2, 4, 8, 16, 32, 64}
@@ -258,11 +258,11 @@ func againstVendor(all []results.Point) []Part {
 func reportVendor(recs []results.Record, on Target) (*Report, error) {
 	rep := &Report{}
 	names := slices.DeleteFunc(labels(recs), quantity.Vendor)
-	t := &table.Table{Title: "Time of a step, the fastest form of each", Columns: []table.Column{
+	t := &table.Table{Title: "Time of one step: the fastest of rnnbench's techniques and of cuDNN's algorithms", Columns: []table.Column{
 		{Name: "Pass", Key: "pass"}, {Name: "Cell", Key: "cell"}, {Name: "Precision", Key: "precision"}, {Name: "H", Key: "hidden", Right: true},
 		{Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true}, {Name: "L", Key: "layers", Right: true},
-		{Name: "rnnbench", Key: "rnnbench_s", Right: true}, {Name: "by", Key: "by"},
-		{Name: "cuDNN", Key: "cudnn_s", Right: true}, {Name: "by", Key: "cudnn_by"}, {Name: "×", Key: "ratio", Right: true},
+		{Name: "rnnbench", Key: "rnnbench_s", Right: true}, {Name: "technique", Key: "by"},
+		{Name: "cuDNN", Key: "cudnn_s", Right: true}, {Name: "algorithm", Key: "cudnn_by"}, {Name: "×", Key: "ratio", Right: true},
 	}}
 	type group struct{ pass, precision string }
 	ratios := map[group][]float64{}
@@ -288,7 +288,7 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 			table.Number(yard.Seconds()/steps, quantity.SI(yard.Seconds()/steps, "s")), table.Text(yard.Impl.Label), number(up, "%.2f")})
 	}
 	if len(t.Rows) == 0 {
-		return nil, fmt.Errorf("experiments: no records of both rnnbench's techniques and cuDNN")
+		return nil, fmt.Errorf("experiments: no point has records of both rnnbench's techniques and cuDNN")
 	}
 	rep.Tables = append(rep.Tables, t)
 	for _, g := range order {
@@ -298,13 +298,13 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 				below++
 			}
 		}
-		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: the fastest of rnnbench's is ×%.2f as fast as the fastest of cuDNN's (geometric mean of %d points; ×%.2f to ×%.2f, slower at %d).",
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: rnnbench's fastest technique is %.2f× as fast as cuDNN's fastest algorithm (geometric mean of %d points; range %.2f× to %.2f×; slower at %d).",
 			g.pass, g.precision, geomean(r), len(r), slices.Min(r), slices.Max(r), below))
-		rep.yardstick(fmt.Sprintf("%s, %s: ×%.2f as fast as the fastest form of cuDNN", g.pass, g.precision, geomean(r)))
+		rep.yardstick(fmt.Sprintf("%s, %s: %.2f× as fast as cuDNN's fastest algorithm", g.pass, g.precision, geomean(r)))
 	}
 	rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 	if left := slices.DeleteFunc(vendorLabels(), func(l string) bool { return slices.Contains(labels(recs), l) }); len(left) > 0 {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("Of cuDNN's forms these were not run, and may be faster where they apply: %s.", strings.Join(left, ", ")))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("These cuDNN algorithms were not measured and may be faster where they apply: %s.", strings.Join(left, ", ")))
 	}
 	if !slices.ContainsFunc(all, func(p results.Point) bool { return p.Batch != all[0].Batch }) {
 		rep.add("cudnn", ratioBars(t, on, algorithmsAlike(recs)), nil)
@@ -321,8 +321,8 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 // each layer and a panel for each cell: layers that differ in all of their sizes
 // make no lines.
 func overNaive(recs []results.Record, on Target, title string) plots.Figure {
-	ch := &plots.Chart{Title: title, Subtitle: on.Name, Notes: []string{"Ratios of medians, a mark for each layer: of other minibatches, time steps and passes, too."},
-		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Times as fast as naive", Scale: plots.Log, Format: times}}
+	ch := &plots.Chart{Title: title, Subtitle: on.Name, Notes: []string{"Ratios of medians, one mark per layer. Layers also differ in minibatch, time steps and pass."},
+		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over naive", Scale: plots.Log, Format: times}}
 	names := slices.DeleteFunc(labels(recs), func(n string) bool { return n == "naive" })
 	for _, p := range points(recs) {
 		here := func(q results.Point) bool { return q == p }
@@ -355,8 +355,8 @@ func overNaive(recs []results.Record, on Target, title string) plots.Figure {
 
 // ratioBars draws the last column of the table of reportVendor, a bar a precision.
 func ratioBars(t *table.Table, on Target, notes []string) plots.Figure {
-	b := &plots.Bars{Title: "Over the fastest form of cuDNN", Subtitle: on.Name, Notes: append([]string{"Ratios of medians of the fastest form of each; above 1 rnnbench is faster."}, notes...),
-		X: plots.Axis{Title: "Times as fast as cuDNN", Format: times}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) }}
+	b := &plots.Bars{Title: "Speed-up over cuDNN's fastest algorithm", Subtitle: on.Name, Notes: append([]string{"Ratios of medians, the fastest of each; above 1, rnnbench is faster."}, notes...),
+		X: plots.Axis{Title: "Speed-up over cuDNN", Format: times}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) }}
 	for _, row := range t.Rows {
 		label := fmt.Sprintf("%s %s %s×%s", row[0].Text, row[1].Text, row[3].Text, row[6].Text)
 		i := slices.IndexFunc(b.Groups, func(g plots.Group) bool { return g.Label == label })
@@ -373,9 +373,9 @@ func ratioBars(t *table.Table, on Target, notes []string) plots.Figure {
 // ratioFigure draws how many times as fast as the vendor's fastest form ours is,
 // a panel for each cell.
 func ratioFigure(recs []results.Record, names []string, on Target, pass, precision string) plots.Figure {
-	ch := &plots.Chart{Title: fmt.Sprintf("Over the fastest form of cuDNN: %s, %s", pass, precision), Subtitle: on.Name,
-		Notes: append([]string{"Ratios of medians of the fastest form of each; above 1 rnnbench is faster."}, algorithmsAlike(recs)...),
-		X:     plots.Axis{Title: "Minibatch", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Times as fast as cuDNN", Scale: plots.Log, Format: times}}
+	ch := &plots.Chart{Title: fmt.Sprintf("Speed-up over cuDNN's fastest algorithm: %s, %s", pass, precision), Subtitle: on.Name,
+		Notes: append([]string{"Ratios of medians, the fastest of each; above 1, rnnbench is faster."}, algorithmsAlike(recs)...),
+		X:     plots.Axis{Title: "Minibatch", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over cuDNN", Scale: plots.Log, Format: times}}
 	panels := map[string]int{}
 	all := points(recs)
 	slices.SortStableFunc(all, func(a, b results.Point) int {
