@@ -511,8 +511,7 @@ type Advice struct {
 	Remedy string
 }
 
-// Warnings lists what can be seen, without measuring, to be in the way of good
-// measurements.
+// Warnings lists the measurement problems that can be seen without measuring.
 func Warnings(e Environment) []Advice {
 	var list []Advice
 	add := func(remedy, what string, args ...any) {
@@ -521,49 +520,49 @@ func Warnings(e Environment) []Advice {
 	c, h := e.CPU, e.Host
 	if c.Governor != "" && c.Governor != "performance" {
 		add("as root: cpupower frequency-set --governor performance",
-			"the clock is governed by %q, which follows the load late", c.Governor)
+			"the CPU governor is %q, which reacts late to load", c.Governor)
 	}
 	if c.Boost != nil && *c.Boost {
-		add("for the least noise, turn boost off in the firmware or under /sys/devices/system/cpu; for the best times leave it and let the machine cool between runs",
-			"the clock may boost, so that it depends on temperature and on how many cores work")
+		add("for least noise, turn boost off in the firmware or under /sys/devices/system/cpu; for best times, leave it on and let the machine cool between runs",
+			"clock boost is on, so the clock depends on temperature and on the number of busy cores")
 	}
 	if len(h.Load) > 0 && h.Load[0] > max(0.1*float64(c.Threads), 0.5) {
-		add("stop other programs and wait a minute: the load is an average over the last one",
-			"the load average is %.2f on %d threads: something else is running", h.Load[0], c.Threads)
+		add("stop other programs and wait a minute, because the load is a one-minute average",
+			"the load average is %.2f on %d threads: other programs are running", h.Load[0], c.Threads)
 	}
 	if c.Steal != nil && *c.Steal > 0.005 {
-		add("use a machine of your own, or a larger --rounds, and compare only interleaved runs",
-			"the hypervisor takes away %.1f %% of the processor time", 100**c.Steal)
+		add("use a dedicated machine or more --rounds, and compare only interleaved runs",
+			"the hypervisor steals %.1f %% of the processor time", 100**c.Steal)
 	}
 	if c.SMT != nil && *c.SMT {
-		add("use as many threads as cores (--threads), bound to one per core (taskset), or turn SMT off in the firmware",
+		add("use one thread per core (--threads, bound with taskset), or turn SMT off in the firmware",
 			"%d threads share %d cores", c.Threads, c.Cores)
 	}
 	if c.Allowed > 0 && c.Threads > c.Allowed {
-		add("start without taskset or with a larger CPU set, if the whole machine is to be measured",
+		add("to measure the whole machine, start without taskset or with a larger CPU set",
 			"this process may use %d of %d threads (%s)", c.Allowed, c.Threads, c.Affinity)
 	}
 	if c.Quota != nil && *c.Quota < float64(c.Allowed) {
-		add("raise the container's CPU limit to whole processors, or use --threads below it",
-			"the control group grants %.2f processors' worth of time and pauses the process when it is used up", *c.Quota)
+		add("raise the container's CPU limit to a whole number of processors, or set --threads below the limit",
+			"the control group limits the process to the time of %.2f processors and pauses it beyond that", *c.Quota)
 	}
 	if c.MaxProcs > 0 && c.MaxProcs < c.Allowed {
-		add("unset GOMAXPROCS", "GOMAXPROCS is %d although %d threads may be used", c.MaxProcs, c.Allowed)
+		add("unset GOMAXPROCS", "GOMAXPROCS is %d, but the process may use %d threads", c.MaxProcs, c.Allowed)
 	}
 	if h.VM != "" {
-		add("prefer hardware of your own for published numbers; here, look at the spread before the median",
-			"this is a virtual machine (%s): its neighbours share caches, memory and clock", h.VM)
+		add("publish numbers from dedicated hardware; here, check the spread before the median",
+			"this is a virtual machine (%s), whose neighbours share caches, memory and clock", h.VM)
 	}
 	if e.Memory.Total > 0 && e.Memory.Available > 0 && e.Memory.Available < e.Memory.Total/10 {
-		add("stop other programs, or large points will be declined or swap", "only %d MiB of memory are available", e.Memory.Available>>20)
+		add("stop other programs; otherwise large points are declined or swap", "only %d MiB of memory are available", e.Memory.Available>>20)
 	}
 	for _, name := range []string{"CUDA_LAUNCH_BLOCKING", "NVIDIA_TF32_OVERRIDE", "GODEBUG", "GOGC", "GOMEMLIMIT"} {
 		if v, ok := e.Variables[name]; ok {
-			add("unset it, unless that is what you want to measure", "%s=%s changes speed", name, v)
+			add("unset it, unless you want to measure its effect", "%s=%s changes speed", name, v)
 		}
 	}
 	if e.Tool.Dirty != nil && *e.Tool.Dirty {
-		add("commit first, if the numbers are to be kept", "the program was built from a changed working tree, so nobody can build it again")
+		add("commit first if you want to save the numbers", "the program was built from uncommitted changes, so nobody can rebuild it")
 	}
 	return list
 }

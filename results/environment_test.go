@@ -86,8 +86,8 @@ func TestReadFiles(t *testing.T) {
 	e.Variables = map[string]string{"GODEBUG": "x=1"}
 	e.CPU.Steal = stolen(ticks{}, processorTime(tree(files)))
 	advice := Warnings(e)
-	for _, want := range []string{"powersave", "boost", "3.50 on 4", "10.0 %", "4 threads share 2 cores", "2 of 4 threads", "1.50 processors'",
-		"GOMAXPROCS is 1", "KVM", "MiB", "GODEBUG=x=1", "changed working tree"} {
+	for _, want := range []string{"powersave", "boost", "3.50 on 4", "10.0 %", "4 threads share 2 cores", "2 of 4 threads", "1.50 processors",
+		"GOMAXPROCS is 1", "KVM", "MiB", "GODEBUG=x=1", "uncommitted changes"} {
 		i := slices.IndexFunc(advice, func(a Advice) bool { return strings.Contains(a.What, want) })
 		if i < 0 || advice[i].Remedy == "" {
 			t.Errorf("nothing is said about %q: %v", want, advice)

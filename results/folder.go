@@ -16,7 +16,7 @@ func (r *Run) there() error {
 	if err == nil && r.opened != nil && os.SameFile(now, r.opened) {
 		return nil
 	}
-	return fmt.Errorf("results: %s was removed or replaced while it was being written: what is measured would be lost", path)
+	return fmt.Errorf("results: %s was removed or replaced during the run, so new records would be lost: start a new run", path)
 }
 
 // removeStale removes the temporary files of writeAtomically for path that processes

@@ -27,7 +27,7 @@ func (w Warning) String() string { return w.Where + ": " + w.Text }
 const maxLine = 64 << 20
 
 // errSchema marks a record of another schema.
-var errSchema = errors.New("another schema")
+var errSchema = errors.New("unknown schema")
 
 // Read reads a run. The path is a run's folder, its records file, a results
 // folder, which stands for the run that it names as its latest, or "-" for
@@ -71,7 +71,7 @@ func read(path string) (Set, []Warning, error) {
 			return Set{}, warnings, err
 		}
 		s.Manifest, s.Dir = standIn(records), ""
-		warnings = append(warnings, Warning{where, "the manifest beside it cannot be read, so the environment is unknown: " + err.Error()})
+		warnings = append(warnings, Warning{where, "the manifest next to it cannot be read, so the environment is unknown: " + err.Error()})
 	}
 	return s, warnings, nil
 }
@@ -119,9 +119,9 @@ func ReadRecords(r io.Reader, name string) ([]Record, []Warning, error) {
 			case errors.Is(bad, errSchema):
 				return nil, warnings, fmt.Errorf("results: %s: %w", where, bad)
 			case !whole:
-				warnings = append(warnings, Warning{where, "the last line was cut short and is left out"})
+				warnings = append(warnings, Warning{where, "the last line is incomplete and is ignored"})
 			default:
-				warnings = append(warnings, Warning{where, "not a record and left out: " + bad.Error()})
+				warnings = append(warnings, Warning{where, "this line is not a record and is ignored: " + bad.Error()})
 			}
 		}
 		if err == io.EOF {
@@ -157,7 +157,7 @@ func parseRecord(line []byte) (Record, error) {
 	case head.Schema == "":
 		return Record{}, errors.New("it has no schema")
 	case head.Schema != Schema:
-		return Record{}, fmt.Errorf("%w: this is %q and only %q is understood here: read it with the version of rnnbench that wrote it", errSchema, head.Schema, Schema)
+		return Record{}, fmt.Errorf("%w %q; this version reads only %q: use the version of rnnbench that wrote it", errSchema, head.Schema, Schema)
 	}
 	var rec Record
 	if err := json.Unmarshal(line, &rec); err != nil {
@@ -175,7 +175,7 @@ func check(rec *Record) error {
 	case p.Cell == "" || p.Pass == "" || p.Precision == "":
 		return errors.New("its point has no cell, pass or precision")
 	case min(p.Hidden, p.Input, p.Batch, p.Steps, p.Layers) < 1 || min(p.Streams, p.Output, p.History) < 0:
-		return errors.New("its point has a size that makes no sense")
+		return errors.New("its point has an invalid size")
 	case rec.Impl.Name == "":
 		return errors.New("it names no technique")
 	}
@@ -227,7 +227,7 @@ func readManifest(path string) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("results: %s: %w", path, err)
 	}
 	if head.Schema != ManifestSchema || head.Records != Schema {
-		return Manifest{}, fmt.Errorf("results: %s: %w: this is %q of %q and only %q of %q is understood here", path, errSchema,
+		return Manifest{}, fmt.Errorf("results: %s: %w %q of %q; this version reads only %q of %q: use the version of rnnbench that wrote it", path, errSchema,
 			head.Schema, head.Records, ManifestSchema, Schema)
 	}
 	var m Manifest
@@ -245,7 +245,7 @@ func readManifest(path string) (Manifest, error) {
 func locate(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("results: there is nothing to read at %s: %w", path, err)
+		return "", fmt.Errorf("results: nothing to read at %s: %w", path, err)
 	}
 	if !info.IsDir() {
 		if filepath.Base(path) == latestFile || filepath.Base(path) == manifestFile {
@@ -258,7 +258,7 @@ func locate(path string) (string, error) {
 	}
 	name, err := os.ReadFile(filepath.Join(path, latestFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("results: %s is neither a run (it has no %s) nor a folder of runs (it names no %s one)", path, recordsFile, latestFile)
+		return "", fmt.Errorf("results: %s is neither a run (it has no %s) nor a folder of runs (it has no file named %s)", path, recordsFile, latestFile)
 	}
 	if err != nil {
 		return "", fmt.Errorf("results: %w", err)

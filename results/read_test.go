@@ -25,18 +25,18 @@ func line(t testing.TB, change func(*Record)) string {
 func TestBadLines(t *testing.T) {
 	good := line(t, func(*Record) {})
 	for _, c := range []struct{ name, text, want string }{
-		{"garbage", "hello\n", "f:2: not a record"},
-		{"another object", `{"a":1}` + "\n", "f:2: not a record and left out: it has no schema"},
-		{"an array", "[1]\n", "f:2: not a record"},
-		{"binary", "\x00\xff\x00\n", "f:2: not a record"},
-		{"two on a line", strings.TrimSpace(good) + good, "f:2: not a record"},
-		{"a type", strings.Replace(good, `"seq":0`, `"seq":"x"`, 1), "f:2: not a record"},
+		{"garbage", "hello\n", "f:2: this line is not a record"},
+		{"another object", `{"a":1}` + "\n", "f:2: this line is not a record and is ignored: it has no schema"},
+		{"an array", "[1]\n", "f:2: this line is not a record"},
+		{"binary", "\x00\xff\x00\n", "f:2: this line is not a record"},
+		{"two on a line", strings.TrimSpace(good) + good, "f:2: this line is not a record"},
+		{"a type", strings.Replace(good, `"seq":0`, `"seq":"x"`, 1), "f:2: this line is not a record"},
 		{"a status", line(t, func(r *Record) { r.Status = "fine" }), `"fine" is not a status`},
-		{"a size", line(t, func(r *Record) { r.Point.Hidden = -1 }), "makes no sense"},
+		{"a size", line(t, func(r *Record) { r.Point.Hidden = -1 }), "invalid size"},
 		{"no cell", line(t, func(r *Record) { r.Point.Cell = "" }), "has no cell"},
 		{"no technique", line(t, func(r *Record) { r.Impl.Name = "" }), "names no technique"},
 		{"statistics", line(t, func(r *Record) { r.Stats.Min = 5 }), "contradict"},
-		{"cut short", good[:len(good)/2], "f:2: the last line was cut short"},
+		{"cut short", good[:len(good)/2], "f:2: the last line is incomplete"},
 	} {
 		records, warnings, err := ReadRecords(strings.NewReader(good+c.text), "f")
 		if err != nil || len(records) != 1 || len(warnings) != 1 || !strings.Contains(warnings[0].String(), c.want) {
@@ -67,7 +67,7 @@ func TestForgivingReader(t *testing.T) {
 func TestForeignSchema(t *testing.T) {
 	text := line(t, func(*Record) {}) + line(t, func(r *Record) { r.Schema = "rnnbench.record/2" })
 	_, _, err := ReadRecords(strings.NewReader(text), "f")
-	if err == nil || !strings.Contains(err.Error(), `f:2: another schema: this is "rnnbench.record/2"`) {
+	if err == nil || !strings.Contains(err.Error(), `f:2: unknown schema "rnnbench.record/2"`) {
 		t.Errorf("got %v", err)
 	}
 }

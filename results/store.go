@@ -164,7 +164,7 @@ func makeFolder(dir string, m *Manifest) (string, error) {
 			return "", fmt.Errorf("results: cannot write to the folder %s: %w", dir, err)
 		}
 	}
-	return "", fmt.Errorf("results: every name for a run in %s is taken", dir)
+	return "", fmt.Errorf("results: cannot name a new run in %s: every name is taken", dir)
 }
 
 // slug reduces a device key to what every file system takes.
@@ -192,7 +192,7 @@ func Resume(path string) (*Run, error) {
 	}
 	dir := filepath.Dir(where)
 	if filepath.Base(where) != recordsFile {
-		return nil, fmt.Errorf("results: %s is not the records of a run: only a run's folder can be resumed", where)
+		return nil, fmt.Errorf("results: cannot resume %s, which is not the records of a run: name a run's folder", where)
 	}
 	r, err := open(dir, 0)
 	if err != nil {
@@ -224,7 +224,7 @@ func (r *Run) resume(where string) error {
 	r.warnings = append(r.warnings, warnings...)
 	for i := range records {
 		if records[i].Run != r.manifest.Run {
-			return fmt.Errorf("results: %s holds a record of run %s and is the folder of run %s: runs are never mixed", where, records[i].Run, r.manifest.Run)
+			return fmt.Errorf("results: %s holds a record of run %s but belongs to run %s: runs must not be mixed", where, records[i].Run, r.manifest.Run)
 		}
 		r.note(&records[i])
 		o := r.newest[records[i].Key()]
@@ -259,7 +259,7 @@ func (r *Run) terminate(where string) (int64, error) {
 	}
 	r.warnings = append(r.warnings, Warning{
 		Where: fmt.Sprintf("%s:%d", where, bytes.Count(data, []byte("\n"))+1),
-		Text:  "the last line was cut short and is removed: its point is measured again",
+		Text:  "the last line is incomplete and was removed; its point is measured again",
 	})
 	if err := r.file.Truncate(int64(whole)); err != nil {
 		return 0, fmt.Errorf("results: %s: %w", where, err)
@@ -351,11 +351,11 @@ func (r *Run) Append(rec *Record) error {
 	rec.Schema, rec.Run, rec.Seq, rec.Time = Schema, r.manifest.Run, r.seq, now()
 	complete(rec)
 	if path := unwritable(reflect.ValueOf(rec).Elem(), ""); path != "" {
-		return fmt.Errorf("results: record %d cannot be written: %s is not a finite number", rec.Seq, path)
+		return fmt.Errorf("results: cannot write record %d: %s is not a finite number", rec.Seq, path)
 	}
 	line, err := json.Marshal(rec)
 	if err != nil {
-		return fmt.Errorf("results: record %d cannot be written: %w", rec.Seq, err)
+		return fmt.Errorf("results: cannot write record %d: %w", rec.Seq, err)
 	}
 	line = append(line, '\n')
 	if err := r.there(); err != nil {
@@ -363,7 +363,7 @@ func (r *Run) Append(rec *Record) error {
 		return err
 	}
 	if _, err := r.file.WriteAt(line, r.size); err != nil {
-		err = fmt.Errorf("results: record %d could not be written to %s; earlier ones are safe: %w", rec.Seq, r.dir, err)
+		err = fmt.Errorf("results: cannot write record %d to %s (earlier records are safe): %w", rec.Seq, r.dir, err)
 		if cut := r.file.Truncate(r.size); cut != nil {
 			r.broken = err
 		}
@@ -463,7 +463,7 @@ func (r *Run) save() error {
 	}
 	data, err := json.MarshalIndent(r.manifest, "", "  ")
 	if err != nil {
-		return fmt.Errorf("results: the manifest cannot be written: %w", err)
+		return fmt.Errorf("results: cannot write the manifest: %w", err)
 	}
 	return writeAtomically(filepath.Join(r.dir, manifestFile), append(data, '\n'))
 }

@@ -264,7 +264,7 @@ func TestResumeRefuses(t *testing.T) {
 	}{
 		{"rnnbench.record/2", func(_ *Run, file string) { edit(file, "record/1", "record/2") }},
 		{"rnnbench.manifest/7", func(run *Run, _ string) { edit(filepath.Join(run.Dir(), manifestFile), "manifest/1", "manifest/7") }},
-		{"runs are never mixed", func(run *Run, file string) { edit(file, run.Manifest().Run, "another-run") }},
+		{"runs must not be mixed", func(run *Run, file string) { edit(file, run.Manifest().Run, "another-run") }},
 		{"manifest.json", func(run *Run, _ string) { os.Remove(filepath.Join(run.Dir(), manifestFile)) }},
 		{"neither a run", func(_ *Run, file string) { os.Remove(file) }},
 	} {
@@ -385,7 +385,7 @@ func TestFullDisk(t *testing.T) {
 		run.file = disk
 		rec := sample(3)
 		err := run.Append(&rec)
-		if !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "earlier ones are safe") {
+		if !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "earlier records are safe") {
 			t.Fatalf("got %v", err)
 		}
 		wantWarnings := 0

@@ -61,7 +61,7 @@ func (o Options) check() error {
 		}
 	}
 	if !(o.MinEffect >= 0 && o.MinEffect < 10) {
-		return fmt.Errorf("compare: the least effect is %v and must be a share such as 0.02", o.MinEffect)
+		return fmt.Errorf("compare: the minimum effect is %v and must be a share such as 0.02", o.MinEffect)
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (c *Comparison) Count(v Verdict) int {
 var ErrNothing = errors.New("nothing overlaps")
 
 // ErrDevices says that runs are of different machines.
-var ErrDevices = errors.New("they are of different devices")
+var ErrDevices = errors.New("they are from different devices")
 
 // Runs compares sides with base. The tests of all of them together are held to
 // o.Alpha.
@@ -170,7 +170,7 @@ func Runs(base Side, sides []Side, o Options) ([]Comparison, error) {
 		return nil, err
 	}
 	if len(sides) == 0 {
-		return nil, fmt.Errorf("compare: %w: there is nothing beside %s", ErrNothing, base.Label)
+		return nil, fmt.Errorf("compare: %w: nothing to compare with %s", ErrNothing, base.Label)
 	}
 	before, err := index(base, o)
 	if err != nil {

@@ -341,13 +341,13 @@ func TestRefuses(t *testing.T) {
 	}{
 		{"another cell", a, lstm, Usual(), ErrNothing, "no cell is in both"},
 		{"nothing", a, results.Set{Label: "empty"}, Usual(), ErrNothing, "a and empty"},
-		{"no result in either", broken, broken, Usual(), ErrNothing, "no point has a result"},
+		{"no result in either", broken, broken, Usual(), ErrNothing, "no point was measured in both"},
 		{"another machine", a, elsewhere, Usual(), ErrDevices, "machine and other"},
 		{"another machine, as asked for", a, elsewhere, across, nil, ""},
 		{"two machines at once", two, a, across, nil, "measured on machine and on other"},
 		{"all broken", a, broken, Usual(), nil, ""},
 		{"no level", a, a, Options{MinEffect: 0.1, Level: 0.95}, nil, "level of the tests"},
-		{"no effect", a, a, Options{Alpha: 0.05, MinEffect: math.NaN(), Level: 0.95}, nil, "least effect"},
+		{"no effect", a, a, Options{Alpha: 0.05, MinEffect: math.NaN(), Level: 0.95}, nil, "minimum effect"},
 	} {
 		_, err := compared(c.a, c.b, c.o)
 		if c.want != nil && !errors.Is(err, c.want) || !strings.Contains(fmt.Sprint(err), c.message) || (err == nil) != (c.want == nil && c.message == "") {

@@ -55,7 +55,7 @@ func apart(a, b []results.Record) string {
 		}
 	}
 	if words == nil {
-		return "no point has a result in one and was measured in the other"
+		return "no point was measured in both with a result in at least one"
 	}
 	return "no " + strings.Join(words, " and no ") + " is in both"
 }

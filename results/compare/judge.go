@@ -58,7 +58,7 @@ func (c *Comparison) decide(ch *Change, t tables, o Options) (Verdict, string) {
 	n, m := len(samples(ch.Base)), len(samples(ch.New))
 	switch {
 	case differs && c.Single && !c.beyond(ch):
-		return Ambiguous, "one run a side, and single runs may differ by " + share(c.reach(ch))
+		return Ambiguous, "one run per side, and single runs may differ by " + share(c.reach(ch))
 	case differs && !c.Single && !c.apart(ch, t):
 		return Ambiguous, "not in every run"
 	case differs && lg > 0:
@@ -71,15 +71,15 @@ func (c *Comparison) decide(ch *Change, t tables, o Options) (Verdict, string) {
 		if c.steady(o) {
 			return Same, ""
 		}
-		return Ambiguous, "as the other points, which may all have moved together"
+		return Ambiguous, "unchanged relative to the other points, but all may have moved together"
 	case ch.P < o.Alpha:
-		return Ambiguous, "differs, and it cannot be told whether by enough to matter"
+		return Ambiguous, "differs, but perhaps by too little to matter"
 	case ch.Ratio.Lo > 1 || ch.Ratio.Hi < 1:
 		return Ambiguous, "may be chance among so many points"
 	case c.Single:
-		return Ambiguous, "the samples spread too far"
+		return Ambiguous, "the samples spread too widely"
 	}
-	return Ambiguous, "a run's median moves by " + share(ch.Spread)
+	return Ambiguous, "run medians vary by " + share(ch.Spread)
 }
 
 // steady says whether the points as a whole moved by no more than what matters,
@@ -98,9 +98,9 @@ func (c *Comparison) steady(o Options) bool {
 func (c *Comparison) remedy(ch *Change) string {
 	switch {
 	case ch.Enough > 0:
-		return fmt.Sprintf("about %d runs a side would tell", ch.Enough)
+		return fmt.Sprintf("about %d runs per side would settle it", ch.Enough)
 	case ch.Spread > 0:
-		return fmt.Sprintf("more than %d runs a side would be needed", mostRuns)
+		return fmt.Sprintf("more than %d runs per side would be needed", mostRuns)
 	}
 	return ""
 }
