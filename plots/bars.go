@@ -244,7 +244,7 @@ func Speedup(recs []results.Record, s Spec) (Figure, error) {
 
 func (v *view) bars() (*Bars, error) {
 	if v.Panel != "" {
-		return nil, fmt.Errorf("plots: bars have no panels: leave out %s, or choose a numeric axis with several places", v.Panel)
+		return nil, fmt.Errorf("plots: bars cannot have panels by %s: leave the panels out, or choose a numeric x axis with several values", v.Panel)
 	}
 	panels, notes, err := v.barPanels()
 	if err != nil {
@@ -269,7 +269,7 @@ func (v *view) barPanels() ([]Group, []string, error) {
 	extra := slices.DeleteFunc(quantity.Left(v.recs, axes...), func(a quantity.Axis) bool { return a.Name == v.X || a.Name == v.Series })
 	chosen, tuned := quantity.Choose(v.recs, append(slices.Clone(axes), extra...)...)
 	if len(chosen) > 120 {
-		return nil, nil, fmt.Errorf("plots: %d bars are more than a figure holds (120), because the records also differ in %s: draw fewer records", len(chosen), or(titles(extra), v.Series))
+		return nil, nil, fmt.Errorf("plots: %d bars are too many for a figure (at most 120), because the records also differ in %s: draw fewer records", len(chosen), or(titles(extra), v.Series))
 	}
 	var groups []Group
 	var lost []*results.Record
@@ -320,7 +320,7 @@ type Stage struct {
 // that the records show, both over the first stage. The records are of one point.
 func Ladder(recs []results.Record, stages []Stage, s Spec) (*Bars, error) {
 	if len(stages) == 0 {
-		return nil, fmt.Errorf("plots: a ladder needs stages")
+		return nil, fmt.Errorf("plots: a ladder needs at least one stage")
 	}
 	s.Y, s.Baseline, s.Panel, s.Series = "speedup", stages[0].Label, "", ""
 	v, err := s.resolve(recs, "speedup")
@@ -335,7 +335,7 @@ func Ladder(recs []results.Record, stages []Stage, s Spec) (*Bars, error) {
 		return !slices.ContainsFunc(stages, func(st Stage) bool { return quantity.OneLine(st.Label) == quantity.Label(r) })
 	})
 	if left := quantity.Left(v.recs, impl); len(left) > 0 {
-		return nil, fmt.Errorf("plots: a ladder shows one point, and the records differ in %s", titles(left))
+		return nil, fmt.Errorf("plots: a ladder shows one point, but the records differ in %s", titles(left))
 	}
 	chosen, tuned := quantity.Choose(v.recs, impl)
 	b := &Bars{

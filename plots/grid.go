@@ -357,7 +357,7 @@ func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, e
 		if v.panel.Name != "" {
 			hint = "draw fewer records"
 		}
-		return nil, nil, false, fmt.Errorf("plots: a map shows one value a place, and the records also differ in %s: %s", titles(left), hint)
+		return nil, nil, false, fmt.Errorf("plots: a map shows one value per place, but the records also differ in %s: %s", titles(left), hint)
 	}
 	chosen, tuned := quantity.Choose(v.recs, append(slices.Clone(axes), v.series)...)
 	g := &Grid{X: capital(v.x.Title), Y: capital(rows.Title), Subtitle: v.subtitle(v.X, rows.Name)}
@@ -377,7 +377,7 @@ func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, e
 		g.Rows = append(g.Rows, spell(rows, same[0]))
 	}
 	if len(g.Columns) > 40 || len(g.Rows) > 40 {
-		return nil, nil, false, fmt.Errorf("plots: a map of %d by %d places is more than can be read (40 by 40): draw fewer records", len(g.Columns), len(g.Rows))
+		return nil, nil, false, fmt.Errorf("plots: a map of %d by %d places is too large (at most 40 by 40): draw fewer records", len(g.Columns), len(g.Rows))
 	}
 	var at [][][][]*results.Record
 	for _, same := range quantity.Split(chosen, v.panel) {
@@ -402,7 +402,7 @@ func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, e
 		at = append(at, cells)
 	}
 	if len(g.Panels) > mostPanels {
-		return nil, nil, false, fmt.Errorf("plots: %d panels are more than a figure holds (%d): choose another axis than %s, or fewer records", len(g.Panels), mostPanels, v.Panel)
+		return nil, nil, false, fmt.Errorf("plots: %d panels are too many for a figure (at most %d): choose an axis other than %s, or draw fewer records", len(g.Panels), mostPanels, v.Panel)
 	}
 	return g, at, tuned, nil
 }
@@ -414,7 +414,7 @@ func (v *view) rows(recs []results.Record) (quantity.Axis, error) {
 		name = usualAxis(v.recs, v.X, v.Panel, v.Series)
 	}
 	if name == v.X || name == v.Panel {
-		return quantity.Axis{}, fmt.Errorf("plots: each axis can be used once, and %s is used for two", name)
+		return quantity.Axis{}, fmt.Errorf("plots: %s is used for two axes: choose a different axis for one of them", name)
 	}
 	a, err := quantity.AxisOf(name, recs)
 	if err != nil {
@@ -460,7 +460,7 @@ func Heatmap(recs []results.Record, s Spec) (*Grid, error) {
 					continue
 				case 1:
 				default:
-					return nil, fmt.Errorf("plots: a map shows one value a place, and the records also differ in %s: draw panels by it, or fewer records", v.series.Title)
+					return nil, fmt.Errorf("plots: a map shows one value per place, but the records also differ in %s: draw panels by it, or fewer records", v.series.Title)
 				}
 				to := &g.Panels[i].Cells[y][x]
 				if value, ok := v.value(cell[0]); ok {
@@ -524,9 +524,9 @@ func Winner(recs []results.Record, s Spec) (*Grid, error) {
 			}
 		}
 	}
-	g.Notes = []string{"The number is how many times longer the next best takes."}
+	g.Notes = []string{"Numbers: time of the second fastest over time of the fastest."}
 	if near {
-		g.Notes = append(g.Notes, "Pale: ahead by less than 1 %, or by less than the confidence intervals.")
+		g.Notes = append(g.Notes, "Pale: the lead is below 1 % or within the confidence intervals.")
 	}
 	g.Notes = append(g.Notes, v.notes(tuned, false, lost, nil, []quantity.Axis{v.x, rows, v.panel, v.series})...)
 	return g, nil

@@ -24,7 +24,7 @@ func Lines(recs []results.Record, s Spec) (*Chart, error) {
 		return nil, err
 	}
 	if !v.x.Numeric {
-		return nil, fmt.Errorf("plots: %s is not a number, and lines need one: choose a numeric axis, or a heatmap", v.X)
+		return nil, fmt.Errorf("plots: lines need a numeric x axis, and %s is not numeric: choose another axis, or a heatmap", v.X)
 	}
 	panels, notes, err := v.panels(false)
 	if err != nil {
@@ -49,8 +49,8 @@ func Lines(recs []results.Record, s Spec) (*Chart, error) {
 
 // What marks above the lines that are to be the limits mean.
 const (
-	peakNote = "The peak is that of multiply-adds in single precision; tensor cores exceed it."
-	copyNote = "The copy rate is that of memory; what stays in caches exceeds it."
+	peakNote = "The peak is for single-precision multiply-adds; tensor cores exceed it."
+	copyNote = "The copy rate is for main memory; data in caches exceeds it."
 )
 
 // above reports whether a mark of ch lies clearly above a limit.
@@ -178,15 +178,15 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 	}
 	switch {
 	case len(panels) > mostPanels:
-		return nil, nil, fmt.Errorf("plots: %d panels are more than a figure holds (%d): choose another axis than %s, or fewer records", len(panels), mostPanels, v.Panel)
+		return nil, nil, fmt.Errorf("plots: %d panels are too many for a figure (at most %d): choose an axis other than %s, or draw fewer records", len(panels), mostPanels, v.Panel)
 	case len(labels) > mostSeries:
-		return nil, nil, fmt.Errorf("plots: %d lines are more than a figure holds (%d), because the records also differ in %s: draw panels by it, or fewer records", len(labels), mostSeries, or(titles(extra), v.Series))
+		return nil, nil, fmt.Errorf("plots: %d lines are too many for a figure (at most %d), because the records also differ in %s: draw panels by it, or draw fewer records", len(labels), mostSeries, or(titles(extra), v.Series))
 	case drawn == 0 && len(lost) == 0:
-		return nil, nil, fmt.Errorf("plots: none of the records has a value of %s", v.X)
+		return nil, nil, fmt.Errorf("plots: no record has a value of %s", v.X)
 	}
 	notes := v.notes(tuned, intervals, lost, without, append(axes, extra...))
 	if len(gone) > 0 {
-		notes = append(notes, "Not drawn, as they have no result at all: "+strings.Join(gone, "; ")+".")
+		notes = append(notes, "Not drawn, because they have no result: "+strings.Join(gone, "; ")+".")
 	}
 	return panels, notes, nil
 }
@@ -248,7 +248,7 @@ func (v *view) notes(tuned, intervals bool, lost []*results.Record, without []st
 		notes = append(notes, "No result: "+quantity.Reasons(broke)+".")
 	}
 	if len(ran) > 0 {
-		why := "nothing to derive it from"
+		why := "no data to compute it from"
 		if v.measure.Ratio {
 			why = fmt.Sprintf("no result of %s to compare with", quantity.OneLine(v.base.Label))
 		}
@@ -257,7 +257,7 @@ func (v *view) notes(tuned, intervals bool, lost []*results.Record, without []st
 	notes = append(notes, quantity.Doubts(v.recs)...)
 	slices.Sort(without)
 	if without = slices.Compact(without); len(without) > 0 {
-		notes = append(notes, fmt.Sprintf("Not drawn, as they have no %s: %s.", v.x.Title, strings.Join(without, "; ")))
+		notes = append(notes, fmt.Sprintf("Not drawn, because they have no %s: %s.", v.x.Title, strings.Join(without, "; ")))
 	}
 	return notes
 }

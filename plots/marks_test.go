@@ -108,7 +108,7 @@ func TestRoofs(t *testing.T) {
 			t.Errorf("%s: roofs %+v, want %g", p.Title, p.Guides, want)
 		}
 	}
-	if len(ch.Panels) != 3 || !slices.ContainsFunc(ch.Notes, func(s string) bool { return strings.HasPrefix(s, "No peak was measured of fp16") }) {
+	if len(ch.Panels) != 3 || !slices.ContainsFunc(ch.Notes, func(s string) bool { return strings.HasPrefix(s, "No peak was measured for fp16") }) {
 		t.Errorf("%d panels, notes %q", len(ch.Panels), ch.Notes)
 	}
 }
@@ -140,7 +140,7 @@ func TestNoResultAtAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := strings.Join(ch.Notes, "\n")
-	if slices.Contains(labels(ch.series()), "cudnn static") || !strings.Contains(notes, "no result at all: cudnn static") || !strings.Contains(notes, "1 not supported by the library") {
+	if slices.Contains(labels(ch.series()), "cudnn static") || !strings.Contains(notes, "they have no result: cudnn static") || !strings.Contains(notes, "1 not supported by the library") {
 		t.Errorf("series %q, notes %q", labels(ch.series()), ch.Notes)
 	}
 }

@@ -339,14 +339,14 @@ func TestErrors(t *testing.T) {
 		{small, Spec{Y: "flop"}, `did you mean "flops"`},
 		{small, Spec{X: "til"}, `did you mean "tile"`},
 		{small, Spec{X: "hidden", Panel: "hidden"}, "used once"},
-		{small, Spec{X: "cell"}, "not a number"},
+		{small, Spec{X: "cell"}, "not numeric"},
 		{small, Spec{Scale: "cubic"}, "unknown scale"},
-		{small, Spec{Kind: "speedup", Baseline: "nothing"}, "nothing to compare with"},
+		{small, Spec{Kind: "speedup", Baseline: "nothing"}, "no result to compare with"},
 		{small, Spec{Kind: "roofline"}, "copy rate"},
 		{small, Spec{Kind: "heatmap", X: "hidden", Rows: "layers"}, "also differ in minibatch"},
 		{small, Spec{Kind: "winner", X: "hidden", Rows: "hidden"}, "used"},
-		{many, Spec{X: "hidden"}, "more than a figure holds"},
-		{many, Spec{X: "hidden", Panel: "batch"}, "more than a figure holds"},
+		{many, Spec{X: "hidden"}, "too many for a figure"},
+		{many, Spec{X: "hidden", Panel: "batch"}, "too many for a figure"},
 	} {
 		f, err := Draw(c.recs, c.spec)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -21,12 +21,12 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 		return nil, err
 	}
 	if v.peak() <= 0 || v.Copy <= 0 {
-		return nil, fmt.Errorf("plots: a roofline needs the peak in FLOP/s and the copy rate in B/s of the machine")
+		return nil, fmt.Errorf("plots: a roofline needs the machine's peak in FLOP/s and its copy rate in B/s")
 	}
 	ch := &Chart{
 		Title:    v.title("Throughput against arithmetic intensity"),
 		Subtitle: v.subtitle(),
-		Notes:    []string{"Intensity: floating-point operations of the problem over the bytes that the operations of the schedule read and write."},
+		Notes:    []string{"Intensity: the problem's floating-point operations over the bytes that the schedule reads and writes."},
 		X:        Axis{Title: "Arithmetic intensity (FLOP/B)", Scale: Log, Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }},
 		Y:        Axis{Title: "Throughput (FLOP/s)", Scale: Log},
 	}
@@ -116,7 +116,7 @@ func roofs(p Panel, copyRate, peak float64, precision string) (list []Guide) {
 		list = append(list, Guide{Label: "copy rate " + quantity.SI(copyRate, "B/s"), X0: lo, Y0: lo * copyRate, X1: end, Y1: end * copyRate})
 	}
 	if hi > ridge {
-		list = append(list, Guide{Label: fmt.Sprintf("peak of %s %s", precision, quantity.SI(peak, "FLOP/s")), X0: max(lo, ridge), Y0: peak, X1: hi, Y1: peak})
+		list = append(list, Guide{Label: fmt.Sprintf("%s peak %s", precision, quantity.SI(peak, "FLOP/s")), X0: max(lo, ridge), Y0: peak, X1: hi, Y1: peak})
 	}
 	return list
 }
@@ -157,10 +157,10 @@ func (v *view) roofNotes(lost []*results.Record, above, faster bool, unknown []s
 		notes = append(notes, "No result: "+quantity.Reasons(broke)+".")
 	}
 	if n := len(lost) - len(broke); n > 0 {
-		notes = append(notes, fmt.Sprintf("Not drawn, as their operations or bytes are not recorded: %d.", n))
+		notes = append(notes, fmt.Sprintf("%d records are not drawn, because their operations or bytes are not recorded.", n))
 	}
 	if len(unknown) > 0 {
-		notes = append(notes, "No peak was measured of "+strings.Join(unknown, ", ")+": the roof is that of multiply-adds in single precision, which tensor cores exceed.")
+		notes = append(notes, "No peak was measured for "+strings.Join(unknown, ", ")+": the roof is for single-precision multiply-adds, which tensor cores exceed.")
 	} else if above {
 		notes = append(notes, peakNote)
 	}

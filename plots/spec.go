@@ -51,7 +51,7 @@ func Draw(recs []results.Record, s Spec) (Figure, error) {
 	case "roofline":
 		return figure(Roofline(recs, s))
 	}
-	return nil, fmt.Errorf("plots: unknown kind %q: there are %s", s.Kind, strings.Join(Kinds(), ", "))
+	return nil, fmt.Errorf("plots: unknown kind %q: choose among %s", s.Kind, strings.Join(Kinds(), ", "))
 }
 
 // figure keeps a nil pointer from becoming a figure that is not nil.
@@ -66,8 +66,8 @@ func figure[T interface {
 }
 
 var (
-	errNoRecords = errors.New("plots: there are no records to draw")
-	errNoResults = errors.New("plots: none of the records has a result to draw")
+	errNoRecords = errors.New("plots: no records to draw")
+	errNoResults = errors.New("plots: no record has a result to draw")
 )
 
 // view is a Spec with its names looked up.
@@ -99,7 +99,7 @@ func (s Spec) resolve(recs []results.Record, measure string) (*view, error) {
 		v.X = usualAxis(v.recs, v.Panel, v.Series, v.Rows)
 	}
 	if !slices.Contains([]string{"", "linear", "log"}, s.Scale) {
-		return nil, fmt.Errorf("plots: unknown scale %q: there are linear, log", s.Scale)
+		return nil, fmt.Errorf("plots: unknown scale %q: choose linear or log", s.Scale)
 	}
 	var err error
 	if v.measure, err = quantity.MeasureOf(v.Y); err != nil {
@@ -117,12 +117,12 @@ func (s Spec) resolve(recs []results.Record, measure string) (*view, error) {
 		}
 	}
 	if v.X == v.Panel || v.X == v.Series || v.Series == v.Panel {
-		return nil, fmt.Errorf("plots: each axis can be used once: the horizontal axis is %s, the lines are by %s and the panels by %s", v.X, v.Series, or(v.Panel, "none"))
+		return nil, fmt.Errorf("plots: each axis can be used once, but the x axis is %s, the lines are by %s and the panels by %s", v.X, v.Series, or(v.Panel, "none"))
 	}
 	if v.measure.Ratio {
 		v.base = quantity.NewBaseline(recs, v.Baseline)
 		if v.base.Empty() {
-			return nil, fmt.Errorf("plots: no record of %q has a result, so there is nothing to compare with", v.Baseline)
+			return nil, fmt.Errorf("plots: the baseline %q has no result to compare with: choose another baseline", v.Baseline)
 		}
 	}
 	return v, nil
@@ -196,10 +196,10 @@ func (v *view) follow(used ...quantity.Axis) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{"Changes along with the axes shown: " + strings.Join(names, ", ") + "."}
+	return []string{"Also varies: " + strings.Join(names, ", ") + "."}
 }
 
-const tunedNote = "Where a technique was measured with several settings, the fastest is shown."
+const tunedNote = "If a technique was measured with several settings, the fastest is shown."
 
 func or(s, usual string) string {
 	if s == "" {

@@ -37,7 +37,7 @@ func withTemp(f func() error) error {
 			return f()
 		}
 	}
-	return fmt.Errorf("there is no folder for temporary files: %w", first)
+	return fmt.Errorf("no folder for temporary files is writable: %w", first)
 }
 
 // writable reports why no folder can be made in dir.

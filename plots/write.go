@@ -74,7 +74,7 @@ func Write(w io.Writer, f Figure, format string) (err error) {
 			return fmt.Errorf("plots: %w", err)
 		}
 	default:
-		return fmt.Errorf("plots: unknown format %q: there are %s", format, strings.Join(Formats(), ", "))
+		return fmt.Errorf("plots: unknown format %q: choose among %s", format, strings.Join(Formats(), ", "))
 	}
 	_, err = w.Write(buf.Bytes())
 	return err

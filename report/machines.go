@@ -44,12 +44,12 @@ func facts() []fact {
 		return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " · ")
 	}
 	return []fact{
-		{"Id", func(m *results.Manifest) string { return m.Run }},
+		{"Run", func(m *results.Manifest) string { return m.Run }},
 		{"Plan", func(m *results.Manifest) string { return m.Plan.Summary }},
-		{"Begun", func(m *results.Manifest) string { return when(m.Started) }},
+		{"Started", func(m *results.Manifest) string { return when(m.Started) }},
 		{"Ended", func(m *results.Manifest) string {
 			if m.Finished == nil || m.Exit == nil {
-				return "not, or it was killed"
+				return "not recorded (the run may have been killed)"
 			}
 			return fmt.Sprintf("after %v, with exit code %d", m.Finished.Sub(m.Started).Round(time.Second), *m.Exit)
 		}},
@@ -71,7 +71,7 @@ func facts() []fact {
 					words = append(words, "peak "+quantity.SI(*d.Peak, "FLOP/s"))
 				}
 				if d.Bandwidth != nil {
-					words = append(words, "copies "+quantity.SI(*d.Bandwidth, "B/s"))
+					words = append(words, "copy rate "+quantity.SI(*d.Bandwidth, "B/s"))
 				}
 				for _, k := range []string{"simd", "workers"} {
 					if v := d.Facts[k]; v != "" {
@@ -97,7 +97,7 @@ func facts() []fact {
 			return strings.Join(words, ", ")
 		}},
 		{"Clock", func(m *results.Manifest) string { return join(m.Environment.CPU.Governor, m.Environment.CPU.Driver) }},
-		{"Stolen time", func(m *results.Manifest) string {
+		{"Steal time", func(m *results.Manifest) string {
 			if s := m.Environment.CPU.Steal; s != nil {
 				return fmt.Sprintf("%.1f %%", 100**s)
 			}
@@ -130,7 +130,7 @@ func facts() []fact {
 	}
 }
 
-// advice lists what was in the way of good measurements, of all runs.
+// advice lists the measurement problems of all runs.
 func advice(sets []results.Set) []results.Advice {
 	var list []results.Advice
 	for _, s := range sets {

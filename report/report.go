@@ -91,7 +91,7 @@ type command struct{ Run, When, Line string }
 // of one run as they are, of several with labels that tell them apart.
 func Write(w io.Writer, sets []results.Set, recs []results.Record, o Options) error {
 	if len(recs) == 0 && !slices.ContainsFunc(sets, func(s results.Set) bool { _, ok := experiment(s); return ok }) {
-		return errors.New("report: there are no records to report on")
+		return errors.New("report: no records to report on")
 	}
 	if o.Baseline == "" {
 		o.Baseline = "naive"

@@ -57,20 +57,20 @@ func Verdicts(list []Reproduction) *table.Table {
 			row(c.Paper, c.Here, c.Verdict())
 		}
 		if x.Missing != "" {
-			row("", "", "in part: "+x.Missing)
+			row("", "", "partly measured: "+x.Missing)
 		}
 	}
 	var words []string
 	for _, o := range []struct {
 		experiments.Outcome
 		words string
-	}{{experiments.Agrees, "agree"}, {experiments.Differs, "differ"}, {experiments.Reduced, "of reduced size"}, {experiments.Irreproducible, "cannot be reproduced"}} {
+	}{{experiments.Agrees, "agree"}, {experiments.Differs, "differ"}, {experiments.Reduced, "at reduced size"}, {experiments.Irreproducible, "cannot be reproduced"}} {
 		if n := count[o.Outcome]; n > 0 {
 			words = append(words, fmt.Sprintf("%d %s", n, o.words))
 		}
 	}
 	if words != nil {
-		t.Notes = []string{"claims of papers: " + strings.Join(words, ", ")}
+		t.Notes = []string{"papers' claims: " + strings.Join(words, ", ")}
 	}
 	return t
 }
@@ -87,7 +87,7 @@ type chapter struct {
 // table and figure, the machines, and links to the runs. The page needs no other file.
 func WriteReproductions(w io.Writer, title string, list []Reproduction) error {
 	if len(list) == 0 {
-		return errors.New("report: there are no experiments to report on")
+		return errors.New("report: no experiments to report on")
 	}
 	page := struct {
 		Title, Policy string

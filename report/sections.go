@@ -196,7 +196,7 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 			t.Columns = append(t.Columns, table.Column{Name: a.Title, Right: a.Numeric})
 		}
 	}
-	for _, c := range []string{"Fastest", "Time", "±", "FLOP/s", "Over " + b.o.Baseline, "Runner-up", "Over it"} {
+	for _, c := range []string{"Fastest", "Time", "±", "FLOP/s", "Speed-up over " + b.o.Baseline, "Runner-up", "Lead"} {
 		t.Columns = append(t.Columns, table.Column{Name: c, Right: c != "Fastest" && c != "Runner-up"})
 	}
 	chosen := false
@@ -213,7 +213,7 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 		}
 		if x.elsewhere {
 			w := x.winner
-			row = append(row, table.Text(w.Label+" (of run "+w.Run+")"), table.Number(w.Seconds, quantity.SI(w.Seconds, "s")))
+			row = append(row, table.Text(w.Label+" (run "+w.Run+")"), table.Number(w.Seconds, quantity.SI(w.Seconds, "s")))
 			t.Rows = append(t.Rows, append(row, table.Cell{}, table.Cell{}, table.Cell{}, table.Text(strings.Join(w.Ties, ", ")), table.Cell{}))
 			continue
 		}
@@ -247,9 +247,9 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 			table.Number(first.FLOPS(), quantity.SI(first.FLOPS(), "FLOP/s")), over, second, margin))
 	}
 	if chosen {
-		t.Notes = []string{"The fastest is what tune chose: by the mean of the faster half of the samples, of equals the one with less memory."}
+		t.Notes = []string{"The fastest is the choice of tune: lowest mean of the faster half of the samples; among ties, least memory."}
 	}
-	t.Notes = append(t.Notes, "≈: ahead by less than 1 %, or by less than the confidence intervals tell. ±: half of the confidence interval of the median.")
+	t.Notes = append(t.Notes, "≈: the lead is below 1 % or within the confidence intervals. ±: half of the confidence interval of the median.")
 	return t
 }
 
@@ -308,11 +308,11 @@ func (b *builder) summary() []string {
 	switch mean := quantity.Factor(math.Exp(logs / float64(n))); {
 	case n == 0:
 	case clear == 0:
-		list = append(list, fmt.Sprintf("At none of %d points is the fastest clearly faster than %s.", n, b.o.Baseline))
+		list = append(list, fmt.Sprintf("The fastest is not clearly faster than %s at any of %d points.", b.o.Baseline, n))
 	case clear < n:
-		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s, by the geometric mean over %d points. The difference is clear at %d of them.", mean, b.o.Baseline, n, clear))
+		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s (geometric mean over %d points). The difference is clear at %d of them.", mean, b.o.Baseline, n, clear))
 	default:
-		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s, by the geometric mean over %d points.", mean, b.o.Baseline, n))
+		list = append(list, fmt.Sprintf("The fastest is %s as fast as %s (geometric mean over %d points).", mean, b.o.Baseline, n))
 	}
 	list = append(list, quantity.Doubts(b.recs)...)
 	if noise := quantity.StandingOf(b.recs).Headline(); noise != "" {

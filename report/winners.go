@@ -62,7 +62,7 @@ func (b *builder) knownBefore() string {
 	if words == nil {
 		return ""
 	}
-	return "Chosen by what earlier runs measured: " + strings.Join(words, "; ") + "."
+	return "Chosen from earlier runs: " + strings.Join(words, "; ") + "."
 }
 
 // mostLines is how many series of a figure can be told apart at a glance.
@@ -143,7 +143,7 @@ func (b *builder) ranked(recs []*results.Record, name string, labels []string) [
 
 // leftOutNote says how many settings a section's figures lack.
 func leftOutNote(n int) string {
-	return fmt.Sprintf("Figures show the best settings of each technique; %d others are in the table of all measurements alone.", n)
+	return fmt.Sprintf("Figures show the best settings of each technique. The table of all measurements lists %d others.", n)
 }
 
 // behindWinner leaves out what has a smaller median than the choice of a tune, which

@@ -39,18 +39,18 @@ func tuned(settings int) results.Set {
 func TestTuneWinner(t *testing.T) {
 	s := tuned(3)
 	text := pageOf(t, []results.Set{s}, s.Records)
-	for _, want := range []string{"Fastest: cudnnstyle:block=1 at 1, cudnnstyle:block=0 at 1.", "The fastest is what tune chose"} {
+	for _, want := range []string{"Fastest: cudnnstyle:block=1 at 1, cudnnstyle:block=0 at 1.", "The fastest is the choice of tune"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
 	s.Manifest.Winners[0].Label, s.Manifest.Winners[0].Run = "scc", "another"
 	text = pageOf(t, []results.Set{s}, s.Records)
-	if !strings.Contains(text, "scc (of run another)") || !strings.Contains(text, "scc at 1") {
+	if !strings.Contains(text, "scc (run another)") || !strings.Contains(text, "scc at 1") {
 		t.Error("a winner of another run is not named")
 	}
 	s.Manifest.Winners[0].Point.Hidden = 4096
-	if text = pageOf(t, []results.Set{s}, s.Records); !strings.Contains(text, "Chosen by what earlier runs measured: scc at cell0 forward H=4096") {
+	if text = pageOf(t, []results.Set{s}, s.Records); !strings.Contains(text, "Chosen from earlier runs: scc at cell0 forward H=4096") {
 		t.Error("a winner at a point without records is not named")
 	}
 	s.Manifest.Winners = nil
@@ -64,7 +64,7 @@ func TestTuneWinner(t *testing.T) {
 func TestFewSettings(t *testing.T) {
 	s := tuned(40)
 	text := pageOf(t, []results.Set{s}, s.Records)
-	if !strings.Contains(text, "36 others are in the table of all measurements alone") {
+	if !strings.Contains(text, "The table of all measurements lists 36 others") {
 		t.Error("the page does not say how many settings its figures leave out")
 	}
 	figures, table, _ := strings.Cut(text, `id="all"`)

@@ -21,7 +21,7 @@ func TestTurns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(beProgram, "1")
 	o := rnnbench(t, "compare --ab old="+os.Args[0]+" "+os.Args[0]+" --runs 3 --min-effect 900% --out runs"+abSweep)
-	o.want(t, exitDone, []string{"new against old: ", "Student's test"}, []string{"run 6 of 6: ", ", 4 records; took ", "runs in runs"})
+	o.want(t, exitDone, []string{"new against old: ", "Student's t-test"}, []string{"run 6 of 6: ", ", 4 records; took ", "runs in runs"})
 	for _, side := range []string{"old", "new"} {
 		runs, err := filepath.Glob(filepath.Join("runs", "ab-*", side, "2*", "records.jsonl"))
 		if err != nil || len(runs) != 3 {

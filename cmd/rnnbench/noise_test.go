@@ -34,7 +34,7 @@ func TestNoiseIsTold(t *testing.T) {
 	if err := p.conclude(&ending{records: recs, planned: len(recs)}, config.Config{}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if want := "0 of 2 winners are clear; 4 of 4 noisy: rnnbench doctor\n"; !strings.HasSuffix(said.String(), want) {
+	if want := "0 of 2 winners are clear; 4 of 4 records are noisy: run rnnbench doctor\n"; !strings.HasSuffix(said.String(), want) {
 		t.Errorf("said %q, want %q", said.String(), want)
 	}
 	recs[0].Warnings, recs[1].Warnings = nil, nil
@@ -50,7 +50,7 @@ func TestNoiseIsTold(t *testing.T) {
 		w.add(&tuner.Verdict{Records: []*results.Record{&recs[0], &recs[1]},
 			Result: &search.Result{Winner: 0, Second: 1, Medians: []float64{1, 1.1}, Left: make([]search.Reason, 2), Lo: &v[0], Hi: &v[1], Complete: true}})
 	}
-	if got, want := w.noise(), "1 of 2 winners are clear; 2 of 2 noisy: rnnbench doctor"; got != want {
+	if got, want := w.noise(), "1 of 2 winners are clear; 2 of 2 records are noisy: run rnnbench doctor"; got != want {
 		t.Errorf("tune says %q, want %q", got, want)
 	}
 }

@@ -569,7 +569,7 @@ func TestPlotNothing(t *testing.T) {
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("%v, %v", runs, err)
 	}
-	rnnbench(t, "plot --y percent "+runs[0]).want(t, exitUsage, nil, []string{"none of the 1 record has a share of the peak to draw"})
+	rnnbench(t, "plot --y percent "+runs[0]).want(t, exitUsage, nil, []string{"none of the 1 record has a share of peak to draw"})
 }
 
 // TestLabelOfWords selects by a label that is no technique's name, as experiments have them.
@@ -785,7 +785,7 @@ func TestSpoiled(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := rnnbench(t, "show words")
-	o.want(t, exitError, nil, []string{"words:5: not a record", "lines more like these", "there is no record in words"})
+	o.want(t, exitError, nil, []string{"words:5: this line is not a record", "lines more like these", "there is no record in words"})
 	if strings.Contains(o.errors, "words:6:") {
 		t.Errorf("every line is warned of:\n%s", o.errors)
 	}
@@ -1234,7 +1234,7 @@ func TestCompare(t *testing.T) {
 		out, errors []string
 	}{
 		{"a=base.jsonl b=same.jsonl --fail-on slower,broken", exitDone, []string{"b against a: 4 SAME."}, nil},
-		{"a=base.jsonl b=slow.jsonl", exitDone, []string{"SLOWER", "+20.0 %", "1 SLOWER, 3 SAME", "Slowest: ", "One run a side"}, nil},
+		{"a=base.jsonl b=slow.jsonl", exitDone, []string{"SLOWER", "+20.0 %", "1 SLOWER, 3 SAME", "Largest slowdowns: ", "One run per side"}, nil},
 		{"a=base.jsonl,same.jsonl b=slow.jsonl,slow.jsonl", exitDone, []string{"b against a: 1 SLOWER, 3 SAME"}, nil},
 		{"base.jsonl,same.jsonl same.jsonl,base.jsonl", exitDone, []string{"4 SAME"}, nil},
 		{"a=base.jsonl,nosuch.jsonl b=slow.jsonl", exitError, nil, []string{"nosuch.jsonl"}},
@@ -1245,7 +1245,7 @@ func TestCompare(t *testing.T) {
 		{"a=base.jsonl b=same.jsonl c=broken.jsonl --fail-on broken --only broken", exitChanged, []string{"off by 3", "c against a: 1 BROKEN"}, []string{"1 BROKEN"}},
 		{"base.jsonl base.jsonl", exitDone, []string{"4 SAME"}, nil},
 		{"a=base.jsonl b=other.jsonl", exitChanged, nil, []string{"nothing overlaps: no cell is in both"}},
-		{"a=base.jsonl a=same.jsonl", exitChanged, nil, []string{"there is nothing beside a"}},
+		{"a=base.jsonl a=same.jsonl", exitChanged, nil, []string{"nothing to compare with a"}},
 		{"a=base.jsonl b=elsewhere.jsonl", exitUsage, nil, []string{"abacus", "hint: --across-devices"}},
 		{"a=base.jsonl b=elsewhere.jsonl --across-devices", exitDone, []string{"4 SAME"}, nil},
 		{"a=base.jsonl b=slow.jsonl --where hidden>99", exitError, nil, []string{"none of the 8 records is selected"}},

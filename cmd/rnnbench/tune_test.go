@@ -292,7 +292,7 @@ func TestTuneTrustsWhatWasChecked(t *testing.T) {
 func TestUnverifiedIsMarked(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := strings.Replace(tinyGrid, "-H 8,16", "-H 8", 1) + " --impl naive"
-	note := "Unverified (times of wrong answers count): naive."
+	note := "Unverified (answers may be wrong): naive."
 	rnnbench(t, line+" --no-verify --out unchecked").want(t, exitDone, []string{"unverified", note}, nil)
 	rnnbench(t, "show unchecked -o csv").want(t, exitDone, []string{"unverified"}, nil)
 	rnnbench(t, line).want(t, exitDone, nil, nil)

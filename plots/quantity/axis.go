@@ -128,7 +128,7 @@ func Axes() []Axis {
 		return Axis{Name: name, Title: title, text: text}
 	}
 	// Streams that were left to the technique differ from any number that was
-	// asked for, but on a scale they lie at the number in use.
+	// requested, but on a scale they lie at the number in use.
 	streams := Axis{Name: "streams", Title: "streams", Letter: "S", Numeric: true,
 		text: func(r *results.Record) string {
 			if r.Point.Streams == 0 {
@@ -161,8 +161,8 @@ func Axes() []Axis {
 		whole("layers", "layers", "L"),
 		input,
 		whole("output", "output classes", "O"),
-		whole("history", "steps of history", "history"),
-		named("onehot", "input form", func(r *results.Record) string {
+		whole("history", "history steps", "history"),
+		named("onehot", "input encoding", func(r *results.Record) string {
 			if r.Point.OneHot {
 				return "one-hot"
 			}
@@ -178,7 +178,7 @@ func Axes() []Axis {
 			}
 			return "direct"
 		}),
-		named("data", "inputs", func(r *results.Record) string { return r.Mode.Data }),
+		named("data", "input data", func(r *results.Record) string { return r.Mode.Data }),
 	}
 }
 
@@ -228,7 +228,7 @@ func knob(name string) Axis {
 // suggest names what was probably meant, if anything was, and all known names.
 func suggest(name string, known []string) string {
 	if len(known) == 0 {
-		return "there are none"
+		return "none are known"
 	}
 	best, meant := 4+2*min(len(name), 30)/3, ""
 	for _, k := range known {
@@ -236,7 +236,10 @@ func suggest(name string, known []string) string {
 			best, meant = d, fmt.Sprintf("did you mean %q? ", k)
 		}
 	}
-	return meant + "There are " + strings.Join(known, ", ")
+	if meant == "" {
+		return "choose among " + strings.Join(known, ", ")
+	}
+	return meant + "Choose among " + strings.Join(known, ", ")
 }
 
 // distance counts the edits between two names; a common beginning counts for a

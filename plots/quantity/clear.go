@@ -85,7 +85,7 @@ func (s Standing) Headline() string {
 	if 2*s.Noisy <= s.Timed {
 		return ""
 	}
-	noisy := fmt.Sprintf("%d of %d noisy: rnnbench doctor", s.Noisy, s.Timed)
+	noisy := fmt.Sprintf("%d of %d records are noisy: run rnnbench doctor", s.Noisy, s.Timed)
 	if s.Winners == 0 {
 		return noisy
 	}

@@ -27,12 +27,12 @@ func TestStanding(t *testing.T) {
 	}{
 		{"overlapping and noisy",
 			[]*results.Record{timed("naive", 1, 2, 1, 5, noisy), timed("scan", 1, 1, 0.5, 3, noisy), timed("naive", 2, 2, 1, 3, noisy), timed("scan", 2, 8, 7, 9)},
-			Standing{2, 1, 3, 4}, "1 of 2 winners are clear; 3 of 4 noisy: rnnbench doctor"},
+			Standing{2, 1, 3, 4}, "1 of 2 winners are clear; 3 of 4 records are noisy: run rnnbench doctor"},
 		{"half of them noisy", []*results.Record{timed("naive", 1, 2, 1, 5, noisy), timed("scan", 1, 1, 0.5, 3)}, Standing{1, 0, 1, 2}, ""},
 		{"closer than 1 %", []*results.Record{timed("naive", 1, 1, 1, 1), timed("scan", 1, 1.001, 1.001, 1.001)}, Standing{1, 0, 0, 2}, ""},
 		{"no intervals", []*results.Record{timed("naive", 1, 1, 0, 0), timed("scan", 1, 9, 0, 0)}, Standing{1, 0, 0, 2}, ""},
-		{"no rival", []*results.Record{timed("naive", 1, 1, 0.5, 2, noisy), failed}, Standing{0, 0, 1, 1}, "1 of 1 noisy: rnnbench doctor"},
-		{"one winner", []*results.Record{timed("naive", 1, 1, 0.9, 1.1, noisy), timed("scan", 1, 9, 8, 10, noisy)}, Standing{1, 1, 2, 2}, "1 of 1 winner is clear; 2 of 2 noisy: rnnbench doctor"},
+		{"no rival", []*results.Record{timed("naive", 1, 1, 0.5, 2, noisy), failed}, Standing{0, 0, 1, 1}, "1 of 1 records are noisy: run rnnbench doctor"},
+		{"one winner", []*results.Record{timed("naive", 1, 1, 0.9, 1.1, noisy), timed("scan", 1, 9, 8, 10, noisy)}, Standing{1, 1, 2, 2}, "1 of 1 winner is clear; 2 of 2 records are noisy: run rnnbench doctor"},
 		{"nothing", nil, Standing{}, ""},
 	} {
 		got := StandingOf(c.recs)

@@ -13,8 +13,8 @@ import (
 func Doubts(recs []*results.Record) []string {
 	var notes []string
 	for _, doubt := range []struct{ warning, text string }{
-		{results.WarnUnverified, "Unverified (times of wrong answers count): %s."},
-		{results.WarnPart, "Checked in part (not at every step of the run that was timed): %s."},
+		{results.WarnUnverified, "Unverified (answers may be wrong): %s."},
+		{results.WarnPart, "Partly checked (not at every step of the timed run): %s."},
 	} {
 		if labels := warned(recs, doubt.warning); labels != nil {
 			notes = append(notes, fmt.Sprintf(doubt.text, strings.Join(labels, ", ")))

@@ -21,7 +21,7 @@ func TestDoubts(t *testing.T) {
 		record("scc", results.OK, results.WarnPart), record("naive", results.OK, results.WarnNoisy, results.WarnUnverified), record("naive", results.OK, results.WarnUnverified),
 		record("scan", results.Failed, results.WarnUnverified),
 	}
-	want := []string{"Unverified (times of wrong answers count): naive.", "Checked in part (not at every step of the run that was timed): scc."}
+	want := []string{"Unverified (answers may be wrong): naive.", "Partly checked (not at every step of the timed run): scc."}
 	if got := Doubts(recs); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -102,10 +102,10 @@ func Measures() []Measure {
 	return []Measure{
 		{Name: "flops", Title: "throughput", Unit: "FLOP/s", Key: "flops_per_s", Scaled: true,
 			of: rate(func(r *results.Record) float64 { return float64(r.Work.Flops) })},
-		{Name: "time", Title: "time of one run", Unit: "s", Key: "time_s", Less: true, Scaled: true,
+		{Name: "time", Title: "time per run", Unit: "s", Key: "time_s", Less: true, Scaled: true,
 			of: func(r, _ *results.Record) (Interval, bool) { return Time(r) }},
 		{Name: "speedup", Title: "speed-up", Unit: "×", Key: "speedup", Ratio: true, of: speedup},
-		{Name: "step", Title: "time of one cell step", Unit: "s", Key: "step_s", Less: true, Scaled: true,
+		{Name: "step", Title: "time per cell step", Unit: "s", Key: "step_s", Less: true, Scaled: true,
 			of: func(r, _ *results.Record) (Interval, bool) {
 				t, ok := Time(r)
 				n := float64(r.Point.Layers) * float64(r.Point.Steps)
@@ -114,13 +114,13 @@ func Measures() []Measure {
 				}
 				return Interval{t.Value / n, t.Lo / n, t.Hi / n}, true
 			}},
-		{Name: "events", Title: "sequence steps", Unit: "events/s", Key: "events_per_s", Scaled: true,
+		{Name: "events", Title: "event rate", Unit: "events/s", Key: "events_per_s", Scaled: true,
 			of: rate(func(r *results.Record) float64 { return float64(r.Point.Batch) * float64(r.Point.Steps) })},
-		{Name: "bandwidth", Title: "traffic", Unit: "B/s", Key: "bytes_per_s", Scaled: true,
+		{Name: "bandwidth", Title: "memory traffic", Unit: "B/s", Key: "bytes_per_s", Scaled: true,
 			of: rate(func(r *results.Record) float64 { return float64(r.Work.Bytes) })},
-		{Name: "executed", Title: "operations carried out", Unit: "FLOP/s", Key: "flops_executed_per_s", Scaled: true,
+		{Name: "executed", Title: "executed operations", Unit: "FLOP/s", Key: "flops_executed_per_s", Scaled: true,
 			of: rate(func(r *results.Record) float64 { return float64(r.Work.Executed) })},
-		{Name: "percent", Title: "share of the peak", Unit: "%", Key: "pct_peak_flops",
+		{Name: "percent", Title: "share of peak", Unit: "%", Key: "pct_peak_flops",
 			of: func(r, _ *results.Record) (Interval, bool) {
 				t, ok := Time(r)
 				if !ok || r.Rate == nil || r.Rate.Peak == nil || *r.Rate.Peak <= 0 {

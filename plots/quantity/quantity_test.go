@@ -62,9 +62,9 @@ func TestSuggest(t *testing.T) {
 	recs := synthetic.Sweep([]int{256}, []int{32})
 	recs[0].Impl.Knobs = map[string]int{"streams": 2, "tile": 8}
 	for name, want := range map[string]string{
-		"hiden": `unknown axis "hiden": did you mean "hidden"? There are cell, `,
-		"til":   `did you mean "tile"? There are cell, `,
-		"foo":   `unknown axis "foo": There are cell, `,
+		"hiden": `unknown axis "hiden": did you mean "hidden"? Choose among cell, `,
+		"til":   `did you mean "tile"? Choose among cell, `,
+		"foo":   `unknown axis "foo": choose among cell, `,
 	} {
 		if _, err := AxisOf(name, recs); err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "streams") != 1 {
 			t.Errorf("%s: %v", name, err)

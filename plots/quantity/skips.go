@@ -70,7 +70,7 @@ func (s *Skips) Lines() []string {
 		case len(k.reasons) == 1:
 			why = k.reasons[0]
 		case len(k.reasons) > 1:
-			why += ", such as: " + k.reasons[0]
+			why += ", for example: " + k.reasons[0]
 		}
 		line := fmt.Sprintf("%s: %d skipped: %s", k.label, len(k.where), why)
 		if places := some(k.where); len(k.where) < s.total[k.label] && places != "" {

@@ -145,7 +145,7 @@ func summary(c *compare.Comparison, o compare.Options) []string {
 		}
 	}
 	if c.Unknown > 0 {
-		counts = append(counts, fmt.Sprintf("%d without a result in either", c.Unknown))
+		counts = append(counts, fmt.Sprintf("%d without a result on either side", c.Unknown))
 	}
 	notes := []string{fmt.Sprintf("%s against %s: %s.", c.New, c.Base, strings.Join(counts, ", "))}
 	notes = append(notes, moved(c)...)
@@ -171,7 +171,7 @@ func summary(c *compare.Comparison, o compare.Options) []string {
 		for i, ch := range worst {
 			words[i] = fmt.Sprintf("%v %s %s", ch.New.Point, quantity.Label(ch.New), change(ch.Ratio.Value))
 		}
-		notes = append(notes, "Slowest: "+strings.Join(words, "; ")+".")
+		notes = append(notes, "Largest slowdowns: "+strings.Join(words, "; ")+".")
 	}
 	if c.Count(compare.Ambiguous) > 0 {
 		notes = append(notes, remedy(c, o))
@@ -184,7 +184,7 @@ func mean(what string, g compare.Interval, n int) string {
 	if g.Known() {
 		s += " (" + span(g) + ")"
 	}
-	return fmt.Sprintf("%s of %d", s, n)
+	return fmt.Sprintf("%s over %d", s, n)
 }
 
 // change spells a ratio of times as a change.

@@ -121,7 +121,7 @@ func TestFold(t *testing.T) {
 		}
 		for _, want := range []string{
 			"scan: 4 skipped: lstm is not a linear recurrence\n",
-			"naive: 3 skipped: out of memory, such as: needs 1024 GiB (H=1024; H=2048; H=4096)\n",
+			"naive: 3 skipped: out of memory, for example: needs 1024 GiB (H=1024; H=2048; H=4096)\n",
 		} {
 			if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "skipped (") {
 				t.Errorf("%s lacks %q:\n%s", format, want, b.String())

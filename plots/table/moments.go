@@ -36,19 +36,19 @@ func moved(c *compare.Comparison) []string {
 		}
 		switch {
 		case c.Told:
-			s += ", more than runs of one side differ by. It is part of every change."
+			s += ", more than runs of one side differ. Each change includes it."
 		case c.Single:
-			s += ". A moment of either run looks the same."
+			s += ". A slow moment in either run would look the same."
 		default:
-			s += ", which runs of one side may differ by as well. Changes are beside it."
+			s += ", no more than runs of one side may differ. Changes are relative to it."
 		}
 		notes = append(notes, s)
 	}
 	if c.Spread > 0 {
-		notes = append(notes, fmt.Sprintf("From run to run, a typical point moves by %s (standard deviation).", percent(100*c.Spread)))
+		notes = append(notes, fmt.Sprintf("A typical point moves by %s from run to run (standard deviation).", percent(100*c.Spread)))
 	}
 	if c.Single {
-		notes = append(notes, fmt.Sprintf("One run a side: a change of less than %s is AMBG, since a slow moment of the machine looks like it.", percent(100*c.Reach)))
+		notes = append(notes, fmt.Sprintf("One run per side: a change below %s is AMBG, because a slow moment of the machine looks the same.", percent(100*c.Reach)))
 	}
 	return notes
 }
@@ -58,13 +58,13 @@ func remedy(c *compare.Comparison, o compare.Options) string {
 	const turns = "rnnbench compare --ab base new"
 	switch n := c.Enough(); {
 	case n > 0 && c.Single:
-		return fmt.Sprintf("AMBG: about %d runs a side would settle most. %s --runs %d -- sweep … makes them in turns.", n, turns, n)
+		return fmt.Sprintf("AMBG: about %d runs per side would settle most. %s --runs %d -- sweep … alternates the sides.", n, turns, n)
 	case n > 0:
-		return fmt.Sprintf("AMBG: about %d runs a side would settle most: %s --runs %d -- sweep …", n, turns, n)
+		return fmt.Sprintf("AMBG: about %d runs per side would settle most: %s --runs %d -- sweep …", n, turns, n)
 	case c.Spread > 0:
-		return fmt.Sprintf("AMBG: the machine is too noisy to tell %s. rnnbench doctor says what may help; --min-effect asks for less.", percent(100*o.MinEffect))
+		return fmt.Sprintf("AMBG: the machine is too noisy to resolve %s. Run rnnbench doctor, or use a larger --min-effect.", percent(100*o.MinEffect))
 	}
-	return "AMBG: several runs of both sides tell more: " + turns + " -- sweep …"
+	return "AMBG: more runs of both sides would help: " + turns + " -- sweep …"
 }
 
 // methods says how verdicts come about.
@@ -76,11 +76,11 @@ func methods(list []compare.Comparison, o compare.Options) []string {
 	var notes []string
 	if several {
 		notes = append(notes, fmt.Sprintf("Change: ratio of the runs' medians, with its %s interval from the spread between runs. "+
-			"p: Student's test, spreads weighed over all points (Smyth 2004), corrected for their number (Holm).", percent(100*o.Level)))
+			"p: Student's t-test with spreads moderated over all points (Smyth 2004), Holm-corrected.", percent(100*o.Level)))
 	}
 	if single {
 		notes = append(notes, fmt.Sprintf("Change of single runs: median ratio of all pairs of samples, with its %s interval. "+
-			"p: Mann and Whitney's test, corrected for all points (Holm).", percent(100*o.Level)))
+			"p: Mann-Whitney test, Holm-corrected over all points.", percent(100*o.Level)))
 	}
-	return append(notes, fmt.Sprintf("FASTER and SLOWER: p < %v and at least %s. SAME: the interval lies within that.", o.Alpha, percent(100*o.MinEffect)))
+	return append(notes, fmt.Sprintf("FASTER and SLOWER: p < %v and a change of at least %s. SAME: the interval lies within that margin.", o.Alpha, percent(100*o.MinEffect)))
 }

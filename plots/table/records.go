@@ -16,7 +16,7 @@ import (
 // instead of a column. Speed-ups are over the technique named baseline.
 func Records(recs []results.Record, baseline string) (*Table, error) {
 	if len(recs) == 0 {
-		return nil, fmt.Errorf("table: there are no records to show")
+		return nil, fmt.Errorf("table: no records to show")
 	}
 	all := quantity.Latest(recs)
 	base := quantity.NewBaseline(recs, baseline)
@@ -192,7 +192,7 @@ func (t *Table) status(r *results.Record) Cell {
 }
 
 // beyondPeak is the note at a percentage above 100.
-const beyondPeak = "the peak is what multiply-adds of the precision reach; fp32 on tensor cores, and work that need not be carried out, go beyond it"
+const beyondPeak = "the peak counts multiply-adds of this precision; fp32 on tensor cores and skipped work exceed it"
 
 // note returns the mark of a numbered note, adding it where it is new.
 func (t *Table) note(s string) string {
@@ -299,7 +299,7 @@ func knobCell(r *results.Record, shown []string) Cell {
 // result says why. Speed-ups are over the technique named baseline.
 func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Table, error) {
 	if len(recs) == 0 {
-		return nil, fmt.Errorf("table: there are no records to show")
+		return nil, fmt.Errorf("table: no records to show")
 	}
 	across, err := quantity.AxisOf(columns, recs)
 	if err != nil {
@@ -310,7 +310,7 @@ func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Tab
 		return nil, fmt.Errorf("table: %w", err)
 	}
 	if rows == columns {
-		return nil, fmt.Errorf("table: rows and columns are both %s", rows)
+		return nil, fmt.Errorf("table: rows and columns are both %s: choose two different axes", rows)
 	}
 	m, err := quantity.MeasureOf(measure)
 	if err != nil {
@@ -318,7 +318,7 @@ func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Tab
 	}
 	base := quantity.NewBaseline(recs, baseline)
 	if m.Ratio && base.Empty() {
-		return nil, fmt.Errorf("table: no record of %q succeeded, so there is nothing to compare with", baseline)
+		return nil, fmt.Errorf("table: the baseline %q has no result to compare with: choose another baseline", baseline)
 	}
 	all := quantity.Latest(recs)
 	// What differs besides becomes columns in front, so that no value hides another.
@@ -383,7 +383,7 @@ func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Tab
 		}
 	}
 	if tuned {
-		t.Notes = append(t.Notes, "Where a technique was measured with several settings, the fastest is shown.")
+		t.Notes = append(t.Notes, "If a technique was measured with several settings, the fastest is shown.")
 	}
 	t.Notes = append(t.Notes, quantity.Doubts(chosen)...)
 	return t, nil

@@ -108,7 +108,7 @@ func (t *Table) Write(w io.Writer, format string, o Options) error {
 	case "json":
 		err = t.json(&buf)
 	default:
-		return fmt.Errorf("table: unknown format %q: there are %s", format, strings.Join(Formats(), ", "))
+		return fmt.Errorf("table: unknown format %q: choose among %s", format, strings.Join(Formats(), ", "))
 	}
 	if err != nil {
 		return fmt.Errorf("table: %w", err)

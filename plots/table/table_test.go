@@ -142,7 +142,7 @@ func TestWriteErrors(t *testing.T) {
 		`did you mean "hidden"`:   second(Pivot(recs, "hid", "impl", "flops", "")),
 		`did you mean "speedup"`:  second(Pivot(recs, "hidden", "impl", "speed", "")),
 		"both hidden":             second(Pivot(recs, "hidden", "hidden", "time", "")),
-		"nothing to compare with": second(Pivot(recs, "hidden", "impl", "speedup", "cudnn")),
+		"no result to compare with": second(Pivot(recs, "hidden", "impl", "speedup", "cudnn")),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
