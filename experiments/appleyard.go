@@ -183,7 +183,7 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 		before = rec
 	}
 	if noisy != nil {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: the effect of %s is unclear, because intervals are too wide or rounds too few. Measure again on an idle machine with more rounds.", p.Steps, strings.Join(noisy, ", ")))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: the effect of these stages is unclear: %s. Intervals are too wide or rounds too few. Measure again on an idle machine with more rounds.", p.Steps, strings.Join(noisy, ", ")))
 	}
 	addLibrary(t, recs, p, rungs)
 	rep.Tables = append(rep.Tables, t)

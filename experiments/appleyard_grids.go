@@ -46,7 +46,7 @@ var appleyardFig1 = Experiment{
 		rungs := ladder(4)
 		first, last := rungs[0].label, rungs[len(rungs)-1].label
 		t := &table.Table{
-			Title: "Speed-up of stage 6 over naive, and throughput of four layers over one (stage 6)",
+			Title: "Stage 6: speed-up over naive, and throughput of four layers over one",
 			Columns: []table.Column{
 				{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
 				{Name: "naive", Key: "naive_flops_per_s", Right: true}, {Name: "stage 6", Key: "stage6_flops_per_s", Right: true},

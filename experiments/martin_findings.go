@@ -101,13 +101,13 @@ func martinForms(recs []results.Record) []string {
 		words := r.Impl.Label
 		switch words {
 		case lstmBest:
-			words += " with one grouped product per step (the paper's counterpart)"
+			words += " (the paper's counterpart, one grouped product per step)"
 		case "LSTM, naive":
-			words += " with eight products per step"
+			words += " (eight products per step)"
 		}
 		parts = append(parts, fmt.Sprintf("%.1f× over %s", events(best)/events(r), words))
 	}
-	return []string{fmt.Sprintf("One sequence, speed-up of the LS-LSTM of length %d over LSTMs of length 256: %s.", best.Point.Steps, strings.Join(parts, ", "))}
+	return []string{fmt.Sprintf("One sequence, speed-up of the LS-LSTM of length %d over LSTMs of length 256: %s.", best.Point.Steps, strings.Join(parts, "; "))}
 }
 
 // sameLength sets LS-LSTM and the fastest LSTM beside each other where both have as
@@ -148,13 +148,13 @@ func sameLength(recs []results.Record) []string {
 	if parts == nil {
 		return nil
 	}
-	s := "At the same length, one sequence, speed-up over the fastest LSTM and over the fastest LSTM as a graph: " + strings.Join(parts, ", ") + "."
+	s := "At the same length, one sequence, speed-up over the fastest LSTM and over the fastest LSTM as a graph: " + strings.Join(parts, "; ") + "."
 	if results.OnGPU(recs[0].Device) {
 		if !graph {
-			s += " " + lstmPersistentGraph + ", which may be faster, was not measured in this run."
+			s += " This form was not measured in this run and may be faster: " + lstmPersistentGraph + "."
 		}
 		if longest == 256 {
-			s += " No longer LSTM was measured in this run."
+			s += " In this run, no LSTM has more than 256 steps."
 		}
 	}
 	return []string{s}
