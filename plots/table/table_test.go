@@ -138,10 +138,10 @@ func TestWriteErrors(t *testing.T) {
 	}
 	recs := synthetic.Sweep([]int{512}, []int{64})
 	for want, err := range map[string]error{
-		"no records":              second(Records(nil, "")),
-		`did you mean "hidden"`:   second(Pivot(recs, "hid", "impl", "flops", "")),
-		`did you mean "speedup"`:  second(Pivot(recs, "hidden", "impl", "speed", "")),
-		"both hidden":             second(Pivot(recs, "hidden", "hidden", "time", "")),
+		"no records":                second(Records(nil, "")),
+		`did you mean "hidden"`:     second(Pivot(recs, "hid", "impl", "flops", "")),
+		`did you mean "speedup"`:    second(Pivot(recs, "hidden", "impl", "speed", "")),
+		"both hidden":               second(Pivot(recs, "hidden", "hidden", "time", "")),
 		"no result to compare with": second(Pivot(recs, "hidden", "impl", "speedup", "cudnn")),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
