@@ -35,10 +35,10 @@ type turns struct {
 }
 
 func (f *turns) flags(cmd *cobra.Command) {
-	addGroup(cmd, "Two programs in turns", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.on, "ab", false, "run the programs BASE and NEW in turns, and compare their runs")
+	addGroup(cmd, "A/B comparison of two programs", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&f.on, "ab", false, "alternate runs of the programs BASE and NEW, then compare them")
 		fs.IntVar(&f.runs, "runs", 7, "`N` runs of each program, at least 3")
-		fs.Uint64Var(&f.seed, "seed", 1, "seed `N` of the order of runs")
+		fs.Uint64Var(&f.seed, "seed", 1, "random seed `N` for the order of runs")
 	})
 }
 
@@ -46,10 +46,10 @@ func (f *turns) flags(cmd *cobra.Command) {
 func (f *turns) check(dash int, args []string) error {
 	const hint = "rnnbench compare --ab OLD NEW -- sweep --preset quick"
 	if dash != 2 || len(args) < 3 || args[2] != "sweep" {
-		return usage(errors.New("compare --ab takes two programs and, behind --, the sweep that both run"), hint)
+		return usage(errors.New("compare --ab takes two programs and, after --, the sweep command for both"), hint)
 	}
 	if f.runs < leastRuns {
-		return usage(fmt.Errorf("--runs %d is too few: %d runs of each program are the least that show how far runs differ", f.runs, leastRuns), hint)
+		return usage(fmt.Errorf("--runs %d is too few: estimating the spread between runs takes at least %d runs per program", f.runs, leastRuns), hint)
 	}
 	for i, a := range args[:2] {
 		f.label[i], f.path[i] = [2]string{"base", "new"}[i], a
@@ -58,13 +58,13 @@ func (f *turns) check(dash int, args []string) error {
 		}
 	}
 	if f.label[0] == f.label[1] || slices.ContainsFunc(f.label[:], func(l string) bool { return l == "" || strings.ContainsAny(l, `/\,`) || l[0] == '.' }) {
-		return usage(fmt.Errorf("%q and %q cannot be the labels of two sides: they name folders and must differ", f.label[0], f.label[1]), hint)
+		return usage(fmt.Errorf("invalid labels %q and %q: labels must differ and be valid folder names", f.label[0], f.label[1]), hint)
 	}
 	f.command = args[2:]
 	for _, a := range f.command {
 		name, _, _ := strings.Cut(a, "=")
 		if slices.Contains([]string{"--out", "--label", "--resume", "--dry-run", "--print-config", "--profile", "--help", "-h"}, name) {
-			return usage(fmt.Errorf("the sweep of compare --ab takes no %s: each run is a new one in a folder of its own", name), "--out in front of -- names the folder of all runs")
+			return usage(fmt.Errorf("the sweep of compare --ab does not take %s: each run is new and has its own folder", name), "put --out before -- to name the folder of all runs")
 		}
 	}
 	return nil
@@ -87,12 +87,12 @@ func (f *turns) run(ctx context.Context, p *program, dir string) ([]string, erro
 	for i := range f.path {
 		path, err := programPath(f.path[i])
 		if err != nil {
-			return nil, usage(fmt.Errorf("%s is no program that can be run: %w", f.label[i], err), "BASE and NEW are paths of rnnbench")
+			return nil, usage(fmt.Errorf("cannot run program %s: %w", f.label[i], err), "BASE and NEW must be paths of rnnbench programs")
 		}
 		f.path[i] = path
 	}
 	if err := f.folder(dir, p.start); err != nil {
-		return nil, &failure{exitError, err, "--out DIR, or RNNBENCH_RESULTS, names a folder that can be written"}
+		return nil, &failure{exitError, err, "set --out DIR or RNNBENCH_RESULTS to a writable folder"}
 	}
 	ctx, stop := interruptible(ctx, p.newProgress(nil, 0))
 	defer stop()
@@ -138,15 +138,15 @@ func (f *turns) stopped(err error, interrupted bool, side int, done [2][]string)
 	if interrupted {
 		code, err = exitInterrupted, errors.New("interrupted")
 	} else {
-		err = fmt.Errorf("%s failed in its run %d: %w", f.label[side], len(done[side])+1, err)
+		err = fmt.Errorf("%s failed in run %d: %w", f.label[side], len(done[side])+1, err)
 	}
 	switch {
 	case n == 0:
 		return &failure{code, err, ""}
 	case len(done[0]) == 0 || len(done[1]) == 0:
-		return &failure{code, err, fmt.Sprintf("the finished run is kept in %s", f.dir)}
+		return &failure{code, err, fmt.Sprintf("the finished run is saved in %s", f.dir)}
 	}
-	return &failure{code, err, fmt.Sprintf("the %d finished runs are kept: rnnbench compare %s", n, strings.Join(f.sides(done), " "))}
+	return &failure{code, err, fmt.Sprintf("the %d finished runs are saved: rnnbench compare %s", n, strings.Join(f.sides(done), " "))}
 }
 
 // once runs the sweep of one side and returns the folder of its run.
@@ -173,7 +173,7 @@ func (f *turns) once(ctx context.Context, side int) (folder string, records int,
 	}
 	m, recs, _, err := results.Read(out)
 	if err != nil {
-		return "", 0, fmt.Errorf("it left no run that can be read: %w", err)
+		return "", 0, fmt.Errorf("its run cannot be read: %w", err)
 	}
 	return filepath.Join(out, m.Run), len(recs), nil
 }

@@ -43,20 +43,20 @@ func TestTurnsFail(t *testing.T) {
 		code int
 		want string
 	}{
-		{self + " nosuch" + abSweep, exitUsage, "new is no program that can be run"},
-		{self + " ./text" + abSweep, exitError, "new failed in its run 1: "},
-		{self + " " + self + " -- sweep --nosuch", exitError, "failed in its run 1: sweep has no flag --nosuch"},
-		{self + " -- sweep", exitUsage, "takes two programs and, behind --, the sweep"},
-		{self + " " + self + " -- tune", exitUsage, "takes two programs and, behind --, the sweep"},
+		{self + " nosuch" + abSweep, exitUsage, "cannot run program new"},
+		{self + " ./text" + abSweep, exitError, "new failed in run 1: "},
+		{self + " " + self + " -- sweep --nosuch", exitError, "failed in run 1: sweep has no flag --nosuch"},
+		{self + " -- sweep", exitUsage, "takes two programs and, after --, the sweep"},
+		{self + " " + self + " -- tune", exitUsage, "takes two programs and, after --, the sweep"},
 		{self + " " + self + " --runs 2" + abSweep, exitUsage, "--runs 2 is too few"},
-		{"a=" + self + " a=" + self + abSweep, exitUsage, "cannot be the labels of two sides"},
-		{self + " " + self + abSweep + " --out x", exitUsage, "takes no --out"},
-		{self + " " + self + abSweep + " --profile", exitUsage, "takes no --profile"},
+		{"a=" + self + " a=" + self + abSweep, exitUsage, "labels must differ and be valid folder names"},
+		{self + " " + self + abSweep + " --out x", exitUsage, "does not take --out"},
+		{self + " " + self + abSweep + " --profile", exitUsage, "does not take --profile"},
 	} {
 		rnnbench(t, "compare --ab "+c.line).want(t, c.code, nil, []string{c.want})
 	}
 	for _, line := range []string{"compare a b --runs 5", "compare a b" + abSweep} {
-		rnnbench(t, line).want(t, exitUsage, nil, []string{"are of compare --ab"})
+		rnnbench(t, line).want(t, exitUsage, nil, []string{"need --ab"})
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -64,7 +64,7 @@ func TestTurnsFail(t *testing.T) {
 	stderr := &trigger{word: "run 2 of 14", f: cancel}
 	code := run(ctx, strings.Fields("compare --ab "+self+" "+self+" --out kept"+abSweep), strings.NewReader(""), &strings.Builder{}, stderr)
 	said := stderr.String()
-	if code != exitInterrupted || !strings.Contains(said, "rnnbench: interrupted\nhint: the 2 finished runs are kept: rnnbench compare base=kept/ab-") {
+	if code != exitInterrupted || !strings.Contains(said, "rnnbench: interrupted\nhint: the 2 finished runs are saved: rnnbench compare base=kept/ab-") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 }

@@ -80,7 +80,7 @@ func (o *oracle) read() error {
 	}
 	b, err := wisdom.Read(path)
 	if err != nil {
-		return &failure{exitError, err, "--wisdom FILE names another book; rnnbench wisdom --help"}
+		return &failure{exitError, err, "use --wisdom FILE for another file; see rnnbench wisdom --help"}
 	}
 	o.book = b
 	return nil
@@ -104,7 +104,7 @@ func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 		return s, nil
 	}
 	if len(s.Knobs) > 0 {
-		return s, fmt.Errorf("--impl %s: auto brings its own settings: leave out %s", s, s.Knobs)
+		return s, fmt.Errorf("--impl %s: auto chooses its own settings: omit %s", s, s.Knobs)
 	}
 	if err := b.oracle.read(); err != nil {
 		return s, err
@@ -147,7 +147,7 @@ func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 		}
 		declined += fmt.Sprintf("; %s cannot run here: %s", s.Name, l.Reason)
 	}
-	s.Choice = &results.Choice{By: autoName, Match: "default", Why: "no wisdom speaks of this point or of one near it" + declined + strange, Impl: b.spelled(p, s)}
+	s.Choice = &results.Choice{By: autoName, Match: "default", Why: "no tuned entry at or near this point" + declined + strange, Impl: b.spelled(p, s)}
 	return s, nil
 }
 
@@ -158,10 +158,10 @@ func (b *bench) spelled(p results.Point, s grid.Spec) string {
 
 // unfollowed is what a choice's reason says of entries that mean nothing to this
 // program.
-const unfollowed = " cannot be followed: "
+const unfollowed = " cannot be used: "
 
 func passedOver(m wisdom.Match, err error) string {
-	return fmt.Sprintf("; the wisdom's entry for %v%s%v", m.Point, unfollowed, err)
+	return fmt.Sprintf("; the tuned entry for %v%s%v", m.Point, unfollowed, err)
 }
 
 // unknownKnob finds a setting of an entry for which there is a knob neither here,
@@ -203,7 +203,7 @@ func (b *bench) why(m wisdom.Match) string {
 		at += fmt.Sprintf(" at %v, %.2g doublings away", m.Point, m.Distance)
 	}
 	if m.RunnerUp != "" && m.Lead > 0 {
-		at += fmt.Sprintf("; %s took %.1f %% longer", m.RunnerUp, 100*m.Lead)
+		at += fmt.Sprintf("; %s was %.1f %% slower", m.RunnerUp, 100*m.Lead)
 	}
 	tool, libraries := b.versions()
 	if stale := m.Stale(tool, libraries); stale != nil {
@@ -244,26 +244,26 @@ func (p *program) tellChoices(specs []grid.Spec) {
 		}
 	}
 	if n := count[wisdom.Exact]; n > 0 {
-		p.note("auto: %s as tuned", plural(n, "point"))
+		p.note("auto: tuned entries for %s", plural(n, "point"))
 	}
 	if n := count[wisdom.Nearest]; n > 0 {
-		p.note("auto: %s as the nearest that was tuned", plural(n, "point"))
+		p.note("auto: nearest tuned entries for %s", plural(n, "point"))
 	}
 	var usual []string
 	for _, name := range slices.Sorted(maps.Keys(unknown)) {
 		usual = append(usual, fmt.Sprintf("%s at %s", name, plural(unknown[name], "point")))
 	}
 	if len(usual) > 0 {
-		p.warn("auto is %s: %s; rnnbench tune finds what is the fastest there", strings.Join(usual, ", "), example["default"])
+		p.warn("auto uses %s: %s; rnnbench tune finds the fastest technique there", strings.Join(usual, ", "), example["default"])
 	}
 	if len(strange) > 0 {
 		more := ""
 		if n := len(strange) - 1; n > 0 {
-			more = fmt.Sprintf(" (and %d more such)", n)
+			more = fmt.Sprintf(" (and %d more)", n)
 		}
-		p.warn("%s%s; rnnbench tune finds what is the fastest there", strange[0], more)
+		p.warn("%s%s; rnnbench tune finds the fastest technique there", strange[0], more)
 	}
 	if stale != "" {
-		p.warn("what auto knows was measured with other versions (%s); rnnbench tune measures it again", stale)
+		p.warn("some tuned entries are from other versions (%s); rnnbench tune updates them", stale)
 	}
 }

@@ -34,7 +34,7 @@ type bench struct {
 // open opens the device that c names.
 func (s *settings) open(c config.Config) (*bench, error) {
 	if len(c.Devices) > 1 {
-		return nil, usage(fmt.Errorf("--device: one at a time, not %s", strings.Join(c.Devices, ", ")), "")
+		return nil, usage(fmt.Errorf("--device: choose one device, not %s", strings.Join(c.Devices, ", ")), "")
 	}
 	memory, err := s.maxMemory()
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	case name == "cpu":
 		d, err = s.openCPU(c)
 	case isGPU(name) && c.Measure.Isolate == "off":
-		return nil, usage(errors.New("--isolate: a GPU is always measured in a worker process, which it can be restarted with"), "")
+		return nil, usage(errors.New("--isolate off: a GPU always needs a worker process; use auto or on"), "")
 	case isGPU(name):
 		d, err = openGPU(name, c.Measure)
 	default:
@@ -69,10 +69,10 @@ func (s *settings) openCPU(c config.Config) (device.Device, error) {
 		return nil, usage(err, "")
 	}
 	if o.Threads > cpu.MaxThreads {
-		return nil, usage(fmt.Errorf("--threads: %d is more than %d, the most there can be", o.Threads, cpu.MaxThreads), "")
+		return nil, usage(fmt.Errorf("--threads: %d exceeds the maximum of %d", o.Threads, cpu.MaxThreads), "")
 	}
 	if most := threadsEach * runtime.NumCPU(); o.Threads > most {
-		return nil, usage(fmt.Errorf("--threads: %d would do nothing but wait for each other on %s: write %d at most", o.Threads, plural(runtime.NumCPU(), "processor"), most), "")
+		return nil, usage(fmt.Errorf("--threads: %d is too many for %s: use at most %d", o.Threads, plural(runtime.NumCPU(), "processor"), most), "")
 	}
 	d, err := cpu.Open(o)
 	if err != nil {
@@ -85,8 +85,8 @@ func (s *settings) openCPU(c config.Config) (device.Device, error) {
 func (b *bench) crowded(env results.Environment) []results.Advice {
 	if n := env.CPU.Allowed; b.info.Name == "cpu" && n > 0 && b.info.Workers > n {
 		return []results.Advice{{
-			What:   fmt.Sprintf("%d threads share %s: most of their time they wait for each other", b.info.Workers, plural(n, "processor")),
-			Remedy: fmt.Sprintf("--threads %d, or leave it out", n),
+			What:   fmt.Sprintf("%d threads share %s and spend most of their time waiting", b.info.Workers, plural(n, "processor")),
+			Remedy: fmt.Sprintf("use --threads %d, or omit the flag", n),
 		}}
 	}
 	return nil

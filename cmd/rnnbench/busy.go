@@ -59,7 +59,7 @@ const (
 
 // measureBench measures what the device can do at most, and says so.
 func (p *program) measureBench(b *bench) error {
-	defer p.busy(now, "measuring what "+b.info.Name+" can do at most")()
+	defer p.busy(now, "measuring the peak rates of "+b.info.Name)()
 	return b.measureLimits()
 }
 
@@ -71,6 +71,6 @@ func (p *program) measureModel(b *bench) error {
 
 // listen times the same short work again and again, and says so.
 func (p *program) listen(ctx context.Context, b *bench) (noise, error) {
-	defer p.busy(now, "measuring how much bursts differ")()
+	defer p.busy(now, "measuring noise")()
 	return b.listen(ctx)
 }

@@ -19,24 +19,29 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-const compareLong = `Compare sets runs beside earlier ones, point by point, each technique with itself.
-FASTER and SLOWER points changed by more than chance and by more than matters. SAME
-points did not, and AMBG points need more runs. NEW and GONE points are on one side
-only. BROKEN points had a result and have none; FIXED points are the reverse. With
---fail-on the exit code is 4 where there is such a point. It is also 4 where the runs
-have nothing in common.
+const compareLong = `Compare compares runs with a base run, point by point and technique by technique.
+Each point gets one verdict:
 
-A RUN is a run's folder, its id, a results folder (its latest run), or - for records
-on standard input; label=RUN names it in tables. Without any, the latest run counts.
-Several runs make one side: A1,A2,A3, or the same label given again. Their medians
-are then the samples. One run a side cannot tell a change from a slow moment of the
-machine, so only large changes get a verdict there.
+  FASTER, SLOWER  the change is significant and at least --min-effect
+  SAME            the interval of the change is within --min-effect
+  AMBG            the result is ambiguous and needs more runs
+  NEW, GONE       only one side has the point
+  BROKEN          the point had a result before and has none now
+  FIXED           the point had no result before and has one now
 
-With --ab, compare runs two programs itself, in turns: BASE and NEW are paths of
-rnnbench, and the command behind -- is what both measure. Each run is kept under out/.`
+The exit code is 4 if a point has a verdict named by --fail-on, or if the runs share
+no points.
+
+` + runArgs + `
+To give one side several runs, write A1,A2,A3 or repeat its label. The samples are then
+the medians of the runs. A single run per side cannot separate a change from drift of
+the machine, so only large changes get a verdict.
+
+With --ab, compare alternates runs of two programs. BASE and NEW are paths of rnnbench,
+and the command after -- is the sweep for both. Runs are saved under out/.`
 
 const compareExample = `  rnnbench compare --ab old/rnnbench bin/rnnbench -- sweep --preset quick
-  rnnbench compare out/20261121T000300Z-cpu-ab12        # the latest run against this one
+  rnnbench compare out/20261121T000300Z-cpu-ab12        # latest run against this one
   rnnbench compare before=old after=new --fail-on slower,broken
   rnnbench compare old new --only slower,broken,ambg -o markdown
   rnnbench compare old new --where impl=cudnnstyle --min-effect 5%
@@ -56,10 +61,10 @@ func (p *program) compareCommand() *cobra.Command {
 				return f.check(cmd.ArgsLenAtDash(), args)
 			}
 			if cmd.ArgsLenAtDash() >= 0 || cmd.Flags().Changed("runs") || cmd.Flags().Changed("seed") {
-				return usage(errors.New("--runs, --seed and a command behind -- are of compare --ab"), "rnnbench compare --help")
+				return usage(errors.New("--runs, --seed and a command after -- need --ab"), "rnnbench compare --help")
 			}
 			if len(args) == 0 {
-				return usage(errors.New("compare takes the run to compare with, and the runs to compare"), "rnnbench compare --help")
+				return usage(errors.New("compare needs a base run"), "rnnbench compare --help")
 			}
 			return nil
 		},
@@ -72,16 +77,16 @@ func (p *program) compareCommand() *cobra.Command {
 	format := "table"
 	s.flags(cmd)
 	f.flags(cmd)
-	addGroup(cmd, "What counts", func(f *pflag.FlagSet) {
-		f.StringVar(&effect, "min-effect", effect, "`PERCENT` of change that matters")
-		f.StringVar(&alpha, "alpha", alpha, "`PERCENT` of comparisons that may call any unchanged point faster or slower")
-		f.StringVar(&level, "confidence", level, "`PERCENT` of intervals that hold what they estimate")
-		f.BoolVar(&o.Across, "across-devices", false, "compare runs although they are of different devices")
-		f.StringSliceVar(&failOn, "fail-on", nil, "exit with 4 where a point is one of these `VERDICTS`, such as slower,broken")
+	addGroup(cmd, "Verdicts", func(f *pflag.FlagSet) {
+		f.StringVar(&effect, "min-effect", effect, "smallest relevant change in `PERCENT`")
+		f.StringVar(&alpha, "alpha", alpha, "family-wise false-positive rate in `PERCENT`")
+		f.StringVar(&level, "confidence", level, "confidence level of intervals in `PERCENT`")
+		f.BoolVar(&o.Across, "across-devices", false, "compare runs from different devices")
+		f.StringSliceVar(&failOn, "fail-on", nil, "exit with 4 if a point has one of these `VERDICTS`, such as slower,broken")
 	})
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
 		f.VarP(choice{&format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
-		f.StringSliceVar(&only, "only", nil, "list points with these `VERDICTS` alone; all are counted")
+		f.StringSliceVar(&only, "only", nil, "list only points with these `VERDICTS`; counts cover all points")
 	})
 	for _, name := range []string{"fail-on", "only"} {
 		completeFlag(cmd, name, described(func() (list [][2]string) {
@@ -126,7 +131,7 @@ func (p *program) compareCommand() *cobra.Command {
 			return err
 		}
 		if i := slices.IndexFunc(sets, func(s results.Set) bool { return len(s.Records) == 0 }); i >= 0 {
-			return &failure{exitChanged, fmt.Errorf("there is no record to compare in %s", args[i]), ""}
+			return &failure{exitChanged, fmt.Errorf("no records to compare in %s", args[i]), ""}
 		}
 		keepApart(sets, side)
 		return p.compare(sets, o, listed, bad, format)
@@ -185,9 +190,9 @@ func (p *program) compare(sets []results.Set, o compare.Options, only, bad []com
 	list, err := compare.Runs(sides[0], sides[1:], o)
 	switch {
 	case errors.Is(err, compare.ErrNothing):
-		return &failure{exitChanged, err, "runs are compared where point, technique, knobs, device and way of measuring are the same"}
+		return &failure{exitChanged, err, "records must agree in point, technique, knobs, device and measuring mode"}
 	case errors.Is(err, compare.ErrDevices):
-		return usage(err, "--across-devices compares them all the same")
+		return usage(err, "add --across-devices to compare different devices")
 	case err != nil:
 		return usage(err, "rnnbench compare --help")
 	}
@@ -233,7 +238,7 @@ func (p *program) differences(a, b results.Set) {
 			was, is    *float64
 		}{{"peak", "FLOP/s", d.Peak, e.Peak}, {"copy rate", "B/s", d.Bandwidth, e.Bandwidth}} {
 			if v.was != nil && v.is != nil && (*v.is < *v.was*(1-telling) || *v.was < *v.is*(1-telling)) {
-				p.warn("%s itself was another in %s and in %s: its %s was %s, then %s", d.Name, a.Label, b.Label, v.name,
+				p.warn("%s changed between %s and %s: its %s was %s, then %s", d.Name, a.Label, b.Label, v.name,
 					quantity.SI(*v.was, v.unit), quantity.SI(*v.is, v.unit))
 			}
 		}

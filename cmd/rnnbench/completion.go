@@ -86,7 +86,7 @@ func implCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.C
 		for _, t := range impl.All() {
 			list = append(list, [2]string{t.Name(), t.Doc()})
 		}
-		return append(list, [2]string{autoName, "what tuning found to be the fastest"})
+		return append(list, [2]string{autoName, "fastest technique found by tuning"})
 	})(cmd, args, start)
 }
 
@@ -136,7 +136,7 @@ func completeGrid(cmd *cobra.Command) {
 		return list
 	}))
 	completeFlag(cmd, "pass", described(func() [][2]string {
-		return [][2]string{{"forward", "inference"}, {"train", "forward, backward through time and weight gradients"}}
+		return [][2]string{{"forward", "inference"}, {"train", "forward, backpropagation through time and weight gradients"}}
 	}))
 	completeFlag(cmd, "precision", described(func() (list [][2]string) {
 		for _, x := range rnn.Precisions() {

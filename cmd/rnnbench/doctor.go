@@ -25,14 +25,14 @@ import (
 func (p *program) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "doctor [flags]",
-		Short:   "Look at this machine: what it can do, how noisy it is, and what to do about it",
+		Short:   "Check the speed, noise and measurement problems of this machine",
 		GroupID: "manage",
-		Long: `Doctor describes the machine, measures what it can do at most and how much repeated
-bursts differ, and lists what disturbs measurements with a remedy for each. It changes
-nothing and exits with 0 whatever it finds. It takes a few seconds.
+		Long: `Doctor describes the machine and measures its peak rates and its noise. It lists
+measurement problems with a remedy for each. Doctor changes nothing, takes a few seconds
+and exits with 0 even if it finds problems.
 
---machine keeps what it measured of caches, barriers and products in a file that
-rnnbench model reads.`,
+--machine saves the measured rates of caches, barriers and products to a file for
+rnnbench model.`,
 		Example: `  rnnbench doctor
   rnnbench doctor --threads 1 --simd avx2
   rnnbench doctor --machine here.toml && rnnbench model here.toml
@@ -46,8 +46,8 @@ rnnbench model reads.`,
 	format, machine := "text", ""
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
 		f.VarP(choice{&format, "format", []string{"text", "json"}}, "format", "o", "how to print: text, json")
-		f.BoolVar(&hideHost, "no-hostname", false, "leave the name of the host out")
-		f.StringVar(&machine, "machine", "", "keep the measured machine in a `FILE` for rnnbench model")
+		f.BoolVar(&hideHost, "no-hostname", false, "omit the host name")
+		f.StringVar(&machine, "machine", "", "save the measured machine to a `FILE` for rnnbench model")
 	})
 	_ = cmd.MarkFlagFilename("machine", "toml") // the flag is there
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
@@ -192,16 +192,16 @@ func (n noise) advice() []results.Advice {
 			remedy = fmt.Sprintf("stop other programs, use --effort rigorous, or accept --target-ci %.0f%%", percent)
 		}
 		list = append(list, results.Advice{
-			What:   fmt.Sprintf("the median of ten bursts is known to ±%.1f %% only, and ±%.0f %% is asked for", 100*n.HalfWidth, 100*target),
+			What:   fmt.Sprintf("the median of ten samples has an interval of ±%.1f %%; the target is ±%.0f %%", 100*n.HalfWidth, 100*target),
 			Remedy: remedy,
 		})
 	}
 	if slices.Contains(n.Warnings, results.WarnBimodal) {
-		list = append(list, results.Advice{What: "bursts fall into two groups, a fast and a slow one",
-			Remedy: "look for a clock that changes, or for another program on the same cores (taskset moves this one)"})
+		list = append(list, results.Advice{What: "samples fall into a fast group and a slow group",
+			Remedy: "check for clock changes or another program on the same cores; taskset moves rnnbench to other cores"})
 	}
 	if slices.Contains(n.Warnings, results.WarnDrift) {
-		list = append(list, results.Advice{What: "later bursts differ from earlier ones", Remedy: "let the machine cool or warm up: --warmup 1s"})
+		list = append(list, results.Advice{What: "samples drift over time", Remedy: "let the machine reach a steady temperature, or use --warmup 1s"})
 	}
 	return list
 }
@@ -282,15 +282,15 @@ func (d diagnosis) print(w io.Writer, width int) error {
 		if d.Device.Facts["simd"] != "" {
 			printHierarchy(line, m)
 		} else {
-			line("predictions", "by the machine %s, which rnnbench knows (rnnbench model %s)", m.Name, strings.ToLower(m.Name))
+			line("predictions", "use the built-in machine %s (rnnbench model %s)", m.Name, strings.ToLower(m.Name))
 		}
 	}
 	n := d.Noise
-	line("  noise", "%d bursts of %s: quartiles ±%.1f %%, slowest %.0f %% over fastest; median of ten ±%.1f %%",
+	line("  noise", "%d samples of %s: quartiles ±%.1f %%, slowest %.0f %% over fastest; median of ten ±%.1f %%",
 		n.Bursts, quantity.SI(n.Burst, "s"), 100*n.Quartiles, 100*n.Range, 100*n.HalfWidth)
 	b.WriteString("\n")
 	if len(d.Advice) == 0 {
-		b.WriteString("nothing found that would disturb measurements\n")
+		b.WriteString("no measurement problems found\n")
 	}
 	for i, a := range d.Advice {
 		fmt.Fprintln(&b, table.Paragraph(fmt.Sprintf("%d. %s", i+1, a.What), width, 3))
@@ -304,11 +304,11 @@ func (d diagnosis) print(w io.Writer, width int) error {
 func printHierarchy(line func(name, format string, args ...any), m *model.Machine) {
 	for _, l := range m.Levels {
 		if l.P > 1 {
-			exchange := "they exchange " + quantity.SI(l.X, "B/s")
+			exchange := "exchange rate " + quantity.SI(l.X, "B/s")
 			if l.X == 0 {
-				exchange = "noise hid how fast they exchange"
+				exchange = "exchange rate hidden by noise"
 			}
-			line("  barrier", "%s of all workers; %s", quantity.SI(l.C, "s"), exchange)
+			line("  barrier", "%s for all workers; %s", quantity.SI(l.C, "s"), exchange)
 		}
 	}
 	each := float64(m.Parts())
@@ -320,8 +320,8 @@ func printHierarchy(line func(name, format string, args ...any), m *model.Machin
 		}
 		rates = append(rates, l.Name+" "+quantity.SI(rate, "B/s"))
 	}
-	line("  weights", "%s, read by products of one row", strings.Join(rates, ", "))
-	line("  products", "%s from the nearest cache; %s sigmoids in cells", quantity.SI(m.FLOPS, "FLOP/s"), quantity.SI(m.Pointwise, "/s"))
+	line("  weights", "%s, read by single-row products", strings.Join(rates, ", "))
+	line("  products", "%s from the nearest cache; %s sigmoids in the cell", quantity.SI(m.FLOPS, "FLOP/s"), quantity.SI(m.Pointwise, "/s"))
 }
 
 // printGPU says what the GPU is and how it is.

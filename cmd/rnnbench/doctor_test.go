@@ -19,10 +19,10 @@ func TestCrowded(t *testing.T) {
 		name    string
 		workers int
 		want    string
-	}{{"cpu", 2, ""}, {"cpu", 3, "3 threads share 2 processors"}, {"cuda:0", 132, ""}} {
+	}{{"cpu", 2, ""}, {"cpu", 3, "3 threads share 2 processors and spend most of their time waiting"}, {"cuda:0", 132, ""}} {
 		b := &bench{info: device.Info{Name: c.name, Workers: c.workers}}
 		got := b.crowded(env)
-		if (c.want == "") != (got == nil) || got != nil && (!strings.Contains(got[0].What, c.want) || got[0].Remedy != "--threads 2, or leave it out") {
+		if (c.want == "") != (got == nil) || got != nil && (!strings.Contains(got[0].What, c.want) || got[0].Remedy != "use --threads 2, or omit the flag") {
 			t.Errorf("%s with %d workers: %v", c.name, c.workers, got)
 		}
 	}
@@ -79,7 +79,7 @@ func TestExchangeUnknown(t *testing.T) {
 	for _, c := range []struct {
 		rate float64
 		want string
-	}{{5e9, "exchange 5.00 GB/s"}, {0, "noise hid how fast they exchange"}} {
+	}{{5e9, "exchange rate 5.00 GB/s"}, {0, "exchange rate hidden by noise"}} {
 		m.Levels[0].X = c.rate
 		var text string
 		printHierarchy(func(name, format string, args ...any) { text += fmt.Sprintf(format, args...) + "\n" }, m)

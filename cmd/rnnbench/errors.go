@@ -66,7 +66,7 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 		cause := errors.Unwrap(invalid)
 		switch invalid.GetFlag().Value.Type() {
 		case "bool":
-			cause = fmt.Errorf("%q is neither true nor false", invalid.GetValue())
+			cause = fmt.Errorf("%q must be true or false", invalid.GetValue())
 		case "float64", "int":
 			cause = fmt.Errorf("%q is not a number", invalid.GetValue())
 		}
@@ -125,14 +125,14 @@ func (p *program) checkHyphens(root *cobra.Command) error {
 		}
 		name, _, _ := strings.Cut(a[1:], "=")
 		if len(name) > 1 && slices.Contains(flagNames(cmd), name) {
-			return usage(fmt.Errorf("-%s is a row of short flags: did you mean --%s?", name, name), cmd.CommandPath()+" --help")
+			return usage(fmt.Errorf("-%s is a group of short flags: did you mean --%s?", name, name), cmd.CommandPath()+" --help")
 		}
 	}
 	return nil
 }
 
 // errEmpty is what an unset variable of the shell's comes to.
-var errEmpty = errors.New("it is empty: leave it out, or write a value")
+var errEmpty = errors.New("the value is empty: write a value, or omit the flag")
 
 // A filled is a flag's value that is never set to an empty text, which would pass for
 // a flag that was not given.

@@ -29,14 +29,15 @@ func (p *program) explainCommand() *cobra.Command {
 		Use:     "explain [flags]",
 		Short:   "Show the schedule of one point: operations, streams, waits, critical path",
 		GroupID: "inside",
-		Long: `Explain lays one point out, as each technique would run it, and counts: operations by
-kind, FLOPs, bytes, memory, streams and waits; the heaviest chain of operations that
-must follow each other and the parallelism which that leaves; and the least time that
-the FLOPs take at the peak and the bytes at the copy rate of this machine. Of a
-persistent technique it tells which cache the weights stay in, and what the model
-(rnnbench model) predicts of a step.
+		Long: `Explain prints the schedule of each technique at one point:
 
--o dump lists every operation, -o dot draws them for Graphviz.`,
+  - operations by kind, FLOPs, bytes, memory, streams and waits
+  - the critical path and the available parallelism
+  - lower bounds on time, from the peak and the copy rate of this machine
+  - for a persistent technique, the cache that holds the weights, and the step time
+    predicted by rnnbench model
+
+-o dump lists every operation. -o dot draws the operations for Graphviz.`,
 		Example: `  rnnbench explain --point H=512,B=64,T=100,L=4
   rnnbench explain --cell gru --pass train -H 256 -B 8 -T 20 --impl cudnnstyle:fused=0,cudnnstyle
   rnnbench explain -H 4 -B 1 -T 3 --impl naive -o dump
@@ -53,7 +54,7 @@ persistent technique it tells which cache the weights stay in, and what the mode
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
 		formats := []string{"summary", "dump", "dot", "json"}
 		f.VarP(choice{&format, "format", formats}, "format", "o", "what to print: "+strings.Join(formats, ", "))
-		f.BoolVar(&noLimits, "no-limits", false, "do not measure what this machine can do at most")
+		f.BoolVar(&noLimits, "no-limits", false, "skip the measurement of peak rates")
 	})
 	completeGrid(cmd)
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
@@ -120,7 +121,7 @@ func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*tuner.Layout, er
 		return nil, err
 	}
 	if len(points) > 1 {
-		return nil, fmt.Errorf("these are %d points, such as %v and %v: name one, as in --point H=512,B=32,T=50", len(points), points[0], points[1])
+		return nil, fmt.Errorf("the flags name %d points, such as %v and %v: name one, as in --point H=512,B=32,T=50", len(points), points[0], points[1])
 	}
 	var list []*tuner.Layout
 	for _, s := range g.Specs() {
@@ -153,7 +154,7 @@ func specsOf(layouts []*tuner.Layout) []grid.Spec {
 // dump writes the whole schedule of the only technique.
 func (p *program) dump(cmd *cobra.Command, layouts []*tuner.Layout, format string) error {
 	if len(layouts) > 1 {
-		return misused(cmd, fmt.Errorf("-o %s writes one schedule, and there are %d techniques: name one, as in --impl naive", format, len(layouts)))
+		return misused(cmd, fmt.Errorf("-o %s writes one schedule, but the flags name %d techniques: name one, as in --impl naive", format, len(layouts)))
 	}
 	l := layouts[0]
 	if l.Reason != "" {
@@ -261,15 +262,15 @@ func (p *program) explanation(e explanation) error {
 	}
 	add("all", e.Operations, e.Executed, e.Traffic)
 	if e.Executed != e.FLOPs {
-		t.Notes = append(t.Notes, fmt.Sprintf("the problem asks for %s FLOP in products; rates are of these", quantity.SI(float64(e.FLOPs), "")))
+		t.Notes = append(t.Notes, fmt.Sprintf("the problem itself needs %s FLOP in products; rates count only these", quantity.SI(float64(e.FLOPs), "")))
 	}
 	t.Notes = append(t.Notes,
-		fmt.Sprintf("memory: %s; %s ahead of all runs", quantity.Bytes(float64(e.Memory)), plural(e.Prepared, "operation")),
+		fmt.Sprintf("memory: %s; preparation: %s", quantity.Bytes(float64(e.Memory)), plural(e.Prepared, "operation")),
 		fmt.Sprintf("streams: %d, with %s between them", e.Streams, plural(e.Waits, "wait")),
-		fmt.Sprintf("critical path: %s and %s FLOP; operations side by side could gain %.2g×", plural(e.Chain, "operation"),
+		fmt.Sprintf("critical path: %s and %s FLOP; possible speed-up from parallel operations: %.2g×", plural(e.Chain, "operation"),
 			quantity.SI(float64(e.Critical), ""), e.Parallelism))
 	if e.AtPeak != nil && e.AtCopy != nil {
-		t.Notes = append(t.Notes, fmt.Sprintf("limits: %s at %s, %s at %s if nothing stayed in caches",
+		t.Notes = append(t.Notes, fmt.Sprintf("lower bounds: %s at %s; %s at %s without cache reuse",
 			quantity.SI(*e.AtPeak, "s"), quantity.SI(*e.Peak, "FLOP/s"), quantity.SI(*e.AtCopy, "s"), quantity.SI(*e.Copy, "B/s")))
 	}
 	if e.Predicted != nil {

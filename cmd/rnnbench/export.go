@@ -28,9 +28,9 @@ func (p *program) exportCommand() *cobra.Command {
 		Use:     "export -f FILE.npz [flags]",
 		Short:   "Write inputs, weights, outputs and gradients of one point for PyTorch",
 		GroupID: "inside",
-		Long: `Export runs one technique at one point and writes all that went in and came out as
-NumPy arrays, in PyTorch's names and layouts, so that anyone can check the answer:
-scripts/check-pytorch.py does. --impl reference exports the float64 reference.`,
+		Long: `Export runs one technique at one point and writes its inputs and outputs as NumPy
+arrays with PyTorch's names and layouts. scripts/check-pytorch.py compares such a file
+with PyTorch. --impl reference exports the float64 reference.`,
 		Example: `  rnnbench export --point H=64,B=4,T=10 --cell lstm --pass train --impl naive -f lstm.npz
   rnnbench export -H 128 -B 2 -T 5 --cell gru --impl cudnnstyle:fused=0 -f gru.npz
   rnnbench export -H 32 -B 1 -T 3 --impl reference -f reference.npz
@@ -45,7 +45,7 @@ scripts/check-pytorch.py does. --impl reference exports the float64 reference.`,
 	s.source(cmd)
 	var file string
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
-		f.StringVarP(&file, "file", "f", "", "`FILE` to write; - is stdout")
+		f.StringVarP(&file, "file", "f", "", "output `FILE`; - for stdout")
 		f.StringVarP(&file, "file-o", "o", "", "")
 		f.Lookup("file-o").Hidden = true // for those who write -o FILE
 	})
@@ -54,11 +54,11 @@ scripts/check-pytorch.py does. --impl reference exports the float64 reference.`,
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		switch {
 		case file == "":
-			return misused(cmd, errors.New("there is no file to write: add -f FILE.npz"))
+			return misused(cmd, errors.New("no output file: add -f FILE.npz"))
 		case file == "-" && terminal(p.out):
-			return misused(cmd, errors.New("arrays are not for a terminal: add -f FILE.npz"))
+			return misused(cmd, errors.New("cannot write arrays to a terminal: add -f FILE.npz"))
 		case strings.EqualFold(filepath.Ext(file), ".npy"):
-			return misused(cmd, fmt.Errorf("%s would be of one array, and export writes several: name a file .npz", file))
+			return misused(cmd, fmt.Errorf("%s can hold only one array, but export writes several: use the ending .npz", file))
 		}
 		c, err := s.resolve(p)
 		if err != nil {
@@ -80,7 +80,7 @@ scripts/check-pytorch.py does. --impl reference exports the float64 reference.`,
 		}
 		p.tellChoices(specsOf(layouts))
 		if len(layouts) > 1 {
-			return misused(cmd, fmt.Errorf("there are %d techniques and one answer to export: name one, as in --impl naive", len(layouts)))
+			return misused(cmd, fmt.Errorf("export writes one answer, but the flags name %d techniques: name one, as in --impl naive", len(layouts)))
 		}
 		return p.export(ctx, b, layouts[0], c.Measure, file)
 	})

@@ -28,7 +28,7 @@ func findWorker() (string, error) {
 	if name := os.Getenv(workerVariable); name != "" {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			return "", fmt.Errorf("%s says that the worker is %s, which is no program: %w", workerVariable, name, errors.Unwrap(err))
+			return "", fmt.Errorf("%s names the worker %s, which cannot be run: %w", workerVariable, name, errors.Unwrap(err))
 		}
 		return path, nil
 	}
@@ -40,7 +40,7 @@ func findWorker() (string, error) {
 	}
 	path, err := exec.LookPath(workerName)
 	if err != nil {
-		return "", fmt.Errorf("GPUs need the worker %s, which is neither beside rnnbench nor in the path", workerName)
+		return "", fmt.Errorf("cannot find the GPU worker %s in the folder of rnnbench or in PATH", workerName)
 	}
 	return path, nil
 }
@@ -52,11 +52,11 @@ func openGPU(name string, m config.Measure) (*worker.Device, error) {
 	}
 	path, err := findWorker()
 	if err != nil {
-		return nil, unavailable(err, "make cuda builds it where CUDA's headers and a C compiler are; "+workerVariable+" says where it is; --device cpu needs nothing")
+		return nil, unavailable(err, "build it with make cuda, which needs CUDA headers and a C compiler; set "+workerVariable+" to its path; or use --device cpu")
 	}
 	d, err := openWorker(name, m, path)
 	if err != nil {
-		return nil, unavailable(err, "nvidia-smi says whether the driver sees a GPU; --device cpu measures on this machine's processor")
+		return nil, unavailable(err, "run nvidia-smi to check that the driver finds a GPU; or use --device cpu")
 	}
 	return d, nil
 }

@@ -41,25 +41,27 @@ type graphFlags struct {
 func (p *program) graphCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "graph CELL|FILE.toml [flags]",
-		Short:   "Find the loops of a network: components, order, drawings before and after grouping",
+		Short:   "Find the loops of a network and draw its components",
 		GroupID: "inside",
-		Long: `Graph reads a network as layers and connections, finds its strongly connected
-components by Tarjan's algorithm and prints them in the order of activation: what is
-recurrent must run step after step, all else can run over all steps at once (Hwang and
-Sung 2015). It draws the network as it was given and with each recurrent node as one.
+		Long: `Graph reads a network of layers and connections. It finds the strongly connected
+components with Tarjan's algorithm and prints them in order of activation. Recurrent
+components run step by step; all others can run over all steps at once (Hwang and Sung
+2015). Graph draws the network twice: as given, and with each component as one node.
 
-A network is that of a cell, or a file of [[layer]] tables (name, size, input = "dense"
-or "symbols", aggregate = "sum", "product" or "max", activation, bias) and [[connection]]
-tables (from, to, weight = "full", "identity" or "diagonal", delay in steps).
+The network is a cell or a TOML file. The file has [[layer]] tables (name, size, input =
+"dense" or "symbols", aggregate = "sum", "product" or "max", activation, bias) and
+[[connection]] tables (from, to, weight = "full", "identity" or "diagonal", delay in
+steps).
 
---run also trains it, with the gradients held to a float64 reference, and times both ways.`,
+--run trains the network step by step and with parallel steps. It checks the gradients
+of both against a float64 reference and times both.`,
 		Example: `  rnnbench graph lstm-peephole
   rnnbench graph gru --layers 2 --output 10 --out figures
   rnnbench graph network.toml --run --batch 8 --steps 32 --history 32
   rnnbench graph network.toml -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(fmt.Errorf("graph takes one cell or one file, and got %d", len(args)), "rnnbench list cells")
+				return usage(fmt.Errorf("graph takes one cell or one file, but got %d arguments", len(args)), "rnnbench list cells")
 			}
 			return nil
 		},
@@ -77,21 +79,21 @@ tables (from, to, weight = "full", "identity" or "diagonal", delay in steps).
 	f := &graphFlags{stack: graph.Stack{Layers: 1, Input: 64, Hidden: 64}, size: graph.Size{Batch: 1, Steps: 64}, out: usualDir, format: "table"}
 	addGroup(cmd, "Network of a cell", func(fs *pflag.FlagSet) {
 		fs.IntVarP(&f.stack.Hidden, "hidden", "H", f.stack.Hidden, "units per layer")
-		fs.IntVar(&f.stack.Input, "input", f.stack.Input, "features, or symbols, of the input")
+		fs.IntVar(&f.stack.Input, "input", f.stack.Input, "number of input features or symbols")
 		fs.IntVar(&f.stack.Output, "output", 0, "classes of a softmax layer on top (default none)")
-		fs.IntVar(&f.stack.Layers, "layers", f.stack.Layers, "layers on top of each other")
-		fs.BoolVar(&f.stack.Symbols, "onehot", false, "the input is one symbol a step")
+		fs.IntVar(&f.stack.Layers, "layers", f.stack.Layers, "stacked layers")
+		fs.BoolVar(&f.stack.Symbols, "onehot", false, "read one one-hot symbol per step")
 	})
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.run, "run", false, "train the network and check its gradients, with parallelism between steps and without")
-		fs.IntVarP(&f.size.Batch, "batch", "B", f.size.Batch, "sequences run together")
+		fs.BoolVar(&f.run, "run", false, "train the network and check its gradients, with and without parallel steps")
+		fs.IntVarP(&f.size.Batch, "batch", "B", f.size.Batch, "sequences per batch")
 		fs.IntVarP(&f.size.Steps, "steps", "T", f.size.Steps, "new steps per sequence")
-		fs.IntVar(&f.size.History, "history", 0, "steps kept of the minibatch before")
+		fs.IntVar(&f.size.History, "history", 0, "steps saved from the previous minibatch")
 	})
 	f.device(cmd)
 	f.source(cmd)
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.out, "out", f.out, "`DIR` for the drawings, two as DOT and two as SVG; - for none")
+		fs.StringVar(&f.out, "out", f.out, "`DIR` for the DOT and SVG drawings; - for none")
 		fs.VarP(choice{&f.format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
 	})
 	_ = cmd.MarkFlagDirname("out") // the flag is there
@@ -141,10 +143,10 @@ func (f *graphFlags) idle(cmd *cobra.Command, name string) error {
 		return names[i]
 	}
 	if flag := given("hidden", "input", "output", "layers", "onehot"); flag != "" && cell.Lookup(name) == nil && exists(name) {
-		return fmt.Errorf("--%s is of a cell's network, and %s is a file, which has sizes of its own", flag, name)
+		return fmt.Errorf("--%s applies only to a cell, but %s is a file with its own sizes", flag, name)
 	}
 	if flag := given("batch", "steps", "history"); flag != "" && !f.run {
-		return fmt.Errorf("--%s is of a run: add --run", flag)
+		return fmt.Errorf("--%s needs --run", flag)
 	}
 	return nil
 }
@@ -180,7 +182,7 @@ func (f *graphFlags) load(name string) (*graph.Graph, error) {
 
 // components lists what an analysis found.
 func components(g *graph.Graph, a *graph.Analysis) *table.Table {
-	t := words("component", "level", "kind", "layers in the order of activation", "reads")
+	t := words("component", "level", "kind", "layers in order of activation", "reads")
 	t.Title = g.Name
 	t.Columns[0].Right, t.Columns[1].Right, t.Columns[3].Key = true, true, "layers"
 	recurrent, inLoops := 0, 0
@@ -212,7 +214,7 @@ func components(g *graph.Graph, a *graph.Analysis) *table.Table {
 		r[0], r[1] = table.Int(i+1), table.Int(c.Level)
 		t.Rows = append(t.Rows, r)
 	}
-	t.Notes = []string{fmt.Sprintf("%s, %s; %s in loops run step after step",
+	t.Notes = []string{fmt.Sprintf("%s, %s; %s in loops run step by step",
 		plural(len(g.Layers), "layer"), plural(recurrent, "recurrent node"), plural(inLoops, "layer"))}
 	return t
 }
@@ -220,7 +222,7 @@ func components(g *graph.Graph, a *graph.Analysis) *table.Table {
 // drawGraph writes the drawings of g.
 func (p *program) drawGraph(g *graph.Graph, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return &failure{exitError, fmt.Errorf("cannot make the folder of the drawings: %w", err), "--out DIR names another, and --out - none"}
+		return &failure{exitError, fmt.Errorf("cannot create the folder for drawings: %w", err), "use --out DIR for another folder, or --out - for no drawings"}
 	}
 	base := strings.Map(func(r rune) rune { // names are the user's, paths are not
 		if strings.ContainsRune(`/\:`, r) || r < ' ' {
@@ -261,7 +263,7 @@ func (p *program) runGraph(cmd *cobra.Command, f *graphFlags, g *graph.Graph) er
 	need, free := g.Footprint(f.size), float64(b.free())
 	fits := func() error {
 		if free > 0 && need > free {
-			return fmt.Errorf("training %s needs %s and %s may be used", g.Name, quantity.Bytes(need), quantity.Bytes(free))
+			return fmt.Errorf("training %s needs %s, but only %s is available", g.Name, quantity.Bytes(need), quantity.Bytes(free))
 		}
 		return nil
 	}
@@ -287,7 +289,7 @@ func (p *program) runGraph(cmd *cobra.Command, f *graphFlags, g *graph.Graph) er
 		return err
 	}
 	var programs [2]device.Program
-	t := words("training", "time of a minibatch", "steps of sequences", "×", "largest error")
+	t := words("training", "time per minibatch", "sequence steps per second", "speed-up", "largest error")
 	t.Title = fmt.Sprintf("%s · B=%d T=%d history=%d · %s", g.Name, f.size.Batch, f.size.Steps, f.size.History, b.info.Model)
 	t.Columns[1] = table.Column{Name: t.Columns[1].Name, Key: "time_s", Right: true}
 	t.Columns[2] = table.Column{Name: t.Columns[2].Name, Key: "events_per_s", Right: true}
@@ -317,13 +319,13 @@ func (p *program) runGraph(cmd *cobra.Command, f *graphFlags, g *graph.Graph) er
 		if !d.OK() {
 			return &failure{exitFailures, fmt.Errorf("%s is wrong: %v", g.Name, d), ""}
 		}
-		errs[intra] = fmt.Sprintf("%.2g of the tolerance, in %s", d.Error/d.Tolerance, d.Tensor)
+		errs[intra] = fmt.Sprintf("%.2g × the tolerance, in %s", d.Error/d.Tolerance, d.Tensor)
 	}
 	seconds, err := takeTurns(programs[:])
 	if err != nil {
 		return err
 	}
-	for intra, name := range []string{"step by step", "loops alone step by step"} {
+	for intra, name := range []string{"step by step", "only loops step by step"} {
 		s := seconds[intra]
 		rate, up := float64(f.size.Batch*f.size.Steps)/s, seconds[0]/s
 		t.Rows = append(t.Rows, []table.Cell{table.Text(name), table.Number(s, quantity.SI(s, "s")),

@@ -79,7 +79,7 @@ func (p *program) help(cmd *cobra.Command) {
 	}
 	p.flagGroups(w, cmd)
 	if cmd == cmd.Root() {
-		fmt.Fprintf(w, "\nrnnbench COMMAND --help tells more of a command.\n")
+		fmt.Fprintf(w, "\nRun rnnbench COMMAND --help for details of a command.\n")
 	}
 }
 
@@ -137,7 +137,7 @@ func (p *program) flagGroups(w io.Writer, cmd *cobra.Command) {
 func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Tell more of a command",
+		Short: "Show the help of a command",
 		Example: `  rnnbench help
   rnnbench help sweep
   rnnbench help completion bash`,

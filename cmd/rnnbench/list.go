@@ -34,10 +34,10 @@ func catalogues() []catalogue {
 	return []catalogue{
 		{"techniques", "ways to run a network, for --impl", techniqueTable},
 		{"cells", "recurrent units, for --cell", cellTable},
-		{"devices", "what can be measured on, for --device", deviceTable},
+		{"devices", "processors and GPUs, for --device", deviceTable},
 		{"presets", "named sets of points, for --preset", presetTable},
-		{"axes", "what points consist of", axisTable},
-		{"metrics", "what records tell, for plot --y and show --metric", metricTable},
+		{"axes", "dimensions of a point", axisTable},
+		{"metrics", "values of a record, for plot --y and show --metric", metricTable},
 		{"knobs", "settings of techniques and devices, for --impl NAME:KNOB=VALUE", knobTable},
 	}
 }
@@ -49,7 +49,7 @@ func (p *program) listCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:     "list [" + strings.Join(names, "|") + "] [flags]",
-		Short:   "List what can be measured: " + strings.Join(names, ", "),
+		Short:   "List " + strings.Join(names, ", "),
 		GroupID: "manage",
 		Example: `  rnnbench list
   rnnbench list presets
@@ -60,7 +60,7 @@ func (p *program) listCommand() *cobra.Command {
 				return usage(grid.Unknown("list of", args[0], names), "rnnbench list")
 			}
 			if len(args) > 1 {
-				return usage(fmt.Errorf("list takes one word, and got %q as well", args[1]), "rnnbench list --help")
+				return usage(fmt.Errorf("list takes one argument, but got also %q", args[1]), "rnnbench list --help")
 			}
 			return nil
 		},
@@ -190,7 +190,7 @@ func axisTable() (*table.Table, error) {
 		}
 		t.Rows = append(t.Rows, row(a.Name, a.Letter, a.Default, values, a.Doc))
 	}
-	t.Notes = []string{"Conditions also know impl, mem (bytes), flops and intensity."}
+	t.Notes = []string{"Conditions also accept impl, mem (bytes), flops and intensity."}
 	return t, nil
 }
 
@@ -221,8 +221,8 @@ func knobTable() (*table.Table, error) {
 	addKnobs(t, "cpu", cpu.Vocabulary())
 	addKnobs(t, "cuda", cuda.Vocabulary())
 	t.Notes = []string{
-		"Techniques: as offered for " + problem.String() + "; other problems may offer other values.",
-		"Devices: settings that one of them may take; at a point where it has no use for one, that is skipped.",
+		"Techniques: knobs for " + problem.String() + "; values can differ for other problems.",
+		"Devices: knobs of each kind of device. A point skips settings that do not apply to it.",
 	}
 	return t, nil
 }

@@ -25,7 +25,7 @@ func (p *program) planFor(r grid.Request, b *bench) (plan, error) {
 
 // forecast looks ahead for a moment, as measuring does.
 func (p *program) forecast(ctx context.Context, b *bench, q plan, m config.Measure) (*forecast, error) {
-	defer p.busy(late, "looking ahead")()
+	defer p.busy(late, "estimating time and memory")()
 	return b.forecast(ctx, q, m, patience, func(int) {})
 }
 
@@ -50,7 +50,7 @@ func (g *progress) laidOut(done int) {
 		return
 	}
 	g.drawn = time.Now()
-	line := fmt.Sprintf("laid out %d of %d", done, g.total)
+	line := fmt.Sprintf("planned %d of %d", done, g.total)
 	switch {
 	case g.json:
 		g.program.sendText(line)
@@ -77,9 +77,9 @@ func (f *forecast) within(budget time.Duration) int {
 func (f *forecast) budget(budget time.Duration) string {
 	n := f.within(budget)
 	if n == len(f.entries) {
-		return fmt.Sprintf("budget: %v is enough for all %d records", budget, n)
+		return fmt.Sprintf("budget: %v covers all %d records", budget, n)
 	}
-	return fmt.Sprintf("budget: %v is enough for about the first %d of %d records", budget, n, len(f.entries))
+	return fmt.Sprintf("budget: %v covers about the first %d of %d records", budget, n, len(f.entries))
 }
 
 // records are the entries as records of what would become of them.

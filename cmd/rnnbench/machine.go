@@ -43,12 +43,12 @@ func (b *bench) moved() ([]string, error) {
 	if is < 1.5*was && was < 1.5*is || was == 0 {
 		return nil, nil
 	}
-	return []string{fmt.Sprintf("The machine changed during the run: a barrier of its workers took %s before it and %s after it, so the host has moved its processors, and predictions of short steps hold for a part of the points only.",
+	return []string{fmt.Sprintf("The machine changed during the run: a barrier took %s before and %s after. The host probably moved the virtual processors. Predictions of short steps hold for only some points.",
 		quantity.SI(was, "s"), quantity.SI(is, "s"))}, nil
 }
 
 // errNoMachine says that a device cannot describe itself to a model.
-var errNoMachine = errors.New("the device does not measure its memories: name a machine (rnnbench model --help)")
+var errNoMachine = errors.New("this device cannot measure its memories: name a machine (rnnbench model --help)")
 
 // machineOf is a hierarchy in the model's terms: each level of memory one
 // module, the first shared one of which holds the workers.

@@ -63,7 +63,7 @@ func interruptible(ctx context.Context, show *progress) (context.Context, func()
 	ctx, stop := signal.NotifyContext(ctx, endings()...)
 	quiet := context.AfterFunc(ctx, func() {
 		stop()
-		show.say("interrupted: finishing what is under way; Ctrl-C again stops at once")
+		show.say("interrupted: finishing the current step; press Ctrl-C again to stop now")
 	})
 	return ctx, func() { quiet(); stop() }
 }
@@ -91,7 +91,7 @@ func (p *program) begin(c config.Config, b *bench, q plan, resume string, env re
 			Plan:    results.Plan{Hash: q.hash(), Points: q.shapes(), Records: q.total(), Summary: q.summary},
 		})
 		if err != nil {
-			return nil, &failure{exitError, err, "--out DIR, or RNNBENCH_RESULTS, names a folder that can be written"}
+			return nil, &failure{exitError, err, "set --out DIR or RNNBENCH_RESULTS to a writable folder"}
 		}
 		return run, nil
 	}
@@ -103,7 +103,7 @@ func (p *program) begin(c config.Config, b *bench, q plan, resume string, env re
 		p.warn("%v", w)
 	}
 	if d := results.Diff(run.Manifest().Environment, env); len(d) > 0 {
-		p.warn("the environment is not the one that the run began in: %s", strings.Join(d, "; "))
+		p.warn("the environment differs from the start of the run: %s", strings.Join(d, "; "))
 	}
 	return run, nil
 }
@@ -118,16 +118,16 @@ func mismatch(m results.Manifest, b *bench, q plan) string {
 	switch {
 	case m.Plan.Hash == q.hash():
 	case m.Plan.Summary == q.summary:
-		return fmt.Sprintf("it measures another plan than is asked for now, though one of the same size (%s)", q.summary)
+		return fmt.Sprintf("its plan differs from the requested plan of the same size (%s)", q.summary)
 	default:
-		return fmt.Sprintf("it measures another plan (%s) than is asked for now (%s)", m.Plan.Summary, q.summary)
+		return fmt.Sprintf("its plan (%s) differs from the requested plan (%s)", m.Plan.Summary, q.summary)
 	}
 	d := b.record()
 	if len(m.Devices) == 0 || m.Devices[0].Key != d.Key {
-		return fmt.Sprintf("it was measured on another device than %s", d.Key)
+		return fmt.Sprintf("its device is not %s", d.Key)
 	}
 	if was := m.Devices[0].Facts["simd"]; was != d.Facts["simd"] {
-		return fmt.Sprintf("it was measured with the instruction set %s and not %s", was, d.Facts["simd"])
+		return fmt.Sprintf("its instruction set is %s, not %s", was, d.Facts["simd"])
 	}
 	return ""
 }
@@ -174,7 +174,7 @@ func exitCode(recs []results.Record, err error, stopped, allow bool) (int, error
 	case err != nil && !errors.Is(err, tuner.ErrBudget):
 		return exitFailures, err
 	case bad > 0:
-		return exitFailures, fmt.Errorf("not all of %d points succeeded: %s", len(recs), strings.Join(kinds, ", "))
+		return exitFailures, fmt.Errorf("some of %d records did not succeed: %s", len(recs), strings.Join(kinds, ", "))
 	}
 	return exitDone, nil
 }

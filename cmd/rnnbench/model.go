@@ -28,15 +28,15 @@ func (p *program) modelCommand() *cobra.Command {
 	machines := append([]string{thisMachine}, model.Builtin()...)
 	cmd := &cobra.Command{
 		Use:     "model [MACHINE] [flags]",
-		Short:   "Predict steps of recurrent layers whose weights stay on chip",
+		Short:   "Predict step times of persistent recurrent layers",
 		GroupID: "inside",
-		Long: `Model predicts what one step of a recurrent layer takes on a machine, by the model of
-Diamos et al. (2016): the best way to divide the recurrent product over the machine, the
-memory that its weights stay in, and where the time goes. A MACHINE is one of
-` + strings.Join(model.Builtin(), ", ") + `, a file that doctor --machine wrote, or ` + thisMachine + `, which is
-measured now and the default.
+		Long: `Model predicts the time of one step of a recurrent layer, by the model of Diamos et al.
+(2016). It prints the best tiling of the recurrent product, the memory that holds the
+recurrent weights, and the parts of the step time. A MACHINE is one of
+` + strings.Join(model.Builtin(), ", ") + `, a file from doctor --machine, or ` + thisMachine + `.
+The default, ` + thisMachine + `, measures this machine.
 
-Variants are machines that are not built: twice the registers, the multiprocessors or the
+Variants are hypothetical machines: twice the registers, the multiprocessors or the
 bandwidth of main memory, 16-bit arithmetic, half the latency.`,
 		Example: `  rnnbench model
   rnnbench model titanx -H 256:2048:x2 -B 4
@@ -44,7 +44,7 @@ bandwidth of main memory, 16-bit arithmetic, half the latency.`,
   rnnbench model h200 --cell lstm -H 512,1024 -B 1,16 -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage(fmt.Errorf("model takes one machine, and got %q as well", args[1]), "rnnbench model --help")
+				return usage(fmt.Errorf("model takes one machine, but got also %q", args[1]), "rnnbench model --help")
 			}
 			return nil
 		},
@@ -72,7 +72,7 @@ bandwidth of main memory, 16-bit arithmetic, half the latency.`,
 		for _, v := range model.Variants() {
 			list = append(list, [2]string{v.Name, v.Doc})
 		}
-		return append(list, [2]string{"all", "every one of them"})
+		return append(list, [2]string{"all", "all variants"})
 	}))
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
 		var usual config.Layer
@@ -108,7 +108,7 @@ func (p *program) machine(s *settings, c config.Config, args []string) (*model.M
 	if len(args) > 0 && args[0] != thisMachine {
 		m, err := model.Load(args[0])
 		if err != nil {
-			return nil, usage(err, "rnnbench doctor --machine FILE describes this machine")
+			return nil, usage(err, "run rnnbench doctor --machine FILE to describe this machine")
 		}
 		return m, nil
 	}
@@ -181,7 +181,7 @@ func predictions(m *model.Machine, variants []model.Variant, points []results.Po
 			{Name: "point-wise", Key: "pointwise_s", Right: true}, {Name: "step", Key: "step_s", Right: true},
 			{Name: "throughput", Key: "flops_per_s", Right: true}, {Name: "of peak", Key: "of_peak", Right: true}, {Name: "limit", Key: "limit"},
 		},
-		Notes: []string{"machine: " + m.Source, "throughput: of recurrent products; tilings: rows × columns (/ parts of the batch), from the outermost level"},
+		Notes: []string{"machine: " + m.Source, "throughput counts recurrent products only; a tiling is rows × columns (/ parts of the batch), from the outermost level"},
 	}
 	for _, v := range variants {
 		changed := v.Of(m)
@@ -263,8 +263,8 @@ func (x *prediction) notes() []string {
 		where += ", which is shared"
 	}
 	return []string{
-		fmt.Sprintf("%s; private caches have room for %s each, so for %d units", where, quantity.Bytes(x.Room), x.Largest),
-		fmt.Sprintf("predicted step of one layer in bands of units: %s: the longer of reading weights %s and products %s, exchange of states %s, barrier %s, input products %s, point-wise %s",
+		fmt.Sprintf("%s; each private cache holds %s of weights, enough for %d units", where, quantity.Bytes(x.Room), x.Largest),
+		fmt.Sprintf("predicted step of one layer in bands of units: %s, the sum of weights %s or products %s (the longer one), state exchange %s, barrier %s, input products %s, point-wise %s",
 			seconds(x.Step), seconds(x.Weights), seconds(x.Compute), seconds(x.Exchange), seconds(x.Sync), seconds(x.Stream), seconds(x.Pointwise)),
 	}
 }

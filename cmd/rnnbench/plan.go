@@ -47,7 +47,7 @@ func newPlan(r grid.Request, b *bench) (plan, error) {
 	var p plan
 	for _, at := range points {
 		if !slices.Contains(b.info.Precision, at.Precision) {
-			return plan{}, fmt.Errorf("--precision %s: device %s computes in %s only", at.Precision, b.info.Name, strings.Join(b.info.Precision, ", "))
+			return plan{}, fmt.Errorf("--precision %s: device %s supports only %s", at.Precision, b.info.Name, strings.Join(b.info.Precision, ", "))
 		}
 		var specs []grid.Spec
 		for _, s := range g.Specs() {
@@ -175,7 +175,7 @@ func (b *bench) forecast(ctx context.Context, p plan, m config.Measure, limit ti
 				l.Fit(b.free())
 				key := l.Key(b.info.Key)
 				if other, twice := labels[key]; twice && l.Reason == "" {
-					return nil, fmt.Errorf("%v: --impl %s and %s have the same settings: leave one of them out", at, other, s.Label)
+					return nil, fmt.Errorf("%v: --impl %s and %s have the same settings: omit one", at, other, s.Label)
 				}
 				labels[key] = s.Label
 				e.code, e.declined = l.Code, l.Reason
@@ -287,7 +287,7 @@ func (f *forecast) table() *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "point", Key: "point"}, {Name: "impl", Key: "impl"}, {Key: "ops", Right: true},
 		{Name: "memory", Key: "mem_bytes", Right: true}, {Key: "estimate_s", Right: true}, {Key: "status"}, {Key: "reason_code"},
-		{Name: "skipped because", Key: "reason"},
+		{Name: "reason", Key: "reason"},
 	}}
 	for _, e := range f.entries {
 		row := []table.Cell{table.Text(e.point.String()), table.Text(e.spec.Label), {}, {}, {}, table.Text("planned"), {}, {}}

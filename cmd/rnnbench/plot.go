@@ -20,10 +20,10 @@ import (
 func (p *program) plotCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plot [RUN...] -f FILE [flags]",
-		Short:   "Draw records",
+		Short:   "Draw figures from records",
 		GroupID: "analyse",
-		Long: `Plot draws the records of runs as lines, speed-ups, maps of values or of winners, or
-a roofline. The ending of each file says its format.
+		Long: `Plot draws records as lines, speed-ups, heatmaps, winner maps or a roofline. The file
+name's ending selects the format.
 
 ` + runArgs,
 		Example: `  rnnbench plot -f flops.svg
@@ -40,17 +40,17 @@ a roofline. The ending of each file says its format.
 	s.flags(cmd)
 	addGroup(cmd, "Figure", func(f *pflag.FlagSet) {
 		f.Var(choice{&spec.Kind, "kind of figure", plots.Kinds()}, "kind", strings.Join(plots.Kinds(), ", "))
-		f.StringVarP(&spec.X, "x", "x", "", "`AXIS` to the right (default the first that varies)")
-		f.StringVarP(&spec.Y, "y", "y", "", "`METRIC` (default flops, or speedup)")
-		f.StringVar(&spec.Rows, "rows", "", "`AXIS` upwards in a heatmap or winner map")
-		f.StringVar(&spec.Panel, "panel", "", "`AXIS` with a panel for each value")
-		f.StringVar(&spec.Series, "series", "", "`AXIS` with a line for each value (default impl)")
-		f.StringVar(&spec.Baseline, "baseline", "", "`TECHNIQUE` that speed-ups are over (default naive)")
-		f.Var(choice{&spec.Scale, "scale", []string{"linear", "log"}}, "scale", "linear or log (default what fits)")
-		f.StringVar(&spec.Title, "title", "", "`TEXT` above the figure")
+		f.StringVarP(&spec.X, "x", "x", "", "x `AXIS` (default: the first that varies)")
+		f.StringVarP(&spec.Y, "y", "y", "", "y `METRIC` (default: flops, or speedup)")
+		f.StringVar(&spec.Rows, "rows", "", "y `AXIS` of a heatmap or winner map")
+		f.StringVar(&spec.Panel, "panel", "", "`AXIS` with one panel per value")
+		f.StringVar(&spec.Series, "series", "", "`AXIS` with one line per value (default: impl)")
+		f.StringVar(&spec.Baseline, "baseline", "", "baseline `TECHNIQUE` of speed-ups (default: naive)")
+		f.Var(choice{&spec.Scale, "scale", []string{"linear", "log"}}, "scale", "linear or log (default: chosen from the data)")
+		f.StringVar(&spec.Title, "title", "", "title `TEXT`")
 	})
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
-		f.StringArrayVarP(&files, "file", "f", nil, "`FILE` to write: .svg, .png or .pdf; - is SVG on stdout; repeatable")
+		f.StringArrayVarP(&files, "file", "f", nil, "output `FILE`: .svg, .png or .pdf; - for SVG on stdout; repeatable")
 	})
 	_ = cmd.MarkFlagFilename("file", plots.Formats()...) // the flag is there
 	for _, name := range []string{"x", "rows", "panel", "series"} {
@@ -61,16 +61,16 @@ a roofline. The ending of each file says its format.
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
 		if len(files) == 0 {
 			if terminal(p.out) {
-				return misused(cmd, errors.New("there is no file to draw to: add -f figure.svg"))
+				return misused(cmd, errors.New("no output file: add -f figure.svg"))
 			}
 			files = []string{"-"}
 		}
 		for i, file := range files {
 			if slices.ContainsFunc(files[:i], func(f string) bool { return filepath.Clean(f) == filepath.Clean(file) }) {
-				return misused(cmd, fmt.Errorf("-f %s is given twice: leave one out", file))
+				return misused(cmd, fmt.Errorf("-f %s is given twice: omit one", file))
 			}
 			if format := strings.ToLower(strings.TrimPrefix(filepath.Ext(file), ".")); file != "-" && !slices.Contains(plots.Formats(), format) {
-				return misused(cmd, fmt.Errorf("-f %s: the ending says the format: choose among .%s", file, strings.Join(plots.Formats(), ", .")))
+				return misused(cmd, fmt.Errorf("-f %s: unknown format: use one of the endings .%s", file, strings.Join(plots.Formats(), ", .")))
 			}
 		}
 		sets, recs, err := s.read(p, cmd, args)
@@ -115,7 +115,7 @@ func drawable(recs []results.Record, spec plots.Spec) error {
 	if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Seconds() > 0 }) {
 		what = m.Title
 	}
-	return usage(fmt.Errorf("none of the %s has a %s to draw", plural(len(recs), "record"), what), "rnnbench show tells what became of them")
+	return usage(fmt.Errorf("none of the %s has a value to draw: %s", plural(len(recs), "record"), what), "rnnbench show prints the status of each record")
 }
 
 // machine is the name, the copy rate and the peaks by precision of the device that

@@ -206,14 +206,14 @@ func (g *progress) tuned(v *tuner.Verdict) {
 		}
 		g.program.send(m)
 	} else if !g.rewrite {
-		what := "nothing can run"
+		what := "no candidate can run"
 		switch {
 		case untimed(v):
 			what = timedNothing
 		case winner != nil:
 			what = fmt.Sprintf("%s  %s", label(winner), quantity.SI(v.Medians[v.Winner], "s"))
 		}
-		fmt.Fprintf(g.w, "%s %v  %s  %s, %s%s\n", g.count(g.at), v.Point, what, plural(v.Candidates(), "candidate"), plural(v.Evaluations, "burst"), g.eta())
+		fmt.Fprintf(g.w, "%s %v  %s  %s, %s%s\n", g.count(g.at), v.Point, what, plural(v.Candidates(), "candidate"), plural(v.Evaluations, "sample"), g.eta())
 	}
 	g.leader, g.best = "", 0
 }

@@ -53,7 +53,7 @@ func (p *program) progressFlag(cmd *cobra.Command) {
 	p.progress = progressAuto
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
 		f.Var(choice{&p.progress, "way to show progress", []string{progressAuto, progressJSON}}, "progress",
-			"how to show progress on stderr: auto: one line on a terminal, elsewhere a line per point; json: an object per line, all else included")
+			"progress on stderr: auto prints one line on a terminal and a line per point elsewhere; json prints all messages as objects, one per line")
 	})
 }
 

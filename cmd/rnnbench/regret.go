@@ -39,7 +39,7 @@ func (g *regrets) add(p results.Point, choice *results.Choice, pick, best *resul
 func (g *regrets) write(p *program, format string) error {
 	t := &table.Table{Rows: g.rows, Columns: []table.Column{
 		{Name: "point", Key: "point"}, {Name: "auto", Key: "impl"}, {Name: "match", Key: "match"}, {Name: "doublings", Key: "octaves", Right: true},
-		{Name: "time", Key: "time_s", Right: true}, {Name: "fastest", Key: "fastest"}, {Name: "its time", Key: "fastest_s", Right: true},
+		{Name: "time", Key: "time_s", Right: true}, {Name: "fastest", Key: "fastest"}, {Name: "fastest time", Key: "fastest_s", Right: true},
 		{Name: "regret", Key: "regret", Right: true},
 	}}
 	for _, match := range []string{wisdom.Exact, wisdom.Nearest, "default"} {
@@ -48,7 +48,7 @@ func (g *regrets) write(p *program, format string) error {
 		}
 	}
 	if g.unknown > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("%s left out: what auto is there was not measured", plural(g.unknown, "point")))
+		t.Notes = append(t.Notes, fmt.Sprintf("%s omitted: auto's choice was not measured", plural(g.unknown, "point")))
 	}
 	return t.Write(p.out, format, p.style())
 }
@@ -59,7 +59,7 @@ func summaryOf(shares []float64) string {
 	for _, s := range shares {
 		logs, worst = logs+math.Log1p(s), max(worst, s)
 	}
-	return fmt.Sprintf("%.2f %% in the geometric mean of %s, %.1f %% at worst", 100*math.Expm1(logs/float64(len(shares))), plural(len(shares), "point"), 100*worst)
+	return fmt.Sprintf("geometric mean %.2f %% over %s, worst %.1f %%", 100*math.Expm1(logs/float64(len(shares))), plural(len(shares), "point"), 100*worst)
 }
 
 // regret measures how far auto is from the fastest at each point. The wisdom is

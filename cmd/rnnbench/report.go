@@ -21,15 +21,18 @@ import (
 func (p *program) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "report [RUN...] -f FILE [flags]",
-		Short:   "Make one page of runs to send to somebody",
+		Short:   "Write a shareable HTML report",
 		GroupID: "analyse",
-		Long: `Report writes one HTML file about runs: what is the fastest at each point and by how
-much, throughput and speed-ups as figures, rooflines, the papers' tables beside what was
-measured, every point without a result and why, the machine, and the commands that
-measure it all again. The file needs no other and asks for none.
+		Long: `Report writes one self-contained HTML file about runs. It shows:
+
+  - the fastest technique at each point, and its lead
+  - figures of throughput, speed-ups and rooflines
+  - the papers' tables next to the measured numbers
+  - each point without a result, and the reason
+  - the machine, and the commands that repeat the measurements
 
 ` + runArgs + `
-Where runs measured the same, their labels tell them apart.`,
+If several runs measured the same points, the report adds their labels.`,
 		Example: `  rnnbench report -f report.html
   rnnbench report results/cpu-intel-xeon-2t/* -f papers.html
   rnnbench report before=old after=new --title 'Two compilers' -f compilers.html
@@ -41,18 +44,18 @@ Where runs measured the same, their labels tell them apart.`,
 	var file string
 	s.flags(cmd)
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
-		f.StringVarP(&file, "file", "f", "", "`FILE` to write; - is stdout")
-		f.StringVar(&o.Title, "title", "", "`TEXT` above the page (default what was measured)")
-		f.StringVar(&o.Baseline, "baseline", "naive", "`TECHNIQUE` that speed-ups are over")
+		f.StringVarP(&file, "file", "f", "", "output `FILE`; - for stdout")
+		f.StringVar(&o.Title, "title", "", "title `TEXT` (default: a summary of the runs)")
+		f.StringVar(&o.Baseline, "baseline", "naive", "baseline `TECHNIQUE` of speed-ups")
 	})
 	_ = cmd.MarkFlagFilename("file", "html") // the flag is there
 	completeFlag(cmd, "baseline", implCompletions)
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
 		switch ext := strings.ToLower(filepath.Ext(file)); {
 		case file == "" && terminal(p.out):
-			return misused(cmd, errors.New("there is no file to write: add -f report.html"))
+			return misused(cmd, errors.New("no output file: add -f report.html"))
 		case file != "" && file != "-" && ext != ".html" && ext != ".htm":
-			return misused(cmd, fmt.Errorf("-f %s: the page is HTML: name it .html", file))
+			return misused(cmd, fmt.Errorf("-f %s: the report is HTML: use the ending .html", file))
 		}
 		sets, err := s.readSets(p, cmd, args)
 		if err != nil {

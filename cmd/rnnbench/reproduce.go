@@ -25,23 +25,23 @@ import (
 func (p *program) reproduceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "reproduce [ID...|all] [flags]",
-		Short:   "Run papers' experiments and set their numbers beside the measured ones",
+		Short:   "Repeat papers' experiments and compare their numbers",
 		GroupID: "measure",
-		Long: `Reproduce measures what a table or figure of a paper measures, draws it and sets the
-paper's numbers beside those of this machine. Each experiment is a run of its own, whose
-folder also holds its figures and report.md. Points come in an order in which those that
-there is time for cover the experiment evenly; --resume measures the others, into the same
-folder. Without an ID it lists the experiments.
+		Long: `Reproduce repeats the measurements behind a paper's table or figure, draws the result
+and compares the paper's numbers with this machine's. Without an ID, it lists the
+experiments. Each experiment is a run; its folder also holds the figures and report.md.
+If the budget runs out, the measured points still cover the experiment evenly. --resume
+adds the missing points to the same folder.
 
-Several experiments, or all, end with one table of what the papers found and what was
-measured, and with one HTML page of every table and figure, in a folder of its own.`,
+With several experiments, or all, reproduce prints one table of published and measured
+findings at the end. It also writes one HTML page with every table and figure.`,
 		Example: `  rnnbench reproduce
   rnnbench reproduce appleyard-table1 --quick
-  rnnbench reproduce appleyard-table1 --from out     # the report again, from the latest run
+  rnnbench reproduce appleyard-table1 --from out     # redo the report from the latest run
   rnnbench reproduce appleyard-fig1 --budget 10m
-  rnnbench reproduce appleyard-fig1 --resume out --budget 10m   # what there was no time for
+  rnnbench reproduce appleyard-fig1 --resume out --budget 10m   # add missing points
   rnnbench reproduce all --budget 1h
-  rnnbench reproduce all --resume                    # what an interrupted one left over`,
+  rnnbench reproduce all --resume                    # continue after an interruption`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			known := append([]string{"all", "list"}, experiments.IDs()...)
 			for i, a := range args {
@@ -49,7 +49,7 @@ measured, and with one HTML page of every table and figure, in a folder of its o
 					return usage(grid.Unknown("experiment", a, known), "rnnbench reproduce")
 				}
 				if slices.Contains(args[:i], a) {
-					return usage(fmt.Errorf("%s is named twice: leave one out", a), "rnnbench reproduce")
+					return usage(fmt.Errorf("%s is named twice: omit one", a), "rnnbench reproduce")
 				}
 			}
 			return nil
@@ -66,14 +66,14 @@ measured, and with one HTML page of every table and figure, in a folder of its o
 	var quick bool
 	var from string
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&quick, "quick", false, "the same figures with smaller networks, about a minute each")
-		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
-		fs.StringVar(&from, "from", "", "report on the records of a `RUN` instead of measuring, and draw its figures again")
+		fs.BoolVar(&quick, "quick", false, "use smaller networks, about a minute per figure")
+		fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and the estimated time without measuring")
+		fs.StringVar(&from, "from", "", "redo the report and figures of a recorded `RUN` without measuring")
 		f.resumeFlag(fs)
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")
-		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although points failed, if one succeeded")
-		fs.BoolVar(&f.hideHost, "no-hostname", false, "leave the name of the host out of the run")
+		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 despite failed points, if at least one succeeded")
+		fs.BoolVar(&f.hideHost, "no-hostname", false, "omit the host name from the run")
 	})
 	f.measureFlags(cmd)
 	f.device(cmd)
@@ -94,10 +94,10 @@ func (p *program) reproduction(ctx context.Context, cmd *cobra.Command, f *sweep
 	all := slices.Contains(args, "all")
 	one := len(args) == 1 && args[0] != "list" && !all
 	if from != "" && !one {
-		return misused(cmd, errors.New("--from is of one experiment: name one"))
+		return misused(cmd, errors.New("--from takes one experiment: name one"))
 	}
 	if f.resume != "" && !one && !all {
-		return misused(cmd, errors.New("--resume is of one experiment or of all: name one, or all"))
+		return misused(cmd, errors.New("--resume takes one experiment, or all"))
 	}
 	if err := f.checkResume(); err != nil {
 		return misused(cmd, err)
@@ -231,7 +231,7 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	}
 	on := experiments.TargetOf(b.record())
 	if e.Vendor && !on.GPU {
-		return &failure{exitNoDevice, fmt.Errorf("%s compares with NVIDIA's library, which %s does not have", e.ID, on.Name), "--device cuda:0 measures on a GPU"}
+		return &failure{exitNoDevice, fmt.Errorf("%s compares with the vendor library, which %s does not have", e.ID, on.Name), "use --device cuda:0 to measure on a GPU"}
 	}
 	q, resume := planOf(e, size, on), ""
 	if before != nil {
@@ -239,7 +239,7 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 			q = quick
 		}
 		if differs := mismatch(*before, b, q); differs != "" {
-			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "leave --resume out to start a new run")
+			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume to start a new run")
 		}
 		resume = runPath(f.resume, c.Dir)
 	}
@@ -314,7 +314,7 @@ func (p *program) measureExperiment(b *bench, e experiments.Experiment, before *
 func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan, env results.Environment, of *sitting) error {
 	p.note("%s (%s)", e.Title, e.Source)
 	if f.dryRun {
-		p.note("computed, with nothing to measure")
+		p.note("this experiment is computed; nothing to measure")
 		return nil
 	}
 	report, err := e.On(b.record(), nil)
@@ -348,11 +348,11 @@ func (p *program) reportFrom(e experiments.Experiment, path, format string) erro
 	}
 	of := experimentOf(sets[0].Manifest)
 	if of != "" && of != e.ID {
-		return usage(fmt.Errorf("the run in %s is of %s, not of %s", path, of, e.ID), "rnnbench reproduce "+of+" --from "+path+" reports on it")
+		return usage(fmt.Errorf("the run in %s is from experiment %s, not %s", path, of, e.ID), "rnnbench reproduce "+of+" --from "+path+" redoes its report")
 	}
 	if recs := sets[0].Records; !e.Concerns(d, recs, of == e.ID) {
-		return usage(fmt.Errorf("none of the %s in %s is of %s", plural(len(recs), "record"), path, e.ID),
-			"--from takes a run that reproduce "+e.ID+" made: its folder, its id, or the results folder where it is the latest")
+		return usage(fmt.Errorf("none of the %s in %s belongs to %s", plural(len(recs), "record"), path, e.ID),
+			"--from takes a run of rnnbench reproduce "+e.ID+": its folder, its id, or a results folder (its latest run)")
 	}
 	report, err := e.On(d, sets[0].Records)
 	if err != nil {

@@ -62,7 +62,7 @@ func newSession(c config.Config, ids []string, quick bool) (*session, error) {
 		s.Entries = append(s.Entries, &sitting{ID: id, of: s})
 	}
 	if err := os.MkdirAll(c.Dir, 0o777); err != nil {
-		return nil, &failure{exitError, err, "--out DIR names a folder that can be written"}
+		return nil, &failure{exitError, err, "set --out DIR to a writable folder"}
 	}
 	name := s.Started.Format("20060102T150405Z") + sessionEnding
 	for n := 1; n < 1000; n++ {
@@ -74,10 +74,10 @@ func newSession(c config.Config, ids []string, quick bool) (*session, error) {
 		case err == nil:
 			return s, s.save()
 		case !errors.Is(err, os.ErrExist):
-			return nil, &failure{exitError, err, "--out DIR names a folder that can be written"}
+			return nil, &failure{exitError, err, "set --out DIR to a writable folder"}
 		}
 	}
-	return nil, fmt.Errorf("every name for a session in %s is taken", c.Dir)
+	return nil, fmt.Errorf("folder %s holds too many sessions: use another --out DIR", c.Dir)
 }
 
 // findSession reads the session that a word names: its folder, its name in dir, or a
@@ -87,7 +87,7 @@ func findSession(word, dir string) (*session, error) {
 	if !exists(filepath.Join(path, sessionFile)) {
 		found, err := filepath.Glob(filepath.Join(path, "*"+sessionEnding+"*", sessionFile))
 		if err != nil || len(found) == 0 {
-			return nil, &failure{exitError, fmt.Errorf("there is no reproduction of several experiments to resume in %s", path), "rnnbench reproduce all --quick begins one"}
+			return nil, &failure{exitError, fmt.Errorf("no reproduction of several experiments to resume in %s", path), "run rnnbench reproduce all --quick to start one"}
 		}
 		slices.Sort(found)
 		path = filepath.Dir(found[len(found)-1])
@@ -102,7 +102,7 @@ func findSession(word, dir string) (*session, error) {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	if s.Schema != sessionSchema {
-		return nil, fmt.Errorf("%s: it is %q and only %q is understood here", f.Name(), s.Schema, sessionSchema)
+		return nil, fmt.Errorf("%s: unknown schema %q: want %q", f.Name(), s.Schema, sessionSchema)
 	}
 	for _, e := range s.Entries {
 		if e == nil {
@@ -130,7 +130,7 @@ func (x *sitting) begin(run string) error {
 	if x == nil {
 		return nil
 	}
-	x.Run, x.Done, x.Reason = x.of.link(run), false, "it was interrupted"
+	x.Run, x.Done, x.Reason = x.of.link(run), false, "interrupted"
 	return x.of.save()
 }
 
@@ -141,7 +141,7 @@ func (x *sitting) end(missing int) error {
 	}
 	x.Done, x.Reason = missing == 0, ""
 	if missing > 0 {
-		x.Reason = plural(missing, "record") + " missing: the budget was spent"
+		x.Reason = plural(missing, "record") + " missing: budget exhausted"
 	}
 	return x.of.save()
 }
@@ -179,7 +179,7 @@ func (p *program) reproduceAll(ctx context.Context, cmd *cobra.Command, f *sweep
 	var outcome error
 	for _, x := range s.Entries {
 		if x.Done && exists(x.run()) {
-			p.note("%s: kept, finished before", x.ID)
+			p.note("%s: already finished", x.ID)
 			continue
 		}
 		err := p.sit(ctx, cmd, f, c, x)
@@ -190,7 +190,7 @@ func (p *program) reproduceAll(ctx context.Context, cmd *cobra.Command, f *sweep
 			return s.again(err)
 		case bad.code == exitNoDevice:
 			p.note("skipped: %v", err)
-			if err := x.skip("it needs a GPU with NVIDIA's library"); err != nil {
+			if err := x.skip("needs a GPU with the vendor library"); err != nil {
 				return err
 			}
 		case bad.code == exitFailures:
@@ -229,7 +229,7 @@ func (p *program) sit(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c 
 
 // again adds to an error how to go on.
 func (s *session) again(err error) error {
-	hint := "rnnbench reproduce all --resume " + s.dir + " goes on"
+	hint := "rnnbench reproduce all --resume " + s.dir + " resumes the session"
 	var bad *failure
 	switch {
 	case s.dir == "":
@@ -277,7 +277,7 @@ func (p *program) presentAll(s *session, format string) error {
 	}
 	p.note("wrote %s", page)
 	if slices.ContainsFunc(s.Entries, func(x *sitting) bool { return x.Run != "" && !x.Done }) {
-		p.note("hint: rnnbench reproduce all --resume %s goes on with what is not whole", s.dir)
+		p.note("hint: rnnbench reproduce all --resume %s completes unfinished experiments", s.dir)
 	}
 	return nil
 }

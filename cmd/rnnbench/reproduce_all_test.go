@@ -25,7 +25,7 @@ func TestReproduceAll(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	pages, err := filepath.Glob(filepath.Join(usualDir, "*-reproduce", "session.json"))
-	if err != nil || len(pages) != 1 || !strings.Contains(stderr.String(), "reproduce all --resume "+filepath.Dir(pages[0])+" goes on") {
+	if err != nil || len(pages) != 1 || !strings.Contains(stderr.String(), "reproduce all --resume "+filepath.Dir(pages[0])+" resumes the session") {
 		t.Fatalf("sessions %v: %s", pages, stderr)
 	}
 	barrier, some, _, err := results.Read(usualDir) // the latest
@@ -34,7 +34,7 @@ func TestReproduceAll(t *testing.T) {
 	}
 
 	o := rnnbench(t, "reproduce all --resume")
-	o.want(t, exitDone, []string{"The paper found", "one recurrent node", "reduced size"}, []string{"hwang-graph: kept", "index.html"})
+	o.want(t, exitDone, []string{"The paper found", "one recurrent node", "reduced size"}, []string{"hwang-graph: already finished", "index.html"})
 	if strings.Contains(o.out, "they agree") {
 		t.Errorf("quick sizes agree:\n%s", o.out)
 	}
@@ -56,6 +56,6 @@ func TestReproduceAll(t *testing.T) {
 			t.Errorf("the page asks for %s", outside)
 		}
 	}
-	rnnbench(t, "reproduce all --resume "+filepath.Dir(pages[0])).want(t, exitDone, []string{"Verdict"}, []string{"diamos-barrier: kept"})
+	rnnbench(t, "reproduce all --resume "+filepath.Dir(pages[0])).want(t, exitDone, []string{"Verdict"}, []string{"diamos-barrier: already finished"})
 	rnnbench(t, "reproduce all --resume nowhere").want(t, exitError, nil, []string{"no reproduction of several experiments", "hint: "})
 }

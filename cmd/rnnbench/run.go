@@ -124,15 +124,19 @@ func (p *program) root() *cobra.Command {
 		Long: `Rnnbench measures ways to run recurrent neural networks: techniques from papers,
 checked against a float64 reference and timed in interleaved rounds.
 
-Exit codes: 0 done; 1 error, or no point succeeded; 2 mistake in the command line
-or configuration; 3 some points failed or were wrong; 4 compare found what --fail-on
-names, or nothing to compare; 5 device not available; 130 interrupted, with everything
-measured so far kept.`,
+Exit codes:
+  0    success
+  1    error, or no point succeeded
+  2    invalid command line or configuration
+  3    some points failed or gave a wrong answer
+  4    compare found a verdict named by --fail-on, or nothing to compare
+  5    device not available
+  130  interrupted; all finished records are saved`,
 		Example: `  rnnbench sweep --preset quick                     # a first look, about a minute
-  rnnbench sweep --cell lstm -H 256:1024:x2 -B 1,32  # a grid of your own
-  rnnbench show                                     # the latest run again
-  rnnbench plot --x hidden -f lstm.svg              # draw it
-  rnnbench list presets                             # what else there is`,
+  rnnbench sweep --cell lstm -H 256:1024:x2 -B 1,32  # your own grid
+  rnnbench show                                     # print the latest run again
+  rnnbench plot --x hidden -f lstm.svg              # draw a figure
+  rnnbench list presets                             # list named sets of points`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version(),
@@ -159,7 +163,7 @@ measured so far kept.`,
 	root.AddGroup(
 		&cobra.Group{ID: "measure", Title: "Measure:"},
 		&cobra.Group{ID: "analyse", Title: "Analyse:"},
-		&cobra.Group{ID: "inside", Title: "Look inside:"},
+		&cobra.Group{ID: "inside", Title: "Inspect:"},
 		&cobra.Group{ID: "manage", Title: "Manage:"},
 	)
 	root.AddCommand(
@@ -212,7 +216,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	err := fmt.Errorf("%s takes no arguments, only flags, and got %q", cmd.Name(), args[0])
+	err := fmt.Errorf("%s takes flags only, but got the argument %q", cmd.Name(), args[0])
 	if name, value, ok := strings.Cut(args[0], "="); ok {
 		if cmd.Flags().Lookup(name) != nil {
 			return usage(fmt.Errorf("%w: did you mean --%s %s?", err, name, value), "rnnbench "+cmd.Name()+" --help")
@@ -223,5 +227,5 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	} else if slices.Contains(grid.AxisNames(), args[0]) && cmd.Flags().Lookup(args[0]) != nil {
 		return usage(fmt.Errorf("%w: did you mean --%s?", err, args[0]), "rnnbench "+cmd.Name()+" --help")
 	}
-	return usage(err, "rnnbench "+cmd.Name()+" --help; lists are written with commas and without spaces")
+	return usage(err, "rnnbench "+cmd.Name()+" --help; separate list items by commas, without spaces")
 }

@@ -27,12 +27,12 @@ type selection struct {
 }
 
 const runArgs = `A RUN is a run's folder, its id, a results folder (its latest run), or - for records
-on standard input; label=RUN names it in tables. Without any, the latest run counts.`
+on standard input. Write label=RUN to name it in tables. The default is the latest run.`
 
 func (s *selection) flags(cmd *cobra.Command) {
-	addGroup(cmd, "Which records", func(f *pflag.FlagSet) {
-		f.StringArrayVar(&s.where, "where", nil, "`CONDITION` that records meet, such as hidden<=2048 or impl!=naive; repeatable")
-		f.StringVar(&s.filter, "filter", "", "`EXPRESSION` of benchstat's, such as '/impl:(naive OR scan) -/batch:1'")
+	addGroup(cmd, "Record selection", func(f *pflag.FlagSet) {
+		f.StringArrayVar(&s.where, "where", nil, "select records that meet a `CONDITION`, such as hidden<=2048 or impl!=naive; repeatable")
+		f.StringVar(&s.filter, "filter", "", "benchstat filter `EXPRESSION`, such as '/impl:(naive OR scan) -/batch:1'")
 		s.add(f, "out", "DIR", "")
 	})
 	completeFlag(cmd, "where", whereCompletions)
@@ -46,7 +46,7 @@ func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]resul
 	}
 	recs := merge(sets)
 	if len(recs) == 0 {
-		return sets, nil, errors.New("there is no record in " + strings.Join(args, ", "))
+		return sets, nil, errors.New("no records in " + strings.Join(args, ", "))
 	}
 	wanted, err := s.chooser(recs)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]resul
 		return sets, nil, misused(cmd, err)
 	}
 	if len(kept) == 0 {
-		return sets, nil, fmt.Errorf("none of the %d records is selected by --where and --filter", len(recs))
+		return sets, nil, fmt.Errorf("--where and --filter select none of the %d records", len(recs))
 	}
 	return sets, kept, nil
 }
@@ -84,7 +84,7 @@ func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]r
 		kept += len(sets[i].Records)
 	}
 	if kept == 0 && len(all) > 0 {
-		return nil, fmt.Errorf("none of the %d records is selected by --where and --filter", len(all))
+		return nil, fmt.Errorf("--where and --filter select none of the %d records", len(all))
 	}
 	return sets, nil
 }
@@ -124,14 +124,14 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 	if len(args) == 0 {
 		args = []string{dir}
 		if !exists(dir) {
-			return nil, &failure{exitError, fmt.Errorf("there are no runs yet: the folder %s does not exist", dir), "rnnbench sweep --preset quick makes one"}
+			return nil, &failure{exitError, fmt.Errorf("no runs found: folder %s does not exist", dir), "run rnnbench sweep --preset quick to create one"}
 		}
 	}
 	paths := make([]string, len(args))
 	for i, a := range args {
 		label, path, ok := strings.Cut(a, "=")
 		if a == "" || ok && path == "" && !exists(a) {
-			return nil, misused(cmd, errors.New("the name of a run is empty: leave it out, or write one"))
+			return nil, misused(cmd, errors.New("the name of a run is empty: write a name, or leave the argument out"))
 		}
 		if ok && !exists(a) {
 			paths[i] = label + "=" + runPath(path, dir)
@@ -145,13 +145,13 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 		p.warn("%v", w)
 	}
 	if more := len(warnings) - enough; more > 0 {
-		p.warn("%s more like these", plural(more, "line"))
+		p.warn("omitted similar warnings about %s", plural(more, "line"))
 	}
 	if err != nil {
-		return nil, &failure{exitError, err, "runs are folders in " + dir + "; without a name the latest counts"}
+		return nil, &failure{exitError, err, "runs are folders in " + dir + "; without a name, the command reads the latest"}
 	}
 	if !slices.ContainsFunc(sets, func(s results.Set) bool { return len(s.Records) > 0 || computed(s) }) {
-		return sets, errors.New("there is no record in " + strings.Join(args, ", "))
+		return sets, errors.New("no records in " + strings.Join(args, ", "))
 	}
 	return sets, nil
 }

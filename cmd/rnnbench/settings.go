@@ -79,7 +79,7 @@ func (s *settings) grid(cmd *cobra.Command) {
 // wisdomFlags adds the flags that say what auto is.
 func (s *settings) wisdomFlags(f *pflag.FlagSet) {
 	addWisdomFlag(f, &s.wisdom)
-	f.BoolVar(&s.vendor, "with-vendor", false, "let the library of the device's maker be what auto and tune choose")
+	f.BoolVar(&s.vendor, "with-vendor", false, "allow auto and tune to choose the vendor library")
 }
 
 // axes adds the flags of the axes.
@@ -128,12 +128,12 @@ func (s *settings) device(cmd *cobra.Command) {
 		s.add(f, "device", "NAME", "")
 		s.add(f, "threads", "N", "")
 		s.simdFlag(f)
-		f.StringVar(&s.memory, "max-memory", "", "`SIZE` that a technique may take, such as 8GiB (default nine tenths of what is free)")
+		f.StringVar(&s.memory, "max-memory", "", "memory limit `SIZE` per technique, such as 8GiB (default 90 % of free memory)")
 	})
 }
 
 func (s *settings) simdFlag(f *pflag.FlagSet) {
-	f.Var(choice{&s.simd, "instruction set", levels()}, "simd", "instruction set of the CPU: "+strings.Join(levels(), ", ")+" (default the best that there is and that $"+simd.Variable+" allows)")
+	f.Var(choice{&s.simd, "instruction set", levels()}, "simd", "instruction set of the CPU: "+strings.Join(levels(), ", ")+" (default: the best supported one that $"+simd.Variable+" allows)")
 }
 
 // levels lists the instruction sets that there are kernels for.
@@ -143,7 +143,7 @@ func levels() []string {
 
 // source adds the flag of the configuration file.
 func (s *settings) source(cmd *cobra.Command) {
-	addGroup(cmd, "Configuration (flags beat RNNBENCH_… variables, which beat the file)", func(f *pflag.FlagSet) {
+	addGroup(cmd, "Configuration (flags override RNNBENCH_… variables, which override the file)", func(f *pflag.FlagSet) {
 		f.StringVar(&s.file, "config", "", "read settings from a TOML `FILE`")
 	})
 	_ = cmd.MarkFlagFilename("config", "toml") // the flag is there
@@ -252,7 +252,7 @@ func (s *settings) maxMemory() (int64, error) {
 	}
 	var bytes float64
 	if _, err := fmt.Sscanf(strings.TrimPrefix(c.String(), "mem<="), "%g", &bytes); err != nil || bytes < 1 || bytes > 1<<60 {
-		return 0, fmt.Errorf("--max-memory: %q is not a size that makes sense", s.memory)
+		return 0, fmt.Errorf("--max-memory: %q must be from 1 byte to 1 EiB", s.memory)
 	}
 	return int64(bytes), nil
 }

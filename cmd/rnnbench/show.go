@@ -14,9 +14,9 @@ import (
 func (p *program) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show [RUN...] [flags]",
-		Short:   "Print records as a table, or for other programs",
+		Short:   "Print records as a table or in other formats",
 		GroupID: "analyse",
-		Long: `Show prints the records of runs, one a row or laid out along two axes.
+		Long: `Show prints the records of runs, one per row, or one metric along two axes.
 
 ` + runArgs,
 		Example: `  rnnbench show
@@ -31,7 +31,7 @@ func (p *program) showCommand() *cobra.Command {
 	var format, baseline, pivot, metric string
 	s.flags(cmd)
 	addGroup(cmd, "Layout", func(f *pflag.FlagSet) {
-		f.StringVar(&pivot, "pivot", "", "lay a metric out along two axes: `ROWS,COLUMNS`, such as hidden,impl")
+		f.StringVar(&pivot, "pivot", "", "print one metric along two axes: `ROWS,COLUMNS`, such as hidden,impl")
 		f.StringVar(&metric, "metric", "flops", "`METRIC` of a pivot (rnnbench list metrics)")
 	})
 	p.formatFlags(cmd, &format, &baseline)
@@ -45,7 +45,7 @@ func (p *program) showCommand() *cobra.Command {
 		case pivot != "" && (!ok || rows == "" || columns == "" || strings.Contains(columns, ",")):
 			return misused(cmd, fmt.Errorf("--pivot: %q is not two axes: write them as hidden,impl", pivot))
 		case pivot == "" && cmd.Flags().Changed("metric"):
-			return misused(cmd, fmt.Errorf("--metric is of a pivot: add --pivot, such as --pivot hidden,impl"))
+			return misused(cmd, fmt.Errorf("--metric needs --pivot, such as --pivot hidden,impl"))
 		}
 		_, recs, err := s.read(p, cmd, args)
 		if err != nil {

@@ -32,10 +32,11 @@ func (p *program) sweepCommand() *cobra.Command {
 		Use:     "sweep [flags]",
 		Short:   "Measure techniques over a grid of points",
 		GroupID: "measure",
-		Long: `Sweep measures every technique at every point of a grid: each answer is checked
-against the float64 reference, then the techniques take turns in shuffled rounds.
-What was measured is kept as it comes, in a folder of its own, and printed as a
-table in the end. Ctrl-C keeps everything; --resume goes on.`,
+		Long: `Sweep measures every technique at every point of a grid. It checks each answer
+against the float64 reference, then times the techniques in shuffled, interleaved
+rounds. Each run has its own folder. Sweep saves records there as it measures them
+and prints them as a table at the end. Ctrl-C loses no finished record; --resume
+continues the run.`,
 		Example: `  rnnbench sweep --preset quick
   rnnbench sweep --cell lstm,gru -H 256:2048:x2 -B 1,32 -T 100
   rnnbench sweep --point H=1024,B=32,T=100 --impl naive,cudnnstyle:fused=0,cudnnstyle
@@ -53,7 +54,7 @@ table in the end. Ctrl-C keeps everything; --resume goes on.`,
 	f.runFlags(cmd)
 	p.progressFlag(cmd)
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.profile, "profile", false, "run everything once, unchecked and without warm-up, for a profiler to watch from outside")
+		fs.BoolVar(&f.profile, "profile", false, "run each technique once, without checks or warm-up, under an external profiler")
 	})
 	p.formatFlags(cmd, &f.format, &f.baseline)
 	completeGrid(cmd)
@@ -65,7 +66,7 @@ func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
 	f.measure(cmd, "effort", "rounds", "max-rounds", "warmup", "min-time", "min-iters", "target-ci", "point-timeout", "budget",
 		"order", "seed", "cache", "data", "on-error", "isolate")
 	addGroup(cmd, "Measuring", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.noVerify, "no-verify", false, "do not check answers: times of wrong answers count")
+		fs.BoolVar(&f.noVerify, "no-verify", false, "skip the check of answers; wrong answers are timed too")
 	})
 }
 
@@ -83,25 +84,25 @@ func (f *sweepFlags) runOnce() {
 // runFlags are those of the run that is made.
 func (f *sweepFlags) runFlags(cmd *cobra.Command) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be measured, and how long it would take")
-		fs.BoolVar(&f.print, "print-config", false, "print the settings in force as a configuration file")
+		fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and the estimated time without measuring")
+		fs.BoolVar(&f.print, "print-config", false, "print the effective settings as a configuration file")
 		f.resumeFlag(fs)
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")
-		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although points failed, if one succeeded")
-		fs.BoolVar(&f.hideHost, "no-hostname", false, "leave the name of the host out of the run")
+		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 despite failed points, if at least one succeeded")
+		fs.BoolVar(&f.hideHost, "no-hostname", false, "omit the host name from the run")
 	})
 }
 
 func (f *sweepFlags) resumeFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&f.resume, "resume", "", "go on with a `RUN`: its folder, its id, or the results folder for the latest")
-	fs.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume, measure again what failed, timed out or gave a wrong answer")
+	fs.StringVar(&f.resume, "resume", "", "resume a `RUN`: its folder, its id, or a results folder (its latest run)")
+	fs.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume, retry points that failed, timed out or gave a wrong answer")
 }
 
 // checkResume refuses what makes sense with an earlier run alone.
 func (f *sweepFlags) checkResume() error {
 	if f.retryFailed && f.resume == "" {
-		return errors.New("--retry-failed: which run? Name it with --resume")
+		return errors.New("--retry-failed needs --resume RUN")
 	}
 	return nil
 }
@@ -142,7 +143,7 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 	q.aside = f.profile
 	if before != nil {
 		if differs := mismatch(*before, b, q); differs != "" {
-			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "leave --resume out to start a new run, or the other flags to go on with this one")
+			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume to start a new run, or omit the other flags to resume this one")
 		}
 	}
 	specs := q.specs()
@@ -186,11 +187,11 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Manifest, error) {
 	m, _, _, err := results.Read(runPath(f.resume, dir))
 	if err != nil {
-		return config.Config{}, nil, &failure{exitError, err, "rnnbench show tells of the latest run"}
+		return config.Config{}, nil, &failure{exitError, err, "rnnbench show prints the latest run"}
 	}
 	if len(m.Config) == 0 {
-		return config.Config{}, nil, &failure{exitError, fmt.Errorf("run %s cannot be resumed: its manifest.json, which has the settings, is missing or cannot be read", f.resume),
-			"rnnbench show " + f.resume + " reads the records all the same"}
+		return config.Config{}, nil, &failure{exitError, fmt.Errorf("run %s cannot be resumed: cannot read its settings from manifest.json", f.resume),
+			"rnnbench show " + f.resume + " can still read the records"}
 	}
 	was, err := fromManifest(m.Config)
 	if err != nil {
@@ -205,18 +206,18 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 		return c, nil, fmt.Errorf("run %s: %w", m.Run, err)
 	}
 	if c.Measure.Seed != old.Measure.Seed || c.Measure.Data != old.Measure.Data {
-		return c, nil, fmt.Errorf("run %s cannot be resumed: its inputs are %s with seed %d, and now they would be %s with seed %d",
+		return c, nil, fmt.Errorf("run %s cannot be resumed: its inputs are %s with seed %d, but the requested inputs are %s with seed %d",
 			m.Run, old.Measure.Data, old.Measure.Seed, c.Measure.Data, c.Measure.Seed)
 	}
 	if c.Measure.Cache != old.Measure.Cache {
-		return c, nil, fmt.Errorf("run %s cannot be resumed: it was measured with %s caches, and now they would be %s", m.Run, old.Measure.Cache, c.Measure.Cache)
+		return c, nil, fmt.Errorf("run %s cannot be resumed: it used %s caches, but the requested setting is %s", m.Run, old.Measure.Cache, c.Measure.Cache)
 	}
 	if c.Label != "" && c.Label != m.Label {
 		has := "none"
 		if m.Label != "" {
 			has = strconv.Quote(m.Label)
 		}
-		return c, nil, fmt.Errorf("run %s cannot be resumed with another label: it has %s and would have %q: leave the label out", m.Run, has, c.Label)
+		return c, nil, fmt.Errorf("run %s cannot be resumed with another label: its label is %s, not %q: omit --label", m.Run, has, c.Label)
 	}
 	return c, &m, nil
 }
@@ -232,16 +233,16 @@ func (p *program) dryRun(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 	case "csv", "json":
 		return look.table().Write(p.out, f.format, p.style())
 	default:
-		return usage(fmt.Errorf("a dry run has no records to print as %s: choose among %s", f.format, strings.Join(table.Formats(), ", ")), "")
+		return usage(fmt.Errorf("a dry run cannot be printed as %s: choose one of %s", f.format, strings.Join(table.Formats(), ", ")), "")
 	}
 	return table.WriteLines(p.out, look.lines(b, q.summary, m.Budget), 4, p.style())
 }
 
 // memoryLine says what the largest entry needs of what is free.
 func memoryLine(e entry, free int64) string {
-	may := "an unknown amount is free"
+	may := "free memory is unknown"
 	if free > 0 {
-		may = quantity.Bytes(float64(free)) + " may be used"
+		may = quantity.Bytes(float64(free)) + " available"
 	}
 	return fmt.Sprintf("memory: at most %s, for %v %s; %s", quantity.Bytes(float64(e.memory)), e.point, e.spec.Label, may)
 }
@@ -253,7 +254,7 @@ func (p *program) carryOut(ctx context.Context, f *sweepFlags, c config.Config, 
 		return err
 	}
 	if slices.ContainsFunc(e.records, func(r results.Record) bool { return r.Rate != nil && r.Rate.Percent != nil && *r.Rate.Percent > 100 }) {
-		p.warn("some rates are above the peak, which was measured while something else was running: their percentages mean nothing")
+		p.warn("some rates exceed the measured peak: another program probably disturbed the measurement of the peak; ignore these percentages")
 	}
 	if len(e.records) > 0 {
 		if err := p.records(e.records, f.format, f.baseline); err != nil {
@@ -323,12 +324,12 @@ func (p *program) conclude(e *ending, c config.Config, again string) error {
 	p.tellNoise(e.records)
 	missing, hint := e.planned-len(e.records), ""
 	if missing > 0 {
-		hint = again + " goes on"
+		hint = again + " resumes the run"
 	} else if slices.ContainsFunc(e.records, func(r results.Record) bool { return r.Passing() }) {
-		hint = again + " measures again what lost its worker"
+		hint = again + " retries points whose worker was lost"
 	}
 	if e.spent {
-		p.note("the budget of %v is spent; %d of %d records are missing", c.Measure.Budget, missing, e.planned)
+		p.note("budget of %v exhausted; %d of %d records missing", c.Measure.Budget, missing, e.planned)
 	}
 	if e.outcome == nil {
 		if hint != "" {
@@ -377,7 +378,7 @@ func (p *program) formatFlags(cmd *cobra.Command, format, baseline *string) {
 	*format = "table"
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
 		f.VarP(choice{format, "format", recordFormats()}, "format", "o", "how to print: "+strings.Join(recordFormats(), ", "))
-		f.StringVar(baseline, "baseline", "naive", "`TECHNIQUE` that speed-ups are over")
+		f.StringVar(baseline, "baseline", "naive", "baseline `TECHNIQUE` of speed-ups")
 	})
 }
 

@@ -16,10 +16,10 @@ func (p *program) globalFlags() *pflag.FlagSet {
 	return grouped("Output", func(f *pflag.FlagSet) {
 		p.color = "auto"
 		f.BoolVarP(&p.quiet, "quiet", "q", false, "print data and errors only")
-		f.BoolVarP(&p.verbose, "verbose", "v", false, "log what is being done")
+		f.BoolVarP(&p.verbose, "verbose", "v", false, "log each step")
 		f.Var(choice{&p.color, "colour", []string{"auto", "always", "never"}}, "color",
 			"colour tables: auto, always or never; NO_COLOR and CLICOLOR_FORCE are honoured")
-		f.BoolVar(&p.ascii, "ascii", false, "no character outside ASCII in tables")
+		f.BoolVar(&p.ascii, "ascii", false, "use only ASCII characters in tables")
 	})
 }
 

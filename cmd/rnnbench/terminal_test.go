@@ -21,7 +21,7 @@ import (
 func withoutBusy(stderr string) string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
-		if !regexp.MustCompile(`^(measuring (what|the memories|how much) |laying out the grid|looking ahead|opening |reading earlier |computing |drawing |laid out \d)`).MatchString(line) {
+		if !regexp.MustCompile(`^(measuring (the peak|the memories) |measuring noise|laying out the grid|estimating |opening |reading earlier |computing |drawing |planned \d)`).MatchString(line) {
 			lines = append(lines, line)
 		}
 	}
@@ -90,7 +90,7 @@ func TestWisdomMissing(t *testing.T) {
 		"explain --point H=8 --impl auto --wisdom none.toml",
 	} {
 		o := rnnbench(t, line)
-		o.want(t, exitUsage, nil, []string{"rnnbench: --wisdom: there is no file none.toml\nhint: "})
+		o.want(t, exitUsage, nil, []string{"rnnbench: --wisdom: file none.toml does not exist\nhint: "})
 		if o.out != "" || exists(usualDir) || exists("none.toml") {
 			t.Errorf("%s: stdout %q", line, o.out)
 		}
@@ -182,16 +182,16 @@ func TestBudgetForecast(t *testing.T) {
 	}
 	f.entries[1].seconds, f.entries[1].declined = 0, "it cannot"
 	for budget, want := range map[time.Duration]string{
-		25 * time.Second: "budget: 25s is enough for about the first 3 of 5 records",
-		5 * time.Second:  "budget: 5s is enough for about the first 0 of 5 records",
-		time.Minute:      "budget: 1m0s is enough for all 5 records",
+		25 * time.Second: "budget: 25s covers about the first 3 of 5 records",
+		5 * time.Second:  "budget: 5s covers about the first 0 of 5 records",
+		time.Minute:      "budget: 1m0s covers all 5 records",
 	} {
 		if got := f.budget(budget); got != want {
 			t.Errorf("%v: %s", budget, got)
 		}
 	}
 	o := rnnbench(t, "sweep --dry-run -H 8 -B 1 -T 2 --impl naive,scan --budget 10h")
-	o.want(t, exitDone, []string{"1 skipped (1 cell)", "budget: 10h0m0s is enough for all 2 records\n", "scan: 1 skipped: lstm is not a linear recurrence"}, nil)
+	o.want(t, exitDone, []string{"1 skipped (1 cell)", "budget: 10h0m0s covers all 2 records\n", "scan: 1 skipped: lstm is not a linear recurrence"}, nil)
 }
 
 // TestFoldedProgress checks that a log has one line for what was skipped.

@@ -40,22 +40,21 @@ type tuneFlags struct {
 func (p *program) tuneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tune [flags]",
-		Short:   "Find the fastest technique and its settings for each point",
+		Short:   "Find the fastest technique and settings for each point",
 		GroupID: "measure",
-		Long: `Tune finds, at every point of a grid, the fastest of all techniques with all settings
-of their knobs and of the device's in which at most --depth differ from their defaults.
-Candidates race: they take turns in shuffled rounds, and those that cannot win leave.
-Those that were clearly slower at the points nearby, tuned before, are not tried. Each
-of the rest is checked against the float64 reference before it is timed.
+		Long: `Tune finds the fastest technique and settings at every point of a grid. It tries all
+settings of technique and device knobs in which at most --depth knobs differ from their
+defaults. Candidates race in shuffled rounds, and tune drops those that cannot win. It
+skips candidates that were clearly slower at nearby tuned points. It checks each other
+candidate against the float64 reference before timing it.
 
-Winners are kept as wisdom, which --impl auto follows (rnnbench wisdom tells more). An
-entry that is there stays unless it is beaten by --margin. What was measured is kept
-in a run as sweep keeps it, and is not measured again: a tune that was interrupted
-goes on where it was, and one with a new technique or knob measures just that, beside
-the winner of before.
+Tune saves winners as wisdom for --impl auto (see rnnbench wisdom). A new winner
+replaces an entry only if it is faster by --margin. Tune saves records in a run, as
+sweep does, and does not measure them again. The same command resumes an interrupted
+tune. If a technique or knob is new, tune races only that against the old winner.
 
---from searches among recorded runs instead, with no device, and says how much of
-the time it would have taken and how far from the best it ended.`,
+--from searches recorded runs and needs no device. It reports how much time the search
+would have taken, and its regret.`,
 		Example: `  rnnbench tune --cell lstm -H 256:1024:x2 -B 1,32 -T 100
   rnnbench tune --point H=512,B=64,T=100,L=4 --depth 3 --budget 10m
   rnnbench tune --preset deepbench-infer --impl cudnnstyle,persistent --dry-run
@@ -71,13 +70,13 @@ the time it would have taken and how far from the best it ended.`,
 	addGroup(cmd, "Search", func(fs *pflag.FlagSet) {
 		f.search, f.depth, f.tie, f.margin = search.Strategies()[0], "2", "1%", "2%"
 		fs.Var(choice{&f.search, "strategy", search.Strategies()}, "search", "how to search: "+strings.Join(search.Strategies(), ", "))
-		fs.StringVar(&f.depth, "depth", f.depth, "`KNOBS` that may differ from their defaults at once, or all")
-		fs.IntVar(&f.maxEvals, "max-evals", 0, "`BURSTS` to measure at one point at most; 0: as many as it takes")
-		fs.StringVar(&f.tie, "tie", f.tie, "`SHARE` by which equals may differ: of those, the one with less memory wins")
-		fs.StringVar(&f.margin, "margin", f.margin, "`SHARE` by which the entry of the wisdom has to be beaten")
-		fs.BoolVar(&f.fresh, "fresh", false, "measure again what earlier runs measured")
-		fs.BoolVar(&f.regret, "regret", false, "say how far --impl auto is from the fastest at these points, and leave the wisdom as it is")
-		fs.StringArrayVar(&f.from, "from", nil, "search in a recorded `RUN` instead of measuring; repeatable")
+		fs.StringVar(&f.depth, "depth", f.depth, "maximum number of `KNOBS` that differ from their defaults, or all")
+		fs.IntVar(&f.maxEvals, "max-evals", 0, "maximum number of `SAMPLES` per point; 0: no limit")
+		fs.StringVar(&f.tie, "tie", f.tie, "candidates within `SHARE` tie; least memory wins")
+		fs.StringVar(&f.margin, "margin", f.margin, "replace a wisdom entry only if the winner is faster by `SHARE`")
+		fs.BoolVar(&f.fresh, "fresh", false, "ignore records of earlier runs")
+		fs.BoolVar(&f.regret, "regret", false, "report how much slower --impl auto is than the fastest; do not change wisdom")
+		fs.StringArrayVar(&f.from, "from", nil, "search a recorded `RUN` without measuring; repeatable")
 	})
 	f.measure(cmd, "effort", "max-rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error", "isolate")
 	f.device(cmd)
@@ -86,7 +85,7 @@ the time it would have taken and how far from the best it ended.`,
 	format := "table"
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
 		fs.VarP(choice{&format, "format", winnerFormats()}, "format", "o", "how to print the winners: "+strings.Join(winnerFormats(), ", "))
-		fs.BoolVar(&f.noWisdom, "no-wisdom", false, "neither read nor write wisdom")
+		fs.BoolVar(&f.noWisdom, "no-wisdom", false, "do not read or write wisdom")
 	})
 	p.progressFlag(cmd)
 	completeGrid(cmd)
@@ -107,14 +106,14 @@ the time it would have taken and how far from the best it ended.`,
 
 // addWisdomFlag adds the flag that names the book.
 func addWisdomFlag(fs *pflag.FlagSet, file *string) {
-	fs.StringVar(file, "wisdom", "", "`FILE` of the wisdom (default $RNNBENCH_WISDOM, or rnnbench/wisdom.toml in the folder of the user's configuration)")
+	fs.StringVar(file, "wisdom", "", "`FILE` with wisdom (default: $RNNBENCH_WISDOM, or rnnbench/wisdom.toml in the user's configuration folder)")
 }
 
 // options are those of the search, but for the seed and the rounds.
 func (f *tuneFlags) options() (search.Options, error) {
 	o := search.Options{Strategy: f.search, MaxEvals: f.maxEvals}
 	if f.maxEvals < 0 {
-		return o, fmt.Errorf("--max-evals: %d is less than nothing", f.maxEvals)
+		return o, fmt.Errorf("--max-evals: %d must not be negative", f.maxEvals)
 	}
 	var err error
 	if o.Tie, err = share(f.tie); err != nil {
@@ -135,7 +134,7 @@ func (f *tuneFlags) knobs() (int, error) {
 	}
 	n, err := strconv.Atoi(f.depth)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf(`--depth: %q is not a number of knobs: write 0, 1, 2 or more, or all`, f.depth)
+		return 0, fmt.Errorf(`--depth: %q must be a number of knobs (0 or more) or all`, f.depth)
 	}
 	return n, nil
 }
@@ -146,10 +145,10 @@ func (f *tuneFlags) candidates(r *grid.Request) error {
 		for word := range strings.SplitSeq(list, ",") {
 			s, err := grid.ParseSpec(word, nil)
 			if err == nil && s.Name == autoName {
-				return fmt.Errorf("--impl auto is what tune finds: name techniques, or leave it out")
+				return fmt.Errorf("--impl auto cannot be tuned: name techniques, or omit --impl")
 			}
 			if err == nil && !f.vendor && isVendor(s.Name) {
-				return fmt.Errorf("%s is a library of the device's maker, which wins only with --with-vendor", s.Name)
+				return fmt.Errorf("%s is a vendor library: add --with-vendor to tune it", s.Name)
 			}
 		}
 	}
@@ -175,11 +174,11 @@ func (f *tuneFlags) book() (*wisdom.Book, string, error) {
 	}
 	path, err := wisdom.Path(f.wisdom)
 	if err != nil {
-		return nil, "", &failure{exitError, err, "--no-wisdom keeps none"}
+		return nil, "", &failure{exitError, err, "use --no-wisdom to tune without wisdom"}
 	}
 	b, err := wisdom.Read(path)
 	if err != nil {
-		return nil, "", &failure{exitError, err, "--wisdom FILE names another book; rnnbench wisdom --help"}
+		return nil, "", &failure{exitError, err, "use --wisdom FILE for another file; see rnnbench wisdom --help"}
 	}
 	return b, path, nil
 }
@@ -207,8 +206,8 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 		}
 	}
 	if !c.Measure.Verify && before == nil {
-		return usage(errors.New("tune times no answer that was not checked, and the configuration has verify off"),
-			"leave verify out of the configuration file and RNNBENCH_VERIFY out of the environment; sweep --no-verify measures unchecked")
+		return usage(errors.New("tune must check answers, but the configuration sets verify to off"),
+			"remove verify from the configuration file and RNNBENCH_VERIFY from the environment; sweep --no-verify measures unverified answers")
 	}
 	if f.print {
 		return config.Print(p.out, c)
@@ -233,7 +232,7 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 	q.kind, q.aside = "tune --depth "+f.depth, f.regret
 	if before != nil {
 		if differs := mismatch(*before, b, q); differs != "" {
-			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "rnnbench tune without --resume goes on from earlier runs, too")
+			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume: rnnbench tune reuses earlier runs anyway")
 		}
 	}
 	if err := p.measureBench(b); err != nil {
@@ -266,7 +265,7 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 	}
 	if path != "" && !f.regret {
 		if err := wisdom.Writable(path); err != nil {
-			return &failure{exitError, err, "--wisdom FILE names another book; --no-wisdom keeps none"}
+			return &failure{exitError, err, "use --wisdom FILE for another file, or --no-wisdom to save none"}
 		}
 	}
 	return t.run(ctx)
@@ -321,9 +320,9 @@ func (t *tuning) summary() string {
 			}
 		}
 	}
-	depth := "with any setting of knobs"
+	depth := "any number of knobs changed"
 	if t.flags.depth != "all" {
-		depth = fmt.Sprintf("with up to %s knobs turned", t.flags.depth)
+		depth = fmt.Sprintf("up to %s knobs changed", t.flags.depth)
 	}
 	return fmt.Sprintf("%s: %s, %s", plural(t.plan.shapes(), "point"), strings.Join(names, ", "), depth)
 }
@@ -540,7 +539,7 @@ func (t *tuning) sameEnvironment(m results.Manifest) bool {
 func (t *tuning) finish(list *winners, recs []results.Record, err error, took time.Duration) error {
 	code, outcome := exitCode(recs, err, t.config.Measure.OnError == "stop", t.flags.allowFailures)
 	done := list.tuned()
-	where := "everything was known already"
+	where := "all records were known already"
 	if err != nil || !list.complete() {
 		where = "nothing was recorded"
 	}
@@ -550,13 +549,13 @@ func (t *tuning) finish(list *winners, recs []results.Record, err error, took ti
 			return bad
 		}
 	}
-	t.note("%d of %s tuned, %s; took %v; %s", done, plural(t.plan.shapes(), "point"), plural(list.evaluations(), "burst"), took.Round(100*time.Millisecond), where)
+	t.note("%d of %s tuned, %s; took %v; %s", done, plural(t.plan.shapes(), "point"), plural(list.evaluations(), "sample"), took.Round(100*time.Millisecond), where)
 	if len(list.rows) > 0 {
 		if err := list.write(t.program, t.flags.format); err != nil {
 			return err
 		}
 		if t.kept {
-			t.note("wisdom in %s: --impl auto follows it", t.path)
+			t.note("wisdom saved to %s for --impl auto", t.path)
 		}
 		if noise := list.noise(); noise != "" {
 			t.note("%s", noise)
@@ -570,13 +569,13 @@ func (t *tuning) finish(list *winners, recs []results.Record, err error, took ti
 		if t.config.Measure.Budget == 0 {
 			enough = "--max-evals"
 		}
-		return &failure{code, errors.New("nothing was measured: " + timedNothing), "the same command with a larger " + enough + " goes on"}
+		return &failure{code, errors.New("nothing was measured: " + timedNothing), "run the same command with a larger " + enough}
 	}
 	if spent {
-		t.note("the budget is spent: %s not tuned to the end", plural(t.plan.shapes()-done+list.cut(), "point"))
+		t.note("budget exhausted: %s not fully tuned", plural(t.plan.shapes()-done+list.cut(), "point"))
 	}
 	if done < t.plan.shapes() || !list.complete() {
-		hint = "the same command goes on with what is left"
+		hint = "run the same command to tune the rest"
 	}
 	if outcome == nil {
 		if hint != "" {

@@ -19,11 +19,11 @@ import (
 // tuneFrom searches among recorded runs.
 func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
 	if name := given(cmd, append(grid.AxisNames(), "point", "preset", "zip", "impl", "skip-impl")); name != "" {
-		return usage(fmt.Errorf("--%s says what to measure, and --from searches in what was measured", name),
-			"--where selects from that, as in --where hidden=512 --where impl!=naive")
+		return usage(fmt.Errorf("--%s selects points to measure, but --from searches recorded runs", name),
+			"select records with --where, as in --where hidden=512 --where impl!=naive")
 	}
 	if name := given(cmd, []string{"device", "threads", "simd", "max-memory", "isolate", "cache", "data", "budget", "resume"}); name != "" {
-		return misused(cmd, fmt.Errorf("--%s is of measuring, and --from searches in what was measured: leave it out", name))
+		return misused(cmd, fmt.Errorf("--%s applies to measuring, but --from searches recorded runs: omit it", name))
 	}
 	c, err := f.resolve(p)
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.MaxRounds
 	unchecked := unverified(recs)
 	if unchecked > 0 && unchecked < len(recs) {
-		p.warn("%s of %s cannot win: nobody checked the answers (--no-verify)", plural(unchecked, "record"), plural(len(recs), "record"))
+		p.warn("%s of %s cannot win: unverified (--no-verify)", plural(unchecked, "record"), plural(len(recs), "record"))
 	}
 	list := &winners{}
 	read := &wisdom.Book{Entries: slices.Clone(book.Entries)}
@@ -84,11 +84,11 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 	if len(all) == 0 {
 		err, hint := fmt.Errorf("none of the %s succeeded", plural(len(recs), "record")), ""
 		if unchecked > 0 {
-			err = fmt.Errorf("no record can win: %d of %d unverified, and the others failed", unchecked, len(recs))
+			err = fmt.Errorf("no record can win: %d of %d are unverified and the others failed", unchecked, len(recs))
 			if unchecked == len(recs) {
 				err = fmt.Errorf("no record can win: %s, none verified", plural(len(recs), "record"))
 			}
-			hint = "tune takes no answer that was not checked: measure without --no-verify"
+			hint = "tune accepts only verified records: measure again without --no-verify"
 		}
 		return &failure{exitError, err, hint}
 	}
@@ -102,7 +102,7 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 	if err := read.Keep(path, found...); err != nil {
 		return err
 	}
-	p.note("wisdom in %s: --impl auto follows it", path)
+	p.note("wisdom saved to %s for --impl auto", path)
 	return nil
 }
 
@@ -149,7 +149,7 @@ func replayed(all []*tuner.Replay, o search.Options) string {
 		worst, logs = max(worst, g), logs+math.Log1p(g)
 		time, whole, bursts = time+r.Time, whole+r.All, bursts+r.Evaluations
 	}
-	return fmt.Sprintf("%s: within %.0f %% of the fastest at %d of %s (%s), in %s of the time that all of it took; regret %.2f %% in the geometric mean, %.1f %% at worst",
+	return fmt.Sprintf("%s: within %.0f %% of the fastest at %d of %s (%s), in %s of the total time; regret: geometric mean %.2f %%, worst %.1f %%",
 		o.Strategy, 100*near, within, plural(len(all), "point"), percentOf(float64(within)/float64(len(all))), percentOf(time/whole),
 		100*math.Expm1(logs/float64(len(all))), 100*worst)
 }

@@ -25,7 +25,7 @@ const tinyTune = "tune -H 8 -B 2 -T 3 --depth 1 --impl naive,cudnnstyle --wisdom
 func TestTune(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, tinyTune+" -o json")
-	o.want(t, exitDone, nil, []string{"1 point: naive, cudnnstyle, with up to 1 knobs turned", "1 of 1 point tuned", "records in out", "wisdom in w.toml"})
+	o.want(t, exitDone, nil, []string{"1 point: naive, cudnnstyle, up to 1 knobs changed", "1 of 1 point tuned", "records in out", "wisdom saved to w.toml"})
 	var rows []struct {
 		Impl, Runner_Up         string
 		Time                    float64 `json:"time_s"`
@@ -45,7 +45,7 @@ func TestTune(t *testing.T) {
 
 	// Nothing is measured twice, and what is known makes no run.
 	o = rnnbench(t, tinyTune)
-	o.want(t, exitDone, []string{"known before", rows[0].Impl}, []string{"0 bursts", "everything was known already"})
+	o.want(t, exitDone, []string{"known before", rows[0].Impl}, []string{"0 samples", "all records were known already"})
 	if runs, _ := filepath.Glob("out/*/manifest.json"); len(runs) != 1 {
 		t.Errorf("runs %v", runs)
 	}
@@ -54,9 +54,9 @@ func TestTune(t *testing.T) {
 
 	// A sweep cannot go on with a tune, and the tune of another depth neither.
 	for _, line := range []string{"sweep", strings.Replace(tinyTune, "--depth 1", "--depth 0", 1)} {
-		rnnbench(t, line+" --resume out/"+m.Run).want(t, exitUsage, nil, []string{"cannot be resumed: it measures another plan"})
+		rnnbench(t, line+" --resume out/"+m.Run).want(t, exitUsage, nil, []string{"cannot be resumed: its plan"})
 	}
-	rnnbench(t, tinyTune+" --resume out/"+m.Run).want(t, exitDone, nil, []string{"0 bursts"})
+	rnnbench(t, tinyTune+" --resume out/"+m.Run).want(t, exitDone, nil, []string{"0 samples"})
 }
 
 func pointers(recs []results.Record) (list []*results.Record) {
@@ -143,7 +143,7 @@ func TestTuneFrom(t *testing.T) {
 	rnnbench(t, tinyGrid+" --impl naive,cudnnstyle,scc").want(t, exitDone, nil, nil)
 	for _, strategy := range []string{"racing", "exhaustive", "random"} {
 		o := rnnbench(t, "tune --from out --wisdom w.toml --search "+strategy)
-		o.want(t, exitDone, []string{"lstm forward H=8", "lstm forward H=16", strategy + ": within 3 % of the fastest at"}, []string{"wisdom in w.toml"})
+		o.want(t, exitDone, []string{"lstm forward H=8", "lstm forward H=16", strategy + ": within 3 % of the fastest at"}, []string{"wisdom saved to w.toml"})
 	}
 	b, err := wisdom.Read("w.toml")
 	if err != nil || len(b.Entries) != 2 {
@@ -157,7 +157,7 @@ func TestTuneFrom(t *testing.T) {
 	rnnbench(t, "tune --from out --wisdom bad.toml").want(t, exitError, nil, []string{"bad.toml is not a wisdom file"})
 }
 
-// TestTuneFromHeedsItsFlags: what says what to measure is refused, and what asks
+// TestTuneFromHeedsItsFlags: what selects points to measure is refused, and what asks
 // for no search has none.
 func TestTuneFromHeedsItsFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -172,11 +172,11 @@ func TestTuneFromHeedsItsFlags(t *testing.T) {
 	}
 	for _, flag := range []string{"--hidden 999", "--cell gru", "--point H=4", "--preset quick", "--zip hidden,batch", "--impl naive", "--skip-impl naive"} {
 		name, _, _ := strings.Cut(flag, " ")
-		rnnbench(t, line+" "+flag).want(t, exitUsage, nil, []string{name + " says what to measure", "hint: --where"})
+		rnnbench(t, line+" "+flag).want(t, exitUsage, nil, []string{name + " selects points to measure", "hint: select records with --where"})
 	}
 	for _, flag := range []string{"--device cpu", "--threads 1", "--budget 1s", "--resume out"} {
 		name, _, _ := strings.Cut(flag, " ")
-		rnnbench(t, line+" "+flag).want(t, exitUsage, nil, []string{name + " is of measuring"})
+		rnnbench(t, line+" "+flag).want(t, exitUsage, nil, []string{name + " applies to measuring"})
 	}
 	if exists("w.toml") {
 		t.Error("there is wisdom of no search")
@@ -186,7 +186,7 @@ func TestTuneFromHeedsItsFlags(t *testing.T) {
 // TestTuneStops interrupts a tune by its budget and by a signal's context.
 func TestTuneStops(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, tinyTune+" --max-evals 3").want(t, exitDone, []string{"budget spent"}, []string{"the budget is spent: 1 point not tuned to the end", "the same command goes on"})
+	rnnbench(t, tinyTune+" --max-evals 3").want(t, exitDone, []string{"budget exhausted"}, []string{"budget exhausted: 1 point not fully tuned", "run the same command to tune the rest"})
 	rnnbench(t, tinyTune).want(t, exitDone, nil, []string{"1 of 1 point tuned"})
 	b, err := wisdom.Read("w.toml")
 	if err != nil || len(b.Entries) != 1 || !b.Entries[0].Complete {
@@ -205,8 +205,8 @@ func TestTuneTimesNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := strings.Replace(tinyTune, "-H 8", "-H 8,9", 1)
 	o := rnnbench(t, line+" --budget 1us")
-	o.want(t, exitError, nil, []string{"0 of 2 points tuned, 0 bursts", "rnnbench: nothing was measured: the budget was spent before a candidate was timed",
-		"hint: the same command with a larger --budget goes on"})
+	o.want(t, exitError, nil, []string{"0 of 2 points tuned, 0 samples", "rnnbench: nothing was measured: budget exhausted before a candidate was timed",
+		"hint: run the same command with a larger --budget"})
 	for _, wrong := range []string{"nothing can run", "no point succeeded", "not tuned to the end", "skipped"} {
 		if strings.Contains(o.errors, wrong) {
 			t.Errorf("%q: %s", wrong, o.errors)
@@ -220,7 +220,7 @@ func TestTuneTimesNothing(t *testing.T) {
 	list := &winners{}
 	list.add(v)
 	list.add(&tuner.Verdict{Point: v.Point, Result: &search.Result{Winner: -1, Second: -1, Complete: true}})
-	if !strings.Contains(text.String(), "the budget was spent before a candidate was timed") || list.tuned() != 1 || list.complete() || list.cut() != 0 {
+	if !strings.Contains(text.String(), "budget exhausted before a candidate was timed") || list.tuned() != 1 || list.complete() || list.cut() != 0 {
 		t.Errorf("%s%+v", &text, list)
 	}
 }
@@ -234,7 +234,7 @@ func TestRegret(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := rnnbench(t, strings.Replace(tinyTune, "-H 8", "-H 8,16,512", 1)+" --regret")
-	o.want(t, exitDone, []string{"exact: regret", "nearest: regret", "default: regret", "in the geometric mean of 1 point", "cudnnstyle:fused=0"}, nil)
+	o.want(t, exitDone, []string{"exact: regret", "nearest: regret", "default: regret", "over 1 point", "cudnnstyle:fused=0"}, nil)
 	if after, err := os.ReadFile("w.toml"); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the wisdom has changed, %v", err)
 	}
@@ -245,10 +245,10 @@ func TestRegret(t *testing.T) {
 	rnnbench(t, "tune --from all --regret --wisdom y.toml").want(t, exitDone, []string{"exact: regret", "nearest: regret", "default: regret"}, nil)
 	rnnbench(t, sweep+" --impl naive --out part").want(t, exitDone, nil, nil)
 	t.Setenv("RNNBENCH_WISDOM", "none.toml") // which need not be there, as what --wisdom names
-	rnnbench(t, "tune --from part --regret").want(t, exitDone, []string{"3 points left out: what auto is there was not measured"}, nil)
+	rnnbench(t, "tune --from part --regret").want(t, exitDone, []string{"3 points omitted: auto's choice was not measured"}, nil)
 	// Nor is it what is tried after what it would be, unless that was declined.
 	for _, c := range []struct{ name, args, want string }{
-		{"without", "--impl naive,cudnnstyle", "1 point left out: what auto is there was not measured"},
+		{"without", "--impl naive,cudnnstyle", "1 point omitted: auto's choice was not measured"},
 		{"declined", "--impl scan,cudnnstyle --cell gilr --streams 2", "default: regret"},
 	} {
 		rnnbench(t, "sweep -H 8 -B 2 -T 8 --out "+c.name+" "+c.args+quickly).want(t, exitDone, nil, nil)
@@ -281,11 +281,11 @@ func TestTuneTrustsWhatWasChecked(t *testing.T) {
 	sweep := strings.Replace(tinyGrid, "-H 8,16", "-H 8", 1) + " --impl naive"
 	tune := strings.Replace(tinyTune, "naive,cudnnstyle", "naive", 1)
 	rnnbench(t, sweep+" --no-verify").want(t, exitDone, nil, nil)
-	rnnbench(t, "tune --from out --no-wisdom").want(t, exitError, nil, []string{"no record can win: 1 record, none verified", "hint: tune takes no answer"})
+	rnnbench(t, "tune --from out --no-wisdom").want(t, exitError, nil, []string{"no record can win: 1 record, none verified", "hint: tune accepts only verified records"})
 	rnnbench(t, tune).want(t, exitDone, nil, []string{"records in out"})
 	rnnbench(t, tune).want(t, exitDone, []string{"known before"}, nil)
 	t.Setenv("RNNBENCH_VERIFY", "off")
-	rnnbench(t, tune).want(t, exitUsage, nil, []string{"tune times no answer that was not checked", "hint: leave verify out"})
+	rnnbench(t, tune).want(t, exitUsage, nil, []string{"tune must check answers", "hint: remove verify"})
 }
 
 // TestUnverifiedIsMarked: times of unchecked answers are marked wherever they are shown.
@@ -317,7 +317,7 @@ func TestTuneNeedsItsBook(t *testing.T) {
 	}
 	line := "tune -H 8 -B 2 -T 3 --impl naive --max-rounds 2 --min-time 0s --wisdom link/w.toml"
 	o := rnnbench(t, line)
-	o.want(t, exitError, nil, []string{"cannot write link/w.toml", "hint: --wisdom FILE"})
+	o.want(t, exitError, nil, []string{"cannot write link/w.toml", "hint: use --wisdom FILE"})
 	if exists(usualDir) || strings.Contains(o.errors, "follows it") {
 		t.Errorf("it went on: %s", o.errors)
 	}
@@ -343,7 +343,7 @@ func TestTuneBesideAnother(t *testing.T) {
 	}
 	for _, line := range []string{tinyTune, "tune --from out --wisdom w.toml"} {
 		another := &trigger{word: "1 point", f: func() {
-			rnnbench(t, "wisdom merge other.toml --wisdom w.toml").want(t, exitDone, nil, []string{"1 of 1 entry taken in"})
+			rnnbench(t, "wisdom merge other.toml --wisdom w.toml").want(t, exitDone, nil, []string{"merged 1 of 1 entry;"})
 		}}
 		code := run(t.Context(), strings.Fields(line), strings.NewReader(""), another, another)
 		if b, err := wisdom.Read("w.toml"); code != exitDone || another.f != nil || err != nil || len(b.Entries) != 2 {
@@ -366,7 +366,7 @@ func TestTuneLosesItsBook(t *testing.T) {
 	}}
 	line := "tune -H 8 -B 2 -T 3 --impl naive --max-rounds 2 --min-time 0s --wisdom books/w.toml"
 	code := run(t.Context(), strings.Fields(line), strings.NewReader(""), &stdout, stderr)
-	if text := stderr.String(); code != exitError || !strings.Contains(text, "cannot write books/w.toml") || strings.Contains(text, "follows it") {
+	if text := stderr.String(); code != exitError || !strings.Contains(text, "cannot write books/w.toml") || strings.Contains(text, "wisdom saved") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 	if _, recs, _, err := results.Read(usualDir); err != nil || len(recs) != 1 {

@@ -20,11 +20,11 @@ func (p *program) verifyCommand() *cobra.Command {
 		Use:     "verify [flags]",
 		Short:   "Check techniques against the float64 reference, without timing",
 		GroupID: "measure",
-		Long: `Verify runs every technique once at every point of a grid and holds each tensor of
-the answer (outputs, states, and gradients where training) to the float64 reference.
-Of large problems each step is checked from the run's own states before it, or the
-run is compared with one that was checked; the column method says which.
-Nothing is timed and nothing is kept. It exits with 3 if an answer is wrong.`,
+		Long: `Verify runs every technique once at every point of a grid. It checks each tensor of
+the answer against the float64 reference: outputs, states and, in training, gradients.
+For a large problem, verify checks each step from the run's own previous state, or
+compares the run with a verified one; the column method says which. Verify times nothing
+and saves nothing. It exits with 3 if an answer is wrong.`,
 		Example: `  rnnbench verify --preset quick
   rnnbench verify --cell all --pass forward,train -H 33 -B 3 -T 7
   rnnbench verify --impl cudnnstyle:fused=0,cudnnstyle:overlap=0 --layers 3
@@ -41,7 +41,7 @@ Nothing is timed and nothing is kept. It exits with 3 if an answer is wrong.`,
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
 		formats := append(table.Formats(), "jsonl")
 		fs.VarP(choice{&format, "format", formats}, "format", "o", "how to print: "+strings.Join(formats, ", "))
-		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 although answers are wrong, if one is right")
+		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 despite wrong answers, if at least one is right")
 	})
 	p.progressFlag(cmd)
 	completeGrid(cmd)
@@ -74,7 +74,7 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 	show := p.newProgress(look, q.total())
 	show.outcome = func(r *results.Record) string {
 		if v := r.Verify; v != nil && r.Status == results.OK {
-			return fmt.Sprintf("ok: %s is off by %.2g of %.2g", v.Tensor, v.Error, v.Tolerance)
+			return fmt.Sprintf("ok: error of %s is %.2g, tolerance %.2g", v.Tensor, v.Error, v.Tolerance)
 		}
 		return outcome(r)
 	}

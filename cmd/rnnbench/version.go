@@ -22,7 +22,7 @@ func version() string {
 func (p *program) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version [flags]",
-		Short:   "Tell the version and how it was built",
+		Short:   "Print the version and build information",
 		GroupID: "manage",
 		Example: `  rnnbench version
   rnnbench version -o json
@@ -63,7 +63,7 @@ func (p *program) versionCommand() *cobra.Command {
 		if err == nil && v.Revision != "" {
 			changed := ""
 			if v.Modified {
-				changed = ", with changes that are not committed"
+				changed = ", with uncommitted changes"
 			}
 			_, err = fmt.Fprintf(p.out, "revision %s of %s%s\n", v.Revision, v.Time, changed)
 		}

@@ -43,9 +43,9 @@ func (w *winners) cut() int         { return w.unfinished }
 func (w *winners) tuned() int       { return len(w.rows) - w.untimed }
 
 // timedNothing is what is said of a point, or of all, where untimed is so.
-const timedNothing = "the budget was spent before a candidate was timed"
+const timedNothing = "budget exhausted before a candidate was timed"
 
-// untimed reports whether the budget was spent before a candidate was timed, which
+// untimed reports whether budget exhausted before a candidate was timed, which
 // is not that none can run.
 func untimed(v *tuner.Verdict) bool { return v.Winner < 0 && !v.Complete }
 
@@ -143,10 +143,10 @@ func ties(v *tuner.Verdict) (list []string) {
 func remark(v *tuner.Verdict) string {
 	var words []string
 	if !v.Complete {
-		words = append(words, "budget spent")
+		words = append(words, "budget exhausted")
 	}
 	if v.Kept {
-		words = append(words, "kept: "+label(v.Records[v.Fastest])+" is not faster by the margin")
+		words = append(words, "old winner stays: "+label(v.Records[v.Fastest])+" is not faster by the margin")
 	}
 	switch {
 	case v.Known > 0 && v.Evaluations == 0:
@@ -168,14 +168,14 @@ func (w *winners) write(p *program, format string) error {
 	t := &table.Table{Rows: w.rows, Notes: slices.Concat(w.notes, quantity.Doubts(quantity.Latest(w.records)))}
 	if w.planned {
 		t.Columns = []table.Column{
-			{Name: "point", Key: "point"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "same program", Key: "same", Right: true},
+			{Name: "point", Key: "point"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "duplicates", Key: "same", Right: true},
 		}
 		return t.Write(p.out, format, p.style())
 	}
 	t.Columns = []table.Column{
 		{Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true}, {Name: "rate", Key: "flops_per_s", Right: true},
-		{Name: "runner-up", Key: "runner_up"}, {Name: "takes longer by", Key: "lead", Right: true}, {Key: "lead_lo"}, {Key: "lead_hi"},
-		{Name: "ties with", Key: "ties"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "timed", Key: "timed", Right: true}, {Name: "bursts", Key: "evaluations", Right: true}, {Key: "remark"},
+		{Name: "runner-up", Key: "runner_up"}, {Name: "slower by", Key: "lead", Right: true}, {Key: "lead_lo"}, {Key: "lead_hi"},
+		{Name: "ties with", Key: "ties"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "timed", Key: "timed", Right: true}, {Name: "samples", Key: "evaluations", Right: true}, {Key: "remark"},
 	}
 	for _, row := range w.rows {
 		if row[12].Text != "" {
@@ -183,7 +183,7 @@ func (w *winners) write(p *program, format string) error {
 		}
 	}
 	if w.replayed {
-		t.Columns = append(t.Columns, table.Column{Name: "regret", Key: "regret", Right: true}, table.Column{Name: "of the time", Key: "time_share", Right: true})
+		t.Columns = append(t.Columns, table.Column{Name: "regret", Key: "regret", Right: true}, table.Column{Name: "share of time", Key: "time_share", Right: true})
 	}
 	return t.Write(p.out, format, p.style())
 }

@@ -24,19 +24,24 @@ import (
 func (p *program) wisdomCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "wisdom COMMAND",
-		Short:   "Look into what tuning found, and move it about",
+		Short:   "Inspect, merge and export tuning results",
 		GroupID: "manage",
-		Long: `Wisdom is what rnnbench tune found: which technique with which settings is the fastest
-at a point on a device. It is one TOML file: the one that --wisdom names, or else
-$RNNBENCH_WISDOM, or else rnnbench/wisdom.toml in the folder of the user's configuration.
+		Long: `Wisdom holds the results of rnnbench tune: the fastest technique and settings for each
+point and device. Its TOML file is --wisdom FILE, or else $RNNBENCH_WISDOM, or else
+rnnbench/wisdom.toml in the user's configuration folder.
 
---impl auto follows it: at a point that was tuned as it says (exact); at others as it
-says of the nearest shape with the same cell, pass, precision and device, up to two
-doublings away (nearest); and else it is, with a warning (default), scan for linear
-recurrences, persistent for eight steps or more of up to four sequences, of layers with
-up to 1 MiB of weights on a CPU, and on a GPU of up to 64 sequences where its chip has
-room for the weights, and cudnnstyle for others or where that cannot run. A vendor's
-library is chosen with --with-vendor alone. Records keep what was chosen and why.`,
+--impl auto chooses a technique from wisdom:
+
+  exact    the entry of this point
+  nearest  the entry of the nearest shape, at most two doublings away, with the same
+           cell, pass, precision and device
+  default  without a usable entry, and with a warning: scan for linear recurrences;
+           persistent for eight time steps or more, if the minibatch has at most four
+           sequences or the recurrent weights fit; cudnnstyle otherwise
+
+Recurrent weights fit on a CPU if a layer has at most 1 MiB of them. They fit on a GPU
+if its chip has room for them and the minibatch has at most 64 sequences. Only
+--with-vendor allows the vendor library. Each record has the choice and its reason.`,
 		Example: `  rnnbench wisdom show
   rnnbench wisdom lookup --cell lstm -H 768 -B 16 -T 100
   rnnbench wisdom merge theirs.toml
@@ -44,7 +49,7 @@ library is chosen with --with-vendor alone. Records keep what was chosen and why
   rnnbench wisdom export --device cpu-amd-epyc-2t -f ours.toml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(grid.Unknown("command of wisdom", args[0], commandNames(cmd)), "rnnbench wisdom --help")
+				return usage(grid.Unknown("wisdom command", args[0], commandNames(cmd)), "rnnbench wisdom --help")
 			}
 			return nil
 		},
@@ -60,7 +65,7 @@ func missingBook(file string) error {
 	if file == "" || exists(file) {
 		return nil
 	}
-	return usage(fmt.Errorf("--wisdom: there is no file %s", file), "rnnbench tune --wisdom FILE makes one; without --wisdom it is the usual one")
+	return usage(fmt.Errorf("--wisdom: file %s does not exist", file), "create it with rnnbench tune --wisdom FILE, or omit --wisdom to use the default file")
 }
 
 // knownBook is readBook of a file that is not about to be made.
@@ -79,7 +84,7 @@ func readBook(file string) (*wisdom.Book, string, error) {
 	}
 	b, err := wisdom.Read(path)
 	if err != nil {
-		return nil, "", &failure{exitError, err, "--wisdom FILE names another book; a file that is beyond repair can be deleted: rnnbench tune makes a new one"}
+		return nil, "", &failure{exitError, err, "use --wisdom FILE for another file, or delete a damaged one: rnnbench tune creates a new file"}
 	}
 	return b, path, nil
 }
@@ -96,7 +101,7 @@ func tableFlag(cmd *cobra.Command, format, file *string) {
 func (p *program) wisdomShow() *cobra.Command {
 	var file, format string
 	cmd := &cobra.Command{
-		Use: "show [flags]", Short: "List what is known", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "show [flags]", Short: "List all entries", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Example: "  rnnbench wisdom show\n  rnnbench wisdom show -o json\n  rnnbench wisdom show --wisdom theirs.toml",
 	}
 	tableFlag(cmd, &format, &file)
@@ -107,7 +112,7 @@ func (p *program) wisdomShow() *cobra.Command {
 		}
 		p.note("%s in %s", entries(len(b.Entries)), path)
 		if len(b.Entries) == 0 {
-			p.note("hint: rnnbench tune adds some")
+			p.note("hint: rnnbench tune adds entries")
 		}
 		return entryTable(b.Entries).Write(p.out, format, p.style())
 	})
@@ -125,7 +130,7 @@ func entries(n int) string {
 func entryTable(list []wisdom.Entry) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "device", Key: "device"}, {Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true},
-		{Name: "runner-up", Key: "runner_up"}, {Name: "takes longer by", Key: "lead", Right: true}, {Name: "tried", Key: "tried", Right: true},
+		{Name: "runner-up", Key: "runner_up"}, {Name: "slower by", Key: "lead", Right: true}, {Name: "tried", Key: "tried", Right: true},
 		{Name: "tuned", Key: "time"}, {Key: "tool"}, {Key: "run"}, {Key: "cache"}, {Key: "complete"},
 	}}
 	for _, e := range list {
@@ -153,7 +158,7 @@ func fullSpec(e wisdom.Entry) string {
 
 func (p *program) wisdomLookup() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "lookup [flags]", Short: "Say what --impl auto is at points, and why", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "lookup [flags]", Short: "Show the choice of --impl auto at each point, and its reason", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Example: `  rnnbench wisdom lookup -H 768 -B 16 -T 100
   rnnbench wisdom lookup --preset deepbench-infer -o csv
   rnnbench wisdom lookup --cell gru --pass train -H 64:512:x2 --device cuda:0`,
@@ -204,13 +209,13 @@ func (p *program) wisdomLookup() *cobra.Command {
 func (p *program) wisdomMerge() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use: "merge FILE... [flags]", Short: "Take in the entries of other books, the newer ones where both have a point",
+		Use: "merge FILE... [flags]", Short: "Merge entries of other files; the newer entry wins",
 		Example: `  rnnbench wisdom merge theirs.toml
   rnnbench wisdom merge a.toml b.toml --wisdom all.toml
   rnnbench wisdom merge - < theirs.toml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(errors.New("merge takes the files to take in"), "rnnbench wisdom merge --help")
+				return usage(errors.New("merge needs the files to merge"), "rnnbench wisdom merge --help")
 			}
 			return nil
 		},
@@ -234,7 +239,7 @@ func (p *program) wisdomMerge() *cobra.Command {
 		b, err := wisdom.Update(path, func(b *wisdom.Book) bool {
 			for i, other := range others {
 				taken, replaced := b.Merge(other)
-				p.note("%s: %d of %s taken in, %d of them in place of older ones", args[i], taken, entries(len(other.Entries)), replaced)
+				p.note("%s: merged %d of %s; %d replaced older entries", args[i], taken, entries(len(other.Entries)), replaced)
 			}
 			return true
 		})
@@ -270,7 +275,7 @@ func (a *age) Set(s string) error {
 		return fmt.Errorf("%q is not a time: write one with its unit, such as 720h", s)
 	}
 	if d <= 0 {
-		return fmt.Errorf("%v is no age: write more than 0, such as 720h", d)
+		return fmt.Errorf("%v must be more than 0: write a time such as 720h", d)
 	}
 	*a = age(d)
 	return nil
@@ -301,24 +306,24 @@ func (p *program) wisdomPrune() *cobra.Command {
 	var v sieve
 	var dry bool
 	cmd := &cobra.Command{
-		Use: "prune [flags]", Short: "Remove entries that are old, stale or were cut short", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "prune [flags]", Short: "Remove old, stale or incomplete entries", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Example: `  rnnbench wisdom prune --stale
   rnnbench wisdom prune --older-than 2160h --dry-run
   rnnbench wisdom prune --device cpu-old-2t`,
 	}
-	addGroup(cmd, "Which entries (those to which any of these applies)", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&v.stale, "stale", false, "those measured with another version of rnnbench")
-		fs.BoolVar(&v.unsettled, "incomplete", false, "those whose budget was spent before the search was over")
-		fs.Var((*age)(&v.older), "older-than", "those older than a `TIME`, such as 720h")
-		fs.StringVar(&v.device, "device", "", "those of the device with this `KEY`")
+	addGroup(cmd, "Entries to remove (any of)", func(fs *pflag.FlagSet) {
+		fs.BoolVar(&v.stale, "stale", false, "entries from another version of rnnbench")
+		fs.BoolVar(&v.unsettled, "incomplete", false, "entries whose search ran out of budget")
+		fs.Var((*age)(&v.older), "older-than", "entries older than `TIME`, such as 720h")
+		fs.StringVar(&v.device, "device", "", "entries of the device with this `KEY`")
 	})
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&dry, "dry-run", false, "say what would be removed")
+		fs.BoolVar(&dry, "dry-run", false, "print the entries without removing them")
 		addWisdomFlag(fs, &file)
 	})
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
 		if v == (sieve{}) {
-			return misused(cmd, errors.New("nothing says which entries to remove: add --stale, --incomplete, --older-than or --device"))
+			return misused(cmd, errors.New("no entries selected: add --stale, --incomplete, --older-than or --device"))
 		}
 		b, path, err := knownBook(file)
 		if err != nil {
@@ -347,14 +352,14 @@ func (p *program) wisdomPrune() *cobra.Command {
 func (p *program) wisdomExport() *cobra.Command {
 	var file, to, device string
 	cmd := &cobra.Command{
-		Use: "export [flags]", Short: "Write entries into a book for others", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		Use: "export [flags]", Short: "Write entries to a file for other users", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Example: `  rnnbench wisdom export > wisdom.toml
   rnnbench wisdom export --device cpu-amd-epyc-2t -f ours.toml
   rnnbench wisdom export --wisdom old.toml | rnnbench wisdom merge -`,
 	}
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
-		fs.StringVar(&device, "device", "", "entries of the device with this `KEY` alone")
-		fs.StringVarP(&to, "file", "f", "-", "`FILE` to write; - is stdout")
+		fs.StringVar(&device, "device", "", "export only entries of the device with this `KEY`")
+		fs.StringVarP(&to, "file", "f", "-", "output `FILE`; - for stdout")
 		addWisdomFlag(fs, &file)
 	})
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {

@@ -14,7 +14,7 @@ import (
 func tinyBook(t *testing.T, edit func(b *wisdom.Book)) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	rnnbench(t, tinyTune+" --max-evals 4").want(t, exitDone, nil, []string{"wisdom in w.toml"})
+	rnnbench(t, tinyTune+" --max-evals 4").want(t, exitDone, nil, []string{"wisdom saved to w.toml"})
 	b, err := wisdom.Read("w.toml")
 	if err != nil || len(b.Entries) != 1 {
 		t.Fatalf("%+v, %v", b, err)
@@ -62,8 +62,8 @@ func TestUntuned(t *testing.T) {
 	}
 	t.Setenv("RNNBENCH_WISDOM", "none.toml")
 	rnnbench(t, "sweep --dry-run --impl auto --cell gilr,lstm -H 8,300 -B 2,16 -T 8").want(t, exitDone, nil,
-		[]string{"auto is cudnnstyle at 1 point, persistent at 3 points, scan at 4 points: no wisdom speaks"})
-	const unknown = "no wisdom speaks of this point or of one near it"
+		[]string{"auto uses cudnnstyle at 1 point, persistent at 3 points, scan at 4 points: no tuned entry"})
+	const unknown = "no tuned entry at or near this point"
 	for _, c := range []struct{ args, want string }{ // which says why it is not what is usual, and nothing of what is not
 		{"--cell lstm", "persistent,default,0," + unknown + "\n"},
 		{"--cell lstm -T 4", "cudnnstyle,default,0," + unknown + "\n"},
@@ -79,7 +79,7 @@ func TestAuto(t *testing.T) {
 	grid := " -H 8,16,512 -B 2 -T 3 --wisdom w.toml"
 	o := rnnbench(t, "sweep --impl auto,naive,cudnnstyle:fused=0:inputbatch=1:streams=1"+grid+quickly)
 	o.want(t, exitDone, []string{"auto"}, []string{
-		"auto: 1 point as tuned", "auto: 1 point as the nearest that was tuned", "warning: auto is cudnnstyle at 1 point: no wisdom speaks",
+		"auto: tuned entries for 1 point", "auto: nearest tuned entries for 1 point", "warning: auto uses cudnnstyle at 1 point: no tuned entry",
 	})
 	_, recs, _, err := results.Read("out")
 	if err != nil || len(recs) != 9 {
@@ -89,7 +89,7 @@ func TestAuto(t *testing.T) {
 		match string
 		fused int
 		why   string
-	}{8: {"exact", 0, "the fastest of"}, 16: {"nearest", 0, "at lstm forward H=8 B=2 T=3 L=1, 1 doublings away"}, 512: {"default", 1, "no wisdom speaks"}}
+	}{8: {"exact", 0, "the fastest of"}, 16: {"nearest", 0, "at lstm forward H=8 B=2 T=3 L=1, 1 doublings away"}, 512: {"default", 1, "no tuned entry"}}
 	for _, r := range recs {
 		if r.Impl.Label != "auto" {
 			if r.Impl.Choice != nil {
@@ -104,9 +104,9 @@ func TestAuto(t *testing.T) {
 	}
 	rnnbench(t, "sweep --resume out --wisdom w.toml").want(t, exitDone, nil, []string{"9 records"})
 	rnnbench(t, "show --where impl=auto --baseline auto -o csv").want(t, exitDone, []string{",auto,cudnnstyle,"}, nil)
-	rnnbench(t, "verify --impl auto"+grid).want(t, exitDone, []string{"auto"}, []string{"auto: 1 point as tuned"})
-	rnnbench(t, "explain --impl auto --no-limits -H 8 -B 2 -T 3 --wisdom w.toml").want(t, exitDone, []string{"fused=0"}, []string{"auto: 1 point as tuned"})
-	rnnbench(t, "export --impl auto -H 8 -B 2 -T 3 --wisdom w.toml -f x.npz").want(t, exitDone, nil, []string{"auto: 1 point as tuned"})
+	rnnbench(t, "verify --impl auto"+grid).want(t, exitDone, []string{"auto"}, []string{"auto: tuned entries for 1 point"})
+	rnnbench(t, "explain --impl auto --no-limits -H 8 -B 2 -T 3 --wisdom w.toml").want(t, exitDone, []string{"fused=0"}, []string{"auto: tuned entries for 1 point"})
+	rnnbench(t, "export --impl auto -H 8 -B 2 -T 3 --wisdom w.toml -f x.npz").want(t, exitDone, nil, []string{"auto: tuned entries for 1 point"})
 	rnnbench(t, "wisdom lookup -o csv"+grid).want(t, exitDone, []string{",exact,0,", ",nearest,1,", "L=1,cudnnstyle,default,"}, nil)
 }
 
@@ -130,14 +130,14 @@ func TestAutoAdapts(t *testing.T) {
 			",cudnnstyle:fused=0:streams=1,nearest,1,", "stale: rnnbench v0.0.1, now", "scan of lstm forward H=12 B=2 T=3 L=1 cannot run here: scan: unsupported",
 		}, nil)
 	}
-	rnnbench(t, "sweep --impl auto -H 8 -B 2 -T 3 --wisdom w.toml"+quickly).want(t, exitDone, nil, []string{"warning: what auto knows was measured with other versions (rnnbench v0.0.1"})
+	rnnbench(t, "sweep --impl auto -H 8 -B 2 -T 3 --wisdom w.toml"+quickly).want(t, exitDone, nil, []string{"warning: some tuned entries are from other versions (rnnbench v0.0.1"})
 	if err := os.WriteFile("w.toml", []byte("schema = 'rnnbench.wisdom/9'"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "sweep --impl auto -H 8 --wisdom w.toml").want(t, exitError, nil, []string{"w.toml is not a wisdom file that this version reads", "hint: --wisdom FILE"})
+	rnnbench(t, "sweep --impl auto -H 8 --wisdom w.toml").want(t, exitError, nil, []string{"w.toml is not a wisdom file that this version reads", "hint: use --wisdom FILE"})
 	rnnbench(t, "sweep --impl naive -H 8 --wisdom w.toml --dry-run").want(t, exitDone, nil, nil)
 	t.Setenv("RNNBENCH_WISDOM", "nothere.toml")
-	rnnbench(t, "verify --impl auto -H 8 -B 2 -T 3").want(t, exitDone, nil, []string{"warning: auto is cudnnstyle at 1 point"})
+	rnnbench(t, "verify --impl auto -H 8 -B 2 -T 3").want(t, exitDone, nil, []string{"warning: auto uses cudnnstyle at 1 point"})
 }
 
 // TestAutoPassesOverWhatIsUnknown: entries whose technique or knobs this program
@@ -145,7 +145,7 @@ func TestAutoAdapts(t *testing.T) {
 func TestAutoPassesOverWhatIsUnknown(t *testing.T) {
 	const (
 		line    = "sweep --dry-run -H 8,9 -B 2 -T 3 --impl auto --wisdom w.toml"
-		warning = "warning: the wisdom's entry for lstm forward H=8 B=2 T=3 L=1 cannot be followed: "
+		warning = "warning: the tuned entry for lstm forward H=8 B=2 T=3 L=1 cannot be used: "
 	)
 	for _, c := range []struct {
 		impl  string
@@ -157,26 +157,26 @@ func TestAutoPassesOverWhatIsUnknown(t *testing.T) {
 	} {
 		tinyBook(t, func(b *wisdom.Book) { b.Entries[0].Impl, b.Entries[0].Knobs = c.impl, c.knobs })
 		o := rnnbench(t, line)
-		o.want(t, exitDone, nil, []string{warning + c.why, "warning: auto is cudnnstyle at 2 points: no wisdom speaks of this point or of one near it; rnnbench"})
-		if n := strings.Count(o.errors, "cannot be followed"); n != 1 {
+		o.want(t, exitDone, nil, []string{warning + c.why, "warning: auto uses cudnnstyle at 2 points: no tuned entry at or near this point; rnnbench"})
+		if n := strings.Count(o.errors, "cannot be used"); n != 1 {
 			t.Errorf("told %d times: %s", n, o.errors)
 		}
-		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 -o csv --wisdom w.toml").want(t, exitDone, []string{"cudnnstyle,default,0", "cannot be followed"}, nil)
+		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 -o csv --wisdom w.toml").want(t, exitDone, []string{"cudnnstyle,default,0", "cannot be used"}, nil)
 		tinyBook(t, func(b *wisdom.Book) {
 			next := b.Entries[0]
 			next.Point.Hidden, next.Point.Input = 10, 10
 			b.Put(next)
 			b.Entries[0].Impl, b.Entries[0].Knobs = c.impl, c.knobs
 		})
-		rnnbench(t, line).want(t, exitDone, nil, []string{warning + c.why, "auto: 2 points as the nearest"})
+		rnnbench(t, line).want(t, exitDone, nil, []string{warning + c.why, "auto: nearest tuned entries for 2 points"})
 	}
 	// A knob that its own point alone has is known.
 	tinyBook(t, func(b *wisdom.Book) {
 		b.Entries[0].Impl, b.Entries[0].Knobs = "persistent", map[string]int{"sequences": 1}
 	})
 	o := rnnbench(t, "sweep --dry-run -H 8 -B 1 -T 3 --impl auto --wisdom w.toml")
-	o.want(t, exitDone, nil, []string{"auto: 1 point as the nearest"})
-	if strings.Contains(o.errors, "cannot be followed") {
+	o.want(t, exitDone, nil, []string{"auto: nearest tuned entries for 1 point"})
+	if strings.Contains(o.errors, "cannot be used") {
 		t.Error(o.errors)
 	}
 }
@@ -195,9 +195,9 @@ func TestWisdom(t *testing.T) {
 		t.Fatal(err)
 	}
 	rnnbench(t, "wisdom export --device cuda-y --wisdom w.toml").want(t, exitUsage, nil, []string{"unknown device in w.toml \"cuda-y\": "})
-	rnnbench(t, "wisdom export --device cuda-x --wisdom none.toml").want(t, exitUsage, nil, []string{"rnnbench: --wisdom: there is no file none.toml\nhint"})
-	rnnbench(t, "wisdom merge x.toml --wisdom new.toml").want(t, exitDone, nil, []string{"x.toml: 1 of 1 entry taken in", "1 entry in new.toml"})
-	rnnbench(t, "wisdom merge w.toml --wisdom new.toml").want(t, exitDone, nil, []string{"1 of 2 entries taken in", "2 entries in new.toml"})
+	rnnbench(t, "wisdom export --device cuda-x --wisdom none.toml").want(t, exitUsage, nil, []string{"rnnbench: --wisdom: file none.toml does not exist\nhint"})
+	rnnbench(t, "wisdom merge x.toml --wisdom new.toml").want(t, exitDone, nil, []string{"x.toml: merged 1 of 1 entry;", "1 entry in new.toml"})
+	rnnbench(t, "wisdom merge w.toml --wisdom new.toml").want(t, exitDone, nil, []string{"merged 1 of 2 entries;", "2 entries in new.toml"})
 	rnnbench(t, "wisdom merge nothere.toml --wisdom new.toml").want(t, exitError, nil, []string{"nothere.toml"})
 	rnnbench(t, "wisdom prune --incomplete --dry-run --wisdom new.toml").want(t, exitDone, nil, []string{"1 entry would be removed, 1 would stay"})
 	rnnbench(t, "wisdom prune --incomplete --wisdom new.toml").want(t, exitDone, nil, []string{"1 entry removed, 1 stay in new.toml"})
@@ -232,5 +232,5 @@ func TestAutoWithoutHome(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "AppData"} {
 		t.Setenv(name, "")
 	}
-	rnnbench(t, "sweep --dry-run -H 8 -B 2 -T 3 --impl auto").want(t, exitDone, nil, []string{"auto is cudnnstyle at 1 point"})
+	rnnbench(t, "sweep --dry-run -H 8 -B 2 -T 3 --impl auto").want(t, exitDone, nil, []string{"auto uses cudnnstyle at 1 point"})
 }
