@@ -1,4 +1,4 @@
 // Package rnnbench is the root of a program that measures ways to run recurrent
-// neural networks; the program is cmd/rnnbench. This package holds nothing but
-// the test that keeps the others' imports pointing down.
+// neural networks. The program is cmd/rnnbench. This package holds only the test
+// that checks the direction of imports between the other packages.
 package rnnbench
