@@ -781,7 +781,7 @@ func TestSpoiled(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := rnnbench(t, "show words")
-	o.want(t, exitError, nil, []string{"words:5: not a record", "omitted similar warnings about", "no records in words"})
+	o.want(t, exitError, nil, []string{"words:5: this line is not a record", "omitted similar warnings about", "no records in words"})
 	if strings.Contains(o.errors, "words:6:") {
 		t.Errorf("every line is warned of:\n%s", o.errors)
 	}
