@@ -24,12 +24,7 @@ func example() results.Point {
 	return results.Point{Cell: "lstm", Pass: "train", Hidden: 512, Input: 512, Layers: 4, Batch: 64, Steps: 100, Precision: "fp32"}
 }
 
-func (p *program) explainCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "explain [flags]",
-		Short:   "Show the schedule of one point: operations, streams, waits, critical path",
-		GroupID: "inside",
-		Long: `Explain prints the schedule of each technique at one point:
+const explainLong = `Explain prints the schedule of each technique at one point:
 
   - operations by kind, FLOPs, bytes, memory, streams and waits
   - the critical path and the available parallelism
@@ -37,7 +32,14 @@ func (p *program) explainCommand() *cobra.Command {
   - for a persistent technique, the cache that holds the weights, and the step time
     predicted by rnnbench model
 
--o dump lists every operation. -o dot draws the operations for Graphviz.`,
+-o dump lists every operation. -o dot draws the operations for Graphviz.`
+
+func (p *program) explainCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "explain [flags]",
+		Short:   "Show the schedule of one point: operations, streams, waits, critical path",
+		GroupID: "inside",
+		Long:    explainLong,
 		Example: `  rnnbench explain --point H=512,B=64,T=100,L=4
   rnnbench explain --cell gru --pass train -H 256 -B 8 -T 20 --impl cudnnstyle:fused=0,cudnnstyle
   rnnbench explain -H 4 -B 1 -T 3 --impl naive -o dump

@@ -38,12 +38,7 @@ type graphFlags struct {
 	format string
 }
 
-func (p *program) graphCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "graph CELL|FILE.toml [flags]",
-		Short:   "Find the loops of a network and draw its components",
-		GroupID: "inside",
-		Long: `Graph reads a network of layers and connections. It finds the strongly connected
+const graphLong = `Graph reads a network of layers and connections. It finds the strongly connected
 components with Tarjan's algorithm and prints them in order of activation. Recurrent
 components run step by step; all others can run over all steps at once (Hwang and Sung
 2015). Graph draws the network twice: as given, and with each component as one node.
@@ -54,7 +49,14 @@ The network is a cell or a TOML file. The file has [[layer]] tables (name, size,
 steps).
 
 --run trains the network step by step and with parallel steps. It checks the gradients
-of both against a float64 reference and times both.`,
+of both against a float64 reference and times both.`
+
+func (p *program) graphCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "graph CELL|FILE.toml [flags]",
+		Short:   "Find the loops of a network and draw its components",
+		GroupID: "inside",
+		Long:    graphLong,
 		Example: `  rnnbench graph lstm-peephole
   rnnbench graph gru --layers 2 --output 10 --out figures
   rnnbench graph network.toml --run --batch 8 --steps 32 --history 32
@@ -65,16 +67,7 @@ of both against a float64 reference and times both.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			var list []cobra.Completion
-			for _, c := range cell.All() {
-				list = append(list, cobra.CompletionWithDesc(c.Name, c.Doc))
-			}
-			return list, cobra.ShellCompDirectiveDefault // files, too
-		},
+		ValidArgsFunction: completeNetwork,
 	}
 	f := &graphFlags{stack: graph.Stack{Layers: 1, Input: 64, Hidden: 64}, size: graph.Size{Batch: 1, Steps: 64}, out: usualDir, format: "table"}
 	addGroup(cmd, "Network of a cell", func(fs *pflag.FlagSet) {
@@ -130,6 +123,18 @@ of both against a float64 reference and times both.`,
 		}
 		return p.runGraph(cmd, f, g)
 	})
+}
+
+// completeNetwork offers cells, and files for a network of one's own.
+func completeNetwork(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var list []cobra.Completion
+	for _, c := range cell.All() {
+		list = append(list, cobra.CompletionWithDesc(c.Name, c.Doc))
+	}
+	return list, cobra.ShellCompDirectiveDefault // files, too
 }
 
 // idle finds flags that would say nothing: sizes of a network that is a file, and

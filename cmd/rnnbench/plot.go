@@ -17,15 +17,17 @@ import (
 	"rnnbench/results"
 )
 
+const plotLong = `Plot draws records as lines, speed-ups, heatmaps, winner maps or a roofline. The file
+name's ending selects the format.
+
+` + runArgs
+
 func (p *program) plotCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plot [RUN...] -f FILE [flags]",
 		Short:   "Draw figures from records",
 		GroupID: "analyse",
-		Long: `Plot draws records as lines, speed-ups, heatmaps, winner maps or a roofline. The file
-name's ending selects the format.
-
-` + runArgs,
+		Long:    plotLong,
 		Example: `  rnnbench plot -f flops.svg
   rnnbench plot --x batch --panel hidden -f batch.svg -f batch.png
   rnnbench plot --kind winner --x batch --rows hidden -f winner.pdf
