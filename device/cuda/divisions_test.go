@@ -112,7 +112,7 @@ func two(n int) int {
 	return p
 }
 
-func flag(b bool) int {
+func bit(b bool) int {
 	if b {
 		return 1
 	}
@@ -199,7 +199,7 @@ func (d *divided) fragments() {
 	d.least("bytes of columns", chunks*split*64, up(d.hidden, few)*d.size)
 	d.least("pieces", chunks, resident)
 	width := chunks * split * 64
-	row := width + 64*flag(width%128 == 0)
+	row := width + 64*bit(width%128 == 0)
 	sums, far := d.Threads/32*tiles*samples*20*4, (chunks-resident)*tiles*2*d.Threads*16
 	_, groups := d.groups(sequences)
 	side := 1 // columns in a word of a fragment
@@ -256,7 +256,7 @@ func (d *divided) rows() {
 	d.least("columns of a product", 8, sequences*parts)
 	four := 16 * two((sequences*parts+1)/2)
 	d.least("bytes of four units", four, sequences*8*parts)
-	d.same("single precision in halves", flag(d.size == 4), c["EXACT"])
+	d.same("single precision in halves", bit(d.size == 4), c["EXACT"])
 	mine := d.gates // inputs of a lane, without those that the rest of the cell reads
 	if parts > 1 {
 		mine = 2
@@ -286,7 +286,7 @@ func (d *divided) back() {
 		d.whole("sequences in eights", samples, 8)
 		d.least("columns", chunks*64, d.gates*units*d.size)
 		scales = exact * 8 * samples
-		grads = samples*(chunks*64+64*flag(chunks%2 == 0)) + scales
+		grads = samples*(chunks*64+64*bit(chunks%2 == 0)) + scales
 		rounds := ((group*units+15)/16 + warps - 1) / warps
 		d.least("rows", rounds*warps*16, group*units)
 		pieces, per = rounds*chunks, 8
@@ -350,7 +350,7 @@ func (d *divided) backturns() {
 	d.whole("pieces of a band", chunks, per)
 	d.whole("values of a piece", piece, d.size)
 	d.least("columns", split*chunks*64, runs*piece)
-	row := split*chunks*64 + 64*flag(split*chunks%2 == 0)
+	row := split*chunks*64 + 64*bit(split*chunks%2 == 0)
 	scales := 0
 	if exact == 1 {
 		scales = split * (chunks / per) * samples * 4

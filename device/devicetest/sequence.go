@@ -86,7 +86,8 @@ type Case struct {
 	Stepwise bool
 }
 
-func (c Case) schedule() (*schedule.Schedule, error) {
+// Build makes the schedule of the case.
+func (c Case) Build() (*schedule.Schedule, error) {
 	if c.Stepwise {
 		return c.steps(uint64(c.Hidden))
 	}
@@ -102,7 +103,7 @@ func Layers(t *testing.T, d device.Device, cases []Case) {
 			if i >= ready {
 				ready = min(i+far, len(cases))
 				for _, next := range cases[i:ready] {
-					if s, err := next.schedule(); err == nil {
+					if s, err := next.Build(); err == nil {
 						anticipate(d, s, []knob.Params{next.Knobs})
 					}
 				}
@@ -140,7 +141,7 @@ func Stacks(name string) []Case {
 // the first. A device may decline it: then the test is skipped.
 func (c Case) Hold(t testing.TB, d device.Device) {
 	t.Helper()
-	s, err := c.schedule()
+	s, err := c.Build()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,295 @@
+package cuda_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/emulator"
+	"rnnbench/device/devicetest"
+	"rnnbench/impl"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+var (
+	update = flag.Bool("update", false, "rewrite golden files")
+	texts  = flag.String("texts", "", "write what TestKernelTexts hashes to files of this folder")
+)
+
+// A recorder is a driver and a compiler that keep what they are given. It has no
+// memory: what it allocates begins at one address.
+type recorder struct {
+	*emulator.Driver
+	properties cuda.Properties
+	kernels    []string // their texts
+	lists      [][]cuda.Call
+}
+
+func (r *recorder) Properties() cuda.Properties              { return r.properties }
+func (r *recorder) Alloc(int64) (cuda.Pointer, error)        { return 1 << 32, nil }
+func (r *recorder) Free(cuda.Pointer) error                  { return nil }
+func (r *recorder) Clear(...cuda.Extent) error               { return nil }
+func (r *recorder) Download([]byte, cuda.Pointer) error      { return nil }
+func (r *recorder) Issue(cuda.Sequence) (int, error)         { return 0, nil }
+func (r *recorder) FreeSequence(cuda.Sequence) error         { return nil }
+func (r *recorder) Version() string                          { return "" }
+func (r *recorder) Compile(_, source string) ([]byte, error) { return []byte(source), nil }
+
+func (r *recorder) Load(image []byte, _ string) (cuda.Kernel, error) {
+	r.kernels = append(r.kernels, string(image))
+	return cuda.Kernel{ID: len(r.kernels) - 1}, nil
+}
+
+func (r *recorder) Resident(cuda.Kernel, int, int) (int, error) { return 1, nil }
+
+func (r *recorder) Clusters(_ cuda.Kernel, size, _, _ int) (int, error) {
+	if r.properties.Clusters != nil {
+		return r.properties.Clusters[size], nil
+	}
+	return r.properties.SMs / size, nil
+}
+
+func (r *recorder) Sequence(c []cuda.Call) (cuda.Sequence, error) {
+	r.lists = append(r.lists, c)
+	return 1, nil
+}
+
+// describe spells all calls of the last program, with the texts of their kernels
+// but for comments and the names of functions that are launched.
+func (r *recorder) describe() string {
+	var b strings.Builder
+	sums := map[int][sha256.Size]byte{} // of texts, by kernel
+	for _, list := range r.lists[len(r.lists)-2:] { // the preparation, then a run
+		for _, c := range list {
+			fmt.Fprintf(&b, "stream %d event %d wait %v\n", c.Stream, c.Event, c.Wait)
+			switch {
+			case c.Launch != nil:
+				l := c.Launch
+				fmt.Fprintf(&b, "launch %v %v shared %d cooperative %v cluster %d urgent %v early %v args %x\n",
+					l.Grid, l.Block, l.Shared, l.Cooperative, l.Cluster, l.Urgent, l.Early, l.Args)
+				for _, t := range l.Tensors {
+					fmt.Fprintf(&b, "tensor %#x %v %v %v %v %v\n", t.At, t.Element, t.Sizes, t.Strides, t.Box, t.Turned)
+				}
+				sum, ok := sums[l.Kernel.ID]
+				if !ok {
+					sum = sha256.Sum256([]byte(nameless(l.Name, r.kernels[l.Kernel.ID])))
+					sums[l.Kernel.ID] = sum
+				}
+				fmt.Fprintf(&b, "%d parameters of %x\n", len(l.Params), sum)
+			case c.Product != nil:
+				fmt.Fprintf(&b, "product %+v\n", *c.Product)
+			case c.Network != nil:
+				fmt.Fprintf(&b, "network %+v\n", *c.Network)
+			}
+		}
+	}
+	return b.String()
+}
+
+var (
+	comments = regexp.MustCompile(`(?m)//.*$`)
+	blanks   = regexp.MustCompile(`(?m)[ \t]+$|^\n+`)
+)
+
+// nameless is a kernel's text without its comments and its name.
+func nameless(name, text string) string {
+	text = regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\b`).ReplaceAllString(text, "KERNEL")
+	return blanks.ReplaceAllString(comments.ReplaceAllString(text, ""), "")
+}
+
+// gpus are those that kernels are written for.
+func gpus() map[string]cuda.Properties {
+	old := cuda.Properties{Capability: 80, SMs: 108, Shared: 163 << 10, L2: 40 << 20}
+	next := h200()
+	next.Capability, next.Hopper = 100, false
+	return map[string]cuda.Properties{
+		"h200": h200(), "a100": old, "next": next, "small": {Capability: 90, Hopper: true, SMs: 8, Shared: 227 << 10, L2: 1 << 20},
+	}
+}
+
+// A compiled is a schedule for one of gpus.
+type compiled struct {
+	name     string
+	schedule *schedule.Schedule
+	knobs    knob.Params
+	gpu      string
+}
+
+// layerTexts are persistent layers, their gradients, stacks of them and layers
+// as products and cells, with every knob.
+func layerTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
+	add := func(gpu string, l devicetest.Layer, k knob.Params, stepwise bool) {
+		s, err := l.Schedule(uint64(l.Hidden))
+		if stepwise {
+			s, err = devicetest.Case{Layer: l, Stepwise: true}.Build()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, compiled{fmt.Sprintf("%v %v stepwise=%v %s", l, k, stepwise, gpu), s, k, gpu})
+	}
+	var cells []*cell.Cell
+	for _, c := range cell.All() {
+		if c.Recurrent > 0 {
+			cells = append(cells, c)
+		}
+	}
+	knobs := []knob.Params{
+		nil, nil, nil, {"resident": 1}, {"resident": 2}, {"resident": 3}, {"resident": 4, "tensor": 1}, {"resident": 5, "tensor": 1}, {"resident": 6},
+		{"tensor": 1}, {"tensor": 2}, {"functions": 1}, {"functions": 2}, {"clocks": 1}, {"share": 2}, {"samples": 8}, {"samples": 2}, {"lanes": 8}, {"tile": 4},
+		{"cluster": 4, "resident": 1}, {"groups": 2, "resident": 2}, {"back": 3}, {"back": 16},
+		{"narrow": 1}, {"narrow": 2}, {"narrow": 3}, {"narrowwidth": 64}, {"narrowrows": 16}, {"split": 1}, {"split": 2}, {"split": 3}, {"pick": 1},
+	}
+	hidden, batch, steps := []int{20, 64, 133, 256, 512, 700, 1024, 1536, 2048}, []int{1, 3, 8, 16, 32, 64, 128, 300}, []int{1, 2, 7, 16, 64}
+	for i := range 320 {
+		l := devicetest.Layer{
+			Cell: cells[rng.IntN(len(cells))], Hidden: hidden[rng.IntN(len(hidden))], Batch: batch[rng.IntN(len(batch))], Steps: steps[rng.IntN(len(steps))],
+			Train: rng.IntN(2) == 0, Backward: rng.IntN(3) == 0, Precision: schedule.Precision(rng.IntN(4)),
+		}
+		if rng.IntN(8) == 0 {
+			l.Layers, l.Backward = 2+rng.IntN(3), false
+		}
+		gpu := "h200"
+		if i%5 == 4 {
+			gpu = []string{"a100", "next", "small"}[rng.IntN(3)]
+		}
+		stepwise := l.Layers == 0 && rng.IntN(4) == 0
+		add(gpu, l, knobs[rng.IntN(len(knobs))], stepwise)
+	}
+	for _, c := range devicetest.Stacks("stack") {
+		add("h200", c.Layer, c.Knobs, false)
+	}
+	return out
+}
+
+// scanTexts are scans and their gradients.
+func scanTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
+	sizes := [][3]int{{64, 1, 20}, {512, 1, 64}, {4096, 1, 33}, {300, 8, 256}, {1000, 64, 512}, {33, 128, 1024}, {16384, 1, 128}, {2049, 2, 16}, {100, 300, 512}}
+	for _, c := range []*cell.Cell{cell.Linear, cell.SRU, cell.LSLSTM.Core} {
+		for _, size := range sizes {
+			precision, k, gpu := schedule.Precision(rng.IntN(4)), knob.Params(nil), "h200"
+			train := rng.IntN(2) == 0
+			if rng.IntN(4) == 0 {
+				k = knob.Params{"scansteps": 2 + rng.IntN(3)}
+			}
+			if rng.IntN(4) == 0 {
+				gpu = []string{"a100", "next", "small"}[rng.IntN(3)]
+			}
+			s, _, _ := scansIn(t, precision, c, size[0], size[1], size[2], train)
+			out = append(out, compiled{fmt.Sprintf("scan %v %v train=%v %v %v %s", c, size, train, precision, k, gpu), s, k, gpu})
+		}
+	}
+	return out
+}
+
+// techniqueTexts are whole problems by techniques, which have products, sums and
+// copies that follow each other as no single layer does.
+func techniqueTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
+	for _, tech := range impl.All() {
+		for i := range 24 {
+			p := rnn.Problem{
+				Cell: cell.All()[rng.IntN(len(cell.All()))], Input: []int{9, 64, 512}[rng.IntN(3)], Hidden: []int{20, 64, 256, 512}[rng.IntN(4)], Layers: 1 + rng.IntN(3),
+				Batch: []int{1, 16, 64}[rng.IntN(3)], Steps: []int{2, 9, 20}[rng.IntN(3)], Precision: rnn.Precision(rng.IntN(4)), Pass: rnn.Pass(rng.IntN(2)),
+			}
+			if rng.IntN(3) == 0 {
+				p.Output = 40
+			}
+			if rng.IntN(5) == 0 {
+				p.OneHot = true
+			}
+			_, s, err := rnn.Layout(tech, p, nil)
+			if err != nil {
+				continue // what a technique declines
+			}
+			gpu := "h200"
+			if i%6 == 5 {
+				gpu = []string{"a100", "next", "small"}[rng.IntN(3)]
+			}
+			out = append(out, compiled{fmt.Sprintf("%s %+v %s", tech.Name(), p, gpu), s, nil, gpu})
+		}
+	}
+	return out
+}
+
+// TestKernelTexts holds what a GPU would be sent for some hundred schedules to a
+// golden file of hashes: geometry, arguments and the texts of kernels. So a
+// change that is to leave kernels as they are is seen to. Run it with
+// -texts DIR before and after to see what has changed.
+func TestKernelTexts(t *testing.T) {
+	driver, err := emulator.New(8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(29, 1))
+	all := slices.Concat(layerTexts(t, rng), scanTexts(t, rng), techniqueTexts(t, rng))
+	properties := gpus()
+	var lines []string
+	declined := 0
+	for i, c := range all {
+		r := &recorder{Driver: driver, properties: properties[c.gpu]}
+		d := cuda.New(r, r, "")
+		text, k := "", knob.Params{}
+		for _, has := range d.Knobs(c.schedule) {
+			if v, ok := c.knobs[has.Name]; ok {
+				k[has.Name] = v
+			}
+		}
+		p, err := d.Compile(c.schedule, k)
+		if memory, no := d.Memory(c.schedule, k); no == nil {
+			text = fmt.Sprintf("memory %d\n", memory)
+		}
+		switch {
+		case errors.Is(err, schedule.ErrUnsupported) || errors.Is(err, schedule.ErrKnob):
+			declined++
+			text += "declined\n"
+		case err != nil:
+			t.Fatalf("%s: %v", c.name, err)
+		default:
+			text += r.describe()
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%03d %s: %.12x", i, c.name, sha256.Sum256([]byte(text))))
+		if *texts != "" {
+			for _, k := range r.kernels {
+				text += "\n" + k
+			}
+			if err := os.WriteFile(filepath.Join(*texts, fmt.Sprintf("%03d", i)), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Logf("%d schedules, of which %d are declined", len(all), declined)
+	golden := filepath.Join("testdata", "kernels.golden")
+	if *update {
+		if err := os.WriteFile(golden, []byte(strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(want) != len(lines) {
+		t.Fatalf("%d schedules, and %d in %s", len(lines), len(want), golden)
+	}
+	for i, line := range lines {
+		if line != want[i] {
+			t.Errorf("it has changed:\n got %s\nwant %s", line, want[i])
+		}
+	}
+}
