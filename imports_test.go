@@ -40,6 +40,19 @@ var forbidden = [][2]string{ // importer, imported
 	{"tuner/config", "device"},
 }
 
+// rooms are the packages of device/cuda from the bottom up: each may import those
+// of earlier lines alone.
+var rooms = [][]string{
+	{"device/cuda/driver"},
+	{"device/cuda"},
+	{"device/cuda/emulator", "device/cuda/nvrtc"},
+}
+
+// room is the line of rooms that has pkg, or -1.
+func room(pkg string) int {
+	return slices.IndexFunc(rooms, func(line []string) bool { return slices.Contains(line, pkg) })
+}
+
 // within reports whether pkg is dir or below it. The package rnn stands alone:
 // cell, knob and schedule below it are for everybody.
 func within(pkg, dir string) bool {
@@ -80,6 +93,9 @@ func TestImports(t *testing.T) {
 			}
 			if layer(imp) > layer(pkg) {
 				t.Errorf("%s imports %s, which is above it", pkg, imp)
+			}
+			if inside := within(pkg, "device/cuda") && within(imp, "device/cuda"); inside && (room(pkg) < 0 || room(imp) < 0 || room(imp) >= room(pkg)) {
+				t.Errorf("%s imports %s, against the order of rooms", pkg, imp)
 			}
 			if i := slices.IndexFunc(forbidden, func(f [2]string) bool { return within(pkg, f[0]) && within(imp, f[1]) }); i >= 0 {
 				t.Errorf("%s imports %s", pkg, imp)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/emulator"
 	"rnnbench/impl"
 	"rnnbench/rnn"
@@ -15,22 +16,22 @@ import (
 // would send.
 type listening struct {
 	*emulator.Driver
-	run []cuda.Call
+	run []driver.Call
 }
 
-func (d *listening) Properties() cuda.Properties {
+func (d *listening) Properties() driver.Properties {
 	p := d.Driver.Properties()
 	p.SMs = 132
 	return p
 }
 
-func (d *listening) Alloc(int64) (cuda.Pointer, error)        { return 1 << 20, nil }
-func (d *listening) Free(cuda.Pointer) error                  { return nil }
-func (d *listening) Clear(...cuda.Extent) error               { return nil }
-func (d *listening) Load([]byte, string) (cuda.Kernel, error) { return cuda.Kernel{}, nil }
-func (d *listening) Compile(string, string) ([]byte, error)   { return []byte{0}, nil }
-func (d *listening) Version() string                          { return "" }
-func (d *listening) Sequence(c []cuda.Call) (cuda.Sequence, error) {
+func (d *listening) Alloc(int64) (driver.Pointer, error)        { return 1 << 20, nil }
+func (d *listening) Free(driver.Pointer) error                  { return nil }
+func (d *listening) Clear(...driver.Extent) error               { return nil }
+func (d *listening) Load([]byte, string) (driver.Kernel, error) { return driver.Kernel{}, nil }
+func (d *listening) Compile(string, string) ([]byte, error)     { return []byte{0}, nil }
+func (d *listening) Version() string                            { return "" }
+func (d *listening) Sequence(c []driver.Call) (driver.Sequence, error) {
 	d.run = c // a run's calls are readied last
 	return 1, nil
 }

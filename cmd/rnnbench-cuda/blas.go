@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"rnnbench/device"
-	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 )
 
 // blas is cuBLAS, a handle per stream.
@@ -75,18 +75,18 @@ const (
 	pointsToHost, pointsToDevice    = 0, 1 // where the factors of a product are
 )
 
-func dataType(e cuda.Element) uintptr {
+func dataType(e driver.Element) uintptr {
 	switch e {
-	case cuda.Brain:
+	case driver.Brain:
 		return typeBrain
-	case cuda.Half:
+	case driver.Half:
 		return typeHalf
 	}
 	return typeSingle
 }
 
 // product has cuBLAS, which thinks in columns, compute Cᵀ = op(B)ᵀ·op(A)ᵀ.
-func (b *blas) product(stream int, p *cuda.Product) []call {
+func (b *blas) product(stream int, p *driver.Product) []call {
 	trans := func(t bool) uintptr {
 		if t {
 			return 1
@@ -94,7 +94,7 @@ func (b *blas) product(stream int, p *cuda.Product) []call {
 		return 0
 	}
 	compute := uintptr(computeSingle)
-	if p.TF32 && p.Operands == cuda.Single {
+	if p.TF32 && p.Operands == driver.Single {
 		compute = computeTF32
 	}
 	alpha, beta := address(&b.one), address(&b.zero)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"math"
 
-	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 )
 
 // lt is cuBLASLt, which says by which algorithms it can compute a product and
@@ -23,11 +23,11 @@ type lt struct {
 type shape struct {
 	m, n, k, ldA, ldB, ldC, alignA, alignB, alignC int
 	transA, transB, accumulate, tf32               bool
-	operands, result                               cuda.Element
+	operands, result                               driver.Element
 }
 
-func shapeOf(p *cuda.Product) shape {
-	align := func(at cuda.Pointer) int { return int(min(at&-at, 256)) }
+func shapeOf(p *driver.Product) shape {
+	align := func(at driver.Pointer) int { return int(min(at&-at, 256)) }
 	return shape{p.M, p.N, p.K, p.LdA, p.LdB, p.LdC, align(p.A), align(p.B), align(p.C),
 		p.TransA, p.TransB, p.Accumulate, p.TF32, p.Operands, p.Result}
 }
@@ -83,7 +83,7 @@ func (t *lt) prefer(attribute uintptr, value uint64) error {
 // picked is p by the algorithm that takes least time of those that the library
 // names and the one that cuBLAS would choose. They are tried the first time that
 // there is such a product: into its own result, which must not matter yet.
-func (d *driver) picked(stream int, p *cuda.Product) ([]call, error) {
+func (d *gpu) picked(stream int, p *driver.Product) ([]call, error) {
 	if d.lt == nil {
 		var err error
 		if d.lt, err = loadLt(d.properties.Workspace); err != nil {
@@ -106,7 +106,7 @@ func (d *driver) picked(stream int, p *cuda.Product) ([]call, error) {
 }
 
 // multiply thinks in columns, as the library does: Cᵀ = op(B)ᵀ·op(A)ᵀ.
-func (d *driver) multiply(stream int, p *cuda.Product, a *algorithm) call {
+func (d *gpu) multiply(stream int, p *driver.Product, a *algorithm) call {
 	beta := &d.blas.zero
 	if p.Accumulate {
 		beta = &d.blas.one
@@ -119,10 +119,10 @@ func (d *driver) multiply(stream int, p *cuda.Product, a *algorithm) call {
 func (t *lt) describe(s shape) (*algorithm, error) {
 	a := &algorithm{}
 	compute := uintptr(computeSingle)
-	if s.tf32 && s.operands == cuda.Single {
+	if s.tf32 && s.operands == driver.Single {
 		compute = computeTF32
 	}
-	layout := func(to *uintptr, e cuda.Element, trans bool, rows, cols, ld int) error { // of a row-major matrix
+	layout := func(to *uintptr, e driver.Element, trans bool, rows, cols, ld int) error { // of a row-major matrix
 		if trans {
 			rows, cols = cols, rows
 		}
@@ -146,7 +146,7 @@ func (t *lt) describe(s shape) (*algorithm, error) {
 }
 
 // pick tries the algorithms for p; nil is cuBLAS's own.
-func (d *driver) pick(s shape, p *cuda.Product) (*algorithm, error) {
+func (d *gpu) pick(s shape, p *driver.Product) (*algorithm, error) {
 	t := d.lt
 	if t.library == nil {
 		return nil, nil
@@ -184,7 +184,7 @@ func (d *driver) pick(s shape, p *cuda.Product) (*algorithm, error) {
 
 // try is how long a call takes on stream 0: the shortest of a few times, several
 // in a row where it is short.
-func (d *driver) try(c call) (float64, error) {
+func (d *gpu) try(c call) (float64, error) {
 	e, err := c.entry()
 	if err != nil {
 		return 0, err

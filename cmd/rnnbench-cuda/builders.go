@@ -7,13 +7,13 @@ import (
 
 	"gorgonia.org/cu"
 
-	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 )
 
 // A building is a network that a builder readies: cuDNN compiles the kernels of
 // some, which takes a second.
 type building struct {
-	of   cuda.Network
+	of   driver.Network
 	done chan struct{}
 	w    *network
 	err  error
@@ -25,7 +25,7 @@ const builders = 8
 
 // begin has a builder ready n, unless one does. It starts the builders when the
 // first is needed.
-func (d *dnn) begin(n cuda.Network, context cu.CUContext) {
+func (d *dnn) begin(n driver.Network, context cu.CUContext) {
 	if d.building[n] != nil {
 		return
 	}
@@ -60,7 +60,7 @@ func (d *dnn) build(context cu.CUContext) {
 }
 
 // take is n as a builder has readied it, nil if none did.
-func (d *dnn) take(n cuda.Network) *network {
+func (d *dnn) take(n driver.Network) *network {
 	b := d.building[n]
 	if b == nil {
 		return nil

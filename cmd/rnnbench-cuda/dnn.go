@@ -23,7 +23,7 @@ import (
 	"gorgonia.org/cu"
 
 	"rnnbench/device"
-	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -35,7 +35,7 @@ type dnn struct {
 	dropout  uintptr // descriptor of none
 	handles  []uintptr
 	networks []*network
-	building map[cuda.Network]*building
+	building map[driver.Network]*building
 	jobs     chan *building // of the builders; nil: there are none
 }
 
@@ -53,7 +53,7 @@ func loadDNN() (*dnn, error) {
 	if v >= 90000 {
 		scale = 10000 // 9.1.4 is 90104
 	}
-	return &dnn{library: l, building: map[cuda.Network]*building{}, version: fmt.Sprintf("%d.%d.%d", v/scale, v%scale/100, v%100)}, nil
+	return &dnn{library: l, building: map[driver.Network]*building{}, version: fmt.Sprintf("%d.%d.%d", v/scale, v%scale/100, v%100)}, nil
 }
 
 // do calls a function. Where the library declines, the error says so.
@@ -109,10 +109,10 @@ func (d *dnn) add(stream uintptr) error {
 
 // A network is what cuDNN calls an RNN, with its descriptors.
 type network struct {
-	cuda.Network
+	driver.Network
 	rnn, x, y, h uintptr
 	lengths      cu.DevicePtr // of the sequences, on the GPU
-	sizes        cuda.Sizes
+	sizes        driver.Sizes
 	talk         talk
 }
 
@@ -145,11 +145,11 @@ const (
 // modes are the cells in cuDNN's order.
 func modes() []string { return []string{"rnn-relu", "rnn-tanh", "lstm", "gru"} }
 
-func dnnType(e cuda.Element) uintptr {
+func dnnType(e driver.Element) uintptr {
 	switch e {
-	case cuda.Brain:
+	case driver.Brain:
 		return dnnBrain
-	case cuda.Half:
+	case driver.Half:
 		return dnnHalf
 	}
 	return dnnSingle
@@ -157,9 +157,9 @@ func dnnType(e cuda.Element) uintptr {
 
 // arithmetic is how products are computed: single precision is that alone unless TF32
 // is asked for.
-func arithmetic(n cuda.Network) uintptr {
+func arithmetic(n driver.Network) uintptr {
 	switch {
-	case n.Element != cuda.Single:
+	case n.Element != driver.Single:
 		return tensorMath
 	case n.TF32:
 		return defaultMath
@@ -180,7 +180,7 @@ func (d *dnn) none() error {
 }
 
 // network readies n with a handle that no other thread uses.
-func (d *dnn) network(n cuda.Network, handle uintptr) (*network, error) {
+func (d *dnn) network(n driver.Network, handle uintptr) (*network, error) {
 	mode := slices.Index(modes(), n.Cell)
 	if mode < 0 {
 		return nil, fmt.Errorf("%w: cuDNN does not support cell %s", schedule.ErrCell, n.Cell)
@@ -232,7 +232,7 @@ func (d *dnn) network(n cuda.Network, handle uintptr) (*network, error) {
 			return nil, err
 		}
 	}
-	w.sizes = cuda.Sizes{Weights: int64(q.space), Workspace: int64(q.work), Kept: int64(q.kept)}
+	w.sizes = driver.Sizes{Weights: int64(q.space), Workspace: int64(q.work), Kept: int64(q.kept)}
 	for l := range n.Layers {
 		p, err := d.parameters(w, l, handle)
 		if err != nil {
@@ -250,7 +250,7 @@ func (d *dnn) network(n cuda.Network, handle uintptr) (*network, error) {
 // parameters finds those of a layer. The library tells where each gate's are:
 // its weights and its bias, those of the input first. They must be plain
 // matrices, one gate behind the other; the gates' order is ours.
-func (d *dnn) parameters(w *network, layer int, handle uintptr) (cuda.Parameters, error) {
+func (d *dnn) parameters(w *network, layer int, handle uintptr) (driver.Parameters, error) {
 	gates, width := len(cell.Lookup(w.Cell).Gates), w.Input
 	if layer > 0 {
 		width = w.Hidden
@@ -261,7 +261,7 @@ func (d *dnn) parameters(w *network, layer int, handle uintptr) (cuda.Parameters
 	for id := range 2 * gates {
 		if err := d.do("cudnnGetRNNWeightParams", handle, w.rnn, uintptr(layer), uintptr(w.sizes.Weights), space, uintptr(id),
 			q.weight, address(&q.at[0]), q.bias, address(&q.at[1])); err != nil {
-			return cuda.Parameters{}, err
+			return driver.Parameters{}, err
 		}
 		part, gate := id/gates, id%gates
 		for k, descriptor := range []uintptr{q.weight, q.bias} {
@@ -270,26 +270,26 @@ func (d *dnn) parameters(w *network, layer int, handle uintptr) (cuda.Parameters
 				cols = []int{width, w.Hidden}[part]
 			}
 			if err := d.do("cudnnGetTensorNdDescriptor", descriptor, 3, address(&q.kind), address(&q.dims), address(&q.shape[0]), address(&q.strides[0])); err != nil {
-				return cuda.Parameters{}, err
+				return driver.Parameters{}, err
 			}
 			at, start := int64(q.at[k])-space, &first[part+2*k]
 			if gate == 0 {
 				*start = at
 			}
 			if at != *start+int64(gate*w.Hidden*cols*w.Element.Bytes()) || int(q.shape[1]) != w.Hidden || int(q.shape[2]) != cols || int(q.strides[1]) != cols {
-				return cuda.Parameters{}, fmt.Errorf("%w: cuDNN %s keeps gate %d of layer %d as %v, %v apart, at %d: the gates are not adjacent plain matrices",
+				return driver.Parameters{}, fmt.Errorf("%w: cuDNN %s keeps gate %d of layer %d as %v, %v apart, at %d: the gates are not adjacent plain matrices",
 					schedule.ErrLibrary, d.version, id, layer, q.shape[:3], q.strides[:3], at)
 			}
 		}
 	}
-	return cuda.Parameters{W: first[0], R: first[1], BX: first[2], BR: first[3]}, nil
+	return driver.Parameters{W: first[0], R: first[1], BX: first[2], BR: first[3]}, nil
 }
 
 // run is a network's run on a stream, which extra, libcuda, clears memory on:
 // gradients of weights are added to what is there.
-func (d *dnn) run(stream int, s uintptr, r *cuda.NetworkRun, extra func(name string, args ...uintptr) call) []call {
+func (d *dnn) run(stream int, s uintptr, r *driver.NetworkRun, extra func(name string, args ...uintptr) call) []call {
 	w, h := d.networks[r.ID], d.handles[stream]
-	at := func(p cuda.Pointer) uintptr { return uintptr(p) }
+	at := func(p driver.Pointer) uintptr { return uintptr(p) }
 	bytes := func(n int64) uintptr { return uintptr(n) }
 	lengths, z := uintptr(w.lengths), &w.sizes
 	c := uintptr(0) // the descriptor of the states of an LSTM's cells

@@ -12,15 +12,15 @@ import (
 	"gorgonia.org/cu"
 
 	"rnnbench/device"
-	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/schedule"
 )
 
-// A driver implements cuda.Driver: by gorgonia.org/cu, and by the library itself
+// A gpu implements driver.Driver: by gorgonia.org/cu, and by the library itself
 // for what that lacks: cooperative launches, limits of shared memory, capture
 // and graphs.
-type driver struct {
-	properties cuda.Properties
+type gpu struct {
+	properties driver.Properties
 	device     cu.Device
 	context    cu.CUContext
 	extra      *library  // libcuda
@@ -33,14 +33,14 @@ type driver struct {
 	functions []cu.Function
 	streams   []cu.Stream
 	events    []cu.Event
-	unused    map[bool][]cuda.Event // freed ones, by whether they are timed
-	timed     map[cuda.Event]bool
-	graphs    map[cuda.Graph]graph
-	next      cuda.Graph
+	unused    map[bool][]driver.Event // freed ones, by whether they are timed
+	timed     map[driver.Event]bool
+	graphs    map[driver.Graph]graph
+	next      driver.Graph
 	allowed   map[int]int // per kernel, bytes of dynamic shared memory
 
-	sequences map[cuda.Sequence]*sequence
-	readied   cuda.Sequence // the latest
+	sequences map[driver.Sequence]*sequence
+	readied   driver.Sequence // the latest
 	stage     stage
 	urgent    int32 // priority of launches that others wait for; 0: there are no priorities
 }
@@ -55,7 +55,7 @@ func workspace(capability int) int64 {
 	return 8 << 20
 }
 
-func newDriver(index int) (*driver, error) {
+func newDriver(index int) (*gpu, error) {
 	n, err := cu.NumDevices()
 	if err != nil {
 		return nil, failure(err)
@@ -63,7 +63,7 @@ func newDriver(index int) (*driver, error) {
 	if index < 0 || index >= n {
 		return nil, fmt.Errorf("rnnbench-cuda: device cuda:%d does not exist: this machine has %d", index, n)
 	}
-	d := &driver{device: cu.Device(index), timed: map[cuda.Event]bool{}, unused: map[bool][]cuda.Event{}, graphs: map[cuda.Graph]graph{}, allowed: map[int]int{}, sequences: map[cuda.Sequence]*sequence{}}
+	d := &gpu{device: cu.Device(index), timed: map[driver.Event]bool{}, unused: map[bool][]driver.Event{}, graphs: map[driver.Graph]graph{}, allowed: map[int]int{}, sequences: map[driver.Sequence]*sequence{}}
 	if d.context, err = d.device.RetainPrimaryCtx(); err != nil {
 		return nil, failure(err)
 	}
@@ -137,7 +137,7 @@ func failure(err error) error {
 }
 
 // code tells an error of a function of libcuda's own.
-func (d *driver) code(name string, code int) error {
+func (d *gpu) code(name string, code int) error {
 	switch code {
 	case 0:
 		return nil
@@ -162,26 +162,26 @@ func classify(code int, word string) error {
 	return errors.New(word)
 }
 
-func (d *driver) do(name string, args ...uintptr) error {
+func (d *gpu) do(name string, args ...uintptr) error {
 	return d.code(name, d.extra.call(name, args...))
 }
 
-func (d *driver) Properties() cuda.Properties { return d.properties }
+func (d *gpu) Properties() driver.Properties { return d.properties }
 
-func (d *driver) FreeMemory() (int64, error) {
+func (d *gpu) FreeMemory() (int64, error) {
 	free, _, err := cu.MemInfo()
 	return free, failure(err)
 }
 
-func (d *driver) Alloc(bytes int64) (cuda.Pointer, error) {
+func (d *gpu) Alloc(bytes int64) (driver.Pointer, error) {
 	p, err := cu.MemAlloc(bytes)
-	return cuda.Pointer(p), failure(err)
+	return driver.Pointer(p), failure(err)
 }
 
-func (d *driver) Free(p cuda.Pointer) error { return failure(cu.MemFree(cu.DevicePtr(p))) }
+func (d *gpu) Free(p driver.Pointer) error { return failure(cu.MemFree(cu.DevicePtr(p))) }
 
 // Copies and clearing run on the default stream, which does not wait for ours.
-func (d *driver) alone(f func() error) error {
+func (d *gpu) alone(f func() error) error {
 	if err := cu.Synchronize(); err != nil {
 		return failure(err)
 	}
@@ -191,7 +191,7 @@ func (d *driver) alone(f func() error) error {
 	return failure(cu.Synchronize())
 }
 
-func (d *driver) Clear(parts ...cuda.Extent) error {
+func (d *gpu) Clear(parts ...driver.Extent) error {
 	return d.alone(func() error {
 		for _, p := range parts {
 			if err := cu.MemsetD8(cu.DevicePtr(p.At), 0, p.Bytes); err != nil {
@@ -202,7 +202,7 @@ func (d *driver) Clear(parts ...cuda.Extent) error {
 	})
 }
 
-func (d *driver) Upload(to cuda.Pointer, from []byte) error {
+func (d *gpu) Upload(to driver.Pointer, from []byte) error {
 	return d.alone(func() error {
 		if len(from) >= staged {
 			return d.stage.upload(d, to, from)
@@ -211,7 +211,7 @@ func (d *driver) Upload(to cuda.Pointer, from []byte) error {
 	})
 }
 
-func (d *driver) Download(to []byte, from cuda.Pointer) error {
+func (d *gpu) Download(to []byte, from driver.Pointer) error {
 	return d.alone(func() error {
 		if len(to) >= staged {
 			return d.stage.download(d, to, from)
@@ -220,22 +220,22 @@ func (d *driver) Download(to []byte, from cuda.Pointer) error {
 	})
 }
 
-func (d *driver) Load(image []byte, name string) (cuda.Kernel, error) {
+func (d *gpu) Load(image []byte, name string) (driver.Kernel, error) {
 	m, err := cu.LoadData(string(image))
 	if err != nil {
-		return cuda.Kernel{}, failure(err)
+		return driver.Kernel{}, failure(err)
 	}
 	f, err := m.Function(name)
 	if err != nil {
-		return cuda.Kernel{}, failure(err)
+		return driver.Kernel{}, failure(err)
 	}
-	k := cuda.Kernel{ID: len(d.functions)}
+	k := driver.Kernel{ID: len(d.functions)}
 	for _, a := range []struct {
 		to *int
 		of cu.FunctionAttribute
 	}{{&k.Registers, cu.NumRegs}, {&k.Static, cu.SharedSizeBytes}, {&k.Local, cu.LocalSizeBytes}} {
 		if *a.to, err = f.Attribute(a.of); err != nil {
-			return cuda.Kernel{}, failure(err)
+			return driver.Kernel{}, failure(err)
 		}
 	}
 	d.functions = append(d.functions, f)
@@ -251,7 +251,7 @@ func handle[T cu.Function | cu.Stream | cu.Event](v *T) uintptr {
 const maxDynamic = 8
 
 // allow lets a kernel have so much shared memory, if there is as much.
-func (d *driver) allow(k cuda.Kernel, shared int) (bool, error) {
+func (d *gpu) allow(k driver.Kernel, shared int) (bool, error) {
 	if shared <= d.allowed[k.ID] {
 		return true, nil
 	}
@@ -265,7 +265,7 @@ func (d *driver) allow(k cuda.Kernel, shared int) (bool, error) {
 	return true, nil
 }
 
-func (d *driver) Resident(k cuda.Kernel, threads, shared int) (int, error) {
+func (d *gpu) Resident(k driver.Kernel, threads, shared int) (int, error) {
 	if ok, err := d.allow(k, shared); !ok || err != nil {
 		return 0, err
 	}
@@ -297,7 +297,7 @@ const (
 )
 
 // tensors makes the images of a launch's tensors.
-func (d *driver) tensors(l *cuda.Launch) error {
+func (d *gpu) tensors(l *driver.Launch) error {
 	const wide = 2 // promotion of what is read to 128 bytes
 	const turned = 3
 	for _, t := range l.Tensors {
@@ -313,7 +313,7 @@ func (d *driver) tensors(l *cuda.Launch) error {
 		if t.Turned {
 			swizzle = turned
 		}
-		kind := map[cuda.Element]uintptr{cuda.Half: 6, cuda.Single: 7, cuda.Brain: 9}[t.Element]
+		kind := map[driver.Element]uintptr{driver.Half: 6, driver.Single: 7, driver.Brain: 9}[t.Element]
 		if err := d.do("cuTensorMapEncodeTiled", uintptr(t.Image()), kind, uintptr(rank), uintptr(t.At), address(&sizes), address(&strides), address(&box), address(&each), 0, swizzle, wide, 0); err != nil {
 			return err
 		}
@@ -323,7 +323,7 @@ func (d *driver) tensors(l *cuda.Launch) error {
 
 // config is a launch with attributes. Its parts are on the heap, where they stay
 // while the library reads them.
-func (d *driver) config(l *cuda.Launch, stream uintptr) *launchConfig {
+func (d *gpu) config(l *driver.Launch, stream uintptr) *launchConfig {
 	c := &launchConfig{shared: uint32(l.Shared), stream: stream, attributes: new([4]launchAttribute)}
 	for i := range 3 {
 		c.grid[i], c.block[i] = uint32(l.Grid[i]), uint32(l.Block[i])
@@ -351,7 +351,7 @@ func (d *driver) config(l *cuda.Launch, stream uintptr) *launchConfig {
 // nonPortable is the attribute that lets clusters have more than 8 blocks.
 const nonPortable = 14
 
-func (d *driver) Clusters(k cuda.Kernel, size, threads, shared int) (int, error) {
+func (d *gpu) Clusters(k driver.Kernel, size, threads, shared int) (int, error) {
 	if ok, err := d.allow(k, shared); !ok || err != nil {
 		return 0, err
 	}
@@ -362,11 +362,11 @@ func (d *driver) Clusters(k cuda.Kernel, size, threads, shared int) (int, error)
 		}
 	}
 	var n int32
-	err := d.do("cuOccupancyMaxActiveClusters", address(&n), f, address(d.config(&cuda.Launch{Grid: [3]int{size, 1, 1}, Block: [3]int{threads, 1, 1}, Shared: shared, Cluster: size}, 0)))
+	err := d.do("cuOccupancyMaxActiveClusters", address(&n), f, address(d.config(&driver.Launch{Grid: [3]int{size, 1, 1}, Block: [3]int{threads, 1, 1}, Shared: shared, Cluster: size}, 0)))
 	return int(n), err
 }
 
-func (d *driver) Streams(n int) error {
+func (d *gpu) Streams(n int) error {
 	for len(d.streams) < n {
 		if err := d.addStream(); err != nil {
 			return err
@@ -377,7 +377,7 @@ func (d *driver) Streams(n int) error {
 
 // addStream adds a stream with what products on it need, or nothing at all: each of
 // the lists has as many as there are streams.
-func (d *driver) addStream() error {
+func (d *gpu) addStream() error {
 	s, err := cu.MakeStream(cu.NonBlocking)
 	if err != nil {
 		return failure(err)
@@ -396,7 +396,7 @@ func (d *driver) addStream() error {
 	return nil
 }
 
-func (d *driver) NewEvent(timed bool) (cuda.Event, error) {
+func (d *gpu) NewEvent(timed bool) (driver.Event, error) {
 	if free := d.unused[timed]; len(free) > 0 {
 		e := free[len(free)-1]
 		d.unused[timed] = free[:len(free)-1]
@@ -411,26 +411,26 @@ func (d *driver) NewEvent(timed bool) (cuda.Event, error) {
 		return 0, failure(err)
 	}
 	d.events = append(d.events, ev)
-	e := cuda.Event(len(d.events) - 1)
+	e := driver.Event(len(d.events) - 1)
 	d.timed[e] = timed
 	return e, nil
 }
 
-func (d *driver) FreeEvent(e cuda.Event) error {
+func (d *gpu) FreeEvent(e driver.Event) error {
 	d.unused[d.timed[e]] = append(d.unused[d.timed[e]], e)
 	return nil
 }
 
-// BeginNetwork implements cuda.Networks: kernels of the dynamic algorithm are
+// BeginNetwork implements driver.Networks: kernels of the dynamic algorithm are
 // compiled for each network.
-func (d *driver) BeginNetwork(n cuda.Network) {
+func (d *gpu) BeginNetwork(n driver.Network) {
 	if n.Algorithm == persistDynamic && d.library() == nil {
 		d.dnn.begin(n, d.context)
 	}
 }
 
 // library readies cuDNN.
-func (d *driver) library() error {
+func (d *gpu) library() error {
 	err := d.Streams(1)
 	if err == nil {
 		err = d.networks(0)
@@ -441,17 +441,17 @@ func (d *driver) library() error {
 	return err
 }
 
-// NewNetwork implements cuda.Networks. What a builder could not do is tried
+// NewNetwork implements driver.Networks. What a builder could not do is tried
 // again, to tell why.
-func (d *driver) NewNetwork(n cuda.Network) (int, cuda.Sizes, error) {
+func (d *gpu) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
 	if err := d.library(); err != nil {
-		return 0, cuda.Sizes{}, err
+		return 0, driver.Sizes{}, err
 	}
 	w := d.dnn.take(n)
 	if w == nil {
 		var err error
 		if w, err = d.dnn.network(n, d.dnn.handles[0]); err != nil {
-			return 0, cuda.Sizes{}, err
+			return 0, driver.Sizes{}, err
 		}
 	}
 	d.dnn.networks = append(d.dnn.networks, w)
@@ -460,7 +460,7 @@ func (d *driver) NewNetwork(n cuda.Network) (int, cuda.Sizes, error) {
 
 // networks readies cuDNN on a stream: it takes memory and time, which most
 // programs have no use for.
-func (d *driver) networks(stream int) error {
+func (d *gpu) networks(stream int) error {
 	for len(d.dnn.handles) <= stream {
 		if err := d.dnn.add(handle(&d.streams[len(d.dnn.handles)])); err != nil {
 			return err
@@ -469,13 +469,13 @@ func (d *driver) networks(stream int) error {
 	return nil
 }
 
-func (d *driver) Record(e cuda.Event, stream int) error {
+func (d *gpu) Record(e driver.Event, stream int) error {
 	return failure(d.events[e].Record(d.streams[stream]))
 }
 
-func (d *driver) Await(e cuda.Event) error { return failure(d.events[e].Synchronize()) }
+func (d *gpu) Await(e driver.Event) error { return failure(d.events[e].Synchronize()) }
 
-func (d *driver) Elapsed(from, to cuda.Event) (float64, error) {
+func (d *gpu) Elapsed(from, to driver.Event) (float64, error) {
 	ms, err := d.events[from].Elapsed(d.events[to])
 	return ms / 1e3, failure(err)
 }
@@ -483,11 +483,11 @@ func (d *driver) Elapsed(from, to cuda.Event) (float64, error) {
 // relaxed capture lets this thread call what other captures forbid.
 const relaxed = 2
 
-func (d *driver) BeginCapture() error {
+func (d *gpu) BeginCapture() error {
 	return d.do("cuStreamBeginCapture_v2", handle(&d.streams[0]), relaxed)
 }
 
-func (d *driver) EndCapture() (cuda.Graph, error) {
+func (d *gpu) EndCapture() (driver.Graph, error) {
 	var g graph
 	if err := d.do("cuStreamEndCapture", handle(&d.streams[0]), address(&g.graph)); err != nil {
 		return 0, err
@@ -500,19 +500,19 @@ func (d *driver) EndCapture() (cuda.Graph, error) {
 	return d.next, nil
 }
 
-func (d *driver) Replay(g cuda.Graph) error {
+func (d *gpu) Replay(g driver.Graph) error {
 	return d.do("cuGraphLaunch", d.graphs[g].exec, handle(&d.streams[0]))
 }
 
-func (d *driver) FreeGraph(id cuda.Graph) error {
+func (d *gpu) FreeGraph(id driver.Graph) error {
 	g := d.graphs[id]
 	delete(d.graphs, id)
 	return errors.Join(d.do("cuGraphExecDestroy", g.exec), d.do("cuGraphDestroy", g.graph))
 }
 
-func (d *driver) Throttled() bool { return d.monitor != nil && d.monitor.throttled() != "" }
+func (d *gpu) Throttled() bool { return d.monitor != nil && d.monitor.throttled() != "" }
 
-func (d *driver) Survey() []device.Finding {
+func (d *gpu) Survey() []device.Finding {
 	if d.monitor == nil {
 		return []device.Finding{{Name: "state", Value: "unknown", Remedy: "install the driver's management library, libnvidia-ml.so.1"}}
 	}
@@ -520,4 +520,4 @@ func (d *driver) Survey() []device.Finding {
 }
 
 // Close leaves everything to the end of the process, which is near.
-func (d *driver) Close() error { return nil }
+func (d *gpu) Close() error { return nil }

@@ -34,7 +34,9 @@ static outcome issue(const entry* e, int n) {
 */
 import "C"
 
-import "rnnbench/device/cuda"
+import (
+	"rnnbench/device/cuda/driver"
+)
 
 // A call is a function of a library with its arguments, words all of them.
 type call struct {
@@ -74,7 +76,7 @@ func issue(e *C.entry) int { return int(C.issue(e, 1).code) }
 type sequence struct {
 	entries []C.entry
 	of      []origin
-	calls   []cuda.Call // whose arguments are where the entries point
+	calls   []driver.Call // whose arguments are where the entries point
 	configs []*launchConfig
 }
 
@@ -85,8 +87,8 @@ type origin struct {
 	tell func(name string, code int) error
 }
 
-// Sequence implements cuda.Driver.
-func (d *driver) Sequence(calls []cuda.Call) (cuda.Sequence, error) {
+// Sequence implements driver.Driver.
+func (d *gpu) Sequence(calls []driver.Call) (driver.Sequence, error) {
 	s := &sequence{calls: calls}
 	for i := range calls {
 		made, err := d.calls(&calls[i], s)
@@ -107,8 +109,8 @@ func (d *driver) Sequence(calls []cuda.Call) (cuda.Sequence, error) {
 	return d.readied, nil
 }
 
-// Issue implements cuda.Driver.
-func (d *driver) Issue(id cuda.Sequence) (int, error) {
+// Issue implements driver.Driver.
+func (d *gpu) Issue(id driver.Sequence) (int, error) {
 	s := d.sequences[id]
 	if len(s.entries) == 0 {
 		return 0, nil
@@ -125,14 +127,14 @@ func (d *driver) Issue(id cuda.Sequence) (int, error) {
 	return from.call, err
 }
 
-// FreeSequence implements cuda.Driver.
-func (d *driver) FreeSequence(id cuda.Sequence) error {
+// FreeSequence implements driver.Driver.
+func (d *gpu) FreeSequence(id driver.Sequence) error {
 	delete(d.sequences, id)
 	return nil
 }
 
 // calls are what c comes to. What they point to is kept by c and s.
-func (d *driver) calls(c *cuda.Call, s *sequence) ([]call, error) {
+func (d *gpu) calls(c *driver.Call, s *sequence) ([]call, error) {
 	on := handle(&d.streams[c.Stream])
 	switch {
 	case c.Launch != nil:
@@ -152,9 +154,9 @@ func (d *driver) calls(c *cuda.Call, s *sequence) ([]call, error) {
 	return []call{d.call("cuEventRecord", handle(&d.events[c.Event]), on)}, nil
 }
 
-func (d *driver) call(name string, args ...uintptr) call { return call{name, args, d.extra, d.code} }
+func (d *gpu) call(name string, args ...uintptr) call { return call{name, args, d.extra, d.code} }
 
-func (d *driver) launch(l *cuda.Launch, on uintptr, s *sequence) call {
+func (d *gpu) launch(l *driver.Launch, on uintptr, s *sequence) call {
 	g, b, f := l.Grid, l.Block, handle(&d.functions[l.Kernel.ID])
 	var params uintptr
 	if len(l.Params) > 0 {

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"rnnbench/device"
-	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 )
 
 // A stage is where large matrices stop on their way between the host and the GPU:
@@ -15,7 +15,7 @@ import (
 // one of its own first, with one processor.
 type stage struct {
 	buffer [2][]byte
-	passed [2]cuda.Event // what was copied last
+	passed [2]driver.Event // what was copied last
 }
 
 const (
@@ -24,7 +24,7 @@ const (
 )
 
 // ready makes the buffers, once.
-func (s *stage) ready(d *driver) error {
+func (s *stage) ready(d *gpu) error {
 	for i := range s.buffer {
 		if s.buffer[i] != nil {
 			continue
@@ -47,7 +47,7 @@ func piece(v []byte, i int) []byte {
 	return v[min(i*stageSize, len(v)):min((i+1)*stageSize, len(v))]
 }
 
-func (s *stage) upload(d *driver, to cuda.Pointer, from []byte) error {
+func (s *stage) upload(d *gpu, to driver.Pointer, from []byte) error {
 	if err := s.ready(d); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s *stage) upload(d *driver, to cuda.Pointer, from []byte) error {
 	return nil
 }
 
-func (s *stage) download(d *driver, to []byte, from cuda.Pointer) error {
+func (s *stage) download(d *gpu, to []byte, from driver.Pointer) error {
 	if err := s.ready(d); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -96,7 +97,7 @@ func (b *binder) ordered(op schedule.Persistent, t grouping) bool {
 
 // fragmentBytes is the size of a layer's weights of a gate as fragments, of 16
 // units and 64 bytes of columns each.
-func fragmentBytes(hidden int, e Element) int64 {
+func fragmentBytes(hidden int, e driver.Element) int64 {
 	return 1024 * int64(ceil(hidden, 16)) * int64(ceil(hidden*e.Bytes(), 64))
 }
 
@@ -121,7 +122,7 @@ func (b *binder) fragmented(op schedule.Pack) step {
 	from, to, exact := b.element(op.Src), b.element(op.Dst), number(b.precision == schedule.FP32)
 	s := b.source(func() source {
 		head := fmt.Sprintf("typedef %v FROM;\ntypedef %v W;\nenum { SPREAD = 0, ORDERED = 0, BAND = 16, EXACT = %d };\n", from, to, exact)
-		return source{"arrange", head + file("recurrence").text + file("fragments").text + file("arrange").text}
+		return source{name: "arrange", text: head + file("recurrence").text + file("fragments").text + file("arrange").text}
 	}, "arrange ", from, to, exact)
 	quads := int(fragmentBytes(hidden, to) / 16)
 	return newLaunch(s, [3]int{ceil(quads, blockSize), op.Dst.Cols / hidden, 1}, [3]int{blockSize, 1, 1},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -137,7 +138,7 @@ func (s scatter) aligned() int {
 
 // shaped fills in how s, of so many blocks at most, divides the units, or says
 // why it does not fit.
-func (s scatter) shaped(blocks, carried int, p Properties) (scatter, string) {
+func (s scatter) shaped(blocks, carried int, p driver.Properties) (scatter, string) {
 	s.units = roundUp(ceil(s.hidden, blocks), s.aligned())
 	if used := ceil(s.hidden, s.units); s.spread() {
 		s.clusters = ceil(used, s.cluster)
@@ -154,18 +155,18 @@ func (s scatter) shaped(blocks, carried int, p Properties) (scatter, string) {
 }
 
 // together is how many groups run at the same time.
-func (s scatter) together(p Properties) int {
+func (s scatter) together(p driver.Properties) int {
 	if s.cluster == 1 {
 		return p.SMs / s.clusters
 	}
-	return max(1, p.clusters(s.cluster)/s.clusters)
+	return max(1, p.Together(s.cluster)/s.clusters)
 }
 
 // cycles is about what a step of all sequences takes, fitted to 168 measurements on
 // an H200: products, for which shared memory delivers 128 bytes per cycle; sums and
 // the cell; and the exchange of parts. Pushes of all groups share what connects
 // multiprocessors, and words the 4 TB/s that memory takes and gives.
-func (s scatter) cycles(p Properties) float64 {
+func (s scatter) cycles(p driver.Properties) float64 {
 	groups, together := ceil(s.batch, s.samples), s.together(p)
 	side := float64(min(groups, together))
 	warps, pieces, far := float64(s.warps), float64(s.pieces()), float64(s.pieces()-s.resident)
@@ -243,7 +244,7 @@ func (b *binder) scatters(l layer, carried int) ([]grouping, string) {
 				why = no
 				return
 			}
-			if s.cluster > 1 && b.properties.clusters(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
+			if s.cluster > 1 && b.properties.Together(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
 				return
 			}
 			if g := s.grouping(b.properties); !seen[g.sizes] {
@@ -303,7 +304,7 @@ func (b *binder) scatterShapes(yield func(clusters, cluster, groups int)) {
 		for _, n := range b.choose("cluster", clusterSizes()...) {
 			room := b.properties.SMs
 			if n > 1 {
-				room = b.properties.clusters(n)
+				room = b.properties.Together(n)
 			}
 			if clusters := room / groups; clusters > 1 && (n == 1 || hopper) {
 				yield(clusters, n, groups)
@@ -313,7 +314,7 @@ func (b *binder) scatterShapes(yield func(clusters, cluster, groups int)) {
 }
 
 // grouping is how s runs.
-func (s scatter) grouping(p Properties) grouping {
+func (s scatter) grouping(p driver.Properties) grouping {
 	sizes := fmt.Sprintf("SPREAD = %d, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, CHUNKS = %d, RESIDENT = %d, SAME = %d, ",
 		number(s.spread()), s.clusters, s.cluster, s.units, s.samples, s.warps, s.chunks(), s.resident, s.same())
 	kernel := "backtensor"
@@ -335,7 +336,7 @@ const maxSpread = 16
 
 // partsBytes bounds what groups leave there: two buffers of words, one from each
 // block for each unit of each sequence; or two images of all gradients.
-func partsBytes(hidden, batch int, p Properties) int64 {
+func partsBytes(hidden, batch int, p driver.Properties) int64 {
 	line := hidden + roundUp(ceil(hidden, max(1, p.SMs/maxGroups)), 16)
 	words := 2 * 8 * int64(p.SMs) * int64(line) * int64(min(maxSpread, roundUp(batch, 8)))
 	return max(words, 2*24*int64(hidden+maxPadding)*int64(roundUp(batch, maxSamples)))
@@ -359,7 +360,7 @@ func (b *binder) backwardForm(op schedule.PersistentBackward) (form grouping, no
 	if b.knobs["resident"] == 3 {
 		return barrier(), nil, nil
 	}
-	l := layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R), b.precision == schedule.FP32, 0, 0}
+	l := layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: b.element(op.R), exact: b.precision == schedule.FP32, within: 0, inputs: 0}
 	list := func(b *binder) ([]grouping, string) { return b.backgroupings(op.Cell, l) }
 	of := choice{cell: op.Cell, layer: l, backward: true}
 	all, err := b.shared(of, list)
@@ -392,7 +393,7 @@ func (b *binder) groupBackward(op schedule.PersistentBackward, t grouping) step 
 		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + backText(op, groups, b.element(op.R), b.functions()) + t.backFiles()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistentbackward(int steps, int batch, unsigned* control, unsigned* trouble%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, trouble);\n}\n",
 			t.threads, params(groups), members(groups, 0))
-		return source{"persistentbackward", text}
+		return source{name: "persistentbackward", text: text}
 	}
 	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), b.control(), b.trouble()}, b.arguments(groups)...)
 	return t.launch(op.Batch(), b.sides > 1, b.source(write, words...), append(args, uint64(b.at(op.R))))
@@ -430,7 +431,7 @@ func (b *binder) carriedGroups(op schedule.PersistentBackward) []group {
 }
 
 // backText is the struct Cell of kernels/back.cu, with functions of that name.
-func backText(op schedule.PersistentBackward, groups []group, weights Element, functions string) string {
+func backText(op schedule.PersistentBackward, groups []group, weights driver.Element, functions string) string {
 	c := op.Cell
 	kept := carried(c)
 	reads, writes := c.Backward.Vectors()

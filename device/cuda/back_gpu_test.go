@@ -8,6 +8,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -22,9 +23,9 @@ var places = []int{0, 1, 2, 3, 5, 8}
 func BenchmarkGPUGradients(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, long := range trained() {
-		weights := cuda.Single
+		weights := driver.Single
 		if long.Precision == schedule.BF16 {
-			weights = cuda.Brain
+			weights = driver.Brain
 		}
 		texts := cuda.Gradients(long.Cell, long.Hidden, long.Batch, weights, nil, h200())
 		short := long

@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/knob"
 )
 
@@ -78,12 +79,12 @@ func (g gathering) memory() int64 {
 }
 
 // together is how many groups run at the same time.
-func (g gathering) together(p Properties) int { return p.clusters(g.cluster) / g.clusters }
+func (g gathering) together(p driver.Properties) int { return p.Together(g.cluster) / g.clusters }
 
 // shaped fills in how g, of so many clusters at most, divides the units, or says
 // why it does not fit. A thread needs registers for each of its values, besides
 // those that are carried.
-func (g gathering) shaped(registers, carried int, p Properties) (gathering, string) {
+func (g gathering) shaped(registers, carried int, p driver.Properties) (gathering, string) {
 	g.units = roundUp(ceil(g.hidden, g.clusters*g.cluster), 8)
 	if g.band = 16; g.units%16 != 0 {
 		g.band = 8
@@ -136,7 +137,7 @@ func (g gathering) shaped(registers, carried int, p Properties) (gathering, stri
 // are written, counted, seen and copied, and sums pushed. What memory gives to all
 // blocks hides behind that, but for what is more. Words have not been measured and
 // count more.
-func (g gathering) cycles(p Properties) float64 {
+func (g gathering) cycles(p driver.Properties) float64 {
 	products, latency := 2.0, 40.0
 	if g.exact {
 		products, latency = 3, 60
@@ -160,7 +161,7 @@ func (g gathering) cycles(p Properties) float64 {
 }
 
 // grouping is how g runs.
-func (g gathering) grouping(carried int, p Properties) grouping {
+func (g gathering) grouping(carried int, p driver.Properties) grouping {
 	return grouping{
 		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
 		kernel: "backturns", sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, WORDED = %d, ORDERED = 0",
@@ -189,7 +190,7 @@ func (b *binder) gatherings(l layer, registers, carried int) ([]grouping, string
 							if cluster < 2 || groups > ceil(l.batch, samples) && b.knobs["groups"] == 0 {
 								continue
 							}
-							g := gathering{layer: l, cluster: cluster, clusters: b.properties.clusters(cluster) / groups, samples: samples, height: height, split: split, words: words}
+							g := gathering{layer: l, cluster: cluster, clusters: b.properties.Together(cluster) / groups, samples: samples, height: height, split: split, words: words}
 							if g.clusters < 2 {
 								continue
 							}

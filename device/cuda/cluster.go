@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -64,7 +65,7 @@ func (t tiling) limit() int { return min(maxRegisters, registersOfSM/roundUp(t.t
 // settled reports whether all weights are waited for ahead of the steps: there are
 // registers to spare, or some would be spilled, it was not measured to be slower, and
 // as many of a batch's clusters run side by side.
-func (t tiling) settled(batch int, p Properties) bool {
+func (t tiling) settled(batch int, p driver.Properties) bool {
 	if t.spread && t.gates > 1 || t.limit()-t.registers() <= 5 {
 		return false
 	}
@@ -77,7 +78,7 @@ func (t tiling) settled(batch int, p Properties) bool {
 
 // shaped fills in how t, of so many blocks at most, divides the units, or says why it
 // does not fit.
-func (t tiling) shaped(blocks int, p Properties) (tiling, string) {
+func (t tiling) shaped(blocks int, p driver.Properties) (tiling, string) {
 	t.units = roundUp(ceil(t.hidden, blocks), 32/t.lanes*t.tile)
 	t.cluster = ceil(t.hidden, t.units)
 	t.chunks = ceil(t.hidden, t.lanes*t.step())
@@ -106,7 +107,7 @@ func (t tiling) shaped(blocks int, p Properties) (tiling, string) {
 // up to 36 and 52 more than registers counts. Each quarter of a multiprocessor has
 // registers of its own, for whole warps. Of clusters of a size in between those that
 // were asked for more fit than are known of, which makes up for both.
-func (t tiling) perSM(more int, p Properties) int {
+func (t tiling) perSM(more int, p driver.Properties) int {
 	need, others := t.registers()+more, min(p.Shared/t.shared(), 2048/t.threads())
 	if !t.asked(p) {
 		return min(registersOfSM/(t.threads()*roundUp(need, 8)), others)
@@ -119,12 +120,12 @@ func (t tiling) perSM(more int, p Properties) int {
 }
 
 // asked reports whether the GPU was asked how many of t's clusters fit.
-func (t tiling) asked(p Properties) bool { return p.Clusters[t.cluster] > 0 }
+func (t tiling) asked(p driver.Properties) bool { return p.Clusters[t.cluster] > 0 }
 
 // cycles is about what a step of all sequences takes, fitted to measurements on
 // an H200: products, which hide little of what shared memory delivers, 128 bytes
 // per cycle, then the chain of exchanges and functions that nothing hides.
-func (t tiling) cycles(batch int, p Properties) float64 {
+func (t tiling) cycles(batch int, p driver.Properties) float64 {
 	clusters := ceil(batch, t.samples)
 	together := t.together(p)
 	blocks := 1
@@ -170,11 +171,11 @@ func (t tiling) cycles(batch int, p Properties) float64 {
 
 // together is how many groups of blocks run at the same time, one block on each
 // multiprocessor.
-func (t tiling) together(p Properties) int {
+func (t tiling) together(p driver.Properties) int {
 	if t.spread {
 		return p.SMs / t.cluster
 	}
-	return max(1, p.clusters(t.cluster))
+	return max(1, p.Together(t.cluster))
 }
 
 // clusterSizes are those that are tried.
@@ -231,7 +232,7 @@ func cheaper(x, y grouping) int { return cmp.Compare(x.cycles, y.cycles) }
 // A layer is what groupings are chosen for.
 type layer struct {
 	hidden, gates, batch int
-	weights              Element
+	weights              driver.Element
 	exact                bool // single precision throughout
 	within               int  // of the state that goes through weights; see within
 	inputs               int  // places for those of a unit and step, where they can be read steps ahead
@@ -239,11 +240,11 @@ type layer struct {
 
 func (b *binder) layer(op schedule.Persistent) layer {
 	inputs := 0
-	if b.element(op.X) == Single {
+	if b.element(op.X) == driver.Single {
 		r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 		inputs = r.inputs()
 	}
-	return layer{op.Hidden(), op.Cell.Recurrent, op.Batch(), b.element(op.R[0]), b.precision == schedule.FP32, within(op.Cell), inputs}
+	return layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: b.element(op.R[0]), exact: b.precision == schedule.FP32, within: within(op.Cell), inputs: inputs}
 }
 
 // grouped lists the groupings of one kind, of all numbers of blocks.
@@ -268,7 +269,7 @@ func (b *binder) grouped(l layer, kind func(l layer, spread bool, blocks int, ad
 					t.knobs["resident"] = 2
 				}
 			default:
-				if t.blocks > 1 && b.properties.clusters(t.blocks) == 0 {
+				if t.blocks > 1 && b.properties.Together(t.blocks) == 0 {
 					why = fmt.Sprintf("no %d blocks share memory on this GPU", t.blocks)
 					return
 				}
@@ -324,22 +325,6 @@ func tiles(gates int, spread bool, samples int) []int {
 	}
 	return []int{1, 2, 4}
 }
-
-// clusters is how many clusters of a size run at the same time, one block on
-// each multiprocessor.
-func (p Properties) clusters(size int) int {
-	if size == 1 {
-		return p.SMs
-	}
-	for n := size; n <= maxCluster; n++ { // sizes in between have the room of the next that was asked for
-		if c, ok := p.Clusters[n]; ok {
-			return c
-		}
-	}
-	return 0
-}
-
-const maxCluster = 16
 
 // maxGroups bounds the groups spread over the GPU.
 const maxGroups = 16
@@ -404,7 +389,7 @@ type grouping struct {
 }
 
 // grouping is how t runs so many sequences.
-func (t tiling) grouping(batch int, p Properties) grouping {
+func (t tiling) grouping(batch int, p driver.Properties) grouping {
 	return grouping{
 		spread: t.spread, order: byUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
 		kernel: "cluster", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d, SETTLED = %d",
@@ -435,7 +420,7 @@ func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
 		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0]), b.functions()) + t.files()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s_layer(cell, steps, batch, control, trouble);\n}\n",
 			t.threads, params(groups), weightParams(len(op.R)), members(groups, len(op.R)), t.kernel)
-		return source{"persistent", text}
+		return source{name: "persistent", text: text}
 	}
 	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), b.control(), b.trouble()}, b.arguments(groups)...)
 	for _, w := range op.R {

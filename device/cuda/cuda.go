@@ -22,21 +22,22 @@ import (
 	"unicode"
 
 	"rnnbench/device"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
 // A Device is one GPU. Like a Driver it is for one goroutine.
 type Device struct {
-	driver     Driver
-	compiler   Compiler
+	driver     driver.Driver
+	compiler   driver.Compiler
 	cache      string // folder of compiled kernels; "": none
-	properties Properties
-	kernels    map[string]Kernel // by key
-	ahead      map[string]*image // by key; not loaded yet
-	compilers  chan struct{}     // as many as compile at the same time
-	eviction   Pointer           // memory for Evict; 0: none yet
-	networks   map[Network]readied
+	properties driver.Properties
+	kernels    map[string]driver.Kernel // by key
+	ahead      map[string]*image        // by key; not loaded yet
+	compilers  chan struct{}            // as many as compile at the same time
+	eviction   driver.Pointer           // memory for Evict; 0: none yet
+	networks   map[driver.Network]readied
 }
 
 var (
@@ -48,8 +49,8 @@ var (
 
 // New returns the device behind a driver. Compiled kernels are kept in the
 // folder cache, unless that is "".
-func New(d Driver, c Compiler, cache string) *Device {
-	return &Device{driver: d, compiler: c, cache: cache, properties: d.Properties(), kernels: map[string]Kernel{}, ahead: map[string]*image{}, compilers: make(chan struct{}, runtime.NumCPU()), networks: map[Network]readied{}}
+func New(d driver.Driver, c driver.Compiler, cache string) *Device {
+	return &Device{driver: d, compiler: c, cache: cache, properties: d.Properties(), kernels: map[string]driver.Kernel{}, ahead: map[string]*image{}, compilers: make(chan struct{}, runtime.NumCPU()), networks: map[driver.Network]readied{}}
 }
 
 // Info implements device.Device.
@@ -98,7 +99,7 @@ func (d *Device) probe() error {
 	if p.Clusters != nil || p.Capability < 90 {
 		return nil
 	}
-	s := step{source: &source{"probe", "extern \"C\" __global__ void probe(unsigned* word) {}\n"}, launch: &Launch{Name: "probe"}}
+	s := step{source: &source{name: "probe", text: "extern \"C\" __global__ void probe(unsigned* word) {}\n"}, launch: &driver.Launch{Name: "probe"}}
 	if err := d.load([]step{s}); err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (d *Device) Evict() error {
 			return fmt.Errorf("cuda: %w", err)
 		}
 	}
-	return d.driver.Clear(Extent{d.eviction, bytes})
+	return d.driver.Clear(driver.Extent{At: d.eviction, Bytes: bytes})
 }
 
 // Close implements device.Device.

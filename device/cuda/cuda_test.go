@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/emulator"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
@@ -36,7 +37,7 @@ func sample[T any](cases []T, every int) []T {
 }
 
 // emulation is what an emulated GPU of so many multiprocessors takes.
-func emulation(t *testing.T, sms int) (cuda.Compiler, *emulator.Driver) {
+func emulation(t *testing.T, sms int) (driver.Compiler, *emulator.Driver) {
 	compiler, err := emulator.NewCompiler()
 	if err != nil {
 		t.Skip(err)
@@ -81,7 +82,7 @@ func TestLimits(t *testing.T) {
 // poor is a GPU without a library of products.
 type poor struct{ *emulator.Driver }
 
-func (d poor) Properties() cuda.Properties {
+func (d poor) Properties() driver.Properties {
 	p := d.Driver.Properties()
 	p.NoProducts, p.NoNetworks = "there is no library", "there is no library of networks"
 	return p
@@ -145,7 +146,7 @@ func network(b *schedule.Builder, layers int) schedule.Vendor {
 
 // A counting compiler counts what it compiled and what it is compiling.
 type counting struct {
-	cuda.Compiler
+	driver.Compiler
 	mu       sync.Mutex
 	all, now int
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 )
@@ -40,9 +41,9 @@ func TestEven(t *testing.T) {
 func even(t *testing.T, c *cell.Cell, hidden, batch int, k knob.Params, seen map[string]bool) {
 	t.Helper()
 	for _, w := range []struct {
-		element cuda.Element
+		element driver.Element
 		exact   bool
-	}{{cuda.Single, true}, {cuda.Single, false}, {cuda.Brain, false}, {cuda.Half, false}} {
+	}{{driver.Single, true}, {driver.Single, false}, {driver.Brain, false}, {driver.Half, false}} {
 		for _, gradient := range []bool{false, true} {
 			for _, d := range cuda.Divisions(c, hidden, batch, w.element, w.exact, gradient, k, h200()) {
 				seen[d.Kernel] = true

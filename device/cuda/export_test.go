@@ -1,15 +1,16 @@
 package cuda
 
 import (
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
 // Sources are the texts of s's kernels with knobs k on a GPU of properties p.
-func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []string, error) {
+func Sources(s *schedule.Schedule, k knob.Params, p driver.Properties) ([]*driver.Launch, []string, error) {
 	var texts []string
-	var launches []*Launch
+	var launches []*driver.Launch
 	steps, err := launching(s, k, p)
 	for _, step := range steps {
 		launches = append(launches, step.launch)
@@ -19,7 +20,7 @@ func Sources(s *schedule.Schedule, k knob.Params, p Properties) ([]*Launch, []st
 }
 
 // Early tells of each launch of s whether it may begin ahead of the end of the one before.
-func Early(s *schedule.Schedule, k knob.Params, p Properties) (early []bool, err error) {
+func Early(s *schedule.Schedule, k knob.Params, p driver.Properties) (early []bool, err error) {
 	steps, err := launching(s, k, p)
 	for _, step := range steps {
 		early = append(early, step.early)
@@ -29,7 +30,7 @@ func Early(s *schedule.Schedule, k knob.Params, p Properties) (early []bool, err
 
 // HalvesEnd is where, in the memory of s's program, the last part of sums of products ends whose
 // left factor is split on the way, and how much memory there is.
-func HalvesEnd(s *schedule.Schedule, p Properties) (end, all int64, err error) {
+func HalvesEnd(s *schedule.Schedule, p driver.Properties) (end, all int64, err error) {
 	b, err := newBinder(s, nil, p, nil)
 	if err != nil {
 		return 0, 0, err
@@ -48,7 +49,7 @@ func HalvesEnd(s *schedule.Schedule, p Properties) (end, all int64, err error) {
 }
 
 // launching are the steps of s that are launches.
-func launching(s *schedule.Schedule, k knob.Params, p Properties) (out []step, err error) {
+func launching(s *schedule.Schedule, k knob.Params, p driver.Properties) (out []step, err error) {
 	b, err := newBinder(s, k, p, nil)
 	if err != nil {
 		return nil, err
@@ -77,10 +78,10 @@ func LimitPieces(bytes int64) (undo func()) {
 }
 
 // Groupings are those of a layer, the cheapest first, as knobs and as text.
-func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (knobs []knob.Params, texts []string) {
+func Groupings(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.Params, p driver.Properties) (knobs []knob.Params, texts []string) {
 	b := binder{knobs: k, properties: p}
 	r := newRecurrence(&schedule.Sequence{Cell: c}, c.Inference)
-	all, _ := b.groupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single, within(c), r.inputs()})
+	all, _ := b.groupings(c, layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: weights == driver.Single, within: within(c), inputs: r.inputs()})
 	for _, t := range all {
 		knobs = append(knobs, t.knobs)
 		texts = append(texts, t.describe())
@@ -89,9 +90,9 @@ func Groupings(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, 
 }
 
 // Gradients are those of the gradient of a layer of c.
-func Gradients(c *cell.Cell, hidden, batch int, weights Element, k knob.Params, p Properties) (texts []string) {
+func Gradients(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.Params, p driver.Properties) (texts []string) {
 	b := binder{knobs: k, properties: p}
-	all, _ := b.backgroupings(c, layer{hidden, c.Recurrent, batch, weights, weights == Single, 0, 0})
+	all, _ := b.backgroupings(c, layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: weights == driver.Single, within: 0, inputs: 0})
 	for _, t := range all {
 		texts = append(texts, t.describe())
 	}
@@ -107,9 +108,9 @@ type Division struct {
 }
 
 // Divisions are those of a layer of c, or of its gradient.
-func Divisions(c *cell.Cell, hidden, batch int, weights Element, exact, gradient bool, k knob.Params, p Properties) (out []Division) {
+func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, gradient bool, k knob.Params, p driver.Properties) (out []Division) {
 	b := binder{knobs: k, properties: p}
-	l := layer{hidden, c.Recurrent, batch, weights, exact, 0, 0}
+	l := layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: exact, within: 0, inputs: 0}
 	room, states := partsBytes(hidden, batch, p), len(carried(c))
 	list := func(b *binder) ([]grouping, string) { return b.backgroupings(c, l) }
 	if !gradient {
@@ -120,7 +121,7 @@ func Divisions(c *cell.Cell, hidden, batch int, weights Element, exact, gradient
 	}
 	all, _ := b.parts(list)
 	for _, t := range all {
-		out = append(out, Division{t.kernel, t.sizes, t.blocks, t.threads, t.shared, t.together, alignment + room, states})
+		out = append(out, Division{Kernel: t.kernel, Sizes: t.sizes, Blocks: t.blocks, Threads: t.threads, Shared: t.shared, Together: t.together, Room: alignment + room, States: states})
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -131,11 +132,11 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 		rightTail, more = b.tail(op.B, stream, false)
 		out = append(out, more...)
 	}
-	scratch := b.base + Pointer(b.layout.scratch[stream])
+	scratch := b.base + driver.Pointer(b.layout.scratch[stream])
 	whole, from, ldFrom := op.A, b.at(op.A), op.A.M.Cols
 	if copied {
 		from, ldFrom = scratch, roundUp(whole.Cols, 4)
-		scratch += Pointer(copyBytes(whole))
+		scratch += driver.Pointer(copyBytes(whole))
 		l := newLaunch(b.scaled("copyrows", nil, "V", 1), [3]int{min(ceil(whole.Rows, 8), largestParts), 1, 1}, [3]int{32, 8, 1},
 			uint64(whole.Rows), uint64(whole.Cols), uint64(b.at(whole)), uint64(whole.M.Cols), uint64(from), uint64(ldFrom), uint64(tail))
 		l.early = true
@@ -148,7 +149,7 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 		var right link
 		if kept {
 			_, at := wideBytes(n, k)
-			right = link{b.at(op.B), b.at(op.B) + Pointer(at), scratch}
+			right = link{at: b.at(op.B), tail: b.at(op.B) + driver.Pointer(at), parts: scratch}
 		} else {
 			var more []step
 			right, more = b.right(op, rightTail, scratch, stream)
@@ -162,28 +163,28 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 		if w.parts > 1 {
 			c, ld, add = right.parts, n, false
 		}
-		width := func(at Pointer, ld int) int {
+		width := func(at driver.Pointer, ld int) int {
 			if n%4 == 0 && ld%4 == 0 && at%16 == 0 {
 				return 4
 			}
 			return 1
 		}
-		left := &Tensor{At: from + Pointer(4*((op.A.Row-whole.Row)*ldFrom+op.A.Col-whole.Col)), Sizes: [3]int{op.A.Cols, op.A.Rows, 1}, Strides: [2]int{4 * ldFrom, 4 * ldFrom * op.A.Rows}, Box: [3]int{deepHalves, w.rows(), 1}, Turned: true}
+		left := &driver.Tensor{At: from + driver.Pointer(4*((op.A.Row-whole.Row)*ldFrom+op.A.Col-whole.Col)), Sizes: [3]int{op.A.Cols, op.A.Rows, 1}, Strides: [2]int{4 * ldFrom, 4 * ldFrom * op.A.Rows}, Box: [3]int{deepHalves, w.rows(), 1}, Turned: true}
 		if op.TransA {
 			left.Box[1] = deepHalves
 		}
 		l := newLaunch(b.scaled("halves", []string{"pieces"}, "V", width(c, ld), "ALONG", number(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages(), "BIAS", number(!bias.Empty())),
 			[3]int{min(w.items, b.properties.SMs), 1, 1}, [3]int{w.threads(), 1, 1},
 			uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(tail), uint64(right.at), uint64(right.tail), uint64(c), uint64(ld), uint64(m)*uint64(n), uint64(number(add)), uint64(row))
-		l.launch.Shared, l.launch.Tensors = w.shared(), []*Tensor{left}
-		l.launch.pack()
+		l.launch.Shared, l.launch.Tensors = w.shared(), []*driver.Tensor{left}
+		l.launch.Pack()
 		l.early = true
 		out = append(out, l)
 		if w.parts > 1 {
-			b.pending = append(b.pending, sumOf{m, n, w.parts, c, op.C, op.Accumulate})
+			b.pending = append(b.pending, sumOf{rows: m, cols: n, parts: w.parts, from: c, to: op.C, add: op.Accumulate})
 			if rows, ok := b.sumBehind(op, stream); ok && i == len(portions)-1 {
 				b.added[b.now+1] = true
-				b.pending = append(b.pending, sumOf{1, rows.A.Cols, sumParts(rows, b.properties), b.sums(stream), rows.Out, rows.Accumulate})
+				b.pending = append(b.pending, sumOf{rows: 1, cols: rows.A.Cols, parts: sumParts(rows, b.properties), from: b.sums(stream), to: rows.Out, add: rows.Accumulate})
 			}
 			if b.now >= b.chainEnd {
 				out, b.pending = append(out, b.addParts(b.pending)), nil
@@ -243,7 +244,7 @@ type tailed struct {
 
 // tail is where v's is on a stream, and what finds its largest value unless that is known or
 // found by who copies v.
-func (b *binder) tail(v schedule.View, stream int, copied bool) (Pointer, []step) {
+func (b *binder) tail(v schedule.View, stream int, copied bool) (driver.Pointer, []step) {
 	room, used := b.layout.tails[stream], 0
 	oldest := -1
 	for i, t := range b.tails {
@@ -267,7 +268,7 @@ func (b *binder) tail(v schedule.View, stream int, copied bool) (Pointer, []step
 			slot++
 		}
 	}
-	b.tails = append(b.tails, tailed{v, stream, slot})
+	b.tails = append(b.tails, tailed{view: v, stream: stream, slot: slot})
 	at := b.slot(room, slot)
 	if copied {
 		return at, nil
@@ -304,10 +305,12 @@ func (b *binder) sumAhead(v schedule.View, stream, node int) (int, schedule.SumR
 }
 
 // sums is where the sums of parts of a factor's rows are that are begun ahead.
-func (b *binder) sums(stream int) Pointer { return b.base + Pointer(b.layout.tails[stream].sums) }
+func (b *binder) sums(stream int) driver.Pointer {
+	return b.base + driver.Pointer(b.layout.tails[stream].sums)
+}
 
-func (b *binder) slot(room tailing, i int) Pointer {
-	return b.base + Pointer(room.at+int64(i)*slotBytes)
+func (b *binder) slot(room tailing, i int) driver.Pointer {
+	return b.base + driver.Pointer(room.at+int64(i)*slotBytes)
 }
 
 // forget drops what is known of factors that op writes to.

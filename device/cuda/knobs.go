@@ -65,7 +65,7 @@ func (b *binder) closest(all []grouping) []grouping {
 
 // declined declines a setting that nothing of s goes by.
 func (b *binder) declined(s *schedule.Schedule) error {
-	t := taken{b.knobs, map[string]bool{}}
+	t := taken{knobs: b.knobs, names: map[string]bool{}}
 	var refused error // why a layer is in no groups of blocks
 	note := func(form grouping, no error, also ...string) {
 		t.form(form.knobs)

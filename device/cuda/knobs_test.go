@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -160,7 +161,7 @@ func TestTakenProducts(t *testing.T) {
 		name   string
 		s      *schedule.Schedule
 		knobs  string
-		p      cuda.Properties
+		p      driver.Properties
 		reason string // "": it is taken
 	}{
 		{"few", product(16, schedule.FP32), "narrow=1", h200(), ""},

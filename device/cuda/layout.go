@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -11,15 +12,15 @@ import (
 // A layout says how a schedule's matrices are stored and what else a program
 // needs on the GPU, before anything is allocated.
 type layout struct {
-	element []Element      // per matrix
-	offset  []int64        // per matrix, from the start of the program's memory
-	spaces  map[int]extent // of parameters of networks, by the matrix that stands for each
-	scratch []int64        // per stream, offset of what its operations need for themselves
-	meeting []int64        // per persistent operation, offset of where its blocks meet
-	tails   []tailing      // per stream, of factors that are split
-	scans   []scanWords    // per stream, what its scans need, one after the other
-	awaited []bool         // per node, whether one of another stream waits for it
-	cells   scanCells      // of scans
+	element []driver.Element // per matrix
+	offset  []int64          // per matrix, from the start of the program's memory
+	spaces  map[int]extent   // of parameters of networks, by the matrix that stands for each
+	scratch []int64          // per stream, offset of what its operations need for themselves
+	meeting []int64          // per persistent operation, offset of where its blocks meet
+	tails   []tailing        // per stream, of factors that are split
+	scans   []scanWords      // per stream, what its scans need, one after the other
+	awaited []bool           // per node, whether one of another stream waits for it
+	cells   scanCells        // of scans
 	splitting
 	narrowing
 	stacks
@@ -36,7 +37,7 @@ const maxStreams = 32
 
 func streams(s *schedule.Schedule) int { return min(s.Streams, maxStreams) }
 
-func newLayout(s *schedule.Schedule, k knob.Params, p Properties, networks map[Network]readied) (layout, error) {
+func newLayout(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]readied) (layout, error) {
 	stacks, err := newStacks(s, k, p)
 	if err != nil {
 		return layout{}, err
@@ -113,7 +114,7 @@ func (l *layout) place(s *schedule.Schedule) {
 }
 
 // meetings are the bytes of where the blocks of persistent operations meet.
-func (l *layout) meetings(s *schedule.Schedule, p Properties) (bytes []int64) {
+func (l *layout) meetings(s *schedule.Schedule, p driver.Properties) (bytes []int64) {
 	for _, op := range everything(s) {
 		switch op := op.(type) {
 		case schedule.Persistent:
@@ -128,7 +129,7 @@ func (l *layout) meetings(s *schedule.Schedule, p Properties) (bytes []int64) {
 }
 
 // scratches adds to what each stream needs what products and sums of rows do.
-func (l *layout) scratches(s *schedule.Schedule, p Properties, need []int64) {
+func (l *layout) scratches(s *schedule.Schedule, p driver.Properties, need []int64) {
 	factors, sums := make([]map[schedule.View]bool, len(need)), make([]int64, len(need))
 	for i := range factors {
 		factors[i] = map[schedule.View]bool{}
@@ -163,7 +164,7 @@ func (l *layout) scratches(s *schedule.Schedule, p Properties, need []int64) {
 // words gives what scans show each other its places. An error wraps
 // schedule.ErrUnsupported: the GPU is older than what scans copy with, or a scan
 // has no room for the steps that a knob asks for.
-func (l *layout) words(s *schedule.Schedule, k knob.Params, p Properties) error {
+func (l *layout) words(s *schedule.Schedule, k knob.Params, p driver.Properties) error {
 	words := make([]scanWords, streams(s))
 	for stream, op := range everything(s) {
 		c := l.cells.scan(op)
@@ -181,7 +182,7 @@ func (l *layout) words(s *schedule.Schedule, k knob.Params, p Properties) error 
 		w.tickets, w.sums, w.starts = 8, max(w.sums, c.sums()), max(w.starts, c.starts())
 	}
 	for _, w := range words {
-		l.scans = append(l.scans, scanWords{l.reserve(w.tickets), l.reserve(w.sums), l.reserve(w.starts)})
+		l.scans = append(l.scans, scanWords{tickets: l.reserve(w.tickets), sums: l.reserve(w.sums), starts: l.reserve(w.starts)})
 	}
 	return nil
 }
@@ -205,14 +206,14 @@ func everything(s *schedule.Schedule) func(yield func(int, schedule.Op) bool) {
 
 // elements says how each matrix is stored: in 16 bits where the precision says
 // so and a product multiplies it, else in single precision.
-func elements(s *schedule.Schedule) []Element {
-	out := make([]Element, len(s.Matrices))
-	var narrow Element
+func elements(s *schedule.Schedule) []driver.Element {
+	out := make([]driver.Element, len(s.Matrices))
+	var narrow driver.Element
 	switch s.Precision {
 	case schedule.BF16:
-		narrow = Brain
+		narrow = driver.Brain
 	case schedule.FP16:
-		narrow = Half
+		narrow = driver.Half
 	default:
 		return out
 	}
@@ -240,6 +241,6 @@ func elements(s *schedule.Schedule) []Element {
 }
 
 // memory is what the program and the products of its streams take.
-func (l *layout) memory(s *schedule.Schedule, p Properties) int64 {
+func (l *layout) memory(s *schedule.Schedule, p driver.Properties) int64 {
 	return l.total + int64(streams(s))*p.Workspace
 }

@@ -9,15 +9,16 @@ import (
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/schedule"
 )
 
 // A meter measures what the GPU can do at most, on stream 0.
 type meter struct {
 	device     *Device
-	begin, end Event
-	memory     []Pointer
-	sequences  []Sequence
+	begin, end driver.Event
+	memory     []driver.Pointer
+	sequences  []driver.Sequence
 }
 
 // Limits implements device.Meter: the best of several trials each, since what
@@ -64,13 +65,13 @@ func (m *meter) measure() (device.Limits, error) {
 }
 
 // alloc returns memory that is freed in the end, zeroed.
-func (m *meter) alloc(bytes int64) (Pointer, error) {
+func (m *meter) alloc(bytes int64) (driver.Pointer, error) {
 	p, err := m.device.driver.Alloc(bytes)
 	if err != nil {
 		return 0, err
 	}
 	m.memory = append(m.memory, p)
-	return p, m.device.driver.Clear(Extent{p, bytes})
+	return p, m.device.driver.Clear(driver.Extent{At: p, Bytes: bytes})
 }
 
 // best is the shortest time, in seconds, that f's work takes.
@@ -92,8 +93,8 @@ func (m *meter) best(f func() error) (float64, error) {
 }
 
 // calls readies a call and returns what makes it so many times.
-func (m *meter) calls(c Call, times int) (func() error, error) {
-	s, err := m.device.driver.Sequence(slices.Repeat([]Call{c}, times))
+func (m *meter) calls(c driver.Call, times int) (func() error, error) {
+	s, err := m.device.driver.Sequence(slices.Repeat([]driver.Call{c}, times))
 	m.sequences = append(m.sequences, s)
 	return func() error {
 		_, err := m.device.driver.Issue(s)
@@ -115,7 +116,7 @@ func (m *meter) launches(times int, s source, grid, block int, cooperative bool,
 	if err := m.device.load([]step{st}); err != nil {
 		return nil, err
 	}
-	return m.calls(Call{Launch: st.launch}, times)
+	return m.calls(driver.Call{Launch: st.launch}, times)
 }
 
 func (m *meter) muladds(l *device.Limits) error {
@@ -200,7 +201,7 @@ func (m *meter) products(l *device.Limits) error {
 		n /= 4
 	}
 	bytes := 4 * int64(n) * int64(n)
-	var p [3]Pointer
+	var p [3]driver.Pointer
 	for i := range p {
 		var err error
 		if p[i], err = m.alloc(bytes); err != nil {
@@ -208,20 +209,20 @@ func (m *meter) products(l *device.Limits) error {
 		}
 	}
 	for _, precision := range []schedule.Precision{schedule.FP32, schedule.TF32, schedule.BF16, schedule.FP16} {
-		e := Single
+		e := driver.Single
 		switch precision {
 		case schedule.BF16:
-			e = Brain
+			e = driver.Brain
 		case schedule.FP16:
-			e = Half
+			e = driver.Half
 		}
 		if precision != schedule.TF32 { // random data: zeros are computed faster than data; fp32's are there
 			if err := m.fill(p[:2], n, e); err != nil {
 				return err
 			}
 		}
-		q := &Product{M: n, N: n, K: n, A: p[0], B: p[1], C: p[2], LdA: n, LdB: n, LdC: n, Operands: e, TF32: precision == schedule.TF32}
-		run, err := m.calls(Call{Product: q}, 1)
+		q := &driver.Product{M: n, N: n, K: n, A: p[0], B: p[1], C: p[2], LdA: n, LdB: n, LdC: n, Operands: e, TF32: precision == schedule.TF32}
+		run, err := m.calls(driver.Call{Product: q}, 1)
 		if err != nil {
 			return err
 		}
@@ -235,7 +236,7 @@ func (m *meter) products(l *device.Limits) error {
 }
 
 // fill writes random rows: a few, again and again.
-func (m *meter) fill(to []Pointer, n int, e Element) error {
+func (m *meter) fill(to []driver.Pointer, n int, e driver.Element) error {
 	rng := rand.New(rand.NewPCG(1, 2))
 	row := make([]float32, 61*n)
 	for i := range row {
@@ -244,7 +245,7 @@ func (m *meter) fill(to []Pointer, n int, e Element) error {
 	for _, p := range to {
 		for i := 0; i < n; i += 61 {
 			rows := min(61, n-i)
-			if err := m.device.driver.Upload(p+Pointer(i*n*e.Bytes()), encode(row[:rows*n], e)); err != nil {
+			if err := m.device.driver.Upload(p+driver.Pointer(i*n*e.Bytes()), driver.Encode(row[:rows*n], e)); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -25,7 +26,7 @@ type narrow struct {
 	length, columns int  // of the factor: terms of a sum, and sums
 	fused           bool // a cell runs with the product
 	gates           int  // that it takes of a unit; 1 where there is none
-	weights         Element
+	weights         driver.Element
 	exact           bool // single precision as exact as that, of three products
 
 	tiles  int // sixteens of columns of a warp
@@ -68,7 +69,7 @@ func (n narrow) stages() int {
 // it has a share, as measured: the lines of the cache that warps of a
 // multiprocessor ask for, each of 128 bytes of weights or 64 of a row, what all
 // of them read, the multiplications, and memory where weights come from there.
-func (n narrow) nanoseconds(rows, share int, p Properties) float64 {
+func (n narrow) nanoseconds(rows, share int, p driver.Properties) float64 {
 	blocks := float64(n.blocks() * ceil(rows, n.rows()))
 	waves := math.Ceil(blocks / float64(max(1, p.SMs/share)))
 	pieces := float64(n.total() * n.bands) // of all warps
@@ -97,7 +98,7 @@ func (n narrow) libraryNanoseconds(rows, share int) float64 {
 		return 3500 + bytes/4500
 	case n.exact:
 		return max(5000+work/37000, 2000+bytes/1500)
-	case n.weights == Single:
+	case n.weights == driver.Single:
 		return 6500 + work/180000
 	}
 	few := 2500 + 0.5*float64(n.length) + max(work/600000, bytes/6500)
@@ -128,7 +129,7 @@ func skinnyKnobs() []knob.Knob {
 
 // chooseNarrow is the division that is expected to be the fastest of those that
 // knobs leave, if it is faster than the library or asked for.
-func chooseNarrow(n narrow, rows, share int, k knob.Params, p Properties) (narrow, bool) {
+func chooseNarrow(n narrow, rows, share int, k knob.Params, p driver.Properties) (narrow, bool) {
 	best, least := n, math.Inf(1)
 	if !narrowAsked(k) {
 		if least = n.libraryNanoseconds(rows, share); n.fused {
@@ -176,8 +177,8 @@ type narrowing struct {
 	fused   map[int]bool // by the place of the product in the schedule; its cell is next
 }
 
-func newNarrowing(s *schedule.Schedule, k knob.Params, p Properties, lower map[int]bool) narrowing {
-	out := narrowing{map[int]*narrow{}, map[int]bool{}}
+func newNarrowing(s *schedule.Schedule, k knob.Params, p driver.Properties, lower map[int]bool) narrowing {
+	out := narrowing{factors: map[int]*narrow{}, fused: map[int]bool{}}
 	if k["narrow"] == 2 || p.Capability < 80 {
 		return out
 	}
@@ -407,7 +408,7 @@ func (b *binder) narrowLaunch(op schedule.Gemm, n *narrow, name, out, declared, 
 		text.WriteString(sizes + file("narrow").text + out)
 		fmt.Fprintf(&text, "extern \"C\" __global__ void __launch_bounds__(%d) %s(const W* a, int lda, int rows, const quad* weights, int length, int hidden, int chunks%s) {\n", n.threads(), name, declared)
 		fmt.Fprintf(&text, "  Out out;\n  %s\n  narrow_product(out, a, lda, rows, weights, length, hidden, chunks);\n}\n", set)
-		return source{name, text.String()}
+		return source{name: name, text: text.String()}
 	}, name, sizes, out)
 	rows := op.A.Rows
 	l := newLaunch(s, [3]int{n.blocks(), ceil(rows, n.rows()), 1}, [3]int{n.threads(), 1, 1},

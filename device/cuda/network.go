@@ -4,63 +4,14 @@ import (
 	"errors"
 	"fmt"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/schedule"
 )
-
-// A Network is a stack of recurrent layers as the vendor's library knows it.
-type Network struct {
-	Cell      string // of package cell's
-	Algorithm int    // as the library counts them
-	Element   Element
-	TF32      bool // products of single-precision values may be rounded to TF32
-	Train     bool // the gradient follows
-
-	Input, Hidden, Layers, Batch, Steps int
-}
-
-// Sizes are what a network takes on the GPU, in bytes.
-type Sizes struct {
-	Weights    int64        // the space of all parameters
-	Parameters []Parameters // per layer
-	Workspace  int64        // during a call
-	Kept       int64        // from a forward call to the backward call
-}
-
-// Parameters are offsets within the space of all parameters, in bytes, of
-// row-major matrices with one gate after the other.
-type Parameters struct{ W, R, BX, BR int64 }
-
-// Networks is the part of a Driver that readies whole networks.
-type Networks interface {
-	// BeginNetwork begins what NewNetwork will wait for, where that takes long and
-	// can be done beside other things.
-	BeginNetwork(n Network)
-
-	// NewNetwork readies a network, which stays until the driver is closed.
-	// Errors wrap schedule.ErrUnsupported where the library declines.
-	NewNetwork(n Network) (id int, s Sizes, err error)
-}
-
-// A NetworkRun is the forward pass of a network, or its backward pass. Of states the first is h and the second, of an LSTM
-// alone, c.
-type NetworkRun struct {
-	ID              int
-	Backward        bool
-	X, Y            Pointer
-	First           [2]Pointer // states before the first step
-	Last            [2]Pointer // after the last; forward alone
-	Weights         Pointer
-	Workspace, Kept Pointer
-
-	DY, DX   Pointer // backward alone
-	DFirst   [2]Pointer
-	DWeights Pointer
-}
 
 // A readied network.
 type readied struct {
 	id    int
-	sizes Sizes
+	sizes driver.Sizes
 }
 
 // A stack is an operation of the vendor's library.
@@ -89,9 +40,9 @@ func (p *space) matrix() int { return p.w[0].M.ID }
 
 // spaces are the parameters and, in a backward pass, their gradients.
 func (s *stack) spaces() []space {
-	all := []space{{s.W, s.R, s.BX, s.BR}}
+	all := []space{{w: s.W, r: s.R, bx: s.BX, br: s.BR}}
 	if b := s.backward; b != nil {
-		all = append(all, space{b.DW, b.DR, b.DBX, b.DBR})
+		all = append(all, space{w: b.DW, r: b.DR, bx: b.DBX, br: b.DBR})
 	}
 	return all
 }
@@ -112,8 +63,8 @@ func (s *stack) views() []schedule.View {
 }
 
 // network is what s is to the library.
-func (s *stack) network(e Element, p schedule.Precision) Network {
-	return Network{
+func (s *stack) network(e driver.Element, p schedule.Precision) driver.Network {
+	return driver.Network{
 		Cell: s.Cell.Name, Algorithm: s.Algorithm, Element: e, TF32: p == schedule.TF32, Train: !s.Kept.Empty(),
 		Input: s.X.Cols, Hidden: s.Hidden(), Layers: s.Layers(), Batch: s.Batch(), Steps: s.Steps,
 	}
@@ -132,7 +83,7 @@ func (d *Device) ready(s *schedule.Schedule) error {
 		if err != nil {
 			return fmt.Errorf("cuda: %s: %w", op.Name(), err)
 		}
-		d.networks[n] = readied{id, sizes}
+		d.networks[n] = readied{id: id, sizes: sizes}
 	}
 	return nil
 }
@@ -150,9 +101,9 @@ func (d *Device) beginNetworks(s *schedule.Schedule) (any bool) {
 }
 
 // networks yields those of s with their operations.
-func networks(s *schedule.Schedule) func(yield func(Network, schedule.Op) bool) {
-	return func(yield func(Network, schedule.Op) bool) {
-		var e []Element
+func networks(s *schedule.Schedule) func(yield func(driver.Network, schedule.Op) bool) {
+	return func(yield func(driver.Network, schedule.Op) bool) {
+		var e []driver.Element
 		for _, op := range everything(s) {
 			st, ok := stackOf(op)
 			if !ok {
@@ -173,7 +124,7 @@ type extent struct{ at, bytes int64 }
 
 // house gives the parameters of networks, and what they keep, their places in the
 // program's memory, and adds to what each stream needs what they do.
-func (l *layout) house(s *schedule.Schedule, networks map[Network]readied, need []int64) error {
+func (l *layout) house(s *schedule.Schedule, networks map[driver.Network]readied, need []int64) error {
 	for stream, op := range everything(s) {
 		st, ok := stackOf(op)
 		if !ok {
@@ -193,9 +144,9 @@ func (l *layout) house(s *schedule.Schedule, networks map[Network]readied, need 
 	return nil
 }
 
-func (l *layout) houseSpace(p space, z Sizes) error {
+func (l *layout) houseSpace(p space, z driver.Sizes) error {
 	if _, ok := l.spaces[p.matrix()]; !ok {
-		l.spaces[p.matrix()] = extent{l.reserve(z.Weights), z.Weights}
+		l.spaces[p.matrix()] = extent{at: l.reserve(z.Weights), bytes: z.Weights}
 	}
 	base := l.spaces[p.matrix()].at
 	for i, at := range z.Parameters {
@@ -215,10 +166,10 @@ func (l *layout) houseSpace(p space, z Sizes) error {
 
 // network is the call of the library for s on a stream.
 func (b *binder) network(s stack, stream int) step {
-	r := &NetworkRun{
+	r := &driver.NetworkRun{
 		ID: b.networks[s.network(b.element(s.X), b.precision)].id,
-		X:  b.at(s.X), Y: b.at(s.Y), Weights: b.base + Pointer(b.layout.spaces[s.spaces()[0].matrix()].at),
-		Workspace: b.base + Pointer(b.layout.scratch[stream]),
+		X:  b.at(s.X), Y: b.at(s.Y), Weights: b.base + driver.Pointer(b.layout.spaces[s.spaces()[0].matrix()].at),
+		Workspace: b.base + driver.Pointer(b.layout.scratch[stream]),
 	}
 	if !s.Kept.Empty() {
 		r.Kept = b.at(s.Kept)
@@ -231,7 +182,7 @@ func (b *binder) network(s stack, stream int) step {
 	}
 	if g := s.backward; g != nil {
 		r.Backward, r.DY, r.DX = true, b.at(g.DY), b.at(g.DX)
-		r.DWeights = b.base + Pointer(b.layout.spaces[s.spaces()[1].matrix()].at)
+		r.DWeights = b.base + driver.Pointer(b.layout.spaces[s.spaces()[1].matrix()].at)
 		for i, v := range g.DFirst {
 			r.DFirst[i] = b.at(v)
 		}

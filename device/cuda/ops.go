@@ -5,8 +5,8 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
-	"unsafe"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -14,18 +14,18 @@ import (
 
 // A step is one thing for the GPU to do: a launch or a product.
 type step struct {
-	launch  *Launch
+	launch  *driver.Launch
 	source  *source // of the launch
-	product *Product
-	network *NetworkRun
+	product *driver.Product
+	network *driver.NetworkRun
 	early   bool // the launch can begin ahead of the end of one of its kind, and lets the next one
 }
 
 // A binder turns operations into steps over the program's memory.
 type binder struct {
 	layout     *layout
-	base       Pointer
-	properties Properties
+	base       driver.Pointer
+	properties driver.Properties
 	precision  schedule.Precision
 	knobs      knob.Params
 	persistent int           // such operations so far
@@ -44,12 +44,12 @@ type binder struct {
 	touched    [][]int // per matrix, the nodes that do; nil: not listed yet
 	choices    map[choice]chosen
 	sources    map[string]*source
-	networks   map[Network]readied
+	networks   map[driver.Network]readied
 }
 
 // newBinder lays s out, once its networks are ready, and declines settings of knobs that
 // nothing of it goes by.
-func newBinder(s *schedule.Schedule, k knob.Params, p Properties, networks map[Network]readied) (*binder, error) {
+func newBinder(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]readied) (*binder, error) {
 	l, err := newLayout(s, k, p, networks)
 	if err != nil {
 		return nil, err
@@ -81,14 +81,14 @@ func (b *binder) file(name string, defines ...any) *source {
 }
 
 // at is the address of a view's first element.
-func (b *binder) at(v schedule.View) Pointer {
+func (b *binder) at(v schedule.View) driver.Pointer {
 	size := b.layout.element[v.M.ID].Bytes()
-	return b.base + Pointer(b.layout.offset[v.M.ID]+int64(v.Row*v.M.Cols+v.Col)*int64(size))
+	return b.base + driver.Pointer(b.layout.offset[v.M.ID]+int64(v.Row*v.M.Cols+v.Col)*int64(size))
 }
 
-func (b *binder) element(v schedule.View) Element {
+func (b *binder) element(v schedule.View) driver.Element {
 	if v.Empty() {
-		return Single
+		return driver.Single
 	}
 	return b.layout.element[v.M.ID]
 }
@@ -141,7 +141,7 @@ func (b *binder) node(s *schedule.Schedule, i int) ([]step, error) {
 	}
 	if b.joins(i) {
 		op := n.Op.(schedule.Map)
-		b.pending = append(b.pending, sumOf{op.Out.Rows, op.Out.Cols, 1, b.at(op.B), op.Out, true})
+		b.pending = append(b.pending, sumOf{rows: op.Out.Rows, cols: op.Out.Cols, parts: 1, from: b.at(op.B), to: op.Out, add: true})
 		return nil, nil
 	}
 	if r, ok := b.runs[i]; !ok {
@@ -180,8 +180,8 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 			_, tail := wideBytes(op.Dst.Cols, op.Dst.Rows)
 			to := b.at(op.Dst)
 			var call layers
-			b.addPieces(&call, op.Src, op.Trans, to, to+Pointer(tail), to+Pointer(tail))
-			return []step{b.largest(op.Src, to+Pointer(tail)), b.rightPieces(call, true)}, nil
+			b.addPieces(&call, op.Src, op.Trans, to, to+driver.Pointer(tail), to+driver.Pointer(tail))
+			return []step{b.largest(op.Src, to+driver.Pointer(tail)), b.rightPieces(call, true)}, nil
 		}
 		if b.alias[op.Dst.M.ID] {
 			return nil, nil
@@ -222,9 +222,9 @@ func (b *binder) steps(op schedule.Op, stream int) ([]step, error) {
 	return nil, fmt.Errorf("cuda: %s: %w: there is no kernel for it", op.Name(), schedule.ErrDevice)
 }
 
-func (b *binder) product(op schedule.Gemm) *Product {
+func (b *binder) product(op schedule.Gemm) *driver.Product {
 	m, n, k := op.Sizes()
-	return &Product{
+	return &driver.Product{
 		M: m, N: n, K: k, A: b.at(op.A), B: b.at(op.B), C: b.at(op.C),
 		LdA: op.A.M.Cols, LdB: op.B.M.Cols, LdC: op.C.M.Cols,
 		TransA: op.TransA, TransB: op.TransB, Accumulate: op.Accumulate,
@@ -244,20 +244,9 @@ const maxFlat = 1 << 30
 const maxGrid = 65535
 
 func newLaunch(s *source, grid, block [3]int, args ...uint64) step {
-	l := &Launch{Name: s.name, Grid: grid, Block: block, Args: args}
-	l.pack()
+	l := &driver.Launch{Name: s.name, Grid: grid, Block: block, Args: args}
+	l.Pack()
 	return step{launch: l, source: s}
-}
-
-// pack points Params at Args and Tensors.
-func (l *Launch) pack() {
-	l.Params = make([]unsafe.Pointer, len(l.Args), len(l.Args)+len(l.Tensors))
-	for i := range l.Args {
-		l.Params[i] = unsafe.Pointer(&l.Args[i])
-	}
-	for _, t := range l.Tensors {
-		l.Params = append(l.Params, t.Image())
-	}
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }
@@ -396,7 +385,7 @@ var sumsTogether = map[int]int{1: 7, 4: 4}
 
 // sumParts is into how many parts the rows of op are cut: enough for all multiprocessors, of 128
 // rows at least.
-func sumParts(op schedule.SumRows, p Properties) int {
+func sumParts(op schedule.SumRows, p driver.Properties) int {
 	return max(1, min(sumsTogether[sumWidth(op.A)]*p.SMs/sumBlocks(op.A), op.A.Rows/128))
 }
 
@@ -404,21 +393,21 @@ func (b *binder) sumRows(op schedule.SumRows, stream int) []step {
 	if sumParts(op, b.properties) == 1 {
 		return []step{b.sum(b.element(op.A), b.element(op.Out), sumWidth(op.A), op.A.Rows, op.A.Cols, 1, b.at(op.A), op.A.M.Cols, b.at(op.Out), op.Out.M.Cols, op.Accumulate, 0)}
 	}
-	scratch := b.base + Pointer(b.layout.scratch[stream])
+	scratch := b.base + driver.Pointer(b.layout.scratch[stream])
 	return []step{b.partSums(op, scratch, 0), b.sumOfParts(op, scratch)}
 }
 
 // partSums leaves the sums of parts of the rows, and in a factor's tail, if there is one, the
 // largest values; sumOfParts adds those sums up.
-func (b *binder) partSums(op schedule.SumRows, to, tail Pointer) step {
-	return b.sum(b.element(op.A), Single, sumWidth(op.A), op.A.Rows, op.A.Cols, sumParts(op, b.properties), b.at(op.A), op.A.M.Cols, to, op.A.Cols, false, tail)
+func (b *binder) partSums(op schedule.SumRows, to, tail driver.Pointer) step {
+	return b.sum(b.element(op.A), driver.Single, sumWidth(op.A), op.A.Rows, op.A.Cols, sumParts(op, b.properties), b.at(op.A), op.A.M.Cols, to, op.A.Cols, false, tail)
 }
 
-func (b *binder) sumOfParts(op schedule.SumRows, from Pointer) step {
-	return b.sum(Single, b.element(op.Out), sumWidth(op.A), sumParts(op, b.properties), op.A.Cols, 1, from, op.A.Cols, b.at(op.Out), op.Out.M.Cols, op.Accumulate, 0)
+func (b *binder) sumOfParts(op schedule.SumRows, from driver.Pointer) step {
+	return b.sum(driver.Single, b.element(op.Out), sumWidth(op.A), sumParts(op, b.properties), op.A.Cols, 1, from, op.A.Cols, b.at(op.Out), op.Out.M.Cols, op.Accumulate, 0)
 }
 
-func (b *binder) sum(from, to Element, width, rows, cols, parts int, a Pointer, ldA int, out Pointer, ldOut int, accumulate bool, tail Pointer) step {
+func (b *binder) sum(from, to driver.Element, width, rows, cols, parts int, a driver.Pointer, ldA int, out driver.Pointer, ldOut int, accumulate bool, tail driver.Pointer) step {
 	largest := number(tail != 0)
 	if tail == 0 {
 		tail = out // unread
@@ -428,7 +417,7 @@ func (b *binder) sum(from, to Element, width, rows, cols, parts int, a Pointer, 
 		if largest == 0 {
 			return file("sumrows", defines...)
 		}
-		return source{"sumrows", file("scales", defines...).text + file("sumrows").text}
+		return source{name: "sumrows", text: file("scales", defines...).text + file("sumrows").text}
 	}, "sumrows ", width, " ", from, " ", to, " ", largest)
 	l := newLaunch(s, [3]int{ceil(cols, 32*width), parts, 1}, [3]int{32, 8, 1},
 		uint64(rows), uint64(cols), uint64(ceil(rows, parts)), uint64(a), uint64(ldA), uint64(out), uint64(ldOut), uint64(number(accumulate)), uint64(tail))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -16,7 +17,7 @@ import (
 const longestChain = 8
 
 // A link is where a product of a chain has the pieces of its right factor, their tail, and room for its parts.
-type link struct{ at, tail, parts Pointer }
+type link struct{ at, tail, parts driver.Pointer }
 
 // inParts reports whether op is formed in parts, of pieces that are made with it, at one go.
 func (l *layout) inParts(op schedule.Gemm) bool {
@@ -100,16 +101,16 @@ func (b *binder) following(stream int) (nodes []int) {
 
 // right is where the pieces of op's right factor are, whose tail is given, and what makes them: in scratch memory from
 // free on, unless the product that begins op's chain has made them. It makes those of all of its chain.
-func (b *binder) right(op schedule.Gemm, tail, free Pointer, stream int) (link, []step) {
+func (b *binder) right(op schedule.Gemm, tail, free driver.Pointer, stream int) (link, []step) {
 	if made, ok := b.chained[b.now]; ok {
 		return made, nil
 	}
 	var steps []step
 	var calls layers
-	add := func(op schedule.Gemm, tail Pointer) link {
+	add := func(op schedule.Gemm, tail driver.Pointer) link {
 		bytes, all := b.layout.linkBytes(op)
-		at := link{free, tail, free + Pointer(bytes)}
-		free += Pointer(all)
+		at := link{at: free, tail: tail, parts: free + driver.Pointer(bytes)}
+		free += driver.Pointer(all)
 		b.addPieces(&calls, op.B, op.TransB, at.at, tail, tail)
 		return at
 	}
@@ -124,7 +125,7 @@ func (b *binder) right(op schedule.Gemm, tail, free Pointer, stream int) (link, 
 }
 
 // addPieces adds to calls the one that makes the pieces of a right factor, whose terms lie along its rows where it is transposed.
-func (b *binder) addPieces(calls *layers, from schedule.View, trans bool, to, tail, own Pointer) {
+func (b *binder) addPieces(calls *layers, from schedule.View, trans bool, to, tail, own driver.Pointer) {
 	terms, columns, term, column := from.Rows, from.Cols, from.M.Cols, 1
 	if trans {
 		terms, columns, term, column = from.Cols, from.Rows, 1, from.M.Cols
@@ -143,7 +144,7 @@ func (b *binder) rightPieces(calls layers, along bool) step {
 func (b *binder) joins(i int) bool {
 	n := b.schedule.Nodes[i]
 	op, ok := n.Op.(schedule.Map)
-	if !ok || op.Op != cell.Add || op.A != op.Out || op.B.Rows != op.Out.Rows || op.B.Cols != op.Out.Cols || !b.piece(op.B) || b.element(op.Out) != Single || op.Out.Overlaps(op.B) {
+	if !ok || op.Op != cell.Add || op.A != op.Out || op.B.Rows != op.Out.Rows || op.B.Cols != op.Out.Cols || !b.piece(op.B) || b.element(op.Out) != driver.Single || op.Out.Overlaps(op.B) {
 		return false
 	}
 	if i+1 == len(b.schedule.Nodes) || b.layout.awaited[i] || b.schedule.Nodes[i+1].Stream != n.Stream || len(b.schedule.Nodes[i+1].Wait) > 0 {
@@ -162,7 +163,7 @@ func (b *binder) joins(i int) bool {
 // A sumOf is what parts are added up to: rows × columns of each, one behind another at from.
 type sumOf struct {
 	rows, cols, parts int
-	from              Pointer
+	from              driver.Pointer
 	to                schedule.View
 	add               bool
 }
@@ -191,5 +192,5 @@ func (b *binder) sumBehind(op schedule.Gemm, stream int) (schedule.SumRows, bool
 	}
 	n := b.schedule.Nodes[i]
 	rows, ok := n.Op.(schedule.SumRows)
-	return rows, ok && n.Stream%maxStreams == stream && len(n.Wait) == 0 && !rows.Out.Overlaps(op.C) && b.element(rows.Out) == Single
+	return rows, ok && n.Stream%maxStreams == stream && len(n.Wait) == 0 && !rows.Out.Overlaps(op.C) && b.element(rows.Out) == driver.Single
 }

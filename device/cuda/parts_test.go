@@ -101,7 +101,7 @@ func chains(t *testing.T) (all []chained) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, chained{c.name, c.launches, s})
+		all = append(all, chained{name: c.name, launches: c.launches, schedule: s})
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -34,7 +35,7 @@ func roundUp(n, to int) int { return ceil(n, to) * to }
 
 // sharedBytes are those of a block: the weights of its units, the products of a
 // chunk of sequences and the barrier's word.
-func sharedBytes(rows, length int, weights Element, chunk int) int {
+func sharedBytes(rows, length int, weights driver.Element, chunk int) int {
 	rows = roundUp(rows, tileRows)
 	return roundUp(rows*length*weights.Bytes(), 16) + 4*rows*chunk + 16
 }
@@ -206,7 +207,7 @@ persistent(int steps, int batch, int hidden, int units, int chunk, unsigned* cou
 	for _, r := range op.R {
 		args = append(args, uint64(b.at(r)))
 	}
-	s := newLaunch(&source{"persistent", file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
+	s := newLaunch(&source{name: "persistent", text: file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
 	s.launch.Cooperative = true
 	s.launch.Shared = sharedBytes(units*gates, h, b.element(op.R[0]), chunk)
 	return s
@@ -332,7 +333,7 @@ persistentbackward(int steps, int batch, int hidden, int units, int chunk, unsig
 `)
 	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.control(), b.trouble()}
 	args = append(append(args, b.arguments(groups)...), uint64(b.at(op.R)))
-	s := newLaunch(&source{"persistentbackward", file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
+	s := newLaunch(&source{name: "persistentbackward", text: file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
 	s.launch.Cooperative = true
 	s.launch.Shared = sharedBytes(units, gates*h, b.element(op.R), chunk)
 	return s

@@ -9,6 +9,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -180,13 +181,13 @@ func TestFunctions(t *testing.T) {
 
 // TestBeforeHopper: there are no clusters, whatever knobs ask for.
 func TestBeforeHopper(t *testing.T) {
-	p := cuda.Properties{Capability: 80, SMs: 108, Shared: 163 << 10}
+	p := driver.Properties{Capability: 80, SMs: 108, Shared: 163 << 10}
 	for _, k := range []knob.Params{{"resident": 1}, {"resident": 1, "cluster": 1}} {
-		if all, _ := cuda.Groupings(cell.LSTM, 64, 8, cuda.Single, k, p); len(all) > 0 {
+		if all, _ := cuda.Groupings(cell.LSTM, 64, 8, driver.Single, k, p); len(all) > 0 {
 			t.Errorf("%v: %v", k, all)
 		}
 	}
-	all, _ := cuda.Groupings(cell.LSTM, 256, 8, cuda.Single, nil, p)
+	all, _ := cuda.Groupings(cell.LSTM, 256, 8, driver.Single, nil, p)
 	if len(all) == 0 || all[0]["resident"] != 2 {
 		t.Errorf("no groups over the GPU: %v", all)
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unsafe"
 
 	"rnnbench/device"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -18,25 +18,25 @@ type program struct {
 	device   *Device
 	schedule *schedule.Schedule
 	layout   *layout
-	base     Pointer
+	base     driver.Pointer
 	closed   bool
 
 	streams int
 	prepare calls
 	run     calls
 
-	events     []Event // all of them
-	begin, end Event   // timed
+	events     []driver.Event // all of them
+	begin, end driver.Event   // timed
 
 	graphed  bool // replay a graph
 	captured bool
-	graph    Graph
+	graph    driver.Graph
 }
 
 // calls are made together.
 type calls struct {
-	list  []Call
-	ready Sequence
+	list  []driver.Call
+	ready driver.Sequence
 }
 
 // binder lays s out, with the settings of knobs completed, before there is memory.
@@ -82,12 +82,12 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 
 // clear zeroes every matrix and the words that kernels share.
 func (p *program) clear() error {
-	parts := []Extent{p.control()}
+	parts := []driver.Extent{p.control()}
 	for i, m := range p.schedule.Matrices {
-		parts = append(parts, Extent{p.base + Pointer(p.layout.offset[i]), int64(m.Elements() * p.layout.element[i].Bytes())})
+		parts = append(parts, driver.Extent{At: p.base + driver.Pointer(p.layout.offset[i]), Bytes: int64(m.Elements() * p.layout.element[i].Bytes())})
 	}
 	for _, s := range p.layout.spaces {
-		parts = append(parts, Extent{p.base + Pointer(s.at), s.bytes})
+		parts = append(parts, driver.Extent{At: p.base + driver.Pointer(s.at), Bytes: s.bytes})
 	}
 	if err := p.device.driver.Clear(parts...); err != nil {
 		return fmt.Errorf("cuda: %w", err)
@@ -96,12 +96,12 @@ func (p *program) clear() error {
 }
 
 // control is where the words are that kernels share.
-func (p *program) control() Extent {
-	return Extent{p.base + Pointer(p.layout.control), p.layout.total - p.layout.control}
+func (p *program) control() driver.Extent {
+	return driver.Extent{At: p.base + driver.Pointer(p.layout.control), Bytes: p.layout.total - p.layout.control}
 }
 
 // event makes an event that Close frees.
-func (p *program) event(timed bool) (Event, error) {
+func (p *program) event(timed bool) (driver.Event, error) {
 	e, err := p.device.driver.NewEvent(timed)
 	if err == nil {
 		p.events = append(p.events, e)
@@ -133,7 +133,7 @@ func (p *program) bind(b *binder) error {
 // add has a stream do steps.
 func (c *calls) add(stream int, steps []step) {
 	for _, s := range steps {
-		c.list = append(c.list, Call{Stream: stream, Launch: s.launch, Product: s.product, Network: s.network})
+		c.list = append(c.list, driver.Call{Stream: stream, Launch: s.launch, Product: s.product, Network: s.network})
 	}
 }
 
@@ -148,15 +148,15 @@ func (p *program) enqueue(nodes [][]step) error {
 	for i, n := range nodes {
 		count += len(n) + len(p.schedule.Nodes[i].Wait)
 	}
-	r.list = make([]Call, 0, count)
+	r.list = make([]driver.Call, 0, count)
 	if p.streams > 1 {
 		fork, err := p.event(false)
 		if err != nil {
 			return err
 		}
-		r.list = append(r.list, Call{Event: fork})
+		r.list = append(r.list, driver.Call{Event: fork})
 		for s := 1; s < p.streams; s++ {
-			r.list = append(r.list, Call{Stream: s, Event: fork, Wait: true})
+			r.list = append(r.list, driver.Call{Stream: s, Event: fork, Wait: true})
 		}
 	}
 	// Per stream, whether the last step lets the next begin. Behind any other step
@@ -167,7 +167,7 @@ func (p *program) enqueue(nodes [][]step) error {
 		stream := n.Stream % maxStreams
 		for _, j := range n.Wait {
 			if p.schedule.Nodes[j].Stream%maxStreams != stream {
-				r.list = append(r.list, Call{Stream: stream, Event: signals[j], Wait: true})
+				r.list = append(r.list, driver.Call{Stream: stream, Event: signals[j], Wait: true})
 				waits++
 			}
 		}
@@ -191,7 +191,7 @@ func (p *program) enqueue(nodes [][]step) error {
 		waits = 0
 		for j := i; j == i || j >= 0 && p.layout.fused[j]; j-- {
 			if e, ok := signals[j]; ok {
-				r.list = append(r.list, Call{Stream: stream, Event: e})
+				r.list = append(r.list, driver.Call{Stream: stream, Event: e})
 			}
 		}
 	}
@@ -200,14 +200,14 @@ func (p *program) enqueue(nodes [][]step) error {
 		if err != nil {
 			return err
 		}
-		r.list = append(r.list, Call{Stream: s, Event: join}, Call{Event: join, Wait: true})
+		r.list = append(r.list, driver.Call{Stream: s, Event: join}, driver.Call{Event: join, Wait: true})
 	}
 	return nil
 }
 
 // signals are the events of the nodes that others on other streams wait for.
-func (p *program) signals() (map[int]Event, error) {
-	at := map[int]Event{}
+func (p *program) signals() (map[int]driver.Event, error) {
+	at := map[int]driver.Event{}
 	for _, n := range p.schedule.Nodes {
 		for _, j := range n.Wait {
 			if _, ok := at[j]; ok || (p.schedule.Nodes[j].Stream-n.Stream)%maxStreams == 0 {
@@ -227,7 +227,7 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 	if err := p.fits(m, min(len(src)/m.Cols, m.Rows), len(src)); err != nil {
 		return err
 	}
-	return p.device.driver.Upload(p.base+Pointer(p.layout.offset[m.ID]), encode(src, p.layout.element[m.ID]))
+	return p.device.driver.Upload(p.base+driver.Pointer(p.layout.offset[m.ID]), driver.Encode(src, p.layout.element[m.ID]))
 }
 
 // Read implements device.Program.
@@ -235,15 +235,15 @@ func (p *program) Read(m *schedule.Matrix, dst []float32) error {
 	if err := p.fits(m, m.Rows, len(dst)); err != nil {
 		return err
 	}
-	at, e := p.base+Pointer(p.layout.offset[m.ID]), p.layout.element[m.ID]
-	if e == Single {
-		return p.device.driver.Download(bytesOf(dst), at)
+	at, e := p.base+driver.Pointer(p.layout.offset[m.ID]), p.layout.element[m.ID]
+	if e == driver.Single {
+		return p.device.driver.Download(driver.Bytes(dst), at)
 	}
 	narrow := make([]byte, 2*len(dst))
 	if err := p.device.driver.Download(narrow, at); err != nil {
 		return err
 	}
-	decode(dst, narrow, e)
+	driver.Decode(dst, narrow, e)
 	return nil
 }
 
@@ -260,9 +260,6 @@ func (p *program) fits(m *schedule.Matrix, rows, n int) error {
 }
 
 var errClosed = errors.New("cuda: the program is closed")
-
-// bytesOf is the memory of v, which is laid out as the GPU has it.
-func bytesOf(v []float32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v)) }
 
 // Close implements device.Program.
 func (p *program) Close() error {
@@ -313,7 +310,7 @@ func (p *program) settle() error {
 func (p *program) told() error {
 	d := p.device.driver
 	var word [4]byte
-	if err := d.Download(word[:], p.base+Pointer(p.layout.trouble)); err != nil {
+	if err := d.Download(word[:], p.base+driver.Pointer(p.layout.trouble)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	trouble := binary.LittleEndian.Uint32(word[:])

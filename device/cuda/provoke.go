@@ -3,19 +3,20 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"rnnbench/device/cuda/driver"
 )
 
 // mishaps are kernels that break, so that what guards against them can be
 // tested. word is a zero of the GPU's memory.
 func mishaps() map[string]source {
 	return map[string]source{
-		"spin": {"spin", `
+		"spin": {name: "spin", text: `
 // spin waits for a word that nobody writes.
 extern "C" __global__ void spin(volatile unsigned* word) {
   while (*word == 0) {}
 }
 `},
-		"fault": {"fault", `
+		"fault": {name: "fault", text: `
 // fault reads far out of bounds.
 extern "C" __global__ void fault(volatile unsigned* word) { *word = word[1ll << 40]; }
 `},
@@ -38,10 +39,10 @@ func (d *Device) Provoke(mishap string) error {
 		return err
 	}
 	l := newLaunch(&kernel, [3]int{1, 1, 1}, [3]int{32, 1, 1}, uint64(word))
-	if err := errors.Join(d.driver.Clear(Extent{word, alignment}), d.driver.Streams(1), d.load([]step{l})); err != nil {
+	if err := errors.Join(d.driver.Clear(driver.Extent{At: word, Bytes: alignment}), d.driver.Streams(1), d.load([]step{l})); err != nil {
 		return err
 	}
-	s, err := d.driver.Sequence([]Call{{Launch: l.launch}})
+	s, err := d.driver.Sequence([]driver.Call{{Launch: l.launch}})
 	if err != nil {
 		return err
 	}

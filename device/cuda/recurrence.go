@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -167,7 +168,7 @@ func (r *recurrence) early() string {
 }
 
 // text is the struct Cell of kernels/recurrence.cu, with functions of that name.
-func (r *recurrence) text(groups []group, weights Element, functions string) string {
+func (r *recurrence) text(groups []group, weights driver.Element, functions string) string {
 	c := r.op.Cell
 	free, constants := r.reads(cell.X), r.reads(cell.BX, cell.BR, cell.Peep)
 	var b strings.Builder
@@ -243,7 +244,7 @@ func (r *recurrence) text(groups []group, weights Element, functions string) str
 		return fmt.Sprintf("ld_%s * %d", groupName(w), element(groups, w).Bytes())
 	}))
 	p("  __device__ static void put(int i, char* to, float v) {")
-	for _, e := range []Element{Single, Brain, Half} {
+	for _, e := range []driver.Element{driver.Single, driver.Brain, driver.Half} {
 		if slices.ContainsFunc(writes, func(w cell.Ref) bool { return element(groups, w) == e }) {
 			p("    if (%s) narrow(*(%v*)to, v);", spell(func(w cell.Ref) string { return fmt.Sprint(element(groups, w) == e) }), e)
 		}
@@ -261,7 +262,7 @@ func keeper(w cell.Ref) string {
 }
 
 // element is how a vector is stored.
-func element(groups []group, r cell.Ref) Element {
+func element(groups []group, r cell.Ref) driver.Element {
 	return groups[slices.IndexFunc(groups, func(g group) bool { return g.name == groupName(r) })].element
 }
 
@@ -315,10 +316,10 @@ func limits(c *cell.Cell, before float64) map[cell.Ref]limit {
 		case cell.Tanh:
 			out.most = 1
 		case cell.Sigmoid:
-			out = limit{1, i + 1, false, 1}
+			out = limit{most: 1, whole: i + 1, rest: false, factor: 1}
 		case cell.OneMinus:
 			if a.whole > 0 && a.factor == 1 {
-				out = limit{1, a.whole, !a.rest, 1}
+				out = limit{most: 1, whole: a.whole, rest: !a.rest, factor: 1}
 			}
 		case cell.Copy, cell.Neg:
 			out.most = a.most
@@ -326,7 +327,7 @@ func limits(c *cell.Cell, before float64) map[cell.Ref]limit {
 			if b.whole > 0 {
 				a, b = b, a
 			}
-			out = limit{a.most * b.most, a.whole, a.rest, a.factor * b.most}
+			out = limit{most: a.most * b.most, whole: a.whole, rest: a.rest, factor: a.factor * b.most}
 		case cell.Add, cell.Sub:
 			out.most = a.most + b.most
 			if a.whole > 0 && a.whole == b.whole && a.rest != b.rest { // a mean

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/nvrtc"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
@@ -177,7 +178,7 @@ func TestSpillsScans(t *testing.T) {
 }
 
 // recorded is what the image of a launch's kernel says in such records.
-func recorded(t *testing.T, c *nvrtc.Compiler, record int, launch *cuda.Launch, text string) int {
+func recorded(t *testing.T, c *nvrtc.Compiler, record int, launch *driver.Launch, text string) int {
 	t.Helper()
 	image, err := c.Compile(launch.Name, text)
 	if err != nil {
@@ -191,10 +192,10 @@ func recorded(t *testing.T, c *nvrtc.Compiler, record int, launch *cuda.Launch, 
 }
 
 // clustered is the launch of a layer in clusters by default settings, and its text.
-func clustered(t *testing.T, l devicetest.Layer) (*cuda.Launch, string) {
+func clustered(t *testing.T, l devicetest.Layer) (*driver.Launch, string) {
 	t.Helper()
 	launches, texts := sources(t, l)
-	i := slices.IndexFunc(launches, func(l *cuda.Launch) bool { return l.Cluster > 1 })
+	i := slices.IndexFunc(launches, func(l *driver.Launch) bool { return l.Cluster > 1 })
 	if i < 0 {
 		t.Fatal("no clusters")
 	}
@@ -202,7 +203,7 @@ func clustered(t *testing.T, l devicetest.Layer) (*cuda.Launch, string) {
 }
 
 // sources are the launches of a layer on an H200 by default settings, and their texts.
-func sources(t *testing.T, l devicetest.Layer) ([]*cuda.Launch, []string) {
+func sources(t *testing.T, l devicetest.Layer) ([]*driver.Launch, []string) {
 	t.Helper()
 	s, err := l.Schedule(1)
 	if err != nil {
@@ -264,7 +265,7 @@ func TestChosen(t *testing.T) {
 		{cell.GRU, 320, 8, "cluster 16×160"},     // 0.74, 1.06
 		{cell.RNNTanh, 512, 28, "cluster 8×256"}, // 0.69, 0.83
 	} {
-		_, forms := cuda.Groupings(l.cell, l.hidden, l.batch, cuda.Single, nil, h200())
+		_, forms := cuda.Groupings(l.cell, l.hidden, l.batch, driver.Single, nil, h200())
 		if len(forms) == 0 || !strings.HasPrefix(forms[0], l.form+" SPREAD = 0,") {
 			t.Errorf("%v %d×%d: not %s but %.40s", l.cell, l.batch, l.hidden, l.form, forms[:min(1, len(forms))])
 		}

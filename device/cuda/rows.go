@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/knob"
 )
 
@@ -43,7 +44,7 @@ func (r rows) shared() int {
 
 // slower reports whether others were measured to be faster: in 16 bits, of 256 units
 // and more, where a quarter of a multiprocessor has two warps.
-func (r rows) slower(p Properties) bool {
+func (r rows) slower(p driver.Properties) bool {
 	return !r.exact && r.hidden >= 256 && (r.threads() > 160 || ceil(r.batch, r.samples) > r.together(p))
 }
 
@@ -55,7 +56,7 @@ func (r rows) shaped(blocks int) (rows, string) {
 	switch threads := r.threads(); {
 	case r.gates != 3 && r.gates != 4:
 		return r, fmt.Sprintf("a tile of whole rows is of units with three or four gates, not %d", r.gates)
-	case r.weights == Single && !r.exact:
+	case r.weights == driver.Single && !r.exact:
 		return r, "whole rows are multiplied in 16 bits, or single precision in halves"
 	case r.inputs == 0:
 		return r, "inputs that are read steps ahead are of single precision"
@@ -69,7 +70,7 @@ func (r rows) shaped(blocks int) (rows, string) {
 
 // perSM is how many blocks fit on a multiprocessor, whose registers each has all of
 // that its threads may have.
-func (r rows) perSM(p Properties) int {
+func (r rows) perSM(p driver.Properties) int {
 	if p.Part {
 		return 1
 	}
@@ -79,7 +80,7 @@ func (r rows) perSM(p Properties) int {
 // cycles is about what a step of all sequences takes, as measured of 192 and 256
 // units: products at the rate of tensor cores or of what shared memory delivers for
 // them, what a block sends, 32 bytes a cycle, and the chain of the rest.
-func (r rows) cycles(p Properties) float64 {
+func (r rows) cycles(p driver.Properties) float64 {
 	clusters, together := ceil(r.batch, r.samples), r.together(p)
 	blocks := min(r.perSM(p), ceil(clusters, together))
 	warps := r.threads() / 32
@@ -100,10 +101,10 @@ func (r rows) cycles(p Properties) float64 {
 const second = 0.66
 
 // together is how many clusters run at the same time, one block on each multiprocessor.
-func (r rows) together(p Properties) int { return max(1, p.clusters(r.cluster)) }
+func (r rows) together(p driver.Properties) int { return max(1, p.Together(r.cluster)) }
 
 // grouping is how r runs.
-func (r rows) grouping(p Properties) grouping {
+func (r rows) grouping(p driver.Properties) grouping {
 	return grouping{
 		order: byUnit, few: p.Part, blocks: r.cluster, samples: r.samples, threads: r.threads(), shared: r.shared(), together: r.together(p), cycles: r.cycles(p),
 		kernel: "rows", sizes: fmt.Sprintf("SPREAD = 0, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, BAND = %d, EXACT = %d, BOUNDED = %d",
@@ -119,7 +120,7 @@ func (b *binder) rows(l layer, spread bool, blocks int, add func(grouping, strin
 	}
 	most := rows{layer: l}.most()
 	samples := b.choose("samples", most)
-	if n := ceil(l.batch, max(1, b.properties.clusters(blocks))); b.knobs["samples"] == 0 && n < most {
+	if n := ceil(l.batch, max(1, b.properties.Together(blocks))); b.knobs["samples"] == 0 && n < most {
 		samples = []int{n, min(most, 2*n)}
 	}
 	for _, n := range samples {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -45,7 +46,7 @@ func (b *binder) kind(op schedule.Op) kind {
 
 // piece reports whether v is one piece of memory, not a large one.
 func (b *binder) piece(v schedule.View) bool {
-	return (v.Rows == 1 || v.Cols == v.M.Cols) && b.element(v) == Single && v.Bytes() < 1<<24
+	return (v.Rows == 1 || v.Cols == v.M.Cols) && b.element(v) == driver.Single && v.Bytes() < 1<<24
 }
 
 // A run is operations that are one launch, or the only one of a node; later ones of a run are
@@ -60,7 +61,7 @@ func (b *binder) runsOf(s *schedule.Schedule) map[int]run {
 	runs := map[int]run{}
 	for i := 0; i < len(s.Nodes); {
 		first := s.Nodes[i]
-		r := run{b.kind(first.Op), []schedule.Op{first.Op}}
+		r := run{kind: b.kind(first.Op), ops: []schedule.Op{first.Op}}
 		for j := i + 1; r.kind != others && j < len(s.Nodes) && len(r.ops) < longestRun; j++ {
 			n := s.Nodes[j]
 			if b.kind(n.Op) != r.kind || n.Stream != first.Stream || len(n.Wait) > 0 || r.meets(n.Op) {
@@ -86,19 +87,19 @@ func (b *binder) together(r run) []step {
 	}
 	var look, split layers
 	width := 4
-	looked := map[schedule.View]Pointer{} // where the largest values are of what is packed
+	looked := map[schedule.View]driver.Pointer{} // where the largest values are of what is packed
 	for _, op := range r.ops {
 		op := op.(schedule.Pack)
 		to := b.at(op.Dst)
 		_, tail := wideBytes(op.Dst.Cols, op.Dst.Rows)
 		if looked[op.Src] == 0 {
-			looked[op.Src] = to + Pointer(tail)
-			look.add("largest_flat", op.Src.Rows*op.Src.Cols, b.at(op.Src), to+Pointer(tail))
+			looked[op.Src] = to + driver.Pointer(tail)
+			look.add("largest_flat", op.Src.Rows*op.Src.Cols, b.at(op.Src), to+driver.Pointer(tail))
 		}
 		if op.Src.Rows*op.Src.Cols%4 != 0 || b.at(op.Src)%16 != 0 {
 			width = 1
 		}
-		b.addPieces(&split, op.Src, op.Trans, to, looked[op.Src], to+Pointer(tail))
+		b.addPieces(&split, op.Src, op.Trans, to, looked[op.Src], to+driver.Pointer(tail))
 	}
 	look.grid, look.block = [3]int{128, 1, len(look.list)}, [3]int{blockSize, 1, 1}
 	return []step{
@@ -145,7 +146,7 @@ func (l *layers) add(function string, args ...any) {
 		switch a := a.(type) {
 		case int:
 			c.args = append(c.args, uint64(a))
-		case Pointer:
+		case driver.Pointer:
 			c.args = append(c.args, uint64(a))
 		}
 	}
@@ -172,7 +173,7 @@ func (b *binder) several(name, types, text string, all layers) step {
 			}
 			cases = append(cases, fmt.Sprintf("  if (blockIdx.z == %d) %s(%s);\n", i, c.function, strings.Join(args, ", ")))
 		}
-		return source{name, text + fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(256) %s(%s) {\n  begin_next();\n  wait_previous();\n%s}\n",
+		return source{name: name, text: text + fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(256) %s(%s) {\n  begin_next();\n  wait_previous();\n%s}\n",
 			name, strings.Join(params, ", "), strings.Join(cases, ""))}
 	}, words...)
 	var args []uint64

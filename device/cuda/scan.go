@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -85,11 +86,11 @@ func (c scanCells) scan(op schedule.Op) *scan {
 	switch op := op.(type) {
 	case schedule.Scan:
 		s := &scan{Sequence: op.Sequence, products: op.R}
-		s.scanCell = c.of(scanKey{op.Cell, op.Train, false}, op.Step(0).Program(), op.Cell.Recurrence.Compose)
+		s.scanCell = c.of(scanKey{cell: op.Cell, train: op.Train, backward: false}, op.Step(0).Program(), op.Cell.Recurrence.Compose)
 		return s
 	case schedule.ScanBackward:
 		s := &scan{Sequence: op.Sequence, grad: &op.SequenceGrad}
-		s.scanCell = c.of(scanKey{op.Cell, true, true}, op.Cell.Backward, op.Cell.Recurrence.ComposeBackward)
+		s.scanCell = c.of(scanKey{cell: op.Cell, train: true, backward: true}, op.Cell.Backward, op.Cell.Recurrence.ComposeBackward)
 		return s
 	}
 	return nil
@@ -186,7 +187,7 @@ func (s *scanCell) targets(late bool, written []cell.Ref) []int {
 }
 
 // shape settles the geometry for matrices that are stored so.
-func (s *scan) shape(l *layout, p Properties, k knob.Params) {
+func (s *scan) shape(l *layout, p driver.Properties, k knob.Params) {
 	s.width = 4
 	refs := s.outputs(true)
 	refs = append(refs, s.outputs(false)...)
@@ -220,7 +221,7 @@ func (s *scan) shape(l *layout, p Properties, k knob.Params) {
 	}
 }
 
-func (s *scan) element(name string) Element {
+func (s *scan) element(name string) driver.Element {
 	return s.groups[slices.IndexFunc(s.groups, func(g group) bool { return g.name == name })].element
 }
 
@@ -316,7 +317,7 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	st.launch.Shared, st.launch.Cooperative, st.early = shared, s.members > 0, b.properties.Capability >= 90
 	if s.members > 0 {
 		st.launch.Tensors = s.tensors(b)
-		st.launch.pack()
+		st.launch.Pack()
 	}
 	return st
 }

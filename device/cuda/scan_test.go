@@ -11,6 +11,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -85,7 +86,7 @@ type cutting struct {
 }
 
 // cuts lists those of the launches of s that are scans.
-func cuts(t testing.TB, s *schedule.Schedule, k knob.Params, p cuda.Properties) (all []cutting) {
+func cuts(t testing.TB, s *schedule.Schedule, k knob.Params, p driver.Properties) (all []cutting) {
 	t.Helper()
 	launches, texts, err := cuda.Sources(s, k, p)
 	if err != nil {
@@ -125,7 +126,7 @@ func (c cutting) covers() (steps, channels int) {
 
 // covered checks that tiles of all passes cover all channels and steps, with none to spare, and that
 // there are enough of them to fill a GPU where there is enough to do.
-func covered(t *testing.T, of *cell.Cell, steps, batch, hidden int, p cuda.Properties) {
+func covered(t *testing.T, of *cell.Cell, steps, batch, hidden int, p driver.Properties) {
 	t.Helper()
 	for _, train := range []bool{false, true} {
 		s, _, _ := scans(t, of, steps, batch, hidden, train)
@@ -359,9 +360,9 @@ func TestScanTexts(t *testing.T) {
 }
 
 // older is a driver of a GPU without a copy engine.
-type older struct{ cuda.Driver }
+type older struct{ driver.Driver }
 
-func (o older) Properties() cuda.Properties {
+func (o older) Properties() driver.Properties {
 	p := o.Driver.Properties()
 	p.Capability, p.Hopper = 80, false
 	return p
@@ -377,10 +378,10 @@ func TestScanTeams(t *testing.T) {
 		old   bool
 		kinds [2]string // forward and backward
 	}
-	blocks, copies := form{"blocks", 1, true, [2]string{"tiles", "tiles"}}, form{"a warp's copies", 5, true, [2]string{"groups", "groups"}}
-	small, alone := form{"a small team", 5, false, [2]string{"alone", "groups"}}, form{"a team without groups", 26, false, [2]string{"alone", "groups"}}
-	groups, own := form{"groups", 47, false, [2]string{"groups", "groups"}}, form{"a chain for each block", 26, false, [2]string{"alone", "tiles"}}
-	odd := form{"rows that the engine cannot read", 5, false, [2]string{"groups", "groups"}}
+	blocks, copies := form{name: "blocks", sms: 1, old: true, kinds: [2]string{"tiles", "tiles"}}, form{name: "a warp's copies", sms: 5, old: true, kinds: [2]string{"groups", "groups"}}
+	small, alone := form{name: "a small team", sms: 5, old: false, kinds: [2]string{"alone", "groups"}}, form{name: "a team without groups", sms: 26, old: false, kinds: [2]string{"alone", "groups"}}
+	groups, own := form{name: "groups", sms: 47, old: false, kinds: [2]string{"groups", "groups"}}, form{name: "a chain for each block", sms: 26, old: false, kinds: [2]string{"alone", "tiles"}}
+	odd := form{name: "rows that the engine cannot read", sms: 5, old: false, kinds: [2]string{"groups", "groups"}}
 	for i, test := range []struct {
 		cell      *cell.Cell
 		size      [3]int
@@ -417,10 +418,10 @@ func TestScanTeams(t *testing.T) {
 			within = 1.0 / 128
 		}
 		for _, f := range append([]form{blocks}, test.forms...) {
-			compiler, driver := emulation(t, f.sms)
-			var on cuda.Driver = driver
+			compiler, emulated := emulation(t, f.sms)
+			var on driver.Driver = emulated
 			if f.old {
-				on = older{driver}
+				on = older{emulated}
 			}
 			d := cuda.New(on, compiler, "")
 			got := left(t, d, on.Properties(), test.precision, test.cell, test.size, f.kinds)
@@ -450,17 +451,17 @@ func TestScanInference(t *testing.T) {
 		kind string
 	}
 	for _, test := range sample([]scan{
-		{cell.SRU, 26, [3]int{8001, 1, 8}, "alone"},
-		{cell.SRU, 146, [3]int{40001, 1, 8}, "groups"},
-		{cell.GILR, 26, [3]int{60001, 1, 4}, "groups"},
-		{cell.GILR, 26, [3]int{5003, 1, 32}, "alone"},
-		{cell.Linear, 5, [3]int{5003, 1, 32}, "alone"},
-		{cell.SRU, 5, [3]int{4001, 1, 8}, "alone"},
-		{cell.GILR, 33, [3]int{3001, 1, 256}, "alone"},
-		{cell.LSLSTM.Core, 33, [3]int{2003, 1, 192}, "alone"},
-		{cell.QRNN, 33, [3]int{2003, 4, 64}, "alone"},
-		{cell.Linear, 33, [3]int{2003, 16, 16}, "alone"},
-		{cell.Linear, 33, [3]int{8001, 2, 4}, "alone"},
+		{cell: cell.SRU, sms: 26, size: [3]int{8001, 1, 8}, kind: "alone"},
+		{cell: cell.SRU, sms: 146, size: [3]int{40001, 1, 8}, kind: "groups"},
+		{cell: cell.GILR, sms: 26, size: [3]int{60001, 1, 4}, kind: "groups"},
+		{cell: cell.GILR, sms: 26, size: [3]int{5003, 1, 32}, kind: "alone"},
+		{cell: cell.Linear, sms: 5, size: [3]int{5003, 1, 32}, kind: "alone"},
+		{cell: cell.SRU, sms: 5, size: [3]int{4001, 1, 8}, kind: "alone"},
+		{cell: cell.GILR, sms: 33, size: [3]int{3001, 1, 256}, kind: "alone"},
+		{cell: cell.LSLSTM.Core, sms: 33, size: [3]int{2003, 1, 192}, kind: "alone"},
+		{cell: cell.QRNN, sms: 33, size: [3]int{2003, 4, 64}, kind: "alone"},
+		{cell: cell.Linear, sms: 33, size: [3]int{2003, 16, 16}, kind: "alone"},
+		{cell: cell.Linear, sms: 33, size: [3]int{8001, 2, 4}, kind: "alone"},
 	}, 6) {
 		compiler, driver := emulation(t, test.sms)
 		d := cuda.New(driver, compiler, "")
@@ -492,7 +493,7 @@ func random(t *testing.T, prog device.Program, rng *rand.Rand, views ...schedule
 }
 
 // left is what a scan for training and its gradient, of such kinds, leave, in the second run.
-func left(t *testing.T, d *cuda.Device, p cuda.Properties, precision schedule.Precision, of *cell.Cell, size [3]int, kinds [2]string) (all [][]float32) {
+func left(t *testing.T, d *cuda.Device, p driver.Properties, precision schedule.Precision, of *cell.Cell, size [3]int, kinds [2]string) (all [][]float32) {
 	t.Helper()
 	s, op, back := scansIn(t, precision, of, size[0], size[1], size[2], true)
 	for i, c := range cuts(t, s, nil, p) {

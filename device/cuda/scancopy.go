@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 )
 
@@ -27,7 +28,7 @@ type piece struct {
 
 // boxed reports whether the copy engine can copy tiles; those of several sequences have their
 // lanes in one of them, or in whole ones.
-func (s *scan) boxed(p Properties) bool {
+func (s *scan) boxed(p driver.Properties) bool {
 	wide := s.lanes * s.width
 	if p.Capability < 90 || s.width < 4 || s.Batch() > 1 && s.Hidden()%wide != 0 && wide%s.Hidden() != 0 {
 		return false
@@ -96,7 +97,7 @@ func (s *scan) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 		if p.whole {
 			at.at += l.column * s.Hidden() * p.group.element.Bytes()
 		}
-		again := at.memory || p.more > 0 || at.element != Single
+		again := at.memory || p.more > 0 || at.element != driver.Single
 		for _, r := range l.refs {
 			loads[r] = at
 			if l.more > 0 && r.Kind == cell.Prev {
@@ -120,7 +121,7 @@ func (s *scan) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 			continue
 		}
 		if len(free) == 0 {
-			pitch := s.lanes * s.width * Single.Bytes()
+			pitch := s.lanes * s.width * driver.Single.Bytes()
 			free = append(free, slot{at: bytes, pitch: pitch})
 			bytes += 128 * ceil(s.rows()*pitch, 128)
 		}
@@ -130,8 +131,8 @@ func (s *scan) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 }
 
 // tensors are the matrices that boxes are of.
-func (s *scan) tensors(b *binder) []*Tensor {
-	var tensors []*Tensor
+func (s *scan) tensors(b *binder) []*driver.Tensor {
+	var tensors []*driver.Tensor
 	wide := s.lanes * s.width
 	all, _, _ := s.pieces()
 	for _, p := range all {
@@ -139,8 +140,8 @@ func (s *scan) tensors(b *binder) []*Tensor {
 			continue
 		}
 		size, ld := p.group.element.Bytes(), p.group.view.M.Cols
-		t := &Tensor{
-			At: b.at(p.group.view) + Pointer(p.column*s.Hidden()*size), Element: p.group.element,
+		t := &driver.Tensor{
+			At: b.at(p.group.view) + driver.Pointer(p.column*s.Hidden()*size), Element: p.group.element,
 			Sizes:   [3]int{s.Hidden(), s.Batch(), s.Steps + p.shift},
 			Strides: [2]int{ld * size, s.Batch() * ld * size},
 			Box:     [3]int{wide, 1, p.each},

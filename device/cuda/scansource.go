@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 )
 
 // A slot is where a block has a vector of its threads' steps in shared memory.
 type slot struct {
 	at      int // bytes, per thread but for teams, before it
-	element Element
+	element driver.Element
 	ahead   int  // steps
 	pitch   int  // of teams: bytes from row to row
 	more    int  // rows besides those of the steps
@@ -161,7 +162,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   }
 }
 `)
-	return source{name, b.String()}
+	return source{name: name, text: b.String()}
 }
 
 // copies begin to copy to shared memory what a thread, who, has of the tile t.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/knob"
 )
 
@@ -45,7 +46,7 @@ const (
 
 // gather has a team of blocks share few chains of channels; it reports
 // whether they are few and there are steps enough for each member.
-func (s *scan) gather(p Properties, k knob.Params) bool {
+func (s *scan) gather(p driver.Properties, k knob.Params) bool {
 	t := *s
 	t.threads, t.hopper = teamThreads, p.Hopper
 	t.lanes, t.members = min(scanLine/4/s.width, powerOfTwo(s.across())), p.SMs
@@ -72,7 +73,7 @@ func (s *scan) gather(p Properties, k knob.Params) bool {
 }
 
 // cut settles the tiles of a team; it reports whether there are steps enough.
-func (s *scan) cut(p Properties, k knob.Params) bool {
+func (s *scan) cut(p driver.Properties, k knob.Params) bool {
 	s.delayed = s.mixed()
 	deep := s.threads / s.lanes
 	room := s.wait(p)
@@ -90,7 +91,7 @@ func (s *scan) cut(p Properties, k knob.Params) bool {
 		}
 		most = min(most, bytes/(s.threads*s.moved()))
 	}
-	odd := s.lanes*s.width*Single.Bytes() < scanLine && most > 2
+	odd := s.lanes*s.width*driver.Single.Bytes() < scanLine && most > 2
 	if odd {
 		most -= (most + 1) % 2 // rows an even number apart meet in banks of shared memory
 	}
@@ -236,25 +237,25 @@ type queue struct {
 
 // wait settles how the tiles of a block wait for their states, and is the most steps of a
 // thread: the first way that leaves room for some. Cells that keep much have less, and passes that write much wait longer.
-func (s *scan) wait(p Properties) (most int) {
+func (s *scan) wait(p driver.Properties) (most int) {
 	type way struct {
 		queue
 		least int
 	}
-	ways := []way{{queue{0, 2, 3}, 2}, {queue{0, 2, 2}, 0}}
+	ways := []way{{queue: queue{hold: 0, behind: 2, places: 3}, least: 2}, {queue: queue{hold: 0, behind: 2, places: 2}, least: 0}}
 	switch few := s.members/s.chains > scanTeam; {
 	case s.sole():
-		ways = []way{{queue{0, 1, 2}, 0}}
+		ways = []way{{queue: queue{hold: 0, behind: 1, places: 2}, least: 0}}
 	case few && s.inference():
-		ways = append([]way{{queue{1, 2, 3}, 2}}, ways...)
+		ways = append([]way{{queue: queue{hold: 1, behind: 2, places: 3}, least: 2}}, ways...)
 	case few && !s.backward:
-		ways = append([]way{{queue{1, 3, 4}, 3}}, ways...)
+		ways = append([]way{{queue: queue{hold: 1, behind: 3, places: 4}, least: 3}}, ways...)
 	case few:
-		ways = append([]way{{queue{1, 3, 4}, 3}, {queue{0, 3, 3}, 2}}, ways...)
+		ways = append([]way{{queue: queue{hold: 1, behind: 3, places: 4}, least: 3}, {queue: queue{hold: 0, behind: 3, places: 3}, least: 2}}, ways...)
 	case s.backward:
-		ways = []way{{queue{1, 2, 3}, 4}, {queue{0, 1, 2}, 0}}
+		ways = []way{{queue: queue{hold: 1, behind: 2, places: 3}, least: 4}, {queue: queue{hold: 0, behind: 1, places: 2}, least: 0}}
 	default:
-		ways = []way{{queue{0, 1, 2}, 0}}
+		ways = []way{{queue: queue{hold: 0, behind: 1, places: 2}, least: 0}}
 	}
 	for _, w := range ways {
 		if w.hold > 0 && s.meets() {
@@ -269,7 +270,7 @@ func (s *scan) wait(p Properties) (most int) {
 }
 
 // narrow reports whether vectors are so short that threads read four rows at a time.
-func (s *scan) narrow() bool { return s.lanes*s.width*Single.Bytes() <= scanLine/4 }
+func (s *scan) narrow() bool { return s.lanes*s.width*driver.Single.Bytes() <= scanLine/4 }
 
 // meets reports whether these rows meet in banks of shared memory whatever the steps
 // of a thread: if they are of whole lines. To read them twice costs more than to wait in registers.
@@ -279,7 +280,7 @@ func (s *scan) meets() bool {
 }
 
 // most is the most steps of a tile that a thread can have.
-func (s *scan) most(p Properties) int {
+func (s *scan) most(p driver.Properties) int {
 	room := anyRegisters
 	if s.hopper {
 		room = computing
@@ -464,7 +465,7 @@ func (s *scan) teamSource(name string) source {
 		b.WriteString("  engine_read();\n")
 	}
 	b.WriteString("}\n")
-	return source{name, b.String()}
+	return source{name: name, text: b.String()}
 }
 
 // leave lets the place of a tile be copied to.

@@ -3,6 +3,7 @@ package cuda
 import (
 	"math"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/knob"
 )
 
@@ -26,15 +27,15 @@ type burden struct {
 // little time that large ones would be too few. What is many was timed on an H200's 132 multiprocessors: 96 and 128
 // chains want large tiles, 256 mostly and 384 small ones.
 var (
-	manyChains = burden{3, 384, 72}
-	fewChains  = burden{2, 768, 112}
-	inBetween  = burden{3, 512, 80}
+	manyChains = burden{blocks: 3, bytes: 384, values: 72}
+	fewChains  = burden{blocks: 2, bytes: 768, values: 112}
+	inBetween  = burden{blocks: 3, bytes: 512, values: 80}
 )
 
 // divide cuts channels and time into tiles: of a line of memory across, but more
 // where time is short, and of fewer threads and, unless these are fixed, steps where
 // there would be too few.
-func (s *scan) divide(p Properties, k knob.Params) {
+func (s *scan) divide(p driver.Properties, k knob.Params) {
 	line := min(scanLine/4/s.width, powerOfTwo(s.across()))
 	s.threads, s.lanes = scanThreads, line
 	fixed := k["scansteps"] != 0
@@ -91,15 +92,15 @@ func (s *scan) tilesOf(steps int) int { return ceil(s.Steps, s.deep(steps)*steps
 
 // suits is the steps of a thread that make a burden, as far as there is room: room is the most that its
 // blocks have registers and shared memory for, and fits what so many blocks have shared memory for.
-func (s *scan) suits(b burden, p Properties) int {
+func (s *scan) suits(b burden, p driver.Properties) int {
 	return max(2, min(b.bytes/s.moved(), s.room(b, p)))
 }
 
-func (s *scan) room(b burden, p Properties) int {
+func (s *scan) room(b burden, p driver.Properties) int {
 	return min(b.values/max(1, s.width*len(s.keep)), maxSteps, s.fits(b.blocks, p))
 }
 
-func (s *scan) fits(blocks int, p Properties) int {
+func (s *scan) fits(blocks int, p driver.Properties) int {
 	return (p.Shared/blocks-scanWork)/(scanThreads*s.loaded()) - 1
 }
 

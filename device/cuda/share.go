@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -26,17 +25,6 @@ func sides(s *schedule.Schedule) int {
 		}
 	}
 	return len(on)
-}
-
-// share is one of n parts of the GPU.
-func (p Properties) share(n int) Properties {
-	p.Part = n > 1
-	p.SMs = max(1, p.SMs/n)
-	p.Clusters = maps.Clone(p.Clusters)
-	for size := range p.Clusters {
-		p.Clusters[size] /= n
-	}
-	return p
 }
 
 // A choice is what groupings are listed for: the layers of a wave ask for the same
@@ -80,7 +68,7 @@ func (b *binder) parts(list func(b *binder) ([]grouping, string)) ([]grouping, e
 	why := ""
 	for n := most; n >= least; n-- {
 		part := *b
-		part.properties = b.properties.share(n)
+		part.properties = b.properties.Share(n)
 		some, no := list(&part)
 		for _, t := range some {
 			t.cycles = t.beside(b.sides, n)

@@ -4,14 +4,15 @@ import (
 	"testing"
 
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
 // h200 has the room of an H200.
-func h200() cuda.Properties {
-	return cuda.Properties{Capability: 90, Hopper: true, SMs: 132, Shared: 227 << 10, L2: 60 << 20, Clusters: map[int]int{1: 132, 2: 66, 4: 31, 8: 15, 16: 7}}
+func h200() driver.Properties {
+	return driver.Properties{Capability: 90, Hopper: true, SMs: 132, Shared: 227 << 10, L2: 60 << 20, Clusters: map[int]int{1: 132, 2: 66, 4: 31, 8: 15, 16: 7}}
 }
 
 // wave is a layer of c on each of so many streams.

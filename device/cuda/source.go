@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -27,7 +28,7 @@ func file(name string, defines ...any) source {
 		fmt.Fprintf(&b, "#define %v %v\n", defines[i], defines[i+1])
 	}
 	b.Write(text)
-	return source{name, b.String()}
+	return source{name: name, text: b.String()}
 }
 
 // Intrinsics and Common begin every kernel; another machine than a GPU has other
@@ -39,7 +40,7 @@ func Common() string     { return file("common").text }
 // side by side.
 type group struct {
 	name    string
-	element Element
+	element driver.Element
 	view    schedule.View // of all its vectors
 	written bool
 }
@@ -160,5 +161,5 @@ func pointwise(name string, p cell.Program, groups []group, width int) source {
 		fmt.Fprintf(&b, "      store<V>(%s, out_%v);\n", at(r), r)
 	}
 	b.WriteString("    }\n}\n")
-	return source{name, b.String()}
+	return source{name: name, text: b.String()}
 }

@@ -3,6 +3,7 @@ package cuda
 import (
 	"math"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -156,7 +157,7 @@ type splitting struct {
 	kept   map[int]form           // by the matrix's number
 }
 
-func newSplitting(s *schedule.Schedule, k knob.Params, p Properties) splitting {
+func newSplitting(s *schedule.Schedule, k knob.Params, p driver.Properties) splitting {
 	out := splitting{
 		some: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, asked: map[int]form{1: pieces, 3: onTheWay}[k["split"]],
 		hopper: p.Hopper && p.Shared >= max(wide{groups: 2}.shared(), wide{groups: 3}.shared()), sms: p.SMs, added: map[schedule.Gemm]bool{}, kept: map[int]form{},
@@ -277,7 +278,7 @@ func (s splitting) splitBytes(op schedule.Gemm) int64 {
 // splitProduct forms a product of split factors.
 func (b *binder) splitProduct(op schedule.Gemm, stream int) []step {
 	kept := b.layout.kept[op.B.M.ID] != single
-	scratch := b.base + Pointer(b.layout.scratch[stream])
+	scratch := b.base + driver.Pointer(b.layout.scratch[stream])
 	var out []step
 	var right schedule.View
 	for _, op := range portions(op, kept, splitRoom, splitTerms) {
@@ -285,18 +286,18 @@ func (b *binder) splitProduct(op schedule.Gemm, stream int) []step {
 		left, tail := pieceBytes(m, k)
 		_, rightTail := pieceBytes(n, k)
 		p := b.product(op)
-		p.Operands, p.Pick = Half, false
+		p.Operands, p.Pick = driver.Half, false
 		p.K = 3 * pieceColumns(k)
 		p.A, p.LdA, p.TransA = scratch, p.K, false
-		p.B, p.LdB, p.TransB = scratch+Pointer(left), p.K, true
+		p.B, p.LdB, p.TransB = scratch+driver.Pointer(left), p.K, true
 		if kept {
 			p.B = b.at(op.B)
 		} else if right != op.B {
 			out = append(out, b.split(op.B, !op.TransB, p.B, 0, false)...)
 			right = op.B
 		}
-		out = append(out, b.split(op.A, op.TransA, p.A, p.B+Pointer(rightTail), op.Accumulate)...)
-		p.Scale = p.A + Pointer(tail) + 4
+		out = append(out, b.split(op.A, op.TransA, p.A, p.B+driver.Pointer(rightTail), op.Accumulate)...)
+		p.Scale = p.A + driver.Pointer(tail) + 4
 		out = append(out, step{product: p})
 	}
 	return out
@@ -305,7 +306,7 @@ func (b *binder) splitProduct(op schedule.Gemm, stream int) []step {
 // split writes the pieces of a factor, or of its transpose: of a left one for a
 // product with a right one whose tail is given, of a right one where there is
 // none.
-func (b *binder) split(from schedule.View, trans bool, to, right Pointer, accumulate bool) []step {
+func (b *binder) split(from schedule.View, trans bool, to, right driver.Pointer, accumulate bool) []step {
 	rows, all := from.Rows, pieceColumns(from.Cols)
 	if trans {
 		rows, all = from.Cols, pieceColumns(from.Rows)
@@ -318,9 +319,9 @@ func (b *binder) split(from schedule.View, trans bool, to, right Pointer, accumu
 	}
 	kind := number(right == 0)
 	if right == 0 {
-		right = to + Pointer(tail) // unread
+		right = to + driver.Pointer(tail) // unread
 	}
-	return []step{b.largest(from, to+Pointer(tail)), newLaunch(b.scaled("split", nil, "V", width, "TRANS", number(trans), "RIGHT", kind), grid, block,
+	return []step{b.largest(from, to+driver.Pointer(tail)), newLaunch(b.scaled("split", nil, "V", width, "TRANS", number(trans), "RIGHT", kind), grid, block,
 		uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(tail), uint64(right), uint64(number(accumulate)))}
 }
 
@@ -338,7 +339,7 @@ func (b *binder) across(v schedule.View, all int) (width int, block [3]int) {
 }
 
 // largest looks for a factor's largest value, which its tail is to know.
-func (b *binder) largest(from schedule.View, tail Pointer) step {
+func (b *binder) largest(from schedule.View, tail driver.Pointer) step {
 	width, block := b.across(from, from.Cols)
 	l := newLaunch(b.scaled("largest", nil, "V", width), [3]int{min(ceil(from.Rows, block[1]), largestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(tail))
 	l.early = b.properties.Capability >= 90
@@ -352,6 +353,6 @@ func (b *binder) scaled(name string, parts []string, defines ...any) *source {
 		for _, part := range append(parts, name) {
 			text += file(part).text
 		}
-		return source{name, text}
+		return source{name: name, text: text}
 	}, append([]any{name, " "}, defines...)...)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -59,8 +60,8 @@ const (
 
 // newStacks finds them. An error wraps schedule.ErrUnsupported: knobs ask for what
 // there is none of.
-func newStacks(s *schedule.Schedule, k knob.Params, p Properties) (stacks, error) {
-	out := stacks{map[int]*stacked{}, map[int]bool{}, map[int]bool{}, map[int]bool{}}
+func newStacks(s *schedule.Schedule, k knob.Params, p driver.Properties) (stacks, error) {
+	out := stacks{at: map[int]*stacked{}, inside: map[int]bool{}, lower: map[int]bool{}, own: map[int]bool{}}
 	why := "they take tensor cores that multiply halves"
 	if k["stack"] != 2 && p.Capability >= 80 {
 		why = out.find(s, k, p)
@@ -73,7 +74,7 @@ func newStacks(s *schedule.Schedule, k knob.Params, p Properties) (stacks, error
 
 // find has as many layers as fit run together, where that pays or knobs ask for it,
 // or says why those that it found last do not.
-func (out *stacks) find(s *schedule.Schedule, k knob.Params, p Properties) (why string) {
+func (out *stacks) find(s *schedule.Schedule, k knob.Params, p driver.Properties) (why string) {
 	why = "none lie upon each other, over two steps or more, with nothing but a product between them"
 	element, uses := elements(s), usesOf(s)
 	for i := 0; i < len(s.Nodes); i++ {
@@ -161,15 +162,15 @@ func follows(s *schedule.Schedule, i int, uses []int) bool {
 }
 
 // newStacked is how n layers from place i on run upon each other, or why they do not.
-func newStacked(s *schedule.Schedule, i, n int, element []Element, k knob.Params, p Properties) (*stacked, string) {
+func newStacked(s *schedule.Schedule, i, n int, element []driver.Element, k knob.Params, p driver.Properties) (*stacked, string) {
 	op := s.Nodes[i].Op.(schedule.Persistent)
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	free := r.reads(cell.X)
 	st := &stacked{
-		layer:  layer{op.Hidden(), len(r.gates), op.Batch(), element[op.R[0].M.ID], s.Precision == schedule.FP32, within(op.Cell), 0},
+		layer:  layer{hidden: op.Hidden(), gates: len(r.gates), batch: op.Batch(), weights: element[op.R[0].M.ID], exact: s.Precision == schedule.FP32, within: within(op.Cell), inputs: 0},
 		states: len(op.Cell.States), takes: len(op.Cell.Gates), free: len(free),
 	}
-	if element[op.X.M.ID] == Single {
+	if element[op.X.M.ID] == driver.Single {
 		st.inputs = r.inputs()
 	}
 	for l := range n {
@@ -208,7 +209,7 @@ func newStacked(s *schedule.Schedule, i, n int, element []Element, k knob.Params
 }
 
 // group cuts st into so many groups, or, of 0, into as many as there is room for.
-func (st *stacked) group(groups int, p Properties) (why string) {
+func (st *stacked) group(groups int, p driver.Properties) (why string) {
 	st.blocks = ceil(st.hidden, stackUnits)
 	st.groups = min(st.batch, p.SMs/(st.blocks*len(st.layers)))
 	switch {
@@ -224,7 +225,7 @@ func (st *stacked) group(groups int, p Properties) (why string) {
 
 // looked has warps of st look at the words of h that they multiply, so many sequences
 // at a time; 0: by how many there are.
-func (st *stacked) looked(samples int, p Properties) (why string) {
+func (st *stacked) looked(samples int, p driver.Properties) (why string) {
 	if st.samples = samples; samples == 0 {
 		st.samples = 8
 		if st.sequences() > 16 {
@@ -254,7 +255,7 @@ func (st *stacked) looked(samples int, p Properties) (why string) {
 }
 
 // fits says why the shared memory of a block does not do.
-func (st *stacked) fits(p Properties) (why string) {
+func (st *stacked) fits(p driver.Properties) (why string) {
 	if st.shared() > p.Shared {
 		return fmt.Sprintf("a block's %d units of %d layers take %d KiB of shared memory, and there are %d", stackUnits, len(st.layers), st.shared()>>10, p.Shared>>10)
 	}
@@ -279,7 +280,7 @@ func (st *stacked) threads() int {
 // bounded is within, for values of 16 bits: then a state's own bits tell whether it
 // is new.
 func (st *stacked) bounded() int {
-	if st.weights == Single {
+	if st.weights == driver.Single {
 		return 0
 	}
 	return st.within
@@ -330,7 +331,7 @@ func (st *stacked) bytes() int64 {
 
 // pays reports whether st is expected to be clearly faster than its layers one after
 // the other, where knobs ask for no form of these, among such as were measured.
-func (st *stacked) pays(k knob.Params, p Properties) bool {
+func (st *stacked) pays(k knob.Params, p driver.Properties) bool {
 	for _, name := range []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor", "share"} {
 		if k[name] != 0 {
 			return false
@@ -338,7 +339,7 @@ func (st *stacked) pays(k knob.Params, p Properties) bool {
 	}
 	op, layers, most := st.layers[0], len(st.layers), 128
 	switch {
-	case op.Train || st.hidden < 128 || st.weights == Single && !(st.exact && layers >= 4 && st.hidden <= 512):
+	case op.Train || st.hidden < 128 || st.weights == driver.Single && !(st.exact && layers >= 4 && st.hidden <= 512):
 		return false
 	case st.exact:
 		most = 8
@@ -390,7 +391,7 @@ func (b *binder) stacked(st *stacked) step {
 		words = append(words, " ", g.element)
 	}
 	write := func() source {
-		return source{"stack", "constexpr int " + sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0]), b.functions()) + file("fragments").text + file(kernel).text + st.entry(groups)}
+		return source{name: "stack", text: "constexpr int " + sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0]), b.functions()) + file("fragments").text + file(kernel).text + st.entry(groups)}
 	}
 	args := []uint64{uint64(op.Steps), uint64(st.batch), uint64(b.base) + uint64(st.meeting), b.trouble()}
 	for l, op := range st.layers {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -100,7 +101,7 @@ func TestStackForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(launches, func(l *cuda.Launch) bool { return l.Name == "stack" })
+		i := slices.IndexFunc(launches, func(l *driver.Launch) bool { return l.Name == "stack" })
 		if i < 0 || launches[i].Cluster != test.cluster {
 			t.Errorf("%v stack=%d: launch %d of %d, not in clusters of %d", l, test.form, i, len(launches), test.cluster)
 		}

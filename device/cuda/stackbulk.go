@@ -1,6 +1,9 @@
 package cuda
 
-import "fmt"
+import (
+	"fmt"
+	"rnnbench/device/cuda/driver"
+)
 
 // For many sequences layers upon each other run in another kernel
 // (kernels/stackbulk.cu): h is copied to shared memory once for two blocks, and the
@@ -35,7 +38,7 @@ func (st *stacked) many() bool {
 // copied has st run in that kernel, if it can: on Hopper, in 16 bits, a cell of three or
 // four sums and up to 512 units, with 16 or 32 sequences at a time; 0: by how many there are.
 // Else it says why not.
-func (st *stacked) copied(samples int, p Properties) (why string) {
+func (st *stacked) copied(samples int, p driver.Properties) (why string) {
 	switch sums := st.gates + st.free; {
 	case !p.Hopper:
 		return "the kernel that copies h whole is for Hopper alone"

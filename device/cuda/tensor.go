@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/knob"
 )
 
@@ -47,7 +48,7 @@ func (f fragments) phased() bool { return f.bounded() > 0 }
 
 // bounded is within, for values of 16 bits.
 func (f fragments) bounded() int {
-	if f.weights == Single {
+	if f.weights == driver.Single {
 		return 0
 	}
 	return f.within
@@ -117,7 +118,7 @@ const pulledSamples = 16
 
 // shaped fills in how f, of so many blocks at most, divides the units, or says why it
 // does not fit.
-func (f fragments) shaped(blocks int, p Properties) (fragments, string) {
+func (f fragments) shaped(blocks int, p driver.Properties) (fragments, string) {
 	if f.parts = 1; f.pull {
 		f.parts = ceil(f.samples, pulledSamples)
 	}
@@ -160,7 +161,7 @@ func (f fragments) cycles(together int) float64 {
 	warps := float64(ceil(f.threads(), 128)) // of a quarter of a multiprocessor
 	products := float64(2 * f.chunks * f.height())
 	rate := 10.3
-	if f.turns && f.weights != Single { // more sums at the same time keep tensor cores busy
+	if f.turns && f.weights != driver.Single { // more sums at the same time keep tensor cores busy
 		rate = min(rate, 6.5+15/(float64(f.height())*tiles))
 	}
 	multiply := rate * warps * products * tiles
@@ -230,15 +231,15 @@ func (f fragments) pulled(products, bytes float64) float64 {
 }
 
 // together is how many groups run at the same time.
-func (f fragments) together(p Properties) int {
+func (f fragments) together(p driver.Properties) int {
 	if f.spread {
 		return p.SMs / f.cluster
 	}
-	return max(1, p.clusters(f.cluster))
+	return max(1, p.Together(f.cluster))
 }
 
 // grouping is how f runs so many sequences.
-func (f fragments) grouping(p Properties) grouping {
+func (f fragments) grouping(p driver.Properties) grouping {
 	together := f.together(p)
 	g := grouping{
 		spread: f.spread, order: byLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
@@ -277,7 +278,7 @@ func (b *binder) heights(l layer, resident, samples, blocks int) []int {
 		return []int{b.knobs["tile"]}
 	case l.gates == 1:
 		return []int{16}
-	case resident == 4 && l.weights != Single && samples < l.batch && units > 8 && ceil(units, 4)%2 == 1:
+	case resident == 4 && l.weights != driver.Single && samples < l.batch && units > 8 && ceil(units, 4)%2 == 1:
 		return []int{16, 8, 4}
 	}
 	return []int{16, 8}
@@ -291,7 +292,7 @@ func (b *binder) sequences(batch int, spread bool, blocks int) []int {
 	if b.knobs["samples"] != 0 {
 		return all
 	}
-	together := b.properties.clusters(blocks)
+	together := b.properties.Together(blocks)
 	if spread {
 		together = b.properties.SMs / blocks
 	}

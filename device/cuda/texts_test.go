@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/emulator"
 	"rnnbench/device/devicetest"
 	"rnnbench/impl"
@@ -32,36 +33,36 @@ var (
 // memory: what it allocates begins at one address.
 type recorder struct {
 	*emulator.Driver
-	properties cuda.Properties
+	properties driver.Properties
 	kernels    []string // their texts
-	lists      [][]cuda.Call
+	lists      [][]driver.Call
 }
 
-func (r *recorder) Properties() cuda.Properties              { return r.properties }
-func (r *recorder) Alloc(int64) (cuda.Pointer, error)        { return 1 << 32, nil }
-func (r *recorder) Free(cuda.Pointer) error                  { return nil }
-func (r *recorder) Clear(...cuda.Extent) error               { return nil }
-func (r *recorder) Download([]byte, cuda.Pointer) error      { return nil }
-func (r *recorder) Issue(cuda.Sequence) (int, error)         { return 0, nil }
-func (r *recorder) FreeSequence(cuda.Sequence) error         { return nil }
+func (r *recorder) Properties() driver.Properties            { return r.properties }
+func (r *recorder) Alloc(int64) (driver.Pointer, error)      { return 1 << 32, nil }
+func (r *recorder) Free(driver.Pointer) error                { return nil }
+func (r *recorder) Clear(...driver.Extent) error             { return nil }
+func (r *recorder) Download([]byte, driver.Pointer) error    { return nil }
+func (r *recorder) Issue(driver.Sequence) (int, error)       { return 0, nil }
+func (r *recorder) FreeSequence(driver.Sequence) error       { return nil }
 func (r *recorder) Version() string                          { return "" }
 func (r *recorder) Compile(_, source string) ([]byte, error) { return []byte(source), nil }
 
-func (r *recorder) Load(image []byte, _ string) (cuda.Kernel, error) {
+func (r *recorder) Load(image []byte, _ string) (driver.Kernel, error) {
 	r.kernels = append(r.kernels, string(image))
-	return cuda.Kernel{ID: len(r.kernels) - 1}, nil
+	return driver.Kernel{ID: len(r.kernels) - 1}, nil
 }
 
-func (r *recorder) Resident(cuda.Kernel, int, int) (int, error) { return 1, nil }
+func (r *recorder) Resident(driver.Kernel, int, int) (int, error) { return 1, nil }
 
-func (r *recorder) Clusters(_ cuda.Kernel, size, _, _ int) (int, error) {
+func (r *recorder) Clusters(_ driver.Kernel, size, _, _ int) (int, error) {
 	if r.properties.Clusters != nil {
 		return r.properties.Clusters[size], nil
 	}
 	return r.properties.SMs / size, nil
 }
 
-func (r *recorder) Sequence(c []cuda.Call) (cuda.Sequence, error) {
+func (r *recorder) Sequence(c []driver.Call) (driver.Sequence, error) {
 	r.lists = append(r.lists, c)
 	return 1, nil
 }
@@ -70,7 +71,7 @@ func (r *recorder) Sequence(c []cuda.Call) (cuda.Sequence, error) {
 // but for comments and the names of functions that are launched.
 func (r *recorder) describe() string {
 	var b strings.Builder
-	sums := map[int][sha256.Size]byte{} // of texts, by kernel
+	sums := map[int][sha256.Size]byte{}             // of texts, by kernel
 	for _, list := range r.lists[len(r.lists)-2:] { // the preparation, then a run
 		for _, c := range list {
 			fmt.Fprintf(&b, "stream %d event %d wait %v\n", c.Stream, c.Event, c.Wait)
@@ -110,11 +111,11 @@ func nameless(name, text string) string {
 }
 
 // gpus are those that kernels are written for.
-func gpus() map[string]cuda.Properties {
-	old := cuda.Properties{Capability: 80, SMs: 108, Shared: 163 << 10, L2: 40 << 20}
+func gpus() map[string]driver.Properties {
+	old := driver.Properties{Capability: 80, SMs: 108, Shared: 163 << 10, L2: 40 << 20}
 	next := h200()
 	next.Capability, next.Hopper = 100, false
-	return map[string]cuda.Properties{
+	return map[string]driver.Properties{
 		"h200": h200(), "a100": old, "next": next, "small": {Capability: 90, Hopper: true, SMs: 8, Shared: 227 << 10, L2: 1 << 20},
 	}
 }
@@ -138,7 +139,7 @@ func layerTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, compiled{fmt.Sprintf("%v %v stepwise=%v %s", l, k, stepwise, gpu), s, k, gpu})
+		out = append(out, compiled{name: fmt.Sprintf("%v %v stepwise=%v %s", l, k, stepwise, gpu), schedule: s, knobs: k, gpu: gpu})
 	}
 	var cells []*cell.Cell
 	for _, c := range cell.All() {
@@ -188,7 +189,7 @@ func scanTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
 				gpu = []string{"a100", "next", "small"}[rng.IntN(3)]
 			}
 			s, _, _ := scansIn(t, precision, c, size[0], size[1], size[2], train)
-			out = append(out, compiled{fmt.Sprintf("scan %v %v train=%v %v %v %s", c, size, train, precision, k, gpu), s, k, gpu})
+			out = append(out, compiled{name: fmt.Sprintf("scan %v %v train=%v %v %v %s", c, size, train, precision, k, gpu), schedule: s, knobs: k, gpu: gpu})
 		}
 	}
 	return out
@@ -217,7 +218,7 @@ func techniqueTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
 			if i%6 == 5 {
 				gpu = []string{"a100", "next", "small"}[rng.IntN(3)]
 			}
-			out = append(out, compiled{fmt.Sprintf("%s %+v %s", tech.Name(), p, gpu), s, nil, gpu})
+			out = append(out, compiled{name: fmt.Sprintf("%s %+v %s", tech.Name(), p, gpu), schedule: s, knobs: nil, gpu: gpu})
 		}
 	}
 	return out

@@ -25,10 +25,10 @@ func NewCompiler() (*Compiler, error) {
 	return nil, fmt.Errorf("emulator: there is no C++ compiler")
 }
 
-// Version implements cuda.Compiler.
+// Version implements driver.Compiler.
 func (c *Compiler) Version() string { return "host " + runtime }
 
-// Compile implements cuda.Compiler. The image is a shared object.
+// Compile implements driver.Compiler. The image is a shared object.
 func (c *Compiler) Compile(name, source string) ([]byte, error) {
 	types, err := parameters(name, source)
 	if err != nil {

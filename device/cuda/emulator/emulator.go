@@ -18,10 +18,10 @@ import (
 	"github.com/ebitengine/purego"
 
 	"rnnbench/device"
-	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 )
 
-// A Driver implements cuda.Driver.
+// A Driver implements driver.Driver.
 type Driver struct {
 	Dry bool // check launches and products but run none
 
@@ -37,13 +37,13 @@ type Driver struct {
 	capturing bool
 	captured  []command
 	graphs    [][]command
-	sequences map[cuda.Sequence][]cuda.Call
-	next      cuda.Sequence
+	sequences map[driver.Sequence][]driver.Call
+	next      driver.Sequence
 }
 
 // A block is allocated memory.
 type block struct {
-	at    cuda.Pointer
+	at    driver.Pointer
 	bytes int64
 	data  []byte
 }
@@ -71,35 +71,35 @@ func New(sms int, seed uint64) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("emulator: %w", err)
 	}
-	return &Driver{sms: sms, dir: dir, rng: rand.New(rand.NewPCG(seed, 1)), queues: make([][]command, 1), sequences: map[cuda.Sequence][]cuda.Call{}}, nil
+	return &Driver{sms: sms, dir: dir, rng: rand.New(rand.NewPCG(seed, 1)), queues: make([][]command, 1), sequences: map[driver.Sequence][]driver.Call{}}, nil
 }
 
 const shared = 227 << 10
 
-// Properties implements cuda.Driver.
-func (d *Driver) Properties() cuda.Properties {
-	return cuda.Properties{
+// Properties implements driver.Driver.
+func (d *Driver) Properties() driver.Properties {
+	return driver.Properties{
 		Model: "Emulator", Capability: 90, Hopper: true, SMs: d.sms, Shared: shared, L2: 1 << 20, Memory: 1 << 33, Workspace: 1 << 20,
 		Libraries: map[string]string{"emulator": "1"},
 	}
 }
 
-// FreeMemory implements cuda.Driver.
+// FreeMemory implements driver.Driver.
 func (d *Driver) FreeMemory() (int64, error) { return 1 << 33, nil }
 
-// Alloc implements cuda.Driver. Memory is full of NaNs at first.
-func (d *Driver) Alloc(bytes int64) (cuda.Pointer, error) {
+// Alloc implements driver.Driver. Memory is full of NaNs at first.
+func (d *Driver) Alloc(bytes int64) (driver.Pointer, error) {
 	data := make([]byte, bytes+256)
 	for i := range data {
 		data[i] = 0xff
 	}
-	at := (cuda.Pointer(uintptr(unsafe.Pointer(&data[0]))) + 255) &^ 255
-	d.memory = append(d.memory, block{at, bytes, data})
+	at := (driver.Pointer(uintptr(unsafe.Pointer(&data[0]))) + 255) &^ 255
+	d.memory = append(d.memory, block{at: at, bytes: bytes, data: data})
 	return at, nil
 }
 
-// Free implements cuda.Driver.
-func (d *Driver) Free(p cuda.Pointer) error {
+// Free implements driver.Driver.
+func (d *Driver) Free(p driver.Pointer) error {
 	i := slices.IndexFunc(d.memory, func(b block) bool { return b.at == p })
 	if i < 0 {
 		return fmt.Errorf("emulator: nothing is allocated at %#x", p)
@@ -110,9 +110,9 @@ func (d *Driver) Free(p cuda.Pointer) error {
 }
 
 // view is the memory at p.
-func (d *Driver) view(p cuda.Pointer, bytes int64) ([]byte, error) {
+func (d *Driver) view(p driver.Pointer, bytes int64) ([]byte, error) {
 	for _, b := range d.memory {
-		if p >= b.at && p < b.at+cuda.Pointer(b.bytes) && bytes <= b.bytes-int64(p-b.at) {
+		if p >= b.at && p < b.at+driver.Pointer(b.bytes) && bytes <= b.bytes-int64(p-b.at) {
 			from := int64(p) - int64(uintptr(unsafe.Pointer(&b.data[0])))
 			return b.data[from : from+bytes], nil
 		}
@@ -120,8 +120,8 @@ func (d *Driver) view(p cuda.Pointer, bytes int64) ([]byte, error) {
 	return nil, fmt.Errorf("emulator: %d bytes at %#x are not allocated", bytes, p)
 }
 
-// Clear implements cuda.Driver.
-func (d *Driver) Clear(parts ...cuda.Extent) error {
+// Clear implements driver.Driver.
+func (d *Driver) Clear(parts ...driver.Extent) error {
 	for _, p := range parts {
 		v, err := d.view(p.At, p.Bytes)
 		if err != nil {
@@ -132,36 +132,36 @@ func (d *Driver) Clear(parts ...cuda.Extent) error {
 	return d.drain()
 }
 
-// Upload implements cuda.Driver.
-func (d *Driver) Upload(to cuda.Pointer, from []byte) error {
+// Upload implements driver.Driver.
+func (d *Driver) Upload(to driver.Pointer, from []byte) error {
 	v, err := d.view(to, int64(len(from)))
 	err = errors.Join(err, d.drain())
 	copy(v, from)
 	return err
 }
 
-// Download implements cuda.Driver.
-func (d *Driver) Download(to []byte, from cuda.Pointer) error {
+// Download implements driver.Driver.
+func (d *Driver) Download(to []byte, from driver.Pointer) error {
 	v, err := d.view(from, int64(len(to)))
 	err = errors.Join(err, d.drain())
 	copy(to, v)
 	return err
 }
 
-// Load implements cuda.Driver.
-func (d *Driver) Load(image []byte, name string) (cuda.Kernel, error) {
+// Load implements driver.Driver.
+func (d *Driver) Load(image []byte, name string) (driver.Kernel, error) {
 	path := filepath.Join(d.dir, fmt.Sprintf("%s-%d.so", name, len(d.kernels)))
 	if err := os.WriteFile(path, image, 0o777); err != nil {
-		return cuda.Kernel{}, fmt.Errorf("emulator: %w", err)
+		return driver.Kernel{}, fmt.Errorf("emulator: %w", err)
 	}
 	lib, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		return cuda.Kernel{}, fmt.Errorf("emulator: %w", err)
+		return driver.Kernel{}, fmt.Errorf("emulator: %w", err)
 	}
 	var at [3]uintptr
 	for i, symbol := range []string{"emulate", "parameters", "pointers"} {
 		if at[i], err = purego.Dlsym(lib, symbol); err != nil {
-			return cuda.Kernel{}, fmt.Errorf("emulator: %w", err)
+			return driver.Kernel{}, fmt.Errorf("emulator: %w", err)
 		}
 	}
 	k := kernel{run: at[0], pointers: make([]bool, *(*int32)(pointer(at[1])))}
@@ -169,22 +169,22 @@ func (d *Driver) Load(image []byte, name string) (cuda.Kernel, error) {
 		k.pointers[i] = *(*byte)(pointer(at[2] + uintptr(i))) != 0
 	}
 	d.kernels = append(d.kernels, k)
-	return cuda.Kernel{ID: len(d.kernels) - 1, Registers: 32}, nil
+	return driver.Kernel{ID: len(d.kernels) - 1, Registers: 32}, nil
 }
 
 // pointer is an address of memory that is not Go's.
 func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
-// Resident implements cuda.Driver: one block, if it fits.
-func (d *Driver) Resident(_ cuda.Kernel, threads, bytes int) (int, error) {
+// Resident implements driver.Driver: one block, if it fits.
+func (d *Driver) Resident(_ driver.Kernel, threads, bytes int) (int, error) {
 	if bytes > shared || threads > 1024 {
 		return 0, nil
 	}
 	return 1, nil
 }
 
-// Clusters implements cuda.Driver.
-func (d *Driver) Clusters(k cuda.Kernel, size, threads, bytes int) (int, error) {
+// Clusters implements driver.Driver.
+func (d *Driver) Clusters(k driver.Kernel, size, threads, bytes int) (int, error) {
 	n, err := d.Resident(k, threads, bytes)
 	if size > 16 {
 		n = 0
@@ -192,7 +192,7 @@ func (d *Driver) Clusters(k cuda.Kernel, size, threads, bytes int) (int, error) 
 	return n * d.sms / size, err
 }
 
-// Streams implements cuda.Driver.
+// Streams implements driver.Driver.
 func (d *Driver) Streams(n int) error {
 	for len(d.queues) < n {
 		d.queues = append(d.queues, nil)
@@ -200,14 +200,14 @@ func (d *Driver) Streams(n int) error {
 	return nil
 }
 
-// NewEvent implements cuda.Driver.
-func (d *Driver) NewEvent(bool) (cuda.Event, error) {
+// NewEvent implements driver.Driver.
+func (d *Driver) NewEvent(bool) (driver.Event, error) {
 	d.events = append(d.events, event{})
-	return cuda.Event(len(d.events) - 1), nil
+	return driver.Event(len(d.events) - 1), nil
 }
 
-// FreeEvent implements cuda.Driver.
-func (d *Driver) FreeEvent(cuda.Event) error { return nil }
+// FreeEvent implements driver.Driver.
+func (d *Driver) FreeEvent(driver.Event) error { return nil }
 
 // geometry is what runtime.h calls Geometry.
 type geometry struct {
@@ -219,7 +219,7 @@ type geometry struct {
 
 // launch checks what a GPU would, and more: that
 // there is an argument for each parameter, and memory behind each pointer.
-func (d *Driver) launch(stream int, l *cuda.Launch) error {
+func (d *Driver) launch(stream int, l *driver.Launch) error {
 	k := d.kernels[l.Kernel.ID]
 	if len(l.Params) != len(k.pointers) || len(l.Params) != len(l.Args)+len(l.Tensors) {
 		return fmt.Errorf("emulator: %d arguments and %d tensors for %d parameters", len(l.Args), len(l.Tensors), len(k.pointers))
@@ -250,7 +250,7 @@ func (d *Driver) launch(stream int, l *cuda.Launch) error {
 		if !is {
 			continue
 		}
-		if _, err := d.view(cuda.Pointer(l.Args[i]), 1); err != nil {
+		if _, err := d.view(driver.Pointer(l.Args[i]), 1); err != nil {
 			return fmt.Errorf("argument %d of %s: %w", i, l.Name, err)
 		}
 	}
@@ -277,7 +277,7 @@ func (d *Driver) launch(stream int, l *cuda.Launch) error {
 }
 
 // tensor makes the image of t that runtime.h calls tensor_map, and checks what a GPU would.
-func (d *Driver) tensor(t *cuda.Tensor) error {
+func (d *Driver) tensor(t *driver.Tensor) error {
 	size := t.Element.Bytes()
 	bytes := t.Sizes[0] * size
 	for i, n := range t.Strides {
@@ -312,13 +312,13 @@ func (d *Driver) tensor(t *cuda.Tensor) error {
 	return nil
 }
 
-func (d *Driver) multiply(stream int, p *cuda.Product) error {
-	at := func(from cuda.Pointer, e cuda.Element, rows, cols, ld int) (get func(i, j int) float64, set func(i, j int, v float64), err error) {
+func (d *Driver) multiply(stream int, p *driver.Product) error {
+	at := func(from driver.Pointer, e driver.Element, rows, cols, ld int) (get func(i, j int) float64, set func(i, j int, v float64), err error) {
 		if cols > ld {
 			return nil, nil, fmt.Errorf("emulator: rows of %d elements %d apart", cols, ld)
 		}
 		mem, err := d.view(from, int64((rows-1)*ld+cols)*int64(e.Bytes()))
-		if e == cuda.Single {
+		if e == driver.Single {
 			return func(i, j int) float64 {
 					return float64(math.Float32frombits(binary.LittleEndian.Uint32(mem[4*(i*ld+j):])))
 				}, func(i, j int, v float64) {
@@ -347,7 +347,7 @@ func (d *Driver) multiply(stream int, p *cuda.Product) error {
 	var err4 error
 	if q.Scale != 0 {
 		var factors func(i, j int) float64
-		factors, _, err4 = at(q.Scale, cuda.Single, 1, 2, 2)
+		factors, _, err4 = at(q.Scale, driver.Single, 1, 2, 2)
 		scale = func(i int) float64 { return factors(0, i) }
 	}
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
@@ -386,20 +386,20 @@ func tf32(v float64) float64 {
 	return float64(math.Float32frombits((bits + 0xfff + bits>>13&1) &^ 0x1fff))
 }
 
-// Record implements cuda.Driver.
-func (d *Driver) Record(e cuda.Event, stream int) error {
+// Record implements driver.Driver.
+func (d *Driver) Record(e driver.Event, stream int) error {
 	return d.push(command{stream: stream, wait: -1, record: int(e)})
 }
 
-// Sequence implements cuda.Driver.
-func (d *Driver) Sequence(calls []cuda.Call) (cuda.Sequence, error) {
+// Sequence implements driver.Driver.
+func (d *Driver) Sequence(calls []driver.Call) (driver.Sequence, error) {
 	d.next++
 	d.sequences[d.next] = calls
 	return d.next, nil
 }
 
-// Issue implements cuda.Driver.
-func (d *Driver) Issue(s cuda.Sequence) (int, error) {
+// Issue implements driver.Driver.
+func (d *Driver) Issue(s driver.Sequence) (int, error) {
 	for i := range d.sequences[s] {
 		if err := d.call(&d.sequences[s][i]); err != nil {
 			return i, err
@@ -408,7 +408,7 @@ func (d *Driver) Issue(s cuda.Sequence) (int, error) {
 	return 0, nil
 }
 
-func (d *Driver) call(c *cuda.Call) error {
+func (d *Driver) call(c *driver.Call) error {
 	switch {
 	case c.Launch != nil:
 		return d.launch(c.Stream, c.Launch)
@@ -422,8 +422,8 @@ func (d *Driver) call(c *cuda.Call) error {
 	return d.Record(c.Event, c.Stream)
 }
 
-// FreeSequence implements cuda.Driver.
-func (d *Driver) FreeSequence(s cuda.Sequence) error {
+// FreeSequence implements driver.Driver.
+func (d *Driver) FreeSequence(s driver.Sequence) error {
 	delete(d.sequences, s)
 	return nil
 }
@@ -481,27 +481,27 @@ func (d *Driver) drain() error {
 	}
 }
 
-// Await implements cuda.Driver.
-func (d *Driver) Await(cuda.Event) error { return d.drain() }
+// Await implements driver.Driver.
+func (d *Driver) Await(driver.Event) error { return d.drain() }
 
-// Elapsed implements cuda.Driver: it measures nothing.
-func (d *Driver) Elapsed(_, _ cuda.Event) (float64, error) { return 1e-6, nil }
+// Elapsed implements driver.Driver: it measures nothing.
+func (d *Driver) Elapsed(_, _ driver.Event) (float64, error) { return 1e-6, nil }
 
-// BeginCapture implements cuda.Driver.
+// BeginCapture implements driver.Driver.
 func (d *Driver) BeginCapture() error {
 	d.capturing, d.captured = true, nil
 	return nil
 }
 
-// EndCapture implements cuda.Driver.
-func (d *Driver) EndCapture() (cuda.Graph, error) {
+// EndCapture implements driver.Driver.
+func (d *Driver) EndCapture() (driver.Graph, error) {
 	d.capturing = false
 	d.graphs = append(d.graphs, d.captured)
-	return cuda.Graph(len(d.graphs) - 1), nil
+	return driver.Graph(len(d.graphs) - 1), nil
 }
 
-// Replay implements cuda.Driver.
-func (d *Driver) Replay(g cuda.Graph) error {
+// Replay implements driver.Driver.
+func (d *Driver) Replay(g driver.Graph) error {
 	for _, c := range d.graphs[g] {
 		if err := d.push(c); err != nil {
 			return err
@@ -510,17 +510,17 @@ func (d *Driver) Replay(g cuda.Graph) error {
 	return nil
 }
 
-// FreeGraph implements cuda.Driver.
-func (d *Driver) FreeGraph(g cuda.Graph) error {
+// FreeGraph implements driver.Driver.
+func (d *Driver) FreeGraph(g driver.Graph) error {
 	d.graphs[g] = nil
 	return nil
 }
 
-// Throttled implements cuda.Driver.
+// Throttled implements driver.Driver.
 func (d *Driver) Throttled() bool { return false }
 
-// Survey implements cuda.Driver.
+// Survey implements driver.Driver.
 func (d *Driver) Survey() []device.Finding { return []device.Finding{{Name: "clock", Value: "none"}} }
 
-// Close implements cuda.Driver.
+// Close implements driver.Driver.
 func (d *Driver) Close() error { return os.RemoveAll(d.dir) }

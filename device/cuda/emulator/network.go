@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
@@ -14,17 +14,17 @@ import (
 
 // A network is one as the vendor's library readies it.
 type network struct {
-	cuda.Network
+	driver.Network
 	cell  *cell.Cell
-	sizes cuda.Sizes
+	sizes driver.Sizes
 }
 
 // BeginNetwork implements cuda.Networks.
-func (d *Driver) BeginNetwork(cuda.Network) {}
+func (d *Driver) BeginNetwork(driver.Network) {}
 
 // NewNetwork implements cuda.Networks. As the vendor's does, it puts the weights
 // of all layers before all biases, and leaves gaps.
-func (d *Driver) NewNetwork(n cuda.Network) (int, cuda.Sizes, error) {
+func (d *Driver) NewNetwork(n driver.Network) (int, driver.Sizes, error) {
 	w := network{Network: n, cell: cell.Lookup(n.Cell)}
 	z, size := &w.sizes, int64(n.Element.Bytes())
 	take := func(elements int) int64 {
@@ -34,7 +34,7 @@ func (d *Driver) NewNetwork(n cuda.Network) (int, cuda.Sizes, error) {
 	}
 	gh, width := len(w.cell.Gates)*n.Hidden, n.Input
 	for range n.Layers {
-		z.Parameters = append(z.Parameters, cuda.Parameters{W: take(gh * width), R: take(gh * n.Hidden)})
+		z.Parameters = append(z.Parameters, driver.Parameters{W: take(gh * width), R: take(gh * n.Hidden)})
 		width = n.Hidden
 	}
 	for l := range z.Parameters {
@@ -67,16 +67,16 @@ type call struct {
 }
 
 // at is the matrix at p.
-func (c *call) at(p cuda.Pointer, rows, cols int) schedule.View {
+func (c *call) at(p driver.Pointer, rows, cols int) schedule.View {
 	m := &schedule.Matrix{Rows: rows, Cols: cols, ID: len(c.values)}
 	mem, err := c.driver.view(p, int64(m.Elements()*c.Element.Bytes()))
 	c.err = errors.Join(c.err, err)
 	c.values = append(c.values, make([]float64, m.Elements()))
-	c.arrays = append(c.arrays, array{mem, m.All()})
+	c.arrays = append(c.arrays, array{memory: mem, view: m.All()})
 	return m.All()
 }
 
-func (c *call) states(p [2]cuda.Pointer) (views []schedule.View) {
+func (c *call) states(p [2]driver.Pointer) (views []schedule.View) {
 	for s := range c.cell.States {
 		views = append(views, c.at(p[s], c.Layers*c.Batch, c.Hidden))
 	}
@@ -84,13 +84,13 @@ func (c *call) states(p [2]cuda.Pointer) (views []schedule.View) {
 }
 
 // parameters are those of a space: W, R, BX and BR.
-func (c *call) parameters(base cuda.Pointer) (p [4][]schedule.View) {
+func (c *call) parameters(base driver.Pointer) (p [4][]schedule.View) {
 	gh, width := len(c.cell.Gates)*c.Hidden, c.Input
 	for _, at := range c.sizes.Parameters {
-		p[0] = append(p[0], c.at(base+cuda.Pointer(at.W), gh, width))
-		p[1] = append(p[1], c.at(base+cuda.Pointer(at.R), gh, c.Hidden))
-		p[2] = append(p[2], c.at(base+cuda.Pointer(at.BX), 1, gh))
-		p[3] = append(p[3], c.at(base+cuda.Pointer(at.BR), 1, gh))
+		p[0] = append(p[0], c.at(base+driver.Pointer(at.W), gh, width))
+		p[1] = append(p[1], c.at(base+driver.Pointer(at.R), gh, c.Hidden))
+		p[2] = append(p[2], c.at(base+driver.Pointer(at.BX), 1, gh))
+		p[3] = append(p[3], c.at(base+driver.Pointer(at.BR), 1, gh))
 		width = c.Hidden
 	}
 	return p
@@ -101,7 +101,7 @@ func (c *call) parameters(base cuda.Pointer) (p [4][]schedule.View) {
 const algorithms = 4
 
 // runNetwork queues a network's run.
-func (d *Driver) runNetwork(stream int, r *cuda.NetworkRun) error {
+func (d *Driver) runNetwork(stream int, r *driver.NetworkRun) error {
 	c := &call{driver: d, network: &d.networks[r.ID]}
 	if c.Algorithm >= algorithms || c.Algorithm == 1 && c.Hidden%2 != 0 {
 		return fmt.Errorf("%w: the library has no such algorithm for %d units", schedule.ErrLibrary, c.Hidden)
@@ -164,14 +164,14 @@ func (c *call) do(op schedule.Op, y schedule.View, kept []byte) error {
 }
 
 func (c *call) get(mem []byte, i int) float64 {
-	if c.Element == cuda.Single {
+	if c.Element == driver.Single {
 		return float64(math.Float32frombits(binary.LittleEndian.Uint32(mem[4*i:])))
 	}
 	return float64(c.Element.Widen(binary.LittleEndian.Uint16(mem[2*i:])))
 }
 
 func (c *call) set(mem []byte, i int, v float64) {
-	if c.Element == cuda.Single {
+	if c.Element == driver.Single {
 		binary.LittleEndian.PutUint32(mem[4*i:], math.Float32bits(float32(v)))
 		return
 	}

@@ -118,11 +118,11 @@ func (l *Library) For(capability int) (*Compiler, error) {
 	case best == 0:
 		return nil, fmt.Errorf("nvrtc: version %d.%d knows no GPU as old as compute capability %d.%d", l.Major, l.Minor, capability/10, capability%10)
 	case best < capability:
-		return &Compiler{l, fmt.Sprintf("compute_%d", best), true}, nil
+		return &Compiler{library: l, arch: fmt.Sprintf("compute_%d", best), ptx: true}, nil
 	case best >= hopper: // with what later kinds may lack
-		return &Compiler{l, fmt.Sprintf("sm_%da", best), false}, nil
+		return &Compiler{library: l, arch: fmt.Sprintf("sm_%da", best), ptx: false}, nil
 	}
-	return &Compiler{l, fmt.Sprintf("sm_%d", best), false}, nil
+	return &Compiler{library: l, arch: fmt.Sprintf("sm_%d", best), ptx: false}, nil
 }
 
 // options of every compilation: denormals are zero and divisions are off by two
@@ -134,12 +134,12 @@ func options() []string {
 // Specific reports whether kernels may use what later kinds of GPU lack.
 func (c *Compiler) Specific() bool { return strings.HasSuffix(c.arch, "a") }
 
-// Version implements cuda.Compiler.
+// Version implements driver.Compiler.
 func (c *Compiler) Version() string {
 	return fmt.Sprintf("nvrtc %d.%d %s %v", c.library.Major, c.library.Minor, c.arch, options())
 }
 
-// Compile implements cuda.Compiler. The image is machine code, or PTX where the
+// Compile implements driver.Compiler. The image is machine code, or PTX where the
 // library does not know the GPU.
 func (c *Compiler) Compile(name, source string) ([]byte, error) {
 	l := c.library

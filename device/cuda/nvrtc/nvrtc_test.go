@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/emulator"
 	"rnnbench/device/cuda/nvrtc"
 	"rnnbench/device/devicetest"
@@ -53,7 +54,7 @@ func TestKernels(t *testing.T) {
 }
 
 // compilers compile with all of them and return what the first makes.
-type compilers []cuda.Compiler
+type compilers []driver.Compiler
 
 func (c compilers) Version() string { return "several" }
 

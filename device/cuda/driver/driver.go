@@ -1,4 +1,6 @@
-package cuda
+// Package driver is what package cuda needs of CUDA: memory, kernels, launches,
+// products and streams. The real driver and the emulator are behind it.
+package driver
 
 import (
 	"unsafe"
@@ -65,24 +67,6 @@ type Driver interface {
 	Survey() []device.Finding
 
 	Close() error
-}
-
-// Properties describe a GPU.
-type Properties struct {
-	Index      int
-	Model      string
-	Capability int  // major·10 + minor
-	Hopper     bool // kernels are compiled for capability 9.0 alone, with what others lack: products of four warps, registers that warps hand on
-	SMs        int
-	Clusters   map[int]int // per number of blocks, how many clusters run at the same time; empty before Hopper
-	Part       bool        // of a GPU, whose other parts have work of their own
-	Shared     int         // bytes of shared memory that a block can have
-	L2         int         // bytes
-	Memory     int64       // bytes in all
-	Workspace  int64       // bytes that products take per stream
-	NoProducts string      // why there are no products; "" where there are
-	NoNetworks string      // why the vendor's library runs no networks; "" where it does
-	Libraries  map[string]string
 }
 
 // Handles of a Driver's.
@@ -181,29 +165,20 @@ type Product struct {
 	Pick           bool    // by the fastest of the library's algorithms, which are tried when a sequence is readied: that may overwrite C
 }
 
-// An Element is how a value is stored.
-type Element int
-
-const (
-	Single Element = iota
-	Brain          // bfloat16
-	Half           // IEEE half
-)
-
-// Bytes is the size of an element.
-func (e Element) Bytes() int {
-	if e == Single {
-		return 4
-	}
-	return 2
-}
-
-// String is the type's name in kernels.
-func (e Element) String() string { return [...]string{"float", "bf16", "fp16"}[e] }
-
 // A Compiler turns CUDA C++ into what a Driver loads.
 type Compiler interface {
 	// Version is part of the key of what is compiled.
 	Version() string
 	Compile(name, source string) ([]byte, error)
+}
+
+// pack points Params at Args and Tensors.
+func (l *Launch) Pack() {
+	l.Params = make([]unsafe.Pointer, len(l.Args), len(l.Args)+len(l.Tensors))
+	for i := range l.Args {
+		l.Params[i] = unsafe.Pointer(&l.Args[i])
+	}
+	for _, t := range l.Tensors {
+		l.Params = append(l.Params, t.Image())
+	}
 }

@@ -1,14 +1,35 @@
-package cuda
+package driver
 
 import (
 	"encoding/binary"
 	"math"
+	"unsafe"
 )
 
-// encode is v as the GPU stores it.
-func encode(v []float32, e Element) []byte {
+// An Element is how a value is stored.
+type Element int
+
+const (
+	Single Element = iota
+	Brain          // bfloat16
+	Half           // IEEE half
+)
+
+// Bytes is the size of an element.
+func (e Element) Bytes() int {
 	if e == Single {
-		return bytesOf(v)
+		return 4
+	}
+	return 2
+}
+
+// String is the type's name in kernels.
+func (e Element) String() string { return [...]string{"float", "bf16", "fp16"}[e] }
+
+// encode is v as the GPU stores it.
+func Encode(v []float32, e Element) []byte {
+	if e == Single {
+		return Bytes(v)
 	}
 	out := make([]byte, 0, 2*len(v))
 	for _, x := range v {
@@ -18,7 +39,7 @@ func encode(v []float32, e Element) []byte {
 }
 
 // decode is the reverse of encode.
-func decode(dst []float32, src []byte, e Element) {
+func Decode(dst []float32, src []byte, e Element) {
 	for i := range dst {
 		dst[i] = e.Widen(binary.LittleEndian.Uint16(src[2*i:]))
 	}
@@ -63,3 +84,6 @@ func (e Element) Widen(h uint16) float32 {
 	}
 	return math.Float32frombits(sign | (exponent+112)<<23 | mantissa<<13)
 }
+
+// bytesOf is the memory of v, which is laid out as the GPU has it.
+func Bytes(v []float32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v)) }

@@ -1,0 +1,51 @@
+package driver
+
+// A Network is a stack of recurrent layers as the vendor's library knows it.
+type Network struct {
+	Cell      string // of package cell's
+	Algorithm int    // as the library counts them
+	Element   Element
+	TF32      bool // products of single-precision values may be rounded to TF32
+	Train     bool // the gradient follows
+
+	Input, Hidden, Layers, Batch, Steps int
+}
+
+// Sizes are what a network takes on the GPU, in bytes.
+type Sizes struct {
+	Weights    int64        // the space of all parameters
+	Parameters []Parameters // per layer
+	Workspace  int64        // during a call
+	Kept       int64        // from a forward call to the backward call
+}
+
+// Parameters are offsets within the space of all parameters, in bytes, of
+// row-major matrices with one gate after the other.
+type Parameters struct{ W, R, BX, BR int64 }
+
+// Networks is the part of a Driver that readies whole networks.
+type Networks interface {
+	// BeginNetwork begins what NewNetwork will wait for, where that takes long and
+	// can be done beside other things.
+	BeginNetwork(n Network)
+
+	// NewNetwork readies a network, which stays until the driver is closed.
+	// Errors wrap schedule.ErrUnsupported where the library declines.
+	NewNetwork(n Network) (id int, s Sizes, err error)
+}
+
+// A NetworkRun is the forward pass of a network, or its backward pass. Of states the first is h and the second, of an LSTM
+// alone, c.
+type NetworkRun struct {
+	ID              int
+	Backward        bool
+	X, Y            Pointer
+	First           [2]Pointer // states before the first step
+	Last            [2]Pointer // after the last; forward alone
+	Weights         Pointer
+	Workspace, Kept Pointer
+
+	DY, DX   Pointer // backward alone
+	DFirst   [2]Pointer
+	DWeights Pointer
+}
