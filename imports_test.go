@@ -43,9 +43,10 @@ var forbidden = [][2]string{ // importer, imported
 // rooms are the packages of device/cuda from the bottom up: each may import those
 // of earlier lines alone.
 var rooms = [][]string{
-	{"device/cuda/driver"},
-	{"device/cuda"},
-	{"device/cuda/emulator", "device/cuda/nvrtc"},
+	{"device/cuda/driver", "device/cuda/ints"},
+	{"device/cuda/codegen"},
+	{"device/cuda/launch"},
+	{"device/cuda", "device/cuda/emulator", "device/cuda/nvrtc"},
 }
 
 // room is the line of rooms that has pkg, or -1.

@@ -3,7 +3,10 @@ package cuda
 import (
 	"fmt"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -30,7 +33,7 @@ func (b *binder) orders(s *schedule.Schedule) map[int]order {
 		}
 		out[v.M.ID] = as
 	}
-	for _, op := range everything(s) {
+	for op := range s.Operations() {
 		switch op := op.(type) {
 		case schedule.Gemm:
 			as := byColumn
@@ -44,7 +47,7 @@ func (b *binder) orders(s *schedule.Schedule) map[int]order {
 			as := byColumn
 			if b.layout.own[op.R[0].M.ID] {
 				as = byLane
-			} else if t, err := b.chosen(op); err == nil && b.knobs["resident"] != 3 {
+			} else if t, err := b.chosen(op); err == nil && b.Knobs["resident"] != 3 {
 				as = t.order
 			}
 			for _, r := range op.R {
@@ -60,17 +63,17 @@ func (b *binder) orders(s *schedule.Schedule) map[int]order {
 func (b *binder) arrange(s *schedule.Schedule) {
 	b.order, b.alias = b.orders(s), map[int]bool{}
 	written := map[int]int{} // how often, by the matrix's number
-	for _, op := range everything(s) {
+	for op := range s.Operations() {
 		for v, write := range schedule.Accesses(op) {
 			if write {
 				written[v.M.ID]++
 			}
 		}
 	}
-	for _, op := range everything(s) {
+	for op := range s.Operations() {
 		if op, ok := op.(schedule.Pack); ok && written[op.Src.M.ID] == 0 && written[op.Dst.M.ID] == 1 && b.copies(op) {
 			b.alias[op.Dst.M.ID] = true
-			b.layout.offset[op.Dst.M.ID] = int64(b.at(op.Src) - b.base)
+			b.layout.Offsets[op.Dst.M.ID] = int64(b.At(op.Src) - b.Base)
 		}
 	}
 }
@@ -80,9 +83,9 @@ func (b *binder) arrange(s *schedule.Schedule) {
 func (b *binder) copies(op schedule.Pack) bool {
 	id := op.Dst.M.ID
 	as := b.order[id]
-	return b.element(op.Src) == b.element(op.Dst) && op.Src.Cols == op.Src.M.Cols && op.Dst == op.Dst.M.All() &&
+	return b.Element(op.Src) == b.Element(op.Dst) && op.Src.Cols == op.Src.M.Cols && op.Dst == op.Dst.M.All() &&
 		b.layout.factors[id] == nil && b.layout.kept[id] == single && (as == byUnit && op.Trans || as == byColumn && !op.Trans) &&
-		(b.at(op.Src)-b.base)%alignment == 0
+		(b.At(op.Src)-b.Base)%launch.Alignment == 0
 }
 
 // ordered reports whether op's weights are all packed as t takes them.
@@ -98,11 +101,11 @@ func (b *binder) ordered(op schedule.Persistent, t grouping) bool {
 // fragmentBytes is the size of a layer's weights of a gate as fragments, of 16
 // units and 64 bytes of columns each.
 func fragmentBytes(hidden int, e driver.Element) int64 {
-	return 1024 * int64(ceil(hidden, 16)) * int64(ceil(hidden*e.Bytes(), 64))
+	return 1024 * int64(ints.CeilDiv(hidden, 16)) * int64(ints.CeilDiv(hidden*e.Bytes(), 64))
 }
 
 // pack is op, whose result lies in memory in a given order.
-func (b *binder) pack(op schedule.Pack, as order) step {
+func (b *binder) pack(op schedule.Pack, as order) launch.Command {
 	switch {
 	case as == byLane:
 		return b.fragmented(op)
@@ -113,18 +116,18 @@ func (b *binder) pack(op schedule.Pack, as order) step {
 }
 
 // fragmented packs weights as the pieces that products multiply, gate by gate.
-func (b *binder) fragmented(op schedule.Pack) step {
+func (b *binder) fragmented(op schedule.Pack) launch.Command {
 	hidden := op.Dst.Rows
 	column, unit := op.Src.M.Cols, 1
 	if op.Trans {
 		column, unit = unit, column
 	}
-	from, to, exact := b.element(op.Src), b.element(op.Dst), number(b.precision == schedule.FP32)
-	s := b.source(func() source {
+	from, to, exact := b.Element(op.Src), b.Element(op.Dst), ints.FromBool(b.Precision == schedule.FP32)
+	s := b.Source(func() codegen.Source {
 		head := fmt.Sprintf("typedef %v FROM;\ntypedef %v W;\nenum { SPREAD = 0, ORDERED = 0, BAND = 16, EXACT = %d };\n", from, to, exact)
-		return source{name: "arrange", text: head + file("recurrence").text + file("fragments").text + file("arrange").text}
+		return codegen.Source{Name: "arrange", Text: head + file("recurrence").Text + file("fragments").Text + file("arrange").Text}
 	}, "arrange ", from, to, exact)
 	quads := int(fragmentBytes(hidden, to) / 16)
-	return newLaunch(s, [3]int{ceil(quads, blockSize), op.Dst.Cols / hidden, 1}, [3]int{blockSize, 1, 1},
-		uint64(hidden), uint64(b.at(op.Src)), uint64(column), uint64(unit), uint64(b.at(op.Dst)), b.trouble())
+	return launch.New(s, [3]int{ints.CeilDiv(quads, launch.BlockSize), op.Dst.Cols / hidden, 1}, [3]int{launch.BlockSize, 1, 1},
+		uint64(hidden), uint64(b.At(op.Src)), uint64(column), uint64(unit), uint64(b.At(op.Dst)), b.Status())
 }

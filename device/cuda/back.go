@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -37,9 +40,9 @@ func (s scatter) step() int { return max(1, 4/s.samples) }
 // chunks is the number of pieces of a block's columns.
 func (s scatter) chunks() int {
 	if s.tensor {
-		return ceil(s.gates*s.units*s.weights.Bytes(), 64)
+		return ints.CeilDiv(s.gates*s.units*s.weights.Bytes(), 64)
 	}
-	return ceil(s.gates*s.units, s.lanes*s.step())
+	return ints.CeilDiv(s.gates*s.units, s.lanes*s.step())
 }
 
 // per is the number of registers of a thread's piece of weights.
@@ -53,9 +56,9 @@ func (s scatter) per() int {
 // pieces is the number of a thread's pieces of weights.
 func (s scatter) pieces() int {
 	if s.tensor {
-		return ceil(ceil(s.blocks()*s.units, 16), s.warps) * s.chunks()
+		return ints.CeilDiv(ints.CeilDiv(s.blocks()*s.units, 16), s.warps) * s.chunks()
 	}
-	return ceil(ceil(s.blocks()*s.units, s.out)*s.lanes, s.threads()) * s.chunks()
+	return ints.CeilDiv(ints.CeilDiv(s.blocks()*s.units, s.out)*s.lanes, s.threads()) * s.chunks()
 }
 
 // grads is what a block's gradients take of shared memory.
@@ -84,7 +87,7 @@ func (s scatter) shared() int {
 		bytes += 2 * 4 * s.blocks() * s.units * s.samples
 	}
 	if s.spread() {
-		bytes += 4 * roundUp(s.units*s.samples*(s.clusters|1), 4)
+		bytes += 4 * ints.RoundUp(s.units*s.samples*(s.clusters|1), 4)
 	}
 	return bytes
 }
@@ -99,7 +102,7 @@ func (s scatter) same() int {
 }
 
 // each is how many units of sequences a thread has.
-func (s scatter) each() int { return ceil(s.units*s.samples*s.same(), s.threads()) }
+func (s scatter) each() int { return ints.CeilDiv(s.units*s.samples*s.same(), s.threads()) }
 
 // overhead is how many registers a thread needs besides its weights; carried are
 // those of a unit.
@@ -124,7 +127,7 @@ func (s scatter) overhead(carried int) int {
 
 // sums is the number of a thread's on tensor cores.
 func (s scatter) sums() int {
-	groups := ceil(ceil(s.blocks()*s.units, 16), s.warps)
+	groups := ints.CeilDiv(ints.CeilDiv(s.blocks()*s.units, 16), s.warps)
 	return s.samples * max(1, min(groups, 32/s.samples))
 }
 
@@ -139,13 +142,13 @@ func (s scatter) aligned() int {
 // shaped fills in how s, of so many blocks at most, divides the units, or says
 // why it does not fit.
 func (s scatter) shaped(blocks, carried int, p driver.Properties) (scatter, string) {
-	s.units = roundUp(ceil(s.hidden, blocks), s.aligned())
-	if used := ceil(s.hidden, s.units); s.spread() {
-		s.clusters = ceil(used, s.cluster)
+	s.units = ints.RoundUp(ints.CeilDiv(s.hidden, blocks), s.aligned())
+	if used := ints.CeilDiv(s.hidden, s.units); s.spread() {
+		s.clusters = ints.CeilDiv(used, s.cluster)
 	} else {
 		s.cluster = used
 	}
-	room := min(maxRegisters, registersOfSM/roundUp(s.threads(), 128)/8*8) - s.overhead(carried)
+	room := min(maxRegisters, registersOfSM/ints.RoundUp(s.threads(), 128)/8*8) - s.overhead(carried)
 	s.resident = min(s.pieces(), max(0, room)/s.per())
 	if s.shared() > p.Shared {
 		return s, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
@@ -167,7 +170,7 @@ func (s scatter) together(p driver.Properties) int {
 // the cell; and the exchange of parts. Pushes of all groups share what connects
 // multiprocessors, and words the 4 TB/s that memory takes and gives.
 func (s scatter) cycles(p driver.Properties) float64 {
-	groups, together := ceil(s.batch, s.samples), s.together(p)
+	groups, together := ints.CeilDiv(s.batch, s.samples), s.together(p)
 	side := float64(min(groups, together))
 	warps, pieces, far := float64(s.warps), float64(s.pieces()), float64(s.pieces()-s.resident)
 	units, live := float64(s.blocks()*s.units), float64(min(s.batch, s.samples))
@@ -181,13 +184,13 @@ func (s scatter) cycles(p driver.Properties) float64 {
 		}
 		rounds := math.Ceil(pieces / chunks * tiles / 4)
 		step += 8*products*pieces*tiles*warps/4 + 4*warps*(chunks*rounds*min(tiles, 4)+far*float64(s.per())/4)
-		live = float64(roundUp(int(live), 2))
+		live = float64(ints.RoundUp(int(live), 2))
 	} else {
 		multiply, load := 1.45*pieces*float64(s.per()*s.samples)*warps/4, warps*(pieces*float64(s.step()*s.samples)+far*float64(s.per()))
 		step = 155 + max(multiply, load) + min(multiply, load)/6 + 95*pieces/chunks
 		message = float64(min(4, s.out/s.lanes*s.samples))
 	}
-	step += 300 * float64((ceil(s.units*s.samples*s.same(), min(s.threads(), 256))-1)*s.gates) // sixteen warps take turns
+	step += 300 * float64((ints.CeilDiv(s.units*s.samples*s.same(), min(s.threads(), 256))-1)*s.gates) // sixteen warps take turns
 	if s.cluster > 1 {
 		step += 220 + 0.75*units*live/message
 	}
@@ -203,7 +206,7 @@ func (s scatter) cycles(p driver.Properties) float64 {
 	} else {
 		step += 60 * side
 	}
-	return float64(ceil(groups, together)) * step
+	return float64(ints.CeilDiv(groups, together)) * step
 }
 
 // unitRegisters is about how many registers the gradient of a unit takes.
@@ -234,20 +237,20 @@ func (b *binder) scatters(l layer, carried int) ([]grouping, string) {
 	seen := map[string]bool{}
 	for _, form := range b.scatterForms(l) {
 		b.scatterShapes(func(clusters, cluster, groups int) {
-			if groups > ceil(l.batch, form.samples) && b.knobs["groups"] == 0 || clusters > 1 && form.samples > maxSpread {
+			if groups > ints.CeilDiv(l.batch, form.samples) && b.Knobs["groups"] == 0 || clusters > 1 && form.samples > maxSpread {
 				return
 			}
 			s := form
 			s.clusters, s.cluster = clusters, cluster
-			s, no := s.shaped(clusters*cluster, carried, b.properties)
+			s, no := s.shaped(clusters*cluster, carried, b.Properties)
 			if no != "" {
 				why = no
 				return
 			}
-			if s.cluster > 1 && b.properties.Together(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
+			if s.cluster > 1 && b.Properties.Together(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
 				return
 			}
-			if g := s.grouping(b.properties); !seen[g.sizes] {
+			if g := s.grouping(b.Properties); !seen[g.sizes] {
 				seen[g.sizes] = true
 				g.knobs["cluster"] = cluster
 				if g.spread {
@@ -264,18 +267,18 @@ func (b *binder) scatters(l layer, carried int) ([]grouping, string) {
 func (b *binder) scatterForms(l layer) []scatter {
 	var all []scatter
 	for _, warps := range []int{4, 8, 16} {
-		if b.knobs["tensor"] != 2 {
+		if b.Knobs["tensor"] != 2 {
 			for _, samples := range b.samples(l.batch, 8, 16, 32) {
-				if samples%8 == 0 && samples <= roundUp(l.batch, 8) {
+				if samples%8 == 0 && samples <= ints.RoundUp(l.batch, 8) {
 					all = append(all, scatter{layer: l, samples: samples, warps: warps, tensor: true})
 				}
 			}
 		}
-		if b.knobs["tensor"] == 1 {
+		if b.Knobs["tensor"] == 1 {
 			continue
 		}
 		for _, samples := range b.samples(l.batch, 1, 2, 4, 8) {
-			if samples != powerOfTwo(samples) {
+			if samples != ints.PowerOfTwo(samples) {
 				continue
 			}
 			for _, out := range []int{4, 8} {
@@ -291,20 +294,20 @@ func (b *binder) scatterForms(l layer) []scatter {
 // scatterShapes yields the groups that knobs allow: clusters of one, their
 // blocks, and how many groups there are.
 func (b *binder) scatterShapes(yield func(clusters, cluster, groups int)) {
-	hopper := b.properties.Capability >= 90
-	if (b.knobs["resident"] == 0 || b.knobs["resident"] == 1) && hopper {
+	hopper := b.Properties.Capability >= 90
+	if (b.Knobs["resident"] == 0 || b.Knobs["resident"] == 1) && hopper {
 		for _, n := range b.choose("cluster", clusterSizes()...) {
 			yield(1, n, 1)
 		}
 	}
-	if b.knobs["resident"] == 1 {
+	if b.Knobs["resident"] == 1 {
 		return
 	}
 	for _, groups := range b.choose("groups", 1, 2, 3, 4, 8, maxGroups) {
 		for _, n := range b.choose("cluster", clusterSizes()...) {
-			room := b.properties.SMs
+			room := b.Properties.SMs
 			if n > 1 {
-				room = b.properties.Together(n)
+				room = b.Properties.Together(n)
 			}
 			if clusters := room / groups; clusters > 1 && (n == 1 || hopper) {
 				yield(clusters, n, groups)
@@ -316,17 +319,17 @@ func (b *binder) scatterShapes(yield func(clusters, cluster, groups int)) {
 // grouping is how s runs.
 func (s scatter) grouping(p driver.Properties) grouping {
 	sizes := fmt.Sprintf("SPREAD = %d, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, CHUNKS = %d, RESIDENT = %d, SAME = %d, ",
-		number(s.spread()), s.clusters, s.cluster, s.units, s.samples, s.warps, s.chunks(), s.resident, s.same())
+		ints.FromBool(s.spread()), s.clusters, s.cluster, s.units, s.samples, s.warps, s.chunks(), s.resident, s.same())
 	kernel := "backtensor"
 	if s.tensor {
-		sizes += fmt.Sprintf("EXACT = %d", number(s.exact))
+		sizes += fmt.Sprintf("EXACT = %d", ints.FromBool(s.exact))
 	} else {
 		kernel = "backvector"
 		sizes += fmt.Sprintf("OUT = %d, LANES = %d", s.out, s.lanes)
 	}
 	return grouping{
 		spread: s.spread(), few: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p),
-		kernel: kernel, sizes: sizes, knobs: knob.Params{"resident": 1, "samples": s.samples, "tensor": 2 - number(s.tensor)},
+		kernel: kernel, sizes: sizes, knobs: knob.Params{"resident": 1, "samples": s.samples, "tensor": 2 - ints.FromBool(s.tensor)},
 	}
 }
 
@@ -337,41 +340,42 @@ const maxSpread = 16
 // partsBytes bounds what groups leave there: two buffers of words, one from each
 // block for each unit of each sequence; or two images of all gradients.
 func partsBytes(hidden, batch int, p driver.Properties) int64 {
-	line := hidden + roundUp(ceil(hidden, max(1, p.SMs/maxGroups)), 16)
-	words := 2 * 8 * int64(p.SMs) * int64(line) * int64(min(maxSpread, roundUp(batch, 8)))
-	return max(words, 2*24*int64(hidden+maxPadding)*int64(roundUp(batch, maxSamples)))
+	line := hidden + ints.RoundUp(ints.CeilDiv(hidden, max(1, p.SMs/maxGroups)), 16)
+	words := 2 * 8 * int64(p.SMs) * int64(line) * int64(min(maxSpread, ints.RoundUp(batch, 8)))
+	return max(words, 2*24*int64(hidden+maxPadding)*int64(ints.RoundUp(batch, maxSamples)))
 }
 
 // backwards is op by the kernel that knobs name, or the one expected to be the
 // fastest of those that fit.
-func (b *binder) backwards(op schedule.PersistentBackward) ([]step, error) {
+func (b *binder) backwards(op schedule.PersistentBackward) ([]launch.Command, error) {
 	form, _, err := b.backwardForm(op)
 	switch {
 	case err != nil:
 		return nil, err
 	case form.grouped():
-		return []step{b.groupBackward(op, form)}, nil
+		return []launch.Command{b.groupBackward(op, form)}, nil
 	}
 	return b.resident(b.backward(op))
 }
 
 // backwardForm is how op runs; see forwardForm.
 func (b *binder) backwardForm(op schedule.PersistentBackward) (form grouping, no, err error) {
-	if b.knobs["resident"] == 3 {
+	if b.Knobs["resident"] == 3 {
 		return barrier(), nil, nil
 	}
-	l := layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: b.element(op.R), exact: b.precision == schedule.FP32, within: 0, inputs: 0}
+	l := layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: b.Element(op.R), exact: b.Precision == schedule.FP32, within: 0, inputs: 0}
 	list := func(b *binder) ([]grouping, string) { return b.backgroupings(op.Cell, l) }
 	of := choice{cell: op.Cell, layer: l, backward: true}
 	all, err := b.shared(of, list)
-	if err != nil && b.knobs["samples"] != 0 { // which may be of the forward pass alone
-		free := *b
-		free.knobs = maps.Clone(b.knobs)
-		delete(free.knobs, "samples")
+	if err != nil && b.Knobs["samples"] != 0 { // which may be of the forward pass alone
+		free, same := *b, *b.Target
+		same.Knobs = maps.Clone(b.Knobs)
+		free.Target = &same
+		delete(free.Knobs, "samples")
 		all, err = free.shared(of, list)
 	}
-	switch n := b.knobs["back"]; {
-	case err != nil && b.knobs["resident"] == 0:
+	switch n := b.Knobs["back"]; {
+	case err != nil && b.Knobs["resident"] == 0:
 		return barrier(), err, nil
 	case err != nil:
 		return grouping{}, nil, err
@@ -383,28 +387,28 @@ func (b *binder) backwardForm(op schedule.PersistentBackward) (form grouping, no
 }
 
 // groupBackward is the kernel of op in groups of blocks.
-func (b *binder) groupBackward(op schedule.PersistentBackward, t grouping) step {
+func (b *binder) groupBackward(op schedule.PersistentBackward, t grouping) launch.Command {
 	groups := b.carriedGroups(op)
-	words := []any{t.kernel, " ", op.Cell.Name, b.functions(), op.Hidden(), t.sizes, b.element(op.R)}
+	words := []any{t.kernel, " ", op.Cell.Name, b.functions(), op.Hidden(), t.sizes, b.Element(op.R)}
 	for _, g := range groups {
-		words = append(words, " ", g.name, g.element)
+		words = append(words, " ", g.Name, g.Element)
 	}
-	write := func() source {
-		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + backText(op, groups, b.element(op.R), b.functions()) + t.backFiles()
+	write := func() codegen.Source {
+		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").Text + backText(op, groups, b.Element(op.R), b.functions()) + t.backFiles()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistentbackward(int steps, int batch, unsigned* control, unsigned* trouble%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, trouble);\n}\n",
-			t.threads, params(groups), members(groups, 0))
-		return source{name: "persistentbackward", text: text}
+			t.threads, codegen.Params(groups), codegen.Members(groups, 0))
+		return codegen.Source{Name: "persistentbackward", Text: text}
 	}
-	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), b.control(), b.trouble()}, b.arguments(groups)...)
-	return t.launch(op.Batch(), b.sides > 1, b.source(write, words...), append(args, uint64(b.at(op.R))))
+	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), b.control(), b.Status()}, b.Arguments(groups)...)
+	return t.launch(op.Batch(), b.sides > 1, b.Source(write, words...), append(args, uint64(b.At(op.R))))
 }
 
 // backFiles are the text of a gradient's kernel.
 func (t grouping) backFiles() string {
 	if t.kernel == "backturns" {
-		return file("fragments").text + file(t.kernel).text
+		return file("fragments").Text + file(t.kernel).Text
 	}
-	return file(t.kernel).text + file("back").text
+	return file(t.kernel).Text + file("back").Text
 }
 
 // carried lists what a thread keeps from step to step: the states' gradients,
@@ -421,17 +425,17 @@ func carried(c *cell.Cell) []cell.Ref {
 }
 
 // carriedGroups are the arguments of a kernel that keeps what is carried itself.
-func (b *binder) carriedGroups(op schedule.PersistentBackward) []group {
+func (b *binder) carriedGroups(op schedule.PersistentBackward) []codegen.Group {
 	var p cell.Program // that has the vectors
 	for _, r := range carried(op.Cell) {
 		p = append(p, cell.Instr{Op: cell.Copy, Out: r, A: r})
 	}
-	groups := b.groups(append(p, op.Cell.Backward...), func(r cell.Ref) schedule.View { return whole(&op.Sequence, &op.SequenceGrad, r) })
-	return slices.DeleteFunc(groups, func(g group) bool { return strings.HasPrefix(g.name, "g_dprev") })
+	groups := b.Groups(append(p, op.Cell.Backward...), func(r cell.Ref) schedule.View { return codegen.Whole(&op.Sequence, &op.SequenceGrad, r) })
+	return slices.DeleteFunc(groups, func(g codegen.Group) bool { return strings.HasPrefix(g.Name, "g_dprev") })
 }
 
 // backText is the struct Cell of kernels/back.cu, with functions of that name.
-func backText(op schedule.PersistentBackward, groups []group, weights driver.Element, functions string) string {
+func backText(op schedule.PersistentBackward, groups []codegen.Group, weights driver.Element, functions string) string {
 	c := op.Cell
 	kept := carried(c)
 	reads, writes := c.Backward.Vectors()
@@ -441,32 +445,32 @@ func backText(op schedule.PersistentBackward, groups []group, weights driver.Ele
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("typedef %v W;\nstruct Cell : %s {", weights, functions)
-	for _, f := range strings.Split(params(groups), ", ")[1:] {
+	for _, f := range strings.Split(codegen.Params(groups), ", ")[1:] {
 		p("  %s;", f)
 	}
 	p("  const W* weights;")
 	p("  enum { hidden = %d, GATES = %d, STATES = %d, THROUGH = %d, INPUTS = %d, READY = %d, RESULTS = %d };", op.Hidden(), c.Recurrent, len(kept), c.Through, max(1, len(reads)), max(1, len(ready)), max(1, len(writes)))
 	p("  __device__ void before(int n, int u, float* state) const {")
 	for i, r := range kept {
-		p("    state[%d] = widen(%s);", i, place(r, "n"))
+		p("    state[%d] = widen(%s);", i, codegen.Place(r, "n"))
 	}
 	p("  }\n  __device__ void after(int n, int u, const float* state) const {")
 	for i, r := range kept {
-		p("    narrow(%s, state[%d]);", place(r, "n"), i)
+		p("    narrow(%s, state[%d]);", codegen.Place(r, "n"), i)
 	}
 	p("  }\n  __device__ void input(int t, int batch, int n, int u, float* x) const {")
 	for i, r := range reads {
-		p("    x[%d] = widen(%s);", i, place(r, rowBack(r)))
+		p("    x[%d] = widen(%s);", i, codegen.Place(r, rowBack(r)))
 	}
 	p("  }\n  __device__ void store(int t, int batch, int n, int u, const float* kept) const {")
 	for i, w := range writes {
-		p("    narrow(%s, kept[%d]);", place(w, rowBack(w)), i)
+		p("    narrow(%s, kept[%d]);", codegen.Place(w, rowBack(w)), i)
 	}
 	p("  }\n  __device__ static void early(const float* x, float* ready) {")
 	for i, r := range reads {
 		p("    const float %v = x[%d];", r, i)
 	}
-	b.WriteString(statements(early, "    ", reads))
+	b.WriteString(codegen.Statements(early, "    ", reads))
 	for i, r := range ready {
 		p("    ready[%d] = %v;", i, r)
 	}
@@ -477,7 +481,7 @@ func backText(op schedule.PersistentBackward, groups []group, weights driver.Ele
 	for i, r := range kept {
 		p("    float %v = state[%d];", r, i)
 	}
-	b.WriteString(statements(rest, "    ", slices.Concat(ready, kept)))
+	b.WriteString(codegen.Statements(rest, "    ", slices.Concat(ready, kept)))
 	for i, w := range writes {
 		p("    kept[%d] = %v;", i, w)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/knob"
 )
 
@@ -33,7 +35,7 @@ func (g gathering) blocks() int  { return g.clusters * g.cluster }
 func (g gathering) piece() int {
 	n := g.gates * g.band * g.weights.Bytes()
 	if g.exact {
-		return roundUp(n, 64)
+		return ints.RoundUp(n, 64)
 	}
 	return n
 }
@@ -54,7 +56,7 @@ func (g gathering) image() int {
 // record is how many words a block gathers of a sequence.
 func (g gathering) record() int {
 	bytes := g.gates * g.band * g.weights.Bytes()
-	return g.clusters * g.units / g.band * (bytes/4 + number(g.exact))
+	return g.clusters * g.units / g.band * (bytes/4 + ints.FromBool(g.exact))
 }
 
 // ring is how many buffers of sums there are.
@@ -71,11 +73,11 @@ func (g gathering) shared(carried int) int {
 // memory is what groups leave for each other: counters, and two images for each
 // rank of a cluster.
 func (g gathering) memory() int64 {
-	all := int64(ceil(g.batch, g.samples) * g.cluster)
+	all := int64(ints.CeilDiv(g.batch, g.samples) * g.cluster)
 	if g.words {
-		return alignment + all*16*int64(g.record()*g.samples)
+		return launch.Alignment + all*16*int64(g.record()*g.samples)
 	}
-	return alignment + all*(128+2*int64(g.image()))
+	return launch.Alignment + all*(128+2*int64(g.image()))
 }
 
 // together is how many groups run at the same time.
@@ -85,12 +87,12 @@ func (g gathering) together(p driver.Properties) int { return p.Together(g.clust
 // why it does not fit. A thread needs registers for each of its values, besides
 // those that are carried.
 func (g gathering) shaped(registers, carried int, p driver.Properties) (gathering, string) {
-	g.units = roundUp(ceil(g.hidden, g.clusters*g.cluster), 8)
+	g.units = ints.RoundUp(ints.CeilDiv(g.hidden, g.clusters*g.cluster), 8)
 	if g.band = 16; g.units%16 != 0 {
 		g.band = 8
 	}
-	g.clusters = ceil(g.hidden, g.units*g.cluster)
-	tiles := ceil(g.cluster*g.units, 16)
+	g.clusters = ints.CeilDiv(g.hidden, g.units*g.cluster)
+	tiles := ints.CeilDiv(g.cluster*g.units, 16)
 	switch {
 	case g.cluster*g.units%(16*g.height) != 0:
 		return g, fmt.Sprintf("%d units of a cluster are no multiple of %d", g.cluster*g.units, 16*g.height)
@@ -101,24 +103,24 @@ func (g gathering) shaped(registers, carried int, p driver.Properties) (gatherin
 	case g.together(p) < 1:
 		return g, fmt.Sprintf("no %d clusters of %d blocks run at the same time", g.clusters, g.cluster)
 	}
-	if g.passes = ceil(ceil(g.batch, g.samples), g.together(p)); g.words && g.passes > 1 {
+	if g.passes = ints.CeilDiv(ints.CeilDiv(g.batch, g.samples), g.together(p)); g.words && g.passes > 1 {
 		return g, "groups with others to take turns with exchange no words"
 	}
 	runs := g.clusters * g.units / g.band
 	if g.exact {
-		g.chunks = ceil(runs, g.split) * g.piece() / 64
+		g.chunks = ints.CeilDiv(runs, g.split) * g.piece() / 64
 	} else {
-		g.chunks = ceil(runs*g.piece(), 64*g.split)
+		g.chunks = ints.CeilDiv(runs*g.piece(), 64*g.split)
 	}
-	g.each = ceil(g.units*g.samples, g.threads())
+	g.each = ints.CeilDiv(g.units*g.samples, g.threads())
 	sums := 4 * g.height * g.samples / 8
 	overhead := 80 + g.each*registers + 2*sums + g.samples/2
 	if g.exact {
 		overhead += 2*sums + 8
 	}
-	room := min(maxRegisters, registersOfSM/roundUp(g.threads(), 128)/8*8) - overhead
+	room := min(maxRegisters, registersOfSM/ints.RoundUp(g.threads(), 128)/8*8) - overhead
 	g.resident = min(g.chunks, max(0, room)/(8*g.height))
-	if g.slots = min(2, g.passes+number(g.words)); g.shared(carried) > p.Shared && !g.words {
+	if g.slots = min(2, g.passes+ints.FromBool(g.words)); g.shared(carried) > p.Shared && !g.words {
 		g.slots = 1
 	}
 	if g.shared(carried) > p.Shared {
@@ -143,10 +145,10 @@ func (g gathering) cycles(p driver.Properties) float64 {
 		products, latency = 3, 60
 	}
 	warps, chunks, height, far := float64(g.warps()), float64(g.chunks), float64(g.height), float64(g.height*(g.chunks-g.resident))
-	multiply := max(14.5*products*height*chunks*float64(g.samples/8*ceil(g.warps(), 4)), latency*chunks+53*far)
+	multiply := max(14.5*products*height*chunks*float64(g.samples/8*ints.CeilDiv(g.warps(), 4)), latency*chunks+53*far)
 	load := warps * (chunks*float64(g.samples)/2 + 8*far)
 	turn := max(multiply, load) + min(multiply, load)/5 + 16*float64(g.each*g.cluster*g.split)
-	turn += max(0, float64(g.image()*g.blocks()*min(g.together(p), ceil(g.batch, g.samples)))/6400-780)
+	turn += max(0, float64(g.image()*g.blocks()*min(g.together(p), ints.CeilDiv(g.batch, g.samples)))/6400-780)
 	switch {
 	case g.words:
 		return 1.6 * (turn + 4000 + 60*float64(g.record()*min(g.batch, g.samples))/float64(g.threads()))
@@ -165,7 +167,7 @@ func (g gathering) grouping(carried int, p driver.Properties) grouping {
 	return grouping{
 		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
 		kernel: "backturns", sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, WORDED = %d, ORDERED = 0",
-			g.clusters, g.cluster, g.units, g.samples, g.warps(), g.band, g.height, g.split, g.chunks, g.resident, g.slots, number(g.exact), number(g.words)),
+			g.clusters, g.cluster, g.units, g.samples, g.warps(), g.band, g.height, g.split, g.chunks, g.resident, g.slots, ints.FromBool(g.exact), ints.FromBool(g.words)),
 		knobs: knob.Params{"resident": 4, "samples": g.samples, "tensor": 1},
 	}
 }
@@ -174,7 +176,7 @@ func (g gathering) grouping(carried int, p driver.Properties) grouping {
 func (b *binder) gatherings(l layer, registers, carried int) ([]grouping, string) {
 	var all []grouping
 	why := "the GPU has no clusters of blocks"
-	if r := b.knobs["resident"]; b.properties.Capability < 90 || b.knobs["tensor"] == 2 || r != 0 && r != 4 {
+	if r := b.Knobs["resident"]; b.Properties.Capability < 90 || b.Knobs["tensor"] == 2 || r != 0 && r != 4 {
 		return nil, why
 	}
 	seen := map[string]bool{}
@@ -187,19 +189,19 @@ func (b *binder) gatherings(l layer, registers, carried int) ([]grouping, string
 				for _, height := range []int{1, 2} {
 					for split := 1; split <= 8; split *= 2 {
 						for _, words := range []bool{false, true} {
-							if cluster < 2 || groups > ceil(l.batch, samples) && b.knobs["groups"] == 0 {
+							if cluster < 2 || groups > ints.CeilDiv(l.batch, samples) && b.Knobs["groups"] == 0 {
 								continue
 							}
-							g := gathering{layer: l, cluster: cluster, clusters: b.properties.Together(cluster) / groups, samples: samples, height: height, split: split, words: words}
+							g := gathering{layer: l, cluster: cluster, clusters: b.Properties.Together(cluster) / groups, samples: samples, height: height, split: split, words: words}
 							if g.clusters < 2 {
 								continue
 							}
-							g, no := g.shaped(registers, carried, b.properties)
+							g, no := g.shaped(registers, carried, b.Properties)
 							if no != "" {
 								why = no
 								continue
 							}
-							if t := g.grouping(carried, b.properties); !seen[t.sizes] {
+							if t := g.grouping(carried, b.Properties); !seen[t.sizes] {
 								seen[t.sizes] = true
 								t.knobs["cluster"], t.knobs["groups"] = cluster, groups
 								all = append(all, t)

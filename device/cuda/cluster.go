@@ -6,7 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -42,7 +45,7 @@ func (t tiling) shared() int {
 }
 
 // sums is the number of values that a thread adds up.
-func (t tiling) sums() int { return powerOfTwo(t.tile) * powerOfTwo(t.gates) * t.samples }
+func (t tiling) sums() int { return ints.PowerOfTwo(t.tile) * ints.PowerOfTwo(t.gates) * t.samples }
 
 // overhead is how many registers a thread needs besides its weights.
 func (t tiling) overhead() int {
@@ -60,7 +63,9 @@ func (t tiling) registers() int { return t.overhead() + t.resident*t.per() }
 const maxRegisters, registersOfSM = 255, 65536
 
 // limit is how many registers a thread can have.
-func (t tiling) limit() int { return min(maxRegisters, registersOfSM/roundUp(t.threads(), 128)/8*8) }
+func (t tiling) limit() int {
+	return min(maxRegisters, registersOfSM/ints.RoundUp(t.threads(), 128)/8*8)
+}
 
 // settled reports whether all weights are waited for ahead of the steps: there are
 // registers to spare, or some would be spilled, it was not measured to be slower, and
@@ -73,19 +78,19 @@ func (t tiling) settled(batch int, p driver.Properties) bool {
 	if t.asked(p) {
 		more *= 2
 	}
-	return t.spread || p.Part || t.samples > 1 || max(1, t.perSM(more, p)) >= min(t.perSM(0, p), ceil(batch, t.together(p)))
+	return t.spread || p.Part || t.samples > 1 || max(1, t.perSM(more, p)) >= min(t.perSM(0, p), ints.CeilDiv(batch, t.together(p)))
 }
 
 // shaped fills in how t, of so many blocks at most, divides the units, or says why it
 // does not fit.
 func (t tiling) shaped(blocks int, p driver.Properties) (tiling, string) {
-	t.units = roundUp(ceil(t.hidden, blocks), 32/t.lanes*t.tile)
-	t.cluster = ceil(t.hidden, t.units)
-	t.chunks = ceil(t.hidden, t.lanes*t.step())
+	t.units = ints.RoundUp(ints.CeilDiv(t.hidden, blocks), 32/t.lanes*t.tile)
+	t.cluster = ints.CeilDiv(t.hidden, t.units)
+	t.chunks = ints.CeilDiv(t.hidden, t.lanes*t.step())
 	switch threads := t.threads(); {
-	case t.samples != powerOfTwo(t.samples):
+	case t.samples != ints.PowerOfTwo(t.samples):
 		return t, fmt.Sprintf("%d sequences are no power of two", t.samples)
-	case powerOfTwo(t.tile)*powerOfTwo(t.gates) > t.lanes:
+	case ints.PowerOfTwo(t.tile)*ints.PowerOfTwo(t.gates) > t.lanes:
 		return t, "a thread has more rows than lanes to sum them over"
 	case threads > 1024:
 		return t, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", t.units, threads)
@@ -110,12 +115,12 @@ func (t tiling) shaped(blocks int, p driver.Properties) (tiling, string) {
 func (t tiling) perSM(more int, p driver.Properties) int {
 	need, others := t.registers()+more, min(p.Shared/t.shared(), 2048/t.threads())
 	if !t.asked(p) {
-		return min(registersOfSM/(t.threads()*roundUp(need, 8)), others)
+		return min(registersOfSM/(t.threads()*ints.RoundUp(need, 8)), others)
 	}
 	if t.samples == 2 || t.samples == 4 {
 		need = max(need, min(maxRegisters, need+20+8*t.samples))
 	}
-	warps := 4 * (registersOfSM / 4 / 32 / roundUp(need, 8))
+	warps := 4 * (registersOfSM / 4 / 32 / ints.RoundUp(need, 8))
 	return min(warps/(t.threads()/32), others)
 }
 
@@ -126,13 +131,13 @@ func (t tiling) asked(p driver.Properties) bool { return p.Clusters[t.cluster] >
 // an H200: products, which hide little of what shared memory delivers, 128 bytes
 // per cycle, then the chain of exchanges and functions that nothing hides.
 func (t tiling) cycles(batch int, p driver.Properties) float64 {
-	clusters := ceil(batch, t.samples)
+	clusters := ints.CeilDiv(batch, t.samples)
 	together := t.together(p)
 	blocks := 1
 	if clusters > together && !t.spread && !p.Part {
-		blocks = max(1, min(t.perSM(0, p), ceil(clusters, together)))
+		blocks = max(1, min(t.perSM(0, p), ints.CeilDiv(clusters, together)))
 	}
-	waves := ceil(clusters, together*blocks)
+	waves := ints.CeilDiv(clusters, together*blocks)
 	threads := float64(t.threads() * blocks)
 	warps := math.Ceil(threads / 128) // of a quarter of a multiprocessor
 	length := float64(t.columns() / t.lanes * t.samples)
@@ -183,7 +188,7 @@ func clusterSizes() []int { return []int{1, 2, 4, 8, 16} }
 
 // choose is the setting of a knob, or values where it has the device choose.
 func (b *binder) choose(name string, values ...int) []int {
-	if v := b.knobs[name]; v != 0 {
+	if v := b.Knobs[name]; v != 0 {
 		return []int{v}
 	}
 	return values
@@ -191,13 +196,13 @@ func (b *binder) choose(name string, values ...int) []int {
 
 // groupSizes lists the numbers of blocks of groups that knobs allow, clusters first.
 func (b *binder) groupSizes() (clusters, spread []int) {
-	r := b.knobs["resident"]
-	if (r == 0 || r == 1 || r == 6) && b.properties.Capability >= 90 {
+	r := b.Knobs["resident"]
+	if (r == 0 || r == 1 || r == 6) && b.Properties.Capability >= 90 {
 		clusters = b.choose("cluster", clusterSizes()...)
 	}
 	if r != 1 && r != 6 {
 		for _, n := range b.choose("groups", 1, 2, 4, 8, maxGroups) {
-			if blocks := b.properties.SMs / n; blocks > 0 {
+			if blocks := b.Properties.SMs / n; blocks > 0 {
 				spread = append(spread, blocks)
 			}
 		}
@@ -211,15 +216,15 @@ func (b *binder) groupSizes() (clusters, spread []int) {
 func (b *binder) groupings(c *cell.Cell, l layer) ([]grouping, string) {
 	var all []grouping
 	why := ""
-	if b.knobs["tensor"] == 1 || b.knobs["tensor"] == 0 && !(l.exact && c.Kinked()) {
+	if b.Knobs["tensor"] == 1 || b.Knobs["tensor"] == 0 && !(l.exact && c.Kinked()) {
 		all, why = b.grouped(l, func(l layer, spread bool, blocks int, add func(grouping, string)) {
 			b.tensors(l, len(c.States), spread, blocks, add)
 			b.rows(l, spread, blocks, add)
 		})
 	}
-	if b.knobs["tensor"] != 1 || len(all) == 0 {
+	if b.Knobs["tensor"] != 1 || len(all) == 0 {
 		more, no := b.grouped(l, b.tilings)
-		if all = append(all, more...); b.knobs["tensor"] != 1 {
+		if all = append(all, more...); b.Knobs["tensor"] != 1 {
 			why = no
 		}
 	}
@@ -240,11 +245,11 @@ type layer struct {
 
 func (b *binder) layer(op schedule.Persistent) layer {
 	inputs := 0
-	if b.element(op.X) == driver.Single {
+	if b.Element(op.X) == driver.Single {
 		r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 		inputs = r.inputs()
 	}
-	return layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: b.element(op.R[0]), exact: b.precision == schedule.FP32, within: within(op.Cell), inputs: inputs}
+	return layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: b.Element(op.R[0]), exact: b.Precision == schedule.FP32, within: within(op.Cell), inputs: inputs}
 }
 
 // grouped lists the groupings of one kind, of all numbers of blocks.
@@ -261,15 +266,15 @@ func (b *binder) grouped(l layer, kind func(l layer, spread bool, blocks int, ad
 				why = no
 				return
 			case spread:
-				if b.knobs["groups"] == 0 && b.properties.SMs/blocks > ceil(l.batch, t.samples) {
+				if b.Knobs["groups"] == 0 && b.Properties.SMs/blocks > ints.CeilDiv(l.batch, t.samples) {
 					return // groups without sequences
 				}
-				t.knobs["groups"] = b.choose("groups", b.properties.SMs/blocks)[0]
+				t.knobs["groups"] = b.choose("groups", b.Properties.SMs/blocks)[0]
 				if t.knobs["resident"] == 0 {
 					t.knobs["resident"] = 2
 				}
 			default:
-				if t.blocks > 1 && b.properties.Together(t.blocks) == 0 {
+				if t.blocks > 1 && b.Properties.Together(t.blocks) == 0 {
 					why = fmt.Sprintf("no %d blocks share memory on this GPU", t.blocks)
 					return
 				}
@@ -289,8 +294,8 @@ func (b *binder) grouped(l layer, kind func(l layer, spread bool, blocks int, ad
 // samples lists how many sequences a group can run at a time without having more
 // than half of its places empty.
 func (b *binder) samples(batch int, values ...int) []int {
-	if b.knobs["samples"] != 0 {
-		return []int{b.knobs["samples"]}
+	if b.Knobs["samples"] != 0 {
+		return []int{b.Knobs["samples"]}
 	}
 	n := 1
 	for n < len(values) && values[n]/2 < batch {
@@ -305,12 +310,12 @@ func (b *binder) tilings(l layer, spread bool, blocks int, add func(grouping, st
 		for _, tile := range b.choose("tile", tiles(l.gates, spread, samples)...) {
 			for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
 				t := tiling{hidden: l.hidden, gates: l.gates, spread: spread, samples: samples, tile: tile, lanes: lanes}
-				t, no := t.shaped(blocks, b.properties)
+				t, no := t.shaped(blocks, b.Properties)
 				if no != "" {
 					add(grouping{}, no)
 					continue
 				}
-				add(t.grouping(l.batch, b.properties), "")
+				add(t.grouping(l.batch, b.Properties), "")
 			}
 		}
 	}
@@ -333,7 +338,7 @@ const maxGroups = 16
 // choose.
 func persistentKnobs(s *schedule.Schedule) []knob.Knob {
 	found, gradient := false, false
-	for _, op := range everything(s) {
+	for op := range s.Operations() {
 		switch op.(type) {
 		case schedule.Persistent:
 			found = true
@@ -393,7 +398,7 @@ func (t tiling) grouping(batch int, p driver.Properties) grouping {
 	return grouping{
 		spread: t.spread, order: byUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
 		kernel: "cluster", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d, SETTLED = %d",
-			number(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident, number(t.settled(batch, p))),
+			ints.FromBool(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident, ints.FromBool(t.settled(batch, p))),
 		knobs: knob.Params{"samples": t.samples, "tile": t.tile, "lanes": t.lanes, "tensor": 2},
 	}
 }
@@ -401,37 +406,37 @@ func (t tiling) grouping(batch int, p driver.Properties) grouping {
 // files are the text of t's kernel.
 func (t grouping) files() string {
 	if t.kernel == "cluster" {
-		return file(t.kernel).text
+		return file(t.kernel).Text
 	}
-	return file("fragments").text + file(t.kernel).text
+	return file("fragments").Text + file(t.kernel).Text
 }
 
 // groupForward is the kernel of op in groups of blocks.
-func (b *binder) groupForward(op schedule.Persistent, t grouping) step {
+func (b *binder) groupForward(op schedule.Persistent, t grouping) launch.Command {
 	p := op.Step(0, schedule.View{}).Program()
 	r := newRecurrence(&op.Sequence, p)
 	groups := b.sequenceGroups(op)
-	t.sizes += fmt.Sprintf(", ORDERED = %d, CLOCKS = %d", number(b.ordered(op, t)), b.knobs["clocks"])
-	words := []any{t.kernel, " ", op.Cell.Name, b.functions(), op.Train, op.Hidden(), t.sizes, b.element(op.R[0])}
+	t.sizes += fmt.Sprintf(", ORDERED = %d, CLOCKS = %d", ints.FromBool(b.ordered(op, t)), b.Knobs["clocks"])
+	words := []any{t.kernel, " ", op.Cell.Name, b.functions(), op.Train, op.Hidden(), t.sizes, b.Element(op.R[0])}
 	for _, g := range groups {
-		words = append(words, " ", g.element)
+		words = append(words, " ", g.Element)
 	}
-	write := func() source {
-		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0]), b.functions()) + t.files()
+	write := func() codegen.Source {
+		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").Text + r.text(groups, b.Element(op.R[0]), b.functions()) + t.files()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s_layer(cell, steps, batch, control, trouble);\n}\n",
-			t.threads, params(groups), weightParams(len(op.R)), members(groups, len(op.R)), t.kernel)
-		return source{name: "persistent", text: text}
+			t.threads, codegen.Params(groups), codegen.WeightParams(len(op.R)), codegen.Members(groups, len(op.R)), t.kernel)
+		return codegen.Source{Name: "persistent", Text: text}
 	}
-	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), b.control(), b.trouble()}, b.arguments(groups)...)
+	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), b.control(), b.Status()}, b.Arguments(groups)...)
 	for _, w := range op.R {
-		args = append(args, uint64(b.at(w)))
+		args = append(args, uint64(b.At(w)))
 	}
-	return t.launch(op.Batch(), b.sides > 1, b.source(write, words...), args)
+	return t.launch(op.Batch(), b.sides > 1, b.Source(write, words...), args)
 }
 
 // functions names those of a persistent layer's cells: see kernels/recurrence.cu.
 func (b *binder) functions() string {
-	if f := b.knobs["functions"]; f == 2 || f == 0 && b.precision == schedule.BF16 {
+	if f := b.Knobs["functions"]; f == 2 || f == 0 && b.Precision == schedule.BF16 {
 		return "Coarse"
 	}
 	return "Quick"
@@ -439,18 +444,18 @@ func (b *binder) functions() string {
 
 // launch is that of a kernel for so many sequences, urgent where others wait for
 // it in a wave.
-func (t grouping) launch(batch int, urgent bool, src *source, args []uint64) step {
-	running := ceil(batch, t.samples)
+func (t grouping) launch(batch int, urgent bool, src *codegen.Source, args []uint64) launch.Command {
+	running := ints.CeilDiv(batch, t.samples)
 	if t.few {
 		running = min(running, t.together)
 	}
-	s := newLaunch(src, [3]int{running * t.blocks, 1, 1}, [3]int{t.threads, 1, 1}, args...)
-	s.launch.Shared, s.launch.Cooperative, s.launch.Urgent = t.shared, t.spread, urgent
+	s := launch.New(src, [3]int{running * t.blocks, 1, 1}, [3]int{t.threads, 1, 1}, args...)
+	s.Launch.Shared, s.Launch.Cooperative, s.Launch.Urgent = t.shared, t.spread, urgent
 	switch {
 	case t.cluster > 1:
-		s.launch.Cluster = t.cluster
+		s.Launch.Cluster = t.cluster
 	case !t.spread:
-		s.launch.Cluster = t.blocks
+		s.Launch.Cluster = t.blocks
 	}
 	return s
 }
@@ -459,7 +464,7 @@ func (t grouping) launch(batch int, urgent bool, src *source, args []uint64) ste
 // their sequences: two buffers of words, twice the size of states as they lie in
 // shared memory, in 16 bits two more of the states alone, and a counter.
 func exchangeBytes(hidden, batch int) int64 {
-	return int64(batch+maxSamples-1) * (4*4*int64(hidden) + 6*maxPadding + alignment)
+	return int64(batch+maxSamples-1) * (4*4*int64(hidden) + 6*maxPadding + launch.Alignment)
 }
 
 const maxSamples = 64
@@ -467,23 +472,6 @@ const maxSamples = 64
 // maxPadding bounds the bytes of a sequence's states in shared memory beyond the
 // states themselves.
 const maxPadding = 64*8 + 64
-
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func weightParams(gates int) string {
-	return list(make([]int, gates), func(g, _ int) string { return fmt.Sprintf(", const W* weights%d", g) })
-}
-
-// members are the values of a Cell's.
-func members(groups []group, gates int) string {
-	return list(groups, func(_ int, g group) string { return fmt.Sprintf(", %s, ld_%s", g.name, g.name) }) +
-		list(make([]int, gates), func(g, _ int) string { return fmt.Sprintf(", weights%d", g) })
-}
 
 // describe says what t is and how long a step of it is expected to take.
 func (t grouping) describe() string {

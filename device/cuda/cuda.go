@@ -22,7 +22,9 @@ import (
 	"unicode"
 
 	"rnnbench/device"
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -99,13 +101,13 @@ func (d *Device) probe() error {
 	if p.Clusters != nil || p.Capability < 90 {
 		return nil
 	}
-	s := step{source: &source{name: "probe", text: "extern \"C\" __global__ void probe(unsigned* word) {}\n"}, launch: &driver.Launch{Name: "probe"}}
-	if err := d.load([]step{s}); err != nil {
+	s := launch.Command{Source: &codegen.Source{Name: "probe", Text: "extern \"C\" __global__ void probe(unsigned* word) {}\n"}, Launch: &driver.Launch{Name: "probe"}}
+	if err := d.load([]launch.Command{s}); err != nil {
 		return err
 	}
 	clusters := map[int]int{}
 	for _, size := range clusterSizes() {
-		n, err := d.driver.Clusters(s.launch.Kernel, size, 1024, p.Shared)
+		n, err := d.driver.Clusters(s.Launch.Kernel, size, 1024, p.Shared)
 		if errors.Is(err, device.ErrFault) {
 			return fmt.Errorf("cuda: clusters of %d: %w", size, err)
 		}
@@ -123,8 +125,8 @@ func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	bytes := b.layout.memory(s, d.properties)
-	if b.knobs["graph"] != 0 {
+	bytes := b.layout.bytes(s, d.properties)
+	if b.Knobs["graph"] != 0 {
 		bytes += graphNode * int64(len(s.Nodes))
 	}
 	return bytes, nil
@@ -146,9 +148,9 @@ func (d *Device) Evict() error {
 func (d *Device) Close() error { return d.driver.Close() }
 
 // key identifies what compiling s yields and how a file has it, since other versions of this program keep theirs in the same place.
-func (d *Device) key(s source) string {
+func (d *Device) key(s codegen.Source) string {
 	sum := sha256.New()
-	for _, text := range []string{"behind its sum", d.compiler.Version(), s.name, Intrinsics(), Common(), s.text} {
+	for _, text := range []string{"behind its sum", d.compiler.Version(), s.Name, codegen.Intrinsics(), codegen.Common(), s.Text} {
 		fmt.Fprintf(sum, "%d %s", len(text), text)
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:40]
@@ -156,7 +158,7 @@ func (d *Device) key(s source) string {
 
 // An image is a kernel that is being compiled, or waits to be loaded.
 type image struct {
-	source
+	codegen.Source
 	done chan struct{}
 	code []byte
 	err  error
@@ -181,23 +183,23 @@ func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
 
 // begin has kernels of launches that are new compiled side by side. It returns
 // the keys of all.
-func (d *Device) begin(steps []step) map[*source]string {
-	keys := map[*source]string{}
+func (d *Device) begin(steps []launch.Command) map[*codegen.Source]string {
+	keys := map[*codegen.Source]string{}
 	for _, s := range steps {
-		if s.launch == nil || keys[s.source] != "" {
+		if s.Launch == nil || keys[s.Source] != "" {
 			continue
 		}
-		key := d.key(*s.source)
-		keys[s.source] = key
+		key := d.key(*s.Source)
+		keys[s.Source] = key
 		if _, ok := d.kernels[key]; ok || d.ahead[key] != nil {
 			continue
 		}
-		m := &image{source: *s.source, done: make(chan struct{})}
+		m := &image{Source: *s.Source, done: make(chan struct{})}
 		d.ahead[key] = m
 		go func() {
 			defer close(m.done)
 			d.compilers <- struct{}{}
-			m.code, m.err = d.compile(m.source)
+			m.code, m.err = d.compile(m.Source)
 			<-d.compilers
 		}()
 	}
@@ -206,7 +208,7 @@ func (d *Device) begin(steps []step) map[*source]string {
 
 // load sets the kernels of launches. It waits for all that are being compiled,
 // those of other programs too.
-func (d *Device) load(steps []step) error {
+func (d *Device) load(steps []launch.Command) error {
 	keys := d.begin(steps)
 	for _, m := range d.ahead {
 		<-m.done
@@ -220,18 +222,18 @@ func (d *Device) load(steps []step) error {
 		if m.err != nil {
 			return m.err
 		}
-		k, err := d.driver.Load(m.code, m.name)
+		k, err := d.driver.Load(m.code, m.Name)
 		if err != nil {
-			return fmt.Errorf("cuda: loading kernel %s: %w", m.name, err)
+			return fmt.Errorf("cuda: loading kernel %s: %w", m.Name, err)
 		}
 		d.kernels[key] = k
 	}
 	for _, s := range steps {
-		if s.launch == nil {
+		if s.Launch == nil {
 			continue
 		}
-		l := s.launch
-		l.Kernel = d.kernels[keys[s.source]]
+		l := s.Launch
+		l.Kernel = d.kernels[keys[s.Source]]
 		if l.Shared == 0 && !l.Cooperative {
 			continue
 		}
@@ -261,7 +263,7 @@ func (d *Device) load(steps []step) error {
 
 // compile returns the image of s from the cache, or compiles it and keeps it
 // there, behind its sum: what was damaged since is compiled again.
-func (d *Device) compile(s source) ([]byte, error) {
+func (d *Device) compile(s codegen.Source) ([]byte, error) {
 	path := ""
 	if d.cache != "" {
 		path = filepath.Join(d.cache, d.key(s))
@@ -271,9 +273,9 @@ func (d *Device) compile(s source) ([]byte, error) {
 			}
 		}
 	}
-	image, err := d.compiler.Compile(s.name, Common()+s.text)
+	image, err := d.compiler.Compile(s.Name, codegen.Common()+s.Text)
 	if err != nil {
-		return nil, fmt.Errorf("cuda: compiling kernel %s: %w", s.name, err)
+		return nil, fmt.Errorf("cuda: compiling kernel %s: %w", s.Name, err)
 	}
 	if path != "" {
 		sum := sha256.Sum256(image)

@@ -1,7 +1,10 @@
 package cuda
 
 import (
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -13,8 +16,8 @@ func Sources(s *schedule.Schedule, k knob.Params, p driver.Properties) ([]*drive
 	var launches []*driver.Launch
 	steps, err := launching(s, k, p)
 	for _, step := range steps {
-		launches = append(launches, step.launch)
-		texts = append(texts, Common()+step.source.text)
+		launches = append(launches, step.Launch)
+		texts = append(texts, codegen.Common()+step.Source.Text)
 	}
 	return launches, texts, err
 }
@@ -23,7 +26,7 @@ func Sources(s *schedule.Schedule, k knob.Params, p driver.Properties) ([]*drive
 func Early(s *schedule.Schedule, k knob.Params, p driver.Properties) (early []bool, err error) {
 	steps, err := launching(s, k, p)
 	for _, step := range steps {
-		early = append(early, step.early)
+		early = append(early, step.Early)
 	}
 	return early, err
 }
@@ -41,7 +44,7 @@ func HalvesEnd(s *schedule.Schedule, p driver.Properties) (end, all int64, err e
 			continue
 		}
 		m, n, k, share, at := int64(l.Args[0]), int64(l.Args[1]), int(l.Args[2]), int(l.Args[4]), int64(l.Args[8])
-		if parts := ceil(ceil(k, deepHalves), share); parts > 1 {
+		if parts := ints.CeilDiv(ints.CeilDiv(k, deepHalves), share); parts > 1 {
 			end = max(end, at+4*int64(parts)*m*n)
 		}
 	}
@@ -49,7 +52,7 @@ func HalvesEnd(s *schedule.Schedule, p driver.Properties) (end, all int64, err e
 }
 
 // launching are the steps of s that are launches.
-func launching(s *schedule.Schedule, k knob.Params, p driver.Properties) (out []step, err error) {
+func launching(s *schedule.Schedule, k knob.Params, p driver.Properties) (out []launch.Command, err error) {
 	b, err := newBinder(s, k, p, nil)
 	if err != nil {
 		return nil, err
@@ -57,7 +60,7 @@ func launching(s *schedule.Schedule, k knob.Params, p driver.Properties) (out []
 	_, nodes, err := b.bound(s)
 	for _, steps := range nodes {
 		for _, step := range steps {
-			if step.launch != nil {
+			if step.Launch != nil {
 				out = append(out, step)
 			}
 		}
@@ -79,7 +82,7 @@ func LimitPieces(bytes int64) (undo func()) {
 
 // Groupings are those of a layer, the cheapest first, as knobs and as text.
 func Groupings(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.Params, p driver.Properties) (knobs []knob.Params, texts []string) {
-	b := binder{knobs: k, properties: p}
+	b := binder{Target: &launch.Target{Knobs: k, Properties: p}}
 	r := newRecurrence(&schedule.Sequence{Cell: c}, c.Inference)
 	all, _ := b.groupings(c, layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: weights == driver.Single, within: within(c), inputs: r.inputs()})
 	for _, t := range all {
@@ -91,7 +94,7 @@ func Groupings(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.P
 
 // Gradients are those of the gradient of a layer of c.
 func Gradients(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.Params, p driver.Properties) (texts []string) {
-	b := binder{knobs: k, properties: p}
+	b := binder{Target: &launch.Target{Knobs: k, Properties: p}}
 	all, _ := b.backgroupings(c, layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: weights == driver.Single, within: 0, inputs: 0})
 	for _, t := range all {
 		texts = append(texts, t.describe())
@@ -109,7 +112,7 @@ type Division struct {
 
 // Divisions are those of a layer of c, or of its gradient.
 func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, gradient bool, k knob.Params, p driver.Properties) (out []Division) {
-	b := binder{knobs: k, properties: p}
+	b := binder{Target: &launch.Target{Knobs: k, Properties: p}}
 	l := layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: exact, within: 0, inputs: 0}
 	room, states := partsBytes(hidden, batch, p), len(carried(c))
 	list := func(b *binder) ([]grouping, string) { return b.backgroupings(c, l) }
@@ -121,7 +124,7 @@ func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, g
 	}
 	all, _ := b.parts(list)
 	for _, t := range all {
-		out = append(out, Division{Kernel: t.kernel, Sizes: t.sizes, Blocks: t.blocks, Threads: t.threads, Shared: t.shared, Together: t.together, Room: alignment + room, States: states})
+		out = append(out, Division{Kernel: t.kernel, Sizes: t.sizes, Blocks: t.blocks, Threads: t.threads, Shared: t.shared, Together: t.together, Room: launch.Alignment + room, States: states})
 	}
 	return out
 }

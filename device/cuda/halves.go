@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -38,8 +40,8 @@ func (w wide) shared() int {
 // wideBytes is what the pieces of a right factor of k terms and n columns take, and where
 // its tail is.
 func wideBytes(n, k int) (all, tail int64) {
-	tail = 4 * int64(roundUp(n, columnsHalves)) * int64(roundUp(k, deepHalves))
-	return (tail + tailBytes + alignment - 1) / alignment * alignment, tail
+	tail = 4 * int64(ints.RoundUp(n, columnsHalves)) * int64(ints.RoundUp(k, deepHalves))
+	return (tail + tailBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
 }
 
 // engineCopies reports whether the copy engine can bring parts of v: rows that begin at
@@ -48,7 +50,7 @@ func engineCopies(v schedule.View) bool { return v.M.Cols%4 == 0 && v.Col%4 == 0
 
 // copyBytes is what a copy of v takes that the engine can bring.
 func copyBytes(v schedule.View) int64 {
-	return int64(roundUp(4*v.Rows*roundUp(v.Cols, 4), alignment))
+	return int64(ints.RoundUp(4*v.Rows*ints.RoundUp(v.Cols, 4), launch.Alignment))
 }
 
 // divided is how op is divided on a GPU of so many multiprocessors, and about how many
@@ -56,19 +58,19 @@ func copyBytes(v schedule.View) int64 {
 func divided(op schedule.Gemm, sms int) (best wide, least float64) {
 	const start = 3e-6
 	m, n, k := op.Sizes()
-	deep := ceil(k, deepHalves)
+	deep := ints.CeilDiv(k, deepHalves)
 	least = math.Inf(1)
 	for _, g := range []struct {
 		groups      int
 		stage, item float64
 	}{{3, 0.9e-6, 1.25e-6}, {2, 0.65e-6, 1e-6}} {
 		w := wide{groups: g.groups}
-		tiles := ceil(m, w.rows()) * ceil(n, columnsHalves)
+		tiles := ints.CeilDiv(m, w.rows()) * ints.CeilDiv(n, columnsHalves)
 		for parts := 1; parts == 1 || parts <= min(256, deep/8); parts++ {
-			w.share = ceil(deep, parts)
-			w.parts = ceil(deep, w.share)
+			w.share = ints.CeilDiv(deep, parts)
+			w.parts = ints.CeilDiv(deep, w.share)
 			w.items = tiles * w.parts
-			t := start + float64(ceil(w.items, sms))*(float64(w.share)*g.stage+g.item)
+			t := start + float64(ints.CeilDiv(w.items, sms))*(float64(w.share)*g.stage+g.item)
 			if w.parts > 1 {
 				t += 8*float64(w.parts)*float64(m)*float64(n)/rateCopy + timeLaunch
 			}
@@ -88,7 +90,7 @@ func wideParts(op schedule.Gemm, kept bool, room int64) []schedule.Gemm {
 	if kept || bytes <= room {
 		return []schedule.Gemm{op}
 	}
-	share := roundUp(ceil(k, int((bytes+room-1)/room)), deepHalves)
+	share := ints.RoundUp(ints.CeilDiv(k, int((bytes+room-1)/room)), deepHalves)
 	var out []schedule.Gemm
 	for from := 0; from < k; from += share {
 		size, p := min(share, k-from), op
@@ -122,43 +124,43 @@ func (s splitting) wideRoom(op schedule.Gemm, kept bool) (most int64) {
 
 // wideProduct forms a product whose left factor is split on the way, and adds a row to each
 // of its rows, if there is one and sums are not in parts.
-func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) []step {
+func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) []launch.Command {
 	kept := b.layout.kept[op.B.M.ID] != single
 	copied := !engineCopies(op.A)
 	tail, out := b.tail(op.A, stream, copied)
-	rightTail := b.at(op.B)
+	rightTail := b.At(op.B)
 	if !kept {
-		var more []step
+		var more []launch.Command
 		rightTail, more = b.tail(op.B, stream, false)
 		out = append(out, more...)
 	}
-	scratch := b.base + driver.Pointer(b.layout.scratch[stream])
-	whole, from, ldFrom := op.A, b.at(op.A), op.A.M.Cols
+	scratch := b.Base + driver.Pointer(b.layout.scratch[stream])
+	whole, from, ldFrom := op.A, b.At(op.A), op.A.M.Cols
 	if copied {
-		from, ldFrom = scratch, roundUp(whole.Cols, 4)
+		from, ldFrom = scratch, ints.RoundUp(whole.Cols, 4)
 		scratch += driver.Pointer(copyBytes(whole))
-		l := newLaunch(b.scaled("copyrows", nil, "V", 1), [3]int{min(ceil(whole.Rows, 8), largestParts), 1, 1}, [3]int{32, 8, 1},
-			uint64(whole.Rows), uint64(whole.Cols), uint64(b.at(whole)), uint64(whole.M.Cols), uint64(from), uint64(ldFrom), uint64(tail))
-		l.early = true
+		l := launch.New(b.scaled("copyrows", nil, "V", 1), [3]int{min(ints.CeilDiv(whole.Rows, 8), largestParts), 1, 1}, [3]int{32, 8, 1},
+			uint64(whole.Rows), uint64(whole.Cols), uint64(b.At(whole)), uint64(whole.M.Cols), uint64(from), uint64(ldFrom), uint64(tail))
+		l.Early = true
 		out = append(out, l)
 	}
 	portions := wideParts(op, kept, splitRoom)
 	for i, op := range portions {
 		m, n, k := op.Sizes()
-		w, _ := divided(op, b.properties.SMs)
+		w, _ := divided(op, b.Properties.SMs)
 		var right link
 		if kept {
 			_, at := wideBytes(n, k)
-			right = link{at: b.at(op.B), tail: b.at(op.B) + driver.Pointer(at), parts: scratch}
+			right = link{at: b.At(op.B), tail: b.At(op.B) + driver.Pointer(at), parts: scratch}
 		} else {
-			var more []step
+			var more []launch.Command
 			right, more = b.right(op, rightTail, scratch, stream)
 			out = append(out, more...)
 		}
-		c, ld, add := b.at(op.C), op.C.M.Cols, op.Accumulate
+		c, ld, add := b.At(op.C), op.C.M.Cols, op.Accumulate
 		row := c // unread
 		if !bias.Empty() {
-			row = b.at(bias)
+			row = b.At(bias)
 		}
 		if w.parts > 1 {
 			c, ld, add = right.parts, n, false
@@ -173,18 +175,18 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 		if op.TransA {
 			left.Box[1] = deepHalves
 		}
-		l := newLaunch(b.scaled("halves", []string{"pieces"}, "V", width(c, ld), "ALONG", number(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages(), "BIAS", number(!bias.Empty())),
-			[3]int{min(w.items, b.properties.SMs), 1, 1}, [3]int{w.threads(), 1, 1},
-			uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(tail), uint64(right.at), uint64(right.tail), uint64(c), uint64(ld), uint64(m)*uint64(n), uint64(number(add)), uint64(row))
-		l.launch.Shared, l.launch.Tensors = w.shared(), []*driver.Tensor{left}
-		l.launch.Pack()
-		l.early = true
+		l := launch.New(b.scaled("halves", []string{"pieces"}, "V", width(c, ld), "ALONG", ints.FromBool(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages(), "BIAS", ints.FromBool(!bias.Empty())),
+			[3]int{min(w.items, b.Properties.SMs), 1, 1}, [3]int{w.threads(), 1, 1},
+			uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(tail), uint64(right.at), uint64(right.tail), uint64(c), uint64(ld), uint64(m)*uint64(n), uint64(ints.FromBool(add)), uint64(row))
+		l.Launch.Shared, l.Launch.Tensors = w.shared(), []*driver.Tensor{left}
+		l.Launch.Pack()
+		l.Early = true
 		out = append(out, l)
 		if w.parts > 1 {
 			b.pending = append(b.pending, sumOf{rows: m, cols: n, parts: w.parts, from: c, to: op.C, add: op.Accumulate})
 			if rows, ok := b.sumBehind(op, stream); ok && i == len(portions)-1 {
 				b.added[b.now+1] = true
-				b.pending = append(b.pending, sumOf{rows: 1, cols: rows.A.Cols, parts: sumParts(rows, b.properties), from: b.sums(stream), to: rows.Out, add: rows.Accumulate})
+				b.pending = append(b.pending, sumOf{rows: 1, cols: rows.A.Cols, parts: sumParts(rows, b.Properties), from: b.sums(stream), to: rows.Out, add: rows.Accumulate})
 			}
 			if b.now >= b.chainEnd {
 				out, b.pending = append(out, b.addParts(b.pending)), nil
@@ -216,7 +218,7 @@ func (b *binder) biased(s *schedule.Schedule, i int) (row schedule.View) {
 	if row.Empty() || b.layout.factors[op.B.M.ID] != nil || b.layout.of(op) != onTheWay || len(wideParts(op, b.layout.kept[op.B.M.ID] != single, splitRoom)) > 1 {
 		return schedule.View{}
 	}
-	if w, _ := divided(op, b.properties.SMs); w.parts > 1 {
+	if w, _ := divided(op, b.Properties.SMs); w.parts > 1 {
 		return schedule.View{}
 	}
 	return row
@@ -232,7 +234,7 @@ type tailing struct {
 
 // slotBytes is what a tail takes, and mostSlots how many a stream has at most.
 const (
-	slotBytes = (tailBytes + alignment - 1) / alignment * alignment
+	slotBytes = (tailBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment
 	mostSlots = 64
 )
 
@@ -244,7 +246,7 @@ type tailed struct {
 
 // tail is where v's is on a stream, and what finds its largest value unless that is known or
 // found by who copies v.
-func (b *binder) tail(v schedule.View, stream int, copied bool) (driver.Pointer, []step) {
+func (b *binder) tail(v schedule.View, stream int, copied bool) (driver.Pointer, []launch.Command) {
 	room, used := b.layout.tails[stream], 0
 	oldest := -1
 	for i, t := range b.tails {
@@ -275,9 +277,9 @@ func (b *binder) tail(v schedule.View, stream int, copied bool) (driver.Pointer,
 	}
 	if i, op := b.sumAhead(v, stream, b.now); i > 0 {
 		b.summed[i] = true
-		return at, []step{b.partSums(op, b.sums(stream), at)}
+		return at, []launch.Command{b.partSums(op, b.sums(stream), at)}
 	}
-	return at, []step{b.largest(v, at)}
+	return at, []launch.Command{b.largest(v, at)}
 }
 
 // sumAhead is the sum of v's rows that is the next one on a stream behind a node, if nothing is written to v
@@ -290,8 +292,8 @@ func (b *binder) sumAhead(v schedule.View, stream, node int) (int, schedule.SumR
 	}
 	for i := node + 1; node >= 0 && i < min(node+far, len(b.schedule.Nodes)); i++ {
 		n := b.schedule.Nodes[i]
-		if op, ok := n.Op.(schedule.SumRows); ok && n.Stream%maxStreams == stream {
-			parts := sumParts(op, b.properties)
+		if op, ok := n.Op.(schedule.SumRows); ok && n.Stream%launch.MaxStreams == stream {
+			parts := sumParts(op, b.Properties)
 			if op.A != v || b.summed[i] || parts == 1 || parts*sumBlocks(v) > largestParts {
 				break
 			}
@@ -306,11 +308,11 @@ func (b *binder) sumAhead(v schedule.View, stream, node int) (int, schedule.SumR
 
 // sums is where the sums of parts of a factor's rows are that are begun ahead.
 func (b *binder) sums(stream int) driver.Pointer {
-	return b.base + driver.Pointer(b.layout.tails[stream].sums)
+	return b.Base + driver.Pointer(b.layout.tails[stream].sums)
 }
 
 func (b *binder) slot(room tailing, i int) driver.Pointer {
-	return b.base + driver.Pointer(room.at+int64(i)*slotBytes)
+	return b.Base + driver.Pointer(room.at+int64(i)*slotBytes)
 }
 
 // forget drops what is known of factors that op writes to.

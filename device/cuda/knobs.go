@@ -49,7 +49,7 @@ func (b *binder) closest(all []grouping) []grouping {
 	for _, t := range all {
 		misses := 0
 		for _, name := range []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor"} {
-			if v := b.knobs[name]; v != 0 && t.knobs[name] != v {
+			if v := b.Knobs[name]; v != 0 && t.knobs[name] != v {
 				misses++
 			}
 		}
@@ -65,7 +65,7 @@ func (b *binder) closest(all []grouping) []grouping {
 
 // declined declines a setting that nothing of s goes by.
 func (b *binder) declined(s *schedule.Schedule) error {
-	t := taken{knobs: b.knobs, names: map[string]bool{}}
+	t := taken{knobs: b.Knobs, names: map[string]bool{}}
 	var refused error // why a layer is in no groups of blocks
 	note := func(form grouping, no error, also ...string) {
 		t.form(form.knobs)
@@ -122,7 +122,7 @@ func (t taken) product(op schedule.Gemm, l *layout) {
 func (b *binder) untaken(t taken, refused error) error {
 	form := "no form of a layer that fits has it, with what else is set: try another, or leave it out"
 	switch {
-	case b.knobs["resident"] == 3:
+	case b.Knobs["resident"] == 3:
 		form = "one group with a barrier is divided in one way alone: leave it out, or set another form by resident"
 	case len(b.layout.stacks.at) > 0:
 		form = "layers that run as one kernel have groups and samples alone: set stack=2, or leave it out"
@@ -137,7 +137,7 @@ func (b *binder) untaken(t taken, refused error) error {
 		{"split", "no product here is one that the GPU can split: leave it out"},
 		{"pick", "no product here is by one of the algorithms that the library names: leave it out"},
 	} {
-		v := b.knobs[k.name]
+		v := b.Knobs[k.name]
 		switch {
 		case v == 0 || t.names[k.name] || v == 2 && (k.name == "narrow" || k.name == "split"): // 2: none is
 		case k.why == form && refused != nil:

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -12,30 +13,22 @@ import (
 // A layout says how a schedule's matrices are stored and what else a program
 // needs on the GPU, before anything is allocated.
 type layout struct {
-	element []driver.Element // per matrix
-	offset  []int64          // per matrix, from the start of the program's memory
-	spaces  map[int]extent   // of parameters of networks, by the matrix that stands for each
-	scratch []int64          // per stream, offset of what its operations need for themselves
-	meeting []int64          // per persistent operation, offset of where its blocks meet
-	tails   []tailing        // per stream, of factors that are split
-	scans   []scanWords      // per stream, what its scans need, one after the other
-	awaited []bool           // per node, whether one of another stream waits for it
-	cells   scanCells        // of scans
+	launch.Memory
+	spaces  map[int]extent // of parameters of networks, by the matrix that stands for each
+	scratch []int64        // per stream, offset of what its operations need for themselves
+	meeting []int64        // per persistent operation, offset of where its blocks meet
+	tails   []tailing      // per stream, of factors that are split
+	scans   []scanWords    // per stream, what its scans need, one after the other
+	awaited []bool         // per node, whether one of another stream waits for it
+	cells   scanCells      // of scans
 	splitting
 	narrowing
 	stacks
-	trouble int64 // offset of the word in which kernels tell what went wrong
-	control int64 // offset of trouble, the meetings and the words of scans, all at the end
+	control int64 // offset of the status word, the meetings and the words of scans, all at the end
 	total   int64
 }
 
-// alignment of matrices, in bytes: that of a fresh allocation.
-const alignment = 256
-
-// maxStreams bounds the streams of the GPU in use; more share them.
-const maxStreams = 32
-
-func streams(s *schedule.Schedule) int { return min(s.Streams, maxStreams) }
+func streams(s *schedule.Schedule) int { return min(s.Streams, launch.MaxStreams) }
 
 func newLayout(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]readied) (layout, error) {
 	stacks, err := newStacks(s, k, p)
@@ -43,7 +36,7 @@ func newLayout(s *schedule.Schedule, k knob.Params, p driver.Properties, network
 		return layout{}, err
 	}
 	l := layout{
-		element: elements(s), offset: slices.Repeat([]int64{-1}, len(s.Matrices)), spaces: map[int]extent{}, cells: scanCells{}, awaited: make([]bool, len(s.Nodes)),
+		Memory: launch.Memory{Elements: elements(s), Offsets: slices.Repeat([]int64{-1}, len(s.Matrices))}, spaces: map[int]extent{}, cells: scanCells{}, awaited: make([]bool, len(s.Nodes)),
 		splitting: newSplitting(s, k, p), narrowing: newNarrowing(s, k, p, stacks.lower), stacks: stacks,
 	}
 	for _, n := range s.Nodes {
@@ -62,7 +55,7 @@ func newLayout(s *schedule.Schedule, k knob.Params, p driver.Properties, network
 		l.scratch = append(l.scratch, l.reserve(n))
 	}
 	l.control = l.total
-	l.trouble = l.reserve(4)
+	l.StatusOffset = l.reserve(4)
 	for i := range s.Nodes {
 		if st := l.stacks.at[i]; st != nil {
 			st.meeting = l.reserve(st.bytes())
@@ -77,30 +70,30 @@ func newLayout(s *schedule.Schedule, k knob.Params, p driver.Properties, network
 // reserve is where so many bytes more are.
 func (l *layout) reserve(bytes int64) int64 {
 	at := l.total
-	l.total += (bytes + alignment - 1) / alignment * alignment
+	l.total += (bytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment
 	return at
 }
 
 // place gives matrices that have none their places.
 func (l *layout) place(s *schedule.Schedule) {
 	packed := map[int]int64{} // bytes of weights that may be packed so, by the matrix's number
-	for _, op := range everything(s) {
+	for op := range s.Operations() {
 		if op, ok := op.(schedule.Persistent); ok {
 			for _, r := range op.R {
-				packed[r.M.ID] = fragmentBytes(op.Hidden(), l.element[r.M.ID])
+				packed[r.M.ID] = fragmentBytes(op.Hidden(), l.Elements[r.M.ID])
 			}
 		}
 	}
 	for id := range l.lower {
 		m := s.Matrices[id]
-		packed[id] = int64(m.Cols/m.Rows) * fragmentBytes(m.Rows, l.element[id])
+		packed[id] = int64(m.Cols/m.Rows) * fragmentBytes(m.Rows, l.Elements[id])
 		delete(l.kept, id)
 	}
 	for i, m := range s.Matrices {
-		if l.offset[i] >= 0 {
+		if l.Offsets[i] >= 0 {
 			continue
 		}
-		bytes := max(int64(m.Elements())*int64(l.element[i].Bytes()), packed[i])
+		bytes := max(int64(m.Elements())*int64(l.Elements[i].Bytes()), packed[i])
 		if n := l.factors[i]; n != nil {
 			bytes = 16 * int64(n.quads())
 		} else if f := l.kept[i]; f == pieces {
@@ -108,21 +101,21 @@ func (l *layout) place(s *schedule.Schedule) {
 		} else if f == onTheWay {
 			bytes, _ = wideBytes(m.Cols, m.Rows)
 		}
-		l.offset[i] = l.reserve(bytes)
+		l.Offsets[i] = l.reserve(bytes)
 		l.reserve(1) // a gap: what runs over the end of a matrix does not reach the next
 	}
 }
 
 // meetings are the bytes of where the blocks of persistent operations meet.
 func (l *layout) meetings(s *schedule.Schedule, p driver.Properties) (bytes []int64) {
-	for _, op := range everything(s) {
+	for op := range s.Operations() {
 		switch op := op.(type) {
 		case schedule.Persistent:
 			if !l.stacks.own[op.R[0].M.ID] {
-				bytes = append(bytes, alignment+exchangeBytes(op.Hidden(), op.Batch()))
+				bytes = append(bytes, launch.Alignment+exchangeBytes(op.Hidden(), op.Batch()))
 			}
 		case schedule.PersistentBackward:
-			bytes = append(bytes, alignment+partsBytes(op.Hidden(), op.Batch(), p))
+			bytes = append(bytes, launch.Alignment+partsBytes(op.Hidden(), op.Batch(), p))
 		}
 	}
 	return bytes
@@ -150,7 +143,7 @@ func (l *layout) scratches(s *schedule.Schedule, p driver.Properties, need []int
 	}
 	for i, n := range s.Nodes {
 		_, bytes := l.chain(s, i)
-		need[n.Stream%maxStreams] = max(need[n.Stream%maxStreams], bytes)
+		need[n.Stream%launch.MaxStreams] = max(need[n.Stream%launch.MaxStreams], bytes)
 	}
 	for i, views := range factors {
 		t := tailing{slots: min(len(views), mostSlots)}
@@ -197,7 +190,7 @@ func everything(s *schedule.Schedule) func(yield func(int, schedule.Op) bool) {
 			}
 		}
 		for _, n := range s.Nodes {
-			if !yield(n.Stream%maxStreams, n.Op) {
+			if !yield(n.Stream%launch.MaxStreams, n.Op) {
 				return
 			}
 		}
@@ -217,7 +210,7 @@ func elements(s *schedule.Schedule) []driver.Element {
 	default:
 		return out
 	}
-	for _, op := range everything(s) {
+	for op := range s.Operations() {
 		var multiplied []schedule.View
 		if st, ok := stackOf(op); ok {
 			multiplied = st.views()
@@ -240,7 +233,7 @@ func elements(s *schedule.Schedule) []driver.Element {
 	return out
 }
 
-// memory is what the program and the products of its streams take.
-func (l *layout) memory(s *schedule.Schedule, p driver.Properties) int64 {
+// bytes is what the program and the products of its streams take.
+func (l *layout) bytes(s *schedule.Schedule, p driver.Properties) int64 {
 	return l.total + int64(streams(s))*p.Workspace
 }

@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/schedule"
 )
 
@@ -103,20 +106,20 @@ func (m *meter) calls(c driver.Call, times int) (func() error, error) {
 }
 
 // launch readies a kernel and returns what launches it.
-func (m *meter) launch(s source, grid, block int, cooperative bool, args ...uint64) (func() error, error) {
+func (m *meter) launch(s codegen.Source, grid, block int, cooperative bool, args ...uint64) (func() error, error) {
 	return m.launches(1, s, grid, block, cooperative, args...)
 }
 
 // launches is launch for so many times.
-func (m *meter) launches(times int, s source, grid, block int, cooperative bool, args ...uint64) (func() error, error) {
-	st := newLaunch(&s, [3]int{grid, 1, 1}, [3]int{block, 1, 1}, args...)
-	if st.launch.Cooperative = cooperative; cooperative {
-		st.launch.Shared = 16
+func (m *meter) launches(times int, s codegen.Source, grid, block int, cooperative bool, args ...uint64) (func() error, error) {
+	st := launch.New(&s, [3]int{grid, 1, 1}, [3]int{block, 1, 1}, args...)
+	if st.Launch.Cooperative = cooperative; cooperative {
+		st.Launch.Shared = 16
 	}
-	if err := m.device.load([]step{st}); err != nil {
+	if err := m.device.load([]launch.Command{st}); err != nil {
 		return nil, err
 	}
-	return m.calls(driver.Call{Launch: st.launch}, times)
+	return m.calls(driver.Call{Launch: st.Launch}, times)
 }
 
 func (m *meter) muladds(l *device.Limits) error {
@@ -180,7 +183,7 @@ func (m *meter) copy(l *device.Limits) error {
 		return err
 	}
 	n := int(bytes / 16)
-	run, err := m.launch(file("copies"), ceil(n, 256), 256, false, uint64(from), uint64(to), uint64(n))
+	run, err := m.launch(file("copies"), ints.CeilDiv(n, 256), 256, false, uint64(from), uint64(to), uint64(n))
 	if err != nil {
 		return err
 	}
@@ -285,15 +288,15 @@ func (m *meter) dispatch(l *device.Limits) error {
 
 func (m *meter) barriers(l *device.Limits) error {
 	const count = 2000
-	words, err := m.alloc(2 * alignment)
+	words, err := m.alloc(2 * launch.Alignment)
 	if err != nil {
 		return err
 	}
 	s := file("barriers")
-	s.text = file("grid").text + s.text
+	s.Text = file("grid").Text + s.Text
 	var times []float64
 	for _, n := range []uint64{count, 0} {
-		run, err := m.launch(s, m.device.properties.SMs, 256, true, n, uint64(words), uint64(words)+alignment)
+		run, err := m.launch(s, m.device.properties.SMs, 256, true, n, uint64(words), uint64(words)+launch.Alignment)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -40,14 +43,14 @@ func (n narrow) width() int { return 16 * n.tiles * n.bands }
 func (n narrow) rows() int  { return 8 * n.eights }
 
 // chunks is how many pieces of 64 bytes along the sum a warp has.
-func (n narrow) chunks() int { return ceil(n.length*n.weights.Bytes(), 64*n.slices) }
+func (n narrow) chunks() int { return ints.CeilDiv(n.length*n.weights.Bytes(), 64*n.slices) }
 
 // total is how many pieces there are for all warps.
 func (n narrow) total() int   { return n.chunks() * n.slices }
 func (n narrow) threads() int { return 32 * n.bands * n.slices }
 
 // blocks is how many blocks stand side by side for all columns.
-func (n narrow) blocks() int { return ceil(n.columns/n.gates, n.width()/n.gates) }
+func (n narrow) blocks() int { return ints.CeilDiv(n.columns/n.gates, n.width()/n.gates) }
 
 // quads is the size of the packed factor, in pieces of 16 bytes.
 func (n narrow) quads() int { return n.blocks() * n.tiles * n.bands * n.total() * 64 }
@@ -70,7 +73,7 @@ func (n narrow) stages() int {
 // multiprocessor ask for, each of 128 bytes of weights or 64 of a row, what all
 // of them read, the multiplications, and memory where weights come from there.
 func (n narrow) nanoseconds(rows, share int, p driver.Properties) float64 {
-	blocks := float64(n.blocks() * ceil(rows, n.rows()))
+	blocks := float64(n.blocks() * ints.CeilDiv(rows, n.rows()))
 	waves := math.Ceil(blocks / float64(max(1, p.SMs/share)))
 	pieces := float64(n.total() * n.bands) // of all warps
 	ask := 1.2 * waves * pieces * float64(8*(n.tiles+n.eights))
@@ -110,7 +113,7 @@ const cellNanoseconds = 2000
 
 // narrowKnobs are those of schedules with packed right factors.
 func narrowKnobs(s *schedule.Schedule) []knob.Knob {
-	for _, op := range everything(s) {
+	for op := range s.Operations() {
 		if g, ok := op.(schedule.Gemm); ok && g.B.M.Packed {
 			return skinnyKnobs()
 		}
@@ -323,19 +326,19 @@ func touched(s *schedule.Schedule) [][]int {
 }
 
 // tiles packs a factor.
-func (b *binder) tiles(op schedule.Pack, n *narrow) step {
+func (b *binder) tiles(op schedule.Pack, n *narrow) launch.Command {
 	term, column := op.Src.M.Cols, 1
 	if op.Trans {
 		term, column = 1, op.Src.M.Cols
 	}
 	count := n.quads()
-	return newLaunch(b.file("tiles", "FROM", b.element(op.Src), "W", n.weights, "GATES", n.gates, "COLUMNS", n.width()),
-		[3]int{min(ceil(count, blockSize), maxGrid), 1, 1}, [3]int{blockSize, 1, 1},
-		uint64(b.at(op.Src)), uint64(term), uint64(column), uint64(b.at(op.Dst)), uint64(count), uint64(n.total()), uint64(n.length), uint64(n.columns/n.gates))
+	return launch.New(b.File(file, "tiles", "FROM", b.Element(op.Src), "W", n.weights, "GATES", n.gates, "COLUMNS", n.width()),
+		[3]int{min(ints.CeilDiv(count, launch.BlockSize), launch.MaxGrid), 1, 1}, [3]int{launch.BlockSize, 1, 1},
+		uint64(b.At(op.Src)), uint64(term), uint64(column), uint64(b.At(op.Dst)), uint64(count), uint64(n.total()), uint64(n.length), uint64(n.columns/n.gates))
 }
 
 // narrowProduct is a product of few rows.
-func (b *binder) narrowProduct(op schedule.Gemm, n *narrow) step {
+func (b *binder) narrowProduct(op schedule.Gemm, n *narrow) launch.Command {
 	out := fmt.Sprintf(`struct Out {
   enum { GATES = 1, READS = %d };
   %v* c;
@@ -343,35 +346,35 @@ func (b *binder) narrowProduct(op schedule.Gemm, n *narrow) step {
   __device__ void read(int r, int u, float* v) const { if (READS) v[0] = widen(c[(long long)r * ldc + u]); }
   __device__ void write(int r, int u, const float* v, const float* z) const { narrow(c[(long long)r * ldc + u], READS ? v[0] + z[0] : z[0]); }
 };
-`, number(op.Accumulate), b.element(op.C))
+`, ints.FromBool(op.Accumulate), b.Element(op.C))
 	plain := *n
 	plain.gates = 1
-	return b.narrowLaunch(op, &plain, "gemm", out, fmt.Sprintf(", %v* c, int ldc", b.element(op.C)), "out.c = c, out.ldc = ldc;", uint64(b.at(op.C)), uint64(op.C.M.Cols))
+	return b.narrowLaunch(op, &plain, "gemm", out, fmt.Sprintf(", %v* c, int ldc", b.Element(op.C)), "out.c = c, out.ldc = ldc;", uint64(b.At(op.C)), uint64(op.C.M.Cols))
 }
 
 // narrowCell is a product of few rows and the cell behind it. The product itself
 // is kept where keep says so.
-func (b *binder) narrowCell(op schedule.Gemm, c schedule.Cell, n *narrow, keep bool) step {
+func (b *binder) narrowCell(op schedule.Gemm, c schedule.Cell, n *narrow, keep bool) launch.Command {
 	p := c.Program()
-	groups := slices.DeleteFunc(b.groups(p, c.Vector), func(g group) bool { return g.name == groupName(cell.Ref{Kind: cell.R}) })
+	groups := slices.DeleteFunc(b.Groups(p, c.Vector), func(g codegen.Group) bool { return g.Name == codegen.GroupName(cell.Ref{Kind: cell.R}) })
 	reads, writes := p.Vectors()
 	reads = slices.DeleteFunc(reads, func(r cell.Ref) bool { return r.Kind == cell.R })
 	var text, set strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }
-	line("struct Out {\n  enum { GATES = %d, READS = %d };\n  %v* c;\n  int ldc, hidden, keep;", n.gates, len(reads), b.element(op.C))
+	line("struct Out {\n  enum { GATES = %d, READS = %d };\n  %v* c;\n  int ldc, hidden, keep;", n.gates, len(reads), b.Element(op.C))
 	set.WriteString("out.c = c, out.ldc = ldc, out.hidden = hidden, out.keep = keep;")
-	args := []uint64{uint64(b.at(op.C)), uint64(op.C.M.Cols), uint64(number(keep))}
+	args := []uint64{uint64(b.At(op.C)), uint64(op.C.M.Cols), uint64(ints.FromBool(keep))}
 	for _, g := range groups {
 		qualifier := "const "
-		if g.written {
+		if g.Written {
 			qualifier = ""
 		}
-		line("  %s%v* %s;\n  int ld_%s;", qualifier, g.element, g.name, g.name)
-		fmt.Fprintf(&set, " out.%s = %s, out.ld_%s = ld_%s;", g.name, g.name, g.name, g.name)
-		args = append(args, uint64(b.at(g.view)), b.stride(g.view))
+		line("  %s%v* %s;\n  int ld_%s;", qualifier, g.Element, g.Name, g.Name)
+		fmt.Fprintf(&set, " out.%s = %s, out.ld_%s = ld_%s;", g.Name, g.Name, g.Name, g.Name)
+		args = append(args, uint64(b.At(g.View)), b.Stride(g.View))
 	}
 	place := func(r cell.Ref) string {
-		return fmt.Sprintf("%s[(long long)r * ld_%s + %d * hidden + u]", groupName(r), groupName(r), offset(r))
+		return fmt.Sprintf("%s[(long long)r * ld_%s + %d * hidden + u]", codegen.GroupName(r), codegen.GroupName(r), codegen.Offset(r))
 	}
 	line("  __device__ void read(int r, int u, float* v) const {")
 	for i, r := range reads {
@@ -388,32 +391,32 @@ func (b *binder) narrowCell(op schedule.Gemm, c schedule.Cell, n *narrow, keep b
 		known = append(known, r)
 		line("    if (keep) narrow(c[(long long)r * ldc + %d * hidden + u], z[%d]);", g, g)
 	}
-	text.WriteString(statements(p, "    ", known))
+	text.WriteString(codegen.Statements(p, "    ", known))
 	for _, r := range writes {
 		line("    narrow(%s, %v);", place(r), r)
 	}
 	line("  }\n};")
-	return b.narrowLaunch(op, n, cellName(c), text.String(), fmt.Sprintf(", %v* c, int ldc, int keep%s", b.element(op.C), params(groups)), set.String(), args...)
+	return b.narrowLaunch(op, n, cellName(c), text.String(), fmt.Sprintf(", %v* c, int ldc, int keep%s", b.Element(op.C), codegen.Params(groups)), set.String(), args...)
 }
 
 // narrowLaunch is the launch of a kernel that forms a product and has it
 // written by the struct out.
-func (b *binder) narrowLaunch(op schedule.Gemm, n *narrow, name, out, declared, set string, args ...uint64) step {
-	aligned := n.length*n.weights.Bytes()%16 == 0 && op.A.M.Cols*n.weights.Bytes()%16 == 0 && int(b.at(op.A))%16 == 0
+func (b *binder) narrowLaunch(op schedule.Gemm, n *narrow, name, out, declared, set string, args ...uint64) launch.Command {
+	aligned := n.length*n.weights.Bytes()%16 == 0 && op.A.M.Cols*n.weights.Bytes()%16 == 0 && int(b.At(op.A))%16 == 0
 	sizes := fmt.Sprintf("typedef %v W;\nenum { TILES = %d, EIGHTS = %d, BANDS = %d, SLICES = %d, STAGES = %d, ALIGNED = %d, EXACT = %d };\n",
-		n.weights, n.tiles, n.eights, n.bands, n.slices, n.stages(), number(aligned), number(n.exact))
-	name = "narrow_" + identifier(name)
-	s := b.source(func() source {
+		n.weights, n.tiles, n.eights, n.bands, n.slices, n.stages(), ints.FromBool(aligned), ints.FromBool(n.exact))
+	name = "narrow_" + codegen.Identifier(name)
+	s := b.Source(func() codegen.Source {
 		var text strings.Builder
-		text.WriteString(sizes + file("narrow").text + out)
+		text.WriteString(sizes + file("narrow").Text + out)
 		fmt.Fprintf(&text, "extern \"C\" __global__ void __launch_bounds__(%d) %s(const W* a, int lda, int rows, const quad* weights, int length, int hidden, int chunks%s) {\n", n.threads(), name, declared)
 		fmt.Fprintf(&text, "  Out out;\n  %s\n  narrow_product(out, a, lda, rows, weights, length, hidden, chunks);\n}\n", set)
-		return source{name: name, text: text.String()}
+		return codegen.Source{Name: name, Text: text.String()}
 	}, name, sizes, out)
 	rows := op.A.Rows
-	l := newLaunch(s, [3]int{n.blocks(), ceil(rows, n.rows()), 1}, [3]int{n.threads(), 1, 1},
-		append([]uint64{uint64(b.at(op.A)), uint64(op.A.M.Cols), uint64(rows), uint64(b.at(op.B)), uint64(n.length), uint64(n.columns / n.gates), uint64(n.chunks())}, args...)...)
-	l.launch.Shared = n.shared()
-	l.early = b.properties.Capability >= 90
+	l := launch.New(s, [3]int{n.blocks(), ints.CeilDiv(rows, n.rows()), 1}, [3]int{n.threads(), 1, 1},
+		append([]uint64{uint64(b.At(op.A)), uint64(op.A.M.Cols), uint64(rows), uint64(b.At(op.B)), uint64(n.length), uint64(n.columns / n.gates), uint64(n.chunks())}, args...)...)
+	l.Launch.Shared = n.shared()
+	l.Early = b.Properties.Capability >= 90
 	return l
 }

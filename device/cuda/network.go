@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/schedule"
 )
 
@@ -104,7 +105,7 @@ func (d *Device) beginNetworks(s *schedule.Schedule) (any bool) {
 func networks(s *schedule.Schedule) func(yield func(driver.Network, schedule.Op) bool) {
 	return func(yield func(driver.Network, schedule.Op) bool) {
 		var e []driver.Element
-		for _, op := range everything(s) {
+		for op := range s.Operations() {
 			st, ok := stackOf(op)
 			if !ok {
 				continue
@@ -130,14 +131,14 @@ func (l *layout) house(s *schedule.Schedule, networks map[driver.Network]readied
 		if !ok {
 			continue
 		}
-		z := networks[st.network(l.element[st.X.M.ID], s.Precision)].sizes
+		z := networks[st.network(l.Elements[st.X.M.ID], s.Precision)].sizes
 		for _, p := range st.spaces() {
 			if err := l.houseSpace(p, z); err != nil {
 				return err
 			}
 		}
-		if !st.Kept.Empty() && l.offset[st.Kept.M.ID] < 0 {
-			l.offset[st.Kept.M.ID] = l.reserve(z.Kept)
+		if !st.Kept.Empty() && l.Offsets[st.Kept.M.ID] < 0 {
+			l.Offsets[st.Kept.M.ID] = l.reserve(z.Kept)
 		}
 		need[stream] = max(need[stream], z.Workspace)
 	}
@@ -154,7 +155,7 @@ func (l *layout) houseSpace(p space, z driver.Sizes) error {
 			v  schedule.View
 			at int64
 		}{{p.w[i], at.W}, {p.r[i], at.R}, {p.bx[i], at.BX}, {p.br[i], at.BR}} {
-			to := &l.offset[home.v.M.ID]
+			to := &l.Offsets[home.v.M.ID]
 			if *to >= 0 && *to != base+home.at {
 				return fmt.Errorf("cuda: %w: %s is a parameter of two networks that keep it in different places", schedule.ErrUnsupported, home.v.M.Name)
 			}
@@ -165,35 +166,35 @@ func (l *layout) houseSpace(p space, z driver.Sizes) error {
 }
 
 // network is the call of the library for s on a stream.
-func (b *binder) network(s stack, stream int) step {
+func (b *binder) network(s stack, stream int) launch.Command {
 	r := &driver.NetworkRun{
-		ID: b.networks[s.network(b.element(s.X), b.precision)].id,
-		X:  b.at(s.X), Y: b.at(s.Y), Weights: b.base + driver.Pointer(b.layout.spaces[s.spaces()[0].matrix()].at),
-		Workspace: b.base + driver.Pointer(b.layout.scratch[stream]),
+		ID: b.networks[s.network(b.Element(s.X), b.Precision)].id,
+		X:  b.At(s.X), Y: b.At(s.Y), Weights: b.Base + driver.Pointer(b.layout.spaces[s.spaces()[0].matrix()].at),
+		Workspace: b.Base + driver.Pointer(b.layout.scratch[stream]),
 	}
 	if !s.Kept.Empty() {
-		r.Kept = b.at(s.Kept)
+		r.Kept = b.At(s.Kept)
 	}
 	for i, v := range s.First {
-		r.First[i] = b.at(v)
+		r.First[i] = b.At(v)
 	}
 	for i, v := range s.last {
-		r.Last[i] = b.at(v)
+		r.Last[i] = b.At(v)
 	}
 	if g := s.backward; g != nil {
-		r.Backward, r.DY, r.DX = true, b.at(g.DY), b.at(g.DX)
-		r.DWeights = b.base + driver.Pointer(b.layout.spaces[s.spaces()[1].matrix()].at)
+		r.Backward, r.DY, r.DX = true, b.At(g.DY), b.At(g.DX)
+		r.DWeights = b.Base + driver.Pointer(b.layout.spaces[s.spaces()[1].matrix()].at)
 		for i, v := range g.DFirst {
-			r.DFirst[i] = b.at(v)
+			r.DFirst[i] = b.At(v)
 		}
 	}
-	return step{network: r}
+	return launch.Command{Network: r}
 }
 
 // try runs p once where the library runs part of it, which says only then what
 // it cannot do, and readies more of itself than it may while a graph is captured.
 func (p *program) try() error {
-	for _, op := range everything(p.schedule) {
+	for op := range p.schedule.Operations() {
 		if _, ok := stackOf(op); ok {
 			return errors.Join(p.issue(&p.run), p.settle(), p.clear())
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -33,7 +35,7 @@ func (l *layout) linkBytes(op schedule.Gemm) (pieces, all int64) {
 	m, n, k := op.Sizes()
 	pieces, _ = wideBytes(n, k)
 	w, _ := divided(op, l.sms)
-	return pieces, pieces + int64(roundUp(4*w.parts*m*n, alignment))
+	return pieces, pieces + int64(ints.RoundUp(4*w.parts*m*n, launch.Alignment))
 }
 
 // chain lists the nodes of the chain that begins with the product at node i, i itself and sums of rows
@@ -101,12 +103,12 @@ func (b *binder) following(stream int) (nodes []int) {
 
 // right is where the pieces of op's right factor are, whose tail is given, and what makes them: in scratch memory from
 // free on, unless the product that begins op's chain has made them. It makes those of all of its chain.
-func (b *binder) right(op schedule.Gemm, tail, free driver.Pointer, stream int) (link, []step) {
+func (b *binder) right(op schedule.Gemm, tail, free driver.Pointer, stream int) (link, []launch.Command) {
 	if made, ok := b.chained[b.now]; ok {
 		return made, nil
 	}
-	var steps []step
-	var calls layers
+	var steps []launch.Command
+	var calls launch.Batch
 	add := func(op schedule.Gemm, tail driver.Pointer) link {
 		bytes, all := b.layout.linkBytes(op)
 		at := link{at: free, tail: tail, parts: free + driver.Pointer(bytes)}
@@ -125,26 +127,26 @@ func (b *binder) right(op schedule.Gemm, tail, free driver.Pointer, stream int) 
 }
 
 // addPieces adds to calls the one that makes the pieces of a right factor, whose terms lie along its rows where it is transposed.
-func (b *binder) addPieces(calls *layers, from schedule.View, trans bool, to, tail, own driver.Pointer) {
+func (b *binder) addPieces(calls *launch.Batch, from schedule.View, trans bool, to, tail, own driver.Pointer) {
 	terms, columns, term, column := from.Rows, from.Cols, from.M.Cols, 1
 	if trans {
 		terms, columns, term, column = from.Cols, from.Rows, 1, from.M.Cols
 	}
-	calls.add("right_pieces", terms, columns, b.at(from), term, column, to, tail, own)
-	calls.grid = [3]int{max(calls.grid[0], ceil(ceil(terms, deepHalves), 2)), max(calls.grid[1], ceil(columns, columnsHalves)), len(calls.list)}
-	calls.block = [3]int{blockSize, 1, 1}
+	calls.Add("right_pieces", terms, columns, b.At(from), term, column, to, tail, own)
+	calls.Grid = [3]int{max(calls.Grid[0], ints.CeilDiv(ints.CeilDiv(terms, deepHalves), 2)), max(calls.Grid[1], ints.CeilDiv(columns, columnsHalves)), len(calls.Calls)}
+	calls.Block = [3]int{launch.BlockSize, 1, 1}
 }
 
 // rightPieces makes right factors' pieces, for left factors that have their terms along their rows or not.
-func (b *binder) rightPieces(calls layers, along bool) step {
-	return b.several("rightpieces", "int, int, const float*, long long, long long, quad*, const float*, float*", file("scales", "V", 1, "ALONG", number(along)).text+file("pieces").text, calls)
+func (b *binder) rightPieces(calls launch.Batch, along bool) launch.Command {
+	return b.Batch("rightpieces", "int, int, const float*, long long, long long, quad*, const float*, float*", file("scales", "V", 1, "ALONG", ints.FromBool(along)).Text+file("pieces").Text, calls)
 }
 
 // joins reports whether node i adds one small matrix to another, which can be done with the parts of the product behind it.
 func (b *binder) joins(i int) bool {
 	n := b.schedule.Nodes[i]
 	op, ok := n.Op.(schedule.Map)
-	if !ok || op.Op != cell.Add || op.A != op.Out || op.B.Rows != op.Out.Rows || op.B.Cols != op.Out.Cols || !b.piece(op.B) || b.element(op.Out) != driver.Single || op.Out.Overlaps(op.B) {
+	if !ok || op.Op != cell.Add || op.A != op.Out || op.B.Rows != op.Out.Rows || op.B.Cols != op.Out.Cols || !b.piece(op.B) || b.Element(op.Out) != driver.Single || op.Out.Overlaps(op.B) {
 		return false
 	}
 	if i+1 == len(b.schedule.Nodes) || b.layout.awaited[i] || b.schedule.Nodes[i+1].Stream != n.Stream || len(b.schedule.Nodes[i+1].Wait) > 0 {
@@ -169,18 +171,18 @@ type sumOf struct {
 }
 
 // addParts forms such sums in one launch.
-func (b *binder) addParts(sums []sumOf) step {
-	var all layers
+func (b *binder) addParts(sums []sumOf) launch.Command {
+	var all launch.Batch
 	for _, s := range sums {
 		width := 4
-		if s.cols%4 != 0 || s.to.M.Cols%4 != 0 || s.from%16 != 0 || b.at(s.to)%16 != 0 {
+		if s.cols%4 != 0 || s.to.M.Cols%4 != 0 || s.from%16 != 0 || b.At(s.to)%16 != 0 {
 			width = 1
 		}
-		all.add(fmt.Sprintf("add_parts<%d>", width), s.rows, s.cols, s.parts, s.from, b.at(s.to), s.to.M.Cols, number(s.add))
-		all.grid[0] = max(all.grid[0], min(ceil(s.rows*s.cols, width*blockSize), maxGrid))
+		all.Add(fmt.Sprintf("add_parts<%d>", width), s.rows, s.cols, s.parts, s.from, b.At(s.to), s.to.M.Cols, ints.FromBool(s.add))
+		all.Grid[0] = max(all.Grid[0], min(ints.CeilDiv(s.rows*s.cols, width*launch.BlockSize), launch.MaxGrid))
 	}
-	all.grid[1], all.grid[2], all.block = 1, len(sums), [3]int{blockSize, 1, 1}
-	return b.several("addparts", "int, int, int, const float*, float*, int, int", file("addparts").text, all)
+	all.Grid[1], all.Grid[2], all.Block = 1, len(sums), [3]int{launch.BlockSize, 1, 1}
+	return b.Batch("addparts", "int, int, int, const float*, float*, int, int", file("addparts").Text, all)
 }
 
 // sumBehind is the sum of rows that follows a product, whose parts have been formed: they are
@@ -192,5 +194,5 @@ func (b *binder) sumBehind(op schedule.Gemm, stream int) (schedule.SumRows, bool
 	}
 	n := b.schedule.Nodes[i]
 	rows, ok := n.Op.(schedule.SumRows)
-	return rows, ok && n.Stream%maxStreams == stream && len(n.Wait) == 0 && !rows.Out.Overlaps(op.C) && b.element(rows.Out) == driver.Single
+	return rows, ok && n.Stream%launch.MaxStreams == stream && len(n.Wait) == 0 && !rows.Out.Overlaps(op.C) && b.Element(rows.Out) == driver.Single
 }

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -24,81 +27,63 @@ const chunkBatch = 64
 
 // bands divides hidden units among blocks: as evenly as multiples allow.
 func (b *binder) bands(hidden int) (units, blocks int) {
-	units = ceil(hidden, b.properties.SMs)
-	return units, ceil(hidden, units)
+	units = ints.CeilDiv(hidden, b.Properties.SMs)
+	return units, ints.CeilDiv(hidden, units)
 }
 
 // samples is how many sequences a warp multiplies at a time.
-func samples(batch int) int { return min(8, powerOfTwo(batch)) }
-
-func roundUp(n, to int) int { return ceil(n, to) * to }
+func samples(batch int) int { return min(8, ints.PowerOfTwo(batch)) }
 
 // sharedBytes are those of a block: the weights of its units, the products of a
 // chunk of sequences and the barrier's word.
 func sharedBytes(rows, length int, weights driver.Element, chunk int) int {
-	rows = roundUp(rows, tileRows)
-	return roundUp(rows*length*weights.Bytes(), 16) + 4*rows*chunk + 16
+	rows = ints.RoundUp(rows, tileRows)
+	return ints.RoundUp(rows*length*weights.Bytes(), 16) + 4*rows*chunk + 16
 }
 
 // resident declines what cannot be on the chip at once.
-func (b *binder) resident(s step) ([]step, error) {
-	if l := s.launch; l.Shared > b.properties.Shared {
+func (b *binder) resident(s launch.Command) ([]launch.Command, error) {
+	if l := s.Launch; l.Shared > b.Properties.Shared {
 		return nil, fmt.Errorf("cuda: %w: the weights of a multiprocessor's units and their products take %d KiB of shared memory, and there are %d",
-			schedule.ErrUnsupported, l.Shared>>10, b.properties.Shared>>10)
+			schedule.ErrUnsupported, l.Shared>>10, b.Properties.Shared>>10)
 	}
-	return []step{s}, nil
+	return []launch.Command{s}, nil
 }
 
 // control is where the blocks of the next persistent operation meet.
 func (b *binder) control() uint64 {
 	b.persistent++
-	return uint64(b.base) + uint64(b.layout.meeting[b.persistent-1])
-}
-
-// declare reads the vectors of a step into variables: those the same for every
-// sequence too, which the caches hold.
-func declare(indent string, reads []cell.Ref, row func(cell.Ref) string) string {
-	var b strings.Builder
-	for _, r := range reads {
-		fmt.Fprintf(&b, "%sfloat %v = widen(%s);\n", indent, r, place(r, row(r)))
-	}
-	return b.String()
-}
-
-// place is a vector's element of unit u in a row.
-func place(r cell.Ref, row string) string {
-	g := groupName(r)
-	return fmt.Sprintf("%s[(long long)(%s) * ld_%s + (long long)%d * hidden + u]", g, row, g, offset(r))
+	return uint64(b.Base) + uint64(b.layout.meeting[b.persistent-1])
 }
 
 // sequenceGroups are the arguments of a kernel of op but for the products, which
 // stay on chip.
-func (b *binder) sequenceGroups(op schedule.Persistent) []group {
+func (b *binder) sequenceGroups(op schedule.Persistent) []codegen.Group {
 	p := op.Step(0, schedule.View{}).Program()
-	groups := b.groups(p, func(r cell.Ref) schedule.View {
+	groups := b.Groups(p, func(r cell.Ref) schedule.View {
 		if r.Kind == cell.R {
 			return schedule.View{}
 		}
-		return whole(&op.Sequence, nil, r)
+		return codegen.Whole(&op.Sequence, nil, r)
 	})
 	for i, v := range op.State { // the first states are read even where the program does not
-		name := groupName(cell.Ref{Kind: cell.Prev, Index: i})
-		if !slices.ContainsFunc(groups, func(g group) bool { return g.name == name }) {
-			groups = append(groups, group{name: name, element: b.element(v), view: v})
+		name := codegen.GroupName(cell.Ref{Kind: cell.Prev, Index: i})
+		if !slices.ContainsFunc(groups, func(g codegen.Group) bool { return g.Name == name }) {
+			groups = append(groups, codegen.Group{Name: name, Element: b.Element(v), View: v})
 		}
 	}
-	return slices.DeleteFunc(groups, func(g group) bool { return g.view.Empty() })
+	return slices.DeleteFunc(groups, func(g codegen.Group) bool { return g.View.Empty() })
 }
 
 // forwards is op by the kernel that knobs name, or the one expected to be the
 // fastest of those that fit.
-func (b *binder) forwards(op schedule.Persistent) ([]step, error) {
+func (b *binder) forwards(op schedule.Persistent) ([]launch.Command, error) {
 	form, _, err := b.forwardForm(op)
 	switch {
 	case err != nil:
 		return nil, err
 	case form.grouped():
-		return []step{b.groupForward(op, form)}, nil
+		return []launch.Command{b.groupForward(op, form)}, nil
 	}
 	return b.resident(b.forward(op))
 }
@@ -106,11 +91,11 @@ func (b *binder) forwards(op schedule.Persistent) ([]step, error) {
 // forwardForm is how op runs. Where no groups of blocks fit and no knob names them, no
 // says why.
 func (b *binder) forwardForm(op schedule.Persistent) (form grouping, no, err error) {
-	if b.knobs["resident"] == 3 {
+	if b.Knobs["resident"] == 3 {
 		return barrier(), nil, nil
 	}
 	form, err = b.chosen(op)
-	if err != nil && b.knobs["resident"] == 0 {
+	if err != nil && b.Knobs["resident"] == 0 {
 		return barrier(), err, nil
 	}
 	return form, nil, err
@@ -126,7 +111,7 @@ func (b *binder) chosen(op schedule.Persistent) (grouping, error) {
 }
 
 // forward is the kernel of op over the whole GPU.
-func (b *binder) forward(op schedule.Persistent) step {
+func (b *binder) forward(op schedule.Persistent) launch.Command {
 	h, batch, gates := op.Hidden(), op.Batch(), op.Cell.Recurrent
 	units, blocks := b.bands(h)
 	chunk := min(batch, chunkBatch)
@@ -145,11 +130,11 @@ func (b *binder) forward(op schedule.Persistent) step {
 		}
 		return "t * batch + n"
 	}
-	through := groupName(cell.Ref{Kind: cell.Next, Index: op.Cell.Through})
+	through := codegen.GroupName(cell.Ref{Kind: cell.Next, Index: op.Cell.Through})
 	var t strings.Builder
-	fmt.Fprintf(&t, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", b.element(op.R[0]), gates, tileRows, samples(batch))
+	fmt.Fprintf(&t, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", b.Element(op.R[0]), gates, tileRows, samples(batch))
 	fmt.Fprintf(&t, `extern "C" __global__ void __launch_bounds__(256, 1)
-persistent(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s`, params(groups))
+persistent(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s`, codegen.Params(groups))
 	for g := range gates {
 		fmt.Fprintf(&t, ", const W* weights%d", g)
 	}
@@ -185,14 +170,14 @@ persistent(int steps, int batch, int hidden, int units, int chunk, unsigned* cou
 	for g := range gates {
 		fmt.Fprintf(&t, "        float r%d = sum[%d * chunk];\n", g, g)
 	}
-	t.WriteString(declare("        ", reads, row))
+	t.WriteString(codegen.Declare("        ", reads, row))
 	known := slices.Clone(reads)
 	for g := range gates {
 		known = append(known, cell.Ref{Kind: cell.R, Index: g})
 	}
-	t.WriteString(statements(p, "        ", known))
+	t.WriteString(codegen.Statements(p, "        ", known))
 	for _, r := range writes {
-		fmt.Fprintf(&t, "        narrow(%s, %v);\n", place(r, row(r)), r)
+		fmt.Fprintf(&t, "        narrow(%s, %v);\n", codegen.Place(r, row(r)), r)
 	}
 	t.WriteString(`      }
       __syncthreads();
@@ -202,54 +187,15 @@ persistent(int steps, int batch, int hidden, int units, int chunk, unsigned* cou
   finish(counter, steps - 1);
 }
 `)
-	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.control(), b.trouble()}
-	args = append(args, b.arguments(groups)...)
+	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.control(), b.Status()}
+	args = append(args, b.Arguments(groups)...)
 	for _, r := range op.R {
-		args = append(args, uint64(b.at(r)))
+		args = append(args, uint64(b.At(r)))
 	}
-	s := newLaunch(&source{name: "persistent", text: file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
-	s.launch.Cooperative = true
-	s.launch.Shared = sharedBytes(units*gates, h, b.element(op.R[0]), chunk)
+	s := launch.New(&codegen.Source{Name: "persistent", Text: file("grid").Text + t.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
+	s.Launch.Cooperative = true
+	s.Launch.Shared = sharedBytes(units*gates, h, b.Element(op.R[0]), chunk)
 	return s
-}
-
-// arguments are those of groups: a pointer and the distance of rows.
-func (b *binder) arguments(groups []group) []uint64 {
-	var args []uint64
-	for _, g := range groups {
-		args = append(args, uint64(b.at(g.view)), uint64(g.view.M.Cols))
-	}
-	return args
-}
-
-// whole views the vector that r names over all steps. Prev and Next of a state
-// are one matrix, whose first row belongs to step 0.
-func whole(s *schedule.Sequence, g *schedule.SequenceGrad, r cell.Ref) schedule.View {
-	switch r.Kind {
-	case cell.X:
-		return s.X
-	case cell.BX:
-		return s.BX
-	case cell.BR:
-		return s.BR
-	case cell.Peep:
-		return s.Peep
-	case cell.Saved:
-		return s.Saved
-	case cell.Prev, cell.Next:
-		return s.State[r.Index]
-	case cell.DOut:
-		return g.DOut
-	case cell.DX:
-		return g.DX
-	case cell.DR:
-		return g.DR
-	case cell.DPeep:
-		return g.DPeep
-	case cell.DNext, cell.DPrev:
-		return g.Carry[r.Index]
-	}
-	panic(fmt.Sprintf("cuda: a sequence has no %v", r))
 }
 
 // rowBack is the row of a vector of step t of sequence n in a backward pass.
@@ -266,28 +212,28 @@ func rowBack(r cell.Ref) string {
 }
 
 // backward is the kernel of op.
-func (b *binder) backward(op schedule.PersistentBackward) step {
+func (b *binder) backward(op schedule.PersistentBackward) launch.Command {
 	h, batch, gates := op.Hidden(), op.Batch(), op.Cell.Recurrent
 	units, blocks := b.bands(h)
 	chunk := min(batch, chunkBatch)
 	p := op.Cell.Backward
 	reads, writes := p.Vectors()
-	groups := b.groups(p, func(r cell.Ref) schedule.View { return whole(&op.Sequence, &op.SequenceGrad, r) })
-	products := groupName(cell.Ref{Kind: cell.DX})
+	groups := b.Groups(p, func(r cell.Ref) schedule.View { return codegen.Whole(&op.Sequence, &op.SequenceGrad, r) })
+	products := codegen.GroupName(cell.Ref{Kind: cell.DX})
 	if op.Cell.SplitGrad {
-		products = groupName(cell.Ref{Kind: cell.DR})
+		products = codegen.GroupName(cell.Ref{Kind: cell.DR})
 	}
 	carry := cell.Ref{Kind: cell.DNext, Index: op.Cell.Through}
-	if !slices.ContainsFunc(groups, func(g group) bool { return g.name == groupName(carry) }) {
-		groups = append(groups, group{name: groupName(carry), element: b.element(op.Carry[carry.Index]), view: op.Carry[carry.Index]})
+	if !slices.ContainsFunc(groups, func(g codegen.Group) bool { return g.Name == codegen.GroupName(carry) }) {
+		groups = append(groups, codegen.Group{Name: codegen.GroupName(carry), Element: b.Element(op.Carry[carry.Index]), View: op.Carry[carry.Index]})
 	}
 	for i := range groups {
-		if groups[i].name == groupName(carry) {
-			groups[i].written = true
+		if groups[i].Name == codegen.GroupName(carry) {
+			groups[i].Written = true
 		}
 	}
 	var t strings.Builder
-	fmt.Fprintf(&t, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", b.element(op.R), gates, tileRows, samples(batch))
+	fmt.Fprintf(&t, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", b.Element(op.R), gates, tileRows, samples(batch))
 	fmt.Fprintf(&t, `extern "C" __global__ void __launch_bounds__(256, 1)
 persistentbackward(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s, const W* from) {
   DYNAMIC_SHARED(memory);
@@ -303,11 +249,11 @@ persistentbackward(int steps, int batch, int hidden, int units, int chunk, unsig
   for (int t = steps - 1; t >= 0; t--) {
     for (int i = threadIdx.x; i < batch * mine; i += blockDim.x) {
       const int n = i / mine, u = begin + i %% mine;
-`, params(groups))
-	t.WriteString(declare("      ", reads, rowBack))
-	t.WriteString(statements(p, "      ", reads))
+`, codegen.Params(groups))
+	t.WriteString(codegen.Declare("      ", reads, rowBack))
+	t.WriteString(codegen.Statements(p, "      ", reads))
 	for _, r := range writes {
-		fmt.Fprintf(&t, "      narrow(%s, %v);\n", place(r, rowBack(r)), r)
+		fmt.Fprintf(&t, "      narrow(%s, %v);\n", codegen.Place(r, rowBack(r)), r)
 	}
 	fmt.Fprintf(&t, `    }
     if (!barrier(counter, steps - t, word, trouble)) return;
@@ -319,7 +265,7 @@ persistentbackward(int steps, int batch, int hidden, int units, int chunk, unsig
         const int n = part + i / mine, u = begin + i %% mine;
         float sum = sums[i %% mine * chunk + i / mine];
 `, products, products, products)
-	if to := place(carry, "n"); op.Cell.DirectPrev(op.Cell.Through) {
+	if to := codegen.Place(carry, "n"); op.Cell.DirectPrev(op.Cell.Through) {
 		fmt.Fprintf(&t, "        narrow(%s, widen(%s) + sum);\n", to, to)
 	} else {
 		fmt.Fprintf(&t, "        narrow(%s, sum);\n", to)
@@ -331,10 +277,10 @@ persistentbackward(int steps, int batch, int hidden, int units, int chunk, unsig
   finish(counter, steps);
 }
 `)
-	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.control(), b.trouble()}
-	args = append(append(args, b.arguments(groups)...), uint64(b.at(op.R)))
-	s := newLaunch(&source{name: "persistentbackward", text: file("grid").text + t.String()}, [3]int{blocks, 1, 1}, [3]int{blockSize, 1, 1}, args...)
-	s.launch.Cooperative = true
-	s.launch.Shared = sharedBytes(units, gates*h, b.element(op.R), chunk)
+	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.control(), b.Status()}
+	args = append(append(args, b.Arguments(groups)...), uint64(b.At(op.R)))
+	s := launch.New(&codegen.Source{Name: "persistentbackward", Text: file("grid").Text + t.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
+	s.Launch.Cooperative = true
+	s.Launch.Shared = sharedBytes(units, gates*h, b.Element(op.R), chunk)
 	return s
 }

@@ -9,6 +9,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -62,13 +63,13 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, err
 	}
-	p := &program{device: d, schedule: s, layout: b.layout, streams: streams(s), graphed: b.knobs["graph"] != 0}
+	p := &program{device: d, schedule: s, layout: b.layout, streams: streams(s), graphed: b.Knobs["graph"] != 0}
 	if p.base, err = d.driver.Alloc(p.layout.total); err != nil {
 		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.layout.total>>20, err)
 	}
-	b.base = p.base
+	b.Base = p.base
 	err = errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind(b))
-	if err == nil && b.knobs["pick"] != 0 { // trying algorithms has written to results
+	if err == nil && b.Knobs["pick"] != 0 { // trying algorithms has written to results
 		err = p.clear()
 	}
 	if err == nil {
@@ -84,7 +85,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 func (p *program) clear() error {
 	parts := []driver.Extent{p.control()}
 	for i, m := range p.schedule.Matrices {
-		parts = append(parts, driver.Extent{At: p.base + driver.Pointer(p.layout.offset[i]), Bytes: int64(m.Elements() * p.layout.element[i].Bytes())})
+		parts = append(parts, driver.Extent{At: p.base + driver.Pointer(p.layout.Offsets[i]), Bytes: int64(m.Elements() * p.layout.Elements[i].Bytes())})
 	}
 	for _, s := range p.layout.spaces {
 		parts = append(parts, driver.Extent{At: p.base + driver.Pointer(s.at), Bytes: s.bytes})
@@ -131,15 +132,15 @@ func (p *program) bind(b *binder) error {
 }
 
 // add has a stream do steps.
-func (c *calls) add(stream int, steps []step) {
+func (c *calls) add(stream int, steps []launch.Command) {
 	for _, s := range steps {
-		c.list = append(c.list, driver.Call{Stream: stream, Launch: s.launch, Product: s.product, Network: s.network})
+		c.list = append(c.list, driver.Call{Stream: stream, Launch: s.Launch, Product: s.Product, Network: s.Network})
 	}
 }
 
 // enqueue lists what a run calls for the steps of each node. The other streams start
 // after stream 0's past and stream 0 ends after them.
-func (p *program) enqueue(nodes [][]step) error {
+func (p *program) enqueue(nodes [][]launch.Command) error {
 	signals, err := p.signals()
 	if err != nil {
 		return err
@@ -164,23 +165,23 @@ func (p *program) enqueue(nodes [][]step) error {
 	early := map[int]bool{}
 	waits := 0 // of this node, or of the product and cell that are one
 	for i, n := range p.schedule.Nodes {
-		stream := n.Stream % maxStreams
+		stream := n.Stream % launch.MaxStreams
 		for _, j := range n.Wait {
-			if p.schedule.Nodes[j].Stream%maxStreams != stream {
+			if p.schedule.Nodes[j].Stream%launch.MaxStreams != stream {
 				r.list = append(r.list, driver.Call{Stream: stream, Event: signals[j], Wait: true})
 				waits++
 			}
 		}
 		if steps := nodes[i]; len(steps) > 0 {
-			if first := &steps[0]; first.early {
-				first.launch.Early = waits == 0 && early[stream]
+			if first := &steps[0]; first.Early {
+				first.Launch.Early = waits == 0 && early[stream]
 			}
 			for k := 1; k < len(steps); k++ {
-				if steps[k].early {
-					steps[k].launch.Early = steps[k-1].early
+				if steps[k].Early {
+					steps[k].Launch.Early = steps[k-1].Early
 				}
 			}
-			early[stream] = steps[len(steps)-1].early
+			early[stream] = steps[len(steps)-1].Early
 		} else if waits > 0 {
 			early[stream] = false
 		}
@@ -210,7 +211,7 @@ func (p *program) signals() (map[int]driver.Event, error) {
 	at := map[int]driver.Event{}
 	for _, n := range p.schedule.Nodes {
 		for _, j := range n.Wait {
-			if _, ok := at[j]; ok || (p.schedule.Nodes[j].Stream-n.Stream)%maxStreams == 0 {
+			if _, ok := at[j]; ok || (p.schedule.Nodes[j].Stream-n.Stream)%launch.MaxStreams == 0 {
 				continue
 			}
 			var err error
@@ -227,7 +228,7 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 	if err := p.fits(m, min(len(src)/m.Cols, m.Rows), len(src)); err != nil {
 		return err
 	}
-	return p.device.driver.Upload(p.base+driver.Pointer(p.layout.offset[m.ID]), driver.Encode(src, p.layout.element[m.ID]))
+	return p.device.driver.Upload(p.base+driver.Pointer(p.layout.Offsets[m.ID]), driver.Encode(src, p.layout.Elements[m.ID]))
 }
 
 // Read implements device.Program.
@@ -235,7 +236,7 @@ func (p *program) Read(m *schedule.Matrix, dst []float32) error {
 	if err := p.fits(m, m.Rows, len(dst)); err != nil {
 		return err
 	}
-	at, e := p.base+driver.Pointer(p.layout.offset[m.ID]), p.layout.element[m.ID]
+	at, e := p.base+driver.Pointer(p.layout.Offsets[m.ID]), p.layout.Elements[m.ID]
 	if e == driver.Single {
 		return p.device.driver.Download(driver.Bytes(dst), at)
 	}
@@ -310,7 +311,7 @@ func (p *program) settle() error {
 func (p *program) told() error {
 	d := p.device.driver
 	var word [4]byte
-	if err := d.Download(word[:], p.base+driver.Pointer(p.layout.trouble)); err != nil {
+	if err := d.Download(word[:], p.base+driver.Pointer(p.layout.StatusOffset)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	trouble := binary.LittleEndian.Uint32(word[:])

@@ -3,20 +3,22 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/launch"
 )
 
 // mishaps are kernels that break, so that what guards against them can be
 // tested. word is a zero of the GPU's memory.
-func mishaps() map[string]source {
-	return map[string]source{
-		"spin": {name: "spin", text: `
+func mishaps() map[string]codegen.Source {
+	return map[string]codegen.Source{
+		"spin": {Name: "spin", Text: `
 // spin waits for a word that nobody writes.
 extern "C" __global__ void spin(volatile unsigned* word) {
   while (*word == 0) {}
 }
 `},
-		"fault": {name: "fault", text: `
+		"fault": {Name: "fault", Text: `
 // fault reads far out of bounds.
 extern "C" __global__ void fault(volatile unsigned* word) { *word = word[1ll << 40]; }
 `},
@@ -30,7 +32,7 @@ func (d *Device) Provoke(mishap string) error {
 	if !ok {
 		return fmt.Errorf("cuda: there is no mishap %q", mishap)
 	}
-	word, err := d.driver.Alloc(alignment)
+	word, err := d.driver.Alloc(launch.Alignment)
 	if err != nil {
 		return err
 	}
@@ -38,11 +40,11 @@ func (d *Device) Provoke(mishap string) error {
 	if err != nil {
 		return err
 	}
-	l := newLaunch(&kernel, [3]int{1, 1, 1}, [3]int{32, 1, 1}, uint64(word))
-	if err := errors.Join(d.driver.Clear(driver.Extent{At: word, Bytes: alignment}), d.driver.Streams(1), d.load([]step{l})); err != nil {
+	l := launch.New(&kernel, [3]int{1, 1, 1}, [3]int{32, 1, 1}, uint64(word))
+	if err := errors.Join(d.driver.Clear(driver.Extent{At: word, Bytes: launch.Alignment}), d.driver.Streams(1), d.load([]launch.Command{l})); err != nil {
 		return err
 	}
-	s, err := d.driver.Sequence([]driver.Call{{Launch: l.launch}})
+	s, err := d.driver.Sequence([]driver.Call{{Launch: l.Launch}})
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -120,16 +122,7 @@ func (r *recurrence) reads(kinds ...cell.Kind) []cell.Ref {
 func (r *recurrence) inputs() int { return len(r.gates) + len(r.reads(cell.X)) }
 
 // slots is the number of gates, filled up to a power of two.
-func (r *recurrence) slots() int { return powerOfTwo(len(r.gates)) }
-
-// powerOfTwo is the least that is not below n.
-func powerOfTwo(n int) int {
-	p := 1
-	for p < n {
-		p *= 2
-	}
-	return p
-}
+func (r *recurrence) slots() int { return ints.PowerOfTwo(len(r.gates)) }
 
 // choose spells an expression that depends on gate g.
 func (r *recurrence) choose(value func(g int, gate gate) string, last string) string {
@@ -168,13 +161,13 @@ func (r *recurrence) early() string {
 }
 
 // text is the struct Cell of kernels/recurrence.cu, with functions of that name.
-func (r *recurrence) text(groups []group, weights driver.Element, functions string) string {
+func (r *recurrence) text(groups []codegen.Group, weights driver.Element, functions string) string {
 	c := r.op.Cell
 	free, constants := r.reads(cell.X), r.reads(cell.BX, cell.BR, cell.Peep)
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("typedef %v W;\nstruct Cell : %s {", weights, functions)
-	for _, f := range strings.Split(params(groups), ", ")[1:] {
+	for _, f := range strings.Split(codegen.Params(groups), ", ")[1:] {
 		p("  %s;", f)
 	}
 	for g := range r.gates {
@@ -186,25 +179,25 @@ func (r *recurrence) text(groups []group, weights driver.Element, functions stri
 		r.choose(func(g int, _ gate) string { return fmt.Sprintf("weights%d", g) }, "weights0"))
 	p("  __device__ static bool owns(int g) { return %s; }",
 		r.choose(func(_ int, g gate) string { return fmt.Sprint(g.owns(cell.X)) }, "false"))
-	x := groupName(cell.Ref{Kind: cell.X})
-	p("  typedef %v Input;", element(groups, cell.Ref{Kind: cell.X}))
+	x := codegen.GroupName(cell.Ref{Kind: cell.X})
+	p("  typedef %v Input;", codegen.ElementOf(groups, cell.Ref{Kind: cell.X}))
 	p("  __device__ const Input* input(int g, int n, int u) const { return %s + (long long)n * ld_%s + (long long)g * hidden + u; }", x, x)
 	p("  __device__ long long stride(int batch) const { return (long long)batch * ld_%s; }", x)
-	p("  __device__ static int free(int i) { return %s; }", list(free, func(i int, f cell.Ref) string { return fmt.Sprintf("i == %d ? %d : ", i, f.Index) })+"0")
+	p("  __device__ static int free(int i) { return %s; }", codegen.List(free, func(i int, f cell.Ref) string { return fmt.Sprintf("i == %d ? %d : ", i, f.Index) })+"0")
 	p("  __device__ float bias(int g, int u) const { return %s; }", r.choose(func(_ int, g gate) string {
 		sum := "0"
 		for _, t := range g.terms {
 			if t.Kind != cell.X {
-				sum += " + widen(" + place(t, "0") + ")"
+				sum += " + widen(" + codegen.Place(t, "0") + ")"
 			}
 		}
 		return sum
 	}, "0"))
 	p("  __device__ void constants(int u, float* k) const {%s }",
-		list(constants, func(i int, k cell.Ref) string { return fmt.Sprintf(" k[%d] = widen(%s);", i, place(k, "0")) }))
+		codegen.List(constants, func(i int, k cell.Ref) string { return fmt.Sprintf(" k[%d] = widen(%s);", i, codegen.Place(k, "0")) }))
 	p("  __device__ void before(int n, int u, float* state) const {")
 	for s := range c.States {
-		p("    state[%d] = widen(%s);", s, place(cell.Ref{Kind: cell.Prev, Index: s}, "n"))
+		p("    state[%d] = widen(%s);", s, codegen.Place(cell.Ref{Kind: cell.Prev, Index: s}, "n"))
 	}
 	p("  }\n  __device__ static float early(int g, float z) { return %s; }", r.early())
 	p("  __device__ static void rest(const float* gate, const float* input, const float* k, float* state, float* saved) {")
@@ -219,7 +212,7 @@ func (r *recurrence) text(groups []group, weights driver.Element, functions stri
 	take(free, func(i int, _ cell.Ref) string { return fmt.Sprintf("input[%d]", i) })
 	take(constants, func(i int, _ cell.Ref) string { return fmt.Sprintf("k[%d]", i) })
 	take(r.reads(cell.Prev), func(_ int, ref cell.Ref) string { return fmt.Sprintf("state[%d]", ref.Index) })
-	b.WriteString(statements(r.rest, "    ", known))
+	b.WriteString(codegen.Statements(r.rest, "    ", known))
 	_, writes := r.rest.Vectors()
 	for _, w := range writes {
 		p("    %s[%d] = %v;", keeper(w), w.Index, w)
@@ -227,7 +220,7 @@ func (r *recurrence) text(groups []group, weights driver.Element, functions stri
 	p("  }\n  enum { RESULTS = %d };", len(writes))
 	spell := func(value func(w cell.Ref) string) string {
 		last := len(writes) - 1
-		return list(writes[:last], func(i int, w cell.Ref) string { return fmt.Sprintf("i == %d ? %s : ", i, value(w)) }) + value(writes[last])
+		return codegen.List(writes[:last], func(i int, w cell.Ref) string { return fmt.Sprintf("i == %d ? %s : ", i, value(w)) }) + value(writes[last])
 	}
 	p("  __device__ static float result(int i, const float* state, const float* saved) { return %s; }", spell(func(w cell.Ref) string {
 		return fmt.Sprintf("%s[%d]", keeper(w), w.Index)
@@ -238,15 +231,15 @@ func (r *recurrence) text(groups []group, weights driver.Element, functions stri
 		}
 		return "batch + n"
 	}
-	at := func(w cell.Ref) string { return "(char*)&" + place(w, row(w)) }
+	at := func(w cell.Ref) string { return "(char*)&" + codegen.Place(w, row(w)) }
 	p("  __device__ char* place(int i, int batch, int n, int u) const { return %s; }", spell(at))
 	p("  __device__ long long apart(int i, int batch) const { return (long long)batch * (%s); }", spell(func(w cell.Ref) string {
-		return fmt.Sprintf("ld_%s * %d", groupName(w), element(groups, w).Bytes())
+		return fmt.Sprintf("ld_%s * %d", codegen.GroupName(w), codegen.ElementOf(groups, w).Bytes())
 	}))
 	p("  __device__ static void put(int i, char* to, float v) {")
 	for _, e := range []driver.Element{driver.Single, driver.Brain, driver.Half} {
-		if slices.ContainsFunc(writes, func(w cell.Ref) bool { return element(groups, w) == e }) {
-			p("    if (%s) narrow(*(%v*)to, v);", spell(func(w cell.Ref) string { return fmt.Sprint(element(groups, w) == e) }), e)
+		if slices.ContainsFunc(writes, func(w cell.Ref) bool { return codegen.ElementOf(groups, w) == e }) {
+			p("    if (%s) narrow(*(%v*)to, v);", spell(func(w cell.Ref) string { return fmt.Sprint(codegen.ElementOf(groups, w) == e) }), e)
 		}
 	}
 	p("  }\n};")
@@ -259,20 +252,6 @@ func keeper(w cell.Ref) string {
 		return "saved"
 	}
 	return "state"
-}
-
-// element is how a vector is stored.
-func element(groups []group, r cell.Ref) driver.Element {
-	return groups[slices.IndexFunc(groups, func(g group) bool { return g.name == groupName(r) })].element
-}
-
-// list joins what each element spells.
-func list[T any](of []T, spell func(i int, v T) string) string {
-	var b strings.Builder
-	for i, v := range of {
-		b.WriteString(spell(i, v))
-	}
-	return b.String()
 }
 
 // within says whether the state of c that goes through weights is within ±1: 0:

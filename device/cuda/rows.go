@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/knob"
 )
 
@@ -22,19 +23,19 @@ const rowUnits = 4
 func (r rows) threads() int { return 32 * r.units / rowUnits }
 
 // tiles is the number of tiles of 16 columns.
-func (r rows) tiles() int { return ceil(r.hidden, 16) }
+func (r rows) tiles() int { return ints.CeilDiv(r.hidden, 16) }
 
 // parts is the number of halves of a value.
-func (r rows) parts() int { return 1 + number(r.exact) }
+func (r rows) parts() int { return 1 + ints.FromBool(r.exact) }
 
 // most is how many sequences, or parts of them, are the columns of a product.
 func (r rows) most() int { return 8 / r.parts() }
 
 // four is the bytes of rowUnits units' states.
-func (r rows) four() int { return 16 * powerOfTwo(ceil(r.samples*r.parts(), 2)) }
+func (r rows) four() int { return 16 * ints.PowerOfTwo(ints.CeilDiv(r.samples*r.parts(), 2)) }
 
 // registers is how many a thread needs at least: by NVRTC 12.4 none is spilled.
-func (r rows) registers() int { return 4*r.tiles()*r.parts() + 96 + 34*number(!r.exact) }
+func (r rows) registers() int { return 4*r.tiles()*r.parts() + 96 + 34*ints.FromBool(!r.exact) }
 
 // shared is what a block needs of shared memory: barriers, two buffers of states and
 // inputs on the way.
@@ -45,14 +46,14 @@ func (r rows) shared() int {
 // slower reports whether others were measured to be faster: in 16 bits, of 256 units
 // and more, where a quarter of a multiprocessor has two warps.
 func (r rows) slower(p driver.Properties) bool {
-	return !r.exact && r.hidden >= 256 && (r.threads() > 160 || ceil(r.batch, r.samples) > r.together(p))
+	return !r.exact && r.hidden >= 256 && (r.threads() > 160 || ints.CeilDiv(r.batch, r.samples) > r.together(p))
 }
 
 // shaped fills in how r, of so many blocks at most, divides the units, or says why it
 // does not fit.
 func (r rows) shaped(blocks int) (rows, string) {
-	r.units = roundUp(ceil(r.hidden, blocks), rowUnits)
-	r.cluster = ceil(r.hidden, r.units)
+	r.units = ints.RoundUp(ints.CeilDiv(r.hidden, blocks), rowUnits)
+	r.cluster = ints.CeilDiv(r.hidden, r.units)
 	switch threads := r.threads(); {
 	case r.gates != 3 && r.gates != 4:
 		return r, fmt.Sprintf("a tile of whole rows is of units with three or four gates, not %d", r.gates)
@@ -62,7 +63,7 @@ func (r rows) shaped(blocks int) (rows, string) {
 		return r, "inputs that are read steps ahead are of single precision"
 	case r.samples > r.most():
 		return r, fmt.Sprintf("whole rows are multiplied with %d sequences at most, not %d", r.most(), r.samples)
-	case threads > 1024 || r.registers() > min(maxRegisters, registersOfSM/roundUp(threads, 128)/8*8):
+	case threads > 1024 || r.registers() > min(maxRegisters, registersOfSM/ints.RoundUp(threads, 128)/8*8):
 		return r, fmt.Sprintf("whole rows of %d columns of a block's %d units take more registers than there are", r.hidden, r.units)
 	}
 	return r, ""
@@ -74,17 +75,17 @@ func (r rows) perSM(p driver.Properties) int {
 	if p.Part {
 		return 1
 	}
-	return max(1, min(registersOfSM/(256*roundUp(r.threads(), 128)), p.Shared/r.shared()))
+	return max(1, min(registersOfSM/(256*ints.RoundUp(r.threads(), 128)), p.Shared/r.shared()))
 }
 
 // cycles is about what a step of all sequences takes, as measured of 192 and 256
 // units: products at the rate of tensor cores or of what shared memory delivers for
 // them, what a block sends, 32 bytes a cycle, and the chain of the rest.
 func (r rows) cycles(p driver.Properties) float64 {
-	clusters, together := ceil(r.batch, r.samples), r.together(p)
-	blocks := min(r.perSM(p), ceil(clusters, together))
+	clusters, together := ints.CeilDiv(r.batch, r.samples), r.together(p)
+	blocks := min(r.perSM(p), ints.CeilDiv(clusters, together))
 	warps := r.threads() / 32
-	quarter := float64(ceil(warps, 4)) // of a multiprocessor
+	quarter := float64(ints.CeilDiv(warps, 4)) // of a multiprocessor
 	if r.exact {
 		quarter = 1 + second*(quarter-1)
 	}
@@ -92,7 +93,7 @@ func (r rows) cycles(p driver.Properties) float64 {
 	delivered := float64(2 * warps * r.tiles())
 	sent := float64(r.cluster*warps*r.four()) / 32
 	one := max(products, delivered) + sent
-	return float64(ceil(clusters, together*blocks)) * 1.3 * (780 + one*(1+second*float64(blocks-1))) // 1.3: others count so much more than they take
+	return float64(ints.CeilDiv(clusters, together*blocks)) * 1.3 * (780 + one*(1+second*float64(blocks-1))) // 1.3: others count so much more than they take
 }
 
 // second is what another block takes of the time of the first, whose waits it fills, and in
@@ -108,19 +109,19 @@ func (r rows) grouping(p driver.Properties) grouping {
 	return grouping{
 		order: byUnit, few: p.Part, blocks: r.cluster, samples: r.samples, threads: r.threads(), shared: r.shared(), together: r.together(p), cycles: r.cycles(p),
 		kernel: "rows", sizes: fmt.Sprintf("SPREAD = 0, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, BAND = %d, EXACT = %d, BOUNDED = %d",
-			r.cluster, r.units, r.samples, rowUnits, number(r.exact), number(r.within == 1)),
+			r.cluster, r.units, r.samples, rowUnits, ints.FromBool(r.exact), ints.FromBool(r.within == 1)),
 		knobs: knob.Params{"resident": 6, "samples": r.samples, "tile": rowUnits, "lanes": 4, "tensor": 1},
 	}
 }
 
 // rows adds those of clusters of so many blocks.
 func (b *binder) rows(l layer, spread bool, blocks int, add func(grouping, string)) {
-	if r := b.knobs["resident"]; spread || r != 0 && r != 6 {
+	if r := b.Knobs["resident"]; spread || r != 0 && r != 6 {
 		return
 	}
 	most := rows{layer: l}.most()
 	samples := b.choose("samples", most)
-	if n := ceil(l.batch, max(1, b.properties.Together(blocks))); b.knobs["samples"] == 0 && n < most {
+	if n := ints.CeilDiv(l.batch, max(1, b.Properties.Together(blocks))); b.Knobs["samples"] == 0 && n < most {
 		samples = []int{n, min(most, 2*n)}
 	}
 	for _, n := range samples {
@@ -128,8 +129,8 @@ func (b *binder) rows(l layer, spread bool, blocks int, add func(grouping, strin
 		switch {
 		case no != "":
 			add(grouping{}, no)
-		case !r.slower(b.properties) || b.knobs["resident"] == 6:
-			add(r.grouping(b.properties), "")
+		case !r.slower(b.Properties) || b.Knobs["resident"] == 6:
+			add(r.grouping(b.Properties), "")
 		}
 	}
 }

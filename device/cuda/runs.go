@@ -3,9 +3,10 @@ package cuda
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -46,7 +47,7 @@ func (b *binder) kind(op schedule.Op) kind {
 
 // piece reports whether v is one piece of memory, not a large one.
 func (b *binder) piece(v schedule.View) bool {
-	return (v.Rows == 1 || v.Cols == v.M.Cols) && b.element(v) == driver.Single && v.Bytes() < 1<<24
+	return (v.Rows == 1 || v.Cols == v.M.Cols) && b.Element(v) == driver.Single && v.Bytes() < 1<<24
 }
 
 // A run is operations that are one launch, or the only one of a node; later ones of a run are
@@ -81,106 +82,49 @@ func (r run) meets(op schedule.Op) bool {
 }
 
 // together are the launches of a run of two operations or more.
-func (b *binder) together(r run) []step {
+func (b *binder) together(r run) []launch.Command {
 	if r.kind != packs {
-		return []step{b.fills(r.ops)}
+		return []launch.Command{b.fills(r.ops)}
 	}
-	var look, split layers
+	var look, split launch.Batch
 	width := 4
 	looked := map[schedule.View]driver.Pointer{} // where the largest values are of what is packed
 	for _, op := range r.ops {
 		op := op.(schedule.Pack)
-		to := b.at(op.Dst)
+		to := b.At(op.Dst)
 		_, tail := wideBytes(op.Dst.Cols, op.Dst.Rows)
 		if looked[op.Src] == 0 {
 			looked[op.Src] = to + driver.Pointer(tail)
-			look.add("largest_flat", op.Src.Rows*op.Src.Cols, b.at(op.Src), to+driver.Pointer(tail))
+			look.Add("largest_flat", op.Src.Rows*op.Src.Cols, b.At(op.Src), to+driver.Pointer(tail))
 		}
-		if op.Src.Rows*op.Src.Cols%4 != 0 || b.at(op.Src)%16 != 0 {
+		if op.Src.Rows*op.Src.Cols%4 != 0 || b.At(op.Src)%16 != 0 {
 			width = 1
 		}
 		b.addPieces(&split, op.Src, op.Trans, to, looked[op.Src], to+driver.Pointer(tail))
 	}
-	look.grid, look.block = [3]int{128, 1, len(look.list)}, [3]int{blockSize, 1, 1}
-	return []step{
-		b.several("largest", "int, const float*, float*", file("scales", "V", width).text, look),
+	look.Grid, look.Block = [3]int{128, 1, len(look.Calls)}, [3]int{launch.BlockSize, 1, 1}
+	return []launch.Command{
+		b.Batch("largest", "int, const float*, float*", file("scales", "V", width).Text, look),
 		b.rightPieces(split, true),
 	}
 }
 
 // fills sets several matrices to zero, or to what others are.
-func (b *binder) fills(ops []schedule.Op) step {
-	var all layers
+func (b *binder) fills(ops []schedule.Op) launch.Command {
+	var all launch.Batch
 	name, body := "zero", "0"
 	for _, op := range ops {
 		op := op.(schedule.Map)
-		n, from := op.Out.Rows*op.Out.Cols, b.at(op.Out) // unread
+		n, from := op.Out.Rows*op.Out.Cols, b.At(op.Out) // unread
 		if op.Op == cell.Copy {
-			name, body, from = "copy", "from[i]", b.at(op.A)
+			name, body, from = "copy", "from[i]", b.At(op.A)
 		}
-		all.add("fill", n, from, b.at(op.Out))
-		all.grid[0] = max(all.grid[0], ceil(n, 4*blockSize))
+		all.Add("fill", n, from, b.At(op.Out))
+		all.Grid[0] = max(all.Grid[0], ints.CeilDiv(n, 4*launch.BlockSize))
 	}
-	all.grid[1], all.grid[2], all.block = 1, len(ops), [3]int{blockSize, 1, 1}
-	return b.several(name, "int, const float*, float*", fmt.Sprintf(`__device__ __forceinline__ void fill(int n, const float* from, float* to) {
+	all.Grid[1], all.Grid[2], all.Block = 1, len(ops), [3]int{launch.BlockSize, 1, 1}
+	return b.Batch(name, "int, const float*, float*", fmt.Sprintf(`__device__ __forceinline__ void fill(int n, const float* from, float* to) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) to[i] = %s;
 }
 `, body), all)
-}
-
-// layers of a grid are calls of functions of one kind.
-type layers struct {
-	list        []call
-	grid, block [3]int
-}
-
-// A call is one, with its arguments.
-type call struct {
-	function string
-	args     []uint64
-}
-
-func (l *layers) add(function string, args ...any) {
-	c := call{function: function}
-	for _, a := range args {
-		switch a := a.(type) {
-		case int:
-			c.args = append(c.args, uint64(a))
-		case driver.Pointer:
-			c.args = append(c.args, uint64(a))
-		}
-	}
-	l.list = append(l.list, c)
-}
-
-// several is the launch of a kernel whose blocks each make one of the calls, of functions that take the same
-// types; text is that of the functions.
-func (b *binder) several(name, types, text string, all layers) step {
-	if len(all.list) > 1 {
-		name += "_several"
-	}
-	words := []any{name, " ", text}
-	for _, c := range all.list {
-		words = append(words, " ", c.function)
-	}
-	source := b.source(func() source {
-		var params, cases []string
-		for i, c := range all.list {
-			var args []string
-			for k, t := range strings.Split(types, ", ") {
-				args = append(args, fmt.Sprintf("a%d_%d", i, k))
-				params = append(params, t+" "+args[k])
-			}
-			cases = append(cases, fmt.Sprintf("  if (blockIdx.z == %d) %s(%s);\n", i, c.function, strings.Join(args, ", ")))
-		}
-		return source{name: name, text: text + fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(256) %s(%s) {\n  begin_next();\n  wait_previous();\n%s}\n",
-			name, strings.Join(params, ", "), strings.Join(cases, ""))}
-	}, words...)
-	var args []uint64
-	for _, c := range all.list {
-		args = append(args, c.args...)
-	}
-	l := newLaunch(source, all.grid, all.block, args...)
-	l.early = b.properties.Capability >= 90
-	return l
 }

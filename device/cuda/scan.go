@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -23,7 +25,7 @@ type scan struct {
 	grad     *schedule.SequenceGrad // of a backward pass
 	products schedule.View          // the recurrent ones, known ahead
 
-	groups                               []group
+	groups                               []codegen.Group
 	width, chunk, lanes, threads, blocks int // blocks: of a multiprocessor
 	chains, tiles, walkers               int
 
@@ -128,7 +130,7 @@ func (s *scan) view(r cell.Ref) schedule.View {
 	if r.Kind == cell.R {
 		return s.products
 	}
-	return whole(&s.Sequence, s.grad, r)
+	return codegen.Whole(&s.Sequence, s.grad, r)
 }
 
 // argument names the matrix that holds r: the same one before and after a step.
@@ -145,7 +147,7 @@ func argument(r cell.Ref) string {
 // load adds r to what is loaded per step. A backward pass meets the state after
 // a step before the one before it, so that one row follows the other.
 func (s *scanCell) load(r cell.Ref) {
-	l := load{group: argument(r), column: offset(r), refs: []cell.Ref{r}}
+	l := load{group: argument(r), column: codegen.Offset(r), refs: []cell.Ref{r}}
 	if r.Kind == cell.Next {
 		l.shift = 1
 	}
@@ -201,28 +203,28 @@ func (s *scan) shape(l *layout, p driver.Properties, k knob.Params) {
 	}
 	for _, r := range refs {
 		v := s.view(r)
-		size := l.element[v.M.ID].Bytes()
-		at := int(l.offset[v.M.ID])/size + v.Row*v.M.Cols + v.Col
+		size := l.Elements[v.M.ID].Bytes()
+		at := int(l.Offsets[v.M.ID])/size + v.Row*v.M.Cols + v.Col
 		for (at|v.M.Cols|s.Hidden())%s.width != 0 {
 			s.width /= 2
 		}
-		if i := slices.IndexFunc(s.groups, func(g group) bool { return g.name == argument(r) }); i < 0 {
-			s.groups = append(s.groups, group{name: argument(r), element: l.element[v.M.ID], view: v})
+		if i := slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == argument(r) }); i < 0 {
+			s.groups = append(s.groups, codegen.Group{Name: argument(r), Element: l.Elements[v.M.ID], View: v})
 		}
 	}
 	for r := range s.results {
-		if i := slices.IndexFunc(s.groups, func(g group) bool { return r.Kind != cell.Temp && g.name == argument(r) }); i >= 0 {
-			s.groups[i].written = true
+		if i := slices.IndexFunc(s.groups, func(g codegen.Group) bool { return r.Kind != cell.Temp && g.Name == argument(r) }); i >= 0 {
+			s.groups[i].Written = true
 		}
 	}
-	slices.SortFunc(s.groups, func(a, b group) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(s.groups, func(a, b codegen.Group) int { return strings.Compare(a.Name, b.Name) })
 	if !s.gather(p, k) {
 		s.divide(p, k)
 	}
 }
 
 func (s *scan) element(name string) driver.Element {
-	return s.groups[slices.IndexFunc(s.groups, func(g group) bool { return g.name == name })].element
+	return s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == name })].Element
 }
 
 // bytes are those of a load that a thread has of a step.
@@ -282,20 +284,20 @@ func (s *scan) starts() int64 {
 	return 8 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
 
-func (b *binder) scan(op schedule.Op, stream int) step {
+func (b *binder) scan(op schedule.Op, stream int) launch.Command {
 	s := b.layout.cells.scan(op)
-	s.shape(b.layout, b.properties, b.knobs)
+	s.shape(b.layout, b.Properties, b.Knobs)
 	words := b.layout.scans[stream]
 	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads, " ", s.blocks}
 	for _, g := range s.groups {
-		key = append(key, " ", g.element)
+		key = append(key, " ", g.Element)
 	}
 	name := "scan"
 	if s.grad != nil {
 		name = "scanbackward"
 	}
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
-	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.properties.SMs), s.threads, s.shared()
+	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.Properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
 		grid, block, shared = s.members, s.block(), s.teamShared()
 		key = append(key, " team ", s.tail, " ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), s.tensorParams())
@@ -308,16 +310,16 @@ func (b *binder) scan(op schedule.Op, stream int) step {
 	} else {
 		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))
 	}
-	args = append(args, uint64(b.base)+uint64(words.tickets), uint64(b.base)+uint64(words.sums))
+	args = append(args, uint64(b.Base)+uint64(words.tickets), uint64(b.Base)+uint64(words.sums))
 	if s.members == 0 || !s.sole() {
-		args = append(args, uint64(b.base)+uint64(words.starts))
+		args = append(args, uint64(b.Base)+uint64(words.starts))
 	}
-	args = append(args, b.trouble())
-	st := newLaunch(b.source(func() source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, b.arguments(s.groups)...)...)
-	st.launch.Shared, st.launch.Cooperative, st.early = shared, s.members > 0, b.properties.Capability >= 90
+	args = append(args, b.Status())
+	st := launch.New(b.Source(func() codegen.Source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, b.Arguments(s.groups)...)...)
+	st.Launch.Shared, st.Launch.Cooperative, st.Early = shared, s.members > 0, b.Properties.Capability >= 90
 	if s.members > 0 {
-		st.launch.Tensors = s.tensors(b)
-		st.launch.Pack()
+		st.Launch.Tensors = s.tensors(b)
+		st.Launch.Pack()
 	}
 	return st
 }

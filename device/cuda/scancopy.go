@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/cell"
 )
 
@@ -15,7 +17,7 @@ import (
 // A piece is what is copied of a tile as one: loads side by side that are whole rows of a matrix, one
 // stretch of memory, or a load's columns, in boxes.
 type piece struct {
-	group  *group
+	group  *codegen.Group
 	column int // of a load that is not whole
 	whole  bool
 	at     int // in a tile's memory
@@ -34,8 +36,8 @@ func (s *scan) boxed(p driver.Properties) bool {
 		return false
 	}
 	for _, g := range s.groups {
-		size := g.element.Bytes()
-		for _, n := range []int{g.view.M.Cols, g.view.Row*g.view.M.Cols + g.view.Col, s.Hidden(), wide / 2} {
+		size := g.Element.Bytes()
+		for _, n := range []int{g.View.M.Cols, g.View.Row*g.View.M.Cols + g.View.Col, s.Hidden(), wide / 2} {
 			if n*size%16 != 0 {
 				return false
 			}
@@ -51,7 +53,7 @@ func (s *scan) rows() int { return s.threads / s.lanes * s.chunk }
 func (s *scan) pieces() (all []piece, of []int, bytes int) {
 	wide := s.lanes * s.width
 	for _, l := range s.loads {
-		g := &s.groups[slices.IndexFunc(s.groups, func(g group) bool { return g.name == l.group })]
+		g := &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == l.group })]
 		if i := slices.IndexFunc(all, func(p piece) bool { return p.whole && p.group == g }); i >= 0 {
 			of = append(of, i)
 			continue
@@ -62,20 +64,20 @@ func (s *scan) pieces() (all []piece, of []int, bytes int) {
 				columns++
 			}
 		}
-		size := g.element.Bytes()
+		size := g.Element.Bytes()
 		p := piece{group: g, column: l.column, at: bytes, pitch: wide * size, shift: l.shift, more: l.more, boxes: 1, each: s.rows() + l.more}
-		stretch := s.Batch() == 1 && s.Hidden() == wide && columns*wide == g.view.M.Cols
+		stretch := s.Batch() == 1 && s.Hidden() == wide && columns*wide == g.View.M.Cols
 		if p.whole = s.engine && stretch; p.whole {
-			p.pitch = g.view.M.Cols * size
+			p.pitch = g.View.M.Cols * size
 		} else if s.sole() {
 			p.boxes, p.each = s.parts(), s.rows()/s.parts()
 		} else if s.engine { // each box at a multiple of 128 bytes
 			aligned := max(1, 128/p.pitch)
-			for p.each = aligned * ceil(p.each, aligned); p.each > maxBox; p.each = aligned * ceil(s.rows()+l.more, aligned*p.boxes) {
+			for p.each = aligned * ints.CeilDiv(p.each, aligned); p.each > maxBox; p.each = aligned * ints.CeilDiv(s.rows()+l.more, aligned*p.boxes) {
 				p.boxes++
 			}
 		}
-		bytes += 128 * ceil(p.boxes*p.each*p.pitch, 128)
+		bytes += 128 * ints.CeilDiv(p.boxes*p.each*p.pitch, 128)
 		of = append(of, len(all))
 		all = append(all, p)
 	}
@@ -93,9 +95,9 @@ func (s *scan) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 	var free []slot
 	for i, l := range s.loads {
 		p := &all[of[i]]
-		at := slot{at: p.at, element: p.group.element, pitch: p.pitch, more: p.more, memory: s.engine && s.backward}
+		at := slot{at: p.at, element: p.group.Element, pitch: p.pitch, more: p.more, memory: s.engine && s.backward}
 		if p.whole {
-			at.at += l.column * s.Hidden() * p.group.element.Bytes()
+			at.at += l.column * s.Hidden() * p.group.Element.Bytes()
 		}
 		again := at.memory || p.more > 0 || at.element != driver.Single
 		for _, r := range l.refs {
@@ -123,7 +125,7 @@ func (s *scan) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 		if len(free) == 0 {
 			pitch := s.lanes * s.width * driver.Single.Bytes()
 			free = append(free, slot{at: bytes, pitch: pitch})
-			bytes += 128 * ceil(s.rows()*pitch, 128)
+			bytes += 128 * ints.CeilDiv(s.rows()*pitch, 128)
 		}
 		keep[v], free = free[0], free[1:]
 	}
@@ -139,9 +141,9 @@ func (s *scan) tensors(b *binder) []*driver.Tensor {
 		if !s.engine || p.whole {
 			continue
 		}
-		size, ld := p.group.element.Bytes(), p.group.view.M.Cols
+		size, ld := p.group.Element.Bytes(), p.group.View.M.Cols
 		t := &driver.Tensor{
-			At: b.at(p.group.view) + driver.Pointer(p.column*s.Hidden()*size), Element: p.group.element,
+			At: b.At(p.group.View) + driver.Pointer(p.column*s.Hidden()*size), Element: p.group.Element,
 			Sizes:   [3]int{s.Hidden(), s.Batch(), s.Steps + p.shift},
 			Strides: [2]int{ld * size, s.Batch() * ld * size},
 			Box:     [3]int{wide, 1, p.each},
@@ -232,9 +234,9 @@ func (s *scan) fetch(b *strings.Builder) {
 	for i, p := range all {
 		switch {
 		case p.whole && s.sole():
-			fmt.Fprintf(b, "      if (bytes%d > 0) read_bulk(to + %d + part * (lines * %d), %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", i, p.at, p.pitch, p.group.name, p.shift, p.group.name, i)
+			fmt.Fprintf(b, "      if (bytes%d > 0) read_bulk(to + %d + part * (lines * %d), %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", i, p.at, p.pitch, p.group.Name, p.shift, p.group.Name, i)
 		case p.whole:
-			fmt.Fprintf(b, "      read_bulk(to + %d, %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", p.at, p.group.name, p.shift-p.more, p.group.name, i)
+			fmt.Fprintf(b, "      read_bulk(to + %d, %s + (long long)(low + %d) * ld_%s, bytes%d, bar);\n", p.at, p.group.Name, p.shift-p.more, p.group.Name, i)
 		case s.sole():
 			box := fmt.Sprintf("box%d", i)
 			if s.tapers() {

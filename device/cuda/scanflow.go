@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/rnn/cell"
 )
 
@@ -174,7 +175,7 @@ func (f *flow) compute(b *strings.Builder, indent string, v int) {
 		args[k] = f.name(a)
 	}
 	op := f.values[v].op
-	spelled := spell(op, args[0], args[1])
+	spelled := codegen.Spell(op, args[0], args[1])
 	if slow(op) {
 		spelled = fmt.Sprintf("quick_%v(%s)", op, args[0])
 	}

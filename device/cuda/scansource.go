@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/rnn/cell"
 )
@@ -90,12 +91,12 @@ func (s *scan) kept() []int {
 }
 
 // source is the kernel's text.
-func (s *scan) source(name string) source {
+func (s *scan) source(name string) codegen.Source {
 	if s.members > 0 {
 		return s.teamSource(name)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, RESIDENT = %d, HEADSTART = %d };\n%s%s", s.width, s.chunk, s.values(), s.blocks, s.headStart(), file("linear").text, file("scan").text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, RESIDENT = %d, HEADSTART = %d };\n%s%s", s.width, s.chunk, s.values(), s.blocks, s.headStart(), file("linear").Text, file("scan").Text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
 %s(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* trouble%s) {
@@ -109,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   auto fetch = [&](unsigned i) {
     const tile t = g.at(i);
     if (t.steps > 0) {
-`, s.threads, s.blocks, name, params(s.groups))
+`, s.threads, s.blocks, name, codegen.Params(s.groups))
 	s.copies(&b, "threadIdx.x")
 	b.WriteString(`    }
     end_async();
@@ -162,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
   }
 }
 `)
-	return source{name: name, text: b.String()}
+	return codegen.Source{Name: name, Text: b.String()}
 }
 
 // copies begin to copy to shared memory what a thread, who, has of the tile t.
@@ -243,7 +244,7 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		}
 		g := argument(v.ref)
 		constants = append(constants, v.ref.String())
-		fmt.Fprintf(b, "      float const_%v[V];\n      if (t.steps > 0) load<V>(const_%v, %s + (long long)%s * ld_%s + (long long)%d * hidden + t.u);\n", v.ref, v.ref, g, row, g, offset(v.ref))
+		fmt.Fprintf(b, "      float const_%v[V];\n      if (t.steps > 0) load<V>(const_%v, %s + (long long)%s * ld_%s + (long long)%d * hidden + t.u);\n", v.ref, v.ref, g, row, g, codegen.Offset(v.ref))
 	}
 	if len(d.stages) > 0 {
 		b.WriteString(stageBegin)
@@ -256,7 +257,7 @@ func (s *scan) loop(b *strings.Builder, d body) {
 		if r.Kind == cell.Next {
 			shift = 1
 		}
-		fmt.Fprintf(b, "      %v* to_%v = %s;\n", s.element(argument(r)), r, s.address("t", argument(r), offset(r), shift))
+		fmt.Fprintf(b, "      %v* to_%v = %s;\n", s.element(argument(r)), r, s.address("t", argument(r), codegen.Offset(r), shift))
 	}
 	b.WriteString(d.wait)
 	steps := "      for (int i = 0; i < K; i++) {\n"

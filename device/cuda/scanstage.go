@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/cell"
 )
 
@@ -15,25 +17,25 @@ import (
 
 // A stage is a matrix whose rows a tile leaves in shared memory.
 type stage struct {
-	group *group
+	group *codegen.Group
 	at    int // in what the tile leaves
 	pitch int // bytes from row to row
 	shift int // of the first step's row
 }
 
 // stretch reports whether rows of g are one stretch of memory and vectors a line at most, short whether they are less.
-func (s *scan) stretch(g *group) bool {
+func (s *scan) stretch(g *codegen.Group) bool {
 	wide := s.lanes * s.width
-	return s.engine && s.Batch() == 1 && s.Hidden() == wide && wide*g.element.Bytes() <= scanLine
+	return s.engine && s.Batch() == 1 && s.Hidden() == wide && wide*g.Element.Bytes() <= scanLine
 }
 
-func (s *scan) short(g *group) bool {
-	return s.stretch(g) && s.Hidden()*g.element.Bytes() < scanLine
+func (s *scan) short(g *codegen.Group) bool {
+	return s.stretch(g) && s.Hidden()*g.Element.Bytes() < scanLine
 }
 
 // holder is the group that r is in.
-func (s *scan) holder(r cell.Ref) *group {
-	return &s.groups[slices.IndexFunc(s.groups, func(g group) bool { return g.name == argument(r) })]
+func (s *scan) holder(r cell.Ref) *codegen.Group {
+	return &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == argument(r) })]
 }
 
 // mixed are results that no state is needed for, in matrices of short vectors that have others besides.
@@ -66,20 +68,20 @@ func (s *scan) stages(late bool) (all []stage, bytes int) {
 	if late {
 		_, bytes = s.stages(false)
 	}
-	columns, written := map[*group]int{}, s.written(late)
+	columns, written := map[*codegen.Group]int{}, s.written(late)
 	for _, r := range written {
 		columns[s.holder(r)]++
 	}
 	for i := range s.groups {
 		g := &s.groups[i]
-		if columns[g]*s.Hidden() != g.view.M.Cols || !s.stretch(g) || late && !s.short(g) {
+		if columns[g]*s.Hidden() != g.View.M.Cols || !s.stretch(g) || late && !s.short(g) {
 			continue
 		}
-		st := stage{group: g, at: bytes, pitch: g.view.M.Cols * g.element.Bytes()}
+		st := stage{group: g, at: bytes, pitch: g.View.M.Cols * g.Element.Bytes()}
 		if slices.ContainsFunc(written, func(r cell.Ref) bool { return s.holder(r) == g && r.Kind == cell.Next }) {
 			st.shift = 1
 		}
-		bytes += 128 * ceil(s.rows()*st.pitch, 128)
+		bytes += 128 * ints.CeilDiv(s.rows()*st.pitch, 128)
 		all = append(all, st)
 	}
 	return all, bytes
@@ -97,7 +99,7 @@ func (s *scan) leaving() string {
 	for _, late := range []bool{false, true} {
 		all, _ := s.stages(late)
 		for _, st := range all {
-			text += " " + st.group.name
+			text += " " + st.group.Name
 		}
 	}
 	return text
@@ -105,7 +107,7 @@ func (s *scan) leaving() string {
 
 // staging is the stage that r is left in, nil if it is written by its thread.
 func staging(all []stage, r cell.Ref) *stage {
-	if i := slices.IndexFunc(all, func(st stage) bool { return st.group.name == argument(r) }); i >= 0 {
+	if i := slices.IndexFunc(all, func(st stage) bool { return st.group.Name == argument(r) }); i >= 0 {
 		return &all[i]
 	}
 	return nil
@@ -121,11 +123,11 @@ const stageBegin = `      const int part = threadIdx.x / 32 * (32 / LANES * t.ea
 
 // place is where a thread leaves step i of r.
 func (st *stage) place(s *scan, r cell.Ref) string {
-	line, size := "line + i", st.group.element.Bytes()
+	line, size := "line + i", st.group.Element.Bytes()
 	if s.backward {
 		line = "lines - 1 - line - i"
 	}
-	return fmt.Sprintf("(%v*)(staged + %d + (own + %s) * %d + g.x() * %d)", st.group.element, st.at+offset(r)*s.Hidden()*size, line, st.pitch, s.width*size)
+	return fmt.Sprintf("(%v*)(staged + %d + (own + %s) * %d + g.x() * %d)", st.group.Element, st.at+codegen.Offset(r)*s.Hidden()*size, line, st.pitch, s.width*size)
 }
 
 // stageEnd begins to write what the threads of a warp have left in stages.
@@ -137,7 +139,7 @@ func (s *scan) stageEnd(b *strings.Builder, all []stage) {
 			first = "steps - g.low(t.time) - part - lines"
 		}
 		fmt.Fprintf(b, "        write_bulk(%s + (long long)(%s + %d) * ld_%s, shared_address(staged + %d + own * %d), lines * %d);\n",
-			st.group.name, first, st.shift, st.group.name, st.at, st.pitch, st.pitch)
+			st.group.Name, first, st.shift, st.group.Name, st.at, st.pitch, st.pitch)
 	}
 	b.WriteString("      }\n")
 }

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/knob"
 )
 
@@ -49,8 +51,8 @@ const (
 func (s *scan) gather(p driver.Properties, k knob.Params) bool {
 	t := *s
 	t.threads, t.hopper = teamThreads, p.Hopper
-	t.lanes, t.members = min(scanLine/4/s.width, powerOfTwo(s.across())), p.SMs
-	if t.chains = ceil(s.across(), t.lanes); t.chains > t.members {
+	t.lanes, t.members = min(scanLine/4/s.width, ints.PowerOfTwo(s.across())), p.SMs
+	if t.chains = ints.CeilDiv(s.across(), t.lanes); t.chains > t.members {
 		return false
 	}
 	t.engine, t.group = t.boxed(p), max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
@@ -150,7 +152,7 @@ func (s *scan) alone() bool {
 // under way from memory.
 func (s *scan) even(most int, odd bool) {
 	turns := s.taper(most, odd)
-	for n := ceil(s.Steps*s.chains, s.members*s.threads/s.lanes*turns); ; n++ {
+	for n := ints.CeilDiv(s.Steps*s.chains, s.members*s.threads/s.lanes*turns); ; n++ {
 		if odd && n%2 == 0 {
 			continue
 		}
@@ -165,7 +167,7 @@ func (s *scan) even(most int, odd bool) {
 func (s *scan) evenest(most int, odd bool) int {
 	best, least := most, math.MaxInt
 	for n := most; n >= max(1, most*6/7); n-- {
-		turns := ceil(ceil(s.Steps, s.threads/s.lanes*n)*s.chains, s.members)
+		turns := ints.CeilDiv(ints.CeilDiv(s.Steps, s.threads/s.lanes*n)*s.chains, s.members)
 		if cost := turns * (n + 1); cost < least && (!odd || n%2 == 1) {
 			best, least = n, cost
 		}
@@ -177,22 +179,22 @@ func (s *scan) evenest(most int, odd bool) int {
 // evenly what it is left with.
 func (s *scan) taper(n int, odd bool) (turns int) {
 	deep := s.threads / s.lanes
-	s.tiles = ceil(s.Steps, deep*n)
+	s.tiles = ints.CeilDiv(s.Steps, deep*n)
 	s.chunk, s.tail, s.regular = n, n, s.tiles
-	turns = ceil(s.tiles*s.chains, s.members)
+	turns = ints.CeilDiv(s.tiles*s.chains, s.members)
 	if !s.sole() {
 		return turns
 	}
 	s.regular = (turns - 1) * s.members / s.chains
 	left := s.Steps - s.regular*deep*n
-	s.tail = ceil(left, deep*(turns*s.members/s.chains-s.regular))
+	s.tail = ints.CeilDiv(left, deep*(turns*s.members/s.chains-s.regular))
 	if odd {
 		s.tail = min(n, s.tail|1)
 	}
 	if turns == 1 {
 		s.chunk = s.tail
 	}
-	s.tiles = s.regular + ceil(left, deep*s.tail)
+	s.tiles = s.regular + ints.CeilDiv(left, deep*s.tail)
 	return turns
 }
 
@@ -307,7 +309,7 @@ func (s *scan) totals() int64 {
 	if s.sole() {
 		return 0
 	}
-	return 16 * int64(s.chains*ceil(s.tiles, s.group)) * int64(s.lanes*s.values())
+	return 16 * int64(s.chains*ints.CeilDiv(s.tiles, s.group)) * int64(s.lanes*s.values())
 }
 
 // block is how many threads a block of a team has.
@@ -326,7 +328,7 @@ const soleSeekers = teamHelpers - 1
 // looks are those of a thread of a seeker at a time.
 func (s *scan) looks() int {
 	if s.sole() {
-		return ceil(s.apart(), soleSeekers*s.sides())
+		return ints.CeilDiv(s.apart(), soleSeekers*s.sides())
 	}
 	return teamLooks
 }
@@ -345,7 +347,7 @@ func (s *scan) sides() int {
 func (s *scan) teamShared() int {
 	_, _, bytes := s.areas()
 	values := s.lanes * s.values()
-	bytes = s.places*bytes + s.staged() + 4*teamStates*values + 2*8*s.threads/32*values + 8*ceil(s.period()*values, 2) + 8 + 8*s.places*(s.parts()+1)
+	bytes = s.places*bytes + s.staged() + 4*teamStates*values + 2*8*s.threads/32*values + 8*ints.CeilDiv(s.period()*values, 2) + 8 + 8*s.places*(s.parts()+1)
 	if s.sole() {
 		bytes += 8 * s.seekers() * s.sides() * values
 	}
@@ -364,7 +366,7 @@ const (
 )
 
 // teamSource is the text of the kernel of a team's blocks.
-func (s *scan) teamSource(name string) source {
+func (s *scan) teamSource(name string) codegen.Source {
 	_, _, bytes := s.areas()
 	copiers := 32
 	if s.engine {
@@ -376,13 +378,13 @@ func (s *scan) teamSource(name string) source {
 	}
 	var b, fetch strings.Builder
 	fmt.Fprintf(&b, "enum { V = %d, K = %d, TAIL = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, PARTS = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, LOOKS = %d, STATES = %d, COPIERS = %d, PACED = %v };\n%s%s",
-		s.width, s.chunk, s.tail, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), s.looks(), teamStates, copiers, s.inference(), file("linear").text, file("scanteam").text)
+		s.width, s.chunk, s.tail, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), s.looks(), teamStates, copiers, s.inference(), file("linear").Text, file("scanteam").Text)
 	roles := groupedRoles
 	if s.sole() {
 		roles = soleRoles
 	}
 	s.fetch(&fetch)
-	fill := strings.NewReplacer("LAUNCHED", fmt.Sprint(s.block()), "NAME", name, "MATRICES", params(s.groups)+s.tensorParams(), "FEWER\n", fewer, "FETCH\n", fetch.String(), "MORE\n", more)
+	fill := strings.NewReplacer("LAUNCHED", fmt.Sprint(s.block()), "NAME", name, "MATRICES", codegen.Params(s.groups)+s.tensorParams(), "FEWER\n", fewer, "FETCH\n", fetch.String(), "MORE\n", more)
 	b.WriteString(fill.Replace(roles))
 	b.WriteString(`  turn now = g.begin(), behind = now;
   several past[BEHIND + 1];
@@ -465,7 +467,7 @@ func (s *scan) teamSource(name string) source {
 		b.WriteString("  engine_read();\n")
 	}
 	b.WriteString("}\n")
-	return source{name: name, text: b.String()}
+	return codegen.Source{Name: name, Text: b.String()}
 }
 
 // leave lets the place of a tile be copied to.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/knob"
 )
 
@@ -36,11 +37,11 @@ var (
 // where time is short, and of fewer threads and, unless these are fixed, steps where
 // there would be too few.
 func (s *scan) divide(p driver.Properties, k knob.Params) {
-	line := min(scanLine/4/s.width, powerOfTwo(s.across()))
+	line := min(scanLine/4/s.width, ints.PowerOfTwo(s.across()))
 	s.threads, s.lanes = scanThreads, line
 	fixed := k["scansteps"] != 0
 	b := inBetween
-	switch chains := ceil(s.across(), s.lanes); {
+	switch chains := ints.CeilDiv(s.across(), s.lanes); {
 	case 2*chains > 3*p.SMs:
 		b = manyChains
 	case chains*s.tilesOf(s.suits(fewChains, p)) >= p.SMs && (!s.busy() || 2*chains < p.SMs):
@@ -57,9 +58,9 @@ func (s *scan) divide(p driver.Properties, k knob.Params) {
 	for {
 		s.lanes = line
 		deep := s.deep(s.chunk)
-		s.lanes = max(line, min(s.threads/deep, powerOfTwo(s.across())))
+		s.lanes = max(line, min(s.threads/deep, ints.PowerOfTwo(s.across())))
 		s.threads = max(leastThreads, deep*s.lanes)
-		s.chains, s.tiles = ceil(s.across(), s.lanes), ceil(s.Steps, s.threads/s.lanes*s.chunk)
+		s.chains, s.tiles = ints.CeilDiv(s.across(), s.lanes), ints.CeilDiv(s.Steps, s.threads/s.lanes*s.chunk)
 		if s.chains*s.tiles >= p.SMs {
 			break
 		}
@@ -72,7 +73,7 @@ func (s *scan) divide(p driver.Properties, k knob.Params) {
 		}
 	}
 	if s.walkers = 0; 2*s.chains < p.SMs && s.tiles > 4 {
-		s.walkers = ceil(s.chains*ceil(s.lanes*s.values(), 32), s.threads/32)
+		s.walkers = ints.CeilDiv(s.chains*ints.CeilDiv(s.lanes*s.values(), 32), s.threads/32)
 	}
 }
 
@@ -86,9 +87,11 @@ const scanWork = 5 << 10
 
 // deep is how many threads are behind one another in time if each has so many steps, and tilesOf
 // how many tiles that makes of it.
-func (s *scan) deep(steps int) int { return min(s.threads/s.lanes, powerOfTwo(ceil(s.Steps, steps))) }
+func (s *scan) deep(steps int) int {
+	return min(s.threads/s.lanes, ints.PowerOfTwo(ints.CeilDiv(s.Steps, steps)))
+}
 
-func (s *scan) tilesOf(steps int) int { return ceil(s.Steps, s.deep(steps)*steps) }
+func (s *scan) tilesOf(steps int) int { return ints.CeilDiv(s.Steps, s.deep(steps)*steps) }
 
 // suits is the steps of a thread that make a burden, as far as there is room: room is the most that its
 // blocks have registers and shared memory for, and fits what so many blocks have shared memory for.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -21,7 +22,7 @@ func sides(s *schedule.Schedule) int {
 	for _, n := range s.Nodes {
 		switch n.Op.(type) {
 		case schedule.Persistent, schedule.PersistentBackward:
-			on[n.Stream%maxStreams] = true
+			on[n.Stream%launch.MaxStreams] = true
 		}
 	}
 	return len(on)
@@ -44,7 +45,7 @@ type chosen struct {
 
 // shared is what parts yields, once for each choice.
 func (b *binder) shared(c choice, list func(b *binder) ([]grouping, string)) ([]grouping, error) {
-	c.samples = b.knobs["samples"]
+	c.samples = b.Knobs["samples"]
 	out, ok := b.choices[c]
 	if !ok {
 		out.all, out.err = b.parts(list)
@@ -59,16 +60,17 @@ func (b *binder) shared(c choice, list func(b *binder) ([]grouping, string)) ([]
 func (b *binder) parts(list func(b *binder) ([]grouping, string)) ([]grouping, error) {
 	most, least := b.sides+1, 1
 	switch {
-	case b.knobs["share"] != 0:
-		most, least = b.knobs["share"], b.knobs["share"]
+	case b.Knobs["share"] != 0:
+		most, least = b.Knobs["share"], b.Knobs["share"]
 	case b.sides <= 1:
 		most = 1
 	}
 	var all []grouping
 	why := ""
 	for n := most; n >= least; n-- {
-		part := *b
-		part.properties = b.properties.Share(n)
+		part, of := *b, *b.Target
+		of.Properties = b.Properties.Share(n)
+		part.Target = &of
 		some, no := list(&part)
 		for _, t := range some {
 			t.cycles = t.beside(b.sides, n)

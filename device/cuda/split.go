@@ -3,7 +3,10 @@ package cuda
 import (
 	"math"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -23,7 +26,7 @@ import (
 
 // productKnobs are those of schedules with products.
 func productKnobs(s *schedule.Schedule) []knob.Knob {
-	for _, op := range everything(s) {
+	for op := range s.Operations() {
 		if _, ok := op.(schedule.Gemm); !ok {
 			continue
 		}
@@ -54,7 +57,7 @@ const (
 )
 
 // pieceColumns is the length of a piece of a factor along the sum of k terms.
-func pieceColumns(k int) int { return roundUp(k, 8) }
+func pieceColumns(k int) int { return ints.RoundUp(k, 8) }
 
 // largestParts is in how many parts the largest value of a factor is looked for;
 // tailBytes is what these and the scale take behind its pieces.
@@ -66,7 +69,7 @@ const (
 // pieceBytes is what a split factor takes, n rows of k terms, and where its tail is.
 func pieceBytes(n, k int) (all, tail int64) {
 	tail = 6 * int64(n) * int64(pieceColumns(k))
-	return (tail + tailBytes + alignment - 1) / alignment * alignment, tail
+	return (tail + tailBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
 }
 
 // A form is how a product of single precision is formed.
@@ -171,13 +174,13 @@ func newSplitting(s *schedule.Schedule, k knob.Params, p driver.Properties) spli
 		}
 	}
 	packs, reads := map[int]*schedule.Pack{}, map[int][]schedule.Gemm{}
-	for _, op := range everything(s) {
+	for op := range s.Operations() {
 		if pack, ok := op.(schedule.Pack); ok && packs[pack.Dst.M.ID] == nil && pack.Dst == pack.Dst.M.All() {
 			first := pack
 			packs[pack.Dst.M.ID] = &first
 		}
 	}
-	for _, op := range everything(s) {
+	for op := range s.Operations() {
 		if op, ok := op.(schedule.Gemm); ok && op.B == op.B.M.All() && !op.TransB {
 			reads[op.B.M.ID] = append(reads[op.B.M.ID], op)
 			continue
@@ -235,9 +238,9 @@ func portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gem
 	parts := int((bytes + room - 1) / room)
 	rows, length := kept || m >= k, m
 	if !rows {
-		length, parts = k, max(parts, ceil(k, terms))
+		length, parts = k, max(parts, ints.CeilDiv(k, terms))
 	}
-	share := roundUp(ceil(length, parts), 64)
+	share := ints.RoundUp(ints.CeilDiv(length, parts), 64)
 	var out []schedule.Gemm
 	for from := 0; from < length; from += share {
 		size, p := min(share, length-from), op
@@ -276,10 +279,10 @@ func (s splitting) splitBytes(op schedule.Gemm) int64 {
 }
 
 // splitProduct forms a product of split factors.
-func (b *binder) splitProduct(op schedule.Gemm, stream int) []step {
+func (b *binder) splitProduct(op schedule.Gemm, stream int) []launch.Command {
 	kept := b.layout.kept[op.B.M.ID] != single
-	scratch := b.base + driver.Pointer(b.layout.scratch[stream])
-	var out []step
+	scratch := b.Base + driver.Pointer(b.layout.scratch[stream])
+	var out []launch.Command
 	var right schedule.View
 	for _, op := range portions(op, kept, splitRoom, splitTerms) {
 		m, n, k := op.Sizes()
@@ -291,14 +294,14 @@ func (b *binder) splitProduct(op schedule.Gemm, stream int) []step {
 		p.A, p.LdA, p.TransA = scratch, p.K, false
 		p.B, p.LdB, p.TransB = scratch+driver.Pointer(left), p.K, true
 		if kept {
-			p.B = b.at(op.B)
+			p.B = b.At(op.B)
 		} else if right != op.B {
 			out = append(out, b.split(op.B, !op.TransB, p.B, 0, false)...)
 			right = op.B
 		}
 		out = append(out, b.split(op.A, op.TransA, p.A, p.B+driver.Pointer(rightTail), op.Accumulate)...)
 		p.Scale = p.A + driver.Pointer(tail) + 4
-		out = append(out, step{product: p})
+		out = append(out, launch.Command{Product: p})
 	}
 	return out
 }
@@ -306,53 +309,53 @@ func (b *binder) splitProduct(op schedule.Gemm, stream int) []step {
 // split writes the pieces of a factor, or of its transpose: of a left one for a
 // product with a right one whose tail is given, of a right one where there is
 // none.
-func (b *binder) split(from schedule.View, trans bool, to, right driver.Pointer, accumulate bool) []step {
+func (b *binder) split(from schedule.View, trans bool, to, right driver.Pointer, accumulate bool) []launch.Command {
 	rows, all := from.Rows, pieceColumns(from.Cols)
 	if trans {
 		rows, all = from.Cols, pieceColumns(from.Rows)
 	}
 	_, tail := pieceBytes(rows, all)
 	width, block := b.across(from, all)
-	grid := [3]int{ceil(all, block[0]*width), min(ceil(from.Rows, block[1]), maxGrid), 1}
+	grid := [3]int{ints.CeilDiv(all, block[0]*width), min(ints.CeilDiv(from.Rows, block[1]), launch.MaxGrid), 1}
 	if trans {
-		width, grid, block = 1, [3]int{ceil(from.Cols, 32), min(ceil(all, 32), maxGrid), 1}, [3]int{32, 8, 1}
+		width, grid, block = 1, [3]int{ints.CeilDiv(from.Cols, 32), min(ints.CeilDiv(all, 32), launch.MaxGrid), 1}, [3]int{32, 8, 1}
 	}
-	kind := number(right == 0)
+	kind := ints.FromBool(right == 0)
 	if right == 0 {
 		right = to + driver.Pointer(tail) // unread
 	}
-	return []step{b.largest(from, to+driver.Pointer(tail)), newLaunch(b.scaled("split", nil, "V", width, "TRANS", number(trans), "RIGHT", kind), grid, block,
-		uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(tail), uint64(right), uint64(number(accumulate)))}
+	return []launch.Command{b.largest(from, to+driver.Pointer(tail)), launch.New(b.scaled("split", nil, "V", width, "TRANS", ints.FromBool(trans), "RIGHT", kind), grid, block,
+		uint64(from.Rows), uint64(from.Cols), uint64(b.At(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(tail), uint64(right), uint64(ints.FromBool(accumulate)))}
 }
 
 // across is how many values side by side in v threads take at a time, and a block of them
 // where rows have so many.
 func (b *binder) across(v schedule.View, all int) (width int, block [3]int) {
-	if width = 1; v.Cols%8 == 0 && v.M.Cols%8 == 0 && int(b.at(v))%32 == 0 {
+	if width = 1; v.Cols%8 == 0 && v.M.Cols%8 == 0 && int(b.At(v))%32 == 0 {
 		width = 8
 	}
 	x := 1
-	for x < blockSize && x*width < all {
+	for x < launch.BlockSize && x*width < all {
 		x *= 2
 	}
-	return width, [3]int{x, blockSize / x, 1}
+	return width, [3]int{x, launch.BlockSize / x, 1}
 }
 
 // largest looks for a factor's largest value, which its tail is to know.
-func (b *binder) largest(from schedule.View, tail driver.Pointer) step {
+func (b *binder) largest(from schedule.View, tail driver.Pointer) launch.Command {
 	width, block := b.across(from, from.Cols)
-	l := newLaunch(b.scaled("largest", nil, "V", width), [3]int{min(ceil(from.Rows, block[1]), largestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.at(from)), uint64(from.M.Cols), uint64(tail))
-	l.early = b.properties.Capability >= 90
+	l := launch.New(b.scaled("largest", nil, "V", width), [3]int{min(ints.CeilDiv(from.Rows, block[1]), largestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.At(from)), uint64(from.M.Cols), uint64(tail))
+	l.Early = b.Properties.Capability >= 90
 	return l
 }
 
 // scaled is a kernel that knows of scales, behind what else it is made of.
-func (b *binder) scaled(name string, parts []string, defines ...any) *source {
-	return b.source(func() source {
-		text := file("scales", defines...).text
+func (b *binder) scaled(name string, parts []string, defines ...any) *codegen.Source {
+	return b.Source(func() codegen.Source {
+		text := file("scales", defines...).Text
 		for _, part := range append(parts, name) {
-			text += file(part).text
+			text += file(part).Text
 		}
-		return source{name: name, text: text}
+		return codegen.Source{Name: name, Text: text}
 	}, append([]any{name, " "}, defines...)...)
 }

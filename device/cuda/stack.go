@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -86,7 +89,7 @@ func (out *stacks) find(s *schedule.Schedule, k knob.Params, p driver.Properties
 			continue
 		}
 		for parts := 1; parts <= n/2; parts++ {
-			st, no := newStacked(s, i, ceil(n, parts), element, k, p)
+			st, no := newStacked(s, i, ints.CeilDiv(n, parts), element, k, p)
 			if no != "" {
 				why = no
 				continue
@@ -120,7 +123,7 @@ func usesOf(s *schedule.Schedule) []int {
 	uses := make([]int, len(s.Matrices))
 	last := make([]int, len(s.Matrices)) // the latest that does, from 1 on
 	n := 0
-	for _, op := range everything(s) {
+	for op := range s.Operations() {
 		n++
 		for v := range schedule.Accesses(op) {
 			if last[v.M.ID] != n {
@@ -210,7 +213,7 @@ func newStacked(s *schedule.Schedule, i, n int, element []driver.Element, k knob
 
 // group cuts st into so many groups, or, of 0, into as many as there is room for.
 func (st *stacked) group(groups int, p driver.Properties) (why string) {
-	st.blocks = ceil(st.hidden, stackUnits)
+	st.blocks = ints.CeilDiv(st.hidden, stackUnits)
 	st.groups = min(st.batch, p.SMs/(st.blocks*len(st.layers)))
 	switch {
 	case st.groups < 1:
@@ -235,12 +238,12 @@ func (st *stacked) looked(samples int, p driver.Properties) (why string) {
 	if st.samples%8 != 0 {
 		return fmt.Sprintf("%d sequences are not eights", samples)
 	}
-	st.parts, st.split = ceil(st.sequences(), st.samples), 8
-	lines := ceil(st.hidden*st.weights.Bytes(), 64)
+	st.parts, st.split = ints.CeilDiv(st.sequences(), st.samples), 8
+	lines := ints.CeilDiv(st.hidden*st.weights.Bytes(), 64)
 	if lines <= 4 {
 		st.split = 4
 	}
-	st.chunks = ceil(lines, st.split)
+	st.chunks = ints.CeilDiv(lines, st.split)
 	registers := min(maxRegisters, registersOfSM/st.threads()/8*8)
 	if st.split == 8 && p.Hopper {
 		st.more, st.fewer = 216, 72
@@ -268,7 +271,7 @@ func vectors(op schedule.Persistent) []schedule.View {
 }
 
 // sequences of a group.
-func (st *stacked) sequences() int { return ceil(st.batch, st.groups) }
+func (st *stacked) sequences() int { return ints.CeilDiv(st.batch, st.groups) }
 
 func (st *stacked) threads() int {
 	if st.bulk != nil {
@@ -287,7 +290,7 @@ func (st *stacked) bounded() int {
 }
 
 // wide is how many words of 32 bits a word of a state takes in memory at most.
-func (st *stacked) wide() int { return 2 - number(st.bounded() == 1) }
+func (st *stacked) wide() int { return 2 - ints.FromBool(st.bounded() == 1) }
 
 // overhead is how many registers a thread that multiplies needs besides weights:
 // sums, and the states of both layers.
@@ -296,7 +299,7 @@ func (st *stacked) overhead() int {
 	chains := 1
 	switch {
 	case st.exact:
-		chains = 2 + number(values == 1)
+		chains = 2 + ints.FromBool(values == 1)
 	case values < 3:
 		chains = 4 / values
 	}
@@ -350,7 +353,7 @@ func (st *stacked) pays(k knob.Params, p driver.Properties) bool {
 	case layers == 2 || st.gates == 1:
 		most = 32
 	}
-	b := binder{knobs: k, properties: p}
+	b := binder{Target: &launch.Target{Knobs: k, Properties: p}}
 	all, _ := b.groupings(op.Cell, st.layer)
 	if len(all) == 0 || st.sequences() > most {
 		return false
@@ -376,53 +379,53 @@ func (st *stacked) microseconds() float64 {
 }
 
 // stacked is the kernel of st.
-func (b *binder) stacked(st *stacked) step {
+func (b *binder) stacked(st *stacked) launch.Command {
 	op := st.layers[0]
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	groups := b.sequenceGroups(op)
 	sizes := fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, SPLIT = %d, CELLS = %d, CHUNKS = %d, RESIDENT = %d, NEAR = %d, TAKES = %d, DEPTH = %d, PLACES = %d, MORE = %d, FEWER = %d, BOUNDED = %d, EXACT = %d, CLOCKS = %d",
-		stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, stackCells, st.chunks, st.own, st.near, st.takes, stackDepth, st.places, st.more, st.fewer, st.bounded(), number(st.exact), b.knobs["clocks"])
+		stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, stackCells, st.chunks, st.own, st.near, st.takes, stackDepth, st.places, st.more, st.fewer, st.bounded(), ints.FromBool(st.exact), b.Knobs["clocks"])
 	kernel := "stack"
 	if st.bulk != nil {
 		sizes, kernel = b.bulkSizes(st), "stackbulk"
 	}
-	words := []any{kernel, " ", op.Cell.Name, b.functions(), op.Train, op.Hidden(), sizes, b.element(op.R[0])}
+	words := []any{kernel, " ", op.Cell.Name, b.functions(), op.Train, op.Hidden(), sizes, b.Element(op.R[0])}
 	for _, g := range groups {
-		words = append(words, " ", g.element)
+		words = append(words, " ", g.Element)
 	}
-	write := func() source {
-		return source{name: "stack", text: "constexpr int " + sizes + ";\n" + file("recurrence").text + r.text(groups, b.element(op.R[0]), b.functions()) + file("fragments").text + file(kernel).text + st.entry(groups)}
+	write := func() codegen.Source {
+		return codegen.Source{Name: "stack", Text: "constexpr int " + sizes + ";\n" + file("recurrence").Text + r.text(groups, b.Element(op.R[0]), b.functions()) + file("fragments").Text + file(kernel).Text + st.entry(groups)}
 	}
-	args := []uint64{uint64(op.Steps), uint64(st.batch), uint64(b.base) + uint64(st.meeting), b.trouble()}
+	args := []uint64{uint64(op.Steps), uint64(st.batch), uint64(b.Base) + uint64(st.meeting), b.Status()}
 	for l, op := range st.layers {
-		args = append(args, b.arguments(b.sequenceGroups(op))...)
+		args = append(args, b.Arguments(b.sequenceGroups(op))...)
 		for _, w := range op.R {
-			args = append(args, uint64(b.at(w)))
+			args = append(args, uint64(b.At(w)))
 		}
 		if l > 0 {
-			args = append(args, uint64(b.at(st.lower[l-1].B)))
+			args = append(args, uint64(b.At(st.lower[l-1].B)))
 		}
 	}
-	s := newLaunch(b.source(write, words...), [3]int{st.groups * len(st.layers) * st.blocks, 1, 1}, [3]int{st.threads(), 1, 1}, args...)
-	s.launch.Shared, s.launch.Cooperative = st.shared(), true
+	s := launch.New(b.Source(write, words...), [3]int{st.groups * len(st.layers) * st.blocks, 1, 1}, [3]int{st.threads(), 1, 1}, args...)
+	s.Launch.Shared, s.Launch.Cooperative = st.shared(), true
 	if st.bulk != nil {
-		s.launch.Cluster = st.bulk.cluster
+		s.Launch.Cluster = st.bulk.cluster
 	}
 	return s
 }
 
 // entry spells the kernel, in which blocks go to their layers.
-func (st *stacked) entry(groups []group) string {
+func (st *stacked) entry(groups []codegen.Group) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(%d, 1)\nstack(int steps, int batch, unsigned* control, unsigned* trouble", st.threads())
 	cells := make([]string, len(st.layers))
 	for l := range st.layers {
 		mine := slices.Clone(groups)
 		for i := range mine {
-			mine[i].name += fmt.Sprintf("_%d", l)
+			mine[i].Name += fmt.Sprintf("_%d", l)
 		}
-		b.WriteString(params(mine))
-		cells[l] = list(mine, func(_ int, g group) string { return fmt.Sprintf(", %s, ld_%s", g.name, g.name) })
+		b.WriteString(codegen.Params(mine))
+		cells[l] = codegen.List(mine, func(_ int, g codegen.Group) string { return fmt.Sprintf(", %s, ld_%s", g.Name, g.Name) })
 		for g := range st.gates {
 			fmt.Fprintf(&b, ", const W* weights%d_%d", g, l)
 			cells[l] += fmt.Sprintf(", weights%d_%d", g, l)

@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
 )
 
 // For many sequences layers upon each other run in another kernel
@@ -61,7 +62,7 @@ func (st *stacked) copied(samples int, p driver.Properties) (why string) {
 			st.samples = 32
 		}
 	}
-	st.parts = ceil(st.sequences(), st.samples)
+	st.parts = ints.CeilDiv(st.sequences(), st.samples)
 	st.more, st.fewer, st.places = 216, 72, 2
 	st.bulk = &b
 	for b.stages = bulkStages; b.stages > 0; b.stages-- {
@@ -100,6 +101,6 @@ func (st *stacked) bulkBytes() int64 {
 func (b *binder) bulkSizes(st *stacked) string {
 	x := st.layers[0].X
 	return fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = %d, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, TAKES = %d, DEPTH = %d, STAGES = %d, OWN = %d, PLACES = %d, LOWER = %d, AHEAD = %d, MORE = %d, FEWER = %d, EXACT = %d, CLOCKS = %d, ALIGNED = %d",
-		st.bulk.cluster, stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.takes, stackDepth, st.bulk.stages, st.bulk.own, st.places, st.room(), stackAhead, st.more, st.fewer, number(st.exact), b.knobs["clocks"],
-		number(st.hidden%stackUnits == 0 && x.Col%8 == 0 && x.M.Cols%8 == 0))
+		st.bulk.cluster, stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.takes, stackDepth, st.bulk.stages, st.bulk.own, st.places, st.room(), stackAhead, st.more, st.fewer, ints.FromBool(st.exact), b.Knobs["clocks"],
+		ints.FromBool(st.hidden%stackUnits == 0 && x.Col%8 == 0 && x.M.Cols%8 == 0))
 }

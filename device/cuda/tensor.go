@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/knob"
 )
 
@@ -32,7 +33,7 @@ type fragments struct {
 func (f fragments) threads() int { return f.units / f.band * f.split * 32 }
 
 // tiles is the number of eights of sequences that are multiplied together.
-func (f fragments) tiles() int { return ceil(ceil(f.samples, f.parts), 8) }
+func (f fragments) tiles() int { return ints.CeilDiv(ints.CeilDiv(f.samples, f.parts), 8) }
 
 // each is the number of sequences of a thread, once sums are formed.
 func (f fragments) each() int { return max(1, 8*f.tiles()*f.band/(32*f.split)) }
@@ -55,7 +56,7 @@ func (f fragments) bounded() int {
 }
 
 // height is the number of a warp's tiles of 16 rows.
-func (f fragments) height() int { return ceil(f.gates*f.band, 16) }
+func (f fragments) height() int { return ints.CeilDiv(f.gates*f.band, 16) }
 
 // per is the number of registers of a thread's weights per chunk.
 func (f fragments) per() int { return 8 * f.height() }
@@ -120,12 +121,12 @@ const pulledSamples = 16
 // does not fit.
 func (f fragments) shaped(blocks int, p driver.Properties) (fragments, string) {
 	if f.parts = 1; f.pull {
-		f.parts = ceil(f.samples, pulledSamples)
+		f.parts = ints.CeilDiv(f.samples, pulledSamples)
 	}
-	f.units = roundUp(ceil(f.hidden, blocks), max(f.band, granule(f.layer, f.spread)))
-	f.cluster = ceil(f.hidden, f.units)
-	f.passes = ceil(ceil(f.batch, f.samples), f.together(p))
-	f.chunks = ceil(f.hidden*f.weights.Bytes(), 64*f.split)
+	f.units = ints.RoundUp(ints.CeilDiv(f.hidden, blocks), max(f.band, granule(f.layer, f.spread)))
+	f.cluster = ints.CeilDiv(f.hidden, f.units)
+	f.passes = ints.CeilDiv(ints.CeilDiv(f.batch, f.samples), f.together(p))
+	f.chunks = ints.CeilDiv(f.hidden*f.weights.Bytes(), 64*f.split)
 	switch threads := f.threads(); {
 	case f.band != 4 && f.band != 8 && f.band != 16:
 		return f, fmt.Sprintf("a warp has 4, 8 or 16 units, not %d", f.band)
@@ -136,7 +137,7 @@ func (f fragments) shaped(blocks int, p driver.Properties) (fragments, string) {
 	case threads > 1024:
 		return f, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", f.units, threads)
 	default:
-		room := min(maxRegisters, registersOfSM/roundUp(threads, 128)/8*8) - f.overhead()
+		room := min(maxRegisters, registersOfSM/ints.RoundUp(threads, 128)/8*8) - f.overhead()
 		f.resident = min(f.chunks, max(0, room)/f.per())
 	}
 	if f.slots = min(2, f.passes); f.turns && f.shared() > p.Shared {
@@ -155,10 +156,10 @@ func (f fragments) shaped(blocks int, p driver.Properties) (fragments, string) {
 
 // cycles is about what a step of all sequences takes; see tiling.cycles.
 func (f fragments) cycles(together int) float64 {
-	groups := ceil(f.batch, f.samples)
+	groups := ints.CeilDiv(f.batch, f.samples)
 	live := float64(min(f.batch, f.samples))
 	threads, tiles := float64(f.threads()), float64(f.tiles())
-	warps := float64(ceil(f.threads(), 128)) // of a quarter of a multiprocessor
+	warps := float64(ints.CeilDiv(f.threads(), 128)) // of a quarter of a multiprocessor
 	products := float64(2 * f.chunks * f.height())
 	rate := 10.3
 	if f.turns && f.weights != driver.Single { // more sums at the same time keep tensor cores busy
@@ -183,7 +184,7 @@ func (f fragments) cycles(together int) float64 {
 		}
 		return float64(f.passes) * (turn + bytes/84)
 	}
-	passes := float64(ceil(groups, together))
+	passes := float64(ints.CeilDiv(groups, together))
 	if f.pull {
 		cycles := 1.15 * passes * f.pulled(products*warps*tiles, bytes) // only where it is clearly less
 		if passes > 1 || f.parts > 1 || f.exact {                       // of which few were measured
@@ -244,7 +245,7 @@ func (f fragments) grouping(p driver.Properties) grouping {
 	g := grouping{
 		spread: f.spread, order: byLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
 		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, SAMPLES = %d, BAND = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
-			number(f.spread), f.cluster, f.units, f.samples, 8*f.tiles(), f.band, f.split, f.chunks, f.resident, number(f.exact)),
+			ints.FromBool(f.spread), f.cluster, f.units, f.samples, 8*f.tiles(), f.band, f.split, f.chunks, f.resident, ints.FromBool(f.exact)),
 		knobs: knob.Params{"samples": f.samples, "tile": f.band, "lanes": 4 * f.split, "tensor": 1},
 	}
 	switch {
@@ -255,7 +256,7 @@ func (f fragments) grouping(p driver.Properties) grouping {
 		g.kernel, g.sizes = "turns", fmt.Sprintf("%s, SLOTS = %d", g.sizes, f.slots)
 		g.knobs["resident"] = 4
 	default:
-		g.sizes += fmt.Sprintf(", STREAMED = %d", number(f.streamed)*f.inputs)
+		g.sizes += fmt.Sprintf(", STREAMED = %d", ints.FromBool(f.streamed)*f.inputs)
 	}
 	return g
 }
@@ -273,12 +274,12 @@ func granule(l layer, spread bool) int {
 // be empty with one gate of eight. Four are slower but in large layers that take
 // turns on more multiprocessors so.
 func (b *binder) heights(l layer, resident, samples, blocks int) []int {
-	switch units := ceil(l.hidden, blocks); {
-	case b.knobs["tile"] != 0:
-		return []int{b.knobs["tile"]}
+	switch units := ints.CeilDiv(l.hidden, blocks); {
+	case b.Knobs["tile"] != 0:
+		return []int{b.Knobs["tile"]}
 	case l.gates == 1:
 		return []int{16}
-	case resident == 4 && l.weights != driver.Single && samples < l.batch && units > 8 && ceil(units, 4)%2 == 1:
+	case resident == 4 && l.weights != driver.Single && samples < l.batch && units > 8 && ints.CeilDiv(units, 4)%2 == 1:
 		return []int{16, 8, 4}
 	}
 	return []int{16, 8}
@@ -289,14 +290,14 @@ func (b *binder) heights(l layer, resident, samples, blocks int) []int {
 // they are exchanged in memory no more than there are.
 func (b *binder) sequences(batch int, spread bool, blocks int) []int {
 	all := b.samples(batch, 8, 16, 32)
-	if b.knobs["samples"] != 0 {
+	if b.Knobs["samples"] != 0 {
 		return all
 	}
-	together := b.properties.Together(blocks)
+	together := b.Properties.Together(blocks)
 	if spread {
-		together = b.properties.SMs / blocks
+		together = b.Properties.SMs / blocks
 	}
-	if n := ceil(batch, max(1, together)); n <= 32 && !slices.Contains(all, n) {
+	if n := ints.CeilDiv(batch, max(1, together)); n <= 32 && !slices.Contains(all, n) {
 		all = append(all, n)
 	}
 	return all
@@ -307,9 +308,9 @@ func (b *binder) tensors(l layer, states int, spread bool, blocks int, add func(
 	for _, samples := range b.sequences(l.batch, spread, blocks) {
 		for _, resident := range []int{2, 4, 5} { // of spread groups
 			switch {
-			case !spread && resident != 2 || spread && b.knobs["resident"] != 0 && b.knobs["resident"] != resident:
+			case !spread && resident != 2 || spread && b.Knobs["resident"] != 0 && b.Knobs["resident"] != resident:
 				continue
-			case resident == 4 && b.properties.Capability < 90:
+			case resident == 4 && b.Properties.Capability < 90:
 				continue
 			}
 			samples := samples
@@ -319,12 +320,12 @@ func (b *binder) tensors(l layer, states int, spread bool, blocks int, add func(
 			for _, band := range b.heights(l, resident, samples, blocks) {
 				for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
 					f := fragments{layer: l, states: states, spread: spread, turns: resident == 4, pull: resident == 5, samples: samples, band: band, split: lanes / 4}
-					f, no := f.shaped(blocks, b.properties)
+					f, no := f.shaped(blocks, b.Properties)
 					if no != "" {
 						add(grouping{}, no)
 						continue
 					}
-					t := f.grouping(b.properties)
+					t := f.grouping(b.Properties)
 					t.knobs["samples"] = b.choose("samples", t.samples)[0]
 					add(t, "")
 				}

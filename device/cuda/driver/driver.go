@@ -172,7 +172,7 @@ type Compiler interface {
 	Compile(name, source string) ([]byte, error)
 }
 
-// pack points Params at Args and Tensors.
+// Pack points Params at Args and Tensors.
 func (l *Launch) Pack() {
 	l.Params = make([]unsafe.Pointer, len(l.Args), len(l.Args)+len(l.Tensors))
 	for i := range l.Args {

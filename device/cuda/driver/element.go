@@ -26,7 +26,7 @@ func (e Element) Bytes() int {
 // String is the type's name in kernels.
 func (e Element) String() string { return [...]string{"float", "bf16", "fp16"}[e] }
 
-// encode is v as the GPU stores it.
+// Encode is v as the GPU stores it.
 func Encode(v []float32, e Element) []byte {
 	if e == Single {
 		return Bytes(v)
@@ -38,7 +38,7 @@ func Encode(v []float32, e Element) []byte {
 	return out
 }
 
-// decode is the reverse of encode.
+// Decode is the reverse of encode.
 func Decode(dst []float32, src []byte, e Element) {
 	for i := range dst {
 		dst[i] = e.Widen(binary.LittleEndian.Uint16(src[2*i:]))

@@ -18,7 +18,7 @@ func (p Properties) Together(size int) int {
 
 const MaxCluster = 16
 
-// share is one of n parts of the GPU.
+// Share is one of n parts of the GPU.
 func (p Properties) Share(n int) Properties {
 	p.Part = n > 1
 	p.SMs = max(1, p.SMs/n)

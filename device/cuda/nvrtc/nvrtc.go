@@ -13,7 +13,7 @@ import (
 
 	"github.com/ebitengine/purego"
 
-	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/codegen"
 )
 
 // A Library is NVRTC, loaded.
@@ -146,7 +146,7 @@ func (c *Compiler) Compile(name, source string) ([]byte, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	var program uintptr
-	text, file := append([]byte(cuda.Intrinsics()+source), 0), append([]byte(name+".cu"), 0)
+	text, file := append([]byte(codegen.Intrinsics()+source), 0), append([]byte(name+".cu"), 0)
 	if err := l.do("nvrtcCreateProgram", address(&pin, &program), address(&pin, &text[0]), address(&pin, &file[0]), 0, 0, 0); err != nil {
 		return nil, err
 	}

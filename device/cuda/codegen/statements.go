@@ -1,0 +1,95 @@
+package codegen
+
+import (
+	"fmt"
+	"strings"
+
+	"rnnbench/rnn/cell"
+)
+
+// Spell is the text of one operation on a and b.
+func Spell(op cell.Op, a, b string) string {
+	switch op {
+	case cell.Zero:
+		return "0"
+	case cell.Copy:
+		return a
+	case cell.Neg:
+		return "-" + a
+	case cell.OneMinus:
+		return "1 - " + a
+	case cell.Add:
+		return a + " + " + b
+	case cell.Sub:
+		return a + " - " + b
+	case cell.Mul:
+		return a + " * " + b
+	case cell.Sigmoid:
+		return "sigmoid(" + a + ")"
+	case cell.Tanh:
+		return "tanhf(" + a + ")"
+	case cell.ReLU:
+		return "relu(" + a + ")"
+	case cell.SigmoidGrad:
+		return fmt.Sprintf("%s * %s * (1 - %s)", a, b, b)
+	case cell.TanhGrad:
+		return fmt.Sprintf("%s * (1 - %s * %s)", a, b, b)
+	case cell.ReLUGrad:
+		return fmt.Sprintf("%s > 0 ? %s : 0", b, a)
+	}
+	panic(fmt.Sprintf("cuda: no text for %v", op))
+}
+
+// Statements spell p on variables named as its vectors are, each declared where
+// it is first written; declared are there already.
+func Statements(p cell.Program, indent string, declared []cell.Ref) string {
+	known := map[cell.Ref]bool{}
+	for _, r := range declared {
+		known[r] = true
+	}
+	var b strings.Builder
+	for _, in := range p {
+		kind := ""
+		if !known[in.Out] {
+			kind, known[in.Out] = "float ", true
+		}
+		fmt.Fprintf(&b, "%s%s%v = %s;\n", indent, kind, in.Out, Spell(in.Op, in.A.String(), in.B.String()))
+	}
+	return b.String()
+}
+
+// Declare reads the vectors of a step into variables: those the same for every
+// sequence too, which the caches hold.
+func Declare(indent string, reads []cell.Ref, row func(cell.Ref) string) string {
+	var b strings.Builder
+	for _, r := range reads {
+		fmt.Fprintf(&b, "%sfloat %v = widen(%s);\n", indent, r, Place(r, row(r)))
+	}
+	return b.String()
+}
+
+// Place is a vector's element of unit u in a row.
+func Place(r cell.Ref, row string) string {
+	g := GroupName(r)
+	return fmt.Sprintf("%s[(long long)(%s) * ld_%s + (long long)%d * hidden + u]", g, row, g, Offset(r))
+}
+
+// List joins what each element spells.
+func List[T any](of []T, spell func(i int, v T) string) string {
+	var b strings.Builder
+	for i, v := range of {
+		b.WriteString(spell(i, v))
+	}
+	return b.String()
+}
+
+// Identifier makes a name of CUDA's of a cell's.
+func Identifier(s string) string {
+	id := []byte(s)
+	for i, c := range id {
+		if c == '-' {
+			id[i] = '_'
+		}
+	}
+	return string(id)
+}

@@ -1,0 +1,16 @@
+package cuda
+
+import (
+	"embed"
+	"rnnbench/device/cuda/codegen"
+)
+
+//go:embed kernels
+var kernels embed.FS
+
+// file is a kernel of kernels/ with words defined.
+func file(name string, defines ...any) codegen.Source {
+	s := codegen.File(kernels, "kernels/"+name, defines...)
+	s.Name = name
+	return s
+}

@@ -1,0 +1,31 @@
+// Package launch turns operations into what a GPU is given to do. A Target says
+// where a program's matrices are; a Command is a kernel, a product or a network
+// with its arguments.
+package launch
+
+import (
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/driver"
+)
+
+// A Command is one thing for the GPU to do: a launch, a product or a network.
+type Command struct {
+	Launch  *driver.Launch
+	Source  *codegen.Source // of the launch
+	Product *driver.Product
+	Network *driver.NetworkRun
+	Early   bool // the launch can begin ahead of the end of one of its kind, and lets the next one
+}
+
+// New is the launch of a kernel with its arguments.
+func New(s *codegen.Source, grid, block [3]int, args ...uint64) Command {
+	l := &driver.Launch{Name: s.Name, Grid: grid, Block: block, Args: args}
+	l.Pack()
+	return Command{Launch: l, Source: s}
+}
+
+// BlockSize is the number of threads of most kernels.
+const BlockSize = 256
+
+// MaxGrid is the largest second dimension of a grid.
+const MaxGrid = 65535
