@@ -46,6 +46,7 @@ var rooms = [][]string{
 	{"device/cuda/driver", "device/cuda/ints"},
 	{"device/cuda/codegen"},
 	{"device/cuda/launch"},
+	{"device/cuda/pointwise"},
 	{"device/cuda", "device/cuda/emulator", "device/cuda/nvrtc"},
 }
 

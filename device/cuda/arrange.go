@@ -7,6 +7,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -110,9 +111,9 @@ func (b *binder) pack(op schedule.Pack, as order) launch.Command {
 	case as == byLane:
 		return b.fragmented(op)
 	case op.Trans == (as == byColumn):
-		return b.transpose(op.Src, op.Dst)
+		return pointwise.Transpose(b.Target, op.Src, op.Dst)
 	}
-	return b.mapped(schedule.Map{Op: cell.Copy, Out: op.Dst, A: op.Src})
+	return pointwise.Map(b.Target, schedule.Map{Op: cell.Copy, Out: op.Dst, A: op.Src})
 }
 
 // fragmented packs weights as the pieces that products multiply, gate by gate.

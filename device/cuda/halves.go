@@ -7,6 +7,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -134,7 +135,7 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 		rightTail, more = b.tail(op.B, stream, false)
 		out = append(out, more...)
 	}
-	scratch := b.Base + driver.Pointer(b.layout.scratch[stream])
+	scratch := b.scratch(stream)
 	whole, from, ldFrom := op.A, b.At(op.A), op.A.M.Cols
 	if copied {
 		from, ldFrom = scratch, ints.RoundUp(whole.Cols, 4)
@@ -186,7 +187,7 @@ func (b *binder) wideProduct(op schedule.Gemm, bias schedule.View, stream int) [
 			b.pending = append(b.pending, sumOf{rows: m, cols: n, parts: w.parts, from: c, to: op.C, add: op.Accumulate})
 			if rows, ok := b.sumBehind(op, stream); ok && i == len(portions)-1 {
 				b.added[b.now+1] = true
-				b.pending = append(b.pending, sumOf{rows: 1, cols: rows.A.Cols, parts: sumParts(rows, b.Properties), from: b.sums(stream), to: rows.Out, add: rows.Accumulate})
+				b.pending = append(b.pending, sumOf{rows: 1, cols: rows.A.Cols, parts: pointwise.SumParts(rows, b.Properties), from: b.sums(stream), to: rows.Out, add: rows.Accumulate})
 			}
 			if b.now >= b.chainEnd {
 				out, b.pending = append(out, b.addParts(b.pending)), nil
@@ -277,7 +278,7 @@ func (b *binder) tail(v schedule.View, stream int, copied bool) (driver.Pointer,
 	}
 	if i, op := b.sumAhead(v, stream, b.now); i > 0 {
 		b.summed[i] = true
-		return at, []launch.Command{b.partSums(op, b.sums(stream), at)}
+		return at, []launch.Command{pointwise.PartSums(b.Target, op, b.sums(stream), at, file("scales").Text)}
 	}
 	return at, []launch.Command{b.largest(v, at)}
 }
@@ -293,8 +294,8 @@ func (b *binder) sumAhead(v schedule.View, stream, node int) (int, schedule.SumR
 	for i := node + 1; node >= 0 && i < min(node+far, len(b.schedule.Nodes)); i++ {
 		n := b.schedule.Nodes[i]
 		if op, ok := n.Op.(schedule.SumRows); ok && n.Stream%launch.MaxStreams == stream {
-			parts := sumParts(op, b.Properties)
-			if op.A != v || b.summed[i] || parts == 1 || parts*sumBlocks(v) > largestParts {
+			parts := pointwise.SumParts(op, b.Properties)
+			if op.A != v || b.summed[i] || parts == 1 || parts*pointwise.SumBlocks(v) > largestParts {
 				break
 			}
 			return i, op

@@ -6,6 +6,7 @@ import (
 
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -137,7 +138,7 @@ func (l *layout) scratches(s *schedule.Schedule, p driver.Properties, need []int
 				}
 			}
 		case schedule.SumRows:
-			sums[stream] = max(sums[stream], 4*int64(sumParts(op, p))*int64(op.A.Cols))
+			sums[stream] = max(sums[stream], 4*int64(pointwise.SumParts(op, p))*int64(op.A.Cols))
 			need[stream] = max(need[stream], sums[stream])
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -396,7 +397,7 @@ func (b *binder) narrowCell(op schedule.Gemm, c schedule.Cell, n *narrow, keep b
 		line("    narrow(%s, %v);", place(r), r)
 	}
 	line("  }\n};")
-	return b.narrowLaunch(op, n, cellName(c), text.String(), fmt.Sprintf(", %v* c, int ldc, int keep%s", b.Element(op.C), codegen.Params(groups)), set.String(), args...)
+	return b.narrowLaunch(op, n, pointwise.CellName(c), text.String(), fmt.Sprintf(", %v* c, int ldc, int keep%s", b.Element(op.C), codegen.Params(groups)), set.String(), args...)
 }
 
 // narrowLaunch is the launch of a kernel that forms a product and has it

@@ -170,7 +170,7 @@ func (b *binder) network(s stack, stream int) launch.Command {
 	r := &driver.NetworkRun{
 		ID: b.networks[s.network(b.Element(s.X), b.Precision)].id,
 		X:  b.At(s.X), Y: b.At(s.Y), Weights: b.Base + driver.Pointer(b.layout.spaces[s.spaces()[0].matrix()].at),
-		Workspace: b.Base + driver.Pointer(b.layout.scratch[stream]),
+		Workspace: b.scratch(stream),
 	}
 	if !s.Kept.Empty() {
 		r.Kept = b.At(s.Kept)

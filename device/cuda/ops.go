@@ -2,15 +2,10 @@ package cuda
 
 import (
 	"fmt"
-	"hash/fnv"
-	"math"
-	"slices"
 
-	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
-	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
-	"rnnbench/rnn/cell"
+	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -50,6 +45,11 @@ func newBinder(s *schedule.Schedule, k knob.Params, p driver.Properties, network
 	}
 	b.arrange(s)
 	return b, b.declined(s)
+}
+
+// scratch is memory that an operation of a stream may write to while it runs.
+func (b *binder) scratch(stream int) driver.Pointer {
+	return b.Base + driver.Pointer(b.layout.scratch[stream])
 }
 
 // bound is what the preparation of s takes, and each node.
@@ -145,9 +145,9 @@ func (b *binder) steps(op schedule.Op, stream int) ([]launch.Command, error) {
 		}
 		return []launch.Command{b.pack(op, b.order[op.Dst.M.ID])}, nil
 	case schedule.Map:
-		return []launch.Command{b.mapped(op)}, nil
+		return []launch.Command{pointwise.Map(b.Target, op)}, nil
 	case schedule.Maps:
-		return []launch.Command{b.maps(op)}, nil
+		return []launch.Command{pointwise.Maps(b.Target, op)}, nil
 	case schedule.Vendor, schedule.VendorBackward:
 		s, _ := stackOf(op)
 		return []launch.Command{b.network(s, stream)}, nil
@@ -156,19 +156,19 @@ func (b *binder) steps(op schedule.Op, stream int) ([]launch.Command, error) {
 			return nil, nil
 		}
 		if b.summed[b.now] {
-			return []launch.Command{b.sumOfParts(op, b.sums(stream))}, nil
+			return []launch.Command{pointwise.SumOfParts(b.Target, op, b.sums(stream))}, nil
 		}
-		return b.sumRows(op, stream), nil
+		return pointwise.SumRows(b.Target, op, b.scratch(stream)), nil
 	case schedule.Cell:
-		return []launch.Command{b.cell(cellName(op), op.Program(), op.Vector, op.Next[0])}, nil
+		return []launch.Command{pointwise.Cell(b.Target, pointwise.CellName(op), op.Program(), op.Vector, op.Next[0])}, nil
 	case schedule.CellBackward:
-		return []launch.Command{b.cell(op.Cell.Name+"_backward", op.Cell.Backward, op.Vector, op.Next[0])}, nil
+		return []launch.Command{pointwise.Cell(b.Target, op.Cell.Name+"_backward", op.Cell.Backward, op.Vector, op.Next[0])}, nil
 	case schedule.Gather:
-		return []launch.Command{b.gather(op)}, nil
+		return []launch.Command{pointwise.Gather(b.Target, op)}, nil
 	case schedule.Scatter:
-		return []launch.Command{b.scatter(op)}, nil
+		return []launch.Command{pointwise.Scatter(b.Target, op)}, nil
 	case schedule.SoftmaxLoss:
-		return []launch.Command{b.softmaxLoss(op)}, nil
+		return []launch.Command{pointwise.SoftmaxLoss(b.Target, op)}, nil
 	case schedule.Scan, schedule.ScanBackward:
 		return []launch.Command{b.scan(op, stream)}, nil
 	case schedule.Persistent:
@@ -188,182 +188,4 @@ func (b *binder) product(op schedule.Gemm) *driver.Product {
 		Operands: b.Element(op.A), Result: b.Element(op.C), TF32: b.Precision == schedule.TF32,
 		Pick: b.Knobs["pick"] != 0,
 	}
-}
-
-// maxFlat is the most elements that a kernel takes for one row: half of what an
-// index counts, since it goes on by up to as many.
-const maxFlat = 1 << 30
-
-// mapped is a point-wise operation.
-func (b *binder) mapped(op schedule.Map) launch.Command {
-	in := cell.Instr{Op: op.Op, Out: cell.Ref{Kind: cell.Next}, A: cell.Ref{Kind: cell.X}, B: cell.Ref{Kind: cell.R}}
-	return b.cell("map_"+op.Op.String(), cell.Program{in}, func(r cell.Ref) schedule.View {
-		switch r {
-		case in.Out:
-			return op.Out
-		case in.A:
-			return op.A
-		}
-		return op.B
-	}, op.Out)
-}
-
-// maps are point-wise operations in one launch.
-func (b *binder) maps(op schedule.Maps) launch.Command {
-	p, vector := op.Program()
-	var text []byte
-	for _, in := range p {
-		text = append(text, byte(in.Op))
-		for _, r := range []cell.Ref{in.Out, in.A, in.B} {
-			text = append(text, byte(r.Kind), byte(r.Index))
-		}
-	}
-	sum := fnv.New64a()
-	sum.Write(text)
-	return b.cell(fmt.Sprintf("maps_%016x", sum.Sum64()), p, vector, op.Steps[0].Out)
-}
-
-// cell runs a cell's program on every element of the shape of state.
-func (b *binder) cell(name string, p cell.Program, vector func(cell.Ref) schedule.View, state schedule.View) launch.Command {
-	rows, cols := state.Rows, state.Cols
-	groups := b.Groups(p, vector)
-	flat := !slices.ContainsFunc(groups, func(g codegen.Group) bool {
-		return g.View.Rows != rows || g.View.M.Cols != cols
-	})
-	if flat && rows*cols <= maxFlat {
-		rows, cols = 1, rows*cols
-	}
-	width := 4
-	for _, g := range groups {
-		if cols%4 != 0 || rows > 1 && g.View.Rows > 1 && g.View.M.Cols%4 != 0 || int(b.At(g.View))%(4*g.Element.Bytes()) != 0 {
-			width = 1
-		}
-	}
-	x := 1
-	for x < launch.BlockSize && x*width < cols {
-		x *= 2
-	}
-	y := launch.BlockSize / x
-	args := make([]uint64, 0, 2+2*len(groups))
-	args = append(args, uint64(rows), uint64(cols))
-	for _, g := range groups {
-		args = append(args, uint64(b.At(g.View)), b.Stride(g.View))
-	}
-	words := []any{"cell ", name, " ", width}
-	for _, g := range groups {
-		words = append(words, " ", g.Element)
-	}
-	s := launch.New(b.Source(func() codegen.Source { return pointwise(codegen.Identifier(name), p, groups, width) }, words...),
-		[3]int{ints.CeilDiv(cols, x*width), min(ints.CeilDiv(rows, y), launch.MaxGrid), 1}, [3]int{x, y, 1}, args...)
-	s.Early = b.Properties.Capability >= 90
-	return s
-}
-
-// cellName names a cell's kernel.
-func cellName(op schedule.Cell) string {
-	if op.Train {
-		return op.Cell.Name + "_train"
-	}
-	return op.Cell.Name
-}
-
-func (b *binder) transpose(src, dst schedule.View) launch.Command {
-	return launch.New(b.File(file, "transpose", "FROM", b.Element(src), "TO", b.Element(dst)),
-		[3]int{ints.CeilDiv(src.Cols, 32), min(ints.CeilDiv(src.Rows, 32), launch.MaxGrid), 1}, [3]int{32, 8, 1},
-		uint64(src.Rows), uint64(src.Cols), uint64(b.At(src)), uint64(src.M.Cols), uint64(b.At(dst)), uint64(dst.M.Cols))
-}
-
-// sumWidth is how many columns side by side a thread sums, of a view or of parts of its sums:
-// four where a warp has as many.
-func sumWidth(v schedule.View) int {
-	if v.Cols >= 4*32 && (v.Cols|v.M.Cols|v.Col)%4 == 0 {
-		return 4
-	}
-	return 1
-}
-
-// sumBlocks are those side by side, of 32 threads across, and sumsTogether how many of either
-// width a multiprocessor is to have at a time.
-func sumBlocks(v schedule.View) int { return ints.CeilDiv(v.Cols, 32*sumWidth(v)) }
-
-var sumsTogether = map[int]int{1: 7, 4: 4}
-
-// sumParts is into how many parts the rows of op are cut: enough for all multiprocessors, of 128
-// rows at least.
-func sumParts(op schedule.SumRows, p driver.Properties) int {
-	return max(1, min(sumsTogether[sumWidth(op.A)]*p.SMs/sumBlocks(op.A), op.A.Rows/128))
-}
-
-func (b *binder) sumRows(op schedule.SumRows, stream int) []launch.Command {
-	if sumParts(op, b.Properties) == 1 {
-		return []launch.Command{b.sum(b.Element(op.A), b.Element(op.Out), sumWidth(op.A), op.A.Rows, op.A.Cols, 1, b.At(op.A), op.A.M.Cols, b.At(op.Out), op.Out.M.Cols, op.Accumulate, 0)}
-	}
-	scratch := b.Base + driver.Pointer(b.layout.scratch[stream])
-	return []launch.Command{b.partSums(op, scratch, 0), b.sumOfParts(op, scratch)}
-}
-
-// partSums leaves the sums of parts of the rows, and in a factor's tail, if there is one, the
-// largest values; sumOfParts adds those sums up.
-func (b *binder) partSums(op schedule.SumRows, to, tail driver.Pointer) launch.Command {
-	return b.sum(b.Element(op.A), driver.Single, sumWidth(op.A), op.A.Rows, op.A.Cols, sumParts(op, b.Properties), b.At(op.A), op.A.M.Cols, to, op.A.Cols, false, tail)
-}
-
-func (b *binder) sumOfParts(op schedule.SumRows, from driver.Pointer) launch.Command {
-	return b.sum(driver.Single, b.Element(op.Out), sumWidth(op.A), sumParts(op, b.Properties), op.A.Cols, 1, from, op.A.Cols, b.At(op.Out), op.Out.M.Cols, op.Accumulate, 0)
-}
-
-func (b *binder) sum(from, to driver.Element, width, rows, cols, parts int, a driver.Pointer, ldA int, out driver.Pointer, ldOut int, accumulate bool, tail driver.Pointer) launch.Command {
-	largest := ints.FromBool(tail != 0)
-	if tail == 0 {
-		tail = out // unread
-	}
-	s := b.Source(func() codegen.Source {
-		defines := []any{"V", width, "FROM", from, "TO", to, "LARGEST", largest, "RESIDENT", sumsTogether[width]}
-		if largest == 0 {
-			return file("sumrows", defines...)
-		}
-		return codegen.Source{Name: "sumrows", Text: file("scales", defines...).Text + file("sumrows").Text}
-	}, "sumrows ", width, " ", from, " ", to, " ", largest)
-	l := launch.New(s, [3]int{ints.CeilDiv(cols, 32*width), parts, 1}, [3]int{32, 8, 1},
-		uint64(rows), uint64(cols), uint64(ints.CeilDiv(rows, parts)), uint64(a), uint64(ldA), uint64(out), uint64(ldOut), uint64(ints.FromBool(accumulate)), uint64(tail))
-	l.Early = b.Properties.Capability >= 90
-	return l
-}
-
-func (b *binder) gather(op schedule.Gather) launch.Command {
-	x := 32
-	for x < launch.BlockSize && x < op.Out.Cols {
-		x *= 2
-	}
-	y := launch.BlockSize / x
-	return launch.New(b.File(file, "gather", "INDEX", b.Element(op.Index), "TABLE", b.Element(op.Table), "TO", b.Element(op.Out)),
-		[3]int{ints.CeilDiv(op.Out.Cols, x), min(ints.CeilDiv(op.Out.Rows, y), launch.MaxGrid), 1}, [3]int{x, y, 1},
-		uint64(op.Out.Rows), uint64(op.Out.Cols), uint64(op.Table.Rows), uint64(b.At(op.Index)), uint64(op.Index.M.Cols),
-		uint64(b.At(op.Table)), uint64(op.Table.M.Cols), uint64(b.At(op.Out)), uint64(op.Out.M.Cols), b.Status())
-}
-
-func (b *binder) scatter(op schedule.Scatter) launch.Command {
-	return launch.New(b.File(file, "scatter", "INDEX", b.Element(op.Index), "FROM", b.Element(op.Src), "TABLE", b.Element(op.Table)),
-		[3]int{op.Table.Rows, ints.CeilDiv(op.Src.Cols, launch.BlockSize), 1}, [3]int{launch.BlockSize, 1, 1},
-		uint64(op.Src.Rows), uint64(op.Src.Cols), uint64(op.Table.Rows), uint64(b.At(op.Index)), uint64(op.Index.M.Cols),
-		uint64(b.At(op.Src)), uint64(op.Src.M.Cols), uint64(b.At(op.Table)), uint64(op.Table.M.Cols), b.Status())
-}
-
-func (b *binder) softmaxLoss(op schedule.SoftmaxLoss) launch.Command {
-	grad := uint64(0)
-	if op.Grad {
-		grad = 1
-	}
-	each := ints.CeilDiv(op.Logits.Cols, launch.BlockSize)
-	if each > 16 { // of as many a thread has no registers
-		each = 0
-	}
-	l := launch.New(b.File(file, "softmaxloss", "EACH", each, "LOGITS", b.Element(op.Logits), "TARGET", b.Element(op.Target),
-		"LOSS", b.Element(op.Loss), "PROB", b.Element(op.Prob)),
-		[3]int{op.Logits.Rows, 1, 1}, [3]int{launch.BlockSize, 1, 1},
-		uint64(op.Logits.Rows), uint64(op.Logits.Cols), uint64(b.At(op.Logits)), uint64(op.Logits.M.Cols),
-		uint64(b.At(op.Target)), uint64(op.Target.M.Cols), uint64(b.At(op.Loss)), uint64(op.Loss.M.Cols),
-		uint64(b.At(op.Prob)), uint64(op.Prob.M.Cols), grad, uint64(math.Float32bits(op.Scale)), b.Status())
-	l.Early = b.Properties.Capability >= 90
-	return l
 }

@@ -1,12 +1,11 @@
 package cuda
 
 import (
-	"fmt"
 	"slices"
 
 	"rnnbench/device/cuda/driver"
-	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -84,7 +83,7 @@ func (r run) meets(op schedule.Op) bool {
 // together are the launches of a run of two operations or more.
 func (b *binder) together(r run) []launch.Command {
 	if r.kind != packs {
-		return []launch.Command{b.fills(r.ops)}
+		return []launch.Command{pointwise.Fill(b.Target, r.ops)}
 	}
 	var look, split launch.Batch
 	width := 4
@@ -107,24 +106,4 @@ func (b *binder) together(r run) []launch.Command {
 		b.Batch("largest", "int, const float*, float*", file("scales", "V", width).Text, look),
 		b.rightPieces(split, true),
 	}
-}
-
-// fills sets several matrices to zero, or to what others are.
-func (b *binder) fills(ops []schedule.Op) launch.Command {
-	var all launch.Batch
-	name, body := "zero", "0"
-	for _, op := range ops {
-		op := op.(schedule.Map)
-		n, from := op.Out.Rows*op.Out.Cols, b.At(op.Out) // unread
-		if op.Op == cell.Copy {
-			name, body, from = "copy", "from[i]", b.At(op.A)
-		}
-		all.Add("fill", n, from, b.At(op.Out))
-		all.Grid[0] = max(all.Grid[0], ints.CeilDiv(n, 4*launch.BlockSize))
-	}
-	all.Grid[1], all.Grid[2], all.Block = 1, len(ops), [3]int{launch.BlockSize, 1, 1}
-	return b.Batch(name, "int, const float*, float*", fmt.Sprintf(`__device__ __forceinline__ void fill(int n, const float* from, float* to) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) to[i] = %s;
-}
-`, body), all)
 }

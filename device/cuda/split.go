@@ -281,7 +281,7 @@ func (s splitting) splitBytes(op schedule.Gemm) int64 {
 // splitProduct forms a product of split factors.
 func (b *binder) splitProduct(op schedule.Gemm, stream int) []launch.Command {
 	kept := b.layout.kept[op.B.M.ID] != single
-	scratch := b.Base + driver.Pointer(b.layout.scratch[stream])
+	scratch := b.scratch(stream)
 	var out []launch.Command
 	var right schedule.View
 	for _, op := range portions(op, kept, splitRoom, splitTerms) {

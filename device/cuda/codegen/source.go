@@ -18,12 +18,16 @@ func File(files embed.FS, name string, defines ...any) Source {
 	if err != nil {
 		panic(err)
 	}
+	return Source{Name: name, Text: Defines(defines...) + string(text)}
+}
+
+// Defines defines words: each is followed by what it stands for.
+func Defines(words ...any) string {
 	var b strings.Builder
-	for i := 0; i < len(defines); i += 2 {
-		fmt.Fprintf(&b, "#define %v %v\n", defines[i], defines[i+1])
+	for i := 0; i < len(words); i += 2 {
+		fmt.Fprintf(&b, "#define %v %v\n", words[i], words[i+1])
 	}
-	b.Write(text)
-	return Source{Name: name, Text: b.String()}
+	return b.String()
 }
 
 //go:embed *.cu

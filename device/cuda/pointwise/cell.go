@@ -1,0 +1,127 @@
+package pointwise
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// Map is one element-wise operation.
+func Map(t *launch.Target, op schedule.Map) launch.Command {
+	in := cell.Instr{Op: op.Op, Out: cell.Ref{Kind: cell.Next}, A: cell.Ref{Kind: cell.X}, B: cell.Ref{Kind: cell.R}}
+	return Cell(t, "map_"+op.Op.String(), cell.Program{in}, func(r cell.Ref) schedule.View {
+		switch r {
+		case in.Out:
+			return op.Out
+		case in.A:
+			return op.A
+		}
+		return op.B
+	}, op.Out)
+}
+
+// Maps is a chain of element-wise operations in one launch.
+func Maps(t *launch.Target, op schedule.Maps) launch.Command {
+	p, vector := op.Program()
+	var text []byte
+	for _, in := range p {
+		text = append(text, byte(in.Op))
+		for _, r := range []cell.Ref{in.Out, in.A, in.B} {
+			text = append(text, byte(r.Kind), byte(r.Index))
+		}
+	}
+	sum := fnv.New64a()
+	sum.Write(text)
+	return Cell(t, fmt.Sprintf("maps_%016x", sum.Sum64()), p, vector, op.Steps[0].Out)
+}
+
+// Cell runs a cell's program on every element of the shape of state.
+func Cell(t *launch.Target, name string, p cell.Program, vector func(cell.Ref) schedule.View, state schedule.View) launch.Command {
+	rows, cols := state.Rows, state.Cols
+	groups := t.Groups(p, vector)
+	flat := !slices.ContainsFunc(groups, func(g codegen.Group) bool {
+		return g.View.Rows != rows || g.View.M.Cols != cols
+	})
+	if flat && rows*cols <= maxFlat {
+		rows, cols = 1, rows*cols
+	}
+	width := 4
+	for _, g := range groups {
+		if cols%4 != 0 || rows > 1 && g.View.Rows > 1 && g.View.M.Cols%4 != 0 || int(t.At(g.View))%(4*g.Element.Bytes()) != 0 {
+			width = 1
+		}
+	}
+	x := 1
+	for x < launch.BlockSize && x*width < cols {
+		x *= 2
+	}
+	y := launch.BlockSize / x
+	args := make([]uint64, 0, 2+2*len(groups))
+	args = append(args, uint64(rows), uint64(cols))
+	for _, g := range groups {
+		args = append(args, uint64(t.At(g.View)), t.Stride(g.View))
+	}
+	words := []any{"cell ", name, " ", width}
+	for _, g := range groups {
+		words = append(words, " ", g.Element)
+	}
+	s := launch.New(t.Source(func() codegen.Source { return kernel(codegen.Identifier(name), p, groups, width) }, words...),
+		[3]int{ints.CeilDiv(cols, x*width), min(ints.CeilDiv(rows, y), launch.MaxGrid), 1}, [3]int{x, y, 1}, args...)
+	s.Early = t.Properties.Capability >= 90
+	return s
+}
+
+// CellName names a cell's kernel.
+func CellName(op schedule.Cell) string {
+	if op.Train {
+		return op.Cell.Name + "_train"
+	}
+	return op.Cell.Name
+}
+
+// maxFlat is the most elements that a kernel takes for one row: half of what an
+// index counts, since it goes on by up to as many.
+const maxFlat = 1 << 30
+
+// kernel is the text of a kernel that runs p on V units at a time, element by element of
+// rows × cols.
+func kernel(name string, p cell.Program, groups []codegen.Group, width int) codegen.Source {
+	reads, writes := p.Vectors()
+	at := func(r cell.Ref) string {
+		g := codegen.GroupName(r)
+		return fmt.Sprintf("%s + (long long)row * ld_%s + (long long)%d * cols + col", g, g, codegen.Offset(r))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "#define V %d\n", width)
+	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(256) %s(int rows, int cols%s) {\n", name, codegen.Params(groups))
+	b.WriteString("  begin_next();\n  wait_previous();\n")
+	b.WriteString("  for (int row = blockIdx.y * blockDim.y + threadIdx.y; row < rows; row += gridDim.y * blockDim.y)\n")
+	b.WriteString("    for (int col = (blockIdx.x * blockDim.x + threadIdx.x) * V; col < cols; col += gridDim.x * blockDim.x * V) {\n")
+	for _, r := range reads {
+		fmt.Fprintf(&b, "      float in_%v[V];\n      load<V>(in_%v, %s);\n", r, r, at(r))
+	}
+	for _, r := range writes {
+		fmt.Fprintf(&b, "      float out_%v[V];\n", r)
+	}
+	b.WriteString("#pragma unroll\n      for (int i = 0; i < V; i++) {\n")
+	for _, r := range reads {
+		fmt.Fprintf(&b, "        float %v = in_%v[i];\n", r, r)
+	}
+	b.WriteString(codegen.Statements(p, "        ", reads))
+	for _, r := range writes {
+		fmt.Fprintf(&b, "        out_%v[i] = %v;\n", r, r)
+	}
+	b.WriteString("      }\n")
+	for _, r := range writes {
+		fmt.Fprintf(&b, "      store<V>(%s, out_%v);\n", at(r), r)
+	}
+	b.WriteString("    }\n}\n")
+	return codegen.Source{Name: name, Text: b.String()}
+}

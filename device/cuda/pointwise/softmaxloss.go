@@ -1,0 +1,29 @@
+package pointwise
+
+import (
+	"math"
+
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/schedule"
+)
+
+// SoftmaxLoss computes probabilities, the loss and, where it is asked for, its gradient.
+func SoftmaxLoss(t *launch.Target, op schedule.SoftmaxLoss) launch.Command {
+	grad := uint64(0)
+	if op.Grad {
+		grad = 1
+	}
+	each := ints.CeilDiv(op.Logits.Cols, launch.BlockSize)
+	if each > 16 { // of as many a thread has no registers
+		each = 0
+	}
+	l := launch.New(t.File(file, "softmaxloss", "EACH", each, "LOGITS", t.Element(op.Logits), "TARGET", t.Element(op.Target),
+		"LOSS", t.Element(op.Loss), "PROB", t.Element(op.Prob)),
+		[3]int{op.Logits.Rows, 1, 1}, [3]int{launch.BlockSize, 1, 1},
+		uint64(op.Logits.Rows), uint64(op.Logits.Cols), uint64(t.At(op.Logits)), uint64(op.Logits.M.Cols),
+		uint64(t.At(op.Target)), uint64(op.Target.M.Cols), uint64(t.At(op.Loss)), uint64(op.Loss.M.Cols),
+		uint64(t.At(op.Prob)), uint64(op.Prob.M.Cols), grad, uint64(math.Float32bits(op.Scale)), t.Status())
+	l.Early = t.Properties.Capability >= 90
+	return l
+}
