@@ -5,6 +5,7 @@ import (
 
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/pointwise"
@@ -85,7 +86,7 @@ func (b *binder) copies(op schedule.Pack) bool {
 	id := op.Dst.M.ID
 	as := b.order[id]
 	return b.Element(op.Src) == b.Element(op.Dst) && op.Src.Cols == op.Src.M.Cols && op.Dst == op.Dst.M.All() &&
-		b.layout.factors[id] == nil && b.layout.kept[id] == single && (as == byUnit && op.Trans || as == byColumn && !op.Trans) &&
+		b.layout.Factors[id] == nil && b.layout.Kept[id] == gemm.Library && (as == byUnit && op.Trans || as == byColumn && !op.Trans) &&
 		(b.At(op.Src)-b.Base)%launch.Alignment == 0
 }
 

@@ -24,6 +24,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -76,7 +77,7 @@ func slug(s string) string {
 
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	return slices.Concat([]knob.Knob{graphKnob()}, productKnobs(s), narrowKnobs(s), persistentKnobs(s), scanKnobs(s))
+	return slices.Concat([]knob.Knob{graphKnob()}, gemm.ProductKnobs(s), gemm.SkinnyKnobs(s), persistentKnobs(s), scanKnobs(s))
 }
 
 // Vocabulary implements device.Device.
@@ -85,7 +86,7 @@ func (d *Device) Vocabulary() []knob.Knob { return Vocabulary() }
 // Vocabulary lists every knob that a GPU has, whatever its capability, with the
 // values that one of them may take.
 func Vocabulary() []knob.Knob {
-	return slices.Concat([]knob.Knob{graphKnob(), pickKnob(), splitKnob()}, skinnyKnobs(), layerKnobs(true), []knob.Knob{scanKnob()})
+	return slices.Concat([]knob.Knob{graphKnob(), gemm.PickKnob(), gemm.SplitKnob()}, gemm.SkinnyKnobDocs(), layerKnobs(true), []knob.Knob{scanKnob()})
 }
 
 func graphKnob() knob.Knob {

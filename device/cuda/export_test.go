@@ -3,6 +3,7 @@ package cuda
 import (
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
@@ -44,7 +45,7 @@ func HalvesEnd(s *schedule.Schedule, p driver.Properties) (end, all int64, err e
 			continue
 		}
 		m, n, k, share, at := int64(l.Args[0]), int64(l.Args[1]), int(l.Args[2]), int(l.Args[4]), int64(l.Args[8])
-		if parts := ints.CeilDiv(ints.CeilDiv(k, deepHalves), share); parts > 1 {
+		if parts := ints.CeilDiv(ints.CeilDiv(k, gemm.DeepHalves), share); parts > 1 {
 			end = max(end, at+4*int64(parts)*m*n)
 		}
 	}
@@ -70,14 +71,14 @@ func launching(s *schedule.Schedule, k knob.Params, p driver.Properties) (out []
 
 // Portions are those in which a product is formed of split factors.
 func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
-	return portions(op, kept, room, terms)
+	return gemm.Portions(op, kept, room, terms)
 }
 
 // LimitPieces has the pieces of a product take so many bytes at most, until it is undone.
 func LimitPieces(bytes int64) (undo func()) {
-	old := splitRoom
-	splitRoom = bytes
-	return func() { splitRoom = old }
+	old := gemm.SplitRoom
+	gemm.SplitRoom = bytes
+	return func() { gemm.SplitRoom = old }
 }
 
 // Groupings are those of a layer, the cheapest first, as knobs and as text.

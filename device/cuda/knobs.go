@@ -109,9 +109,9 @@ func (b *binder) declined(s *schedule.Schedule) error {
 // product notes the knobs of one.
 func (t taken) product(op schedule.Gemm, l *layout) {
 	switch {
-	case l.factors[op.B.M.ID] != nil:
+	case l.Factors[op.B.M.ID] != nil:
 		t.all("narrow", "narrowwidth", "narrowrows")
-	case l.splits(op):
+	case l.IsSplit(op):
 		t.all("split")
 	default:
 		t.all("pick")

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/knob"
@@ -22,8 +23,8 @@ type layout struct {
 	scans   []scanWords    // per stream, what its scans need, one after the other
 	awaited []bool         // per node, whether one of another stream waits for it
 	cells   scanCells      // of scans
-	splitting
-	narrowing
+	gemm.SplitPlan
+	gemm.SkinnyPlan
 	stacks
 	control int64 // offset of the status word, the meetings and the words of scans, all at the end
 	total   int64
@@ -38,7 +39,7 @@ func newLayout(s *schedule.Schedule, k knob.Params, p driver.Properties, network
 	}
 	l := layout{
 		Memory: launch.Memory{Elements: elements(s), Offsets: slices.Repeat([]int64{-1}, len(s.Matrices))}, spaces: map[int]extent{}, cells: scanCells{}, awaited: make([]bool, len(s.Nodes)),
-		splitting: newSplitting(s, k, p), narrowing: newNarrowing(s, k, p, stacks.lower), stacks: stacks,
+		SplitPlan: gemm.NewSplitPlan(s, k, p), SkinnyPlan: gemm.NewSkinnyPlan(s, elements(s), k, p, stacks.lower), stacks: stacks,
 	}
 	for _, n := range s.Nodes {
 		for _, i := range n.Wait {
@@ -88,19 +89,19 @@ func (l *layout) place(s *schedule.Schedule) {
 	for id := range l.lower {
 		m := s.Matrices[id]
 		packed[id] = int64(m.Cols/m.Rows) * fragmentBytes(m.Rows, l.Elements[id])
-		delete(l.kept, id)
+		delete(l.Kept, id)
 	}
 	for i, m := range s.Matrices {
 		if l.Offsets[i] >= 0 {
 			continue
 		}
 		bytes := max(int64(m.Elements())*int64(l.Elements[i].Bytes()), packed[i])
-		if n := l.factors[i]; n != nil {
-			bytes = 16 * int64(n.quads())
-		} else if f := l.kept[i]; f == pieces {
-			bytes, _ = pieceBytes(m.Cols, m.Rows)
-		} else if f == onTheWay {
-			bytes, _ = wideBytes(m.Cols, m.Rows)
+		if n := l.Factors[i]; n != nil {
+			bytes = 16 * int64(n.Quads())
+		} else if f := l.Kept[i]; f == gemm.SplitLibrary {
+			bytes, _ = gemm.SplitBytes(m.Cols, m.Rows)
+		} else if f == gemm.SplitKernel {
+			bytes, _ = gemm.PackedBytes(m.Cols, m.Rows)
 		}
 		l.Offsets[i] = l.reserve(bytes)
 		l.reserve(1) // a gap: what runs over the end of a matrix does not reach the next
@@ -131,9 +132,9 @@ func (l *layout) scratches(s *schedule.Schedule, p driver.Properties, need []int
 	for stream, op := range everything(s) {
 		switch op := op.(type) {
 		case schedule.Gemm:
-			if l.factors[op.B.M.ID] == nil && l.splits(op) {
-				need[stream] = max(need[stream], l.splitBytes(op))
-				if l.of(op) == onTheWay {
+			if l.Factors[op.B.M.ID] == nil && l.IsSplit(op) {
+				need[stream] = max(need[stream], l.ScratchBytes(op))
+				if l.MethodOf(op) == gemm.SplitKernel {
 					factors[stream][op.A], factors[stream][op.B] = true, true
 				}
 			}

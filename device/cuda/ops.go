@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/knob"
@@ -14,18 +15,18 @@ import (
 type binder struct {
 	*launch.Target
 	layout     *layout
-	persistent int           // such operations so far
-	sides      int           // parts of the GPU that they share
-	order      map[int]order // of packed weights, by matrix
-	alias      map[int]bool  // packed weights that are where their source is
-	tails      []tailed      // of factors, the latest used last
-	summed     map[int]bool  // sums of rows, by node, whose parts have been formed by who looked for the largest value
-	added      map[int]bool  // of these: whose parts have been added up with a product's
-	chained    map[int]link  // products that another has made the right pieces of, by node
-	chainEnd   int           // the node with the last of them
-	pending    []sumOf       // to be added up behind that
-	runs       map[int]run   // by the node that each begins with
-	now        int           // the node that is bound; -1: none is
+	persistent int                  // such operations so far
+	sides      int                  // parts of the GPU that they share
+	order      map[int]order        // of packed weights, by matrix
+	alias      map[int]bool         // packed weights that are where their source is
+	tails      []tailed             // of factors, the latest used last
+	summed     map[int]bool         // sums of rows, by node, whose parts have been formed by who looked for the largest value
+	added      map[int]bool         // of these: whose parts have been added up with a product's
+	chained    map[int]gemm.Operand // products that another has made the right pieces of, by node
+	chainEnd   int                  // the node with the last of them
+	pending    []gemm.PartialSums   // to be added up behind that
+	runs       map[int]run          // by the node that each begins with
+	now        int                  // the node that is bound; -1: none is
 	schedule   *schedule.Schedule
 	touched    [][]int // per matrix, the nodes that do; nil: not listed yet
 	choices    map[choice]chosen
@@ -55,7 +56,7 @@ func (b *binder) scratch(stream int) driver.Pointer {
 // bound is what the preparation of s takes, and each node.
 func (b *binder) bound(s *schedule.Schedule) (prepare []launch.Command, nodes [][]launch.Command, err error) {
 	b.tails, b.summed, b.added, b.schedule, b.now, b.runs = nil, map[int]bool{}, map[int]bool{}, s, -1, b.runsOf(s)
-	b.chained, b.chainEnd, b.pending = map[int]link{}, -1, nil
+	b.chained, b.chainEnd, b.pending = map[int]gemm.Operand{}, -1, nil
 	for _, op := range s.Prepare {
 		steps, err := b.steps(op, 0)
 		if err != nil {
@@ -83,12 +84,12 @@ func (b *binder) node(s *schedule.Schedule, i int) ([]launch.Command, error) {
 	if t := b.layout.stacks.at[i]; t != nil {
 		return []launch.Command{b.stacked(t)}, nil
 	}
-	if b.layout.fused[i] || b.layout.inside[i] {
+	if b.layout.Fused[i] || b.layout.inside[i] {
 		return nil, nil
 	}
-	if i > 0 && b.layout.fused[i-1] {
+	if i > 0 && b.layout.Fused[i-1] {
 		g := s.Nodes[i-1].Op.(schedule.Gemm)
-		return []launch.Command{b.narrowCell(g, n.Op.(schedule.Cell), b.layout.factors[g.B.M.ID], !b.overwritten(s, i-1))}, nil
+		return []launch.Command{gemm.SkinnyCell(b.Target, g, n.Op.(schedule.Cell), b.layout.Factors[g.B.M.ID], !b.overwritten(s, i-1))}, nil
 	}
 	if row := b.biased(s, i); !row.Empty() {
 		return b.wideProduct(n.Op.(schedule.Gemm), row, n.Stream%launch.MaxStreams), nil
@@ -98,7 +99,7 @@ func (b *binder) node(s *schedule.Schedule, i int) ([]launch.Command, error) {
 	}
 	if b.joins(i) {
 		op := n.Op.(schedule.Map)
-		b.pending = append(b.pending, sumOf{rows: op.Out.Rows, cols: op.Out.Cols, parts: 1, from: b.At(op.B), to: op.Out, add: true})
+		b.pending = append(b.pending, gemm.PartialSums{Rows: op.Out.Rows, Cols: op.Out.Cols, Parts: 1, From: b.At(op.B), To: op.Out, Add: true})
 		return nil, nil
 	}
 	if r, ok := b.runs[i]; !ok {
@@ -116,29 +117,25 @@ func (b *binder) steps(op schedule.Op, stream int) ([]launch.Command, error) {
 		if why := b.Properties.NoProducts; why != "" {
 			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrDevice, why)
 		}
-		if n := b.layout.factors[op.B.M.ID]; n != nil {
-			return []launch.Command{b.narrowProduct(op, n)}, nil
+		if n := b.layout.Factors[op.B.M.ID]; n != nil {
+			return []launch.Command{gemm.SkinnyProduct(b.Target, op, n)}, nil
 		}
-		switch b.layout.of(op) {
-		case pieces:
-			return b.splitProduct(op, stream), nil
-		case onTheWay:
+		switch b.layout.MethodOf(op) {
+		case gemm.SplitLibrary:
+			return gemm.SplitProduct(b.Target, op, b.layout.Kept[op.B.M.ID] != gemm.Library, b.scratch(stream)), nil
+		case gemm.SplitKernel:
 			return b.wideProduct(op, schedule.View{}, stream), nil
 		}
-		return []launch.Command{{Product: b.product(op)}}, nil
+		return []launch.Command{{Product: gemm.Product(b.Target, op)}}, nil
 	case schedule.Pack:
-		if n := b.layout.factors[op.Dst.M.ID]; n != nil {
-			return []launch.Command{b.tiles(op, n)}, nil
+		if n := b.layout.Factors[op.Dst.M.ID]; n != nil {
+			return []launch.Command{gemm.PackSkinny(b.Target, op, n)}, nil
 		}
-		switch b.layout.kept[op.Dst.M.ID] {
-		case pieces:
-			return b.split(op.Src, !op.Trans, b.At(op.Dst), 0, false), nil
-		case onTheWay:
-			_, tail := wideBytes(op.Dst.Cols, op.Dst.Rows)
-			to := b.At(op.Dst)
-			var call launch.Batch
-			b.addPieces(&call, op.Src, op.Trans, to, to+driver.Pointer(tail), to+driver.Pointer(tail))
-			return []launch.Command{b.largest(op.Src, to+driver.Pointer(tail)), b.rightPieces(call, true)}, nil
+		switch b.layout.Kept[op.Dst.M.ID] {
+		case gemm.SplitLibrary:
+			return gemm.SplitFactor(b.Target, op.Src, !op.Trans, b.At(op.Dst), 0, false), nil
+		case gemm.SplitKernel:
+			return gemm.PackRight(b.Target, op), nil
 		}
 		if b.alias[op.Dst.M.ID] {
 			return nil, nil
@@ -177,15 +174,4 @@ func (b *binder) steps(op schedule.Op, stream int) ([]launch.Command, error) {
 		return b.backwards(op)
 	}
 	return nil, fmt.Errorf("cuda: %s: %w: there is no kernel for it", op.Name(), schedule.ErrDevice)
-}
-
-func (b *binder) product(op schedule.Gemm) *driver.Product {
-	m, n, k := op.Sizes()
-	return &driver.Product{
-		M: m, N: n, K: k, A: b.At(op.A), B: b.At(op.B), C: b.At(op.C),
-		LdA: op.A.M.Cols, LdB: op.B.M.Cols, LdC: op.C.M.Cols,
-		TransA: op.TransA, TransB: op.TransB, Accumulate: op.Accumulate,
-		Operands: b.Element(op.A), Result: b.Element(op.C), TF32: b.Precision == schedule.TF32,
-		Pick: b.Knobs["pick"] != 0,
-	}
 }

@@ -1,10 +1,10 @@
 package cuda
 
 import (
-	"fmt"
 	"slices"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
@@ -18,24 +18,21 @@ import (
 // longestChain is how many products a chain has at most.
 const longestChain = 8
 
-// A link is where a product of a chain has the pieces of its right factor, their tail, and room for its parts.
-type link struct{ at, tail, parts driver.Pointer }
-
 // inParts reports whether op is formed in parts, of pieces that are made with it, at one go.
 func (l *layout) inParts(op schedule.Gemm) bool {
-	if l.factors[op.B.M.ID] != nil || l.kept[op.B.M.ID] != single || l.of(op) != onTheWay || !engineCopies(op.A) || len(wideParts(op, false, splitRoom)) > 1 {
+	if l.Factors[op.B.M.ID] != nil || l.Kept[op.B.M.ID] != gemm.Library || l.MethodOf(op) != gemm.SplitKernel || !gemm.EngineCopies(op.A) || len(gemm.CutTerms(op, false, gemm.SplitRoom)) > 1 {
 		return false
 	}
-	w, _ := divided(op, l.sms)
-	return w.parts > 1
+	w, _ := gemm.Divide(op, l.Sms)
+	return w.Parts > 1
 }
 
 // linkBytes is what op's right pieces take, and those with op's parts.
 func (l *layout) linkBytes(op schedule.Gemm) (pieces, all int64) {
 	m, n, k := op.Sizes()
-	pieces, _ = wideBytes(n, k)
-	w, _ := divided(op, l.sms)
-	return pieces, pieces + int64(ints.RoundUp(4*w.parts*m*n, launch.Alignment))
+	pieces, _ = gemm.PackedBytes(n, k)
+	w, _ := gemm.Divide(op, l.Sms)
+	return pieces, pieces + int64(ints.RoundUp(4*w.Parts*m*n, launch.Alignment))
 }
 
 // chain lists the nodes of the chain that begins with the product at node i, i itself and sums of rows
@@ -43,7 +40,7 @@ func (l *layout) linkBytes(op schedule.Gemm) (pieces, all int64) {
 // stream waits for any but the last, and they wait for none.
 func (l *layout) chain(s *schedule.Schedule, i int) (nodes []int, bytes int64) {
 	first, ok := s.Nodes[i].Op.(schedule.Gemm)
-	if !ok || !l.some || !l.inParts(first) {
+	if !ok || !l.Some || !l.inParts(first) {
 		return nil, 0
 	}
 	var pending []schedule.View
@@ -59,7 +56,7 @@ func (l *layout) chain(s *schedule.Schedule, i int) (nodes []int, bytes int64) {
 				return nodes, bytes
 			}
 			_, all := l.linkBytes(op)
-			if j > i && bytes+all > splitRoom {
+			if j > i && bytes+all > gemm.SplitRoom {
 				return nodes, bytes
 			}
 			products, bytes = products+1, bytes+all
@@ -103,17 +100,17 @@ func (b *binder) following(stream int) (nodes []int) {
 
 // right is where the pieces of op's right factor are, whose tail is given, and what makes them: in scratch memory from
 // free on, unless the product that begins op's chain has made them. It makes those of all of its chain.
-func (b *binder) right(op schedule.Gemm, tail, free driver.Pointer, stream int) (link, []launch.Command) {
+func (b *binder) right(op schedule.Gemm, tail, free driver.Pointer, stream int) (gemm.Operand, []launch.Command) {
 	if made, ok := b.chained[b.now]; ok {
 		return made, nil
 	}
 	var steps []launch.Command
 	var calls launch.Batch
-	add := func(op schedule.Gemm, tail driver.Pointer) link {
+	add := func(op schedule.Gemm, tail driver.Pointer) gemm.Operand {
 		bytes, all := b.layout.linkBytes(op)
-		at := link{at: free, tail: tail, parts: free + driver.Pointer(bytes)}
+		at := gemm.Operand{At: free, Tail: tail, Parts: free + driver.Pointer(bytes)}
 		free += driver.Pointer(all)
-		b.addPieces(&calls, op.B, op.TransB, at.at, tail, tail)
+		gemm.AddPacking(b.Target, &calls, op.B, op.TransB, at.At, tail, tail)
 		return at
 	}
 	first := add(op, tail)
@@ -123,23 +120,7 @@ func (b *binder) right(op schedule.Gemm, tail, free driver.Pointer, stream int) 
 		steps = append(steps, more...)
 		b.chained[i], b.chainEnd = add(op, tail), i
 	}
-	return first, append(steps, b.rightPieces(calls, !op.TransA))
-}
-
-// addPieces adds to calls the one that makes the pieces of a right factor, whose terms lie along its rows where it is transposed.
-func (b *binder) addPieces(calls *launch.Batch, from schedule.View, trans bool, to, tail, own driver.Pointer) {
-	terms, columns, term, column := from.Rows, from.Cols, from.M.Cols, 1
-	if trans {
-		terms, columns, term, column = from.Cols, from.Rows, 1, from.M.Cols
-	}
-	calls.Add("right_pieces", terms, columns, b.At(from), term, column, to, tail, own)
-	calls.Grid = [3]int{max(calls.Grid[0], ints.CeilDiv(ints.CeilDiv(terms, deepHalves), 2)), max(calls.Grid[1], ints.CeilDiv(columns, columnsHalves)), len(calls.Calls)}
-	calls.Block = [3]int{launch.BlockSize, 1, 1}
-}
-
-// rightPieces makes right factors' pieces, for left factors that have their terms along their rows or not.
-func (b *binder) rightPieces(calls launch.Batch, along bool) launch.Command {
-	return b.Batch("rightpieces", "int, int, const float*, long long, long long, quad*, const float*, float*", file("scales", "V", 1, "ALONG", ints.FromBool(along)).Text+file("pieces").Text, calls)
+	return first, append(steps, gemm.PackOperands(b.Target, calls, !op.TransA))
 }
 
 // joins reports whether node i adds one small matrix to another, which can be done with the parts of the product behind it.
@@ -160,29 +141,6 @@ func (b *binder) joins(i int) bool {
 		}
 	}
 	return len(nodes) > 0
-}
-
-// A sumOf is what parts are added up to: rows × columns of each, one behind another at from.
-type sumOf struct {
-	rows, cols, parts int
-	from              driver.Pointer
-	to                schedule.View
-	add               bool
-}
-
-// addParts forms such sums in one launch.
-func (b *binder) addParts(sums []sumOf) launch.Command {
-	var all launch.Batch
-	for _, s := range sums {
-		width := 4
-		if s.cols%4 != 0 || s.to.M.Cols%4 != 0 || s.from%16 != 0 || b.At(s.to)%16 != 0 {
-			width = 1
-		}
-		all.Add(fmt.Sprintf("add_parts<%d>", width), s.rows, s.cols, s.parts, s.from, b.At(s.to), s.to.M.Cols, ints.FromBool(s.add))
-		all.Grid[0] = max(all.Grid[0], min(ints.CeilDiv(s.rows*s.cols, width*launch.BlockSize), launch.MaxGrid))
-	}
-	all.Grid[1], all.Grid[2], all.Block = 1, len(sums), [3]int{launch.BlockSize, 1, 1}
-	return b.Batch("addparts", "int, int, int, const float*, float*, int, int", file("addparts").Text, all)
 }
 
 // sumBehind is the sum of rows that follows a product, whose parts have been formed: they are

@@ -186,11 +186,11 @@ func (p *program) enqueue(nodes [][]launch.Command) error {
 			early[stream] = false
 		}
 		r.add(stream, nodes[i])
-		if p.layout.fused[i] {
+		if p.layout.Fused[i] {
 			continue
 		}
 		waits = 0
-		for j := i; j == i || j >= 0 && p.layout.fused[j]; j-- {
+		for j := i; j == i || j >= 0 && p.layout.Fused[j]; j-- {
 			if e, ok := signals[j]; ok {
 				r.list = append(r.list, driver.Call{Stream: stream, Event: e})
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/cell"
@@ -30,7 +31,7 @@ const (
 func (b *binder) kind(op schedule.Op) kind {
 	switch op := op.(type) {
 	case schedule.Pack:
-		if b.layout.factors[op.Dst.M.ID] == nil && b.layout.kept[op.Dst.M.ID] == onTheWay && op.Src.Cols == op.Src.M.Cols && op.Src.Bytes() < 1<<32 {
+		if b.layout.Factors[op.Dst.M.ID] == nil && b.layout.Kept[op.Dst.M.ID] == gemm.SplitKernel && op.Src.Cols == op.Src.M.Cols && op.Src.Bytes() < 1<<32 {
 			return packs
 		}
 	case schedule.Map:
@@ -82,28 +83,8 @@ func (r run) meets(op schedule.Op) bool {
 
 // together are the launches of a run of two operations or more.
 func (b *binder) together(r run) []launch.Command {
-	if r.kind != packs {
-		return []launch.Command{pointwise.Fill(b.Target, r.ops)}
+	if r.kind == packs {
+		return gemm.PackRights(b.Target, r.ops)
 	}
-	var look, split launch.Batch
-	width := 4
-	looked := map[schedule.View]driver.Pointer{} // where the largest values are of what is packed
-	for _, op := range r.ops {
-		op := op.(schedule.Pack)
-		to := b.At(op.Dst)
-		_, tail := wideBytes(op.Dst.Cols, op.Dst.Rows)
-		if looked[op.Src] == 0 {
-			looked[op.Src] = to + driver.Pointer(tail)
-			look.Add("largest_flat", op.Src.Rows*op.Src.Cols, b.At(op.Src), to+driver.Pointer(tail))
-		}
-		if op.Src.Rows*op.Src.Cols%4 != 0 || b.At(op.Src)%16 != 0 {
-			width = 1
-		}
-		b.addPieces(&split, op.Src, op.Trans, to, looked[op.Src], to+driver.Pointer(tail))
-	}
-	look.Grid, look.Block = [3]int{128, 1, len(look.Calls)}, [3]int{launch.BlockSize, 1, 1}
-	return []launch.Command{
-		b.Batch("largest", "int, const float*, float*", file("scales", "V", width).Text, look),
-		b.rightPieces(split, true),
-	}
+	return []launch.Command{pointwise.Fill(b.Target, r.ops)}
 }

@@ -56,6 +56,7 @@ func ElementOf(groups []Group, r cell.Ref) driver.Element {
 	return groups[slices.IndexFunc(groups, func(g Group) bool { return g.Name == GroupName(r) })].Element
 }
 
+// WeightParams declares the weights of so many gates as parameters.
 func WeightParams(gates int) string {
 	return List(make([]int, gates), func(g, _ int) string { return fmt.Sprintf(", const W* weights%d", g) })
 }

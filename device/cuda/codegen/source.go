@@ -33,7 +33,8 @@ func Defines(words ...any) string {
 //go:embed *.cu
 var beginnings embed.FS
 
-// Intrinsics and Common begin every kernel; another machine than a GPU has other
-// intrinsics.
+// Intrinsics is what begins every kernel on a GPU; the emulator has its own.
 func Intrinsics() string { return File(beginnings, "intrinsics").Text }
-func Common() string     { return File(beginnings, "common").Text }
+
+// Common is what comes next in every kernel.
+func Common() string { return File(beginnings, "common").Text }

@@ -58,6 +58,7 @@ func (t *Target) At(v schedule.View) driver.Pointer {
 	return t.Base + driver.Pointer(t.Offsets[v.M.ID]+int64(v.Row*v.M.Cols+v.Col)*int64(size))
 }
 
+// Element is how a view's elements are stored.
 func (t *Target) Element(v schedule.View) driver.Element {
 	if v.Empty() {
 		return driver.Single

@@ -1,4 +1,4 @@
-package cuda
+package gemm
 
 import (
 	"fmt"
@@ -20,13 +20,13 @@ import (
 // A product is narrow of up to narrowRows rows, and large enough to have a
 // kernel made for it from narrowFactor values of its right factor on.
 const (
-	narrowRows   = 128
-	narrowFactor = 1 << 16
+	skinnyRows   = 128
+	skinnyFactor = 1 << 16
 )
 
-// A narrow is how kernels/narrow.cu divides products of few rows that have the
+// A Skinny is how kernels/narrow.cu divides products of few rows that have the
 // same packed right factor, and how that factor is stored.
-type narrow struct {
+type Skinny struct {
 	length, columns int  // of the factor: terms of a sum, and sums
 	fused           bool // a cell runs with the product
 	gates           int  // that it takes of a unit; 1 where there is none
@@ -40,28 +40,28 @@ type narrow struct {
 }
 
 // width is the number of columns of a block.
-func (n narrow) width() int { return 16 * n.tiles * n.bands }
-func (n narrow) rows() int  { return 8 * n.eights }
+func (n Skinny) width() int { return 16 * n.tiles * n.bands }
+func (n Skinny) rows() int  { return 8 * n.eights }
 
 // chunks is how many pieces of 64 bytes along the sum a warp has.
-func (n narrow) chunks() int { return ints.CeilDiv(n.length*n.weights.Bytes(), 64*n.slices) }
+func (n Skinny) chunks() int { return ints.CeilDiv(n.length*n.weights.Bytes(), 64*n.slices) }
 
 // total is how many pieces there are for all warps.
-func (n narrow) total() int   { return n.chunks() * n.slices }
-func (n narrow) threads() int { return 32 * n.bands * n.slices }
+func (n Skinny) total() int   { return n.chunks() * n.slices }
+func (n Skinny) threads() int { return 32 * n.bands * n.slices }
 
 // blocks is how many blocks stand side by side for all columns.
-func (n narrow) blocks() int { return ints.CeilDiv(n.columns/n.gates, n.width()/n.gates) }
+func (n Skinny) blocks() int { return ints.CeilDiv(n.columns/n.gates, n.width()/n.gates) }
 
-// quads is the size of the packed factor, in pieces of 16 bytes.
-func (n narrow) quads() int { return n.blocks() * n.tiles * n.bands * n.total() * 64 }
+// Quads is the size of the packed factor, in pieces of 16 bytes.
+func (n Skinny) Quads() int { return n.blocks() * n.tiles * n.bands * n.total() * 64 }
 
 // shared is what a block needs of shared memory: the sums of its slices.
-func (n narrow) shared() int { return 4 * n.slices * n.rows() * (n.width() + 4) }
+func (n Skinny) shared() int { return 4 * n.slices * n.rows() * (n.width() + 4) }
 
 // stages is how many pieces a warp has in registers at a time, one of which it
 // multiplies.
-func (n narrow) stages() int {
+func (n Skinny) stages() int {
 	left := 224 - 4*n.tiles*n.eights - 4*n.eights - 2*n.eights
 	if n.exact {
 		left -= 4 * n.eights
@@ -73,7 +73,7 @@ func (n narrow) stages() int {
 // it has a share, as measured: the lines of the cache that warps of a
 // multiprocessor ask for, each of 128 bytes of weights or 64 of a row, what all
 // of them read, the multiplications, and memory where weights come from there.
-func (n narrow) nanoseconds(rows, share int, p driver.Properties) float64 {
+func (n Skinny) nanoseconds(rows, share int, p driver.Properties) float64 {
 	blocks := float64(n.blocks() * ints.CeilDiv(rows, n.rows()))
 	waves := math.Ceil(blocks / float64(max(1, p.SMs/share)))
 	pieces := float64(n.total() * n.bands) // of all warps
@@ -85,7 +85,7 @@ func (n narrow) nanoseconds(rows, share int, p driver.Properties) float64 {
 		multiply *= 3
 	}
 	most := max(ask, read, multiply)
-	if bytes := float64(16 * n.quads() * share); bytes >= 0.8*float64(p.L2) {
+	if bytes := float64(16 * n.Quads() * share); bytes >= 0.8*float64(p.L2) {
 		most = max(most, bytes/4500+0.1*most)
 	}
 	return 1700 + most
@@ -94,7 +94,7 @@ func (n narrow) nanoseconds(rows, share int, p driver.Properties) float64 {
 // libraryNanoseconds is about what the vendor's library takes for it, as
 // measured: however few the rows, it reads weights at a third of memory's rate in
 // single precision, but for a single row.
-func (n narrow) libraryNanoseconds(rows, share int) float64 {
+func (n Skinny) libraryNanoseconds(rows, share int) float64 {
 	weights := float64(n.length) * float64(n.columns) * float64(share)
 	work, bytes := 2*float64(rows)*weights, weights*float64(n.weights.Bytes())
 	switch {
@@ -112,18 +112,18 @@ func (n narrow) libraryNanoseconds(rows, share int) float64 {
 // cellNanoseconds is about what a cell takes that is launched alone.
 const cellNanoseconds = 2000
 
-// narrowKnobs are those of schedules with packed right factors.
-func narrowKnobs(s *schedule.Schedule) []knob.Knob {
+// SkinnyKnobs are the knobs of schedules with packed right factors.
+func SkinnyKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		if g, ok := op.(schedule.Gemm); ok && g.B.M.Packed {
-			return skinnyKnobs()
+			return SkinnyKnobDocs()
 		}
 	}
 	return nil
 }
 
-// skinnyKnobs are those of products of few rows by a kernel of this package.
-func skinnyKnobs() []knob.Knob {
+// SkinnyKnobDocs are the knobs of products of few rows by a kernel of this package.
+func SkinnyKnobDocs() []knob.Knob {
 	return []knob.Knob{
 		{Name: "narrow", Doc: "products of few rows by a kernel of this program's, with the cell that follows in one (1) or apart (3), or by the vendor's library (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
 		{Name: "narrowwidth", Doc: "columns of a block of such a product; 0: chosen", Values: []int{0, 16, 32, 48, 64, 96, 128, 192}},
@@ -131,11 +131,11 @@ func skinnyKnobs() []knob.Knob {
 	}
 }
 
-// chooseNarrow is the division that is expected to be the fastest of those that
+// chooseSkinny is the division that is expected to be the fastest of those that
 // knobs leave, if it is faster than the library or asked for.
-func chooseNarrow(n narrow, rows, share int, k knob.Params, p driver.Properties) (narrow, bool) {
+func chooseSkinny(n Skinny, rows, share int, k knob.Params, p driver.Properties) (Skinny, bool) {
 	best, least := n, math.Inf(1)
-	if !narrowAsked(k) {
+	if !skinnyAsked(k) {
 		if least = n.libraryNanoseconds(rows, share); n.fused {
 			least += cellNanoseconds
 		}
@@ -155,8 +155,8 @@ func chooseNarrow(n narrow, rows, share int, k knob.Params, p driver.Properties)
 }
 
 // divisions are all that there are, in blocks of eight warps.
-func (n narrow) divisions() iter.Seq[narrow] {
-	return func(yield func(narrow) bool) {
+func (n Skinny) divisions() iter.Seq[Skinny] {
+	return func(yield func(Skinny) bool) {
 		for _, n.tiles = range []int{1, 2, 3, 4} {
 			for _, n.bands = range []int{1, 2, 4} {
 				for _, n.eights = range []int{1, 2, 4, 8} {
@@ -169,52 +169,54 @@ func (n narrow) divisions() iter.Seq[narrow] {
 	}
 }
 
-// narrowAsked reports whether knobs ask for narrow products, whatever their size.
-func narrowAsked(k knob.Params) bool {
+// skinnyAsked reports whether knobs ask for narrow products, whatever their size.
+func skinnyAsked(k knob.Params) bool {
 	return k["narrow"] == 1 || k["narrow"] == 3 || k["narrowwidth"]+k["narrowrows"] > 0
 }
 
-// A narrowing says which packed factors are stored for narrow products, those
+// A SkinnyPlan says which packed factors are stored for narrow products, those
 // that such products alone read, and which of these run a cell as well.
-type narrowing struct {
-	factors map[int]*narrow
-	fused   map[int]bool // by the place of the product in the schedule; its cell is next
+type SkinnyPlan struct {
+	Factors map[int]*Skinny
+	Fused   map[int]bool // by the place of the product in the schedule; its cell is next
 }
 
-func newNarrowing(s *schedule.Schedule, k knob.Params, p driver.Properties, lower map[int]bool) narrowing {
-	out := narrowing{factors: map[int]*narrow{}, fused: map[int]bool{}}
+// NewSkinnyPlan chooses the packed factors of s, stored as element says; those of
+// lower belong to stacked layers.
+func NewSkinnyPlan(s *schedule.Schedule, element []driver.Element, k knob.Params, p driver.Properties, lower map[int]bool) SkinnyPlan {
+	out := SkinnyPlan{Factors: map[int]*Skinny{}, Fused: map[int]bool{}}
 	if k["narrow"] == 2 || p.Capability < 80 {
 		return out
 	}
-	element, share := elements(s), min(narrowStreams(s), p.SMs)
+	share := min(skinnyStreams(s), p.SMs)
 	for id, u := range factorUses(s, k["narrow"] == 3) {
 		m := s.Matrices[id]
-		if u.other || u.rows == 0 || lower[id] || !narrowAsked(k) && m.Elements() < narrowFactor {
+		if u.other || u.rows == 0 || lower[id] || !skinnyAsked(k) && m.Elements() < skinnyFactor {
 			continue
 		}
-		n := narrow{length: m.Rows, columns: m.Cols, fused: u.gates > 0, gates: max(1, u.gates), weights: element[id], exact: s.Precision == schedule.FP32}
-		best, ok := chooseNarrow(n, u.rows, share, k, p)
+		n := Skinny{length: m.Rows, columns: m.Cols, fused: u.gates > 0, gates: max(1, u.gates), weights: element[id], exact: s.Precision == schedule.FP32}
+		best, ok := chooseSkinny(n, u.rows, share, k, p)
 		if !ok && n.fused && k["narrow"] != 1 {
 			n.fused, n.gates = false, 1
-			best, ok = chooseNarrow(n, u.rows, share, k, p)
+			best, ok = chooseSkinny(n, u.rows, share, k, p)
 		}
 		if ok {
-			out.factors[id] = &best
+			out.Factors[id] = &best
 		}
 	}
 	for i, n := range s.Nodes {
-		if g, ok := n.Op.(schedule.Gemm); ok && out.factors[g.B.M.ID] != nil {
-			out.fused[i] = out.factors[g.B.M.ID].fused
+		if g, ok := n.Op.(schedule.Gemm); ok && out.Factors[g.B.M.ID] != nil {
+			out.Fused[i] = out.Factors[g.B.M.ID].fused
 		}
 	}
 	return out
 }
 
-// narrowStreams is how many streams have products of few rows; 1 where none has.
-func narrowStreams(s *schedule.Schedule) int {
+// skinnyStreams is how many streams have products of few rows; 1 where none has.
+func skinnyStreams(s *schedule.Schedule) int {
 	on := map[int]bool{}
 	for _, n := range s.Nodes {
-		if g, ok := n.Op.(schedule.Gemm); ok && g.B.M.Packed && g.A.Rows <= narrowRows {
+		if g, ok := n.Op.(schedule.Gemm); ok && g.B.M.Packed && g.A.Rows <= skinnyRows {
 			on[n.Stream] = true
 		}
 	}
@@ -271,7 +273,7 @@ func (u *use) product(g schedule.Gemm, gates int) {
 	}
 	rows, _, _ := g.Sizes()
 	u.rows = max(u.rows, rows)
-	u.other = u.other || g.TransA || g.TransB || g.B != g.B.M.All() || rows > narrowRows
+	u.other = u.other || g.TransA || g.TransB || g.B != g.B.M.All() || rows > skinnyRows
 }
 
 // gatesBehind is the number of gates of the cell that follows product i at once,
@@ -297,49 +299,20 @@ func gatesBehind(s *schedule.Schedule, i int) int {
 	return c.Cell.Recurrent
 }
 
-// overwritten reports whether the product of node i, which its cell has used, is
-// formed anew before anything else looks at it.
-func (b *binder) overwritten(s *schedule.Schedule, i int) bool {
-	c := s.Nodes[i].Op.(schedule.Gemm).C
-	if b.touched == nil {
-		b.touched = touched(s)
-	}
-	at := b.touched[c.M.ID]
-	next, _ := slices.BinarySearch(at, i+2)
-	if next == len(at) {
-		return false
-	}
-	g, ok := s.Nodes[at[next]].Op.(schedule.Gemm)
-	return ok && g.C == c && !g.Accumulate && g.A.M != c.M && g.B.M != c.M
-}
-
-// touched lists, per matrix, the nodes that read or write it, in order.
-func touched(s *schedule.Schedule) [][]int {
-	at := make([][]int, len(s.Matrices))
-	for i, n := range s.Nodes {
-		for v := range schedule.Accesses(n.Op) {
-			if all := at[v.M.ID]; len(all) == 0 || all[len(all)-1] != i {
-				at[v.M.ID] = append(all, i)
-			}
-		}
-	}
-	return at
-}
-
-// tiles packs a factor.
-func (b *binder) tiles(op schedule.Pack, n *narrow) launch.Command {
+// PackSkinny packs a factor.
+func PackSkinny(t *launch.Target, op schedule.Pack, n *Skinny) launch.Command {
 	term, column := op.Src.M.Cols, 1
 	if op.Trans {
 		term, column = 1, op.Src.M.Cols
 	}
-	count := n.quads()
-	return launch.New(b.File(file, "tiles", "FROM", b.Element(op.Src), "W", n.weights, "GATES", n.gates, "COLUMNS", n.width()),
+	count := n.Quads()
+	return launch.New(t.File(file, "tiles", "FROM", t.Element(op.Src), "W", n.weights, "GATES", n.gates, "COLUMNS", n.width()),
 		[3]int{min(ints.CeilDiv(count, launch.BlockSize), launch.MaxGrid), 1, 1}, [3]int{launch.BlockSize, 1, 1},
-		uint64(b.At(op.Src)), uint64(term), uint64(column), uint64(b.At(op.Dst)), uint64(count), uint64(n.total()), uint64(n.length), uint64(n.columns/n.gates))
+		uint64(t.At(op.Src)), uint64(term), uint64(column), uint64(t.At(op.Dst)), uint64(count), uint64(n.total()), uint64(n.length), uint64(n.columns/n.gates))
 }
 
-// narrowProduct is a product of few rows.
-func (b *binder) narrowProduct(op schedule.Gemm, n *narrow) launch.Command {
+// SkinnyProduct is a product of few rows.
+func SkinnyProduct(t *launch.Target, op schedule.Gemm, n *Skinny) launch.Command {
 	out := fmt.Sprintf(`struct Out {
   enum { GATES = 1, READS = %d };
   %v* c;
@@ -347,24 +320,24 @@ func (b *binder) narrowProduct(op schedule.Gemm, n *narrow) launch.Command {
   __device__ void read(int r, int u, float* v) const { if (READS) v[0] = widen(c[(long long)r * ldc + u]); }
   __device__ void write(int r, int u, const float* v, const float* z) const { narrow(c[(long long)r * ldc + u], READS ? v[0] + z[0] : z[0]); }
 };
-`, ints.FromBool(op.Accumulate), b.Element(op.C))
+`, ints.FromBool(op.Accumulate), t.Element(op.C))
 	plain := *n
 	plain.gates = 1
-	return b.narrowLaunch(op, &plain, "gemm", out, fmt.Sprintf(", %v* c, int ldc", b.Element(op.C)), "out.c = c, out.ldc = ldc;", uint64(b.At(op.C)), uint64(op.C.M.Cols))
+	return skinnyLaunch(t, op, &plain, "gemm", out, fmt.Sprintf(", %v* c, int ldc", t.Element(op.C)), "out.c = c, out.ldc = ldc;", uint64(t.At(op.C)), uint64(op.C.M.Cols))
 }
 
-// narrowCell is a product of few rows and the cell behind it. The product itself
+// SkinnyCell is a product of few rows and the cell behind it. The product itself
 // is kept where keep says so.
-func (b *binder) narrowCell(op schedule.Gemm, c schedule.Cell, n *narrow, keep bool) launch.Command {
+func SkinnyCell(t *launch.Target, op schedule.Gemm, c schedule.Cell, n *Skinny, keep bool) launch.Command {
 	p := c.Program()
-	groups := slices.DeleteFunc(b.Groups(p, c.Vector), func(g codegen.Group) bool { return g.Name == codegen.GroupName(cell.Ref{Kind: cell.R}) })
+	groups := slices.DeleteFunc(t.Groups(p, c.Vector), func(g codegen.Group) bool { return g.Name == codegen.GroupName(cell.Ref{Kind: cell.R}) })
 	reads, writes := p.Vectors()
 	reads = slices.DeleteFunc(reads, func(r cell.Ref) bool { return r.Kind == cell.R })
 	var text, set strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }
-	line("struct Out {\n  enum { GATES = %d, READS = %d };\n  %v* c;\n  int ldc, hidden, keep;", n.gates, len(reads), b.Element(op.C))
+	line("struct Out {\n  enum { GATES = %d, READS = %d };\n  %v* c;\n  int ldc, hidden, keep;", n.gates, len(reads), t.Element(op.C))
 	set.WriteString("out.c = c, out.ldc = ldc, out.hidden = hidden, out.keep = keep;")
-	args := []uint64{uint64(b.At(op.C)), uint64(op.C.M.Cols), uint64(ints.FromBool(keep))}
+	args := []uint64{uint64(t.At(op.C)), uint64(op.C.M.Cols), uint64(ints.FromBool(keep))}
 	for _, g := range groups {
 		qualifier := "const "
 		if g.Written {
@@ -372,7 +345,7 @@ func (b *binder) narrowCell(op schedule.Gemm, c schedule.Cell, n *narrow, keep b
 		}
 		line("  %s%v* %s;\n  int ld_%s;", qualifier, g.Element, g.Name, g.Name)
 		fmt.Fprintf(&set, " out.%s = %s, out.ld_%s = ld_%s;", g.Name, g.Name, g.Name, g.Name)
-		args = append(args, uint64(b.At(g.View)), b.Stride(g.View))
+		args = append(args, uint64(t.At(g.View)), t.Stride(g.View))
 	}
 	place := func(r cell.Ref) string {
 		return fmt.Sprintf("%s[(long long)r * ld_%s + %d * hidden + u]", codegen.GroupName(r), codegen.GroupName(r), codegen.Offset(r))
@@ -397,17 +370,17 @@ func (b *binder) narrowCell(op schedule.Gemm, c schedule.Cell, n *narrow, keep b
 		line("    narrow(%s, %v);", place(r), r)
 	}
 	line("  }\n};")
-	return b.narrowLaunch(op, n, pointwise.CellName(c), text.String(), fmt.Sprintf(", %v* c, int ldc, int keep%s", b.Element(op.C), codegen.Params(groups)), set.String(), args...)
+	return skinnyLaunch(t, op, n, pointwise.CellName(c), text.String(), fmt.Sprintf(", %v* c, int ldc, int keep%s", t.Element(op.C), codegen.Params(groups)), set.String(), args...)
 }
 
-// narrowLaunch is the launch of a kernel that forms a product and has it
+// skinnyLaunch is the launch of a kernel that forms a product and has it
 // written by the struct out.
-func (b *binder) narrowLaunch(op schedule.Gemm, n *narrow, name, out, declared, set string, args ...uint64) launch.Command {
-	aligned := n.length*n.weights.Bytes()%16 == 0 && op.A.M.Cols*n.weights.Bytes()%16 == 0 && int(b.At(op.A))%16 == 0
+func skinnyLaunch(t *launch.Target, op schedule.Gemm, n *Skinny, name, out, declared, set string, args ...uint64) launch.Command {
+	aligned := n.length*n.weights.Bytes()%16 == 0 && op.A.M.Cols*n.weights.Bytes()%16 == 0 && int(t.At(op.A))%16 == 0
 	sizes := fmt.Sprintf("typedef %v W;\nenum { TILES = %d, EIGHTS = %d, BANDS = %d, SLICES = %d, STAGES = %d, ALIGNED = %d, EXACT = %d };\n",
 		n.weights, n.tiles, n.eights, n.bands, n.slices, n.stages(), ints.FromBool(aligned), ints.FromBool(n.exact))
 	name = "narrow_" + codegen.Identifier(name)
-	s := b.Source(func() codegen.Source {
+	s := t.Source(func() codegen.Source {
 		var text strings.Builder
 		text.WriteString(sizes + file("narrow").Text + out)
 		fmt.Fprintf(&text, "extern \"C\" __global__ void __launch_bounds__(%d) %s(const W* a, int lda, int rows, const quad* weights, int length, int hidden, int chunks%s) {\n", n.threads(), name, declared)
@@ -416,8 +389,8 @@ func (b *binder) narrowLaunch(op schedule.Gemm, n *narrow, name, out, declared, 
 	}, name, sizes, out)
 	rows := op.A.Rows
 	l := launch.New(s, [3]int{n.blocks(), ints.CeilDiv(rows, n.rows()), 1}, [3]int{n.threads(), 1, 1},
-		append([]uint64{uint64(b.At(op.A)), uint64(op.A.M.Cols), uint64(rows), uint64(b.At(op.B)), uint64(n.length), uint64(n.columns / n.gates), uint64(n.chunks())}, args...)...)
+		append([]uint64{uint64(t.At(op.A)), uint64(op.A.M.Cols), uint64(rows), uint64(t.At(op.B)), uint64(n.length), uint64(n.columns / n.gates), uint64(n.chunks())}, args...)...)
 	l.Launch.Shared = n.shared()
-	l.Early = b.Properties.Capability >= 90
+	l.Early = t.Properties.Capability >= 90
 	return l
 }

@@ -1,7 +1,8 @@
-package cuda
+package gemm
 
 import (
 	"math"
+	"rnnbench/rnn/cell"
 
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
@@ -24,25 +25,22 @@ import (
 // are laid out along the sum. Columns of zeros keep pieces aligned to sixteen
 // bytes.
 
-// productKnobs are those of schedules with products.
-func productKnobs(s *schedule.Schedule) []knob.Knob {
+// ProductKnobs are those of schedules with products.
+func ProductKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		if _, ok := op.(schedule.Gemm); !ok {
 			continue
 		}
 		if s.Precision == schedule.FP32 {
-			return []knob.Knob{pickKnob(), splitKnob()}
+			return []knob.Knob{PickKnob(), SplitKnob()}
 		}
-		return []knob.Knob{pickKnob()}
+		return []knob.Knob{PickKnob()}
 	}
 	return nil
 }
 
-func pickKnob() knob.Knob {
-	return knob.Knob{Name: "pick", Doc: "the library's algorithm for each product: 1: the fastest of those it names, which are tried; 0: the one it recommends", Values: []int{0, 1}}
-}
-
-func splitKnob() knob.Knob {
+// SplitKnob is the knob of how fp32 products are split.
+func SplitKnob() knob.Knob {
 	return knob.Knob{Name: "split", Doc: "fp32 products, but narrow ones, as three of halves on tensor cores, by the library (1) or a kernel that splits the left factor as it multiplies it (3), or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}}
 }
 
@@ -62,27 +60,27 @@ func pieceColumns(k int) int { return ints.RoundUp(k, 8) }
 // largestParts is in how many parts the largest value of a factor is looked for;
 // tailBytes is what these and the scale take behind its pieces.
 const (
-	largestParts = 1024
-	tailBytes    = 4 * (4 + largestParts)
+	LargestParts = 1024
+	TailBytes    = 4 * (4 + LargestParts)
 )
 
-// pieceBytes is what a split factor takes, n rows of k terms, and where its tail is.
-func pieceBytes(n, k int) (all, tail int64) {
+// SplitBytes is what a split factor takes, n rows of k terms, and where its tail is.
+func SplitBytes(n, k int) (all, tail int64) {
 	tail = 6 * int64(n) * int64(pieceColumns(k))
-	return (tail + tailBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
+	return (tail + TailBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
 }
 
-// A form is how a product of single precision is formed.
-type form int
+// A Method is how a product of single precision is formed.
+type Method int
 
 const (
-	single   form = iota // by the library, of single precision
-	pieces               // by the library, of the pieces of both factors
-	onTheWay             // by a kernel that splits the left factor (halves.go)
+	Library      Method = iota // by the library, of single precision
+	SplitLibrary               // by the library, of the pieces of both factors
+	SplitKernel                // by a kernel that splits the left factor (halves.go)
 )
 
 // seconds is about what op takes in a form, its right factor split ahead of it or with it.
-func (s splitting) seconds(op schedule.Gemm, f form, ahead bool) float64 {
+func (s SplitPlan) seconds(op schedule.Gemm, f Method, ahead bool) float64 {
 	m, n, k := op.Sizes()
 	flops := 2 * float64(m) * float64(n) * float64(k)
 	left, right := float64(m)*float64(k), float64(n)*float64(k)
@@ -91,17 +89,17 @@ func (s splitting) seconds(op schedule.Gemm, f form, ahead bool) float64 {
 		row = 8*float64(m)*float64(n)/rateCopy + timeLaunch
 	}
 	switch f {
-	case pieces:
+	case SplitLibrary:
 		if ahead {
 			right = 0
 		}
 		return max(flops/rateSplit, 4*float64(m)*float64(n)/rateWrite) + 14*(left+right)/rateCopy + s.launches(2, ahead) + row
-	case onTheWay:
-		_, t := divided(op, s.sms)
+	case SplitKernel:
+		_, t := Divide(op, s.Sms)
 		if ahead {
 			right = 0
 		}
-		if !engineCopies(op.A) {
+		if !EngineCopies(op.A) {
 			t += 8*left/rateCopy + timeLaunch
 		}
 		// The largest value of every other left factor is known.
@@ -111,32 +109,33 @@ func (s splitting) seconds(op schedule.Gemm, f form, ahead bool) float64 {
 }
 
 // launches is what so many take, and two that split a right factor.
-func (s splitting) launches(n float64, ahead bool) float64 {
+func (s SplitPlan) launches(n float64, ahead bool) float64 {
 	if !ahead {
 		n += 2
 	}
 	return n * timeLaunch
 }
 
-// can reports whether op can be formed so, and worth whether that may pay.
-func (s splitting) can(op schedule.Gemm, f form, ahead bool) bool {
-	return (s.asked == single || s.asked == f) && (f != onTheWay || s.hopper && !(ahead && op.TransA))
+// feasible reports whether op can be formed so.
+func (s SplitPlan) feasible(op schedule.Gemm, f Method, ahead bool) bool {
+	return (s.asked == Library || s.asked == f) && (f != SplitKernel || s.hopper && !(ahead && op.TransA))
 }
 
-func worth(op schedule.Gemm, f form) bool {
+// profitable reports whether it may pay to form op so.
+func profitable(op schedule.Gemm, f Method) bool {
 	m, n, k := op.Sizes()
-	return f == single || m >= 256 && n >= map[form]int{pieces: 64, onTheWay: 32}[f] && k >= 32
+	return f == Library || m >= 256 && n >= map[Method]int{SplitLibrary: 64, SplitKernel: 32}[f] && k >= 32
 }
 
 // fastest is the form that is expected to be the fastest of those that all of ops can be
 // formed in and that may pay for some, whose right factor is the same and split ahead of them
 // or with each.
-func (s splitting) fastest(ahead bool, ops ...schedule.Gemm) form {
-	best, least := single, math.Inf(1)
-	for f := range onTheWay + 1 {
+func (s SplitPlan) fastest(ahead bool, ops ...schedule.Gemm) Method {
+	best, least := Library, math.Inf(1)
+	for f := range SplitKernel + 1 {
 		t, pays := 0.0, s.asked == f
 		for _, op := range ops {
-			if pays = pays || worth(op, f); !s.can(op, f, ahead) {
+			if pays = pays || profitable(op, f); !s.feasible(op, f, ahead) {
 				t = math.Inf(1)
 			}
 			t += s.seconds(op, f, ahead)
@@ -148,28 +147,29 @@ func (s splitting) fastest(ahead bool, ops ...schedule.Gemm) form {
 	return best
 }
 
-// A splitting says which products of a schedule are split, and which matrices
+// A SplitPlan says which products of a schedule are split, and which matrices
 // are stored split alone: those of weights that are packed for such products
 // and read by nothing else.
-type splitting struct {
-	some   bool // products may be split
-	asked  form // of products; single: as is expected to pay
-	hopper bool // the GPU has what the kernel takes that splits the left factor
-	sms    int
+type SplitPlan struct {
+	Some   bool   // products may be split
+	asked  Method // of products; single: as is expected to pay
+	hopper bool   // the GPU has what the kernel takes that splits the left factor
+	Sms    int
 	added  map[schedule.Gemm]bool // products to each row of which a row is added next
-	kept   map[int]form           // by the matrix's number
+	Kept   map[int]Method         // by the matrix's number
 }
 
-func newSplitting(s *schedule.Schedule, k knob.Params, p driver.Properties) splitting {
-	out := splitting{
-		some: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, asked: map[int]form{1: pieces, 3: onTheWay}[k["split"]],
-		hopper: p.Hopper && p.Shared >= max(wide{groups: 2}.shared(), wide{groups: 3}.shared()), sms: p.SMs, added: map[schedule.Gemm]bool{}, kept: map[int]form{},
+// NewSplitPlan chooses the method of each product of s.
+func NewSplitPlan(s *schedule.Schedule, k knob.Params, p driver.Properties) SplitPlan {
+	out := SplitPlan{
+		Some: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, asked: map[int]Method{1: SplitLibrary, 3: SplitKernel}[k["split"]],
+		hopper: p.Hopper && p.Shared >= max(Division{groups: 2}.shared(), Division{groups: 3}.shared()), Sms: p.SMs, added: map[schedule.Gemm]bool{}, Kept: map[int]Method{},
 	}
-	if !out.some {
+	if !out.Some {
 		return out
 	}
 	for i := range s.Nodes {
-		if op, row := addedRow(s, i); !row.Empty() {
+		if op, row := AddedRow(s, i); !row.Empty() {
 			out.added[op] = true
 		}
 	}
@@ -194,29 +194,29 @@ func newSplitting(s *schedule.Schedule, k knob.Params, p driver.Properties) spli
 	}
 	for id, pack := range packs {
 		if pack != nil && len(reads[id]) > 0 {
-			out.kept[id] = out.fastest(true, reads[id]...)
+			out.Kept[id] = out.fastest(true, reads[id]...)
 		}
 	}
 	return out
 }
 
-// of is the form of op.
-func (s splitting) of(op schedule.Gemm) form {
-	if !s.some {
-		return single
+// MethodOf is the form of op.
+func (s SplitPlan) MethodOf(op schedule.Gemm) Method {
+	if !s.Some {
+		return Library
 	}
-	if f := s.kept[op.B.M.ID]; f != single {
+	if f := s.Kept[op.B.M.ID]; f != Library {
 		return f
 	}
 	return s.fastest(false, op)
 }
 
-// splits reports whether op is split.
-func (s splitting) splits(op schedule.Gemm) bool { return s.of(op) != single }
+// IsSplit reports whether op is split.
+func (s SplitPlan) IsSplit(op schedule.Gemm) bool { return s.MethodOf(op) != Library }
 
-// splitRoom is what the pieces of a product's factors take at most: larger products are
+// SplitRoom is what the pieces of a product's factors take at most: larger products are
 // formed in portions.
-var splitRoom int64 = 512 << 20
+var SplitRoom int64 = 512 << 20
 
 // splitTerms is how many terms are summed at a time by the library.
 // Tensor cores cut off what they add beyond 24 bits, always towards zero, sixteen
@@ -224,15 +224,15 @@ var splitRoom int64 = 512 << 20
 // summed, about; portions are added in single precision, rounded to nearest.
 const splitTerms = 4096
 
-// portions cuts op so that the pieces of its factors, of the left one alone where
+// Portions cuts op so that the pieces of its factors, of the left one alone where
 // the right is kept, need no more than room, into equal shares of rows, or of
 // the sum's terms where those are more and no more than terms at a time. Shares of
 // rows need all of the right one, which may be more than room.
-func portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
+func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
 	m, n, k := op.Sizes()
-	bytes, _ := pieceBytes(m, k)
+	bytes, _ := SplitBytes(m, k)
 	if !kept {
-		right, _ := pieceBytes(n, k)
+		right, _ := SplitBytes(n, k)
 		bytes += right
 	}
 	parts := int((bytes + room - 1) / room)
@@ -263,59 +263,57 @@ func part(v schedule.View, columns bool, from, n int) schedule.View {
 	return v.Band(from, n)
 }
 
-// splitBytes is what splitting op needs of scratch memory.
-func (s splitting) splitBytes(op schedule.Gemm) int64 {
-	kept := s.kept[op.B.M.ID] != single
-	if s.of(op) == onTheWay {
-		return s.wideRoom(op, kept)
+// ScratchBytes is what splitting op needs of scratch memory.
+func (s SplitPlan) ScratchBytes(op schedule.Gemm) int64 {
+	kept := s.Kept[op.B.M.ID] != Library
+	if s.MethodOf(op) == SplitKernel {
+		return s.kernelScratch(op, kept)
 	}
-	m, n, k := portions(op, kept, splitRoom, splitTerms)[0].Sizes()
-	left, _ := pieceBytes(m, k)
+	m, n, k := Portions(op, kept, SplitRoom, splitTerms)[0].Sizes()
+	left, _ := SplitBytes(m, k)
 	if kept {
 		return left
 	}
-	right, _ := pieceBytes(n, k)
+	right, _ := SplitBytes(n, k)
 	return left + right
 }
 
-// splitProduct forms a product of split factors.
-func (b *binder) splitProduct(op schedule.Gemm, stream int) []launch.Command {
-	kept := b.layout.kept[op.B.M.ID] != single
-	scratch := b.scratch(stream)
+// SplitProduct forms a product of split factors.
+func SplitProduct(t *launch.Target, op schedule.Gemm, kept bool, scratch driver.Pointer) []launch.Command {
 	var out []launch.Command
 	var right schedule.View
-	for _, op := range portions(op, kept, splitRoom, splitTerms) {
+	for _, op := range Portions(op, kept, SplitRoom, splitTerms) {
 		m, n, k := op.Sizes()
-		left, tail := pieceBytes(m, k)
-		_, rightTail := pieceBytes(n, k)
-		p := b.product(op)
+		left, tail := SplitBytes(m, k)
+		_, rightTail := SplitBytes(n, k)
+		p := Product(t, op)
 		p.Operands, p.Pick = driver.Half, false
 		p.K = 3 * pieceColumns(k)
 		p.A, p.LdA, p.TransA = scratch, p.K, false
 		p.B, p.LdB, p.TransB = scratch+driver.Pointer(left), p.K, true
 		if kept {
-			p.B = b.At(op.B)
+			p.B = t.At(op.B)
 		} else if right != op.B {
-			out = append(out, b.split(op.B, !op.TransB, p.B, 0, false)...)
+			out = append(out, SplitFactor(t, op.B, !op.TransB, p.B, 0, false)...)
 			right = op.B
 		}
-		out = append(out, b.split(op.A, op.TransA, p.A, p.B+driver.Pointer(rightTail), op.Accumulate)...)
+		out = append(out, SplitFactor(t, op.A, op.TransA, p.A, p.B+driver.Pointer(rightTail), op.Accumulate)...)
 		p.Scale = p.A + driver.Pointer(tail) + 4
 		out = append(out, launch.Command{Product: p})
 	}
 	return out
 }
 
-// split writes the pieces of a factor, or of its transpose: of a left one for a
+// SplitFactor writes the pieces of a factor, or of its transpose: of a left one for a
 // product with a right one whose tail is given, of a right one where there is
 // none.
-func (b *binder) split(from schedule.View, trans bool, to, right driver.Pointer, accumulate bool) []launch.Command {
+func SplitFactor(t *launch.Target, from schedule.View, trans bool, to, right driver.Pointer, accumulate bool) []launch.Command {
 	rows, all := from.Rows, pieceColumns(from.Cols)
 	if trans {
 		rows, all = from.Cols, pieceColumns(from.Rows)
 	}
-	_, tail := pieceBytes(rows, all)
-	width, block := b.across(from, all)
+	_, tail := SplitBytes(rows, all)
+	width, block := across(t, from, all)
 	grid := [3]int{ints.CeilDiv(all, block[0]*width), min(ints.CeilDiv(from.Rows, block[1]), launch.MaxGrid), 1}
 	if trans {
 		width, grid, block = 1, [3]int{ints.CeilDiv(from.Cols, 32), min(ints.CeilDiv(all, 32), launch.MaxGrid), 1}, [3]int{32, 8, 1}
@@ -324,14 +322,14 @@ func (b *binder) split(from schedule.View, trans bool, to, right driver.Pointer,
 	if right == 0 {
 		right = to + driver.Pointer(tail) // unread
 	}
-	return []launch.Command{b.largest(from, to+driver.Pointer(tail)), launch.New(b.scaled("split", nil, "V", width, "TRANS", ints.FromBool(trans), "RIGHT", kind), grid, block,
-		uint64(from.Rows), uint64(from.Cols), uint64(b.At(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(tail), uint64(right), uint64(ints.FromBool(accumulate)))}
+	return []launch.Command{Largest(t, from, to+driver.Pointer(tail)), launch.New(scaled(t, "split", nil, "V", width, "TRANS", ints.FromBool(trans), "RIGHT", kind), grid, block,
+		uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(tail), uint64(right), uint64(ints.FromBool(accumulate)))}
 }
 
 // across is how many values side by side in v threads take at a time, and a block of them
 // where rows have so many.
-func (b *binder) across(v schedule.View, all int) (width int, block [3]int) {
-	if width = 1; v.Cols%8 == 0 && v.M.Cols%8 == 0 && int(b.At(v))%32 == 0 {
+func across(t *launch.Target, v schedule.View, all int) (width int, block [3]int) {
+	if width = 1; v.Cols%8 == 0 && v.M.Cols%8 == 0 && int(t.At(v))%32 == 0 {
 		width = 8
 	}
 	x := 1
@@ -341,21 +339,34 @@ func (b *binder) across(v schedule.View, all int) (width int, block [3]int) {
 	return width, [3]int{x, launch.BlockSize / x, 1}
 }
 
-// largest looks for a factor's largest value, which its tail is to know.
-func (b *binder) largest(from schedule.View, tail driver.Pointer) launch.Command {
-	width, block := b.across(from, from.Cols)
-	l := launch.New(b.scaled("largest", nil, "V", width), [3]int{min(ints.CeilDiv(from.Rows, block[1]), largestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(b.At(from)), uint64(from.M.Cols), uint64(tail))
-	l.Early = b.Properties.Capability >= 90
+// Largest looks for a factor's largest value, which its tail is to know.
+func Largest(t *launch.Target, from schedule.View, tail driver.Pointer) launch.Command {
+	width, block := across(t, from, from.Cols)
+	l := launch.New(scaled(t, "largest", nil, "V", width), [3]int{min(ints.CeilDiv(from.Rows, block[1]), LargestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(tail))
+	l.Early = t.Properties.Capability >= 90
 	return l
 }
 
 // scaled is a kernel that knows of scales, behind what else it is made of.
-func (b *binder) scaled(name string, parts []string, defines ...any) *codegen.Source {
-	return b.Source(func() codegen.Source {
+func scaled(t *launch.Target, name string, parts []string, defines ...any) *codegen.Source {
+	return t.Source(func() codegen.Source {
 		text := file("scales", defines...).Text
 		for _, part := range append(parts, name) {
 			text += file(part).Text
 		}
 		return codegen.Source{Name: name, Text: text}
 	}, append([]any{name, " "}, defines...)...)
+}
+
+// AddedRow is operation i, if that is a product, and the row that the next one adds to each of
+// its rows, if it does.
+func AddedRow(s *schedule.Schedule, i int) (op schedule.Gemm, row schedule.View) {
+	op, ok := s.Nodes[i].Op.(schedule.Gemm)
+	if !ok || i+1 >= len(s.Nodes) || s.Nodes[i].Stream != s.Nodes[i+1].Stream || len(s.Nodes[i+1].Wait) > 0 {
+		return op, row
+	}
+	if add, ok := s.Nodes[i+1].Op.(schedule.Map); ok && add.Op == cell.Add && add.A == op.C && add.Out == op.C && add.B.Rows == 1 && add.B.M != op.C.M {
+		row = add.B
+	}
+	return op, row
 }

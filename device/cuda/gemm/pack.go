@@ -1,0 +1,58 @@
+package gemm
+
+import (
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/schedule"
+)
+
+// AddPacking adds to calls the one that makes the pieces of a right factor, whose terms lie along its rows where it is transposed.
+func AddPacking(t *launch.Target, calls *launch.Batch, from schedule.View, trans bool, to, tail, own driver.Pointer) {
+	terms, columns, term, column := from.Rows, from.Cols, from.M.Cols, 1
+	if trans {
+		terms, columns, term, column = from.Cols, from.Rows, 1, from.M.Cols
+	}
+	calls.Add("right_pieces", terms, columns, t.At(from), term, column, to, tail, own)
+	calls.Grid = [3]int{max(calls.Grid[0], ints.CeilDiv(ints.CeilDiv(terms, DeepHalves), 2)), max(calls.Grid[1], ints.CeilDiv(columns, columnsHalves)), len(calls.Calls)}
+	calls.Block = [3]int{launch.BlockSize, 1, 1}
+}
+
+// PackOperands makes right factors' pieces, for left factors that have their terms along their rows or not.
+func PackOperands(t *launch.Target, calls launch.Batch, along bool) launch.Command {
+	return t.Batch("rightpieces", "int, int, const float*, long long, long long, quad*, const float*, float*", file("scales", "V", 1, "ALONG", ints.FromBool(along)).Text+file("pieces").Text, calls)
+}
+
+// PackRight packs the right factor of products whose left factors are split on the way.
+func PackRight(t *launch.Target, op schedule.Pack) []launch.Command {
+	_, tail := PackedBytes(op.Dst.Cols, op.Dst.Rows)
+	to := t.At(op.Dst)
+	var call launch.Batch
+	AddPacking(t, &call, op.Src, op.Trans, to, to+driver.Pointer(tail), to+driver.Pointer(tail))
+	return []launch.Command{Largest(t, op.Src, to+driver.Pointer(tail)), PackOperands(t, call, true)}
+}
+
+// PackRights packs several such factors in two launches.
+func PackRights(t *launch.Target, ops []schedule.Op) []launch.Command {
+	var look, split launch.Batch
+	width := 4
+	looked := map[schedule.View]driver.Pointer{} // where the largest values are of what is packed
+	for _, op := range ops {
+		op := op.(schedule.Pack)
+		to := t.At(op.Dst)
+		_, tail := PackedBytes(op.Dst.Cols, op.Dst.Rows)
+		if looked[op.Src] == 0 {
+			looked[op.Src] = to + driver.Pointer(tail)
+			look.Add("largest_flat", op.Src.Rows*op.Src.Cols, t.At(op.Src), to+driver.Pointer(tail))
+		}
+		if op.Src.Rows*op.Src.Cols%4 != 0 || t.At(op.Src)%16 != 0 {
+			width = 1
+		}
+		AddPacking(t, &split, op.Src, op.Trans, to, looked[op.Src], to+driver.Pointer(tail))
+	}
+	look.Grid, look.Block = [3]int{128, 1, len(look.Calls)}, [3]int{launch.BlockSize, 1, 1}
+	return []launch.Command{
+		t.Batch("largest", "int, const float*, float*", file("scales", "V", width).Text, look),
+		PackOperands(t, split, true),
+	}
+}

@@ -1,0 +1,175 @@
+package gemm
+
+import (
+	"math"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/schedule"
+)
+
+// Terms at a time, and columns of a block's part of a product, as kernels/halves.cu has them.
+const (
+	DeepHalves    = 32
+	columnsHalves = 128
+)
+
+// A Division is how a product is divided among blocks.
+type Division struct {
+	groups int // of 64 rows of a block
+	share  int // terms of a part, in deepHalves
+	Parts  int // of the sums
+	items  int // parts of the product
+}
+
+func (w Division) rows() int { return 64 * w.groups }
+
+func (w Division) threads() int { return 128 * (w.groups + 1) }
+
+func (w Division) stages() int { return 8 - w.groups } // 192 or 200 KB
+
+func (w Division) shared() int {
+	return 1024 + w.stages()*(4*DeepHalves*(w.rows()+columnsHalves)+16) + w.groups*4*columnsHalves
+}
+
+// PackedBytes is what the pieces of a right factor of k terms and n columns take, and where
+// its tail is.
+func PackedBytes(n, k int) (all, tail int64) {
+	tail = 4 * int64(ints.RoundUp(n, columnsHalves)) * int64(ints.RoundUp(k, DeepHalves))
+	return (tail + TailBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
+}
+
+// EngineCopies reports whether the copy engine can bring parts of v: rows that begin at
+// multiples of 16 bytes. Of others it is given a copy.
+func EngineCopies(v schedule.View) bool { return v.M.Cols%4 == 0 && v.Col%4 == 0 }
+
+// CopyBytes is what a copy of v takes that the engine can bring.
+func CopyBytes(v schedule.View) int64 {
+	return int64(ints.RoundUp(4*v.Rows*ints.RoundUp(v.Cols, 4), launch.Alignment))
+}
+
+// Divide is how op is divided on a GPU of so many multiprocessors, and about how many
+// seconds it takes, as measured on an H200.
+func Divide(op schedule.Gemm, sms int) (best Division, least float64) {
+	const start = 3e-6
+	m, n, k := op.Sizes()
+	deep := ints.CeilDiv(k, DeepHalves)
+	least = math.Inf(1)
+	for _, g := range []struct {
+		groups      int
+		stage, item float64
+	}{{3, 0.9e-6, 1.25e-6}, {2, 0.65e-6, 1e-6}} {
+		w := Division{groups: g.groups}
+		tiles := ints.CeilDiv(m, w.rows()) * ints.CeilDiv(n, columnsHalves)
+		for parts := 1; parts == 1 || parts <= min(256, deep/8); parts++ {
+			w.share = ints.CeilDiv(deep, parts)
+			w.Parts = ints.CeilDiv(deep, w.share)
+			w.items = tiles * w.Parts
+			t := start + float64(ints.CeilDiv(w.items, sms))*(float64(w.share)*g.stage+g.item)
+			if w.Parts > 1 {
+				t += 8*float64(w.Parts)*float64(m)*float64(n)/rateCopy + timeLaunch
+			}
+			if t < least {
+				best, least = w, t
+			}
+		}
+	}
+	return best, least
+}
+
+// CutTerms cuts op so that the pieces of its right factor, unless that is kept, need no more
+// than room, into shares of the sum's terms.
+func CutTerms(op schedule.Gemm, kept bool, room int64) []schedule.Gemm {
+	_, n, k := op.Sizes()
+	bytes, _ := PackedBytes(n, k)
+	if kept || bytes <= room {
+		return []schedule.Gemm{op}
+	}
+	share := ints.RoundUp(ints.CeilDiv(k, int((bytes+room-1)/room)), DeepHalves)
+	var out []schedule.Gemm
+	for from := 0; from < k; from += share {
+		size, p := min(share, k-from), op
+		p.A, p.B = part(op.A, !op.TransA, from, size), part(op.B, op.TransB, from, size)
+		p.Accumulate = op.Accumulate || from > 0
+		out = append(out, p)
+	}
+	return out
+}
+
+// kernelScratch is what SplitKernel needs of scratch memory: of all portions what the one needs that
+// needs most, which may be the last, since a shorter sum may be in more parts.
+func (s SplitPlan) kernelScratch(op schedule.Gemm, kept bool) (most int64) {
+	copied := int64(0)
+	if !EngineCopies(op.A) {
+		copied = CopyBytes(op.A)
+	}
+	for _, op := range CutTerms(op, kept, SplitRoom) {
+		m, n, k := op.Sizes()
+		bytes := int64(0)
+		if !kept {
+			bytes, _ = PackedBytes(n, k)
+		}
+		if w, _ := Divide(op, s.Sms); w.Parts > 1 {
+			bytes += 4 * int64(w.Parts) * int64(m) * int64(n)
+		}
+		most = max(most, bytes)
+	}
+	return copied + most
+}
+
+// A LeftFactor is where a product's left factor is, or a copy of it that the copy
+// engine can bring, with its tail.
+type LeftFactor struct {
+	View   schedule.View
+	At     driver.Pointer
+	Stride int // elements from row to row
+	Tail   driver.Pointer
+}
+
+// CopyLeft copies a left factor to where left says, and finds its largest value.
+func CopyLeft(t *launch.Target, left LeftFactor) launch.Command {
+	v := left.View
+	l := launch.New(scaled(t, "copyrows", nil, "V", 1), [3]int{min(ints.CeilDiv(v.Rows, 8), LargestParts), 1, 1}, [3]int{32, 8, 1},
+		uint64(v.Rows), uint64(v.Cols), uint64(t.At(v)), uint64(v.M.Cols), uint64(left.At), uint64(left.Stride), uint64(left.Tail))
+	l.Early = true
+	return l
+}
+
+// SplitFP16 forms op, divided so. It adds bias, if that is not empty, to each row.
+func SplitFP16(t *launch.Target, op schedule.Gemm, w Division, left LeftFactor, right Operand, bias schedule.View) launch.Command {
+	m, n, k := op.Sizes()
+	c, ld, add := t.At(op.C), op.C.M.Cols, op.Accumulate
+	row := c // unread
+	if !bias.Empty() {
+		row = t.At(bias)
+	}
+	if w.Parts > 1 {
+		c, ld, add = right.Parts, n, false
+	}
+	width := 1
+	if n%4 == 0 && ld%4 == 0 && c%16 == 0 {
+		width = 4
+	}
+	box := &driver.Tensor{
+		At:      left.At + driver.Pointer(4*((op.A.Row-left.View.Row)*left.Stride+op.A.Col-left.View.Col)),
+		Sizes:   [3]int{op.A.Cols, op.A.Rows, 1},
+		Strides: [2]int{4 * left.Stride, 4 * left.Stride * op.A.Rows},
+		Box:     [3]int{DeepHalves, w.rows(), 1},
+		Turned:  true,
+	}
+	if op.TransA {
+		box.Box[1] = DeepHalves
+	}
+	l := launch.New(scaled(t, "halves", []string{"pieces"}, "V", width, "ALONG", ints.FromBool(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages(), "BIAS", ints.FromBool(!bias.Empty())),
+		[3]int{min(w.items, t.Properties.SMs), 1, 1}, [3]int{w.threads(), 1, 1},
+		uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(left.Tail), uint64(right.At), uint64(right.Tail),
+		uint64(c), uint64(ld), uint64(m)*uint64(n), uint64(ints.FromBool(add)), uint64(row))
+	l.Launch.Shared, l.Launch.Tensors = w.shared(), []*driver.Tensor{box}
+	l.Launch.Pack()
+	l.Early = true
+	return l
+}
+
+// An Operand is where a product of a chain has the pieces of its right factor, their tail, and room for its parts.
+type Operand struct{ At, Tail, Parts driver.Pointer }

@@ -1,0 +1,36 @@
+package cuda
+
+import (
+	"slices"
+
+	"rnnbench/rnn/schedule"
+)
+
+// overwritten reports whether the product of node i, which its cell has used, is
+// formed anew before anything else looks at it.
+func (b *binder) overwritten(s *schedule.Schedule, i int) bool {
+	c := s.Nodes[i].Op.(schedule.Gemm).C
+	if b.touched == nil {
+		b.touched = touched(s)
+	}
+	at := b.touched[c.M.ID]
+	next, _ := slices.BinarySearch(at, i+2)
+	if next == len(at) {
+		return false
+	}
+	g, ok := s.Nodes[at[next]].Op.(schedule.Gemm)
+	return ok && g.C == c && !g.Accumulate && g.A.M != c.M && g.B.M != c.M
+}
+
+// touched lists, per matrix, the nodes that read or write it, in order.
+func touched(s *schedule.Schedule) [][]int {
+	at := make([][]int, len(s.Matrices))
+	for i, n := range s.Nodes {
+		for v := range schedule.Accesses(n.Op) {
+			if all := at[v.M.ID]; len(all) == 0 || all[len(all)-1] != i {
+				at[v.M.ID] = append(all, i)
+			}
+		}
+	}
+	return at
+}
