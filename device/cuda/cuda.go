@@ -26,6 +26,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -77,7 +78,7 @@ func slug(s string) string {
 
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	return slices.Concat([]knob.Knob{graphKnob()}, gemm.ProductKnobs(s), gemm.SkinnyKnobs(s), persistentKnobs(s), scanKnobs(s))
+	return slices.Concat([]knob.Knob{graphKnob()}, gemm.ProductKnobs(s), gemm.SkinnyKnobs(s), persistent.Knobs(s), scanKnobs(s))
 }
 
 // Vocabulary implements device.Device.
@@ -86,7 +87,7 @@ func (d *Device) Vocabulary() []knob.Knob { return Vocabulary() }
 // Vocabulary lists every knob that a GPU has, whatever its capability, with the
 // values that one of them may take.
 func Vocabulary() []knob.Knob {
-	return slices.Concat([]knob.Knob{graphKnob(), gemm.PickKnob(), gemm.SplitKnob()}, gemm.SkinnyKnobDocs(), layerKnobs(true), []knob.Knob{scanKnob()})
+	return slices.Concat([]knob.Knob{graphKnob(), gemm.PickKnob(), gemm.SplitKnob()}, gemm.SkinnyKnobDocs(), persistent.KnobDocs(true), []knob.Knob{scanKnob()})
 }
 
 func graphKnob() knob.Knob {
@@ -107,7 +108,7 @@ func (d *Device) probe() error {
 		return err
 	}
 	clusters := map[int]int{}
-	for _, size := range clusterSizes() {
+	for _, size := range persistent.ClusterSizes() {
 		n, err := d.driver.Clusters(s.Launch.Kernel, size, 1024, p.Shared)
 		if errors.Is(err, device.ErrFault) {
 			return fmt.Errorf("cuda: clusters of %d: %w", size, err)

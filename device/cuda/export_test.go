@@ -6,6 +6,7 @@ import (
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -83,51 +84,19 @@ func LimitPieces(bytes int64) (undo func()) {
 
 // Groupings are those of a layer, the cheapest first, as knobs and as text.
 func Groupings(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.Params, p driver.Properties) (knobs []knob.Params, texts []string) {
-	b := binder{Target: &launch.Target{Knobs: k, Properties: p}}
-	r := newRecurrence(&schedule.Sequence{Cell: c}, c.Inference)
-	all, _ := b.groupings(c, layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: weights == driver.Single, within: within(c), inputs: r.inputs()})
-	for _, t := range all {
-		knobs = append(knobs, t.knobs)
-		texts = append(texts, t.describe())
+	for _, t := range persistent.Candidates(c, hidden, batch, weights, k, p) {
+		knobs = append(knobs, t.Knobs)
+		texts = append(texts, t.Describe())
 	}
 	return knobs, texts
 }
 
 // Gradients are those of the gradient of a layer of c.
 func Gradients(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.Params, p driver.Properties) (texts []string) {
-	b := binder{Target: &launch.Target{Knobs: k, Properties: p}}
-	all, _ := b.backgroupings(c, layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: weights == driver.Single, within: 0, inputs: 0})
-	for _, t := range all {
-		texts = append(texts, t.describe())
+	for _, t := range persistent.BackwardCandidates(c, hidden, batch, weights, k, p) {
+		texts = append(texts, t.Describe())
 	}
 	return texts
-}
-
-// A Division is how a kernel divides a layer or its gradient.
-type Division struct {
-	Kernel, Sizes                     string
-	Blocks, Threads, Shared, Together int
-	Room                              int64 // bytes that groups have for what they leave each other
-	States                            int   // that a thread carries from step to step
-}
-
-// Divisions are those of a layer of c, or of its gradient.
-func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, gradient bool, k knob.Params, p driver.Properties) (out []Division) {
-	b := binder{Target: &launch.Target{Knobs: k, Properties: p}}
-	l := layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: exact, within: 0, inputs: 0}
-	room, states := partsBytes(hidden, batch, p), len(carried(c))
-	list := func(b *binder) ([]grouping, string) { return b.backgroupings(c, l) }
-	if !gradient {
-		r := newRecurrence(&schedule.Sequence{Cell: c}, c.Inference)
-		l.within, l.inputs = within(c), r.inputs()
-		room, states = exchangeBytes(hidden, batch), len(c.States)
-		list = func(b *binder) ([]grouping, string) { return b.groupings(c, l) }
-	}
-	all, _ := b.parts(list)
-	for _, t := range all {
-		out = append(out, Division{Kernel: t.kernel, Sizes: t.sizes, Blocks: t.blocks, Threads: t.threads, Shared: t.shared, Together: t.together, Room: launch.Alignment + room, States: states})
-	}
-	return out
 }
 
 // Moved is what the kernel of a scan reads and writes per unit and step, in
@@ -136,6 +105,3 @@ func Moved(op schedule.Op) int {
 	s := scanCells{}.scan(op)
 	return 4 * (len(s.loads) + len(s.outputs(false)) + len(s.outputs(true)))
 }
-
-// Within is how the state of c that goes through weights is bounded.
-func Within(c *cell.Cell) int { return within(c) }

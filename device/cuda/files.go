@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"embed"
+
 	"rnnbench/device/cuda/codegen"
 )
 

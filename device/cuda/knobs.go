@@ -2,8 +2,8 @@ package cuda
 
 import (
 	"fmt"
-	"math"
 
+	"rnnbench/device/cuda/persistent"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -34,42 +34,13 @@ func (t taken) form(settings knob.Params) {
 	}
 }
 
-// barrier is the form of one group with a barrier, whose cells have exact functions.
-func barrier() grouping {
-	return grouping{knobs: knob.Params{"resident": 3, "tensor": 2, "functions": 1}}
-}
-
-// grouped reports whether t divides a layer among groups of blocks.
-func (t grouping) grouped() bool { return t.kernel != "" }
-
-// closest are those of all, in their order, that have the most of what knobs ask for.
-func (b *binder) closest(all []grouping) []grouping {
-	var out []grouping
-	least := math.MaxInt
-	for _, t := range all {
-		misses := 0
-		for _, name := range []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor"} {
-			if v := b.Knobs[name]; v != 0 && t.knobs[name] != v {
-				misses++
-			}
-		}
-		if misses < least {
-			least, out = misses, nil
-		}
-		if misses == least {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
 // declined declines a setting that nothing of s goes by.
 func (b *binder) declined(s *schedule.Schedule) error {
 	t := taken{knobs: b.Knobs, names: map[string]bool{}}
 	var refused error // why a layer is in no groups of blocks
-	note := func(form grouping, no error, also ...string) {
-		t.form(form.knobs)
-		if form.grouped() {
+	note := func(form persistent.Config, no error, also ...string) {
+		t.form(form.Knobs)
+		if form.Grouped() {
 			t.all(append(also, "share", "functions")...)
 		} else {
 			refused = no
@@ -78,25 +49,25 @@ func (b *binder) declined(s *schedule.Schedule) error {
 	for i, n := range s.Nodes {
 		switch op := n.Op.(type) {
 		case schedule.Gemm:
-			if !b.layout.inside[i] {
+			if !b.layout.Inside[i] {
 				t.product(op, b.layout)
 			}
 		case schedule.Persistent:
-			if b.layout.inside[i] {
+			if b.layout.Inside[i] {
 				continue
 			}
-			if b.layout.stacks.at[i] != nil {
+			if b.layout.Stacks.At[i] != nil {
 				t.form(knob.Params{"tensor": 1})
 				t.all("groups", "samples", "functions", "clocks")
 				continue
 			}
-			form, no, err := b.forwardForm(op)
+			form, no, err := b.Forward(op)
 			if err != nil {
 				return err
 			}
 			note(form, no, "clocks")
 		case schedule.PersistentBackward:
-			form, no, err := b.backwardForm(op)
+			form, no, err := b.Backward(op)
 			if err != nil {
 				return err
 			}
@@ -124,7 +95,7 @@ func (b *binder) untaken(t taken, refused error) error {
 	switch {
 	case b.Knobs["resident"] == 3:
 		form = "one group with a barrier is divided in one way alone: leave it out, or set another form by resident"
-	case len(b.layout.stacks.at) > 0:
+	case len(b.layout.Stacks.At) > 0:
 		form = "layers that run as one kernel have groups and samples alone: set stack=2, or leave it out"
 	}
 	const product = "no product here is of so few rows, by packed weights that others do not read, and can be so divided: leave it out"

@@ -7,6 +7,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent"
 	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -25,7 +26,7 @@ type layout struct {
 	cells   scanCells      // of scans
 	gemm.SplitPlan
 	gemm.SkinnyPlan
-	stacks
+	persistent.Stacks
 	control int64 // offset of the status word, the meetings and the words of scans, all at the end
 	total   int64
 }
@@ -33,13 +34,13 @@ type layout struct {
 func streams(s *schedule.Schedule) int { return min(s.Streams, launch.MaxStreams) }
 
 func newLayout(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]readied) (layout, error) {
-	stacks, err := newStacks(s, k, p)
+	stacks, err := persistent.NewStacks(s, elements(s), k, p)
 	if err != nil {
 		return layout{}, err
 	}
 	l := layout{
 		Memory: launch.Memory{Elements: elements(s), Offsets: slices.Repeat([]int64{-1}, len(s.Matrices))}, spaces: map[int]extent{}, cells: scanCells{}, awaited: make([]bool, len(s.Nodes)),
-		SplitPlan: gemm.NewSplitPlan(s, k, p), SkinnyPlan: gemm.NewSkinnyPlan(s, elements(s), k, p, stacks.lower), stacks: stacks,
+		SplitPlan: gemm.NewSplitPlan(s, k, p), SkinnyPlan: gemm.NewSkinnyPlan(s, elements(s), k, p, stacks.Lower), Stacks: stacks,
 	}
 	for _, n := range s.Nodes {
 		for _, i := range n.Wait {
@@ -59,8 +60,8 @@ func newLayout(s *schedule.Schedule, k knob.Params, p driver.Properties, network
 	l.control = l.total
 	l.StatusOffset = l.reserve(4)
 	for i := range s.Nodes {
-		if st := l.stacks.at[i]; st != nil {
-			st.meeting = l.reserve(st.bytes())
+		if st := l.Stacks.At[i]; st != nil {
+			st.Meeting = l.reserve(st.Bytes())
 		}
 	}
 	for _, bytes := range meeting {
@@ -82,13 +83,13 @@ func (l *layout) place(s *schedule.Schedule) {
 	for op := range s.Operations() {
 		if op, ok := op.(schedule.Persistent); ok {
 			for _, r := range op.R {
-				packed[r.M.ID] = fragmentBytes(op.Hidden(), l.Elements[r.M.ID])
+				packed[r.M.ID] = persistent.FragmentBytes(op.Hidden(), l.Elements[r.M.ID])
 			}
 		}
 	}
-	for id := range l.lower {
+	for id := range l.Lower {
 		m := s.Matrices[id]
-		packed[id] = int64(m.Cols/m.Rows) * fragmentBytes(m.Rows, l.Elements[id])
+		packed[id] = int64(m.Cols/m.Rows) * persistent.FragmentBytes(m.Rows, l.Elements[id])
 		delete(l.Kept, id)
 	}
 	for i, m := range s.Matrices {
@@ -113,11 +114,11 @@ func (l *layout) meetings(s *schedule.Schedule, p driver.Properties) (bytes []in
 	for op := range s.Operations() {
 		switch op := op.(type) {
 		case schedule.Persistent:
-			if !l.stacks.own[op.R[0].M.ID] {
-				bytes = append(bytes, launch.Alignment+exchangeBytes(op.Hidden(), op.Batch()))
+			if !l.Stacks.Own[op.R[0].M.ID] {
+				bytes = append(bytes, launch.Alignment+persistent.ExchangeBytes(op.Hidden(), op.Batch()))
 			}
 		case schedule.PersistentBackward:
-			bytes = append(bytes, launch.Alignment+partsBytes(op.Hidden(), op.Batch(), p))
+			bytes = append(bytes, launch.Alignment+persistent.BackwardExchangeBytes(op.Hidden(), op.Batch(), p))
 		}
 	}
 	return bytes

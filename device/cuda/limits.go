@@ -13,6 +13,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent"
 	"rnnbench/rnn/schedule"
 )
 
@@ -293,7 +294,7 @@ func (m *meter) barriers(l *device.Limits) error {
 		return err
 	}
 	s := file("barriers")
-	s.Text = file("grid").Text + s.Text
+	s.Text = persistent.GridBarrier() + s.Text
 	var times []float64
 	for _, n := range []uint64{count, 0} {
 		run, err := m.launch(s, m.device.properties.SMs, 256, true, n, uint64(words), uint64(words)+launch.Alignment)

@@ -6,6 +6,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent"
 	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -13,23 +14,21 @@ import (
 
 // A binder turns operations into steps over the program's memory.
 type binder struct {
-	*launch.Target
+	*persistent.Chooser
 	layout     *layout
-	persistent int                  // such operations so far
-	sides      int                  // parts of the GPU that they share
-	order      map[int]order        // of packed weights, by matrix
-	alias      map[int]bool         // packed weights that are where their source is
-	tails      []tailed             // of factors, the latest used last
-	summed     map[int]bool         // sums of rows, by node, whose parts have been formed by who looked for the largest value
-	added      map[int]bool         // of these: whose parts have been added up with a product's
-	chained    map[int]gemm.Operand // products that another has made the right pieces of, by node
-	chainEnd   int                  // the node with the last of them
-	pending    []gemm.PartialSums   // to be added up behind that
-	runs       map[int]run          // by the node that each begins with
-	now        int                  // the node that is bound; -1: none is
+	persistent int                             // such operations so far
+	order      map[int]persistent.WeightLayout // of packed weights, by matrix
+	alias      map[int]bool                    // packed weights that are where their source is
+	tails      []tailed                        // of factors, the latest used last
+	summed     map[int]bool                    // sums of rows, by node, whose parts have been formed by who looked for the largest value
+	added      map[int]bool                    // of these: whose parts have been added up with a product's
+	chained    map[int]gemm.Operand            // products that another has made the right pieces of, by node
+	chainEnd   int                             // the node with the last of them
+	pending    []gemm.PartialSums              // to be added up behind that
+	runs       map[int]run                     // by the node that each begins with
+	now        int                             // the node that is bound; -1: none is
 	schedule   *schedule.Schedule
 	touched    [][]int // per matrix, the nodes that do; nil: not listed yet
-	choices    map[choice]chosen
 	networks   map[driver.Network]readied
 }
 
@@ -41,8 +40,7 @@ func newBinder(s *schedule.Schedule, k knob.Params, p driver.Properties, network
 		return nil, err
 	}
 	b := &binder{
-		Target: launch.NewTarget(&l.Memory, s.Precision, k, p), layout: &l, sides: sides(s),
-		choices: map[choice]chosen{}, networks: networks,
+		Chooser: persistent.NewChooser(launch.NewTarget(&l.Memory, s.Precision, k, p), sides(s)), layout: &l, networks: networks,
 	}
 	b.arrange(s)
 	return b, b.declined(s)
@@ -81,10 +79,10 @@ func (b *binder) bound(s *schedule.Schedule) (prepare []launch.Command, nodes []
 // product and the cell behind it may be one launch.
 func (b *binder) node(s *schedule.Schedule, i int) ([]launch.Command, error) {
 	n := s.Nodes[i]
-	if t := b.layout.stacks.at[i]; t != nil {
-		return []launch.Command{b.stacked(t)}, nil
+	if t := b.layout.Stacks.At[i]; t != nil {
+		return []launch.Command{persistent.LaunchStack(b.Target, t)}, nil
 	}
-	if b.layout.Fused[i] || b.layout.inside[i] {
+	if b.layout.Fused[i] || b.layout.Inside[i] {
 		return nil, nil
 	}
 	if i > 0 && b.layout.Fused[i-1] {

@@ -285,12 +285,3 @@ func large(t *testing.T, d device.Device, c *cell.Cell, precision schedule.Preci
 		}
 	}
 }
-
-// TestWithin: of which cells states stay within ±1, and of which only if they are.
-func TestWithin(t *testing.T) {
-	for c, want := range map[*cell.Cell]int{cell.LSTM: 1, cell.LSTMPeephole: 1, cell.RNNTanh: 1, cell.RNNReLU: 0, cell.GRU: 2, cell.SRU: 0} {
-		if got := cuda.Within(c); got != want {
-			t.Errorf("%v: %d, not %d", c, got, want)
-		}
-	}
-}

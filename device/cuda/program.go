@@ -10,6 +10,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -46,7 +47,7 @@ func (d *Device) binder(s *schedule.Schedule, k knob.Params) (*binder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cuda: %w", err)
 	}
-	if len(persistentKnobs(s)) > 0 {
+	if len(persistent.Knobs(s)) > 0 {
 		if err := d.probe(); err != nil {
 			return nil, err
 		}

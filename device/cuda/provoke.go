@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/launch"

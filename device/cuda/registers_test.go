@@ -13,6 +13,7 @@ import (
 
 	"rnnbench/device/cuda"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/nvrtc"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
@@ -233,7 +234,7 @@ func TestSideBySide(t *testing.T) {
 			launch, text := clustered(t, l)
 			n := recorded(t, c, registerRecord, launch, text)
 			clusters, warps := launch.Grid[0]/launch.Cluster, launch.Block[0]/32
-			blocks := 4 * (512 / up(n, 8)) / warps // a quarter of a multiprocessor has registers for 512 of a warp
+			blocks := 4 * (512 / ints.RoundUp(n, 8)) / warps // a quarter of a multiprocessor has registers for 512 of a warp
 			if blocks*h200().Clusters[launch.Cluster] < clusters {
 				t.Errorf("%d registers of %d warps: %d blocks fit a multiprocessor, and so not all of %d clusters of %d run at a time", n, warps, blocks, clusters, launch.Cluster)
 			}

@@ -85,5 +85,5 @@ func (e Element) Widen(h uint16) float32 {
 	return math.Float32frombits(sign | (exponent+112)<<23 | mantissa<<13)
 }
 
-// bytesOf is the memory of v, which is laid out as the GPU has it.
+// Bytes is the memory of v, which is laid out as the GPU has it.
 func Bytes(v []float32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v)) }

@@ -2,7 +2,7 @@ package driver
 
 import "maps"
 
-// clusters is how many clusters of a size run at the same time, one block on
+// Together is how many clusters of a size run at the same time, one block on
 // each multiprocessor.
 func (p Properties) Together(size int) int {
 	if size == 1 {

@@ -7,7 +7,7 @@ func CeilDiv(a, b int) int { return (a + b - 1) / b }
 // RoundUp is the least multiple of to that is not below n.
 func RoundUp(n, to int) int { return CeilDiv(n, to) * to }
 
-// powerOfTwo is the least that is not below n.
+// PowerOfTwo is the least that is not below n.
 func PowerOfTwo(n int) int {
 	p := 1
 	for p < n {

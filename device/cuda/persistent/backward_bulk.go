@@ -1,4 +1,4 @@
-package cuda
+package persistent
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A gathering is how kernels/backturns.cu divides a layer.
-type gathering struct {
-	layer
+// A backwardBulk is how kernels/backturns.cu divides a layer.
+type backwardBulk struct {
+	Layer
 	clusters int  // of a group
 	cluster  int  // blocks of a cluster
 	units    int  // of a block, a multiple of band
@@ -27,12 +27,12 @@ type gathering struct {
 	words    bool // gradients travel as words
 }
 
-func (g gathering) warps() int   { return g.cluster * g.units / 16 / g.height * g.split }
-func (g gathering) threads() int { return 32 * g.warps() }
-func (g gathering) blocks() int  { return g.clusters * g.cluster }
+func (g backwardBulk) warps() int   { return g.cluster * g.units / 16 / g.height * g.split }
+func (g backwardBulk) threads() int { return 32 * g.warps() }
+func (g backwardBulk) blocks() int  { return g.clusters * g.cluster }
 
 // piece is the bytes of a band's gradients of a sequence.
-func (g gathering) piece() int {
+func (g backwardBulk) piece() int {
 	n := g.gates * g.band * g.weights.Bytes()
 	if g.exact {
 		return ints.RoundUp(n, 64)
@@ -41,7 +41,7 @@ func (g gathering) piece() int {
 }
 
 // image is the bytes of the gradients that a block gathers in a turn.
-func (g gathering) image() int {
+func (g backwardBulk) image() int {
 	row := 64 * g.split * g.chunks
 	if row%128 == 0 {
 		row += 64
@@ -54,7 +54,7 @@ func (g gathering) image() int {
 }
 
 // record is how many words a block gathers of a sequence.
-func (g gathering) record() int {
+func (g backwardBulk) record() int {
 	bytes := g.gates * g.band * g.weights.Bytes()
 	return g.clusters * g.units / g.band * (bytes/4 + ints.FromBool(g.exact))
 }
@@ -64,7 +64,7 @@ const ring = 4
 
 // shared is what a block needs of shared memory: barriers, images, sums that
 // come, weights beyond registers and what is carried from step to step.
-func (g gathering) shared(carried int) int {
+func (g backwardBulk) shared(carried int) int {
 	chunk := 4 * g.threads() * 8 * g.height
 	return 128 + max(chunk, g.slots*g.image()+ring*4*g.cluster*g.split*g.units*g.samples+
 		chunk*(g.chunks-g.resident)+4*g.threads()*g.passes*g.each*carried)
@@ -72,7 +72,7 @@ func (g gathering) shared(carried int) int {
 
 // memory is what groups leave for each other: counters, and two images for each
 // rank of a cluster.
-func (g gathering) memory() int64 {
+func (g backwardBulk) memory() int64 {
 	all := int64(ints.CeilDiv(g.batch, g.samples) * g.cluster)
 	if g.words {
 		return launch.Alignment + all*16*int64(g.record()*g.samples)
@@ -81,12 +81,12 @@ func (g gathering) memory() int64 {
 }
 
 // together is how many groups run at the same time.
-func (g gathering) together(p driver.Properties) int { return p.Together(g.cluster) / g.clusters }
+func (g backwardBulk) together(p driver.Properties) int { return p.Together(g.cluster) / g.clusters }
 
 // shaped fills in how g, of so many clusters at most, divides the units, or says
 // why it does not fit. A thread needs registers for each of its values, besides
 // those that are carried.
-func (g gathering) shaped(registers, carried int, p driver.Properties) (gathering, string) {
+func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backwardBulk, string) {
 	g.units = ints.RoundUp(ints.CeilDiv(g.hidden, g.clusters*g.cluster), 8)
 	if g.band = 16; g.units%16 != 0 {
 		g.band = 8
@@ -127,7 +127,7 @@ func (g gathering) shaped(registers, carried int, p driver.Properties) (gatherin
 		return g, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
 			g.gates*g.hidden*g.units, g.units, g.shared(carried)>>10, p.Shared>>10)
 	}
-	if g.memory() > partsBytes(g.hidden, g.batch, p) {
+	if g.memory() > BackwardExchangeBytes(g.hidden, g.batch, p) {
 		return g, "gradients take more memory than there is"
 	}
 	return g, ""
@@ -139,7 +139,7 @@ func (g gathering) shaped(registers, carried int, p driver.Properties) (gatherin
 // are written, counted, seen and copied, and sums pushed. What memory gives to all
 // blocks hides behind that, but for what is more. Words have not been measured and
 // count more.
-func (g gathering) cycles(p driver.Properties) float64 {
+func (g backwardBulk) cycles(p driver.Properties) float64 {
 	products, latency := 2.0, 40.0
 	if g.exact {
 		products, latency = 3, 60
@@ -163,18 +163,18 @@ func (g gathering) cycles(p driver.Properties) float64 {
 }
 
 // grouping is how g runs.
-func (g gathering) grouping(carried int, p driver.Properties) grouping {
-	return grouping{
+func (g backwardBulk) grouping(carried int, p driver.Properties) Config {
+	return Config{
 		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
 		kernel: "backturns", sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, WORDED = %d, ORDERED = 0",
 			g.clusters, g.cluster, g.units, g.samples, g.warps(), g.band, g.height, g.split, g.chunks, g.resident, g.slots, ints.FromBool(g.exact), ints.FromBool(g.words)),
-		knobs: knob.Params{"resident": 4, "samples": g.samples, "tensor": 1},
+		Knobs: knob.Params{"resident": 4, "samples": g.samples, "tensor": 1},
 	}
 }
 
 // gatherings lists how the gradient of a layer can take turns that knobs allow.
-func (b *binder) gatherings(l layer, registers, carried int) ([]grouping, string) {
-	var all []grouping
+func (b *Chooser) gatherings(l Layer, registers, carried int) ([]Config, string) {
+	var all []Config
 	why := "the GPU has no clusters of blocks"
 	if r := b.Knobs["resident"]; b.Properties.Capability < 90 || b.Knobs["tensor"] == 2 || r != 0 && r != 4 {
 		return nil, why
@@ -192,7 +192,7 @@ func (b *binder) gatherings(l layer, registers, carried int) ([]grouping, string
 							if cluster < 2 || groups > ints.CeilDiv(l.batch, samples) && b.Knobs["groups"] == 0 {
 								continue
 							}
-							g := gathering{layer: l, cluster: cluster, clusters: b.Properties.Together(cluster) / groups, samples: samples, height: height, split: split, words: words}
+							g := backwardBulk{Layer: l, cluster: cluster, clusters: b.Properties.Together(cluster) / groups, samples: samples, height: height, split: split, words: words}
 							if g.clusters < 2 {
 								continue
 							}
@@ -203,7 +203,7 @@ func (b *binder) gatherings(l layer, registers, carried int) ([]grouping, string
 							}
 							if t := g.grouping(carried, b.Properties); !seen[t.sizes] {
 								seen[t.sizes] = true
-								t.knobs["cluster"], t.knobs["groups"] = cluster, groups
+								t.Knobs["cluster"], t.Knobs["groups"] = cluster, groups
 								all = append(all, t)
 							}
 						}

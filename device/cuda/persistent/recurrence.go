@@ -1,8 +1,7 @@
-package cuda
+package persistent
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -252,68 +251,4 @@ func keeper(w cell.Ref) string {
 		return "saved"
 	}
 	return "state"
-}
-
-// within says whether the state of c that goes through weights is within ±1: 0:
-// nothing says so; 1: by its last operations, whatever came before them; 2: if it
-// was before the step, since it lies between that and what is within ±1.
-func within(c *cell.Cell) int {
-	switch through := (cell.Ref{Kind: cell.Next, Index: c.Through}); {
-	case limits(c, math.Inf(1))[through].most <= 1:
-		return 1
-	case limits(c, 1)[through].most <= 1:
-		return 2
-	}
-	return 0
-}
-
-// A limit is how large a value can be, and which part of a whole it is: a sigmoid,
-// or what that leaves of 1, times a factor.
-type limit struct {
-	most   float64
-	whole  int  // a number of the sigmoid; 0: none
-	rest   bool // it is what that leaves
-	factor float64
-}
-
-// limits are those of what c computes, where the state that goes through weights
-// is within ±before.
-func limits(c *cell.Cell, before float64) map[cell.Ref]limit {
-	known := map[cell.Ref]limit{{Kind: cell.Prev, Index: c.Through}: {most: before}}
-	of := func(r cell.Ref) limit {
-		if v, ok := known[r]; ok {
-			return v
-		}
-		return limit{most: math.Inf(1)}
-	}
-	for i, in := range c.Inference {
-		a, b := of(in.A), of(in.B)
-		out := limit{most: math.Inf(1)}
-		switch in.Op {
-		case cell.Zero:
-			out.most = 0
-		case cell.Tanh:
-			out.most = 1
-		case cell.Sigmoid:
-			out = limit{most: 1, whole: i + 1, rest: false, factor: 1}
-		case cell.OneMinus:
-			if a.whole > 0 && a.factor == 1 {
-				out = limit{most: 1, whole: a.whole, rest: !a.rest, factor: 1}
-			}
-		case cell.Copy, cell.Neg:
-			out.most = a.most
-		case cell.Mul:
-			if b.whole > 0 {
-				a, b = b, a
-			}
-			out = limit{most: a.most * b.most, whole: a.whole, rest: a.rest, factor: a.factor * b.most}
-		case cell.Add, cell.Sub:
-			out.most = a.most + b.most
-			if a.whole > 0 && a.whole == b.whole && a.rest != b.rest { // a mean
-				out.most = max(a.factor, b.factor)
-			}
-		}
-		known[in.Out] = out
-	}
-	return known
 }

@@ -1,4 +1,4 @@
-package cuda
+package persistent
 
 import (
 	"fmt"
@@ -16,35 +16,35 @@ import (
 // which all start together; so those that find no room wait their turn, and the
 // order in which kernels start does not matter.
 
-// sides is how many streams of s have persistent layers.
-func sides(s *schedule.Schedule) int {
-	on := map[int]bool{}
-	for _, n := range s.Nodes {
-		switch n.Op.(type) {
-		case schedule.Persistent, schedule.PersistentBackward:
-			on[n.Stream%launch.MaxStreams] = true
-		}
-	}
-	return len(on)
+// A Chooser chooses how persistent layers and their gradients run.
+type Chooser struct {
+	*launch.Target
+	Sides   int // parts of the GPU that layers share
+	choices map[choice]chosen
+}
+
+// NewChooser returns a chooser for layers on so many streams.
+func NewChooser(t *launch.Target, sides int) *Chooser {
+	return &Chooser{Target: t, Sides: sides, choices: map[choice]chosen{}}
 }
 
 // A choice is what groupings are listed for: the layers of a wave ask for the same
 // again and again.
 type choice struct {
 	cell     *cell.Cell
-	layer    layer
+	layer    Layer
 	backward bool
 	samples  int // that knobs ask for
 }
 
 // A chosen is what there was to choose from, or why nothing.
 type chosen struct {
-	all []grouping
+	all []Config
 	err error
 }
 
 // shared is what parts yields, once for each choice.
-func (b *binder) shared(c choice, list func(b *binder) ([]grouping, string)) ([]grouping, error) {
+func (b *Chooser) shared(c choice, list func(b *Chooser) ([]Config, string)) ([]Config, error) {
 	c.samples = b.Knobs["samples"]
 	out, ok := b.choices[c]
 	if !ok {
@@ -57,15 +57,15 @@ func (b *binder) shared(c choice, list func(b *binder) ([]grouping, string)) ([]
 // parts lists groupings by how long a step of all layers beside each other is
 // expected to take, each in a part of the GPU: so small that there is one left
 // for products, or so large that layers wait for each other.
-func (b *binder) parts(list func(b *binder) ([]grouping, string)) ([]grouping, error) {
-	most, least := b.sides+1, 1
+func (b *Chooser) parts(list func(b *Chooser) ([]Config, string)) ([]Config, error) {
+	most, least := b.Sides+1, 1
 	switch {
 	case b.Knobs["share"] != 0:
 		most, least = b.Knobs["share"], b.Knobs["share"]
-	case b.sides <= 1:
+	case b.Sides <= 1:
 		most = 1
 	}
-	var all []grouping
+	var all []Config
 	why := ""
 	for n := most; n >= least; n-- {
 		part, of := *b, *b.Target
@@ -73,7 +73,7 @@ func (b *binder) parts(list func(b *binder) ([]grouping, string)) ([]grouping, e
 		part.Target = &of
 		some, no := list(&part)
 		for _, t := range some {
-			t.cycles = t.beside(b.sides, n)
+			t.cycles = t.beside(b.Sides, n)
 			all = append(all, t)
 		}
 		if len(some) == 0 {
@@ -94,10 +94,31 @@ const waiting = 1.6
 
 // beside is about how many cycles a step of so many layers takes, each by t in
 // one of n parts of the GPU. Clusters of a layer start where there is room.
-func (t grouping) beside(layers, n int) float64 {
+func (t Config) beside(layers, n int) float64 {
 	turns := max(1, float64(layers)/float64(n))
 	if t.spread && layers > 1 {
 		turns = waiting * math.Ceil(turns)
 	}
 	return t.cycles * turns
+}
+
+// closest are those of all, in their order, that have the most of what knobs ask for.
+func (b *Chooser) closest(all []Config) []Config {
+	var out []Config
+	least := math.MaxInt
+	for _, t := range all {
+		misses := 0
+		for _, name := range []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor"} {
+			if v := b.Knobs[name]; v != 0 && t.Knobs[name] != v {
+				misses++
+			}
+		}
+		if misses < least {
+			least, out = misses, nil
+		}
+		if misses == least {
+			out = append(out, t)
+		}
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package cuda
+package persistent
 
 import (
 	"fmt"
@@ -26,8 +26,8 @@ const tileRows = 4
 const chunkBatch = 64
 
 // bands divides hidden units among blocks: as evenly as multiples allow.
-func (b *binder) bands(hidden int) (units, blocks int) {
-	units = ints.CeilDiv(hidden, b.Properties.SMs)
+func bands(t *launch.Target, hidden int) (units, blocks int) {
+	units = ints.CeilDiv(hidden, t.Properties.SMs)
 	return units, ints.CeilDiv(hidden, units)
 }
 
@@ -41,26 +41,20 @@ func sharedBytes(rows, length int, weights driver.Element, chunk int) int {
 	return ints.RoundUp(rows*length*weights.Bytes(), 16) + 4*rows*chunk + 16
 }
 
-// resident declines what cannot be on the chip at once.
-func (b *binder) resident(s launch.Command) ([]launch.Command, error) {
-	if l := s.Launch; l.Shared > b.Properties.Shared {
+// Fit declines what cannot be on the chip at once.
+func Fit(t *launch.Target, s launch.Command) ([]launch.Command, error) {
+	if l := s.Launch; l.Shared > t.Properties.Shared {
 		return nil, fmt.Errorf("cuda: %w: the weights of a multiprocessor's units and their products take %d KiB of shared memory, and there are %d",
-			schedule.ErrUnsupported, l.Shared>>10, b.Properties.Shared>>10)
+			schedule.ErrUnsupported, l.Shared>>10, t.Properties.Shared>>10)
 	}
 	return []launch.Command{s}, nil
 }
 
-// control is where the blocks of the next persistent operation meet.
-func (b *binder) control() uint64 {
-	b.persistent++
-	return uint64(b.Base) + uint64(b.layout.meeting[b.persistent-1])
-}
-
 // sequenceGroups are the arguments of a kernel of op but for the products, which
 // stay on chip.
-func (b *binder) sequenceGroups(op schedule.Persistent) []codegen.Group {
+func sequenceGroups(t *launch.Target, op schedule.Persistent) []codegen.Group {
 	p := op.Step(0, schedule.View{}).Program()
-	groups := b.Groups(p, func(r cell.Ref) schedule.View {
+	groups := t.Groups(p, func(r cell.Ref) schedule.View {
 		if r.Kind == cell.R {
 			return schedule.View{}
 		}
@@ -69,57 +63,22 @@ func (b *binder) sequenceGroups(op schedule.Persistent) []codegen.Group {
 	for i, v := range op.State { // the first states are read even where the program does not
 		name := codegen.GroupName(cell.Ref{Kind: cell.Prev, Index: i})
 		if !slices.ContainsFunc(groups, func(g codegen.Group) bool { return g.Name == name }) {
-			groups = append(groups, codegen.Group{Name: name, Element: b.Element(v), View: v})
+			groups = append(groups, codegen.Group{Name: name, Element: t.Element(v), View: v})
 		}
 	}
 	return slices.DeleteFunc(groups, func(g codegen.Group) bool { return g.View.Empty() })
 }
 
-// forwards is op by the kernel that knobs name, or the one expected to be the
-// fastest of those that fit.
-func (b *binder) forwards(op schedule.Persistent) ([]launch.Command, error) {
-	form, _, err := b.forwardForm(op)
-	switch {
-	case err != nil:
-		return nil, err
-	case form.grouped():
-		return []launch.Command{b.groupForward(op, form)}, nil
-	}
-	return b.resident(b.forward(op))
-}
-
-// forwardForm is how op runs. Where no groups of blocks fit and no knob names them, no
-// says why.
-func (b *binder) forwardForm(op schedule.Persistent) (form grouping, no, err error) {
-	if b.Knobs["resident"] == 3 {
-		return barrier(), nil, nil
-	}
-	form, err = b.chosen(op)
-	if err != nil && b.Knobs["resident"] == 0 {
-		return barrier(), err, nil
-	}
-	return form, nil, err
-}
-
-// chosen is how op runs in groups.
-func (b *binder) chosen(op schedule.Persistent) (grouping, error) {
-	all, err := b.shared(choice{cell: op.Cell, layer: b.layer(op)}, func(b *binder) ([]grouping, string) { return b.groupings(op.Cell, b.layer(op)) })
-	if err != nil {
-		return grouping{}, err
-	}
-	return all[0], nil
-}
-
-// forward is the kernel of op over the whole GPU.
-func (b *binder) forward(op schedule.Persistent) launch.Command {
+// LaunchBarrierForward is the kernel of op over the whole GPU.
+func LaunchBarrierForward(b *launch.Target, op schedule.Persistent, control uint64) launch.Command {
 	h, batch, gates := op.Hidden(), op.Batch(), op.Cell.Recurrent
-	units, blocks := b.bands(h)
+	units, blocks := bands(b, h)
 	chunk := min(batch, chunkBatch)
 	first := op.Step(0, schedule.View{})
 	p := first.Program()
 	reads, writes := p.Vectors()
 	reads = slices.DeleteFunc(reads, func(r cell.Ref) bool { return r.Kind == cell.R })
-	groups := b.sequenceGroups(op)
+	groups := sequenceGroups(b, op)
 	// A state before the step and after it are rows of one matrix.
 	row := func(r cell.Ref) string {
 		switch {
@@ -187,12 +146,12 @@ persistent(int steps, int batch, int hidden, int units, int chunk, unsigned* cou
   finish(counter, steps - 1);
 }
 `)
-	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.control(), b.Status()}
+	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), control, b.Status()}
 	args = append(args, b.Arguments(groups)...)
 	for _, r := range op.R {
 		args = append(args, uint64(b.At(r)))
 	}
-	s := launch.New(&codegen.Source{Name: "persistent", Text: file("grid").Text + t.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
+	s := launch.New(&codegen.Source{Name: "persistent", Text: GridBarrier() + t.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
 	s.Launch.Cooperative = true
 	s.Launch.Shared = sharedBytes(units*gates, h, b.Element(op.R[0]), chunk)
 	return s
@@ -211,10 +170,10 @@ func rowBack(r cell.Ref) string {
 	return "t * batch + n"
 }
 
-// backward is the kernel of op.
-func (b *binder) backward(op schedule.PersistentBackward) launch.Command {
+// LaunchBarrierBackward is the kernel of op.
+func LaunchBarrierBackward(b *launch.Target, op schedule.PersistentBackward, control uint64) launch.Command {
 	h, batch, gates := op.Hidden(), op.Batch(), op.Cell.Recurrent
-	units, blocks := b.bands(h)
+	units, blocks := bands(b, h)
 	chunk := min(batch, chunkBatch)
 	p := op.Cell.Backward
 	reads, writes := p.Vectors()
@@ -277,9 +236,9 @@ persistentbackward(int steps, int batch, int hidden, int units, int chunk, unsig
   finish(counter, steps);
 }
 `)
-	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), b.control(), b.Status()}
+	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), control, b.Status()}
 	args = append(append(args, b.Arguments(groups)...), uint64(b.At(op.R)))
-	s := launch.New(&codegen.Source{Name: "persistentbackward", Text: file("grid").Text + t.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
+	s := launch.New(&codegen.Source{Name: "persistentbackward", Text: GridBarrier() + t.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
 	s.Launch.Cooperative = true
 	s.Launch.Shared = sharedBytes(units, gates*h, b.Element(op.R), chunk)
 	return s

@@ -1,9 +1,11 @@
-package cuda
+package persistent
 
 import (
 	"fmt"
+
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 )
 
 // For many sequences layers upon each other run in another kernel
@@ -28,7 +30,7 @@ const (
 
 // many reports whether a group of st has so many sequences that the kernel was
 // measured to be faster.
-func (st *stacked) many() bool {
+func (st *Stack) many() bool {
 	least := 32
 	if st.free > 0 { // a fourth of its products is with zeros
 		least = 33
@@ -39,7 +41,7 @@ func (st *stacked) many() bool {
 // copied has st run in that kernel, if it can: on Hopper, in 16 bits, a cell of three or
 // four sums and up to 512 units, with 16 or 32 sequences at a time; 0: by how many there are.
 // Else it says why not.
-func (st *stacked) copied(samples int, p driver.Properties) (why string) {
+func (st *Stack) copied(samples int, p driver.Properties) (why string) {
 	switch sums := st.gates + st.free; {
 	case !p.Hopper:
 		return "the kernel that copies h whole is for Hopper alone"
@@ -76,31 +78,31 @@ func (st *stacked) copied(samples int, p driver.Properties) (why string) {
 }
 
 // piece is the size of what is copied for a part.
-func (st *stacked) piece() int { return st.blocks * st.samples * 2 * stackUnits }
+func (st *Stack) piece() int { return st.blocks * st.samples * 2 * stackUnits }
 
 // room is that for the h of the layer beneath, or for inputs.
-func (st *stacked) room() int {
+func (st *Stack) room() int {
 	return max(st.bulk.stages*st.piece(), 4*stackAhead*st.samples*bulkInputs)
 }
 
 // bulkShared is what a block needs of shared memory.
-func (st *stacked) bulkShared() int {
+func (st *Stack) bulkShared() int {
 	b := st.bulk
 	floats := st.places*bulkSums*stackUnits + st.parts*st.states*(stackUnits+2)
 	return st.room() + b.own*st.piece() + 4*st.samples*floats + 8*((b.stages+b.own)*(b.cluster+1)+3*st.parts+2*st.places)
 }
 
 // bulkBytes is what the blocks leave in memory for each other.
-func (st *stacked) bulkBytes() int64 {
+func (st *Stack) bulkBytes() int64 {
 	layers := len(st.layers)
 	words := 32 * (1 + layers + layers*st.parts*st.bulk.cluster)
 	return 4*64 + int64(st.groups)*(4*int64(words)+int64(layers*stackDepth*st.parts*st.piece()))
 }
 
 // bulkSizes are the kernel's constants.
-func (b *binder) bulkSizes(st *stacked) string {
+func bulkSizes(t *launch.Target, st *Stack) string {
 	x := st.layers[0].X
 	return fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = %d, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, TAKES = %d, DEPTH = %d, STAGES = %d, OWN = %d, PLACES = %d, LOWER = %d, AHEAD = %d, MORE = %d, FEWER = %d, EXACT = %d, CLOCKS = %d, ALIGNED = %d",
-		st.bulk.cluster, stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.takes, stackDepth, st.bulk.stages, st.bulk.own, st.places, st.room(), stackAhead, st.more, st.fewer, ints.FromBool(st.exact), b.Knobs["clocks"],
+		st.bulk.cluster, stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.takes, stackDepth, st.bulk.stages, st.bulk.own, st.places, st.room(), stackAhead, st.more, st.fewer, ints.FromBool(st.exact), t.Knobs["clocks"],
 		ints.FromBool(st.hidden%stackUnits == 0 && x.Col%8 == 0 && x.M.Cols%8 == 0))
 }

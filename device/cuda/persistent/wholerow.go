@@ -1,4 +1,4 @@
-package cuda
+package persistent
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// Rows are how kernels/rows.cu divides a layer: in clusters of blocks each of whose
+// A wholeRow is how kernels/rows.cu divides a layer: in clusters of blocks each of whose
 // warps multiplies the rows of rowUnits units, with all of their gates, and all columns.
-type rows struct {
-	layer
+type wholeRow struct {
+	Layer
 	cluster int // blocks that share the units
 	units   int // of a block
 	samples int // sequences of a cluster
@@ -20,38 +20,38 @@ type rows struct {
 // rowUnits are those whose gates, three or four, take a tile of 16 rows.
 const rowUnits = 4
 
-func (r rows) threads() int { return 32 * r.units / rowUnits }
+func (r wholeRow) threads() int { return 32 * r.units / rowUnits }
 
 // tiles is the number of tiles of 16 columns.
-func (r rows) tiles() int { return ints.CeilDiv(r.hidden, 16) }
+func (r wholeRow) tiles() int { return ints.CeilDiv(r.hidden, 16) }
 
 // parts is the number of halves of a value.
-func (r rows) parts() int { return 1 + ints.FromBool(r.exact) }
+func (r wholeRow) parts() int { return 1 + ints.FromBool(r.exact) }
 
 // most is how many sequences, or parts of them, are the columns of a product.
-func (r rows) most() int { return 8 / r.parts() }
+func (r wholeRow) most() int { return 8 / r.parts() }
 
 // four is the bytes of rowUnits units' states.
-func (r rows) four() int { return 16 * ints.PowerOfTwo(ints.CeilDiv(r.samples*r.parts(), 2)) }
+func (r wholeRow) four() int { return 16 * ints.PowerOfTwo(ints.CeilDiv(r.samples*r.parts(), 2)) }
 
 // registers is how many a thread needs at least: by NVRTC 12.4 none is spilled.
-func (r rows) registers() int { return 4*r.tiles()*r.parts() + 96 + 34*ints.FromBool(!r.exact) }
+func (r wholeRow) registers() int { return 4*r.tiles()*r.parts() + 96 + 34*ints.FromBool(!r.exact) }
 
 // shared is what a block needs of shared memory: barriers, two buffers of states and
 // inputs on the way.
-func (r rows) shared() int {
+func (r wholeRow) shared() int {
 	return 128 + 2*4*r.tiles()*r.four() + 4*streamDepth*r.threads()*r.inputs
 }
 
 // slower reports whether others were measured to be faster: in 16 bits, of 256 units
 // and more, where a quarter of a multiprocessor has two warps.
-func (r rows) slower(p driver.Properties) bool {
+func (r wholeRow) slower(p driver.Properties) bool {
 	return !r.exact && r.hidden >= 256 && (r.threads() > 160 || ints.CeilDiv(r.batch, r.samples) > r.together(p))
 }
 
 // shaped fills in how r, of so many blocks at most, divides the units, or says why it
 // does not fit.
-func (r rows) shaped(blocks int) (rows, string) {
+func (r wholeRow) shaped(blocks int) (wholeRow, string) {
 	r.units = ints.RoundUp(ints.CeilDiv(r.hidden, blocks), rowUnits)
 	r.cluster = ints.CeilDiv(r.hidden, r.units)
 	switch threads := r.threads(); {
@@ -71,7 +71,7 @@ func (r rows) shaped(blocks int) (rows, string) {
 
 // perSM is how many blocks fit on a multiprocessor, whose registers each has all of
 // that its threads may have.
-func (r rows) perSM(p driver.Properties) int {
+func (r wholeRow) perSM(p driver.Properties) int {
 	if p.Part {
 		return 1
 	}
@@ -81,7 +81,7 @@ func (r rows) perSM(p driver.Properties) int {
 // cycles is about what a step of all sequences takes, as measured of 192 and 256
 // units: products at the rate of tensor cores or of what shared memory delivers for
 // them, what a block sends, 32 bytes a cycle, and the chain of the rest.
-func (r rows) cycles(p driver.Properties) float64 {
+func (r wholeRow) cycles(p driver.Properties) float64 {
 	clusters, together := ints.CeilDiv(r.batch, r.samples), r.together(p)
 	blocks := min(r.perSM(p), ints.CeilDiv(clusters, together))
 	warps := r.threads() / 32
@@ -102,33 +102,33 @@ func (r rows) cycles(p driver.Properties) float64 {
 const second = 0.66
 
 // together is how many clusters run at the same time, one block on each multiprocessor.
-func (r rows) together(p driver.Properties) int { return max(1, p.Together(r.cluster)) }
+func (r wholeRow) together(p driver.Properties) int { return max(1, p.Together(r.cluster)) }
 
 // grouping is how r runs.
-func (r rows) grouping(p driver.Properties) grouping {
-	return grouping{
-		order: byUnit, few: p.Part, blocks: r.cluster, samples: r.samples, threads: r.threads(), shared: r.shared(), together: r.together(p), cycles: r.cycles(p),
+func (r wholeRow) grouping(p driver.Properties) Config {
+	return Config{
+		Order: ByUnit, few: p.Part, blocks: r.cluster, samples: r.samples, threads: r.threads(), shared: r.shared(), together: r.together(p), cycles: r.cycles(p),
 		kernel: "rows", sizes: fmt.Sprintf("SPREAD = 0, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, BAND = %d, EXACT = %d, BOUNDED = %d",
 			r.cluster, r.units, r.samples, rowUnits, ints.FromBool(r.exact), ints.FromBool(r.within == 1)),
-		knobs: knob.Params{"resident": 6, "samples": r.samples, "tile": rowUnits, "lanes": 4, "tensor": 1},
+		Knobs: knob.Params{"resident": 6, "samples": r.samples, "tile": rowUnits, "lanes": 4, "tensor": 1},
 	}
 }
 
-// rows adds those of clusters of so many blocks.
-func (b *binder) rows(l layer, spread bool, blocks int, add func(grouping, string)) {
+// wholeRows adds the configurations of clusters of so many blocks.
+func (b *Chooser) wholeRows(l Layer, spread bool, blocks int, add func(Config, string)) {
 	if r := b.Knobs["resident"]; spread || r != 0 && r != 6 {
 		return
 	}
-	most := rows{layer: l}.most()
+	most := wholeRow{Layer: l}.most()
 	samples := b.choose("samples", most)
 	if n := ints.CeilDiv(l.batch, max(1, b.Properties.Together(blocks))); b.Knobs["samples"] == 0 && n < most {
 		samples = []int{n, min(most, 2*n)}
 	}
 	for _, n := range samples {
-		r, no := rows{layer: l, samples: n}.shaped(blocks)
+		r, no := wholeRow{Layer: l, samples: n}.shaped(blocks)
 		switch {
 		case no != "":
-			add(grouping{}, no)
+			add(Config{}, no)
 		case !r.slower(b.Properties) || b.Knobs["resident"] == 6:
 			add(r.grouping(b.Properties), "")
 		}

@@ -1,4 +1,4 @@
-package cuda_test
+package persistent_test
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/device/cuda"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/persistent"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 )
@@ -45,7 +45,7 @@ func even(t *testing.T, c *cell.Cell, hidden, batch int, k knob.Params, seen map
 		exact   bool
 	}{{driver.Single, true}, {driver.Single, false}, {driver.Brain, false}, {driver.Half, false}} {
 		for _, gradient := range []bool{false, true} {
-			for _, d := range cuda.Divisions(c, hidden, batch, w.element, w.exact, gradient, k, h200()) {
+			for _, d := range persistent.Divisions(c, hidden, batch, w.element, w.exact, gradient, k, h200()) {
 				seen[d.Kernel] = true
 				v := divided{Division: d, hidden: hidden, batch: batch, gates: c.Recurrent, size: w.element.Bytes(), of: constants(d.Sizes)}
 				v.check()
@@ -69,7 +69,7 @@ func constants(sizes string) map[string]int {
 
 // A divided is a division with what it divides.
 type divided struct {
-	cuda.Division
+	persistent.Division
 	hidden, batch, gates, size int
 	of                         map[string]int
 	wrong                      []string
@@ -377,4 +377,8 @@ func (d *divided) backturns() {
 		d.least("memory", int(d.Room), 256+all*cluster*(128+2*image))
 	}
 	d.least("bytes that a barrier counts", 1<<20-1, max(image, sums/4))
+}
+
+func h200() driver.Properties {
+	return driver.Properties{Capability: 90, Hopper: true, SMs: 132, Shared: 227 << 10, L2: 60 << 20, Clusters: map[int]int{1: 132, 2: 66, 4: 31, 8: 15, 16: 7}}
 }

@@ -1,4 +1,4 @@
-package cuda
+package persistent
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// Fragments are how kernels/tensor.cu, kernels/pull.cu and kernels/turns.cu divide
+// An mma is how kernels/tensor.cu, kernels/pull.cu and kernels/turns.cu divides
 // a layer.
-type fragments struct {
-	layer
+type mma struct {
+	Layer
 	states   int  // of the cell
 	spread   bool // over the GPU, not in clusters
 	turns    bool // and states are copied whole: kernels/turns.cu
@@ -30,25 +30,25 @@ type fragments struct {
 	streamed bool // inputs are read to shared memory, steps ahead
 }
 
-func (f fragments) threads() int { return f.units / f.band * f.split * 32 }
+func (f mma) threads() int { return f.units / f.band * f.split * 32 }
 
 // tiles is the number of eights of sequences that are multiplied together.
-func (f fragments) tiles() int { return ints.CeilDiv(ints.CeilDiv(f.samples, f.parts), 8) }
+func (f mma) tiles() int { return ints.CeilDiv(ints.CeilDiv(f.samples, f.parts), 8) }
 
 // each is the number of sequences of a thread, once sums are formed.
-func (f fragments) each() int { return max(1, 8*f.tiles()*f.band/(32*f.split)) }
+func (f mma) each() int { return max(1, 8*f.tiles()*f.band/(32*f.split)) }
 
 // uneven reports whether that leaves out some.
-func (f fragments) uneven() bool {
+func (f mma) uneven() bool {
 	across := 32 / f.band * f.split
 	return f.each()*across < 8*f.tiles()
 }
 
 // phased reports whether a state's own bits tell whether it is new.
-func (f fragments) phased() bool { return f.bounded() > 0 }
+func (f mma) phased() bool { return f.bounded() > 0 }
 
 // bounded is within, for values of 16 bits.
-func (f fragments) bounded() int {
+func (f mma) bounded() int {
 	if f.weights == driver.Single {
 		return 0
 	}
@@ -56,14 +56,14 @@ func (f fragments) bounded() int {
 }
 
 // height is the number of a warp's tiles of 16 rows.
-func (f fragments) height() int { return ints.CeilDiv(f.gates*f.band, 16) }
+func (f mma) height() int { return ints.CeilDiv(f.gates*f.band, 16) }
 
 // per is the number of registers of a thread's weights per chunk.
-func (f fragments) per() int { return 8 * f.height() }
+func (f mma) per() int { return 8 * f.height() }
 
 // shared is what a block needs of shared memory: barriers, buffers of states,
 // its own, the sums of its warps and the weights beyond registers.
-func (f fragments) shared() int {
+func (f mma) shared() int {
 	row := 64 * f.chunks * f.split
 	sums := f.threads() / 32 * f.height() * 8 * f.tiles() * 20 * 4
 	far := 4 * f.threads() * f.per() * (f.chunks - f.resident)
@@ -91,7 +91,7 @@ func (f fragments) shared() int {
 const streamDepth = 4
 
 // overhead is how many registers a thread needs besides its weights.
-func (f fragments) overhead() int {
+func (f mma) overhead() int {
 	n, sums := 56, max(4, f.height()*f.tiles())
 	if f.exact { // high and low ones
 		sums = max(3, 2*f.height()*f.tiles())
@@ -119,11 +119,11 @@ const pulledSamples = 16
 
 // shaped fills in how f, of so many blocks at most, divides the units, or says why it
 // does not fit.
-func (f fragments) shaped(blocks int, p driver.Properties) (fragments, string) {
+func (f mma) shaped(blocks int, p driver.Properties) (mma, string) {
 	if f.parts = 1; f.pull {
 		f.parts = ints.CeilDiv(f.samples, pulledSamples)
 	}
-	f.units = ints.RoundUp(ints.CeilDiv(f.hidden, blocks), max(f.band, granule(f.layer, f.spread)))
+	f.units = ints.RoundUp(ints.CeilDiv(f.hidden, blocks), max(f.band, granule(f.Layer, f.spread)))
 	f.cluster = ints.CeilDiv(f.hidden, f.units)
 	f.passes = ints.CeilDiv(ints.CeilDiv(f.batch, f.samples), f.together(p))
 	f.chunks = ints.CeilDiv(f.hidden*f.weights.Bytes(), 64*f.split)
@@ -155,7 +155,7 @@ func (f fragments) shaped(blocks int, p driver.Properties) (fragments, string) {
 }
 
 // cycles is about what a step of all sequences takes; see tiling.cycles.
-func (f fragments) cycles(together int) float64 {
+func (f mma) cycles(together int) float64 {
 	groups := ints.CeilDiv(f.batch, f.samples)
 	live := float64(min(f.batch, f.samples))
 	threads, tiles := float64(f.threads()), float64(f.tiles())
@@ -214,7 +214,7 @@ func (f fragments) cycles(together int) float64 {
 // pulled is what a step of kernels/pull.cu takes, of a group's states of so many
 // bytes and, of a part of the sequences, so many products in each quarter of a
 // multiprocessor; fitted to 30 measurements, to 7 %.
-func (f fragments) pulled(products, bytes float64) float64 {
+func (f mma) pulled(products, bytes float64) float64 {
 	if f.exact {
 		products *= 1.5
 	}
@@ -232,7 +232,7 @@ func (f fragments) pulled(products, bytes float64) float64 {
 }
 
 // together is how many groups run at the same time.
-func (f fragments) together(p driver.Properties) int {
+func (f mma) together(p driver.Properties) int {
 	if f.spread {
 		return p.SMs / f.cluster
 	}
@@ -240,21 +240,21 @@ func (f fragments) together(p driver.Properties) int {
 }
 
 // grouping is how f runs so many sequences.
-func (f fragments) grouping(p driver.Properties) grouping {
+func (f mma) grouping(p driver.Properties) Config {
 	together := f.together(p)
-	g := grouping{
-		spread: f.spread, order: byLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
+	g := Config{
+		spread: f.spread, Order: ByLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
 		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, SAMPLES = %d, BAND = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
 			ints.FromBool(f.spread), f.cluster, f.units, f.samples, 8*f.tiles(), f.band, f.split, f.chunks, f.resident, ints.FromBool(f.exact)),
-		knobs: knob.Params{"samples": f.samples, "tile": f.band, "lanes": 4 * f.split, "tensor": 1},
+		Knobs: knob.Params{"samples": f.samples, "tile": f.band, "lanes": 4 * f.split, "tensor": 1},
 	}
 	switch {
 	case f.pull:
 		g.kernel, g.sizes = "pull", fmt.Sprintf("%s, PARTS = %d, BOUNDED = %d", g.sizes, f.parts, f.bounded())
-		g.knobs["resident"] = 5
+		g.Knobs["resident"] = 5
 	case f.turns:
 		g.kernel, g.sizes = "turns", fmt.Sprintf("%s, SLOTS = %d", g.sizes, f.slots)
-		g.knobs["resident"] = 4
+		g.Knobs["resident"] = 4
 	default:
 		g.sizes += fmt.Sprintf(", STREAMED = %d", ints.FromBool(f.streamed)*f.inputs)
 	}
@@ -263,7 +263,7 @@ func (f fragments) grouping(p driver.Properties) grouping {
 
 // granule is what the units of a block are a multiple of: the blocks of a
 // cluster send 16 bytes of states in one piece, those of spread groups words.
-func granule(l layer, spread bool) int {
+func granule(l Layer, spread bool) int {
 	if spread {
 		return 2
 	}
@@ -273,7 +273,7 @@ func granule(l layer, spread bool) int {
 // heights lists how many units a warp may have. Half of a tile of 16 rows would
 // be empty with one gate of eight. Four are slower but in large layers that take
 // turns on more multiprocessors so.
-func (b *binder) heights(l layer, resident, samples, blocks int) []int {
+func (b *Chooser) heights(l Layer, resident, samples, blocks int) []int {
 	switch units := ints.CeilDiv(l.hidden, blocks); {
 	case b.Knobs["tile"] != 0:
 		return []int{b.Knobs["tile"]}
@@ -288,7 +288,7 @@ func (b *binder) heights(l layer, resident, samples, blocks int) []int {
 // sequences lists how many a group can run at a time: whole eights, as they are
 // multiplied, or so many that all groups that there is room for have some; where
 // they are exchanged in memory no more than there are.
-func (b *binder) sequences(batch int, spread bool, blocks int) []int {
+func (b *Chooser) sequences(batch int, spread bool, blocks int) []int {
 	all := b.samples(batch, 8, 16, 32)
 	if b.Knobs["samples"] != 0 {
 		return all
@@ -303,8 +303,8 @@ func (b *binder) sequences(batch int, spread bool, blocks int) []int {
 	return all
 }
 
-// tensors adds the groupings of so many blocks on tensor cores.
-func (b *binder) tensors(l layer, states int, spread bool, blocks int, add func(grouping, string)) {
+// mmas adds the configurations of so many blocks on tensor cores.
+func (b *Chooser) mmas(l Layer, states int, spread bool, blocks int, add func(Config, string)) {
 	for _, samples := range b.sequences(l.batch, spread, blocks) {
 		for _, resident := range []int{2, 4, 5} { // of spread groups
 			switch {
@@ -319,14 +319,14 @@ func (b *binder) tensors(l layer, states int, spread bool, blocks int, add func(
 			}
 			for _, band := range b.heights(l, resident, samples, blocks) {
 				for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
-					f := fragments{layer: l, states: states, spread: spread, turns: resident == 4, pull: resident == 5, samples: samples, band: band, split: lanes / 4}
+					f := mma{Layer: l, states: states, spread: spread, turns: resident == 4, pull: resident == 5, samples: samples, band: band, split: lanes / 4}
 					f, no := f.shaped(blocks, b.Properties)
 					if no != "" {
-						add(grouping{}, no)
+						add(Config{}, no)
 						continue
 					}
 					t := f.grouping(b.Properties)
-					t.knobs["samples"] = b.choose("samples", t.samples)[0]
+					t.Knobs["samples"] = b.choose("samples", t.samples)[0]
 					add(t, "")
 				}
 			}

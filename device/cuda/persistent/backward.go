@@ -1,0 +1,223 @@
+package persistent
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// unitRegisters is about how many registers the gradient of a unit takes.
+func unitRegisters(c *cell.Cell) int {
+	reads, writes := c.Backward.Vectors()
+	return 2*len(reads) + 2*len(c.States) + len(writes) - 2
+}
+
+// backwardConfigs lists how the gradient of a layer of c can run in groups that
+// knobs allow, the cheapest first, or says why there are none.
+func (b *Chooser) backwardConfigs(c *cell.Cell, l Layer) ([]Config, string) {
+	all, why := b.scatters(l, unitRegisters(c))
+	more, no := b.gatherings(l, unitRegisters(c), len(carried(c)))
+	if len(all) == 0 {
+		why = no
+	}
+	all = append(all, more...)
+	slices.SortStableFunc(all, cheaper)
+	return all, why
+}
+
+// Backward is how op runs; see forwardForm.
+func (b *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err error) {
+	if b.Knobs["resident"] == 3 {
+		return barrierConfig(), nil, nil
+	}
+	l := Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: b.Element(op.R), exact: b.Precision == schedule.FP32, within: 0, inputs: 0}
+	list := func(b *Chooser) ([]Config, string) { return b.backwardConfigs(op.Cell, l) }
+	of := choice{cell: op.Cell, layer: l, backward: true}
+	all, err := b.shared(of, list)
+	if err != nil && b.Knobs["samples"] != 0 { // which may be of the forward pass alone
+		free, same := *b, *b.Target
+		same.Knobs = maps.Clone(b.Knobs)
+		free.Target = &same
+		delete(free.Knobs, "samples")
+		all, err = free.shared(of, list)
+	}
+	switch n := b.Knobs["back"]; {
+	case err != nil && b.Knobs["resident"] == 0:
+		return barrierConfig(), err, nil
+	case err != nil:
+		return Config{}, nil, err
+	case n >= len(all):
+		return Config{}, nil, fmt.Errorf("cuda: back=%d: %w: there are %d ways to divide this gradient, from 0 on", n, schedule.ErrKnob, len(all))
+	default:
+		return all[n], nil, nil
+	}
+}
+
+// LaunchBackward is the kernel of op in groups of blocks.
+func LaunchBackward(b *launch.Target, op schedule.PersistentBackward, t Config, control uint64, urgent bool) launch.Command {
+	groups := carriedGroups(b, op)
+	words := []any{t.kernel, " ", op.Cell.Name, functions(b), op.Hidden(), t.sizes, b.Element(op.R)}
+	for _, g := range groups {
+		words = append(words, " ", g.Name, g.Element)
+	}
+	write := func() codegen.Source {
+		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").Text + backText(op, groups, b.Element(op.R), functions(b)) + t.backFiles()
+		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistentbackward(int steps, int batch, unsigned* control, unsigned* trouble%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, trouble);\n}\n",
+			t.threads, codegen.Params(groups), codegen.Members(groups, 0))
+		return codegen.Source{Name: "persistentbackward", Text: text}
+	}
+	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), control, b.Status()}, b.Arguments(groups)...)
+	return t.launch(op.Batch(), urgent, b.Source(write, words...), append(args, uint64(b.At(op.R))))
+}
+
+// backFiles are the text of a gradient's kernel.
+func (t Config) backFiles() string {
+	if t.kernel == "backturns" {
+		return file("fragments").Text + file(t.kernel).Text
+	}
+	return file(t.kernel).Text + file("back").Text
+}
+
+// carried lists what a thread keeps from step to step: the states' gradients,
+// then those of peepholes.
+func carried(c *cell.Cell) []cell.Ref {
+	var all []cell.Ref
+	for s := range c.States {
+		all = append(all, cell.Ref{Kind: cell.DNext, Index: s})
+	}
+	for k := range c.Peeps {
+		all = append(all, cell.Ref{Kind: cell.DPeep, Index: k})
+	}
+	return all
+}
+
+// carriedGroups are the arguments of a kernel that keeps what is carried itself.
+func carriedGroups(t *launch.Target, op schedule.PersistentBackward) []codegen.Group {
+	var p cell.Program // that has the vectors
+	for _, r := range carried(op.Cell) {
+		p = append(p, cell.Instr{Op: cell.Copy, Out: r, A: r})
+	}
+	groups := t.Groups(append(p, op.Cell.Backward...), func(r cell.Ref) schedule.View { return codegen.Whole(&op.Sequence, &op.SequenceGrad, r) })
+	return slices.DeleteFunc(groups, func(g codegen.Group) bool { return strings.HasPrefix(g.Name, "g_dprev") })
+}
+
+// backText is the struct Cell of kernels/back.cu, with functions of that name.
+func backText(op schedule.PersistentBackward, groups []codegen.Group, weights driver.Element, functions string) string {
+	c := op.Cell
+	kept := carried(c)
+	reads, writes := c.Backward.Vectors()
+	isKept := func(r cell.Ref) bool { return r.Kind == cell.DNext || r.Kind == cell.DPeep || r.Kind == cell.DPrev }
+	reads, writes = slices.DeleteFunc(reads, isKept), slices.DeleteFunc(writes, isKept)
+	early, rest, ready := cutBackward(c.Backward, isKept)
+	var b strings.Builder
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	p("typedef %v W;\nstruct Cell : %s {", weights, functions)
+	for _, f := range strings.Split(codegen.Params(groups), ", ")[1:] {
+		p("  %s;", f)
+	}
+	p("  const W* weights;")
+	p("  enum { hidden = %d, GATES = %d, STATES = %d, THROUGH = %d, INPUTS = %d, READY = %d, RESULTS = %d };", op.Hidden(), c.Recurrent, len(kept), c.Through, max(1, len(reads)), max(1, len(ready)), max(1, len(writes)))
+	p("  __device__ void before(int n, int u, float* state) const {")
+	for i, r := range kept {
+		p("    state[%d] = widen(%s);", i, codegen.Place(r, "n"))
+	}
+	p("  }\n  __device__ void after(int n, int u, const float* state) const {")
+	for i, r := range kept {
+		p("    narrow(%s, state[%d]);", codegen.Place(r, "n"), i)
+	}
+	p("  }\n  __device__ void input(int t, int batch, int n, int u, float* x) const {")
+	for i, r := range reads {
+		p("    x[%d] = widen(%s);", i, codegen.Place(r, rowBack(r)))
+	}
+	p("  }\n  __device__ void store(int t, int batch, int n, int u, const float* kept) const {")
+	for i, w := range writes {
+		p("    narrow(%s, kept[%d]);", codegen.Place(w, rowBack(w)), i)
+	}
+	p("  }\n  __device__ static void early(const float* x, float* ready) {")
+	for i, r := range reads {
+		p("    const float %v = x[%d];", r, i)
+	}
+	b.WriteString(codegen.Statements(early, "    ", reads))
+	for i, r := range ready {
+		p("    ready[%d] = %v;", i, r)
+	}
+	p("  }\n  __device__ static void rest(const float* ready, float* state, float* sent, float* kept) {")
+	for i, r := range ready {
+		p("    const float %v = ready[%d];", r, i)
+	}
+	for i, r := range kept {
+		p("    float %v = state[%d];", r, i)
+	}
+	b.WriteString(codegen.Statements(rest, "    ", slices.Concat(ready, kept)))
+	for i, w := range writes {
+		p("    kept[%d] = %v;", i, w)
+	}
+	kind := cell.DX
+	if c.SplitGrad {
+		kind = cell.DR
+	}
+	for g := range c.Recurrent {
+		p("    sent[%d] = %v;", g, cell.Ref{Kind: kind, Index: g})
+	}
+	for i, r := range kept {
+		switch before := (cell.Ref{Kind: cell.DPrev, Index: r.Index}); {
+		case r.Kind == cell.DPeep:
+			p("    state[%d] = %v;", i, r)
+		case c.DirectPrev(r.Index):
+			p("    state[%d] = %v;", i, before)
+		case r.Index == c.Through: // the product follows
+			p("    state[%d] = 0;", i)
+		}
+	}
+	p("  }\n};")
+	return b.String()
+}
+
+// cutBackward cuts a cell's gradient in two: what depends on the forward pass
+// alone, and the rest, which takes what is ready from the first.
+func cutBackward(p cell.Program, kept func(cell.Ref) bool) (early, rest cell.Program, ready []cell.Ref) {
+	late := map[cell.Ref]bool{}
+	waits := func(r cell.Ref) bool { return late[r] || kept(r) }
+	for _, in := range once(p) {
+		if in.Out.Kind == cell.Temp && !slices.ContainsFunc(in.Args(), waits) {
+			early = append(early, in)
+			continue
+		}
+		late[in.Out] = true
+		rest = append(rest, in)
+		for _, a := range in.Args() {
+			if !waits(a) && !slices.Contains(ready, a) {
+				ready = append(ready, a)
+			}
+		}
+	}
+	return early, rest, ready
+}
+
+// once is p with each temporary vector written once.
+func once(p cell.Program) cell.Program {
+	names := map[cell.Ref]cell.Ref{}
+	name := func(r cell.Ref) cell.Ref {
+		if n, ok := names[r]; ok {
+			return n
+		}
+		return r
+	}
+	var out cell.Program
+	for i, in := range p {
+		in.A, in.B = name(in.A), name(in.B)
+		if in.Out.Kind == cell.Temp {
+			names[in.Out] = cell.Ref{Kind: cell.Temp, Index: i}
+			in.Out = names[in.Out]
+		}
+		out = append(out, in)
+	}
+	return out
+}

@@ -1,0 +1,320 @@
+package persistent
+
+import (
+	"fmt"
+	"math"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/rnn/knob"
+)
+
+// A backwardScatter is how kernels/back.cu divides a layer.
+type backwardScatter struct {
+	Layer
+	clusters int  // of a group; more than one, of one block or of more, are spread over the GPU
+	cluster  int  // blocks of a cluster
+	units    int  // of a block
+	samples  int  // sequences of a group
+	warps    int  // of a block
+	tensor   bool // products on tensor cores
+	out      int  // else units of the layer of a thread
+	lanes    int  // and threads that share them
+	resident int  // of a thread's pieces of weights, in registers
+}
+
+func (s backwardScatter) spread() bool { return s.clusters > 1 }
+func (s backwardScatter) blocks() int  { return s.clusters * s.cluster }
+func (s backwardScatter) threads() int { return 32 * s.warps }
+
+// step is how many columns a thread has side by side where not on tensor cores.
+func (s backwardScatter) step() int { return max(1, 4/s.samples) }
+
+// chunks is the number of pieces of a block's columns.
+func (s backwardScatter) chunks() int {
+	if s.tensor {
+		return ints.CeilDiv(s.gates*s.units*s.weights.Bytes(), 64)
+	}
+	return ints.CeilDiv(s.gates*s.units, s.lanes*s.step())
+}
+
+// per is the number of registers of a thread's piece of weights.
+func (s backwardScatter) per() int {
+	if s.tensor {
+		return 8
+	}
+	return s.out * s.step()
+}
+
+// pieces is the number of a thread's pieces of weights.
+func (s backwardScatter) pieces() int {
+	if s.tensor {
+		return ints.CeilDiv(ints.CeilDiv(s.blocks()*s.units, 16), s.warps) * s.chunks()
+	}
+	return ints.CeilDiv(ints.CeilDiv(s.blocks()*s.units, s.out)*s.lanes, s.threads()) * s.chunks()
+}
+
+// grads is what a block's gradients take of shared memory.
+func (s backwardScatter) grads() int {
+	if !s.tensor {
+		return 4 * s.chunks() * s.lanes * s.step() * s.samples
+	}
+	row := 64 * s.chunks()
+	if row%128 == 0 {
+		row += 64
+	}
+	if s.exact {
+		return s.samples * (row + 8)
+	}
+	return s.samples * row
+}
+
+// shared is what a block needs of shared memory: barriers, parts that come,
+// gradients of its gates and weights beyond registers.
+func (s backwardScatter) shared() int {
+	bytes := 128 + s.grads() + 4*s.per()*s.threads()*(s.pieces()-s.resident)
+	if !s.spread() && s.cluster > 1 {
+		bytes += s.grads()
+	}
+	if s.cluster > 1 || !s.spread() {
+		bytes += 2 * 4 * s.blocks() * s.units * s.samples
+	}
+	if s.spread() {
+		bytes += 4 * ints.RoundUp(s.units*s.samples*(s.clusters|1), 4)
+	}
+	return bytes
+}
+
+// same is how many lanes share the sum of a unit's parts.
+func (s backwardScatter) same() int {
+	n := 1
+	for s.spread() && n*8 < s.clusters && n*2 <= s.threads()/(s.units*s.samples) && n < 32 {
+		n *= 2
+	}
+	return n
+}
+
+// each is how many units of sequences a thread has.
+func (s backwardScatter) each() int { return ints.CeilDiv(s.units*s.samples*s.same(), s.threads()) }
+
+// overhead is how many registers a thread needs besides its weights; carried are
+// those of a unit.
+func (s backwardScatter) overhead(carried int) int {
+	n := 56 + s.each()*carried
+	switch {
+	case !s.tensor:
+		n += 8 + s.out*s.samples
+		if s.pieces()*s.per() > maxRegisters-n { // some are read from shared memory, ahead of their use
+			n += 12
+		}
+	case s.exact:
+		n += s.sums() + 28 + s.samples
+	default:
+		n += s.sums() + 20 + s.samples/2
+	}
+	if s.tensor && s.spread() { // where words go
+		n += 8
+	}
+	return n
+}
+
+// sums is the number of a thread's on tensor cores.
+func (s backwardScatter) sums() int {
+	groups := ints.CeilDiv(ints.CeilDiv(s.blocks()*s.units, 16), s.warps)
+	return s.samples * max(1, min(groups, 32/s.samples))
+}
+
+// aligned is what a block's units are a multiple of: of what is sent at a time.
+func (s backwardScatter) aligned() int {
+	if s.tensor {
+		return 2
+	}
+	return max(2, s.out/s.lanes)
+}
+
+// shaped fills in how s, of so many blocks at most, divides the units, or says
+// why it does not fit.
+func (s backwardScatter) shaped(blocks, carried int, p driver.Properties) (backwardScatter, string) {
+	s.units = ints.RoundUp(ints.CeilDiv(s.hidden, blocks), s.aligned())
+	if used := ints.CeilDiv(s.hidden, s.units); s.spread() {
+		s.clusters = ints.CeilDiv(used, s.cluster)
+	} else {
+		s.cluster = used
+	}
+	room := min(maxRegisters, registersOfSM/ints.RoundUp(s.threads(), 128)/8*8) - s.overhead(carried)
+	s.resident = min(s.pieces(), max(0, room)/s.per())
+	if s.shared() > p.Shared {
+		return s, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
+			s.gates*s.hidden*s.units, s.units, s.shared()>>10, p.Shared>>10)
+	}
+	return s, ""
+}
+
+// together is how many groups run at the same time.
+func (s backwardScatter) together(p driver.Properties) int {
+	if s.cluster == 1 {
+		return p.SMs / s.clusters
+	}
+	return max(1, p.Together(s.cluster)/s.clusters)
+}
+
+// cycles is about what a step of all sequences takes, fitted to 168 measurements on
+// an H200: products, for which shared memory delivers 128 bytes per cycle; sums and
+// the cell; and the exchange of parts. Pushes of all groups share what connects
+// multiprocessors, and words the 4 TB/s that memory takes and gives.
+func (s backwardScatter) cycles(p driver.Properties) float64 {
+	groups, together := ints.CeilDiv(s.batch, s.samples), s.together(p)
+	side := float64(min(groups, together))
+	warps, pieces, far := float64(s.warps), float64(s.pieces()), float64(s.pieces()-s.resident)
+	units, live := float64(s.blocks()*s.units), float64(min(s.batch, s.samples))
+	chunks := float64(s.chunks())
+	var step, message float64
+	if s.tensor {
+		tiles, products := float64(s.samples/8), 2.0
+		step, message = 1550, 4
+		if s.exact {
+			products, step = 3, 1750
+		}
+		rounds := math.Ceil(pieces / chunks * tiles / 4)
+		step += 8*products*pieces*tiles*warps/4 + 4*warps*(chunks*rounds*min(tiles, 4)+far*float64(s.per())/4)
+		live = float64(ints.RoundUp(int(live), 2))
+	} else {
+		multiply, load := 1.45*pieces*float64(s.per()*s.samples)*warps/4, warps*(pieces*float64(s.step()*s.samples)+far*float64(s.per()))
+		step = 155 + max(multiply, load) + min(multiply, load)/6 + 95*pieces/chunks
+		message = float64(min(4, s.out/s.lanes*s.samples))
+	}
+	step += 300 * float64((ints.CeilDiv(s.units*s.samples*s.same(), min(s.threads(), 256))-1)*s.gates) // sixteen warps take turns
+	if s.cluster > 1 {
+		step += 220 + 0.75*units*live/message
+	}
+	if s.spread() {
+		words := units * live / float64(s.cluster)
+		step += 995 + 16*words*float64(s.blocks())*side/2280 + 20*words/float64(s.threads())
+		if s.cluster > 1 {
+			step += 300
+		}
+		if s.cluster > 1 && s.cluster < 16 {
+			step *= 1.06
+		}
+	} else {
+		step += 60 * side
+	}
+	return float64(ints.CeilDiv(groups, together)) * step
+}
+
+// scatters lists how the gradient of a layer can run in groups that knobs allow,
+// the cheapest first, or says why there are none. carried is about how many
+// registers a thread needs for each unit.
+func (b *Chooser) scatters(l Layer, carried int) ([]Config, string) {
+	var all []Config
+	why := "the GPU has no clusters of blocks"
+	seen := map[string]bool{}
+	for _, form := range b.scatterForms(l) {
+		b.scatterShapes(func(clusters, cluster, groups int) {
+			if groups > ints.CeilDiv(l.batch, form.samples) && b.Knobs["groups"] == 0 || clusters > 1 && form.samples > maxSpread {
+				return
+			}
+			s := form
+			s.clusters, s.cluster = clusters, cluster
+			s, no := s.shaped(clusters*cluster, carried, b.Properties)
+			if no != "" {
+				why = no
+				return
+			}
+			if s.cluster > 1 && b.Properties.Together(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
+				return
+			}
+			if g := s.grouping(b.Properties); !seen[g.sizes] {
+				seen[g.sizes] = true
+				g.Knobs["cluster"] = cluster
+				if g.spread {
+					g.Knobs["resident"], g.Knobs["groups"] = 2, groups
+				}
+				all = append(all, g)
+			}
+		})
+	}
+	return all, why
+}
+
+// scatterForms lists ways to multiply that knobs allow.
+func (b *Chooser) scatterForms(l Layer) []backwardScatter {
+	var all []backwardScatter
+	for _, warps := range []int{4, 8, 16} {
+		if b.Knobs["tensor"] != 2 {
+			for _, samples := range b.samples(l.batch, 8, 16, 32) {
+				if samples%8 == 0 && samples <= ints.RoundUp(l.batch, 8) {
+					all = append(all, backwardScatter{Layer: l, samples: samples, warps: warps, tensor: true})
+				}
+			}
+		}
+		if b.Knobs["tensor"] == 1 {
+			continue
+		}
+		for _, samples := range b.samples(l.batch, 1, 2, 4, 8) {
+			if samples != ints.PowerOfTwo(samples) {
+				continue
+			}
+			for _, out := range []int{4, 8} {
+				for lanes := out / 2; lanes <= min(out, 8) && samples <= 8 && out*samples <= 64; lanes *= 2 {
+					all = append(all, backwardScatter{Layer: l, samples: samples, warps: warps, out: out, lanes: lanes})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// scatterShapes yields the groups that knobs allow: clusters of one, their
+// blocks, and how many groups there are.
+func (b *Chooser) scatterShapes(yield func(clusters, cluster, groups int)) {
+	hopper := b.Properties.Capability >= 90
+	if (b.Knobs["resident"] == 0 || b.Knobs["resident"] == 1) && hopper {
+		for _, n := range b.choose("cluster", ClusterSizes()...) {
+			yield(1, n, 1)
+		}
+	}
+	if b.Knobs["resident"] == 1 {
+		return
+	}
+	for _, groups := range b.choose("groups", 1, 2, 3, 4, 8, maxGroups) {
+		for _, n := range b.choose("cluster", ClusterSizes()...) {
+			room := b.Properties.SMs
+			if n > 1 {
+				room = b.Properties.Together(n)
+			}
+			if clusters := room / groups; clusters > 1 && (n == 1 || hopper) {
+				yield(clusters, n, groups)
+			}
+		}
+	}
+}
+
+// grouping is how s runs.
+func (s backwardScatter) grouping(p driver.Properties) Config {
+	sizes := fmt.Sprintf("SPREAD = %d, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, CHUNKS = %d, RESIDENT = %d, SAME = %d, ",
+		ints.FromBool(s.spread()), s.clusters, s.cluster, s.units, s.samples, s.warps, s.chunks(), s.resident, s.same())
+	kernel := "backtensor"
+	if s.tensor {
+		sizes += fmt.Sprintf("EXACT = %d", ints.FromBool(s.exact))
+	} else {
+		kernel = "backvector"
+		sizes += fmt.Sprintf("OUT = %d, LANES = %d", s.out, s.lanes)
+	}
+	return Config{
+		spread: s.spread(), few: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p),
+		kernel: kernel, sizes: sizes, Knobs: knob.Params{"resident": 1, "samples": s.samples, "tensor": 2 - ints.FromBool(s.tensor)},
+	}
+}
+
+// maxSpread bounds the sequences of a group that is spread over the GPU: blocks
+// leave parts for each other in memory.
+const maxSpread = 16
+
+// BackwardExchangeBytes bounds what groups leave there: two buffers of words, one from each
+// block for each unit of each sequence; or two images of all gradients.
+func BackwardExchangeBytes(hidden, batch int, p driver.Properties) int64 {
+	line := hidden + ints.RoundUp(ints.CeilDiv(hidden, max(1, p.SMs/maxGroups)), 16)
+	words := 2 * 8 * int64(p.SMs) * int64(line) * int64(min(maxSpread, ints.RoundUp(batch, 8)))
+	return max(words, 2*24*int64(hidden+maxPadding)*int64(ints.RoundUp(batch, maxSamples)))
+}

@@ -1,0 +1,158 @@
+package persistent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// ClusterSizes are those that are tried.
+func ClusterSizes() []int { return []int{1, 2, 4, 8, 16} }
+
+// choose is the setting of a knob, or values where it has the device choose.
+func (b *Chooser) choose(name string, values ...int) []int {
+	if v := b.Knobs[name]; v != 0 {
+		return []int{v}
+	}
+	return values
+}
+
+// groupSizes lists the numbers of blocks of groups that knobs allow, clusters first.
+func (b *Chooser) groupSizes() (clusters, spread []int) {
+	r := b.Knobs["resident"]
+	if (r == 0 || r == 1 || r == 6) && b.Properties.Capability >= 90 {
+		clusters = b.choose("cluster", ClusterSizes()...)
+	}
+	if r != 1 && r != 6 {
+		for _, n := range b.choose("groups", 1, 2, 4, 8, maxGroups) {
+			if blocks := b.Properties.SMs / n; blocks > 0 {
+				spread = append(spread, blocks)
+			}
+		}
+	}
+	return clusters, spread
+}
+
+// forwardConfigs lists those of a layer of c that fit and that knobs allow, cheapest
+// first, or says why there are none. Single precision is not cut into halves
+// where states may be beyond those, unless knobs say so.
+func (b *Chooser) forwardConfigs(c *cell.Cell, l Layer) ([]Config, string) {
+	var all []Config
+	why := ""
+	if b.Knobs["tensor"] == 1 || b.Knobs["tensor"] == 0 && !(l.exact && c.Kinked()) {
+		all, why = b.grouped(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
+			b.mmas(l, len(c.States), spread, blocks, add)
+			b.wholeRows(l, spread, blocks, add)
+		})
+	}
+	if b.Knobs["tensor"] != 1 || len(all) == 0 {
+		more, no := b.grouped(l, b.simts)
+		if all = append(all, more...); b.Knobs["tensor"] != 1 {
+			why = no
+		}
+	}
+	slices.SortStableFunc(all, cheaper)
+	return all, why
+}
+
+func cheaper(x, y Config) int { return cmp.Compare(x.cycles, y.cycles) }
+
+// A Layer is what groupings are chosen for.
+type Layer struct {
+	hidden, gates, batch int
+	weights              driver.Element
+	exact                bool // single precision throughout
+	within               int  // of the state that goes through weights; see within
+	inputs               int  // places for those of a unit and step, where they can be read steps ahead
+}
+
+func (b *Chooser) layer(op schedule.Persistent) Layer {
+	inputs := 0
+	if b.Element(op.X) == driver.Single {
+		r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
+		inputs = r.inputs()
+	}
+	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: b.Element(op.R[0]), exact: b.Precision == schedule.FP32, within: within(op.Cell), inputs: inputs}
+}
+
+// grouped lists the groupings of one kind, of all numbers of blocks.
+func (b *Chooser) grouped(l Layer, kind func(l Layer, spread bool, blocks int, add func(Config, string))) ([]Config, string) {
+	var all []Config
+	why := "the GPU has no clusters of blocks"
+	seen := map[string]bool{}
+	clusters, spread := b.groupSizes()
+	for i, blocks := range slices.Concat(clusters, spread) {
+		spread := i >= len(clusters)
+		kind(l, spread, blocks, func(t Config, no string) {
+			switch {
+			case no != "":
+				why = no
+				return
+			case spread:
+				if b.Knobs["groups"] == 0 && b.Properties.SMs/blocks > ints.CeilDiv(l.batch, t.samples) {
+					return // groups without sequences
+				}
+				t.Knobs["groups"] = b.choose("groups", b.Properties.SMs/blocks)[0]
+				if t.Knobs["resident"] == 0 {
+					t.Knobs["resident"] = 2
+				}
+			default:
+				if t.blocks > 1 && b.Properties.Together(t.blocks) == 0 {
+					why = fmt.Sprintf("no %d blocks share memory on this GPU", t.blocks)
+					return
+				}
+				if t.Knobs["cluster"] = blocks; t.Knobs["resident"] == 0 {
+					t.Knobs["resident"] = 1
+				}
+			}
+			if !seen[t.Describe()] {
+				seen[t.Describe()] = true
+				all = append(all, t)
+			}
+		})
+	}
+	return all, why
+}
+
+// samples lists how many sequences a group can run at a time without having more
+// than half of its places empty.
+func (b *Chooser) samples(batch int, values ...int) []int {
+	if b.Knobs["samples"] != 0 {
+		return []int{b.Knobs["samples"]}
+	}
+	n := 1
+	for n < len(values) && values[n]/2 < batch {
+		n++
+	}
+	return values[:n]
+}
+
+// maxGroups bounds the groups spread over the GPU.
+const maxGroups = 16
+
+// Forward is how op runs. Where no groups of blocks fit and no knob names them, no
+// says why.
+func (b *Chooser) Forward(op schedule.Persistent) (form Config, no, err error) {
+	if b.Knobs["resident"] == 3 {
+		return barrierConfig(), nil, nil
+	}
+	form, err = b.Chosen(op)
+	if err != nil && b.Knobs["resident"] == 0 {
+		return barrierConfig(), err, nil
+	}
+	return form, nil, err
+}
+
+// Chosen is how op runs in groups.
+func (b *Chooser) Chosen(op schedule.Persistent) (Config, error) {
+	all, err := b.shared(choice{cell: op.Cell, layer: b.layer(op)}, func(b *Chooser) ([]Config, string) { return b.forwardConfigs(op.Cell, b.layer(op)) })
+	if err != nil {
+		return Config{}, err
+	}
+	return all[0], nil
+}

@@ -1,0 +1,114 @@
+package persistent
+
+import (
+	"fmt"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A Config is how a layer runs in groups of blocks, each with a copy of the
+// weights, and the kernel that runs it so.
+type Config struct {
+	spread   bool         // over the GPU, not in clusters
+	Order    WeightLayout // that its weights are best packed in
+	few      bool         // no more than run at the same time, which take turns at the sequences
+	blocks   int          // of a group
+	cluster  int          // of a cluster, where a group that is spread has clusters
+	samples  int          // sequences that a group runs at a time
+	threads  int          // of a block
+	shared   int          // bytes of a block
+	together int          // groups that run at the same time
+	cycles   float64      // that a step is expected to take
+	kernel   string       // file and function
+	sizes    string       // its constants
+	Knobs    knob.Params
+}
+
+// files are the text of t's kernel.
+func (t Config) files() string {
+	if t.kernel == "cluster" {
+		return file(t.kernel).Text
+	}
+	return file("fragments").Text + file(t.kernel).Text
+}
+
+// Describe says what t is and how long a step of it is expected to take.
+func (t Config) Describe() string {
+	return fmt.Sprintf("%s %d×%d %s, %.0f cycles", t.kernel, t.blocks, t.threads, t.sizes, t.cycles)
+}
+
+// launch is that of a kernel for so many sequences, urgent where others wait for
+// it in a wave.
+func (t Config) launch(batch int, urgent bool, src *codegen.Source, args []uint64) launch.Command {
+	running := ints.CeilDiv(batch, t.samples)
+	if t.few {
+		running = min(running, t.together)
+	}
+	s := launch.New(src, [3]int{running * t.blocks, 1, 1}, [3]int{t.threads, 1, 1}, args...)
+	s.Launch.Shared, s.Launch.Cooperative, s.Launch.Urgent = t.shared, t.spread, urgent
+	switch {
+	case t.cluster > 1:
+		s.Launch.Cluster = t.cluster
+	case !t.spread:
+		s.Launch.Cluster = t.blocks
+	}
+	return s
+}
+
+// LaunchForward is the kernel of op in groups of blocks.
+func LaunchForward(b *launch.Target, op schedule.Persistent, t Config, control uint64, ordered, urgent bool) launch.Command {
+	p := op.Step(0, schedule.View{}).Program()
+	r := newRecurrence(&op.Sequence, p)
+	groups := sequenceGroups(b, op)
+	t.sizes += fmt.Sprintf(", ORDERED = %d, CLOCKS = %d", ints.FromBool(ordered), b.Knobs["clocks"])
+	words := []any{t.kernel, " ", op.Cell.Name, functions(b), op.Train, op.Hidden(), t.sizes, b.Element(op.R[0])}
+	for _, g := range groups {
+		words = append(words, " ", g.Element)
+	}
+	write := func() codegen.Source {
+		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").Text + r.text(groups, b.Element(op.R[0]), functions(b)) + t.files()
+		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s_layer(cell, steps, batch, control, trouble);\n}\n",
+			t.threads, codegen.Params(groups), codegen.WeightParams(len(op.R)), codegen.Members(groups, len(op.R)), t.kernel)
+		return codegen.Source{Name: "persistent", Text: text}
+	}
+	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), control, b.Status()}, b.Arguments(groups)...)
+	for _, w := range op.R {
+		args = append(args, uint64(b.At(w)))
+	}
+	return t.launch(op.Batch(), urgent, b.Source(write, words...), args)
+}
+
+// functions names those of a persistent layer's cells: see kernels/recurrence.cu.
+func functions(t *launch.Target) string {
+	if f := t.Knobs["functions"]; f == 2 || f == 0 && t.Precision == schedule.BF16 {
+		return "Coarse"
+	}
+	return "Quick"
+}
+
+// ExchangeBytes bounds what groups leave in memory for each other, for each of
+// their sequences: two buffers of words, twice the size of states as they lie in
+// shared memory, in 16 bits two more of the states alone, and a counter.
+func ExchangeBytes(hidden, batch int) int64 {
+	return int64(batch+maxSamples-1) * (4*4*int64(hidden) + 6*maxPadding + launch.Alignment)
+}
+
+const maxSamples = 64
+
+// maxPadding bounds the bytes of a sequence's states in shared memory beyond the
+// states themselves.
+const maxPadding = 64*8 + 64
+
+const maxRegisters, registersOfSM = 255, 65536
+
+// barrierConfig is the form of one group with a barrier, whose cells have exact functions.
+func barrierConfig() Config {
+	return Config{Knobs: knob.Params{"resident": 3, "tensor": 2, "functions": 1}}
+}
+
+// Grouped reports whether t divides a layer among groups of blocks.
+func (t Config) Grouped() bool { return t.kernel != "" }

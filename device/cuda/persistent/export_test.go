@@ -1,0 +1,39 @@
+package persistent
+
+import (
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A Division is how a kernel divides a layer or its gradient.
+type Division struct {
+	Kernel, Sizes                     string
+	Blocks, Threads, Shared, Together int
+	Room                              int64 // bytes that groups have for what they leave each other
+	States                            int   // that a thread carries from step to step
+}
+
+// Divisions are those of a layer of c, or of its gradient.
+func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, gradient bool, k knob.Params, p driver.Properties) (out []Division) {
+	b := Chooser{Target: &launch.Target{Knobs: k, Properties: p}}
+	l := Layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: exact, within: 0, inputs: 0}
+	room, states := BackwardExchangeBytes(hidden, batch, p), len(carried(c))
+	list := func(b *Chooser) ([]Config, string) { return b.backwardConfigs(c, l) }
+	if !gradient {
+		r := newRecurrence(&schedule.Sequence{Cell: c}, c.Inference)
+		l.within, l.inputs = within(c), r.inputs()
+		room, states = ExchangeBytes(hidden, batch), len(c.States)
+		list = func(b *Chooser) ([]Config, string) { return b.forwardConfigs(c, l) }
+	}
+	all, _ := b.parts(list)
+	for _, t := range all {
+		out = append(out, Division{Kernel: t.kernel, Sizes: t.sizes, Blocks: t.blocks, Threads: t.threads, Shared: t.shared, Together: t.together, Room: launch.Alignment + room, States: states})
+	}
+	return out
+}
+
+// Within is how the state of c that goes through weights is bounded.
+func Within(c *cell.Cell) int { return within(c) }

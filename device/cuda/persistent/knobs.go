@@ -1,0 +1,47 @@
+package persistent
+
+import (
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Knobs are those of layers with weights on chip; 0 has the device
+// choose.
+func Knobs(s *schedule.Schedule) []knob.Knob {
+	found, gradient := false, false
+	for op := range s.Operations() {
+		switch op.(type) {
+		case schedule.Persistent:
+			found = true
+		case schedule.PersistentBackward:
+			found, gradient = true, true
+		}
+	}
+	if !found {
+		return nil
+	}
+	return KnobDocs(gradient)
+}
+
+// KnobDocs are those of persistent layers, with the ways to divide a gradient
+// where there is one.
+func KnobDocs(gradient bool) []knob.Knob {
+	back := []int{0}
+	if gradient {
+		back = []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}
+	}
+	return []knob.Knob{
+		{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 4: they are, and take turns with their sequences; 5: they are, and each warp reads what it multiplies; 6: groups are clusters, and each warp multiplies whole rows; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest; where only a layer or its gradient can be so, the other is spread", Values: []int{0, 1, 2, 3, 4, 5, 6}},
+		{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, ClusterSizes()...)},
+		{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 3, 4, 8, 16}},
+		{Name: "samples", Doc: "sequences that a group runs at a time, in a gradient too where that can; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}, Max: maxSamples},
+		{Name: "tile", Doc: "units of a thread forward, on tensor cores of a warp: 4, 8 or 16; 0: chosen", Values: []int{0, 1, 2, 4, 5, 8, 16}, Max: 16},
+		{Name: "lanes", Doc: "threads that share a unit's columns forward; 0: chosen", Values: []int{0, 4, 8, 16, 32}},
+		{Name: "share", Doc: "a persistent layer's groups take at most the GPU's multiprocessors divided by this, so that as many layers run side by side; 0: by how many streams have such layers", Values: []int{0, 1, 2, 3, 4}, Max: 32},
+		{Name: "tensor", Doc: "products on tensor cores (1) or not (2); single precision takes three for one; 0: chosen", Values: []int{0, 1, 2}},
+		{Name: "stack", Doc: "layers whose input is the layer before run with it, as one kernel with the weights of all (1; 3: one that copies h whole, for many sequences), or not (2); 0: where that is expected to be faster", Values: []int{0, 1, 2, 3}},
+		{Name: "functions", Doc: "sigmoids and tangents of a persistent layer: by exponentials, right to 1e-7 (1), or by the GPU's tangent, right to 2⁻¹¹ (2); 0: the latter in bf16", Values: []int{0}, Max: 2},
+		{Name: "clocks", Doc: "1 leaves the cycles of a step's phases in place of results, to measure", Values: []int{0}, Max: 1},
+		{Name: "back", Doc: "how the gradient is divided: so many places behind what is expected to be the fastest", Values: back, Max: 4096},
+	}
+}

@@ -1,0 +1,213 @@
+package persistent
+
+import (
+	"fmt"
+	"math"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/rnn/knob"
+)
+
+// A simt is how kernels/cluster.cu divides a layer.
+type simt struct {
+	hidden, gates int
+	spread        bool // over the GPU, not in clusters
+	cluster       int  // blocks that share the units
+	units         int  // of a block
+	samples       int  // sequences of a cluster
+	tile          int  // units of a thread
+	lanes         int  // threads that share a unit's columns
+	chunks        int  // pieces of a thread's columns
+	resident      int  // of them in registers
+}
+
+func (t simt) threads() int { return t.units / t.tile * t.lanes }
+
+// step is how many columns a thread has side by side.
+func (t simt) step() int { return max(1, 4/t.samples) }
+
+// per is the number of a thread's weights per chunk.
+func (t simt) per() int { return t.tile * t.gates * t.step() }
+
+func (t simt) columns() int { return t.chunks * t.lanes * t.step() }
+
+// shared is what a block needs of shared memory: barriers, two buffers of states
+// and the weights beyond registers.
+func (t simt) shared() int {
+	return 128 + 2*4*t.columns()*t.samples + 4*t.threads()*t.per()*(t.chunks-t.resident)
+}
+
+// sums is the number of values that a thread adds up.
+func (t simt) sums() int { return ints.PowerOfTwo(t.tile) * ints.PowerOfTwo(t.gates) * t.samples }
+
+// overhead is how many registers a thread needs besides its weights.
+func (t simt) overhead() int {
+	each := max(1, t.sums()/t.lanes)
+	chains := 1
+	if t.samples == 1 {
+		chains = 2
+	}
+	return 48 + max(chains*t.sums()+4, 14*each) + 10*(each-1)
+}
+
+// registers is how many a thread needs in all; a thread has 255 at most.
+func (t simt) registers() int { return t.overhead() + t.resident*t.per() }
+
+// limit is how many registers a thread can have.
+func (t simt) limit() int {
+	return min(maxRegisters, registersOfSM/ints.RoundUp(t.threads(), 128)/8*8)
+}
+
+// settled reports whether all weights are waited for ahead of the steps: there are
+// registers to spare, or some would be spilled, it was not measured to be slower, and
+// as many of a batch's clusters run side by side.
+func (t simt) settled(batch int, p driver.Properties) bool {
+	if t.spread && t.gates > 1 || t.limit()-t.registers() <= 5 {
+		return false
+	}
+	more := 11 // registers that it takes of gru 256 with a sequence at a time; of gru 192 twice as many
+	if t.asked(p) {
+		more *= 2
+	}
+	return t.spread || p.Part || t.samples > 1 || max(1, t.perSM(more, p)) >= min(t.perSM(0, p), ints.CeilDiv(batch, t.together(p)))
+}
+
+// shaped fills in how t, of so many blocks at most, divides the units, or says why it
+// does not fit.
+func (t simt) shaped(blocks int, p driver.Properties) (simt, string) {
+	t.units = ints.RoundUp(ints.CeilDiv(t.hidden, blocks), 32/t.lanes*t.tile)
+	t.cluster = ints.CeilDiv(t.hidden, t.units)
+	t.chunks = ints.CeilDiv(t.hidden, t.lanes*t.step())
+	switch threads := t.threads(); {
+	case t.samples != ints.PowerOfTwo(t.samples):
+		return t, fmt.Sprintf("%d sequences are no power of two", t.samples)
+	case ints.PowerOfTwo(t.tile)*ints.PowerOfTwo(t.gates) > t.lanes:
+		return t, "a thread has more rows than lanes to sum them over"
+	case threads > 1024:
+		return t, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", t.units, threads)
+	default:
+		t.resident = min(t.chunks, max(0, t.limit()-t.overhead())/t.per())
+	}
+	if t.resident < t.chunks && t.per()%4 != 0 {
+		return t, "weights in shared memory come in fours"
+	}
+	if t.shared() > p.Shared {
+		return t, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
+			t.gates*t.hidden*t.units, t.units, t.shared()>>10, p.Shared>>10)
+	}
+	return t, ""
+}
+
+// perSM is how many blocks fit on a multiprocessor whose threads have so many
+// registers more than they need. With two or four sequences at a time compilers take
+// up to 36 and 52 more than registers counts. Each quarter of a multiprocessor has
+// registers of its own, for whole warps. Of clusters of a size in between those that
+// were asked for more fit than are known of, which makes up for both.
+func (t simt) perSM(more int, p driver.Properties) int {
+	need, others := t.registers()+more, min(p.Shared/t.shared(), 2048/t.threads())
+	if !t.asked(p) {
+		return min(registersOfSM/(t.threads()*ints.RoundUp(need, 8)), others)
+	}
+	if t.samples == 2 || t.samples == 4 {
+		need = max(need, min(maxRegisters, need+20+8*t.samples))
+	}
+	warps := 4 * (registersOfSM / 4 / 32 / ints.RoundUp(need, 8))
+	return min(warps/(t.threads()/32), others)
+}
+
+// asked reports whether the GPU was asked how many of t's clusters fit.
+func (t simt) asked(p driver.Properties) bool { return p.Clusters[t.cluster] > 0 }
+
+// cycles is about what a step of all sequences takes, fitted to measurements on
+// an H200: products, which hide little of what shared memory delivers, 128 bytes
+// per cycle, then the chain of exchanges and functions that nothing hides.
+func (t simt) cycles(batch int, p driver.Properties) float64 {
+	clusters := ints.CeilDiv(batch, t.samples)
+	together := t.together(p)
+	blocks := 1
+	if clusters > together && !t.spread && !p.Part {
+		blocks = max(1, min(t.perSM(0, p), ints.CeilDiv(clusters, together)))
+	}
+	waves := ints.CeilDiv(clusters, together*blocks)
+	threads := float64(t.threads() * blocks)
+	warps := math.Ceil(threads / 128) // of a quarter of a multiprocessor
+	length := float64(t.columns() / t.lanes * t.samples)
+	least := 0.0 // of a warp alone, which waits for its own sums
+	switch {
+	case t.gates > 1:
+		least = 1.3
+	case t.samples > 2 && !t.spread:
+		least = 1
+	}
+	multiply := max(least, 0.63*warps) * float64(t.tile*t.gates) * length
+	states := threads * length / 32
+	far := 0.93 * max(1, 128*float64(t.samples)/threads) * threads * float64((t.chunks-t.resident)*t.per()) / 32
+	chain := 180.0
+	if t.gates > 1 {
+		chain = 450
+	}
+	each := max(1, t.sums()/t.lanes)
+	stages := math.Log2(float64(t.lanes))
+	shuffles := float64(t.sums()-each) + max(0, stages-math.Log2(float64(t.sums())))
+	chain += 40*(warps-1) + 0.6*chain*float64(each-1) + 48*stages + 3.6*warps*shuffles
+	exchange := 50.0
+	if t.spread {
+		words := float64(t.hidden * t.samples)
+		everywhere, thread := words*float64(t.cluster*min(clusters, together)), words/threads
+		if exchange = 560 + everywhere/2000 + 60*thread; t.units*t.samples < 8 { // words of twice the size: see kernels/cluster.cu
+			exchange = 710 + everywhere/1000 + 77*thread
+		}
+	} else if t.cluster > 1 {
+		if exchange = 250; blocks > 1 && t.asked(p) && !t.settled(batch, p) {
+			exchange = 410
+		}
+	}
+	return float64(waves) * (multiply + 0.73*states + far + chain + exchange)
+}
+
+// together is how many groups of blocks run at the same time, one block on each
+// multiprocessor.
+func (t simt) together(p driver.Properties) int {
+	if t.spread {
+		return p.SMs / t.cluster
+	}
+	return max(1, p.Together(t.cluster))
+}
+
+// grouping is how t runs so many sequences.
+func (t simt) grouping(batch int, p driver.Properties) Config {
+	return Config{
+		spread: t.spread, Order: ByUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
+		kernel: "cluster", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d, SETTLED = %d",
+			ints.FromBool(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident, ints.FromBool(t.settled(batch, p))),
+		Knobs: knob.Params{"samples": t.samples, "tile": t.tile, "lanes": t.lanes, "tensor": 2},
+	}
+}
+
+// simts adds the configurations of groups of so many blocks.
+func (b *Chooser) simts(l Layer, spread bool, blocks int, add func(Config, string)) {
+	for _, samples := range b.samples(l.batch, 1, 2, 4, 8) {
+		for _, tile := range b.choose("tile", tiles(l.gates, spread, samples)...) {
+			for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
+				t := simt{hidden: l.hidden, gates: l.gates, spread: spread, samples: samples, tile: tile, lanes: lanes}
+				t, no := t.shaped(blocks, b.Properties)
+				if no != "" {
+					add(Config{}, no)
+					continue
+				}
+				add(t.grouping(l.batch, b.Properties), "")
+			}
+		}
+	}
+}
+
+// tiles lists how many units a thread may have. With as many as its registers hold
+// a block of a spread group has fewer warps, each of which reads all of h; numbers
+// that are no powers of two take longer to sum, which pays with few values.
+func tiles(gates int, spread bool, samples int) []int {
+	if gates == 1 && spread && samples <= 2 {
+		return []int{1, 2, 3, 4, 5, 6, 7, 8}
+	}
+	return []int{1, 2, 4}
+}

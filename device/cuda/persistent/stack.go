@@ -1,0 +1,260 @@
+package persistent
+
+import (
+	"fmt"
+	"slices"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Persistent layers upon each other run as one kernel, each in blocks of its own
+// (kernels/stack.cu), where a product of the states of one is the input of the next
+// and nothing is between them. What the product would have left in memory is never
+// formed: so its matrix is one that the host may not read.
+
+// A Stack is how layers run upon each other: groups of blocks, each with all layers
+// and a part of the sequences. A block has 16 units of a layer.
+type Stack struct {
+	Layer
+	layers  []schedule.Persistent
+	lower   []schedule.Gemm // the products of each but the first
+	states  int             // of the cell
+	takes   int             // gates with inputs
+	free    int             // of them, whose products are kept apart
+	blocks  int             // of a layer in a group
+	groups  int
+	samples int // sequences that are multiplied together
+	parts   int // of so many sequences, which take turns
+	split   int // warps that share the columns
+	chunks  int // pieces of a warp's columns, 64 bytes each
+	own     int // of them in registers
+	near    int // and of those of the layer beneath
+	places  int // for sums
+	more    int // registers of a thread that multiplies
+	fewer   int // and of one that runs cells; 0: all have the same
+	Meeting int64
+	bulk    *bulk // of the kernel for many sequences; nil: it is the other
+}
+
+// stackUnits of a block and warps of it that run cells, steps for which h stays in
+// memory, and turns that inputs are read ahead.
+const (
+	stackUnits = 16
+	stackCells = 4
+	stackDepth = 16
+	stackAhead = 4
+)
+
+// newStacked is how n layers from place i on run upon each other, or why they do not.
+func newStacked(s *schedule.Schedule, i, n int, element []driver.Element, k knob.Params, p driver.Properties) (*Stack, string) {
+	op := s.Nodes[i].Op.(schedule.Persistent)
+	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
+	free := r.reads(cell.X)
+	st := &Stack{
+		Layer:  Layer{hidden: op.Hidden(), gates: len(r.gates), batch: op.Batch(), weights: element[op.R[0].M.ID], exact: s.Precision == schedule.FP32, within: within(op.Cell), inputs: 0},
+		states: len(op.Cell.States), takes: len(op.Cell.Gates), free: len(free),
+	}
+	if element[op.X.M.ID] == driver.Single {
+		st.inputs = r.inputs()
+	}
+	for l := range n {
+		st.layers = append(st.layers, s.Nodes[i+2*l].Op.(schedule.Persistent))
+		if l > 0 {
+			st.lower = append(st.lower, s.Nodes[i+2*l-1].Op.(schedule.Gemm))
+		}
+	}
+	for _, next := range st.layers[1:] {
+		same := vectors(next)
+		for i, v := range vectors(op) {
+			if !v.Empty() && element[v.M.ID] != element[same[i].M.ID] {
+				return nil, "layers store what they read in different ways"
+			}
+		}
+	}
+	for g := range st.takes { // an input belongs to one sum
+		apart := slices.ContainsFunc(free, func(f cell.Ref) bool { return f.Index == g })
+		if own := g < len(r.gates) && r.gates[g].owns(cell.X); own == apart {
+			return nil, fmt.Sprintf("an input of %v belongs to several sums, or to none", op.Cell)
+		}
+	}
+	if st.exact && op.Cell.Kinked() {
+		return nil, fmt.Sprintf("halves do not hold the states of %v, which may grow", op.Cell)
+	}
+	if why := st.group(k["groups"], p); why != "" {
+		return nil, why
+	}
+	switch many := *st; {
+	case k["stack"] == 3:
+		return st, st.copied(k["samples"], p)
+	case k["stack"] == 0 && k["samples"] == 0 && st.many() && many.copied(0, p) == "" && many.bulk.cluster == 2:
+		return &many, ""
+	}
+	return st, st.looked(k["samples"], p)
+}
+
+// group cuts st into so many groups, or, of 0, into as many as there is room for.
+func (st *Stack) group(groups int, p driver.Properties) (why string) {
+	st.blocks = ints.CeilDiv(st.hidden, stackUnits)
+	st.groups = min(st.batch, p.SMs/(st.blocks*len(st.layers)))
+	switch {
+	case st.groups < 1:
+		return fmt.Sprintf("%d layers of %d blocks are more than the GPU's %d multiprocessors", len(st.layers), st.blocks, p.SMs)
+	case groups > st.groups:
+		return fmt.Sprintf("there are no %d groups of %d layers, at most %d", groups, len(st.layers), st.groups)
+	case groups > 0:
+		st.groups = groups
+	}
+	return ""
+}
+
+// looked has warps of st look at the words of h that they multiply, so many sequences
+// at a time; 0: by how many there are.
+func (st *Stack) looked(samples int, p driver.Properties) (why string) {
+	if st.samples = samples; samples == 0 {
+		st.samples = 8
+		if st.sequences() > 16 {
+			st.samples = 16
+		}
+	}
+	if st.samples%8 != 0 {
+		return fmt.Sprintf("%d sequences are not eights", samples)
+	}
+	st.parts, st.split = ints.CeilDiv(st.sequences(), st.samples), 8
+	lines := ints.CeilDiv(st.hidden*st.weights.Bytes(), 64)
+	if lines <= 4 {
+		st.split = 4
+	}
+	st.chunks = ints.CeilDiv(lines, st.split)
+	registers := min(maxRegisters, registersOfSM/st.threads()/8*8)
+	if st.split == 8 && p.Hopper {
+		st.more, st.fewer = 216, 72
+		registers = st.more
+	}
+	room := max(0, registers-st.overhead())
+	st.own = min(st.chunks, room/(8*st.gates))
+	st.near = min(st.chunks, (room-st.own*8*st.gates)/(8*st.takes))
+	for st.places = 3; st.places > 2 && st.shared() > p.Shared; st.places-- {
+	}
+	return st.fits(p)
+}
+
+// fits says why the shared memory of a block does not do.
+func (st *Stack) fits(p driver.Properties) (why string) {
+	if st.shared() > p.Shared {
+		return fmt.Sprintf("a block's %d units of %d layers take %d KiB of shared memory, and there are %d", stackUnits, len(st.layers), st.shared()>>10, p.Shared>>10)
+	}
+	return ""
+}
+
+// sequences of a group.
+func (st *Stack) sequences() int { return ints.CeilDiv(st.batch, st.groups) }
+
+func (st *Stack) threads() int {
+	if st.bulk != nil {
+		return 3 * 128
+	}
+	return 32 * (st.split + stackCells)
+}
+
+// bounded is within, for values of 16 bits: then a state's own bits tell whether it
+// is new.
+func (st *Stack) bounded() int {
+	if st.weights == driver.Single {
+		return 0
+	}
+	return st.within
+}
+
+// wide is how many words of 32 bits a word of a state takes in memory at most.
+func (st *Stack) wide() int { return 2 - ints.FromBool(st.bounded() == 1) }
+
+// overhead is how many registers a thread that multiplies needs besides weights:
+// sums, and the states of both layers.
+func (st *Stack) overhead() int {
+	values := (st.gates + st.free) * st.samples / 8
+	chains := 1
+	switch {
+	case st.exact:
+		chains = 2 + ints.FromBool(values == 1)
+	case values < 3:
+		chains = 4 / values
+	}
+	return 24 + 4*chains*values + 8*st.chunks*st.samples/8*st.wide()
+}
+
+// shared is what a block needs of shared memory: places for sums, with two barriers
+// each, the weights beyond registers, and states.
+func (st *Stack) shared() int {
+	if st.bulk != nil {
+		return st.bulkShared()
+	}
+	sums := st.places * st.split * (st.gates + st.free) * st.samples * 20 * 4
+	far := 32 * st.split * 32 * ((st.chunks-st.own)*st.gates + (st.chunks-st.near)*st.takes)
+	return sums + far + 4*st.samples*stackUnits*(st.parts*st.states+stackAhead*(st.gates+st.free)) + 16*st.places
+}
+
+// Bytes is what the blocks leave in memory for each other: of each group the
+// numbers and, of each layer, a few steps' states.
+func (st *Stack) Bytes() int64 {
+	if st.bulk != nil {
+		return st.bulkBytes()
+	}
+	step := int64(st.chunks*st.split*16) * int64(st.sequences())
+	room := func(wide int64) int64 { return 32 + int64(len(st.layers))*(32+stackDepth*step*wide) }
+	words := room(int64(st.wide()))
+	if st.bounded() == 2 {
+		words += room(1)
+	}
+	return 4 * (64 + int64(st.groups)*words)
+}
+
+// pays reports whether st is expected to be clearly faster than its layers one after
+// the other, where knobs ask for no form of these, among such as were measured.
+func (st *Stack) pays(k knob.Params, p driver.Properties) bool {
+	for _, name := range []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor", "share"} {
+		if k[name] != 0 {
+			return false
+		}
+	}
+	op, layers, most := st.layers[0], len(st.layers), 128
+	switch {
+	case op.Train || st.hidden < 128 || st.weights == driver.Single && !(st.exact && layers >= 4 && st.hidden <= 512):
+		return false
+	case st.exact:
+		most = 8
+	case st.bulk != nil && layers == 2:
+		most = 64
+	case st.bulk != nil:
+		most = 256
+	case layers == 2 || st.gates == 1:
+		most = 32
+	}
+	b := Chooser{Target: &launch.Target{Knobs: k, Properties: p}}
+	all, _ := b.forwardConfigs(op.Cell, st.Layer)
+	if len(all) == 0 || st.sequences() > most {
+		return false
+	}
+	const rate, start = 1700, 10 // cycles of a microsecond, and microseconds
+	steps := float64(op.Steps)
+	product := 2 * float64(st.batch*st.takes) * float64(st.hidden*st.hidden) / 300e6
+	alone := float64(layers)*(all[0].cycles/rate+start/steps) + float64(layers-1)*product
+	return st.microseconds()*(steps+float64(layers-1))/steps+start/steps < 0.9*alone
+}
+
+// microseconds is about what a step takes, fitted to 19 stacks on an H200, to 12 %, and
+// to 11 of the kernel for many sequences, to 15 %.
+func (st *Stack) microseconds() float64 {
+	large, sequences := float64(st.hidden)/512, float64(st.sequences())
+	if st.bulk != nil {
+		return max(1.15+0.75*large+0.011*(1+large)*sequences, 0.045*large*sequences)
+	}
+	if st.exact {
+		return 0.5 + large*(2.1+0.26*sequences)
+	}
+	return 0.5 + max(1, large)*max(0.65, sequences/16)*(0.65+0.12*float64(st.gates))
+}

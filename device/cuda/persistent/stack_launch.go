@@ -1,0 +1,83 @@
+package persistent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/schedule"
+)
+
+// LaunchStack is the kernel of st.
+func LaunchStack(t *launch.Target, st *Stack) launch.Command {
+	op := st.layers[0]
+	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
+	groups := sequenceGroups(t, op)
+	sizes := fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, SPLIT = %d, CELLS = %d, CHUNKS = %d, RESIDENT = %d, NEAR = %d, TAKES = %d, DEPTH = %d, PLACES = %d, MORE = %d, FEWER = %d, BOUNDED = %d, EXACT = %d, CLOCKS = %d",
+		stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, stackCells, st.chunks, st.own, st.near, st.takes, stackDepth, st.places, st.more, st.fewer, st.bounded(), ints.FromBool(st.exact), t.Knobs["clocks"])
+	kernel := "stack"
+	if st.bulk != nil {
+		sizes, kernel = bulkSizes(t, st), "stackbulk"
+	}
+	words := []any{kernel, " ", op.Cell.Name, functions(t), op.Train, op.Hidden(), sizes, t.Element(op.R[0])}
+	for _, g := range groups {
+		words = append(words, " ", g.Element)
+	}
+	write := func() codegen.Source {
+		return codegen.Source{Name: "stack", Text: "constexpr int " + sizes + ";\n" + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t)) + file("fragments").Text + file(kernel).Text + st.entry(groups)}
+	}
+	args := []uint64{uint64(op.Steps), uint64(st.batch), uint64(t.Base) + uint64(st.Meeting), t.Status()}
+	for l, op := range st.layers {
+		args = append(args, t.Arguments(sequenceGroups(t, op))...)
+		for _, w := range op.R {
+			args = append(args, uint64(t.At(w)))
+		}
+		if l > 0 {
+			args = append(args, uint64(t.At(st.lower[l-1].B)))
+		}
+	}
+	s := launch.New(t.Source(write, words...), [3]int{st.groups * len(st.layers) * st.blocks, 1, 1}, [3]int{st.threads(), 1, 1}, args...)
+	s.Launch.Shared, s.Launch.Cooperative = st.shared(), true
+	if st.bulk != nil {
+		s.Launch.Cluster = st.bulk.cluster
+	}
+	return s
+}
+
+// entry spells the kernel, in which blocks go to their layers.
+func (st *Stack) entry(groups []codegen.Group) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(%d, 1)\nstack(int steps, int batch, unsigned* control, unsigned* trouble", st.threads())
+	cells := make([]string, len(st.layers))
+	for l := range st.layers {
+		mine := slices.Clone(groups)
+		for i := range mine {
+			mine[i].Name += fmt.Sprintf("_%d", l)
+		}
+		b.WriteString(codegen.Params(mine))
+		cells[l] = codegen.List(mine, func(_ int, g codegen.Group) string { return fmt.Sprintf(", %s, ld_%s", g.Name, g.Name) })
+		for g := range st.gates {
+			fmt.Fprintf(&b, ", const W* weights%d_%d", g, l)
+			cells[l] += fmt.Sprintf(", weights%d_%d", g, l)
+		}
+		if l > 0 {
+			fmt.Fprintf(&b, ", const W* beneath_%d", l)
+		}
+	}
+	b.WriteString(") {\n  const int layer = blockIdx.x / BLOCKS % LAYERS;\n")
+	last := len(st.layers) - 1
+	fmt.Fprintf(&b, "  if (layer == 0) return stack_layer<true>(Cell{{}%s}, (const W*)nullptr, layer, steps, batch, control, trouble);\n", cells[0])
+	b.WriteString("  const Cell cell = ")
+	for l := 1; l < last; l++ {
+		fmt.Fprintf(&b, "layer == %d ? Cell{{}%s} : ", l, cells[l])
+	}
+	fmt.Fprintf(&b, "Cell{{}%s};\n  const W* const beneath = ", cells[last])
+	for l := 1; l < last; l++ {
+		fmt.Fprintf(&b, "layer == %d ? beneath_%d : ", l, l)
+	}
+	fmt.Fprintf(&b, "beneath_%d;\n  stack_layer<false>(cell, beneath, layer, steps, batch, control, trouble);\n}\n", last)
+	return b.String()
+}
