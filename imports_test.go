@@ -47,7 +47,7 @@ var rooms = [][]string{
 	{"device/cuda/codegen"},
 	{"device/cuda/launch"},
 	{"device/cuda/pointwise"},
-	{"device/cuda/gemm", "device/cuda/persistent"},
+	{"device/cuda/gemm", "device/cuda/persistent", "device/cuda/scan"},
 	{"device/cuda", "device/cuda/emulator", "device/cuda/nvrtc"},
 }
 

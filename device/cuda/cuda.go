@@ -27,6 +27,7 @@ import (
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/scan"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -78,7 +79,7 @@ func slug(s string) string {
 
 // Knobs implements device.Device.
 func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
-	return slices.Concat([]knob.Knob{graphKnob()}, gemm.ProductKnobs(s), gemm.SkinnyKnobs(s), persistent.Knobs(s), scanKnobs(s))
+	return slices.Concat([]knob.Knob{graphKnob()}, gemm.ProductKnobs(s), gemm.SkinnyKnobs(s), persistent.Knobs(s), scan.Knobs(s))
 }
 
 // Vocabulary implements device.Device.
@@ -87,7 +88,7 @@ func (d *Device) Vocabulary() []knob.Knob { return Vocabulary() }
 // Vocabulary lists every knob that a GPU has, whatever its capability, with the
 // values that one of them may take.
 func Vocabulary() []knob.Knob {
-	return slices.Concat([]knob.Knob{graphKnob(), gemm.PickKnob(), gemm.SplitKnob()}, gemm.SkinnyKnobDocs(), persistent.KnobDocs(true), []knob.Knob{scanKnob()})
+	return slices.Concat([]knob.Knob{graphKnob(), gemm.PickKnob(), gemm.SplitKnob()}, gemm.SkinnyKnobDocs(), persistent.KnobDocs(true), []knob.Knob{scan.Knob()})
 }
 
 func graphKnob() knob.Knob {

@@ -7,6 +7,7 @@ import (
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/scan"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -102,6 +103,5 @@ func Gradients(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.P
 // Moved is what the kernel of a scan reads and writes per unit and step, in
 // single precision, in bytes.
 func Moved(op schedule.Op) int {
-	s := scanCells{}.scan(op)
-	return 4 * (len(s.loads) + len(s.outputs(false)) + len(s.outputs(true)))
+	return scan.Cells{}.Scan(op).Traffic()
 }

@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"fmt"
 	"slices"
 
 	"rnnbench/device/cuda/driver"
@@ -9,6 +8,7 @@ import (
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/persistent"
 	"rnnbench/device/cuda/pointwise"
+	"rnnbench/device/cuda/scan"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -21,9 +21,9 @@ type layout struct {
 	scratch []int64        // per stream, offset of what its operations need for themselves
 	meeting []int64        // per persistent operation, offset of where its blocks meet
 	tails   []tailing      // per stream, of factors that are split
-	scans   []scanWords    // per stream, what its scans need, one after the other
+	scans   []scan.Words   // per stream, what its scans need, one after the other
 	awaited []bool         // per node, whether one of another stream waits for it
-	cells   scanCells      // of scans
+	cells   scan.Cells     // of scans
 	gemm.SplitPlan
 	gemm.SkinnyPlan
 	persistent.Stacks
@@ -39,7 +39,7 @@ func newLayout(s *schedule.Schedule, k knob.Params, p driver.Properties, network
 		return layout{}, err
 	}
 	l := layout{
-		Memory: launch.Memory{Elements: elements(s), Offsets: slices.Repeat([]int64{-1}, len(s.Matrices))}, spaces: map[int]extent{}, cells: scanCells{}, awaited: make([]bool, len(s.Nodes)),
+		Memory: launch.Memory{Elements: elements(s), Offsets: slices.Repeat([]int64{-1}, len(s.Matrices))}, spaces: map[int]extent{}, cells: scan.Cells{}, awaited: make([]bool, len(s.Nodes)),
 		SplitPlan: gemm.NewSplitPlan(s, k, p), SkinnyPlan: gemm.NewSkinnyPlan(s, elements(s), k, p, stacks.Lower), Stacks: stacks,
 	}
 	for _, n := range s.Nodes {
@@ -157,28 +157,16 @@ func (l *layout) scratches(s *schedule.Schedule, p driver.Properties, need []int
 	}
 }
 
-// words gives what scans show each other its places. An error wraps
-// schedule.ErrUnsupported: the GPU is older than what scans copy with, or a scan
-// has no room for the steps that a knob asks for.
+// words gives what scans show each other its places.
 func (l *layout) words(s *schedule.Schedule, k knob.Params, p driver.Properties) error {
-	words := make([]scanWords, streams(s))
+	words := make([]scan.Words, streams(s))
 	for stream, op := range everything(s) {
-		c := l.cells.scan(op)
-		if c == nil {
-			continue
+		if err := l.cells.Reserve(op, &l.Memory, k, p, &words[stream]); err != nil {
+			return err
 		}
-		if p.Capability < 80 {
-			return fmt.Errorf("cuda: %s: %w: scans take a GPU of compute capability 8.0 or later, and this one's is %d.%d", op.Name(), schedule.ErrDevice, p.Capability/10, p.Capability%10)
-		}
-		c.shape(l, p, k)
-		if n := k["scansteps"]; n != 0 && n != c.chunk {
-			return fmt.Errorf("cuda: scansteps=%d: %w: a thread of a scan of %v has room for %d steps", n, schedule.ErrKnob, c.cell, c.chunk)
-		}
-		w := &words[stream]
-		w.tickets, w.sums, w.starts = 8, max(w.sums, c.sums()), max(w.starts, c.starts())
 	}
 	for _, w := range words {
-		l.scans = append(l.scans, scanWords{tickets: l.reserve(w.tickets), sums: l.reserve(w.sums), starts: l.reserve(w.starts)})
+		l.scans = append(l.scans, scan.Words{Tickets: l.reserve(w.Tickets), Sums: l.reserve(w.Sums), Starts: l.reserve(w.Starts)})
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/persistent"
 	"rnnbench/device/cuda/pointwise"
+	"rnnbench/device/cuda/scan"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -165,7 +166,7 @@ func (b *binder) steps(op schedule.Op, stream int) ([]launch.Command, error) {
 	case schedule.SoftmaxLoss:
 		return []launch.Command{pointwise.SoftmaxLoss(b.Target, op)}, nil
 	case schedule.Scan, schedule.ScanBackward:
-		return []launch.Command{b.scan(op, stream)}, nil
+		return []launch.Command{scan.Launch(b.Target, b.layout.cells, op, b.layout.scans[stream])}, nil
 	case schedule.Persistent:
 		return b.forwards(op)
 	case schedule.PersistentBackward:

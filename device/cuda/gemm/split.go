@@ -2,12 +2,12 @@ package gemm
 
 import (
 	"math"
-	"rnnbench/rnn/cell"
 
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )

@@ -1,4 +1,4 @@
-package cuda
+package scan
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// Many channels, or little time, are cut into tiles that blocks draw (kernels/scan.cu). A run of lanes reads
+// Many channels, or little time, are cut into tiles that blocks draw (tiles.cu). A run of lanes reads
 // scanLine bytes of memory side by side. A block has scanThreads, and a thread maxSteps steps of a tile, at most.
 const (
 	scanLine    = 128
@@ -36,7 +36,7 @@ var (
 // divide cuts channels and time into tiles: of a line of memory across, but more
 // where time is short, and of fewer threads and, unless these are fixed, steps where
 // there would be too few.
-func (s *scan) divide(p driver.Properties, k knob.Params) {
+func (s *Scan) divide(p driver.Properties, k knob.Params) {
 	line := min(scanLine/4/s.width, ints.PowerOfTwo(s.across()))
 	s.threads, s.lanes = scanThreads, line
 	fixed := k["scansteps"] != 0
@@ -87,29 +87,29 @@ const scanWork = 5 << 10
 
 // deep is how many threads are behind one another in time if each has so many steps, and tilesOf
 // how many tiles that makes of it.
-func (s *scan) deep(steps int) int {
+func (s *Scan) deep(steps int) int {
 	return min(s.threads/s.lanes, ints.PowerOfTwo(ints.CeilDiv(s.Steps, steps)))
 }
 
-func (s *scan) tilesOf(steps int) int { return ints.CeilDiv(s.Steps, s.deep(steps)*steps) }
+func (s *Scan) tilesOf(steps int) int { return ints.CeilDiv(s.Steps, s.deep(steps)*steps) }
 
 // suits is the steps of a thread that make a burden, as far as there is room: room is the most that its
 // blocks have registers and shared memory for, and fits what so many blocks have shared memory for.
-func (s *scan) suits(b burden, p driver.Properties) int {
+func (s *Scan) suits(b burden, p driver.Properties) int {
 	return max(2, min(b.bytes/s.moved(), s.room(b, p)))
 }
 
-func (s *scan) room(b burden, p driver.Properties) int {
+func (s *Scan) room(b burden, p driver.Properties) int {
 	return min(b.values/max(1, s.width*len(s.keep)), maxSteps, s.fits(b.blocks, p))
 }
 
-func (s *scan) fits(blocks int, p driver.Properties) int {
+func (s *Scan) fits(blocks int, p driver.Properties) int {
 	return (p.Shared/blocks-scanWork)/(scanThreads*s.loaded()) - 1
 }
 
 // fullest is about as many steps of a thread as suit, so many, the more the better, that the last tile
 // of time is nearly full, since blocks that have little to do leave memory idle.
-func (s *scan) fullest(suits, room int) int {
+func (s *Scan) fullest(suits, room int) int {
 	best, least := suits, math.Inf(1)
 	near := max(1, suits/3)
 	for n := min(suits+near, max(suits, room)); n >= max(2, suits-near); n-- {
@@ -124,17 +124,17 @@ func (s *scan) fullest(suits, room int) int {
 // headStart is by how many cycles the first tiles of a multiprocessor's blocks are
 // copied one behind another's: about the time that one takes. Else all would come at the same time, and while
 // all compute nothing is copied.
-func (s *scan) headStart() int { return s.threads * s.chunk * s.loaded() / 32 }
+func (s *Scan) headStart() int { return s.threads * s.chunk * s.loaded() / 32 }
 
 // buffer is the shared memory in which a block's inputs arrive.
-func (s *scan) buffer() int {
+func (s *Scan) buffer() int {
 	_, bytes := s.slots()
 	return s.threads * bytes
 }
 
 // shared is the memory of a block: its inputs, what its rows of lanes compose and what
 // all do, the tile drawn and twice the states that it begins with.
-func (s *scan) shared() int {
+func (s *Scan) shared() int {
 	rows := s.threads / max(s.lanes, 32)
 	return s.buffer() + 8*(rows+1)*s.values()*s.lanes + 8 + 16 + 2*4*s.values()*s.lanes
 }

@@ -1,4 +1,4 @@
-package cuda
+package scan
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// Few channels over much time are cut for a team of blocks (kernels/scanteam.cu).
+// Few channels over much time are cut for a team of blocks (team.cu).
 // A multiprocessor has one block, whose teamThreads compute while warps of their
 // own copy and look for states.
 //
@@ -48,7 +48,7 @@ const (
 
 // gather has a team of blocks share few chains of channels; it reports
 // whether they are few and there are steps enough for each member.
-func (s *scan) gather(p driver.Properties, k knob.Params) bool {
+func (s *Scan) gather(p driver.Properties, k knob.Params) bool {
 	t := *s
 	t.threads, t.hopper = teamThreads, p.Hopper
 	t.lanes, t.members = min(scanLine/4/s.width, ints.PowerOfTwo(s.across())), p.SMs
@@ -75,7 +75,7 @@ func (s *scan) gather(p driver.Properties, k knob.Params) bool {
 }
 
 // cut settles the tiles of a team; it reports whether there are steps enough.
-func (s *scan) cut(p driver.Properties, k knob.Params) bool {
+func (s *Scan) cut(p driver.Properties, k knob.Params) bool {
 	s.delayed = s.mixed()
 	deep := s.threads / s.lanes
 	room := s.wait(p)
@@ -123,7 +123,7 @@ func (s *scan) cut(p driver.Properties, k knob.Params) bool {
 // where a block has tiles of one chain, for which some multiprocessors may be idle. What is kept of few chains has groups where
 // there is much, unless many blocks have tiles of the same one and none is idle; and what is kept of many is not a team's. Blocks that
 // have a chain each get out of step with one another, and are then slower than those that draw tiles.
-func (s *scan) alone() bool {
+func (s *Scan) alone() bool {
 	if !s.engine || s.backward {
 		return false
 	}
@@ -150,7 +150,7 @@ func (s *scan) alone() bool {
 
 // even takes as few turns as most steps of a thread make, of about as many steps each. During a last one that is short little is
 // under way from memory.
-func (s *scan) even(most int, odd bool) {
+func (s *Scan) even(most int, odd bool) {
 	turns := s.taper(most, odd)
 	for n := ints.CeilDiv(s.Steps*s.chains, s.members*s.threads/s.lanes*turns); ; n++ {
 		if odd && n%2 == 0 {
@@ -164,7 +164,7 @@ func (s *scan) even(most int, odd bool) {
 
 // evenest is about most steps of a thread, so many that the member with the most turns has as little to do as
 // can be.
-func (s *scan) evenest(most int, odd bool) int {
+func (s *Scan) evenest(most int, odd bool) int {
 	best, least := most, math.MaxInt
 	for n := most; n >= max(1, most*6/7); n-- {
 		turns := ints.CeilDiv(ints.CeilDiv(s.Steps, s.threads/s.lanes*n)*s.chains, s.members)
@@ -177,7 +177,7 @@ func (s *scan) evenest(most int, odd bool) int {
 
 // taper cuts chains into tiles of n steps of a thread and returns how many turns that makes. Without groups tiles of the last one share
 // evenly what it is left with.
-func (s *scan) taper(n int, odd bool) (turns int) {
+func (s *Scan) taper(n int, odd bool) (turns int) {
 	deep := s.threads / s.lanes
 	s.tiles = ints.CeilDiv(s.Steps, deep*n)
 	s.chunk, s.tail, s.regular = n, n, s.tiles
@@ -199,13 +199,13 @@ func (s *scan) taper(n int, odd bool) (turns int) {
 }
 
 // tapers reports whether tiles of the last turn are smaller.
-func (s *scan) tapers() bool { return s.members > 0 && s.tail < s.chunk }
+func (s *Scan) tapers() bool { return s.members > 0 && s.tail < s.chunk }
 
 // sole reports whether there are no groups, and parts is in how many a tile is copied: of several sequences, which come in
 // boxes, in so many that there is room for 32 steps of a thread.
-func (s *scan) sole() bool { return s.group == 1 }
+func (s *Scan) sole() bool { return s.group == 1 }
 
-func (s *scan) parts() int {
+func (s *Scan) parts() int {
 	switch deep := s.threads / s.lanes; {
 	case !s.sole():
 		return 1
@@ -216,11 +216,11 @@ func (s *scan) parts() int {
 }
 
 // inference reports whether the scan keeps nothing and is no gradient.
-func (s *scan) inference() bool { return !s.Train && s.grad == nil }
+func (s *Scan) inference() bool { return !s.Train && s.grad == nil }
 
 // period is how many turns a member takes from one tile of a chain to the next, which are
 // apart tiles of the chain from each other.
-func (s *scan) period() int {
+func (s *Scan) period() int {
 	a, b := s.chains, s.members
 	for b > 0 {
 		a, b = b, a%b
@@ -228,7 +228,7 @@ func (s *scan) period() int {
 	return s.chains / a
 }
 
-func (s *scan) apart() int { return s.period() * s.members / s.chains }
+func (s *Scan) apart() int { return s.period() * s.members / s.chains }
 
 // A queue is how many tiles wait for their states, the first of them in their places.
 type queue struct {
@@ -239,7 +239,7 @@ type queue struct {
 
 // wait settles how the tiles of a block wait for their states, and is the most steps of a
 // thread: the first way that leaves room for some. Cells that keep much have less, and passes that write much wait longer.
-func (s *scan) wait(p driver.Properties) (most int) {
+func (s *Scan) wait(p driver.Properties) (most int) {
 	type way struct {
 		queue
 		least int
@@ -272,17 +272,17 @@ func (s *scan) wait(p driver.Properties) (most int) {
 }
 
 // narrow reports whether vectors are so short that threads read four rows at a time.
-func (s *scan) narrow() bool { return s.lanes*s.width*driver.Single.Bytes() <= scanLine/4 }
+func (s *Scan) narrow() bool { return s.lanes*s.width*driver.Single.Bytes() <= scanLine/4 }
 
 // meets reports whether these rows meet in banks of shared memory whatever the steps
 // of a thread: if they are of whole lines. To read them twice costs more than to wait in registers.
-func (s *scan) meets() bool {
+func (s *Scan) meets() bool {
 	all, _, _ := s.pieces()
 	return s.narrow() && slices.ContainsFunc(all, func(p piece) bool { return p.pitch%scanLine == 0 })
 }
 
 // most is the most steps of a tile that a thread can have.
-func (s *scan) most(p driver.Properties) int {
+func (s *Scan) most(p driver.Properties) int {
 	room := anyRegisters
 	if s.hopper {
 		room = computing
@@ -305,7 +305,7 @@ func (s *scan) most(p driver.Properties) int {
 }
 
 // totals are the bytes of the words in which groups show what they make; single tiles show it themselves.
-func (s *scan) totals() int64 {
+func (s *Scan) totals() int64 {
 	if s.sole() {
 		return 0
 	}
@@ -313,10 +313,10 @@ func (s *scan) totals() int64 {
 }
 
 // block is how many threads a block of a team has.
-func (s *scan) block() int { return s.threads + 32*teamHelpers }
+func (s *Scan) block() int { return s.threads + 32*teamHelpers }
 
 // seekers are the warps of a block that find states: but for one that copies, and one that joins groups.
-func (s *scan) seekers() int {
+func (s *Scan) seekers() int {
 	if s.sole() {
 		return soleSeekers
 	}
@@ -326,7 +326,7 @@ func (s *scan) seekers() int {
 const soleSeekers = teamHelpers - 1
 
 // looks are those of a thread of a seeker at a time.
-func (s *scan) looks() int {
+func (s *Scan) looks() int {
 	if s.sole() {
 		return ints.CeilDiv(s.apart(), soleSeekers*s.sides())
 	}
@@ -334,7 +334,7 @@ func (s *scan) looks() int {
 }
 
 // sides are how many threads of a seeker look for the same value where there are no groups.
-func (s *scan) sides() int {
+func (s *Scan) sides() int {
 	if n := s.lanes * s.values(); n < 32 && 32%n == 0 {
 		return 32 / n
 	}
@@ -344,7 +344,7 @@ func (s *scan) sides() int {
 // teamShared is the memory of a block of a team: its tiles, the states that they
 // begin with, what of their results is staged, twice what its warps compose, the states behind groups or, where there are none, behind tiles and what
 // seekers compose, two numbers and barriers.
-func (s *scan) teamShared() int {
+func (s *Scan) teamShared() int {
 	_, _, bytes := s.areas()
 	values := s.lanes * s.values()
 	bytes = s.places*bytes + s.staged() + 4*teamStates*values + 2*8*s.threads/32*values + 8*ints.CeilDiv(s.period()*values, 2) + 8 + 8*s.places*(s.parts()+1)
@@ -366,7 +366,7 @@ const (
 )
 
 // teamSource is the text of the kernel of a team's blocks.
-func (s *scan) teamSource(name string) codegen.Source {
+func (s *Scan) teamSource(name string) codegen.Source {
 	_, _, bytes := s.areas()
 	copiers := 32
 	if s.engine {
@@ -378,10 +378,10 @@ func (s *scan) teamSource(name string) codegen.Source {
 	}
 	var b, fetch strings.Builder
 	fmt.Fprintf(&b, "enum { V = %d, K = %d, TAIL = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, PARTS = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, LOOKS = %d, STATES = %d, COPIERS = %d, PACED = %v };\n%s%s",
-		s.width, s.chunk, s.tail, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), s.looks(), teamStates, copiers, s.inference(), file("linear").Text, file("scanteam").Text)
-	roles := groupedRoles
+		s.width, s.chunk, s.tail, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), s.looks(), teamStates, copiers, s.inference(), file("linear").Text, file("team").Text)
+	roles := file("roles_grouped").Text
 	if s.sole() {
-		roles = soleRoles
+		roles = file("roles_sole").Text
 	}
 	s.fetch(&fetch)
 	fill := strings.NewReplacer("LAUNCHED", fmt.Sprint(s.block()), "NAME", name, "MATRICES", codegen.Params(s.groups)+s.tensorParams(), "FEWER\n", fewer, "FETCH\n", fetch.String(), "MORE\n", more)

@@ -1,4 +1,4 @@
-package cuda
+package scan
 
 import (
 	"fmt"
@@ -14,12 +14,12 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A scan is a linear recurrence over time, forward or backward, as one kernel
-// that reads and writes memory once (kernels/scan.cu). What the cell computes
+// A Scan is a linear recurrence over time, forward or backward, as one kernel
+// that reads and writes memory once (tiles.cu). What the cell computes
 // from its inputs alone is computed as they arrive, and of it only what the
 // states are combined with is kept while the tile waits for the state that it
 // begins with.
-type scan struct {
+type Scan struct {
 	*scanCell
 	schedule.Sequence
 	grad     *schedule.SequenceGrad // of a backward pass
@@ -50,8 +50,8 @@ type scanCell struct {
 	loads   []load
 }
 
-// scanCells are those met so far.
-type scanCells map[scanKey]*scanCell
+// Cells are those met so far.
+type Cells map[scanKey]*scanCell
 
 type scanKey struct {
 	cell            *cell.Cell
@@ -83,22 +83,22 @@ func (s *scanCell) after() cell.Kind {
 	return cell.Next
 }
 
-// scan is the scan that op is; nil: it is none.
-func (c scanCells) scan(op schedule.Op) *scan {
+// Scan is the scan that op is; nil: it is none.
+func (c Cells) Scan(op schedule.Op) *Scan {
 	switch op := op.(type) {
 	case schedule.Scan:
-		s := &scan{Sequence: op.Sequence, products: op.R}
+		s := &Scan{Sequence: op.Sequence, products: op.R}
 		s.scanCell = c.of(scanKey{cell: op.Cell, train: op.Train, backward: false}, op.Step(0).Program(), op.Cell.Recurrence.Compose)
 		return s
 	case schedule.ScanBackward:
-		s := &scan{Sequence: op.Sequence, grad: &op.SequenceGrad}
+		s := &Scan{Sequence: op.Sequence, grad: &op.SequenceGrad}
 		s.scanCell = c.of(scanKey{cell: op.Cell, train: true, backward: true}, op.Cell.Backward, op.Cell.Recurrence.ComposeBackward)
 		return s
 	}
 	return nil
 }
 
-func (c scanCells) of(key scanKey, program, compose cell.Program) *scanCell {
+func (c Cells) of(key scanKey, program, compose cell.Program) *scanCell {
 	if s, ok := c[key]; ok {
 		return s
 	}
@@ -126,7 +126,7 @@ func (s *scanCell) constant(r cell.Ref) bool {
 }
 
 // view is the matrix that holds r.
-func (s *scan) view(r cell.Ref) schedule.View {
+func (s *Scan) view(r cell.Ref) schedule.View {
 	if r.Kind == cell.R {
 		return s.products
 	}
@@ -189,7 +189,7 @@ func (s *scanCell) targets(late bool, written []cell.Ref) []int {
 }
 
 // shape settles the geometry for matrices that are stored so.
-func (s *scan) shape(l *layout, p driver.Properties, k knob.Params) {
+func (s *Scan) shape(l *launch.Memory, p driver.Properties, k knob.Params) {
 	s.width = 4
 	refs := s.outputs(true)
 	refs = append(refs, s.outputs(false)...)
@@ -223,25 +223,25 @@ func (s *scan) shape(l *layout, p driver.Properties, k knob.Params) {
 	}
 }
 
-func (s *scan) element(name string) driver.Element {
+func (s *Scan) element(name string) driver.Element {
 	return s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == name })].Element
 }
 
 // bytes are those of a load that a thread has of a step.
-func (s *scan) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
+func (s *Scan) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
 
 // across are the vectors of a step of all sequences.
-func (s *scan) across() int { return s.Batch() * s.Hidden() / s.width }
+func (s *Scan) across() int { return s.Batch() * s.Hidden() / s.width }
 
 // loaded and moved are the bytes that a thread loads, and reads and writes, of a step.
-func (s *scan) loaded() (n int) {
+func (s *Scan) loaded() (n int) {
 	for _, l := range s.loads {
 		n += s.bytes(l)
 	}
 	return n
 }
 
-func (s *scan) moved() int {
+func (s *Scan) moved() int {
 	n := s.loaded()
 	for _, r := range append(s.outputs(false), s.outputs(true)...) {
 		n += s.width * s.element(argument(r)).Bytes()
@@ -251,7 +251,7 @@ func (s *scan) moved() int {
 
 // busy reports whether a step has more than one activation to compute for each busyBytes that it moves: then
 // exponentials and reciprocals count.
-func (s *scan) busy() bool {
+func (s *Scan) busy() bool {
 	activations := 0
 	for _, v := range s.flow.values {
 		if !v.leaf && slow(v.op) {
@@ -265,29 +265,35 @@ const busyBytes = 8
 
 // values are those that a thread has of all carried states, or of one in vain
 // where no step reads any.
-func (s *scan) values() int { return s.width * max(1, len(s.cell.Recurrence.Carried)) }
+func (s *Scan) values() int { return s.width * max(1, len(s.cell.Recurrence.Carried)) }
+
+// Traffic is what a scan reads and writes per unit and step, in single precision, in
+// bytes.
+func (s *scanCell) Traffic() int {
+	return 4 * (len(s.loads) + len(s.outputs(false)) + len(s.outputs(true)))
+}
 
 // sums and starts are the bytes of the words in which tiles show what they make,
 // if there are walkers or a team, and in which they find the states that they begin with or
 // groups of a team's tiles show what those make.
-func (s *scan) sums() int64 {
+func (s *Scan) sums() int64 {
 	if s.walkers == 0 && s.members == 0 {
 		return 0
 	}
 	return 16 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
 
-func (s *scan) starts() int64 {
+func (s *Scan) starts() int64 {
 	if s.members > 0 {
 		return s.totals()
 	}
 	return 8 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
 
-func (b *binder) scan(op schedule.Op, stream int) launch.Command {
-	s := b.layout.cells.scan(op)
-	s.shape(b.layout, b.Properties, b.Knobs)
-	words := b.layout.scans[stream]
+// Launch is the kernel of op, whose blocks show each other words.
+func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.Command {
+	s := cells.Scan(op)
+	s.shape(t.Memory, t.Properties, t.Knobs)
 	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads, " ", s.blocks}
 	for _, g := range s.groups {
 		key = append(key, " ", g.Element)
@@ -297,7 +303,7 @@ func (b *binder) scan(op schedule.Op, stream int) launch.Command {
 		name = "scanbackward"
 	}
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
-	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*b.Properties.SMs), s.threads, s.shared()
+	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*t.Properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
 		grid, block, shared = s.members, s.block(), s.teamShared()
 		key = append(key, " team ", s.tail, " ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), s.tensorParams())
@@ -310,36 +316,56 @@ func (b *binder) scan(op schedule.Op, stream int) launch.Command {
 	} else {
 		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))
 	}
-	args = append(args, uint64(b.Base)+uint64(words.tickets), uint64(b.Base)+uint64(words.sums))
+	args = append(args, uint64(t.Base)+uint64(words.Tickets), uint64(t.Base)+uint64(words.Sums))
 	if s.members == 0 || !s.sole() {
-		args = append(args, uint64(b.Base)+uint64(words.starts))
+		args = append(args, uint64(t.Base)+uint64(words.Starts))
 	}
-	args = append(args, b.Status())
-	st := launch.New(b.Source(func() codegen.Source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, b.Arguments(s.groups)...)...)
-	st.Launch.Shared, st.Launch.Cooperative, st.Early = shared, s.members > 0, b.Properties.Capability >= 90
+	args = append(args, t.Status())
+	st := launch.New(t.Source(func() codegen.Source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, t.Arguments(s.groups)...)...)
+	st.Launch.Shared, st.Launch.Cooperative, st.Early = shared, s.members > 0, t.Properties.Capability >= 90
 	if s.members > 0 {
-		st.Launch.Tensors = s.tensors(b)
+		st.Launch.Tensors = s.tensors(t)
 		st.Launch.Pack()
 	}
 	return st
 }
 
-// scanWords are the offsets, or the bytes, of what the blocks of a scan show each
+// Words are the offsets, or the bytes, of what the blocks of a scan show each
 // other. Each run of a scan marks its words, so that none is mistaken for
 // another's.
-type scanWords struct{ tickets, sums, starts int64 }
+type Words struct{ Tickets, Sums, Starts int64 }
 
-// scanKnobs are those of schedules with scans.
-func scanKnobs(s *schedule.Schedule) []knob.Knob {
+// Reserve makes w, the bytes that scans of a stream need, large enough for op, if that is a
+// scan. An error wraps schedule.ErrUnsupported: the GPU is older than what scans copy
+// with, or a scan has no room for the steps that a knob asks for.
+func (c Cells) Reserve(op schedule.Op, m *launch.Memory, k knob.Params, p driver.Properties, w *Words) error {
+	s := c.Scan(op)
+	if s == nil {
+		return nil
+	}
+	if p.Capability < 80 {
+		return fmt.Errorf("cuda: %s: %w: scans take a GPU of compute capability 8.0 or later, and this one's is %d.%d", op.Name(), schedule.ErrDevice, p.Capability/10, p.Capability%10)
+	}
+	s.shape(m, p, k)
+	if n := k["scansteps"]; n != 0 && n != s.chunk {
+		return fmt.Errorf("cuda: scansteps=%d: %w: a thread of a scan of %v has room for %d steps", n, schedule.ErrKnob, s.cell, s.chunk)
+	}
+	w.Tickets, w.Sums, w.Starts = 8, max(w.Sums, s.sums()), max(w.Starts, s.starts())
+	return nil
+}
+
+// Knobs are those of schedules with scans.
+func Knobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		switch op.(type) {
 		case schedule.Scan, schedule.ScanBackward:
-			return []knob.Knob{scanKnob()}
+			return []knob.Knob{Knob()}
 		}
 	}
 	return nil
 }
 
-func scanKnob() knob.Knob {
+// Knob is the knob of the steps of a thread.
+func Knob() knob.Knob {
 	return knob.Knob{Name: "scansteps", Doc: "steps of a thread in a scan; 0: by what it moves for one, channels and time", Values: []int{0}, Max: maxTeamSteps}
 }

@@ -1,4 +1,4 @@
-package cuda
+package scan
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
 )
 
@@ -30,7 +31,7 @@ type piece struct {
 
 // boxed reports whether the copy engine can copy tiles; those of several sequences have their
 // lanes in one of them, or in whole ones.
-func (s *scan) boxed(p driver.Properties) bool {
+func (s *Scan) boxed(p driver.Properties) bool {
 	wide := s.lanes * s.width
 	if p.Capability < 90 || s.width < 4 || s.Batch() > 1 && s.Hidden()%wide != 0 && wide%s.Hidden() != 0 {
 		return false
@@ -47,10 +48,10 @@ func (s *scan) boxed(p driver.Properties) bool {
 }
 
 // rows are the steps of a tile.
-func (s *scan) rows() int { return s.threads / s.lanes * s.chunk }
+func (s *Scan) rows() int { return s.threads / s.lanes * s.chunk }
 
 // pieces are those of a tile, of is the piece that each load is in, and bytes are those of all.
-func (s *scan) pieces() (all []piece, of []int, bytes int) {
+func (s *Scan) pieces() (all []piece, of []int, bytes int) {
 	wide := s.lanes * s.width
 	for _, l := range s.loads {
 		g := &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == l.group })]
@@ -89,7 +90,7 @@ const maxBox = 256
 
 // areas are where a tile's loads and, if it keeps its place, the kept values are that it was
 // loaded for or that were computed, and the bytes of all.
-func (s *scan) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
+func (s *Scan) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 	loads, keep = map[cell.Ref]slot{}, map[int]slot{}
 	all, of, bytes := s.pieces()
 	var free []slot
@@ -133,7 +134,7 @@ func (s *scan) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 }
 
 // tensors are the matrices that boxes are of.
-func (s *scan) tensors(b *binder) []*driver.Tensor {
+func (s *Scan) tensors(b *launch.Target) []*driver.Tensor {
 	var tensors []*driver.Tensor
 	wide := s.lanes * s.width
 	all, _, _ := s.pieces()
@@ -162,7 +163,7 @@ func (s *scan) tensors(b *binder) []*driver.Tensor {
 }
 
 // tensorParams are the parameters of tensors.
-func (s *scan) tensorParams() string {
+func (s *Scan) tensorParams() string {
 	text := ""
 	all, _, _ := s.pieces()
 	for i, p := range all {
@@ -178,7 +179,7 @@ func (s *scan) tensorParams() string {
 
 // under tells how many rows of a tile lie ahead of the first one in memory, where the last tile of a backward
 // pass ends. The engine copies from there, and threads without steps read what is there.
-func (s *scan) under() string {
+func (s *Scan) under() string {
 	if !s.engine || !s.backward {
 		return ""
 	}
@@ -186,7 +187,7 @@ func (s *scan) under() string {
 }
 
 // fetch begins to copy the tile of a turn, or a part of it.
-func (s *scan) fetch(b *strings.Builder) {
+func (s *Scan) fetch(b *strings.Builder) {
 	if !s.engine {
 		b.WriteString(`      unsigned char* const to = memory + slot * BUFFER;
       for (int who = me; who < THREADS; who += COPIERS) {

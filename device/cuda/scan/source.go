@@ -1,4 +1,4 @@
-package cuda
+package scan
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ type slot struct {
 }
 
 // slots are where the loads go and the bytes per thread.
-func (s *scan) slots() (loads map[cell.Ref]slot, bytes int) {
+func (s *Scan) slots() (loads map[cell.Ref]slot, bytes int) {
 	loads = map[cell.Ref]slot{}
 	for _, l := range s.loads {
 		at := slot{at: bytes, element: s.element(l.group)}
@@ -40,7 +40,7 @@ func (s *scan) slots() (loads map[cell.Ref]slot, bytes int) {
 }
 
 // arrivals are where loads go and, of teams, what is kept in their places.
-func (s *scan) arrivals() (loads map[cell.Ref]slot, keep map[int]slot) {
+func (s *Scan) arrivals() (loads map[cell.Ref]slot, keep map[int]slot) {
 	if s.members > 0 {
 		loads, keep, _ = s.areas()
 	} else {
@@ -50,7 +50,7 @@ func (s *scan) arrivals() (loads map[cell.Ref]slot, keep map[int]slot) {
 }
 
 // place is step i's vector of a slot in the buffer at from, of thread who.
-func (s *scan) place(p slot, from, who string) string {
+func (s *Scan) place(p slot, from, who string) string {
 	size := s.width * p.element.Bytes()
 	if s.members == 0 {
 		return fmt.Sprintf("(%v*)(%s + %d * blockDim.x + %s * %d + (i + %d) * blockDim.x * %d)", p.element, from, p.at, who, size, p.ahead, size)
@@ -64,7 +64,7 @@ func (s *scan) place(p slot, from, who string) string {
 
 // kept are the values that the late ones are computed from. Where a tile keeps its place in shared memory, a
 // sum of what was loaded and of a constant is computed again instead of written.
-func (s *scan) kept() []int {
+func (s *Scan) kept() []int {
 	keep := s.keep
 	if len(s.delayed) > 0 {
 		keep = s.flow.frontier(s.goals(true), s.late, s.constant)
@@ -91,12 +91,12 @@ func (s *scan) kept() []int {
 }
 
 // source is the kernel's text.
-func (s *scan) source(name string) codegen.Source {
+func (s *Scan) source(name string) codegen.Source {
 	if s.members > 0 {
 		return s.teamSource(name)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, RESIDENT = %d, HEADSTART = %d };\n%s%s", s.width, s.chunk, s.values(), s.blocks, s.headStart(), file("linear").Text, file("scan").Text)
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, RESIDENT = %d, HEADSTART = %d };\n%s%s", s.width, s.chunk, s.values(), s.blocks, s.headStart(), file("linear").Text, file("tiles").Text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
 %s(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* trouble%s) {
@@ -167,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 }
 
 // copies begin to copy to shared memory what a thread, who, has of the tile t.
-func (s *scan) copies(b *strings.Builder, who string) {
+func (s *Scan) copies(b *strings.Builder, who string) {
 	loads, _ := s.arrivals()
 	for _, l := range s.loads {
 		at := loads[l.refs[0]]
@@ -179,7 +179,7 @@ func (s *scan) copies(b *strings.Builder, who string) {
 }
 
 // address is where the rows of a thread's steps begin in a group of vectors.
-func (s *scan) address(tile, group string, column, shift int) string {
+func (s *Scan) address(tile, group string, column, shift int) string {
 	row := fmt.Sprintf("(%s.first + %d)", tile, shift)
 	if s.backward {
 		row = fmt.Sprintf("(steps - 1 - %s.first + %d)", tile, shift)
@@ -188,7 +188,7 @@ func (s *scan) address(tile, group string, column, shift int) string {
 }
 
 // stride is the distance from a step to the next in the order of the pass.
-func (s *scan) stride(group string) string {
+func (s *Scan) stride(group string) string {
 	if s.backward {
 		return fmt.Sprintf("-((long long)batch * ld_%s)", group)
 	}
@@ -197,14 +197,14 @@ func (s *scan) stride(group string) string {
 
 // initial has the first row of lanes of the first group read the states at the
 // start of time.
-func (s *scan) initial(b *strings.Builder) {
+func (s *Scan) initial(b *strings.Builder) {
 	b.WriteString("      if (g.y() == 0 && t.steps > 0 && t.time == 0) {\n        float first[V];\n")
 	s.first(b, "start[g.x() * N + %d * V + v]")
 	b.WriteString("      }\n")
 }
 
 // first reads the states at the start of time, value v of state k to where.
-func (s *scan) first(b *strings.Builder, where string) {
+func (s *Scan) first(b *strings.Builder, where string) {
 	for k, i := range s.cell.Recurrence.Carried {
 		g := argument(cell.Ref{Kind: s.before(), Index: i})
 		fmt.Fprintf(b, "        load<V>(first, %s + (long long)t.n * ld_%s + t.u);\n", g, g)
@@ -231,7 +231,7 @@ type body struct {
 
 // loop spells a body for all steps of t. What threads without steps, or a thread
 // behind its last step, compute is of no use and does no harm.
-func (s *scan) loop(b *strings.Builder, d body) {
+func (s *Scan) loop(b *strings.Builder, d body) {
 	needed := s.flow.behind(d.targets, d.there)
 	var constants []string
 	for i, v := range s.flow.values {
@@ -323,7 +323,7 @@ const indent = "            "
 
 // early computes from what was loaded all that no state is needed for, and
 // composes the steps.
-func (s *scan) early(b *strings.Builder) {
+func (s *Scan) early(b *strings.Builder) {
 	loads, keep := s.arrivals()
 	d := body{wait: draw, read: map[string]string{}, write: map[string]string{}, outputs: s.written(false), there: func(v int) bool { return s.late[v] }}
 	d.stages, _ = s.stages(false)
@@ -372,7 +372,7 @@ func (s *scan) early(b *strings.Builder) {
 const draw = "      wait_async<0>();\n      if (threadIdx.x == 0) ticket = g.draw();\n"
 
 // take has a tile that kept its place in registers.
-func (s *scan) take(b *strings.Builder) {
+func (s *Scan) take(b *strings.Builder) {
 	_, keep, _ := s.areas()
 	d := body{read: map[string]string{}, keep: s.kept(), young: "[0]", targets: s.kept(), there: func(v int) bool { return slices.Contains(s.kept(), v) }}
 	for v, at := range keep {
@@ -382,7 +382,7 @@ func (s *scan) take(b *strings.Builder) {
 }
 
 // steps does the steps from the state that was found, and leaves the last one.
-func (s *scan) steps(b *strings.Builder) {
+func (s *Scan) steps(b *strings.Builder) {
 	d := body{kept: s.kept(), outputs: s.written(true), targets: s.goals(true), there: func(v int) bool {
 		return slices.Contains(s.kept(), v) || s.flow.values[v].leaf && s.carried(s.flow.values[v].ref)
 	}}

@@ -1,4 +1,4 @@
-package cuda
+package scan
 
 import (
 	"fmt"
@@ -24,22 +24,22 @@ type stage struct {
 }
 
 // stretch reports whether rows of g are one stretch of memory and vectors a line at most, short whether they are less.
-func (s *scan) stretch(g *codegen.Group) bool {
+func (s *Scan) stretch(g *codegen.Group) bool {
 	wide := s.lanes * s.width
 	return s.engine && s.Batch() == 1 && s.Hidden() == wide && wide*g.Element.Bytes() <= scanLine
 }
 
-func (s *scan) short(g *codegen.Group) bool {
+func (s *Scan) short(g *codegen.Group) bool {
 	return s.stretch(g) && s.Hidden()*g.Element.Bytes() < scanLine
 }
 
 // holder is the group that r is in.
-func (s *scan) holder(r cell.Ref) *codegen.Group {
+func (s *Scan) holder(r cell.Ref) *codegen.Group {
 	return &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == argument(r) })]
 }
 
 // mixed are results that no state is needed for, in matrices of short vectors that have others besides.
-func (s *scan) mixed() (out []cell.Ref) {
+func (s *Scan) mixed() (out []cell.Ref) {
 	late := s.outputs(true)
 	for _, r := range s.outputs(false) {
 		if s.short(s.holder(r)) && slices.ContainsFunc(late, func(o cell.Ref) bool { return argument(o) == argument(r) }) {
@@ -50,7 +50,7 @@ func (s *scan) mixed() (out []cell.Ref) {
 }
 
 // written are the results of a tile that are written ahead of its composition or, late, once it has its state.
-func (s *scan) written(late bool) []cell.Ref {
+func (s *Scan) written(late bool) []cell.Ref {
 	if late {
 		return append(s.outputs(true), s.delayed...)
 	}
@@ -58,10 +58,10 @@ func (s *scan) written(late bool) []cell.Ref {
 }
 
 // goals are the values of what is written, and of the states after a step.
-func (s *scan) goals(late bool) []int { return s.targets(late, s.written(late)) }
+func (s *Scan) goals(late bool) []int { return s.targets(late, s.written(late)) }
 
 // stages are those of what is written at a time, bytes those of a tile with the earlier ones.
-func (s *scan) stages(late bool) (all []stage, bytes int) {
+func (s *Scan) stages(late bool) (all []stage, bytes int) {
 	if s.members == 0 {
 		return nil, 0
 	}
@@ -88,13 +88,13 @@ func (s *scan) stages(late bool) (all []stage, bytes int) {
 }
 
 // staged are the bytes of all stages.
-func (s *scan) staged() int {
+func (s *Scan) staged() int {
 	_, bytes := s.stages(true)
 	return bytes
 }
 
 // leaving names the results that are delayed and the matrices that are staged: their bytes are alike where others are.
-func (s *scan) leaving() string {
+func (s *Scan) leaving() string {
 	text := fmt.Sprint(s.delayed)
 	for _, late := range []bool{false, true} {
 		all, _ := s.stages(late)
@@ -122,7 +122,7 @@ const stageBegin = `      const int part = threadIdx.x / 32 * (32 / LANES * t.ea
 `
 
 // place is where a thread leaves step i of r.
-func (st *stage) place(s *scan, r cell.Ref) string {
+func (st *stage) place(s *Scan, r cell.Ref) string {
 	line, size := "line + i", st.group.Element.Bytes()
 	if s.backward {
 		line = "lines - 1 - line - i"
@@ -131,7 +131,7 @@ func (st *stage) place(s *scan, r cell.Ref) string {
 }
 
 // stageEnd begins to write what the threads of a warp have left in stages.
-func (s *scan) stageEnd(b *strings.Builder, all []stage) {
+func (s *Scan) stageEnd(b *strings.Builder, all []stage) {
 	b.WriteString("      show_engine();\n      __syncwarp();\n      if (threadIdx.x % 32 == 0 && lines > 0) {\n")
 	for _, st := range all {
 		first := "g.low(t.time) + part"
