@@ -48,6 +48,7 @@ var rooms = [][]string{
 	{"device/cuda/launch"},
 	{"device/cuda/pointwise"},
 	{"device/cuda/gemm", "device/cuda/persistent", "device/cuda/scan"},
+	{"device/cuda/lower"},
 	{"device/cuda", "device/cuda/emulator", "device/cuda/nvrtc"},
 }
 

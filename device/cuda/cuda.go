@@ -26,6 +26,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/lower"
 	"rnnbench/device/cuda/persistent"
 	"rnnbench/device/cuda/scan"
 	"rnnbench/rnn/knob"
@@ -42,7 +43,7 @@ type Device struct {
 	ahead      map[string]*image        // by key; not loaded yet
 	compilers  chan struct{}            // as many as compile at the same time
 	eviction   driver.Pointer           // memory for Evict; 0: none yet
-	networks   map[driver.Network]readied
+	networks   map[driver.Network]lower.Network
 }
 
 var (
@@ -55,7 +56,7 @@ var (
 // New returns the device behind a driver. Compiled kernels are kept in the
 // folder cache, unless that is "".
 func New(d driver.Driver, c driver.Compiler, cache string) *Device {
-	return &Device{driver: d, compiler: c, cache: cache, properties: d.Properties(), kernels: map[string]driver.Kernel{}, ahead: map[string]*image{}, compilers: make(chan struct{}, runtime.NumCPU()), networks: map[driver.Network]readied{}}
+	return &Device{driver: d, compiler: c, cache: cache, properties: d.Properties(), kernels: map[string]driver.Kernel{}, ahead: map[string]*image{}, compilers: make(chan struct{}, runtime.NumCPU()), networks: map[driver.Network]lower.Network{}}
 }
 
 // Info implements device.Device.
@@ -124,12 +125,12 @@ func (d *Device) probe() error {
 
 // Memory implements device.Device.
 func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
-	b, err := d.binder(s, k)
+	p, err := d.plan(s, k)
 	if err != nil {
 		return 0, err
 	}
-	bytes := b.layout.bytes(s, d.properties)
-	if b.Knobs["graph"] != 0 {
+	bytes := p.Bytes()
+	if p.Knobs["graph"] != 0 {
 		bytes += graphNode * int64(len(s.Nodes))
 	}
 	return bytes, nil
@@ -173,11 +174,11 @@ func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
 	if d.beginNetworks(s) || len(s.Nodes) > long {
 		return // there are few kernels besides
 	}
-	b, err := d.binder(s, k)
+	p, err := d.plan(s, k)
 	if err != nil {
 		return
 	}
-	prepare, nodes, err := b.bound(s)
+	prepare, nodes, err := p.Emit(0)
 	if err != nil {
 		return
 	}

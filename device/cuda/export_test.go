@@ -6,6 +6,7 @@ import (
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/lower"
 	"rnnbench/device/cuda/persistent"
 	"rnnbench/device/cuda/scan"
 	"rnnbench/rnn/cell"
@@ -37,7 +38,7 @@ func Early(s *schedule.Schedule, k knob.Params, p driver.Properties) (early []bo
 // HalvesEnd is where, in the memory of s's program, the last part of sums of products ends whose
 // left factor is split on the way, and how much memory there is.
 func HalvesEnd(s *schedule.Schedule, p driver.Properties) (end, all int64, err error) {
-	b, err := newBinder(s, nil, p, nil)
+	b, err := lower.New(s, nil, p, nil)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -51,16 +52,16 @@ func HalvesEnd(s *schedule.Schedule, p driver.Properties) (end, all int64, err e
 			end = max(end, at+4*int64(parts)*m*n)
 		}
 	}
-	return end, b.layout.total, err
+	return end, b.Size(), err
 }
 
 // launching are the steps of s that are launches.
 func launching(s *schedule.Schedule, k knob.Params, p driver.Properties) (out []launch.Command, err error) {
-	b, err := newBinder(s, k, p, nil)
+	b, err := lower.New(s, k, p, nil)
 	if err != nil {
 		return nil, err
 	}
-	_, nodes, err := b.bound(s)
+	_, nodes, err := b.Emit(0)
 	for _, steps := range nodes {
 		for _, step := range steps {
 			if step.Launch != nil {

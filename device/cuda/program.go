@@ -10,6 +10,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/lower"
 	"rnnbench/device/cuda/persistent"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -19,7 +20,7 @@ import (
 type program struct {
 	device   *Device
 	schedule *schedule.Schedule
-	layout   *layout
+	plan     *lower.Plan
 	base     driver.Pointer
 	closed   bool
 
@@ -41,36 +42,35 @@ type calls struct {
 	ready driver.Sequence
 }
 
-// binder lays s out, with the settings of knobs completed, before there is memory.
-func (d *Device) binder(s *schedule.Schedule, k knob.Params) (*binder, error) {
+// plan lowers s, with the settings of knobs completed, before there is memory.
+func (d *Device) plan(s *schedule.Schedule, k knob.Params) (lower.Plan, error) {
 	k, err := k.Complete(d.Knobs(s))
 	if err != nil {
-		return nil, fmt.Errorf("cuda: %w", err)
+		return lower.Plan{}, fmt.Errorf("cuda: %w", err)
 	}
 	if len(persistent.Knobs(s)) > 0 {
 		if err := d.probe(); err != nil {
-			return nil, err
+			return lower.Plan{}, err
 		}
 	}
 	if err := d.ready(s); err != nil {
-		return nil, err
+		return lower.Plan{}, err
 	}
-	return newBinder(s, k, d.properties, d.networks)
+	return lower.New(s, k, d.properties, d.networks)
 }
 
 // Compile implements device.Device.
 func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
-	b, err := d.binder(s, k)
+	lowered, err := d.plan(s, k)
 	if err != nil {
 		return nil, err
 	}
-	p := &program{device: d, schedule: s, layout: b.layout, streams: streams(s), graphed: b.Knobs["graph"] != 0}
-	if p.base, err = d.driver.Alloc(p.layout.total); err != nil {
-		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.layout.total>>20, err)
+	p := &program{device: d, schedule: s, plan: &lowered, streams: lower.Streams(s), graphed: lowered.Knobs["graph"] != 0}
+	if p.base, err = d.driver.Alloc(p.plan.Size()); err != nil {
+		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.plan.Size()>>20, err)
 	}
-	b.Base = p.base
-	err = errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind(b))
-	if err == nil && b.Knobs["pick"] != 0 { // trying algorithms has written to results
+	err = errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind())
+	if err == nil && lowered.Knobs["pick"] != 0 { // trying algorithms has written to results
 		err = p.clear()
 	}
 	if err == nil {
@@ -84,22 +84,10 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 
 // clear zeroes every matrix and the words that kernels share.
 func (p *program) clear() error {
-	parts := []driver.Extent{p.control()}
-	for i, m := range p.schedule.Matrices {
-		parts = append(parts, driver.Extent{At: p.base + driver.Pointer(p.layout.Offsets[i]), Bytes: int64(m.Elements() * p.layout.Elements[i].Bytes())})
-	}
-	for _, s := range p.layout.spaces {
-		parts = append(parts, driver.Extent{At: p.base + driver.Pointer(s.at), Bytes: s.bytes})
-	}
-	if err := p.device.driver.Clear(parts...); err != nil {
+	if err := p.device.driver.Clear(append(p.plan.Cleared(p.base), p.plan.Shared(p.base))...); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	return nil
-}
-
-// control is where the words are that kernels share.
-func (p *program) control() driver.Extent {
-	return driver.Extent{At: p.base + driver.Pointer(p.layout.control), Bytes: p.layout.total - p.layout.control}
 }
 
 // event makes an event that Close frees.
@@ -112,13 +100,13 @@ func (p *program) event(timed bool) (driver.Event, error) {
 }
 
 // bind turns operations into launches and waits into events.
-func (p *program) bind(b *binder) error {
-	prepare, nodes, err := b.bound(p.schedule)
+func (p *program) bind() error {
+	prepare, nodes, err := p.plan.Emit(p.base)
 	if err != nil {
 		return err
 	}
-	p.prepare.add(0, prepare)
-	if err := p.enqueue(nodes); err != nil {
+	p.prepare.list = lower.PrepareCalls(prepare)
+	if p.run.list, err = p.enqueue(nodes); err != nil {
 		return err
 	}
 	if err := p.device.load(append(prepare, slices.Concat(nodes...)...)); err != nil {
@@ -132,96 +120,22 @@ func (p *program) bind(b *binder) error {
 	return errors.Join(failed[:]...)
 }
 
-// add has a stream do steps.
-func (c *calls) add(stream int, steps []launch.Command) {
-	for _, s := range steps {
-		c.list = append(c.list, driver.Call{Stream: stream, Launch: s.Launch, Product: s.Product, Network: s.Network})
-	}
-}
-
-// enqueue lists what a run calls for the steps of each node. The other streams start
-// after stream 0's past and stream 0 ends after them.
-func (p *program) enqueue(nodes [][]launch.Command) error {
-	signals, err := p.signals()
-	if err != nil {
-		return err
-	}
-	r, count := &p.run, 4*p.streams+len(signals)
-	for i, n := range nodes {
-		count += len(n) + len(p.schedule.Nodes[i].Wait)
-	}
-	r.list = make([]driver.Call, 0, count)
-	if p.streams > 1 {
-		fork, err := p.event(false)
-		if err != nil {
-			return err
-		}
-		r.list = append(r.list, driver.Call{Event: fork})
-		for s := 1; s < p.streams; s++ {
-			r.list = append(r.list, driver.Call{Stream: s, Event: fork, Wait: true})
+// enqueue lists what a run calls, with events of the driver.
+func (p *program) enqueue(nodes [][]launch.Command) ([]driver.Call, error) {
+	list, n := p.plan.Calls(nodes)
+	events := make([]driver.Event, n)
+	for i := range events {
+		var err error
+		if events[i], err = p.event(false); err != nil {
+			return nil, err
 		}
 	}
-	// Per stream, whether the last step lets the next begin. Behind any other step
-	// a launch waits, so that a chain of early ones has all before it done.
-	early := map[int]bool{}
-	waits := 0 // of this node, or of the product and cell that are one
-	for i, n := range p.schedule.Nodes {
-		stream := n.Stream % launch.MaxStreams
-		for _, j := range n.Wait {
-			if p.schedule.Nodes[j].Stream%launch.MaxStreams != stream {
-				r.list = append(r.list, driver.Call{Stream: stream, Event: signals[j], Wait: true})
-				waits++
-			}
-		}
-		if steps := nodes[i]; len(steps) > 0 {
-			if first := &steps[0]; first.Early {
-				first.Launch.Early = waits == 0 && early[stream]
-			}
-			for k := 1; k < len(steps); k++ {
-				if steps[k].Early {
-					steps[k].Launch.Early = steps[k-1].Early
-				}
-			}
-			early[stream] = steps[len(steps)-1].Early
-		} else if waits > 0 {
-			early[stream] = false
-		}
-		r.add(stream, nodes[i])
-		if p.layout.Fused[i] {
-			continue
-		}
-		waits = 0
-		for j := i; j == i || j >= 0 && p.layout.Fused[j]; j-- {
-			if e, ok := signals[j]; ok {
-				r.list = append(r.list, driver.Call{Stream: stream, Event: e})
-			}
+	for i := range list {
+		if c := &list[i]; c.IsEvent() {
+			c.Event = events[c.Event]
 		}
 	}
-	for s := 1; s < p.streams; s++ {
-		join, err := p.event(false)
-		if err != nil {
-			return err
-		}
-		r.list = append(r.list, driver.Call{Stream: s, Event: join}, driver.Call{Event: join, Wait: true})
-	}
-	return nil
-}
-
-// signals are the events of the nodes that others on other streams wait for.
-func (p *program) signals() (map[int]driver.Event, error) {
-	at := map[int]driver.Event{}
-	for _, n := range p.schedule.Nodes {
-		for _, j := range n.Wait {
-			if _, ok := at[j]; ok || (p.schedule.Nodes[j].Stream-n.Stream)%launch.MaxStreams == 0 {
-				continue
-			}
-			var err error
-			if at[j], err = p.event(false); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return at, nil
+	return list, nil
 }
 
 // Write implements device.Program.
@@ -229,7 +143,7 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 	if err := p.fits(m, min(len(src)/m.Cols, m.Rows), len(src)); err != nil {
 		return err
 	}
-	return p.device.driver.Upload(p.base+driver.Pointer(p.layout.Offsets[m.ID]), driver.Encode(src, p.layout.Elements[m.ID]))
+	return p.device.driver.Upload(p.base+driver.Pointer(p.plan.Offsets[m.ID]), driver.Encode(src, p.plan.Elements[m.ID]))
 }
 
 // Read implements device.Program.
@@ -237,7 +151,7 @@ func (p *program) Read(m *schedule.Matrix, dst []float32) error {
 	if err := p.fits(m, m.Rows, len(dst)); err != nil {
 		return err
 	}
-	at, e := p.base+driver.Pointer(p.layout.Offsets[m.ID]), p.layout.Elements[m.ID]
+	at, e := p.base+driver.Pointer(p.plan.Offsets[m.ID]), p.plan.Elements[m.ID]
 	if e == driver.Single {
 		return p.device.driver.Download(driver.Bytes(dst), at)
 	}
@@ -312,14 +226,14 @@ func (p *program) settle() error {
 func (p *program) told() error {
 	d := p.device.driver
 	var word [4]byte
-	if err := d.Download(word[:], p.base+driver.Pointer(p.layout.StatusOffset)); err != nil {
+	if err := d.Download(word[:], p.base+driver.Pointer(p.plan.StatusOffset)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	trouble := binary.LittleEndian.Uint32(word[:])
 	if trouble == 0 {
 		return nil
 	}
-	if err := p.device.driver.Clear(p.control()); err != nil {
+	if err := p.device.driver.Clear(p.plan.Shared(p.base)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	switch trouble {

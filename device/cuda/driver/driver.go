@@ -94,6 +94,9 @@ type Call struct {
 	Wait    bool
 }
 
+// IsEvent reports whether c records an event or waits for it.
+func (c *Call) IsEvent() bool { return c.Launch == nil && c.Product == nil && c.Network == nil }
+
 // String says what fails where a call does.
 func (c *Call) String() string {
 	switch {

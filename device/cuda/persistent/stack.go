@@ -28,16 +28,15 @@ type Stack struct {
 	free    int             // of them, whose products are kept apart
 	blocks  int             // of a layer in a group
 	groups  int
-	samples int // sequences that are multiplied together
-	parts   int // of so many sequences, which take turns
-	split   int // warps that share the columns
-	chunks  int // pieces of a warp's columns, 64 bytes each
-	own     int // of them in registers
-	near    int // and of those of the layer beneath
-	places  int // for sums
-	more    int // registers of a thread that multiplies
-	fewer   int // and of one that runs cells; 0: all have the same
-	Meeting int64
+	samples int   // sequences that are multiplied together
+	parts   int   // of so many sequences, which take turns
+	split   int   // warps that share the columns
+	chunks  int   // pieces of a warp's columns, 64 bytes each
+	own     int   // of them in registers
+	near    int   // and of those of the layer beneath
+	places  int   // for sums
+	more    int   // registers of a thread that multiplies
+	fewer   int   // and of one that runs cells; 0: all have the same
 	bulk    *bulk // of the kernel for many sequences; nil: it is the other
 }
 

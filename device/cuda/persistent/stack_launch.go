@@ -12,7 +12,7 @@ import (
 )
 
 // LaunchStack is the kernel of st.
-func LaunchStack(t *launch.Target, st *Stack) launch.Command {
+func LaunchStack(t *launch.Target, st *Stack, meeting uint64) launch.Command {
 	op := st.layers[0]
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	groups := sequenceGroups(t, op)
@@ -29,7 +29,7 @@ func LaunchStack(t *launch.Target, st *Stack) launch.Command {
 	write := func() codegen.Source {
 		return codegen.Source{Name: "stack", Text: "constexpr int " + sizes + ";\n" + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t)) + file("fragments").Text + file(kernel).Text + st.entry(groups)}
 	}
-	args := []uint64{uint64(op.Steps), uint64(st.batch), uint64(t.Base) + uint64(st.Meeting), t.Status()}
+	args := []uint64{uint64(op.Steps), uint64(st.batch), meeting, t.Status()}
 	for l, op := range st.layers {
 		args = append(args, t.Arguments(sequenceGroups(t, op))...)
 		for _, w := range op.R {

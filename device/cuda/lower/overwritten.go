@@ -1,4 +1,4 @@
-package cuda
+package lower
 
 import (
 	"slices"
@@ -8,7 +8,8 @@ import (
 
 // overwritten reports whether the product of node i, which its cell has used, is
 // formed anew before anything else looks at it.
-func (b *binder) overwritten(s *schedule.Schedule, i int) bool {
+func (b *emitter) overwritten(i int) bool {
+	s := b.plan.schedule
 	c := s.Nodes[i].Op.(schedule.Gemm).C
 	if b.touched == nil {
 		b.touched = touched(s)

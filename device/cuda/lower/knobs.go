@@ -1,4 +1,4 @@
-package cuda
+package lower
 
 import (
 	"fmt"
@@ -34,9 +34,9 @@ func (t taken) form(settings knob.Params) {
 	}
 }
 
-// declined declines a setting that nothing of s goes by.
-func (b *binder) declined(s *schedule.Schedule) error {
-	t := taken{knobs: b.Knobs, names: map[string]bool{}}
+// declineKnobs declines a setting that nothing goes by.
+func declineKnobs(p Plan) (Plan, error) {
+	t := taken{knobs: p.Knobs, names: map[string]bool{}}
 	var refused error // why a layer is in no groups of blocks
 	note := func(form persistent.Config, no error, also ...string) {
 		t.form(form.Knobs)
@@ -46,39 +46,39 @@ func (b *binder) declined(s *schedule.Schedule) error {
 			refused = no
 		}
 	}
-	for i, n := range s.Nodes {
+	for i, n := range p.schedule.Nodes {
 		switch op := n.Op.(type) {
 		case schedule.Gemm:
-			if !b.layout.Inside[i] {
-				t.product(op, b.layout)
+			if !p.Inside[i] {
+				t.product(op, &p)
 			}
 		case schedule.Persistent:
-			if b.layout.Inside[i] {
+			if p.Inside[i] {
 				continue
 			}
-			if b.layout.Stacks.At[i] != nil {
+			if p.Stacks.At[i] != nil {
 				t.form(knob.Params{"tensor": 1})
 				t.all("groups", "samples", "functions", "clocks")
 				continue
 			}
-			form, no, err := b.Forward(op)
+			form, no, err := p.chooser.Forward(op)
 			if err != nil {
-				return err
+				return p, err
 			}
 			note(form, no, "clocks")
 		case schedule.PersistentBackward:
-			form, no, err := b.Backward(op)
+			form, no, err := p.chooser.Backward(op)
 			if err != nil {
-				return err
+				return p, err
 			}
 			note(form, no, "back")
 		}
 	}
-	return b.untaken(t, refused)
+	return p, p.untaken(t, refused)
 }
 
 // product notes the knobs of one.
-func (t taken) product(op schedule.Gemm, l *layout) {
+func (t taken) product(op schedule.Gemm, l *Plan) {
 	switch {
 	case l.Factors[op.B.M.ID] != nil:
 		t.all("narrow", "narrowwidth", "narrowrows")
@@ -90,12 +90,12 @@ func (t taken) product(op schedule.Gemm, l *layout) {
 }
 
 // untaken declines a setting that is not taken.
-func (b *binder) untaken(t taken, refused error) error {
+func (p *Plan) untaken(t taken, refused error) error {
 	form := "no form of a layer that fits has it, with what else is set: try another, or leave it out"
 	switch {
-	case b.Knobs["resident"] == 3:
+	case p.Knobs["resident"] == 3:
 		form = "one group with a barrier is divided in one way alone: leave it out, or set another form by resident"
-	case len(b.layout.Stacks.At) > 0:
+	case len(p.Stacks.At) > 0:
 		form = "layers that run as one kernel have groups and samples alone: set stack=2, or leave it out"
 	}
 	const product = "no product here is of so few rows, by packed weights that others do not read, and can be so divided: leave it out"
@@ -108,7 +108,7 @@ func (b *binder) untaken(t taken, refused error) error {
 		{"split", "no product here is one that the GPU can split: leave it out"},
 		{"pick", "no product here is by one of the algorithms that the library names: leave it out"},
 	} {
-		v := b.Knobs[k.name]
+		v := p.Knobs[k.name]
 		switch {
 		case v == 0 || t.names[k.name] || v == 2 && (k.name == "narrow" || k.name == "split"): // 2: none is
 		case k.why == form && refused != nil:

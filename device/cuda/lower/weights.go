@@ -1,6 +1,8 @@
-package cuda
+package lower
 
 import (
+	"slices"
+
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/persistent"
@@ -12,9 +14,9 @@ import (
 // Weights that only persistent layers read are packed as their kernels take them:
 // a block reads its own at the start, in few, long loads.
 
-// orders says how weights that layers of s read are packed, by their matrix's
+// weightLayouts says how weights that layers read are packed, by their matrix's
 // number. What products read, too, or layers in different ways, is as always.
-func (b *binder) orders(s *schedule.Schedule) map[int]persistent.WeightLayout {
+func (p *Plan) weightLayouts() map[int]persistent.WeightLayout {
 	out := map[int]persistent.WeightLayout{}
 	read := func(v schedule.View, as persistent.WeightLayout) {
 		if before, known := out[v.M.ID]; known && before != as {
@@ -22,11 +24,11 @@ func (b *binder) orders(s *schedule.Schedule) map[int]persistent.WeightLayout {
 		}
 		out[v.M.ID] = as
 	}
-	for op := range s.Operations() {
+	for op := range p.schedule.Operations() {
 		switch op := op.(type) {
 		case schedule.Gemm:
 			as := persistent.ByColumn
-			if b.layout.Lower[op.B.M.ID] {
+			if p.Lower[op.B.M.ID] {
 				as = persistent.ByLane
 			}
 			read(op.B, as)
@@ -34,9 +36,9 @@ func (b *binder) orders(s *schedule.Schedule) map[int]persistent.WeightLayout {
 			read(op.R, persistent.ByColumn)
 		case schedule.Persistent:
 			as := persistent.ByColumn
-			if b.layout.Own[op.R[0].M.ID] {
+			if p.Own[op.R[0].M.ID] {
 				as = persistent.ByLane
-			} else if t, err := b.Chosen(op); err == nil && b.Knobs["resident"] != 3 {
+			} else if t, err := p.chooser.Chosen(op); err == nil && p.Knobs["resident"] != 3 {
 				as = t.Order
 			}
 			for _, r := range op.R {
@@ -47,38 +49,40 @@ func (b *binder) orders(s *schedule.Schedule) map[int]persistent.WeightLayout {
 	return out
 }
 
-// arrange settles how packed weights of s lie in memory, and where: those that
-// would be a copy of what nothing in s writes are where that is.
-func (b *binder) arrange(s *schedule.Schedule) {
-	b.order, b.alias = b.orders(s), map[int]bool{}
+// layWeights settles how packed weights lie in memory, and where: those that would be
+// a copy of what nothing in the schedule writes are where that is.
+func layWeights(p Plan) (Plan, error) {
+	p.weights, p.alias, p.Offsets = p.weightLayouts(), map[int]bool{}, slices.Clone(p.Offsets)
 	written := map[int]int{} // how often, by the matrix's number
-	for op := range s.Operations() {
+	for op := range p.schedule.Operations() {
 		for v, write := range schedule.Accesses(op) {
 			if write {
 				written[v.M.ID]++
 			}
 		}
 	}
-	for op := range s.Operations() {
-		if op, ok := op.(schedule.Pack); ok && written[op.Src.M.ID] == 0 && written[op.Dst.M.ID] == 1 && b.copies(op) {
-			b.alias[op.Dst.M.ID] = true
-			b.layout.Offsets[op.Dst.M.ID] = int64(b.At(op.Src) - b.Base)
+	t := p.target(0)
+	for op := range p.schedule.Operations() {
+		if op, ok := op.(schedule.Pack); ok && written[op.Src.M.ID] == 0 && written[op.Dst.M.ID] == 1 && p.copies(t, op) {
+			p.alias[op.Dst.M.ID] = true
+			p.Offsets[op.Dst.M.ID] = int64(t.At(op.Src))
 		}
 	}
+	return p, nil
 }
 
 // copies reports whether packing by op would leave the elements of op's source as
 // they are, in their order.
-func (b *binder) copies(op schedule.Pack) bool {
+func (p *Plan) copies(t *launch.Target, op schedule.Pack) bool {
 	id := op.Dst.M.ID
-	as := b.order[id]
-	return b.Element(op.Src) == b.Element(op.Dst) && op.Src.Cols == op.Src.M.Cols && op.Dst == op.Dst.M.All() &&
-		b.layout.Factors[id] == nil && b.layout.Kept[id] == gemm.Library && (as == persistent.ByUnit && op.Trans || as == persistent.ByColumn && !op.Trans) &&
-		(b.At(op.Src)-b.Base)%launch.Alignment == 0
+	as := p.weights[id]
+	return t.Element(op.Src) == t.Element(op.Dst) && op.Src.Cols == op.Src.M.Cols && op.Dst == op.Dst.M.All() &&
+		p.Factors[id] == nil && p.Kept[id] == gemm.Library && (as == persistent.ByUnit && op.Trans || as == persistent.ByColumn && !op.Trans) &&
+		t.At(op.Src)%launch.Alignment == 0
 }
 
 // pack is op, whose result lies in memory in a given order.
-func (b *binder) pack(op schedule.Pack, as persistent.WeightLayout) launch.Command {
+func (b *emitter) pack(op schedule.Pack, as persistent.WeightLayout) launch.Command {
 	switch {
 	case as == persistent.ByLane:
 		return persistent.PackFragments(b.Target, op)

@@ -1,4 +1,4 @@
-package cuda
+package lower
 
 import (
 	"slices"
@@ -19,7 +19,7 @@ import (
 const longestChain = 8
 
 // inParts reports whether op is formed in parts, of pieces that are made with it, at one go.
-func (l *layout) inParts(op schedule.Gemm) bool {
+func (l *Plan) inParts(op schedule.Gemm) bool {
 	if l.Factors[op.B.M.ID] != nil || l.Kept[op.B.M.ID] != gemm.Library || l.MethodOf(op) != gemm.SplitKernel || !gemm.EngineCopies(op.A) || len(gemm.CutTerms(op, false, gemm.SplitRoom)) > 1 {
 		return false
 	}
@@ -28,7 +28,7 @@ func (l *layout) inParts(op schedule.Gemm) bool {
 }
 
 // linkBytes is what op's right pieces take, and those with op's parts.
-func (l *layout) linkBytes(op schedule.Gemm) (pieces, all int64) {
+func (l *Plan) linkBytes(op schedule.Gemm) (pieces, all int64) {
 	m, n, k := op.Sizes()
 	pieces, _ = gemm.PackedBytes(n, k)
 	w, _ := gemm.Divide(op, l.Sms)
@@ -38,7 +38,8 @@ func (l *layout) linkBytes(op schedule.Gemm) (pieces, all int64) {
 // chain lists the nodes of the chain that begins with the product at node i, i itself and sums of rows
 // among them, and the bytes that its products need. None reads or writes what one before it writes, no other
 // stream waits for any but the last, and they wait for none.
-func (l *layout) chain(s *schedule.Schedule, i int) (nodes []int, bytes int64) {
+func (l *Plan) chain(i int) (nodes []int, bytes int64) {
+	s := l.schedule
 	first, ok := s.Nodes[i].Op.(schedule.Gemm)
 	if !ok || !l.Some || !l.inParts(first) {
 		return nil, 0
@@ -76,13 +77,13 @@ func overlap(a, b []schedule.View) bool {
 
 // following lists the products of the chain that begins with the node that is bound, without that. It ends where a sum of
 // rows is of what nobody has looked through, or would be begun by who looks through a left factor.
-func (b *binder) following(stream int) (nodes []int) {
+func (b *emitter) following(stream int) (nodes []int) {
 	if b.now < 0 {
 		return nil
 	}
-	all, _ := b.layout.chain(b.schedule, b.now)
+	all, _ := b.plan.chain(b.now)
 	for _, i := range all[min(1, len(all)):] {
-		switch op := b.schedule.Nodes[i].Op.(type) {
+		switch op := b.plan.schedule.Nodes[i].Op.(type) {
 		case schedule.Gemm:
 			known := slices.ContainsFunc(b.tails, func(t tailed) bool { return t.stream == stream && t.view == op.A })
 			if k, _ := b.sumAhead(op.A, stream, i); k > 0 && !known {
@@ -100,14 +101,14 @@ func (b *binder) following(stream int) (nodes []int) {
 
 // right is where the pieces of op's right factor are, whose tail is given, and what makes them: in scratch memory from
 // free on, unless the product that begins op's chain has made them. It makes those of all of its chain.
-func (b *binder) right(op schedule.Gemm, tail, free driver.Pointer, stream int) (gemm.Operand, []launch.Command) {
+func (b *emitter) right(op schedule.Gemm, tail, free driver.Pointer, stream int) (gemm.Operand, []launch.Command) {
 	if made, ok := b.chained[b.now]; ok {
 		return made, nil
 	}
 	var steps []launch.Command
 	var calls launch.Batch
 	add := func(op schedule.Gemm, tail driver.Pointer) gemm.Operand {
-		bytes, all := b.layout.linkBytes(op)
+		bytes, all := b.plan.linkBytes(op)
 		at := gemm.Operand{At: free, Tail: tail, Parts: free + driver.Pointer(bytes)}
 		free += driver.Pointer(all)
 		gemm.AddPacking(b.Target, &calls, op.B, op.TransB, at.At, tail, tail)
@@ -115,7 +116,7 @@ func (b *binder) right(op schedule.Gemm, tail, free driver.Pointer, stream int) 
 	}
 	first := add(op, tail)
 	for _, i := range b.following(stream) {
-		op := b.schedule.Nodes[i].Op.(schedule.Gemm)
+		op := b.plan.schedule.Nodes[i].Op.(schedule.Gemm)
 		tail, more := b.tail(op.B, stream, false)
 		steps = append(steps, more...)
 		b.chained[i], b.chainEnd = add(op, tail), i
@@ -124,18 +125,18 @@ func (b *binder) right(op schedule.Gemm, tail, free driver.Pointer, stream int) 
 }
 
 // joins reports whether node i adds one small matrix to another, which can be done with the parts of the product behind it.
-func (b *binder) joins(i int) bool {
-	n := b.schedule.Nodes[i]
+func (b *emitter) joins(i int) bool {
+	n := b.plan.schedule.Nodes[i]
 	op, ok := n.Op.(schedule.Map)
-	if !ok || op.Op != cell.Add || op.A != op.Out || op.B.Rows != op.Out.Rows || op.B.Cols != op.Out.Cols || !b.piece(op.B) || b.Element(op.Out) != driver.Single || op.Out.Overlaps(op.B) {
+	if !ok || op.Op != cell.Add || op.A != op.Out || op.B.Rows != op.Out.Rows || op.B.Cols != op.Out.Cols || !piece(b.Target, op.B) || b.Element(op.Out) != driver.Single || op.Out.Overlaps(op.B) {
 		return false
 	}
-	if i+1 == len(b.schedule.Nodes) || b.layout.awaited[i] || b.schedule.Nodes[i+1].Stream != n.Stream || len(b.schedule.Nodes[i+1].Wait) > 0 {
+	if i+1 == len(b.plan.schedule.Nodes) || b.plan.awaited[i] || b.plan.schedule.Nodes[i+1].Stream != n.Stream || len(b.plan.schedule.Nodes[i+1].Wait) > 0 {
 		return false
 	}
-	nodes, _ := b.layout.chain(b.schedule, i+1)
+	nodes, _ := b.plan.chain(i + 1)
 	for _, j := range nodes {
-		next := b.schedule.Nodes[j].Op
+		next := b.plan.schedule.Nodes[j].Op
 		if overlap(op.Writes(), next.Reads()) || overlap(op.Writes(), next.Writes()) || overlap(op.Reads(), next.Writes()) {
 			return false
 		}
@@ -145,12 +146,12 @@ func (b *binder) joins(i int) bool {
 
 // sumBehind is the sum of rows that follows a product, whose parts have been formed: they are
 // added up with those of the product.
-func (b *binder) sumBehind(op schedule.Gemm, stream int) (schedule.SumRows, bool) {
+func (b *emitter) sumBehind(op schedule.Gemm, stream int) (schedule.SumRows, bool) {
 	i := b.now + 1
 	if !b.summed[i] {
 		return schedule.SumRows{}, false
 	}
-	n := b.schedule.Nodes[i]
+	n := b.plan.schedule.Nodes[i]
 	rows, ok := n.Op.(schedule.SumRows)
 	return rows, ok && n.Stream%launch.MaxStreams == stream && len(n.Wait) == 0 && !rows.Out.Overlaps(op.C) && b.Element(rows.Out) == driver.Single
 }

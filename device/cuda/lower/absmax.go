@@ -1,0 +1,109 @@
+package lower
+
+import (
+	"slices"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/pointwise"
+	"rnnbench/rnn/schedule"
+)
+
+// A tailing is where a stream has the tails of factors that are split with a product (scales.cu):
+// what was found of one holds for later products of the stream until something is written to it.
+type tailing struct {
+	at    int64
+	slots int
+	sums  int64 // of parts of a factor's rows
+}
+
+// slotBytes is what a tail takes, and mostSlots how many a stream has at most.
+const (
+	slotBytes = (gemm.TailBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment
+	mostSlots = 64
+)
+
+// A tailed is a factor whose largest value is known, in a slot of a stream.
+type tailed struct {
+	view         schedule.View
+	stream, slot int
+}
+
+// tail is where v's is on a stream, and what finds its largest value unless that is known or
+// found by who copies v.
+func (b *emitter) tail(v schedule.View, stream int, copied bool) (driver.Pointer, []launch.Command) {
+	room, used := b.plan.tails[stream], 0
+	oldest := -1
+	for i, t := range b.tails {
+		if t.stream != stream {
+			continue
+		}
+		if t.view == v {
+			b.tails = append(slices.Delete(b.tails, i, i+1), t)
+			return b.slot(room, t.slot), nil
+		}
+		if used++; oldest < 0 {
+			oldest = i
+		}
+	}
+	slot := 0
+	if used == room.slots {
+		slot = b.tails[oldest].slot
+		b.tails = slices.Delete(b.tails, oldest, oldest+1)
+	} else {
+		for slices.ContainsFunc(b.tails, func(t tailed) bool { return t.stream == stream && t.slot == slot }) {
+			slot++
+		}
+	}
+	b.tails = append(b.tails, tailed{view: v, stream: stream, slot: slot})
+	at := b.slot(room, slot)
+	if copied {
+		return at, nil
+	}
+	if i, op := b.sumAhead(v, stream, b.now); i > 0 {
+		b.summed[i] = true
+		return at, []launch.Command{pointwise.PartSums(b.Target, op, b.sums(stream), at, gemm.Scales())}
+	}
+	return at, []launch.Command{gemm.Largest(b.Target, v, at)}
+}
+
+// sumAhead is the sum of v's rows that is the next one on a stream behind a node, if nothing is written to v
+// until then, which can be begun by who looks for v's largest value. At most one is begun, none while a chain goes on, since
+// the parts of one that is among it are added up at its end.
+func (b *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.SumRows) {
+	const far = 32
+	if _, ok := b.chained[node]; ok {
+		return 0, schedule.SumRows{}
+	}
+	for i := node + 1; node >= 0 && i < min(node+far, len(b.plan.schedule.Nodes)); i++ {
+		n := b.plan.schedule.Nodes[i]
+		if op, ok := n.Op.(schedule.SumRows); ok && n.Stream%launch.MaxStreams == stream {
+			parts := pointwise.SumParts(op, b.Properties)
+			if op.A != v || b.summed[i] || parts == 1 || parts*pointwise.SumBlocks(v) > gemm.LargestParts {
+				break
+			}
+			return i, op
+		}
+		if slices.ContainsFunc(n.Op.Writes(), v.Overlaps) {
+			break
+		}
+	}
+	return 0, schedule.SumRows{}
+}
+
+// sums is where the sums of parts of a factor's rows are that are begun ahead.
+func (b *emitter) sums(stream int) driver.Pointer {
+	return b.Base + driver.Pointer(b.plan.tails[stream].sums)
+}
+
+func (b *emitter) slot(room tailing, i int) driver.Pointer {
+	return b.Base + driver.Pointer(room.at+int64(i)*slotBytes)
+}
+
+// forget drops what is known of factors that op writes to.
+func (b *emitter) forget(op schedule.Op) {
+	for _, v := range op.Writes() {
+		b.tails = slices.DeleteFunc(b.tails, func(t tailed) bool { return t.view.Overlaps(v) })
+	}
+}

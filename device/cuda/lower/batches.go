@@ -1,0 +1,91 @@
+package lower
+
+import (
+	"slices"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/pointwise"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// Small operations of one kind that follow each other on a stream, and of which none waits for
+// another, are one launch: before the first product, that is what a short pass mostly consists of.
+
+// longestBatch is how many operations a launch has at most.
+const longestBatch = 16
+
+// A kind is one of which several operations can be one launch.
+type kind int
+
+const (
+	others kind = iota
+	packs       // of right factors, in one piece, for products whose left one is split on the way
+	zeros       // of whole rows
+	copies      // of whole rows
+)
+
+// kind is that of an operation.
+func (p *Plan) kind(t *launch.Target, op schedule.Op) kind {
+	switch op := op.(type) {
+	case schedule.Pack:
+		if p.Factors[op.Dst.M.ID] == nil && p.Kept[op.Dst.M.ID] == gemm.SplitKernel && op.Src.Cols == op.Src.M.Cols && op.Src.Bytes() < 1<<32 {
+			return packs
+		}
+	case schedule.Map:
+		switch {
+		case op.Op == cell.Zero && piece(t, op.Out):
+			return zeros
+		case op.Op == cell.Copy && piece(t, op.Out) && piece(t, op.A) && op.Out.Rows == op.A.Rows && op.Out.Cols == op.A.Cols && op.Out.M != op.A.M:
+			return copies
+		}
+	}
+	return others
+}
+
+// piece reports whether v is one piece of memory, not a large one.
+func piece(t *launch.Target, v schedule.View) bool {
+	return (v.Rows == 1 || v.Cols == v.M.Cols) && t.Element(v) == driver.Single && v.Bytes() < 1<<24
+}
+
+// A batch is operations that are one launch, or the only one of a node; later ones of a batch
+// are of none.
+type batch struct {
+	kind kind
+	ops  []schedule.Op
+}
+
+// batchOperations finds which operations share a launch.
+func batchOperations(p Plan) (Plan, error) {
+	p.batches = map[int]batch{}
+	t, nodes := p.target(0), p.schedule.Nodes
+	for i := 0; i < len(nodes); {
+		first := nodes[i]
+		r := batch{kind: p.kind(t, first.Op), ops: []schedule.Op{first.Op}}
+		for j := i + 1; r.kind != others && j < len(nodes) && len(r.ops) < longestBatch; j++ {
+			n := nodes[j]
+			if p.kind(t, n.Op) != r.kind || n.Stream != first.Stream || len(n.Wait) > 0 || r.meets(n.Op) {
+				break
+			}
+			r.ops = append(r.ops, n.Op)
+		}
+		p.batches[i] = r
+		i += len(r.ops)
+	}
+	return p, nil
+}
+
+// meets reports whether op reads what one of a batch's operations writes, or the other way round.
+func (r batch) meets(op schedule.Op) bool {
+	return slices.ContainsFunc(r.ops, func(o schedule.Op) bool { return overlap(o.Reads(), op.Writes()) || overlap(o.Writes(), op.Reads()) })
+}
+
+// together are the launches of a batch of two operations or more.
+func (b *emitter) together(r batch) []launch.Command {
+	if r.kind == packs {
+		return gemm.PackRights(b.Target, r.ops)
+	}
+	return []launch.Command{pointwise.Fill(b.Target, r.ops)}
+}

@@ -1,0 +1,160 @@
+package lower
+
+import (
+	"fmt"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/pointwise"
+	"rnnbench/device/cuda/scan"
+	"rnnbench/rnn/schedule"
+)
+
+// An emitter turns operations into commands, one after the other. What it
+// remembers from one to the next is of products whose factors are split.
+type emitter struct {
+	*launch.Target
+	plan     *Plan
+	at       int                  // the place of the operation among all of the schedule
+	now      int                  // the node; -1: none is
+	tails    []tailed             // of factors, the latest used last
+	summed   map[int]bool         // sums of rows, by node, whose parts have been formed by who looked for the largest value
+	added    map[int]bool         // of these: whose parts have been added up with a product's
+	chained  map[int]gemm.Operand // products that another has made the right pieces of, by node
+	chainEnd int                  // the node with the last of them
+	pending  []gemm.PartialSums   // to be added up behind that
+	touched  [][]int              // per matrix, the nodes that do; nil: not listed yet
+}
+
+// scratch is memory that an operation of a stream may write to while it runs.
+func (b *emitter) scratch(stream int) driver.Pointer {
+	return b.Base + driver.Pointer(b.plan.scratch[stream])
+}
+
+// Emit is what the preparation of the schedule takes, and each node, with memory that
+// begins at base.
+func (p *Plan) Emit(base driver.Pointer) (prepare []launch.Command, nodes [][]launch.Command, err error) {
+	b := &emitter{Target: p.target(base), plan: p, now: -1, chainEnd: -1, summed: map[int]bool{}, added: map[int]bool{}, chained: map[int]gemm.Operand{}}
+	for _, op := range p.schedule.Prepare {
+		commands, err := b.operation(op, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		prepare = append(prepare, commands...)
+		b.forget(op)
+		b.at++
+	}
+	b.tails = nil // of the run before
+	nodes = make([][]launch.Command, len(p.schedule.Nodes))
+	for i, n := range p.schedule.Nodes {
+		b.now = i
+		if nodes[i], err = b.node(i); err != nil {
+			return nil, nil, err
+		}
+		b.forget(n.Op)
+		b.at++
+	}
+	return prepare, nodes, nil
+}
+
+// node is what the operation at place i of the schedule takes on its stream; a
+// product and the cell behind it may be one launch.
+func (b *emitter) node(i int) ([]launch.Command, error) {
+	s := b.plan.schedule
+	n := s.Nodes[i]
+	if t := b.plan.Stacks.At[i]; t != nil {
+		return []launch.Command{persistent.LaunchStack(b.Target, t, uint64(b.Base)+uint64(b.plan.stackMeeting[i]))}, nil
+	}
+	if b.plan.Fused[i] || b.plan.Inside[i] {
+		return nil, nil
+	}
+	if i > 0 && b.plan.Fused[i-1] {
+		g := s.Nodes[i-1].Op.(schedule.Gemm)
+		return []launch.Command{gemm.SkinnyCell(b.Target, g, n.Op.(schedule.Cell), b.plan.Factors[g.B.M.ID], !b.overwritten(i-1))}, nil
+	}
+	if row := b.biased(i); !row.Empty() {
+		return b.wideProduct(n.Op.(schedule.Gemm), row, n.Stream%launch.MaxStreams), nil
+	}
+	if !b.biased(i - 1).Empty() {
+		return nil, nil
+	}
+	if b.joins(i) {
+		op := n.Op.(schedule.Map)
+		b.pending = append(b.pending, gemm.PartialSums{Rows: op.Out.Rows, Cols: op.Out.Cols, Parts: 1, From: b.At(op.B), To: op.Out, Add: true})
+		return nil, nil
+	}
+	if r, ok := b.plan.batches[i]; !ok {
+		return nil, nil // part of one before
+	} else if len(r.ops) > 1 {
+		return b.together(r), nil
+	}
+	return b.operation(n.Op, n.Stream%launch.MaxStreams)
+}
+
+// operation is what op takes on a stream.
+func (b *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error) {
+	switch op := op.(type) {
+	case schedule.Gemm:
+		if why := b.Properties.NoProducts; why != "" {
+			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrDevice, why)
+		}
+		if n := b.plan.Factors[op.B.M.ID]; n != nil {
+			return []launch.Command{gemm.SkinnyProduct(b.Target, op, n)}, nil
+		}
+		switch b.plan.MethodOf(op) {
+		case gemm.SplitLibrary:
+			return gemm.SplitProduct(b.Target, op, b.plan.Kept[op.B.M.ID] != gemm.Library, b.scratch(stream)), nil
+		case gemm.SplitKernel:
+			return b.wideProduct(op, schedule.View{}, stream), nil
+		}
+		return []launch.Command{{Product: gemm.Product(b.Target, op)}}, nil
+	case schedule.Pack:
+		if n := b.plan.Factors[op.Dst.M.ID]; n != nil {
+			return []launch.Command{gemm.PackSkinny(b.Target, op, n)}, nil
+		}
+		switch b.plan.Kept[op.Dst.M.ID] {
+		case gemm.SplitLibrary:
+			return gemm.SplitFactor(b.Target, op.Src, !op.Trans, b.At(op.Dst), 0, false), nil
+		case gemm.SplitKernel:
+			return gemm.PackRight(b.Target, op), nil
+		}
+		if b.plan.alias[op.Dst.M.ID] {
+			return nil, nil
+		}
+		return []launch.Command{b.pack(op, b.plan.weights[op.Dst.M.ID])}, nil
+	case schedule.Map:
+		return []launch.Command{pointwise.Map(b.Target, op)}, nil
+	case schedule.Maps:
+		return []launch.Command{pointwise.Maps(b.Target, op)}, nil
+	case schedule.Vendor, schedule.VendorBackward:
+		s, _ := stackOf(op)
+		return []launch.Command{b.network(s, stream)}, nil
+	case schedule.SumRows:
+		if b.added[b.now] {
+			return nil, nil
+		}
+		if b.summed[b.now] {
+			return []launch.Command{pointwise.SumOfParts(b.Target, op, b.sums(stream))}, nil
+		}
+		return pointwise.SumRows(b.Target, op, b.scratch(stream)), nil
+	case schedule.Cell:
+		return []launch.Command{pointwise.Cell(b.Target, pointwise.CellName(op), op.Program(), op.Vector, op.Next[0])}, nil
+	case schedule.CellBackward:
+		return []launch.Command{pointwise.Cell(b.Target, op.Cell.Name+"_backward", op.Cell.Backward, op.Vector, op.Next[0])}, nil
+	case schedule.Gather:
+		return []launch.Command{pointwise.Gather(b.Target, op)}, nil
+	case schedule.Scatter:
+		return []launch.Command{pointwise.Scatter(b.Target, op)}, nil
+	case schedule.SoftmaxLoss:
+		return []launch.Command{pointwise.SoftmaxLoss(b.Target, op)}, nil
+	case schedule.Scan, schedule.ScanBackward:
+		return []launch.Command{scan.Launch(b.Target, b.plan.cells, op, b.plan.scans[stream])}, nil
+	case schedule.Persistent:
+		return b.forwards(op)
+	case schedule.PersistentBackward:
+		return b.backwards(op)
+	}
+	return nil, fmt.Errorf("cuda: %s: %w: there is no kernel for it", op.Name(), schedule.ErrUnsupported)
+}

@@ -1,0 +1,200 @@
+package lower
+
+import (
+	"slices"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/pointwise"
+	"rnnbench/device/cuda/scan"
+	"rnnbench/rnn/schedule"
+)
+
+// A layout says how a schedule's matrices are stored and what else a program
+// needs on the GPU, before anything is allocated.
+type layout struct {
+	launch.Memory
+	spaces       map[int]extent // of parameters of networks, by the matrix that stands for each
+	scratch      []int64        // per stream, offset of what its operations need for themselves
+	meeting      map[int]int64  // where the blocks of a persistent operation meet, by its place among all operations
+	stackMeeting map[int]int64  // and those of a stack, by its first node
+	tails        []tailing      // per stream, of factors that are split
+	scans        []scan.Words   // per stream, what its scans need, one after the other
+	cells        scan.Cells     // of scans
+	control      int64          // offset of the status word, the meetings and the words of scans, all at the end
+	total        int64
+}
+
+// Streams is how many streams of the GPU s has.
+func Streams(s *schedule.Schedule) int { return min(s.Streams, launch.MaxStreams) }
+
+// placeMatrices gives everything that a program has on the GPU its place.
+func placeMatrices(p Plan) (Plan, error) {
+	s := p.schedule
+	p.layout = layout{
+		Memory: launch.Memory{Elements: p.elements, Offsets: slices.Repeat([]int64{-1}, len(s.Matrices))},
+		spaces: map[int]extent{}, cells: scan.Cells{}, stackMeeting: map[int]int64{}, meeting: map[int]int64{},
+	}
+	need := make([]int64, Streams(s)) // bytes of scratch memory
+	if err := p.house(s, p.networks, need); err != nil {
+		return p, err
+	}
+	p.place(s)
+	p.scratches(s, need)
+	for _, n := range need {
+		p.scratch = append(p.scratch, p.reserve(n))
+	}
+	p.control = p.total
+	p.StatusOffset = p.reserve(4)
+	for i := range s.Nodes {
+		if st := p.Stacks.At[i]; st != nil {
+			p.stackMeeting[i] = p.reserve(st.Bytes())
+		}
+	}
+	p.meetings(s)
+	return p, p.words(s)
+}
+
+// reserve is where so many bytes more are.
+func (l *layout) reserve(bytes int64) int64 {
+	at := l.total
+	l.total += (bytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment
+	return at
+}
+
+// place gives matrices that have none their places.
+func (l *Plan) place(s *schedule.Schedule) {
+	packed := map[int]int64{} // bytes of weights that may be packed so, by the matrix's number
+	for op := range s.Operations() {
+		if op, ok := op.(schedule.Persistent); ok {
+			for _, r := range op.R {
+				packed[r.M.ID] = persistent.FragmentBytes(op.Hidden(), l.Elements[r.M.ID])
+			}
+		}
+	}
+	for id := range l.Lower {
+		m := s.Matrices[id]
+		packed[id] = int64(m.Cols/m.Rows) * persistent.FragmentBytes(m.Rows, l.Elements[id])
+	}
+	for i, m := range s.Matrices {
+		if l.Offsets[i] >= 0 {
+			continue
+		}
+		bytes := max(int64(m.Elements())*int64(l.Elements[i].Bytes()), packed[i])
+		if n := l.Factors[i]; n != nil {
+			bytes = 16 * int64(n.Quads())
+		} else if f := l.Kept[i]; f == gemm.SplitLibrary {
+			bytes, _ = gemm.SplitBytes(m.Cols, m.Rows)
+		} else if f == gemm.SplitKernel {
+			bytes, _ = gemm.PackedBytes(m.Cols, m.Rows)
+		}
+		l.Offsets[i] = l.reserve(bytes)
+		l.reserve(1) // a gap: what runs over the end of a matrix does not reach the next
+	}
+}
+
+// meetings gives the blocks of persistent operations places to meet.
+func (l *Plan) meetings(s *schedule.Schedule) {
+	i := 0
+	for op := range s.Operations() {
+		switch op := op.(type) {
+		case schedule.Persistent:
+			if !l.Stacks.Own[op.R[0].M.ID] {
+				l.meeting[i] = l.reserve(launch.Alignment + persistent.ExchangeBytes(op.Hidden(), op.Batch()))
+			}
+		case schedule.PersistentBackward:
+			l.meeting[i] = l.reserve(launch.Alignment + persistent.BackwardExchangeBytes(op.Hidden(), op.Batch(), l.properties))
+		}
+		i++
+	}
+}
+
+// scratches adds to what each stream needs what products and sums of rows do.
+func (l *Plan) scratches(s *schedule.Schedule, need []int64) {
+	factors, sums := make([]map[schedule.View]bool, len(need)), make([]int64, len(need))
+	for i := range factors {
+		factors[i] = map[schedule.View]bool{}
+	}
+	for stream, op := range everything(s) {
+		switch op := op.(type) {
+		case schedule.Gemm:
+			if l.Factors[op.B.M.ID] == nil && l.IsSplit(op) {
+				need[stream] = max(need[stream], l.ScratchBytes(op))
+				if l.MethodOf(op) == gemm.SplitKernel {
+					factors[stream][op.A], factors[stream][op.B] = true, true
+				}
+			}
+		case schedule.SumRows:
+			sums[stream] = max(sums[stream], 4*int64(pointwise.SumParts(op, l.properties))*int64(op.A.Cols))
+			need[stream] = max(need[stream], sums[stream])
+		}
+	}
+	for i, n := range s.Nodes {
+		_, bytes := l.chain(i)
+		need[n.Stream%launch.MaxStreams] = max(need[n.Stream%launch.MaxStreams], bytes)
+	}
+	for i, views := range factors {
+		t := tailing{slots: min(len(views), mostSlots)}
+		if t.slots > 0 {
+			t.at, t.sums = l.reserve(int64(t.slots)*slotBytes), l.reserve(sums[i])
+		}
+		l.tails = append(l.tails, t)
+	}
+}
+
+// words gives what scans show each other its places.
+func (l *Plan) words(s *schedule.Schedule) error {
+	words := make([]scan.Words, Streams(s))
+	for stream, op := range everything(s) {
+		if err := l.cells.Reserve(op, &l.Memory, l.Knobs, l.properties, &words[stream]); err != nil {
+			return err
+		}
+	}
+	for _, w := range words {
+		l.scans = append(l.scans, scan.Words{Tickets: l.reserve(w.Tickets), Sums: l.reserve(w.Sums), Starts: l.reserve(w.Starts)})
+	}
+	return nil
+}
+
+// everything yields the operations of s, its preparation first, each with the
+// stream of the GPU that it runs on.
+func everything(s *schedule.Schedule) func(yield func(int, schedule.Op) bool) {
+	return func(yield func(int, schedule.Op) bool) {
+		for _, op := range s.Prepare {
+			if !yield(0, op) {
+				return
+			}
+		}
+		for _, n := range s.Nodes {
+			if !yield(n.Stream%launch.MaxStreams, n.Op) {
+				return
+			}
+		}
+	}
+}
+
+// Size is the bytes of the program's memory.
+func (p *Plan) Size() int64 { return p.total }
+
+// Cleared is what of the memory at base is zero before the first run.
+func (p *Plan) Cleared(base driver.Pointer) (parts []driver.Extent) {
+	for i, m := range p.schedule.Matrices {
+		parts = append(parts, driver.Extent{At: base + driver.Pointer(p.Offsets[i]), Bytes: int64(m.Elements() * p.elements[i].Bytes())})
+	}
+	for _, s := range p.spaces {
+		parts = append(parts, driver.Extent{At: base + driver.Pointer(s.at), Bytes: s.bytes})
+	}
+	return parts
+}
+
+// Shared is where the words are that kernels share.
+func (p *Plan) Shared(base driver.Pointer) driver.Extent {
+	return driver.Extent{At: base + driver.Pointer(p.control), Bytes: p.total - p.control}
+}
+
+// Bytes is what the program and the products of its streams take.
+func (p *Plan) Bytes() int64 {
+	return p.total + int64(Streams(p.schedule))*p.properties.Workspace
+}

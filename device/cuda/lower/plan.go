@@ -1,0 +1,104 @@
+// Package lower turns a schedule into what a GPU is given to do. It is a list of
+// passes over a plan: each takes the plan, adds what it has found out, and leaves
+// what others have added as it is. The last one emits commands.
+package lower
+
+import (
+	"maps"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A Plan is what is known of how a schedule runs on a GPU. Passes give it away by
+// value, and write to no map or slice of a plan that they were given.
+type Plan struct {
+	// The question.
+	schedule   *schedule.Schedule
+	Knobs      knob.Params // all of them
+	properties driver.Properties
+	networks   map[driver.Network]Network
+
+	elements          []driver.Element                // how each matrix is stored
+	persistent.Stacks                                 // layers that run as one kernel
+	gemm.SplitPlan                                    // methods of products of single precision
+	gemm.SkinnyPlan                                   // factors that are packed for skinny products
+	awaited           []bool                          // per node, whether one of another stream waits for it
+	chooser           *persistent.Chooser             // of the configurations of layers
+	layout                                            // memory
+	weights           map[int]persistent.WeightLayout // of packed weights, by matrix
+	alias             map[int]bool                    // packed weights that are where their source is
+	batches           map[int]batch                   // launches of several operations, by the node that each begins with
+}
+
+// A pass adds to a plan. An error declines the schedule, or a knob.
+type pass struct {
+	name string
+	run  func(Plan) (Plan, error)
+}
+
+// passes run in this order, and then commands are emitted.
+var passes = []pass{
+	{"elements", storeElements},  // how each matrix is stored
+	{"stacks", stackLayers},      // which persistent layers run as one kernel
+	{"products", chooseProducts}, // how products are formed, which packed factors are theirs alone
+	{"memory", placeMatrices},    // where matrices, scratch memory and words that blocks share lie
+	{"weights", layWeights},      // how weights of persistent layers are packed, which need no copy
+	{"knobs", declineKnobs},      // declines what was asked for and nothing goes by
+	{"batches", batchOperations}, // which small operations share a launch
+}
+
+// New runs the passes for s. Its networks are ready, and k has all knobs.
+func New(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]Network) (Plan, error) {
+	out := Plan{schedule: s, Knobs: k, properties: p, networks: networks}
+	for _, pass := range passes {
+		var err error
+		if out, err = pass.run(out); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// storeElements finds how each matrix is stored, and which nodes others wait for.
+func storeElements(p Plan) (Plan, error) {
+	p.elements = elementsOf(p.schedule)
+	p.awaited = make([]bool, len(p.schedule.Nodes))
+	for _, n := range p.schedule.Nodes {
+		for _, i := range n.Wait {
+			p.awaited[i] = true
+		}
+	}
+	m := &launch.Memory{Elements: p.elements}
+	p.chooser = persistent.NewChooser(launch.NewTarget(m, p.schedule.Precision, p.Knobs, p.properties), sides(p.schedule))
+	return p, nil
+}
+
+// stackLayers finds which persistent layers run as one kernel.
+func stackLayers(p Plan) (out Plan, err error) {
+	p.Stacks, err = persistent.NewStacks(p.schedule, p.elements, p.Knobs, p.properties)
+	return p, err
+}
+
+// chooseProducts finds how products are formed. Weights between stacked layers are
+// the stack's.
+func chooseProducts(p Plan) (Plan, error) {
+	p.SplitPlan = gemm.NewSplitPlan(p.schedule, p.Knobs, p.properties)
+	p.SkinnyPlan = gemm.NewSkinnyPlan(p.schedule, p.elements, p.Knobs, p.properties, p.Stacks.Lower)
+	p.Kept = maps.Clone(p.Kept)
+	for id := range p.Lower {
+		delete(p.Kept, id)
+	}
+	return p, nil
+}
+
+// target is what launches are made for where the plan's memory begins at base.
+func (p *Plan) target(base driver.Pointer) *launch.Target {
+	m := p.Memory
+	m.Base = base
+	return launch.NewTarget(&m, p.schedule.Precision, p.Knobs, p.properties)
+}

@@ -1,0 +1,78 @@
+package lower
+
+import (
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/pointwise"
+	"rnnbench/rnn/schedule"
+)
+
+// Products of single precision by a kernel that splits the left factor in halves as it
+// multiplies it (kernels/halves.cu): what limits one product of the pieces of both factors
+// (split.go) is that the left one's, one and a half times its bytes, go through memory.
+// The right factor's are made ahead, in the order in which they are multiplied.
+
+// wideProduct forms a product whose left factor is split on the way, and adds a row to each
+// of its rows, if there is one and sums are not in parts.
+func (b *emitter) wideProduct(op schedule.Gemm, bias schedule.View, stream int) []launch.Command {
+	kept := b.plan.Kept[op.B.M.ID] != gemm.Library
+	copied := !gemm.EngineCopies(op.A)
+	tail, out := b.tail(op.A, stream, copied)
+	rightTail := b.At(op.B)
+	if !kept {
+		var more []launch.Command
+		rightTail, more = b.tail(op.B, stream, false)
+		out = append(out, more...)
+	}
+	scratch := b.scratch(stream)
+	left := gemm.LeftFactor{View: op.A, At: b.At(op.A), Stride: op.A.M.Cols, Tail: tail}
+	if copied {
+		left.At, left.Stride = scratch, ints.RoundUp(op.A.Cols, 4)
+		scratch += driver.Pointer(gemm.CopyBytes(op.A))
+		out = append(out, gemm.CopyLeft(b.Target, left))
+	}
+	portions := gemm.CutTerms(op, kept, gemm.SplitRoom)
+	for i, op := range portions {
+		m, n, k := op.Sizes()
+		w, _ := gemm.Divide(op, b.Properties.SMs)
+		var right gemm.Operand
+		if kept {
+			_, at := gemm.PackedBytes(n, k)
+			right = gemm.Operand{At: b.At(op.B), Tail: b.At(op.B) + driver.Pointer(at), Parts: scratch}
+		} else {
+			var more []launch.Command
+			right, more = b.right(op, rightTail, scratch, stream)
+			out = append(out, more...)
+		}
+		out = append(out, gemm.SplitFP16(b.Target, op, w, left, right, bias))
+		if w.Parts > 1 {
+			b.pending = append(b.pending, gemm.PartialSums{Rows: m, Cols: n, Parts: w.Parts, From: right.Parts, To: op.C, Add: op.Accumulate})
+			if rows, ok := b.sumBehind(op, stream); ok && i == len(portions)-1 {
+				b.added[b.now+1] = true
+				b.pending = append(b.pending, gemm.PartialSums{Rows: 1, Cols: rows.A.Cols, Parts: pointwise.SumParts(rows, b.Properties), From: b.sums(stream), To: rows.Out, Add: rows.Accumulate})
+			}
+			if b.now >= b.chainEnd {
+				out, b.pending = append(out, gemm.AddParts(b.Target, b.pending)), nil
+			}
+		}
+	}
+	return out
+}
+
+// biased is that row where the kernel that forms the product adds it.
+func (b *emitter) biased(i int) (row schedule.View) {
+	s := b.plan.schedule
+	if i < 0 {
+		return row
+	}
+	op, row := gemm.AddedRow(s, i)
+	if row.Empty() || b.plan.Factors[op.B.M.ID] != nil || b.plan.MethodOf(op) != gemm.SplitKernel || len(gemm.CutTerms(op, b.plan.Kept[op.B.M.ID] != gemm.Library, gemm.SplitRoom)) > 1 {
+		return schedule.View{}
+	}
+	if w, _ := gemm.Divide(op, b.Properties.SMs); w.Parts > 1 {
+		return schedule.View{}
+	}
+	return row
+}

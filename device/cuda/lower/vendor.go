@@ -1,0 +1,171 @@
+package lower
+
+import (
+	"fmt"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/schedule"
+)
+
+// A Network network.
+type Network struct {
+	Id    int
+	Sizes driver.Sizes
+}
+
+// A stack is an operation of the vendor's library.
+type stack struct {
+	*schedule.Stack
+	backward *schedule.VendorBackward // nil: forward
+	last     []schedule.View
+}
+
+// stackOf is op as a stack, if it is one.
+func stackOf(op schedule.Op) (stack, bool) {
+	switch op := op.(type) {
+	case schedule.Vendor:
+		return stack{Stack: &op.Stack, last: op.Last}, true
+	case schedule.VendorBackward:
+		return stack{Stack: &op.Stack, backward: &op}, true
+	}
+	return stack{}, false
+}
+
+// A space holds the parameters of all layers, or their gradients.
+type space struct{ w, r, bx, br []schedule.View }
+
+// matrix is the matrix that stands for the space.
+func (p *space) matrix() int { return p.w[0].M.ID }
+
+// spaces are the parameters and, in a backward pass, their gradients.
+func (s *stack) spaces() []space {
+	all := []space{{w: s.W, r: s.R, bx: s.BX, br: s.BR}}
+	if b := s.backward; b != nil {
+		all = append(all, space{w: b.DW, r: b.DR, bx: b.DBX, br: b.DBR})
+	}
+	return all
+}
+
+// views are all that the library reads and writes, which have one type.
+func (s *stack) views() []schedule.View {
+	var op schedule.Op = schedule.Vendor{Stack: *s.Stack, Last: s.last}
+	if s.backward != nil {
+		op = *s.backward
+	}
+	var all []schedule.View
+	for _, v := range append(op.Reads(), op.Writes()...) {
+		if v != s.Kept {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// network is what s is to the library.
+func (s *stack) network(e driver.Element, p schedule.Precision) driver.Network {
+	return driver.Network{
+		Cell: s.Cell.Name, Algorithm: s.Algorithm, Element: e, TF32: p == schedule.TF32, Train: !s.Kept.Empty(),
+		Input: s.X.Cols, Hidden: s.Hidden(), Layers: s.Layers(), Batch: s.Batch(), Steps: s.Steps,
+	}
+}
+
+// HasNetworks reports whether the vendor's library runs part of s.
+func HasNetworks(s *schedule.Schedule) bool {
+	for op := range s.Operations() {
+		if _, ok := stackOf(op); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Networks yields those of s with their operations.
+func Networks(s *schedule.Schedule) func(yield func(driver.Network, schedule.Op) bool) {
+	return func(yield func(driver.Network, schedule.Op) bool) {
+		var e []driver.Element
+		for op := range s.Operations() {
+			st, ok := stackOf(op)
+			if !ok {
+				continue
+			}
+			if e == nil {
+				e = elementsOf(s)
+			}
+			if !yield(st.network(e[st.X.M.ID], s.Precision), op) {
+				return
+			}
+		}
+	}
+}
+
+// An extent is part of a program's memory, in bytes.
+type extent struct{ at, bytes int64 }
+
+// house gives the parameters of networks, and what they keep, their places in the
+// program's memory, and adds to what each stream needs what they do.
+func (l *Plan) house(s *schedule.Schedule, networks map[driver.Network]Network, need []int64) error {
+	for stream, op := range everything(s) {
+		st, ok := stackOf(op)
+		if !ok {
+			continue
+		}
+		z := networks[st.network(l.Elements[st.X.M.ID], s.Precision)].Sizes
+		for _, p := range st.spaces() {
+			if err := l.houseSpace(p, z); err != nil {
+				return err
+			}
+		}
+		if !st.Kept.Empty() && l.Offsets[st.Kept.M.ID] < 0 {
+			l.Offsets[st.Kept.M.ID] = l.reserve(z.Kept)
+		}
+		need[stream] = max(need[stream], z.Workspace)
+	}
+	return nil
+}
+
+func (l *Plan) houseSpace(p space, z driver.Sizes) error {
+	if _, ok := l.spaces[p.matrix()]; !ok {
+		l.spaces[p.matrix()] = extent{at: l.reserve(z.Weights), bytes: z.Weights}
+	}
+	base := l.spaces[p.matrix()].at
+	for i, at := range z.Parameters {
+		for _, home := range []struct {
+			v  schedule.View
+			at int64
+		}{{p.w[i], at.W}, {p.r[i], at.R}, {p.bx[i], at.BX}, {p.br[i], at.BR}} {
+			to := &l.Offsets[home.v.M.ID]
+			if *to >= 0 && *to != base+home.at {
+				return fmt.Errorf("cuda: %w: %s is a parameter of two networks that keep it in different places", schedule.ErrUnsupported, home.v.M.Name)
+			}
+			*to = base + home.at
+		}
+	}
+	return nil
+}
+
+// network is the call of the library for s on a stream.
+func (b *emitter) network(s stack, stream int) launch.Command {
+	r := &driver.NetworkRun{
+		ID: b.plan.networks[s.network(b.Element(s.X), b.Precision)].Id,
+		X:  b.At(s.X), Y: b.At(s.Y), Weights: b.Base + driver.Pointer(b.plan.spaces[s.spaces()[0].matrix()].at),
+		Workspace: b.scratch(stream),
+	}
+	if !s.Kept.Empty() {
+		r.Kept = b.At(s.Kept)
+	}
+	for i, v := range s.First {
+		r.First[i] = b.At(v)
+	}
+	for i, v := range s.last {
+		r.Last[i] = b.At(v)
+	}
+	if g := s.backward; g != nil {
+		r.Backward, r.DY, r.DX = true, b.At(g.DY), b.At(g.DX)
+		r.DWeights = b.Base + driver.Pointer(b.plan.spaces[s.spaces()[1].matrix()].at)
+		for i, v := range g.DFirst {
+			r.DFirst[i] = b.At(v)
+		}
+	}
+	return launch.Command{Network: r}
+}
