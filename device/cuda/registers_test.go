@@ -250,21 +250,21 @@ func TestChosen(t *testing.T) {
 		hidden, batch int
 		form          string
 	}{
-		{cell.LSTM, 128, 96, "rows 4×256"},       // 0.53, 0.67
-		{cell.LSTM, 160, 32, "rows 8×160"},       // 0.49, 0.58
-		{cell.LSTM, 192, 16, "cluster 4×192"},    // 0.61, 0.97
-		{cell.LSTM, 192, 32, "rows 8×192"},       // 0.54, 0.86
-		{cell.LSTM, 256, 15, "cluster 8×256"},    // 0.53; rows 0.54
-		{cell.LSTM, 256, 28, "rows 16×128"},      // 0.54, 0.71
-		{cell.GRU, 128, 96, "rows 4×256"},        // 0.55, 0.70
-		{cell.GRU, 160, 32, "cluster 7×96"},      // 0.59; 14×96 0.80
-		{cell.GRU, 160, 48, "rows 8×160"},        // 0.53, 0.59 at 56
-		{cell.GRU, 192, 32, "rows 8×192"},        // 0.56, 0.66
-		{cell.GRU, 192, 64, "cluster 2×384"},     // 0.94, 1.80
-		{cell.GRU, 256, 16, "rows 16×128"},       // 0.58, 0.63
-		{cell.GRU, 256, 36, "rows 8×256"},        // 0.69, 0.82 at 32
-		{cell.GRU, 320, 8, "cluster 16×160"},     // 0.74, 1.06
-		{cell.RNNTanh, 512, 28, "cluster 8×256"}, // 0.69, 0.83
+		{cell.LSTM, 128, 96, "wholerow 4×256"},  // 0.53, 0.67
+		{cell.LSTM, 160, 32, "wholerow 8×160"},  // 0.49, 0.58
+		{cell.LSTM, 192, 16, "simt 4×192"},      // 0.61, 0.97
+		{cell.LSTM, 192, 32, "wholerow 8×192"},  // 0.54, 0.86
+		{cell.LSTM, 256, 15, "simt 8×256"},      // 0.53; rows 0.54
+		{cell.LSTM, 256, 28, "wholerow 16×128"}, // 0.54, 0.71
+		{cell.GRU, 128, 96, "wholerow 4×256"},   // 0.55, 0.70
+		{cell.GRU, 160, 32, "simt 7×96"},        // 0.59; 14×96 0.80
+		{cell.GRU, 160, 48, "wholerow 8×160"},   // 0.53, 0.59 at 56
+		{cell.GRU, 192, 32, "wholerow 8×192"},   // 0.56, 0.66
+		{cell.GRU, 192, 64, "simt 2×384"},       // 0.94, 1.80
+		{cell.GRU, 256, 16, "wholerow 16×128"},  // 0.58, 0.63
+		{cell.GRU, 256, 36, "wholerow 8×256"},   // 0.69, 0.82 at 32
+		{cell.GRU, 320, 8, "simt 16×160"},       // 0.74, 1.06
+		{cell.RNNTanh, 512, 28, "simt 8×256"},   // 0.69, 0.83
 	} {
 		_, forms := cuda.Groupings(l.cell, l.hidden, l.batch, driver.Single, nil, h200())
 		if len(forms) == 0 || !strings.HasPrefix(forms[0], l.form+" SPREAD = 0,") {
@@ -308,7 +308,7 @@ func TestRowsFit(t *testing.T) {
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel()
 			launch, text := clustered(t, l)
-			if !strings.Contains(text, "rows_layer(cell") {
+			if !strings.Contains(text, "wholerow_layer(cell") {
 				t.Fatal("not of whole rows")
 			}
 			if n := recorded(t, c, stackRecord, launch, text); n > 0 {

@@ -104,8 +104,14 @@ var (
 	blanks   = regexp.MustCompile(`(?m)[ \t]+$|^\n+`)
 )
 
+// renamed are functions of kernels that had other names when the golden file was
+// written.
+var renamed = strings.NewReplacer("simt_layer(", "cluster_layer(", "mma_layer(", "tensor_layer(", "mma_poll_layer(", "pull_layer(",
+	"mma_bulk_layer(", "turns_layer(", "wholerow_layer(", "rows_layer(")
+
 // nameless is a kernel's text without its comments and its name.
 func nameless(name, text string) string {
+	text = renamed.Replace(text)
 	text = regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\b`).ReplaceAllString(text, "KERNEL")
 	return blanks.ReplaceAllString(comments.ReplaceAllString(text, ""), "")
 }

@@ -24,7 +24,7 @@ const (
 	skinnyFactor = 1 << 16
 )
 
-// A Skinny is how kernels/narrow.cu divides products of few rows that have the
+// A Skinny is how narrow.cu divides products of few rows that have the
 // same packed right factor, and how that factor is stored.
 type Skinny struct {
 	length, columns int  // of the factor: terms of a sum, and sums

@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Terms at a time, and columns of a block's part of a product, as kernels/halves.cu has them.
+// Terms at a time, and columns of a block's part of a product, as halves.cu has them.
 const (
 	DeepHalves    = 32
 	columnsHalves = 128

@@ -114,7 +114,7 @@ func (p *Plan) untaken(t taken, refused error) error {
 		case k.why == form && refused != nil:
 			return refused
 		default:
-			return fmt.Errorf("cuda: %s=%d: %w: %s", k.name, v, schedule.ErrKnob, k.why)
+			return fmt.Errorf("cuda: %s: %w: %s", persistent.Setting(k.name, v), schedule.ErrKnob, k.why)
 		}
 	}
 	return nil

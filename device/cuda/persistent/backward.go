@@ -63,26 +63,18 @@ func (b *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err
 // LaunchBackward is the kernel of op in groups of blocks.
 func LaunchBackward(b *launch.Target, op schedule.PersistentBackward, t Config, control uint64, urgent bool) launch.Command {
 	groups := carriedGroups(b, op)
-	words := []any{t.kernel, " ", op.Cell.Name, functions(b), op.Hidden(), t.sizes, b.Element(op.R)}
+	words := []any{t.variant.Name, " ", op.Cell.Name, functions(b), op.Hidden(), t.sizes, b.Element(op.R)}
 	for _, g := range groups {
 		words = append(words, " ", g.Name, g.Element)
 	}
 	write := func() codegen.Source {
-		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").Text + backText(op, groups, b.Element(op.R), functions(b)) + t.backFiles()
+		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").Text + backText(op, groups, b.Element(op.R), functions(b)) + t.variant.text()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistentbackward(int steps, int batch, unsigned* control, unsigned* trouble%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, trouble);\n}\n",
 			t.threads, codegen.Params(groups), codegen.Members(groups, 0))
 		return codegen.Source{Name: "persistentbackward", Text: text}
 	}
 	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), control, b.Status()}, b.Arguments(groups)...)
 	return t.launch(op.Batch(), urgent, b.Source(write, words...), append(args, uint64(b.At(op.R))))
-}
-
-// backFiles are the text of a gradient's kernel.
-func (t Config) backFiles() string {
-	if t.kernel == "backturns" {
-		return file("fragments").Text + file(t.kernel).Text
-	}
-	return file(t.kernel).Text + file("back").Text
 }
 
 // carried lists what a thread keeps from step to step: the states' gradients,
@@ -108,7 +100,7 @@ func carriedGroups(t *launch.Target, op schedule.PersistentBackward) []codegen.G
 	return slices.DeleteFunc(groups, func(g codegen.Group) bool { return strings.HasPrefix(g.Name, "g_dprev") })
 }
 
-// backText is the struct Cell of kernels/back.cu, with functions of that name.
+// backText is the struct Cell of backward.cu, with functions of that name.
 func backText(op schedule.PersistentBackward, groups []codegen.Group, weights driver.Element, functions string) string {
 	c := op.Cell
 	kept := carried(c)

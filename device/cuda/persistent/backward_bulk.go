@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A backwardBulk is how kernels/backturns.cu divides a layer.
+// A backwardBulk is how backward_bulk.cu divides a layer.
 type backwardBulk struct {
 	Layer
 	clusters int  // of a group
@@ -166,7 +166,7 @@ func (g backwardBulk) cycles(p driver.Properties) float64 {
 func (g backwardBulk) grouping(carried int, p driver.Properties) Config {
 	return Config{
 		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
-		kernel: "backturns", sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, WORDED = %d, ORDERED = 0",
+		variant: backwardBulkVariant, sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, WORDED = %d, ORDERED = 0",
 			g.clusters, g.cluster, g.units, g.samples, g.warps(), g.band, g.height, g.split, g.chunks, g.resident, g.slots, ints.FromBool(g.exact), ints.FromBool(g.words)),
 		Knobs: knob.Params{"resident": 4, "samples": g.samples, "tensor": 1},
 	}

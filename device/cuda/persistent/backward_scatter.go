@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A backwardScatter is how kernels/back.cu divides a layer.
+// A backwardScatter is how backward.cu divides a layer.
 type backwardScatter struct {
 	Layer
 	clusters int  // of a group; more than one, of one block or of more, are spread over the GPU
@@ -294,16 +294,16 @@ func (b *Chooser) scatterShapes(yield func(clusters, cluster, groups int)) {
 func (s backwardScatter) grouping(p driver.Properties) Config {
 	sizes := fmt.Sprintf("SPREAD = %d, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, CHUNKS = %d, RESIDENT = %d, SAME = %d, ",
 		ints.FromBool(s.spread()), s.clusters, s.cluster, s.units, s.samples, s.warps, s.chunks(), s.resident, s.same())
-	kernel := "backtensor"
+	variant := backwardMMAVariant
 	if s.tensor {
 		sizes += fmt.Sprintf("EXACT = %d", ints.FromBool(s.exact))
 	} else {
-		kernel = "backvector"
+		variant = backwardSIMTVariant
 		sizes += fmt.Sprintf("OUT = %d, LANES = %d", s.out, s.lanes)
 	}
 	return Config{
 		spread: s.spread(), few: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p),
-		kernel: kernel, sizes: sizes, Knobs: knob.Params{"resident": 1, "samples": s.samples, "tensor": 2 - ints.FromBool(s.tensor)},
+		variant: variant, sizes: sizes, Knobs: knob.Params{"resident": 1, "samples": s.samples, "tensor": 2 - ints.FromBool(s.tensor)},
 	}
 }
 

@@ -23,22 +23,14 @@ type Config struct {
 	shared   int          // bytes of a block
 	together int          // groups that run at the same time
 	cycles   float64      // that a step is expected to take
-	kernel   string       // file and function
+	variant  *Variant     // nil: one group with a barrier
 	sizes    string       // its constants
 	Knobs    knob.Params
 }
 
-// files are the text of t's kernel.
-func (t Config) files() string {
-	if t.kernel == "cluster" {
-		return file(t.kernel).Text
-	}
-	return file("fragments").Text + file(t.kernel).Text
-}
-
 // Describe says what t is and how long a step of it is expected to take.
 func (t Config) Describe() string {
-	return fmt.Sprintf("%s %d×%d %s, %.0f cycles", t.kernel, t.blocks, t.threads, t.sizes, t.cycles)
+	return fmt.Sprintf("%s %d×%d %s, %.0f cycles", t.variant.Name, t.blocks, t.threads, t.sizes, t.cycles)
 }
 
 // launch is that of a kernel for so many sequences, urgent where others wait for
@@ -65,14 +57,14 @@ func LaunchForward(b *launch.Target, op schedule.Persistent, t Config, control u
 	r := newRecurrence(&op.Sequence, p)
 	groups := sequenceGroups(b, op)
 	t.sizes += fmt.Sprintf(", ORDERED = %d, CLOCKS = %d", ints.FromBool(ordered), b.Knobs["clocks"])
-	words := []any{t.kernel, " ", op.Cell.Name, functions(b), op.Train, op.Hidden(), t.sizes, b.Element(op.R[0])}
+	words := []any{t.variant.Name, " ", op.Cell.Name, functions(b), op.Train, op.Hidden(), t.sizes, b.Element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.Element)
 	}
 	write := func() codegen.Source {
-		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").Text + r.text(groups, b.Element(op.R[0]), functions(b)) + t.files()
-		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s_layer(cell, steps, batch, control, trouble);\n}\n",
-			t.threads, codegen.Params(groups), codegen.WeightParams(len(op.R)), codegen.Members(groups, len(op.R)), t.kernel)
+		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").Text + r.text(groups, b.Element(op.R[0]), functions(b)) + t.variant.text()
+		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s(cell, steps, batch, control, trouble);\n}\n",
+			t.threads, codegen.Params(groups), codegen.WeightParams(len(op.R)), codegen.Members(groups, len(op.R)), t.variant.entry)
 		return codegen.Source{Name: "persistent", Text: text}
 	}
 	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), control, b.Status()}, b.Arguments(groups)...)
@@ -82,7 +74,7 @@ func LaunchForward(b *launch.Target, op schedule.Persistent, t Config, control u
 	return t.launch(op.Batch(), urgent, b.Source(write, words...), args)
 }
 
-// functions names those of a persistent layer's cells: see kernels/recurrence.cu.
+// functions names those of a persistent layer's cells: see recurrence.cu.
 func functions(t *launch.Target) string {
 	if f := t.Knobs["functions"]; f == 2 || f == 0 && t.Precision == schedule.BF16 {
 		return "Coarse"
@@ -111,4 +103,4 @@ func barrierConfig() Config {
 }
 
 // Grouped reports whether t divides a layer among groups of blocks.
-func (t Config) Grouped() bool { return t.kernel != "" }
+func (t Config) Grouped() bool { return t.variant != nil }

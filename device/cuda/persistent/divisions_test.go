@@ -30,9 +30,9 @@ func TestEven(t *testing.T) {
 			}
 		}
 	}
-	for _, kernel := range []string{"cluster", "tensor", "pull", "turns", "rows", "backtensor", "backvector", "backturns"} {
-		if !seen[kernel] {
-			t.Errorf("none is of %s", kernel)
+	for _, v := range persistent.Variants {
+		if !seen[v.Name] {
+			t.Errorf("none is of %s", v.Name)
 		}
 	}
 }
@@ -126,13 +126,13 @@ func (d *divided) check() {
 	d.least("threads", 1024, d.Threads)
 	d.least("shared memory", h200().Shared, d.Shared)
 	switch d.Kernel {
-	case "cluster":
+	case "simt":
 		d.cluster()
-	case "tensor", "pull", "turns":
+	case "mma", "mma-poll", "mma-bulk":
 		d.fragments()
-	case "rows":
+	case "wholerow":
 		d.rows()
-	case "backturns":
+	case "backward-bulk":
 		d.backturns()
 	default:
 		d.back()
@@ -145,7 +145,7 @@ func (d *divided) groups(samples int) (all, groups int) {
 	return all, min(all, d.Together)
 }
 
-// cluster checks kernels/cluster.cu.
+// cluster checks simt.cu.
 func (d *divided) cluster() {
 	c := d.of
 	units, samples, tile, lanes, chunks, resident := c["UNITS"], c["SAMPLES"], c["TILE"], c["LANES"], c["CHUNKS"], c["RESIDENT"]
@@ -181,7 +181,7 @@ func (d *divided) cluster() {
 	}
 }
 
-// fragments checks kernels/tensor.cu, pull.cu and turns.cu.
+// fragments checks mma.cu, mma_poll.cu and mma_bulk.cu.
 func (d *divided) fragments() {
 	c := d.of
 	units, sequences, samples, band, split, chunks, resident := c["UNITS"], c["SEQUENCES"], c["SAMPLES"], c["BAND"], c["SPLIT"], c["CHUNKS"], c["RESIDENT"]
@@ -209,7 +209,7 @@ func (d *divided) fragments() {
 	}
 	words := up(d.hidden, side) * d.size / 4
 	switch d.Kernel {
-	case "tensor":
+	case "mma":
 		buffers := 2 - c["SPREAD"]
 		d.least("shared memory", d.Shared, 128+buffers*samples*row+samples*units*d.size+sums+far+4*min(1, c["STREAMED"])*each*c["STREAMED"]*d.Threads*4)
 		if c["STREAMED"] > 0 {
@@ -225,7 +225,7 @@ func (d *divided) fragments() {
 		if c["SPREAD"] == 0 && c["CLUSTER"] == 1 {
 			d.least("a row of a block alone", width, units*d.size)
 		}
-	case "pull":
+	case "mma-poll":
 		room := 0
 		if c["BOUNDED"] > 0 {
 			room += 32 + 2*chunks*split*sequences*16
@@ -235,7 +235,7 @@ func (d *divided) fragments() {
 		}
 		d.least("shared memory", d.Shared, 2*sums+far)
 		d.least("memory", int(d.Room), 256+4*groups*room)
-	case "turns":
+	case "mma-bulk":
 		all, groups := d.groups(samples)
 		passes := (all + groups - 1) / groups
 		d.same("sequences of a turn", sequences, samples)
@@ -245,7 +245,7 @@ func (d *divided) fragments() {
 	}
 }
 
-// rows checks kernels/rows.cu.
+// rows checks wholerow.cu.
 func (d *divided) rows() {
 	c := d.of
 	units, sequences, parts := c["UNITS"], c["SEQUENCES"], 1+c["EXACT"]
@@ -266,13 +266,13 @@ func (d *divided) rows() {
 	d.least("bytes that a barrier counts", 1<<20-1, up(d.hidden, 4)/4*four)
 }
 
-// back checks kernels/back.cu with backtensor.cu or backvector.cu.
+// back checks backward.cu with backward_mma.cu or backward_simt.cu.
 func (d *divided) back() {
 	c := d.of
 	clusters, cluster, units, samples, warps, chunks, resident, same := c["CLUSTERS"], c["CLUSTER"], c["UNITS"], c["SAMPLES"], c["WARPS"], c["CHUNKS"], c["RESIDENT"], c["SAME"]
 	group, line, threads := clusters*cluster, clusters*units, warps*32
 	values, share := units*samples, clusters*units*samples
-	exact, tensor := c["EXACT"], d.Kernel == "backtensor"
+	exact, tensor := c["EXACT"], d.Kernel == "backward-mma"
 	d.same("threads", d.Threads, threads)
 	d.same("blocks", d.Blocks, group)
 	d.least("units", group*units, d.hidden)
@@ -326,7 +326,7 @@ func (d *divided) back() {
 	d.least("bytes that a barrier counts", 1<<20-1, cluster*line*4*samples)
 }
 
-// backturns checks kernels/backturns.cu.
+// backturns checks backward_bulk.cu.
 func (d *divided) backturns() {
 	c := d.of
 	clusters, cluster, units, samples, warps, band, height, split := c["CLUSTERS"], c["CLUSTER"], c["UNITS"], c["SAMPLES"], c["WARPS"], c["BAND"], c["HEIGHT"], c["SPLIT"]

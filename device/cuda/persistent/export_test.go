@@ -30,7 +30,7 @@ func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, g
 	}
 	all, _ := b.parts(list)
 	for _, t := range all {
-		out = append(out, Division{Kernel: t.kernel, Sizes: t.sizes, Blocks: t.blocks, Threads: t.threads, Shared: t.shared, Together: t.together, Room: launch.Alignment + room, States: states})
+		out = append(out, Division{Kernel: t.variant.Name, Sizes: t.sizes, Blocks: t.blocks, Threads: t.threads, Shared: t.shared, Together: t.together, Room: launch.Alignment + room, States: states})
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-// What kernels of layers on tensor cores share: see tensor.cu. A fragment of a
+// What kernels of layers on tensor cores share: see mma.cu. A fragment of a
 // product wants columns of each lane that are not neighbours, but any order of
 // columns is as good, so that a lane takes 16 bytes side by side: they are one
 // load for the fragments of two products.
@@ -40,7 +40,7 @@ template <class Weight> __device__ __forceinline__ quad fragment(Weight weight, 
   return q;
 }
 
-// weights_of are those of gate g, found as kernels/arrange.cu left them where
+// weights_of are those of gate g, found as pack_fragments.cu left them where
 // weights are ORDERED.
 template <class Cell> __device__ __forceinline__ quad weights_of(const Cell& cell, int g, int unit, int column, int half, unsigned* trouble) {
   constexpr int HIDDEN = Cell::hidden, WIDE = (HIDDEN * SIZE + 63) / 64;

@@ -31,7 +31,7 @@ func KnobDocs(gradient bool) []knob.Knob {
 		back = []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}
 	}
 	return []knob.Knob{
-		{Name: "resident", Doc: "where a persistent layer's weights stay, a copy in each group of blocks: 1: groups are clusters; 2: they are spread over the GPU; 4: they are, and take turns with their sequences; 5: they are, and each warp reads what it multiplies; 6: groups are clusters, and each warp multiplies whole rows; 3: one group with a barrier, weights in shared memory; 0: as is expected to be the fastest; where only a layer or its gradient can be so, the other is spread", Values: []int{0, 1, 2, 3, 4, 5, 6}},
+		{Name: "resident", Doc: residentDoc(), Values: []int{0, 1, 2, 3, 4, 5, 6}},
 		{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, ClusterSizes()...)},
 		{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 3, 4, 8, 16}},
 		{Name: "samples", Doc: "sequences that a group runs at a time, in a gradient too where that can; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}, Max: maxSamples},

@@ -9,14 +9,14 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// An mma is how kernels/tensor.cu, kernels/pull.cu and kernels/turns.cu divides
+// An mma is how mma.cu, mma_poll.cu and mma_bulk.cu divides
 // a layer.
 type mma struct {
 	Layer
 	states   int  // of the cell
 	spread   bool // over the GPU, not in clusters
-	turns    bool // and states are copied whole: kernels/turns.cu
-	pull     bool // and each warp reads what it multiplies: kernels/pull.cu
+	turns    bool // and states are copied whole: mma_bulk.cu
+	pull     bool // and each warp reads what it multiplies: mma_poll.cu
 	passes   int  // times samples sequences of a group
 	slots    int  // states that are there at the same time, where groups take turns
 	cluster  int  // blocks that share the units
@@ -114,7 +114,7 @@ func (f mma) overhead() int {
 	return n
 }
 
-// pulledSamples is how many sequences kernels/pull.cu multiplies at a time.
+// pulledSamples is how many sequences mma_poll.cu multiplies at a time.
 const pulledSamples = 16
 
 // shaped fills in how f, of so many blocks at most, divides the units, or says why it
@@ -211,7 +211,7 @@ func (f mma) cycles(together int) float64 {
 	return cycles
 }
 
-// pulled is what a step of kernels/pull.cu takes, of a group's states of so many
+// pulled is what a step of mma_poll.cu takes, of a group's states of so many
 // bytes and, of a part of the sequences, so many products in each quarter of a
 // multiprocessor; fitted to 30 measurements, to 7 %.
 func (f mma) pulled(products, bytes float64) float64 {
@@ -244,16 +244,16 @@ func (f mma) grouping(p driver.Properties) Config {
 	together := f.together(p)
 	g := Config{
 		spread: f.spread, Order: ByLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
-		kernel: "tensor", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, SAMPLES = %d, BAND = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
+		variant: mmaVariant, sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, SAMPLES = %d, BAND = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
 			ints.FromBool(f.spread), f.cluster, f.units, f.samples, 8*f.tiles(), f.band, f.split, f.chunks, f.resident, ints.FromBool(f.exact)),
 		Knobs: knob.Params{"samples": f.samples, "tile": f.band, "lanes": 4 * f.split, "tensor": 1},
 	}
 	switch {
 	case f.pull:
-		g.kernel, g.sizes = "pull", fmt.Sprintf("%s, PARTS = %d, BOUNDED = %d", g.sizes, f.parts, f.bounded())
+		g.variant, g.sizes = pollVariant, fmt.Sprintf("%s, PARTS = %d, BOUNDED = %d", g.sizes, f.parts, f.bounded())
 		g.Knobs["resident"] = 5
 	case f.turns:
-		g.kernel, g.sizes = "turns", fmt.Sprintf("%s, SLOTS = %d", g.sizes, f.slots)
+		g.variant, g.sizes = bulkVariant, fmt.Sprintf("%s, SLOTS = %d", g.sizes, f.slots)
 		g.Knobs["resident"] = 4
 	default:
 		g.sizes += fmt.Sprintf(", STREAMED = %d", ints.FromBool(f.streamed)*f.inputs)

@@ -159,7 +159,7 @@ func (r *recurrence) early() string {
 	return value
 }
 
-// text is the struct Cell of kernels/recurrence.cu, with functions of that name.
+// text is the struct Cell of recurrence.cu, with functions of that name.
 func (r *recurrence) text(groups []codegen.Group, weights driver.Element, functions string) string {
 	c := r.op.Cell
 	free, constants := r.reads(cell.X), r.reads(cell.BX, cell.BR, cell.Peep)

@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A simt is how kernels/cluster.cu divides a layer.
+// A simt is how simt.cu divides a layer.
 type simt struct {
 	hidden, gates int
 	spread        bool // over the GPU, not in clusters
@@ -155,7 +155,7 @@ func (t simt) cycles(batch int, p driver.Properties) float64 {
 	if t.spread {
 		words := float64(t.hidden * t.samples)
 		everywhere, thread := words*float64(t.cluster*min(clusters, together)), words/threads
-		if exchange = 560 + everywhere/2000 + 60*thread; t.units*t.samples < 8 { // words of twice the size: see kernels/cluster.cu
+		if exchange = 560 + everywhere/2000 + 60*thread; t.units*t.samples < 8 { // words of twice the size: see simt.cu
 			exchange = 710 + everywhere/1000 + 77*thread
 		}
 	} else if t.cluster > 1 {
@@ -179,7 +179,7 @@ func (t simt) together(p driver.Properties) int {
 func (t simt) grouping(batch int, p driver.Properties) Config {
 	return Config{
 		spread: t.spread, Order: ByUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
-		kernel: "cluster", sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d, SETTLED = %d",
+		variant: simtVariant, sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d, SETTLED = %d",
 			ints.FromBool(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident, ints.FromBool(t.settled(batch, p))),
 		Knobs: knob.Params{"samples": t.samples, "tile": t.tile, "lanes": t.lanes, "tensor": 2},
 	}

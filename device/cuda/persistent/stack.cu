@@ -1,7 +1,7 @@
 // Layers upon each other over all steps of time, as one kernel: each has blocks of
 // its own, with the weights of their units for both its own h and that of the
 // layer beneath, on chip. While a layer runs a step the one beneath runs the next.
-// Products are on tensor cores and h travels as in pull.cu, to the blocks of its
+// Products are on tensor cores and h travels as in mma_poll.cu, to the blocks of its
 // layer and to those of the layer above. A block has BAND units; SPLIT warps have
 // a slice of the columns each and multiply, CELLS warps add their sums and run the
 // cell, so that both go on at the same time. A group with more than SAMPLES

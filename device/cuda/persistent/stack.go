@@ -13,7 +13,7 @@ import (
 )
 
 // Persistent layers upon each other run as one kernel, each in blocks of its own
-// (kernels/stack.cu), where a product of the states of one is the input of the next
+// (stack.cu), where a product of the states of one is the input of the next
 // and nothing is between them. What the product would have left in memory is never
 // formed: so its matrix is one that the host may not read.
 

@@ -9,7 +9,7 @@ import (
 )
 
 // For many sequences layers upon each other run in another kernel
-// (kernels/stackbulk.cu): h is copied to shared memory once for two blocks, and the
+// (stack_bulk.cu): h is copied to shared memory once for two blocks, and the
 // four gates of a block's units are multiplied by four warps together, which is
 // Hopper's fastest product.
 

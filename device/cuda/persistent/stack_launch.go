@@ -20,7 +20,7 @@ func LaunchStack(t *launch.Target, st *Stack, meeting uint64) launch.Command {
 		stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, stackCells, st.chunks, st.own, st.near, st.takes, stackDepth, st.places, st.more, st.fewer, st.bounded(), ints.FromBool(st.exact), t.Knobs["clocks"])
 	kernel := "stack"
 	if st.bulk != nil {
-		sizes, kernel = bulkSizes(t, st), "stackbulk"
+		sizes, kernel = bulkSizes(t, st), "stack_bulk"
 	}
 	words := []any{kernel, " ", op.Cell.Name, functions(t), op.Train, op.Hidden(), sizes, t.Element(op.R[0])}
 	for _, g := range groups {

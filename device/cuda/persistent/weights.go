@@ -15,7 +15,7 @@ type WeightLayout int
 
 const (
 	ByColumn WeightLayout = iota // the units of a column side by side, as products read them
-	ByUnit                       // the columns of a unit side by side, for kernels/cluster.cu
+	ByUnit                       // the columns of a unit side by side, for simt.cu
 	ByLane                       // in fragments of products on tensor cores
 )
 
@@ -35,7 +35,7 @@ func PackFragments(t *launch.Target, op schedule.Pack) launch.Command {
 	from, to, exact := t.Element(op.Src), t.Element(op.Dst), ints.FromBool(t.Precision == schedule.FP32)
 	s := t.Source(func() codegen.Source {
 		head := fmt.Sprintf("typedef %v FROM;\ntypedef %v W;\nenum { SPREAD = 0, ORDERED = 0, BAND = 16, EXACT = %d };\n", from, to, exact)
-		return codegen.Source{Name: "arrange", Text: head + file("recurrence").Text + file("fragments").Text + file("arrange").Text}
+		return codegen.Source{Name: "arrange", Text: head + file("recurrence").Text + file("fragments").Text + file("pack_fragments").Text}
 	}, "arrange ", from, to, exact)
 	quads := int(FragmentBytes(hidden, to) / 16)
 	return launch.New(s, [3]int{ints.CeilDiv(quads, launch.BlockSize), op.Dst.Cols / hidden, 1}, [3]int{launch.BlockSize, 1, 1},

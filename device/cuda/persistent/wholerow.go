@@ -8,7 +8,7 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A wholeRow is how kernels/rows.cu divides a layer: in clusters of blocks each of whose
+// A wholeRow is how wholerow.cu divides a layer: in clusters of blocks each of whose
 // warps multiplies the rows of rowUnits units, with all of their gates, and all columns.
 type wholeRow struct {
 	Layer
@@ -108,7 +108,7 @@ func (r wholeRow) together(p driver.Properties) int { return max(1, p.Together(r
 func (r wholeRow) grouping(p driver.Properties) Config {
 	return Config{
 		Order: ByUnit, few: p.Part, blocks: r.cluster, samples: r.samples, threads: r.threads(), shared: r.shared(), together: r.together(p), cycles: r.cycles(p),
-		kernel: "rows", sizes: fmt.Sprintf("SPREAD = 0, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, BAND = %d, EXACT = %d, BOUNDED = %d",
+		variant: wholeRowVariant, sizes: fmt.Sprintf("SPREAD = 0, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, BAND = %d, EXACT = %d, BOUNDED = %d",
 			r.cluster, r.units, r.samples, rowUnits, ints.FromBool(r.exact), ints.FromBool(r.within == 1)),
 		Knobs: knob.Params{"resident": 6, "samples": r.samples, "tile": rowUnits, "lanes": 4, "tensor": 1},
 	}

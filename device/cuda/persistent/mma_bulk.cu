@@ -1,5 +1,5 @@
 // A layer over all steps of time in a group of blocks from all over the GPU, its
-// products on tensor cores as in tensor.cu. Where many values are exchanged, words
+// products on tensor cores as in mma.cu. Where many values are exchanged, words
 // that each say when they are new would be twice the bytes, and every thread would
 // look at many. Here a group's h of SAMPLES sequences lies in memory as it will lie
 // in shared memory; warps that have written theirs count themselves, and who sees
@@ -14,7 +14,7 @@
 //   cell      states are in shared memory; h goes to memory, and is counted
 //   copy      h of the turn after this one, or two where there are turns enough
 //             for that to be there already
-template <class Cell> __device__ __forceinline__ void turns_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 8;
   constexpr int WARPS = UNITS / BAND * SPLIT, THREADS = WARPS * 32;
   constexpr int EACH = SAMPLES >= ACROSS * SPLIT ? SAMPLES / (ACROSS * SPLIT) : 1; // sequences of a thread after the sum

@@ -5,7 +5,7 @@
 // these gather each other's gradients, those of their units' gates, and multiply
 // them with the weights from there to all units of their cluster. What the blocks
 // of a cluster so have of the gradient of a unit's h is summed where the unit is.
-// So each gradient travels once to each cluster, as h does in turns.cu, through
+// So each gradient travels once to each cluster, as h does in mma_bulk.cu, through
 // memory, where it lies as it will lie in shared memory; and each sum to one block.
 //
 // A group with more sequences than SAMPLES takes turns with them. A turn:

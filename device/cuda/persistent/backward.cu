@@ -18,7 +18,7 @@
 //
 // SAME lanes share the last sum and have the same result.
 //
-// See cluster.cu for groups and recurrence.cu for words in memory. Two buffers of
+// See simt.cu for groups and recurrence.cu for words in memory. Two buffers of
 // parts are enough: a block sends those of exchange e + 2 once it has all of
 // e + 1, which each block sends after it has summed those of e. A block has all
 // that is for itself while some of its own warps still multiply what is for

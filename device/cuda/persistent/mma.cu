@@ -1,6 +1,6 @@
 // A layer over all steps of time in a group of blocks, its weights in registers
 // and shared memory and its products on tensor cores. Groups and what they
-// exchange are those of cluster.cu. A warp multiplies 16 units, all of their
+// exchange are those of simt.cu. A warp multiplies 16 units, all of their
 // gates, with one of SPLIT slices of the columns, 64 bytes of it at a time, for
 // all SEQUENCES sequences, filled up to SAMPLES. A step:
 //
@@ -10,7 +10,7 @@
 //             gates of a unit for EACH sequences
 //   cell      of these; states stay in registers
 //   push      the units' new h to all blocks, 16 bytes at a time
-template <class Cell> __device__ __forceinline__ void tensor_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   constexpr bool ALONE = !SPREAD && CLUSTER == 1, SENT = !SPREAD && !ALONE;
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 8;
   constexpr int WARPS = UNITS / BAND * SPLIT, THREADS = WARPS * 32;

@@ -1,6 +1,6 @@
 // A layer over all steps of time in a group of blocks from all over the GPU, its
 // weights in registers and shared memory and its products on tensor cores as in
-// tensor.cu. The blocks leave h in memory, and each warp takes what it multiplies
+// mma.cu. The blocks leave h in memory, and each warp takes what it multiplies
 // of it from there straight to its registers, where every lane finds the 16 bytes
 // of a fragment side by side. A step:
 //
@@ -238,7 +238,7 @@ template <bool PHASED, class Cell> __device__ __forceinline__ void pull(const Ce
   if (CLOCKS && blockIdx.x == 0 && (tid == 0 || tid == THREADS - 32)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);
 }
 
-template <class Cell> __device__ __forceinline__ void pull_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ void mma_poll_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   if (BOUNDED == 2) {  // has a group's first h anything beyond?
     const int group = blockIdx.x / CLUSTER, together = gridDim.x / CLUSTER * SEQUENCES;
     DYNAMIC_SHARED(memory);

@@ -1,5 +1,5 @@
 // The product of a block's gradients with its weights on tensor cores: a warp has
-// GROUPS times 16 units of the layer, for all SAMPLES sequences; see tensor.cu
+// GROUPS times 16 units of the layer, for all SAMPLES sequences; see mma.cu
 // for fragments. Parts lie as fragments do: four of a lane side by side, two
 // units of two sequences each.
 //

@@ -3,7 +3,7 @@
 // gates, three or four, which are a tile of 16 rows, and all columns. No sum passes
 // from warp to warp, so a block's warps never meet: each waits for h, multiplies,
 // runs its cells and sends their h to all blocks of the cluster, whose barriers
-// count the bytes. Two buffers of h are enough, as in cluster.cu.
+// count the bytes. Two buffers of h are enough, as in simt.cu.
 //
 // Up to eight sequences are the columns of a product. Where EXACT, weights and h are
 // of single precision in halves (recurrence.cu), of up to four sequences, whose high
@@ -18,7 +18,7 @@
 // What a lane has of a tile of a sequence's h, or of a part of it.
 struct __align__(8) columns { unsigned v[2]; };
 
-template <class Cell> __device__ __forceinline__ void rows_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = (HIDDEN + 15) / 16, FOURS = (HIDDEN + 3) / 4;
   constexpr int WARPS = UNITS / 4, THREADS = WARPS * 32, PARTS = EXACT ? 2 : 1;
   constexpr int WIDE = EXACT ? SEQUENCES : (SEQUENCES + 1) / 2, PAIRS = WIDE > 2 ? 4 : WIDE; // of columns that differ
