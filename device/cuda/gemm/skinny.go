@@ -69,49 +69,6 @@ func (n Skinny) stages() int {
 	return max(2, min(4, left/(8*n.tiles+4*n.eights)))
 }
 
-// nanoseconds is about what a product of so many rows takes on an H200 of which
-// it has a share, as measured: the lines of the cache that warps of a
-// multiprocessor ask for, each of 128 bytes of weights or 64 of a row, what all
-// of them read, the multiplications, and memory where weights come from there.
-func (n Skinny) nanoseconds(rows, share int, p driver.Properties) float64 {
-	blocks := float64(n.blocks() * ints.CeilDiv(rows, n.rows()))
-	waves := math.Ceil(blocks / float64(max(1, p.SMs/share)))
-	pieces := float64(n.total() * n.bands) // of all warps
-	ask := 1.2 * waves * pieces * float64(8*(n.tiles+n.eights))
-	read := blocks * pieces * float64(512*(2*n.tiles+n.eights)) / 8000 * float64(share)
-	multiply := 0.55 * waves * pieces * float64(2*n.tiles*n.eights)
-	if n.exact {
-		ask *= 1.25
-		multiply *= 3
-	}
-	most := max(ask, read, multiply)
-	if bytes := float64(16 * n.Quads() * share); bytes >= 0.8*float64(p.L2) {
-		most = max(most, bytes/4500+0.1*most)
-	}
-	return 1700 + most
-}
-
-// libraryNanoseconds is about what the vendor's library takes for it, as
-// measured: however few the rows, it reads weights at a third of memory's rate in
-// single precision, but for a single row.
-func (n Skinny) libraryNanoseconds(rows, share int) float64 {
-	weights := float64(n.length) * float64(n.columns) * float64(share)
-	work, bytes := 2*float64(rows)*weights, weights*float64(n.weights.Bytes())
-	switch {
-	case n.exact && rows == 1:
-		return 3500 + bytes/4500
-	case n.exact:
-		return max(5000+work/37000, 2000+bytes/1500)
-	case n.weights == driver.Single:
-		return 6500 + work/180000
-	}
-	few := 2500 + 0.5*float64(n.length) + max(work/600000, bytes/6500)
-	return max(few, 2700+work/600000+0.8*float64(n.length))
-}
-
-// cellNanoseconds is about what a cell takes that is launched alone.
-const cellNanoseconds = 2000
-
 // SkinnyKnobs are the knobs of schedules with packed right factors.
 func SkinnyKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {

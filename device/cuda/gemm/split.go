@@ -44,16 +44,6 @@ func SplitKnob() knob.Knob {
 	return knob.Knob{Name: "split", Doc: "fp32 products, but narrow ones, as three of halves on tensor cores, by the library (1) or a kernel that splits the left factor as it multiplies it (3), or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}}
 }
 
-// Rates of an H200, of which ratios alone matter: operations and bytes a second,
-// seconds that a launch takes.
-const (
-	rateSingle = 50e12
-	rateSplit  = 240e12 // all three products
-	rateCopy   = 3e12
-	rateWrite  = 1.6e12 // of a product whose sums are short
-	timeLaunch = 2e-6
-)
-
 // pieceColumns is the length of a piece of a factor along the sum of k terms.
 func pieceColumns(k int) int { return ints.RoundUp(k, 8) }
 
@@ -78,43 +68,6 @@ const (
 	SplitLibrary               // by the library, of the pieces of both factors
 	SplitKernel                // by a kernel that splits the left factor (halves.go)
 )
-
-// seconds is about what op takes in a form, its right factor split ahead of it or with it.
-func (s SplitPlan) seconds(op schedule.Gemm, f Method, ahead bool) float64 {
-	m, n, k := op.Sizes()
-	flops := 2 * float64(m) * float64(n) * float64(k)
-	left, right := float64(m)*float64(k), float64(n)*float64(k)
-	row := 0.0 // to add one to each
-	if s.added[op] {
-		row = 8*float64(m)*float64(n)/rateCopy + timeLaunch
-	}
-	switch f {
-	case SplitLibrary:
-		if ahead {
-			right = 0
-		}
-		return max(flops/rateSplit, 4*float64(m)*float64(n)/rateWrite) + 14*(left+right)/rateCopy + s.launches(2, ahead) + row
-	case SplitKernel:
-		_, t := Divide(op, s.Sms)
-		if ahead {
-			right = 0
-		}
-		if !EngineCopies(op.A) {
-			t += 8*left/rateCopy + timeLaunch
-		}
-		// The largest value of every other left factor is known.
-		return t + (2*left+12*right)/rateCopy + s.launches(0.5, ahead)
-	}
-	return 0.9*flops/float64(n)*float64(max(n, 128))/rateSingle + row
-}
-
-// launches is what so many take, and two that split a right factor.
-func (s SplitPlan) launches(n float64, ahead bool) float64 {
-	if !ahead {
-		n += 2
-	}
-	return n * timeLaunch
-}
 
 // feasible reports whether op can be formed so.
 func (s SplitPlan) feasible(op schedule.Gemm, f Method, ahead bool) bool {

@@ -52,21 +52,17 @@ func CopyBytes(v schedule.View) int64 {
 // Divide is how op is divided on a GPU of so many multiprocessors, and about how many
 // seconds it takes, as measured on an H200.
 func Divide(op schedule.Gemm, sms int) (best Division, least float64) {
-	const start = 3e-6
 	m, n, k := op.Sizes()
 	deep := ints.CeilDiv(k, DeepHalves)
 	least = math.Inf(1)
-	for _, g := range []struct {
-		groups      int
-		stage, item float64
-	}{{3, 0.9e-6, 1.25e-6}, {2, 0.65e-6, 1e-6}} {
+	for _, g := range splitStages {
 		w := Division{groups: g.groups}
 		tiles := ints.CeilDiv(m, w.rows()) * ints.CeilDiv(n, columnsHalves)
 		for parts := 1; parts == 1 || parts <= min(256, deep/8); parts++ {
 			w.share = ints.CeilDiv(deep, parts)
 			w.Parts = ints.CeilDiv(deep, w.share)
 			w.items = tiles * w.Parts
-			t := start + float64(ints.CeilDiv(w.items, sms))*(float64(w.share)*g.stage+g.item)
+			t := splitStart + float64(ints.CeilDiv(w.items, sms))*(float64(w.share)*g.stage+g.item)
 			if w.Parts > 1 {
 				t += 8*float64(w.Parts)*float64(m)*float64(n)/rateCopy + timeLaunch
 			}

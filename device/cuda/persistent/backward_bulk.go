@@ -133,35 +133,6 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 	return g, ""
 }
 
-// cycles is about what a step of all sequences takes, fitted to 176 measurements on
-// an H200, to 9 %; see scatter.cycles. A warp alone waits for its own products and
-// weights, one after the other. Of few turns each waits for the one before: gradients
-// are written, counted, seen and copied, and sums pushed. What memory gives to all
-// blocks hides behind that, but for what is more. Words have not been measured and
-// count more.
-func (g backwardBulk) cycles(p driver.Properties) float64 {
-	products, latency := 2.0, 40.0
-	if g.exact {
-		products, latency = 3, 60
-	}
-	warps, chunks, height, far := float64(g.warps()), float64(g.chunks), float64(g.height), float64(g.height*(g.chunks-g.resident))
-	multiply := max(14.5*products*height*chunks*float64(g.samples/8*ints.CeilDiv(g.warps(), 4)), latency*chunks+53*far)
-	load := warps * (chunks*float64(g.samples)/2 + 8*far)
-	turn := max(multiply, load) + min(multiply, load)/5 + 16*float64(g.each*g.cluster*g.split)
-	turn += max(0, float64(g.image()*g.blocks()*min(g.together(p), ints.CeilDiv(g.batch, g.samples)))/6400-780)
-	switch {
-	case g.words:
-		return 1.6 * (turn + 4000 + 60*float64(g.record()*min(g.batch, g.samples))/float64(g.threads()))
-	case g.passes == 1:
-		turn += 4020
-	case g.passes == 2:
-		turn += 2490
-	default:
-		turn += 2020
-	}
-	return float64(g.passes) * turn
-}
-
 // grouping is how g runs.
 func (g backwardBulk) grouping(carried int, p driver.Properties) Config {
 	return Config{

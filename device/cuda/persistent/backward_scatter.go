@@ -2,7 +2,6 @@ package persistent
 
 import (
 	"fmt"
-	"math"
 
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
@@ -156,50 +155,6 @@ func (s backwardScatter) together(p driver.Properties) int {
 		return p.SMs / s.clusters
 	}
 	return max(1, p.Together(s.cluster)/s.clusters)
-}
-
-// cycles is about what a step of all sequences takes, fitted to 168 measurements on
-// an H200: products, for which shared memory delivers 128 bytes per cycle; sums and
-// the cell; and the exchange of parts. Pushes of all groups share what connects
-// multiprocessors, and words the 4 TB/s that memory takes and gives.
-func (s backwardScatter) cycles(p driver.Properties) float64 {
-	groups, together := ints.CeilDiv(s.batch, s.samples), s.together(p)
-	side := float64(min(groups, together))
-	warps, pieces, far := float64(s.warps), float64(s.pieces()), float64(s.pieces()-s.resident)
-	units, live := float64(s.blocks()*s.units), float64(min(s.batch, s.samples))
-	chunks := float64(s.chunks())
-	var step, message float64
-	if s.tensor {
-		tiles, products := float64(s.samples/8), 2.0
-		step, message = 1550, 4
-		if s.exact {
-			products, step = 3, 1750
-		}
-		rounds := math.Ceil(pieces / chunks * tiles / 4)
-		step += 8*products*pieces*tiles*warps/4 + 4*warps*(chunks*rounds*min(tiles, 4)+far*float64(s.per())/4)
-		live = float64(ints.RoundUp(int(live), 2))
-	} else {
-		multiply, load := 1.45*pieces*float64(s.per()*s.samples)*warps/4, warps*(pieces*float64(s.step()*s.samples)+far*float64(s.per()))
-		step = 155 + max(multiply, load) + min(multiply, load)/6 + 95*pieces/chunks
-		message = float64(min(4, s.out/s.lanes*s.samples))
-	}
-	step += 300 * float64((ints.CeilDiv(s.units*s.samples*s.same(), min(s.threads(), 256))-1)*s.gates) // sixteen warps take turns
-	if s.cluster > 1 {
-		step += 220 + 0.75*units*live/message
-	}
-	if s.spread() {
-		words := units * live / float64(s.cluster)
-		step += 995 + 16*words*float64(s.blocks())*side/2280 + 20*words/float64(s.threads())
-		if s.cluster > 1 {
-			step += 300
-		}
-		if s.cluster > 1 && s.cluster < 16 {
-			step *= 1.06
-		}
-	} else {
-		step += 60 * side
-	}
-	return float64(ints.CeilDiv(groups, together)) * step
 }
 
 // scatters lists how the gradient of a layer can run in groups that knobs allow,

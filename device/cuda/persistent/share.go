@@ -87,21 +87,6 @@ func (b *Chooser) parts(list func(b *Chooser) ([]Config, string)) ([]Config, err
 	return b.closest(all), nil
 }
 
-// waiting is what groups over the GPU take longer beside other work, as
-// measured: all of their blocks start together or none, and others leave room for
-// them one by one.
-const waiting = 1.6
-
-// beside is about how many cycles a step of so many layers takes, each by t in
-// one of n parts of the GPU. Clusters of a layer start where there is room.
-func (t Config) beside(layers, n int) float64 {
-	turns := max(1, float64(layers)/float64(n))
-	if t.spread && layers > 1 {
-		turns = waiting * math.Ceil(turns)
-	}
-	return t.cycles * turns
-}
-
 // closest are those of all, in their order, that have the most of what knobs ask for.
 func (b *Chooser) closest(all []Config) []Config {
 	var out []Config

@@ -2,7 +2,6 @@ package persistent
 
 import (
 	"fmt"
-	"math"
 
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
@@ -118,53 +117,6 @@ func (t simt) perSM(more int, p driver.Properties) int {
 
 // asked reports whether the GPU was asked how many of t's clusters fit.
 func (t simt) asked(p driver.Properties) bool { return p.Clusters[t.cluster] > 0 }
-
-// cycles is about what a step of all sequences takes, fitted to measurements on
-// an H200: products, which hide little of what shared memory delivers, 128 bytes
-// per cycle, then the chain of exchanges and functions that nothing hides.
-func (t simt) cycles(batch int, p driver.Properties) float64 {
-	clusters := ints.CeilDiv(batch, t.samples)
-	together := t.together(p)
-	blocks := 1
-	if clusters > together && !t.spread && !p.Part {
-		blocks = max(1, min(t.perSM(0, p), ints.CeilDiv(clusters, together)))
-	}
-	waves := ints.CeilDiv(clusters, together*blocks)
-	threads := float64(t.threads() * blocks)
-	warps := math.Ceil(threads / 128) // of a quarter of a multiprocessor
-	length := float64(t.columns() / t.lanes * t.samples)
-	least := 0.0 // of a warp alone, which waits for its own sums
-	switch {
-	case t.gates > 1:
-		least = 1.3
-	case t.samples > 2 && !t.spread:
-		least = 1
-	}
-	multiply := max(least, 0.63*warps) * float64(t.tile*t.gates) * length
-	states := threads * length / 32
-	far := 0.93 * max(1, 128*float64(t.samples)/threads) * threads * float64((t.chunks-t.resident)*t.per()) / 32
-	chain := 180.0
-	if t.gates > 1 {
-		chain = 450
-	}
-	each := max(1, t.sums()/t.lanes)
-	stages := math.Log2(float64(t.lanes))
-	shuffles := float64(t.sums()-each) + max(0, stages-math.Log2(float64(t.sums())))
-	chain += 40*(warps-1) + 0.6*chain*float64(each-1) + 48*stages + 3.6*warps*shuffles
-	exchange := 50.0
-	if t.spread {
-		words := float64(t.hidden * t.samples)
-		everywhere, thread := words*float64(t.cluster*min(clusters, together)), words/threads
-		if exchange = 560 + everywhere/2000 + 60*thread; t.units*t.samples < 8 { // words of twice the size: see simt.cu
-			exchange = 710 + everywhere/1000 + 77*thread
-		}
-	} else if t.cluster > 1 {
-		if exchange = 250; blocks > 1 && t.asked(p) && !t.settled(batch, p) {
-			exchange = 410
-		}
-	}
-	return float64(waves) * (multiply + 0.73*states + far + chain + exchange)
-}
 
 // together is how many groups of blocks run at the same time, one block on each
 // multiprocessor.

@@ -244,16 +244,3 @@ func (st *Stack) pays(k knob.Params, p driver.Properties) bool {
 	alone := float64(layers)*(all[0].cycles/rate+start/steps) + float64(layers-1)*product
 	return st.microseconds()*(steps+float64(layers-1))/steps+start/steps < 0.9*alone
 }
-
-// microseconds is about what a step takes, fitted to 19 stacks on an H200, to 12 %, and
-// to 11 of the kernel for many sequences, to 15 %.
-func (st *Stack) microseconds() float64 {
-	large, sequences := float64(st.hidden)/512, float64(st.sequences())
-	if st.bulk != nil {
-		return max(1.15+0.75*large+0.011*(1+large)*sequences, 0.045*large*sequences)
-	}
-	if st.exact {
-		return 0.5 + large*(2.1+0.26*sequences)
-	}
-	return 0.5 + max(1, large)*max(0.65, sequences/16)*(0.65+0.12*float64(st.gates))
-}

@@ -78,29 +78,6 @@ func (r wholeRow) perSM(p driver.Properties) int {
 	return max(1, min(registersOfSM/(256*ints.RoundUp(r.threads(), 128)), p.Shared/r.shared()))
 }
 
-// cycles is about what a step of all sequences takes, as measured of 192 and 256
-// units: products at the rate of tensor cores or of what shared memory delivers for
-// them, what a block sends, 32 bytes a cycle, and the chain of the rest.
-func (r wholeRow) cycles(p driver.Properties) float64 {
-	clusters, together := ints.CeilDiv(r.batch, r.samples), r.together(p)
-	blocks := min(r.perSM(p), ints.CeilDiv(clusters, together))
-	warps := r.threads() / 32
-	quarter := float64(ints.CeilDiv(warps, 4)) // of a multiprocessor
-	if r.exact {
-		quarter = 1 + second*(quarter-1)
-	}
-	products := 6.5 * float64(r.parts()*r.tiles()) * quarter
-	delivered := float64(2 * warps * r.tiles())
-	sent := float64(r.cluster*warps*r.four()) / 32
-	one := max(products, delivered) + sent
-	return float64(ints.CeilDiv(clusters, together*blocks)) * 1.3 * (780 + one*(1+second*float64(blocks-1))) // 1.3: others count so much more than they take
-}
-
-// second is what another block takes of the time of the first, whose waits it fills, and in
-// single precision another warp; in 16 bits 192 units in clusters of 8 were 0.49 µs a step
-// where 16 took 0.43.
-const second = 0.66
-
 // together is how many clusters run at the same time, one block on each multiprocessor.
 func (r wholeRow) together(p driver.Properties) int { return max(1, p.Together(r.cluster)) }
 
