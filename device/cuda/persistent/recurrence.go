@@ -216,6 +216,13 @@ func (r *recurrence) text(groups []codegen.Group, weights driver.Element, functi
 	for _, w := range writes {
 		p("    %s[%d] = %v;", keeper(w), w.Index, w)
 	}
+	r.results(p, groups, writes)
+	p("  }\n};")
+	return b.String()
+}
+
+// results spells where what the rest writes goes, p prints a line.
+func (r *recurrence) results(p func(format string, args ...any), groups []codegen.Group, writes []cell.Ref) {
 	p("  }\n  enum { RESULTS = %d };", len(writes))
 	spell := func(value func(w cell.Ref) string) string {
 		last := len(writes) - 1
@@ -241,8 +248,6 @@ func (r *recurrence) text(groups []codegen.Group, weights driver.Element, functi
 			p("    if (%s) narrow(*(%v*)to, v);", spell(func(w cell.Ref) string { return fmt.Sprint(codegen.ElementOf(groups, w) == e) }), e)
 		}
 	}
-	p("  }\n};")
-	return b.String()
 }
 
 // keeper is the array of a Cell's that has a result.

@@ -31,7 +31,7 @@ type piece struct {
 
 // boxed reports whether the copy engine can copy tiles; those of several sequences have their
 // lanes in one of them, or in whole ones.
-func (s *Scan) boxed(p driver.Properties) bool {
+func (s *geometry) boxed(p driver.Properties) bool {
 	wide := s.lanes * s.width
 	if p.Capability < 90 || s.width < 4 || s.Batch() > 1 && s.Hidden()%wide != 0 && wide%s.Hidden() != 0 {
 		return false
@@ -48,10 +48,10 @@ func (s *Scan) boxed(p driver.Properties) bool {
 }
 
 // rows are the steps of a tile.
-func (s *Scan) rows() int { return s.threads / s.lanes * s.chunk }
+func (s *geometry) rows() int { return s.threads / s.lanes * s.chunk }
 
 // pieces are those of a tile, of is the piece that each load is in, and bytes are those of all.
-func (s *Scan) pieces() (all []piece, of []int, bytes int) {
+func (s *geometry) pieces() (all []piece, of []int, bytes int) {
 	wide := s.lanes * s.width
 	for _, l := range s.loads {
 		g := &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == l.group })]
@@ -90,7 +90,7 @@ const maxBox = 256
 
 // areas are where a tile's loads and, if it keeps its place, the kept values are that it was
 // loaded for or that were computed, and the bytes of all.
-func (s *Scan) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
+func (s *geometry) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 	loads, keep = map[cell.Ref]slot{}, map[int]slot{}
 	all, of, bytes := s.pieces()
 	var free []slot
@@ -134,7 +134,7 @@ func (s *Scan) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
 }
 
 // tensors are the matrices that boxes are of.
-func (s *Scan) tensors(b *launch.Target) []*driver.Tensor {
+func (s *geometry) tensors(b *launch.Target) []*driver.Tensor {
 	var tensors []*driver.Tensor
 	wide := s.lanes * s.width
 	all, _, _ := s.pieces()
@@ -163,7 +163,7 @@ func (s *Scan) tensors(b *launch.Target) []*driver.Tensor {
 }
 
 // tensorParams are the parameters of tensors.
-func (s *Scan) tensorParams() string {
+func (s *writer) tensorParams() string {
 	text := ""
 	all, _, _ := s.pieces()
 	for i, p := range all {
@@ -179,7 +179,7 @@ func (s *Scan) tensorParams() string {
 
 // under tells how many rows of a tile lie ahead of the first one in memory, where the last tile of a backward
 // pass ends. The engine copies from there, and threads without steps read what is there.
-func (s *Scan) under() string {
+func (s *writer) under() string {
 	if !s.engine || !s.backward {
 		return ""
 	}
@@ -187,7 +187,7 @@ func (s *Scan) under() string {
 }
 
 // fetch begins to copy the tile of a turn, or a part of it.
-func (s *Scan) fetch(b *strings.Builder) {
+func (s *writer) fetch(b *strings.Builder) {
 	if !s.engine {
 		b.WriteString(`      unsigned char* const to = memory + slot * BUFFER;
       for (int who = me; who < THREADS; who += COPIERS) {

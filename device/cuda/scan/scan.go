@@ -19,15 +19,30 @@ import (
 // from its inputs alone is computed as they arrive, and of it only what the
 // states are combined with is kept while the tile waits for the state that it
 // begins with.
-type Scan struct {
+type Scan struct{ geometry }
+
+// The operands of a scan are what its cell computes, and the matrices that it reads
+// and writes.
+type operands struct {
 	*scanCell
 	schedule.Sequence
 	grad     *schedule.SequenceGrad // of a backward pass
 	products schedule.View          // the recurrent ones, known ahead
 
-	groups                               []codegen.Group
-	width, chunk, lanes, threads, blocks int // blocks: of a multiprocessor
-	chains, tiles, walkers               int
+	groups []codegen.Group
+	width  int // elements side by side that a thread takes at a time
+}
+
+// A geometry is how a scan is cut among blocks and threads, and over time.
+type geometry struct {
+	operands
+	chunk   int // steps of a thread in a tile
+	lanes   int // threads side by side across channels
+	threads int // of a block
+	blocks  int // of a multiprocessor
+	chains  int // columns of tiles, through which states go
+	tiles   int // of a chain
+	walkers int // warps that carry states from tile to tile
 
 	members        int        // blocks of a team; 0: there are none
 	tail, regular  int        // steps of a thread in tiles of the last turn, and tiles of a chain ahead of it
@@ -87,11 +102,11 @@ func (s *scanCell) after() cell.Kind {
 func (c Cells) Scan(op schedule.Op) *Scan {
 	switch op := op.(type) {
 	case schedule.Scan:
-		s := &Scan{Sequence: op.Sequence, products: op.R}
+		s := &Scan{geometry: geometry{operands: operands{Sequence: op.Sequence, products: op.R}}}
 		s.scanCell = c.of(scanKey{cell: op.Cell, train: op.Train, backward: false}, op.Step(0).Program(), op.Cell.Recurrence.Compose)
 		return s
 	case schedule.ScanBackward:
-		s := &Scan{Sequence: op.Sequence, grad: &op.SequenceGrad}
+		s := &Scan{geometry: geometry{operands: operands{Sequence: op.Sequence, grad: &op.SequenceGrad}}}
 		s.scanCell = c.of(scanKey{cell: op.Cell, train: true, backward: true}, op.Cell.Backward, op.Cell.Recurrence.ComposeBackward)
 		return s
 	}
@@ -126,7 +141,7 @@ func (s *scanCell) constant(r cell.Ref) bool {
 }
 
 // view is the matrix that holds r.
-func (s *Scan) view(r cell.Ref) schedule.View {
+func (s *operands) view(r cell.Ref) schedule.View {
 	if r.Kind == cell.R {
 		return s.products
 	}
@@ -223,25 +238,25 @@ func (s *Scan) shape(l *launch.Memory, p driver.Properties, k knob.Params) {
 	}
 }
 
-func (s *Scan) element(name string) driver.Element {
+func (s *operands) element(name string) driver.Element {
 	return s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == name })].Element
 }
 
 // bytes are those of a load that a thread has of a step.
-func (s *Scan) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
+func (s *operands) bytes(l load) int { return s.width * s.element(l.group).Bytes() }
 
 // across are the vectors of a step of all sequences.
-func (s *Scan) across() int { return s.Batch() * s.Hidden() / s.width }
+func (s *operands) across() int { return s.Batch() * s.Hidden() / s.width }
 
 // loaded and moved are the bytes that a thread loads, and reads and writes, of a step.
-func (s *Scan) loaded() (n int) {
+func (s *operands) loaded() (n int) {
 	for _, l := range s.loads {
 		n += s.bytes(l)
 	}
 	return n
 }
 
-func (s *Scan) moved() int {
+func (s *operands) moved() int {
 	n := s.loaded()
 	for _, r := range append(s.outputs(false), s.outputs(true)...) {
 		n += s.width * s.element(argument(r)).Bytes()
@@ -251,7 +266,7 @@ func (s *Scan) moved() int {
 
 // busy reports whether a step has more than one activation to compute for each busyBytes that it moves: then
 // exponentials and reciprocals count.
-func (s *Scan) busy() bool {
+func (s *operands) busy() bool {
 	activations := 0
 	for _, v := range s.flow.values {
 		if !v.leaf && slow(v.op) {
@@ -265,7 +280,7 @@ const busyBytes = 8
 
 // values are those that a thread has of all carried states, or of one in vain
 // where no step reads any.
-func (s *Scan) values() int { return s.width * max(1, len(s.cell.Recurrence.Carried)) }
+func (s *operands) values() int { return s.width * max(1, len(s.cell.Recurrence.Carried)) }
 
 // Traffic is what a scan reads and writes per unit and step, in single precision, in
 // bytes.
@@ -294,6 +309,7 @@ func (s *Scan) starts() int64 {
 func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.Command {
 	s := cells.Scan(op)
 	s.shape(t.Memory, t.Properties, t.Knobs)
+	w := &writer{Scan: s}
 	key := []any{"scan ", s.Cell.Name, " ", s.Train, " ", s.grad != nil, " ", s.width, " ", s.chunk, " ", s.threads, " ", s.blocks}
 	for _, g := range s.groups {
 		key = append(key, " ", g.Element)
@@ -306,7 +322,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*t.Properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
 		grid, block, shared = s.members, s.block(), s.teamShared()
-		key = append(key, " team ", s.tail, " ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), s.tensorParams())
+		key = append(key, " team ", s.tail, " ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), w.tensorParams())
 		args = append(args, uint64(s.chains), uint64(s.tiles))
 		if !s.sole() {
 			args = append(args, uint64(s.group), uint64(s.period()))
@@ -321,7 +337,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 		args = append(args, uint64(t.Base)+uint64(words.Starts))
 	}
 	args = append(args, t.Status())
-	st := launch.New(t.Source(func() codegen.Source { return s.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, t.Arguments(s.groups)...)...)
+	st := launch.New(t.Source(func() codegen.Source { return w.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, t.Arguments(s.groups)...)...)
 	st.Launch.Shared, st.Launch.Cooperative, st.Early = shared, s.members > 0, t.Properties.Capability >= 90
 	if s.members > 0 {
 		st.Launch.Tensors = s.tensors(t)

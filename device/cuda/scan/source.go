@@ -21,8 +21,11 @@ type slot struct {
 	memory  bool // rows are in the order of memory, which is not that of the pass
 }
 
+// A writer spells the kernel of a scan.
+type writer struct{ *Scan }
+
 // slots are where the loads go and the bytes per thread.
-func (s *Scan) slots() (loads map[cell.Ref]slot, bytes int) {
+func (s *geometry) slots() (loads map[cell.Ref]slot, bytes int) {
 	loads = map[cell.Ref]slot{}
 	for _, l := range s.loads {
 		at := slot{at: bytes, element: s.element(l.group)}
@@ -40,7 +43,7 @@ func (s *Scan) slots() (loads map[cell.Ref]slot, bytes int) {
 }
 
 // arrivals are where loads go and, of teams, what is kept in their places.
-func (s *Scan) arrivals() (loads map[cell.Ref]slot, keep map[int]slot) {
+func (s *writer) arrivals() (loads map[cell.Ref]slot, keep map[int]slot) {
 	if s.members > 0 {
 		loads, keep, _ = s.areas()
 	} else {
@@ -50,7 +53,7 @@ func (s *Scan) arrivals() (loads map[cell.Ref]slot, keep map[int]slot) {
 }
 
 // place is step i's vector of a slot in the buffer at from, of thread who.
-func (s *Scan) place(p slot, from, who string) string {
+func (s *writer) place(p slot, from, who string) string {
 	size := s.width * p.element.Bytes()
 	if s.members == 0 {
 		return fmt.Sprintf("(%v*)(%s + %d * blockDim.x + %s * %d + (i + %d) * blockDim.x * %d)", p.element, from, p.at, who, size, p.ahead, size)
@@ -64,7 +67,7 @@ func (s *Scan) place(p slot, from, who string) string {
 
 // kept are the values that the late ones are computed from. Where a tile keeps its place in shared memory, a
 // sum of what was loaded and of a constant is computed again instead of written.
-func (s *Scan) kept() []int {
+func (s *geometry) kept() []int {
 	keep := s.keep
 	if len(s.delayed) > 0 {
 		keep = s.flow.frontier(s.goals(true), s.late, s.constant)
@@ -91,7 +94,7 @@ func (s *Scan) kept() []int {
 }
 
 // source is the kernel's text.
-func (s *Scan) source(name string) codegen.Source {
+func (s *writer) source(name string) codegen.Source {
 	if s.members > 0 {
 		return s.teamSource(name)
 	}
@@ -167,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
 }
 
 // copies begin to copy to shared memory what a thread, who, has of the tile t.
-func (s *Scan) copies(b *strings.Builder, who string) {
+func (s *writer) copies(b *strings.Builder, who string) {
 	loads, _ := s.arrivals()
 	for _, l := range s.loads {
 		at := loads[l.refs[0]]
@@ -179,7 +182,7 @@ func (s *Scan) copies(b *strings.Builder, who string) {
 }
 
 // address is where the rows of a thread's steps begin in a group of vectors.
-func (s *Scan) address(tile, group string, column, shift int) string {
+func (s *writer) address(tile, group string, column, shift int) string {
 	row := fmt.Sprintf("(%s.first + %d)", tile, shift)
 	if s.backward {
 		row = fmt.Sprintf("(steps - 1 - %s.first + %d)", tile, shift)
@@ -188,7 +191,7 @@ func (s *Scan) address(tile, group string, column, shift int) string {
 }
 
 // stride is the distance from a step to the next in the order of the pass.
-func (s *Scan) stride(group string) string {
+func (s *writer) stride(group string) string {
 	if s.backward {
 		return fmt.Sprintf("-((long long)batch * ld_%s)", group)
 	}
@@ -197,14 +200,14 @@ func (s *Scan) stride(group string) string {
 
 // initial has the first row of lanes of the first group read the states at the
 // start of time.
-func (s *Scan) initial(b *strings.Builder) {
+func (s *writer) initial(b *strings.Builder) {
 	b.WriteString("      if (g.y() == 0 && t.steps > 0 && t.time == 0) {\n        float first[V];\n")
 	s.first(b, "start[g.x() * N + %d * V + v]")
 	b.WriteString("      }\n")
 }
 
 // first reads the states at the start of time, value v of state k to where.
-func (s *Scan) first(b *strings.Builder, where string) {
+func (s *writer) first(b *strings.Builder, where string) {
 	for k, i := range s.cell.Recurrence.Carried {
 		g := argument(cell.Ref{Kind: s.before(), Index: i})
 		fmt.Fprintf(b, "        load<V>(first, %s + (long long)t.n * ld_%s + t.u);\n", g, g)
@@ -231,21 +234,8 @@ type body struct {
 
 // loop spells a body for all steps of t. What threads without steps, or a thread
 // behind its last step, compute is of no use and does no harm.
-func (s *Scan) loop(b *strings.Builder, d body) {
-	needed := s.flow.behind(d.targets, d.there)
-	var constants []string
-	for i, v := range s.flow.values {
-		if !needed[i] || !v.leaf || !s.constant(v.ref) {
-			continue
-		}
-		row := "0"
-		if !v.ref.Kind.Broadcast() {
-			row = "t.n"
-		}
-		g := argument(v.ref)
-		constants = append(constants, v.ref.String())
-		fmt.Fprintf(b, "      float const_%v[V];\n      if (t.steps > 0) load<V>(const_%v, %s + (long long)%s * ld_%s + (long long)%d * hidden + t.u);\n", v.ref, v.ref, g, row, g, codegen.Offset(v.ref))
-	}
+func (s *writer) loop(b *strings.Builder, d body) {
+	constants := s.constants(b, d)
 	if len(d.stages) > 0 {
 		b.WriteString(stageBegin)
 	}
@@ -278,6 +268,48 @@ func (s *Scan) loop(b *strings.Builder, d body) {
 	for _, r := range d.outputs {
 		fmt.Fprintf(b, "          float out_%v[V];\n", r)
 	}
+	s.eachValue(b, d, constants)
+	b.WriteString("          }\n")
+	for _, name := range slices.Sorted(maps.Keys(d.write)) {
+		fmt.Fprintf(b, "          store<V>(%s, keep_%s);\n", d.write[name], name)
+	}
+	for _, r := range d.outputs {
+		if st := staging(d.stages, r); st != nil {
+			fmt.Fprintf(b, "          if (i < t.steps) store<V>(%s, out_%v);\n", st.place(s.Scan, r), r)
+			continue
+		}
+		fmt.Fprintf(b, "          if (i < t.steps) store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, s.stride(argument(r)))
+	}
+	b.WriteString(d.after)
+	b.WriteString("      }\n")
+	if s.tapers() {
+		b.WriteString("      }\n")
+	}
+	if len(d.stages) > 0 {
+		s.stageEnd(b, d.stages)
+	}
+}
+
+// constants reads what is the same in every step and the body names, and lists its names.
+func (s *writer) constants(b *strings.Builder, d body) (constants []string) {
+	needed := s.flow.behind(d.targets, d.there)
+	for i, v := range s.flow.values {
+		if !needed[i] || !v.leaf || !s.constant(v.ref) {
+			continue
+		}
+		row := "0"
+		if !v.ref.Kind.Broadcast() {
+			row = "t.n"
+		}
+		g := argument(v.ref)
+		constants = append(constants, v.ref.String())
+		fmt.Fprintf(b, "      float const_%v[V];\n      if (t.steps > 0) load<V>(const_%v, %s + (long long)%s * ld_%s + (long long)%d * hidden + t.u);\n", v.ref, v.ref, g, row, g, codegen.Offset(v.ref))
+	}
+	return constants
+}
+
+// eachValue spells what the body does for each of a thread's values.
+func (s *writer) eachValue(b *strings.Builder, d body, constants []string) {
 	b.WriteString("#pragma unroll\n          for (int v = 0; v < V; v++) {\n")
 	for _, name := range constants {
 		fmt.Fprintf(b, "%sconst float %s = const_%s[v];\n", indent, name, name)
@@ -298,32 +330,13 @@ func (s *Scan) loop(b *strings.Builder, d body) {
 	for _, r := range d.outputs {
 		fmt.Fprintf(b, "%sout_%v[v] = %s;\n", indent, r, s.flow.name(s.results[r]))
 	}
-	b.WriteString("          }\n")
-	for _, name := range slices.Sorted(maps.Keys(d.write)) {
-		fmt.Fprintf(b, "          store<V>(%s, keep_%s);\n", d.write[name], name)
-	}
-	for _, r := range d.outputs {
-		if st := staging(d.stages, r); st != nil {
-			fmt.Fprintf(b, "          if (i < t.steps) store<V>(%s, out_%v);\n", st.place(s, r), r)
-			continue
-		}
-		fmt.Fprintf(b, "          if (i < t.steps) store<V>(to_%v, out_%v);\n          to_%v += %s;\n", r, r, r, s.stride(argument(r)))
-	}
-	b.WriteString(d.after)
-	b.WriteString("      }\n")
-	if s.tapers() {
-		b.WriteString("      }\n")
-	}
-	if len(d.stages) > 0 {
-		s.stageEnd(b, d.stages)
-	}
 }
 
 const indent = "            "
 
 // early computes from what was loaded all that no state is needed for, and
 // composes the steps.
-func (s *Scan) early(b *strings.Builder) {
+func (s *writer) early(b *strings.Builder) {
 	loads, keep := s.arrivals()
 	d := body{wait: draw, read: map[string]string{}, write: map[string]string{}, outputs: s.written(false), there: func(v int) bool { return s.late[v] }}
 	d.stages, _ = s.stages(false)
@@ -372,7 +385,7 @@ func (s *Scan) early(b *strings.Builder) {
 const draw = "      wait_async<0>();\n      if (threadIdx.x == 0) ticket = g.draw();\n"
 
 // take has a tile that kept its place in registers.
-func (s *Scan) take(b *strings.Builder) {
+func (s *writer) take(b *strings.Builder) {
 	_, keep, _ := s.areas()
 	d := body{read: map[string]string{}, keep: s.kept(), young: "[0]", targets: s.kept(), there: func(v int) bool { return slices.Contains(s.kept(), v) }}
 	for v, at := range keep {
@@ -382,7 +395,7 @@ func (s *Scan) take(b *strings.Builder) {
 }
 
 // steps does the steps from the state that was found, and leaves the last one.
-func (s *Scan) steps(b *strings.Builder) {
+func (s *writer) steps(b *strings.Builder) {
 	d := body{kept: s.kept(), outputs: s.written(true), targets: s.goals(true), there: func(v int) bool {
 		return slices.Contains(s.kept(), v) || s.flow.values[v].leaf && s.carried(s.flow.values[v].ref)
 	}}

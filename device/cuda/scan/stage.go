@@ -24,22 +24,22 @@ type stage struct {
 }
 
 // stretch reports whether rows of g are one stretch of memory and vectors a line at most, short whether they are less.
-func (s *Scan) stretch(g *codegen.Group) bool {
+func (s *geometry) stretch(g *codegen.Group) bool {
 	wide := s.lanes * s.width
 	return s.engine && s.Batch() == 1 && s.Hidden() == wide && wide*g.Element.Bytes() <= scanLine
 }
 
-func (s *Scan) short(g *codegen.Group) bool {
+func (s *geometry) short(g *codegen.Group) bool {
 	return s.stretch(g) && s.Hidden()*g.Element.Bytes() < scanLine
 }
 
 // holder is the group that r is in.
-func (s *Scan) holder(r cell.Ref) *codegen.Group {
+func (s *operands) holder(r cell.Ref) *codegen.Group {
 	return &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == argument(r) })]
 }
 
 // mixed are results that no state is needed for, in matrices of short vectors that have others besides.
-func (s *Scan) mixed() (out []cell.Ref) {
+func (s *geometry) mixed() (out []cell.Ref) {
 	late := s.outputs(true)
 	for _, r := range s.outputs(false) {
 		if s.short(s.holder(r)) && slices.ContainsFunc(late, func(o cell.Ref) bool { return argument(o) == argument(r) }) {
@@ -50,7 +50,7 @@ func (s *Scan) mixed() (out []cell.Ref) {
 }
 
 // written are the results of a tile that are written ahead of its composition or, late, once it has its state.
-func (s *Scan) written(late bool) []cell.Ref {
+func (s *geometry) written(late bool) []cell.Ref {
 	if late {
 		return append(s.outputs(true), s.delayed...)
 	}
@@ -58,10 +58,10 @@ func (s *Scan) written(late bool) []cell.Ref {
 }
 
 // goals are the values of what is written, and of the states after a step.
-func (s *Scan) goals(late bool) []int { return s.targets(late, s.written(late)) }
+func (s *geometry) goals(late bool) []int { return s.targets(late, s.written(late)) }
 
 // stages are those of what is written at a time, bytes those of a tile with the earlier ones.
-func (s *Scan) stages(late bool) (all []stage, bytes int) {
+func (s *geometry) stages(late bool) (all []stage, bytes int) {
 	if s.members == 0 {
 		return nil, 0
 	}
@@ -88,13 +88,13 @@ func (s *Scan) stages(late bool) (all []stage, bytes int) {
 }
 
 // staged are the bytes of all stages.
-func (s *Scan) staged() int {
+func (s *geometry) staged() int {
 	_, bytes := s.stages(true)
 	return bytes
 }
 
 // leaving names the results that are delayed and the matrices that are staged: their bytes are alike where others are.
-func (s *Scan) leaving() string {
+func (s *geometry) leaving() string {
 	text := fmt.Sprint(s.delayed)
 	for _, late := range []bool{false, true} {
 		all, _ := s.stages(late)
@@ -131,7 +131,7 @@ func (st *stage) place(s *Scan, r cell.Ref) string {
 }
 
 // stageEnd begins to write what the threads of a warp have left in stages.
-func (s *Scan) stageEnd(b *strings.Builder, all []stage) {
+func (s *writer) stageEnd(b *strings.Builder, all []stage) {
 	b.WriteString("      show_engine();\n      __syncwarp();\n      if (threadIdx.x % 32 == 0 && lines > 0) {\n")
 	for _, st := range all {
 		first := "g.low(t.time) + part"

@@ -1,12 +1,9 @@
 package scan
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
-	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/knob"
@@ -199,13 +196,13 @@ func (s *Scan) taper(n int, odd bool) (turns int) {
 }
 
 // tapers reports whether tiles of the last turn are smaller.
-func (s *Scan) tapers() bool { return s.members > 0 && s.tail < s.chunk }
+func (s *geometry) tapers() bool { return s.members > 0 && s.tail < s.chunk }
 
 // sole reports whether there are no groups, and parts is in how many a tile is copied: of several sequences, which come in
 // boxes, in so many that there is room for 32 steps of a thread.
-func (s *Scan) sole() bool { return s.group == 1 }
+func (s *geometry) sole() bool { return s.group == 1 }
 
-func (s *Scan) parts() int {
+func (s *geometry) parts() int {
 	switch deep := s.threads / s.lanes; {
 	case !s.sole():
 		return 1
@@ -216,11 +213,11 @@ func (s *Scan) parts() int {
 }
 
 // inference reports whether the scan keeps nothing and is no gradient.
-func (s *Scan) inference() bool { return !s.Train && s.grad == nil }
+func (s *operands) inference() bool { return !s.Train && s.grad == nil }
 
 // period is how many turns a member takes from one tile of a chain to the next, which are
 // apart tiles of the chain from each other.
-func (s *Scan) period() int {
+func (s *geometry) period() int {
 	a, b := s.chains, s.members
 	for b > 0 {
 		a, b = b, a%b
@@ -228,7 +225,7 @@ func (s *Scan) period() int {
 	return s.chains / a
 }
 
-func (s *Scan) apart() int { return s.period() * s.members / s.chains }
+func (s *geometry) apart() int { return s.period() * s.members / s.chains }
 
 // A queue is how many tiles wait for their states, the first of them in their places.
 type queue struct {
@@ -272,7 +269,7 @@ func (s *Scan) wait(p driver.Properties) (most int) {
 }
 
 // narrow reports whether vectors are so short that threads read four rows at a time.
-func (s *Scan) narrow() bool { return s.lanes*s.width*driver.Single.Bytes() <= scanLine/4 }
+func (s *geometry) narrow() bool { return s.lanes*s.width*driver.Single.Bytes() <= scanLine/4 }
 
 // meets reports whether these rows meet in banks of shared memory whatever the steps
 // of a thread: if they are of whole lines. To read them twice costs more than to wait in registers.
@@ -313,10 +310,10 @@ func (s *Scan) totals() int64 {
 }
 
 // block is how many threads a block of a team has.
-func (s *Scan) block() int { return s.threads + 32*teamHelpers }
+func (s *geometry) block() int { return s.threads + 32*teamHelpers }
 
 // seekers are the warps of a block that find states: but for one that copies, and one that joins groups.
-func (s *Scan) seekers() int {
+func (s *geometry) seekers() int {
 	if s.sole() {
 		return soleSeekers
 	}
@@ -326,7 +323,7 @@ func (s *Scan) seekers() int {
 const soleSeekers = teamHelpers - 1
 
 // looks are those of a thread of a seeker at a time.
-func (s *Scan) looks() int {
+func (s *geometry) looks() int {
 	if s.sole() {
 		return ints.CeilDiv(s.apart(), soleSeekers*s.sides())
 	}
@@ -334,7 +331,7 @@ func (s *Scan) looks() int {
 }
 
 // sides are how many threads of a seeker look for the same value where there are no groups.
-func (s *Scan) sides() int {
+func (s *geometry) sides() int {
 	if n := s.lanes * s.values(); n < 32 && 32%n == 0 {
 		return 32 / n
 	}
@@ -353,124 +350,3 @@ func (s *Scan) teamShared() int {
 	}
 	return bytes
 }
-
-// What threads wait for ahead of a tile's composition, and of its steps.
-const (
-	waitInputs = "      await(full + 8 * slot, i / PLACES);\n"
-	waitPart   = "      await(full + 8 * (slot * PARTS + threadIdx.x / (THREADS / PARTS)), i / PLACES);\n"
-	waitState  = `      meet_at(STARTED + found_at, THREADS + 32);
-      float state[N];
-#pragma unroll
-      for (int k = 0; k < N; k++) state[k] = after(past[BEHIND].of[k], starts[found_at * VALUES + g.x() * N + k]);
-`
-)
-
-// teamSource is the text of the kernel of a team's blocks.
-func (s *Scan) teamSource(name string) codegen.Source {
-	_, _, bytes := s.areas()
-	copiers := 32
-	if s.engine {
-		copiers = 1
-	}
-	more, fewer := "", ""
-	if s.hopper {
-		more, fewer = fmt.Sprintf("  more_registers<%d>();\n", computing), fmt.Sprintf("    fewer_registers<%d>();\n", helping)
-	}
-	var b, fetch strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, TAIL = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, PARTS = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, LOOKS = %d, STATES = %d, COPIERS = %d, PACED = %v };\n%s%s",
-		s.width, s.chunk, s.tail, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), s.looks(), teamStates, copiers, s.inference(), file("linear").Text, file("team").Text)
-	roles := file("roles_grouped").Text
-	if s.sole() {
-		roles = file("roles_sole").Text
-	}
-	s.fetch(&fetch)
-	fill := strings.NewReplacer("LAUNCHED", fmt.Sprint(s.block()), "NAME", name, "MATRICES", codegen.Params(s.groups)+s.tensorParams(), "FEWER\n", fewer, "FETCH\n", fetch.String(), "MORE\n", more)
-	b.WriteString(fill.Replace(roles))
-	b.WriteString(`  turn now = g.begin(), behind = now;
-  several past[BEHIND + 1];
-`)
-	if s.hold > 0 {
-		b.WriteString("  turn held = now;\n")
-	}
-	for _, v := range s.kept() {
-		fmt.Fprintf(&b, "  float keep_%s[BEHIND - HOLD + 1][K * V];\n", s.flow.name(v))
-	}
-	b.WriteString(`  int slot = 0;
-  for (int i = 0; g.there(behind); i++) {
-#pragma unroll
-    for (int k = BEHIND; k > 0; k--) past[k] = past[k - 1];
-#pragma unroll
-    for (int k = BEHIND - HOLD; k > 0; k--) {
-#pragma unroll
-      for (int j = 0; j < K * V; j++) {
-`)
-	for _, v := range s.kept() {
-		fmt.Fprintf(&b, "        keep_%[1]s[k][j] = keep_%[1]s[k - 1][j];\n", s.flow.name(v))
-	}
-	b.WriteString(`      }
-    }
-    if (g.there(now)) {
-      const tile t = g.at(now, threadIdx.x);
-      unsigned char* const at = memory + slot * BUFFER;
-      const bool begins = g.last() && t.time == 0;
-      float initial[N];
-#pragma unroll
-      for (int k = 0; k < N; k++) initial[k] = 0;
-      if (begins && t.inside) {
-        float first[V];
-`)
-	s.first(&b, "initial[%d * V + v]")
-	b.WriteString("      }\n      several row = identity();\n" + s.under())
-	s.early(&b)
-	if s.hold == 0 {
-		b.WriteString(leave)
-	}
-	b.WriteString(`      if (begins)
-#pragma unroll
-        for (int k = 0; k < N; k++) starts[g.x() * N + k] = initial[k]; // a first tile is its block's first one
-      past[0] = before(row, rows + i % 2 * (ROWS * LANES));
-`)
-	if !s.sole() {
-		b.WriteString("      if (threadIdx.x == 0) put_here(done, i);\n")
-	} else {
-		b.WriteString("      arrive_at(SHOWN + i % STATES, THREADS + 32 * SEEKERS);\n")
-	}
-	b.WriteString(`      if (g.last()) {
-        word* const to = g.sum(now, now.time) + 2 * N * g.x();
-#pragma unroll
-        for (int k = 0; k < N; k++)
-          put_staying(to + 2 * k, tagged(begins ? 0 : row.of[k].factor, g.run), tagged(begins ? after(row.of[k], initial[k]) : row.of[k].add, g.run));
-      }
-      g.next(now);
-    }
-`)
-	if s.hold > 0 {
-		b.WriteString(`    if (i >= HOLD && g.there(held)) {
-      const tile t = g.at(held, threadIdx.x);
-      const int slot = (i - HOLD) % PLACES;
-      unsigned char* const at = memory + slot * BUFFER;
-` + s.under())
-		s.take(&b)
-		b.WriteString(leave + "      g.next(held);\n    }\n")
-	}
-	b.WriteString(`    if (i >= BEHIND) {
-      const tile t = g.at(behind, threadIdx.x);
-      const int found_at = (i - BEHIND) % STATES;
-`)
-	s.steps(&b)
-	b.WriteString(`      g.next(behind);
-    }
-    slot = slot + 1 == PLACES ? 0 : slot + 1;
-  }
-`)
-	if s.staged() > 0 {
-		b.WriteString("  engine_read();\n")
-	}
-	b.WriteString("}\n")
-	return codegen.Source{Name: name, Text: b.String()}
-}
-
-// leave lets the place of a tile be copied to.
-const leave = `      __syncwarp();
-      if (threadIdx.x % 32 == 0) bar_arrive(empty + 8 * slot);
-`

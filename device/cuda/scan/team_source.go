@@ -1,0 +1,143 @@
+package scan
+
+import (
+	"fmt"
+	"rnnbench/device/cuda/codegen"
+	"strings"
+)
+
+// teamSource is the text of the kernel of a team's blocks.
+func (s *writer) teamSource(name string) codegen.Source {
+	_, _, bytes := s.areas()
+	copiers := 32
+	if s.engine {
+		copiers = 1
+	}
+	more, fewer := "", ""
+	if s.hopper {
+		more, fewer = fmt.Sprintf("  more_registers<%d>();\n", computing), fmt.Sprintf("    fewer_registers<%d>();\n", helping)
+	}
+	var b, fetch strings.Builder
+	fmt.Fprintf(&b, "enum { V = %d, K = %d, TAIL = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, PARTS = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, LOOKS = %d, STATES = %d, COPIERS = %d, PACED = %v };\n%s%s",
+		s.width, s.chunk, s.tail, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), s.looks(), teamStates, copiers, s.inference(), file("linear").Text, file("team").Text)
+	roles := file("roles_grouped").Text
+	if s.sole() {
+		roles = file("roles_sole").Text
+	}
+	s.fetch(&fetch)
+	fill := strings.NewReplacer("LAUNCHED", fmt.Sprint(s.block()), "NAME", name, "MATRICES", codegen.Params(s.groups)+s.tensorParams(), "FEWER\n", fewer, "FETCH\n", fetch.String(), "MORE\n", more)
+	b.WriteString(fill.Replace(roles))
+	s.turns(&b)
+	s.composeTile(&b)
+	s.held(&b)
+	b.WriteString(`    if (i >= BEHIND) {
+      const tile t = g.at(behind, threadIdx.x);
+      const int found_at = (i - BEHIND) % STATES;
+`)
+	s.steps(&b)
+	b.WriteString(`      g.next(behind);
+    }
+    slot = slot + 1 == PLACES ? 0 : slot + 1;
+  }
+`)
+	if s.staged() > 0 {
+		b.WriteString("  engine_read();\n")
+	}
+	b.WriteString("}\n")
+	return codegen.Source{Name: name, Text: b.String()}
+}
+
+// turns begins the loop over tiles, which moves what earlier tiles have kept.
+func (s *writer) turns(b *strings.Builder) {
+	b.WriteString(`  turn now = g.begin(), behind = now;
+  several past[BEHIND + 1];
+`)
+	if s.hold > 0 {
+		b.WriteString("  turn held = now;\n")
+	}
+	for _, v := range s.kept() {
+		fmt.Fprintf(b, "  float keep_%s[BEHIND - HOLD + 1][K * V];\n", s.flow.name(v))
+	}
+	b.WriteString(`  int slot = 0;
+  for (int i = 0; g.there(behind); i++) {
+#pragma unroll
+    for (int k = BEHIND; k > 0; k--) past[k] = past[k - 1];
+#pragma unroll
+    for (int k = BEHIND - HOLD; k > 0; k--) {
+#pragma unroll
+      for (int j = 0; j < K * V; j++) {
+`)
+	for _, v := range s.kept() {
+		fmt.Fprintf(b, "        keep_%[1]s[k][j] = keep_%[1]s[k - 1][j];\n", s.flow.name(v))
+	}
+}
+
+// composeTile has the tile of a turn composed, and shown to others.
+func (s *writer) composeTile(b *strings.Builder) {
+	b.WriteString(`      }
+    }
+    if (g.there(now)) {
+      const tile t = g.at(now, threadIdx.x);
+      unsigned char* const at = memory + slot * BUFFER;
+      const bool begins = g.last() && t.time == 0;
+      float initial[N];
+#pragma unroll
+      for (int k = 0; k < N; k++) initial[k] = 0;
+      if (begins && t.inside) {
+        float first[V];
+`)
+	s.first(b, "initial[%d * V + v]")
+	b.WriteString("      }\n      several row = identity();\n" + s.under())
+	s.early(b)
+	if s.hold == 0 {
+		b.WriteString(leave)
+	}
+	b.WriteString(`      if (begins)
+#pragma unroll
+        for (int k = 0; k < N; k++) starts[g.x() * N + k] = initial[k]; // a first tile is its block's first one
+      past[0] = before(row, rows + i % 2 * (ROWS * LANES));
+`)
+	if !s.sole() {
+		b.WriteString("      if (threadIdx.x == 0) put_here(done, i);\n")
+	} else {
+		b.WriteString("      arrive_at(SHOWN + i % STATES, THREADS + 32 * SEEKERS);\n")
+	}
+	b.WriteString(`      if (g.last()) {
+        word* const to = g.sum(now, now.time) + 2 * N * g.x();
+#pragma unroll
+        for (int k = 0; k < N; k++)
+          put_staying(to + 2 * k, tagged(begins ? 0 : row.of[k].factor, g.run), tagged(begins ? after(row.of[k], initial[k]) : row.of[k].add, g.run));
+      }
+      g.next(now);
+    }
+`)
+}
+
+// held takes a tile that kept its place, if tiles do.
+func (s *writer) held(b *strings.Builder) {
+	if s.hold > 0 {
+		b.WriteString(`    if (i >= HOLD && g.there(held)) {
+      const tile t = g.at(held, threadIdx.x);
+      const int slot = (i - HOLD) % PLACES;
+      unsigned char* const at = memory + slot * BUFFER;
+` + s.under())
+		s.take(b)
+		b.WriteString(leave + "      g.next(held);\n    }\n")
+	}
+}
+
+// leave lets the place of a tile be copied to.
+const leave = `      __syncwarp();
+      if (threadIdx.x % 32 == 0) bar_arrive(empty + 8 * slot);
+`
+
+// What threads wait for ahead of a tile's composition, and of its steps.
+const (
+	waitInputs = "      await(full + 8 * slot, i / PLACES);\n"
+	waitPart   = "      await(full + 8 * (slot * PARTS + threadIdx.x / (THREADS / PARTS)), i / PLACES);\n"
+	waitState  = `      meet_at(STARTED + found_at, THREADS + 32);
+      float state[N];
+#pragma unroll
+      for (int k = 0; k < N; k++) state[k] = after(past[BEHIND].of[k], starts[found_at * VALUES + g.x() * N + k]);
+`
+)
