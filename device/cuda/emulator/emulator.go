@@ -5,7 +5,6 @@
 package emulator
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -39,13 +38,6 @@ type Driver struct {
 	graphs    [][]command
 	sequences map[driver.Sequence][]driver.Call
 	next      driver.Sequence
-}
-
-// A block is allocated memory.
-type block struct {
-	at    driver.Pointer
-	bytes int64
-	data  []byte
 }
 
 type kernel struct {
@@ -84,70 +76,6 @@ func (d *Driver) Properties() driver.Properties {
 	}
 }
 
-// FreeMemory implements driver.Driver.
-func (d *Driver) FreeMemory() (int64, error) { return 1 << 33, nil }
-
-// Alloc implements driver.Driver. Memory is full of NaNs at first.
-func (d *Driver) Alloc(bytes int64) (driver.Pointer, error) {
-	data := make([]byte, bytes+256)
-	for i := range data {
-		data[i] = 0xff
-	}
-	at := (driver.Pointer(uintptr(unsafe.Pointer(&data[0]))) + 255) &^ 255
-	d.memory = append(d.memory, block{at: at, bytes: bytes, data: data})
-	return at, nil
-}
-
-// Free implements driver.Driver.
-func (d *Driver) Free(p driver.Pointer) error {
-	i := slices.IndexFunc(d.memory, func(b block) bool { return b.at == p })
-	if i < 0 {
-		return fmt.Errorf("emulator: nothing is allocated at %#x", p)
-	}
-	err := d.drain()
-	d.memory = slices.Delete(d.memory, i, i+1)
-	return err
-}
-
-// view is the memory at p.
-func (d *Driver) view(p driver.Pointer, bytes int64) ([]byte, error) {
-	for _, b := range d.memory {
-		if p >= b.at && p < b.at+driver.Pointer(b.bytes) && bytes <= b.bytes-int64(p-b.at) {
-			from := int64(p) - int64(uintptr(unsafe.Pointer(&b.data[0])))
-			return b.data[from : from+bytes], nil
-		}
-	}
-	return nil, fmt.Errorf("emulator: %d bytes at %#x are not allocated", bytes, p)
-}
-
-// Clear implements driver.Driver.
-func (d *Driver) Clear(parts ...driver.Extent) error {
-	for _, p := range parts {
-		v, err := d.view(p.At, p.Bytes)
-		if err != nil {
-			return err
-		}
-		clear(v)
-	}
-	return d.drain()
-}
-
-// Upload implements driver.Driver.
-func (d *Driver) Upload(to driver.Pointer, from []byte) error {
-	v, err := d.view(to, int64(len(from)))
-	err = errors.Join(err, d.drain())
-	copy(v, from)
-	return err
-}
-
-// Download implements driver.Driver.
-func (d *Driver) Download(to []byte, from driver.Pointer) error {
-	v, err := d.view(from, int64(len(to)))
-	err = errors.Join(err, d.drain())
-	copy(to, v)
-	return err
-}
-
 // Load implements driver.Driver.
 func (d *Driver) Load(image []byte, name string) (driver.Kernel, error) {
 	path := filepath.Join(d.dir, fmt.Sprintf("%s-%d.so", name, len(d.kernels)))
@@ -171,9 +99,6 @@ func (d *Driver) Load(image []byte, name string) (driver.Kernel, error) {
 	d.kernels = append(d.kernels, k)
 	return driver.Kernel{ID: len(d.kernels) - 1, Registers: 32}, nil
 }
-
-// pointer is an address of memory that is not Go's.
-func pointer(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
 
 // Resident implements driver.Driver: one block, if it fits.
 func (d *Driver) Resident(_ driver.Kernel, threads, bytes int) (int, error) {
@@ -310,80 +235,6 @@ func (d *Driver) tensor(t *driver.Tensor) error {
 		image[10] = 1
 	}
 	return nil
-}
-
-func (d *Driver) multiply(stream int, p *driver.Product) error {
-	at := func(from driver.Pointer, e driver.Element, rows, cols, ld int) (get func(i, j int) float64, set func(i, j int, v float64), err error) {
-		if cols > ld {
-			return nil, nil, fmt.Errorf("emulator: rows of %d elements %d apart", cols, ld)
-		}
-		mem, err := d.view(from, int64((rows-1)*ld+cols)*int64(e.Bytes()))
-		if e == driver.Single {
-			return func(i, j int) float64 {
-					return float64(math.Float32frombits(binary.LittleEndian.Uint32(mem[4*(i*ld+j):])))
-				}, func(i, j int, v float64) {
-					binary.LittleEndian.PutUint32(mem[4*(i*ld+j):], math.Float32bits(float32(v)))
-				}, err
-		}
-		return func(i, j int) float64 { return float64(e.Widen(binary.LittleEndian.Uint16(mem[2*(i*ld+j):]))) },
-			func(i, j int, v float64) { binary.LittleEndian.PutUint16(mem[2*(i*ld+j):], e.Narrow(float32(v))) }, err
-	}
-	shape := func(t bool, rows, cols int) (int, int) {
-		if t {
-			return cols, rows
-		}
-		return rows, cols
-	}
-	q := *p
-	ar, ac := shape(p.TransA, p.M, p.K)
-	br, bc := shape(p.TransB, p.K, p.N)
-	a, _, err1 := at(p.A, p.Operands, ar, ac, p.LdA)
-	b, _, err2 := at(p.B, p.Operands, br, bc, p.LdB)
-	c, set, err3 := at(p.C, p.Result, p.M, p.N, p.LdC)
-	scale := func(i int) float64 { return float64(1 - i) }
-	if q.Accumulate {
-		scale = func(int) float64 { return 1 }
-	}
-	var err4 error
-	if q.Scale != 0 {
-		var factors func(i, j int) float64
-		factors, _, err4 = at(q.Scale, driver.Single, 1, 2, 2)
-		scale = func(i int) float64 { return factors(0, i) }
-	}
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return err
-	}
-	if d.Dry {
-		return d.push(command{stream: stream, wait: -1, record: -1})
-	}
-	return d.push(command{stream: stream, wait: -1, record: -1, do: func() error {
-		for i := range q.M {
-			for j := range q.N {
-				sum := 0.0
-				for k := range q.K {
-					ai, aj := shape(q.TransA, i, k)
-					bi, bj := shape(q.TransB, k, j)
-					x, y := a(ai, aj), b(bi, bj)
-					if q.TF32 {
-						x, y = tf32(x), tf32(y)
-					}
-					sum += x * y
-				}
-				sum *= scale(0)
-				if by := scale(1); by != 0 {
-					sum += by * c(i, j)
-				}
-				set(i, j, sum)
-			}
-		}
-		return nil
-	}})
-}
-
-// tf32 rounds to ten bits of mantissa.
-func tf32(v float64) float64 {
-	bits := math.Float32bits(float32(v))
-	return float64(math.Float32frombits((bits + 0xfff + bits>>13&1) &^ 0x1fff))
 }
 
 // Record implements driver.Driver.
