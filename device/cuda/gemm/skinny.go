@@ -39,6 +39,11 @@ type Skinny struct {
 	slices int // and along the sum
 }
 
+// String says how products are divided.
+func (n *Skinny) String() string {
+	return fmt.Sprintf("%d×%d terms and columns in blocks of %d columns and %d rows, %d warps along the sum, cells fused: %v", n.length, n.columns, n.width(), n.rows(), n.slices, n.fused)
+}
+
 // width is the number of columns of a block.
 func (n Skinny) width() int { return 16 * n.tiles * n.bands }
 func (n Skinny) rows() int  { return 8 * n.eights }

@@ -69,6 +69,11 @@ const (
 	SplitKernel                // by a kernel that splits the left factor (halves.go)
 )
 
+// String names the method.
+func (m Method) String() string {
+	return [...]string{"the library", "the library of split factors", "the split-fp16 kernel"}[m]
+}
+
 // feasible reports whether op can be formed so.
 func (s SplitPlan) feasible(op schedule.Gemm, f Method, ahead bool) bool {
 	return (s.asked == Library || s.asked == f) && (f != SplitKernel || s.hopper && !(ahead && op.TransA))

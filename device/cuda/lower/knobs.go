@@ -61,17 +61,17 @@ func declineKnobs(p Plan) (Plan, error) {
 				t.all("groups", "samples", "functions", "clocks")
 				continue
 			}
-			form, no, err := p.chooser.Forward(op)
-			if err != nil {
-				return p, err
+			l := p.layers[len(p.schedule.Prepare)+i]
+			if l.err != nil {
+				return p, l.err
 			}
-			note(form, no, "clocks")
+			note(l.config, l.refused, "clocks")
 		case schedule.PersistentBackward:
-			form, no, err := p.chooser.Backward(op)
-			if err != nil {
-				return p, err
+			l := p.layers[len(p.schedule.Prepare)+i]
+			if l.err != nil {
+				return p, l.err
 			}
-			note(form, no, "back")
+			note(l.config, l.refused, "back")
 		}
 	}
 	return p, p.untaken(t, refused)

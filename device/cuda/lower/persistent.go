@@ -14,12 +14,12 @@ func (b *emitter) control() uint64 {
 // forwards is op by the kernel that knobs name, or the one expected to be the
 // fastest of those that fit.
 func (b *emitter) forwards(op schedule.Persistent) ([]launch.Command, error) {
-	form, _, err := b.plan.chooser.Forward(op)
-	switch {
-	case err != nil:
-		return nil, err
+	l := b.plan.layers[b.at]
+	switch form := l.config; {
+	case l.err != nil:
+		return nil, l.err
 	case form.Grouped():
-		return []launch.Command{persistent.LaunchForward(b.Target, op, form, b.control(), b.ordered(op, form), b.plan.chooser.Sides > 1)}, nil
+		return []launch.Command{persistent.LaunchForward(b.Target, op, form, b.control(), b.ordered(op, form), b.plan.sides > 1)}, nil
 	}
 	return persistent.Fit(b.Target, persistent.LaunchBarrierForward(b.Target, op, b.control()))
 }
@@ -27,12 +27,12 @@ func (b *emitter) forwards(op schedule.Persistent) ([]launch.Command, error) {
 // backwards is op by the kernel that knobs name, or the one expected to be the
 // fastest of those that fit.
 func (b *emitter) backwards(op schedule.PersistentBackward) ([]launch.Command, error) {
-	form, _, err := b.plan.chooser.Backward(op)
-	switch {
-	case err != nil:
-		return nil, err
+	l := b.plan.layers[b.at]
+	switch form := l.config; {
+	case l.err != nil:
+		return nil, l.err
 	case form.Grouped():
-		return []launch.Command{persistent.LaunchBackward(b.Target, op, form, b.control(), b.plan.chooser.Sides > 1)}, nil
+		return []launch.Command{persistent.LaunchBackward(b.Target, op, form, b.control(), b.plan.sides > 1)}, nil
 	}
 	return persistent.Fit(b.Target, persistent.LaunchBarrierBackward(b.Target, op, b.control()))
 }

@@ -28,7 +28,8 @@ type Plan struct {
 	gemm.SplitPlan                                    // methods of products of single precision
 	gemm.SkinnyPlan                                   // factors that are packed for skinny products
 	awaited           []bool                          // per node, whether one of another stream waits for it
-	chooser           *persistent.Chooser             // of the configurations of layers
+	layers            map[int]layer                   // kernels of persistent layers and gradients, by their places among all operations
+	sides             int                             // parts of the GPU that they share
 	layout                                            // memory
 	weights           map[int]persistent.WeightLayout // of packed weights, by matrix
 	alias             map[int]bool                    // packed weights that are where their source is
@@ -39,26 +40,36 @@ type Plan struct {
 type pass struct {
 	name string
 	run  func(Plan) (Plan, error)
+	show func(*Plan) []string // what it has found; nil: nothing
 }
 
 // passes run in this order, and then commands are emitted.
 var passes = []pass{
-	{"elements", storeElements},  // how each matrix is stored
-	{"stacks", stackLayers},      // which persistent layers run as one kernel
-	{"products", chooseProducts}, // how products are formed, which packed factors are theirs alone
-	{"memory", placeMatrices},    // where matrices, scratch memory and words that blocks share lie
-	{"weights", layWeights},      // how weights of persistent layers are packed, which need no copy
-	{"knobs", declineKnobs},      // declines what was asked for and nothing goes by
-	{"batches", batchOperations}, // which small operations share a launch
+	{name: "elements", run: storeElements, show: showElements},  // how each matrix is stored
+	{name: "stacks", run: stackLayers, show: showStacks},        // which persistent layers run as one kernel
+	{name: "products", run: chooseProducts, show: showProducts}, // how products are formed, which packed factors are theirs alone
+	{name: "layers", run: chooseLayers, show: showLayers},       // which kernel runs each persistent layer and gradient
+	{name: "memory", run: placeMatrices, show: showMemory},      // where matrices, scratch memory and words that blocks share lie
+	{name: "weights", run: layWeights, show: showWeights},       // how weights of persistent layers are packed, which need no copy
+	{name: "knobs", run: declineKnobs},                          // declines what was asked for and nothing goes by
+	{name: "batches", run: batchOperations, show: showBatches},  // which small operations share a launch
 }
 
 // New runs the passes for s. Its networks are ready, and k has all knobs.
 func New(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]Network) (Plan, error) {
+	return Trace(s, k, p, networks, nil)
+}
+
+// Trace is New that tells told, if it is not nil, what each pass has found.
+func Trace(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]Network, told func(pass string, found []string)) (Plan, error) {
 	out := Plan{schedule: s, Knobs: k, properties: p, networks: networks}
 	for _, pass := range passes {
 		var err error
 		if out, err = pass.run(out); err != nil {
 			return out, err
+		}
+		if told != nil && pass.show != nil {
+			told(pass.name, pass.show(&out))
 		}
 	}
 	return out, nil
@@ -73,8 +84,6 @@ func storeElements(p Plan) (Plan, error) {
 			p.awaited[i] = true
 		}
 	}
-	m := &launch.Memory{Elements: p.elements}
-	p.chooser = persistent.NewChooser(launch.NewTarget(m, p.schedule.Precision, p.Knobs, p.properties), sides(p.schedule))
 	return p, nil
 }
 
@@ -82,6 +91,38 @@ func storeElements(p Plan) (Plan, error) {
 func stackLayers(p Plan) (out Plan, err error) {
 	p.Stacks, err = persistent.NewStacks(p.schedule, p.elements, p.Knobs, p.properties)
 	return p, err
+}
+
+// A layer is the kernel of a persistent layer or of its gradient.
+type layer struct {
+	config  persistent.Config
+	refused error // why it is in no groups of blocks, though no knob says so
+	err     error // why there is none
+}
+
+// chooseLayers chooses the kernels of persistent layers that are in no stack.
+func chooseLayers(p Plan) (Plan, error) {
+	p.sides, p.layers = sides(p.schedule), map[int]layer{}
+	m := &launch.Memory{Elements: p.elements}
+	c := persistent.NewChooser(launch.NewTarget(m, p.schedule.Precision, p.Knobs, p.properties), p.sides)
+	i := -1
+	for op := range p.schedule.Operations() {
+		i++
+		var l layer
+		switch op := op.(type) {
+		case schedule.Persistent:
+			if p.Own[op.R[0].M.ID] {
+				continue
+			}
+			l.config, l.refused, l.err = c.Forward(op)
+		case schedule.PersistentBackward:
+			l.config, l.refused, l.err = c.Backward(op)
+		default:
+			continue
+		}
+		p.layers[i] = l
+	}
+	return p, nil
 }
 
 // chooseProducts finds how products are formed. Weights between stacked layers are

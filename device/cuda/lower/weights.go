@@ -24,7 +24,9 @@ func (p *Plan) weightLayouts() map[int]persistent.WeightLayout {
 		}
 		out[v.M.ID] = as
 	}
+	i := -1
 	for op := range p.schedule.Operations() {
+		i++
 		switch op := op.(type) {
 		case schedule.Gemm:
 			as := persistent.ByColumn
@@ -38,8 +40,8 @@ func (p *Plan) weightLayouts() map[int]persistent.WeightLayout {
 			as := persistent.ByColumn
 			if p.Own[op.R[0].M.ID] {
 				as = persistent.ByLane
-			} else if t, err := p.chooser.Chosen(op); err == nil && p.Knobs["resident"] != 3 {
-				as = t.Order
+			} else if l := p.layers[i]; l.err == nil && l.config.Grouped() {
+				as = l.config.Order
 			}
 			for _, r := range op.R {
 				read(r, as)

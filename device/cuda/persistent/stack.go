@@ -150,6 +150,15 @@ func (st *Stack) fits(p driver.Properties) (why string) {
 	return ""
 }
 
+// String says how the layers run.
+func (st *Stack) String() string {
+	kernel := "stack"
+	if st.bulk != nil {
+		kernel = "stack-bulk"
+	}
+	return fmt.Sprintf("%d layers of %d units by %s: %d groups of %d blocks a layer, %d sequences at a time", len(st.layers), st.hidden, kernel, st.groups, st.blocks, st.samples)
+}
+
 // sequences of a group.
 func (st *Stack) sequences() int { return ints.CeilDiv(st.batch, st.groups) }
 

@@ -19,6 +19,9 @@ const (
 	ByLane                       // in fragments of products on tensor cores
 )
 
+// String names the layout.
+func (w WeightLayout) String() string { return [...]string{"by column", "by unit", "by lane"}[w] }
+
 // FragmentBytes is the size of a layer's weights of a gate as fragments, of 16
 // units and 64 bytes of columns each.
 func FragmentBytes(hidden int, e driver.Element) int64 {

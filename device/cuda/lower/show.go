@@ -1,0 +1,106 @@
+package lower
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
+	"rnnbench/device/cuda/persistent"
+	"rnnbench/rnn/schedule"
+)
+
+// What passes have found, a line for each thing: for who reads a plan between two of
+// them.
+
+// count spells how many there are of each kind, in the order of their names.
+func count[K comparable](all map[K]int) string {
+	var parts []string
+	for k, n := range all {
+		parts = append(parts, fmt.Sprintf("%v: %d", k, n))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+func showElements(p *Plan) []string {
+	all := map[driver.Element]int{}
+	for _, e := range p.elements {
+		all[e]++
+	}
+	return []string{"matrices stored as " + count(all)}
+}
+
+func showStacks(p *Plan) (lines []string) {
+	for _, i := range slices.Sorted(maps.Keys(p.Stacks.At)) {
+		lines = append(lines, fmt.Sprintf("node %d: %v", i, p.Stacks.At[i]))
+	}
+	return lines
+}
+
+func showProducts(p *Plan) (lines []string) {
+	all := map[string]int{}
+	for op := range p.schedule.Operations() {
+		g, ok := op.(schedule.Gemm)
+		switch {
+		case !ok || p.Lower[g.B.M.ID]:
+		case p.Factors[g.B.M.ID] != nil:
+			all["skinny kernel"]++
+		default:
+			all[p.MethodOf(g).String()]++
+		}
+	}
+	if len(all) > 0 {
+		lines = append(lines, "products by "+count(all))
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.Factors)) {
+		lines = append(lines, fmt.Sprintf("matrix %d is packed for skinny products: %v", id, p.Factors[id]))
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.Kept)) {
+		if m := p.Kept[id]; m != gemm.Library {
+			lines = append(lines, fmt.Sprintf("matrix %d is packed for products by %v", id, m))
+		}
+	}
+	return lines
+}
+
+func showLayers(p *Plan) (lines []string) {
+	for _, i := range slices.Sorted(maps.Keys(p.layers)) {
+		switch l := p.layers[i]; {
+		case l.err != nil:
+			lines = append(lines, fmt.Sprintf("operation %d: %v", i, l.err))
+		case l.config.Grouped():
+			lines = append(lines, fmt.Sprintf("operation %d: %s", i, l.config.Describe()))
+		default:
+			lines = append(lines, fmt.Sprintf("operation %d: one group with a barrier", i))
+		}
+	}
+	return lines
+}
+
+func showMemory(p *Plan) []string {
+	return []string{fmt.Sprintf("%d bytes, of which %d are words that blocks share, and %d of workspace for each of %d streams",
+		p.total, p.total-p.control, p.properties.Workspace, Streams(p.schedule))}
+}
+
+func showWeights(p *Plan) []string {
+	all := map[persistent.WeightLayout]int{}
+	for _, w := range p.weights {
+		all[w]++
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("packed weights lie %s; %d need no copy", count(all), len(p.alias))}
+}
+
+func showBatches(p *Plan) (lines []string) {
+	for _, i := range slices.Sorted(maps.Keys(p.batches)) {
+		if n := len(p.batches[i].ops); n > 1 {
+			lines = append(lines, fmt.Sprintf("nodes %d to %d are one launch", i, i+n-1))
+		}
+	}
+	return lines
+}
