@@ -44,6 +44,12 @@ type calls struct {
 
 // plan lowers s, with the settings of knobs completed, before there is memory.
 func (d *Device) plan(s *schedule.Schedule, k knob.Params) (lower.Plan, error) {
+	return d.Trace(s, k, nil)
+}
+
+// Trace lowers s as Compile does, and tells told, if it is not nil, what each pass has
+// found.
+func (d *Device) Trace(s *schedule.Schedule, k knob.Params, told func(pass string, found []string)) (lower.Plan, error) {
 	k, err := k.Complete(d.Knobs(s))
 	if err != nil {
 		return lower.Plan{}, fmt.Errorf("cuda: %w", err)
@@ -56,7 +62,7 @@ func (d *Device) plan(s *schedule.Schedule, k knob.Params) (lower.Plan, error) {
 	if err := d.ready(s); err != nil {
 		return lower.Plan{}, err
 	}
-	return lower.New(s, k, d.properties, d.networks)
+	return lower.Trace(s, k, d.properties, d.networks, told)
 }
 
 // Compile implements device.Device.

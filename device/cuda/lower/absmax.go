@@ -32,16 +32,16 @@ type tailed struct {
 
 // tail is where v's is on a stream, and what finds its largest value unless that is known or
 // found by who copies v.
-func (b *emitter) tail(v schedule.View, stream int, copied bool) (driver.Pointer, []launch.Command) {
-	room, used := b.plan.tails[stream], 0
+func (e *emitter) tail(v schedule.View, stream int, copied bool) (driver.Pointer, []launch.Command) {
+	room, used := e.plan.tails[stream], 0
 	oldest := -1
-	for i, t := range b.tails {
+	for i, t := range e.tails {
 		if t.stream != stream {
 			continue
 		}
 		if t.view == v {
-			b.tails = append(slices.Delete(b.tails, i, i+1), t)
-			return b.slot(room, t.slot), nil
+			e.tails = append(slices.Delete(e.tails, i, i+1), t)
+			return e.slot(room, t.slot), nil
 		}
 		if used++; oldest < 0 {
 			oldest = i
@@ -49,38 +49,38 @@ func (b *emitter) tail(v schedule.View, stream int, copied bool) (driver.Pointer
 	}
 	slot := 0
 	if used == room.slots {
-		slot = b.tails[oldest].slot
-		b.tails = slices.Delete(b.tails, oldest, oldest+1)
+		slot = e.tails[oldest].slot
+		e.tails = slices.Delete(e.tails, oldest, oldest+1)
 	} else {
-		for slices.ContainsFunc(b.tails, func(t tailed) bool { return t.stream == stream && t.slot == slot }) {
+		for slices.ContainsFunc(e.tails, func(t tailed) bool { return t.stream == stream && t.slot == slot }) {
 			slot++
 		}
 	}
-	b.tails = append(b.tails, tailed{view: v, stream: stream, slot: slot})
-	at := b.slot(room, slot)
+	e.tails = append(e.tails, tailed{view: v, stream: stream, slot: slot})
+	at := e.slot(room, slot)
 	if copied {
 		return at, nil
 	}
-	if i, op := b.sumAhead(v, stream, b.now); i > 0 {
-		b.summed[i] = true
-		return at, []launch.Command{pointwise.PartSums(b.Target, op, b.sums(stream), at, gemm.Scales())}
+	if i, op := e.sumAhead(v, stream, e.now); i > 0 {
+		e.summed[i] = true
+		return at, []launch.Command{pointwise.PartSums(e.Target, op, e.sums(stream), at, gemm.Scales())}
 	}
-	return at, []launch.Command{gemm.Largest(b.Target, v, at)}
+	return at, []launch.Command{gemm.Largest(e.Target, v, at)}
 }
 
 // sumAhead is the sum of v's rows that is the next one on a stream behind a node, if nothing is written to v
 // until then, which can be begun by who looks for v's largest value. At most one is begun, none while a chain goes on, since
 // the parts of one that is among it are added up at its end.
-func (b *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.SumRows) {
+func (e *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.SumRows) {
 	const far = 32
-	if _, ok := b.chained[node]; ok {
+	if _, ok := e.chained[node]; ok {
 		return 0, schedule.SumRows{}
 	}
-	for i := node + 1; node >= 0 && i < min(node+far, len(b.plan.schedule.Nodes)); i++ {
-		n := b.plan.schedule.Nodes[i]
+	for i := node + 1; node >= 0 && i < min(node+far, len(e.plan.schedule.Nodes)); i++ {
+		n := e.plan.schedule.Nodes[i]
 		if op, ok := n.Op.(schedule.SumRows); ok && n.Stream%launch.MaxStreams == stream {
-			parts := pointwise.SumParts(op, b.Properties)
-			if op.A != v || b.summed[i] || parts == 1 || parts*pointwise.SumBlocks(v) > gemm.LargestParts {
+			parts := pointwise.SumParts(op, e.Properties)
+			if op.A != v || e.summed[i] || parts == 1 || parts*pointwise.SumBlocks(v) > gemm.LargestParts {
 				break
 			}
 			return i, op
@@ -93,17 +93,17 @@ func (b *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.Sum
 }
 
 // sums is where the sums of parts of a factor's rows are that are begun ahead.
-func (b *emitter) sums(stream int) driver.Pointer {
-	return b.Base + driver.Pointer(b.plan.tails[stream].sums)
+func (e *emitter) sums(stream int) driver.Pointer {
+	return e.Base + driver.Pointer(e.plan.tails[stream].sums)
 }
 
-func (b *emitter) slot(room tailing, i int) driver.Pointer {
-	return b.Base + driver.Pointer(room.at+int64(i)*slotBytes)
+func (e *emitter) slot(room tailing, i int) driver.Pointer {
+	return e.Base + driver.Pointer(room.at+int64(i)*slotBytes)
 }
 
 // forget drops what is known of factors that op writes to.
-func (b *emitter) forget(op schedule.Op) {
+func (e *emitter) forget(op schedule.Op) {
 	for _, v := range op.Writes() {
-		b.tails = slices.DeleteFunc(b.tails, func(t tailed) bool { return t.view.Overlaps(v) })
+		e.tails = slices.DeleteFunc(e.tails, func(t tailed) bool { return t.view.Overlaps(v) })
 	}
 }

@@ -83,9 +83,9 @@ func (r batch) meets(op schedule.Op) bool {
 }
 
 // together are the launches of a batch of two operations or more.
-func (b *emitter) together(r batch) []launch.Command {
+func (e *emitter) together(r batch) []launch.Command {
 	if r.kind == packs {
-		return gemm.PackRights(b.Target, r.ops)
+		return gemm.PackRights(e.Target, r.ops)
 	}
-	return []launch.Command{pointwise.Fill(b.Target, r.ops)}
+	return []launch.Command{pointwise.Fill(e.Target, r.ops)}
 }

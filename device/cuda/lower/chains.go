@@ -19,44 +19,44 @@ import (
 const longestChain = 8
 
 // inParts reports whether op is formed in parts, of pieces that are made with it, at one go.
-func (l *Plan) inParts(op schedule.Gemm) bool {
-	if l.Factors[op.B.M.ID] != nil || l.Kept[op.B.M.ID] != gemm.Library || l.MethodOf(op) != gemm.SplitKernel || !gemm.EngineCopies(op.A) || len(gemm.CutTerms(op, false, gemm.SplitRoom)) > 1 {
+func (p *Plan) inParts(op schedule.Gemm) bool {
+	if p.Factors[op.B.M.ID] != nil || p.Kept[op.B.M.ID] != gemm.Library || p.MethodOf(op) != gemm.SplitKernel || !gemm.EngineCopies(op.A) || len(gemm.CutTerms(op, false, gemm.SplitRoom)) > 1 {
 		return false
 	}
-	w, _ := gemm.Divide(op, l.Sms)
+	w, _ := gemm.Divide(op, p.Sms)
 	return w.Parts > 1
 }
 
 // linkBytes is what op's right pieces take, and those with op's parts.
-func (l *Plan) linkBytes(op schedule.Gemm) (pieces, all int64) {
+func (p *Plan) linkBytes(op schedule.Gemm) (pieces, all int64) {
 	m, n, k := op.Sizes()
 	pieces, _ = gemm.PackedBytes(n, k)
-	w, _ := gemm.Divide(op, l.Sms)
+	w, _ := gemm.Divide(op, p.Sms)
 	return pieces, pieces + int64(ints.RoundUp(4*w.Parts*m*n, launch.Alignment))
 }
 
 // chain lists the nodes of the chain that begins with the product at node i, i itself and sums of rows
 // among them, and the bytes that its products need. None reads or writes what one before it writes, no other
 // stream waits for any but the last, and they wait for none.
-func (l *Plan) chain(i int) (nodes []int, bytes int64) {
-	s := l.schedule
+func (p *Plan) chain(i int) (nodes []int, bytes int64) {
+	s := p.schedule
 	first, ok := s.Nodes[i].Op.(schedule.Gemm)
-	if !ok || !l.Some || !l.inParts(first) {
+	if !ok || !p.Some || !p.inParts(first) {
 		return nil, 0
 	}
 	var pending []schedule.View
 	products := 0
 	for j := i; j < len(s.Nodes) && products < longestChain; j++ {
 		n := s.Nodes[j]
-		if j > i && (n.Stream != s.Nodes[i].Stream || len(n.Wait) > 0 || l.awaited[j-1] || overlap(pending, n.Op.Reads()) || overlap(pending, n.Op.Writes())) {
+		if j > i && (n.Stream != s.Nodes[i].Stream || len(n.Wait) > 0 || p.awaited[j-1] || overlap(pending, n.Op.Reads()) || overlap(pending, n.Op.Writes())) {
 			break
 		}
 		switch op := n.Op.(type) {
 		case schedule.Gemm:
-			if op.TransA != first.TransA || j > i && !l.inParts(op) {
+			if op.TransA != first.TransA || j > i && !p.inParts(op) {
 				return nodes, bytes
 			}
-			_, all := l.linkBytes(op)
+			_, all := p.linkBytes(op)
 			if j > i && bytes+all > gemm.SplitRoom {
 				return nodes, bytes
 			}
@@ -77,21 +77,21 @@ func overlap(a, b []schedule.View) bool {
 
 // following lists the products of the chain that begins with the node that is bound, without that. It ends where a sum of
 // rows is of what nobody has looked through, or would be begun by who looks through a left factor.
-func (b *emitter) following(stream int) (nodes []int) {
-	if b.now < 0 {
+func (e *emitter) following(stream int) (nodes []int) {
+	if e.now < 0 {
 		return nil
 	}
-	all, _ := b.plan.chain(b.now)
+	all, _ := e.plan.chain(e.now)
 	for _, i := range all[min(1, len(all)):] {
-		switch op := b.plan.schedule.Nodes[i].Op.(type) {
+		switch op := e.plan.schedule.Nodes[i].Op.(type) {
 		case schedule.Gemm:
-			known := slices.ContainsFunc(b.tails, func(t tailed) bool { return t.stream == stream && t.view == op.A })
-			if k, _ := b.sumAhead(op.A, stream, i); k > 0 && !known {
+			known := slices.ContainsFunc(e.tails, func(t tailed) bool { return t.stream == stream && t.view == op.A })
+			if k, _ := e.sumAhead(op.A, stream, i); k > 0 && !known {
 				return nodes
 			}
 			nodes = append(nodes, i)
 		case schedule.SumRows:
-			if !b.summed[i] {
+			if !e.summed[i] {
 				return nodes
 			}
 		}
@@ -101,42 +101,42 @@ func (b *emitter) following(stream int) (nodes []int) {
 
 // right is where the pieces of op's right factor are, whose tail is given, and what makes them: in scratch memory from
 // free on, unless the product that begins op's chain has made them. It makes those of all of its chain.
-func (b *emitter) right(op schedule.Gemm, tail, free driver.Pointer, stream int) (gemm.Operand, []launch.Command) {
-	if made, ok := b.chained[b.now]; ok {
+func (e *emitter) right(op schedule.Gemm, tail, free driver.Pointer, stream int) (gemm.Operand, []launch.Command) {
+	if made, ok := e.chained[e.now]; ok {
 		return made, nil
 	}
 	var steps []launch.Command
 	var calls launch.Batch
 	add := func(op schedule.Gemm, tail driver.Pointer) gemm.Operand {
-		bytes, all := b.plan.linkBytes(op)
+		bytes, all := e.plan.linkBytes(op)
 		at := gemm.Operand{At: free, Tail: tail, Parts: free + driver.Pointer(bytes)}
 		free += driver.Pointer(all)
-		gemm.AddPacking(b.Target, &calls, op.B, op.TransB, at.At, tail, tail)
+		gemm.AddPacking(e.Target, &calls, op.B, op.TransB, at.At, tail, tail)
 		return at
 	}
 	first := add(op, tail)
-	for _, i := range b.following(stream) {
-		op := b.plan.schedule.Nodes[i].Op.(schedule.Gemm)
-		tail, more := b.tail(op.B, stream, false)
+	for _, i := range e.following(stream) {
+		op := e.plan.schedule.Nodes[i].Op.(schedule.Gemm)
+		tail, more := e.tail(op.B, stream, false)
 		steps = append(steps, more...)
-		b.chained[i], b.chainEnd = add(op, tail), i
+		e.chained[i], e.chainEnd = add(op, tail), i
 	}
-	return first, append(steps, gemm.PackOperands(b.Target, calls, !op.TransA))
+	return first, append(steps, gemm.PackOperands(e.Target, calls, !op.TransA))
 }
 
 // joins reports whether node i adds one small matrix to another, which can be done with the parts of the product behind it.
-func (b *emitter) joins(i int) bool {
-	n := b.plan.schedule.Nodes[i]
+func (e *emitter) joins(i int) bool {
+	n := e.plan.schedule.Nodes[i]
 	op, ok := n.Op.(schedule.Map)
-	if !ok || op.Op != cell.Add || op.A != op.Out || op.B.Rows != op.Out.Rows || op.B.Cols != op.Out.Cols || !piece(b.Target, op.B) || b.Element(op.Out) != driver.Single || op.Out.Overlaps(op.B) {
+	if !ok || op.Op != cell.Add || op.A != op.Out || op.B.Rows != op.Out.Rows || op.B.Cols != op.Out.Cols || !piece(e.Target, op.B) || e.Element(op.Out) != driver.Single || op.Out.Overlaps(op.B) {
 		return false
 	}
-	if i+1 == len(b.plan.schedule.Nodes) || b.plan.awaited[i] || b.plan.schedule.Nodes[i+1].Stream != n.Stream || len(b.plan.schedule.Nodes[i+1].Wait) > 0 {
+	if i+1 == len(e.plan.schedule.Nodes) || e.plan.awaited[i] || e.plan.schedule.Nodes[i+1].Stream != n.Stream || len(e.plan.schedule.Nodes[i+1].Wait) > 0 {
 		return false
 	}
-	nodes, _ := b.plan.chain(i + 1)
+	nodes, _ := e.plan.chain(i + 1)
 	for _, j := range nodes {
-		next := b.plan.schedule.Nodes[j].Op
+		next := e.plan.schedule.Nodes[j].Op
 		if overlap(op.Writes(), next.Reads()) || overlap(op.Writes(), next.Writes()) || overlap(op.Reads(), next.Writes()) {
 			return false
 		}
@@ -146,12 +146,12 @@ func (b *emitter) joins(i int) bool {
 
 // sumBehind is the sum of rows that follows a product, whose parts have been formed: they are
 // added up with those of the product.
-func (b *emitter) sumBehind(op schedule.Gemm, stream int) (schedule.SumRows, bool) {
-	i := b.now + 1
-	if !b.summed[i] {
+func (e *emitter) sumBehind(op schedule.Gemm, stream int) (schedule.SumRows, bool) {
+	i := e.now + 1
+	if !e.summed[i] {
 		return schedule.SumRows{}, false
 	}
-	n := b.plan.schedule.Nodes[i]
+	n := e.plan.schedule.Nodes[i]
 	rows, ok := n.Op.(schedule.SumRows)
-	return rows, ok && n.Stream%launch.MaxStreams == stream && len(n.Wait) == 0 && !rows.Out.Overlaps(op.C) && b.Element(rows.Out) == driver.Single
+	return rows, ok && n.Stream%launch.MaxStreams == stream && len(n.Wait) == 0 && !rows.Out.Overlaps(op.C) && e.Element(rows.Out) == driver.Single
 }

@@ -29,8 +29,8 @@ type emitter struct {
 }
 
 // scratch is memory that an operation of a stream may write to while it runs.
-func (b *emitter) scratch(stream int) driver.Pointer {
-	return b.Base + driver.Pointer(b.plan.scratch[stream])
+func (e *emitter) scratch(stream int) driver.Pointer {
+	return e.Base + driver.Pointer(e.plan.scratch[stream])
 }
 
 // Emit is what the preparation of the schedule takes, and each node, with memory that
@@ -61,100 +61,100 @@ func (p *Plan) Emit(base driver.Pointer) (prepare []launch.Command, nodes [][]la
 
 // node is what the operation at place i of the schedule takes on its stream; a
 // product and the cell behind it may be one launch.
-func (b *emitter) node(i int) ([]launch.Command, error) {
-	s := b.plan.schedule
+func (e *emitter) node(i int) ([]launch.Command, error) {
+	s := e.plan.schedule
 	n := s.Nodes[i]
-	if t := b.plan.Stacks.At[i]; t != nil {
-		return []launch.Command{persistent.LaunchStack(b.Target, t, uint64(b.Base)+uint64(b.plan.stackMeeting[i]))}, nil
+	if t := e.plan.Stacks.At[i]; t != nil {
+		return []launch.Command{persistent.LaunchStack(e.Target, t, uint64(e.Base)+uint64(e.plan.stackMeeting[i]))}, nil
 	}
-	if b.plan.Fused[i] || b.plan.Inside[i] {
+	if e.plan.Fused[i] || e.plan.Inside[i] {
 		return nil, nil
 	}
-	if i > 0 && b.plan.Fused[i-1] {
+	if i > 0 && e.plan.Fused[i-1] {
 		g := s.Nodes[i-1].Op.(schedule.Gemm)
-		return []launch.Command{gemm.SkinnyCell(b.Target, g, n.Op.(schedule.Cell), b.plan.Factors[g.B.M.ID], !b.overwritten(i-1))}, nil
+		return []launch.Command{gemm.SkinnyCell(e.Target, g, n.Op.(schedule.Cell), e.plan.Factors[g.B.M.ID], !e.overwritten(i-1))}, nil
 	}
-	if row := b.biased(i); !row.Empty() {
-		return b.wideProduct(n.Op.(schedule.Gemm), row, n.Stream%launch.MaxStreams), nil
+	if row := e.biased(i); !row.Empty() {
+		return e.wideProduct(n.Op.(schedule.Gemm), row, n.Stream%launch.MaxStreams), nil
 	}
-	if !b.biased(i - 1).Empty() {
+	if !e.biased(i - 1).Empty() {
 		return nil, nil
 	}
-	if b.joins(i) {
+	if e.joins(i) {
 		op := n.Op.(schedule.Map)
-		b.pending = append(b.pending, gemm.PartialSums{Rows: op.Out.Rows, Cols: op.Out.Cols, Parts: 1, From: b.At(op.B), To: op.Out, Add: true})
+		e.pending = append(e.pending, gemm.PartialSums{Rows: op.Out.Rows, Cols: op.Out.Cols, Parts: 1, From: e.At(op.B), To: op.Out, Add: true})
 		return nil, nil
 	}
-	if r, ok := b.plan.batches[i]; !ok {
+	if r, ok := e.plan.batches[i]; !ok {
 		return nil, nil // part of one before
 	} else if len(r.ops) > 1 {
-		return b.together(r), nil
+		return e.together(r), nil
 	}
-	return b.operation(n.Op, n.Stream%launch.MaxStreams)
+	return e.operation(n.Op, n.Stream%launch.MaxStreams)
 }
 
 // operation is what op takes on a stream.
-func (b *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error) {
+func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error) {
 	switch op := op.(type) {
 	case schedule.Gemm:
-		if why := b.Properties.NoProducts; why != "" {
+		if why := e.Properties.NoProducts; why != "" {
 			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrDevice, why)
 		}
-		if n := b.plan.Factors[op.B.M.ID]; n != nil {
-			return []launch.Command{gemm.SkinnyProduct(b.Target, op, n)}, nil
+		if n := e.plan.Factors[op.B.M.ID]; n != nil {
+			return []launch.Command{gemm.SkinnyProduct(e.Target, op, n)}, nil
 		}
-		switch b.plan.MethodOf(op) {
+		switch e.plan.MethodOf(op) {
 		case gemm.SplitLibrary:
-			return gemm.SplitProduct(b.Target, op, b.plan.Kept[op.B.M.ID] != gemm.Library, b.scratch(stream)), nil
+			return gemm.SplitProduct(e.Target, op, e.plan.Kept[op.B.M.ID] != gemm.Library, e.scratch(stream)), nil
 		case gemm.SplitKernel:
-			return b.wideProduct(op, schedule.View{}, stream), nil
+			return e.wideProduct(op, schedule.View{}, stream), nil
 		}
-		return []launch.Command{{Product: gemm.Product(b.Target, op)}}, nil
+		return []launch.Command{{Product: gemm.Product(e.Target, op)}}, nil
 	case schedule.Pack:
-		if n := b.plan.Factors[op.Dst.M.ID]; n != nil {
-			return []launch.Command{gemm.PackSkinny(b.Target, op, n)}, nil
+		if n := e.plan.Factors[op.Dst.M.ID]; n != nil {
+			return []launch.Command{gemm.PackSkinny(e.Target, op, n)}, nil
 		}
-		switch b.plan.Kept[op.Dst.M.ID] {
+		switch e.plan.Kept[op.Dst.M.ID] {
 		case gemm.SplitLibrary:
-			return gemm.SplitFactor(b.Target, op.Src, !op.Trans, b.At(op.Dst), 0, false), nil
+			return gemm.SplitFactor(e.Target, op.Src, !op.Trans, e.At(op.Dst), 0, false), nil
 		case gemm.SplitKernel:
-			return gemm.PackRight(b.Target, op), nil
+			return gemm.PackRight(e.Target, op), nil
 		}
-		if b.plan.alias[op.Dst.M.ID] {
+		if e.plan.alias[op.Dst.M.ID] {
 			return nil, nil
 		}
-		return []launch.Command{b.pack(op, b.plan.weights[op.Dst.M.ID])}, nil
+		return []launch.Command{e.pack(op, e.plan.weights[op.Dst.M.ID])}, nil
 	case schedule.Map:
-		return []launch.Command{pointwise.Map(b.Target, op)}, nil
+		return []launch.Command{pointwise.Map(e.Target, op)}, nil
 	case schedule.Maps:
-		return []launch.Command{pointwise.Maps(b.Target, op)}, nil
+		return []launch.Command{pointwise.Maps(e.Target, op)}, nil
 	case schedule.Vendor, schedule.VendorBackward:
 		s, _ := stackOf(op)
-		return []launch.Command{b.network(s, stream)}, nil
+		return []launch.Command{e.network(s, stream)}, nil
 	case schedule.SumRows:
-		if b.added[b.now] {
+		if e.added[e.now] {
 			return nil, nil
 		}
-		if b.summed[b.now] {
-			return []launch.Command{pointwise.SumOfParts(b.Target, op, b.sums(stream))}, nil
+		if e.summed[e.now] {
+			return []launch.Command{pointwise.SumOfParts(e.Target, op, e.sums(stream))}, nil
 		}
-		return pointwise.SumRows(b.Target, op, b.scratch(stream)), nil
+		return pointwise.SumRows(e.Target, op, e.scratch(stream)), nil
 	case schedule.Cell:
-		return []launch.Command{pointwise.Cell(b.Target, pointwise.CellName(op), op.Program(), op.Vector, op.Next[0])}, nil
+		return []launch.Command{pointwise.Cell(e.Target, pointwise.CellName(op), op.Program(), op.Vector, op.Next[0])}, nil
 	case schedule.CellBackward:
-		return []launch.Command{pointwise.Cell(b.Target, op.Cell.Name+"_backward", op.Cell.Backward, op.Vector, op.Next[0])}, nil
+		return []launch.Command{pointwise.Cell(e.Target, op.Cell.Name+"_backward", op.Cell.Backward, op.Vector, op.Next[0])}, nil
 	case schedule.Gather:
-		return []launch.Command{pointwise.Gather(b.Target, op)}, nil
+		return []launch.Command{pointwise.Gather(e.Target, op)}, nil
 	case schedule.Scatter:
-		return []launch.Command{pointwise.Scatter(b.Target, op)}, nil
+		return []launch.Command{pointwise.Scatter(e.Target, op)}, nil
 	case schedule.SoftmaxLoss:
-		return []launch.Command{pointwise.SoftmaxLoss(b.Target, op)}, nil
+		return []launch.Command{pointwise.SoftmaxLoss(e.Target, op)}, nil
 	case schedule.Scan, schedule.ScanBackward:
-		return []launch.Command{scan.Launch(b.Target, b.plan.cells, op, b.plan.scans[stream])}, nil
+		return []launch.Command{scan.Launch(e.Target, e.plan.cells, op, e.plan.scans[stream])}, nil
 	case schedule.Persistent:
-		return b.forwards(op)
+		return e.forwards(op)
 	case schedule.PersistentBackward:
-		return b.backwards(op)
+		return e.backwards(op)
 	}
 	return nil, fmt.Errorf("cuda: %s: %w: there is no kernel for it", op.Name(), schedule.ErrUnsupported)
 }

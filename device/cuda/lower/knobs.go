@@ -93,7 +93,7 @@ func (t taken) product(op schedule.Gemm, l *Plan) {
 func (p *Plan) untaken(t taken, refused error) error {
 	form := "no form of a layer that fits has it, with what else is set: try another, or leave it out"
 	switch {
-	case p.Knobs["resident"] == 3:
+	case p.Knobs["resident"] == persistent.WithBarrier:
 		form = "one group with a barrier is divided in one way alone: leave it out, or set another form by resident"
 	case len(p.Stacks.At) > 0:
 		form = "layers that run as one kernel have groups and samples alone: set stack=2, or leave it out"

@@ -65,54 +65,54 @@ func (l *layout) reserve(bytes int64) int64 {
 }
 
 // place gives matrices that have none their places.
-func (l *Plan) place(s *schedule.Schedule) {
+func (p *Plan) place(s *schedule.Schedule) {
 	packed := map[int]int64{} // bytes of weights that may be packed so, by the matrix's number
 	for op := range s.Operations() {
 		if op, ok := op.(schedule.Persistent); ok {
 			for _, r := range op.R {
-				packed[r.M.ID] = persistent.FragmentBytes(op.Hidden(), l.Elements[r.M.ID])
+				packed[r.M.ID] = persistent.FragmentBytes(op.Hidden(), p.Elements[r.M.ID])
 			}
 		}
 	}
-	for id := range l.Lower {
+	for id := range p.Lower {
 		m := s.Matrices[id]
-		packed[id] = int64(m.Cols/m.Rows) * persistent.FragmentBytes(m.Rows, l.Elements[id])
+		packed[id] = int64(m.Cols/m.Rows) * persistent.FragmentBytes(m.Rows, p.Elements[id])
 	}
 	for i, m := range s.Matrices {
-		if l.Offsets[i] >= 0 {
+		if p.Offsets[i] >= 0 {
 			continue
 		}
-		bytes := max(int64(m.Elements())*int64(l.Elements[i].Bytes()), packed[i])
-		if n := l.Factors[i]; n != nil {
+		bytes := max(int64(m.Elements())*int64(p.Elements[i].Bytes()), packed[i])
+		if n := p.Factors[i]; n != nil {
 			bytes = 16 * int64(n.Quads())
-		} else if f := l.Kept[i]; f == gemm.SplitLibrary {
+		} else if f := p.Kept[i]; f == gemm.SplitLibrary {
 			bytes, _ = gemm.SplitBytes(m.Cols, m.Rows)
 		} else if f == gemm.SplitKernel {
 			bytes, _ = gemm.PackedBytes(m.Cols, m.Rows)
 		}
-		l.Offsets[i] = l.reserve(bytes)
-		l.reserve(1) // a gap: what runs over the end of a matrix does not reach the next
+		p.Offsets[i] = p.reserve(bytes)
+		p.reserve(1) // a gap: what runs over the end of a matrix does not reach the next
 	}
 }
 
 // meetings gives the blocks of persistent operations places to meet.
-func (l *Plan) meetings(s *schedule.Schedule) {
+func (p *Plan) meetings(s *schedule.Schedule) {
 	i := 0
 	for op := range s.Operations() {
 		switch op := op.(type) {
 		case schedule.Persistent:
-			if !l.Stacks.Own[op.R[0].M.ID] {
-				l.meeting[i] = l.reserve(launch.Alignment + persistent.ExchangeBytes(op.Hidden(), op.Batch()))
+			if !p.Stacks.Own[op.R[0].M.ID] {
+				p.meeting[i] = p.reserve(launch.Alignment + persistent.ExchangeBytes(op.Hidden(), op.Batch()))
 			}
 		case schedule.PersistentBackward:
-			l.meeting[i] = l.reserve(launch.Alignment + persistent.BackwardExchangeBytes(op.Hidden(), op.Batch(), l.properties))
+			p.meeting[i] = p.reserve(launch.Alignment + persistent.BackwardExchangeBytes(op.Hidden(), op.Batch(), p.properties))
 		}
 		i++
 	}
 }
 
 // scratches adds to what each stream needs what products and sums of rows do.
-func (l *Plan) scratches(s *schedule.Schedule, need []int64) {
+func (p *Plan) scratches(s *schedule.Schedule, need []int64) {
 	factors, sums := make([]map[schedule.View]bool, len(need)), make([]int64, len(need))
 	for i := range factors {
 		factors[i] = map[schedule.View]bool{}
@@ -120,40 +120,40 @@ func (l *Plan) scratches(s *schedule.Schedule, need []int64) {
 	for stream, op := range everything(s) {
 		switch op := op.(type) {
 		case schedule.Gemm:
-			if l.Factors[op.B.M.ID] == nil && l.IsSplit(op) {
-				need[stream] = max(need[stream], l.ScratchBytes(op))
-				if l.MethodOf(op) == gemm.SplitKernel {
+			if p.Factors[op.B.M.ID] == nil && p.IsSplit(op) {
+				need[stream] = max(need[stream], p.ScratchBytes(op))
+				if p.MethodOf(op) == gemm.SplitKernel {
 					factors[stream][op.A], factors[stream][op.B] = true, true
 				}
 			}
 		case schedule.SumRows:
-			sums[stream] = max(sums[stream], 4*int64(pointwise.SumParts(op, l.properties))*int64(op.A.Cols))
+			sums[stream] = max(sums[stream], 4*int64(pointwise.SumParts(op, p.properties))*int64(op.A.Cols))
 			need[stream] = max(need[stream], sums[stream])
 		}
 	}
 	for i, n := range s.Nodes {
-		_, bytes := l.chain(i)
+		_, bytes := p.chain(i)
 		need[n.Stream%launch.MaxStreams] = max(need[n.Stream%launch.MaxStreams], bytes)
 	}
 	for i, views := range factors {
 		t := tailing{slots: min(len(views), mostSlots)}
 		if t.slots > 0 {
-			t.at, t.sums = l.reserve(int64(t.slots)*slotBytes), l.reserve(sums[i])
+			t.at, t.sums = p.reserve(int64(t.slots)*slotBytes), p.reserve(sums[i])
 		}
-		l.tails = append(l.tails, t)
+		p.tails = append(p.tails, t)
 	}
 }
 
 // words gives what scans show each other its places.
-func (l *Plan) words(s *schedule.Schedule) error {
+func (p *Plan) words(s *schedule.Schedule) error {
 	words := make([]scan.Words, Streams(s))
 	for stream, op := range everything(s) {
-		if err := l.cells.Reserve(op, &l.Memory, l.Knobs, l.properties, &words[stream]); err != nil {
+		if err := p.cells.Reserve(op, &p.Memory, p.Knobs, p.properties, &words[stream]); err != nil {
 			return err
 		}
 	}
 	for _, w := range words {
-		l.scans = append(l.scans, scan.Words{Tickets: l.reserve(w.Tickets), Sums: l.reserve(w.Sums), Starts: l.reserve(w.Starts)})
+		p.scans = append(p.scans, scan.Words{Tickets: p.reserve(w.Tickets), Sums: p.reserve(w.Sums), Starts: p.reserve(w.Starts)})
 	}
 	return nil
 }

@@ -8,13 +8,13 @@ import (
 
 // overwritten reports whether the product of node i, which its cell has used, is
 // formed anew before anything else looks at it.
-func (b *emitter) overwritten(i int) bool {
-	s := b.plan.schedule
+func (e *emitter) overwritten(i int) bool {
+	s := e.plan.schedule
 	c := s.Nodes[i].Op.(schedule.Gemm).C
-	if b.touched == nil {
-		b.touched = touched(s)
+	if e.touched == nil {
+		e.touched = touched(s)
 	}
-	at := b.touched[c.M.ID]
+	at := e.touched[c.M.ID]
 	next, _ := slices.BinarySearch(at, i+2)
 	if next == len(at) {
 		return false

@@ -16,45 +16,45 @@ import (
 
 // wideProduct forms a product whose left factor is split on the way, and adds a row to each
 // of its rows, if there is one and sums are not in parts.
-func (b *emitter) wideProduct(op schedule.Gemm, bias schedule.View, stream int) []launch.Command {
-	kept := b.plan.Kept[op.B.M.ID] != gemm.Library
+func (e *emitter) wideProduct(op schedule.Gemm, bias schedule.View, stream int) []launch.Command {
+	kept := e.plan.Kept[op.B.M.ID] != gemm.Library
 	copied := !gemm.EngineCopies(op.A)
-	tail, out := b.tail(op.A, stream, copied)
-	rightTail := b.At(op.B)
+	tail, out := e.tail(op.A, stream, copied)
+	rightTail := e.At(op.B)
 	if !kept {
 		var more []launch.Command
-		rightTail, more = b.tail(op.B, stream, false)
+		rightTail, more = e.tail(op.B, stream, false)
 		out = append(out, more...)
 	}
-	scratch := b.scratch(stream)
-	left := gemm.LeftFactor{View: op.A, At: b.At(op.A), Stride: op.A.M.Cols, Tail: tail}
+	scratch := e.scratch(stream)
+	left := gemm.LeftFactor{View: op.A, At: e.At(op.A), Stride: op.A.M.Cols, Tail: tail}
 	if copied {
 		left.At, left.Stride = scratch, ints.RoundUp(op.A.Cols, 4)
 		scratch += driver.Pointer(gemm.CopyBytes(op.A))
-		out = append(out, gemm.CopyLeft(b.Target, left))
+		out = append(out, gemm.CopyLeft(e.Target, left))
 	}
 	portions := gemm.CutTerms(op, kept, gemm.SplitRoom)
 	for i, op := range portions {
 		m, n, k := op.Sizes()
-		w, _ := gemm.Divide(op, b.Properties.SMs)
+		w, _ := gemm.Divide(op, e.Properties.SMs)
 		var right gemm.Operand
 		if kept {
 			_, at := gemm.PackedBytes(n, k)
-			right = gemm.Operand{At: b.At(op.B), Tail: b.At(op.B) + driver.Pointer(at), Parts: scratch}
+			right = gemm.Operand{At: e.At(op.B), Tail: e.At(op.B) + driver.Pointer(at), Parts: scratch}
 		} else {
 			var more []launch.Command
-			right, more = b.right(op, rightTail, scratch, stream)
+			right, more = e.right(op, rightTail, scratch, stream)
 			out = append(out, more...)
 		}
-		out = append(out, gemm.SplitFP16(b.Target, op, w, left, right, bias))
+		out = append(out, gemm.SplitFP16(e.Target, op, w, left, right, bias))
 		if w.Parts > 1 {
-			b.pending = append(b.pending, gemm.PartialSums{Rows: m, Cols: n, Parts: w.Parts, From: right.Parts, To: op.C, Add: op.Accumulate})
-			if rows, ok := b.sumBehind(op, stream); ok && i == len(portions)-1 {
-				b.added[b.now+1] = true
-				b.pending = append(b.pending, gemm.PartialSums{Rows: 1, Cols: rows.A.Cols, Parts: pointwise.SumParts(rows, b.Properties), From: b.sums(stream), To: rows.Out, Add: rows.Accumulate})
+			e.pending = append(e.pending, gemm.PartialSums{Rows: m, Cols: n, Parts: w.Parts, From: right.Parts, To: op.C, Add: op.Accumulate})
+			if rows, ok := e.sumBehind(op, stream); ok && i == len(portions)-1 {
+				e.added[e.now+1] = true
+				e.pending = append(e.pending, gemm.PartialSums{Rows: 1, Cols: rows.A.Cols, Parts: pointwise.SumParts(rows, e.Properties), From: e.sums(stream), To: rows.Out, Add: rows.Accumulate})
 			}
-			if b.now >= b.chainEnd {
-				out, b.pending = append(out, gemm.AddParts(b.Target, b.pending)), nil
+			if e.now >= e.chainEnd {
+				out, e.pending = append(out, gemm.AddParts(e.Target, e.pending)), nil
 			}
 		}
 	}
@@ -62,16 +62,16 @@ func (b *emitter) wideProduct(op schedule.Gemm, bias schedule.View, stream int) 
 }
 
 // biased is that row where the kernel that forms the product adds it.
-func (b *emitter) biased(i int) (row schedule.View) {
-	s := b.plan.schedule
+func (e *emitter) biased(i int) (row schedule.View) {
+	s := e.plan.schedule
 	if i < 0 {
 		return row
 	}
 	op, row := gemm.AddedRow(s, i)
-	if row.Empty() || b.plan.Factors[op.B.M.ID] != nil || b.plan.MethodOf(op) != gemm.SplitKernel || len(gemm.CutTerms(op, b.plan.Kept[op.B.M.ID] != gemm.Library, gemm.SplitRoom)) > 1 {
+	if row.Empty() || e.plan.Factors[op.B.M.ID] != nil || e.plan.MethodOf(op) != gemm.SplitKernel || len(gemm.CutTerms(op, e.plan.Kept[op.B.M.ID] != gemm.Library, gemm.SplitRoom)) > 1 {
 		return schedule.View{}
 	}
-	if w, _ := gemm.Divide(op, b.Properties.SMs); w.Parts > 1 {
+	if w, _ := gemm.Divide(op, e.Properties.SMs); w.Parts > 1 {
 		return schedule.View{}
 	}
 	return row

@@ -145,26 +145,26 @@ func (l *Plan) houseSpace(p space, z driver.Sizes) error {
 }
 
 // network is the call of the library for s on a stream.
-func (b *emitter) network(s stack, stream int) launch.Command {
+func (e *emitter) network(s stack, stream int) launch.Command {
 	r := &driver.NetworkRun{
-		ID: b.plan.networks[s.network(b.Element(s.X), b.Precision)].Id,
-		X:  b.At(s.X), Y: b.At(s.Y), Weights: b.Base + driver.Pointer(b.plan.spaces[s.spaces()[0].matrix()].at),
-		Workspace: b.scratch(stream),
+		ID: e.plan.networks[s.network(e.Element(s.X), e.Precision)].Id,
+		X:  e.At(s.X), Y: e.At(s.Y), Weights: e.Base + driver.Pointer(e.plan.spaces[s.spaces()[0].matrix()].at),
+		Workspace: e.scratch(stream),
 	}
 	if !s.Kept.Empty() {
-		r.Kept = b.At(s.Kept)
+		r.Kept = e.At(s.Kept)
 	}
 	for i, v := range s.First {
-		r.First[i] = b.At(v)
+		r.First[i] = e.At(v)
 	}
 	for i, v := range s.last {
-		r.Last[i] = b.At(v)
+		r.Last[i] = e.At(v)
 	}
 	if g := s.backward; g != nil {
-		r.Backward, r.DY, r.DX = true, b.At(g.DY), b.At(g.DX)
-		r.DWeights = b.Base + driver.Pointer(b.plan.spaces[s.spaces()[1].matrix()].at)
+		r.Backward, r.DY, r.DX = true, e.At(g.DY), e.At(g.DX)
+		r.DWeights = e.Base + driver.Pointer(e.plan.spaces[s.spaces()[1].matrix()].at)
 		for i, v := range g.DFirst {
-			r.DFirst[i] = b.At(v)
+			r.DFirst[i] = e.At(v)
 		}
 	}
 	return launch.Command{Network: r}

@@ -84,12 +84,12 @@ func (p *Plan) copies(t *launch.Target, op schedule.Pack) bool {
 }
 
 // pack is op, whose result lies in memory in a given order.
-func (b *emitter) pack(op schedule.Pack, as persistent.WeightLayout) launch.Command {
+func (e *emitter) pack(op schedule.Pack, as persistent.WeightLayout) launch.Command {
 	switch {
 	case as == persistent.ByLane:
-		return persistent.PackFragments(b.Target, op)
+		return persistent.PackFragments(e.Target, op)
 	case op.Trans == (as == persistent.ByColumn):
-		return pointwise.Transpose(b.Target, op.Src, op.Dst)
+		return pointwise.Transpose(e.Target, op.Src, op.Dst)
 	}
-	return pointwise.Map(b.Target, schedule.Map{Op: cell.Copy, Out: op.Dst, A: op.Src})
+	return pointwise.Map(e.Target, schedule.Map{Op: cell.Copy, Out: op.Dst, A: op.Src})
 }

@@ -33,23 +33,23 @@ func (b *Chooser) backwardConfigs(c *cell.Cell, l Layer) ([]Config, string) {
 }
 
 // Backward is how op runs; see forwardForm.
-func (b *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err error) {
-	if b.Knobs["resident"] == 3 {
+func (c *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err error) {
+	if c.Knobs["resident"] == WithBarrier {
 		return barrierConfig(), nil, nil
 	}
-	l := Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: b.Element(op.R), exact: b.Precision == schedule.FP32, within: 0, inputs: 0}
-	list := func(b *Chooser) ([]Config, string) { return b.backwardConfigs(op.Cell, l) }
+	l := Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R), exact: c.Precision == schedule.FP32, within: 0, inputs: 0}
+	list := func(c *Chooser) ([]Config, string) { return c.backwardConfigs(op.Cell, l) }
 	of := choice{cell: op.Cell, layer: l, backward: true}
-	all, err := b.shared(of, list)
-	if err != nil && b.Knobs["samples"] != 0 { // which may be of the forward pass alone
-		free, same := *b, *b.Target
-		same.Knobs = maps.Clone(b.Knobs)
+	all, err := c.shared(of, list)
+	if err != nil && c.Knobs["samples"] != 0 { // which may be of the forward pass alone
+		free, same := *c, *c.Target
+		same.Knobs = maps.Clone(c.Knobs)
 		free.Target = &same
 		delete(free.Knobs, "samples")
 		all, err = free.shared(of, list)
 	}
-	switch n := b.Knobs["back"]; {
-	case err != nil && b.Knobs["resident"] == 0:
+	switch n := c.Knobs["back"]; {
+	case err != nil && c.Knobs["resident"] == asExpected:
 		return barrierConfig(), err, nil
 	case err != nil:
 		return Config{}, nil, err

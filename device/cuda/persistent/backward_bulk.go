@@ -139,40 +139,40 @@ func (g backwardBulk) grouping(carried int, p driver.Properties) Config {
 		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
 		variant: backwardBulkVariant, sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, WORDED = %d, ORDERED = 0",
 			g.clusters, g.cluster, g.units, g.samples, g.warps(), g.band, g.height, g.split, g.chunks, g.resident, g.slots, ints.FromBool(g.exact), ints.FromBool(g.words)),
-		Knobs: knob.Params{"resident": 4, "samples": g.samples, "tensor": 1},
+		Knobs: knob.Params{"resident": inBulk, "samples": g.samples, "tensor": 1},
 	}
 }
 
 // gatherings lists how the gradient of a layer can take turns that knobs allow.
-func (b *Chooser) gatherings(l Layer, registers, carried int) ([]Config, string) {
+func (c *Chooser) gatherings(l Layer, registers, carried int) ([]Config, string) {
 	var all []Config
 	why := "the GPU has no clusters of blocks"
-	if r := b.Knobs["resident"]; b.Properties.Capability < 90 || b.Knobs["tensor"] == 2 || r != 0 && r != 4 {
+	if r := c.Knobs["resident"]; c.Properties.Capability < 90 || c.Knobs["tensor"] == 2 || r != asExpected && r != inBulk {
 		return nil, why
 	}
 	seen := map[string]bool{}
-	for _, samples := range b.samples(l.batch, 8, 16, 32) {
+	for _, samples := range c.samples(l.batch, 8, 16, 32) {
 		if samples%8 != 0 {
 			continue
 		}
-		for _, cluster := range b.choose("cluster", 2, 4, 8) {
-			for _, groups := range b.choose("groups", 1, 2, 3, 4, 8, maxGroups) {
+		for _, cluster := range c.choose("cluster", 2, 4, 8) {
+			for _, groups := range c.choose("groups", 1, 2, 3, 4, 8, maxGroups) {
 				for _, height := range []int{1, 2} {
 					for split := 1; split <= 8; split *= 2 {
 						for _, words := range []bool{false, true} {
-							if cluster < 2 || groups > ints.CeilDiv(l.batch, samples) && b.Knobs["groups"] == 0 {
+							if cluster < 2 || groups > ints.CeilDiv(l.batch, samples) && c.Knobs["groups"] == 0 {
 								continue
 							}
-							g := backwardBulk{Layer: l, cluster: cluster, clusters: b.Properties.Together(cluster) / groups, samples: samples, height: height, split: split, words: words}
+							g := backwardBulk{Layer: l, cluster: cluster, clusters: c.Properties.Together(cluster) / groups, samples: samples, height: height, split: split, words: words}
 							if g.clusters < 2 {
 								continue
 							}
-							g, no := g.shaped(registers, carried, b.Properties)
+							g, no := g.shaped(registers, carried, c.Properties)
 							if no != "" {
 								why = no
 								continue
 							}
-							if t := g.grouping(carried, b.Properties); !seen[t.sizes] {
+							if t := g.grouping(carried, c.Properties); !seen[t.sizes] {
 								seen[t.sizes] = true
 								t.Knobs["cluster"], t.Knobs["groups"] = cluster, groups
 								all = append(all, t)

@@ -160,30 +160,30 @@ func (s backwardScatter) together(p driver.Properties) int {
 // scatters lists how the gradient of a layer can run in groups that knobs allow,
 // the cheapest first, or says why there are none. carried is about how many
 // registers a thread needs for each unit.
-func (b *Chooser) scatters(l Layer, carried int) ([]Config, string) {
+func (c *Chooser) scatters(l Layer, carried int) ([]Config, string) {
 	var all []Config
 	why := "the GPU has no clusters of blocks"
 	seen := map[string]bool{}
-	for _, form := range b.scatterForms(l) {
-		b.scatterShapes(func(clusters, cluster, groups int) {
-			if groups > ints.CeilDiv(l.batch, form.samples) && b.Knobs["groups"] == 0 || clusters > 1 && form.samples > maxSpread {
+	for _, form := range c.scatterForms(l) {
+		c.scatterShapes(func(clusters, cluster, groups int) {
+			if groups > ints.CeilDiv(l.batch, form.samples) && c.Knobs["groups"] == 0 || clusters > 1 && form.samples > maxSpread {
 				return
 			}
 			s := form
 			s.clusters, s.cluster = clusters, cluster
-			s, no := s.shaped(clusters*cluster, carried, b.Properties)
+			s, no := s.shaped(clusters*cluster, carried, c.Properties)
 			if no != "" {
 				why = no
 				return
 			}
-			if s.cluster > 1 && b.Properties.Together(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
+			if s.cluster > 1 && c.Properties.Together(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
 				return
 			}
-			if g := s.grouping(b.Properties); !seen[g.sizes] {
+			if g := s.grouping(c.Properties); !seen[g.sizes] {
 				seen[g.sizes] = true
 				g.Knobs["cluster"] = cluster
 				if g.spread {
-					g.Knobs["resident"], g.Knobs["groups"] = 2, groups
+					g.Knobs["resident"], g.Knobs["groups"] = overGrid, groups
 				}
 				all = append(all, g)
 			}
@@ -193,20 +193,20 @@ func (b *Chooser) scatters(l Layer, carried int) ([]Config, string) {
 }
 
 // scatterForms lists ways to multiply that knobs allow.
-func (b *Chooser) scatterForms(l Layer) []backwardScatter {
+func (c *Chooser) scatterForms(l Layer) []backwardScatter {
 	var all []backwardScatter
 	for _, warps := range []int{4, 8, 16} {
-		if b.Knobs["tensor"] != 2 {
-			for _, samples := range b.samples(l.batch, 8, 16, 32) {
+		if c.Knobs["tensor"] != 2 {
+			for _, samples := range c.samples(l.batch, 8, 16, 32) {
 				if samples%8 == 0 && samples <= ints.RoundUp(l.batch, 8) {
 					all = append(all, backwardScatter{Layer: l, samples: samples, warps: warps, tensor: true})
 				}
 			}
 		}
-		if b.Knobs["tensor"] == 1 {
+		if c.Knobs["tensor"] == 1 {
 			continue
 		}
-		for _, samples := range b.samples(l.batch, 1, 2, 4, 8) {
+		for _, samples := range c.samples(l.batch, 1, 2, 4, 8) {
 			if samples != ints.PowerOfTwo(samples) {
 				continue
 			}
@@ -222,21 +222,21 @@ func (b *Chooser) scatterForms(l Layer) []backwardScatter {
 
 // scatterShapes yields the groups that knobs allow: clusters of one, their
 // blocks, and how many groups there are.
-func (b *Chooser) scatterShapes(yield func(clusters, cluster, groups int)) {
-	hopper := b.Properties.Capability >= 90
-	if (b.Knobs["resident"] == 0 || b.Knobs["resident"] == 1) && hopper {
-		for _, n := range b.choose("cluster", ClusterSizes()...) {
+func (c *Chooser) scatterShapes(yield func(clusters, cluster, groups int)) {
+	hopper := c.Properties.Capability >= 90
+	if (c.Knobs["resident"] == asExpected || c.Knobs["resident"] == inClusters) && hopper {
+		for _, n := range c.choose("cluster", ClusterSizes()...) {
 			yield(1, n, 1)
 		}
 	}
-	if b.Knobs["resident"] == 1 {
+	if c.Knobs["resident"] == inClusters {
 		return
 	}
-	for _, groups := range b.choose("groups", 1, 2, 3, 4, 8, maxGroups) {
-		for _, n := range b.choose("cluster", ClusterSizes()...) {
-			room := b.Properties.SMs
+	for _, groups := range c.choose("groups", 1, 2, 3, 4, 8, maxGroups) {
+		for _, n := range c.choose("cluster", ClusterSizes()...) {
+			room := c.Properties.SMs
 			if n > 1 {
-				room = b.Properties.Together(n)
+				room = c.Properties.Together(n)
 			}
 			if clusters := room / groups; clusters > 1 && (n == 1 || hopper) {
 				yield(clusters, n, groups)
@@ -258,7 +258,7 @@ func (s backwardScatter) grouping(p driver.Properties) Config {
 	}
 	return Config{
 		spread: s.spread(), few: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p),
-		variant: variant, sizes: sizes, Knobs: knob.Params{"resident": 1, "samples": s.samples, "tensor": 2 - ints.FromBool(s.tensor)},
+		variant: variant, sizes: sizes, Knobs: knob.Params{"resident": inClusters, "samples": s.samples, "tensor": 2 - ints.FromBool(s.tensor)},
 	}
 }
 

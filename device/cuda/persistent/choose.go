@@ -23,14 +23,14 @@ func (b *Chooser) choose(name string, values ...int) []int {
 }
 
 // groupSizes lists the numbers of blocks of groups that knobs allow, clusters first.
-func (b *Chooser) groupSizes() (clusters, spread []int) {
-	r := b.Knobs["resident"]
-	if (r == 0 || r == 1 || r == 6) && b.Properties.Capability >= 90 {
-		clusters = b.choose("cluster", ClusterSizes()...)
+func (c *Chooser) groupSizes() (clusters, spread []int) {
+	r := c.Knobs["resident"]
+	if (r == asExpected || r == inClusters || r == inWholeRows) && c.Properties.Capability >= 90 {
+		clusters = c.choose("cluster", ClusterSizes()...)
 	}
-	if r != 1 && r != 6 {
-		for _, n := range b.choose("groups", 1, 2, 4, 8, maxGroups) {
-			if blocks := b.Properties.SMs / n; blocks > 0 {
+	if r != inClusters && r != inWholeRows {
+		for _, n := range c.choose("groups", 1, 2, 4, 8, maxGroups) {
+			if blocks := c.Properties.SMs / n; blocks > 0 {
 				spread = append(spread, blocks)
 			}
 		}
@@ -71,21 +71,21 @@ type Layer struct {
 	inputs               int  // places for those of a unit and step, where they can be read steps ahead
 }
 
-func (b *Chooser) layer(op schedule.Persistent) Layer {
+func (c *Chooser) layer(op schedule.Persistent) Layer {
 	inputs := 0
-	if b.Element(op.X) == driver.Single {
+	if c.Element(op.X) == driver.Single {
 		r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 		inputs = r.inputs()
 	}
-	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: b.Element(op.R[0]), exact: b.Precision == schedule.FP32, within: within(op.Cell), inputs: inputs}
+	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R[0]), exact: c.Precision == schedule.FP32, within: within(op.Cell), inputs: inputs}
 }
 
 // grouped lists the groupings of one kind, of all numbers of blocks.
-func (b *Chooser) grouped(l Layer, kind func(l Layer, spread bool, blocks int, add func(Config, string))) ([]Config, string) {
+func (c *Chooser) grouped(l Layer, kind func(l Layer, spread bool, blocks int, add func(Config, string))) ([]Config, string) {
 	var all []Config
 	why := "the GPU has no clusters of blocks"
 	seen := map[string]bool{}
-	clusters, spread := b.groupSizes()
+	clusters, spread := c.groupSizes()
 	for i, blocks := range slices.Concat(clusters, spread) {
 		spread := i >= len(clusters)
 		kind(l, spread, blocks, func(t Config, no string) {
@@ -94,20 +94,20 @@ func (b *Chooser) grouped(l Layer, kind func(l Layer, spread bool, blocks int, a
 				why = no
 				return
 			case spread:
-				if b.Knobs["groups"] == 0 && b.Properties.SMs/blocks > ints.CeilDiv(l.batch, t.samples) {
+				if c.Knobs["groups"] == 0 && c.Properties.SMs/blocks > ints.CeilDiv(l.batch, t.samples) {
 					return // groups without sequences
 				}
-				t.Knobs["groups"] = b.choose("groups", b.Properties.SMs/blocks)[0]
-				if t.Knobs["resident"] == 0 {
-					t.Knobs["resident"] = 2
+				t.Knobs["groups"] = c.choose("groups", c.Properties.SMs/blocks)[0]
+				if t.Knobs["resident"] == asExpected {
+					t.Knobs["resident"] = overGrid
 				}
 			default:
-				if t.blocks > 1 && b.Properties.Together(t.blocks) == 0 {
+				if t.blocks > 1 && c.Properties.Together(t.blocks) == 0 {
 					why = fmt.Sprintf("no %d blocks share memory on this GPU", t.blocks)
 					return
 				}
-				if t.Knobs["cluster"] = blocks; t.Knobs["resident"] == 0 {
-					t.Knobs["resident"] = 1
+				if t.Knobs["cluster"] = blocks; t.Knobs["resident"] == asExpected {
+					t.Knobs["resident"] = inClusters
 				}
 			}
 			if !seen[t.Describe()] {
@@ -121,9 +121,9 @@ func (b *Chooser) grouped(l Layer, kind func(l Layer, spread bool, blocks int, a
 
 // samples lists how many sequences a group can run at a time without having more
 // than half of its places empty.
-func (b *Chooser) samples(batch int, values ...int) []int {
-	if b.Knobs["samples"] != 0 {
-		return []int{b.Knobs["samples"]}
+func (c *Chooser) samples(batch int, values ...int) []int {
+	if c.Knobs["samples"] != 0 {
+		return []int{c.Knobs["samples"]}
 	}
 	n := 1
 	for n < len(values) && values[n]/2 < batch {
@@ -137,20 +137,20 @@ const maxGroups = 16
 
 // Forward is how op runs. Where no groups of blocks fit and no knob names them, no
 // says why.
-func (b *Chooser) Forward(op schedule.Persistent) (form Config, no, err error) {
-	if b.Knobs["resident"] == 3 {
+func (c *Chooser) Forward(op schedule.Persistent) (form Config, no, err error) {
+	if c.Knobs["resident"] == WithBarrier {
 		return barrierConfig(), nil, nil
 	}
-	form, err = b.Chosen(op)
-	if err != nil && b.Knobs["resident"] == 0 {
+	form, err = c.Chosen(op)
+	if err != nil && c.Knobs["resident"] == asExpected {
 		return barrierConfig(), err, nil
 	}
 	return form, nil, err
 }
 
 // Chosen is how op runs in groups.
-func (b *Chooser) Chosen(op schedule.Persistent) (Config, error) {
-	all, err := b.shared(choice{cell: op.Cell, layer: b.layer(op)}, func(b *Chooser) ([]Config, string) { return b.forwardConfigs(op.Cell, b.layer(op)) })
+func (c *Chooser) Chosen(op schedule.Persistent) (Config, error) {
+	all, err := c.shared(choice{cell: op.Cell, layer: c.layer(op)}, func(c *Chooser) ([]Config, string) { return c.forwardConfigs(op.Cell, c.layer(op)) })
 	if err != nil {
 		return Config{}, err
 	}

@@ -99,7 +99,7 @@ const maxRegisters, registersOfSM = 255, 65536
 
 // barrierConfig is the form of one group with a barrier, whose cells have exact functions.
 func barrierConfig() Config {
-	return Config{Knobs: knob.Params{"resident": 3, "tensor": 2, "functions": 1}}
+	return Config{Knobs: knob.Params{"resident": WithBarrier, "tensor": 2, "functions": 1}}
 }
 
 // Grouped reports whether t divides a layer among groups of blocks.

@@ -204,7 +204,7 @@ func (f mma) cycles(together int) float64 {
 	warps := float64(ints.CeilDiv(f.threads(), 128)) // of a quarter of a multiprocessor
 	products := float64(2 * f.chunks * f.height())
 	rate := mmaRate
-	if f.turns && f.weights != driver.Single { // more sums at the same time keep tensor cores busy
+	if f.bulk && f.weights != driver.Single { // more sums at the same time keep tensor cores busy
 		rate = min(rate, bulkRate+bulkRateFew/(float64(f.height())*tiles))
 	}
 	multiply := rate * warps * products * tiles
@@ -216,7 +216,7 @@ func (f mma) cycles(together int) float64 {
 	far := mmaFar * threads / 32 * float64((f.chunks-f.resident)*f.per())
 	sums := float64((mmaEach+mmaEachGate*f.gates)*(f.each()-1)) + mmaWarp*(warps-1) + mmaSums*threads*float64(f.height())*tiles
 	bytes := live * float64(f.hidden*f.weights.Bytes())
-	if f.turns {
+	if f.bulk {
 		turn := bulkTurn + multiply + far + sums
 		switch {
 		case f.passes == 1:
@@ -227,8 +227,8 @@ func (f mma) cycles(together int) float64 {
 		return float64(f.passes) * (turn + bytes/bulkCopyRate)
 	}
 	passes := float64(ints.CeilDiv(groups, together))
-	if f.pull {
-		cycles := pollCaution * passes * f.pulled(products*warps*tiles, bytes) // only where it is clearly less
+	if f.poll {
+		cycles := pollCaution * passes * f.polled(products*warps*tiles, bytes) // only where it is clearly less
 		if passes > 1 || f.parts > 1 || f.exact {                              // of which few were measured
 			cycles *= pollUnmeasured
 		}
@@ -253,10 +253,10 @@ func (f mma) cycles(together int) float64 {
 	return cycles
 }
 
-// pulled is what a step of mma_poll.cu takes, of a group's states of so many
+// polled is what a step of mma_poll.cu takes, of a group's states of so many
 // bytes and, of a part of the sequences, so many products in each quarter of a
 // multiprocessor; fitted to 30 measurements, to 7 %.
-func (f mma) pulled(products, bytes float64) float64 {
+func (f mma) polled(products, bytes float64) float64 {
 	if f.exact {
 		products *= mmaExact
 	}

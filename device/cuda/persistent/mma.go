@@ -15,8 +15,8 @@ type mma struct {
 	Layer
 	states   int  // of the cell
 	spread   bool // over the GPU, not in clusters
-	turns    bool // and states are copied whole: mma_bulk.cu
-	pull     bool // and each warp reads what it multiplies: mma_poll.cu
+	bulk     bool // and states are copied whole: mma_bulk.cu
+	poll     bool // and each warp reads what it multiplies: mma_poll.cu
 	passes   int  // times samples sequences of a group
 	slots    int  // states that are there at the same time, where groups take turns
 	cluster  int  // blocks that share the units
@@ -67,13 +67,13 @@ func (f mma) shared() int {
 	row := 64 * f.chunks * f.split
 	sums := f.threads() / 32 * f.height() * 8 * f.tiles() * 20 * 4
 	far := 4 * f.threads() * f.per() * (f.chunks - f.resident)
-	if f.pull {
+	if f.poll {
 		return max(16, 2*sums+far)
 	}
 	if row%128 == 0 {
 		row += 64
 	}
-	if f.turns {
+	if f.bulk {
 		return 128 + f.slots*f.samples*row + sums + far + 4*f.threads()*f.passes*f.each()*f.states
 	}
 	stream := 0
@@ -97,10 +97,10 @@ func (f mma) overhead() int {
 		sums = max(3, 2*f.height()*f.tiles())
 	}
 	inputs := 2 * f.gates
-	if f.turns {
+	if f.bulk {
 		inputs = f.gates + 2*f.states
 	}
-	if f.pull { // two portions of states
+	if f.poll { // two portions of states
 		n += 32
 		if f.bounded() != 1 {
 			n += 32
@@ -114,14 +114,14 @@ func (f mma) overhead() int {
 	return n
 }
 
-// pulledSamples is how many sequences mma_poll.cu multiplies at a time.
-const pulledSamples = 16
+// polledSamples is how many sequences mma_poll.cu multiplies at a time.
+const polledSamples = 16
 
 // shaped fills in how f, of so many blocks at most, divides the units, or says why it
 // does not fit.
 func (f mma) shaped(blocks int, p driver.Properties) (mma, string) {
-	if f.parts = 1; f.pull {
-		f.parts = ints.CeilDiv(f.samples, pulledSamples)
+	if f.parts = 1; f.poll {
+		f.parts = ints.CeilDiv(f.samples, polledSamples)
 	}
 	f.units = ints.RoundUp(ints.CeilDiv(f.hidden, blocks), max(f.band, granule(f.Layer, f.spread)))
 	f.cluster = ints.CeilDiv(f.hidden, f.units)
@@ -130,7 +130,7 @@ func (f mma) shaped(blocks int, p driver.Properties) (mma, string) {
 	switch threads := f.threads(); {
 	case f.band != 4 && f.band != 8 && f.band != 16:
 		return f, fmt.Sprintf("a warp has 4, 8 or 16 units, not %d", f.band)
-	case f.spread && !f.pull && f.samples%8 != 0:
+	case f.spread && !f.poll && f.samples%8 != 0:
 		return f, fmt.Sprintf("%d sequences are not eights", f.samples)
 	case f.uneven():
 		return f, fmt.Sprintf("%d sequences are not shared evenly by the %d warps of a band", 8*f.tiles(), f.split)
@@ -140,7 +140,7 @@ func (f mma) shaped(blocks int, p driver.Properties) (mma, string) {
 		room := min(maxRegisters, registersOfSM/ints.RoundUp(threads, 128)/8*8) - f.overhead()
 		f.resident = min(f.chunks, max(0, room)/f.per())
 	}
-	if f.slots = min(2, f.passes); f.turns && f.shared() > p.Shared {
+	if f.slots = min(2, f.passes); f.bulk && f.shared() > p.Shared {
 		f.slots = 1
 	}
 	f.streamed = f.inputs > 0 && !f.spread && f.cluster > 1 && f.each() == 1
@@ -172,12 +172,12 @@ func (f mma) grouping(p driver.Properties) Config {
 		Knobs: knob.Params{"samples": f.samples, "tile": f.band, "lanes": 4 * f.split, "tensor": 1},
 	}
 	switch {
-	case f.pull:
+	case f.poll:
 		g.variant, g.sizes = pollVariant, fmt.Sprintf("%s, PARTS = %d, BOUNDED = %d", g.sizes, f.parts, f.bounded())
-		g.Knobs["resident"] = 5
-	case f.turns:
+		g.Knobs["resident"] = byPolling
+	case f.bulk:
 		g.variant, g.sizes = bulkVariant, fmt.Sprintf("%s, SLOTS = %d", g.sizes, f.slots)
-		g.Knobs["resident"] = 4
+		g.Knobs["resident"] = inBulk
 	default:
 		g.sizes += fmt.Sprintf(", STREAMED = %d", ints.FromBool(f.streamed)*f.inputs)
 	}
@@ -196,13 +196,13 @@ func granule(l Layer, spread bool) int {
 // heights lists how many units a warp may have. Half of a tile of 16 rows would
 // be empty with one gate of eight. Four are slower but in large layers that take
 // turns on more multiprocessors so.
-func (b *Chooser) heights(l Layer, resident, samples, blocks int) []int {
+func (c *Chooser) heights(l Layer, resident, samples, blocks int) []int {
 	switch units := ints.CeilDiv(l.hidden, blocks); {
-	case b.Knobs["tile"] != 0:
-		return []int{b.Knobs["tile"]}
+	case c.Knobs["tile"] != 0:
+		return []int{c.Knobs["tile"]}
 	case l.gates == 1:
 		return []int{16}
-	case resident == 4 && l.weights != driver.Single && samples < l.batch && units > 8 && ints.CeilDiv(units, 4)%2 == 1:
+	case resident == inBulk && l.weights != driver.Single && samples < l.batch && units > 8 && ints.CeilDiv(units, 4)%2 == 1:
 		return []int{16, 8, 4}
 	}
 	return []int{16, 8}
@@ -211,14 +211,14 @@ func (b *Chooser) heights(l Layer, resident, samples, blocks int) []int {
 // sequences lists how many a group can run at a time: whole eights, as they are
 // multiplied, or so many that all groups that there is room for have some; where
 // they are exchanged in memory no more than there are.
-func (b *Chooser) sequences(batch int, spread bool, blocks int) []int {
-	all := b.samples(batch, 8, 16, 32)
-	if b.Knobs["samples"] != 0 {
+func (c *Chooser) sequences(batch int, spread bool, blocks int) []int {
+	all := c.samples(batch, 8, 16, 32)
+	if c.Knobs["samples"] != 0 {
 		return all
 	}
-	together := b.Properties.Together(blocks)
+	together := c.Properties.Together(blocks)
 	if spread {
-		together = b.Properties.SMs / blocks
+		together = c.Properties.SMs / blocks
 	}
 	if n := ints.CeilDiv(batch, max(1, together)); n <= 32 && !slices.Contains(all, n) {
 		all = append(all, n)
@@ -227,29 +227,29 @@ func (b *Chooser) sequences(batch int, spread bool, blocks int) []int {
 }
 
 // mmas adds the configurations of so many blocks on tensor cores.
-func (b *Chooser) mmas(l Layer, states int, spread bool, blocks int, add func(Config, string)) {
-	for _, samples := range b.sequences(l.batch, spread, blocks) {
-		for _, resident := range []int{2, 4, 5} { // of spread groups
+func (c *Chooser) mmas(l Layer, states int, spread bool, blocks int, add func(Config, string)) {
+	for _, samples := range c.sequences(l.batch, spread, blocks) {
+		for _, resident := range []int{overGrid, inBulk, byPolling} { // of spread groups
 			switch {
-			case !spread && resident != 2 || spread && b.Knobs["resident"] != 0 && b.Knobs["resident"] != resident:
+			case !spread && resident != overGrid || spread && c.Knobs["resident"] != asExpected && c.Knobs["resident"] != resident:
 				continue
-			case resident == 4 && b.Properties.Capability < 90:
+			case resident == inBulk && c.Properties.Capability < 90:
 				continue
 			}
 			samples := samples
-			if resident == 5 {
+			if resident == byPolling {
 				samples = min(samples, l.batch)
 			}
-			for _, band := range b.heights(l, resident, samples, blocks) {
-				for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
-					f := mma{Layer: l, states: states, spread: spread, turns: resident == 4, pull: resident == 5, samples: samples, band: band, split: lanes / 4}
-					f, no := f.shaped(blocks, b.Properties)
+			for _, band := range c.heights(l, resident, samples, blocks) {
+				for _, lanes := range c.choose("lanes", 4, 8, 16, 32) {
+					f := mma{Layer: l, states: states, spread: spread, bulk: resident == inBulk, poll: resident == byPolling, samples: samples, band: band, split: lanes / 4}
+					f, no := f.shaped(blocks, c.Properties)
 					if no != "" {
 						add(Config{}, no)
 						continue
 					}
-					t := f.grouping(b.Properties)
-					t.Knobs["samples"] = b.choose("samples", t.samples)[0]
+					t := f.grouping(c.Properties)
+					t.Knobs["samples"] = c.choose("samples", t.samples)[0]
 					add(t, "")
 				}
 			}

@@ -57,23 +57,23 @@ func (b *Chooser) shared(c choice, list func(b *Chooser) ([]Config, string)) ([]
 // parts lists groupings by how long a step of all layers beside each other is
 // expected to take, each in a part of the GPU: so small that there is one left
 // for products, or so large that layers wait for each other.
-func (b *Chooser) parts(list func(b *Chooser) ([]Config, string)) ([]Config, error) {
-	most, least := b.Sides+1, 1
+func (c *Chooser) parts(list func(c *Chooser) ([]Config, string)) ([]Config, error) {
+	most, least := c.Sides+1, 1
 	switch {
-	case b.Knobs["share"] != 0:
-		most, least = b.Knobs["share"], b.Knobs["share"]
-	case b.Sides <= 1:
+	case c.Knobs["share"] != 0:
+		most, least = c.Knobs["share"], c.Knobs["share"]
+	case c.Sides <= 1:
 		most = 1
 	}
 	var all []Config
 	why := ""
 	for n := most; n >= least; n-- {
-		part, of := *b, *b.Target
-		of.Properties = b.Properties.Share(n)
+		part, of := *c, *c.Target
+		of.Properties = c.Properties.Share(n)
 		part.Target = &of
 		some, no := list(&part)
 		for _, t := range some {
-			t.cycles = t.beside(b.Sides, n)
+			t.cycles = t.beside(c.Sides, n)
 			all = append(all, t)
 		}
 		if len(some) == 0 {
@@ -84,17 +84,17 @@ func (b *Chooser) parts(list func(b *Chooser) ([]Config, string)) ([]Config, err
 		return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrUnsupported, why)
 	}
 	slices.SortStableFunc(all, cheaper)
-	return b.closest(all), nil
+	return c.closest(all), nil
 }
 
 // closest are those of all, in their order, that have the most of what knobs ask for.
-func (b *Chooser) closest(all []Config) []Config {
+func (c *Chooser) closest(all []Config) []Config {
 	var out []Config
 	least := math.MaxInt
 	for _, t := range all {
 		misses := 0
 		for _, name := range []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor"} {
-			if v := b.Knobs[name]; v != 0 && t.Knobs[name] != v {
+			if v := c.Knobs[name]; v != 0 && t.Knobs[name] != v {
 				misses++
 			}
 		}

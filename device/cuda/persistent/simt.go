@@ -138,17 +138,17 @@ func (t simt) grouping(batch int, p driver.Properties) Config {
 }
 
 // simts adds the configurations of groups of so many blocks.
-func (b *Chooser) simts(l Layer, spread bool, blocks int, add func(Config, string)) {
-	for _, samples := range b.samples(l.batch, 1, 2, 4, 8) {
-		for _, tile := range b.choose("tile", tiles(l.gates, spread, samples)...) {
-			for _, lanes := range b.choose("lanes", 4, 8, 16, 32) {
+func (c *Chooser) simts(l Layer, spread bool, blocks int, add func(Config, string)) {
+	for _, samples := range c.samples(l.batch, 1, 2, 4, 8) {
+		for _, tile := range c.choose("tile", tiles(l.gates, spread, samples)...) {
+			for _, lanes := range c.choose("lanes", 4, 8, 16, 32) {
 				t := simt{hidden: l.hidden, gates: l.gates, spread: spread, samples: samples, tile: tile, lanes: lanes}
-				t, no := t.shaped(blocks, b.Properties)
+				t, no := t.shaped(blocks, c.Properties)
 				if no != "" {
 					add(Config{}, no)
 					continue
 				}
-				add(t.grouping(l.batch, b.Properties), "")
+				add(t.grouping(l.batch, c.Properties), "")
 			}
 		}
 	}

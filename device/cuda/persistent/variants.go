@@ -79,19 +79,20 @@ type Strategy struct {
 
 // Strategies are where a layer's weights stay, a copy in each group of blocks.
 var Strategies = []Strategy{
-	{Value: 1, Name: "cluster", Doc: "groups are clusters"},
-	{Value: 2, Name: "grid", Doc: "groups are spread over the GPU"},
-	{Value: 3, Name: "barrier", Doc: "one group with a barrier, weights in shared memory"},
-	{Value: 4, Name: "mma-bulk", Doc: "groups are spread over the GPU and take turns with their sequences"},
-	{Value: 5, Name: "mma-poll", Doc: "groups are spread over the GPU, and each warp reads what it multiplies"},
-	{Value: 6, Name: "wholerow", Doc: "groups are clusters, and each warp multiplies whole rows"},
+	{Value: inClusters, Name: "cluster", Doc: "groups are clusters"},
+	{Value: overGrid, Name: "grid", Doc: "groups are spread over the GPU"},
+	{Value: WithBarrier, Name: "barrier", Doc: "one group with a barrier, weights in shared memory"},
+	{Value: inBulk, Name: "mma-bulk", Doc: "groups are spread over the GPU and take turns with their sequences"},
+	{Value: byPolling, Name: "mma-poll", Doc: "groups are spread over the GPU, and each warp reads what it multiplies"},
+	{Value: inWholeRows, Name: "wholerow", Doc: "groups are clusters, and each warp multiplies whole rows"},
 }
 
-// The values of Strategies.
+// Values of the knob "resident".
 const (
-	inClusters = 1 + iota
+	asExpected = iota // to be the fastest
+	inClusters
 	overGrid
-	withBarrier
+	WithBarrier
 	inBulk
 	byPolling
 	inWholeRows

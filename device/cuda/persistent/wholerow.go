@@ -87,18 +87,18 @@ func (r wholeRow) grouping(p driver.Properties) Config {
 		Order: ByUnit, few: p.Part, blocks: r.cluster, samples: r.samples, threads: r.threads(), shared: r.shared(), together: r.together(p), cycles: r.cycles(p),
 		variant: wholeRowVariant, sizes: fmt.Sprintf("SPREAD = 0, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, BAND = %d, EXACT = %d, BOUNDED = %d",
 			r.cluster, r.units, r.samples, rowUnits, ints.FromBool(r.exact), ints.FromBool(r.within == 1)),
-		Knobs: knob.Params{"resident": 6, "samples": r.samples, "tile": rowUnits, "lanes": 4, "tensor": 1},
+		Knobs: knob.Params{"resident": inWholeRows, "samples": r.samples, "tile": rowUnits, "lanes": 4, "tensor": 1},
 	}
 }
 
 // wholeRows adds the configurations of clusters of so many blocks.
-func (b *Chooser) wholeRows(l Layer, spread bool, blocks int, add func(Config, string)) {
-	if r := b.Knobs["resident"]; spread || r != 0 && r != 6 {
+func (c *Chooser) wholeRows(l Layer, spread bool, blocks int, add func(Config, string)) {
+	if r := c.Knobs["resident"]; spread || r != asExpected && r != inWholeRows {
 		return
 	}
 	most := wholeRow{Layer: l}.most()
-	samples := b.choose("samples", most)
-	if n := ints.CeilDiv(l.batch, max(1, b.Properties.Together(blocks))); b.Knobs["samples"] == 0 && n < most {
+	samples := c.choose("samples", most)
+	if n := ints.CeilDiv(l.batch, max(1, c.Properties.Together(blocks))); c.Knobs["samples"] == 0 && n < most {
 		samples = []int{n, min(most, 2*n)}
 	}
 	for _, n := range samples {
@@ -106,8 +106,8 @@ func (b *Chooser) wholeRows(l Layer, spread bool, blocks int, add func(Config, s
 		switch {
 		case no != "":
 			add(Config{}, no)
-		case !r.slower(b.Properties) || b.Knobs["resident"] == 6:
-			add(r.grouping(b.Properties), "")
+		case !r.slower(c.Properties) || c.Knobs["resident"] == inWholeRows:
+			add(r.grouping(c.Properties), "")
 		}
 	}
 }

@@ -1,0 +1,154 @@
+// Package cuda runs schedules on NVIDIA GPUs.
+//
+// It is a small compiler. Package lower takes a schedule through a list of passes
+// to commands: kernels, products and networks with their geometry and arguments.
+// Packages pointwise, gemm, persistent and scan have the kernels, each beside what
+// launches it. Package codegen writes cells as CUDA C++. All of this is plain Go
+// that needs no GPU.
+//
+// This package compiles kernels for the card at hand, keeps them on disk, and runs
+// programs. Everything that touches a GPU is behind driver.Driver. Streams are the
+// GPU's, waits are events, and a run can be captured once and replayed as a graph.
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"unicode"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/gemm"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/lower"
+	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/scan"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A Device is one GPU. Like a Driver it is for one goroutine.
+type Device struct {
+	driver     driver.Driver
+	compiler   driver.Compiler
+	cache      string // folder of compiled kernels; "": none
+	properties driver.Properties
+	kernels    map[string]driver.Kernel // by key
+	ahead      map[string]*image        // by key; not loaded yet
+	compilers  chan struct{}            // as many as compile at the same time
+	eviction   driver.Pointer           // memory for Evict; 0: none yet
+	networks   map[driver.Network]lower.Network
+}
+
+var (
+	_ device.Meter       = (*Device)(nil)
+	_ device.Inspector   = (*Device)(nil)
+	_ device.Evicter     = (*Device)(nil)
+	_ device.Anticipator = (*Device)(nil)
+)
+
+// New returns the device behind a driver. Compiled kernels are kept in the
+// folder cache, unless that is "".
+func New(d driver.Driver, c driver.Compiler, cache string) *Device {
+	return &Device{
+		driver: d, compiler: c, cache: cache, properties: d.Properties(),
+		kernels: map[string]driver.Kernel{}, ahead: map[string]*image{}, compilers: make(chan struct{}, runtime.NumCPU()),
+		networks: map[driver.Network]lower.Network{},
+	}
+}
+
+// Info implements device.Device.
+func (d *Device) Info() device.Info {
+	p := d.properties
+	free, err := d.driver.FreeMemory()
+	if err != nil {
+		free = 0
+	}
+	return device.Info{
+		Name: fmt.Sprintf("cuda:%d", p.Index), Model: p.Model, Key: "cuda-" + slug(p.Model), Workers: p.SMs,
+		Precision: schedule.Precisions(), Memory: free, Libraries: p.Libraries,
+	}
+}
+
+// slug keeps what can be part of a file name.
+func slug(s string) string {
+	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return strings.Join(words, "-")
+}
+
+// Knobs implements device.Device.
+func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
+	return slices.Concat([]knob.Knob{graphKnob()}, gemm.ProductKnobs(s), gemm.SkinnyKnobs(s), persistent.Knobs(s), scan.Knobs(s))
+}
+
+// Vocabulary implements device.Device.
+func (d *Device) Vocabulary() []knob.Knob { return Vocabulary() }
+
+// Vocabulary lists every knob that a GPU has, whatever its capability, with the
+// values that one of them may take.
+func Vocabulary() []knob.Knob {
+	return slices.Concat([]knob.Knob{graphKnob(), gemm.PickKnob(), gemm.SplitKnob()}, gemm.SkinnyKnobDocs(), persistent.KnobDocs(true), []knob.Knob{scan.Knob()})
+}
+
+func graphKnob() knob.Knob {
+	return knob.Knob{Name: "graph", Doc: "1: capture a run once as a CUDA graph and replay it; 0: launch operation by operation", Values: []int{0, 1}}
+}
+
+// graphNode is about what a graph takes on the GPU per node, in bytes.
+const graphNode = 2048
+
+// probe asks how many clusters of each size there is room for.
+func (d *Device) probe() error {
+	p := &d.properties
+	if p.Clusters != nil || p.Capability < 90 {
+		return nil
+	}
+	s := launch.Command{Source: &codegen.Source{Name: "probe", Text: "extern \"C\" __global__ void probe(unsigned* word) {}\n"}, Launch: &driver.Launch{Name: "probe"}}
+	if err := d.load([]launch.Command{s}); err != nil {
+		return err
+	}
+	clusters := map[int]int{}
+	for _, size := range persistent.ClusterSizes() {
+		n, err := d.driver.Clusters(s.Launch.Kernel, size, 1024, p.Shared)
+		if errors.Is(err, device.ErrFault) {
+			return fmt.Errorf("cuda: clusters of %d: %w", size, err)
+		}
+		if err == nil { // else there are none so large
+			clusters[size] = n
+		}
+	}
+	p.Clusters = clusters
+	return nil
+}
+
+// Memory implements device.Device.
+func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
+	p, err := d.plan(s, k)
+	if err != nil {
+		return 0, err
+	}
+	bytes := p.Bytes()
+	if p.Knobs["graph"] != 0 {
+		bytes += graphNode * int64(len(s.Nodes))
+	}
+	return bytes, nil
+}
+
+// Evict implements device.Evicter: it overwrites twice what the last cache holds.
+func (d *Device) Evict() error {
+	bytes := 2 * int64(d.properties.L2)
+	if d.eviction == 0 {
+		var err error
+		if d.eviction, err = d.driver.Alloc(bytes); err != nil {
+			return fmt.Errorf("cuda: %w", err)
+		}
+	}
+	return d.driver.Clear(driver.Extent{At: d.eviction, Bytes: bytes})
+}
+
+// Close implements device.Device.
+func (d *Device) Close() error { return d.driver.Close() }

@@ -1,0 +1,184 @@
+package cuda
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// Kernels are compiled side by side, once each, kept in a folder between runs, and
+// loaded when a program needs them.
+
+// key identifies what compiling s yields and how a file has it, since other versions of this program keep theirs in the same place.
+func (d *Device) key(s codegen.Source) string {
+	sum := sha256.New()
+	for _, text := range []string{"behind its sum", d.compiler.Version(), s.Name, codegen.Intrinsics(), codegen.Common(), s.Text} {
+		fmt.Fprintf(sum, "%d %s", len(text), text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:40]
+}
+
+// An image is a kernel that is being compiled, or waits to be loaded.
+type image struct {
+	codegen.Source
+	done chan struct{}
+	code []byte
+	err  error
+}
+
+// Anticipate implements device.Anticipator.
+func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
+	const long = 1 << 14 // operations: going through them takes longer than it saves
+	if d.beginNetworks(s) || len(s.Nodes) > long {
+		return // there are few kernels besides
+	}
+	p, err := d.plan(s, k)
+	if err != nil {
+		return
+	}
+	prepare, nodes, err := p.Emit(0)
+	if err != nil {
+		return
+	}
+	d.begin(append(prepare, slices.Concat(nodes...)...))
+}
+
+// begin has kernels of launches that are new compiled side by side. It returns
+// the keys of all.
+func (d *Device) begin(commands []launch.Command) map[*codegen.Source]string {
+	keys := map[*codegen.Source]string{}
+	for _, s := range commands {
+		if s.Launch == nil || keys[s.Source] != "" {
+			continue
+		}
+		key := d.key(*s.Source)
+		keys[s.Source] = key
+		if _, ok := d.kernels[key]; ok || d.ahead[key] != nil {
+			continue
+		}
+		m := &image{Source: *s.Source, done: make(chan struct{})}
+		d.ahead[key] = m
+		go func() {
+			defer close(m.done)
+			d.compilers <- struct{}{}
+			m.code, m.err = d.compile(m.Source)
+			<-d.compilers
+		}()
+	}
+	return keys
+}
+
+// load sets the kernels of launches. It waits for all that are being compiled,
+// those of other programs too.
+func (d *Device) load(commands []launch.Command) error {
+	keys := d.begin(commands)
+	for _, m := range d.ahead {
+		<-m.done
+	}
+	for _, key := range keys {
+		m := d.ahead[key]
+		if m == nil {
+			continue
+		}
+		delete(d.ahead, key)
+		if m.err != nil {
+			return m.err
+		}
+		k, err := d.driver.Load(m.code, m.Name)
+		if err != nil {
+			return fmt.Errorf("cuda: loading kernel %s: %w", m.Name, err)
+		}
+		d.kernels[key] = k
+	}
+	for _, s := range commands {
+		if s.Launch == nil {
+			continue
+		}
+		s.Launch.Kernel = d.kernels[keys[s.Source]]
+		if err := d.fits(s.Launch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fits declines a launch whose blocks cannot run, or not all at the same time where they must.
+func (d *Device) fits(l *driver.Launch) error {
+	if l.Shared == 0 && !l.Cooperative {
+		return nil
+	}
+	if l.Cluster > 0 {
+		n, err := d.driver.Clusters(l.Kernel, l.Cluster, l.Block[0], l.Shared)
+		if err != nil || n == 0 {
+			return errors.Join(err, fmt.Errorf("cuda: kernel %s: %w: not even one cluster of %d blocks of %d threads, %d registers and %d KiB of shared memory fits",
+				l.Name, schedule.ErrUnsupported, l.Cluster, l.Block[0], l.Kernel.Registers, l.Shared>>10))
+		}
+		if l.Cooperative && n*l.Cluster < l.Grid[0] {
+			return fmt.Errorf("cuda: kernel %s: %w: %d clusters of %d blocks must run at the same time, and %d fit",
+				l.Name, schedule.ErrUnsupported, l.Grid[0]/l.Cluster, l.Cluster, n)
+		}
+		return nil
+	}
+	n, err := d.driver.Resident(l.Kernel, l.Block[0]*l.Block[1]*l.Block[2], l.Shared)
+	if err != nil {
+		return fmt.Errorf("cuda: kernel %s: %w", l.Name, err)
+	}
+	if blocks := l.Grid[0] * l.Grid[1] * l.Grid[2]; n == 0 || l.Cooperative && n*d.properties.SMs < blocks {
+		return fmt.Errorf("cuda: kernel %s: %w: %d blocks must run at the same time, and %d multiprocessors hold %d each",
+			l.Name, schedule.ErrUnsupported, blocks, d.properties.SMs, n)
+	}
+	return nil
+}
+
+// compile returns the image of s from the cache, or compiles it and keeps it
+// there, behind its sum: what was damaged since is compiled again.
+func (d *Device) compile(s codegen.Source) ([]byte, error) {
+	path := ""
+	if d.cache != "" {
+		path = filepath.Join(d.cache, d.key(s))
+		if kept, err := os.ReadFile(path); err == nil && len(kept) > sha256.Size {
+			if sum := sha256.Sum256(kept[sha256.Size:]); bytes.Equal(kept[:sha256.Size], sum[:]) {
+				return kept[sha256.Size:], nil
+			}
+		}
+	}
+	image, err := d.compiler.Compile(s.Name, codegen.Common()+s.Text)
+	if err != nil {
+		return nil, fmt.Errorf("cuda: compiling kernel %s: %w", s.Name, err)
+	}
+	if path != "" {
+		sum := sha256.Sum256(image)
+		keep(path, append(sum[:], image...))
+	}
+	return image, nil
+}
+
+// keep writes a file in one piece, or not at all: without it, the kernel is
+// compiled again.
+func keep(path string, data []byte) {
+	if os.MkdirAll(filepath.Dir(path), 0o777) != nil {
+		return
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new*")
+	if err != nil {
+		return
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+}
