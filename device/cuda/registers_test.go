@@ -130,7 +130,7 @@ func TestSpills(t *testing.T) {
 			t.Parallel()
 			launches, texts := sources(t, l)
 			for i, launch := range launches {
-				if !strings.HasPrefix(launch.Name, "persistentbackward") {
+				if !strings.HasPrefix(launch.Name, "persistent_backward") {
 					continue
 				}
 				limit := 0

@@ -3,6 +3,7 @@ package codegen
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"rnnbench/rnn/cell"
 )
@@ -83,13 +84,22 @@ func List[T any](of []T, spell func(i int, v T) string) string {
 	return b.String()
 }
 
-// Identifier makes a name of CUDA's of a cell's.
-func Identifier(s string) string {
-	id := []byte(s)
-	for i, c := range id {
-		if c == '-' {
-			id[i] = '_'
-		}
+// KernelName names a kernel after what it does and for what: profilers, records and
+// the text of the kernel speak of the same thing.
+func KernelName(parts ...any) string {
+	var all []string
+	for _, p := range parts {
+		all = append(all, fmt.Sprint(p))
 	}
-	return string(id)
+	return Identifier(strings.Join(all, "_"))
+}
+
+// Identifier makes an identifier of CUDA C++ of a name.
+func Identifier(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return '_'
+	}, s)
 }

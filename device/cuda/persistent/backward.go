@@ -67,11 +67,12 @@ func LaunchBackward(b *launch.Target, op schedule.PersistentBackward, t Config, 
 	for _, g := range groups {
 		words = append(words, " ", g.Name, g.Element)
 	}
+	name := codegen.KernelName("persistent", t.variant.Name, op.Cell.Name, op.Hidden())
 	write := func() codegen.Source {
 		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").Text + backText(op, groups, b.Element(op.R), functions(b)) + t.variant.text()
-		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistentbackward(int steps, int batch, unsigned* control, unsigned* trouble%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, trouble);\n}\n",
-			t.threads, codegen.Params(groups), codegen.Members(groups, 0))
-		return codegen.Source{Name: "persistentbackward", Text: text}
+		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s(int steps, int batch, unsigned* control, unsigned* trouble%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, trouble);\n}\n",
+			t.threads, name, codegen.Params(groups), codegen.Members(groups, 0))
+		return codegen.Source{Name: name, Text: text}
 	}
 	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), control, b.Status()}, b.Arguments(groups)...)
 	return t.launch(op.Batch(), urgent, b.Source(write, words...), append(args, uint64(b.At(op.R))))

@@ -90,10 +90,11 @@ func LaunchBarrierForward(b *launch.Target, op schedule.Persistent, control uint
 		return "t * batch + n"
 	}
 	through := codegen.GroupName(cell.Ref{Kind: cell.Next, Index: op.Cell.Through})
+	name := codegen.KernelName("persistent_barrier", op.Cell.Name)
 	var t strings.Builder
 	fmt.Fprintf(&t, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", b.Element(op.R[0]), gates, tileRows, samples(batch))
 	fmt.Fprintf(&t, `extern "C" __global__ void __launch_bounds__(256, 1)
-persistent(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s`, codegen.Params(groups))
+%s(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s`, name, codegen.Params(groups))
 	for g := range gates {
 		fmt.Fprintf(&t, ", const W* weights%d", g)
 	}
@@ -151,7 +152,7 @@ persistent(int steps, int batch, int hidden, int units, int chunk, unsigned* cou
 	for _, r := range op.R {
 		args = append(args, uint64(b.At(r)))
 	}
-	s := launch.New(&codegen.Source{Name: "persistent", Text: GridBarrier() + t.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
+	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + t.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
 	s.Launch.Cooperative = true
 	s.Launch.Shared = sharedBytes(units*gates, h, b.Element(op.R[0]), chunk)
 	return s
@@ -191,10 +192,11 @@ func LaunchBarrierBackward(b *launch.Target, op schedule.PersistentBackward, con
 			groups[i].Written = true
 		}
 	}
+	name := codegen.KernelName("persistent_backward_barrier", op.Cell.Name)
 	var t strings.Builder
 	fmt.Fprintf(&t, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", b.Element(op.R), gates, tileRows, samples(batch))
 	fmt.Fprintf(&t, `extern "C" __global__ void __launch_bounds__(256, 1)
-persistentbackward(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s, const W* from) {
+%s(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s, const W* from) {
   DYNAMIC_SHARED(memory);
   const int begin = blockIdx.x * units, mine = min(units, hidden - begin), length = GATES * hidden;
   const int rows = (mine + ROWS - 1) / ROWS * ROWS;
@@ -208,7 +210,7 @@ persistentbackward(int steps, int batch, int hidden, int units, int chunk, unsig
   for (int t = steps - 1; t >= 0; t--) {
     for (int i = threadIdx.x; i < batch * mine; i += blockDim.x) {
       const int n = i / mine, u = begin + i %% mine;
-`, codegen.Params(groups))
+`, name, codegen.Params(groups))
 	t.WriteString(codegen.Declare("      ", reads, rowBack))
 	t.WriteString(codegen.Statements(p, "      ", reads))
 	for _, r := range writes {
@@ -238,7 +240,7 @@ persistentbackward(int steps, int batch, int hidden, int units, int chunk, unsig
 `)
 	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), control, b.Status()}
 	args = append(append(args, b.Arguments(groups)...), uint64(b.At(op.R)))
-	s := launch.New(&codegen.Source{Name: "persistentbackward", Text: GridBarrier() + t.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
+	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + t.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
 	s.Launch.Cooperative = true
 	s.Launch.Shared = sharedBytes(units, gates*h, b.Element(op.R), chunk)
 	return s

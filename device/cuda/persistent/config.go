@@ -61,11 +61,12 @@ func LaunchForward(b *launch.Target, op schedule.Persistent, t Config, control u
 	for _, g := range groups {
 		words = append(words, " ", g.Element)
 	}
+	name := codegen.KernelName("persistent", t.variant.Name, op.Cell.Name, op.Hidden())
 	write := func() codegen.Source {
 		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").Text + r.text(groups, b.Element(op.R[0]), functions(b)) + t.variant.text()
-		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\npersistent(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s(cell, steps, batch, control, trouble);\n}\n",
-			t.threads, codegen.Params(groups), codegen.WeightParams(len(op.R)), codegen.Members(groups, len(op.R)), t.variant.entry)
-		return codegen.Source{Name: "persistent", Text: text}
+		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s(cell, steps, batch, control, trouble);\n}\n",
+			t.threads, name, codegen.Params(groups), codegen.WeightParams(len(op.R)), codegen.Members(groups, len(op.R)), t.variant.entry)
+		return codegen.Source{Name: name, Text: text}
 	}
 	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), control, b.Status()}, b.Arguments(groups)...)
 	for _, w := range op.R {

@@ -26,8 +26,9 @@ func LaunchStack(t *launch.Target, st *Stack, meeting uint64) launch.Command {
 	for _, g := range groups {
 		words = append(words, " ", g.Element)
 	}
+	name := codegen.KernelName(kernel, len(st.layers), op.Cell.Name, op.Hidden())
 	write := func() codegen.Source {
-		return codegen.Source{Name: "stack", Text: "constexpr int " + sizes + ";\n" + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t)) + file("fragments").Text + file(kernel).Text + st.entry(groups)}
+		return codegen.Source{Name: name, Text: "constexpr int " + sizes + ";\n" + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t)) + file("fragments").Text + file(kernel).Text + st.entry(name, groups)}
 	}
 	args := []uint64{uint64(op.Steps), uint64(st.batch), meeting, t.Status()}
 	for l, op := range st.layers {
@@ -48,9 +49,9 @@ func LaunchStack(t *launch.Target, st *Stack, meeting uint64) launch.Command {
 }
 
 // entry spells the kernel, in which blocks go to their layers.
-func (st *Stack) entry(groups []codegen.Group) string {
+func (st *Stack) entry(name string, groups []codegen.Group) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(%d, 1)\nstack(int steps, int batch, unsigned* control, unsigned* trouble", st.threads())
+	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s(int steps, int batch, unsigned* control, unsigned* trouble", st.threads(), name)
 	cells := make([]string, len(st.layers))
 	for l := range st.layers {
 		mine := slices.Clone(groups)

@@ -305,6 +305,18 @@ func (s *Scan) starts() int64 {
 	return 8 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
 
+// name is that of the kernel.
+func (s *Scan) name() string {
+	pass, way := "scan", "tiles"
+	if s.grad != nil {
+		pass = "scan_backward"
+	}
+	if s.members > 0 {
+		way = "team"
+	}
+	return codegen.KernelName(pass, way, s.Cell.Name)
+}
+
 // Launch is the kernel of op, whose blocks show each other words.
 func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.Command {
 	s := cells.Scan(op)
@@ -314,10 +326,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	for _, g := range s.groups {
 		key = append(key, " ", g.Element)
 	}
-	name := "scan"
-	if s.grad != nil {
-		name = "scanbackward"
-	}
+	name := s.name()
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
 	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*t.Properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
