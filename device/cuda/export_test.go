@@ -44,7 +44,7 @@ func HalvesEnd(s *schedule.Schedule, p driver.Properties) (end, all int64, err e
 	}
 	launches, _, err := Sources(s, nil, p)
 	for _, l := range launches {
-		if l.Name != "halves" {
+		if l.Name != "split_fp16" {
 			continue
 		}
 		m, n, k, share, at := int64(l.Args[0]), int64(l.Args[1]), int(l.Args[2]), int(l.Args[4]), int64(l.Args[8])

@@ -261,9 +261,9 @@ func TestHalvesTails(t *testing.T) {
 	for _, l := range launches {
 		names = append(names, l.Name)
 	}
-	want := "largest largest rightpieces halves largest rightpieces halves map_mul largest rightpieces halves largest rightpieces halves map_mul " +
-		"largest rightpieces halves sumrows sumrows largest rightpieces halves addparts map_mul sumrows rightpieces halves largest rightpieces halves sumrows " +
-		"sumrows largest rightpieces halves addparts_several sumrows largest rightpieces halves addparts sumrows"
+	want := "largest largest rightpieces split_fp16 largest rightpieces split_fp16 map_mul largest rightpieces split_fp16 largest rightpieces split_fp16 map_mul " +
+		"largest rightpieces split_fp16 sumrows sumrows largest rightpieces split_fp16 addparts map_mul sumrows rightpieces split_fp16 largest rightpieces split_fp16 sumrows " +
+		"sumrows largest rightpieces split_fp16 addparts_several sumrows largest rightpieces split_fp16 addparts sumrows"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("launches are\n%s, want\n%s", got, want)
 	}
@@ -310,15 +310,15 @@ func TestHalvesChoice(t *testing.T) {
 		form    string
 		row     bool // one is added to each
 	}{
-		{m: 16384, n: 1536, k: 41, form: "halves"},                // 42 µs; pieces of both factors by the library 130
-		{m: 65536, n: 2312, k: 256, form: "halves"},               // 432 µs for 472
-		{m: 16384, n: 2312, k: 256, form: "halves", row: true},    // 133 for 121 and 78
-		{m: 65536, n: 256, k: 2312, form: "halves"},               // 413 for 921
-		{m: 2312, n: 256, k: 65536, transA: true, form: "halves"}, // 458; 1,608 by the library in single precision, 1,551 of pieces
-		{m: 1024, n: 256, k: 16384, transA: true, form: "halves"}, // 63; 173; 212
-		{m: 1536, n: 41, k: 16384, transA: true, form: "halves"},  // 62; 121 in single precision
-		{m: 16384, n: 1024, k: 4096, form: "halves"},              // 690 for 775
-		{m: 6400, n: 2048, k: 512, form: "split"},                 // 73; 80
+		{m: 16384, n: 1536, k: 41, form: "split_fp16"},                // 42 µs; pieces of both factors by the library 130
+		{m: 65536, n: 2312, k: 256, form: "split_fp16"},               // 432 µs for 472
+		{m: 16384, n: 2312, k: 256, form: "split_fp16", row: true},    // 133 for 121 and 78
+		{m: 65536, n: 256, k: 2312, form: "split_fp16"},               // 413 for 921
+		{m: 2312, n: 256, k: 65536, transA: true, form: "split_fp16"}, // 458; 1,608 by the library in single precision, 1,551 of pieces
+		{m: 1024, n: 256, k: 16384, transA: true, form: "split_fp16"}, // 63; 173; 212
+		{m: 1536, n: 41, k: 16384, transA: true, form: "split_fp16"},  // 62; 121 in single precision
+		{m: 16384, n: 1024, k: 4096, form: "split_fp16"},              // 690 for 775
+		{m: 6400, n: 2048, k: 512, form: "split"},                     // 73; 80
 		{m: 200, n: 2048, k: 512, form: ""},
 	} {
 		b := schedule.NewBuilder(1)
@@ -343,7 +343,7 @@ func TestHalvesChoice(t *testing.T) {
 		}
 		got := ""
 		for _, l := range launches {
-			if l.Name == "halves" || l.Name == "split" {
+			if l.Name == "split_fp16" || l.Name == "split" {
 				got = l.Name
 			}
 		}

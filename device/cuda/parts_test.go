@@ -28,7 +28,7 @@ func chains(t *testing.T) (all []chained) {
 		streams        int
 		build          func(b *schedule.Builder, matrix func(rows, cols int) schedule.View)
 	}{
-		{"gradients of a layer", "sumrows largest largest rightpieces_several halves largest halves addparts_several", 1,
+		{"gradients of a layer", "sumrows largest largest rightpieces_several split_fp16 largest split_fp16 addparts_several", 1,
 			func(b *schedule.Builder, matrix func(rows, cols int) schedule.View) {
 				d, carry, sum := matrix(rows, 48), matrix(3, 20), matrix(1, 48)
 				b.Do(0, schedule.Map{Op: cell.Add, Out: carry, A: carry, B: matrix(9, 20).Band(2, 3)})
@@ -37,26 +37,26 @@ func chains(t *testing.T) (all []chained) {
 				b.Do(0, schedule.Gemm{A: d.Columns(0, 36), TransA: true, B: matrix(rows+1, 40).Band(1, rows), C: matrix(36, 40)})
 				b.Do(0, schedule.Map{Op: cell.Mul, Out: carry, A: carry, B: sum.Columns(4, 20)})
 			}},
-		{"three products", "largest largest largest largest rightpieces_several halves halves halves addparts_several", 1,
+		{"three products", "largest largest largest largest rightpieces_several split_fp16 split_fp16 split_fp16 addparts_several", 1,
 			func(b *schedule.Builder, matrix func(rows, cols int) schedule.View) {
 				d, c := matrix(rows, 48), matrix(48, 120)
 				for i := range 3 {
 					b.Do(0, schedule.Gemm{A: d, TransA: true, B: matrix(rows, 40), C: c.Columns(40*i, 40)})
 				}
 			}},
-		{"one adds to another", "largest largest rightpieces halves addparts largest rightpieces halves addparts", 1,
+		{"one adds to another", "largest largest rightpieces split_fp16 addparts largest rightpieces split_fp16 addparts", 1,
 			func(b *schedule.Builder, matrix func(rows, cols int) schedule.View) {
 				d, c := matrix(rows, 48), matrix(48, 40)
 				b.Do(0, schedule.Gemm{A: d, TransA: true, B: matrix(rows, 40), C: c})
 				b.Do(0, schedule.Gemm{A: d, TransA: true, B: matrix(rows, 40), C: c, Accumulate: true})
 			}},
-		{"one multiplies another", "largest largest rightpieces halves addparts largest largest rightpieces halves", 1,
+		{"one multiplies another", "largest largest rightpieces split_fp16 addparts largest largest rightpieces split_fp16", 1,
 			func(b *schedule.Builder, matrix func(rows, cols int) schedule.View) {
 				d, c := matrix(rows, 48), matrix(48, 40)
 				b.Do(0, schedule.Gemm{A: d, TransA: true, B: matrix(rows, 40), C: c})
 				b.Do(0, schedule.Gemm{A: matrix(48, 36), TransA: true, B: c, C: matrix(36, 40)})
 			}},
-		{"a sum of rows of each", "sumrows largest rightpieces halves addparts_several sumrows largest rightpieces halves addparts_several", 1,
+		{"a sum of rows of each", "sumrows largest rightpieces split_fp16 addparts_several sumrows largest rightpieces split_fp16 addparts_several", 1,
 			func(b *schedule.Builder, matrix func(rows, cols int) schedule.View) {
 				for range 2 {
 					d := matrix(rows, 48)
@@ -64,27 +64,27 @@ func chains(t *testing.T) (all []chained) {
 					b.Do(0, schedule.SumRows{A: d, Out: matrix(1, 48)})
 				}
 			}},
-		{"a sum of other rows", "largest largest rightpieces halves addparts sumrows sumrows largest rightpieces halves addparts", 1,
+		{"a sum of other rows", "largest largest rightpieces split_fp16 addparts sumrows sumrows largest rightpieces split_fp16 addparts", 1,
 			func(b *schedule.Builder, matrix func(rows, cols int) schedule.View) {
 				d := matrix(rows, 48)
 				b.Do(0, schedule.Gemm{A: d, TransA: true, B: matrix(rows, 40), C: matrix(48, 40)})
 				b.Do(0, schedule.SumRows{A: matrix(rows, 20), Out: matrix(1, 20)})
 				b.Do(0, schedule.Gemm{A: d, TransA: true, B: matrix(rows, 40), C: matrix(48, 40)})
 			}},
-		{"an addition to what is multiplied", "map_add largest largest rightpieces halves addparts", 1,
+		{"an addition to what is multiplied", "map_add largest largest rightpieces split_fp16 addparts", 1,
 			func(b *schedule.Builder, matrix func(rows, cols int) schedule.View) {
 				d := matrix(rows, 48)
 				b.Do(0, schedule.Map{Op: cell.Add, Out: d.Band(7, 2), A: d.Band(7, 2), B: matrix(2, 48)})
 				b.Do(0, schedule.Gemm{A: d, TransA: true, B: matrix(rows, 40), C: matrix(48, 40)})
 			}},
-		{"an addition to a right factor", "map_add largest largest largest rightpieces_several halves halves addparts_several", 1,
+		{"an addition to a right factor", "map_add largest largest largest rightpieces_several split_fp16 split_fp16 addparts_several", 1,
 			func(b *schedule.Builder, matrix func(rows, cols int) schedule.View) {
 				d, right := matrix(rows, 48), matrix(rows, 40)
 				b.Do(0, schedule.Map{Op: cell.Add, Out: right.Band(7, 2), A: right.Band(7, 2), B: matrix(2, 40)})
 				b.Do(0, schedule.Gemm{A: d, TransA: true, B: matrix(rows, 40), C: matrix(48, 40)})
 				b.Do(0, schedule.Gemm{A: d, TransA: true, B: right, C: matrix(48, 40)})
 			}},
-		{"another stream waits", "largest largest rightpieces halves addparts map_mul largest rightpieces halves addparts", 2,
+		{"another stream waits", "largest largest rightpieces split_fp16 addparts map_mul largest rightpieces split_fp16 addparts", 2,
 			func(b *schedule.Builder, matrix func(rows, cols int) schedule.View) {
 				d, c := matrix(rows, 48), matrix(48, 40)
 				b.Do(0, schedule.Gemm{A: d, TransA: true, B: matrix(rows, 40), C: c})

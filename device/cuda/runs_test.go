@@ -100,7 +100,7 @@ func TestRunsLookOnce(t *testing.T) {
 	for _, l := range launches {
 		names = append(names, l.Name)
 	}
-	if got, want := strings.Join(names, " "), "largest rightpieces_several largest halves halves"; got != want {
+	if got, want := strings.Join(names, " "), "largest rightpieces_several largest split_fp16 split_fp16"; got != want {
 		t.Errorf("launches are %s, want %s", got, want)
 	}
 	d, _ := emulated(t)

@@ -20,7 +20,7 @@ func AddPacking(t *launch.Target, calls *launch.Batch, from schedule.View, trans
 
 // PackOperands makes right factors' pieces, for left factors that have their terms along their rows or not.
 func PackOperands(t *launch.Target, calls launch.Batch, along bool) launch.Command {
-	return t.Batch("rightpieces", "int, int, const float*, long long, long long, quad*, const float*, float*", file("scales", "V", 1, "ALONG", ints.FromBool(along)).Text+file("pieces").Text, calls)
+	return t.Batch("rightpieces", "int, int, const float*, long long, long long, quad*, const float*, float*", file("scales", "V", 1, "ALONG", ints.FromBool(along)).Text+file("pack_operand").Text, calls)
 }
 
 // PackRight packs the right factor of products whose left factors are split on the way.

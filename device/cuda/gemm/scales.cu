@@ -1,4 +1,4 @@
-// Scales of factors that are split in halves (split.cu, halves.cu): powers of two, so
+// Scales of factors that are split in halves (split.cu, split_fp16.cu): powers of two, so
 // that the largest value is of the order of 2¹⁴. A factor's tail has the scale's
 // exponent, that of a left factor what a product of both is to be scaled by and whether
 // it is added to what is there, then the largest values of each of PARTS parts of the

@@ -24,7 +24,7 @@ const (
 	skinnyFactor = 1 << 16
 )
 
-// A Skinny is how narrow.cu divides products of few rows that have the
+// A Skinny is how skinny.cu divides products of few rows that have the
 // same packed right factor, and how that factor is stored.
 type Skinny struct {
 	length, columns int  // of the factor: terms of a sum, and sums
@@ -344,7 +344,7 @@ func skinnyLaunch(t *launch.Target, op schedule.Gemm, n *Skinny, name, out, decl
 	name = "narrow_" + codegen.Identifier(name)
 	s := t.Source(func() codegen.Source {
 		var text strings.Builder
-		text.WriteString(sizes + file("narrow").Text + out)
+		text.WriteString(sizes + file("skinny").Text + out)
 		fmt.Fprintf(&text, "extern \"C\" __global__ void __launch_bounds__(%d) %s(const W* a, int lda, int rows, const quad* weights, int length, int hidden, int chunks%s) {\n", n.threads(), name, declared)
 		fmt.Fprintf(&text, "  Out out;\n  %s\n  narrow_product(out, a, lda, rows, weights, length, hidden, chunks);\n}\n", set)
 		return codegen.Source{Name: name, Text: text.String()}

@@ -66,7 +66,7 @@ type Method int
 const (
 	Library      Method = iota // by the library, of single precision
 	SplitLibrary               // by the library, of the pieces of both factors
-	SplitKernel                // by a kernel that splits the left factor (halves.go)
+	SplitKernel                // by a kernel that splits the left factor (split_fp16.go)
 )
 
 // String names the method.

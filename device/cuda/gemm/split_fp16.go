@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Terms at a time, and columns of a block's part of a product, as halves.cu has them.
+// Terms at a time, and columns of a block's part of a product, as split_fp16.cu has them.
 const (
 	DeepHalves    = 32
 	columnsHalves = 128
@@ -157,7 +157,7 @@ func SplitFP16(t *launch.Target, op schedule.Gemm, w Division, left LeftFactor, 
 	if op.TransA {
 		box.Box[1] = DeepHalves
 	}
-	l := launch.New(scaled(t, "halves", []string{"pieces"}, "V", width, "ALONG", ints.FromBool(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages(), "BIAS", ints.FromBool(!bias.Empty())),
+	l := launch.New(scaled(t, "split_fp16", []string{"pack_operand"}, "V", width, "ALONG", ints.FromBool(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages(), "BIAS", ints.FromBool(!bias.Empty())),
 		[3]int{min(w.items, t.Properties.SMs), 1, 1}, [3]int{w.threads(), 1, 1},
 		uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(left.Tail), uint64(right.At), uint64(right.Tail),
 		uint64(c), uint64(ld), uint64(m)*uint64(n), uint64(ints.FromBool(add)), uint64(row))

@@ -29,5 +29,5 @@ func AddParts(t *launch.Target, sums []PartialSums) launch.Command {
 		all.Grid[0] = max(all.Grid[0], min(ints.CeilDiv(s.Rows*s.Cols, width*launch.BlockSize), launch.MaxGrid))
 	}
 	all.Grid[1], all.Grid[2], all.Block = 1, len(sums), [3]int{launch.BlockSize, 1, 1}
-	return t.Batch("addparts", "int, int, int, const float*, float*, int, int", file("addparts").Text, all)
+	return t.Batch("addparts", "int, int, int, const float*, float*, int, int", file("split_k").Text, all)
 }

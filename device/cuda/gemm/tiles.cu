@@ -1,5 +1,5 @@
 // tiles: a right factor of length terms by GATES·hidden columns in the order
-// of narrow.cu: tiles of 16 columns, pieces of 64 bytes along the sum, halves,
+// of skinny.cu: tiles of 16 columns, pieces of 64 bytes along the sum, halves,
 // lanes. A block's columns are the gates of its units, one gate after the other;
 // what there is not is zero.
 extern "C" __global__ void __launch_bounds__(256) tiles(const FROM* from, long long term, long long column, quad* to, int count, int total, int length, int hidden) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Products of single precision by a kernel that splits the left factor in halves as it
-// multiplies it (halves.cu): what limits one product of the pieces of both factors
+// multiplies it (split_fp16.cu): what limits one product of the pieces of both factors
 // (split.go) is that the left one's, one and a half times its bytes, go through memory.
 // The right factor's are made ahead, in the order in which they are multiplied.
 

@@ -2,9 +2,9 @@
 // is multiplied (scales.cu, split.go). A block forms ROWS × COLUMNS values at a time, DEEP terms
 // after DEEP terms: one thread has the copy engine bring them, STAGES ahead; each four warps of
 // the others take 64 rows of the left factor from shared memory into registers, split them, and
-// multiply what the right factor's pieces are (pieces.cu). Tensor cores cut off what they add, so sums of
+// multiply what the right factor's pieces are (pack_operand.cu). Tensor cores cut off what they add, so sums of
 // FOLD times as many terms are added to the total in single precision. Where there are few
-// such parts of a product, its sums are in parts as well, which addparts.cu adds; copyrows.cu makes
+// such parts of a product, its sums are in parts as well, which split_k.cu adds; copyrows.cu makes
 // what the engine can copy.
 constexpr int FOLD = 4, ROWS = 64 * GROUPS, BLOCK = 128 * GROUPS + 128;
 constexpr int LEFT = 4 * ROWS * DEEP, STAGE = LEFT + RIGHT; // bytes
@@ -19,7 +19,7 @@ struct Place {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK) halves(int m, int n, int k, int items, int share, const float* tail, const quad* b, const float* right, float* c, int ldc, long long apart, int add, const float* bias, const __grid_constant__ tensor_map a) {
+extern "C" __global__ void __launch_bounds__(BLOCK) split_fp16(int m, int n, int k, int items, int share, const float* tail, const quad* b, const float* right, float* c, int ldc, long long apart, int add, const float* bias, const __grid_constant__ tensor_map a) {
   DYNAMIC_SHARED(memory);
   unsigned char* const stages = memory + (1024 - shared_address(memory) % 1024) % 1024; // as the engine turns rows of 128 bytes
   const shared_t full = shared_address(stages + STAGES * STAGE), empty = full + 8 * STAGES;

@@ -1,4 +1,4 @@
-// Pieces of right factors, as halves.cu multiplies them.
+// Pieces of right factors, as split_fp16.cu multiplies them.
 //
 // The order of terms within DEEP of them is the one in which a thread takes those of a row of the left
 // factor from shared memory, 16 bytes at a time where they lie ALONG a row; so are columns those that a
