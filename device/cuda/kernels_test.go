@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"rnnbench/device/cuda"
@@ -43,6 +44,7 @@ func (r *recorder) Alloc(int64) (driver.Pointer, error)      { return 1 << 32, n
 func (r *recorder) Free(driver.Pointer) error                { return nil }
 func (r *recorder) Clear(...driver.Extent) error             { return nil }
 func (r *recorder) Download([]byte, driver.Pointer) error    { return nil }
+func (r *recorder) Upload(driver.Pointer, []byte) error      { return nil }
 func (r *recorder) Issue(driver.Sequence) (int, error)       { return 0, nil }
 func (r *recorder) FreeSequence(driver.Sequence) error       { return nil }
 func (r *recorder) Version() string                          { return "" }
@@ -230,59 +232,124 @@ func techniqueTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
 	return out
 }
 
+// productTexts are products of single precision alone: gradients of weights, whose
+// sums are in parts, with what is around them, and factors that the copy engine cannot
+// bring.
+func productTexts(t *testing.T) (out []compiled) {
+	for _, size := range [][3]int{{2312, 256, 65536}, {1024, 256, 16384}, {16384, 1536, 41}, {1536, 41, 16384}, {65536, 256, 256}, {300, 64, 512}, {1, 512, 512}, {16384, 1024, 4096}} {
+		for _, trans := range []bool{false, true} {
+			for _, gpu := range []string{"h200", "a100"} {
+				for _, split := range []int{0, 1, 3} {
+					b := schedule.NewBuilder(1)
+					m, n, k := size[0], size[1], size[2]
+					for i := range 3 {
+						a := b.Matrix("a", m, k).All()
+						if trans {
+							a = b.Matrix("a", k, m).All()
+						}
+						right, c := b.Matrix("b", k, n).All(), b.Matrix("c", m, n).All()
+						b.Do(0, schedule.Gemm{A: a, B: right, C: c, TransA: trans, Accumulate: i == 1})
+						if i == 0 {
+							b.Do(0, schedule.Map{Op: cell.Add, Out: c, A: c, B: b.Matrix("row", 1, n).All()})
+						}
+						if i == 2 {
+							b.Do(0, schedule.SumRows{A: right, Out: b.Matrix("sum", 1, n).All()})
+						}
+					}
+					s, err := b.Schedule()
+					if err != nil {
+						t.Fatal(err)
+					}
+					out = append(out, compiled{fmt.Sprintf("products %v trans=%v split=%d %s", size, trans, split, gpu), s, knob.Params{"split": split}, gpu})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// A text is what a kernel is compiled from, and the schedule that has it.
+type text struct{ of, body string }
+
+// A corpus is what a GPU would be sent for all schedules.
+type corpus struct {
+	lines    []string // a hash for each
+	kernels  []text   // in the order in which they were met first
+	declined int
+}
+
+var compiledOnce struct {
+	sync.Once
+	corpus
+}
+
+// compileAll compiles all schedules, once.
+func compileAll(t *testing.T) *corpus {
+	compiledOnce.Do(func() {
+		driver, err := emulator.New(8, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(29, 1))
+		properties, seen := gpus(), map[string]bool{}
+		for i, c := range slices.Concat(layerTexts(t, rng), scanTexts(t, rng), techniqueTexts(t, rng), productTexts(t)) {
+			r := &recorder{Driver: driver, properties: properties[c.gpu]}
+			sent := compile(t, c, r, &compiledOnce.corpus)
+			compiledOnce.lines = append(compiledOnce.lines, fmt.Sprintf("%03d %s: %.12x", i, c.name, sha256.Sum256([]byte(sent))))
+			slices.Sort(r.kernels) // they are loaded in any order
+			for _, k := range r.kernels {
+				if sent += "\n" + k; !seen[k] {
+					seen[k] = true
+					compiledOnce.kernels = append(compiledOnce.kernels, text{of: c.name, body: k})
+				}
+			}
+			if *texts != "" {
+				if err := os.WriteFile(filepath.Join(*texts, fmt.Sprintf("%03d", i)), []byte(sent), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+	return &compiledOnce.corpus
+}
+
+// compile compiles a schedule and is what r was sent.
+func compile(t *testing.T, c compiled, r *recorder, all *corpus) string {
+	d := cuda.New(r, r, "")
+	sent, k := "", knob.Params{}
+	for _, has := range d.Knobs(c.schedule) {
+		if v, ok := c.knobs[has.Name]; ok {
+			k[has.Name] = v
+		}
+	}
+	p, err := d.Compile(c.schedule, k)
+	if memory, no := d.Memory(c.schedule, k); no == nil {
+		sent = fmt.Sprintf("memory %d\n", memory)
+	}
+	if errors.Is(err, schedule.ErrUnsupported) || errors.Is(err, schedule.ErrKnob) {
+		all.declined++
+		return sent + "declined\n"
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", c.name, err)
+	}
+	sent += r.describe()
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return sent
+}
+
 // TestKernelTexts holds what a GPU would be sent for some hundred schedules to a
 // golden file of hashes: geometry, arguments and the texts of kernels. So a
 // change that is to leave kernels as they are is seen to. Run it with
 // -texts DIR before and after to see what has changed.
 func TestKernelTexts(t *testing.T) {
-	driver, err := emulator.New(8, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rng := rand.New(rand.NewPCG(29, 1))
-	all := slices.Concat(layerTexts(t, rng), scanTexts(t, rng), techniqueTexts(t, rng))
-	properties := gpus()
-	var lines []string
-	declined := 0
-	for i, c := range all {
-		r := &recorder{Driver: driver, properties: properties[c.gpu]}
-		d := cuda.New(r, r, "")
-		text, k := "", knob.Params{}
-		for _, has := range d.Knobs(c.schedule) {
-			if v, ok := c.knobs[has.Name]; ok {
-				k[has.Name] = v
-			}
-		}
-		p, err := d.Compile(c.schedule, k)
-		if memory, no := d.Memory(c.schedule, k); no == nil {
-			text = fmt.Sprintf("memory %d\n", memory)
-		}
-		switch {
-		case errors.Is(err, schedule.ErrUnsupported) || errors.Is(err, schedule.ErrKnob):
-			declined++
-			text += "declined\n"
-		case err != nil:
-			t.Fatalf("%s: %v", c.name, err)
-		default:
-			text += r.describe()
-			if err := p.Close(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		lines = append(lines, fmt.Sprintf("%03d %s: %.12x", i, c.name, sha256.Sum256([]byte(text))))
-		if *texts != "" {
-			for _, k := range r.kernels {
-				text += "\n" + k
-			}
-			if err := os.WriteFile(filepath.Join(*texts, fmt.Sprintf("%03d", i)), []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	t.Logf("%d schedules, of which %d are declined", len(all), declined)
+	all := compileAll(t)
+	t.Logf("%d schedules, of which %d are declined; %d kernels", len(all.lines), all.declined, len(all.kernels))
 	golden := filepath.Join("testdata", "kernels.golden")
 	if *update {
-		if err := os.WriteFile(golden, []byte(strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
+		if err := os.WriteFile(golden, []byte(strings.Join(all.lines, "\n")+"\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -291,10 +358,10 @@ func TestKernelTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Split(strings.TrimSpace(string(data)), "\n")
-	if len(want) != len(lines) {
-		t.Fatalf("%d schedules, and %d in %s", len(lines), len(want), golden)
+	if len(want) != len(all.lines) {
+		t.Fatalf("%d schedules, and %d in %s", len(all.lines), len(want), golden)
 	}
-	for i, line := range lines {
+	for i, line := range all.lines {
 		if line != want[i] {
 			t.Errorf("it has changed:\n got %s\nwant %s", line, want[i])
 		}

@@ -14,11 +14,26 @@ type Source struct{ Name, Text string }
 // File is the kernel in a file of files, whose name ends in .cu, with words
 // defined; it panics where there is none.
 func File(files embed.FS, name string, defines ...any) Source {
-	text, err := files.ReadFile(name + ".cu")
+	return Source{Name: name, Text: Defines(defines...) + Text(files, name+".cu")}
+}
+
+// Text is a file of files, without the sample of a configuration that it includes
+// where it is opened by itself; it panics where there is none.
+func Text(files embed.FS, name string) string {
+	text, err := files.ReadFile(name)
 	if err != nil {
 		panic(err)
 	}
-	return Source{Name: name, Text: Defines(defines...) + string(text)}
+	return Body(string(text))
+}
+
+// Body is a kernel's file without its first lines, by which it includes a sample of
+// what is put ahead of it.
+func Body(text string) string {
+	if strings.HasPrefix(text, "#ifndef CONFIGURED") {
+		_, text, _ = strings.Cut(text, "#endif\n")
+	}
+	return text
 }
 
 // Defines defines words: each is followed by what it stands for.

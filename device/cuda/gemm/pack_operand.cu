@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/pack_operand.cuh"
+#endif
 // Pieces of right factors, as split_fp16.cu multiplies them.
 //
 // The order of terms within DEEP of them is the one in which a thread takes those of a row of the left

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/scales.cuh"
+#endif
 // Scales of factors that are split in halves (split.cu, split_fp16.cu): powers of two, so
 // that the largest value is of the order of 2¹⁴. A factor's tail has the scale's
 // exponent, that of a left factor what a product of both is to be scaled by and whether

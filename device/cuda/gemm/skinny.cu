@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/skinny.cuh"
+#endif
 // A product of few rows on tensor cores. The right factor is packed in the order
 // in which warps multiply it (tiles.cu), so that it goes from memory to
 // registers in pieces of 16 bytes, each of which one warp reads once. A block

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/split.cuh"
+#endif
 // Factors of products split in halves: the values of a factor, scaled (scales.cu), become
 // pieces, the nearest half, high, and that of the rest, low.
 

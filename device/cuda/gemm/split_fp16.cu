@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/split_fp16.cuh"
+#endif
 // A product of single precision on tensor cores, whose left factor is split in halves as it
 // is multiplied (scales.cu, split.go). A block forms ROWS × COLUMNS values at a time, DEEP terms
 // after DEEP terms: one thread has the copy engine bring them, STAGES ahead; each four warps of

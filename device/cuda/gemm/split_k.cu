@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/split_k.cuh"
+#endif
 // add_parts: to = the sum of parts of a product, or of a factor's rows, in order; with add, added to what is there.
 template <int V>
 __device__ __forceinline__ void add_parts(int rows, int cols, int parts, const float* from, float* to, int ldto, int add) {

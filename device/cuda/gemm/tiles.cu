@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/tiles.cuh"
+#endif
 // tiles: a right factor of length terms by GATES·hidden columns in the order
 // of skinny.cu: tiles of 16 columns, pieces of 64 bytes along the sum, halves,
 // lanes. A block's columns are the gates of its units, one gate after the other;

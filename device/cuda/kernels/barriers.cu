@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/barriers.cuh"
+#endif
 // barriers has all blocks meet count times.
 extern "C" __global__ void __launch_bounds__(256) barriers(int count, unsigned* counter, unsigned* trouble) {
   DYNAMIC_SHARED(memory);

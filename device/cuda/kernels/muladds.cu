@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/muladds.cuh"
+#endif
 // muladds runs 16 chains of multiply-adds in each thread, count times.
 extern "C" __global__ void __launch_bounds__(512) muladds(float* out, int count) {
   float a[16];

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/backward.cuh"
+#endif
 // The gradient of a layer over all steps of time in a group of blocks, from the
 // last step to the first. A block keeps the weights that it has in the forward
 // pass, those of its units' gates, and so needs no gradients of other blocks':

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/backward_bulk.cuh"
+#endif
 // The gradient of a layer over all steps of time, from the last to the first, in a
 // group of CLUSTERS clusters of CLUSTER blocks each, its products on tensor cores;
 // for many sequences. A cluster has UNITS · CLUSTER units of the layer, a block

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/backward_mma.cuh"
+#endif
 // The product of a block's gradients with its weights on tensor cores: a warp has
 // GROUPS times 16 units of the layer, for all SAMPLES sequences; see mma.cu
 // for fragments. Parts lie as fragments do: four of a lane side by side, two

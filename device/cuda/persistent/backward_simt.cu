@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/backward_simt.cuh"
+#endif
 // The product of a block's gradients with its weights, without tensor cores. A
 // thread has ACROSS units of the layer and every LANES-th piece of the block's
 // columns, its gates' gradients; the sums over LANES threads are halved from

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/fragments.cuh"
+#endif
 // What kernels of layers on tensor cores share: see mma.cu. A fragment of a
 // product wants columns of each lane that are not neighbours, but any order of
 // columns is as good, so that a lane takes 16 bytes side by side: they are one

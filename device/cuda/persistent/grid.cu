@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/grid.cuh"
+#endif
 // barrier holds every block of the grid until all have come, for the nth time,
 // and reports whether they have; what blocks wrote before it, all can read after
 // it. A block that waits for a second tells the host and gives up. word is four

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/mma.cuh"
+#endif
 // A layer over all steps of time in a group of blocks, its weights in registers
 // and shared memory and its products on tensor cores. Groups and what they
 // exchange are those of simt.cu. A warp multiplies 16 units, all of their

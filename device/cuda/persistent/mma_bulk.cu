@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/mma_bulk.cuh"
+#endif
 // A layer over all steps of time in a group of blocks from all over the GPU, its
 // products on tensor cores as in mma.cu. Where many values are exchanged, words
 // that each say when they are new would be twice the bytes, and every thread would

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/mma_poll.cuh"
+#endif
 // A layer over all steps of time in a group of blocks from all over the GPU, its
 // weights in registers and shared memory and its products on tensor cores as in
 // mma.cu. The blocks leave h in memory, and each warp takes what it multiplies

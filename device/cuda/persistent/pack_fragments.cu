@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/pack_fragments.cuh"
+#endif
 // arrange lays weights of hidden columns for hidden units out as lanes take them:
 // for 16 units, for each 64 bytes of columns, both halves of each lane of a warp.
 // Weights of column k and unit u are from[k · column + u · unit], those of the

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/recurrence.cuh"
+#endif
 // What kernels with recurrent weights on chip share. A cell comes as a struct
 // Cell, generated from its program; see recurrence.go.
 

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/simt.cuh"
+#endif
 // A layer over all steps of time in a group of blocks, its weights in registers
 // and shared memory. A group runs SAMPLES sequences at a time; block r of it owns
 // UNITS units with all their gates. A thread multiplies TILE units with a slice

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/stack.cuh"
+#endif
 // Layers upon each other over all steps of time, as one kernel: each has blocks of
 // its own, with the weights of their units for both its own h and that of the
 // layer beneath, on chip. While a layer runs a step the one beneath runs the next.

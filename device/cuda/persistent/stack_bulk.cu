@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/stack_bulk.cuh"
+#endif
 // Layers upon each other as in stack.cu, for many sequences: a group's h of SAMPLES
 // sequences lies in memory as it will lie in shared memory. Once all blocks have
 // counted theirs the copy engine fetches it whole, each half by one of the two blocks

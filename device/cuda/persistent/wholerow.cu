@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/wholerow.cuh"
+#endif
 // A layer over all steps of time in clusters of blocks, with products on tensor
 // cores, whose warps multiply whole rows: a warp has four units with all of their
 // gates, three or four, which are a tile of 16 rows, and all columns. No sum passes

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/gather.cuh"
+#endif
 // gather: out[i][j] = table[index[i]][j].
 extern "C" __global__ void __launch_bounds__(256)
 gather(int rows, int cols, int tablerows, const INDEX* index, int ldindex, const TABLE* table, int ldtable, TO* out, int ldout, unsigned* trouble) {

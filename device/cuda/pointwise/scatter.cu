@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/scatter.cuh"
+#endif
 // scatter: table[index[i]][j] += from[i][j], in the order of i: each block looks
 // for the rows that go to one row of the table.
 extern "C" __global__ void __launch_bounds__(256)

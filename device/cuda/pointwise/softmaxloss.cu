@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/softmaxloss.cuh"
+#endif
 // across combines one value of each of the block's 256 threads, always in the
 // same order.
 template <class F> __device__ float across(float v, float* shared, F f) {

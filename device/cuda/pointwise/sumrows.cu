@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/sumrows.cuh"
+#endif
 // sumrows: out[part][j] = the sum of rows part·share … of from[·][j]; with
 // accumulate set the sum is added to what is there. Each block sums 32·V columns
 // with 8 rows of threads, always in the same order. A factor of products has a tail

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/linear.cuh"
+#endif
 // Linear recurrences: their steps composed to one, and what their kernels share.
 
 // Activations in a few operations, off by a few units in the last place of 1.

@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/team.cuh"
+#endif
 // A linear recurrence of few channels in one pass over memory. They lie in chains of LANES
 // lanes, V channels side by side each, and the time of a chain is cut into tiles.
 // Blocks are a team: they take tiles in turns, in the order of time, those of all chains at a

@@ -20,9 +20,9 @@ func (s *writer) teamSource(name string) codegen.Source {
 	var b, fetch strings.Builder
 	fmt.Fprintf(&b, "enum { V = %d, K = %d, TAIL = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, PARTS = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, LOOKS = %d, STATES = %d, COPIERS = %d, PACED = %v };\n%s%s",
 		s.width, s.chunk, s.tail, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), s.looks(), teamStates, copiers, s.inference(), file("linear").Text, file("team").Text)
-	roles := file("roles_grouped").Text
+	roles := codegen.Text(kernels, "roles_grouped.tpl")
 	if s.sole() {
-		roles = file("roles_sole").Text
+		roles = codegen.Text(kernels, "roles_sole.tpl")
 	}
 	s.fetch(&fetch)
 	fill := strings.NewReplacer("LAUNCHED", fmt.Sprint(s.block()), "NAME", name, "MATRICES", codegen.Params(s.groups)+s.tensorParams(), "FEWER\n", fewer, "FETCH\n", fetch.String(), "MORE\n", more)

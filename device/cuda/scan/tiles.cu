@@ -1,3 +1,6 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#include "sample/tiles.cuh"
+#endif
 // A linear recurrence in one pass over memory. Tiles, some channels over a
 // stretch of time, are handed out in the order of time. The threads of a tile's
 // block lie in lanes, V channels side by side each, and behind one another in

@@ -1,0 +1,6 @@
+// What Go puts ahead of barriers.cu for one kernel. TestSamples writes it with -update, of:
+// limits
+#define CONFIGURED
+#include "../../codegen/intrinsics.cu"
+#include "../../codegen/common.cu"
+#include "../../persistent/grid.cu"

@@ -1,0 +1,155 @@
+package cuda_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/emulator"
+)
+
+// Every .cu file opens by itself: its first lines include a sample of what Go puts
+// ahead of it, a configuration and a cell. The samples are of real kernels.
+
+// kernelFiles are the .cu files of all rooms, by their paths, with what is compiled
+// of them.
+func kernelFiles(t *testing.T) map[string]string {
+	all := map[string]string{}
+	paths, err := filepath.Glob("*/*.cu")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		if filepath.Dir(path) == "codegen" { // they begin every kernel
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[path] = codegen.Body(string(data))
+	}
+	return all
+}
+
+// sampleOf is where the sample for a .cu file is.
+func sampleOf(path string) string {
+	return filepath.Join(filepath.Dir(path), "sample", strings.TrimSuffix(filepath.Base(path), ".cu")+".cuh")
+}
+
+// opened is a .cu file with the lines that include its sample.
+func opened(path, body string) string {
+	return fmt.Sprintf("#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it\n#include \"sample/%s\"\n#endif\n%s", filepath.Base(sampleOf(path)), body)
+}
+
+// limitTexts are the kernels that measure a GPU, which no schedule has.
+func limitTexts(t *testing.T) (all []text) {
+	driver, err := emulator.New(8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{Driver: driver, properties: h200()}
+	d := cuda.New(r, r, "")
+	if _, err := d.Limits(); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range r.kernels {
+		all = append(all, text{of: "limits", body: k})
+	}
+	return all
+}
+
+// TestSamples holds the samples to what Go puts ahead of each file in the first kernel
+// of the corpus that has it.
+func TestSamples(t *testing.T) {
+	files := kernelFiles(t)
+	kernels := append(compileAll(t).kernels, limitTexts(t)...)
+	for path, body := range files {
+		sample := ""
+		for _, k := range kernels {
+			if before, _, ok := strings.Cut(strings.TrimPrefix(k.body, codegen.Common()), body); ok {
+				for other, text := range files { // a room's files include each other
+					name := filepath.Base(other)
+					if filepath.Dir(other) != filepath.Dir(path) {
+						name = "../" + other
+					}
+					before = strings.Replace(before, text, fmt.Sprintf("#include \"../%s\"\n", name), 1)
+				}
+				sample = fmt.Sprintf("// What Go puts ahead of %s for one kernel. TestSamples writes it with -update, of:\n// %s\n#define CONFIGURED\n#include \"../../codegen/intrinsics.cu\"\n#include \"../../codegen/common.cu\"\n%s", filepath.Base(path), k.of, before)
+				break
+			}
+		}
+		if sample == "" {
+			t.Errorf("no kernel has %s", path)
+			continue
+		}
+		for file, want := range map[string]string{sampleOf(path): sample, path: opened(path, body)} {
+			if *update {
+				if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(want), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, err := os.ReadFile(file); err != nil || string(got) != want {
+				t.Errorf("%s is not as it should be, %v: run TestSamples with -update", file, err)
+			}
+		}
+	}
+}
+
+var includes = regexp.MustCompile(`(?m)^#include "(.*)"\n`)
+
+// expanded is a file with what it includes in place, but for what the compiler puts
+// ahead of all.
+func expanded(t *testing.T, path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	if !strings.HasSuffix(path, ".cuh") { // of a sample, which is not opened by itself
+		if strings.Contains(path, "/sample/") {
+			text = codegen.Body(text)
+		}
+	}
+	return includes.ReplaceAllStringFunc(text, func(line string) string {
+		to := includes.FindStringSubmatch(line)[1]
+		if strings.HasSuffix(to, "intrinsics.cu") {
+			return ""
+		}
+		at := filepath.Join(filepath.Dir(path), to)
+		if strings.HasSuffix(to, ".cu") {
+			data, err := os.ReadFile(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return codegen.Body(string(data))
+		}
+		return expanded(t, at)
+	})
+}
+
+// TestSamplesCompile compiles each file as it opens, for the oldest GPU that kernels
+// are for and for Hopper.
+func TestSamplesCompile(t *testing.T) {
+	old, hopper := compilerFor(t, 80), hopper(t)
+	for path := range kernelFiles(t) {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			text := expanded(t, path)
+			if _, err := hopper.Compile(filepath.Base(path), text); err != nil {
+				t.Errorf("for Hopper: %v", err)
+			}
+			if _, err := old.Compile(filepath.Base(path), text); err != nil {
+				t.Errorf("for compute capability 8.0: %v", err)
+			}
+		})
+	}
+}
