@@ -48,7 +48,7 @@ func HalvesEnd(s *schedule.Schedule, p driver.Properties) (end, all int64, err e
 			continue
 		}
 		m, n, k, share, at := int64(l.Args[0]), int64(l.Args[1]), int(l.Args[2]), int(l.Args[4]), int64(l.Args[8])
-		if parts := ints.CeilDiv(ints.CeilDiv(k, gemm.DeepHalves), share); parts > 1 {
+		if parts := ints.CeilDiv(ints.CeilDiv(k, gemm.StageTerms), share); parts > 1 {
 			end = max(end, at+4*int64(parts)*m*n)
 		}
 	}

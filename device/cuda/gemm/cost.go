@@ -125,7 +125,7 @@ func (s SplitPlan) seconds(op schedule.Gemm, f Method, ahead bool) float64 {
 		}
 		return max(flops/rateSplit, 4*float64(m)*float64(n)/rateWrite) + 14*(left+right)/rateCopy + s.launches(2, ahead) + row
 	case SplitKernel:
-		_, t := Divide(op, s.Sms)
+		_, t := Divide(op, s.SMs)
 		if ahead {
 			right = 0
 		}

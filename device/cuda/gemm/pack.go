@@ -14,7 +14,7 @@ func AddPacking(t *launch.Target, calls *launch.Batch, from schedule.View, trans
 		terms, columns, term, column = from.Cols, from.Rows, 1, from.M.Cols
 	}
 	calls.Add("right_pieces", terms, columns, t.At(from), term, column, to, tail, own)
-	calls.Grid = [3]int{max(calls.Grid[0], ints.CeilDiv(ints.CeilDiv(terms, DeepHalves), 2)), max(calls.Grid[1], ints.CeilDiv(columns, columnsHalves)), len(calls.Calls)}
+	calls.Grid = [3]int{max(calls.Grid[0], ints.CeilDiv(ints.CeilDiv(terms, StageTerms), 2)), max(calls.Grid[1], ints.CeilDiv(columns, blockColumns)), len(calls.Calls)}
 	calls.Block = [3]int{launch.BlockSize, 1, 1}
 }
 

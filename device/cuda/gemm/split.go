@@ -50,14 +50,14 @@ func pieceColumns(k int) int { return ints.RoundUp(k, 8) }
 // largestParts is in how many parts the largest value of a factor is looked for;
 // tailBytes is what these and the scale take behind its pieces.
 const (
-	LargestParts = 1024
-	TailBytes    = 4 * (4 + LargestParts)
+	AbsmaxParts = 1024
+	AbsmaxBytes = 4 * (4 + AbsmaxParts)
 )
 
 // SplitBytes is what a split factor takes, n rows of k terms, and where its tail is.
 func SplitBytes(n, k int) (all, tail int64) {
 	tail = 6 * int64(n) * int64(pieceColumns(k))
-	return (tail + TailBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
+	return (tail + AbsmaxBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
 }
 
 // A Method is how a product of single precision is formed.
@@ -109,10 +109,10 @@ func (s SplitPlan) fastest(ahead bool, ops ...schedule.Gemm) Method {
 // are stored split alone: those of weights that are packed for such products
 // and read by nothing else.
 type SplitPlan struct {
-	Some   bool   // products may be split
+	Any    bool   // products may be split
 	asked  Method // of products; single: as is expected to pay
 	hopper bool   // the GPU has what the kernel takes that splits the left factor
-	Sms    int
+	SMs    int
 	added  map[schedule.Gemm]bool // products to each row of which a row is added next
 	Kept   map[int]Method         // by the matrix's number
 }
@@ -120,10 +120,10 @@ type SplitPlan struct {
 // NewSplitPlan chooses the method of each product of s.
 func NewSplitPlan(s *schedule.Schedule, k knob.Params, p driver.Properties) SplitPlan {
 	out := SplitPlan{
-		Some: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, asked: map[int]Method{1: SplitLibrary, 3: SplitKernel}[k["split"]],
-		hopper: p.Hopper && p.Shared >= max(Division{groups: 2}.shared(), Division{groups: 3}.shared()), Sms: p.SMs, added: map[schedule.Gemm]bool{}, Kept: map[int]Method{},
+		Any: s.Precision == schedule.FP32 && k["split"] != 2 && p.Capability >= 80, asked: map[int]Method{1: SplitLibrary, 3: SplitKernel}[k["split"]],
+		hopper: p.Hopper && p.Shared >= max(Division{groups: 2}.shared(), Division{groups: 3}.shared()), SMs: p.SMs, added: map[schedule.Gemm]bool{}, Kept: map[int]Method{},
 	}
-	if !out.Some {
+	if !out.Any {
 		return out
 	}
 	for i := range s.Nodes {
@@ -160,7 +160,7 @@ func NewSplitPlan(s *schedule.Schedule, k knob.Params, p driver.Properties) Spli
 
 // MethodOf is the form of op.
 func (s SplitPlan) MethodOf(op schedule.Gemm) Method {
-	if !s.Some {
+	if !s.Any {
 		return Library
 	}
 	if f := s.Kept[op.B.M.ID]; f != Library {
@@ -300,7 +300,7 @@ func across(t *launch.Target, v schedule.View, all int) (width int, block [3]int
 // Largest looks for a factor's largest value, which its tail is to know.
 func Largest(t *launch.Target, from schedule.View, tail driver.Pointer) launch.Command {
 	width, block := across(t, from, from.Cols)
-	l := launch.New(scaled(t, "largest", nil, "V", width), [3]int{min(ints.CeilDiv(from.Rows, block[1]), LargestParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(tail))
+	l := launch.New(scaled(t, "largest", nil, "V", width), [3]int{min(ints.CeilDiv(from.Rows, block[1]), AbsmaxParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(tail))
 	l.Early = t.Properties.Capability >= 90
 	return l
 }

@@ -11,8 +11,8 @@ import (
 
 // Terms at a time, and columns of a block's part of a product, as split_fp16.cu has them.
 const (
-	DeepHalves    = 32
-	columnsHalves = 128
+	StageTerms   = 32
+	blockColumns = 128
 )
 
 // A Division is how a product is divided among blocks.
@@ -30,14 +30,14 @@ func (w Division) threads() int { return 128 * (w.groups + 1) }
 func (w Division) stages() int { return 8 - w.groups } // 192 or 200 KB
 
 func (w Division) shared() int {
-	return 1024 + w.stages()*(4*DeepHalves*(w.rows()+columnsHalves)+16) + w.groups*4*columnsHalves
+	return 1024 + w.stages()*(4*StageTerms*(w.rows()+blockColumns)+16) + w.groups*4*blockColumns
 }
 
 // PackedBytes is what the pieces of a right factor of k terms and n columns take, and where
 // its tail is.
 func PackedBytes(n, k int) (all, tail int64) {
-	tail = 4 * int64(ints.RoundUp(n, columnsHalves)) * int64(ints.RoundUp(k, DeepHalves))
-	return (tail + TailBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
+	tail = 4 * int64(ints.RoundUp(n, blockColumns)) * int64(ints.RoundUp(k, StageTerms))
+	return (tail + AbsmaxBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
 }
 
 // EngineCopies reports whether the copy engine can bring parts of v: rows that begin at
@@ -53,11 +53,11 @@ func CopyBytes(v schedule.View) int64 {
 // seconds it takes, as measured on an H200.
 func Divide(op schedule.Gemm, sms int) (best Division, least float64) {
 	m, n, k := op.Sizes()
-	deep := ints.CeilDiv(k, DeepHalves)
+	deep := ints.CeilDiv(k, StageTerms)
 	least = math.Inf(1)
 	for _, g := range splitStages {
 		w := Division{groups: g.groups}
-		tiles := ints.CeilDiv(m, w.rows()) * ints.CeilDiv(n, columnsHalves)
+		tiles := ints.CeilDiv(m, w.rows()) * ints.CeilDiv(n, blockColumns)
 		for parts := 1; parts == 1 || parts <= min(256, deep/8); parts++ {
 			w.share = ints.CeilDiv(deep, parts)
 			w.Parts = ints.CeilDiv(deep, w.share)
@@ -82,7 +82,7 @@ func CutTerms(op schedule.Gemm, kept bool, room int64) []schedule.Gemm {
 	if kept || bytes <= room {
 		return []schedule.Gemm{op}
 	}
-	share := ints.RoundUp(ints.CeilDiv(k, int((bytes+room-1)/room)), DeepHalves)
+	share := ints.RoundUp(ints.CeilDiv(k, int((bytes+room-1)/room)), StageTerms)
 	var out []schedule.Gemm
 	for from := 0; from < k; from += share {
 		size, p := min(share, k-from), op
@@ -106,7 +106,7 @@ func (s SplitPlan) kernelScratch(op schedule.Gemm, kept bool) (most int64) {
 		if !kept {
 			bytes, _ = PackedBytes(n, k)
 		}
-		if w, _ := Divide(op, s.Sms); w.Parts > 1 {
+		if w, _ := Divide(op, s.SMs); w.Parts > 1 {
 			bytes += 4 * int64(w.Parts) * int64(m) * int64(n)
 		}
 		most = max(most, bytes)
@@ -126,7 +126,7 @@ type LeftFactor struct {
 // CopyLeft copies a left factor to where left says, and finds its largest value.
 func CopyLeft(t *launch.Target, left LeftFactor) launch.Command {
 	v := left.View
-	l := launch.New(scaled(t, "copyrows", nil, "V", 1), [3]int{min(ints.CeilDiv(v.Rows, 8), LargestParts), 1, 1}, [3]int{32, 8, 1},
+	l := launch.New(scaled(t, "copyrows", nil, "V", 1), [3]int{min(ints.CeilDiv(v.Rows, 8), AbsmaxParts), 1, 1}, [3]int{32, 8, 1},
 		uint64(v.Rows), uint64(v.Cols), uint64(t.At(v)), uint64(v.M.Cols), uint64(left.At), uint64(left.Stride), uint64(left.Tail))
 	l.Early = true
 	return l
@@ -151,11 +151,11 @@ func SplitFP16(t *launch.Target, op schedule.Gemm, w Division, left LeftFactor, 
 		At:      left.At + driver.Pointer(4*((op.A.Row-left.View.Row)*left.Stride+op.A.Col-left.View.Col)),
 		Sizes:   [3]int{op.A.Cols, op.A.Rows, 1},
 		Strides: [2]int{4 * left.Stride, 4 * left.Stride * op.A.Rows},
-		Box:     [3]int{DeepHalves, w.rows(), 1},
+		Box:     [3]int{StageTerms, w.rows(), 1},
 		Turned:  true,
 	}
 	if op.TransA {
-		box.Box[1] = DeepHalves
+		box.Box[1] = StageTerms
 	}
 	l := launch.New(scaled(t, "split_fp16", []string{"pack_operand"}, "V", width, "ALONG", ints.FromBool(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages(), "BIAS", ints.FromBool(!bias.Empty())),
 		[3]int{min(w.items, t.Properties.SMs), 1, 1}, [3]int{w.threads(), 1, 1},

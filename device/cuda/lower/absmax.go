@@ -10,9 +10,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A tailing is where a stream has the tails of factors that are split with a product (scales.cu):
+// An absmaxRoom is where a stream has the tails of factors that are split with a product (scales.cu):
 // what was found of one holds for later products of the stream until something is written to it.
-type tailing struct {
+type absmaxRoom struct {
 	at    int64
 	slots int
 	sums  int64 // of parts of a factor's rows
@@ -20,27 +20,27 @@ type tailing struct {
 
 // slotBytes is what a tail takes, and mostSlots how many a stream has at most.
 const (
-	slotBytes = (gemm.TailBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment
-	mostSlots = 64
+	absmaxSlotBytes = (gemm.AbsmaxBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment
+	absmaxSlots     = 64
 )
 
-// A tailed is a factor whose largest value is known, in a slot of a stream.
-type tailed struct {
+// An absmaxKnown is a factor whose largest value is known, in a slot of a stream.
+type absmaxKnown struct {
 	view         schedule.View
 	stream, slot int
 }
 
-// tail is where v's is on a stream, and what finds its largest value unless that is known or
+// absmax is where v's is on a stream, and what finds its largest value unless that is known or
 // found by who copies v.
-func (e *emitter) tail(v schedule.View, stream int, copied bool) (driver.Pointer, []launch.Command) {
-	room, used := e.plan.tails[stream], 0
+func (e *emitter) absmax(v schedule.View, stream int, copied bool) (driver.Pointer, []launch.Command) {
+	room, used := e.plan.absmax[stream], 0
 	oldest := -1
-	for i, t := range e.tails {
+	for i, t := range e.known {
 		if t.stream != stream {
 			continue
 		}
 		if t.view == v {
-			e.tails = append(slices.Delete(e.tails, i, i+1), t)
+			e.known = append(slices.Delete(e.known, i, i+1), t)
 			return e.slot(room, t.slot), nil
 		}
 		if used++; oldest < 0 {
@@ -49,14 +49,14 @@ func (e *emitter) tail(v schedule.View, stream int, copied bool) (driver.Pointer
 	}
 	slot := 0
 	if used == room.slots {
-		slot = e.tails[oldest].slot
-		e.tails = slices.Delete(e.tails, oldest, oldest+1)
+		slot = e.known[oldest].slot
+		e.known = slices.Delete(e.known, oldest, oldest+1)
 	} else {
-		for slices.ContainsFunc(e.tails, func(t tailed) bool { return t.stream == stream && t.slot == slot }) {
+		for slices.ContainsFunc(e.known, func(t absmaxKnown) bool { return t.stream == stream && t.slot == slot }) {
 			slot++
 		}
 	}
-	e.tails = append(e.tails, tailed{view: v, stream: stream, slot: slot})
+	e.known = append(e.known, absmaxKnown{view: v, stream: stream, slot: slot})
 	at := e.slot(room, slot)
 	if copied {
 		return at, nil
@@ -80,7 +80,7 @@ func (e *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.Sum
 		n := e.plan.schedule.Nodes[i]
 		if op, ok := n.Op.(schedule.SumRows); ok && n.Stream%launch.MaxStreams == stream {
 			parts := pointwise.SumParts(op, e.Properties)
-			if op.A != v || e.summed[i] || parts == 1 || parts*pointwise.SumBlocks(v) > gemm.LargestParts {
+			if op.A != v || e.summed[i] || parts == 1 || parts*pointwise.SumBlocks(v) > gemm.AbsmaxParts {
 				break
 			}
 			return i, op
@@ -94,16 +94,16 @@ func (e *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.Sum
 
 // sums is where the sums of parts of a factor's rows are that are begun ahead.
 func (e *emitter) sums(stream int) driver.Pointer {
-	return e.Base + driver.Pointer(e.plan.tails[stream].sums)
+	return e.Base + driver.Pointer(e.plan.absmax[stream].sums)
 }
 
-func (e *emitter) slot(room tailing, i int) driver.Pointer {
-	return e.Base + driver.Pointer(room.at+int64(i)*slotBytes)
+func (e *emitter) slot(room absmaxRoom, i int) driver.Pointer {
+	return e.Base + driver.Pointer(room.at+int64(i)*absmaxSlotBytes)
 }
 
 // forget drops what is known of factors that op writes to.
 func (e *emitter) forget(op schedule.Op) {
 	for _, v := range op.Writes() {
-		e.tails = slices.DeleteFunc(e.tails, func(t tailed) bool { return t.view.Overlaps(v) })
+		e.known = slices.DeleteFunc(e.known, func(t absmaxKnown) bool { return t.view.Overlaps(v) })
 	}
 }

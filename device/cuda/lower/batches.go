@@ -36,17 +36,17 @@ func (p *Plan) kind(t *launch.Target, op schedule.Op) kind {
 		}
 	case schedule.Map:
 		switch {
-		case op.Op == cell.Zero && piece(t, op.Out):
+		case op.Op == cell.Zero && contiguous(t, op.Out):
 			return zeros
-		case op.Op == cell.Copy && piece(t, op.Out) && piece(t, op.A) && op.Out.Rows == op.A.Rows && op.Out.Cols == op.A.Cols && op.Out.M != op.A.M:
+		case op.Op == cell.Copy && contiguous(t, op.Out) && contiguous(t, op.A) && op.Out.Rows == op.A.Rows && op.Out.Cols == op.A.Cols && op.Out.M != op.A.M:
 			return copies
 		}
 	}
 	return others
 }
 
-// piece reports whether v is one piece of memory, not a large one.
-func piece(t *launch.Target, v schedule.View) bool {
+// contiguous reports whether v is one piece of memory, not a large one.
+func contiguous(t *launch.Target, v schedule.View) bool {
 	return (v.Rows == 1 || v.Cols == v.M.Cols) && t.Element(v) == driver.Single && v.Bytes() < 1<<24
 }
 

@@ -23,7 +23,7 @@ func (p *Plan) inParts(op schedule.Gemm) bool {
 	if p.Factors[op.B.M.ID] != nil || p.Kept[op.B.M.ID] != gemm.Library || p.MethodOf(op) != gemm.SplitKernel || !gemm.EngineCopies(op.A) || len(gemm.CutTerms(op, false, gemm.SplitRoom)) > 1 {
 		return false
 	}
-	w, _ := gemm.Divide(op, p.Sms)
+	w, _ := gemm.Divide(op, p.SMs)
 	return w.Parts > 1
 }
 
@@ -31,7 +31,7 @@ func (p *Plan) inParts(op schedule.Gemm) bool {
 func (p *Plan) linkBytes(op schedule.Gemm) (pieces, all int64) {
 	m, n, k := op.Sizes()
 	pieces, _ = gemm.PackedBytes(n, k)
-	w, _ := gemm.Divide(op, p.Sms)
+	w, _ := gemm.Divide(op, p.SMs)
 	return pieces, pieces + int64(ints.RoundUp(4*w.Parts*m*n, launch.Alignment))
 }
 
@@ -41,7 +41,7 @@ func (p *Plan) linkBytes(op schedule.Gemm) (pieces, all int64) {
 func (p *Plan) chain(i int) (nodes []int, bytes int64) {
 	s := p.schedule
 	first, ok := s.Nodes[i].Op.(schedule.Gemm)
-	if !ok || !p.Some || !p.inParts(first) {
+	if !ok || !p.Any || !p.inParts(first) {
 		return nil, 0
 	}
 	var pending []schedule.View
@@ -85,7 +85,7 @@ func (e *emitter) following(stream int) (nodes []int) {
 	for _, i := range all[min(1, len(all)):] {
 		switch op := e.plan.schedule.Nodes[i].Op.(type) {
 		case schedule.Gemm:
-			known := slices.ContainsFunc(e.tails, func(t tailed) bool { return t.stream == stream && t.view == op.A })
+			known := slices.ContainsFunc(e.known, func(t absmaxKnown) bool { return t.stream == stream && t.view == op.A })
 			if k, _ := e.sumAhead(op.A, stream, i); k > 0 && !known {
 				return nodes
 			}
@@ -117,18 +117,18 @@ func (e *emitter) right(op schedule.Gemm, tail, free driver.Pointer, stream int)
 	first := add(op, tail)
 	for _, i := range e.following(stream) {
 		op := e.plan.schedule.Nodes[i].Op.(schedule.Gemm)
-		tail, more := e.tail(op.B, stream, false)
+		tail, more := e.absmax(op.B, stream, false)
 		steps = append(steps, more...)
 		e.chained[i], e.chainEnd = add(op, tail), i
 	}
 	return first, append(steps, gemm.PackOperands(e.Target, calls, !op.TransA))
 }
 
-// joins reports whether node i adds one small matrix to another, which can be done with the parts of the product behind it.
-func (e *emitter) joins(i int) bool {
+// joinsSums reports whether node i adds one small matrix to another, which can be done with the parts of the product behind it.
+func (e *emitter) joinsSums(i int) bool {
 	n := e.plan.schedule.Nodes[i]
 	op, ok := n.Op.(schedule.Map)
-	if !ok || op.Op != cell.Add || op.A != op.Out || op.B.Rows != op.Out.Rows || op.B.Cols != op.Out.Cols || !piece(e.Target, op.B) || e.Element(op.Out) != driver.Single || op.Out.Overlaps(op.B) {
+	if !ok || op.Op != cell.Add || op.A != op.Out || op.B.Rows != op.Out.Rows || op.B.Cols != op.Out.Cols || !contiguous(e.Target, op.B) || e.Element(op.Out) != driver.Single || op.Out.Overlaps(op.B) {
 		return false
 	}
 	if i+1 == len(e.plan.schedule.Nodes) || e.plan.awaited[i] || e.plan.schedule.Nodes[i+1].Stream != n.Stream || len(e.plan.schedule.Nodes[i+1].Wait) > 0 {

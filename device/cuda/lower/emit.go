@@ -19,7 +19,7 @@ type emitter struct {
 	plan     *Plan
 	at       int                  // the place of the operation among all of the schedule
 	now      int                  // the node; -1: none is
-	tails    []tailed             // of factors, the latest used last
+	known    []absmaxKnown        // of factors, the latest used last
 	summed   map[int]bool         // sums of rows, by node, whose parts have been formed by who looked for the largest value
 	added    map[int]bool         // of these: whose parts have been added up with a product's
 	chained  map[int]gemm.Operand // products that another has made the right pieces of, by node
@@ -46,7 +46,7 @@ func (p *Plan) Emit(base driver.Pointer) (prepare []launch.Command, nodes [][]la
 		b.forget(op)
 		b.at++
 	}
-	b.tails = nil // of the run before
+	b.known = nil // of the run before
 	nodes = make([][]launch.Command, len(p.schedule.Nodes))
 	for i, n := range p.schedule.Nodes {
 		b.now = i
@@ -65,7 +65,7 @@ func (e *emitter) node(i int) ([]launch.Command, error) {
 	s := e.plan.schedule
 	n := s.Nodes[i]
 	if t := e.plan.Stacks.At[i]; t != nil {
-		return []launch.Command{persistent.LaunchStack(e.Target, t, uint64(e.Base)+uint64(e.plan.stackMeeting[i]))}, nil
+		return []launch.Command{persistent.LaunchStack(e.Target, t, uint64(e.Base)+uint64(e.plan.stackBarriers[i]))}, nil
 	}
 	if e.plan.Fused[i] || e.plan.Inside[i] {
 		return nil, nil
@@ -74,13 +74,13 @@ func (e *emitter) node(i int) ([]launch.Command, error) {
 		g := s.Nodes[i-1].Op.(schedule.Gemm)
 		return []launch.Command{gemm.SkinnyCell(e.Target, g, n.Op.(schedule.Cell), e.plan.Factors[g.B.M.ID], !e.overwritten(i-1))}, nil
 	}
-	if row := e.biased(i); !row.Empty() {
-		return e.wideProduct(n.Op.(schedule.Gemm), row, n.Stream%launch.MaxStreams), nil
+	if row := e.biasOf(i); !row.Empty() {
+		return e.splitProduct(n.Op.(schedule.Gemm), row, n.Stream%launch.MaxStreams), nil
 	}
-	if !e.biased(i - 1).Empty() {
+	if !e.biasOf(i - 1).Empty() {
 		return nil, nil
 	}
-	if e.joins(i) {
+	if e.joinsSums(i) {
 		op := n.Op.(schedule.Map)
 		e.pending = append(e.pending, gemm.PartialSums{Rows: op.Out.Rows, Cols: op.Out.Cols, Parts: 1, From: e.At(op.B), To: op.Out, Add: true})
 		return nil, nil
@@ -107,7 +107,7 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		case gemm.SplitLibrary:
 			return gemm.SplitProduct(e.Target, op, e.plan.Kept[op.B.M.ID] != gemm.Library, e.scratch(stream)), nil
 		case gemm.SplitKernel:
-			return e.wideProduct(op, schedule.View{}, stream), nil
+			return e.splitProduct(op, schedule.View{}, stream), nil
 		}
 		return []launch.Command{{Product: gemm.Product(e.Target, op)}}, nil
 	case schedule.Pack:

@@ -16,15 +16,15 @@ import (
 // needs on the GPU, before anything is allocated.
 type layout struct {
 	launch.Memory
-	spaces       map[int]extent // of parameters of networks, by the matrix that stands for each
-	scratch      []int64        // per stream, offset of what its operations need for themselves
-	meeting      map[int]int64  // where the blocks of a persistent operation meet, by its place among all operations
-	stackMeeting map[int]int64  // and those of a stack, by its first node
-	tails        []tailing      // per stream, of factors that are split
-	scans        []scan.Words   // per stream, what its scans need, one after the other
-	cells        scan.Cells     // of scans
-	control      int64          // offset of the status word, the meetings and the words of scans, all at the end
-	total        int64
+	spaces        map[int]extent // of parameters of networks, by the matrix that stands for each
+	scratch       []int64        // per stream, offset of what its operations need for themselves
+	barriers      map[int]int64  // where the blocks of a persistent operation meet, by its place among all operations
+	stackBarriers map[int]int64  // and those of a stack, by its first node
+	absmax        []absmaxRoom   // per stream, of factors that are split
+	scans         []scan.Words   // per stream, what its scans need, one after the other
+	cells         scan.Cells     // of scans
+	control       int64          // offset of the status word, the meetings and the words of scans, all at the end
+	total         int64
 }
 
 // Streams is how many streams of the GPU s has.
@@ -35,7 +35,7 @@ func placeMatrices(p Plan) (Plan, error) {
 	s := p.schedule
 	p.layout = layout{
 		Memory: launch.Memory{Elements: p.elements, Offsets: slices.Repeat([]int64{-1}, len(s.Matrices))},
-		spaces: map[int]extent{}, cells: scan.Cells{}, stackMeeting: map[int]int64{}, meeting: map[int]int64{},
+		spaces: map[int]extent{}, cells: scan.Cells{}, stackBarriers: map[int]int64{}, barriers: map[int]int64{},
 	}
 	need := make([]int64, Streams(s)) // bytes of scratch memory
 	if err := p.house(s, p.networks, need); err != nil {
@@ -50,10 +50,10 @@ func placeMatrices(p Plan) (Plan, error) {
 	p.StatusOffset = p.reserve(4)
 	for i := range s.Nodes {
 		if st := p.Stacks.At[i]; st != nil {
-			p.stackMeeting[i] = p.reserve(st.Bytes())
+			p.stackBarriers[i] = p.reserve(st.Bytes())
 		}
 	}
-	p.meetings(s)
+	p.placeBarriers(s)
 	return p, p.words(s)
 }
 
@@ -95,17 +95,17 @@ func (p *Plan) place(s *schedule.Schedule) {
 	}
 }
 
-// meetings gives the blocks of persistent operations places to meet.
-func (p *Plan) meetings(s *schedule.Schedule) {
+// placeBarriers gives the blocks of persistent operations places to meet.
+func (p *Plan) placeBarriers(s *schedule.Schedule) {
 	i := 0
 	for op := range s.Operations() {
 		switch op := op.(type) {
 		case schedule.Persistent:
 			if !p.Stacks.Own[op.R[0].M.ID] {
-				p.meeting[i] = p.reserve(launch.Alignment + persistent.ExchangeBytes(op.Hidden(), op.Batch()))
+				p.barriers[i] = p.reserve(launch.Alignment + persistent.ExchangeBytes(op.Hidden(), op.Batch()))
 			}
 		case schedule.PersistentBackward:
-			p.meeting[i] = p.reserve(launch.Alignment + persistent.BackwardExchangeBytes(op.Hidden(), op.Batch(), p.properties))
+			p.barriers[i] = p.reserve(launch.Alignment + persistent.BackwardExchangeBytes(op.Hidden(), op.Batch(), p.properties))
 		}
 		i++
 	}
@@ -136,11 +136,11 @@ func (p *Plan) scratches(s *schedule.Schedule, need []int64) {
 		need[n.Stream%launch.MaxStreams] = max(need[n.Stream%launch.MaxStreams], bytes)
 	}
 	for i, views := range factors {
-		t := tailing{slots: min(len(views), mostSlots)}
+		t := absmaxRoom{slots: min(len(views), absmaxSlots)}
 		if t.slots > 0 {
-			t.at, t.sums = p.reserve(int64(t.slots)*slotBytes), p.reserve(sums[i])
+			t.at, t.sums = p.reserve(int64(t.slots)*absmaxSlotBytes), p.reserve(sums[i])
 		}
-		p.tails = append(p.tails, t)
+		p.absmax = append(p.absmax, t)
 	}
 }
 
@@ -153,7 +153,7 @@ func (p *Plan) words(s *schedule.Schedule) error {
 		}
 	}
 	for _, w := range words {
-		p.scans = append(p.scans, scan.Words{Tickets: p.reserve(w.Tickets), Sums: p.reserve(w.Sums), Starts: p.reserve(w.Starts)})
+		p.scans = append(p.scans, scan.Words{Tickets: p.reserve(w.Tickets), Aggregates: p.reserve(w.Aggregates), Prefixes: p.reserve(w.Prefixes)})
 	}
 	return nil
 }

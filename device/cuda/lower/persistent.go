@@ -8,7 +8,7 @@ import (
 
 // control is where the blocks of the persistent operation at hand meet.
 func (e *emitter) control() uint64 {
-	return uint64(e.Base) + uint64(e.plan.meeting[e.at])
+	return uint64(e.Base) + uint64(e.plan.barriers[e.at])
 }
 
 // forwards is op by the kernel that knobs name, or the one expected to be the

@@ -14,16 +14,16 @@ import (
 // (split.go) is that the left one's, one and a half times its bytes, go through memory.
 // The right factor's are made ahead, in the order in which they are multiplied.
 
-// wideProduct forms a product whose left factor is split on the way, and adds a row to each
+// splitProduct forms a product whose left factor is split on the way, and adds a row to each
 // of its rows, if there is one and sums are not in parts.
-func (e *emitter) wideProduct(op schedule.Gemm, bias schedule.View, stream int) []launch.Command {
+func (e *emitter) splitProduct(op schedule.Gemm, bias schedule.View, stream int) []launch.Command {
 	kept := e.plan.Kept[op.B.M.ID] != gemm.Library
 	copied := !gemm.EngineCopies(op.A)
-	tail, out := e.tail(op.A, stream, copied)
+	tail, out := e.absmax(op.A, stream, copied)
 	rightTail := e.At(op.B)
 	if !kept {
 		var more []launch.Command
-		rightTail, more = e.tail(op.B, stream, false)
+		rightTail, more = e.absmax(op.B, stream, false)
 		out = append(out, more...)
 	}
 	scratch := e.scratch(stream)
@@ -61,8 +61,8 @@ func (e *emitter) wideProduct(op schedule.Gemm, bias schedule.View, stream int) 
 	return out
 }
 
-// biased is that row where the kernel that forms the product adds it.
-func (e *emitter) biased(i int) (row schedule.View) {
+// biasOf is that row where the kernel that forms the product adds it.
+func (e *emitter) biasOf(i int) (row schedule.View) {
 	s := e.plan.schedule
 	if i < 0 {
 		return row

@@ -22,8 +22,8 @@ func unitRegisters(c *cell.Cell) int {
 // backwardConfigs lists how the gradient of a layer of c can run in groups that
 // knobs allow, the cheapest first, or says why there are none.
 func (b *Chooser) backwardConfigs(c *cell.Cell, l Layer) ([]Config, string) {
-	all, why := b.scatters(l, unitRegisters(c))
-	more, no := b.gatherings(l, unitRegisters(c), len(carried(c)))
+	all, why := b.backwardScatters(l, unitRegisters(c))
+	more, no := b.backwardBulks(l, unitRegisters(c), len(carried(c)))
 	if len(all) == 0 {
 		why = no
 	}
@@ -40,13 +40,13 @@ func (c *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err
 	l := Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R), exact: c.Precision == schedule.FP32, within: 0, inputs: 0}
 	list := func(c *Chooser) ([]Config, string) { return c.backwardConfigs(op.Cell, l) }
 	of := choice{cell: op.Cell, layer: l, backward: true}
-	all, err := c.shared(of, list)
+	all, err := c.choiceOf(of, list)
 	if err != nil && c.Knobs["samples"] != 0 { // which may be of the forward pass alone
 		free, same := *c, *c.Target
 		same.Knobs = maps.Clone(c.Knobs)
 		free.Target = &same
 		delete(free.Knobs, "samples")
-		all, err = free.shared(of, list)
+		all, err = free.choiceOf(of, list)
 	}
 	switch n := c.Knobs["back"]; {
 	case err != nil && c.Knobs["resident"] == asExpected:

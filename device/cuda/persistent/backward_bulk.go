@@ -133,8 +133,8 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 	return g, ""
 }
 
-// grouping is how g runs.
-func (g backwardBulk) grouping(carried int, p driver.Properties) Config {
+// config is how g runs.
+func (g backwardBulk) config(carried int, p driver.Properties) Config {
 	return Config{
 		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
 		variant: backwardBulkVariant, sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, WORDED = %d, ORDERED = 0",
@@ -143,8 +143,8 @@ func (g backwardBulk) grouping(carried int, p driver.Properties) Config {
 	}
 }
 
-// gatherings lists how the gradient of a layer can take turns that knobs allow.
-func (c *Chooser) gatherings(l Layer, registers, carried int) ([]Config, string) {
+// backwardBulks lists how the gradient of a layer can take turns that knobs allow.
+func (c *Chooser) backwardBulks(l Layer, registers, carried int) ([]Config, string) {
 	var all []Config
 	why := "the GPU has no clusters of blocks"
 	if r := c.Knobs["resident"]; c.Properties.Capability < 90 || c.Knobs["tensor"] == 2 || r != asExpected && r != inBulk {
@@ -172,7 +172,7 @@ func (c *Chooser) gatherings(l Layer, registers, carried int) ([]Config, string)
 								why = no
 								continue
 							}
-							if t := g.grouping(carried, c.Properties); !seen[t.sizes] {
+							if t := g.config(carried, c.Properties); !seen[t.sizes] {
 								seen[t.sizes] = true
 								t.Knobs["cluster"], t.Knobs["groups"] = cluster, groups
 								all = append(all, t)

@@ -157,10 +157,10 @@ func (s backwardScatter) together(p driver.Properties) int {
 	return max(1, p.Together(s.cluster)/s.clusters)
 }
 
-// scatters lists how the gradient of a layer can run in groups that knobs allow,
+// backwardScatters lists how the gradient of a layer can run in groups that knobs allow,
 // the cheapest first, or says why there are none. carried is about how many
 // registers a thread needs for each unit.
-func (c *Chooser) scatters(l Layer, carried int) ([]Config, string) {
+func (c *Chooser) backwardScatters(l Layer, carried int) ([]Config, string) {
 	var all []Config
 	why := "the GPU has no clusters of blocks"
 	seen := map[string]bool{}
@@ -179,7 +179,7 @@ func (c *Chooser) scatters(l Layer, carried int) ([]Config, string) {
 			if s.cluster > 1 && c.Properties.Together(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
 				return
 			}
-			if g := s.grouping(c.Properties); !seen[g.sizes] {
+			if g := s.config(c.Properties); !seen[g.sizes] {
 				seen[g.sizes] = true
 				g.Knobs["cluster"] = cluster
 				if g.spread {
@@ -245,8 +245,8 @@ func (c *Chooser) scatterShapes(yield func(clusters, cluster, groups int)) {
 	}
 }
 
-// grouping is how s runs.
-func (s backwardScatter) grouping(p driver.Properties) Config {
+// config is how s runs.
+func (s backwardScatter) config(p driver.Properties) Config {
 	sizes := fmt.Sprintf("SPREAD = %d, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, CHUNKS = %d, RESIDENT = %d, SAME = %d, ",
 		ints.FromBool(s.spread()), s.clusters, s.cluster, s.units, s.samples, s.warps, s.chunks(), s.resident, s.same())
 	variant := backwardMMAVariant

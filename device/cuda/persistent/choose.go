@@ -45,13 +45,13 @@ func (b *Chooser) forwardConfigs(c *cell.Cell, l Layer) ([]Config, string) {
 	var all []Config
 	why := ""
 	if b.Knobs["tensor"] == 1 || b.Knobs["tensor"] == 0 && !(l.exact && c.Kinked()) {
-		all, why = b.grouped(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
+		all, why = b.overGroupSizes(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
 			b.mmas(l, len(c.States), spread, blocks, add)
 			b.wholeRows(l, spread, blocks, add)
 		})
 	}
 	if b.Knobs["tensor"] != 1 || len(all) == 0 {
-		more, no := b.grouped(l, b.simts)
+		more, no := b.overGroupSizes(l, b.simts)
 		if all = append(all, more...); b.Knobs["tensor"] != 1 {
 			why = no
 		}
@@ -80,8 +80,8 @@ func (c *Chooser) layer(op schedule.Persistent) Layer {
 	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R[0]), exact: c.Precision == schedule.FP32, within: within(op.Cell), inputs: inputs}
 }
 
-// grouped lists the groupings of one kind, of all numbers of blocks.
-func (c *Chooser) grouped(l Layer, kind func(l Layer, spread bool, blocks int, add func(Config, string))) ([]Config, string) {
+// overGroupSizes lists the groupings of one kind, of all numbers of blocks.
+func (c *Chooser) overGroupSizes(l Layer, kind func(l Layer, spread bool, blocks int, add func(Config, string))) ([]Config, string) {
 	var all []Config
 	why := "the GPU has no clusters of blocks"
 	seen := map[string]bool{}
@@ -150,7 +150,7 @@ func (c *Chooser) Forward(op schedule.Persistent) (form Config, no, err error) {
 
 // Chosen is how op runs in groups.
 func (c *Chooser) Chosen(op schedule.Persistent) (Config, error) {
-	all, err := c.shared(choice{cell: op.Cell, layer: c.layer(op)}, func(c *Chooser) ([]Config, string) { return c.forwardConfigs(op.Cell, c.layer(op)) })
+	all, err := c.choiceOf(choice{cell: op.Cell, layer: c.layer(op)}, func(c *Chooser) ([]Config, string) { return c.forwardConfigs(op.Cell, c.layer(op)) })
 	if err != nil {
 		return Config{}, err
 	}

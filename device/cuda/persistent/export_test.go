@@ -28,7 +28,7 @@ func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, g
 		room, states = ExchangeBytes(hidden, batch), len(c.States)
 		list = func(b *Chooser) ([]Config, string) { return b.forwardConfigs(c, l) }
 	}
-	all, _ := b.parts(list)
+	all, _ := b.overShares(list)
 	for _, t := range all {
 		out = append(out, Division{Kernel: t.variant.Name, Sizes: t.sizes, Blocks: t.blocks, Threads: t.threads, Shared: t.shared, Together: t.together, Room: launch.Alignment + room, States: states})
 	}

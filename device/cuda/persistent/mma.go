@@ -162,8 +162,8 @@ func (f mma) together(p driver.Properties) int {
 	return max(1, p.Together(f.cluster))
 }
 
-// grouping is how f runs so many sequences.
-func (f mma) grouping(p driver.Properties) Config {
+// config is how f runs so many sequences.
+func (f mma) config(p driver.Properties) Config {
 	together := f.together(p)
 	g := Config{
 		spread: f.spread, Order: ByLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
@@ -248,7 +248,7 @@ func (c *Chooser) mmas(l Layer, states int, spread bool, blocks int, add func(Co
 						add(Config{}, no)
 						continue
 					}
-					t := f.grouping(c.Properties)
+					t := f.config(c.Properties)
 					t.Knobs["samples"] = c.choose("samples", t.samples)[0]
 					add(t, "")
 				}

@@ -43,21 +43,21 @@ type chosen struct {
 	err error
 }
 
-// shared is what parts yields, once for each choice.
-func (b *Chooser) shared(c choice, list func(b *Chooser) ([]Config, string)) ([]Config, error) {
+// choiceOf is what parts yields, once for each choice.
+func (b *Chooser) choiceOf(c choice, list func(b *Chooser) ([]Config, string)) ([]Config, error) {
 	c.samples = b.Knobs["samples"]
 	out, ok := b.choices[c]
 	if !ok {
-		out.all, out.err = b.parts(list)
+		out.all, out.err = b.overShares(list)
 		b.choices[c] = out
 	}
 	return out.all, out.err
 }
 
-// parts lists groupings by how long a step of all layers beside each other is
+// overShares lists groupings by how long a step of all layers beside each other is
 // expected to take, each in a part of the GPU: so small that there is one left
 // for products, or so large that layers wait for each other.
-func (c *Chooser) parts(list func(c *Chooser) ([]Config, string)) ([]Config, error) {
+func (c *Chooser) overShares(list func(c *Chooser) ([]Config, string)) ([]Config, error) {
 	most, least := c.Sides+1, 1
 	switch {
 	case c.Knobs["share"] != 0:

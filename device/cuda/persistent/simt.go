@@ -127,8 +127,8 @@ func (t simt) together(p driver.Properties) int {
 	return max(1, p.Together(t.cluster))
 }
 
-// grouping is how t runs so many sequences.
-func (t simt) grouping(batch int, p driver.Properties) Config {
+// config is how t runs so many sequences.
+func (t simt) config(batch int, p driver.Properties) Config {
 	return Config{
 		spread: t.spread, Order: ByUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
 		variant: simtVariant, sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d, SETTLED = %d",
@@ -148,7 +148,7 @@ func (c *Chooser) simts(l Layer, spread bool, blocks int, add func(Config, strin
 					add(Config{}, no)
 					continue
 				}
-				add(t.grouping(l.batch, c.Properties), "")
+				add(t.config(l.batch, c.Properties), "")
 			}
 		}
 	}

@@ -81,8 +81,8 @@ func (r wholeRow) perSM(p driver.Properties) int {
 // together is how many clusters run at the same time, one block on each multiprocessor.
 func (r wholeRow) together(p driver.Properties) int { return max(1, p.Together(r.cluster)) }
 
-// grouping is how r runs.
-func (r wholeRow) grouping(p driver.Properties) Config {
+// config is how r runs.
+func (r wholeRow) config(p driver.Properties) Config {
 	return Config{
 		Order: ByUnit, few: p.Part, blocks: r.cluster, samples: r.samples, threads: r.threads(), shared: r.shared(), together: r.together(p), cycles: r.cycles(p),
 		variant: wholeRowVariant, sizes: fmt.Sprintf("SPREAD = 0, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, BAND = %d, EXACT = %d, BOUNDED = %d",
@@ -107,7 +107,7 @@ func (c *Chooser) wholeRows(l Layer, spread bool, blocks int, add func(Config, s
 		case no != "":
 			add(Config{}, no)
 		case !r.slower(c.Properties) || c.Knobs["resident"] == inWholeRows:
-			add(r.grouping(c.Properties), "")
+			add(r.config(c.Properties), "")
 		}
 	}
 }

@@ -15,9 +15,9 @@ import (
 // How tiles of teams come to shared memory: by the GPU's copy engine, where rows of memory begin at
 // multiples of 16 bytes, or by the threads of a warp.
 
-// A piece is what is copied of a tile as one: loads side by side that are whole rows of a matrix, one
+// A contiguous is what is copied of a tile as one: loads side by side that are whole rows of a matrix, one
 // stretch of memory, or a load's columns, in boxes.
-type piece struct {
+type contiguous struct {
 	group  *codegen.Group
 	column int // of a load that is not whole
 	whole  bool
@@ -51,11 +51,11 @@ func (s *geometry) boxed(p driver.Properties) bool {
 func (s *geometry) rows() int { return s.threads / s.lanes * s.chunk }
 
 // pieces are those of a tile, of is the piece that each load is in, and bytes are those of all.
-func (s *geometry) pieces() (all []piece, of []int, bytes int) {
+func (s *geometry) pieces() (all []contiguous, of []int, bytes int) {
 	wide := s.lanes * s.width
 	for _, l := range s.loads {
 		g := &s.groups[slices.IndexFunc(s.groups, func(g codegen.Group) bool { return g.Name == l.group })]
-		if i := slices.IndexFunc(all, func(p piece) bool { return p.whole && p.group == g }); i >= 0 {
+		if i := slices.IndexFunc(all, func(p contiguous) bool { return p.whole && p.group == g }); i >= 0 {
 			of = append(of, i)
 			continue
 		}
@@ -66,7 +66,7 @@ func (s *geometry) pieces() (all []piece, of []int, bytes int) {
 			}
 		}
 		size := g.Element.Bytes()
-		p := piece{group: g, column: l.column, at: bytes, pitch: wide * size, shift: l.shift, more: l.more, boxes: 1, each: s.rows() + l.more}
+		p := contiguous{group: g, column: l.column, at: bytes, pitch: wide * size, shift: l.shift, more: l.more, boxes: 1, each: s.rows() + l.more}
 		stretch := s.Batch() == 1 && s.Hidden() == wide && columns*wide == g.View.M.Cols
 		if p.whole = s.engine && stretch; p.whole {
 			p.pitch = g.View.M.Cols * size

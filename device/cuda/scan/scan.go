@@ -36,13 +36,13 @@ type operands struct {
 // A geometry is how a scan is cut among blocks and threads, and over time.
 type geometry struct {
 	operands
-	chunk   int // steps of a thread in a tile
-	lanes   int // threads side by side across channels
-	threads int // of a block
-	blocks  int // of a multiprocessor
-	chains  int // columns of tiles, through which states go
-	tiles   int // of a chain
-	walkers int // warps that carry states from tile to tile
+	chunk    int // steps of a thread in a tile
+	lanes    int // threads side by side across channels
+	threads  int // of a block
+	blocks   int // of a multiprocessor
+	chains   int // columns of tiles, through which states go
+	tiles    int // of a chain
+	carriers int // warps that carry states from tile to tile
 
 	members        int        // blocks of a team; 0: there are none
 	tail, regular  int        // steps of a thread in tiles of the last turn, and tiles of a chain ahead of it
@@ -288,19 +288,19 @@ func (s *scanCell) Traffic() int {
 	return 4 * (len(s.loads) + len(s.outputs(false)) + len(s.outputs(true)))
 }
 
-// sums and starts are the bytes of the words in which tiles show what they make,
+// tileAggregates and starts are the bytes of the words in which tiles show what they make,
 // if there are walkers or a team, and in which they find the states that they begin with or
 // groups of a team's tiles show what those make.
-func (s *Scan) sums() int64 {
-	if s.walkers == 0 && s.members == 0 {
+func (s *Scan) tileAggregates() int64 {
+	if s.carriers == 0 && s.members == 0 {
 		return 0
 	}
 	return 16 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
 
-func (s *Scan) starts() int64 {
+func (s *Scan) prefixes() int64 {
 	if s.members > 0 {
-		return s.totals()
+		return s.groupAggregates()
 	}
 	return 8 * int64(s.chains*s.tiles) * int64(s.lanes*s.values())
 }
@@ -328,7 +328,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 	}
 	name := s.name()
 	args := []uint64{uint64(s.Steps), uint64(s.Batch()), uint64(s.Hidden())}
-	grid, block, shared := min(s.chains*s.tiles+s.walkers, s.blocks*t.Properties.SMs), s.threads, s.shared()
+	grid, block, shared := min(s.chains*s.tiles+s.carriers, s.blocks*t.Properties.SMs), s.threads, s.shared()
 	if s.members > 0 {
 		grid, block, shared = s.members, s.block(), s.teamShared()
 		key = append(key, " team ", s.tail, " ", s.lanes, " ", s.places, " ", s.behind, " ", s.hold, " ", s.sole(), " ", s.looks(), " ", s.engine, " ", s.Hidden(), " ", s.leaving(), w.tensorParams())
@@ -339,11 +339,11 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 			args = append(args, uint64(s.regular), uint64(s.apart()), uint64(s.period()), uint64(s.members/s.chains), uint64(s.members%s.chains))
 		}
 	} else {
-		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.walkers), uint64(s.buffer()))
+		args = append(args, uint64(bits.TrailingZeros(uint(s.lanes))), uint64(s.chains), uint64(s.tiles), uint64(s.carriers), uint64(s.buffer()))
 	}
-	args = append(args, uint64(t.Base)+uint64(words.Tickets), uint64(t.Base)+uint64(words.Sums))
+	args = append(args, uint64(t.Base)+uint64(words.Tickets), uint64(t.Base)+uint64(words.Aggregates))
 	if s.members == 0 || !s.sole() {
-		args = append(args, uint64(t.Base)+uint64(words.Starts))
+		args = append(args, uint64(t.Base)+uint64(words.Prefixes))
 	}
 	args = append(args, t.Status())
 	st := launch.New(t.Source(func() codegen.Source { return w.source(name) }, key...), [3]int{grid, 1, 1}, [3]int{block, 1, 1}, append(args, t.Arguments(s.groups)...)...)
@@ -358,7 +358,7 @@ func Launch(t *launch.Target, cells Cells, op schedule.Op, words Words) launch.C
 // Words are the offsets, or the bytes, of what the blocks of a scan show each
 // other. Each run of a scan marks its words, so that none is mistaken for
 // another's.
-type Words struct{ Tickets, Sums, Starts int64 }
+type Words struct{ Tickets, Aggregates, Prefixes int64 }
 
 // Reserve makes w, the bytes that scans of a stream need, large enough for op, if that is a
 // scan. An error wraps schedule.ErrUnsupported: the GPU is older than what scans copy
@@ -375,7 +375,7 @@ func (c Cells) Reserve(op schedule.Op, m *launch.Memory, k knob.Params, p driver
 	if n := k["scansteps"]; n != 0 && n != s.chunk {
 		return fmt.Errorf("cuda: scansteps=%d: %w: a thread of a scan of %v has room for %d steps", n, schedule.ErrKnob, s.cell, s.chunk)
 	}
-	w.Tickets, w.Sums, w.Starts = 8, max(w.Sums, s.sums()), max(w.Starts, s.starts())
+	w.Tickets, w.Aggregates, w.Prefixes = 8, max(w.Aggregates, s.tileAggregates()), max(w.Prefixes, s.prefixes())
 	return nil
 }
 

@@ -76,7 +76,7 @@ func (s *Scan) cut(p driver.Properties, k knob.Params) bool {
 	s.delayed = s.mixed()
 	deep := s.threads / s.lanes
 	room := s.wait(p)
-	if all, _, _ := s.pieces(); s.sole() && slices.ContainsFunc(all, func(p piece) bool { return !p.whole }) {
+	if all, _, _ := s.pieces(); s.sole() && slices.ContainsFunc(all, func(p contiguous) bool { return !p.whole }) {
 		room = min(room, maxBox*s.parts()/deep)
 	}
 	most := room
@@ -275,7 +275,7 @@ func (s *geometry) narrow() bool { return s.lanes*s.width*driver.Single.Bytes() 
 // of a thread: if they are of whole lines. To read them twice costs more than to wait in registers.
 func (s *Scan) meets() bool {
 	all, _, _ := s.pieces()
-	return s.narrow() && slices.ContainsFunc(all, func(p piece) bool { return p.pitch%scanLine == 0 })
+	return s.narrow() && slices.ContainsFunc(all, func(p contiguous) bool { return p.pitch%scanLine == 0 })
 }
 
 // most is the most steps of a tile that a thread can have.
@@ -301,8 +301,8 @@ func (s *Scan) most(p driver.Properties) int {
 	return s.chunk
 }
 
-// totals are the bytes of the words in which groups show what they make; single tiles show it themselves.
-func (s *Scan) totals() int64 {
+// groupAggregates are the bytes of the words in which groups show what they make; single tiles show it themselves.
+func (s *Scan) groupAggregates() int64 {
 	if s.sole() {
 		return 0
 	}

@@ -72,8 +72,8 @@ func (s *Scan) divide(p driver.Properties, k knob.Params) {
 			break
 		}
 	}
-	if s.walkers = 0; 2*s.chains < p.SMs && s.tiles > 4 {
-		s.walkers = ints.CeilDiv(s.chains*ints.CeilDiv(s.lanes*s.values(), 32), s.threads/32)
+	if s.carriers = 0; 2*s.chains < p.SMs && s.tiles > 4 {
+		s.carriers = ints.CeilDiv(s.chains*ints.CeilDiv(s.lanes*s.values(), 32), s.threads/32)
 	}
 }
 
