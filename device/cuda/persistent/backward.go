@@ -21,9 +21,9 @@ func unitRegisters(c *cell.Cell) int {
 
 // backwardConfigs lists how the gradient of a layer of c can run in groups that
 // knobs allow, the cheapest first, or says why there are none.
-func (b *Chooser) backwardConfigs(c *cell.Cell, l Layer) ([]Config, string) {
-	all, why := b.backwardScatters(l, unitRegisters(c))
-	more, no := b.backwardBulks(l, unitRegisters(c), len(carried(c)))
+func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
+	all, why := c.backwardScatters(l, unitRegisters(of))
+	more, no := c.backwardBulks(l, unitRegisters(of), len(carried(of)))
 	if len(all) == 0 {
 		why = no
 	}
@@ -61,21 +61,21 @@ func (c *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err
 }
 
 // LaunchBackward is the kernel of op in groups of blocks.
-func LaunchBackward(b *launch.Target, op schedule.PersistentBackward, t Config, control uint64, urgent bool) launch.Command {
-	groups := carriedGroups(b, op)
-	words := []any{t.variant.Name, " ", op.Cell.Name, functions(b), op.Hidden(), t.sizes, b.Element(op.R)}
+func LaunchBackward(t *launch.Target, op schedule.PersistentBackward, form Config, control uint64, urgent bool) launch.Command {
+	groups := carriedGroups(t, op)
+	words := []any{form.variant.Name, " ", op.Cell.Name, functions(t), op.Hidden(), form.sizes, t.Element(op.R)}
 	for _, g := range groups {
 		words = append(words, " ", g.Name, g.Element)
 	}
-	name := codegen.KernelName("persistent", t.variant.Name, op.Cell.Name, op.Hidden())
+	name := codegen.KernelName("persistent", form.variant.Name, op.Cell.Name, op.Hidden())
 	write := func() codegen.Source {
-		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").Text + backText(op, groups, b.Element(op.R), functions(b)) + t.variant.text()
+		text := "constexpr int " + form.sizes + ";\n" + file("recurrence").Text + backText(op, groups, t.Element(op.R), functions(t)) + form.variant.text()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s(int steps, int batch, unsigned* control, unsigned* trouble%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, trouble);\n}\n",
-			t.threads, name, codegen.Params(groups), codegen.Members(groups, 0))
+			form.threads, name, codegen.Params(groups), codegen.Members(groups, 0))
 		return codegen.Source{Name: name, Text: text}
 	}
-	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), control, b.Status()}, b.Arguments(groups)...)
-	return t.launch(op.Batch(), urgent, b.Source(write, words...), append(args, uint64(b.At(op.R))))
+	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), control, t.Status()}, t.Arguments(groups)...)
+	return form.launch(op.Batch(), urgent, t.Source(write, words...), append(args, uint64(t.At(op.R))))
 }
 
 // carried lists what a thread keeps from step to step: the states' gradients,

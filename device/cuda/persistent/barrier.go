@@ -70,15 +70,15 @@ func sequenceGroups(t *launch.Target, op schedule.Persistent) []codegen.Group {
 }
 
 // LaunchBarrierForward is the kernel of op over the whole GPU.
-func LaunchBarrierForward(b *launch.Target, op schedule.Persistent, control uint64) launch.Command {
+func LaunchBarrierForward(t *launch.Target, op schedule.Persistent, control uint64) launch.Command {
 	h, batch, gates := op.Hidden(), op.Batch(), op.Cell.Recurrent
-	units, blocks := bands(b, h)
+	units, blocks := bands(t, h)
 	chunk := min(batch, chunkBatch)
 	first := op.Step(0, schedule.View{})
 	p := first.Program()
 	reads, writes := p.Vectors()
 	reads = slices.DeleteFunc(reads, func(r cell.Ref) bool { return r.Kind == cell.R })
-	groups := sequenceGroups(b, op)
+	groups := sequenceGroups(t, op)
 	// A state before the step and after it are rows of one matrix.
 	row := func(r cell.Ref) string {
 		switch {
@@ -91,14 +91,14 @@ func LaunchBarrierForward(b *launch.Target, op schedule.Persistent, control uint
 	}
 	through := codegen.GroupName(cell.Ref{Kind: cell.Next, Index: op.Cell.Through})
 	name := codegen.KernelName("persistent_barrier", op.Cell.Name)
-	var t strings.Builder
-	fmt.Fprintf(&t, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", b.Element(op.R[0]), gates, tileRows, samples(batch))
-	fmt.Fprintf(&t, `extern "C" __global__ void __launch_bounds__(256, 1)
+	var text strings.Builder
+	fmt.Fprintf(&text, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", t.Element(op.R[0]), gates, tileRows, samples(batch))
+	fmt.Fprintf(&text, `extern "C" __global__ void __launch_bounds__(256, 1)
 %s(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s`, name, codegen.Params(groups))
 	for g := range gates {
-		fmt.Fprintf(&t, ", const W* weights%d", g)
+		fmt.Fprintf(&text, ", const W* weights%d", g)
 	}
-	t.WriteString(`) {
+	text.WriteString(`) {
   DYNAMIC_SHARED(memory);
   const int begin = blockIdx.x * units, mine = min(units, hidden - begin);
   const int rows = (mine * GATES + ROWS - 1) / ROWS * ROWS;
@@ -106,11 +106,11 @@ func LaunchBarrierForward(b *launch.Target, op schedule.Persistent, control uint
   float* sums = (float*)(memory + 16);                            // [rows][chunk]
   W* weights = (W*)(sums + (units * GATES + ROWS - 1) / ROWS * ROWS * chunk); // [rows][hidden]
 `)
-	fmt.Fprintf(&t, "  const W* from[GATES] = {")
+	fmt.Fprintf(&text, "  const W* from[GATES] = {")
 	for g := range gates {
-		fmt.Fprintf(&t, "weights%d, ", g)
+		fmt.Fprintf(&text, "weights%d, ", g)
 	}
-	t.WriteString(`};
+	text.WriteString(`};
 #pragma unroll
   for (int g = 0; g < GATES; g++)
     for (int i = threadIdx.x; i < mine * hidden; i += blockDim.x)
@@ -121,25 +121,25 @@ func LaunchBarrierForward(b *launch.Target, op schedule.Persistent, control uint
     for (int part = 0; part < batch; part += chunk) {
       const int count = min(chunk, batch - part);
 `)
-	fmt.Fprintf(&t, "      products<ROWS, SAMPLES>(weights, rows, hidden, %s + ((long long)t * batch + part) * ld_%s, ld_%s, count, sums, chunk);\n", through, through, through)
-	t.WriteString(`      __syncthreads();
+	fmt.Fprintf(&text, "      products<ROWS, SAMPLES>(weights, rows, hidden, %s + ((long long)t * batch + part) * ld_%s, ld_%s, count, sums, chunk);\n", through, through, through)
+	text.WriteString(`      __syncthreads();
       for (int i = threadIdx.x; i < count * mine; i += blockDim.x) {
         const int n = part + i / mine, u = begin + i % mine;
         const float* sum = sums + i % mine * GATES * chunk + i / mine;
 `)
 	for g := range gates {
-		fmt.Fprintf(&t, "        float r%d = sum[%d * chunk];\n", g, g)
+		fmt.Fprintf(&text, "        float r%d = sum[%d * chunk];\n", g, g)
 	}
-	t.WriteString(codegen.Declare("        ", reads, row))
+	text.WriteString(codegen.Declare("        ", reads, row))
 	known := slices.Clone(reads)
 	for g := range gates {
 		known = append(known, cell.Ref{Kind: cell.R, Index: g})
 	}
-	t.WriteString(codegen.Statements(p, "        ", known))
+	text.WriteString(codegen.Statements(p, "        ", known))
 	for _, r := range writes {
-		fmt.Fprintf(&t, "        narrow(%s, %v);\n", codegen.Place(r, row(r)), r)
+		fmt.Fprintf(&text, "        narrow(%s, %v);\n", codegen.Place(r, row(r)), r)
 	}
-	t.WriteString(`      }
+	text.WriteString(`      }
       __syncthreads();
     }
     if (t + 1 < steps && !barrier(counter, t + 1, word, trouble)) return;
@@ -147,14 +147,14 @@ func LaunchBarrierForward(b *launch.Target, op schedule.Persistent, control uint
   finish(counter, steps - 1);
 }
 `)
-	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), control, b.Status()}
-	args = append(args, b.Arguments(groups)...)
+	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), control, t.Status()}
+	args = append(args, t.Arguments(groups)...)
 	for _, r := range op.R {
-		args = append(args, uint64(b.At(r)))
+		args = append(args, uint64(t.At(r)))
 	}
-	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + t.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
+	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + text.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
 	s.Launch.Cooperative = true
-	s.Launch.Shared = sharedBytes(units*gates, h, b.Element(op.R[0]), chunk)
+	s.Launch.Shared = sharedBytes(units*gates, h, t.Element(op.R[0]), chunk)
 	return s
 }
 
@@ -172,20 +172,20 @@ func rowBack(r cell.Ref) string {
 }
 
 // LaunchBarrierBackward is the kernel of op.
-func LaunchBarrierBackward(b *launch.Target, op schedule.PersistentBackward, control uint64) launch.Command {
+func LaunchBarrierBackward(t *launch.Target, op schedule.PersistentBackward, control uint64) launch.Command {
 	h, batch, gates := op.Hidden(), op.Batch(), op.Cell.Recurrent
-	units, blocks := bands(b, h)
+	units, blocks := bands(t, h)
 	chunk := min(batch, chunkBatch)
 	p := op.Cell.Backward
 	reads, writes := p.Vectors()
-	groups := b.Groups(p, func(r cell.Ref) schedule.View { return codegen.Whole(&op.Sequence, &op.SequenceGrad, r) })
+	groups := t.Groups(p, func(r cell.Ref) schedule.View { return codegen.Whole(&op.Sequence, &op.SequenceGrad, r) })
 	products := codegen.GroupName(cell.Ref{Kind: cell.DX})
 	if op.Cell.SplitGrad {
 		products = codegen.GroupName(cell.Ref{Kind: cell.DR})
 	}
 	carry := cell.Ref{Kind: cell.DNext, Index: op.Cell.Through}
 	if !slices.ContainsFunc(groups, func(g codegen.Group) bool { return g.Name == codegen.GroupName(carry) }) {
-		groups = append(groups, codegen.Group{Name: codegen.GroupName(carry), Element: b.Element(op.Carry[carry.Index]), View: op.Carry[carry.Index]})
+		groups = append(groups, codegen.Group{Name: codegen.GroupName(carry), Element: t.Element(op.Carry[carry.Index]), View: op.Carry[carry.Index]})
 	}
 	for i := range groups {
 		if groups[i].Name == codegen.GroupName(carry) {
@@ -193,9 +193,9 @@ func LaunchBarrierBackward(b *launch.Target, op schedule.PersistentBackward, con
 		}
 	}
 	name := codegen.KernelName("persistent_backward_barrier", op.Cell.Name)
-	var t strings.Builder
-	fmt.Fprintf(&t, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", b.Element(op.R), gates, tileRows, samples(batch))
-	fmt.Fprintf(&t, `extern "C" __global__ void __launch_bounds__(256, 1)
+	var text strings.Builder
+	fmt.Fprintf(&text, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", t.Element(op.R), gates, tileRows, samples(batch))
+	fmt.Fprintf(&text, `extern "C" __global__ void __launch_bounds__(256, 1)
 %s(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s, const W* from) {
   DYNAMIC_SHARED(memory);
   const int begin = blockIdx.x * units, mine = min(units, hidden - begin), length = GATES * hidden;
@@ -211,12 +211,12 @@ func LaunchBarrierBackward(b *launch.Target, op schedule.PersistentBackward, con
     for (int i = threadIdx.x; i < batch * mine; i += blockDim.x) {
       const int n = i / mine, u = begin + i %% mine;
 `, name, codegen.Params(groups))
-	t.WriteString(codegen.Declare("      ", reads, rowBack))
-	t.WriteString(codegen.Statements(p, "      ", reads))
+	text.WriteString(codegen.Declare("      ", reads, rowBack))
+	text.WriteString(codegen.Statements(p, "      ", reads))
 	for _, r := range writes {
-		fmt.Fprintf(&t, "      narrow(%s, %v);\n", codegen.Place(r, rowBack(r)), r)
+		fmt.Fprintf(&text, "      narrow(%s, %v);\n", codegen.Place(r, rowBack(r)), r)
 	}
-	fmt.Fprintf(&t, `    }
+	fmt.Fprintf(&text, `    }
     if (!barrier(counter, steps - t, word, trouble)) return;
     for (int part = 0; part < batch; part += chunk) {
       const int count = min(chunk, batch - part);
@@ -227,21 +227,21 @@ func LaunchBarrierBackward(b *launch.Target, op schedule.PersistentBackward, con
         float sum = sums[i %% mine * chunk + i / mine];
 `, products, products, products)
 	if to := codegen.Place(carry, "n"); op.Cell.DirectPrev(op.Cell.Through) {
-		fmt.Fprintf(&t, "        narrow(%s, widen(%s) + sum);\n", to, to)
+		fmt.Fprintf(&text, "        narrow(%s, widen(%s) + sum);\n", to, to)
 	} else {
-		fmt.Fprintf(&t, "        narrow(%s, sum);\n", to)
+		fmt.Fprintf(&text, "        narrow(%s, sum);\n", to)
 	}
-	t.WriteString(`      }
+	text.WriteString(`      }
       __syncthreads();
     }
   }
   finish(counter, steps);
 }
 `)
-	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), control, b.Status()}
-	args = append(append(args, b.Arguments(groups)...), uint64(b.At(op.R)))
-	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + t.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
+	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), control, t.Status()}
+	args = append(append(args, t.Arguments(groups)...), uint64(t.At(op.R)))
+	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + text.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
 	s.Launch.Cooperative = true
-	s.Launch.Shared = sharedBytes(units, gates*h, b.Element(op.R), chunk)
+	s.Launch.Shared = sharedBytes(units, gates*h, t.Element(op.R), chunk)
 	return s
 }

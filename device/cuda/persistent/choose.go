@@ -41,18 +41,18 @@ func (c *Chooser) groupSizes() (clusters, spread []int) {
 // forwardConfigs lists those of a layer of c that fit and that knobs allow, cheapest
 // first, or says why there are none. Single precision is not cut into halves
 // where states may be beyond those, unless knobs say so.
-func (b *Chooser) forwardConfigs(c *cell.Cell, l Layer) ([]Config, string) {
+func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	var all []Config
 	why := ""
-	if b.Knobs["tensor"] == 1 || b.Knobs["tensor"] == 0 && !(l.exact && c.Kinked()) {
-		all, why = b.overGroupSizes(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
-			b.mmas(l, len(c.States), spread, blocks, add)
-			b.wholeRows(l, spread, blocks, add)
+	if c.Knobs["tensor"] == 1 || c.Knobs["tensor"] == 0 && !(l.exact && of.Kinked()) {
+		all, why = c.overGroupSizes(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
+			c.mmas(l, len(of.States), spread, blocks, add)
+			c.wholeRows(l, spread, blocks, add)
 		})
 	}
-	if b.Knobs["tensor"] != 1 || len(all) == 0 {
-		more, no := b.overGroupSizes(l, b.simts)
-		if all = append(all, more...); b.Knobs["tensor"] != 1 {
+	if c.Knobs["tensor"] != 1 || len(all) == 0 {
+		more, no := c.overGroupSizes(l, c.simts)
+		if all = append(all, more...); c.Knobs["tensor"] != 1 {
 			why = no
 		}
 	}

@@ -52,27 +52,27 @@ func (t Config) launch(batch int, urgent bool, src *codegen.Source, args []uint6
 }
 
 // LaunchForward is the kernel of op in groups of blocks.
-func LaunchForward(b *launch.Target, op schedule.Persistent, t Config, control uint64, ordered, urgent bool) launch.Command {
+func LaunchForward(t *launch.Target, op schedule.Persistent, form Config, control uint64, ordered, urgent bool) launch.Command {
 	p := op.Step(0, schedule.View{}).Program()
 	r := newRecurrence(&op.Sequence, p)
-	groups := sequenceGroups(b, op)
-	t.sizes += fmt.Sprintf(", ORDERED = %d, CLOCKS = %d", ints.FromBool(ordered), b.Knobs["clocks"])
-	words := []any{t.variant.Name, " ", op.Cell.Name, functions(b), op.Train, op.Hidden(), t.sizes, b.Element(op.R[0])}
+	groups := sequenceGroups(t, op)
+	form.sizes += fmt.Sprintf(", ORDERED = %d, CLOCKS = %d", ints.FromBool(ordered), t.Knobs["clocks"])
+	words := []any{form.variant.Name, " ", op.Cell.Name, functions(t), op.Train, op.Hidden(), form.sizes, t.Element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.Element)
 	}
-	name := codegen.KernelName("persistent", t.variant.Name, op.Cell.Name, op.Hidden())
+	name := codegen.KernelName("persistent", form.variant.Name, op.Cell.Name, op.Hidden())
 	write := func() codegen.Source {
-		text := "constexpr int " + t.sizes + ";\n" + file("recurrence").Text + r.text(groups, b.Element(op.R[0]), functions(b)) + t.variant.text()
+		text := "constexpr int " + form.sizes + ";\n" + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t)) + form.variant.text()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s(cell, steps, batch, control, trouble);\n}\n",
-			t.threads, name, codegen.Params(groups), codegen.WeightParams(len(op.R)), codegen.Members(groups, len(op.R)), t.variant.entry)
+			form.threads, name, codegen.Params(groups), codegen.WeightParams(len(op.R)), codegen.Members(groups, len(op.R)), form.variant.entry)
 		return codegen.Source{Name: name, Text: text}
 	}
-	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), control, b.Status()}, b.Arguments(groups)...)
+	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), control, t.Status()}, t.Arguments(groups)...)
 	for _, w := range op.R {
-		args = append(args, uint64(b.At(w)))
+		args = append(args, uint64(t.At(w)))
 	}
-	return t.launch(op.Batch(), urgent, b.Source(write, words...), args)
+	return form.launch(op.Batch(), urgent, t.Source(write, words...), args)
 }
 
 // functions names those of a persistent layer's cells: see recurrence.cu.

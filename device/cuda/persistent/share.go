@@ -44,12 +44,12 @@ type chosen struct {
 }
 
 // choiceOf is what parts yields, once for each choice.
-func (b *Chooser) choiceOf(c choice, list func(b *Chooser) ([]Config, string)) ([]Config, error) {
-	c.samples = b.Knobs["samples"]
-	out, ok := b.choices[c]
+func (c *Chooser) choiceOf(of choice, list func(c *Chooser) ([]Config, string)) ([]Config, error) {
+	of.samples = c.Knobs["samples"]
+	out, ok := c.choices[of]
 	if !ok {
-		out.all, out.err = b.overShares(list)
-		b.choices[c] = out
+		out.all, out.err = c.overShares(list)
+		c.choices[of] = out
 	}
 	return out.all, out.err
 }
