@@ -3,36 +3,23 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 
-	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/launch"
 )
 
 // mishaps are kernels that break, so that what guards against them can be
-// tested. word is a zero of the GPU's memory.
-func mishaps() map[string]codegen.Source {
-	return map[string]codegen.Source{
-		"spin": {Name: "spin", Text: `
-// spin waits for a word that nobody writes.
-extern "C" __global__ void spin(volatile unsigned* word) {
-  while (*word == 0) {}
-}
-`},
-		"fault": {Name: "fault", Text: `
-// fault reads far out of bounds.
-extern "C" __global__ void fault(volatile unsigned* word) { *word = word[1ll << 40]; }
-`},
-	}
-}
+// tested. Each takes a word of the GPU's memory that is zero.
+var mishaps = []string{"spin", "fault"}
 
 // Provoke launches a kernel that spins for ever or that reads out of bounds and
 // waits for it: the caller must be one that survives that.
 func (d *Device) Provoke(mishap string) error {
-	kernel, ok := mishaps()[mishap]
-	if !ok {
+	if !slices.Contains(mishaps, mishap) {
 		return fmt.Errorf("cuda: there is no mishap %q", mishap)
 	}
+	kernel := file(mishap)
 	word, err := d.driver.Alloc(launch.Alignment)
 	if err != nil {
 		return err

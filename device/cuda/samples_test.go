@@ -58,8 +58,13 @@ func limitTexts(t *testing.T) (all []text) {
 	if _, err := d.Limits(); err != nil {
 		t.Fatal(err)
 	}
+	for _, mishap := range []string{"spin", "fault"} {
+		if err := d.Provoke(mishap); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, k := range r.kernels {
-		all = append(all, text{of: "limits", body: k})
+		all = append(all, text{of: "limits and mishaps", body: k})
 	}
 	return all
 }

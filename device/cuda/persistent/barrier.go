@@ -91,71 +91,39 @@ func LaunchBarrierForward(t *launch.Target, op schedule.Persistent, control uint
 	}
 	through := codegen.GroupName(cell.Ref{Kind: cell.Next, Index: op.Cell.Through})
 	name := codegen.KernelName("persistent_barrier", op.Cell.Name)
-	var text strings.Builder
-	fmt.Fprintf(&text, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", t.Element(op.R[0]), gates, tileRows, samples(batch))
-	fmt.Fprintf(&text, `extern "C" __global__ void __launch_bounds__(256, 1)
-%s(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s`, name, codegen.Params(groups))
-	for g := range gates {
-		fmt.Fprintf(&text, ", const W* weights%d", g)
-	}
-	text.WriteString(`) {
-  DYNAMIC_SHARED(memory);
-  const int begin = blockIdx.x * units, mine = min(units, hidden - begin);
-  const int rows = (mine * GATES + ROWS - 1) / ROWS * ROWS;
-  int* word = (int*)memory;
-  float* sums = (float*)(memory + 16);                            // [rows][chunk]
-  W* weights = (W*)(sums + (units * GATES + ROWS - 1) / ROWS * ROWS * chunk); // [rows][hidden]
-`)
-	fmt.Fprintf(&text, "  const W* from[GATES] = {")
-	for g := range gates {
-		fmt.Fprintf(&text, "weights%d, ", g)
-	}
-	text.WriteString(`};
-#pragma unroll
-  for (int g = 0; g < GATES; g++)
-    for (int i = threadIdx.x; i < mine * hidden; i += blockDim.x)
-      weights[(i % mine * GATES + g) * hidden + i / mine] = from[g][(long long)(i / mine) * hidden + begin + i % mine];
-  for (int i = mine * GATES * hidden + threadIdx.x; i < rows * hidden; i += blockDim.x) narrow(weights[i], 0);
-  __syncthreads();
-  for (int t = 0; t < steps; t++) {
-    for (int part = 0; part < batch; part += chunk) {
-      const int count = min(chunk, batch - part);
-`)
-	fmt.Fprintf(&text, "      products<ROWS, SAMPLES>(weights, rows, hidden, %s + ((long long)t * batch + part) * ld_%s, ld_%s, count, sums, chunk);\n", through, through, through)
-	text.WriteString(`      __syncthreads();
-      for (int i = threadIdx.x; i < count * mine; i += blockDim.x) {
-        const int n = part + i / mine, u = begin + i % mine;
-        const float* sum = sums + i % mine * GATES * chunk + i / mine;
-`)
-	for g := range gates {
-		fmt.Fprintf(&text, "        float r%d = sum[%d * chunk];\n", g, g)
-	}
-	text.WriteString(codegen.Declare("        ", reads, row))
-	known := slices.Clone(reads)
-	for g := range gates {
-		known = append(known, cell.Ref{Kind: cell.R, Index: g})
-	}
-	text.WriteString(codegen.Statements(p, "        ", known))
-	for _, r := range writes {
-		fmt.Fprintf(&text, "        narrow(%s, %v);\n", codegen.Place(r, row(r)), r)
-	}
-	text.WriteString(`      }
-      __syncthreads();
-    }
-    if (t + 1 < steps && !barrier(counter, t + 1, word, trouble)) return;
-  }
-  finish(counter, steps - 1);
-}
-`)
+	head := fmt.Sprintf("typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", t.Element(op.R[0]), gates, tileRows, samples(batch))
+	all := codegen.List(make([]int, gates), func(g, _ int) string { return fmt.Sprintf("weights%d, ", g) })
+	text := strings.NewReplacer(
+		"$NAME", name, "$PARAMS", codegen.Params(groups), "$WEIGHTS", codegen.WeightParams(gates), "$ALL", all, "$STATES", through,
+		"$CELL", barrierCell(op.Cell, p, reads, writes, row),
+	).Replace(codegen.Text(kernels, "barrier.tpl"))
 	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), control, t.Status()}
 	args = append(args, t.Arguments(groups)...)
 	for _, r := range op.R {
 		args = append(args, uint64(t.At(r)))
 	}
-	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + text.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
+	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + head + text}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
 	s.Launch.Cooperative = true
 	s.Launch.Shared = sharedBytes(units*gates, h, t.Element(op.R[0]), chunk)
 	return s
+}
+
+// barrierCell spells a step of a cell on the sums of its gates.
+func barrierCell(c *cell.Cell, p cell.Program, reads, writes []cell.Ref, row func(cell.Ref) string) string {
+	var b strings.Builder
+	for g := range c.Recurrent {
+		fmt.Fprintf(&b, "        float r%d = sum[%d * chunk];\n", g, g)
+	}
+	b.WriteString(codegen.Declare("        ", reads, row))
+	known := slices.Clone(reads)
+	for g := range c.Recurrent {
+		known = append(known, cell.Ref{Kind: cell.R, Index: g})
+	}
+	b.WriteString(codegen.Statements(p, "        ", known))
+	for _, r := range writes {
+		fmt.Fprintf(&b, "        narrow(%s, %v);\n", codegen.Place(r, row(r)), r)
+	}
+	return b.String()
 }
 
 // rowBack is the row of a vector of step t of sequence n in a backward pass.
@@ -193,54 +161,22 @@ func LaunchBarrierBackward(t *launch.Target, op schedule.PersistentBackward, con
 		}
 	}
 	name := codegen.KernelName("persistent_backward_barrier", op.Cell.Name)
-	var text strings.Builder
-	fmt.Fprintf(&text, "typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", t.Element(op.R), gates, tileRows, samples(batch))
-	fmt.Fprintf(&text, `extern "C" __global__ void __launch_bounds__(256, 1)
-%s(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble%s, const W* from) {
-  DYNAMIC_SHARED(memory);
-  const int begin = blockIdx.x * units, mine = min(units, hidden - begin), length = GATES * hidden;
-  const int rows = (mine + ROWS - 1) / ROWS * ROWS;
-  int* word = (int*)memory;
-  float* sums = (float*)(memory + 16);                                // [rows][chunk]
-  W* weights = (W*)(sums + (units + ROWS - 1) / ROWS * ROWS * chunk); // [rows][length]
-  for (int i = threadIdx.x; i < mine * length; i += blockDim.x)
-    weights[i %% mine * length + i / mine] = from[(long long)(i / mine) * hidden + begin + i %% mine];
-  for (int i = mine * length + threadIdx.x; i < rows * length; i += blockDim.x) narrow(weights[i], 0);
-  __syncthreads();
-  for (int t = steps - 1; t >= 0; t--) {
-    for (int i = threadIdx.x; i < batch * mine; i += blockDim.x) {
-      const int n = i / mine, u = begin + i %% mine;
-`, name, codegen.Params(groups))
-	text.WriteString(codegen.Declare("      ", reads, rowBack))
-	text.WriteString(codegen.Statements(p, "      ", reads))
+	head := fmt.Sprintf("typedef %v W;\nenum { GATES = %d, ROWS = %d, SAMPLES = %d };\n", t.Element(op.R), gates, tileRows, samples(batch))
+	var step strings.Builder
+	step.WriteString(codegen.Declare("      ", reads, rowBack))
+	step.WriteString(codegen.Statements(p, "      ", reads))
 	for _, r := range writes {
-		fmt.Fprintf(&text, "      narrow(%s, %v);\n", codegen.Place(r, rowBack(r)), r)
+		fmt.Fprintf(&step, "      narrow(%s, %v);\n", codegen.Place(r, rowBack(r)), r)
 	}
-	fmt.Fprintf(&text, `    }
-    if (!barrier(counter, steps - t, word, trouble)) return;
-    for (int part = 0; part < batch; part += chunk) {
-      const int count = min(chunk, batch - part);
-      products<ROWS, SAMPLES>(weights, rows, length, %s + ((long long)t * batch + part) * ld_%s, ld_%s, count, sums, chunk);
-      __syncthreads();
-      for (int i = threadIdx.x; i < count * mine; i += blockDim.x) {
-        const int n = part + i / mine, u = begin + i %% mine;
-        float sum = sums[i %% mine * chunk + i / mine];
-`, products, products, products)
-	if to := codegen.Place(carry, "n"); op.Cell.DirectPrev(op.Cell.Through) {
-		fmt.Fprintf(&text, "        narrow(%s, widen(%s) + sum);\n", to, to)
-	} else {
-		fmt.Fprintf(&text, "        narrow(%s, sum);\n", to)
+	carried := codegen.Place(carry, "n") + ", sum"
+	if op.Cell.DirectPrev(op.Cell.Through) {
+		carried = fmt.Sprintf("%[1]s, widen(%[1]s) + sum", codegen.Place(carry, "n"))
 	}
-	text.WriteString(`      }
-      __syncthreads();
-    }
-  }
-  finish(counter, steps);
-}
-`)
+	text := strings.NewReplacer("$NAME", name, "$PARAMS", codegen.Params(groups), "$CELL", step.String(), "$PRODUCTS", products, "$CARRY", carried).
+		Replace(codegen.Text(kernels, "backward_barrier.tpl"))
 	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), control, t.Status()}
 	args = append(append(args, t.Arguments(groups)...), uint64(t.At(op.R)))
-	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + text.String()}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
+	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + head + text}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
 	s.Launch.Cooperative = true
 	s.Launch.Shared = sharedBytes(units, gates*h, t.Element(op.R), chunk)
 	return s

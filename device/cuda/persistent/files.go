@@ -10,7 +10,7 @@ import (
 	"rnnbench/device/cuda/codegen"
 )
 
-//go:embed *.cu
+//go:embed *.cu *.tpl
 var kernels embed.FS
 
 // file is a kernel of this package with words defined.

@@ -1,5 +1,5 @@
 // What Go puts ahead of muladds.cu for one kernel. TestSamples writes it with -update, of:
-// limits
+// limits and mishaps
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
