@@ -5,6 +5,7 @@ package codegen
 import (
 	"embed"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -34,6 +35,21 @@ func Body(text string) string {
 		_, text, _ = strings.Cut(text, "#endif\n")
 	}
 	return text
+}
+
+// Constants spells integer constants, each a name and an int, as C++ declares several
+// of one type. Choosing among configurations spells thousands.
+func Constants(pairs ...any) string {
+	var b []byte
+	for i := 0; i < len(pairs); i += 2 {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = append(b, pairs[i].(string)...)
+		b = append(b, " = "...)
+		b = strconv.AppendInt(b, int64(pairs[i+1].(int)), 10)
+	}
+	return string(b)
 }
 
 // Defines defines words: each is followed by what it stands for.

@@ -3,6 +3,7 @@ package persistent
 import (
 	"fmt"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
@@ -137,8 +138,12 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 func (g backwardBulk) config(carried int, p driver.Properties) Config {
 	return Config{
 		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
-		variant: backwardBulkVariant, sizes: fmt.Sprintf("SPREAD = 1, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, BAND = %d, HEIGHT = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, SLOTS = %d, EXACT = %d, WORDED = %d, ORDERED = 0",
-			g.clusters, g.cluster, g.units, g.samples, g.warps(), g.band, g.height, g.split, g.chunks, g.resident, g.slots, ints.FromBool(g.exact), ints.FromBool(g.words)),
+		variant: backwardBulkVariant, sizes: codegen.Constants(
+			"SPREAD", 1, "CLUSTERS", g.clusters, "CLUSTER", g.cluster, "UNITS", g.units, "SAMPLES", g.samples,
+			"WARPS", g.warps(), "BAND", g.band, "HEIGHT", g.height, "SPLIT", g.split, "CHUNKS", g.chunks,
+			"RESIDENT", g.resident, "SLOTS", g.slots, "EXACT", ints.FromBool(g.exact), "WORDED", ints.FromBool(g.words),
+			"ORDERED", 0,
+		),
 		Knobs: knob.Params{"resident": inBulk, "samples": g.samples, "tensor": 1},
 	}
 }

@@ -3,6 +3,7 @@ package persistent
 import (
 	"fmt"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/knob"
@@ -247,14 +248,16 @@ func (c *Chooser) scatterShapes(yield func(clusters, cluster, groups int)) {
 
 // config is how s runs.
 func (s backwardScatter) config(p driver.Properties) Config {
-	sizes := fmt.Sprintf("SPREAD = %d, CLUSTERS = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, WARPS = %d, CHUNKS = %d, RESIDENT = %d, SAME = %d, ",
-		ints.FromBool(s.spread()), s.clusters, s.cluster, s.units, s.samples, s.warps, s.chunks(), s.resident, s.same())
+	sizes := codegen.Constants(
+		"SPREAD", ints.FromBool(s.spread()), "CLUSTERS", s.clusters, "CLUSTER", s.cluster, "UNITS", s.units,
+		"SAMPLES", s.samples, "WARPS", s.warps, "CHUNKS", s.chunks(), "RESIDENT", s.resident, "SAME", s.same(),
+	) + ", "
 	variant := backwardMMAVariant
 	if s.tensor {
-		sizes += fmt.Sprintf("EXACT = %d", ints.FromBool(s.exact))
+		sizes += codegen.Constants("EXACT", ints.FromBool(s.exact))
 	} else {
 		variant = backwardSIMTVariant
-		sizes += fmt.Sprintf("OUT = %d, LANES = %d", s.out, s.lanes)
+		sizes += codegen.Constants("OUT", s.out, "LANES", s.lanes)
 	}
 	return Config{
 		spread: s.spread(), few: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p),

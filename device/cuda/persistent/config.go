@@ -56,7 +56,7 @@ func LaunchForward(t *launch.Target, op schedule.Persistent, form Config, contro
 	p := op.Step(0, schedule.View{}).Program()
 	r := newRecurrence(&op.Sequence, p)
 	groups := sequenceGroups(t, op)
-	form.sizes += fmt.Sprintf(", ORDERED = %d, CLOCKS = %d", ints.FromBool(ordered), t.Knobs["clocks"])
+	form.sizes += ", " + codegen.Constants("ORDERED", ints.FromBool(ordered), "CLOCKS", t.Knobs["clocks"])
 	words := []any{form.variant.Name, " ", op.Cell.Name, functions(t), op.Train, op.Hidden(), form.sizes, t.Element(op.R[0])}
 	for _, g := range groups {
 		words = append(words, " ", g.Element)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/knob"
@@ -167,19 +168,22 @@ func (f mma) config(p driver.Properties) Config {
 	together := f.together(p)
 	g := Config{
 		spread: f.spread, Order: ByLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
-		variant: mmaVariant, sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, SAMPLES = %d, BAND = %d, SPLIT = %d, CHUNKS = %d, RESIDENT = %d, EXACT = %d",
-			ints.FromBool(f.spread), f.cluster, f.units, f.samples, 8*f.tiles(), f.band, f.split, f.chunks, f.resident, ints.FromBool(f.exact)),
+		variant: mmaVariant, sizes: codegen.Constants(
+			"SPREAD", ints.FromBool(f.spread), "CLUSTER", f.cluster, "UNITS", f.units, "SEQUENCES", f.samples,
+			"SAMPLES", 8*f.tiles(), "BAND", f.band, "SPLIT", f.split, "CHUNKS", f.chunks, "RESIDENT", f.resident,
+			"EXACT", ints.FromBool(f.exact),
+		),
 		Knobs: knob.Params{"samples": f.samples, "tile": f.band, "lanes": 4 * f.split, "tensor": 1},
 	}
 	switch {
 	case f.poll:
-		g.variant, g.sizes = pollVariant, fmt.Sprintf("%s, PARTS = %d, BOUNDED = %d", g.sizes, f.parts, f.bounded())
+		g.variant, g.sizes = pollVariant, g.sizes+", "+codegen.Constants("PARTS", f.parts, "BOUNDED", f.bounded())
 		g.Knobs["resident"] = byPolling
 	case f.bulk:
-		g.variant, g.sizes = bulkVariant, fmt.Sprintf("%s, SLOTS = %d", g.sizes, f.slots)
+		g.variant, g.sizes = bulkVariant, g.sizes+", "+codegen.Constants("SLOTS", f.slots)
 		g.Knobs["resident"] = inBulk
 	default:
-		g.sizes += fmt.Sprintf(", STREAMED = %d", ints.FromBool(f.streamed)*f.inputs)
+		g.sizes += ", " + codegen.Constants("STREAMED", ints.FromBool(f.streamed)*f.inputs)
 	}
 	return g
 }

@@ -3,6 +3,7 @@ package persistent
 import (
 	"fmt"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/knob"
@@ -131,8 +132,11 @@ func (t simt) together(p driver.Properties) int {
 func (t simt) config(batch int, p driver.Properties) Config {
 	return Config{
 		spread: t.spread, Order: ByUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
-		variant: simtVariant, sizes: fmt.Sprintf("SPREAD = %d, CLUSTER = %d, UNITS = %d, SAMPLES = %d, TILE = %d, LANES = %d, CHUNKS = %d, RESIDENT = %d, SETTLED = %d",
-			ints.FromBool(t.spread), t.cluster, t.units, t.samples, t.tile, t.lanes, t.chunks, t.resident, ints.FromBool(t.settled(batch, p))),
+		variant: simtVariant, sizes: codegen.Constants(
+			"SPREAD", ints.FromBool(t.spread), "CLUSTER", t.cluster, "UNITS", t.units, "SAMPLES", t.samples,
+			"TILE", t.tile, "LANES", t.lanes, "CHUNKS", t.chunks, "RESIDENT", t.resident,
+			"SETTLED", ints.FromBool(t.settled(batch, p)),
+		),
 		Knobs: knob.Params{"samples": t.samples, "tile": t.tile, "lanes": t.lanes, "tensor": 2},
 	}
 }

@@ -3,6 +3,7 @@ package persistent
 import (
 	"fmt"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
@@ -102,7 +103,12 @@ func (st *Stack) bulkBytes() int64 {
 // bulkSizes are the kernel's constants.
 func bulkSizes(t *launch.Target, st *Stack) string {
 	x := st.layers[0].X
-	return fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = %d, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, TAKES = %d, DEPTH = %d, STAGES = %d, OWN = %d, PLACES = %d, LOWER = %d, AHEAD = %d, MORE = %d, FEWER = %d, EXACT = %d, CLOCKS = %d, ALIGNED = %d",
-		st.bulk.cluster, stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.takes, stackDepth, st.bulk.stages, st.bulk.own, st.places, st.room(), stackAhead, st.more, st.fewer, ints.FromBool(st.exact), t.Knobs["clocks"],
-		ints.FromBool(st.hidden%stackUnits == 0 && x.Col%8 == 0 && x.M.Cols%8 == 0))
+	return codegen.Constants(
+		"SPREAD", 1, "ORDERED", 1, "CLUSTER", st.bulk.cluster, "BAND", stackUnits, "LAYERS", len(st.layers),
+		"BLOCKS", st.blocks, "SEQUENCES", st.sequences(), "SAMPLES", st.samples, "PARTS", st.parts, "TAKES", st.takes,
+		"DEPTH", stackDepth, "STAGES", st.bulk.stages, "OWN", st.bulk.own, "PLACES", st.places, "LOWER", st.room(),
+		"AHEAD", stackAhead, "MORE", st.more, "FEWER", st.fewer, "EXACT", ints.FromBool(st.exact),
+		"CLOCKS", t.Knobs["clocks"],
+		"ALIGNED", ints.FromBool(st.hidden%stackUnits == 0 && x.Col%8 == 0 && x.M.Cols%8 == 0),
+	)
 }

@@ -16,8 +16,13 @@ func LaunchStack(t *launch.Target, st *Stack, meeting uint64) launch.Command {
 	op := st.layers[0]
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	groups := sequenceGroups(t, op)
-	sizes := fmt.Sprintf("SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = %d, LAYERS = %d, BLOCKS = %d, SEQUENCES = %d, SAMPLES = %d, PARTS = %d, SPLIT = %d, CELLS = %d, CHUNKS = %d, RESIDENT = %d, NEAR = %d, TAKES = %d, DEPTH = %d, PLACES = %d, MORE = %d, FEWER = %d, BOUNDED = %d, EXACT = %d, CLOCKS = %d",
-		stackUnits, len(st.layers), st.blocks, st.sequences(), st.samples, st.parts, st.split, stackCells, st.chunks, st.own, st.near, st.takes, stackDepth, st.places, st.more, st.fewer, st.bounded(), ints.FromBool(st.exact), t.Knobs["clocks"])
+	sizes := codegen.Constants(
+		"SPREAD", 1, "ORDERED", 1, "CLUSTER", 1, "BAND", stackUnits, "LAYERS", len(st.layers), "BLOCKS", st.blocks,
+		"SEQUENCES", st.sequences(), "SAMPLES", st.samples, "PARTS", st.parts, "SPLIT", st.split, "CELLS", stackCells,
+		"CHUNKS", st.chunks, "RESIDENT", st.own, "NEAR", st.near, "TAKES", st.takes, "DEPTH", stackDepth,
+		"PLACES", st.places, "MORE", st.more, "FEWER", st.fewer, "BOUNDED", st.bounded(),
+		"EXACT", ints.FromBool(st.exact), "CLOCKS", t.Knobs["clocks"],
+	)
 	kernel := "stack"
 	if st.bulk != nil {
 		sizes, kernel = bulkSizes(t, st), "stack_bulk"

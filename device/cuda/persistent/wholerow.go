@@ -3,6 +3,7 @@ package persistent
 import (
 	"fmt"
 
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/knob"
@@ -85,8 +86,10 @@ func (r wholeRow) together(p driver.Properties) int { return max(1, p.Together(r
 func (r wholeRow) config(p driver.Properties) Config {
 	return Config{
 		Order: ByUnit, few: p.Part, blocks: r.cluster, samples: r.samples, threads: r.threads(), shared: r.shared(), together: r.together(p), cycles: r.cycles(p),
-		variant: wholeRowVariant, sizes: fmt.Sprintf("SPREAD = 0, CLUSTER = %d, UNITS = %d, SEQUENCES = %d, BAND = %d, EXACT = %d, BOUNDED = %d",
-			r.cluster, r.units, r.samples, rowUnits, ints.FromBool(r.exact), ints.FromBool(r.within == 1)),
+		variant: wholeRowVariant, sizes: codegen.Constants(
+			"SPREAD", 0, "CLUSTER", r.cluster, "UNITS", r.units, "SEQUENCES", r.samples, "BAND", rowUnits,
+			"EXACT", ints.FromBool(r.exact), "BOUNDED", ints.FromBool(r.within == 1),
+		),
 		Knobs: knob.Params{"resident": inWholeRows, "samples": r.samples, "tile": rowUnits, "lanes": 4, "tensor": 1},
 	}
 }
