@@ -152,7 +152,7 @@ func (g backwardBulk) config(carried int, p driver.Properties) Config {
 func (c *Chooser) backwardBulks(l Layer, registers, carried int) ([]Config, string) {
 	var all []Config
 	why := "the GPU has no clusters of blocks"
-	if r := c.Knobs["resident"]; c.Properties.Capability < 90 || c.Knobs["tensor"] == 2 || r != asExpected && r != inBulk {
+	if r := c.Knobs["resident"]; !backwardBulkVariant.Feasible(c.Properties) || c.Knobs["tensor"] == 2 || r != asExpected && r != inBulk {
 		return nil, why
 	}
 	seen := map[string]bool{}

@@ -103,5 +103,11 @@ func barrierConfig() Config {
 	return Config{Knobs: knob.Params{"resident": WithBarrier, "tensor": 2, "functions": 1}}
 }
 
+// Variant is the kernel of t; nil: one group with a barrier.
+func (t Config) Variant() *Variant { return t.variant }
+
+// Cycles is how long a step of all sequences is expected to take.
+func (t Config) Cycles() float64 { return t.cycles }
+
 // Grouped reports whether t divides a layer among groups of blocks.
 func (t Config) Grouped() bool { return t.variant != nil }

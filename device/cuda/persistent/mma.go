@@ -237,7 +237,7 @@ func (c *Chooser) mmas(l Layer, states int, spread bool, blocks int, add func(Co
 			switch {
 			case !spread && resident != overGrid || spread && c.Knobs["resident"] != asExpected && c.Knobs["resident"] != resident:
 				continue
-			case resident == inBulk && c.Properties.Capability < 90:
+			case resident == inBulk && !bulkVariant.Feasible(c.Properties):
 				continue
 			}
 			samples := samples

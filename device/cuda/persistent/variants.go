@@ -3,60 +3,90 @@ package persistent
 import (
 	"fmt"
 	"strings"
+
+	"rnnbench/device/cuda/driver"
 )
 
-// A Variant is a kernel that runs a layer, or its gradient, in groups of blocks.
+// A Variant is a kernel that runs a layer, or its gradient, in groups of blocks. A
+// layer that fits none, or is asked to, runs in one group with a barrier (barrier.go);
+// layers upon each other may run as a stack (stack.go).
 type Variant struct {
-	Name      string
-	Strategy  string // of Strategies, or several
-	Doc       string // how it multiplies, and how its blocks exchange states
-	Hopper    bool   // it takes clusters of blocks, from compute capability 9.0 on
-	Backward  bool
-	files     []string // its text, in this order
-	entry     string   // the function of the last of them that runs a layer
-	exchanges string
+	Name       string
+	Backward   bool
+	Strategies []int  // the values of the knob "resident" that have it
+	Multiply   string // how it forms products
+	Exchange   string // how its blocks exchange what the next step needs
+	Clusters   bool   // it takes clusters of blocks, from compute capability 9.0 on
+
+	files []string // its text, in this order
+	entry string   // the function that runs a layer
 }
 
-// Variants are the kernels. A Chooser lists the configurations of all that fit and
-// takes the one with the fewest expected cycles.
+const (
+	pushes   = "pushed to the blocks of a cluster, or as words through the L2 cache"
+	partials = "partial sums, pushed within a cluster and as words through the L2 cache"
+)
+
+// Variants are the kernels. A Chooser lists the configurations of all that are feasible
+// and fit, and takes the one with the fewest expected cycles (cost.go).
 var Variants = []*Variant{
-	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant, backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant,
+	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant,
+	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant,
 }
 
 var (
 	simtVariant = &Variant{
-		Name: "simt", Strategy: "cluster, grid", files: []string{"simt"}, entry: "simt_layer",
-		Doc: "fused multiply-adds; threads share the columns of a unit's weights, which are in registers and shared memory", exchanges: "pushed to the blocks of a cluster, or as words through the L2 cache",
+		Name: "simt", Strategies: []int{inClusters, overGrid},
+		Multiply: "fused multiply-adds; threads share the columns of a unit",
+		Exchange: pushes,
+		files:    []string{"simt"}, entry: "simt_layer",
 	}
 	mmaVariant = &Variant{
-		Name: "mma", Strategy: "cluster, grid", files: []string{"fragments", "mma"}, entry: "mma_layer",
-		Doc: "tensor cores; warps share the columns of a band of units", exchanges: "pushed to the blocks of a cluster, or as words through the L2 cache",
+		Name: "mma", Strategies: []int{inClusters, overGrid},
+		Multiply: "tensor cores; warps share the columns of a band of units",
+		Exchange: pushes,
+		files:    []string{"fragments", "mma"}, entry: "mma_layer",
 	}
 	pollVariant = &Variant{
-		Name: "mma-poll", Strategy: "mma-poll", files: []string{"fragments", "mma_poll"}, entry: "mma_poll_layer",
-		Doc: "tensor cores; each warp reads the states that it multiplies", exchanges: "each warp polls the words that it needs in the L2 cache",
+		Name: "mma-poll", Strategies: []int{byPolling},
+		Multiply: "tensor cores; each warp reads the states that it multiplies",
+		Exchange: "each warp polls the words that it needs in the L2 cache",
+		files:    []string{"fragments", "mma_poll"}, entry: "mma_poll_layer",
 	}
 	bulkVariant = &Variant{
-		Name: "mma-bulk", Strategy: "mma-bulk", files: []string{"fragments", "mma_bulk"}, entry: "mma_bulk_layer", Hopper: true,
-		Doc: "tensor cores; groups take turns with several parts of the sequences", exchanges: "states are copied whole by the copy engine",
+		Name: "mma-bulk", Strategies: []int{inBulk}, Clusters: true,
+		Multiply: "tensor cores; groups take turns with several parts of the sequences",
+		Exchange: "the copy engine copies all states of a turn",
+		files:    []string{"fragments", "mma_bulk"}, entry: "mma_bulk_layer",
 	}
 	wholeRowVariant = &Variant{
-		Name: "wholerow", Strategy: "wholerow", files: []string{"fragments", "wholerow"}, entry: "wholerow_layer", Hopper: true,
-		Doc: "tensor cores; a warp multiplies whole rows of the weights of four units, for cells of three or four gates", exchanges: "pushed to the blocks of a cluster",
+		Name: "wholerow", Strategies: []int{inWholeRows}, Clusters: true,
+		Multiply: "tensor cores; a warp has whole rows of four units, of cells with three or four gates",
+		Exchange: "pushed to the blocks of a cluster",
+		files:    []string{"fragments", "wholerow"}, entry: "wholerow_layer",
 	}
 	backwardSIMTVariant = &Variant{
-		Name: "backward-simt", Strategy: "cluster, grid", Backward: true, files: []string{"backward_simt", "backward"}, entry: "back_layer",
-		Doc: "fused multiply-adds; each block forms its part of every unit's gradient", exchanges: "partial sums are pushed within a cluster, or go as words through the L2 cache",
+		Name: "backward-simt", Backward: true, Strategies: []int{inClusters, overGrid},
+		Multiply: "fused multiply-adds; each block forms its part of every unit's gradient",
+		Exchange: partials,
+		files:    []string{"backward_simt", "backward"}, entry: "back_layer",
 	}
 	backwardMMAVariant = &Variant{
-		Name: "backward-mma", Strategy: "cluster, grid", Backward: true, files: []string{"backward_mma", "backward"}, entry: "back_layer",
-		Doc: "tensor cores; each block forms its part of every unit's gradient", exchanges: "partial sums are pushed within a cluster, or go as words through the L2 cache",
+		Name: "backward-mma", Backward: true, Strategies: []int{inClusters, overGrid},
+		Multiply: "tensor cores; each block forms its part of every unit's gradient",
+		Exchange: partials,
+		files:    []string{"backward_mma", "backward"}, entry: "back_layer",
 	}
 	backwardBulkVariant = &Variant{
-		Name: "backward-bulk", Strategy: "mma-bulk", Backward: true, files: []string{"fragments", "backward_bulk"}, entry: "back_layer", Hopper: true,
-		Doc: "tensor cores; each block gathers the gradients of all gates", exchanges: "gradients are copied whole by the copy engine, sums are pushed within a cluster",
+		Name: "backward-bulk", Backward: true, Strategies: []int{inBulk}, Clusters: true,
+		Multiply: "tensor cores; each cluster gathers the gradients of all gates",
+		Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
+		files:    []string{"fragments", "backward_bulk"}, entry: "back_layer",
 	}
 )
+
+// Feasible reports whether a GPU can run the variant, whatever the layer.
+func (v *Variant) Feasible(p driver.Properties) bool { return !v.Clusters || p.Capability >= 90 }
 
 // text is that of the variant's kernel, without what it is configured by.
 func (v *Variant) text() string {
@@ -66,9 +96,6 @@ func (v *Variant) text() string {
 	}
 	return b.String()
 }
-
-// Exchange says how blocks exchange what the next step needs.
-func (v *Variant) Exchange() string { return v.exchanges }
 
 // A Strategy is a value of the knob "resident", which records and wisdom hold.
 type Strategy struct {

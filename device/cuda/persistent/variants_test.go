@@ -1,0 +1,45 @@
+package persistent_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/persistent"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+)
+
+// TestVariantsFeasible: a GPU without clusters of blocks has none of the variants that
+// take them, and each variant has the strategies that the table says.
+func TestVariantsFeasible(t *testing.T) {
+	old := driver.Properties{Capability: 80, SMs: 108, Shared: 163 << 10}
+	seen := map[string]bool{}
+	for _, p := range []driver.Properties{old, h200()} {
+		for _, k := range []knob.Params{nil, {"tensor": 1}, {"tensor": 2}} {
+			for _, c := range []*cell.Cell{cell.LSTM, cell.RNNTanh} {
+				for _, e := range []driver.Element{driver.Single, driver.Brain} {
+					all := slices.Concat(persistent.Candidates(c, 256, 16, e, k, p), persistent.BackwardCandidates(c, 256, 16, e, k, p))
+					for _, form := range all {
+						v := form.Variant()
+						if !v.Feasible(p) {
+							t.Errorf("%s is of a GPU of compute capability %d, which cannot run it", v.Name, p.Capability)
+						}
+						if !slices.Contains(v.Strategies, form.Knobs["resident"]) {
+							t.Errorf("%s has resident=%d, and the table says %v", v.Name, form.Knobs["resident"], v.Strategies)
+						}
+						seen[fmt.Sprint(v.Name, form.Knobs["resident"])] = true
+					}
+				}
+			}
+		}
+	}
+	for _, v := range persistent.Variants {
+		for _, s := range v.Strategies {
+			if !seen[fmt.Sprint(v.Name, s)] {
+				t.Errorf("no layer runs by %s with %s", v.Name, persistent.Setting("resident", s))
+			}
+		}
+	}
+}
