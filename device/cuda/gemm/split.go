@@ -300,7 +300,8 @@ func across(t *launch.Target, v schedule.View, all int) (width int, block [3]int
 // Largest looks for a factor's largest value, which its tail is to know.
 func Largest(t *launch.Target, from schedule.View, tail driver.Pointer) launch.Command {
 	width, block := across(t, from, from.Cols)
-	l := launch.New(scaled(t, "largest", nil, "V", width), [3]int{min(ints.CeilDiv(from.Rows, block[1]), AbsmaxParts), 1, 1}, block, uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(tail))
+	l := launch.New(scaled(t, "largest", nil, "V", width), [3]int{min(ints.CeilDiv(from.Rows, block[1]), AbsmaxParts), 1, 1}, block,
+		uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(tail))
 	l.Early = t.Properties.Capability >= 90
 	return l
 }

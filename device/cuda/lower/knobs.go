@@ -8,9 +8,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Knobs are of forms of kernels, and no form has all of them. What asks for a setting
-// that nothing in its schedule goes by would measure something else: it is declined. In
-// training it is enough that either a layer or its gradient goes by it.
+// No kernel has all knobs. A setting that no kernel of the schedule has would measure
+// something else than it says: it is declined. In training it is enough that either a
+// layer or its gradient has it.
 
 // taken are the knobs that something goes by, of those that are set.
 type taken struct {
@@ -91,22 +91,22 @@ func (t taken) product(op schedule.Gemm, l *Plan) {
 
 // untaken declines a setting that is not taken.
 func (p *Plan) untaken(t taken, refused error) error {
-	form := "no form of a layer that fits has it, with what else is set: try another, or leave it out"
+	form := "no configuration that fits has this setting with the others: try another value, or leave it out"
 	switch {
 	case p.Knobs["resident"] == persistent.WithBarrier:
-		form = "one group with a barrier is divided in one way alone: leave it out, or set another form by resident"
+		form = "the barrier kernel has one configuration: leave it out, or set another value of resident"
 	case len(p.Stacks.At) > 0:
-		form = "layers that run as one kernel have groups and samples alone: set stack=2, or leave it out"
+		form = "layers that run as one kernel have the knobs groups and samples alone: set stack=2, or leave it out"
 	}
-	const product = "no product here is of so few rows, by packed weights that others do not read, and can be so divided: leave it out"
+	const product = "no product in this schedule is small enough for the skinny kernel: leave it out"
 	for _, k := range []struct{ name, why string }{
 		{"resident", form}, {"cluster", form}, {"groups", form}, {"samples", form}, {"tile", form}, {"lanes", form}, {"tensor", form}, {"share", form},
-		{"functions", "one group with a barrier has exact ones: leave it out"},
-		{"clocks", "no layer here runs in a form that has them: leave it out"},
-		{"back", "no gradient here is divided among groups of blocks: leave it out"},
+		{"functions", "the barrier kernel has exact functions: leave it out"},
+		{"clocks", "no layer in this schedule runs by a kernel that has clocks: leave it out"},
+		{"back", "no gradient in this schedule runs in groups of blocks: leave it out"},
 		{"narrowwidth", product}, {"narrowrows", product}, {"narrow", product},
-		{"split", "no product here is one that the GPU can split: leave it out"},
-		{"pick", "no product here is by one of the algorithms that the library names: leave it out"},
+		{"split", "no product in this schedule can be split on this GPU: leave it out"},
+		{"pick", "no product in this schedule is by an algorithm that the library names: leave it out"},
 	} {
 		v := p.Knobs[k.name]
 		switch {

@@ -52,7 +52,7 @@ const (
 	mmaGrid       = 1780 // through the L2 cache
 	mmaGridRate   = 5000 // bytes a cycle
 	mmaGridThread = 23   // of a byte of a thread
-	mmaUneven     = 1.05 // where sequences are not eights
+	mmaUneven     = 1.05 // where sequences are not a multiple of 8
 	mmaStreamed   = 0.75 // where inputs are read ahead; as recorded of 512 units
 )
 

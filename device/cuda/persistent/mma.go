@@ -132,7 +132,7 @@ func (f mma) shaped(blocks int, p driver.Properties) (mma, string) {
 	case f.band != 4 && f.band != 8 && f.band != 16:
 		return f, fmt.Sprintf("a warp has 4, 8 or 16 units, not %d", f.band)
 	case f.spread && !f.poll && f.samples%8 != 0:
-		return f, fmt.Sprintf("%d sequences are not eights", f.samples)
+		return f, fmt.Sprintf("%d sequences are not a multiple of 8", f.samples)
 	case f.uneven():
 		return f, fmt.Sprintf("%d sequences are not shared evenly by the %d warps of a band", 8*f.tiles(), f.split)
 	case threads > 1024:

@@ -81,7 +81,7 @@ func (t simt) shaped(blocks int, p driver.Properties) (simt, string) {
 	t.chunks = ints.CeilDiv(t.hidden, t.lanes*t.step())
 	switch threads := t.threads(); {
 	case t.samples != ints.PowerOfTwo(t.samples):
-		return t, fmt.Sprintf("%d sequences are no power of two", t.samples)
+		return t, fmt.Sprintf("%d sequences are not a power of two", t.samples)
 	case ints.PowerOfTwo(t.tile)*ints.PowerOfTwo(t.gates) > t.lanes:
 		return t, "a thread has more rows than lanes to sum them over"
 	case threads > 1024:

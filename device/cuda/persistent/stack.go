@@ -121,7 +121,7 @@ func (st *Stack) looked(samples int, p driver.Properties) (why string) {
 		}
 	}
 	if st.samples%8 != 0 {
-		return fmt.Sprintf("%d sequences are not eights", samples)
+		return fmt.Sprintf("%d sequences are not a multiple of 8", samples)
 	}
 	st.parts, st.split = ints.CeilDiv(st.sequences(), st.samples), 8
 	lines := ints.CeilDiv(st.hidden*st.weights.Bytes(), 64)

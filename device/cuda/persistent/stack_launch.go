@@ -33,7 +33,8 @@ func LaunchStack(t *launch.Target, st *Stack, meeting uint64) launch.Command {
 	}
 	name := codegen.KernelName(kernel, len(st.layers), op.Cell.Name, op.Hidden())
 	write := func() codegen.Source {
-		return codegen.Source{Name: name, Text: "constexpr int " + sizes + ";\n" + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t)) + file("fragments").Text + file(kernel).Text + st.entry(name, groups)}
+		text := "constexpr int " + sizes + ";\n" + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t))
+		return codegen.Source{Name: name, Text: text + file("fragments").Text + file(kernel).Text + st.entry(name, groups)}
 	}
 	args := []uint64{uint64(op.Steps), uint64(st.batch), meeting, t.Status()}
 	for l, op := range st.layers {

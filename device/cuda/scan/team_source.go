@@ -18,8 +18,12 @@ func (s *writer) teamSource(name string) codegen.Source {
 		more, fewer = fmt.Sprintf("  more_registers<%d>();\n", computing), fmt.Sprintf("    fewer_registers<%d>();\n", helping)
 	}
 	var b, fetch strings.Builder
-	fmt.Fprintf(&b, "enum { V = %d, K = %d, TAIL = %d, N = %d, LANES = %d, THREADS = %d, PLACES = %d, PARTS = %d, BEHIND = %d, HOLD = %d, BUFFER = %d, STAGED = %d, SEEKERS = %d, LOOKS = %d, STATES = %d, COPIERS = %d, PACED = %v };\n%s%s",
-		s.width, s.chunk, s.tail, s.values(), s.lanes, s.threads, s.places, s.parts(), s.behind, s.hold, bytes, s.staged(), s.seekers(), s.looks(), teamStates, copiers, s.inference(), file("linear").Text, file("team").Text)
+	constants := codegen.Constants(
+		"V", s.width, "K", s.chunk, "TAIL", s.tail, "N", s.values(), "LANES", s.lanes, "THREADS", s.threads,
+		"PLACES", s.places, "PARTS", s.parts(), "BEHIND", s.behind, "HOLD", s.hold, "BUFFER", bytes, "STAGED", s.staged(),
+		"SEEKERS", s.seekers(), "LOOKS", s.looks(), "STATES", teamStates, "COPIERS", copiers,
+	)
+	fmt.Fprintf(&b, "enum { %s, PACED = %v };\n%s%s", constants, s.inference(), file("linear").Text, file("team").Text)
 	roles := codegen.Text(kernels, "roles_grouped.tpl")
 	if s.sole() {
 		roles = codegen.Text(kernels, "roles_sole.tpl")
