@@ -10,15 +10,18 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// An absmaxRoom is where a stream has the tails of factors that are split with a product (scales.cu):
-// what was found of one holds for later products of the stream until something is written to it.
+// To split a factor in halves, its largest value must be known. It is left in a tail
+// (scales.cu), of which each stream has some slots. A tail is valid for later products of
+// the stream, until something is written to the factor.
+
+// An absmaxRoom is where a stream has its slots.
 type absmaxRoom struct {
 	at    int64
 	slots int
-	sums  int64 // of parts of a factor's rows
+	sums  int64 // where partial sums of rows are that are formed along with a largest value
 }
 
-// slotBytes is what a tail takes, and mostSlots how many a stream has at most.
+// The size of a slot, and how many a stream has at most.
 const (
 	absmaxSlotBytes = (gemm.AbsmaxBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment
 	absmaxSlots     = 64
@@ -30,8 +33,8 @@ type absmaxKnown struct {
 	stream, slot int
 }
 
-// absmax is where v's is on a stream, and what finds its largest value unless that is known or
-// found by who copies v.
+// absmax returns the address of v's tail, and the commands that find v's largest value.
+// There are none if the value is known, or if a copy of v finds it.
 func (e *emitter) absmax(v schedule.View, stream int, copied bool) (driver.Pointer, []launch.Command) {
 	room, used := e.plan.absmax[stream], 0
 	oldest := -1
@@ -68,9 +71,10 @@ func (e *emitter) absmax(v schedule.View, stream int, copied bool) (driver.Point
 	return at, []launch.Command{gemm.Largest(e.Target, v, at)}
 }
 
-// sumAhead is the sum of v's rows that is the next one on a stream behind a node, if nothing is written to v
-// until then, which can be begun by who looks for v's largest value. At most one is begun, none while a chain goes on, since
-// the parts of one that is among it are added up at its end.
+// sumAhead finds the next sum of v's rows behind a node on the same stream, if nothing is
+// written to v before it. The kernel that finds v's largest value can form its partial
+// sums. There is at most one such sum, and none inside a chain, which adds up the partial
+// sums of its own at its end.
 func (e *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.SumRows) {
 	const far = 32
 	if _, ok := e.chained[node]; ok {
@@ -92,7 +96,7 @@ func (e *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.Sum
 	return 0, schedule.SumRows{}
 }
 
-// sums is where the sums of parts of a factor's rows are that are begun ahead.
+// sums is where such partial sums are.
 func (e *emitter) sums(stream int) driver.Pointer {
 	return e.Base + driver.Pointer(e.plan.absmax[stream].sums)
 }

@@ -11,14 +11,16 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Products whose sums are in parts, gradients of weights above all, follow each other in chains: the pieces of
-// their right factors are made in one launch, and their parts are added up in one behind the last, with the parts of a
-// sum of rows among them and with what a small addition ahead of them adds.
+// Split-K products, gradients of weights above all, often follow each other. Such a chain
+// packs all of its right operands in one launch and adds up all of its partial sums in
+// another, behind the last product. Sums of rows among them and a small addition ahead of
+// them join that last launch.
 
 // longestChain is how many products a chain has at most.
 const longestChain = 8
 
-// inParts reports whether op is formed in parts, of pieces that are made with it, at one go.
+// inParts reports whether op is a split-K product that packs its right operand itself, all
+// of it at once.
 func (p *Plan) inParts(op schedule.Gemm) bool {
 	if p.Factors[op.B.M.ID] != nil || p.Kept[op.B.M.ID] != gemm.Library || p.MethodOf(op) != gemm.SplitKernel || !gemm.EngineCopies(op.A) || len(gemm.CutTerms(op, false, gemm.SplitRoom)) > 1 {
 		return false
@@ -27,17 +29,17 @@ func (p *Plan) inParts(op schedule.Gemm) bool {
 	return w.Parts > 1
 }
 
-// linkBytes is what op's right pieces take, and those with op's parts.
-func (p *Plan) linkBytes(op schedule.Gemm) (pieces, all int64) {
+// operandBytes is the size of op's packed right operand, alone and with op's partial sums.
+func (p *Plan) operandBytes(op schedule.Gemm) (pieces, all int64) {
 	m, n, k := op.Sizes()
 	pieces, _ = gemm.PackedBytes(n, k)
 	w, _ := gemm.Divide(op, p.SMs)
 	return pieces, pieces + int64(ints.RoundUp(4*w.Parts*m*n, launch.Alignment))
 }
 
-// chain lists the nodes of the chain that begins with the product at node i, i itself and sums of rows
-// among them, and the bytes that its products need. None reads or writes what one before it writes, no other
-// stream waits for any but the last, and they wait for none.
+// chain lists the nodes of the chain that begins with the product at node i, with i itself
+// and sums of rows, and the bytes that its products need. No node of it touches what an
+// earlier one writes. They wait for no other stream, and others wait for the last alone.
 func (p *Plan) chain(i int) (nodes []int, bytes int64) {
 	s := p.schedule
 	first, ok := s.Nodes[i].Op.(schedule.Gemm)
@@ -56,7 +58,7 @@ func (p *Plan) chain(i int) (nodes []int, bytes int64) {
 			if op.TransA != first.TransA || j > i && !p.inParts(op) {
 				return nodes, bytes
 			}
-			_, all := p.linkBytes(op)
+			_, all := p.operandBytes(op)
 			if j > i && bytes+all > gemm.SplitRoom {
 				return nodes, bytes
 			}
@@ -75,8 +77,9 @@ func overlap(a, b []schedule.View) bool {
 	return slices.ContainsFunc(a, func(v schedule.View) bool { return slices.ContainsFunc(b, v.Overlaps) })
 }
 
-// following lists the products of the chain that begins with the node that is bound, without that. It ends where a sum of
-// rows is of what nobody has looked through, or would be begun by who looks through a left factor.
+// following lists the other products of the chain that begins with the node at hand. The
+// chain ends ahead of a sum of rows whose partial sums nobody has formed, and of a left
+// factor whose largest value would be found along with partial sums.
 func (e *emitter) following(stream int) (nodes []int) {
 	if e.now < 0 {
 		return nil
@@ -99,16 +102,17 @@ func (e *emitter) following(stream int) (nodes []int) {
 	return nodes
 }
 
-// right is where the pieces of op's right factor are, whose tail is given, and what makes them: in scratch memory from
-// free on, unless the product that begins op's chain has made them. It makes those of all of its chain.
+// right returns op's packed right operand, and the commands that pack it into scratch
+// memory from free on. The first product of a chain packs the operands of all; the others
+// need no commands. tail is that of op's right factor.
 func (e *emitter) right(op schedule.Gemm, tail, free driver.Pointer, stream int) (gemm.Operand, []launch.Command) {
 	if made, ok := e.chained[e.now]; ok {
 		return made, nil
 	}
-	var steps []launch.Command
+	var commands []launch.Command
 	var calls launch.Batch
 	add := func(op schedule.Gemm, tail driver.Pointer) gemm.Operand {
-		bytes, all := e.plan.linkBytes(op)
+		bytes, all := e.plan.operandBytes(op)
 		at := gemm.Operand{At: free, Tail: tail, Parts: free + driver.Pointer(bytes)}
 		free += driver.Pointer(all)
 		gemm.AddPacking(e.Target, &calls, op.B, op.TransB, at.At, tail, tail)
@@ -118,13 +122,14 @@ func (e *emitter) right(op schedule.Gemm, tail, free driver.Pointer, stream int)
 	for _, i := range e.following(stream) {
 		op := e.plan.schedule.Nodes[i].Op.(schedule.Gemm)
 		tail, more := e.absmax(op.B, stream, false)
-		steps = append(steps, more...)
+		commands = append(commands, more...)
 		e.chained[i], e.chainEnd = add(op, tail), i
 	}
-	return first, append(steps, gemm.PackOperands(e.Target, calls, !op.TransA))
+	return first, append(commands, gemm.PackOperands(e.Target, calls, !op.TransA))
 }
 
-// joinsSums reports whether node i adds one small matrix to another, which can be done with the parts of the product behind it.
+// joinsSums reports whether node i adds one small matrix to another, and a chain that
+// begins behind it can do so with its partial sums.
 func (e *emitter) joinsSums(i int) bool {
 	n := e.plan.schedule.Nodes[i]
 	op, ok := n.Op.(schedule.Map)
@@ -144,8 +149,8 @@ func (e *emitter) joinsSums(i int) bool {
 	return len(nodes) > 0
 }
 
-// sumBehind is the sum of rows that follows a product, whose parts have been formed: they are
-// added up with those of the product.
+// sumBehind is the sum of rows that follows a product, if its partial sums were formed:
+// they are added up with those of the product.
 func (e *emitter) sumBehind(op schedule.Gemm, stream int) (schedule.SumRows, bool) {
 	i := e.now + 1
 	if !e.summed[i] {

@@ -13,19 +13,19 @@ import (
 )
 
 // An emitter turns operations into commands, one after the other. What it
-// remembers from one to the next is of products whose factors are split.
+// remembers from one to the next is of products whose factors are split: whose
+// largest values are known, and whose partial sums have not been added up yet.
 type emitter struct {
 	*launch.Target
 	plan     *Plan
 	at       int                  // the place of the operation among all of the schedule
 	now      int                  // the node; -1: none is
-	known    []absmaxKnown        // of factors, the latest used last
-	summed   map[int]bool         // sums of rows, by node, whose parts have been formed by who looked for the largest value
-	added    map[int]bool         // of these: whose parts have been added up with a product's
-	chained  map[int]gemm.Operand // products that another has made the right pieces of, by node
-	chainEnd int                  // the node with the last of them
+	known    []absmaxKnown        // factors whose largest values are known, the latest used last
+	summed   map[int]bool         // sums of rows, by node, whose partial sums were formed along with a largest value
+	added    map[int]bool         // of these: those that were added up along with a product's
+	chained  map[int]gemm.Operand // products, by node, whose right operands were packed along with another's
+	chainEnd int                  // the node of the last of them
 	pending  []gemm.PartialSums   // to be added up behind that
-	touched  [][]int              // per matrix, the nodes that do; nil: not listed yet
 }
 
 // scratch is memory that an operation of a stream may write to while it runs.
@@ -72,7 +72,7 @@ func (e *emitter) node(i int) ([]launch.Command, error) {
 	}
 	if i > 0 && e.plan.Fused[i-1] {
 		g := s.Nodes[i-1].Op.(schedule.Gemm)
-		return []launch.Command{gemm.SkinnyCell(e.Target, g, n.Op.(schedule.Cell), e.plan.Factors[g.B.M.ID], !e.overwritten(i-1))}, nil
+		return []launch.Command{gemm.SkinnyCell(e.Target, g, n.Op.(schedule.Cell), e.plan.Factors[g.B.M.ID], e.plan.keep[i-1])}, nil
 	}
 	if row := e.biasOf(i); !row.Empty() {
 		return e.splitProduct(n.Op.(schedule.Gemm), row, n.Stream%launch.MaxStreams), nil

@@ -28,6 +28,7 @@ type Plan struct {
 	gemm.SplitPlan                                    // methods of products of single precision
 	gemm.SkinnyPlan                                   // factors that are packed for skinny products
 	awaited           []bool                          // per node, whether one of another stream waits for it
+	keep              map[int]bool                    // products that run with their cells, by node: whether they must be kept
 	layers            map[int]layer                   // kernels of persistent layers and gradients, by their places among all operations
 	sides             int                             // parts of the GPU that they share
 	layout                                            // memory
@@ -48,6 +49,7 @@ var passes = []pass{
 	{name: "elements", run: storeElements, show: showElements},  // how each matrix is stored
 	{name: "stacks", run: stackLayers, show: showStacks},        // which persistent layers run as one kernel
 	{name: "products", run: chooseProducts, show: showProducts}, // how products are formed, which packed factors are theirs alone
+	{name: "kept", run: keepProducts},                           // which products of fused cells are read by others
 	{name: "layers", run: chooseLayers, show: showLayers},       // which kernel runs each persistent layer and gradient
 	{name: "memory", run: placeMatrices, show: showMemory},      // where matrices, scratch memory and words that blocks share lie
 	{name: "weights", run: layWeights, show: showWeights},       // how weights of persistent layers are packed, which need no copy

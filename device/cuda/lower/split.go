@@ -9,13 +9,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Products of single precision by a kernel that splits the left factor in halves as it
-// multiplies it (split_fp16.cu): what limits one product of the pieces of both factors
-// (split.go) is that the left one's, one and a half times its bytes, go through memory.
-// The right factor's are made ahead, in the order in which they are multiplied.
-
-// splitProduct forms a product whose left factor is split on the way, and adds a row to each
-// of its rows, if there is one and sums are not in parts.
+// splitProduct forms a product by the kernel that splits the left factor as it multiplies
+// it (gemm/split_fp16.cu). It adds bias to each row, if there is one.
 func (e *emitter) splitProduct(op schedule.Gemm, bias schedule.View, stream int) []launch.Command {
 	kept := e.plan.Kept[op.B.M.ID] != gemm.Library
 	copied := !gemm.EngineCopies(op.A)
@@ -61,7 +56,8 @@ func (e *emitter) splitProduct(op schedule.Gemm, bias schedule.View, stream int)
 	return out
 }
 
-// biasOf is that row where the kernel that forms the product adds it.
+// biasOf is the row that the kernel of node i, a product, adds to each of its rows in place
+// of the next node. It is empty where the kernel adds none.
 func (e *emitter) biasOf(i int) (row schedule.View) {
 	s := e.plan.schedule
 	if i < 0 {

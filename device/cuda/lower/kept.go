@@ -6,15 +6,28 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
+// keepProducts finds which products that run with their cells must be kept: what is not
+// formed anew before anything else looks at it.
+func keepProducts(p Plan) (Plan, error) {
+	p.keep = map[int]bool{}
+	var at [][]int
+	for i, fused := range p.Fused {
+		if !fused {
+			continue
+		}
+		if at == nil {
+			at = touched(p.schedule)
+		}
+		p.keep[i] = !overwritten(p.schedule, at, i)
+	}
+	return p, nil
+}
+
 // overwritten reports whether the product of node i, which its cell has used, is
 // formed anew before anything else looks at it.
-func (e *emitter) overwritten(i int) bool {
-	s := e.plan.schedule
+func overwritten(s *schedule.Schedule, touched [][]int, i int) bool {
 	c := s.Nodes[i].Op.(schedule.Gemm).C
-	if e.touched == nil {
-		e.touched = touched(s)
-	}
-	at := e.touched[c.M.ID]
+	at := touched[c.M.ID]
 	next, _ := slices.BinarySearch(at, i+2)
 	if next == len(at) {
 		return false
