@@ -7,7 +7,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// AddPacking adds to calls the one that makes the pieces of a right factor, whose terms lie along its rows where it is transposed.
+// AddPacking adds to calls the packing of a right factor to an address. With trans, its
+// terms lie along its rows. tail has its largest value; its scale is left in own.
 func AddPacking(t *launch.Target, calls *launch.Batch, from schedule.View, trans bool, to, tail, own driver.Pointer) {
 	terms, columns, term, column := from.Rows, from.Cols, from.M.Cols, 1
 	if trans {
@@ -18,12 +19,13 @@ func AddPacking(t *launch.Target, calls *launch.Batch, from schedule.View, trans
 	calls.Block = [3]int{launch.BlockSize, 1, 1}
 }
 
-// PackOperands makes right factors' pieces, for left factors that have their terms along their rows or not.
+// PackOperands packs right factors in one launch. With along, the terms of the left factors
+// lie along their rows.
 func PackOperands(t *launch.Target, calls launch.Batch, along bool) launch.Command {
 	return t.Batch("rightpieces", "int, int, const float*, long long, long long, quad*, const float*, float*", file("scales", "V", 1, "ALONG", ints.FromBool(along)).Text+file("pack_operand").Text, calls)
 }
 
-// PackRight packs the right factor of products whose left factors are split on the way.
+// PackRight packs a right factor for SplitKernel.
 func PackRight(t *launch.Target, op schedule.Pack) []launch.Command {
 	_, tail := PackedBytes(op.Dst.Cols, op.Dst.Rows)
 	to := t.At(op.Dst)
@@ -32,7 +34,7 @@ func PackRight(t *launch.Target, op schedule.Pack) []launch.Command {
 	return []launch.Command{Largest(t, op.Src, to+driver.Pointer(tail)), PackOperands(t, call, true)}
 }
 
-// PackRights packs several such factors in two launches.
+// PackRights packs several right factors for SplitKernel in two launches.
 func PackRights(t *launch.Target, ops []schedule.Op) []launch.Command {
 	var look, split launch.Batch
 	width := 4

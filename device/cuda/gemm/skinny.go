@@ -17,15 +17,15 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A product is narrow of up to narrowRows rows, and large enough to have a
-// kernel made for it from narrowFactor values of its right factor on.
+// A product is skinny with at most skinnyRows rows. It gets a kernel of its own by
+// default if its right factor has at least skinnyFactor values.
 const (
 	skinnyRows   = 128
 	skinnyFactor = 1 << 16
 )
 
-// A Skinny is how skinny.cu divides products of few rows that have the
-// same packed right factor, and how that factor is stored.
+// A Skinny is how skinny.cu divides the products of few rows that share a packed
+// right factor, and how that factor is stored.
 type Skinny struct {
 	length, columns int  // of the factor: terms of a sum, and sums
 	fused           bool // a cell runs with the product
@@ -48,14 +48,14 @@ func (n *Skinny) String() string {
 func (n Skinny) width() int { return 16 * n.tiles * n.bands }
 func (n Skinny) rows() int  { return 8 * n.eights }
 
-// chunks is how many pieces of 64 bytes along the sum a warp has.
+// chunks is the number of a warp's pieces along the sum, 64 bytes each.
 func (n Skinny) chunks() int { return ints.CeilDiv(n.length*n.weights.Bytes(), 64*n.slices) }
 
-// total is how many pieces there are for all warps.
+// total is the number of pieces of all warps.
 func (n Skinny) total() int   { return n.chunks() * n.slices }
 func (n Skinny) threads() int { return 32 * n.bands * n.slices }
 
-// blocks is how many blocks stand side by side for all columns.
+// blocks is the number of blocks across the columns.
 func (n Skinny) blocks() int { return ints.CeilDiv(n.columns/n.gates, n.width()/n.gates) }
 
 // Quads is the size of the packed factor, in pieces of 16 bytes.
@@ -64,8 +64,8 @@ func (n Skinny) Quads() int { return n.blocks() * n.tiles * n.bands * n.total() 
 // shared is what a block needs of shared memory: the sums of its slices.
 func (n Skinny) shared() int { return 4 * n.slices * n.rows() * (n.width() + 4) }
 
-// stages is how many pieces a warp has in registers at a time, one of which it
-// multiplies.
+// stages is the number of pieces in a warp's registers at a time. It multiplies one of
+// them while the others arrive.
 func (n Skinny) stages() int {
 	left := 224 - 4*n.tiles*n.eights - 4*n.eights - 2*n.eights
 	if n.exact {
@@ -84,7 +84,7 @@ func SkinnyKnobs(s *schedule.Schedule) []knob.Knob {
 	return nil
 }
 
-// SkinnyKnobDocs are the knobs of products of few rows by a kernel of this package.
+// SkinnyKnobDocs are the knobs of skinny products.
 func SkinnyKnobDocs() []knob.Knob {
 	return []knob.Knob{
 		{Name: "narrow", Doc: "products of few rows by a kernel of this program's, with the cell that follows in one (1) or apart (3), or by the vendor's library (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
@@ -93,8 +93,8 @@ func SkinnyKnobDocs() []knob.Knob {
 	}
 }
 
-// chooseSkinny is the division that is expected to be the fastest of those that
-// knobs leave, if it is faster than the library or asked for.
+// chooseSkinny picks the division that is expected to be the fastest of those that
+// knobs allow. ok tells whether it beats the library or was asked for.
 func chooseSkinny(n Skinny, rows, share int, k knob.Params, p driver.Properties) (Skinny, bool) {
 	best, least := n, math.Inf(1)
 	if !skinnyAsked(k) {
@@ -116,7 +116,7 @@ func chooseSkinny(n Skinny, rows, share int, k knob.Params, p driver.Properties)
 	return best, found
 }
 
-// divisions are all that there are, in blocks of eight warps.
+// divisions yields all divisions, in blocks of eight warps.
 func (n Skinny) divisions() iter.Seq[Skinny] {
 	return func(yield func(Skinny) bool) {
 		for _, n.tiles = range []int{1, 2, 3, 4} {
@@ -131,13 +131,13 @@ func (n Skinny) divisions() iter.Seq[Skinny] {
 	}
 }
 
-// skinnyAsked reports whether knobs ask for narrow products, whatever their size.
+// skinnyAsked reports whether knobs ask for skinny products, whatever their size.
 func skinnyAsked(k knob.Params) bool {
 	return k["narrow"] == 1 || k["narrow"] == 3 || k["narrowwidth"]+k["narrowrows"] > 0
 }
 
-// A SkinnyPlan says which packed factors are stored for narrow products, those
-// that such products alone read, and which of these run a cell as well.
+// A SkinnyPlan says which packed factors are stored for skinny products: those that
+// nothing else reads. It also says which of the products run a cell as well.
 type SkinnyPlan struct {
 	Factors map[int]*Skinny
 	Fused   map[int]bool // by the place of the product in the schedule; its cell is next
@@ -192,7 +192,8 @@ type use struct {
 	other bool // by something else than products of few rows by all of it
 }
 
-// factorUses are those of s, by the matrix's number; apart: no cell runs with a product.
+// factorUses lists how the packed factors of s are read, by matrix. With apart, no
+// cell runs with a product.
 func factorUses(s *schedule.Schedule, apart bool) map[int]*use {
 	uses := map[int]*use{}
 	of := func(m *schedule.Matrix) *use {
@@ -226,7 +227,7 @@ func factorUses(s *schedule.Schedule, apart bool) map[int]*use {
 	return uses
 }
 
-// product adds one, with a cell of so many gates behind it.
+// product notes a product with a cell of so many gates behind it.
 func (u *use) product(g schedule.Gemm, gates int) {
 	if u.gates < 0 {
 		u.gates = gates
@@ -238,9 +239,9 @@ func (u *use) product(g schedule.Gemm, gates int) {
 	u.other = u.other || g.TransA || g.TransB || g.B != g.B.M.All() || rows > skinnyRows
 }
 
-// gatesBehind is the number of gates of the cell that follows product i at once,
-// on the same stream, and can run with it: it reads all of the product, and
-// writes nothing that other units' products read. 0: there is none.
+// gatesBehind is the number of gates of a cell that can run with product i; 0: there is
+// none. The cell is the next node, on the same stream. It reads all of the product, and
+// writes nothing that the products of other units read.
 func gatesBehind(s *schedule.Schedule, i int) int {
 	g := s.Nodes[i].Op.(schedule.Gemm)
 	if i+1 >= len(s.Nodes) || s.Nodes[i+1].Stream != s.Nodes[i].Stream || g.Accumulate {
@@ -261,7 +262,7 @@ func gatesBehind(s *schedule.Schedule, i int) int {
 	return c.Cell.Recurrent
 }
 
-// PackSkinny packs a factor.
+// PackSkinny packs the right factor of skinny products.
 func PackSkinny(t *launch.Target, op schedule.Pack, n *Skinny) launch.Command {
 	term, column := op.Src.M.Cols, 1
 	if op.Trans {
@@ -288,8 +289,8 @@ func SkinnyProduct(t *launch.Target, op schedule.Gemm, n *Skinny) launch.Command
 	return skinnyLaunch(t, op, &plain, "gemm", out, fmt.Sprintf(", %v* c, int ldc", t.Element(op.C)), "out.c = c, out.ldc = ldc;", uint64(t.At(op.C)), uint64(op.C.M.Cols))
 }
 
-// SkinnyCell is a product of few rows and the cell behind it. The product itself
-// is kept where keep says so.
+// SkinnyCell is a product of few rows and the cell behind it. With keep, the product
+// itself is written as well.
 func SkinnyCell(t *launch.Target, op schedule.Gemm, c schedule.Cell, n *Skinny, keep bool) launch.Command {
 	p := c.Program()
 	groups := slices.DeleteFunc(t.Groups(p, c.Vector), func(g codegen.Group) bool { return g.Name == codegen.GroupName(cell.Ref{Kind: cell.R}) })
@@ -335,8 +336,7 @@ func SkinnyCell(t *launch.Target, op schedule.Gemm, c schedule.Cell, n *Skinny, 
 	return skinnyLaunch(t, op, n, pointwise.CellName(c), text.String(), fmt.Sprintf(", %v* c, int ldc, int keep%s", t.Element(op.C), codegen.Params(groups)), set.String(), args...)
 }
 
-// skinnyLaunch is the launch of a kernel that forms a product and has it
-// written by the struct out.
+// skinnyLaunch is the kernel that forms a product, which the struct out writes.
 func skinnyLaunch(t *launch.Target, op schedule.Gemm, n *Skinny, name, out, declared, set string, args ...uint64) launch.Command {
 	aligned := n.length*n.weights.Bytes()%16 == 0 && op.A.M.Cols*n.weights.Bytes()%16 == 0 && int(t.At(op.A))%16 == 0
 	sizes := fmt.Sprintf("typedef %v W;\nenum { TILES = %d, EIGHTS = %d, BANDS = %d, SLICES = %d, STAGES = %d, ALIGNED = %d, EXACT = %d };\n",

@@ -12,20 +12,19 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Products of single precision on tensor cores. Each factor is scaled by a power
-// of two, so that its largest value is of the order of 2¹⁴, and split into the
-// nearest halves, high, and the halves nearest to the rest, low: what is not
-// within 2⁻¹⁸ of the largest loses bits that its product with the largest has no
-// place for. Of the four products the smallest is left out, which is 2⁻²² of the
-// result. The other three are one product of halves over three times the columns,
+// Products of single precision on tensor cores. Each factor is scaled by a power of
+// two, so that its largest value is of the order of 2¹⁴. Then it is split in two
+// halves: high is nearest to the value, low to the rest. Values below 2⁻¹⁸ of the
+// largest lose bits, which their product with the largest has no place for. Of the
+// four products, low·low is left out, which is 2⁻²² of the result. The other three are
+// one product of halves over three times the terms:
 //
 //	A·B ≈ [low A | high A | high A] · [high B | low B | high B]ᵀ,
 //
-// which sums small terms before large ones and scales the sum back. Both factors
-// are laid out along the sum. Columns of zeros keep pieces aligned to sixteen
-// bytes.
+// It sums small terms before large ones, and its result is scaled back. Both factors
+// are laid out along the sum. Columns of zeros align pieces to 16 bytes.
 
-// ProductKnobs are those of schedules with products.
+// ProductKnobs are the knobs of schedules with products.
 func ProductKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
 		if _, ok := op.(schedule.Gemm); !ok {
@@ -44,7 +43,7 @@ func SplitKnob() knob.Knob {
 	return knob.Knob{Name: "split", Doc: "fp32 products, but narrow ones, as three of halves on tensor cores, by the library (1) or a kernel that splits the left factor as it multiplies it (3), or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}}
 }
 
-// pieceColumns is the length of a piece of a factor along the sum of k terms.
+// pieceColumns is the length of a piece of a factor, high or low, along k terms.
 func pieceColumns(k int) int { return ints.RoundUp(k, 8) }
 
 // largestParts is in how many parts the largest value of a factor is looked for;
@@ -54,7 +53,7 @@ const (
 	AbsmaxBytes = 4 * (4 + AbsmaxParts)
 )
 
-// SplitBytes is what a split factor takes, n rows of k terms, and where its tail is.
+// SplitBytes is the size of a split factor of n rows and k terms, and where its tail is.
 func SplitBytes(n, k int) (all, tail int64) {
 	tail = 6 * int64(n) * int64(pieceColumns(k))
 	return (tail + AbsmaxBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
@@ -85,9 +84,9 @@ func profitable(op schedule.Gemm, f Method) bool {
 	return f == Library || m >= 256 && n >= map[Method]int{SplitLibrary: 64, SplitKernel: 32}[f] && k >= 32
 }
 
-// fastest is the form that is expected to be the fastest of those that all of ops can be
-// formed in and that may pay for some, whose right factor is the same and split ahead of them
-// or with each.
+// fastest is the method that is expected to be the fastest for ops, which share a right
+// factor. It is feasible for all of them and may pay for some. With ahead, the right
+// factor is split once before them; else it is split with each.
 func (s SplitPlan) fastest(ahead bool, ops ...schedule.Gemm) Method {
 	best, least := Library, math.Inf(1)
 	for f := range SplitKernel + 1 {
@@ -105,9 +104,8 @@ func (s SplitPlan) fastest(ahead bool, ops ...schedule.Gemm) Method {
 	return best
 }
 
-// A SplitPlan says which products of a schedule are split, and which matrices
-// are stored split alone: those of weights that are packed for such products
-// and read by nothing else.
+// A SplitPlan says which products of a schedule are split. It also says which packed
+// weights are stored in split form: those that only such products read.
 type SplitPlan struct {
 	Any    bool   // products may be split
 	asked  Method // of products; single: as is expected to pay
@@ -158,7 +156,7 @@ func NewSplitPlan(s *schedule.Schedule, k knob.Params, p driver.Properties) Spli
 	return out
 }
 
-// MethodOf is the form of op.
+// MethodOf is the method of op.
 func (s SplitPlan) MethodOf(op schedule.Gemm) Method {
 	if !s.Any {
 		return Library
@@ -172,20 +170,20 @@ func (s SplitPlan) MethodOf(op schedule.Gemm) Method {
 // IsSplit reports whether op is split.
 func (s SplitPlan) IsSplit(op schedule.Gemm) bool { return s.MethodOf(op) != Library }
 
-// SplitRoom is what the pieces of a product's factors take at most: larger products are
-// formed in portions.
+// SplitRoom is the most memory that the pieces of a product's factors take. Larger
+// products are formed in portions.
 var SplitRoom int64 = 512 << 20
 
-// splitTerms is how many terms are summed at a time by the library.
-// Tensor cores cut off what they add beyond 24 bits, always towards zero, sixteen
-// terms at a time, so that a sum of n terms is off by n/16 · 2⁻²⁴ of what has been
-// summed, about; portions are added in single precision, rounded to nearest.
+// splitTerms is how many terms the library sums at a time. Tensor cores add sixteen
+// terms at a time and cut off what is beyond 24 bits, always towards zero. So a sum of n
+// terms is off by about n/16 · 2⁻²⁴. Portions are added in single precision, rounded to
+// nearest.
 const splitTerms = 4096
 
-// Portions cuts op so that the pieces of its factors, of the left one alone where
-// the right is kept, need no more than room, into equal shares of rows, or of
-// the sum's terms where those are more and no more than terms at a time. Shares of
-// rows need all of the right one, which may be more than room.
+// Portions cuts op so that the pieces of its factors need no more than room; with kept,
+// those of the left one alone. Portions are equal shares of the rows, or of the terms
+// where those are more, at most so many terms at a time. Shares of rows need the whole
+// right factor, which may be larger than room.
 func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
 	m, n, k := op.Sizes()
 	bytes, _ := SplitBytes(m, k)
@@ -262,9 +260,9 @@ func SplitProduct(t *launch.Target, op schedule.Gemm, kept bool, scratch driver.
 	return out
 }
 
-// SplitFactor writes the pieces of a factor, or of its transpose: of a left one for a
-// product with a right one whose tail is given, of a right one where there is
-// none.
+// SplitFactor writes the pieces of a factor, or of its transpose. If right is the tail
+// of a right factor, the factor is a left one for a product with it; if right is 0, it
+// is a right factor.
 func SplitFactor(t *launch.Target, from schedule.View, trans bool, to, right driver.Pointer, accumulate bool) []launch.Command {
 	rows, all := from.Rows, pieceColumns(from.Cols)
 	if trans {
@@ -284,8 +282,8 @@ func SplitFactor(t *launch.Target, from schedule.View, trans bool, to, right dri
 		uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(tail), uint64(right), uint64(ints.FromBool(accumulate)))}
 }
 
-// across is how many values side by side in v threads take at a time, and a block of them
-// where rows have so many.
+// across is how many adjacent values of v a thread takes at a time, and the block of
+// threads where rows are that long.
 func across(t *launch.Target, v schedule.View, all int) (width int, block [3]int) {
 	if width = 1; v.Cols%8 == 0 && v.M.Cols%8 == 0 && int(t.At(v))%32 == 0 {
 		width = 8
@@ -297,7 +295,7 @@ func across(t *launch.Target, v schedule.View, all int) (width int, block [3]int
 	return width, [3]int{x, launch.BlockSize / x, 1}
 }
 
-// Largest looks for a factor's largest value, which its tail is to know.
+// Largest finds a factor's largest value, and leaves it in its tail.
 func Largest(t *launch.Target, from schedule.View, tail driver.Pointer) launch.Command {
 	width, block := across(t, from, from.Cols)
 	l := launch.New(scaled(t, "largest", nil, "V", width), [3]int{min(ints.CeilDiv(from.Rows, block[1]), AbsmaxParts), 1, 1}, block,
@@ -306,7 +304,7 @@ func Largest(t *launch.Target, from schedule.View, tail driver.Pointer) launch.C
 	return l
 }
 
-// scaled is a kernel that knows of scales, behind what else it is made of.
+// scaled is a kernel that knows of scales, with the other files that it is made of.
 func scaled(t *launch.Target, name string, parts []string, defines ...any) *codegen.Source {
 	return t.Source(func() codegen.Source {
 		text := file("scales", defines...).Text
@@ -317,8 +315,8 @@ func scaled(t *launch.Target, name string, parts []string, defines ...any) *code
 	}, append([]any{name, " "}, defines...)...)
 }
 
-// AddedRow is operation i, if that is a product, and the row that the next one adds to each of
-// its rows, if it does.
+// AddedRow is operation i, if that is a product, and the row that the next operation adds
+// to each of its rows, if it does.
 func AddedRow(s *schedule.Schedule, i int) (op schedule.Gemm, row schedule.View) {
 	op, ok := s.Nodes[i].Op.(schedule.Gemm)
 	if !ok || i+1 >= len(s.Nodes) || s.Nodes[i].Stream != s.Nodes[i+1].Stream || len(s.Nodes[i+1].Wait) > 0 {

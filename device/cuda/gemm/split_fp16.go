@@ -9,7 +9,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Terms at a time, and columns of a block's part of a product, as split_fp16.cu has them.
+// The terms of a stage, and the columns of a block, as in split_fp16.cu.
 const (
 	StageTerms   = 32
 	blockColumns = 128
@@ -33,24 +33,24 @@ func (w Division) shared() int {
 	return 1024 + w.stages()*(4*StageTerms*(w.rows()+blockColumns)+16) + w.groups*4*blockColumns
 }
 
-// PackedBytes is what the pieces of a right factor of k terms and n columns take, and where
-// its tail is.
+// PackedBytes is the size of a packed right factor of k terms and n columns, and where its
+// tail is.
 func PackedBytes(n, k int) (all, tail int64) {
 	tail = 4 * int64(ints.RoundUp(n, blockColumns)) * int64(ints.RoundUp(k, StageTerms))
 	return (tail + AbsmaxBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
 }
 
-// EngineCopies reports whether the copy engine can bring parts of v: rows that begin at
-// multiples of 16 bytes. Of others it is given a copy.
+// EngineCopies reports whether the copy engine can read v, whose rows must begin at
+// multiples of 16 bytes. Other matrices are copied first.
 func EngineCopies(v schedule.View) bool { return v.M.Cols%4 == 0 && v.Col%4 == 0 }
 
-// CopyBytes is what a copy of v takes that the engine can bring.
+// CopyBytes is the size of a copy of v that the engine can read.
 func CopyBytes(v schedule.View) int64 {
 	return int64(ints.RoundUp(4*v.Rows*ints.RoundUp(v.Cols, 4), launch.Alignment))
 }
 
-// Divide is how op is divided on a GPU of so many multiprocessors, and about how many
-// seconds it takes, as measured on an H200.
+// Divide picks the division of op for a GPU of so many multiprocessors, and how many
+// seconds it is expected to take.
 func Divide(op schedule.Gemm, sms int) (best Division, least float64) {
 	m, n, k := op.Sizes()
 	deep := ints.CeilDiv(k, StageTerms)
@@ -74,8 +74,8 @@ func Divide(op schedule.Gemm, sms int) (best Division, least float64) {
 	return best, least
 }
 
-// CutTerms cuts op so that the pieces of its right factor, unless that is kept, need no more
-// than room, into shares of the sum's terms.
+// CutTerms cuts op into shares of the sum's terms, so that its packed right factor needs
+// no more than room. A right factor that is kept is packed already.
 func CutTerms(op schedule.Gemm, kept bool, room int64) []schedule.Gemm {
 	_, n, k := op.Sizes()
 	bytes, _ := PackedBytes(n, k)
@@ -93,8 +93,8 @@ func CutTerms(op schedule.Gemm, kept bool, room int64) []schedule.Gemm {
 	return out
 }
 
-// kernelScratch is what SplitKernel needs of scratch memory: of all portions what the one needs that
-// needs most, which may be the last, since a shorter sum may be in more parts.
+// kernelScratch is the scratch memory of op by SplitKernel: that of the portion that needs
+// most. It may be the last one, since a shorter sum may have more parts.
 func (s SplitPlan) kernelScratch(op schedule.Gemm, kept bool) (most int64) {
 	copied := int64(0)
 	if !EngineCopies(op.A) {
@@ -132,7 +132,7 @@ func CopyLeft(t *launch.Target, left LeftFactor) launch.Command {
 	return l
 }
 
-// SplitFP16 forms op, divided so. It adds bias, if that is not empty, to each row.
+// SplitFP16 is the kernel that forms op. It adds bias, if that is not empty, to each row.
 func SplitFP16(t *launch.Target, op schedule.Gemm, w Division, left LeftFactor, right Operand, bias schedule.View) launch.Command {
 	m, n, k := op.Sizes()
 	c, ld, add := t.At(op.C), op.C.M.Cols, op.Accumulate
@@ -167,5 +167,6 @@ func SplitFP16(t *launch.Target, op schedule.Gemm, w Division, left LeftFactor, 
 	return l
 }
 
-// An Operand is where a product of a chain has the pieces of its right factor, their tail, and room for its parts.
+// An Operand is where a product's packed right factor is, its tail, and the room for the
+// product's partial sums.
 type Operand struct{ At, Tail, Parts driver.Pointer }

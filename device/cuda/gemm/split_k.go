@@ -9,7 +9,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A PartialSums is what parts are added up to: rows × columns of each, one behind another at from.
+// A PartialSums is several parts of rows × columns each, one behind another, and the matrix
+// that they are added up in.
 type PartialSums struct {
 	Rows, Cols, Parts int
 	From              driver.Pointer
@@ -17,7 +18,7 @@ type PartialSums struct {
 	Add               bool
 }
 
-// AddParts forms such sums in one launch.
+// AddParts adds up partial sums in one launch.
 func AddParts(t *launch.Target, sums []PartialSums) launch.Command {
 	var all launch.Batch
 	for _, s := range sums {

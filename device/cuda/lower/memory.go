@@ -12,8 +12,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A layout says how a schedule's matrices are stored and what else a program
-// needs on the GPU, before anything is allocated.
+// A layout says where a program has its matrices, scratch memory and shared words,
+// before anything is allocated.
 type layout struct {
 	launch.Memory
 	spaces        map[int]extent // of parameters of networks, by the matrix that stands for each
@@ -27,10 +27,10 @@ type layout struct {
 	total         int64
 }
 
-// Streams is how many streams of the GPU s has.
+// Streams is the number of the GPU's streams that s uses.
 func Streams(s *schedule.Schedule) int { return min(s.Streams, launch.MaxStreams) }
 
-// placeMatrices gives everything that a program has on the GPU its place.
+// placeMatrices lays out the memory of a program.
 func placeMatrices(p Plan) (Plan, error) {
 	s := p.schedule
 	p.layout = layout{
@@ -57,14 +57,14 @@ func placeMatrices(p Plan) (Plan, error) {
 	return p, p.words(s)
 }
 
-// reserve is where so many bytes more are.
+// reserve appends so many bytes and returns where they are.
 func (l *layout) reserve(bytes int64) int64 {
 	at := l.total
 	l.total += (bytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment
 	return at
 }
 
-// place gives matrices that have none their places.
+// place places the matrices that networks have not placed.
 func (p *Plan) place(s *schedule.Schedule) {
 	packed := map[int]int64{} // bytes of weights that may be packed so, by the matrix's number
 	for op := range s.Operations() {
@@ -95,7 +95,7 @@ func (p *Plan) place(s *schedule.Schedule) {
 	}
 }
 
-// placeBarriers gives the blocks of persistent operations places to meet.
+// placeBarriers places the barrier state of persistent operations.
 func (p *Plan) placeBarriers(s *schedule.Schedule) {
 	i := 0
 	for op := range s.Operations() {
@@ -111,7 +111,7 @@ func (p *Plan) placeBarriers(s *schedule.Schedule) {
 	}
 }
 
-// scratches adds to what each stream needs what products and sums of rows do.
+// scratches adds the scratch memory of products and sums of rows to what each stream needs.
 func (p *Plan) scratches(s *schedule.Schedule, need []int64) {
 	factors, sums := make([]map[schedule.View]bool, len(need)), make([]int64, len(need))
 	for i := range factors {
@@ -144,7 +144,7 @@ func (p *Plan) scratches(s *schedule.Schedule, need []int64) {
 	}
 }
 
-// words gives what scans show each other its places.
+// words places what the blocks of scans show each other.
 func (p *Plan) words(s *schedule.Schedule) error {
 	words := make([]scan.Words, Streams(s))
 	for stream, op := range everything(s) {
@@ -175,10 +175,10 @@ func everything(s *schedule.Schedule) func(yield func(int, schedule.Op) bool) {
 	}
 }
 
-// Size is the bytes of the program's memory.
+// Size is the size of the program's memory in bytes.
 func (p *Plan) Size() int64 { return p.total }
 
-// Cleared is what of the memory at base is zero before the first run.
+// Cleared lists the parts of the memory at base that must be zero before the first run.
 func (p *Plan) Cleared(base driver.Pointer) (parts []driver.Extent) {
 	for i, m := range p.schedule.Matrices {
 		parts = append(parts, driver.Extent{At: base + driver.Pointer(p.Offsets[i]), Bytes: int64(m.Elements() * p.elements[i].Bytes())})
@@ -189,12 +189,12 @@ func (p *Plan) Cleared(base driver.Pointer) (parts []driver.Extent) {
 	return parts
 }
 
-// Shared is where the words are that kernels share.
+// Shared is the part of the memory at base with the words that kernels share.
 func (p *Plan) Shared(base driver.Pointer) driver.Extent {
 	return driver.Extent{At: base + driver.Pointer(p.control), Bytes: p.total - p.control}
 }
 
-// Bytes is what the program and the products of its streams take.
+// Bytes is the size of the program's memory with the workspaces of its streams.
 func (p *Plan) Bytes() int64 {
 	return p.total + int64(Streams(p.schedule))*p.properties.Workspace
 }

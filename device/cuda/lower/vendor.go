@@ -8,13 +8,13 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Network network.
+// A Network is what the library has readied: its number and sizes.
 type Network struct {
 	Id    int
 	Sizes driver.Sizes
 }
 
-// A stack is an operation of the vendor's library.
+// A stack is an operation that the vendor's library runs.
 type stack struct {
 	*schedule.Stack
 	backward *schedule.VendorBackward // nil: forward
@@ -35,7 +35,7 @@ func stackOf(op schedule.Op) (stack, bool) {
 // A space holds the parameters of all layers, or their gradients.
 type space struct{ w, r, bx, br []schedule.View }
 
-// matrix is the matrix that stands for the space.
+// matrix is the number of the matrix that stands for the space.
 func (p *space) matrix() int { return p.w[0].M.ID }
 
 // spaces are the parameters and, in a backward pass, their gradients.
@@ -47,7 +47,7 @@ func (s *stack) spaces() []space {
 	return all
 }
 
-// views are all that the library reads and writes, which have one type.
+// views are what the library reads and writes. They have one element type.
 func (s *stack) views() []schedule.View {
 	var op schedule.Op = schedule.Vendor{Stack: *s.Stack, Last: s.last}
 	if s.backward != nil {
@@ -62,7 +62,7 @@ func (s *stack) views() []schedule.View {
 	return all
 }
 
-// network is what s is to the library.
+// network describes s to the library.
 func (s *stack) network(e driver.Element, p schedule.Precision) driver.Network {
 	return driver.Network{
 		Cell: s.Cell.Name, Algorithm: s.Algorithm, Element: e, TF32: p == schedule.TF32, Train: !s.Kept.Empty(),
@@ -80,7 +80,7 @@ func HasNetworks(s *schedule.Schedule) bool {
 	return false
 }
 
-// Networks yields those of s with their operations.
+// Networks yields the networks of s with their operations.
 func Networks(s *schedule.Schedule) func(yield func(driver.Network, schedule.Op) bool) {
 	return func(yield func(driver.Network, schedule.Op) bool) {
 		var e []driver.Element
@@ -102,8 +102,8 @@ func Networks(s *schedule.Schedule) func(yield func(driver.Network, schedule.Op)
 // An extent is part of a program's memory, in bytes.
 type extent struct{ at, bytes int64 }
 
-// house gives the parameters of networks, and what they keep, their places in the
-// program's memory, and adds to what each stream needs what they do.
+// house places the parameters of networks and what they keep for a gradient. It adds
+// their workspaces to what each stream needs.
 func (l *Plan) house(s *schedule.Schedule, networks map[driver.Network]Network, need []int64) error {
 	for stream, op := range everything(s) {
 		st, ok := stackOf(op)
@@ -144,7 +144,7 @@ func (l *Plan) houseSpace(p space, z driver.Sizes) error {
 	return nil
 }
 
-// network is the call of the library for s on a stream.
+// network is the command by which the library runs s on a stream.
 func (e *emitter) network(s stack, stream int) launch.Command {
 	r := &driver.NetworkRun{
 		ID: e.plan.networks[s.network(e.Element(s.X), e.Precision)].Id,
