@@ -19,8 +19,8 @@ func unitRegisters(c *cell.Cell) int {
 	return 2*len(reads) + 2*len(c.States) + len(writes) - 2
 }
 
-// backwardConfigs lists how the gradient of a layer of c can run in groups that
-// knobs allow, the cheapest first, or says why there are none.
+// backwardConfigs lists the configurations of a layer's gradient that fit and that knobs
+// allow, the cheapest first, or says why there are none.
 func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	all, why := c.backwardScatters(l, unitRegisters(of))
 	more, no := c.backwardBulks(l, unitRegisters(of), len(carried(of)))
@@ -32,7 +32,7 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	return all, why
 }
 
-// Backward is how op runs; see forwardForm.
+// Backward chooses the configuration of op; see Forward.
 func (c *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err error) {
 	if c.Knobs["resident"] == WithBarrier {
 		return barrierConfig(), nil, nil
@@ -79,8 +79,8 @@ func LaunchBackward(t *launch.Target, op schedule.PersistentBackward, form Confi
 	return form.launch(op.Batch(), urgent, t.Source(write, words...), append(args, uint64(t.At(op.R))))
 }
 
-// carried lists what a thread keeps from step to step: the states' gradients,
-// then those of peepholes.
+// carried lists what a thread keeps from step to step: the gradients of states, then
+// those of peepholes.
 func carried(c *cell.Cell) []cell.Ref {
 	var all []cell.Ref
 	for s := range c.States {
@@ -92,7 +92,7 @@ func carried(c *cell.Cell) []cell.Ref {
 	return all
 }
 
-// carriedGroups are the arguments of a kernel that keeps what is carried itself.
+// carriedGroups are the arguments of a kernel that keeps what is carried on chip.
 func carriedGroups(t *launch.Target, op schedule.PersistentBackward) []codegen.Group {
 	var p cell.Program // that has the vectors
 	for _, r := range carried(op.Cell) {
@@ -174,8 +174,8 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 	return b.String()
 }
 
-// cutBackward cuts a cell's gradient in two: what depends on the forward pass
-// alone, and the rest, which takes what is ready from the first.
+// cutBackward cuts a cell's gradient in two. early depends on the forward pass alone; rest
+// takes from it what ready lists.
 func cutBackward(p cell.Program, kept func(cell.Ref) bool) (early, rest cell.Program, ready []cell.Ref) {
 	late := map[cell.Ref]bool{}
 	waits := func(r cell.Ref) bool { return late[r] || kept(r) }
@@ -195,7 +195,7 @@ func cutBackward(p cell.Program, kept func(cell.Ref) bool) (early, rest cell.Pro
 	return early, rest, ready
 }
 
-// once is p with each temporary vector written once.
+// once renames temporary vectors so that each is written once.
 func once(p cell.Program) cell.Program {
 	names := map[cell.Ref]cell.Ref{}
 	name := func(r cell.Ref) cell.Ref {

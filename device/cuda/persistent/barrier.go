@@ -13,11 +13,11 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// The kernels of this file keep recurrent weights in shared memory over all
-// steps of time (Diamos et al. 2016, section 3). Each block owns a band of
-// units: it holds their weights, forms their products at each step from the
-// states of all units, which it reads from memory, and runs their cell. Between
-// steps all blocks meet at a barrier. All of them must so be resident at once.
+// The kernels of this file keep recurrent weights in shared memory over all steps of
+// time (Diamos et al. 2016, section 3). Each block owns a band of units and holds their
+// weights. At each step it reads the states of all units from memory, forms the products
+// of its own units, and runs their cell. Between steps all blocks meet at a barrier, so
+// all of them must be resident at once.
 
 // tileRows is how many rows of weights a warp multiplies at a time.
 const tileRows = 4
@@ -25,7 +25,7 @@ const tileRows = 4
 // chunkBatch is how many sequences a block handles between its own barriers.
 const chunkBatch = 64
 
-// bands divides hidden units among blocks: as evenly as multiples allow.
+// bands divides hidden units among blocks, as evenly as possible.
 func bands(t *launch.Target, hidden int) (units, blocks int) {
 	units = ints.CeilDiv(hidden, t.Properties.SMs)
 	return units, ints.CeilDiv(hidden, units)
@@ -34,14 +34,14 @@ func bands(t *launch.Target, hidden int) (units, blocks int) {
 // samples is how many sequences a warp multiplies at a time.
 func samples(batch int) int { return min(8, ints.PowerOfTwo(batch)) }
 
-// sharedBytes are those of a block: the weights of its units, the products of a
-// chunk of sequences and the barrier's word.
+// sharedBytes is the shared memory of a block: the weights of its units, the products of
+// a chunk of sequences and the barrier's word.
 func sharedBytes(rows, length int, weights driver.Element, chunk int) int {
 	rows = ints.RoundUp(rows, tileRows)
 	return ints.RoundUp(rows*length*weights.Bytes(), 16) + 4*rows*chunk + 16
 }
 
-// Fit declines what cannot be on the chip at once.
+// Fit declines a launch whose blocks need more shared memory than there is.
 func Fit(t *launch.Target, s launch.Command) ([]launch.Command, error) {
 	if l := s.Launch; l.Shared > t.Properties.Shared {
 		return nil, fmt.Errorf("cuda: %w: the weights of a multiprocessor's units and their products take %d KiB of shared memory, and there are %d",
@@ -50,8 +50,7 @@ func Fit(t *launch.Target, s launch.Command) ([]launch.Command, error) {
 	return []launch.Command{s}, nil
 }
 
-// sequenceGroups are the arguments of a kernel of op but for the products, which
-// stay on chip.
+// sequenceGroups are the arguments of a kernel of op. Products are none: they stay on chip.
 func sequenceGroups(t *launch.Target, op schedule.Persistent) []codegen.Group {
 	p := op.Step(0, schedule.View{}).Program()
 	groups := t.Groups(p, func(r cell.Ref) schedule.View {
@@ -69,7 +68,7 @@ func sequenceGroups(t *launch.Target, op schedule.Persistent) []codegen.Group {
 	return slices.DeleteFunc(groups, func(g codegen.Group) bool { return g.View.Empty() })
 }
 
-// LaunchBarrierForward is the kernel of op over the whole GPU.
+// LaunchBarrierForward runs op in one group over the whole GPU, with a barrier.
 func LaunchBarrierForward(t *launch.Target, op schedule.Persistent, control uint64) launch.Command {
 	h, batch, gates := op.Hidden(), op.Batch(), op.Cell.Recurrent
 	units, blocks := bands(t, h)
@@ -126,7 +125,7 @@ func barrierCell(c *cell.Cell, p cell.Program, reads, writes []cell.Ref, row fun
 	return b.String()
 }
 
-// rowBack is the row of a vector of step t of sequence n in a backward pass.
+// rowBack is the row of a vector, of step t and sequence n, in a backward pass.
 func rowBack(r cell.Ref) string {
 	switch r.Kind {
 	case cell.Peep:
@@ -139,7 +138,7 @@ func rowBack(r cell.Ref) string {
 	return "t * batch + n"
 }
 
-// LaunchBarrierBackward is the kernel of op.
+// LaunchBarrierBackward runs op in one group over the whole GPU, with a barrier.
 func LaunchBarrierBackward(t *launch.Target, op schedule.PersistentBackward, control uint64) launch.Command {
 	h, batch, gates := op.Hidden(), op.Batch(), op.Cell.Recurrent
 	units, blocks := bands(t, h)

@@ -6,9 +6,9 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// within says whether the state of c that goes through weights is within ±1: 0:
-// nothing says so; 1: by its last operations, whatever came before them; 2: if it
-// was before the step, since it lies between that and what is within ±1.
+// within says whether the state of c that goes through weights stays within ±1. 0: it may
+// not. 1: always, by the last operations that form it. 2: if it was within ±1 before the
+// step, since it is a mean of that and of a value within ±1.
 func within(c *cell.Cell) int {
 	switch through := (cell.Ref{Kind: cell.Next, Index: c.Through}); {
 	case limits(c, math.Inf(1))[through].most <= 1:
@@ -19,8 +19,8 @@ func within(c *cell.Cell) int {
 	return 0
 }
 
-// A limit is how large a value can be, and which part of a whole it is: a sigmoid,
-// or what that leaves of 1, times a factor.
+// A limit is how large a value can be. whole and rest tell whether it is a share of a mean:
+// a factor times a sigmoid, or times 1 minus that.
 type limit struct {
 	most   float64
 	whole  int  // a number of the sigmoid; 0: none
@@ -28,7 +28,7 @@ type limit struct {
 	factor float64
 }
 
-// limits are those of what c computes, where the state that goes through weights
+// limits bounds the values that c computes, given that the state that goes through weights
 // is within ±before.
 func limits(c *cell.Cell, before float64) map[cell.Ref]limit {
 	known := map[cell.Ref]limit{{Kind: cell.Prev, Index: c.Through}: {most: before}}

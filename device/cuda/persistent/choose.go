@@ -11,10 +11,10 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// ClusterSizes are those that are tried.
+// ClusterSizes are the sizes of clusters that are tried.
 func ClusterSizes() []int { return []int{1, 2, 4, 8, 16} }
 
-// choose is the setting of a knob, or values where it has the device choose.
+// choose returns the setting of a knob, or all values where the knob is 0.
 func (b *Chooser) choose(name string, values ...int) []int {
 	if v := b.Knobs[name]; v != 0 {
 		return []int{v}
@@ -22,7 +22,8 @@ func (b *Chooser) choose(name string, values ...int) []int {
 	return values
 }
 
-// groupSizes lists the numbers of blocks of groups that knobs allow, clusters first.
+// groupSizes lists the sizes of groups, in blocks, that knobs allow: of clusters, and of
+// groups spread over the GPU.
 func (c *Chooser) groupSizes() (clusters, spread []int) {
 	r := c.Knobs["resident"]
 	if (r == asExpected || r == inClusters || r == inWholeRows) && c.Properties.Capability >= 90 {
@@ -38,9 +39,9 @@ func (c *Chooser) groupSizes() (clusters, spread []int) {
 	return clusters, spread
 }
 
-// forwardConfigs lists those of a layer of c that fit and that knobs allow, cheapest
-// first, or says why there are none. Single precision is not cut into halves
-// where states may be beyond those, unless knobs say so.
+// forwardConfigs lists the configurations of a layer that fit and that knobs allow, the
+// cheapest first, or says why there are none. Where states may be larger than halves
+// can hold, single precision uses tensor cores only if knobs say so.
 func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	var all []Config
 	why := ""
@@ -62,7 +63,7 @@ func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 
 func cheaper(x, y Config) int { return cmp.Compare(x.cycles, y.cycles) }
 
-// A Layer is what groupings are chosen for.
+// A Layer is what configurations are chosen for.
 type Layer struct {
 	hidden, gates, batch int
 	weights              driver.Element
@@ -80,7 +81,7 @@ func (c *Chooser) layer(op schedule.Persistent) Layer {
 	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R[0]), exact: c.Precision == schedule.FP32, within: within(op.Cell), inputs: inputs}
 }
 
-// overGroupSizes lists the groupings of one kind, of all numbers of blocks.
+// overGroupSizes lists the configurations of one kind for all sizes of groups.
 func (c *Chooser) overGroupSizes(l Layer, kind func(l Layer, spread bool, blocks int, add func(Config, string))) ([]Config, string) {
 	var all []Config
 	why := "the GPU has no clusters of blocks"
@@ -119,8 +120,8 @@ func (c *Chooser) overGroupSizes(l Layer, kind func(l Layer, spread bool, blocks
 	return all, why
 }
 
-// samples lists how many sequences a group can run at a time without having more
-// than half of its places empty.
+// samples lists the numbers of sequences that a group can run at a time, such that at
+// least half of its places are used.
 func (c *Chooser) samples(batch int, values ...int) []int {
 	if c.Knobs["samples"] != 0 {
 		return []int{c.Knobs["samples"]}
@@ -132,24 +133,24 @@ func (c *Chooser) samples(batch int, values ...int) []int {
 	return values[:n]
 }
 
-// maxGroups bounds the groups spread over the GPU.
+// maxGroups is the most groups spread over the GPU.
 const maxGroups = 16
 
-// Forward is how op runs. Where no groups of blocks fit and no knob names them, no
-// says why.
+// Forward chooses the configuration of op. If no groups of blocks fit, and no knob asks for
+// them, the layer runs in one group with a barrier, and no says why.
 func (c *Chooser) Forward(op schedule.Persistent) (form Config, no, err error) {
 	if c.Knobs["resident"] == WithBarrier {
 		return barrierConfig(), nil, nil
 	}
-	form, err = c.Chosen(op)
+	form, err = c.best(op)
 	if err != nil && c.Knobs["resident"] == asExpected {
 		return barrierConfig(), err, nil
 	}
 	return form, nil, err
 }
 
-// Chosen is how op runs in groups.
-func (c *Chooser) Chosen(op schedule.Persistent) (Config, error) {
+// best is the best configuration of op in groups of blocks.
+func (c *Chooser) best(op schedule.Persistent) (Config, error) {
 	all, err := c.choiceOf(choice{cell: op.Cell, layer: c.layer(op)}, func(c *Chooser) ([]Config, string) { return c.forwardConfigs(op.Cell, c.layer(op)) })
 	if err != nil {
 		return Config{}, err

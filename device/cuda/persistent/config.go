@@ -10,8 +10,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Config is how a layer runs in groups of blocks, each with a copy of the
-// weights, and the kernel that runs it so.
+// A Config is a kernel and how it divides a layer: among groups of blocks, each of which
+// has a copy of the weights and runs some of the sequences.
 type Config struct {
 	spread   bool         // over the GPU, not in clusters
 	Order    WeightLayout // that its weights are best packed in
@@ -28,13 +28,13 @@ type Config struct {
 	Knobs    knob.Params
 }
 
-// Describe says what t is and how long a step of it is expected to take.
+// Describe names the variant, its geometry and constants, and the expected time of a step.
 func (t Config) Describe() string {
 	return fmt.Sprintf("%s %d×%d %s, %.0f cycles", t.variant.Name, t.blocks, t.threads, t.sizes, t.cycles)
 }
 
-// launch is that of a kernel for so many sequences, urgent where others wait for
-// it in a wave.
+// launch launches a kernel for so many sequences. It is urgent where other layers of a
+// wave wait for it.
 func (t Config) launch(batch int, urgent bool, src *codegen.Source, args []uint64) launch.Command {
 	running := ints.CeilDiv(batch, t.samples)
 	if t.few {
@@ -76,7 +76,7 @@ func LaunchForward(t *launch.Target, op schedule.Persistent, form Config, contro
 	return form.launch(op.Batch(), urgent, t.Source(write, words...), args)
 }
 
-// functions names those of a persistent layer's cells: see recurrence.cu.
+// functions names the struct with a cell's sigmoids and tangents: see recurrence.cu.
 func functions(t *launch.Target) string {
 	if f := t.Knobs["functions"]; f == 2 || f == 0 && t.Precision == schedule.BF16 {
 		return "Coarse"
@@ -84,22 +84,21 @@ func functions(t *launch.Target) string {
 	return "Quick"
 }
 
-// ExchangeBytes bounds what groups leave in memory for each other, for each of
-// their sequences: two buffers of words, twice the size of states as they lie in
-// shared memory, in 16 bits two more of the states alone, and a counter.
+// ExchangeBytes bounds the memory by which the blocks of groups exchange states. Each
+// sequence has two buffers of words, which are twice the size of its states in shared
+// memory, two of 16-bit states alone, and a counter.
 func ExchangeBytes(hidden, batch int) int64 {
 	return int64(batch+maxSamples-1) * (4*4*int64(hidden) + 6*maxPadding + launch.Alignment)
 }
 
 const maxSamples = 64
 
-// maxPadding bounds the bytes of a sequence's states in shared memory beyond the
-// states themselves.
+// maxPadding bounds the padding of a sequence's states in shared memory, in bytes.
 const maxPadding = 64*8 + 64
 
 const maxRegisters, registersOfSM = 255, 65536
 
-// barrierConfig is the form of one group with a barrier, whose cells have exact functions.
+// barrierConfig is one group with a barrier. Its cells have exact functions.
 func barrierConfig() Config {
 	return Config{Knobs: knob.Params{"resident": WithBarrier, "tensor": 2, "functions": 1}}
 }

@@ -12,10 +12,10 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A recurrence is a cell's program cut in two, for kernels that have a gate's
-// product in one thread and the other gates' in its neighbours: what a gate can
-// do alone, which is the sum of its product, input and biases and the function
-// of that sum alone, and the rest. In the rest, R g stands for what gate g did.
+// A recurrence is a cell's program cut in two, for kernels that have each gate's product
+// in a thread of its own. A gate alone can add its product, input and biases, and apply
+// the function of that sum. The rest needs all gates; in it, R g stands for what gate g
+// has computed.
 type recurrence struct {
 	op    *schedule.Sequence
 	gates []gate // those with a recurrent product
@@ -46,7 +46,7 @@ func newRecurrence(op *schedule.Sequence, p cell.Program) recurrence {
 	return r
 }
 
-// cut takes out of the rest what gate g can do alone.
+// cut moves what gate g can do alone from the rest to the gate.
 func (r *recurrence) cut(g int) gate {
 	product := cell.Ref{Kind: cell.R, Index: g}
 	sums := map[cell.Ref][]cell.Ref{} // terms of the sums of one gate
@@ -92,7 +92,7 @@ func (r *recurrence) cut(g int) gate {
 	return out
 }
 
-// live is p without what nothing depends on.
+// live is p without instructions whose results nothing reads.
 func live(p cell.Program) cell.Program {
 	needed := map[cell.Ref]bool{}
 	var out cell.Program
@@ -110,17 +110,17 @@ func live(p cell.Program) cell.Program {
 	return out
 }
 
-// reads lists what of a kind the rest reads.
+// reads lists the vectors of some kinds that the rest reads.
 func (r *recurrence) reads(kinds ...cell.Kind) []cell.Ref {
 	reads, _ := r.rest.Vectors()
 	return slices.DeleteFunc(reads, func(ref cell.Ref) bool { return !slices.Contains(kinds, ref.Kind) })
 }
 
-// inputs is how many places kernels have for those of a unit and step: one for each
-// gate, and for each that the rest reads.
+// inputs is the number of a unit's inputs at a step: one for each gate, and those that the
+// rest reads.
 func (r *recurrence) inputs() int { return len(r.gates) + len(r.reads(cell.X)) }
 
-// slots is the number of gates, filled up to a power of two.
+// slots is the number of gates, rounded up to a power of two.
 func (r *recurrence) slots() int { return ints.PowerOfTwo(len(r.gates)) }
 
 // choose spells an expression that depends on gate g.
@@ -221,7 +221,7 @@ func (r *recurrence) text(groups []codegen.Group, weights driver.Element, functi
 	return b.String()
 }
 
-// results spells where what the rest writes goes, p prints a line.
+// results spells where each result of the rest goes. p prints a line.
 func (r *recurrence) results(p func(format string, args ...any), groups []codegen.Group, writes []cell.Ref) {
 	p("  }\n  enum { RESULTS = %d };", len(writes))
 	spell := func(value func(w cell.Ref) string) string {
@@ -250,7 +250,7 @@ func (r *recurrence) results(p func(format string, args ...any), groups []codege
 	}
 }
 
-// keeper is the array of a Cell's that has a result.
+// keeper is the array that holds a result.
 func keeper(w cell.Ref) string {
 	if w.Kind == cell.Saved {
 		return "saved"

@@ -10,11 +10,10 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Persistent layers on several streams run side by side if each leaves room for
-// the others: its groups are chosen as if the GPU were so many times smaller.
-// Kernels never wait for each other's progress, only for blocks of their own,
-// which all start together; so those that find no room wait their turn, and the
-// order in which kernels start does not matter.
+// Persistent layers on several streams run side by side if each leaves room for the
+// others. So each layer is configured for a part of the GPU. The blocks of a kernel
+// start together and wait for each other alone, never for another kernel. A kernel that
+// finds no room waits its turn, and the order in which kernels start does not matter.
 
 // A Chooser chooses how persistent layers and their gradients run.
 type Chooser struct {
@@ -28,8 +27,8 @@ func NewChooser(t *launch.Target, sides int) *Chooser {
 	return &Chooser{Target: t, Sides: sides, choices: map[choice]chosen{}}
 }
 
-// A choice is what groupings are listed for: the layers of a wave ask for the same
-// again and again.
+// A choice is what configurations are listed for. The layers of a wave ask for the same
+// list again and again.
 type choice struct {
 	cell     *cell.Cell
 	layer    Layer
@@ -37,13 +36,13 @@ type choice struct {
 	samples  int // that knobs ask for
 }
 
-// A chosen is what there was to choose from, or why nothing.
+// A chosen is the list for a choice, or why there is none.
 type chosen struct {
 	all []Config
 	err error
 }
 
-// choiceOf is what parts yields, once for each choice.
+// choiceOf lists the configurations for a choice, once.
 func (c *Chooser) choiceOf(of choice, list func(c *Chooser) ([]Config, string)) ([]Config, error) {
 	of.samples = c.Knobs["samples"]
 	out, ok := c.choices[of]
@@ -54,9 +53,9 @@ func (c *Chooser) choiceOf(of choice, list func(c *Chooser) ([]Config, string)) 
 	return out.all, out.err
 }
 
-// overShares lists groupings by how long a step of all layers beside each other is
-// expected to take, each in a part of the GPU: so small that there is one left
-// for products, or so large that layers wait for each other.
+// overShares lists configurations by the expected time of a step of all layers that run
+// side by side. Each layer has a part of the GPU. The smallest part leaves one more for
+// products; with larger ones, layers wait for each other.
 func (c *Chooser) overShares(list func(c *Chooser) ([]Config, string)) ([]Config, error) {
 	most, least := c.Sides+1, 1
 	switch {
@@ -87,7 +86,7 @@ func (c *Chooser) overShares(list func(c *Chooser) ([]Config, string)) ([]Config
 	return c.closest(all), nil
 }
 
-// closest are those of all, in their order, that have the most of what knobs ask for.
+// closest keeps the configurations that match the most knobs, in their order.
 func (c *Chooser) closest(all []Config) []Config {
 	var out []Config
 	least := math.MaxInt

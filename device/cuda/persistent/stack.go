@@ -12,13 +12,13 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Persistent layers upon each other run as one kernel, each in blocks of its own
-// (stack.cu), where a product of the states of one is the input of the next
-// and nothing is between them. What the product would have left in memory is never
-// formed: so its matrix is one that the host may not read.
+// Stacked persistent layers can run as one kernel (stack.cu), each in blocks of its own:
+// where the input of a layer is a product of the states of the layer beneath, and nothing
+// is between them. That product never reaches memory, so its matrix must be one that the
+// host does not read.
 
-// A Stack is how layers run upon each other: groups of blocks, each with all layers
-// and a part of the sequences. A block has 16 units of a layer.
+// A Stack is how such layers run: in groups of blocks, each with all layers and a part of
+// the sequences. A block has 16 units of a layer.
 type Stack struct {
 	Layer
 	layers  []schedule.Persistent
@@ -49,7 +49,7 @@ const (
 	stackAhead = 4
 )
 
-// newStacked is how n layers from place i on run upon each other, or why they do not.
+// newStacked configures n layers from node i on as a stack, or says why they are none.
 func newStacked(s *schedule.Schedule, i, n int, element []driver.Element, k knob.Params, p driver.Properties) (*Stack, string) {
 	op := s.Nodes[i].Op.(schedule.Persistent)
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
@@ -96,7 +96,7 @@ func newStacked(s *schedule.Schedule, i, n int, element []driver.Element, k knob
 	return st, st.looked(k["samples"], p)
 }
 
-// group cuts st into so many groups, or, of 0, into as many as there is room for.
+// group divides the sequences among so many groups; 0: as many as there is room for.
 func (st *Stack) group(groups int, p driver.Properties) (why string) {
 	st.blocks = ints.CeilDiv(st.hidden, stackUnits)
 	st.groups = min(st.batch, p.SMs/(st.blocks*len(st.layers)))
@@ -111,8 +111,8 @@ func (st *Stack) group(groups int, p driver.Properties) (why string) {
 	return ""
 }
 
-// looked has warps of st look at the words of h that they multiply, so many sequences
-// at a time; 0: by how many there are.
+// looked configures the kernel whose warps poll the words of h that they multiply. samples
+// sequences are multiplied at a time; 0: as suits their number.
 func (st *Stack) looked(samples int, p driver.Properties) (why string) {
 	if st.samples = samples; samples == 0 {
 		st.samples = 8
@@ -142,7 +142,7 @@ func (st *Stack) looked(samples int, p driver.Properties) (why string) {
 	return st.fits(p)
 }
 
-// fits says why the shared memory of a block does not do.
+// fits says why a block has too little shared memory, if it has.
 func (st *Stack) fits(p driver.Properties) (why string) {
 	if st.shared() > p.Shared {
 		return fmt.Sprintf("a block's %d units of %d layers take %d KiB of shared memory, and there are %d", stackUnits, len(st.layers), st.shared()>>10, p.Shared>>10)
@@ -169,8 +169,8 @@ func (st *Stack) threads() int {
 	return 32 * (st.split + stackCells)
 }
 
-// bounded is within, for values of 16 bits: then a state's own bits tell whether it
-// is new.
+// bounded is within, for 16-bit values. Where it is not 0, a state's own bits tell whether
+// it is new.
 func (st *Stack) bounded() int {
 	if st.weights == driver.Single {
 		return 0
@@ -178,7 +178,7 @@ func (st *Stack) bounded() int {
 	return st.within
 }
 
-// wide is how many words of 32 bits a word of a state takes in memory at most.
+// wide is the most 32-bit words that a word of a state takes in memory.
 func (st *Stack) wide() int { return 2 - ints.FromBool(st.bounded() == 1) }
 
 // overhead is how many registers a thread that multiplies needs besides weights:
@@ -221,8 +221,8 @@ func (st *Stack) Bytes() int64 {
 	return 4 * (64 + int64(st.groups)*words)
 }
 
-// pays reports whether st is expected to be clearly faster than its layers one after
-// the other, where knobs ask for no form of these, among such as were measured.
+// pays reports whether the stack is expected to be clearly faster than its layers one after
+// the other. It is false beyond what was measured, and where knobs configure the layers.
 func (st *Stack) pays(k knob.Params, p driver.Properties) bool {
 	for _, name := range []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor", "share"} {
 		if k[name] != 0 {

@@ -9,12 +9,11 @@ import (
 	"rnnbench/device/cuda/launch"
 )
 
-// For many sequences layers upon each other run in another kernel
-// (stack_bulk.cu): h is copied to shared memory once for two blocks, and the
-// four gates of a block's units are multiplied by four warps together, which is
-// Hopper's fastest product.
+// For many sequences, stacks have another kernel (stack_bulk.cu). The copy engine brings h
+// to the shared memory of two blocks at once. Four warps multiply the four gates of a
+// block's units together, which is Hopper's fastest product.
 
-// A bulk is what that kernel has of its own.
+// A bulk is the part of a Stack that is of this kernel alone.
 type bulk struct {
 	cluster int // blocks that copy for each other
 	stages  int // places for h of the layer beneath
@@ -29,8 +28,8 @@ const (
 	bulkInputs = bulkSums*(stackUnits+4) + 4 // words of a sequence's inputs, with gaps
 )
 
-// many reports whether a group of st has so many sequences that the kernel was
-// measured to be faster.
+// many reports whether a group has so many sequences that this kernel was measured to be
+// faster.
 func (st *Stack) many() bool {
 	least := 32
 	if st.free > 0 { // a fourth of its products is with zeros
@@ -39,9 +38,9 @@ func (st *Stack) many() bool {
 	return st.hidden >= 256 && st.sequences() >= least
 }
 
-// copied has st run in that kernel, if it can: on Hopper, in 16 bits, a cell of three or
-// four sums and up to 512 units, with 16 or 32 sequences at a time; 0: by how many there are.
-// Else it says why not.
+// copied configures this kernel, or says why it cannot run. It takes Hopper, 16-bit values,
+// a cell of three or four sums, up to 512 units, and 16 or 32 sequences at a time; 0: as
+// suits their number.
 func (st *Stack) copied(samples int, p driver.Properties) (why string) {
 	switch sums := st.gates + st.free; {
 	case !p.Hopper:
@@ -78,10 +77,10 @@ func (st *Stack) copied(samples int, p driver.Properties) (why string) {
 	return st.fits(p)
 }
 
-// piece is the size of what is copied for a part.
+// piece is the size of the h of a part, which is copied at once.
 func (st *Stack) piece() int { return st.blocks * st.samples * 2 * stackUnits }
 
-// room is that for the h of the layer beneath, or for inputs.
+// room is the size of the buffers for the h of the layer beneath, or for inputs.
 func (st *Stack) room() int {
 	return max(st.bulk.stages*st.piece(), 4*stackAhead*st.samples*bulkInputs)
 }

@@ -10,8 +10,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// Stacks say which operations run so, by their places in the schedule, and
-// which weights are packed for it, by their matrix's number.
+// Stacks say which nodes of a schedule run in stacks, and which matrices are packed for
+// them.
 type Stacks struct {
 	At     map[int]*Stack // by the place of the first layer
 	Inside map[int]bool   // what else is in a stack
@@ -19,8 +19,8 @@ type Stacks struct {
 	Own    map[int]bool   // recurrent weights
 }
 
-// NewStacks finds them. An error wraps schedule.ErrUnsupported: knobs ask for what
-// there is none of.
+// NewStacks finds the stacks of s. An error wraps schedule.ErrUnsupported: knobs ask for a
+// stack, and there is none.
 func NewStacks(s *schedule.Schedule, element []driver.Element, k knob.Params, p driver.Properties) (Stacks, error) {
 	out := Stacks{At: map[int]*Stack{}, Inside: map[int]bool{}, Lower: map[int]bool{}, Own: map[int]bool{}}
 	why := "they take tensor cores that multiply halves"
@@ -33,8 +33,8 @@ func NewStacks(s *schedule.Schedule, element []driver.Element, k knob.Params, p 
 	return out, nil
 }
 
-// find has as many layers as fit run together, where that pays or knobs ask for it,
-// or says why those that it found last do not.
+// find stacks as many layers as fit, where that pays or knobs ask for it. It says why the
+// last layers that it looked at are no stack.
 func (out *Stacks) find(s *schedule.Schedule, element []driver.Element, k knob.Params, p driver.Properties) (why string) {
 	why = "none lie upon each other, over two steps or more, with nothing but a product between them"
 	uses := usesOf(s)
@@ -62,7 +62,7 @@ func (out *Stacks) find(s *schedule.Schedule, element []driver.Element, k knob.P
 	return why
 }
 
-// take has st run from place i on.
+// take notes that st runs from node i on.
 func (out *Stacks) take(i int, st *Stack) {
 	out.At[i] = st
 	for l, op := range st.layers {
@@ -93,9 +93,9 @@ func usesOf(s *schedule.Schedule) []int {
 	return uses
 }
 
-// follows reports whether the layer of node i is the input of one like it: a
-// product comes next and then that layer, and nothing else touches either's
-// weights, which are packed, or the product.
+// follows reports whether node i is a layer that another is stacked on. The next node is a
+// product of its states, then comes a layer like it. Nothing else touches their packed
+// weights, or the product.
 func follows(s *schedule.Schedule, i int, uses []int) bool {
 	if i+2 >= len(s.Nodes) {
 		return false
@@ -122,7 +122,7 @@ func follows(s *schedule.Schedule, i int, uses []int) bool {
 		g.C == next.X && g.C.M.Scratch && uses[g.C.M.ID] == 2
 }
 
-// vectors are what a layer reads and writes of each unit.
+// vectors are what a layer reads and writes.
 func vectors(op schedule.Persistent) []schedule.View {
 	return append([]schedule.View{op.X, op.BX, op.BR, op.Peep, op.Saved}, op.State...)
 }

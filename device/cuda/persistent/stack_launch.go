@@ -11,7 +11,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// LaunchStack is the kernel of st.
+// LaunchStack runs st. Its blocks meet at meeting.
 func LaunchStack(t *launch.Target, st *Stack, meeting uint64) launch.Command {
 	op := st.layers[0]
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
@@ -54,7 +54,7 @@ func LaunchStack(t *launch.Target, st *Stack, meeting uint64) launch.Command {
 	return s
 }
 
-// entry spells the kernel, in which blocks go to their layers.
+// entry spells the kernel's entry, which sends each block to its layer.
 func (st *Stack) entry(name string, groups []codegen.Group) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s(int steps, int batch, unsigned* control, unsigned* trouble", st.threads(), name)

@@ -22,13 +22,13 @@ const (
 // String names the layout.
 func (w WeightLayout) String() string { return [...]string{"by column", "by unit", "by lane"}[w] }
 
-// FragmentBytes is the size of a layer's weights of a gate as fragments, of 16
-// units and 64 bytes of columns each.
+// FragmentBytes is the size of a gate's weights in fragments, each of 16 units and 64 bytes
+// of columns.
 func FragmentBytes(hidden int, e driver.Element) int64 {
 	return 1024 * int64(ints.CeilDiv(hidden, 16)) * int64(ints.CeilDiv(hidden*e.Bytes(), 64))
 }
 
-// PackFragments packs weights as the pieces that products multiply, gate by gate.
+// PackFragments packs weights in the fragments that tensor cores multiply, gate by gate.
 func PackFragments(t *launch.Target, op schedule.Pack) launch.Command {
 	hidden := op.Dst.Rows
 	column, unit := op.Src.M.Cols, 1
