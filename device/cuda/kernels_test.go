@@ -71,7 +71,7 @@ func (r *recorder) Sequence(c []driver.Call) (driver.Sequence, error) {
 
 // describe spells all calls of the last program, with the texts of their kernels
 // but for comments and the names of functions that are launched.
-func (r *recorder) describe() string {
+func (r *recorder) describe(t *testing.T) string {
 	var b strings.Builder
 	sums := map[int][sha256.Size]byte{}             // of texts, by kernel
 	for _, list := range r.lists[len(r.lists)-2:] { // the preparation, then a run
@@ -82,11 +82,14 @@ func (r *recorder) describe() string {
 				l := c.Launch
 				fmt.Fprintf(&b, "launch %v %v shared %d cooperative %v cluster %d urgent %v early %v args %x\n",
 					l.Grid, l.Block, l.Shared, l.Cooperative, l.Cluster, l.Urgent, l.Early, l.Args)
-				for _, t := range l.Tensors {
-					fmt.Fprintf(&b, "tensor %#x %v %v %v %v %v\n", t.At, t.Element, t.Sizes, t.Strides, t.Box, t.Turned)
+				for _, m := range l.Tensors {
+					fmt.Fprintf(&b, "tensor %#x %v %v %v %v %v\n", m.At, m.Element, m.Sizes, m.Strides, m.Box, m.Turned)
 				}
 				sum, ok := sums[l.Kernel.ID]
 				if !ok {
+					if !regexp.MustCompile(`(?m)(^|\s)`+regexp.QuoteMeta(l.Name)+`\(`).MatchString(r.kernels[l.Kernel.ID]) || !identifier.MatchString(l.Name) {
+						t.Errorf("a kernel is launched as %q, which its text does not define", l.Name)
+					}
 					sum = sha256.Sum256([]byte(nameless(l.Name, r.kernels[l.Kernel.ID])))
 					sums[l.Kernel.ID] = sum
 				}
@@ -102,8 +105,9 @@ func (r *recorder) describe() string {
 }
 
 var (
-	comments = regexp.MustCompile(`(?m)//.*$`)
-	blanks   = regexp.MustCompile(`(?m)[ \t]+$|^\n+`)
+	identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+	comments   = regexp.MustCompile(`(?m)//.*$`)
+	blanks     = regexp.MustCompile(`(?m)[ \t]+$|^\n+`)
 )
 
 // renamed are functions of kernels that had other names when the golden file was
@@ -333,7 +337,7 @@ func compile(t *testing.T, c compiled, r *recorder, all *corpus) string {
 	if err != nil {
 		t.Fatalf("%s: %v", c.name, err)
 	}
-	sent += r.describe()
+	sent += r.describe(t)
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
