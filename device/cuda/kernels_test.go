@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -87,10 +86,11 @@ func (r *recorder) describe(t *testing.T) string {
 				}
 				sum, ok := sums[l.Kernel.ID]
 				if !ok {
-					if !regexp.MustCompile(`(?m)(^|\s)`+regexp.QuoteMeta(l.Name)+`\(`).MatchString(r.kernels[l.Kernel.ID]) || !identifier.MatchString(l.Name) {
+					body, defined := nameless(l.Name, r.kernels[l.Kernel.ID])
+					if !defined {
 						t.Errorf("a kernel is launched as %q, which its text does not define", l.Name)
 					}
-					sum = sha256.Sum256([]byte(nameless(l.Name, r.kernels[l.Kernel.ID])))
+					sum = sha256.Sum256([]byte(body))
 					sums[l.Kernel.ID] = sum
 				}
 				fmt.Fprintf(&b, "%d parameters of %x\n", len(l.Params), sum)
@@ -104,22 +104,50 @@ func (r *recorder) describe(t *testing.T) string {
 	return b.String()
 }
 
-var (
-	identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
-	comments   = regexp.MustCompile(`(?m)//.*$`)
-	blanks     = regexp.MustCompile(`(?m)[ \t]+$|^\n+`)
-)
-
 // renamed are functions of kernels that had other names when the golden file was
 // written.
 var renamed = strings.NewReplacer("simt_layer(", "cluster_layer(", "mma_layer(", "tensor_layer(", "mma_poll_layer(", "pull_layer(",
 	"mma_bulk_layer(", "turns_layer(", "wholerow_layer(", "rows_layer(")
 
-// nameless is a kernel's text without its comments and its name.
-func nameless(name, text string) string {
+// nameless is a kernel's text without its comments and its name, and whether it defines
+// a function of that name.
+func nameless(name, text string) (body string, defined bool) {
 	text = renamed.Replace(text)
-	text = regexp.MustCompile(`\b`+regexp.QuoteMeta(name)+`\b`).ReplaceAllString(text, "KERNEL")
-	return blanks.ReplaceAllString(comments.ReplaceAllString(text, ""), "")
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		for {
+			before, after, ok := strings.Cut(line, name)
+			if !ok {
+				break
+			}
+			b.WriteString(before)
+			if word(before, len(before)-1) || word(after, 0) { // part of another name
+				b.WriteString(name)
+			} else {
+				b.WriteString("KERNEL")
+				defined = defined || strings.HasPrefix(after, "(")
+			}
+			line = after
+		}
+		b.WriteString(line + "\n")
+	}
+	var out strings.Builder
+	for line := range strings.SplitSeq(strings.TrimSuffix(b.String(), "\n"), "\n") {
+		line, _, _ = strings.Cut(line, "//")
+		if line != "" {
+			out.WriteString(strings.TrimRight(line, " \t") + "\n")
+		}
+	}
+	return out.String(), defined
+}
+
+// word reports whether byte i of s is one of a name's.
+func word(s string, i int) bool {
+	if i < 0 || i >= len(s) {
+		return false
+	}
+	c := s[i]
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
 // gpus are those that kernels are written for.
@@ -289,6 +317,9 @@ var compiledOnce struct {
 
 // compileAll compiles all schedules, once.
 func compileAll(t *testing.T) *corpus {
+	if fused(1+0x1p-30, 1-0x1p-30, -1) {
+		t.Skip("this processor rounds a product and a sum once, by which the cheapest of two kernels may be another")
+	}
 	compiledOnce.Do(func() {
 		driver, err := emulator.New(8, 1)
 		if err != nil {
@@ -343,6 +374,12 @@ func compile(t *testing.T, c compiled, r *recorder, all *corpus) string {
 	}
 	return sent
 }
+
+// fused reports whether the product of the first two, added to the third, is not
+// rounded before it is added: then it is not 0.
+//
+//go:noinline
+func fused(a, b, c float64) bool { return a*b+c != 0 }
 
 // TestKernelTexts holds what a GPU would be sent for some hundred schedules to a
 // golden file of hashes: geometry, arguments and the texts of kernels. So a
