@@ -91,9 +91,10 @@ lint:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-## figures: write the reports and figures of the recorded results again
+## figures: write the reports and figures of the recorded results again, and the tables of docs/performance.md
 figures: build
 	scripts/figures $(BIN)
+	$(GO) test ./cmd/rnnbench -run TestRecordedTables -update
 
 ## fuzz: every fuzz test for $(FUZZ) each
 fuzz:
