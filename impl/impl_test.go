@@ -91,7 +91,7 @@ func long(t *testing.T, d device.Device, steps int) {
 
 // wide runs layers that take all of a GPU, which the suite's sizes do not: the
 // blocks of a group wait for each other over the whole chip. Among them is the
-// one that once failed on an H200 (docs/persistent.md, Safe).
+// one that once failed on an H200 (docs/notebook/persistent.md, Safe).
 func wide(t *testing.T, d device.Device) {
 	var ps []rnn.Problem
 	for _, c := range []*cell.Cell{cell.RNNTanh, cell.GRU, cell.LSTM} {

@@ -20,7 +20,7 @@ const (
 )
 
 // A message is one line of --progress json. Keys that say nothing are left out;
-// docs/progress.md tells what they mean.
+// docs/notebook/progress.md tells what they mean.
 type message struct {
 	Event   string         `json:"event"`
 	Elapsed float64        `json:"elapsed_s"`
