@@ -55,6 +55,7 @@ func TestPageCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
+	t.Setenv("RNNBENCH_WISDOM", filepath.Join(t.TempDir(), "wisdom.toml"))
 	for name := range pages {
 		for _, line := range shown(texts[name]) {
 			words := shell(line)
