@@ -59,7 +59,7 @@ func scansIn(t *testing.T, precision schedule.Precision, c *cell.Cell, steps, ba
 	return s, op, back
 }
 
-// TestScanMoves holds the bytes of docs/scan.md to what kernels read and write.
+// TestScanMoves holds the bytes of docs/kernels.md to what kernels read and write.
 func TestScanMoves(t *testing.T) {
 	for _, want := range []struct {
 		cell                         *cell.Cell
