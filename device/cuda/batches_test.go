@@ -70,7 +70,7 @@ func TestRuns(t *testing.T) {
 		t.Errorf("launches begin %s, want %s", got, want)
 	}
 	if testing.Short() {
-		t.Skip("not with -short: TestRunsLookOnce runs some of these launches")
+		t.Skip("not with -short: TestFunctions runs these kernels one by one")
 	}
 	d, _ := emulated(t)
 	holdAll(t, d, s)
@@ -102,6 +102,9 @@ func TestRunsLookOnce(t *testing.T) {
 	}
 	if got, want := strings.Join(names, " "), "largest rightpieces_several largest split_fp16 split_fp16"; got != want {
 		t.Errorf("launches are %s, want %s", got, want)
+	}
+	if testing.Short() {
+		t.Skip("not with -short: TestHalves runs these kernels")
 	}
 	d, _ := emulated(t)
 	holdAll(t, d, s)
