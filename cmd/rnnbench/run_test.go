@@ -1147,18 +1147,18 @@ func TestReproduce(t *testing.T) {
 	}
 	rnnbench(t, tiny+" --out swept").want(t, exitDone, nil, nil)
 	o := rnnbench(t, "reproduce appleyard-table1 --from swept")
-	o.want(t, exitUsage, nil, []string{"none of the 4 records in swept is of appleyard-table1", "hint: "})
+	o.want(t, exitUsage, nil, []string{"none of the 4 records in swept belongs to appleyard-table1", "hint: "})
 	if reports, err := filepath.Glob("swept/*/report.md"); err != nil || len(reports) > 0 || o.out != "" {
 		t.Errorf("a report on nothing: %v %v %s", reports, err, o.out)
 	}
 	// A run of another experiment keeps its report.
 	for _, other := range []string{"appleyard-fig1", "diamos-memory", "hwang-graph"} {
-		rnnbench(t, "reproduce "+other+" --from out").want(t, exitUsage, nil, []string{"the run in out is of appleyard-table1, not of " + other, "hint: "})
+		rnnbench(t, "reproduce "+other+" --from out").want(t, exitUsage, nil, []string{"the run in out is from experiment appleyard-table1, not " + other, "hint: "})
 	}
-	if now, err := os.ReadFile(filepath.Join(usualDir, m.Run, "report.md")); err != nil || !bytes.HasPrefix(now, []byte("# The ladder")) {
+	if now, err := os.ReadFile(filepath.Join(usualDir, m.Run, "report.md")); err != nil || !bytes.HasPrefix(now, []byte("# The optimization ladder")) {
 		t.Errorf("%v: the report of appleyard-table1 is now\n%.200s", err, now)
 	}
-	rnnbench(t, "reproduce hwang-graph --from swept").want(t, exitUsage, nil, []string{"none of the 4 records in swept is of hwang-graph"})
+	rnnbench(t, "reproduce hwang-graph --from swept").want(t, exitUsage, nil, []string{"none of the 4 records in swept belongs to hwang-graph"})
 
 	// What there was no time for is measured later, into the same folder.
 	line := "reproduce diamos-barrier --quick --no-verify --out sittings" + strings.Replace(quickly, "2", "1", 2)
