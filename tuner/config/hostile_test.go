@@ -12,17 +12,19 @@ import (
 // TestHostileFiles: any configuration of up to four megabytes is read or refused soon.
 func TestHostileFiles(t *testing.T) {
 	const head = "version = 1\n"
-	hostile.Try(t, head, map[string]string{
-		"unknown keys":     hostile.Repeat(head+"[measure]\n", func(i int) string { return fmt.Sprintf("x%d=1\n", i) }),
-		"few unknown keys": hostile.Repeat(head, func(i int) string { return fmt.Sprintf("[[exclude]]\nx%d=1\n", i%9) }),
-		"exclusions":       hostile.Repeat(head, func(i int) string { return fmt.Sprintf("[[exclude]]\nwhere='hidden<%d'\n", i) }),
-		"zips":             hostile.Repeat(head, func(i int) string { return "[[zip]]\naxes=['hidden','batch']\nvalues=[[1,2]]\n" }),
-		"rows":             hostile.Repeat(head+"[[zip]]\naxes=['hidden','batch']\nvalues=[", func(i int) string { return "[1,2]," }) + "]\n",
-		"conditions":       hostile.Repeat(head+"where=[", func(i int) string { return "'hidden<1'," }) + "]\n",
-		"one axis":         hostile.Repeat(head+"[axes]\nhidden=[", func(i int) string { return fmt.Sprint(i+1, ",") }) + "]\n",
-		"ranges":           hostile.Repeat(head+"[axes]\nhidden='", func(i int) string { return "1:9," }) + "1'\n",
-		"techniques":       hostile.Repeat(head+"[axes]\nimpl='", func(i int) string { return "a:b=1," }) + "a'\n",
-		"points":           hostile.Repeat(head+"point=[", func(i int) string { return fmt.Sprintf("'H=%d',", i+1) }) + "]\n",
+	hostile.Try(t, head, func() map[string]string {
+		return map[string]string{
+			"unknown keys":     hostile.Repeat(head+"[measure]\n", func(i int) string { return fmt.Sprintf("x%d=1\n", i) }),
+			"few unknown keys": hostile.Repeat(head, func(i int) string { return fmt.Sprintf("[[exclude]]\nx%d=1\n", i%9) }),
+			"exclusions":       hostile.Repeat(head, func(i int) string { return fmt.Sprintf("[[exclude]]\nwhere='hidden<%d'\n", i) }),
+			"zips":             hostile.Repeat(head, func(i int) string { return "[[zip]]\naxes=['hidden','batch']\nvalues=[[1,2]]\n" }),
+			"rows":             hostile.Repeat(head+"[[zip]]\naxes=['hidden','batch']\nvalues=[", func(i int) string { return "[1,2]," }) + "]\n",
+			"conditions":       hostile.Repeat(head+"where=[", func(i int) string { return "'hidden<1'," }) + "]\n",
+			"one axis":         hostile.Repeat(head+"[axes]\nhidden=[", func(i int) string { return fmt.Sprint(i+1, ",") }) + "]\n",
+			"ranges":           hostile.Repeat(head+"[axes]\nhidden='", func(i int) string { return "1:9," }) + "1'\n",
+			"techniques":       hostile.Repeat(head+"[axes]\nimpl='", func(i int) string { return "a:b=1," }) + "a'\n",
+			"points":           hostile.Repeat(head+"point=[", func(i int) string { return fmt.Sprintf("'H=%d',", i+1) }) + "]\n",
+		}
 	}, func(text []byte) error {
 		l, err := config.Parse(text, "c.toml")
 		if err == nil {

@@ -14,9 +14,11 @@ func TestHostileFiles(t *testing.T) {
 	entry := func(i int) string {
 		return fmt.Sprintf("[[entry]]\ndevice='d'\ncache='hot'\ncell='c'\npass='p'\nprecision='f'\nhidden=%d\ninput=1\nbatch=1\nsteps=1\nlayers=1\nimpl='i'\nseconds=1\n", i+1)
 	}
-	hostile.Try(t, head, map[string]string{
-		"entries":      hostile.Repeat(head, entry),
-		"unknown keys": hostile.Repeat(head+entry(0), func(i int) string { return fmt.Sprintf("[[entry]]\nx%d=1\n", i%9) }),
+	hostile.Try(t, head, func() map[string]string {
+		return map[string]string{
+			"entries":      hostile.Repeat(head, entry),
+			"unknown keys": hostile.Repeat(head+entry(0), func(i int) string { return fmt.Sprintf("[[entry]]\nx%d=1\n", i%9) }),
+		}
 	}, func(text []byte) error {
 		_, err := wisdom.Parse(text, "w.toml")
 		return err

@@ -4,25 +4,31 @@ package hostile
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 )
 
 // whole is the size of a file, and with -short a file has a sixteenth of it. A reader has
-// four seconds of processor time for a whole file. The limits of a test are far above
-// that, for slow processors and the race detector. What takes time that grows with the
-// square of the size exceeds them by far.
+// patience of processor time for a whole file. A slow processor or the race detector may
+// need more. So a test fails beyond patience only where the time also grows much faster
+// than the size, and beyond most in any case.
 const (
-	whole = 4<<20 - 1<<10
-	limit = 40 * time.Second
+	whole    = 4<<20 - 1<<10
+	patience = 4 * time.Second
+	most     = 10 * patience
+	growth   = 8 // at four times the size; time that grows with its square makes it sixteen
 )
+
+// part is what files are made a fraction of: one in part.
+var part = 1
 
 func size() int {
 	if testing.Short() {
-		return whole / 16
+		return whole / 16 / part
 	}
-	return whole
+	return whole / part
 }
 
 // repeat appends f(0), f(1), … to head as far as there is room.
@@ -63,29 +69,45 @@ func texts(head string) map[string]string {
 }
 
 // Try has parse read hostile files which begin with head, and more that the test knows
-// of. Whatever it returns, it has to return soon, and an error is short.
-func Try(t *testing.T, head string, more map[string]string, parse func(text []byte) error) {
+// of, made by Repeat. Whatever it returns, it has to return soon, and an error is short.
+func Try(t *testing.T, head string, more func() map[string]string, parse func(text []byte) error) {
 	t.Helper()
-	all := texts(head)
-	for name, text := range more {
-		all[name] = text
+	files := func() map[string]string {
+		all := texts(head)
+		maps.Copy(all, more())
+		return all
 	}
-	all["too large"] = strings.Repeat("#\n", 3<<20)
+	all := files()
+	part = 4
+	quarters := files()
+	part = 1
 	for name, text := range all {
-		start := clock()
-		err := parse([]byte(text))
-		if took := clock() - start; took > limit {
+		took, err := timed(parse, text)
+		if took > patience {
+			if quarter, _ := timed(parse, quarters[name]); took > growth*quarter {
+				t.Errorf("%s: a file of a quarter takes %v, and the whole %v", name, quarter, took)
+			}
+		}
+		if took > most {
 			t.Errorf("%s: it took %v: %.200v", name, took, err)
-		} else if testing.Verbose() {
+		}
+		if testing.Verbose() {
 			t.Logf("%s: %v: %.200v", name, took, err)
 		}
 		if err != nil && len(err.Error()) > 1<<14 {
 			t.Errorf("%s: the error has %d bytes", name, len(err.Error()))
 		}
-		if name == "too large" && err == nil {
-			t.Error("a file of six megabytes is read")
-		}
 	}
+	if took, err := timed(parse, strings.Repeat("#\n", 3<<20)); err == nil || took > patience {
+		t.Errorf("a file of six megabytes: %v after %v", err, took)
+	}
+}
+
+// timed is the processor time that parse takes, and its error.
+func timed(parse func(text []byte) error, text string) (time.Duration, error) {
+	start := clock()
+	err := parse([]byte(text))
+	return clock() - start, err
 }
 
 // Repeat is f(0), f(1), … behind head, as many as fit into a file that is read.
