@@ -71,71 +71,82 @@ func (p *program) compareCommand() *cobra.Command {
 		ValidArgsFunction: completeRuns,
 	}
 	s := &selection{}
-	o := compare.Usual()
-	effect, alpha, level := "2%", "5%", "95%"
-	var failOn, only []string
-	format := "table"
+	v := &verdictFlags{options: compare.Usual(), effect: "2%", alpha: "5%", level: "95%", format: "table"}
 	s.flags(cmd)
 	f.flags(cmd)
 	addGroup(cmd, "Verdicts", func(f *pflag.FlagSet) {
-		f.StringVar(&effect, "min-effect", effect, "smallest relevant change in `PERCENT`")
-		f.StringVar(&alpha, "alpha", alpha, "family-wise false-positive rate in `PERCENT`")
-		f.StringVar(&level, "confidence", level, "confidence level of intervals in `PERCENT`")
-		f.BoolVar(&o.Across, "across-devices", false, "compare runs from different devices")
-		f.StringSliceVar(&failOn, "fail-on", nil, "exit with 4 if a point has one of these `VERDICTS`, such as slower,broken")
+		f.StringVar(&v.effect, "min-effect", v.effect, "smallest relevant change in `PERCENT`")
+		f.StringVar(&v.alpha, "alpha", v.alpha, "family-wise false-positive rate in `PERCENT`")
+		f.StringVar(&v.level, "confidence", v.level, "confidence level of intervals in `PERCENT`")
+		f.BoolVar(&v.options.Across, "across-devices", false, "compare runs from different devices")
+		f.StringSliceVar(&v.failOn, "fail-on", nil, "exit with 4 if a point has one of these `VERDICTS`, such as slower,broken")
 	})
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
-		f.VarP(choice{&format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
-		f.StringSliceVar(&only, "only", nil, "list only points with these `VERDICTS`; counts cover all points")
+		f.VarP(choice{&v.format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
+		f.StringSliceVar(&v.only, "only", nil, "list only points with these `VERDICTS`; counts cover all points")
 	})
 	for _, name := range []string{"fail-on", "only"} {
 		completeFlag(cmd, name, described(func() (list [][2]string) {
-			for _, v := range compare.Verdicts() {
-				list = append(list, [2]string{strings.ToLower(string(v)), ""})
+			for _, verdict := range compare.Verdicts() {
+				list = append(list, [2]string{strings.ToLower(string(verdict)), ""})
 			}
 			return list
 		}))
 	}
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, args []string) error {
-		bad, err := verdicts("fail-on", failOn)
-		if err != nil {
-			return misused(cmd, err)
+		return p.compareRuns(ctx, cmd, args, s, f, v)
+	})
+}
+
+// verdictFlags are the flags that say what counts as a change and what is listed.
+type verdictFlags struct {
+	options              compare.Options
+	effect, alpha, level string
+	failOn, only         []string
+	format               string
+}
+
+// compareRuns is what the command does with its flags.
+func (p *program) compareRuns(ctx context.Context, cmd *cobra.Command, args []string, s *selection, f *turns, v *verdictFlags) error {
+	bad, err := verdicts("fail-on", v.failOn)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	listed, err := verdicts("only", v.only)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	o := &v.options
+	for _, x := range []struct {
+		name, text string
+		to         *float64
+	}{{"min-effect", v.effect, &o.MinEffect}, {"alpha", v.alpha, &o.Alpha}, {"confidence", v.level, &o.Level}} {
+		if *x.to, err = share(x.text); err != nil {
+			return misused(cmd, fmt.Errorf("--%s: %w", x.name, err))
 		}
-		listed, err := verdicts("only", only)
-		if err != nil {
-			return misused(cmd, err)
-		}
-		for _, v := range []struct {
-			name, text string
-			to         *float64
-		}{{"min-effect", effect, &o.MinEffect}, {"alpha", alpha, &o.Alpha}, {"confidence", level, &o.Level}} {
-			if *v.to, err = share(v.text); err != nil {
-				return misused(cmd, fmt.Errorf("--%s: %w", v.name, err))
-			}
-		}
-		dir, err := s.dir(p)
-		if err != nil {
-			return misused(cmd, err)
-		}
-		switch {
-		case f.on:
-			if args, err = f.run(ctx, p, dir); err != nil {
-				return err
-			}
-		case len(args) == 1:
-			args = append(args, dir)
-		}
-		args, side := split(args, dir)
-		sets, err := s.readSets(p, cmd, args)
-		if err != nil {
+	}
+	dir, err := s.dir(p)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	switch {
+	case f.on:
+		if args, err = f.run(ctx, p, dir); err != nil {
 			return err
 		}
-		if i := slices.IndexFunc(sets, func(s results.Set) bool { return len(s.Records) == 0 }); i >= 0 {
-			return &failure{exitChanged, fmt.Errorf("no records to compare in %s", args[i]), ""}
-		}
-		keepApart(sets, side)
-		return p.compare(sets, o, listed, bad, format)
-	})
+	case len(args) == 1:
+		args = append(args, dir)
+	}
+	args, side := split(args, dir)
+	sets, err := s.readSets(p, cmd, args)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(sets, func(s results.Set) bool { return len(s.Records) == 0 }); i >= 0 {
+		return &failure{exitChanged, fmt.Errorf("no records to compare in %s", args[i]), ""}
+	}
+	keepApart(sets, side)
+	return p.compare(sets, *o, listed, bad, v.format)
 }
 
 // split takes lists of runs, A1,A2 or label=A1,A2, apart. side says which runs

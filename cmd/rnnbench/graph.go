@@ -264,28 +264,8 @@ func (p *program) runGraph(cmd *cobra.Command, f *graphFlags, g *graph.Graph) er
 	}
 	defer b.Close()
 	f.size.Train = true
-	var networks [2]*scc.Network // step by step, and with parallelism between steps
-	need, free := g.Footprint(f.size), float64(b.free())
-	fits := func() error {
-		if free > 0 && need > free {
-			return fmt.Errorf("training %s needs %s, but only %s is available", g.Name, quantity.Bytes(need), quantity.Bytes(free))
-		}
-		return nil
-	}
-	for intra := range networks {
-		if err := fits(); err != nil { // laying out takes memory as well
-			return err
-		}
-		if networks[intra], err = scc.Layout(g, f.size, knob.Params{"intra": intra}); err != nil {
-			return err
-		}
-		memory, err := b.Memory(networks[intra].Schedule, nil)
-		if err != nil {
-			return err
-		}
-		need += float64(memory)
-	}
-	if err := fits(); err != nil {
+	networks, err := layBoth(b, g, f.size)
+	if err != nil {
 		return err
 	}
 	in := g.Draw(f.size, rand.New(rand.NewPCG(c.Measure.Seed, 0)))
@@ -372,4 +352,30 @@ func takeTurns(programs []device.Program) ([]float64, error) {
 		medians = append(medians, s[len(s)/2])
 	}
 	return medians, nil
+}
+
+// layBoth lays g out step by step, and with parallelism between steps, if both fit
+// into memory.
+func layBoth(b *bench, g *graph.Graph, size graph.Size) (networks [2]*scc.Network, err error) {
+	need, free := g.Footprint(size), float64(b.free())
+	fits := func() error {
+		if free > 0 && need > free {
+			return fmt.Errorf("training %s needs %s, but only %s is available", g.Name, quantity.Bytes(need), quantity.Bytes(free))
+		}
+		return nil
+	}
+	for intra := range networks {
+		if err := fits(); err != nil { // laying out takes memory as well
+			return networks, err
+		}
+		if networks[intra], err = scc.Layout(g, size, knob.Params{"intra": intra}); err != nil {
+			return networks, err
+		}
+		memory, err := b.Memory(networks[intra].Schedule, nil)
+		if err != nil {
+			return networks, err
+		}
+		need += float64(memory)
+	}
+	return networks, fits()
 }

@@ -82,15 +82,7 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 		found = append(found, e)
 	}
 	if len(all) == 0 {
-		err, hint := fmt.Errorf("none of the %s succeeded", plural(len(recs), "record")), ""
-		if unchecked > 0 {
-			err = fmt.Errorf("no record can win: %d of %d are unverified and the others failed", unchecked, len(recs))
-			if unchecked == len(recs) {
-				err = fmt.Errorf("no record can win: %s, none verified", plural(len(recs), "record"))
-			}
-			hint = "tune accepts only verified records: measure again without --no-verify"
-		}
-		return &failure{exitError, err, hint}
+		return noWinner(len(recs), unchecked)
 	}
 	list.notes = append(list.notes, replayed(all, o))
 	if err := list.write(p, f.format); err != nil {
@@ -188,4 +180,16 @@ func incumbent(b *wisdom.Book, device, cache string, p results.Point) results.Im
 		}
 	}
 	return results.Impl{}
+}
+
+// noWinner says why none of n records can win, unchecked of which are unverified.
+func noWinner(n, unchecked int) error {
+	const hint = "tune accepts only verified records: measure again without --no-verify"
+	switch unchecked {
+	case 0:
+		return &failure{exitError, fmt.Errorf("none of the %s succeeded", plural(n, "record")), ""}
+	case n:
+		return &failure{exitError, fmt.Errorf("no record can win: %s, none verified", plural(n, "record")), hint}
+	}
+	return &failure{exitError, fmt.Errorf("no record can win: %d of %d are unverified and the others failed", unchecked, n), hint}
 }
