@@ -47,6 +47,10 @@ type Program interface {
 	// alone. It must follow any Write of weights.
 	Prepare() error
 
+	// Kernels lists what one run launches, equal kernels once. It is empty where
+	// the device does not know.
+	Kernels() []Kernel
+
 	// Run runs the schedule n times back to back and waits for the end.
 	Run(n int) (Burst, error)
 

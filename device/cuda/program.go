@@ -27,6 +27,7 @@ type program struct {
 	streams int
 	prepare calls
 	run     calls
+	kernels []device.Kernel // that a run launches
 
 	events     []driver.Event // all of them
 	begin, end driver.Event   // timed
@@ -115,9 +116,11 @@ func (p *program) bind() error {
 	if p.run.list, err = p.enqueue(nodes); err != nil {
 		return err
 	}
-	if err := p.device.load(append(prepare, slices.Concat(nodes...)...)); err != nil {
+	all := slices.Concat(nodes...)
+	if err := p.device.load(slices.Concat(prepare, all)); err != nil {
 		return err
 	}
+	p.kernels = launch.Kernels(all)
 	var failed [4]error
 	p.begin, failed[0] = p.event(true)
 	p.end, failed[1] = p.event(true)
@@ -207,6 +210,9 @@ func (p *program) issue(c *calls) error {
 	}
 	return nil
 }
+
+// Kernels implements device.Program.
+func (p *program) Kernels() []device.Kernel { return p.kernels }
 
 // Prepare implements device.Program.
 func (p *program) Prepare() error {

@@ -432,6 +432,9 @@ func (w *wanted) compare(t testing.TB, d device.Device, settings []knob.Params) 
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := named(prog); err != nil {
+			t.Error(err)
+		}
 		if err := w.hold(prog); err != nil {
 			t.Errorf("%s, seed %d %v: %v; the last operation is %v", d.Info().Key, w.seed, k, err, s.Nodes[len(s.Nodes)-1].Op)
 		}

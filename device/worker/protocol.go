@@ -62,6 +62,7 @@ type response struct {
 	Knobs     []knob.Knob // open: the device's vocabulary
 	Memory    int64
 	Program   int
+	Kernels   []device.Kernel // compile: of that program
 	Burst     device.Burst
 	Limits    device.Limits
 	Findings  []device.Finding

@@ -202,7 +202,7 @@ func (s *server) compile(c call, about *schedule.Schedule, r *response) error {
 	if err == nil {
 		s.next++
 		s.programs[s.next] = program{p, about}
-		r.Program = s.next
+		r.Program, r.Kernels = s.next, p.Kernels()
 	}
 	return err
 }

@@ -262,7 +262,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	if err != nil {
 		return nil, err
 	}
-	return &remote{device: d, generation: d.generation, id: r.Program}, nil
+	return &remote{device: d, generation: d.generation, id: r.Program, kernels: r.Kernels}, nil
 }
 
 // Anticipate implements device.Anticipator; for a device that is none it does
@@ -339,6 +339,7 @@ type remote struct {
 	device     *Device
 	generation int
 	id         int
+	kernels    []device.Kernel
 	closed     bool
 	perRun     time.Duration // of the bursts so far, the longest
 }
@@ -411,6 +412,9 @@ func (p *remote) move(q request, n int) error {
 	_, err := p.call(p.device.o.Timeout+transfer(n), q, nil, nil)
 	return err
 }
+
+// Kernels implements device.Program.
+func (p *remote) Kernels() []device.Kernel { return p.kernels }
 
 // Prepare implements device.Program.
 func (p *remote) Prepare() error {

@@ -97,7 +97,7 @@ func (d *Driver) Load(image []byte, name string) (driver.Kernel, error) {
 		k.pointers[i] = *(*byte)(pointer(at[2] + uintptr(i))) != 0
 	}
 	d.kernels = append(d.kernels, k)
-	return driver.Kernel{ID: len(d.kernels) - 1, Registers: 32}, nil
+	return driver.Kernel{ID: len(d.kernels) - 1}, nil
 }
 
 // Resident implements driver.Driver: one block, if it fits.

@@ -14,7 +14,16 @@ type Command struct {
 	Source  *codegen.Source // of the launch
 	Product *driver.Product
 	Network *driver.NetworkRun
+	About   About
 	Early   bool // the launch can begin ahead of the end of one of its kind, and lets the next one
+}
+
+// About is what there is to tell of a kernel besides its geometry.
+type About struct {
+	Variant string  // of the kernels for such an operation
+	Config  string  // in words
+	Seconds float64 // that a launch is expected to take; 0: no model knows
+	Error   float64 // of that model, where it was fitted; 0: not recorded
 }
 
 // New is the launch of a kernel with its arguments.

@@ -76,7 +76,7 @@ func LaunchBackward(t *launch.Target, op schedule.PersistentBackward, form Confi
 		return codegen.Source{Name: name, Text: text}
 	}
 	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), control, t.Status()}, t.Arguments(groups)...)
-	return form.launch(op.Batch(), urgent, t.Source(write, words...), append(args, uint64(t.At(op.R))))
+	return form.launch(op.Steps, op.Batch(), urgent, t.Source(write, words...), append(args, uint64(t.At(op.R))))
 }
 
 // carried lists what a thread keeps from step to step: the gradients of states, then

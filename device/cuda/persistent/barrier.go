@@ -102,7 +102,7 @@ func LaunchBarrierForward(t *launch.Target, op schedule.Persistent, control uint
 		args = append(args, uint64(t.At(r)))
 	}
 	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + head + text}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
-	s.Launch.Cooperative = true
+	s.Launch.Cooperative, s.About = true, launch.About{Variant: "barrier", Config: Config{}.Words()}
 	s.Launch.Shared = sharedBytes(units*gates, h, t.Element(op.R[0]), chunk)
 	return s
 }
@@ -176,7 +176,7 @@ func LaunchBarrierBackward(t *launch.Target, op schedule.PersistentBackward, con
 	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), control, t.Status()}
 	args = append(append(args, t.Arguments(groups)...), uint64(t.At(op.R)))
 	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + head + text}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
-	s.Launch.Cooperative = true
+	s.Launch.Cooperative, s.About = true, launch.About{Variant: "backward-barrier", Config: Config{}.Words()}
 	s.Launch.Shared = sharedBytes(units, gates*h, t.Element(op.R), chunk)
 	return s
 }

@@ -33,15 +33,16 @@ func (t Config) Describe() string {
 	return fmt.Sprintf("%s %d×%d %s, %.0f cycles", t.variant.Name, t.blocks, t.threads, t.sizes, t.cycles)
 }
 
-// launch launches a kernel for so many sequences. It is urgent where other layers of a
-// wave wait for it.
-func (t Config) launch(batch int, urgent bool, src *codegen.Source, args []uint64) launch.Command {
+// launch launches a kernel for so many steps and sequences. It is urgent where other
+// layers of a wave wait for it.
+func (t Config) launch(steps, batch int, urgent bool, src *codegen.Source, args []uint64) launch.Command {
 	running := ints.CeilDiv(batch, t.samples)
 	if t.few {
 		running = min(running, t.together)
 	}
 	s := launch.New(src, [3]int{running * t.blocks, 1, 1}, [3]int{t.threads, 1, 1}, args...)
 	s.Launch.Shared, s.Launch.Cooperative, s.Launch.Urgent = t.shared, t.spread, urgent
+	s.About = t.about(steps, urgent)
 	switch {
 	case t.cluster > 1:
 		s.Launch.Cluster = t.cluster
@@ -73,7 +74,7 @@ func LaunchForward(t *launch.Target, op schedule.Persistent, form Config, contro
 	for _, w := range op.R {
 		args = append(args, uint64(t.At(w)))
 	}
-	return form.launch(op.Batch(), urgent, t.Source(write, words...), args)
+	return form.launch(op.Steps, op.Batch(), urgent, t.Source(write, words...), args)
 }
 
 // functions names the struct with a cell's sigmoids and tangents: see recurrence.cu.

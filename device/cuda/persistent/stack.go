@@ -152,11 +152,7 @@ func (st *Stack) fits(p driver.Properties) (why string) {
 
 // String says how the layers run.
 func (st *Stack) String() string {
-	kernel := "stack"
-	if st.bulk != nil {
-		kernel = "stack-bulk"
-	}
-	return fmt.Sprintf("%d layers of %d units by %s: %d groups of %d blocks a layer, %d sequences at a time", len(st.layers), st.hidden, kernel, st.groups, st.blocks, st.samples)
+	return fmt.Sprintf("%d layers of %d units by %s: %d groups of %d blocks a layer, %d sequences at a time", len(st.layers), st.hidden, st.Kernel(), st.groups, st.blocks, st.samples)
 }
 
 // sequences of a group.
@@ -247,7 +243,7 @@ func (st *Stack) pays(k knob.Params, p driver.Properties) bool {
 	if len(all) == 0 || st.sequences() > most {
 		return false
 	}
-	const rate, start = 1700, 10 // cycles of a microsecond, and microseconds
+	const rate, start = cycleRate / 1e6, startTime * 1e6 // in microseconds
 	steps := float64(op.Steps)
 	product := 2 * float64(st.batch*st.takes) * float64(st.hidden*st.hidden) / 300e6
 	alone := float64(layers)*(all[0].cycles/rate+start/steps) + float64(layers-1)*product

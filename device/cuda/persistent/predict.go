@@ -1,0 +1,79 @@
+package persistent
+
+import (
+	"fmt"
+	"strings"
+
+	"rnnbench/device/cuda/launch"
+)
+
+// What the cost model expects, in seconds. Its cycles are those of an H200.
+const (
+	cycleRate = 1.7e9  // cycles a second
+	startTime = 10e-6  // seconds from one kernel's end to the next one's first step
+	clusterTo = 0.3e-6 // seconds in which the blocks of a cluster exchange states, as measured
+	gridTo    = 0.85e-6
+)
+
+// fitError is the error of a variant's cost model where it was fitted, as cost.go says.
+// It is 0 where that was not recorded.
+var fitError = map[string]float64{
+	"mma-poll": 0.07, "backward-bulk": 0.09, "stack": 0.12, "stack-bulk": 0.15,
+}
+
+// Step is how long a step of all sequences is expected to take, in seconds.
+func (t Config) Step() float64 { return t.cycles / cycleRate }
+
+// Floor is the least that a step takes, in seconds: one exchange among the blocks of a
+// group, if there are several.
+func (t Config) Floor() float64 {
+	switch {
+	case !t.Grouped() || t.blocks == 1:
+		return 0
+	case t.spread:
+		return gridTo
+	}
+	return clusterTo
+}
+
+// Words say how t divides a layer, with the constants that its kernel is compiled with.
+func (t Config) Words() string {
+	if !t.Grouped() {
+		return "one group of all blocks, with a barrier"
+	}
+	group := fmt.Sprintf("a group is a cluster of %d blocks", t.blocks)
+	switch {
+	case t.blocks == 1:
+		group = "a group is one block"
+	case t.spread:
+		group = fmt.Sprintf("a group is %d blocks over the GPU", t.blocks)
+	}
+	return fmt.Sprintf("%s of %d threads, with %d of the sequences; %s", group, t.threads, t.samples, strings.ReplaceAll(t.sizes, " = ", "="))
+}
+
+// about is what there is to tell of the kernel of t for so many steps. Layers that run
+// side by side share the time that the model expects, so none is told for one of them.
+func (t Config) about(steps int, beside bool) launch.About {
+	a := launch.About{Variant: t.variant.Name, Config: t.Words(), Error: fitError[t.variant.Name]}
+	if !beside {
+		a.Seconds = startTime + float64(steps)*t.Step()
+	}
+	return a
+}
+
+// about is what there is to tell of the kernel of st.
+func (st *Stack) about() launch.About {
+	steps := float64(st.layers[0].Steps + len(st.layers) - 1)
+	return launch.About{Variant: st.Kernel(), Config: st.String(), Seconds: startTime + steps*st.Step(), Error: fitError[st.Kernel()]}
+}
+
+// Kernel is the name of the variant that runs st.
+func (st *Stack) Kernel() string {
+	if st.bulk != nil {
+		return "stack-bulk"
+	}
+	return "stack"
+}
+
+// Step is how long a step of all layers is expected to take, in seconds.
+func (st *Stack) Step() float64 { return st.microseconds() * 1e-6 }

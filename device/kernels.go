@@ -1,0 +1,39 @@
+package device
+
+// A Kernel is a function that a program launches, with its geometry. What is unknown
+// is 0, or "".
+type Kernel struct {
+	Name      string // of the function, as profilers show it
+	Variant   string // of the ways that the device has for such an operation
+	Config    string // in words
+	Grid      [3]int // blocks; 0: a library chooses
+	Block     [3]int // threads
+	Cluster   int    // blocks of a cluster; 0: there are none
+	Registers int    // per thread
+	Shared    int    // bytes of shared memory per block
+	Spills    int    // bytes of local memory per thread; known if Registers are
+	Launches  int    // by one run
+
+	// Seconds are what a cost model expects of one launch; 0: no model knows it.
+	// Error is by how much, relative to the measurements, the model was wrong where
+	// it was fitted; 0: not recorded.
+	Seconds, Error float64
+}
+
+// Merge adds up the launches of equal kernels, in the order of their first ones.
+func Merge(all []Kernel) []Kernel {
+	at := map[Kernel]int{}
+	out := []Kernel{}
+	for _, k := range all {
+		key := k
+		key.Launches = 0
+		i, ok := at[key]
+		if !ok {
+			i = len(out)
+			at[key] = i
+			out = append(out, key)
+		}
+		out[i].Launches += k.Launches
+	}
+	return out
+}
