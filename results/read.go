@@ -156,8 +156,8 @@ func parseRecord(line []byte) (Record, error) {
 	switch {
 	case head.Schema == "":
 		return Record{}, errors.New("it has no schema")
-	case head.Schema != Schema:
-		return Record{}, fmt.Errorf("%w %q; this version reads only %q: use the version of rnnbench that wrote it", errSchema, head.Schema, Schema)
+	case !slices.Contains(Schemas(), head.Schema):
+		return Record{}, fmt.Errorf("%w %q; this version reads only %s: use the version of rnnbench that wrote it", errSchema, head.Schema, strings.Join(Schemas(), " and "))
 	}
 	var rec Record
 	if err := json.Unmarshal(line, &rec); err != nil {
@@ -226,9 +226,9 @@ func readManifest(path string) (Manifest, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return Manifest{}, fmt.Errorf("results: %s: %w", path, err)
 	}
-	if head.Schema != ManifestSchema || head.Records != Schema {
-		return Manifest{}, fmt.Errorf("results: %s: %w %q of %q; this version reads only %q of %q: use the version of rnnbench that wrote it", path, errSchema,
-			head.Schema, head.Records, ManifestSchema, Schema)
+	if head.Schema != ManifestSchema || !slices.Contains(Schemas(), head.Records) {
+		return Manifest{}, fmt.Errorf("results: %s: %w %q of %q; this version reads only %q of %s: use the version of rnnbench that wrote it", path, errSchema,
+			head.Schema, head.Records, ManifestSchema, strings.Join(Schemas(), " and "))
 	}
 	var m Manifest
 	if err := json.Unmarshal(data, &m); err != nil {

@@ -65,9 +65,9 @@ func TestForgivingReader(t *testing.T) {
 }
 
 func TestForeignSchema(t *testing.T) {
-	text := line(t, func(*Record) {}) + line(t, func(r *Record) { r.Schema = "rnnbench.record/2" })
+	text := line(t, func(*Record) {}) + line(t, func(r *Record) { r.Schema = "rnnbench.record/3" })
 	_, _, err := ReadRecords(strings.NewReader(text), "f")
-	if err == nil || !strings.Contains(err.Error(), `f:2: unknown schema "rnnbench.record/2"`) {
+	if err == nil || !strings.Contains(err.Error(), `f:2: unknown schema "rnnbench.record/3"`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Schema names the version of Record. Readers ignore keys that they do not
+// Schema names the version of Record that is written. Readers ignore keys that they do not
 // know; a change of meaning changes the number.
-const Schema = "rnnbench.record/1"
+const Schema = "rnnbench.record/2"
 
 // A Point is one problem, as the axes of a sweep spell it.
 type Point struct {
@@ -168,6 +168,15 @@ type Record struct {
 	Rate    *Rate    `json:"rate"`
 	Verify  *Verify  `json:"verify"`
 	Cost    Cost     `json:"cost"`
+
+	// Since version 2; see kernels.go.
+	Kernels   []Kernel   `json:"kernels"` // null: unknown
+	Predicted *Predicted `json:"predicted"`
+	Floor     *Floor     `json:"floor"`
+	Node      *Node      `json:"node"`
+	Energy    *Energy    `json:"energy"`
+	Rival     *Rival     `json:"rival"`
+	Lengths   *Lengths   `json:"lengths"`
 }
 
 // Impl is a technique with its settings.

@@ -209,6 +209,9 @@ func (r *Run) resume(where string) error {
 	if r.manifest, err = readManifest(filepath.Join(r.dir, manifestFile)); err != nil {
 		return err
 	}
+	if err := r.manifest.Resumable(); err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
 	if r.size, err = r.terminate(where); err != nil {
 		return err
 	}

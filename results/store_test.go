@@ -262,7 +262,11 @@ func TestResumeRefuses(t *testing.T) {
 		want string
 		harm func(run *Run, file string)
 	}{
-		{"rnnbench.record/2", func(_ *Run, file string) { edit(file, "record/1", "record/2") }},
+		{"rnnbench.record/3", func(_ *Run, file string) { edit(file, "record/2", "record/3") }},
+		{"cannot be resumed, because its records have the older form rnnbench.record/1: start a new run without --resume", func(run *Run, file string) {
+			edit(filepath.Join(run.Dir(), manifestFile), "record/2", "record/1")
+			edit(file, "record/2", "record/1")
+		}},
 		{"rnnbench.manifest/7", func(run *Run, _ string) { edit(filepath.Join(run.Dir(), manifestFile), "manifest/1", "manifest/7") }},
 		{"runs must not be mixed", func(run *Run, file string) { edit(file, run.Manifest().Run, "another-run") }},
 		{"manifest.json", func(run *Run, _ string) { os.Remove(filepath.Join(run.Dir(), manifestFile)) }},

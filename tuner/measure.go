@@ -140,6 +140,8 @@ func (s *Sweep) loadOnce(c *candidate) error {
 	if c.prog, err = s.Device.Compile(c.Schedule, c.DeviceKnobs); err != nil {
 		return err
 	}
+	kernels := c.prog.Kernels()
+	c.record.Kernels, c.record.Predicted = kernelsOf(kernels), predictionOf(kernels)
 	if err := c.Plan.Write(c.prog, c.input); err != nil {
 		return err
 	}

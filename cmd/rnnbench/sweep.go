@@ -189,6 +189,9 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 	if err != nil {
 		return config.Config{}, nil, &failure{exitError, err, "rnnbench show prints the latest run"}
 	}
+	if err := m.Resumable(); err != nil {
+		return config.Config{}, nil, usage(err, "rnnbench show "+f.resume+" still prints its records")
+	}
 	if len(m.Config) == 0 {
 		return config.Config{}, nil, &failure{exitError, fmt.Errorf("run %s cannot be resumed: cannot read its settings from manifest.json", f.resume),
 			"rnnbench show " + f.resume + " can still read the records"}

@@ -1,0 +1,79 @@
+package results
+
+import "fmt"
+
+// Keys that version 2 of the schema added. Each is null where it does not apply, or was
+// not found out.
+
+// A Kernel is a function that one run launches, with its geometry.
+type Kernel struct {
+	Name      string  `json:"name"`    // of the function, as profilers show it
+	Variant   *string `json:"variant"` // null: the device has one for such an operation
+	Config    *string `json:"config"`  // in words
+	Grid      *[3]int `json:"grid"`    // blocks; null: a library chooses, or the device has none
+	Block     *[3]int `json:"block"`   // threads
+	Cluster   *int    `json:"cluster"` // blocks of a cluster; null: there are none
+	Registers *int    `json:"registers"`
+	Shared    *int    `json:"shared_bytes"`
+	Spills    *int    `json:"spill_bytes"`
+	Launches  int     `json:"launches"` // by one run
+}
+
+// Predicted is what a cost model expected before anything ran.
+type Predicted struct {
+	Seconds float64  `json:"seconds"`
+	Part    string   `json:"part"` // of the run that the seconds are of: one of the words below
+	Model   string   `json:"model"`
+	Error   *float64 `json:"error"` // relative, where the model was fitted; null: not recorded
+}
+
+// Parts of a run that a prediction is of.
+const (
+	PartRun        = "run"
+	PartPersistent = "persistent layers"
+)
+
+// Floor is the least time that a run can take.
+type Floor struct {
+	Seconds float64          `json:"seconds"`
+	Bytes   map[string]int64 `json:"bytes"` // that must move, by the memory that gives them
+	Share   float64          `json:"share"` // of the measured median
+}
+
+// A Node is the machine of several that measured the record.
+type Node struct {
+	Name  string  `json:"name"`
+	Shard *string `json:"shard"` // of the run, such as 3/16; null: it was not divided
+}
+
+// Energy is what a run took.
+type Energy struct {
+	Joules float64 `json:"joules"` // of one run
+	Watts  float64 `json:"watts"`  // mean
+	Source string  `json:"source"` // counter
+}
+
+// A Rival is a program from elsewhere that ran as a technique.
+type Rival struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Lengths are those of the sequences of a batch; null: all have the point's steps.
+type Lengths struct {
+	Distribution string  `json:"distribution"`
+	Mean         float64 `json:"mean"`
+	Max          int     `json:"max"`
+}
+
+// Schemas are the versions that readers take, the oldest first.
+func Schemas() []string { return []string{"rnnbench.record/1", Schema} }
+
+// Resumable is why the run of m cannot be resumed: records of an older version lack
+// keys that those of this one have.
+func (m *Manifest) Resumable() error {
+	if m.Records == Schema {
+		return nil
+	}
+	return fmt.Errorf("run %s cannot be resumed, because its records have the older form %s: start a new run without --resume", m.Run, m.Records)
+}

@@ -1,0 +1,56 @@
+package tuner
+
+import (
+	"rnnbench/device"
+	"rnnbench/results"
+)
+
+// persistentModel is the cost model that expects times of persistent kernels.
+const persistentModel = "persistent cycles"
+
+// kernelsOf are the kernels of a program as records have them.
+func kernelsOf(all []device.Kernel) []results.Kernel {
+	out := make([]results.Kernel, len(all))
+	for i, k := range all {
+		out[i] = results.Kernel{
+			Name: k.Name, Variant: known(k.Variant), Config: known(k.Config), Cluster: known(k.Cluster),
+			Registers: known(k.Registers), Launches: k.Launches,
+		}
+		if k.Grid != [3]int{} {
+			out[i].Grid, out[i].Block, out[i].Shared = &k.Grid, &k.Block, &k.Shared
+		}
+		if k.Registers > 0 {
+			out[i].Spills = &k.Spills
+		}
+	}
+	return out
+}
+
+// known is v, or nil where it is the zero that stands for what is unknown.
+func known[T comparable](v T) *T {
+	var none T
+	if v == none {
+		return nil
+	}
+	return &v
+}
+
+// predictionOf adds up what a cost model expects of kernels; nil where it knows none of
+// them. Its error is that of the least certain, if the errors of all were recorded.
+func predictionOf(all []device.Kernel) *results.Predicted {
+	p := &results.Predicted{Part: results.PartPersistent, Model: persistentModel}
+	worst, recorded := 0.0, true
+	for _, k := range all {
+		if k.Seconds > 0 {
+			p.Seconds += float64(k.Launches) * k.Seconds
+			worst, recorded = max(worst, k.Error), recorded && k.Error > 0
+		}
+	}
+	if p.Seconds == 0 {
+		return nil
+	}
+	if recorded {
+		p.Error = &worst
+	}
+	return p
+}
