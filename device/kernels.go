@@ -20,13 +20,20 @@ type Kernel struct {
 	Seconds, Error float64
 }
 
-// Merge adds up the launches of equal kernels, in the order of their first ones.
+// mostKernels is how many different kernels are told apart.
+const mostKernels = 512
+
+// Merge adds up the launches of equal kernels, in the order of their first ones. What
+// is beyond the first few hundred is one kernel by the name of "others".
 func Merge(all []Kernel) []Kernel {
 	at := map[Kernel]int{}
 	out := []Kernel{}
 	for _, k := range all {
 		key := k
 		key.Launches = 0
+		if _, ok := at[key]; !ok && len(at) >= mostKernels-1 {
+			key = Kernel{Name: "others"}
+		}
 		i, ok := at[key]
 		if !ok {
 			i = len(out)

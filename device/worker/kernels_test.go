@@ -1,6 +1,8 @@
 package worker_test
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -8,6 +10,8 @@ import (
 	"rnnbench/device/cpu"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
 )
 
 // TestKernels: a program in another process lists the kernels that it lists in this one.
@@ -43,5 +47,42 @@ func TestKernels(t *testing.T) {
 		if want := map[string]int{"gemm": 3, "cell": 3}[k.Name]; k.Variant == "" || want > 0 && k.Launches != want {
 			t.Errorf("of three steps, kernel %+v", k)
 		}
+	}
+}
+
+// made is what clumsy devices say of a schedule with one knob.
+func made(n int) device.Explanation {
+	return device.Explanation{
+		Kernels: []device.Kernel{{Name: "k", Variant: "v", Grid: [3]int{1, 2, 3}, Registers: n, Launches: 1, Seconds: 0.5}},
+		Choices: []device.Choice{{Layer: "a layer", Count: 2, Steps: 3, Runs: device.Option{Variant: "v", Cycles: 7}, Others: []device.Option{{Variant: "w", Why: "it does not fit"}}}},
+		Passes:  []device.Pass{{Name: "first", Found: []string{"one", "two"}}},
+	}
+}
+
+// Explain is of a device that chooses among kernels. A large n fits none, which comes
+// with what was found.
+func (clumsy) Explain(s *schedule.Schedule, k knob.Params) (device.Explanation, error) {
+	if k["n"] > 100 {
+		return made(k["n"]), fmt.Errorf("too much: %w", schedule.ErrUnsupported)
+	}
+	return made(k["n"]), nil
+}
+
+// TestExplain: an explanation comes back from another process as it is, with an error too.
+func TestExplain(t *testing.T) {
+	d, err := open(t, "serve", "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	s, err := devicetest.Layer{Cell: cell.LSTM, Hidden: 8, Batch: 1, Steps: 2}.Schedule(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := d.Explain(s, knob.Params{"n": 5}); err != nil || !reflect.DeepEqual(e, made(5)) {
+		t.Errorf("got %+v, %v", e, err)
+	}
+	if e, err := d.Explain(s, knob.Params{"n": 101}); !errors.Is(err, schedule.ErrUnsupported) || !reflect.DeepEqual(e, made(101)) {
+		t.Errorf("got %+v, %v", e, err)
 	}
 }

@@ -39,13 +39,14 @@ const (
 	callProvoke
 	callHierarchy
 	callAnticipate
+	callExplain
 )
 
 // A request is one call. Size bytes of matrix follow it, or are in the window.
 type request struct {
 	Call     int
 	Name     string // open: the device; provoke: the mishap
-	Schedule int    // knobs, memory, compile, anticipate: what the call is about, as the parent numbers them
+	Schedule int    // knobs, memory, compile, anticipate, explain: what the call is about, as the parent numbers them
 	Text     []byte // that schedule, where the worker does not know it
 	Forget   []int  // schedules that no call is about any more
 	Knobs    knob.Params
@@ -67,6 +68,7 @@ type response struct {
 	Limits    device.Limits
 	Findings  []device.Finding
 	Hierarchy device.Hierarchy
+	Explained device.Explanation
 	Size      int
 	Window    bool // open: both have it
 

@@ -158,7 +158,7 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if about == nil && slices.Contains([]int{callKnobs, callMemory, callCompile, callAnticipate}, c.Call) {
+	if about == nil && slices.Contains([]int{callKnobs, callMemory, callCompile, callAnticipate, callExplain}, c.Call) {
 		return nil, errors.New("worker: the call names no schedule")
 	}
 	switch c.Call {
@@ -173,6 +173,10 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	case callAnticipate:
 		if a, ok := s.device.(device.Anticipator); ok {
 			a.Anticipate(about, c.Knobs)
+		}
+	case callExplain:
+		if x, ok := s.device.(device.Explainer); ok {
+			r.Explained, err = x.Explain(about, c.Knobs)
 		}
 	case callLimits, callHierarchy, callInspect, callEvict, callProvoke:
 		err = s.more(c, r)

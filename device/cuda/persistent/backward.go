@@ -32,12 +32,17 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	return all, why
 }
 
+// gradient is what configurations of op are chosen for.
+func (c *Chooser) gradient(op schedule.PersistentBackward) Layer {
+	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R), exact: c.Precision == schedule.FP32, within: 0, inputs: 0}
+}
+
 // Backward chooses the configuration of op; see Forward.
 func (c *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err error) {
 	if c.Knobs["resident"] == WithBarrier {
 		return barrierConfig(), nil, nil
 	}
-	l := Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R), exact: c.Precision == schedule.FP32, within: 0, inputs: 0}
+	l := c.gradient(op)
 	list := func(c *Chooser) ([]Config, string) { return c.backwardConfigs(op.Cell, l) }
 	of := choice{cell: op.Cell, layer: l, backward: true}
 	all, err := c.choiceOf(of, list)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"rnnbench/device"
 	"rnnbench/device/cuda/launch"
 )
 
@@ -73,6 +74,11 @@ func (st *Stack) Kernel() string {
 		return "stack-bulk"
 	}
 	return "stack"
+}
+
+// Option is st as an option; its layers are steps of one kernel.
+func (st *Stack) Option() device.Option {
+	return device.Option{Variant: st.Kernel(), Exchange: "words through the L2 cache, of this layer and the one beneath", Config: st.String(), Cycles: st.Step() * cycleRate, Step: st.Step(), Floor: gridTo}
 }
 
 // Step is how long a step of all layers is expected to take, in seconds.

@@ -1,0 +1,168 @@
+package cuda_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/emulator"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// explained is how an H200 that is not there would run a layer.
+func explained(t *testing.T, l devicetest.Layer, k knob.Params) (device.Explanation, error) {
+	t.Helper()
+	d, err := cuda.Machine("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := l.Schedule(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Explain(s, k)
+}
+
+// variant is the option of that name among those of a choice that do not run.
+func variant(t *testing.T, c device.Choice, name string) device.Option {
+	t.Helper()
+	for _, o := range c.Others {
+		if o.Variant == name {
+			return o
+		}
+	}
+	t.Fatalf("%s is not among %+v", name, c.Others)
+	return device.Option{}
+}
+
+// TestExplain answers which kernel runs a layer, what else could have, and why it did not.
+func TestExplain(t *testing.T) {
+	layer := devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 100, Precision: schedule.BF16}
+	e, err := explained(t, layer, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Choices) != 1 || len(e.Passes) != 7 {
+		t.Fatalf("choices are %+v, and passes %+v", e.Choices, e.Passes)
+	}
+	c := e.Choices[0]
+	if c.Runs.Variant != "mma" || c.Count != 1 || c.Steps != 100 || !strings.Contains(c.Layer, "lstm layer of 512 units, 16 sequences") {
+		t.Errorf("the choice is %+v", c)
+	}
+	last := e.Kernels[len(e.Kernels)-1]
+	if last.Variant != c.Runs.Variant || last.Config == "" || last.Registers != 0 || last.Spills != 0 {
+		t.Errorf("the kernel is %+v", last)
+	}
+	cycles := c.Runs.Cycles
+	for _, o := range c.Others {
+		if o.Cycles > 0 {
+			if o.Cycles < cycles || o.Step <= 0 || o.Floor <= 0 || o.Floor >= o.Step || o.Why != "" {
+				t.Errorf("after %v cycles comes %+v", cycles, o)
+			}
+			cycles = o.Cycles
+		}
+	}
+	if o := variant(t, c, "wholerow"); o.Cycles != 0 || !strings.Contains(o.Why, "more registers than there are") {
+		t.Errorf("wholerow: %+v", o)
+	}
+	if o := variant(t, c, "barrier"); !strings.Contains(o.Why, "resident=3") {
+		t.Errorf("barrier: %+v", o)
+	}
+}
+
+// TestExplainWhy: each way in which a variant is passed over is said.
+func TestExplainWhy(t *testing.T) {
+	for _, x := range []struct {
+		layer         devicetest.Layer
+		knobs         knob.Params
+		runs, of, why string
+	}{
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16, Backward: true}, nil, "backward-mma", "backward-bulk", ""},
+		{devicetest.Layer{Cell: cell.RNNReLU, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.FP32}, nil, "simt", "mma", "halves do not hold the states of rnn-relu"},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 256, Batch: 64, Steps: 9, Precision: schedule.BF16}, nil, "mma", "wholerow", "others were measured to be faster"},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16}, knob.Params{"resident": 5}, "mma-poll", "mma", "resident=5 (mma-poll) asks for another"},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16}, knob.Params{"tensor": 2}, "simt", "mma", "tensor=2 asks for another"},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Layers: 2, Precision: schedule.BF16}, nil, "stack", "one kernel per layer", "stack=2"},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 2560, Batch: 16, Steps: 9, Precision: schedule.FP32}, nil, "barrier", "mma", "shared memory"},
+	} {
+		e, err := explained(t, x.layer, x.knobs)
+		if err != nil && !errors.Is(err, schedule.ErrUnsupported) {
+			t.Fatalf("%v: %v", x.layer, err)
+		}
+		if len(e.Choices) != 1 || e.Choices[0].Runs.Variant != x.runs {
+			t.Errorf("%v %v: the choices are %+v, and %s must run", x.layer, x.knobs, e.Choices, x.runs)
+			continue
+		}
+		if o := variant(t, e.Choices[0], x.of); !strings.Contains(o.Why, x.why) || x.why == "" && o.Why != "" {
+			t.Errorf("%v %v: %s does not run because %q, want %q", x.layer, x.knobs, x.of, o.Why, x.why)
+		}
+	}
+}
+
+// TestExplainCompiled: where there is a GPU, an explanation has what kernels take, and
+// names those that a program then launches.
+func TestExplainCompiled(t *testing.T) {
+	none, err := emulator.New(8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { none.Close() })
+	r := &loaded{recorder{Driver: none, properties: h200()}}
+	d := cuda.New(r, r, "")
+	s, err := devicetest.Layer{Cell: cell.GRU, Hidden: 256, Batch: 8, Steps: 5, Precision: schedule.FP32}.Schedule(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := d.Explain(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(e.Kernels, p.Kernels()) || e.Kernels[0].Registers != 168 {
+		t.Errorf("explained are %+v, launched %+v", e.Kernels, p.Kernels())
+	}
+}
+
+// TestMachine: a GPU that is not there explains and runs nothing.
+func TestMachine(t *testing.T) {
+	if _, err := cuda.Machine("h9000"); err == nil || !strings.Contains(err.Error(), "h200") {
+		t.Errorf("an unknown machine: %v", err)
+	}
+	for _, name := range cuda.Machines() {
+		d, err := cuda.Machine(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := devicetest.Layer{Cell: cell.LSTM, Hidden: 64, Batch: 2, Steps: 3, Precision: schedule.BF16}.Schedule(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes, err := d.Memory(s, nil); err != nil || bytes == 0 {
+			t.Errorf("%s: %d bytes, %v", name, bytes, err)
+		}
+		if _, err := d.Compile(s, nil); err == nil || !strings.Contains(err.Error(), "explained, not run") {
+			t.Errorf("%s: compiling: %v", name, err)
+		}
+		if _, err := d.Limits(); err == nil {
+			t.Errorf("%s has limits", name)
+		}
+		if err := d.Evict(); err == nil {
+			t.Errorf("%s has caches", name)
+		}
+		if d.Info().Key != "cuda-nvidia-"+name {
+			t.Errorf("its key is %s, which records of %s do not have", d.Info().Key, name)
+		}
+		if d.Close() != nil {
+			t.Error("it does not close")
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package lower
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent"
+	"rnnbench/rnn/schedule"
+)
+
+// Choices says of each persistent layer and gradient which kernel runs it, and what else
+// could. Layers that are alike are one choice.
+func (p *Plan) Choices() []device.Choice {
+	m := &launch.Memory{Elements: p.elements}
+	c := persistent.NewChooser(launch.NewTarget(m, p.schedule.Precision, p.Knobs, p.properties), p.sides)
+	var all []device.Choice
+	i := -1
+	for op := range p.schedule.Operations() {
+		i++
+		l, chosen := p.layers[i]
+		node := i - len(p.schedule.Prepare)
+		switch op := op.(type) {
+		case schedule.Persistent:
+			if st := p.Stacks.At[node]; st != nil {
+				all = add(all, stacked(st, op))
+			} else if chosen {
+				x := choiceOf(l, c.Options(op, l.config))
+				x.Layer, x.Steps = describe("layer", op.Sequence), op.Steps
+				all = add(all, x)
+			}
+		case schedule.PersistentBackward:
+			x := choiceOf(l, c.BackwardOptions(op, l.config))
+			x.Layer, x.Steps = describe("gradient", op.Sequence), op.Steps
+			all = add(all, x)
+		}
+	}
+	return all
+}
+
+// choiceOf is that of l among others.
+func choiceOf(l layer, others []device.Option) device.Choice {
+	x := device.Choice{Count: 1, Runs: l.config.Option(), Others: others}
+	if l.refused != nil {
+		x.Runs.Why = "no groups of blocks fit: " + l.refused.Error()
+	}
+	return x
+}
+
+// stacked is the choice of one kernel for several layers.
+func stacked(st *persistent.Stack, op schedule.Persistent) device.Choice {
+	return device.Choice{
+		Layer: describe("stack of layers", op.Sequence), Count: 1, Steps: op.Steps, Runs: st.Option(),
+		Others: []device.Option{{Variant: "one kernel per layer", Why: "the stack is expected to be faster, or stack=1 asks for it; stack=2 runs the layers one by one"}},
+	}
+}
+
+func describe(what string, s schedule.Sequence) string {
+	return fmt.Sprintf("%s %s of %d units, %d sequences, %d steps", s.Cell.Name, what, s.Hidden(), s.Batch(), s.Steps)
+}
+
+// add counts x with one of all that is the same.
+func add(all []device.Choice, x device.Choice) []device.Choice {
+	i := slices.IndexFunc(all, func(y device.Choice) bool { y.Count = x.Count; return reflect.DeepEqual(x, y) })
+	if i < 0 {
+		return append(all, x)
+	}
+	all[i].Count++
+	return all
+}
