@@ -8,8 +8,8 @@ import (
 // persistentModel is the cost model that expects times of persistent kernels.
 const persistentModel = "persistent cycles"
 
-// kernelsOf are the kernels of a program as records have them.
-func kernelsOf(all []device.Kernel) []results.Kernel {
+// Kernels are the kernels of a program as records have them.
+func Kernels(all []device.Kernel) []results.Kernel {
 	out := make([]results.Kernel, len(all))
 	for i, k := range all {
 		out[i] = results.Kernel{
@@ -35,9 +35,9 @@ func known[T comparable](v T) *T {
 	return &v
 }
 
-// predictionOf adds up what a cost model expects of kernels; nil where it knows none of
+// Predicted adds up what a cost model expects of kernels; nil where it knows none of
 // them. Its error is that of the least certain, if the errors of all were recorded.
-func predictionOf(all []device.Kernel) *results.Predicted {
+func Predicted(all []device.Kernel) *results.Predicted {
 	p := &results.Predicted{Part: results.PartPersistent, Model: persistentModel}
 	worst, recorded := 0.0, true
 	for _, k := range all {

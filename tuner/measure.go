@@ -141,7 +141,7 @@ func (s *Sweep) loadOnce(c *candidate) error {
 		return err
 	}
 	kernels := c.prog.Kernels()
-	c.record.Kernels, c.record.Predicted = kernelsOf(kernels), predictionOf(kernels)
+	c.record.Kernels, c.record.Predicted = Kernels(kernels), Predicted(kernels)
 	if err := c.Plan.Write(c.prog, c.input); err != nil {
 		return err
 	}

@@ -42,14 +42,14 @@ func (t Config) Words() string {
 	if !t.Grouped() {
 		return "one group of all blocks, with a barrier"
 	}
-	group := fmt.Sprintf("a group is a cluster of %d blocks", t.blocks)
+	group := fmt.Sprintf("a cluster of %d blocks of %d threads", t.blocks, t.threads)
 	switch {
 	case t.blocks == 1:
-		group = "a group is one block"
+		group = fmt.Sprintf("one block of %d threads", t.threads)
 	case t.spread:
-		group = fmt.Sprintf("a group is %d blocks over the GPU", t.blocks)
+		group = fmt.Sprintf("%d blocks of %d threads, spread over the GPU", t.blocks, t.threads)
 	}
-	return fmt.Sprintf("%s of %d threads, with %d of the sequences; %s", group, t.threads, t.samples, strings.ReplaceAll(t.sizes, " = ", "="))
+	return fmt.Sprintf("a group is %s, and runs %d sequences at a time; %s", group, t.samples, strings.ReplaceAll(t.sizes, " = ", "="))
 }
 
 // about is what there is to tell of the kernel of t for so many steps. Layers that run

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"rnnbench/results"
+	"rnnbench/tuner/explain"
+)
+
+const onH200 = "explain --machine h200 --point cell=lstm,H=512,B=16,T=100 --precision bf16"
+
+// TestExplainMachine: without a GPU, a reader learns which kernel runs a layer on one, what
+// else could have run, and why it did not.
+func TestExplainMachine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, onH200+" --impl persistent").want(t, exitDone, []string{
+		"persistent_mma_lstm_512", "UNITS=", "registers and spills are unknown: without a GPU, kernels are not compiled", "predicted time of the persistent layers: ",
+		"floor: ", "Variants for an lstm layer of 512 units, 16 sequences, 100 steps", "runs", "expected to be ", "runner-up mma-poll: a group is ",
+		"does not fit: whole rows of 512 columns", "resident=3 asks for it",
+	}, nil)
+	rnnbench(t, onH200+" --impl persistent --passes").want(t, exitDone, []string{"elements", "matrices stored as", "layers", "mma 16×256", "nothing"}, nil)
+	rnnbench(t, "explain --machine h200 --point H=64,B=2,T=3 --impl naive,cudnnstyle,scc").want(t, exitDone, []string{"Kernels of one run", "library"}, nil)
+	rnnbench(t, "explain --machine h200 --point H=2560,B=16,T=3 --precision fp32 --impl persistent").want(t, exitDone, []string{"declined: ", "does not fit: ", "no groups of blocks fit"}, nil)
+	rnnbench(t, "explain --machine h200 --point cell=gilr,H=64,B=2,T=3 --impl scan -o dump").want(t, exitDone, []string{"matrix"}, nil)
+}
+
+// TestExplainJSON has the same for programs.
+func TestExplainJSON(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, onH200+" --pass train --impl persistent -o json")
+	var all []explain.Explanation
+	if err := json.Unmarshal([]byte(o.out), &all); err != nil || len(all) != 1 {
+		t.Fatalf("%v of %s", err, o.out)
+	}
+	e := all[0]
+	if len(e.Choices) != 2 || e.Choices[0].Runs.Variant != "mma" || e.Choices[1].Runs.Variant != "backward-mma" || e.Choices[1].Others[0].Step == nil {
+		t.Errorf("choices are %+v", e.Choices)
+	}
+	if e.Expected == nil || e.Expected.Part != results.PartPersistent || e.Floor == nil || *e.Floor >= e.Expected.Seconds {
+		t.Errorf("%+v is expected, and the floor is %v", e.Expected, e.Floor)
+	}
+	launches := 0
+	for _, k := range e.Kernels {
+		if k.Variant != nil && (*k.Variant == "mma" || *k.Variant == "backward-mma") {
+			if launches += k.Launches; k.Registers != nil || k.Grid == nil || k.Shared == nil {
+				t.Errorf("a kernel is %+v", k)
+			}
+		}
+	}
+	if launches != 2 || len(e.Passes) == 0 {
+		t.Errorf("%d persistent kernels among %+v; passes %+v", launches, e.Kernels, e.Passes)
+	}
+}
+
+// TestExplainRefuses says what is wrong with flags.
+func TestExplainRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct{ line, why string }{
+		{onH200 + " --device cpu", "omit one of them"},
+		{"explain --machine h20 --point H=8", `did you mean h200?`},
+		{"explain --point H=8,B=1,T=2 --impl naive --no-limits --passes", "name a GPU with --device cuda:0 or --machine h200"},
+	} {
+		rnnbench(t, c.line).want(t, exitUsage, nil, []string{c.why})
+	}
+}

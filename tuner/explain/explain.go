@@ -1,0 +1,153 @@
+// Package explain says what is known of a layout without running it: operations,
+// bounds, and, where the device chooses among kernels, which runs and why.
+package explain
+
+import (
+	"errors"
+	"fmt"
+
+	"rnnbench/device"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+	"rnnbench/tuner"
+)
+
+// An Explanation is what is known of a layout without running it.
+type Explanation struct {
+	Point       results.Point `json:"point"`
+	Impl        string        `json:"impl"`
+	Label       string        `json:"label"`
+	Knobs       knob.Params   `json:"knobs"`
+	Declined    *string       `json:"declined"`
+	FLOPs       int64         `json:"flops"`
+	Executed    int64         `json:"flops_executed"`
+	Traffic     int64         `json:"bytes"`
+	Memory      int64         `json:"mem_bytes"`
+	Streams     int           `json:"streams"`
+	Operations  int           `json:"ops"`
+	Waits       int           `json:"waits"`
+	Prepared    int           `json:"prepare_ops"`
+	Kinds       []Kind        `json:"kinds"`
+	Critical    int64         `json:"critical_flops"`
+	Chain       int           `json:"critical_ops"`
+	Parallelism float64       `json:"parallelism"`
+	Peak        *float64      `json:"peak_flops_per_s"`
+	Copy        *float64      `json:"copy_bytes_per_s"`
+	AtPeak      *float64      `json:"at_peak_s"`
+	AtCopy      *float64      `json:"at_copy_s"`
+
+	Kernels  []results.Kernel   `json:"kernels"` // null: the device does not say
+	Choices  []Choice           `json:"choices"`
+	Expected *results.Predicted `json:"expected"` // of a run's persistent kernels
+	Floor    *float64           `json:"floor_s"`  // of their exchanges
+	Passes   []Pass             `json:"passes"`
+}
+
+// A Kind counts the operations of one kind.
+type Kind struct {
+	Name  string `json:"name"`
+	Count int    `json:"count"`
+	FLOPs int64  `json:"flops"`
+	Bytes int64  `json:"bytes"`
+}
+
+// A Choice is that of the kernel for a layer, or for several that are alike.
+type Choice struct {
+	Layer  string   `json:"layer"`
+	Count  int      `json:"count"`
+	Steps  int      `json:"steps"`
+	Runs   Option   `json:"runs"`
+	Others []Option `json:"others"` // the fastest expected first; those that do not fit come last
+}
+
+// An Option is a kernel variant that could run a layer, in its best configuration.
+type Option struct {
+	Variant  string   `json:"variant"`
+	Exchange string   `json:"exchange"`
+	Config   *string  `json:"config"` // null: it does not fit
+	Cycles   *float64 `json:"cycles"` // expected of a step; null: no model knows it
+	Step     *float64 `json:"step_s"`
+	Floor    *float64 `json:"floor_s"` // of the exchange of a step
+	Why      *string  `json:"why"`     // null: expected time alone decides
+}
+
+// A Pass is what one step of lowering found.
+type Pass struct {
+	Name  string   `json:"name"`
+	Found []string `json:"found"`
+}
+
+// New explains l on d, whose limits bound its time.
+func New(l *tuner.Layout, d device.Device, limits device.Limits) (*Explanation, error) {
+	e := &Explanation{Point: l.Point, Impl: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), FLOPs: l.Problem.FLOPs(), Kinds: []Kind{}, Choices: []Choice{}, Passes: []Pass{}}
+	if l.Reason != "" {
+		e.Declined = &l.Reason
+		return e, nil
+	}
+	s := l.Schedule.Summarize()
+	e.Executed, e.Traffic, e.Memory, e.Streams = s.FLOPs, s.Traffic, l.Memory, l.Schedule.Streams
+	e.Operations, e.Waits, e.Prepared = s.Nodes, s.Waits, len(l.Schedule.Prepare)
+	e.Critical, e.Chain = s.Critical, s.Chain
+	e.Parallelism = float64(s.FLOPs) / float64(max(1, s.Critical))
+	for _, k := range s.Kinds {
+		e.Kinds = append(e.Kinds, Kind{k.Name, k.Count, k.FLOPs, k.Bytes})
+	}
+	if rate := limits.FLOPS; rate > 0 {
+		t := float64(s.FLOPs) / rate
+		e.Peak, e.AtPeak = &rate, &t
+	}
+	if rate := limits.Copy; rate > 0 {
+		t := float64(s.Traffic) / rate
+		e.Copy, e.AtCopy = &rate, &t
+	}
+	return e, e.choose(l, d)
+}
+
+// choose adds what d says of its kernels, if it chooses among some.
+func (e *Explanation) choose(l *tuner.Layout, d device.Device) error {
+	x, ok := d.(device.Explainer)
+	if !ok {
+		return nil
+	}
+	found, err := x.Explain(l.Schedule, l.DeviceKnobs)
+	if errors.Is(err, schedule.ErrUnsupported) {
+		why := err.Error()
+		e.Declined = &why
+	} else if err != nil {
+		return fmt.Errorf("explain: %w", err)
+	}
+	if found.Kernels != nil {
+		e.Kernels, e.Expected = tuner.Kernels(found.Kernels), tuner.Predicted(found.Kernels)
+	}
+	floor := 0.0
+	for _, c := range found.Choices {
+		out := Choice{Layer: c.Layer, Count: c.Count, Steps: c.Steps, Runs: option(c.Runs), Others: []Option{}}
+		for _, o := range c.Others {
+			out.Others = append(out.Others, option(o))
+		}
+		e.Choices = append(e.Choices, out)
+		floor += float64(c.Count*c.Steps) * c.Runs.Floor
+	}
+	e.Floor = known(floor)
+	for _, p := range found.Passes {
+		if p.Found == nil {
+			p.Found = []string{}
+		}
+		e.Passes = append(e.Passes, Pass(p))
+	}
+	return nil
+}
+
+func option(o device.Option) Option {
+	return Option{Variant: o.Variant, Exchange: o.Exchange, Config: known(o.Config), Cycles: known(o.Cycles), Step: known(o.Step), Floor: known(o.Floor), Why: known(o.Why)}
+}
+
+// known is v, or nil where it is the zero that stands for what is unknown.
+func known[T comparable](v T) *T {
+	var none T
+	if v == none {
+		return nil
+	}
+	return &v
+}

@@ -1,0 +1,207 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+)
+
+// Tables are e for people, but for passes.
+func (e *Explanation) Tables(title string, notes []string) []*table.Table {
+	if e.Declined != nil {
+		return e.choices()
+	}
+	all := []*table.Table{e.operations(title, notes)}
+	if len(e.Kernels) > 0 {
+		all = append(all, e.kernels())
+	}
+	return append(all, e.choices()...)
+}
+
+// operations is the table of what the schedule does.
+func (e *Explanation) operations(title string, notes []string) *table.Table {
+	t := &table.Table{Title: title, Columns: []table.Column{
+		{Name: "operation", Key: "op"}, {Name: "count", Key: "count", Right: true}, {Name: "FLOPs", Key: "flops", Right: true},
+		{Name: "share", Key: "share", Right: true}, {Name: "bytes", Key: "bytes", Right: true},
+	}}
+	add := func(name string, count int, flops, bytes int64) {
+		t.Rows = append(t.Rows, []table.Cell{
+			table.Text(name), table.Int(count), {Text: quantity.SI(float64(flops), "")},
+			{Text: fmt.Sprintf("%.1f %%", 100*float64(flops)/float64(max(1, e.Executed)))}, {Text: quantity.Bytes(float64(bytes))},
+		})
+	}
+	for _, k := range e.Kinds {
+		add(k.Name, k.Count, k.FLOPs, k.Bytes)
+	}
+	add("all", e.Operations, e.Executed, e.Traffic)
+	if e.Executed != e.FLOPs {
+		t.Notes = append(t.Notes, fmt.Sprintf("the problem itself needs %s FLOP in products; rates count only these", quantity.SI(float64(e.FLOPs), "")))
+	}
+	t.Notes = append(t.Notes,
+		fmt.Sprintf("memory: %s; preparation: %s", quantity.Bytes(float64(e.Memory)), plural(e.Prepared, "operation")),
+		fmt.Sprintf("streams: %d, with %s between them", e.Streams, plural(e.Waits, "wait")),
+		fmt.Sprintf("critical path: %s and %s FLOP; possible speed-up from parallel operations: %.2g×", plural(e.Chain, "operation"),
+			quantity.SI(float64(e.Critical), ""), e.Parallelism))
+	if e.AtPeak != nil && e.AtCopy != nil {
+		t.Notes = append(t.Notes, fmt.Sprintf("lower bounds: %s at %s; %s at %s without cache reuse",
+			quantity.SI(*e.AtPeak, "s"), quantity.SI(*e.Peak, "FLOP/s"), quantity.SI(*e.AtCopy, "s"), quantity.SI(*e.Copy, "B/s")))
+	}
+	t.Notes = append(t.Notes, notes...)
+	return t
+}
+
+// kernels is the table of what a run launches.
+func (e *Explanation) kernels() *table.Table {
+	t := &table.Table{Title: "Kernels of one run", Columns: []table.Column{
+		{Name: "kernel", Key: "name"}, {Name: "variant", Key: "variant"}, {Name: "launches", Key: "launches", Right: true},
+		{Name: "grid", Key: "grid", Right: true}, {Name: "block", Key: "block", Right: true}, {Name: "cluster", Key: "cluster", Right: true},
+		{Name: "registers", Key: "registers", Right: true}, {Name: "spills", Key: "spill_bytes", Right: true}, {Name: "shared", Key: "shared_bytes", Right: true},
+	}}
+	unknown := false
+	for _, k := range e.Kernels {
+		t.Rows = append(t.Rows, []table.Cell{
+			table.Text(k.Name), table.Text(text(k.Variant)), table.Int(k.Launches), table.Text(extent(k.Grid)), table.Text(extent(k.Block)),
+			number(k.Cluster), number(k.Registers), bytes(k.Spills), bytes(k.Shared),
+		})
+		unknown = unknown || k.Grid != nil && k.Registers == nil
+		if k.Config != nil {
+			t.Notes = append(t.Notes, k.Name+": "+*k.Config)
+		}
+	}
+	if unknown {
+		t.Notes = append(t.Notes, "registers and spills are unknown: without a GPU, kernels are not compiled")
+	}
+	t.Notes = append(t.Notes, e.times()...)
+	return t
+}
+
+// times are what a run is expected to take, and takes at least.
+func (e *Explanation) times() (notes []string) {
+	if p := e.Expected; p != nil {
+		within := "an error that was not recorded"
+		if p.Error != nil {
+			within = fmt.Sprintf("an error of %.0f %%", 100**p.Error)
+		}
+		notes = append(notes, fmt.Sprintf("predicted time of the %s: %s by the model %q, fitted with %s", p.Part, quantity.SI(p.Seconds, "s"), p.Model, within))
+	}
+	if e.Floor != nil {
+		notes = append(notes, fmt.Sprintf("floor: %s, which the exchanges of all steps take at least", quantity.SI(*e.Floor, "s")))
+	}
+	return notes
+}
+
+// choices are the tables of which kernel runs each layer.
+func (e *Explanation) choices() []*table.Table {
+	var all []*table.Table
+	for _, c := range e.Choices {
+		title := "Variants for an " + c.Layer
+		if !strings.ContainsAny(c.Layer[:1], "aeilr") {
+			title = "Variants for a " + c.Layer
+		}
+		if c.Count > 1 {
+			title += fmt.Sprintf(", %d times", c.Count)
+		}
+		t := &table.Table{Title: title, Columns: []table.Column{
+			{Name: "variant", Key: "variant"}, {Name: "cycles", Key: "cycles", Right: true}, {Name: "step", Key: "step_s", Right: true},
+			{Name: "floor", Key: "floor_s", Right: true}, {Name: "outcome", Key: "why"},
+		}}
+		add := func(o Option, outcome string) {
+			cycles := table.Text("")
+			if o.Cycles != nil {
+				cycles = table.Number(*o.Cycles, fmt.Sprintf("%.0f", *o.Cycles))
+			}
+			t.Rows = append(t.Rows, []table.Cell{table.Text(o.Variant), cycles, seconds(o.Step), seconds(o.Floor), table.Text(outcome)})
+		}
+		ran := "runs"
+		if c.Runs.Why != nil {
+			ran += ": " + *c.Runs.Why
+		}
+		add(c.Runs, ran)
+		for _, o := range c.Others {
+			add(o, o.outcome(c.Runs))
+		}
+		t.Notes = append(t.Notes, "cycles, step and floor are those of one step; floor is what the exchange of states takes at least")
+		if len(c.Others) > 0 && c.Others[0].Cycles != nil {
+			t.Notes = append(t.Notes, fmt.Sprintf("runner-up %s: %s", c.Others[0].Variant, *c.Others[0].Config))
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// outcome says why o does not run in place of runs.
+func (o Option) outcome(runs Option) string {
+	switch {
+	case o.Config == nil && o.Why != nil:
+		return "does not fit: " + *o.Why
+	case o.Why != nil:
+		return *o.Why
+	case o.Cycles != nil && runs.Cycles != nil:
+		return fmt.Sprintf("expected to be %.0f %% slower", 100*(*o.Cycles / *runs.Cycles - 1))
+	}
+	return ""
+}
+
+// PassTable is what each pass found.
+func (e *Explanation) PassTable() *table.Table {
+	t := &table.Table{Title: "Passes that lower the schedule", Columns: []table.Column{{Name: "pass", Key: "pass"}, {Name: "found", Key: "found"}}}
+	for _, p := range e.Passes {
+		if len(p.Found) == 0 {
+			t.Rows = append(t.Rows, []table.Cell{table.Text(p.Name), table.Text("nothing")})
+		}
+		for _, f := range p.Found {
+			t.Rows = append(t.Rows, []table.Cell{table.Text(p.Name), table.Text(f)})
+		}
+	}
+	return t
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func number(n *int) table.Cell {
+	if n == nil {
+		return table.Text("")
+	}
+	return table.Int(*n)
+}
+
+func bytes(n *int) table.Cell {
+	if n == nil {
+		return table.Text("")
+	}
+	return table.Number(float64(*n), quantity.Bytes(float64(*n)))
+}
+
+func seconds(s *float64) table.Cell {
+	if s == nil {
+		return table.Text("")
+	}
+	return table.Number(*s, quantity.SI(*s, "s"))
+}
+
+// extent spells a geometry without the dimensions behind it that are 1.
+func extent(e *[3]int) string {
+	switch {
+	case e == nil:
+		return ""
+	case e[2] > 1:
+		return fmt.Sprintf("%d×%d×%d", e[0], e[1], e[2])
+	case e[1] > 1:
+		return fmt.Sprintf("%d×%d", e[0], e[1])
+	}
+	return fmt.Sprint(e[0])
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
