@@ -27,12 +27,12 @@ func (p *Plan) Choices() []device.Choice {
 			if st := p.Stacks.At[node]; st != nil {
 				all = add(all, stacked(st, op))
 			} else if chosen {
-				x := choiceOf(l, c.Options(op, l.config))
+				x := choiceOf(l, persistent.Options(c, op, l.config))
 				x.Layer, x.Steps = describe("layer", op.Sequence), op.Steps
 				all = add(all, x)
 			}
 		case schedule.PersistentBackward:
-			x := choiceOf(l, c.BackwardOptions(op, l.config))
+			x := choiceOf(l, persistent.BackwardOptions(c, op, l.config))
 			x.Layer, x.Steps = describe("gradient", op.Sequence), op.Steps
 			all = add(all, x)
 		}

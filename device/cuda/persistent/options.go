@@ -15,8 +15,9 @@ import (
 // What else could run a layer, and why it does not: for who asks. The choice itself is in
 // choose.go.
 
-// A question is what options are listed for.
+// A question is what options are listed for, by a chooser.
 type question struct {
+	by       *Chooser
 	cell     *cell.Cell
 	layer    Layer
 	backward bool
@@ -24,24 +25,24 @@ type question struct {
 }
 
 // Options lists the variants that do not run op, which runs by form.
-func (c *Chooser) Options(op schedule.Persistent, form Config) []device.Option {
-	q := question{cell: op.Cell, layer: c.layer(op)}
+func Options(c *Chooser, op schedule.Persistent, form Config) []device.Option {
+	q := question{by: c, cell: op.Cell, layer: c.layer(op)}
 	q.usual, _ = c.forwardConfigs(q.cell, q.layer)
-	return c.options(q, form)
+	return q.options(form)
 }
 
 // BackwardOptions lists the variants that do not run the gradient op.
-func (c *Chooser) BackwardOptions(op schedule.PersistentBackward, form Config) []device.Option {
-	q := question{cell: op.Cell, layer: c.gradient(op), backward: true}
+func BackwardOptions(c *Chooser, op schedule.PersistentBackward, form Config) []device.Option {
+	q := question{by: c, cell: op.Cell, layer: c.gradient(op), backward: true}
 	q.usual, _ = c.backwardConfigs(q.cell, q.layer)
-	return c.options(q, form)
+	return q.options(form)
 }
 
-func (c *Chooser) options(q question, form Config) []device.Option {
+func (q question) options(form Config) []device.Option {
 	var all []device.Option
 	for _, v := range Variants {
 		if v.Backward == q.backward && v != form.variant {
-			all = append(all, c.option(q, v))
+			all = append(all, q.option(v))
 		}
 	}
 	if form.Grouped() {
@@ -57,15 +58,15 @@ func (c *Chooser) options(q question, form Config) []device.Option {
 }
 
 // option is the best configuration of v, or why there is none.
-func (c *Chooser) option(q question, v *Variant) device.Option {
+func (q question) option(v *Variant) device.Option {
 	o := device.Option{Variant: v.Name, Exchange: v.Exchange}
-	if !v.Feasible(c.Properties) {
+	if !v.Feasible(q.by.Properties) {
 		o.Why = "the GPU has no clusters of blocks"
 		return o
 	}
 	var best Config
 	for _, strategy := range v.Strategies {
-		all, why := c.only(q, v, strategy)
+		all, why := q.only(v, strategy)
 		if len(all) == 0 {
 			o.Why = why
 			continue
@@ -78,7 +79,7 @@ func (c *Chooser) option(q question, v *Variant) device.Option {
 		return o
 	}
 	o = best.Option()
-	o.Why = c.passedOver(q, v, best)
+	o.Why = q.passedOver(v, best)
 	return o
 }
 
@@ -92,9 +93,9 @@ func (t Config) Option() device.Option {
 
 // passedOver is why v, which fits, is not considered; "": it is, and others are expected
 // to be faster.
-func (c *Chooser) passedOver(q question, v *Variant, t Config) string {
+func (q question) passedOver(v *Variant, t Config) string {
 	for _, name := range []string{"resident", "tensor"} {
-		if asked := c.Knobs[name]; asked != 0 && t.Knobs[name] != asked {
+		if asked := q.by.Knobs[name]; asked != 0 && t.Knobs[name] != asked {
 			return Setting(name, asked) + " asks for another"
 		}
 	}
@@ -109,9 +110,9 @@ func (c *Chooser) passedOver(q question, v *Variant, t Config) string {
 
 // only lists the configurations of v with one strategy, the cheapest first, or says why
 // there are none.
-func (c *Chooser) only(q question, v *Variant, strategy int) (all []Config, why string) {
-	probe, target := *c, *c.Target
-	target.Knobs = maps.Clone(c.Knobs)
+func (q question) only(v *Variant, strategy int) (all []Config, why string) {
+	probe, target := *q.by, *q.by.Target
+	target.Knobs = maps.Clone(q.by.Knobs)
 	if target.Knobs == nil {
 		target.Knobs = map[string]int{}
 	}
@@ -121,15 +122,15 @@ func (c *Chooser) only(q question, v *Variant, strategy int) (all []Config, why 
 	}
 	probe.Target = &target
 	all, _ = probe.overShares(func(c *Chooser) ([]Config, string) {
-		some, no := c.kind(q, v)
+		some, no := q.kind(c, v)
 		why = no
 		return slices.DeleteFunc(some, func(t Config) bool { return t.variant != v }), no
 	})
 	return all, why
 }
 
-// kind lists the configurations of the kind that v is of.
-func (c *Chooser) kind(q question, v *Variant) ([]Config, string) {
+// kind lists the configurations of the kind that v is of, as c allows them.
+func (q question) kind(c *Chooser, v *Variant) ([]Config, string) {
 	switch {
 	case v == backwardBulkVariant:
 		return c.backwardBulks(q.layer, unitRegisters(q.cell), len(carried(q.cell)))
