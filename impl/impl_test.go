@@ -17,10 +17,10 @@ import (
 	"rnnbench/device/cuda/emulator"
 	"rnnbench/device/worker"
 	"rnnbench/impl"
+	"rnnbench/impl/impltest"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
-	"rnnbench/rnn/rnntest"
 	"rnnbench/rnn/schedule"
 )
 
@@ -57,10 +57,10 @@ func TestTechniques(t *testing.T) {
 		for _, tech := range impl.Own() {
 			t.Run(fmt.Sprintf("%s/threads=%d", tech.Name(), threads), func(t *testing.T) {
 				if threads == 1 {
-					rnntest.RunProblems(t, d, tech, rnntest.Few(rnn.FP32))
+					impltest.RunProblems(t, d, tech, impltest.Few(rnn.FP32))
 					return
 				}
-				rnntest.Run(t, d, tech, settings[tech.Name()]...)
+				impltest.Run(t, d, tech, settings[tech.Name()]...)
 			})
 		}
 	}
@@ -86,7 +86,7 @@ func long(t *testing.T, d device.Device, steps int) {
 	for _, c := range []*cell.Cell{cell.RNNTanh, cell.GRU, cell.LSTM} {
 		ps = append(ps, rnn.Problem{Cell: c, Input: 3, Hidden: 17, Layers: 1, Batch: 3, Steps: steps, Pass: rnn.Train})
 	}
-	rnntest.RunProblems(t, d, impl.Lookup("persistent"), ps)
+	impltest.RunProblems(t, d, impl.Lookup("persistent"), ps)
 }
 
 // wide runs layers that take all of a GPU, which the suite's sizes do not: the
@@ -99,7 +99,7 @@ func wide(t *testing.T, d device.Device) {
 			ps = append(ps, rnn.Problem{Cell: c, Input: 9, Hidden: 1024, Layers: 1, Batch: 1, Steps: 16, Pass: rnn.Train, Precision: precision})
 		}
 	}
-	rnntest.RunProblems(t, d, impl.Lookup("persistent"), ps)
+	impltest.RunProblems(t, d, impl.Lookup("persistent"), ps)
 }
 
 // TestVendorsDecline has a CPU run a vendor's library.
@@ -144,13 +144,13 @@ func emulated(t *testing.T) device.Device {
 // asks for it, since kernels are compiled one by one, which takes minutes.
 func TestEmulated(t *testing.T) {
 	d := emulated(t)
-	all := slices.Concat(rnntest.Few(rnn.FP32), rnntest.Few(rnn.BF16))
+	all := slices.Concat(impltest.Few(rnn.FP32), impltest.Few(rnn.BF16))
 	for i, tech := range impl.All() {
 		var some []rnn.Problem
 		for j := i % 3; j < len(all); j += 3 {
 			some = append(some, all[j])
 		}
-		t.Run(tech.Name(), func(t *testing.T) { rnntest.RunProblems(t, d, tech, some) })
+		t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, some) })
 	}
 }
 
@@ -175,7 +175,7 @@ func TestEmulatedSums(t *testing.T) {
 	} {
 		c.p.Pass = rnn.Train
 		t.Run(c.tech, func(t *testing.T) {
-			rnntest.RunProblems(t, splitAlone{d}, impl.Lookup(c.tech), []rnn.Problem{c.p})
+			impltest.RunProblems(t, splitAlone{d}, impl.Lookup(c.tech), []rnn.Problem{c.p})
 		})
 	}
 }
@@ -203,12 +203,12 @@ func TestGPU(t *testing.T) {
 				t.Parallel()
 				d := open(t)
 				var some []rnn.Problem
-				for _, p := range rnntest.ProblemsOn(d) {
+				for _, p := range impltest.ProblemsOn(d) {
 					if slices.Index(cell.All(), p.Cell)%workers == w { // whose kernels no other worker compiles
 						some = append(some, p)
 					}
 				}
-				rnntest.RunProblems(t, d, tech, some, settings[tech.Name()]...)
+				impltest.RunProblems(t, d, tech, some, settings[tech.Name()]...)
 			})
 		}
 	}

@@ -1,7 +1,7 @@
-// Package rnntest is the test suite that every technique passes on every device.
+// Package impltest is the test suite that every technique passes on every device.
 // It checks each cell, pass and knob value against the float64 reference, at sizes
 // that do not divide into tiles.
-package rnntest
+package impltest
 
 import (
 	"errors"
