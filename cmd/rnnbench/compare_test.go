@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"rnnbench/results"
+)
+
+// TestCompare compares runs whose records were changed on purpose.
+func TestCompare(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny+" --label first -q").want(t, exitDone, nil, nil)
+	m, recs, _, err := results.Read(usualDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, change func(i int, r *results.Record)) {
+		t.Helper()
+		var text bytes.Buffer
+		for i, r := range recs {
+			samples := make([]float64, 12)
+			for j := range samples {
+				samples[j] = 1e-3 * (1 + 0.0001*float64(j))
+			}
+			r.Samples = &results.Samples{Wall: samples}
+			if change != nil {
+				change(i, &r)
+			}
+			st, _ := results.Summarize(r.Samples.Wall, 0)
+			r.Stats = &st
+			line, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text.Write(append(line, '\n'))
+		}
+		if err := os.WriteFile(name, text.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("base.jsonl", nil)
+	write("same.jsonl", nil)
+	write("slow.jsonl", func(i int, r *results.Record) {
+		if i == 0 {
+			for j := range r.Samples.Wall {
+				r.Samples.Wall[j] *= 1.2
+			}
+		}
+	})
+	write("broken.jsonl", func(i int, r *results.Record) {
+		if why := "off by 3"; i == 1 {
+			r.Status, r.Reason = results.Incorrect, &why
+		}
+	})
+	write("other.jsonl", func(_ int, r *results.Record) { r.Point.Cell = "gru" })
+	write("elsewhere.jsonl", func(_ int, r *results.Record) { r.Device = "abacus" })
+	for _, c := range []struct {
+		line        string
+		code        int
+		out, errors []string
+	}{
+		{"a=base.jsonl b=same.jsonl --fail-on slower,broken", exitDone, []string{"b against a: 4 SAME."}, nil},
+		{"a=base.jsonl b=slow.jsonl", exitDone, []string{"SLOWER", "+20.0 %", "1 SLOWER, 3 SAME", "Largest slowdowns: ", "One run per side"}, nil},
+		{"a=base.jsonl,same.jsonl b=slow.jsonl,slow.jsonl", exitDone, []string{"b against a: 1 SLOWER, 3 SAME"}, nil},
+		{"base.jsonl,same.jsonl same.jsonl,base.jsonl", exitDone, []string{"4 SAME"}, nil},
+		{"a=base.jsonl,nosuch.jsonl b=slow.jsonl", exitError, nil, []string{"nosuch.jsonl"}},
+		{"a=base.jsonl a=base.jsonl b=slow.jsonl b=slow.jsonl", exitDone, []string{"1 SLOWER, 3 SAME"}, nil},
+		{"a=base.jsonl b=slow.jsonl --fail-on slower", exitChanged, []string{"SLOWER"}, []string{"--fail-on: 1 SLOWER"}},
+		{"a=base.jsonl b=slow.jsonl --fail-on broken", exitDone, nil, nil},
+		{"a=base.jsonl b=slow.jsonl --min-effect 30% --fail-on slower", exitDone, []string{"4 SAME"}, nil},
+		{"a=base.jsonl b=same.jsonl c=broken.jsonl --fail-on broken --only broken", exitChanged, []string{"off by 3", "c against a: 1 BROKEN"}, []string{"1 BROKEN"}},
+		{"base.jsonl base.jsonl", exitDone, []string{"4 SAME"}, nil},
+		{"a=base.jsonl b=other.jsonl", exitChanged, nil, []string{"nothing overlaps: no cell is in both"}},
+		{"a=base.jsonl a=same.jsonl", exitChanged, nil, []string{"nothing to compare with a"}},
+		{"a=base.jsonl b=elsewhere.jsonl", exitUsage, nil, []string{"abacus", "hint: add --across-devices"}},
+		{"a=base.jsonl b=elsewhere.jsonl --across-devices", exitDone, []string{"4 SAME"}, nil},
+		{"a=base.jsonl b=slow.jsonl --where hidden>99", exitError, nil, []string{"select none of the 8 records"}},
+		{m.Run, exitDone, []string{"first #2 against first"}, nil},
+	} {
+		rnnbench(t, "compare "+c.line).want(t, c.code, c.out, c.errors)
+	}
+	var rows []struct {
+		Verdict string
+		Ratio   *float64
+	}
+	o := rnnbench(t, "compare base.jsonl slow.jsonl -o json")
+	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 4 || *rows[0].Ratio < 1.19 {
+		t.Errorf("%v: %s", err, o.out)
+	}
+}

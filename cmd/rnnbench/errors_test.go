@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestUsageErrors(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("bad.toml", []byte("version = 1\n[measure]\nmin_sampels = 3\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		line, message string
+	}{
+		{"swep", `unknown command "swep": did you mean sweep?`},
+		{"swep --hidden 3", `unknown command "swep": did you mean sweep?`},
+		{"help swep", `unknown command "swep": did you mean sweep?`},
+		{"--hidden 3", `has no flag --hidden: it belongs to explain, export, graph, model, sweep, tune, verify`},
+		{"sweep --hiden 3", "sweep has no flag --hiden: did you mean --hidden?"},
+		{"sweep -hidden 3", "did you mean --hidden?"},
+		{"sweep -hidden=3", "did you mean --hidden?"},
+		{"sweep -out x", "did you mean --out?"},
+		{"sweep -x", "sweep has no flag -x"},
+		{"show --hidden 3", "show has no flag --hidden: it belongs to explain, export, graph, model, sweep, tune, verify"},
+		{"sweep -H", "--hidden needs a value"},
+		{"sweep -H abc", `--hidden: "abc" is not a size`},
+		{"sweep --dry-run=maybe", `--dry-run: "maybe" must be true or false`},
+		{"sweep H=512,B=3", "did you mean --point H=512,B=3?"},
+		{"sweep hidden=512", "did you mean --hidden 512?"},
+		{"sweep hidden 512", "did you mean --hidden?"},
+		{"sweep -H 64, 128", "sweep takes flags only"},
+		{"sweep --cell lstn", "did you mean lstm?\nhint: rnnbench list cells"},
+		{"sweep --impl naiv", "did you mean naive?\nhint: rnnbench list techniques"},
+		{"sweep --impl cudnnstyle:fusd=0", "did you mean fused?\nhint: rnnbench list knobs"},
+		{"sweep --impl cudnnstyle:fused=7", "knob fused cannot be 7"},
+		{"sweep --impl naive:fused=1", "unknown knob"},
+		{"sweep --preset quik", "did you mean quick?\nhint: rnnbench list presets"},
+		{"sweep --where hiden<3", "did you mean hidden?"},
+		{"sweep --where hidden<3", "no point is left"},
+		{"sweep --point H=1,H=2", "sets hidden twice"},
+		{"sweep --precision tf32", "supports only fp32, fp16, bf16"},
+		{"sweep --device cpuu", "did you mean cpu?"},
+		{"sweep --impl naive,cudnnstyle --baseline nave", `--baseline: unknown technique "nave": did you mean naive?`},
+		{"sweep --simd avx3", "did you mean avx2?"},
+		{"sweep --threads 2000", "2000 exceeds the maximum"},
+		{"sweep --max-memory 3x", `"3x" is not a size`},
+		{"sweep --effort quickly", "did you mean quick?"},
+		{"sweep --rounds 5 --max-rounds 3", "--max-rounds is 3 and --rounds is 5"},
+		{"sweep -o tabel", "did you mean table?"},
+		{"sweep --color sometimes", "choose among auto, always, never"},
+		{"sweep --config nothere.toml", "nothere.toml"},
+		{"sweep --config bad.toml", "bad.toml:3:1: measure.min_sampels"},
+		{"sweep --dry-run -o jsonl", "a dry run cannot be printed as jsonl"},
+		{"verify -o benchfmt", "choose among"},
+		{"tune --search racingg", "did you mean racing?"},
+		{"tune --depth few", `--depth: "few" must be a number of knobs`},
+		{"tune --tie 2", `"2" is not a share: did you mean 2%?`},
+		{"tune --tie nan%", `--tie: "nan%" is not a percentage`},
+		{"tune --margin -1%", `--margin: "-1%" is not a percentage`},
+		{"tune --margin inf%", `--margin: "inf%" is not a percentage`},
+		{"tune --max-evals -1", "must not be negative"},
+		{"tune --impl cudnn --wisdom w.toml", "cudnn is a vendor library: add --with-vendor"},
+		{"tune -o benchfmt", "choose among"},
+		{"tune --impl auto", "--impl auto cannot be tuned"},
+		{"sweep --impl auto:fused=1 --wisdom w.toml", "auto chooses its own settings: omit fused=1"},
+		{"sweep --impl autoo", "did you mean auto?"},
+		{"wisdom shw", "did you mean show?"},
+		{"wisdom merge", "merge needs the files to merge"},
+		{"wisdom prune --wisdom w.toml", "no entries selected"},
+		{"wisdom prune --wisdom w.toml --older-than -5h", "--older-than: -5h0m0s must be more than 0"},
+		{"wisdom prune --wisdom w.toml --older-than 0s", "--older-than: 0s must be more than 0"},
+		{"wisdom prune --wisdom w.toml --older-than 5", `--older-than: "5" is not a time: write one with its unit, such as 720h`},
+		{"wisdom export --wisdom w.toml --device x", "--wisdom: file w.toml does not exist"},
+		{"wisdom lookup --hiden 3", "did you mean --hidden?"},
+		{"show --pivot hidden", "is not two axes"},
+		{"show --metric time", "--metric needs --pivot"},
+		{"plot -f x.gif", "use one of the endings .svg, .png, .pdf"},
+		{"plot -f - -f -", "-f - is given twice: omit one"},
+		{"plot -f x.svg -f y.svg -f ./x.svg", "-f ./x.svg is given twice: omit one"},
+		{"plot --kind line -f x.svg", "did you mean lines?"},
+		{"sweep --zip hidden -H 1,2", "--zip: hidden is a single axis"},
+		{"sweep --zip hiden,batch", `rnnbench: --zip: unknown axis "hiden": did you mean hidden?`},
+		{"compare", "compare needs a base run"},
+		{"compare a b --fail-on slow", `unknown verdict "slow": did you mean slower?`},
+		{"compare a b --only sme", "did you mean same?"},
+		{"compare a b --min-effect 2", `"2" is not a share: did you mean 2%?`},
+		{"compare a b --alpha x", `--alpha: "x" is not a percentage`},
+		{"report -f x.pdf", "the report is HTML"},
+		{"list cels", "did you mean cells?"},
+		{"list cells presets", "list takes one argument"},
+		{"reproduce appleyard-tabel1", "did you mean appleyard-table1?"},
+		{"reproduce hwang-fig4 hwang-graph hwang-fig4 --dry-run", "hwang-fig4 is named twice: omit one"},
+		{"reproduce --from x", "--from takes one experiment: name one"},
+		{"reproduce --resume x", "--resume takes one experiment, or all"},
+		{"reproduce list --from x", "--from takes one experiment: name one"},
+		{tinyGrid + " --impl cudnnstyle,cudnnstyle:fused=1", "--impl cudnnstyle and cudnnstyle:fused=1 have the same settings: omit one"},
+		{"explain -H 1,2", "the flags name 2 points"},
+		{"explain -o dot", "name one, as in --impl naive"},
+		{"export -H 3", "no output file"},
+		{"export -H 3 -f x.npy", "x.npy can hold only one array, but export writes several: use the ending .npz"},
+		{"graph", "graph takes one cell or one file"},
+		{"graph lstmm", "unknown cell \"lstmm\": did you mean lstm?"},
+		{"graph bad.toml", "unknown key \"version\" above the tables: write one of name, layer, connection\nhint: rnnbench graph --help"},
+		{"graph lstm --layers 0", "must be at least 1"},
+		{"graph lstm --layers 1000000", "--layers must be at most 1024"},
+		{"sweep -H 8 --layers 1000000000", "layers is 1000000000: it must be at most 1024"},
+		{"export -H 3 --impl all -f x.npz", "export writes one answer, but the flags name"},
+		{"completion", "takes the name of a shell"},
+		{"completion bsh", "did you mean bash?"},
+		{"version now", "version takes flags only"},
+	} {
+		o := rnnbench(t, c.line)
+		if o.code != exitUsage || !strings.Contains(o.errors, c.message) || o.out != "" {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q; want code 2 and %q", c.line, o.code, o.out, o.errors, c.message)
+		}
+		if !strings.HasPrefix(withoutBusy(o.errors), "rnnbench: ") || strings.Contains(o.errors, "rnnbench: rnnbench:") {
+			t.Errorf("%s: stderr begins otherwise: %q", c.line, o.errors)
+		}
+	}
+	o := rnnbench(t, fmt.Sprintf("sweep --threads %d", threadsEach*runtime.NumCPU()+1))
+	o.want(t, exitUsage, nil, []string{"--threads: "})
+	if _, err := os.Stat(usualDir); err == nil {
+		t.Error("a mistake in the command line made a results folder")
+	}
+}
+
+// TestEmptyRuns: what an unset variable of the shell's leaves names no run, least
+// of all the latest.
+func TestEmptyRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny).want(t, exitDone, nil, nil)
+	for _, args := range [][]string{
+		{"sweep", "--resume", ""}, {"tune", "--resume="}, {"tune", "--from", "out", "--from="}, {"reproduce", "diamos-barrier", "--resume", ""}, {"reproduce", "diamos-barrier", "--from="},
+		{"show", ""}, {"show", "label="}, {"compare", "", ""}, {"compare", ""}, {"plot", "", "-f", "x.svg"}, {"report", "", "-f", "x.html"},
+	} {
+		o := rnnbenchWith(t.Context(), "", args...)
+		if o.code != exitUsage || !strings.Contains(o.errors, "is empty: write a ") || o.out != "" {
+			t.Errorf("%q: exit code %d, stdout %q, stderr %q", args, o.code, o.out, o.errors)
+		}
+	}
+	if runs, err := filepath.Glob("out/*/manifest.json"); err != nil || len(runs) != 1 {
+		t.Errorf("runs %v, %v", runs, err)
+	}
+}
+
+// TestEmptyFlags: what an unset variable of the shell's leaves is no value, and least of all one that
+// has a comparison fail on nothing.
+func TestEmptyFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny).want(t, exitDone, nil, nil)
+	for _, args := range [][]string{
+		{"sweep", "--config", ""}, {"sweep", "--wisdom="}, {"sweep", "--max-memory", ""}, {"sweep", "--baseline="},
+		{"wisdom", "show", "--wisdom", ""}, {"wisdom", "prune", "--stale", "--device", ""}, {"wisdom", "export", "--device="}, {"wisdom", "export", "-f", ""},
+		{"compare", "out", "out", "--fail-on", ""}, {"compare", "out", "out", "--only="}, {"show", "--filter", ""}, {"show", "--pivot="},
+		{"plot", "-f", "x.svg", "--x", ""}, {"plot", "-f", "x.svg", "-f", ""}, {"report", "-f", ""}, {"graph", "lstm", "--out", ""}, {"doctor", "--machine", ""},
+		{"export", "-H", "3", "-f", ""},
+	} {
+		o := rnnbenchWith(t.Context(), "", args...)
+		if o.code != exitUsage || !strings.Contains(o.errors, "the value is empty: write a value, or omit the flag\nhint: rnnbench ") || o.out != "" {
+			t.Errorf("%q: exit code %d, stdout %q, stderr %q", args, o.code, o.out, o.errors)
+		}
+	}
+}
+
+func TestOtherErrors(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"cuda:0 is not available: cannot find the GPU worker", "hint: build it with make cuda"})
+	t.Setenv(workerVariable, "/nothere")
+	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"RNNBENCH_CUDA names the worker /nothere, which cannot be run: "})
+	rnnbench(t, "show").want(t, exitError, nil, []string{"no runs found", "rnnbench sweep --preset quick"})
+	rnnbench(t, "show nothere").want(t, exitError, nil, []string{"nothere"})
+	rnnbench(t, "sweep --resume nothere").want(t, exitError, nil, []string{"nothere", "hint:"})
+	rnnbench(t, "show -").want(t, exitError, nil, []string{"no records in -"})
+	if err := os.WriteFile("file", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, tiny+" --out file/out").want(t, exitError, nil, []string{"file/out", "hint: set --out DIR"})
+	// Nothing succeeds: the only technique cannot run on four streams.
+	o := rnnbench(t, tinyGrid+" --impl naive --streams 4")
+	o.want(t, exitError, []string{"skipped"}, []string{"no point succeeded: 2 skipped", "naive runs on one stream, not 4"})
+	t.Setenv("RNNBENCH_ROUNDS", "many")
+	rnnbench(t, tiny).want(t, exitUsage, nil, []string{"RNNBENCH_ROUNDS"})
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestManage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	valid := func(line string) {
+		t.Helper()
+		o := rnnbench(t, line)
+		o.want(t, exitDone, nil, nil)
+		if !json.Valid([]byte(o.out)) {
+			t.Errorf("%s: not JSON: %s", line, o.out)
+		}
+	}
+	for _, c := range catalogues() {
+		rnnbench(t, "list "+c.name).want(t, exitDone, []string{"+--"}, nil)
+		valid("list -o json " + c.name)
+	}
+	for _, line := range []string{"list -o json", "version -o json", "doctor -o json --no-hostname", "explain -H 4 -B 1 -T 2 -o json", "reproduce -o json"} {
+		valid(line)
+	}
+	rnnbench(t, "doctor --threads 1").want(t, exitDone, []string{"with 1 workers", "peak", "noise"}, nil)
+	rnnbench(t, "reproduce").want(t, exitDone, []string{"appleyard-table1"}, nil)
+	for _, s := range []string{"bash", "zsh", "fish", "powershell"} {
+		rnnbench(t, "completion "+s).want(t, exitDone, []string{"rnnbench"}, nil)
+	}
+	for _, c := range []struct{ line, word string }{
+		{"__complete sweep --cell lstm,g", "lstm,gru\tGRU"},
+		{"__complete sweep --impl c", "cudnnstyle\t"},
+		{"__complete sweep --preset q", "quick\t"},
+		{"__complete sweep --effort q", "quick"},
+		{"__complete sweep -o m", "markdown"},
+		{"__complete show --metric s", "speedup\t"},
+		{"__complete plot --rows h", "hidden\t"},
+		{"__complete reproduce a", "appleyard-table1\t"},
+		{"__complete compare x --fail-on slower,b", "slower,broken"},
+		{"__complete report --baseline n", "naive\t"},
+		{"__complete list p", "presets\t"},
+		{"__complete sweep --impl cudnnstyle:", "cudnnstyle:fused=\t"},
+		{"__complete sweep --impl naive,x=cudnnstyle:overlap=0:f", "naive,x=cudnnstyle:overlap=0:fused=\t"},
+		{"__complete sweep --impl persistent:bands=", "persistent:bands=0\t"},
+		{"__complete sweep --where h", "hidden<=\t"},
+		{"__complete show --where cell!=", "cell!=gru"},
+		{"__complete sweep --zip hidden,b", "hidden,batch\t"},
+		{"__complete sweep --point H=5,B", "H=5,B=\t"},
+		{"__complete plot --x g", "graph\t"},
+		{"__complete plot --panel inp", "inputbatch\t"},
+	} {
+		rnnbench(t, c.line).want(t, exitDone, []string{c.word}, nil)
+	}
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"rnnbench/model"
+	"rnnbench/results"
+	"rnnbench/tuner"
+)
+
+// TestModel predicts for machines that are built in, from a file and this one.
+func TestModel(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, "model titanx -H 1152 -B 4 --variant all").want(t, exitDone, []string{"24×1", "registers", "latency", "fp16"}, nil)
+	rnnbench(t, "doctor --threads 2 --machine here.toml").want(t, exitDone, []string{"barrier", "L2", "products"}, []string{"wrote here.toml"})
+	machines := []string{"here.toml", "", "here", "--threads 1"}
+	if testing.Short() {
+		machines = machines[:2] // the others measure this machine once more
+	}
+	for _, machine := range machines {
+		rnnbench(t, "model "+machine+" --cell lstm -H 64,4096 -B 1").want(t, exitDone, []string{"lstm", "DRAM"}, nil)
+	}
+	o := rnnbench(t, "model h200 -H 512 -B 1,16 --precision bf16 -o json")
+	var rows []struct {
+		Batch                                     int
+		Resident                                  bool
+		Step, Compute, Weights, Exchange, Latency float64
+		FLOPS                                     float64 `json:"flops_per_s"`
+		Seconds                                   float64 `json:"step_s"`
+	}
+	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 2 {
+		t.Fatalf("%v: %s", err, o.out)
+	}
+	for _, r := range rows {
+		if flops := 2 * 512 * 512 * float64(r.Batch); !r.Resident || r.FLOPS*r.Seconds < 0.999*flops || r.FLOPS*r.Seconds > 1.001*flops {
+			t.Errorf("%+v", r)
+		}
+	}
+	for line, want := range map[string]string{
+		"model titany":                  "unknown machine or file",
+		"model titanx k40":              "takes one machine",
+		"model titanx --variant halv":   "did you mean",
+		"model titanx -H 0":             "hidden",
+		"model titanx --cell gilr -H 8": "no recurrent product",
+	} {
+		rnnbench(t, line).want(t, exitUsage, nil, []string{want})
+	}
+	if err := os.WriteFile("bad.toml", []byte("name = \"x\"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "model bad.toml").want(t, exitUsage, nil, []string{"flops is 0", "bad.toml"})
+	text, err := os.ReadFile("here.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("cut.toml", text[:bytes.LastIndex(text, []byte("x = "))], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "model cut.toml").want(t, exitUsage, nil, []string{"level DRAM has no m", "cut.toml"})
+	rnnbench(t, "doctor --machine no/such/folder.toml").want(t, exitError, nil, []string{"cannot write"})
+}
+
+// TestPredict explains where weights stay and what a step takes.
+func TestPredict(t *testing.T) {
+	m, err := model.Load("xeon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{machine: m}
+	for _, c := range []struct {
+		cell     string
+		hidden   int
+		resident bool
+		want     []string
+	}{
+		{"rnn-tanh", 512, true, []string{"512 KiB for each worker stay in its L2", "each private cache holds 768 KiB of weights, enough for 626 units", "predicted step of one layer in bands of units: 7.91 µs"}},
+		{"lstm", 512, false, []string{"4.00 MiB stay in L3, which is shared"}},
+		{"gilr", 512, false, nil},
+	} {
+		at := results.Point{Cell: c.cell, Pass: "forward", Hidden: c.hidden, Input: 8, Batch: 1, Steps: 4, Layers: 1, Precision: "fp32"}
+		problem, err := tuner.Problem(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := b.predict(&tuner.Layout{Point: at, Problem: problem})
+		if err != nil || (x == nil) != (c.want == nil) {
+			t.Fatalf("%s: %v, %v", c.cell, x, err)
+		}
+		if x == nil {
+			continue
+		}
+		notes := strings.Join(x.notes(), "\n")
+		for _, want := range c.want {
+			if x.Resident != c.resident || !strings.Contains(notes, want) {
+				t.Errorf("%s: no %q in\n%s", c.cell, want, notes)
+			}
+		}
+	}
+}

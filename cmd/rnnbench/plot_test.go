@@ -1,0 +1,26 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestPlotNothing refuses a figure without a single value.
+func TestPlotNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, "sweep --max-memory 1KiB -H 8 -B 1 -T 5 --impl naive,cudnnstyle --effort quick").want(t, exitError, nil, []string{"2 skipped"})
+	for _, kind := range []string{"lines", "speedup", "heatmap", "winner", "winner --y memory", "roofline"} {
+		o := rnnbench(t, "plot -f x.svg --kind "+kind)
+		o.want(t, exitUsage, nil, []string{"none of the 2 records has a value to draw: result", "hint: rnnbench show"})
+	}
+	if exists("x.svg") {
+		t.Error("a figure of nothing was written")
+	}
+	rnnbench(t, "plot -f x.svg --y memory").want(t, exitDone, nil, []string{"wrote x.svg"}) // which is known of what was skipped
+	rnnbench(t, "sweep -H 8 -B 1 -T 5 --impl naive --profile --out profile").want(t, exitDone, nil, nil)
+	runs, err := filepath.Glob("profile/*") // none of them is the latest
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%v, %v", runs, err)
+	}
+	rnnbench(t, "plot --y percent "+runs[0]).want(t, exitUsage, nil, []string{"none of the 1 record has a value to draw: share of peak"})
+}

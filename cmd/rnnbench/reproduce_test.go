@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+)
+
+func TestReproduce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stdout bytes.Buffer
+	stderr := &trigger{word: "[7/7]", f: cancel} // whether it is seen does not matter: all is measured
+	code := run(ctx, strings.Fields("reproduce appleyard-table1 --quick --no-verify"+strings.Replace(quickly, "2", "1", 2)), strings.NewReader(""), &stdout, stderr)
+	if code != exitDone && code != exitInterrupted {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	m, recs, _, err := results.Read(usualDir)
+	if err != nil || len(recs) != 7 || m.Label != "appleyard-table1" {
+		t.Fatalf("%v: %d records", err, len(recs))
+	}
+	report, err := os.ReadFile(filepath.Join(usualDir, m.Run, "report.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	figure := regexp.MustCompile(`\]\((.*\.svg)\)`).FindSubmatch(report)
+	if figure == nil || !exists(filepath.Join(usualDir, m.Run, string(figure[1]))) {
+		t.Errorf("the report shows no figure:\n%s", report)
+	}
+	for _, from := range []string{"out", filepath.Join("out", "latest"), "again=out"} {
+		rnnbench(t, "reproduce appleyard-table1 --from "+from).want(t, exitDone, []string{"Paper"}, []string{".svg", "report.md"})
+	}
+	rnnbench(t, tiny+" --out swept").want(t, exitDone, nil, nil)
+	o := rnnbench(t, "reproduce appleyard-table1 --from swept")
+	o.want(t, exitUsage, nil, []string{"none of the 4 records in swept belongs to appleyard-table1", "hint: "})
+	if reports, err := filepath.Glob("swept/*/report.md"); err != nil || len(reports) > 0 || o.out != "" {
+		t.Errorf("a report on nothing: %v %v %s", reports, err, o.out)
+	}
+	// A run of another experiment keeps its report.
+	for _, other := range []string{"appleyard-fig1", "diamos-memory", "hwang-graph"} {
+		rnnbench(t, "reproduce "+other+" --from out").want(t, exitUsage, nil, []string{"the run in out is from experiment appleyard-table1, not " + other, "hint: "})
+	}
+	if now, err := os.ReadFile(filepath.Join(usualDir, m.Run, "report.md")); err != nil || !bytes.HasPrefix(now, []byte("# The optimization ladder")) {
+		t.Errorf("%v: the report of appleyard-table1 is now\n%.200s", err, now)
+	}
+	rnnbench(t, "reproduce hwang-graph --from swept").want(t, exitUsage, nil, []string{"none of the 4 records in swept belongs to hwang-graph"})
+
+	// What there was no time for is measured later, into the same folder.
+	line := "reproduce diamos-barrier --quick --no-verify --out sittings" + strings.Replace(quickly, "2", "1", 2)
+	rnnbench(t, line+" --budget 1ns").want(t, exitDone, nil, []string{"budget of 1ns exhausted", "hint: rnnbench reproduce diamos-barrier --resume sittings"})
+	first, some, _, err := results.Read("sittings")
+	if err != nil || len(some) == 0 || len(some) == first.Plan.Records {
+		t.Fatalf("%v: %d records", err, len(some))
+	}
+	rnnbench(t, "reproduce appleyard-table1 --resume sittings").want(t, exitUsage, nil, []string{"its plan ("})
+	rnnbench(t, "reproduce diamos-barrier --resume sittings --budget 0s").want(t, exitDone, nil, []string{"report.md"})
+	again, all, _, err := results.Read("sittings")
+	if err != nil || again.Run != first.Run || len(all) != first.Plan.Records {
+		t.Fatalf("%v: %d of %d records in run %s after %s", err, len(all), first.Plan.Records, again.Run, first.Run)
+	}
+
+	// An experiment that measures nothing is a run as well.
+	rnnbench(t, "reproduce diamos-memory --out counted").want(t, exitDone, []string{"215 MB", "about 9"}, []string{"diamos-memory.svg"})
+	rnnbench(t, "reproduce diamos-memory --out dry --dry-run").want(t, exitDone, nil, []string{"nothing to measure"})
+	rnnbench(t, "reproduce diamos-memory --from counted").want(t, exitDone, []string{"215 MB"}, []string{"diamos-memory.svg"})
+}
+
+// TestReproduceNeedsGPU has a processor asked for what only a GPU can show.
+func TestReproduceNeedsGPU(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, "reproduce cudnn-fp32")
+	o.want(t, exitNoDevice, nil, []string{"cudnn-fp32 compares with the vendor library", "--device cuda:0"})
+	if _, err := os.Stat("out"); err == nil {
+		t.Error("a run was begun")
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+)
+
+// TestLabelOfWords selects by a label that is no technique's name, as experiments have them.
+func TestLabelOfWords(t *testing.T) {
+	run := filepath.Join("..", "..", "results", "cpu-amd-epyc-2t", "appleyard-table1")
+	for where, want := range map[string]int{"impl=3 fused": 1, "impl!=3 fused": 6} {
+		if o := rnnbenchWith(t.Context(), "", "show", run, "-o", "csv", "--where", where); o.code != exitDone || strings.Count(o.out, "\n") != 1+want {
+			t.Errorf("%s: exit code %d: %s%s", where, o.code, o.out, o.errors)
+		}
+	}
+	o := rnnbenchWith(t.Context(), "", "show", run, "--where", "impl=3 fusd")
+	o.want(t, exitUsage, nil, []string{"did you mean 3 fused?"})
+}
+
+// TestSpoiled holds what becomes of runs whose files are not what they were.
+func TestSpoiled(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny).want(t, exitDone, nil, nil)
+	m, _, _, err := results.Read(usualDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, records := filepath.Join(usualDir, m.Run, "manifest.json"), filepath.Join(usualDir, m.Run, "records.jsonl")
+	if err := os.WriteFile("words", []byte(strings.Repeat("not a record\n", 20)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o := rnnbench(t, "show words")
+	o.want(t, exitError, nil, []string{"words:5: this line is not a record", "omitted similar warnings about", "no records in words"})
+	if strings.Contains(o.errors, "words:6:") {
+		t.Errorf("every line is warned of:\n%s", o.errors)
+	}
+	if err := os.Remove(manifest); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "show out").want(t, exitDone, []string{"naive"}, []string{"the environment is unknown"})
+	rnnbench(t, "sweep --resume out").want(t, exitError, nil, []string{"run out cannot be resumed: cannot read its settings from manifest.json", "hint: rnnbench show out"})
+	if err := errors.Join(os.Mkdir("empty", 0o777), os.WriteFile("empty/records.jsonl", nil, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "compare empty "+records).want(t, exitChanged, nil, []string{"no records to compare in empty"})
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Chdir(t.TempDir())
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	for _, line := range []string{tiny, "show", "list cells", "version", "explain -H 4 -B 1 -T 2 --no-limits", "plot -f -", "report", "compare out", "export -H 4 -B 1 -T 2 -f -"} {
+		var stderr bytes.Buffer
+		if code := run(t.Context(), strings.Fields(line), strings.NewReader(""), full, &stderr); code != exitError || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%s > /dev/full: exit code %d: %s", line, code, &stderr)
+		}
+	}
+	if m, recs, _, err := results.Read(usualDir); err != nil || len(recs) != 4 || *m.Exit != exitDone {
+		t.Errorf("the records did not survive: %v, %d, %v", err, len(recs), m.Exit)
+	}
+	rnnbench(t, "export -H 4 -B 1 -T 2 -f /dev/full/x.npz").want(t, exitError, nil, []string{"/dev/full/x.npz"})
+}

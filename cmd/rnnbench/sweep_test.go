@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+	"rnnbench/tuner"
+)
+
+func TestDryRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, "sweep --dry-run --impl naive,cudnnstyle -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
+	o.want(t, exitDone, []string{"6 points = 3 hidden × 2 techniques; 4 skipped (4 memory); about", "memory: at most", "5.00 MiB available"}, nil)
+	if withoutBusy(o.errors) != "" {
+		t.Errorf("stderr: %s", o.errors)
+	}
+	var rows []struct {
+		Status string
+		Reason *string
+		Memory *int64 `json:"mem_bytes"`
+	}
+	o = rnnbench(t, "sweep --dry-run --impl naive,cudnnstyle -o json -H 64,256,512 -B 1 -T 10 --max-memory 5MiB")
+	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 6 || rows[0].Status != "planned" || rows[5].Status != "skipped" || *rows[5].Memory < 5<<20 {
+		t.Errorf("%v: %s", err, o.out)
+	}
+	if exists(usualDir) {
+		t.Error("a dry run made a results folder")
+	}
+	rnnbench(t, "reproduce appleyard-table1 --quick --dry-run").want(t, exitDone, []string{"7 points"}, nil)
+}
+
+// TestHuge holds that sizes far beyond any machine are declined at once, with
+// numbers, however they are made: before anything is laid out step by step.
+func TestHuge(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, line := range []string{
+		"sweep -H 8 -B 1 -T 1000000000 --max-memory 1GiB --impl naive,cudnnstyle,scc",
+		"sweep -H 8 -B 1000000000 -T 2 --max-memory 1GiB",
+		"sweep -H 60000 -B 1 -T 2 --max-memory 1GiB --layers 1000 --impl naive,persistent",
+	} {
+		rnnbench(t, line).want(t, exitError, []string{"skipped"}, []string{"no point succeeded"})
+	}
+	rnnbench(t, "show --out out").want(t, exitDone, []string{"needs ", "1.00 GiB may be used"}, nil)
+}
+
+func TestPrintConfig(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, "sweep --print-config -H 64:256:x2 --effort quick --where hidden<=128 --no-verify")
+	o.want(t, exitDone, []string{"hidden = '64:256:x2'", "verify = false", "dir = 'out'"}, nil)
+	if err := os.WriteFile("c.toml", []byte(o.out), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if again := rnnbench(t, "sweep --print-config --config c.toml"); again.out != o.out {
+		t.Errorf("a printed configuration reads back otherwise:\n%s%s", again.out, again.errors)
+	}
+	t.Setenv("RNNBENCH_RESULTS", "elsewhere")
+	rnnbench(t, "sweep --print-config").want(t, exitDone, []string{"dir = 'elsewhere'"}, nil)
+	rnnbench(t, "sweep --print-config --out here").want(t, exitDone, []string{"dir = 'here'"}, nil)
+	t.Setenv("RNNBENCH_ROUND", "3")
+	rnnbench(t, "sweep --print-config").want(t, exitDone, nil, []string{"warning:", "did you mean RNNBENCH_ROUNDS?"})
+}
+
+func TestSweep(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := rnnbench(t, tiny+" --label first")
+	o.want(t, exitDone, []string{"naive", "cudnnstyle", "over naive"}, []string{
+		"4 points = 2 hidden × 2 techniques; about", "[1/4] lstm forward H=8 B=2 T=3 L=1 naive", "[4/4]", "4 records in out/", "4 ok"})
+	if strings.ContainsAny(o.out+o.errors, "\r\x1b") {
+		t.Error("a stream that is no terminal got control characters")
+	}
+	m, recs, _, err := results.Read(usualDir)
+	if err != nil || len(recs) != 4 || m.Label != "first" || m.Exit == nil || *m.Exit != exitDone || m.Finished == nil || m.Plan.Records != 4 || m.Counts[results.OK] != 4 {
+		t.Fatalf("%v: %d records, manifest %+v", err, len(recs), m)
+	}
+	if d := m.Devices[0]; d.Peak == nil || *d.Peak <= 0 || d.Facts["simd"] == "" || d.Key != recs[0].Device {
+		t.Errorf("device %+v", d)
+	}
+	if !slices.Contains(m.Argv, "--label") {
+		t.Errorf("argv %q", m.Argv)
+	}
+
+	o = rnnbench(t, tinyGrid+" -q -o csv --impl naive,plain=cudnnstyle:fused=0")
+	o.want(t, exitDone, []string{"cell,pass,hidden", ",plain,cudnnstyle,"}, nil)
+	if o.errors != "" {
+		t.Errorf("-q printed %q", o.errors)
+	}
+
+	show := func(line string, out ...string) string {
+		t.Helper()
+		o := rnnbench(t, line)
+		o.want(t, exitDone, out, nil)
+		return o.out
+	}
+	show("show", "plain")
+	show("show "+m.Run, "cudnnstyle")
+	rnnbench(t, "show --baseline plane").want(t, exitUsage, nil, []string{`--baseline: unknown technique "plane": did you mean plain?`})
+	rnnbench(t, "report --baseline nothere -f r.html").want(t, exitUsage, nil, []string{`--baseline: unknown technique "nothere": choose among naive, plain`})
+	show("show --pivot hidden,impl --metric speedup", "speed-up over naive")
+	show("show --baseline plain", "over plain")
+	if o := rnnbench(t, "plot --where impl=zzzzzz -f x.svg"); strings.Count(o.errors, "naive") != 1 {
+		t.Errorf("techniques are listed twice: %s", o.errors)
+	}
+	show("show --pivot hidden,impl -o markdown", "|")
+	show("show -o benchfmt", "BenchmarkRNN/impl=naive/")
+	show("show --where hidden>8", "H=16")
+	if s := show("show -o csv --where impl=plain"); strings.Count(s, "\n") != 3 || strings.Contains(s, ",naive,naive") {
+		t.Errorf("--where impl=plain: %s", s)
+	}
+	o = rnnbenchWith(t.Context(), "", "show", "-o", "csv", "--filter", "/impl:(naive OR other) -/hidden:8")
+	o.want(t, exitDone, nil, nil)
+	if strings.Count(o.out, "\n") != 2 {
+		t.Errorf("--filter: %s", o.out)
+	}
+	rnnbench(t, "show --where hidden>99").want(t, exitError, nil, []string{"select none of the 4 records"})
+	jsonl := show("show -o jsonl")
+	for line := range strings.Lines(jsonl) {
+		var r results.Record
+		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Schema != results.Schema {
+			t.Errorf("%v: %s", err, line)
+		}
+	}
+	rnnbenchWith(t.Context(), jsonl, "show", "-").want(t, exitDone, []string{"plain"}, nil)
+	var rows []map[string]any
+	if err := json.Unmarshal([]byte(show("show -o json")), &rows); err != nil || len(rows) != 4 {
+		t.Errorf("-o json: %v", err)
+	}
+	// Two runs that measured the same do not hide each other.
+	show("show a=out/"+m.Run+" out", "a: naive", "20")
+	rnnbench(t, "show --pivot hidden,hiden").want(t, exitUsage, nil, []string{"hiden"})
+
+	o = rnnbench(t, "plot -f a.svg -f b.png --x hidden")
+	o.want(t, exitDone, nil, []string{"wrote a.svg", "wrote b.png"})
+	svg, err := os.ReadFile("a.svg")
+	if err != nil || !bytes.Contains(svg, []byte("<svg")) {
+		t.Errorf("a.svg: %v", err)
+	}
+	show("plot", "<svg")
+	for _, kind := range []string{"speedup", "heatmap", "winner", "roofline"} {
+		show("plot -f - --kind "+kind, "<svg")
+	}
+	rnnbench(t, "plot -f nowhere/a.svg").want(t, exitError, nil, []string{"nowhere"})
+}
+
+// TestLabel holds that knobs which were asked for show wherever a technique is named.
+func TestLabel(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const line = tinyGrid + " --impl naive,cudnnstyle:fused=0"
+	rnnbench(t, line).want(t, exitDone, []string{"cudnnstyle:fused=0"}, []string{"[4/4]"})
+	rnnbench(t, "show -o benchfmt").want(t, exitDone, []string{"BenchmarkRNN/impl=cudnnstyle:fused_0/"}, nil)
+	rnnbench(t, "show --where impl=cudnnstyle --baseline cudnnstyle").want(t, exitDone, []string{"cudnnstyle:fused=0", "over cudnnstyle"}, nil)
+	rnnbench(t, "plot").want(t, exitDone, []string{"cudnnstyle:fused=0"}, nil)
+	if o := rnnbench(t, "show -o csv out b=out --where impl=cudnnstyle:fused=0"); strings.Count(o.out, "\n") != 5 || strings.Contains(o.out, "naive") {
+		t.Errorf("--where impl=cudnnstyle:fused=0: %s%s", o.out, o.errors)
+	}
+
+	// A run of before knobs were in labels goes on, and is comparable.
+	rnnbench(t, line+" --out new").want(t, exitDone, nil, nil)
+	m, _, _, err := results.Read(usualDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(usualDir, m.Run, "records.jsonl")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.ReplaceAll(text, []byte(`"label":"cudnnstyle:fused=0"`), []byte(`"label":"cudnnstyle"`))
+	if err := os.WriteFile(file, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "sweep --resume out").want(t, exitDone, nil, []string{"4 records in out/"})
+	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, text) {
+		t.Errorf("%v: a record with its technique's bare name was measured again", err)
+	}
+	o := rnnbench(t, "compare a=out b=new --min-effect 900%")
+	o.want(t, exitDone, []string{"b against a: 4 "}, nil)
+	if strings.Contains(o.out, "NEW") || strings.Contains(o.out, "GONE") {
+		t.Errorf("records with and without knobs in the label are not compared:\n%s", o.out)
+	}
+}
+
+// TestProfile runs each technique once, unchecked.
+func TestProfile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	profile := func(dir string) ([]results.Record, error) { // it is not the latest run
+		runs, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil || len(runs) != 1 {
+			return nil, fmt.Errorf("%v: %w", runs, err)
+		}
+		_, recs, _, err := results.Read(runs[0])
+		return recs, err
+	}
+	rnnbench(t, "sweep -H 8,16 -B 2 -T 3 --impl naive,cudnnstyle --profile").want(t, exitDone, nil, []string{"4 ok"})
+	recs, err := profile(usualDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range recs {
+		if r.Stats.N != 1 || r.Samples.Iters[0] != 1 || r.Verify != nil || r.Rate.Peak != nil {
+			t.Errorf("%s: %+v, verified %v, peak %v", r.Key(), r.Samples, r.Verify, r.Rate.Peak)
+		}
+	}
+	rnnbench(t, "sweep -H 8 -B 2 -T 3 --impl naive --profile --rounds 3 --max-rounds 3 --out more").want(t, exitDone, nil, []string{"1 ok"})
+	if recs, err := profile("more"); err != nil || recs[0].Stats.N != 3 {
+		t.Errorf("%v: %d rounds, want the 3 asked for", err, recs[0].Stats.N)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, tiny+" --budget 1ns").want(t, exitDone, nil, []string{"budget of 1ns exhausted", "2 of 4 records missing", "resumes the run"})
+}
+
+func TestExitCode(t *testing.T) {
+	rec := func(list ...results.Status) (recs []results.Record) {
+		for _, s := range list {
+			recs = append(recs, results.Record{Status: s})
+		}
+		return recs
+	}
+	stop := fmt.Errorf("stopped as --on-error stop asks")
+	for _, c := range []struct {
+		recs           []results.Record
+		err            error
+		stopped, allow bool
+		want           int
+	}{
+		{recs: rec(results.OK), want: exitDone},
+		{recs: rec(results.OK, results.Skipped), want: exitDone},
+		{recs: rec(results.Skipped), want: exitError},
+		{recs: nil, want: exitError},
+		{recs: rec(results.Failed), want: exitError},
+		{recs: rec(results.Failed), allow: true, want: exitError},
+		{recs: rec(results.OK, results.Failed), want: exitFailures},
+		{recs: rec(results.OK, results.Incorrect), want: exitFailures},
+		{recs: rec(results.OK, results.Timeout), want: exitFailures},
+		{recs: rec(results.OK, results.Timeout), allow: true, want: exitDone},
+		{recs: rec(results.OK), err: context.Canceled, want: exitInterrupted},
+		{recs: nil, err: context.Canceled, want: exitInterrupted},
+		{recs: rec(results.OK), err: tuner.ErrBudget, want: exitDone},
+		{recs: rec(results.OK), err: os.ErrClosed, want: exitError},
+		{recs: rec(results.OK, results.Failed), err: stop, stopped: true, want: exitFailures},
+		{recs: rec(results.OK, results.Failed), err: stop, want: exitError},
+	} {
+		if code, err := exitCode(c.recs, c.err, c.stopped, c.allow); code != c.want || (err == nil) != (code == exitDone) {
+			t.Errorf("%+v: %d, %v", c, code, err)
+		}
+	}
+	for _, c := range []struct {
+		recs  []results.Record
+		err   error
+		allow bool
+		want  int
+	}{
+		{recs: rec(results.OK, results.Skipped), want: exitDone},
+		{recs: rec(results.OK, results.Incorrect), want: exitFailures},
+		{recs: rec(results.Incorrect, results.Incorrect), want: exitFailures},
+		{recs: rec(results.Incorrect, results.Skipped), allow: true, want: exitFailures},
+		{recs: rec(results.OK, results.Incorrect), allow: true, want: exitDone},
+		{recs: rec(results.Incorrect), err: stop, want: exitFailures},
+		{recs: rec(results.Incorrect), err: context.Canceled, want: exitInterrupted},
+		{recs: rec(results.Skipped), want: exitError},
+		{recs: rec(results.Failed), want: exitError},
+	} {
+		if code, err := verdictCode(c.recs, c.err, c.err == stop, c.allow); code != c.want || (err == nil) != (code == exitDone) {
+			t.Errorf("verify of %+v: %d, %v", c, code, err)
+		}
+	}
+}

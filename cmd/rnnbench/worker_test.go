@@ -1,0 +1,36 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"rnnbench/results"
+)
+
+// TestIsolate measures in a worker process what is measured in this one, on the
+// same device in every record's eyes.
+func TestIsolate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var keys [2][]string
+	var devices [2]results.Device
+	for i, isolate := range []string{"off", "on"} {
+		rnnbench(t, tiny+" --threads 1 --simd generic --isolate "+isolate).want(t, exitDone, nil, []string{"4 ok"})
+		m, recs, _, err := results.Read(usualDir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range recs {
+			keys[i] = append(keys[i], r.Device+" "+r.Key())
+		}
+		slices.Sort(keys[i])
+		devices[i] = m.Devices[0]
+	}
+	if !slices.Equal(keys[0], keys[1]) {
+		t.Errorf("records %q, isolated %q", keys[0], keys[1])
+	}
+	if here, there := devices[0], devices[1]; here.Key != there.Key || here.Facts["simd"] != there.Facts["simd"] || there.Peak == nil {
+		t.Errorf("device %+v, isolated %+v", here, there)
+	}
+	rnnbench(t, tiny+" --device cuda:0 --isolate off").want(t, exitUsage, nil, []string{"always needs a worker process"})
+	rnnbench(t, "worker --threads none").want(t, exitDone, []string{"rnnbench worker"}, nil) // its caller is told
+}
