@@ -44,21 +44,40 @@ var forbidden = [][2]string{ // importer, imported
 // impl, it alone imports devices.
 const suite = "impl/impltest"
 
-// rooms are the packages of device/cuda from the bottom up: each may import those
+// rooms are the packages of a directory from the bottom up: each may import those
 // of earlier lines alone.
-var rooms = [][]string{
-	{"device/cuda/driver", "device/cuda/ints"},
-	{"device/cuda/codegen"},
-	{"device/cuda/launch"},
-	{"device/cuda/pointwise"},
-	{"device/cuda/gemm", "device/cuda/persistent", "device/cuda/scan"},
-	{"device/cuda/lower"},
-	{"device/cuda", "device/cuda/emulator", "device/cuda/nvrtc"},
+var rooms = map[string][][]string{
+	"device/cuda": {
+		{"device/cuda/driver", "device/cuda/ints"},
+		{"device/cuda/codegen"},
+		{"device/cuda/launch"},
+		{"device/cuda/pointwise"},
+		{"device/cuda/gemm", "device/cuda/persistent", "device/cuda/scan"},
+		{"device/cuda/lower"},
+		{"device/cuda", "device/cuda/emulator", "device/cuda/nvrtc"},
+	},
+	"tuner": {
+		{"tuner/search", "tuner/grid", "tuner/wisdom"},
+		{"tuner/config"},
+		{"tuner"},
+		{"tuner/plan", "tuner/auto"},
+	},
 }
 
-// room is the line of rooms that has pkg, or -1.
-func room(pkg string) int {
-	return slices.IndexFunc(rooms, func(line []string) bool { return slices.Contains(line, pkg) })
+// against reports whether pkg imports imp, of the same directory, against the order
+// of its rooms.
+func against(pkg, imp string) bool {
+	for dir, lines := range rooms {
+		if within(pkg, dir) && within(imp, dir) {
+			room := func(p string) int {
+				return slices.IndexFunc(lines, func(line []string) bool { return slices.Contains(line, p) })
+			}
+			if room(pkg) < 0 || room(imp) < 0 || room(imp) >= room(pkg) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // within reports whether pkg is dir or below it. The package rnn stands alone:
@@ -102,7 +121,7 @@ func TestImports(t *testing.T) {
 			if layer(imp) > layer(pkg) {
 				t.Errorf("%s imports %s, which is above it", pkg, imp)
 			}
-			if inside := within(pkg, "device/cuda") && within(imp, "device/cuda"); inside && (room(pkg) < 0 || room(imp) < 0 || room(imp) >= room(pkg)) {
+			if against(pkg, imp) {
 				t.Errorf("%s imports %s, against the order of rooms", pkg, imp)
 			}
 			if i := slices.IndexFunc(forbidden, func(f [2]string) bool { return within(pkg, f[0]) && within(imp, f[1]) }); i >= 0 && !(pkg == suite && within(imp, "device")) {

@@ -16,12 +16,13 @@ import (
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
+	"rnnbench/tuner/plan"
 )
 
 // A job is a plan that is being measured.
 type job struct {
 	bench   *bench
-	plan    plan
+	plan    plan.Plan
 	spread  bool // measure in an order in which what is done covers the plan evenly
 	measure config.Measure
 	show    *progress
@@ -32,12 +33,7 @@ type job struct {
 
 // run measures the plan.
 func (j *job) run(ctx context.Context) error {
-	var tasks []tuner.Task
-	for _, q := range j.plan.parts {
-		for _, at := range q.points {
-			tasks = append(tasks, tuner.Task{Point: at, Specs: q.specs})
-		}
-	}
+	tasks := j.plan.Tasks()
 	if j.spread {
 		tasks = tuner.Spread(tasks)
 	}
@@ -69,7 +65,7 @@ func interruptible(ctx context.Context, show *progress) (context.Context, func()
 }
 
 // begin makes the run's folder, or opens the one to resume.
-func (p *program) begin(c config.Config, b *bench, q plan, resume string, env results.Environment) (*results.Run, error) {
+func (p *program) begin(c config.Config, b *bench, q plan.Plan, resume string, env results.Environment) (*results.Run, error) {
 	for _, a := range b.crowded(env) {
 		p.warn("%s: %s", a.What, a.Remedy)
 	}
@@ -82,13 +78,13 @@ func (p *program) begin(c config.Config, b *bench, q plan, resume string, env re
 			return nil, err
 		}
 		create := results.Create
-		if q.aside {
+		if q.Aside {
 			create = results.CreateAside
 		}
 		run, err := create(c.Dir, results.Manifest{
 			Label: c.Label, Argv: append([]string{"rnnbench"}, p.args...), Config: text, Environment: env,
 			Devices: []results.Device{b.record()},
-			Plan:    results.Plan{Hash: q.hash(), Points: q.shapes(), Records: q.total(), Summary: q.summary},
+			Plan:    q.Manifest(),
 		})
 		if err != nil {
 			return nil, &failure{exitError, err, "set --out DIR or RNNBENCH_RESULTS to a writable folder"}
@@ -111,25 +107,6 @@ func (p *program) begin(c config.Config, b *bench, q plan, resume string, env re
 // environment is to be captured before a device is opened, which binds threads.
 func environment(hideHost bool) results.Environment {
 	return results.Capture(results.Options{Version: version(), HideHostname: hideHost})
-}
-
-// mismatch says in what way a run is not one of plan q on b.
-func mismatch(m results.Manifest, b *bench, q plan) string {
-	switch {
-	case m.Plan.Hash == q.hash():
-	case m.Plan.Summary == q.summary:
-		return fmt.Sprintf("its plan differs from the requested plan of the same size (%s)", q.summary)
-	default:
-		return fmt.Sprintf("its plan (%s) differs from the requested plan (%s)", m.Plan.Summary, q.summary)
-	}
-	d := b.record()
-	if len(m.Devices) == 0 || m.Devices[0].Key != d.Key {
-		return fmt.Sprintf("its device is not %s", d.Key)
-	}
-	if was := m.Devices[0].Facts["simd"]; was != d.Facts["simd"] {
-		return fmt.Sprintf("its instruction set is %s, not %s", was, d.Facts["simd"])
-	}
-	return ""
 }
 
 // runPath finds the run that a word names: a path, or the id of a run in dir.

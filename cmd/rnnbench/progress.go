@@ -13,6 +13,7 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/tuner"
+	"rnnbench/tuner/plan"
 )
 
 // A progress shows how far a sweep is: on a terminal one line that is written
@@ -47,7 +48,7 @@ type progress struct {
 }
 
 // newProgress shows the progress of a sweep; f tells what to expect.
-func (p *program) newProgress(f *forecast, total int) *progress {
+func (p *program) newProgress(f *plan.Forecast, total int) *progress {
 	g := &progress{
 		program: p, json: p.progress == progressJSON && !p.quiet,
 		w: p.err, rewrite: terminal(p.err) && p.progress != progressJSON, width: p.width(p.err), total: total, start: time.Now(), expected: map[string]float64{}, names: map[string]string{},
@@ -57,20 +58,20 @@ func (p *program) newProgress(f *forecast, total int) *progress {
 		g.w = io.Discard
 	}
 	if f != nil {
-		for _, e := range f.entries {
-			seconds := e.seconds
-			if !e.known() {
-				seconds = f.seconds / float64(len(f.entries))
+		for _, e := range f.Entries {
+			seconds := e.Seconds
+			if !e.Known() {
+				seconds = f.Seconds / float64(len(f.Entries))
 			}
-			key := entryKey(e.point, e.spec.Label)
+			key := entryKey(e.Point, e.Spec.Label)
 			g.expected[key] = seconds
-			if e.spec.Choice != nil {
-				g.names[key] = withChoice(e.spec)
+			if e.Spec.Choice != nil {
+				g.names[key] = withChoice(e.Spec)
 			}
-			g.share(e.point)
+			g.share(e.Point)
 			g.all += seconds
 		}
-		g.all *= float64(total) / float64(max(1, len(f.entries))) // of a resumed run part is done
+		g.all *= float64(total) / float64(max(1, len(f.Entries))) // of a resumed run part is done
 	}
 	return g
 }
@@ -235,9 +236,9 @@ func (g *progress) eta() string {
 	case !ok:
 		return ""
 	case g.points == 0 && g.spent < 0.02*g.all:
-		return "  about " + duration(left)
+		return "  about " + quantity.Duration(left)
 	}
-	return "  ETA " + duration(left)
+	return "  ETA " + quantity.Duration(left)
 }
 
 // left extrapolates from what was expected of the points that are done, or, of a

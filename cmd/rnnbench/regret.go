@@ -31,7 +31,7 @@ func (g *regrets) add(p results.Point, choice *results.Choice, pick, best *resul
 	g.rows = append(g.rows, []table.Cell{
 		table.Text(p.String()), table.Text(label(pick)), table.Text(choice.Match), table.Number(choice.Octaves, fmt.Sprintf("%.2g", choice.Octaves)),
 		table.Number(pick.Seconds(), quantity.SI(pick.Seconds(), "s")), table.Text(label(best)), table.Number(best.Seconds(), quantity.SI(best.Seconds(), "s")),
-		table.Number(share, percentOf(share)),
+		table.Number(share, quantity.Percent(share)),
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 	"rnnbench/results/files"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
+	"rnnbench/tuner/plan"
 )
 
 func (p *program) reproduceCommand() *cobra.Command {
@@ -198,12 +199,12 @@ func (p *program) listExperiments(format string) error {
 }
 
 // planOf is what an experiment measures.
-func planOf(e experiments.Experiment, size experiments.Size, on experiments.Target) plan {
-	var q plan
+func planOf(e experiments.Experiment, size experiments.Size, on experiments.Target) plan.Plan {
+	var q plan.Plan
 	for _, x := range e.Parts(size, on) {
-		q.parts = append(q.parts, part{x.Points, x.Specs})
+		q.Parts = append(q.Parts, plan.Part{Points: x.Points, Specs: x.Specs})
 	}
-	q.summary = fmt.Sprintf("%s: %s", e.ID, plural(q.total(), "point"))
+	q.Summary = fmt.Sprintf("%s: %s", e.ID, plural(q.Records(), "point"))
 	return q
 }
 
@@ -235,10 +236,10 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	}
 	q, resume := planOf(e, size, on), ""
 	if before != nil {
-		if quick := planOf(e, experiments.Quick, on); quick.hash() == before.Plan.Hash {
+		if quick := planOf(e, experiments.Quick, on); quick.Hash() == before.Plan.Hash {
 			q = quick
 		}
-		if differs := mismatch(*before, b, q); differs != "" {
+		if differs := q.Mismatch(*before, b.record()); differs != "" {
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume to start a new run")
 		}
 		resume = runPath(f.resume, c.Dir)
@@ -246,7 +247,7 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	if err := p.measureExperiment(b, e, before); err != nil {
 		return err
 	}
-	if q.total() == 0 {
+	if q.Records() == 0 {
 		return p.compute(f, c, b, e, q, env, of)
 	}
 	if f.dryRun {
@@ -257,7 +258,7 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 		return err
 	}
 	p.note("%s (%s)", e.Title, e.Source)
-	p.note("%s", look.line(q.summary))
+	p.note("%s", look.Line(q.Summary))
 	run, err := p.begin(c, b, q, resume, env)
 	if err != nil {
 		return err
@@ -311,7 +312,7 @@ func (p *program) measureExperiment(b *bench, e experiments.Experiment, before *
 }
 
 // compute reports on an experiment that has nothing to measure.
-func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan, env results.Environment, of *sitting) error {
+func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan.Plan, env results.Environment, of *sitting) error {
 	p.note("%s (%s)", e.Title, e.Source)
 	if f.dryRun {
 		p.note("this experiment is computed; nothing to measure")

@@ -17,6 +17,7 @@ import (
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
+	"rnnbench/tuner/plan"
 )
 
 // sweepFlags are the flags of sweep.
@@ -140,18 +141,18 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 	if err != nil {
 		return misused(cmd, err)
 	}
-	q.aside = f.profile
+	q.Aside = f.profile
 	if before != nil {
-		if differs := mismatch(*before, b, q); differs != "" {
+		if differs := q.Mismatch(*before, b.record()); differs != "" {
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume to start a new run, or omit the other flags to resume this one")
 		}
 	}
-	specs := q.specs()
+	specs := q.Specs()
 	if err := amongTechniques(cmd, f.baseline, len(specs), func(i int) (name, label string) { return specs[i].Name, specs[i].Label }); err != nil {
 		return err
 	}
 	p.tellChoices(specs)
-	p.log.Debug("plan", "points", q.shapes(), "records", q.total(), "hash", q.hash(), "device", b.info.Key, "workers", b.info.Workers)
+	p.log.Debug("plan", "points", q.Points(), "records", q.Records(), "hash", q.Hash(), "device", b.info.Key, "workers", b.info.Workers)
 	if !f.profile {
 		if err := p.measureBench(b); err != nil {
 			return err
@@ -170,7 +171,7 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 	if err != nil {
 		return misused(cmd, err)
 	}
-	p.note("%s", look.line(q.summary))
+	p.note("%s", look.Line(q.Summary))
 	resume := ""
 	if before != nil {
 		resume = runPath(f.resume, c.Dir)
@@ -226,7 +227,7 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 }
 
 // dryRun says what would be measured.
-func (p *program) dryRun(ctx context.Context, cmd *cobra.Command, f *sweepFlags, b *bench, q plan, m config.Measure) error {
+func (p *program) dryRun(ctx context.Context, cmd *cobra.Command, f *sweepFlags, b *bench, q plan.Plan, m config.Measure) error {
 	look, err := p.forecastAll(ctx, b, q, m)
 	if err != nil {
 		return misused(cmd, err)
@@ -234,24 +235,15 @@ func (p *program) dryRun(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 	switch f.format {
 	case "table", "markdown":
 	case "csv", "json":
-		return look.table().Write(p.out, f.format, p.style())
+		return look.Table().Write(p.out, f.format, p.style())
 	default:
 		return usage(fmt.Errorf("a dry run cannot be printed as %s: choose one of %s", f.format, strings.Join(table.Formats(), ", ")), "")
 	}
-	return table.WriteLines(p.out, look.lines(b, q.summary, m.Budget), 4, p.style())
-}
-
-// memoryLine says what the largest entry needs of what is free.
-func memoryLine(e entry, free int64) string {
-	may := "free memory is unknown"
-	if free > 0 {
-		may = quantity.Bytes(float64(free)) + " available"
-	}
-	return fmt.Sprintf("memory: at most %s, for %v %s; %s", quantity.Bytes(float64(e.memory)), e.point, e.spec.Label, may)
+	return table.WriteLines(p.out, look.Lines(q.Summary, m.Budget, b.free()), 4, p.style())
 }
 
 // carryOut measures what the run lacks, closes it and prints its table.
-func (p *program) carryOut(ctx context.Context, f *sweepFlags, c config.Config, run *results.Run, look *forecast, j job) error {
+func (p *program) carryOut(ctx context.Context, f *sweepFlags, c config.Config, run *results.Run, look *plan.Forecast, j job) error {
 	e, err := p.complete(ctx, f, c, run, look, j)
 	if err != nil {
 		return err
@@ -277,8 +269,8 @@ type ending struct {
 }
 
 // complete measures what the run lacks and closes it.
-func (p *program) complete(ctx context.Context, f *sweepFlags, c config.Config, run *results.Run, look *forecast, j job) (*ending, error) {
-	total := j.plan.total()
+func (p *program) complete(ctx context.Context, f *sweepFlags, c config.Config, run *results.Run, look *plan.Forecast, j job) (*ending, error) {
+	total := j.plan.Records()
 	if f.retryFailed {
 		run.RetryFailed()
 	}
@@ -366,12 +358,7 @@ func counts(recs []results.Record) string {
 	return strings.Join(parts, ", ")
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+func plural(n int, noun string) string { return quantity.Plural(n, noun) }
 
 // recordFormats are those in which records can be printed.
 func recordFormats() []string { return append(table.Formats(), "jsonl", "benchfmt") }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"rnnbench/results"
-	"rnnbench/tuner/grid"
 )
 
 // withoutBusy is what a command said but what it was busy with, which depends on
@@ -176,20 +175,6 @@ func TestMemCondition(t *testing.T) {
 }
 
 func TestBudgetForecast(t *testing.T) {
-	f := &forecast{}
-	for range 5 {
-		f.entries = append(f.entries, entry{point: results.Point{Hidden: 8}, spec: grid.Spec{Name: "naive", Label: "naive"}, seconds: 10})
-	}
-	f.entries[1].seconds, f.entries[1].declined = 0, "it cannot"
-	for budget, want := range map[time.Duration]string{
-		25 * time.Second: "budget: 25s covers about the first 3 of 5 records",
-		5 * time.Second:  "budget: 5s covers about the first 0 of 5 records",
-		time.Minute:      "budget: 1m0s covers all 5 records",
-	} {
-		if got := f.budget(budget); got != want {
-			t.Errorf("%v: %s", budget, got)
-		}
-	}
 	o := rnnbench(t, "sweep --dry-run -H 8 -B 1 -T 2 --impl naive,scan --budget 10h")
 	o.want(t, exitDone, []string{"1 skipped (1 cell)", "budget: 10h0m0s covers all 2 records\n", "scan: 1 skipped: lstm is not a linear recurrence"}, nil)
 }

@@ -225,9 +225,9 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 	if err != nil {
 		return misused(cmd, err)
 	}
-	q.kind, q.aside = "tune --depth "+f.depth, f.regret
+	q.Kind, q.Aside = "tune --depth "+f.depth, f.regret
 	if before != nil {
-		if differs := mismatch(*before, b, q); differs != "" {
+		if differs := q.Mismatch(*before, b.record()); differs != "" {
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume: rnnbench tune reuses earlier runs anyway")
 		}
 	}

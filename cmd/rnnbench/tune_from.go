@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rnnbench/plots/quantity"
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
@@ -142,7 +143,7 @@ func replayed(all []*tuner.Replay, o search.Options) string {
 		time, whole, bursts = time+r.Time, whole+r.All, bursts+r.Evaluations
 	}
 	return fmt.Sprintf("%s: within %.0f %% of the fastest at %d of %s (%s), in %s of the total time; regret: geometric mean %.2f %%, worst %.1f %%",
-		o.Strategy, 100*near, within, plural(len(all), "point"), percentOf(float64(within)/float64(len(all))), percentOf(time/whole),
+		o.Strategy, 100*near, within, plural(len(all), "point"), quantity.Percent(float64(within)/float64(len(all))), quantity.Percent(time/whole),
 		100*math.Expm1(logs/float64(len(all))), 100*worst)
 }
 

@@ -15,6 +15,7 @@ import (
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
+	"rnnbench/tuner/plan"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -24,7 +25,7 @@ type tuning struct {
 	flags  *tuneFlags
 	config config.Config
 	bench  *bench
-	plan   plan
+	plan   plan.Plan
 	env    results.Environment
 	book   *wisdom.Book
 	path   string // of the book; "": none
@@ -40,8 +41,8 @@ type tuning struct {
 // dryRun says how many candidates each point has.
 func (t *tuning) dryRun(ctx context.Context) error {
 	list := &winners{}
-	show := t.newProgress(nil, t.plan.shapes())
-	err := t.each(func(at results.Point, specs []grid.Spec) error {
+	show := t.newProgress(nil, t.plan.Points())
+	err := t.plan.Each(func(at results.Point, specs []grid.Spec) error {
 		show.laidOut(len(list.rows))
 		n, same, err := t.tune.Candidates(ctx, at, specs)
 		if err == nil {
@@ -59,19 +60,11 @@ func (t *tuning) dryRun(ctx context.Context) error {
 
 // summary says what is tuned, in one line.
 func (t *tuning) summary() string {
-	var names []string
-	for _, q := range t.plan.parts {
-		for _, s := range q.specs {
-			if !slices.Contains(names, s.Label) {
-				names = append(names, s.Label)
-			}
-		}
-	}
 	depth := "any number of knobs changed"
 	if t.flags.depth != "all" {
 		depth = fmt.Sprintf("up to %s knobs changed", t.flags.depth)
 	}
-	return fmt.Sprintf("%s: %s, %s", plural(t.plan.shapes(), "point"), strings.Join(names, ", "), depth)
+	return fmt.Sprintf("%s: %s, %s", plural(t.plan.Points(), "point"), strings.Join(t.plan.Labels(), ", "), depth)
 }
 
 // run tunes every point, keeps what was measured and prints the winners.
@@ -83,10 +76,10 @@ func (t *tuning) run(ctx context.Context) error {
 		return err
 	}
 	t.note("%s", t.summary())
-	t.show = t.newProgress(nil, t.plan.shapes())
-	t.show.points = t.plan.shapes()
-	for _, q := range t.plan.parts {
-		for _, at := range q.points {
+	t.show = t.newProgress(nil, t.plan.Points())
+	t.show.points = t.plan.Points()
+	for _, q := range t.plan.Parts {
+		for _, at := range q.Points {
 			t.show.share(at)
 		}
 	}
@@ -105,7 +98,7 @@ func (t *tuning) run(ctx context.Context) error {
 	}
 	list, far := &winners{}, &regrets{}
 	var recs []results.Record
-	err = t.each(func(at results.Point, specs []grid.Spec) error {
+	err = t.plan.Each(func(at results.Point, specs []grid.Spec) error {
 		if t.tune.Search.Spent() {
 			return tuner.ErrBudget
 		}
@@ -144,18 +137,6 @@ func (t *tuning) one(ctx context.Context, at results.Point, specs []grid.Spec, f
 		return t.regret(ctx, at, specs, far)
 	}
 	return t.tune.Tune(ctx, at, specs, incumbent(t.book, t.bench.info.Key, t.config.Measure.Cache, at))
-}
-
-// each calls do with every point.
-func (t *tuning) each(do func(results.Point, []grid.Spec) error) error {
-	for _, q := range t.plan.parts {
-		for _, at := range q.points {
-			if err := do(at, q.specs); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // begin makes the run's folder, or opens the one to resume.
@@ -296,7 +277,7 @@ func (t *tuning) finish(list *winners, recs []results.Record, err error, took ti
 			return bad
 		}
 	}
-	t.note("%d of %s tuned, %s; took %v; %s", done, plural(t.plan.shapes(), "point"), plural(list.evaluations(), "sample"), took.Round(100*time.Millisecond), where)
+	t.note("%d of %s tuned, %s; took %v; %s", done, plural(t.plan.Points(), "point"), plural(list.evaluations(), "sample"), took.Round(100*time.Millisecond), where)
 	if len(list.rows) > 0 {
 		if err := list.write(t.program, t.flags.format); err != nil {
 			return err
@@ -319,9 +300,9 @@ func (t *tuning) finish(list *winners, recs []results.Record, err error, took ti
 		return &failure{code, errors.New("nothing was measured: " + timedNothing), "run the same command with a larger " + enough}
 	}
 	if spent {
-		t.note("budget exhausted: %s not fully tuned", plural(t.plan.shapes()-done+list.cut(), "point"))
+		t.note("budget exhausted: %s not fully tuned", plural(t.plan.Points()-done+list.cut(), "point"))
 	}
-	if done < t.plan.shapes() || !list.complete() {
+	if done < t.plan.Points() || !list.complete() {
 		hint = "run the same command to tune the rest"
 	}
 	if outcome == nil {

@@ -64,14 +64,14 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 	if err != nil {
 		return misused(cmd, err)
 	}
-	p.tellChoices(q.specs())
+	p.tellChoices(q.Specs())
 	once := onlyVerify(c.Measure)
 	look, err := p.forecast(ctx, b, q, once)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	p.note("%s", look.line(q.summary))
-	show := p.newProgress(look, q.total())
+	p.note("%s", look.Line(q.Summary))
+	show := p.newProgress(look, q.Records())
 	show.outcome = func(r *results.Record) string {
 		if v := r.Verify; v != nil && r.Status == results.OK {
 			return fmt.Sprintf("ok: error of %s is %.2g, tolerance %.2g", v.Tensor, v.Error, v.Tolerance)

@@ -86,10 +86,8 @@ func (w *winners) addReplay(r *tuner.Replay) {
 		w.rows = append(w.rows, append(row, table.Cell{}, table.Cell{}))
 		return
 	}
-	w.rows = append(w.rows, append(row, table.Number(r.Regret(), percentOf(r.Regret())), table.Number(r.Time/r.All, percentOf(r.Time/r.All))))
+	w.rows = append(w.rows, append(row, table.Number(r.Regret(), quantity.Percent(r.Regret())), table.Number(r.Time/r.All, quantity.Percent(r.Time/r.All))))
 }
-
-func percentOf(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
 func (w *winners) row(v *tuner.Verdict) []table.Cell {
 	w.bursts += v.Evaluations

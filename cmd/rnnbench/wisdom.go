@@ -193,9 +193,9 @@ func (p *program) wisdomLookup() *cobra.Command {
 		t := &table.Table{Columns: []table.Column{
 			{Name: "point", Key: "point"}, {Name: "auto", Key: "impl"}, {Name: "match", Key: "match"}, {Name: "doublings", Key: "octaves", Right: true}, {Name: "why", Key: "why"},
 		}}
-		for _, part := range q.parts {
-			for _, at := range part.points {
-				pick := part.specs[0]
+		for _, part := range q.Parts {
+			for _, at := range part.Points {
+				pick := part.Specs[0]
 				t.Rows = append(t.Rows, []table.Cell{
 					table.Text(at.String()), {Text: pick.Choice.Impl, Value: pick.String()}, table.Text(pick.Choice.Match),
 					table.Number(pick.Choice.Octaves, fmt.Sprintf("%.2g", pick.Choice.Octaves)), table.Text(pick.Choice.Why),

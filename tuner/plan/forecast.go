@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+)
+
+// A Forecast says what measuring a plan will be like.
+type Forecast struct {
+	Entries []Entry
+	Whole   bool    // every point was laid out
+	Seconds float64 // estimate of all
+}
+
+// An entry is one technique at one point. What was not laid out has no memory.
+type Entry struct {
+	Point          results.Point
+	Spec           grid.Spec
+	Memory         int64 // need; 0: not known
+	Ops            int
+	Seconds        float64 // estimate
+	Code, Declined string  // why it is skipped; "": it is not
+}
+
+// Known reports whether it was laid out, or would be in vain.
+func (e *Entry) Known() bool { return e.Ops > 0 || e.Declined != "" }
+
+// Largest is the entry that needs most memory of those that are not skipped.
+func (f *Forecast) Largest() (largest Entry) {
+	for _, e := range f.Entries {
+		if e.Declined == "" && e.Memory > largest.Memory {
+			largest = e
+		}
+	}
+	return largest
+}
+
+// Within is how many records a budget is enough for, in the order of the plan,
+// skipped ones included.
+func (f *Forecast) Within(budget time.Duration) int {
+	left := budget.Seconds()
+	for i, e := range f.Entries {
+		if left -= e.Seconds; left < 0 {
+			return i
+		}
+	}
+	return len(f.Entries)
+}
+
+// Records are the entries as records of what would become of them.
+func (f *Forecast) Records() []*results.Record {
+	var list []*results.Record
+	for _, e := range f.Entries {
+		r := &results.Record{Point: e.Point, Impl: results.Impl{Name: e.Spec.Name, Label: e.Spec.Label}, Status: results.OK}
+		if e.Declined != "" {
+			r.Status, r.ReasonCode, r.Reason = results.Skipped, &e.Code, &e.Declined
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// An Estimator lays plans out ahead of measuring them.
+type Estimator struct {
+	Device     device.Info
+	Limits     device.Limits // what is not known is guessed
+	Free       int64         // memory that a technique may take; 0: unknown
+	Techniques []rnn.Technique
+	Measure    config.Measure
+
+	// LayOut lays out one entry. Only mistakes of the user's are errors.
+	LayOut func(results.Point, grid.Spec) (*tuner.Layout, error)
+}
+
+// Forecast lays out what the plan names, for as long as limit allows (0: any
+// time), and estimates how long measuring takes. Settings of knobs are checked
+// at every point whatever the limit. Two techniques whose settings come to the
+// same are refused: one's records would take the place of the other's. Before
+// each, tell is told how many are done.
+func (x *Estimator) Forecast(ctx context.Context, p Plan, limit time.Duration, tell func(done int)) (*Forecast, error) {
+	f := &Forecast{Whole: true}
+	start := time.Now()
+	first := map[string]bool{} // labels that were laid out once
+	for _, q := range p.Parts {
+		for _, at := range q.Points {
+			labels := map[string]string{} // by the key of their records
+			reference := true             // the first technique at a point waits for the reference
+			for _, s := range q.Specs {
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				tell(len(f.Entries))
+				e := Entry{Point: at, Spec: s}
+				if late := limit > 0 && time.Since(start) > limit; late && first[s.Label] {
+					f.Whole = false
+					if err := tuner.CheckKnobs(x.Techniques, at, s); err != nil {
+						return nil, fmt.Errorf("%v: %w", at, err)
+					}
+					f.Entries = append(f.Entries, e)
+					continue
+				}
+				first[s.Label] = true
+				l, err := x.LayOut(at, s)
+				if err != nil {
+					return nil, fmt.Errorf("%v: %w", at, err)
+				}
+				l.Fit(x.Free)
+				key := l.Key(x.Device.Key)
+				if other, twice := labels[key]; twice && l.Reason == "" {
+					return nil, fmt.Errorf("%v: --impl %s and %s have the same settings: omit one", at, other, s.Label)
+				}
+				labels[key] = s.Label
+				e.Code, e.Declined = l.Code, l.Reason
+				if l.Schedule != nil {
+					e.Memory, e.Ops = l.Need(), len(l.Schedule.Nodes)
+				}
+				if l.Reason == "" {
+					e.Seconds = x.estimate(l, reference)
+					reference = false
+				}
+				f.Entries = append(f.Entries, e)
+			}
+		}
+	}
+	known, n := 0.0, 0
+	for _, e := range f.Entries {
+		if e.Known() {
+			known, n = known+e.Seconds, n+1
+		}
+	}
+	if n > 0 {
+		f.Seconds = known / float64(n) * float64(len(f.Entries))
+	}
+	return f, nil
+}
+
+// estimate guesses the seconds that measuring a layout takes.
+func (x *Estimator) estimate(l *tuner.Layout, reference bool) float64 {
+	m := &x.Measure
+	const perOp = 0.5e-6 // handing an operation over
+	run := perOp * float64(len(l.Schedule.Nodes))
+	flops, copyRate := x.Limits.FLOPS, x.Limits.Copy
+	if flops == 0 {
+		flops = 20e9 * float64(max(1, x.Device.Workers))
+	}
+	if copyRate == 0 {
+		copyRate = 5e9 * float64(max(1, x.Device.Workers))
+	}
+	// Caches serve most of the traffic; products reach about half of the peak.
+	run += math.Max(float64(l.Schedule.FLOPs())/(0.5*flops), float64(l.Schedule.Traffic())/(4*copyRate))
+	rounds := float64(m.Rounds+m.MaxRounds) / 2
+	measure := rounds * (math.Max(m.MinTime.Seconds(), run) + run)
+	if m.PointTimeout > 0 {
+		measure = math.Min(measure, m.PointTimeout.Seconds()+run)
+	}
+	t := measure + math.Max(m.Warmup.Seconds(), run) + float64(l.Need())/2e9
+	if m.Verify {
+		t += run
+		if reference {
+			t += math.Min(float64(rnn.ReferenceFLOPs(l.Problem, l.Problem.Batch)), 4e9) / 2e9
+		}
+	}
+	return t
+}

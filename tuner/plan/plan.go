@@ -1,0 +1,178 @@
+// Package plan says what a sweep or a tune measures, and what measuring it will take.
+package plan
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/device"
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+)
+
+// A Part is a product of points and techniques.
+type Part struct {
+	Points []results.Point
+	Specs  []grid.Spec
+}
+
+// A Plan is what is to be measured.
+type Plan struct {
+	Parts   []Part
+	Summary string
+	Kind    string // of what is done with it, where that is not a sweep
+	Aside   bool   // its run is not one that commands without a run are to take
+}
+
+// A Target is what a plan is made for.
+type Target struct {
+	Device     device.Info
+	Vocabulary grid.Vocabulary
+	// Decide replaces a spec that leaves the technique open at a point.
+	Decide func(results.Point, grid.Spec) (grid.Spec, error)
+}
+
+// New makes a plan of a request.
+func New(r grid.Request, t Target) (Plan, error) {
+	g, err := grid.New(r, t.Vocabulary)
+	if err != nil {
+		return Plan{}, err
+	}
+	points, err := g.Points()
+	if err != nil {
+		return Plan{}, err
+	}
+	var p Plan
+	for _, at := range points {
+		if !slices.Contains(t.Device.Precision, at.Precision) {
+			return Plan{}, fmt.Errorf("--precision %s: device %s supports only %s", at.Precision, t.Device.Name, strings.Join(t.Device.Precision, ", "))
+		}
+		var specs []grid.Spec
+		for _, s := range g.Specs() {
+			ok, err := g.Wants(at, s)
+			if err != nil {
+				return p, err
+			}
+			if ok {
+				if s, err = t.Decide(at, s); err != nil {
+					return p, err
+				}
+				specs = append(specs, s)
+			}
+		}
+		same := func(a, b grid.Spec) bool {
+			return a.Label == b.Label && a.String() == b.String() && a.Choice == b.Choice
+		}
+		if n := len(p.Parts); n > 0 && slices.EqualFunc(p.Parts[n-1].Specs, specs, same) {
+			p.Parts[n-1].Points = append(p.Parts[n-1].Points, at)
+		} else {
+			p.Parts = append(p.Parts, Part{[]results.Point{at}, specs})
+		}
+	}
+	p.Summary, err = g.Summary()
+	return p, err
+}
+
+// Points counts the points without techniques.
+func (p Plan) Points() (n int) {
+	for _, q := range p.Parts {
+		n += len(q.Points)
+	}
+	return n
+}
+
+// Records counts the points with techniques: each is to become a record.
+func (p Plan) Records() (n int) {
+	for _, q := range p.Parts {
+		n += len(q.Points) * len(q.Specs)
+	}
+	return n
+}
+
+// Specs lists every technique at every point.
+func (p Plan) Specs() []grid.Spec {
+	var list []grid.Spec
+	for _, q := range p.Parts {
+		for range q.Points {
+			list = append(list, q.Specs...)
+		}
+	}
+	return list
+}
+
+// Labels lists the techniques by their labels, each once.
+func (p Plan) Labels() []string {
+	var list []string
+	for _, q := range p.Parts {
+		for _, s := range q.Specs {
+			if !slices.Contains(list, s.Label) {
+				list = append(list, s.Label)
+			}
+		}
+	}
+	return list
+}
+
+// Each calls do with every point and its techniques, until it fails.
+func (p Plan) Each(do func(results.Point, []grid.Spec) error) error {
+	for _, q := range p.Parts {
+		for _, at := range q.Points {
+			if err := do(at, q.Specs); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Tasks is the plan in a sweep's words.
+func (p Plan) Tasks() []tuner.Task {
+	var list []tuner.Task
+	for _, q := range p.Parts {
+		for _, at := range q.Points {
+			list = append(list, tuner.Task{Point: at, Specs: q.Specs})
+		}
+	}
+	return list
+}
+
+// Hash names the plan: the same points and techniques have the same one.
+func (p Plan) Hash() string {
+	var list []string
+	for _, q := range p.Parts {
+		list = append(list, grid.Hash(q.Points, q.Specs))
+	}
+	if p.Kind != "" {
+		list = append(list, p.Kind)
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(list, " "))))[:16]
+}
+
+// Manifest is what the manifest of the plan's run says of it.
+func (p Plan) Manifest() results.Plan {
+	return results.Plan{Hash: p.Hash(), Points: p.Points(), Records: p.Records(), Summary: p.Summary}
+}
+
+// Mismatch says in what way a run is not one of the plan on device d; "": it is one.
+func (p Plan) Mismatch(m results.Manifest, d results.Device) string {
+	switch {
+	case m.Plan.Hash == p.Hash():
+	case m.Plan.Summary == p.Summary:
+		return fmt.Sprintf("its plan differs from the requested plan of the same size (%s)", p.Summary)
+	default:
+		return fmt.Sprintf("its plan (%s) differs from the requested plan (%s)", m.Plan.Summary, p.Summary)
+	}
+	if len(m.Devices) == 0 || m.Devices[0].Key != d.Key {
+		return fmt.Sprintf("its device is not %s", d.Key)
+	}
+	if was := m.Devices[0].Facts["simd"]; was != d.Facts["simd"] {
+		return fmt.Sprintf("its instruction set is %s, not %s", was, d.Facts["simd"])
+	}
+	return ""
+}

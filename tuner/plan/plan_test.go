@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+)
+
+// target is a processor on which the technique open stands for naive at 8 units, and
+// for cudnnstyle elsewhere.
+func target() Target {
+	return Target{
+		Device: device.Info{Name: "cpu", Precision: []string{"fp32"}},
+		Vocabulary: grid.Vocabulary{
+			Cells: []string{"lstm", "gilr"}, Passes: rnn.Passes(), Precisions: rnn.Precisions(),
+			Impls: []string{"naive", "cudnnstyle", "scan", "open"}, All: []string{"naive", "cudnnstyle", "scan"},
+		},
+		Decide: func(p results.Point, s grid.Spec) (grid.Spec, error) {
+			if s.Name == "open" {
+				s.Name = "cudnnstyle"
+				if p.Hidden == 8 {
+					s.Name = "naive"
+				}
+			}
+			return s, nil
+		},
+	}
+}
+
+// request is a grid of sizes and techniques.
+func request(hidden, techniques string) grid.Request {
+	return grid.Request{Axes: map[string]string{"hidden": hidden, "batch": "2", "steps": "3"}, Impl: []string{techniques}}
+}
+
+func TestNew(t *testing.T) {
+	p, err := New(request("8,16,32", "naive,open"), target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Points() != 3 || p.Records() != 6 || len(p.Specs()) != 6 || len(p.Tasks()) != 3 || !slices.Equal(p.Labels(), []string{"naive", "open"}) {
+		t.Errorf("%d points, %d records, techniques %v", p.Points(), p.Records(), p.Labels())
+	}
+	if len(p.Parts) != 2 { // where open is something else
+		t.Errorf("%d parts: %+v", len(p.Parts), p.Parts)
+	}
+	r := request("8", "naive")
+	r.Axes["precision"] = "bf16"
+	if _, err := New(r, target()); err == nil || !strings.Contains(err.Error(), "device cpu supports only fp32") {
+		t.Errorf("a precision that the device lacks: %v", err)
+	}
+}
+
+// TestMismatch names what keeps a run from being resumed.
+func TestMismatch(t *testing.T) {
+	p, err := New(request("8,16", "naive"), target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := results.Device{Key: "cpu-x", Facts: map[string]string{"simd": "avx2"}}
+	m := results.Manifest{Plan: p.Manifest(), Devices: []results.Device{d}}
+	if why := p.Mismatch(m, d); why != "" {
+		t.Errorf("its own run: %s", why)
+	}
+	sized, err := New(request("8,24", "naive"), target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tuned := p
+	tuned.Kind = "tune"
+	for want, why := range map[string]string{
+		"differs from the requested plan of the same size": sized.Mismatch(m, d),
+		"its plan differs":         tuned.Mismatch(m, d),
+		"its device is not cpu-y":  p.Mismatch(m, results.Device{Key: "cpu-y"}),
+		"its instruction set is":   p.Mismatch(m, results.Device{Key: "cpu-x"}),
+		"its plan () differs from": p.Mismatch(results.Manifest{}, d),
+	} {
+		if !strings.Contains(why, want) {
+			t.Errorf("%q, want %q", why, want)
+		}
+	}
+}
+
+// TestForecast lays out what can run, says why the rest cannot, and stops in time.
+func TestForecast(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	x := &Estimator{
+		Device: d.Info(), Techniques: impl.All(), Measure: config.Default(), Free: 1 << 20,
+		LayOut: func(p results.Point, s grid.Spec) (*tuner.Layout, error) { return tuner.LayOut(d, impl.All(), p, s) },
+	}
+	p, err := New(request("8,512", "naive,scan"), target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	f, err := x.Forecast(t.Context(), p, 0, func(int) { told++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told != 4 || len(f.Entries) != 4 || !f.Whole || f.Seconds <= 0 {
+		t.Fatalf("told of %d: %+v", told, f)
+	}
+	for i, code := range []string{"", results.ReasonCell, results.ReasonMemory, results.ReasonCell} {
+		if e := f.Entries[i]; e.Code != code || !e.Known() || (e.Seconds > 0) != (code == "") {
+			t.Errorf("entry %d: %+v, want the reason %q", i, e, code)
+		}
+	}
+	if line := f.Line("a plan"); !strings.HasPrefix(line, "a plan; 3 skipped (2 cell, 1 memory); about ") {
+		t.Error(line)
+	}
+	lines := f.Lines("a plan", time.Hour, x.Free)
+	if len(lines) != 5 || !strings.HasPrefix(lines[2], "memory: at most ") || !strings.HasSuffix(lines[2], "1.00 MiB available") {
+		t.Errorf("%q", lines)
+	}
+	if rows := f.Table().Rows; len(rows) != 4 || rows[0][5].Text != "planned" || rows[1][5].Text != "skipped" {
+		t.Errorf("%v", rows)
+	}
+	if f, err = x.Forecast(t.Context(), p, 1, func(int) {}); err != nil || f.Whole || f.Entries[2].Known() || len(f.Entries) != 4 {
+		t.Errorf("in a nanosecond: %+v, %v", f, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := x.Forecast(ctx, p, 0, func(int) {}); err == nil {
+		t.Error("an interrupted forecast went on")
+	}
+	if p, err = New(request("8", "cudnnstyle,cudnnstyle:fused=1"), target()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Forecast(t.Context(), p, 0, func(int) {}); err == nil || !strings.Contains(err.Error(), "have the same settings") {
+		t.Errorf("one technique twice: %v", err)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	f := &Forecast{}
+	for range 5 {
+		f.Entries = append(f.Entries, Entry{Point: results.Point{Hidden: 8}, Spec: grid.Spec{Name: "naive", Label: "naive"}, Seconds: 10})
+	}
+	f.Entries[1].Seconds, f.Entries[1].Declined = 0, "it cannot"
+	for budget, want := range map[time.Duration]string{
+		25 * time.Second: "budget: 25s covers about the first 3 of 5 records",
+		5 * time.Second:  "budget: 5s covers about the first 0 of 5 records",
+		time.Minute:      "budget: 1m0s covers all 5 records",
+	} {
+		if got := f.Budget(budget); got != want {
+			t.Errorf("%v: %s", budget, got)
+		}
+	}
+}

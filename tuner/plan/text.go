@@ -1,0 +1,104 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+)
+
+// Line says what will be measured, in one line.
+func (f *Forecast) Line(summary string) string {
+	skipped := map[string]int{}
+	n := 0
+	for _, e := range f.Entries {
+		if e.Declined != "" {
+			skipped[kindOfSkip(e.Code)]++
+			n++
+		}
+	}
+	s := summary
+	if n > 0 {
+		var kinds []string
+		for _, k := range slices.Sorted(maps.Keys(skipped)) {
+			kinds = append(kinds, fmt.Sprintf("%d %s", skipped[k], k))
+		}
+		least := ""
+		if !f.Whole {
+			least = "at least "
+		}
+		s += fmt.Sprintf("; %s%d skipped (%s)", least, n, strings.Join(kinds, ", "))
+	}
+	return s + "; about " + quantity.Duration(f.Seconds)
+}
+
+// kindOfSkip is what a reason code says is at fault, in a word.
+func kindOfSkip(code string) string {
+	if kind, ok := strings.CutPrefix(code, "unsupported_"); ok {
+		return kind
+	}
+	if code == results.ReasonMemory {
+		return "memory"
+	}
+	return "unsupported"
+}
+
+// Budget says how far a budget reaches.
+func (f *Forecast) Budget(budget time.Duration) string {
+	n := f.Within(budget)
+	if n == len(f.Entries) {
+		return fmt.Sprintf("budget: %v covers all %d records", budget, n)
+	}
+	return fmt.Sprintf("budget: %v covers about the first %d of %d records", budget, n, len(f.Entries))
+}
+
+// Lines are what a dry run says, where so much memory is free; 0: unknown.
+func (f *Forecast) Lines(summary string, budget time.Duration, free int64) []string {
+	list := []string{f.Line(summary)}
+	if budget > 0 {
+		list = append(list, f.Budget(budget))
+	}
+	if e := f.Largest(); e.Memory > 0 {
+		list = append(list, memoryLine(e, free))
+	}
+	return append(list, table.SkipLines(f.Records())...)
+}
+
+// memoryLine says what the largest entry needs of what is free.
+func memoryLine(e Entry, free int64) string {
+	may := "free memory is unknown"
+	if free > 0 {
+		may = quantity.Bytes(float64(free)) + " available"
+	}
+	return fmt.Sprintf("memory: at most %s, for %v %s; %s", quantity.Bytes(float64(e.Memory)), e.Point, e.Spec.Label, may)
+}
+
+// Table lists every entry.
+func (f *Forecast) Table() *table.Table {
+	t := &table.Table{Columns: []table.Column{
+		{Name: "point", Key: "point"}, {Name: "impl", Key: "impl"}, {Key: "ops", Right: true},
+		{Name: "memory", Key: "mem_bytes", Right: true}, {Key: "estimate_s", Right: true}, {Key: "status"}, {Key: "reason_code"},
+		{Name: "reason", Key: "reason"},
+	}}
+	for _, e := range f.Entries {
+		row := []table.Cell{table.Text(e.Point.String()), table.Text(e.Spec.Label), {}, {}, {}, table.Text("planned"), {}, {}}
+		if e.Ops > 0 {
+			row[2] = table.Int(e.Ops)
+		}
+		if e.Memory > 0 {
+			row[3] = table.Cell{Text: quantity.Bytes(float64(e.Memory)), Value: e.Memory}
+		}
+		if e.Declined == "" {
+			row[4] = table.Number(e.Seconds, "")
+		} else {
+			row[5], row[6], row[7] = table.Text(string(results.Skipped)), table.Text(e.Code), table.Text(e.Declined)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
