@@ -60,7 +60,8 @@ var rooms = map[string][][]string{
 		{"tuner/search", "tuner/grid", "tuner/wisdom"},
 		{"tuner/config"},
 		{"tuner"},
-		{"tuner/plan", "tuner/auto"},
+		{"tuner/plan", "tuner/regret", "tuner/auto"},
+		{"tuner/tuning"},
 	},
 }
 

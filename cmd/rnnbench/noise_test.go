@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/results"
-	"rnnbench/tuner"
 	"rnnbench/tuner/config"
-	"rnnbench/tuner/search"
 )
 
 // noisyRecords are two techniques at two points, of which nothing can be told.
@@ -42,15 +40,5 @@ func TestNoiseIsTold(t *testing.T) {
 	p.tellNoise(recs)
 	if said.Len() > 0 {
 		t.Errorf("half of the records are noisy: %q", said.String())
-	}
-
-	w := &winners{}
-	for _, v := range [][2]float64{{-0.1, 0.3}, {0.1, 0.3}} {
-		recs := noisyRecords()[:2]
-		w.add(&tuner.Verdict{Records: []*results.Record{&recs[0], &recs[1]},
-			Result: &search.Result{Winner: 0, Second: 1, Medians: []float64{1, 1.1}, Left: make([]search.Reason, 2), Lo: &v[0], Hi: &v[1], Complete: true}})
-	}
-	if got, want := w.noise(), "1 of 2 winners are clear; 2 of 2 records are noisy: run rnnbench doctor"; got != want {
-		t.Errorf("tune says %q, want %q", got, want)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/plan"
+	"rnnbench/tuner/tuning"
 )
 
 // A progress shows how far a sweep is: on a terminal one line that is written
@@ -200,19 +201,19 @@ func (g *progress) tuned(v *tuner.Verdict) {
 		m := g.message("point")
 		m.Point, m.Leader, m.Candidates, m.Bursts = &v.Point, "", v.Candidates(), v.Evaluations
 		if winner != nil {
-			m.Impl, m.Seconds = label(winner), v.Medians[v.Winner]
+			m.Impl, m.Seconds = winner.Label(), v.Medians[v.Winner]
 		}
 		if v.Second >= 0 {
-			m.RunnerUp, m.Lead = label(v.Records[v.Second]), &v.Lead
+			m.RunnerUp, m.Lead = v.Records[v.Second].Label(), &v.Lead
 		}
 		g.program.send(m)
 	} else if !g.rewrite {
 		what := "no candidate can run"
 		switch {
-		case untimed(v):
-			what = timedNothing
+		case v.Untimed():
+			what = tuning.TimedNothing
 		case winner != nil:
-			what = fmt.Sprintf("%s  %s", label(winner), quantity.SI(v.Medians[v.Winner], "s"))
+			what = fmt.Sprintf("%s  %s", winner.Label(), quantity.SI(v.Medians[v.Winner], "s"))
 		}
 		fmt.Fprintf(g.w, "%s %v  %s  %s, %s%s\n", g.count(g.at), v.Point, what, plural(v.Candidates(), "candidate"), plural(v.Evaluations, "sample"), g.eta())
 	}

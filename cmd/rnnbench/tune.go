@@ -16,7 +16,9 @@ import (
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
+	"rnnbench/tuner/regret"
 	"rnnbench/tuner/search"
+	"rnnbench/tuner/tuning"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -239,20 +241,26 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 	if err != nil {
 		return misused(cmd, err)
 	}
-	t := &tuning{
-		program: p, flags: f, config: c, bench: b, plan: q, env: env, book: book, path: path,
-		tune: &tuner.Tune{
-			Sweep:  tuner.Sweep{Device: b.Device, Techniques: impl.All(), Settings: c.Measure, Limits: b.limits, MaxMemory: b.maxMemory},
-			Depth:  depth,
-			Search: o,
+	tool, libraries := b.versions()
+	t := &tuneRun{
+		program: p, flags: f, config: c, bench: b, env: env,
+		session: &tuning.Session{
+			Tune: &tuner.Tune{
+				Sweep:  tuner.Sweep{Device: b.Device, Techniques: impl.All(), Settings: c.Measure, Limits: b.limits, MaxMemory: b.maxMemory},
+				Depth:  depth,
+				Search: o,
+			},
+			Plan: q, Budget: c.Measure.Budget, Book: book, Path: path, Cache: c.Measure.Cache, Tool: tool, Libraries: libraries,
 		},
 	}
+	t.session.Begin = func() (*results.Run, error) { return p.begin(c, b, q, t.resume, env) }
+	tune := t.session.Tune
 	if f.regret {
-		t.tune.Search.Margin = 0
+		t.far, t.session.Instead, tune.Search.Margin = &regret.List{}, t.regret, 0
 	}
-	t.tune.Settings.Verify = true // nothing wins that was not checked
+	tune.Settings.Verify = true // nothing wins that was not checked
 	// The device is warm from the candidate before.
-	t.tune.Settings.Warmup = min(c.Measure.Warmup, c.Measure.MinTime/2)
+	tune.Settings.Warmup = min(c.Measure.Warmup, c.Measure.MinTime/2)
 	if f.dryRun {
 		return t.dryRun(ctx)
 	}

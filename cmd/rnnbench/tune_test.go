@@ -217,11 +217,8 @@ func TestTuneTimesNothing(t *testing.T) {
 	g := (&program{err: &text}).newProgress(nil, 2)
 	g.points = 2
 	g.tuned(v)
-	list := &winners{}
-	list.add(v)
-	list.add(&tuner.Verdict{Point: v.Point, Result: &search.Result{Winner: -1, Second: -1, Complete: true}})
-	if !strings.Contains(text.String(), "budget exhausted before a candidate was timed") || list.tuned() != 1 || list.complete() || list.cut() != 0 {
-		t.Errorf("%s%+v", &text, list)
+	if !strings.Contains(text.String(), "budget exhausted before a candidate was timed") {
+		t.Error(text.String())
 	}
 }
 
@@ -253,25 +250,6 @@ func TestRegret(t *testing.T) {
 	} {
 		rnnbench(t, "sweep -H 8 -B 2 -T 8 --out "+c.name+" "+c.args+quickly).want(t, exitDone, nil, nil)
 		rnnbench(t, "tune --from "+c.name+" --regret").want(t, exitDone, []string{c.want}, nil)
-	}
-}
-
-// TestRefused: what auto passes over is what cannot run, not what was not measured or broke.
-func TestRefused(t *testing.T) {
-	for _, c := range []struct {
-		status results.Status
-		code   string
-		want   bool
-	}{
-		{results.Skipped, results.ReasonMemory, true},
-		{results.Skipped, results.ReasonCell, true},
-		{results.Skipped, results.ReasonUnlikely, false},
-		{results.Skipped, results.ReasonBound, false},
-		{results.Failed, results.ReasonCUDA, false},
-	} {
-		if got := refused(&results.Record{Status: c.status, ReasonCode: &c.code}); got != c.want {
-			t.Errorf("%s, %s: %v", c.status, c.code, got)
-		}
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,163 +13,85 @@ import (
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
-	"rnnbench/tuner/wisdom"
+	"rnnbench/tuner/regret"
+	"rnnbench/tuner/tuning"
 )
 
-// A tuning is a tune that is under way.
-type tuning struct {
+// A tuneRun is a tune that is under way.
+type tuneRun struct {
 	*program
-	flags  *tuneFlags
-	config config.Config
-	bench  *bench
-	plan   plan.Plan
-	env    results.Environment
-	book   *wisdom.Book
-	path   string // of the book; "": none
-	resume string // run to go on with
-	tune   *tuner.Tune
-
-	folder  *results.Run     // nil: nothing was measured yet
-	kept    bool             // the book has a winner
-	winners []results.Winner // of the points tuned so far
-	show    *progress
+	flags   *tuneFlags
+	config  config.Config
+	bench   *bench
+	env     results.Environment
+	resume  string // run to go on with
+	session *tuning.Session
+	far     *regret.List // nil: regret is not asked for
 }
 
 // dryRun says how many candidates each point has.
-func (t *tuning) dryRun(ctx context.Context) error {
-	list := &winners{}
-	show := t.newProgress(nil, t.plan.Points())
-	err := t.plan.Each(func(at results.Point, specs []grid.Spec) error {
-		show.laidOut(len(list.rows))
-		n, same, err := t.tune.Candidates(ctx, at, specs)
-		if err == nil {
-			list.plan(at, n, same)
-		}
-		return err
-	})
+func (t *tuneRun) dryRun(ctx context.Context) error {
+	show := t.newProgress(nil, t.session.Plan.Points())
+	list, err := t.session.Candidates(ctx, show.laidOut)
 	show.close()
 	if err != nil {
 		return err
 	}
 	t.note("%s", t.summary())
-	return list.write(t.program, t.flags.format)
+	return t.writeWinners(list, nil, t.flags.format)
 }
 
 // summary says what is tuned, in one line.
-func (t *tuning) summary() string {
+func (t *tuneRun) summary() string {
 	depth := "any number of knobs changed"
 	if t.flags.depth != "all" {
 		depth = fmt.Sprintf("up to %s knobs changed", t.flags.depth)
 	}
-	return fmt.Sprintf("%s: %s, %s", plural(t.plan.Points(), "point"), strings.Join(t.plan.Labels(), ", "), depth)
+	return fmt.Sprintf("%s: %s, %s", plural(t.session.Plan.Points(), "point"), strings.Join(t.session.Plan.Labels(), ", "), depth)
 }
 
 // run tunes every point, keeps what was measured and prints the winners.
-func (t *tuning) run(ctx context.Context) error {
+func (t *tuneRun) run(ctx context.Context) error {
 	done := t.busy(late, "reading earlier runs in "+t.config.Dir)
-	known, err := t.known()
+	err := t.recall()
 	done()
 	if err != nil {
 		return err
 	}
 	t.note("%s", t.summary())
-	t.show = t.newProgress(nil, t.plan.Points())
-	t.show.points = t.plan.Points()
-	for _, q := range t.plan.Parts {
+	s := t.session
+	show := t.newProgress(nil, s.Plan.Points())
+	show.points = s.Plan.Points()
+	for _, q := range s.Plan.Parts {
 		for _, at := range q.Points {
-			t.show.share(at)
+			show.share(at)
 		}
 	}
-	ctx, stop := interruptible(ctx, t.show)
+	ctx, stop := interruptible(ctx, show)
 	defer stop()
 	start := time.Now()
-	t.tune.Recall = func(key string) *results.Record { return known[key] }
-	t.tune.Emit = t.append
-	t.tune.Watch, t.tune.Leader = t.show.watch, t.show.lead
-	budget := t.config.Measure.Budget
-	t.tune.Search.Spent = func() bool { return budget > 0 && time.Since(start) > budget }
+	s.Tune.Watch, s.Tune.Leader, s.Tuned = show.watch, show.lead, show.tuned
 	if t.resume != "" {
-		if err := t.begin(); err != nil {
+		if err := s.Open(); err != nil {
 			return err
 		}
 	}
-	list, far := &winners{}, &regrets{}
-	var recs []results.Record
-	err = t.plan.Each(func(at results.Point, specs []grid.Spec) error {
-		if t.tune.Search.Spent() {
-			return tuner.ErrBudget
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		v, err := t.one(ctx, at, specs, far)
-		if err != nil {
-			return err
-		}
-		t.show.tuned(v)
-		if err := t.won(v); err != nil {
-			return err
-		}
-		for _, r := range v.Records {
-			if r != nil {
-				recs = append(recs, *r)
-			}
-		}
-		list.add(v)
-		if v.Winner < 0 || t.flags.regret {
-			return nil
-		}
-		return t.keep(v)
-	})
-	t.show.close()
-	if t.flags.regret {
-		list.regrets = far
-	}
-	return t.finish(list, recs, err, time.Since(start))
+	err = s.Do(ctx)
+	show.close()
+	return t.finish(err, time.Since(start))
 }
 
-// one tunes one point.
-func (t *tuning) one(ctx context.Context, at results.Point, specs []grid.Spec, far *regrets) (*tuner.Verdict, error) {
-	if t.flags.regret {
-		return t.regret(ctx, at, specs, far)
+// regret measures how far auto is from the fastest at a point.
+func (t *tuneRun) regret(ctx context.Context, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
+	choice, err := t.bench.decide(at, grid.Spec{Name: autoName, Label: autoName})
+	if err != nil {
+		return nil, err
 	}
-	return t.tune.Tune(ctx, at, specs, incumbent(t.book, t.bench.info.Key, t.config.Measure.Cache, at))
-}
-
-// begin makes the run's folder, or opens the one to resume.
-func (t *tuning) begin() (err error) {
-	t.folder, err = t.program.begin(t.config, t.bench, t.plan, t.resume, t.env)
-	return err
-}
-
-// append keeps a record. The first one makes the run: where everything is known
-// already there is none. A winner of before that ran again beside what is new
-// has its record in a resumed run already.
-func (t *tuning) append(r *results.Record) error {
-	if t.folder == nil {
-		if err := t.begin(); err != nil {
-			return err
-		}
+	l, err := t.bench.layOut(at, choice)
+	if err != nil {
+		return nil, err
 	}
-	if t.folder.Done(r.Key()) && t.tune.Knows(r.Key()) {
-		return nil
-	}
-	return t.folder.Append(r)
-}
-
-// keep writes the winner into the book at once, so that nothing can take it
-// back.
-func (t *tuning) keep(v *tuner.Verdict) error {
-	if t.path == "" {
-		return nil
-	}
-	tool, libraries := t.bench.versions()
-	if err := t.book.Keep(t.path, entryOf(v, t.config.Measure.Cache, tool, libraries)); err != nil {
-		return err
-	}
-	t.kept = true
-	return nil
+	return t.far.Measure(ctx, t.session.Tune, at, specs, choice, l)
 }
 
 // versions are those that wisdom depends on: of the program, and of what the
@@ -185,124 +105,68 @@ func (b *bench) versions() (tool string, libraries map[string]string) {
 	return version(), libraries
 }
 
-// entryOf is what a verdict adds to the book.
-func entryOf(v *tuner.Verdict, cache, tool string, libraries map[string]string) wisdom.Entry {
-	w := v.WinnerRecord()
-	e := wisdom.Entry{
-		Device: w.Device, Cache: cache, Point: v.Point, Impl: w.Impl.Name, Knobs: w.Impl.Knobs, Seconds: w.Seconds(), Complete: v.Complete,
-		Tool: tool, Libraries: libraries, Run: w.Run, Time: w.Time,
-	}
-	e.Tried = v.Timed()
-	if v.Second >= 0 {
-		e.RunnerUp, e.Lead = label(v.Records[v.Second]), v.Lead
-	}
-	return e
-}
-
-// known reads what earlier runs in the same folder measured in the same
-// environment and in the same way, by key, the newest of each. Where nothing is
-// to be remembered, it is what the run to resume holds.
-func (t *tuning) known() (map[string]*results.Record, error) {
-	known := map[string]*results.Record{}
-	add := func(recs []results.Record) {
-		for i := range recs {
-			r := &recs[i]
-			m := t.config.Measure
-			if t.flags.retryFailed && r.Status.Broken() {
-				continue
-			}
-			if r.Mode.Cache != m.Cache || r.Mode.Data != m.Data || r.Mode.Seed != m.Seed {
-				continue
-			}
-			if old := known[r.Key()]; old == nil || tuner.Supersedes(r, old) {
-				known[r.Key()] = r
-			}
-		}
+// recall reads what earlier runs in the same folder measured in the same
+// environment and in the same way. Where nothing is to be remembered, it is what the
+// run to resume holds.
+func (t *tuneRun) recall() error {
+	m := &tuning.Memory{
+		Measure: t.config.Measure, RetryFailed: t.flags.retryFailed,
+		Device: t.bench.info.Key, Libraries: t.session.Libraries, Tool: t.env.Tool, Log: t.log,
 	}
 	if t.resume != "" {
-		_, recs, _, err := results.Read(t.resume)
-		if err != nil {
-			return nil, &failure{exitError, err, ""}
-		}
-		add(recs)
-	}
-	if t.flags.fresh || t.flags.regret { // auto and its rivals are to run side by side
-		return known, nil
-	}
-	entries, err := os.ReadDir(t.config.Dir)
-	if err != nil { // there are no runs yet
-		return known, nil
-	}
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		m, recs, _, err := results.Read(filepath.Join(t.config.Dir, e.Name()))
-		if err != nil || !t.sameEnvironment(m) {
-			continue
-		}
-		t.log.Debug("known", "run", m.Run, "records", len(recs))
-		add(recs)
-	}
-	return known, nil
-}
-
-// sameEnvironment reports whether what a run measured holds here and now: the
-// device, its libraries and the program are the same.
-func (t *tuning) sameEnvironment(m results.Manifest) bool {
-	if len(m.Devices) == 0 || m.Devices[0].Key != t.bench.info.Key {
-		return false
-	}
-	_, libraries := t.bench.versions()
-	for name, v := range libraries {
-		if m.Devices[0].Facts[name] != v {
-			return false
+		if err := m.Read(t.resume); err != nil {
+			return &failure{exitError, err, ""}
 		}
 	}
-	was, is := m.Environment.Tool, t.env.Tool
-	return was.Version == is.Version && was.Revision == is.Revision
+	if !t.flags.fresh && !t.flags.regret { // auto and its rivals are to run side by side
+		m.ReadAll(t.config.Dir)
+	}
+	t.session.Known = m.Records()
+	return nil
 }
 
 // finish closes the run, prints the winners and says how it went.
-func (t *tuning) finish(list *winners, recs []results.Record, err error, took time.Duration) error {
+func (t *tuneRun) finish(err error, took time.Duration) error {
+	s := t.session
+	list, recs, points := &s.Winners, s.Records, s.Plan.Points()
 	code, outcome := exitCode(recs, err, t.config.Measure.OnError == "stop", t.flags.allowFailures)
-	done := list.tuned()
+	done := list.Tuned()
 	where := "all records were known already"
-	if err != nil || !list.complete() {
+	if err != nil || !list.Complete() {
 		where = "nothing was recorded"
 	}
-	if t.folder != nil {
-		where = "records in " + t.folder.Dir()
-		if bad := t.folder.Finish(code); bad != nil {
+	if s.Run != nil {
+		where = "records in " + s.Run.Dir()
+		if bad := s.Run.Finish(code); bad != nil {
 			return bad
 		}
 	}
-	t.note("%d of %s tuned, %s; took %v; %s", done, plural(t.plan.Points(), "point"), plural(list.evaluations(), "sample"), took.Round(100*time.Millisecond), where)
-	if len(list.rows) > 0 {
-		if err := list.write(t.program, t.flags.format); err != nil {
+	t.note("%d of %s tuned, %s; took %v; %s", done, plural(points, "point"), plural(list.Samples, "sample"), took.Round(100*time.Millisecond), where)
+	if list.Points() > 0 {
+		if err := t.writeWinners(list, t.far, t.flags.format); err != nil {
 			return err
 		}
-		if t.kept {
-			t.note("wisdom saved to %s for --impl auto", t.path)
+		if s.Kept {
+			t.note("wisdom saved to %s for --impl auto", s.Path)
 		}
-		if noise := list.noise(); noise != "" {
+		if noise := list.Noise(); noise != "" {
 			t.note("%s", noise)
 		}
 	}
 	hint := ""
-	spent := errors.Is(err, tuner.ErrBudget) || !list.complete()
+	spent := errors.Is(err, tuner.ErrBudget) || !list.Complete()
 	skipped := !slices.ContainsFunc(recs, func(r results.Record) bool { return r.Status != results.Skipped })
 	if spent && skipped && (err == nil || errors.Is(err, tuner.ErrBudget)) {
 		enough := "--budget"
 		if t.config.Measure.Budget == 0 {
 			enough = "--max-evals"
 		}
-		return &failure{code, errors.New("nothing was measured: " + timedNothing), "run the same command with a larger " + enough}
+		return &failure{code, errors.New("nothing was measured: " + tuning.TimedNothing), "run the same command with a larger " + enough}
 	}
 	if spent {
-		t.note("budget exhausted: %s not fully tuned", plural(t.plan.Points()-done+list.cut(), "point"))
+		t.note("budget exhausted: %s not fully tuned", plural(points-done+list.Cut, "point"))
 	}
-	if done < t.plan.Points() || !list.complete() {
+	if done < points || !list.Complete() {
 		hint = "run the same command to tune the rest"
 	}
 	if outcome == nil {

@@ -77,11 +77,7 @@ func (a Axis) Compare(x, y *results.Record) int {
 
 // Label is the word for r's technique in tables and legends, on one line.
 func Label(r *results.Record) string {
-	s := r.Impl.Label
-	if s == "" {
-		s = r.Impl.Name
-	}
-	return OneLine(s)
+	return OneLine(r.Label())
 }
 
 // OneLine replaces what would break a line or hide in it by spaces.

@@ -1,0 +1,148 @@
+// Package regret says how much slower a technique chosen ahead is than the fastest:
+// what wisdom says of a point, or what is usual there, beside what was measured.
+package regret
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/wisdom"
+)
+
+// usual is the match of a choice of which no wisdom speaks.
+const usual = "default"
+
+// A List is how far the choice is from the fastest at each of some points.
+type List struct {
+	rows    [][]table.Cell
+	shares  map[string][]float64 // by match
+	unknown int                  // points at which the choice was not measured
+}
+
+// add adds what the choice is at a point, and what was the fastest there.
+func (g *List) add(p results.Point, choice *results.Choice, pick, best *results.Record, share float64) {
+	if g.shares == nil {
+		g.shares = map[string][]float64{}
+	}
+	share = max(0, share)
+	g.shares[choice.Match] = append(g.shares[choice.Match], share)
+	g.rows = append(g.rows, []table.Cell{
+		table.Text(p.String()), table.Text(pick.Label()), table.Text(choice.Match), table.Number(choice.Octaves, fmt.Sprintf("%.2g", choice.Octaves)),
+		table.Number(pick.Seconds(), quantity.SI(pick.Seconds(), "s")), table.Text(best.Label()), table.Number(best.Seconds(), quantity.SI(best.Seconds(), "s")),
+		table.Number(share, quantity.Percent(share)),
+	})
+}
+
+// Table lists the points, with the means in the notes.
+func (g *List) Table() *table.Table {
+	t := &table.Table{Rows: g.rows, Columns: []table.Column{
+		{Name: "point", Key: "point"}, {Name: "auto", Key: "impl"}, {Name: "match", Key: "match"}, {Name: "doublings", Key: "octaves", Right: true},
+		{Name: "time", Key: "time_s", Right: true}, {Name: "fastest", Key: "fastest"}, {Name: "fastest time", Key: "fastest_s", Right: true},
+		{Name: "regret", Key: "regret", Right: true},
+	}}
+	for _, match := range []string{wisdom.Exact, wisdom.Nearest, usual} {
+		if s := g.shares[match]; len(s) > 0 {
+			t.Notes = append(t.Notes, fmt.Sprintf("%s: regret %s", match, summary(s)))
+		}
+	}
+	if g.unknown > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("%s omitted: auto's choice was not measured", quantity.Plural(g.unknown, "point")))
+	}
+	return t
+}
+
+// summary says how large shares are.
+func summary(shares []float64) string {
+	logs, worst := 0.0, 0.0
+	for _, s := range shares {
+		logs, worst = logs+math.Log1p(s), max(worst, s)
+	}
+	return fmt.Sprintf("geometric mean %.2f %% over %s, worst %.1f %%", 100*math.Expm1(logs/float64(len(shares))), quantity.Plural(len(shares), "point"), 100*worst)
+}
+
+// Measure has t find the fastest of specs at a point, beside the choice there, which
+// was laid out as l. The wisdom is not changed by that.
+func (g *List) Measure(ctx context.Context, t *tuner.Tune, at results.Point, specs []grid.Spec, choice grid.Spec, l *tuner.Layout) (*tuner.Verdict, error) {
+	was := results.Record{Point: at, Device: t.Device.Info().Key, Impl: results.Impl{Name: choice.Name}}
+	if l.Reason == "" {
+		was.Impl.Knobs = l.Settings()
+	}
+	v, err := t.Tune(ctx, at, specs, was.Impl)
+	if err != nil || v.Winner < 0 {
+		return v, err
+	}
+	i := slices.IndexFunc(v.Records, func(r *results.Record) bool { return r != nil && r.Key() == was.Key() })
+	if i < 0 || v.Medians[i] == 0 { // it cannot run here, or was not begun
+		g.unknown++
+		return v, nil
+	}
+	g.add(at, choice.Choice, v.Records[i], v.Records[v.Fastest], v.Behind)
+	return v, nil
+}
+
+// A Policy is how the choice comes about.
+type Policy struct {
+	Book *wisdom.Book
+	// Allowed reports whether a technique of the book may be the choice.
+	Allowed func(name string) bool
+	// Usual lists what is tried, in this order, at a point of which the book does
+	// not speak.
+	Usual func(device string, p results.Point) []string
+}
+
+// Recorded adds how far the choice at a recorded point is from the fastest of the
+// records.
+func (g *List) Recorded(p Policy, group []*results.Record) {
+	pick, choice := p.find(group)
+	if pick == nil {
+		g.unknown++
+		return
+	}
+	var best *results.Record
+	far := tuner.Regrets(group)
+	for i, r := range group {
+		if r.Seconds() > 0 && far[i] == 0 {
+			best = r
+		}
+	}
+	g.add(pick.Point, choice, pick, best, far[slices.Index(group, pick)])
+}
+
+// find finds the record of the choice; nil: there is none.
+func (p Policy) find(group []*results.Record) (*results.Record, *results.Choice) {
+	first := group[0]
+	for _, m := range p.Book.Lookup(first.Device, first.Mode.Cache, first.Point) {
+		if !p.Allowed(m.Impl) {
+			continue
+		}
+		was := results.Record{Point: first.Point, Device: first.Device, Impl: results.Impl{Name: m.Impl, Knobs: m.Knobs}}
+		for _, r := range group {
+			if r.Key() == was.Key() && r.Seconds() > 0 {
+				return r, &results.Choice{Match: m.Kind, Octaves: m.Distance}
+			}
+		}
+	}
+	for _, name := range p.Usual(first.Device, first.Point) {
+		i := slices.IndexFunc(group, func(r *results.Record) bool { return r.Label() == name })
+		switch {
+		case i >= 0 && group[i].Seconds() > 0:
+			return group[i], &results.Choice{Match: usual}
+		case i < 0 || !refused(group[i]):
+			return nil, nil
+		}
+	}
+	return nil, nil
+}
+
+// refused reports whether the choice would have been another, since r cannot run: not
+// just a tuner that found others faster.
+func refused(r *results.Record) bool {
+	return r.Status == results.Skipped && r.ReasonCode != nil && *r.ReasonCode != results.ReasonBound && *r.ReasonCode != results.ReasonUnlikely
+}

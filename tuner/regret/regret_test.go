@@ -1,0 +1,78 @@
+package regret
+
+import (
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+	"rnnbench/tuner/wisdom"
+)
+
+// timed is a record of a technique at a point of so many units, of samples that all
+// take so many seconds.
+func timed(name string, hidden int, seconds float64) *results.Record {
+	wall := []float64{seconds, seconds, seconds, seconds}
+	st, _ := results.Summarize(wall, 0)
+	return &results.Record{
+		Point: results.Point{Hidden: hidden, Batch: 1, Steps: 1, Layers: 1, Input: hidden}, Device: "cpu-x", Impl: results.Impl{Name: name}, Status: results.OK,
+		Mode: results.Mode{Cache: "hot"}, Samples: &results.Samples{Wall: wall}, Stats: &st, Verify: &results.Verify{OK: true},
+	}
+}
+
+// TestRecorded finds the choice among records: by the book, near it, and without it.
+func TestRecorded(t *testing.T) {
+	group := func(hidden int) []*results.Record {
+		return []*results.Record{timed("naive", hidden, 2), timed("cudnnstyle", hidden, 1), timed("cudnn", hidden, 0.5)}
+	}
+	var book wisdom.Book
+	book.Put(wisdom.Entry{Device: "cpu-x", Cache: "hot", Point: group(8)[0].Point, Impl: "naive"})
+	book.Put(wisdom.Entry{Device: "cpu-x", Cache: "hot", Point: group(1024)[0].Point, Impl: "cudnn"})
+	p := Policy{
+		Book: &book, Allowed: func(name string) bool { return name != "cudnn" },
+		Usual: func(_ string, p results.Point) []string { return []string{"persistent", "cudnnstyle"} },
+	}
+	bound := results.ReasonBound
+	declined, lost := timed("persistent", 128, 0), timed("persistent", 128, 0)
+	declined.Status, declined.Samples, declined.Stats, declined.ReasonCode = results.Skipped, nil, nil, new(string)
+	*declined.ReasonCode = results.ReasonMemory
+	*lost = *declined
+	lost.ReasonCode = &bound
+	g := &List{}
+	g.Recorded(p, group(8))                       // exact: four times as slow
+	g.Recorded(p, group(16))                      // nearest: likewise
+	g.Recorded(p, append(group(128), declined))   // default: twice as slow
+	g.Recorded(p, append(group(128), lost))       // what a tuner alone refused may be the choice
+	g.Recorded(p, group(1024))                    // the book's is not allowed, the usual one is not there
+	g.Recorded(p, []*results.Record{group(8)[1]}) // the book's is not there
+	got := strings.Join(g.Table().Notes, "\n")
+	for _, want := range []string{
+		"exact: regret geometric mean 300.00 % over 1 point, worst 300.0 %", "nearest: regret geometric mean 300.00 % over 1 point",
+		"default: regret geometric mean 100.00 % over 1 point", "3 points omitted: auto's choice was not measured",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in:\n%s", want, got)
+		}
+	}
+	if rows := g.Table().Rows; len(rows) != 3 || rows[1][3].Text != "1" || rows[2][1].Text != "cudnnstyle" || rows[2][5].Text != "cudnn" {
+		t.Errorf("%v", rows)
+	}
+}
+
+// TestRefused: what auto passes over is what cannot run, not what was not measured or broke.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		status results.Status
+		code   string
+		want   bool
+	}{
+		{results.Skipped, results.ReasonMemory, true},
+		{results.Skipped, results.ReasonCell, true},
+		{results.Skipped, results.ReasonUnlikely, false},
+		{results.Skipped, results.ReasonBound, false},
+		{results.Failed, results.ReasonCUDA, false},
+	} {
+		if got := refused(&results.Record{Status: c.status, ReasonCode: &c.code}); got != c.want {
+			t.Errorf("%s, %s: %v", c.status, c.code, got)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package tuning
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+)
+
+// A Memory is what earlier runs know that holds here and now.
+type Memory struct {
+	Measure     config.Measure
+	RetryFailed bool // what failed is not known
+	Device      string
+	Libraries   map[string]string
+	Tool        results.Tool
+	Log         *slog.Logger
+
+	known map[string]*results.Record
+}
+
+// add takes in records that were measured in the same way, the newest of each key.
+func (y *Memory) add(recs []results.Record) {
+	if y.known == nil {
+		y.known = map[string]*results.Record{}
+	}
+	for i := range recs {
+		r, m := &recs[i], &y.Measure
+		if y.RetryFailed && r.Status.Broken() {
+			continue
+		}
+		if r.Mode.Cache != m.Cache || r.Mode.Data != m.Data || r.Mode.Seed != m.Seed {
+			continue
+		}
+		if old := y.known[r.Key()]; old == nil || tuner.Supersedes(r, old) {
+			y.known[r.Key()] = r
+		}
+	}
+}
+
+// Read takes in the records of one run, whatever its environment.
+func (y *Memory) Read(run string) error {
+	_, recs, _, err := results.Read(run)
+	if err == nil {
+		y.add(recs)
+	}
+	return err
+}
+
+// ReadAll takes in the records of all runs in a folder that were made in the same
+// environment.
+func (y *Memory) ReadAll(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil { // there are no runs yet
+		return
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		m, recs, _, err := results.Read(filepath.Join(dir, e.Name()))
+		if err != nil || !y.holds(m) {
+			continue
+		}
+		y.Log.Debug("known", "run", m.Run, "records", len(recs))
+		y.add(recs)
+	}
+}
+
+// Records are what is known, by key.
+func (y *Memory) Records() map[string]*results.Record { return y.known }
+
+// holds reports whether what a run measured holds here and now: the device, its
+// libraries and the program are the same.
+func (y *Memory) holds(m results.Manifest) bool {
+	if len(m.Devices) == 0 || m.Devices[0].Key != y.Device {
+		return false
+	}
+	for name, v := range y.Libraries {
+		if m.Devices[0].Facts[name] != v {
+			return false
+		}
+	}
+	was, is := m.Environment.Tool, y.Tool
+	return was.Version == is.Version && was.Revision == is.Revision
+}

@@ -1,0 +1,119 @@
+package tuning
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/search"
+	"rnnbench/tuner/wisdom"
+)
+
+// A Replay searches among the records of runs, with no device.
+type Replay struct {
+	Sets   []results.Set // the runs
+	Book   *wisdom.Book  // takes in what is found
+	Search search.Options
+
+	Winners Winners
+	Found   []wisdom.Entry
+}
+
+// Do searches at each point of the records.
+func (y *Replay) Do(ctx context.Context, recs []results.Record) error {
+	var all []*tuner.Replay
+	forms := map[string]*tuner.Form{} // by device and cache
+	for _, group := range tuner.ByPoint(recs) {
+		set := setOf(y.Sets, group[0])
+		device, cache := group[0].Device, group[0].Mode.Cache
+		where := device + " " + cache
+		if forms[where] == nil {
+			forms[where] = &tuner.Form{}
+		}
+		r, err := tuner.NewReplay(ctx, group, tuner.Incumbent(y.Book, device, cache, group[0].Point), peakOf(set, device), forms[where], y.Search)
+		if err != nil {
+			return err
+		}
+		y.Winners.AddReplay(r)
+		if r.Winner < 0 {
+			continue
+		}
+		all = append(all, r)
+		tool, libraries := versionsOf(set, device)
+		e := r.Entry(cache, tool, libraries)
+		y.Book.Put(e)
+		y.Found = append(y.Found, e)
+	}
+	if len(all) > 0 {
+		y.Winners.Notes = append(y.Winners.Notes, quality(all, y.Search.Strategy))
+	}
+	return nil
+}
+
+// Recorded lists how many candidates each recorded point has, and counts them all.
+func Recorded(recs []results.Record) (list *Winners, candidates int) {
+	list = &Winners{}
+	for _, group := range tuner.ByPoint(recs) {
+		n := tuner.CanRun(group)
+		list.Plan(group[0].Point, n, 0)
+		candidates += n
+	}
+	return list, candidates
+}
+
+// Unverified counts records that have times of answers that were not checked.
+func Unverified(recs []results.Record) (n int) {
+	for i := range recs {
+		if r := &recs[i]; r.Status == results.OK && r.Verify == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// quality says how good a strategy is on the records of all points.
+func quality(all []*tuner.Replay, strategy string) string {
+	const near = 0.03
+	within, worst, logs, time, whole := 0, 0.0, 0.0, 0.0, 0.0
+	for _, r := range all {
+		g := r.Regret()
+		if g <= near {
+			within++
+		}
+		worst, logs = max(worst, g), logs+math.Log1p(g)
+		time, whole = time+r.Time, whole+r.All
+	}
+	return fmt.Sprintf("%s: within %.0f %% of the fastest at %d of %s (%s), in %s of the total time; regret: geometric mean %.2f %%, worst %.1f %%",
+		strategy, 100*near, within, quantity.Plural(len(all), "point"), quantity.Percent(float64(within)/float64(len(all))), quantity.Percent(time/whole),
+		100*math.Expm1(logs/float64(len(all))), 100*worst)
+}
+
+// setOf finds the run that a record is of.
+func setOf(sets []results.Set, r *results.Record) *results.Set {
+	i := slices.IndexFunc(sets, func(s results.Set) bool { return s.Manifest.Run == r.Run })
+	return &sets[max(i, 0)]
+}
+
+// peakOf is the peak of a device as a run measured it, 0 if it did not.
+func peakOf(s *results.Set, device string) float64 {
+	for _, d := range s.Manifest.Devices {
+		if d.Key == device && d.Peak != nil {
+			return *d.Peak
+		}
+	}
+	return 0
+}
+
+// versionsOf are those of the program and the device that a run is of.
+func versionsOf(s *results.Set, device string) (tool string, libraries map[string]string) {
+	for _, d := range s.Manifest.Devices {
+		if d.Key == device {
+			libraries = d.Facts
+		}
+	}
+	return s.Manifest.Environment.Tool.Version, libraries
+}

@@ -1,0 +1,161 @@
+// Package tuning tunes many points: live, with what earlier runs know, or among the
+// records of runs.
+package tuning
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/plan"
+	"rnnbench/tuner/wisdom"
+)
+
+// A Session tunes the points of a plan one after the other and keeps what it finds
+// at once: records in a run, winners in the run's manifest and in the wisdom.
+type Session struct {
+	Tune   *tuner.Tune
+	Plan   plan.Plan
+	Budget time.Duration // of all points; 0: no limit
+	Known  map[string]*results.Record
+
+	Book      *wisdom.Book
+	Path      string            // of the book; "": it is not kept
+	Cache     string            // as the book says it
+	Tool      string            // version of the program
+	Libraries map[string]string // versions of what the device computes with
+
+	// Begin makes the run's folder, or opens the one to resume.
+	Begin func() (*results.Run, error)
+	// Instead, where set, has Tune find something else at a point, of which the
+	// book is to know nothing.
+	Instead func(context.Context, results.Point, []grid.Spec) (*tuner.Verdict, error)
+	// Tuned is told of each verdict.
+	Tuned func(*tuner.Verdict)
+
+	Run     *results.Run // nil: nothing was measured yet
+	Kept    bool         // the book has a winner
+	Winners Winners
+	Records []results.Record // of all candidates
+	chosen  []results.Winner // of the points tuned so far
+}
+
+// Do tunes every point. What was found before an error stays.
+func (s *Session) Do(ctx context.Context) error {
+	start := time.Now()
+	s.Tune.Recall = func(key string) *results.Record { return s.Known[key] }
+	s.Tune.Emit = s.append
+	s.Tune.Search.Spent = func() bool { return s.Budget > 0 && time.Since(start) > s.Budget }
+	return s.Plan.Each(func(at results.Point, specs []grid.Spec) error {
+		if s.Tune.Search.Spent() {
+			return tuner.ErrBudget
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return s.point(ctx, at, specs)
+	})
+}
+
+// point tunes one point.
+func (s *Session) point(ctx context.Context, at results.Point, specs []grid.Spec) error {
+	find := s.Instead
+	if find == nil {
+		find = func(ctx context.Context, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
+			return s.Tune.Tune(ctx, at, specs, tuner.Incumbent(s.Book, s.Tune.Device.Info().Key, s.Cache, at))
+		}
+	}
+	v, err := find(ctx, at, specs)
+	if err != nil {
+		return err
+	}
+	s.Tuned(v)
+	if err := s.won(v); err != nil {
+		return err
+	}
+	for _, r := range v.Records {
+		if r != nil {
+			s.Records = append(s.Records, *r)
+		}
+	}
+	s.Winners.Add(v)
+	if v.Winner < 0 || s.Instead != nil {
+		return nil
+	}
+	return s.keep(v)
+}
+
+// Open begins the run, whether something is measured or not.
+func (s *Session) Open() (err error) {
+	s.Run, err = s.Begin()
+	return err
+}
+
+// append keeps a record. The first one makes the run: where everything is known
+// already there is none. A winner of before that ran again beside what is new
+// has its record in a resumed run already.
+func (s *Session) append(r *results.Record) error {
+	if s.Run == nil {
+		if err := s.Open(); err != nil {
+			return err
+		}
+	}
+	if s.Run.Done(r.Key()) && s.Tune.Knows(r.Key()) {
+		return nil
+	}
+	return s.Run.Append(r)
+}
+
+// keep writes the winner into the book at once, so that nothing can take it
+// back.
+func (s *Session) keep(v *tuner.Verdict) error {
+	if s.Path == "" {
+		return nil
+	}
+	if err := s.Book.Keep(s.Path, v.Entry(s.Cache, s.Tool, s.Libraries)); err != nil {
+		return err
+	}
+	s.Kept = true
+	return nil
+}
+
+// won notes the winner in the run's manifest, if there is a run: reports name it.
+func (s *Session) won(v *tuner.Verdict) error {
+	if w := v.WinnerRecord(); w != nil {
+		run := w.Run
+		if run == "" && s.Run != nil { // measured just now
+			run = s.Run.Manifest().Run
+		}
+		s.chosen = append(s.chosen, results.Winner{Point: v.Point, Label: w.Label(), Seconds: v.Medians[v.Winner], Run: run, Ties: v.TieLabels()})
+	}
+	if s.Run == nil {
+		return nil
+	}
+	return s.Run.Update(func(m *results.Manifest) {
+		for _, w := range s.chosen {
+			if i := slices.IndexFunc(m.Winners, func(old results.Winner) bool { return old.Point == w.Point }); i >= 0 {
+				m.Winners[i] = w
+			} else {
+				m.Winners = append(m.Winners, w)
+			}
+		}
+	})
+}
+
+// Candidates lists how many candidates each point has, without measuring. Before each
+// point, tell is told how many are done.
+func (s *Session) Candidates(ctx context.Context, tell func(done int)) (*Winners, error) {
+	list := &Winners{}
+	err := s.Plan.Each(func(at results.Point, specs []grid.Spec) error {
+		tell(list.Points())
+		n, same, err := s.Tune.Candidates(ctx, at, specs)
+		if err == nil {
+			list.Plan(at, n, same)
+		}
+		return err
+	})
+	return list, err
+}

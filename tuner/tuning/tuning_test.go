@@ -1,0 +1,181 @@
+package tuning
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/plan"
+	"rnnbench/tuner/search"
+	"rnnbench/tuner/wisdom"
+)
+
+// points are two small ones.
+func points() plan.Plan {
+	at := results.Point{Cell: "lstm", Pass: "forward", Hidden: 8, Input: 8, Layers: 1, Batch: 2, Steps: 3, Precision: "fp32"}
+	next := at
+	next.Steps = 4
+	return plan.Plan{Parts: []plan.Part{{Points: []results.Point{at, next}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cudnnstyle", Label: "cudnnstyle"}}}}}
+}
+
+// session is one of two points in a folder, and the verdicts that it tells of.
+func session(t *testing.T, dir string) (*Session, *[]*tuner.Verdict) {
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	m := config.Default()
+	m.MinTime, m.Warmup, m.MinIters = 0, 0, 1
+	var told []*tuner.Verdict
+	q := points()
+	return &Session{
+		Tune: &tuner.Tune{
+			Sweep:  tuner.Sweep{Device: d, Techniques: impl.All(), Settings: m},
+			Search: search.Options{Strategy: "racing", Rounds: 3, Tie: 0.01},
+		},
+		Plan: q, Book: &wisdom.Book{}, Path: filepath.Join(dir, "w.toml"), Cache: "hot", Tool: "1",
+		Begin: func() (*results.Run, error) {
+			return results.Create(dir, results.Manifest{Devices: []results.Device{{Key: d.Info().Key, Facts: map[string]string{"workers": "1"}}}, Plan: q.Manifest()})
+		},
+		Tuned: func(v *tuner.Verdict) { told = append(told, v) },
+	}, &told
+}
+
+// TestSession keeps records, winners and wisdom, and measures nothing that is known.
+func TestSession(t *testing.T) {
+	dir := t.TempDir()
+	s, told := session(t, dir)
+	if err := s.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(*told) != 2 || s.Winners.Tuned() != 2 || !s.Winners.Complete() || !s.Kept || s.Run == nil || len(s.Records) != 4 {
+		t.Fatalf("%d verdicts, %d records: %+v", len(*told), len(s.Records), s.Winners)
+	}
+	if m := s.Run.Manifest(); len(m.Winners) != 2 || m.Winners[0].Run != m.Run {
+		t.Errorf("winners of the manifest: %+v", m.Winners)
+	}
+	b, err := wisdom.Read(s.Path)
+	if err != nil || len(b.Entries) != 2 {
+		t.Fatalf("wisdom: %+v, %v", b, err)
+	}
+	if err := s.Run.Finish(0); err != nil {
+		t.Fatal(err)
+	}
+
+	again, _ := session(t, dir)
+	y := &Memory{Measure: again.Tune.Settings, Device: s.Run.Manifest().Devices[0].Key, Libraries: map[string]string{"workers": "1"}, Tool: s.Run.Manifest().Environment.Tool, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	y.ReadAll(dir)
+	again.Known, again.Path = y.Records(), ""
+	if err := again.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again.Run != nil || again.Kept || again.Winners.Tuned() != 2 {
+		t.Errorf("measured again: %+v", again.Winners)
+	}
+	if rows := again.Winners.Table().Rows; len(rows) != 2 || !strings.Contains(rows[0][12].Text, "known before") {
+		t.Errorf("%v", rows)
+	}
+}
+
+// TestSessionStops at a budget and at an interruption, and has Instead keep no wisdom.
+func TestSessionStops(t *testing.T) {
+	s, _ := session(t, t.TempDir())
+	s.Budget = 1
+	if err := s.Do(t.Context()); err != tuner.ErrBudget {
+		t.Errorf("a budget of 1ns: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s.Budget = time.Hour; s.Do(ctx) != context.Canceled {
+		t.Error("an interrupted session went on")
+	}
+	s.Instead = func(ctx context.Context, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
+		return s.Tune.Tune(ctx, at, specs, results.Impl{})
+	}
+	if err := s.Do(t.Context()); err != nil || s.Kept || s.Winners.Tuned() != 2 {
+		t.Errorf("%v: %+v", err, s.Winners)
+	}
+	if _, err := os.Stat(s.Path); err == nil {
+		t.Error("wisdom was kept of what is none")
+	}
+	n := 0
+	list, err := s.Candidates(t.Context(), func(int) { n++ })
+	if err != nil || n != 2 || list.Points() != 2 {
+		t.Errorf("%d points of %d, %v", list.Points(), n, err)
+	}
+}
+
+// TestMemory knows only what was measured here and in the same way.
+func TestMemory(t *testing.T) {
+	m := results.Manifest{Devices: []results.Device{{Key: "cpu-x", Facts: map[string]string{"workers": "2"}}}}
+	y := &Memory{Measure: config.Default(), Device: "cpu-x", Libraries: map[string]string{"workers": "2"}}
+	if !y.holds(m) {
+		t.Error("its own environment is another")
+	}
+	for what, change := range map[string]func(*Memory){
+		"device":   func(y *Memory) { y.Device = "cpu-y" },
+		"library":  func(y *Memory) { y.Libraries = map[string]string{"workers": "3"} },
+		"version":  func(y *Memory) { y.Tool.Version = "2" },
+		"revision": func(y *Memory) { y.Tool.Revision = "abc" },
+	} {
+		other := *y
+		if change(&other); other.holds(m) {
+			t.Errorf("another %s is the same environment", what)
+		}
+	}
+	rec := func(hidden int, status results.Status, seed uint64) results.Record {
+		return results.Record{Point: results.Point{Hidden: hidden}, Status: status, Mode: results.Mode{Cache: y.Measure.Cache, Data: y.Measure.Data, Seed: seed}}
+	}
+	y.RetryFailed = true
+	y.add([]results.Record{rec(8, results.OK, y.Measure.Seed), rec(16, results.OK, y.Measure.Seed+1), rec(24, results.Failed, y.Measure.Seed)})
+	if len(y.Records()) != 1 {
+		t.Errorf("%d records are known", len(y.Records()))
+	}
+}
+
+// TestReplay searches among records of a run, and puts the winners into the book.
+func TestReplay(t *testing.T) {
+	rec := func(name string, hidden int, seconds float64) results.Record {
+		wall := []float64{seconds, seconds, seconds, seconds}
+		st, _ := results.Summarize(wall, 0)
+		return results.Record{
+			Point: results.Point{Hidden: hidden}, Device: "cpu-x", Impl: results.Impl{Name: name, Label: name}, Status: results.OK,
+			Mode: results.Mode{Cache: "hot"}, Samples: &results.Samples{Wall: wall}, Stats: &st, Verify: &results.Verify{OK: true}, Run: "r",
+		}
+	}
+	recs := []results.Record{rec("naive", 8, 2), rec("scan", 8, 1), rec("naive", 16, 1), rec("scan", 16, 2), rec("naive", 24, 1)}
+	recs[4].Verify = nil
+	if n := Unverified(recs); n != 1 {
+		t.Errorf("%d are unverified", n)
+	}
+	list, candidates := Recorded(recs)
+	if list.Points() != 3 || candidates != 5 {
+		t.Errorf("%d candidates at %d points", candidates, list.Points())
+	}
+	y := &Replay{
+		Sets:   []results.Set{{Manifest: results.Manifest{Run: "other"}}, {Manifest: results.Manifest{Run: "r", Devices: []results.Device{{Key: "cpu-x", Facts: map[string]string{"simd": "avx2"}}}}}},
+		Book:   &wisdom.Book{},
+		Search: search.Options{Strategy: "exhaustive", Rounds: 4},
+	}
+	if err := y.Do(t.Context(), recs); err != nil {
+		t.Fatal(err)
+	}
+	if len(y.Found) != 2 || y.Found[0].Impl != "scan" || y.Found[1].Impl != "naive" || y.Found[0].Libraries["simd"] != "avx2" || len(y.Book.Entries) != 2 {
+		t.Errorf("found %+v", y.Found)
+	}
+	if notes := y.Winners.Table().Notes; len(notes) == 0 || !strings.HasPrefix(notes[0], "exhaustive: within 3 % of the fastest at 2 of 2 points (100.0 %)") {
+		t.Errorf("%q", notes)
+	}
+}

@@ -1,0 +1,153 @@
+package tuning
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/tuner"
+)
+
+// Winners is the table of what tuning found.
+type Winners struct {
+	Records []results.Record // of the winners
+	Samples int              // that were taken
+	Untimed int              // points at which the budget was spent before a candidate was timed
+	Cut     int              // points at which it was spent later
+	Notes   []string
+
+	rows          [][]table.Cell
+	replayed      bool // the rows have what only a replay knows
+	planned       bool // or only what a dry run knows
+	rivals, clear int  // points with a runner-up, and those where the lead is clear
+}
+
+// Points counts the rows.
+func (w *Winners) Points() int { return len(w.rows) }
+
+// Tuned counts the points at which a candidate was timed, or none can run.
+func (w *Winners) Tuned() int { return len(w.rows) - w.Untimed }
+
+// Complete reports whether no budget was spent.
+func (w *Winners) Complete() bool { return w.Cut+w.Untimed == 0 }
+
+// TimedNothing is what is said of a point, or of all, where nothing was timed.
+const TimedNothing = "budget exhausted before a candidate was timed"
+
+// Noise says how many winners are clear, where most of them are noisy.
+func (w *Winners) Noise() string {
+	s := quantity.Standing{Winners: w.rivals, Clear: w.clear, Timed: len(w.Records)}
+	for i := range w.Records {
+		if slices.Contains(w.Records[i].Warnings, results.WarnNoisy) {
+			s.Noisy++
+		}
+	}
+	return s.Headline()
+}
+
+// Plan adds a point of which the candidates are known and no more.
+func (w *Winners) Plan(p results.Point, candidates, same int) {
+	w.planned = true
+	w.rows = append(w.rows, []table.Cell{table.Text(p.String()), table.Int(candidates), table.Int(same)})
+}
+
+// Add adds a verdict.
+func (w *Winners) Add(v *tuner.Verdict) {
+	w.rows = append(w.rows, w.row(v))
+}
+
+// AddReplay adds a verdict with what recording everything would have given.
+func (w *Winners) AddReplay(r *tuner.Replay) {
+	w.replayed = true
+	row := w.row(&r.Verdict)
+	if r.Winner < 0 {
+		w.rows = append(w.rows, append(row, table.Cell{}, table.Cell{}))
+		return
+	}
+	w.rows = append(w.rows, append(row, table.Number(r.Regret(), quantity.Percent(r.Regret())), table.Number(r.Time/r.All, quantity.Percent(r.Time/r.All))))
+}
+
+// row is a verdict as a row.
+func (w *Winners) row(v *tuner.Verdict) []table.Cell {
+	w.Samples += v.Evaluations
+	switch {
+	case v.Untimed():
+		w.Untimed++
+	case !v.Complete:
+		w.Cut++
+	}
+	row := []table.Cell{table.Text(v.Point.String()), {Text: "none"}, {}, {}, {}, {}, {}, {}, tied(v), table.Int(v.Candidates()), table.Int(v.Timed()), table.Int(v.Evaluations), table.Text(remark(v))}
+	r := v.WinnerRecord()
+	if r == nil {
+		return row
+	}
+	w.Records = append(w.Records, *r)
+	row[1] = table.Text(r.Label())
+	t := v.Medians[v.Winner]
+	row[2] = table.Number(t, quantity.SI(t, "s"))
+	row[3] = table.Number(float64(r.Work.Flops)/t, quantity.SI(float64(r.Work.Flops)/t, "FLOP/s"))
+	if v.Second >= 0 {
+		w.rivals++
+		if v.Lo != nil && *v.Lo > 0 {
+			w.clear++
+		}
+		row[4] = table.Text(v.Records[v.Second].Label())
+		row[5] = table.Number(v.Lead, fmt.Sprintf("%+.1f %%", 100*v.Lead))
+	}
+	if v.Lo != nil {
+		row[5].Text += fmt.Sprintf(" (%+.1f to %+.1f)", 100**v.Lo, 100**v.Hi)
+		row[6], row[7] = table.Number(*v.Lo, ""), table.Number(*v.Hi, "")
+	}
+	return row
+}
+
+// tied names those that cannot be told from the winner; data have their number.
+func tied(v *tuner.Verdict) table.Cell {
+	return table.Cell{Text: strings.Join(v.TieLabels(), ", "), Value: len(v.Ties)}
+}
+
+// remark says what is special about a verdict.
+func remark(v *tuner.Verdict) string {
+	var words []string
+	if !v.Complete {
+		words = append(words, "budget exhausted")
+	}
+	if v.Kept {
+		words = append(words, "old winner stays: "+v.Records[v.Fastest].Label()+" is not faster by the margin")
+	}
+	switch {
+	case v.Known > 0 && v.Evaluations == 0:
+		words = append(words, "known before")
+	case v.Known > 0:
+		words = append(words, fmt.Sprintf("%d known before", v.Known))
+	}
+	return strings.Join(words, "; ")
+}
+
+// Table lists the points.
+func (w *Winners) Table() *table.Table {
+	t := &table.Table{Rows: w.rows, Notes: slices.Concat(w.Notes, quantity.Doubts(quantity.Latest(w.Records)))}
+	if w.planned {
+		t.Columns = []table.Column{
+			{Name: "point", Key: "point"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "duplicates", Key: "same", Right: true},
+		}
+		return t
+	}
+	t.Columns = []table.Column{
+		{Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true}, {Name: "rate", Key: "flops_per_s", Right: true},
+		{Name: "runner-up", Key: "runner_up"}, {Name: "slower by", Key: "lead", Right: true}, {Key: "lead_lo"}, {Key: "lead_hi"},
+		{Name: "ties with", Key: "ties"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "timed", Key: "timed", Right: true}, {Name: "samples", Key: "evaluations", Right: true}, {Key: "remark"},
+	}
+	for _, row := range w.rows {
+		if row[12].Text != "" {
+			t.Columns[12].Name = "remark"
+		}
+	}
+	if w.replayed {
+		t.Columns = append(t.Columns, table.Column{Name: "regret", Key: "regret", Right: true}, table.Column{Name: "share of time", Key: "time_share", Right: true})
+	}
+	return t
+}
