@@ -16,6 +16,7 @@ import (
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
+	"rnnbench/tuner/plan"
 	"rnnbench/tuner/regret"
 	"rnnbench/tuner/search"
 	"rnnbench/tuner/tuning"
@@ -237,30 +238,11 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 		return err
 	}
 	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.MaxRounds
-	depth, err := f.knobs()
-	if err != nil {
+	t := &tuneRun{program: p, flags: f, config: c, bench: b, env: env}
+	if t.session, err = t.newSession(q, o); err != nil {
 		return misused(cmd, err)
 	}
-	tool, libraries := b.versions()
-	t := &tuneRun{
-		program: p, flags: f, config: c, bench: b, env: env,
-		session: &tuning.Session{
-			Tune: &tuner.Tune{
-				Sweep:  tuner.Sweep{Device: b.Device, Techniques: impl.All(), Settings: c.Measure, Limits: b.limits, MaxMemory: b.maxMemory},
-				Depth:  depth,
-				Search: o,
-			},
-			Plan: q, Budget: c.Measure.Budget, Book: book, Path: path, Cache: c.Measure.Cache, Tool: tool, Libraries: libraries,
-		},
-	}
-	t.session.Begin = func() (*results.Run, error) { return p.begin(c, b, q, t.resume, env) }
-	tune := t.session.Tune
-	if f.regret {
-		t.far, t.session.Instead, tune.Search.Margin = &regret.List{}, t.regret, 0
-	}
-	tune.Settings.Verify = true // nothing wins that was not checked
-	// The device is warm from the candidate before.
-	tune.Settings.Warmup = min(c.Measure.Warmup, c.Measure.MinTime/2)
+	t.session.Book, t.session.Path = book, path
 	if f.dryRun {
 		return t.dryRun(ctx)
 	}
@@ -273,4 +255,28 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 		}
 	}
 	return t.run(ctx)
+}
+
+// newSession is the session of plan q by search o.
+func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, error) {
+	depth, err := t.flags.knobs()
+	if err != nil {
+		return nil, err
+	}
+	b, m := t.bench, t.config.Measure
+	tune := &tuner.Tune{
+		Sweep:  tuner.Sweep{Device: b.Device, Techniques: impl.All(), Settings: m, Limits: b.limits, MaxMemory: b.maxMemory},
+		Depth:  depth,
+		Search: o,
+	}
+	tune.Settings.Verify = true // nothing wins that was not checked
+	// The device is warm from the candidate before.
+	tune.Settings.Warmup = min(m.Warmup, m.MinTime/2)
+	s := &tuning.Session{Tune: tune, Plan: q, Budget: m.Budget, Cache: m.Cache}
+	s.Tool, s.Libraries = b.versions()
+	s.Begin = func() (*results.Run, error) { return t.begin(t.config, b, q, t.resume, t.env) }
+	if t.flags.regret {
+		t.far, s.Instead, tune.Search.Margin = &regret.List{}, t.regret, 0
+	}
+	return s, nil
 }
