@@ -5,25 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
-
-	"rnnbench/results"
 )
-
-// FuzzFilter: an expression of --filter is refused or says of a record whether it is meant.
-func FuzzFilter(f *testing.F) {
-	for _, text := range []string{"/impl:(naive OR scan) -/batch:1", "*", "device:cpu", "/hidden:/.*/", "-(", "a:b:c"} {
-		f.Add(text, "naive")
-	}
-	f.Fuzz(func(t *testing.T, text, label string) {
-		recs := []results.Record{{Impl: results.Impl{Name: "naive", Label: label, Knobs: map[string]int{label: 1}}, Device: "cpu", Status: results.OK}}
-		s := selection{filter: text}
-		wanted, err := s.chooser(recs)
-		if err != nil {
-			return
-		}
-		_, _ = wanted(&recs[0])
-	})
-}
 
 // FuzzProgress: whatever is told, progress is one object on a line of its own.
 func FuzzProgress(f *testing.F) {

@@ -61,7 +61,7 @@ If several runs measured the same points, the report adds their labels.`,
 		if err != nil {
 			return err
 		}
-		recs := merge(sets)
+		recs := quantity.Merge(sets)
 		if err := knownBaseline(cmd, recs, o.Baseline); err != nil {
 			return err
 		}

@@ -336,7 +336,7 @@ func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiment
 // reportFrom reports on records that are there. A run's own folder gets its
 // report and figures anew.
 func (p *program) reportFrom(e experiments.Experiment, path, format string) error {
-	sets, warnings, err := p.readAll([]string{path})
+	sets, warnings, err := results.ReadAllFrom(p.in, []string{path})
 	for _, w := range warnings {
 		p.warn("%v", w)
 	}

@@ -9,13 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/perf/benchfmt"
-	"golang.org/x/perf/benchproc"
 
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
-	"rnnbench/rnn"
-	"rnnbench/tuner"
+	"rnnbench/tuner/filter"
 	"rnnbench/tuner/grid"
 )
 
@@ -44,15 +41,15 @@ func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]resul
 	if err != nil {
 		return sets, nil, err
 	}
-	recs := merge(sets)
+	recs := quantity.Merge(sets)
 	if len(recs) == 0 {
 		return sets, nil, errors.New("no records in " + strings.Join(args, ", "))
 	}
-	wanted, err := s.chooser(recs)
+	wanted, err := filter.New(s.where, s.filter, recs)
 	if err != nil {
 		return sets, nil, misused(cmd, err)
 	}
-	kept, err := choose(recs, wanted)
+	kept, err := wanted.Choose(recs)
 	if err != nil {
 		return sets, nil, misused(cmd, err)
 	}
@@ -72,13 +69,13 @@ func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]r
 	for _, set := range sets {
 		all = append(all, set.Records...)
 	}
-	wanted, err := s.chooser(all)
+	wanted, err := filter.New(s.where, s.filter, all)
 	if err != nil {
 		return nil, misused(cmd, err)
 	}
 	kept := 0
 	for i := range sets {
-		if sets[i].Records, err = choose(sets[i].Records, wanted); err != nil {
+		if sets[i].Records, err = wanted.Choose(sets[i].Records); err != nil {
 			return nil, misused(cmd, err)
 		}
 		kept += len(sets[i].Records)
@@ -139,7 +136,7 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 			paths[i] = runPath(a, dir)
 		}
 	}
-	sets, warnings, err := p.readAll(paths)
+	sets, warnings, err := results.ReadAllFrom(p.in, paths)
 	const enough = 5 // to see what is wrong with a file
 	for _, w := range warnings[:min(enough, len(warnings))] {
 		p.warn("%v", w)
@@ -154,156 +151,6 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 		return sets, errors.New("no records in " + strings.Join(args, ", "))
 	}
 	return sets, nil
-}
-
-// readAll reads runs, with "-" for this program's standard input.
-func (p *program) readAll(paths []string) ([]results.Set, []results.Warning, error) {
-	var sets []results.Set
-	var warnings []results.Warning
-	for _, path := range paths {
-		label, name, ok := strings.Cut(path, "=")
-		if !ok {
-			label, name = "", path
-		}
-		if name != "-" {
-			some, w, err := results.ReadAll([]string{path})
-			warnings = append(warnings, w...)
-			if err != nil {
-				return sets, warnings, err
-			}
-			sets = append(sets, some...)
-			continue
-		}
-		recs, w, err := results.ReadRecords(p.in, "standard input")
-		warnings = append(warnings, w...)
-		if err != nil {
-			return sets, warnings, err
-		}
-		if label == "" {
-			label = "-"
-		}
-		sets = append(sets, results.Set{Label: label, Records: recs})
-	}
-	return sets, warnings, nil
-}
-
-// merge puts runs together. Where two of them measured the same, techniques get
-// the run's label in front, so that neither hides the other.
-func merge(sets []results.Set) []results.Record {
-	owner := map[string]int{}
-	clash := false
-	for i, s := range sets {
-		for j := range s.Records {
-			key := s.Records[j].Key()
-			if o, ok := owner[key]; ok && o != i {
-				clash = true
-			}
-			owner[key] = i
-		}
-	}
-	var all []results.Record
-	for _, s := range sets {
-		for _, r := range s.Records {
-			if clash {
-				r.Impl.Label = s.Label + ": " + quantity.Label(&r)
-			}
-			all = append(all, r)
-		}
-	}
-	return all
-}
-
-// A chooser says whether a record is selected.
-type chooser func(*results.Record) (bool, error)
-
-// choose keeps the records that are wanted.
-func choose(recs []results.Record, wanted chooser) ([]results.Record, error) {
-	var kept []results.Record
-	for i := range recs {
-		ok, err := wanted(&recs[i])
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			kept = append(kept, recs[i])
-		}
-	}
-	return kept, nil
-}
-
-// chooser applies --where and --filter, which may name what occurs in recs.
-func (s *selection) chooser(recs []results.Record) (chooser, error) {
-	var filter *benchproc.Filter
-	if s.filter != "" {
-		var err error
-		if filter, err = benchproc.NewFilter(s.filter); err != nil {
-			return nil, fmt.Errorf("--filter: %w", err)
-		}
-	}
-	var at *results.Record // which record a condition is about
-	v := grid.Vocabulary{Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Impls: implNames()}
-	add := func(list *[]string, word string) {
-		if !slices.Contains(*list, word) {
-			*list = append(*list, word)
-		}
-	}
-	for i := range recs {
-		r := &recs[i]
-		add(&v.Cells, r.Point.Cell)
-		add(&v.Passes, r.Point.Pass)
-		add(&v.Precisions, r.Point.Precision)
-		add(&v.Impls, r.Impl.Name)
-		add(&v.Impls, quantity.Label(r))
-	}
-	v.Derive = func(p results.Point, _ grid.Spec, key string) (float64, error) {
-		switch key {
-		case "mem":
-			return float64(at.Work.Memory), nil
-		case "intensity":
-			return float64(at.Work.Flops) / float64(max(1, at.Work.Bytes)), nil
-		}
-		problem, err := tuner.Problem(p)
-		return float64(problem.FLOPs()), err
-	}
-	g, err := grid.New(grid.Request{Where: s.where, Impl: implNames()[:1]}, v) // a grid has a technique; records' own need not be words of a spec
-	if err != nil {
-		return nil, err
-	}
-	return func(r *results.Record) (bool, error) {
-		at = r
-		ok, err := g.Wants(r.Point, grid.Spec{Name: r.Impl.Name, Label: quantity.Label(r), Knobs: r.Impl.Knobs})
-		if err != nil || !ok || filter == nil {
-			return ok, err
-		}
-		m, err := filter.Match(benchmark(r))
-		if err != nil {
-			return false, fmt.Errorf("--filter: %w", err)
-		}
-		return m.All(), nil
-	}, nil
-}
-
-// benchmark is r as benchstat sees it: axes and knobs are parts of its name.
-func benchmark(r *results.Record) *benchfmt.Result {
-	name := "RNN"
-	seen := map[string]bool{}
-	part := func(key, value string) {
-		if !seen[key] {
-			seen[key] = true
-			name += "/" + key + "=" + strings.NewReplacer("/", "_", " ", "_").Replace(value)
-		}
-	}
-	part("impl", quantity.Label(r))
-	for _, a := range quantity.Axes() {
-		part(a.Name, a.Text(r))
-	}
-	part("status", string(r.Status))
-	for k, v := range r.Impl.Knobs {
-		part(k, fmt.Sprint(v))
-	}
-	res := &benchfmt.Result{Name: benchfmt.Name(name), Iters: 1, Values: []benchfmt.Value{{Value: r.Seconds(), Unit: "sec/op"}}}
-	res.SetConfig("device", r.Device)
-	return res
 }
 
 // completeRuns offers the runs of the results folder.

@@ -1,0 +1,29 @@
+package quantity
+
+import "rnnbench/results"
+
+// Merge puts runs together. Where two of them measured the same, techniques get
+// the run's label in front, so that neither hides the other.
+func Merge(sets []results.Set) []results.Record {
+	owner := map[string]int{}
+	clash := false
+	for i, s := range sets {
+		for j := range s.Records {
+			key := s.Records[j].Key()
+			if o, ok := owner[key]; ok && o != i {
+				clash = true
+			}
+			owner[key] = i
+		}
+	}
+	var all []results.Record
+	for _, s := range sets {
+		for _, r := range s.Records {
+			if clash {
+				r.Impl.Label = s.Label + ": " + Label(&r)
+			}
+			all = append(all, r)
+		}
+	}
+	return all
+}

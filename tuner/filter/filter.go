@@ -1,0 +1,128 @@
+// Package filter selects records by conditions, as a grid has them, and by
+// expressions of benchstat.
+package filter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchproc"
+
+	"rnnbench/impl"
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+)
+
+// A Filter says whether a record is selected.
+type Filter func(*results.Record) (bool, error)
+
+// New makes a filter of conditions, all of which hold, and of an expression; "": of
+// none. They may name what occurs in recs.
+func New(where []string, expression string, recs []results.Record) (Filter, error) {
+	var filter *benchproc.Filter
+	if expression != "" {
+		var err error
+		if filter, err = benchproc.NewFilter(expression); err != nil {
+			return nil, fmt.Errorf("--filter: %w", err)
+		}
+	}
+	var at *results.Record // which record a condition is about
+	v := vocabulary(recs)
+	v.Derive = func(p results.Point, _ grid.Spec, key string) (float64, error) {
+		switch key {
+		case "mem":
+			return float64(at.Work.Memory), nil
+		case "intensity":
+			return float64(at.Work.Flops) / float64(max(1, at.Work.Bytes)), nil
+		}
+		problem, err := tuner.Problem(p)
+		return float64(problem.FLOPs()), err
+	}
+	first := impl.All()[0].Name() // a grid has a technique; records' own need not be words of a spec
+	g, err := grid.New(grid.Request{Where: where, Impl: []string{first}}, v)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *results.Record) (bool, error) {
+		at = r
+		ok, err := g.Wants(r.Point, grid.Spec{Name: r.Impl.Name, Label: quantity.Label(r), Knobs: r.Impl.Knobs})
+		if err != nil || !ok || filter == nil {
+			return ok, err
+		}
+		m, err := filter.Match(benchmark(r))
+		if err != nil {
+			return false, fmt.Errorf("--filter: %w", err)
+		}
+		return m.All(), nil
+	}, nil
+}
+
+// Choose keeps the records that are selected.
+func (f Filter) Choose(recs []results.Record) ([]results.Record, error) {
+	var kept []results.Record
+	for i := range recs {
+		ok, err := f(&recs[i])
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			kept = append(kept, recs[i])
+		}
+	}
+	return kept, nil
+}
+
+// vocabulary is the words that conditions may have: the program's own, and those of
+// recs.
+func vocabulary(recs []results.Record) grid.Vocabulary {
+	v := grid.Vocabulary{Passes: rnn.Passes(), Precisions: rnn.Precisions()}
+	for _, c := range cell.All() {
+		v.Cells = append(v.Cells, c.Name)
+	}
+	for _, t := range impl.All() {
+		v.Impls = append(v.Impls, t.Name())
+	}
+	add := func(list *[]string, word string) {
+		if !slices.Contains(*list, word) {
+			*list = append(*list, word)
+		}
+	}
+	for i := range recs {
+		r := &recs[i]
+		add(&v.Cells, r.Point.Cell)
+		add(&v.Passes, r.Point.Pass)
+		add(&v.Precisions, r.Point.Precision)
+		add(&v.Impls, r.Impl.Name)
+		add(&v.Impls, quantity.Label(r))
+	}
+	return v
+}
+
+// benchmark is r as benchstat sees it: axes and knobs are parts of its name.
+func benchmark(r *results.Record) *benchfmt.Result {
+	name := "RNN"
+	seen := map[string]bool{}
+	part := func(key, value string) {
+		if !seen[key] {
+			seen[key] = true
+			name += "/" + key + "=" + strings.NewReplacer("/", "_", " ", "_").Replace(value)
+		}
+	}
+	part("impl", quantity.Label(r))
+	for _, a := range quantity.Axes() {
+		part(a.Name, a.Text(r))
+	}
+	part("status", string(r.Status))
+	for k, v := range r.Impl.Knobs {
+		part(k, fmt.Sprint(v))
+	}
+	res := &benchfmt.Result{Name: benchfmt.Name(name), Iters: 1, Values: []benchfmt.Value{{Value: r.Seconds(), Unit: "sec/op"}}}
+	res.SetConfig("device", r.Device)
+	return res
+}
