@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"rnnbench/model"
-	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/rnn"
@@ -95,11 +93,11 @@ bandwidth of main memory, 16-bit arithmetic, half the latency.`,
 		if err != nil {
 			return err
 		}
-		t, err := predictions(m, list, points)
+		found, err := predictions(m, list, points)
 		if err != nil {
 			return misused(cmd, err)
 		}
-		return t.Write(p.out, format, p.style())
+		return table.Predictions(m, found).Write(p.out, format, p.style())
 	})
 }
 
@@ -154,79 +152,38 @@ func variantsOf(text string) ([]model.Variant, error) {
 
 // workOf is the step of a layer at a point.
 func workOf(p results.Point) (model.Work, error) {
-	precision := rnn.Precision(slices.Index(rnn.Precisions(), p.Precision))
-	return model.Recurrent(cell.Lookup(p.Cell), p.Hidden, p.Batch, weightBytes(precision))
+	bytes := 4.0 // of a weight
+	if p.Precision == rnn.BF16.String() || p.Precision == rnn.FP16.String() {
+		bytes = 2
+	}
+	return model.Recurrent(cell.Lookup(p.Cell), p.Hidden, p.Batch, bytes)
 }
 
-// weightBytes is the size of a weight as it is stored.
-func weightBytes(p rnn.Precision) float64 {
-	if p == rnn.BF16 || p == rnn.FP16 {
-		return 2
-	}
-	return 4
-}
-
-// predictions is the table of what m and its variants take at the points.
-func predictions(m *model.Machine, variants []model.Variant, points []results.Point) (*table.Table, error) {
-	t := &table.Table{
-		Title: "Predicted steps on " + m.Name,
-		Columns: []table.Column{
-			{Name: "variant", Key: "variant"}, {Name: "cell", Key: "cell"}, {Name: "precision", Key: "precision"},
-			{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
-			{Name: "tiling", Key: "tiling"}, {Name: "weights in", Key: "home"}, {Name: "each", Key: "share_bytes", Right: true},
-			{Name: "", Key: "resident"},
-			{Name: "products", Key: "compute_s", Right: true}, {Name: "weights", Key: "weights_s", Right: true},
-			{Name: "inputs", Key: "stream_s", Right: true},
-			{Name: "exchange", Key: "exchange_s", Right: true}, {Name: "latency", Key: "sync_s", Right: true},
-			{Name: "point-wise", Key: "pointwise_s", Right: true}, {Name: "step", Key: "step_s", Right: true},
-			{Name: "throughput", Key: "flops_per_s", Right: true}, {Name: "of peak", Key: "of_peak", Right: true}, {Name: "limit", Key: "limit"},
-		},
-		Notes: []string{"machine: " + m.Source, "throughput counts recurrent products only; a tiling is rows × columns (/ parts of the batch), from the outermost level"},
-	}
+// predictions are what m and its variants take at the points.
+func predictions(m *model.Machine, variants []model.Variant, points []results.Point) ([]model.Prediction, error) {
+	var list []model.Prediction
 	for _, v := range variants {
-		changed := v.Of(m)
 		for _, at := range points {
 			w, err := workOf(at)
 			if err != nil {
 				return nil, err
 			}
-			precision := at.Precision
-			if w.Bytes = v.Bytes(w.Bytes); v.Half {
-				precision = rnn.FP16.String()
-			}
-			s, err := changed.Best(w)
+			x, err := v.Predict(m, w)
 			if err != nil {
 				return nil, err
 			}
-			seconds := func(x float64) table.Cell { return table.Number(x, quantity.SI(x, "s")) }
-			t.Rows = append(t.Rows, []table.Cell{
-				table.Text(v.Name), table.Text(at.Cell), table.Text(precision), table.Int(at.Hidden), table.Int(at.Batch),
-				table.Text(s.Tiling.String()), table.Text(s.Home), table.Number(s.Share, quantity.Bytes(s.Share)), {Value: s.Resident},
-				seconds(s.Compute), seconds(s.Weights), seconds(s.Stream), seconds(s.Exchange), seconds(s.Sync), seconds(s.Pointwise), seconds(s.Time),
-				table.Number(s.FLOPS(), quantity.SI(s.FLOPS(), "FLOP/s")), table.Number(s.FLOPS()/changed.FLOPS, fmt.Sprintf("%.0f %%", 100*s.FLOPS()/changed.FLOPS)),
-				table.Text(s.Limit),
-			})
+			x.Cell, x.Precision = at.Cell, at.Precision
+			if v.Half {
+				x.Precision = rnn.FP16.String()
+			}
+			list = append(list, x)
 		}
 	}
-	return t, nil
+	return list, nil
 }
 
 // A prediction is what the model says of a persistent technique at one point.
-type prediction struct {
-	Home     string  `json:"home"`        // memory that the weights stay in
-	Resident bool    `json:"resident"`    // they stay in caches that each worker has for itself
-	Share    float64 `json:"share_bytes"` // of weights there
-	Room     float64 `json:"room_bytes"`  // for weights, in those private caches of one worker
-	Largest  int     `json:"largest"`     // hidden size that would stay there
-
-	Step      float64 `json:"step_s"`
-	Compute   float64 `json:"compute_s"`
-	Weights   float64 `json:"weights_s"`
-	Exchange  float64 `json:"exchange_s"`
-	Sync      float64 `json:"sync_s"`
-	Stream    float64 `json:"stream_s"`
-	Pointwise float64 `json:"pointwise_s"`
-}
+type prediction struct{ *model.Bands }
 
 // predict says what a step of a layer of l would take if each worker kept a band
 // of its recurrent weights; nil where the machine was not measured or the cell
@@ -239,32 +196,12 @@ func (b *bench) predict(l *tuner.Layout) (*prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := b.machine.Bands(w)
+	x, err := b.machine.InBands(l.Problem.Cell, w)
 	if err != nil {
 		return nil, err
 	}
-	room, largest, err := b.machine.Room(l.Problem.Cell, w.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	return &prediction{
-		Home: s.Home, Resident: s.Resident, Share: s.Share, Room: room, Largest: largest,
-		Step: s.Time, Compute: s.Compute, Weights: s.Weights, Exchange: s.Exchange, Sync: s.Sync, Stream: s.Stream, Pointwise: s.Pointwise,
-	}, nil
+	return &prediction{x}, nil
 }
 
 // notes says it in words.
-func (x *prediction) notes() []string {
-	seconds := func(v float64) string { return quantity.SI(v, "s") }
-	where := fmt.Sprintf("weights: %s stay in %s", quantity.Bytes(x.Share), x.Home)
-	if x.Resident {
-		where = fmt.Sprintf("weights: %s for each worker stay in its %s", quantity.Bytes(x.Share), x.Home)
-	} else {
-		where += ", which is shared"
-	}
-	return []string{
-		fmt.Sprintf("%s; each private cache holds %s of weights, enough for %d units", where, quantity.Bytes(x.Room), x.Largest),
-		fmt.Sprintf("predicted step of one layer in bands of units: %s, the sum of weights %s or products %s (the longer one), state exchange %s, barrier %s, input products %s, point-wise %s",
-			seconds(x.Step), seconds(x.Weights), seconds(x.Compute), seconds(x.Exchange), seconds(x.Sync), seconds(x.Stream), seconds(x.Pointwise)),
-	}
-}
+func (x *prediction) notes() []string { return table.BandNotes(x.Bands) }
