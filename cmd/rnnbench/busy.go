@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"rnnbench/tuner/probe"
 )
 
 // moment is how long a user is left without a word.
@@ -70,7 +72,7 @@ func (p *program) measureModel(b *bench) error {
 }
 
 // listen times the same short work again and again, and says so.
-func (p *program) listen(ctx context.Context, b *bench) (noise, error) {
+func (p *program) listen(ctx context.Context, b *bench) (probe.Noise, error) {
 	defer p.busy(now, "measuring noise")()
 	return b.listen(ctx)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -18,8 +17,8 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/results/files"
-	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
+	"rnnbench/tuner/probe"
 )
 
 func (p *program) doctorCommand() *cobra.Command {
@@ -92,7 +91,7 @@ rnnbench model.`,
 				}
 			}
 		}
-		for _, a := range slices.Concat(b.crowded(env), results.Warnings(env), noise.advice()) {
+		for _, a := range slices.Concat(b.crowded(env), results.Warnings(env), noise.Advice()) {
 			d.Advice = append(d.Advice, advice(a))
 		}
 		if format == "json" {
@@ -106,7 +105,7 @@ rnnbench model.`,
 type diagnosis struct {
 	Environment results.Environment `json:"env"`
 	Device      results.Device      `json:"device"`
-	Noise       noise               `json:"noise"`
+	Noise       probe.Noise         `json:"noise"`
 	State       []finding           `json:"state"` // of a device that tells
 	Advice      []advice            `json:"advice"`
 
@@ -124,86 +123,19 @@ type advice struct {
 	Remedy string `json:"remedy"`
 }
 
-// noise is how much bursts of the same work differ.
-type noise struct {
-	Bursts int     `json:"bursts"`
-	Burst  float64 `json:"burst_s"`
-	// Of the bursts, relative to the median: half of the interval between the
-	// quartiles, and how far the slowest is above the fastest.
-	Quartiles float64  `json:"quartiles"`
-	Range     float64  `json:"range"`
-	HalfWidth float64  `json:"ci_of_10"` // of the median of ten bursts, as a sweep takes
-	Warnings  []string `json:"warnings"`
-}
-
 // listen times the same short work again and again.
-func (b *bench) listen(ctx context.Context) (noise, error) {
+func (b *bench) listen(ctx context.Context) (probe.Noise, error) {
 	at := results.Point{Cell: "lstm", Pass: "forward", Hidden: 128, Input: 128, Layers: 1, Batch: 8, Steps: 10, Precision: "fp32"}
 	l, err := b.layOut(at, grid.Spec{Name: "cudnnstyle"})
 	if err != nil {
-		return noise{}, err
+		return probe.Noise{}, err
 	}
 	prog, err := b.Compile(l.Schedule, l.DeviceKnobs)
 	if err != nil {
-		return noise{}, err
+		return probe.Noise{}, err
 	}
 	defer prog.Close()
-	const bursts, length = 40, 20 * time.Millisecond
-	runs := 1
-	for { // how many runs a burst takes
-		burst, err := prog.Run(runs)
-		if err != nil {
-			return noise{}, err
-		}
-		if burst.Wall >= length || runs >= 1<<20 {
-			break
-		}
-		runs *= 2
-	}
-	var samples []float64
-	for range bursts {
-		if err := ctx.Err(); err != nil {
-			return noise{}, err
-		}
-		burst, err := prog.Run(runs)
-		if err != nil {
-			return noise{}, err
-		}
-		samples = append(samples, burst.Wall.Seconds())
-	}
-	s, warnings := results.Summarize(samples, 0)
-	n := noise{Bursts: bursts, Burst: s.Median, Warnings: append([]string{}, warnings...)}
-	n.Quartiles, n.Range = (s.Q3-s.Q1)/2/s.Median, (s.Max-s.Min)/s.Median
-	for i := 0; i+10 <= bursts; i += 10 {
-		ten, _ := results.Summarize(samples[i:i+10], 0)
-		if w, ok := ten.HalfWidth(); ok {
-			n.HalfWidth = max(n.HalfWidth, w)
-		}
-	}
-	return n, nil
-}
-
-// advice says what to do about noise.
-func (n noise) advice() []results.Advice {
-	var list []results.Advice
-	if target := config.Default().TargetCI; n.HalfWidth > target {
-		remedy := "stop other programs and use --effort rigorous"
-		if percent := math.Round(100*n.HalfWidth + 1); percent < 100 { // no more is a target
-			remedy = fmt.Sprintf("stop other programs, use --effort rigorous, or accept --target-ci %.0f%%", percent)
-		}
-		list = append(list, results.Advice{
-			What:   fmt.Sprintf("the median of ten samples has an interval of ±%.1f %%; the target is ±%.0f %%", 100*n.HalfWidth, 100*target),
-			Remedy: remedy,
-		})
-	}
-	if slices.Contains(n.Warnings, results.WarnBimodal) {
-		list = append(list, results.Advice{What: "samples fall into a fast group and a slow group",
-			Remedy: "check for clock changes or another program on the same cores; taskset moves rnnbench to other cores"})
-	}
-	if slices.Contains(n.Warnings, results.WarnDrift) {
-		list = append(list, results.Advice{What: "samples drift over time", Remedy: "let the machine reach a steady temperature, or use --warmup 1s"})
-	}
-	return list
+	return probe.Listen(ctx, prog)
 }
 
 // keepMachine writes the measured machine to a file.

@@ -9,6 +9,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/model"
 	"rnnbench/results"
+	"rnnbench/tuner/probe"
 )
 
 // TestCrowded warns of more threads than processors, and of no others.
@@ -58,7 +59,7 @@ func TestNoiseAdvice(t *testing.T) {
 		half float64
 		want string
 	}{{0.05, "--target-ci 6%"}, {0.979, "--target-ci 99%"}, {0.99, ""}, {1.417, ""}} {
-		list := noise{HalfWidth: c.half}.advice()
+		list := probe.Noise{HalfWidth: c.half}.Advice()
 		if len(list) != 1 {
 			t.Fatalf("%v: %v", c.half, list)
 		}

@@ -2,80 +2,29 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
-	"rnnbench/device"
-	"rnnbench/model"
-	"rnnbench/plots/quantity"
+	"rnnbench/tuner/probe"
 )
 
 // measureMachine finds what the memories and workers of the device give each
-// other, as far as it can tell. A device that cannot is one that the program may
-// know.
-func (b *bench) measureMachine() error {
-	var h device.Hierarchy
-	var err error
-	if prober, ok := b.Device.(device.Prober); ok {
-		if h, err = prober.Hierarchy(); err != nil {
-			return err
-		}
-	}
-	if len(h.Memories) == 0 {
-		b.machine, err = model.Find(b.info.Model)
-		return err
-	}
-	b.machine = machineOf(b.info, h)
-	return b.machine.Check()
+// other.
+func (b *bench) measureMachine() (err error) {
+	b.machine, err = probe.Machine(b.Device)
+	return err
 }
 
 // moved measures the machine once more and says if it is no longer the one that
-// it was: a host may move the processors of a virtual machine apart, or together.
+// it was.
 func (b *bench) moved() ([]string, error) {
-	before := b.machine
-	if before == nil {
+	if b.machine == nil {
 		return nil, nil
 	}
-	if err := b.measureMachine(); err != nil {
+	now, err := probe.Machine(b.Device)
+	if err != nil {
 		return nil, err
 	}
-	was, is := before.Barrier(), b.machine.Barrier()
-	b.machine = before
-	if is < 1.5*was && was < 1.5*is || was == 0 {
-		return nil, nil
-	}
-	return []string{fmt.Sprintf("The machine changed during the run: a barrier took %s before and %s after. The host probably moved the virtual processors. Predictions of short steps hold for only some points.",
-		quantity.SI(was, "s"), quantity.SI(is, "s"))}, nil
+	return probe.Moved(b.machine, now), nil
 }
 
 // errNoMachine says that a device cannot describe itself to a model.
 var errNoMachine = errors.New("this device cannot measure its memories: name a machine (rnnbench model --help)")
-
-// machineOf is a hierarchy in the model's terms: each level of memory one
-// module, the first shared one of which holds the workers.
-//
-// Of a private cache three quarters can keep weights, since states and inputs
-// pass through it as well; of a shared one half, since neighbours use it too.
-func machineOf(info device.Info, h device.Hierarchy) *model.Machine {
-	n := float64(info.Workers)
-	m := &model.Machine{
-		Name: info.Model, Source: fmt.Sprintf("measured with %d workers and %s", info.Workers, info.Libraries["simd"]),
-		FLOPS: n * h.Product, Pointwise: n * h.Pointwise,
-	}
-	inside := false // a level below holds the workers
-	for i, x := range h.Memories {
-		l := model.Level{Name: x.Name, P: 1, B: x.PerCore, M: 0.75 * float64(x.Bytes)}
-		if x.Shared {
-			l.B *= n
-			l.M = float64(x.Bytes)
-			if i < len(h.Memories)-1 {
-				l.M /= 2
-			}
-		}
-		if x.Shared && !inside {
-			l.P, l.C, l.X = info.Workers, h.Barrier, n*h.Exchange
-			inside = true
-		}
-		m.Levels = append(m.Levels, l)
-	}
-	return m
-}

@@ -1,0 +1,69 @@
+// Package probe measures the machine itself: its memories and barriers, in the model's
+// terms, and its noise.
+package probe
+
+import (
+	"fmt"
+
+	"rnnbench/device"
+	"rnnbench/model"
+	"rnnbench/plots/quantity"
+)
+
+// Machine finds what the memories and workers of d give each other, as far as it
+// can tell. A device that cannot is one that the program may know; nil: it does not.
+func Machine(d device.Device) (*model.Machine, error) {
+	var h device.Hierarchy
+	if prober, ok := d.(device.Prober); ok {
+		var err error
+		if h, err = prober.Hierarchy(); err != nil {
+			return nil, err
+		}
+	}
+	if len(h.Memories) == 0 {
+		return model.Find(d.Info().Model)
+	}
+	m := machineOf(d.Info(), h)
+	return m, m.Check()
+}
+
+// Moved says if a machine is no longer the one that it was: a host may move the
+// processors of a virtual machine apart, or together.
+func Moved(before, after *model.Machine) []string {
+	was, is := before.Barrier(), after.Barrier()
+	if is < 1.5*was && was < 1.5*is || was == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The machine changed during the run: a barrier took %s before and %s after. The host probably moved the virtual processors. Predictions of short steps hold for only some points.",
+		quantity.SI(was, "s"), quantity.SI(is, "s"))}
+}
+
+// machineOf is a hierarchy in the model's terms: each level of memory one
+// module, the first shared one of which holds the workers.
+//
+// Of a private cache three quarters can keep weights, since states and inputs
+// pass through it as well; of a shared one half, since neighbours use it too.
+func machineOf(info device.Info, h device.Hierarchy) *model.Machine {
+	n := float64(info.Workers)
+	m := &model.Machine{
+		Name: info.Model, Source: fmt.Sprintf("measured with %d workers and %s", info.Workers, info.Libraries["simd"]),
+		FLOPS: n * h.Product, Pointwise: n * h.Pointwise,
+	}
+	inside := false // a level below holds the workers
+	for i, x := range h.Memories {
+		l := model.Level{Name: x.Name, P: 1, B: x.PerCore, M: 0.75 * float64(x.Bytes)}
+		if x.Shared {
+			l.B *= n
+			l.M = float64(x.Bytes)
+			if i < len(h.Memories)-1 {
+				l.M /= 2
+			}
+		}
+		if x.Shared && !inside {
+			l.P, l.C, l.X = info.Workers, h.Barrier, n*h.Exchange
+			inside = true
+		}
+		m.Levels = append(m.Levels, l)
+	}
+	return m
+}

@@ -1,0 +1,85 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/results"
+	"rnnbench/tuner/config"
+)
+
+// Noise is how much bursts of the same work differ.
+type Noise struct {
+	Bursts int     `json:"bursts"`
+	Burst  float64 `json:"burst_s"`
+	// Of the bursts, relative to the median: half of the interval between the
+	// quartiles, and how far the slowest is above the fastest.
+	Quartiles float64  `json:"quartiles"`
+	Range     float64  `json:"range"`
+	HalfWidth float64  `json:"ci_of_10"` // of the median of ten bursts, as a sweep takes
+	Warnings  []string `json:"warnings"`
+}
+
+// Listen times the same short work, which prog does, again and again.
+func Listen(ctx context.Context, prog device.Program) (Noise, error) {
+	const bursts, length = 40, 20 * time.Millisecond
+	runs := 1
+	for { // how many runs a burst takes
+		burst, err := prog.Run(runs)
+		if err != nil {
+			return Noise{}, err
+		}
+		if burst.Wall >= length || runs >= 1<<20 {
+			break
+		}
+		runs *= 2
+	}
+	var samples []float64
+	for range bursts {
+		if err := ctx.Err(); err != nil {
+			return Noise{}, err
+		}
+		burst, err := prog.Run(runs)
+		if err != nil {
+			return Noise{}, err
+		}
+		samples = append(samples, burst.Wall.Seconds())
+	}
+	s, warnings := results.Summarize(samples, 0)
+	n := Noise{Bursts: bursts, Burst: s.Median, Warnings: append([]string{}, warnings...)}
+	n.Quartiles, n.Range = (s.Q3-s.Q1)/2/s.Median, (s.Max-s.Min)/s.Median
+	for i := 0; i+10 <= bursts; i += 10 {
+		ten, _ := results.Summarize(samples[i:i+10], 0)
+		if w, ok := ten.HalfWidth(); ok {
+			n.HalfWidth = max(n.HalfWidth, w)
+		}
+	}
+	return n, nil
+}
+
+// Advice says what to do about noise.
+func (n Noise) Advice() []results.Advice {
+	var list []results.Advice
+	if target := config.Default().TargetCI; n.HalfWidth > target {
+		remedy := "stop other programs and use --effort rigorous"
+		if percent := math.Round(100*n.HalfWidth + 1); percent < 100 { // no more is a target
+			remedy = fmt.Sprintf("stop other programs, use --effort rigorous, or accept --target-ci %.0f%%", percent)
+		}
+		list = append(list, results.Advice{
+			What:   fmt.Sprintf("the median of ten samples has an interval of ±%.1f %%; the target is ±%.0f %%", 100*n.HalfWidth, 100*target),
+			Remedy: remedy,
+		})
+	}
+	if slices.Contains(n.Warnings, results.WarnBimodal) {
+		list = append(list, results.Advice{What: "samples fall into a fast group and a slow group",
+			Remedy: "check for clock changes or another program on the same cores; taskset moves rnnbench to other cores"})
+	}
+	if slices.Contains(n.Warnings, results.WarnDrift) {
+		list = append(list, results.Advice{What: "samples drift over time", Remedy: "let the machine reach a steady temperature, or use --warmup 1s"})
+	}
+	return list
+}
