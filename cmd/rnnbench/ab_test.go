@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -66,26 +65,5 @@ func TestTurnsFail(t *testing.T) {
 	said := stderr.String()
 	if code != exitInterrupted || !strings.Contains(said, "rnnbench: interrupted\nhint: the 2 finished runs are saved: rnnbench compare base=kept/ab-") {
 		t.Errorf("exit code %d: %s", code, said)
-	}
-}
-
-// TestOrder holds that programs take turns evenly, in an order that the seed
-// chooses.
-func TestOrder(t *testing.T) {
-	seen := map[int]bool{}
-	for seed := range uint64(20) {
-		list := order(5, seed)
-		if !slices.Equal(list, order(5, seed)) || len(list) != 10 {
-			t.Fatalf("seed %d: %v", seed, list)
-		}
-		seen[list[0]] = true
-		for i := 0; i < len(list); i += 2 {
-			if list[i] == list[i+1] {
-				t.Errorf("seed %d: %v", seed, list)
-			}
-		}
-	}
-	if len(seen) != 2 {
-		t.Error("one program is always the first")
 	}
 }

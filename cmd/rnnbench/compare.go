@@ -49,7 +49,7 @@ const compareExample = `  rnnbench compare --ab old/rnnbench bin/rnnbench -- swe
   rnnbench compare old monday=a tuesday=b -o csv > week.csv`
 
 func (p *program) compareCommand() *cobra.Command {
-	f := &turns{}
+	f := &abFlags{}
 	cmd := &cobra.Command{
 		Use:     "compare BASE [RUN...] [flags]",
 		Short:   "Show what got faster, slower, broken or fixed",
@@ -107,7 +107,7 @@ type verdictFlags struct {
 }
 
 // compareRuns is what the command does with its flags.
-func (p *program) compareRuns(ctx context.Context, cmd *cobra.Command, args []string, s *selection, f *turns, v *verdictFlags) error {
+func (p *program) compareRuns(ctx context.Context, cmd *cobra.Command, args []string, s *selection, f *abFlags, v *verdictFlags) error {
 	bad, err := verdicts("fail-on", v.failOn)
 	if err != nil {
 		return misused(cmd, err)
