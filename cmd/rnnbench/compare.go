@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/results/compare"
@@ -145,7 +144,7 @@ func (p *program) compareRuns(ctx context.Context, cmd *cobra.Command, args []st
 	if i := slices.IndexFunc(sets, func(s results.Set) bool { return len(s.Records) == 0 }); i >= 0 {
 		return &failure{exitChanged, fmt.Errorf("no records to compare in %s", args[i]), ""}
 	}
-	keepApart(sets, side)
+	compare.KeepApart(sets, side)
 	return p.compare(sets, *o, listed, bad, v.format)
 }
 
@@ -178,23 +177,6 @@ func split(args []string, dir string) (runs []string, side []int) {
 	return runs, side
 }
 
-// keepApart gives all runs of a side one label, which no other side has.
-func keepApart(sets []results.Set, side []int) {
-	labels := map[int]string{}
-	taken := map[string]bool{}
-	for i := range sets {
-		label, seen := labels[side[i]]
-		if !seen {
-			label = sets[i].Label
-			for n := 2; taken[label]; n++ {
-				label = fmt.Sprintf("%s #%d", sets[i].Label, n)
-			}
-			labels[side[i]], taken[label] = label, true
-		}
-		sets[i].Label = label
-	}
-}
-
 // compare prints how the sets differ from the first.
 func (p *program) compare(sets []results.Set, o compare.Options, only, bad []compare.Verdict, format string) error {
 	sides := compare.Sides(sets)
@@ -208,8 +190,9 @@ func (p *program) compare(sets []results.Set, o compare.Options, only, bad []com
 		return usage(err, "rnnbench compare --help")
 	}
 	for _, side := range sides[1:] {
-		first := side.Runs[0]
-		p.differences(sets[0], first)
+		for _, d := range table.Differences(sets[0], side.Runs[0]) {
+			p.warn("%s", d)
+		}
 	}
 	if err := table.Changes(list, o, only).Write(p.out, format, p.style()); err != nil {
 		return err
@@ -228,32 +211,6 @@ func (p *program) compare(sets []results.Set, o compare.Options, only, bad []com
 		return &failure{exitChanged, fmt.Errorf("--fail-on: %s", strings.Join(found, ", ")), ""}
 	}
 	return nil
-}
-
-// differences warns of what besides the program may have changed times.
-func (p *program) differences(a, b results.Set) {
-	if a.Manifest.Environment.Tool.Go != "" && b.Manifest.Environment.Tool.Go != "" {
-		if d := results.Diff(a.Manifest.Environment, b.Manifest.Environment); len(d) > 0 {
-			p.warn("the environments of %s and %s differ: %s", a.Label, b.Label, strings.Join(d, "; "))
-		}
-	}
-	for _, d := range a.Manifest.Devices {
-		i := slices.IndexFunc(b.Manifest.Devices, func(e results.Device) bool { return e.Key == d.Key })
-		if i < 0 {
-			continue
-		}
-		const telling = 0.1 // what a peak moves from one run to the next
-		e := b.Manifest.Devices[i]
-		for _, v := range []struct {
-			name, unit string
-			was, is    *float64
-		}{{"peak", "FLOP/s", d.Peak, e.Peak}, {"copy rate", "B/s", d.Bandwidth, e.Bandwidth}} {
-			if v.was != nil && v.is != nil && (*v.is < *v.was*(1-telling) || *v.was < *v.is*(1-telling)) {
-				p.warn("%s changed between %s and %s: its %s was %s, then %s", d.Name, a.Label, b.Label, v.name,
-					quantity.SI(*v.was, v.unit), quantity.SI(*v.is, v.unit))
-			}
-		}
-	}
 }
 
 // verdicts reads the words of a flag.

@@ -1,0 +1,32 @@
+package table
+
+import (
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+)
+
+// TestDifferences tells of other environments and of devices that changed their speed.
+func TestDifferences(t *testing.T) {
+	set := func(label, version string, peak float64) results.Set {
+		s := results.Set{Label: label}
+		s.Manifest.Environment.Tool.Go = version
+		s.Manifest.Devices = []results.Device{{Key: "cpu-x", Name: "a processor", Peak: &peak}}
+		return s
+	}
+	for _, c := range []struct {
+		b    results.Set
+		want string
+	}{
+		{set("b", "go1", 95e9), ""},
+		{set("b", "go1", 80e9), "a processor changed between a and b: its peak was 100 GFLOP/s, then 80.0 GFLOP/s"},
+		{set("b", "go2", 100e9), "the environments of a and b differ: "},
+		{results.Set{Label: "b"}, ""},
+	} {
+		got := strings.Join(Differences(set("a", "go1", 100e9), c.b), "\n")
+		if !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package compare
+
+import (
+	"fmt"
+
+	"rnnbench/results"
+)
+
+// KeepApart gives all runs of a side one label, which no other side has. side has the
+// number of each run's side.
+func KeepApart(sets []results.Set, side []int) {
+	labels := map[int]string{}
+	taken := map[string]bool{}
+	for i := range sets {
+		label, seen := labels[side[i]]
+		if !seen {
+			label = sets[i].Label
+			for n := 2; taken[label]; n++ {
+				label = fmt.Sprintf("%s #%d", sets[i].Label, n)
+			}
+			labels[side[i]], taken[label] = label, true
+		}
+		sets[i].Label = label
+	}
+}

@@ -1,0 +1,21 @@
+package compare
+
+import (
+	"strings"
+	"testing"
+
+	"rnnbench/results"
+)
+
+// TestKeepApart gives sides of one label two.
+func TestKeepApart(t *testing.T) {
+	sets := []results.Set{{Label: "a"}, {Label: "b"}, {Label: "a"}, {Label: "a"}}
+	KeepApart(sets, []int{0, 0, 1, 2})
+	var labels []string
+	for _, s := range sets {
+		labels = append(labels, s.Label)
+	}
+	if got := strings.Join(labels, ", "); got != "a, a, a #2, a #3" {
+		t.Error(got)
+	}
+}
