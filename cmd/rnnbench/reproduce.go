@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,10 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/experiments"
-	"rnnbench/plots"
+	"rnnbench/experiments/session"
 	"rnnbench/plots/table"
 	"rnnbench/results"
-	"rnnbench/results/files"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/plan"
@@ -146,29 +145,36 @@ func (p *program) reproduction(ctx context.Context, cmd *cobra.Command, f *sweep
 // that --resume names.
 func (p *program) several(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, ids []string, quick bool) error {
 	if f.resume != "" {
-		s, err := findSession(f.resume, c.Dir)
+		s, err := session.Find(runPath(f.resume, c.Dir))
+		if none := (*session.NoneError)(nil); errors.As(err, &none) {
+			return &failure{exitError, err, "run rnnbench reproduce all --quick to start one"}
+		}
 		if err != nil {
 			return err
 		}
 		was, err := fromManifest(s.Config)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.dir, err)
+			return fmt.Errorf("%s: %w", s.Dir, err)
 		}
 		if c, err = f.resolve(p, was); err != nil {
 			return misused(cmd, err)
 		}
-		c.Dir = filepath.Dir(s.dir)
+		c.Dir = filepath.Dir(s.Dir)
 		return p.reproduceAll(ctx, cmd, f, c, s)
 	}
 	if f.dryRun { // nothing is made
-		s := &session{Quick: quick}
-		for _, id := range ids {
-			s.Entries = append(s.Entries, &sitting{ID: id, of: s})
-		}
-		return p.reproduceAll(ctx, cmd, f, c, s)
+		return p.reproduceAll(ctx, cmd, f, c, session.New(ids, quick))
 	}
-	s, err := newSession(c, ids, quick)
+	text, err := json.Marshal(c)
 	if err != nil {
+		return err
+	}
+	s := session.New(ids, quick)
+	s.Config = text
+	if err := s.Create(c.Dir); err != nil {
+		if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
+			return &failure{exitError, err, "set --out DIR to a writable folder"}
+		}
 		return err
 	}
 	return p.reproduceAll(ctx, cmd, f, c, s)
@@ -198,29 +204,9 @@ func (p *program) listExperiments(format string) error {
 	return t.Write(p.out, format, p.style())
 }
 
-// planOf is what an experiment measures.
-func planOf(e experiments.Experiment, size experiments.Size, on experiments.Target) plan.Plan {
-	var q plan.Plan
-	for _, x := range e.Parts(size, on) {
-		q.Parts = append(q.Parts, plan.Part{Points: x.Points, Specs: x.Specs})
-	}
-	q.Summary = fmt.Sprintf("%s: %s", e.ID, plural(q.Records(), "point"))
-	return q
-}
-
-// experimentOf is the experiment that made a run, by the plan's summary; "" if
-// none did.
-func experimentOf(m results.Manifest) string {
-	id, _, _ := strings.Cut(m.Plan.Summary, ":")
-	if slices.Contains(experiments.IDs(), id) {
-		return id
-	}
-	return ""
-}
-
 // reproduce measures one experiment, or what a run of before lacks of it, and
 // reports on it.
-func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest, of *sitting) error {
+func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest, of *session.Sitting) error {
 	env := environment(f.hideHost)
 	b, err := p.open(&f.settings, c)
 	if err != nil {
@@ -234,9 +220,9 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	if e.Vendor && !on.GPU {
 		return &failure{exitNoDevice, fmt.Errorf("%s compares with the vendor library, which %s does not have", e.ID, on.Name), "use --device cuda:0 to measure on a GPU"}
 	}
-	q, resume := planOf(e, size, on), ""
+	q, resume := e.Plan(size, on), ""
 	if before != nil {
-		if quick := planOf(e, experiments.Quick, on); quick.Hash() == before.Plan.Hash {
+		if quick := e.Plan(experiments.Quick, on); quick.Hash() == before.Plan.Hash {
 			q = quick
 		}
 		if differs := q.Mismatch(*before, b.record()); differs != "" {
@@ -263,7 +249,7 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 	if err != nil {
 		return err
 	}
-	if err := of.begin(run.Dir()); err != nil {
+	if err := of.Begin(run.Dir()); err != nil {
 		return err
 	}
 	end, err := p.complete(ctx, f, c, run, look, job{bench: b, plan: q, spread: true, measure: c.Measure})
@@ -287,7 +273,7 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 		}
 	}
 	if end.code != exitInterrupted {
-		if err := of.end(end.planned - len(end.records)); err != nil {
+		if err := of.End(end.planned - len(end.records)); err != nil {
 			return err
 		}
 	}
@@ -312,7 +298,7 @@ func (p *program) measureExperiment(b *bench, e experiments.Experiment, before *
 }
 
 // compute reports on an experiment that has nothing to measure.
-func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan.Plan, env results.Environment, of *sitting) error {
+func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan.Plan, env results.Environment, of *session.Sitting) error {
 	p.note("%s (%s)", e.Title, e.Source)
 	if f.dryRun {
 		p.note("this experiment is computed; nothing to measure")
@@ -326,11 +312,11 @@ func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiment
 	if err != nil {
 		return err
 	}
-	err = errors.Join(of.begin(run.Dir()), p.present(e, report, f.format, run.Dir(), of == nil), run.Finish(exitDone))
+	err = errors.Join(of.Begin(run.Dir()), p.present(e, report, f.format, run.Dir(), of == nil), run.Finish(exitDone))
 	if err != nil {
 		return err
 	}
-	return of.end(0)
+	return of.End(0)
 }
 
 // reportFrom reports on records that are there. A run's own folder gets its
@@ -347,7 +333,7 @@ func (p *program) reportFrom(e experiments.Experiment, path, format string) erro
 	if list := sets[0].Manifest.Devices; len(list) > 0 {
 		d = list[0]
 	}
-	of := experimentOf(sets[0].Manifest)
+	of := experiments.Of(sets[0].Manifest)
 	if of != "" && of != e.ID {
 		return usage(fmt.Errorf("the run in %s is from experiment %s, not %s", path, of, e.ID), "rnnbench reproduce "+of+" --from "+path+" redoes its report")
 	}
@@ -373,7 +359,11 @@ func (p *program) present(e experiments.Experiment, r *experiments.Report, forma
 	if dir == "" {
 		return nil
 	}
-	return p.keep(e, r, dir, show)
+	return e.Save(r, dir, func(path string) {
+		if show {
+			p.note("wrote %s", path)
+		}
+	})
 }
 
 // show prints the tables and findings of a report.
@@ -396,48 +386,4 @@ func (p *program) show(r *experiments.Report, format string) error {
 		}
 	}
 	return nil
-}
-
-// keep writes a report and its figures into dir, and tells of each file if asked to.
-func (p *program) keep(e experiments.Experiment, r *experiments.Report, dir string, tell bool) error {
-	wrote := func(path string) {
-		if tell {
-			p.note("wrote %s", path)
-		}
-	}
-	var md bytes.Buffer
-	fmt.Fprintf(&md, "# %s\n\n%s\n", e.Heading(r), e.Source)
-	for _, t := range r.Tables {
-		md.WriteString("\n")
-		if err := t.Write(&md, "markdown", table.Options{}); err != nil {
-			return err
-		}
-	}
-	for _, s := range r.Findings {
-		fmt.Fprintf(&md, "\n%s\n", s)
-	}
-	for _, x := range r.Figures {
-		file := x.Name + ".svg"
-		if err := plots.Save(filepath.Join(dir, file), x.Figure); err != nil {
-			return err
-		}
-		fmt.Fprintf(&md, "\n![%s](%s)\n", x.Name, file)
-		wrote(filepath.Join(dir, file))
-	}
-	for _, x := range r.Files {
-		path := filepath.Join(dir, x.Name)
-		if err := files.Write(path, func(w io.Writer) error { _, err := w.Write(x.Content); return err }); err != nil {
-			return err
-		}
-		if filepath.Ext(path) == ".svg" {
-			fmt.Fprintf(&md, "\n![%s](%s)\n", strings.TrimSuffix(x.Name, ".svg"), x.Name)
-		}
-		wrote(path)
-	}
-	path := filepath.Join(dir, "report.md")
-	err := files.Write(path, func(w io.Writer) error { _, err := w.Write(md.Bytes()); return err })
-	if err == nil {
-		wrote(path)
-	}
-	return err
 }

@@ -1,0 +1,31 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+	"rnnbench/tuner/plan"
+)
+
+// Plan is what the experiment measures.
+func (e Experiment) Plan(size Size, on Target) plan.Plan {
+	var q plan.Plan
+	for _, x := range e.Parts(size, on) {
+		q.Parts = append(q.Parts, plan.Part{Points: x.Points, Specs: x.Specs})
+	}
+	q.Summary = fmt.Sprintf("%s: %s", e.ID, quantity.Plural(q.Records(), "point"))
+	return q
+}
+
+// Of is the ID of the experiment that made a run, by the plan's summary; "" if none
+// did.
+func Of(m results.Manifest) string {
+	id, _, _ := strings.Cut(m.Plan.Summary, ":")
+	if slices.Contains(IDs(), id) {
+		return id
+	}
+	return ""
+}
