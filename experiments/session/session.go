@@ -121,8 +121,11 @@ func Find(path string) (*Session, error) {
 	return s, nil
 }
 
-// save keeps how far the session is.
+// save keeps how far the session is: nowhere if it has no folder.
 func (s *Session) save() error {
+	if s.Dir == "" {
+		return nil
+	}
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err

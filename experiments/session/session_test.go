@@ -71,3 +71,14 @@ func TestNowhere(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDryRun writes nothing for a session without a folder, as a dry run is.
+func TestDryRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := New(ids(), false).Entries[0].Skip("needs a GPU"); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
