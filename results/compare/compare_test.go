@@ -255,19 +255,23 @@ func TestVerdicts(t *testing.T) {
 	bad := func(h int) results.Record {
 		return fail(good(h), results.Incorrect, results.ReasonMismatch, "h is off by 3")
 	}
+	lost := func(h int) results.Record {
+		return fail(good(h), results.Failed, results.ReasonLost, "the worker was killed")
+	}
 	slower := m.record(1, "naive", 1.5e-3, 12)
 	slower.Warnings = []string{results.WarnDrift}
-	base := results.Set{Label: "base", Records: []results.Record{good(1), good(2), bad(3), bad(4), good(5), good(7)}}
+	base := results.Set{Label: "base", Records: []results.Record{good(1), good(2), bad(3), bad(4), good(5), good(7), good(8), lost(9)}}
 	run := results.Set{Label: "run", Records: []results.Record{
 		slower, bad(2), good(3), bad(4), good(6),
 		fail(good(7), results.Failed, results.ReasonInterrupted, "interrupted"),
+		lost(8), good(9),
 	}}
 	list, err := compared(base, run, Usual())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := list[0]
-	want := map[int]Verdict{1: Slower, 2: Broken, 3: Fixed, 5: Gone, 6: New, 7: Gone}
+	want := map[int]Verdict{1: Slower, 2: Broken, 3: Fixed, 5: Gone, 6: New, 7: Gone, 8: Gone, 9: New}
 	for i := range c.Changes {
 		ch := &c.Changes[i]
 		h := ch.Record().Point.Hidden

@@ -45,7 +45,7 @@ func index(s Side, o Options) (places, error) {
 	for n, run := range s.Runs {
 		for i := range run.Records {
 			r := &run.Records[i]
-			if r.ReasonCode != nil && *r.ReasonCode == results.ReasonInterrupted {
+			if r.Passing() {
 				continue // as good as not measured
 			}
 			key := keyOf(r, o)
