@@ -191,7 +191,7 @@ var appleyardFig2 = Experiment{
 	Report: func(recs []results.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		t := &table.Table{
-			Title: "Throughput: forward, and backward with weight gradients (training minus forward)",
+			Title: "Throughput: forward, and backward with weight gradients, which is training minus forward",
 			Columns: []table.Column{
 				{Name: "Cell", Key: "cell"}, {Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true},
 				{Name: "forward", Key: "forward_flops_per_s", Right: true}, {Name: "backward", Key: "backward_flops_per_s", Right: true},

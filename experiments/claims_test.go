@@ -63,6 +63,11 @@ func TestReduced(t *testing.T) {
 				t.Errorf("%s: a figure's title is %q", e.ID, ch.Title)
 			}
 		}
+		for _, x := range rep.Tables {
+			if strings.Contains(x.Title, ") (") {
+				t.Errorf("%s: a table's title has two remarks in brackets: %q", e.ID, x.Title)
+			}
+		}
 		for _, c := range rep.Claims {
 			if c.Outcome == experiments.Agrees || c.Outcome == experiments.Differs {
 				t.Errorf("%s: %+v", e.ID, c)

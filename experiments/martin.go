@@ -221,7 +221,7 @@ func reportMartin(all []results.Record, on Target) (*Report, error) {
 	}
 	slices.Sort(batches)
 	t := &table.Table{
-		Title:   "Training throughput in 1000 events/s (the paper's in brackets)",
+		Title:   "Training throughput in 1000 events/s, with the paper's in brackets",
 		Columns: []table.Column{{Name: "Network", Key: "network"}, {Name: "T", Key: "steps", Right: true}},
 	}
 	for _, b := range batches {
