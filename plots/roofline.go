@@ -20,7 +20,12 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.peak() <= 0 || v.Copy <= 0 {
+	precision, err := quantity.AxisOf("precision", nil)
+	if err != nil {
+		return nil, fmt.Errorf("plots: %w", err)
+	}
+	groups := quantity.Split(v.recs, precision)
+	if v.Copy <= 0 || !slices.ContainsFunc(groups, func(g []*results.Record) bool { peak, _ := v.roof(g); return peak > 0 }) {
 		return nil, fmt.Errorf("plots: a roofline needs the machine's peak in FLOP/s and its copy rate in B/s")
 	}
 	ch := &Chart{
@@ -30,12 +35,7 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 		X:        Axis{Title: "Arithmetic intensity (FLOP/B)", Scale: Log, Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }},
 		Y:        Axis{Title: "Throughput (FLOP/s)", Scale: Log},
 	}
-	precision, err := quantity.AxisOf("precision", nil)
-	if err != nil {
-		return nil, fmt.Errorf("plots: %w", err)
-	}
 	var lost []*results.Record
-	groups := quantity.Split(v.recs, precision)
 	above, faster, unknown := false, false, []string(nil)
 	for _, group := range groups {
 		panel := Panel{}
@@ -46,7 +46,7 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 		if len(panel.Series) == 0 {
 			continue
 		}
-		peak, own := v.roof(group[0])
+		peak, own := v.roof(group)
 		panel.Guides = roofs(panel, v.Copy, peak, group[0].Point.Precision)
 		ch.Panels = append(ch.Panels, panel)
 		one := &Chart{Panels: []Panel{panel}}
@@ -66,37 +66,31 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 
 // RoofsOf are the rates that a device reached in the library's products, by precision,
 // as it described them.
-func RoofsOf(d results.Device) map[string]float64 {
-	roofs := map[string]float64{}
-	for name, text := range d.Facts {
-		precision, ok := strings.CutSuffix(name, " products")
-		if !ok {
-			continue
-		}
-		number, unit, _ := strings.Cut(text, " ")
-		scale, ok := map[string]float64{"FLOP/s": 1, "kFLOP/s": 1e3, "MFLOP/s": 1e6, "GFLOP/s": 1e9, "TFLOP/s": 1e12, "PFLOP/s": 1e15}[unit]
-		if v, err := strconv.ParseFloat(number, 64); ok && err == nil && v > 0 && finite(v*scale) {
-			roofs[precision] = v * scale
-		}
+func RoofsOf(d results.Device) map[string]float64 { return d.ProductRates() }
+
+// roof is the peak of the machine in the precision of records, and whether that is their
+// own. Where it is unknown, the roof is that of single precision.
+func (v *view) roof(recs []*results.Record) (peak float64, own bool) {
+	r := recs[0]
+	peak = v.Roofs[r.Point.Precision]
+	if v.Peak == 0 {
+		peak = max(peak, quantity.Peak(recs))
 	}
-	return roofs
+	if r.Point.Precision == "fp32" || !results.OnGPU(r.Device) { // computed in single precision
+		peak = max(peak, v.singlePeak())
+	}
+	if peak > 0 {
+		return peak, true
+	}
+	return v.singlePeak(), false
 }
 
-// roof is the peak of the machine in the precision of r, and whether that is its own:
-// a processor computes all in single precision.
-func (v *view) roof(r *results.Record) (peak float64, own bool) {
-	if p := v.Roofs[r.Point.Precision]; p > 0 {
-		return max(p, v.singlePeak(r)), true
+// singlePeak is the machine's peak in single precision; 0: unknown.
+func (v *view) singlePeak() float64 {
+	if v.Peak == 0 {
+		return quantity.SinglePeak(v.recs)
 	}
-	return v.peak(), r.Point.Precision == "fp32" || !results.OnGPU(r.Device)
-}
-
-// singlePeak is the peak in single precision, which products of fp32 may fall short of.
-func (v *view) singlePeak(r *results.Record) float64 {
-	if r.Point.Precision == "fp32" {
-		return v.peak()
-	}
-	return 0
+	return v.Peak
 }
 
 // roofs are the lines above a panel's marks, as far as the marks reach.

@@ -96,7 +96,7 @@ func (b *builder) draw(s *section, recs []*results.Record, many bool) error {
 			return err
 		}
 	}
-	if copyRate > 0 && quantity.Peak(recs) > 0 && slices.ContainsFunc(recs, func(r *results.Record) bool { return r.FLOPS() > 0 && r.Work.Bytes > 0 }) {
+	if copyRate > 0 && slices.ContainsFunc(recs, func(r *results.Record) bool { return r.FLOPS() > 0 && r.Work.Bytes > 0 && r.PeakFLOPS() > 0 }) {
 		spec.Kind = "roofline"
 		return b.split(s, recs, spec, nil)
 	}

@@ -50,6 +50,7 @@ type Set struct {
 func read(path string) (Set, []Warning, error) {
 	if path == "-" {
 		records, warnings, err := ReadRecords(os.Stdin, "standard input")
+		correctPeaks(records, nil)
 		return Set{Manifest: standIn(records), Records: newest(records)}, warnings, err
 	}
 	where, err := locate(path)
@@ -73,6 +74,7 @@ func read(path string) (Set, []Warning, error) {
 		s.Manifest, s.Dir = standIn(records), ""
 		warnings = append(warnings, Warning{where, "the manifest next to it cannot be read, so the environment is unknown: " + err.Error()})
 	}
+	correctPeaks(s.Records, s.Manifest.Devices)
 	return s, warnings, nil
 }
 

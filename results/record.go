@@ -249,7 +249,7 @@ type Rate struct {
 	Bytes   float64  `json:"bytes_per_s"`
 	Peak    *float64 `json:"peak_flops_per_s"` // of the device, as measured
 	Percent *float64 `json:"pct_peak_flops"`
-	Source  string   `json:"peak_source"` // "measured" or ""
+	Source  string   `json:"peak_source"` // PeakMultiplyAdds, PeakProducts or ""
 }
 
 // Verify is the outcome of the check against the float64 reference.

@@ -362,8 +362,5 @@ func (s *Sweep) summarize(c *candidate, stop string) {
 		c.warn(w)
 	}
 	r.Rate = &results.Rate{Flops: float64(r.Work.Flops) / stats.Median, Bytes: float64(r.Work.Bytes) / stats.Median}
-	if peak := s.Limits.FLOPS; peak > 0 {
-		percent := 100 * r.Rate.Flops / peak
-		r.Rate.Peak, r.Rate.Percent, r.Rate.Source = &peak, &percent, "measured"
-	}
+	r.Rate.SetPeak(Peak(s.Limits, r.Device, r.Point.Precision))
 }

@@ -255,18 +255,3 @@ func Reasons(recs []*results.Record) string {
 	}
 	return strings.Join(words, ", ")
 }
-
-// Peak is the largest arithmetic rate that records give for their device, or 0
-// where there is none or the records are of several devices.
-func Peak(recs []*results.Record) float64 {
-	peak := 0.0
-	for _, r := range recs {
-		if r.Device != recs[0].Device {
-			return 0
-		}
-		if r.Rate != nil && r.Rate.Peak != nil {
-			peak = max(peak, *r.Rate.Peak)
-		}
-	}
-	return peak
-}

@@ -123,10 +123,11 @@ func Measures() []Measure {
 		{Name: "percent", Title: "share of peak", Unit: "%", Key: "pct_peak_flops",
 			of: func(r, _ *results.Record) (Interval, bool) {
 				t, ok := Time(r)
-				if !ok || r.Rate == nil || r.Rate.Peak == nil || *r.Rate.Peak <= 0 {
+				peak := r.PeakFLOPS()
+				if !ok || peak <= 0 {
 					return Interval{}, false
 				}
-				w := 100 * float64(r.Work.Flops) / *r.Rate.Peak
+				w := 100 * float64(r.Work.Flops) / peak
 				return Interval{w / t.Value, w / t.Hi, w / t.Lo}, w > 0
 			}},
 		{Name: "memory", Title: "memory", Unit: "B", Key: "mem_bytes", Less: true, Scaled: true,

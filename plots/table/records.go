@@ -100,7 +100,7 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 	column(Column{Key: "ci_lo_s"}, end(func(s *results.Stats) *float64 { return s.Lo }))
 	column(Column{Key: "ci_hi_s"}, end(func(s *results.Stats) *float64 { return s.Hi }))
 	measures := []string{"flops"}
-	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.Rate != nil && r.Rate.Peak != nil }) {
+	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.PeakFLOPS() > 0 }) {
 		measures = append(measures, "percent")
 	}
 	if !base.Empty() {

@@ -93,7 +93,7 @@ func New(l *tuner.Layout, d device.Device, limits device.Limits) (*Explanation, 
 	for _, k := range s.Kinds {
 		e.Kinds = append(e.Kinds, Kind{k.Name, k.Count, k.FLOPs, k.Bytes})
 	}
-	if rate := limits.FLOPS; rate > 0 {
+	if rate, _ := tuner.Peak(limits, d.Info().Key, l.Point.Precision); rate > 0 {
 		t := float64(s.FLOPs) / rate
 		e.Peak, e.AtPeak = &rate, &t
 	}

@@ -1,0 +1,31 @@
+package tuner_test
+
+import (
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/results"
+	"rnnbench/tuner"
+)
+
+// TestPeakOfPrecision: a GPU has a peak for each precision, or none that is known; a
+// processor has one for all.
+func TestPeakOfPrecision(t *testing.T) {
+	l := device.Limits{FLOPS: 60e12, More: []device.Rate{
+		{Name: "fp32 products", Value: 51e12, Unit: "FLOP/s"}, {Name: "bf16 products", Value: 787e12, Unit: "FLOP/s"},
+	}}
+	for _, c := range []struct {
+		key, precision string
+		peak           float64
+		source         string
+	}{
+		{"cuda-h200-132sm", "fp32", 60e12, results.PeakMultiplyAdds},
+		{"cuda-h200-132sm", "bf16", 787e12, results.PeakProducts},
+		{"cuda-h200-132sm", "fp16", 0, ""},
+		{"cpu-xeon-2t", "bf16", 60e12, results.PeakMultiplyAdds},
+	} {
+		if peak, source := tuner.Peak(l, c.key, c.precision); peak != c.peak || source != c.source {
+			t.Errorf("%s on %s: %g from %q, want %g from %q", c.precision, c.key, peak, source, c.peak, c.source)
+		}
+	}
+}
