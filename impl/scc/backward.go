@@ -8,11 +8,17 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
+// gradients are the backward pass of a network whose activations are there.
+type gradients struct {
+	*network
+	begun map[schedule.View]bool // weight gradients that hold something
+}
+
 // backward propagates the errors of the new frames through all frames (16) and
 // computes the gradients of weights (19): over all frames at once with intra,
 // else frame by frame as they become known. Where no error arrives nothing is
 // computed.
-func (n *network) backward() {
+func (n *gradients) backward() {
 	for k, l := range n.Layers {
 		if l.Activation == graph.Softmax { // left there by the forward pass
 			n.mark(k, n.size.History, n.size.Steps)
@@ -31,7 +37,7 @@ func (n *network) backward() {
 	n.finish()
 }
 
-func (n *network) framesBack(t, c int) {
+func (n *gradients) framesBack(t, c int) {
 	for i := len(n.order.Components) - 1; i >= 0; i-- {
 		n.componentBack(n.order.Components[i], t, c)
 	}
@@ -40,7 +46,7 @@ func (n *network) framesBack(t, c int) {
 // componentBack propagates through the layers of a component: from the layers
 // that they connect to first, then backwards within it, then to the layers that
 // connect to it without a matrix. Matrices are left to those layers' turn.
-func (n *network) componentBack(comp graph.Component, t, c int) {
+func (n *gradients) componentBack(comp graph.Component, t, c int) {
 	for _, k := range comp.Layers {
 		if l := n.Layers[k]; l.Input == graph.Hidden && l.Activation != graph.Softmax && l.Given != "" {
 			n.given(k, t, c)
@@ -85,7 +91,7 @@ func (n *network) componentBack(comp graph.Component, t, c int) {
 }
 
 // mark notes that layer k has gradients at c frames from t on.
-func (n *network) mark(k, t, c int) {
+func (n *gradients) mark(k, t, c int) {
 	m := n.reached[k]
 	for i := range c {
 		m.at[m.lead+t+i] = true
@@ -108,7 +114,7 @@ func runs(t, c int, key func(t int) bool, do func(t, c int, key bool)) {
 
 // where calls do for the runs of frames at which one of layers has a gradient,
 // after setting to zero what others of them lack.
-func (n *network) where(layers []int, t, c int, do func(t, c int)) {
+func (n *gradients) where(layers []int, t, c int, do func(t, c int)) {
 	some := func(t int) bool {
 		return slices.ContainsFunc(layers, func(k int) bool { return n.reached[k].has(t) })
 	}
@@ -127,14 +133,14 @@ func (n *network) where(layers []int, t, c int, do func(t, c int)) {
 	})
 }
 
-func (n *network) zero(k, t, c int) {
+func (n *gradients) zero(k, t, c int) {
 	n.do(schedule.Map{Op: cell.Zero, Out: n.rows(n.dy[k], t, c)})
 	n.mark(k, t, c)
 }
 
 // add calls do for the runs of frames at which layer k has a gradient that must
 // be added to, and those at which it has none.
-func (n *network) add(k, t, c int, do func(out schedule.View, t int, add bool)) {
+func (n *gradients) add(k, t, c int, do func(out schedule.View, t int, add bool)) {
 	runs(t, c, n.reached[k].has, func(t, c int, has bool) {
 		do(n.rows(n.dy[k], t, c), t, has)
 		n.mark(k, t, c)
@@ -142,7 +148,7 @@ func (n *network) add(k, t, c int, do func(out schedule.View, t int, add bool)) 
 }
 
 // given adds the gradient that comes with the data.
-func (n *network) given(k, t, c int) {
+func (n *gradients) given(k, t, c int) {
 	if first := n.size.History; t < first {
 		t, c = first, t+c-first
 	}
@@ -156,7 +162,7 @@ func (n *network) given(k, t, c int) {
 }
 
 // plus sets out to v or adds it.
-func (n *network) plus(out, v schedule.View, add bool) {
+func (n *gradients) plus(out, v schedule.View, add bool) {
 	if add {
 		n.do(schedule.Map{Op: cell.Add, Out: out, A: out, B: v})
 	} else {
@@ -166,7 +172,7 @@ func (n *network) plus(out, v schedule.View, add bool) {
 
 // productBack brings the gradients at the ends of p to frames [t, t+c) of the
 // layer that it comes from.
-func (n *network) productBack(p *product, t, c int) {
+func (n *gradients) productBack(p *product, t, c int) {
 	if n.dy[p.from].m == nil {
 		return
 	}
@@ -180,7 +186,7 @@ func (n *network) productBack(p *product, t, c int) {
 }
 
 // delta turns the gradient of layer k's activation into that of its sum (16).
-func (n *network) delta(k, t, c int) {
+func (n *gradients) delta(k, t, c int) {
 	l := n.Layers[k]
 	if l.Input != graph.Hidden || l.Activation == graph.Linear || l.Activation == graph.Softmax {
 		return
@@ -197,7 +203,7 @@ func (n *network) delta(k, t, c int) {
 
 // push brings layer k's gradient to the layers that connect to it without a
 // matrix, inside its component or outside: (17) and (18).
-func (n *network) push(k, t, c int, inside bool) {
+func (n *gradients) push(k, t, c int, inside bool) {
 	if n.Layers[k].Input != graph.Hidden {
 		return
 	}
@@ -222,7 +228,7 @@ func (n *network) push(k, t, c int, inside bool) {
 
 // share sets out to the gradient of layer k at the frames from t on by the
 // connection e, which is its operand at that place, or adds it.
-func (n *network) share(k int, e graph.Connection, place int, out schedule.View, t int, add bool) {
+func (n *gradients) share(k int, e graph.Connection, place int, out schedule.View, t int, add bool) {
 	c := out.Rows / n.size.Batch
 	delta, target := n.rows(n.dy[k], t, c), out
 	if add {
@@ -247,7 +253,7 @@ func (n *network) share(k int, e graph.Connection, place int, out schedule.View,
 
 // shareOfMaximum is the gradient of a maximum by one operand: it is what the
 // maxima with later operands let through.
-func (n *network) shareOfMaximum(out, delta schedule.View, operands []schedule.View, place int) {
+func (n *gradients) shareOfMaximum(out, delta schedule.View, operands []schedule.View, place int) {
 	before, pass := n.scratch(1, out.Rows, out.Cols), n.scratch(2, out.Rows, out.Cols)
 	n.do(schedule.Map{Op: cell.Copy, Out: out, A: delta})
 	for i := len(operands) - 1; i >= max(place, 1); i-- {
@@ -263,7 +269,7 @@ func (n *network) shareOfMaximum(out, delta schedule.View, operands []schedule.V
 }
 
 // weightGradients adds c frames from t on to the gradients of all weights (19).
-func (n *network) weightGradients(t, c int) {
+func (n *gradients) weightGradients(t, c int) {
 	for i := range n.products {
 		p := &n.products[i]
 		n.where(p.to, t, c, func(t, c int) {
@@ -303,14 +309,14 @@ func (n *network) weightGradients(t, c int) {
 }
 
 // biasGradient is where the gradient of layer k's jth bias lies.
-func (n *network) biasGradient(k, j int) schedule.View {
+func (n *gradients) biasGradient(k, j int) schedule.View {
 	slot := n.Layers[k].Bias[j]
 	return n.Gradient(slot.Param).All().Columns(slot.Offset, n.Layers[k].Size)
 }
 
 // start reports whether a gradient holds something already, and that it does
 // from now on.
-func (n *network) start(v schedule.View) bool {
+func (n *gradients) start(v schedule.View) bool {
 	begun := n.begun[v]
 	n.begun[v] = true
 	return begun
@@ -319,7 +325,7 @@ func (n *network) start(v schedule.View) bool {
 // finish completes the gradients: further biases of a layer have that of the
 // first, initial activations get theirs from before the first frame, and what no
 // error has reached is zero.
-func (n *network) finish() {
+func (n *gradients) finish() {
 	rest := func(v schedule.View) {
 		if !n.start(v) {
 			n.do(schedule.Map{Op: cell.Zero, Out: v})
@@ -356,7 +362,7 @@ func (n *network) finish() {
 }
 
 // settle sets to zero the gradients of layer k that no error has reached.
-func (n *network) settle(k, t, c int) {
+func (n *gradients) settle(k, t, c int) {
 	runs(t, c, n.reached[k].has, func(t, c int, has bool) {
 		if !has {
 			n.zero(k, t, c)
