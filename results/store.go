@@ -20,61 +20,12 @@ import (
 	"rnnbench/results/files"
 )
 
-// ManifestSchema names the version of Manifest.
-const ManifestSchema = "rnnbench.manifest/1"
-
 // Names of the files of a results folder.
 const (
 	recordsFile  = "records.jsonl"
 	manifestFile = "manifest.json"
 	latestFile   = "latest" // text: the id of the newest run
 )
-
-// A Manifest describes a run: what was asked for, where, and how it ended.
-type Manifest struct {
-	Schema  string `json:"schema"`
-	Records string `json:"records"` // schema of the records
-	Run     string `json:"run"`
-	Label   string `json:"label"`
-
-	Argv        []string        `json:"argv"`
-	Config      json.RawMessage `json:"config"` // as resolved from flags, environment, file and defaults
-	Environment Environment     `json:"env"`
-	Devices     []Device        `json:"devices"`
-	Plan        Plan            `json:"plan"`
-	Winners     []Winner        `json:"winners,omitempty"` // what a tune chose at each point; absent: no tune
-
-	PID      int            `json:"pid"` // of the process that wrote last
-	Started  time.Time      `json:"started"`
-	Resumed  []time.Time    `json:"resumed"`
-	Finished *time.Time     `json:"finished"` // null: running, or it was killed
-	Exit     *int           `json:"exit"`     // exit status of the process
-	Counts   map[Status]int `json:"counts"`   // newest records by status
-	Load     []float64      `json:"load"`     // load averages at the end, over 1, 5 and 15 minutes
-}
-
-// A Device is what a run measured on, as it described itself.
-type Device struct {
-	Key       string            `json:"key"` // as in Record.Device
-	Name      string            `json:"name"`
-	Peak      *float64          `json:"peak_flops_per_s"`
-	Bandwidth *float64          `json:"peak_bytes_per_s"`
-	Facts     map[string]string `json:"facts"`
-	// Machine is what the device's memories and workers give each other, for
-	// models of its speed; absent: not measured.
-	Machine json.RawMessage `json:"machine,omitempty"`
-}
-
-// OnGPU reports whether a device's key is that of a GPU.
-func OnGPU(key string) bool { return strings.HasPrefix(key, "cuda-") }
-
-// A Plan is what a run set out to measure.
-type Plan struct {
-	Hash    string `json:"hash"`    // of the points and techniques
-	Points  int    `json:"points"`  // problems
-	Records int    `json:"records"` // problems × techniques, skipped ones included
-	Summary string `json:"summary"`
-}
 
 // A file is the part of *os.File that a run needs.
 type file interface {

@@ -1,0 +1,182 @@
+package rnn
+
+import "fmt"
+
+// unwindow is the gradient of window.
+func (r *reference) unwindow(d []float64, width int) []float64 {
+	n := r.p.Cell.Window
+	out := make([]float64, r.rows*width)
+	for row := range r.rows {
+		for k := range n {
+			if from := row - k*r.Distinct; from >= 0 {
+				for i, v := range d[(row*n+k)*width : (row*n+k+1)*width] {
+					out[from*width+i] += v
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (r *reference) backward() {
+	p, b, h := r.p, r.Distinct, r.p.Hidden
+	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
+	dout := make([]float64, r.rows*h)
+	fresh := dout[(r.rows-r.fresh)*h:]
+	if v := p.Output; v > 0 {
+		scale := 1 / float64(p.Steps*p.Batch)
+		for row, target := range r.Get("target") {
+			for k := range v {
+				g := r.prob[row*v+k]
+				if k == int(target) {
+					g--
+				}
+				r.prob[row*v+k] = g * scale
+			}
+		}
+		top := r.layers[p.Layers-1].state[0][b*h+(r.rows-r.fresh)*h:]
+		r.dWout = r.outer(r.prob, top, v, h)
+		r.dBout = r.sum(r.prob, v)
+		mul(fresh, r.prob, r.Get("weight_out"), r.fresh, v, h)
+	} else {
+		copy(fresh, widen(r.Get("dy")))
+	}
+	for l := p.Layers - 1; l >= 0; l-- {
+		y := &r.layers[l]
+		y.dPre = make([]float64, r.rows*gh)
+		y.dRec = make([]float64, r.rows*rh)
+		y.dP = make([]float64, b*len(p.Cell.Peeps)*h)
+		y.dState = make([][]float64, len(p.Cell.States))
+		for s := range y.dState {
+			y.dState[s] = make([]float64, b*h)
+		}
+		for t := p.Frames() - 1; t >= 0; t-- {
+			r.units(func(j, from, to int) {
+				at := r.vectors(y, t*b+j, y.dState, dout)
+				for u := from; u < to; u++ {
+					p.Cell.Backward.Eval(at(u))
+				}
+			})
+			if !p.Cell.SplitGrad {
+				for row := t * b; row < (t+1)*b; row++ {
+					copy(y.dRec[row*rh:(row+1)*rh], y.dPre[row*gh:])
+				}
+			}
+			through := y.dState[p.Cell.Through]
+			if !p.Cell.DirectPrev(p.Cell.Through) {
+				clear(through)
+			}
+			mul(through, y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, h)
+		}
+		y.dBX = r.sum(y.dPre, gh)
+		if rh > 0 {
+			y.dR, y.dBR = r.outer(y.dRec, y.state[p.Cell.Through][:r.rows*h], rh, h), r.sum(y.dRec, rh)
+		}
+		if len(p.Cell.Peeps) > 0 {
+			y.dP = r.sum(y.dP, len(p.Cell.Peeps)*h)
+		}
+		if l == 0 && p.OneHot {
+			y.dW = make([]float64, p.FanIn(l)*gh)
+			r.lookUp(func(row, at int) {
+				for k, g := range y.dPre[row*gh : (row+1)*gh] {
+					y.dW[at+k] += g * r.copies(row%b)
+				}
+			})
+			continue
+		}
+		y.dW = r.outer(y.dPre, y.in, gh, p.FanIn(l))
+		dIn := make([]float64, r.rows*p.FanIn(l))
+		mul(dIn, y.dPre, y.weightX, r.rows, gh, p.FanIn(l))
+		dout = r.unwindow(dIn, p.Width(l))
+	}
+	if !p.OneHot {
+		r.dx = dout
+	}
+}
+
+// answer lists the results in the order of Plan.Read.
+func (r *reference) answer() []Tensor {
+	p, b, h := r.p, r.Distinct, r.p.Hidden
+	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
+	var out []Tensor
+	add := func(name string, rows, cols int, perSequence, gradient bool, v []float64) {
+		out = append(out, Tensor{Name: name, Rows: rows, Cols: cols, PerSequence: perSequence, Gradient: gradient, Values: v})
+	}
+	for l, y := range r.layers {
+		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+		for i, s := range p.Cell.States {
+			add(name(s), r.rows, h, true, false, y.state[i][b*h:])
+		}
+		if p.Pass != Train {
+			continue
+		}
+		wr, wc := gh, p.FanIn(l)
+		if l == 0 && p.OneHot {
+			wr, wc = wc, wr
+		}
+		add(name("grad_weight_ih"), wr, wc, false, true, y.dW)
+		if rh > 0 {
+			add(name("grad_weight_hh"), rh, h, false, true, y.dR)
+		}
+		add(name("grad_bias_ih"), 1, gh, false, true, y.dBX)
+		if rh > 0 {
+			add(name("grad_bias_hh"), 1, rh, false, true, y.dBR)
+		}
+		if n := len(p.Cell.Peeps); n > 0 {
+			add(name("grad_peephole"), 1, n*h, false, true, y.dP)
+		}
+		for i, s := range p.Cell.States {
+			add(name("grad_"+s+"0"), b, h, true, true, y.dState[i])
+		}
+	}
+	if v := p.Output; v > 0 {
+		add("loss", r.fresh, 1, true, false, r.loss)
+		if p.Pass == Train {
+			add("grad_weight_out", v, h, false, true, r.dWout)
+			add("grad_bias_out", 1, v, false, true, r.dBout)
+		} else {
+			add("prob", r.fresh, v, true, false, r.prob)
+		}
+	}
+	if r.dx != nil {
+		add("dx", r.rows, p.Input, true, true, r.dx)
+	}
+	return out
+}
+
+// outer is gᵀ·in summed over all steps and sequences of the batch: rows of g
+// and in are distinct sequences, each counted as often as the batch repeats it.
+func (r *reference) outer(g, in []float64, gcols, icols int) []float64 {
+	out := make([]float64, gcols*icols)
+	rows := len(g) / gcols
+	parallel(gcols, func(k int) {
+		o := out[k*icols : (k+1)*icols]
+		factor := func(row int) float64 { return g[row*gcols+k] * r.copies(row%r.Distinct) }
+		row := 0
+		for ; row+4 <= rows; row += 4 {
+			f0, f1, f2, f3 := factor(row), factor(row+1), factor(row+2), factor(row+3)
+			v0, v1, v2, v3 := four(in[row*icols:], icols)
+			for i := range o {
+				o[i] = o[i] + f0*v0[i] + f1*v1[i] + f2*v2[i] + f3*v3[i]
+			}
+		}
+		for ; row < rows; row++ {
+			f := factor(row)
+			for i, v := range in[row*icols : (row+1)*icols] {
+				o[i] += f * v
+			}
+		}
+	})
+	return out
+}
+
+// sum is the sum of g's rows over all steps and sequences of the batch.
+func (r *reference) sum(g []float64, cols int) []float64 {
+	out := make([]float64, cols)
+	for row := range len(g) / cols {
+		for k, v := range g[row*cols : (row+1)*cols] {
+			out[k] += v * r.copies(row%r.Distinct)
+		}
+	}
+	return out
+}
