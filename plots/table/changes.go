@@ -11,6 +11,12 @@ import (
 	"rnnbench/results/compare"
 )
 
+// A changed is a change with its comparison.
+type changed struct {
+	of *compare.Comparison
+	*compare.Change
+}
+
 // Changes lists what became of each point of compared runs, sorted by point,
 // with a summary of each run in the notes. Where only is not empty it lists
 // those verdicts alone.
@@ -21,18 +27,37 @@ func Changes(list []compare.Comparison, o compare.Options, only []compare.Verdic
 			all = append(all, list[i].Changes[j].Record())
 		}
 	}
-	t := &Table{Title: title(all)}
 	axes := slices.DeleteFunc(quantity.Axes(), func(a quantity.Axis) bool { return a.Name == "impl" })
-	var fill []func(c *compare.Comparison, ch *compare.Change) Cell
-	column := func(c Column, f func(c *compare.Comparison, ch *compare.Change) Cell) {
-		t.Columns = append(t.Columns, c)
-		fill = append(fill, f)
+	t := &changeColumns{builder[changed]{Table: &Table{Title: title(all)}}}
+	t.points(all, axes, len(list) > 1)
+	t.times()
+	t.verdicts()
+	for i := range list {
+		c := &list[i]
+		for _, ch := range inOrder(c, axes) {
+			if only == nil || slices.Contains(only, ch.Verdict) {
+				t.row(changed{c, ch})
+			}
+		}
+		t.Notes = append(t.Notes, summary(c, o)...)
 	}
+	t.spare("p", "interval")
+	t.Notes = append(t.Notes, methods(list, o)...)
+	t.Notes = append(t.Notes, quantity.Doubts(sides(list))...)
+	return t.Table
+}
+
+// changeColumns make a table of changes.
+type changeColumns struct{ builder[changed] }
+
+// points adds the run, the axes and the technique. Axes along which records differ have
+// a heading, and so have runs where there are several.
+func (t *changeColumns) points(all []*results.Record, axes []quantity.Axis, several bool) {
 	run := Column{Key: "run"}
-	if len(list) > 1 {
+	if several {
 		run.Name = "run"
 	}
-	column(run, func(c *compare.Comparison, _ *compare.Change) Cell { return Text(c.New) })
+	t.column(run, func(c changed) Cell { return Text(c.of.New) })
 	varying := map[string]bool{}
 	for _, a := range quantity.Varying(all) {
 		varying[a.Name] = true
@@ -42,63 +67,50 @@ func Changes(list []compare.Comparison, o compare.Options, only []compare.Verdic
 		if varying[a.Name] {
 			c.Name = a.Name
 		}
-		column(c, func(_ *compare.Comparison, ch *compare.Change) Cell { return axisCell(a, ch.Record()) })
+		t.column(c, func(c changed) Cell { return axisCell(a, c.Record()) })
 	}
-	column(Column{Name: "impl", Key: "impl"}, func(_ *compare.Comparison, ch *compare.Change) Cell { return Text(quantity.Label(ch.Record())) })
+	t.column(Column{Name: "impl", Key: "impl"}, func(c changed) Cell { return Text(quantity.Label(c.Record())) })
 	knobs := varyingKnobs(all)
 	settings := Column{Key: "knobs"}
 	if len(knobs) > 0 {
 		settings.Name = "knobs"
 	}
-	column(settings, func(_ *compare.Comparison, ch *compare.Change) Cell { return knobCell(ch.Record(), knobs) })
-	column(Column{Name: "before", Key: "before_s", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell { return timeCell(ch.Base) })
-	column(Column{Name: "now", Key: "now_s", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell { return timeCell(ch.New) })
-	column(Column{Name: "change", Key: "ratio", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell {
-		return Number(ch.Ratio.Value, change(ch.Ratio.Value))
+	t.column(settings, func(c changed) Cell { return knobCell(c.Record(), knobs) })
+}
+
+// times adds both times and their ratio.
+func (t *changeColumns) times() {
+	t.column(Column{Name: "before", Key: "before_s", Right: true}, func(c changed) Cell { return timeCell(c.Base) })
+	t.column(Column{Name: "now", Key: "now_s", Right: true}, func(c changed) Cell { return timeCell(c.New) })
+	t.column(Column{Name: "change", Key: "ratio", Right: true}, func(c changed) Cell {
+		return Number(c.Ratio.Value, change(c.Ratio.Value))
 	})
-	column(Column{Name: "interval", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell { return Cell{Text: span(ch.Ratio)} })
-	column(Column{Key: "ratio_lo"}, func(_ *compare.Comparison, ch *compare.Change) Cell { return Number(ch.Ratio.Lo, "") })
-	column(Column{Key: "ratio_hi"}, func(_ *compare.Comparison, ch *compare.Change) Cell { return Number(ch.Ratio.Hi, "") })
-	column(Column{Name: "p", Key: "p_holm", Right: true}, func(_ *compare.Comparison, ch *compare.Change) Cell {
-		return Number(ch.P, probability(ch.P))
-	})
-	column(Column{Key: "spread"}, func(_ *compare.Comparison, ch *compare.Change) Cell { return Number(ch.Spread, "") })
-	column(Column{Key: "runs_enough"}, func(_ *compare.Comparison, ch *compare.Change) Cell {
-		if ch.Enough == 0 {
+	t.column(Column{Name: "interval", Right: true}, func(c changed) Cell { return Cell{Text: span(c.Ratio)} })
+	t.column(Column{Key: "ratio_lo"}, func(c changed) Cell { return Number(c.Ratio.Lo, "") })
+	t.column(Column{Key: "ratio_hi"}, func(c changed) Cell { return Number(c.Ratio.Hi, "") })
+}
+
+// verdicts adds what the tests say.
+func (t *changeColumns) verdicts() {
+	t.column(Column{Name: "p", Key: "p_holm", Right: true}, func(c changed) Cell { return Number(c.P, probability(c.P)) })
+	t.column(Column{Key: "spread"}, func(c changed) Cell { return Number(c.Spread, "") })
+	t.column(Column{Key: "runs_enough"}, func(c changed) Cell {
+		if c.Enough == 0 {
 			return Cell{}
 		}
-		return Int(ch.Enough)
+		return Int(c.Enough)
 	})
-	column(Column{Name: "verdict", Key: "verdict"}, func(_ *compare.Comparison, ch *compare.Change) Cell {
-		c := Text(string(ch.Verdict))
-		switch ch.Verdict {
+	t.column(Column{Name: "verdict", Key: "verdict"}, func(c changed) Cell {
+		cell := Text(string(c.Verdict))
+		switch c.Verdict {
 		case compare.Faster, compare.Fixed:
-			c.Grade = Near
+			cell.Grade = Near
 		case compare.Slower, compare.Broken:
-			c.Grade = Worst
+			cell.Grade = Worst
 		}
-		return c
+		return cell
 	})
-	column(Column{Name: "why", Key: "why"}, func(_ *compare.Comparison, ch *compare.Change) Cell { return Text(ch.Why) })
-
-	for i := range list {
-		c := &list[i]
-		for _, ch := range inOrder(c, axes) {
-			if only != nil && !slices.Contains(only, ch.Verdict) {
-				continue
-			}
-			row := make([]Cell, len(fill))
-			for j, f := range fill {
-				row[j] = f(c, ch)
-			}
-			t.Rows = append(t.Rows, row)
-		}
-		t.Notes = append(t.Notes, summary(c, o)...)
-	}
-	t.spare("p", "interval")
-	t.Notes = append(t.Notes, methods(list, o)...)
-	t.Notes = append(t.Notes, quantity.Doubts(sides(list))...)
-	return t
+	t.column(Column{Name: "why", Key: "why"}, func(c changed) Cell { return Text(c.Why) })
 }
 
 // sides are the records of all changes, before and now.

@@ -5,6 +5,19 @@ import (
 	"strings"
 )
 
+// A page is a table on its way to a terminal of some width.
+type page struct {
+	*Table
+	w *bytes.Buffer
+	o Options
+}
+
+// with is the page of another table.
+func (t page) with(other *Table) page {
+	t.Table = other
+	return t
+}
+
 // A layout is how wide the columns of a table without boxes are.
 type layout struct {
 	widths []int
@@ -17,9 +30,9 @@ const tall = 3
 
 // layOut finds a layout that fits the terminal, in which text columns are
 // wrapped; false: there is none in which rows stay readable.
-func (t *Table) layOut(o Options) (layout, bool) {
+func (t page) layOut() (layout, bool) {
 	for _, gap := range []int{2, 1} {
-		if l, ok := t.widthsOf(len(t.Columns), gap, o); ok && t.height(l.widths, o) <= tall {
+		if l, ok := t.widthsOf(len(t.Columns), gap); ok && t.height(l.widths) <= tall {
 			return l, true
 		}
 	}
@@ -27,27 +40,27 @@ func (t *Table) layOut(o Options) (layout, bool) {
 }
 
 // hang is layOut with the last column, where it is a text, below its row.
-func (t *Table) hang(o Options) (layout, bool) {
+func (t page) hang() (layout, bool) {
 	n := len(t.Columns)
 	if n < 2 || t.Columns[n-1].Right {
 		return layout{}, false
 	}
-	l, ok := t.widthsOf(n-1, 2, o)
+	l, ok := t.widthsOf(n-1, 2)
 	l.hang = true
-	return l, ok && t.height(l.widths, o) <= tall
+	return l, ok && t.height(l.widths) <= tall
 }
 
 // widthsOf finds widths for the first n columns: the widest texts give way first.
-func (t *Table) widthsOf(n, gap int, o Options) (layout, bool) {
+func (t page) widthsOf(n, gap int) (layout, bool) {
 	const broken = 24 // a word that is longer is broken
-	natural, least := t.natural(o)[:n], make([]int, n)
+	natural, least := t.natural()[:n], make([]int, n)
 	for i, c := range t.Columns[:n] {
-		least[i] = longest(spell(c.Name, o))
+		least[i] = longest(spell(c.Name, t.o))
 		if c.Right { // its heading is wrapped first
 			natural[i] = least[i]
 		}
 		for _, row := range t.Rows {
-			text := spell(row[i].Text, o)
+			text := spell(row[i].Text, t.o)
 			word := min(longest(text), broken)
 			if c.Right && strings.ContainsAny(text, "0123456789") { // a number
 				word = columns(text)
@@ -58,7 +71,7 @@ func (t *Table) widthsOf(n, gap int, o Options) (layout, bool) {
 			least[i] = min(least[i]+further, natural[i])
 		}
 	}
-	for sum(natural)+gap*(n-1) > o.Width {
+	for sum(natural)+gap*(n-1) > t.o.Width {
 		widest := -1
 		for i := range natural {
 			if natural[i] > least[i] && (widest < 0 || natural[i] > natural[widest]) {
@@ -74,11 +87,11 @@ func (t *Table) widthsOf(n, gap int, o Options) (layout, bool) {
 }
 
 // height is how many lines the tallest row takes.
-func (t *Table) height(widths []int, o Options) int {
+func (t page) height(widths []int) int {
 	most := 1
 	for _, row := range t.Rows {
 		for i, width := range widths {
-			most = max(most, len(t.linesOf(row, i, width, o)))
+			most = max(most, len(t.linesOf(row, i, width)))
 		}
 	}
 	return most
@@ -89,8 +102,8 @@ func (t *Table) height(widths []int, o Options) int {
 const further = 2
 
 // linesOf wraps a cell.
-func (t *Table) linesOf(row []Cell, i, width int, o Options) []string {
-	text := spell(row[i].Text, o)
+func (t page) linesOf(row []Cell, i, width int) []string {
+	text := spell(row[i].Text, t.o)
 	if i == 0 && !t.Columns[i].Right {
 		return strings.Split(Paragraph(text, width, further), "\n")
 	}
@@ -98,18 +111,18 @@ func (t *Table) linesOf(row []Cell, i, width int, o Options) []string {
 }
 
 // lines writes t without boxes: a heading, a rule and the rows.
-func (t *Table) lines(w *bytes.Buffer, l layout, o Options) {
-	t.heading(w, o)
-	t.grid(w, l, o)
-	t.footnotes(w, o)
+func (t page) lines(l layout) {
+	t.heading()
+	t.grid(l)
+	t.footnotes()
 }
 
 // grid is lines without title and notes.
-func (t *Table) grid(w *bytes.Buffer, l layout, o Options) {
+func (t page) grid(l layout) {
 	names := make([]Cell, len(t.Columns))
 	rule := make([]Cell, len(l.widths))
 	dash := "─"
-	if o.ASCII {
+	if t.o.ASCII {
 		dash = "-"
 	}
 	for i, c := range t.Columns {
@@ -118,19 +131,19 @@ func (t *Table) grid(w *bytes.Buffer, l layout, o Options) {
 			rule[i] = Cell{Text: strings.Repeat(dash, l.widths[i])}
 		}
 	}
-	t.line(w, names, l, o)
-	t.line(w, rule, layout{widths: l.widths, gap: l.gap}, o)
+	t.line(names, l)
+	t.line(rule, layout{widths: l.widths, gap: l.gap})
 	for _, row := range t.Rows {
-		t.line(w, row, l, o)
+		t.line(row, l)
 	}
 }
 
 // line writes a row, in as many lines as its tallest cell takes.
-func (t *Table) line(w *bytes.Buffer, row []Cell, l layout, o Options) {
+func (t page) line(row []Cell, l layout) {
 	cells := make([][]string, len(l.widths))
 	tall := 1
 	for i, width := range l.widths {
-		cells[i] = t.linesOf(row, i, width, o)
+		cells[i] = t.linesOf(row, i, width)
 		tall = max(tall, len(cells[i]))
 	}
 	for n := range tall {
@@ -142,67 +155,67 @@ func (t *Table) line(w *bytes.Buffer, row []Cell, l layout, o Options) {
 			}
 			blank := strings.Repeat(" ", max(0, width-columns(text)))
 			if t.Columns[i].Right {
-				b.WriteString(blank + paint(row[i], text, o))
+				b.WriteString(blank + paint(row[i], text, t.o))
 			} else {
-				b.WriteString(paint(row[i], text, o) + blank)
+				b.WriteString(paint(row[i], text, t.o) + blank)
 			}
 			b.WriteString(strings.Repeat(" ", l.gap))
 		}
-		w.WriteString(strings.TrimRight(b.String(), " ") + "\n")
+		t.w.WriteString(strings.TrimRight(b.String(), " ") + "\n")
 	}
 	if last := row[len(row)-1]; l.hang && last.Text != "" {
 		const indent = 4
-		for _, text := range wrap(spell(last.Text, o), o.Width-indent) {
-			w.WriteString(strings.Repeat(" ", indent) + paint(last, text, o) + "\n")
+		for _, text := range wrap(spell(last.Text, t.o), t.o.Width-indent) {
+			t.w.WriteString(strings.Repeat(" ", indent) + paint(last, text, t.o) + "\n")
 		}
 	}
 }
 
 // blocks writes each row as a paragraph of its own: the first cell, and below it
 // the others with their headings.
-func (t *Table) blocks(w *bytes.Buffer, o Options) {
+func (t page) blocks() {
 	const indent = 2
-	t.heading(w, o)
+	t.heading()
 	names := 0
 	for _, c := range t.Columns[1:] {
-		names = max(names, columns(spell(c.Name, o)))
+		names = max(names, columns(spell(c.Name, t.o)))
 	}
 	for n, row := range t.Rows {
 		if n > 0 {
-			w.WriteString("\n")
+			t.w.WriteString("\n")
 		}
-		first := spell(row[0].Text, o)
+		first := spell(row[0].Text, t.o)
 		if c := t.Columns[0]; c.Right { // a number says too little alone
-			first = spell(c.Name, o) + " " + first
+			first = spell(c.Name, t.o) + " " + first
 		}
-		w.WriteString(Paragraph(first, o.Width, indent) + "\n")
+		t.w.WriteString(Paragraph(first, t.o.Width, indent) + "\n")
 		for i, c := range row[1:] {
 			if c.Text == "" {
 				continue
 			}
-			name := spell(t.Columns[i+1].Name, o)
-			for j, text := range wrap(spell(c.Text, o), o.Width-names-2*indent) {
+			name := spell(t.Columns[i+1].Name, t.o)
+			for j, text := range wrap(spell(c.Text, t.o), t.o.Width-names-2*indent) {
 				if j > 0 {
 					name = ""
 				}
-				w.WriteString(strings.Repeat(" ", indent) + name + strings.Repeat(" ", names-columns(name)+indent) + paint(c, text, o) + "\n")
+				t.w.WriteString(strings.Repeat(" ", indent) + name + strings.Repeat(" ", names-columns(name)+indent) + paint(c, text, t.o) + "\n")
 			}
 		}
 	}
-	t.footnotes(w, o)
+	t.footnotes()
 }
 
 // heading writes the title.
-func (t *Table) heading(w *bytes.Buffer, o Options) {
+func (t page) heading() {
 	if t.Title != "" {
-		w.WriteString(parts(spell(t.Title, o), o.Width, o) + "\n")
+		t.w.WriteString(parts(spell(t.Title, t.o), t.o.Width, t.o) + "\n")
 	}
 }
 
 // footnotes writes the notes.
-func (t *Table) footnotes(w *bytes.Buffer, o Options) {
+func (t page) footnotes() {
 	for _, n := range t.Notes {
-		w.WriteString(Paragraph(spell(n, o), o.Width, 4) + "\n")
+		t.w.WriteString(Paragraph(spell(n, t.o), t.o.Width, 4) + "\n")
 	}
 }
 

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 )
@@ -183,31 +182,32 @@ func (t *Table) spare(names ...string) {
 // fitted writes t so that no line is longer than the terminal is wide: in boxes
 // where there is room, else between
 // lines, else as several tables, else as blocks.
-func (t *Table) fitted(w *bytes.Buffer, o Options) error {
+func (t page) fitted() error {
 	s := t
 	for _, simpler := range []func(*Table) *Table{nil, (*Table).withoutConstants} {
 		if simpler != nil {
-			s = simpler(s)
+			s = s.with(simpler(s.Table))
 		}
-		if natural := s.natural(o); sum(natural)+3*len(natural)+1 <= o.Width {
-			return s.boxed(w, o)
+		if natural := s.natural(); sum(natural)+3*len(natural)+1 <= t.o.Width {
+			return s.boxed()
 		}
 	}
-	s = s.brief().withoutEmpty().withoutConstants()
-	for spared, ok := s, true; ok; spared, ok = spared.withoutOptional() {
-		if l, fits := spared.layOut(o); fits {
-			spared.lines(w, l, o)
+	s = s.with(s.brief().withoutEmpty().withoutConstants())
+	for spared, ok := s.Table, true; ok; spared, ok = spared.withoutOptional() {
+		p := s.with(spared)
+		if l, fits := p.layOut(); fits {
+			p.lines(l)
 			return nil
 		}
 	}
-	if l, fits := s.hang(o); fits {
-		s.lines(w, l, o)
+	if l, fits := s.hang(); fits {
+		s.lines(l)
 		return nil
 	}
-	if s.stack(w, o) {
+	if s.stack() {
 		return nil
 	}
-	t.blocks(w, o)
+	t.blocks()
 	return nil
 }
 
@@ -219,12 +219,12 @@ func sum(list []int) (n int) {
 }
 
 // natural is how wide each column is when nothing is wrapped.
-func (t *Table) natural(o Options) []int {
+func (t page) natural() []int {
 	widths := make([]int, len(t.Columns))
 	for i, c := range t.Columns {
-		widths[i] = columns(spell(c.Name, o))
+		widths[i] = columns(spell(c.Name, t.o))
 		for _, row := range t.Rows {
-			widths[i] = max(widths[i], columns(spell(row[i].Text, o)))
+			widths[i] = max(widths[i], columns(spell(row[i].Text, t.o)))
 		}
 	}
 	return widths

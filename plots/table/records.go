@@ -2,7 +2,6 @@ package table
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,9 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/results"
 )
+
+// recordColumns make a table of records.
+type recordColumns struct{ builder[*results.Record] }
 
 // Records lists one record a row, sorted by point and then as legends list
 // techniques. Axes along which the records do not differ are in the title
@@ -19,7 +21,6 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 		return nil, fmt.Errorf("table: no records to show")
 	}
 	all := quantity.Latest(recs)
-	base := quantity.NewBaseline(recs, baseline)
 	axes := slices.DeleteFunc(quantity.Axes(), func(a quantity.Axis) bool { return a.Name == "impl" })
 	impl, err := quantity.AxisOf("impl", nil)
 	if err != nil {
@@ -33,44 +34,62 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 		}
 		return strings.Compare(x.Key(), y.Key())
 	})
+	c := &recordColumns{builder[*results.Record]{Table: &Table{Title: title(all)}}}
+	c.points(all, axes)
+	c.techniques(all)
+	c.times(all)
+	if err := c.measures(all, quantity.NewBaseline(recs, baseline), baseline); err != nil {
+		return nil, err
+	}
+	c.outcomes(all)
+	for _, r := range all {
+		c.row(r)
+	}
+	c.Notes = append(c.Notes, quantity.Doubts(all)...)
+	c.Fold(all)
+	return c.Table, nil
+}
+
+// points adds the axes. Those along which records differ have a heading.
+func (t *recordColumns) points(all []*results.Record, axes []quantity.Axis) {
 	varying := map[string]bool{}
 	for _, a := range quantity.Varying(all) {
 		varying[a.Name] = true
-	}
-	knobs := varyingKnobs(all)
-
-	t := &Table{Title: title(all)}
-	var fill []func(r *results.Record) Cell
-	column := func(c Column, f func(r *results.Record) Cell) {
-		t.Columns = append(t.Columns, c)
-		fill = append(fill, f)
 	}
 	for _, a := range axes {
 		c := Column{Key: a.Name, Right: a.Numeric}
 		if varying[a.Name] {
 			c.Name = a.Name
 		}
-		column(c, func(r *results.Record) Cell {
+		t.column(c, func(r *results.Record) Cell {
 			if n, ok := r.Point.Axis(a.Name); ok && a.Numeric {
 				return Cell{Text: a.Text(r), Value: n}
 			}
 			return Text(a.Text(r))
 		})
 	}
-	column(Column{Name: "impl", Key: "impl"}, func(r *results.Record) Cell { return Text(quantity.Label(r)) })
-	column(Column{Key: "technique"}, func(r *results.Record) Cell { return Text(r.Impl.Name) })
-	column(Column{Key: "streams_used"}, func(r *results.Record) Cell { return Int(r.Impl.Streams) })
+}
+
+// techniques adds what ran, and who chose it.
+func (t *recordColumns) techniques(all []*results.Record) {
+	t.column(Column{Name: "impl", Key: "impl"}, func(r *results.Record) Cell { return Text(quantity.Label(r)) })
+	t.column(Column{Key: "technique"}, func(r *results.Record) Cell { return Text(r.Impl.Name) })
+	t.column(Column{Key: "streams_used"}, func(r *results.Record) Cell { return Int(r.Impl.Streams) })
+	knobs := varyingKnobs(all)
 	settings := Column{Key: "knobs"}
 	if len(knobs) > 0 {
 		settings.Name = "knobs"
 	}
-	column(settings, func(r *results.Record) Cell { return knobCell(r, knobs) })
-	for _, c := range choiceColumns(t, all) {
-		column(c.Column, c.cell)
+	t.column(settings, func(r *results.Record) Cell { return knobCell(r, knobs) })
+	for _, c := range choiceColumns(t.Table, all) {
+		t.column(c.Column, c.cell)
 	}
+}
 
+// times adds the time of a run with its interval.
+func (t *recordColumns) times(all []*results.Record) {
 	best := fastest(all)
-	column(Column{Name: "time", Key: "time_s", Right: true}, func(r *results.Record) Cell {
+	t.column(Column{Name: "time", Key: "time_s", Right: true}, func(r *results.Record) Cell {
 		v, ok := quantity.Time(r)
 		if !ok {
 			return Cell{}
@@ -79,7 +98,7 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 		c.Grade = gradeOf(v.Value / best[pointOf(r)])
 		return c
 	})
-	column(Column{Name: "± CI", Right: true}, func(r *results.Record) Cell {
+	t.column(Column{Name: "± CI", Right: true}, func(r *results.Record) Cell {
 		v, ok := quantity.Time(r)
 		switch {
 		case !ok:
@@ -97,8 +116,12 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 			return Number(*pick(r.Stats), "")
 		}
 	}
-	column(Column{Key: "ci_lo_s"}, end(func(s *results.Stats) *float64 { return s.Lo }))
-	column(Column{Key: "ci_hi_s"}, end(func(s *results.Stats) *float64 { return s.Hi }))
+	t.column(Column{Key: "ci_lo_s"}, end(func(s *results.Stats) *float64 { return s.Lo }))
+	t.column(Column{Key: "ci_hi_s"}, end(func(s *results.Stats) *float64 { return s.Hi }))
+}
+
+// measures adds what follows from the time, as far as it is known.
+func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, baseline string) error {
 	measures := []string{"flops"}
 	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.PeakFLOPS() > 0 }) {
 		measures = append(measures, "percent")
@@ -109,9 +132,9 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 	for _, name := range measures {
 		m, err := quantity.MeasureOf(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		column(measureColumn(m, baseline), func(r *results.Record) Cell {
+		t.column(measureColumn(m, baseline), func(r *results.Record) Cell {
 			v, ok := m.Of(r, base.For(r))
 			if !ok {
 				return Cell{}
@@ -119,32 +142,26 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 			return t.measured(m, v.Value)
 		})
 	}
-	column(Column{Key: "mem_bytes"}, func(r *results.Record) Cell { return Cell{Value: r.Work.Memory} })
-	column(Column{Name: "status", Key: "status"}, t.status)
+	return nil
+}
+
+// outcomes adds memory, status, reasons and warnings.
+func (t *recordColumns) outcomes(all []*results.Record) {
+	t.column(Column{Key: "mem_bytes"}, func(r *results.Record) Cell { return Cell{Value: r.Work.Memory} })
+	t.column(Column{Name: "status", Key: "status"}, t.status)
 	word := func(p *string) Cell {
 		if p == nil {
 			return Cell{}
 		}
 		return Text(*p)
 	}
-	column(Column{Key: "reason_code"}, func(r *results.Record) Cell { return word(r.ReasonCode) })
-	column(Column{Key: "reason"}, func(r *results.Record) Cell { return word(r.Reason) })
+	t.column(Column{Key: "reason_code"}, func(r *results.Record) Cell { return word(r.ReasonCode) })
+	t.column(Column{Key: "reason"}, func(r *results.Record) Cell { return word(r.Reason) })
 	warnings := Column{Key: "warnings", Into: "status"}
 	if slices.ContainsFunc(all, func(r *results.Record) bool { return len(r.Warnings) > 0 }) {
 		warnings.Name = "warnings"
 	}
-	column(warnings, func(r *results.Record) Cell { return Text(strings.Join(r.Warnings, " ")) })
-
-	for _, r := range all {
-		row := make([]Cell, len(fill))
-		for i, f := range fill {
-			row[i] = f(r)
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	t.Notes = append(t.Notes, quantity.Doubts(all)...)
-	t.Fold(all)
-	return t, nil
+	t.column(warnings, func(r *results.Record) Cell { return Text(strings.Join(r.Warnings, " ")) })
 }
 
 // measureColumn is the column of a measure. A narrow terminal has the unit in the
@@ -293,126 +310,4 @@ func knobCell(r *results.Record, shown []string) Cell {
 		}
 	}
 	return Cell{Text: strings.Join(text, " "), Value: strings.Join(value, " ")}
-}
-
-// Pivot lays the measure of the records out along two axes. A place that has no
-// result says why. Speed-ups are over the technique named baseline.
-func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Table, error) {
-	if len(recs) == 0 {
-		return nil, fmt.Errorf("table: no records to show")
-	}
-	across, err := quantity.AxisOf(columns, recs)
-	if err != nil {
-		return nil, fmt.Errorf("table: %w", err)
-	}
-	down, err := quantity.AxisOf(rows, recs)
-	if err != nil {
-		return nil, fmt.Errorf("table: %w", err)
-	}
-	if rows == columns {
-		return nil, fmt.Errorf("table: rows and columns are both %s: choose two different axes", rows)
-	}
-	m, err := quantity.MeasureOf(measure)
-	if err != nil {
-		return nil, fmt.Errorf("table: %w", err)
-	}
-	base := quantity.NewBaseline(recs, baseline)
-	if m.Ratio && base.Empty() {
-		return nil, fmt.Errorf("table: the baseline %q has no result to compare with: choose another baseline", baseline)
-	}
-	all := quantity.Latest(recs)
-	// What differs besides becomes columns in front, so that no value hides another.
-	left := slices.DeleteFunc(quantity.Left(all, down, across), func(a quantity.Axis) bool { return a.Name == rows || a.Name == columns })
-	key := append(slices.Clone(left), down)
-	chosen, tuned := quantity.Choose(all, append(slices.Clone(key), across)...)
-
-	name := m.Title
-	switch {
-	case m.Ratio:
-		name += " over " + baseline
-	case m.Name == "flops": // cells may leave it out
-		name += " in " + m.Unit
-	}
-	t := &Table{Title: strings.Join(slices.DeleteFunc([]string{name, title(all)}, func(s string) bool { return s == "" }), " · ")}
-	for _, a := range key {
-		t.Columns = append(t.Columns, Column{Name: a.Name, Key: a.Name, Right: a.Numeric})
-	}
-	column := map[string]int{}
-	for _, group := range quantity.Split(chosen, across) {
-		column[across.Text(group[0])] = len(t.Columns)
-		tag := across.Tag(group[0])
-		t.Columns = append(t.Columns, Column{Name: tag, Key: tag, Right: true})
-	}
-	at := map[string]int{}
-	values := [][]float64{}
-	for _, r := range chosen {
-		k := ""
-		for _, a := range key {
-			k += a.Text(r) + "\x00"
-		}
-		i, seen := at[k]
-		if !seen {
-			i = len(t.Rows)
-			at[k] = i
-			row := make([]Cell, len(t.Columns))
-			for j, a := range key {
-				row[j] = axisCell(a, r)
-			}
-			t.Rows = append(t.Rows, row)
-			values = append(values, make([]float64, len(t.Columns)))
-		}
-		j := column[across.Text(r)]
-		v, ok := m.Of(r, base.For(r))
-		switch {
-		case ok:
-			t.Rows[i][j] = Number(v.Value, m.Format(v.Value))
-			if m.Name == "flops" {
-				t.Rows[i][j].Brief = quantity.Short(v.Value)
-			}
-			values[i][j] = v.Value
-		case r.Seconds() > 0:
-			t.Rows[i][j].Text = "n/a"
-		default:
-			t.Rows[i][j].Text = quantity.Reason(r)
-		}
-	}
-	// Only rivals at one point are graded; sizes are not.
-	if columns == "impl" {
-		for i, row := range values {
-			grade(t.Rows[i], row, m.Less)
-		}
-	}
-	if tuned {
-		t.Notes = append(t.Notes, "If a technique was measured with several settings, the fastest is shown.")
-	}
-	t.Notes = append(t.Notes, quantity.Doubts(chosen)...)
-	return t, nil
-}
-
-func axisCell(a quantity.Axis, r *results.Record) Cell {
-	if n, err := strconv.Atoi(a.Text(r)); a.Numeric && err == nil {
-		return Int(n)
-	}
-	return Text(a.Text(r))
-}
-
-// grade colours the values of a row that are not 0.
-func grade(cells []Cell, values []float64, less bool) {
-	best := math.Inf(1)
-	worse := func(v float64) float64 {
-		if less {
-			return v
-		}
-		return 1 / v
-	}
-	for _, v := range values {
-		if v > 0 {
-			best = min(best, worse(v))
-		}
-	}
-	for i, v := range values {
-		if v > 0 {
-			cells[i].Grade = gradeOf(worse(v) / best)
-		}
-	}
 }

@@ -1,49 +1,46 @@
 package table
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // stack writes t as several tables below each other, each of which begins with
 // the columns that tell rows apart; false: they leave no room for others.
-func (t *Table) stack(w *bytes.Buffer, o Options) bool {
+func (t page) stack() bool {
 	keys := t.keys()
 	if len(t.Rows) < 2 || keys == 0 || keys == len(t.Columns) {
 		return false
 	}
-	var parts []*Table
+	var parts []page
 	var layouts []layout
 	for next := keys; next < len(t.Columns); {
-		var part *Table
+		var part *page
 		var fits layout
 		to := next
 		for n := next + 1; n <= len(t.Columns); n++ {
-			p := t.columnsOf(keys, next, n)
-			l, ok := p.layOut(o)
+			p := t.with(t.columnsOf(keys, next, n))
+			l, ok := p.layOut()
 			if !ok {
 				break
 			}
-			part, fits, to = p, l, n
+			part, fits, to = &p, l, n
 		}
 		if part == nil { // a long text in the last column
-			p := t.columnsOf(keys, next, next+1)
-			l, ok := p.hang(o)
+			p := t.with(t.columnsOf(keys, next, next+1))
+			l, ok := p.hang()
 			if !ok || next+1 < len(t.Columns) {
 				return false
 			}
-			part, fits, to = p, l, next+1
+			part, fits, to = &p, l, next+1
 		}
-		parts, layouts, next = append(parts, part), append(layouts, fits), to
+		parts, layouts, next = append(parts, *part), append(layouts, fits), to
 	}
-	t.heading(w, o)
+	t.heading()
 	for i, p := range parts {
 		if i > 0 {
-			w.WriteString("\n")
+			t.w.WriteString("\n")
 		}
-		p.grid(w, layouts[i], o)
+		p.grid(layouts[i])
 	}
-	t.footnotes(w, o)
+	t.footnotes()
 	return true
 }
 

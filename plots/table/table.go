@@ -118,31 +118,31 @@ func (t *Table) Write(w io.Writer, format string, o Options) error {
 }
 
 func (t *Table) text(w *bytes.Buffer, o Options) error {
-	s := t.shown().withoutEmpty()
+	s := page{t.shown().withoutEmpty(), w, o}
 	switch {
 	case len(s.Columns) == 0:
 		return errors.New("no columns to show")
 	case len(s.Rows) == 0 && len(t.Folded) > 0:
-		s.heading(w, o)
-		s.footnotes(w, o)
+		s.heading()
+		s.footnotes()
 		return nil
 	case o.Width > 0:
-		return s.fitted(w, o)
+		return s.fitted()
 	}
-	return s.boxed(w, o)
+	return s.boxed()
 }
 
 // boxed draws t with lines around its cells.
-func (t *Table) boxed(w *bytes.Buffer, o Options) error {
-	t.heading(w, o)
+func (t page) boxed() error {
+	t.heading()
 	style := tw.StyleASCII
-	if o.TTY && !o.ASCII {
+	if t.o.TTY && !t.o.ASCII {
 		style = tw.StyleRounded
 	}
-	err := t.render(w, renderer.NewBlueprint(tw.Rendition{Symbols: tw.NewSymbols(style)}), func(c Cell) string {
-		return paint(c, spell(c.Text, o), o)
+	err := t.render(t.w, renderer.NewBlueprint(tw.Rendition{Symbols: tw.NewSymbols(style)}), func(c Cell) string {
+		return paint(c, spell(c.Text, t.o), t.o)
 	})
-	t.footnotes(w, o)
+	t.footnotes()
 	return err
 }
 
