@@ -39,56 +39,14 @@ type fact struct {
 }
 
 func facts() []fact {
-	when := func(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }
-	join := func(words ...string) string {
-		return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " · ")
-	}
 	return []fact{
 		{"Run", func(m *results.Manifest) string { return m.Run }},
 		{"Plan", func(m *results.Manifest) string { return m.Plan.Summary }},
 		{"Started", func(m *results.Manifest) string { return when(m.Started) }},
-		{"Ended", func(m *results.Manifest) string {
-			if m.Finished == nil || m.Exit == nil {
-				return "not recorded (the run may have been killed)"
-			}
-			return fmt.Sprintf("after %v, with exit code %d", m.Finished.Sub(m.Started).Round(time.Second), *m.Exit)
-		}},
-		{"Resumed", func(m *results.Manifest) string {
-			if len(m.Resumed) == 0 {
-				return ""
-			}
-			last := when(m.Resumed[len(m.Resumed)-1])
-			if len(m.Resumed) == 1 {
-				return last
-			}
-			return fmt.Sprintf("%d times, last %s", len(m.Resumed), last)
-		}},
-		{"Device", func(m *results.Manifest) string {
-			var list []string
-			for _, d := range m.Devices {
-				words := []string{d.Name, d.Key}
-				if d.Peak != nil {
-					words = append(words, "peak "+quantity.SI(*d.Peak, "FLOP/s"))
-				}
-				if d.Bandwidth != nil {
-					words = append(words, "copy rate "+quantity.SI(*d.Bandwidth, "B/s"))
-				}
-				for _, k := range []string{"simd", "workers"} {
-					if v := d.Facts[k]; v != "" {
-						words = append(words, k+" "+v)
-					}
-				}
-				list = append(list, join(words...))
-			}
-			return strings.Join(list, "; ")
-		}},
-		{"Processor", func(m *results.Manifest) string {
-			c := m.Environment.CPU
-			if c.Threads == 0 {
-				return ""
-			}
-			return join(c.Model, fmt.Sprintf("%d sockets, %d cores, %d threads, %d allowed", c.Sockets, c.Cores, c.Threads, c.Allowed))
-		}},
+		{"Ended", ended},
+		{"Resumed", resumed},
+		{"Device", devices},
+		{"Processor", processor},
 		{"Caches", func(m *results.Manifest) string {
 			var words []string
 			for _, c := range m.Environment.CPU.Caches {
@@ -113,21 +71,76 @@ func facts() []fact {
 			h := m.Environment.Host
 			return join(h.Name, h.System, h.Kernel, h.Arch, h.Container, h.VM)
 		}},
-		{"Load", func(m *results.Manifest) string {
-			if len(m.Environment.Host.Load) == 0 {
-				return ""
-			}
-			s := fmt.Sprintf("%.2f before", m.Environment.Host.Load[0])
-			if len(m.Load) > 0 {
-				s += fmt.Sprintf(", %.2f after", m.Load[0])
-			}
-			return s
-		}},
+		{"Load", load},
 		{"Program", func(m *results.Manifest) string {
 			t := m.Environment.Tool
 			return join(t.Version, t.Revision, t.Go)
 		}},
 	}
+}
+
+func when(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }
+
+// join sets dots between the words that there are.
+func join(words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " · ")
+}
+
+func ended(m *results.Manifest) string {
+	if m.Finished == nil || m.Exit == nil {
+		return "not recorded (the run may have been killed)"
+	}
+	return fmt.Sprintf("after %v, with exit code %d", m.Finished.Sub(m.Started).Round(time.Second), *m.Exit)
+}
+
+func resumed(m *results.Manifest) string {
+	if len(m.Resumed) == 0 {
+		return ""
+	}
+	last := when(m.Resumed[len(m.Resumed)-1])
+	if len(m.Resumed) == 1 {
+		return last
+	}
+	return fmt.Sprintf("%d times, last %s", len(m.Resumed), last)
+}
+
+func devices(m *results.Manifest) string {
+	var list []string
+	for _, d := range m.Devices {
+		words := []string{d.Name, d.Key}
+		if d.Peak != nil {
+			words = append(words, "peak "+quantity.SI(*d.Peak, "FLOP/s"))
+		}
+		if d.Bandwidth != nil {
+			words = append(words, "copy rate "+quantity.SI(*d.Bandwidth, "B/s"))
+		}
+		for _, k := range []string{"simd", "workers"} {
+			if v := d.Facts[k]; v != "" {
+				words = append(words, k+" "+v)
+			}
+		}
+		list = append(list, join(words...))
+	}
+	return strings.Join(list, "; ")
+}
+
+func processor(m *results.Manifest) string {
+	c := m.Environment.CPU
+	if c.Threads == 0 {
+		return ""
+	}
+	return join(c.Model, fmt.Sprintf("%d sockets, %d cores, %d threads, %d allowed", c.Sockets, c.Cores, c.Threads, c.Allowed))
+}
+
+func load(m *results.Manifest) string {
+	if len(m.Environment.Host.Load) == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("%.2f before", m.Environment.Host.Load[0])
+	if len(m.Load) > 0 {
+		s += fmt.Sprintf(", %.2f after", m.Load[0])
+	}
+	return s
 }
 
 // advice lists the measurement problems of all runs.

@@ -17,12 +17,23 @@ type Preset struct {
 
 // Presets lists the presets in the order of help.
 func Presets() []Preset {
+	return slices.Concat(ownPresets(), deepBench(), papers(), oneDNN())
+}
+
+// ownPresets are of this program.
+func ownPresets() []Preset {
 	return []Preset{
 		{
 			Name: "quick", Doc: "a minute on a laptop: two cells, small sizes, inference and training",
 			Source: "rnnbench",
 			Blocks: []map[string]string{{"cell": "rnn-tanh,lstm", "pass": "forward,train", "hidden": "128,256", "batch": "1,16", "steps": "25"}},
 		},
+	}
+}
+
+// deepBench are the shapes of Baidu's DeepBench.
+func deepBench() []Preset {
+	return []Preset{
 		{
 			Name: "deepbench-train", Doc: "DeepBench's training shapes; vanilla is rnn-relu",
 			Source: "github.com/baidu-research/DeepBench code/kernels/rnn_problems.h, training_set",
@@ -57,6 +68,12 @@ func Presets() []Preset {
 				{"lstm", "256", "1", "150"},
 			}),
 		},
+	}
+}
+
+// papers are the shapes of the papers that are reproduced.
+func papers() []Preset {
+	return []Preset{
 		{
 			Name: "appleyard", Doc: "four LSTM layers over hidden size and minibatch; 512 and 64 are those of Table 1",
 			Source: "Appleyard, Kočiský, Blunsom 2016, Figure 1 and Table 1 (arXiv:1604.01946)",
@@ -80,6 +97,12 @@ func Presets() []Preset {
 			Source: "Martin and Cundy 2017, Table of throughput (arXiv:1709.04057)",
 			Blocks: martin(),
 		},
+	}
+}
+
+// oneDNN are the shapes of oneDNN's benchmark driver.
+func oneDNN() []Preset {
+	return []Preset{
 		{
 			Name: "benchdnn-train", Doc: "oneDNN's training shapes whose states all have one width",
 			Source: "oneDNN tests/benchdnn/inputs/rnn/shapes_training, without the shape whose states differ in width",
