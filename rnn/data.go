@@ -234,7 +234,7 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 }
 
 // Inputs are the matrices that tensors of those names are written to.
-func (p *Plan) Inputs() map[string]*schedule.Matrix {
+func (p *Matrices) Inputs() map[string]*schedule.Matrix {
 	out := map[string]*schedule.Matrix{}
 	for name, v := range p.inputs() {
 		out[name] = v.M
@@ -243,7 +243,7 @@ func (p *Plan) Inputs() map[string]*schedule.Matrix {
 }
 
 // inputs lists where each input goes: to bands of whole rows.
-func (p *Plan) inputs() map[string]schedule.View {
+func (p *Matrices) inputs() map[string]schedule.View {
 	in := map[string]schedule.View{"x": p.X.All(), "dy": Maybe(p.DY)}
 	for l, layer := range p.Layer {
 		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }

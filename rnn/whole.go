@@ -43,7 +43,7 @@ func (p *Plan) AsWhole() *Whole {
 
 // states views where the plan keeps state s of layer l: before the first step,
 // from step from on, and, where training, the gradient of that before the first.
-func (p *Plan) states(l, s int) (first, after schedule.View, from int, grad schedule.View) {
+func (p *Matrices) states(l, s int) (first, after schedule.View, from int, grad schedule.View) {
 	if w := p.Whole; w != nil {
 		band := func(m *schedule.Matrix) schedule.View { return m.Band(l*p.Batch, p.Batch) }
 		first, after, from = band(w.First[s]), band(w.Last[s]), p.Steps-1

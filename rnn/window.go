@@ -19,7 +19,7 @@ func (t Tap) Of(v schedule.View) schedule.View { return v.Band(v.Rows-t.In.Rows,
 
 // Taps are the parts of layer l's input products at steps [t, t+n). All cells
 // have the first; taps that have no row are left out.
-func (p *Plan) Taps(l, t, n int) []Tap {
+func (p *Matrices) Taps(l, t, n int) []Tap {
 	var taps []Tap
 	for k := range min(p.Cell.Window, t+n) {
 		from := max(t, k)
@@ -33,7 +33,7 @@ func (p *Plan) Taps(l, t, n int) []Tap {
 }
 
 // TapWeights views the weights of each step of layer l's window.
-func (p *Plan) TapWeights(l int) []schedule.View {
+func (p *Matrices) TapWeights(l int) []schedule.View {
 	var v []schedule.View
 	for k := range p.Cell.Window {
 		v = append(v, p.tap(p.Layer[l].W, l, k))
@@ -41,7 +41,7 @@ func (p *Plan) TapWeights(l int) []schedule.View {
 	return v
 }
 
-func (p *Plan) tap(w *schedule.Matrix, l, k int) schedule.View {
+func (p *Matrices) tap(w *schedule.Matrix, l, k int) schedule.View {
 	if l == 0 && p.OneHot {
 		return w.All()
 	}

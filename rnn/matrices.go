@@ -1,0 +1,155 @@
+package rnn
+
+import "rnnbench/rnn/schedule"
+
+// Matrices are where the parameters, inputs and results of a problem lie.
+type Matrices struct {
+	Problem
+
+	X  *schedule.Matrix // F·B × I, or F·B × 1 symbols where OneHot; F counts History and T
+	DY *schedule.Matrix // T·B × H: gradient of the last layer's output, where training without output layer
+	DX *schedule.Matrix // F·B × I: gradient of X, where training and not OneHot
+
+	Layer []Layer
+	Head  *Head  // nil: no output layer
+	Whole *Whole // nil: the states of layers are in Layer
+
+	// What every step of a layer's refers to, made once, on first use.
+	steps   [][]schedule.View // per layer: the states before step 0, 1, …
+	carries []carry           // per layer
+}
+
+// A carry is the running gradients of a layer's states, and those that the
+// backward cell itself writes.
+type carry struct{ all, direct []schedule.View }
+
+// A Layer is one recurrent layer. Where training, Saved and the gradients are
+// set as well.
+type Layer struct {
+	W      *schedule.Matrix   // G·H × window·I of the layer, see Taps; symbols × G·H where OneHot: a row per symbol
+	R      *schedule.Matrix   // recurrent gates·H × H; nil where there are none
+	BX, BR *schedule.Matrix   // 1 × G·H, 1 × recurrent gates·H
+	Peep   *schedule.Matrix   // 1 × peepholes·H; nil: none
+	State  []*schedule.Matrix // (F+1)·B × H; the first B rows are the initial state; nil where the plan has a Whole
+
+	Saved *schedule.Matrix // F·B × saved·H; nil: nothing
+	Grad  LayerGrad
+	Back  *LayerBack // keeps the gradients of all steps; nil: the technique keeps none
+}
+
+// A LayerGrad holds the gradients of one layer's parameters.
+type LayerGrad struct {
+	W, R, BX, BR, Peep *schedule.Matrix
+
+	// State carries the gradient of each state, B × H, from step to step and
+	// ends as that of the initial state.
+	State []*schedule.Matrix
+}
+
+// A Head is the output layer: softmax of W·h + b and the cross-entropy loss of
+// each step of each sequence. The loss of a run is the mean over all of them.
+type Head struct {
+	W      *schedule.Matrix // V × H
+	B      *schedule.Matrix // 1 × V
+	Target *schedule.Matrix // T·B × 1 classes
+	Prob   *schedule.Matrix // T·B × V: probabilities; where training, their place is taken by the gradient of the logits
+	Loss   *schedule.Matrix // T·B × 1
+
+	DW, DB *schedule.Matrix // where training
+	DY     *schedule.Matrix // T·B × H: gradient of the last layer's output, where training
+}
+
+// Rows views n steps of m, whose rows are steps × batch, from step t.
+func (p *Matrices) Rows(m *schedule.Matrix, t, n int) schedule.View {
+	return m.Band(t*p.Batch, n*p.Batch)
+}
+
+// InputOf views what layer l reads at steps [t, t+n).
+func (p *Matrices) InputOf(l, t, n int) schedule.View {
+	if l == 0 {
+		return p.Rows(p.X, t, n)
+	}
+	return p.Rows(p.Layer[l-1].State[0], t+1, n)
+}
+
+// Before views the states of layer l before step t; Before(l, t+1) are those
+// after it.
+func (p *Matrices) Before(l, t int) []schedule.View {
+	if p.steps == nil {
+		p.steps = make([][]schedule.View, p.Layers)
+	}
+	n := len(p.Cell.States)
+	if p.steps[l] == nil {
+		views := make([]schedule.View, 0, (p.Frames()+1)*n)
+		for t := range p.Frames() + 1 {
+			for _, m := range p.Layer[l].State {
+				views = append(views, p.Rows(m, t, 1))
+			}
+		}
+		p.steps[l] = views
+	}
+	return p.steps[l][t*n : (t+1)*n : (t+1)*n]
+}
+
+// Outputs views the last layer's outputs at steps [t, t+n).
+func (p *Matrices) Outputs(t, n int) schedule.View {
+	return p.Rows(p.Layer[p.Layers-1].State[0], t+1, n)
+}
+
+// Top is the gradient of the last layer's output, T·B × H.
+func (p *Matrices) Top() *schedule.Matrix {
+	if p.Head != nil {
+		return p.Head.DY
+	}
+	return p.DY
+}
+
+// Through views the state that layer l's recurrent product multiplies, before
+// steps [t, t+n).
+func (p *Matrices) Through(l, t, n int) schedule.View {
+	return p.Rows(p.Layer[l].State[p.Cell.Through], t, n)
+}
+
+// CarryThrough is the running gradient of that state, and whether the backward
+// cell has written to it, so that the recurrent product must add.
+func (p *Matrices) CarryThrough(l int) (carry schedule.View, written bool) {
+	return p.Layer[l].Grad.State[p.Cell.Through].All(), p.Cell.DirectPrev(p.Cell.Through)
+}
+
+// Carry views the running gradients of layer l's states; direct are those that
+// the backward cell itself writes, the others empty.
+func (p *Matrices) Carry(l int) (all, direct []schedule.View) {
+	if p.carries == nil {
+		p.carries = make([]carry, p.Layers)
+	}
+	c := &p.carries[l]
+	if c.all == nil {
+		for s, m := range p.Layer[l].Grad.State {
+			c.all = append(c.all, m.All())
+			if p.Cell.DirectPrev(s) {
+				c.direct = append(c.direct, m.All())
+			} else {
+				c.direct = append(c.direct, schedule.View{})
+			}
+		}
+	}
+	return c.all, c.direct
+}
+
+// Maybe views all of m, or nothing where m is nil.
+func Maybe(m *schedule.Matrix) schedule.View {
+	if m == nil {
+		return schedule.View{}
+	}
+	return m.All()
+}
+
+// FromInput narrows dx, the gradients of input products, to the gates that also
+// have a recurrent product: where the cell does not split them they are the
+// gradients of those as well. It is empty where there are none.
+func (p *Matrices) FromInput(dx schedule.View) schedule.View {
+	if p.Cell.Recurrent == 0 {
+		return schedule.View{}
+	}
+	return dx.Columns(0, p.Cell.Recurrent*p.Hidden)
+}
