@@ -37,7 +37,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 	}
 	for _, c := range live {
 		if c.record.Status == results.OK {
-			if s.summarize(c, stop); stop != stopBudget && s.sated(c) {
+			if s.summarize(c, stop); stop != stopBudget && c.sated(s.Settings.PointTimeout) {
 				c.record.Stats.Stop = stopTimeout
 			}
 		}
@@ -110,7 +110,7 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 			return
 		}
 		one = min(one, b.Wall.Seconds()/float64(n))
-		if time.Since(start) >= s.Settings.Warmup || s.overtime(b.Wall) {
+		if time.Since(start) >= s.Settings.Warmup || overtime(b.Wall, s.Settings.PointTimeout) {
 			break
 		}
 	}
@@ -127,17 +127,18 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 
 // load compiles c and writes its inputs, again if its worker was killed meanwhile.
 func (s *Sweep) load(c *candidate) error {
-	err := s.loadOnce(c)
+	err := c.load(s.Device)
 	if c.retry(err) {
 		c.close()
-		err = s.loadOnce(c)
+		err = c.load(s.Device)
 	}
 	return err
 }
 
-func (s *Sweep) loadOnce(c *candidate) error {
+// load compiles c and writes its inputs.
+func (c *candidate) load(d device.Device) error {
 	var err error
-	if c.prog, err = s.Device.Compile(c.Schedule, c.DeviceKnobs); err != nil {
+	if c.prog, err = d.Compile(c.Schedule, c.DeviceKnobs); err != nil {
 		return err
 	}
 	kernels := c.prog.Kernels()
@@ -210,7 +211,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 			if ctx.Err() != nil {
 				return interrupted(ctx, round)
 			}
-			if c := live[i]; c.record.Status == results.OK && !s.sated(c) {
+			if c := live[i]; c.record.Status == results.OK && !c.sated(s.Settings.PointTimeout) {
 				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.Spec.Label, Round: round, Rounds: s.Settings.Rounds})
 				s.burst(c, len(live) > 1)
 			}
@@ -218,7 +219,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		done := round + 1
 		widest, known := 0.0, true
 		for _, c := range live {
-			if c.record.Status != results.OK || s.sated(c) { // it will have no more samples
+			if c.record.Status != results.OK || c.sated(s.Settings.PointTimeout) { // it will have no more samples
 				continue
 			}
 			st, _ := results.Summarize(c.samples.Wall, 0)
@@ -227,7 +228,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		}
 		widths = append(widths, widest)
 		switch {
-		case !slices.ContainsFunc(live, func(c *candidate) bool { return c.record.Status == results.OK && !s.sated(c) }):
+		case !slices.ContainsFunc(live, func(c *candidate) bool { return c.record.Status == results.OK && !c.sated(s.Settings.PointTimeout) }):
 			return stopTimeout
 		case done < s.Settings.Rounds:
 		case known && (widest <= s.Settings.TargetCI || s.Settings.TargetCI == 0):
@@ -250,14 +251,12 @@ func interrupted(ctx context.Context, done int) string {
 	return stopInterrupted
 }
 
-// overtime reports whether one technique at one point has had its time.
-func (s *Sweep) overtime(d time.Duration) bool {
-	return s.Settings.PointTimeout > 0 && d > s.Settings.PointTimeout
-}
+// overtime reports whether one technique at one point has had its time; limit 0: never.
+func overtime(d, limit time.Duration) bool { return limit > 0 && d > limit }
 
 // sated reports whether c has had its time: others go on without it.
-func (s *Sweep) sated(c *candidate) bool {
-	return len(c.samples.Wall) > 0 && s.overtime(time.Duration(c.record.Cost.Measure*float64(time.Second)))
+func (c *candidate) sated(limit time.Duration) bool {
+	return len(c.samples.Wall) > 0 && overtime(time.Duration(c.record.Cost.Measure*float64(time.Second)), limit)
 }
 
 // stable reports whether more rounds no longer narrow the widest interval: it
@@ -298,7 +297,7 @@ func (s *Sweep) sample(c *candidate, others bool) error {
 	var b device.Burst
 	var err error
 	if cold {
-		b, err = s.cold(c)
+		b, err = c.cold(s.Device.(device.Evicter))
 	} else {
 		b, err = c.prog.Run(c.perBurst)
 	}
@@ -322,10 +321,10 @@ func (s *Sweep) sample(c *candidate, others bool) error {
 }
 
 // cold times single runs, each after the caches were filled with other data.
-func (s *Sweep) cold(c *candidate) (device.Burst, error) {
+func (c *candidate) cold(e device.Evicter) (device.Burst, error) {
 	var sum device.Burst
 	for range c.perBurst {
-		if err := s.Device.(device.Evicter).Evict(); err != nil {
+		if err := e.Evict(); err != nil {
 			return sum, err
 		}
 		b, err := c.prog.Run(1)

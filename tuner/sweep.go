@@ -76,7 +76,7 @@ type Task struct {
 // Run does tasks in that order, one at least whatever the budget. It returns the
 // context's error if that ends it, with every finished record kept.
 func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
-	if err := s.checkCache(); err != nil {
+	if err := checkCache(s.Device, s.Settings.Cache); err != nil {
 		return err
 	}
 	limited := ctx // by the budget, which begins now; the first point may take longer
@@ -175,9 +175,9 @@ func (s *Sweep) survey(ctx context.Context, tasks []Task) ([][]*candidate, error
 }
 
 // checkCache refuses a state of the caches that the device cannot bring about.
-func (s *Sweep) checkCache() error {
-	if _, ok := s.Device.(device.Evicter); s.Settings.Cache == "cold" && !ok {
-		return fmt.Errorf("tuner: device %s cannot empty its caches: use --cache hot", s.Device.Info().Name)
+func checkCache(d device.Device, cache string) error {
+	if _, ok := d.(device.Evicter); cache == "cold" && !ok {
+		return fmt.Errorf("tuner: device %s cannot empty its caches: use --cache hot", d.Info().Name)
 	}
 	return nil
 }

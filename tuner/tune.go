@@ -54,7 +54,7 @@ func (v *Verdict) WinnerRecord() *results.Record {
 // Tune tunes one point. Incumbent is the setting that wins unless it is beaten;
 // its name may be "".
 func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, incumbent results.Impl) (*Verdict, error) {
-	if err := t.checkCache(); err != nil {
+	if err := checkCache(t.Device, t.Settings.Cache); err != nil {
 		return nil, err
 	}
 	all, same, err := t.contenders(ctx, p, specs)
