@@ -28,35 +28,9 @@ func (v values) at(w schedule.View, i, j int) *float64 {
 
 // eval runs one operation in the plainest way: it is the truth of this suite.
 func (v values) eval(op schedule.Op) {
-	each := func(w schedule.View, f func(i, j int)) {
-		for i := range w.Rows {
-			for j := range w.Cols {
-				f(i, j)
-			}
-		}
-	}
 	switch op := op.(type) {
 	case schedule.Gemm:
-		_, _, k := op.Sizes()
-		out := make([]float64, op.C.Rows*op.C.Cols)
-		each(op.C, func(i, j int) {
-			for q := range k {
-				ai, aj, bi, bj := i, q, q, j
-				if op.TransA {
-					ai, aj = q, i
-				}
-				if op.TransB {
-					bi, bj = j, q
-				}
-				out[i*op.C.Cols+j] += *v.at(op.A, ai, aj) * *v.at(op.B, bi, bj)
-			}
-		})
-		each(op.C, func(i, j int) {
-			if !op.Accumulate {
-				*v.at(op.C, i, j) = 0
-			}
-			*v.at(op.C, i, j) += out[i*op.C.Cols+j]
-		})
+		v.gemm(op)
 	case schedule.Pack:
 		each(op.Dst, func(i, j int) {
 			if op.Trans {
@@ -98,14 +72,7 @@ func (v values) eval(op schedule.Op) {
 			temp.values.eval(m)
 		}
 	case schedule.Persistent:
-		h := op.Hidden()
-		for t := range op.Steps {
-			r := v.with(op.Before(t)[0], op.Cell.Recurrent)
-			for g, w := range op.R {
-				r.values.eval(schedule.Gemm{A: op.Before(t)[op.Cell.Through], B: w, C: r.view.Columns(g*h, h)})
-			}
-			r.values.eval(op.Step(t, r.view))
-		}
+		v.persistent(op)
 	case schedule.PersistentBackward:
 		through := op.Cell.Through
 		for t := op.Steps - 1; t >= 0; t-- {
@@ -129,29 +96,76 @@ func (v values) eval(op schedule.Op) {
 	case schedule.Scatter:
 		each(op.Src, func(i, j int) { *v.at(op.Table.Band(int(*v.at(op.Index, i, 0)), 1), 0, j) += *v.at(op.Src, i, j) })
 	case schedule.SoftmaxLoss:
-		for i := range op.Logits.Rows {
-			top, sum := math.Inf(-1), 0.0
-			for j := range op.Logits.Cols {
-				top = max(top, *v.at(op.Logits, i, j))
-			}
-			for j := range op.Logits.Cols {
-				sum += math.Exp(*v.at(op.Logits, i, j) - top)
-			}
-			class := int(*v.at(op.Target, i, 0))
-			*v.at(op.Loss, i, 0) = math.Log(sum) + top - *v.at(op.Logits, i, class)
-			for j := range op.Logits.Cols {
-				p := math.Exp(*v.at(op.Logits, i, j)-top) / sum
-				if op.Grad {
-					if j == class {
-						p--
-					}
-					p *= float64(op.Scale)
-				}
-				*v.at(op.Prob, i, j) = p
-			}
-		}
+		v.softmaxLoss(op)
 	default:
 		panic(fmt.Sprintf("devicetest: no evaluation of %T", op))
+	}
+}
+
+// each visits the elements of w.
+func each(w schedule.View, f func(i, j int)) {
+	for i := range w.Rows {
+		for j := range w.Cols {
+			f(i, j)
+		}
+	}
+}
+
+func (v values) gemm(op schedule.Gemm) {
+	_, _, k := op.Sizes()
+	out := make([]float64, op.C.Rows*op.C.Cols)
+	each(op.C, func(i, j int) {
+		for q := range k {
+			ai, aj, bi, bj := i, q, q, j
+			if op.TransA {
+				ai, aj = q, i
+			}
+			if op.TransB {
+				bi, bj = j, q
+			}
+			out[i*op.C.Cols+j] += *v.at(op.A, ai, aj) * *v.at(op.B, bi, bj)
+		}
+	})
+	each(op.C, func(i, j int) {
+		if !op.Accumulate {
+			*v.at(op.C, i, j) = 0
+		}
+		*v.at(op.C, i, j) += out[i*op.C.Cols+j]
+	})
+}
+
+func (v values) persistent(op schedule.Persistent) {
+	h := op.Hidden()
+	for t := range op.Steps {
+		r := v.with(op.Before(t)[0], op.Cell.Recurrent)
+		for g, w := range op.R {
+			r.values.eval(schedule.Gemm{A: op.Before(t)[op.Cell.Through], B: w, C: r.view.Columns(g*h, h)})
+		}
+		r.values.eval(op.Step(t, r.view))
+	}
+}
+
+func (v values) softmaxLoss(op schedule.SoftmaxLoss) {
+	for i := range op.Logits.Rows {
+		top, sum := math.Inf(-1), 0.0
+		for j := range op.Logits.Cols {
+			top = max(top, *v.at(op.Logits, i, j))
+		}
+		for j := range op.Logits.Cols {
+			sum += math.Exp(*v.at(op.Logits, i, j) - top)
+		}
+		class := int(*v.at(op.Target, i, 0))
+		*v.at(op.Loss, i, 0) = math.Log(sum) + top - *v.at(op.Logits, i, class)
+		for j := range op.Logits.Cols {
+			p := math.Exp(*v.at(op.Logits, i, j)-top) / sum
+			if op.Grad {
+				if j == class {
+					p--
+				}
+				p *= float64(op.Scale)
+			}
+			*v.at(op.Prob, i, j) = p
+		}
 	}
 }
 

@@ -238,8 +238,8 @@ func (t *trial) weights(rows, cols int, trans bool) schedule.View {
 const weights = "weights"
 
 // sequenceMakers build the operations over several steps of c.
-func sequenceMakers(c *cell.Cell) map[string]func(t *trial) schedule.Op {
-	all := map[string]func(t *trial) schedule.Op{}
+func sequenceMakers(c *cell.Cell) map[string]maker {
+	all := map[string]maker{}
 	if c.Recurrence != nil {
 		all["scan"] = func(t *trial) schedule.Op {
 			op := schedule.Scan{Sequence: t.sequence(c, t.flip())}

@@ -6,8 +6,8 @@ import (
 )
 
 // stackMakers build the operations of a library of the device's maker.
-func stackMakers(c *cell.Cell) map[string]func(t *trial) schedule.Op {
-	return map[string]func(t *trial) schedule.Op{
+func stackMakers(c *cell.Cell) map[string]maker {
+	return map[string]maker{
 		"vendor": func(t *trial) schedule.Op { return t.vendor(c, t.flip()) },
 		"vendorbackward": func(t *trial) schedule.Op {
 			op := t.vendor(c, true)

@@ -1,0 +1,166 @@
+package devicetest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// fill sets every matrix to random values, indices to rows of a table of five.
+// Operands of products in fewer bits have so few that none is rounded.
+func fill(s *schedule.Schedule, v values, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	for _, m := range s.Matrices {
+		shrink := shrink(max(m.Rows, m.Cols))
+		for i := range v[m.ID] {
+			x := 2*rng.Float64() - 1
+			if s.Precision != schedule.FP32 {
+				x = math.Round(64*x) / 64
+			}
+			switch m.Name {
+			case "index":
+				v[m.ID][i] = float64(rng.IntN(5))
+			case weights:
+				v[m.ID][i] = float64(float32(x / shrink))
+			default:
+				v[m.ID][i] = float64(float32(x))
+			}
+		}
+	}
+}
+
+// shrink is the power of two next above √n.
+func shrink(n int) float64 { return math.Exp2(math.Ceil(math.Log2(float64(n)) / 2)) }
+
+// A wanted is what a schedule makes of random values.
+type wanted struct {
+	*schedule.Schedule
+	seed        uint64
+	start, want values
+}
+
+// evaluate runs s in double precision.
+func evaluate(s *schedule.Schedule, seed uint64) *wanted {
+	w := &wanted{s, seed, newValues(s), newValues(s)}
+	fill(s, w.start, seed)
+	for i, v := range w.start {
+		copy(w.want[i], v)
+	}
+	for _, n := range s.Nodes {
+		w.want.eval(n.Op)
+	}
+	return w
+}
+
+// compare runs s on d, with each of the settings, and by evaluation and compares
+// every matrix, guard elements around the views included.
+func compare(t testing.TB, d device.Device, s *schedule.Schedule, seed uint64, settings []knob.Params) {
+	t.Helper()
+	evaluate(s, seed).compare(t, d, settings)
+}
+
+// compare is compare of what is evaluated already.
+func (w *wanted) compare(t testing.TB, d device.Device, settings []knob.Params) {
+	t.Helper()
+	s := w.Schedule
+	for i, k := range settings {
+		prog, err := d.Compile(s, k)
+		if errors.Is(err, schedule.ErrUnsupported) {
+			if i > 0 {
+				continue // no setting for this schedule, which the device runs otherwise
+			}
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := named(prog); err != nil {
+			t.Error(err)
+		}
+		if err := w.hold(prog); err != nil {
+			t.Errorf("%s, seed %d %v: %v; the last operation is %v", d.Info().Key, w.seed, k, err, s.Nodes[len(s.Nodes)-1].Op)
+		}
+		if err := prog.Close(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+}
+
+// write sets the matrices of prog.
+func write(prog device.Program, s *schedule.Schedule, start values) error {
+	for _, m := range s.Matrices {
+		if m.Private() {
+			continue
+		}
+		src := make([]float32, m.Elements())
+		for i, x := range start[m.ID] {
+			src[i] = float32(x)
+		}
+		if err := prog.Write(m, src); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// results runs prog once from start and reads all of its matrices.
+func results(prog device.Program, s *schedule.Schedule, start values) ([][]float32, error) {
+	if err := write(prog, s, start); err != nil {
+		return nil, err
+	}
+	if _, err := prog.Run(1); err != nil {
+		return nil, err
+	}
+	all := make([][]float32, len(s.Matrices))
+	for i, m := range s.Matrices {
+		if m.Private() {
+			continue
+		}
+		all[i] = make([]float32, m.Elements())
+		if err := prog.Read(m, all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// hold runs prog once from the random values and holds its matrices to what is wanted.
+func (w *wanted) hold(prog device.Program) error {
+	s := w.Schedule
+	all, err := results(prog, s, w.start)
+	if err != nil {
+		return err
+	}
+	// Rounding: sums of up to 257 products, through a chain of operations
+	// that do not amplify. See rnn.Tolerance.
+	tolerance := 8 * 0x1p-24 * math.Sqrt(257*float64(min(len(s.Nodes), 16)))
+	if s.Precision != schedule.FP32 && slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool { return roundsStates(n.Op) }) {
+		tolerance += 8 * s.Precision.Epsilon()
+	}
+	for _, m := range s.Matrices {
+		if m.Private() {
+			continue
+		}
+		got := all[m.ID]
+		scale := 1.0
+		for _, x := range w.want[m.ID] {
+			scale = max(scale, math.Abs(x))
+		}
+		for i, x := range w.want[m.ID] {
+			if diff := math.Abs(float64(got[i]) - x); !(diff <= tolerance*scale) {
+				return fmt.Errorf("matrix %d %s[%d,%d] is %v, want %v", m.ID, m.Name, i/m.Cols, i%m.Cols, got[i], x)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package devicetest
+
+import (
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// A maker builds one operation.
+type maker func(t *trial) schedule.Op
+
+// makers build each kind of operation. Every kind of schedule.Op is here.
+func makers() map[string]maker {
+	all := simpleMakers()
+	for _, o := range cell.Ops() {
+		all["map "+o.String()] = func(t *trial) schedule.Op { return t.mapOf(o) }
+	}
+	all["maps"] = func(t *trial) schedule.Op { return t.maps() }
+	for _, c := range cell.All() {
+		all["cell "+c.Name] = func(t *trial) schedule.Op { return t.cell(c) }
+		all["cellbackward "+c.Name] = func(t *trial) schedule.Op { return t.cellBackward(c) }
+	}
+	for _, c := range cell.Every() {
+		for name, build := range sequenceMakers(c) {
+			all[name+" "+c.Name] = build
+		}
+		if c.Recurrent == len(c.Gates) && len(c.Peeps) == 0 && cell.Lookup(c.Name) == c {
+			for name, build := range stackMakers(c) {
+				all[name+" "+c.Name] = build
+			}
+		}
+	}
+	return all
+}
+
+// simpleMakers build the operations that no cell and no function varies.
+func simpleMakers() map[string]maker {
+	return map[string]maker{
+		"gemm": func(t *trial) schedule.Op {
+			m, n, k := t.size(), t.size(), t.size()
+			ta, tb := t.flip(), t.flip()
+			ar, ac := oriented(ta, m, k)
+			br, bc := oriented(tb, k, n)
+			return schedule.Gemm{A: t.place(ar, ac), B: t.place(br, bc), C: t.place(m, n), TransA: ta, TransB: tb, Accumulate: t.flip()}
+		},
+		"gemm packed": func(t *trial) schedule.Op {
+			m, n, k := t.size(), t.size(), t.size()
+			tb := t.flip()
+			br, bc := oriented(tb, k, n)
+			packed := t.b.Packed("packed", k, n).All()
+			t.b.Do(0, schedule.Pack{Src: t.place(br, bc), Dst: packed, Trans: tb})
+			return schedule.Gemm{A: t.place(m, k), B: packed, C: t.place(m, n), Accumulate: t.flip()}
+		},
+		"sumrows": func(t *trial) schedule.Op {
+			rows, cols := t.size(), t.size()
+			return schedule.SumRows{A: t.place(rows, cols), Out: t.place(1, cols), Accumulate: t.flip()}
+		},
+		"gather": func(t *trial) schedule.Op {
+			rows, cols := t.size(), t.size()
+			return schedule.Gather{Index: t.index(rows), Table: t.place(5, cols), Out: t.place(rows, cols)}
+		},
+		"scatter": func(t *trial) schedule.Op {
+			rows, cols := t.size(), t.size()
+			return schedule.Scatter{Index: t.index(rows), Src: t.place(rows, cols), Table: t.place(5, cols)}
+		},
+		"softmaxloss": func(t *trial) schedule.Op {
+			rows, cols := t.size(), 4+t.size()
+			op := schedule.SoftmaxLoss{Logits: t.place(rows, cols), Target: t.index(rows), Loss: t.place(rows, 1), Grad: t.flip(), Scale: 0.25}
+			if op.Prob = op.Logits; t.flip() {
+				op.Prob = t.place(rows, cols)
+			}
+			return op
+		},
+	}
+}
+
+// mapOf applies o to random operands.
+func (t *trial) mapOf(o cell.Op) schedule.Map {
+
+	rows, cols := t.size(), t.size()
+	m := schedule.Map{Op: o, Out: t.place(rows, cols)}
+	operand := func() schedule.View {
+		switch t.rng.IntN(3) {
+		case 0:
+			return t.place(1, cols)
+		case 1:
+			return m.Out
+		}
+		return t.place(rows, cols)
+	}
+	if o.Operands() > 0 {
+		m.A = operand()
+	}
+	if o.Operands() > 1 {
+		m.B = operand()
+	}
+	return m
+}
+
+// maps is a chain of up to 20 maps over a few views.
+func (t *trial) maps() schedule.Maps {
+
+	rows, cols := t.size(), t.size()
+	views := []schedule.View{t.place(1, cols)}
+	for range 5 {
+		views = append(views, t.place(rows, cols))
+	}
+	var op schedule.Maps
+	for range 1 + t.rng.IntN(20) {
+		pick := func(from int) schedule.View { return views[from+t.rng.IntN(len(views)-from)] }
+		ops := []cell.Op{cell.Sigmoid, cell.Tanh, cell.OneMinus, cell.Mul, cell.SigmoidGrad, cell.Copy, cell.Zero} // bounded
+		op.Append(schedule.Map{Op: ops[t.rng.IntN(len(ops))], Out: pick(1), A: pick(0), B: pick(0)})
+	}
+	return op
+}
+
+// cell is one step of c.
+func (t *trial) cell(c *cell.Cell) schedule.Cell {
+
+	rows, h, g := t.size(), t.size(), len(c.Gates)
+	op := schedule.Cell{Cell: c, Train: t.flip(), X: t.place(rows, g*h), BX: t.place(1, g*h)}
+	if n := c.Recurrent; n > 0 {
+		op.R, op.BR = t.place(rows, n*h), t.place(1, n*h)
+	}
+	if n := len(c.Peeps); n > 0 {
+		op.Peep = t.place(1, n*h)
+	}
+	if op.Train && c.Saved > 0 {
+		op.Saved = t.place(rows, c.Saved*h)
+	}
+	for range c.States {
+		op.Prev, op.Next = append(op.Prev, t.place(rows, h)), append(op.Next, t.place(rows, h))
+	}
+	return op
+}
+
+// cellBackward is the gradient of one step of c.
+func (t *trial) cellBackward(c *cell.Cell) schedule.CellBackward {
+
+	rows, h, g := t.size(), t.size(), len(c.Gates)
+	op := schedule.CellBackward{Cell: c, DOut: t.place(rows, h), DX: t.place(rows, g*h)}
+	if n := len(c.Peeps); n > 0 {
+		op.Peep, op.DPeep = t.place(1, n*h), t.place(rows, n*h)
+	}
+	if c.Saved > 0 {
+		op.Saved = t.place(rows, c.Saved*h)
+	}
+	if c.SplitGrad {
+		op.DR = t.place(rows, c.Recurrent*h)
+	}
+	for s := range c.States {
+		op.Prev, op.Next = append(op.Prev, t.place(rows, h)), append(op.Next, t.place(rows, h))
+		op.DNext = append(op.DNext, t.place(rows, h))
+		switch {
+		case !c.DirectPrev(s):
+			op.DPrev = append(op.DPrev, schedule.View{})
+		case t.flip():
+			op.DPrev = append(op.DPrev, op.DNext[s])
+		default:
+			op.DPrev = append(op.DPrev, t.place(rows, h))
+		}
+	}
+	return op
+}

@@ -1,0 +1,38 @@
+package devicetest
+
+import (
+	"math/rand/v2"
+
+	"rnnbench/rnn/schedule"
+)
+
+// lengths are ones, odd and prime, one past a vector, a tile and a block.
+var lengths = []int{1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 48, 49, 64, 65, 97, 257}
+
+// A trial builds one operation over fresh matrices.
+type trial struct {
+	b    *schedule.Builder
+	rng  *rand.Rand
+	size func() int
+}
+
+// place is a view of a fresh matrix, now and then a rectangle in its middle.
+func (t *trial) place(rows, cols int) schedule.View {
+	if t.rng.IntN(2) == 0 {
+		return t.b.Matrix("m", rows, cols).All()
+	}
+	top, left := t.rng.IntN(3), t.rng.IntN(19)
+	return schedule.View{M: t.b.Matrix("m", top+rows+t.rng.IntN(3), left+cols+t.rng.IntN(5)), Row: top, Col: left, Rows: rows, Cols: cols}
+}
+
+// index is a column whose values are rows of a table; see fill.
+func (t *trial) index(rows int) schedule.View { return t.b.Matrix("index", rows, 1).All() }
+
+func (t *trial) flip() bool { return t.rng.IntN(2) == 0 }
+
+func oriented(trans bool, rows, cols int) (int, int) {
+	if trans {
+		return cols, rows
+	}
+	return rows, cols
+}
