@@ -77,8 +77,8 @@ func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gem
 	return gemm.Portions(op, kept, room, terms)
 }
 
-// LimitPieces has the pieces of a product take so many bytes at most, until it is undone.
-func LimitPieces(bytes int64) (undo func()) {
+// LimitPacked has the packed operands of a product take so many bytes at most, until it is undone.
+func LimitPacked(bytes int64) (undo func()) {
 	old := gemm.SplitRoom
 	gemm.SplitRoom = bytes
 	return func() { gemm.SplitRoom = old }

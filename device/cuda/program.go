@@ -241,14 +241,14 @@ func (p *program) told() error {
 	if err := d.Download(word[:], p.base+driver.Pointer(p.plan.StatusOffset)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
-	trouble := binary.LittleEndian.Uint32(word[:])
-	if trouble == 0 {
+	status := binary.LittleEndian.Uint32(word[:])
+	if status == 0 {
 		return nil
 	}
 	if err := p.device.driver.Clear(p.plan.Shared(p.base)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
-	switch trouble {
+	switch status {
 	case badIndex:
 		return errors.New("cuda: an index is outside its table: inputs of a one-hot layer and targets must be integers from 0")
 	case tooLarge:

@@ -174,7 +174,7 @@ func TestHalves(t *testing.T) {
 // TestHalvesPortions does the same where pieces of the right factor have no room.
 func TestHalvesPortions(t *testing.T) {
 	d, _ := emulated(t)
-	defer cuda.LimitPieces(1 << 15)()
+	defer cuda.LimitPacked(1 << 15)()
 	for _, f := range []factoring{
 		{m: 12, n: 20, k: 201, transB: true, scale: 1},
 		{m: 13, n: 140, k: 97, transA: true, left: 3, accumulate: true, scale: 1},

@@ -18,5 +18,5 @@ func file(name string, defines ...any) codegen.Source {
 	return codegen.File(kernels, name, defines...)
 }
 
-// Scales is the text that knows of the absmax tail of a factor.
+// Scales is the text that knows of the absmax cache of a factor.
 func Scales() string { return file("scales").Text }

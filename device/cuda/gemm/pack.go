@@ -8,13 +8,13 @@ import (
 )
 
 // AddPacking adds to calls the packing of a right factor to an address. With trans, its
-// terms lie along its rows. tail has its largest value; its scale is left in own.
-func AddPacking(t *launch.Target, calls *launch.Batch, from schedule.View, trans bool, to, tail, own driver.Pointer) {
+// terms lie along its rows. absmax has its largest value; its scale is left in own.
+func AddPacking(t *launch.Target, calls *launch.Batch, from schedule.View, trans bool, to, absmax, own driver.Pointer) {
 	terms, columns, term, column := from.Rows, from.Cols, from.M.Cols, 1
 	if trans {
 		terms, columns, term, column = from.Cols, from.Rows, 1, from.M.Cols
 	}
-	calls.Add("right_pieces", terms, columns, t.At(from), term, column, to, tail, own)
+	calls.Add("right_pieces", terms, columns, t.At(from), term, column, to, absmax, own)
 	calls.Grid = [3]int{max(calls.Grid[0], ints.CeilDiv(ints.CeilDiv(terms, StageTerms), 2)), max(calls.Grid[1], ints.CeilDiv(columns, blockColumns)), len(calls.Calls)}
 	calls.Block = [3]int{launch.BlockSize, 1, 1}
 }
@@ -27,11 +27,11 @@ func PackOperands(t *launch.Target, calls launch.Batch, along bool) launch.Comma
 
 // PackRight packs a right factor for SplitKernel.
 func PackRight(t *launch.Target, op schedule.Pack) []launch.Command {
-	_, tail := PackedBytes(op.Dst.Cols, op.Dst.Rows)
+	_, absmax := PackedBytes(op.Dst.Cols, op.Dst.Rows)
 	to := t.At(op.Dst)
 	var call launch.Batch
-	AddPacking(t, &call, op.Src, op.Trans, to, to+driver.Pointer(tail), to+driver.Pointer(tail))
-	return []launch.Command{Largest(t, op.Src, to+driver.Pointer(tail)), PackOperands(t, call, true)}
+	AddPacking(t, &call, op.Src, op.Trans, to, to+driver.Pointer(absmax), to+driver.Pointer(absmax))
+	return []launch.Command{Largest(t, op.Src, to+driver.Pointer(absmax)), PackOperands(t, call, true)}
 }
 
 // PackRights packs several right factors for SplitKernel in two launches.
@@ -42,15 +42,15 @@ func PackRights(t *launch.Target, ops []schedule.Op) []launch.Command {
 	for _, op := range ops {
 		op := op.(schedule.Pack)
 		to := t.At(op.Dst)
-		_, tail := PackedBytes(op.Dst.Cols, op.Dst.Rows)
+		_, absmax := PackedBytes(op.Dst.Cols, op.Dst.Rows)
 		if looked[op.Src] == 0 {
-			looked[op.Src] = to + driver.Pointer(tail)
-			look.Add("largest_flat", op.Src.Rows*op.Src.Cols, t.At(op.Src), to+driver.Pointer(tail))
+			looked[op.Src] = to + driver.Pointer(absmax)
+			look.Add("largest_flat", op.Src.Rows*op.Src.Cols, t.At(op.Src), to+driver.Pointer(absmax))
 		}
 		if op.Src.Rows*op.Src.Cols%4 != 0 || t.At(op.Src)%16 != 0 {
 			width = 1
 		}
-		AddPacking(t, &split, op.Src, op.Trans, to, looked[op.Src], to+driver.Pointer(tail))
+		AddPacking(t, &split, op.Src, op.Trans, to, looked[op.Src], to+driver.Pointer(absmax))
 	}
 	look.Grid, look.Block = [3]int{128, 1, len(look.Calls)}, [3]int{launch.BlockSize, 1, 1}
 	return []launch.Command{

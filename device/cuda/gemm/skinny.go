@@ -87,9 +87,9 @@ func SkinnyKnobs(s *schedule.Schedule) []knob.Knob {
 // SkinnyKnobDocs are the knobs of skinny products.
 func SkinnyKnobDocs() []knob.Knob {
 	return []knob.Knob{
-		{Name: "narrow", Doc: "products of few rows by a kernel of this program's, with the cell that follows in one (1) or apart (3), or by the vendor's library (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}},
-		{Name: "narrowwidth", Doc: "columns of a block of such a product; 0: chosen", Values: []int{0, 16, 32, 48, 64, 96, 128, 192}},
-		{Name: "narrowrows", Doc: "its rows; 0: chosen", Values: []int{0, 8, 16, 32, 64}},
+		{Name: "narrow", Doc: "skinny products (few rows): by this program's kernel, with the cell that follows fused (1) or apart (3), or by the vendor's library (2); 0: what is predicted to be the fastest", Values: []int{0, 1, 2, 3}},
+		{Name: "narrowwidth", Doc: "columns of a block of a skinny product; 0: chosen", Values: []int{0, 16, 32, 48, 64, 96, 128, 192}},
+		{Name: "narrowrows", Doc: "rows of a block of a skinny product; 0: chosen", Values: []int{0, 8, 16, 32, 64}},
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 //	A·B ≈ [low A | high A | high A] · [high B | low B | high B]ᵀ,
 //
 // It sums small terms before large ones, and its result is scaled back. Both factors
-// are laid out along the sum. Columns of zeros align pieces to 16 bytes.
+// are laid out along the sum. Columns of zeros align halves to 16 bytes.
 
 // ProductKnobs are the knobs of schedules with products.
 func ProductKnobs(s *schedule.Schedule) []knob.Knob {
@@ -40,23 +40,23 @@ func ProductKnobs(s *schedule.Schedule) []knob.Knob {
 
 // SplitKnob is the knob of how fp32 products are split.
 func SplitKnob() knob.Knob {
-	return knob.Knob{Name: "split", Doc: "fp32 products, but narrow ones, as three of halves on tensor cores, by the library (1) or a kernel that splits the left factor as it multiplies it (3), or in single precision (2); 0: as is expected to be the fastest", Values: []int{0, 1, 2, 3}}
+	return knob.Knob{Name: "split", Doc: "fp32 products other than skinny ones: as three fp16 products on tensor cores, by the library (1) or by a kernel that splits the left factor as it multiplies (3), or in single precision (2); 0: what is predicted to be the fastest", Values: []int{0, 1, 2, 3}}
 }
 
-// pieceColumns is the length of a piece of a factor, high or low, along k terms.
-func pieceColumns(k int) int { return ints.RoundUp(k, 8) }
+// packedColumns is the length of one half of a packed operand, high or low, along k terms.
+func packedColumns(k int) int { return ints.RoundUp(k, 8) }
 
-// largestParts is in how many parts the largest value of a factor is looked for;
-// tailBytes is what these and the scale take behind its pieces.
+// AbsmaxParts is in how many parts the largest value of a factor is looked for;
+// AbsmaxBytes is what these and the scale take behind the packed operand.
 const (
 	AbsmaxParts = 1024
 	AbsmaxBytes = 4 * (4 + AbsmaxParts)
 )
 
-// SplitBytes is the size of a split factor of n rows and k terms, and where its tail is.
-func SplitBytes(n, k int) (all, tail int64) {
-	tail = 6 * int64(n) * int64(pieceColumns(k))
-	return (tail + AbsmaxBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
+// SplitBytes is the size of a split factor of n rows and k terms, and where its absmax cache is.
+func SplitBytes(n, k int) (all, absmax int64) {
+	absmax = 6 * int64(n) * int64(packedColumns(k))
+	return (absmax + AbsmaxBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, absmax
 }
 
 // A Method is how a product of single precision is formed.
@@ -64,7 +64,7 @@ type Method int
 
 const (
 	Library      Method = iota // by the library, of single precision
-	SplitLibrary               // by the library, of the pieces of both factors
+	SplitLibrary               // by the library, of both factors packed
 	SplitKernel                // by a kernel that splits the left factor (split_fp16.go)
 )
 
@@ -170,7 +170,7 @@ func (s SplitPlan) MethodOf(op schedule.Gemm) Method {
 // IsSplit reports whether op is split.
 func (s SplitPlan) IsSplit(op schedule.Gemm) bool { return s.MethodOf(op) != Library }
 
-// SplitRoom is the most memory that the pieces of a product's factors take. Larger
+// SplitRoom is the most memory that the packed operands of a product take. Larger
 // products are formed in portions.
 var SplitRoom int64 = 512 << 20
 
@@ -180,8 +180,8 @@ var SplitRoom int64 = 512 << 20
 // nearest.
 const splitTerms = 4096
 
-// Portions cuts op so that the pieces of its factors need no more than room; with kept,
-// those of the left one alone. Portions are equal shares of the rows, or of the terms
+// Portions cuts op so that its packed operands need no more than room; with kept,
+// the left one alone. Portions are equal shares of the rows, or of the terms
 // where those are more, at most so many terms at a time. Shares of rows need the whole
 // right factor, which may be larger than room.
 func Portions(op schedule.Gemm, kept bool, room int64, terms int) []schedule.Gemm {
@@ -240,11 +240,11 @@ func SplitProduct(t *launch.Target, op schedule.Gemm, kept bool, scratch driver.
 	var right schedule.View
 	for _, op := range Portions(op, kept, SplitRoom, splitTerms) {
 		m, n, k := op.Sizes()
-		left, tail := SplitBytes(m, k)
-		_, rightTail := SplitBytes(n, k)
+		left, absmax := SplitBytes(m, k)
+		_, rightAbsmax := SplitBytes(n, k)
 		p := Product(t, op)
 		p.Operands, p.Pick = driver.Half, false
-		p.K = 3 * pieceColumns(k)
+		p.K = 3 * packedColumns(k)
 		p.A, p.LdA, p.TransA = scratch, p.K, false
 		p.B, p.LdB, p.TransB = scratch+driver.Pointer(left), p.K, true
 		if kept {
@@ -253,22 +253,22 @@ func SplitProduct(t *launch.Target, op schedule.Gemm, kept bool, scratch driver.
 			out = append(out, SplitFactor(t, op.B, !op.TransB, p.B, 0, false)...)
 			right = op.B
 		}
-		out = append(out, SplitFactor(t, op.A, op.TransA, p.A, p.B+driver.Pointer(rightTail), op.Accumulate)...)
-		p.Scale = p.A + driver.Pointer(tail) + 4
+		out = append(out, SplitFactor(t, op.A, op.TransA, p.A, p.B+driver.Pointer(rightAbsmax), op.Accumulate)...)
+		p.Scale = p.A + driver.Pointer(absmax) + 4
 		out = append(out, launch.Command{Product: p})
 	}
 	return out
 }
 
-// SplitFactor writes the pieces of a factor, or of its transpose. If right is the tail
+// SplitFactor packs a factor, or its transpose. If right is the absmax cache
 // of a right factor, the factor is a left one for a product with it; if right is 0, it
 // is a right factor.
 func SplitFactor(t *launch.Target, from schedule.View, trans bool, to, right driver.Pointer, accumulate bool) []launch.Command {
-	rows, all := from.Rows, pieceColumns(from.Cols)
+	rows, all := from.Rows, packedColumns(from.Cols)
 	if trans {
-		rows, all = from.Cols, pieceColumns(from.Rows)
+		rows, all = from.Cols, packedColumns(from.Rows)
 	}
-	_, tail := SplitBytes(rows, all)
+	_, absmax := SplitBytes(rows, all)
 	width, block := across(t, from, all)
 	grid := [3]int{ints.CeilDiv(all, block[0]*width), min(ints.CeilDiv(from.Rows, block[1]), launch.MaxGrid), 1}
 	if trans {
@@ -276,10 +276,10 @@ func SplitFactor(t *launch.Target, from schedule.View, trans bool, to, right dri
 	}
 	kind := ints.FromBool(right == 0)
 	if right == 0 {
-		right = to + driver.Pointer(tail) // unread
+		right = to + driver.Pointer(absmax) // unread
 	}
-	return []launch.Command{Largest(t, from, to+driver.Pointer(tail)), launch.New(scaled(t, "split", nil, "V", width, "TRANS", ints.FromBool(trans), "RIGHT", kind), grid, block,
-		uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(tail), uint64(right), uint64(ints.FromBool(accumulate)))}
+	return []launch.Command{Largest(t, from, to+driver.Pointer(absmax)), launch.New(scaled(t, "split", nil, "V", width, "TRANS", ints.FromBool(trans), "RIGHT", kind), grid, block,
+		uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(all), uint64(to), uint64(to)+uint64(absmax), uint64(right), uint64(ints.FromBool(accumulate)))}
 }
 
 // across is how many adjacent values of v a thread takes at a time, and the block of
@@ -295,11 +295,11 @@ func across(t *launch.Target, v schedule.View, all int) (width int, block [3]int
 	return width, [3]int{x, launch.BlockSize / x, 1}
 }
 
-// Largest finds a factor's largest value, and leaves it in its tail.
-func Largest(t *launch.Target, from schedule.View, tail driver.Pointer) launch.Command {
+// Largest finds a factor's largest value, and leaves it in its absmax cache.
+func Largest(t *launch.Target, from schedule.View, absmax driver.Pointer) launch.Command {
 	width, block := across(t, from, from.Cols)
 	l := launch.New(scaled(t, "largest", nil, "V", width), [3]int{min(ints.CeilDiv(from.Rows, block[1]), AbsmaxParts), 1, 1}, block,
-		uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(tail))
+		uint64(from.Rows), uint64(from.Cols), uint64(t.At(from)), uint64(from.M.Cols), uint64(absmax))
 	l.Early = t.Properties.Capability >= 90
 	return l
 }

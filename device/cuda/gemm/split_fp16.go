@@ -34,10 +34,10 @@ func (w Division) shared() int {
 }
 
 // PackedBytes is the size of a packed right factor of k terms and n columns, and where its
-// tail is.
-func PackedBytes(n, k int) (all, tail int64) {
-	tail = 4 * int64(ints.RoundUp(n, blockColumns)) * int64(ints.RoundUp(k, StageTerms))
-	return (tail + AbsmaxBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, tail
+// absmax is.
+func PackedBytes(n, k int) (all, absmax int64) {
+	absmax = 4 * int64(ints.RoundUp(n, blockColumns)) * int64(ints.RoundUp(k, StageTerms))
+	return (absmax + AbsmaxBytes + launch.Alignment - 1) / launch.Alignment * launch.Alignment, absmax
 }
 
 // EngineCopies reports whether the copy engine can read v, whose rows must begin at
@@ -115,19 +115,19 @@ func (s SplitPlan) kernelScratch(op schedule.Gemm, kept bool) (most int64) {
 }
 
 // A LeftFactor is where a product's left factor is, or a copy of it that the copy
-// engine can bring, with its tail.
+// engine can bring, with its absmax cache.
 type LeftFactor struct {
 	View   schedule.View
 	At     driver.Pointer
 	Stride int // elements from row to row
-	Tail   driver.Pointer
+	Absmax driver.Pointer
 }
 
 // CopyLeft copies a left factor to where left says, and finds its largest value.
 func CopyLeft(t *launch.Target, left LeftFactor) launch.Command {
 	v := left.View
 	l := launch.New(scaled(t, "copyrows", nil, "V", 1), [3]int{min(ints.CeilDiv(v.Rows, 8), AbsmaxParts), 1, 1}, [3]int{32, 8, 1},
-		uint64(v.Rows), uint64(v.Cols), uint64(t.At(v)), uint64(v.M.Cols), uint64(left.At), uint64(left.Stride), uint64(left.Tail))
+		uint64(v.Rows), uint64(v.Cols), uint64(t.At(v)), uint64(v.M.Cols), uint64(left.At), uint64(left.Stride), uint64(left.Absmax))
 	l.Early = true
 	return l
 }
@@ -159,7 +159,7 @@ func SplitFP16(t *launch.Target, op schedule.Gemm, w Division, left LeftFactor, 
 	}
 	l := launch.New(scaled(t, "split_fp16", []string{"pack_operand"}, "V", width, "ALONG", ints.FromBool(!op.TransA), "GROUPS", w.groups, "STAGES", w.stages(), "BIAS", ints.FromBool(!bias.Empty())),
 		[3]int{min(w.items, t.Properties.SMs), 1, 1}, [3]int{w.threads(), 1, 1},
-		uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(left.Tail), uint64(right.At), uint64(right.Tail),
+		uint64(m), uint64(n), uint64(k), uint64(w.items), uint64(w.share), uint64(left.Absmax), uint64(right.At), uint64(right.Absmax),
 		uint64(c), uint64(ld), uint64(m)*uint64(n), uint64(ints.FromBool(add)), uint64(row))
 	l.Launch.Shared, l.Launch.Tensors = w.shared(), []*driver.Tensor{box}
 	l.Launch.Pack()
@@ -167,6 +167,6 @@ func SplitFP16(t *launch.Target, op schedule.Gemm, w Division, left LeftFactor, 
 	return l
 }
 
-// An Operand is where a product's packed right factor is, its tail, and the room for the
+// An Operand is where a product's packed right factor is, its absmax cache, and the room for the
 // product's partial sums.
-type Operand struct{ At, Tail, Parts driver.Pointer }
+type Operand struct{ At, Absmax, Parts driver.Pointer }

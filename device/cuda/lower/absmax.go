@@ -10,8 +10,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// To split a factor in halves, its largest value must be known. It is left in a tail
-// (scales.cu), of which each stream has some slots. A tail is valid for later products of
+// To split a factor in halves, its largest value must be known. It is left in an absmax cache
+// (scales.cu), of which each stream has some slots. A cache is valid for later products of
 // the stream, until something is written to the factor.
 
 // An absmaxRoom is where a stream has its slots.
@@ -33,7 +33,7 @@ type absmaxKnown struct {
 	stream, slot int
 }
 
-// absmax returns the address of v's tail, and the commands that find v's largest value.
+// absmax returns the address of v's absmax cache, and the commands that find v's largest value.
 // There are none if the value is known, or if a copy of v finds it.
 func (e *emitter) absmax(v schedule.View, stream int, copied bool) (driver.Pointer, []launch.Command) {
 	room, used := e.plan.absmax[stream], 0

@@ -30,11 +30,11 @@ func (p *Plan) inParts(op schedule.Gemm) bool {
 }
 
 // operandBytes is the size of op's packed right operand, alone and with op's partial sums.
-func (p *Plan) operandBytes(op schedule.Gemm) (pieces, all int64) {
+func (p *Plan) operandBytes(op schedule.Gemm) (packed, all int64) {
 	m, n, k := op.Sizes()
-	pieces, _ = gemm.PackedBytes(n, k)
+	packed, _ = gemm.PackedBytes(n, k)
 	w, _ := gemm.Divide(op, p.SMs)
-	return pieces, pieces + int64(ints.RoundUp(4*w.Parts*m*n, launch.Alignment))
+	return packed, packed + int64(ints.RoundUp(4*w.Parts*m*n, launch.Alignment))
 }
 
 // chain lists the nodes of the chain that begins with the product at node i, with i itself
@@ -104,26 +104,26 @@ func (e *emitter) following(stream int) (nodes []int) {
 
 // right returns op's packed right operand, and the commands that pack it into scratch
 // memory from free on. The first product of a chain packs the operands of all; the others
-// need no commands. tail is that of op's right factor.
-func (e *emitter) right(op schedule.Gemm, tail, free driver.Pointer, stream int) (gemm.Operand, []launch.Command) {
+// need no commands. absmax is that of op's right factor.
+func (e *emitter) right(op schedule.Gemm, absmax, free driver.Pointer, stream int) (gemm.Operand, []launch.Command) {
 	if made, ok := e.chained[e.now]; ok {
 		return made, nil
 	}
 	var commands []launch.Command
 	var calls launch.Batch
-	add := func(op schedule.Gemm, tail driver.Pointer) gemm.Operand {
+	add := func(op schedule.Gemm, absmax driver.Pointer) gemm.Operand {
 		bytes, all := e.plan.operandBytes(op)
-		at := gemm.Operand{At: free, Tail: tail, Parts: free + driver.Pointer(bytes)}
+		at := gemm.Operand{At: free, Absmax: absmax, Parts: free + driver.Pointer(bytes)}
 		free += driver.Pointer(all)
-		gemm.AddPacking(e.Target, &calls, op.B, op.TransB, at.At, tail, tail)
+		gemm.AddPacking(e.Target, &calls, op.B, op.TransB, at.At, absmax, absmax)
 		return at
 	}
-	first := add(op, tail)
+	first := add(op, absmax)
 	for _, i := range e.following(stream) {
 		op := e.plan.schedule.Nodes[i].Op.(schedule.Gemm)
-		tail, more := e.absmax(op.B, stream, false)
+		absmax, more := e.absmax(op.B, stream, false)
 		commands = append(commands, more...)
-		e.chained[i], e.chainEnd = add(op, tail), i
+		e.chained[i], e.chainEnd = add(op, absmax), i
 	}
 	return first, append(commands, gemm.PackOperands(e.Target, calls, !op.TransA))
 }

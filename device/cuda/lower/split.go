@@ -14,15 +14,15 @@ import (
 func (e *emitter) splitProduct(op schedule.Gemm, bias schedule.View, stream int) []launch.Command {
 	kept := e.plan.Kept[op.B.M.ID] != gemm.Library
 	copied := !gemm.EngineCopies(op.A)
-	tail, out := e.absmax(op.A, stream, copied)
-	rightTail := e.At(op.B)
+	absmax, out := e.absmax(op.A, stream, copied)
+	rightAbsmax := e.At(op.B)
 	if !kept {
 		var more []launch.Command
-		rightTail, more = e.absmax(op.B, stream, false)
+		rightAbsmax, more = e.absmax(op.B, stream, false)
 		out = append(out, more...)
 	}
 	scratch := e.scratch(stream)
-	left := gemm.LeftFactor{View: op.A, At: e.At(op.A), Stride: op.A.M.Cols, Tail: tail}
+	left := gemm.LeftFactor{View: op.A, At: e.At(op.A), Stride: op.A.M.Cols, Absmax: absmax}
 	if copied {
 		left.At, left.Stride = scratch, ints.RoundUp(op.A.Cols, 4)
 		scratch += driver.Pointer(gemm.CopyBytes(op.A))
@@ -35,10 +35,10 @@ func (e *emitter) splitProduct(op schedule.Gemm, bias schedule.View, stream int)
 		var right gemm.Operand
 		if kept {
 			_, at := gemm.PackedBytes(n, k)
-			right = gemm.Operand{At: e.At(op.B), Tail: e.At(op.B) + driver.Pointer(at), Parts: scratch}
+			right = gemm.Operand{At: e.At(op.B), Absmax: e.At(op.B) + driver.Pointer(at), Parts: scratch}
 		} else {
 			var more []launch.Command
-			right, more = e.right(op, rightTail, scratch, stream)
+			right, more = e.right(op, rightAbsmax, scratch, stream)
 			out = append(out, more...)
 		}
 		out = append(out, gemm.SplitFP16(e.Target, op, w, left, right, bias))

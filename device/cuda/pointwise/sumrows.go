@@ -42,13 +42,13 @@ func SumRows(t *launch.Target, op schedule.SumRows, scratch driver.Pointer) []la
 }
 
 // PartSums writes the sums of parts of the rows to memory; SumOfParts adds those up.
-// Where scales, the text that knows of an absmax tail, is not empty, the largest
-// values are left in that tail.
-func PartSums(t *launch.Target, op schedule.SumRows, to, tail driver.Pointer, scales string) launch.Command {
+// Where scales, the text that knows of an absmax cache, is not empty, the largest
+// values are left there.
+func PartSums(t *launch.Target, op schedule.SumRows, to, absmax driver.Pointer, scales string) launch.Command {
 	return sum{
 		from: t.At(op.A), fromElement: t.Element(op.A), fromStride: op.A.M.Cols,
 		to: to, toElement: driver.Single, toStride: op.A.Cols,
-		width: sumWidth(op.A), rows: op.A.Rows, cols: op.A.Cols, parts: SumParts(op, t.Properties), tail: tail, scales: scales,
+		width: sumWidth(op.A), rows: op.A.Rows, cols: op.A.Cols, parts: SumParts(op, t.Properties), absmax: absmax, scales: scales,
 	}.command(t)
 }
 
@@ -68,14 +68,14 @@ type sum struct {
 	fromStride, toStride     int
 	width, rows, cols, parts int
 	accumulate               bool
-	tail                     driver.Pointer // for the largest values, where there are scales
+	absmax                   driver.Pointer // for the largest values, where there are scales
 	scales                   string
 }
 
 func (s sum) command(t *launch.Target) launch.Command {
 	largest := ints.FromBool(s.scales != "")
 	if largest == 0 {
-		s.tail = s.to // unread
+		s.absmax = s.to // unread
 	}
 	text := t.Source(func() codegen.Source {
 		defines := codegen.Defines("V", s.width, "FROM", s.fromElement, "TO", s.toElement, "LARGEST", largest, "RESIDENT", sumsTogether[s.width])
@@ -83,7 +83,7 @@ func (s sum) command(t *launch.Target) launch.Command {
 	}, "sumrows ", s.width, " ", s.fromElement, " ", s.toElement, " ", largest)
 	l := launch.New(text, [3]int{ints.CeilDiv(s.cols, 32*s.width), s.parts, 1}, [3]int{32, 8, 1},
 		uint64(s.rows), uint64(s.cols), uint64(ints.CeilDiv(s.rows, s.parts)), uint64(s.from), uint64(s.fromStride),
-		uint64(s.to), uint64(s.toStride), uint64(ints.FromBool(s.accumulate)), uint64(s.tail))
+		uint64(s.to), uint64(s.toStride), uint64(ints.FromBool(s.accumulate)), uint64(s.absmax))
 	l.Early = t.Properties.Capability >= 90
 	return l
 }
