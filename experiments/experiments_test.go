@@ -486,8 +486,8 @@ func TestConcerns(t *testing.T) {
 	}
 }
 
-// TestNames: no figure of a report takes the file of another.
-func TestNames(t *testing.T) {
+// TestFigureNamesDiffer: no figure of a report takes the file of another.
+func TestFigureNamesDiffer(t *testing.T) {
 	e, err := experiments.Lookup("appleyard-table1")
 	if err != nil {
 		t.Fatal(err)

@@ -252,9 +252,9 @@ func TestTilings(t *testing.T) {
 	}
 }
 
-// TestMonotone: more of anything is never slower, and no variant makes the
+// TestMoreIsNeverSlower: more of anything is never slower, and no variant makes the
 // machine that it starts from another one.
-func TestMonotone(t *testing.T) {
+func TestMoreIsNeverSlower(t *testing.T) {
 	for _, name := range model.Builtin() {
 		m := load(t, name)
 		before, err := m.Format()

@@ -34,9 +34,9 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestDodge: intervals of one place that would lie upon each other stand aside, and
+// TestIntervalsStandAside: intervals of one place that would lie upon each other stand aside, and
 // those that do not stay.
-func TestDodge(t *testing.T) {
+func TestIntervalsStandAside(t *testing.T) {
 	one := func(y float64) Series {
 		return Series{Label: fmt.Sprint(y), Points: []Point{{X: 1, Y: y, Lo: y - 10, Hi: y + 10}, {X: 2, Y: y}}}
 	}
@@ -113,8 +113,8 @@ func TestRoofs(t *testing.T) {
 	}
 }
 
-// TestOwnRange: a panel whose data lie in a part of the axis has that part alone.
-func TestOwnRange(t *testing.T) {
+// TestPanelHasItsOwnRange: a panel whose data lie in a part of the axis has that part alone.
+func TestPanelHasItsOwnRange(t *testing.T) {
 	a := Axis{Scale: Log, Places: []float64{1, 2, 4, 64, 1024}}
 	all := a.fit(a.Places, edge, edge)
 	narrow := Panel{Series: []Series{{Points: []Point{{X: 1, Y: 1}, {X: 4, Y: 1}}}}}

@@ -394,8 +394,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestLooks checks that ten series and more can be told apart.
-func TestLooks(t *testing.T) {
+// TestTenSeriesCanBeToldApart checks that ten series and more can be told apart.
+func TestTenSeriesCanBeToldApart(t *testing.T) {
 	var all []Series
 	for _, l := range []string{"naive", "cudnnstyle", "persistent", "scan", "scc", "cudnn"} {
 		all = append(all, Series{Label: l})

@@ -161,8 +161,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestOdd makes pages of little.
-func TestOdd(t *testing.T) {
+// TestPagesOfLittle makes pages of little.
+func TestPagesOfLittle(t *testing.T) {
 	one := grid(1, 1, 1, 1)
 	bad := grid(1, 1, 1, 3)[8:]
 	for name, recs := range map[string][]results.Record{"one point": one, "one record": one[:1], "no result": bad} {
@@ -183,8 +183,8 @@ func TestOdd(t *testing.T) {
 	}
 }
 
-// TestControl: what a terminal would obey is a space on the page, wherever it comes from.
-func TestControl(t *testing.T) {
+// TestControlCharacters: what a terminal would obey is a space on the page, wherever it comes from.
+func TestControlCharacters(t *testing.T) {
 	const red = "\x1b[31mred\a\u009b1m"
 	recs := grid(1, 1, 1, 3)
 	for i := range recs {
@@ -229,8 +229,8 @@ func TestPapers(t *testing.T) {
 	}
 }
 
-// TestLarge holds a page of 5,000 points, each with three techniques, to its size.
-func TestLarge(t *testing.T) {
+// TestPageOf5000Points holds a page of 5,000 points, each with three techniques, to its size.
+func TestPageOf5000Points(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}

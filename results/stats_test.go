@@ -95,7 +95,7 @@ func TestWarnings(t *testing.T) {
 }
 
 // The tail of the rank test, against all orderings of small samples.
-func TestRarity(t *testing.T) {
+func TestRankTestTail(t *testing.T) {
 	for n := 1; n <= 6; n++ {
 		counts := make([]float64, n*n+1)
 		total := 0.0

@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestCut: what is cut is what fewer steps are drawn as.
-func TestCut(t *testing.T) {
+// TestCutIsFewerSteps: what is cut is what fewer steps are drawn as.
+func TestCutIsFewerSteps(t *testing.T) {
 	for _, p := range []Problem{
 		{Cell: cell.LSTM, Pass: Train, Input: 3, Hidden: 5, Layers: 2, Batch: 4, Steps: 9},
 		{Cell: cell.GRU, Pass: Forward, Input: 3, Hidden: 5, Layers: 1, Batch: 4, Steps: 7, Output: 6, OneHot: true},
@@ -32,8 +32,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestUniform: the values are those of Float32.
-func TestUniform(t *testing.T) {
+// TestUniformIsFloat32: the values are those of Float32.
+func TestUniformIsFloat32(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	got := make([]float32, 10_000)
 	uniform(0.25)(rand.NewPCG(3, 4), got)

@@ -307,10 +307,10 @@ func BenchmarkReference(b *testing.B) {
 	b.ReportMetric(float64(p.FLOPs())*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 }
 
-// TestKinks takes the answer of a network with a unit exactly at ReLU's kink:
+// TestAnswersAtKinks takes the answer of a network with a unit exactly at ReLU's kink:
 // an answer that has it just above 0 has another gradient, and both are right;
 // one that has it far above is wrong.
-func TestKinks(t *testing.T) {
+func TestAnswersAtKinks(t *testing.T) {
 	p := Problem{Cell: cell.RNNReLU, Input: 1, Hidden: 2, Layers: 1, Batch: 1, Steps: 1, Pass: Train}
 	d := NewData(p, 1, 1, "normal")
 	for _, name := range []string{"x", "h0_l0", "bias_ih_l0", "bias_hh_l0"} {

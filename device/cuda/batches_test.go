@@ -51,9 +51,9 @@ func runs(t *testing.T) *schedule.Schedule {
 	return s
 }
 
-// TestRuns: small operations of a kind that follow each other are one launch, of seventeen at
+// TestBatchedLaunches: small operations of a kind that follow each other are one launch, of seventeen at
 // most sixteen; the largest value of what is packed twice is looked for once.
-func TestRuns(t *testing.T) {
+func TestBatchedLaunches(t *testing.T) {
 	s := runs(t)
 	launches, _, err := cuda.Sources(s, knob.Params{"split": 3}, h200())
 	if err != nil {
@@ -76,11 +76,11 @@ func TestRuns(t *testing.T) {
 	holdAll(t, d, s)
 }
 
-// TestGPURuns holds them on a GPU.
-func TestGPURuns(t *testing.T) { holdAll(t, openGPU(t, time.Minute), runs(t)) }
+// TestGPUBatchedLaunches holds them on a GPU.
+func TestGPUBatchedLaunches(t *testing.T) { holdAll(t, openGPU(t, time.Minute), runs(t)) }
 
-// TestRunsLookOnce: a weight that is packed both ways is looked through by a launch of one call.
-func TestRunsLookOnce(t *testing.T) {
+// TestBatchesLookOnce: a weight that is packed both ways is looked through by a launch of one call.
+func TestBatchesLookOnce(t *testing.T) {
 	b := schedule.NewBuilder(1)
 	w, x := b.Matrix("w", 300, 300).All(), b.Matrix("x", 300, 300).All()
 	up, down := b.Packed("up", 300, 300).All(), b.Packed("down", 300, 300).All()
@@ -104,7 +104,7 @@ func TestRunsLookOnce(t *testing.T) {
 		t.Errorf("launches are %s, want %s", got, want)
 	}
 	if testing.Short() {
-		t.Skip("not with -short: TestHalves runs these kernels")
+		t.Skip("not with -short: TestSplitFP16 runs these kernels")
 	}
 	d, _ := emulated(t)
 	holdAll(t, d, s)

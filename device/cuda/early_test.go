@@ -9,9 +9,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestEarly: a kernel that may begin ahead of the end of the one before it waits for that itself.
-func TestEarly(t *testing.T) {
-	all := []*schedule.Schedule{runs(t), tails(t)}
+// TestEarlyStartsWait: a kernel that may begin ahead of the end of the one before it waits for that itself.
+func TestEarlyStartsWait(t *testing.T) {
+	all := []*schedule.Schedule{runs(t), sharedFactors(t)}
 	for _, size := range [][3]int{{65536, 1, 256}, {65536, 1, 64}, {1024, 64, 256}, {3000, 1, 32}} {
 		for _, train := range []bool{false, true} {
 			s, _, _ := scans(t, cell.GILR, size[0], size[1], size[2], train)

@@ -14,9 +14,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestTaken: a setting of a knob is in the kernel that runs, or declined in a sentence
+// TestKnobsReachTheKernel: a setting of a knob is in the kernel that runs, or declined in a sentence
 // that says why; none is ignored.
-func TestTaken(t *testing.T) {
+func TestKnobsReachTheKernel(t *testing.T) {
 	layer := func(c *cell.Cell, hidden, batch, layers int, p schedule.Precision) devicetest.Layer {
 		return devicetest.Layer{Cell: c, Hidden: hidden, Batch: batch, Steps: 20, Layers: layers, Precision: p}
 	}
@@ -125,8 +125,8 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestTakenProducts: so is one of a knob of products, or of scans.
-func TestTakenProducts(t *testing.T) {
+// TestProductKnobsReachTheKernel: so is one of a knob of products, or of scans.
+func TestProductKnobsReachTheKernel(t *testing.T) {
 	product := func(rows int, p schedule.Precision) *schedule.Schedule {
 		b := schedule.NewBuilder(1)
 		b.SetPrecision(p)
@@ -205,8 +205,8 @@ func TestTakenProducts(t *testing.T) {
 	}
 }
 
-// TestTakenAhead: who asks what a program takes, as a tune does, hears of it, too.
-func TestTakenAhead(t *testing.T) {
+// TestDeclinedKnobsAreToldAhead: who asks what a program takes, as a tune does, hears of it, too.
+func TestDeclinedKnobsAreToldAhead(t *testing.T) {
 	d, driver := emulated(t)
 	driver.Dry = true
 	s, err := devicetest.Layer{Cell: cell.GRU, Hidden: 20, Batch: 2, Steps: 2}.Schedule(1)

@@ -62,9 +62,9 @@ func BenchmarkGPUProducts(b *testing.B) {
 	}
 }
 
-// BenchmarkGPUNarrow times products of few rows, by the vendor's library and by
+// BenchmarkGPUSkinny times products of few rows, by the vendor's library and by
 // the kernel for them.
-func BenchmarkGPUNarrow(b *testing.B) {
+func BenchmarkGPUSkinny(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, p := range []schedule.Precision{schedule.FP32, schedule.BF16, schedule.TF32} {
 		for _, size := range [][2]int{{2048, 512}, {4096, 1024}, {6144, 1536}, {1760, 1760}, {512, 2048}, {1024, 4096}} {
@@ -79,9 +79,9 @@ func BenchmarkGPUNarrow(b *testing.B) {
 	}
 }
 
-// BenchmarkGPUFew times products of so few rows that they read weights and little
+// BenchmarkGPUFewRows times products of so few rows that they read weights and little
 // else.
-func BenchmarkGPUFew(b *testing.B) {
+func BenchmarkGPUFewRows(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, p := range []schedule.Precision{schedule.FP32, schedule.BF16} {
 		for _, size := range [][2]int{{8448, 2816}, {6144, 2048}, {4096, 1024}, {2560, 2560}} {

@@ -242,9 +242,9 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// TestChosen: forms that were measured to be the fastest are chosen, µs per step of the
+// TestMeasuredFormsAreChosen: forms that were measured to be the fastest are chosen, µs per step of the
 // recurrent part on an H200 beside those that were chosen before.
-func TestChosen(t *testing.T) {
+func TestMeasuredFormsAreChosen(t *testing.T) {
 	for _, l := range []struct {
 		cell          *cell.Cell
 		hidden, batch int
@@ -318,8 +318,8 @@ func TestRowsFit(t *testing.T) {
 	}
 }
 
-// TestSpillsHalves: no kernel of products whose left factor is split on the way does.
-func TestSpillsHalves(t *testing.T) {
+// TestSpillsSplitFP16: no kernel of products whose left factor is split on the way does.
+func TestSpillsSplitFP16(t *testing.T) {
 	c := hopper(t)
 	hold := func(what string, s *schedule.Schedule) {
 		launches, texts, err := cuda.Sources(s, knob.Params{"split": 3}, h200())

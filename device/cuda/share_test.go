@@ -39,10 +39,10 @@ func wave(t *testing.T, c *cell.Cell, streams, hidden, batch int, p schedule.Pre
 	return s
 }
 
-// TestShare has the groups of layers on several streams fit the GPU together
+// TestLayersShareTheGPU has the groups of layers on several streams fit the GPU together
 // where each may have a part of it, and go before what else waits for room; alone
 // a layer waits for none.
-func TestShare(t *testing.T) {
+func TestLayersShareTheGPU(t *testing.T) {
 	for _, test := range []struct {
 		streams, hidden, batch, share int
 		precision                     schedule.Precision

@@ -12,9 +12,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// narrows runs steps of cells, of every every-th, as products of few rows, alone
+// skinnies runs steps of cells, of every every-th, as products of few rows, alone
 // and with their cells, and with split factors.
-func narrows(t *testing.T, d device.Device, hidden, every int) {
+func skinnies(t *testing.T, d device.Device, hidden, every int) {
 	params := []knob.Params{
 		{"narrow": 1},
 		{"narrow": 3},
@@ -44,28 +44,28 @@ func narrows(t *testing.T, d device.Device, hidden, every int) {
 	devicetest.Layers(t, d, cases)
 }
 
-func TestNarrow(t *testing.T) {
+func TestSkinny(t *testing.T) {
 	every := 5
 	if testing.Short() {
 		every = 11
 	}
 	d, _ := emulated(t)
-	narrows(t, d, 37, every)
+	skinnies(t, d, 37, every)
 }
 
-// TestGPUNarrow runs them on a GPU.
-func TestGPUNarrow(t *testing.T) {
+// TestGPUSkinny runs them on a GPU.
+func TestGPUSkinny(t *testing.T) {
 	every := 2
 	if testing.Short() {
 		every = 3
 	}
-	narrows(t, openGPU(t, time.Minute), 133, every)
+	skinnies(t, openGPU(t, time.Minute), 133, every)
 }
 
-// TestNarrowChoice takes the form that was measured to be faster on an H200:
+// TestSkinnyIsChosenWhereFastest takes the form that was measured to be faster on an H200:
 // products of few rows read weights at the rate of memory, the library's in single
 // precision at a third of it.
-func TestNarrowChoice(t *testing.T) {
+func TestSkinnyIsChosenWhereFastest(t *testing.T) {
 	for _, c := range []struct {
 		rows, columns, terms int
 		precision            schedule.Precision

@@ -25,10 +25,10 @@ func losses(t *testing.T) *schedule.Schedule {
 	return s
 }
 
-// TestLosses holds losses of short and long rows to double precision, TestGPULosses on a GPU.
-func TestLosses(t *testing.T) {
+// TestSoftmaxLoss holds losses of short and long rows to double precision, TestGPUSoftmaxLoss on a GPU.
+func TestSoftmaxLoss(t *testing.T) {
 	d, _ := emulated(t)
 	holdAll(t, d, losses(t))
 }
 
-func TestGPULosses(t *testing.T) { holdAll(t, openGPU(t, time.Minute), losses(t)) }
+func TestGPUSoftmaxLoss(t *testing.T) { holdAll(t, openGPU(t, time.Minute), losses(t)) }

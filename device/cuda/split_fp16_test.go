@@ -163,16 +163,16 @@ func (f factoring) hold(t *testing.T, d device.Device, k knob.Params) {
 	}
 }
 
-// TestHalves holds products whose left factor is split on the way to double precision.
-func TestHalves(t *testing.T) {
+// TestSplitFP16 holds products whose left factor is split on the way to double precision.
+func TestSplitFP16(t *testing.T) {
 	d, _ := emulated(t)
 	for _, f := range sample(factorings(false), 5) {
 		t.Run(f.String(), func(t *testing.T) { f.hold(t, d, knob.Params{"split": 3}) })
 	}
 }
 
-// TestHalvesPortions does the same where pieces of the right factor have no room.
-func TestHalvesPortions(t *testing.T) {
+// TestSplitFP16InPortions does the same where pieces of the right factor have no room.
+func TestSplitFP16InPortions(t *testing.T) {
 	d, _ := emulated(t)
 	defer cuda.LimitPacked(1 << 15)()
 	for _, f := range []factoring{
@@ -185,9 +185,9 @@ func TestHalvesPortions(t *testing.T) {
 	}
 }
 
-// TestHalvesRoom: a product whose right factor is split in portions has room for the parts of each,
+// TestSplitFP16PortionsHaveRoom: a product whose right factor is split in portions has room for the parts of each,
 // of which the last, which is shorter, may have more than the first.
-func TestHalvesRoom(t *testing.T) {
+func TestSplitFP16PortionsHaveRoom(t *testing.T) {
 	for _, size := range [][3]int{{1024, 1536, 142944}, {1536, 1536, 151392}, {256, 3072, 52832}, {2048, 8192, 49216}, {1024, 1536, 143360}} {
 		m, n, k := size[0], size[1], size[2]
 		b := schedule.NewBuilder(1)
@@ -203,17 +203,17 @@ func TestHalvesRoom(t *testing.T) {
 	}
 }
 
-// TestGPUHalves does the same on a GPU, with larger ones.
-func TestGPUHalves(t *testing.T) {
+// TestGPUSplitFP16 does the same on a GPU, with larger ones.
+func TestGPUSplitFP16(t *testing.T) {
 	d := openGPU(t, time.Minute)
 	for _, f := range factorings(true) {
 		t.Run(f.String(), func(t *testing.T) { f.hold(t, d, knob.Params{"split": 3}) })
 	}
 }
 
-// tails is a schedule of products whose left factors are the same, or are written to in
+// sharedFactors is a schedule of products whose left factors are the same, or are written to in
 // between, one with a row added to each of its rows.
-func tails(t *testing.T) *schedule.Schedule {
+func sharedFactors(t *testing.T) *schedule.Schedule {
 	t.Helper()
 	b := schedule.NewBuilder(1)
 	matrix := func(name string, rows, cols int) schedule.View { return b.Matrix(name, rows, cols).All() }
@@ -250,10 +250,10 @@ func tails(t *testing.T) *schedule.Schedule {
 	return s
 }
 
-// TestHalvesTails: the largest value of a factor is looked for once, until it is written to,
+// TestAbsmaxIsFoundOnce: the largest value of a factor is looked for once, until it is written to,
 // and a row is added to a product by its kernel.
-func TestHalvesTails(t *testing.T) {
-	launches, _, err := cuda.Sources(tails(t), knob.Params{"split": 3}, h200())
+func TestAbsmaxIsFoundOnce(t *testing.T) {
+	launches, _, err := cuda.Sources(sharedFactors(t), knob.Params{"split": 3}, h200())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,19 +268,19 @@ func TestHalvesTails(t *testing.T) {
 		t.Errorf("launches are\n%s, want\n%s", got, want)
 	}
 	if testing.Short() {
-		t.Skip("not with -short: TestHalves runs some of these launches")
+		t.Skip("not with -short: TestSplitFP16 runs some of these launches")
 	}
 	d, _ := emulated(t)
-	holdTails(t, d)
+	holdAbsmax(t, d)
 }
 
-// TestGPUHalvesTails holds the results to double precision on a GPU.
-func TestGPUHalvesTails(t *testing.T) { holdTails(t, openGPU(t, time.Minute)) }
+// TestGPUAbsmaxIsFoundOnce holds the results to double precision on a GPU.
+func TestGPUAbsmaxIsFoundOnce(t *testing.T) { holdAbsmax(t, openGPU(t, time.Minute)) }
 
-func holdTails(t *testing.T, d device.Device) { holdAll(t, d, tails(t)) }
+func holdAbsmax(t *testing.T, d device.Device) { holdAll(t, d, sharedFactors(t)) }
 
-// TestHalvesRowWaits: a row that another stream is at work on is added behind the product.
-func TestHalvesRowWaits(t *testing.T) {
+// TestSplitFP16RowOfAnotherStream: a row that another stream is at work on is added behind the product.
+func TestSplitFP16RowOfAnotherStream(t *testing.T) {
 	b := schedule.NewBuilder(2)
 	matrix := func(name string, rows, cols int) schedule.View { return b.Matrix(name, rows, cols).All() }
 	row, c := matrix("row", 1, 44), matrix("c", 40, 44)
@@ -302,8 +302,8 @@ func TestHalvesRowWaits(t *testing.T) {
 	holdAll(t, d, s)
 }
 
-// TestHalvesChoice takes the form that was measured to be the fastest on an H200.
-func TestHalvesChoice(t *testing.T) {
+// TestSplitFP16IsChosenWhereFastest takes the form that was measured to be the fastest on an H200.
+func TestSplitFP16IsChosenWhereFastest(t *testing.T) {
 	for _, c := range []struct {
 		m, n, k int
 		transA  bool

@@ -10,9 +10,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestOrders has weights packed as the kernel takes them that reads them, and as
+// TestWeightLayouts has weights packed as the kernel takes them that reads them, and as
 // always where kernels differ.
-func TestOrders(t *testing.T) {
+func TestWeightLayouts(t *testing.T) {
 	for _, test := range []struct {
 		batches []int
 		ordered string

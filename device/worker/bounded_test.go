@@ -33,9 +33,9 @@ func flood(where string) {
 	}
 }
 
-// TestFloods: whatever a worker writes, the parent reads little of it and says in one
+// TestFloodsAreBounded: whatever a worker writes, the parent reads little of it and says in one
 // sentence that it is none.
-func TestFloods(t *testing.T) {
+func TestFloodsAreBounded(t *testing.T) {
 	for _, where := range []string{"line", "greeting", "answer"} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

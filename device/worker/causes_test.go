@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCauses checks that an error crosses the wire as the narrowest of what it is.
-func TestCauses(t *testing.T) {
+// TestCausesCrossTheWire checks that an error crosses the wire as the narrowest of what it is.
+func TestCausesCrossTheWire(t *testing.T) {
 	for i, c := range causes() {
 		var r response
 		r.fail(fmt.Errorf("at work: %w: for a reason", c))

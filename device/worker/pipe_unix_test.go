@@ -59,9 +59,9 @@ func reader() string {
 	return ""
 }
 
-// TestHeirs: a worker's time ends also where a process that it has started keeps its
+// TestChildrenThatKeepPipes: a worker's time ends also where a process that it has started keeps its
 // pipes, and what a program says that is no worker is told although it stays.
-func TestHeirs(t *testing.T) {
+func TestChildrenThatKeepPipes(t *testing.T) {
 	for script, want := range map[string]string{
 		"sleep 30; true":              "no answer within 3s",
 		"echo no GPU here; sleep 30":  "failed to start: no GPU here",

@@ -57,8 +57,8 @@ func unsaid(t *Table, text string, o Options) string {
 	return ""
 }
 
-// TestSpare checks that a terminal too narrow for all columns says what it lacks.
-func TestSpare(t *testing.T) {
+// TestNarrowTerminalsSayWhatIsMissing checks that a terminal too narrow for all columns says what it lacks.
+func TestNarrowTerminalsSayWhatIsMissing(t *testing.T) {
 	recs := synthetic.Sweep([]int{512, 4096}, []int{64, 128})
 	table, err := Records(recs, "naive")
 	if err != nil {

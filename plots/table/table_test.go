@@ -168,9 +168,9 @@ func TestJSONL(t *testing.T) {
 	}
 }
 
-// TestOrder checks that a table does not depend on the order of the records, and
+// TestOrderOfRecordsDoesNotMatter checks that a table does not depend on the order of the records, and
 // that of two records of one measurement the later counts.
-func TestOrder(t *testing.T) {
+func TestOrderOfRecordsDoesNotMatter(t *testing.T) {
 	recs := synthetic.Sweep([]int{512, 4096}, []int{64})
 	old := recs[0]
 	stats := *old.Stats

@@ -106,10 +106,10 @@ func TestShift(t *testing.T) {
 	}
 }
 
-// TestSame draws runs that do not differ: whatever is called faster or slower
+// TestUnchangedRunsAreNotCalledChanged draws runs that do not differ: whatever is called faster or slower
 // is wrong, and in 40 comparisons of 250 points hardly one may hold such a
 // point.
-func TestSame(t *testing.T) {
+func TestUnchangedRunsAreNotCalledChanged(t *testing.T) {
 	wrong := 0
 	comparisons, points := 40, 250
 	if testing.Short() {
@@ -144,8 +144,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestDifferent draws changes and asks that they be found, and no others.
-func TestDifferent(t *testing.T) {
+// TestChangesAreFound draws changes and asks that they be found, and no others.
+func TestChangesAreFound(t *testing.T) {
 	m := newMachine(3)
 	slow := func(i int) float64 {
 		switch {
@@ -318,7 +318,7 @@ func TestFewSamples(t *testing.T) {
 	}
 }
 
-func TestRefuses(t *testing.T) {
+func TestSidesThatCannotBeCompared(t *testing.T) {
 	m := newMachine(7)
 	a := m.run("a", 3, 5, flat)
 	lstm := m.run("b", 3, 5, flat)

@@ -74,8 +74,8 @@ func TestWriteFollowsLinks(t *testing.T) {
 	}
 }
 
-// TestLock: one at a time has the lock, whatever a killed process has left behind.
-func TestLock(t *testing.T) {
+// TestLockIsHeldByOne: one at a time has the lock, whatever a killed process has left behind.
+func TestLockIsHeldByOne(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile(".a.lock", nil, 0o666); err != nil {
 		t.Fatal(err)

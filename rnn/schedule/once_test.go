@@ -7,9 +7,9 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// TestOnce holds that equal operations are kept once, however many are forgotten
+// TestEqualOperationsAreKeptOnce holds that equal operations are kept once, however many are forgotten
 // meanwhile, and that what they are is checked.
-func TestOnce(t *testing.T) {
+func TestEqualOperationsAreKeptOnce(t *testing.T) {
 	b := NewBuilder(1)
 	m := b.Matrix("m", 2*remembered, 4)
 	size := func() int64 { return b.s.operations }

@@ -200,9 +200,9 @@ func TestBuilderRejects(t *testing.T) {
 	}
 }
 
-// TestRoom holds that more operations than a schedule has room for are declined,
+// TestTooManyOperations holds that more operations than a schedule has room for are declined,
 // not an error, before they are made or as they come.
-func TestRoom(t *testing.T) {
+func TestTooManyOperations(t *testing.T) {
 	b := NewBuilder(1)
 	if err := b.Room(MaxNodes); err != nil {
 		t.Error(err)

@@ -178,8 +178,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestStates holds states at the ends to those after each step.
-func TestStates(t *testing.T) {
+// TestStatesAtTheEnds holds states at the ends to those after each step.
+func TestStatesAtTheEnds(t *testing.T) {
 	p := rnn.Problem{Cell: cell.LSTM, Input: 2, Hidden: 3, Layers: 2, Batch: 4, Steps: 5}
 	a := arrays(t, p)
 	n := p.Batch * p.Hidden

@@ -264,7 +264,7 @@ func TestPrintReadsBack(t *testing.T) {
 
 // Every setting has a line of help, a default that it takes, and a place in the
 // file.
-func TestKeys(t *testing.T) {
+func TestEveryKeyHasHelpAndDefault(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range Keys() {
 		if k.Doc == "" || seen[k.Name] {

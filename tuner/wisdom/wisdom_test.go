@@ -203,9 +203,9 @@ func TestUpdatesAtATime(t *testing.T) {
 	}
 }
 
-// TestKeep: what others wrote meanwhile stays, but for what is older on the same
+// TestKeepsWhatOthersWrote: what others wrote meanwhile stays, but for what is older on the same
 // point; what was there before is replaced, whenever it was found.
-func TestKeep(t *testing.T) {
+func TestKeepsWhatOthersWrote(t *testing.T) {
 	path := filepath.Join(t.TempDir(), File)
 	at := func(hidden int, hours time.Duration) Entry {
 		e := fact(point(hidden, 1), 1)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestFor has a library compile for GPUs that it knows, for later ones in a form that
+// TestArchitectures has a library compile for GPUs that it knows, for later ones in a form that
 // drivers assemble, and not for those whose kernels it cannot compile.
-func TestFor(t *testing.T) {
+func TestArchitectures(t *testing.T) {
 	for _, c := range []struct {
 		major, minor, capability int
 		arch                     string // or why there is none
