@@ -22,11 +22,20 @@ type fusedCell struct {
 // block is the least number of units worth a call.
 const block = 256
 
-func (p *program) fuse(of cell.Program, vector func(cell.Ref) schedule.View, state schedule.View) work {
-	k, ok := p.fused[&of[0]]
+// pass is the forward pass for training, or inference.
+func pass(train bool) fused.Pass {
+	if train {
+		return fused.Forward
+	}
+	return fused.Inference
+}
+
+func (p *program) fuse(c *cell.Cell, pass fused.Pass, vector func(cell.Ref) schedule.View, state schedule.View) work {
+	key := cellPass{c, pass}
+	k, ok := p.fused[key]
 	if !ok {
-		k = fused.New(p.device.kernels.Level(), of)
-		p.fused[&of[0]] = k
+		k = fused.New(p.device.kernels.Level(), c, pass)
+		p.fused[key] = k
 	}
 	w := &fusedCell{kernel: k, vectors: make([]matrix, len(k.Vectors())), rows: state.Rows, cols: state.Cols}
 	for i, r := range k.Vectors() {

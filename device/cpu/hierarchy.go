@@ -115,10 +115,9 @@ func (d *Device) arithmetic() (flops, pointwise float64, err error) {
 	const trials, k, rounds, units = 12, 128, 1000, 128
 	rows := d.kernels.MaxRows()
 	strips := d.kernels.MaxStrips(rows)
-	program := cell.LSTM.Inference
-	kernel := fused.New(d.kernels.Level(), program)
+	kernel := fused.New(d.kernels.Level(), cell.LSTM, fused.Inference)
 	functions := 0
-	for _, in := range program {
+	for _, in := range cell.LSTM.Inference {
 		if in.Op == cell.Sigmoid || in.Op == cell.Tanh {
 			functions++
 		}

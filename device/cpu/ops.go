@@ -6,6 +6,7 @@ import (
 
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -63,9 +64,9 @@ func (p *program) work(op schedule.Op) (work, error) {
 	case schedule.SumRows:
 		return &sumRows{k, p.matrix(op.A), p.matrix(op.Out), op.Accumulate}, nil
 	case schedule.Cell:
-		return p.fuse(op.Program(), op.Vector, op.Next[0]), nil
+		return p.fuse(op.Cell, pass(op.Train), op.Vector, op.Next[0]), nil
 	case schedule.CellBackward:
-		return p.fuse(op.Cell.Backward, op.Vector, op.Next[0]), nil
+		return p.fuse(op.Cell, fused.Backward, op.Vector, op.Next[0]), nil
 	case schedule.Persistent:
 		return p.persistent(op), nil
 	case schedule.PersistentBackward:

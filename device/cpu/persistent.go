@@ -73,9 +73,9 @@ func (p *program) track(steps int, view func(step int) schedule.View) track {
 }
 
 // band is that of op, a persistent operation over s or its gradient.
-func (p *program) band(op schedule.Op, of cell.Program, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
+func (p *program) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
 	b := band{
-		program: p, kernel: fused.New(p.device.kernels.Level(), of), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
+		program: p, kernel: fused.New(p.device.kernels.Level(), s.Cell, pass), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
 		most: p.knobs["bands"], meeting: p.meeting(), apart: p.device.apart(op, p.format, p.knobs),
 	}
 	if b.most == 0 && p.device.weights(op, p.format) <= nearest() {
@@ -92,9 +92,9 @@ func (p *program) band(op schedule.Op, of cell.Program, s *schedule.Sequence, ve
 }
 
 func (p *program) persistent(op schedule.Persistent) work {
-	through, of := op.Cell.Through, op.Step(0, schedule.View{}).Program()
+	through, pass := op.Cell.Through, pass(op.Train)
 	w := &persistent{
-		band: p.band(op, of, &op.Sequence, func(step int, r cell.Ref) schedule.View {
+		band: p.band(op, pass, &op.Sequence, func(step int, r cell.Ref) schedule.View {
 			return op.Step(step, schedule.View{}).Vector(r)
 		}),
 		through: p.track(op.Steps, func(step int) schedule.View { return op.Before(step)[through] }),
@@ -103,7 +103,7 @@ func (p *program) persistent(op schedule.Persistent) work {
 		w.weights = append(w.weights, p.memory[r.M.ID])
 	}
 	if (w.apart || w.batch == 1) && p.format == simd.F32 {
-		w.recurrence = fused.NewRecurrence(p.device.kernels.Level(), of)
+		w.recurrence = fused.NewRecurrence(p.device.kernels.Level(), op.Cell, pass)
 		for range p.device.workers {
 			w.done = append(w.done, p.meeting())
 		}
@@ -153,7 +153,7 @@ func sequences(op schedule.Op) int {
 func (p *program) persistentBackward(op schedule.PersistentBackward) work {
 	through := op.Cell.Through
 	return &persistentBackward{
-		band: p.band(op, op.Cell.Backward, &op.Sequence, func(step int, r cell.Ref) schedule.View {
+		band: p.band(op, fused.Backward, &op.Sequence, func(step int, r cell.Ref) schedule.View {
 			return op.StepBack(step).Vector(r)
 		}),
 		gradient: p.track(op.Steps, op.Recurrent),

@@ -40,11 +40,17 @@ type program struct {
 	meetings []*counter // of persistent operations and scans
 
 	// Most operations of a step are those of the step before.
-	fused  map[*cell.Instr]*fused.Kernel // of cells, by the first of their instructions
+	fused  map[cellPass]*fused.Kernel
 	maps   map[cell.Op]kernel
 	recent recent
 
 	badIndex atomic.Bool
+}
+
+// A cellPass is one of a cell's programs.
+type cellPass struct {
+	cell *cell.Cell
+	pass fused.Pass
 }
 
 // A node is an operation ready to run.
@@ -232,7 +238,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	}
 	p := &program{
 		device: d, schedule: s, knobs: k, free: free, format: f, queues: make([][]int32, s.Streams),
-		fused: map[*cell.Instr]*fused.Kernel{}, maps: map[cell.Op]kernel{},
+		fused: map[cellPass]*fused.Kernel{}, maps: map[cell.Op]kernel{},
 	}
 	for i, m := range s.Matrices {
 		n := d.floats(m, f)

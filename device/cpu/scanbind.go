@@ -37,13 +37,9 @@ func (d *Device) scanOf(op schedule.Op, k knob.Params) *scan {
 	var w *scan
 	switch op := op.(type) {
 	case schedule.Scan:
-		step := op.Cell.Recurrence.Inference
-		if op.Train {
-			step = op.Cell.Recurrence.Forward
-		}
-		w = d.newScan(&op.Sequence, step, op.Cell.Recurrence.Compose)
+		w = d.newScan(&op.Sequence, pass(op.Train), fused.Compose)
 	case schedule.ScanBackward:
-		w = d.newScan(&op.Sequence, op.Cell.Recurrence.Backward, op.Cell.Recurrence.ComposeBackward)
+		w = d.newScan(&op.Sequence, fused.Backward, fused.ComposeBackward)
 		w.backward = true
 	default:
 		return nil
@@ -57,10 +53,10 @@ func (d *Device) scanOf(op schedule.Op, k knob.Params) *scan {
 	return w
 }
 
-func (d *Device) newScan(s *schedule.Sequence, step, compose cell.Program) *scan {
+func (d *Device) newScan(s *schedule.Sequence, step, compose fused.Pass) *scan {
 	level := d.kernels.Level()
 	return &scan{
-		step: loop{Loop: fused.NewLoop(level, step)}, compose: loop{Loop: fused.NewLoop(level, compose)},
+		step: loop{Loop: fused.NewLoop(level, s.Cell, step)}, compose: loop{Loop: fused.NewLoop(level, s.Cell, compose)},
 		carried: s.Cell.Recurrence.Carried, steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
 	}
 }

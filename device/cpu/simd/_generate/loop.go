@@ -9,34 +9,9 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
+	"rnnbench/device/cpu/simd/fused/catalog"
 	"rnnbench/rnn/cell"
 )
-
-// loopRoutines lists the programs of linear recurrences, each once: of cells without recurrent
-// products and of the parts of linear surrogate cells, whose products are known ahead.
-func loopRoutines() []routine {
-	cells := []*cell.Cell{cell.Linear}
-	for _, c := range cell.All() {
-		switch {
-		case c.Surrogate != nil:
-			cells = append(cells, c.Surrogate, c.Core)
-		case c.Recurrence != nil && c.Recurrent == 0:
-			cells = append(cells, c)
-		}
-	}
-	var all []routine
-	for _, c := range cells {
-		r := c.Recurrence
-		all = unique(all, c.Name, "Loop", []routine{
-			{"Inference", "the inference pass of " + c.Name, r.Inference},
-			{"Forward", "the forward pass of " + c.Name, r.Forward},
-			{"Backward", "the backward pass of " + c.Name, r.Backward},
-			{"Compose", "what composes steps of " + c.Name, r.Compose},
-			{"ComposeBackward", "what composes steps of the backward pass of " + c.Name, r.ComposeBackward},
-		})
-	}
-	return all
-}
 
 func loops(a *asm) {
 	for _, r := range loopRoutines() {
@@ -115,7 +90,7 @@ func sideBySide(refs []cell.Ref, ref cell.Ref) int {
 // loop compiles one routine: for each row of each step a loop over vectors of units, from the first one
 // to the last, way 1, or the other way round, -1.
 func (a *asm) loop(r routine) {
-	refs := vectors(r.program)
+	refs := catalog.Vectors(r.program)
 	place := map[cell.Ref]int{}
 	var names []string
 	for i, ref := range refs {

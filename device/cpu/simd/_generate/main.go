@@ -22,6 +22,8 @@ import (
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
+
+	"rnnbench/device/cpu/simd/fused/catalog"
 )
 
 const constraint = "amd64,!noasm"
@@ -70,7 +72,7 @@ func generate(folder string) error {
 	if err != nil {
 		return err
 	}
-	return writeStubs(filepath.Join(folder, "stubs_amd64.go"), "fused", stubs, programTable)
+	return writeStubs(filepath.Join(folder, "stubs_amd64.go"), "fused", stubs, programTables)
 }
 
 // assemble writes the files of all parts and levels and returns their functions.
@@ -161,25 +163,26 @@ func kernelTables(b *bytes.Buffer) {
 	}
 }
 
-// programTable finds the assembly of a program by its text, so that it can never be run for another.
-func programTable(b *bytes.Buffer) {
+// programTables finds the assembly of a program by its cell and pass, with the hash of what it was written for.
+func programTables(b *bytes.Buffer) {
 	for _, t := range []struct {
-		name, signature string
-		routines        []routine
+		name, function string
+		routines       []routine
 	}{
-		{"assembly", "v [][]float32, n int", routines()},
-		{"assembledLoop", "v []Vector, at []uintptr, n, rows, steps, stream, way int", loopRoutines()},
-		{"assembledSteps", "s *Steps", recurrenceRoutines()},
+		{"kernelTable", "kernelFunc", kernelRoutines()},
+		{"loopTable", "loopFunc", loopRoutines()},
+		{"recurrenceTable", "recurrenceFunc", recurrenceRoutines()},
 	} {
-		fmt.Fprintf(b, "\n// %s returns the function of the program of the given text, or nil.\n", t.name)
-		fmt.Fprintf(b, "func %s(l simd.Level, text string) func(%s) {\nswitch l {\n", t.name, t.signature)
+		fmt.Fprintf(b, "\nvar %s = table[%s]{\n", t.name, t.function)
 		for _, l := range levels {
-			fmt.Fprintf(b, "case simd.%s:\nswitch text {\n", l.name)
+			fmt.Fprintf(b, "simd.%s: {\n", l.name)
 			for _, r := range t.routines {
-				fmt.Fprintf(b, "case %q:\nreturn %s%s\n", programText(r.program), r.name, l.name)
+				for _, k := range r.keys {
+					fmt.Fprintf(b, "{Cell: %q, Pass: %v}: {%#016x, %s%s},\n", k.Cell, k.Pass, catalog.Hash(r.program), r.name, l.name)
+				}
 			}
-			fmt.Fprintf(b, "}\n")
+			fmt.Fprintf(b, "},\n")
 		}
-		fmt.Fprintf(b, "}\nreturn nil\n}\n")
+		fmt.Fprintf(b, "}\n")
 	}
 }

@@ -9,31 +9,44 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
+	"rnnbench/device/cpu/simd/fused/catalog"
 	"rnnbench/rnn/cell"
 )
 
-// A routine is the assembly of one program.
+// A routine is the assembly of one program, which several cells or passes may share.
 type routine struct {
 	name    string // of the function, without level
 	doc     string
 	program cell.Program
+	keys    []catalog.Key
 }
 
-// routines lists the programs of all cells, each once.
-func routines() []routine {
+// docs say what a pass is, ahead of the name of a cell.
+var docs = map[catalog.Pass]string{
+	catalog.Inference:       "the inference pass of ",
+	catalog.Forward:         "the forward pass of ",
+	catalog.Backward:        "the backward pass of ",
+	catalog.Compose:         "what composes steps of ",
+	catalog.ComposeBackward: "what composes steps of the backward pass of ",
+}
+
+// routines lists the programs of entries, each once.
+func routines(entries []catalog.Entry, suffix string) []routine {
 	var all []routine
-	for _, c := range cell.All() {
-		all = unique(all, c.Name, "", []routine{
-			{"Inference", "the inference pass of " + c.Name, c.Inference},
-			{"Forward", "the forward pass of " + c.Name, c.Forward},
-			{"Backward", "the backward pass of " + c.Name, c.Backward},
-		})
+	for _, e := range entries {
+		same := slices.IndexFunc(all, func(r routine) bool { return catalog.Text(r.program) == catalog.Text(e.Program) })
+		if same < 0 {
+			same = len(all)
+			name := camel(e.Cell.Name) + e.Pass.String() + suffix
+			all = append(all, routine{name: name, doc: docs[e.Pass] + e.Cell.Name, program: e.Program})
+		}
+		all[same].keys = append(all[same].keys, e.Key())
 	}
 	return all
 }
 
-// unique adds to all those of more whose program is not there yet, under the name of a cell.
-func unique(all []routine, cell, suffix string, more []routine) []routine {
+// camel is the name of a cell in that of a function.
+func camel(cell string) string {
 	name := ""
 	for i, part := range strings.FieldsFunc(cell, func(r rune) bool { return r == '-' || r == ' ' }) {
 		if i > 0 {
@@ -41,42 +54,15 @@ func unique(all []routine, cell, suffix string, more []routine) []routine {
 		}
 		name += part
 	}
-	for _, r := range more {
-		key := programText(r.program)
-		if !slices.ContainsFunc(all, func(s routine) bool { return programText(s.program) == key }) {
-			r.name = name + r.name + suffix
-			all = append(all, r)
-		}
-	}
-	return all
+	return name
 }
 
-// programText identifies a program; package fused compares it.
-func programText(p cell.Program) string {
-	var lines []string
-	for _, in := range p {
-		lines = append(lines, in.String())
-	}
-	return strings.Join(lines, "; ")
-}
-
-// vectors lists a program's vectors in the order of package fused: what it reads, then what it only writes.
-func vectors(p cell.Program) []cell.Ref {
-	reads, writes := p.Vectors()
-	known := map[cell.Ref]bool{}
-	for _, r := range reads {
-		known[r] = true
-	}
-	for _, w := range writes {
-		if !known[w] {
-			reads = append(reads, w)
-		}
-	}
-	return reads
-}
+func kernelRoutines() []routine     { return routines(catalog.Kernels(), "") }
+func loopRoutines() []routine       { return routines(catalog.Loops(), "Loop") }
+func recurrenceRoutines() []routine { return routines(catalog.Recurrences(), "Steps") }
 
 func programs(a *asm) {
-	for _, r := range routines() {
+	for _, r := range kernelRoutines() {
 		a.program(r)
 	}
 }
@@ -87,7 +73,7 @@ func (a *asm) program(r routine) {
 	doc := []string{fmt.Sprintf("is %s over n units. Of v it takes", r.doc)}
 	place := map[cell.Ref]int{}
 	var names []string
-	for i, ref := range vectors(r.program) {
+	for i, ref := range catalog.Vectors(r.program) {
 		place[ref] = i
 		names = append(names, ref.String())
 	}

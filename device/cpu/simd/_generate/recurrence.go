@@ -8,22 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
+	"rnnbench/device/cpu/simd/fused/catalog"
 	"rnnbench/rnn/cell"
 )
-
-// recurrenceRoutines lists the forward programs of cells with recurrent products, each once.
-func recurrenceRoutines() []routine {
-	var all []routine
-	for _, c := range cell.All() {
-		if c.Recurrent > 0 {
-			all = unique(all, c.Name, "Steps", []routine{
-				{"Inference", "the inference pass of " + c.Name, c.Inference},
-				{"Forward", "the forward pass of " + c.Name, c.Forward},
-			})
-		}
-	}
-	return all
-}
 
 func recurrences(a *asm) {
 	for _, r := range recurrenceRoutines() {
@@ -35,7 +22,7 @@ func recurrences(a *asm) {
 // products with the state before the step stay in registers for the program. What a band of units adds
 // to its own products comes first, while the other bands' states are on their way.
 func (a *asm) recurrence(r routine) {
-	refs := vectors(r.program)
+	refs := catalog.Vectors(r.program)
 	place := map[cell.Ref]int{}
 	var names []string
 	gates := 0

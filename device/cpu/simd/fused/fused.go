@@ -1,31 +1,49 @@
 // Package fused runs the point-wise program of a cell over its units in one pass.
 //
-// Generated assembly runs the programs of package cell and keeps all intermediate values in
-// registers. An interpreter in plain Go runs any other program, level or machine. The package
+// Generated assembly runs the programs that package catalog lists and keeps all intermediate values
+// in registers. An interpreter in plain Go runs any other program, level or machine. The package
 // knows no rows, strides or workers.
 package fused
 
 import (
-	"strings"
-
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused/catalog"
 	"rnnbench/rnn/cell"
+)
+
+// A Pass is one of a cell's programs.
+type Pass = catalog.Pass
+
+// The passes.
+const (
+	Inference       = catalog.Inference
+	Forward         = catalog.Forward
+	Backward        = catalog.Backward
+	Compose         = catalog.Compose
+	ComposeBackward = catalog.ComposeBackward
 )
 
 // A Kernel runs one program at one level. It is immutable and safe for concurrent use.
 type Kernel struct {
 	program cell.Program
 	vectors []cell.Ref
-	run     func(v [][]float32, n int) // nil: interpret
+	run     kernelFunc // nil: interpret
 	steps   []step
 }
 
-// New returns the kernel of p: assembly of level l if there is any, else the interpreter.
-func New(l simd.Level, p cell.Program) *Kernel {
-	k := &Kernel{program: p, vectors: vectors(p), run: assembly(l, text(p))}
-	if k.run == nil {
-		k.steps = k.compile()
+// New returns the kernel of a step of c: assembly of level l if there is any, else the interpreter.
+func New(l simd.Level, c *cell.Cell, pass Pass) *Kernel {
+	p := catalog.OfStep(c, pass)
+	if run := kernelTable.find(l, c, pass, p); run != nil {
+		return &Kernel{program: p, vectors: catalog.Vectors(p), run: run}
 	}
+	return interpreter(p)
+}
+
+// interpreter returns a kernel without assembly.
+func interpreter(p cell.Program) *Kernel {
+	k := &Kernel{program: p, vectors: catalog.Vectors(p)}
+	k.steps = k.compile()
 	return k
 }
 
@@ -49,28 +67,4 @@ func (k *Kernel) Run(v [][]float32, n int) {
 		return
 	}
 	k.interpret(v, n)
-}
-
-// vectors is the order of operands, which the generator repeats.
-func vectors(p cell.Program) []cell.Ref {
-	reads, writes := p.Vectors()
-	known := map[cell.Ref]bool{}
-	for _, r := range reads {
-		known[r] = true
-	}
-	for _, w := range writes {
-		if !known[w] {
-			reads = append(reads, w)
-		}
-	}
-	return reads
-}
-
-// text identifies a program.
-func text(p cell.Program) string {
-	var lines []string
-	for _, in := range p {
-		lines = append(lines, in.String())
-	}
-	return strings.Join(lines, "; ")
 }

@@ -7,47 +7,37 @@ import (
 	"testing"
 
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused/catalog"
 	"rnnbench/rnn/cell"
 )
 
+// A named is one of a cell's programs.
 type named struct {
-	name string
+	cell *cell.Cell
+	pass Pass
 	p    cell.Program
 }
 
-func all() []named {
-	ps := []named{{"every operation", everything()}}
+func (p named) String() string { return fmt.Sprintf("%v/%v", p.cell, p.pass) }
+
+// everyStep are the programs of all cells, behind that of everything.
+func everyStep() []named {
+	all := []named{{everything(), Inference, everything().Inference}}
 	for _, c := range cell.All() {
-		ps = append(ps,
-			named{c.Name + "/inference", c.Inference},
-			named{c.Name + "/forward", c.Forward},
-			named{c.Name + "/backward", c.Backward})
+		for _, pass := range []Pass{Inference, Forward, Backward} {
+			all = append(all, named{c, pass, catalog.OfStep(c, pass)})
+		}
 	}
-	return ps
+	return all
 }
 
-// everything is a program without assembly that has each operation once.
-func everything() cell.Program {
+// everything is a cell without assembly whose program has each operation once.
+func everything() *cell.Cell {
 	var p cell.Program
 	for i, op := range cell.Ops() {
 		p = append(p, cell.Instr{Op: op, Out: cell.Ref{Kind: cell.Next, Index: i}, A: cell.Ref{Kind: cell.X}, B: cell.Ref{Kind: cell.R}})
 	}
-	return p
-}
-
-// TestAssembled wants assembly for every program of every cell wherever there are vector levels:
-// it fails where a cell has changed and go generate has not been run since.
-func TestAssembled(t *testing.T) {
-	for l := simd.AVX2; l <= simd.Detect(); l++ {
-		for _, p := range all()[1:] {
-			if !New(l, p.p).Assembled() {
-				t.Errorf("%v: no assembly for %s; run go generate in device/cpu/simd", l, p.name)
-			}
-		}
-	}
-	if New(simd.Detect(), everything()).Assembled() {
-		t.Error("assembly for a program that no cell has")
-	}
+	return &cell.Cell{Name: "every operation", Inference: p, Recurrence: &cell.Recurrence{Inference: p}}
 }
 
 const guard = float32(-4321)
@@ -56,7 +46,7 @@ const guard = float32(-4321)
 func compare(t *testing.T, l simd.Level, p named, n int, rng *rand.Rand, scale float64, shared bool) {
 	t.Helper()
 	const margin = 20
-	k := New(l, p.p)
+	k := New(l, p.cell, p.pass)
 	refs := k.Vectors()
 	v := make([][]float32, len(refs))
 	old := make([][]float32, len(refs))
@@ -75,7 +65,7 @@ func compare(t *testing.T, l simd.Level, p named, n int, rng *rand.Rand, scale f
 			t.Helper()
 			for j, x := range mem {
 				if (j < margin+i%3 || j >= margin+i%3+n) && x != guard {
-					t.Fatalf("%v %s n %d: %v written outside", l, p.name, n, r)
+					t.Fatalf("%v %v n %d: %v written outside", l, p, n, r)
 				}
 			}
 		}()
@@ -116,17 +106,18 @@ func compare(t *testing.T, l simd.Level, p named, n int, rng *rand.Rand, scale f
 		for _, r := range writes {
 			got, want := float64(v[index[r]][u]), *at(r)
 			if d := math.Abs(got - want); !(d <= bound) {
-				t.Fatalf("%v %s n %d: %v[%d] = %v, want %v", l, p.name, n, r, u, got, want)
+				t.Fatalf("%v %v n %d: %v[%d] = %v, want %v", l, p, n, r, u, got, want)
 			}
 		}
 	}
 }
 
-func TestRun(t *testing.T) {
+// TestKernelComputesProgram holds kernels of every cell to their programs in double precision.
+func TestKernelComputesProgram(t *testing.T) {
 	for l := simd.Generic; l <= simd.Detect(); l++ {
 		t.Run(l.String(), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
-			for _, p := range all() {
+			for _, p := range everyStep() {
 				for n := range 70 {
 					compare(t, l, p, n, rng, 1, n%2 == 1)
 				}
@@ -136,9 +127,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestShort wants a panic, not a wild write, where a vector is too short.
-func TestShort(t *testing.T) {
-	k := New(simd.Detect(), cell.LSTM.Inference)
+// TestKernelRefusesShortVectors wants a panic, not a wild write.
+func TestKernelRefusesShortVectors(t *testing.T) {
+	k := New(simd.Detect(), cell.LSTM, Inference)
 	v := make([][]float32, len(k.Vectors()))
 	for i := range v {
 		v[i] = make([]float32, 8)
@@ -156,7 +147,7 @@ func FuzzRun(f *testing.F) {
 	f.Add(uint64(1), 5, 17, 0, true)
 	f.Add(uint64(2), 9, 40, 5, false)
 	f.Fuzz(func(t *testing.T, seed uint64, which, n, exponent int, shared bool) {
-		ps := all()
+		ps := everyStep()
 		p := ps[int(uint(which)%uint(len(ps)))]
 		scale := math.Ldexp(1, exponent%24-16)
 		for l := simd.Generic; l <= simd.Detect(); l++ {
@@ -167,10 +158,10 @@ func FuzzRun(f *testing.F) {
 
 func BenchmarkRun(b *testing.B) {
 	const n = 1024
-	for _, p := range all()[1:] {
+	for _, p := range everyStep()[1:] {
 		for l := simd.Generic; l <= simd.Detect(); l++ {
-			b.Run(fmt.Sprintf("%s/%v", p.name, l), func(b *testing.B) {
-				k := New(l, p.p)
+			b.Run(fmt.Sprintf("%v/%v", p, l), func(b *testing.B) {
+				k := New(l, p.cell, p.pass)
 				v := make([][]float32, len(k.Vectors()))
 				rng := rand.New(rand.NewPCG(1, 1))
 				for i := range v {

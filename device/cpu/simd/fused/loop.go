@@ -5,23 +5,21 @@ import (
 	"slices"
 
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused/catalog"
 	"rnnbench/rnn/cell"
 )
 
 // A Loop runs one program over the rows of several steps in one call, so that short
 // rows cost no call each. It is immutable and safe for concurrent use.
 type Loop struct {
-	rows *Kernel // for one row, where there is no assembly
-	run  func(v []Vector, at []uintptr, n, rows, steps, stream, way int)
+	rows *Kernel  // for one row, where there is no assembly
+	run  loopFunc // nil: interpret
 }
 
-// NewLoop returns the loop of p: assembly of level l if there is any, else the interpreter.
-func NewLoop(l simd.Level, p cell.Program) *Loop {
-	k := &Loop{rows: &Kernel{program: p, vectors: vectors(p)}, run: assembledLoop(l, text(p))}
-	if k.run == nil {
-		k.rows = New(l, p)
-	}
-	return k
+// NewLoop returns the loop of c, a linear recurrence: assembly of level l if there is any, else the interpreter.
+func NewLoop(l simd.Level, c *cell.Cell, pass Pass) *Loop {
+	p := catalog.OfScan(c, pass)
+	return &Loop{rows: interpreter(p), run: loopTable.find(l, c, pass, p)}
 }
 
 // Assembled reports whether the loop is assembly.

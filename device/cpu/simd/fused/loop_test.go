@@ -6,58 +6,29 @@ import (
 	"testing"
 
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused/catalog"
 	"rnnbench/rnn/cell"
 )
 
-// recurrences are the cells whose programs have loops in assembly.
-func recurrences() []*cell.Cell {
-	cells := []*cell.Cell{cell.Linear}
-	for _, c := range cell.All() {
-		switch {
-		case c.Surrogate != nil:
-			cells = append(cells, c.Surrogate, c.Core)
-		case c.Recurrence != nil && c.Recurrent == 0:
-			cells = append(cells, c)
+// everyLoop are the programs of all linear recurrences.
+func everyLoop() []named {
+	var all []named
+	for _, c := range append([]*cell.Cell{cell.Linear}, catalog.Linear(cell.All())...) {
+		for pass := Inference; pass <= ComposeBackward; pass++ {
+			all = append(all, named{c, pass, catalog.OfScan(c, pass)})
 		}
 	}
-	return cells
+	return all
 }
 
-func allLoops() []named {
-	var ps []named
-	for _, c := range recurrences() {
-		r := c.Recurrence
-		ps = append(ps,
-			named{c.Name + "/inference", r.Inference},
-			named{c.Name + "/forward", r.Forward},
-			named{c.Name + "/backward", r.Backward},
-			named{c.Name + "/compose", r.Compose},
-			named{c.Name + "/composebackward", r.ComposeBackward})
-	}
-	return ps
-}
-
-func TestLoopsAssembled(t *testing.T) {
-	for l := simd.AVX2; l <= simd.Detect(); l++ {
-		for _, p := range allLoops() {
-			if !NewLoop(l, p.p).Assembled() {
-				t.Errorf("%v: no assembly for %s; run go generate in device/cpu/simd", l, p.name)
-			}
-		}
-	}
-	if NewLoop(simd.Detect(), everything()).Assembled() {
-		t.Error("assembly for a program that no recurrence has")
-	}
-}
-
-// TestLoop holds loops, and the interpreter that stands in for them, to the program run row by row in
+// TestLoopComputesProgram holds loops, and the interpreter that stands in for them, to the program run row by row in
 // double precision: values that go from step to step stay in place, results follow each other with
 // gaps, forward and backward in memory.
-func TestLoop(t *testing.T) {
+func TestLoopComputesProgram(t *testing.T) {
 	for l := simd.Generic; l <= simd.Detect(); l++ {
 		t.Run(l.String(), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(3, 4))
-			for _, p := range append(allLoops(), named{"every operation", everything()}) {
+			for _, p := range append(everyLoop(), named{everything(), Inference, everything().Inference}) {
 				for _, n := range []int{1, 7, 8, 15, 16, 17, 31, 33, 48, 70} {
 					compareLoop(t, l, p, n, 1+rng.IntN(3), 1+rng.IntN(4), rng)
 				}
@@ -68,7 +39,7 @@ func TestLoop(t *testing.T) {
 
 func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *rand.Rand) {
 	t.Helper()
-	k := NewLoop(l, p.p)
+	k := NewLoop(l, p.cell, p.pass)
 	refs := k.Vectors()
 	index := map[cell.Ref]int{}
 	v := make([]Vector, len(refs))
@@ -128,15 +99,15 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 	for i, r := range refs {
 		for j, x := range v[i].Data {
 			if d := math.Abs(float64(x) - want[i][j]); !(d <= bound) {
-				t.Fatalf("%v %s n %d rows %d steps %d stream %v down %v: %v[%d] = %v, want %v", l, p.name, n, rows, steps, stream, down, r, j, x, want[i][j])
+				t.Fatalf("%v %v n %d rows %d steps %d stream %v down %v: %v[%d] = %v, want %v", l, p, n, rows, steps, stream, down, r, j, x, want[i][j])
 			}
 		}
 	}
 }
 
-// TestLoopOutside wants a panic where a row is outside the data.
-func TestLoopOutside(t *testing.T) {
-	k := NewLoop(simd.Detect(), cell.GILR.Recurrence.Inference)
+// TestLoopRefusesRowsOutside wants a panic where a row is outside the data.
+func TestLoopRefusesRowsOutside(t *testing.T) {
+	k := NewLoop(simd.Detect(), cell.GILR, Inference)
 	v := make([]Vector, len(k.Vectors()))
 	for i := range v {
 		v[i] = Vector{Data: make([]float32, 64), From: 0, Row: 8, Step: 8}

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused/catalog"
 	"rnnbench/rnn/cell"
 )
 
@@ -14,16 +15,17 @@ import (
 // for concurrent use.
 type Recurrence struct {
 	vectors []cell.Ref
-	run     func(*Steps)
+	run     recurrenceFunc
 }
 
-// NewRecurrence returns the recurrence of p in assembly of level l; nil: there is none.
-func NewRecurrence(l simd.Level, p cell.Program) *Recurrence {
-	run := assembledSteps(l, text(p))
+// NewRecurrence returns the recurrence of c in assembly of level l; nil: there is none.
+func NewRecurrence(l simd.Level, c *cell.Cell, pass Pass) *Recurrence {
+	p := catalog.OfStep(c, pass)
+	run := recurrenceTable.find(l, c, pass, p)
 	if run == nil {
 		return nil
 	}
-	return &Recurrence{vectors(p), run}
+	return &Recurrence{catalog.Vectors(p), run}
 }
 
 // Vectors lists the vectors that Run takes; it computes those of kind R, which it does not touch.

@@ -9,45 +9,20 @@ import (
 	"testing"
 
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused/catalog"
 	"rnnbench/rnn/cell"
 )
 
-// steppers are the programs that have recurrences in assembly, with their cells.
-func steppers() (cells []*cell.Cell, programs []named) {
-	for _, c := range cell.All() {
-		if c.Recurrent > 0 {
-			cells = append(cells, c, c)
-			programs = append(programs, named{c.Name + "/inference", c.Inference}, named{c.Name + "/forward", c.Forward})
-		}
-	}
-	return cells, programs
-}
-
-func TestRecurrencesAssembled(t *testing.T) {
-	for l := simd.AVX2; l <= simd.Detect(); l++ {
-		_, programs := steppers()
-		for _, p := range programs {
-			if NewRecurrence(l, p.p) == nil {
-				t.Errorf("%v: no assembly for %s; run go generate in device/cpu/simd", l, p.name)
-			}
-		}
-	}
-	if NewRecurrence(simd.Detect(), everything()) != nil {
-		t.Error("assembly for a program that no cell has")
-	}
-}
-
-// TestRecurrence holds recurrences, of one band and of more side by side, to the programs and their
+// TestRecurrenceComputesProgram holds recurrences, of one band and of more side by side, to the programs and their
 // products in double precision, and what they form meanwhile to its product.
-func TestRecurrence(t *testing.T) {
+func TestRecurrenceComputesProgram(t *testing.T) {
 	for l := simd.AVX2; l <= simd.Detect(); l++ {
 		t.Run(l.String(), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(5, 6))
-			cells, programs := steppers()
-			for i, p := range programs {
+			for _, e := range catalog.Recurrences() {
 				for _, n := range []int{1, 2, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 63, 70, 100} {
 					for bands := 1; bands <= min(3, (n+15)/16); bands++ {
-						compareRecurrence(t, l, cells[i], p, n, bands, 1+rng.IntN(5), rng)
+						compareRecurrence(t, l, e, n, bands, 1+rng.IntN(5), rng)
 					}
 				}
 			}
@@ -55,10 +30,10 @@ func TestRecurrence(t *testing.T) {
 	}
 }
 
-func compareRecurrence(t *testing.T, l simd.Level, c *cell.Cell, p named, n, bands, steps int, rng *rand.Rand) {
+func compareRecurrence(t *testing.T, l simd.Level, e catalog.Entry, n, bands, steps int, rng *rand.Rand) {
 	t.Helper()
 	const margin = 5
-	k := NewRecurrence(l, p.p)
+	c, k := e.Cell, NewRecurrence(l, e.Cell, e.Pass)
 	refs := k.Vectors()
 	stride := n + margin
 	draw := func(n int, scale float64) []float32 {
@@ -184,7 +159,7 @@ func compareRecurrence(t *testing.T, l simd.Level, c *cell.Cell, p named, n, ban
 					values[r] = &want[i][v[i].From+s*v[i].Step+u]
 				}
 			}
-			p.p.Eval(func(r cell.Ref) *float64 {
+			e.Program.Eval(func(r cell.Ref) *float64 {
 				if values[r] == nil {
 					values[r] = new(float64)
 				}
@@ -193,17 +168,17 @@ func compareRecurrence(t *testing.T, l simd.Level, c *cell.Cell, p named, n, ban
 		}
 	}
 	// Products of n terms and operations within 2.5 ulp, whose errors grow from step to step.
-	bound := 0x1p-23 * (float64(n) + 2.5*float64(len(p.p))) * math.Pow(2, float64(steps))
+	bound := 0x1p-23 * (float64(n) + 2.5*float64(len(e.Program))) * math.Pow(2, float64(steps))
 	for i, r := range refs {
 		for j, x := range v[i].Data {
 			if d := math.Abs(float64(x) - want[i][j]); r.Kind != cell.R && !(d <= bound) {
-				t.Fatalf("%v %s n %d bands %d steps %d: %v[%d] = %v, want %v", l, p.name, n, bands, steps, r, j, x, want[i][j])
+				t.Fatalf("%v %v n %d bands %d steps %d: %v[%d] = %v, want %v", l, e.Key(), n, bands, steps, r, j, x, want[i][j])
 			}
 		}
 	}
 	for b, c := range counters {
 		if c.Load() != 8+uint64(steps) {
-			t.Fatalf("%v %s: band %d has counted %d steps of %d", l, p.name, b, c.Load()-8, steps)
+			t.Fatalf("%v %v: band %d has counted %d steps of %d", l, e.Key(), b, c.Load()-8, steps)
 		}
 	}
 }

@@ -2634,285 +2634,183 @@ func lsLstmInferenceStepsAVX512(s *Steps)
 //go:noescape
 func lsLstmForwardStepsAVX512(s *Steps)
 
-// assembly returns the function of the program of the given text, or nil.
-func assembly(l simd.Level, text string) func(v [][]float32, n int) {
-	switch l {
-	case simd.AVX2:
-		switch text {
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; next0 = tanh t1":
-			return rnnTanhInferenceAVX2
-		case "t0 = add dout0 dnext0; dx0 = tanhgrad t0 next0":
-			return rnnTanhBackwardAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; next0 = relu t1":
-			return rnnReluInferenceAVX2
-		case "t0 = add dout0 dnext0; dx0 = relugrad t0 next0":
-			return rnnReluBackwardAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = add r1 br1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add r2 br2; t3 = add x2 bx2; t0 = mul t1 t0; t0 = add t3 t0; t0 = tanh t0; t3 = oneminus t2; t0 = mul t3 t0; t2 = mul t2 prev0; next0 = add t0 t2":
-			return gruInferenceAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved1 = sigmoid t0; saved2 = add r2 br2; t0 = add x2 bx2; t1 = mul saved0 saved2; t1 = add t0 t1; saved3 = tanh t1; t1 = oneminus saved1; t1 = mul t1 saved3; t0 = mul saved1 prev0; next0 = add t1 t0":
-			return gruForwardAVX2
-		case "t0 = add dout0 dnext0; t1 = mul t0 prev0; dprev0 = mul t0 saved1; t2 = mul t0 saved3; t3 = oneminus saved1; t3 = mul t0 t3; t2 = sub t1 t2; dx2 = tanhgrad t3 saved3; t3 = mul dx2 saved2; dr2 = mul dx2 saved0; dx1 = sigmoidgrad t2 saved1; dx0 = sigmoidgrad t3 saved0; dr0 = copy dx0; dr1 = copy dx1":
-			return gruBackwardAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = add r1 br1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add x2 bx2; t3 = add r2 br2; t3 = add t0 t3; t3 = tanh t3; t0 = add x3 bx3; t4 = add r3 br3; t4 = add t0 t4; t4 = sigmoid t4; t2 = mul t2 prev1; t3 = mul t1 t3; next1 = add t2 t3; t3 = tanh next1; next0 = mul t4 t3":
-			return lstmInferenceAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; saved2 = tanh t1; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; saved3 = sigmoid t0; t0 = mul saved1 prev1; t1 = mul saved0 saved2; next1 = add t0 t1; t1 = tanh next1; next0 = mul saved3 t1":
-			return lstmForwardAVX2
-		case "t0 = add dout0 dnext0; t1 = tanh next1; t2 = mul t0 t1; t0 = mul t0 saved3; t1 = tanhgrad t0 t1; t1 = add dnext1 t1; t0 = mul t1 saved2; t3 = mul t1 saved0; t4 = mul t1 prev1; dprev1 = mul t1 saved1; dx3 = sigmoidgrad t2 saved3; dx2 = tanhgrad t3 saved2; dx1 = sigmoidgrad t4 saved1; dx0 = sigmoidgrad t0 saved0":
-			return lstmBackwardAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t0 = mul p0 prev1; t0 = add t1 t0; t0 = sigmoid t0; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t1 = mul p1 prev1; t1 = add t2 t1; t1 = sigmoid t1; t2 = add x2 bx2; t3 = add r2 br2; t3 = add t2 t3; t3 = tanh t3; t1 = mul t1 prev1; t3 = mul t0 t3; next1 = add t1 t3; t3 = add x3 bx3; t1 = add r3 br3; t1 = add t3 t1; t3 = mul p2 next1; t3 = add t1 t3; t3 = sigmoid t3; t1 = tanh next1; next0 = mul t3 t1":
-			return lstmPeepholeInferenceAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t0 = mul p0 prev1; t0 = add t1 t0; saved0 = sigmoid t0; t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t0 = mul p1 prev1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; saved2 = tanh t1; t1 = mul saved1 prev1; t0 = mul saved0 saved2; next1 = add t1 t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; t0 = mul p2 next1; t0 = add t1 t0; saved3 = sigmoid t0; t0 = tanh next1; next0 = mul saved3 t0":
-			return lstmPeepholeForwardAVX2
-		case "t0 = add dout0 dnext0; t1 = tanh next1; t2 = mul t0 t1; t0 = mul t0 saved3; t1 = tanhgrad t0 t1; t1 = add dnext1 t1; dx3 = sigmoidgrad t2 saved3; t2 = mul dx3 next1; t0 = mul dx3 p2; t0 = add t1 t0; t1 = mul t0 saved2; t3 = mul t0 saved0; t4 = mul t0 prev1; t0 = mul t0 saved1; dx2 = tanhgrad t3 saved2; dx1 = sigmoidgrad t4 saved1; t4 = mul dx1 prev1; t3 = mul dx1 p1; t3 = add t0 t3; dx0 = sigmoidgrad t1 saved0; t1 = mul dx0 prev1; t0 = mul dx0 p0; dprev1 = add t3 t0; dp0 = add dp0 t1; dp1 = add dp1 t4; dp2 = add dp2 t2":
-			return lstmPeepholeBackwardAVX2
-		case "t0 = add x0 bx0; t1 = mul p0 prev1; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = mul p1 prev1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add x2 bx2; t0 = tanh t0; t2 = mul t2 prev1; t0 = mul t1 t0; next1 = add t2 t0; t0 = add x3 bx3; t2 = mul p2 next1; t2 = add t0 t2; t2 = sigmoid t2; t0 = tanh next1; next0 = mul t2 t0":
-			return lstmCInferenceAVX2
-		case "t0 = add x0 bx0; t1 = mul p0 prev1; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = mul p1 prev1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = tanh t0; t0 = mul saved1 prev1; t1 = mul saved0 saved2; next1 = add t0 t1; t1 = add x3 bx3; t0 = mul p2 next1; t0 = add t1 t0; saved3 = sigmoid t0; t0 = tanh next1; next0 = mul saved3 t0":
-			return lstmCForwardAVX2
-		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t0 = oneminus t0; t1 = mul t0 t1; next0 = add t2 t1":
-			return gilrInferenceAVX2
-		case "t0 = add x0 bx0; saved0 = sigmoid t0; t0 = add x1 bx1; saved1 = tanh t0; t0 = mul saved0 prev0; t1 = oneminus saved0; t1 = mul t1 saved1; next0 = add t0 t1":
-			return gilrForwardAVX2
-		case "t0 = add dout0 dnext0; t1 = mul t0 saved1; t2 = oneminus saved0; t2 = mul t0 t2; t1 = neg t1; t3 = mul t0 prev0; t3 = add t1 t3; dprev0 = mul t0 saved0; dx1 = tanhgrad t2 saved1; dx0 = sigmoidgrad t3 saved0":
-			return gilrBackwardAVX2
-		case "t0 = add x0 bx0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = add x3 bx3; t4 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t4 t0; t0 = tanh next1; t0 = mul t2 t0; t2 = oneminus t2; t3 = mul t2 t3; next0 = add t0 t3":
-			return sruInferenceAVX2
-		case "saved0 = add x0 bx0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; saved3 = add x3 bx3; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; t1 = tanh next1; t1 = mul saved2 t1; t0 = oneminus saved2; t0 = mul t0 saved3; next0 = add t1 t0":
-			return sruForwardAVX2
-		case "t0 = add dout0 dnext0; t1 = mul t0 saved3; t2 = oneminus saved2; dx3 = mul t0 t2; t1 = neg t1; t2 = tanh next1; t3 = mul t0 t2; t3 = add t1 t3; t0 = mul t0 saved2; t2 = tanhgrad t0 t2; t2 = add dnext1 t2; t0 = mul t2 saved0; t1 = oneminus saved1; dx0 = mul t2 t1; t0 = neg t0; t1 = mul t2 prev1; t1 = add t0 t1; dprev1 = mul t2 saved1; dx2 = sigmoidgrad t3 saved2; dx1 = sigmoidgrad t1 saved1":
-			return sruBackwardAVX2
-		case "t0 = add x0 bx0; t0 = tanh t0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t3 t0; next0 = mul t2 next1":
-			return qrnnInferenceAVX2
-		case "t0 = add x0 bx0; saved0 = tanh t0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; next0 = mul saved2 next1":
-			return qrnnForwardAVX2
-		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved2; t0 = add dnext1 t0; t2 = mul t0 saved0; t3 = oneminus saved1; t3 = mul t0 t3; t2 = neg t2; t4 = mul t0 prev1; t4 = add t2 t4; dprev1 = mul t0 saved1; dx2 = sigmoidgrad t1 saved2; dx1 = sigmoidgrad t4 saved1; dx0 = tanhgrad t3 saved0":
-			return qrnnBackwardAVX2
-		case "t0 = add x4 bx4; t0 = sigmoid t0; t1 = add x5 bx5; t1 = tanh t1; t2 = mul t0 prev2; t0 = oneminus t0; t1 = mul t0 t1; next2 = add t2 t1; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t2 = sigmoid t2; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; t0 = tanh t0; t0 = mul t2 t0; t2 = add x0 bx0; t1 = add r0 br0; t1 = add t2 t1; t1 = sigmoid t1; t1 = mul t1 prev1; next1 = add t1 t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; t1 = sigmoid t1; next0 = mul t1 next1":
-			return lsLstmInferenceAVX2
-		case "t0 = add x4 bx4; saved0 = sigmoid t0; t0 = add x5 bx5; saved1 = tanh t0; t0 = mul saved0 prev2; t1 = oneminus saved0; t1 = mul t1 saved1; next2 = add t0 t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved2 = sigmoid t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; saved3 = tanh t1; t1 = mul saved2 saved3; t0 = add x0 bx0; t2 = add r0 br0; t2 = add t0 t2; saved4 = sigmoid t2; t2 = mul saved4 prev1; next1 = add t2 t1; t1 = add x2 bx2; t2 = add r2 br2; t2 = add t1 t2; saved5 = sigmoid t2; next0 = mul saved5 next1":
-			return lsLstmForwardAVX2
-		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved5; t0 = add dnext1 t0; dx2 = sigmoidgrad t1 saved5; t1 = mul t0 prev1; dprev1 = mul t0 saved4; dx0 = sigmoidgrad t1 saved4; t1 = mul t0 saved3; t0 = mul t0 saved2; dx3 = tanhgrad t0 saved3; dx1 = sigmoidgrad t1 saved2; t1 = mul dnext2 saved1; t0 = oneminus saved0; t0 = mul dnext2 t0; t1 = neg t1; t2 = mul dnext2 prev2; t2 = add t1 t2; dprev2 = mul dnext2 saved0; dx5 = tanhgrad t0 saved1; dx4 = sigmoidgrad t2 saved0":
-			return lsLstmBackwardAVX2
-		}
-	case simd.AVX512:
-		switch text {
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; next0 = tanh t1":
-			return rnnTanhInferenceAVX512
-		case "t0 = add dout0 dnext0; dx0 = tanhgrad t0 next0":
-			return rnnTanhBackwardAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; next0 = relu t1":
-			return rnnReluInferenceAVX512
-		case "t0 = add dout0 dnext0; dx0 = relugrad t0 next0":
-			return rnnReluBackwardAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = add r1 br1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add r2 br2; t3 = add x2 bx2; t0 = mul t1 t0; t0 = add t3 t0; t0 = tanh t0; t3 = oneminus t2; t0 = mul t3 t0; t2 = mul t2 prev0; next0 = add t0 t2":
-			return gruInferenceAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved1 = sigmoid t0; saved2 = add r2 br2; t0 = add x2 bx2; t1 = mul saved0 saved2; t1 = add t0 t1; saved3 = tanh t1; t1 = oneminus saved1; t1 = mul t1 saved3; t0 = mul saved1 prev0; next0 = add t1 t0":
-			return gruForwardAVX512
-		case "t0 = add dout0 dnext0; t1 = mul t0 prev0; dprev0 = mul t0 saved1; t2 = mul t0 saved3; t3 = oneminus saved1; t3 = mul t0 t3; t2 = sub t1 t2; dx2 = tanhgrad t3 saved3; t3 = mul dx2 saved2; dr2 = mul dx2 saved0; dx1 = sigmoidgrad t2 saved1; dx0 = sigmoidgrad t3 saved0; dr0 = copy dx0; dr1 = copy dx1":
-			return gruBackwardAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = add r1 br1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add x2 bx2; t3 = add r2 br2; t3 = add t0 t3; t3 = tanh t3; t0 = add x3 bx3; t4 = add r3 br3; t4 = add t0 t4; t4 = sigmoid t4; t2 = mul t2 prev1; t3 = mul t1 t3; next1 = add t2 t3; t3 = tanh next1; next0 = mul t4 t3":
-			return lstmInferenceAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; saved2 = tanh t1; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; saved3 = sigmoid t0; t0 = mul saved1 prev1; t1 = mul saved0 saved2; next1 = add t0 t1; t1 = tanh next1; next0 = mul saved3 t1":
-			return lstmForwardAVX512
-		case "t0 = add dout0 dnext0; t1 = tanh next1; t2 = mul t0 t1; t0 = mul t0 saved3; t1 = tanhgrad t0 t1; t1 = add dnext1 t1; t0 = mul t1 saved2; t3 = mul t1 saved0; t4 = mul t1 prev1; dprev1 = mul t1 saved1; dx3 = sigmoidgrad t2 saved3; dx2 = tanhgrad t3 saved2; dx1 = sigmoidgrad t4 saved1; dx0 = sigmoidgrad t0 saved0":
-			return lstmBackwardAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t0 = mul p0 prev1; t0 = add t1 t0; t0 = sigmoid t0; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t1 = mul p1 prev1; t1 = add t2 t1; t1 = sigmoid t1; t2 = add x2 bx2; t3 = add r2 br2; t3 = add t2 t3; t3 = tanh t3; t1 = mul t1 prev1; t3 = mul t0 t3; next1 = add t1 t3; t3 = add x3 bx3; t1 = add r3 br3; t1 = add t3 t1; t3 = mul p2 next1; t3 = add t1 t3; t3 = sigmoid t3; t1 = tanh next1; next0 = mul t3 t1":
-			return lstmPeepholeInferenceAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t0 = mul p0 prev1; t0 = add t1 t0; saved0 = sigmoid t0; t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t0 = mul p1 prev1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; saved2 = tanh t1; t1 = mul saved1 prev1; t0 = mul saved0 saved2; next1 = add t1 t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; t0 = mul p2 next1; t0 = add t1 t0; saved3 = sigmoid t0; t0 = tanh next1; next0 = mul saved3 t0":
-			return lstmPeepholeForwardAVX512
-		case "t0 = add dout0 dnext0; t1 = tanh next1; t2 = mul t0 t1; t0 = mul t0 saved3; t1 = tanhgrad t0 t1; t1 = add dnext1 t1; dx3 = sigmoidgrad t2 saved3; t2 = mul dx3 next1; t0 = mul dx3 p2; t0 = add t1 t0; t1 = mul t0 saved2; t3 = mul t0 saved0; t4 = mul t0 prev1; t0 = mul t0 saved1; dx2 = tanhgrad t3 saved2; dx1 = sigmoidgrad t4 saved1; t4 = mul dx1 prev1; t3 = mul dx1 p1; t3 = add t0 t3; dx0 = sigmoidgrad t1 saved0; t1 = mul dx0 prev1; t0 = mul dx0 p0; dprev1 = add t3 t0; dp0 = add dp0 t1; dp1 = add dp1 t4; dp2 = add dp2 t2":
-			return lstmPeepholeBackwardAVX512
-		case "t0 = add x0 bx0; t1 = mul p0 prev1; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = mul p1 prev1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add x2 bx2; t0 = tanh t0; t2 = mul t2 prev1; t0 = mul t1 t0; next1 = add t2 t0; t0 = add x3 bx3; t2 = mul p2 next1; t2 = add t0 t2; t2 = sigmoid t2; t0 = tanh next1; next0 = mul t2 t0":
-			return lstmCInferenceAVX512
-		case "t0 = add x0 bx0; t1 = mul p0 prev1; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = mul p1 prev1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = tanh t0; t0 = mul saved1 prev1; t1 = mul saved0 saved2; next1 = add t0 t1; t1 = add x3 bx3; t0 = mul p2 next1; t0 = add t1 t0; saved3 = sigmoid t0; t0 = tanh next1; next0 = mul saved3 t0":
-			return lstmCForwardAVX512
-		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t0 = oneminus t0; t1 = mul t0 t1; next0 = add t2 t1":
-			return gilrInferenceAVX512
-		case "t0 = add x0 bx0; saved0 = sigmoid t0; t0 = add x1 bx1; saved1 = tanh t0; t0 = mul saved0 prev0; t1 = oneminus saved0; t1 = mul t1 saved1; next0 = add t0 t1":
-			return gilrForwardAVX512
-		case "t0 = add dout0 dnext0; t1 = mul t0 saved1; t2 = oneminus saved0; t2 = mul t0 t2; t1 = neg t1; t3 = mul t0 prev0; t3 = add t1 t3; dprev0 = mul t0 saved0; dx1 = tanhgrad t2 saved1; dx0 = sigmoidgrad t3 saved0":
-			return gilrBackwardAVX512
-		case "t0 = add x0 bx0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = add x3 bx3; t4 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t4 t0; t0 = tanh next1; t0 = mul t2 t0; t2 = oneminus t2; t3 = mul t2 t3; next0 = add t0 t3":
-			return sruInferenceAVX512
-		case "saved0 = add x0 bx0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; saved3 = add x3 bx3; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; t1 = tanh next1; t1 = mul saved2 t1; t0 = oneminus saved2; t0 = mul t0 saved3; next0 = add t1 t0":
-			return sruForwardAVX512
-		case "t0 = add dout0 dnext0; t1 = mul t0 saved3; t2 = oneminus saved2; dx3 = mul t0 t2; t1 = neg t1; t2 = tanh next1; t3 = mul t0 t2; t3 = add t1 t3; t0 = mul t0 saved2; t2 = tanhgrad t0 t2; t2 = add dnext1 t2; t0 = mul t2 saved0; t1 = oneminus saved1; dx0 = mul t2 t1; t0 = neg t0; t1 = mul t2 prev1; t1 = add t0 t1; dprev1 = mul t2 saved1; dx2 = sigmoidgrad t3 saved2; dx1 = sigmoidgrad t1 saved1":
-			return sruBackwardAVX512
-		case "t0 = add x0 bx0; t0 = tanh t0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t3 t0; next0 = mul t2 next1":
-			return qrnnInferenceAVX512
-		case "t0 = add x0 bx0; saved0 = tanh t0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; next0 = mul saved2 next1":
-			return qrnnForwardAVX512
-		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved2; t0 = add dnext1 t0; t2 = mul t0 saved0; t3 = oneminus saved1; t3 = mul t0 t3; t2 = neg t2; t4 = mul t0 prev1; t4 = add t2 t4; dprev1 = mul t0 saved1; dx2 = sigmoidgrad t1 saved2; dx1 = sigmoidgrad t4 saved1; dx0 = tanhgrad t3 saved0":
-			return qrnnBackwardAVX512
-		case "t0 = add x4 bx4; t0 = sigmoid t0; t1 = add x5 bx5; t1 = tanh t1; t2 = mul t0 prev2; t0 = oneminus t0; t1 = mul t0 t1; next2 = add t2 t1; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t2 = sigmoid t2; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; t0 = tanh t0; t0 = mul t2 t0; t2 = add x0 bx0; t1 = add r0 br0; t1 = add t2 t1; t1 = sigmoid t1; t1 = mul t1 prev1; next1 = add t1 t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; t1 = sigmoid t1; next0 = mul t1 next1":
-			return lsLstmInferenceAVX512
-		case "t0 = add x4 bx4; saved0 = sigmoid t0; t0 = add x5 bx5; saved1 = tanh t0; t0 = mul saved0 prev2; t1 = oneminus saved0; t1 = mul t1 saved1; next2 = add t0 t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved2 = sigmoid t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; saved3 = tanh t1; t1 = mul saved2 saved3; t0 = add x0 bx0; t2 = add r0 br0; t2 = add t0 t2; saved4 = sigmoid t2; t2 = mul saved4 prev1; next1 = add t2 t1; t1 = add x2 bx2; t2 = add r2 br2; t2 = add t1 t2; saved5 = sigmoid t2; next0 = mul saved5 next1":
-			return lsLstmForwardAVX512
-		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved5; t0 = add dnext1 t0; dx2 = sigmoidgrad t1 saved5; t1 = mul t0 prev1; dprev1 = mul t0 saved4; dx0 = sigmoidgrad t1 saved4; t1 = mul t0 saved3; t0 = mul t0 saved2; dx3 = tanhgrad t0 saved3; dx1 = sigmoidgrad t1 saved2; t1 = mul dnext2 saved1; t0 = oneminus saved0; t0 = mul dnext2 t0; t1 = neg t1; t2 = mul dnext2 prev2; t2 = add t1 t2; dprev2 = mul dnext2 saved0; dx5 = tanhgrad t0 saved1; dx4 = sigmoidgrad t2 saved0":
-			return lsLstmBackwardAVX512
-		}
-	}
-	return nil
+var kernelTable = table[kernelFunc]{
+	simd.AVX2: {
+		{Cell: "rnn-tanh", Pass: Inference}:      {0x94f6571b40c2f07b, rnnTanhInferenceAVX2},
+		{Cell: "rnn-tanh", Pass: Forward}:        {0x94f6571b40c2f07b, rnnTanhInferenceAVX2},
+		{Cell: "rnn-tanh", Pass: Backward}:       {0x179c194046967e32, rnnTanhBackwardAVX2},
+		{Cell: "rnn-relu", Pass: Inference}:      {0x5f73af4922a6afde, rnnReluInferenceAVX2},
+		{Cell: "rnn-relu", Pass: Forward}:        {0x5f73af4922a6afde, rnnReluInferenceAVX2},
+		{Cell: "rnn-relu", Pass: Backward}:       {0xa2e206b62cacfe1b, rnnReluBackwardAVX2},
+		{Cell: "gru", Pass: Inference}:           {0xf0886d11aafa1751, gruInferenceAVX2},
+		{Cell: "gru", Pass: Forward}:             {0x4cc4ce8f4dd493ad, gruForwardAVX2},
+		{Cell: "gru", Pass: Backward}:            {0x13bfda139983fdf7, gruBackwardAVX2},
+		{Cell: "lstm", Pass: Inference}:          {0x3b0e6043341c9d96, lstmInferenceAVX2},
+		{Cell: "lstm", Pass: Forward}:            {0x142543d7e414c57e, lstmForwardAVX2},
+		{Cell: "lstm", Pass: Backward}:           {0xc541a90d5532a79a, lstmBackwardAVX2},
+		{Cell: "lstm-peephole", Pass: Inference}: {0x5054e1f1c850f8c0, lstmPeepholeInferenceAVX2},
+		{Cell: "lstm-peephole", Pass: Forward}:   {0x2e77419ac28e8aa6, lstmPeepholeForwardAVX2},
+		{Cell: "lstm-peephole", Pass: Backward}:  {0x5a71ebbaea91186a, lstmPeepholeBackwardAVX2},
+		{Cell: "lstm-c", Pass: Backward}:         {0x5a71ebbaea91186a, lstmPeepholeBackwardAVX2},
+		{Cell: "lstm-c", Pass: Inference}:        {0xee14997b4ec59b38, lstmCInferenceAVX2},
+		{Cell: "lstm-c", Pass: Forward}:          {0x512f42968e4e27ec, lstmCForwardAVX2},
+		{Cell: "gilr", Pass: Inference}:          {0xaddc53621a11ccc8, gilrInferenceAVX2},
+		{Cell: "gilr", Pass: Forward}:            {0x4561af6292f8b41b, gilrForwardAVX2},
+		{Cell: "gilr", Pass: Backward}:           {0x2107a8269e7806e8, gilrBackwardAVX2},
+		{Cell: "sru", Pass: Inference}:           {0x4eb9b597c04f9901, sruInferenceAVX2},
+		{Cell: "sru", Pass: Forward}:             {0x9f754f73b06d1d23, sruForwardAVX2},
+		{Cell: "sru", Pass: Backward}:            {0xd9d5740bf7e1140d, sruBackwardAVX2},
+		{Cell: "qrnn", Pass: Inference}:          {0xeca87645dad47623, qrnnInferenceAVX2},
+		{Cell: "qrnn2", Pass: Inference}:         {0xeca87645dad47623, qrnnInferenceAVX2},
+		{Cell: "qrnn", Pass: Forward}:            {0xa361712699fad334, qrnnForwardAVX2},
+		{Cell: "qrnn2", Pass: Forward}:           {0xa361712699fad334, qrnnForwardAVX2},
+		{Cell: "qrnn", Pass: Backward}:           {0xa16ebf2465011e04, qrnnBackwardAVX2},
+		{Cell: "qrnn2", Pass: Backward}:          {0xa16ebf2465011e04, qrnnBackwardAVX2},
+		{Cell: "ls-lstm", Pass: Inference}:       {0x7b8b2c84abe2d3f1, lsLstmInferenceAVX2},
+		{Cell: "ls-lstm", Pass: Forward}:         {0xa703435053298ccc, lsLstmForwardAVX2},
+		{Cell: "ls-lstm", Pass: Backward}:        {0xc08d08ebfd5e8cf0, lsLstmBackwardAVX2},
+	},
+	simd.AVX512: {
+		{Cell: "rnn-tanh", Pass: Inference}:      {0x94f6571b40c2f07b, rnnTanhInferenceAVX512},
+		{Cell: "rnn-tanh", Pass: Forward}:        {0x94f6571b40c2f07b, rnnTanhInferenceAVX512},
+		{Cell: "rnn-tanh", Pass: Backward}:       {0x179c194046967e32, rnnTanhBackwardAVX512},
+		{Cell: "rnn-relu", Pass: Inference}:      {0x5f73af4922a6afde, rnnReluInferenceAVX512},
+		{Cell: "rnn-relu", Pass: Forward}:        {0x5f73af4922a6afde, rnnReluInferenceAVX512},
+		{Cell: "rnn-relu", Pass: Backward}:       {0xa2e206b62cacfe1b, rnnReluBackwardAVX512},
+		{Cell: "gru", Pass: Inference}:           {0xf0886d11aafa1751, gruInferenceAVX512},
+		{Cell: "gru", Pass: Forward}:             {0x4cc4ce8f4dd493ad, gruForwardAVX512},
+		{Cell: "gru", Pass: Backward}:            {0x13bfda139983fdf7, gruBackwardAVX512},
+		{Cell: "lstm", Pass: Inference}:          {0x3b0e6043341c9d96, lstmInferenceAVX512},
+		{Cell: "lstm", Pass: Forward}:            {0x142543d7e414c57e, lstmForwardAVX512},
+		{Cell: "lstm", Pass: Backward}:           {0xc541a90d5532a79a, lstmBackwardAVX512},
+		{Cell: "lstm-peephole", Pass: Inference}: {0x5054e1f1c850f8c0, lstmPeepholeInferenceAVX512},
+		{Cell: "lstm-peephole", Pass: Forward}:   {0x2e77419ac28e8aa6, lstmPeepholeForwardAVX512},
+		{Cell: "lstm-peephole", Pass: Backward}:  {0x5a71ebbaea91186a, lstmPeepholeBackwardAVX512},
+		{Cell: "lstm-c", Pass: Backward}:         {0x5a71ebbaea91186a, lstmPeepholeBackwardAVX512},
+		{Cell: "lstm-c", Pass: Inference}:        {0xee14997b4ec59b38, lstmCInferenceAVX512},
+		{Cell: "lstm-c", Pass: Forward}:          {0x512f42968e4e27ec, lstmCForwardAVX512},
+		{Cell: "gilr", Pass: Inference}:          {0xaddc53621a11ccc8, gilrInferenceAVX512},
+		{Cell: "gilr", Pass: Forward}:            {0x4561af6292f8b41b, gilrForwardAVX512},
+		{Cell: "gilr", Pass: Backward}:           {0x2107a8269e7806e8, gilrBackwardAVX512},
+		{Cell: "sru", Pass: Inference}:           {0x4eb9b597c04f9901, sruInferenceAVX512},
+		{Cell: "sru", Pass: Forward}:             {0x9f754f73b06d1d23, sruForwardAVX512},
+		{Cell: "sru", Pass: Backward}:            {0xd9d5740bf7e1140d, sruBackwardAVX512},
+		{Cell: "qrnn", Pass: Inference}:          {0xeca87645dad47623, qrnnInferenceAVX512},
+		{Cell: "qrnn2", Pass: Inference}:         {0xeca87645dad47623, qrnnInferenceAVX512},
+		{Cell: "qrnn", Pass: Forward}:            {0xa361712699fad334, qrnnForwardAVX512},
+		{Cell: "qrnn2", Pass: Forward}:           {0xa361712699fad334, qrnnForwardAVX512},
+		{Cell: "qrnn", Pass: Backward}:           {0xa16ebf2465011e04, qrnnBackwardAVX512},
+		{Cell: "qrnn2", Pass: Backward}:          {0xa16ebf2465011e04, qrnnBackwardAVX512},
+		{Cell: "ls-lstm", Pass: Inference}:       {0x7b8b2c84abe2d3f1, lsLstmInferenceAVX512},
+		{Cell: "ls-lstm", Pass: Forward}:         {0xa703435053298ccc, lsLstmForwardAVX512},
+		{Cell: "ls-lstm", Pass: Backward}:        {0xc08d08ebfd5e8cf0, lsLstmBackwardAVX512},
+	},
 }
 
-// assembledLoop returns the function of the program of the given text, or nil.
-func assembledLoop(l simd.Level, text string) func(v []Vector, at []uintptr, n, rows, steps, stream, way int) {
-	switch l {
-	case simd.AVX2:
-		switch text {
-		case "t0 = add x0 bx0; t0 = mul t0 prev0; t1 = add x1 bx1; next0 = add t0 t1; prev0 = copy next0":
-			return linearInferenceLoopAVX2
-		case "saved0 = add x0 bx0; t0 = mul saved0 prev0; t1 = add x1 bx1; next0 = add t0 t1; prev0 = copy next0":
-			return linearForwardLoopAVX2
-		case "dx1 = add dout0 dnext0; dx0 = mul dx1 prev0; dnext0 = mul dx1 saved0":
-			return linearBackwardLoopAVX2
-		case "t0 = add x0 bx0; t1 = mul t0 prev0; t0 = mul factor0 t0; t2 = add x1 bx1; t2 = add t1 t2; prev0 = copy t2; factor0 = copy t0":
-			return linearComposeLoopAVX2
-		case "t0 = add dout0 dnext0; t0 = mul t0 saved0; t1 = mul factor0 saved0; dnext0 = copy t0; factor0 = copy t1":
-			return linearComposeBackwardLoopAVX2
-		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t0 = oneminus t0; t1 = mul t0 t1; next0 = add t2 t1; prev0 = copy next0":
-			return gilrInferenceLoopAVX2
-		case "t0 = add x0 bx0; saved0 = sigmoid t0; t0 = add x1 bx1; saved1 = tanh t0; t0 = mul saved0 prev0; t1 = oneminus saved0; t1 = mul t1 saved1; next0 = add t0 t1; prev0 = copy next0":
-			return gilrForwardLoopAVX2
-		case "t0 = add dout0 dnext0; t1 = mul t0 saved1; t2 = oneminus saved0; t2 = mul t0 t2; t1 = neg t1; t3 = mul t0 prev0; t3 = add t1 t3; dnext0 = mul t0 saved0; dx1 = tanhgrad t2 saved1; dx0 = sigmoidgrad t3 saved0":
-			return gilrBackwardLoopAVX2
-		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t3 = mul factor0 t0; t0 = oneminus t0; t1 = mul t0 t1; t1 = add t2 t1; prev0 = copy t1; factor0 = copy t3":
-			return gilrComposeLoopAVX2
-		case "t0 = add x0 bx0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = add x3 bx3; t4 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t4 t0; prev1 = copy next1; t0 = tanh next1; t0 = mul t2 t0; t2 = oneminus t2; t3 = mul t2 t3; next0 = add t0 t3":
-			return sruInferenceLoopAVX2
-		case "saved0 = add x0 bx0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; saved3 = add x3 bx3; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; prev1 = copy next1; t1 = tanh next1; t1 = mul saved2 t1; t0 = oneminus saved2; t0 = mul t0 saved3; next0 = add t1 t0":
-			return sruForwardLoopAVX2
-		case "t0 = add dout0 dnext0; t1 = mul t0 saved3; t2 = oneminus saved2; dx3 = mul t0 t2; t1 = neg t1; t2 = tanh next1; t3 = mul t0 t2; t3 = add t1 t3; t0 = mul t0 saved2; t2 = tanhgrad t0 t2; t2 = add dnext1 t2; t0 = mul t2 saved0; t1 = oneminus saved1; dx0 = mul t2 t1; t0 = neg t0; t1 = mul t2 prev1; t1 = add t0 t1; dnext1 = mul t2 saved1; dx2 = sigmoidgrad t3 saved2; dx1 = sigmoidgrad t1 saved1":
-			return sruBackwardLoopAVX2
-		case "t0 = add x0 bx0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = mul t1 prev1; t3 = mul factor1 t1; t1 = oneminus t1; t0 = mul t1 t0; t0 = add t2 t0; prev1 = copy t0; factor1 = copy t3":
-			return sruComposeLoopAVX2
-		case "t0 = add dout0 dnext0; t1 = tanh next1; t0 = mul t0 saved2; t1 = tanhgrad t0 t1; t1 = add dnext1 t1; t1 = mul t1 saved1; t0 = mul factor1 saved1; dnext1 = copy t1; factor1 = copy t0":
-			return sruComposeBackwardLoopAVX2
-		case "t0 = add x0 bx0; t0 = tanh t0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t3 t0; prev1 = copy next1; next0 = mul t2 next1":
-			return qrnnInferenceLoopAVX2
-		case "t0 = add x0 bx0; saved0 = tanh t0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; prev1 = copy next1; next0 = mul saved2 next1":
-			return qrnnForwardLoopAVX2
-		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved2; t0 = add dnext1 t0; t2 = mul t0 saved0; t3 = oneminus saved1; t3 = mul t0 t3; t2 = neg t2; t4 = mul t0 prev1; t4 = add t2 t4; dnext1 = mul t0 saved1; dx2 = sigmoidgrad t1 saved2; dx1 = sigmoidgrad t4 saved1; dx0 = tanhgrad t3 saved0":
-			return qrnnBackwardLoopAVX2
-		case "t0 = add x0 bx0; t0 = tanh t0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = mul t1 prev1; t3 = mul factor1 t1; t1 = oneminus t1; t0 = mul t1 t0; t0 = add t2 t0; prev1 = copy t0; factor1 = copy t3":
-			return qrnnComposeLoopAVX2
-		case "t0 = add dout0 dnext0; t0 = mul t0 saved2; t0 = add dnext1 t0; t0 = mul t0 saved1; t1 = mul factor1 saved1; dnext1 = copy t0; factor1 = copy t1":
-			return qrnnComposeBackwardLoopAVX2
-		case "t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x3 bx3; t2 = add r3 br3; t2 = add t0 t2; t2 = tanh t2; t2 = mul t1 t2; t1 = add x0 bx0; t0 = add r0 br0; t0 = add t1 t0; t0 = sigmoid t0; t0 = mul t0 prev1; next1 = add t0 t2; prev1 = copy next1; t2 = add x2 bx2; t0 = add r2 br2; t0 = add t2 t0; t0 = sigmoid t0; next0 = mul t0 next1":
-			return lsLstmCoreInferenceLoopAVX2
-		case "t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; saved1 = tanh t0; t0 = mul saved0 saved1; t1 = add x0 bx0; t2 = add r0 br0; t2 = add t1 t2; saved2 = sigmoid t2; t2 = mul saved2 prev1; next1 = add t2 t0; prev1 = copy next1; t0 = add x2 bx2; t2 = add r2 br2; t2 = add t0 t2; saved3 = sigmoid t2; next0 = mul saved3 next1":
-			return lsLstmCoreForwardLoopAVX2
-		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved3; t0 = add dnext1 t0; dx2 = sigmoidgrad t1 saved3; t1 = mul t0 prev1; dnext1 = mul t0 saved2; dx0 = sigmoidgrad t1 saved2; t1 = mul t0 saved1; t0 = mul t0 saved0; dx3 = tanhgrad t0 saved1; dx1 = sigmoidgrad t1 saved0":
-			return lsLstmCoreBackwardLoopAVX2
-		case "t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x3 bx3; t2 = add r3 br3; t2 = add t0 t2; t2 = tanh t2; t2 = mul t1 t2; t1 = add x0 bx0; t0 = add r0 br0; t0 = add t1 t0; t0 = sigmoid t0; t1 = mul t0 prev1; t0 = mul factor1 t0; t2 = add t1 t2; prev1 = copy t2; factor1 = copy t0":
-			return lsLstmCoreComposeLoopAVX2
-		case "t0 = add dout0 dnext0; t0 = mul t0 saved3; t0 = add dnext1 t0; t0 = mul t0 saved2; t1 = mul factor1 saved2; dnext1 = copy t0; factor1 = copy t1":
-			return lsLstmCoreComposeBackwardLoopAVX2
-		}
-	case simd.AVX512:
-		switch text {
-		case "t0 = add x0 bx0; t0 = mul t0 prev0; t1 = add x1 bx1; next0 = add t0 t1; prev0 = copy next0":
-			return linearInferenceLoopAVX512
-		case "saved0 = add x0 bx0; t0 = mul saved0 prev0; t1 = add x1 bx1; next0 = add t0 t1; prev0 = copy next0":
-			return linearForwardLoopAVX512
-		case "dx1 = add dout0 dnext0; dx0 = mul dx1 prev0; dnext0 = mul dx1 saved0":
-			return linearBackwardLoopAVX512
-		case "t0 = add x0 bx0; t1 = mul t0 prev0; t0 = mul factor0 t0; t2 = add x1 bx1; t2 = add t1 t2; prev0 = copy t2; factor0 = copy t0":
-			return linearComposeLoopAVX512
-		case "t0 = add dout0 dnext0; t0 = mul t0 saved0; t1 = mul factor0 saved0; dnext0 = copy t0; factor0 = copy t1":
-			return linearComposeBackwardLoopAVX512
-		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t0 = oneminus t0; t1 = mul t0 t1; next0 = add t2 t1; prev0 = copy next0":
-			return gilrInferenceLoopAVX512
-		case "t0 = add x0 bx0; saved0 = sigmoid t0; t0 = add x1 bx1; saved1 = tanh t0; t0 = mul saved0 prev0; t1 = oneminus saved0; t1 = mul t1 saved1; next0 = add t0 t1; prev0 = copy next0":
-			return gilrForwardLoopAVX512
-		case "t0 = add dout0 dnext0; t1 = mul t0 saved1; t2 = oneminus saved0; t2 = mul t0 t2; t1 = neg t1; t3 = mul t0 prev0; t3 = add t1 t3; dnext0 = mul t0 saved0; dx1 = tanhgrad t2 saved1; dx0 = sigmoidgrad t3 saved0":
-			return gilrBackwardLoopAVX512
-		case "t0 = add x0 bx0; t0 = sigmoid t0; t1 = add x1 bx1; t1 = tanh t1; t2 = mul t0 prev0; t3 = mul factor0 t0; t0 = oneminus t0; t1 = mul t0 t1; t1 = add t2 t1; prev0 = copy t1; factor0 = copy t3":
-			return gilrComposeLoopAVX512
-		case "t0 = add x0 bx0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = add x3 bx3; t4 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t4 t0; prev1 = copy next1; t0 = tanh next1; t0 = mul t2 t0; t2 = oneminus t2; t3 = mul t2 t3; next0 = add t0 t3":
-			return sruInferenceLoopAVX512
-		case "saved0 = add x0 bx0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; saved3 = add x3 bx3; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; prev1 = copy next1; t1 = tanh next1; t1 = mul saved2 t1; t0 = oneminus saved2; t0 = mul t0 saved3; next0 = add t1 t0":
-			return sruForwardLoopAVX512
-		case "t0 = add dout0 dnext0; t1 = mul t0 saved3; t2 = oneminus saved2; dx3 = mul t0 t2; t1 = neg t1; t2 = tanh next1; t3 = mul t0 t2; t3 = add t1 t3; t0 = mul t0 saved2; t2 = tanhgrad t0 t2; t2 = add dnext1 t2; t0 = mul t2 saved0; t1 = oneminus saved1; dx0 = mul t2 t1; t0 = neg t0; t1 = mul t2 prev1; t1 = add t0 t1; dnext1 = mul t2 saved1; dx2 = sigmoidgrad t3 saved2; dx1 = sigmoidgrad t1 saved1":
-			return sruBackwardLoopAVX512
-		case "t0 = add x0 bx0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = mul t1 prev1; t3 = mul factor1 t1; t1 = oneminus t1; t0 = mul t1 t0; t0 = add t2 t0; prev1 = copy t0; factor1 = copy t3":
-			return sruComposeLoopAVX512
-		case "t0 = add dout0 dnext0; t1 = tanh next1; t0 = mul t0 saved2; t1 = tanhgrad t0 t1; t1 = add dnext1 t1; t1 = mul t1 saved1; t0 = mul factor1 saved1; dnext1 = copy t1; factor1 = copy t0":
-			return sruComposeBackwardLoopAVX512
-		case "t0 = add x0 bx0; t0 = tanh t0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = add x2 bx2; t2 = sigmoid t2; t3 = mul t1 prev1; t1 = oneminus t1; t0 = mul t1 t0; next1 = add t3 t0; prev1 = copy next1; next0 = mul t2 next1":
-			return qrnnInferenceLoopAVX512
-		case "t0 = add x0 bx0; saved0 = tanh t0; t0 = add x1 bx1; saved1 = sigmoid t0; t0 = add x2 bx2; saved2 = sigmoid t0; t0 = mul saved1 prev1; t1 = oneminus saved1; t1 = mul t1 saved0; next1 = add t0 t1; prev1 = copy next1; next0 = mul saved2 next1":
-			return qrnnForwardLoopAVX512
-		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved2; t0 = add dnext1 t0; t2 = mul t0 saved0; t3 = oneminus saved1; t3 = mul t0 t3; t2 = neg t2; t4 = mul t0 prev1; t4 = add t2 t4; dnext1 = mul t0 saved1; dx2 = sigmoidgrad t1 saved2; dx1 = sigmoidgrad t4 saved1; dx0 = tanhgrad t3 saved0":
-			return qrnnBackwardLoopAVX512
-		case "t0 = add x0 bx0; t0 = tanh t0; t1 = add x1 bx1; t1 = sigmoid t1; t2 = mul t1 prev1; t3 = mul factor1 t1; t1 = oneminus t1; t0 = mul t1 t0; t0 = add t2 t0; prev1 = copy t0; factor1 = copy t3":
-			return qrnnComposeLoopAVX512
-		case "t0 = add dout0 dnext0; t0 = mul t0 saved2; t0 = add dnext1 t0; t0 = mul t0 saved1; t1 = mul factor1 saved1; dnext1 = copy t0; factor1 = copy t1":
-			return qrnnComposeBackwardLoopAVX512
-		case "t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x3 bx3; t2 = add r3 br3; t2 = add t0 t2; t2 = tanh t2; t2 = mul t1 t2; t1 = add x0 bx0; t0 = add r0 br0; t0 = add t1 t0; t0 = sigmoid t0; t0 = mul t0 prev1; next1 = add t0 t2; prev1 = copy next1; t2 = add x2 bx2; t0 = add r2 br2; t0 = add t2 t0; t0 = sigmoid t0; next0 = mul t0 next1":
-			return lsLstmCoreInferenceLoopAVX512
-		case "t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; saved1 = tanh t0; t0 = mul saved0 saved1; t1 = add x0 bx0; t2 = add r0 br0; t2 = add t1 t2; saved2 = sigmoid t2; t2 = mul saved2 prev1; next1 = add t2 t0; prev1 = copy next1; t0 = add x2 bx2; t2 = add r2 br2; t2 = add t0 t2; saved3 = sigmoid t2; next0 = mul saved3 next1":
-			return lsLstmCoreForwardLoopAVX512
-		case "t0 = add dout0 dnext0; t1 = mul t0 next1; t0 = mul t0 saved3; t0 = add dnext1 t0; dx2 = sigmoidgrad t1 saved3; t1 = mul t0 prev1; dnext1 = mul t0 saved2; dx0 = sigmoidgrad t1 saved2; t1 = mul t0 saved1; t0 = mul t0 saved0; dx3 = tanhgrad t0 saved1; dx1 = sigmoidgrad t1 saved0":
-			return lsLstmCoreBackwardLoopAVX512
-		case "t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x3 bx3; t2 = add r3 br3; t2 = add t0 t2; t2 = tanh t2; t2 = mul t1 t2; t1 = add x0 bx0; t0 = add r0 br0; t0 = add t1 t0; t0 = sigmoid t0; t1 = mul t0 prev1; t0 = mul factor1 t0; t2 = add t1 t2; prev1 = copy t2; factor1 = copy t0":
-			return lsLstmCoreComposeLoopAVX512
-		case "t0 = add dout0 dnext0; t0 = mul t0 saved3; t0 = add dnext1 t0; t0 = mul t0 saved2; t1 = mul factor1 saved2; dnext1 = copy t0; factor1 = copy t1":
-			return lsLstmCoreComposeBackwardLoopAVX512
-		}
-	}
-	return nil
+var loopTable = table[loopFunc]{
+	simd.AVX2: {
+		{Cell: "linear", Pass: Inference}:                  {0xadab9be6a9609224, linearInferenceLoopAVX2},
+		{Cell: "linear", Pass: Forward}:                    {0x5f17a613126279b0, linearForwardLoopAVX2},
+		{Cell: "linear", Pass: Backward}:                   {0x712bceacebde9204, linearBackwardLoopAVX2},
+		{Cell: "linear", Pass: Compose}:                    {0x3160590ba2ac347f, linearComposeLoopAVX2},
+		{Cell: "linear", Pass: ComposeBackward}:            {0x536bfd37af4f0783, linearComposeBackwardLoopAVX2},
+		{Cell: "gilr", Pass: ComposeBackward}:              {0x536bfd37af4f0783, linearComposeBackwardLoopAVX2},
+		{Cell: "ls-lstm surrogate", Pass: ComposeBackward}: {0x536bfd37af4f0783, linearComposeBackwardLoopAVX2},
+		{Cell: "gilr", Pass: Inference}:                    {0xc78c730ec3c740d9, gilrInferenceLoopAVX2},
+		{Cell: "ls-lstm surrogate", Pass: Inference}:       {0xc78c730ec3c740d9, gilrInferenceLoopAVX2},
+		{Cell: "gilr", Pass: Forward}:                      {0xdee973ad1e13084a, gilrForwardLoopAVX2},
+		{Cell: "ls-lstm surrogate", Pass: Forward}:         {0xdee973ad1e13084a, gilrForwardLoopAVX2},
+		{Cell: "gilr", Pass: Backward}:                     {0x16437c4fccf59b64, gilrBackwardLoopAVX2},
+		{Cell: "ls-lstm surrogate", Pass: Backward}:        {0x16437c4fccf59b64, gilrBackwardLoopAVX2},
+		{Cell: "gilr", Pass: Compose}:                      {0x366627dbcdfd727e, gilrComposeLoopAVX2},
+		{Cell: "ls-lstm surrogate", Pass: Compose}:         {0x366627dbcdfd727e, gilrComposeLoopAVX2},
+		{Cell: "sru", Pass: Inference}:                     {0xa5c919e20748ea5e, sruInferenceLoopAVX2},
+		{Cell: "sru", Pass: Forward}:                       {0x4422b235f6138c9c, sruForwardLoopAVX2},
+		{Cell: "sru", Pass: Backward}:                      {0xf8eccf8f8d139305, sruBackwardLoopAVX2},
+		{Cell: "sru", Pass: Compose}:                       {0x16875aeee80599a7, sruComposeLoopAVX2},
+		{Cell: "sru", Pass: ComposeBackward}:               {0x994b2635aea0e76c, sruComposeBackwardLoopAVX2},
+		{Cell: "qrnn", Pass: Inference}:                    {0xa054ed2024c80fc8, qrnnInferenceLoopAVX2},
+		{Cell: "qrnn2", Pass: Inference}:                   {0xa054ed2024c80fc8, qrnnInferenceLoopAVX2},
+		{Cell: "qrnn", Pass: Forward}:                      {0x578e1609c54b0683, qrnnForwardLoopAVX2},
+		{Cell: "qrnn2", Pass: Forward}:                     {0x578e1609c54b0683, qrnnForwardLoopAVX2},
+		{Cell: "qrnn", Pass: Backward}:                     {0x48fae8ca3f1cb9cc, qrnnBackwardLoopAVX2},
+		{Cell: "qrnn2", Pass: Backward}:                    {0x48fae8ca3f1cb9cc, qrnnBackwardLoopAVX2},
+		{Cell: "qrnn", Pass: Compose}:                      {0x77fd446f963918f8, qrnnComposeLoopAVX2},
+		{Cell: "qrnn2", Pass: Compose}:                     {0x77fd446f963918f8, qrnnComposeLoopAVX2},
+		{Cell: "qrnn", Pass: ComposeBackward}:              {0x124b5eb4de1a4b3e, qrnnComposeBackwardLoopAVX2},
+		{Cell: "qrnn2", Pass: ComposeBackward}:             {0x124b5eb4de1a4b3e, qrnnComposeBackwardLoopAVX2},
+		{Cell: "ls-lstm core", Pass: Inference}:            {0x43415562a8d5e260, lsLstmCoreInferenceLoopAVX2},
+		{Cell: "ls-lstm core", Pass: Forward}:              {0x8fd67274139ea772, lsLstmCoreForwardLoopAVX2},
+		{Cell: "ls-lstm core", Pass: Backward}:             {0x42b4300b0299f038, lsLstmCoreBackwardLoopAVX2},
+		{Cell: "ls-lstm core", Pass: Compose}:              {0x577b8d5f15eb0479, lsLstmCoreComposeLoopAVX2},
+		{Cell: "ls-lstm core", Pass: ComposeBackward}:      {0x918ba2f24e34e0ff, lsLstmCoreComposeBackwardLoopAVX2},
+	},
+	simd.AVX512: {
+		{Cell: "linear", Pass: Inference}:                  {0xadab9be6a9609224, linearInferenceLoopAVX512},
+		{Cell: "linear", Pass: Forward}:                    {0x5f17a613126279b0, linearForwardLoopAVX512},
+		{Cell: "linear", Pass: Backward}:                   {0x712bceacebde9204, linearBackwardLoopAVX512},
+		{Cell: "linear", Pass: Compose}:                    {0x3160590ba2ac347f, linearComposeLoopAVX512},
+		{Cell: "linear", Pass: ComposeBackward}:            {0x536bfd37af4f0783, linearComposeBackwardLoopAVX512},
+		{Cell: "gilr", Pass: ComposeBackward}:              {0x536bfd37af4f0783, linearComposeBackwardLoopAVX512},
+		{Cell: "ls-lstm surrogate", Pass: ComposeBackward}: {0x536bfd37af4f0783, linearComposeBackwardLoopAVX512},
+		{Cell: "gilr", Pass: Inference}:                    {0xc78c730ec3c740d9, gilrInferenceLoopAVX512},
+		{Cell: "ls-lstm surrogate", Pass: Inference}:       {0xc78c730ec3c740d9, gilrInferenceLoopAVX512},
+		{Cell: "gilr", Pass: Forward}:                      {0xdee973ad1e13084a, gilrForwardLoopAVX512},
+		{Cell: "ls-lstm surrogate", Pass: Forward}:         {0xdee973ad1e13084a, gilrForwardLoopAVX512},
+		{Cell: "gilr", Pass: Backward}:                     {0x16437c4fccf59b64, gilrBackwardLoopAVX512},
+		{Cell: "ls-lstm surrogate", Pass: Backward}:        {0x16437c4fccf59b64, gilrBackwardLoopAVX512},
+		{Cell: "gilr", Pass: Compose}:                      {0x366627dbcdfd727e, gilrComposeLoopAVX512},
+		{Cell: "ls-lstm surrogate", Pass: Compose}:         {0x366627dbcdfd727e, gilrComposeLoopAVX512},
+		{Cell: "sru", Pass: Inference}:                     {0xa5c919e20748ea5e, sruInferenceLoopAVX512},
+		{Cell: "sru", Pass: Forward}:                       {0x4422b235f6138c9c, sruForwardLoopAVX512},
+		{Cell: "sru", Pass: Backward}:                      {0xf8eccf8f8d139305, sruBackwardLoopAVX512},
+		{Cell: "sru", Pass: Compose}:                       {0x16875aeee80599a7, sruComposeLoopAVX512},
+		{Cell: "sru", Pass: ComposeBackward}:               {0x994b2635aea0e76c, sruComposeBackwardLoopAVX512},
+		{Cell: "qrnn", Pass: Inference}:                    {0xa054ed2024c80fc8, qrnnInferenceLoopAVX512},
+		{Cell: "qrnn2", Pass: Inference}:                   {0xa054ed2024c80fc8, qrnnInferenceLoopAVX512},
+		{Cell: "qrnn", Pass: Forward}:                      {0x578e1609c54b0683, qrnnForwardLoopAVX512},
+		{Cell: "qrnn2", Pass: Forward}:                     {0x578e1609c54b0683, qrnnForwardLoopAVX512},
+		{Cell: "qrnn", Pass: Backward}:                     {0x48fae8ca3f1cb9cc, qrnnBackwardLoopAVX512},
+		{Cell: "qrnn2", Pass: Backward}:                    {0x48fae8ca3f1cb9cc, qrnnBackwardLoopAVX512},
+		{Cell: "qrnn", Pass: Compose}:                      {0x77fd446f963918f8, qrnnComposeLoopAVX512},
+		{Cell: "qrnn2", Pass: Compose}:                     {0x77fd446f963918f8, qrnnComposeLoopAVX512},
+		{Cell: "qrnn", Pass: ComposeBackward}:              {0x124b5eb4de1a4b3e, qrnnComposeBackwardLoopAVX512},
+		{Cell: "qrnn2", Pass: ComposeBackward}:             {0x124b5eb4de1a4b3e, qrnnComposeBackwardLoopAVX512},
+		{Cell: "ls-lstm core", Pass: Inference}:            {0x43415562a8d5e260, lsLstmCoreInferenceLoopAVX512},
+		{Cell: "ls-lstm core", Pass: Forward}:              {0x8fd67274139ea772, lsLstmCoreForwardLoopAVX512},
+		{Cell: "ls-lstm core", Pass: Backward}:             {0x42b4300b0299f038, lsLstmCoreBackwardLoopAVX512},
+		{Cell: "ls-lstm core", Pass: Compose}:              {0x577b8d5f15eb0479, lsLstmCoreComposeLoopAVX512},
+		{Cell: "ls-lstm core", Pass: ComposeBackward}:      {0x918ba2f24e34e0ff, lsLstmCoreComposeBackwardLoopAVX512},
+	},
 }
 
-// assembledSteps returns the function of the program of the given text, or nil.
-func assembledSteps(l simd.Level, text string) func(s *Steps) {
-	switch l {
-	case simd.AVX2:
-		switch text {
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; next0 = tanh t1":
-			return rnnTanhInferenceStepsAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; next0 = relu t1":
-			return rnnReluInferenceStepsAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = add r1 br1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add r2 br2; t3 = add x2 bx2; t0 = mul t1 t0; t0 = add t3 t0; t0 = tanh t0; t3 = oneminus t2; t0 = mul t3 t0; t2 = mul t2 prev0; next0 = add t0 t2":
-			return gruInferenceStepsAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved1 = sigmoid t0; saved2 = add r2 br2; t0 = add x2 bx2; t1 = mul saved0 saved2; t1 = add t0 t1; saved3 = tanh t1; t1 = oneminus saved1; t1 = mul t1 saved3; t0 = mul saved1 prev0; next0 = add t1 t0":
-			return gruForwardStepsAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = add r1 br1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add x2 bx2; t3 = add r2 br2; t3 = add t0 t3; t3 = tanh t3; t0 = add x3 bx3; t4 = add r3 br3; t4 = add t0 t4; t4 = sigmoid t4; t2 = mul t2 prev1; t3 = mul t1 t3; next1 = add t2 t3; t3 = tanh next1; next0 = mul t4 t3":
-			return lstmInferenceStepsAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; saved2 = tanh t1; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; saved3 = sigmoid t0; t0 = mul saved1 prev1; t1 = mul saved0 saved2; next1 = add t0 t1; t1 = tanh next1; next0 = mul saved3 t1":
-			return lstmForwardStepsAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t0 = mul p0 prev1; t0 = add t1 t0; t0 = sigmoid t0; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t1 = mul p1 prev1; t1 = add t2 t1; t1 = sigmoid t1; t2 = add x2 bx2; t3 = add r2 br2; t3 = add t2 t3; t3 = tanh t3; t1 = mul t1 prev1; t3 = mul t0 t3; next1 = add t1 t3; t3 = add x3 bx3; t1 = add r3 br3; t1 = add t3 t1; t3 = mul p2 next1; t3 = add t1 t3; t3 = sigmoid t3; t1 = tanh next1; next0 = mul t3 t1":
-			return lstmPeepholeInferenceStepsAVX2
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t0 = mul p0 prev1; t0 = add t1 t0; saved0 = sigmoid t0; t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t0 = mul p1 prev1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; saved2 = tanh t1; t1 = mul saved1 prev1; t0 = mul saved0 saved2; next1 = add t1 t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; t0 = mul p2 next1; t0 = add t1 t0; saved3 = sigmoid t0; t0 = tanh next1; next0 = mul saved3 t0":
-			return lstmPeepholeForwardStepsAVX2
-		case "t0 = add x4 bx4; t0 = sigmoid t0; t1 = add x5 bx5; t1 = tanh t1; t2 = mul t0 prev2; t0 = oneminus t0; t1 = mul t0 t1; next2 = add t2 t1; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t2 = sigmoid t2; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; t0 = tanh t0; t0 = mul t2 t0; t2 = add x0 bx0; t1 = add r0 br0; t1 = add t2 t1; t1 = sigmoid t1; t1 = mul t1 prev1; next1 = add t1 t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; t1 = sigmoid t1; next0 = mul t1 next1":
-			return lsLstmInferenceStepsAVX2
-		case "t0 = add x4 bx4; saved0 = sigmoid t0; t0 = add x5 bx5; saved1 = tanh t0; t0 = mul saved0 prev2; t1 = oneminus saved0; t1 = mul t1 saved1; next2 = add t0 t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved2 = sigmoid t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; saved3 = tanh t1; t1 = mul saved2 saved3; t0 = add x0 bx0; t2 = add r0 br0; t2 = add t0 t2; saved4 = sigmoid t2; t2 = mul saved4 prev1; next1 = add t2 t1; t1 = add x2 bx2; t2 = add r2 br2; t2 = add t1 t2; saved5 = sigmoid t2; next0 = mul saved5 next1":
-			return lsLstmForwardStepsAVX2
-		}
-	case simd.AVX512:
-		switch text {
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; next0 = tanh t1":
-			return rnnTanhInferenceStepsAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; next0 = relu t1":
-			return rnnReluInferenceStepsAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = add r1 br1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add r2 br2; t3 = add x2 bx2; t0 = mul t1 t0; t0 = add t3 t0; t0 = tanh t0; t3 = oneminus t2; t0 = mul t3 t0; t2 = mul t2 prev0; next0 = add t0 t2":
-			return gruInferenceStepsAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved1 = sigmoid t0; saved2 = add r2 br2; t0 = add x2 bx2; t1 = mul saved0 saved2; t1 = add t0 t1; saved3 = tanh t1; t1 = oneminus saved1; t1 = mul t1 saved3; t0 = mul saved1 prev0; next0 = add t1 t0":
-			return gruForwardStepsAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t1 = sigmoid t1; t0 = add x1 bx1; t2 = add r1 br1; t2 = add t0 t2; t2 = sigmoid t2; t0 = add x2 bx2; t3 = add r2 br2; t3 = add t0 t3; t3 = tanh t3; t0 = add x3 bx3; t4 = add r3 br3; t4 = add t0 t4; t4 = sigmoid t4; t2 = mul t2 prev1; t3 = mul t1 t3; next1 = add t2 t3; t3 = tanh next1; next0 = mul t4 t3":
-			return lstmInferenceStepsAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; saved0 = sigmoid t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; saved2 = tanh t1; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; saved3 = sigmoid t0; t0 = mul saved1 prev1; t1 = mul saved0 saved2; next1 = add t0 t1; t1 = tanh next1; next0 = mul saved3 t1":
-			return lstmForwardStepsAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t0 = mul p0 prev1; t0 = add t1 t0; t0 = sigmoid t0; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t1 = mul p1 prev1; t1 = add t2 t1; t1 = sigmoid t1; t2 = add x2 bx2; t3 = add r2 br2; t3 = add t2 t3; t3 = tanh t3; t1 = mul t1 prev1; t3 = mul t0 t3; next1 = add t1 t3; t3 = add x3 bx3; t1 = add r3 br3; t1 = add t3 t1; t3 = mul p2 next1; t3 = add t1 t3; t3 = sigmoid t3; t1 = tanh next1; next0 = mul t3 t1":
-			return lstmPeepholeInferenceStepsAVX512
-		case "t0 = add x0 bx0; t1 = add r0 br0; t1 = add t0 t1; t0 = mul p0 prev1; t0 = add t1 t0; saved0 = sigmoid t0; t0 = add x1 bx1; t1 = add r1 br1; t1 = add t0 t1; t0 = mul p1 prev1; t0 = add t1 t0; saved1 = sigmoid t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; saved2 = tanh t1; t1 = mul saved1 prev1; t0 = mul saved0 saved2; next1 = add t1 t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; t0 = mul p2 next1; t0 = add t1 t0; saved3 = sigmoid t0; t0 = tanh next1; next0 = mul saved3 t0":
-			return lstmPeepholeForwardStepsAVX512
-		case "t0 = add x4 bx4; t0 = sigmoid t0; t1 = add x5 bx5; t1 = tanh t1; t2 = mul t0 prev2; t0 = oneminus t0; t1 = mul t0 t1; next2 = add t2 t1; t1 = add x1 bx1; t2 = add r1 br1; t2 = add t1 t2; t2 = sigmoid t2; t1 = add x3 bx3; t0 = add r3 br3; t0 = add t1 t0; t0 = tanh t0; t0 = mul t2 t0; t2 = add x0 bx0; t1 = add r0 br0; t1 = add t2 t1; t1 = sigmoid t1; t1 = mul t1 prev1; next1 = add t1 t0; t0 = add x2 bx2; t1 = add r2 br2; t1 = add t0 t1; t1 = sigmoid t1; next0 = mul t1 next1":
-			return lsLstmInferenceStepsAVX512
-		case "t0 = add x4 bx4; saved0 = sigmoid t0; t0 = add x5 bx5; saved1 = tanh t0; t0 = mul saved0 prev2; t1 = oneminus saved0; t1 = mul t1 saved1; next2 = add t0 t1; t1 = add x1 bx1; t0 = add r1 br1; t0 = add t1 t0; saved2 = sigmoid t0; t0 = add x3 bx3; t1 = add r3 br3; t1 = add t0 t1; saved3 = tanh t1; t1 = mul saved2 saved3; t0 = add x0 bx0; t2 = add r0 br0; t2 = add t0 t2; saved4 = sigmoid t2; t2 = mul saved4 prev1; next1 = add t2 t1; t1 = add x2 bx2; t2 = add r2 br2; t2 = add t1 t2; saved5 = sigmoid t2; next0 = mul saved5 next1":
-			return lsLstmForwardStepsAVX512
-		}
-	}
-	return nil
+var recurrenceTable = table[recurrenceFunc]{
+	simd.AVX2: {
+		{Cell: "rnn-tanh", Pass: Inference}:      {0x94f6571b40c2f07b, rnnTanhInferenceStepsAVX2},
+		{Cell: "rnn-tanh", Pass: Forward}:        {0x94f6571b40c2f07b, rnnTanhInferenceStepsAVX2},
+		{Cell: "rnn-relu", Pass: Inference}:      {0x5f73af4922a6afde, rnnReluInferenceStepsAVX2},
+		{Cell: "rnn-relu", Pass: Forward}:        {0x5f73af4922a6afde, rnnReluInferenceStepsAVX2},
+		{Cell: "gru", Pass: Inference}:           {0xf0886d11aafa1751, gruInferenceStepsAVX2},
+		{Cell: "gru", Pass: Forward}:             {0x4cc4ce8f4dd493ad, gruForwardStepsAVX2},
+		{Cell: "lstm", Pass: Inference}:          {0x3b0e6043341c9d96, lstmInferenceStepsAVX2},
+		{Cell: "lstm", Pass: Forward}:            {0x142543d7e414c57e, lstmForwardStepsAVX2},
+		{Cell: "lstm-peephole", Pass: Inference}: {0x5054e1f1c850f8c0, lstmPeepholeInferenceStepsAVX2},
+		{Cell: "lstm-peephole", Pass: Forward}:   {0x2e77419ac28e8aa6, lstmPeepholeForwardStepsAVX2},
+		{Cell: "ls-lstm", Pass: Inference}:       {0x7b8b2c84abe2d3f1, lsLstmInferenceStepsAVX2},
+		{Cell: "ls-lstm", Pass: Forward}:         {0xa703435053298ccc, lsLstmForwardStepsAVX2},
+	},
+	simd.AVX512: {
+		{Cell: "rnn-tanh", Pass: Inference}:      {0x94f6571b40c2f07b, rnnTanhInferenceStepsAVX512},
+		{Cell: "rnn-tanh", Pass: Forward}:        {0x94f6571b40c2f07b, rnnTanhInferenceStepsAVX512},
+		{Cell: "rnn-relu", Pass: Inference}:      {0x5f73af4922a6afde, rnnReluInferenceStepsAVX512},
+		{Cell: "rnn-relu", Pass: Forward}:        {0x5f73af4922a6afde, rnnReluInferenceStepsAVX512},
+		{Cell: "gru", Pass: Inference}:           {0xf0886d11aafa1751, gruInferenceStepsAVX512},
+		{Cell: "gru", Pass: Forward}:             {0x4cc4ce8f4dd493ad, gruForwardStepsAVX512},
+		{Cell: "lstm", Pass: Inference}:          {0x3b0e6043341c9d96, lstmInferenceStepsAVX512},
+		{Cell: "lstm", Pass: Forward}:            {0x142543d7e414c57e, lstmForwardStepsAVX512},
+		{Cell: "lstm-peephole", Pass: Inference}: {0x5054e1f1c850f8c0, lstmPeepholeInferenceStepsAVX512},
+		{Cell: "lstm-peephole", Pass: Forward}:   {0x2e77419ac28e8aa6, lstmPeepholeForwardStepsAVX512},
+		{Cell: "ls-lstm", Pass: Inference}:       {0x7b8b2c84abe2d3f1, lsLstmInferenceStepsAVX512},
+		{Cell: "ls-lstm", Pass: Forward}:         {0xa703435053298ccc, lsLstmForwardStepsAVX512},
+	},
 }

@@ -1,0 +1,32 @@
+package fused
+
+import (
+	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused/catalog"
+	"rnnbench/rnn/cell"
+)
+
+// A table has the assembly of one kind of function.
+type table[F any] map[simd.Level]map[catalog.Key]routine[F]
+
+// A routine is assembly and the hash of the program that it was written for.
+type routine[F any] struct {
+	hash uint64
+	run  F
+}
+
+// find returns the assembly of p, a program of c. It returns nil if there is none, or if it was written for
+// another program.
+func (t table[F]) find(l simd.Level, c *cell.Cell, pass Pass, p cell.Program) (run F) {
+	if r, ok := t[l][catalog.Key{Cell: c.Name, Pass: pass}]; ok && r.hash == catalog.Hash(p) {
+		return r.run
+	}
+	return run
+}
+
+// The functions that assembly implements.
+type (
+	kernelFunc     func(v [][]float32, n int)
+	loopFunc       func(v []Vector, at []uintptr, n, rows, steps, stream, way int)
+	recurrenceFunc func(s *Steps)
+)

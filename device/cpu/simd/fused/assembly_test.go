@@ -1,0 +1,92 @@
+package fused
+
+import (
+	"slices"
+	"testing"
+
+	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused/catalog"
+	"rnnbench/rnn/cell"
+)
+
+// TestAssemblyIsOfTodaysPrograms holds the committed assembly, of levels that this machine lacks as well, to
+// the programs that package catalog lists. It fails if a program was changed without make generate.
+func TestAssemblyIsOfTodaysPrograms(t *testing.T) {
+	if kernelTable == nil {
+		t.Skip("there is no assembly")
+	}
+	upToDate(t, "kernel", kernelTable, catalog.Kernels())
+	upToDate(t, "loop", loopTable, catalog.Loops())
+	upToDate(t, "recurrence", recurrenceTable, catalog.Recurrences())
+}
+
+func upToDate[F any](t *testing.T, kind string, all table[F], entries []catalog.Entry) {
+	t.Helper()
+	for _, l := range []simd.Level{simd.AVX2, simd.AVX512} {
+		for _, e := range entries {
+			switch r, ok := all[l][e.Key()]; {
+			case !ok:
+				t.Errorf("%v: there is no %s of %v: run make generate", l, kind, e.Key())
+			case r.hash != catalog.Hash(e.Program):
+				t.Errorf("%v: the %s of %v is of another program: run make generate", l, kind, e.Key())
+			}
+		}
+		for k := range all[l] {
+			if !slices.ContainsFunc(entries, func(e catalog.Entry) bool { return e.Key() == k }) {
+				t.Errorf("%v: there is a %s of %v, which is not listed: run make generate", l, kind, k)
+			}
+		}
+	}
+}
+
+// TestListedProgramsRunAssembly wants assembly for every listed program on every vector level of this machine.
+func TestListedProgramsRunAssembly(t *testing.T) {
+	if kernelTable == nil {
+		t.Skip("there is no assembly")
+	}
+	for l := simd.AVX2; l <= simd.Detect(); l++ {
+		for _, e := range catalog.Kernels() {
+			if !New(l, e.Cell, e.Pass).Assembled() {
+				t.Errorf("%v: kernel %v is interpreted", l, e.Key())
+			}
+		}
+		for _, e := range catalog.Loops() {
+			if !NewLoop(l, e.Cell, e.Pass).Assembled() {
+				t.Errorf("%v: loop %v is interpreted", l, e.Key())
+			}
+		}
+		for _, e := range catalog.Recurrences() {
+			if NewRecurrence(l, e.Cell, e.Pass) == nil {
+				t.Errorf("%v: recurrence %v is missing", l, e.Key())
+			}
+		}
+	}
+}
+
+// TestChangedProgramLeavesAssembly wants no assembly for a cell that has the name of another and another
+// program, nor for one that has a program of another and another name.
+func TestChangedProgramLeavesAssembly(t *testing.T) {
+	changed := *cell.GILR
+	more := func(p cell.Program) cell.Program {
+		return append(slices.Clone(p), cell.Instr{Op: cell.Neg, Out: p[len(p)-1].Out, A: p[len(p)-1].Out})
+	}
+	changed.Forward = more(changed.Forward)
+	recurrence := *changed.Recurrence
+	recurrence.Compose = more(recurrence.Compose)
+	changed.Recurrence = &recurrence
+	gru := *cell.GRU
+	gru.Inference = more(gru.Inference)
+	renamed := *cell.GRU
+	renamed.Name = "a cell without assembly"
+	for l := simd.Generic; l <= simd.Detect(); l++ {
+		if New(l, &changed, Forward).Assembled() || NewLoop(l, &changed, Compose).Assembled() || NewRecurrence(l, &gru, Inference) != nil {
+			t.Errorf("%v: a changed program runs the assembly of what it was", l)
+		}
+		if New(l, &renamed, Forward).Assembled() || NewRecurrence(l, &renamed, Forward) != nil {
+			t.Errorf("%v: a cell runs the assembly of another cell", l)
+		}
+		if assembled := l > simd.Generic && kernelTable != nil; New(l, &changed, Backward).Assembled() != assembled || NewLoop(l, &changed, Forward).Assembled() != assembled {
+			t.Errorf("%v: programs that were not changed: want assembly %v", l, assembled)
+		}
+	}
+}
