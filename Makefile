@@ -83,7 +83,8 @@ generate:
 check-generate:
 	rm -f device/cpu/simd/*_amd64.s device/cpu/simd/fused/*_amd64.s
 	$(GO) generate ./device/cpu/simd
-	git diff --exit-code -- device/cpu/simd
+	git --no-pager diff --exit-code --stat -- device/cpu/simd
+	@new=$$(git ls-files --others --exclude-standard -- device/cpu/simd); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
 
 ## lint: gofmt, vet and staticcheck, pinned in go.mod
 lint:
