@@ -4,34 +4,36 @@ import "math"
 
 func newGeneric() *Kernels {
 	k := &Kernels{
-		add:           addGeneric,
-		sub:           subGeneric,
-		mul:           mulGeneric,
-		mulAdd:        mulAddGeneric,
-		oneMinus:      oneMinusGeneric,
-		relu:          reluGeneric,
-		exp:           expGeneric,
-		sigmoid:       sigmoidGeneric,
-		tanh:          tanhGeneric,
-		sigmoidGrad:   sigmoidGradGeneric,
-		tanhGrad:      tanhGradGeneric,
-		reluGrad:      reluGradGeneric,
-		scale:         scaleGeneric,
-		addScaled:     addScaledGeneric,
-		expSum:        expSumGeneric,
-		sum:           sumGeneric,
-		most:          mostGeneric,
-		dotProduct:    dotProductGeneric,
-		stream:        func(dst, src []float32) { copy(dst, src) },
-		pack1:         func(dst, src []float32, strip, stride, n int) { packGeneric(dst, src, strip, stride, n, 1) },
-		pack4:         func(dst, src []float32, strip, stride, n int) { packGeneric(dst, src, strip, stride, n, 4) },
-		narrow:        [formats]func(dst, src []float32){F16: narrowF16Generic, BF16: narrowBF16Generic},
-		widen:         [formats]func(dst, src []float32){F16: widenF16Generic, BF16: widenBF16Generic},
-		transposeRows: 0,
-		maxRows:       4,
-		maxDotRows:    2,
-		peak:          peakGeneric,
-		peakFLOPs:     2 * 8,
+		Functions: Functions{
+			add:         addGeneric,
+			sub:         subGeneric,
+			mul:         mulGeneric,
+			oneMinus:    oneMinusGeneric,
+			relu:        reluGeneric,
+			sigmoid:     sigmoidGeneric,
+			tanh:        tanhGeneric,
+			sigmoidGrad: sigmoidGradGeneric,
+			tanhGrad:    tanhGradGeneric,
+			reluGrad:    reluGradGeneric,
+			scale:       scaleGeneric,
+			expSum:      expSumGeneric,
+			sum:         sumGeneric,
+			most:        mostGeneric,
+		},
+		Products: Products{
+			maxRows:    4,
+			maxDotRows: 2,
+			peak:       peakGeneric,
+			peakFLOPs:  2 * 8,
+		},
+		Moves: Moves{
+			stream:        func(dst, src []float32) { copy(dst, src) },
+			pack1:         func(dst, src []float32, strip, stride, n int) { packGeneric(dst, src, strip, stride, n, 1) },
+			pack4:         func(dst, src []float32, strip, stride, n int) { packGeneric(dst, src, strip, stride, n, 4) },
+			transposeRows: 0,
+			narrow:        [formats]func(dst, src []float32){F16: narrowF16Generic, BF16: narrowBF16Generic},
+			widen:         [formats]func(dst, src []float32){F16: widenF16Generic, BF16: widenBF16Generic},
+		},
 	}
 	for m := 1; m <= k.maxRows; m++ {
 		k.maxStrips[m] = 1
@@ -64,21 +66,9 @@ func mulGeneric(dst, a, b []float32) {
 	}
 }
 
-func mulAddGeneric(dst, a, b []float32) {
-	for i := range dst {
-		dst[i] += a[i] * b[i]
-	}
-}
-
 func scaleGeneric(dst, a []float32, s float32) {
 	for i := range dst {
 		dst[i] = s * a[i]
-	}
-}
-
-func addScaledGeneric(dst, a []float32, s float32) {
-	for i := range dst {
-		dst[i] += s * a[i]
 	}
 }
 
@@ -91,12 +81,6 @@ func oneMinusGeneric(dst, a []float32) {
 func reluGeneric(dst, a []float32) {
 	for i := range dst {
 		dst[i] = ReLU(a[i])
-	}
-}
-
-func expGeneric(dst, a []float32) {
-	for i := range dst {
-		dst[i] = Exp(a[i])
 	}
 }
 
@@ -141,13 +125,6 @@ func expSumGeneric(dst, a []float32, s float32) (sum float32) {
 func sumGeneric(a []float32) (sum float32) {
 	for _, v := range a {
 		sum += v
-	}
-	return sum
-}
-
-func dotProductGeneric(a, b []float32) (sum float32) {
-	for i, v := range a {
-		sum += v * b[i]
 	}
 	return sum
 }

@@ -146,44 +146,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func mulAddAVX2(dst []float32, a []float32, b []float32)
-// Requires: AVX, FMA3
-TEXT ·mulAddAVX2(SB), NOSPLIT, $0-72
-	MOVQ dst_len+8(FP), AX
-	MOVQ dst_base+0(FP), CX
-	MOVQ a_base+24(FP), DX
-	MOVQ b_base+48(FP), BX
-	XORQ SI, SI
-	SUBQ $0x08, AX
-	JLT  tail
-
-loop:
-	VMOVUPS     (DX)(SI*4), Y0
-	VMOVUPS     (BX)(SI*4), Y1
-	VMOVUPS     (CX)(SI*4), Y2
-	VFMADD231PS Y0, Y1, Y2
-	VMOVUPS     Y2, (CX)(SI*4)
-	ADDQ        $0x08, SI
-	SUBQ        $0x08, AX
-	JGE         loop
-
-tail:
-	ADDQ        $0x08, AX
-	JZ          done
-	LEAQ        mask<>+0(SB), DI
-	MOVQ        $0x00000010, R8
-	SUBQ        AX, R8
-	VMOVUPS     (DI)(R8*4), Y0
-	VMASKMOVPS  (DX)(SI*4), Y0, Y1
-	VMASKMOVPS  (BX)(SI*4), Y0, Y2
-	VMASKMOVPS  (CX)(SI*4), Y0, Y3
-	VFMADD231PS Y1, Y2, Y3
-	VMASKMOVPS  Y3, Y0, (CX)(SI*4)
-
-done:
-	VZEROUPPER
-	RET
-
 // func scaleAVX2(dst []float32, a []float32, s float32)
 // Requires: AVX
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-52
@@ -213,42 +175,6 @@ tail:
 	VMASKMOVPS (DX)(BX*4), Y1, Y2
 	VMULPS     Y0, Y2, Y0
 	VMASKMOVPS Y0, Y1, (CX)(BX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func addScaledAVX2(dst []float32, a []float32, s float32)
-// Requires: AVX, FMA3
-TEXT ·addScaledAVX2(SB), NOSPLIT, $0-52
-	MOVQ         dst_len+8(FP), AX
-	MOVQ         dst_base+0(FP), CX
-	MOVQ         a_base+24(FP), DX
-	VBROADCASTSS s+48(FP), Y0
-	XORQ         BX, BX
-	SUBQ         $0x08, AX
-	JLT          tail
-
-loop:
-	VMOVUPS     (DX)(BX*4), Y1
-	VMOVUPS     (CX)(BX*4), Y2
-	VFMADD231PS Y1, Y0, Y2
-	VMOVUPS     Y2, (CX)(BX*4)
-	ADDQ        $0x08, BX
-	SUBQ        $0x08, AX
-	JGE         loop
-
-tail:
-	ADDQ        $0x08, AX
-	JZ          done
-	LEAQ        mask<>+0(SB), SI
-	MOVQ        $0x00000010, DI
-	SUBQ        AX, DI
-	VMOVUPS     (SI)(DI*4), Y1
-	VMASKMOVPS  (DX)(BX*4), Y1, Y2
-	VMASKMOVPS  (CX)(BX*4), Y1, Y3
-	VFMADD231PS Y2, Y0, Y3
-	VMASKMOVPS  Y3, Y1, (CX)(BX*4)
 
 done:
 	VZEROUPPER
@@ -343,197 +269,6 @@ DATA c00000000<>+20(SB)/4, $0x00000000
 DATA c00000000<>+24(SB)/4, $0x00000000
 DATA c00000000<>+28(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $32
-
-// func expAVX2(dst []float32, a []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·expAVX2(SB), NOSPLIT, $0-48
-	MOVQ dst_len+8(FP), AX
-	MOVQ dst_base+0(FP), CX
-	MOVQ a_base+24(FP), DX
-	XORQ BX, BX
-	SUBQ $0x08, AX
-	JLT  tail
-
-loop:
-	VMOVUPS      (DX)(BX*4), Y0
-	VMOVUPS      cc2d20000<>+0(SB), Y1
-	VMAXPS       Y0, Y1, Y1
-	VMOVUPS      c42b20000<>+0(SB), Y0
-	VMINPS       Y1, Y0, Y0
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y2
-	VFNMADD231PS c3f317218<>+0(SB), Y2, Y0
-	VFNMADD231PS cb102e308<>+0(SB), Y2, Y0
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y2
-	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y2
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y2
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y2
-	VFMADD213PS  c3effffff<>+0(SB), Y0, Y2
-	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
-	VFMADD213PS  c3f800000<>+0(SB), Y0, Y2
-	VPSUBD       c4b400000<>+0(SB), Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSUBD       Y1, Y0, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y2, Y2
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       c3f800000<>+0(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y2
-	VMOVUPS      Y2, (CX)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, AX
-	JGE          loop
-
-tail:
-	ADDQ         $0x08, AX
-	JZ           done
-	LEAQ         mask<>+0(SB), SI
-	MOVQ         $0x00000010, DI
-	SUBQ         AX, DI
-	VMOVUPS      (SI)(DI*4), Y0
-	VMASKMOVPS   (DX)(BX*4), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c42b20000<>+0(SB), Y1
-	VMINPS       Y2, Y1, Y1
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y1
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y1
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y1, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y1, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y1, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y1, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
-	VPSUBD       c4b400000<>+0(SB), Y2, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VMASKMOVPS   Y3, Y0, (CX)(BX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-DATA cc2d20000<>+0(SB)/4, $0xc2d20000
-DATA cc2d20000<>+4(SB)/4, $0xc2d20000
-DATA cc2d20000<>+8(SB)/4, $0xc2d20000
-DATA cc2d20000<>+12(SB)/4, $0xc2d20000
-DATA cc2d20000<>+16(SB)/4, $0xc2d20000
-DATA cc2d20000<>+20(SB)/4, $0xc2d20000
-DATA cc2d20000<>+24(SB)/4, $0xc2d20000
-DATA cc2d20000<>+28(SB)/4, $0xc2d20000
-GLOBL cc2d20000<>(SB), RODATA|NOPTR, $32
-
-DATA c42b20000<>+0(SB)/4, $0x42b20000
-DATA c42b20000<>+4(SB)/4, $0x42b20000
-DATA c42b20000<>+8(SB)/4, $0x42b20000
-DATA c42b20000<>+12(SB)/4, $0x42b20000
-DATA c42b20000<>+16(SB)/4, $0x42b20000
-DATA c42b20000<>+20(SB)/4, $0x42b20000
-DATA c42b20000<>+24(SB)/4, $0x42b20000
-DATA c42b20000<>+28(SB)/4, $0x42b20000
-GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
-
-DATA c4b400000<>+0(SB)/4, $0x4b400000
-DATA c4b400000<>+4(SB)/4, $0x4b400000
-DATA c4b400000<>+8(SB)/4, $0x4b400000
-DATA c4b400000<>+12(SB)/4, $0x4b400000
-DATA c4b400000<>+16(SB)/4, $0x4b400000
-DATA c4b400000<>+20(SB)/4, $0x4b400000
-DATA c4b400000<>+24(SB)/4, $0x4b400000
-DATA c4b400000<>+28(SB)/4, $0x4b400000
-GLOBL c4b400000<>(SB), RODATA|NOPTR, $32
-
-DATA c3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
-DATA c3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
-DATA c3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
-DATA c3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
-DATA c3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
-DATA c3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
-DATA c3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
-DATA c3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
-GLOBL c3fb8aa3b<>(SB), RODATA|NOPTR, $32
-
-DATA c3f317218<>+0(SB)/4, $0x3f317218
-DATA c3f317218<>+4(SB)/4, $0x3f317218
-DATA c3f317218<>+8(SB)/4, $0x3f317218
-DATA c3f317218<>+12(SB)/4, $0x3f317218
-DATA c3f317218<>+16(SB)/4, $0x3f317218
-DATA c3f317218<>+20(SB)/4, $0x3f317218
-DATA c3f317218<>+24(SB)/4, $0x3f317218
-DATA c3f317218<>+28(SB)/4, $0x3f317218
-GLOBL c3f317218<>(SB), RODATA|NOPTR, $32
-
-DATA cb102e308<>+0(SB)/4, $0xb102e308
-DATA cb102e308<>+4(SB)/4, $0xb102e308
-DATA cb102e308<>+8(SB)/4, $0xb102e308
-DATA cb102e308<>+12(SB)/4, $0xb102e308
-DATA cb102e308<>+16(SB)/4, $0xb102e308
-DATA cb102e308<>+20(SB)/4, $0xb102e308
-DATA cb102e308<>+24(SB)/4, $0xb102e308
-DATA cb102e308<>+28(SB)/4, $0xb102e308
-GLOBL cb102e308<>(SB), RODATA|NOPTR, $32
-
-DATA c3ab5f5ff<>+0(SB)/4, $0x3ab5f5ff
-DATA c3ab5f5ff<>+4(SB)/4, $0x3ab5f5ff
-DATA c3ab5f5ff<>+8(SB)/4, $0x3ab5f5ff
-DATA c3ab5f5ff<>+12(SB)/4, $0x3ab5f5ff
-DATA c3ab5f5ff<>+16(SB)/4, $0x3ab5f5ff
-DATA c3ab5f5ff<>+20(SB)/4, $0x3ab5f5ff
-DATA c3ab5f5ff<>+24(SB)/4, $0x3ab5f5ff
-DATA c3ab5f5ff<>+28(SB)/4, $0x3ab5f5ff
-GLOBL c3ab5f5ff<>(SB), RODATA|NOPTR, $32
-
-DATA c3c0913d8<>+0(SB)/4, $0x3c0913d8
-DATA c3c0913d8<>+4(SB)/4, $0x3c0913d8
-DATA c3c0913d8<>+8(SB)/4, $0x3c0913d8
-DATA c3c0913d8<>+12(SB)/4, $0x3c0913d8
-DATA c3c0913d8<>+16(SB)/4, $0x3c0913d8
-DATA c3c0913d8<>+20(SB)/4, $0x3c0913d8
-DATA c3c0913d8<>+24(SB)/4, $0x3c0913d8
-DATA c3c0913d8<>+28(SB)/4, $0x3c0913d8
-GLOBL c3c0913d8<>(SB), RODATA|NOPTR, $32
-
-DATA c3d2aab3a<>+0(SB)/4, $0x3d2aab3a
-DATA c3d2aab3a<>+4(SB)/4, $0x3d2aab3a
-DATA c3d2aab3a<>+8(SB)/4, $0x3d2aab3a
-DATA c3d2aab3a<>+12(SB)/4, $0x3d2aab3a
-DATA c3d2aab3a<>+16(SB)/4, $0x3d2aab3a
-DATA c3d2aab3a<>+20(SB)/4, $0x3d2aab3a
-DATA c3d2aab3a<>+24(SB)/4, $0x3d2aab3a
-DATA c3d2aab3a<>+28(SB)/4, $0x3d2aab3a
-GLOBL c3d2aab3a<>(SB), RODATA|NOPTR, $32
-
-DATA c3e2aaa58<>+0(SB)/4, $0x3e2aaa58
-DATA c3e2aaa58<>+4(SB)/4, $0x3e2aaa58
-DATA c3e2aaa58<>+8(SB)/4, $0x3e2aaa58
-DATA c3e2aaa58<>+12(SB)/4, $0x3e2aaa58
-DATA c3e2aaa58<>+16(SB)/4, $0x3e2aaa58
-DATA c3e2aaa58<>+20(SB)/4, $0x3e2aaa58
-DATA c3e2aaa58<>+24(SB)/4, $0x3e2aaa58
-DATA c3e2aaa58<>+28(SB)/4, $0x3e2aaa58
-GLOBL c3e2aaa58<>(SB), RODATA|NOPTR, $32
-
-DATA c3effffff<>+0(SB)/4, $0x3effffff
-DATA c3effffff<>+4(SB)/4, $0x3effffff
-DATA c3effffff<>+8(SB)/4, $0x3effffff
-DATA c3effffff<>+12(SB)/4, $0x3effffff
-DATA c3effffff<>+16(SB)/4, $0x3effffff
-DATA c3effffff<>+20(SB)/4, $0x3effffff
-DATA c3effffff<>+24(SB)/4, $0x3effffff
-DATA c3effffff<>+28(SB)/4, $0x3effffff
-GLOBL c3effffff<>(SB), RODATA|NOPTR, $32
 
 // func sigmoidAVX2(dst []float32, a []float32)
 // Requires: AVX, AVX2, FMA3
@@ -631,6 +366,106 @@ DATA c80000000<>+20(SB)/4, $0x80000000
 DATA c80000000<>+24(SB)/4, $0x80000000
 DATA c80000000<>+28(SB)/4, $0x80000000
 GLOBL c80000000<>(SB), RODATA|NOPTR, $32
+
+DATA cc2d20000<>+0(SB)/4, $0xc2d20000
+DATA cc2d20000<>+4(SB)/4, $0xc2d20000
+DATA cc2d20000<>+8(SB)/4, $0xc2d20000
+DATA cc2d20000<>+12(SB)/4, $0xc2d20000
+DATA cc2d20000<>+16(SB)/4, $0xc2d20000
+DATA cc2d20000<>+20(SB)/4, $0xc2d20000
+DATA cc2d20000<>+24(SB)/4, $0xc2d20000
+DATA cc2d20000<>+28(SB)/4, $0xc2d20000
+GLOBL cc2d20000<>(SB), RODATA|NOPTR, $32
+
+DATA c4b400000<>+0(SB)/4, $0x4b400000
+DATA c4b400000<>+4(SB)/4, $0x4b400000
+DATA c4b400000<>+8(SB)/4, $0x4b400000
+DATA c4b400000<>+12(SB)/4, $0x4b400000
+DATA c4b400000<>+16(SB)/4, $0x4b400000
+DATA c4b400000<>+20(SB)/4, $0x4b400000
+DATA c4b400000<>+24(SB)/4, $0x4b400000
+DATA c4b400000<>+28(SB)/4, $0x4b400000
+GLOBL c4b400000<>(SB), RODATA|NOPTR, $32
+
+DATA c3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
+DATA c3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
+GLOBL c3fb8aa3b<>(SB), RODATA|NOPTR, $32
+
+DATA c3f317218<>+0(SB)/4, $0x3f317218
+DATA c3f317218<>+4(SB)/4, $0x3f317218
+DATA c3f317218<>+8(SB)/4, $0x3f317218
+DATA c3f317218<>+12(SB)/4, $0x3f317218
+DATA c3f317218<>+16(SB)/4, $0x3f317218
+DATA c3f317218<>+20(SB)/4, $0x3f317218
+DATA c3f317218<>+24(SB)/4, $0x3f317218
+DATA c3f317218<>+28(SB)/4, $0x3f317218
+GLOBL c3f317218<>(SB), RODATA|NOPTR, $32
+
+DATA cb102e308<>+0(SB)/4, $0xb102e308
+DATA cb102e308<>+4(SB)/4, $0xb102e308
+DATA cb102e308<>+8(SB)/4, $0xb102e308
+DATA cb102e308<>+12(SB)/4, $0xb102e308
+DATA cb102e308<>+16(SB)/4, $0xb102e308
+DATA cb102e308<>+20(SB)/4, $0xb102e308
+DATA cb102e308<>+24(SB)/4, $0xb102e308
+DATA cb102e308<>+28(SB)/4, $0xb102e308
+GLOBL cb102e308<>(SB), RODATA|NOPTR, $32
+
+DATA c3ab5f5ff<>+0(SB)/4, $0x3ab5f5ff
+DATA c3ab5f5ff<>+4(SB)/4, $0x3ab5f5ff
+DATA c3ab5f5ff<>+8(SB)/4, $0x3ab5f5ff
+DATA c3ab5f5ff<>+12(SB)/4, $0x3ab5f5ff
+DATA c3ab5f5ff<>+16(SB)/4, $0x3ab5f5ff
+DATA c3ab5f5ff<>+20(SB)/4, $0x3ab5f5ff
+DATA c3ab5f5ff<>+24(SB)/4, $0x3ab5f5ff
+DATA c3ab5f5ff<>+28(SB)/4, $0x3ab5f5ff
+GLOBL c3ab5f5ff<>(SB), RODATA|NOPTR, $32
+
+DATA c3c0913d8<>+0(SB)/4, $0x3c0913d8
+DATA c3c0913d8<>+4(SB)/4, $0x3c0913d8
+DATA c3c0913d8<>+8(SB)/4, $0x3c0913d8
+DATA c3c0913d8<>+12(SB)/4, $0x3c0913d8
+DATA c3c0913d8<>+16(SB)/4, $0x3c0913d8
+DATA c3c0913d8<>+20(SB)/4, $0x3c0913d8
+DATA c3c0913d8<>+24(SB)/4, $0x3c0913d8
+DATA c3c0913d8<>+28(SB)/4, $0x3c0913d8
+GLOBL c3c0913d8<>(SB), RODATA|NOPTR, $32
+
+DATA c3d2aab3a<>+0(SB)/4, $0x3d2aab3a
+DATA c3d2aab3a<>+4(SB)/4, $0x3d2aab3a
+DATA c3d2aab3a<>+8(SB)/4, $0x3d2aab3a
+DATA c3d2aab3a<>+12(SB)/4, $0x3d2aab3a
+DATA c3d2aab3a<>+16(SB)/4, $0x3d2aab3a
+DATA c3d2aab3a<>+20(SB)/4, $0x3d2aab3a
+DATA c3d2aab3a<>+24(SB)/4, $0x3d2aab3a
+DATA c3d2aab3a<>+28(SB)/4, $0x3d2aab3a
+GLOBL c3d2aab3a<>(SB), RODATA|NOPTR, $32
+
+DATA c3e2aaa58<>+0(SB)/4, $0x3e2aaa58
+DATA c3e2aaa58<>+4(SB)/4, $0x3e2aaa58
+DATA c3e2aaa58<>+8(SB)/4, $0x3e2aaa58
+DATA c3e2aaa58<>+12(SB)/4, $0x3e2aaa58
+DATA c3e2aaa58<>+16(SB)/4, $0x3e2aaa58
+DATA c3e2aaa58<>+20(SB)/4, $0x3e2aaa58
+DATA c3e2aaa58<>+24(SB)/4, $0x3e2aaa58
+DATA c3e2aaa58<>+28(SB)/4, $0x3e2aaa58
+GLOBL c3e2aaa58<>(SB), RODATA|NOPTR, $32
+
+DATA c3effffff<>+0(SB)/4, $0x3effffff
+DATA c3effffff<>+4(SB)/4, $0x3effffff
+DATA c3effffff<>+8(SB)/4, $0x3effffff
+DATA c3effffff<>+12(SB)/4, $0x3effffff
+DATA c3effffff<>+16(SB)/4, $0x3effffff
+DATA c3effffff<>+20(SB)/4, $0x3effffff
+DATA c3effffff<>+24(SB)/4, $0x3effffff
+DATA c3effffff<>+28(SB)/4, $0x3effffff
+GLOBL c3effffff<>(SB), RODATA|NOPTR, $32
 
 // func tanhAVX2(dst []float32, a []float32)
 // Requires: AVX, AVX2, FMA3
@@ -1056,6 +891,16 @@ done:
 	VZEROUPPER
 	RET
 
+DATA c42b20000<>+0(SB)/4, $0x42b20000
+DATA c42b20000<>+4(SB)/4, $0x42b20000
+DATA c42b20000<>+8(SB)/4, $0x42b20000
+DATA c42b20000<>+12(SB)/4, $0x42b20000
+DATA c42b20000<>+16(SB)/4, $0x42b20000
+DATA c42b20000<>+20(SB)/4, $0x42b20000
+DATA c42b20000<>+24(SB)/4, $0x42b20000
+DATA c42b20000<>+28(SB)/4, $0x42b20000
+GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
+
 // func sumAVX2(a []float32) (sum float32)
 // Requires: AVX, SSE
 TEXT ·sumAVX2(SB), NOSPLIT, $0-28
@@ -1092,50 +937,6 @@ done:
 	VPSHUFD      $0xb1, X1, X0
 	VADDPS       X1, X0, X1
 	MOVSS        X1, sum+24(FP)
-	VZEROUPPER
-	RET
-
-// func dotProductAVX2(a []float32, b []float32) (sum float32)
-// Requires: AVX, SSE
-TEXT ·dotProductAVX2(SB), NOSPLIT, $0-52
-	MOVQ   a_len+8(FP), AX
-	MOVQ   a_base+0(FP), CX
-	MOVQ   b_base+24(FP), DX
-	VXORPS Y0, Y0, Y0
-	XORQ   BX, BX
-	SUBQ   $0x08, AX
-	JLT    tail
-
-loop:
-	VMOVUPS (CX)(BX*4), Y1
-	VMOVUPS (DX)(BX*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VADDPS  Y1, Y0, Y0
-	ADDQ    $0x08, BX
-	SUBQ    $0x08, AX
-	JGE     loop
-
-tail:
-	ADDQ       $0x08, AX
-	JZ         done
-	LEAQ       mask<>+0(SB), SI
-	MOVQ       $0x00000010, DI
-	SUBQ       AX, DI
-	VMOVUPS    (SI)(DI*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VMASKMOVPS (DX)(BX*4), Y1, Y3
-	VMULPS     Y3, Y2, Y2
-	VANDPS     Y2, Y1, Y1
-	VADDPS     Y1, Y0, Y0
-
-done:
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VPSHUFD      $0x4e, X1, X0
-	VADDPS       X1, X0, X1
-	VPSHUFD      $0xb1, X1, X0
-	VADDPS       X1, X0, X1
-	MOVSS        X1, sum+48(FP)
 	VZEROUPPER
 	RET
 

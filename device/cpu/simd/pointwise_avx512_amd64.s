@@ -109,43 +109,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func mulAddAVX512(dst []float32, a []float32, b []float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·mulAddAVX512(SB), NOSPLIT, $0-72
-	MOVQ dst_len+8(FP), AX
-	MOVQ dst_base+0(FP), CX
-	MOVQ a_base+24(FP), DX
-	MOVQ b_base+48(FP), BX
-	XORQ SI, SI
-	SUBQ $0x10, AX
-	JLT  tail
-
-loop:
-	VMOVUPS     (DX)(SI*4), Z0
-	VMOVUPS     (BX)(SI*4), Z1
-	VMOVUPS     (CX)(SI*4), Z2
-	VFMADD231PS Z0, Z1, Z2
-	VMOVUPS     Z2, (CX)(SI*4)
-	ADDQ        $0x10, SI
-	SUBQ        $0x10, AX
-	JGE         loop
-
-tail:
-	ADDQ        $0x10, AX
-	JZ          done
-	MOVL        $0x0000ffff, DI
-	BZHIL       AX, DI, DI
-	KMOVW       DI, K1
-	VMOVUPS.Z   (DX)(SI*4), K1, Z0
-	VMOVUPS.Z   (BX)(SI*4), K1, Z1
-	VMOVUPS.Z   (CX)(SI*4), K1, Z2
-	VFMADD231PS Z0, Z1, Z2
-	VMOVUPS     Z2, K1, (CX)(SI*4)
-
-done:
-	VZEROUPPER
-	RET
-
 // func scaleAVX512(dst []float32, a []float32, s float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·scaleAVX512(SB), NOSPLIT, $0-52
@@ -174,41 +137,6 @@ tail:
 	VMOVUPS.Z (DX)(BX*4), K1, Z1
 	VMULPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (CX)(BX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func addScaledAVX512(dst []float32, a []float32, s float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·addScaledAVX512(SB), NOSPLIT, $0-52
-	MOVQ         dst_len+8(FP), AX
-	MOVQ         dst_base+0(FP), CX
-	MOVQ         a_base+24(FP), DX
-	VBROADCASTSS s+48(FP), Z0
-	XORQ         BX, BX
-	SUBQ         $0x10, AX
-	JLT          tail
-
-loop:
-	VMOVUPS     (DX)(BX*4), Z1
-	VMOVUPS     (CX)(BX*4), Z2
-	VFMADD231PS Z1, Z0, Z2
-	VMOVUPS     Z2, (CX)(BX*4)
-	ADDQ        $0x10, BX
-	SUBQ        $0x10, AX
-	JGE         loop
-
-tail:
-	ADDQ        $0x10, AX
-	JZ          done
-	MOVL        $0x0000ffff, SI
-	BZHIL       AX, SI, SI
-	KMOVW       SI, K1
-	VMOVUPS.Z   (DX)(BX*4), K1, Z1
-	VMOVUPS.Z   (CX)(BX*4), K1, Z2
-	VFMADD231PS Z1, Z0, Z2
-	VMOVUPS     Z2, K1, (CX)(BX*4)
 
 done:
 	VZEROUPPER
@@ -289,115 +217,6 @@ done:
 
 DATA c00000000<>+0(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $4
-
-// func expAVX512(dst []float32, a []float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·expAVX512(SB), NOSPLIT, $0-48
-	MOVQ         dst_len+8(FP), AX
-	MOVQ         dst_base+0(FP), CX
-	MOVQ         a_base+24(FP), DX
-	VBROADCASTSS cc2d20000<>+0(SB), Z0
-	VBROADCASTSS c42b20000<>+0(SB), Z1
-	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
-	VBROADCASTSS c3f317218<>+0(SB), Z3
-	VBROADCASTSS cb102e308<>+0(SB), Z4
-	VBROADCASTSS c4b400000<>+0(SB), Z5
-	VBROADCASTSS c3f800000<>+0(SB), Z6
-	VBROADCASTSS c3effffff<>+0(SB), Z7
-	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
-	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
-	VBROADCASTSS c3c0913d8<>+0(SB), Z10
-	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
-	XORQ         BX, BX
-	SUBQ         $0x10, AX
-	JLT          tail
-
-loop:
-	VMOVUPS      (DX)(BX*4), Z12
-	VMOVUPS      Z0, Z13
-	VMAXPS       Z12, Z13, Z13
-	VMOVUPS      Z1, Z12
-	VMINPS       Z13, Z12, Z12
-	VMOVUPS      Z5, Z13
-	VFMADD231PS  Z2, Z12, Z13
-	VSUBPS       Z5, Z13, Z13
-	VFNMADD231PS Z3, Z13, Z12
-	VFNMADD231PS Z4, Z13, Z12
-	VMOVUPS      Z11, Z14
-	VFMADD213PS  Z10, Z12, Z14
-	VFMADD213PS  Z9, Z12, Z14
-	VFMADD213PS  Z8, Z12, Z14
-	VFMADD213PS  Z7, Z12, Z14
-	VFMADD213PS  Z6, Z12, Z14
-	VFMADD213PS  Z6, Z12, Z14
-	VSCALEFPS    Z13, Z14, Z14
-	VMOVUPS      Z14, (CX)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, AX
-	JGE          loop
-
-tail:
-	ADDQ         $0x10, AX
-	JZ           done
-	MOVL         $0x0000ffff, SI
-	BZHIL        AX, SI, SI
-	KMOVW        SI, K1
-	VMOVUPS.Z    (DX)(BX*4), K1, Z12
-	VMOVUPS      Z0, Z0
-	VMAXPS       Z12, Z0, Z0
-	VMOVUPS      Z1, Z1
-	VMINPS       Z0, Z1, Z1
-	VMOVUPS      Z5, Z0
-	VFMADD231PS  Z2, Z1, Z0
-	VSUBPS       Z5, Z0, Z0
-	VFNMADD231PS Z3, Z0, Z1
-	VFNMADD231PS Z4, Z0, Z1
-	VMOVUPS      Z11, Z2
-	VFMADD213PS  Z10, Z1, Z2
-	VFMADD213PS  Z9, Z1, Z2
-	VFMADD213PS  Z8, Z1, Z2
-	VFMADD213PS  Z7, Z1, Z2
-	VFMADD213PS  Z6, Z1, Z2
-	VFMADD213PS  Z6, Z1, Z2
-	VSCALEFPS    Z0, Z2, Z2
-	VMOVUPS      Z2, K1, (CX)(BX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-DATA cc2d20000<>+0(SB)/4, $0xc2d20000
-GLOBL cc2d20000<>(SB), RODATA|NOPTR, $4
-
-DATA c42b20000<>+0(SB)/4, $0x42b20000
-GLOBL c42b20000<>(SB), RODATA|NOPTR, $4
-
-DATA c3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
-GLOBL c3fb8aa3b<>(SB), RODATA|NOPTR, $4
-
-DATA c3f317218<>+0(SB)/4, $0x3f317218
-GLOBL c3f317218<>(SB), RODATA|NOPTR, $4
-
-DATA cb102e308<>+0(SB)/4, $0xb102e308
-GLOBL cb102e308<>(SB), RODATA|NOPTR, $4
-
-DATA c4b400000<>+0(SB)/4, $0x4b400000
-GLOBL c4b400000<>(SB), RODATA|NOPTR, $4
-
-DATA c3effffff<>+0(SB)/4, $0x3effffff
-GLOBL c3effffff<>(SB), RODATA|NOPTR, $4
-
-DATA c3e2aaa58<>+0(SB)/4, $0x3e2aaa58
-GLOBL c3e2aaa58<>(SB), RODATA|NOPTR, $4
-
-DATA c3d2aab3a<>+0(SB)/4, $0x3d2aab3a
-GLOBL c3d2aab3a<>(SB), RODATA|NOPTR, $4
-
-DATA c3c0913d8<>+0(SB)/4, $0x3c0913d8
-GLOBL c3c0913d8<>(SB), RODATA|NOPTR, $4
-
-DATA c3ab5f5ff<>+0(SB)/4, $0x3ab5f5ff
-GLOBL c3ab5f5ff<>(SB), RODATA|NOPTR, $4
 
 // func sigmoidAVX512(dst []float32, a []float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
@@ -489,8 +308,38 @@ done:
 	VZEROUPPER
 	RET
 
+DATA cc2d20000<>+0(SB)/4, $0xc2d20000
+GLOBL cc2d20000<>(SB), RODATA|NOPTR, $4
+
 DATA c80000000<>+0(SB)/4, $0x80000000
 GLOBL c80000000<>(SB), RODATA|NOPTR, $4
+
+DATA c3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+GLOBL c3fb8aa3b<>(SB), RODATA|NOPTR, $4
+
+DATA c3f317218<>+0(SB)/4, $0x3f317218
+GLOBL c3f317218<>(SB), RODATA|NOPTR, $4
+
+DATA cb102e308<>+0(SB)/4, $0xb102e308
+GLOBL cb102e308<>(SB), RODATA|NOPTR, $4
+
+DATA c4b400000<>+0(SB)/4, $0x4b400000
+GLOBL c4b400000<>(SB), RODATA|NOPTR, $4
+
+DATA c3effffff<>+0(SB)/4, $0x3effffff
+GLOBL c3effffff<>(SB), RODATA|NOPTR, $4
+
+DATA c3e2aaa58<>+0(SB)/4, $0x3e2aaa58
+GLOBL c3e2aaa58<>(SB), RODATA|NOPTR, $4
+
+DATA c3d2aab3a<>+0(SB)/4, $0x3d2aab3a
+GLOBL c3d2aab3a<>(SB), RODATA|NOPTR, $4
+
+DATA c3c0913d8<>+0(SB)/4, $0x3c0913d8
+GLOBL c3c0913d8<>(SB), RODATA|NOPTR, $4
+
+DATA c3ab5f5ff<>+0(SB)/4, $0x3ab5f5ff
+GLOBL c3ab5f5ff<>(SB), RODATA|NOPTR, $4
 
 // func tanhAVX512(dst []float32, a []float32)
 // Requires: AVX, AVX512F, BMI2
@@ -833,6 +682,9 @@ done:
 	VZEROUPPER
 	RET
 
+DATA c42b20000<>+0(SB)/4, $0x42b20000
+GLOBL c42b20000<>(SB), RODATA|NOPTR, $4
+
 // func sumAVX512(a []float32) (sum float32)
 // Requires: AVX, AVX512F, BMI2, SSE
 TEXT ·sumAVX512(SB), NOSPLIT, $0-28
@@ -869,50 +721,6 @@ done:
 	VPSHUFD       $0xb1, X0, X1
 	VADDPS        X0, X1, X0
 	MOVSS         X0, sum+24(FP)
-	VZEROUPPER
-	RET
-
-// func dotProductAVX512(a []float32, b []float32) (sum float32)
-// Requires: AVX, AVX512F, BMI2, SSE
-TEXT ·dotProductAVX512(SB), NOSPLIT, $0-52
-	MOVQ   a_len+8(FP), AX
-	MOVQ   a_base+0(FP), CX
-	MOVQ   b_base+24(FP), DX
-	VPXORD Z0, Z0, Z0
-	XORQ   BX, BX
-	SUBQ   $0x10, AX
-	JLT    tail
-
-loop:
-	VMOVUPS (CX)(BX*4), Z1
-	VMOVUPS (DX)(BX*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VADDPS  Z1, Z0, Z0
-	ADDQ    $0x10, BX
-	SUBQ    $0x10, AX
-	JGE     loop
-
-tail:
-	ADDQ      $0x10, AX
-	JZ        done
-	MOVL      $0x0000ffff, SI
-	BZHIL     AX, SI, SI
-	KMOVW     SI, K1
-	VMOVUPS.Z (CX)(BX*4), K1, Z1
-	VMOVUPS.Z (DX)(BX*4), K1, Z2
-	VMULPS    Z2, Z1, Z1
-	VADDPS    Z1, Z0, K1, Z0
-
-done:
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPS        Y1, Y0, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPS        X0, X1, X0
-	VPSHUFD       $0x4e, X0, X1
-	VADDPS        X0, X1, X0
-	VPSHUFD       $0xb1, X0, X1
-	VADDPS        X0, X1, X0
-	MOVSS         X0, sum+48(FP)
 	VZEROUPPER
 	RET
 

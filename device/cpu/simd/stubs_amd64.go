@@ -19,20 +19,10 @@ func subAVX2(dst []float32, a []float32, b []float32)
 //go:noescape
 func mulAVX2(dst []float32, a []float32, b []float32)
 
-// mulAddAVX2 is: for i := range dst { dst[i] += a[i] * b[i] }
-//
-//go:noescape
-func mulAddAVX2(dst []float32, a []float32, b []float32)
-
 // scaleAVX2 is: for i := range dst { dst[i] = s * a[i] }
 //
 //go:noescape
 func scaleAVX2(dst []float32, a []float32, s float32)
-
-// addScaledAVX2 is: for i := range dst { dst[i] += s * a[i] }
-//
-//go:noescape
-func addScaledAVX2(dst []float32, a []float32, s float32)
 
 // oneMinusAVX2 is: for i := range dst { dst[i] = 1 - a[i] }
 //
@@ -43,11 +33,6 @@ func oneMinusAVX2(dst []float32, a []float32)
 //
 //go:noescape
 func reluAVX2(dst []float32, a []float32)
-
-// expAVX2 is: for i := range dst { dst[i] = exp(a[i]) }
-//
-//go:noescape
-func expAVX2(dst []float32, a []float32)
 
 // sigmoidAVX2 is: for i := range dst { dst[i] = 1 / (1 + exp(-a[i])) }
 //
@@ -83,11 +68,6 @@ func expSumAVX2(dst []float32, a []float32, s float32) (sum float32)
 //
 //go:noescape
 func sumAVX2(a []float32) (sum float32)
-
-// dotProductAVX2 is: for i := range a { sum += a[i] * b[i] }
-//
-//go:noescape
-func dotProductAVX2(a []float32, b []float32) (sum float32)
 
 // mostAVX2 is: for i := range a { sum = max(sum, a[i]), from -Inf }
 //
@@ -384,20 +364,10 @@ func subAVX512(dst []float32, a []float32, b []float32)
 //go:noescape
 func mulAVX512(dst []float32, a []float32, b []float32)
 
-// mulAddAVX512 is: for i := range dst { dst[i] += a[i] * b[i] }
-//
-//go:noescape
-func mulAddAVX512(dst []float32, a []float32, b []float32)
-
 // scaleAVX512 is: for i := range dst { dst[i] = s * a[i] }
 //
 //go:noescape
 func scaleAVX512(dst []float32, a []float32, s float32)
-
-// addScaledAVX512 is: for i := range dst { dst[i] += s * a[i] }
-//
-//go:noescape
-func addScaledAVX512(dst []float32, a []float32, s float32)
 
 // oneMinusAVX512 is: for i := range dst { dst[i] = 1 - a[i] }
 //
@@ -408,11 +378,6 @@ func oneMinusAVX512(dst []float32, a []float32)
 //
 //go:noescape
 func reluAVX512(dst []float32, a []float32)
-
-// expAVX512 is: for i := range dst { dst[i] = exp(a[i]) }
-//
-//go:noescape
-func expAVX512(dst []float32, a []float32)
 
 // sigmoidAVX512 is: for i := range dst { dst[i] = 1 / (1 + exp(-a[i])) }
 //
@@ -448,11 +413,6 @@ func expSumAVX512(dst []float32, a []float32, s float32) (sum float32)
 //
 //go:noescape
 func sumAVX512(a []float32) (sum float32)
-
-// dotProductAVX512 is: for i := range a { sum += a[i] * b[i] }
-//
-//go:noescape
-func dotProductAVX512(a []float32, b []float32) (sum float32)
 
 // mostAVX512 is: for i := range a { sum = max(sum, a[i]), from -Inf }
 //

@@ -13,7 +13,7 @@ type function struct {
 	name   string
 	loop   string   // the Go loop, for the comment
 	out    bool     // has dst
-	in     []string // operands; "dst" to read what is overwritten
+	in     []string // operands
 	scalar bool     // has a scalar s
 	consts []uint32
 	body   func(a *asm, in []operand.Op, s operand.Op) operand.Op
@@ -35,24 +35,12 @@ var functions = []function{
 		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VSUBPS, in[1], in[0]) }},
 	{name: "mul", loop: "dst[i] = a[i] * b[i]", out: true, in: []string{"a", "b"},
 		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VMULPS, in[1], in[0]) }},
-	{name: "mulAdd", loop: "dst[i] += a[i] * b[i]", out: true, in: []string{"a", "b", "dst"},
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op {
-			a.VFMADD231PS(in[0], in[1], in[2])
-			return in[2]
-		}},
 	{name: "scale", loop: "dst[i] = s * a[i]", out: true, in: []string{"a"}, scalar: true,
 		body: func(a *asm, in []operand.Op, s operand.Op) operand.Op { return a.do(a.VMULPS, s, in[0]) }},
-	{name: "addScaled", loop: "dst[i] += s * a[i]", out: true, in: []string{"a", "dst"}, scalar: true,
-		body: func(a *asm, in []operand.Op, s operand.Op) operand.Op {
-			a.VFMADD231PS(in[0], s, in[1])
-			return in[1]
-		}},
 	{name: "oneMinus", loop: "dst[i] = 1 - a[i]", out: true, in: []string{"a"}, consts: bs(1),
 		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.oneMinus(in[0]) }},
 	{name: "relu", loop: "dst[i] = max(a[i], 0)", out: true, in: []string{"a"}, consts: []uint32{0},
 		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.clampLow(in[0], 0) }},
-	{name: "exp", loop: "dst[i] = exp(a[i])", out: true, in: []string{"a"}, consts: expConsts,
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.mathExp(in[0]) }},
 	{name: "sigmoid", loop: "dst[i] = 1 / (1 + exp(-a[i]))", out: true, in: []string{"a"}, consts: sigmoidConsts,
 		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.mathSigmoid(in[0]) }},
 	{name: "tanh", loop: "dst[i] = tanh(a[i])", out: true, in: []string{"a"}, consts: tanhConsts,
@@ -67,8 +55,6 @@ var functions = []function{
 		body: func(a *asm, in []operand.Op, s operand.Op) operand.Op { return a.mathExp(a.do(a.VSUBPS, s, in[0])) }},
 	{name: "sum", loop: "sum += a[i]", in: []string{"a"}, reduce: sum,
 		body: func(_ *asm, in []operand.Op, _ operand.Op) operand.Op { return in[0] }},
-	{name: "dotProduct", loop: "sum += a[i] * b[i]", in: []string{"a", "b"}, reduce: sum,
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VMULPS, in[1], in[0]) }},
 	{name: "most", loop: "sum = max(sum, a[i]), from -Inf", in: []string{"a"}, reduce: most,
 		body: func(_ *asm, in []operand.Op, _ operand.Op) operand.Op { return in[0] }},
 }
@@ -120,11 +106,7 @@ func (a *asm) function(f function) {
 	if f.out {
 		params = append(params, "dst")
 	}
-	for _, in := range f.in {
-		if in != "dst" {
-			params = append(params, in)
-		}
-	}
+	params = append(params, f.in...)
 	signature := "(" + strings.Join(params, ", ") + " []float32"
 	if f.scalar {
 		signature += ", s float32"
