@@ -30,7 +30,7 @@ func pass(train bool) fused.Pass {
 	return fused.Inference
 }
 
-func (p *program) fuse(c *cell.Cell, pass fused.Pass, vector func(cell.Ref) schedule.View, state schedule.View) work {
+func (p *binder) fuse(c *cell.Cell, pass fused.Pass, vector func(cell.Ref) schedule.View, state schedule.View) work {
 	key := cellPass{c, pass}
 	k, ok := p.fused[key]
 	if !ok {
@@ -71,12 +71,12 @@ func (w *fusedCell) run(row, from, to int, s *scratch) {
 }
 
 // newScratch is what one worker needs for s.
-func (d *Device) newScratch(s *schedule.Schedule, f simd.Format, k knob.Params) scratch {
-	n := d.needs(s, f, k)
+func (pl *planner) newScratch(s *schedule.Schedule, f simd.Format, k knob.Params) scratch {
+	n := pl.needs(s, f, k)
 	return scratch{
 		gemm: gemm.NewScratch(n.gemm), vectors: make([][]float32, n.vectors), products: make([]float32, n.products),
 		tracks: make([]fused.Vector, n.vectors), weights: make([][]float32, n.vectors),
-		others: make([]fused.Span, d.workers), steps: fused.NewSteps(n.vectors, d.workers, n.parts),
+		others: make([]fused.Span, pl.workers), steps: fused.NewSteps(n.vectors, pl.workers, n.parts),
 		inputs: make([]float32, n.inputs), tiles: make([]fused.Tile, n.tiles), scan: newScanScratch(n.states, n.scanVectors),
 	}
 }
@@ -111,16 +111,16 @@ func (n *needs) scans(s *schedule.Sequence, programs ...cell.Program) {
 }
 
 // bands adds what a step's product needs, of all sequences or of those that one of some workers has.
-func (n *needs) bands(d *Device, batch, units, depth int, f simd.Format) {
-	for parts := 1; parts <= d.workers; parts++ {
+func (n *needs) bands(pl *planner, batch, units, depth int, f simd.Format) {
+	for parts := 1; parts <= pl.workers; parts++ {
 		for _, rows := range []int{batch / parts, ceil(batch, parts)} {
 			p := bandProduct(max(1, rows), units, depth, f)
-			n.gemm = max(n.gemm, d.gemm.ScratchLen(&p, 1))
+			n.gemm = max(n.gemm, pl.gemm.ScratchLen(&p, 1))
 		}
 	}
 }
 
-func (d *Device) needs(s *schedule.Schedule, f simd.Format, k knob.Params) needs {
+func (pl *planner) needs(s *schedule.Schedule, f simd.Format, k knob.Params) needs {
 	var most needs
 	seen := map[*cell.Instr]bool{} // programs, by the first of their instructions
 	vectors := func(p cell.Program) {
@@ -129,31 +129,31 @@ func (d *Device) needs(s *schedule.Schedule, f simd.Format, k knob.Params) needs
 		}
 	}
 	product := func(p gemm.Product) {
-		for teams := 1; teams <= d.workers; teams++ { // of members, or one more
-			members := d.workers / teams
-			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, members), d.gemm.ScratchLen(&p, members+1))
+		for teams := 1; teams <= pl.workers; teams++ { // of members, or one more
+			members := pl.workers / teams
+			most.gemm = max(most.gemm, pl.gemm.ScratchLen(&p, members), pl.gemm.ScratchLen(&p, members+1))
 		}
 	}
-	for i, j := range d.besides(s, true) {
-		p, beside := d.product(s.Nodes[i].Op.(schedule.Gemm), f), d.product(s.Nodes[j].Op.(schedule.Gemm), f)
+	for i, j := range pl.besides(s, true) {
+		p, beside := pl.product(s.Nodes[i].Op.(schedule.Gemm), f), pl.product(s.Nodes[j].Op.(schedule.Gemm), f)
 		p.Beside = &beside
 		product(p)
 	}
-	for i, block := range d.inputs(s, f, k, true) {
+	for i, block := range pl.inputs(s, f, k, true) {
 		_, n, k := s.Nodes[i].Op.(schedule.Gemm).Sizes()
 		op := s.Nodes[i+1].Op.(schedule.Persistent)
-		p := d.product(s.Nodes[i].Op.(schedule.Gemm), f)
+		p := pl.product(s.Nodes[i].Op.(schedule.Gemm), f)
 		p.M = block
-		most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
+		most.gemm = max(most.gemm, pl.gemm.ScratchLen(&p, 1))
 		most.inputs, most.tiles = max(most.inputs, k*block), max(most.tiles, tilesOf(n, op.Hidden(), block))
 	}
 	for op := range s.Operations() {
 		switch op := op.(type) {
 		case schedule.Gemm:
-			p := d.product(op, f)
-			most.gemm = max(most.gemm, d.gemm.ScratchLen(&p, 1))
-			if d.pieces(op) > 1 {
-				most.gemm = max(most.gemm, d.gemm.PieceScratchLen(&p))
+			p := pl.product(op, f)
+			most.gemm = max(most.gemm, pl.gemm.ScratchLen(&p, 1))
+			if pl.pieces(op) > 1 {
+				most.gemm = max(most.gemm, pl.gemm.PieceScratchLen(&p))
 				continue
 			}
 			product(p)
@@ -165,10 +165,10 @@ func (d *Device) needs(s *schedule.Schedule, f simd.Format, k knob.Params) needs
 			vectors(op.Step(0, schedule.View{}).Program())
 			most.products = max(most.products, op.Batch()*len(op.R)*op.Hidden())
 			most.parts = max(most.parts, fused.PartLen(len(op.R), op.Hidden()))
-			most.bands(d, op.Batch(), op.Hidden(), op.Hidden(), f)
+			most.bands(pl, op.Batch(), op.Hidden(), op.Hidden(), f)
 		case schedule.PersistentBackward:
 			vectors(op.Cell.Backward)
-			most.bands(d, op.Batch(), op.Hidden(), op.R.Rows, f)
+			most.bands(pl, op.Batch(), op.Hidden(), op.R.Rows, f)
 		case schedule.Scan:
 			rec := op.Cell.Recurrence
 			most.scans(&op.Sequence, rec.Inference, rec.Forward, rec.Compose)

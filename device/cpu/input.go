@@ -40,9 +40,9 @@ const (
 
 // inputs are the blocks of the products that the persistent operations behind them can form, by the node of
 // the product. Where one team does not run all nodes in program order, no other may wait for the product.
-func (d *Device) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, ordered bool) map[int]int {
+func (pl *planner) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, ordered bool) map[int]int {
 	blocks := map[int]int{}
-	if f != simd.F32 || !fused.Forms(d.kernels.Level()) {
+	if f != simd.F32 || !fused.Forms(pl.kernels.Level()) {
 		return blocks
 	}
 	awaited := map[int]bool{}
@@ -60,7 +60,7 @@ func (d *Device) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, orde
 		if !product || !persistent || !ordered && (n.Stream != next.Stream || len(next.Wait) > 0 || awaited[i]) {
 			continue
 		}
-		if block := d.ahead(g, op, k); block > 0 && op.Batch() == 1 && isInput(g, op) {
+		if block := pl.ahead(g, op, k); block > 0 && op.Batch() == 1 && isInput(g, op) {
 			blocks[i] = block
 		}
 	}
@@ -69,10 +69,10 @@ func (d *Device) inputs(s *schedule.Schedule, f simd.Format, k knob.Params, orde
 
 // formed is how many steps the longest of the persistent operations of s has that can form a product; 0: there
 // is none.
-func (d *Device) formed(s *schedule.Schedule) int {
+func (pl *planner) formed(s *schedule.Schedule) int {
 	most := 0
 	if s.Precision == schedule.FP32 {
-		for i := range d.inputs(s, simd.F32, nil, true) {
+		for i := range pl.inputs(s, simd.F32, nil, true) {
 			most = max(most, s.Nodes[i+1].Op.(schedule.Persistent).Steps)
 		}
 	}
@@ -81,12 +81,12 @@ func (d *Device) formed(s *schedule.Schedule) int {
 
 // ahead is how many steps are a block; 0: all, and nothing is formed while they run. Weights that come from
 // memory are read as rarely as possible.
-func (d *Device) ahead(g schedule.Gemm, op schedule.Persistent, k knob.Params) int {
+func (pl *planner) ahead(g schedule.Gemm, op schedule.Persistent, k knob.Params) int {
 	block := k["ahead"]
 	if block == 0 {
-		weights, last := d.weights(op, simd.F32)+4*d.floats(g.B.M, simd.F32), max(cpuid.CPU.Cache.L3, leastL3)
+		weights, last := pl.weights(op, simd.F32)+4*pl.floats(g.B.M, simd.F32), max(cpuid.CPU.Cache.L3, leastL3)
 		switch {
-		case d.weights(op, simd.F32) <= nearest():
+		case pl.weights(op, simd.F32) <= nearest():
 			block = min(max(op.Steps/startSteps, 1)*aheadBlock, aheadFar)
 		case weights > last:
 			return 0
@@ -114,7 +114,7 @@ func isInput(g schedule.Gemm, op schedule.Persistent) bool {
 
 // form has n, a persistent operation behind a product, form it in blocks of so many steps, and reports whether
 // it does.
-func (p *program) form(n *node, op schedule.Gemm, block int) bool {
+func (p *binder) form(n *node, op schedule.Gemm, block int) bool {
 	w, members, parts := n.work.(*persistent), p.members(n.stream%p.teams), 1
 	if n.pieces > 0 {
 		parts = members

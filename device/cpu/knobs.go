@@ -9,7 +9,7 @@ import (
 )
 
 // declined returns an error for knob settings that no operation of s can use.
-func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) error {
+func (pl *planner) declined(s *schedule.Schedule, f simd.Format, k knob.Params) error {
 	scans, cut := false, false
 	teams := 0
 	for _, n := range s.Nodes {
@@ -20,7 +20,7 @@ func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) er
 		case schedule.PersistentBackward:
 			hidden = op.Hidden()
 		case schedule.Scan, schedule.ScanBackward:
-			w := d.scanOf(op, k)
+			w := pl.scanOf(op, k)
 			scans, cut = true, cut || w.cut > 1
 			if w.most%w.cut > 0 {
 				return fmt.Errorf("cpu: scansplit=%d: %w: it must divide the %d workers of the scan", w.cut, schedule.ErrKnob, w.most)
@@ -29,18 +29,18 @@ func (d *Device) declined(s *schedule.Schedule, f simd.Format, k knob.Params) er
 		if hidden == 0 || k["bands"] == 0 {
 			continue
 		}
-		if d.apart(n.Op, f, k) {
+		if pl.apart(n.Op, f, k) {
 			return fmt.Errorf("cpu: bands=%d: %w: each worker runs all units of its own sequences: set sequences=1", k["bands"], schedule.ErrKnob)
 		}
 		if teams == 0 {
-			teams = d.teams(s, f, k)
+			teams = pl.teams(s, f, k)
 		}
 		team := n.Stream % teams
-		if err := banded(k["bands"], hidden, d.first(team+1, teams)-d.first(team, teams)); err != nil {
+		if err := banded(k["bands"], hidden, pl.first(team+1, teams)-pl.first(team, teams)); err != nil {
 			return err
 		}
 	}
-	if n := k["ahead"]; n > 0 && n < d.formed(s) && len(d.inputs(s, f, k, d.teams(s, f, k) == 1)) == 0 {
+	if n := k["ahead"]; n > 0 && n < pl.formed(s) && len(pl.inputs(s, f, k, pl.teams(s, f, k) == 1)) == 0 {
 		return fmt.Errorf("cpu: ahead=%d: %w: the layer has too few time steps, or other workers run the input product", n, schedule.ErrKnob)
 	}
 	if n := k["scanchunk"]; n > 0 && scans && !cut {
@@ -62,7 +62,7 @@ func banded(bands, hidden, members int) error {
 
 // pieces is how many pieces of op each worker of a team gets: at least one where knobs
 // share it.
-func (p *program) pieces(op schedule.Op) int {
+func (p *binder) pieces(op schedule.Op) int {
 	n := p.device.pieces(op)
 	asked := false
 	switch op.(type) {

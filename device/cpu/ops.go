@@ -18,7 +18,7 @@ type matrix struct {
 	rows, cols int
 }
 
-func (p *program) matrix(v schedule.View) matrix {
+func (p *binder) matrix(v schedule.View) matrix {
 	if v.Empty() {
 		return matrix{}
 	}
@@ -49,7 +49,7 @@ func span(n, align, part, parts int) (from, to int) {
 }
 
 // work binds op to memory.
-func (p *program) work(op schedule.Op) (work, error) {
+func (p *binder) work(op schedule.Op) (work, error) {
 	k := p.device.kernels
 	switch op := op.(type) {
 	case schedule.Gemm:
@@ -76,11 +76,11 @@ func (p *program) work(op schedule.Op) (work, error) {
 	case schedule.ScanBackward:
 		return p.scanBackward(&op), nil
 	case schedule.Gather:
-		return &gather{p.matrix(op.Index), p.matrix(op.Table), p.matrix(op.Out), p}, nil
+		return &gather{p.matrix(op.Index), p.matrix(op.Table), p.matrix(op.Out), p.program}, nil
 	case schedule.Scatter:
-		return &scatter{k, p.matrix(op.Index), p.matrix(op.Src), p.matrix(op.Table), p}, nil
+		return &scatter{k, p.matrix(op.Index), p.matrix(op.Src), p.matrix(op.Table), p.program}, nil
 	case schedule.SoftmaxLoss:
-		return &softmaxLoss{k, p.matrix(op.Logits), p.matrix(op.Target), p.matrix(op.Loss), p.matrix(op.Prob), op.Grad, op.Scale, p}, nil
+		return &softmaxLoss{k, p.matrix(op.Logits), p.matrix(op.Target), p.matrix(op.Loss), p.matrix(op.Prob), op.Grad, op.Scale, p.program}, nil
 	}
 	switch op.(type) {
 	case schedule.Vendor, schedule.VendorBackward:
@@ -96,7 +96,7 @@ type product struct {
 	pieces int // 0: shares
 }
 
-func (p *program) gemm(op schedule.Gemm) work {
+func (p *binder) gemm(op schedule.Gemm) work {
 	a, b, c := p.matrix(op.A), p.matrix(op.B), p.matrix(op.C)
 	w := &product{engine: p.device.gemm, Product: p.device.product(op, p.format)}
 	w.A.Data, w.C = a.data, c.data
@@ -112,7 +112,7 @@ func (p *program) gemm(op schedule.Gemm) work {
 }
 
 // product is op without memory, with packed weights in format f.
-func (d *Device) product(op schedule.Gemm, f simd.Format) gemm.Product {
+func (pl *planner) product(op schedule.Gemm, f simd.Format) gemm.Product {
 	m, n, k := op.Sizes()
 	p := gemm.Product{
 		M: m, N: n, K: k, Accumulate: op.Accumulate, LdC: op.C.M.Cols,
@@ -217,7 +217,7 @@ func (r *recent) add(op schedule.Map, w work) {
 }
 
 // mapped is op by itself, or what it was a short while ago.
-func (p *program) mapped(op schedule.Map) work {
+func (p *binder) mapped(op schedule.Map) work {
 	w, ok := p.recent.find(op)
 	if !ok {
 		w = p.pointwise([]schedule.Map{op})
@@ -226,7 +226,7 @@ func (p *program) mapped(op schedule.Map) work {
 	return w
 }
 
-func (p *program) pointwise(maps []schedule.Map) work {
+func (p *binder) pointwise(maps []schedule.Map) work {
 	w := make(pointwise, 0, len(maps))
 	flat := true
 	for _, op := range maps {

@@ -59,7 +59,7 @@ type track struct {
 func (t *track) at(step, row int) []float32 { return t.data[step*t.step+row*t.row:] }
 
 // track follows view from step to step.
-func (p *program) track(steps int, view func(step int) schedule.View) track {
+func (p *binder) track(steps int, view func(step int) schedule.View) track {
 	v := view(0)
 	at := func(v schedule.View) int { return v.Row*v.M.Cols + v.Col }
 	t := track{data: p.memory[v.M.ID][at(v):], row: v.M.Cols}
@@ -73,9 +73,9 @@ func (p *program) track(steps int, view func(step int) schedule.View) track {
 }
 
 // band is that of op, a persistent operation over s or its gradient.
-func (p *program) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
+func (p *binder) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
 	b := band{
-		program: p, kernel: fused.New(p.device.kernels.Level(), s.Cell, pass), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
+		program: p.program, kernel: fused.New(p.device.kernels.Level(), s.Cell, pass), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
 		most: p.knobs["bands"], meeting: p.meeting(), apart: p.device.apart(op, p.format, p.knobs),
 	}
 	if b.most == 0 && p.device.weights(op, p.format) <= nearest() {
@@ -91,7 +91,7 @@ func (p *program) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, ve
 	return b
 }
 
-func (p *program) persistent(op schedule.Persistent) work {
+func (p *binder) persistent(op schedule.Persistent) work {
 	through, pass := op.Cell.Through, pass(op.Train)
 	w := &persistent{
 		band: p.band(op, pass, &op.Sequence, func(step int, r cell.Ref) schedule.View {
@@ -118,7 +118,7 @@ func (p *program) persistent(op schedule.Persistent) work {
 // each its own, instead of units of all sequences: they need not meet, but each reads all weights. Those are near
 // enough for one sequence, or some sequences at a time make up for it. Forward they may exceed the nearest cache
 // by half, which was measured with AVX-512 alone.
-func (d *Device) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
+func (pl *planner) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 	batch := sequences(op)
 	switch n := k["sequences"]; {
 	case batch < 2:
@@ -128,12 +128,12 @@ func (d *Device) apart(op schedule.Op, f simd.Format, k knob.Params) bool {
 	case k["bands"] > 0:
 		return false
 	}
-	weights := d.weights(op, f)
-	if weights <= nearest() || weights <= gemm.DetectL2() && batch >= some*d.workers {
+	weights := pl.weights(op, f)
+	if weights <= nearest() || weights <= gemm.DetectL2() && batch >= some*pl.workers {
 		return true
 	}
 	_, forward := op.(schedule.Persistent)
-	return forward && d.kernels.Level() == simd.AVX512 && 2*weights <= 3*nearest()
+	return forward && pl.kernels.Level() == simd.AVX512 && 2*weights <= 3*nearest()
 }
 
 // some is how many sequences of a worker make up for weights from L2: a step reads them once for all.
@@ -150,7 +150,7 @@ func sequences(op schedule.Op) int {
 	return 0
 }
 
-func (p *program) persistentBackward(op schedule.PersistentBackward) work {
+func (p *binder) persistentBackward(op schedule.PersistentBackward) work {
 	through := op.Cell.Through
 	return &persistentBackward{
 		band: p.band(op, fused.Backward, &op.Sequence, func(step int, r cell.Ref) schedule.View {
@@ -165,25 +165,25 @@ func (p *program) persistentBackward(op schedule.PersistentBackward) work {
 }
 
 // weights are the bytes of those of a persistent operation; 0: op is another.
-func (d *Device) weights(op schedule.Op, f simd.Format) int {
+func (pl *planner) weights(op schedule.Op, f simd.Format) int {
 	bytes := 0
 	switch op := op.(type) {
 	case schedule.Persistent:
 		for _, r := range op.R {
-			bytes += 4 * d.floats(r.M, f)
+			bytes += 4 * pl.floats(r.M, f)
 		}
 	case schedule.PersistentBackward:
-		bytes = 4 * d.floats(op.R.M, f)
+		bytes = 4 * pl.floats(op.R.M, f)
 	}
 	return bytes
 }
 
 // persistentWeights are the bytes of the weights of the persistent operation that
 // has most; 0: there is none.
-func (d *Device) persistentWeights(s *schedule.Schedule, f simd.Format) int {
+func (pl *planner) persistentWeights(s *schedule.Schedule, f simd.Format) int {
 	most := 0
 	for _, n := range s.Nodes {
-		most = max(most, d.weights(n.Op, f))
+		most = max(most, pl.weights(n.Op, f))
 	}
 	return most
 }

@@ -33,13 +33,13 @@ const (
 )
 
 // scanOf is the scan that op is, before it has memory; nil: it is none.
-func (d *Device) scanOf(op schedule.Op, k knob.Params) *scan {
+func (pl *planner) scanOf(op schedule.Op, k knob.Params) *scan {
 	var w *scan
 	switch op := op.(type) {
 	case schedule.Scan:
-		w = d.newScan(&op.Sequence, pass(op.Train), fused.Compose)
+		w = pl.newScan(&op.Sequence, pass(op.Train), fused.Compose)
 	case schedule.ScanBackward:
-		w = d.newScan(&op.Sequence, fused.Backward, fused.ComposeBackward)
+		w = pl.newScan(&op.Sequence, fused.Backward, fused.ComposeBackward)
 		w.backward = true
 	default:
 		return nil
@@ -49,12 +49,12 @@ func (d *Device) scanOf(op schedule.Op, k knob.Params) *scan {
 			l.at = append(l.at, place{moves: w.movement(ref), state: slices.Index(w.carried, ref.Index)})
 		}
 	}
-	w.settle(d.workers, k)
+	w.settle(pl.workers, k)
 	return w
 }
 
-func (d *Device) newScan(s *schedule.Sequence, step, compose fused.Pass) *scan {
-	level := d.kernels.Level()
+func (pl *planner) newScan(s *schedule.Sequence, step, compose fused.Pass) *scan {
+	level := pl.kernels.Level()
 	return &scan{
 		step: loop{Loop: fused.NewLoop(level, s.Cell, step)}, compose: loop{Loop: fused.NewLoop(level, s.Cell, compose)},
 		carried: s.Cell.Recurrence.Carried, steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
@@ -81,7 +81,7 @@ func (w *scan) movement(ref cell.Ref) movement {
 	return perStep
 }
 
-func (p *program) scan(op *schedule.Scan) work {
+func (p *binder) scan(op *schedule.Scan) work {
 	w := p.device.scanOf(*op, p.knobs)
 	p.place(w, func(ref cell.Ref) matrix {
 		switch ref.Kind {
@@ -102,7 +102,7 @@ func (p *program) scan(op *schedule.Scan) work {
 	return w
 }
 
-func (p *program) scanBackward(op *schedule.ScanBackward) work {
+func (p *binder) scanBackward(op *schedule.ScanBackward) work {
 	w := p.device.scanOf(*op, p.knobs)
 	p.place(w, func(ref cell.Ref) matrix {
 		switch ref.Kind {
@@ -125,8 +125,8 @@ func (p *program) scanBackward(op *schedule.ScanBackward) work {
 }
 
 // place finds w's vectors but those in the worker's own memory.
-func (p *program) place(w *scan, find func(cell.Ref) matrix) {
-	w.program = p
+func (p *binder) place(w *scan, find func(cell.Ref) matrix) {
+	w.program = p.program
 	for range p.device.workers {
 		w.meetings = append(w.meetings, p.meeting())
 	}
@@ -140,12 +140,12 @@ func (p *program) place(w *scan, find func(cell.Ref) matrix) {
 }
 
 // column is the matrix of gate or saved vector i of v and of those beside it.
-func (p *program) column(v schedule.View, i, hidden int) matrix {
+func (p *binder) column(v schedule.View, i, hidden int) matrix {
 	return p.matrix(v.Columns(i*hidden, v.Cols-i*hidden))
 }
 
 // stepped is where the states and what is saved of each step lie.
-func (p *program) stepped(s *schedule.Sequence, ref cell.Ref) matrix {
+func (p *binder) stepped(s *schedule.Sequence, ref cell.Ref) matrix {
 	rows := s.Steps * s.Batch()
 	switch ref.Kind {
 	case cell.Saved:

@@ -1,0 +1,146 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu/simd/fused"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A binder binds the operations of a program to memory, while the program is compiled. Most operations of a
+// step are those of the step before, so it keeps what it made of them.
+type binder struct {
+	*program
+	fused  map[cellPass]*fused.Kernel
+	maps   map[cell.Op]kernel
+	recent recent
+}
+
+// A cellPass is one of a cell's programs.
+type cellPass struct {
+	cell *cell.Cell
+	pass fused.Pass
+}
+
+// Compile implements device.Device.
+func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
+	k, err := k.Complete(d.Knobs(s))
+	if err != nil {
+		return nil, fmt.Errorf("cpu: %w", err)
+	}
+	f, err := format(s)
+	if err == nil {
+		err = d.declined(s, f, k)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := d.layout(s, f)
+	arena, free, err := allocate(l.total)
+	if err != nil {
+		return nil, fmt.Errorf("cpu: cannot allocate %d MiB: %w: %w", l.total>>18, device.ErrMemory, err)
+	}
+	p := &program{
+		device: d, schedule: s, knobs: k, free: free, format: f, queues: make([][]int32, s.Streams),
+	}
+	for i, m := range s.Matrices {
+		n := d.floats(m, f)
+		p.memory = append(p.memory, arena[l.offset[i]:l.offset[i]+n:l.offset[i]+n])
+	}
+	p.teams = d.teams(s, f, k)
+	b := binder{program: p, fused: map[cellPass]*fused.Kernel{}, maps: map[cell.Op]kernel{}}
+	if err := b.bind(); err != nil {
+		return nil, errors.Join(err, free())
+	}
+	p.scratch = make([]scratch, d.workers)
+	for w := range p.scratch {
+		p.scratch[w] = d.newScratch(s, f, k)
+	}
+	p.progress = make([]counter, s.Streams)
+	p.team = make([]teamState, p.teams)
+	for t := range p.team {
+		p.team[t].done = make([]counter, p.members(t)-1)
+		p.team[t].taken = make([]counter, p.members(t))
+		for m, team := 0, p.scratch[p.first(t):p.first(t+1)]; m < len(team); m++ {
+			team[m].team = team
+		}
+	}
+	return p, nil
+}
+
+// bind turns operations into work.
+func (p *binder) bind() error {
+	for _, op := range p.schedule.Prepare {
+		w, err := p.work(op)
+		if err != nil {
+			return err
+		}
+		p.prepare = append(p.prepare, node{work: w, pieces: 1})
+	}
+	place := make([]uint32, len(p.schedule.Nodes)) // per node, its place in its stream
+	of := make([]int, p.schedule.Streams)          // per stream, its nodes so far
+	for i, n := range p.schedule.Nodes {
+		place[i] = uint32(of[n.Stream])
+		of[n.Stream]++
+	}
+	for s, n := range of {
+		p.queues[s] = make([]int32, 0, n)
+	}
+	p.nodes = make([]node, 0, len(p.schedule.Nodes))
+	pairs, summed := sums(p.schedule), map[int]bool{}
+	for i, n := range p.schedule.Nodes {
+		w, err := p.work(n.Op)
+		if err != nil {
+			return err
+		}
+		out := node{work: w, stream: n.Stream, pieces: p.pieces(n.Op)}
+		if j, ok := pairs[i]; ok {
+			sum := p.matrix(p.schedule.Nodes[j].Op.(schedule.SumRows).Out)
+			w.(*product).Sums, summed[j] = sum.row(0), true
+		}
+		if summed[i] {
+			out.work, out.pieces = done{}, 0
+		}
+		for _, j := range n.Wait {
+			out.wait = append(out.wait, turn{p.schedule.Nodes[j].Stream, uint64(place[j]) + 1})
+		}
+		p.queues[n.Stream] = append(p.queues[n.Stream], int32(i))
+		p.nodes = append(p.nodes, out)
+	}
+	for i, block := range p.device.inputs(p.schedule, p.format, p.knobs, p.teams == 1) {
+		if p.form(&p.nodes[i+1], p.schedule.Nodes[i].Op.(schedule.Gemm), block) {
+			p.nodes[i].work, p.nodes[i].pieces = done{}, 0
+		}
+	}
+	p.turnBack()
+	for i, j := range p.device.besides(p.schedule, p.teams == 1) {
+		first, second := p.nodes[i].work.(*product), p.nodes[j].work.(*product)
+		if second.Sums != nil {
+			if first.Sums != nil || conflicts(p.schedule.Nodes[i].Op, p.schedule.Nodes[pairs[j]].Op) {
+				continue
+			}
+			first.Sums = second.Sums
+		}
+		first.Beside = &second.Product
+		p.nodes[j].work, p.nodes[j].pieces = done{}, 0
+		p.nodes[i].pieces = max(p.nodes[i].pieces, 1)
+	}
+	return nil
+}
+
+// turnBack has every other product by the same packed weights go through them from their end. They are
+// read from step to step, and what was read last is still in a cache.
+func (p *binder) turnBack() {
+	backward := map[schedule.View]bool{}
+	for i, n := range p.schedule.Nodes {
+		if w, ok := p.nodes[i].work.(*product); ok && w.pieces > 0 {
+			b := n.Op.(schedule.Gemm).B
+			w.Backward, p.nodes[i].backward = backward[b], backward[b]
+			backward[b] = !backward[b]
+		}
+	}
+}

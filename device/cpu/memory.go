@@ -1,0 +1,116 @@
+package cpu
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// layout is what Compile allocates: per matrix its offset, in floats.
+type layout struct {
+	offset []int
+	total  int
+}
+
+// format is how packed matrices are stored. All arithmetic is single precision:
+// 16 bits are a way to store weights, so without packed weights there is nothing
+// to store so.
+func format(s *schedule.Schedule) (simd.Format, error) {
+	var f simd.Format
+	switch s.Precision {
+	case schedule.FP32:
+		return simd.F32, nil
+	case schedule.FP16:
+		f = simd.F16
+	case schedule.BF16:
+		f = simd.BF16
+	default:
+		return 0, fmt.Errorf("cpu: %w: the CPU does not support precision %v", schedule.ErrPrecision, s.Precision)
+	}
+	if !slices.ContainsFunc(s.Matrices, func(m *schedule.Matrix) bool { return m.Packed }) {
+		return 0, fmt.Errorf("cpu: %w: %v stores packed weights in 16 bits, but this schedule packs none", schedule.ErrPrecision, s.Precision)
+	}
+	return f, nil
+}
+
+// line is a cache line and a vector in floats.
+const line = 16
+
+// floats is how many m takes in memory.
+func (pl *planner) floats(m *schedule.Matrix, f simd.Format) int {
+	if m.Packed {
+		return pl.gemm.PackedLen(f, m.Rows, m.Cols)
+	}
+	return m.Elements()
+}
+
+func (pl *planner) layout(s *schedule.Schedule, f simd.Format) layout {
+	var l layout
+	for _, m := range s.Matrices {
+		l.offset = append(l.offset, l.total)
+		n := pl.floats(m, f)
+		l.total += (n + line - 1) / line * line
+		l.total += line // rows of neighbours should not fall on the same cache sets
+	}
+	return l
+}
+
+// Memory implements device.Device.
+func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
+	f, err := format(s)
+	if err == nil {
+		err = d.declined(s, f, k)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return 4*(int64(d.layout(s, f).total)+int64(d.workers)*int64(d.needs(s, f, k).floats())) + bound(s), nil
+}
+
+// bound is what bind makes of s, in bytes: many small steps take more than their matrices.
+func bound(s *schedule.Schedule) int64 {
+	const (
+		each   = int64(unsafe.Sizeof(node{}) + 4 + 4) // and its place in a queue
+		one    = int64(unsafe.Sizeof(pointwise{}) + unsafe.Sizeof(mapped{}))
+		vector = int64(unsafe.Sizeof(matrix{}))
+	)
+	vectors := map[*cell.Instr]int64{} // of programs, by the first of their instructions
+	fused := func(p cell.Program) int64 {
+		n, ok := vectors[&p[0]]
+		if !ok {
+			n = int64(vectorsOf(p))
+			vectors[&p[0]] = n
+		}
+		return int64(unsafe.Sizeof(fusedCell{})) + n*vector
+	}
+	sum := each * int64(len(s.Nodes))
+	for _, n := range s.Nodes {
+		sum += int64(len(n.Wait)) * int64(unsafe.Sizeof(turn{}))
+	}
+	var maps recent
+	for op := range s.Operations() {
+		switch op := op.(type) {
+		case schedule.Gemm:
+			sum += int64(unsafe.Sizeof(product{}))
+		case schedule.Map:
+			if _, ok := maps.find(op); !ok {
+				maps.add(op, nil)
+				sum += one
+			}
+		case schedule.Maps:
+			sum += one + int64(len(op.Steps)-1)*int64(unsafe.Sizeof(mapped{}))
+		case schedule.SumRows:
+			sum += int64(unsafe.Sizeof(sumRows{}))
+		case schedule.Cell:
+			sum += fused(op.Program())
+		case schedule.CellBackward:
+			sum += fused(op.Cell.Backward)
+		}
+	}
+	return sum
+}

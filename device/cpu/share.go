@@ -1,0 +1,97 @@
+package cpu
+
+import (
+	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// A planner knows how many workers there are and what they compute with. It decides how they share the
+// operations of a schedule, and which memory that takes.
+type planner struct {
+	workers int
+	kernels *simd.Kernels
+	gemm    *gemm.Engine
+}
+
+// forkFLOPs is the least work, in operations, that is worth handing to a
+// helper: a hand-over and back takes about a quarter of a microsecond.
+const forkFLOPs = 20_000
+
+// An operation of several times that is cut into more pieces than there are
+// workers: each begins with its own, whose data its caches hold, and then helps
+// those that are behind, since processors are rarely equally fast. Products that
+// pack their operands as they go would pack more for it and are cut once.
+const (
+	stealFLOPs  = 40 * forkFLOPs
+	stealPieces = 8              // of a cell
+	pieceFLOPs  = 80 * forkFLOPs // of a product at least
+)
+
+// pieces is how many pieces of op each worker of a team gets.
+func (pl *planner) pieces(op schedule.Op) int {
+	c := cost(op)
+	switch op := op.(type) {
+	case schedule.Gemm:
+		if c >= stealFLOPs && op.B.M.Packed && !op.TransA {
+			p := pl.product(op, simd.F32)
+			return max(1, min(ceil(pl.gemm.Pieces(&p, pl.workers), pl.workers), int(c/pieceFLOPs)/pl.workers))
+		}
+	case schedule.Cell, schedule.CellBackward:
+		if c >= stealFLOPs {
+			return stealPieces
+		}
+	case schedule.Persistent: // its workers meet at each step
+		c /= int64(op.Steps)
+	case schedule.PersistentBackward:
+		c /= int64(op.Steps)
+	}
+	if c >= forkFLOPs {
+		return 1
+	}
+	return 0
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// cost estimates the work of op in operations of a product: point-wise ones
+// are bound by memory and count for more.
+func cost(op schedule.Op) int64 {
+	if g, ok := op.(schedule.Gemm); ok {
+		return g.FLOPs() + 4*schedule.Bytes(op)
+	}
+	return 4*op.FLOPs() + 2*schedule.Bytes(op)
+}
+
+// teams is how many there are. Each stream has workers of its own where operations are
+// so small that splitting them costs more than it saves, or where the weights of
+// a persistent operation fit a worker's cache, so that bands would only make it
+// wait at meetings.
+func (pl *planner) teams(s *schedule.Schedule, f simd.Format, k knob.Params) int {
+	if n := k["teams"]; n > 0 {
+		return n
+	}
+	most := min(s.Streams, pl.workers/max(1, k["bands"]))
+	if n := pl.persistentWeights(s, f); n > 0 {
+		if l2 := gemm.DetectL2(); n <= l2/2 {
+			return most
+		}
+		return 1
+	}
+	var sum int64
+	for _, n := range s.Nodes {
+		sum += cost(n.Op)
+	}
+	if n := int64(len(s.Nodes)); n > 0 && sum/n < teamFLOPs {
+		return most
+	}
+	return 1
+}
+
+// teamFLOPs is the mean work of operations below which streams are served side
+// by side.
+const teamFLOPs = 10 * forkFLOPs
+
+// first is the first worker of a team of so many.
+func (pl *planner) first(team, teams int) int { return team * pl.workers / teams }
