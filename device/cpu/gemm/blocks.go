@@ -1,0 +1,90 @@
+package gemm
+
+import "rnnbench/device/cpu/simd"
+
+// A way is how a share is multiplied.
+type way int
+
+const (
+	packed  way = iota // B was packed ahead
+	widened            // and elements of 16 bits are widened block by block
+	inPlace            // strips of B are read where they are
+	byDots             // rows of Bᵀ are read where they are
+	blocked            // B is packed block by block
+)
+
+func (e *Engine) way(p *Product, rows int) way {
+	switch {
+	case p.Beside != nil:
+		return blocked
+	case p.Packed != nil && p.Format != simd.F32 && rows > widenTiles*e.k.MaxRows():
+		return widened
+	case p.Packed != nil:
+		return packed
+	case p.B.Trans && !p.A.Trans && rows <= dotRows:
+		return byDots
+	case !p.B.Trans && rows <= inPlaceTiles*e.k.MaxRows():
+		return inPlace
+	}
+	return blocked
+}
+
+// Packs reports whether workers pack their rows of A.
+func (e *Engine) Packs(p *Product, workers int) bool {
+	return p.A.Trans && p.Packed == nil && p.M > workers*inPlaceTiles*e.k.MaxRows()
+}
+
+// blocks returns the block of a share of m×n: rows, columns and depth.
+func (e *Engine) blocks(p *Product, m, n int) (mc, nc, kc int) {
+	kc = p.K
+	if m > e.k.MaxRows() {
+		most := e.depth
+		switch e.way(p, m) {
+		case inPlace:
+			most = min(most, inPlaceDepth)
+		case packed:
+			most = packedDepths * most / 4
+		}
+		kc = ceil(p.K, ceil(p.K, most))
+		kc += kc % 2 // rows of 16 bits may come in pairs
+	}
+	even := func(n, most int) int { return ceil(ceil(n, ceil(n, max(width, most))), width) * width }
+	return min(m, even(m, e.blockA/kc)), even(n, e.blockB/kc), kc
+}
+
+// ScratchLen returns how many floats of scratch the hungriest worker needs for p.
+func (e *Engine) ScratchLen(p *Product, workers int) int {
+	most := 0
+	for w := range workers {
+		m0, m1, n0, n1 := e.Share(p, w, workers)
+		if m0 >= m1 || n0 >= n1 {
+			continue
+		}
+		a, b := e.scratch(p, m1-m0, n1-n0)
+		most = max(most, a+b)
+	}
+	return most
+}
+
+// scratch returns the floats for blocks of A and B in a share of m×n.
+func (e *Engine) scratch(p *Product, m, n int) (a, b int) {
+	if m <= e.k.MaxRows() && p.Packed != nil {
+		return 0, 0
+	}
+	mc, nc, kc := e.blocks(p, m, n)
+	switch e.way(p, m) {
+	case byDots:
+		return 0, 0
+	case inPlace:
+		if n%width != 0 {
+			b = kc * width
+		}
+		return 0, b
+	case blocked, widened:
+		b = nc * kc
+	}
+	if p.A.Trans && m > e.k.MaxRows() {
+		a = ceil(mc, width) * width * kc
+	}
+	return a, b
+}

@@ -1,0 +1,41 @@
+package gemm
+
+import "rnnbench/device/cpu/simd"
+
+// PackedLen returns how many floats of memory a packed K×N matrix takes.
+func (e *Engine) PackedLen(f simd.Format, k, n int) int { return k * ceil(n, width) * f.RowFloats() }
+
+// Columns returns the columns of a packed matrix of k rows from a multiple of StripWidth on.
+func Columns(packed []float32, f simd.Format, k, from int) []float32 {
+	return packed[from/width*k*f.RowFloats():]
+}
+
+// Pack packs the worker's share of b, a K×N operand, into dst. Strip s, columns s·StripWidth to
+// (s+1)·StripWidth, starts at dst[s·K·f.RowFloats()], so that a tail of dst is a packed matrix of
+// the columns from there on. A worker packs the strips that it reads in a product of few rows.
+func (e *Engine) Pack(dst []float32, f simd.Format, b Matrix, k, n, worker, workers int, s *Scratch) {
+	from, to := part(ceil(n, width), worker, workers)
+	switch {
+	case from == to:
+	case f == simd.F32:
+		e.pack(dst[from*width*k:], b, 0, k, from*width, min(n, to*width))
+	default:
+		for strip := from; strip < to; strip++ {
+			for at := 0; at < k; at += wideRows {
+				end := min(k, at+wideRows)
+				e.pack(s.wide[:], b, at, end, strip*width, min(n, (strip+1)*width))
+				e.k.Narrow(dst[(strip*k+at)*f.RowFloats():], s.wide[:(end-at)*width], f)
+			}
+		}
+	}
+}
+
+// pack packs rows k0 … k1 and columns n0 … n1 of b.
+func (e *Engine) pack(dst []float32, b Matrix, k0, k1, n0, n1 int) {
+	strip := (k1 - k0) * width
+	if b.Trans {
+		e.k.PackTransposed(dst, b.Data[n0*b.Stride+k0:], strip, b.Stride, k1-k0, n1-n0)
+	} else {
+		e.k.Pack(dst, b.Data[k0*b.Stride+n0:], strip, b.Stride, k1-k0, n1-n0)
+	}
+}

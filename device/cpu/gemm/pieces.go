@@ -1,0 +1,73 @@
+package gemm
+
+import "rnnbench/device/cpu/simd"
+
+// Pieces returns in how many pieces a product by packed weights falls where workers take one after the
+// other: bands of rows times groups of columns, each group as wide as the widest tile of so many rows, or a
+// little less where a group more for one worker than for another would be much.
+func (e *Engine) Pieces(p *Product, workers int) int {
+	groups := ceil(p.N, e.group(p))
+	if groups < 64*workers {
+		groups = ceil(groups, workers) * workers
+	}
+	return p.bands(e.k.MaxRows()) * min(groups, ceil(p.N, width))
+}
+
+// group is the most columns of a group.
+func (e *Engine) group(p *Product) int { return e.k.MaxStrips(min(p.M, e.k.MaxRows())) * width }
+
+// bands is the number of bands, of tiles of so many rows.
+func (p *Product) bands(rows int) int {
+	tiles := bandTiles
+	if p.Format != simd.F32 {
+		tiles *= widenBands
+	}
+	return ceil(p.M, tiles*rows)
+}
+
+// RunPiece computes piece i of so many. Pieces go through the groups with some bands at a time, whose rows
+// stay in a cache meanwhile.
+func (e *Engine) RunPiece(p *Product, i, pieces int, s *Scratch) {
+	bands := p.bands(e.k.MaxRows())
+	groups := pieces / bands
+	first := i / (inTurn * groups) * inTurn
+	i -= first * groups
+	turn := min(inTurn, bands-first)
+	m0, m1 := p.band(e.k.MaxRows(), first+i%turn, bands)
+	group := i / turn
+	n0, n1 := p.columnsOf(group, groups)
+	after := n1
+	if p.Backward {
+		if after = p.N; group > 0 {
+			after, _ = p.columnsOf(group-1, groups)
+		}
+	}
+	e.run(p, m0, m1, n0, n1, p.from(after), s)
+}
+
+// columnsOf are those of a group.
+func (p *Product) columnsOf(group, groups int) (n0, n1 int) {
+	s0, s1 := part(ceil(p.N, width), group, groups)
+	return s0 * width, min(p.N, s1*width)
+}
+
+// band returns the rows of a band, of tiles of so many rows.
+func (p *Product) band(rows, i, bands int) (m0, m1 int) {
+	t0, t1 := part(ceil(p.M, rows), i, bands)
+	return t0 * rows, min(p.M, t1*rows)
+}
+
+// PieceScratchLen returns how many floats of scratch the hungriest piece of p needs. Bands differ by a tile at
+// most, and the last one may end within a tile.
+func (e *Engine) PieceScratchLen(p *Product) int {
+	rows := e.k.MaxRows()
+	bands := p.bands(rows)
+	tiles := ceil(p.M, rows)
+	m0, m1 := p.band(rows, bands-1, bands)
+	most := 0
+	for _, m := range [...]int{tiles / bands * rows, ceil(tiles, bands) * rows, m1 - m0} {
+		a, b := e.scratch(p, min(m, p.M), min(p.N, e.group(p)))
+		most = max(most, a+b)
+	}
+	return most
+}
