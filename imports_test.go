@@ -60,7 +60,7 @@ var rooms = map[string][][]string{
 		{"tuner/search", "tuner/grid", "tuner/wisdom"},
 		{"tuner/config"},
 		{"tuner"},
-		{"tuner/plan", "tuner/regret", "tuner/filter", "tuner/probe", "tuner/explain", "tuner/auto"},
+		{"tuner/plan", "tuner/regret", "tuner/filter", "tuner/probe", "tuner/network", "tuner/explain", "tuner/auto"},
 		{"tuner/tuning"},
 	},
 }

@@ -5,27 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rnnbench/device"
-	"rnnbench/impl/scc"
 	"rnnbench/internal/tomlfile"
-	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/graph"
-	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
+	"rnnbench/tuner/network"
 )
 
 // graphFlags are those of the command graph.
@@ -109,7 +104,7 @@ func (p *program) graphCommand() *cobra.Command {
 			return err
 		}
 		if people := f.format == "table" || f.format == "markdown"; people || !f.run { // data is one table
-			if err := components(g, a).Write(p.out, f.format, p.style()); err != nil {
+			if err := table.Components(g, a).Write(p.out, f.format, p.style()); err != nil {
 				return err
 			}
 		}
@@ -185,45 +180,6 @@ func (f *graphFlags) load(name string) (*graph.Graph, error) {
 	return g, nil
 }
 
-// components lists what an analysis found.
-func components(g *graph.Graph, a *graph.Analysis) *table.Table {
-	t := words("component", "level", "kind", "layers in order of activation", "reads")
-	t.Title = g.Name
-	t.Columns[0].Right, t.Columns[1].Right, t.Columns[3].Key = true, true, "layers"
-	recurrent, inLoops := 0, 0
-	for i, c := range a.Components {
-		kind := "at once"
-		switch {
-		case c.Recurrent:
-			kind = "recurrent"
-			recurrent++
-			inLoops += len(c.Layers)
-		case g.Layers[c.Layers[0]].Input != graph.Hidden:
-			kind = "input"
-		}
-		var names, reads []string
-		for _, k := range c.Layers {
-			names = append(names, g.Layers[k].Name)
-			for _, m := range g.Into(k) {
-				e := g.Connections[m]
-				name := g.Layers[e.From].Name
-				if e.Delay > 0 {
-					name += fmt.Sprintf(" (%d ago)", e.Delay)
-				}
-				if (!a.Inside(e) || e.Delay > 0) && !slices.Contains(reads, name) {
-					reads = append(reads, name)
-				}
-			}
-		}
-		r := row("", "", kind, strings.Join(names, ", "), strings.Join(reads, ", "))
-		r[0], r[1] = table.Int(i+1), table.Int(c.Level)
-		t.Rows = append(t.Rows, r)
-	}
-	t.Notes = []string{fmt.Sprintf("%s, %s; %s in loops run step by step",
-		plural(len(g.Layers), "layer"), plural(recurrent, "recurrent node"), plural(inLoops, "layer"))}
-	return t
-}
-
 // drawGraph writes the drawings of g.
 func (p *program) drawGraph(g *graph.Graph, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -263,119 +219,17 @@ func (p *program) runGraph(cmd *cobra.Command, f *graphFlags, g *graph.Graph) er
 		return misused(cmd, err)
 	}
 	defer b.Close()
-	f.size.Train = true
-	networks, err := layBoth(b, g, f.size)
+	r, err := network.Train(b.Device, g, f.size, c.Measure.Seed, b.free())
+	if wrong := (*network.WrongError)(nil); errors.As(err, &wrong) {
+		return &failure{exitFailures, err, ""}
+	}
 	if err != nil {
 		return err
-	}
-	in := g.Draw(f.size, rand.New(rand.NewPCG(c.Measure.Seed, 0)))
-	want, err := g.Reference(f.size, in)
-	if err != nil {
-		return err
-	}
-	var programs [2]device.Program
-	t := words("training", "time per minibatch", "sequence steps per second", "speed-up", "largest error")
-	t.Title = fmt.Sprintf("%s · B=%d T=%d history=%d · %s", g.Name, f.size.Batch, f.size.Steps, f.size.History, b.info.Model)
-	t.Columns[1] = table.Column{Name: t.Columns[1].Name, Key: "time_s", Right: true}
-	t.Columns[2] = table.Column{Name: t.Columns[2].Name, Key: "events_per_s", Right: true}
-	t.Columns[3] = table.Column{Name: t.Columns[3].Name, Key: "speedup", Right: true}
-	t.Columns[4] = table.Column{Name: t.Columns[4].Name, Key: "error"}
-	var errs [2]string
-	for intra := range programs {
-		n := networks[intra]
-		if programs[intra], err = b.Compile(n.Schedule, nil); err != nil {
-			return err
-		}
-		defer programs[intra].Close()
-		if err := errors.Join(n.Write(programs[intra], in), programs[intra].Prepare()); err != nil {
-			return err
-		}
-		if _, err := programs[intra].Run(1); err != nil {
-			return err
-		}
-		got, err := n.Read(programs[intra])
-		if err != nil {
-			return err
-		}
-		d, err := n.Compare(got, want)
-		if err != nil {
-			return err
-		}
-		if !d.OK() {
-			return &failure{exitFailures, fmt.Errorf("%s is wrong: %v", g.Name, d), ""}
-		}
-		errs[intra] = fmt.Sprintf("%.2g × the tolerance, in %s", d.Error/d.Tolerance, d.Tensor)
-	}
-	seconds, err := takeTurns(programs[:])
-	if err != nil {
-		return err
-	}
-	for intra, name := range []string{"step by step", "only loops step by step"} {
-		s := seconds[intra]
-		rate, up := float64(f.size.Batch*f.size.Steps)/s, seconds[0]/s
-		t.Rows = append(t.Rows, []table.Cell{table.Text(name), table.Number(s, quantity.SI(s, "s")),
-			table.Number(rate, quantity.SI(rate, "/s")), table.Number(up, fmt.Sprintf("%.2f", up)), table.Text(errs[intra])})
 	}
 	if f.format == "table" || f.format == "markdown" {
 		if _, err := fmt.Fprintln(p.out); err != nil {
 			return err
 		}
 	}
-	return t.Write(p.out, f.format, p.style())
-}
-
-// takeTurns times programs in turns and returns the median of each, in seconds
-// per run.
-func takeTurns(programs []device.Program) ([]float64, error) {
-	const rounds, burst = 9, 10 * time.Millisecond
-	samples := make([][]float64, len(programs))
-	runs := make([]int, len(programs))
-	for range rounds {
-		for i, prog := range programs {
-			if runs[i] == 0 {
-				b, err := prog.Run(1)
-				if err != nil {
-					return nil, err
-				}
-				runs[i] = 1 + int(burst/max(b.Wall, 1))
-			}
-			b, err := prog.Run(runs[i])
-			if err != nil {
-				return nil, err
-			}
-			samples[i] = append(samples[i], b.Wall.Seconds()/float64(runs[i]))
-		}
-	}
-	var medians []float64
-	for _, s := range samples {
-		slices.Sort(s)
-		medians = append(medians, s[len(s)/2])
-	}
-	return medians, nil
-}
-
-// layBoth lays g out step by step, and with parallelism between steps, if both fit
-// into memory.
-func layBoth(b *bench, g *graph.Graph, size graph.Size) (networks [2]*scc.Network, err error) {
-	need, free := g.Footprint(size), float64(b.free())
-	fits := func() error {
-		if free > 0 && need > free {
-			return fmt.Errorf("training %s needs %s, but only %s is available", g.Name, quantity.Bytes(need), quantity.Bytes(free))
-		}
-		return nil
-	}
-	for intra := range networks {
-		if err := fits(); err != nil { // laying out takes memory as well
-			return networks, err
-		}
-		if networks[intra], err = scc.Layout(g, size, knob.Params{"intra": intra}); err != nil {
-			return networks, err
-		}
-		memory, err := b.Memory(networks[intra].Schedule, nil)
-		if err != nil {
-			return networks, err
-		}
-		need += float64(memory)
-	}
-	return networks, fits()
+	return r.Table(b.info.Model).Write(p.out, f.format, p.style())
 }

@@ -1,0 +1,169 @@
+// Package network trains a network that is given as a graph, with parallel steps and
+// without, and sets both beside the reference.
+package network
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/impl/scc"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/rnn"
+	"rnnbench/rnn/graph"
+	"rnnbench/rnn/knob"
+)
+
+// A Way is one of the two ways to train a network.
+type Way struct {
+	Name      string
+	Seconds   float64 // of a minibatch
+	Deviation rnn.Deviation
+}
+
+// A Result is what came of training.
+type Result struct {
+	Name string // of the network
+	Size graph.Size
+	Ways [2]Way
+}
+
+// A WrongError says that a way gives a wrong answer.
+type WrongError struct {
+	Name      string
+	Deviation rnn.Deviation
+}
+
+func (e *WrongError) Error() string { return fmt.Sprintf("%s is wrong: %v", e.Name, e.Deviation) }
+
+// Train trains g on d step by step and with only loops step by step. It checks both
+// against the reference and times them in turns. It may take so many bytes; 0: any.
+func Train(d device.Device, g *graph.Graph, size graph.Size, seed uint64, free int64) (*Result, error) {
+	size.Train = true
+	networks, err := layBoth(d, g, size, free)
+	if err != nil {
+		return nil, err
+	}
+	in := g.Draw(size, rand.New(rand.NewPCG(seed, 0)))
+	want, err := g.Reference(size, in)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Name: g.Name, Size: size, Ways: [2]Way{{Name: "step by step"}, {Name: "only loops step by step"}}}
+	var programs [2]device.Program
+	for intra, n := range networks {
+		if programs[intra], err = d.Compile(n.Schedule, nil); err != nil {
+			return nil, err
+		}
+		defer programs[intra].Close()
+		if r.Ways[intra].Deviation, err = check(n, programs[intra], in, want); err != nil {
+			return nil, err
+		}
+		if off := r.Ways[intra].Deviation; !off.OK() {
+			return nil, &WrongError{g.Name, off}
+		}
+	}
+	seconds, err := takeTurns(programs[:])
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range seconds {
+		r.Ways[i].Seconds = s
+	}
+	return r, nil
+}
+
+// check runs prog once and compares what comes of it with what is wanted.
+func check(n *scc.Network, prog device.Program, in, want graph.Values) (rnn.Deviation, error) {
+	if err := errors.Join(n.Write(prog, in), prog.Prepare()); err != nil {
+		return rnn.Deviation{}, err
+	}
+	if _, err := prog.Run(1); err != nil {
+		return rnn.Deviation{}, err
+	}
+	got, err := n.Read(prog)
+	if err != nil {
+		return rnn.Deviation{}, err
+	}
+	return n.Compare(got, want)
+}
+
+// Table sets the two ways, on a device of that model, beside each other.
+func (r *Result) Table(model string) *table.Table {
+	t := &table.Table{
+		Title: fmt.Sprintf("%s · B=%d T=%d history=%d · %s", r.Name, r.Size.Batch, r.Size.Steps, r.Size.History, model),
+		Columns: []table.Column{
+			{Name: "training", Key: "training"}, {Name: "time per minibatch", Key: "time_s", Right: true},
+			{Name: "sequence steps per second", Key: "events_per_s", Right: true}, {Name: "speed-up", Key: "speedup", Right: true},
+			{Name: "largest error", Key: "error"},
+		},
+	}
+	for _, w := range r.Ways {
+		rate, up := float64(r.Size.Batch*r.Size.Steps)/w.Seconds, r.Ways[0].Seconds/w.Seconds
+		t.Rows = append(t.Rows, []table.Cell{
+			table.Text(w.Name), table.Number(w.Seconds, quantity.SI(w.Seconds, "s")), table.Number(rate, quantity.SI(rate, "/s")),
+			table.Number(up, fmt.Sprintf("%.2f", up)), table.Text(fmt.Sprintf("%.2g × the tolerance, in %s", w.Deviation.Error/w.Deviation.Tolerance, w.Deviation.Tensor)),
+		})
+	}
+	return t
+}
+
+// takeTurns times programs in turns and returns the median of each, in seconds
+// per run.
+func takeTurns(programs []device.Program) ([]float64, error) {
+	const rounds, burst = 9, 10 * time.Millisecond
+	samples := make([][]float64, len(programs))
+	runs := make([]int, len(programs))
+	for range rounds {
+		for i, prog := range programs {
+			if runs[i] == 0 {
+				b, err := prog.Run(1)
+				if err != nil {
+					return nil, err
+				}
+				runs[i] = 1 + int(burst/max(b.Wall, 1))
+			}
+			b, err := prog.Run(runs[i])
+			if err != nil {
+				return nil, err
+			}
+			samples[i] = append(samples[i], b.Wall.Seconds()/float64(runs[i]))
+		}
+	}
+	var medians []float64
+	for _, s := range samples {
+		slices.Sort(s)
+		medians = append(medians, s[len(s)/2])
+	}
+	return medians, nil
+}
+
+// layBoth lays g out step by step, and with parallelism between steps, if both fit
+// into memory.
+func layBoth(d device.Device, g *graph.Graph, size graph.Size, free int64) (networks [2]*scc.Network, err error) {
+	need := g.Footprint(size)
+	fits := func() error {
+		if free > 0 && need > float64(free) {
+			return fmt.Errorf("training %s needs %s, but only %s is available", g.Name, quantity.Bytes(need), quantity.Bytes(float64(free)))
+		}
+		return nil
+	}
+	for intra := range networks {
+		if err := fits(); err != nil { // laying out takes memory as well
+			return networks, err
+		}
+		if networks[intra], err = scc.Layout(g, size, knob.Params{"intra": intra}); err != nil {
+			return networks, err
+		}
+		memory, err := d.Memory(networks[intra].Schedule, nil)
+		if err != nil {
+			return networks, err
+		}
+		need += float64(memory)
+	}
+	return networks, fits()
+}
