@@ -9,10 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
-	"rnnbench/tuner/config"
 )
 
 func (p *program) verifyCommand() *cobra.Command {
@@ -65,7 +63,7 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 		return misused(cmd, err)
 	}
 	p.tellChoices(q.Specs())
-	once := onlyVerify(c.Measure)
+	once := c.Measure.Once()
 	look, err := p.forecast(ctx, b, q, once)
 	if err != nil {
 		return misused(cmd, err)
@@ -111,56 +109,13 @@ func verdictCode(recs []results.Record, err error, stopped, allow bool) (int, er
 	return code, outcome
 }
 
-// onlyVerify runs once: what the sweep times is thrown away.
-func onlyVerify(m config.Measure) config.Measure {
-	m.Verify = true
-	m.Rounds, m.MaxRounds, m.MinIters = 1, 1, 1
-	m.Warmup, m.MinTime, m.TargetCI, m.Budget, m.PointTimeout = 0, 0, 0, 0, 0
-	return m
-}
-
 // verdicts prints what became of each check.
 func (p *program) verdicts(recs []results.Record, format string) error {
-	for i := range recs { // the one run was no measurement
-		r := &recs[i]
-		r.Samples, r.Stats, r.Rate = nil, nil, nil
-		r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return w != results.WarnPart })
+	for i := range recs {
+		recs[i].Untime()
 	}
 	if format == "jsonl" {
 		return table.JSONL(p.out, recs)
 	}
-	t := &table.Table{Columns: []table.Column{
-		{Name: "point", Key: "point"}, {Name: "impl", Key: "impl"}, {Name: "status", Key: "status"},
-		{Name: "worst tensor", Key: "tensor"}, {Name: "error", Key: "error", Right: true}, {Name: "tolerance", Key: "tolerance", Right: true},
-		{Name: "sequences", Key: "sequences", Right: true}, {Name: "steps", Key: "steps", Right: true}, {Key: "reason_code"}, {Key: "reason"}, {Name: "method", Key: "method"},
-	}}
-	all := make([]*results.Record, len(recs))
-	for i := range recs {
-		r := &recs[i]
-		all[i] = r
-		row := []table.Cell{table.Text(r.Point.String()), table.Text(r.Impl.Label), table.Text(string(r.Status)), {}, {}, {}, {}, {}, {}, {}, {}}
-		switch r.Status {
-		case results.OK:
-			row[2].Grade = table.Near
-		case results.Incorrect, results.Failed:
-			row[2].Grade = table.Worst
-		}
-		if v := r.Verify; v != nil {
-			row[3] = table.Text(v.Tensor)
-			row[4] = table.Number(v.Error, fmt.Sprintf("%.2g", v.Error))
-			row[5] = table.Number(v.Tolerance, fmt.Sprintf("%.2g", v.Tolerance))
-			row[6], row[7], row[10] = table.Int(v.Sequences), table.Int(v.Steps), table.Text(v.Method)
-		}
-		if r.ReasonCode != nil {
-			row[8] = table.Text(*r.ReasonCode)
-		}
-		if r.Reason != nil {
-			row[9] = table.Text(*r.Reason)
-			t.Columns[9].Name = "reason"
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	t.Notes = quantity.Doubts(quantity.Latest(recs))
-	t.Fold(all)
-	return t.Write(p.out, format, p.style())
+	return table.Checks(recs).Write(p.out, format, p.style())
 }

@@ -281,29 +281,9 @@ func (a *age) Set(s string) error {
 	return nil
 }
 
-// A sieve says which entries a command is about.
-type sieve struct {
-	device           string
-	older            time.Duration
-	stale, unsettled bool
-}
-
-// sift removes the entries that the command is about and returns them.
-func (v *sieve) sift(b *wisdom.Book) (removed []wisdom.Entry) {
-	b.Entries = slices.DeleteFunc(b.Entries, func(e wisdom.Entry) bool {
-		out := v.stale && len(e.Stale(version(), nil)) > 0 || v.unsettled && !e.Complete || v.device != "" && e.Device == v.device ||
-			v.older > 0 && time.Since(e.Time) > v.older
-		if out {
-			removed = append(removed, e)
-		}
-		return out
-	})
-	return removed
-}
-
 func (p *program) wisdomPrune() *cobra.Command {
 	var file string
-	var v sieve
+	var v wisdom.Sieve
 	var dry bool
 	cmd := &cobra.Command{
 		Use: "prune [flags]", Short: "Remove old, stale or incomplete entries", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
@@ -312,26 +292,26 @@ func (p *program) wisdomPrune() *cobra.Command {
   rnnbench wisdom prune --device cpu-old-2t`,
 	}
 	addGroup(cmd, "Entries to remove (any of)", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&v.stale, "stale", false, "entries from another version of rnnbench")
-		fs.BoolVar(&v.unsettled, "incomplete", false, "entries whose search ran out of budget")
-		fs.Var((*age)(&v.older), "older-than", "entries older than `TIME`, such as 720h")
-		fs.StringVar(&v.device, "device", "", "entries of the device with this `KEY`")
+		fs.BoolVar(&v.Stale, "stale", false, "entries from another version of rnnbench")
+		fs.BoolVar(&v.Incomplete, "incomplete", false, "entries whose search ran out of budget")
+		fs.Var((*age)(&v.Older), "older-than", "entries older than `TIME`, such as 720h")
+		fs.StringVar(&v.Device, "device", "", "entries of the device with this `KEY`")
 	})
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&dry, "dry-run", false, "print the entries without removing them")
 		addWisdomFlag(fs, &file)
 	})
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
-		if v == (sieve{}) {
+		if v == (wisdom.Sieve{}) {
 			return misused(cmd, errors.New("no entries selected: add --stale, --incomplete, --older-than or --device"))
 		}
 		b, path, err := knownBook(file)
 		if err != nil {
 			return err
 		}
-		removed := v.sift(b)
+		removed := v.Sift(b, version())
 		if !dry && len(removed) > 0 {
-			if b, err = wisdom.Update(path, func(b *wisdom.Book) bool { removed = v.sift(b); return len(removed) > 0 }); err != nil {
+			if b, err = wisdom.Update(path, func(b *wisdom.Book) bool { removed = v.Sift(b, version()); return len(removed) > 0 }); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,9 @@
+package config
+
+// Once are the settings of runs that are checked and not timed: each program runs once.
+func (m Measure) Once() Measure {
+	m.Verify = true
+	m.Rounds, m.MaxRounds, m.MinIters = 1, 1, 1
+	m.Warmup, m.MinTime, m.TargetCI, m.Budget, m.PointTimeout = 0, 0, 0, 0, 0
+	return m
+}

@@ -1,0 +1,27 @@
+package wisdom
+
+import (
+	"slices"
+	"time"
+)
+
+// A Sieve says which entries are to go: those of which any of it holds.
+type Sieve struct {
+	Device     string
+	Older      time.Duration // than so much
+	Stale      bool          // found by another version
+	Incomplete bool          // the search ran out of budget
+}
+
+// Sift removes entries from a book of a program of that version, and returns them.
+func (v Sieve) Sift(b *Book, tool string) (removed []Entry) {
+	b.Entries = slices.DeleteFunc(b.Entries, func(e Entry) bool {
+		out := v.Stale && len(e.Stale(tool, nil)) > 0 || v.Incomplete && !e.Complete || v.Device != "" && e.Device == v.Device ||
+			v.Older > 0 && time.Since(e.Time) > v.Older
+		if out {
+			removed = append(removed, e)
+		}
+		return out
+	})
+	return removed
+}
