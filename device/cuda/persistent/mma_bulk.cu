@@ -17,38 +17,26 @@
 //   cell      states are in shared memory; h goes to memory, and is counted
 //   copy      h of the turn after this one, or two where there are turns enough
 //             for that to be there already
-template <class Cell> __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
-  constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 8;
-  constexpr int WARPS = UNITS / BAND * SPLIT, THREADS = WARPS * 32;
-  constexpr int EACH = SAMPLES >= ACROSS * SPLIT ? SAMPLES / (ACROSS * SPLIT) : 1; // sequences of a thread after the sum
-  constexpr int BUSY = ACROSS * SPLIT <= SAMPLES ? SPLIT : SAMPLES / ACROSS; // warps of BAND units that then have some
-  constexpr int CHAINS = chains(TILES * EIGHTS), PART = TILES * SAMPLES * GAP;
-  constexpr int WIDTH = CHUNKS * SPLIT * 64, ROW = WIDTH + (WIDTH % 128 == 0 ? 64 : 0), BUFFER = SAMPLES * ROW;
-  constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR;
-  constexpr int INPUTS = GATES + Cell::FREE, STATES = Cell::STATES;
-
+__device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+  constexpr int BUSY = APART <= SAMPLES ? SPLIT : SAMPLES / ACROSS; // warps of BAND units that then have some
   DYNAMIC_SHARED(memory);
   unsigned char* const h = memory + 128;                      // [SLOTS][SAMPLES][ROW]
   float* const sums = (float*)(h + SLOTS * BUFFER);           // [WARPS][PART]
   quad* const far = (quad*)(sums + WARPS * PART);             // weights beyond registers
-  float* const states = (float*)(far + (CHUNKS - RESIDENT) * TILES * 2 * THREADS); // [passes][EACH][STATES][THREADS]
+  float* const states = (float*)(far + FAR); // [passes][EACH][STATES][THREADS]
   const shared_t bar = shared_address(memory);
-  const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SPLIT;
-  const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER, groups = gridDim.x / CLUSTER;
-  const int all = (batch + SAMPLES - 1) / SAMPLES, passes = (all - group + groups - 1) / groups; // of them this group's
+  const Thread my;
+  const int groups = gridDim.x / CLUSTER;
+  const int all = (batch + SAMPLES - 1) / SAMPLES, passes = (all - my.group + groups - 1) / groups; // of them this group's
   const int lead = SLOTS == 2 && passes >= 4 ? 2 : 1;         // turns from one to that whose h is copied
   const bool early = passes > 1, late = passes >= 2 + lead;   // it has been put by then; and long ago
 
-  quad w[RESIDENT > 0 ? RESIDENT : 1][TILES][2];
-  take_weights<CHUNKS, RESIDENT, SPLIT, THREADS>(cell, rank * UNITS + warp / SPLIT * BAND, slice, w, far, trouble);
+  const Weights weights(cell, my, far, trouble);
 
-  const int local = warp / SPLIT * BAND + lane % BAND, unit = rank * UNITS + local, u = min(unit, HIDDEN - 1);
-  const int sample = slice * ACROSS + lane / BAND;            // and every ACROSS·SPLIT-th after it
-  const bool some = slice < BUSY;
-  float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
-#pragma unroll
-  for (int g = 0; g < GATES; g++) bias[g] = cell.bias(g, u);
-  cell.constants(u, constants);
+  const int local = my.warp / SPLIT * BAND + my.lane % BAND, unit = my.rank * UNITS + local, u = min(unit, HIDDEN - 1);
+  const int sample = my.slice * ACROSS + my.lane / BAND;            // and every APART-th after it
+  const bool some = my.slice < BUSY;
+  const Fixed fixed(cell, u);
   const long long stride = cell.stride(batch);
   bool stuck = false;
 
@@ -58,17 +46,17 @@ template <class Cell> __device__ __forceinline__ void mma_bulk_layer(const Cell&
   auto image = [&](int id, int step) { return images + (step % 2 * (long long)all + id) * BUFFER; };
   auto put = [&](int id, int step, int n, float fresh) {
     if (unit >= HIDDEN) fresh = 0;
-    const unsigned word = word_of(fresh, __shfl_xor_sync(0xffffffff, fresh, 1), lane % 2, trouble);
-    if (lane % PAIR == 0 && unit < WORDS * PAIR && id * SAMPLES + n < batch) *(unsigned*)(image(id, step) + n * ROW + unit / PAIR * 4) = word;
+    const unsigned word = word_of(fresh, __shfl_xor_sync(0xffffffff, fresh, 1), my.lane % 2, trouble);
+    if (my.lane % PAIR == 0 && unit < WORDS * PAIR && id * SAMPLES + n < batch) *(unsigned*)(image(id, step) + n * ROW + unit / PAIR * 4) = word;
   };
   auto count = [&](int id) {
     __syncwarp();
-    if (lane == 0) add_release(counters + id * 32);
+    if (my.lane == 0) add_release(counters + id * 32);
   };
   int next_pass = 0, next_step = 0, next = 0;                 // of the next copy; one thread's
   bool lost = false;
   auto copy = [&] {
-    const int id = next_pass * groups + group, bytes = min(SAMPLES, batch - id * SAMPLES) * ROW;
+    const int id = next_pass * groups + my.group, bytes = min(SAMPLES, batch - id * SAMPLES) * ROW;
     const unsigned want = (next_step + 1) * (CLUSTER * (UNITS / BAND) * BUSY);
     const long long start = clock64();
     while (!lost && (int)(get_acquire(counters + id * 32) - want) < 0) {
@@ -84,24 +72,24 @@ template <class Cell> __device__ __forceinline__ void mma_bulk_layer(const Cell&
     next++;
     if (++next_pass == passes) next_pass = 0, next_step++;
   };
-  const bool copies = tid == THREADS - 32;
+  const bool copies = my.tid == THREADS - 32;
 
-  for (int i = tid; i < SLOTS * BUFFER / 4; i += THREADS) ((unsigned*)h)[i] = 0;
+  for (int i = my.tid; i < SLOTS * BUFFER / 4; i += THREADS) ((unsigned*)h)[i] = 0;
   show_engine();  // whose copies come after these
   if (some)
     for (int p = 0; p < passes; p++) {
-      const int id = p * groups + group;
+      const int id = p * groups + my.group;
 #pragma unroll
       for (int e = 0; e < EACH; e++) {
         float state[STATES];
-        cell.before(min(id * SAMPLES + sample + e * ACROSS * SPLIT, batch - 1), u, state);
+        cell.before(min(id * SAMPLES + sample + e * APART, batch - 1), u, state);
 #pragma unroll
-        for (int s = 0; s < STATES; s++) states[((p * EACH + e) * STATES + s) * THREADS + tid] = state[s];
-        put(id, 0, sample + e * ACROSS * SPLIT, state[Cell::THROUGH]);
+        for (int s = 0; s < STATES; s++) states[((p * EACH + e) * STATES + s) * THREADS + my.tid] = state[s];
+        put(id, 0, sample + e * APART, state[Cell::THROUGH]);
       }
       count(id);
     }
-  if (tid == 0) {
+  if (my.tid == 0) {
     bar_init(bar, 1);
     bar_init(bar + 8, 1);
     bar_publish();
@@ -114,11 +102,11 @@ template <class Cell> __device__ __forceinline__ void mma_bulk_layer(const Cell&
   int slot = 0, phase = 0, written = -1;                      // what is to be counted where there is time: it waits for what was written
   for (int t = 0; t < steps; t++)
     for (int p = 0; p < passes; p++) {
-      const int id = p * groups + group, left = (steps - 1 - t) * passes + passes - 1 - p;
+      const int id = p * groups + my.group, left = (steps - 1 - t) * passes + passes - 1 - p;
       float x[EACH][INPUTS];
 #pragma unroll
       for (int e = 0; e < EACH; e++) {
-        const typename Cell::Input* at = cell.input(0, min(id * SAMPLES + sample + e * ACROSS * SPLIT, batch - 1), u) + t * stride;
+        const Cell::Input* at = cell.input(0, min(id * SAMPLES + sample + e * APART, batch - 1), u) + t * stride;
 #pragma unroll
         for (int i = 0; i < INPUTS; i++) {
           const int g = i < GATES ? i : Cell::free(i - GATES);
@@ -132,29 +120,14 @@ template <class Cell> __device__ __forceinline__ void mma_bulk_layer(const Cell&
         stuck = true;
       }
       clock.mark(WAIT);
-      float sum[CHAINS][EIGHTS][TILES][4];
-#pragma unroll
-      for (int i = 0; i < CHAINS * EIGHTS * TILES * 4; i++) (&sum[0][0][0][0])[i] = 0;
-      auto piece = [&](int i, int chain, const quad (*weights)[2]) {
-        quad in[EIGHTS];
-#pragma unroll
-        for (int n = 0; n < EIGHTS; n++) in[n] = *(const quad*)(h + slot * BUFFER + (n * 8 + row) * ROW + ((i * SPLIT + slice) * 4 + four) * 16);
-        multiply<CHAINS>(sum, chain, weights, in);
-      };
-#pragma unroll
-      for (int i = 0; i < RESIDENT; i++) piece(i, 2 * i, w[i]);
-#pragma unroll 2
-      for (int i = RESIDENT; i < CHUNKS; i++) {
-        quad some[TILES][2];
-#pragma unroll
-        for (int q = 0; q < TILES * 2; q++) some[q / 2][q % 2] = far[((i - RESIDENT) * TILES * 2 + q) * THREADS + tid];
-        piece(i, 0, some);
-      }
+      Sums sum;
+      clear(sum);
+      weights.multiply_all(sum, h, slot * BUFFER, my);
       clock.mark(PRODUCT, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][TILES - 1][3]);
       if (written >= 0) count(written);
       written = -1;
       __syncthreads();  // all have read the sums of the turn before, and this h
-      put_sums<CHAINS, SAMPLES>(sum, sums + warp * PART, lane);
+      put_sums<CHAINS, SAMPLES>(sum, sums + my.warp * PART, my.lane);
       __syncthreads();
       clock.mark(SUM);
 
@@ -164,16 +137,16 @@ template <class Cell> __device__ __forceinline__ void mma_bulk_layer(const Cell&
       if (some) {
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-          const int n = sample + e * ACROSS * SPLIT;
+          const int n = sample + e * APART;
           float gate[GATES];
 #pragma unroll
-          for (int s = 0; s < STATES; s++) state[e][s] = states[((p * EACH + e) * STATES + s) * THREADS + tid];
+          for (int s = 0; s < STATES; s++) state[e][s] = states[((p * EACH + e) * STATES + s) * THREADS + my.tid];
 #pragma unroll
           for (int g = 0; g < GATES; g++) {
-            const float z = sum_of<SPLIT, SAMPLES, PART>(x[e][g] + bias[g], sums + warp / SPLIT * SPLIT * PART, g, lane % BAND, n);
+            const float z = sum_of<SPLIT, SAMPLES, PART>(x[e][g] + fixed.bias[g], sums + my.warp / SPLIT * SPLIT * PART, g, my.lane % BAND, n);
             gate[g] = Cell::early(g, z);
           }
-          Cell::rest(gate, x[e] + GATES, constants, state[e], saved[e]);
+          Cell::rest(gate, x[e] + GATES, fixed.constants, state[e], saved[e]);
           if (t + 1 < steps) put(id, t + 1, n, state[e][Cell::THROUGH]);
         }
         clock.mark(CELL);
@@ -188,9 +161,9 @@ template <class Cell> __device__ __forceinline__ void mma_bulk_layer(const Cell&
       if (some)
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-          const int n = id * SAMPLES + sample + e * ACROSS * SPLIT;
+          const int n = id * SAMPLES + sample + e * APART;
 #pragma unroll
-          for (int s = 0; s < STATES; s++) states[((p * EACH + e) * STATES + s) * THREADS + tid] = state[e][s];
+          for (int s = 0; s < STATES; s++) states[((p * EACH + e) * STATES + s) * THREADS + my.tid] = state[e][s];
           if (unit < HIDDEN && n < batch)
 #pragma unroll
             for (int r = 0; r < Cell::RESULTS; r++) Cell::put(r, cell.place(r, batch, t * batch + n, unit), Cell::result(r, state[e], saved[e]));
@@ -198,10 +171,10 @@ template <class Cell> __device__ __forceinline__ void mma_bulk_layer(const Cell&
       if (++slot == SLOTS) slot = 0, phase ^= 1;
       clock.mark(REST);
     }
-  if (CLOCKS && blockIdx.x == 0 && (tid == 0 || copies)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);
+  if (CLOCKS && blockIdx.x == 0 && (my.tid == 0 || copies)) clock.tell(cell, batch, my.tid == 0 ? 0 : PHASES, steps);
   // All have been counted as often as they will be: the block that is the last to
   // end leaves the counters at 0.
-  if (tid != 0 || atomicAdd(control + 1, 1) != gridDim.x - 1) return;
+  if (my.tid != 0 || atomicAdd(control + 1, 1) != gridDim.x - 1) return;
   control[1] = 0;
   for (int i = 0; i < all; i++) counters[i * 32] = 0;
 }

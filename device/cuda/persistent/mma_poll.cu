@@ -25,15 +25,10 @@
 // of sigmoids and tangents, or, 2, lies between such and the h before it: then it
 // is if the first one is. Else a word is 64 bits, half of it the number of the
 // exchange.
-template <bool PHASED, class Cell> __device__ __forceinline__ void pull(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
-  constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 8;
-  constexpr int WARPS = UNITS / BAND * SPLIT, THREADS = WARPS * 32;
-  constexpr int EACH = SAMPLES >= ACROSS * SPLIT ? SAMPLES / (ACROSS * SPLIT) : 1; // sequences of a thread after the sum
-  constexpr int CHAINS = chains(TILES * EIGHTS), PART = TILES * SAMPLES * GAP;
+template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   constexpr int LINES = CHUNKS * SPLIT;                       // 64 bytes of HIDDEN columns each, and what fills them up
-  constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR; // of a sequence
   constexpr bool FULL = WORDS == LINES * 16;
-  constexpr int WIDE = PHASED ? 1 : 2, BUFFER = LINES * SEQUENCES * 16 * WIDE; // words of 32 bits of a step's h
+  constexpr int WIDE = PHASED ? 1 : 2, IMAGE = LINES * SEQUENCES * 16 * WIDE; // words of 32 bits of a step's h
   constexpr int MOST = EIGHTS < 4 ? 4 / EIGHTS : 1, DEEP = CHUNKS < MOST ? CHUNKS : MOST; // pieces that are read at the same time
   constexpr int PORTIONS = (CHUNKS + DEEP - 1) / DEEP;
   constexpr int AHEAD = PARTS == 1 ? 2 : 1;                   // steps from reading inputs to their use
@@ -43,38 +38,32 @@ template <bool PHASED, class Cell> __device__ __forceinline__ void pull(const Ce
   float* const sums = (float*)memory;                         // [2][WARPS][PART], used in turns
   quad* const far = (quad*)(sums + 2 * WARPS * PART);         // weights beyond registers
   steps = keep(steps, memory);
-  const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SPLIT;
-  const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER;
+  const Thread my;
 
-  quad w[RESIDENT > 0 ? RESIDENT : 1][TILES][2];
-  take_weights<CHUNKS, RESIDENT, SPLIT, THREADS>(cell, rank * UNITS + warp / SPLIT * BAND, slice, w, far, trouble);
+  const Weights weights(cell, my, far, trouble);
 
   // Of each group the number of its latest exchange and two buffers of words,
   // [LINES][SEQUENCES][16], each way its own.
   constexpr int ONE = 32 + 2 * LINES * SEQUENCES * 16, TWO = 32 + 4 * LINES * SEQUENCES * 16;
-  unsigned* const latest = control + 64 + group * ((BOUNDED ? ONE : 0) + (BOUNDED != 1 ? TWO : 0ll)) + (BOUNDED && !PHASED ? ONE : 0);
+  unsigned* const latest = control + 64 + my.group * ((BOUNDED ? ONE : 0) + (BOUNDED != 1 ? TWO : 0ll)) + (BOUNDED && !PHASED ? ONE : 0);
   unsigned* const words = latest + 32;
   unsigned number = *(volatile unsigned*)latest;
 
-  constexpr int INPUTS = GATES + Cell::FREE;
-  const int local = warp / SPLIT * BAND + lane % BAND, unit = rank * UNITS + local, u = min(unit, HIDDEN - 1);
-  const int sample = slice * ACROSS + lane / BAND;            // and every ACROSS·SPLIT-th after it
+  const int local = my.warp / SPLIT * BAND + my.lane % BAND, unit = my.rank * UNITS + local, u = min(unit, HIDDEN - 1);
+  const int sample = my.slice * ACROSS + my.lane / BAND;            // and every APART-th after it
   const bool some = sample < SAMPLES;                         // or there are more threads than sums
-  float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
-#pragma unroll
-  for (int g = 0; g < GATES; g++) bias[g] = cell.bias(g, u);
-  cell.constants(u, constants);
+  const Fixed fixed(cell, u);
   const long long stride = cell.stride(batch);
   bool stuck = false;
   Clock<CLOCKS> clock;
   const int together = gridDim.x / CLUSTER * SEQUENCES;
-  for (int begin = group * SEQUENCES; begin < batch; begin += together) {
+  for (int begin = my.group * SEQUENCES; begin < batch; begin += together) {
     __syncthreads();
     const int live = keep(min(SEQUENCES, batch - begin), memory); // sequences of the group
-    float state[PARTS][EACH][Cell::STATES];
+    float state[PARTS][EACH][STATES];
     float x[AHEAD][PARTS][EACH][INPUTS];                      // inputs of even and of odd steps
     auto input = [&](int part, int e, int now, int t) {
-      const typename Cell::Input* at = cell.input(0, min(begin + part * SAMPLES + sample + e * ACROSS * SPLIT, batch - 1), u) + t * stride;
+      const Cell::Input* at = cell.input(0, min(begin + part * SAMPLES + sample + e * APART, batch - 1), u) + t * stride;
 #pragma unroll
       for (int i = 0; i < INPUTS; i++) {
         const int g = i < GATES ? i : Cell::free(i - GATES);
@@ -86,7 +75,7 @@ template <bool PHASED, class Cell> __device__ __forceinline__ void pull(const Ce
     for (int part = 0; part < PARTS; part++)
 #pragma unroll
       for (int e = 0; e < EACH; e++) {
-        const int n = min(begin + part * SAMPLES + sample + e * ACROSS * SPLIT, batch - 1);
+        const int n = min(begin + part * SAMPLES + sample + e * APART, batch - 1);
         cell.before(n, u, state[part][e]);
 #pragma unroll
         for (int t = 0; t < AHEAD; t++) input(part, e, t, min(t, steps - 1));
@@ -109,12 +98,12 @@ template <bool PHASED, class Cell> __device__ __forceinline__ void pull(const Ce
               for (int e = 0; e < EIGHTS; e++)
 #pragma unroll
                 for (int k = 0; k < WIDE; k++) {
-                  const int i = portion * DEEP + d, n = part * SAMPLES + e * 8 + row;
+                  const int i = portion * DEEP + d, n = part * SAMPLES + e * 8 + my.row;
                   if (i < CHUNKS && n < SEQUENCES)
-                    in[portion % 2][d][e][k] = get_quad(words + number % 2 * BUFFER + (((i * SPLIT + slice) * SEQUENCES + n) * 16 + four * 4) * WIDE + k * 4);
+                    in[portion % 2][d][e][k] = get_quad(words + number % 2 * IMAGE + (((i * SPLIT + my.slice) * SEQUENCES + n) * 16 + my.four * 4) * WIDE + k * 4);
                 }
           };
-          auto beyond = [&](int i, int j) { return !FULL && ((i * SPLIT + slice) * 4 + four) * 4 + j >= WORDS; };
+          auto beyond = [&](int i, int j) { return !FULL && ((i * SPLIT + my.slice) * 4 + my.four) * 4 + j >= WORDS; };
           auto come = [&](int portion) {
             unsigned wrong = 0;
 #pragma unroll
@@ -124,7 +113,7 @@ template <bool PHASED, class Cell> __device__ __forceinline__ void pull(const Ce
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
                   const int i = portion * DEEP + d;
-                  if (i >= CHUNKS || beyond(i, j) || part * SAMPLES + e * 8 + row >= SEQUENCES) continue;
+                  if (i >= CHUNKS || beyond(i, j) || part * SAMPLES + e * 8 + my.row >= SEQUENCES) continue;
                   const quad(&q)[WIDE] = in[portion % 2][d][e];
                   wrong |= PHASED ? (q[0].v[j] ^ pattern) & FREE_BITS : q[j / 2 % WIDE].v[j % 2 * 2 + 1] ^ pattern;
                 }
@@ -135,18 +124,17 @@ template <bool PHASED, class Cell> __device__ __forceinline__ void pull(const Ce
             for (int d = 0; d < DEEP; d++)
               for (int e = 0; e < EIGHTS; e++)
                 for (int j = 0; j < 4; j++) {
-                  const int n = min(begin + part * SAMPLES + e * 8 + row, batch - 1);
-                  const int k = (((portion * DEEP + d) * SPLIT + slice) * 4 + four) * FEW + (EXACT ? j / 2 * 2 : j * PAIR);
-                  float a[Cell::STATES], b[Cell::STATES];
+                  const int n = min(begin + part * SAMPLES + e * 8 + my.row, batch - 1);
+                  const int k = (((portion * DEEP + d) * SPLIT + my.slice) * 4 + my.four) * FEW + (EXACT ? j / 2 * 2 : j * PAIR);
+                  float a[STATES], b[STATES];
                   cell.before(n, min(k, HIDDEN - 1), a);
                   cell.before(n, min(k + 1, HIDDEN - 1), b);
                   const float own = a[Cell::THROUGH], other = k + 1 < HIDDEN ? b[Cell::THROUGH] : 0;
                   in[portion % 2][d][e][PHASED ? 0 : j / 2 % WIDE].v[PHASED ? j : j % 2 * 2] = EXACT && j % 2 ? word_of(other, own, true, trouble) : word_of(own, other, false, trouble);
                 }
           };
-          float sum[CHAINS][EIGHTS][TILES][4];
-#pragma unroll
-          for (int i = 0; i < CHAINS * EIGHTS * TILES * 4; i++) (&sum[0][0][0][0])[i] = 0;
+          Sums sum;
+          clear(sum);
           if (t > 0 && (PARTS == 1 || part == 0)) look(part, 0);
 #pragma unroll
           for (int p = 0; p < PORTIONS; p++) {
@@ -177,24 +165,17 @@ template <bool PHASED, class Cell> __device__ __forceinline__ void pull(const Ce
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
                   const unsigned v = in[p % 2][d][e][PHASED ? 0 : j / 2 % WIDE].v[PHASED ? j : j % 2 * 2];
-                  b[e].v[j] = beyond(i, j) || part * SAMPLES + e * 8 + row >= SEQUENCES ? 0 : PHASED && t > 0 ? v & ~FREE_BITS : v;
+                  b[e].v[j] = beyond(i, j) || part * SAMPLES + e * 8 + my.row >= SEQUENCES ? 0 : PHASED && t > 0 ? v & ~FREE_BITS : v;
                 }
-              if (i < RESIDENT) {
-                multiply<CHAINS>(sum, 2 * i, w[i], b);
-              } else {
-                quad some[TILES][2];
-#pragma unroll
-                for (int q = 0; q < TILES * 2; q++) some[q / 2][q % 2] = far[((i - RESIDENT) * TILES * 2 + q) * THREADS + tid];
-                multiply<CHAINS>(sum, 2 * i, some, b);
-              }
+              weights.multiply_piece(sum, i, b, my.tid);
             }
           }
           clock.mark(PRODUCT, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][TILES - 1][3]);
           if (t > 0 && part + 1 < PARTS) look(part + 1, 0);   // it may have come by now
           float* const mine = sums + (now * PARTS + part) % 2 * WARPS * PART;
-          put_sums<CHAINS, SAMPLES>(sum, mine + warp * PART, lane);
+          put_sums<CHAINS, SAMPLES>(sum, mine + my.warp * PART, my.lane);
           if (SPLIT == 1) __syncwarp();
-          else if (UNITS / BAND <= 15) meet_at(1 + warp / SPLIT, SPLIT * 32);
+          else if (UNITS / BAND <= 15) meet_at(1 + my.warp / SPLIT, SPLIT * 32);
           else __syncthreads();
           clock.mark(SUM);
 
@@ -202,19 +183,13 @@ template <bool PHASED, class Cell> __device__ __forceinline__ void pull(const Ce
           if (some) {
 #pragma unroll
             for (int e = 0; e < EACH; e++) {
-              const int n = sample + e * ACROSS * SPLIT;
-              float gate[GATES];
-#pragma unroll
-              for (int g = 0; g < GATES; g++) {
-                const float z = sum_of<SPLIT, SAMPLES, PART>(x[now % AHEAD][part][e][g] + bias[g], mine + warp / SPLIT * SPLIT * PART, g, lane % BAND, n);
-                gate[g] = Cell::early(g, z);
-              }
-              Cell::rest(gate, x[now % AHEAD][part][e] + GATES, constants, state[part][e], saved[e]);
+              const int n = sample + e * APART;
+              fixed.run(x[now % AHEAD][part][e], mine + my.warp / SPLIT * SPLIT * PART, my.lane % BAND, n, state[part][e], saved[e]);
               const float fresh = unit < HIDDEN ? state[part][e][Cell::THROUGH] : 0, other = __shfl_xor_sync(0xffffffff, fresh, 1);
-              const unsigned word = word_of(fresh, other, lane % 2, trouble);
-              if (lane % PAIR == 0 && t + 1 < steps && unit < WORDS * PAIR && part * SAMPLES + n < SEQUENCES) {
+              const unsigned word = word_of(fresh, other, my.lane % 2, trouble);
+              if (my.lane % PAIR == 0 && t + 1 < steps && unit < WORDS * PAIR && part * SAMPLES + n < SEQUENCES) {
                 const int k = unit / PAIR;
-                unsigned* const to = words + next % 2 * BUFFER + ((k / 16 * SEQUENCES + part * SAMPLES + n) * 16 + k % 16) * WIDE;
+                unsigned* const to = words + next % 2 * IMAGE + ((k / 16 * SEQUENCES + part * SAMPLES + n) * 16 + k % 16) * WIDE;
                 if (PHASED) put_one(to, word & ~FREE_BITS | ((next + 1) / 2 % 2 ? FREE_BITS : 0));
                 else put_word(to, __uint_as_float(word), next);
               }
@@ -225,7 +200,7 @@ template <bool PHASED, class Cell> __device__ __forceinline__ void pull(const Ce
           // Nobody waits for what follows.
 #pragma unroll
           for (int e = 0; e < EACH; e++) {
-            const int n = part * SAMPLES + sample + e * ACROSS * SPLIT;
+            const int n = part * SAMPLES + sample + e * APART;
             if (some && unit < HIDDEN && n < live)
 #pragma unroll
               for (int r = 0; r < Cell::RESULTS; r++) Cell::put(r, cell.place(r, batch, t * batch + begin + n, unit), Cell::result(r, state[part][e], saved[e]));
@@ -237,11 +212,11 @@ template <bool PHASED, class Cell> __device__ __forceinline__ void pull(const Ce
       }
   }
   // All blocks of the group have read the number, or there was no exchange.
-  if (rank == 0 && tid == 0 && steps > 1) *latest = number;
-  if (CLOCKS && blockIdx.x == 0 && (tid == 0 || tid == THREADS - 32)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);
+  if (my.rank == 0 && my.tid == 0 && steps > 1) *latest = number;
+  if (CLOCKS && blockIdx.x == 0 && (my.tid == 0 || my.tid == THREADS - 32)) clock.tell(cell, batch, my.tid == 0 ? 0 : PHASES, steps);
 }
 
-template <class Cell> __device__ __forceinline__ void mma_poll_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+__device__ __forceinline__ void mma_poll_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
   if (BOUNDED == 2) {  // has a group's first h anything beyond?
     const int group = blockIdx.x / CLUSTER, together = gridDim.x / CLUSTER * SEQUENCES;
     DYNAMIC_SHARED(memory);
@@ -249,9 +224,9 @@ template <class Cell> __device__ __forceinline__ void mma_poll_layer(const Cell&
     if (threadIdx.x == 0) *large = 0;
     __syncthreads();
     for (int begin = group * SEQUENCES; begin < batch; begin += together)
-      for (int i = threadIdx.x; i < Cell::hidden * min(SEQUENCES, batch - begin); i += blockDim.x) {
-        float state[Cell::STATES];
-        cell.before(begin + i / Cell::hidden, i % Cell::hidden, state);
+      for (int i = threadIdx.x; i < HIDDEN * min(SEQUENCES, batch - begin); i += blockDim.x) {
+        float state[STATES];
+        cell.before(begin + i / HIDDEN, i % HIDDEN, state);
         if (!(state[Cell::THROUGH] >= -1 && state[Cell::THROUGH] <= 1)) *large = 1;
       }
     __syncthreads();

@@ -45,19 +45,19 @@ var (
 		Name: "mma", Strategies: []int{inClusters, overGrid},
 		Multiply: "tensor cores; warps share the columns of a band of units",
 		Exchange: pushes,
-		files:    []string{"fragments", "mma"}, entry: "mma_layer",
+		files:    []string{"fragments", "mma_layer", "mma"}, entry: "mma_layer",
 	}
 	pollVariant = &Variant{
 		Name: "mma-poll", Strategies: []int{byPolling},
 		Multiply: "tensor cores; each warp reads the states that it multiplies",
 		Exchange: "each warp polls the words that it needs in the L2 cache",
-		files:    []string{"fragments", "mma_poll"}, entry: "mma_poll_layer",
+		files:    []string{"fragments", "mma_layer", "mma_poll"}, entry: "mma_poll_layer",
 	}
 	bulkVariant = &Variant{
 		Name: "mma-bulk", Strategies: []int{inBulk}, Clusters: true,
 		Multiply: "tensor cores; groups take turns with several parts of the sequences",
 		Exchange: "the copy engine copies all states of a turn",
-		files:    []string{"fragments", "mma_bulk"}, entry: "mma_bulk_layer",
+		files:    []string{"fragments", "mma_layer", "mma_bulk"}, entry: "mma_bulk_layer",
 	}
 	wholeRowVariant = &Variant{
 		Name: "wholerow", Strategies: []int{inWholeRows}, Clusters: true,

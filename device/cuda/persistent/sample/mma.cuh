@@ -80,3 +80,4 @@ struct Cell : Quick {
   }
 };
 #include "../fragments.cu"
+#include "../mma_layer.cu"

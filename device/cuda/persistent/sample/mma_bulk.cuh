@@ -67,3 +67,4 @@ struct Cell : Coarse {
   }
 };
 #include "../fragments.cu"
+#include "../mma_layer.cu"

@@ -72,3 +72,4 @@ struct Cell : Quick {
   }
 };
 #include "../fragments.cu"
+#include "../mma_layer.cu"
