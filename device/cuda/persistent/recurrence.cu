@@ -96,9 +96,9 @@ template <class W, bool EXACT> __device__ __forceinline__ void mma(float* c, con
 // goes on without them.
 enum { PATIENCE = 2000000000 };
 
-// Waits here are of whole warps, whose lanes leave by a vote, together. Of lanes that
-// left one by one some read at wrong addresses later, as if the first to go on had
-// changed a register that a warp shares (docs/persistent.md, Safe).
+// A whole warp waits, and its lanes leave together, by a vote. When lanes left one by
+// one, some read from wrong addresses later, as if the first lane had changed a register
+// that its warp shares. See docs/kernels.md, "Why persistent kernels do not deadlock".
 
 // arrived waits for a phase of a barrier and reports whether it has ended.
 __device__ __forceinline__ bool arrived(shared_t bar, int parity) {

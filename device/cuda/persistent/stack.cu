@@ -108,7 +108,7 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
   Input* const inputs = (Input*)(states + PARTS * EACH * Cell::STATES * CELLS * 32); // [AHEAD][EACH][INPUTS][CELLS * 32]
   // Barriers of places for sums: those that are left, and those that have been added.
   // Every thread arrives, since racecheck takes an arrival to speak for its own thread
-  // alone (docs/persistent.md, Safe).
+  // alone. See docs/kernels.md, "Why persistent kernels do not deadlock".
   const shared_t left_at = shared_address(inputs + AHEAD * EACH * INPUTS * CELLS * 32), added_at = left_at + 8 * PLACES;
   if (threadIdx.x == 0) {
     for (int i = 0; i < PLACES; i++) bar_init(left_at + 8 * i, PRODUCERS), bar_init(added_at + 8 * i, CELLS * 32);
