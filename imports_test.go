@@ -62,6 +62,7 @@ var rooms = map[string][][]string{
 		{"tuner"},
 		{"tuner/plan", "tuner/regret", "tuner/filter", "tuner/probe", "tuner/network", "tuner/explain", "tuner/auto"},
 		{"tuner/tuning"},
+		{"tuner/progress"},
 	},
 }
 

@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"rnnbench/tuner/probe"
+	"rnnbench/tuner/progress"
 )
-
-// moment is how long a user is left without a word.
-const moment = 250 * time.Millisecond
 
 // busy says what is being done before anything can be shown, once it has taken a
 // moment. On a terminal the line goes when that is over; there it also comes at
@@ -39,7 +37,7 @@ func (p *program) busy(at once, what string) (done func()) {
 	if rewrite && at == now {
 		tell()
 	} else {
-		stop = time.AfterFunc(moment, tell).Stop
+		stop = time.AfterFunc(progress.Moment, tell).Stop
 	}
 	return func() {
 		stop()

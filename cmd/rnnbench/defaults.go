@@ -37,12 +37,3 @@ func spelledOut(name string, knobs knob.Params, at results.Point, device string)
 	}
 	return grid.Spec{Name: name, Knobs: own}.String()
 }
-
-// withChoice is a spec's label with what was chosen for it, where the user did not
-// name it.
-func withChoice(s grid.Spec) string {
-	if s.Choice == nil {
-		return s.Label
-	}
-	return s.Label + " (" + s.Choice.Impl + ", " + s.Choice.Match + ")"
-}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
+
+	"rnnbench/tuner/progress"
 )
 
 // FuzzProgress: whatever is told, progress is one object on a line of its own.
@@ -13,14 +15,14 @@ func FuzzProgress(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, impl string, seconds float64) {
 		var b bytes.Buffer
 		p := &program{err: &b, progress: progressJSON, start: time.Now()}
-		p.send(message{Event: "record", Impl: impl, Text: text, Seconds: seconds})
+		p.sender().Send(progress.Message{Event: "record", Impl: impl, Text: text, Seconds: seconds})
 		p.note("%s", text)
 		lines := bytes.SplitAfter(b.Bytes(), []byte("\n"))
 		if len(lines) != 3 || len(lines[2]) > 0 {
 			t.Fatalf("%q", b.Bytes())
 		}
 		for _, l := range lines[:2] {
-			var m message
+			var m progress.Message
 			if err := json.Unmarshal(l, &m); err != nil {
 				t.Errorf("%q: %v", l, err)
 			}

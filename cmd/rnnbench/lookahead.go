@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"rnnbench/impl"
@@ -42,29 +41,6 @@ func (p *program) forecastAll(ctx context.Context, b *bench, q plan.Plan, m conf
 	show := p.newProgress(nil, q.Records())
 	ctx, stop := interruptible(ctx, show)
 	defer stop()
-	defer show.close()
-	return b.estimator(m).Forecast(ctx, q, 0, show.laidOut)
-}
-
-// laidOut tells of a dry run how many entries were laid out.
-func (g *progress) laidOut(done int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	pause := 2 * time.Second // between lines of a log
-	if g.rewrite {
-		pause = 100 * time.Millisecond
-	}
-	if time.Since(g.start) < moment || time.Since(g.drawn) < pause {
-		return
-	}
-	g.drawn = time.Now()
-	line := fmt.Sprintf("planned %d of %d", done, g.total)
-	switch {
-	case g.json:
-		g.program.sendText(line)
-	case g.rewrite:
-		g.draw(line)
-	default:
-		fmt.Fprintln(g.w, line)
-	}
+	defer show.Close()
+	return b.estimator(m).Forecast(ctx, q, 0, show.LaidOut)
 }

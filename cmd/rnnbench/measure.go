@@ -17,6 +17,7 @@ import (
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/plan"
+	"rnnbench/tuner/progress"
 )
 
 // A job is a plan that is being measured.
@@ -25,7 +26,7 @@ type job struct {
 	plan    plan.Plan
 	spread  bool // measure in an order in which what is done covers the plan evenly
 	measure config.Measure
-	show    *progress
+	show    *progress.Progress
 
 	skip func(key string) bool
 	emit func(*results.Record) error
@@ -39,7 +40,7 @@ func (j *job) run(ctx context.Context) error {
 	}
 	s := &tuner.Sweep{
 		Device: j.bench.Device, Techniques: impl.All(), Settings: j.measure, Limits: j.bench.limits, MaxMemory: j.bench.maxMemory,
-		Skip: j.skip, Emit: j.emit, Watch: j.show.watch,
+		Skip: j.skip, Emit: j.emit, Watch: j.show.Watch,
 	}
 	return s.Run(ctx, tasks)
 }
@@ -55,11 +56,11 @@ func endings() []os.Signal {
 
 // interruptible returns a context that ends with the first Ctrl-C, or when the
 // terminal is closed; the second one ends the process at once.
-func interruptible(ctx context.Context, show *progress) (context.Context, func()) {
+func interruptible(ctx context.Context, show *progress.Progress) (context.Context, func()) {
 	ctx, stop := signal.NotifyContext(ctx, endings()...)
 	quiet := context.AfterFunc(ctx, func() {
 		stop()
-		show.say("interrupted: finishing the current step; press Ctrl-C again to stop now")
+		show.Say("interrupted: finishing the current step; press Ctrl-C again to stop now")
 	})
 	return ctx, func() { quiet(); stop() }
 }

@@ -1,327 +1,46 @@
 package main
 
 import (
-	"fmt"
 	"io"
-	"slices"
-	"strings"
-	"sync"
-	"time"
-	"unicode/utf8"
 
-	"rnnbench/internal/safe"
-	"rnnbench/plots/quantity"
-	"rnnbench/results"
-	"rnnbench/tuner"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"rnnbench/tuner/plan"
-	"rnnbench/tuner/tuning"
+	"rnnbench/tuner/progress"
 )
 
-// A progress shows how far a sweep is: on a terminal one line that is written
-// again, elsewhere a line per finished point. It writes between bursts only,
-// when the sweep tells of something, so that it is never part of a sample.
-type progress struct {
-	program  *program
-	w        io.Writer
-	json     bool // a message for each event instead of text
-	rewrite  bool
-	width    int
-	outcome  func(*results.Record) string
-	expected map[string]float64 // seconds, by entry; empty: not known
-	names    map[string]string  // labels that say more than the technique's, by entry
-	shared   []string           // words of all points
-	skips    quantity.Skips
-	all      float64 // sum of expected
-	total    int
-	start    time.Time
+// Ways to show progress: as suits stderr, and for other programs.
+const (
+	progressAuto = "auto"
+	progressJSON = "json"
+)
 
-	mu    sync.Mutex // the sweep and an interrupt write
-	done  int
-	spent float64 // of all
-	drawn time.Time
-	shown bool   // a line is on the terminal
-	last  string // the newest result
-
-	points, at int           // of a tune, and how many are done; its candidates are not counted
-	here       results.Point // at which leader is the fastest so far
-	leader     string
-	best       float64 // its seconds
+// progressFlag adds the flag that says how progress is shown.
+func (p *program) progressFlag(cmd *cobra.Command) {
+	p.progress = progressAuto
+	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
+		f.Var(choice{&p.progress, "way to show progress", []string{progressAuto, progressJSON}}, "progress",
+			"progress on stderr: auto prints one line on a terminal and a line per point elsewhere; json prints all messages as objects, one per line")
+	})
 }
 
 // newProgress shows the progress of a sweep; f tells what to expect.
-func (p *program) newProgress(f *plan.Forecast, total int) *progress {
-	g := &progress{
-		program: p, json: p.progress == progressJSON && !p.quiet,
-		w: p.err, rewrite: terminal(p.err) && p.progress != progressJSON, width: p.width(p.err), total: total, start: time.Now(), expected: map[string]float64{}, names: map[string]string{},
-		outcome: outcome,
+func (p *program) newProgress(f *plan.Forecast, total int) *progress.Progress {
+	return progress.New(p.progressOptions(total), f)
+}
+
+// progressOptions say how progress is shown.
+func (p *program) progressOptions(total int) progress.Options {
+	o := progress.Options{
+		W: p.err, Rewrite: terminal(p.err) && p.progress != progressJSON, Width: p.width(p.err),
+		JSON: p.progress == progressJSON && !p.quiet, To: p.sender(), Total: total,
 	}
 	if p.quiet {
-		g.w = io.Discard
+		o.W = io.Discard
 	}
-	if f != nil {
-		for _, e := range f.Entries {
-			seconds := e.Seconds
-			if !e.Known() {
-				seconds = f.Seconds / float64(len(f.Entries))
-			}
-			key := entryKey(e.Point, e.Spec.Label)
-			g.expected[key] = seconds
-			if e.Spec.Choice != nil {
-				g.names[key] = withChoice(e.Spec)
-			}
-			g.share(e.Point)
-			g.all += seconds
-		}
-		g.all *= float64(total) / float64(max(1, len(f.Entries))) // of a resumed run part is done
-	}
-	return g
+	return o
 }
 
-func entryKey(p results.Point, label string) string { return fmt.Sprintf("%+v|%s", p, label) }
-
-// watch is told what the sweep is doing.
-func (g *progress) watch(e tuner.Event) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if e.Phase == tuner.Done {
-		g.done++
-		g.spent += g.expected[entryKey(e.Point, e.Label)]
-		g.last = g.outcome(e.Record)
-		g.follow(e.Record)
-	}
-	if g.json {
-		g.sendEvent(e)
-		return
-	}
-	name := g.name(e)
-	if e.Phase == tuner.Done {
-		g.skips.Add(e.Record, "")
-		if s := e.Record.Status; s == results.Skipped {
-			return // counted, and told in the end
-		} else if !g.rewrite {
-			if g.points == 0 || s != results.OK { // of a tune, a line per point
-				fmt.Fprintf(g.w, "%s %v %s  %s\n", g.count(g.done), e.Point, name, g.last)
-			}
-			return
-		} else if s != results.OK { // stays on the screen
-			g.clear()
-			fmt.Fprintf(g.w, "%v %s  %s\n", e.Point, name, g.last)
-		}
-	}
-	if !g.rewrite || g.shown && e.Phase == tuner.Measuring && time.Since(g.drawn) < 200*time.Millisecond {
-		return
-	}
-	what := string(e.Phase)
-	switch e.Phase {
-	case tuner.Measuring:
-		what = fmt.Sprintf("round %d", e.Round+1)
-		if e.Round < e.Rounds {
-			what += fmt.Sprintf("/%d", e.Rounds)
-		}
-	case tuner.Done:
-		what = g.last
-	}
-	line := func(leads string) string {
-		return fmt.Sprintf("%s %s%s%s  %s  %s", g.count(min(g.done+1, g.total)), g.own(e.Point), leads, g.eta(), name, what)
-	}
-	s := line(g.leads())
-	if !g.room(s) {
-		s = line("")
-	}
-	g.draw(s) // what comes last is cut where that is still too much
-}
-
-// share keeps the words that p has, too.
-func (g *progress) share(p results.Point) {
-	words := strings.Fields(p.String())
-	if g.shared == nil {
-		g.shared = words
-		return
-	}
-	g.shared = slices.DeleteFunc(g.shared, func(w string) bool { return !slices.Contains(words, w) })
-}
-
-// own spells what tells p from the other points.
-func (g *progress) own(p results.Point) string {
-	words := strings.Fields(p.String())
-	if own := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(g.shared, w) }); len(own) > 0 {
-		words = own
-	}
-	return strings.Join(words, " ")
-}
-
-// name is what the technique of an event is called.
-func (g *progress) name(e tuner.Event) string {
-	if s, ok := g.names[entryKey(e.Point, e.Label)]; ok {
-		return s
-	}
-	return e.Label
-}
-
-// follow keeps the fastest of the point that a sweep is at.
-func (g *progress) follow(r *results.Record) {
-	if g.points > 0 { // tells itself
-		return
-	}
-	if r.Point != g.here {
-		g.here, g.leader, g.best = r.Point, "", 0
-	}
-	if s := r.Seconds(); s > 0 && (g.best == 0 || s < g.best) {
-		g.leader, g.best = quantity.Label(r), s
-	}
-}
-
-// leads says which technique is the fastest so far.
-func (g *progress) leads() string {
-	if g.leader == "" {
-		return ""
-	}
-	return fmt.Sprintf("  leads: %s %s", g.leader, quantity.SI(g.best, "s"))
-}
-
-// lead is told of the candidate of a tune that is the fastest so far.
-func (g *progress) lead(p results.Point, label string, seconds float64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.leader, g.best = label, seconds
-	if g.json {
-		m := g.message("lead")
-		m.Point, m.Impl, m.Seconds = &p, label, seconds
-		g.program.send(m)
-	}
-}
-
-// tuned is told of a verdict.
-func (g *progress) tuned(v *tuner.Verdict) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.at++
-	winner := v.WinnerRecord()
-	if g.json {
-		m := g.message("point")
-		m.Point, m.Leader, m.Candidates, m.Bursts = &v.Point, "", v.Candidates(), v.Evaluations
-		if winner != nil {
-			m.Impl, m.Seconds = winner.Label(), v.Medians[v.Winner]
-		}
-		if v.Second >= 0 {
-			m.RunnerUp, m.Lead = v.Records[v.Second].Label(), &v.Lead
-		}
-		g.program.send(m)
-	} else if !g.rewrite {
-		what := "no candidate can run"
-		switch {
-		case v.Untimed():
-			what = tuning.TimedNothing
-		case winner != nil:
-			what = fmt.Sprintf("%s  %s", winner.Label(), quantity.SI(v.Medians[v.Winner], "s"))
-		}
-		fmt.Fprintf(g.w, "%s %v  %s  %s, %s%s\n", g.count(g.at), v.Point, what, plural(v.Candidates(), "candidate"), plural(v.Evaluations, "sample"), g.eta())
-	}
-	g.leader, g.best = "", 0
-}
-
-func (g *progress) count(n int) string {
-	if g.points > 0 {
-		n = min(g.at+1, g.points)
-		if !g.rewrite {
-			n = g.at
-		}
-	}
-	return fmt.Sprintf("[%*d/%d]", len(fmt.Sprint(g.total)), n, g.total)
-}
-
-// eta says how long the rest takes.
-func (g *progress) eta() string {
-	left, ok := g.left()
-	switch {
-	case !ok:
-		return ""
-	case g.points == 0 && g.spent < 0.02*g.all:
-		return "  about " + quantity.Duration(left)
-	}
-	return "  ETA " + quantity.Duration(left)
-}
-
-// left extrapolates from what was expected of the points that are done, or, of a
-// tune, from their number. It is in seconds.
-func (g *progress) left() (float64, bool) {
-	elapsed := time.Since(g.start).Seconds()
-	switch {
-	case g.points > 0:
-		return elapsed / float64(max(1, g.at)) * float64(g.points-g.at), g.at > 0 && g.at < g.points
-	case g.all <= 0:
-		return 0, false
-	case g.spent < 0.02*g.all:
-		return g.all, true
-	}
-	return elapsed / g.spent * max(0, g.all-g.spent), true
-}
-
-// margin is for the ^C that a terminal echoes.
-const margin = 4
-
-// room reports whether a line fits the terminal.
-func (g *progress) room(line string) bool { return utf8.RuneCountInString(line) <= g.width-margin }
-
-// draw replaces the line on the terminal.
-func (g *progress) draw(line string) {
-	line = safe.Text(line)
-	if !g.room(line) {
-		line = string([]rune(line)[:g.width-margin])
-	}
-	fmt.Fprintf(g.w, "\r%s\x1b[K", line)
-	g.shown, g.drawn = true, time.Now()
-}
-
-func (g *progress) clear() {
-	if g.shown {
-		fmt.Fprint(g.w, "\r\x1b[K")
-		g.shown = false
-	}
-}
-
-// say writes a line that stays.
-func (g *progress) say(line string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.clear()
-	if g.json {
-		g.program.sendText(line)
-		return
-	}
-	fmt.Fprintln(g.w, safe.Text(line))
-}
-
-// close leaves a clean line. A log says what was skipped; on a terminal the table
-// does.
-func (g *progress) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.clear()
-	if g.rewrite || g.json || g.points > 0 {
-		return
-	}
-	for _, line := range g.skips.Lines() {
-		fmt.Fprintln(g.w, line)
-	}
-}
-
-// outcome says what came of a point in a few words.
-func outcome(r *results.Record) string {
-	if r.Status != results.OK {
-		s := string(r.Status)
-		if r.Reason != nil {
-			s += ": " + quantity.OneLine(*r.Reason)
-		}
-		return s
-	}
-	t, ok := quantity.Time(r)
-	if !ok {
-		return string(r.Status)
-	}
-	s := quantity.SI(t.Value, "s")
-	if t.Known() {
-		s += fmt.Sprintf(" ±%.1f %%", 100*t.Spread())
-	}
-	return s + "  " + quantity.SI(r.FLOPS(), "FLOP/s")
-}
+// sender sends messages to other programs.
+func (p *program) sender() progress.Sender { return progress.Sender{W: p.err, Start: p.start} }

@@ -4,14 +4,16 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"rnnbench/tuner/progress"
 )
 
 // messages reads what a command wrote to stderr with --progress json.
-func messages(t *testing.T, text string) (list []message, events map[string]int) {
+func messages(t *testing.T, text string) (list []progress.Message, events map[string]int) {
 	t.Helper()
 	events = map[string]int{}
 	for line := range strings.Lines(text) {
-		var m message
+		var m progress.Message
 		if err := json.Unmarshal([]byte(line), &m); err != nil || m.Event == "" || m.Elapsed <= 0 {
 			t.Fatalf("%v: %s", err, line)
 		}

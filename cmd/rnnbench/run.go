@@ -16,6 +16,7 @@ import (
 	"rnnbench/internal/safe"
 	"rnnbench/plots/table"
 	"rnnbench/tuner/grid"
+	"rnnbench/tuner/progress"
 )
 
 // Exit codes, as the root command's help lists them.
@@ -85,7 +86,7 @@ func (p *program) report(err error) int {
 		}
 	}
 	if p.progress == progressJSON {
-		p.send(message{Event: "error", Text: f.err.Error(), Hint: f.hint, Exit: f.code})
+		p.sender().Send(progress.Message{Event: "error", Text: f.err.Error(), Hint: f.hint, Exit: f.code})
 		return f.code
 	}
 	p.tell(fmt.Sprintf("rnnbench: %v", f.err))
@@ -107,7 +108,7 @@ func (p *program) note(format string, args ...any) {
 	switch {
 	case p.quiet:
 	case p.progress == progressJSON:
-		p.sendText(fmt.Sprintf(format, args...))
+		p.sender().Text(fmt.Sprintf(format, args...))
 	default:
 		p.tell(fmt.Sprintf(format, args...))
 	}

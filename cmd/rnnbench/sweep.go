@@ -280,7 +280,7 @@ func (p *program) complete(ctx context.Context, f *sweepFlags, c config.Config, 
 	start := time.Now()
 	j.show, j.skip, j.emit = show, run.Done, run.Append
 	err := j.run(ctx)
-	show.close()
+	show.Close()
 	took := time.Since(start)
 
 	_, recs, _, bad := results.Read(run.Dir())

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"rnnbench/results"
+	"rnnbench/tuner/progress"
 )
 
 // withoutBusy is what a command said but what it was busy with, which depends on
@@ -64,7 +65,7 @@ func TestBusy(t *testing.T) {
 		time.Sleep(took)
 		done()
 		if took == 0 {
-			time.Sleep(moment + 20*time.Millisecond)
+			time.Sleep(progress.Moment + 20*time.Millisecond)
 		}
 		return b.String()
 	}
@@ -72,7 +73,7 @@ func TestBusy(t *testing.T) {
 		t.Errorf("at once: %q", got)
 	}
 	got := ""
-	for took := moment + 20*time.Millisecond; got == "" && took < 20*moment; took *= 2 { // a busy machine is late
+	for took := progress.Moment + 20*time.Millisecond; got == "" && took < 20*progress.Moment; took *= 2 { // a busy machine is late
 		got = said(took)
 	}
 	if got != "measuring\n" {
@@ -211,19 +212,6 @@ func TestDoctorFits(t *testing.T) {
 // machine it runs on.
 func TestListKnobs(t *testing.T) {
 	rnnbench(t, "list knobs -o csv").want(t, exitDone, []string{"\ncpu,bands,0,", "\ncpu,ahead,0,", "\ncuda,graph,0,", "\ncuda,resident,0,", "\npersistent,inputbatch,"}, nil)
-}
-
-// TestOwnWords checks that the progress line spells what differs alone.
-func TestOwnWords(t *testing.T) {
-	g := &progress{}
-	a, b := example(), example()
-	if g.share(a); g.own(a) != a.String() {
-		t.Errorf("one point: %q", g.own(a))
-	}
-	b.Hidden, b.Input = 2*a.Hidden, 2*a.Hidden
-	if g.share(b); g.own(b) != "H=1024" || g.own(a) != "H=512" {
-		t.Errorf("two points: %q, %q", g.own(a), g.own(b))
-	}
 }
 
 // TestReportSettings checks that a page shows no default as a setting.

@@ -32,8 +32,8 @@ type tuneRun struct {
 // dryRun says how many candidates each point has.
 func (t *tuneRun) dryRun(ctx context.Context) error {
 	show := t.newProgress(nil, t.session.Plan.Points())
-	list, err := t.session.Candidates(ctx, show.laidOut)
-	show.close()
+	list, err := t.session.Candidates(ctx, show.LaidOut)
+	show.Close()
 	if err != nil {
 		return err
 	}
@@ -61,23 +61,18 @@ func (t *tuneRun) run(ctx context.Context) error {
 	t.note("%s", t.summary())
 	s := t.session
 	show := t.newProgress(nil, s.Plan.Points())
-	show.points = s.Plan.Points()
-	for _, q := range s.Plan.Parts {
-		for _, at := range q.Points {
-			show.share(at)
-		}
-	}
+	show.Tune(s.Plan)
 	ctx, stop := interruptible(ctx, show)
 	defer stop()
 	start := time.Now()
-	s.Tune.Watch, s.Tune.Leader, s.Tuned = show.watch, show.lead, show.tuned
+	s.Tune.Watch, s.Tune.Leader, s.Tuned = show.Watch, show.Lead, show.Tuned
 	if t.resume != "" {
 		if err := s.Open(); err != nil {
 			return err
 		}
 	}
 	err = s.Do(ctx)
-	show.close()
+	show.Close()
 	return t.finish(err, time.Since(start))
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"rnnbench/plots/table"
 	"rnnbench/results"
+	"rnnbench/tuner/progress"
 )
 
 func (p *program) verifyCommand() *cobra.Command {
@@ -69,13 +70,14 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 		return misused(cmd, err)
 	}
 	p.note("%s", look.Line(q.Summary))
-	show := p.newProgress(look, q.Records())
-	show.outcome = func(r *results.Record) string {
+	o := p.progressOptions(q.Records())
+	o.Outcome = func(r *results.Record) string {
 		if v := r.Verify; v != nil && r.Status == results.OK {
 			return fmt.Sprintf("ok: error of %s is %.2g, tolerance %.2g", v.Tensor, v.Error, v.Tolerance)
 		}
-		return outcome(r)
+		return progress.Outcome(r)
 	}
+	show := progress.New(o, look)
 	ctx, stop := interruptible(ctx, show)
 	defer stop()
 	var recs []results.Record
@@ -84,7 +86,7 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 		return nil
 	}}
 	err = j.run(ctx)
-	show.close()
+	show.Close()
 	if len(recs) > 0 {
 		if err := p.verdicts(recs, format); err != nil {
 			return err

@@ -1,27 +1,19 @@
-package main
+package progress
 
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"rnnbench/results"
 	"rnnbench/tuner"
 )
 
-// Ways to show progress: as suits stderr, and for other programs.
-const (
-	progressAuto = "auto"
-	progressJSON = "json"
-)
-
-// A message is one line of --progress json. Keys that say nothing are left out;
+// A Message is one line of --progress json. Keys that say nothing are left out;
 // docs/notebook/progress.md tells what they mean.
-type message struct {
+type Message struct {
 	Event   string         `json:"event"`
 	Elapsed float64        `json:"elapsed_s"`
 	Done    *int           `json:"done,omitempty"`
@@ -48,41 +40,38 @@ type message struct {
 	Exit int    `json:"exit,omitempty"`
 }
 
-// progressFlag adds the flag that says how progress is shown.
-func (p *program) progressFlag(cmd *cobra.Command) {
-	p.progress = progressAuto
-	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
-		f.Var(choice{&p.progress, "way to show progress", []string{progressAuto, progressJSON}}, "progress",
-			"progress on stderr: auto prints one line on a terminal and a line per point elsewhere; json prints all messages as objects, one per line")
-	})
+// A Sender writes messages as lines.
+type Sender struct {
+	W     io.Writer
+	Start time.Time
 }
 
-// send writes a message as a line.
-func (p *program) send(m message) {
-	m.Elapsed = time.Since(p.start).Seconds()
+// Send writes a message.
+func (s Sender) Send(m Message) {
+	m.Elapsed = time.Since(s.Start).Seconds()
 	line, err := json.Marshal(m)
 	if err != nil {
 		line = fmt.Appendf(nil, `{"event":"error","text":%q}`, err) // a number that JSON has no word for
 	}
-	_, _ = p.err.Write(append(line, '\n'))
+	_, _ = s.W.Write(append(line, '\n'))
 }
 
-// sendText sends a line that is meant for people.
-func (p *program) sendText(text string) {
+// Text sends a line that is meant for people.
+func (s Sender) Text(text string) {
 	event := "note"
 	if rest, ok := strings.CutPrefix(text, "warning: "); ok {
 		event, text = "warning", rest
 	}
-	p.send(message{Event: event, Text: text})
+	s.Send(Message{Event: event, Text: text})
 }
 
 // message begins one with where a sweep or tune is.
-func (g *progress) message(event string) message {
+func (g *Progress) message(event string) Message {
 	done := g.done
 	if g.points > 0 {
 		done = g.at
 	}
-	m := message{Event: event, Done: &done, Total: g.total, Leader: g.leader}
+	m := Message{Event: event, Done: &done, Total: g.Total, Leader: g.leader}
 	if left, ok := g.left(); ok {
 		m.ETA = &left
 	}
@@ -90,7 +79,7 @@ func (g *progress) message(event string) message {
 }
 
 // sendEvent sends what a sweep tells, of rounds no more than a few in a second.
-func (g *progress) sendEvent(e tuner.Event) {
+func (g *Progress) sendEvent(e tuner.Event) {
 	if e.Phase == tuner.Measuring && time.Since(g.drawn) < 200*time.Millisecond {
 		return
 	}
@@ -109,5 +98,5 @@ func (g *progress) sendEvent(e tuner.Event) {
 			m.Chosen = c.Impl
 		}
 	}
-	g.program.send(m)
+	g.To.Send(m)
 }

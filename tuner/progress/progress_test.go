@@ -1,0 +1,139 @@
+package progress
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/plan"
+	"rnnbench/tuner/search"
+)
+
+// at is a point of so many units.
+func at(hidden int) results.Point {
+	return results.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Layers: 1, Batch: 1, Steps: 2, Precision: "fp32"}
+}
+
+// done is the event of a finished record.
+func done(hidden int, label string, status results.Status) tuner.Event {
+	r := &results.Record{Point: at(hidden), Impl: results.Impl{Name: label, Label: label}, Status: status}
+	if status == results.OK {
+		r.Stats = &results.Stats{Median: 0.002}
+	} else {
+		why := "it cannot"
+		r.Reason = &why
+	}
+	return tuner.Event{Phase: tuner.Done, Point: r.Point, Label: label, Record: r}
+}
+
+// forecast expects two techniques at two points, one of them chosen by auto.
+func forecast() *plan.Forecast {
+	f := &plan.Forecast{Seconds: 40}
+	for _, hidden := range []int{8, 16} {
+		for _, s := range []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "scan", Label: "auto", Choice: &results.Choice{Impl: "scan", Match: "exact"}}} {
+			f.Entries = append(f.Entries, plan.Entry{Point: at(hidden), Spec: s, Ops: 1, Seconds: 10})
+		}
+	}
+	return f
+}
+
+// TestLog has a line per record in a log, and one for what was skipped.
+func TestLog(t *testing.T) {
+	var b bytes.Buffer
+	g := New(Options{W: &b, Width: 100, Total: 4}, forecast())
+	g.Watch(tuner.Event{Phase: tuner.Measuring, Point: at(8), Label: "naive"})
+	g.Watch(done(8, "naive", results.OK))
+	g.Watch(done(8, "auto", results.Failed))
+	g.Watch(done(16, "naive", results.Skipped))
+	g.Say("a note")
+	g.Close()
+	lines := strings.Split(b.String(), "\n")
+	for i, want := range []string{"[1/4] lstm forward H=8 ", "[2/4] ", "a note", "naive: 1 skipped: it cannot"} {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
+			t.Fatalf("line %d is not %q:\n%s", i, want, &b)
+		}
+	}
+	if !strings.Contains(lines[1], "auto (scan, exact)  failed: it cannot") {
+		t.Error(lines[1])
+	}
+}
+
+// TestTerminal draws one line that fits, without the leader where that is too much,
+// spells what differs alone, and cleans up.
+func TestTerminal(t *testing.T) {
+	var b bytes.Buffer
+	const width = 70
+	g := New(Options{W: &b, Rewrite: true, Width: width, Total: 4}, forecast())
+	g.Watch(done(8, "naive", results.OK))
+	g.drawn = time.Time{}
+	g.Watch(tuner.Event{Phase: tuner.Measuring, Point: at(8), Label: "auto", Round: 1, Rounds: 3})
+	text := b.String()
+	if !strings.Contains(text, "\r[2/4] H=8  ETA 1 s  auto (scan, exact)  round 2/3") || !strings.Contains(text, "\r[2/4] H=8  leads: naive 2.00 ms") || strings.Contains(text, "\n") {
+		t.Errorf("%q", text)
+	}
+	for _, line := range strings.Split(text, "\r") {
+		if n := len([]rune(strings.TrimSuffix(line, "\x1b[K"))); n > width-margin {
+			t.Errorf("%d columns: %q", n, line)
+		}
+	}
+	b.Reset()
+	if g.Close(); b.String() != "\r\x1b[K" {
+		t.Errorf("close writes %q", b.String())
+	}
+}
+
+// TestMessages has an object a line for each event, for other programs.
+func TestMessages(t *testing.T) {
+	var b bytes.Buffer
+	g := New(Options{W: &b, JSON: true, To: Sender{W: &b, Start: time.Now()}, Total: 4}, forecast())
+	g.Watch(done(8, "naive", results.OK))
+	g.Lead(at(8), "scan", 0.001)
+	g.Say("warning: hot")
+	g.Close()
+	var events []string
+	for line := range strings.Lines(b.String()) {
+		var m Message
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if m.Event == "record" && (*m.Done != 1 || m.Total != 4 || m.Seconds != 0.002 || m.ETA == nil) {
+			t.Errorf("%s", line)
+		}
+		events = append(events, m.Event)
+	}
+	if got := strings.Join(events, " "); got != "record lead warning" {
+		t.Error(got)
+	}
+}
+
+// TestTune has a line for each point, which says so if nothing was timed.
+func TestTune(t *testing.T) {
+	var b bytes.Buffer
+	g := New(Options{W: &b, Width: 100, Total: 2}, nil)
+	g.Tune(plan.Plan{Parts: []plan.Part{{Points: []results.Point{at(8), at(16)}}}})
+	g.Watch(done(8, "naive", results.OK)) // a candidate is no point
+	g.Tuned(&tuner.Verdict{Point: at(8), Result: &search.Result{Winner: -1, Second: -1}})
+	g.Tuned(&tuner.Verdict{Point: at(16), Result: &search.Result{Winner: -1, Second: -1, Complete: true}})
+	lines := strings.Split(b.String(), "\n")
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "[1/2] ") || !strings.Contains(lines[0], "budget exhausted before a candidate was timed") ||
+		!strings.HasPrefix(lines[1], "[2/2] ") || !strings.Contains(lines[1], "no candidate can run") {
+		t.Errorf("%s", &b)
+	}
+}
+
+// TestOwnWords checks that the progress line spells what differs alone.
+func TestOwnWords(t *testing.T) {
+	g := &Progress{}
+	a, b := at(512), at(1024)
+	if g.share(a); g.own(a) != a.String() {
+		t.Errorf("one point: %q", g.own(a))
+	}
+	if g.share(b); g.own(b) != "H=1024" || g.own(a) != "H=512" {
+		t.Errorf("two points: %q, %q", g.own(a), g.own(b))
+	}
+}
