@@ -8,9 +8,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestBeside wants products to pack the same rows together exactly where nothing can tell, and right
+// TestProductsOfTheSameRowsPackTogether wants products to pack the same rows together exactly where nothing can tell, and right
 // answers: sums of small integers, which single precision holds exactly.
-func TestBeside(t *testing.T) {
+func TestProductsOfTheSameRowsPackTogether(t *testing.T) {
 	const k = 70
 	type matrices struct{ d, d2, in, h, dw, dr, db *schedule.Matrix }
 	pair := func(x matrices) []schedule.Op {
@@ -23,25 +23,92 @@ func TestBeside(t *testing.T) {
 		streams int
 		paired  bool
 	}{
-		{"both gradients", 700, 48, 31, pair, 1, true},
-		{"and the bias's", 700, 48, 31, func(x matrices) []schedule.Op {
-			return append(pair(x), schedule.SumRows{A: x.d.All(), Out: x.db.All()})
-		}, 1, true},
-		{"on two streams in program order", 700, 48, 31, pair, 2, true},
-		{"added to what is there", 700, 48, 31, func(x matrices) []schedule.Op {
-			return []schedule.Op{outer(x.d, x.in, x.dw, true), outer(x.d, x.h, x.dr, true), schedule.SumRows{A: x.d.All(), Out: x.db.All(), Accumulate: true}}
-		}, 1, true},
-		{"the second added", 700, 48, 31, func(x matrices) []schedule.Op {
-			return []schedule.Op{outer(x.d, x.in, x.dw, false), outer(x.d, x.h, x.dr, true)}
-		}, 1, false},
-		{"few rows", 40, 48, 31, pair, 1, false},
-		{"half a strip", 700, 40, 31, pair, 1, false},
-		{"of other rows", 700, 48, 31, func(x matrices) []schedule.Op {
-			return []schedule.Op{outer(x.d, x.in, x.dw, false), outer(x.d2, x.h, x.dr, false)}
-		}, 1, false},
-		{"the second multiplies the first", 700, 48, 48, func(x matrices) []schedule.Op {
-			return []schedule.Op{outer(x.d, x.in, x.dw, false), schedule.Gemm{A: x.d.All(), TransA: true, B: x.dw.Band(0, k), C: x.dr.All()}}
-		}, 1, false},
+		{
+			name:    "both gradients",
+			m:       700,
+			n:       48,
+			h:       31,
+			ops:     pair,
+			streams: 1,
+			paired:  true,
+		},
+		{
+			name: "and the bias's",
+			m:    700,
+			n:    48,
+			h:    31,
+			ops: func(x matrices) []schedule.Op {
+				return append(pair(x), schedule.SumRows{A: x.d.All(), Out: x.db.All()})
+			},
+			streams: 1,
+			paired:  true,
+		},
+		{
+			name:    "on two streams in program order",
+			m:       700,
+			n:       48,
+			h:       31,
+			ops:     pair,
+			streams: 2,
+			paired:  true,
+		},
+		{
+			name: "added to what is there",
+			m:    700,
+			n:    48,
+			h:    31,
+			ops: func(x matrices) []schedule.Op {
+				return []schedule.Op{outer(x.d, x.in, x.dw, true), outer(x.d, x.h, x.dr, true), schedule.SumRows{A: x.d.All(), Out: x.db.All(), Accumulate: true}}
+			},
+			streams: 1,
+			paired:  true,
+		},
+		{
+			name: "the second added",
+			m:    700,
+			n:    48,
+			h:    31,
+			ops: func(x matrices) []schedule.Op {
+				return []schedule.Op{outer(x.d, x.in, x.dw, false), outer(x.d, x.h, x.dr, true)}
+			},
+			streams: 1,
+		},
+		{
+			name:    "few rows",
+			m:       40,
+			n:       48,
+			h:       31,
+			ops:     pair,
+			streams: 1,
+		},
+		{
+			name:    "half a strip",
+			m:       700,
+			n:       40,
+			h:       31,
+			ops:     pair,
+			streams: 1,
+		},
+		{
+			name: "of other rows",
+			m:    700,
+			n:    48,
+			h:    31,
+			ops: func(x matrices) []schedule.Op {
+				return []schedule.Op{outer(x.d, x.in, x.dw, false), outer(x.d2, x.h, x.dr, false)}
+			},
+			streams: 1,
+		},
+		{
+			name: "the second multiplies the first",
+			m:    700,
+			n:    48,
+			h:    48,
+			ops: func(x matrices) []schedule.Op {
+				return []schedule.Op{outer(x.d, x.in, x.dw, false), schedule.Gemm{A: x.d.All(), TransA: true, B: x.dw.Band(0, k), C: x.dr.All()}}
+			},
+			streams: 1,
+		},
 	} {
 		d, err := Open(Options{Threads: 2})
 		if err != nil {

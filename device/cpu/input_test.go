@@ -133,9 +133,9 @@ func (a *layer) twice(t *testing.T, prog *program) (out [][]float32) {
 	return out
 }
 
-// TestInputFormed wants the same from a layer whose steps form the input product of those to come as from
+// TestFormedInputEqualsProductAhead wants the same from a layer whose steps form the input product of those to come as from
 // one behind a product of its own.
-func TestInputFormed(t *testing.T) {
+func TestFormedInputEqualsProductAhead(t *testing.T) {
 	for threads := 1; threads <= 3; threads++ {
 		d := openWide(t, threads)
 		for i, test := range []struct {
@@ -176,8 +176,8 @@ func TestInputFormed(t *testing.T) {
 	}
 }
 
-// TestInputs wants products formed exactly where they can be and it pays.
-func TestInputs(t *testing.T) {
+// TestInputIsFormedWhereItPays wants products formed exactly where they can be and it pays.
+func TestInputIsFormedWhereItPays(t *testing.T) {
 	d := openWide(t, 2)
 	// Of an lstm of so many units, half of the weights lie within the nearest cache, and all of them beyond.
 	halves := line
@@ -192,14 +192,70 @@ func TestInputs(t *testing.T) {
 		knobs                knob.Params
 		formed               bool
 	}{
-		{"weights beyond the nearest cache", 256, 1, 64, []int{0, 0}, nil, nil, true},
-		{"weights in it, and a worker without units", 32, 1, 64, []int{0, 0}, nil, knob.Params{"teams": 1}, true},
-		{"weights in both workers' nearest caches", halves, 1, 64, []int{0, 0}, nil, knob.Params{"teams": 1}, false},
-		{"two sequences", 256, 2, 64, []int{0, 0}, nil, nil, false},
-		{"few steps", 256, 1, 31, []int{0, 0}, nil, nil, false},
-		{"two streams in program order", 256, 1, 64, []int{1, 0}, nil, knob.Params{"teams": 1}, true},
-		{"two streams side by side", 256, 1, 64, []int{1, 0}, nil, knob.Params{"teams": 2}, false},
-		{"added to what is there", 256, 1, 64, []int{0, 0}, func(g *schedule.Gemm) { g.Accumulate = true }, nil, false},
+		{
+			name:    "weights beyond the nearest cache",
+			hidden:  256,
+			batch:   1,
+			steps:   64,
+			streams: []int{0, 0},
+			formed:  true,
+		},
+		{
+			name:    "weights in it, and a worker without units",
+			hidden:  32,
+			batch:   1,
+			steps:   64,
+			streams: []int{0, 0},
+			knobs:   knob.Params{"teams": 1},
+			formed:  true,
+		},
+		{
+			name:    "weights in both workers' nearest caches",
+			hidden:  halves,
+			batch:   1,
+			steps:   64,
+			streams: []int{0, 0},
+			knobs:   knob.Params{"teams": 1},
+		},
+		{
+			name:    "two sequences",
+			hidden:  256,
+			batch:   2,
+			steps:   64,
+			streams: []int{0, 0},
+		},
+		{
+			name:    "few steps",
+			hidden:  256,
+			batch:   1,
+			steps:   31,
+			streams: []int{0, 0},
+		},
+		{
+			name:    "two streams in program order",
+			hidden:  256,
+			batch:   1,
+			steps:   64,
+			streams: []int{1, 0},
+			knobs:   knob.Params{"teams": 1},
+			formed:  true,
+		},
+		{
+			name:    "two streams side by side",
+			hidden:  256,
+			batch:   1,
+			steps:   64,
+			streams: []int{1, 0},
+			knobs:   knob.Params{"teams": 2},
+		},
+		{
+			name:    "added to what is there",
+			hidden:  256,
+			batch:   1,
+			steps:   64,
+			streams: []int{0, 0},
+			change:  func(g *schedule.Gemm) { g.Accumulate = true },
+		},
 	} {
 		a := newLayer(t, cell.LSTM, false, 64, test.hidden, test.batch, test.steps, test.streams, test.change)
 		if _, formed := a.run(t, d, test.knobs); formed != test.formed {
@@ -208,9 +264,9 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestInputFails: a worker that fails while a product is formed ends the run of all, and the program runs
+// TestProgramRunsAgainAfterFormingFails: a worker that fails while a product is formed ends the run of all, and the program runs
 // again after that as it would have.
-func TestInputFails(t *testing.T) {
+func TestProgramRunsAgainAfterFormingFails(t *testing.T) {
 	for _, test := range []struct {
 		threads int
 		bands   int
@@ -241,8 +297,8 @@ func TestInputFails(t *testing.T) {
 	}
 }
 
-// TestInputNeeds: the memory that forming a product takes is set aside where it can be formed.
-func TestInputNeeds(t *testing.T) {
+// TestFormingHasMemory: the memory that forming a product takes is set aside where it can be formed.
+func TestFormingHasMemory(t *testing.T) {
 	a := newLayer(t, cell.LSTM, false, 100, 256, 1, 64, []int{0, 0}, nil)
 	for l := simd.Generic; l <= simd.Detect(); l++ {
 		d, err := Open(Options{Threads: 2, Level: &l})
@@ -256,8 +312,8 @@ func TestInputNeeds(t *testing.T) {
 	}
 }
 
-// TestAheadTaken: blocks in which no product can be formed are declined.
-func TestAheadTaken(t *testing.T) {
+// TestBlocksThatFormNothingAreDeclined: blocks in which no product can be formed are declined.
+func TestBlocksThatFormNothingAreDeclined(t *testing.T) {
 	d := openWide(t, 2)
 	a := newLayer(t, cell.GRU, false, 16, 16, 1, 70, []int{1, 0}, nil)
 	for _, test := range []struct {

@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestTaken: settings of knobs by which nothing can be shared are declined.
-func TestTaken(t *testing.T) {
+// TestKnobsThatShareNothingAreDeclined: settings of knobs by which nothing can be shared are declined.
+func TestKnobsThatShareNothingAreDeclined(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 4})
 	if err != nil {
 		t.Fatal(err)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// TestTogether holds that what workers do together is timed from the first to the
+// TestTogetherTimesFromFirstToLast holds that what workers do together is timed from the first to the
 // last, where there are more of them than processors as well: a rate is never
 // more than was done.
-func TestTogether(t *testing.T) {
+func TestTogetherTimesFromFirstToLast(t *testing.T) {
 	d, err := Open(Options{Threads: 4 * runtime.NumCPU()})
 	if err != nil {
 		t.Fatal(err)

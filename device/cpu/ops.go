@@ -24,11 +24,11 @@ func (p *binder) matrix(v schedule.View) matrix {
 	}
 	mem := p.memory[v.M.ID]
 	if v.M.Packed {
-		return matrix{mem, 0, v.Rows, v.Cols}
+		return matrix{data: mem, rows: v.Rows, cols: v.Cols}
 	}
 	from := v.Row*v.M.Cols + v.Col
 	to := (v.Row+v.Rows-1)*v.M.Cols + v.Col + v.Cols
-	return matrix{mem[from:to:to], v.M.Cols, v.Rows, v.Cols}
+	return matrix{data: mem[from:to:to], stride: v.M.Cols, rows: v.Rows, cols: v.Cols}
 }
 
 // row is a row of m; a matrix of one row serves for every row.
@@ -56,13 +56,20 @@ func (p *binder) work(op schedule.Op) (work, error) {
 		return p.gemm(op), nil
 	case schedule.Pack:
 		m := p.matrix(op.Src)
-		return &pack{p.device.gemm, p.memory[op.Dst.M.ID], p.format, gemm.Matrix{Data: m.data, Stride: m.stride, Trans: op.Trans}, op.Dst.Rows, op.Dst.Cols}, nil
+		return &pack{
+			engine: p.device.gemm,
+			dst:    p.memory[op.Dst.M.ID],
+			format: p.format,
+			src:    gemm.Matrix{Data: m.data, Stride: m.stride, Trans: op.Trans},
+			k:      op.Dst.Rows,
+			n:      op.Dst.Cols,
+		}, nil
 	case schedule.Map:
 		return p.mapped(op), nil
 	case schedule.Maps:
 		return p.pointwise(op.Steps), nil
 	case schedule.SumRows:
-		return &sumRows{k, p.matrix(op.A), p.matrix(op.Out), op.Accumulate}, nil
+		return &sumRows{kernels: k, a: p.matrix(op.A), out: p.matrix(op.Out), accumulate: op.Accumulate}, nil
 	case schedule.Cell:
 		return p.fuse(op.Cell, pass(op.Train), op.Vector, op.Next[0]), nil
 	case schedule.CellBackward:
@@ -76,11 +83,20 @@ func (p *binder) work(op schedule.Op) (work, error) {
 	case schedule.ScanBackward:
 		return p.scanBackward(&op), nil
 	case schedule.Gather:
-		return &gather{p.matrix(op.Index), p.matrix(op.Table), p.matrix(op.Out), p.program}, nil
+		return &gather{index: p.matrix(op.Index), table: p.matrix(op.Table), out: p.matrix(op.Out), program: p.program}, nil
 	case schedule.Scatter:
-		return &scatter{k, p.matrix(op.Index), p.matrix(op.Src), p.matrix(op.Table), p.program}, nil
+		return &scatter{kernels: k, index: p.matrix(op.Index), src: p.matrix(op.Src), table: p.matrix(op.Table), program: p.program}, nil
 	case schedule.SoftmaxLoss:
-		return &softmaxLoss{k, p.matrix(op.Logits), p.matrix(op.Target), p.matrix(op.Loss), p.matrix(op.Prob), op.Grad, op.Scale, p.program}, nil
+		return &softmaxLoss{
+			kernels: k,
+			logits:  p.matrix(op.Logits),
+			target:  p.matrix(op.Target),
+			loss:    p.matrix(op.Loss),
+			prob:    p.matrix(op.Prob),
+			grad:    op.Grad,
+			scale:   op.Scale,
+			program: p.program,
+		}, nil
 	}
 	switch op.(type) {
 	case schedule.Vendor, schedule.VendorBackward:
@@ -235,7 +251,7 @@ func (p *binder) pointwise(maps []schedule.Map) work {
 			k = kernelOf(p.device.kernels, op.Op)
 			p.maps[op.Op] = k
 		}
-		m := mapped{k, p.matrix(op.Out), p.matrix(op.A), p.matrix(op.B)}
+		m := mapped{kernel: k, out: p.matrix(op.Out), a: p.matrix(op.A), b: p.matrix(op.B)}
 		flat = flat && m.out.dense()
 		for _, v := range []*matrix{&m.a, &m.b}[:op.Op.Operands()] {
 			flat = flat && v.dense() && v.rows == m.out.rows

@@ -56,7 +56,7 @@ func newScanScratch(states, vectors int) scanScratch {
 // state is the k-th of the carried states, a row for each sequence.
 func (w *scan) state(states []float32, k int) matrix {
 	n := w.batch * w.hidden
-	return matrix{states[k*n:][:n], w.hidden, w.batch, w.hidden}
+	return matrix{data: states[k*n:][:n], stride: w.hidden, rows: w.batch, cols: w.hidden}
 }
 
 // A piece is a share of a scan's channels: some units of some sequences.
@@ -67,10 +67,10 @@ type piece struct{ row, rows, unit, units int }
 func (w *scan) piece(part, parts int) piece {
 	if largest(w.batch, 1, parts)*w.hidden <= largest(w.hidden, line, parts)*w.batch {
 		from, to := span(w.batch, 1, part, parts)
-		return piece{from, to - from, 0, w.hidden}
+		return piece{row: from, rows: to - from, unit: 0, units: w.hidden}
 	}
 	from, to := span(w.hidden, line, part, parts)
-	return piece{0, w.batch, from, to - from}
+	return piece{row: 0, rows: w.batch, unit: from, units: to - from}
 }
 
 // largest is the size of the largest span.

@@ -44,9 +44,9 @@ func newRecurrence(t testing.TB, steps, batch, hidden int, train bool) *recurren
 	return r
 }
 
-// TestScanEveryWay computes h = a∘h + x and its four gradients (2.2) over many
+// TestScanSharedEveryWayIsRight computes h = a∘h + x and its four gradients (2.2) over many
 // steps, with every way to share the work.
-func TestScanEveryWay(t *testing.T) {
+func TestScanSharedEveryWayIsRight(t *testing.T) {
 	sizes := [][3]int{{4099, 1, 17}, {1, 1, 1}, {37, 3, 48}, {130, 2, 5}}
 	for _, threads := range []int{1, 2, 4} {
 		d, err := cpu.Open(cpu.Options{Threads: threads})
@@ -72,9 +72,9 @@ func TestScanEveryWay(t *testing.T) {
 	}
 }
 
-// TestScanPrepared has all workers share a scan ahead of the first run, whatever
+// TestPreparedScanTakesAllWorkers has all workers share a scan ahead of the first run, whatever
 // teams they are in later.
-func TestScanPrepared(t *testing.T) {
+func TestPreparedScanTakesAllWorkers(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 4})
 	if err != nil {
 		t.Fatal(err)

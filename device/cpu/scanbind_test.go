@@ -8,9 +8,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestScanWorkers: of a scan that memory limits half of the workers take part, or as many as
+// TestMemoryBoundScanTakesHalfTheWorkers: of a scan that memory limits half of the workers take part, or as many as
 // split time if that is more; of any other all do.
-func TestScanWorkers(t *testing.T) {
+func TestMemoryBoundScanTakesHalfTheWorkers(t *testing.T) {
 	for _, c := range []struct {
 		all, steps, cut int
 		want            int

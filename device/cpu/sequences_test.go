@@ -12,9 +12,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestSequences: a sequence comes to almost the same whether a worker runs it from end to end or workers
+// TestSequencesAloneAndSharedAgree: a sequence comes to almost the same whether a worker runs it from end to end or workers
 // share units, and where one call runs it to the same whoever does.
-func TestSequences(t *testing.T) {
+func TestSequencesAloneAndSharedAgree(t *testing.T) {
 	for _, c := range []*cell.Cell{cell.RNNTanh, cell.RNNReLU, cell.GRU, cell.LSTM, cell.LSTMPeephole} {
 		for _, train := range []bool{false, true} {
 			a := newLayer(t, c, train, 5, 37, 5, 19, []int{0, 0}, nil)
@@ -46,8 +46,8 @@ func TestSequences(t *testing.T) {
 	}
 }
 
-// TestApart: workers have sequences of their own where the nearest cache holds the weights.
-func TestApart(t *testing.T) {
+// TestNearWeightsGiveWorkersOwnSequences: workers have sequences of their own where the nearest cache holds the weights.
+func TestNearWeightsGiveWorkersOwnSequences(t *testing.T) {
 	d, err := Open(Options{Threads: 2})
 	if err != nil {
 		t.Fatal(err)

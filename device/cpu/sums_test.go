@@ -7,8 +7,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestSums wants sums of rows to be done by a product of the same rows exactly where nothing can tell.
-func TestSums(t *testing.T) {
+// TestSumsOfRowsJoinProducts wants sums of rows to be done by a product of the same rows exactly where nothing can tell.
+func TestSumsOfRowsJoinProducts(t *testing.T) {
 	const k, m, n = 70, 40, 20
 	for _, test := range []struct {
 		name  string

@@ -7,9 +7,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestTurnBack wants every other product by the same weights to go through them from their end, and the
+// TestProductsByTheSameWeightsTurnBack wants every other product by the same weights to go through them from their end, and the
 // results to be those of the first.
-func TestTurnBack(t *testing.T) {
+func TestProductsByTheSameWeightsTurnBack(t *testing.T) {
 	const rows, depth, columns, times = 7, 257, 2049, 3
 	for _, threads := range []int{1, 2, 3} {
 		d, err := Open(Options{Threads: threads})
@@ -74,7 +74,7 @@ func TestTurnBack(t *testing.T) {
 	}
 }
 
-// exactSum is an element of the products of TestTurnBack.
+// exactSum is an element of the products of TestProductsByTheSameWeightsTurnBack.
 func exactSum(row, column, depth, columns int) float32 {
 	sum := 0
 	for k := range depth {

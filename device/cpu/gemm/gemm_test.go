@@ -222,7 +222,7 @@ func (p *problem) allWays(t *testing.T, e *Engine) {
 	}
 }
 
-func TestRun(t *testing.T) {
+func TestProductsAreRight(t *testing.T) {
 	small := []int{1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 20}
 	for name, e := range engines(t) {
 		t.Run(name, func(t *testing.T) {
@@ -254,8 +254,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestBeside wants two products by the same rows as if each had been alone.
-func TestBeside(t *testing.T) {
+// TestProductBesideEqualsItAlone wants two products by the same rows as if each had been alone.
+func TestProductBesideEqualsItAlone(t *testing.T) {
 	for name, e := range engines(t) {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(9, 10))
@@ -279,8 +279,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestRunBlocks has sizes one past the blocks of the usual caches.
-func TestRunBlocks(t *testing.T) {
+// TestProductsBeyondBlocksAreRight has sizes one past the blocks of the usual caches.
+func TestProductsBeyondBlocksAreRight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
@@ -296,8 +296,8 @@ func TestRunBlocks(t *testing.T) {
 	}
 }
 
-// TestDeterministic wants the same bits from every run, and the packed strips of few rows to belong to one worker.
-func TestDeterministic(t *testing.T) {
+// TestRunsGiveTheSameBits wants the same bits from every run, and the packed strips of few rows to belong to one worker.
+func TestRunsGiveTheSameBits(t *testing.T) {
 	for name, e := range engines(t) {
 		rng := rand.New(rand.NewPCG(5, 6))
 		for form := range 4 {
@@ -314,8 +314,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestShare wants shares that tile C, and columns of packed weights that do not depend on M while M is small.
-func TestShare(t *testing.T) {
+// TestSharesTileTheResult wants shares that tile C, and columns of packed weights that do not depend on M while M is small.
+func TestSharesTileTheResult(t *testing.T) {
 	for name, e := range engines(t) {
 		for workers := 1; workers <= 9; workers++ {
 			for _, m := range []int{1, 3, 8, 9, 64, 200} {
@@ -353,7 +353,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-func TestNoAllocation(t *testing.T) {
+func TestRunAllocatesNothing(t *testing.T) {
 	e := New(simd.Best(), 0)
 	rng := rand.New(rand.NewPCG(7, 8))
 	for form := range 8 {

@@ -46,8 +46,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestCap: a name caps the machine's level, and one that cannot be followed is told.
-func TestCap(t *testing.T) {
+// TestNameCapsLevel: a name caps the machine's level, and one that cannot be followed is told.
+func TestNameCapsLevel(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		machine Level
@@ -116,7 +116,7 @@ const (
 	tanhULPs    = 2.6
 )
 
-func TestPointwise(t *testing.T) {
+func TestPointwiseWithinBounds(t *testing.T) {
 	type unary = func(dst, a []float32)
 	type binary = func(dst, a, b []float32)
 	relu := func(x float64) float64 { return max(x, 0) }
@@ -189,8 +189,8 @@ func TestPointwise(t *testing.T) {
 	})
 }
 
-// TestTanhGrad rounds once or twice, so its bound is of the operands.
-func TestTanhGrad(t *testing.T) {
+// TestTanhGradWithinBound rounds once or twice, so its bound is of the operands.
+func TestTanhGradWithinBound(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		for n := range 100 {
@@ -210,7 +210,7 @@ func TestTanhGrad(t *testing.T) {
 	})
 }
 
-func TestReductions(t *testing.T) {
+func TestReductionsWithinBounds(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		rng := rand.New(rand.NewPCG(5, 6))
 		for n := range 200 {
@@ -249,8 +249,8 @@ func TestReductions(t *testing.T) {
 	})
 }
 
-// TestAccuracy sweeps every exponent of both signs, infinities and NaN.
-func TestAccuracy(t *testing.T) {
+// TestAccuracyOverAllExponents sweeps every exponent of both signs, infinities and NaN.
+func TestAccuracyOverAllExponents(t *testing.T) {
 	step := uint64(997) // a prime, so that all low bits occur
 	if testing.Short() {
 		step = 99991
@@ -308,7 +308,7 @@ func TestAccuracy(t *testing.T) {
 	})
 }
 
-func TestTile(t *testing.T) {
+func TestTilesOfEveryShapeAreRight(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		rng := rand.New(rand.NewPCG(7, 8))
 		for m := 1; m <= k.MaxRows(); m++ {
@@ -420,9 +420,9 @@ func TestHalvesAreExact(t *testing.T) {
 	})
 }
 
-// TestNarrow holds Narrow, and then Widen, of every level to rounding in double precision: every half and its neighbours,
+// TestNarrowRoundsToEven holds Narrow, and then Widen, of every level to rounding in double precision: every half and its neighbours,
 // the middles between them, and what is beyond.
-func TestNarrow(t *testing.T) {
+func TestNarrowRoundsToEven(t *testing.T) {
 	var src []float32
 	add := func(x float32) {
 		src = append(src, x, math.Nextafter32(x, 100), math.Nextafter32(x, -100))
@@ -471,7 +471,7 @@ func rounded(x float64, f Format) float64 {
 	return math.Inf(int(math.Copysign(1, x)))
 }
 
-func TestDot(t *testing.T) {
+func TestDotsOfEveryShapeAreRight(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		rng := rand.New(rand.NewPCG(9, 10))
 		for m := 1; m <= k.MaxDotRows(); m++ {
@@ -513,7 +513,7 @@ func TestDot(t *testing.T) {
 	})
 }
 
-func TestMoves(t *testing.T) {
+func TestMovesKeepEveryElement(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		rng := rand.New(rand.NewPCG(11, 12))
 		for _, rows := range []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33} {
@@ -640,9 +640,9 @@ func BenchmarkPointwise(b *testing.B) {
 	}
 }
 
-// TestSumRows sums rows of equal terms, which added one by one would all be rounded the same way: few rows
+// TestSumRowsOfEqualTermsIsExactEnough sums rows of equal terms, which added one by one would all be rounded the same way: few rows
 // and many, fewer columns than go at a time and more, with others beside them.
-func TestSumRows(t *testing.T) {
+func TestSumRowsOfEqualTermsIsExactEnough(t *testing.T) {
 	eachLevel(t, func(t *testing.T, k *Kernels) {
 		for _, size := range [][2]int{{1, 1}, {3, 7}, {16, 40}, {17, 33}, {256, 9}, {257, 20}, {60001, 5}} {
 			rows, cols := size[0], size[1]

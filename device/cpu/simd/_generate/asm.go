@@ -26,8 +26,22 @@ type level struct {
 // The levels. A tile's accumulators, its row of B and one or all of its values of A must fit
 // into the registers.
 var levels = []level{
-	{"AVX2", "avx2", 8, 16, []int{0, 6, 3, 2, 1, 1, 1}, 2},
-	{"AVX512", "avx512", 16, 32, []int{0, 8, 8, 8, 6, 5, 4, 3, 3}, 4},
+	{
+		name:    "AVX2",
+		file:    "avx2",
+		width:   8,
+		regs:    16,
+		tiles:   []int{0, 6, 3, 2, 1, 1, 1},
+		dotRows: 2,
+	},
+	{
+		name:    "AVX512",
+		file:    "avx512",
+		width:   16,
+		regs:    32,
+		tiles:   []int{0, 8, 8, 8, 6, 5, 4, 3, 3},
+		dotRows: 4,
+	},
 }
 
 // asm writes functions for one level. Its methods hide the difference between the levels;
