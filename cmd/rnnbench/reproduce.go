@@ -152,7 +152,7 @@ func (p *program) several(ctx context.Context, cmd *cobra.Command, f *sweepFlags
 		if err != nil {
 			return err
 		}
-		was, err := fromManifest(s.Config)
+		was, err := config.FromJSON(s.Config)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Dir, err)
 		}

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -187,42 +184,6 @@ func (s *settings) resolve(p *program, base ...config.Layer) (config.Config, err
 func (s *settings) dir(p *program) (string, error) {
 	c, err := s.resolve(p)
 	return c.Dir, err
-}
-
-// fromManifest reads the configuration that a manifest keeps.
-func fromManifest(data json.RawMessage) (config.Layer, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var tree map[string]any
-	if err := d.Decode(&tree); err != nil {
-		return config.Layer{}, err
-	}
-	delete(tree, "output") // where the run was is not where it has to be
-	text, err := toml.Marshal(plain(tree))
-	if err != nil {
-		return config.Layer{}, err
-	}
-	return config.Parse(text, "the run's configuration")
-}
-
-// plain turns JSON's numbers into those of TOML.
-func plain(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k := range v {
-			v[k] = plain(v[k])
-		}
-	case []any:
-		for i := range v {
-			v[i] = plain(v[i])
-		}
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		return v.String()
-	}
-	return v
 }
 
 // options are those of the CPU that the settings ask for.

@@ -197,7 +197,7 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 		return config.Config{}, nil, &failure{exitError, fmt.Errorf("run %s cannot be resumed: cannot read its settings from manifest.json", f.resume),
 			"rnnbench show " + f.resume + " can still read the records"}
 	}
-	was, err := fromManifest(m.Config)
+	was, err := config.FromJSON(m.Config)
 	if err != nil {
 		return config.Config{}, nil, fmt.Errorf("run %s: %w", m.Run, err)
 	}

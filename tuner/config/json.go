@@ -1,0 +1,44 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// FromJSON reads the configuration that a manifest keeps.
+func FromJSON(data json.RawMessage) (Layer, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var tree map[string]any
+	if err := d.Decode(&tree); err != nil {
+		return Layer{}, err
+	}
+	delete(tree, "output") // where the run was is not where it has to be
+	text, err := toml.Marshal(plain(tree))
+	if err != nil {
+		return Layer{}, err
+	}
+	return Parse(text, "the run's configuration")
+}
+
+// plain turns JSON's numbers into those of TOML.
+func plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = plain(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		return v.String()
+	}
+	return v
+}
