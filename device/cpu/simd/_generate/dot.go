@@ -11,26 +11,33 @@ var dotCols = []int{1, 4}
 
 func dotName(l level, rows, cols int) string { return fmt.Sprintf("dot%dx%d%s", rows, cols, l.name) }
 
+// A dotter writes the kernels of Dot.
+type dotter struct {
+	*asm
+	m, n int
+	sets int // of sums, which hide the latency of FMA
+}
+
 func dots(a *asm) {
 	for m := 1; m <= a.dotRows; m++ {
 		for _, n := range dotCols {
-			a.dot(m, n)
+			d := dotter{asm: a, m: m, n: n, sets: 1}
+			for d.sets < 4 && m*n*d.sets < 8 {
+				d.sets *= 2
+			}
+			d.kernel()
 		}
 	}
 }
 
-// dot writes the kernel of one shape: m·n sums of vectors, added across lanes at the end.
-func (a *asm) dot(m, n int) {
+// kernel writes the kernel of one shape: m·n sums of vectors, added across lanes at the end.
+func (a *dotter) kernel() {
+	m, n, sets := a.m, a.n, a.sets
 	a.begin(fmt.Sprintf("dot%dx%d", m, n), "(t *Dot)", fmt.Sprintf("is the Dot of %d rows and %d columns.", m, n))
 	t := a.Load(a.Param("t"), a.GP64())
 	A := a.rows(a.sliceField(t, "A"), a.bytes(t, "ARow"), m)
 	B := a.rows(a.sliceField(t, "B"), a.bytes(t, "BRow"), n)
 	k := a.field(t, "K")
-	sets := 1
-	for sets < 4 && m*n*sets < 8 {
-		sets *= 2
-	}
-	acc := func(set, row, col int) int { return (set*m+row)*n + col }
 	free := sets * m * n
 	if free+m+1 > a.regs {
 		panic(dotName(a.level, m, n) + ": out of registers")
@@ -45,7 +52,7 @@ func (a *asm) dot(m, n int) {
 		for c := range n {
 			load(B.at(c, disp), a.phys(free+m))
 			for r := range m {
-				a.VFMADD231PS(a.phys(free+m), a.phys(free+r), a.phys(acc(set, r, c)))
+				a.VFMADD231PS(a.phys(free+m), a.phys(free+r), a.phys(a.acc(set, r, c)))
 			}
 		}
 	}
@@ -92,26 +99,66 @@ func (a *asm) dot(m, n int) {
 			a.VADDPS(a.phys(s*m*n+i), a.phys(i), a.phys(i))
 		}
 	}
+	a.store(t, free)
+	a.end()
+}
+
+// store stores or adds the sums to C, with register free for what is between.
+func (a *dotter) store(t reg.Register, free int) {
+	m, n := a.m, a.n
 	c := a.sliceField(t, "C")
 	crow := a.bytes(t, "CRow")
 	add := a.GP8()
 	a.Load(a.Param("t").Dereference(t).Field("Accumulate"), add)
 	C := a.rows(c, crow, m)
-	tmp := func(s reg.Spec) reg.Physical { return reg.LookupPhysical(reg.KindVector, reg.Index(free), s) }
-	as := func(i int, s reg.Spec) reg.Physical { return reg.LookupPhysical(reg.KindVector, reg.Index(i), s) }
+	a.addLanes(free)
+	a.TESTB(add, add)
+	a.JZ(operand.LabelRef("store"))
+	for r := range m {
+		x := a.part(a.acc(0, r, 0), reg.S128)
+		if n == 4 {
+			a.VADDPS(C.at(r, 0), x, x)
+		} else {
+			a.VADDSS(C.at(r, 0), x, x)
+		}
+	}
+	a.Label("store")
+	for r := range m {
+		x := a.part(a.acc(0, r, 0), reg.S128)
+		if n == 4 {
+			a.VMOVUPS(x, C.at(r, 0))
+		} else {
+			a.VMOVSS(x, C.at(r, 0))
+		}
+	}
+}
+
+// acc is the register of a sum.
+func (a *dotter) acc(set, row, col int) int { return (set*a.m+row)*a.n + col }
+
+// part is the lower part of register i.
+func (a *dotter) part(i int, s reg.Spec) reg.Physical {
+	return reg.LookupPhysical(reg.KindVector, reg.Index(i), s)
+}
+
+// addLanes adds the lanes of each sum, with register free for what is between, and leaves the sums of a row in
+// the first one.
+func (a *dotter) addLanes(free int) {
+	m, n := a.m, a.n
+	tmp := func(s reg.Spec) reg.Physical { return a.part(free, s) }
 	for r := range m {
 		for j := range n {
-			i := acc(0, r, j)
+			i := a.acc(0, r, j)
 			if a.wide() {
-				a.VEXTRACTF64X4(operand.U8(1), as(i, reg.S512), tmp(reg.S256))
-				a.VADDPS(tmp(reg.S256), as(i, reg.S256), as(i, reg.S256))
-				a.VEXTRACTF32X4(operand.U8(1), as(i, reg.S256), tmp(reg.S128))
+				a.VEXTRACTF64X4(operand.U8(1), a.part(i, reg.S512), tmp(reg.S256))
+				a.VADDPS(tmp(reg.S256), a.part(i, reg.S256), a.part(i, reg.S256))
+				a.VEXTRACTF32X4(operand.U8(1), a.part(i, reg.S256), tmp(reg.S128))
 			} else {
-				a.VEXTRACTF128(operand.U8(1), as(i, reg.S256), tmp(reg.S128))
+				a.VEXTRACTF128(operand.U8(1), a.part(i, reg.S256), tmp(reg.S128))
 			}
-			a.VADDPS(tmp(reg.S128), as(i, reg.S128), as(i, reg.S128))
+			a.VADDPS(tmp(reg.S128), a.part(i, reg.S128), a.part(i, reg.S128))
 		}
-		x := func(j int) reg.Physical { return as(acc(0, r, min(j, n-1)), reg.S128) }
+		x := func(j int) reg.Physical { return a.part(a.acc(0, r, min(j, n-1)), reg.S128) }
 		if n == 4 {
 			a.VHADDPS(x(1), x(0), x(0))
 			a.VHADDPS(x(3), x(2), x(2))
@@ -121,24 +168,4 @@ func (a *asm) dot(m, n int) {
 			a.VHADDPS(x(0), x(0), x(0))
 		}
 	}
-	a.TESTB(add, add)
-	a.JZ(operand.LabelRef("store"))
-	for r := range m {
-		x := as(acc(0, r, 0), reg.S128)
-		if n == 4 {
-			a.VADDPS(C.at(r, 0), x, x)
-		} else {
-			a.VADDSS(C.at(r, 0), x, x)
-		}
-	}
-	a.Label("store")
-	for r := range m {
-		x := as(acc(0, r, 0), reg.S128)
-		if n == 4 {
-			a.VMOVUPS(x, C.at(r, 0))
-		} else {
-			a.VMOVSS(x, C.at(r, 0))
-		}
-	}
-	a.end()
 }

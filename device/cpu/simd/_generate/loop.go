@@ -15,12 +15,12 @@ import (
 
 func loops(a *asm) {
 	for _, r := range loopRoutines() {
-		a.loop(r)
+		compiler{elements{a}}.loop(r)
 	}
 }
 
 // vectorField returns the offset of a field of Vector and the size of one.
-func (a *asm) vectorField(name string) (offset, size int) {
+func (a compiler) vectorField(name string) (offset, size int) {
 	s := a.pkg.Scope().Lookup("Vector").Type().Underlying().(*types.Struct)
 	sizes := types.SizesFor("gc", "amd64")
 	var fields []*types.Var
@@ -40,7 +40,7 @@ var bypass = []cell.Kind{cell.Next, cell.Saved, cell.DX, cell.DR}
 // prefetch asks, in each pass over a vector of units, for as much of a row that is to come as the
 // program reads of this one. Gates that are read side by side look like no stream to a processor, and
 // what is asked for out of order comes at half the rate: so a row of them is asked for from end to end.
-func (a *asm) prefetch(p cell.Program, v, at, i reg.GPVirtual) {
+func (a compiler) prefetch(p cell.Program, v, at, i reg.GPVirtual) {
 	refs, _ := p.Vectors() // what it reads, which come first
 	ahead, size := a.vectorField("Ahead")
 	pace, _ := a.vectorField("Pace")
@@ -89,7 +89,7 @@ func sideBySide(refs []cell.Ref, ref cell.Ref) int {
 
 // loop compiles one routine: for each row of each step a loop over vectors of units, from the first one
 // to the last, way 1, or the other way round, -1.
-func (a *asm) loop(r routine) {
+func (a compiler) loop(r routine) {
 	refs := catalog.Vectors(r.program)
 	place := map[cell.Ref]int{}
 	var names []string

@@ -7,6 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// elements writes functions of single elements, a vector of them at a time.
+type elements struct{ *asm }
+
 // exp(x) = 2ⁿ·exp(r) with n = round(x·log₂e) and |r| ≤ ln(2)/2, after Cody and Waite; exp(r) - 1 = r + r²·P(r).
 // P minimises the largest error of exp(r) - 1 relative to itself, 2⁻²⁶·² (Lawson's iteration on 400 points).
 var expPoly = []float32{0.499999981496155, 0.16666543424251182, 0.041667200713151234, 0.008366547132995427, 0.0013882516363389295}
@@ -47,7 +50,7 @@ func bs(fs ...float32) (u []uint32) {
 var reduceConsts = append(bs(log2e, ln2Hi, ln2Lo, magic, 1), bs(expPoly...)...)
 
 // split returns n as a float, n + magic, and r, which takes the place of x.
-func (a *asm) split(x reg.VecVirtual) (n, shifted, r reg.VecVirtual) {
+func (a elements) split(x reg.VecVirtual) (n, shifted, r reg.VecVirtual) {
 	shifted = a.load(a.float(magic))
 	a.VFMADD231PS(a.float(log2e), x, shifted)
 	n = a.do(a.VSUBPS, a.float(magic), shifted)
@@ -57,7 +60,7 @@ func (a *asm) split(x reg.VecVirtual) (n, shifted, r reg.VecVirtual) {
 }
 
 // poly returns the polynomial of r with the given coefficients.
-func (a *asm) poly(r operand.Op, coefficients []float32) reg.VecVirtual {
+func (a elements) poly(r operand.Op, coefficients []float32) reg.VecVirtual {
 	last := len(coefficients) - 1
 	p := a.load(a.float(coefficients[last]))
 	for i := last - 1; i >= 0; i-- {
@@ -67,7 +70,7 @@ func (a *asm) poly(r operand.Op, coefficients []float32) reg.VecVirtual {
 }
 
 // exponent returns 2ⁿ for an integer n ≥ -126 in the lanes of v.
-func (a *asm) exponent(v operand.Op) reg.VecVirtual {
+func (a elements) exponent(v operand.Op) reg.VecVirtual {
 	s := a.vec()
 	a.VPSLLD(operand.U8(23), v, s)
 	a.VPADDD(a.float(1), s, s)
@@ -75,7 +78,7 @@ func (a *asm) exponent(v operand.Op) reg.VecVirtual {
 }
 
 // exp returns exp(x) for x in [expMin, expMax] and NaN, and overwrites x.
-func (a *asm) exp(x reg.VecVirtual) reg.VecVirtual {
+func (a elements) exp(x reg.VecVirtual) reg.VecVirtual {
 	n, shifted, r := a.split(x)
 	p := a.poly(r, expPoly)
 	a.VFMADD213PS(a.float(1), r, p)
@@ -95,14 +98,14 @@ func (a *asm) exp(x reg.VecVirtual) reg.VecVirtual {
 }
 
 // clampLow returns max(x, low), NaN if x is NaN.
-func (a *asm) clampLow(x operand.Op, low float32) reg.VecVirtual {
+func (a elements) clampLow(x operand.Op, low float32) reg.VecVirtual {
 	v := a.load(a.float(low))
 	a.VMAXPS(x, v, v)
 	return v
 }
 
 // divide returns num/d for d in [1/2, 2], and overwrites num.
-func (a *asm) divide(num, d reg.VecVirtual) reg.VecVirtual {
+func (a elements) divide(num, d reg.VecVirtual) reg.VecVirtual {
 	if !a.wide() {
 		return a.do(a.VDIVPS, d, num)
 	}
@@ -116,21 +119,21 @@ func (a *asm) divide(num, d reg.VecVirtual) reg.VecVirtual {
 	return q
 }
 
-func (a *asm) and(x, y operand.Op) reg.VecVirtual {
+func (a elements) and(x, y operand.Op) reg.VecVirtual {
 	if a.wide() {
 		return a.do(a.VPANDD, x, y)
 	}
 	return a.do(a.VANDPS, x, y)
 }
 
-func (a *asm) or(x, y operand.Op) reg.VecVirtual {
+func (a elements) or(x, y operand.Op) reg.VecVirtual {
 	if a.wide() {
 		return a.do(a.VPORD, x, y)
 	}
 	return a.do(a.VORPS, x, y)
 }
 
-func (a *asm) xor(x, y operand.Op) reg.VecVirtual {
+func (a elements) xor(x, y operand.Op) reg.VecVirtual {
 	if a.wide() {
 		return a.do(a.VPXORD, x, y)
 	}
@@ -139,7 +142,7 @@ func (a *asm) xor(x, y operand.Op) reg.VecVirtual {
 
 // The functions that programs are made of. Each returns a fresh register and leaves its operands alone.
 
-func (a *asm) mathExp(x operand.Op) reg.VecVirtual {
+func (a elements) mathExp(x operand.Op) reg.VecVirtual {
 	x = a.clampLow(x, expMin)
 	v := a.load(a.float(expMax))
 	a.VMINPS(x, v, v)
@@ -147,7 +150,7 @@ func (a *asm) mathExp(x operand.Op) reg.VecVirtual {
 }
 
 // mathSigmoid is 1/(1+exp(-x)), with exp(-|x|) so that nothing overflows: exp(-|x|)/(1+exp(-|x|)) for x < 0.
-func (a *asm) mathSigmoid(x operand.Op) reg.VecVirtual {
+func (a elements) mathSigmoid(x operand.Op) reg.VecVirtual {
 	e := a.exp(a.clampLow(a.or(a.bits(bitsSign), x), expMin))
 	d := a.do(a.VADDPS, a.float(1), e)
 	num := a.vec()
@@ -166,7 +169,7 @@ func (a *asm) mathSigmoid(x operand.Op) reg.VecVirtual {
 // mathTanh is h/(1+h), the sign put back, with h = (exp(-2|x|) - 1)/2, which keeps the relative precision near 0.
 // exp(-2|x|) = 2ⁿ·exp(2r) with |r| ≤ ln(2)/4, and so h = 2ⁿ·(exp(2r)-1)/2 + (2ⁿ-1)/2, where
 // (exp(2r)-1)/2 = r + r²·2P(2r).
-func (a *asm) mathTanh(x operand.Op) reg.VecVirtual {
+func (a elements) mathTanh(x operand.Op) reg.VecVirtual {
 	r := a.clampLow(a.or(a.bits(bitsSign), x), tanMin)
 	shifted := a.load(a.float(tanMagic))
 	a.VFMADD231PS(a.float(2*log2e), r, shifted)

@@ -7,16 +7,20 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// A mover writes what moves and converts matrices.
+type mover struct{ halves }
+
 func moves(a *asm) {
-	a.stream()
-	a.pack()
-	a.transpose()
-	a.narrow()
-	a.widenAll()
+	m := mover{halves{a}}
+	m.stream()
+	m.pack()
+	m.transpose()
+	m.narrow()
+	m.widenAll()
 }
 
 // stream writes the copy that goes past the caches.
-func (a *asm) stream() {
+func (a mover) stream() {
 	a.begin("stream", "(dst, src []float32)",
 		"copies src to dst with stores that bypass the caches. dst starts at a multiple of 64 bytes; its length is a multiple of 64.")
 	d := a.Load(a.Param("dst").Base(), a.GP64()).(reg.GPVirtual)
@@ -42,7 +46,7 @@ func (a *asm) stream() {
 }
 
 // pack writes the copy of 1 or 4 strips from a matrix whose rows run along the strips.
-func (a *asm) pack() {
+func (a mover) pack() {
 	for _, strips := range []int{1, 4} {
 		a.begin(fmt.Sprintf("pack%d", strips), "(dst, src []float32, strip, stride, k int)",
 			fmt.Sprintf("is: for i := range k, s := range %d { copy(dst[s*strip+i*StripWidth:][:StripWidth], src[i*stride+s*StripWidth:]) }", strips))
@@ -75,7 +79,7 @@ func (a *asm) pack() {
 }
 
 // transpose writes the transposition of one vector's width of rows, four columns at a time.
-func (a *asm) transpose() {
+func (a mover) transpose() {
 	lanes := a.width / 4
 	a.begin("transpose", "(dst, src []float32, dstStride, srcStride, n int)",
 		fmt.Sprintf("is: for i := range n { for j := range %d { dst[i*dstStride+j] = src[j*srcStride+i] } }, for n a multiple of 4.", a.width))
@@ -128,7 +132,7 @@ func (a *asm) transpose() {
 }
 
 // narrow writes the rounding of floats to formats of 16 bits, StripWidth of them at a time, in BF16 twice as many while there are.
-func (a *asm) narrow() {
+func (a mover) narrow() {
 	for _, format := range formats[1:] {
 		a.begin("narrow"+format, "(dst, src []float32)",
 			fmt.Sprintf("stores src as %s, two to a float of dst, whose length counts for nothing. That of src is a multiple of StripWidth.", format))
@@ -183,7 +187,7 @@ func (a *asm) narrow() {
 }
 
 // pairs repeats body for each pair of rows of n floats, and moves on by both rows of floats and their halves.
-func (a *asm) pairs(n, floats, halves reg.GPVirtual, body func()) {
+func (a mover) pairs(n, floats, halves reg.GPVirtual, body func()) {
 	a.SUBQ(operand.Imm(32), n)
 	a.JLT(operand.LabelRef("odd"))
 	a.Label("pair")
@@ -197,7 +201,7 @@ func (a *asm) pairs(n, floats, halves reg.GPVirtual, body func()) {
 }
 
 // widenAll writes the inverse.
-func (a *asm) widenAll() {
+func (a mover) widenAll() {
 	for _, format := range formats[1:] {
 		a.begin("widen"+format, "(dst, src []float32)",
 			fmt.Sprintf("stores the elements of src, %s, two to a float, in dst, whose length is a multiple of StripWidth.", format))
@@ -244,7 +248,7 @@ const (
 )
 
 // upperHalf rounds floats to their upper halves, to even in the middle; NaN stays NaN.
-func (a *asm) upperHalf(x reg.VecVirtual) reg.VecVirtual {
+func (a halves) upperHalf(x reg.VecVirtual) reg.VecVirtual {
 	top := a.do(a.VPSRLD, operand.U8(16), x)
 	v, nan := a.vec(), a.vec()
 	if a.wide() {

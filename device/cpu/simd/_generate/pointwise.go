@@ -16,7 +16,7 @@ type function struct {
 	in     []string // operands
 	scalar bool     // has a scalar s
 	consts []uint32
-	body   func(a *asm, in []operand.Op, s operand.Op) operand.Op
+	body   func(a elements, in []operand.Op, s operand.Op) operand.Op
 	reduce reduction
 }
 
@@ -30,56 +30,56 @@ const (
 
 var functions = []function{
 	{name: "add", loop: "dst[i] = a[i] + b[i]", out: true, in: []string{"a", "b"},
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VADDPS, in[1], in[0]) }},
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VADDPS, in[1], in[0]) }},
 	{name: "sub", loop: "dst[i] = a[i] - b[i]", out: true, in: []string{"a", "b"},
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VSUBPS, in[1], in[0]) }},
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VSUBPS, in[1], in[0]) }},
 	{name: "mul", loop: "dst[i] = a[i] * b[i]", out: true, in: []string{"a", "b"},
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VMULPS, in[1], in[0]) }},
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.do(a.VMULPS, in[1], in[0]) }},
 	{name: "scale", loop: "dst[i] = s * a[i]", out: true, in: []string{"a"}, scalar: true,
-		body: func(a *asm, in []operand.Op, s operand.Op) operand.Op { return a.do(a.VMULPS, s, in[0]) }},
+		body: func(a elements, in []operand.Op, s operand.Op) operand.Op { return a.do(a.VMULPS, s, in[0]) }},
 	{name: "oneMinus", loop: "dst[i] = 1 - a[i]", out: true, in: []string{"a"}, consts: bs(1),
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.oneMinus(in[0]) }},
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.oneMinus(in[0]) }},
 	{name: "relu", loop: "dst[i] = max(a[i], 0)", out: true, in: []string{"a"}, consts: []uint32{0},
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.clampLow(in[0], 0) }},
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.clampLow(in[0], 0) }},
 	{name: "sigmoid", loop: "dst[i] = 1 / (1 + exp(-a[i]))", out: true, in: []string{"a"}, consts: sigmoidConsts,
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.mathSigmoid(in[0]) }},
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.mathSigmoid(in[0]) }},
 	{name: "tanh", loop: "dst[i] = tanh(a[i])", out: true, in: []string{"a"}, consts: tanhConsts,
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.mathTanh(in[0]) }},
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.mathTanh(in[0]) }},
 	{name: "sigmoidGrad", loop: "dst[i] = dy[i] * y[i] * (1 - y[i])", out: true, in: []string{"dy", "y"}, consts: bs(1),
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.sigmoidGrad(in[0], in[1]) }},
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.sigmoidGrad(in[0], in[1]) }},
 	{name: "tanhGrad", loop: "dst[i] = dy[i] * (1 - y[i]*y[i])", out: true, in: []string{"dy", "y"}, consts: bs(1),
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.tanhGrad(in[0], in[1]) }},
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.tanhGrad(in[0], in[1]) }},
 	{name: "reluGrad", loop: "dst[i] = dy[i] if y[i] > 0, else 0", out: true, in: []string{"dy", "y"}, consts: []uint32{0},
-		body: func(a *asm, in []operand.Op, _ operand.Op) operand.Op { return a.reluGrad(in[0], in[1]) }},
+		body: func(a elements, in []operand.Op, _ operand.Op) operand.Op { return a.reluGrad(in[0], in[1]) }},
 	{name: "expSum", loop: "dst[i] = exp(a[i] - s); sum += dst[i]", out: true, in: []string{"a"}, scalar: true, consts: expConsts, reduce: sum,
-		body: func(a *asm, in []operand.Op, s operand.Op) operand.Op { return a.mathExp(a.do(a.VSUBPS, s, in[0])) }},
+		body: func(a elements, in []operand.Op, s operand.Op) operand.Op { return a.mathExp(a.do(a.VSUBPS, s, in[0])) }},
 	{name: "sum", loop: "sum += a[i]", in: []string{"a"}, reduce: sum,
-		body: func(_ *asm, in []operand.Op, _ operand.Op) operand.Op { return in[0] }},
+		body: func(_ elements, in []operand.Op, _ operand.Op) operand.Op { return in[0] }},
 	{name: "most", loop: "sum = max(sum, a[i]), from -Inf", in: []string{"a"}, reduce: most,
-		body: func(_ *asm, in []operand.Op, _ operand.Op) operand.Op { return in[0] }},
+		body: func(_ elements, in []operand.Op, _ operand.Op) operand.Op { return in[0] }},
 }
 
-func (a *asm) oneMinus(x operand.Op) reg.VecVirtual {
+func (a elements) oneMinus(x operand.Op) reg.VecVirtual {
 	v := a.load(a.float(1))
 	a.VSUBPS(x, v, v)
 	return v
 }
 
-func (a *asm) sigmoidGrad(dy, y operand.Op) reg.VecVirtual {
+func (a elements) sigmoidGrad(dy, y operand.Op) reg.VecVirtual {
 	v := a.oneMinus(y)
 	w := a.do(a.VMULPS, y, dy)
 	a.VMULPS(w, v, v)
 	return v
 }
 
-func (a *asm) tanhGrad(dy, y operand.Op) reg.VecVirtual {
+func (a elements) tanhGrad(dy, y operand.Op) reg.VecVirtual {
 	v := a.load(a.float(1))
 	a.VFNMADD231PS(y, y, v)
 	a.VMULPS(dy, v, v)
 	return v
 }
 
-func (a *asm) reluGrad(dy, y operand.Op) reg.VecVirtual {
+func (a elements) reluGrad(dy, y operand.Op) reg.VecVirtual {
 	const greater = 0x1e // _CMP_GT_OQ
 	v := a.vec()
 	if a.wide() {
@@ -97,25 +97,33 @@ const infinity = 0xff800000 // -Inf
 
 func pointwise(a *asm) {
 	for _, f := range functions {
-		a.function(f)
+		elements{a}.function(f)
 	}
 }
 
-func (a *asm) function(f function) {
-	var params []string
+// params are the slices of f.
+func (f *function) params() []string {
 	if f.out {
-		params = append(params, "dst")
+		return append([]string{"dst"}, f.in...)
 	}
-	params = append(params, f.in...)
-	signature := "(" + strings.Join(params, ", ") + " []float32"
+	return f.in
+}
+
+func (f *function) signature() string {
+	s := "(" + strings.Join(f.params(), ", ") + " []float32"
 	if f.scalar {
-		signature += ", s float32"
+		s += ", s float32"
 	}
-	signature += ")"
+	s += ")"
 	if f.reduce != none {
-		signature += " (sum float32)"
+		s += " (sum float32)"
 	}
-	a.begin(f.name, signature, fmt.Sprintf("is: for i := range %s { %s }", params[0], f.loop))
+	return s
+}
+
+func (a elements) function(f function) {
+	params := f.params()
+	a.begin(f.name, f.signature(), fmt.Sprintf("is: for i := range %s { %s }", params[0], f.loop))
 
 	n := a.Load(a.Param(params[0]).Len(), a.GP64()).(reg.GPVirtual)
 	base := map[string]reg.GPVirtual{}
@@ -168,15 +176,28 @@ func (a *asm) function(f function) {
 	a.Label("tail")
 	a.ADDQ(operand.Imm(uint64(a.width)), n)
 	a.JZ(operand.LabelRef("done"))
+	a.lastElements(f, n, at, s, acc)
+	a.Label("done")
+	switch f.reduce {
+	case sum:
+		a.Store(a.horizontal(acc, a.VADDPS), a.ReturnIndex(0))
+	case most:
+		a.Store(a.horizontal(acc, a.VMAXPS), a.ReturnIndex(0))
+	}
+	a.end()
+}
+
+// lastElements emits f for the last n elements, fewer than a vector.
+func (a elements) lastElements(f function, n reg.GPVirtual, at func(string) operand.Mem, s operand.Op, acc reg.VecVirtual) {
+	var in []operand.Op
 	if a.wide() {
 		k := a.tailMask(n)
-		in = nil
 		for _, p := range f.in {
 			v := a.vec()
 			a.VMOVUPS_Z(at(p), k, v)
 			in = append(in, v)
 		}
-		out = f.body(a, in, s)
+		out := f.body(a, in, s)
 		if f.out {
 			a.VMOVUPS(out, k, at("dst"))
 		}
@@ -186,34 +207,25 @@ func (a *asm) function(f function) {
 		case most:
 			a.VMAXPS(out, acc, k, acc)
 		}
-	} else {
-		mask := a.load(a.tailMaskAt(n))
-		in = nil
-		for _, p := range f.in {
-			v := a.vec()
-			a.VMASKMOVPS(at(p), mask, v)
-			in = append(in, v)
-		}
-		out = f.body(a, in, s)
-		if f.out {
-			a.VMASKMOVPS(out, mask, at("dst"))
-		}
-		switch f.reduce {
-		case sum:
-			a.VADDPS(a.do(a.VANDPS, out, mask), acc, acc)
-		case most:
-			v := a.do(a.VMAXPS, out, acc)
-			a.VBLENDVPS(mask, v, acc, acc)
-		}
+		return
 	}
-	a.Label("done")
+	mask := a.load(a.tailMaskAt(n))
+	for _, p := range f.in {
+		v := a.vec()
+		a.VMASKMOVPS(at(p), mask, v)
+		in = append(in, v)
+	}
+	out := f.body(a, in, s)
+	if f.out {
+		a.VMASKMOVPS(out, mask, at("dst"))
+	}
 	switch f.reduce {
 	case sum:
-		a.Store(a.horizontal(acc, a.VADDPS), a.ReturnIndex(0))
+		a.VADDPS(a.do(a.VANDPS, out, mask), acc, acc)
 	case most:
-		a.Store(a.horizontal(acc, a.VMAXPS), a.ReturnIndex(0))
+		v := a.do(a.VMAXPS, out, acc)
+		a.VBLENDVPS(mask, v, acc, acc)
 	}
-	a.end()
 }
 
 // tailMask returns a mask of the low n lanes, n < 32.

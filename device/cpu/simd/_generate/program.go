@@ -13,6 +13,9 @@ import (
 	"rnnbench/rnn/cell"
 )
 
+// A compiler writes routines.
+type compiler struct{ elements }
+
 // A routine is the assembly of one program, which several cells or passes may share.
 type routine struct {
 	name    string // of the function, without level
@@ -63,13 +66,13 @@ func recurrenceRoutines() []routine { return routines(catalog.Recurrences(), "St
 
 func programs(a *asm) {
 	for _, r := range kernelRoutines() {
-		a.program(r)
+		compiler{elements{a}}.program(r)
 	}
 }
 
 // program compiles one routine: a loop over vectors of units, in which all that the program
 // computes stays in registers.
-func (a *asm) program(r routine) {
+func (a compiler) program(r routine) {
 	doc := []string{fmt.Sprintf("is %s over n units. Of v it takes", r.doc)}
 	place := map[cell.Ref]int{}
 	var names []string
@@ -111,7 +114,7 @@ func (a *asm) program(r routine) {
 }
 
 // tail emits p for the last n units, fewer than a vector.
-func (a *asm) tail(p cell.Program, n reg.GPVirtual, known map[cell.Ref]reg.VecVirtual, at func(cell.Ref) operand.Mem) {
+func (a compiler) tail(p cell.Program, n reg.GPVirtual, known map[cell.Ref]reg.VecVirtual, at func(cell.Ref) operand.Mem) {
 	if a.wide() {
 		k := a.tailMask(n)
 		a.straight(p, known, func(ref cell.Ref) reg.VecVirtual {
@@ -133,7 +136,7 @@ func (a *asm) tail(p cell.Program, n reg.GPVirtual, known map[cell.Ref]reg.VecVi
 
 // straight emits the instructions once. Vectors that are known are in registers; with few registers,
 // others are loaded again at each use.
-func (a *asm) straight(p cell.Program, known map[cell.Ref]reg.VecVirtual, load func(cell.Ref) reg.VecVirtual, store func(reg.VecVirtual, cell.Ref)) {
+func (a compiler) straight(p cell.Program, known map[cell.Ref]reg.VecVirtual, load func(cell.Ref) reg.VecVirtual, store func(reg.VecVirtual, cell.Ref)) {
 	value := map[cell.Ref]reg.VecVirtual{}
 	maps.Copy(value, known)
 	for _, in := range p {
@@ -161,7 +164,7 @@ func (a *asm) straight(p cell.Program, known map[cell.Ref]reg.VecVirtual, load f
 }
 
 // apply emits one operation into a fresh register, except that Copy returns its operand.
-func (a *asm) apply(op cell.Op, x, y operand.Op) reg.VecVirtual {
+func (a elements) apply(op cell.Op, x, y operand.Op) reg.VecVirtual {
 	switch op {
 	case cell.Zero:
 		v := a.vec()

@@ -14,14 +14,14 @@ import (
 
 func recurrences(a *asm) {
 	for _, r := range recurrenceRoutines() {
-		a.recurrence(r)
+		compiler{elements{a}}.recurrence(r)
 	}
 }
 
 // recurrence compiles one routine with its products: for each step a loop over vectors of units, whose
 // products with the state before the step stay in registers for the program. What a band of units adds
 // to its own products comes first, while the other bands' states are on their way.
-func (a *asm) recurrence(r routine) {
+func (a compiler) recurrence(r routine) {
 	refs := catalog.Vectors(r.program)
 	place := map[cell.Ref]int{}
 	var names []string
@@ -42,9 +42,9 @@ func (a *asm) recurrence(r routine) {
 	}
 	a.begin(r.name, "(s *Steps)", doc...)
 	s := a.Load(a.Param("s"), a.GP64())
-	p := &products{asm: a, gates: gates, field: func(name string) gotypes.Component { return a.Param("s").Dereference(s).Field(name) }}
+	p := &products{asm: a.asm, gates: gates, field: func(name string) gotypes.Component { return a.Param("s").Dereference(s).Field(name) }}
 	if a.wide() {
-		p.former = &former{asm: a, field: p.field}
+		p.former = &former{asm: a.asm, field: p.field}
 		p.former.begin()
 	}
 	i, n := a.GP64(), a.GP64()
