@@ -62,17 +62,20 @@ func (a halves) upperMask(to operand.Op) {
 	}
 }
 
+// What widens the two halves of a word.
+const (
+	bitsOfHalf  = 0x8fffe000 // sign, exponent, mantissa
+	firstOfPair = 1 << 13    // what multiplies the first of a pair so that it ends there, its sign above
+	upperLanes  = 0xff00
+	upRow       = 0x1p80 // what makes up for the exponents in part: all of it would be out of range in one go
+	upSums      = 0x1p32 // the rest
+)
+
 // rowOfHalves writes the kernel of one row and F16, for which widening decides: VCVTPH2PS takes two cycles for a vector on a
 // Zen 4. A shift or a product and a mask turn words of 32 bits, neighbours of a row, into floats, the first or the second of each,
 // whose exponents are too low by 112. Such a vector has every other column of two rows of B, so there are sums for the even and
 // for the odd columns, with those of even and of odd k in their halves.
 func (a tiler) rowOfHalves(strips int) {
-	const (
-		bitsOfHalf  = 0x8fffe000 // sign, exponent, mantissa
-		firstOfPair = 1 << 13    // what multiplies the first of a pair so that it ends there, its sign above
-		upperLanes  = 0xff00
-		upRow       = 0x1p80 // what makes up for the exponents in part: all of it would be out of range in one go
-	)
 	sets := 1
 	for sets < 4 && 2*strips*sets < 8 {
 		sets *= 2
@@ -154,7 +157,6 @@ func (a tiler) rowOfHalves(strips int) {
 
 // sumsOfHalves adds the sets of sums of rowOfHalves, and leaves those of each strip in order in a register.
 func (a tiler) sumsOfHalves(strips, sets int) {
-	const upSums = 0x1p32 // what makes up for the rest of the exponents
 	n := 2 * strips * sets
 	w, up, order := a.phys(n+1), a.phys(n+4), a.phys(n+5)
 	for s := sets / 2; s >= 1; s /= 2 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/types"
 	"slices"
-	"strings"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -90,21 +89,9 @@ func sideBySide(refs []cell.Ref, ref cell.Ref) int {
 // loop compiles one routine: for each row of each step a loop over vectors of units, from the first one
 // to the last, way 1, or the other way round, -1.
 func (a compiler) loop(r routine) {
-	refs := catalog.Vectors(r.program)
-	place := map[cell.Ref]int{}
-	var names []string
-	for i, ref := range refs {
-		place[ref] = i
-		names = append(names, ref.String())
-	}
-	doc := []string{
-		fmt.Sprintf("is %s over n units of each row of each step. Of v it takes", r.doc),
-		strings.Join(names, ", ") + ", and runs:", "",
-	}
-	for _, in := range r.program {
-		doc = append(doc, "\t"+in.String())
-	}
-	a.begin(r.name, "(v []Vector, at []uintptr, n, rows, steps, stream, way int)", doc...)
+	refs, place := catalog.Vectors(r.program), places(r.program)
+	a.begin(r.name, "(v []Vector, at []uintptr, n, rows, steps, stream, way int)",
+		r.describe("over n units of each row of each step. Of v it takes")...)
 	v := a.Load(a.Param("v").Base(), a.GP64()).(reg.GPVirtual)
 	at := a.Load(a.Param("at").Base(), a.GP64()).(reg.GPVirtual)
 	steps := a.Load(a.Param("steps"), a.GP64()).(reg.GPVirtual)
@@ -148,26 +135,7 @@ func (a compiler) loop(r routine) {
 	a.JLT(operand.LabelRef("tail"))
 	a.Label("loop")
 	a.prefetch(r.program, v, at, i)
-	stores := 0
-	a.straight(r.program, nil, func(ref cell.Ref) reg.VecVirtual {
-		return a.load(vector(ref))
-	},
-		func(x reg.VecVirtual, ref cell.Ref) {
-			to := vector(ref)
-			if !slices.Contains(bypass, ref.Kind) {
-				a.VMOVUPS(x, to)
-				return
-			}
-			around, stored := fmt.Sprintf("around%d", stores), fmt.Sprintf("stored%d", stores)
-			stores++
-			a.TESTQ(stream, stream)
-			a.JNZ(operand.LabelRef(around))
-			a.VMOVUPS(x, to)
-			a.JMP(operand.LabelRef(stored))
-			a.Label(around)
-			a.VMOVNTPS(x, to)
-			a.Label(stored)
-		})
+	a.straight(r.program, nil, func(ref cell.Ref) reg.VecVirtual { return a.load(vector(ref)) }, a.storing(stream, vector))
 	a.Load(a.Param("way"), more)
 	a.IMUL3Q(operand.Imm(uint64(a.width)), more, more)
 	a.ADDQ(more, i)
@@ -192,4 +160,25 @@ func (a compiler) loop(r routine) {
 	a.Label("done")
 	a.SFENCE() // orders what has bypassed the caches before the stores that announce it
 	a.end()
+}
+
+// storing returns what stores a vector. Where stream is not 0, some bypass the caches.
+func (a compiler) storing(stream reg.GPVirtual, vector func(cell.Ref) operand.Mem) func(reg.VecVirtual, cell.Ref) {
+	stores := 0
+	return func(x reg.VecVirtual, ref cell.Ref) {
+		to := vector(ref)
+		if !slices.Contains(bypass, ref.Kind) {
+			a.VMOVUPS(x, to)
+			return
+		}
+		around, stored := fmt.Sprintf("around%d", stores), fmt.Sprintf("stored%d", stores)
+		stores++
+		a.TESTQ(stream, stream)
+		a.JNZ(operand.LabelRef(around))
+		a.VMOVUPS(x, to)
+		a.JMP(operand.LabelRef(stored))
+		a.Label(around)
+		a.VMOVNTPS(x, to)
+		a.Label(stored)
+	}
 }

@@ -60,6 +60,28 @@ func camel(cell string) string {
 	return name
 }
 
+// places are where a routine finds its vectors.
+func places(p cell.Program) map[cell.Ref]int {
+	place := map[cell.Ref]int{}
+	for i, ref := range catalog.Vectors(p) {
+		place[ref] = i
+	}
+	return place
+}
+
+// describe is the comment of a routine that runs over what is said.
+func (r *routine) describe(over string) []string {
+	var names []string
+	for _, ref := range catalog.Vectors(r.program) {
+		names = append(names, ref.String())
+	}
+	doc := []string{fmt.Sprintf("is %s %s", r.doc, over), strings.Join(names, ", ") + ", and runs:", ""}
+	for _, in := range r.program {
+		doc = append(doc, "\t"+in.String())
+	}
+	return doc
+}
+
 func kernelRoutines() []routine     { return routines(catalog.Kernels(), "") }
 func loopRoutines() []routine       { return routines(catalog.Loops(), "Loop") }
 func recurrenceRoutines() []routine { return routines(catalog.Recurrences(), "Steps") }
@@ -73,18 +95,8 @@ func programs(a *asm) {
 // program compiles one routine: a loop over vectors of units, in which all that the program
 // computes stays in registers.
 func (a compiler) program(r routine) {
-	doc := []string{fmt.Sprintf("is %s over n units. Of v it takes", r.doc)}
-	place := map[cell.Ref]int{}
-	var names []string
-	for i, ref := range catalog.Vectors(r.program) {
-		place[ref] = i
-		names = append(names, ref.String())
-	}
-	doc = append(doc, strings.Join(names, ", ")+", and runs:", "")
-	for _, in := range r.program {
-		doc = append(doc, "\t"+in.String())
-	}
-	a.begin(r.name, "(v [][]float32, n int)", doc...)
+	place := places(r.program)
+	a.begin(r.name, "(v [][]float32, n int)", r.describe("over n units. Of v it takes")...)
 	table := a.Load(a.Param("v").Base(), a.GP64()).(reg.GPVirtual)
 	n := a.Load(a.Param("n"), a.GP64()).(reg.GPVirtual)
 	a.hold(programConsts(r.program)...)
