@@ -79,12 +79,14 @@ cross:
 generate:
 	$(GO) generate ./...
 
+GENERATED := ':(glob)device/cpu/simd/**/*_amd64.s' ':(glob)device/cpu/simd/**/stubs_amd64.go'
+
 ## check-generate: fails if what is committed is not what the generator writes
 check-generate:
 	rm -f device/cpu/simd/*_amd64.s device/cpu/simd/fused/*_amd64.s
 	$(GO) generate ./device/cpu/simd
-	git --no-pager diff --exit-code --stat -- device/cpu/simd
-	@new=$$(git ls-files --others --exclude-standard -- device/cpu/simd); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
+	git --no-pager diff --exit-code --stat -- $(GENERATED)
+	@new=$$(git ls-files --others --exclude-standard -- $(GENERATED)); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
 
 ## lint: gofmt, vet and staticcheck, pinned in go.mod
 lint:
