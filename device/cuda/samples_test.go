@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,7 +15,8 @@ import (
 )
 
 // Every .cu file opens by itself: its first lines include a sample of what Go puts
-// ahead of it, a configuration and a cell. The samples are of real kernels.
+// ahead of it, a configuration and a cell, and its last lines what Go puts behind it,
+// the entry that instantiates its templates. The samples are of real kernels.
 
 // kernelFiles are the .cu files of all rooms, by their paths, with what is compiled
 // of them.
@@ -37,14 +39,49 @@ func kernelFiles(t *testing.T) map[string]string {
 	return all
 }
 
-// sampleOf is where the sample for a .cu file is.
-func sampleOf(path string) string {
-	return filepath.Join(filepath.Dir(path), "sample", strings.TrimSuffix(filepath.Base(path), ".cu")+".cuh")
+// sampleOf is where the sample of what is put ahead of a .cu file is, and entryOf where
+// that of what is put behind it is.
+func sampleOf(path string) string { return besides(path, ".cuh") }
+func entryOf(path string) string  { return besides(path, "_entry.cuh") }
+
+func besides(path, end string) string {
+	return filepath.Join(filepath.Dir(path), "sample", strings.TrimSuffix(filepath.Base(path), ".cu")+end)
 }
 
-// opened is a .cu file with the lines that include its sample.
-func opened(path, body string) string {
-	return fmt.Sprintf("#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it\n#include \"sample/%s\"\n#endif\n%s", filepath.Base(sampleOf(path)), body)
+// opened is a .cu file with the lines that include its samples.
+func opened(path, body string, entry bool) string {
+	name := strings.TrimSuffix(filepath.Base(path), ".cu")
+	word := "SAMPLE_" + strings.ToUpper(name)
+	head, tail := "", ""
+	if entry {
+		head = "#define " + word + "\n"
+		tail = fmt.Sprintf("#ifdef %s\n#include \"sample/%s_entry.cuh\"\n#endif\n", word, name)
+	}
+	return fmt.Sprintf("#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it\n%s#include \"sample/%s.cuh\"\n#endif\n%s%s", head, name, body, tail)
+}
+
+// A fileSample is what Go puts ahead of a file and behind it in one kernel.
+type fileSample struct{ of, before, after string }
+
+// sampleIn is the sample for a file in the first kernel that has it. What it takes from
+// other files, by their paths, it includes.
+func sampleIn(kernels []text, path, body string, others map[string]string) (fileSample, bool) {
+	include := func(s string) string {
+		for other, text := range others {
+			name := filepath.Base(other)
+			if filepath.Dir(other) != filepath.Dir(path) {
+				name = "../" + other
+			}
+			s = strings.Replace(s, text, fmt.Sprintf("#include \"../%s\"\n", name), 1)
+		}
+		return s
+	}
+	for _, k := range kernels {
+		if before, after, ok := strings.Cut(strings.TrimPrefix(k.body, codegen.Common()), body); ok {
+			return fileSample{of: k.of, before: include(before), after: include(after)}, true
+		}
+	}
+	return fileSample{}, false
 }
 
 // limitTexts are the kernels that measure a GPU, which no schedule has.
@@ -74,26 +111,34 @@ func limitTexts(t *testing.T) (all []text) {
 func TestSamples(t *testing.T) {
 	files := kernelFiles(t)
 	kernels := append(compileAll(t).kernels, limitTexts(t)...)
-	for path, body := range files {
-		sample := ""
-		for _, k := range kernels {
-			if before, _, ok := strings.Cut(strings.TrimPrefix(k.body, codegen.Common()), body); ok {
-				for other, text := range files { // a room's files include each other
-					name := filepath.Base(other)
-					if filepath.Dir(other) != filepath.Dir(path) {
-						name = "../" + other
-					}
-					before = strings.Replace(before, text, fmt.Sprintf("#include \"../%s\"\n", name), 1)
-				}
-				sample = fmt.Sprintf("// What Go puts ahead of %s for one kernel. TestSamples writes it with -update, of:\n// %s\n#define CONFIGURED\n#include \"../../codegen/intrinsics.cu\"\n#include \"../../codegen/common.cu\"\n%s", filepath.Base(path), k.of, before)
-				break
-			}
+	headers, err := filepath.Glob("*/*.cuh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	included := maps.Clone(files) // by what a kernel has ahead of its own file
+	for _, path := range headers {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if sample == "" {
+		included[path] = string(data)
+	}
+	for path, body := range files {
+		sample, ok := sampleIn(kernels, path, body, included)
+		if !ok {
 			t.Errorf("no kernel has %s", path)
 			continue
 		}
-		for file, want := range map[string]string{sampleOf(path): sample, path: opened(path, body)} {
+		entry := strings.TrimSpace(sample.after) != ""
+		want := map[string]string{
+			sampleOf(path): fmt.Sprintf("// What Go puts ahead of %s for one kernel. TestSamples writes it with -update, of:\n// %s\n#define CONFIGURED\n#include \"../../codegen/intrinsics.cu\"\n#include \"../../codegen/common.cu\"\n%s",
+				filepath.Base(path), sample.of, sample.before),
+			path: opened(path, body, entry),
+		}
+		if entry {
+			want[entryOf(path)] = fmt.Sprintf("// What Go puts behind %s for the kernel of sample/%s.\n%s", filepath.Base(path), filepath.Base(sampleOf(path)), sample.after)
+		}
+		for file, want := range want {
 			if *update {
 				if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 					t.Fatal(err)
@@ -141,14 +186,17 @@ func expanded(t *testing.T, path string) string {
 	})
 }
 
-// TestSamplesCompile compiles each file as it opens, for the oldest GPU that kernels
-// are for and for Hopper.
+// TestSamplesCompile compiles each file as it opens, with a kernel that instantiates its
+// templates, for the oldest GPU that kernels are for and for Hopper.
 func TestSamplesCompile(t *testing.T) {
 	old, hopper := compilerFor(t, 80), hopper(t)
 	for path := range kernelFiles(t) {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			text := expanded(t, path)
+			if !strings.Contains(text, "__global__") {
+				t.Error("it has no kernel: templates are not compiled")
+			}
 			if _, err := hopper.Compile(filepath.Base(path), text); err != nil {
 				t.Errorf("for Hopper: %v", err)
 			}

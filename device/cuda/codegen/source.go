@@ -28,11 +28,15 @@ func Text(files embed.FS, name string) string {
 	return Body(string(text))
 }
 
-// Body is a kernel's file without its first lines, by which it includes a sample of
-// what is put ahead of it.
+// Body is a kernel's file without its first and last lines, by which it includes a
+// sample of what is put ahead of it and behind it.
 func Body(text string) string {
-	if strings.HasPrefix(text, "#ifndef CONFIGURED") {
-		_, text, _ = strings.Cut(text, "#endif\n")
+	if !strings.HasPrefix(text, "#ifndef CONFIGURED") {
+		return text
+	}
+	_, text, _ = strings.Cut(text, "#endif\n")
+	if i := strings.LastIndex(text, "#ifdef SAMPLE_"); i >= 0 {
+		text = text[:i]
 	}
 	return text
 }

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_PACK_OPERAND
 #include "sample/pack_operand.cuh"
 #endif
 // Pieces of right factors, as split_fp16.cu multiplies them.
@@ -43,3 +44,6 @@ __device__ __forceinline__ void right_pieces(int terms, int columns, const float
     }
   }
 }
+#ifdef SAMPLE_PACK_OPERAND
+#include "sample/pack_operand_entry.cuh"
+#endif

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_SCALES
 #include "sample/scales.cuh"
 #endif
 // Scales of factors that are split in halves (split.cu, split_fp16.cu): powers of two, so
@@ -75,3 +76,6 @@ __device__ __forceinline__ float scale_of(const float* tail, float* to) {
   if (blockIdx.x == 0 && blockIdx.y == 0 && tid == 0) to[0] = exponent;
   return power(exponent);
 }
+#ifdef SAMPLE_SCALES
+#include "sample/scales_entry.cuh"
+#endif

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_SKINNY
 #include "sample/skinny.cuh"
 #endif
 // A product of few rows on tensor cores. The right factor is packed in the order
@@ -138,3 +139,6 @@ template <class Out> __device__ __forceinline__ void narrow_product(const Out& o
     out.write(r, u, ahead[e], z);
   }
 }
+#ifdef SAMPLE_SKINNY
+#include "sample/skinny_entry.cuh"
+#endif

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_SPLIT_K
 #include "sample/split_k.cuh"
 #endif
 // add_parts: to = the sum of parts of a product, or of a factor's rows, in order; with add, added to what is there.
@@ -18,3 +19,6 @@ __device__ __forceinline__ void add_parts(int rows, int cols, int parts, const f
     store<V>(at, sum);
   }
 }
+#ifdef SAMPLE_SPLIT_K
+#include "sample/split_k_entry.cuh"
+#endif

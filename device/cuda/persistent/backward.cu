@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_BACKWARD
 #include "sample/backward.cuh"
 #endif
 // The gradient of a layer over all steps of time in a group of blocks, from the
@@ -217,3 +218,6 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   if (SPREAD) words.finish((batch + together - 1) / together * steps);
   if (PUSHED) cluster_barrier();
 }
+#ifdef SAMPLE_BACKWARD
+#include "sample/backward_entry.cuh"
+#endif

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_BACKWARD_BULK
 #include "sample/backward_bulk.cuh"
 #endif
 // The gradient of a layer over all steps of time, from the last to the first, in a
@@ -307,3 +308,6 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   control[1] = 0;
   for (int i = 0; i < all * CLUSTER; i++) counters[i * 32] = 0;
 }
+#ifdef SAMPLE_BACKWARD_BULK
+#include "sample/backward_bulk_entry.cuh"
+#endif

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_BACKWARD_MMA
 #include "sample/backward_mma.cuh"
 #endif
 // The product of a block's gradients with its weights on tensor cores: a warp has
@@ -129,3 +130,6 @@ template <class Cell> struct Product {
     }
   }
 };
+#ifdef SAMPLE_BACKWARD_MMA
+#include "sample/backward_mma_entry.cuh"
+#endif

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_BACKWARD_SIMT
 #include "sample/backward_simt.cuh"
 #endif
 // The product of a block's gradients with its weights, without tensor cores. A
@@ -87,3 +88,6 @@ template <class Cell> struct Product {
     }
   }
 };
+#ifdef SAMPLE_BACKWARD_SIMT
+#include "sample/backward_simt_entry.cuh"
+#endif

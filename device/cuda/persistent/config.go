@@ -64,7 +64,7 @@ func LaunchForward(t *launch.Target, op schedule.Persistent, form Config, contro
 	}
 	name := codegen.KernelName("persistent", form.variant.Name, op.Cell.Name, op.Hidden())
 	write := func() codegen.Source {
-		text := "constexpr int " + form.sizes + ";\n" + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t)) + form.variant.text()
+		text := configure(form.sizes, form.variant.config...) + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t)) + form.variant.text()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s"+
 			"(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s(cell, steps, batch, control, trouble);\n}\n",
 			form.threads, name, codegen.Params(groups), codegen.WeightParams(len(op.R)), codegen.Members(groups, len(op.R)), form.variant.entry)

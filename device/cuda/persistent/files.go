@@ -10,12 +10,22 @@ import (
 	"rnnbench/device/cuda/codegen"
 )
 
-//go:embed *.cu *.tpl
+//go:embed *.cu *.cuh *.tpl
 var kernels embed.FS
 
 // file is a kernel of this package with words defined.
 func file(name string, defines ...any) codegen.Source {
 	return codegen.File(kernels, name, defines...)
+}
+
+// configure is the struct of a kernel's configuration, spelled as its fields, with the
+// headers that say what these are.
+func configure(fields string, headers ...string) string {
+	text := "struct Config { static constexpr int " + fields + "; };\n"
+	for _, h := range headers {
+		text += codegen.Text(kernels, h+".cuh")
+	}
+	return text
 }
 
 // GridBarrier is the text of a barrier of all blocks of a grid.

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_FRAGMENTS
 #include "sample/fragments.cuh"
 #endif
 // What kernels of layers on tensor cores share: see mma.cu. A fragment of a
@@ -167,3 +168,6 @@ __device__ __forceinline__ unsigned word_of(float fresh, float other, bool odd, 
   put_factor(high, other);
   return PAIR == 1 ? bits_of(low) : bits_of(low) | bits_of(high) << 16;
 }
+#ifdef SAMPLE_FRAGMENTS
+#include "sample/fragments_entry.cuh"
+#endif

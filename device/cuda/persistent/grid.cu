@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_GRID
 #include "sample/grid.cuh"
 #endif
 // barrier holds every block of the grid until all have come, for the nth time,
@@ -82,3 +83,6 @@ __device__ __forceinline__ void products(const W* weights, int rows, int length,
     if (lane % each == 0 && first + value % SAMPLES < count) sums[(row + value / SAMPLES) * chunk + first + value % SAMPLES] = sum[0];
   }
 }
+#ifdef SAMPLE_GRID
+#include "sample/grid_entry.cuh"
+#endif

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_MMA
 #include "sample/mma.cuh"
 #endif
 // A layer over all steps of time in a group of blocks, its weights in registers
@@ -207,3 +208,6 @@ __device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch
   else if (SENT) cluster_barrier();
   if (CLOCKS && blockIdx.x == 0 && (my.tid == 0 || my.tid == THREADS - 32)) clock.tell(cell, batch, my.tid == 0 ? 0 : PHASES, steps);
 }
+#ifdef SAMPLE_MMA
+#include "sample/mma_entry.cuh"
+#endif

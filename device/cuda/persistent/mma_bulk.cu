@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_MMA_BULK
 #include "sample/mma_bulk.cuh"
 #endif
 // A layer over all steps of time in a group of blocks from all over the GPU, its
@@ -178,3 +179,6 @@ __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int 
   control[1] = 0;
   for (int i = 0; i < all; i++) counters[i * 32] = 0;
 }
+#ifdef SAMPLE_MMA_BULK
+#include "sample/mma_bulk_entry.cuh"
+#endif

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_MMA_LAYER
 #include "sample/mma_layer.cuh"
 #endif
 // What mma.cu, mma_poll.cu and mma_bulk.cu share: the weights, products, sums and cells
@@ -94,3 +95,6 @@ struct Fixed {
     Cell::rest(gate, x + GATES, constants, state, saved);
   }
 };
+#ifdef SAMPLE_MMA_LAYER
+#include "sample/mma_layer_entry.cuh"
+#endif

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_MMA_POLL
 #include "sample/mma_poll.cuh"
 #endif
 // A layer over all steps of time in a group of blocks from all over the GPU, its
@@ -236,3 +237,6 @@ __device__ __forceinline__ void mma_poll_layer(const Cell& cell, int steps, int 
   }
   pull<BOUNDED != 0>(cell, steps, batch, control, trouble);
 }
+#ifdef SAMPLE_MMA_POLL
+#include "sample/mma_poll_entry.cuh"
+#endif

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_RECURRENCE
 #include "sample/recurrence.cuh"
 #endif
 // What kernels with recurrent weights on chip share. A cell comes as a struct
@@ -225,3 +226,6 @@ template <int N, int THREADS> struct Exchange {
     control[0] = before + exchanges;
   }
 };
+#ifdef SAMPLE_RECURRENCE
+#include "sample/recurrence_entry.cuh"
+#endif

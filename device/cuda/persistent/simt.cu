@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_SIMT
 #include "sample/simt.cuh"
 #endif
 // A layer over all steps of time in a group of blocks, its weights in registers
@@ -319,3 +320,6 @@ template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cel
   else if (SENT) cluster_barrier();
   if (CLOCKS && blockIdx.x == 0 && (tid == 0 || tid == THREADS - 32)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);
 }
+#ifdef SAMPLE_SIMT
+#include "sample/simt_entry.cuh"
+#endif

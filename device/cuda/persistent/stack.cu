@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_STACK
 #include "sample/stack.cuh"
 #endif
 // Layers upon each other over all steps of time, as one kernel: each has blocks of
@@ -361,3 +362,6 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
     if (wide(cell, batch, control, trouble)) return stack_layer<FIRST, false>(cell, beneath, layer, steps, batch, control, trouble);
   stack_layer<FIRST, BOUNDED != 0>(cell, beneath, layer, steps, batch, control, trouble);
 }
+#ifdef SAMPLE_STACK
+#include "sample/stack_entry.cuh"
+#endif

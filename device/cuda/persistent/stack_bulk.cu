@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_STACK_BULK
 #include "sample/stack_bulk.cuh"
 #endif
 // Layers upon each other as in stack.cu, for many sequences: a group's h of SAMPLES
@@ -367,3 +368,6 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
   if (CLOCKS && group == 0 && rank == 0 && (role < 2 ? mine : lane) == 0 && warp % 4 < 3) clock.tell(cell, batch, (role < 2 ? role : 2 + warp % 4) * PHASES, steps);
   cluster_barrier();  // or the other block may end before what this one sends it
 }
+#ifdef SAMPLE_STACK_BULK
+#include "sample/stack_bulk_entry.cuh"
+#endif

@@ -33,7 +33,7 @@ func LaunchStack(t *launch.Target, st *Stack, meeting uint64) launch.Command {
 	}
 	name := codegen.KernelName(kernel, len(st.layers), op.Cell.Name, op.Hidden())
 	write := func() codegen.Source {
-		text := "constexpr int " + sizes + ";\n" + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t))
+		text := configure(sizes, kernel) + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t))
 		return codegen.Source{Name: name, Text: text + file("fragments").Text + file(kernel).Text + st.entry(name, groups)}
 	}
 	args := []uint64{uint64(op.Steps), uint64(st.batch), meeting, t.Status()}

@@ -18,8 +18,9 @@ type Variant struct {
 	Exchange   string // how its blocks exchange what the next step needs
 	Clusters   bool   // it takes clusters of blocks, from compute capability 9.0 on
 
-	files []string // its text, in this order
-	entry string   // the function that runs a layer
+	config []string // the headers that say what it is configured by
+	files  []string // its text, in this order
+	entry  string   // the function that runs a layer
 }
 
 const (
@@ -39,48 +40,56 @@ var (
 		Name: "simt", Strategies: []int{inClusters, overGrid},
 		Multiply: "fused multiply-adds; threads share the columns of a unit",
 		Exchange: pushes,
+		config:   []string{"simt"},
 		files:    []string{"simt"}, entry: "simt_layer",
 	}
 	mmaVariant = &Variant{
 		Name: "mma", Strategies: []int{inClusters, overGrid},
 		Multiply: "tensor cores; warps share the columns of a band of units",
 		Exchange: pushes,
+		config:   []string{"mma_layer", "mma"},
 		files:    []string{"fragments", "mma_layer", "mma"}, entry: "mma_layer",
 	}
 	pollVariant = &Variant{
 		Name: "mma-poll", Strategies: []int{byPolling},
 		Multiply: "tensor cores; each warp reads the states that it multiplies",
 		Exchange: "each warp polls the words that it needs in the L2 cache",
+		config:   []string{"mma_layer", "mma_poll"},
 		files:    []string{"fragments", "mma_layer", "mma_poll"}, entry: "mma_poll_layer",
 	}
 	bulkVariant = &Variant{
 		Name: "mma-bulk", Strategies: []int{inBulk}, Clusters: true,
 		Multiply: "tensor cores; groups take turns with several parts of the sequences",
 		Exchange: "the copy engine copies all states of a turn",
+		config:   []string{"mma_layer", "mma_bulk"},
 		files:    []string{"fragments", "mma_layer", "mma_bulk"}, entry: "mma_bulk_layer",
 	}
 	wholeRowVariant = &Variant{
 		Name: "wholerow", Strategies: []int{inWholeRows}, Clusters: true,
 		Multiply: "tensor cores; a warp has whole rows of four units, of cells with three or four gates",
 		Exchange: "pushed to the blocks of a cluster",
+		config:   []string{"wholerow"},
 		files:    []string{"fragments", "wholerow"}, entry: "wholerow_layer",
 	}
 	backwardSIMTVariant = &Variant{
 		Name: "backward-simt", Backward: true, Strategies: []int{inClusters, overGrid},
 		Multiply: "fused multiply-adds; each block forms its part of every unit's gradient",
 		Exchange: partials,
+		config:   []string{"backward", "backward_simt"},
 		files:    []string{"backward_simt", "backward"}, entry: "back_layer",
 	}
 	backwardMMAVariant = &Variant{
 		Name: "backward-mma", Backward: true, Strategies: []int{inClusters, overGrid},
 		Multiply: "tensor cores; each block forms its part of every unit's gradient",
 		Exchange: partials,
+		config:   []string{"backward", "backward_mma"},
 		files:    []string{"backward_mma", "backward"}, entry: "back_layer",
 	}
 	backwardBulkVariant = &Variant{
 		Name: "backward-bulk", Backward: true, Strategies: []int{inBulk}, Clusters: true,
 		Multiply: "tensor cores; each cluster gathers the gradients of all gates",
 		Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
+		config:   []string{"backward_bulk"},
 		files:    []string{"fragments", "backward_bulk"}, entry: "back_layer",
 	}
 )
@@ -88,7 +97,7 @@ var (
 // Feasible reports whether a GPU can run the variant, whatever the layer.
 func (v *Variant) Feasible(p driver.Properties) bool { return !v.Clusters || p.Capability >= 90 }
 
-// text is that of the variant's kernel, without what it is configured by.
+// text is that of the variant's kernel, without its configuration and its cell.
 func (v *Variant) text() string {
 	var b strings.Builder
 	for _, f := range v.files {

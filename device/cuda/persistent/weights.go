@@ -37,7 +37,8 @@ func PackFragments(t *launch.Target, op schedule.Pack) launch.Command {
 	}
 	from, to, exact := t.Element(op.Src), t.Element(op.Dst), ints.FromBool(t.Precision == schedule.FP32)
 	s := t.Source(func() codegen.Source {
-		head := fmt.Sprintf("typedef %v FROM;\ntypedef %v W;\nenum { SPREAD = 0, ORDERED = 0, BAND = 16, EXACT = %d };\n", from, to, exact)
+		head := configure(codegen.Constants("SPREAD", 0, "ORDERED", 0, "BAND", 16, "EXACT", exact), "pack_fragments") +
+			fmt.Sprintf("typedef %v FROM;\ntypedef %v W;\n", from, to)
 		return codegen.Source{Name: "arrange", Text: head + file("recurrence").Text + file("fragments").Text + file("pack_fragments").Text}
 	}, "arrange ", from, to, exact)
 	quads := int(FragmentBytes(hidden, to) / 16)

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_WHOLEROW
 #include "sample/wholerow.cuh"
 #endif
 // A layer over all steps of time in clusters of blocks, with products on tensor
@@ -225,3 +226,6 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
   cluster_barrier();
   if (CLOCKS && blockIdx.x == 0 && (tid == 0 || tid == THREADS - 32)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);
 }
+#ifdef SAMPLE_WHOLEROW
+#include "sample/wholerow_entry.cuh"
+#endif

@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_LINEAR
 #include "sample/linear.cuh"
 #endif
 // Linear recurrences: their steps composed to one, and what their kernels share.
@@ -67,3 +68,6 @@ struct patience {
 __device__ __forceinline__ word tagged(float v, unsigned run) { return (word)run << 32 | __float_as_uint(v); }
 __device__ __forceinline__ bool of(word w, unsigned run) { return (unsigned)(w >> 32) == run; }
 __device__ __forceinline__ float number(word w) { return __uint_as_float((unsigned)w); }
+#ifdef SAMPLE_LINEAR
+#include "sample/linear_entry.cuh"
+#endif

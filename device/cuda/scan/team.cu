@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_TEAM
 #include "sample/team.cuh"
 #endif
 // A linear recurrence of few channels in one pass over memory. They lie in chains of LANES
@@ -251,3 +252,6 @@ __device__ __forceinline__ void seek_together(const grid& g, int which, float* s
     arrive_at(STARTED + i % STATES, THREADS + 32);
   }
 }
+#ifdef SAMPLE_TEAM
+#include "sample/team_entry.cuh"
+#endif

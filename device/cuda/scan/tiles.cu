@@ -1,4 +1,5 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_TILES
 #include "sample/tiles.cuh"
 #endif
 // A linear recurrence in one pass over memory. Tiles, some channels over a
@@ -231,3 +232,6 @@ __device__ __forceinline__ void walk(const grid& g, int first, unsigned char* me
     if (lane == 0) put_here(done + which, batch + 1);
   }
 }
+#ifdef SAMPLE_TILES
+#include "sample/tiles_entry.cuh"
+#endif

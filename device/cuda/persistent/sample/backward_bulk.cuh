@@ -3,7 +3,8 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-constexpr int SPREAD = 1, CLUSTERS = 12, CLUSTER = 4, UNITS = 32, SAMPLES = 16, WARPS = 8, BAND = 16, HEIGHT = 1, SPLIT = 1, CHUNKS = 24, RESIDENT = 14, SLOTS = 1, EXACT = 1, WORDED = 0, ORDERED = 0;
+struct Config { static constexpr int SPREAD = 1, CLUSTERS = 12, CLUSTER = 4, UNITS = 32, SAMPLES = 16, WARPS = 8, BAND = 16, HEIGHT = 1, SPLIT = 1, CHUNKS = 24, RESIDENT = 14, SLOTS = 1, EXACT = 1, WORDED = 0, ORDERED = 0; };
+#include "../backward_bulk.cuh"
 #include "../recurrence.cu"
 typedef float W;
 struct Cell : Quick {

@@ -3,7 +3,9 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-constexpr int SPREAD = 0, CLUSTERS = 1, CLUSTER = 4, UNITS = 64, SAMPLES = 16, WARPS = 8, CHUNKS = 4, RESIDENT = 8, SAME = 1, EXACT = 0;
+struct Config { static constexpr int SPREAD = 0, CLUSTERS = 1, CLUSTER = 4, UNITS = 64, SAMPLES = 16, WARPS = 8, CHUNKS = 4, RESIDENT = 8, SAME = 1, EXACT = 0; };
+#include "../backward.cuh"
+#include "../backward_mma.cuh"
 #include "../recurrence.cu"
 typedef float W;
 struct Cell : Quick {

@@ -3,7 +3,9 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-constexpr int SPREAD = 1, CLUSTERS = 117, CLUSTER = 1, UNITS = 6, SAMPLES = 1, WARPS = 8, CHUNKS = 3, RESIDENT = 6, SAME = 16, OUT = 4, LANES = 2;
+struct Config { static constexpr int SPREAD = 1, CLUSTERS = 117, CLUSTER = 1, UNITS = 6, SAMPLES = 1, WARPS = 8, CHUNKS = 3, RESIDENT = 6, SAME = 16, OUT = 4, LANES = 2; };
+#include "../backward.cuh"
+#include "../backward_simt.cuh"
 #include "../recurrence.cu"
 typedef float W;
 struct Cell : Quick {

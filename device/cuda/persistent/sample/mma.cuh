@@ -3,7 +3,9 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-constexpr int SPREAD = 0, CLUSTER = 1, UNITS = 64, SEQUENCES = 8, SAMPLES = 8, BAND = 8, SPLIT = 2, CHUNKS = 2, RESIDENT = 2, EXACT = 0, STREAMED = 0, ORDERED = 1, CLOCKS = 1;
+struct Config { static constexpr int SPREAD = 0, CLUSTER = 1, UNITS = 64, SEQUENCES = 8, SAMPLES = 8, BAND = 8, SPLIT = 2, CHUNKS = 2, RESIDENT = 2, EXACT = 0, STREAMED = 0, ORDERED = 1, CLOCKS = 1; };
+#include "../mma_layer.cuh"
+#include "../mma.cuh"
 #include "../recurrence.cu"
 typedef float W;
 struct Cell : Quick {

@@ -3,7 +3,9 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-constexpr int SPREAD = 1, CLUSTER = 64, UNITS = 16, SEQUENCES = 32, SAMPLES = 32, BAND = 8, SPLIT = 4, CHUNKS = 8, RESIDENT = 6, EXACT = 0, SLOTS = 2, ORDERED = 1, CLOCKS = 1;
+struct Config { static constexpr int SPREAD = 1, CLUSTER = 64, UNITS = 16, SEQUENCES = 32, SAMPLES = 32, BAND = 8, SPLIT = 4, CHUNKS = 8, RESIDENT = 6, EXACT = 0, SLOTS = 2, ORDERED = 1, CLOCKS = 1; };
+#include "../mma_layer.cuh"
+#include "../mma_bulk.cuh"
 #include "../recurrence.cu"
 typedef bf16 W;
 struct Cell : Coarse {

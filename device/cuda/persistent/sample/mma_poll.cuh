@@ -3,7 +3,9 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-constexpr int SPREAD = 1, CLUSTER = 64, UNITS = 8, SEQUENCES = 4, SAMPLES = 8, BAND = 8, SPLIT = 8, CHUNKS = 4, RESIDENT = 4, EXACT = 1, PARTS = 1, BOUNDED = 0, ORDERED = 1, CLOCKS = 0;
+struct Config { static constexpr int SPREAD = 1, CLUSTER = 64, UNITS = 8, SEQUENCES = 4, SAMPLES = 8, BAND = 8, SPLIT = 8, CHUNKS = 4, RESIDENT = 4, EXACT = 1, PARTS = 1, BOUNDED = 0, ORDERED = 1, CLOCKS = 0; };
+#include "../mma_layer.cuh"
+#include "../mma_poll.cuh"
 #include "../recurrence.cu"
 typedef float W;
 struct Cell : Quick {

@@ -3,8 +3,9 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
+struct Config { static constexpr int SPREAD = 0, ORDERED = 0, BAND = 16, EXACT = 1; };
+#include "../pack_fragments.cuh"
 typedef float FROM;
 typedef float W;
-enum { SPREAD = 0, ORDERED = 0, BAND = 16, EXACT = 1 };
 #include "../recurrence.cu"
 #include "../fragments.cu"

@@ -3,7 +3,8 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-constexpr int SPREAD = 0, CLUSTER = 1, UNITS = 64, SAMPLES = 1, TILE = 1, LANES = 4, CHUNKS = 4, RESIDENT = 4, SETTLED = 1, ORDERED = 1, CLOCKS = 0;
+struct Config { static constexpr int SPREAD = 0, CLUSTER = 1, UNITS = 64, SAMPLES = 1, TILE = 1, LANES = 4, CHUNKS = 4, RESIDENT = 4, SETTLED = 1, ORDERED = 1, CLOCKS = 0; };
+#include "../simt.cuh"
 #include "../recurrence.cu"
 typedef float W;
 struct Cell : Quick {

@@ -3,7 +3,8 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-constexpr int SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = 16, LAYERS = 2, BLOCKS = 9, SEQUENCES = 2, SAMPLES = 8, PARTS = 1, SPLIT = 8, CELLS = 4, CHUNKS = 1, RESIDENT = 1, NEAR = 1, TAKES = 4, DEPTH = 16, PLACES = 3, MORE = 216, FEWER = 72, BOUNDED = 1, EXACT = 0, CLOCKS = 0;
+struct Config { static constexpr int SPREAD = 1, ORDERED = 1, CLUSTER = 1, BAND = 16, LAYERS = 2, BLOCKS = 9, SEQUENCES = 2, SAMPLES = 8, PARTS = 1, SPLIT = 8, CELLS = 4, CHUNKS = 1, RESIDENT = 1, NEAR = 1, TAKES = 4, DEPTH = 16, PLACES = 3, MORE = 216, FEWER = 72, BOUNDED = 1, EXACT = 0, CLOCKS = 0; };
+#include "../stack.cuh"
 #include "../recurrence.cu"
 typedef fp16 W;
 struct Cell : Quick {

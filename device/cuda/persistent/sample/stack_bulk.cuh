@@ -3,7 +3,8 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-constexpr int SPREAD = 1, ORDERED = 1, CLUSTER = 2, BAND = 16, LAYERS = 2, BLOCKS = 2, SEQUENCES = 34, SAMPLES = 32, PARTS = 2, TAKES = 4, DEPTH = 16, STAGES = 3, OWN = 3, PLACES = 2, LOWER = 43008, AHEAD = 4, MORE = 216, FEWER = 72, EXACT = 0, CLOCKS = 0, ALIGNED = 0;
+struct Config { static constexpr int SPREAD = 1, ORDERED = 1, CLUSTER = 2, BAND = 16, LAYERS = 2, BLOCKS = 2, SEQUENCES = 34, SAMPLES = 32, PARTS = 2, TAKES = 4, DEPTH = 16, STAGES = 3, OWN = 3, PLACES = 2, LOWER = 43008, AHEAD = 4, MORE = 216, FEWER = 72, EXACT = 0, CLOCKS = 0, ALIGNED = 0; };
+#include "../stack_bulk.cuh"
 #include "../recurrence.cu"
 typedef bf16 W;
 struct Cell : Coarse {

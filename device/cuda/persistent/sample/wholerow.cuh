@@ -3,7 +3,8 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-constexpr int SPREAD = 0, CLUSTER = 8, UNITS = 32, SEQUENCES = 8, BAND = 4, EXACT = 0, BOUNDED = 0, ORDERED = 1, CLOCKS = 0;
+struct Config { static constexpr int SPREAD = 0, CLUSTER = 8, UNITS = 32, SEQUENCES = 8, BAND = 4, EXACT = 0, BOUNDED = 0, ORDERED = 1, CLOCKS = 0; };
+#include "../wholerow.cuh"
 #include "../recurrence.cu"
 typedef bf16 W;
 struct Cell : Coarse {
