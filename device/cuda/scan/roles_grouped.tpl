@@ -1,6 +1,6 @@
-// What the warps of a team's block do where its tiles meet in groups: a warp copies a
-// tile at a time, one joins groups and others look for states. Those that compute go on
-// behind this. Words in capitals that are not constants are filled in by team.go.
+// The warps of a team's block, with groups: one copies a tile at a time, one composes group
+// aggregates, and the others find exclusive prefixes. The compute threads go on behind
+// this text. team_source.go fills in words in capitals that are not constants.
 extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
 NAME(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* troubleMATRICES) {
   DYNAMIC_SHARED(memory);

@@ -1,7 +1,7 @@
-// What the warps of a team's block do where there are no groups: a warp copies tiles in
-// parts, of which those of the first tile are under way before anything else is done, and
-// all others look for states together. What is a quotient comes with the launch, since it
-// takes no register then. Words in capitals that are not constants are filled in by team.go.
+// The warps of a team's block, without groups: one copies tiles in parts, and the others
+// share each look-back. The copy of the first tile begins before anything else. Quotients
+// are arguments of the kernel, where they take no register. team_source.go fills in words in
+// capitals that are not constants.
 extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
 NAME(int steps, int batch, int hidden, int chains, int tiles, int regular, int apart, int period, int times, int over, word* ticket, word* sums, unsigned* troubleMATRICES) {
   DYNAMIC_SHARED(memory);

@@ -2,54 +2,60 @@
 #define SAMPLE_TEAM
 #include "sample/team.cuh"
 #endif
-// A linear recurrence of few channels in one pass over memory. They lie in chains of LANES
-// lanes, V channels side by side each, and the time of a chain is cut into tiles.
-// Blocks are a team: they take tiles in turns, in the order of time, those of all chains at a
-// time. The threads of a block that compute lie in lanes,
-// too, and behind one another in time; each has K steps of a tile, and TAIL of one of the last turn.
+// A linear recurrence of few channels, in one pass over memory, by a team of blocks.
 //
-// One warp has tiles copied to shared memory, as soon as there is a place, in inference and without groups not before the last one has come. The threads compose the
-// steps of a tile to one, show the team what that is and do the steps BEHIND tiles later: by then
-// other warps have found the state that they begin with. Until HOLD tiles later a tile keeps its
-// place in shared memory, and then it is in registers. The others follow the states of chains
-// through what all blocks have shown, in the order of time, so that results do not depend on who came first:
-// over groups of tiles, each of which the block with its last tile joins, and then over tiles. Where
-// there are few tiles from one of a block to its next of the chain, there are no groups.
+// Channels form chains of LANES lanes, with V channels side by side in a lane. The time of a
+// chain is cut into tiles. The blocks take the tiles in turns, in the order of time, and at
+// each time those of all chains. The compute threads of a block lie in lanes, too, and
+// behind one another in time. A thread has K steps of a tile, or TAIL in the last turn.
+//
+// A block has these roles:
+//
+//   compute   threads compose the steps of a tile to its tile aggregate and publish it. They
+//             run the steps BEHIND tiles later. Until HOLD tiles later a tile stays in shared
+//             memory; from then on it is in registers.
+//   copy      a warp has tiles copied to shared memory, as soon as there is a place. In
+//             inference and without groups it waits until the tile before has arrived.
+//   join      a warp composes the group aggregates of groups whose last tile the block has.
+//   seek      carry-propagation warps find the exclusive prefix of each tile by look-back:
+//             over group aggregates, then over the tile aggregates within the group.
+//
+// Look-back goes in the order of time, so results do not depend on which block came first.
+// Where few tiles lie between a block's tile of a chain and its next one, there are no groups.
 
 enum {
   DEEP = THREADS / LANES,  // threads behind one another
   VALUES = LANES * N,      // of a chain: N of each lane
   ROWS = THREADS / 32,     // warps that compute
-  SIDES = VALUES < 32 && 32 % VALUES == 0 ? 32 / VALUES : 1, // threads of a seeker that look for the same value
-  SHARES = SEEKERS * SIDES,                                  // of the tiles, of seekers that look together
+  SIDES = VALUES < 32 && 32 % VALUES == 0 ? 32 / VALUES : 1, // threads of a seeker that share a value's look-back
+  SHARES = SEEKERS * SIDES,                                  // shares of a look-back without groups
 };
 
-// Barriers: of those that compute, those for each of STATES tiles, and of
-// seekers that look together.
+// Named barriers: COMPOSED is of the compute threads. STARTED and SHOWN have one for each of
+// STATES tiles. PARTED is of the seekers that share a look-back.
 enum { COMPOSED = 1, STARTED, SHOWN = STARTED + STATES, PARTED = SHOWN + STATES };
 
-// A turn is one of the tiles that a block takes.
+// A turn names a tile of a block: its chain and its place in time.
 struct turn { int chain, time; };
 
-// A tile is one with the place of a thread in it.
+// A tile has the place of a thread in it.
 struct tile {
   int time;
-  bool inside;      // whether there are channels
+  bool inside;      // the thread has channels
   int n, u;         // the sequence and the first unit
-  int first, steps; // the first step and how many; 0: the thread idles
+  int first, steps; // the first step, and the number of steps; 0: the thread idles
   int each;         // steps of a thread that does not idle
 };
 
-// A grid is how a scan is cut, and where its blocks show each other what they
-// make: tiles in sums, groups of tiles of a chain in totals. A block has tiles of period chains, one
-// after the other.
+// A grid says how a scan is cut, and where blocks publish: tile aggregates in sums, group
+// aggregates in totals. A block has tiles of period chains, one after the other.
 struct grid {
   int steps, batch, hidden, chains, tiles, regular, group, period; // regular: tiles of a chain ahead of the last turn
   word *sums, *totals;
   unsigned* trouble;
-  int times, over; // how much further in time, and in chains, a block's next tile is
-  int apart;       // tiles of a chain from one of this block's to the next
-  int groups;      // of a chain
+  int times, over; // distance to a block's next tile, in time and in chains
+  int apart;       // distance to a block's next tile of the same chain, in tiles
+  int groups;      // groups of a chain
   unsigned run;
 
   __device__ __forceinline__ void settle() {
@@ -68,7 +74,7 @@ struct grid {
     if (t.chain >= chains) t.chain -= chains, t.time++;
   }
 
-  // each and low are the steps of a thread of a tile and the tile's first one.
+  // each is the number of steps of a thread in a tile; low is the tile's first step.
   __device__ __forceinline__ int each(int time) const { return TAIL < K && time >= regular ? TAIL : K; }
   __device__ __forceinline__ int low(int time) const { return DEEP * (TAIL < K ? min(time, regular) * K + max(0, time - regular) * TAIL : time * K); }
 
@@ -83,13 +89,14 @@ struct grid {
     return t;
   }
 
-  // sum and total are where a tile and a group of a turn's chain show what they make.
+  // sum is where a tile of a turn's chain publishes its aggregate; total is where a group does.
   __device__ __forceinline__ word* sum(const turn& t, int time) const { return sums + ((long long)t.chain * tiles + time) * (2 * VALUES); }
   __device__ __forceinline__ word* total(const turn& t, int i) const { return totals + ((long long)t.chain * groups + i) * (2 * VALUES); }
 };
 
-// count_block counts this block, once all of its threads have read the number of the run; the last one counted
-// leaves the next run's. At the end of the kernel that would be one more way to memory.
+// count_block counts this block once all of its threads have read the number of the run. The
+// last block counted writes the next run's number. Doing so at the end of the kernel would
+// cost one more access to memory.
 __device__ __forceinline__ void count_block(word* ticket) {
   if (threadIdx.x == blockDim.x - 1 && (unsigned)atomicAdd(ticket, (word)1) == gridDim.x - 1) atomicAdd(ticket, ((word)1 << 32) - gridDim.x);
 }
@@ -99,9 +106,9 @@ __device__ __forceinline__ void await(shared_t bar, int phase) {
   while (!bar_try(bar, phase & 1)) pause();
 }
 
-// before turns what this thread's steps make into what all steps of the tile up to
-// its last one make, and returns what those before its first one do. Rows are
-// for this tile alone.
+// before is a scan over the threads of a lane. It turns p, the composition of this thread's
+// steps, into the inclusive prefix within the tile, and returns the exclusive one. No other
+// tile may use rows at the same time.
 __device__ __forceinline__ several before(several& p, several* rows) {
 #pragma unroll
   for (int d = LANES; d < 32; d *= 2)
@@ -130,8 +137,8 @@ __device__ __forceinline__ several before(several& p, several* rows) {
   return earlier;
 }
 
-// follow gives step, in their order, one value of what so many tiles or groups show, once it
-// is there; ahead of each LOOKS of them it calls ready. It reports whether they came.
+// follow passes one value of count aggregates to step, in their order, as they are published.
+// It calls ready ahead of each LOOKS of them. It reports whether all were published.
 template <class R, class F> __device__ __forceinline__ bool follow(const word* from, int count, const grid& g, R ready, F step) {
 #pragma unroll 1
   for (; count > 0; count -= LOOKS, from += LOOKS * 2 * VALUES) {
@@ -154,13 +161,15 @@ template <class R, class F> __device__ __forceinline__ bool follow(const word* f
   return true;
 }
 
-// compose composes one value of what so many tiles show, in their order; it reports whether they did.
+// compose composes one value of count tile aggregates, in their order. It reports whether
+// all were published.
 __device__ __forceinline__ bool compose(linear& all, const word* from, int count, const grid& g) {
   all = {1, 0};
   return follow(from, count, g, [] {}, [&](linear one) { all = then(all, one); });
 }
 
-// join shows what groups make whose last tile this block has. Nobody asks for a chain's last one, if it is not whole.
+// join publishes the aggregates of groups whose last tile this block has. Nobody reads that
+// of a chain's last group if it is not whole.
 __device__ __forceinline__ void join(const grid& g, const int* done) {
   turn t = g.begin();
   for (int i = 0; g.there(t); g.next(t), i++) {
@@ -176,13 +185,17 @@ __device__ __forceinline__ void join(const grid& g, const int* done) {
   }
 }
 
-// seek finds the states that the tiles of this block begin with, but not that of a
-// chain's first, and arrives at the barriers where its threads wait for them, one
-// for each of STATES tiles. Of the seekers, warps, each takes
-// one of so many tiles; walked are the states behind all groups before those of the block's last tiles, one for each chain that it
-// has tiles of, found counts the tiles for which they are, and done is the last tile after whose composition all
-// threads have met, or the first. A state goes through the same numbers in the same order whichever block
-// follows it: groups, one after the other, and the tiles of the own one, composed. Nobody looks for words long before they can be there.
+// seek finds the exclusive prefixes of this block's tiles, but for a chain's first tile. It
+// leaves them in starts and arrives at the barriers where the compute threads wait, one for
+// each of STATES tiles. The SEEKERS warps take the block's tiles in turns.
+//
+// For each chain of the block, walked has the state behind all groups ahead of the group of
+// the block's latest tile. found counts the tiles for which walked is up to date. done is
+// the latest tile whose composition all compute threads have finished.
+//
+// Every block combines the same aggregates in the same order: groups, one after the other,
+// then the composition of the tiles within the group. No warp polls for words long before
+// they can be there.
 __device__ __forceinline__ void seek(const grid& g, int which, float* starts, float* walked, int* found, const int* done) {
   bool fine = true;
   turn t = g.begin();
@@ -212,10 +225,14 @@ __device__ __forceinline__ void seek(const grid& g, int which, float* starts, fl
   }
 }
 
-// seek_together does the same where there are no groups: of SEEKERS warps, each composes a part of the tiles of the chain from
-// this block's last one, so that each looks but once, after the tile has been composed, and the first one
-// puts the parts together, which it has done before any shares the next tile: all meet ahead of that. At the start all look at about the same time, and who looks a little too early must look again, after as
-// long as whole tiles take from memory: hence nobody does before the block's second tile has come, if a third is copied then.
+// seek_together does the same without groups. The SEEKERS warps share the tiles since this
+// block's last one of the chain. After the block's own tile has been composed, each warp
+// composes its share, so it needs a single look. The first warp applies the shares in order.
+// All warps meet ahead of the next tile, so parts is free again by then.
+//
+// At the start, all blocks look at about the same time. A look that comes a little too early
+// must be repeated, and competes with the copies of whole tiles. So if the block has a third
+// tile, the first look waits until the second tile has arrived.
 __device__ __forceinline__ void seek_together(const grid& g, int which, float* starts, float* walked, linear* parts, const int* second) {
   bool fine = true;
   turn t = g.begin(), third = t;

@@ -9,42 +9,44 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// Few channels over much time are cut for a team of blocks (team.cu).
-// A multiprocessor has one block, whose teamThreads compute while warps of their
-// own copy and look for states.
+// A scan of few channels over many steps runs on a team of blocks (team.cu). Each
+// multiprocessor has one block. Its compute threads run the steps; its helper warps copy
+// tiles and find exclusive prefixes.
 //
-// A state goes from tile to tile of its chain, so where there are more than scanTeam blocks for
-// each chain more tiles wait for theirs at a time, the
-// first of which keep their places in shared memory. What is under way from memory
-// besides is no more than it takes, since states are found the later for it: in inference, which reads more than
-// it writes, a tile is copied when the one before has come, and without groups part by part.
+// The tiles of a chain get their prefixes one after another. With more than scanTeam
+// blocks a chain, more tiles of a block wait for their prefixes at the same time. The
+// first of these keep their places in shared memory.
+//
+// Copies delay the look-back, so no more of them are under way than needed. In inference,
+// which reads more than it writes, a tile is copied once the tile before it has arrived.
+// Without groups it is copied in parts.
 const (
-	teamThreads   = 256
-	teamHelpers   = 4 // warps
-	teamParts     = 2 // of a tile without groups, copied one behind the other
-	scanTeam      = 24
-	computing     = 208       // registers of a thread that computes, from Hopper on
-	helping       = 88        // of others
-	anyRegisters  = 160       // of each thread where all have as many
-	fewRegisters  = 40        // of a thread besides what it keeps
-	backRegisters = 32        // of a backward pass
-	maxTeamSteps  = 64        // of a thread whose tiles the copy engine brings
-	soleBytes     = 99 << 10  // that a tile of several chains reads and writes, about, where there are no groups, in inference
-	soleMore      = 112 << 10 // the same where a chain has more than 8 from one of a block's to its next
-	soleTrain     = 160 << 10 // and where values are kept for a gradient
-	groupsBytes   = 3 << 20   // that a block reads and writes in all, from which on groups are better there
-	chainBytes    = 2 << 20   // from which on blocks that draw tiles are better than those that have a chain each, in inference
-	chainTrain    = 1 << 20   // and where values are kept for a gradient
-	soleSteps     = 64        // in all, from which on teams without groups are better than blocks that draw tiles,
-	groupsSteps   = 512       // teams in groups
-	copiedSteps   = 2048      // and those whose threads copy tiles
-	teamLooks     = 12        // of a thread at what tiles or groups show, at a time, at most; where there are no groups a block looks at all tiles of a chain since its last one so
-	idleShare     = 32        // of how many multiprocessors one may be idle so that a block has tiles of one chain, and no groups
-	teamStates    = 4         // tiles at the same time that have begun and are not done
+	teamThreads   = 256       // compute threads of a block
+	teamHelpers   = 4         // helper warps of a block
+	teamParts     = 2         // parts in which a tile is copied, without groups
+	scanTeam      = 24        // blocks a chain, beyond which more tiles wait
+	computing     = 208       // registers of a compute thread, from Hopper on
+	helping       = 88        // registers of a helper thread, from Hopper on
+	anyRegisters  = 160       // registers of every thread, before Hopper
+	fewRegisters  = 40        // registers of a compute thread besides the values it keeps
+	backRegisters = 32        // the same, in a backward pass
+	maxTeamSteps  = 64        // most steps of a thread in a tile that the copy engine brings
+	soleBytes     = 99 << 10  // bytes that a tile should read and write: several chains, no groups, inference
+	soleMore      = 112 << 10 // the same, when a block's next tile of a chain is more than 8 tiles later
+	soleTrain     = 160 << 10 // the same, when values are kept for a gradient
+	groupsBytes   = 3 << 20   // bytes of a block's whole scan from which groups are faster, in training
+	chainBytes    = 2 << 20   // bytes of a block's whole scan from which chained tiles are faster than a chain a block, in inference
+	chainTrain    = 1 << 20   // the same, in training
+	soleSteps     = 64        // fewest steps of a scan for teams without groups
+	groupsSteps   = 512       // fewest steps for teams with groups
+	copiedSteps   = 2048      // fewest steps for teams whose threads copy the tiles
+	teamLooks     = 12        // most aggregates that a thread reads at a time
+	idleShare     = 32        // one of so many multiprocessors may idle, so that each block has one chain and needs no groups
+	teamStates    = 4         // tiles of a block that may be composed and not done
 )
 
-// gather has a team of blocks share few chains of channels; it reports
-// whether they are few and there are steps enough for each member.
+// gather divides the scan among a team of blocks. It reports whether the chains are few
+// enough, and the steps many enough, for that.
 func (s *Scan) gather(p driver.Properties, k knob.Params) bool {
 	t := *s
 	t.threads, t.hopper = teamThreads, p.Hopper
@@ -53,7 +55,7 @@ func (s *Scan) gather(p driver.Properties, k knob.Params) bool {
 		return false
 	}
 	t.engine, t.group = t.boxed(p), max(2, int(math.Ceil(math.Sqrt(float64(t.apart())))))
-	if t.engine { // what a thread has need not be side by side
+	if t.engine { // a thread's values need not be side by side in memory
 		t.lanes, t.width = t.lanes*t.width, 1
 	}
 	if one := t; one.alone() && one.cut(p, k) {
@@ -71,7 +73,7 @@ func (s *Scan) gather(p driver.Properties, k knob.Params) bool {
 	return true
 }
 
-// cut settles the tiles of a team; it reports whether there are steps enough.
+// cut chooses the length of a team's tiles. It reports whether there are enough steps.
 func (s *Scan) cut(p driver.Properties, k knob.Params) bool {
 	s.delayed = s.mixed()
 	deep := s.threads / s.lanes
@@ -92,7 +94,7 @@ func (s *Scan) cut(p driver.Properties, k knob.Params) bool {
 	}
 	odd := s.lanes*s.width*driver.Single.Bytes() < scanLine && most > 2
 	if odd {
-		most -= (most + 1) % 2 // rows an even number apart meet in banks of shared memory
+		most -= (most + 1) % 2 // rows an even number of steps apart share banks of shared memory
 	}
 	fair, fewest := s.Steps*s.chains/(s.members*deep), groupsSteps
 	switch {
@@ -116,10 +118,13 @@ func (s *Scan) cut(p driver.Properties, k knob.Params) bool {
 	return true
 }
 
-// alone has no groups, and reports so, if the tiles of a chain from one of a block's to its next are few. They are the fewest
-// where a block has tiles of one chain, for which some multiprocessors may be idle. What is kept of few chains has groups where
-// there is much, unless many blocks have tiles of the same one and none is idle; and what is kept of many is not a team's. Blocks that
-// have a chain each get out of step with one another, and are then slower than those that draw tiles.
+// alone decides whether the team has no groups. It has none if few tiles of a chain lie
+// between a block's tile and its next one. They are fewest when each block has tiles of a
+// single chain; some multiprocessors may idle for that.
+//
+// In training, few chains with much data take groups, unless many blocks share each chain
+// and no multiprocessor idles. Many chains are then left to chained tiles. Blocks with a
+// chain each drift apart, so long chains are faster as chained tiles, too.
 func (s *Scan) alone() bool {
 	if !s.engine || s.backward {
 		return false
@@ -130,7 +135,7 @@ func (s *Scan) alone() bool {
 	if idle*idleShare > s.members {
 		even = *s
 	}
-	apart, bytes, own := even.apart(), s.Steps*s.lanes*s.moved()*s.chains/s.members, chainBytes // of a block
+	apart, bytes, own := even.apart(), s.Steps*s.lanes*s.moved()*s.chains/s.members, chainBytes // bytes of a block
 	if s.Train {
 		own = chainTrain
 		few, spread := each >= 4, each > scanTeam && idle == 0
@@ -145,8 +150,8 @@ func (s *Scan) alone() bool {
 	return true
 }
 
-// even takes as few turns as most steps of a thread make, of about as many steps each. During a last one that is short little is
-// under way from memory.
+// even cuts the time into as few turns as tiles of at most most steps of a thread allow,
+// and makes these turns about equally long. A short last turn would leave memory idle.
 func (s *Scan) even(most int, odd bool) {
 	turns := s.taper(most, odd)
 	for n := ints.CeilDiv(s.Steps*s.chains, s.members*s.threads/s.lanes*turns); ; n++ {
@@ -159,8 +164,8 @@ func (s *Scan) even(most int, odd bool) {
 	}
 }
 
-// evenest is about most steps of a thread, so many that the member with the most turns has as little to do as
-// can be.
+// evenest picks the steps of a thread, at or a little below most, that minimise the busiest
+// block's work.
 func (s *Scan) evenest(most int, odd bool) int {
 	best, least := most, math.MaxInt
 	for n := most; n >= max(1, most*6/7); n-- {
@@ -172,8 +177,8 @@ func (s *Scan) evenest(most int, odd bool) int {
 	return best
 }
 
-// taper cuts chains into tiles of n steps of a thread and returns how many turns that makes. Without groups tiles of the last one share
-// evenly what it is left with.
+// taper cuts chains into tiles of n steps of a thread, and returns the number of turns.
+// Without groups, the tiles of the last turn share the remaining steps evenly.
 func (s *Scan) taper(n int, odd bool) (turns int) {
 	deep := s.threads / s.lanes
 	s.tiles = ints.CeilDiv(s.Steps, deep*n)
@@ -195,13 +200,14 @@ func (s *Scan) taper(n int, odd bool) (turns int) {
 	return turns
 }
 
-// tapers reports whether tiles of the last turn are smaller.
+// tapers reports whether the tiles of the last turn are smaller than the others.
 func (s *geometry) tapers() bool { return s.members > 0 && s.tail < s.chunk }
 
-// sole reports whether there are no groups, and parts is in how many a tile is copied: of several sequences, which come in
-// boxes, in so many that there is room for 32 steps of a thread.
+// sole reports whether the team has no groups.
 func (s *geometry) sole() bool { return s.group == 1 }
 
+// parts is the number of parts in which a tile is copied. Several sequences come in boxes
+// of limited size; they take enough parts for 32 steps of a thread.
 func (s *geometry) parts() int {
 	switch deep := s.threads / s.lanes; {
 	case !s.sole():
@@ -212,11 +218,11 @@ func (s *geometry) parts() int {
 	return teamParts
 }
 
-// inference reports whether the scan keeps nothing and is no gradient.
+// inference reports whether the scan is a forward pass that keeps nothing for a gradient.
 func (s *operands) inference() bool { return !s.Train && s.grad == nil }
 
-// period is how many turns a member takes from one tile of a chain to the next, which are
-// apart tiles of the chain from each other.
+// period is the number of turns from a block's tile of a chain to its next tile of that
+// chain.
 func (s *geometry) period() int {
 	a, b := s.chains, s.members
 	for b > 0 {
@@ -225,17 +231,19 @@ func (s *geometry) period() int {
 	return s.chains / a
 }
 
+// apart is the number of tiles of the chain between these two.
 func (s *geometry) apart() int { return s.period() * s.members / s.chains }
 
-// A queue is how many tiles wait for their states, the first of them in their places.
+// A queue says how many tiles of a block wait for their exclusive prefixes.
 type queue struct {
-	hold   int // tiles composed that keep their places in shared memory
-	behind int // tiles composed and not done yet
-	places int // of tiles in shared memory
+	hold   int // composed tiles that keep their places in shared memory
+	behind int // composed tiles whose steps are not done yet
+	places int // places for tiles in shared memory
 }
 
-// wait settles how the tiles of a block wait for their states, and is the most steps of a
-// thread: the first way that leaves room for some. Cells that keep much have less, and passes that write much wait longer.
+// wait chooses the queue of a block's tiles and returns the most steps of a thread. It
+// takes the first queue that leaves a thread its least number of steps. Cells that keep
+// many values have room for fewer; passes that write much let more tiles wait.
 func (s *Scan) wait(p driver.Properties) (most int) {
 	type way struct {
 		queue
@@ -268,17 +276,19 @@ func (s *Scan) wait(p driver.Properties) (most int) {
 	return most
 }
 
-// narrow reports whether vectors are so short that threads read four rows at a time.
+// narrow reports whether a row of lanes is so short that a warp reads four rows at a time.
 func (s *geometry) narrow() bool { return s.lanes*s.width*driver.Single.Bytes() <= scanLine/4 }
 
-// meets reports whether these rows meet in banks of shared memory whatever the steps
-// of a thread: if they are of whole lines. To read them twice costs more than to wait in registers.
+// meets reports whether such rows share banks of shared memory whatever the steps of a
+// thread, which holds if rows are whole lines. Then a tile waits in registers, since reading
+// it twice would cost more.
 func (s *Scan) meets() bool {
 	all, _, _ := s.pieces()
 	return s.narrow() && slices.ContainsFunc(all, func(p contiguous) bool { return p.pitch%scanLine == 0 })
 }
 
-// most is the most steps of a tile that a thread can have.
+// most is the largest number of steps of a tile that fits a thread's registers and the
+// block's shared memory.
 func (s *Scan) most(p driver.Properties) int {
 	room := anyRegisters
 	if s.hopper {
@@ -301,7 +311,8 @@ func (s *Scan) most(p driver.Properties) int {
 	return s.chunk
 }
 
-// groupAggregates are the bytes of the words in which groups show what they make; single tiles show it themselves.
+// groupAggregates is the size of the words for group aggregates, in bytes. Without groups
+// there are none.
 func (s *Scan) groupAggregates() int64 {
 	if s.sole() {
 		return 0
@@ -309,10 +320,11 @@ func (s *Scan) groupAggregates() int64 {
 	return 16 * int64(s.chains*ints.CeilDiv(s.tiles, s.group)) * int64(s.lanes*s.values())
 }
 
-// block is how many threads a block of a team has.
+// block is the number of threads of a block.
 func (s *geometry) block() int { return s.threads + 32*teamHelpers }
 
-// seekers are the warps of a block that find states: but for one that copies, and one that joins groups.
+// seekers is the number of a block's carry-propagation warps. One helper warp copies
+// tiles; with groups, another composes the group aggregates.
 func (s *geometry) seekers() int {
 	if s.sole() {
 		return soleSeekers
@@ -322,7 +334,7 @@ func (s *geometry) seekers() int {
 
 const soleSeekers = teamHelpers - 1
 
-// looks are those of a thread of a seeker at a time.
+// looks is the number of aggregates that a thread of a seeker reads at a time.
 func (s *geometry) looks() int {
 	if s.sole() {
 		return ints.CeilDiv(s.apart(), soleSeekers*s.sides())
@@ -330,7 +342,8 @@ func (s *geometry) looks() int {
 	return teamLooks
 }
 
-// sides are how many threads of a seeker look for the same value where there are no groups.
+// sides is the number of threads of a seeker that share one value's look-back, without
+// groups.
 func (s *geometry) sides() int {
 	if n := s.lanes * s.values(); n < 32 && 32%n == 0 {
 		return 32 / n
@@ -338,9 +351,9 @@ func (s *geometry) sides() int {
 	return 1
 }
 
-// teamShared is the memory of a block of a team: its tiles, the states that they
-// begin with, what of their results is staged, twice what its warps compose, the states behind groups or, where there are none, behind tiles and what
-// seekers compose, two numbers and barriers.
+// teamShared is the shared memory of a block, in bytes. It holds the tiles, staged results,
+// exclusive prefixes, two sets of the warps' aggregates, the prefixes of the last groups or
+// tiles, two counters and the barriers. Without groups it also holds what seekers compose.
 func (s *Scan) teamShared() int {
 	_, _, bytes := s.areas()
 	values := s.lanes * s.values()

@@ -2,8 +2,9 @@ package scan
 
 import (
 	"fmt"
-	"rnnbench/device/cuda/codegen"
 	"strings"
+
+	"rnnbench/device/cuda/codegen"
 )
 
 // teamSource is the text of the kernel of a team's blocks.
@@ -51,7 +52,7 @@ func (s *writer) teamSource(name string) codegen.Source {
 	return codegen.Source{Name: name, Text: b.String()}
 }
 
-// turns begins the loop over tiles, which moves what earlier tiles have kept.
+// turns begins the loop over tiles. It moves the values that earlier tiles keep.
 func (s *writer) turns(b *strings.Builder) {
 	b.WriteString(`  turn now = g.begin(), behind = now;
   several past[BEHIND + 1];
@@ -76,7 +77,7 @@ func (s *writer) turns(b *strings.Builder) {
 	}
 }
 
-// composeTile has the tile of a turn composed, and shown to others.
+// composeTile composes the tile of a turn, and publishes its aggregate.
 func (s *writer) composeTile(b *strings.Builder) {
 	b.WriteString(`      }
     }
@@ -117,7 +118,8 @@ func (s *writer) composeTile(b *strings.Builder) {
 `)
 }
 
-// held takes a tile that kept its place, if tiles do.
+// held takes a composed tile out of the place that it kept in shared memory, if tiles keep
+// theirs.
 func (s *writer) held(b *strings.Builder) {
 	if s.hold > 0 {
 		b.WriteString(`    if (i >= HOLD && g.there(held)) {
@@ -130,12 +132,12 @@ func (s *writer) held(b *strings.Builder) {
 	}
 }
 
-// leave lets the place of a tile be copied to.
+// leave frees the place of a tile for the next copy.
 const leave = `      __syncwarp();
       if (threadIdx.x % 32 == 0) bar_arrive(empty + 8 * slot);
 `
 
-// What threads wait for ahead of a tile's composition, and of its steps.
+// Waits ahead of a tile's composition, and ahead of its steps.
 const (
 	waitInputs = "      await(full + 8 * slot, i / PLACES);\n"
 	waitPart   = "      await(full + 8 * (slot * PARTS + threadIdx.x / (THREADS / PARTS)), i / PLACES);\n"

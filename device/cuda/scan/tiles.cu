@@ -2,31 +2,30 @@
 #define SAMPLE_TILES
 #include "sample/tiles.cuh"
 #endif
-// A linear recurrence in one pass over memory. Tiles, some channels over a
-// stretch of time, are handed out in the order of time. The threads of a tile's
-// block lie in lanes, V channels side by side each, and behind one another in
-// time; each has K steps. A block composes the steps of its tile to one, shows
-// the other blocks what that is or what it leads to, waits for the state that the tile
-// begins with and then computes its steps from there.
+// A linear recurrence in one pass over memory. A tile is some channels over a stretch of
+// time; blocks draw tiles in the order of time. The threads of a block lie in lanes, with V
+// channels side by side in a lane, and behind one another in time. A thread has K steps. A
+// block composes the steps of its tile to the tile aggregate, waits for the tile's exclusive
+// prefix, and computes the steps from there.
 //
-// Where there are many chains of tiles, a block shows the next tile of the chain
-// the state behind its own. Where they are few, states would wait for each other:
-// some blocks are walkers, which walk through what the tiles of their chains show,
-// in the order of time, and show each tile the state that it begins with. Either
-// way results do not depend on who came first.
+// With many chains of tiles, a block passes the state behind its tile to the next tile of the
+// chain. With few chains, tiles would wait long for each other. Then blocks publish tile
+// aggregates, and some blocks are walkers: their carry-propagation warps go over the
+// aggregates in the order of time and give each tile its prefix. Either way results do not
+// depend on which block came first.
 
-enum { LOOKS = 24 }; // of a walker at a time
+enum { LOOKS = 24 }; // aggregates that a walker reads at a time
 
-// A tile and the place of this thread in it.
+// A tile has the place of this thread in it.
 struct tile {
   bool there = false;
-  int time, chain;      // which
+  int time, chain;      // which tile
   int n, u;             // the sequence and the first unit
-  int first, steps = 0; // the first step and how many; 0: the thread idles
+  int first, steps = 0; // the first step, and the number of steps; 0: the thread idles
 };
 
-// A grid is how a scan is cut, with the place of this thread in a block of 2^bits
-// lanes. The tiles of a chain lie behind one another.
+// A grid says how a scan is cut. A block has 2^bits lanes. The tiles of a chain lie behind one
+// another in time.
 struct grid {
   int steps, batch, hidden, bits, chains, tiles, walkers;
   word *tickets, *sums, *starts;
@@ -37,7 +36,7 @@ struct grid {
   __device__ __forceinline__ int y() const { return threadIdx.x >> bits; }
   __device__ __forceinline__ int deep() const { return blockDim.x >> bits; }
   __device__ __forceinline__ bool last() const { return threadIdx.x >= blockDim.x - lanes(); }
-  // A row is the lanes that a warp or, where there are more lanes, several share.
+  // A row is the threads of a warp, or of all lanes where there are more than 32.
   __device__ __forceinline__ int rowbits() const { return max(bits, 5); }
   __device__ __forceinline__ int row() const { return threadIdx.x >> rowbits(); }
   __device__ __forceinline__ int rows() const { return blockDim.x >> rowbits(); }
@@ -45,9 +44,9 @@ struct grid {
   __device__ __forceinline__ unsigned all() const { return chains * tiles; }
   __device__ __forceinline__ int values() const { return N << bits; } // of a chain
 
-  // draw is a place among the walkers or, behind them, the next tile of this run,
-  // all() or more where there is none. The last draw of a run, when it is noted, begins
-  // the next.
+  // draw takes a ticket: the number of a walker or, behind those, of the next tile of this
+  // run; all() or more means that none is left. noted resets the counter after the run's last
+  // draw.
   __device__ __forceinline__ word draw() const { return atomicAdd(tickets, (word)1); }
   __device__ __forceinline__ word noted(word ticket) const {
     const unsigned last = all() + gridDim.x - 1;
@@ -67,23 +66,22 @@ struct grid {
     return t;
   }
 
-  // has reports whether value v of a chain is one of a channel.
+  // has reports whether value v of a chain belongs to a channel.
   __device__ __forceinline__ bool has(int chain, int v) const { return v < values() && (chain << bits) + v / N < batch * (hidden / V); }
 
-  // sum is where a tile shows what its steps make of value v, start where the value
-  // is that it begins with.
+  // sum is where a tile publishes its aggregate for value v; start is where it finds its
+  // exclusive prefix.
   __device__ __forceinline__ word* sum(int chain, int time, int v) const { return sums + 2 * (((long long)chain * tiles + time) * values() + v); }
   __device__ __forceinline__ word* start(int chain, int time, int v) const { return starts + ((long long)chain * tiles + time) * values() + v; }
 };
 
-// stagger waits so many cycles.
+// stagger waits for a number of cycles.
 __device__ __forceinline__ void stagger(int cycles) {
   for (const long long start = clock64(); clock64() - start < cycles;) {}
 }
 
-// within composes in p what the threads of the lane up to this one hold, as far
-// as they are of its warp, and leaves in rows what those of each row hold
-// together.
+// within turns p into the composition of the threads of the lane up to this one, as far as
+// they are in its warp. It leaves the composition of each whole row in rows.
 __device__ __forceinline__ void within(several& p, several* rows, const grid& g) {
   for (int d = g.lanes(); d < 32; d *= 2) {
 #pragma unroll
@@ -106,16 +104,16 @@ __device__ __forceinline__ several fold(const several* rows, int count, const gr
   return p;
 }
 
-// until waits until there is what this lane wants. All lanes of the warp leave
-// together.
+// until waits until there holds, on lanes that wanted it. All lanes of the warp leave together.
 template <class F> __device__ __forceinline__ void until(F there, bool wanted, unsigned* trouble) {
   for (patience left; __ballot_sync(0xffffffff, wanted);)
     if (wanted) wanted = !there() && !left.over(trouble);
 }
 
-// A tile's last lanes and the threads of their warps, value by value: mouth reports
-// whether this thread is one of them, mouthful is the first value of its warp, and each(f) is f of the thread's values,
-// which are within the chain where has holds.
+// The mouth of a tile is its last lanes and the threads of their warps; they exchange the
+// tile's values. mouth reports whether this thread is one of them, and mouthful is the first
+// value of its warp. each calls f for each of the thread's values, and says whether the value
+// belongs to the chain.
 __device__ __forceinline__ bool mouth(const grid& g) { return (threadIdx.x | 31) >= blockDim.x - g.lanes(); }
 __device__ __forceinline__ int mouthful(const grid& g) { return max(0, (int)(threadIdx.x / 32 * 32 - (blockDim.x - g.lanes()))) * N; }
 template <class F> __device__ __forceinline__ void each(const grid& g, const tile& t, F f) {
@@ -124,9 +122,9 @@ template <class F> __device__ __forceinline__ void each(const grid& g, const til
   for (int v = from + threadIdx.x % 32; v / 32 * 32 < to; v += 32) f(v, v < to && g.has(t.chain, v));
 }
 
-// tell leaves in total what a tile's steps make, given what the row up to a thread's
-// last step and the rows before it do, and shows it to the walkers. The first tiles of
-// time find in start what they begin with.
+// tell leaves the tile aggregate in total, given the compositions of the thread's row and of
+// the rows before it, and publishes it for the walkers. A chain's first tile publishes the
+// state behind it, from its prefix in start.
 __device__ __forceinline__ void tell(const grid& g, const tile& t, const several& row, const several& earlier, linear* total, const float* start, unsigned run) {
   if (g.last())
 #pragma unroll
@@ -141,13 +139,15 @@ __device__ __forceinline__ void tell(const grid& g, const tile& t, const several
     });
 }
 
-// show tells the next tile the state that it begins with, value v behind this tile's last step, unless walkers do.
+// show gives the next tile its prefix: value v behind this tile's last step. Walkers do so
+// where there are any.
 __device__ __forceinline__ void show(const grid& g, const tile& t, int v, const linear* total, const float* start, unsigned run) {
   if (!g.walkers && t.time < g.tiles - 1) put_staying(g.start(t.chain, t.time + 1, v), tagged(after(total[v], start[v]), run));
 }
 
-// glance shows the next tile the states behind a first one, which has its own, and
-// begins to look for those of another: the look is under way while the block begins to copy its next tile.
+// glance passes on the states behind a chain's first tile, which knows its prefix. For other
+// tiles it begins to read the prefix; that read is under way while the block begins to copy
+// its next tile.
 __device__ __forceinline__ word glance(const grid& g, const tile& t, const linear* total, const float* start, unsigned run) {
   if (t.time == 0) {
     each(g, t, [&](int v, bool has) {
@@ -159,8 +159,8 @@ __device__ __forceinline__ word glance(const grid& g, const tile& t, const linea
   return v < g.values() && g.has(t.chain, v) ? get_staying(g.start(t.chain, t.time, v)) : 0;
 }
 
-// find leaves in start the states before a tile's first steps and shows the next tile those
-// behind the last ones; seen is what a glance saw.
+// find leaves the tile's exclusive prefix in start, and passes the states behind the tile on
+// to the next one. seen is what glance has read.
 __device__ __forceinline__ void find(const grid& g, const tile& t, const linear* total, float* start, unsigned run, word seen) {
   if (t.time == 0) return;
   each(g, t, [&](int v, bool has) {
@@ -173,7 +173,7 @@ __device__ __forceinline__ void find(const grid& g, const tile& t, const linear*
   });
 }
 
-// before is the state before this thread's steps.
+// before computes the state before this thread's steps.
 __device__ __forceinline__ void before(float (&state)[N], const grid& g, const several& row, const several& earlier, const float* start) {
 #pragma unroll
   for (int i = 0; i < N; i++) {
@@ -183,9 +183,9 @@ __device__ __forceinline__ void before(float (&state)[N], const grid& g, const s
   }
 }
 
-// walk is what walker number first does. Values of chains, 32 side by side, are
-// dealt out to walkers; a warp takes LOOKS tiles of one after the other, in the order of
-// time, and hands the state on to the warp that has the next ones.
+// walk is the work of walker number first. The chains' values are dealt out to walkers, 32
+// side by side. A warp takes LOOKS tiles of such values, in the order of time, and passes the
+// state on to the warp that has the tiles behind them.
 __device__ __forceinline__ void walk(const grid& g, int first, unsigned char* memory, unsigned run) {
   const int pieces = (g.values() + 31) / 32, mine = (g.chains * pieces - first + g.walkers - 1) / g.walkers;
   const int lane = threadIdx.x % 32, batches = (g.tiles - 2 + LOOKS) / LOOKS;

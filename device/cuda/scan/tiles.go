@@ -8,34 +8,35 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// Many channels, or little time, are cut into tiles that blocks draw (tiles.cu). A run of lanes reads
-// scanLine bytes of memory side by side. A block has scanThreads, and a thread maxSteps steps of a tile, at most.
+// A scan of many channels, or of few steps, is cut into chained tiles, which blocks draw
+// from a counter (tiles.cu).
 const (
-	scanLine    = 128
-	scanThreads = 128
-	maxSteps    = 16
+	scanLine    = 128 // bytes of memory that a row of lanes reads side by side
+	scanThreads = 128 // most threads of a block
+	maxSteps    = 16  // most steps of a thread in a tile
 )
 
-// A burden is what a multiprocessor is given.
+// A burden is how much work a multiprocessor is given at a time.
 type burden struct {
-	blocks int // at most
-	bytes  int // that a thread reads and writes for a tile
-	values int // that it keeps in between
+	blocks int // most blocks
+	bytes  int // bytes that a thread reads and writes for a tile
+	values int // most values that a thread keeps while its tile waits for its prefix
 }
 
-// Where chains are many, tiles are small. Where they are few, a state must not pass through many tiles:
-// those are large. In between are those of busy cells that hand states on, which want more threads, and of so
-// little time that large ones would be too few. What is many was timed on an H200's 132 multiprocessors: 96 and 128
-// chains want large tiles, 256 mostly and 384 small ones.
+// Many chains take small tiles. Few chains take large tiles, so that a prefix passes
+// through few of them. Two cases lie in between: cells with many activations whose blocks
+// pass the state on, which want more threads, and scans too short for enough large tiles.
+// The limits were timed on an H200's 132 multiprocessors: 96 and 128 chains are fastest
+// with large tiles, 256 mostly so, and 384 with small ones.
 var (
 	manyChains = burden{blocks: 3, bytes: 384, values: 72}
 	fewChains  = burden{blocks: 2, bytes: 768, values: 112}
 	inBetween  = burden{blocks: 3, bytes: 512, values: 80}
 )
 
-// divide cuts channels and time into tiles: of a line of memory across, but more
-// where time is short, and of fewer threads and, unless these are fixed, steps where
-// there would be too few.
+// divide cuts channels and time into tiles. A tile is a line of memory wide, or wider when
+// the scan has few steps. When there would be fewer tiles than multiprocessors, a thread
+// takes fewer steps, unless the knob fixes them, and a block has fewer threads.
 func (s *Scan) divide(p driver.Properties, k knob.Params) {
 	line := min(scanLine/4/s.width, ints.PowerOfTwo(s.across()))
 	s.threads, s.lanes = scanThreads, line
@@ -77,38 +78,40 @@ func (s *Scan) divide(p driver.Properties, k knob.Params) {
 	}
 }
 
-// leastThreads of a block are two warps: in blocks of one, qrnn's inference did not
-// end on an H200, as if lanes had gone on with the tile that was drawn before. That
-// a warp alone does without the block's barrier is a guess.
+// leastThreads is the fewest threads of a block: two warps. With one warp, qrnn's inference
+// hung on an H200, as if lanes had gone on with the tile drawn before. A guess at the cause
+// is that the compiler drops the block's barrier for a single warp.
 const leastThreads = 64
 
-// scanWork is about what a block needs of shared memory besides what it loads.
+// scanWork is about how many bytes of shared memory a block needs besides its inputs.
 const scanWork = 5 << 10
 
-// deep is how many threads are behind one another in time if each has so many steps, and tilesOf
-// how many tiles that makes of it.
+// deep is the number of threads of a block behind one another in time, each with so many
+// steps.
 func (s *Scan) deep(steps int) int {
 	return min(s.threads/s.lanes, ints.PowerOfTwo(ints.CeilDiv(s.Steps, steps)))
 }
 
+// tilesOf is the number of tiles of a chain, with so many steps of a thread.
 func (s *Scan) tilesOf(steps int) int { return ints.CeilDiv(s.Steps, s.deep(steps)*steps) }
 
-// suits is the steps of a thread that make a burden, as far as there is room: room is the most that its
-// blocks have registers and shared memory for, and fits what so many blocks have shared memory for.
+// suits is the number of steps of a thread that makes up a burden, as far as there is room.
 func (s *Scan) suits(b burden, p driver.Properties) int {
 	return max(2, min(b.bytes/s.moved(), s.room(b, p)))
 }
 
+// room is the most steps for which the blocks of a burden have registers and shared memory.
 func (s *Scan) room(b burden, p driver.Properties) int {
 	return min(b.values/max(1, s.width*len(s.keep)), maxSteps, s.fits(b.blocks, p))
 }
 
+// fits is the most steps for which so many blocks have shared memory.
 func (s *Scan) fits(blocks int, p driver.Properties) int {
 	return (p.Shared/blocks-scanWork)/(scanThreads*s.loaded()) - 1
 }
 
-// fullest is about as many steps of a thread as suit, so many, the more the better, that the last tile
-// of time is nearly full, since blocks that have little to do leave memory idle.
+// fullest picks the steps of a thread, near those that suit, that leave the last tile of a
+// chain nearly full: blocks with little to do leave memory idle. Ties go to more steps.
 func (s *Scan) fullest(suits, room int) int {
 	best, least := suits, math.Inf(1)
 	near := max(1, suits/3)
@@ -121,19 +124,19 @@ func (s *Scan) fullest(suits, room int) int {
 	return best
 }
 
-// headStart is by how many cycles the first tiles of a multiprocessor's blocks are
-// copied one behind another's: about the time that one takes. Else all would come at the same time, and while
-// all compute nothing is copied.
+// headStart is the number of cycles by which the first copies of a multiprocessor's blocks
+// are staggered: about the time of one copy. Otherwise all blocks would copy at the same
+// time, then all compute, and memory would idle.
 func (s *Scan) headStart() int { return s.threads * s.chunk * s.loaded() / 32 }
 
-// buffer is the shared memory in which a block's inputs arrive.
+// buffer is the size of the shared memory into which a block's inputs are copied.
 func (s *Scan) buffer() int {
 	_, bytes := s.slots()
 	return s.threads * bytes
 }
 
-// shared is the memory of a block: its inputs, what its rows of lanes compose and what
-// all do, the tile drawn and twice the states that it begins with.
+// shared is the shared memory of a block, in bytes. It holds the inputs, the aggregates of
+// the rows of lanes and of the tile, the ticket drawn, and two sets of exclusive prefixes.
 func (s *Scan) shared() int {
 	rows := s.threads / max(s.lanes, 32)
 	return s.buffer() + 8*(rows+1)*s.values()*s.lanes + 8 + 16 + 2*4*s.values()*s.lanes
