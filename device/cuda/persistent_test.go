@@ -10,6 +10,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cuda"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/persistent"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -71,6 +72,11 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 		{"resident": 4, "cluster": 4, "samples": 8, "back": 1},
 		{"resident": 4, "cluster": 2, "samples": 8, "groups": 1},
 		{"resident": 4, "cluster": 2, "samples": 16, "groups": 2, "back": 1},
+	}
+	for _, s := range persistent.Strategies {
+		if !slices.ContainsFunc(slices.Concat(params, tensors, turns), func(k knob.Params) bool { return k["resident"] == s.Value }) {
+			t.Errorf("no case runs resident=%d (%s)", s.Value, s.Name)
+		}
 	}
 	var cases []devicetest.Case
 	for i, c := range cell.All() {

@@ -26,10 +26,11 @@ func (b *Chooser) choose(name string, values ...int) []int {
 // groups spread over the GPU.
 func (c *Chooser) groupSizes() (clusters, spread []int) {
 	r := c.Knobs["resident"]
-	if (r == asExpected || r == inClusters || r == inWholeRows) && c.Properties.Capability >= 90 {
+	only := strategy(r).Clusters
+	if (r == asExpected || only) && c.Properties.Capability >= 90 {
 		clusters = c.choose("cluster", ClusterSizes()...)
 	}
-	if r != inClusters && r != inWholeRows {
+	if !only {
 		for _, n := range c.choose("groups", 1, 2, 4, 8, maxGroups) {
 			if blocks := c.Properties.SMs / n; blocks > 0 {
 				spread = append(spread, blocks)

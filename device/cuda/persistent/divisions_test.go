@@ -134,8 +134,10 @@ func (d *divided) check() {
 		d.rows()
 	case "backward-bulk":
 		d.backturns()
-	default:
+	case "backward-simt", "backward-mma":
 		d.back()
+	default:
+		d.wrong = append(d.wrong, "this test does not know how the kernel divides a layer")
 	}
 }
 

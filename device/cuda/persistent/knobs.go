@@ -31,7 +31,7 @@ func KnobDocs(gradient bool) []knob.Knob {
 		back = []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}
 	}
 	return []knob.Knob{
-		{Name: "resident", Doc: residentDoc(), Values: []int{asExpected, inClusters, overGrid, WithBarrier, inBulk, byPolling, inWholeRows}},
+		residentKnob(),
 		{Name: "cluster", Doc: "blocks of a cluster; 0: chosen", Values: append([]int{0}, ClusterSizes()...)},
 		{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 3, 4, 8, 16}},
 		{Name: "samples", Doc: "sequences that a group runs at a time, in a gradient too where that can; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}, Max: maxSamples},

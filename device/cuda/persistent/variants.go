@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/rnn/knob"
 )
 
 // A Variant is a kernel that runs a layer, or its gradient, in groups of blocks. A
@@ -108,19 +109,20 @@ func (v *Variant) text() string {
 
 // A Strategy is a value of the knob "resident", which records and wisdom hold.
 type Strategy struct {
-	Value int
-	Name  string
-	Doc   string
+	Value    int
+	Name     string
+	Clusters bool // groups are clusters, not spread over the GPU
+	Doc      string
 }
 
 // Strategies are where a layer's weights stay, a copy in each group of blocks.
 var Strategies = []Strategy{
-	{Value: inClusters, Name: "cluster", Doc: "groups are clusters"},
+	{Value: inClusters, Name: "cluster", Clusters: true, Doc: "groups are clusters"},
 	{Value: overGrid, Name: "grid", Doc: "groups are spread over the GPU"},
 	{Value: WithBarrier, Name: "barrier", Doc: "one group with a barrier, weights in shared memory"},
 	{Value: inBulk, Name: "mma-bulk", Doc: "groups are spread over the GPU and take turns with their sequences"},
 	{Value: byPolling, Name: "mma-poll", Doc: "groups are spread over the GPU, and each warp reads what it multiplies"},
-	{Value: inWholeRows, Name: "wholerow", Doc: "groups are clusters, and each warp multiplies whole rows"},
+	{Value: inWholeRows, Name: "wholerow", Clusters: true, Doc: "groups are clusters, and each warp multiplies whole rows"},
 }
 
 // Values of the knob "resident".
@@ -134,24 +136,33 @@ const (
 	inWholeRows
 )
 
-// residentDoc is the text of the knob "resident".
-func residentDoc() string {
+// strategy is the one of Strategies with such a value; the zero one if there is none.
+func strategy(value int) Strategy {
+	for _, s := range Strategies {
+		if s.Value == value {
+			return s
+		}
+	}
+	return Strategy{}
+}
+
+// residentKnob is the knob "resident".
+func residentKnob() knob.Knob {
+	values := []int{asExpected}
 	var all []string
 	for _, s := range Strategies {
+		values = append(values, s.Value)
 		all = append(all, fmt.Sprintf("%d: %s: %s", s.Value, s.Name, s.Doc))
 	}
-	return "where a persistent layer's weights stay, a copy in each group of blocks: " + strings.Join(all, "; ") +
+	doc := "where a persistent layer's weights stay, a copy in each group of blocks: " + strings.Join(all, "; ") +
 		"; 0: as is expected to be the fastest; where only a layer or its gradient can be so, the other is spread"
+	return knob.Knob{Name: "resident", Doc: doc, Values: values}
 }
 
 // Setting is how an error names the setting of a knob: with its name, where it has one.
 func Setting(knob string, value int) string {
-	if knob == "resident" {
-		for _, s := range Strategies {
-			if s.Value == value {
-				return fmt.Sprintf("%s=%d (%s)", knob, value, s.Name)
-			}
-		}
+	if name := strategy(value).Name; knob == "resident" && name != "" {
+		return fmt.Sprintf("%s=%d (%s)", knob, value, name)
 	}
 	return fmt.Sprintf("%s=%d", knob, value)
 }
