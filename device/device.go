@@ -52,13 +52,13 @@ type Program interface {
 	Kernels() []Kernel
 
 	// Run runs the schedule n times back to back and waits for the end.
-	Run(n int) (Burst, error)
+	Run(n int) (Sample, error)
 
 	Close() error
 }
 
-// A Burst is what Run measured.
-type Burst struct {
+// A Sample is what Run measured.
+type Sample struct {
 	Wall   time.Duration // by the host's monotonic clock, from the first operation to the end of the last
 	Device time.Duration // by the device's own clock; 0 where it has none
 
@@ -117,13 +117,13 @@ type Evicter interface {
 	Evict() error
 }
 
-// An Anticipator is a device that compiles kernels, and can begin to before it is
+// A Precompiler is a device that compiles kernels, and can begin to before it is
 // asked for programs, so that those of several are compiled side by side.
-type Anticipator interface {
-	// Anticipate begins to compile the kernels of s and returns. The next call of
+type Precompiler interface {
+	// Precompile begins to compile the kernels of s and returns. The next call of
 	// Compile waits for all that was begun: nothing else goes on while programs
 	// run. What is wrong with s, Compile tells.
-	Anticipate(s *schedule.Schedule, k knob.Params)
+	Precompile(s *schedule.Schedule, k knob.Params)
 }
 
 // A Hierarchy is what the memories and workers of a device give each other, as

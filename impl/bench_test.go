@@ -78,11 +78,11 @@ func run(b *testing.B, d *cpu.Device, p rnn.Problem, tech string, k knob.Params)
 	}
 	var seconds []float64
 	for b.Loop() {
-		burst, err := prog.Run(1)
+		sample, err := prog.Run(1)
 		if err != nil {
 			b.Fatal(err)
 		}
-		seconds = append(seconds, burst.Wall.Seconds())
+		seconds = append(seconds, sample.Wall.Seconds())
 	}
 	slices.Sort(seconds)
 	median := seconds[len(seconds)/2]

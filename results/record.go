@@ -220,9 +220,9 @@ type Work struct {
 	Waits    int    `json:"waits"`          // between streams
 }
 
-// Samples are the raw bursts, each divided by its number of runs.
+// Samples are times as measured, each divided by its number of runs.
 type Samples struct {
-	Iters  []int     `json:"iters"` // runs per burst
+	Iters  []int     `json:"iters"` // runs per sample
 	Wall   []float64 `json:"wall_s"`
 	Device []float64 `json:"gpu_s"` // empty where the device has no clock
 }

@@ -42,10 +42,10 @@ type victimProgram struct {
 	victim *victim
 }
 
-func (p *victimProgram) Run(n int) (device.Burst, error) {
+func (p *victimProgram) Run(n int) (device.Sample, error) {
 	if p.victim.kills > 0 {
 		p.victim.kills--
-		return device.Burst{}, p.victim.Provoke(killed, time.Minute)
+		return device.Sample{}, p.victim.Provoke(killed, time.Minute)
 	}
 	return p.Program.Run(n)
 }

@@ -71,7 +71,7 @@ func (s *Sweep) readyAll(ctx context.Context, all []*candidate, check *verificat
 }
 
 // ready compiles, verifies and warms up one candidate and sets how many runs
-// make a burst.
+// make a sample.
 func (s *Sweep) ready(c *candidate, check *verification) {
 	cost := &c.record.Cost
 	start := time.Now()
@@ -114,12 +114,12 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 			break
 		}
 	}
-	c.perBurst = max(1, int(math.Ceil(s.Settings.MinTime.Seconds()/one)))
-	if c.perBurst > 1 {
-		c.perBurst = max(c.perBurst, s.Settings.MinIters)
+	c.perSample = max(1, int(math.Ceil(s.Settings.MinTime.Seconds()/one)))
+	if c.perSample > 1 {
+		c.perSample = max(c.perSample, s.Settings.MinIters)
 	}
 	if s.Settings.Cache == "cold" { // evicting takes longer than most runs
-		c.perBurst = min(c.perBurst, 3)
+		c.perSample = min(c.perSample, 3)
 	}
 	c.last = one
 	lap(&cost.Warmup)
@@ -187,8 +187,8 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		return stopMax
 	}
 	// No collection within a sample: all memory is allocated by now, and what
-	// little bursts leave behind is collected between rounds once it is much: a
-	// collection takes as long as a short burst.
+	// little samples leave behind is collected between rounds once it is much: a
+	// collection takes as long as a short sample.
 	const much = 4 << 20
 	var heap runtime.MemStats
 	var kept uint64
@@ -213,7 +213,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 			}
 			if c := live[i]; c.record.Status == results.OK && !c.sated(s.Settings.PointTimeout) {
 				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.Spec.Label, Round: round, Rounds: s.Settings.Rounds})
-				s.burst(c, len(live) > 1)
+				s.take(c, len(live) > 1)
 			}
 		}
 		done := round + 1
@@ -267,9 +267,9 @@ func stable(widths []float64) bool {
 	return n > 2*stableRounds && widths[n-1] > 0.9*widths[n-1-stableRounds]
 }
 
-// burst takes one sample, again if another candidate broke the device or, once, if
+// take takes one sample, again if another candidate broke the device or, once, if
 // the worker was killed.
-func (s *Sweep) burst(c *candidate, others bool) {
+func (s *Sweep) take(c *candidate, others bool) {
 	start := time.Now()
 	err := s.sample(c, others)
 	if errors.Is(err, device.ErrLost) || c.retry(err) {
@@ -283,8 +283,8 @@ func (s *Sweep) burst(c *candidate, others bool) {
 	c.record.Cost.Measure += time.Since(start).Seconds()
 }
 
-// sample times a burst. Where others ran in between, one run first brings the
-// caches back to the state that a burst keeps, if that is cheap.
+// sample times runs back to back. Where others ran in between, one run first brings the
+// caches back to the state that a sample keeps, if that is cheap.
 func (s *Sweep) sample(c *candidate, others bool) error {
 	var before, after runtime.MemStats
 	cold := s.Settings.Cache == "cold"
@@ -294,12 +294,12 @@ func (s *Sweep) sample(c *candidate, others bool) error {
 		}
 	}
 	runtime.ReadMemStats(&before)
-	var b device.Burst
+	var b device.Sample
 	var err error
 	if cold {
 		b, err = c.cold(s.Device.(device.Evicter))
 	} else {
-		b, err = c.prog.Run(c.perBurst)
+		b, err = c.prog.Run(c.perSample)
 	}
 	runtime.ReadMemStats(&after)
 	if err != nil {
@@ -311,8 +311,8 @@ func (s *Sweep) sample(c *candidate, others bool) error {
 	if after.NumGC != before.NumGC {
 		c.warn(results.WarnGC)
 	}
-	n := float64(c.perBurst)
-	c.samples.Iters = append(c.samples.Iters, c.perBurst)
+	n := float64(c.perSample)
+	c.samples.Iters = append(c.samples.Iters, c.perSample)
 	c.samples.Wall = append(c.samples.Wall, b.Wall.Seconds()/n)
 	if b.Device > 0 {
 		c.samples.Device = append(c.samples.Device, b.Device.Seconds()/n)
@@ -321,9 +321,9 @@ func (s *Sweep) sample(c *candidate, others bool) error {
 }
 
 // cold times single runs, each after the caches were filled with other data.
-func (c *candidate) cold(e device.Evicter) (device.Burst, error) {
-	var sum device.Burst
-	for range c.perBurst {
+func (c *candidate) cold(e device.Evicter) (device.Sample, error) {
+	var sum device.Sample
+	for range c.perSample {
 		if err := e.Evict(); err != nil {
 			return sum, err
 		}

@@ -94,12 +94,12 @@ type actor struct {
 	ran    bool
 }
 
-func (a *actor) Run(n int) (device.Burst, error) {
+func (a *actor) Run(n int) (device.Sample, error) {
 	switch {
 	case a.mishap == worker.Spin:
-		return device.Burst{}, a.stage.Provoke(a.mishap, a.stage.patience)
+		return device.Sample{}, a.stage.Provoke(a.mishap, a.stage.patience)
 	case a.mishap == worker.Fault && a.ran && a.stage.last != a:
-		return device.Burst{}, a.stage.Provoke(a.mishap, time.Minute)
+		return device.Sample{}, a.stage.Provoke(a.mishap, time.Minute)
 	}
 	a.ran, a.stage.last = true, a
 	return a.Program.Run(n)

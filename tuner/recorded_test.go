@@ -59,9 +59,9 @@ func TestRacingOnRecords(t *testing.T) {
 	for _, name := range recordings() {
 		near, took, all := 0, 0.0, 0.0
 		groups := recorded(t, name)
-		form := &tuner.Form{}
+		prior := &tuner.Prior{}
 		for _, group := range groups {
-			r, err := tuner.NewReplay(t.Context(), group, results.Impl{}, peak(group), form, search.Options{Strategy: "racing", Seed: 1, Rounds: rounds, Tie: 0.01})
+			r, err := tuner.NewReplay(t.Context(), group, results.Impl{}, peak(group), prior, search.Options{Strategy: "racing", Seed: 1, Rounds: rounds, Tie: 0.01})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,11 +91,11 @@ func TestBoundKeepsWinnersOfRecords(t *testing.T) {
 		if i%4 > 0 {
 			continue
 		}
-		with, err := tuner.NewReplay(t.Context(), group, results.Impl{}, p, &tuner.Form{}, search.Options{Strategy: "exhaustive", Rounds: rounds})
+		with, err := tuner.NewReplay(t.Context(), group, results.Impl{}, p, &tuner.Prior{}, search.Options{Strategy: "exhaustive", Rounds: rounds})
 		if err != nil {
 			t.Fatal(err)
 		}
-		without, err := tuner.NewReplay(t.Context(), group, results.Impl{}, 0, &tuner.Form{}, search.Options{Strategy: "exhaustive", Rounds: rounds})
+		without, err := tuner.NewReplay(t.Context(), group, results.Impl{}, 0, &tuner.Prior{}, search.Options{Strategy: "exhaustive", Rounds: rounds})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,9 +40,9 @@ func Regrets(recs []*results.Record) []float64 {
 }
 
 // NewReplay searches among records of one point, with no device, and adds what
-// comes of it to form; peak is that of the device that they are from, 0 if it is
+// comes of it to prior; peak is that of the device that they are from, 0 if it is
 // not known.
-func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Impl, peak float64, form *Form, o search.Options) (*Replay, error) {
+func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Impl, peak float64, prior *Prior, o search.Options) (*Replay, error) {
 	r := &Replay{Verdict: Verdict{Point: recs[0].Point, Records: recs}}
 	o.Incumbent = -1
 	was := results.Record{Point: recs[0].Point, Device: recs[0].Device, Impl: incumbent}
@@ -51,7 +51,7 @@ func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Im
 	for i, rec := range recs {
 		most = max(most, len(search.Samples(rec)))
 		arms[i] = search.Arm{Bound: Bound(rec.Point, rec.Device, rec.Work.Executed, peak), Memory: rec.Work.Memory, Rank: i}
-		arms[i].Expected, arms[i].Doubt = form.Expect(rec.Point, rec.Impl.Label)
+		arms[i].Expected, arms[i].Doubt = prior.Expect(rec.Point, rec.Impl.Label)
 		if rec.Key() == was.Key() {
 			o.Incumbent = i
 		}
@@ -62,7 +62,7 @@ func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Im
 	r.Result, err = search.Run(ctx, arms, bench, o)
 	r.Time, r.All = bench.Time, bench.All()
 	if err == nil {
-		form.Add(&r.Verdict)
+		prior.Add(&r.Verdict)
 	}
 	return r, err
 }

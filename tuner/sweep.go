@@ -133,7 +133,7 @@ func (s *Sweep) survey(ctx context.Context, tasks []Task) ([][]*candidate, error
 		far  = 16      // tasks
 		long = time.Second
 	)
-	ahead, _ := s.Device.(device.Anticipator)
+	ahead, _ := s.Device.(device.Precompiler)
 	start := time.Now()
 	list := make([][]*candidate, 0, far)
 	for operations := 0; len(list) < min(far, len(tasks)); {
@@ -152,7 +152,7 @@ func (s *Sweep) survey(ctx context.Context, tasks []Task) ([][]*candidate, error
 				continue
 			}
 			if c.Reason == "" && ahead != nil {
-				ahead.Anticipate(c.Schedule, c.DeviceKnobs)
+				ahead.Precompile(c.Schedule, c.DeviceKnobs)
 			}
 			all = append(all, c)
 			operations += c.record.Work.Ops
@@ -189,11 +189,11 @@ type candidate struct {
 	prog   device.Program
 	record results.Record
 
-	limit    int64 // of memory, when it was laid out; 0: none
-	perBurst int   // runs
-	last     float64
-	samples  results.Samples
-	retried  bool // after its worker was killed
+	limit     int64 // of memory, when it was laid out; 0: none
+	perSample int   // runs
+	last      float64
+	samples   results.Samples
+	retried   bool // after its worker was killed
 }
 
 // point measures all candidates of one point.

@@ -349,8 +349,8 @@ func TestKnobsOfLargePoints(t *testing.T) {
 // An odd device has programs that say of their runs what it tells them to, or has none.
 type odd struct {
 	device.Device
-	burst func(s *schedule.Schedule, b device.Burst) device.Burst
-	room  int // elements of a program's largest matrix; 0: no limit
+	sample func(s *schedule.Schedule, b device.Sample) device.Sample
+	room   int // elements of a program's largest matrix; 0: no limit
 }
 
 type oddProgram struct {
@@ -371,10 +371,10 @@ func (d *odd) Compile(s *schedule.Schedule, k knob.Params) (device.Program, erro
 	return &oddProgram{p, s, d}, err
 }
 
-func (p *oddProgram) Run(n int) (device.Burst, error) {
+func (p *oddProgram) Run(n int) (device.Sample, error) {
 	b, err := p.Program.Run(n)
-	if p.of.burst != nil {
-		b = p.of.burst(p.schedule, b)
+	if p.of.sample != nil {
+		b = p.of.sample(p.schedule, b)
 	}
 	return b, err
 }
@@ -382,7 +382,7 @@ func (p *oddProgram) Run(n int) (device.Burst, error) {
 // TestSweepWaitsForNoneThatIsDone: a technique that will have no more samples does not keep
 // the others from their end.
 func TestSweepWaitsForNoneThatIsDone(t *testing.T) {
-	d := &odd{Device: open(t), burst: func(s *schedule.Schedule, b device.Burst) device.Burst {
+	d := &odd{Device: open(t), sample: func(s *schedule.Schedule, b device.Sample) device.Sample {
 		if b.Wall = time.Millisecond; len(s.Nodes) > 500 { // naive
 			b.Wall = 200 * time.Millisecond
 			time.Sleep(b.Wall)
@@ -406,7 +406,7 @@ func TestSweepWaitsForNoneThatIsDone(t *testing.T) {
 // TestSweepColdThrottled: a clock that is held down is told of with cold caches, too.
 func TestSweepColdThrottled(t *testing.T) {
 	for _, cache := range []string{"hot", "cold"} {
-		d := &odd{Device: open(t), burst: func(_ *schedule.Schedule, b device.Burst) device.Burst { b.Throttled = true; return b }}
+		d := &odd{Device: open(t), sample: func(_ *schedule.Schedule, b device.Sample) device.Sample { b.Throttled = true; return b }}
 		s := &tuner.Sweep{Device: d, Settings: quick()}
 		s.Settings.Cache = cache
 		recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive"))
@@ -458,11 +458,11 @@ func BenchmarkDispatch(b *testing.B) {
 			defer prog.Close()
 			var sum time.Duration
 			for b.Loop() {
-				burst, err := prog.Run(1)
+				sample, err := prog.Run(1)
 				if err != nil {
 					b.Fatal(err)
 				}
-				sum += burst.Wall
+				sum += sample.Wall
 			}
 			b.ReportMetric(float64(sum.Nanoseconds())/float64(b.N)/ops, "ns/operation")
 		})
@@ -473,11 +473,11 @@ func BenchmarkDispatch(b *testing.B) {
 type keen struct {
 	*cpu.Device
 	ahead, compiled []*schedule.Schedule
-	early           int // anticipated before the first is compiled
-	late            int // compiled without being anticipated
+	early           int // precompiled before the first is compiled
+	late            int // compiled without being precompiled
 }
 
-func (k *keen) Anticipate(s *schedule.Schedule, _ knob.Params) { k.ahead = append(k.ahead, s) }
+func (k *keen) Precompile(s *schedule.Schedule, _ knob.Params) { k.ahead = append(k.ahead, s) }
 
 func (k *keen) Compile(s *schedule.Schedule, p knob.Params) (device.Program, error) {
 	if len(k.compiled) == 0 {
@@ -489,9 +489,9 @@ func (k *keen) Compile(s *schedule.Schedule, p knob.Params) (device.Program, err
 	return k.Device.Compile(s, p)
 }
 
-// TestAnticipate has a device that compiles kernels hear of all programs of the
+// TestPrecompile has a device that compiles kernels hear of all programs of the
 // next points before it compiles the first, and of none that is not to run.
-func TestAnticipate(t *testing.T) {
+func TestPrecompile(t *testing.T) {
 	k := &keen{Device: open(t)}
 	var points []results.Point
 	for i := range 5 {
@@ -505,7 +505,7 @@ func TestAnticipate(t *testing.T) {
 	}}
 	s.Emit = func(*results.Record) error {
 		if recs++; recs == 1 && len(k.ahead) != 9 {
-			t.Errorf("when the first record is done, %d programs are anticipated, want 9", len(k.ahead))
+			t.Errorf("when the first record is done, %d programs are precompiled, want 9", len(k.ahead))
 		}
 		return nil
 	}
@@ -513,6 +513,6 @@ func TestAnticipate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if recs != 9 || len(k.compiled) != 9 || k.late != 0 {
-		t.Errorf("%d records of %d programs, %d of them not anticipated; want 9, 9 and 0", recs, len(k.compiled), k.late)
+		t.Errorf("%d records of %d programs, %d of them not precompiled; want 9, 9 and 0", recs, len(k.compiled), k.late)
 	}
 }

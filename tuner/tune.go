@@ -31,7 +31,7 @@ type Tune struct {
 	// fastest candidate, whenever it is another one.
 	Leader func(p results.Point, label string, seconds float64)
 
-	form Form // of the candidates at the points tuned so far
+	prior Prior // of the candidates at the points tuned so far
 }
 
 // A Verdict is the outcome of tuning at one point.
@@ -68,12 +68,12 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	c := &contest{Tune: t, entrants: make([]*entrant, len(all)), verdict: &Verdict{Point: p, Same: same, Records: make([]*results.Record, len(all))}}
 	o := t.Search
 	o.Incumbent = -1
-	t.form.Begun(p, t.begun(all))
+	t.prior.Begun(p, t.begun(all))
 	arms := make([]search.Arm, len(all))
 	for i, e := range all {
 		c.entrants[i] = &entrant{contender: e}
 		arms[i] = search.Arm{Bound: e.bound, Memory: e.memory, Rank: i}
-		arms[i].Expected, arms[i].Doubt = t.form.Expect(p, e.spec.Label)
+		arms[i].Expected, arms[i].Doubt = t.prior.Expect(p, e.spec.Label)
 		if e.key == was.Key() {
 			o.Incumbent = i
 		}
@@ -106,7 +106,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 			v.Medians[i] *= v.Records[i].Seconds() / a.Known
 		}
 	}
-	t.form.Add(v)
+	t.prior.Add(v)
 	return v, nil
 }
 
@@ -251,7 +251,7 @@ func (c *contest) measureOne(i int, limit float64) (float64, error) {
 			return 0, err
 		}
 		if c.check == nil {
-			c.anticipate()
+			c.precompile()
 			c.check = newVerification(e.Problem, c.Settings, new(answers))
 		}
 	}
@@ -281,11 +281,11 @@ func (c *contest) measureOne(i int, limit float64) (float64, error) {
 	return samples[len(samples)-1], nil
 }
 
-// anticipate has the kernels of those that are about to start compiled side by
+// precompile has the kernels of those that are about to start compiled side by
 // side. Large schedules, which take time to lay out once more, have few kernels.
-func (c *contest) anticipate() {
+func (c *contest) precompile() {
 	const large = 1 << 12 // operations
-	d, ok := c.Device.(device.Anticipator)
+	d, ok := c.Device.(device.Precompiler)
 	if !ok {
 		return
 	}
@@ -294,7 +294,7 @@ func (c *contest) anticipate() {
 			continue
 		}
 		if l, err := draft(c.Device, c.Techniques, c.verdict.Point, e.spec, c.memory()); err == nil && l.Reason == "" {
-			d.Anticipate(l.Schedule, l.DeviceKnobs)
+			d.Precompile(l.Schedule, l.DeviceKnobs)
 		}
 	}
 }
@@ -308,7 +308,7 @@ func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
 	}
 	c.watch(Event{Phase: Measuring, Point: c.verdict.Point, Label: e.spec.Label, Round: len(e.samples.Wall), Rounds: c.Search.Rounds})
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	c.burst(e.candidate, true)
+	c.take(e.candidate, true)
 }
 
 // lead tells of a new leader.

@@ -84,7 +84,7 @@ func TestTuneFindsAWinner(t *testing.T) {
 	}
 	stays := again.WinnerRecord().Key() == w.Key() || again.WinnerRecord().Seconds() < w.Seconds()/(1+u.Search.Margin)
 	if emitted != 0 || again.Evaluations != 0 || !stays {
-		t.Errorf("again: %d records, %d bursts, winner %s and not %s", emitted, again.Evaluations, again.WinnerRecord().Impl.Label, w.Impl.Label)
+		t.Errorf("again: %d records, %d samples, winner %s and not %s", emitted, again.Evaluations, again.WinnerRecord().Impl.Label, w.Impl.Label)
 	}
 	more, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "scan", "scc"), w.Impl)
 	if err != nil {
@@ -105,9 +105,9 @@ func TestTuneFindsAWinner(t *testing.T) {
 }
 
 // TestTuneGoesOn interrupts a tune and checks that the next one completes it.
-// TestTuneAnticipates has a device that compiles kernels hear of all that are to
+// TestTunePrecompiles has a device that compiles kernels hear of all that are to
 // start before it compiles the first.
-func TestTuneAnticipates(t *testing.T) {
+func TestTunePrecompiles(t *testing.T) {
 	k := &keen{Device: open(t)}
 	u, _ := tune(t, k.Device)
 	u.Device = k
@@ -122,7 +122,7 @@ func TestTuneAnticipates(t *testing.T) {
 		}
 	}
 	if k.early != len(k.ahead) || k.early < started || started < 2 {
-		t.Errorf("%d programs are anticipated, %d of them before the first is compiled; %d candidates start", len(k.ahead), k.early, started)
+		t.Errorf("%d programs are precompiled, %d of them before the first is compiled; %d candidates start", len(k.ahead), k.early, started)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestFormBegun(t *testing.T) {
 		return r
 	}
 	expect := func(n int) float64 {
-		var f tuner.Form
+		var f tuner.Prior
 		f.Begun(small(), []*results.Record{record("fast", 1, n), record("slow", 3, n)})
 		behind, _ := f.Expect(small(), "slow")
 		if ahead, _ := f.Expect(small(), "fast"); ahead != 0 {
@@ -201,7 +201,7 @@ func TestFormBegun(t *testing.T) {
 	if few, many := expect(1), expect(20); !(0 < few && few < many && many < math.Log(3)) {
 		t.Errorf("expected %g behind by one sample and %g by twenty", few, many)
 	}
-	var f tuner.Form
+	var f tuner.Prior
 	f.Begun(small(), []*results.Record{record("slow", 3, 5)})
 	if behind, _ := f.Expect(small(), "slow"); behind != 0 {
 		t.Errorf("one alone is %g behind", behind)
@@ -339,7 +339,7 @@ func TestReplayOfRecords(t *testing.T) {
 		for _, r := range group {
 			labels = append(labels, r.Impl.Label)
 		}
-		r, err := tuner.NewReplay(t.Context(), group, results.Impl{}, 0, &tuner.Form{}, search.Options{Strategy: "exhaustive", Rounds: 30, Tie: 0})
+		r, err := tuner.NewReplay(t.Context(), group, results.Impl{}, 0, &tuner.Prior{}, search.Options{Strategy: "exhaustive", Rounds: 30, Tie: 0})
 		if err != nil {
 			t.Fatal(err)
 		}

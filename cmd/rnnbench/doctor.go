@@ -219,7 +219,7 @@ func (d diagnosis) print(w io.Writer, width int) error {
 	}
 	n := d.Noise
 	line("  noise", "%d samples of %s: quartiles ±%.1f %%, slowest %.0f %% over fastest; median of ten ±%.1f %%",
-		n.Bursts, quantity.SI(n.Burst, "s"), 100*n.Quartiles, 100*n.Range, 100*n.HalfWidth)
+		n.Samples, quantity.SI(n.Sample, "s"), 100*n.Quartiles, 100*n.Range, 100*n.HalfWidth)
 	b.WriteString("\n")
 	if len(d.Advice) == 0 {
 		b.WriteString("no measurement problems found\n")

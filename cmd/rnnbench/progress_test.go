@@ -47,7 +47,7 @@ func TestProgressForPrograms(t *testing.T) {
 		t.Errorf("events %v", events)
 	}
 	for _, m := range list {
-		if m.Event == "point" && (m.Total != 2 || m.Impl == "" || m.RunnerUp == "" || m.Lead == nil || m.Candidates == 0 || m.Bursts == 0) {
+		if m.Event == "point" && (m.Total != 2 || m.Impl == "" || m.RunnerUp == "" || m.Lead == nil || m.Candidates == 0 || m.Samples == 0) {
 			t.Errorf("%+v", m)
 		}
 	}

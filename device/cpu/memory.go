@@ -102,7 +102,7 @@ func bound(s *schedule.Schedule) int64 {
 				maps.add(op, nil)
 				sum += one
 			}
-		case schedule.Maps:
+		case schedule.MapChain:
 			sum += one + int64(len(op.Steps)-1)*int64(unsafe.Sizeof(mapped{}))
 		case schedule.SumRows:
 			sum += int64(unsafe.Sizeof(sumRows{}))

@@ -66,7 +66,7 @@ func (p *binder) work(op schedule.Op) (work, error) {
 		}, nil
 	case schedule.Map:
 		return p.mapped(op), nil
-	case schedule.Maps:
+	case schedule.MapChain:
 		return p.pointwise(op.Steps), nil
 	case schedule.SumRows:
 		return &sumRows{kernels: k, a: p.matrix(op.A), out: p.matrix(op.Out), accumulate: op.Accumulate}, nil

@@ -103,11 +103,11 @@ func persistentStep(b *testing.B, d *cpu.Device, c *cell.Cell, h, batch int, pre
 	}
 	var seconds []float64
 	for b.Loop() {
-		burst, err := prog.Run(1)
+		sample, err := prog.Run(1)
 		if err != nil {
 			b.Fatal(err)
 		}
-		seconds = append(seconds, burst.Wall.Seconds()/steps)
+		seconds = append(seconds, sample.Wall.Seconds()/steps)
 	}
 	slices.Sort(seconds)
 	median := seconds[len(seconds)/2]

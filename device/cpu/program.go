@@ -31,7 +31,7 @@ type program struct {
 
 	teams    int
 	progress []counter // per stream, nodes done in all runs so far
-	runs     uint64    // runs done before this burst
+	runs     uint64    // runs done before this sample
 	team     []teamState
 
 	meetings []*counter // of persistent operations and scans
@@ -138,9 +138,9 @@ func (p *program) Prepare() error {
 }
 
 // Run implements device.Program.
-func (p *program) Run(n int) (device.Burst, error) {
+func (p *program) Run(n int) (device.Sample, error) {
 	if p.closed {
-		return device.Burst{}, errClosed
+		return device.Sample{}, errClosed
 	}
 	var start, end time.Time
 	ready := counter{}
@@ -179,15 +179,15 @@ func (p *program) Run(n int) (device.Burst, error) {
 	p.runs += uint64(n)
 	if err != nil {
 		p.reset()
-		return device.Burst{}, err
+		return device.Sample{}, err
 	}
 	if p.badIndex.Swap(false) {
-		return device.Burst{}, errors.New("cpu: an index is out of range: one-hot inputs and targets must be integers from 0 to their table's size minus 1")
+		return device.Sample{}, errors.New("cpu: an index is out of range: one-hot inputs and targets must be integers from 0 to their table's size minus 1")
 	}
-	return device.Burst{Wall: end.Sub(start)}, nil
+	return device.Sample{Wall: end.Sub(start)}, nil
 }
 
-// reset forgets what a failed burst left in the counters.
+// reset forgets what a failed sample left in the counters.
 func (p *program) reset() {
 	p.runs = 0
 	for s := range p.progress {

@@ -81,11 +81,11 @@ func (r *recurrence) time(b *testing.B, d *cpu.Device, k knob.Params) {
 	}
 	var seconds []float64
 	for b.Loop() {
-		burst, err := prog.Run(1)
+		sample, err := prog.Run(1)
 		if err != nil {
 			b.Fatal(err)
 		}
-		seconds = append(seconds, burst.Wall.Seconds())
+		seconds = append(seconds, sample.Wall.Seconds())
 	}
 	slices.Sort(seconds)
 	b.ReportMetric(float64(r.s.Traffic())/seconds[len(seconds)/2]/1e9, "GB/s")

@@ -38,7 +38,7 @@ func BenchmarkGPUGradients(b *testing.B) {
 		for _, at := range places {
 			if at < len(texts) {
 				settings = append(settings, knob.Params{"back": at})
-				d.Anticipate(s, settings[len(settings)-1])
+				d.Precompile(s, settings[len(settings)-1])
 			}
 		}
 		b.Run(long.String(), func(b *testing.B) {

@@ -207,9 +207,9 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestAnticipate has kernels of several programs compiled before the first of
+// TestPrecompile has kernels of several programs compiled before the first of
 // them is: each once, and all by the time that the first is ready.
-func TestAnticipate(t *testing.T) {
+func TestPrecompile(t *testing.T) {
 	compiler, driver := emulation(t, 8)
 	count := &counting{Compiler: compiler}
 	d := cuda.New(driver, count, "")
@@ -224,7 +224,7 @@ func TestAnticipate(t *testing.T) {
 			t.Fatal(err)
 		}
 		all = append(all, s)
-		d.Anticipate(s, nil)
+		d.Precompile(s, nil)
 	}
 	for i, s := range all {
 		p, err := d.Compile(s, nil)

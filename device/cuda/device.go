@@ -48,7 +48,7 @@ var (
 	_ device.Meter       = (*Device)(nil)
 	_ device.Inspector   = (*Device)(nil)
 	_ device.Evicter     = (*Device)(nil)
-	_ device.Anticipator = (*Device)(nil)
+	_ device.Precompiler = (*Device)(nil)
 )
 
 // New returns the device behind a driver. Compiled kernels are kept in the

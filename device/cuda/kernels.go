@@ -37,8 +37,8 @@ type image struct {
 	err  error
 }
 
-// Anticipate implements device.Anticipator.
-func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
+// Precompile implements device.Precompiler.
+func (d *Device) Precompile(s *schedule.Schedule, k knob.Params) {
 	const long = 1 << 14 // operations: going through them takes longer than it saves
 	if d.beginNetworks(s) || len(s.Nodes) > long {
 		return // there are few kernels besides

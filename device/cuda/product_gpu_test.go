@@ -150,11 +150,11 @@ func multiply(b *testing.B, d device.Device, m multiplication, k knob.Params) {
 	}
 	var seconds []float64
 	for b.Loop() {
-		burst, err := p.Run(2)
+		sample, err := p.Run(2)
 		if err != nil {
 			b.Fatal(err)
 		}
-		seconds = append(seconds, burst.Device.Seconds()/2/times)
+		seconds = append(seconds, sample.Device.Seconds()/2/times)
 	}
 	slices.Sort(seconds)
 	t := seconds[len(seconds)/2]

@@ -284,31 +284,31 @@ func (p *program) capture() error {
 }
 
 // Run implements device.Program.
-func (p *program) Run(n int) (device.Burst, error) {
+func (p *program) Run(n int) (device.Sample, error) {
 	if p.closed {
-		return device.Burst{}, errClosed
+		return device.Sample{}, errClosed
 	}
 	d := p.device.driver
 	run := func() error { return p.issue(&p.run) }
 	if p.graphed {
 		if err := p.capture(); err != nil {
-			return device.Burst{}, fmt.Errorf("cuda: capturing a graph: %w", err)
+			return device.Sample{}, fmt.Errorf("cuda: capturing a graph: %w", err)
 		}
 		run = func() error { return d.Replay(p.graph) }
 	}
 	start := time.Now()
 	if err := d.Record(p.begin, 0); err != nil {
-		return device.Burst{}, fmt.Errorf("cuda: %w", err)
+		return device.Sample{}, fmt.Errorf("cuda: %w", err)
 	}
 	for range n {
 		if err := run(); err != nil {
-			return device.Burst{}, err
+			return device.Sample{}, err
 		}
 	}
 	if err := errors.Join(d.Record(p.end, 0), d.Await(p.end)); err != nil {
-		return device.Burst{}, fmt.Errorf("cuda: %w", err)
+		return device.Sample{}, fmt.Errorf("cuda: %w", err)
 	}
-	b := device.Burst{Wall: time.Since(start), Throttled: d.Throttled()}
+	b := device.Sample{Wall: time.Since(start), Throttled: d.Throttled()}
 	seconds, err := d.Elapsed(p.begin, p.end)
 	if err != nil {
 		return b, fmt.Errorf("cuda: %w", err)

@@ -90,7 +90,7 @@ func same(t *testing.T, d device.Device, c *cell.Cell, steps, batch, hidden int)
 
 // BenchmarkGPUScan times linear recurrences on the first GPU, in bytes that they
 // must read and write a second, beside a copy of as many bytes in turns with
-// them. Each iteration is a burst; the medians are told.
+// them. Each iteration is a sample; the medians are told.
 func BenchmarkGPUScan(b *testing.B) {
 	d := openGPU(b, time.Minute)
 	for _, c := range []*cell.Cell{cell.Linear, cell.GILR, cell.SRU, cell.LSLSTM.Core} {
@@ -149,11 +149,11 @@ func rates(b *testing.B, d device.Device, s *schedule.Schedule, size [3]int, k k
 	}
 	for b.Loop() {
 		for i, prog := range progs {
-			burst, err := prog.Run(runs)
+			sample, err := prog.Run(runs)
 			if err != nil {
 				b.Fatal(err)
 			}
-			seconds[i] = append(seconds[i], burst.Device.Seconds()/float64(runs))
+			seconds[i] = append(seconds[i], sample.Device.Seconds()/float64(runs))
 		}
 	}
 	for i := range seconds {

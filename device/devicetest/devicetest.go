@@ -68,7 +68,7 @@ func operations(t *testing.T, devices []device.Device) {
 						settings = []knob.Params{settings[0], settings[1+rng.IntN(len(settings)-1)]}
 					}
 					r.settings[i] = settings
-					anticipate(d, s, settings)
+					precompile(d, s, settings)
 				}
 				all = append(all, r)
 			}
@@ -120,11 +120,11 @@ func (r *run) compare(t *testing.T, devices []device.Device) {
 	}
 }
 
-// anticipate has a device that compiles kernels begin with those of s.
-func anticipate(d device.Device, s *schedule.Schedule, settings []knob.Params) {
-	if a, ok := d.(device.Anticipator); ok {
+// precompile has a device that compiles kernels begin with those of s.
+func precompile(d device.Device, s *schedule.Schedule, settings []knob.Params) {
+	if a, ok := d.(device.Precompiler); ok {
 		for _, k := range settings {
-			a.Anticipate(s, k)
+			a.Precompile(s, k)
 		}
 	}
 }

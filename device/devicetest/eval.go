@@ -48,7 +48,7 @@ func (v values) eval(op schedule.Op) {
 			}
 			*v.at(op.Out, i, j) = op.Op.Eval(arg[0], arg[1])
 		})
-	case schedule.Maps:
+	case schedule.MapChain:
 		for _, m := range op.Steps {
 			v.eval(m)
 		}

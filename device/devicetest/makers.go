@@ -97,14 +97,14 @@ func (t *trial) mapOf(o cell.Op) schedule.Map {
 }
 
 // maps is a chain of up to 20 maps over a few views.
-func (t *trial) maps() schedule.Maps {
+func (t *trial) maps() schedule.MapChain {
 
 	rows, cols := t.size(), t.size()
 	views := []schedule.View{t.place(1, cols)}
 	for range 5 {
 		views = append(views, t.place(rows, cols))
 	}
-	var op schedule.Maps
+	var op schedule.MapChain
 	for range 1 + t.rng.IntN(20) {
 		pick := func(from int) schedule.View { return views[from+t.rng.IntN(len(views)-from)] }
 		ops := []cell.Op{cell.Sigmoid, cell.Tanh, cell.OneMinus, cell.Mul, cell.SigmoidGrad, cell.Copy, cell.Zero} // bounded

@@ -104,7 +104,7 @@ func Layers(t *testing.T, d device.Device, cases []Case) {
 				ready = min(i+far, len(cases))
 				for _, next := range cases[i:ready] {
 					if s, err := next.Build(); err == nil {
-						anticipate(d, s, []knob.Params{next.Knobs})
+						precompile(d, s, []knob.Params{next.Knobs})
 					}
 				}
 			}

@@ -45,8 +45,8 @@ func (p idleProgram) Kernels() []device.Kernel {
 	return []device.Kernel{{Name: "idle", Launches: len(p.s.Nodes)}}
 }
 func (p idleProgram) Close() error { return nil }
-func (p idleProgram) Run(n int) (device.Burst, error) {
-	return device.Burst{Wall: 1}, nil
+func (p idleProgram) Run(n int) (device.Sample, error) {
+	return device.Sample{Wall: 1}, nil
 }
 
 // requests are frames as the parent sends them.

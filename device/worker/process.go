@@ -73,7 +73,7 @@ func (p *process) receive(r *response) error {
 	switch {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed):
 		return errBroken
-	case err != nil || r.Burst.Wall < 0 || r.Burst.Device < 0:
+	case err != nil || r.Sample.Wall < 0 || r.Sample.Device < 0:
 		return errNonsense
 	}
 	return nil

@@ -38,7 +38,7 @@ const (
 	callEvict
 	callProvoke
 	callHierarchy
-	callAnticipate
+	callPrecompile
 	callExplain
 )
 
@@ -46,7 +46,7 @@ const (
 type request struct {
 	Call     int
 	Name     string // open: the device; provoke: the mishap
-	Schedule int    // knobs, memory, compile, anticipate, explain: what the call is about, as the parent numbers them
+	Schedule int    // knobs, memory, compile, precompile, explain: what the call is about, as the parent numbers them
 	Text     []byte // that schedule, where the worker does not know it
 	Forget   []int  // schedules that no call is about any more
 	Knobs    knob.Params
@@ -64,7 +64,7 @@ type response struct {
 	Memory    int64
 	Program   int
 	Kernels   []device.Kernel // compile: of that program
-	Burst     device.Burst
+	Sample    device.Sample
 	Limits    device.Limits
 	Findings  []device.Finding
 	Hierarchy device.Hierarchy

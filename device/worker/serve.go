@@ -158,7 +158,7 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if about == nil && slices.Contains([]int{callKnobs, callMemory, callCompile, callAnticipate, callExplain}, c.Call) {
+	if about == nil && slices.Contains([]int{callKnobs, callMemory, callCompile, callPrecompile, callExplain}, c.Call) {
 		return nil, errors.New("worker: the call names no schedule")
 	}
 	switch c.Call {
@@ -170,9 +170,9 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 		r.Memory, err = s.device.Memory(about, c.Knobs)
 	case callCompile:
 		err = s.compile(c, about, r)
-	case callAnticipate:
-		if a, ok := s.device.(device.Anticipator); ok {
-			a.Anticipate(about, c.Knobs)
+	case callPrecompile:
+		if a, ok := s.device.(device.Precompiler); ok {
+			a.Precompile(about, c.Knobs)
 		}
 	case callExplain:
 		if x, ok := s.device.(device.Explainer); ok {
@@ -258,7 +258,7 @@ func (s *server) run(c call, r *response) (data []float32, err error) {
 			return nil, fmt.Errorf("worker: %d runs requested: at least one is needed", c.Runs)
 		}
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
-		r.Burst, err = p.Run(c.Runs)
+		r.Sample, err = p.Run(c.Runs)
 		return nil, err
 	case callFree:
 		delete(s.programs, c.Program)

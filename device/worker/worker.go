@@ -265,10 +265,10 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	return &remote{device: d, generation: d.generation, id: r.Program, kernels: r.Kernels}, nil
 }
 
-// Anticipate implements device.Anticipator; for a device that is none it does
+// Precompile implements device.Precompiler; for a device that is none it does
 // nothing.
-func (d *Device) Anticipate(s *schedule.Schedule, k knob.Params) {
-	_, _ = d.about(d.o.Timeout, request{Call: callAnticipate, Knobs: k}, s) // Compile tells
+func (d *Device) Precompile(s *schedule.Schedule, k knob.Params) {
+	_, _ = d.about(d.o.Timeout, request{Call: callPrecompile, Knobs: k}, s) // Compile tells
 }
 
 // Limits implements device.Meter; a device that is none has none.
@@ -341,7 +341,7 @@ type remote struct {
 	id         int
 	kernels    []device.Kernel
 	closed     bool
-	perRun     time.Duration // of the bursts so far, the longest
+	perRun     time.Duration // of the samples so far, the longest
 }
 
 func (p *remote) call(limit time.Duration, q request, out, in []float32) (response, error) {
@@ -423,14 +423,14 @@ func (p *remote) Prepare() error {
 }
 
 // Run implements device.Program. It waits ten times as long as the runs of the
-// slowest burst so far would take, and the timeout besides.
-func (p *remote) Run(n int) (device.Burst, error) {
+// slowest sample so far would take, and the timeout besides.
+func (p *remote) Run(n int) (device.Sample, error) {
 	limit := p.device.o.Timeout + time.Duration(n)*10*p.perRun
 	r, err := p.call(limit, request{Call: callRun, Runs: n}, nil, nil)
 	if err == nil {
-		p.perRun = max(p.perRun, r.Burst.Wall/time.Duration(max(1, n)))
+		p.perRun = max(p.perRun, r.Sample.Wall/time.Duration(max(1, n)))
 	}
-	return r.Burst, err
+	return r.Sample, err
 }
 
 // Close implements device.Program.

@@ -10,8 +10,8 @@ import (
 type emitter struct {
 	to    *schedule.Builder
 	fused bool
-	ahead bool          // operations are run ahead of all runs
-	maps  schedule.Maps // that wait for more
+	ahead bool              // operations are run ahead of all runs
+	maps  schedule.MapChain // that wait for more
 }
 
 // do appends op, a map to those that run in one go, of the same step or of several.
@@ -34,7 +34,7 @@ func (e *emitter) flush() {
 	case 1:
 		e.emit(s[0])
 	default:
-		e.emit(schedule.Maps{Steps: slices.Clone(s)})
+		e.emit(schedule.MapChain{Steps: slices.Clone(s)})
 	}
 	e.maps.Steps = e.maps.Steps[:0]
 }

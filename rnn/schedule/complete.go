@@ -18,7 +18,7 @@ func complete(op Op) error {
 		ok = present(op.Src, op.Dst)
 	case Map:
 		ok = op.complete()
-	case Maps:
+	case MapChain:
 		ok = true
 		for _, m := range op.Steps {
 			ok = ok && m.complete()

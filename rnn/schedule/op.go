@@ -49,7 +49,7 @@ func Bytes(op Op) int64 {
 func size(op Op) int64 {
 	n := int64(reflect.TypeOf(op).Size())
 	switch op := op.(type) {
-	case Maps:
+	case MapChain:
 		n += int64(len(op.Steps)) * int64(unsafe.Sizeof(Map{}))
 	case Cell:
 		n += int64(len(op.Next)) * int64(unsafe.Sizeof(View{}))

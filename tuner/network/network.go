@@ -115,7 +115,7 @@ func (r *Result) Table(model string) *table.Table {
 // takeTurns times programs in turns and returns the median of each, in seconds
 // per run.
 func takeTurns(programs []device.Program) ([]float64, error) {
-	const rounds, burst = 9, 10 * time.Millisecond
+	const rounds, sample = 9, 10 * time.Millisecond
 	samples := make([][]float64, len(programs))
 	runs := make([]int, len(programs))
 	for range rounds {
@@ -125,7 +125,7 @@ func takeTurns(programs []device.Program) ([]float64, error) {
 				if err != nil {
 					return nil, err
 				}
-				runs[i] = 1 + int(burst/max(b.Wall, 1))
+				runs[i] = 1 + int(sample/max(b.Wall, 1))
 			}
 			b, err := prog.Run(runs[i])
 			if err != nil {

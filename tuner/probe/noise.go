@@ -12,47 +12,47 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// Noise is how much bursts of the same work differ.
+// Noise is how much samples of the same work differ.
 type Noise struct {
-	Bursts int     `json:"bursts"`
-	Burst  float64 `json:"burst_s"`
-	// Of the bursts, relative to the median: half of the interval between the
+	Samples int     `json:"bursts"`
+	Sample  float64 `json:"burst_s"`
+	// Of the samples, relative to the median: half of the interval between the
 	// quartiles, and how far the slowest is above the fastest.
 	Quartiles float64  `json:"quartiles"`
 	Range     float64  `json:"range"`
-	HalfWidth float64  `json:"ci_of_10"` // of the median of ten bursts, as a sweep takes
+	HalfWidth float64  `json:"ci_of_10"` // of the median of ten samples, as a sweep takes
 	Warnings  []string `json:"warnings"`
 }
 
 // Listen times the same short work, which prog does, again and again.
 func Listen(ctx context.Context, prog device.Program) (Noise, error) {
-	const bursts, length = 40, 20 * time.Millisecond
+	const count, length = 40, 20 * time.Millisecond
 	runs := 1
-	for { // how many runs a burst takes
-		burst, err := prog.Run(runs)
+	for { // how many runs a sample takes
+		sample, err := prog.Run(runs)
 		if err != nil {
 			return Noise{}, err
 		}
-		if burst.Wall >= length || runs >= 1<<20 {
+		if sample.Wall >= length || runs >= 1<<20 {
 			break
 		}
 		runs *= 2
 	}
 	var samples []float64
-	for range bursts {
+	for range count {
 		if err := ctx.Err(); err != nil {
 			return Noise{}, err
 		}
-		burst, err := prog.Run(runs)
+		sample, err := prog.Run(runs)
 		if err != nil {
 			return Noise{}, err
 		}
-		samples = append(samples, burst.Wall.Seconds())
+		samples = append(samples, sample.Wall.Seconds())
 	}
 	s, warnings := results.Summarize(samples, 0)
-	n := Noise{Bursts: bursts, Burst: s.Median, Warnings: append([]string{}, warnings...)}
+	n := Noise{Samples: count, Sample: s.Median, Warnings: append([]string{}, warnings...)}
 	n.Quartiles, n.Range = (s.Q3-s.Q1)/2/s.Median, (s.Max-s.Min)/s.Median
-	for i := 0; i+10 <= bursts; i += 10 {
+	for i := 0; i+10 <= count; i += 10 {
 		ten, _ := results.Summarize(samples[i:i+10], 0)
 		if w, ok := ten.HalfWidth(); ok {
 			n.HalfWidth = max(n.HalfWidth, w)

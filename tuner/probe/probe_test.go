@@ -73,27 +73,27 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// program takes a millisecond a run, each tenth burst half as much again.
+// program takes a millisecond a run, each tenth sample half as much again.
 type program struct {
 	device.Program
-	bursts int
-	fail   bool
+	samples int
+	fail    bool
 }
 
-func (p *program) Run(n int) (device.Burst, error) {
+func (p *program) Run(n int) (device.Sample, error) {
 	if p.fail {
-		return device.Burst{}, errors.New("broken")
+		return device.Sample{}, errors.New("broken")
 	}
 	wall := time.Duration(n) * time.Millisecond
-	if p.bursts++; p.bursts%10 == 0 {
+	if p.samples++; p.samples%10 == 0 {
 		wall += wall / 2
 	}
-	return device.Burst{Wall: wall}, nil
+	return device.Sample{Wall: wall}, nil
 }
 
 func TestListen(t *testing.T) {
 	n, err := Listen(t.Context(), &program{})
-	if err != nil || n.Bursts != 40 || math.Abs(n.Burst-0.032) > 1e-9 || math.Abs(n.Range-0.5) > 1e-9 || n.Quartiles != 0 {
+	if err != nil || n.Samples != 40 || math.Abs(n.Sample-0.032) > 1e-9 || math.Abs(n.Range-0.5) > 1e-9 || n.Quartiles != 0 {
 		t.Errorf("%+v, %v", n, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -33,7 +33,7 @@ type Message struct {
 	RunnerUp   string   `json:"runner_up,omitempty"`
 	Lead       *float64 `json:"lead,omitempty"`
 	Candidates int      `json:"candidates,omitempty"`
-	Bursts     int      `json:"bursts,omitempty"`
+	Samples    int      `json:"bursts,omitempty"`
 
 	Text string `json:"text,omitempty"`
 	Hint string `json:"hint,omitempty"`

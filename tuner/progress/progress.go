@@ -23,7 +23,7 @@ import (
 // Moment is how long a user is left without a word.
 const Moment = 250 * time.Millisecond
 
-// A Progress shows how far a sweep is. It writes between bursts only, when the sweep
+// A Progress shows how far a sweep is. It writes between samples only, when the sweep
 // tells of something, so that it is never part of a sample.
 type Progress struct {
 	Options
@@ -226,7 +226,7 @@ func (g *Progress) Tuned(v *tuner.Verdict) {
 	winner := v.WinnerRecord()
 	if g.JSON {
 		m := g.message("point")
-		m.Point, m.Leader, m.Candidates, m.Bursts = &v.Point, "", v.Candidates(), v.Evaluations
+		m.Point, m.Leader, m.Candidates, m.Samples = &v.Point, "", v.Candidates(), v.Evaluations
 		if winner != nil {
 			m.Impl, m.Seconds = winner.Label(), v.Medians[v.Winner]
 		}

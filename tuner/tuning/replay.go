@@ -26,15 +26,15 @@ type Replay struct {
 // Do searches at each point of the records.
 func (y *Replay) Do(ctx context.Context, recs []results.Record) error {
 	var all []*tuner.Replay
-	forms := map[string]*tuner.Form{} // by device and cache
+	priors := map[string]*tuner.Prior{} // by device and cache
 	for _, group := range tuner.ByPoint(recs) {
 		set := setOf(y.Sets, group[0])
 		device, cache := group[0].Device, group[0].Mode.Cache
 		where := device + " " + cache
-		if forms[where] == nil {
-			forms[where] = &tuner.Form{}
+		if priors[where] == nil {
+			priors[where] = &tuner.Prior{}
 		}
-		r, err := tuner.NewReplay(ctx, group, tuner.Incumbent(y.Book, device, cache, group[0].Point), peakOf(set, device), forms[where], y.Search)
+		r, err := tuner.NewReplay(ctx, group, tuner.Incumbent(y.Book, device, cache, group[0].Point), peakOf(set, device), priors[where], y.Search)
 		if err != nil {
 			return err
 		}

@@ -126,8 +126,8 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		return []launch.Command{e.pack(op, e.plan.weights[op.Dst.M.ID])}, nil
 	case schedule.Map:
 		return []launch.Command{pointwise.Map(e.Target, op)}, nil
-	case schedule.Maps:
-		return []launch.Command{pointwise.Maps(e.Target, op)}, nil
+	case schedule.MapChain:
+		return []launch.Command{pointwise.MapChain(e.Target, op)}, nil
 	case schedule.Vendor, schedule.VendorBackward:
 		s, _ := stackOf(op)
 		return []launch.Command{e.network(s, stream)}, nil

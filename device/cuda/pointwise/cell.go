@@ -27,8 +27,8 @@ func Map(t *launch.Target, op schedule.Map) launch.Command {
 	}, op.Out)
 }
 
-// Maps is a chain of element-wise operations in one launch.
-func Maps(t *launch.Target, op schedule.Maps) launch.Command {
+// MapChain is a chain of element-wise operations in one launch.
+func MapChain(t *launch.Target, op schedule.MapChain) launch.Command {
 	p, vector := op.Program()
 	var text []byte
 	for _, in := range p {

@@ -8,14 +8,14 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// Maps are maps of one shape run in one go: element by element, each after those
+// A MapChain is maps of one shape run in one go: element by element, each after those
 // before it. Views are the same or apart, unless all steps read them alone.
-type Maps struct{ Steps []Map }
+type MapChain struct{ Steps []Map }
 
-func (m Maps) Name() string { return "maps" }
+func (m MapChain) Name() string { return "maps" }
 
 // Reads are the operands that no step before has written.
-func (m Maps) Reads() []View {
+func (m MapChain) Reads() []View {
 	var reads, written []View
 	for _, s := range m.Steps {
 		for _, v := range s.Args() {
@@ -28,7 +28,7 @@ func (m Maps) Reads() []View {
 	return reads
 }
 
-func (m Maps) Writes() []View {
+func (m MapChain) Writes() []View {
 	var writes []View
 	for _, s := range m.Steps {
 		if !slices.Contains(writes, s.Out) {
@@ -38,7 +38,7 @@ func (m Maps) Writes() []View {
 	return writes
 }
 
-func (m Maps) FLOPs() int64 {
+func (m MapChain) FLOPs() int64 {
 	var n int64
 	for _, s := range m.Steps {
 		n += s.FLOPs()
@@ -46,7 +46,7 @@ func (m Maps) FLOPs() int64 {
 	return n
 }
 
-func (m Maps) String() string {
+func (m MapChain) String() string {
 	var steps []string
 	for _, s := range m.Steps {
 		steps = append(steps, s.String())
@@ -54,7 +54,7 @@ func (m Maps) String() string {
 	return strings.Join(steps, "; ")
 }
 
-func (m Maps) check() error {
+func (m MapChain) check() error {
 	if len(m.Steps) == 0 {
 		return fmt.Errorf("schedule: maps without a step")
 	}
@@ -71,7 +71,7 @@ func (m Maps) check() error {
 
 // joins reports whether step i is of the shape of those before it and touches in
 // part nothing that they write, and they nothing that it writes.
-func (m Maps) joins(i int) bool {
+func (m MapChain) joins(i int) bool {
 	s, first := m.Steps[i], m.Steps[0].Out
 	if s.Out.Rows != first.Rows || s.Out.Cols != first.Cols {
 		return false
@@ -96,8 +96,8 @@ func (m Maps) joins(i int) bool {
 }
 
 // Append adds a step, unless it does not join: then it reports false.
-func (m *Maps) Append(s Map) bool {
-	longer := Maps{append(m.Steps, s)}
+func (m *MapChain) Append(s Map) bool {
+	longer := MapChain{append(m.Steps, s)}
 	if !longer.joins(len(m.Steps)) {
 		return false
 	}
@@ -107,7 +107,7 @@ func (m *Maps) Append(s Map) bool {
 
 // Program is what m runs for each element, with what its vectors are: Next what
 // it writes, Prev what it only reads.
-func (m Maps) Program() (p cell.Program, vector func(cell.Ref) View) {
+func (m MapChain) Program() (p cell.Program, vector func(cell.Ref) View) {
 	reads, writes := m.Reads(), m.Writes()
 	ref := func(v View) cell.Ref {
 		if i := slices.Index(writes, v); i >= 0 {

@@ -13,7 +13,7 @@ func TestMaps(t *testing.T) {
 	x, y, z := b.Matrix("x", 4, 6), b.Matrix("y", 4, 6), b.Matrix("z", 1, 3)
 	left, right := x.All().Columns(0, 3), x.All().Columns(3, 3)
 	out := y.All().Columns(1, 3)
-	var m Maps
+	var m MapChain
 	for _, s := range []struct {
 		Map
 		joins bool
@@ -43,7 +43,7 @@ func TestMaps(t *testing.T) {
 	if reads, writes := p.Vectors(); len(reads) != 2 || len(writes) != 3 {
 		t.Errorf("the program reads %v and writes %v", reads, writes)
 	}
-	b.Do(0, Maps{[]Map{m.Steps[0], {Op: cell.Zero, Out: z.All()}}})
+	b.Do(0, MapChain{[]Map{m.Steps[0], {Op: cell.Zero, Out: z.All()}}})
 	if _, err := b.Schedule(); err == nil {
 		t.Error("steps of two shapes are accepted")
 	}

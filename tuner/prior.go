@@ -8,10 +8,10 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// A Form is how candidates did at the points tuned before, by which a search
+// A Prior is how candidates did at the points tuned before, by which a search
 // starts with those that did well nearby. It knows them by their labels, which
 // name what differs from the defaults.
-type Form struct{ seen map[string][]sighting }
+type Prior struct{ seen map[string][]sighting }
 
 // A sighting is what was seen of a candidate at one point.
 type sighting struct {
@@ -28,7 +28,7 @@ const (
 )
 
 // Add takes in what came of a point.
-func (f *Form) Add(v *Verdict) {
+func (f *Prior) Add(v *Verdict) {
 	if v.Winner < 0 {
 		return
 	}
@@ -48,7 +48,7 @@ func (f *Form) Add(v *Verdict) {
 }
 
 // Begun takes in what the candidates of a point showed before it was interrupted.
-func (f *Form) Begun(p results.Point, recs []*results.Record) {
+func (f *Prior) Begun(p results.Point, recs []*results.Record) {
 	var best *results.Record
 	for _, r := range recs {
 		if best == nil || search.Score(search.Samples(r)) < search.Score(search.Samples(best)) {
@@ -71,7 +71,7 @@ func (f *Form) Begun(p results.Point, recs []*results.Record) {
 // Expect is how much longer than the fastest a candidate should take at p, as a
 // log, and the standard deviation of that: the mean of what was seen, the more
 // the nearer, and of a guess that it is the fastest.
-func (f *Form) Expect(p results.Point, label string) (behind, doubt float64) {
+func (f *Prior) Expect(p results.Point, label string) (behind, doubt float64) {
 	sum, weight := 0.0, reserve
 	for _, s := range f.seen[label] {
 		w := s.weight * math.Exp(-apart(p, s.at)/reach)

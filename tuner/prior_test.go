@@ -19,28 +19,28 @@ func TestFormRemembersByDistance(t *testing.T) {
 	for i := range once {
 		once[i], twice[i] = 1, 2
 	}
-	form := &tuner.Form{}
-	if behind, doubt := form.Expect(at, "slow"); behind != 0 || doubt <= 0 {
+	prior := &tuner.Prior{}
+	if behind, doubt := prior.Expect(at, "slow"); behind != 0 || doubt <= 0 {
 		t.Errorf("of nothing: %v ± %v", behind, doubt)
 	}
-	form.Add(&tuner.Verdict{Point: at, Records: []*results.Record{rec("fast"), rec("slow"), rec("hardly"), nil}, Result: &search.Result{
+	prior.Add(&tuner.Verdict{Point: at, Records: []*results.Record{rec("fast"), rec("slow"), rec("hardly"), nil}, Result: &search.Result{
 		Winner: 0, Samples: [][]float64{once, twice, twice[:1], nil}, Left: []search.Reason{search.Finished, search.Slower, search.Slower, search.Unlikely},
 	}})
-	form.Add(&tuner.Verdict{Result: &search.Result{Winner: -1}})
+	prior.Add(&tuner.Verdict{Result: &search.Result{Winner: -1}})
 	other := at
 	other.Cell = "gru"
 	far := at
 	far.Hidden, far.Input = 1024, 1024
 	last, lastDoubt := math.Ln2, 0.0
 	for _, p := range []results.Point{at, other, far} {
-		if behind, _ := form.Expect(p, "fast"); behind != 0 {
+		if behind, _ := prior.Expect(p, "fast"); behind != 0 {
 			t.Errorf("the winner is expected to take %v longer", behind)
 		}
-		behind, doubt := form.Expect(p, "slow")
+		behind, doubt := prior.Expect(p, "slow")
 		if behind >= last || behind <= 0 || doubt <= lastDoubt {
 			t.Errorf("%v: %v ± %v, nearer %v ± %v", p, behind, doubt, last, lastDoubt)
 		}
-		if little, unsure := form.Expect(p, "hardly"); little >= behind || unsure <= doubt {
+		if little, unsure := prior.Expect(p, "hardly"); little >= behind || unsure <= doubt {
 			t.Errorf("%v: by one sample %v ± %v, by many %v ± %v", p, little, unsure, behind, doubt)
 		}
 		last, lastDoubt = behind, doubt
