@@ -20,7 +20,7 @@ __device__ __forceinline__ float leading(float v) { return __uint_as_float((__fl
 __device__ __forceinline__ float sigmoid(float v) { return 1 / (1 + expf(-v)); }
 __device__ __forceinline__ float relu(float v) { return v > 0 ? v : v == v ? 0 : v; }
 
-// What a kernel tells the host: one of these in the program's word of trouble.
+// What a kernel tells the host: one of these in the program's status word.
 enum { BAD_INDEX = 1, STUCK = 2, TOO_LARGE = 3 };
 
 // row_of turns a value into a row of a table, or -1 for none.

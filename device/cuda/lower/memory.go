@@ -23,7 +23,7 @@ type layout struct {
 	absmax        []absmaxRoom   // per stream, of factors that are split
 	scans         []scan.Words   // per stream, what its scans need, one after the other
 	cells         scan.Cells     // of scans
-	control       int64          // offset of the status word, the meetings and the words of scans, all at the end
+	control       int64          // offset of the status word, the barriers and the words of scans, all at the end
 	total         int64
 }
 

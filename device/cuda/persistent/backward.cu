@@ -38,7 +38,7 @@ template <int N, int EVERY = 1> __device__ __forceinline__ float total(const flo
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   typedef Product<Cell> P;
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, THREADS = WARPS * 32;
   constexpr int GROUP = CLUSTERS * CLUSTER, LINE = CLUSTERS * UNITS; // blocks, and units that a block sums parts of
@@ -55,7 +55,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   const shared_t base = shared_address(memory), bar = base;
   const int tid = threadIdx.x;
   const int block = blockIdx.x % GROUP, rank = block % CLUSTER, group = blockIdx.x / GROUP;
-  P product(cell, grads + P::GRADS + OTHER, block, trouble);
+  P product(cell, grads + P::GRADS + OTHER, block, status);
   unsigned* const largest = (unsigned*)(grads + P::GRADS - P::SCALES + OTHER);  // [2][SAMPLES], of a sequence's gradients
 
   const int most = min(SAMPLES, batch);  // sequences of the first group
@@ -114,7 +114,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
           from = parts + e % 2 * PARTS;
           if (ALONE) __syncthreads();
           if (PUSHED) {
-            if (!stuck && !arrived(bar + e % 2 * 8, e / 2 % 2)) *trouble = STUCK, stuck = true;
+            if (!stuck && !arrived(bar + e % 2 * 8, e / 2 % 2)) *status = STUCK, stuck = true;
             if (tid == 0) bar_arrive(bar + e % 2 * 8, bytes);  // for exchange e + 2
             e++;
           }
@@ -131,7 +131,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
 #pragma unroll 1
             for (int i = 0; i < LOOKS; i += AT_ONCE) {
               pair_of_words p[AT_ONCE];
-              if (!stuck && !words.template await<AT_ONCE>(p, begins + tid + i * THREADS, begins + live * LINE / 2)) *trouble = STUCK, stuck = true;
+              if (!stuck && !words.template await<AT_ONCE>(p, begins + tid + i * THREADS, begins + live * LINE / 2)) *status = STUCK, stuck = true;
 #pragma unroll
               for (int k = 0; k < AT_ONCE; k++) {
                 const int to = LOOKS == AT_ONCE ? slot[k] : slot_of(tid + (i + k) * THREADS);

@@ -76,7 +76,7 @@ func LaunchBackward(t *launch.Target, op schedule.PersistentBackward, form Confi
 	write := func() codegen.Source {
 		text := configure(form.sizes, form.variant.config...) + file("recurrence").Text + backText(op, groups, t.Element(op.R), functions(t)) + form.variant.text()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s"+
-			"(int steps, int batch, unsigned* control, unsigned* trouble%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, trouble);\n}\n",
+			"(int steps, int batch, unsigned* control, unsigned* status%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, status);\n}\n",
 			form.threads, name, codegen.Params(groups), codegen.Members(groups, 0))
 		return codegen.Source{Name: name, Text: text}
 	}

@@ -1,7 +1,7 @@
 // The gradient of a layer over all steps of time, from the last to the first, by blocks
 // over the whole GPU; see barrier.tpl.
 extern "C" __global__ void __launch_bounds__(256, 1)
-$NAME(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble$PARAMS, const W* from) {
+$NAME(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* status$PARAMS, const W* from) {
   DYNAMIC_SHARED(memory);
   const int begin = blockIdx.x * units, mine = min(units, hidden - begin), length = GATES * hidden;
   const int rows = (mine + ROWS - 1) / ROWS * ROWS;
@@ -16,7 +16,7 @@ $NAME(int steps, int batch, int hidden, int units, int chunk, unsigned* counter,
     for (int i = threadIdx.x; i < batch * mine; i += blockDim.x) {
       const int n = i / mine, u = begin + i % mine;
 $CELL    }
-    if (!barrier(counter, steps - t, word, trouble)) return;
+    if (!barrier(counter, steps - t, word, status)) return;
     for (int part = 0; part < batch; part += chunk) {
       const int count = min(chunk, batch - part);
       products<ROWS, SAMPLES>(weights, rows, length, $PRODUCTS + ((long long)t * batch + part) * ld_$PRODUCTS, ld_$PRODUCTS, count, sums, chunk);

@@ -35,7 +35,7 @@
 // As many buffers of sums are enough as two blocks of a cluster may be turns apart:
 // one that pushes in turn i has had what the others pushed lag + 1 turns before it,
 // who then were done with what was pushed lag + 1 turns before that.
-template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, THREADS = WARPS * 32, GROUP = CLUSTERS * CLUSTER, LINE = CLUSTER * UNITS;
   constexpr int EIGHTS = SAMPLES / 8, VALUES = UNITS * SAMPLES, EACH = (VALUES + THREADS - 1) / THREADS;
   constexpr int BANDS = UNITS / BAND, RUNS = CLUSTERS * BANDS;             // bands whose gradients a block gathers
@@ -85,7 +85,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   }
 #pragma unroll 4
   for (int i = 0; i < (CHUNKS - RESIDENT) * HEIGHT * 2; i++) far[i * THREADS + tid] = fill(RESIDENT + i / (HEIGHT * 2), i / 2 % HEIGHT, i % 2);
-  if (large) *trouble = large;
+  if (large) *status = large;
 
   // Of each SAMPLES sequences and each rank a counter, and two images of the gradients, of even and of odd steps.
   unsigned* const counters = control + 64;
@@ -105,7 +105,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     const long long start = clock64();
     while (!lost && (int)(get_acquire(counter(id)) - want) < 0) {
       pause();
-      if (clock64() - start > PATIENCE) *trouble = STUCK, lost = true;
+      if (clock64() - start > PATIENCE) *status = STUCK, lost = true;
     }
     if (lost) return;
     bar_arrive(bar + 8 * (next % SLOTS), bytes);
@@ -236,7 +236,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
         if (at < RUNS * WIDE) *(float*)(from + SCALES + n * ROW + at / WIDE * PIECE + at % WIDE * 4) = v;
         else *(float*)(from + ((at - RUNS * WIDE) * SAMPLES + n) * 4) = v;
       };
-      if (!stuck && !(WORDED ? words.fetch(min(SAMPLES, batch - group * SAMPLES) * RECORD, put) : arrived(bar + 8 * slot, phase))) *trouble = STUCK, stuck = true;
+      if (!stuck && !(WORDED ? words.fetch(min(SAMPLES, batch - group * SAMPLES) * RECORD, put) : arrived(bar + 8 * slot, phase))) *status = STUCK, stuck = true;
       if (WORDED) __syncthreads();  // all is here, and all are done with the image and the sums of the turn before
       float sum[CHAINS][EIGHTS][HEIGHT][4], whole[EIGHTS][HEIGHT][4];
 #pragma unroll
@@ -290,7 +290,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     }
     if (cells) {
       const int of = i - lag;
-      if (!stuck && !arrived(ring + 8 * (of % RING), of / RING % 2)) *trouble = STUCK, stuck = true;
+      if (!stuck && !arrived(ring + 8 * (of % RING), of / RING % 2)) *status = STUCK, stuck = true;
       if (tid == 0) bar_arrive(ring + 8 * (of % RING), PARTS * 4);         // for turn of + RING
       gradient(pass, t, x, parts + of % RING * PARTS);
       if (++pass == passes) pass = 0, t--;

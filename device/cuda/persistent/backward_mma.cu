@@ -28,7 +28,7 @@ template <class Cell> struct Product {
   static __device__ __forceinline__ int sample(int v) { return sample_of(v, UNITS); }
   static __device__ __forceinline__ int sent(int live) { return (live + 1) / 2 * 2; }
 
-  __device__ __forceinline__ Product(const Cell& cell, unsigned char* memory, int block, unsigned* trouble) : far((quad*)memory) {
+  __device__ __forceinline__ Product(const Cell& cell, unsigned char* memory, int block, unsigned* status) : far((quad*)memory) {
     lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = lane / 4, four = lane % 4;
     unsigned large = 0;  // told once: reads wait for what is written before them
     auto fill = [&](int piece, int half) {
@@ -58,7 +58,7 @@ template <class Cell> struct Product {
       for (int half = 0; half < 2; half++) w[i][half] = fill(i, half);
     for (int i = RESIDENT; i < PIECES; i++)
       for (int half = 0; half < 2; half++) far[((i - RESIDENT) * 2 + half) * THREADS + threadIdx.x] = fill(i, half);
-    if (large) *trouble = large;
+    if (large) *status = large;
   }
 
   static __device__ __forceinline__ float scale(unsigned bits, bool back) { return power_to_halves(bits, back); }

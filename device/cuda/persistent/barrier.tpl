@@ -3,7 +3,7 @@
 // all units, which it reads from memory, and runs their cell. Between steps all blocks
 // meet. barrier.go fills in the words behind dollar signs from the cell's program.
 extern "C" __global__ void __launch_bounds__(256, 1)
-$NAME(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble$PARAMS$WEIGHTS) {
+$NAME(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* status$PARAMS$WEIGHTS) {
   DYNAMIC_SHARED(memory);
   const int begin = blockIdx.x * units, mine = min(units, hidden - begin);
   const int rows = (mine * GATES + ROWS - 1) / ROWS * ROWS;
@@ -28,7 +28,7 @@ $NAME(int steps, int batch, int hidden, int units, int chunk, unsigned* counter,
 $CELL      }
       __syncthreads();
     }
-    if (t + 1 < steps && !barrier(counter, t + 1, word, trouble)) return;
+    if (t + 1 < steps && !barrier(counter, t + 1, word, status)) return;
   }
   finish(counter, steps - 1);
 }

@@ -66,7 +66,7 @@ func LaunchForward(t *launch.Target, op schedule.Persistent, form Config, contro
 	write := func() codegen.Source {
 		text := configure(form.sizes, form.variant.config...) + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t)) + form.variant.text()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s"+
-			"(int steps, int batch, unsigned* control, unsigned* trouble%s%s) {\n  const Cell cell = {{}%s};\n  %s(cell, steps, batch, control, trouble);\n}\n",
+			"(int steps, int batch, unsigned* control, unsigned* status%s%s) {\n  const Cell cell = {{}%s};\n  %s(cell, steps, batch, control, status);\n}\n",
 			form.threads, name, codegen.Params(groups), codegen.WeightParams(len(op.R)), codegen.Members(groups, len(op.R)), form.variant.entry)
 		return codegen.Source{Name: name, Text: text}
 	}

@@ -24,8 +24,8 @@ __device__ constexpr int chains(int values) { return EXACT ? values == 1 ? 3 : 2
 
 // fragment is what a lane has of a piece of 64 bytes of the columns, the column-th
 // of it its first, in one of two halves, of two units.
-template <class Weight> __device__ __forceinline__ quad fragment(Weight weight, int unit, int column, int half, unsigned* trouble) {
-  float v[4][SIDE];  // reads after what is told of trouble would wait for that
+template <class Weight> __device__ __forceinline__ quad fragment(Weight weight, int unit, int column, int half, unsigned* status) {
+  float v[4][SIDE];  // reads after what is told of status would wait for that
 #pragma unroll
   for (int j = 0; j < 4; j++)
 #pragma unroll
@@ -38,7 +38,7 @@ template <class Weight> __device__ __forceinline__ quad fragment(Weight weight, 
     for (int p = 0; p < SIDE; p++) {
       W w;
       put_factor(w, v[j][p]);
-      q.v[j] |= (EXACT ? half_of(v[j][p], half, trouble) : bits_of(w)) << 16 * p;
+      q.v[j] |= (EXACT ? half_of(v[j][p], half, status) : bits_of(w)) << 16 * p;
     }
   }
   return q;
@@ -46,10 +46,10 @@ template <class Weight> __device__ __forceinline__ quad fragment(Weight weight, 
 
 // weights_of are those of gate g, found as pack_fragments.cu left them where
 // weights are ORDERED.
-template <class Cell> __device__ __forceinline__ quad weights_of(const Cell& cell, int g, int unit, int column, int half, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ quad weights_of(const Cell& cell, int g, int unit, int column, int half, unsigned* status) {
   constexpr int HIDDEN = Cell::hidden, WIDE = (HIDDEN * SIZE + 63) / 64;
   const W* const all = cell.weights(g);
-  if (!ORDERED) return fragment([&](int k, int u) { return k < HIDDEN && u < HIDDEN ? widen(all[(long long)k * HIDDEN + u]) : 0.f; }, unit, column, half, trouble);
+  if (!ORDERED) return fragment([&](int k, int u) { return k < HIDDEN && u < HIDDEN ? widen(all[(long long)k * HIDDEN + u]) : 0.f; }, unit, column, half, status);
   const int lane = unit % 16 / 2 * 4 + column / FEW % 4, piece = column / (4 * FEW);
   if (piece < WIDE && unit / 16 * 16 < HIDDEN) return ((const quad*)all)[((unit / 16 * WIDE + piece) * 2 + half) * 32 + lane];
   return quad{};
@@ -64,19 +64,19 @@ template <class Cell, int TAKES> struct Beneath {
 
 // tile_of is what a lane has of a tile of its warp, whose units begin with first:
 // of the two rows side by side that are the lane's.
-template <class Cell> __device__ __forceinline__ quad tile_of(const Cell& cell, int tile, int first, int column, int half, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ quad tile_of(const Cell& cell, int tile, int first, int column, int half, unsigned* status) {
   const int row = tile * 16 + threadIdx.x % 32 / 4 * 2;
-  return row < Cell::GATES * BAND ? weights_of(cell, row / BAND, first + row % BAND, column, half, trouble) : quad{};
+  return row < Cell::GATES * BAND ? weights_of(cell, row / BAND, first + row % BAND, column, half, status) : quad{};
 }
 
 // take_weights has a warp take those of its units, which begin with first, and of
 // its slice of the columns: the first RESIDENT of CHUNKS pieces into registers, the
 // others into far, [piece][tile][half][thread].
 template <int CHUNKS, int RESIDENT, int SPLIT, int THREADS, class Cell, int TILES>
-__device__ __forceinline__ void take_weights(const Cell& cell, int first, int slice, quad (*w)[TILES][2], quad* far, unsigned* trouble) {
+__device__ __forceinline__ void take_weights(const Cell& cell, int first, int slice, quad (*w)[TILES][2], quad* far, unsigned* status) {
   const int tid = threadIdx.x, four = tid % 32 % 4;
   auto fill = [&](int i, int g, int half) {
-    return tile_of(cell, g, first, ((i * SPLIT + slice) * 4 + four) * FEW, half, trouble);
+    return tile_of(cell, g, first, ((i * SPLIT + slice) * 4 + four) * FEW, half, status);
   };
 #pragma unroll
   for (int i = 0; i < RESIDENT; i++)
@@ -152,17 +152,17 @@ template <int SLICES, int SAMPLES, int PART> __device__ __forceinline__ float su
 }
 
 // put_state writes h of unit k into a row of h.
-__device__ __forceinline__ void put_state(unsigned char* row, int k, float v, unsigned* trouble) {
+__device__ __forceinline__ void put_state(unsigned char* row, int k, float v, unsigned* status) {
   if (EXACT)
-    for (int low = 0; low < 2; low++) *(unsigned short*)(row + k / 2 * 8 + low * 4 + k % 2 * 2) = half_of(v, low, trouble);
+    for (int low = 0; low < 2; low++) *(unsigned short*)(row + k / 2 * 8 + low * 4 + k % 2 * 2) = half_of(v, low, status);
   else
     put_factor(*(W*)(row + k * SIZE), v);
 }
 
 // word_of is what a row of h has at the place of unit k, of its h and that of the
 // unit k ^ 1; in 16 bits both are in the word of the even one.
-__device__ __forceinline__ unsigned word_of(float fresh, float other, bool odd, unsigned* trouble) {
-  if (EXACT) return half_of(odd ? other : fresh, odd, trouble) | half_of(odd ? fresh : other, odd, trouble) << 16;
+__device__ __forceinline__ unsigned word_of(float fresh, float other, bool odd, unsigned* status) {
+  if (EXACT) return half_of(odd ? other : fresh, odd, status) | half_of(odd ? fresh : other, odd, status) << 16;
   W low, high;
   put_factor(low, fresh);
   put_factor(high, other);

@@ -6,7 +6,7 @@
 // and reports whether they have; what blocks wrote before it, all can read after
 // it. A block that waits for a second tells the host and gives up. word is four
 // bytes of shared memory.
-__device__ __forceinline__ bool barrier(unsigned* counter, unsigned n, int* word, unsigned* trouble) {
+__device__ __forceinline__ bool barrier(unsigned* counter, unsigned n, int* word, unsigned* status) {
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
@@ -17,7 +17,7 @@ __device__ __forceinline__ bool barrier(unsigned* counter, unsigned n, int* word
     while ((int)(get_acquire(counter) - want) < 0) {
       pause();
       if (clock64() - start > 2000000000ll) {
-        *trouble = STUCK;
+        *status = STUCK;
         all = 0;
         break;
       }

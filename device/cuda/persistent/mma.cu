@@ -34,23 +34,23 @@ struct Push {
   }
 
   // begin takes the first h of live sequences, from begin on, from the caller.
-  __device__ __forceinline__ void begin(const Cell& cell, const Thread& my, int begin, int live, int bytes, bool again, unsigned* trouble) {
+  __device__ __forceinline__ void begin(const Cell& cell, const Thread& my, int begin, int live, int bytes, bool again, unsigned* status) {
     __syncthreads();
     if (SENT && my.tid == 0) expect(bar, bytes, again);
     for (int i = my.tid; i < HIDDEN * live; i += THREADS) {
       float state[STATES];
       cell.before(begin + i / HIDDEN, i % HIDDEN, state);
-      put_state(h + i / HIDDEN * ROW, i % HIDDEN, state[Cell::THROUGH], trouble);
+      put_state(h + i / HIDDEN * ROW, i % HIDDEN, state[Cell::THROUGH], status);
     }
     __syncthreads();
     if (SENT) cluster_barrier();
   }
 
   // wait waits for the h that step t reads.
-  __device__ __forceinline__ void wait(int t, int now, int phase, int live, unsigned* trouble) {
+  __device__ __forceinline__ void wait(int t, int now, int phase, int live, unsigned* status) {
     auto place = [&](int i, float v) { *(unsigned*)(h + now * NEXT + i / WORDS * ROW + i % WORDS * 4) = __float_as_uint(v); };
     if (!ALONE && !stuck && !(SPREAD ? t == 0 || words.fetch(live * WORDS, place) : arrived(bar + 8 * now, phase))) {
-      *trouble = STUCK;
+      *status = STUCK;
       stuck = true;
     }
     if (!SENT) __syncthreads();
@@ -89,7 +89,7 @@ struct Push {
   }
 };
 
-__device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+__device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   DYNAMIC_SHARED(memory);
   unsigned char* const h = memory + 128;                      // [1 or 2][SAMPLES][ROW]
   unsigned char* const own = h + BUFFER + NEXT;               // [SAMPLES][UNITS], this block's new h
@@ -97,7 +97,7 @@ __device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch
   quad* const far = (quad*)(sums + WARPS * PART);             // weights beyond registers
   const shared_t base = shared_address(memory);
   const Thread my;
-  const Weights weights(cell, my, far, trouble);
+  const Weights weights(cell, my, far, status);
 
   for (int i = my.tid; i < (BUFFER + NEXT) / 4; i += THREADS) ((unsigned*)h)[i] = 0;
   Push exchange(h, own, base, my, control);
@@ -121,7 +121,7 @@ __device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch
   for (int begin = my.group * SEQUENCES; begin < batch; begin += together) {
     const int live = min(SEQUENCES, batch - begin);             // sequences of the group
     const int bytes = live * ((HIDDEN + FEW - 1) / FEW * 16);
-    exchange.begin(cell, my, begin, live, bytes, begin >= together, trouble);
+    exchange.begin(cell, my, begin, live, bytes, begin >= together, status);
 
     float state[EACH][STATES];
     const Input* from[EACH];
@@ -168,7 +168,7 @@ __device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch
         }
         Sums sum;
         clear(sum);
-        exchange.wait(t, now, phase, live, trouble);
+        exchange.wait(t, now, phase, live, status);
         clock.mark(WAIT);
         weights.multiply_all(sum, h, now * NEXT, my);
         clock.mark(PRODUCT, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][TILES - 1][3]);
@@ -185,7 +185,7 @@ __device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch
           const int n = some ? sample + e * APART : 0;
           fixed.run(x[now][e], sums + my.warp / SPLIT * SPLIT * PART, my.lane % BAND, n, state[e], saved[e]);
           const float fresh = unit < HIDDEN ? state[e][Cell::THROUGH] : 0, other = __shfl_xor_sync(0xffffffff, fresh, 1);
-          const unsigned word = word_of(fresh, other, my.lane % 2, trouble);
+          const unsigned word = word_of(fresh, other, my.lane % 2, status);
           if (some && my.lane % PAIR == 0) exchange.put(word, n, local, unit, next, live, t + 1 < steps);
         }
         clock.mark(CELL);

@@ -18,7 +18,7 @@
 //   cell      states are in shared memory; h goes to memory, and is counted
 //   copy      h of the turn after this one, or two where there are turns enough
 //             for that to be there already
-__device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+__device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int BUSY = APART <= SAMPLES ? SPLIT : SAMPLES / ACROSS; // warps of BAND units that then have some
   DYNAMIC_SHARED(memory);
   unsigned char* const h = memory + 128;                      // [SLOTS][SAMPLES][ROW]
@@ -32,7 +32,7 @@ __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int 
   const int lead = SLOTS == 2 && passes >= 4 ? 2 : 1;         // turns from one to that whose h is copied
   const bool early = passes > 1, late = passes >= 2 + lead;   // it has been put by then; and long ago
 
-  const Weights weights(cell, my, far, trouble);
+  const Weights weights(cell, my, far, status);
 
   const int local = my.warp / SPLIT * BAND + my.lane % BAND, unit = my.rank * UNITS + local, u = min(unit, HIDDEN - 1);
   const int sample = my.slice * ACROSS + my.lane / BAND;            // and every APART-th after it
@@ -47,7 +47,7 @@ __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int 
   auto image = [&](int id, int step) { return images + (step % 2 * (long long)all + id) * BUFFER; };
   auto put = [&](int id, int step, int n, float fresh) {
     if (unit >= HIDDEN) fresh = 0;
-    const unsigned word = word_of(fresh, __shfl_xor_sync(0xffffffff, fresh, 1), my.lane % 2, trouble);
+    const unsigned word = word_of(fresh, __shfl_xor_sync(0xffffffff, fresh, 1), my.lane % 2, status);
     if (my.lane % PAIR == 0 && unit < WORDS * PAIR && id * SAMPLES + n < batch) *(unsigned*)(image(id, step) + n * ROW + unit / PAIR * 4) = word;
   };
   auto count = [&](int id) {
@@ -63,7 +63,7 @@ __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int 
     while (!lost && (int)(get_acquire(counters + id * 32) - want) < 0) {
       pause();
       if (clock64() - start > PATIENCE) {
-        *trouble = STUCK;
+        *status = STUCK;
         lost = true;
       }
     }
@@ -117,7 +117,7 @@ __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int 
         }
       }
       if (!stuck && !arrived(bar + 8 * slot, phase)) {
-        *trouble = STUCK;
+        *status = STUCK;
         stuck = true;
       }
       clock.mark(WAIT);

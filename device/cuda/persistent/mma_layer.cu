@@ -33,8 +33,8 @@ typedef float Sums[CHAINS][EIGHTS][TILES][4]; // of a warp's products, a lane's 
 struct Weights {
   quad near[RESIDENT > 0 ? RESIDENT : 1][TILES][2];
   quad* const far; // [CHUNKS - RESIDENT][TILES][2][THREADS]
-  __device__ __forceinline__ Weights(const Cell& cell, const Thread& my, quad* far, unsigned* trouble) : far(far) {
-    take_weights<CHUNKS, RESIDENT, SPLIT, THREADS>(cell, my.rank * UNITS + my.warp / SPLIT * BAND, my.slice, near, far, trouble);
+  __device__ __forceinline__ Weights(const Cell& cell, const Thread& my, quad* far, unsigned* status) : far(far) {
+    take_weights<CHUNKS, RESIDENT, SPLIT, THREADS>(cell, my.rank * UNITS + my.warp / SPLIT * BAND, my.slice, near, far, status);
   }
   // multiply_piece multiplies piece i of the columns with in.
   __device__ __forceinline__ void multiply_piece(Sums& sum, int i, const quad* in, int tid) const {

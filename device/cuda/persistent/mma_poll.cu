@@ -26,7 +26,7 @@
 // of sigmoids and tangents, or, 2, lies between such and the h before it: then it
 // is if the first one is. Else a word is 64 bits, half of it the number of the
 // exchange.
-template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int LINES = CHUNKS * SPLIT;                       // 64 bytes of HIDDEN columns each, and what fills them up
   constexpr bool FULL = WORDS == LINES * 16;
   constexpr int WIDE = PHASED ? 1 : 2, IMAGE = LINES * SEQUENCES * 16 * WIDE; // words of 32 bits of a step's h
@@ -41,7 +41,7 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
   steps = keep(steps, memory);
   const Thread my;
 
-  const Weights weights(cell, my, far, trouble);
+  const Weights weights(cell, my, far, status);
 
   // Of each group the number of its latest exchange and two buffers of words,
   // [LINES][SEQUENCES][16], each way its own.
@@ -131,7 +131,7 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
                   cell.before(n, min(k, HIDDEN - 1), a);
                   cell.before(n, min(k + 1, HIDDEN - 1), b);
                   const float own = a[Cell::THROUGH], other = k + 1 < HIDDEN ? b[Cell::THROUGH] : 0;
-                  in[portion % 2][d][e][PHASED ? 0 : j / 2 % WIDE].v[PHASED ? j : j % 2 * 2] = EXACT && j % 2 ? word_of(other, own, true, trouble) : word_of(own, other, false, trouble);
+                  in[portion % 2][d][e][PHASED ? 0 : j / 2 % WIDE].v[PHASED ? j : j % 2 * 2] = EXACT && j % 2 ? word_of(other, own, true, status) : word_of(own, other, false, status);
                 }
           };
           Sums sum;
@@ -149,7 +149,7 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
                   look(part, p);
                   if (p + 1 < PORTIONS) look(part, p + 1);
                   if (__any_sync(0xffffffff, clock64() - start > PATIENCE)) {
-                    *trouble = STUCK;
+                    *status = STUCK;
                     stuck = true;
                   }
                 } while (!stuck && !come(p));
@@ -187,7 +187,7 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
               const int n = sample + e * APART;
               fixed.run(x[now % AHEAD][part][e], mine + my.warp / SPLIT * SPLIT * PART, my.lane % BAND, n, state[part][e], saved[e]);
               const float fresh = unit < HIDDEN ? state[part][e][Cell::THROUGH] : 0, other = __shfl_xor_sync(0xffffffff, fresh, 1);
-              const unsigned word = word_of(fresh, other, my.lane % 2, trouble);
+              const unsigned word = word_of(fresh, other, my.lane % 2, status);
               if (my.lane % PAIR == 0 && t + 1 < steps && unit < WORDS * PAIR && part * SAMPLES + n < SEQUENCES) {
                 const int k = unit / PAIR;
                 unsigned* const to = words + next % 2 * IMAGE + ((k / 16 * SEQUENCES + part * SAMPLES + n) * 16 + k % 16) * WIDE;
@@ -217,7 +217,7 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
   if (CLOCKS && blockIdx.x == 0 && (my.tid == 0 || my.tid == THREADS - 32)) clock.tell(cell, batch, my.tid == 0 ? 0 : PHASES, steps);
 }
 
-__device__ __forceinline__ void mma_poll_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+__device__ __forceinline__ void mma_poll_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   if (BOUNDED == 2) {  // has a group's first h anything beyond?
     const int group = blockIdx.x / CLUSTER, together = gridDim.x / CLUSTER * SEQUENCES;
     DYNAMIC_SHARED(memory);
@@ -233,9 +233,9 @@ __device__ __forceinline__ void mma_poll_layer(const Cell& cell, int steps, int 
     __syncthreads();
     const bool any = *large;
     __syncthreads();
-    if (any) return pull<false>(cell, steps, batch, control, trouble);
+    if (any) return pull<false>(cell, steps, batch, control, status);
   }
-  pull<BOUNDED != 0>(cell, steps, batch, control, trouble);
+  pull<BOUNDED != 0>(cell, steps, batch, control, status);
 }
 #ifdef SAMPLE_MMA_POLL
 #include "sample/mma_poll_entry.cuh"

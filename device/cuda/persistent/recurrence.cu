@@ -52,10 +52,10 @@ template <int N, int PLAIN, int M> __device__ __forceinline__ void spread(float*
 // the other's low one, are off by 2⁻²² of the result. What is beyond half
 // precision is told to the host.
 constexpr int LOW = 2048;
-__device__ __forceinline__ unsigned half_of(float v, bool low, unsigned* trouble) {
+__device__ __forceinline__ unsigned half_of(float v, bool low, unsigned* status) {
   fp16 high, rest;
   narrow(high, v);
-  if ((high.bits & 0x7fff) == 0x7c00 && v - v == 0) *trouble = TOO_LARGE;
+  if ((high.bits & 0x7fff) == 0x7c00 && v - v == 0) *status = TOO_LARGE;
   narrow(rest, (v - widen(high)) * LOW);
   return low ? rest.bits : high.bits;
 }

@@ -85,7 +85,7 @@ template <int N, int THREADS> struct Marked {
 template <bool FIRST, class A, class B> struct Either { typedef A type; };
 template <class A, class B> struct Either<false, A, B> { typedef B type; };
 
-template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr bool ALONE = !SPREAD && CLUSTER == 1, SENT = !SPREAD && !ALONE;
   constexpr int SLOTS = Cell::SLOTS, GATES = Cell::GATES, HIDDEN = Cell::hidden;
   constexpr int WIDE = TILE <= 2 ? TILE : TILE <= 4 ? 4 : TILE <= 8 ? 8 : 16; // units of a thread, filled up to a power of two
@@ -227,7 +227,7 @@ template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cel
           else return words.fetch(HIDDEN * SAMPLES, [&](int i, float v) { to[i] = v; });
         };
         if (!ALONE && !stuck && !(SPREAD ? t == 0 || fetch() : arrived(bar + 8 * now, phase))) {
-          *trouble = STUCK;
+          *status = STUCK;
           stuck = true;
         }
         if (!SENT) __syncthreads();

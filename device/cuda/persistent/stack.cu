@@ -60,7 +60,7 @@ __device__ __forceinline__ void multiply_into(float (*sum)[EIGHTS][SUMS][4], Pla
 
 // wide reports whether any layer of the group has a first h beyond ±1: all blocks
 // meet, and say it by the sum of both kinds' numbers, which no run before had.
-template <class Cell> __device__ __forceinline__ bool wide(const Cell& cell, int batch, unsigned* control, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ bool wide(const Cell& cell, int batch, unsigned* control, unsigned* status) {
   const int rank = blockIdx.x % BLOCKS, begin = blockIdx.x / (BLOCKS * LAYERS) * SEQUENCES;
   unsigned* const at = room(control, true);
   DYNAMIC_SHARED(memory);
@@ -81,7 +81,7 @@ template <class Cell> __device__ __forceinline__ bool wide(const Cell& cell, int
     }
     for (const long long start = clock64(); !__all_sync(0xffffffff, get_acquire(at + 1) >= BLOCKS * LAYERS);)
       if (__any_sync(0xffffffff, clock64() - start > PATIENCE)) {
-        *trouble = STUCK;
+        *status = STUCK;
         break;
       }
     if (threadIdx.x == 0) *large = *(volatile unsigned*)(at + 2) == number;
@@ -92,7 +92,7 @@ template <class Cell> __device__ __forceinline__ bool wide(const Cell& cell, int
   return any;
 }
 
-template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void stack_layer(const Cell& cell, const W* beneath, int layer, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void stack_layer(const Cell& cell, const W* beneath, int layer, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, SUMS = GATES + Cell::FREE;
   constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR; // of a sequence
   constexpr int WIDE = PHASED ? 1 : 2, BUFFER = words_of(PHASED);
@@ -132,7 +132,7 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
   bool stuck = false;
   auto wait = [&](shared_t bar, int phase) {
     if (!stuck && !arrived(bar, phase % 2)) {
-      *trouble = STUCK;
+      *status = STUCK;
       stuck = true;
     }
   };
@@ -143,8 +143,8 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
     const Beneath<Cell, TAKES> lower = {beneath};
     quad w[RESIDENT > 0 ? RESIDENT : 1][GATES][2], v[NEAR > 0 ? NEAR : 1][TAKES][2];
     quad* const far_lower = far + (CHUNKS - RESIDENT) * GATES * 2 * PRODUCERS;
-    take_weights<CHUNKS, RESIDENT, SPLIT, PRODUCERS>(cell, rank * BAND, slice, w, far, trouble);
-    if (!FIRST) take_weights<CHUNKS, NEAR, SPLIT, PRODUCERS>(lower, rank * BAND, slice, v, far_lower, trouble);
+    take_weights<CHUNKS, RESIDENT, SPLIT, PRODUCERS>(cell, rank * BAND, slice, w, far, status);
+    if (!FIRST) take_weights<CHUNKS, NEAR, SPLIT, PRODUCERS>(lower, rank * BAND, slice, v, far_lower, status);
 
     int part = 0, t = 0;
     // A lane's words of a step's h for a part.
@@ -178,7 +178,7 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
       do {
         look(in, words, number, part);
         if (__any_sync(0xffffffff, clock64() - start > PATIENCE)) {
-          *trouble = STUCK;
+          *status = STUCK;
           stuck = true;
         }
       } while (!stuck && !come(in, pattern(number), part));
@@ -198,7 +198,7 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
             cell.before(n, FULL ? k : min(k, HIDDEN - 1), a);
             cell.before(n, FULL ? k + 1 : min(k + 1, HIDDEN - 1), b);
             const float own = a[Cell::THROUGH], other = k + 1 < HIDDEN ? b[Cell::THROUGH] : 0;
-            in[i][e][PHASED ? 0 : j / 2 % WIDE].v[PHASED ? j : j % 2 * 2] = EXACT && j % 2 ? word_of(other, own, true, trouble) : word_of(own, other, false, trouble);
+            in[i][e][PHASED ? 0 : j / 2 % WIDE].v[PHASED ? j : j % 2 * 2] = EXACT && j % 2 ? word_of(other, own, true, status) : word_of(own, other, false, status);
           }
     };
     auto factors = [&](quad* b, const Slice& in, int i, unsigned mask) {
@@ -290,7 +290,7 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
         const int need = BLOCKS * ((t + 1 - DEPTH) / COUNTED + 1);
         for (const long long start = clock64(); !stuck && !__all_sync(0xffffffff, (int)(*(volatile const unsigned*)above - before) >= need);)
           if (__any_sync(0xffffffff, clock64() - start > PATIENCE)) {
-            *trouble = STUCK;
+            *status = STUCK;
             stuck = true;
           }
       }
@@ -324,7 +324,7 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
         for (int g = 0; g < GATES; g++) gate[e][g] = Cell::early(g, gate[e][g]);
         Cell::rest(gate[e], x[e] + GATES, constants, state[e], saved[e]);
         const float fresh = unit < HIDDEN ? state[e][Cell::THROUGH] : 0, other = __shfl_xor_sync(0xffffffff, fresh, 1);
-        const unsigned word = word_of(fresh, other, lane % 2, trouble);
+        const unsigned word = word_of(fresh, other, lane % 2, status);
         if (lane % PAIR == 0 && unit < WORDS * PAIR && n < SEQUENCES) {
           const int k = unit / PAIR;
           unsigned* const to = own + (number + t + 1) % DEPTH * BUFFER + ((k / 16 * SEQUENCES + n) * 16 + k % 16) * WIDE;
@@ -357,10 +357,10 @@ template <bool FIRST, bool PHASED, class Cell> __device__ __forceinline__ void s
   if (CLOCKS && group == 0 && rank == 0 && (tid == 0 || tid == PRODUCERS)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);
 }
 
-template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(const Cell& cell, const W* beneath, int layer, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(const Cell& cell, const W* beneath, int layer, int steps, int batch, unsigned* control, unsigned* status) {
   if constexpr (BOUNDED == 2)
-    if (wide(cell, batch, control, trouble)) return stack_layer<FIRST, false>(cell, beneath, layer, steps, batch, control, trouble);
-  stack_layer<FIRST, BOUNDED != 0>(cell, beneath, layer, steps, batch, control, trouble);
+    if (wide(cell, batch, control, status)) return stack_layer<FIRST, false>(cell, beneath, layer, steps, batch, control, status);
+  stack_layer<FIRST, BOUNDED != 0>(cell, beneath, layer, steps, batch, control, status);
 }
 #ifdef SAMPLE_STACK
 #include "sample/stack_entry.cuh"

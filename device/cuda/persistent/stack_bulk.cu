@@ -64,13 +64,13 @@ template <int BIT> __device__ __forceinline__ void exchange4(float* v, int lane)
 
 // take_rows has a warp take what it multiplies of weights: of its four units, from
 // first on, those of gate g of the lane, two units side by side, or none.
-template <class Weights> __device__ __forceinline__ void take_rows(const Weights& from, int g, int first, unsigned (*w)[4], unsigned* trouble) {
+template <class Weights> __device__ __forceinline__ void take_rows(const Weights& from, int g, int first, unsigned (*w)[4], unsigned* status) {
   const int lane = threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < (STEPS + 1) / 2; i++) {
     quad q[2];
 #pragma unroll
-    for (int half = 0; half < 2; half++) q[half] = g < 0 ? quad{} : weights_of(from, g, first + lane / 4 % 2 * 2, (i * 4 + lane % 4) * FEW, half, trouble);
+    for (int half = 0; half < 2; half++) q[half] = g < 0 ? quad{} : weights_of(from, g, first + lane / 4 % 2 * 2, (i * 4 + lane % 4) * FEW, half, status);
 #pragma unroll
     for (int u = 0; u < 2; u++) { // columns of lanes side by side, of which each had eight
       float v[4];
@@ -89,7 +89,7 @@ template <class Cell> __device__ __forceinline__ void put_results(const Cell& ce
   for (int r = 0; r < Cell::RESULTS; r++) Cell::put(r, cell.place(r, batch, t * batch + n, unit), Cell::result(r, state, saved));
 }
 
-template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(const Cell& cell, const W* beneath, int layer, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(const Cell& cell, const W* beneath, int layer, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, STATES = Cell::STATES, SUMS = GATES + Cell::FREE;
   constexpr bool SAVES = Cell::SAVED > 0;
   DYNAMIC_SHARED(memory);
@@ -120,7 +120,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
   bool stuck = false;
   auto wait = [&](shared_t bar, int phase) {
     if (!stuck && !arrived(bar, phase % 2)) {
-      *trouble = STUCK;
+      *status = STUCK;
       stuck = true;
     }
   };
@@ -128,7 +128,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
     for (const long long start = clock64(); !stuck && !__all_sync(0xffffffff, (int)(get_acquire(count) - want) >= 0);) {
       pause();
       if (__any_sync(0xffffffff, clock64() - start > PATIENCE)) {
-        *trouble = STUCK;
+        *status = STUCK;
         stuck = true;
       }
     }
@@ -167,7 +167,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
     more_registers<MORE>();
     unsigned w[STEPS][4];
     const int sum_of_lane = lane / 8, gate = gate_into<Cell>(sum_of_lane);
-    if (!FIRST) take_rows(Beneath<Cell, TAKES>{beneath}, gate, first, w, trouble);
+    if (!FIRST) take_rows(Beneath<Cell, TAKES>{beneath}, gate, first, w, status);
     const int units = first + lane / 4 % 2 * 2;
     // Inputs of the first layer are copied turns ahead, [AHEAD][SAMPLES][4][16], to where
     // others have h; with gaps, so that lanes read from banks of their own.
@@ -226,7 +226,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
   } else if (role == 1) {
     more_registers<MORE>();
     unsigned w[STEPS][4];
-    take_rows(cell, lane / 8 < GATES ? lane / 8 : -1, first, w, trouble);
+    take_rows(cell, lane / 8 < GATES ? lane / 8 : -1, first, w, status);
     // A thread runs the cells of two units and one or two sequences: of 16 in all it has
     // one, of 32 two that are side by side.
     const int units = first + lane / 4 % 2 * 2;
@@ -242,7 +242,7 @@ template <bool FIRST, class Cell> __device__ __forceinline__ void stack_layer(co
     auto put = [&](int t, int part, int n, float even, float odd) {
       if (units >= HIDDEN) even = 0;
       if (units + 1 >= HIDDEN) odd = 0;
-      *(unsigned*)(image(layer, t, part) + units / 8 * (PIECE / 2) + n * 16 + units % 8 * 2) = word_of(even, odd, false, trouble);
+      *(unsigned*)(image(layer, t, part) + units / 8 * (PIECE / 2) + n * 16 + units % 8 * 2) = word_of(even, odd, false, status);
     };
     auto tell = [&](int part) {
       __syncwarp();

@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// LaunchStack runs st. Its blocks meet at meeting.
-func LaunchStack(t *launch.Target, st *Stack, meeting uint64) launch.Command {
+// LaunchStack runs st. Its blocks meet at barrier.
+func LaunchStack(t *launch.Target, st *Stack, barrier uint64) launch.Command {
 	op := st.layers[0]
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	groups := sequenceGroups(t, op)
@@ -36,7 +36,7 @@ func LaunchStack(t *launch.Target, st *Stack, meeting uint64) launch.Command {
 		text := configure(sizes, kernel) + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t))
 		return codegen.Source{Name: name, Text: text + file("fragments").Text + file(kernel).Text + st.entry(name, groups)}
 	}
-	args := []uint64{uint64(op.Steps), uint64(st.batch), meeting, t.Status()}
+	args := []uint64{uint64(op.Steps), uint64(st.batch), barrier, t.Status()}
 	for l, op := range st.layers {
 		args = append(args, t.Arguments(sequenceGroups(t, op))...)
 		for _, w := range op.R {
@@ -57,7 +57,7 @@ func LaunchStack(t *launch.Target, st *Stack, meeting uint64) launch.Command {
 // entry spells the kernel's entry, which sends each block to its layer.
 func (st *Stack) entry(name string, groups []codegen.Group) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s(int steps, int batch, unsigned* control, unsigned* trouble", st.threads(), name)
+	fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s(int steps, int batch, unsigned* control, unsigned* status", st.threads(), name)
 	cells := make([]string, len(st.layers))
 	for l := range st.layers {
 		mine := slices.Clone(groups)
@@ -76,7 +76,7 @@ func (st *Stack) entry(name string, groups []codegen.Group) string {
 	}
 	b.WriteString(") {\n  const int layer = blockIdx.x / BLOCKS % LAYERS;\n")
 	last := len(st.layers) - 1
-	fmt.Fprintf(&b, "  if (layer == 0) return stack_layer<true>(Cell{{}%s}, (const W*)nullptr, layer, steps, batch, control, trouble);\n", cells[0])
+	fmt.Fprintf(&b, "  if (layer == 0) return stack_layer<true>(Cell{{}%s}, (const W*)nullptr, layer, steps, batch, control, status);\n", cells[0])
 	b.WriteString("  const Cell cell = ")
 	for l := 1; l < last; l++ {
 		fmt.Fprintf(&b, "layer == %d ? Cell{{}%s} : ", l, cells[l])
@@ -85,6 +85,6 @@ func (st *Stack) entry(name string, groups []codegen.Group) string {
 	for l := 1; l < last; l++ {
 		fmt.Fprintf(&b, "layer == %d ? beneath_%d : ", l, l)
 	}
-	fmt.Fprintf(&b, "beneath_%d;\n  stack_layer<false>(cell, beneath, layer, steps, batch, control, trouble);\n}\n", last)
+	fmt.Fprintf(&b, "beneath_%d;\n  stack_layer<false>(cell, beneath, layer, steps, batch, control, status);\n}\n", last)
 	return b.String()
 }

@@ -22,7 +22,7 @@
 // What a lane has of a tile of a sequence's h, or of a part of it.
 struct __align__(8) columns { unsigned v[2]; };
 
-template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* trouble) {
+template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, TILES = (HIDDEN + 15) / 16, FOURS = (HIDDEN + 3) / 4;
   constexpr int WARPS = UNITS / 4, THREADS = WARPS * 32, PARTS = EXACT ? 2 : 1;
   constexpr int WIDE = EXACT ? SEQUENCES : (SEQUENCES + 1) / 2, PAIRS = WIDE > 2 ? 4 : WIDE; // of columns that differ
@@ -67,7 +67,7 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
         if (first + j < TILES) {
           const float a = v[j][i % 2][i / 2 * 2], b = v[j][i % 2][i / 2 * 2 + 1];
 #pragma unroll
-          for (int low = 0; low < PARTS; low++) w[first + j][low].v[i] = EXACT ? half_of(a, low, trouble) | half_of(b, low, trouble) << 16 : word_of(a, b, false, trouble);
+          for (int low = 0; low < PARTS; low++) w[first + j][low].v[i] = EXACT ? half_of(a, low, status) | half_of(b, low, status) << 16 : word_of(a, b, false, status);
         }
   }
   settle(&w[0][0].v[0], TILES * 4 * PARTS);
@@ -113,7 +113,7 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
       float state[Cell::STATES];
       cell.before(begin + n, k, state);
       unsigned short* const at = (unsigned short*)(h + place(k / 4, n)) + k % 4;
-      if (EXACT) at[0] = half_of(state[Cell::THROUGH], false, trouble), at[4] = half_of(state[Cell::THROUGH], true, trouble);
+      if (EXACT) at[0] = half_of(state[Cell::THROUGH], false, status), at[4] = half_of(state[Cell::THROUGH], true, status);
       else put_factor(*(W*)at, state[Cell::THROUGH]);
     }
     __syncthreads();
@@ -153,7 +153,7 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
 #pragma unroll
         for (int i = 0; i < PARTS * CHAINS * 4; i++) (&sum[0][0][0])[i] = 0;
         if (!stuck && !arrived(bar + 8 * now, phase)) {
-          *trouble = STUCK;
+          *status = STUCK;
           stuck = true;
         }
         clock.mark(WAIT);
@@ -201,7 +201,7 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
         // Of two units side by side each lane sends a word: four bytes a lane arrive
         // earlier than sixteen.
         unsigned word = 0;
-        if (EXACT) word = BOUNDED ? halves_of(fresh) : half_of(fresh, false, trouble) | half_of(fresh, true, trouble) << 16;
+        if (EXACT) word = BOUNDED ? halves_of(fresh) : half_of(fresh, false, status) | half_of(fresh, true, status) << 16;
         else put_factor((W&)word, fresh);
         const unsigned beside = __shfl_xor_sync(0xffffffff, word, 8), first = u % 2 ? beside : word, second = u % 2 ? word : beside;
         const float both = __uint_as_float(EXACT && p ? first >> 16 | (second & 0xffff0000) : (first & 0xffff) | second << 16);

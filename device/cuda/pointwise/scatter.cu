@@ -4,7 +4,7 @@
 // scatter: table[index[i]][j] += from[i][j], in the order of i: each block looks
 // for the rows that go to one row of the table.
 extern "C" __global__ void __launch_bounds__(256)
-scatter(int rows, int cols, int tablerows, const INDEX* index, int ldindex, const FROM* from, int ldfrom, TABLE* table, int ldtable, unsigned* trouble) {
+scatter(int rows, int cols, int tablerows, const INDEX* index, int ldindex, const FROM* from, int ldfrom, TABLE* table, int ldtable, unsigned* status) {
   __shared__ int hits[256], before[9];
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
   const int at = blockIdx.x, col = blockIdx.y * 256 + tid;
@@ -16,7 +16,7 @@ scatter(int rows, int cols, int tablerows, const INDEX* index, int ldindex, cons
     const int i = base + tid;
     int row = -2;
     if (i < rows) row = row_of(widen(index[(long long)i * ldindex]), tablerows);
-    if (row == -1 && at == 0) *trouble = BAD_INDEX;
+    if (row == -1 && at == 0) *status = BAD_INDEX;
     // The hits of these 256 rows, in order.
     const unsigned vote = __ballot_sync(0xffffffff, row == at);
     if (lane == 0) before[warp + 1] = __popc(vote);

@@ -33,7 +33,7 @@ template <class F> __device__ __forceinline__ void every(int cols, float* v, con
 // has in registers if there are EACH for each thread at most; 0: they are read again.
 extern "C" __global__ void __launch_bounds__(256)
 softmaxloss(int rows, int cols, const LOGITS* logits, int ldlogits, const TARGET* target, int ldtarget, LOSS* loss, int ldloss, PROB* prob, int ldprob,
-            int grad, float scale, unsigned* trouble) {
+            int grad, float scale, unsigned* status) {
   __shared__ float shared[8];
   begin_next();
   wait_previous();
@@ -42,7 +42,7 @@ softmaxloss(int rows, int cols, const LOGITS* logits, int ldlogits, const TARGET
     PROB* to = prob + (long long)i * ldprob;
     const int class_ = row_of(widen(target[(long long)i * ldtarget]), cols);
     if (class_ < 0) {
-      if (threadIdx.x == 0) *trouble = BAD_INDEX;
+      if (threadIdx.x == 0) *status = BAD_INDEX;
       continue;
     }
     float v[EACH > 0 ? EACH : 1];

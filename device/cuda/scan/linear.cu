@@ -53,13 +53,13 @@ __device__ __forceinline__ several then(const several& first, const several& sec
 struct patience {
   unsigned looks = 0;
   long long start = 0;
-  __device__ __forceinline__ bool over(unsigned* trouble) {
+  __device__ __forceinline__ bool over(unsigned* status) {
     pause();
     if (++looks % 1024) return false;
     if (start == 0) start = clock64();
-    if (get_acquire(trouble)) return true;
+    if (get_acquire(status)) return true;
     if (clock64() - start < 2000000000ll) return false;
-    *trouble = STUCK;
+    *status = STUCK;
     return true;
   }
 };

@@ -2,9 +2,9 @@
 // aggregates, and the others find exclusive prefixes. The compute threads go on behind
 // this text. team_source.go fills in words in capitals that are not constants.
 extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
-NAME(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* troubleMATRICES) {
+NAME(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* statusMATRICES) {
   DYNAMIC_SHARED(memory);
-  grid g = {steps, batch, hidden, chains, tiles, tiles, group, period, sums, totals, trouble};
+  grid g = {steps, batch, hidden, chains, tiles, tiles, group, period, sums, totals, status};
   g.settle();
   unsigned char* const staged = memory + PLACES * BUFFER;
   float* const starts = (float*)(staged + STAGED);

@@ -3,9 +3,9 @@
 // are arguments of the kernel, where they take no register. team_source.go fills in words in
 // capitals that are not constants.
 extern "C" __global__ void __launch_bounds__(LAUNCHED, 1)
-NAME(int steps, int batch, int hidden, int chains, int tiles, int regular, int apart, int period, int times, int over, word* ticket, word* sums, unsigned* troubleMATRICES) {
+NAME(int steps, int batch, int hidden, int chains, int tiles, int regular, int apart, int period, int times, int over, word* ticket, word* sums, unsigned* statusMATRICES) {
   DYNAMIC_SHARED(memory);
-  grid g = {steps, batch, hidden, chains, tiles, regular, 1, period, sums, sums, trouble, times, over, apart, tiles};
+  grid g = {steps, batch, hidden, chains, tiles, regular, 1, period, sums, sums, status, times, over, apart, tiles};
   unsigned char* const staged = memory + PLACES * BUFFER;
   float* const starts = (float*)(staged + STAGED);
   several* const rows = (several*)(starts + STATES * VALUES);

@@ -102,9 +102,9 @@ func (s *writer) source(name string) codegen.Source {
 	fmt.Fprintf(&b, "enum { V = %d, K = %d, N = %d, RESIDENT = %d, HEADSTART = %d };\n%s%s", s.width, s.chunk, s.values(), s.blocks, s.headStart(), file("linear").Text, file("tiles").Text)
 	fmt.Fprintf(&b, `
 extern "C" __global__ void __launch_bounds__(%d, %d)
-%s(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* trouble%s) {
+%s(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* status%s) {
   DYNAMIC_SHARED(memory);
-  const grid g = {steps, batch, hidden, bits, chains, tiles, walkers, tickets, sums, starts, trouble};
+  const grid g = {steps, batch, hidden, bits, chains, tiles, walkers, tickets, sums, starts, status};
   several* const rows = (several*)(memory + buffer);
   linear* const total = (linear*)(rows + (g.rows() << bits));
   word* const drawn = (word*)(total + (g.values() + 1) / 2 * 2);

@@ -52,7 +52,7 @@ struct tile {
 struct grid {
   int steps, batch, hidden, chains, tiles, regular, group, period; // regular: tiles of a chain ahead of the last turn
   word *sums, *totals;
-  unsigned* trouble;
+  unsigned* status;
   int times, over; // distance to a block's next tile, in time and in chains
   int apart;       // distance to a block's next tile of the same chain, in tiles
   int groups;      // groups of a chain
@@ -151,7 +151,7 @@ template <class R, class F> __device__ __forceinline__ bool follow(const word* f
 #pragma unroll
       for (int i = 0; i < LOOKS; i++)
         if ((missing >> i & 1) && of(a[i], g.run) && of(b[i], g.run)) missing &= ~(1u << i);
-      if (missing && left.over(g.trouble)) return false;
+      if (missing && left.over(g.status)) return false;
     }
     ready();
 #pragma unroll

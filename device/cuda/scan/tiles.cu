@@ -29,7 +29,7 @@ struct tile {
 struct grid {
   int steps, batch, hidden, bits, chains, tiles, walkers;
   word *tickets, *sums, *starts;
-  unsigned* trouble;
+  unsigned* status;
 
   __device__ __forceinline__ int lanes() const { return 1 << bits; }
   __device__ __forceinline__ int x() const { return threadIdx.x & (lanes() - 1); }
@@ -105,9 +105,9 @@ __device__ __forceinline__ several fold(const several* rows, int count, const gr
 }
 
 // until waits until there holds, on lanes that wanted it. All lanes of the warp leave together.
-template <class F> __device__ __forceinline__ void until(F there, bool wanted, unsigned* trouble) {
+template <class F> __device__ __forceinline__ void until(F there, bool wanted, unsigned* status) {
   for (patience left; __ballot_sync(0xffffffff, wanted);)
-    if (wanted) wanted = !there() && !left.over(trouble);
+    if (wanted) wanted = !there() && !left.over(status);
 }
 
 // The mouth of a tile is its last lanes and the threads of their warps; they exchange the
@@ -166,7 +166,7 @@ __device__ __forceinline__ void find(const grid& g, const tile& t, const linear*
   each(g, t, [&](int v, bool has) {
     word w = seen;
     seen = 0;
-    until([&] { return of(w = get_staying(g.start(t.chain, t.time, v)), run); }, has && !of(w, run), g.trouble);
+    until([&] { return of(w = get_staying(g.start(t.chain, t.time, v)), run); }, has && !of(w, run), g.status);
     if (!has) return;
     start[v] = number(w);
     show(g, t, v, total, start, run);
@@ -225,7 +225,7 @@ __device__ __forceinline__ void walk(const grid& g, int first, unsigned char* me
           put_staying(to + (long long)i * g.values(), tagged(state, run));
         }
       next = upto;
-      if (next < count && left.over(g.trouble)) missing = 0, next = count;
+      if (next < count && left.over(g.status)) missing = 0, next = count;
     }
     states[which * 32 + lane] = state;
     __syncwarp();

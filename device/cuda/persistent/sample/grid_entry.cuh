@@ -4,7 +4,7 @@ enum { GATES = 4, ROWS = 4, SAMPLES = 8 };
 // The gradient of a layer over all steps of time, from the last to the first, by blocks
 // over the whole GPU; see barrier.tpl.
 extern "C" __global__ void __launch_bounds__(256, 1)
-persistent_backward_barrier_ls_lstm(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* trouble, const float* g_dout, int ld_g_dout, const float* g_dnext0, int ld_g_dnext0, const float* g_next1, int ld_g_next1, const float* g_saved, int ld_g_saved, const float* g_dnext1, int ld_g_dnext1, const float* g_prev1, int ld_g_prev1, float* g_dnext2, int ld_g_dnext2, const float* g_prev2, int ld_g_prev2, bf16* g_dx, int ld_g_dx, float* g_dprev1, int ld_g_dprev1, float* g_dprev2, int ld_g_dprev2, const W* from) {
+persistent_backward_barrier_ls_lstm(int steps, int batch, int hidden, int units, int chunk, unsigned* counter, unsigned* status, const float* g_dout, int ld_g_dout, const float* g_dnext0, int ld_g_dnext0, const float* g_next1, int ld_g_next1, const float* g_saved, int ld_g_saved, const float* g_dnext1, int ld_g_dnext1, const float* g_prev1, int ld_g_prev1, float* g_dnext2, int ld_g_dnext2, const float* g_prev2, int ld_g_prev2, bf16* g_dx, int ld_g_dx, float* g_dprev1, int ld_g_dprev1, float* g_dprev2, int ld_g_dprev2, const W* from) {
   DYNAMIC_SHARED(memory);
   const int begin = blockIdx.x * units, mine = min(units, hidden - begin), length = GATES * hidden;
   const int rows = (mine + ROWS - 1) / ROWS * ROWS;
@@ -61,7 +61,7 @@ persistent_backward_barrier_ls_lstm(int steps, int batch, int hidden, int units,
       narrow(g_dx[(long long)(t * batch + n) * ld_g_dx + (long long)5 * hidden + u], dx5);
       narrow(g_dx[(long long)(t * batch + n) * ld_g_dx + (long long)4 * hidden + u], dx4);
     }
-    if (!barrier(counter, steps - t, word, trouble)) return;
+    if (!barrier(counter, steps - t, word, status)) return;
     for (int part = 0; part < batch; part += chunk) {
       const int count = min(chunk, batch - part);
       products<ROWS, SAMPLES>(weights, rows, length, g_dx + ((long long)t * batch + part) * ld_g_dx, ld_g_dx, count, sums, chunk);

@@ -3,9 +3,9 @@
 // aggregates, and the others find exclusive prefixes. The compute threads go on behind
 // this text. team_source.go fills in words in capitals that are not constants.
 extern "C" __global__ void __launch_bounds__(384, 1)
-scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* trouble, const float* all_bx, int ld_all_bx, const float* all_x, int ld_all_x, float* state0, int ld_state0) {
+scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int group, int period, word* ticket, word* sums, word* totals, unsigned* status, const float* all_bx, int ld_all_bx, const float* all_x, int ld_all_x, float* state0, int ld_state0) {
   DYNAMIC_SHARED(memory);
-  grid g = {steps, batch, hidden, chains, tiles, tiles, group, period, sums, totals, trouble};
+  grid g = {steps, batch, hidden, chains, tiles, tiles, group, period, sums, totals, status};
   g.settle();
   unsigned char* const staged = memory + PLACES * BUFFER;
   float* const starts = (float*)(staged + STAGED);

@@ -1,9 +1,9 @@
 // What Go puts behind tiles.cu for the kernel of sample/tiles.cuh.
 
 extern "C" __global__ void __launch_bounds__(64, 3)
-scan_tiles_linear(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* trouble, const float* all_bx, int ld_all_bx, const float* all_x, int ld_all_x, float* state0, int ld_state0) {
+scan_tiles_linear(int steps, int batch, int hidden, int bits, int chains, int tiles, int walkers, int buffer, word* tickets, word* sums, word* starts, unsigned* status, const float* all_bx, int ld_all_bx, const float* all_x, int ld_all_x, float* state0, int ld_state0) {
   DYNAMIC_SHARED(memory);
-  const grid g = {steps, batch, hidden, bits, chains, tiles, walkers, tickets, sums, starts, trouble};
+  const grid g = {steps, batch, hidden, bits, chains, tiles, walkers, tickets, sums, starts, status};
   several* const rows = (several*)(memory + buffer);
   linear* const total = (linear*)(rows + (g.rows() << bits));
   word* const drawn = (word*)(total + (g.values() + 1) / 2 * 2);
