@@ -72,7 +72,7 @@ func showLayers(p *Plan) (lines []string) {
 		case l.err != nil:
 			lines = append(lines, fmt.Sprintf("operation %d: %v", i, l.err))
 		case l.config.Grouped():
-			lines = append(lines, fmt.Sprintf("operation %d: %s", i, l.config.Describe()))
+			lines = append(lines, fmt.Sprintf("operation %d: %s", i, l.config.Summary()))
 		default:
 			lines = append(lines, fmt.Sprintf("operation %d: one group with a barrier", i))
 		}

@@ -1,6 +1,9 @@
 package persistent
 
 import (
+	"regexp"
+
+	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/rnn/cell"
@@ -37,3 +40,17 @@ func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, g
 
 // Within is how the state of c that goes through weights is bounded.
 func Within(c *cell.Cell) int { return within(c) }
+
+// Unsaid lists the constants of v's kernel that Words says nothing of.
+func Unsaid(v *Variant) (all []string) {
+	for _, header := range v.config {
+		for _, found := range configured.FindAllStringSubmatch(codegen.Text(kernels, header+".cuh"), -1) {
+			if constantWords(v, found[1]) == "" && !saidElsewhere[found[1]] {
+				all = append(all, found[1])
+			}
+		}
+	}
+	return all
+}
+
+var configured = regexp.MustCompile(`= Config::(\w+);`)

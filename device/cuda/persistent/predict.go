@@ -2,7 +2,6 @@ package persistent
 
 import (
 	"fmt"
-	"strings"
 
 	"rnnbench/device"
 	"rnnbench/device/cuda/launch"
@@ -35,21 +34,6 @@ func (t Config) Floor() float64 {
 		return gridTo
 	}
 	return clusterTo
-}
-
-// Words say how t divides a layer, with the constants that its kernel is compiled with.
-func (t Config) Words() string {
-	if !t.Grouped() {
-		return "one group of all blocks, with a barrier"
-	}
-	group := fmt.Sprintf("a cluster of %d blocks of %d threads", t.blocks, t.threads)
-	switch {
-	case t.blocks == 1:
-		group = fmt.Sprintf("one block of %d threads", t.threads)
-	case t.spread:
-		group = fmt.Sprintf("%d blocks of %d threads, spread over the GPU", t.blocks, t.threads)
-	}
-	return fmt.Sprintf("a group is %s, and runs %d sequences at a time; %s", group, t.samples, strings.ReplaceAll(t.sizes, " = ", "="))
 }
 
 // about is what there is to tell of the kernel of t for so many steps. Layers that run
