@@ -15,9 +15,10 @@ const (
 	gridTo    = 0.85e-6
 )
 
-// fitError is the error of a variant's cost model where it was fitted, as cost.go says.
-// It is 0 where that was not recorded.
+// fitError is the root-mean-square error of a variant's cost model over the configurations
+// that it was fitted to, as cost.go says. It is 0 where that was not recorded.
 var fitError = map[string]float64{
+	"simt": 0.08, "mma": 0.08, "mma-bulk": 0.11,
 	"mma-poll": 0.07, "backward-bulk": 0.09, "stack": 0.12, "stack-bulk": 0.15,
 }
 
