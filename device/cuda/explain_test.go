@@ -2,6 +2,8 @@ package cuda_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -86,8 +88,8 @@ func TestExplainWhy(t *testing.T) {
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16, Backward: true}, nil, "backward-mma", "backward-bulk", ""},
 		{devicetest.Layer{Cell: cell.RNNReLU, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.FP32}, nil, "simt", "mma", "halves do not hold the states of rnn-relu"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 256, Batch: 64, Steps: 9, Precision: schedule.BF16}, nil, "mma", "wholerow", "others were measured to be faster"},
-		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16}, knob.Params{"resident": 5}, "mma-poll", "mma", "resident=5 (mma-poll) asks for another"},
-		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16}, knob.Params{"tensor": 2}, "simt", "mma", "tensor=2 asks for another"},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16}, knob.Params{"resident": 5}, "mma-poll", "mma", "resident=5 (mma-poll) rules it out"},
+		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16}, knob.Params{"tensor": 2}, "simt", "mma", "tensor=2 rules it out"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Layers: 2, Precision: schedule.BF16}, nil, "stack", "one kernel per layer", "stack=2"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 2560, Batch: 16, Steps: 9, Precision: schedule.FP32}, nil, "barrier", "mma", "shared memory"},
 	} {
@@ -101,6 +103,60 @@ func TestExplainWhy(t *testing.T) {
 		}
 		if o := variant(t, e.Choices[0], x.of); !strings.Contains(o.Why, x.why) || x.why == "" && o.Why != "" {
 			t.Errorf("%v %v: %s does not run because %q, want %q", x.layer, x.knobs, x.of, o.Why, x.why)
+		}
+	}
+}
+
+// TestExplainUnderKnobs: what could run beside is what knobs allow. What they rule out
+// comes after it.
+func TestExplainUnderKnobs(t *testing.T) {
+	layer := devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16}
+	e, err := explained(t, layer, knob.Params{"resident": 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := e.Choices[0]
+	if first := c.Others[0]; c.Runs.Variant != "simt" || first.Variant != "mma" || first.Why != "" || !strings.HasPrefix(first.Group, "spread ") || first.Cycles < c.Runs.Cycles {
+		t.Errorf("resident=2 runs %+v, and %+v is next", c.Runs, c.Others[0])
+	}
+	if o := variant(t, c, "mma-poll"); o.Why != "resident=2 (grid) rules it out" || o.Cycles == 0 {
+		t.Errorf("mma-poll: %+v", o)
+	}
+	layer.Backward = true
+	if e, err = explained(t, layer, knob.Params{"resident": 2}); err != nil || len(e.Choices) != 1 {
+		t.Fatal(e, err)
+	}
+	c = e.Choices[0]
+	for _, o := range c.Others {
+		if o.Why == "" && o.Cycles < c.Runs.Cycles {
+			t.Errorf("%+v does not run, and %+v does", o, c.Runs)
+		}
+	}
+	if o := variant(t, c, "backward-bulk"); o.Why != "resident=2 (grid) rules it out" {
+		t.Errorf("backward-bulk: %+v", o)
+	}
+}
+
+// TestExplainSource: a reader is sent to a file that has the function.
+func TestExplainSource(t *testing.T) {
+	for _, x := range []struct {
+		layers, batch int
+		backward      bool
+		resident      int
+	}{{layers: 1, batch: 16}, {layers: 1, batch: 16, backward: true}, {layers: 2, batch: 16}, {layers: 4, batch: 64}, {layers: 1, batch: 16, resident: 3}, {layers: 1, batch: 16, backward: true, resident: 3}} {
+		e, err := explained(t, devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: x.batch, Steps: 9, Layers: x.layers, Precision: schedule.BF16, Backward: x.backward}, knob.Params{"resident": x.resident})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range append(e.Choices[0].Others, e.Choices[0].Runs) {
+			if o.Variant == "one kernel per layer" {
+				continue
+			}
+			path, function, _ := strings.Cut(o.Source, ", ")
+			text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(path)))
+			if err != nil || !strings.Contains(string(text), function) || function == "" && !strings.HasSuffix(path, ".tpl") {
+				t.Errorf("the source of %s is %q: %v", o.Variant, o.Source, err)
+			}
 		}
 	}
 }

@@ -27,12 +27,12 @@ func (p *Plan) Choices() []device.Choice {
 			if st := p.Stacks.At[node]; st != nil {
 				all = add(all, stacked(st, op))
 			} else if chosen {
-				x := choiceOf(l, persistent.Options(c, op, l.config))
+				x := choiceOf(l, false, persistent.Options(c, op, l.config))
 				x.Layer, x.Steps = describe("layer", op.Sequence), op.Steps
 				all = add(all, x)
 			}
 		case schedule.PersistentBackward:
-			x := choiceOf(l, persistent.BackwardOptions(c, op, l.config))
+			x := choiceOf(l, true, persistent.BackwardOptions(c, op, l.config))
 			x.Layer, x.Steps = describe("gradient", op.Sequence), op.Steps
 			all = add(all, x)
 		}
@@ -40,9 +40,9 @@ func (p *Plan) Choices() []device.Choice {
 	return all
 }
 
-// choiceOf is that of l among others.
-func choiceOf(l layer, others []device.Option) device.Choice {
-	x := device.Choice{Count: 1, Runs: l.config.Option(), Others: others}
+// choiceOf is that of l, or of its gradient, among others.
+func choiceOf(l layer, backward bool, others []device.Option) device.Choice {
+	x := device.Choice{Count: 1, Runs: l.config.Option(backward), Others: others}
 	if l.refused != nil {
 		x.Runs.Why = "no groups of blocks fit: " + l.refused.Error()
 	}
@@ -52,8 +52,8 @@ func choiceOf(l layer, others []device.Option) device.Choice {
 // stacked is the choice of one kernel for several layers.
 func stacked(st *persistent.Stack, op schedule.Persistent) device.Choice {
 	return device.Choice{
-		Layer: describe("stack of layers", op.Sequence), Count: 1, Steps: op.Steps, Runs: st.Option(),
-		Others: []device.Option{{Variant: "one kernel per layer", Why: "the stack is expected to be faster, or stack=1 asks for it; stack=2 runs the layers one by one"}},
+		Layer: describe("stack of layers", op.Sequence), Count: 1, Steps: st.Steps(), Runs: st.Option(),
+		Others: []device.Option{{Variant: "one kernel per layer", Config: "each layer has a kernel of its own", Why: "the stack is expected to be faster, or stack=1 asks for it; stack=2 runs the layers one by one"}},
 	}
 }
 

@@ -21,48 +21,64 @@ type question struct {
 	cell     *cell.Cell
 	layer    Layer
 	backward bool
-	usual    []Config // that the chooser considers
+	usual    []Config // that the chooser considers, the cheapest first
 }
 
 // Options lists the variants that do not run op, which runs by form.
 func Options(c *Chooser, op schedule.Persistent, form Config) []device.Option {
 	q := question{by: c, cell: op.Cell, layer: c.layer(op)}
-	q.usual, _ = c.forwardConfigs(q.cell, q.layer)
+	q.usual, _ = c.overShares(func(c *Chooser) ([]Config, string) { return c.forwardConfigs(q.cell, q.layer) })
 	return q.options(form)
 }
 
 // BackwardOptions lists the variants that do not run the gradient op.
 func BackwardOptions(c *Chooser, op schedule.PersistentBackward, form Config) []device.Option {
 	q := question{by: c, cell: op.Cell, layer: c.gradient(op), backward: true}
-	q.usual, _ = c.backwardConfigs(q.cell, q.layer)
+	q.usual, _ = c.overShares(func(c *Chooser) ([]Config, string) { return c.backwardConfigs(q.cell, q.layer) })
 	return q.options(form)
 }
 
+// options lists them, those that knobs allow first, and those that do not fit last.
 func (q question) options(form Config) []device.Option {
 	var all []device.Option
 	for _, v := range Variants {
 		if v.Backward == q.backward && v != form.variant {
-			all = append(all, q.option(v))
+			all = append(all, q.option(v, form))
 		}
 	}
 	if form.Grouped() {
-		all = append(all, device.Option{Variant: "barrier", Exchange: "a barrier of all blocks", Config: Config{}.Words(), Why: "it runs only if nothing else fits, or if resident=3 asks for it"})
+		barrier := barrierOption(q.backward)
+		barrier.Why = "it runs only if nothing else fits, or if resident=3 asks for it"
+		all = append(all, barrier)
 	}
 	slices.SortStableFunc(all, func(x, y device.Option) int {
-		if known := cmp.Compare(min(y.Cycles, 1), min(x.Cycles, 1)); known != 0 {
-			return known
-		}
-		return cmp.Compare(x.Cycles, y.Cycles)
+		return cmp.Or(cmp.Compare(place(x), place(y)), cmp.Compare(x.Cycles, y.Cycles))
 	})
 	return all
 }
 
-// option is the best configuration of v, or why there is none.
-func (q question) option(v *Variant) device.Option {
-	o := device.Option{Variant: v.Name, Exchange: v.Exchange}
+// place orders options: 0 for one that could run, 1 for one that is passed over, 2 for one
+// of unknown time.
+func place(o device.Option) int {
+	switch {
+	case o.Cycles == 0:
+		return 2
+	case o.Why != "":
+		return 1
+	}
+	return 0
+}
+
+// option is the best configuration of v that knobs allow. If they allow none, it is the
+// nearest that fits, or why none does.
+func (q question) option(v *Variant, form Config) device.Option {
+	o := device.Option{Variant: v.Name, Exchange: v.Exchange, Source: v.source()}
 	if !v.Feasible(q.by.Properties) {
 		o.Why = "the GPU has no clusters of blocks"
 		return o
+	}
+	if i := slices.IndexFunc(q.usual, func(t Config) bool { return t.variant == v }); i >= 0 {
+		return q.usual[i].Option(v.Backward)
 	}
 	var best Config
 	for _, strategy := range v.Strategies {
@@ -71,37 +87,54 @@ func (q question) option(v *Variant) device.Option {
 			o.Why = why
 			continue
 		}
-		if best.variant == nil || all[0].cycles < best.cycles {
+		if best.variant == nil || cmp.Or(cmp.Compare(q.by.misses(all[0]), q.by.misses(best)), cheaper(all[0], best)) < 0 {
 			best = all[0]
 		}
 	}
 	if best.variant == nil {
 		return o
 	}
-	o = best.Option()
-	o.Why = q.passedOver(v, best)
+	o = best.Option(v.Backward)
+	o.Why = q.passedOver(v, best, form)
 	return o
 }
 
-// Option is t as an option.
-func (t Config) Option() device.Option {
+// Option is t, of a layer or its gradient, as an option.
+func (t Config) Option(backward bool) device.Option {
 	if !t.Grouped() {
-		return device.Option{Variant: "barrier", Exchange: "a barrier of all blocks", Config: t.Words()}
+		return barrierOption(backward)
 	}
-	return device.Option{Variant: t.variant.Name, Exchange: t.variant.Exchange, Config: t.Words(), Cycles: t.cycles, Step: t.Step(), Floor: t.Floor()}
+	return device.Option{
+		Variant: t.variant.Name, Exchange: t.variant.Exchange, Group: t.Group(), Source: t.variant.source(), Config: t.Words(),
+		Cycles: t.cycles, Step: t.Step(), Start: startTime, Floor: t.Floor(),
+	}
 }
 
-// passedOver is why v, which fits, is not considered; "": it is, and others are expected
-// to be faster.
-func (q question) passedOver(v *Variant, t Config) string {
-	for _, name := range []string{"resident", "tensor"} {
-		if asked := q.by.Knobs[name]; asked != 0 && t.Knobs[name] != asked {
-			return Setting(name, asked) + " asks for another"
+// barrierOption is the kernel of a layer, or of its gradient, that fits no groups of blocks.
+func barrierOption(backward bool) device.Option {
+	t := barrierConfig()
+	o := device.Option{Variant: "barrier", Exchange: "a barrier of all blocks", Group: t.Group(), Source: room + "/barrier.tpl", Config: t.Words()}
+	if backward {
+		o.Variant, o.Source = "backward-barrier", room+"/backward_barrier.tpl"
+	}
+	return o
+}
+
+// passedOver is why v, which fits as t, is not considered beside form, which runs.
+func (q question) passedOver(v *Variant, t, form Config) string {
+	ruled := ""
+	for _, name := range configKnobs {
+		asked := q.by.Knobs[name]
+		if asked == 0 || t.Knobs[name] == asked {
+			continue
+		}
+		if why := Setting(name, asked) + " rules it out"; ruled == "" || form.Knobs[name] == asked {
+			ruled = why
 		}
 	}
-	switch considered := slices.ContainsFunc(q.usual, func(t Config) bool { return t.variant == v }); {
-	case considered:
-		return ""
+	switch {
+	case ruled != "":
+		return ruled
 	case v != simtVariant && q.layer.exact && q.cell.Kinked():
 		return fmt.Sprintf("halves do not hold the states of %v, which may grow; tensor=1 takes it all the same", q.cell)
 	}

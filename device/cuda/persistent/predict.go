@@ -49,8 +49,7 @@ func (t Config) about(steps int, beside bool) launch.About {
 
 // about is what there is to tell of the kernel of st.
 func (st *Stack) about() launch.About {
-	steps := float64(st.layers[0].Steps + len(st.layers) - 1)
-	return launch.About{Variant: st.Kernel(), Config: st.String(), Seconds: startTime + steps*st.Step(), Error: fitError[st.Kernel()]}
+	return launch.About{Variant: st.Kernel(), Config: st.String(), Seconds: startTime + float64(st.Steps())*st.Step(), Error: fitError[st.Kernel()]}
 }
 
 // Kernel is the name of the variant that runs st.
@@ -63,8 +62,16 @@ func (st *Stack) Kernel() string {
 
 // Option is st as an option; its layers are steps of one kernel.
 func (st *Stack) Option() device.Option {
-	return device.Option{Variant: st.Kernel(), Exchange: "words through the L2 cache, of this layer and the one beneath", Config: st.String(), Cycles: st.Step() * cycleRate, Step: st.Step(), Floor: gridTo}
+	return device.Option{
+		Variant: st.Kernel(), Exchange: "words through the L2 cache, of this layer and the one beneath", Config: st.String(),
+		Group: fmt.Sprintf("spread %d", st.blocks*len(st.layers)), Source: stackSource(st.Kernel()),
+		Cycles: st.Step() * cycleRate, Step: st.Step(), Start: startTime, Floor: gridTo,
+	}
 }
+
+// Steps is how many steps the kernel takes: the last layer begins when the first one has
+// taken a step for each layer beneath it.
+func (st *Stack) Steps() int { return st.layers[0].Steps + len(st.layers) - 1 }
 
 // Step is how long a step of all layers is expected to take, in seconds.
 func (st *Stack) Step() float64 { return st.microseconds() * 1e-6 }

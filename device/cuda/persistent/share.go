@@ -91,12 +91,7 @@ func (c *Chooser) closest(all []Config) []Config {
 	var out []Config
 	least := math.MaxInt
 	for _, t := range all {
-		misses := 0
-		for _, name := range []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor"} {
-			if v := c.Knobs[name]; v != 0 && t.Knobs[name] != v {
-				misses++
-			}
-		}
+		misses := c.misses(t)
 		if misses < least {
 			least, out = misses, nil
 		}
@@ -105,4 +100,18 @@ func (c *Chooser) closest(all []Config) []Config {
 		}
 	}
 	return out
+}
+
+// configKnobs are the knobs that ask for a configuration.
+var configKnobs = []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor"}
+
+// misses counts the knobs that ask for another configuration than t.
+func (c *Chooser) misses(t Config) int {
+	n := 0
+	for _, name := range configKnobs {
+		if v := c.Knobs[name]; v != 0 && t.Knobs[name] != v {
+			n++
+		}
+	}
+	return n
 }
