@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,13 +29,14 @@ const explainLong = `Explain prints the schedule of each technique at one point:
   - operations by kind, FLOPs, bytes, memory, streams and waits
   - the critical path and the available parallelism
   - lower bounds on time, from the peak and the copy rate of this machine
-  - for a persistent technique, the cache that holds the weights, and the step time
-    predicted by rnnbench model
+  - for a persistent technique on a CPU, the cache that holds the weights, and the step
+    time predicted by rnnbench model
 
 On a GPU it also prints the kernels that a run launches, with registers and spills. For
-each persistent layer it says which kernel variant runs, what each other variant is
-expected to take, and why a variant does not fit. --machine does so for a GPU that is
-not there; registers are then unknown. --passes prints what each lowering pass found.
+each persistent layer it says which kernel variant runs, where its source is, what each
+other variant is expected to take, and why a variant does not run. --machine does so for
+a GPU that is not there; registers are then unknown. --passes prints what each lowering
+pass found.
 
 -o dump lists every operation. -o dot draws the operations for Graphviz.`
 
@@ -105,11 +105,6 @@ func (p *program) explainPoint(cmd *cobra.Command, f *explainFlags) error {
 			return err
 		}
 	}
-	if !f.noLimits && slices.ContainsFunc(layouts, persistent) {
-		if err := p.measureModel(b); err != nil {
-			return err
-		}
-	}
 	var all []explanation
 	for _, l := range layouts {
 		e, err := b.explain(l)
@@ -117,6 +112,11 @@ func (p *program) explainPoint(cmd *cobra.Command, f *explainFlags) error {
 			return err
 		}
 		all = append(all, e)
+	}
+	if !f.noLimits {
+		if err := p.predictBands(b, layouts, all); err != nil {
+			return err
+		}
 	}
 	if f.format == "json" {
 		return p.json(all)
@@ -215,7 +215,7 @@ func (p *program) dump(cmd *cobra.Command, layouts []*tuner.Layout, format strin
 // An explanation is one with what the model of this machine predicts.
 type explanation struct {
 	*explain.Explanation
-	Predicted *prediction `json:"predicted"` // of a persistent technique
+	Predicted *prediction `json:"predicted"` // of a persistent technique, where the device does not choose among kernels
 
 	settings string // the technique with those that are no defaults
 }
@@ -226,11 +226,29 @@ func persistent(l *tuner.Layout) bool { return l.Spec.Name == "persistent" && l.
 
 func (b *bench) explain(l *tuner.Layout) (explanation, error) {
 	found, err := explain.New(l, b.Device, b.limits)
-	e := explanation{Explanation: found, settings: spelledOut(l.Spec.Name, l.Settings(), l.Point, b.info.Key)}
-	if err == nil && persistent(l) {
-		e.Predicted, err = b.predict(l)
+	return explanation{Explanation: found, settings: spelledOut(l.Spec.Name, l.Settings(), l.Point, b.info.Key)}, err
+}
+
+// predictBands adds what the model of this machine says of persistent techniques. A device
+// that chooses among kernels has said what it expects of them, and no more is said.
+func (p *program) predictBands(b *bench, layouts []*tuner.Layout, all []explanation) error {
+	measured := false
+	for i, l := range layouts {
+		if !persistent(l) || all[i].Declined != nil || len(all[i].Choices) > 0 {
+			continue
+		}
+		if !measured {
+			if err := p.measureModel(b); err != nil {
+				return err
+			}
+			measured = true
+		}
+		var err error
+		if all[i].Predicted, err = b.predict(l); err != nil {
+			return err
+		}
 	}
-	return e, err
+	return nil
 }
 
 // explanation prints e for people, or the passes alone.

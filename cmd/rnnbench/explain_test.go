@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"rnnbench/results"
@@ -15,10 +16,15 @@ const onH200 = "explain --machine h200 --point cell=lstm,H=512,B=16,T=100 --prec
 func TestExplainMachine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, onH200+" --impl persistent").want(t, exitDone, []string{
-		"persistent_mma_lstm_512", "UNITS=", "registers and spills are unknown: without a GPU, kernels are not compiled", "predicted time of the persistent layers: ",
+		"persistent_mma_lstm_512", "units of a warp: 8, ", "registers and spills are unknown: without a GPU, kernels are not compiled", "predicted time of the persistent layers: ",
 		"floor: ", "Variants for an lstm layer of 512 units, 16 sequences, 100 steps", "runs", "expected to be ", "runner-up mma-poll: a group is ",
 		"does not fit: whole rows of 512 columns", "resident=3 asks for it",
+		"cluster 16", "spread 64", "source of mma: device/cuda/persistent/mma.cu, mma_layer", "(100 steps of ", " to start and end) by the model",
 	}, nil)
+	if out := rnnbench(t, onH200+" --impl persistent").out; strings.Contains(out, "each worker") || strings.Contains(out, "bands of units") {
+		t.Errorf("a GPU is explained by the model of a CPU: %s", out)
+	}
+	rnnbench(t, onH200+" --impl persistent:resident=2").want(t, exitDone, []string{"runner-up mma: a group is 64 blocks", "resident=2 (grid) rules it out"}, nil)
 	rnnbench(t, onH200+" --impl persistent --passes").want(t, exitDone, []string{"elements", "matrices stored as", "layers", "mma 16×256", "nothing"}, nil)
 	rnnbench(t, "explain --machine h200 --point H=64,B=2,T=3 --impl naive,cudnnstyle,scc").want(t, exitDone, []string{"Kernels of one run", "library"}, nil)
 	rnnbench(t, "explain --machine h200 --point H=2560,B=16,T=3 --precision fp32 --impl persistent").want(t, exitDone, []string{"declined: ", "does not fit: ", "no groups of blocks fit"}, nil)
@@ -36,6 +42,11 @@ func TestExplainJSON(t *testing.T) {
 	e := all[0]
 	if len(e.Choices) != 2 || e.Choices[0].Runs.Variant != "mma" || e.Choices[1].Runs.Variant != "backward-mma" || e.Choices[1].Others[0].Step == nil {
 		t.Errorf("choices are %+v", e.Choices)
+	}
+	for _, c := range e.Choices {
+		if c.Runs.Group == nil || c.Runs.Source == nil || c.Runs.Start == nil {
+			t.Errorf("what runs is %+v", c.Runs)
+		}
 	}
 	if e.Expected == nil || e.Expected.Part != results.PartPersistent || e.Floor == nil || *e.Floor >= e.Expected.Seconds {
 		t.Errorf("%+v is expected, and the floor is %v", e.Expected, e.Floor)

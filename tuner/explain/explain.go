@@ -58,16 +58,19 @@ type Choice struct {
 	Count  int      `json:"count"`
 	Steps  int      `json:"steps"`
 	Runs   Option   `json:"runs"`
-	Others []Option `json:"others"` // the fastest expected first; those that do not fit come last
+	Others []Option `json:"others"` // the fastest expected first, then those that knobs rule out; those that do not fit come last
 }
 
 // An Option is a kernel variant that could run a layer, in its best configuration.
 type Option struct {
 	Variant  string   `json:"variant"`
 	Exchange string   `json:"exchange"`
+	Group    *string  `json:"group"`  // the blocks that share one copy of the weights; null: it does not fit
+	Source   *string  `json:"source"` // the file of its kernel, and the function in it
 	Config   *string  `json:"config"` // null: it does not fit
 	Cycles   *float64 `json:"cycles"` // expected of a step; null: no model knows it
 	Step     *float64 `json:"step_s"`
+	Start    *float64 `json:"start_s"` // of the kernel besides its steps
 	Floor    *float64 `json:"floor_s"` // of the exchange of a step
 	Why      *string  `json:"why"`     // null: expected time alone decides
 }
@@ -140,7 +143,7 @@ func (e *Explanation) choose(l *tuner.Layout, d device.Device) error {
 }
 
 func option(o device.Option) Option {
-	return Option{Variant: o.Variant, Exchange: o.Exchange, Config: known(o.Config), Cycles: known(o.Cycles), Step: known(o.Step), Floor: known(o.Floor), Why: known(o.Why)}
+	return Option{Variant: o.Variant, Exchange: o.Exchange, Group: known(o.Group), Source: known(o.Source), Config: known(o.Config), Cycles: known(o.Cycles), Step: known(o.Step), Start: known(o.Start), Floor: known(o.Floor), Why: known(o.Why)}
 }
 
 // known is v, or nil where it is the zero that stands for what is unknown.

@@ -48,7 +48,7 @@ func TestNew(t *testing.T) {
 	if total != 3 && !strings.Contains(e.Choices[0].Layer, "stack") {
 		t.Errorf("of three layers, choices are %+v", e.Choices)
 	}
-	for _, want := range []string{"a note", "lower bounds: ", "Kernels of one run", "Variants for a gru ", "predicted time of the persistent layers", "floor: ", "registers and spills are unknown"} {
+	for _, want := range []string{"a note", "lower bounds: ", "Kernels of one run", "Variants for a gru ", "predicted time of the persistent layers", "steps of ", " µs to start and end", "source of ", "floor: ", "registers and spills are unknown"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing from %s", want, text)
 		}

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"rnnbench/plots/quantity"
@@ -80,16 +81,38 @@ func (e *Explanation) kernels() *table.Table {
 // times are what a run is expected to take, and takes at least.
 func (e *Explanation) times() (notes []string) {
 	if p := e.Expected; p != nil {
-		within := "an error that was not recorded"
+		within := "the error of its fit was not recorded for all variants that run"
 		if p.Error != nil {
-			within = fmt.Sprintf("an error of %.0f %%", 100**p.Error)
+			within = fmt.Sprintf("its error was %.0f %% (root mean square) where it was fitted", 100**p.Error)
 		}
-		notes = append(notes, fmt.Sprintf("predicted time of the %s: %s by the model %q, fitted with %s", p.Part, quantity.SI(p.Seconds, "s"), p.Model, within))
+		notes = append(notes, fmt.Sprintf("predicted time of the %s: %s%s by the model %q; %s", p.Part, quantity.SI(p.Seconds, "s"), e.parts(), p.Model, within))
 	}
 	if e.Floor != nil {
 		notes = append(notes, fmt.Sprintf("floor: %s, which the exchanges of all steps take at least", quantity.SI(*e.Floor, "s")))
 	}
 	return notes
+}
+
+// parts says which steps make up the predicted time; "" if they do not.
+func (e *Explanation) parts() string {
+	var words []string
+	steps, start := 0.0, 0.0
+	for _, c := range e.Choices {
+		if c.Runs.Step == nil || c.Runs.Start == nil {
+			return ""
+		}
+		of := fmt.Sprintf("%d steps of %s", c.Steps, quantity.SI(*c.Runs.Step, "s"))
+		if c.Count > 1 {
+			of = fmt.Sprintf("%d times %s", c.Count, of)
+		}
+		words = append(words, of)
+		steps += float64(c.Count*c.Steps) * *c.Runs.Step
+		start += float64(c.Count) * *c.Runs.Start
+	}
+	if math.Abs(steps+start-e.Expected.Seconds) > e.Expected.Seconds/1000 { // layers that run side by side share time
+		return ""
+	}
+	return fmt.Sprintf(" (%s, and %s to start and end)", strings.Join(words, ", "), quantity.SI(start, "s"))
 }
 
 // choices are the tables of which kernel runs each layer.
@@ -104,7 +127,7 @@ func (e *Explanation) choices() []*table.Table {
 			title += fmt.Sprintf(", %d times", c.Count)
 		}
 		t := &table.Table{Title: title, Columns: []table.Column{
-			{Name: "variant", Key: "variant"}, {Name: "cycles", Key: "cycles", Right: true}, {Name: "step", Key: "step_s", Right: true},
+			{Name: "variant", Key: "variant"}, {Name: "group", Key: "group"}, {Name: "cycles", Key: "cycles", Right: true}, {Name: "step", Key: "step_s", Right: true},
 			{Name: "floor", Key: "floor_s", Right: true}, {Name: "outcome", Key: "why"},
 		}}
 		add := func(o Option, outcome string) {
@@ -112,7 +135,7 @@ func (e *Explanation) choices() []*table.Table {
 			if o.Cycles != nil {
 				cycles = table.Number(*o.Cycles, fmt.Sprintf("%.0f", *o.Cycles))
 			}
-			t.Rows = append(t.Rows, []table.Cell{table.Text(o.Variant), cycles, seconds(o.Step), seconds(o.Floor), table.Text(outcome)})
+			t.Rows = append(t.Rows, []table.Cell{table.Text(o.Variant), table.Text(text(o.Group)), cycles, seconds(o.Step), seconds(o.Floor), table.Text(outcome)})
 		}
 		ran := "runs"
 		if c.Runs.Why != nil {
@@ -122,8 +145,12 @@ func (e *Explanation) choices() []*table.Table {
 		for _, o := range c.Others {
 			add(o, o.outcome(c.Runs))
 		}
-		t.Notes = append(t.Notes, "cycles, step and floor are those of one step; floor is what the exchange of states takes at least")
-		if len(c.Others) > 0 && c.Others[0].Cycles != nil {
+		t.Notes = append(t.Notes, "group: the blocks that share one copy of the weights, a cluster or spread over the GPU",
+			"cycles, step and floor are those of one step; floor is what the exchange of states takes at least")
+		if c.Runs.Source != nil {
+			t.Notes = append(t.Notes, fmt.Sprintf("source of %s: %s; Go writes the entry that calls it", c.Runs.Variant, *c.Runs.Source))
+		}
+		if len(c.Others) > 0 && c.Others[0].Cycles != nil && c.Others[0].Why == nil {
 			t.Notes = append(t.Notes, fmt.Sprintf("runner-up %s: %s", c.Others[0].Variant, *c.Others[0].Config))
 		}
 		all = append(all, t)
@@ -139,6 +166,9 @@ func (o Option) outcome(runs Option) string {
 	case o.Why != nil:
 		return *o.Why
 	case o.Cycles != nil && runs.Cycles != nil:
+		if *o.Cycles < *runs.Cycles {
+			return fmt.Sprintf("expected to be %.0f %% faster, but knobs ask for another", 100*(1 - *o.Cycles / *runs.Cycles))
+		}
 		return fmt.Sprintf("expected to be %.0f %% slower", 100*(*o.Cycles / *runs.Cycles - 1))
 	}
 	return ""
