@@ -3,9 +3,9 @@
 #include "sample/mma.cuh"
 #endif
 // A layer over all steps of time in a group of blocks, its weights in registers
-// and shared memory and its products on tensor cores (mma_layer.cu). Groups and what
-// they exchange are those of simt.cu. A group has SEQUENCES sequences, filled up to
-// SAMPLES. A step:
+// and shared memory and its products on tensor cores (mma_layer.cu). Groups are divided
+// as in simt.cu; how they exchange is Push, below. A group has SEQUENCES sequences,
+// filled up to SAMPLES. A step:
 //
 //   wait      until all of h has come
 //   product   the warp's rows times its slice of h

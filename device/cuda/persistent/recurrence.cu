@@ -99,7 +99,7 @@ enum { PATIENCE = 2000000000 };
 
 // A whole warp waits, and its lanes leave together, by a vote. When lanes left one by
 // one, some read from wrong addresses later, as if the first lane had changed a register
-// that its warp shares. See docs/kernels.md, "Why persistent kernels do not deadlock".
+// that its warp shares. See docs/notebook/persistent.md, "Safe".
 
 // arrived waits for a phase of a barrier and reports whether it has ended.
 __device__ __forceinline__ bool arrived(shared_t bar, int parity) {
