@@ -90,6 +90,7 @@ func TestExplainWhy(t *testing.T) {
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 256, Batch: 64, Steps: 9, Precision: schedule.BF16}, nil, "mma", "wholerow", "others were measured to be faster"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16}, knob.Params{"resident": 5}, "mma-poll", "mma", "resident=5 (mma-poll) rules it out"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Precision: schedule.BF16}, knob.Params{"tensor": 2}, "simt", "mma", "tensor=2 rules it out"},
+		{devicetest.Layer{Cell: cell.GRU, Hidden: 256, Batch: 64, Steps: 9, Precision: schedule.BF16, Backward: true}, knob.Params{"samples": 64}, "backward-bulk", "backward-simt", "no groups of blocks as knobs ask for"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 9, Layers: 2, Precision: schedule.BF16}, nil, "stack", "one kernel per layer", "stack=2"},
 		{devicetest.Layer{Cell: cell.LSTM, Hidden: 2560, Batch: 16, Steps: 9, Precision: schedule.FP32}, nil, "barrier", "mma", "shared memory"},
 	} {
