@@ -193,10 +193,20 @@ type Impl struct {
 // Choice is how a technique was chosen that the user did not name.
 type Choice struct {
 	By      string  `json:"by"`      // what the user named instead: "auto"
-	Match   string  `json:"match"`   // "exact", "nearest" or "default": what the choice rests on
+	Match   string  `json:"match"`   // "exact", "nearest", "predicted", "raced" or "default": what the choice rests on
 	Octaves float64 `json:"octaves"` // how far the nearest point is
 	Why     string  `json:"why"`
 	Impl    string  `json:"impl"` // what was chosen, as --impl takes it, without defaults; "" in records of before
+
+	Expected *Expected `json:"expected"` // null: no cost model chose
+}
+
+// Expected is what a device's cost model expected of a choice.
+type Expected struct {
+	Seconds  float64 `json:"seconds"`   // of a run
+	Error    float64 `json:"error"`     // of the model, relative
+	RunnerUp string  `json:"runner_up"` // the best of another technique, as --impl takes it; "": there was none
+	Margin   float64 `json:"margin"`    // how much slower that is expected to be, or was in a race, as a share
 }
 
 // Mode is how the point was measured.

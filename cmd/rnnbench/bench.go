@@ -17,6 +17,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/tuner"
+	"rnnbench/tuner/auto"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -28,7 +29,7 @@ type bench struct {
 	limits    device.Limits
 	machine   *model.Machine // nil: not measured
 	maxMemory int64          // that the user grants a technique; 0: as the device says
-	oracle    oracle
+	oracle    *auto.Oracle
 }
 
 // open opens the device that c names.
@@ -56,7 +57,9 @@ func (s *settings) open(c config.Config) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bench{Device: d, info: d.Info(), maxMemory: memory, oracle: oracle{file: s.wisdom, vendor: s.vendor, cache: c.Measure.Cache}}, nil
+	b := &bench{Device: d, info: d.Info(), maxMemory: memory}
+	b.oracle = s.oracle(b, c)
+	return b, nil
 }
 
 // threadsEach is how many threads a processor may get: with many more, workers

@@ -153,7 +153,9 @@ func (p *program) openExplained(f *explainFlags, c config.Config) (*bench, error
 	if err != nil {
 		return nil, err
 	}
-	return &bench{Device: d, info: d.Info(), maxMemory: memory, oracle: oracle{file: f.wisdom, vendor: f.vendor, cache: c.Measure.Cache}}, nil
+	b := &bench{Device: d, info: d.Info(), maxMemory: memory}
+	b.oracle = f.oracle(b, c)
+	return b, nil
 }
 
 // onePoint lays out the only point that a request names, with every technique.

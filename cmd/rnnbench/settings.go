@@ -28,6 +28,7 @@ type settings struct {
 	memory string // --max-memory
 	wisdom string // file
 	vendor bool   // --with-vendor
+	auto   string // --auto
 }
 
 // texts is a flag that can be given several times and is read by config.
@@ -77,6 +78,8 @@ func (s *settings) grid(cmd *cobra.Command) {
 func (s *settings) wisdomFlags(f *pflag.FlagSet) {
 	addWisdomFlag(f, &s.wisdom)
 	f.BoolVar(&s.vendor, "with-vendor", false, "allow auto and tune to choose the vendor library")
+	s.auto = autoPredict
+	f.Var(choice{&s.auto, "way", []string{autoPredict, autoRace}}, "auto", "how auto chooses without wisdom: `WORD` predict, by a cost model; or race, by timing the best predictions and saving the winner as wisdom (predict, race)")
 }
 
 // axes adds the flags of the axes.

@@ -9,6 +9,7 @@ import (
 
 	"rnnbench/results"
 	"rnnbench/tuner"
+	"rnnbench/tuner/auto"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/regret"
@@ -49,7 +50,7 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 		far := &regret.List{}
 		allowed := func(name string) bool { return f.vendor || !isVendor(name) }
 		for _, group := range tuner.ByPoint(recs) {
-			far.Recorded(regret.Policy{Book: book, Allowed: allowed, Usual: untuned}, group)
+			far.Recorded(regret.Policy{Book: book, Allowed: allowed, Usual: auto.Usual}, group)
 		}
 		return far.Table().Write(p.out, f.format, p.style())
 	}

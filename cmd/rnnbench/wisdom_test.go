@@ -28,45 +28,15 @@ func tinyBook(t *testing.T, edit func(b *wisdom.Book)) {
 	}
 }
 
-// TestUntuned: what auto is where no wisdom speaks of a point.
+// TestUntuned: what auto is on a processor where no wisdom speaks of a point.
 func TestUntuned(t *testing.T) {
-	for _, c := range []struct {
-		device    string
-		cell      string
-		hidden    int
-		batch     int
-		steps     int
-		precision string
-		want      string
-	}{
-		{"cpu-amd-epyc-2t", "lstm", 512, 1, 64, "fp32", "persistent cudnnstyle"},
-		{"cpu-amd-epyc-2t", "lstm", 512, 1, 1, "fp32", "cudnnstyle"},
-		{"cpu-amd-epyc-2t", "lstm", 512, 16, 64, "fp32", "cudnnstyle"},
-		{"cpu-amd-epyc-2t", "lstm", 256, 64, 64, "fp32", "persistent cudnnstyle"},
-		{"cpu-amd-epyc-2t", "lstm", 360, 64, 64, "bf16", "persistent cudnnstyle"},
-		{"cpu-amd-epyc-2t", "lstm", 272, 64, 64, "fp32", "cudnnstyle"},
-		{"cpu-amd-epyc-2t", "sru", 512, 1, 64, "fp32", "scan cudnnstyle"},
-		{"cpu-amd-epyc-2t", "ls-lstm", 512, 16, 64, "fp32", "scan cudnnstyle"},
-		{"cpu-amd-epyc-2t", "ls-lstm", 512, 1, 64, "fp32", "scan persistent cudnnstyle"},
-		{"cuda-nvidia-h200", "lstm", 1024, 64, 64, "fp32", "persistent cudnnstyle"},
-		{"cuda-nvidia-h200", "lstm", 1024, 64, 2, "fp32", "cudnnstyle"},
-		{"cuda-nvidia-h200", "lstm", 1024, 128, 64, "fp32", "cudnnstyle"},
-		{"cuda-nvidia-h200", "lstm", 1536, 16, 64, "fp32", "cudnnstyle"}, // 36 MiB of weights
-		{"cuda-nvidia-h200", "lstm", 1536, 4, 64, "fp32", "persistent cudnnstyle"},
-		{"cuda-nvidia-h200", "lstm", 1536, 16, 64, "bf16", "persistent cudnnstyle"},
-	} {
-		names := untuned(c.device, results.Point{Cell: c.cell, Hidden: c.hidden, Batch: c.batch, Steps: c.steps, Precision: c.precision})
-		if got := strings.Join(names, " "); got != c.want {
-			t.Errorf("%+v: %s", c, got)
-		}
-	}
 	t.Setenv("RNNBENCH_WISDOM", "none.toml")
 	rnnbench(t, "sweep --dry-run --impl auto --cell gilr,lstm -H 8,300 -B 2,16 -T 8").want(t, exitDone, nil,
-		[]string{"auto uses cudnnstyle at 1 point, persistent at 3 points, scan at 4 points: no tuned entry"})
+		[]string{"auto uses persistent at 4 points, scan at 4 points: no tuned entry"})
 	const unknown = "no tuned entry at or near this point"
 	for _, c := range []struct{ args, want string }{ // which says why it is not what is usual, and nothing of what is not
 		{"--cell lstm", "persistent,default,0," + unknown + "\n"},
-		{"--cell lstm -T 4", "cudnnstyle,default,0," + unknown + "\n"},
+		{"--cell lstm -T 1", "cudnnstyle,default,0," + unknown + "\n"},
 		{"--cell lstm --pass train --history 4", "cudnnstyle,default,0,\"" + unknown + "; persistent cannot run here: persistent: unsupported: it keeps no steps"},
 		{"--cell gilr --streams 2", "cudnnstyle,default,0,\"" + unknown + "; scan cannot run here: scan runs on one stream, not 2\"\n"},
 	} {
@@ -79,7 +49,7 @@ func TestAuto(t *testing.T) {
 	grid := " -H 8,16,512 -B 2 -T 3 --wisdom w.toml"
 	o := rnnbench(t, "sweep --impl auto,naive,cudnnstyle:fused=0:inputbatch=1:streams=1"+grid+quickly)
 	o.want(t, exitDone, []string{"auto"}, []string{
-		"auto: tuned entries for 1 point", "auto: nearest tuned entries for 1 point", "warning: auto uses cudnnstyle at 1 point: no tuned entry",
+		"auto: tuned entries for 1 point", "auto: nearest tuned entries for 1 point", "warning: auto uses persistent at 1 point: no tuned entry",
 	})
 	_, recs, _, err := results.Read("out")
 	if err != nil || len(recs) != 9 {
@@ -89,7 +59,7 @@ func TestAuto(t *testing.T) {
 		match string
 		fused int
 		why   string
-	}{8: {"exact", 0, "the fastest of"}, 16: {"nearest", 0, "at lstm forward H=8 B=2 T=3 L=1, 1 doublings away"}, 512: {"default", 1, "no tuned entry"}}
+	}{8: {"exact", 0, "the fastest of"}, 16: {"nearest", 0, "at lstm forward H=8 B=2 T=3 L=1, 1 doublings away"}, 512: {"default", 0, "no tuned entry"}}
 	for _, r := range recs {
 		if r.Impl.Label != "auto" {
 			if r.Impl.Choice != nil {
@@ -98,7 +68,7 @@ func TestAuto(t *testing.T) {
 			continue
 		}
 		w := want[r.Point.Hidden]
-		if c := r.Impl.Choice; c == nil || c.By != "auto" || c.Match != w.match || !strings.Contains(c.Why, w.why) || r.Impl.Name != "cudnnstyle" || r.Impl.Knobs["fused"] != w.fused {
+		if c := r.Impl.Choice; c == nil || c.By != "auto" || c.Match != w.match || !strings.Contains(c.Why, w.why) || r.Impl.Knobs["fused"] != w.fused {
 			t.Errorf("H=%d: %+v %+v", r.Point.Hidden, r.Impl, r.Impl.Choice)
 		}
 	}
@@ -107,7 +77,7 @@ func TestAuto(t *testing.T) {
 	rnnbench(t, "verify --impl auto"+grid).want(t, exitDone, []string{"auto"}, []string{"auto: tuned entries for 1 point"})
 	rnnbench(t, "explain --impl auto --no-limits -H 8 -B 2 -T 3 --wisdom w.toml").want(t, exitDone, []string{"fused=0"}, []string{"auto: tuned entries for 1 point"})
 	rnnbench(t, "export --impl auto -H 8 -B 2 -T 3 --wisdom w.toml -f x.npz").want(t, exitDone, nil, []string{"auto: tuned entries for 1 point"})
-	rnnbench(t, "wisdom lookup -o csv"+grid).want(t, exitDone, []string{",exact,0,", ",nearest,1,", "L=1,cudnnstyle,default,"}, nil)
+	rnnbench(t, "wisdom lookup -o csv"+grid).want(t, exitDone, []string{",exact,0,", ",nearest,1,", "L=1,persistent,default,"}, nil)
 }
 
 // TestAutoAdapts checks what auto makes of settings that do not fit the point,
@@ -137,7 +107,7 @@ func TestAutoAdapts(t *testing.T) {
 	rnnbench(t, "sweep --impl auto -H 8 --wisdom w.toml").want(t, exitError, nil, []string{"w.toml is not a wisdom file that this version reads", "hint: use --wisdom FILE"})
 	rnnbench(t, "sweep --impl naive -H 8 --wisdom w.toml --dry-run").want(t, exitDone, nil, nil)
 	t.Setenv("RNNBENCH_WISDOM", "nothere.toml")
-	rnnbench(t, "verify --impl auto -H 8 -B 2 -T 3").want(t, exitDone, nil, []string{"warning: auto uses cudnnstyle at 1 point"})
+	rnnbench(t, "verify --impl auto -H 8 -B 2 -T 3").want(t, exitDone, nil, []string{"warning: auto uses persistent at 1 point"})
 }
 
 // TestAutoPassesOverWhatIsUnknown: entries whose technique or knobs this program
@@ -157,11 +127,11 @@ func TestAutoPassesOverWhatIsUnknown(t *testing.T) {
 	} {
 		tinyBook(t, func(b *wisdom.Book) { b.Entries[0].Impl, b.Entries[0].Knobs = c.impl, c.knobs })
 		o := rnnbench(t, line)
-		o.want(t, exitDone, nil, []string{warning + c.why, "warning: auto uses cudnnstyle at 2 points: no tuned entry at or near this point; rnnbench"})
+		o.want(t, exitDone, nil, []string{warning + c.why, "warning: auto uses persistent at 2 points: no tuned entry at or near this point; rnnbench"})
 		if n := strings.Count(o.errors, "cannot be used"); n != 1 {
 			t.Errorf("told %d times: %s", n, o.errors)
 		}
-		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 -o csv --wisdom w.toml").want(t, exitDone, []string{"cudnnstyle,default,0", "cannot be used"}, nil)
+		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 -o csv --wisdom w.toml").want(t, exitDone, []string{"persistent,default,0", "cannot be used"}, nil)
 		tinyBook(t, func(b *wisdom.Book) {
 			next := b.Entries[0]
 			next.Point.Hidden, next.Point.Input = 10, 10
@@ -232,5 +202,5 @@ func TestAutoWithoutHome(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "AppData"} {
 		t.Setenv(name, "")
 	}
-	rnnbench(t, "sweep --dry-run -H 8 -B 2 -T 3 --impl auto").want(t, exitDone, nil, []string{"auto uses cudnnstyle at 1 point"})
+	rnnbench(t, "sweep --dry-run -H 8 -B 2 -T 3 --impl auto").want(t, exitDone, nil, []string{"auto uses persistent at 1 point"})
 }

@@ -64,7 +64,7 @@ func TestProgramKernels(t *testing.T) {
 		t.Errorf("it takes %d registers, %d bytes of spills, %d of shared memory", k.Registers, k.Spills, k.Shared)
 	}
 	layer.Steps = 200
-	if twice := kernelsOf(t, layer, false, nil)[0]; k.Seconds <= 0 || math.Abs((twice.Seconds-10e-6)/(k.Seconds-10e-6)-2) > 1e-9 {
+	if twice := kernelsOf(t, layer, false, nil)[0]; k.Seconds <= 0 || math.Abs((twice.Seconds-4e-6)/(k.Seconds-4e-6)-2) > 1e-9 {
 		t.Errorf("100 steps are expected to take %v s, 200 steps %v s", k.Seconds, twice.Seconds)
 	}
 	if b := kernelsOf(t, layer, false, knob.Params{"resident": 3})[0]; b.Variant != "barrier" || b.Seconds != 0 {

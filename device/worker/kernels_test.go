@@ -86,3 +86,30 @@ func TestExplain(t *testing.T) {
 		t.Errorf("got %+v, %v", e, err)
 	}
 }
+
+// Predict knows a time of every run that fits.
+func (clumsy) Predict(s *schedule.Schedule, k knob.Params) (device.Prediction, error) {
+	if k["n"] > 100 {
+		return device.Prediction{}, fmt.Errorf("too much: %w", schedule.ErrUnsupported)
+	}
+	return device.Prediction{Seconds: float64(len(s.Nodes) + k["n"]), Error: 0.25}, nil
+}
+
+// TestPredict: a prediction comes back from another process as it is.
+func TestPredict(t *testing.T) {
+	d, err := open(t, "serve", "cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	s, err := devicetest.Layer{Cell: cell.LSTM, Hidden: 8, Batch: 1, Steps: 2}.Schedule(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := d.Predict(s, knob.Params{"n": 5}); err != nil || p != (device.Prediction{Seconds: float64(len(s.Nodes) + 5), Error: 0.25}) {
+		t.Errorf("got %+v, %v", p, err)
+	}
+	if _, err := d.Predict(s, knob.Params{"n": 101}); !errors.Is(err, schedule.ErrUnsupported) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -40,13 +40,14 @@ const (
 	callHierarchy
 	callPrecompile
 	callExplain
+	callPredict
 )
 
 // A request is one call. Size bytes of matrix follow it, or are in the window.
 type request struct {
 	Call     int
 	Name     string // open: the device; provoke: the mishap
-	Schedule int    // knobs, memory, compile, precompile, explain: what the call is about, as the parent numbers them
+	Schedule int    // knobs, memory, compile, precompile, explain, predict: what the call is about, as the parent numbers them
 	Text     []byte // that schedule, where the worker does not know it
 	Forget   []int  // schedules that no call is about any more
 	Knobs    knob.Params
@@ -69,6 +70,7 @@ type response struct {
 	Findings  []device.Finding
 	Hierarchy device.Hierarchy
 	Explained device.Explanation
+	Predicted device.Prediction
 	Size      int
 	Window    bool // open: both have it
 

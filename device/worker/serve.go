@@ -158,7 +158,7 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if about == nil && slices.Contains([]int{callKnobs, callMemory, callCompile, callPrecompile, callExplain}, c.Call) {
+	if about == nil && slices.Contains([]int{callKnobs, callMemory, callCompile, callPrecompile, callExplain, callPredict}, c.Call) {
 		return nil, errors.New("worker: the call names no schedule")
 	}
 	switch c.Call {
@@ -177,6 +177,10 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 	case callExplain:
 		if x, ok := s.device.(device.Explainer); ok {
 			r.Explained, err = x.Explain(about, c.Knobs)
+		}
+	case callPredict:
+		if x, ok := s.device.(device.Predictor); ok {
+			r.Predicted, err = x.Predict(about, c.Knobs)
 		}
 	case callLimits, callHierarchy, callInspect, callEvict, callProvoke:
 		err = s.more(c, r)

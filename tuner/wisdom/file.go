@@ -67,6 +67,7 @@ type entry struct {
 	Lead     float64        `toml:"lead"`
 	Tried    int            `toml:"tried"`
 	Complete bool           `toml:"complete"`
+	By       string         `toml:"by,omitempty"`
 
 	Tool      string            `toml:"tool"`
 	Libraries map[string]string `toml:"libraries,inline"`
@@ -79,7 +80,7 @@ func toFile(e Entry) entry {
 	return entry{
 		Device: e.Device, Cache: e.Cache, Cell: p.Cell, Pass: p.Pass, Precision: p.Precision, Hidden: p.Hidden, Input: p.Input, Batch: p.Batch,
 		Steps: p.Steps, Layers: p.Layers, Streams: p.Streams, Output: p.Output, OneHot: p.OneHot, History: p.History,
-		Impl: e.Impl, Knobs: e.Knobs, Seconds: e.Seconds, RunnerUp: e.RunnerUp, Lead: e.Lead, Tried: e.Tried, Complete: e.Complete,
+		Impl: e.Impl, Knobs: e.Knobs, Seconds: e.Seconds, RunnerUp: e.RunnerUp, Lead: e.Lead, Tried: e.Tried, Complete: e.Complete, By: e.By,
 		Tool: e.Tool, Libraries: e.Libraries, Run: e.Run, Time: e.Time.UTC(),
 	}
 }
@@ -91,7 +92,7 @@ func fromFile(f entry) Entry {
 			Cell: f.Cell, Pass: f.Pass, Precision: f.Precision, Hidden: f.Hidden, Input: f.Input, Batch: f.Batch, Steps: f.Steps,
 			Layers: f.Layers, Streams: f.Streams, Output: f.Output, OneHot: f.OneHot, History: f.History,
 		},
-		Impl: f.Impl, Knobs: f.Knobs, Seconds: f.Seconds, RunnerUp: f.RunnerUp, Lead: f.Lead, Tried: f.Tried, Complete: f.Complete,
+		Impl: f.Impl, Knobs: f.Knobs, Seconds: f.Seconds, RunnerUp: f.RunnerUp, Lead: f.Lead, Tried: f.Tried, Complete: f.Complete, By: f.By,
 		Tool: f.Tool, Libraries: f.Libraries, Run: f.Run, Time: f.Time.UTC(),
 	}
 }
@@ -109,6 +110,8 @@ func (f *entry) check() error {
 		return errors.New("a size is out of range")
 	case f.Impl == "":
 		return errors.New("impl is missing")
+	case f.By != "" && f.By != ByRace:
+		return fmt.Errorf("by is %q: write %s, or omit it", f.By, ByRace)
 	case !(f.Seconds > 0) || math.IsInf(f.Seconds, 0) || math.IsNaN(f.Lead) || math.IsInf(f.Lead, 0):
 		return errors.New("seconds or lead is out of range")
 	}

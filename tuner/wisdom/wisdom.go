@@ -37,12 +37,17 @@ type Entry struct {
 	Lead     float64        // how much longer that takes, a share
 	Tried    int            // candidates that were measured
 	Complete bool           // the budget was not spent before
+	By       string         // how it was found: "" by tuning, ByRace
 
 	Tool      string            // version of the program
 	Libraries map[string]string // of the device, with their versions
 	Run       string
 	Time      time.Time
 }
+
+// ByRace marks an entry that a short race of a few candidates found. It speaks of its own
+// point alone.
+const ByRace = "race"
 
 // same reports whether two entries answer the same question.
 func (e *Entry) same(o *Entry) bool {
@@ -137,7 +142,7 @@ func (b *Book) Lookup(device, cache string, p results.Point) []Match {
 		if q == p {
 			m.Kind = Exact
 		}
-		if m.Distance <= farthest {
+		if m.Distance <= farthest && (e.By != ByRace || q == p) {
 			list = append(list, m)
 		}
 	}

@@ -24,6 +24,8 @@ const (
 	skinnyCached    = 0.8  // of the L2 cache: larger weights come from memory
 	skinnyMemory    = 4500 // from memory
 	skinnyRest      = 0.1  // of the rest, which memory does not hide
+	skinnyAhead     = 900  // of a launch that begins early; fitted, with the next, to 95 layers of per-step products
+	skinnyInSteps   = 1.4  // times as long in a run of steps
 	cellNanoseconds = 2000 // of a cell that is launched alone
 )
 
@@ -55,6 +57,58 @@ const (
 	singleShare   = 0.9 // of the time of single precision that counts
 	singleColumns = 128 // as many as the library forms at least
 )
+
+// Products by the vendor's library, fitted to the per-step products of 95 layers on one
+// H200: blocks of rows and columns, one a multiprocessor at a time. Seconds, operations
+// and bytes per second.
+const (
+	libraryStart     = 2.8e-6
+	libraryMemory    = 2.2e12
+	librarySide      = 128 // rows and columns of a block of 16 bits and TF32
+	libraryShared    = 128 // terms of a sum that blocks share, at least
+	libraryPeak      = 500e12
+	libraryPeakTF32  = 250e12
+	libraryTermTime  = 1.6e-9 // of a term of a sum
+	libraryTerms     = 4096   // which a block adds at most
+	libraryPeakExact = 40e12
+	librarySideExact = 64
+	libraryTermExact = 5e-9
+
+	// Rows of 16 bits that do not begin on 16 bytes.
+	unevenStart    = 3e-6
+	unevenRows     = 512   // with fewer the library has slow kernels alone:
+	unevenPeak     = 45e12 // where rows begin on two bytes,
+	unevenPeakFour = 65e12 // on four,
+	unevenPeakMany = 200e12
+	unevenTerm     = 3e-9
+)
+
+// LibrarySeconds is about what the vendor's library takes for a product on a GPU of so
+// many multiprocessors.
+func LibrarySeconds(p *driver.Product, sms int) float64 {
+	start, peak, side, term := libraryStart, libraryPeak, librarySide, libraryTermTime
+	switch {
+	case p.TF32:
+		peak = libraryPeakTF32
+	case p.Operands == driver.Single:
+		peak, side, term = libraryPeakExact, librarySideExact, libraryTermExact
+	case p.LdA%8 != 0 || p.LdB%8 != 0:
+		start, peak, term = unevenStart, unevenPeakMany, unevenTerm
+		if p.M < unevenRows && (p.LdA|p.LdB)%2 != 0 {
+			peak = unevenPeak
+		} else if p.M < unevenRows && (p.LdA|p.LdB)%4 != 0 {
+			peak = unevenPeakFour
+		}
+	}
+	m, n, k := float64(p.M), float64(p.N), float64(p.K)
+	blocks := ints.CeilDiv(p.M, side) * ints.CeilDiv(p.N, side)
+	parts := max(1, min(sms/blocks, p.K/libraryShared))
+	waves := math.Ceil(float64(blocks*parts) / float64(sms))
+	block := min(ints.RoundUp(p.M, 32), side) * min(ints.RoundUp(p.N, 32), side)
+	multiply := waves * 2 * float64(block) * k / float64(parts) / (peak / float64(sms))
+	bytes := (m*k+n*k)*float64(p.Operands.Bytes()) + m*n*float64(p.Result.Bytes())
+	return start + max(multiply, term*min(k, libraryTerms), bytes/libraryMemory)
+}
 
 // splitStart is the seconds of a launch of the kernel that splits the left factor.
 const splitStart = 3e-6
@@ -89,6 +143,12 @@ func (n Skinny) nanoseconds(rows, share int, p driver.Properties) float64 {
 		most = max(most, bytes/skinnyMemory+skinnyRest*most)
 	}
 	return skinnyStart + most
+}
+
+// Seconds is about what a product of so many rows takes in a run of steps, where
+// it begins ahead of the end of the one before.
+func (n Skinny) Seconds(rows int, p driver.Properties) float64 {
+	return 1e-9 * skinnyInSteps * (n.nanoseconds(rows, 1, p) - skinnyAhead)
 }
 
 // libraryNanoseconds is about what the vendor's library takes for it, as

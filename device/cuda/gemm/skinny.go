@@ -353,6 +353,6 @@ func skinnyLaunch(t *launch.Target, op schedule.Gemm, n *Skinny, name, out, decl
 	l := launch.New(s, [3]int{n.blocks(), ints.CeilDiv(rows, n.rows()), 1}, [3]int{n.threads(), 1, 1},
 		append([]uint64{uint64(t.At(op.A)), uint64(op.A.M.Cols), uint64(rows), uint64(t.At(op.B)), uint64(n.length), uint64(n.columns / n.gates), uint64(n.chunks())}, args...)...)
 	l.Launch.Shared = n.shared()
-	l.Early = t.Properties.Capability >= 90
+	l.Early, l.Seconds = t.Properties.Capability >= 90, n.Seconds(rows, t.Properties)
 	return l
 }

@@ -15,7 +15,8 @@ type Command struct {
 	Product *driver.Product
 	Network *driver.NetworkRun
 	About   About
-	Early   bool // the launch can begin ahead of the end of one of its kind, and lets the next one
+	Seconds float64 // that it is expected to take, where its launcher knows; 0: its operation's bytes tell
+	Early   bool    // the launch can begin ahead of the end of one of its kind, and lets the next one
 }
 
 // About is what there is to tell of a kernel besides its geometry.

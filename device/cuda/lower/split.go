@@ -31,7 +31,7 @@ func (e *emitter) splitProduct(op schedule.Gemm, bias schedule.View, stream int)
 	portions := gemm.CutTerms(op, kept, gemm.SplitRoom)
 	for i, op := range portions {
 		m, n, k := op.Sizes()
-		w, _ := gemm.Divide(op, e.Properties.SMs)
+		w, expected := gemm.Divide(op, e.Properties.SMs)
 		var right gemm.Operand
 		if kept {
 			_, at := gemm.PackedBytes(n, k)
@@ -41,7 +41,9 @@ func (e *emitter) splitProduct(op schedule.Gemm, bias schedule.View, stream int)
 			right, more = e.right(op, rightAbsmax, scratch, stream)
 			out = append(out, more...)
 		}
-		out = append(out, gemm.SplitFP16(e.Target, op, w, left, right, bias))
+		product := gemm.SplitFP16(e.Target, op, w, left, right, bias)
+		product.Seconds = expected
+		out = append(out, product)
 		if w.Parts > 1 {
 			e.pending = append(e.pending, gemm.PartialSums{Rows: m, Cols: n, Parts: w.Parts, From: right.Parts, To: op.C, Add: op.Accumulate})
 			if rows, ok := e.sumBehind(op, stream); ok && i == len(portions)-1 {

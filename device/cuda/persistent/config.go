@@ -42,7 +42,7 @@ func (t Config) launch(steps, batch int, urgent bool, src *codegen.Source, args 
 	}
 	s := launch.New(src, [3]int{running * t.blocks, 1, 1}, [3]int{t.threads, 1, 1}, args...)
 	s.Launch.Shared, s.Launch.Cooperative, s.Launch.Urgent = t.shared, t.spread, urgent
-	s.About = t.about(steps, urgent)
+	s.About, s.Seconds = t.about(steps, urgent), startTime+float64(steps)*t.Step()
 	switch {
 	case t.cluster > 1:
 		s.Launch.Cluster = t.cluster

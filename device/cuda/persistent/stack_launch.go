@@ -48,6 +48,7 @@ func LaunchStack(t *launch.Target, st *Stack, barrier uint64) launch.Command {
 	}
 	s := launch.New(t.Source(write, words...), [3]int{st.groups * len(st.layers) * st.blocks, 1, 1}, [3]int{st.threads(), 1, 1}, args...)
 	s.Launch.Shared, s.Launch.Cooperative, s.About = st.shared(), true, st.about()
+	s.Seconds = s.About.Seconds
 	if st.bulk != nil {
 		s.Launch.Cluster = st.bulk.cluster
 	}

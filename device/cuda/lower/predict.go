@@ -1,0 +1,89 @@
+package lower
+
+import (
+	"rnnbench/device/cuda/gemm"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/schedule"
+)
+
+// What a run is expected to take, in seconds, before any kernel is compiled. Persistent
+// kernels and products bring times of their own. The rest is bytes.
+const (
+	pointwiseStart = 1.3e-6 // of a kernel behind another one,
+	earlyStart     = 0.7e-6 // and of one that begins ahead of its end
+	pointwiseCache = 6e12   // bytes a second that stay in the L2 cache
+	pointwiseRate  = 3e12   // and of memory
+	hostLaunch     = 2.4e-6 // that the host takes for a launch,
+	hostProduct    = 4e-6   // for a product by the library,
+	graphStart     = 3e-6   // and for a graph
+	hostStart      = 6e-6   // until the first of them runs
+	crossing       = 1.5e-6 // until a stream knows of another's event
+)
+
+// Predict is how many seconds a run of the commands of each node takes, as a graph or
+// launched by the host. It is 0 where no model knows one of them.
+//
+// Each stream runs its commands in order, and waits for others as the schedule says.
+// Streams are taken to share nothing but the host.
+func (p *Plan) Predict(nodes [][]launch.Command, graph bool) float64 {
+	const streams = launch.MaxStreams
+	var ready [streams]float64
+	ends := make([]float64, len(nodes))
+	host := 0.0
+	var rest int64 // bytes of operations that share a launch with an earlier one, or a later one
+	for i, n := range p.schedule.Nodes {
+		stream := n.Stream % streams
+		now := ready[stream]
+		for _, j := range n.Wait {
+			if p.schedule.Nodes[j].Stream%streams != stream {
+				now = max(now, ends[j]+crossing)
+			}
+		}
+		bytes := schedule.Bytes(n.Op)
+		if len(nodes[i]) == 0 {
+			rest += bytes
+		} else {
+			bytes, rest = bytes+rest, 0
+		}
+		for k := range nodes[i] {
+			c := &nodes[i][k]
+			if c.Network != nil {
+				return 0
+			}
+			if !graph {
+				if host += hostLaunch; c.Product != nil {
+					host += hostProduct - hostLaunch
+				}
+				now = max(now, host)
+			}
+			now += p.commandSeconds(c, bytes/int64(len(nodes[i])))
+		}
+		ready[stream], ends[i] = now, now
+	}
+	last := 0.0
+	for _, t := range ready {
+		last = max(last, t)
+	}
+	if graph {
+		return last + graphStart
+	}
+	return max(last, host) + hostStart
+}
+
+// commandSeconds is what a command takes behind another one, if it moves so many bytes.
+func (p *Plan) commandSeconds(c *launch.Command, bytes int64) float64 {
+	switch {
+	case c.Product != nil:
+		return gemm.LibrarySeconds(c.Product, p.properties.SMs)
+	case c.Seconds > 0:
+		return c.Seconds
+	}
+	start, rate := pointwiseStart, pointwiseRate
+	if c.Early {
+		start = earlyStart
+	}
+	if bytes < int64(p.properties.L2)/2 {
+		rate = pointwiseCache
+	}
+	return start + float64(bytes)/rate
+}

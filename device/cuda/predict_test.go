@@ -1,0 +1,50 @@
+package cuda_test
+
+import (
+	"errors"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// TestPredict: a run's expected time grows with its steps, and a graph saves what the host
+// takes for launches.
+func TestPredict(t *testing.T) {
+	d, err := cuda.Machine("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seconds := func(l devicetest.Layer, k knob.Params) float64 {
+		t.Helper()
+		s, err := l.Schedule(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := d.Predict(s, k)
+		if err != nil || p.Error <= 0 || p.Error >= 1 {
+			t.Fatalf("%+v: %+v, %v", l, p, err)
+		}
+		return p.Seconds
+	}
+	l := devicetest.Layer{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 100, Precision: schedule.BF16}
+	once, graphed := seconds(l, nil), seconds(l, knob.Params{"graph": 1})
+	// Measured on an H200: 82 to 90 µs.
+	if once < 60e-6 || once > 130e-6 || graphed >= once {
+		t.Errorf("100 steps take %.3g s, and %.3g s as a graph", once, graphed)
+	}
+	l.Steps = 400
+	if more := seconds(l, nil); more < 3*once || more > 4.1*once {
+		t.Errorf("400 steps take %.3g s, 100 %.3g s", more, once)
+	}
+	s, err := devicetest.Layer{Cell: cell.LSTM, Hidden: 6000, Batch: 16, Steps: 10, Precision: schedule.FP32}.Schedule(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Predict(s, nil); !errors.Is(err, schedule.ErrUnsupported) {
+		t.Errorf("a layer that no kernel has room for: %v", err)
+	}
+}

@@ -1,0 +1,135 @@
+// Package auto decides what the technique "auto" stands for at a point. It is what
+// tuning found there or nearby. Where no tuned entry is near, it is the technique and
+// form that the device's cost model predicts to be the fastest.
+package auto
+
+import (
+	"fmt"
+	"slices"
+
+	"rnnbench/device"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/wisdom"
+)
+
+// Name stands for the technique that is chosen.
+const Name = "auto"
+
+// What a choice rests on, besides wisdom.Exact and wisdom.Nearest.
+const (
+	Predicted = "predicted" // the device's cost model
+	Raced     = "raced"     // a short measurement of the best predictions
+	Default   = "default"   // a rule; the device has no model of this point
+)
+
+// An Oracle decides for one device.
+type Oracle struct {
+	Device     device.Device
+	Info       device.Info
+	Techniques []rnn.Technique
+	Allowed    func(technique string) bool // what auto may be
+	Limit      int64                       // bytes that a technique may take; 0: unknown
+
+	Read      func() (*wisdom.Book, error) // the wisdom, asked for once
+	Cache     string                       // "hot" or "cold": of which measurements wisdom is asked
+	Tool      string                       // version of the program, by which entries become stale
+	Libraries map[string]string            // and of the device's libraries
+
+	// Race measures specs at a point for a moment, and keeps what it found. It returns
+	// the seconds of a run of each, 0 where there is none. A nil Race leaves the choice
+	// to predictions.
+	Race func(results.Point, []grid.Spec) []float64
+
+	book  *wisdom.Book                // nil: not read yet
+	known map[results.Point]grid.Spec // answers so far, without their labels
+}
+
+// Decide replaces auto by what it stands for at p. Other specs stay. Mistakes of the user's
+// and a broken device are errors.
+func (o *Oracle) Decide(p results.Point, s grid.Spec) (grid.Spec, error) {
+	if s.Name != Name || s.Choice != nil {
+		return s, nil
+	}
+	if len(s.Knobs) > 0 {
+		return s, fmt.Errorf("--impl %s: auto chooses its own settings: omit %s", s, s.Knobs)
+	}
+	found, ok := o.known[p]
+	if !ok {
+		var err error
+		if found, err = o.decide(p); err != nil {
+			return s, err
+		}
+		if o.known == nil {
+			o.known = map[results.Point]grid.Spec{}
+		}
+		o.known[p] = found
+	}
+	found.Label = s.Label
+	return found, nil
+}
+
+// decide is Decide of a point that was not asked for before.
+func (o *Oracle) decide(p results.Point) (grid.Spec, error) {
+	if o.book == nil {
+		var err error
+		if o.book, err = o.Read(); err != nil {
+			return grid.Spec{}, err
+		}
+	}
+	s, remarks, err := o.tuned(p)
+	if err != nil || s.Choice != nil {
+		return s, err
+	}
+	all, declined, err := o.predict(p)
+	if err != nil {
+		return s, err
+	}
+	if len(all) > 0 {
+		return o.cheapest(p, all, remarks)
+	}
+	return o.usual(p, remarks+declined)
+}
+
+// choose completes a spec with the reason for its choice.
+func (o *Oracle) choose(p results.Point, s grid.Spec, c results.Choice) grid.Spec {
+	c.By, c.Impl = Name, o.spell(p, s)
+	s.Choice = &c
+	return s
+}
+
+func (o *Oracle) spell(p results.Point, s grid.Spec) string {
+	return tuner.Spell(o.Techniques, o.Device.Vocabulary(), s.Name, s.Knobs, p)
+}
+
+// lookup is a technique by its name; nil: there is none.
+func (o *Oracle) lookup(name string) rnn.Technique {
+	i := slices.IndexFunc(o.Techniques, func(t rnn.Technique) bool { return t.Name() == name })
+	if i < 0 {
+		return nil
+	}
+	return o.Techniques[i]
+}
+
+// accepted lays s out at p. Its Reason says why it cannot run.
+func (o *Oracle) accepted(p results.Point, s grid.Spec) (*tuner.Layout, error) {
+	l, err := tuner.Adapt(o.Device, o.Techniques, p, s, o.Limit)
+	if err == nil {
+		l.Fit(o.Limit)
+	}
+	return l, err
+}
+
+// with is knobs with one more.
+func with(knobs knob.Params, name string, value int) knob.Params {
+	out := knob.Params{name: value}
+	for k, v := range knobs {
+		if k != name {
+			out[k] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+package auto
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"rnnbench/device"
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+	"rnnbench/rnn/schedule"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+)
+
+// A contender is a technique in one form, with what the device's model expects of it.
+type contender struct {
+	spec    grid.Spec
+	seconds float64
+	error   float64 // of the model, relative
+}
+
+// dominated are techniques that are never predicted: another one does the same work in
+// fewer operations.
+var dominated = []string{"naive"}
+
+// forms are settings of the device that decide how a schedule is launched. Each value is
+// a form of its own.
+var forms = []string{"graph"}
+
+// predict lists what can run at p, the fastest expected first. It is empty where the device
+// has no model. declined says what cannot run, and why.
+func (o *Oracle) predict(p results.Point) (all []contender, declined string, err error) {
+	model, ok := o.Device.(device.Predictor)
+	if !ok {
+		return nil, "", nil
+	}
+	for _, t := range o.Techniques {
+		if slices.Contains(dominated, t.Name()) || !o.Allowed(t.Name()) {
+			continue
+		}
+		l, err := o.accepted(p, grid.Spec{Name: t.Name()})
+		if err != nil {
+			return nil, "", err
+		}
+		if l.Reason != "" {
+			declined += fmt.Sprintf("; %s cannot run here: %s", t.Name(), l.Reason)
+			continue
+		}
+		more, err := o.predictForms(model, l)
+		if err != nil {
+			return nil, "", err
+		}
+		all = append(all, more...)
+	}
+	slices.SortStableFunc(all, func(a, b contender) int { return cmp.Compare(a.seconds, b.seconds) })
+	return all, declined, nil
+}
+
+// predictForms lists the forms of a layout of which the model knows the time.
+func (o *Oracle) predictForms(model device.Predictor, l *tuner.Layout) (all []contender, err error) {
+	specs := []grid.Spec{l.Spec}
+	for _, name := range forms {
+		for _, k := range o.Device.Knobs(l.Schedule) {
+			if k.Name != name {
+				continue
+			}
+			for _, v := range k.Values[1:] {
+				s := l.Spec
+				s.Knobs = with(s.Knobs, name, v)
+				specs = append(specs, s)
+			}
+		}
+	}
+	for _, s := range specs {
+		knobs := l.DeviceKnobs
+		for _, name := range forms {
+			if v, ok := s.Knobs[name]; ok {
+				knobs = with(knobs, name, v)
+			}
+		}
+		found, err := model.Predict(l.Schedule, knobs)
+		if errors.Is(err, schedule.ErrUnsupported) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("auto: %s: %w", s, err)
+		}
+		if found.Seconds > 0 {
+			all = append(all, contender{spec: s, seconds: found.Seconds, error: found.Error})
+		}
+	}
+	return all, nil
+}
+
+// cheapest picks the first of all that is not declined after all, or has those race that
+// the model cannot tell apart.
+func (o *Oracle) cheapest(p results.Point, all []contender, remarks string) (grid.Spec, error) {
+	for len(all) > 0 {
+		l, err := o.accepted(p, all[0].spec)
+		if err != nil {
+			return grid.Spec{}, err
+		}
+		if l.Reason == "" {
+			break
+		}
+		remarks += fmt.Sprintf("; %s cannot run here: %s", o.spell(p, all[0].spec), l.Reason)
+		all = all[1:]
+	}
+	if len(all) == 0 {
+		return o.usual(p, remarks)
+	}
+	if s, ok := o.race(p, all, remarks); ok {
+		return s, nil
+	}
+	best := all[0]
+	x := &results.Expected{Seconds: best.seconds, Error: best.error}
+	c := results.Choice{Match: Predicted, Expected: x, Why: "predicted to take " + quantity.SI(best.seconds, "s")}
+	if i := rival(all); i > 0 {
+		x.RunnerUp, x.Margin = o.spell(p, all[i].spec), all[i].seconds/best.seconds-1
+		c.Why += fmt.Sprintf("; %s would take %s", x.RunnerUp, quantity.SI(all[i].seconds, "s"))
+	}
+	c.Why += remarks
+	return o.choose(p, best.spec, c), nil
+}
+
+// rival is the first contender of another technique than the first, or else the next
+// form; 0: there is none.
+func rival(all []contender) int {
+	if i := slices.IndexFunc(all, func(c contender) bool { return c.spec.Name != all[0].spec.Name }); i > 0 {
+		return i
+	}
+	return min(1, len(all)-1)
+}

@@ -1,0 +1,104 @@
+package auto
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"rnnbench/plots/quantity"
+	"rnnbench/results"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/wisdom"
+)
+
+// mostRacing is how many contenders race at most.
+const mostRacing = 4
+
+// race measures contenders that the model cannot tell from the best, all of them sorted. ok
+// is false if predictions are to decide, or nothing could be measured.
+func (o *Oracle) race(p results.Point, all []contender, remarks string) (s grid.Spec, ok bool) {
+	if o.Race == nil {
+		return s, false
+	}
+	var specs []grid.Spec
+	for _, c := range all {
+		if len(specs) < mostRacing && c.seconds <= all[0].seconds*(1+2*all[0].error) {
+			specs = append(specs, c.spec)
+		}
+	}
+	if len(specs) < 2 {
+		return s, false
+	}
+	times := o.Race(p, specs)
+	first, second := -1, -1
+	for i, t := range times {
+		switch {
+		case t == 0:
+		case first < 0 || t < times[first]:
+			first, second = i, first
+		case second < 0 || t < times[second]:
+			second = i
+		}
+	}
+	if first < 0 {
+		return s, false
+	}
+	x := &results.Expected{Seconds: all[first].seconds, Error: all[first].error}
+	c := results.Choice{Match: Raced, Expected: x, Why: fmt.Sprintf("the fastest of %d in a short race", len(specs))}
+	if second >= 0 {
+		x.RunnerUp, x.Margin = o.spell(p, specs[second]), times[second]/times[first]-1
+		c.Why += fmt.Sprintf("; %s was %s slower", x.RunnerUp, quantity.Percent(x.Margin))
+	}
+	c.Why += remarks
+	return o.choose(p, specs[first], c), true
+}
+
+// How long a race takes: a few samples of each contender, without a check of its answer,
+// which whoever runs the winner makes.
+const (
+	raceRounds  = 6
+	raceWarmup  = 10 * time.Millisecond
+	raceSample  = 3 * time.Millisecond
+	raceTimeout = 5 * time.Second
+)
+
+// Measure has specs race at p on a device, and keeps the winner in the book at path, unless
+// that is "". It returns the seconds of a run of each, 0 where there is none.
+func (o *Oracle) Measure(ctx context.Context, path string, p results.Point, specs []grid.Spec) []float64 {
+	settings := config.Default()
+	settings.Rounds, settings.MaxRounds, settings.Warmup, settings.MinTime, settings.MinIters = raceRounds, raceRounds, raceWarmup, raceSample, 1
+	settings.PointTimeout, settings.Verify, settings.Cache = raceTimeout, false, o.Cache
+	times := make([]float64, len(specs))
+	first := -1
+	var winner results.Record
+	named := make([]grid.Spec, len(specs))
+	for i, s := range specs {
+		s.Label = fmt.Sprintf("contender %d", i+1)
+		named[i] = s
+	}
+	sweep := tuner.Sweep{Device: o.Device, Techniques: o.Techniques, Settings: settings, MaxMemory: o.Limit}
+	sweep.Emit = func(r *results.Record) error {
+		i := slices.IndexFunc(named, func(s grid.Spec) bool { return s.Label == r.Impl.Label })
+		if times[i] = r.Seconds(); times[i] > 0 && (first < 0 || times[i] < times[first]) {
+			first, winner = i, *r
+		}
+		return nil
+	}
+	if err := sweep.Run(ctx, []tuner.Task{{Point: p, Specs: named}}); err != nil || first < 0 || path == "" {
+		return times
+	}
+	e := wisdom.Entry{
+		Device: o.Info.Key, Cache: o.Cache, Point: p, Impl: winner.Impl.Name, Knobs: winner.Impl.Knobs, Seconds: times[first],
+		Tried: len(specs), Complete: true, By: wisdom.ByRace, Tool: o.Tool, Libraries: o.Libraries, Time: winner.Time,
+	}
+	for i, t := range times {
+		if lead := t/times[first] - 1; i != first && t > 0 && (e.RunnerUp == "" || lead < e.Lead) {
+			e.RunnerUp, e.Lead = o.spell(p, specs[i]), lead
+		}
+	}
+	_ = o.book.Keep(path, e) // a book that cannot be written to means no more than another race
+	return times
+}

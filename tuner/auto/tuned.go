@@ -1,0 +1,112 @@
+package auto
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/wisdom"
+)
+
+// tuned is what the wisdom says of p, or of the nearest shape that has an answer which
+// can run here. Its choice is nil if there is none; remarks say what was passed over.
+func (o *Oracle) tuned(p results.Point) (s grid.Spec, remarks string, err error) {
+	declined, strange := "", ""
+	for _, m := range o.book.Lookup(o.Info.Key, o.Cache, p) {
+		if o.lookup(m.Impl) == nil {
+			strange += passedOver(m, grid.Unknown("technique", m.Impl, o.names()))
+			continue
+		}
+		if !o.Allowed(m.Impl) {
+			continue
+		}
+		l, err := o.accepted(p, grid.Spec{Name: m.Impl, Knobs: knob.Params(m.Knobs)})
+		if err != nil {
+			return s, "", err
+		}
+		if l.Reason != "" {
+			declined += fmt.Sprintf("; %s of %v cannot run here: %s", m.Impl, m.Point, l.Reason)
+			continue
+		}
+		if err := o.unknownKnob(m, l); err != nil {
+			strange += passedOver(m, err)
+			continue
+		}
+		s.Name, s.Knobs = m.Impl, l.Spec.Knobs
+		return o.choose(p, s, results.Choice{Match: m.Kind, Octaves: m.Distance, Why: o.why(m) + declined + strange}), "", nil
+	}
+	return s, declined + strange, nil
+}
+
+func (o *Oracle) names() (names []string) {
+	for _, t := range o.Techniques {
+		names = append(names, t.Name())
+	}
+	return names
+}
+
+// unfollowed is what a choice's reason says of entries that mean nothing to this
+// program.
+const unfollowed = " cannot be used: "
+
+func passedOver(m wisdom.Match, err error) string {
+	return fmt.Sprintf("; the tuned entry for %v%s%v", m.Point, unfollowed, err)
+}
+
+// unknownKnob finds a setting of an entry for which there is a knob neither here,
+// where l is what was made of it, nor at its own point, which may have others, nor
+// anywhere on devices of this kind.
+func (o *Oracle) unknownKnob(m wisdom.Match, l *tuner.Layout) error {
+	known := l.Settings()
+	for _, k := range o.Device.Vocabulary() {
+		known[k.Name] = 0
+	}
+	unknown := func() string {
+		for _, name := range slices.Sorted(maps.Keys(m.Knobs)) {
+			if _, ok := known[name]; !ok {
+				return name
+			}
+		}
+		return ""
+	}
+	if unknown() != "" && m.Kind != wisdom.Exact {
+		own, err := tuner.Adapt(o.Device, o.Techniques, m.Point, grid.Spec{Name: m.Impl, Knobs: knob.Params(m.Knobs)}, o.Limit)
+		if err != nil {
+			return err
+		}
+		maps.Copy(known, own.Settings())
+	}
+	if name := unknown(); name != "" {
+		return grid.Unknown("knob", name, slices.Sorted(maps.Keys(known)))
+	}
+	return nil
+}
+
+// why says what a choice rests on.
+func (o *Oracle) why(m wisdom.Match) string {
+	at := "the fastest"
+	if m.Tried > 1 {
+		at = fmt.Sprintf("the fastest of %d", m.Tried)
+	}
+	if m.Kind == wisdom.Nearest {
+		at += fmt.Sprintf(" at %v, %.2g doublings away", m.Point, m.Distance)
+	}
+	if m.By == wisdom.ByRace {
+		at += " in a short race"
+	}
+	if m.RunnerUp != "" && m.Lead > 0 {
+		at += fmt.Sprintf("; %s was %.1f %% slower", m.RunnerUp, 100*m.Lead)
+	}
+	if stale := m.Stale(o.Tool, o.Libraries); stale != nil {
+		at += staleMark + strings.Join(stale, ", ")
+	}
+	return at
+}
+
+// staleMark begins what a reason says of versions that have changed since.
+const staleMark = "; stale: "

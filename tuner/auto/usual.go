@@ -1,0 +1,53 @@
+package auto
+
+import (
+	"fmt"
+	"strings"
+
+	"rnnbench/results"
+	"rnnbench/rnn/cell"
+	"rnnbench/tuner/grid"
+)
+
+// fallback is what auto stands for where nothing else is known: what libraries do.
+const fallback = "cudnnstyle"
+
+// usual is the first that can run of what mostly is the fastest at such points, or the
+// fastest of them in a race.
+func (o *Oracle) usual(p results.Point, remarks string) (grid.Spec, error) {
+	var can []contender
+	for _, name := range Usual(o.Info.Key, p) {
+		s := grid.Spec{Name: name}
+		l, err := o.accepted(p, s)
+		if err != nil {
+			return s, err
+		}
+		if l.Reason == "" || name == fallback { // whose own record says why it cannot run
+			can = append(can, contender{spec: s})
+			continue
+		}
+		if reason := fmt.Sprintf("; %s cannot run here: %s", name, l.Reason); !strings.Contains(remarks, reason) {
+			remarks += reason
+		}
+	}
+	if s, ok := o.race(p, can, remarks); ok {
+		return s, nil
+	}
+	return o.choose(p, can[0].spec, results.Choice{Match: Default, Why: "no tuned entry at or near this point" + remarks}), nil
+}
+
+// Usual lists what auto tries, in this order, where no wisdom speaks of p and the device has no
+// model of it: what recorded layers say is mostly the fastest, with its own settings. Linear
+// recurrences are scanned, and other layers are persistent.
+func Usual(_ string, p results.Point) []string {
+	var names []string
+	if c := cell.Lookup(p.Cell); c != nil {
+		if c.Recurrent == 0 || c.Surrogate != nil {
+			names = append(names, "scan")
+		}
+		if c.Recurrent > 0 && p.Steps > 1 {
+			names = append(names, "persistent")
+		}
+	}
+	return append(names, fallback)
+}
