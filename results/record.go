@@ -280,6 +280,10 @@ type Verify struct {
 
 	Partial   []string `json:"partial"`    // tensors that the technique shows after the last step alone
 	UnitError float64  `json:"unit_error"` // of point-wise functions, as the technique states it; 0: rounding alone
+
+	// Kinks are those of a training cell with ReLU; nil: another cell or pass, a peer that
+	// agrees, or a record from before they were counted.
+	Kinks *Kinks `json:"kinks"`
 }
 
 // How an answer was checked.

@@ -127,6 +127,7 @@ func TestNewKeys(t *testing.T) {
 	rec.Node = &Node{Name: "n", Shard: ptr("3/16")}
 	rec.Energy = &Energy{Joules: 1, Watts: 300, Source: "counter"}
 	rec.Rival = &Rival{Name: "r", Version: "1"}
+	rec.Verify = &Verify{Partial: []string{}, Kinks: &Kinks{Units: 300, Near: 4, Other: 1}}
 	rec.Lengths = &Lengths{Distribution: "uniform", Mean: 2.5, Max: 3}
 	data, err := json.Marshal(rec)
 	if err != nil {
@@ -151,8 +152,13 @@ func TestNewKeys(t *testing.T) {
 			t.Errorf("a record without %s is valid", name)
 		}
 	}
+	old := tree()
+	delete(old["verify"].(map[string]any), "kinks")
+	if err := validate("record", old, s); err != nil {
+		t.Errorf("a record from before kinks were counted: %v", err)
+	}
 	back, _, err := ReadRecords(strings.NewReader(string(data)), "f")
-	if err != nil || len(back) != 1 || *back[0].Kernels[0].Registers != 168 || !slices.Equal(back[0].Kernels[0].Grid[:], []int{96, 1, 1}) || back[0].Lengths.Max != 3 {
+	if err != nil || len(back) != 1 || back[0].Verify.Kinks.Near != 4 || *back[0].Kernels[0].Registers != 168 || !slices.Equal(back[0].Kernels[0].Grid[:], []int{96, 1, 1}) || back[0].Lengths.Max != 3 {
 		t.Errorf("read back %+v, %v", back, err)
 	}
 }

@@ -13,12 +13,13 @@ func Checks(recs []results.Record) *Table {
 		{Name: "point", Key: "point"}, {Name: "impl", Key: "impl"}, {Name: "status", Key: "status"},
 		{Name: "worst tensor", Key: "tensor"}, {Name: "error", Key: "error", Right: true}, {Name: "tolerance", Key: "tolerance", Right: true},
 		{Name: "sequences", Key: "sequences", Right: true}, {Name: "steps", Key: "steps", Right: true}, {Key: "reason_code"}, {Key: "reason"}, {Name: "method", Key: "method"},
+		{Key: "near_zero", Right: true}, {Key: "other_gradient", Right: true},
 	}}
 	all := make([]*results.Record, len(recs))
 	for i := range recs {
 		r := &recs[i]
 		all[i] = r
-		row := []Cell{Text(r.Point.String()), Text(r.Impl.Label), Text(string(r.Status)), {}, {}, {}, {}, {}, {}, {}, {}}
+		row := []Cell{Text(r.Point.String()), Text(r.Impl.Label), Text(string(r.Status)), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
 		switch r.Status {
 		case results.OK:
 			row[2].Grade = Near
@@ -30,6 +31,10 @@ func Checks(recs []results.Record) *Table {
 			row[4] = Number(v.Error, fmt.Sprintf("%.2g", v.Error))
 			row[5] = Number(v.Tolerance, fmt.Sprintf("%.2g", v.Tolerance))
 			row[6], row[7], row[10] = Int(v.Sequences), Int(v.Steps), Text(v.Method)
+			if k := v.Kinks; k != nil {
+				t.Columns[11].Name, t.Columns[12].Name = "near 0", "other gradient"
+				row[11], row[12] = Int(k.Near), Int(k.Other)
+			}
 		}
 		if r.ReasonCode != nil {
 			row[8] = Text(*r.ReasonCode)
