@@ -144,11 +144,13 @@ type Deviation struct {
 	Row, Col  int     // of the largest difference
 }
 
+// vanishing is the least scale of a tensor that is told from 0.
+const vanishing = 0x1p-100
+
 // relative is MaxAbs over the scale of the tensor, which counts as no
 // less than vanishing: gradients through hundreds of steps become smaller than
 // single precision's exponents (2⁻¹²⁶) reach, and are then as good as zero.
 func (d Deviation) relative(scale float64) float64 {
-	const vanishing = 0x1p-100
 	switch {
 	case d.MaxAbs == 0:
 		return 0
@@ -185,17 +187,14 @@ func Compare(p Problem, got, want []Tensor) (Deviation, error) {
 
 // CompareAgain holds an answer for d's problem that Compare finds wrong to the
 // reference with the benefit of the doubt. Units at a kink count as on the side
-// where the answer has them: see ReferenceNear. Tensors of a few values, whose
-// terms may all happen to cancel, are as far off then as others and count as no
+// where the answer has them, and are counted: see ReferenceNear. Tensors of a few values,
+// whose terms may all happen to cancel, are as far off then as others and count as no
 // smaller than they usually are.
-func CompareAgain(d *Data, got []Tensor) (Deviation, error) {
-	var answer []Tensor
-	if d.Problem.Cell.Kinked() {
-		answer = got
-	}
-	want := ReferenceNear(d, answer)
+func CompareAgain(d *Data, got []Tensor) (Deviation, Kinks, error) {
+	want, found := ReferenceNear(d, got)
 	spread(d, want)
-	return Compare(d.Problem, got, want)
+	dev, err := Compare(d.Problem, got, want)
+	return dev, found, err
 }
 
 // spread states that of want's tensors of a few values: what those move by if

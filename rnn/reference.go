@@ -13,54 +13,17 @@ import (
 // technique is held to, and its only haste is to use all processors, to compute
 // equal sequences once and to have several sums, each term by term, under way. The backward pass is that of section 2.6 of
 // Appleyard et al.: gradients through time first, weights after.
-func Reference(d *Data) []Tensor { return ReferenceNear(d, nil) }
-
-// ReferenceNear is Reference with the benefit of the doubt for kinks: a unit
-// whose output is within rounding of the point where ReLU bends counts as on
-// the side where the given answer has it, since its gradient is either of two
-// values there and both are right. Nothing else is taken from answer.
-func ReferenceNear(d *Data, answer []Tensor) []Tensor {
-	r := reference{Data: d, p: d.Problem, rows: d.Problem.Frames() * d.Distinct, fresh: d.Problem.Steps * d.Distinct}
+func Reference(d *Data) []Tensor {
+	r := newReference(d)
 	r.forward()
-	if answer != nil {
-		r.side(answer)
-	}
 	if r.p.Pass == Train {
 		r.backward()
 	}
 	return r.answer()
 }
 
-// side moves outputs that are within rounding of 0 to the side of answer's.
-func (r *reference) side(answer []Tensor) {
-	for l := range r.layers {
-		name := fmt.Sprintf("%s_l%d", r.p.Cell.States[0], l)
-		for _, t := range answer {
-			if t.Name != name {
-				continue
-			}
-			h := r.layers[l].state[0][r.Distinct*r.p.Hidden:]
-			var scale float64
-			for _, v := range h {
-				scale = max(scale, v)
-			}
-			near := Tolerance(r.p, false, t.UnitError) * scale
-			for i := range h {
-				row, unit := i/r.p.Hidden, i%r.p.Hidden
-				step, batch := row/r.Distinct-t.First, t.Rows/(r.p.Frames()-t.First)
-				if step < 0 {
-					continue
-				}
-				theirs := t.Values[(step*batch+row%r.Distinct)*r.p.Hidden+unit]
-				switch {
-				case h[i] > 0 && h[i] <= near && theirs <= 0:
-					h[i] = 0
-				case h[i] <= 0 && theirs > 0 && theirs <= near:
-					h[i] = theirs
-				}
-			}
-		}
-	}
+func newReference(d *Data) *reference {
+	return &reference{Data: d, p: d.Problem, rows: d.Problem.Frames() * d.Distinct, fresh: d.Problem.Steps * d.Distinct}
 }
 
 // ReferenceFLOPs estimates the work of Reference for p with so many distinct
@@ -77,6 +40,9 @@ func ReferenceBytes(p Problem, distinct int) int64 {
 	perUnit := len(c.States) + len(c.Gates) + c.Recurrent
 	if p.Pass == Train {
 		perUnit += c.Saved + len(c.Gates) + c.Recurrent
+	}
+	if p.kinked() {
+		perUnit += 8 // variances, sides, what reaches them and what the search for them holds
 	}
 	values := p.Output // per step and sequence
 	for l := range p.Layers {
@@ -111,6 +77,7 @@ type refLayer struct {
 	rec, dRec              []float64 // the same of recurrent ones, rows × recurrent gates·hidden
 	weightX, weightR, peep []float32
 	biasX, biasR           []float32
+	kinks                  // of a Rectifier, where they are asked for
 }
 
 func (r *reference) forward() {
@@ -273,6 +240,9 @@ func (r *reference) vectors(y *refLayer, row int, carry [][]float64, dout []floa
 			case cell.Prev:
 				return &y.state[i][row*h+u]
 			case cell.Next:
+				if y.side != nil && dout != nil {
+					return &y.side[row*h+u]
+				}
 				return &y.state[i][(row+b)*h+u]
 			case cell.Saved:
 				return &y.saved[(row*c.Saved+i)*h+u]

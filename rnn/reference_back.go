@@ -18,9 +18,11 @@ func (r *reference) unwindow(d []float64, width int) []float64 {
 	return out
 }
 
-func (r *reference) backward() {
+func (r *reference) backward() { r.backwardFrom(r.above()) }
+
+// above is the gradient of the last layer's output.
+func (r *reference) above() []float64 {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
-	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
 	dout := make([]float64, r.rows*h)
 	fresh := dout[(r.rows-r.fresh)*h:]
 	if v := p.Output; v > 0 {
@@ -41,6 +43,13 @@ func (r *reference) backward() {
 	} else {
 		copy(fresh, widen(r.Get("dy")))
 	}
+	return dout
+}
+
+// backwardFrom computes the gradients of all layers from that of the last one's output.
+func (r *reference) backwardFrom(dout []float64) {
+	p, b, h := r.p, r.Distinct, r.p.Hidden
+	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
 	for l := p.Layers - 1; l >= 0; l-- {
 		y := &r.layers[l]
 		y.dPre = make([]float64, r.rows*gh)
@@ -53,6 +62,7 @@ func (r *reference) backward() {
 		for t := p.Frames() - 1; t >= 0; t-- {
 			r.units(func(j, from, to int) {
 				at := r.vectors(y, t*b+j, y.dState, dout)
+				y.reaches(t*b+j, j, h, from, to, y.dState, dout)
 				for u := from; u < to; u++ {
 					p.Cell.Backward.Eval(at(u))
 				}

@@ -66,6 +66,9 @@ func (c *stepper) backward(above []float64, flops float64) error {
 func (c *stepper) through(b *backStep, flops float64) {
 	frames, h := c.Frames(), c.Hidden
 	one := 2*c.unitFLOPs(b.l) + 2*float64(c.Cell.Recurrent*h)
+	if c.Cell.Rectifier() {
+		one += c.unitFLOPs(b.l) // for how near the kink it is
+	}
 	units := min(h, int(flops/2/(one*float64(frames*c.distinct))))
 	rng := rand.New(rand.NewPCG(c.Seed, uint64(b.l)|1<<61))
 	all := rng.Perm(h)
@@ -102,6 +105,7 @@ type lane struct {
 	carry     []float64
 	dpeep     []float64
 	found     []difference // of dx, dr
+	kinks     Kinks
 }
 
 // follow holds the gradients of units of sequences [from, to) at steps from start on to the reference.
@@ -122,6 +126,7 @@ func (c *stepper) follow(b *backStep, units []int, from, to, start int) {
 	for i, y := range lanes {
 		dx.merge(y.found[0])
 		dr.merge(y.found[1])
+		c.found.add(y.kinks)
 		if start > 0 {
 			continue
 		}
@@ -171,7 +176,7 @@ func (c *stepper) columnsOf(w []float32, rows, cols int, which []int) [][]float6
 // followLane runs the cell's gradient for one unit. The column has the unit's weights in R.
 func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) {
 	k, h := c.Cell, c.Hidden
-	gates, rec := len(k.Gates), k.Recurrent
+	gates, rec, rectifier := len(k.Gates), k.Recurrent, k.Rectifier()
 	v := &laneValues{x: make([]float64, gates), r: make([]float64, rec), saved: make([]float64, k.Saved), dx: make([]float64, gates), dr: make([]float64, rec),
 		temps: make([]float64, max(k.Forward.Temps(), k.Backward.Temps())), next: make([]float64, len(k.States)), prev: make([]float64, len(k.States)),
 		lane: y, layer: &c.layers[b.l], h: h}
@@ -183,8 +188,10 @@ func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) 
 			v.prev[s] = c.before(v.layer, s, row)[y.unit]
 		}
 		k.Forward.Eval(v.at)
-		for s := range v.next { // the run's own: they say on which side of a kink it is
-			v.next[s] = v.layer.state[s][row*h+y.unit]
+		if !rectifier || v.near(c, b.l, row) {
+			for s := range v.next { // the run's own: they say on which side of a kink it is
+				v.next[s] = v.layer.state[s][row*h+y.unit]
+			}
 		}
 		v.dout = b.above[row*h+y.unit]
 		k.Backward.Eval(v.at)

@@ -57,7 +57,8 @@ type answer struct {
 	distinct int
 	tensors  []rnn.Tensor
 	values   int
-	whole    bool // the problem's own: of use to the next point at most
+	whole    bool       // the problem's own: of use to the next point at most
+	kinks    *rnn.Kinks // of the reference; nil: not counted yet
 }
 
 // keptValues is how many values of answers are kept at most, a gigabyte, besides
@@ -88,6 +89,20 @@ func (a *answers) of(d *rnn.Data, whole bool) []rnn.Tensor {
 		a.list = slices.Delete(a.list, 0, 1)
 	}
 	return n.tensors
+}
+
+// kinksOf are those of d, whose answer was asked for last.
+func (a *answers) kinksOf(d *rnn.Data) rnn.Kinks {
+	for i := range a.list {
+		if known := &a.list[i]; known.problem == d.Problem && known.distinct == d.Distinct {
+			if known.kinks == nil {
+				found := rnn.FindKinks(d)
+				known.kinks = &found
+			}
+			return *known.kinks
+		}
+	}
+	return rnn.FindKinks(d)
 }
 
 // sample chooses how much of p is checked by the reference: all sequences and steps of small
@@ -156,12 +171,17 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 // wholly holds the whole answer of a program to the reference's for d.
 func (v *verification) wholly(c *candidate, prog rnn.Memory, plan *rnn.Plan, d *rnn.Data) error {
 	dev, got, err := plan.Check(prog, v.answers.of(d, d.Problem == v.problem))
-	if err == nil && !dev.OK() {
+	var found rnn.Kinks
+	switch {
+	case err != nil:
+	case dev.OK():
+		found = v.answers.kinksOf(d)
+	default:
 		if got, err = plan.Read(prog); err == nil {
-			dev, err = rnn.CompareAgain(d, got)
+			dev, found, err = rnn.CompareAgain(d, got)
 		}
 	}
-	how := results.Verify{Method: results.VerifyWhole, Steps: d.Problem.Steps, Share: 1}
+	how := results.Verify{Method: results.VerifyWhole, Steps: d.Problem.Steps, Share: 1, Kinks: counted(found)}
 	if d.Problem != v.problem {
 		how.Method, how.Share = results.VerifyShorter, 0
 		c.warn(results.WarnPart)
@@ -195,7 +215,7 @@ func (v *verification) stepwise(c *candidate, all bool) error {
 	if apart.Error/apart.Tolerance > dev.Error/dev.Tolerance {
 		dev = apart
 	}
-	how := results.Verify{Method: results.VerifyStepwise, Steps: min(covered.Steps, v.problem.Steps), Share: covered.Share}
+	how := results.Verify{Method: results.VerifyStepwise, Steps: min(covered.Steps, v.problem.Steps), Share: covered.Share, Kinks: counted(covered.Kinks)}
 	v.note(c, dev, got, how)
 	if covered.Steps < v.problem.Frames() {
 		c.warn(results.WarnPart)
@@ -250,13 +270,28 @@ func (v *verification) note(c *candidate, dev rnn.Deviation, got []rnn.Tensor, h
 	c.record.Verify = &how
 }
 
+// counted are kinks for the record: nil where no unit was looked at.
+func counted(k rnn.Kinks) *results.Kinks {
+	if k.Units == 0 {
+		return nil
+	}
+	return &results.Kinks{Units: k.Units, Near: k.Near, Other: k.Other}
+}
+
 // mismatch says in words what is wrong with an answer.
 func mismatch(v *results.Verify) string {
 	truth := "the reference"
 	if v.Peer != "" {
 		truth = "the verified answer of " + v.Peer
 	}
-	return fmt.Sprintf("%s differs from %s by %.3g of its largest value; the tolerance is %.3g", v.Tensor, truth, v.Error, v.Tolerance)
+	s := fmt.Sprintf("%s differs from %s by %.3g of its largest value; the tolerance is %.3g", v.Tensor, truth, v.Error, v.Tolerance)
+	if k := v.Kinks; k != nil && k.Near > 0 {
+		s += "; " + k.String()
+		if (rnn.Kinks{Units: k.Units, Near: k.Near}).TooMany() {
+			s += ", which are too many to accept either gradient"
+		}
+	}
+	return s
 }
 
 // shorter checks a program of fewer steps in the place of c's.

@@ -73,7 +73,11 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 	o := p.progressOptions(q.Records())
 	o.Outcome = func(r *results.Record) string {
 		if v := r.Verify; v != nil && r.Status == results.OK {
-			return fmt.Sprintf("ok: error of %s is %.2g, tolerance %.2g", v.Tensor, v.Error, v.Tolerance)
+			s := fmt.Sprintf("ok: error of %s is %.2g, tolerance %.2g", v.Tensor, v.Error, v.Tolerance)
+			if v.Kinks != nil && v.Kinks.Near > 0 {
+				s += "; " + v.Kinks.String()
+			}
+			return s
 		}
 		return progress.Outcome(r)
 	}

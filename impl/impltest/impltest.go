@@ -230,7 +230,8 @@ func deviation(d device.Device, plan *rnn.Plan, s *schedule.Schedule, k knob.Par
 	}
 	dev, err := rnn.Compare(plan.Problem, first, want)
 	if err == nil && !dev.OK() && plan.Cell.Kinked() {
-		return rnn.Compare(plan.Problem, first, rnn.ReferenceNear(data, first))
+		near, _ := rnn.ReferenceNear(data, first)
+		return rnn.Compare(plan.Problem, first, near)
 	}
 	return dev, err
 }

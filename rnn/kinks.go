@@ -1,0 +1,237 @@
+package rnn
+
+import (
+	"fmt"
+	"math"
+)
+
+// Kinks count the units of a network at which ReLU's gradient is 0 or 1 by rounding
+// alone: its input lies within rounding of 0. Both gradients are right there.
+//
+// A unit is counted once for each layer, step and distinct sequence.
+type Kinks struct {
+	Units int // that were looked at
+	Near  int // whose input lies within rounding of 0
+	Other int // of these, where the answer was granted the gradient that the reference has not
+}
+
+// mostNear is the share of units above which no unit is granted the other gradient: the
+// check would then say little.
+const mostNear = 0.05
+
+// TooMany reports whether more units lie within rounding of 0 than mostNear, or than chance
+// makes of it in a small network.
+func (k Kinks) TooMany() bool {
+	most := mostNear * float64(k.Units)
+	return float64(k.Near) > 1+most+3*math.Sqrt(most)
+}
+
+func (k *Kinks) add(of Kinks) {
+	k.Units, k.Near, k.Other = k.Units+of.Units, k.Near+of.Near, k.Other+of.Other
+}
+
+// deviations is how many standard deviations of its rounding errors an input of ReLU
+// may be away from 0 for either gradient to be right. See variances.
+const deviations = 3
+
+// FindKinks counts the units of d's problem that lie within rounding of 0. It is
+// nothing where the cell has no kink or there is no gradient.
+func FindKinks(d *Data) Kinks {
+	if !d.Problem.kinked() {
+		return Kinks{}
+	}
+	r := newReference(d)
+	r.forward()
+	return r.findKinks()
+}
+
+// kinked reports whether two right answers to p may have different gradients.
+func (p Problem) kinked() bool { return p.Pass == Train && p.Cell.Rectifier() }
+
+// ReferenceNear is Reference with the benefit of the doubt for kinks: where the input of
+// ReLU lies within rounding of 0, a unit counts as on the side where answer has it.
+//
+// The side is that of the answer's state, where the answer shows it. Where gradients
+// still differ, sides are sought by which they agree: see search.run. An answer need not show
+// the states of inner layers, nor need its gradients follow from the states that it shows.
+// Whatever side is taken, the gradients are the reference's own.
+func ReferenceNear(d *Data, answer []Tensor) ([]Tensor, Kinks) {
+	if !d.Problem.kinked() {
+		return Reference(d), Kinks{}
+	}
+	r := newReference(d)
+	r.forward()
+	found := r.findKinks()
+	above := r.above()
+	if found.TooMany() {
+		r.backwardFrom(above)
+		return r.answer(), found
+	}
+	r.takeSides(answer)
+	r.backwardFrom(above)
+	(&search{reference: r, above: above, answer: answer}).run()
+	for l := range r.layers {
+		y := &r.layers[l]
+		for _, i := range y.near {
+			if (y.side[i] > 0) != (y.state[0][r.Distinct*r.p.Hidden+i] > 0) {
+				found.Other++
+			}
+		}
+	}
+	return r.answer(), found
+}
+
+// kinks are what a layer has besides where its units' gradients may be either of two.
+// The values are per step, distinct sequence and unit.
+type kinks struct {
+	near  []int     // units within rounding of 0
+	side  []float64 // states as the backward pass sees them; nil: as they are
+	reach []float64 // gradients of the states, from above and from the step that follows
+}
+
+// reaches keeps the gradients of the states of some units of a row, if they are asked for.
+func (y *refLayer) reaches(row, sequence, h, from, to int, carry [][]float64, dout []float64) {
+	if y.side == nil {
+		return
+	}
+	for u := from; u < to; u++ {
+		y.reach[row*h+u] = dout[row*h+u] + carry[0][sequence*h+u]
+	}
+}
+
+// findKinks lists the units of each layer that lie within rounding of 0.
+func (r *reference) findKinks() Kinks {
+	k := Kinks{Units: r.rows * r.p.Hidden * r.p.Layers}
+	var below []float64
+	for l := range r.layers {
+		y := &r.layers[l]
+		var all []float64
+		all, below = r.variances(y, below)
+		for i, v := range all {
+			if math.Abs(r.input(y, i)) <= deviations*math.Sqrt(v) {
+				y.near = append(y.near, i)
+			}
+		}
+		y.side = append([]float64(nil), y.state[0][r.Distinct*r.p.Hidden:]...)
+		y.reach = make([]float64, len(y.side))
+		k.Near += len(y.near)
+	}
+	return k
+}
+
+// input is ReLU's of a unit, by its number within the layer.
+func (r *reference) input(y *refLayer, i int) float64 {
+	u := i % r.p.Hidden
+	return y.pre[i] + y.rec[i] + float64(y.biasX[u]) + float64(y.biasR[u])
+}
+
+// variances are those of the rounding errors of ReLU's inputs in a layer, and of the states, given
+// those of the layer's input; nil: that is exact.
+//
+// An input of ReLU is z = Σ w·v + b, over the inputs and states v of a unit. Let u be the
+// unit roundoff of the operands of products and ε that of single precision.
+//
+//   - Each operand may be stored with an error of up to u of itself: u²·w²·v² for the
+//     weight, and as much for v, for each of the K terms.
+//   - The sum is formed in single precision. Each addition errs by up to ε of the partial sum,
+//     whose square is at most Σ w²·v² where terms are independent: K·ε²·Σ w²·v² in all.
+//   - The product of the inputs, that of the states, the biases and z itself may be stored,
+//     each with an error of up to u of itself.
+//   - A state carries the error that its own z had: Σ w²·variance(v). Where z is below 0 by more than
+//     rounding, the state is 0 and carries none.
+//
+// Errors add like a random walk, so their squares do. Each term takes the largest rounding
+// error as its standard deviation, which is √3 times the true one at least. So three of these
+// deviations are more than five true ones. One unit in a million is further off.
+func (r *reference) variances(y *refLayer, below []float64) (inputs, states []float64) {
+	p, b, h := r.p, r.Distinct, r.p.Hidden
+	width := 1
+	if y.in != nil {
+		width = len(y.in) / r.rows
+	}
+	each := ofTerm(p.Precision, width+h)
+	of := func(values, variance []float64) []float64 {
+		out := make([]float64, len(values))
+		for i, v := range values {
+			if out[i] = each * v * v; variance != nil {
+				out[i] += variance[i]
+			}
+		}
+		return out
+	}
+	out, states := make([]float64, r.rows*h), make([]float64, r.rows*h)
+	if y.in != nil {
+		mulTransposed(out, of(y.in, below), squares(y.weightX), r.rows, h, width)
+	} else {
+		for i, x := range y.pre { // a one-hot input: the product is a weight
+			out[i] = each * x * x
+		}
+	}
+	weights, sums := squares(y.weightR), make([]float64, b*h)
+	for t := range p.Frames() {
+		at := t * b * h
+		var before []float64
+		if t > 0 {
+			before = states[at-b*h : at]
+		}
+		mulTransposed(sums, of(y.state[0][at:at+b*h], before), weights, b, h, h)
+		for i := range sums {
+			k := i % h
+			out[at+i] += sums[i] + ofSums(p.Precision, y.pre[at+i], y.rec[at+i], float64(y.biasX[k]), float64(y.biasR[k]))
+			if r.input(y, at+i) >= -deviations*math.Sqrt(out[at+i]) {
+				states[at+i] = out[at+i]
+			}
+		}
+	}
+	return out, states
+}
+
+// ofTerm is the variance of a term's rounding errors over the term's square, in a sum of so many.
+func ofTerm(p Precision, terms int) float64 {
+	u, ε := p.Epsilon(), FP32.Epsilon()
+	return 2*u*u + float64(terms)*ε*ε
+}
+
+// ofSums is the variance of storing the two products, the biases and their sum.
+func ofSums(p Precision, x, r, bx, br float64) float64 {
+	u, z := p.Epsilon(), x+r+bx+br
+	return u * u * (x*x + r*r + bx*bx + br*br + z*z)
+}
+
+func squares(w []float32) []float32 {
+	out := make([]float32, len(w))
+	for i, v := range w {
+		out[i] = v * v
+	}
+	return out
+}
+
+// takeSides puts units within rounding of 0 on the side of the answer's states, where it shows them.
+func (r *reference) takeSides(answer []Tensor) {
+	for l := range r.layers {
+		name := fmt.Sprintf("%s_l%d", r.p.Cell.States[0], l)
+		for _, t := range answer {
+			if t.Name != name {
+				continue
+			}
+			batch := t.Rows / (r.p.Frames() - t.First)
+			for _, i := range r.layers[l].near {
+				row, unit := i/r.p.Hidden, i%r.p.Hidden
+				if step := row/r.Distinct - t.First; step >= 0 {
+					r.layers[l].open(i, t.Values[(step*batch+row%r.Distinct)*r.p.Hidden+unit] > 0)
+				}
+			}
+		}
+	}
+}
+
+// open says whether unit i of a layer lets its gradient pass.
+func (y *refLayer) open(i int, yes bool) {
+	const above = 0x1p-1000 // of which nothing but the sign is ever used
+	switch {
+	case !yes:
+		y.side[i] = 0
+	case y.side[i] <= 0:
+		y.side[i] = above
+	}
+}

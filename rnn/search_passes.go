@@ -1,0 +1,180 @@
+package rnn
+
+import "fmt"
+
+// direction is the residual of a tensor over its scale once more: multiplied with a change of
+// that tensor, it is their product in units of the scale. It is nil where there is no such tensor.
+func (e *residual) direction(name string, layer int) []float64 {
+	name = layerName(name, layer)
+	part := e.parts[name]
+	if part == nil {
+		return nil
+	}
+	out := make([]float64, len(part))
+	for i, v := range part {
+		out[i] = v / e.scale[name]
+	}
+	return out
+}
+
+// weight is what the square of a change of a tensor counts for: 1 over its scale squared.
+func (e *residual) weight(name string, layer int) float64 {
+	s := e.scale[layerName(name, layer)]
+	if s == 0 {
+		return 0
+	}
+	return 1 / (s * s)
+}
+
+func layerName(name string, layer int) string {
+	if layer < 0 {
+		return name
+	}
+	return fmt.Sprintf("%s_l%d", name, layer)
+}
+
+// along is how the inputs of ReLU change where inputs and parameters move along the
+// residual, of each layer. The product of the residual with all gradients is the change
+// of the loss by that. A unit's part in it is the gradient that reaches it, times the
+// change of its input.
+func (r *search) along(e *residual) [][]float64 {
+	p, b, h := r.p, r.Distinct, r.p.Hidden
+	all := make([][]float64, p.Layers)
+	below := e.direction("dx", -1)
+	for l := range r.layers {
+		y := &r.layers[l]
+		d := make([]float64, r.rows*h)
+		r.addParameters(d, y, e, l)
+		if below != nil {
+			product := make([]float64, len(d))
+			mulTransposed(product, below, y.weightX, r.rows, h, p.FanIn(l))
+			for i, v := range product {
+				d[i] += v
+			}
+		}
+		before, sums := e.direction("grad_"+p.Cell.States[0]+"0", l), make([]float64, b*h)
+		below = make([]float64, len(d))
+		for at := 0; at < len(d); at += b * h {
+			if before != nil {
+				mulTransposed(sums, before, y.weightR, b, h, h)
+			}
+			for i := range sums {
+				d[at+i] += sums[i]
+				if y.side[at+i] > 0 {
+					below[at+i] = d[at+i]
+				}
+			}
+			before = below[at : at+b*h]
+		}
+		all[l] = d
+	}
+	return all
+}
+
+// addParameters adds to d what the inputs of ReLU change by with a layer's parameters. A
+// parameter's gradient is a sum over the batch, which repeats each distinct sequence.
+func (r *search) addParameters(d []float64, y *refLayer, e *residual, l int) {
+	h, b := r.p.Hidden, r.Distinct
+	product := make([]float64, len(d))
+	add := func() {
+		for i, v := range product {
+			d[i] += v * r.copies(i/h%b)
+		}
+		clear(product)
+	}
+	w := e.direction("grad_weight_ih", l)
+	switch {
+	case w == nil:
+	case y.in == nil:
+		r.lookUp(func(row, at int) { copy(product[row*h:(row+1)*h], w[at:at+h]) })
+		add()
+	default:
+		mulTransposed(product, y.in, narrow(w), r.rows, h, len(w)/h)
+		add()
+	}
+	if w := e.direction("grad_weight_hh", l); w != nil {
+		mulTransposed(product, y.state[0][:len(d)], narrow(w), r.rows, h, h)
+		add()
+	}
+	for _, name := range []string{"grad_bias_ih", "grad_bias_hh"} {
+		if w := e.direction(name, l); w != nil {
+			for i := range product {
+				product[i] = w[i%h]
+			}
+			add()
+		}
+	}
+}
+
+func narrow(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(x)
+	}
+	return out
+}
+
+// marks are the squares of what a gradient of 1 at the input of ReLU changes in all
+// gradients, of each layer. What it changes in different places counts as independent, as
+// the weights between them are.
+func (r *search) marks(e *residual) [][]float64 {
+	p, b, h := r.p, r.Distinct, r.p.Hidden
+	all := make([][]float64, p.Layers)
+	var below []float64
+	for l := range r.layers {
+		y, width := &r.layers[l], p.FanIn(l)
+		d := make([]float64, r.rows*h)
+		if y.in != nil {
+			if below == nil {
+				below = make([]float64, r.rows*width)
+				for i := range below {
+					below[i] = e.weight("dx", -1)
+				}
+			}
+			mulTransposed(d, below, squares(y.weightX), r.rows, h, width)
+		}
+		before, sums, weights := make([]float64, b*h), make([]float64, b*h), squares(y.weightR)
+		for i := range before {
+			before[i] = e.weight("grad_"+p.Cell.States[0]+"0", l)
+		}
+		below = make([]float64, len(d))
+		for row := range r.rows {
+			if row%b == 0 {
+				mulTransposed(sums, before, weights, b, h, h)
+			}
+			own := r.ownMark(y, e, l, row)
+			for u := range h {
+				i := row*h + u
+				d[i] += sums[row%b*h+u] + own
+				if y.side[i] > 0 {
+					below[i] = d[i]
+				}
+			}
+			if row%b == b-1 {
+				before = below[(row+1-b)*h : (row+1)*h]
+			}
+		}
+		all[l] = d
+	}
+	return all
+}
+
+// ownMark is the part of a row's marks in the gradients of the layer's own parameters.
+func (r *search) ownMark(y *refLayer, e *residual, l, row int) float64 {
+	h, n := r.p.Hidden, r.copies(row%r.Distinct)
+	in := 1.0 // a one-hot input
+	if y.in != nil {
+		width := len(y.in) / r.rows
+		in = norm(y.in[row*width : (row+1)*width])
+	}
+	return n * n * (in*e.weight("grad_weight_ih", l) + norm(y.state[0][row*h:(row+1)*h])*e.weight("grad_weight_hh", l) +
+		e.weight("grad_bias_ih", l) + e.weight("grad_bias_hh", l))
+}
+
+// norm is the sum of the squares.
+func norm(v []float64) (sum float64) {
+	for _, x := range v {
+		sum += x * x
+	}
+	return sum
+}

@@ -1,0 +1,271 @@
+package tuner_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/impl"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+	"rnnbench/tuner"
+)
+
+// significand is how many bits the values of a precision have.
+var significand = map[string]int{"bf16": 8, "fp16": 11, "fp32": 24}
+
+// relu is a point of rnn-relu that is checked whole.
+func relu(precision string, layers int) results.Point {
+	return results.Point{Cell: "rnn-relu", Pass: "train", Hidden: 32, Input: 32, Batch: 2, Steps: 40, Layers: layers, Precision: precision}
+}
+
+// checked is what becomes of techniques at a point.
+func checked(t *testing.T, d *library, p results.Point, techniques ...string) []results.Record {
+	t.Helper()
+	d.Device, d.bits = open(t), significand[p.Precision]
+	recs, err := sweep(t, once(&tuner.Sweep{Device: d}), context.Background(), []results.Point{p}, specs(t, techniques...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recs
+}
+
+// TestLibraryAtKinks: a library that stores states in 16 bits has other gradients than the reference where ReLU's input
+// is 0 within rounding, also in layers whose states it does not show. It is right, and the record says at how many units.
+func TestLibraryAtKinks(t *testing.T) {
+	other := 0
+	for _, precision := range []string{"fp32", "bf16", "fp16"} {
+		for layers := 1; layers <= 3; layers++ {
+			p := relu(precision, layers)
+			r := checked(t, &library{}, p, "cudnn")[0]
+			if r.Status != results.OK {
+				t.Errorf("%v: %s, %s, %+v", p, r.Status, *r.Reason, r.Verify)
+				continue
+			}
+			k := r.Verify.Kinks
+			if k == nil || k.Units != layers*32*2*40 || k.Other > k.Near || k.Near*20 > k.Units || precision != "fp32" && k.Near == 0 {
+				t.Errorf("%v: %+v", p, k)
+				continue
+			}
+			t.Logf("%v: %v", p, k)
+			other += k.Other
+		}
+	}
+	if other < 10 {
+		t.Errorf("the other gradient was granted at %d units alone", other)
+	}
+}
+
+// TestGatesBesideStates: where the gates of a library do not follow from the states that it shows, they are right within
+// rounding and wrong beyond.
+func TestGatesBesideStates(t *testing.T) {
+	for from, want := range map[float64]results.Status{0x1p-9: results.OK, 0x1p-2: results.Incorrect} {
+		p, closed := relu("bf16", 1), 0
+		r := checked(t, &library{open: func(at unitAt) bool {
+			if at.stored > 0 && at.input < from {
+				closed++
+			}
+			return at.input >= from
+		}}, p, "cudnn")[0]
+		if r.Status != want || closed == 0 || want == results.OK && r.Verify.Kinks.Other == 0 {
+			t.Errorf("open from %v on: %s, %+v, %d closed", from, r.Status, r.Verify, closed)
+		}
+	}
+}
+
+// TestLibraryOverFewerSteps: where the problem is too large for the reference, the library may differ from a technique
+// that was checked. Its run over fewer steps is right.
+func TestLibraryOverFewerSteps(t *testing.T) {
+	tuner.SetReferenceFLOPs(t, 1e6)
+	p, fewer := relu("fp16", 3), 0
+	for seed := range uint64(6) {
+		s := once(&tuner.Sweep{Device: &library{Device: open(t), bits: significand[p.Precision]}})
+		s.Settings.Seed = seed
+		recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "cudnn"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := recs[0].Verify
+		if recs[0].Status != results.OK {
+			t.Errorf("seed %d: %+v", seed, v)
+		}
+		if v.Method == results.VerifyShorter {
+			if fewer++; v.Steps >= p.Steps || v.Kinks == nil || v.Kinks.Units != 3*32*2*v.Steps {
+				t.Errorf("seed %d: %+v", seed, v)
+			}
+		}
+	}
+	if fewer == 0 {
+		t.Error("no run differs from its peer")
+	}
+}
+
+// TestLibraryWithFaults plants faults beside kinks: a wrong gate away from 0, and gradients off by a hundredth.
+func TestLibraryWithFaults(t *testing.T) {
+	scaled := func(v []float32) {
+		for i := range v {
+			v[i] *= 1.01
+		}
+	}
+	for _, name := range []string{"dW0", "dW2", "dR0", "dR1", "dR2", "dbx0", "dbr1", "dx", "dh0"} {
+		r := checked(t, &library{spoil: map[string]func([]float32){name: scaled}}, relu("fp32", 3), "cudnn")[0]
+		if r.Status != results.Incorrect {
+			t.Errorf("%s scaled by 1.01: %s, %+v", name, r.Status, r.Verify)
+		}
+	}
+	for layer := range 3 {
+		for _, precision := range []string{"fp32", "bf16", "fp16"} {
+			wrong := 0
+			r := checked(t, &library{open: func(at unitAt) bool {
+				if at.layer == layer && at.unit == 5 && at.input > 0.2 {
+					wrong++
+					return false
+				}
+				return at.stored > 0
+			}}, relu(precision, 3), "cudnn")[0]
+			if r.Status != results.Incorrect || wrong == 0 {
+				t.Errorf("%s: a unit of layer %d without %d of its gradients: %s, %+v", precision, layer, wrong, r.Status, r.Verify)
+			} else if precision == "bf16" && !strings.Contains(*r.Reason, "ReLU inputs") {
+				t.Errorf("the reason tells of no kinks: %s", *r.Reason)
+			}
+		}
+	}
+}
+
+// TestKinksOfTechniques: units near the kink are counted for techniques of ours, whole or step by step, and for training
+// of cells with a kink alone.
+func TestKinksOfTechniques(t *testing.T) {
+	for _, flops := range []float64{1e12, 1e6} {
+		tuner.SetReferenceFLOPs(t, flops)
+		for _, precision := range []string{"fp32", "bf16"} {
+			for _, technique := range []string{"naive", "cudnnstyle", "persistent", "scc"} {
+				r := checked(t, &library{}, relu(precision, 2), technique)[0]
+				if r.Status == results.Skipped {
+					continue
+				}
+				v := r.Verify
+				if r.Status != results.OK || v.Method != results.VerifyPeer && (v.Kinks == nil || v.Kinks.Units == 0 || precision == "bf16" && v.Kinks.Near == 0) {
+					t.Errorf("%s %s: %s, %+v", technique, precision, r.Status, v)
+				}
+			}
+		}
+	}
+	p := relu("fp32", 1)
+	p.Pass = "forward"
+	if v := checked(t, &library{}, p, "naive")[0].Verify; v.Kinks != nil {
+		t.Errorf("forward: %+v", v.Kinks)
+	}
+	if v := checked(t, &library{}, small(), "naive")[0].Verify; v.Kinks != nil {
+		t.Errorf("lstm: %+v", v.Kinks)
+	}
+}
+
+// TestStepwiseGates: a state that is 0 where it should not be, within the tolerance of states but not within rounding, does
+// not make a gradient of 0 right.
+func TestStepwiseGates(t *testing.T) {
+	tuner.SetReferenceFLOPs(t, 2.3e7) // of 2.4e7: enough for all units of the last steps
+	p := relu("bf16", 1)
+	p.Hidden, p.Input, p.Batch = 128, 128, 3
+	seen := map[string][]float32{}
+	run := func(spoil func(name string, v []float32)) results.Record {
+		recs, err := sweep(t, once(&tuner.Sweep{Device: watched{open(t), spoil}}), context.Background(), []results.Point{p}, specs(t, "cudnnstyle"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return recs[0]
+	}
+	if r := run(func(name string, v []float32) { seen[name] = append([]float32(nil), v...) }); r.Status != results.OK || r.Verify.Method != results.VerifyStepwise {
+		t.Fatalf("%s, %+v", r.Status, r.Verify)
+	}
+	states, gradients := seen["h0"], seen["d(x·W)0"]
+	at, least, most := -1, float32(0), slices.Max(gradients)
+	for i := (p.Steps - 2) * p.Batch * p.Hidden; i < len(gradients); i++ { // enough to show, and not elsewhere as well
+		if h, g := states[p.Batch*p.Hidden+i], gradients[i]; h > 0.02 && h < 0.06 && g > most/5 && (at < 0 || g < least) {
+			at, least = i, g
+		}
+	}
+	if at < 0 {
+		t.Fatal("there is no unit near 0 with a gradient")
+	}
+	r := run(func(name string, v []float32) {
+		switch name {
+		case "h0":
+			v[p.Batch*p.Hidden+at] = 0
+		case "d(x·W)0":
+			v[at] = 0
+		}
+	})
+	if r.Status != results.Incorrect || r.Verify.Tensor != "d(x·W)_l0" {
+		t.Errorf("%s, %+v", r.Status, r.Verify)
+	}
+}
+
+// A watched device shows what is read from its programs, which may be changed.
+type watched struct {
+	device.Device
+	see func(name string, values []float32)
+}
+
+type watchedProgram struct {
+	device.Program
+	see func(name string, values []float32)
+}
+
+func (d watched) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
+	p, err := d.Device.Compile(s, k)
+	return watchedProgram{p, d.see}, err
+}
+
+func (p watchedProgram) Read(m *schedule.Matrix, dst []float32) error {
+	err := p.Program.Read(m, dst)
+	p.see(m.Name, dst)
+	return err
+}
+
+// TestStepwiseTooManyKinks: where most units are at the kink, a run whose states say otherwise is held to the gradients of the
+// reference alone.
+func TestStepwiseTooManyKinks(t *testing.T) {
+	p := rnn.Problem{Cell: cell.RNNReLU, Pass: rnn.Train, Input: 3, Hidden: 20, Layers: 1, Batch: 2, Steps: 4}
+	d := rnn.NewData(p, 1, 2, "zeros")
+	clear(d.Get("h0_l0"))
+	clear(d.Get("weight_hh_l0"))
+	for u := range p.Hidden {
+		d.Get("bias_ih_l0")[u], d.Get("bias_hh_l0")[u] = 0.5, -0.5
+	}
+	d.Get("bias_hh_l0")[0] = 0.5 // one unit gives states their scale
+	plan, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, knob.Params{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := watched{open(t), func(name string, v []float32) {
+		if name == "h0" {
+			for i := range v {
+				v[i] = max(v[i], 1e-9)
+			}
+		}
+	}}.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	if err := errors.Join(plan.Write(prog, d), prog.Prepare()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prog.Run(1); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := plan.ReadDistinct(prog, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev, covered, err := rnn.Stepwise{FLOPs: 1e9}.Check(plan, prog, d, got)
+	if k := covered.Kinks; err != nil || !dev.OK() || !k.TooMany() || k.Other != 0 {
+		t.Errorf("%v, %+v, %v", dev, k, err)
+	}
+}
