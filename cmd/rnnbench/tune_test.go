@@ -221,14 +221,14 @@ func TestRegret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := rnnbench(t, strings.Replace(tinyTune, "-H 8", "-H 8,16,512", 1)+" --regret")
+	o := rnnbench(t, strings.NewReplacer("-H 8", "-H 8,16,512", "naive,", "naive,persistent,").Replace(tinyTune)+" --regret")
 	o.want(t, exitDone, []string{"exact: regret", "nearest: regret", "default: regret", "over 1 point", "cudnnstyle:fused=0"}, nil)
 	if after, err := os.ReadFile("w.toml"); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the wisdom has changed, %v", err)
 	}
 	// A sweep measures everything everywhere, which a tune does not.
 	sweep := strings.Replace(tinyGrid, "-H 8,16", "-H 8,16,512", 1)
-	rnnbench(t, sweep+" --impl naive,cudnnstyle,cudnnstyle:fused=0 --out all").want(t, exitDone, nil, nil)
+	rnnbench(t, sweep+" --impl naive,persistent,cudnnstyle,cudnnstyle:fused=0 --out all").want(t, exitDone, nil, nil)
 	rnnbench(t, "tune --from all --where hidden=8 --wisdom y.toml").want(t, exitDone, nil, nil)
 	rnnbench(t, "tune --from all --regret --wisdom y.toml").want(t, exitDone, []string{"exact: regret", "nearest: regret", "default: regret"}, nil)
 	rnnbench(t, sweep+" --impl naive --out part").want(t, exitDone, nil, nil)

@@ -169,7 +169,10 @@ func (o Option) outcome(runs Option) string {
 		if *o.Cycles < *runs.Cycles {
 			return fmt.Sprintf("expected to be %.0f %% faster, but knobs ask for another", 100*(1 - *o.Cycles / *runs.Cycles))
 		}
-		return fmt.Sprintf("expected to be %.0f %% slower", 100*(*o.Cycles / *runs.Cycles - 1))
+		if slower := *o.Step / *runs.Step - 1; slower > 0 {
+			return fmt.Sprintf("expected to be %.0f %% slower", 100*slower)
+		}
+		return fmt.Sprintf("ranked behind: %.0f %% more cycles", 100*(*o.Cycles / *runs.Cycles - 1))
 	}
 	return ""
 }

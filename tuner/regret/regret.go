@@ -16,8 +16,12 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// usual is the match of a choice of which no wisdom speaks.
-const usual = "default"
+// Matches of a choice of which no wisdom speaks; package auto makes them.
+const (
+	predicted = "predicted"
+	raced     = "raced"
+	usual     = "default"
+)
 
 // A List is how far the choice is from the fastest at each of some points.
 type List struct {
@@ -47,7 +51,7 @@ func (g *List) Table() *table.Table {
 		{Name: "time", Key: "time_s", Right: true}, {Name: "fastest", Key: "fastest"}, {Name: "fastest time", Key: "fastest_s", Right: true},
 		{Name: "regret", Key: "regret", Right: true},
 	}}
-	for _, match := range []string{wisdom.Exact, wisdom.Nearest, usual} {
+	for _, match := range []string{wisdom.Exact, wisdom.Nearest, raced, predicted, usual} {
 		if s := g.shares[match]; len(s) > 0 {
 			t.Notes = append(t.Notes, fmt.Sprintf("%s: regret %s", match, summary(s)))
 		}

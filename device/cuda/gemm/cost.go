@@ -75,12 +75,13 @@ const (
 	libraryTermExact = 5e-9
 
 	// Rows of 16 bits that do not begin on 16 bytes.
-	unevenStart    = 3e-6
-	unevenRows     = 512   // with fewer the library has slow kernels alone:
-	unevenPeak     = 45e12 // where rows begin on two bytes,
-	unevenPeakFour = 65e12 // on four,
-	unevenPeakMany = 200e12
-	unevenTerm     = 3e-9
+	unevenStart     = 3e-6
+	unevenRows      = 512   // with fewer the library has slow kernels alone:
+	unevenPeak      = 45e12 // where rows begin on two bytes,
+	unevenPeakFour  = 65e12 // on four,
+	unevenPeakEight = 90e12 // on eight,
+	unevenPeakMany  = 200e12
+	unevenTerm      = 3e-9
 )
 
 // LibrarySeconds is about what the vendor's library takes for a product on a GPU of so
@@ -94,10 +95,14 @@ func LibrarySeconds(p *driver.Product, sms int) float64 {
 		peak, side, term = libraryPeakExact, librarySideExact, libraryTermExact
 	case p.LdA%8 != 0 || p.LdB%8 != 0:
 		start, peak, term = unevenStart, unevenPeakMany, unevenTerm
-		if p.M < unevenRows && (p.LdA|p.LdB)%2 != 0 {
+		switch ld := p.LdA | p.LdB; {
+		case p.M >= unevenRows:
+		case ld%2 != 0:
 			peak = unevenPeak
-		} else if p.M < unevenRows && (p.LdA|p.LdB)%4 != 0 {
+		case ld%4 != 0:
 			peak = unevenPeakFour
+		default:
+			peak = unevenPeakEight
 		}
 	}
 	m, n, k := float64(p.M), float64(p.N), float64(p.K)
