@@ -79,7 +79,7 @@ func (s *settings) wisdomFlags(f *pflag.FlagSet) {
 	addWisdomFlag(f, &s.wisdom)
 	f.BoolVar(&s.vendor, "with-vendor", false, "allow auto and tune to choose the vendor library")
 	s.auto = autoPredict
-	f.Var(choice{&s.auto, "way", []string{autoPredict, autoRace}}, "auto", "how auto chooses without wisdom: `WORD` predict, by a cost model; or race, by timing the best predictions and saving the winner as wisdom (predict, race)")
+	f.Var(choice{&s.auto, "way", []string{autoPredict, autoRace}}, "auto", "how auto chooses where nothing is tuned: predict, by a cost model; race, which times the best predictions and saves the winner as wisdom")
 }
 
 // axes adds the flags of the axes.

@@ -64,7 +64,7 @@ func Keys() []Key {
 	}
 	d := Default()
 	keys = append(keys,
-		Key{Name: "impl", Table: "axes", Doc: "techniques, each with its knobs: naive,cudnnstyle:fused=0; auto: the tuned choice", Default: "all", List: true},
+		Key{Name: "impl", Table: "axes", Doc: "techniques, each with its knobs: naive,cudnnstyle:fused=0; auto: chosen at each point", Default: "all", List: true},
 		Key{Name: "skip-impl", Table: "axes", Doc: "techniques to skip", List: true},
 		Key{Name: "preset", Doc: "named points to start from", List: true},
 		Key{Name: "point", Doc: "exact point, such as H=1024,B=32,T=100", List: true},
