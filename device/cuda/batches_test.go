@@ -109,3 +109,45 @@ func TestBatchesLookOnce(t *testing.T) {
 	d, _ := emulated(t)
 	holdAll(t, d, s)
 }
+
+// weights is a schedule of packs that follow each other: as they are and turned, of some
+// columns, into 16 bits, and one that is too large to be packed along.
+func weights(t *testing.T) *schedule.Schedule {
+	t.Helper()
+	b := schedule.NewBuilder(1)
+	b.SetPrecision(schedule.BF16)
+	var factors []schedule.View
+	for i, rows := range []int{37, 64, 5, 300} {
+		name := fmt.Sprint("w", i)
+		w := b.Matrix(name, rows, 250).All().Columns(i, 240)
+		up, down := b.Packed(name+" up", 240, rows).All(), b.Packed(name+" down", rows, 240).All()
+		b.Do(0, schedule.Pack{Src: w, Dst: up, Trans: true})
+		b.Do(0, schedule.Pack{Src: w, Dst: down})
+		factors = append(factors, up, down)
+	}
+	for i, f := range factors {
+		b.Do(0, schedule.Gemm{A: b.Matrix(fmt.Sprint("a", i), 200, f.Rows).All(), B: f, C: b.Matrix(fmt.Sprint("c", i), 200, f.Cols).All()})
+	}
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestWeightsPackedTogether: few weights are packed in one launch.
+func TestWeightsPackedTogether(t *testing.T) {
+	s := weights(t)
+	launches, _, err := cuda.Sources(s, knob.Params{"narrow": 2}, h200())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(launches) != 3 || launches[0].Name != "arrange_several" || launches[0].Grid[2] != 6 {
+		t.Errorf("%d launches, the first of %s, %v", len(launches), launches[0].Name, launches[0].Grid)
+	}
+	d, _ := emulated(t)
+	holdAll(t, d, s)
+}
+
+// TestGPUWeightsPackedTogether holds them on a GPU.
+func TestGPUWeightsPackedTogether(t *testing.T) { holdAll(t, openGPU(t, time.Minute), weights(t)) }

@@ -6,6 +6,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent"
 	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
@@ -23,6 +24,7 @@ type kind int
 const (
 	others kind = iota
 	packs       // of right factors, in one piece, for products whose left one is split on the way
+	weights     // that become as products or kernels without tensor cores read them
 	zeros       // of whole rows
 	copies      // of whole rows
 )
@@ -34,6 +36,9 @@ func (p *Plan) kind(t *launch.Target, op schedule.Op) kind {
 		if p.Factors[op.Dst.M.ID] == nil && p.Kept[op.Dst.M.ID] == gemm.SplitKernel && op.Src.Cols == op.Src.M.Cols && op.Src.Bytes() < 1<<32 {
 			return packs
 		}
+		if p.light(t, op) {
+			return weights
+		}
 	case schedule.Map:
 		switch {
 		case op.Op == cell.Zero && contiguous(t, op.Out):
@@ -43,6 +48,17 @@ func (p *Plan) kind(t *launch.Target, op schedule.Op) kind {
 		}
 	}
 	return others
+}
+
+// lightWeights is how many weights are packed along with others at most: a launch of their own
+// reads larger ones faster, in squares.
+const lightWeights = 1 << 16
+
+// light reports whether op packs few weights, neither as fragments nor in halves.
+func (p *Plan) light(t *launch.Target, op schedule.Pack) bool {
+	id := op.Dst.M.ID
+	return p.Factors[id] == nil && p.Kept[id] == gemm.Library && !p.alias[id] && p.weights[id] != persistent.ByLane &&
+		op.Dst == op.Dst.M.All() && op.Dst.Rows*op.Dst.Cols <= lightWeights && t.Element(op.Src) == driver.Single
 }
 
 // contiguous reports whether v is one piece of memory, not a large one.
@@ -66,7 +82,7 @@ func batchOperations(p Plan) (Plan, error) {
 		r := batch{kind: p.kind(t, first.Op), ops: []schedule.Op{first.Op}}
 		for j := i + 1; r.kind != others && j < len(nodes) && len(r.ops) < longestBatch; j++ {
 			n := nodes[j]
-			if p.kind(t, n.Op) != r.kind || n.Stream != first.Stream || len(n.Wait) > 0 || r.meets(n.Op) {
+			if p.kind(t, n.Op) != r.kind || !alike(t, first.Op, n.Op) || n.Stream != first.Stream || len(n.Wait) > 0 || r.meets(n.Op) {
 				break
 			}
 			r.ops = append(r.ops, n.Op)
@@ -77,6 +93,9 @@ func batchOperations(p Plan) (Plan, error) {
 	return p, nil
 }
 
+// alike reports whether what two operations write is stored alike.
+func alike(t *launch.Target, a, b schedule.Op) bool { return t.Element(a.Writes()[0]) == t.Element(b.Writes()[0]) }
+
 // meets reports whether op reads what one of a batch's operations writes, or the other way round.
 func (r batch) meets(op schedule.Op) bool {
 	return slices.ContainsFunc(r.ops, func(o schedule.Op) bool { return overlap(o.Reads(), op.Writes()) || overlap(o.Writes(), op.Reads()) })
@@ -84,8 +103,11 @@ func (r batch) meets(op schedule.Op) bool {
 
 // together are the launches of a batch of two operations or more.
 func (e *emitter) together(r batch) []launch.Command {
-	if r.kind == packs {
+	switch r.kind {
+	case packs:
 		return gemm.PackRights(e.Target, r.ops)
+	case weights:
+		return []launch.Command{e.packTogether(r.ops)}
 	}
 	return []launch.Command{pointwise.Fill(e.Target, r.ops)}
 }

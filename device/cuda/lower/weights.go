@@ -93,3 +93,14 @@ func (e *emitter) pack(op schedule.Pack, as persistent.WeightLayout) launch.Comm
 	}
 	return pointwise.Map(e.Target, schedule.Map{Op: cell.Copy, Out: op.Dst, A: op.Src})
 }
+
+// packTogether is packs of few weights, in one launch.
+func (e *emitter) packTogether(ops []schedule.Op) launch.Command {
+	var all []pointwise.Arrangement
+	for _, op := range ops {
+		op := op.(schedule.Pack)
+		turned := op.Trans == (e.plan.weights[op.Dst.M.ID] == persistent.ByColumn)
+		all = append(all, pointwise.Arrangement{From: op.Src, To: op.Dst, Turned: turned})
+	}
+	return pointwise.Arrange(e.Target, all)
+}
