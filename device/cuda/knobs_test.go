@@ -61,8 +61,15 @@ func TestKnobsReachTheKernel(t *testing.T) {
 		{layer(cell.LSTM, 256, 128, 1, schedule.FP32), "samples=24:tile=8:lanes=16:tensor=1:resident=1", "!24 sequences are not shared evenly by the 4 warps of a band"},
 		{one, "samples=3:tensor=2", "!3 sequences are not a power of two"},
 		{large, "", "SPREAD = 1, CLUSTER = 128,"},
-		{large, "tensor=1", "!tensor=1: unsupported: no configuration"},
-		{large, "share=2", "!threads, of at most 1024"},
+		{large, "tensor=1", "STREAMED ="},
+		{large, "share=2", "CLUSTER = 64, UNITS = 24, BAND = 24,"},
+		{large, "resident=2:share=2", "!threads, of at most 1024"},
+
+		{one, "resident=7", "STREAMED ="},
+		{one, "resident=7:ring=3:stage=2:near=1:lanes=8", "SPLIT = 2, CHUNKS = 16, NEAR = 1, STREAMED = 2, STAGE = 2, RING = 3,"},
+		{one, "ring=3", "!ring=3: unsupported: no configuration"},
+		{one, "resident=7:groups=2", "!resident=7 (stream): unsupported: no configuration"},
+		{one, "resident=7:tensor=2", "!resident=7 (stream): unsupported: no configuration"},
 
 		{many, "stack=1", "SAMPLES = 16,"},
 		{many, "stack=1:samples=8", "SAMPLES = 8,"},

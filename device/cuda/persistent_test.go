@@ -51,6 +51,7 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 		{"tensor": 1, "resident": 5, "groups": 4, "samples": 8, "lanes": 4},
 		{"resident": 6},
 		{"resident": 6, "share": share, "cluster": 2, "samples": 3},
+		{"tensor": 1, "resident": 7, "lanes": 8},
 	}
 	turns := []knob.Params{ // of one, two and five times so many sequences
 		{"tensor": 1, "resident": 4, "groups": 1, "samples": 16, "lanes": 4},
@@ -235,6 +236,7 @@ func TestLargeStates(t *testing.T) {
 	d, _ := emulated(t)
 	for _, c := range sample([]*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh}, 3) {
 		t.Run(c.String(), func(t *testing.T) { large(t, d, c, schedule.BF16, 5, 0.02) })
+		t.Run(c.String()+" streams", func(t *testing.T) { large(t, d, c, schedule.FP32, 7, 1e-5) })
 		if c.Recurrent > 1 {
 			t.Run(c.String()+" rows", func(t *testing.T) { large(t, d, c, schedule.FP32, 6, 1e-5) })
 		}

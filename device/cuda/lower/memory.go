@@ -102,7 +102,7 @@ func (p *Plan) placeBarriers(s *schedule.Schedule) {
 		switch op := op.(type) {
 		case schedule.Persistent:
 			if !p.Stacks.Own[op.R[0].M.ID] {
-				p.barriers[i] = p.reserve(launch.Alignment + persistent.ExchangeBytes(op.Hidden(), op.Batch()))
+				p.barriers[i] = p.reserve(launch.Alignment + persistent.ExchangeBytes(op.Hidden(), op.Batch()) + p.layers[i].config.Memory())
 			}
 		case schedule.PersistentBackward:
 			p.barriers[i] = p.reserve(launch.Alignment + persistent.BackwardExchangeBytes(op.Hidden(), op.Batch(), p.properties))

@@ -42,7 +42,8 @@ func (c *Chooser) groupSizes() (clusters, spread []int) {
 
 // forwardConfigs lists the configurations of a layer that fit and that knobs allow, the
 // cheapest first, or says why there are none. Where states may be larger than halves
-// can hold, single precision uses tensor cores only if knobs say so.
+// can hold, single precision uses tensor cores only if knobs say so. Weights are streamed
+// only where no other kernel on tensor cores has room for them, or if a knob says so.
 func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	var all []Config
 	why := ""
@@ -51,6 +52,14 @@ func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 			c.mmas(l, len(of.States), spread, blocks, add)
 			c.wholeRows(l, spread, blocks, add)
 		})
+		if len(all) == 0 || c.Knobs["resident"] == byStreaming {
+			more, no := c.overGroupSizes(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
+				c.streams(l, len(of.States), spread, blocks, add)
+			})
+			if all = append(all, more...); c.Knobs["resident"] == byStreaming {
+				why = no
+			}
+		}
 	}
 	if c.Knobs["tensor"] != 1 || len(all) == 0 {
 		more, no := c.overGroupSizes(l, c.simts)

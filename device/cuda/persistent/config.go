@@ -23,6 +23,7 @@ type Config struct {
 	shared   int          // bytes of a block
 	together int          // groups that run at the same time
 	cycles   float64      // that a step is expected to take
+	memory   int64        // bytes of memory for weights that pass through the chip at each step
 	variant  *Variant     // nil: one group with a barrier
 	sizes    string       // its constants
 	Knobs    knob.Params
@@ -109,6 +110,9 @@ func (t Config) Variant() *Variant { return t.variant }
 
 // Cycles is how long a step of all sequences is expected to take.
 func (t Config) Cycles() float64 { return t.cycles }
+
+// Memory is the bytes of memory for weights that pass through the chip at each step.
+func (t Config) Memory() int64 { return t.memory }
 
 // Grouped reports whether t divides a layer among groups of blocks.
 func (t Config) Grouped() bool { return t.variant != nil }

@@ -89,6 +89,17 @@ const (
 	rowSecond  = 0.66 // of the first block's time that another takes, whose waits it fills; in single precision another warp
 )
 
+// mma-stream: what is exchanged and multiplied as fitted for mma-poll; the rates of the
+// L2 cache from the trials of streams, not yet fitted to this kernel.
+const (
+	streamRate    = 39.7 // bytes a cycle of a multiprocessor from the L2 cache: 8.9 TB/s over 132 of them
+	streamFits    = 50e6 // bytes that the L2 cache of an H200 gives again and again,
+	streamL2      = 60 << 20
+	streamMemory  = 20.5 // and the rate beyond: 4.6 TB/s
+	streamLatency = 4100 // cycles from asking for a copy to its arrival under load, of two settings of the trial
+	streamCell    = 180  // of each further eight sequences: sums, their barriers and the cell
+)
+
 // The gradient by backward-simt and backward-mma: fitted to 168 measurements.
 const (
 	scatterStep         = 155  // whatever the size
@@ -271,6 +282,32 @@ func (f mma) polled(products, bytes float64) float64 {
 		bytes += 1 << 15
 	}
 	return pollStep + float64(f.parts)*(pollPart+pollProduct*products+pollFar*far+pollSum*sums) + pollByte*bytes
+}
+
+// cycles is about what a step of all sequences takes. The ring fills up again while
+// states are exchanged. What is beyond it comes at the rate of the L2 cache, or at what
+// the copies under way let through. Products hide behind that.
+func (s streaming) cycles(p driver.Properties) float64 {
+	blocks, warps, tiles, eights := float64(s.cluster), float64(s.split), float64(s.tiles()), float64(s.eights())
+	halves, far := float64(2*s.chunks), float64(s.far+s.streamed)
+	products := halves * tiles * eights * warps / 4
+	if s.exact {
+		products *= mmaExact
+	}
+	products = pollProduct*products + pollFar*warps*far*tiles*4
+	states := float64(min(s.batch, s.samples) * s.hidden * s.weights.Bytes())
+	if s.bounded() == 0 {
+		states *= 2
+	}
+	streamed, ring := float64(s.half()*s.streamed), float64(s.half()*s.ring*s.stage)
+	rate := streamRate
+	if blocks*streamed > streamFits*float64(p.L2)/streamL2 {
+		rate = streamMemory
+	}
+	exchange := pollStep + pollPart + pollSum*warps*tiles*eights + streamCell*(eights-1) + states/streamRate
+	late := max(0, streamed-ring) / min(rate, ring/streamLatency)
+	step := max(exchange+max(products, late), (streamed+states)/rate)
+	return pollCaution * float64(ints.CeilDiv(s.batch, s.samples)) * step
 }
 
 // cycles is about what a step of all sequences takes, as measured of 192 and 256

@@ -30,6 +30,10 @@ func TestEven(t *testing.T) {
 			}
 		}
 	}
+	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNReLU} {
+		even(t, c, 37, []int{3, 121, 17}[i], knob.Params{"resident": 7, "tensor": 1, "lanes": 8 << i}, seen)
+		even(t, c, 2300, 9, nil, seen)
+	}
 	for _, v := range persistent.Variants {
 		if !seen[v.Name] {
 			t.Errorf("none is of %s", v.Name)
@@ -130,6 +134,8 @@ func (d *divided) check() {
 		d.cluster()
 	case "mma", "mma-poll", "mma-bulk":
 		d.fragments()
+	case "mma-stream":
+		d.stream()
 	case "wholerow":
 		d.rows()
 	case "backward-bulk":
@@ -245,6 +251,36 @@ func (d *divided) fragments() {
 		d.least("shared memory", d.Shared, 128+c["SLOTS"]*samples*row+sums+far+passes*each*d.States*d.Threads*4)
 		d.least("memory", int(d.Room), 256+all*(128+2*samples*row))
 	}
+}
+
+// stream checks mma_stream.cu.
+func (d *divided) stream() {
+	c := d.of
+	units, sequences, samples, split, chunks := c["UNITS"], c["SEQUENCES"], c["SAMPLES"], c["SPLIT"], c["CHUNKS"]
+	near, streamed, stage, ring := c["NEAR"], c["STREAMED"], c["STAGE"], c["RING"]
+	far, half := 2*chunks-near-streamed, (d.gates*units+15)/16*512*split
+	d.same("units of a warp", c["BAND"], units)
+	d.whole("units in pairs", units, 2)
+	d.whole("sequences in eights", samples, 8)
+	d.least("places for sequences", samples, sequences)
+	d.same("threads", d.Threads, split*32)
+	d.least("units", units*c["CLUSTER"], d.hidden)
+	d.least("bytes of columns", chunks*split*64, up(d.hidden, 16/d.size)*d.size)
+	d.least("halves in shared memory", far, 0)
+	d.least("halves that are streamed", streamed, stage)
+	d.whole("halves that are streamed", streamed, stage)
+	d.least("shared memory", d.Shared, up(8*split*ring, 128)+half*(ring*stage+far+1))
+	d.least("bytes that a barrier counts", 1<<20-1, half/split*stage)
+	image := chunks * split * sequences * 16 // words
+	room, wide := 0, 1
+	if c["BOUNDED"] > 0 {
+		room += 32 + 2*image
+	}
+	if c["BOUNDED"] != 1 {
+		room, wide = room+32+4*image, 2
+	}
+	d.same("groups", d.Together, 1)
+	d.least("memory", int(d.Room), 256+4*room+c["CLUSTER"]*(4*image*wide+half*streamed))
 }
 
 // rows checks wholerow.cu.

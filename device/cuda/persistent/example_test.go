@@ -24,3 +24,16 @@ func ExampleCandidates() {
 	// simt      3164 cycles: pushed to the blocks of a cluster, or as words through the L2 cache
 	// mma-bulk  4117 cycles: the copy engine copies all states of a turn
 }
+
+// The weights of 3,072 units in bf16 are 75 MB, more than the chip has room for.
+func ExampleCandidates_beyondTheChip() {
+	seen := map[string]bool{}
+	for _, c := range persistent.Candidates(cell.LSTM, 3072, 8, driver.Brain, nil, h200()) {
+		if v := c.Variant(); !seen[v.Name] {
+			seen[v.Name] = true
+			fmt.Printf("%-8s %5.0f cycles: %s\n", v.Name, c.Cycles(), v.Exchange)
+		}
+	}
+	// Output:
+	// mma-stream 16850 cycles: each warp polls the words that it needs in the L2 cache
+}

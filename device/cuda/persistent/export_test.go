@@ -33,7 +33,7 @@ func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, g
 	}
 	all, _ := b.overShares(list)
 	for _, t := range all {
-		out = append(out, Division{Kernel: t.variant.Name, Sizes: t.sizes, Blocks: t.blocks, Threads: t.threads, Shared: t.shared, Together: t.together, Room: launch.Alignment + room, States: states})
+		out = append(out, Division{Kernel: t.variant.Name, Sizes: t.sizes, Blocks: t.blocks, Threads: t.threads, Shared: t.shared, Together: t.together, Room: launch.Alignment + room + t.memory, States: states})
 	}
 	return out
 }

@@ -42,6 +42,9 @@ func KnobDocs(gradient bool) []knob.Knob {
 		{Name: "stack", Doc: "layers whose input is the layer before run with it, as one kernel with the weights of all (1; 3: one that copies h whole, for many sequences), or not (2); 0: where that is expected to be faster", Values: []int{0, 1, 2, 3}},
 		{Name: "functions", Doc: "sigmoids and tangents of a persistent layer: by exponentials, right to 1e-7 (1), or by the GPU's tangent, right to 2⁻¹¹ (2); 0: the latter in bf16", Values: []int{0}, Max: 2},
 		{Name: "clocks", Doc: "1 leaves the cycles of a step's phases in place of results, to measure", Values: []int{0}, Max: 1},
+		{Name: "ring", Doc: "copies of a warp that a layer has room for whose weights come from the L2 cache (resident=7); 0: chosen", Values: []int{0}, Max: 16},
+		{Name: "stage", Doc: "halves of 64 bytes of a warp's columns in such a copy; 0: chosen", Values: []int{0}, Max: 2},
+		{Name: "near", Doc: "such halves that stay in registers; 0: as many as there is room for", Values: []int{0}, Max: 64},
 		{Name: "back", Doc: "how the gradient is divided: so many places behind what is expected to be the fastest", Values: back, Max: 4096},
 	}
 }

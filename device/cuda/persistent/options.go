@@ -75,6 +75,9 @@ func (q question) option(v *Variant, form Config) device.Option {
 	o := device.Option{Variant: v.Name, Exchange: v.Exchange, Source: v.source()}
 	if !v.Feasible(q.by.Properties) {
 		o.Why = "the GPU has no clusters of blocks"
+		if v == streamVariant {
+			o.Why = "the GPU has no engine for bulk copies"
+		}
 		return o
 	}
 	if i := slices.IndexFunc(q.usual, func(t Config) bool { return t.variant == v }); i >= 0 {
@@ -138,6 +141,9 @@ func (q question) passedOver(v *Variant, t, form Config) string {
 	case v != simtVariant && q.layer.exact && q.cell.Kinked():
 		return fmt.Sprintf("halves do not hold the states of %v, which may grow; tensor=1 takes it all the same", q.cell)
 	}
+	if v == streamVariant {
+		return "all weights stay on chip by other kernels"
+	}
 	return "it fits, but others were measured to be faster at this size"
 }
 
@@ -183,6 +189,8 @@ func (q question) kind(c *Chooser, v *Variant) ([]Config, string) {
 			c.simts(l, spread, blocks, noting)
 		case wholeRowVariant:
 			c.wholeRows(l, spread, blocks, noting)
+		case streamVariant:
+			c.streams(l, len(q.cell.States), spread, blocks, noting)
 		default:
 			c.mmas(l, len(q.cell.States), spread, blocks, noting)
 		}

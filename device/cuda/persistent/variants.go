@@ -17,7 +17,7 @@ type Variant struct {
 	Strategies []int  // the values of the knob "resident" that have it
 	Multiply   string // how it forms products
 	Exchange   string // how its blocks exchange what the next step needs
-	Clusters   bool   // it takes clusters of blocks, from compute capability 9.0 on
+	Clusters   bool   // it takes clusters of blocks or the copy engine, from compute capability 9.0 on
 
 	config []string // the headers that say what it is configured by
 	files  []string // its text, in this order
@@ -32,7 +32,7 @@ const (
 // Variants are the kernels. A Chooser lists the configurations of all that are feasible
 // and fit, and takes the one with the fewest expected cycles (cost.go).
 var Variants = []*Variant{
-	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant,
+	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant, streamVariant,
 	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant,
 }
 
@@ -71,6 +71,13 @@ var (
 		Exchange: "pushed to the blocks of a cluster",
 		config:   []string{"wholerow"},
 		files:    []string{"fragments", "wholerow"}, entry: "wholerow_layer",
+	}
+	streamVariant = &Variant{
+		Name: "mma-stream", Strategies: []int{byStreaming}, Clusters: true,
+		Multiply: "tensor cores; weights beyond the chip come from the L2 cache at each step",
+		Exchange: "each warp polls the words that it needs in the L2 cache",
+		config:   []string{"mma_stream"},
+		files:    []string{"fragments", "mma_stream"}, entry: "mma_stream_layer",
 	}
 	backwardSIMTVariant = &Variant{
 		Name: "backward-simt", Backward: true, Strategies: []int{inClusters, overGrid},
@@ -123,6 +130,7 @@ var Strategies = []Strategy{
 	{Value: inBulk, Name: "mma-bulk", Doc: "groups are spread over the GPU and take turns with their sequences"},
 	{Value: byPolling, Name: "mma-poll", Doc: "groups are spread over the GPU, and each warp reads what it multiplies"},
 	{Value: inWholeRows, Name: "wholerow", Clusters: true, Doc: "groups are clusters, and each warp multiplies whole rows"},
+	{Value: byStreaming, Name: "stream", Doc: "one group over the whole GPU, with weights beyond the chip read from the L2 cache at each step"},
 }
 
 // Values of the knob "resident".
@@ -134,6 +142,7 @@ const (
 	inBulk
 	byPolling
 	inWholeRows
+	byStreaming
 )
 
 // strategy is the one of Strategies with such a value; the zero one if there is none.

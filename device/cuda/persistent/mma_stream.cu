@@ -1,0 +1,368 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_MMA_STREAM
+#include "sample/mma_stream.cuh"
+#endif
+// A layer whose weights exceed the chip, over all steps of time in one group of blocks
+// from all over the GPU. Its products are on tensor cores. A block's weights are in three
+// tiers: registers, shared memory, and memory, which in practice is the L2. What is in
+// memory passes through a ring in shared memory at each step. Weights never change, so
+// the ring just goes round: it fills up again while states are exchanged.
+//
+// The warps of a block share the columns. Each multiplies all rows of the block, gate
+// after gate, in TILES tiles of 16, by its slice of h. So a block reads each state once.
+// A half of a piece of the columns is what one product of fragments takes. Each warp has
+// a ring of its own, and asks for the next copy as soon as it has multiplied one.
+// A step:
+//
+//   wait      until the warp's slice of h has come (see mma_poll.cu for words that say
+//             by themselves whether they are new)
+//   product   what the ring holds first, then weights of all tiers in turn
+//   sum       over the warps, through shared memory, for eight sequences at a time
+//   cell      states stay in registers
+//   put       the units' new h to memory, for all blocks
+constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, STATES = Cell::STATES, INPUTS = GATES + Cell::FREE;
+constexpr int THREADS = SPLIT * 32, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 8, CHAINS = chains(TILES * EIGHTS);
+constexpr int LOCAL = THREADS / 8, ROUNDS = (UNITS + LOCAL - 1) / LOCAL;   // units at the same time, of eight sequences, and how often
+constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR;            // of a sequence's h
+constexpr int HALVES = 2 * CHUNKS, FAR = HALVES - NEAR - STREAMED, QUADS = TILES * 32; // quads of a half
+constexpr int STAGES = STREAMED / STAGE;                                   // copies of a step
+constexpr int BARRIERS = (SPLIT * RING * 8 + 127) / 128 * 128;             // bytes
+
+typedef float Sums[CHAINS][EIGHTS][TILES][4]; // of a warp's products, a lane's part
+
+// Halves that come from memory are as many as the ring holds, first, and the rest of them
+// evenly among the others.
+constexpr int FIRST = STREAMED < RING * STAGE ? STREAMED : RING * STAGE;
+__device__ constexpr int streamed_before(int half) {
+  return half <= FIRST ? half : FIRST + (half - FIRST) * (STREAMED - FIRST) / (HALVES - FIRST);
+}
+__device__ constexpr bool is_streamed(int half) { return streamed_before(half + 1) > streamed_before(half); }
+
+// multiply_half multiplies half of a piece of the columns by EIGHTS times eight sequences.
+__device__ __forceinline__ void multiply_half(Sums& sum, int half, const quad* weights, const quad* in) {
+  constexpr int LOWS = CHAINS > 1 ? 1 : 0;
+#pragma unroll
+  for (int part = 0; part < (EXACT && half % 2 == 0 ? 2 : 1); part++)
+#pragma unroll
+    for (int g = 0; g < TILES; g++)
+#pragma unroll
+      for (int n = 0; n < EIGHTS; n++)
+        if (EXACT)  // high · high and high · low, or low · high
+          mma_part(fp16(), sum[half % 2 ? CHAINS - 1 : part ? LOWS : 0][n][g], weights[g].v, in[n].v[part], in[n].v[part + 2]);
+        else
+          mma_part(W(), sum[half % CHAINS][n][g], weights[g].v, in[n].v[half % 2 * 2], in[n].v[half % 2 * 2 + 1]);
+}
+
+// What of a unit's cell is the same at all steps.
+struct Fixed {
+  float bias[GATES], constants[Cell::CONSTANTS > 0 ? Cell::CONSTANTS : 1];
+  __device__ __forceinline__ void take(const Cell& cell, int u) {
+#pragma unroll
+    for (int g = 0; g < GATES; g++) bias[g] = cell.bias(g, u);
+    cell.constants(u, constants);
+  }
+  // run adds the sums of all warps, for one of the block's units and one of eight
+  // sequences, to the inputs x, and runs the cell.
+  __device__ __forceinline__ void run(const float* x, const float* sums, int unit, int n, float* state, float* saved) const {
+    float gate[GATES];
+#pragma unroll
+    for (int g = 0; g < GATES; g++) {
+      const int row = g * UNITS + unit;
+      const float* const at = sums + row / 16 * 128 + row % 16 / 2 * 16 + n / 2 * 4 + row % 2 * 2 + n % 2; // as lanes left them
+      float z = x[g] + bias[g];
+#pragma unroll
+      for (int q = 0; q < SPLIT; q++) z += at[q * (TILES * 128)];
+      gate[g] = Cell::early(g, z);
+    }
+    Cell::rest(gate, x + GATES, constants, state, saved);
+  }
+};
+
+// A Ring brings a warp's weights from memory, copy after copy, again and again.
+struct Ring {
+  const quad* const from;  // [STAGES][STAGE][QUADS]
+  quad* const stages;      // [RING][STAGE][QUADS]
+  const shared_t bars;
+  int left, slot = 0, phase = 0; // copies that are still to be asked for; the next to be multiplied
+  bool stuck = false;
+  __device__ __forceinline__ Ring(const quad* from, quad* stages, shared_t bars, int copies, int lane) : from(from), stages(stages), bars(bars), left(copies) {
+    if (lane == 0) {
+      for (int i = 0; i < RING; i++) bar_init(bars + 8 * i, 1);
+      bar_publish();
+    }
+    __syncwarp();  // the warp has written what is copied from here on
+    for (int i = 0; i < RING && left > 0; i++, left--)
+      if (lane == 0) {
+        bar_arrive(bars + 8 * i, STAGE * QUADS * 16);
+        copy_bulk(shared_address(stages + i * STAGE * QUADS), from + i % STAGES * STAGE * QUADS, STAGE * QUADS * 16, bars + 8 * i);
+      }
+  }
+  // wait waits for the next copy and returns where it is.
+  __device__ __forceinline__ const quad* wait(unsigned* status) {
+    const shared_t bar = bars + 8 * slot;
+    if (!stuck && !__all_sync(0xffffffff, bar_try(bar, phase)) && !arrived(bar, phase)) *status = STUCK, stuck = true;
+    return stages + slot * (STAGE * QUADS);
+  }
+  // next has the place of this copy, of so many in a step, filled with that RING behind it.
+  __device__ __forceinline__ void next(int copy, int lane) {
+    __syncwarp();  // all lanes have read it
+    if (left > 0) {
+      if (lane == 0) {
+        bar_arrive(bars + 8 * slot, STAGE * QUADS * 16);
+        read_bulk(shared_address(stages + slot * (STAGE * QUADS)), from + (copy + RING) % STAGES * (STAGE * QUADS), STAGE * QUADS * 16, bars + 8 * slot);
+      }
+      left--;
+    }
+    if (++slot == RING) slot = 0, phase ^= 1;
+  }
+};
+
+template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
+  constexpr int LINES = CHUNKS * SPLIT;                       // 64 bytes of HIDDEN columns each, and what fills them up
+  constexpr bool FULL = WORDS == LINES * 16;
+  constexpr int WIDE = PHASED ? 1 : 2, IMAGE = LINES * SEQUENCES * 16 * WIDE; // words of 32 bits of a step's h
+  constexpr int MOST = EIGHTS * WIDE < 4 ? 4 / (EIGHTS * WIDE) : 1, DEEP = CHUNKS < MOST ? CHUNKS : MOST; // pieces that are read at the same time
+  constexpr int PORTIONS = (CHUNKS + DEEP - 1) / DEEP;
+  constexpr unsigned FREE_BITS = SIZE == 4 && !EXACT ? 0x40000000 : 0x40004000; // the highest of an exponent, free within ±2
+
+  DYNAMIC_SHARED(memory);
+  quad* const stages = (quad*)(memory + BARRIERS);            // [SPLIT][RING][STAGE][QUADS]
+  quad* const shared = stages + SPLIT * RING * STAGE * QUADS; // [SPLIT][FAR][QUADS]
+  float* const sums = (float*)(shared + SPLIT * FAR * QUADS); // [SPLIT][TILES][32][4], of eight sequences
+  steps = keep(steps, memory);
+  const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4;
+  const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER, groups = gridDim.x / CLUSTER;
+
+  // Of each group the number of its latest exchange and two buffers of words,
+  // [LINES][SEQUENCES][16], each way its own. Behind all groups each block has the first h,
+  // as if it had been exchanged, and then the weights that pass through rings,
+  // [blocks][SPLIT][STREAMED][QUADS].
+  constexpr int ONE = 32 + 2 * LINES * SEQUENCES * 16, TWO = 32 + 4 * LINES * SEQUENCES * 16, BOTH = (BOUNDED ? ONE : 0) + (BOUNDED != 1 ? TWO : 0);
+  unsigned* const latest = control + 64 + group * (long long)BOTH + (BOUNDED && !PHASED ? ONE : 0);
+  unsigned* const words = latest + 32;
+  unsigned number = *(volatile unsigned*)latest;
+  unsigned* const initial = control + 64 + groups * (long long)BOTH + blockIdx.x * (LINES * SEQUENCES * 16ll * (BOUNDED == 1 ? 1 : 2));
+  quad* const passing = (quad*)(control + 64 + groups * (long long)BOTH + gridDim.x * (LINES * SEQUENCES * 16ll * (BOUNDED == 1 ? 1 : 2))) + (blockIdx.x * SPLIT + warp) * (long long)(STREAMED * QUADS) + lane;
+
+  quad near[NEAR > 0 ? NEAR : 1][TILES];
+  quad* const far = shared + warp * (FAR * QUADS) + lane;
+  auto fill = [&](int half, int g) { return tile_of(cell, g, rank * UNITS, ((half / 2 * SPLIT + warp) * 4 + four) * FEW, half % 2, status); };
+#pragma unroll
+  for (int half = 0; half < HALVES; half++) {
+    const int resident = half - streamed_before(half);
+    if (!is_streamed(half) && resident < NEAR)
+#pragma unroll
+      for (int g = 0; g < TILES; g++) near[resident][g] = fill(half, g);
+  }
+#pragma unroll 1
+  for (int half = 0; half < HALVES; half++) {
+    const int before = streamed_before(half), resident = half - before;
+    if (!is_streamed(half) && resident < NEAR) continue;
+    quad* const to = is_streamed(half) ? passing + before * QUADS : far + (resident - NEAR) * QUADS;
+#pragma unroll
+    for (int g = 0; g < TILES; g++) to[g * 32] = fill(half, g);
+  }
+  const int passes = (batch - group * SEQUENCES + groups * SEQUENCES - 1) / (groups * SEQUENCES);
+  Ring ring(passing - lane, stages + warp * (RING * STAGE * QUADS), shared_address(memory) + warp * RING * 8, passes * steps * STAGES, lane);
+
+  // A thread runs the cell of one sequence of each eight, and of ROUNDS units.
+  Fixed fixed[ROUNDS];
+  int unit[ROUNDS];
+#pragma unroll
+  for (int r = 0; r < ROUNDS; r++) {
+    unit[r] = rank * UNITS + min(tid / 8 + r * LOCAL, UNITS - 1);
+    fixed[r].take(cell, min(unit[r], HIDDEN - 1));
+  }
+  const long long stride = cell.stride(batch);
+  bool stuck = false;
+  Clock<CLOCKS> clock;
+  for (int begin = group * SEQUENCES; begin < batch; begin += groups * SEQUENCES) {
+    __syncthreads();
+    const int live = keep(min(SEQUENCES, batch - begin), sums); // sequences of the group
+    float state[EIGHTS][ROUNDS][STATES], x[EIGHTS][ROUNDS][INPUTS]; // x: of the step ahead
+    auto input = [&](int e, int r, int t) {
+      const Cell::Input* at = cell.input(0, min(begin + e * 8 + tid % 8, batch - 1), min(unit[r], HIDDEN - 1)) + t * stride;
+#pragma unroll
+      for (int i = 0; i < INPUTS; i++) {
+        const int g = i < GATES ? i : Cell::free(i - GATES);
+        x[e][r][i] = i >= GATES || Cell::owns(g) ? widen(at[g * HIDDEN]) : 0;
+      }
+    };
+#pragma unroll
+    for (int e = 0; e < EIGHTS; e++)
+#pragma unroll
+      for (int r = 0; r < ROUNDS; r++) {
+        cell.before(min(begin + e * 8 + tid % 8, batch - 1), min(unit[r], HIDDEN - 1), state[e][r]);
+        input(e, r, 0);
+      }
+
+    // The first h is that of the caller. Each lane leaves what it will multiply.
+#pragma unroll 1
+    for (int i = 0; i < CHUNKS * EIGHTS; i++) {
+      const int line = i / EIGHTS * SPLIT + warp, n = i % EIGHTS * 8 + row;
+      if (n >= SEQUENCES) continue;
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        const int at = min(begin + n, batch - 1), k = (line * 4 + four) * FEW + (EXACT ? j / 2 * 2 : j * PAIR);
+        float a[STATES], b[STATES];
+        cell.before(at, min(k, HIDDEN - 1), a);
+        cell.before(at, min(k + 1, HIDDEN - 1), b);
+        const float own = a[Cell::THROUGH], other = k + 1 < HIDDEN ? b[Cell::THROUGH] : 0;
+        put_one(initial + ((line * SEQUENCES + n) * 16 + four * 4 + j) * WIDE, EXACT && j % 2 ? word_of(other, own, true, status) : word_of(own, other, false, status));
+      }
+    }
+
+    quad in[2][DEEP][EIGHTS][WIDE];
+    for (int t = 0; t < steps; t++) {
+      const unsigned pattern = PHASED ? ((number + 1) / 2 % 2 ? FREE_BITS : 0) : number, next = number + 1;
+      const unsigned* const from = t == 0 ? initial : words + number % 2 * IMAGE;
+      // DEEP pieces of all sequences.
+      auto look = [&](int portion) {
+#pragma unroll
+        for (int d = 0; d < DEEP; d++)
+#pragma unroll
+          for (int e = 0; e < EIGHTS; e++)
+#pragma unroll
+            for (int k = 0; k < WIDE; k++) {
+              const int i = portion * DEEP + d, n = e * 8 + row;
+              if (i < CHUNKS && n < SEQUENCES)
+                in[portion % 2][d][e][k] = get_quad(from + (((i * SPLIT + warp) * SEQUENCES + n) * 16 + four * 4) * WIDE + k * 4);
+            }
+      };
+      auto beyond = [&](int i, int j) { return !FULL && ((i * SPLIT + warp) * 4 + four) * 4 + j >= WORDS; };
+      auto come = [&](int portion) {
+        unsigned wrong = 0;
+#pragma unroll
+        for (int d = 0; d < DEEP; d++)
+#pragma unroll
+          for (int e = 0; e < EIGHTS; e++)
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+              const int i = portion * DEEP + d;
+              if (i >= CHUNKS || beyond(i, j) || e * 8 + row >= SEQUENCES) continue;
+              const quad(&q)[WIDE] = in[portion % 2][d][e];
+              wrong |= PHASED ? (q[0].v[j] ^ pattern) & FREE_BITS : q[j / 2 % WIDE].v[j % 2 * 2 + 1] ^ pattern;
+            }
+        return __all_sync(0xffffffff, wrong == 0);
+      };
+      Sums sum;
+#pragma unroll
+      for (int i = 0; i < CHAINS * EIGHTS * TILES * 4; i++) (&sum[0][0][0][0])[i] = 0;
+      look(0);
+#pragma unroll
+      for (int p = 0; p < PORTIONS; p++) {
+        if (t > 0 && !stuck && !come(p)) {
+          const long long start = clock64();
+          do {
+            look(p);
+            if (__any_sync(0xffffffff, clock64() - start > PATIENCE)) {
+              *status = STUCK;
+              stuck = true;
+            }
+          } while (!stuck && !come(p));
+        }
+        if (p + 1 < PORTIONS) look(p + 1);  // it is likely to have come by now
+        if (p == 0) clock.mark(WAIT, __uint_as_float(in[0][0][0][0].v[0]));
+#pragma unroll
+        for (int d = 0; d < DEEP; d++) {
+          const int i = p * DEEP + d;
+          if (i >= CHUNKS) break;
+          quad b[EIGHTS];
+#pragma unroll
+          for (int e = 0; e < EIGHTS; e++)
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+              const unsigned v = in[p % 2][d][e][PHASED ? 0 : j / 2 % WIDE].v[PHASED ? j : j % 2 * 2];
+              b[e].v[j] = beyond(i, j) || e * 8 + row >= SEQUENCES ? 0 : PHASED && t > 0 ? v & ~FREE_BITS : v;
+            }
+#pragma unroll
+          for (int half = 2 * i; half < 2 * i + 2; half++) {
+            const int before = streamed_before(half), resident = half - before;
+            if (!is_streamed(half) && resident < NEAR) {
+              multiply_half(sum, half, near[resident < NEAR ? resident : 0], b);
+              continue;
+            }
+            const quad* const at = !is_streamed(half) ? far + (resident - NEAR) * QUADS : before % STAGE == 0 ? ring.wait(status) + lane : ring.stages + ring.slot * (STAGE * QUADS) + before % STAGE * QUADS + lane;
+            quad weights[TILES];
+#pragma unroll
+            for (int g = 0; g < TILES; g++) weights[g] = at[g * 32];
+            multiply_half(sum, half, weights, b);
+            if (is_streamed(half) && before % STAGE == STAGE - 1) ring.next(before / STAGE, lane);
+          }
+        }
+      }
+      clock.mark(PRODUCT, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][TILES - 1][3]);
+
+#pragma unroll
+      for (int e = 0; e < EIGHTS; e++) {
+        __syncthreads();  // all have read the sums before
+#pragma unroll
+        for (int g = 0; g < TILES; g++) {
+          float z[4];
+#pragma unroll
+          for (int i = 0; i < 4; i++) {
+            float more = 0;
+#pragma unroll
+            for (int c = 1; c < CHAINS; c++) more += sum[c][e][g][i];
+            z[i] = sum[0][e][g][i] + (EXACT ? more / LOW : more);
+          }
+          store<4>(sums + ((warp * TILES + g) * 32 + lane) * 4, z);
+        }
+        __syncthreads();
+        clock.mark(SUM);
+#pragma unroll
+        for (int r = 0; r < ROUNDS; r++) {
+          const int local = tid / 8 + r * LOCAL, at = min(local, UNITS - 1), n = e * 8 + tid % 8;
+          if (warp * 4 + r * LOCAL >= UNITS) break;  // a warp's alike
+          float saved[Cell::SAVED > 0 ? Cell::SAVED : 1];
+          fixed[r].run(x[e][r], sums, at, tid % 8, state[e][r], saved);
+          const bool mine = local < UNITS && unit[r] < HIDDEN;
+          const float fresh = mine ? state[e][r][Cell::THROUGH] : 0, other = __shfl_xor_sync(0xffffffff, fresh, 8);
+          const unsigned word = word_of(fresh, other, local % 2, status);
+          if (local % PAIR == 0 && local < UNITS && t + 1 < steps && unit[r] < WORDS * PAIR && n < SEQUENCES) {
+            const int k = unit[r] / PAIR;
+            unsigned* const to = words + next % 2 * IMAGE + ((k / 16 * SEQUENCES + n) * 16 + k % 16) * WIDE;
+            if (PHASED) put_one(to, word & ~FREE_BITS | ((next + 1) / 2 % 2 ? FREE_BITS : 0));
+            else put_word(to, __uint_as_float(word), next);
+          }
+          clock.mark(CELL);
+
+          // Nobody waits for what follows.
+          if (mine && n < live)
+#pragma unroll
+            for (int i = 0; i < Cell::RESULTS; i++) Cell::put(i, cell.place(i, batch, t * batch + begin + n, unit[r]), Cell::result(i, state[e][r], saved));
+          if (t + 1 < steps) input(e, r, t + 1);
+        }
+        clock.mark(REST);
+      }
+      if (t + 1 < steps) number = next;
+    }
+  }
+  // All blocks of the group have read the number, or there was no exchange.
+  if (rank == 0 && tid == 0 && steps > 1) *latest = number;
+  if (CLOCKS && blockIdx.x == 0 && (tid == 0 || tid == THREADS - 32)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);
+}
+
+__device__ __forceinline__ void mma_stream_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
+  if (BOUNDED == 2) {  // has a group's first h anything beyond?
+    const int group = blockIdx.x / CLUSTER, together = gridDim.x / CLUSTER * SEQUENCES;
+    DYNAMIC_SHARED(memory);
+    int* const large = (int*)memory;
+    if (threadIdx.x == 0) *large = 0;
+    __syncthreads();
+    for (int begin = group * SEQUENCES; begin < batch; begin += together)
+      for (int i = threadIdx.x; i < HIDDEN * min(SEQUENCES, batch - begin); i += blockDim.x) {
+        float state[STATES];
+        cell.before(begin + i / HIDDEN, i % HIDDEN, state);
+        if (!(state[Cell::THROUGH] >= -1 && state[Cell::THROUGH] <= 1)) *large = 1;
+      }
+    __syncthreads();
+    const bool any = *large;
+    __syncthreads();
+    if (any) return stream_layer<false>(cell, steps, batch, control, status);
+  }
+  stream_layer<BOUNDED != 0>(cell, steps, batch, control, status);
+}
+#ifdef SAMPLE_MMA_STREAM
+#include "sample/mma_stream_entry.cuh"
+#endif

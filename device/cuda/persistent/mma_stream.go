@@ -1,0 +1,152 @@
+package persistent
+
+import (
+	"fmt"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/launch"
+	"rnnbench/rnn/knob"
+)
+
+// A streaming is how mma_stream.cu divides a layer. A warp's weights are in halves of
+// pieces of 64 bytes of its columns.
+type streaming struct {
+	Layer
+	states   int // of the cell
+	cluster  int // blocks that share the units
+	units    int // of a block, an even number
+	samples  int // sequences of a group
+	split    int // warps of a block
+	chunks   int // pieces of a warp's columns
+	near     int // halves in registers
+	far      int // halves in shared memory
+	streamed int // halves that come from memory at each step
+	stage    int // halves of a copy
+	ring     int // copies of a warp that there is room for
+}
+
+func (s streaming) threads() int { return 32 * s.split }
+
+// eights is the number of eights of sequences.
+func (s streaming) eights() int { return ints.CeilDiv(s.samples, 8) }
+
+// tiles is the number of tiles of 16 rows of a block.
+func (s streaming) tiles() int { return ints.CeilDiv(s.gates*s.units, 16) }
+
+// half is the bytes of a half of all warps.
+func (s streaming) half() int { return 512 * s.tiles() * s.split }
+
+// rounds is the number of a thread's units.
+func (s streaming) rounds() int { return ints.CeilDiv(8*s.units, s.threads()) }
+
+// bounded is how the states are bounded, so that a word tells whether it is new. Halves
+// of single precision are so where the states are.
+func (s streaming) bounded() int { return s.within }
+
+// shared is what a block needs of shared memory: barriers, rings, weights and sums.
+func (s streaming) shared() int {
+	return ints.RoundUp(8*s.split*s.ring, 128) + s.half()*(s.ring*s.stage+s.far+1)
+}
+
+// memory is the bytes that blocks have in memory for themselves: weights, and the first
+// states as words.
+func (s streaming) memory() int64 {
+	states := 64 * s.chunks * s.split * s.samples
+	if s.bounded() != 1 {
+		states *= 2
+	}
+	return int64(s.cluster)*int64(s.half()*s.streamed+states) + launch.Alignment
+}
+
+// overhead is about how many registers a thread needs besides its weights.
+func (s streaming) overhead() int {
+	sums := 4 * s.tiles() * s.eights()
+	if s.exact { // high and low ones
+		sums *= 2
+	}
+	values := s.eights() * s.rounds()
+	words := 32 // of states that are being read
+	if s.bounded() != 1 {
+		words += 16
+	}
+	return 43 + sums + max(words, 8*s.eights()) + 4*s.tiles() + values*(s.gates+s.states) + s.rounds()*(s.gates+2) + 16*(s.rounds()-1)
+}
+
+// shaped fills in how s, of so many blocks at most, divides the units, or says why it
+// does not fit.
+func (s streaming) shaped(blocks, near int, p driver.Properties) (streaming, string) {
+	s.units = ints.RoundUp(ints.CeilDiv(s.hidden, blocks), 2)
+	s.cluster = ints.CeilDiv(s.hidden, s.units)
+	s.chunks = ints.CeilDiv(s.hidden*s.weights.Bytes(), 64*s.split)
+	room := maxRegisters - s.overhead()
+	if room < 0 {
+		return s, fmt.Sprintf("sums of %d rows and %d sequences take more registers than there are", s.gates*s.units, s.samples)
+	}
+	if s.near = room / (4 * s.tiles()); near > 0 {
+		s.near = near
+	}
+	s.near = min(s.near, 2*s.chunks-s.stage)
+	s.far = 0
+	space := (p.Shared - s.shared()) / s.half()
+	if space < 0 {
+		return s, fmt.Sprintf("a ring of %d copies takes %d KiB of shared memory, and there are %d", s.ring, s.shared()>>10, p.Shared>>10)
+	}
+	s.far = min(space, 2*s.chunks-s.stage-s.near)
+	s.far -= (2*s.chunks - s.near - s.far) % s.stage // whole copies
+	if s.far < 0 {
+		s.far += s.stage
+		if s.near -= s.stage; s.near < 0 || s.far > space {
+			return s, "there are too few columns"
+		}
+	}
+	s.streamed = 2*s.chunks - s.near - s.far
+	return s, ""
+}
+
+// config is how s runs.
+func (s streaming) config(p driver.Properties) Config {
+	return Config{
+		spread: true, Order: ByLane, few: true, blocks: s.cluster, samples: s.samples, threads: s.threads(), shared: s.shared(), together: 1, cycles: s.cycles(p),
+		memory: s.memory(), variant: streamVariant, sizes: codegen.Constants(
+			"SPREAD", 1, "CLUSTER", s.cluster, "UNITS", s.units, "BAND", s.units, "SEQUENCES", s.samples, "SAMPLES", 8*s.eights(),
+			"SPLIT", s.split, "CHUNKS", s.chunks, "NEAR", s.near, "STREAMED", s.streamed, "STAGE", s.stage, "RING", s.ring,
+			"EXACT", ints.FromBool(s.exact), "BOUNDED", s.bounded(),
+		),
+		Knobs: knob.Params{"resident": byStreaming, "samples": s.samples, "lanes": 4 * s.split, "tensor": 1},
+	}
+}
+
+// streams adds the configurations of one group of so many blocks whose weights come
+// from memory in part.
+func (c *Chooser) streams(l Layer, states int, spread bool, blocks int, add func(Config, string)) {
+	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 { // it has none
+		return
+	}
+	if r := c.Knobs["resident"]; !streamVariant.Feasible(c.Properties) || !spread || blocks != c.Properties.SMs || r != asExpected && r != byStreaming {
+		return
+	}
+	for _, samples := range c.samples(l.batch, 8, 16, 24, 32) {
+		for _, lanes := range c.choose("lanes", 32) {
+			for _, stage := range c.choose("stage", 1, 2) {
+				for _, ring := range c.choose("ring", 2, 3, 4, 6, 8, 12) {
+					s := streaming{Layer: l, states: states, samples: min(samples, l.batch), split: max(1, lanes/4), stage: stage, ring: ring}
+					s, no := s.shaped(blocks, c.Knobs["near"], c.Properties)
+					if no != "" {
+						add(Config{}, no)
+						continue
+					}
+					t := s.config(c.Properties)
+					t.Knobs["samples"] = c.choose("samples", t.samples)[0]
+					for _, name := range []string{"ring", "stage", "near"} {
+						if v := c.Knobs[name]; v != 0 {
+							t.Knobs[name] = v
+						}
+					}
+					add(t, "")
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package cuda_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/emulator"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// tight is a GPU with little shared memory, so that small layers exceed the chip.
+type tight struct {
+	*emulator.Driver
+	shared int
+}
+
+func (d tight) Properties() driver.Properties {
+	p := d.Driver.Properties()
+	p.Shared = d.shared
+	return p
+}
+
+// streams are layers whose weights pass through rings: of fewer copies than a step has,
+// and of more; with weights in all tiers, and without some.
+func streams(hidden int) (cases []devicetest.Case) {
+	knobs := []knob.Params{
+		{"resident": 7, "lanes": 4, "near": 1, "ring": 2},
+		{"resident": 7, "lanes": 8, "ring": 3, "near": 1},
+		{"resident": 7, "lanes": 4, "stage": 2, "ring": 1, "near": 1},
+		{"resident": 7, "lanes": 4, "ring": 5},
+	}
+	cells := []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.RNNReLU, cell.LSTMPeephole}
+	for i, batch := range []int{1, 3, 8, 17, 35} {
+		for j, c := range cells {
+			for n, precision := range []schedule.Precision{schedule.BF16, schedule.FP32, schedule.FP16, schedule.TF32} {
+				if (i+j+n)%3 == 0 {
+					continue
+				}
+				k := maps.Clone(knobs[(i+2*j+n)%len(knobs)])
+				k["tensor"] = 1
+				l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: batch, Steps: []int{5, 1, 2, 6}[(i+j)%4], Train: (i+j+n)%2 == 0, Precision: precision}
+				cases = append(cases, devicetest.Case{Layer: l, Knobs: k})
+			}
+		}
+	}
+	return cases
+}
+
+func TestStreams(t *testing.T) {
+	compiler, d := emulation(t, 8)
+	var gpus []device.Device
+	for kib := 3; kib < 40; kib += 1 + kib/4 {
+		gpus = append(gpus, cuda.New(tight{d, kib << 10}, compiler, t.TempDir()))
+	}
+	for i, c := range sample(streams(37), 17) {
+		first := slices.IndexFunc(gpus, func(d device.Device) bool { return streamed(t, d, c) })
+		if first < 0 {
+			t.Errorf("%v %v: no weights are streamed", c.Layer, c.Knobs)
+			continue
+		}
+		// The least memory has no room for weights; with more, some are there.
+		devicetest.Layers(t, gpus[min(first+i%2, len(gpus)-1)], []devicetest.Case{c})
+	}
+}
+
+// streamed reports whether a layer fits with its weights streamed.
+func streamed(t *testing.T, d device.Device, c devicetest.Case) bool {
+	t.Helper()
+	s, err := c.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := d.(device.Explainer).Explain(s, c.Knobs)
+	return err == nil && slices.ContainsFunc(e.Kernels, func(k device.Kernel) bool { return k.Variant == "mma-stream" })
+}
+
+// TestGPUStreams runs them on a GPU, and layers that exceed it.
+func TestGPUStreams(t *testing.T) {
+	d := openGPU(t, time.Minute)
+	devicetest.Layers(t, d, streams(131))
+}
