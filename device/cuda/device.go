@@ -131,6 +131,9 @@ func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if err := p.Fits(); err != nil {
+		return 0, err
+	}
 	bytes := p.Bytes()
 	if p.Knobs["graph"] != 0 {
 		bytes += graphNode * int64(len(s.Nodes))

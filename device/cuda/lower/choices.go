@@ -43,6 +43,9 @@ func (p *Plan) Choices() []device.Choice {
 // choiceOf is that of l, or of its gradient, among others.
 func choiceOf(l layer, backward bool, others []device.Option) device.Choice {
 	x := device.Choice{Count: 1, Runs: l.config.Option(backward), Others: others}
+	if l.stepwise {
+		x.Runs = device.Option{Variant: "stepwise", Exchange: "a kernel for each step", Config: "a cell and a product at each step"}
+	}
 	if l.refused != nil {
 		x.Runs.Why = "no groups of blocks fit: " + l.refused.Error()
 	}

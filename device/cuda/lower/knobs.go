@@ -71,6 +71,9 @@ func declineKnobs(p Plan) (Plan, error) {
 			if l.err != nil {
 				return p, l.err
 			}
+			if l.stepwise { // it has no knobs
+				l.config = persistent.Config{}
+			}
 			note(l.config, l.refused, "back")
 		}
 	}

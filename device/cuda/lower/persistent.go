@@ -1,8 +1,12 @@
 package lower
 
 import (
+	"fmt"
+
+	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/schedule"
 )
 
@@ -21,7 +25,10 @@ func (e *emitter) forwards(op schedule.Persistent) ([]launch.Command, error) {
 	case form.Grouped():
 		return []launch.Command{persistent.LaunchForward(e.Target, op, form, e.control(), e.ordered(op, form), e.plan.sides > 1)}, nil
 	}
-	return persistent.Fit(e.Target, persistent.LaunchBarrierForward(e.Target, op, e.control()))
+	if err := persistent.BarrierFits(e.Target, op); err != nil {
+		return nil, err
+	}
+	return []launch.Command{persistent.LaunchBarrierForward(e.Target, op, e.control())}, nil
 }
 
 // backwards is op by the kernel that knobs name, or the one expected to be the
@@ -31,10 +38,47 @@ func (e *emitter) backwards(op schedule.PersistentBackward) ([]launch.Command, e
 	switch form := l.config; {
 	case l.err != nil:
 		return nil, l.err
+	case l.stepwise:
+		return e.stepwise(op)
 	case form.Grouped():
 		return []launch.Command{persistent.LaunchBackward(e.Target, op, form, e.control(), e.plan.sides > 1)}, nil
 	}
-	return persistent.Fit(e.Target, persistent.LaunchBarrierBackward(e.Target, op, e.control()))
+	if err := persistent.BarrierFits(e.Target, op); err != nil {
+		return nil, err
+	}
+	return []launch.Command{persistent.LaunchBarrierBackward(e.Target, op, e.control())}, nil
+}
+
+// stepwise is op as a cell and a product at each step, for a layer whose gradient has no
+// kernel that holds its weights.
+func (e *emitter) stepwise(op schedule.PersistentBackward) ([]launch.Command, error) {
+	if why := e.Properties.NoProducts; why != "" {
+		return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrDevice, why)
+	}
+	through := op.Cell.Through
+	var all []launch.Command
+	for t := op.Steps - 1; t >= 0; t-- {
+		step := op.StepBack(t)
+		product := schedule.Gemm{A: op.Recurrent(t), B: op.R, C: op.Carry[through], Accumulate: op.Cell.DirectPrev(through)}
+		all = append(all, pointwise.Cell(e.Target, op.Cell.Name+"_backward", op.Cell.Backward, step.Vector, step.Next[0]),
+			launch.Command{Product: gemm.Product(e.Target, product)})
+	}
+	return all, nil
+}
+
+// Fits declines what no kernel holds, before anything is launched or allocated.
+func (p *Plan) Fits() error {
+	t := p.target(0)
+	i := -1
+	for op := range p.schedule.Operations() {
+		i++
+		if l, chosen := p.layers[i]; chosen && l.err == nil && !l.stepwise && !l.config.Grouped() {
+			if err := persistent.BarrierFits(t, op); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // ordered reports whether op's weights are all packed as t takes them.

@@ -97,16 +97,18 @@ func stackLayers(p Plan) (out Plan, err error) {
 
 // A layer is the kernel of a persistent layer or of its gradient.
 type layer struct {
-	config  persistent.Config
-	refused error // why it is in no groups of blocks, though no knob says so
-	err     error // why there is none
+	config   persistent.Config
+	stepwise bool  // no kernel holds the weights of a gradient: it is a cell and a product at each step
+	refused  error // why it is in no groups of blocks, though no knob says so
+	err      error // why there is none
 }
 
 // chooseLayers chooses the kernels of persistent layers that are in no stack.
 func chooseLayers(p Plan) (Plan, error) {
 	p.sides, p.layers = sides(p.schedule), map[int]layer{}
 	m := &launch.Memory{Elements: p.elements}
-	c := persistent.NewChooser(launch.NewTarget(m, p.schedule.Precision, p.Knobs, p.properties), p.sides)
+	t := launch.NewTarget(m, p.schedule.Precision, p.Knobs, p.properties)
+	c := persistent.NewChooser(t, p.sides)
 	i := -1
 	for op := range p.schedule.Operations() {
 		i++
@@ -119,6 +121,7 @@ func chooseLayers(p Plan) (Plan, error) {
 			l.config, l.refused, l.err = c.Forward(op)
 		case schedule.PersistentBackward:
 			l.config, l.refused, l.err = c.Backward(op)
+			l.stepwise = l.refused != nil && persistent.BarrierFits(t, op) != nil
 		default:
 			continue
 		}

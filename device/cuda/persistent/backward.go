@@ -54,7 +54,7 @@ func (c *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err
 		all, err = free.choiceOf(of, list)
 	}
 	switch n := c.Knobs["back"]; {
-	case err != nil && c.Knobs["resident"] == asExpected:
+	case err != nil && (c.Knobs["resident"] == asExpected || c.Knobs["resident"] == byStreaming):
 		return barrierConfig(), err, nil
 	case err != nil:
 		return Config{}, nil, err

@@ -41,13 +41,31 @@ func sharedBytes(rows, length int, weights driver.Element, chunk int) int {
 	return ints.RoundUp(rows*length*weights.Bytes(), 16) + 4*rows*chunk + 16
 }
 
-// Fit declines a launch whose blocks need more shared memory than there is.
-func Fit(t *launch.Target, s launch.Command) ([]launch.Command, error) {
-	if l := s.Launch; l.Shared > t.Properties.Shared {
-		return nil, fmt.Errorf("cuda: %w: the weights of a multiprocessor's units and their products take %d KiB of shared memory, and there are %d",
-			schedule.ErrUnsupported, l.Shared>>10, t.Properties.Shared>>10)
+// BarrierFits declines op, a persistent layer or its gradient, where the kernel with a
+// barrier would need more shared memory than there is.
+func BarrierFits(t *launch.Target, op schedule.Op) error {
+	need := 0
+	switch op := op.(type) {
+	case schedule.Persistent:
+		need = forwardShared(t, op)
+	case schedule.PersistentBackward:
+		need = backwardShared(t, op)
 	}
-	return []launch.Command{s}, nil
+	if need > t.Properties.Shared {
+		return fmt.Errorf("cuda: %w: the weights of a multiprocessor's units and their products take %d KiB of shared memory, and there are %d",
+			schedule.ErrUnsupported, need>>10, t.Properties.Shared>>10)
+	}
+	return nil
+}
+
+func forwardShared(t *launch.Target, op schedule.Persistent) int {
+	units, _ := bands(t, op.Hidden())
+	return sharedBytes(units*op.Cell.Recurrent, op.Hidden(), t.Element(op.R[0]), min(op.Batch(), chunkBatch))
+}
+
+func backwardShared(t *launch.Target, op schedule.PersistentBackward) int {
+	units, _ := bands(t, op.Hidden())
+	return sharedBytes(units, op.Cell.Recurrent*op.Hidden(), t.Element(op.R), min(op.Batch(), chunkBatch))
 }
 
 // sequenceGroups are the arguments of a kernel of op. Products are none: they stay on chip.
@@ -103,7 +121,7 @@ func LaunchBarrierForward(t *launch.Target, op schedule.Persistent, control uint
 	}
 	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + head + text}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
 	s.Launch.Cooperative, s.About = true, launch.About{Variant: "barrier", Config: Config{}.Words()}
-	s.Launch.Shared = sharedBytes(units*gates, h, t.Element(op.R[0]), chunk)
+	s.Launch.Shared = forwardShared(t, op)
 	return s
 }
 
@@ -177,6 +195,6 @@ func LaunchBarrierBackward(t *launch.Target, op schedule.PersistentBackward, con
 	args = append(append(args, t.Arguments(groups)...), uint64(t.At(op.R)))
 	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + head + text}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
 	s.Launch.Cooperative, s.About = true, launch.About{Variant: "backward-barrier", Config: Config{}.Words()}
-	s.Launch.Shared = sharedBytes(units, gates*h, t.Element(op.R), chunk)
+	s.Launch.Shared = backwardShared(t, op)
 	return s
 }
