@@ -27,7 +27,7 @@ func TestExplainMachine(t *testing.T) {
 	rnnbench(t, onH200+" --impl persistent:resident=2").want(t, exitDone, []string{"runner-up mma: a group is 64 blocks", "resident=2 (grid) rules it out"}, nil)
 	rnnbench(t, onH200+" --impl persistent --passes").want(t, exitDone, []string{"elements", "matrices stored as", "layers", "mma 16×256", "nothing"}, nil)
 	rnnbench(t, "explain --machine h200 --point H=64,B=2,T=3 --impl naive,cudnnstyle,scc").want(t, exitDone, []string{"Kernels of one run", "library"}, nil)
-	rnnbench(t, "explain --machine h200 --point H=2560,B=16,T=3 --precision fp32 --impl persistent").want(t, exitDone, []string{"declined: ", "does not fit: ", "no groups of blocks fit"}, nil)
+	rnnbench(t, "explain --machine h200 --point H=8192,B=16,T=3 --precision fp32 --impl persistent").want(t, exitDone, []string{"declined: ", "does not fit: ", "no groups of blocks fit"}, nil)
 	rnnbench(t, "explain --machine h200 --point cell=gilr,H=64,B=2,T=3 --impl scan -o dump").want(t, exitDone, []string{"matrix"}, nil)
 }
 
