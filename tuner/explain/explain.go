@@ -86,6 +86,9 @@ func New(l *tuner.Layout, d device.Device, limits device.Limits) (*Explanation, 
 	e := &Explanation{Point: l.Point, Impl: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), FLOPs: l.Problem.FLOPs(), Kinds: []Kind{}, Choices: []Choice{}, Passes: []Pass{}}
 	if l.Reason != "" {
 		e.Declined = &l.Reason
+		if l.Schedule != nil && l.Code == results.ReasonResource { // the device says what does not fit
+			return e, e.choose(l, d)
+		}
 		return e, nil
 	}
 	s := l.Schedule.Summarize()
