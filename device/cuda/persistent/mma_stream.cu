@@ -25,18 +25,10 @@ constexpr int THREADS = SPLIT * 32, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 
 constexpr int LOCAL = THREADS / 8, ROUNDS = (UNITS + LOCAL - 1) / LOCAL;   // units at the same time, of eight sequences, and how often
 constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR;            // of a sequence's h
 constexpr int HALVES = 2 * CHUNKS, FAR = HALVES - NEAR - STREAMED, QUADS = TILES * 32; // quads of a half
-constexpr int STAGES = STREAMED / STAGE;                                   // copies of a step
 constexpr int BARRIERS = (SPLIT * RING * 8 + 127) / 128 * 128;             // bytes
 
+typedef Tiers<HALVES, STREAMED, RING * STAGE> Tier;                         // of a warp's halves
 typedef float Sums[CHAINS][EIGHTS][TILES][4]; // of a warp's products, a lane's part
-
-// Halves that come from memory are as many as the ring holds, first, and the rest of them
-// evenly among the others.
-constexpr int FIRST = STREAMED < RING * STAGE ? STREAMED : RING * STAGE;
-__device__ constexpr int streamed_before(int half) {
-  return half <= FIRST ? half : FIRST + (half - FIRST) * (STREAMED - FIRST) / (HALVES - FIRST);
-}
-__device__ constexpr bool is_streamed(int half) { return streamed_before(half + 1) > streamed_before(half); }
 
 // multiply_half multiplies half of a piece of the columns by EIGHTS times eight sequences.
 __device__ __forceinline__ void multiply_half(Sums& sum, int half, const quad* weights, const quad* in) {
@@ -78,45 +70,6 @@ struct Fixed {
   }
 };
 
-// A Ring brings a warp's weights from memory, copy after copy, again and again.
-struct Ring {
-  const quad* const from;  // [STAGES][STAGE][QUADS]
-  quad* const stages;      // [RING][STAGE][QUADS]
-  const shared_t bars;
-  int left, slot = 0, phase = 0; // copies that are still to be asked for; the next to be multiplied
-  bool stuck = false;
-  __device__ __forceinline__ Ring(const quad* from, quad* stages, shared_t bars, int copies, int lane) : from(from), stages(stages), bars(bars), left(copies) {
-    if (lane == 0) {
-      for (int i = 0; i < RING; i++) bar_init(bars + 8 * i, 1);
-      bar_publish();
-    }
-    __syncwarp();  // the warp has written what is copied from here on
-    for (int i = 0; i < RING && left > 0; i++, left--)
-      if (lane == 0) {
-        bar_arrive(bars + 8 * i, STAGE * QUADS * 16);
-        copy_bulk(shared_address(stages + i * STAGE * QUADS), from + i % STAGES * STAGE * QUADS, STAGE * QUADS * 16, bars + 8 * i);
-      }
-  }
-  // wait waits for the next copy and returns where it is.
-  __device__ __forceinline__ const quad* wait(unsigned* status) {
-    const shared_t bar = bars + 8 * slot;
-    if (!stuck && !__all_sync(0xffffffff, bar_try(bar, phase)) && !arrived(bar, phase)) *status = STUCK, stuck = true;
-    return stages + slot * (STAGE * QUADS);
-  }
-  // next has the place of this copy, of so many in a step, filled with that RING behind it.
-  __device__ __forceinline__ void next(int copy, int lane) {
-    __syncwarp();  // all lanes have read it
-    if (left > 0) {
-      if (lane == 0) {
-        bar_arrive(bars + 8 * slot, STAGE * QUADS * 16);
-        read_bulk(shared_address(stages + slot * (STAGE * QUADS)), from + (copy + RING) % STAGES * (STAGE * QUADS), STAGE * QUADS * 16, bars + 8 * slot);
-      }
-      left--;
-    }
-    if (++slot == RING) slot = 0, phase ^= 1;
-  }
-};
-
 template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int LINES = CHUNKS * SPLIT;                       // 64 bytes of HIDDEN columns each, and what fills them up
   constexpr bool FULL = WORDS == LINES * 16;
@@ -149,21 +102,22 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   auto fill = [&](int half, int g) { return tile_of(cell, g, rank * UNITS, ((half / 2 * SPLIT + warp) * 4 + four) * FEW, half % 2, status); };
 #pragma unroll
   for (int half = 0; half < HALVES; half++) {
-    const int resident = half - streamed_before(half);
-    if (!is_streamed(half) && resident < NEAR)
+    const int resident = half - Tier::streamed_before(half);
+    if (!Tier::streamed(half) && resident < NEAR)
 #pragma unroll
       for (int g = 0; g < TILES; g++) near[resident][g] = fill(half, g);
   }
 #pragma unroll 1
   for (int half = 0; half < HALVES; half++) {
-    const int before = streamed_before(half), resident = half - before;
-    if (!is_streamed(half) && resident < NEAR) continue;
-    quad* const to = is_streamed(half) ? passing + before * QUADS : far + (resident - NEAR) * QUADS;
+    const int before = Tier::streamed_before(half), resident = half - before;
+    if (!Tier::streamed(half) && resident < NEAR) continue;
+    quad* const to = Tier::streamed(half) ? passing + before * QUADS : far + (resident - NEAR) * QUADS;
 #pragma unroll
     for (int g = 0; g < TILES; g++) to[g * 32] = fill(half, g);
   }
   const int passes = (batch - group * SEQUENCES + groups * SEQUENCES - 1) / (groups * SEQUENCES);
-  Ring ring(passing - lane, stages + warp * (RING * STAGE * QUADS), shared_address(memory) + warp * RING * 8, passes * steps * STAGES, lane);
+  Ring<STREAMED / STAGE, RING, STAGE * QUADS> ring;
+  ring.begin(passing - lane, stages + warp * (RING * STAGE * QUADS), shared_address(memory) + warp * RING * 8, passes * steps * (STREAMED / STAGE), lane);
 
   // A thread runs the cell of one sequence of each eight, and of ROUNDS units.
   Fixed fixed[ROUNDS];
@@ -277,17 +231,18 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
             }
 #pragma unroll
           for (int half = 2 * i; half < 2 * i + 2; half++) {
-            const int before = streamed_before(half), resident = half - before;
-            if (!is_streamed(half) && resident < NEAR) {
+            const int before = Tier::streamed_before(half), resident = half - before;
+            if (!Tier::streamed(half) && resident < NEAR) {
               multiply_half(sum, half, near[resident < NEAR ? resident : 0], b);
               continue;
             }
-            const quad* const at = !is_streamed(half) ? far + (resident - NEAR) * QUADS : before % STAGE == 0 ? ring.wait(status) + lane : ring.stages + ring.slot * (STAGE * QUADS) + before % STAGE * QUADS + lane;
+            const quad* at = far + (resident - NEAR) * QUADS;
+            if (Tier::streamed(half)) at = (before % STAGE == 0 ? ring.wait(status) : ring.here()) + before % STAGE * QUADS + lane;
             quad weights[TILES];
 #pragma unroll
             for (int g = 0; g < TILES; g++) weights[g] = at[g * 32];
             multiply_half(sum, half, weights, b);
-            if (is_streamed(half) && before % STAGE == STAGE - 1) ring.next(before / STAGE, lane);
+            if (Tier::streamed(half) && before % STAGE == STAGE - 1) ring.next(before / STAGE, lane);
           }
         }
       }

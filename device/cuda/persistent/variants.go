@@ -77,7 +77,7 @@ var (
 		Multiply: "tensor cores; weights beyond the chip come from the L2 cache at each step",
 		Exchange: "each warp polls the words that it needs in the L2 cache",
 		config:   []string{"mma_stream"},
-		files:    []string{"fragments", "mma_stream"}, entry: "mma_stream_layer",
+		files:    []string{"fragments", "ring", "mma_stream"}, entry: "mma_stream_layer",
 	}
 	backwardSIMTVariant = &Variant{
 		Name: "backward-simt", Backward: true, Strategies: []int{inClusters, overGrid},

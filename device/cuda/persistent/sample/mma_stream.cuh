@@ -81,3 +81,4 @@ struct Cell : Coarse {
   }
 };
 #include "../fragments.cu"
+#include "../ring.cu"

@@ -1,0 +1,66 @@
+#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
+#define SAMPLE_RING
+#include "sample/ring.cuh"
+#endif
+// A Ring brings weights of a warp from memory to shared memory, copy after copy, COPIES
+// in a round and again from the first. There is room for DEPTH of them, QUADS each.
+template <int COPIES, int DEPTH, int QUADS> struct Ring {
+  const quad* from;    // [COPIES][QUADS]
+  quad* slots;         // [DEPTH][QUADS]
+  shared_t bars;       // [DEPTH], of 8 bytes
+  int left, slot, phase; // copies that are still to be asked for; the next to be read
+  bool stuck;
+  // begin asks for the first of all copies. The warp has written what they copy.
+  __device__ __forceinline__ void begin(const quad* memory, quad* shared, shared_t barriers, int copies, int lane) {
+    from = memory, slots = shared, bars = barriers, left = copies, slot = 0, phase = 0, stuck = false;
+    if (lane == 0) {
+      for (int i = 0; i < DEPTH; i++) bar_init(bars + 8 * i, 1);
+      bar_publish();
+    }
+    __syncwarp();
+    for (int i = 0; i < DEPTH && left > 0; i++, left--)
+      if (lane == 0) {
+        bar_arrive(bars + 8 * i, QUADS * 16);
+        copy_bulk(shared_address(slots + i * QUADS), from + i % COPIES * QUADS, QUADS * 16, bars + 8 * i);
+      }
+  }
+  // here is where the copy at hand is; wait waits for it.
+  __device__ __forceinline__ const quad* here() const { return slots + slot * QUADS; }
+  __device__ __forceinline__ const quad* wait(unsigned* status) {
+    const shared_t bar = bars + 8 * slot;
+    if (!stuck && !__all_sync(0xffffffff, bar_try(bar, phase)) && !arrived(bar, phase)) *status = STUCK, stuck = true;
+    return here();
+  }
+  // next has the place of this copy, the copy-th of the round, filled with that DEPTH behind it.
+  __device__ __forceinline__ void next(int copy, int lane) {
+    __syncwarp();  // all lanes have read it
+    if (left > 0) {
+      if (lane == 0) {
+        bar_arrive(bars + 8 * slot, QUADS * 16);
+        read_bulk(shared_address(slots + slot * QUADS), from + (copy + DEPTH) % COPIES * QUADS, QUADS * 16, bars + 8 * slot);
+      }
+      left--;
+    }
+    if (++slot == DEPTH) slot = 0, phase ^= 1;
+  }
+};
+
+// A Tiers says which of ALL parts of a warp's weights come through a ring: as many as it
+// holds, first, and the rest of them evenly among the others.
+template <int ALL, int STREAMED, int HELD> struct Tiers {
+  static constexpr int FIRST = STREAMED < HELD ? STREAMED : HELD;
+  // streamed_before is how many of the first parts are streamed.
+  static __device__ constexpr int streamed_before(int part) {
+    return part <= FIRST ? part : FIRST + (part - FIRST) * (STREAMED - FIRST) / (ALL > FIRST ? ALL - FIRST : 1);
+  }
+  static __device__ constexpr bool streamed(int part) { return streamed_before(part + 1) > streamed_before(part); }
+  // resident is the n-th part that is not streamed.
+  static __device__ constexpr int resident(int n) {
+    int part = n;
+    while (STREAMED > 0 && (streamed(part) || part - streamed_before(part) < n)) part++;
+    return part;
+  }
+};
+#ifdef SAMPLE_RING
+#include "sample/ring_entry.cuh"
+#endif
