@@ -3,6 +3,7 @@ package cuda_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,13 +55,43 @@ func streams(hidden int) (cases []devicetest.Case) {
 	return cases
 }
 
-func TestStreams(t *testing.T) {
+// backwardStreams are gradients of such layers.
+func backwardStreams(hidden int) (cases []devicetest.Case) {
+	knobs := []knob.Params{
+		{"resident": 7, "cluster": 2, "ring": 2, "stage": 1, "near": 1},
+		{"resident": 7, "cluster": 4, "ring": 2, "stage": 2, "near": 1},
+		{"resident": 7, "cluster": 2, "ring": 5, "stage": 1, "samples": 8, "near": 2},
+	}
+	for i, batch := range []int{1, 9, 35} {
+		for j, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.LSTMPeephole} {
+			for n, precision := range []schedule.Precision{schedule.BF16, schedule.FP32, schedule.FP16} {
+				if (i+j+n)%3 == 0 {
+					continue
+				}
+				k := maps.Clone(knobs[(i+2*j+n)%len(knobs)])
+				if c.Recurrent == 1 { // it has few columns
+					k["stage"] = 1
+				}
+				l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: batch, Steps: []int{5, 1, 2, 6}[(i+j)%4], Backward: true, Precision: precision}
+				cases = append(cases, devicetest.Case{Layer: l, Knobs: k})
+			}
+		}
+	}
+	return cases
+}
+
+func TestStreams(t *testing.T) { emulateStreams(t, sample(streams(37), 17)) }
+
+func TestBackwardStreams(t *testing.T) { emulateStreams(t, sample(backwardStreams(70), 13)) }
+
+// emulateStreams runs cases in the least shared memory that holds them, or a little more.
+func emulateStreams(t *testing.T, cases []devicetest.Case) {
 	compiler, d := emulation(t, 8)
 	var gpus []device.Device
-	for kib := 3; kib < 40; kib += 1 + kib/4 {
+	for kib := 3; kib < 160; kib += 1 + kib/4 {
 		gpus = append(gpus, cuda.New(tight{d, kib << 10}, compiler, t.TempDir()))
 	}
-	for i, c := range sample(streams(37), 17) {
+	for i, c := range cases {
 		first := slices.IndexFunc(gpus, func(d device.Device) bool { return streamed(t, d, c) })
 		if first < 0 {
 			t.Errorf("%v %v: no weights are streamed", c.Layer, c.Knobs)
@@ -79,11 +110,11 @@ func streamed(t *testing.T, d device.Device, c devicetest.Case) bool {
 		t.Fatal(err)
 	}
 	e, err := d.(device.Explainer).Explain(s, c.Knobs)
-	return err == nil && slices.ContainsFunc(e.Kernels, func(k device.Kernel) bool { return k.Variant == "mma-stream" })
+	return err == nil && slices.ContainsFunc(e.Kernels, func(k device.Kernel) bool { return strings.HasSuffix(k.Variant, "-stream") })
 }
 
 // TestGPUStreams runs them on a GPU, and layers that exceed it.
 func TestGPUStreams(t *testing.T) {
 	d := openGPU(t, time.Minute)
-	devicetest.Layers(t, d, streams(131))
+	devicetest.Layers(t, d, slices.Concat(streams(131), backwardStreams(131)))
 }

@@ -9,7 +9,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// TestSpillsStreams: no layer whose weights exceed the chip spills registers by default.
+// TestSpillsStreams: no layer whose weights exceed the chip spills registers by default,
+// nor does its gradient.
 func TestSpillsStreams(t *testing.T) {
 	c := hopper(t)
 	for i, l := range []devicetest.Layer{
@@ -24,6 +25,11 @@ func TestSpillsStreams(t *testing.T) {
 		{Cell: cell.GRU, Hidden: 2816, Batch: 16, Precision: schedule.FP32},
 		{Cell: cell.RNNTanh, Hidden: 5000, Batch: 8, Precision: schedule.BF16},
 		{Cell: cell.RNNReLU, Hidden: 5000, Batch: 8, Precision: schedule.BF16},
+		{Cell: cell.LSTM, Hidden: 2304, Batch: 8, Backward: true, Precision: schedule.BF16},
+		{Cell: cell.LSTM, Hidden: 2304, Batch: 8, Backward: true, Precision: schedule.FP32},
+		{Cell: cell.GRU, Hidden: 3072, Batch: 32, Backward: true, Precision: schedule.FP16},
+		{Cell: cell.LSTM, Hidden: 3072, Batch: 8, Backward: true, Precision: schedule.BF16},
+		{Cell: cell.LSTM, Hidden: 2048, Batch: 32, Backward: true, Precision: schedule.FP32},
 	} {
 		if testing.Short() && i%4 != 0 {
 			continue
@@ -33,7 +39,7 @@ func TestSpillsStreams(t *testing.T) {
 			t.Parallel()
 			launches, texts := sources(t, l)
 			last := len(launches) - 1
-			for ; last >= 0 && !strings.Contains(texts[last], "mma_stream_layer(cell"); last-- {
+			for ; last >= 0 && !strings.Contains(launches[last].Name, "_stream_"); last-- {
 			}
 			if last < 0 {
 				t.Fatal("no weights are streamed")

@@ -105,7 +105,7 @@ func (p *Plan) placeBarriers(s *schedule.Schedule) {
 				p.barriers[i] = p.reserve(launch.Alignment + persistent.ExchangeBytes(op.Hidden(), op.Batch()) + p.layers[i].config.Memory())
 			}
 		case schedule.PersistentBackward:
-			p.barriers[i] = p.reserve(launch.Alignment + persistent.BackwardExchangeBytes(op.Hidden(), op.Batch(), p.properties))
+			p.barriers[i] = p.reserve(launch.Alignment + persistent.BackwardExchangeBytes(op.Hidden(), op.Batch(), p.properties) + p.layers[i].config.Memory())
 		}
 		i++
 	}

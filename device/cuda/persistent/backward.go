@@ -28,6 +28,9 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 		why = no
 	}
 	all = append(all, more...)
+	if len(all) == 0 || c.Knobs["resident"] == byStreaming {
+		all = append(all, c.backwardStreams(l, unitRegisters(of), len(carried(of)))...)
+	}
 	slices.SortStableFunc(all, cheaper)
 	return all, why
 }

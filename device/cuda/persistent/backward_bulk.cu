@@ -32,6 +32,9 @@
 // to the range of halves, each sequence's by a power of two; products of each band
 // are summed apart and scaled back.
 //
+// Weights that exceed the chip come from memory in each turn, through a ring of each warp
+// (ring.cu), which fills up again while gradients are exchanged.
+//
 // As many buffers of sums are enough as two blocks of a cluster may be turns apart:
 // one that pushes in turn i has had what the others pushed lag + 1 turns before it,
 // who then were done with what was pushed lag + 1 turns before that.
@@ -46,13 +49,17 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   constexpr int BUSY = VALUES < THREADS ? VALUES / 32 : WARPS;             // warps that have values
   constexpr int SENDERS = CLUSTER * SPLIT, PARTS = SENDERS * VALUES, RING = 4, STATES = Cell::STATES;
   constexpr int CHAINS = EXACT ? 2 : chains(HEIGHT * EIGHTS);
+  constexpr int QUADS = HEIGHT * 2 * 32, FAR = CHUNKS - RESIDENT - STREAMED; // quads of a piece; pieces in shared memory
+  typedef Tiers<CHUNKS, STREAMED, DEPTH * PORTION> Tier;
   constexpr int WIDE = GATES * BAND / PAIR, RECORD = RUNS * (WIDE + EXACT); // words of a band, and of a sequence with its scales
 
   DYNAMIC_SHARED(memory);
   unsigned char* const images = memory + 128;                              // [SLOTS][IMAGE]: scales, then [SAMPLES][ROW]
   float* const parts = (float*)(images + SLOTS * IMAGE);                   // [RING][SENDERS][VALUES]
   quad* const far = (quad*)(parts + RING * PARTS);                         // weights beyond registers
-  float* const states = (float*)(far + (CHUNKS - RESIDENT) * HEIGHT * 2 * THREADS); // [passes][EACH][STATES][THREADS]
+  quad* const passing = far + FAR * HEIGHT * 2 * THREADS;                  // [WARPS][DEPTH][PORTION][QUADS], the rings
+  quad* const barriers = passing + WARPS * DEPTH * PORTION * QUADS;          // of the rings, [WARPS][DEPTH] of 8 bytes
+  float* const states = (float*)(barriers + (WARPS * DEPTH + 1) / 2);      // [passes][EACH][STATES][THREADS]
   const shared_t base = shared_address(memory), bar = base, ring = base + 16;
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4, slice = warp % SPLIT;
   const int block = blockIdx.x % GROUP, rank = block % CLUSTER, cluster = block / CLUSTER, group = blockIdx.x / GROUP, groups = gridDim.x / GROUP;
@@ -77,14 +84,14 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   for (int first = 0; first < RESIDENT; first += STAGE) {
     const int some = min(STAGE, RESIDENT - first);
 #pragma unroll 4
-    for (int i = 0; i < some * HEIGHT * 2; i++) stage[i * THREADS] = fill(first + i / (HEIGHT * 2), i / 2 % HEIGHT, i % 2);
+    for (int i = 0; i < some * HEIGHT * 2; i++) stage[i * THREADS] = fill(Tier::resident(first + i / (HEIGHT * 2)), i / 2 % HEIGHT, i % 2);
 #pragma unroll
     for (int i = 0; i < STAGE && first + i < RESIDENT; i++)
 #pragma unroll
       for (int q = 0; q < HEIGHT * 2; q++) w[first + i][q / 2][q % 2] = stage[(i * HEIGHT * 2 + q) * THREADS];
   }
 #pragma unroll 4
-  for (int i = 0; i < (CHUNKS - RESIDENT) * HEIGHT * 2; i++) far[i * THREADS + tid] = fill(RESIDENT + i / (HEIGHT * 2), i / 2 % HEIGHT, i % 2);
+  for (int i = 0; i < FAR * HEIGHT * 2; i++) far[i * THREADS + tid] = fill(Tier::resident(RESIDENT + i / (HEIGHT * 2)), i / 2 % HEIGHT, i % 2);
   if (large) *status = large;
 
   // Of each SAMPLES sequences and each rank a counter, and two images of the gradients, of even and of odd steps.
@@ -92,6 +99,14 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   unsigned char* const memories = (unsigned char*)(counters + all * CLUSTER * 32);
   auto counter = [&](int id) { return counters + (id * CLUSTER + rank) * 32; };
   auto image = [&](int id, int step) { return memories + ((step % 2 * (long long)all + id) * CLUSTER + rank) * IMAGE; };
+  Ring<STREAMED ? STREAMED / PORTION : 1, DEPTH, PORTION * QUADS> weights;
+  if (STREAMED) {  // behind the images, [blocks][WARPS][STREAMED][QUADS]
+    quad* const mine = (quad*)(memories + 2ll * all * CLUSTER * IMAGE) + (blockIdx.x * WARPS + warp) * (long long)(STREAMED * QUADS);
+#pragma unroll 4
+    for (int i = 0; i < STREAMED * HEIGHT * 2; i++) mine[i * 32 + lane] = fill(Tier::passing(i / (HEIGHT * 2)), i / 2 % HEIGHT, i % 2);
+    if (large) *status = large;
+    weights.begin(mine, passing + warp * (DEPTH * PORTION * QUADS), shared_address(barriers) + warp * DEPTH * 8, turns * (STREAMED / PORTION), lane);
+  }
   bool stuck = false, lost = false;
   auto count = [&](int id) {
     __syncwarp();
@@ -249,13 +264,21 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
         quad in[EIGHTS];
 #pragma unroll
         for (int n = 0; n < EIGHTS; n++) in[n] = *(const quad*)(from + SCALES + (n * 8 + row) * ROW + ((slice * CHUNKS + c) * 4 + four) * 16);
-        if (c < RESIDENT) {
-          multiply<CHAINS>(sum, 2 * c, w[c < RESIDENT ? c : 0], in);
+        const int before = Tier::streamed_before(c), resident = c - before;
+        if (!Tier::streamed(c) && resident < RESIDENT) {
+          multiply<CHAINS>(sum, 2 * c, w[resident < RESIDENT ? resident : 0], in);
         } else {
           quad some[HEIGHT][2];
+          if (Tier::streamed(c)) {
+            const quad* const at = (before % PORTION == 0 ? weights.wait(status) : weights.here()) + before % PORTION * QUADS + lane;
 #pragma unroll
-          for (int q = 0; q < HEIGHT * 2; q++) some[q / 2][q % 2] = far[((c - RESIDENT) * HEIGHT * 2 + q) * THREADS + tid];
+            for (int q = 0; q < HEIGHT * 2; q++) some[q / 2][q % 2] = at[q * 32];
+          } else {
+#pragma unroll
+            for (int q = 0; q < HEIGHT * 2; q++) some[q / 2][q % 2] = far[((resident - RESIDENT) * HEIGHT * 2 + q) * THREADS + tid];
+          }
           multiply<CHAINS>(sum, 2 * c, some, in);
+          if (Tier::streamed(c) && before % PORTION == PORTION - 1) weights.next(before / PORTION, lane);
         }
         if (c % PER != PER - 1) continue;
 #pragma unroll

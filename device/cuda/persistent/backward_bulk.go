@@ -22,6 +22,10 @@ type backwardBulk struct {
 	split    int  // warps that share a tile's columns
 	chunks   int  // pieces of a warp's columns, 64 bytes each
 	resident int  // of them in registers
+	streamed int  // of them, those that come from memory in each turn
+	portion  int  // pieces of a copy
+	depth    int  // copies of a warp that there is room for; 0: no weights are streamed
+	near     int  // pieces that stay in registers then; 0: as many as there is room for
 	passes   int  // turns of a step
 	slots    int  // images of gradients that are there at the same time
 	each     int  // values of a thread
@@ -66,10 +70,16 @@ const ring = 4
 // shared is what a block needs of shared memory: barriers, images, sums that
 // come, weights beyond registers and what is carried from step to step.
 func (g backwardBulk) shared(carried int) int {
-	chunk := 4 * g.threads() * 8 * g.height
-	return 128 + max(chunk, g.slots*g.image()+ring*4*g.cluster*g.split*g.units*g.samples+
-		chunk*(g.chunks-g.resident)+4*g.threads()*g.passes*g.each*carried)
+	return 128 + max(g.chunk(), g.slots*g.image()+g.sums()+g.chunk()*(g.chunks-g.resident-g.streamed+g.depth*g.portion)+
+		ints.CeilDiv(g.warps()*g.depth, 2)*16+4*g.threads()*g.passes*g.each*carried)
 }
+
+// chunk is the bytes of a piece of all warps, and sums those of the sums that come.
+func (g backwardBulk) chunk() int { return 4 * g.threads() * 8 * g.height }
+func (g backwardBulk) sums() int  { return ring * 4 * g.cluster * g.split * g.units * g.samples }
+
+// weightBytes is the memory of streamed weights.
+func (g backwardBulk) weightBytes() int64 { return int64(g.blocks()) * int64(g.streamed*g.chunk()) }
 
 // memory is what groups leave for each other: counters, and two images for each
 // rank of a cluster.
@@ -119,10 +129,19 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 	if g.exact {
 		overhead += 2*sums + 8
 	}
+	if g.depth > 0 { // the ring's
+		overhead += 2*g.samples - 4
+	}
 	room := min(maxRegisters, registersOfSM/ints.RoundUp(g.threads(), 128)/8*8) - overhead
 	g.resident = min(g.chunks, max(0, room)/(8*g.height))
-	if g.slots = min(2, g.passes+ints.FromBool(g.words)); g.shared(carried) > p.Shared && !g.words {
+	if g.slots = min(2, g.passes+ints.FromBool(g.words)); g.depth > 0 || g.shared(carried) > p.Shared && !g.words {
 		g.slots = 1
+	}
+	if g.depth > 0 {
+		if g.chunks < g.portion {
+			return g, "there are too few columns"
+		}
+		g = g.tiered(carried, p)
 	}
 	if g.shared(carried) > p.Shared {
 		return g, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
@@ -134,17 +153,39 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 	return g, ""
 }
 
+// tiered leaves as many pieces in shared memory as there is room for. Others, whole
+// copies of them, come from memory.
+func (g backwardBulk) tiered(carried int, p driver.Properties) backwardBulk {
+	if g.slots*g.image()+g.sums() < g.chunk() { // through which registers are filled
+		g.resident = 0
+	}
+	if g.near > 0 {
+		g.resident = min(g.resident, g.near)
+	}
+	g.resident = min(g.resident, g.chunks-g.portion)
+	g.streamed = g.chunks - g.resident
+	room := max(0, p.Shared-g.shared(carried)) / g.chunk()
+	g.streamed -= min(room, g.streamed-g.portion)
+	g.streamed = ints.RoundUp(g.streamed, g.portion)
+	g.resident = min(g.resident, g.chunks-g.streamed)
+	return g
+}
+
 // config is how g runs.
 func (g backwardBulk) config(carried int, p driver.Properties) Config {
+	variant, strategy := backwardBulkVariant, inBulk
+	if g.depth > 0 {
+		variant, strategy = backwardStreamVariant, byStreaming
+	}
 	return Config{
-		spread: true, few: true, cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
-		variant: backwardBulkVariant, sizes: codegen.Constants(
+		spread: true, few: true, memory: g.weightBytes(), cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
+		variant: variant, sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTERS", g.clusters, "CLUSTER", g.cluster, "UNITS", g.units, "SAMPLES", g.samples,
 			"WARPS", g.warps(), "BAND", g.band, "HEIGHT", g.height, "SPLIT", g.split, "CHUNKS", g.chunks,
-			"RESIDENT", g.resident, "SLOTS", g.slots, "EXACT", ints.FromBool(g.exact), "WORDED", ints.FromBool(g.words),
+			"RESIDENT", g.resident, "STREAMED", g.streamed, "PORTION", max(1, g.portion), "DEPTH", g.depth, "SLOTS", g.slots, "EXACT", ints.FromBool(g.exact), "WORDED", ints.FromBool(g.words),
 			"ORDERED", 0,
 		),
-		Knobs: knob.Params{"resident": inBulk, "samples": g.samples, "tensor": 1},
+		Knobs: knob.Params{"resident": strategy, "samples": g.samples, "tensor": 1},
 	}
 }
 

@@ -284,6 +284,15 @@ func (f mma) polled(products, bytes float64) float64 {
 	return pollStep + float64(f.parts)*(pollPart+pollProduct*products+pollFar*far+pollSum*sums) + pollByte*bytes
 }
 
+// rateOfStream is the bytes a cycle that a multiprocessor takes of so many bytes, which
+// all of them read again and again.
+func rateOfStream(bytes float64, p driver.Properties) float64 {
+	if bytes > streamFits*float64(p.L2)/streamL2 {
+		return streamMemory
+	}
+	return streamRate
+}
+
 // cycles is about what a step of all sequences takes. The ring fills up again while
 // states are exchanged. What is beyond it comes at the rate of the L2 cache, or at what
 // the copies under way let through. Products hide behind that.
@@ -300,10 +309,7 @@ func (s streaming) cycles(p driver.Properties) float64 {
 		states *= 2
 	}
 	streamed, ring := float64(s.half()*s.streamed), float64(s.half()*s.ring*s.stage)
-	rate := streamRate
-	if blocks*streamed > streamFits*float64(p.L2)/streamL2 {
-		rate = streamMemory
-	}
+	rate := rateOfStream(blocks*streamed, p)
 	exchange := pollStep + pollPart + pollSum*warps*tiles*eights + streamCell*(eights-1) + states/streamRate
 	late := max(0, streamed-ring) / min(rate, ring/streamLatency)
 	step := max(exchange+max(products, late), (streamed+states)/rate)
@@ -388,6 +394,11 @@ func (g backwardBulk) cycles(p driver.Properties) float64 {
 	load := warps * (chunks*float64(g.samples)/2 + 8*far)
 	turn := max(multiply, load) + min(multiply, load)/5 + gatherSum*float64(g.each*g.cluster*g.split)
 	turn += max(0, float64(g.image()*g.blocks()*min(g.together(p), ints.CeilDiv(g.batch, g.samples)))/gatherCopyRate-gatherHidden)
+	if g.depth > 0 {
+		streamed, ring := float64(g.streamed*g.chunk()), float64(g.depth*g.portion*g.chunk())
+		rate := rateOfStream(float64(g.weightBytes()), p)
+		turn = max(turn, max(0, streamed-ring)/min(rate, ring/streamLatency), streamed/rate-gatherOne)
+	}
 	switch {
 	case g.words:
 		return gatherWordsCaution * (turn + gatherWords + gatherWord*float64(g.record()*min(g.batch, g.samples))/float64(g.threads()))

@@ -33,6 +33,7 @@ func TestEven(t *testing.T) {
 	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNReLU} {
 		even(t, c, 37, []int{3, 121, 17}[i], knob.Params{"resident": 7, "tensor": 1, "lanes": 8 << i}, seen)
 		even(t, c, 2300, 9, nil, seen)
+		even(t, c, 300, 9, knob.Params{"resident": 7, "tensor": 1}, seen)
 	}
 	for _, v := range persistent.Variants {
 		if !seen[v.Name] {
@@ -138,7 +139,7 @@ func (d *divided) check() {
 		d.stream()
 	case "wholerow":
 		d.rows()
-	case "backward-bulk":
+	case "backward-bulk", "backward-stream":
 		d.backturns()
 	case "backward-simt", "backward-mma":
 		d.back()
@@ -400,8 +401,12 @@ func (d *divided) backturns() {
 	all, groups := d.groups(samples)
 	passes := (all + groups - 1) / groups
 	chunk := height * 2 * 16 * threads
-	d.least("pieces", chunks, resident)
-	d.least("shared memory", d.Shared, 128+max(chunk, slots*image+sums+(chunks-resident)*chunk+passes*each*d.States*threads*4))
+	streamed, portion, depth := c["STREAMED"], c["PORTION"], c["DEPTH"]
+	far := chunks - resident - streamed
+	d.least("pieces", far, 0)
+	d.whole("pieces that are streamed", streamed, portion)
+	d.same("copies where some are streamed", bit(depth > 0), bit(streamed > 0))
+	d.least("shared memory", d.Shared, 128+max(chunk, slots*image+sums+(far+depth*portion)*chunk+(warps*depth+1)/2*16+passes*each*d.States*threads*4))
 	if resident > 0 && resident < chunks {
 		d.least("room where weights pass", slots*image+sums, chunk)
 	}
@@ -412,9 +417,9 @@ func (d *divided) backturns() {
 		d.same("images", slots, 2)
 		d.least("memory", int(d.Room), 256+all*cluster*up(record*samples, 2)*16)
 	} else {
-		d.least("memory", int(d.Room), 256+all*cluster*(128+2*image))
+		d.least("memory", int(d.Room), 256+all*cluster*(128+2*image)+d.Blocks*streamed*chunk)
 	}
-	d.least("bytes that a barrier counts", 1<<20-1, max(image, sums/4))
+	d.least("bytes that a barrier counts", 1<<20-1, max(image, sums/4, portion*chunk/warps))
 }
 
 func h200() driver.Properties {

@@ -75,7 +75,7 @@ func (q question) option(v *Variant, form Config) device.Option {
 	o := device.Option{Variant: v.Name, Exchange: v.Exchange, Source: v.source()}
 	if !v.Feasible(q.by.Properties) {
 		o.Why = "the GPU has no clusters of blocks"
-		if v == streamVariant {
+		if v == streamVariant || v == backwardStreamVariant {
 			o.Why = "the GPU has no engine for bulk copies"
 		}
 		return o
@@ -141,7 +141,7 @@ func (q question) passedOver(v *Variant, t, form Config) string {
 	case v != simtVariant && q.layer.exact && q.cell.Kinked():
 		return fmt.Sprintf("halves do not hold the states of %v, which may grow; tensor=1 takes it all the same", q.cell)
 	}
-	if v == streamVariant {
+	if v == streamVariant || v == backwardStreamVariant {
 		return "all weights stay on chip by other kernels"
 	}
 	return "it fits, but others were measured to be faster at this size"
@@ -171,6 +171,8 @@ func (q question) only(v *Variant, strategy int) (all []Config, why string) {
 // kind lists the configurations of the kind that v is of, as c allows them.
 func (q question) kind(c *Chooser, v *Variant) ([]Config, string) {
 	switch {
+	case v == backwardStreamVariant:
+		return c.backwardStreams(q.layer, unitRegisters(q.cell), len(carried(q.cell))), "no clusters have room for its gradients and a ring of weights"
 	case v == backwardBulkVariant:
 		return c.backwardBulks(q.layer, unitRegisters(q.cell), len(carried(q.cell)))
 	case v.Backward:

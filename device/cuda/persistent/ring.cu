@@ -54,10 +54,15 @@ template <int ALL, int STREAMED, int HELD> struct Tiers {
     return part <= FIRST ? part : FIRST + (part - FIRST) * (STREAMED - FIRST) / (ALL > FIRST ? ALL - FIRST : 1);
   }
   static __device__ constexpr bool streamed(int part) { return streamed_before(part + 1) > streamed_before(part); }
-  // resident is the n-th part that is not streamed.
+  // resident is the n-th part that is not streamed, and passing the n-th that is.
   static __device__ constexpr int resident(int n) {
     int part = n;
     while (STREAMED > 0 && (streamed(part) || part - streamed_before(part) < n)) part++;
+    return part;
+  }
+  static __device__ constexpr int passing(int n) {
+    int part = n;
+    while (!streamed(part) || streamed_before(part) < n) part++;
     return part;
   }
 };

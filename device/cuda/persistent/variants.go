@@ -33,7 +33,7 @@ const (
 // and fit, and takes the one with the fewest expected cycles (cost.go).
 var Variants = []*Variant{
 	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant, streamVariant,
-	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant,
+	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant, backwardStreamVariant,
 }
 
 var (
@@ -98,7 +98,14 @@ var (
 		Multiply: "tensor cores; each cluster gathers the gradients of all gates",
 		Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
 		config:   []string{"backward_bulk"},
-		files:    []string{"fragments", "backward_bulk"}, entry: "back_layer",
+		files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",
+	}
+	backwardStreamVariant = &Variant{
+		Name: "backward-stream", Backward: true, Strategies: []int{byStreaming}, Clusters: true,
+		Multiply: "as backward-bulk; weights beyond the chip come from the L2 cache in each turn",
+		Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
+		config:   []string{"backward_bulk"},
+		files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",
 	}
 )
 

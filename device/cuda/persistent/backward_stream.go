@@ -1,0 +1,44 @@
+package persistent
+
+import "rnnbench/device/cuda/ints"
+
+// backwardStreams lists how the gradient of a layer can run in one group of clusters
+// whose weights come from memory in part, as knobs allow.
+func (c *Chooser) backwardStreams(l Layer, registers, carried int) []Config {
+	var all []Config
+	if r := c.Knobs["resident"]; !backwardStreamVariant.Feasible(c.Properties) || c.Knobs["tensor"] == 2 || r != asExpected && r != byStreaming {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, samples := range c.samples(l.batch, 8, 16, 32) {
+		for _, cluster := range c.choose("cluster", 2, 4, 8) {
+			for _, height := range []int{1, 2} {
+				for split := 1; split <= 8; split *= 2 {
+					for _, portion := range c.choose("stage", 2, 4) {
+						for _, depth := range c.choose("ring", 2, 3, 4, 6, 8) {
+							g := backwardBulk{Layer: l, cluster: cluster, clusters: c.Properties.Together(cluster), samples: ints.RoundUp(samples, 8), height: height, split: split, portion: portion, depth: depth, near: c.Knobs["near"]}
+							if cluster < 2 || g.clusters < 2 {
+								continue
+							}
+							g, no := g.shaped(registers, carried, c.Properties)
+							if no != "" {
+								continue
+							}
+							if t := g.config(carried, c.Properties); !seen[t.sizes] {
+								seen[t.sizes] = true
+								t.Knobs["cluster"], t.Knobs["groups"] = cluster, 1
+								for _, name := range []string{"ring", "stage", "near"} {
+									if v := c.Knobs[name]; v != 0 {
+										t.Knobs[name] = v
+									}
+								}
+								all = append(all, t)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
