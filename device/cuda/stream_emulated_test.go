@@ -80,7 +80,7 @@ func backwardStreams(hidden int) (cases []devicetest.Case) {
 	return cases
 }
 
-func TestStreams(t *testing.T) { emulateStreams(t, sample(streams(37), 17)) }
+func TestStreams(t *testing.T) { emulateStreams(t, sample(streams(37), 45)) }
 
 func TestBackwardStreams(t *testing.T) { emulateStreams(t, sample(backwardStreams(70), 13)) }
 
@@ -116,5 +116,5 @@ func streamed(t *testing.T, d device.Device, c devicetest.Case) bool {
 // TestGPUStreams runs them on a GPU, and layers that exceed it.
 func TestGPUStreams(t *testing.T) {
 	d := openGPU(t, time.Minute)
-	devicetest.Layers(t, d, slices.Concat(streams(131), backwardStreams(131)))
+	devicetest.Layers(t, d, sample(slices.Concat(streams(131), backwardStreams(131)), 4))
 }

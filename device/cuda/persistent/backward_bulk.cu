@@ -49,8 +49,8 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   constexpr int BUSY = VALUES < THREADS ? VALUES / 32 : WARPS;             // warps that have values
   constexpr int SENDERS = CLUSTER * SPLIT, PARTS = SENDERS * VALUES, RING = 4, STATES = Cell::STATES;
   constexpr int CHAINS = EXACT ? 2 : chains(HEIGHT * EIGHTS);
-  constexpr int QUADS = HEIGHT * 2 * 32, FAR = CHUNKS - RESIDENT - STREAMED; // quads of a piece; pieces in shared memory
-  typedef Tiers<CHUNKS, STREAMED, DEPTH * PORTION> Tier;
+  constexpr int QUADS = HEIGHT * 2 * 32, FAR = CHUNKS - RESIDENT - PASSING; // quads of a piece; pieces in shared memory
+  typedef Tiers<CHUNKS, PASSING, DEPTH * PORTION> Tier;
   constexpr int WIDE = GATES * BAND / PAIR, RECORD = RUNS * (WIDE + EXACT); // words of a band, and of a sequence with its scales
 
   DYNAMIC_SHARED(memory);
@@ -99,13 +99,13 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   unsigned char* const memories = (unsigned char*)(counters + all * CLUSTER * 32);
   auto counter = [&](int id) { return counters + (id * CLUSTER + rank) * 32; };
   auto image = [&](int id, int step) { return memories + ((step % 2 * (long long)all + id) * CLUSTER + rank) * IMAGE; };
-  Ring<STREAMED ? STREAMED / PORTION : 1, DEPTH, PORTION * QUADS> weights;
-  if (STREAMED) {  // behind the images, [blocks][WARPS][STREAMED][QUADS]
-    quad* const mine = (quad*)(memories + 2ll * all * CLUSTER * IMAGE) + (blockIdx.x * WARPS + warp) * (long long)(STREAMED * QUADS);
+  Ring<PASSING ? PASSING / PORTION : 1, DEPTH, PORTION * QUADS> weights;
+  if (PASSING) {  // behind the images, [blocks][WARPS][PASSING][QUADS]
+    quad* const mine = (quad*)(memories + 2ll * all * CLUSTER * IMAGE) + (blockIdx.x * WARPS + warp) * (long long)(PASSING * QUADS);
 #pragma unroll 4
-    for (int i = 0; i < STREAMED * HEIGHT * 2; i++) mine[i * 32 + lane] = fill(Tier::passing(i / (HEIGHT * 2)), i / 2 % HEIGHT, i % 2);
+    for (int i = 0; i < PASSING * HEIGHT * 2; i++) mine[i * 32 + lane] = fill(Tier::passing(i / (HEIGHT * 2)), i / 2 % HEIGHT, i % 2);
     if (large) *status = large;
-    weights.begin(mine, passing + warp * (DEPTH * PORTION * QUADS), shared_address(barriers) + warp * DEPTH * 8, turns * (STREAMED / PORTION), lane);
+    weights.begin(mine, passing + warp * (DEPTH * PORTION * QUADS), shared_address(barriers) + warp * DEPTH * 8, turns * (PASSING / PORTION), lane);
   }
   bool stuck = false, lost = false;
   auto count = [&](int id) {

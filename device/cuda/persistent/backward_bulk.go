@@ -182,7 +182,7 @@ func (g backwardBulk) config(carried int, p driver.Properties) Config {
 		variant: variant, sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTERS", g.clusters, "CLUSTER", g.cluster, "UNITS", g.units, "SAMPLES", g.samples,
 			"WARPS", g.warps(), "BAND", g.band, "HEIGHT", g.height, "SPLIT", g.split, "CHUNKS", g.chunks,
-			"RESIDENT", g.resident, "STREAMED", g.streamed, "PORTION", max(1, g.portion), "DEPTH", g.depth, "SLOTS", g.slots, "EXACT", ints.FromBool(g.exact), "WORDED", ints.FromBool(g.words),
+			"RESIDENT", g.resident, "PASSING", g.streamed, "PORTION", max(1, g.portion), "DEPTH", g.depth, "SLOTS", g.slots, "EXACT", ints.FromBool(g.exact), "WORDED", ints.FromBool(g.words),
 			"ORDERED", 0,
 		),
 		Knobs: knob.Params{"resident": strategy, "samples": g.samples, "tensor": 1},

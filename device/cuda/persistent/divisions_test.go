@@ -258,7 +258,7 @@ func (d *divided) fragments() {
 func (d *divided) stream() {
 	c := d.of
 	units, sequences, samples, split, chunks := c["UNITS"], c["SEQUENCES"], c["SAMPLES"], c["SPLIT"], c["CHUNKS"]
-	near, streamed, stage, ring := c["NEAR"], c["STREAMED"], c["STAGE"], c["RING"]
+	near, streamed, stage, ring := c["NEAR"], c["PASSING"], c["STAGE"], c["RING"]
 	far, half := 2*chunks-near-streamed, (d.gates*units+15)/16*512*split
 	d.same("units of a warp", c["BAND"], units)
 	d.whole("units in pairs", units, 2)
@@ -401,7 +401,7 @@ func (d *divided) backturns() {
 	all, groups := d.groups(samples)
 	passes := (all + groups - 1) / groups
 	chunk := height * 2 * 16 * threads
-	streamed, portion, depth := c["STREAMED"], c["PORTION"], c["DEPTH"]
+	streamed, portion, depth := c["PASSING"], c["PORTION"], c["DEPTH"]
 	far := chunks - resident - streamed
 	d.least("pieces", far, 0)
 	d.whole("pieces that are streamed", streamed, portion)

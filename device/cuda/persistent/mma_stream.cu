@@ -24,10 +24,10 @@ constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, STATES = Cell::STATES,
 constexpr int THREADS = SPLIT * 32, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 8, CHAINS = chains(TILES * EIGHTS);
 constexpr int LOCAL = THREADS / 8, ROUNDS = (UNITS + LOCAL - 1) / LOCAL;   // units at the same time, of eight sequences, and how often
 constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR;            // of a sequence's h
-constexpr int HALVES = 2 * CHUNKS, FAR = HALVES - NEAR - STREAMED, QUADS = TILES * 32; // quads of a half
+constexpr int HALVES = 2 * CHUNKS, FAR = HALVES - NEAR - PASSING, QUADS = TILES * 32; // quads of a half
 constexpr int BARRIERS = (SPLIT * RING * 8 + 127) / 128 * 128;             // bytes
 
-typedef Tiers<HALVES, STREAMED, RING * STAGE> Tier;                         // of a warp's halves
+typedef Tiers<HALVES, PASSING, RING * STAGE> Tier;                         // of a warp's halves
 typedef float Sums[CHAINS][EIGHTS][TILES][4]; // of a warp's products, a lane's part
 
 // multiply_half multiplies half of a piece of the columns by EIGHTS times eight sequences.
@@ -89,13 +89,13 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   // Of each group the number of its latest exchange and two buffers of words,
   // [LINES][SEQUENCES][16], each way its own. Behind all groups each block has the first h,
   // as if it had been exchanged, and then the weights that pass through rings,
-  // [blocks][SPLIT][STREAMED][QUADS].
+  // [blocks][SPLIT][PASSING][QUADS].
   constexpr int ONE = 32 + 2 * LINES * SEQUENCES * 16, TWO = 32 + 4 * LINES * SEQUENCES * 16, BOTH = (BOUNDED ? ONE : 0) + (BOUNDED != 1 ? TWO : 0);
   unsigned* const latest = control + 64 + group * (long long)BOTH + (BOUNDED && !PHASED ? ONE : 0);
   unsigned* const words = latest + 32;
   unsigned number = *(volatile unsigned*)latest;
   unsigned* const initial = control + 64 + groups * (long long)BOTH + blockIdx.x * (LINES * SEQUENCES * 16ll * (BOUNDED == 1 ? 1 : 2));
-  quad* const passing = (quad*)(control + 64 + groups * (long long)BOTH + gridDim.x * (LINES * SEQUENCES * 16ll * (BOUNDED == 1 ? 1 : 2))) + (blockIdx.x * SPLIT + warp) * (long long)(STREAMED * QUADS) + lane;
+  quad* const passing = (quad*)(control + 64 + groups * (long long)BOTH + gridDim.x * (LINES * SEQUENCES * 16ll * (BOUNDED == 1 ? 1 : 2))) + (blockIdx.x * SPLIT + warp) * (long long)(PASSING * QUADS) + lane;
 
   quad near[NEAR > 0 ? NEAR : 1][TILES];
   quad* const far = shared + warp * (FAR * QUADS) + lane;
@@ -116,8 +116,8 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
     for (int g = 0; g < TILES; g++) to[g * 32] = fill(half, g);
   }
   const int passes = (batch - group * SEQUENCES + groups * SEQUENCES - 1) / (groups * SEQUENCES);
-  Ring<STREAMED / STAGE, RING, STAGE * QUADS> ring;
-  ring.begin(passing - lane, stages + warp * (RING * STAGE * QUADS), shared_address(memory) + warp * RING * 8, passes * steps * (STREAMED / STAGE), lane);
+  Ring<PASSING / STAGE, RING, STAGE * QUADS> ring;
+  ring.begin(passing - lane, stages + warp * (RING * STAGE * QUADS), shared_address(memory) + warp * RING * 8, passes * steps * (PASSING / STAGE), lane);
 
   // A thread runs the cell of one sequence of each eight, and of ROUNDS units.
   Fixed fixed[ROUNDS];

@@ -111,7 +111,7 @@ func (s streaming) config(p driver.Properties) Config {
 		spread: true, Order: ByLane, few: true, blocks: s.cluster, samples: s.samples, threads: s.threads(), shared: s.shared(), together: 1, cycles: s.cycles(p),
 		memory: s.memory(), variant: streamVariant, sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTER", s.cluster, "UNITS", s.units, "BAND", s.units, "SEQUENCES", s.samples, "SAMPLES", 8*s.eights(),
-			"SPLIT", s.split, "CHUNKS", s.chunks, "NEAR", s.near, "STREAMED", s.streamed, "STAGE", s.stage, "RING", s.ring,
+			"SPLIT", s.split, "CHUNKS", s.chunks, "NEAR", s.near, "PASSING", s.streamed, "STAGE", s.stage, "RING", s.ring,
 			"EXACT", ints.FromBool(s.exact), "BOUNDED", s.bounded(),
 		),
 		Knobs: knob.Params{"resident": byStreaming, "samples": s.samples, "lanes": 4 * s.split, "tensor": 1},

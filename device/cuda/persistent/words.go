@@ -99,6 +99,10 @@ var numbers = map[string]string{
 	"STREAMED": "inputs of a unit read ahead",
 	"PARTS":    "parts of the sequences that take turns",
 	"SLOTS":    "turns whose states fit",
+	"NEAR":     "halves of pieces in registers",
+	"PASSING":  "halves of pieces read from the L2 at each step",
+	"STAGE":    "halves of pieces in a copy",
+	"RING":     "copies of a warp that fit",
 }
 
 // ofGradients are those of kernels of gradients that differ.
@@ -111,6 +115,9 @@ var ofGradients = map[string]string{
 	"BAND":     "units whose gradients lie side by side",
 	"HEIGHT":   "tiles of 16 units that a warp multiplies for",
 	"SLOTS":    "turns whose gradients fit",
+	"PASSING":  "pieces read from the L2 in each turn",
+	"PORTION":  "pieces in a copy",
+	"DEPTH":    "copies of a warp that fit",
 }
 
 // saidElsewhere are the constants that Words says with the group.
