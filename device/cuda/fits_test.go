@@ -44,11 +44,11 @@ func TestMemoryDeclines(t *testing.T) {
 func TestStepwiseGradient(t *testing.T) {
 	compiler, driver := emulation(t, 2)
 	d := cuda.New(tight{driver, 1 << 10}, compiler, t.TempDir())
-	for _, l := range []devicetest.Layer{
+	for _, l := range sample([]devicetest.Layer{
 		{Cell: cell.LSTM, Hidden: 230, Batch: 3, Steps: 4, Precision: schedule.FP32},
 		{Cell: cell.GRU, Hidden: 230, Batch: 2, Steps: 3, Precision: schedule.FP32},
 		{Cell: cell.LSTM, Hidden: 330, Batch: 3, Steps: 2, Precision: schedule.BF16},
-	} {
+	}, 3) {
 		l.Backward = true
 		s, err := l.Schedule(1)
 		if err != nil {

@@ -82,7 +82,7 @@ func backwardStreams(hidden int) (cases []devicetest.Case) {
 
 func TestStreams(t *testing.T) { emulateStreams(t, sample(streams(37), 45)) }
 
-func TestBackwardStreams(t *testing.T) { emulateStreams(t, sample(backwardStreams(70), 13)) }
+func TestBackwardStreams(t *testing.T) { emulateStreams(t, sample(backwardStreams(70), 24)) }
 
 // emulateStreams runs cases in the least shared memory that holds them, or a little more.
 func emulateStreams(t *testing.T, cases []devicetest.Case) {

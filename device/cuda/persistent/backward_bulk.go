@@ -133,6 +133,9 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 		overhead += 2*g.samples - 4
 	}
 	room := min(maxRegisters, registersOfSM/ints.RoundUp(g.threads(), 128)/8*8) - overhead
+	if g.depth > 0 && room < 0 {
+		return g, fmt.Sprintf("%d sequences take more registers than there are", g.samples)
+	}
 	g.resident = min(g.chunks, max(0, room)/(8*g.height))
 	if g.slots = min(2, g.passes+ints.FromBool(g.words)); g.depth > 0 || g.shared(carried) > p.Shared && !g.words {
 		g.slots = 1

@@ -108,12 +108,19 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
       for (int g = 0; g < TILES; g++) near[resident][g] = fill(half, g);
   }
 #pragma unroll 1
-  for (int half = 0; half < HALVES; half++) {
-    const int before = Tier::streamed_before(half), resident = half - before;
-    if (!Tier::streamed(half) && resident < NEAR) continue;
-    quad* const to = Tier::streamed(half) ? passing + before * QUADS : far + (resident - NEAR) * QUADS;
+  for (int i = 0; i < CHUNKS; i++) {
+    quad some[2][TILES];  // of both halves, before any is written: reads might wait for that
 #pragma unroll
-    for (int g = 0; g < TILES; g++) to[g * 32] = fill(half, g);
+    for (int q = 0; q < 2 * TILES; q++) some[q / TILES][q % TILES] = fill(2 * i + q / TILES, q % TILES);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const int before = Tier::streamed_before(2 * i + half), resident = 2 * i + half - before;
+      const bool streamed = Tier::streamed(2 * i + half);
+      if (!streamed && resident < NEAR) continue;
+      quad* const to = streamed ? passing + before * QUADS : far + (resident - NEAR) * QUADS;
+#pragma unroll
+      for (int g = 0; g < TILES; g++) to[g * 32] = some[half][g];
+    }
   }
   const int passes = (batch - group * SEQUENCES + groups * SEQUENCES - 1) / (groups * SEQUENCES);
   Ring<PASSING / STAGE, RING, STAGE * QUADS> ring;
