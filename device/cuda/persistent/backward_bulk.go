@@ -195,7 +195,7 @@ func (g backwardBulk) config(carried int, p driver.Properties) Config {
 // backwardBulks lists how the gradient of a layer can take turns that knobs allow.
 func (c *Chooser) backwardBulks(l Layer, registers, carried int) ([]Config, string) {
 	var all []Config
-	why := c.noGroups()
+	why := noGroups(c)
 	if r := c.Knobs["resident"]; !backwardBulkVariant.Feasible(c.Properties) || c.Knobs["tensor"] == 2 || r != asExpected && r != inBulk {
 		return nil, why
 	}

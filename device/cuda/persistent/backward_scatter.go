@@ -163,7 +163,7 @@ func (s backwardScatter) together(p driver.Properties) int {
 // registers a thread needs for each unit.
 func (c *Chooser) backwardScatters(l Layer, carried int) ([]Config, string) {
 	var all []Config
-	why := c.noGroups()
+	why := noGroups(c)
 	seen := map[string]bool{}
 	for _, form := range c.scatterForms(l) {
 		c.scatterShapes(func(clusters, cluster, groups int) {

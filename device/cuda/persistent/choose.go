@@ -74,7 +74,7 @@ func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 func cheaper(x, y Config) int { return cmp.Compare(x.cycles, y.cycles) }
 
 // noGroups is why there are none where none was tried.
-func (c *Chooser) noGroups() string {
+func noGroups(c *Chooser) string {
 	if c.Properties.Capability < 90 {
 		return "the GPU has no clusters of blocks"
 	}
@@ -102,7 +102,7 @@ func (c *Chooser) layer(op schedule.Persistent) Layer {
 // overGroupSizes lists the configurations of one kind for all sizes of groups.
 func (c *Chooser) overGroupSizes(l Layer, kind func(l Layer, spread bool, blocks int, add func(Config, string))) ([]Config, string) {
 	var all []Config
-	why := c.noGroups()
+	why := noGroups(c)
 	seen := map[string]bool{}
 	clusters, spread := c.groupSizes()
 	for i, blocks := range slices.Concat(clusters, spread) {

@@ -90,7 +90,7 @@ func (q question) option(v *Variant, form Config) device.Option {
 			o.Why = why
 			continue
 		}
-		if best.variant == nil || cmp.Or(cmp.Compare(q.by.misses(all[0]), q.by.misses(best)), cheaper(all[0], best)) < 0 {
+		if best.variant == nil || cmp.Or(cmp.Compare(misses(q.by, all[0]), misses(q.by, best)), cheaper(all[0], best)) < 0 {
 			best = all[0]
 		}
 	}

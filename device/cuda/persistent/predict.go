@@ -21,6 +21,7 @@ const (
 var measured = map[string]float64{
 	"simt": 0.75, "mma": 0.79, "wholerow": 0.77, "mma-bulk": 0.7, "mma-poll": 0.86, "stack": 0.95, "stack-bulk": 1.15,
 	"backward-simt": 1.16, "backward-mma": 0.73, "backward-bulk": 0.77,
+	"mma-stream": 1.2, "backward-stream": 2.2, // of 25 and 3 layers beyond the chip
 }
 
 // unmeasured stands for variants that were not among those layers.
@@ -40,7 +41,7 @@ func seconds(variant string, cycles float64) float64 {
 // three layers.
 var fitError = map[string]float64{
 	"simt": 0.16, "mma": 0.22, "wholerow": 0.14, "mma-poll": 0.14, "mma-bulk": 0.09, "stack": 0.11, "stack-bulk": 0.14,
-	"backward-simt": 0.2,
+	"backward-simt": 0.2, "mma-stream": 0.16,
 }
 
 // Step is how long a step of all sequences is expected to take, in seconds.

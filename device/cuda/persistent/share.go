@@ -91,7 +91,7 @@ func (c *Chooser) closest(all []Config) []Config {
 	var out []Config
 	least := math.MaxInt
 	for _, t := range all {
-		misses := c.misses(t)
+		misses := misses(c, t)
 		if misses < least {
 			least, out = misses, nil
 		}
@@ -106,7 +106,7 @@ func (c *Chooser) closest(all []Config) []Config {
 var configKnobs = []string{"resident", "cluster", "groups", "samples", "tile", "lanes", "tensor"}
 
 // misses counts the knobs that ask for another configuration than t.
-func (c *Chooser) misses(t Config) int {
+func misses(c *Chooser, t Config) int {
 	n := 0
 	for _, name := range configKnobs {
 		if v := c.Knobs[name]; v != 0 && t.Knobs[name] != v {
