@@ -35,6 +35,8 @@ type Machine struct {
 	// (section 4.1).
 	Overlap bool `toml:"overlap" json:"overlap"`
 
+	GPU *GPU `toml:"gpu,omitempty" json:"gpu,omitempty"` // nil: blocks that hold a layer cannot be predicted
+
 	Levels []Level `toml:"level" json:"levels"` // from the innermost
 }
 
@@ -76,6 +78,11 @@ func (m *Machine) Check() error {
 			return bad("level %s: b, c, l, x and m must be numbers of at least 0", l.Name)
 		case l.P > 1 && l.B == 0 && l.X == 0:
 			return bad("level %s: its %d parts need b or x, the rate at which they exchange", l.Name, l.P)
+		}
+	}
+	if m.GPU != nil {
+		if why := m.GPU.check(); why != "" {
+			return bad("%s", why)
 		}
 	}
 	if last := m.Levels[len(m.Levels)-1]; last.B == 0 {

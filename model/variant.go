@@ -47,6 +47,9 @@ func Variants() []Variant {
 			for i := range m.Levels {
 				m.Levels[i].L /= 2
 			}
+			if m.GPU != nil {
+				m.GPU.Push /= 2
+			}
 		}},
 	}
 }
@@ -73,6 +76,10 @@ func LookupVariant(name string) (Variant, error) {
 func (v Variant) Of(m *Machine) *Machine {
 	changed := *m
 	changed.Levels = slices.Clone(m.Levels)
+	if m.GPU != nil {
+		gpu := *m.GPU
+		changed.GPU = &gpu
+	}
 	v.change(&changed)
 	return &changed
 }

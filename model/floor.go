@@ -1,0 +1,216 @@
+package model
+
+import "slices"
+
+// A Run is what one run of a technique asks of a machine at least.
+type Run struct {
+	FLOPs    float64 // of all products
+	Bytes    float64 // of a value that is multiplied
+	Tensor   bool    // products may run on tensor cores
+	Peak     float64 // FLOP/s of products, where that was measured and is more than the machine has; else 0
+	Moved    float64 // bytes of inputs, weights and outputs, each as often as it must be moved
+	Cold     bool    // caches are empty when the run starts
+	Chains   []Chain
+	Launches int // of kernels
+	Graph    bool
+}
+
+// A Chain is steps, each of which needs the states of the step before.
+type Chain struct {
+	Steps float64
+	Work  Work  // of a step
+	Group Group // of a GPU's blocks; zero: the workers of a processor
+}
+
+// What bounds a run.
+const (
+	BoundExchange = "exchange"
+	BoundProducts = "multiply-adds"
+	BoundMemory   = "memory"
+	BoundLaunch   = "launch"
+)
+
+// A Part is one thing that a run does at least, if it does nothing else.
+type Part struct {
+	Bound   string  // which of the words above it is
+	Memory  string  // that gives the bytes; "" for other parts
+	Count   float64 // exchanges, operations, bytes or launches
+	Each    float64 // seconds of one; 0: Rate tells
+	Rate    float64 // of them a second
+	Seconds float64
+}
+
+// A Floor is the least time of a run: the largest of its parts and its chains, as all of
+// them may overlap. The steps of a chain follow each other. A step takes at least its
+// exchange, the products of one sequence by one group, or its weights.
+type Floor struct {
+	Seconds float64
+	Bound   string
+	Chain   float64 // seconds of all chains
+	Parts   []Part  // what takes no time is left out
+	Error   float64 // relative, of the model of the machine where it was fitted; 0: not recorded
+}
+
+// Floor is the least time that r takes on m.
+func (m *Machine) Floor(r Run) (Floor, error) {
+	f := Floor{}
+	peak := max(r.Peak, m.rate(r.Bytes, r.Tensor))
+	bytes := map[string]float64{} // by memory
+	var sum link
+	count := 0.0
+	for _, c := range r.Chains {
+		x, err := m.link(c, peak)
+		if err != nil {
+			return f, err
+		}
+		count += c.Steps
+		sum.exchange += c.Steps * x.exchange
+		sum.product += c.Steps * x.product
+		sum.weights += c.Steps * x.weights
+		f.Chain += c.Steps * max(x.exchange, x.product, x.weights)
+		if x.bytes > 0 {
+			bytes[x.home] += c.Steps * x.bytes
+		}
+	}
+	f.add(Part{Bound: BoundExchange, Count: count, Each: sum.exchange / max(1, count), Seconds: sum.exchange})
+	f.add(Part{Bound: BoundProducts, Count: r.FLOPs, Rate: peak, Seconds: r.FLOPs / peak})
+	bytes[m.holds(r.Moved, r.Cold)] += r.Moved
+	for _, l := range m.Levels {
+		if b, rate := bytes[l.Name], m.all(l.Name); b > 0 && rate > 0 {
+			f.add(Part{Bound: BoundMemory, Memory: l.Name, Count: b, Rate: rate, Seconds: b / rate})
+		}
+	}
+	if m.GPU != nil {
+		each := m.GPU.Launch
+		if r.Graph {
+			each = m.GPU.Graph
+		}
+		f.add(Part{Bound: BoundLaunch, Count: float64(r.Launches), Each: each, Seconds: float64(r.Launches) * each})
+		f.Error = m.GPU.Error
+	}
+	for _, p := range f.Parts {
+		if p.Seconds > f.Seconds {
+			f.Seconds, f.Bound = p.Seconds, p.Bound
+		}
+	}
+	if f.Chain > f.Seconds {
+		f.Seconds, f.Bound = f.Chain, sum.bound()
+	}
+	return f, nil
+}
+
+// add adds a part that takes time.
+func (f *Floor) add(p Part) {
+	if p.Seconds > 0 {
+		f.Parts = append(f.Parts, p)
+	}
+}
+
+// Bytes adds up what each memory gives.
+func (f Floor) Bytes() map[string]int64 {
+	all := map[string]int64{}
+	for _, p := range f.Parts {
+		if p.Memory != "" {
+			all[p.Memory] += int64(p.Count)
+		}
+	}
+	return all
+}
+
+// A link is one step of a chain: seconds of its exchange, of the products of one sequence,
+// and of the weights that are read again, so many bytes from home.
+type link struct {
+	exchange, product, weights, bytes float64
+	home                              string
+}
+
+// bound is what takes the most time in x.
+func (x link) bound() string {
+	switch {
+	case x.weights > max(x.exchange, x.product):
+		return BoundMemory
+	case x.product > x.exchange:
+		return BoundProducts
+	}
+	return BoundExchange
+}
+
+// link is a step of c. peak is that of a processor's workers.
+func (m *Machine) link(c Chain, peak float64) (link, error) {
+	one := c.Work
+	one.Batch = 1
+	if c.Group == (Group{}) {
+		return m.linkOfWorkers(c.Work, one.FLOPs()/peak)
+	}
+	if err := c.Group.check(); err != nil {
+		return link{}, err
+	}
+	g := c.Group
+	cores := float64(m.cores())
+	turns := float64(g.turns(c.Work.Batch))
+	x := link{exchange: m.Exchange(g), product: one.FLOPs() / m.rate(one.Bytes, g.Tensor) * max(1, cores/float64(g.Blocks))}
+	near, beyond, home := m.far(c.Work.Weights() / float64(g.Blocks))
+	copies := float64(g.Blocks * g.Groups)
+	switch private := m.Levels[:m.shared()]; {
+	case beyond > 0:
+		x.home, x.bytes = home, turns*beyond*copies
+		x.weights = x.bytes / m.all(home)
+	case near > 0:
+		last := private[len(private)-1]
+		x.home, x.bytes = last.Name, turns*near*copies
+		x.weights = turns * near / last.B
+	}
+	return x, nil
+}
+
+// linkOfWorkers is a step of w by the workers of a processor. Each holds a band of units, and
+// all meet once a step. If all weights fit a worker's caches, sequences of their own need no meeting.
+func (m *Machine) linkOfWorkers(w Work, product float64) (link, error) {
+	s, err := m.Bands(w)
+	if err != nil {
+		return link{}, err
+	}
+	x := link{exchange: m.Barrier(), product: product, home: s.Home, bytes: w.Weights()}
+	apart := slices.ContainsFunc(m.Levels[:m.Private()], func(l Level) bool { return w.Weights() <= l.M })
+	if w.Batch > 1 && apart {
+		x.exchange, x.product = 0, product*float64(m.cores())
+	}
+	if rate := m.all(s.Home); rate > 0 {
+		x.weights = x.bytes / rate
+	}
+	return x, nil
+}
+
+// all is the bytes a second that all modules of a level give together; 0: no limit.
+func (m *Machine) all(level string) float64 {
+	n := 1
+	if m.GPU != nil && m.GPU.Stream > 0 && level == m.Levels[m.shared()].Name {
+		return m.GPU.Stream
+	}
+	for i := len(m.Levels) - 1; i >= 0; i-- {
+		if l := m.Levels[i]; l.Name == level {
+			return l.B * float64(n)
+		}
+		n *= m.Levels[i].P
+	}
+	return 0
+}
+
+// holds is the nearest memory of all cores that holds so many bytes.
+func (m *Machine) holds(bytes float64, cold bool) string {
+	last := len(m.Levels) - 1
+	for i := m.shared(); i < last && !cold; i++ {
+		if bytes <= m.Levels[i].M {
+			return m.Levels[i].Name
+		}
+	}
+	return m.Levels[last].Name
+}
+
+// String names p, with the memory that gives its bytes.
+func (p Part) String() string {
+	if p.Memory != "" {
+		return p.Bound + " " + p.Memory
+	}
+	return p.Bound
+}
