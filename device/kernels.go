@@ -13,11 +13,21 @@ type Kernel struct {
 	Shared    int    // bytes of shared memory per block
 	Spills    int    // bytes of local memory per thread; known if Registers are
 	Launches  int    // by one run
+	Group     Group  // zero: it keeps no weights on chip
 
 	// Seconds are what a cost model expects of one launch; 0: no model knows it.
 	// Error is by how much, relative to the measurements, the model was wrong where
 	// it was fitted; 0: not recorded.
 	Seconds, Error float64
+}
+
+// A Group is the blocks of a kernel that share one copy of a layer's weights.
+type Group struct {
+	Blocks  int  // of one layer, where a kernel runs a stack
+	Samples int  // sequences that they multiply at a time
+	Spread  bool // over the GPU, so that states travel through its L2 cache; else they are a cluster
+	Tensor  bool // they multiply on tensor cores
+	Steps   int  // that one launch takes, one after another
 }
 
 // mostKernels is how many different kernels are told apart.

@@ -181,26 +181,33 @@ func (m *Machine) linkOfWorkers(w Work, product float64) (link, error) {
 	return x, nil
 }
 
-// all is the bytes a second that all modules of a level give together; 0: no limit.
-func (m *Machine) all(level string) float64 {
+// modules is how many modules of a level there are.
+func (m *Machine) modules(level int) float64 {
 	n := 1
-	if m.GPU != nil && m.GPU.Stream > 0 && level == m.Levels[m.shared()].Name {
-		return m.GPU.Stream
+	for _, l := range m.Levels[level+1:] {
+		n *= l.P
 	}
-	for i := len(m.Levels) - 1; i >= 0; i-- {
-		if l := m.Levels[i]; l.Name == level {
-			return l.B * float64(n)
-		}
-		n *= m.Levels[i].P
-	}
-	return 0
+	return float64(n)
 }
 
-// holds is the nearest memory of all cores that holds so many bytes.
+// all is the bytes a second that all modules of a level give together; 0: no limit.
+func (m *Machine) all(level string) float64 {
+	i := slices.IndexFunc(m.Levels, func(l Level) bool { return l.Name == level })
+	if m.GPU != nil && m.GPU.Stream > 0 && i == m.shared() {
+		return m.GPU.Stream
+	}
+	return m.Levels[i].B * m.modules(i)
+}
+
+// holds is the nearest memory that can still hold so many bytes of the run before. On a GPU
+// that is none of a block's own.
 func (m *Machine) holds(bytes float64, cold bool) string {
-	last := len(m.Levels) - 1
-	for i := m.shared(); i < last && !cold; i++ {
-		if bytes <= m.Levels[i].M {
+	first, last := 0, len(m.Levels)-1
+	if m.GPU != nil {
+		first = m.shared()
+	}
+	for i := first; i < last && !cold; i++ {
+		if bytes <= m.Levels[i].M*m.modules(i) {
 			return m.Levels[i].Name
 		}
 	}

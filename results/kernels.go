@@ -17,6 +17,16 @@ type Kernel struct {
 	Shared    *int    `json:"shared_bytes"`
 	Spills    *int    `json:"spill_bytes"`
 	Launches  int     `json:"launches"` // by one run
+	Group     *Group  `json:"group"`    // null: it keeps no weights on chip, or the record is from before this key
+}
+
+// A Group is the blocks of a kernel that share one copy of a layer's weights.
+type Group struct {
+	Blocks  int  `json:"blocks"`  // of one layer, where a kernel runs a stack
+	Samples int  `json:"samples"` // sequences that they multiply at a time
+	Spread  bool `json:"spread"`  // over the GPU; else they are a cluster
+	Tensor  bool `json:"tensor"`  // they multiply on tensor cores
+	Steps   int  `json:"steps"`   // that one launch takes
 }
 
 // Predicted is what a cost model expected before anything ran.
@@ -33,11 +43,14 @@ const (
 	PartPersistent = "persistent layers"
 )
 
-// Floor is the least time that a run can take.
+// Floor is the least time that a run can take with the geometry that ran.
 type Floor struct {
-	Seconds float64          `json:"seconds"`
-	Bytes   map[string]int64 `json:"bytes"` // that must move, by the memory that gives them
-	Share   float64          `json:"share"` // of the measured median
+	Seconds float64            `json:"seconds"` // of the largest part, or of steps that follow each other
+	Bound   string             `json:"bound"`   // "exchange", "multiply-adds", "memory" or "launch": what it is the time of
+	Parts   map[string]float64 `json:"parts"`   // seconds of each part alone, such as "exchange" and "memory L2"
+	Bytes   map[string]int64   `json:"bytes"`   // that must move, by the memory that gives them
+	Share   float64            `json:"share"`   // of the measured median
+	Error   *float64           `json:"error"`   // relative, of the machine's model where it was fitted; null: not recorded
 }
 
 // A Node is the machine of several that measured the record.

@@ -121,9 +121,9 @@ func TestNewKeys(t *testing.T) {
 	rec.Schema, rec.Run = Schema, "run"
 	complete(&rec)
 	rec.Kernels = []Kernel{{Name: "k", Variant: ptr("mma"), Config: ptr("words"), Grid: &[3]int{96, 1, 1}, Block: &[3]int{256, 1, 1},
-		Cluster: ptr(16), Registers: ptr(168), Shared: ptr(44688), Spills: ptr(0), Launches: 1}, {Name: "product", Launches: 3}}
+		Cluster: ptr(16), Registers: ptr(168), Shared: ptr(44688), Spills: ptr(0), Launches: 1, Group: &Group{Blocks: 16, Samples: 8, Tensor: true, Steps: 50}}, {Name: "product", Launches: 3}}
 	rec.Predicted = &Predicted{Seconds: 1e-4, Part: PartPersistent, Model: "m", Error: ptr(0.1)}
-	rec.Floor = &Floor{Seconds: 1e-5, Bytes: map[string]int64{"L2": 7}, Share: 0.1}
+	rec.Floor = &Floor{Seconds: 1e-5, Bound: "memory", Parts: map[string]float64{"memory L2": 1e-5}, Bytes: map[string]int64{"L2": 7}, Share: 0.1, Error: ptr(0.08)}
 	rec.Node = &Node{Name: "n", Shard: ptr("3/16")}
 	rec.Energy = &Energy{Joules: 1, Watts: 300, Source: "counter"}
 	rec.Rival = &Rival{Name: "r", Version: "1"}

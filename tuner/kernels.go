@@ -19,6 +19,9 @@ func Kernels(all []device.Kernel) []results.Kernel {
 		if k.Grid != [3]int{} {
 			out[i].Grid, out[i].Block, out[i].Shared = &k.Grid, &k.Block, &k.Shared
 		}
+		if g := k.Group; g.Blocks > 0 {
+			out[i].Group = &results.Group{Blocks: g.Blocks, Samples: g.Samples, Spread: g.Spread, Tensor: g.Tensor, Steps: g.Steps}
+		}
 		if k.Registers > 0 {
 			out[i].Spills = &k.Spills
 		}

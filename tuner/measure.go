@@ -125,12 +125,17 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 	lap(&cost.Warmup)
 }
 
-// load compiles c and writes its inputs, again if its worker was killed meanwhile.
+// load compiles c and writes its inputs, again if its worker was killed meanwhile. It
+// computes the floor of what was compiled.
 func (s *Sweep) load(c *candidate) error {
 	err := c.load(s.Device)
 	if c.retry(err) {
 		c.close()
 		err = c.load(s.Device)
+	}
+	if err == nil {
+		peak, _ := Peak(s.Limits, c.record.Device, c.record.Point.Precision)
+		c.floor, err = Floor(s.Machine, c.Layout, c.prog.Kernels(), peak, s.Settings.Cache == "cold")
 	}
 	return err
 }
@@ -362,4 +367,5 @@ func (s *Sweep) summarize(c *candidate, stop string) {
 	}
 	r.Rate = &results.Rate{Flops: float64(r.Work.Flops) / stats.Median, Bytes: float64(r.Work.Bytes) / stats.Median}
 	r.Rate.SetPeak(Peak(s.Limits, r.Device, r.Point.Precision))
+	r.Floor = floorOf(c.floor, stats.Median)
 }

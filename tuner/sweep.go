@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/model"
 	"rnnbench/results"
 	"rnnbench/rnn"
 	"rnnbench/tuner/config"
@@ -26,8 +27,9 @@ type Sweep struct {
 	Device     device.Device
 	Techniques []rnn.Technique
 	Settings   config.Measure
-	Limits     device.Limits // of the device, as measured; zero: unknown
-	MaxMemory  int64         // bytes that a point may take; 0: what the device has free
+	Limits     device.Limits  // of the device, as measured; zero: unknown
+	Machine    *model.Machine // that floors are computed for; nil: unknown
+	MaxMemory  int64          // bytes that a point may take; 0: what the device has free
 
 	// Skip reports whether a record with that key exists already; nil: none do.
 	Skip func(key string) bool
@@ -187,6 +189,7 @@ type candidate struct {
 	*Layout
 	input  *rnn.Data
 	prog   device.Program
+	floor  *model.Floor // nil: unknown
 	record results.Record
 
 	limit     int64 // of memory, when it was laid out; 0: none

@@ -27,8 +27,9 @@ func (p *program) doctorCommand() *cobra.Command {
 		Short:   "Check the speed, noise and measurement problems of this machine",
 		GroupID: "manage",
 		Long: `Doctor describes the machine and measures its peak rates and its noise. It lists
-measurement problems with a remedy for each. Doctor changes nothing, takes a few seconds
-and exits with 0 even if it finds problems.
+measurement problems with a remedy for each. Doctor takes a few seconds and exits with 0
+even if it finds problems. It changes nothing but keeps what it measured of memories and
+barriers, in the user's cache folder, for the floors that records hold.
 
 --machine saves the measured rates of caches, barriers and products to a file for
 rnnbench model.`,
@@ -66,6 +67,7 @@ rnnbench model.`,
 		if err := p.measureModel(b); err != nil {
 			return err
 		}
+		b.keep()
 		if machine != "" {
 			if err := p.keepMachine(b, machine); err != nil {
 				return err

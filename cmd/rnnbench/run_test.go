@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 		known[key] = l
 		return l, err
 	}
+	machinesFolder = func() string { return "" }
 	os.Exit(m.Run())
 }
 

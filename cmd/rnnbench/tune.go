@@ -265,7 +265,7 @@ func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, er
 	}
 	b, m := t.bench, t.config.Measure
 	tune := &tuner.Tune{
-		Sweep:  tuner.Sweep{Device: b.Device, Techniques: impl.All(), Settings: m, Limits: b.limits, MaxMemory: b.maxMemory},
+		Sweep:  tuner.Sweep{Device: b.Device, Techniques: impl.All(), Settings: m, Limits: b.limits, Machine: b.known(), MaxMemory: b.maxMemory},
 		Depth:  depth,
 		Search: o,
 	}

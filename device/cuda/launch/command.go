@@ -4,6 +4,7 @@
 package launch
 
 import (
+	"rnnbench/device"
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 )
@@ -25,6 +26,7 @@ type About struct {
 	Config  string  // in words
 	Seconds float64 // that a launch is expected to take; 0: no model knows
 	Error   float64 // of that model, where it was fitted; 0: not recorded
+	Group   device.Group
 }
 
 // New is the launch of a kernel with its arguments.

@@ -37,7 +37,7 @@ func (c *Command) kernel() device.Kernel {
 	return device.Kernel{
 		Name: l.Name, Variant: c.About.Variant, Config: c.About.Config, Grid: l.Grid, Block: l.Block, Cluster: l.Cluster,
 		Registers: l.Kernel.Registers, Shared: l.Shared + l.Kernel.Static, Spills: l.Kernel.Local, Launches: 1,
-		Seconds: c.About.Seconds, Error: c.About.Error,
+		Seconds: c.About.Seconds, Error: c.About.Error, Group: c.About.Group,
 	}
 }
 

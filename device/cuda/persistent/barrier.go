@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/device"
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
@@ -120,9 +121,14 @@ func LaunchBarrierForward(t *launch.Target, op schedule.Persistent, control uint
 		args = append(args, uint64(t.At(r)))
 	}
 	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + head + text}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
-	s.Launch.Cooperative, s.About = true, launch.About{Variant: "barrier", Config: Config{}.Words()}
+	s.Launch.Cooperative, s.About = true, barrierAbout("barrier", blocks, op.Batch(), op.Steps)
 	s.Launch.Shared = forwardShared(t, op)
 	return s
+}
+
+// barrierAbout is what there is to tell of one group with a barrier.
+func barrierAbout(variant string, blocks, batch, steps int) launch.About {
+	return launch.About{Variant: variant, Config: Config{}.Words(), Group: device.Group{Blocks: blocks, Samples: batch, Spread: true, Steps: steps}}
 }
 
 // barrierCell spells a step of a cell on the sums of its gates.
@@ -194,7 +200,7 @@ func LaunchBarrierBackward(t *launch.Target, op schedule.PersistentBackward, con
 	args := []uint64{uint64(op.Steps), uint64(batch), uint64(h), uint64(units), uint64(chunk), control, t.Status()}
 	args = append(append(args, t.Arguments(groups)...), uint64(t.At(op.R)))
 	s := launch.New(&codegen.Source{Name: name, Text: GridBarrier() + head + text}, [3]int{blocks, 1, 1}, [3]int{launch.BlockSize, 1, 1}, args...)
-	s.Launch.Cooperative, s.About = true, launch.About{Variant: "backward-barrier", Config: Config{}.Words()}
+	s.Launch.Cooperative, s.About = true, barrierAbout("backward-barrier", blocks, op.Batch(), op.Steps)
 	s.Launch.Shared = backwardShared(t, op)
 	return s
 }

@@ -62,7 +62,10 @@ func (t Config) Floor() float64 {
 // about is what there is to tell of the kernel of t for so many steps. Layers that run
 // side by side share the time that the model expects, so none is told for one of them.
 func (t Config) about(steps int, beside bool) launch.About {
-	a := launch.About{Variant: t.variant.Name, Config: t.Words(), Error: fitError[t.variant.Name]}
+	a := launch.About{Variant: t.variant.Name, Config: t.Words(), Error: fitError[t.variant.Name], Group: device.Group{
+		Blocks: t.blocks, Samples: t.samples, Spread: t.spread, Steps: steps,
+		Tensor: t.variant != simtVariant && t.variant != backwardSIMTVariant,
+	}}
 	if !beside {
 		a.Seconds = startTime + float64(steps)*t.Step()
 	}
@@ -71,7 +74,10 @@ func (t Config) about(steps int, beside bool) launch.About {
 
 // about is what there is to tell of the kernel of st.
 func (st *Stack) about() launch.About {
-	return launch.About{Variant: st.Kernel(), Config: st.String(), Seconds: startTime + float64(st.Steps())*st.Step(), Error: fitError[st.Kernel()]}
+	return launch.About{
+		Variant: st.Kernel(), Config: st.String(), Seconds: startTime + float64(st.Steps())*st.Step(), Error: fitError[st.Kernel()],
+		Group: device.Group{Blocks: st.blocks, Samples: st.sequences(), Spread: true, Tensor: true, Steps: st.Steps()},
+	}
 }
 
 // Kernel is the name of the variant that runs st.

@@ -1,0 +1,131 @@
+package tuner
+
+import (
+	"rnnbench/device"
+	"rnnbench/model"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/schedule"
+)
+
+// Floor is the least time that a run of l takes on m by kernels. peak is the rate of its
+// products as measured; 0: unknown. It is nil where m is, and where nothing of l runs many steps
+// at once.
+func Floor(m *model.Machine, l *Layout, kernels []device.Kernel, peak float64, cold bool) (*model.Floor, error) {
+	persistent, scanned := sequences(l.Schedule)
+	if m == nil || persistent == 0 && scanned == 0 {
+		return nil, nil
+	}
+	p := l.Problem
+	weight, state := valueBytes(p.Precision, m.GPU != nil)
+	r := model.Run{
+		FLOPs: float64(p.FLOPs()), Bytes: weight, Tensor: p.Precision != rnn.FP32 || l.DeviceKnobs["split"] != 2, Peak: peak,
+		Moved: given(p, weight, state), Cold: cold, Graph: l.DeviceKnobs["graph"] != 0,
+	}
+	if r.Moved += scanned * state; scanned == 0 { // scans count their states
+		r.Moved += states(p, state)
+	}
+	if p.Precision == rnn.TF32 {
+		r.Peak = max(peak, m.FLOPS*m.Half/2)
+	}
+	var work model.Work
+	if persistent > 0 {
+		var err error
+		if work, err = model.Recurrent(p.Cell, p.Hidden, p.Batch, weight); err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range kernels {
+		r.Launches += k.Launches
+		if g := k.Group; g.Blocks > 0 && m.GPU != nil {
+			r.Tensor = r.Tensor || g.Tensor
+			r.Chains = append(r.Chains, model.Chain{
+				Steps: float64(k.Launches*g.Steps) * l.abreast(), Work: work,
+				Group: model.Group{Blocks: g.Blocks, Groups: max(1, k.Grid[0]/g.Blocks), Samples: g.Samples, Spread: g.Spread, Tensor: g.Tensor},
+			})
+		}
+	}
+	if persistent > 0 && m.GPU == nil {
+		r.Chains = []model.Chain{{Steps: float64(persistent) * l.abreast(), Work: work}}
+	}
+	f, err := m.Floor(r)
+	return &f, err
+}
+
+// sequences counts what of s runs many steps at once: the steps of persistent layers, and the
+// values that scans read and write.
+func sequences(s *schedule.Schedule) (persistent int, scanned float64) {
+	for _, n := range s.Nodes {
+		switch op := n.Op.(type) {
+		case schedule.Persistent:
+			persistent += op.Steps
+		case schedule.PersistentBackward:
+			persistent += op.Steps
+		case schedule.Scan, schedule.ScanBackward:
+			scanned += float64(schedule.Bytes(op)) / 4
+		}
+	}
+	return persistent, scanned
+}
+
+// abreast is the share of all layers' steps that must follow each other: layers of a wave run
+// side by side, each behind the one beneath.
+func (l *Layout) abreast() float64 {
+	if p := l.Problem; l.Schedule.Streams > 1 && p.Layers > 1 {
+		return float64(p.Frames()+p.Layers-1) / float64(p.Frames()*p.Layers)
+	}
+	return 1
+}
+
+// valueBytes is the size of a weight and of a state in memory. A processor keeps states in
+// single precision.
+func valueBytes(p rnn.Precision, gpu bool) (weight, state float64) {
+	switch {
+	case p != rnn.BF16 && p != rnn.FP16:
+		return 4, 4
+	case gpu:
+		return 2, 2
+	}
+	return 2, 4
+}
+
+// given is the bytes of weights and inputs, each once, and of the gradients of weights.
+func given(p rnn.Problem, weight, state float64) float64 {
+	weights := float64(p.Hidden) * float64(p.Output)
+	for l := range p.Layers {
+		if l > 0 || !p.OneHot { // a look-up reads few
+			weights += float64(p.Hidden) * float64(len(p.Cell.Gates)*p.FanIn(l))
+		}
+		weights += float64(p.Hidden) * float64(p.Cell.Recurrent*p.Hidden)
+	}
+	if p.Pass == rnn.Train {
+		weight += 4
+	}
+	input := state * float64(p.Input)
+	if p.OneHot {
+		input = 4
+	}
+	return weight*weights + input*float64(p.Frames())*float64(p.Batch)
+}
+
+// states is the bytes of the last layer's states, each once. Training keeps those of all layers
+// and reads the gradients of the last ones.
+func states(p rnn.Problem, state float64) float64 {
+	one := state * float64(p.Frames()) * float64(p.Batch) * float64(p.Hidden)
+	if p.Pass == rnn.Train {
+		return one * float64(p.Layers+1)
+	}
+	return one
+}
+
+// floorOf is f as records have it, of a run that took so many seconds.
+func floorOf(f *model.Floor, seconds float64) *results.Floor {
+	if f == nil || f.Seconds <= 0 || seconds <= 0 {
+		return nil
+	}
+	out := &results.Floor{Seconds: f.Seconds, Bound: f.Bound, Parts: map[string]float64{}, Bytes: f.Bytes(), Share: f.Seconds / seconds, Error: known(f.Error)}
+	for _, p := range f.Parts {
+		out.Parts[p.String()] += p.Seconds
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package tuner_test
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/impl"
+	"rnnbench/model"
+	"rnnbench/results"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner"
+	"rnnbench/tuner/grid"
+)
+
+// floorOnH200 is the floor of a technique at a point of an H200, with what is launched.
+func floorOnH200(t *testing.T, name string, p results.Point, knobs knob.Params) *model.Floor {
+	t.Helper()
+	d, err := cuda.Machine("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Load("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tuner.LayOut(d, impl.All(), p, grid.Spec{Name: name, Label: name, Knobs: knobs})
+	if err != nil || l.Reason != "" {
+		t.Fatal(err, l.Reason)
+	}
+	e, err := d.Explain(l.Schedule, l.DeviceKnobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := tuner.Floor(m, l, e.Kernels, 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// exchanges are the steps that follow each other in f.
+func exchanges(f *model.Floor) float64 {
+	for _, p := range f.Parts {
+		if p.Bound == model.BoundExchange {
+			return p.Count
+		}
+	}
+	return 0
+}
+
+// bytesOf adds up what the shared memories give.
+func bytesOf(f *model.Floor) int64 { b := f.Bytes(); return b["L2"] + b["DRAM"] }
+
+// TestFloor holds floors of schedules on an H200 to what is counted by hand.
+func TestFloor(t *testing.T) {
+	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 256, Input: 128, Batch: 4, Steps: 50, Layers: 1, Precision: "fp32"}
+	f := floorOnH200(t, "persistent", p, nil)
+	if f.Bound != model.BoundExchange || math.Abs(f.Seconds-50*0.3e-6) > 1e-12 || exchanges(f) != 50 {
+		t.Errorf("50 steps in clusters: %+v", f)
+	}
+	if want := int64(4 * (4*256*(128+256) + 4*50*(128+256))); bytesOf(f) != want {
+		t.Errorf("weights, inputs and states are %d bytes: %+v", want, f)
+	}
+	p.Precision, p.OneHot, p.Output = "bf16", true, 10
+	if f, want := floorOnH200(t, "persistent", p, nil), int64(2*(4*256*256+256*10)+4*4*50+2*4*50*256); bytesOf(f) != want {
+		t.Errorf("with a look-up they are %d bytes: %+v", want, f)
+	}
+	p.Precision, p.OneHot, p.Output = "fp32", false, 0
+	p.Pass = "train"
+	if f := floorOnH200(t, "persistent", p, nil); exchanges(f) != 100 {
+		t.Errorf("training has %v exchanges, want 50 forward and 50 back", exchanges(f))
+	}
+	p.Pass, p.Layers, p.Input = "forward", 4, 256
+	alone, wave, stack := floorOnH200(t, "persistent", p, knob.Params{"stack": 2}), floorOnH200(t, "persistent", p, knob.Params{"streams": 8}), floorOnH200(t, "persistent", p, knob.Params{"stack": 1})
+	if n := exchanges(alone); n != 200 {
+		t.Errorf("four layers have %v exchanges, want 200", n)
+	}
+	for name, f := range map[string]*model.Floor{"a wave": wave, "a stack": stack} {
+		if n := exchanges(f); math.Abs(n-53) > 1e-9 {
+			t.Errorf("%s of four layers has %v exchanges one after another, want 53", name, n)
+		}
+	}
+	scan := results.Point{Cell: "gilr", Pass: "forward", Hidden: 1024, Input: 512, Batch: 2, Steps: 4096, Layers: 1, Precision: "fp32"}
+	f = floorOnH200(t, "scan", scan, nil)
+	values := 3*1024*2*4096 + 1024*2 // gates, states, and the first states
+	if want := int64(4 * (2*1024*512 + 512*2*4096 + values)); math.Abs(float64(bytesOf(f)-want)) > 0.005*float64(want) || f.Bound != model.BoundLaunch {
+		t.Errorf("a scan moves %d bytes by %s, want about %d", bytesOf(f), f.Bound, want)
+	}
+	if f := floorOnH200(t, "scan", scan, knob.Params{"graph": 1}); f.Bound != model.BoundProducts {
+		t.Errorf("in a graph, a scan is bound by %s", f.Bound)
+	}
+	if f := floorOnH200(t, "naive", p, nil); f != nil {
+		t.Errorf("the floor of single steps is %+v", f)
+	}
+}
+
+// TestRecordFloor: a record of a processor has its floor, if the machine is known.
+func TestRecordFloor(t *testing.T) {
+	m, err := model.Load("xeon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := small()
+	p.Cell, p.Hidden = cell.GRU.Name, 64
+	run := func(m *model.Machine) results.Record {
+		recs, err := sweep(t, &tuner.Sweep{Device: open(t), Machine: m, Settings: quick()}, t.Context(), []results.Point{p}, specs(t, "persistent"))
+		if err != nil || len(recs) != 1 || recs[0].Status != results.OK {
+			t.Fatalf("records are %+v", recs)
+		}
+		return recs[0]
+	}
+	if f := run(nil).Floor; f != nil {
+		t.Errorf("on an unknown machine, the floor is %+v", f)
+	}
+	rec := run(m)
+	f := rec.Floor
+	if f == nil || f.Seconds <= 0 || math.Abs(f.Share-f.Seconds/rec.Stats.Median) > 1e-12 || f.Bound == "" || f.Error != nil || len(f.Bytes) == 0 {
+		t.Fatalf("the floor is %+v", f)
+	}
+	if largest := slices.Max(slices.Collect(maps.Values(f.Parts))); largest > f.Seconds {
+		t.Errorf("a part takes %v s, and the floor is %v s", largest, f.Seconds)
+	}
+}
