@@ -14,9 +14,7 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/results"
-	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
-	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/search"
 )
@@ -272,7 +270,7 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 			{Name: "measured / predicted", Key: "ratio", Right: true}, {Name: "limit", Key: "limit"}, {Name: "cause, if more than 25 % off", Key: "why"},
 		},
 		Notes: []string{"machine: " + here.Source,
-			"step: one time step, including the product of its small input",
+			"step: one time step, including the product of its small input; on a GPU, the model divides a layer as the kernel that ran, if the record tells",
 			"measured: mean of the faster half of the samples; ±: half-width of the interval of their median"},
 	}
 	close25, n := 0, 0
@@ -280,7 +278,8 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 	counts := map[string]int{}
 	panels := map[int]*plots.Panel{}
 	for _, p := range points(recs) {
-		s, err := predictedStep(here, p)
+		rec := find(recs, "persistent", func(q results.Point) bool { return q == p })
+		s, err := predictedStep(here, p, rec)
 		if err != nil {
 			rep.Findings = append(rep.Findings, fmt.Sprintf("%v: %v", p, err))
 			continue
@@ -299,7 +298,6 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 		}
 		x := float64(p.Hidden)
 		add(p.Cell+", predicted", true, plots.Point{X: x, Y: s.Time})
-		rec := find(recs, "persistent", func(q results.Point) bool { return q == p })
 		if rec == nil || rec.Samples == nil {
 			add(p.Cell+", measured", false, plots.Point{X: x, Missing: true})
 			continue
@@ -368,54 +366,4 @@ func withinFinding(near, n int, reasons []string, counts map[string]int) string 
 		finding += " The others: " + strings.Join(reasons, "; ") + "."
 	}
 	return finding
-}
-
-// predictedStep is the step that p measures: a band of rows for each worker, and
-// the product of the input.
-func predictedStep(m *model.Machine, p results.Point) (model.Step, error) {
-	problem, err := tuner.Problem(p)
-	if err != nil {
-		return model.Step{}, err
-	}
-	w, err := model.Recurrent(problem.Cell, p.Hidden, p.Batch, 4)
-	if err != nil {
-		return model.Step{}, err
-	}
-	s, err := m.Bands(w)
-	if err != nil {
-		return s, err
-	}
-	problem.Layers, problem.Pass = 1, rnn.Forward
-	s.Time += float64(problem.FLOPs()-problem.RecurrentFLOPs()) / float64(p.Steps) / m.FLOPS
-	return s, nil
-}
-
-// spared says which part of s alone, the longest of them, is longer than the whole
-// step was, so many seconds: that part takes less than the model has it.
-func spared(s model.Step, seconds float64) string {
-	exchange := s.Sync + s.Exchange
-	longest := max(exchange, s.Weights, s.Compute)
-	switch {
-	case seconds >= longest:
-		return unknownCause
-	case exchange == longest:
-		return "the whole step took less time than the machine file predicts for the exchange alone"
-	case s.Weights == longest:
-		return "the whole step took less time than reading the weights from " + s.Home + " alone"
-	}
-	return "the whole step took less time than the products alone at the measured rate"
-}
-
-// excuse says what the record shows of a step that is not as predicted.
-func excuse(rec *results.Record, s model.Step, ratio float64) string {
-	half, known := rec.Stats.HalfWidth()
-	switch {
-	case slices.Contains(rec.Warnings, results.WarnBimodal) || slices.Contains(rec.Warnings, results.WarnDrift):
-		return "samples drift or are bimodal"
-	case known && half > 0.1:
-		return "the interval of the median is wider than ±10 %"
-	case ratio < 1:
-		return spared(s, ratio*s.Time)
-	}
-	return unknownCause
 }

@@ -1,7 +1,6 @@
 package tuner
 
 import (
-	"rnnbench/device"
 	"rnnbench/model"
 	"rnnbench/results"
 	"rnnbench/rnn"
@@ -11,7 +10,7 @@ import (
 // Floor is the least time that a run of l takes on m by kernels. peak is the rate of its
 // products as measured; 0: unknown. It is nil where m is, and where nothing of l runs many steps
 // at once.
-func Floor(m *model.Machine, l *Layout, kernels []device.Kernel, peak float64, cold bool) (*model.Floor, error) {
+func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, cold bool) (*model.Floor, error) {
 	persistent, scanned := sequences(l.Schedule)
 	if m == nil || persistent == 0 && scanned == 0 {
 		return nil, nil
@@ -37,12 +36,9 @@ func Floor(m *model.Machine, l *Layout, kernels []device.Kernel, peak float64, c
 	}
 	for _, k := range kernels {
 		r.Launches += k.Launches
-		if g := k.Group; g.Blocks > 0 && m.GPU != nil {
+		if g, ok := GroupOf(k); ok && m.GPU != nil {
 			r.Tensor = r.Tensor || g.Tensor
-			r.Chains = append(r.Chains, model.Chain{
-				Steps: float64(k.Launches*g.Steps) * l.abreast(), Work: work,
-				Group: model.Group{Blocks: g.Blocks, Groups: max(1, k.Grid[0]/g.Blocks), Samples: g.Samples, Spread: g.Spread, Tensor: g.Tensor},
-			})
+			r.Chains = append(r.Chains, model.Chain{Steps: float64(k.Launches*k.Group.Steps) * l.abreast(), Work: work, Group: g})
 		}
 	}
 	if persistent > 0 && m.GPU == nil {
@@ -50,6 +46,16 @@ func Floor(m *model.Machine, l *Layout, kernels []device.Kernel, peak float64, c
 	}
 	f, err := m.Floor(r)
 	return &f, err
+}
+
+// GroupOf is how k divides a layer among groups of blocks; false where the record does not tell.
+func GroupOf(k results.Kernel) (model.Group, bool) {
+	if k.Group == nil || k.Grid == nil {
+		return model.Group{}, false
+	}
+	g := model.Group{Blocks: k.Group.Blocks, Samples: k.Group.Samples, Spread: k.Group.Spread, Tensor: k.Group.Tensor}
+	g.Groups = max(1, k.Grid[0]/g.Blocks)
+	return g, true
 }
 
 // sequences counts what of s runs many steps at once: the steps of persistent layers, and the

@@ -35,7 +35,7 @@ func floorOnH200(t *testing.T, name string, p results.Point, knobs knob.Params) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := tuner.Floor(m, l, e.Kernels, 0, false)
+	f, err := tuner.Floor(m, l, tuner.Kernels(e.Kernels), 0, false)
 	if err != nil {
 		t.Fatal(err)
 	}

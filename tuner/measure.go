@@ -135,7 +135,7 @@ func (s *Sweep) load(c *candidate) error {
 	}
 	if err == nil {
 		peak, _ := Peak(s.Limits, c.record.Device, c.record.Point.Precision)
-		c.floor, err = Floor(s.Machine, c.Layout, c.prog.Kernels(), peak, s.Settings.Cache == "cold")
+		c.floor, err = Floor(s.Machine, c.Layout, c.record.Kernels, peak, s.Settings.Cache == "cold")
 	}
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/rnn"
-	"rnnbench/rnn/cell"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -93,7 +92,7 @@ bandwidth of main memory, 16-bit arithmetic, half the latency.`,
 		if err != nil {
 			return err
 		}
-		found, err := predictions(m, list, points)
+		found, err := tuner.Predictions(m, list, points)
 		if err != nil {
 			return misused(cmd, err)
 		}
@@ -150,38 +149,6 @@ func variantsOf(text string) ([]model.Variant, error) {
 	return list, nil
 }
 
-// workOf is the step of a layer at a point.
-func workOf(p results.Point) (model.Work, error) {
-	bytes := 4.0 // of a weight
-	if p.Precision == rnn.BF16.String() || p.Precision == rnn.FP16.String() {
-		bytes = 2
-	}
-	return model.Recurrent(cell.Lookup(p.Cell), p.Hidden, p.Batch, bytes)
-}
-
-// predictions are what m and its variants take at the points.
-func predictions(m *model.Machine, variants []model.Variant, points []results.Point) ([]model.Prediction, error) {
-	var list []model.Prediction
-	for _, v := range variants {
-		for _, at := range points {
-			w, err := workOf(at)
-			if err != nil {
-				return nil, err
-			}
-			x, err := v.Predict(m, w)
-			if err != nil {
-				return nil, err
-			}
-			x.Cell, x.Precision = at.Cell, at.Precision
-			if v.Half {
-				x.Precision = rnn.FP16.String()
-			}
-			list = append(list, x)
-		}
-	}
-	return list, nil
-}
-
 // A prediction is what the model says of a persistent technique at one point.
 type prediction struct{ *model.Bands }
 
@@ -192,7 +159,7 @@ func (b *bench) predict(l *tuner.Layout) (*prediction, error) {
 	if b.machine == nil || l.Problem.Cell.Recurrent == 0 {
 		return nil, nil
 	}
-	w, err := workOf(l.Point)
+	w, err := tuner.WorkOf(l.Point)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,72 @@
+package experiments
+
+import (
+	"slices"
+
+	"rnnbench/model"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/tuner"
+)
+
+// predictedStep is the step that p measures, with the product of the input. Its layer is
+// divided as the kernel of rec says, if that is known, else in a band of rows for each worker.
+func predictedStep(m *model.Machine, p results.Point, rec *results.Record) (model.Step, error) {
+	problem, err := tuner.Problem(p)
+	if err != nil {
+		return model.Step{}, err
+	}
+	w, err := model.Recurrent(problem.Cell, p.Hidden, p.Batch, 4)
+	if err != nil {
+		return model.Step{}, err
+	}
+	s, err := dividedStep(m, w, rec)
+	if err != nil {
+		return s, err
+	}
+	problem.Layers, problem.Pass = 1, rnn.Forward
+	s.Time += float64(problem.FLOPs()-problem.RecurrentFLOPs()) / float64(p.Steps) / m.FLOPS
+	return s, nil
+}
+
+// dividedStep is the step of w alone.
+func dividedStep(m *model.Machine, w model.Work, rec *results.Record) (model.Step, error) {
+	if rec != nil && m.GPU != nil {
+		for _, k := range rec.Kernels {
+			if g, ok := tuner.GroupOf(k); ok {
+				return m.InGroups(w, g)
+			}
+		}
+	}
+	return m.Bands(w)
+}
+
+// spared says which part of s alone, the longest of them, is longer than the whole
+// step was, so many seconds: that part takes less than the model has it.
+func spared(s model.Step, seconds float64) string {
+	exchange := s.Sync + s.Exchange
+	longest := max(exchange, s.Weights, s.Compute)
+	switch {
+	case seconds >= longest:
+		return unknownCause
+	case exchange == longest:
+		return "the whole step took less time than the machine file predicts for the exchange alone"
+	case s.Weights == longest:
+		return "the whole step took less time than reading the weights from " + s.Home + " alone"
+	}
+	return "the whole step took less time than the products alone at the measured rate"
+}
+
+// excuse says what the record shows of a step that is not as predicted.
+func excuse(rec *results.Record, s model.Step, ratio float64) string {
+	half, known := rec.Stats.HalfWidth()
+	switch {
+	case slices.Contains(rec.Warnings, results.WarnBimodal) || slices.Contains(rec.Warnings, results.WarnDrift):
+		return "samples drift or are bimodal"
+	case known && half > 0.1:
+		return "the interval of the median is wider than ±10 %"
+	case ratio < 1:
+		return spared(s, ratio*s.Time)
+	}
+	return unknownCause
+}

@@ -1,0 +1,40 @@
+package tuner
+
+import (
+	"rnnbench/model"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+)
+
+// WorkOf is the step of a layer at a point, for the model.
+func WorkOf(p results.Point) (model.Work, error) {
+	bytes := 4.0 // of a weight
+	if p.Precision == rnn.BF16.String() || p.Precision == rnn.FP16.String() {
+		bytes = 2
+	}
+	return model.Recurrent(cell.Lookup(p.Cell), p.Hidden, p.Batch, bytes)
+}
+
+// Predictions are what m and its variants take at the points.
+func Predictions(m *model.Machine, variants []model.Variant, points []results.Point) ([]model.Prediction, error) {
+	var list []model.Prediction
+	for _, v := range variants {
+		for _, at := range points {
+			w, err := WorkOf(at)
+			if err != nil {
+				return nil, err
+			}
+			x, err := v.Predict(m, w)
+			if err != nil {
+				return nil, err
+			}
+			x.Cell, x.Precision = at.Cell, at.Precision
+			if v.Half {
+				x.Precision = rnn.FP16.String()
+			}
+			list = append(list, x)
+		}
+	}
+	return list, nil
+}
