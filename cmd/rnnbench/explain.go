@@ -118,6 +118,11 @@ func (p *program) explainPoint(cmd *cobra.Command, f *explainFlags) error {
 			return err
 		}
 	}
+	for i, l := range layouts {
+		if err := all[i].AddFloor(b.known(), l); err != nil {
+			return err
+		}
+	}
 	if f.format == "json" {
 		return p.json(all)
 	}

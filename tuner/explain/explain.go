@@ -40,7 +40,7 @@ type Explanation struct {
 	Kernels  []results.Kernel   `json:"kernels"` // null: the device does not say
 	Choices  []Choice           `json:"choices"`
 	Expected *results.Predicted `json:"expected"` // of a run's persistent kernels
-	Floor    *float64           `json:"floor_s"`  // of their exchanges
+	Floor    *Floor             `json:"floor"`    // null: the machine is unknown, or nothing runs many steps at once
 	Passes   []Pass             `json:"passes"`
 }
 
@@ -126,16 +126,13 @@ func (e *Explanation) choose(l *tuner.Layout, d device.Device) error {
 	if found.Kernels != nil {
 		e.Kernels, e.Expected = tuner.Kernels(found.Kernels), tuner.Predicted(found.Kernels)
 	}
-	floor := 0.0
 	for _, c := range found.Choices {
 		out := Choice{Layer: c.Layer, Count: c.Count, Steps: c.Steps, Runs: option(c.Runs), Others: []Option{}}
 		for _, o := range c.Others {
 			out.Others = append(out.Others, option(o))
 		}
 		e.Choices = append(e.Choices, out)
-		floor += float64(c.Count*c.Steps) * c.Runs.Floor
 	}
-	e.Floor = known(floor)
 	for _, p := range found.Passes {
 		if p.Found == nil {
 			p.Found = []string{}

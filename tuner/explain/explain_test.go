@@ -7,6 +7,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cuda"
 	"rnnbench/impl"
+	"rnnbench/model"
 	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/tuner"
@@ -29,6 +30,13 @@ func of(t *testing.T, name string, p results.Point) (*explain.Explanation, strin
 	if err != nil {
 		t.Fatal(err)
 	}
+	m, err := model.Load("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.AddFloor(m, l); err != nil {
+		t.Fatal(err)
+	}
 	var b strings.Builder
 	for _, x := range append(e.Tables("title", []string{"a note"}), e.PassTable()) {
 		if err := x.Write(&b, "markdown", table.Options{}); err != nil {
@@ -48,7 +56,7 @@ func TestNew(t *testing.T) {
 	if total != 3 && !strings.Contains(e.Choices[0].Layer, "stack") {
 		t.Errorf("of three layers, choices are %+v", e.Choices)
 	}
-	for _, want := range []string{"a note", "lower bounds: ", "Kernels of one run", "Variants for a gru ", "predicted time of the persistent layers", "steps of ", " µs to start and end", "source of ", "floor: ", "registers and spills are unknown"} {
+	for _, want := range []string{"a note", "lower bounds: ", "Kernels of one run", "Variants for a gru ", "predicted time of the persistent layers", "steps of ", " µs to start and end", "source of ", "floor: a run takes at least ", "floor: launch: ", "registers and spills are unknown"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing from %s", want, text)
 		}

@@ -50,6 +50,9 @@ func (e *Explanation) operations(title string, notes []string) *table.Table {
 			quantity.SI(*e.AtPeak, "s"), quantity.SI(*e.Peak, "FLOP/s"), quantity.SI(*e.AtCopy, "s"), quantity.SI(*e.Copy, "B/s")))
 	}
 	t.Notes = append(t.Notes, notes...)
+	if len(e.Kernels) == 0 { // else it is told with them
+		t.Notes = append(t.Notes, e.Floor.notes()...)
+	}
 	return t
 }
 
@@ -87,10 +90,7 @@ func (e *Explanation) times() (notes []string) {
 		}
 		notes = append(notes, fmt.Sprintf("predicted time of the %s: %s%s by the model %q; %s", p.Part, quantity.SI(p.Seconds, "s"), e.parts(), p.Model, within))
 	}
-	if e.Floor != nil {
-		notes = append(notes, fmt.Sprintf("floor: %s, which the exchanges of all steps take at least", quantity.SI(*e.Floor, "s")))
-	}
-	return notes
+	return append(notes, e.Floor.notes()...)
 }
 
 // parts says which steps make up the predicted time; "" if they do not.

@@ -1,0 +1,72 @@
+package explain
+
+import (
+	"fmt"
+
+	"rnnbench/model"
+	"rnnbench/plots/quantity"
+	"rnnbench/tuner"
+)
+
+// A Floor is the least time of a run, with what it is made of.
+type Floor struct {
+	Seconds float64     `json:"seconds"`
+	Bound   string      `json:"bound"`
+	Parts   []FloorPart `json:"parts"`
+	Error   *float64    `json:"error"` // relative, of the machine's model where it was fitted; null: not recorded
+}
+
+// A FloorPart is one thing that a run does at least.
+type FloorPart struct {
+	Name    string   `json:"name"`
+	Seconds float64  `json:"seconds"`
+	Count   float64  `json:"count"` // exchanges, operations, bytes or launches
+	Each    *float64 `json:"each_s"`
+	Rate    *float64 `json:"per_s"` // null: each tells
+}
+
+// AddFloor adds the floor of l on m; nil: nothing is known of the machine.
+func (e *Explanation) AddFloor(m *model.Machine, l *tuner.Layout) error {
+	if e.Declined != nil {
+		return nil
+	}
+	peak := 0.0
+	if e.Peak != nil {
+		peak = *e.Peak
+	}
+	f, err := tuner.Floor(m, l, e.Kernels, peak, false)
+	if f == nil || err != nil {
+		return err
+	}
+	e.Floor = &Floor{Seconds: f.Seconds, Bound: f.Bound, Parts: []FloorPart{}, Error: known(f.Error)}
+	for _, p := range f.Parts {
+		e.Floor.Parts = append(e.Floor.Parts, FloorPart{Name: p.String(), Seconds: p.Seconds, Count: p.Count, Each: known(p.Each), Rate: known(p.Rate)})
+	}
+	return nil
+}
+
+// notes say what f is and what it is made of.
+func (f *Floor) notes() []string {
+	if f == nil {
+		return nil
+	}
+	notes := []string{fmt.Sprintf("floor: a run takes at least %s, by %s; parts may overlap:", quantity.SI(f.Seconds, "s"), f.Bound)}
+	for _, p := range f.Parts {
+		notes = append(notes, "floor: "+p.text())
+	}
+	return notes
+}
+
+// text says what p is, such as "exchange: 100 steps of 300 ns take 30.0 µs".
+func (p FloorPart) text() string {
+	took := quantity.SI(p.Seconds, "s")
+	switch {
+	case p.Name == model.BoundExchange:
+		return fmt.Sprintf("%s: %.0f steps of %s take %s", p.Name, p.Count, quantity.SI(*p.Each, "s"), took)
+	case p.Each != nil:
+		return fmt.Sprintf("%s: %.0f of %s take %s", p.Name, p.Count, quantity.SI(*p.Each, "s"), took)
+	case p.Name == model.BoundProducts:
+		return fmt.Sprintf("%s: %s at %s take %s", p.Name, quantity.SI(p.Count, "FLOP"), quantity.SI(*p.Rate, "FLOP/s"), took)
+	}
+	return fmt.Sprintf("%s: %s at %s take %s", p.Name, quantity.Bytes(p.Count), quantity.SI(*p.Rate, "B/s"), took)
+}
