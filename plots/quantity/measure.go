@@ -130,6 +130,12 @@ func Measures() []Measure {
 				w := 100 * float64(r.Work.Flops) / peak
 				return Interval{w / t.Value, w / t.Hi, w / t.Lo}, w > 0
 			}},
+		{Name: "floor", Title: "share of the floor", Unit: "%", Key: "pct_floor", of: rate(func(r *results.Record) float64 {
+			if r.Floor == nil {
+				return 0
+			}
+			return 100 * r.Floor.Seconds
+		})},
 		{Name: "memory", Title: "memory", Unit: "B", Key: "mem_bytes", Less: true, Scaled: true,
 			of: func(r, _ *results.Record) (Interval, bool) {
 				m := float64(r.Work.Memory)

@@ -134,6 +134,12 @@ func TestSpeedup(t *testing.T) {
 // than a number that is not one.
 func TestMeasures(t *testing.T) {
 	good := synthetic.Sweep([]int{256}, []int{32})[1]
+	good.Floor = &results.Floor{Seconds: good.Stats.Median / 4, Bound: "exchange", Share: 0.25}
+	if m, err := MeasureOf("floor"); err != nil {
+		t.Error(err)
+	} else if v, ok := m.Of(&good, nil); !ok || math.Abs(v.Value-25) > 1e-9 || v.Lo > v.Value {
+		t.Errorf("a run that takes four times its floor reached %v %% of it, %t", v, ok)
+	}
 	for _, m := range Measures() {
 		v, ok := m.Of(&good, &good)
 		if !ok || v.Value <= 0 || v.Lo > v.Value || v.Hi < v.Value {

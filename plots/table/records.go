@@ -126,6 +126,9 @@ func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, 
 	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.PeakFLOPS() > 0 }) {
 		measures = append(measures, "percent")
 	}
+	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.Floor != nil }) {
+		measures = append(measures, "floor")
+	}
 	if !base.Empty() {
 		measures = append(measures, "speedup")
 	}
@@ -140,6 +143,20 @@ func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, 
 				return Cell{}
 			}
 			return t.measured(m, v.Value)
+		})
+	}
+	if slices.Contains(measures, "floor") {
+		t.column(Column{Key: "floor_s"}, func(r *results.Record) Cell {
+			if r.Floor == nil {
+				return Cell{}
+			}
+			return Number(r.Floor.Seconds, "")
+		})
+		t.column(Column{Key: "floor_bound"}, func(r *results.Record) Cell {
+			if r.Floor == nil {
+				return Cell{}
+			}
+			return Text(r.Floor.Bound)
 		})
 	}
 	return nil
@@ -170,9 +187,11 @@ func measureColumn(m quantity.Measure, baseline string) Column {
 	c := Column{Name: heading(m, baseline), Key: m.Key, Right: true}
 	switch m.Name {
 	case "flops":
-		c.Brief, c.Spare = m.Unit, 2
+		c.Brief, c.Spare = m.Unit, 3
 	case "percent":
 		c.Spare = 1
+	case "floor": // which says how much is left to gain
+		c.Spare = 2
 	}
 	return c
 }
@@ -182,7 +201,7 @@ func (t *Table) measured(m quantity.Measure, v float64) Cell {
 	switch {
 	case m.Name == "percent" && v > 100:
 		return Number(v, percent(v)+" "+t.note(beyondPeak))
-	case m.Name == "percent":
+	case m.Name == "percent" || m.Name == "floor":
 		return Number(v, percent(v))
 	}
 	c := Number(v, m.Format(v))
@@ -235,6 +254,8 @@ func heading(m quantity.Measure, baseline string) string {
 	switch m.Name {
 	case "percent":
 		return "% of peak"
+	case "floor":
+		return "% of floor"
 	case "speedup":
 		return "over " + baseline
 	}

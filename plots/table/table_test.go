@@ -51,6 +51,8 @@ func tables(t *testing.T) map[string]*Table {
 	peak := rate.Flops / 2
 	rate.Peak = &peak
 	beyond[0].Rate = &rate
+	floor := slices.Clone(recs[:2])
+	floor[0].Floor = &results.Floor{Seconds: floor[0].Stats.Median / 4, Bound: "exchange", Share: 0.25}
 	out := map[string]*Table{"special": special()}
 	for _, c := range []struct {
 		name string
@@ -60,6 +62,7 @@ func tables(t *testing.T) map[string]*Table {
 		{"records-one", func() (*Table, error) { return Records(recs[:1], "") }},
 		{"records-failed", func() (*Table, error) { return Records(failed, "naive") }},
 		{"records-beyond-peak", func() (*Table, error) { return Records(beyond, "") }},
+		{"records-floor", func() (*Table, error) { return Records(floor, "") }},
 		{"records-knobs", func() (*Table, error) { return Records(knobs, "naive") }},
 		{"pivot", func() (*Table, error) { return Pivot(recs, "hidden", "impl", "flops", "") }},
 		{"pivot-speedup", func() (*Table, error) { return Pivot(recs, "impl", "hidden", "speedup", "naive") }},

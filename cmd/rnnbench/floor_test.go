@@ -1,0 +1,53 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cpu"
+	"rnnbench/model"
+	"rnnbench/results"
+)
+
+// TestFloor: once doctor has kept what it measured of a processor, records of persistent layers
+// say their floor, and show and plot have it. Before that, it is null.
+func TestFloor(t *testing.T) {
+	t.Chdir(t.TempDir())
+	dir, was := t.TempDir(), machinesFolder
+	machinesFolder = func() string { return dir }
+	defer func() { machinesFolder = was }()
+
+	const sweep = "sweep --threads 1 -H 16,32 -B 1 -T 5 --impl persistent,naive" + quickly
+	rnnbench(t, sweep+" --out before").want(t, exitDone, nil, nil)
+	if o := rnnbench(t, "show before"); strings.Contains(o.out, "floor") {
+		t.Errorf("of an unknown machine, a floor is shown: %s", o.out)
+	}
+	rnnbench(t, "plot --y floor -f x.svg before").want(t, exitUsage, nil, []string{"none of the 4 records has a value to draw: share of the floor"})
+
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{Device: d, info: d.Info()}
+	if b.machine, err = model.Load("xeon"); err != nil {
+		t.Fatal(err)
+	}
+	b.keep()
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, sweep+" --out after").want(t, exitDone, nil, nil)
+	rnnbench(t, "show after").want(t, exitDone, []string{"% of floor"}, nil)
+	rnnbench(t, "plot --y floor -f x.svg after").want(t, exitDone, nil, []string{"wrote x.svg"})
+	for line := range strings.Lines(rnnbench(t, "show after -o jsonl").out) {
+		var r results.Record
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if want := r.Impl.Name == "persistent"; (r.Floor != nil) != want || want && (r.Floor.Seconds <= 0 || r.Floor.Share <= 0) {
+			t.Errorf("%s: the floor is %+v", r.Impl.Name, r.Floor)
+		}
+	}
+	rnnbench(t, "explain --threads 1 --point H=32,B=1,T=5 --impl persistent --no-limits").want(t, exitDone, []string{"floor: a run takes at least "}, nil)
+}
