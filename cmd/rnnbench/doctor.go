@@ -68,10 +68,8 @@ rnnbench model.`,
 			return err
 		}
 		b.keep()
-		if machine != "" {
-			if err := p.keepMachine(b, machine); err != nil {
-				return err
-			}
+		if err := p.keepMachine(b, machine); err != nil {
+			return err
 		}
 		noise, err := p.listen(ctx, b)
 		if err != nil {
@@ -140,9 +138,12 @@ func (b *bench) listen(ctx context.Context) (probe.Noise, error) {
 	return probe.Listen(ctx, prog)
 }
 
-// keepMachine writes the measured machine to a file.
+// keepMachine writes the measured machine to a file; "": none.
 func (p *program) keepMachine(b *bench, path string) error {
-	if b.machine == nil {
+	switch {
+	case path == "":
+		return nil
+	case b.machine == nil:
 		return errNoMachine
 	}
 	text, err := b.machine.Format()
