@@ -1,6 +1,7 @@
 package tuner_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -123,5 +124,41 @@ func TestRecordFloor(t *testing.T) {
 	}
 	if largest := slices.Max(slices.Collect(maps.Values(f.Parts))); largest > f.Seconds {
 		t.Errorf("a part takes %v s, and the floor is %v s", largest, f.Seconds)
+	}
+}
+
+// TestFloorBelowRecords: recorded runs on an H200 took no less than their floors, and the exchange
+// is where small layers come near. The error of the machine's measured rates is allowed for.
+func TestFloorBelowRecords(t *testing.T) {
+	type row struct {
+		technique, point string // of cell, pass, precision, H, B, T, L, I
+		seconds          float64
+		least            float64 // share of the floor
+	}
+	for _, r := range []row{
+		{"persistent", "lstm train bf16 512 1 256 1 512", 543e-6, 0.7}, // of cudnn-train
+		{"persistent", "gru train fp32 1024 64 256 1 1024", 6532e-6, 0.3},
+		{"persistent", "lstm forward bf16 128 32 256 1 128", 113e-6, 0.5}, // of cudnn-bf16
+		{"persistent", "lstm forward bf16 128 1 256 1 128", 84.6e-6, 0.8},
+		{"persistent", "gru forward bf16 1024 4 256 1 1024", 319e-6, 0.5},
+		{"persistent", "rnn-tanh forward fp16 512 16 256 1 512", 146e-6, 0.4}, // of cudnn-fp16
+		{"persistent", "lstm forward fp32 1024 64 256 1 1024", 2446e-6, 0.3},  // of cudnn-fp32
+		{"persistent", "lstm forward bf16 512 64 100 4 512", 339e-6, 0.3},     // of cudnn-stacks
+		{"scan", "gilr forward fp32 1024 1 65536 1 1", 406e-6, 0.3},           // of martin-kernel
+	} {
+		p := results.Point{}
+		if _, err := fmt.Sscan(r.point, &p.Cell, &p.Pass, &p.Precision, &p.Hidden, &p.Batch, &p.Steps, &p.Layers, &p.Input); err != nil {
+			t.Fatal(err)
+		}
+		knobs := knob.Params{"graph": 1}
+		if r.technique == "scan" {
+			knobs["inputbatch"] = p.Steps
+		}
+		f := floorOnH200(t, r.technique, p, knobs)
+		share := f.Seconds / r.seconds
+		t.Logf("%s: %.2f of the floor by %s", r.point, share, f.Bound)
+		if share > 1+f.Error || share < r.least {
+			t.Errorf("%s took %v s, which is %.2f of its floor by %s", r.point, r.seconds, share, f.Bound)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,7 +17,13 @@ import (
 func TestModel(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, "model titanx -H 1152 -B 4 --variant all").want(t, exitDone, []string{"24×1", "registers", "latency", "fp16"}, nil)
+	dir, was := t.TempDir(), machinesFolder
+	machinesFolder = func() string { return dir }
+	defer func() { machinesFolder = was }()
 	rnnbench(t, "doctor --threads 2 --machine here.toml").want(t, exitDone, []string{"barrier", "L2", "products"}, []string{"wrote here.toml"})
+	if kept, err := filepath.Glob(filepath.Join(dir, "cpu-*-2t-*.toml")); err != nil || len(kept) != 1 {
+		t.Errorf("doctor kept %v for the floors of sweeps, %v", kept, err)
+	}
 	machines := []string{"here.toml", "", "here", "--threads 1"}
 	if testing.Short() {
 		machines = machines[:2] // the others measure this machine once more

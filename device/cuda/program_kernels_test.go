@@ -63,11 +63,14 @@ func TestProgramKernels(t *testing.T) {
 	if k.Registers != 168 || k.Spills != 8 || k.Shared <= 16 {
 		t.Errorf("it takes %d registers, %d bytes of spills, %d of shared memory", k.Registers, k.Spills, k.Shared)
 	}
+	if g := k.Group; g.Blocks != k.Cluster || g.Spread || !g.Tensor || g.Samples < 1 || g.Steps != 100 {
+		t.Errorf("its group is %+v, and its clusters have %d blocks", g, k.Cluster)
+	}
 	layer.Steps = 200
 	if twice := kernelsOf(t, layer, false, nil)[0]; k.Seconds <= 0 || math.Abs((twice.Seconds-4e-6)/(k.Seconds-4e-6)-2) > 1e-9 {
 		t.Errorf("100 steps are expected to take %v s, 200 steps %v s", k.Seconds, twice.Seconds)
 	}
-	if b := kernelsOf(t, layer, false, knob.Params{"resident": 3})[0]; b.Variant != "barrier" || b.Seconds != 0 {
+	if b := kernelsOf(t, layer, false, knob.Params{"resident": 3})[0]; b.Variant != "barrier" || b.Seconds != 0 || b.Group.Blocks != b.Grid[0] || !b.Group.Spread || b.Group.Tensor {
 		t.Errorf("with a barrier, the kernel is %+v", b)
 	}
 }
