@@ -270,8 +270,11 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 			{Name: "measured / predicted", Key: "ratio", Right: true}, {Name: "limit", Key: "limit"}, {Name: "cause, if more than 25 % off", Key: "why"},
 		},
 		Notes: []string{"machine: " + here.Source,
-			"step: one time step, including the product of its small input; on a GPU, the model divides a layer as the kernel that ran, if the record tells",
+			"step: one time step, including the product of its small input",
 			"measured: mean of the faster half of the samples; ±: half-width of the interval of their median"},
+	}
+	if here.GPU != nil {
+		t.Notes = append(t.Notes, "predicted: the layer divided as the kernel that ran divides it, where records tell")
 	}
 	close25, n := 0, 0
 	var reasons []string // of the points further off
