@@ -38,6 +38,10 @@ other variant is expected to take, and why a variant does not run. --machine doe
 a GPU that is not there; registers are then unknown. --passes prints what each lowering
 pass found.
 
+Of persistent layers and scans it prints the floor: the least time that exchanges,
+products, bytes through each memory and launches take. The machine's rates must be known;
+rnnbench doctor measures those of a processor.
+
 -o dump lists every operation. -o dot draws the operations for Graphviz.`
 
 // explainFlags are what explain has besides the settings.
