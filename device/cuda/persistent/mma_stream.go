@@ -89,8 +89,9 @@ func (s streaming) shaped(blocks, near int, p driver.Properties) (streaming, str
 	}
 	s.near = min(s.near, 2*s.chunks-s.stage)
 	s.far = 0
-	space := (p.Shared - s.shared()) / s.half()
-	if space < 0 {
+	left := p.Shared - s.shared()
+	space := left / s.half()
+	if left < 0 {
 		return s, fmt.Sprintf("a ring of %d copies takes %d KiB of shared memory, and there are %d", s.ring, s.shared()>>10, p.Shared>>10)
 	}
 	s.far = min(space, 2*s.chunks-s.stage-s.near)
