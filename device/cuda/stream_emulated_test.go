@@ -33,9 +33,9 @@ func (d tight) Properties() driver.Properties {
 // and of more; with weights in all tiers, and without some.
 func streams(hidden int) (cases []devicetest.Case) {
 	knobs := []knob.Params{
-		{"resident": 7, "lanes": 4, "near": 1, "ring": 2},
-		{"resident": 7, "lanes": 8, "ring": 3, "near": 1},
-		{"resident": 7, "lanes": 4, "stage": 2, "ring": 1, "near": 1},
+		{"resident": 7, "lanes": 4, "near": 1, "far": 1, "ring": 2},
+		{"resident": 7, "lanes": 8, "ring": 3, "near": 1, "far": 1},
+		{"resident": 7, "lanes": 4, "stage": 2, "ring": 1, "near": 1, "far": 1},
 		{"resident": 7, "lanes": 4, "ring": 5},
 	}
 	cells := []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.RNNReLU, cell.LSTMPeephole}
@@ -58,9 +58,9 @@ func streams(hidden int) (cases []devicetest.Case) {
 // backwardStreams are gradients of such layers.
 func backwardStreams(hidden int) (cases []devicetest.Case) {
 	knobs := []knob.Params{
-		{"resident": 7, "cluster": 2, "ring": 2, "stage": 1, "near": 1},
-		{"resident": 7, "cluster": 4, "ring": 2, "stage": 2, "near": 1},
-		{"resident": 7, "cluster": 2, "ring": 5, "stage": 1, "samples": 8, "near": 2},
+		{"resident": 7, "cluster": 2, "ring": 2, "stage": 1, "near": 1, "far": 1},
+		{"resident": 7, "cluster": 4, "ring": 2, "stage": 2, "near": 1, "far": 1},
+		{"resident": 7, "cluster": 2, "ring": 5, "stage": 1, "samples": 8, "near": 2, "far": 2},
 	}
 	for i, batch := range []int{1, 9, 35} {
 		for j, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.LSTMPeephole} {

@@ -26,6 +26,7 @@ type backwardBulk struct {
 	portion  int  // pieces of a copy
 	depth    int  // copies of a warp that there is room for; 0: no weights are streamed
 	near     int  // pieces that stay in registers then; 0: as many as there is room for
+	far      int  // and in shared memory, at most
 	passes   int  // turns of a step
 	slots    int  // images of gradients that are there at the same time
 	each     int  // values of a thread
@@ -168,6 +169,9 @@ func (g backwardBulk) tiered(carried int, p driver.Properties) backwardBulk {
 	g.resident = min(g.resident, g.chunks-g.portion)
 	g.streamed = g.chunks - g.resident
 	room := max(0, p.Shared-g.shared(carried)) / g.chunk()
+	if g.far > 0 {
+		room = min(room, g.far)
+	}
 	g.streamed -= min(room, g.streamed-g.portion)
 	g.streamed = ints.RoundUp(g.streamed, g.portion)
 	g.resident = min(g.resident, g.chunks-g.streamed)

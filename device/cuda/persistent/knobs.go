@@ -45,6 +45,7 @@ func KnobDocs(gradient bool) []knob.Knob {
 		{Name: "ring", Doc: "copies of a warp that a layer has room for whose weights come from the L2 cache (resident=7); 0: chosen", Values: []int{0}, Max: 16},
 		{Name: "stage", Doc: "halves of 64 bytes of a warp's columns in such a copy; 0: chosen", Values: []int{0}, Max: 2},
 		{Name: "near", Doc: "such halves that stay in registers; 0: as many as there is room for", Values: []int{0}, Max: 64},
+		{Name: "far", Doc: "such halves that stay in shared memory, at most; 0: as many as there is room for", Values: []int{0}, Max: 64},
 		{Name: "back", Doc: "how the gradient is divided: so many places behind what is expected to be the fastest", Values: back, Max: 4096},
 	}
 }

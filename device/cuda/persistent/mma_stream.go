@@ -76,7 +76,7 @@ func (s streaming) overhead() int {
 
 // shaped fills in how s, of so many blocks at most, divides the units, or says why it
 // does not fit.
-func (s streaming) shaped(blocks, near int, p driver.Properties) (streaming, string) {
+func (s streaming) shaped(blocks, near, far int, p driver.Properties) (streaming, string) {
 	s.units = ints.RoundUp(ints.CeilDiv(s.hidden, blocks), 2)
 	s.cluster = ints.CeilDiv(s.hidden, s.units)
 	s.chunks = ints.CeilDiv(s.hidden*s.weights.Bytes(), 64*s.split)
@@ -93,6 +93,9 @@ func (s streaming) shaped(blocks, near int, p driver.Properties) (streaming, str
 	space := left / s.half()
 	if left < 0 {
 		return s, fmt.Sprintf("a ring of %d copies takes %d KiB of shared memory, and there are %d", s.ring, s.shared()>>10, p.Shared>>10)
+	}
+	if far > 0 {
+		space = min(space, far)
 	}
 	s.far = min(space, 2*s.chunks-s.stage-s.near)
 	s.far -= (2*s.chunks - s.near - s.far) % s.stage // whole copies
@@ -133,14 +136,14 @@ func (c *Chooser) streams(l Layer, states int, spread bool, blocks int, add func
 			for _, stage := range c.choose("stage", 1, 2) {
 				for _, ring := range c.choose("ring", 2, 3, 4, 6, 8, 12) {
 					s := streaming{Layer: l, states: states, samples: min(samples, l.batch), split: max(1, lanes/4), stage: stage, ring: ring}
-					s, no := s.shaped(blocks, c.Knobs["near"], c.Properties)
+					s, no := s.shaped(blocks, c.Knobs["near"], c.Knobs["far"], c.Properties)
 					if no != "" {
 						add(Config{}, no)
 						continue
 					}
 					t := s.config(c.Properties)
 					t.Knobs["samples"] = c.choose("samples", t.samples)[0]
-					for _, name := range []string{"ring", "stage", "near"} {
+					for _, name := range []string{"ring", "stage", "near", "far"} {
 						if v := c.Knobs[name]; v != 0 {
 							t.Knobs[name] = v
 						}
