@@ -29,7 +29,7 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	}
 	all = append(all, more...)
 	if len(all) == 0 || c.Knobs["resident"] == byStreaming {
-		all = append(all, c.backwardStreams(l, unitRegisters(of), len(carried(of)))...)
+		all = append(all, backwardStreams(c, l, unitRegisters(of), len(carried(of)))...)
 	}
 	slices.SortStableFunc(all, cheaper)
 	return all, why

@@ -4,7 +4,7 @@ import "rnnbench/device/cuda/ints"
 
 // backwardStreams lists how the gradient of a layer can run in one group of clusters
 // whose weights come from memory in part, as knobs allow.
-func (c *Chooser) backwardStreams(l Layer, registers, carried int) []Config {
+func backwardStreams(c *Chooser, l Layer, registers, carried int) []Config {
 	var all []Config
 	if r := c.Knobs["resident"]; !backwardStreamVariant.Feasible(c.Properties) || c.Knobs["tensor"] == 2 || r != asExpected && r != byStreaming {
 		return nil

@@ -54,7 +54,7 @@ func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 		})
 		if len(all) == 0 || c.Knobs["resident"] == byStreaming {
 			more, no := c.overGroupSizes(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
-				c.streams(l, len(of.States), spread, blocks, add)
+				streams(c, l, len(of.States), spread, blocks, add)
 			})
 			if all = append(all, more...); c.Knobs["resident"] == byStreaming {
 				why = no

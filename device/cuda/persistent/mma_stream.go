@@ -124,7 +124,7 @@ func (s streaming) config(p driver.Properties) Config {
 
 // streams adds the configurations of one group of so many blocks whose weights come
 // from memory in part.
-func (c *Chooser) streams(l Layer, states int, spread bool, blocks int, add func(Config, string)) {
+func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(Config, string)) {
 	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 { // it has none
 		return
 	}

@@ -172,7 +172,7 @@ func (q question) only(v *Variant, strategy int) (all []Config, why string) {
 func (q question) kind(c *Chooser, v *Variant) ([]Config, string) {
 	switch {
 	case v == backwardStreamVariant:
-		return c.backwardStreams(q.layer, unitRegisters(q.cell), len(carried(q.cell))), "no clusters have room for its gradients and a ring of weights"
+		return backwardStreams(c, q.layer, unitRegisters(q.cell), len(carried(q.cell))), "no clusters have room for its gradients and a ring of weights"
 	case v == backwardBulkVariant:
 		return c.backwardBulks(q.layer, unitRegisters(q.cell), len(carried(q.cell)))
 	case v.Backward:
@@ -192,7 +192,7 @@ func (q question) kind(c *Chooser, v *Variant) ([]Config, string) {
 		case wholeRowVariant:
 			c.wholeRows(l, spread, blocks, noting)
 		case streamVariant:
-			c.streams(l, len(q.cell.States), spread, blocks, noting)
+			streams(c, l, len(q.cell.States), spread, blocks, noting)
 		default:
 			c.mmas(l, len(q.cell.States), spread, blocks, noting)
 		}
