@@ -25,7 +25,8 @@ const (
 	skinnyMemory    = 4500 // from memory
 	skinnyRest      = 0.1  // of the rest, which memory does not hide
 	skinnyAhead     = 900  // of a launch that begins early; fitted, with the next, to 95 layers of per-step products
-	skinnyInSteps   = 1.4  // times as long in a run of steps
+	skinnyInSteps   = 1.4  // times as long in a run of steps,
+	skinnyUneven    = 1.45 // and where rows do not begin on 16 bytes
 	cellNanoseconds = 2000 // of a cell that is launched alone
 )
 
@@ -62,13 +63,13 @@ const (
 // H200: blocks of rows and columns, one a multiprocessor at a time. Seconds, operations
 // and bytes per second.
 const (
-	libraryStart     = 2.8e-6
+	libraryStart     = 3.1e-6
 	libraryMemory    = 2.2e12
 	librarySide      = 128 // rows and columns of a block of 16 bits and TF32
 	libraryShared    = 128 // terms of a sum that blocks share, at least
 	libraryPeak      = 500e12
 	libraryPeakTF32  = 250e12
-	libraryTermTime  = 1.6e-9 // of a term of a sum
+	libraryTermTime  = 1.9e-9 // of a term of a sum
 	libraryTerms     = 4096   // which a block adds at most
 	libraryPeakExact = 40e12
 	librarySideExact = 64
@@ -153,7 +154,11 @@ func (n Skinny) nanoseconds(rows, share int, p driver.Properties) float64 {
 // Seconds is about what a product of so many rows takes in a run of steps, where
 // it begins ahead of the end of the one before.
 func (n Skinny) Seconds(rows int, p driver.Properties) float64 {
-	return 1e-9 * skinnyInSteps * (n.nanoseconds(rows, 1, p) - skinnyAhead)
+	t := 1e-9 * skinnyInSteps * (n.nanoseconds(rows, 1, p) - skinnyAhead)
+	if n.length*n.weights.Bytes()%16 != 0 {
+		t *= skinnyUneven
+	}
+	return t
 }
 
 // libraryNanoseconds is about what the vendor's library takes for it, as
