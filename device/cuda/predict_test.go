@@ -48,3 +48,27 @@ func TestPredict(t *testing.T) {
 		t.Errorf("a layer that no kernel has room for: %v", err)
 	}
 }
+
+// TestPredictBarrier: a layer in one group with a barrier, which is what is left where no
+// other variant fits, is expected to take longer than the variant that runs by default.
+func TestPredictBarrier(t *testing.T) {
+	d, err := cuda.Machine("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []devicetest.Layer{
+		{Cell: cell.RNNTanh, Hidden: 65, Batch: 2, Steps: 137, Precision: schedule.FP32},
+		{Cell: cell.LSTM, Hidden: 512, Batch: 16, Steps: 100, Precision: schedule.BF16},
+		{Cell: cell.GRU, Hidden: 309, Batch: 1, Steps: 96, Precision: schedule.FP16, Backward: true},
+	} {
+		s, err := l.Schedule(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		usual, err1 := d.Predict(s, nil)
+		barrier, err2 := d.Predict(s, knob.Params{"resident": 3})
+		if err := errors.Join(err1, err2); err != nil || barrier.Seconds <= usual.Seconds || barrier.Seconds > 20*usual.Seconds {
+			t.Errorf("%s of %d units: %.3g s, and %.3g s with a barrier, %v", l.Cell.Name, l.Hidden, usual.Seconds, barrier.Seconds, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package lower
 import (
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent"
 	"rnnbench/rnn/schedule"
 )
 
@@ -56,7 +57,7 @@ func (p *Plan) Predict(nodes [][]launch.Command, graph bool) float64 {
 				}
 				now = max(now, host)
 			}
-			now += p.commandSeconds(c, bytes/int64(len(nodes[i])))
+			now += p.commandSeconds(c, n.Op, bytes/int64(len(nodes[i])))
 		}
 		ready[stream], ends[i] = now, now
 	}
@@ -70,13 +71,15 @@ func (p *Plan) Predict(nodes [][]launch.Command, graph bool) float64 {
 	return max(last, host) + hostStart
 }
 
-// commandSeconds is what a command takes behind another one, if it moves so many bytes.
-func (p *Plan) commandSeconds(c *launch.Command, bytes int64) float64 {
+// commandSeconds is what a command of op takes behind another one, if it moves so many bytes.
+func (p *Plan) commandSeconds(c *launch.Command, op schedule.Op, bytes int64) float64 {
 	switch {
 	case c.Product != nil:
 		return gemm.LibrarySeconds(c.Product, p.properties.SMs)
 	case c.Seconds > 0:
 		return c.Seconds
+	case c.About.Variant == "barrier" || c.About.Variant == "backward-barrier":
+		return persistent.BarrierSeconds(op, p.properties.SMs)
 	}
 	start, rate := pointwiseStart, pointwiseRate
 	if c.Early {
