@@ -91,7 +91,12 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 // d does not offer for this schedule is declined; one that no device of its kind
 // has is a mistake.
 func (l *Layout) settleDevice(d device.Device, rest knob.Params) error {
-	offered, vocabulary := d.Knobs(l.Schedule), d.Vocabulary()
+	return l.settleOffered(d, d.Knobs(l.Schedule), rest)
+}
+
+// settleOffered is settleDevice with what d offers for this schedule.
+func (l *Layout) settleOffered(d device.Device, offered []knob.Knob, rest knob.Params) error {
+	vocabulary := d.Vocabulary()
 	usual, err := knob.Params{}.Complete(offered)
 	if err != nil {
 		return err

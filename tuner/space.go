@@ -21,14 +21,47 @@ type contender struct {
 	bound  float64 // seconds
 	layout Layout  // without plan and schedule, which are large
 	ops    int     // of the schedule
+
+	sheet   *sheet
+	turned  knob.Params // what differs from the sheet's spec or else from the defaults
+	seconds float64     // that a run is predicted to take; 0: unknown
+	error   float64     // of that prediction
+	dropped bool        // it is predicted to be far behind, and does not run
+}
+
+// A sheet is what contenders with the same settings of their technique share: what lays
+// their schedule out.
+type sheet struct {
+	base    int // of the specs
+	spec    grid.Spec
+	limit   int64       // of memory
+	offered []knob.Knob // by the device
+}
+
+// put has c be of p, with so many knobs turned.
+func (p *sheet) put(c *contender, turned knob.Params) *contender {
+	c.sheet, c.turned = p, turned
+	return c
 }
 
 // contenders lists what may run p: each technique of specs with every setting in
 // which at most t.Depth knobs, its own or the device's, differ from what specs
 // says or else from their defaults. Of settings that come to the same program
 // the first is kept; of those that are declined for the same reason, too. same
-// is the number of the rest.
-func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spec) (list []*contender, same int, err error) {
+// is the number of the rest. Those that the device's model puts far behind are marked
+// as dropped, except for the one that keep, a key, names.
+func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spec, keep string) (list []*contender, same int, err error) {
+	o := t.outlook(keep)
+	if list, same, err = t.settings(ctx, p, specs, o == nil); err == nil && o != nil {
+		err = o.choose(ctx, list)
+	}
+	return list, same, err
+}
+
+// settings is contenders with none dropped. Unless weighed, what memory they take is not
+// known yet.
+func (t *Tune) settings(ctx context.Context, p results.Point, specs []grid.Spec, weighed bool) (list []*contender, same int, err error) {
+	device := t.Device.Info().Key
 	seen := map[string]bool{}
 	add := func(c *contender, program string) {
 		if seen[program] {
@@ -38,7 +71,7 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 		seen[program] = true
 		list = append(list, c)
 	}
-	for _, spec := range specs {
+	for number, spec := range specs {
 		base, err := settle(t.Techniques, p, spec)
 		if err != nil {
 			return nil, 0, err
@@ -57,11 +90,12 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 			if err != nil {
 				return nil, 0, err
 			}
+			page := &sheet{base: number, spec: s, limit: limit}
 			if l.Code == results.ReasonKnob && len(own) > 0 { // this setting of own leaves no use for a knob that spec sets
 				continue
 			}
 			if l.Reason != "" {
-				add(t.contender(l, s), s.Name+": "+l.Reason)
+				add(page.put(t.contender(l, s, device), own), s.Name+": "+l.Reason)
 				continue
 			}
 			hash := sha256.New()
@@ -69,19 +103,22 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 				return nil, 0, err
 			}
 			offered := t.Device.Knobs(l.Schedule)
+			page.offered = offered
 			theirs := slices.DeleteFunc(slices.Clone(offered), func(k knob.Knob) bool { _, fixed := spec.Knobs[k.Name]; return fixed })
 			for _, more := range knob.Combinations(theirs, t.Depth-len(own)) {
 				s := with(s, more)
 				at := *l
 				_, settings := s.Knobs.Split(offered)
-				if err := at.settleDevice(t.Device, settings); err != nil {
+				if err := at.settleOffered(t.Device, offered, settings); err != nil {
 					return nil, 0, err
 				}
-				if err := at.weigh(t.Device); err != nil {
-					return nil, 0, err
+				if weighed {
+					if err := at.weigh(t.Device); err != nil {
+						return nil, 0, err
+					}
+					at.Fit(limit)
 				}
-				at.Fit(limit)
-				add(t.contender(&at, s), fmt.Sprintf("%x %v %s", hash.Sum(nil), at.DeviceKnobs, at.Reason))
+				add(page.put(t.contender(&at, s, device), union(own, more)), fmt.Sprintf("%x %v %s", hash.Sum(nil), at.DeviceKnobs, at.Reason))
 			}
 		}
 	}
@@ -104,7 +141,14 @@ func (t *Tune) withIncumbent(all []*contender, p results.Point, specs []grid.Spe
 		return all, nil // it is of another version, or of more memory
 	}
 	l.Spec.Label = l.Spec.String()
-	return append(all, t.contender(l, l.Spec)), nil
+	return append(all, t.contender(l, l.Spec, t.Device.Info().Key)), nil
+}
+
+// union is what a and b turn together.
+func union(a, b knob.Params) knob.Params {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
 }
 
 // with is spec with more of its knobs set, and a label that says so.
@@ -119,12 +163,13 @@ func with(spec grid.Spec, more knob.Params) grid.Spec {
 	return spec
 }
 
-func (t *Tune) contender(l *Layout, s grid.Spec) *contender {
+// contender is s, which was laid out as l, on a device of that key.
+func (t *Tune) contender(l *Layout, s grid.Spec, device string) *contender {
 	c := &contender{spec: s, memory: l.Memory, layout: *l}
 	c.layout.Plan, c.layout.Schedule = nil, nil
-	c.key = l.Key(t.Device.Info().Key)
+	c.key = l.Key(device)
 	if l.Reason == "" {
-		c.bound, c.ops = Bound(l.Point, t.Device.Info().Key, l.Schedule.FLOPs(), t.Limits.FLOPS), len(l.Schedule.Nodes)
+		c.bound, c.ops = Bound(l.Point, device, l.Schedule.FLOPs(), t.Limits.FLOPS), len(l.Schedule.Nodes)
 	}
 	return c
 }

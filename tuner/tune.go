@@ -40,6 +40,7 @@ type Verdict struct {
 	Records []*results.Record // of each candidate, its newest; nil: it never ran
 	Same    int               // settings that come to a candidate's program
 	Known   int               // candidates that were measured before
+	Dropped int               // candidates that were predicted to be far behind
 	*search.Result
 }
 
@@ -57,11 +58,11 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if err := checkCache(t.Device, t.Settings.Cache); err != nil {
 		return nil, err
 	}
-	all, same, err := t.contenders(ctx, p, specs)
+	was := results.Record{Point: p, Device: t.Device.Info().Key, Impl: incumbent}
+	all, same, err := t.contenders(ctx, p, specs, was.Key())
 	if err != nil {
 		return nil, err
 	}
-	was := results.Record{Point: p, Device: t.Device.Info().Key, Impl: incumbent}
 	if all, err = t.withIncumbent(all, p, specs, &was); err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	arms := make([]search.Arm, len(all))
 	for i, e := range all {
 		c.entrants[i] = &entrant{contender: e}
-		arms[i] = search.Arm{Bound: e.bound, Memory: e.memory, Rank: i}
+		arms[i] = search.Arm{Bound: e.bound, Memory: e.memory, Rank: i, Predicted: e.seconds}
 		arms[i].Expected, arms[i].Doubt = t.prior.Expect(p, e.spec.Label)
 		if e.key == was.Key() {
 			o.Incumbent = i
@@ -81,10 +82,13 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if err := c.decline(); err != nil {
 		return nil, err
 	}
-	// What was declined is no arm, and what is known is not measured again.
+	// What was declined or dropped is no arm, and what is known is not measured again.
 	var running []int
 	for i, e := range c.entrants {
-		if e.declined {
+		if e.dropped {
+			c.verdict.Dropped++
+		}
+		if e.declined || e.dropped {
 			continue
 		}
 		if r := t.recall(e.key); r != nil {
@@ -97,6 +101,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 		}
 		running = append(running, i)
 	}
+	o.Dropped = c.verdict.Dropped
 	v, err := c.run(ctx, arms, running, o)
 	if err != nil {
 		return nil, err
@@ -290,7 +295,7 @@ func (c *contest) precompile() {
 		return
 	}
 	for i, e := range c.entrants {
-		if c.verdict.Records[i] != nil || e.ops > large {
+		if c.verdict.Records[i] != nil || e.dropped || e.ops > large {
 			continue
 		}
 		if l, err := draft(c.Device, c.Techniques, c.verdict.Point, e.spec, c.memory()); err == nil && l.Reason == "" {
@@ -385,14 +390,17 @@ func (c *contest) leave(i int, why search.Reason) error {
 	return c.finish(i)
 }
 
-// Candidates counts what would take part at p, and how many settings come to the
-// same programs.
-func (t *Tune) Candidates(ctx context.Context, p results.Point, specs []grid.Spec) (n, same int, err error) {
-	list, same, err := t.contenders(ctx, p, specs)
+// Candidates counts what would take part at p, how many of that would be dropped, and how
+// many settings come to the same programs.
+func (t *Tune) Candidates(ctx context.Context, p results.Point, specs []grid.Spec) (n, dropped, same int, err error) {
+	list, same, err := t.contenders(ctx, p, specs, "")
 	for _, c := range list {
 		if c.layout.Reason == "" {
 			n++
 		}
+		if c.dropped {
+			dropped++
+		}
 	}
-	return n, same, err
+	return n, dropped, same, err
 }

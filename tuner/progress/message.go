@@ -33,6 +33,7 @@ type Message struct {
 	RunnerUp   string   `json:"runner_up,omitempty"`
 	Lead       *float64 `json:"lead,omitempty"`
 	Candidates int      `json:"candidates,omitempty"`
+	Dropped    int      `json:"dropped,omitempty"` // of them, by prediction
 	Samples    int      `json:"bursts,omitempty"`
 
 	Text string `json:"text,omitempty"`

@@ -226,7 +226,7 @@ func (g *Progress) Tuned(v *tuner.Verdict) {
 	winner := v.WinnerRecord()
 	if g.JSON {
 		m := g.message("point")
-		m.Point, m.Leader, m.Candidates, m.Samples = &v.Point, "", v.Candidates(), v.Evaluations
+		m.Point, m.Leader, m.Candidates, m.Dropped, m.Samples = &v.Point, "", v.Candidates(), v.Dropped, v.Evaluations
 		if winner != nil {
 			m.Impl, m.Seconds = winner.Label(), v.Medians[v.Winner]
 		}
@@ -242,7 +242,11 @@ func (g *Progress) Tuned(v *tuner.Verdict) {
 		case winner != nil:
 			what = fmt.Sprintf("%s  %s", winner.Label(), quantity.SI(v.Medians[v.Winner], "s"))
 		}
-		fmt.Fprintf(g.W, "%s %v  %s  %s, %s%s\n", g.count(g.at), v.Point, what, quantity.Plural(v.Candidates(), "candidate"), quantity.Plural(v.Evaluations, "sample"), g.eta())
+		dropped := ""
+		if v.Dropped > 0 {
+			dropped = fmt.Sprintf(", %d dropped by prediction", v.Dropped)
+		}
+		fmt.Fprintf(g.W, "%s %v  %s  %s%s, %s%s\n", g.count(g.at), v.Point, what, quantity.Plural(v.Candidates(), "candidate"), dropped, quantity.Plural(v.Evaluations, "sample"), g.eta())
 	}
 	g.leader, g.best = "", 0
 }

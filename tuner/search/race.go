@@ -71,7 +71,7 @@ func (s *state) race() (bool, error) {
 	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(beliefs[a].mean, beliefs[b].mean), s.prefer(a, b)) })
 	first := order[0]
 	leader := beliefs[first]
-	places := quota(len(s.arms), s.started, s.done, s.o.Rounds)
+	places := quota(len(s.arms)+s.o.Dropped, s.started, s.done, s.o.Rounds)
 	var out []int
 	for place, i := range order[1:] {
 		b := beliefs[i]

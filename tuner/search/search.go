@@ -47,6 +47,8 @@ type Arm struct {
 	Memory int64   // bytes; of equals, the one with less is preferred
 	Rank   int     // and then the lower one, which is simpler
 
+	Predicted float64 // seconds of a run by a cost model; 0: unknown. The first round is in this order
+
 	Known  float64 // seconds of a run, the score of before; 0: not measured yet
 	Beaten bool    // it is known and lost when it was measured
 
@@ -65,6 +67,7 @@ type Options struct {
 	Seed      uint64
 	Rounds    int         // samples of an arm that stays to the end
 	MaxEvals  int         // samples in all; 0: any number
+	Dropped   int         // candidates that are no arms: each leaves its share of the samples to them
 	Spent     func() bool // whether the time is; nil: there is enough
 	Tie       float64     // share by which tied candidates may differ
 	Incumbent int         // arm that wins unless it is beaten by Margin; -1: none
@@ -188,7 +191,7 @@ func (s *state) rounds(ctx context.Context, sift func() (bool, error)) (bool, er
 				}
 				return s.arms[i].Expected
 			}
-			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(first(a), first(b)) })
+			slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(first(a), first(b)), s.predicted(a, b)) })
 		}
 		for _, i := range order {
 			if err := ctx.Err(); err != nil {
@@ -211,6 +214,12 @@ func (s *state) rounds(ctx context.Context, sift func() (bool, error)) (bool, er
 		}
 	}
 	return true, s.leave(Finished, slices.Clone(s.live)...)
+}
+
+// predicted orders arms by what a cost model expects; what is unknown comes last.
+func (s *state) predicted(a, b int) int {
+	x, y := s.arms[a].Predicted, s.arms[b].Predicted
+	return cmp.Or(cmp.Compare(rank(x == 0), rank(y == 0)), cmp.Compare(x, y))
 }
 
 // hopeless is how many times as long as the best so far the first sample of an arm

@@ -59,7 +59,7 @@ func Recorded(recs []results.Record) (list *Winners, candidates int) {
 	list = &Winners{}
 	for _, group := range tuner.ByPoint(recs) {
 		n := tuner.CanRun(group)
-		list.Plan(group[0].Point, n, 0)
+		list.Plan(group[0].Point, n, 0, 0)
 		candidates += n
 	}
 	return list, candidates

@@ -129,7 +129,7 @@ func (s *Session) won(v *tuner.Verdict) error {
 		if run == "" && s.Run != nil { // measured just now
 			run = s.Run.Manifest().Run
 		}
-		s.chosen = append(s.chosen, results.Winner{Point: v.Point, Label: w.Label(), Seconds: v.Medians[v.Winner], Run: run, Ties: v.TieLabels()})
+		s.chosen = append(s.chosen, results.Winner{Point: v.Point, Label: w.Label(), Seconds: v.Medians[v.Winner], Run: run, Ties: v.TieLabels(), Dropped: v.Dropped})
 	}
 	if s.Run == nil {
 		return nil
@@ -151,9 +151,9 @@ func (s *Session) Candidates(ctx context.Context, tell func(done int)) (*Winners
 	list := &Winners{}
 	err := s.Plan.Each(func(at results.Point, specs []grid.Spec) error {
 		tell(list.Points())
-		n, same, err := s.Tune.Candidates(ctx, at, specs)
+		n, dropped, same, err := s.Tune.Candidates(ctx, at, specs)
 		if err == nil {
-			list.Plan(at, n, same)
+			list.Plan(at, n, same, dropped)
 		}
 		return err
 	})

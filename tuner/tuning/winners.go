@@ -22,6 +22,7 @@ type Winners struct {
 	rows          [][]table.Cell
 	replayed      bool // the rows have what only a replay knows
 	planned       bool // or only what a dry run knows
+	dropped       bool // the model dropped candidates of a dry run
 	rivals, clear int  // points with a runner-up, and those where the lead is clear
 }
 
@@ -49,9 +50,10 @@ func (w *Winners) Noise() string {
 }
 
 // Plan adds a point of which the candidates are known and no more.
-func (w *Winners) Plan(p results.Point, candidates, same int) {
+func (w *Winners) Plan(p results.Point, candidates, same, dropped int) {
 	w.planned = true
-	w.rows = append(w.rows, []table.Cell{table.Text(p.String()), table.Int(candidates), table.Int(same)})
+	w.dropped = w.dropped || dropped > 0
+	w.rows = append(w.rows, []table.Cell{table.Text(p.String()), table.Int(candidates), table.Int(same), table.Int(dropped)})
 }
 
 // Add adds a verdict.
@@ -79,7 +81,7 @@ func (w *Winners) row(v *tuner.Verdict) []table.Cell {
 	case !v.Complete:
 		w.Cut++
 	}
-	row := []table.Cell{table.Text(v.Point.String()), {Text: "none"}, {}, {}, {}, {}, {}, {}, tied(v), table.Int(v.Candidates()), table.Int(v.Timed()), table.Int(v.Evaluations), table.Text(remark(v))}
+	row := []table.Cell{table.Text(v.Point.String()), {Text: "none"}, {}, {}, {}, {}, {}, {}, tied(v), table.Int(v.Candidates()), table.Int(v.Timed()), table.Int(v.Evaluations), table.Text(remark(v)), table.Int(v.Dropped)}
 	r := v.WinnerRecord()
 	if r == nil {
 		return row
@@ -124,6 +126,9 @@ func remark(v *tuner.Verdict) string {
 	case v.Known > 0:
 		words = append(words, fmt.Sprintf("%d known before", v.Known))
 	}
+	if v.Dropped > 0 {
+		words = append(words, fmt.Sprintf("%d dropped by prediction", v.Dropped))
+	}
 	return strings.Join(words, "; ")
 }
 
@@ -133,13 +138,17 @@ func (w *Winners) Table() *table.Table {
 	if w.planned {
 		t.Columns = []table.Column{
 			{Name: "point", Key: "point"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "duplicates", Key: "same", Right: true},
+			{Key: "dropped", Right: true},
+		}
+		if w.dropped {
+			t.Columns[3].Name = "dropped by prediction"
 		}
 		return t
 	}
 	t.Columns = []table.Column{
 		{Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true}, {Name: "rate", Key: "flops_per_s", Right: true},
 		{Name: "runner-up", Key: "runner_up"}, {Name: "slower by", Key: "lead", Right: true}, {Key: "lead_lo"}, {Key: "lead_hi"},
-		{Name: "ties with", Key: "ties"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "timed", Key: "timed", Right: true}, {Name: "samples", Key: "evaluations", Right: true}, {Key: "remark"},
+		{Name: "ties with", Key: "ties"}, {Name: "candidates", Key: "candidates", Right: true}, {Name: "timed", Key: "timed", Right: true}, {Name: "samples", Key: "evaluations", Right: true}, {Key: "remark"}, {Key: "dropped"},
 	}
 	for _, row := range w.rows {
 		if row[12].Text != "" {

@@ -1,8 +1,11 @@
 package tuning
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
+	"rnnbench/plots/table"
 	"rnnbench/results"
 	"rnnbench/tuner"
 	"rnnbench/tuner/search"
@@ -36,5 +39,37 @@ func TestUntimed(t *testing.T) {
 	list.Add(&tuner.Verdict{Point: v.Point, Result: &search.Result{Winner: -1, Second: -1, Complete: true}})
 	if list.Tuned() != 1 || list.Complete() || list.Cut != 0 || list.Untimed != 1 {
 		t.Errorf("%+v", list)
+	}
+}
+
+// TestDropped: tables and data say how many candidates were dropped by prediction.
+func TestDropped(t *testing.T) {
+	print := func(w *Winners, format string) string {
+		t.Helper()
+		var b bytes.Buffer
+		if err := w.Table().Write(&b, format, table.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	for _, c := range []struct {
+		dropped     int
+		text, plain string
+	}{{0, "", "0"}, {2290, "2290 dropped by prediction", "2290"}} {
+		v := &tuner.Verdict{Point: results.Point{Hidden: 8}, Dropped: c.dropped, Result: &search.Result{Winner: -1, Second: -1, Complete: true}}
+		tuned, planned := &Winners{}, &Winners{}
+		tuned.Add(v)
+		planned.Plan(v.Point, 2349, 7, c.dropped)
+		if got := print(tuned, "table"); strings.Contains(got, "dropped") != (c.dropped > 0) || !strings.Contains(got, c.text) {
+			t.Errorf("%d: %s", c.dropped, got)
+		}
+		if got := print(planned, "table"); strings.Contains(got, "dropped by prediction") != (c.dropped > 0) {
+			t.Errorf("%d: %s", c.dropped, got)
+		}
+		for _, w := range []*Winners{tuned, planned} {
+			if got := strings.TrimSpace(print(w, "csv")); !strings.Contains(got, ",dropped\n") || !strings.HasSuffix(got, ","+c.plain) {
+				t.Errorf("%d: %s", c.dropped, got)
+			}
+		}
 	}
 }

@@ -1,0 +1,288 @@
+package tuner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"rnnbench/device"
+	"rnnbench/results"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// An outlook is what the device's cost model expects of the settings of one point. By it
+// those are dropped that are far behind, before anything is compiled.
+//
+// The model's error is the standard deviation of the logarithm of expected over measured.
+// A setting is dropped if it is expected to take more than 1 + margin × error times as long
+// as the fastest. Of the rest, as many run as the effort is for. The default of each
+// technique, its best, what is unknown and what was measured before always run.
+//
+// A prediction takes milliseconds, and there are thousands of settings. So the model is
+// asked about the defaults, then about each knob alone. What several knobs do together is
+// guessed from that, and the model is asked about the best guesses.
+type outlook struct {
+	model device.Predictor
+	tune  *Tune
+	keep  string // key of what is never dropped; "": of nothing
+	most  int    // predicted settings that run; 0: any number
+
+	best   float64            // seconds of the fastest that can run; 0: none is known
+	bestOf map[string]float64 // by technique
+	alone  map[string]*contender
+}
+
+const (
+	margin = 4   // errors of the model by which a setting may be behind
+	each   = 8   // of a technique, of those within that, run before more of others do
+	quick  = 48  // predicted settings that run at that effort
+	normal = 160 // and at that
+	asked  = 3   // settings of several knobs that the model is asked about, for each that runs
+)
+
+// How many times as long as it takes a setting may be guessed to take at most: the model is
+// not asked about others.
+const (
+	oneKnob  = 4   // guessed from the default: a graph saves that much
+	ownKnobs = 2   // several knobs of the technique, which may need each other
+	severals = 1.3 // several knobs
+)
+
+// outlook is that of a new point. It is nil where the device has no model or everything is
+// to run.
+func (t *Tune) outlook(keep string) *outlook {
+	model, ok := t.Device.(device.Predictor)
+	if !ok || t.Search.Strategy != "racing" {
+		return nil
+	}
+	o := &outlook{model: model, tune: t, keep: keep, bestOf: map[string]float64{}, alone: map[string]*contender{}}
+	switch t.Settings.Effort {
+	case "quick":
+		o.most = quick
+	case "normal":
+		o.most = normal
+	}
+	return o
+}
+
+// bound is how many times as long as the fastest a setting may be expected to take.
+func bound(error float64) float64 { return 1 + margin*error }
+
+// choose asks about those of list that may be fast, and marks the others as dropped.
+func (o *outlook) choose(ctx context.Context, list []*contender) error {
+	var rounds [3][]*contender // defaults, one knob, several
+	for _, c := range list {
+		n := min(len(c.turned), len(rounds)-1)
+		rounds[n] = append(rounds[n], c)
+	}
+	for n, all := range rounds {
+		likely := o.likely(all, n == len(rounds)-1)
+		if err := o.ask(ctx, likely); err != nil {
+			return err
+		}
+		for _, c := range all {
+			c.dropped = true
+		}
+		for _, c := range likely {
+			c.dropped = c.seconds > 0
+		}
+		for _, c := range all {
+			if o.alone[place(c)] == nil {
+				o.alone[place(c)] = c
+			}
+		}
+	}
+	o.sift(list)
+	return nil
+}
+
+// place names the settings of c.
+func place(c *contender) string { return c.sheet.with(c.turned) }
+
+func (s *sheet) with(turned knob.Params) string { return fmt.Sprint(s.base, " ", turned) }
+
+// must reports whether c runs whatever is expected of it.
+func (o *outlook) must(c *contender) bool {
+	return len(c.turned) == 0 || c.key == o.keep || o.tune.recall(c.key) != nil
+}
+
+// likely lists those of all that may be within the bound by a guess, the best guess first,
+// and those that run anyhow. Of those with many knobs turned, it lists some.
+func (o *outlook) likely(all []*contender, many bool) []*contender {
+	type guess struct {
+		*contender
+		seconds float64
+		doubted bool
+	}
+	var list []guess
+	var out []*contender
+	for _, c := range all {
+		switch seconds, error, doubted := o.guess(c); {
+		case c.layout.Reason != "":
+		case seconds == 0 || o.must(c):
+			out = append(out, c)
+		case o.best == 0 || seconds <= bound(error)*o.best:
+			list = append(list, guess{c, seconds, doubted})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b guess) int {
+		return cmp.Or(cmp.Compare(rank(a.doubted), rank(b.doubted)), cmp.Compare(a.seconds, b.seconds), len(a.turned)-len(b.turned))
+	})
+	if many && o.most > 0 {
+		list = list[:min(len(list), asked*o.most)]
+	}
+	for _, g := range list {
+		out = append(out, g.contender)
+	}
+	return out
+}
+
+func rank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// guess is the least that c may take, as its knobs do alone; 0: unknown. It is doubted if
+// one of them alone is declined.
+func (o *outlook) guess(c *contender) (seconds, error float64, doubted bool) {
+	plain := o.alone[c.sheet.with(nil)]
+	if plain == nil || plain.seconds == 0 {
+		return 0, 0, false
+	}
+	seconds = plain.seconds
+	if len(c.turned) < 2 {
+		return seconds / oneKnob, plain.error, false
+	}
+	for name, v := range c.turned {
+		one := o.alone[c.sheet.with(knob.Params{name: v})]
+		switch {
+		case one == nil: // it is another's program
+		case one.layout.Reason != "":
+			doubted = true
+		case one.seconds > 0:
+			seconds *= one.seconds / plain.seconds
+		case one.dropped: // nobody asked
+			return math.Inf(1), plain.error, true
+		}
+	}
+	if own, _ := c.turned.Split(c.sheet.offered); len(own) == len(c.turned) {
+		return seconds / ownKnobs, plain.error, doubted
+	}
+	return seconds / severals, plain.error, doubted
+}
+
+// ask has the model predict list, and finds out whether what may run fits in memory.
+func (o *outlook) ask(ctx context.Context, list []*contender) error {
+	sheets := map[*sheet][]*contender{}
+	var order []*sheet
+	for _, c := range list {
+		if sheets[c.sheet] == nil {
+			order = append(order, c.sheet)
+		}
+		sheets[c.sheet] = append(sheets[c.sheet], c)
+	}
+	t := o.tune
+	for _, page := range order {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		l, err := draft(t.Device, t.Techniques, sheets[page][0].layout.Point, page.spec, page.limit)
+		if err != nil {
+			return err
+		}
+		for _, c := range sheets[page] {
+			if l.Reason != "" {
+				c.layout.refuse(l.Code, l.Reason)
+				continue
+			}
+			at := *l
+			at.DeviceKnobs = c.layout.DeviceKnobs
+			if err := o.expect(c, &at); err != nil {
+				return fmt.Errorf("tuner: cannot predict the time of %s: %w", c.spec, err)
+			}
+		}
+	}
+	return nil
+}
+
+// expect predicts c, which is laid out as l, and weighs it unless it is sure to be dropped.
+func (o *outlook) expect(c *contender, l *Layout) error {
+	p, err := o.model.Predict(l.Schedule, l.DeviceKnobs)
+	if errors.Is(err, device.ErrKilled) {
+		p, err = o.model.Predict(l.Schedule, l.DeviceKnobs)
+	}
+	if errors.Is(err, schedule.ErrUnsupported) {
+		c.layout.refuse(reasonOf(err, results.ReasonResource), err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if p.Seconds > 0 && !math.IsInf(p.Seconds, 0) {
+		c.seconds, c.error = p.Seconds, max(0, p.Error)
+	}
+	name := c.spec.Name
+	leads := o.bestOf[name] == 0 || c.seconds < o.bestOf[name]
+	if c.seconds > 0 && o.best > 0 && c.seconds > bound(c.error)*o.best && !leads && !o.must(c) {
+		return nil
+	}
+	if err := l.weigh(o.tune.Device); err != nil {
+		return err
+	}
+	l.Fit(c.sheet.limit)
+	c.memory, c.layout.Memory, c.layout.Code, c.layout.Reason = l.Memory, l.Memory, l.Code, l.Reason
+	if c.seconds == 0 || l.Reason != "" {
+		return nil
+	}
+	if leads {
+		o.bestOf[name] = c.seconds
+	}
+	if o.best == 0 || c.seconds < o.best {
+		o.best = c.seconds
+	}
+	return nil
+}
+
+// sift has those of list run that are to.
+func (o *outlook) sift(list []*contender) {
+	var rivals []*contender
+	for _, c := range list {
+		if c.layout.Reason != "" {
+			c.dropped = false // it is declined
+		} else if c.seconds > 0 {
+			rivals = append(rivals, c)
+		}
+	}
+	slices.SortStableFunc(rivals, func(a, b *contender) int {
+		return cmp.Or(cmp.Compare(a.seconds, b.seconds), len(a.turned)-len(b.turned))
+	})
+	running, of := 0, map[string]int{}
+	run := func(c *contender) {
+		c.dropped = false
+		running++
+		of[c.spec.Name]++
+	}
+	for _, c := range rivals {
+		if len(c.turned) == 0 || of[c.spec.Name] == 0 {
+			run(c)
+		}
+	}
+	for _, most := range []int{each, math.MaxInt} { // of a technique
+		for _, c := range rivals {
+			if c.dropped && of[c.spec.Name] < most && (o.most == 0 || running < o.most) && c.seconds <= bound(c.error)*o.best {
+				run(c)
+			}
+		}
+	}
+	for _, c := range rivals {
+		if o.must(c) {
+			c.dropped = false
+		}
+	}
+}
