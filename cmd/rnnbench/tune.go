@@ -44,7 +44,8 @@ func (p *program) tuneCommand() *cobra.Command {
 		Long: `Tune finds the fastest technique and settings at every point of a grid. It tries all
 settings of technique and device knobs in which at most --depth knobs differ from their
 defaults. Candidates race in shuffled rounds, and tune drops those that cannot win. It
-skips candidates that were clearly slower at nearby tuned points. It checks each other
+skips candidates that were clearly slower at nearby tuned points. Racing also skips
+those that the device's cost model predicts to be far behind. It checks each other
 candidate against the float64 reference before timing it.
 
 Tune saves winners as wisdom for --impl auto (see rnnbench wisdom). A new winner

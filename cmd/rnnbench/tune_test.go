@@ -29,12 +29,13 @@ func TestTune(t *testing.T) {
 		Impl, Runner_Up         string
 		Time                    float64 `json:"time_s"`
 		Candidates, Evaluations int
+		Dropped                 int
 	}
-	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 1 || rows[0].Impl == "" || rows[0].Time <= 0 || rows[0].Evaluations < rows[0].Candidates {
+	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 1 || rows[0].Impl == "" || rows[0].Time <= 0 || rows[0].Evaluations < rows[0].Candidates-rows[0].Dropped {
 		t.Fatalf("%v: %s", err, o.out)
 	}
 	m, recs, _, err := results.Read("out")
-	if err != nil || tuner.CanRun(pointers(recs)) != rows[0].Candidates || m.Exit == nil || *m.Exit != exitDone {
+	if err != nil || tuner.CanRun(pointers(recs)) != rows[0].Candidates-rows[0].Dropped || m.Winners[0].Dropped != rows[0].Dropped || m.Exit == nil || *m.Exit != exitDone {
 		t.Fatalf("%d records, %v", len(recs), err)
 	}
 	b, err := wisdom.Read("w.toml")
@@ -122,16 +123,16 @@ func TestTuneKeepsSamples(t *testing.T) {
 
 // candidatesOf counts those of a run of one point.
 func candidatesOf(t *testing.T, dir string) int {
-	_, recs, _, err := results.Read(dir)
-	if err != nil {
-		t.Fatal(err)
+	m, recs, _, err := results.Read(dir)
+	if err != nil || len(m.Winners) != 1 {
+		t.Fatal(m.Winners, err)
 	}
-	return tuner.CanRun(pointers(recs))
+	return tuner.CanRun(pointers(recs)) + m.Winners[0].Dropped
 }
 
 func TestTuneDryRun(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, tinyTune+" --dry-run -o csv").want(t, exitDone, []string{"point,candidates,same\nlstm forward H=8 B=2 T=3 L=1,"}, nil)
+	rnnbench(t, tinyTune+" --dry-run -o csv").want(t, exitDone, []string{"point,candidates,same,dropped\nlstm forward H=8 B=2 T=3 L=1,"}, nil)
 	if exists("out") || exists("w.toml") {
 		t.Error("a dry run leaves something behind")
 	}
@@ -162,7 +163,7 @@ func TestTuneFromHeedsItsFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, tinyGrid+" --impl naive,cudnnstyle,scan").want(t, exitDone, nil, nil)
 	const line = "tune --from out --wisdom w.toml"
-	rnnbench(t, line+" --dry-run --where hidden=16 -o csv").want(t, exitDone, []string{"point,candidates,same\nlstm forward H=16 B=2 T=3 L=1,2,0\n"},
+	rnnbench(t, line+" --dry-run --where hidden=16 -o csv").want(t, exitDone, []string{"point,candidates,same,dropped\nlstm forward H=16 B=2 T=3 L=1,2,0,0\n"},
 		[]string{"1 point: 2 candidates in 3 records"})
 	o := rnnbench(t, line+" --print-config --max-rounds 7")
 	o.want(t, exitDone, []string{"max_rounds = 7"}, nil)
