@@ -72,3 +72,38 @@ func TestPredictBarrier(t *testing.T) {
 		}
 	}
 }
+
+// TestPredictStreams: products of several streams share the GPU. Large ones take as long as
+// one after the other, and small ones run side by side.
+func TestPredictStreams(t *testing.T) {
+	d, err := cuda.Machine("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	products := func(streams, size int, p schedule.Precision) float64 {
+		b := schedule.NewBuilder(streams)
+		b.SetPrecision(p)
+		for i := range streams {
+			for range 16 / streams {
+				b.Do(i, schedule.Gemm{A: b.Matrix("a", size, size).All(), B: b.Matrix("b", size, size).All(), C: b.Matrix("c", size, size).All()})
+			}
+		}
+		s, err := b.Schedule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := d.Predict(s, knob.Params{"graph": 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Seconds
+	}
+	for _, p := range []schedule.Precision{schedule.FP32, schedule.BF16} {
+		if one, four := products(1, 4096, p), products(4, 4096, p); four > one || four < 0.8*one {
+			t.Errorf("%v: large products take %.3g s on one stream and %.3g s on four", p, one, four)
+		}
+		if one, four := products(1, 128, p), products(4, 128, p); four > 0.5*one {
+			t.Errorf("%v: small products take %.3g s on one stream and %.3g s on four", p, one, four)
+		}
+	}
+}

@@ -65,8 +65,9 @@ const (
 const (
 	libraryStart     = 3.1e-6
 	libraryMemory    = 2.2e12
-	librarySide      = 128 // rows and columns of a block of 16 bits and TF32
-	libraryShared    = 128 // terms of a sum that blocks share, at least
+	wholeMemory      = 4e12 // bytes a second of several products side by side
+	librarySide      = 128  // rows and columns of a block of 16 bits and TF32
+	libraryShared    = 128  // terms of a sum that blocks share, at least
 	libraryPeak      = 500e12
 	libraryPeakTF32  = 250e12
 	libraryTermTime  = 1.9e-9 // of a term of a sum
@@ -88,6 +89,18 @@ const (
 // LibrarySeconds is about what the vendor's library takes for a product on a GPU of so
 // many multiprocessors.
 func LibrarySeconds(p *driver.Product, sms int) float64 {
+	seconds, _ := library(p, sms)
+	return seconds
+}
+
+// LibraryWork is what of that other streams cannot use: the seconds of all multiprocessors
+// in which they multiply, or of memory.
+func LibraryWork(p *driver.Product, sms int) float64 {
+	_, work := library(p, sms)
+	return work
+}
+
+func library(p *driver.Product, sms int) (seconds, work float64) {
 	start, peak, side, term := libraryStart, libraryPeak, librarySide, libraryTermTime
 	switch {
 	case p.TF32:
@@ -113,7 +126,8 @@ func LibrarySeconds(p *driver.Product, sms int) float64 {
 	block := min(ints.RoundUp(p.M, 32), side) * min(ints.RoundUp(p.N, 32), side)
 	multiply := waves * 2 * float64(block) * k / float64(parts) / (peak / float64(sms))
 	bytes := (m*k+n*k)*float64(p.Operands.Bytes()) + m*n*float64(p.Result.Bytes())
-	return start + max(multiply, term*min(k, libraryTerms), bytes/libraryMemory)
+	filled := 2 * float64(blocks) * float64(block) * k / peak
+	return start + max(multiply, term*min(k, libraryTerms), bytes/libraryMemory), max(filled, bytes/wholeMemory)
 }
 
 // splitStart is the seconds of a launch of the kernel that splits the left factor.

@@ -19,18 +19,20 @@ const (
 	graphStart     = 3e-6   // and for a graph
 	hostStart      = 6e-6   // until the first of them runs
 	crossing       = 1.5e-6 // until a stream knows of another's event
+	skinnyWork     = 0.7    // of a skinny product's time, in which others wait: the rest is latency
 )
 
 // Predict is how many seconds a run of the commands of each node takes, as a graph or
 // launched by the host. It is 0 where no model knows one of them.
 //
 // Each stream runs its commands in order, and waits for others as the schedule says.
-// Streams are taken to share nothing but the host.
+// Streams share the host, the multiprocessors and memory: a run takes at least as long as its
+// products and persistent layers keep all of the GPU busy.
 func (p *Plan) Predict(nodes [][]launch.Command, graph bool) float64 {
 	const streams = launch.MaxStreams
 	var ready [streams]float64
 	ends := make([]float64, len(nodes))
-	host := 0.0
+	host, busy := 0.0, 0.0
 	var rest int64 // bytes of operations that share a launch with an earlier one, or a later one
 	for i, n := range p.schedule.Nodes {
 		stream := n.Stream % streams
@@ -58,10 +60,11 @@ func (p *Plan) Predict(nodes [][]launch.Command, graph bool) float64 {
 				now = max(now, host)
 			}
 			now += p.commandSeconds(c, n.Op, bytes/int64(len(nodes[i])))
+			busy += p.work(c)
 		}
 		ready[stream], ends[i] = now, now
 	}
-	last := 0.0
+	last := busy
 	for _, t := range ready {
 		last = max(last, t)
 	}
@@ -89,4 +92,20 @@ func (p *Plan) commandSeconds(c *launch.Command, op schedule.Op, bytes int64) fl
 		rate = pointwiseCache
 	}
 	return start + float64(bytes)/rate
+}
+
+// work is for how long c keeps all of the GPU busy, so that other streams have to wait.
+func (p *Plan) work(c *launch.Command) float64 {
+	switch {
+	case c.Product != nil:
+		return gemm.LibraryWork(c.Product, p.properties.SMs)
+	case c.Launch != nil && c.Seconds > 0:
+		g := c.Launch.Grid
+		all := c.Seconds * min(1, float64(g[0]*g[1]*g[2])/float64(p.properties.SMs))
+		if c.Early {
+			return skinnyWork * all
+		}
+		return all
+	}
+	return 0
 }
