@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -38,7 +39,8 @@ type outlook struct {
 
 const (
 	margin = 4   // errors of the model by which a setting may be behind
-	each   = 8   // of a technique, of those within that, run before more of others do
+	each   = 8   // of a technique, of those within that, run before more of others do,
+	level  = 3   // and as many that are expected to take equally long: most run the same kernels
 	quick  = 48  // predicted settings that run at that effort
 	normal = 160 // and at that
 	asked  = 3   // settings of several knobs that the model is asked about, for each that runs
@@ -129,14 +131,38 @@ func (o *outlook) likely(all []*contender, many bool) []*contender {
 			list = append(list, guess{c, seconds, doubted})
 		}
 	}
+	runs := len(out)
 	slices.SortStableFunc(list, func(a, b guess) int {
 		return cmp.Or(cmp.Compare(rank(a.doubted), rank(b.doubted)), cmp.Compare(a.seconds, b.seconds), len(a.turned)-len(b.turned))
 	})
-	if many && o.most > 0 {
-		list = list[:min(len(list), asked*o.most)]
+	times := make([]float64, len(list))
+	for i, g := range list {
+		times[i] = g.seconds
 	}
-	for _, g := range list {
-		out = append(out, g.contender)
+	var ties []*contender
+	for i, n := range nth(times) {
+		if n < level {
+			out = append(out, list[i].contender)
+		} else {
+			ties = append(ties, list[i].contender)
+		}
+	}
+	if out = append(out, ties...); many && o.most > 0 {
+		out = out[:min(len(out), runs+asked*o.most)]
+	}
+	return out
+}
+
+// nth counts for each of some times how many right before it are level with it.
+func nth(times []float64) []int {
+	const same = 1.001
+	out := make([]int, len(times))
+	first := 0
+	for i, t := range times {
+		if t > same*times[first] || t < times[first] {
+			first = i
+		}
+		out[i] = i - first
 	}
 	return out
 }
@@ -159,8 +185,8 @@ func (o *outlook) guess(c *contender) (seconds, error float64, doubted bool) {
 	if len(c.turned) < 2 {
 		return seconds / oneKnob, plain.error, false
 	}
-	for name, v := range c.turned {
-		one := o.alone[c.sheet.with(knob.Params{name: v})]
+	for _, name := range slices.Sorted(maps.Keys(c.turned)) {
+		one := o.alone[c.sheet.with(knob.Params{name: c.turned[name]})]
 		switch {
 		case one == nil: // it is another's program
 		case one.layout.Reason != "":
@@ -273,9 +299,15 @@ func (o *outlook) sift(list []*contender) {
 			run(c)
 		}
 	}
-	for _, most := range []int{each, math.MaxInt} { // of a technique
-		for _, c := range rivals {
-			if c.dropped && of[c.spec.Name] < most && (o.most == 0 || running < o.most) && c.seconds <= bound(c.error)*o.best {
+	times := make([]float64, len(rivals))
+	for i, c := range rivals {
+		times[i] = c.seconds
+	}
+	equals := nth(times)
+	for _, most := range []struct{ each, level int }{{each, level}, {math.MaxInt, level}, {math.MaxInt, math.MaxInt}} {
+		for i, c := range rivals {
+			room := (o.most == 0 || running < o.most) && of[c.spec.Name] < most.each && equals[i] < most.level
+			if room && c.dropped && c.seconds <= bound(c.error)*o.best {
 				run(c)
 			}
 		}
