@@ -147,7 +147,7 @@ func (o *outlook) likely(all []*contender, many bool) []*contender {
 			ties = append(ties, list[i].contender)
 		}
 	}
-	if out = append(out, ties...); many && o.most > 0 {
+	if out = append(out, ties...); many && o.most > 0 && o.best > 0 {
 		out = out[:min(len(out), runs+asked*o.most)]
 	}
 	return out
@@ -174,33 +174,40 @@ func rank(b bool) int {
 	return 0
 }
 
-// guess is the least that c may take, as its knobs do alone; 0: unknown. It is doubted if
-// one of them alone is declined.
+// guess is the least that c may take, by what its knobs do alone; 0: unknown. It is doubted
+// if one of them alone is declined, and infinite where no part of it may be fast.
 func (o *outlook) guess(c *contender) (seconds, error float64, doubted bool) {
 	plain := o.alone[c.sheet.with(nil)]
-	if plain == nil || plain.seconds == 0 {
+	if plain == nil || len(c.turned) == 0 {
 		return 0, 0, false
 	}
-	seconds = plain.seconds
-	if len(c.turned) < 2 {
-		return seconds / oneKnob, plain.error, false
+	known, declined := plain.seconds > 0 && plain.layout.Reason == "", plain.layout.Reason != ""
+	if len(c.turned) == 1 {
+		return plain.seconds / oneKnob, plain.error, false
 	}
+	factor, refused := 1.0, 0
 	for _, name := range slices.Sorted(maps.Keys(c.turned)) {
 		one := o.alone[c.sheet.with(knob.Params{name: c.turned[name]})]
 		switch {
 		case one == nil: // it is another's program
 		case one.layout.Reason != "":
-			doubted = true
-		case one.seconds > 0:
-			seconds *= one.seconds / plain.seconds
-		case one.dropped: // nobody asked
+			refused++
+		case known && one.seconds > 0:
+			factor *= one.seconds / plain.seconds
+		case known && one.dropped: // nobody asked
 			return math.Inf(1), plain.error, true
 		}
 	}
-	if own, _ := c.turned.Split(c.sheet.offered); len(own) == len(c.turned) {
-		return seconds / ownKnobs, plain.error, doubted
+	switch {
+	case declined && refused == len(c.turned):
+		return math.Inf(1), 0, true
+	case !known:
+		return 0, 0, false
 	}
-	return seconds / severals, plain.error, doubted
+	if own, _ := c.turned.Split(c.sheet.offered); len(own) == len(c.turned) {
+		return plain.seconds * factor / ownKnobs, plain.error, refused > 0
+	}
+	return plain.seconds * factor / severals, plain.error, refused > 0
 }
 
 // ask has the model predict list, and finds out whether what may run fits in memory.

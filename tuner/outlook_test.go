@@ -210,4 +210,22 @@ func TestPredictionFails(t *testing.T) {
 	if declined == 0 {
 		t.Error("nothing is declined")
 	}
+
+	// A technique whose default is declined runs by another setting.
+	u, _, kept = foretold(t, func(s *schedule.Schedule, k knob.Params) (float64, error) {
+		if k["teams"] != 1 && s.Streams > 1 {
+			return 0, fmt.Errorf("%w: one team is enough", schedule.ErrUnsupported)
+		}
+		return 1, nil
+	})
+	if _, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), results.Impl{}); err != nil {
+		t.Fatal(err)
+	}
+	status := map[string]results.Status{}
+	for _, r := range kept {
+		status[r.Impl.Label] = r.Status
+	}
+	if status["cudnnstyle"] != results.Skipped || status["cudnnstyle:teams=1"] != results.OK {
+		t.Errorf("without its default: %v", status)
+	}
 }
