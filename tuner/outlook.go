@@ -41,7 +41,7 @@ const (
 	margin = 4   // errors of the model by which a setting may be behind
 	each   = 8   // of a technique, of those within that, run before more of others do,
 	level  = 3   // and as many that are expected to take equally long: most run the same kernels
-	quick  = 48  // predicted settings that run at that effort
+	quick  = 60  // predicted settings that run at that effort
 	normal = 160 // and at that
 	asked  = 3   // settings of several knobs that the model is asked about, for each that runs
 )
