@@ -137,3 +137,20 @@ func TestOwnWords(t *testing.T) {
 		t.Errorf("two points: %q, %q", g.own(a), g.own(b))
 	}
 }
+
+// TestTunedDropped: the line of a point, and its message, say how many candidates were
+// dropped by prediction.
+func TestTunedDropped(t *testing.T) {
+	for _, c := range []struct {
+		dropped    int
+		line, json string
+	}{{2, "3 candidates, 2 dropped by prediction, 7 samples", `"candidates":3,"dropped":2`}, {0, "3 candidates, 7 samples", `"candidates":3,"bursts":7`}} {
+		v := &tuner.Verdict{Point: at(8), Records: make([]*results.Record, 3), Dropped: c.dropped, Result: &search.Result{Winner: -1, Second: -1, Evaluations: 7, Complete: true}}
+		var line, message bytes.Buffer
+		New(Options{W: &line, Width: 100, Total: 1}, nil).Tuned(v)
+		(&Progress{Options: Options{JSON: true, To: Sender{W: &message}, Total: 1}}).Tuned(v)
+		if !strings.Contains(line.String(), c.line) || !strings.Contains(message.String(), c.json) {
+			t.Errorf("%d: %s%s", c.dropped, &line, &message)
+		}
+	}
+}
