@@ -28,14 +28,7 @@ type cellPass struct {
 
 // Compile implements device.Device.
 func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
-	k, err := k.Complete(d.Knobs(s))
-	if err != nil {
-		return nil, fmt.Errorf("cpu: %w", err)
-	}
-	f, err := format(s)
-	if err == nil {
-		err = d.declined(s, f, k)
-	}
+	f, k, err := d.settle(s, k)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +90,7 @@ func (p *binder) bind() error {
 		if err != nil {
 			return err
 		}
-		out := node{work: w, stream: n.Stream, pieces: p.pieces(n.Op)}
+		out := node{work: w, stream: n.Stream, pieces: p.device.share(n.Op, p.format, p.knobs)}
 		if j, ok := pairs[i]; ok {
 			sum := p.matrix(p.schedule.Nodes[j].Op.(schedule.SumRows).Out)
 			w.(*product).Sums, summed[j] = sum.row(0), true

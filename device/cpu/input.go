@@ -119,15 +119,8 @@ func (p *binder) form(n *node, op schedule.Gemm, block int) bool {
 	if n.pieces > 0 {
 		parts = members
 	}
-	if w.recurrence == nil {
-		return false
-	}
-	if p.knobs["bands"] == 0 && w.near(w.hidden) && members > 1 {
-		w.most = 1 // two bands would take less time if both had to wait for the product
-	}
-	_, _, bands := w.own(0, parts)
-	helped := bands < members
-	if !helped && p.knobs["ahead"] == 0 && !w.waits(bands) {
+	bands, helped, ok := w.forms(p.knobs, members, parts)
+	if !ok {
 		return false
 	}
 	if helped {
@@ -141,6 +134,20 @@ func (p *binder) form(n *node, op schedule.Gemm, block int) bool {
 	}
 	w.input.first.M = firstBlock(g.M, block)
 	return true
+}
+
+// forms reports whether w forms the product ahead of it, in how many bands, and whether workers without a
+// band help. It settles how many workers have one.
+func (w *persistent) forms(k knob.Params, members, parts int) (bands int, helped, ok bool) {
+	if w.recurrence == nil {
+		return 0, false, false
+	}
+	if k["bands"] == 0 && w.near(w.hidden) && members > 1 {
+		w.most = 1 // two bands would take less time if both had to wait for the product
+	}
+	_, _, bands = w.own(0, parts)
+	helped = bands < members
+	return bands, helped, helped || k["ahead"] > 0 || w.waits(bands)
 }
 
 // start is ahead of all steps: the first block of the product, by all workers.

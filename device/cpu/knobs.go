@@ -60,19 +60,19 @@ func banded(bands, hidden, members int) error {
 	return nil
 }
 
-// pieces is how many pieces of op each worker of a team gets: at least one where knobs
+// share is how many pieces of op each worker of a team gets: at least one where knobs
 // share it.
-func (p *binder) pieces(op schedule.Op) int {
-	n := p.device.pieces(op)
+func (pl *planner) share(op schedule.Op, f simd.Format, k knob.Params) int {
+	n := pl.pieces(op)
 	asked := false
 	switch op.(type) {
 	case schedule.Persistent, schedule.PersistentBackward:
-		asked = p.knobs["bands"] > 1
-		if p.device.apart(op, p.format, p.knobs) { // where workers do not meet at each step
-			asked = p.knobs["sequences"] == 2 || cost(op) >= forkFLOPs
+		asked = k["bands"] > 1
+		if pl.apart(op, f, k) { // where workers do not meet at each step
+			asked = k["sequences"] == 2 || cost(op) >= forkFLOPs
 		}
 	case schedule.Scan, schedule.ScanBackward:
-		asked = p.knobs["scansplit"] > 1 || p.knobs["scanworkers"] > 1
+		asked = k["scansplit"] > 1 || k["scanworkers"] > 1
 	}
 	if asked {
 		return max(1, n)

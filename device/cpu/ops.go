@@ -98,11 +98,16 @@ func (p *binder) work(op schedule.Op) (work, error) {
 			program: p.program,
 		}, nil
 	}
+	return nil, unsupported(op)
+}
+
+// unsupported declines op.
+func unsupported(op schedule.Op) error {
 	switch op.(type) {
 	case schedule.Vendor, schedule.VendorBackward:
-		return nil, fmt.Errorf("cpu: %w: the vendor library runs on GPUs only", schedule.ErrDevice)
+		return fmt.Errorf("cpu: %w: the vendor library runs on GPUs only", schedule.ErrDevice)
 	}
-	return nil, fmt.Errorf("cpu: %s: %w: the CPU does not support this operation", op.Name(), schedule.ErrDevice)
+	return fmt.Errorf("cpu: %s: %w: the CPU does not support this operation", op.Name(), schedule.ErrDevice)
 }
 
 // A product is a Gemm, of as many shares as there are workers or in pieces.

@@ -76,10 +76,7 @@ func (p *binder) track(steps int, view func(step int) schedule.View) track {
 func (p *binder) band(op schedule.Op, pass fused.Pass, s *schedule.Sequence, vector func(step int, r cell.Ref) schedule.View) band {
 	b := band{
 		program: p.program, kernel: fused.New(p.device.kernels.Level(), s.Cell, pass), steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
-		most: p.knobs["bands"], meeting: p.meeting(), apart: p.device.apart(op, p.format, p.knobs),
-	}
-	if b.most == 0 && p.device.weights(op, p.format) <= nearest() {
-		b.most = 1
+		most: p.device.most(op, p.format, p.knobs, false), meeting: p.meeting(), apart: p.device.apart(op, p.format, p.knobs),
 	}
 	for _, r := range b.kernel.Vectors() {
 		if r.Kind == cell.R {
@@ -107,11 +104,21 @@ func (p *binder) persistent(op schedule.Persistent) work {
 		for range p.device.workers {
 			w.done = append(w.done, p.meeting())
 		}
-		if p.knobs["bands"] == 0 && w.recurrence != nil && 2*p.device.weights(op, p.format) >= nearest() {
-			w.most *= 2 // halves side by side take less time, although workers wait for each other
-		}
+		w.most = p.device.most(op, p.format, p.knobs, w.recurrence != nil)
 	}
 	return w
+}
+
+// most is how many workers take part in op at most, where one call may run all steps or not; 0: all.
+func (pl *planner) most(op schedule.Op, f simd.Format, k knob.Params, inOneCall bool) int {
+	weights := pl.weights(op, f)
+	switch {
+	case k["bands"] > 0 || weights > nearest():
+		return k["bands"]
+	case inOneCall && 2*weights >= nearest():
+		return 2 // halves side by side take less time, although workers wait for each other
+	}
+	return 1
 }
 
 // apart reports whether workers run sequences of op, a persistent operation or its gradient, from end to end,

@@ -73,6 +73,9 @@ func (pl *planner) teams(s *schedule.Schedule, f simd.Format, k knob.Params) int
 		return n
 	}
 	most := min(s.Streams, pl.workers/max(1, k["bands"]))
+	if most <= 1 {
+		return 1
+	}
 	if n := pl.persistentWeights(s, f); n > 0 {
 		if l2 := gemm.DetectL2(); n <= l2/2 {
 			return most
