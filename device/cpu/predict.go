@@ -1,0 +1,204 @@
+package cpu
+
+import (
+	"fmt"
+
+	"github.com/klauspost/cpuid/v2"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+var _ device.Predictor = (*Device)(nil)
+
+// Predict implements device.Predictor.
+func (d *Device) Predict(s *schedule.Schedule, k knob.Params) (device.Prediction, error) {
+	f, k, err := d.settle(s, k)
+	if err != nil {
+		return device.Prediction{}, err
+	}
+	sec, err := d.predict(s, f, k, ratesOf(d.kernels.Level()), detectCaches())
+	return device.Prediction{Seconds: sec, Error: predictionError}, err
+}
+
+// settle completes knobs, and declines what d cannot run.
+func (d *Device) settle(s *schedule.Schedule, k knob.Params) (simd.Format, knob.Params, error) {
+	k, err := k.Complete(d.Knobs(s))
+	if err != nil {
+		return 0, nil, fmt.Errorf("cpu: %w", err)
+	}
+	f, err := format(s)
+	if err == nil {
+		err = d.declined(s, f, k)
+	}
+	return f, k, err
+}
+
+// caches are the bytes of a processor's own caches, and of the last one, which all share.
+type caches struct{ near, own, last int64 }
+
+func detectCaches() caches {
+	own := int64(gemm.DetectL2())
+	if own == 0 {
+		own = 256 << 10
+	}
+	return caches{near: int64(nearest()), own: own, last: max(int64(cpuid.CPU.Cache.L3), leastL3)}
+}
+
+// level is the memory that holds so many bytes: 0 for the nearest cache, 3 for the main memory.
+func (c caches) level(bytes int64) int {
+	for i, size := range [...]int64{c.near, c.own, c.last} {
+		if bytes <= size {
+			return i
+		}
+	}
+	return 3
+}
+
+// A forecast is how long a run of a schedule takes, worked out operation by operation.
+type forecast struct {
+	*planner
+	*rates
+	caches
+	schedule *schedule.Schedule
+	format   simd.Format
+	knobs    knob.Params
+	teams    int
+
+	all     int64                // bytes of all matrices
+	touched int64                // bytes read and written so far
+	wasRead []int64              // per matrix, those when its weights were last read or written; 0: not yet
+	known   map[likeness]float64 // seconds of operations that were worked out already
+}
+
+func newForecast(pl *planner, s *schedule.Schedule, f simd.Format, k knob.Params, r *rates, c caches) *forecast {
+	p := &forecast{
+		planner: pl, rates: r, caches: c, schedule: s, format: f, knobs: k, teams: pl.teams(s, f, k),
+		wasRead: make([]int64, len(s.Matrices)), known: map[likeness]float64{},
+	}
+	for _, m := range s.Matrices {
+		p.all += 4 * int64(pl.floats(m, f))
+	}
+	return p
+}
+
+// predict is how many seconds a run of s takes.
+func (pl *planner) predict(s *schedule.Schedule, f simd.Format, k knob.Params, r *rates, c caches) (float64, error) {
+	p := newForecast(pl, s, f, k, r, c)
+	taken, err := p.operations()
+	if err != nil {
+		return 0, err
+	}
+	if p.teams == 1 {
+		sum := 0.0
+		for _, t := range taken {
+			sum += t
+		}
+		return sum, nil
+	}
+	return p.streams(taken), nil
+}
+
+// operations are the seconds of each node by its team alone.
+func (p *forecast) operations() ([]float64, error) {
+	taken := make([]float64, len(p.schedule.Nodes))
+	absorbed := map[int]bool{} // by another node
+	for _, j := range sums(p.schedule) {
+		absorbed[j] = true
+	}
+	second := p.besides(p.schedule, p.teams == 1)
+	ahead := p.inputs(p.schedule, p.format, p.knobs, p.teams == 1)
+	for i, n := range p.schedule.Nodes {
+		if absorbed[i] {
+			continue
+		}
+		team := n.Stream % p.teams
+		members := p.first(team+1, p.teams) - p.first(team, p.teams)
+		if j, ok := second[i]; ok {
+			taken[i] -= p.packing(p.schedule.Nodes[j].Op.(schedule.Gemm), members)
+		}
+		if block, ok := ahead[i]; ok {
+			g, op := n.Op.(schedule.Gemm), p.schedule.Nodes[i+1].Op.(schedule.Persistent)
+			if sec, ok := p.formed(g, op, block, members, p.share(op, p.format, p.knobs)); ok {
+				taken[i], absorbed[i+1] = sec, true
+				continue
+			}
+		}
+		sec, err := p.of(n.Op, members)
+		if err != nil {
+			return nil, err
+		}
+		taken[i] += sec
+	}
+	return taken, nil
+}
+
+// streams is when the last team has done its nodes. Each serves its streams in the order of the program.
+func (p *forecast) streams(taken []float64) float64 {
+	ready, ends := make([]float64, p.teams), make([]float64, len(taken))
+	last := 0.0
+	for i, n := range p.schedule.Nodes {
+		team := n.Stream % p.teams
+		at := ready[team]
+		for _, j := range n.Wait {
+			if of := p.schedule.Nodes[j].Stream % p.teams; of != team {
+				at = max(at, ends[j]+p.crossing)
+			}
+		}
+		ends[i] = at + taken[i] + p.turn
+		ready[team], last = ends[i], max(last, ends[i])
+	}
+	return last
+}
+
+// of is how many seconds op takes so many members of a team. Operations that are alike take the same.
+func (p *forecast) of(op schedule.Op, members int) (float64, error) {
+	key, ok := p.likeness(op, members)
+	if sec, known := p.known[key]; ok && known {
+		return sec, nil
+	}
+	sec, err := p.seconds(op, members, p.share(op, p.format, p.knobs), key.from)
+	if ok && err == nil {
+		p.known[key] = sec
+	}
+	return sec, err
+}
+
+// seconds are those of op by so many members of a team, each of which takes so many pieces; 0 pieces: by the
+// first of them alone.
+func (p *forecast) seconds(op schedule.Op, members, pieces, from int) (float64, error) {
+	parts, extra := 1, p.start
+	if pieces > 0 && members > 1 {
+		parts, extra = members, p.start+p.handover
+	}
+	switch op := op.(type) {
+	case schedule.Gemm:
+		return extra + p.product(op, from, parts), nil
+	case schedule.Pack:
+		return extra + p.packed(op, parts), nil
+	case schedule.Map:
+		return extra + p.maps(parts, op), nil
+	case schedule.MapChain:
+		return extra + p.maps(parts, op.Steps...), nil
+	case schedule.SumRows:
+		return extra + float64(op.A.Rows)*(p.mapRow+3*p.mapLine*float64(ceil(ceil(op.A.Cols, line), parts))), nil
+	case schedule.Cell:
+		return extra + p.cells(op.Program(), op.Next[0], parts), nil
+	case schedule.CellBackward:
+		return extra + p.cells(op.Cell.Backward, op.Next[0], parts), nil
+	case schedule.Persistent:
+		return extra + p.persistent(op, parts), nil
+	case schedule.PersistentBackward:
+		return extra + p.persistentBackward(op, parts), nil
+	case schedule.Scan, schedule.ScanBackward:
+		return extra + p.scan(op, parts), nil
+	case schedule.Gather, schedule.Scatter:
+		return extra + p.move(schedule.Bytes(op), parts), nil
+	case schedule.SoftmaxLoss:
+		return extra + (p.mapFunction+6*p.mapLine)*float64(ceil(op.Logits.Rows, parts)*ceil(op.Logits.Cols, line)), nil
+	}
+	return 0, unsupported(op)
+}

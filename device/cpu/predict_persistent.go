@@ -1,0 +1,122 @@
+package cpu
+
+import (
+	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// recurrent is op as bind would make it, without memory.
+func (p *forecast) recurrent(op schedule.Persistent) *persistent {
+	recurrence := p.recurrence(op.Sequence, op, pass(op.Train))
+	return &persistent{
+		band: band{
+			program: &program{device: &Device{planner: *p.planner}, format: p.format}, steps: op.Steps, batch: op.Batch(), hidden: op.Hidden(),
+			most: p.most(op, p.format, p.knobs, recurrence != nil), apart: p.apart(op, p.format, p.knobs),
+		},
+		weights: make([][]float32, len(op.R)), recurrence: recurrence,
+	}
+}
+
+// recurrence is what runs all steps of a sequence in one call; nil: nothing does.
+func (p *forecast) recurrence(s schedule.Sequence, op schedule.Op, pass fused.Pass) *fused.Recurrence {
+	if p.format != simd.F32 || s.Batch() > 1 && !p.apart(op, p.format, p.knobs) {
+		return nil
+	}
+	return fused.NewRecurrence(p.kernels.Level(), s.Cell, pass)
+}
+
+// programOf is what a cell runs forward.
+func programOf(c *cell.Cell, train bool) cell.Program {
+	if train {
+		return c.Forward
+	}
+	return c.Inference
+}
+
+// persistent is a Persistent by so many workers.
+func (p *forecast) persistent(op schedule.Persistent, parts int) float64 {
+	return p.steps(p.recurrent(op), programOf(op.Cell, op.Train), parts)
+}
+
+// steps are all steps of w.
+func (p *forecast) steps(w *persistent, prog cell.Program, parts int) float64 {
+	steps := float64(w.steps)
+	if w.apart {
+		rows := ceil(w.batch, parts)
+		if w.oneByOne(rows) {
+			return steps * float64(rows) * p.called(w, prog, w.hidden)
+		}
+		return steps * (p.bandProducts(len(w.weights), rows, w.hidden, w.hidden) + p.rows(prog, rows, w.hidden))
+	}
+	_, _, bands := w.own(0, parts)
+	units := w.largest(bands)
+	if w.inOneCall(bands) {
+		return steps * (p.called(w, prog, units) + p.met(bands))
+	}
+	return steps * (p.bandProducts(len(w.weights), w.batch, units, w.hidden) + p.rows(prog, w.batch, units) + p.met(bands))
+}
+
+// bandProducts are a step's products of a band, by as many matrices of weights, which stay in the memory
+// that holds them all.
+func (p *forecast) bandProducts(count, batch, units, depth int) float64 {
+	elements := int64(count) * int64(depth) * int64(ceil(units, line)*line)
+	return float64(count) * p.weighted(batch, units, depth, p.format, p.level(elements*bytesOf(p.format)))
+}
+
+// called is a step of so many units of one sequence, where one call runs all steps.
+func (p *forecast) called(w *persistent, prog cell.Program, units int) float64 {
+	lines := float64(ceil(units, line))
+	weights := int64(4 * len(w.weights) * w.hidden * ceil(units, line) * line)
+	each := p.nearLine
+	if level := p.level(weights); level > 0 {
+		each = max(p.farLine, 4*line/p.read[level])
+	}
+	return p.step + lines*(float64(len(w.weights)*w.hidden)*each+p.instructions(prog))
+}
+
+// met is a meeting of so many workers.
+func (p *forecast) met(workers int) float64 {
+	if workers < 2 {
+		return 0
+	}
+	return p.meeting
+}
+
+// formed is a persistent operation that forms the product ahead of it in blocks. ok is false if it does not.
+func (p *forecast) formed(g schedule.Gemm, op schedule.Persistent, block, members, pieces int) (sec float64, ok bool) {
+	w, parts := p.recurrent(op), 1
+	if pieces > 0 {
+		parts = members
+	}
+	if w.recurrence == nil {
+		return 0, false
+	}
+	bands, helped, ok := w.forms(p.knobs, members, parts)
+	if !ok {
+		return 0, false
+	}
+	m, n, k := g.Sizes()
+	first := min(m, firstBlock(m, block))
+	ahead := p.weighted(first, largest(n, line, members), k, p.format, 1)
+	rest := p.weighted(m-first, n, k, p.format, 1)
+	if helped {
+		w.most = bands
+		return p.handover + ahead + max(p.steps(w, programOf(op.Cell, op.Train), members), rest/float64(members-bands)), true
+	}
+	return p.handover + ahead + p.steps(w, programOf(op.Cell, op.Train), parts) + p.forming*rest/float64(bands), true
+}
+
+// persistentBackward is a PersistentBackward by so many workers.
+func (p *forecast) persistentBackward(op schedule.PersistentBackward, parts int) float64 {
+	b := band{hidden: op.Hidden(), most: p.most(op, p.format, p.knobs, false)}
+	rows, units, bands := op.Batch(), op.Hidden(), 1
+	if p.apart(op, p.format, p.knobs) {
+		rows = ceil(rows, parts)
+	} else {
+		_, _, bands = b.own(0, parts)
+		units = b.largest(bands)
+	}
+	return float64(op.Steps) * (p.bandProducts(1, rows, units, op.R.Rows) + p.rows(op.Cell.Backward, rows, units) + p.met(bands))
+}

@@ -1,0 +1,61 @@
+package cpu
+
+import (
+	"rnnbench/device/cpu/simd"
+	"rnnbench/rnn/schedule"
+)
+
+// product is a Gemm by so many workers, by weights from a memory.
+func (p *forecast) product(op schedule.Gemm, from, parts int) float64 {
+	m, n, k := op.Sizes()
+	if op.B.M.Packed {
+		return p.weighted(m, largest(n, line, parts), k, p.format, from)
+	}
+	wide := float64(m) * float64(ceil(n, line)*line) / float64(parts)
+	sec := p.call + 2*wide*float64(k)/p.peak + p.tile*wide/float64(line*p.kernels.MaxRows())
+	sec += p.pack * float64(k) * float64(m+n) / float64(parts)
+	return sec + wide*8/p.stream[p.level(int64(4*wide))]
+}
+
+// from is the memory that packed weights come from: the nearest that holds all that was touched since they were
+// last read. Each part of their readers touches its share.
+func (p *forecast) from(weights *schedule.View, parts int) int {
+	bytes := int64(weights.M.Rows) * int64(ceil(weights.M.Cols, line)*line) * bytesOf(p.format)
+	since := p.all // as far back as the run before
+	if was := p.wasRead[weights.M.ID]; was > 0 {
+		since = p.touched - was + bytes
+	}
+	p.touched += bytes
+	p.wasRead[weights.M.ID] = p.touched
+	return p.level(since / int64(parts))
+}
+
+// packing is what a product that goes beside another one saves: the rows that both pack.
+func (p *forecast) packing(op schedule.Gemm, parts int) float64 {
+	m, _, k := op.Sizes()
+	return p.pack * float64(m) * float64(k) / float64(parts)
+}
+
+// weighted is a product by packed weights by one worker: the longer of its multiply-adds and of reading the
+// weights.
+func (p *forecast) weighted(m, n, k int, f simd.Format, from int) float64 {
+	rows := p.kernels.MaxRows()
+	tiles := ceil(m, rows)
+	strips := ceil(n, line)
+	wide := strips * line
+	sec := 2 * float64(m) * float64(wide) * float64(k) / p.peak
+	groups := ceil(strips, p.kernels.MaxStrips(min(m, rows)))
+	sec += p.tile * float64(tiles*groups)
+	elements := float64(wide) * float64(k)
+	if f != simd.F32 && tiles > 2 {
+		sec += p.widen * elements * float64(ceil(tiles, widenedTiles))
+	}
+	least := float64(bytesOf(f)) / p.read[from]
+	if f != simd.F32 {
+		least = max(least, p.narrow)
+	}
+	return p.call + max(sec, elements*least)
+}
+
+// widenedTiles is how many tiles of rows share widened weights.
+const widenedTiles = 32

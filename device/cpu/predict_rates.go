@@ -1,0 +1,68 @@
+package cpu
+
+import "rnnbench/device/cpu/simd"
+
+// rates are what one worker does per second, and what operations cost it besides, in seconds. A line is 16
+// floats.
+type rates struct {
+	// Products.
+	peak    float64    // operations per second
+	read    [4]float64 // bytes of weights per second in products of one row, from each memory
+	narrow  float64    // of an element of 16 bits in a product of one row, at least
+	widen   float64    // of an element of 16 bits in products of many rows
+	tile    float64    // of a tile besides
+	call    float64    // of a product besides
+	pack    float64    // of a float of an operand that is packed as the product goes
+	prepare [4]float64 // bytes of weights packed ahead per second, by the memory they come from
+
+	// Point-wise operations.
+	stream      [4]float64 // bytes per second, from each memory
+	function    float64    // of a sigmoid or tanh of a line of a cell,
+	line        float64    // of another operation of a line
+	row         float64    // of a row
+	vector      float64    // and of each vector of it
+	scanRow     float64    // of a row of a scan
+	mapFunction float64    // of a sigmoid or tanh of a line of a map
+	mapLine     float64    // and of each vector of a line of another map
+	mapRow      float64    // of a row of a map
+	mapFar      float64    // and of one outside of a worker's own caches
+
+	// Persistent layers.
+	step              float64 // of a step where one call runs all
+	nearLine, farLine float64 // of a line of weights in such a step, in the nearest cache and outside
+	forming           float64 // of a product formed among steps, times what it takes by itself
+	meeting           float64 // of workers at a step
+
+	// Handing out.
+	start    float64 // of an operation
+	handover float64 // of an operation that workers share
+	turn     float64 // of an operation of one team among several
+	crossing float64 // until a team knows of another's operation
+}
+
+// predictionError is that of a forecast where the rates were fitted, on random layers.
+const predictionError = 0.25
+
+// ratesOf are those of an instruction set, as measured on two cores of a Zen 4 at 3.6 GHz. Where processors
+// differ from it in everything alike, predictions are wrong by a factor, and choices are right.
+func ratesOf(l simd.Level) *rates {
+	r := rates{
+		peak: 115e9, read: [4]float64{110e9, 105e9, 90e9, 30e9}, narrow: 0.024e-9, widen: 0.15e-9,
+		tile: 6e-9, call: 25e-9, pack: 0.15e-9, prepare: [4]float64{20e9, 28e9, 15e9, 8e9},
+		stream: [4]float64{200e9, 60e9, 40e9, 20e9}, function: 5.8e-9, line: 0.5e-9, row: 8e-9, vector: 2.5e-9, scanRow: 3e-9,
+		mapFunction: 5.8e-9, mapLine: 0.4e-9, mapRow: 7e-9, mapFar: 50e-9,
+		step: 22e-9, nearLine: 0.4e-9, farLine: 0.58e-9, forming: 0.9, meeting: 0.35e-6,
+		start: 10e-9, handover: 0.6e-6, turn: 60e-9, crossing: 0.2e-6,
+	}
+	switch l {
+	case simd.AVX2:
+		r.peak, r.tile = 110e9, 10e-9
+		r.function, r.mapFunction, r.line, r.step = 9e-9, 9e-9, 0.8e-9, 8e-9
+	case simd.Generic:
+		r.peak, r.read = 4.3e9, [4]float64{12e9, 12e9, 12e9, 12e9}
+		r.widen, r.narrow, r.pack, r.prepare = 1e-9, 0.3e-9, 1e-9, [4]float64{5e9, 5e9, 5e9, 5e9}
+		r.function, r.line, r.vector = 280e-9, 25e-9, 10e-9
+		r.mapFunction, r.mapLine = 150e-9, 4e-9
+	}
+	return &r
+}

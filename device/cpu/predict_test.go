@@ -1,0 +1,197 @@
+package cpu
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"rnnbench/device/cpu/gemm"
+	"rnnbench/device/cpu/simd"
+	"rnnbench/device/devicetest"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// zen is a processor with the caches of a Zen 4, whatever runs the test.
+var zen = caches{near: 32 << 10, own: 1 << 20, last: 32 << 20}
+
+// plan is a planner of so many workers with kernels that every machine has.
+func plan(t *testing.T, workers int) *planner {
+	t.Helper()
+	k, err := simd.For(simd.Generic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &planner{workers: workers, kernels: k, gemm: gemm.New(k, int(zen.own))}
+}
+
+// seconds are those of s on so many workers of zen.
+func seconds(t *testing.T, workers int, s *schedule.Schedule, k knob.Params) float64 {
+	t.Helper()
+	f, err := format(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sec, err := plan(t, workers).predict(s, f, k, ratesOf(simd.AVX512), zen)
+	if err != nil || !(sec > 0) || math.IsInf(sec, 0) {
+		t.Fatalf("%v s, %v", sec, err)
+	}
+	return sec
+}
+
+// products is a schedule of products by packed weights of k rows and n columns, on streams in turn. Each
+// stream reads the same few of them again and again.
+func products(t *testing.T, streams, weights, count, m, n, k int) *schedule.Schedule {
+	t.Helper()
+	b := schedule.NewBuilder(streams)
+	for stream := range streams {
+		a, c := b.Matrix("a", m, k), b.Matrix("c", m, n)
+		var packed []schedule.View
+		for range weights {
+			w, p := b.Matrix("w", k, n), b.Packed("p", k, n)
+			b.Prepare(schedule.Pack{Src: w.All(), Dst: p.All()})
+			packed = append(packed, p.All())
+		}
+		for i := range count {
+			b.Do(stream, schedule.Gemm{A: a.All(), B: packed[i%weights], C: c.All()})
+		}
+	}
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestPredictedProducts holds predictions to what a core of a Zen 4 took with AVX-512.
+func TestPredictedProducts(t *testing.T) {
+	for _, c := range []struct {
+		m, n, k int
+		micros  float64
+	}{
+		{1, 234, 234, 2.03}, {1, 998, 998, 42.2}, {2, 496, 124, 2.32}, {4, 93, 93, 0.68}, {5, 1145, 1145, 117},
+		{8, 349, 698, 35.0}, {13, 297, 297, 20.7}, {14, 164, 656, 27.9}, {16, 56, 224, 4.04},
+	} {
+		const count = 100
+		got := 1e6 * seconds(t, 1, products(t, 1, 1, count, c.m, c.n, c.k), nil) / count
+		if ratio := got / c.micros; ratio < 0.8 || ratio > 1.25 {
+			t.Errorf("%d rows by %d×%d: predicted %.3g µs, measured %.3g µs", c.m, c.k, c.n, got, c.micros)
+		}
+	}
+}
+
+// TestPredictedMemory: weights that were read long ago come from further away.
+func TestPredictedMemory(t *testing.T) {
+	each := func(weights int) float64 {
+		const count = 512
+		return seconds(t, 1, products(t, 1, weights, count, 1, 256, 256), nil) / count // of 256 KiB
+	}
+	if one, some, many := each(1), each(64), each(256); !(one < some && some < many) {
+		t.Errorf("weights of 256 KiB take %.3g s, of 16 MiB %.3g s, of 64 MiB %.3g s a product", one, some, many)
+	}
+}
+
+// TestPredictedStreams: teams serve streams side by side, and small products gain nothing from being shared.
+func TestPredictedStreams(t *testing.T) {
+	s := products(t, 2, 1, 50, 4, 64, 64)
+	one, two := seconds(t, 1, s, nil), seconds(t, 2, s, knob.Params{"teams": 2})
+	if ratio := one / two; ratio < 1.5 || ratio > 2 {
+		t.Errorf("two teams take %.3g s, one worker %.3g s", two, one)
+	}
+	if shared := seconds(t, 2, s, knob.Params{"teams": 1}); shared < one {
+		t.Errorf("two workers that share products take %.3g s, one %.3g s", shared, one)
+	}
+	large := products(t, 1, 1, 4, 128, 512, 512)
+	one, two = seconds(t, 1, large, nil), seconds(t, 2, large, nil)
+	if ratio := one / two; ratio < 1.8 || ratio > 2.05 {
+		t.Errorf("large products take two workers %.3g s, one %.3g s", two, one)
+	}
+}
+
+// TestPredictedWait: a stream that waits for another one is no faster than one stream.
+func TestPredictedWait(t *testing.T) {
+	b := schedule.NewBuilder(2)
+	var at [9]*schedule.Matrix
+	for i := range at {
+		at[i] = b.Matrix("x", 64, 64)
+	}
+	w := b.Matrix("w", 64, 64)
+	for i := range len(at) - 1 {
+		b.Do(i%2, schedule.Gemm{A: at[i].All(), B: w.All(), C: at[i+1].All()})
+	}
+	s, err := b.Schedule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, one := seconds(t, 2, s, knob.Params{"teams": 2}), seconds(t, 1, s, nil); two <= one {
+		t.Errorf("a chain over two teams takes %.3g s, and one worker %.3g s", two, one)
+	}
+}
+
+// TestPredictedLayers: time grows with steps, and workers share large layers.
+func TestPredictedLayers(t *testing.T) {
+	for _, l := range []devicetest.Layer{
+		{Cell: cell.LSTM, Hidden: 512, Batch: 16}, {Cell: cell.GRU, Hidden: 24, Batch: 8}, {Cell: cell.RNNTanh, Hidden: 300, Batch: 1},
+		{Cell: cell.LSTM, Hidden: 512, Batch: 16, Backward: true, Train: true}, {Cell: cell.RNNTanh, Hidden: 640, Batch: 2, Precision: schedule.BF16},
+	} {
+		of := func(steps, workers int) float64 {
+			l.Steps = steps
+			s, err := l.Schedule(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return seconds(t, workers, s, nil)
+		}
+		if ratio := (of(80, 1) - of(40, 1)) / (of(40, 1) - of(20, 1)); ratio < 1.8 || ratio > 2.2 {
+			t.Errorf("%v: 40 steps more take %.3g times 20 steps more", l, ratio)
+		}
+		if ratio := of(40, 1) / of(40, 2); l.Hidden > 500 && (ratio < 1.3 || ratio > 2.1) {
+			t.Errorf("%v: two workers are %.3g times as fast", l, ratio)
+		}
+	}
+}
+
+// TestPredictedFewKinds: operations that are alike are worked out once, so that long schedules take little time.
+func TestPredictedFewKinds(t *testing.T) {
+	s := products(t, 1, 2, 1000, 4, 64, 64)
+	p := newForecast(plan(t, 1), s, simd.F32, nil, ratesOf(simd.Generic), zen)
+	if _, err := p.operations(); err != nil || len(p.known) > 4 {
+		t.Errorf("%d kinds of products, %v", len(p.known), err)
+	}
+}
+
+// TestPredictDeclines what Compile declines, for the same reason.
+func TestPredictDeclines(t *testing.T) {
+	d, err := Open(Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	s, err := devicetest.Layer{Cell: cell.LSTM, Hidden: 16, Batch: 1, Steps: 3}.Schedule(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tf32 := *s
+	tf32.Precision = schedule.TF32
+	for _, c := range []struct {
+		s    *schedule.Schedule
+		k    knob.Params
+		want error
+	}{{s, knob.Params{"bands": 1}, nil}, {s, knob.Params{"bands": 2}, schedule.ErrKnob}, {&tf32, nil, schedule.ErrPrecision}} {
+		compiled := d.compiles(c.s, c.k)
+		x, err := d.Predict(c.s, c.k)
+		if c.want == nil && (err != nil || x.Seconds <= 0 || x.Error <= 0) || c.want != nil && !errors.Is(err, c.want) || (err == nil) != (compiled == nil) {
+			t.Errorf("%v: %+v, %v; Compile says %v", c.k, x, err, compiled)
+		}
+	}
+}
+
+// compiles is what Compile says of s.
+func (d *Device) compiles(s *schedule.Schedule, k knob.Params) error {
+	p, err := d.Compile(s, k)
+	if err != nil {
+		return err
+	}
+	return p.Close()
+}
