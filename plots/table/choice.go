@@ -57,4 +57,6 @@ func choiceNote(c *results.Choice) string {
 }
 
 // matches are the kinds of match in words.
-var matches = map[string]string{"exact": "tuned here", "nearest": "nearest tuned point", "default": "default"}
+var matches = map[string]string{
+	"exact": "tuned here", "nearest": "nearest tuned point", "predicted": "cost model", "raced": "short race", "default": "default",
+}

@@ -184,6 +184,11 @@ func TestChoice(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
+	for _, match := range []string{"exact", "nearest", "predicted", "raced", "default"} { // those of results.Choice
+		if note := choiceNote(&results.Choice{By: "auto", Match: match, Why: "why"}); strings.Contains(note, ", :") {
+			t.Errorf("%s has no words: %q", match, note)
+		}
+	}
 	if strings.Contains(text.String(), "streams=") {
 		t.Errorf("settings that the technique chose from point to point are shown:\n%s", text.String())
 	}
