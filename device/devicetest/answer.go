@@ -84,6 +84,9 @@ func (w *wanted) compare(t testing.TB, d device.Device, settings []knob.Params) 
 		if err := named(prog); err != nil {
 			t.Error(err)
 		}
+		if err := predicted(d, s, k); err != nil {
+			t.Errorf("%s, seed %d %v: %v", d.Info().Key, w.seed, k, err)
+		}
 		if err := w.hold(prog); err != nil {
 			t.Errorf("%s, seed %d %v: %v; the last operation is %v", d.Info().Key, w.seed, k, err, s.Nodes[len(s.Nodes)-1].Op)
 		}
@@ -161,6 +164,19 @@ func (w *wanted) hold(prog device.Program) error {
 				return fmt.Errorf("matrix %d %s[%d,%d] is %v, want %v", m.ID, m.Name, i/m.Cols, i%m.Cols, got[i], x)
 			}
 		}
+	}
+	return nil
+}
+
+// predicted reports whether a device with a cost model has a time of s, which it runs. A time of 0 is unknown.
+func predicted(d device.Device, s *schedule.Schedule, k knob.Params) error {
+	p, ok := d.(device.Predictor)
+	if !ok {
+		return nil
+	}
+	x, err := p.Predict(s, k)
+	if err != nil || !(x.Seconds >= 0) || math.IsInf(x.Seconds, 0) {
+		return fmt.Errorf("predicted to take %v s: %w", x.Seconds, err)
 	}
 	return nil
 }
