@@ -103,7 +103,7 @@ func TestAutoShows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("RNNBENCH_WISDOM", "none.toml")
 	o := rnnbench(t, tinyGrid+" --impl auto,naive")
-	o.want(t, exitDone, []string{"auto chose", "| persistent [1] |", "[1] auto, default: no "}, []string{"auto (persistent, default)  "})
+	o.want(t, exitDone, []string{"auto chose", " [1] ", "[1] auto, cost model: predicted to take "}, []string{", predicted)  "})
 	var rows []struct {
 		Impl   string
 		Chosen *string
@@ -114,13 +114,13 @@ func TestAutoShows(t *testing.T) {
 	if err := json.Unmarshal([]byte(data.out), &rows); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, tinyGrid+" --impl auto --progress json").want(t, exitDone, nil, []string{`"impl":"auto","chosen":"persistent","status":"ok"`})
+	rnnbench(t, tinyGrid+" --impl auto --progress json").want(t, exitDone, nil, []string{`"impl":"auto","chosen":"`, `,"status":"ok"`})
 	chosen := 0
 	for _, r := range rows {
 		if (r.Impl == "auto") != (r.Chosen != nil) {
 			t.Errorf("%s: chosen %v", r.Impl, r.Chosen)
 		}
-		if r.Chosen != nil && *r.Chosen == "persistent" && *r.Match == "default" && *r.Why != "" {
+		if r.Chosen != nil && *r.Chosen != "" && *r.Match == "predicted" && *r.Why != "" {
 			chosen++
 		}
 	}

@@ -223,7 +223,7 @@ func TestRegret(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := rnnbench(t, strings.NewReplacer("-H 8", "-H 8,16,512", "naive,", "naive,persistent,").Replace(tinyTune)+" --regret")
-	o.want(t, exitDone, []string{"exact: regret", "nearest: regret", "default: regret", "over 1 point", "cudnnstyle:fused=0"}, nil)
+	o.want(t, exitDone, []string{"exact: regret", "nearest: regret", "predicted: regret", "over 1 point", "cudnnstyle:fused=0"}, nil)
 	if after, err := os.ReadFile("w.toml"); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the wisdom has changed, %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cpu"
+	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cuda"
 	"rnnbench/impl"
 	"rnnbench/results"
@@ -81,6 +82,47 @@ func TestPredicted(t *testing.T) {
 	}
 	if _, err := o.Decide(point("lstm", 8, 1, 2, "fp32"), grid.Spec{Name: auto.Name, Knobs: knob.Params{"graph": 1}}); err == nil {
 		t.Error("auto took a setting")
+	}
+}
+
+// TestPredictedOnCPU: on a processor the cost model decides as well, and its choice can run.
+func TestPredictedOnCPU(t *testing.T) {
+	generic := simd.Generic
+	d, err := cpu.Open(cpu.Options{Threads: 1, Level: &generic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	train := point("gru", 40, 3, 6, "bf16")
+	train.Pass, train.Layers = "train", 2
+	for _, c := range []struct {
+		point results.Point
+		want  string // "": any
+	}{
+		{point("lstm", 34, 2, 18, "fp32"), ""},
+		{point("sru", 81, 9, 37, "bf16"), "scc"}, // scan took 3.8 times as long: its loops are interpreted
+		{point("lstm", 16, 2, 1, "fp32"), ""},
+		{point("gilr", 130, 20, 9, "fp32"), ""},
+		{train, ""},
+	} {
+		s, err := oracle(d).Decide(c.point, grid.Spec{Name: auto.Name})
+		if err != nil || s.Choice == nil || s.Choice.Match != auto.Predicted || c.want != "" && s.Name != c.want {
+			t.Fatalf("%v: %s, %+v, %v; want %s", c.point, s, s.Choice, err, c.want)
+		}
+		if x := s.Choice.Expected; x == nil || x.Seconds <= 0 || x.Error <= 0 || x.Margin < 0 || x.RunnerUp == "" {
+			t.Errorf("%v: the prediction is %+v", c.point, x)
+		}
+		l, err := tuner.LayOut(d, impl.Own(), c.point, s)
+		if err != nil || l.Reason != "" {
+			t.Fatalf("%v: the choice declines: %v, %v", c.point, l.Reason, err)
+		}
+		p, err := d.Compile(l.Schedule, l.DeviceKnobs)
+		if err != nil {
+			t.Fatalf("%v: the choice does not compile: %v", c.point, err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -156,7 +198,7 @@ func TestRace(t *testing.T) {
 		t.Errorf("at the same point: %+v, %v", s.Choice, err)
 	}
 	p.Hidden, p.Input = 18, 18
-	if s, err := next.Decide(p, grid.Spec{Name: auto.Name}); err != nil || s.Choice.Match != auto.Default {
+	if s, err := next.Decide(p, grid.Spec{Name: auto.Name}); err != nil || s.Choice.Match != auto.Predicted {
 		t.Errorf("at another point: %+v, %v", s.Choice, err)
 	}
 	o.Race = func(_ results.Point, specs []grid.Spec) []float64 { return make([]float64, len(specs)) }
