@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/klauspost/cpuid/v2"
 
@@ -172,7 +173,7 @@ func (p *forecast) of(op schedule.Op, members int) (float64, error) {
 func (p *forecast) seconds(op schedule.Op, members, pieces, from int) (float64, error) {
 	parts, extra := 1, p.start
 	if pieces > 0 && members > 1 {
-		parts, extra = members, p.start+p.handover
+		parts, extra = members, p.start+p.handover*math.Log2(float64(members))
 	}
 	switch op := op.(type) {
 	case schedule.Gemm:

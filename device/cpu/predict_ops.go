@@ -125,7 +125,7 @@ func (p *forecast) scan(op schedule.Op, parts int) float64 {
 	rows *= ceil(w.steps, cut)
 	sec := p.loop(&w.step, rows, units)
 	if cut > 1 {
-		sec += p.loop(&w.compose, rows, units) + p.meeting*float64(ceil(w.steps, cut*w.chunk))
+		sec += p.loop(&w.compose, rows, units) + p.met(cut)*float64(ceil(w.steps, cut*w.chunk))
 	}
 	return sec
 }

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"math"
+
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
@@ -76,13 +78,8 @@ func (p *forecast) called(w *persistent, prog cell.Program, units int) float64 {
 	return p.step + lines*(float64(len(w.weights)*w.hidden)*each+p.instructions(prog))
 }
 
-// met is a meeting of so many workers.
-func (p *forecast) met(workers int) float64 {
-	if workers < 2 {
-		return 0
-	}
-	return p.meeting
-}
+// met is a meeting of so many workers. It was measured with two, and more are taken to need its logarithm.
+func (p *forecast) met(workers int) float64 { return p.meeting * math.Log2(float64(workers)) }
 
 // formed is a persistent operation that forms the product ahead of it in blocks. ok is false if it does not.
 func (p *forecast) formed(g schedule.Gemm, op schedule.Persistent, block, members, pieces int) (sec float64, ok bool) {

@@ -31,11 +31,11 @@ type rates struct {
 	step              float64 // of a step where one call runs all
 	nearLine, farLine float64 // of a line of weights in such a step, in the nearest cache and outside
 	forming           float64 // of a product formed among steps, times what it takes by itself
-	meeting           float64 // of workers at a step
+	meeting           float64 // of two workers at a step
 
 	// Handing out.
 	start    float64 // of an operation
-	handover float64 // of an operation that workers share
+	handover float64 // of an operation that two workers share
 	turn     float64 // of an operation of one team among several
 	crossing float64 // until a team knows of another's operation
 }
