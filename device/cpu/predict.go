@@ -62,8 +62,7 @@ func (c caches) level(bytes int64) int {
 // A forecast is how long a run of a schedule takes, worked out operation by operation.
 type forecast struct {
 	*planner
-	*rates
-	caches
+	core
 	schedule *schedule.Schedule
 	format   simd.Format
 	knobs    knob.Params
@@ -77,7 +76,7 @@ type forecast struct {
 
 func newForecast(pl *planner, s *schedule.Schedule, f simd.Format, k knob.Params, r *rates, c caches) *forecast {
 	p := &forecast{
-		planner: pl, rates: r, caches: c, schedule: s, format: f, knobs: k, teams: pl.teams(s, f, k),
+		planner: pl, core: core{r, c}, schedule: s, format: f, knobs: k, teams: pl.teams(s, f, k),
 		wasRead: make([]int64, len(s.Matrices)), known: map[likeness]float64{},
 	}
 	for _, m := range s.Matrices {

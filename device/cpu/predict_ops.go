@@ -6,11 +6,6 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// move is a worker's part of so many bytes, read and written.
-func (p *forecast) move(bytes int64, parts int) float64 {
-	return float64(bytes) / float64(parts) / p.stream[p.level(bytes/int64(parts))]
-}
-
 // packed is Pack. All workers of a team share it.
 func (p *forecast) packed(op schedule.Pack, parts int) float64 {
 	bytes := 4 * op.Dst.Rows * ceil(op.Dst.Cols, line) * line
@@ -18,49 +13,6 @@ func (p *forecast) packed(op schedule.Pack, parts int) float64 {
 		bytes = bytes * 3 / 2
 	}
 	return p.call + float64(bytes)/float64(parts)/p.prepare[p.level(int64(2*bytes/parts))]
-}
-
-// instructions are the seconds of a program for one line.
-func (p *forecast) instructions(prog cell.Program) float64 {
-	sec := 0.0
-	for _, in := range prog {
-		sec += p.instruction(in.Op)
-	}
-	return sec
-}
-
-// instruction is one of them.
-func (p *forecast) instruction(op cell.Op) float64 {
-	switch op {
-	case cell.Zero, cell.Copy:
-		return 0
-	case cell.Sigmoid, cell.Tanh:
-		return p.function
-	case cell.SigmoidGrad, cell.TanhGrad:
-		return 2 * p.line
-	}
-	return p.line
-}
-
-// mapped are those of a map for one line.
-func (p *forecast) mapped(op cell.Op) float64 {
-	switch op {
-	case cell.Zero, cell.Copy:
-		return copyLine
-	case cell.Sigmoid, cell.Tanh:
-		return p.mapFunction
-	}
-	return p.mapLine * float64(1+op.Operands())
-}
-
-// copyLine are the seconds of a line that is copied, by whatever instructions.
-const copyLine = 0.8e-9
-
-// rows are the seconds of a program for so many rows of units.
-func (p *forecast) rows(prog cell.Program, rows, units int) float64 {
-	vectors := vectorsOf(prog)
-	compute := float64(rows) * (p.row + p.vector*float64(vectors) + float64(ceil(units, line))*p.instructions(prog))
-	return max(compute, p.move(int64(4*vectors*rows*units), 1))
 }
 
 // cells is a cell of a number of rows.
@@ -128,17 +80,6 @@ func (p *forecast) scan(op schedule.Op, parts int) float64 {
 		sec += p.loop(&w.compose, rows, units) + p.met(cut)*float64(ceil(w.steps, cut*w.chunk))
 	}
 	return sec
-}
-
-func (p *forecast) loop(l *loop, rows, units int) float64 {
-	steps := 0
-	for _, at := range l.at {
-		if at.moves == perStep {
-			steps++
-		}
-	}
-	compute := float64(rows) * (p.scanRow + float64(ceil(units, line))*p.instructions(l.Program()))
-	return max(compute, p.move(int64(4*steps*rows*units), 1))
 }
 
 // bytesOf are those of a packed weight.

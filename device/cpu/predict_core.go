@@ -1,0 +1,69 @@
+package cpu
+
+import "rnnbench/rnn/cell"
+
+// A core is what one worker takes for point-wise operations.
+type core struct {
+	*rates
+	caches
+}
+
+// move is a worker's part of so many bytes, read and written.
+func (c core) move(bytes int64, parts int) float64 {
+	return float64(bytes) / float64(parts) / c.stream[c.level(bytes/int64(parts))]
+}
+
+// instructions are the seconds of a program for one line.
+func (c core) instructions(prog cell.Program) float64 {
+	sec := 0.0
+	for _, in := range prog {
+		sec += c.instruction(in.Op)
+	}
+	return sec
+}
+
+// instruction is one of them.
+func (c core) instruction(op cell.Op) float64 {
+	switch op {
+	case cell.Zero, cell.Copy:
+		return 0
+	case cell.Sigmoid, cell.Tanh:
+		return c.function
+	case cell.SigmoidGrad, cell.TanhGrad:
+		return 2 * c.line
+	}
+	return c.line
+}
+
+// mapped are those of a map for one line.
+func (c core) mapped(op cell.Op) float64 {
+	switch op {
+	case cell.Zero, cell.Copy:
+		return copyLine
+	case cell.Sigmoid, cell.Tanh:
+		return c.mapFunction
+	}
+	return c.mapLine * float64(1+op.Operands())
+}
+
+// copyLine are the seconds of a line that is copied, by whatever instructions.
+const copyLine = 0.8e-9
+
+// rows are the seconds of a program for so many rows of units.
+func (c core) rows(prog cell.Program, rows, units int) float64 {
+	vectors := vectorsOf(prog)
+	compute := float64(rows) * (c.row + c.vector*float64(vectors) + float64(ceil(units, line))*c.instructions(prog))
+	return max(compute, c.move(int64(4*vectors*rows*units), 1))
+}
+
+// loop is a scan's program for so many rows of units.
+func (c core) loop(l *loop, rows, units int) float64 {
+	steps := 0
+	for _, at := range l.at {
+		if at.moves == perStep {
+			steps++
+		}
+	}
+	compute := float64(rows) * (c.scanRow + float64(ceil(units, line))*c.instructions(l.Program()))
+	return max(compute, c.move(int64(4*steps*rows*units), 1))
+}
