@@ -22,11 +22,11 @@ const longestBatch = 16
 type kind int
 
 const (
-	others kind = iota
-	packs       // of right factors, in one piece, for products whose left one is split on the way
-	weights     // that become as products or kernels without tensor cores read them
-	zeros       // of whole rows
-	copies      // of whole rows
+	others  kind = iota
+	packs        // of right factors, in one piece, for products whose left one is split on the way
+	weights      // that become as products or kernels without tensor cores read them
+	zeros        // of whole rows
+	copies       // of whole rows
 )
 
 // kind is that of an operation.
@@ -94,7 +94,9 @@ func batchOperations(p Plan) (Plan, error) {
 }
 
 // alike reports whether what two operations write is stored alike.
-func alike(t *launch.Target, a, b schedule.Op) bool { return t.Element(a.Writes()[0]) == t.Element(b.Writes()[0]) }
+func alike(t *launch.Target, a, b schedule.Op) bool {
+	return t.Element(a.Writes()[0]) == t.Element(b.Writes()[0])
+}
 
 // meets reports whether op reads what one of a batch's operations writes, or the other way round.
 func (r batch) meets(op schedule.Op) bool {

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/persistent"
@@ -59,8 +60,8 @@ func (p *Plan) Predict(nodes [][]launch.Command, graph bool) float64 {
 				}
 				now = max(now, host)
 			}
-			now += p.commandSeconds(c, n.Op, bytes/int64(len(nodes[i])))
-			busy += p.work(c)
+			now += commandSeconds(c, n.Op, bytes/int64(len(nodes[i])), p.properties)
+			busy += work(c, p.properties.SMs)
 		}
 		ready[stream], ends[i] = now, now
 	}
@@ -75,33 +76,33 @@ func (p *Plan) Predict(nodes [][]launch.Command, graph bool) float64 {
 }
 
 // commandSeconds is what a command of op takes behind another one, if it moves so many bytes.
-func (p *Plan) commandSeconds(c *launch.Command, op schedule.Op, bytes int64) float64 {
+func commandSeconds(c *launch.Command, op schedule.Op, bytes int64, p driver.Properties) float64 {
 	switch {
 	case c.Product != nil:
-		return gemm.LibrarySeconds(c.Product, p.properties.SMs)
+		return gemm.LibrarySeconds(c.Product, p.SMs)
 	case c.Seconds > 0:
 		return c.Seconds
 	case c.About.Variant == "barrier" || c.About.Variant == "backward-barrier":
-		return persistent.BarrierSeconds(op, p.properties.SMs)
+		return persistent.BarrierSeconds(op, p.SMs)
 	}
 	start, rate := pointwiseStart, pointwiseRate
 	if c.Early {
 		start = earlyStart
 	}
-	if bytes < int64(p.properties.L2)/2 {
+	if bytes < int64(p.L2)/2 {
 		rate = pointwiseCache
 	}
 	return start + float64(bytes)/rate
 }
 
 // work is for how long c keeps all of the GPU busy, so that other streams have to wait.
-func (p *Plan) work(c *launch.Command) float64 {
+func work(c *launch.Command, sms int) float64 {
 	switch {
 	case c.Product != nil:
-		return gemm.LibraryWork(c.Product, p.properties.SMs)
+		return gemm.LibraryWork(c.Product, sms)
 	case c.Launch != nil && c.Seconds > 0:
 		g := c.Launch.Grid
-		all := c.Seconds * min(1, float64(g[0]*g[1]*g[2])/float64(p.properties.SMs))
+		all := c.Seconds * min(1, float64(g[0]*g[1]*g[2])/float64(sms))
 		if c.Early {
 			return skinnyWork * all
 		}
