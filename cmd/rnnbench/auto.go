@@ -69,7 +69,7 @@ func isVendor(name string) bool {
 func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) { return b.oracle.Decide(p, s) }
 
 // tellChoices says what auto came to, once for each kind of answer.
-func (p *program) tellChoices(specs []grid.Spec) {
+func tellChoices(p *program, specs []grid.Spec) {
 	notes, warnings := auto.Tell(specs)
 	for _, n := range notes {
 		p.note("%s", n)

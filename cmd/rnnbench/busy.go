@@ -14,7 +14,7 @@ import (
 // moment. On a terminal the line goes when that is over; there it also comes at
 // once where a wait is sure. Nothing else may be written until the function that
 // busy returns was called.
-func (p *program) busy(at once, what string) (done func()) {
+func busy(p *program, at once, what string) (done func()) {
 	if p.quiet {
 		return func() {}
 	}
@@ -58,19 +58,19 @@ const (
 )
 
 // measureBench measures what the device can do at most, and says so.
-func (p *program) measureBench(b *bench) error {
-	defer p.busy(now, "measuring the peak rates of "+b.info.Name)()
+func measureBench(p *program, b *bench) error {
+	defer busy(p, now, "measuring the peak rates of "+b.info.Name)()
 	return b.measureLimits()
 }
 
 // measureModel measures what the model speaks of, and says so.
-func (p *program) measureModel(b *bench) error {
-	defer p.busy(now, "measuring the memories and barriers of "+b.info.Name)()
+func measureModel(p *program, b *bench) error {
+	defer busy(p, now, "measuring the memories and barriers of "+b.info.Name)()
 	return b.measureMachine()
 }
 
 // listen times the same short work again and again, and says so.
 func (p *program) listen(ctx context.Context, b *bench) (probe.Noise, error) {
-	defer p.busy(now, "measuring noise")()
+	defer busy(p, now, "measuring noise")()
 	return b.listen(ctx)
 }

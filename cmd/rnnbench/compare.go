@@ -47,7 +47,7 @@ const compareExample = `  rnnbench compare --ab old/rnnbench bin/rnnbench -- swe
   rnnbench compare old=a1,a2,a3 new=b1,b2,b3 --fail-on slower
   rnnbench compare old monday=a tuesday=b -o csv > week.csv`
 
-func (p *program) compareCommand() *cobra.Command {
+func compareCommand(p *program) *cobra.Command {
 	f := &abFlags{}
 	cmd := &cobra.Command{
 		Use:     "compare BASE [RUN...] [flags]",
@@ -93,7 +93,7 @@ func (p *program) compareCommand() *cobra.Command {
 		}))
 	}
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, args []string) error {
-		return p.compareRuns(ctx, cmd, args, s, f, v)
+		return compareRuns(ctx, p, cmd, args, s, f, v)
 	})
 }
 
@@ -106,7 +106,7 @@ type verdictFlags struct {
 }
 
 // compareRuns is what the command does with its flags.
-func (p *program) compareRuns(ctx context.Context, cmd *cobra.Command, args []string, s *selection, f *abFlags, v *verdictFlags) error {
+func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []string, s *selection, f *abFlags, v *verdictFlags) error {
 	bad, err := verdicts("fail-on", v.failOn)
 	if err != nil {
 		return misused(cmd, err)

@@ -16,7 +16,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-func (p *program) completionCommand() *cobra.Command {
+func completionCommand(p *program) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	cmd := &cobra.Command{
 		Use:     "completion SHELL",

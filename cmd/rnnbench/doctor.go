@@ -21,7 +21,7 @@ import (
 	"rnnbench/tuner/probe"
 )
 
-func (p *program) doctorCommand() *cobra.Command {
+func doctorCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "doctor [flags]",
 		Short:   "Check the speed, noise and measurement problems of this machine",
@@ -61,14 +61,14 @@ rnnbench model.`,
 			return misused(cmd, err)
 		}
 		defer b.Close()
-		if err := p.measureBench(b); err != nil {
+		if err := measureBench(p, b); err != nil {
 			return err
 		}
-		if err := p.measureModel(b); err != nil {
+		if err := measureModel(p, b); err != nil {
 			return err
 		}
 		b.keep()
-		if err := p.keepMachine(b, machine); err != nil {
+		if err := keepMachine(p, b, machine); err != nil {
 			return err
 		}
 		noise, err := p.listen(ctx, b)
@@ -97,7 +97,7 @@ rnnbench model.`,
 		if format == "json" {
 			return p.json(d)
 		}
-		return d.print(p.out, p.fits(p.out))
+		return d.print(p.out, fits(p, p.out))
 	})
 }
 
@@ -139,7 +139,7 @@ func (b *bench) listen(ctx context.Context) (probe.Noise, error) {
 }
 
 // keepMachine writes the measured machine to a file; "": none.
-func (p *program) keepMachine(b *bench, path string) error {
+func keepMachine(p *program, b *bench, path string) error {
 	switch {
 	case path == "":
 		return nil

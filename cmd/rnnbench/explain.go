@@ -51,7 +51,7 @@ type explainFlags struct {
 	noLimits, passes bool
 }
 
-func (p *program) explainCommand() *cobra.Command {
+func explainCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "explain [flags]",
 		Short:   "Show the schedule of one point: operations, kernels, streams, critical path",
@@ -81,17 +81,17 @@ func (p *program) explainCommand() *cobra.Command {
 	})
 	completeGrid(cmd)
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
-		return p.explainPoint(cmd, f)
+		return explainPoint(p, cmd, f)
 	})
 }
 
 // explainPoint explains the point that flags name.
-func (p *program) explainPoint(cmd *cobra.Command, f *explainFlags) error {
+func explainPoint(p *program, cmd *cobra.Command, f *explainFlags) error {
 	c, err := f.resolve(p)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	b, err := p.openExplained(f, c)
+	b, err := openExplained(p, f, c)
 	if err != nil {
 		return misused(cmd, err)
 	}
@@ -100,12 +100,12 @@ func (p *program) explainPoint(cmd *cobra.Command, f *explainFlags) error {
 	if err != nil {
 		return misused(cmd, err)
 	}
-	p.tellChoices(specsOf(layouts))
+	tellChoices(p, specsOf(layouts))
 	if f.format == "dump" || f.format == "dot" {
-		return p.dump(cmd, layouts, f.format)
+		return dump(p, cmd, layouts, f.format)
 	}
 	if !f.noLimits && f.machine == "" {
-		if err := p.measureBench(b); err != nil {
+		if err := measureBench(p, b); err != nil {
 			return err
 		}
 	}
@@ -118,7 +118,7 @@ func (p *program) explainPoint(cmd *cobra.Command, f *explainFlags) error {
 		all = append(all, e)
 	}
 	if !f.noLimits {
-		if err := p.predictBands(b, layouts, all); err != nil {
+		if err := predictBands(p, b, layouts, all); err != nil {
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (p *program) explainPoint(cmd *cobra.Command, f *explainFlags) error {
 }
 
 // openExplained opens the device that flags name, or the GPU that is not there.
-func (p *program) openExplained(f *explainFlags, c config.Config) (*bench, error) {
+func openExplained(p *program, f *explainFlags, c config.Config) (*bench, error) {
 	if f.machine == "" {
 		return p.open(&f.settings, c)
 	}
@@ -209,7 +209,7 @@ func specsOf(layouts []*tuner.Layout) []grid.Spec {
 }
 
 // dump writes the whole schedule of the only technique.
-func (p *program) dump(cmd *cobra.Command, layouts []*tuner.Layout, format string) error {
+func dump(p *program, cmd *cobra.Command, layouts []*tuner.Layout, format string) error {
 	if len(layouts) > 1 {
 		return misused(cmd, fmt.Errorf("-o %s writes one schedule, but the flags name %d techniques: name one, as in --impl naive", format, len(layouts)))
 	}
@@ -242,14 +242,14 @@ func (b *bench) explain(l *tuner.Layout) (explanation, error) {
 
 // predictBands adds what the model of this machine says of persistent techniques. A device
 // that chooses among kernels has said what it expects of them, and no more is said.
-func (p *program) predictBands(b *bench, layouts []*tuner.Layout, all []explanation) error {
+func predictBands(p *program, b *bench, layouts []*tuner.Layout, all []explanation) error {
 	measured := false
 	for i, l := range layouts {
 		if !persistent(l) || all[i].Declined != nil || len(all[i].Choices) > 0 {
 			continue
 		}
 		if !measured {
-			if err := p.measureModel(b); err != nil {
+			if err := measureModel(p, b); err != nil {
 				return err
 			}
 			measured = true

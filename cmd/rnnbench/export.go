@@ -23,7 +23,7 @@ import (
 // referenceName stands for the float64 reference where techniques are named.
 const referenceName = "reference"
 
-func (p *program) exportCommand() *cobra.Command {
+func exportCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "export -f FILE.npz [flags]",
 		Short:   "Write inputs, weights, outputs and gradients of one point for PyTorch",
@@ -78,19 +78,19 @@ with PyTorch. --impl reference exports the float64 reference.`,
 		if err != nil {
 			return misused(cmd, err)
 		}
-		p.tellChoices(specsOf(layouts))
+		tellChoices(p, specsOf(layouts))
 		if len(layouts) > 1 {
 			return misused(cmd, fmt.Errorf("export writes one answer, but the flags name %d techniques: name one, as in --impl naive", len(layouts)))
 		}
-		return p.export(ctx, b, layouts[0], c.Measure, file)
+		return export(ctx, p, b, layouts[0], c.Measure, file)
 	})
 }
 
-func (p *program) export(ctx context.Context, b *bench, l *tuner.Layout, m config.Measure, file string) error {
+func export(ctx context.Context, p *program, b *bench, l *tuner.Layout, m config.Measure, file string) error {
 	if l.Fit(b.free()); l.Reason != "" {
 		return errors.New(l.Reason)
 	}
-	done := sync.OnceFunc(p.busy(late, fmt.Sprintf("computing %v", l.Point)))
+	done := sync.OnceFunc(busy(p, late, fmt.Sprintf("computing %v", l.Point)))
 	defer done()
 	data := rnn.NewData(l.Problem, m.Seed, l.Problem.Batch, m.Data)
 	from := torch.Source{Technique: l.Spec.Name, Seed: m.Seed, Distribution: m.Data}

@@ -12,13 +12,13 @@ import (
 
 // open opens the device that c names, which may be in a worker that has to start.
 func (p *program) open(s *settings, c config.Config) (*bench, error) {
-	defer p.busy(late, "opening "+c.Devices[0])()
+	defer busy(p, late, "opening "+c.Devices[0])()
 	return s.open(c)
 }
 
 // planFor makes a plan of a request.
-func (p *program) planFor(r grid.Request, b *bench) (plan.Plan, error) {
-	defer p.busy(late, "laying out the grid")()
+func planFor(p *program, r grid.Request, b *bench) (plan.Plan, error) {
+	defer busy(p, late, "laying out the grid")()
 	return plan.New(r, plan.Target{Device: b.info, Vocabulary: b.vocabulary(), Decide: b.decide})
 }
 
@@ -31,13 +31,13 @@ func (b *bench) estimator(m config.Measure) *plan.Estimator {
 }
 
 // forecast looks ahead for a moment, as measuring does.
-func (p *program) forecast(ctx context.Context, b *bench, q plan.Plan, m config.Measure) (*plan.Forecast, error) {
-	defer p.busy(late, "estimating time and memory")()
+func forecast(ctx context.Context, p *program, b *bench, q plan.Plan, m config.Measure) (*plan.Forecast, error) {
+	defer busy(p, late, "estimating time and memory")()
 	return b.estimator(m).Forecast(ctx, q, patience, func(int) {})
 }
 
 // forecastAll looks all the way, as a dry run does, and says how far it is.
-func (p *program) forecastAll(ctx context.Context, b *bench, q plan.Plan, m config.Measure) (*plan.Forecast, error) {
+func forecastAll(ctx context.Context, p *program, b *bench, q plan.Plan, m config.Measure) (*plan.Forecast, error) {
 	show := p.newProgress(nil, q.Records())
 	ctx, stop := interruptible(ctx, show)
 	defer stop()

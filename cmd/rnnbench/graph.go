@@ -46,7 +46,7 @@ steps).
 --run trains the network step by step and with parallel steps. It checks the gradients
 of both against a float64 reference and times both.`
 
-func (p *program) graphCommand() *cobra.Command {
+func graphCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "graph CELL|FILE.toml [flags]",
 		Short:   "Find the loops of a network and draw its components",
@@ -109,14 +109,14 @@ func (p *program) graphCommand() *cobra.Command {
 			}
 		}
 		if f.out != "-" {
-			if err := p.drawGraph(g, f.out); err != nil {
+			if err := drawGraph(p, g, f.out); err != nil {
 				return err
 			}
 		}
 		if !f.run {
 			return nil
 		}
-		return p.runGraph(cmd, f, g)
+		return runGraph(p, cmd, f, g)
 	})
 }
 
@@ -181,7 +181,7 @@ func (f *graphFlags) load(name string) (*graph.Graph, error) {
 }
 
 // drawGraph writes the drawings of g.
-func (p *program) drawGraph(g *graph.Graph, dir string) error {
+func drawGraph(p *program, g *graph.Graph, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return &failure{exitError, fmt.Errorf("cannot create the folder for drawings: %w", err), "use --out DIR for another folder, or --out - for no drawings"}
 	}
@@ -209,7 +209,7 @@ func (p *program) drawGraph(g *graph.Graph, dir string) error {
 
 // runGraph trains g with intra-stream parallelism and without, checks both and
 // compares their speed.
-func (p *program) runGraph(cmd *cobra.Command, f *graphFlags, g *graph.Graph) error {
+func runGraph(p *program, cmd *cobra.Command, f *graphFlags, g *graph.Graph) error {
 	c, err := f.resolve(p)
 	if err != nil {
 		return misused(cmd, err)

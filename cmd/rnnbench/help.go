@@ -41,7 +41,7 @@ func grouped(heading string, define func(f *pflag.FlagSet)) *pflag.FlagSet {
 }
 
 // help writes what a command does, its examples and its flags by group.
-func (p *program) help(cmd *cobra.Command) {
+func help(p *program, cmd *cobra.Command) {
 	w := cmd.OutOrStdout()
 	long := cmd.Long
 	if long == "" {
@@ -77,7 +77,7 @@ func (p *program) help(cmd *cobra.Command) {
 			}
 		}
 	}
-	p.flagGroups(w, cmd)
+	flagGroups(p, w, cmd)
 	if cmd == cmd.Root() {
 		fmt.Fprintf(w, "\nRun rnnbench COMMAND --help for details of a command.\n")
 	}
@@ -101,7 +101,7 @@ func rank(c *cobra.Command) int {
 }
 
 // flagGroups writes the flags of cmd under their headings.
-func (p *program) flagGroups(w io.Writer, cmd *cobra.Command) {
+func flagGroups(p *program, w io.Writer, cmd *cobra.Command) {
 	const other = "Other"
 	var order []string
 	groups := map[string]*pflag.FlagSet{}
@@ -134,7 +134,7 @@ func (p *program) flagGroups(w io.Writer, cmd *cobra.Command) {
 }
 
 // helpCommand is "rnnbench help COMMAND".
-func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
+func helpCommand(p *program, root *cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Show the help of a command",
@@ -153,7 +153,7 @@ func (p *program) helpCommand(root *cobra.Command) *cobra.Command {
 		}
 		about.InitDefaultHelpFlag()
 		about.InitDefaultVersionFlag()
-		p.help(about)
+		help(p, about)
 		return nil
 	}
 	return cmd

@@ -42,7 +42,7 @@ func catalogues() []catalogue {
 	}
 }
 
-func (p *program) listCommand() *cobra.Command {
+func listCommand(p *program) *cobra.Command {
 	var names []string
 	for _, c := range catalogues() {
 		names = append(names, c.name)

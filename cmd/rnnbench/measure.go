@@ -66,7 +66,7 @@ func interruptible(ctx context.Context, show *progress.Progress) (context.Contex
 }
 
 // begin makes the run's folder, or opens the one to resume.
-func (p *program) begin(c config.Config, b *bench, q plan.Plan, resume string, env results.Environment) (*results.Run, error) {
+func begin(p *program, c config.Config, b *bench, q plan.Plan, resume string, env results.Environment) (*results.Run, error) {
 	for _, a := range b.crowded(env) {
 		p.warn("%s: %s", a.What, a.Remedy)
 	}

@@ -21,7 +21,7 @@ import (
 // thisMachine is the word for the machine that the program runs on.
 const thisMachine = "here"
 
-func (p *program) modelCommand() *cobra.Command {
+func modelCommand(p *program) *cobra.Command {
 	machines := append([]string{thisMachine}, model.Builtin()...)
 	cmd := &cobra.Command{
 		Use:     "model [MACHINE] [flags]",
@@ -114,7 +114,7 @@ func (p *program) machine(s *settings, c config.Config, args []string) (*model.M
 		return nil, err
 	}
 	defer b.Close()
-	if err := p.measureModel(b); err != nil {
+	if err := measureModel(p, b); err != nil {
 		return nil, err
 	}
 	if b.machine == nil {

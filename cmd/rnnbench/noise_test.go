@@ -29,7 +29,7 @@ func TestNoiseIsTold(t *testing.T) {
 	var said bytes.Buffer
 	p := &program{out: &bytes.Buffer{}, err: &said}
 	recs := noisyRecords()
-	if err := p.conclude(&ending{records: recs, planned: len(recs)}, config.Config{}, ""); err != nil {
+	if err := conclude(p, &ending{records: recs, planned: len(recs)}, config.Config{}, ""); err != nil {
 		t.Fatal(err)
 	}
 	if want := "0 of 2 winners are clear; 4 of 4 records are noisy: run rnnbench doctor\n"; !strings.HasSuffix(said.String(), want) {
@@ -37,7 +37,7 @@ func TestNoiseIsTold(t *testing.T) {
 	}
 	recs[0].Warnings, recs[1].Warnings = nil, nil
 	said.Reset()
-	p.tellNoise(recs)
+	tellNoise(p, recs)
 	if said.Len() > 0 {
 		t.Errorf("half of the records are noisy: %q", said.String())
 	}

@@ -30,7 +30,7 @@ func claimsOf(t *testing.T, machine string) string {
 			continue
 		}
 		r := report.Reproduction{Experiment: e}
-		if err := p.read(&r, dir); err != nil {
+		if err := read(p, &r, dir); err != nil {
 			t.Fatal(err)
 		}
 		e.ID = fmt.Sprintf("%s, %s", e.ID, r.Set.Manifest.Started.Format("2006-01-02"))

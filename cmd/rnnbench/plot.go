@@ -22,7 +22,7 @@ name's ending selects the format.
 
 ` + runArgs
 
-func (p *program) plotCommand() *cobra.Command {
+func plotCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plot [RUN...] -f FILE [flags]",
 		Short:   "Draw figures from records",

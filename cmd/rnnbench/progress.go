@@ -17,7 +17,7 @@ const (
 )
 
 // progressFlag adds the flag that says how progress is shown.
-func (p *program) progressFlag(cmd *cobra.Command) {
+func progressFlag(p *program, cmd *cobra.Command) {
 	p.progress = progressAuto
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
 		f.Var(choice{&p.progress, "way to show progress", []string{progressAuto, progressJSON}}, "progress",

@@ -18,7 +18,7 @@ import (
 	"rnnbench/results/files"
 )
 
-func (p *program) reportCommand() *cobra.Command {
+func reportCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "report [RUN...] -f FILE [flags]",
 		Short:   "Write a shareable HTML report",
@@ -70,7 +70,7 @@ If several runs measured the same points, the report adds their labels.`,
 		if file == "" || file == "-" {
 			return write(p.out)
 		}
-		done := p.busy(late, "drawing "+file)
+		done := busy(p, late, "drawing "+file)
 		err = files.Write(file, write)
 		done()
 		if err != nil {

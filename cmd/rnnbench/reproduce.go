@@ -22,7 +22,7 @@ import (
 	"rnnbench/tuner/plan"
 )
 
-func (p *program) reproduceCommand() *cobra.Command {
+func reproduceCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "reproduce [ID...|all] [flags]",
 		Short:   "Repeat papers' experiments and compare their numbers",
@@ -85,12 +85,12 @@ findings at the end. It also writes one HTML page with every table and figure.`,
 	})
 	completeGrid(cmd)
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, args []string) error {
-		return p.reproduction(ctx, cmd, f, args, quick, from)
+		return reproduction(ctx, p, cmd, f, args, quick, from)
 	})
 }
 
 // reproduction is what the command does with its flags.
-func (p *program) reproduction(ctx context.Context, cmd *cobra.Command, f *sweepFlags, args []string, quick bool, from string) error {
+func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, args []string, quick bool, from string) error {
 	all := slices.Contains(args, "all")
 	one := len(args) == 1 && args[0] != "list" && !all
 	if from != "" && !one {
@@ -103,7 +103,7 @@ func (p *program) reproduction(ctx context.Context, cmd *cobra.Command, f *sweep
 		return misused(cmd, err)
 	}
 	if len(args) == 0 || slices.Contains(args, "list") {
-		return p.listExperiments(f.format)
+		return listExperiments(p, f.format)
 	}
 	if all {
 		args = experiments.IDs()
@@ -119,14 +119,14 @@ func (p *program) reproduction(ctx context.Context, cmd *cobra.Command, f *sweep
 		f.resume = c.Dir
 	}
 	if !one {
-		return p.several(ctx, cmd, f, c, args, quick)
+		return several(ctx, p, cmd, f, c, args, quick)
 	}
 	e, err := experiments.Lookup(args[0])
 	if err != nil {
 		return misused(cmd, err)
 	}
 	if from != "" {
-		return p.reportFrom(e, runPath(from, c.Dir), f.format)
+		return reportFrom(p, e, runPath(from, c.Dir), f.format)
 	}
 	size := experiments.Full
 	if quick {
@@ -138,12 +138,12 @@ func (p *program) reproduction(ctx context.Context, cmd *cobra.Command, f *sweep
 			return misused(cmd, err)
 		}
 	}
-	return p.reproduce(ctx, cmd, f, c, e, size, before, nil)
+	return reproduce(ctx, p, cmd, f, c, e, size, before, nil)
 }
 
 // several reproduces experiments one after the other, in a session that is new or
 // that --resume names.
-func (p *program) several(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, ids []string, quick bool) error {
+func several(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, ids []string, quick bool) error {
 	if f.resume != "" {
 		s, err := session.Find(runPath(f.resume, c.Dir))
 		if none := (*session.NoneError)(nil); errors.As(err, &none) {
@@ -160,10 +160,10 @@ func (p *program) several(ctx context.Context, cmd *cobra.Command, f *sweepFlags
 			return misused(cmd, err)
 		}
 		c.Dir = filepath.Dir(s.Dir)
-		return p.reproduceAll(ctx, cmd, f, c, s)
+		return reproduceAll(ctx, p, cmd, f, c, s)
 	}
 	if f.dryRun { // nothing is made
-		return p.reproduceAll(ctx, cmd, f, c, session.New(ids, quick))
+		return reproduceAll(ctx, p, cmd, f, c, session.New(ids, quick))
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -177,7 +177,7 @@ func (p *program) several(ctx context.Context, cmd *cobra.Command, f *sweepFlags
 		}
 		return err
 	}
-	return p.reproduceAll(ctx, cmd, f, c, s)
+	return reproduceAll(ctx, p, cmd, f, c, s)
 }
 
 // resumeLatest is the value of a --resume without one: the latest in the folder of
@@ -196,7 +196,7 @@ func bareResume(args []string) []string {
 	return args
 }
 
-func (p *program) listExperiments(format string) error {
+func listExperiments(p *program, format string) error {
 	t := words("experiment", "what", "source")
 	for _, e := range experiments.All() {
 		t.Rows = append(t.Rows, row(e.ID, e.Title, e.Source))
@@ -206,7 +206,7 @@ func (p *program) listExperiments(format string) error {
 
 // reproduce measures one experiment, or what a run of before lacks of it, and
 // reports on it.
-func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest, of *session.Sitting) error {
+func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest, of *session.Sitting) error {
 	env := environment(f.hideHost)
 	b, err := p.open(&f.settings, c)
 	if err != nil {
@@ -230,29 +230,29 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 		}
 		resume = runPath(f.resume, c.Dir)
 	}
-	if err := p.measureExperiment(b, e, before); err != nil {
+	if err := measureExperiment(p, b, e, before); err != nil {
 		return err
 	}
 	if q.Records() == 0 {
-		return p.compute(f, c, b, e, q, env, of)
+		return compute(p, f, c, b, e, q, env, of)
 	}
 	if f.dryRun {
-		return p.dryRun(ctx, cmd, f, b, q, c.Measure)
+		return dryRun(ctx, p, cmd, f, b, q, c.Measure)
 	}
-	look, err := p.forecast(ctx, b, q, c.Measure)
+	look, err := forecast(ctx, p, b, q, c.Measure)
 	if err != nil {
 		return err
 	}
 	p.note("%s (%s)", e.Title, e.Source)
 	p.note("%s", look.Line(q.Summary))
-	run, err := p.begin(c, b, q, resume, env)
+	run, err := begin(p, c, b, q, resume, env)
 	if err != nil {
 		return err
 	}
 	if err := of.Begin(run.Dir()); err != nil {
 		return err
 	}
-	end, err := p.complete(ctx, f, c, run, look, job{bench: b, plan: q, spread: true, measure: c.Measure})
+	end, err := complete(ctx, p, f, c, run, look, job{bench: b, plan: q, spread: true, measure: c.Measure})
 	if err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 			}
 			report.Findings = append(report.Findings, moved...)
 		}
-		if err := p.present(e, report, f.format, run.Dir(), of == nil); err != nil {
+		if err := present(p, e, report, f.format, run.Dir(), of == nil); err != nil {
 			return err
 		}
 	}
@@ -277,28 +277,28 @@ func (p *program) reproduce(ctx context.Context, cmd *cobra.Command, f *sweepFla
 			return err
 		}
 	}
-	return p.conclude(end, c, fmt.Sprintf("rnnbench reproduce %s --resume %s", e.ID, run.Dir()))
+	return conclude(p, end, c, fmt.Sprintf("rnnbench reproduce %s --resume %s", e.ID, run.Dir()))
 }
 
 // measureExperiment measures what the records of an experiment are set beside, or takes it
 // from the run of before.
-func (p *program) measureExperiment(b *bench, e experiments.Experiment, before *results.Manifest) error {
+func measureExperiment(p *program, b *bench, e experiments.Experiment, before *results.Manifest) error {
 	if before != nil && before.Devices[0].Peak != nil { // what all of a run's records are set beside
 		b.limits.FLOPS = *before.Devices[0].Peak
 		if c := before.Devices[0].Bandwidth; c != nil {
 			b.limits.Copy = *c
 		}
-	} else if err := p.measureBench(b); err != nil {
+	} else if err := measureBench(p, b); err != nil {
 		return err
 	}
 	if e.Model == nil {
 		return nil
 	}
-	return p.measureModel(b)
+	return measureModel(p, b)
 }
 
 // compute reports on an experiment that has nothing to measure.
-func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan.Plan, env results.Environment, of *session.Sitting) error {
+func compute(p *program, f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan.Plan, env results.Environment, of *session.Sitting) error {
 	p.note("%s (%s)", e.Title, e.Source)
 	if f.dryRun {
 		p.note("this experiment is computed; nothing to measure")
@@ -308,11 +308,11 @@ func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiment
 	if err != nil {
 		return err
 	}
-	run, err := p.begin(c, b, q, "", env)
+	run, err := begin(p, c, b, q, "", env)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(of.Begin(run.Dir()), p.present(e, report, f.format, run.Dir(), of == nil), run.Finish(exitDone))
+	err = errors.Join(of.Begin(run.Dir()), present(p, e, report, f.format, run.Dir(), of == nil), run.Finish(exitDone))
 	if err != nil {
 		return err
 	}
@@ -321,7 +321,7 @@ func (p *program) compute(f *sweepFlags, c config.Config, b *bench, e experiment
 
 // reportFrom reports on records that are there. A run's own folder gets its
 // report and figures anew.
-func (p *program) reportFrom(e experiments.Experiment, path, format string) error {
+func reportFrom(p *program, e experiments.Experiment, path, format string) error {
 	sets, warnings, err := results.ReadAllFrom(p.in, []string{path})
 	for _, w := range warnings {
 		p.warn("%v", w)
@@ -345,12 +345,12 @@ func (p *program) reportFrom(e experiments.Experiment, path, format string) erro
 	if err != nil {
 		return err
 	}
-	return p.present(e, report, format, sets[0].Dir, true)
+	return present(p, e, report, format, sets[0].Dir, true)
 }
 
 // present prints a report, if it is to be shown, and, where dir is not empty, keeps
 // it there with its figures.
-func (p *program) present(e experiments.Experiment, r *experiments.Report, format, dir string, show bool) error {
+func present(p *program, e experiments.Experiment, r *experiments.Report, format, dir string, show bool) error {
 	if show {
 		if err := p.show(r, format); err != nil {
 			return err

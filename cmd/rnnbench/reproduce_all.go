@@ -21,14 +21,14 @@ import (
 
 // reproduceAll measures what a session has not yet, one experiment after the other,
 // and ends with a table and a page of all.
-func (p *program) reproduceAll(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, s *session.Session) error {
+func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, s *session.Session) error {
 	var outcome error
 	for _, x := range s.Entries {
 		if x.Done && exists(x.Folder()) {
 			p.note("%s: already finished", x.ID)
 			continue
 		}
-		err := p.sit(ctx, cmd, f, c, x)
+		err := sit(ctx, p, cmd, f, c, x)
 		var bad *failure
 		switch {
 		case err == nil:
@@ -48,11 +48,11 @@ func (p *program) reproduceAll(ctx context.Context, cmd *cobra.Command, f *sweep
 	if f.dryRun {
 		return outcome
 	}
-	return errors.Join(outcome, p.presentAll(s, f.format))
+	return errors.Join(outcome, presentAll(p, s, f.format))
 }
 
 // sit measures one experiment of a session, or what its run lacks.
-func (p *program) sit(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c config.Config, x *session.Sitting) error {
+func sit(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, x *session.Sitting) error {
 	e, err := experiments.Lookup(x.ID)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (p *program) sit(ctx context.Context, cmd *cobra.Command, f *sweepFlags, c 
 			return misused(cmd, err)
 		}
 	}
-	return p.reproduce(ctx, cmd, &own, c, e, size, before, x)
+	return reproduce(ctx, p, cmd, &own, c, e, size, before, x)
 }
 
 // again adds to an error how to go on.
@@ -89,7 +89,7 @@ func again(s *session.Session, err error) error {
 }
 
 // presentAll prints the table of verdicts and writes the page.
-func (p *program) presentAll(s *session.Session, format string) error {
+func presentAll(p *program, s *session.Session, format string) error {
 	var list []report.Reproduction
 	for _, x := range s.Entries {
 		e, err := experiments.Lookup(x.ID)
@@ -99,7 +99,7 @@ func (p *program) presentAll(s *session.Session, format string) error {
 		r := report.Reproduction{Experiment: e, Missing: x.Reason}
 		if x.Run != "" {
 			r.Link = x.Run
-			if err := p.read(&r, x.Folder()); err != nil {
+			if err := read(p, &r, x.Folder()); err != nil {
 				r.Report, r.Missing = nil, err.Error()
 			}
 		}
@@ -129,7 +129,7 @@ func (p *program) presentAll(s *session.Session, format string) error {
 }
 
 // read reports on the run of r.
-func (p *program) read(r *report.Reproduction, dir string) error {
+func read(p *program, r *report.Reproduction, dir string) error {
 	m, recs, warnings, err := results.Read(dir)
 	for _, w := range warnings {
 		p.warn("%v", w)

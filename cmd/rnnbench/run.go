@@ -99,7 +99,7 @@ func (p *program) report(err error) int {
 // tell writes a line to stderr, wrapped where that is a terminal.
 func (p *program) tell(line string) {
 	for s := range strings.SplitSeq(safe.Text(line), "\n") {
-		fmt.Fprintln(p.err, table.Paragraph(s, p.fits(p.err), 4))
+		fmt.Fprintln(p.err, table.Paragraph(s, fits(p, p.err), 4))
 	}
 }
 
@@ -158,8 +158,8 @@ Exit codes:
 	root.SetOut(p.out)
 	root.SetErr(p.err)
 	root.SetFlagErrorFunc(p.flagError)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { p.help(cmd) })
-	root.SetUsageFunc(func(cmd *cobra.Command) error { p.help(cmd); return nil })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { help(p, cmd) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { help(p, cmd); return nil })
 	root.PersistentFlags().AddFlagSet(p.globalFlags())
 	root.AddGroup(
 		&cobra.Group{ID: "measure", Title: "Measure:"},
@@ -168,12 +168,12 @@ Exit codes:
 		&cobra.Group{ID: "manage", Title: "Manage:"},
 	)
 	root.AddCommand(
-		p.sweepCommand(), p.tuneCommand(), p.reproduceCommand(), p.verifyCommand(),
-		p.compareCommand(), p.showCommand(), p.plotCommand(), p.reportCommand(),
-		p.explainCommand(), p.graphCommand(), p.modelCommand(), p.exportCommand(),
-		p.wisdomCommand(), p.listCommand(), p.doctorCommand(), p.versionCommand(), p.completionCommand(), p.workerCommand(),
+		sweepCommand(p), tuneCommand(p), reproduceCommand(p), verifyCommand(p),
+		compareCommand(p), showCommand(p), plotCommand(p), reportCommand(p),
+		explainCommand(p), graphCommand(p), modelCommand(p), exportCommand(p),
+		wisdomCommand(p), listCommand(p), doctorCommand(p), versionCommand(p), completionCommand(p), workerCommand(p),
 	)
-	root.SetHelpCommand(p.helpCommand(root))
+	root.SetHelpCommand(helpCommand(p, root))
 	root.SetHelpCommandGroupID("manage")
 	return root
 }

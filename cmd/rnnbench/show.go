@@ -11,7 +11,7 @@ import (
 	"rnnbench/plots/table"
 )
 
-func (p *program) showCommand() *cobra.Command {
+func showCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show [RUN...] [flags]",
 		Short:   "Print records as a table or in other formats",
@@ -34,7 +34,7 @@ func (p *program) showCommand() *cobra.Command {
 		f.StringVar(&pivot, "pivot", "", "print one metric along two axes: `ROWS,COLUMNS`, such as hidden,impl")
 		f.StringVar(&metric, "metric", "flops", "`METRIC` of a pivot (rnnbench list metrics)")
 	})
-	p.formatFlags(cmd, &format, &baseline)
+	formatFlags(p, cmd, &format, &baseline)
 	completeFlag(cmd, "metric", metricCompletions)
 	completeFlag(cmd, "baseline", implCompletions)
 	completeFlag(cmd, "pivot", axisCompletions)
@@ -55,7 +55,7 @@ func (p *program) showCommand() *cobra.Command {
 			return err
 		}
 		if pivot == "" || format == "jsonl" || format == "benchfmt" {
-			return p.records(recs, format, baseline)
+			return records(p, recs, format, baseline)
 		}
 		t, err := table.Pivot(recs, rows, columns, metric, baseline)
 		if err != nil {

@@ -28,7 +28,7 @@ type sweepFlags struct {
 	resume, format, baseline                                  string
 }
 
-func (p *program) sweepCommand() *cobra.Command {
+func sweepCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "sweep [flags]",
 		Short:   "Measure techniques over a grid of points",
@@ -53,13 +53,13 @@ continues the run.`,
 	f.device(cmd)
 	f.source(cmd)
 	f.runFlags(cmd)
-	p.progressFlag(cmd)
+	progressFlag(p, cmd)
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(&f.profile, "profile", false, "run each technique once, without checks or warm-up, under an external profiler")
 	})
-	p.formatFlags(cmd, &f.format, &f.baseline)
+	formatFlags(p, cmd, &f.format, &f.baseline)
 	completeGrid(cmd)
-	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error { return p.sweep(ctx, cmd, f) })
+	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error { return sweep(ctx, p, cmd, f) })
 }
 
 // measureFlags are those of measuring that make sense on a processor.
@@ -108,7 +108,7 @@ func (f *sweepFlags) checkResume() error {
 	return nil
 }
 
-func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) error {
+func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) error {
 	if f.noVerify {
 		f.values["verify"] = &texts{list: []string{"off"}}
 	}
@@ -137,7 +137,7 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 		return misused(cmd, err)
 	}
 	defer b.Close()
-	q, err := p.planFor(c.Grid, b)
+	q, err := planFor(p, c.Grid, b)
 	if err != nil {
 		return misused(cmd, err)
 	}
@@ -151,10 +151,10 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 	if err := amongTechniques(cmd, f.baseline, len(specs), func(i int) (name, label string) { return specs[i].Name, specs[i].Label }); err != nil {
 		return err
 	}
-	p.tellChoices(specs)
+	tellChoices(p, specs)
 	p.log.Debug("plan", "points", q.Points(), "records", q.Records(), "hash", q.Hash(), "device", b.info.Key, "workers", b.info.Workers)
 	if !f.profile {
-		if err := p.measureBench(b); err != nil {
+		if err := measureBench(p, b); err != nil {
 			return err
 		}
 	}
@@ -165,9 +165,9 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 	}
 	p.log.Debug("limits", "flops", b.limits.FLOPS, "copy", b.limits.Copy)
 	if f.dryRun {
-		return p.dryRun(ctx, cmd, f, b, q, c.Measure)
+		return dryRun(ctx, p, cmd, f, b, q, c.Measure)
 	}
-	look, err := p.forecast(ctx, b, q, c.Measure)
+	look, err := forecast(ctx, p, b, q, c.Measure)
 	if err != nil {
 		return misused(cmd, err)
 	}
@@ -176,11 +176,11 @@ func (p *program) sweep(ctx context.Context, cmd *cobra.Command, f *sweepFlags) 
 	if before != nil {
 		resume = runPath(f.resume, c.Dir)
 	}
-	run, err := p.begin(c, b, q, resume, env)
+	run, err := begin(p, c, b, q, resume, env)
 	if err != nil {
 		return err
 	}
-	return p.carryOut(ctx, f, c, run, look, job{bench: b, plan: q, measure: c.Measure})
+	return carryOut(ctx, p, f, c, run, look, job{bench: b, plan: q, measure: c.Measure})
 }
 
 // resumed resolves the settings of the run to resume, with those given now on
@@ -227,8 +227,8 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 }
 
 // dryRun says what would be measured.
-func (p *program) dryRun(ctx context.Context, cmd *cobra.Command, f *sweepFlags, b *bench, q plan.Plan, m config.Measure) error {
-	look, err := p.forecastAll(ctx, b, q, m)
+func dryRun(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, b *bench, q plan.Plan, m config.Measure) error {
+	look, err := forecastAll(ctx, p, b, q, m)
 	if err != nil {
 		return misused(cmd, err)
 	}
@@ -243,8 +243,8 @@ func (p *program) dryRun(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 }
 
 // carryOut measures what the run lacks, closes it and prints its table.
-func (p *program) carryOut(ctx context.Context, f *sweepFlags, c config.Config, run *results.Run, look *plan.Forecast, j job) error {
-	e, err := p.complete(ctx, f, c, run, look, j)
+func carryOut(ctx context.Context, p *program, f *sweepFlags, c config.Config, run *results.Run, look *plan.Forecast, j job) error {
+	e, err := complete(ctx, p, f, c, run, look, j)
 	if err != nil {
 		return err
 	}
@@ -252,11 +252,11 @@ func (p *program) carryOut(ctx context.Context, f *sweepFlags, c config.Config, 
 		p.warn("some rates exceed the measured peak: another program probably disturbed the measurement of the peak; ignore these percentages")
 	}
 	if len(e.records) > 0 {
-		if err := p.records(e.records, f.format, f.baseline); err != nil {
+		if err := records(p, e.records, f.format, f.baseline); err != nil {
 			return err
 		}
 	}
-	return p.conclude(e, c, "rnnbench sweep --resume "+run.Dir())
+	return conclude(p, e, c, "rnnbench sweep --resume "+run.Dir())
 }
 
 // An ending is what became of a run.
@@ -269,7 +269,7 @@ type ending struct {
 }
 
 // complete measures what the run lacks and closes it.
-func (p *program) complete(ctx context.Context, f *sweepFlags, c config.Config, run *results.Run, look *plan.Forecast, j job) (*ending, error) {
+func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, run *results.Run, look *plan.Forecast, j job) (*ending, error) {
 	total := j.plan.Records()
 	if f.retryFailed {
 		run.RetryFailed()
@@ -296,12 +296,12 @@ func (p *program) complete(ctx context.Context, f *sweepFlags, c config.Config, 
 		p.warn("%v", err) // of what ended the run, at most a consequence
 	}
 	p.note("%s in %s: %s; took %v", plural(len(recs), "record"), run.Dir(), counts(recs), took.Round(100*time.Millisecond))
-	p.logCosts(recs, start, took)
+	logCosts(p, recs, start, took)
 	return e, nil
 }
 
 // logCosts says what the time since start went into, in seconds.
-func (p *program) logCosts(recs []results.Record, start time.Time, took time.Duration) {
+func logCosts(p *program, recs []results.Record, start time.Time, took time.Duration) {
 	var sum results.Cost
 	n, rest := 0, took.Seconds()
 	for i := range recs {
@@ -315,8 +315,8 @@ func (p *program) logCosts(recs []results.Record, start time.Time, took time.Dur
 }
 
 // conclude tells what is missing, and that the command again goes on.
-func (p *program) conclude(e *ending, c config.Config, again string) error {
-	p.tellNoise(e.records)
+func conclude(p *program, e *ending, c config.Config, again string) error {
+	tellNoise(p, e.records)
 	missing, hint := e.planned-len(e.records), ""
 	if missing > 0 {
 		hint = again + " resumes the run"
@@ -364,7 +364,7 @@ func plural(n int, noun string) string { return quantity.Plural(n, noun) }
 func recordFormats() []string { return append(table.Formats(), "jsonl", "benchfmt") }
 
 // formatFlags adds the flags of commands that print records.
-func (p *program) formatFlags(cmd *cobra.Command, format, baseline *string) {
+func formatFlags(p *program, cmd *cobra.Command, format, baseline *string) {
 	*format = "table"
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
 		f.VarP(choice{format, "format", recordFormats()}, "format", "o", "how to print: "+strings.Join(recordFormats(), ", "))
@@ -373,7 +373,7 @@ func (p *program) formatFlags(cmd *cobra.Command, format, baseline *string) {
 }
 
 // records prints records.
-func (p *program) records(recs []results.Record, format, baseline string) error {
+func records(p *program, recs []results.Record, format, baseline string) error {
 	switch format {
 	case "jsonl":
 		return table.JSONL(p.out, recs)

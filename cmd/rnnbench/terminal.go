@@ -53,7 +53,7 @@ func columns(size func() (int, error), variable string) int {
 }
 
 // fits is the width that tables on w are to fit; 0: there is no limit.
-func (p *program) fits(w io.Writer) int {
+func fits(p *program, w io.Writer) int {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return p.width(w)
 	}
@@ -62,7 +62,7 @@ func (p *program) fits(w io.Writer) int {
 
 // style says how tables on stdout look.
 func (p *program) style() table.Options {
-	o := table.Options{TTY: terminal(p.out), ASCII: p.ascii, Width: p.fits(p.out)}
+	o := table.Options{TTY: terminal(p.out), ASCII: p.ascii, Width: fits(p, p.out)}
 	switch p.color {
 	case "always":
 		o.Color = true

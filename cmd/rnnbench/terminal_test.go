@@ -61,7 +61,7 @@ func TestBusy(t *testing.T) {
 	said := func(took time.Duration) string {
 		var b bytes.Buffer
 		p := &program{err: &b}
-		done := p.busy(late, "measuring")
+		done := busy(p, late, "measuring")
 		time.Sleep(took)
 		done()
 		if took == 0 {

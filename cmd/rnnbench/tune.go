@@ -36,7 +36,7 @@ type tuneFlags struct {
 	regret      bool
 }
 
-func (p *program) tuneCommand() *cobra.Command {
+func tuneCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tune [flags]",
 		Short:   "Find the fastest technique and settings for each point",
@@ -87,7 +87,7 @@ would have taken, and its regret.`,
 		fs.VarP(choice{&format, "format", winnerFormats()}, "format", "o", "how to print the winners: "+strings.Join(winnerFormats(), ", "))
 		fs.BoolVar(&f.noWisdom, "no-wisdom", false, "do not read or write wisdom")
 	})
-	p.progressFlag(cmd)
+	progressFlag(p, cmd)
 	completeGrid(cmd)
 	completeFlag(cmd, "from", completer(completeRuns))
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
@@ -98,9 +98,9 @@ would have taken, and its regret.`,
 			return misused(cmd, err)
 		}
 		if f.from != nil {
-			return p.tuneFrom(ctx, cmd, f, o)
+			return tuneFrom(ctx, p, cmd, f, o)
 		}
-		return p.tune(ctx, cmd, f, o)
+		return tune(ctx, p, cmd, f, o)
 	})
 }
 
@@ -191,7 +191,7 @@ func (f *tuneFlags) fewest() {
 	}
 }
 
-func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
+func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
 	c, err := f.resolve(p)
 	if err != nil {
 		return misused(cmd, err)
@@ -225,7 +225,7 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 		return misused(cmd, err)
 	}
 	defer b.Close()
-	q, err := p.planFor(c.Grid, b)
+	q, err := planFor(p, c.Grid, b)
 	if err != nil {
 		return misused(cmd, err)
 	}
@@ -235,7 +235,7 @@ func (p *program) tune(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o 
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume: rnnbench tune reuses earlier runs anyway")
 		}
 	}
-	if err := p.measureBench(b); err != nil {
+	if err := measureBench(p, b); err != nil {
 		return err
 	}
 	o.Seed, o.Rounds = c.Measure.Seed, c.Measure.MaxRounds
@@ -275,7 +275,7 @@ func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, er
 	tune.Settings.Warmup = min(m.Warmup, m.MinTime/2)
 	s := &tuning.Session{Tune: tune, Plan: q, Budget: m.Budget, Cache: m.Cache}
 	s.Tool, s.Libraries = b.versions()
-	s.Begin = func() (*results.Run, error) { return t.begin(t.config, b, q, t.resume, t.env) }
+	s.Begin = func() (*results.Run, error) { return begin(t.program, t.config, b, q, t.resume, t.env) }
 	if t.flags.regret {
 		t.far, s.Instead, tune.Search.Margin = &regret.List{}, t.regret, 0
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // tuneFrom searches among recorded runs.
-func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
+func tuneFrom(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
 	if name := given(cmd, append(grid.AxisNames(), "point", "preset", "zip", "impl", "skip-impl")); name != "" {
 		return usage(fmt.Errorf("--%s selects points to measure, but --from searches recorded runs", name),
 			"select records with --where, as in --where hidden=512 --where impl!=naive")
@@ -40,7 +40,7 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 		return err
 	}
 	if f.dryRun {
-		return p.dryReplay(recs, f.format)
+		return dryReplay(p, recs, f.format)
 	}
 	book, path, err := f.book()
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *program) tuneFrom(ctx context.Context, cmd *cobra.Command, f *tuneFlags
 	if len(again.Found) == 0 {
 		return noWinner(len(recs), unchecked)
 	}
-	if err := p.writeWinners(&again.Winners, nil, f.format); err != nil {
+	if err := writeWinners(p, &again.Winners, nil, f.format); err != nil {
 		return err
 	}
 	if path == "" {
@@ -89,10 +89,10 @@ func given(cmd *cobra.Command, names []string) string {
 }
 
 // dryReplay says how many recorded candidates each point has.
-func (p *program) dryReplay(recs []results.Record, format string) error {
+func dryReplay(p *program, recs []results.Record, format string) error {
 	list, candidates := tuning.Recorded(recs)
 	p.note("%s: %s in %s", plural(list.Points(), "point"), plural(candidates, "candidate"), plural(len(recs), "record"))
-	return p.writeWinners(list, nil, format)
+	return writeWinners(p, list, nil, format)
 }
 
 // noWinner says why none of n records can win, unchecked of which are unverified.

@@ -38,7 +38,7 @@ func (t *tuneRun) dryRun(ctx context.Context) error {
 		return err
 	}
 	t.note("%s", t.summary())
-	return t.writeWinners(list, nil, t.flags.format)
+	return writeWinners(t.program, list, nil, t.flags.format)
 }
 
 // summary says what is tuned, in one line.
@@ -52,7 +52,7 @@ func (t *tuneRun) summary() string {
 
 // run tunes every point, keeps what was measured and prints the winners.
 func (t *tuneRun) run(ctx context.Context) error {
-	done := t.busy(late, "reading earlier runs in "+t.config.Dir)
+	done := busy(t.program, late, "reading earlier runs in "+t.config.Dir)
 	err := t.recall()
 	done()
 	if err != nil {
@@ -138,7 +138,7 @@ func (t *tuneRun) finish(err error, took time.Duration) error {
 	}
 	t.note("%d of %s tuned, %s; took %v; %s", done, plural(points, "point"), plural(list.Samples, "sample"), took.Round(100*time.Millisecond), where)
 	if list.Points() > 0 {
-		if err := t.writeWinners(list, t.far, t.flags.format); err != nil {
+		if err := writeWinners(t.program, list, t.far, t.flags.format); err != nil {
 			return err
 		}
 		if s.Kept {

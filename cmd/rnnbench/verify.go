@@ -14,7 +14,7 @@ import (
 	"rnnbench/tuner/progress"
 )
 
-func (p *program) verifyCommand() *cobra.Command {
+func verifyCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "verify [flags]",
 		Short:   "Check techniques against the float64 reference, without timing",
@@ -42,14 +42,14 @@ and saves nothing. It exits with 3 if an answer is wrong.`,
 		fs.VarP(choice{&format, "format", formats}, "format", "o", "how to print: "+strings.Join(formats, ", "))
 		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 despite wrong answers, if at least one is right")
 	})
-	p.progressFlag(cmd)
+	progressFlag(p, cmd)
 	completeGrid(cmd)
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
-		return p.verify(ctx, cmd, f, format)
+		return verify(ctx, p, cmd, f, format)
 	})
 }
 
-func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags, format string) error {
+func verify(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, format string) error {
 	c, err := f.resolve(p)
 	if err != nil {
 		return misused(cmd, err)
@@ -59,13 +59,13 @@ func (p *program) verify(ctx context.Context, cmd *cobra.Command, f *sweepFlags,
 		return misused(cmd, err)
 	}
 	defer b.Close()
-	q, err := p.planFor(c.Grid, b)
+	q, err := planFor(p, c.Grid, b)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	p.tellChoices(q.Specs())
+	tellChoices(p, q.Specs())
 	once := c.Measure.Once()
-	look, err := p.forecast(ctx, b, q, once)
+	look, err := forecast(ctx, p, b, q, once)
 	if err != nil {
 		return misused(cmd, err)
 	}

@@ -19,7 +19,7 @@ func version() string {
 	return "(unknown)"
 }
 
-func (p *program) versionCommand() *cobra.Command {
+func versionCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version [flags]",
 		Short:   "Print the version and build information",

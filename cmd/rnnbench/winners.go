@@ -14,7 +14,7 @@ func winnerFormats() []string { return append(table.Formats(), "jsonl") }
 
 // writeWinners prints a table of winners, or how far auto is from them where that is
 // asked for.
-func (p *program) writeWinners(w *tuning.Winners, far *regret.List, format string) error {
+func writeWinners(p *program, w *tuning.Winners, far *regret.List, format string) error {
 	switch {
 	case format == "jsonl":
 		return table.JSONL(p.out, w.Records)
@@ -25,7 +25,7 @@ func (p *program) writeWinners(w *tuning.Winners, far *regret.List, format strin
 }
 
 // tellNoise says that most records are noisy, where they are.
-func (p *program) tellNoise(recs []results.Record) {
+func tellNoise(p *program, recs []results.Record) {
 	if noise := quantity.StandingOf(quantity.Latest(recs)).Headline(); noise != "" {
 		p.note("%s", noise)
 	}

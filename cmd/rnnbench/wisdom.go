@@ -21,7 +21,7 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-func (p *program) wisdomCommand() *cobra.Command {
+func wisdomCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "wisdom COMMAND",
 		Short:   "Inspect, merge and export tuning results",
@@ -55,7 +55,7 @@ if its chip has room for them and the minibatch has at most 64 sequences. Only
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.wisdomShow(), p.wisdomLookup(), p.wisdomMerge(), p.wisdomPrune(), p.wisdomExport())
+	cmd.AddCommand(wisdomShow(p), wisdomLookup(p), wisdomMerge(p), wisdomPrune(p), wisdomExport(p))
 	return cmd
 }
 
@@ -98,7 +98,7 @@ func tableFlag(cmd *cobra.Command, format, file *string) {
 	})
 }
 
-func (p *program) wisdomShow() *cobra.Command {
+func wisdomShow(p *program) *cobra.Command {
 	var file, format string
 	cmd := &cobra.Command{
 		Use: "show [flags]", Short: "List all entries", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
@@ -156,7 +156,7 @@ func fullSpec(e wisdom.Entry) string {
 	return grid.Spec{Name: e.Impl, Knobs: knob.Params(e.Knobs)}.String()
 }
 
-func (p *program) wisdomLookup() *cobra.Command {
+func wisdomLookup(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "lookup [flags]", Short: "Show the choice of --impl auto at each point, and its reason", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		Example: `  rnnbench wisdom lookup -H 768 -B 16 -T 100
@@ -186,7 +186,7 @@ func (p *program) wisdomLookup() *cobra.Command {
 		}
 		defer b.Close()
 		c.Grid.Impl = []string{autoName}
-		q, err := p.planFor(c.Grid, b)
+		q, err := planFor(p, c.Grid, b)
 		if err != nil {
 			return misused(cmd, err)
 		}
@@ -206,7 +206,7 @@ func (p *program) wisdomLookup() *cobra.Command {
 	})
 }
 
-func (p *program) wisdomMerge() *cobra.Command {
+func wisdomMerge(p *program) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "merge FILE... [flags]", Short: "Merge entries of other files; the newer entry wins",
@@ -281,7 +281,7 @@ func (a *age) Set(s string) error {
 	return nil
 }
 
-func (p *program) wisdomPrune() *cobra.Command {
+func wisdomPrune(p *program) *cobra.Command {
 	var file string
 	var v wisdom.Sieve
 	var dry bool
@@ -329,7 +329,7 @@ func (p *program) wisdomPrune() *cobra.Command {
 	})
 }
 
-func (p *program) wisdomExport() *cobra.Command {
+func wisdomExport(p *program) *cobra.Command {
 	var file, to, device string
 	cmd := &cobra.Command{
 		Use: "export [flags]", Short: "Write entries to a file for other users", Args: noArgs, ValidArgsFunction: cobra.NoFileCompletions,

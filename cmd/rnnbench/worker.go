@@ -19,7 +19,7 @@ import (
 // processor. People have no use for it.
 const workerVerb = "worker"
 
-func (p *program) workerCommand() *cobra.Command {
+func workerCommand(p *program) *cobra.Command {
 	s := &settings{}
 	cmd := &cobra.Command{
 		Use: workerVerb, Hidden: true, Args: noArgs,
