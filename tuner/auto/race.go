@@ -92,7 +92,7 @@ func (o *Oracle) Measure(ctx context.Context, path string, p results.Point, spec
 	}
 	e := wisdom.Entry{
 		Device: o.Info.Key, Cache: o.Cache, Point: p, Impl: winner.Impl.Name, Knobs: winner.Impl.Knobs, Seconds: times[first],
-		Tried: len(specs), Complete: true, By: wisdom.ByRace, Tool: o.Tool, Libraries: o.Libraries, Time: winner.Time,
+		Tried: len(specs), Complete: true, By: wisdom.ByRace, Tool: o.Tool, Libraries: o.Libraries, Time: time.Now(),
 	}
 	for i, t := range times {
 		if lead := t/times[first] - 1; i != first && t > 0 && (e.RunnerUp == "" || lead < e.Lead) {
