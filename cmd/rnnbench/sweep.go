@@ -131,6 +131,9 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 	if f.print {
 		return config.Print(p.out, c)
 	}
+	if f.dryRun { // which measures nothing
+		f.auto = autoPredict
+	}
 	env := environment(f.hideHost)
 	b, err := p.open(&f.settings, c)
 	if err != nil {

@@ -198,3 +198,15 @@ func TestAutoWithoutHome(t *testing.T) {
 	}
 	rnnbench(t, "sweep --dry-run -H 8 -B 2 -T 3 --impl auto").want(t, exitDone, nil, []string{"auto uses ", " at 1 point"})
 }
+
+// TestRace: a dry run races nothing, and a run takes --auto race.
+func TestRace(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("RNNBENCH_WISDOM", "w.toml")
+	const line = "sweep -H 8 -B 2 -T 3 --impl auto --auto race"
+	rnnbench(t, line+" --dry-run").want(t, exitDone, nil, nil)
+	if _, err := os.Stat("w.toml"); err == nil {
+		t.Error("a dry run has raced")
+	}
+	rnnbench(t, line+quickly).want(t, exitDone, nil, nil)
+}
