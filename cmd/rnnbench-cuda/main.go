@@ -52,5 +52,7 @@ func open(name string) (device.Device, error) {
 	if err == nil {
 		cache = filepath.Join(cache, "rnnbench", "kernels")
 	}
-	return cuda.New(d, compiler, cache), nil
+	found := cuda.New(d, compiler, cache)
+	found.TimeLaunches()
+	return found, nil
 }

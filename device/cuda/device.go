@@ -42,6 +42,8 @@ type Device struct {
 	compilers  chan struct{}            // as many as compile at the same time
 	eviction   driver.Pointer           // memory for Evict; 0: none yet
 	networks   map[driver.Network]lower.Network
+	timed      bool           // the first prediction measures dispatch
+	dispatch   lower.Dispatch // what launches cost; 0: as on the GPU of the model's fit
 }
 
 var (

@@ -106,3 +106,6 @@ func Gradients(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.P
 func Moved(op schedule.Op) int {
 	return scan.Cells{}.Scan(op).Traffic()
 }
+
+// Dispatch is what launches cost on d, as far as it was measured.
+func Dispatch(d *Device) lower.Dispatch { return d.dispatch }

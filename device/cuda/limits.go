@@ -13,6 +13,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/lower"
 	"rnnbench/device/cuda/persistent"
 	"rnnbench/rnn/schedule"
 )
@@ -60,7 +61,7 @@ func (m *meter) measure() (device.Limits, error) {
 	if err := m.ready(); err != nil {
 		return l, err
 	}
-	for _, f := range []func(*device.Limits) error{m.muladds, m.copy, m.products, m.dispatch, m.barriers} {
+	for _, f := range []func(*device.Limits) error{m.muladds, m.copy, m.products, m.launching, m.barriers} {
 		if err := f(&l); err != nil {
 			return l, fmt.Errorf("cuda: limits: %w", err)
 		}
@@ -257,34 +258,41 @@ func (m *meter) fill(to []driver.Pointer, n int, e driver.Element) error {
 	return nil
 }
 
+// launching reports what launches cost, in two ways.
+func (m *meter) launching(l *device.Limits) error {
+	t, err := m.dispatch()
+	l.More = append(l.More, device.Rate{Name: "launches", Value: t.Host, Unit: "s"}, device.Rate{Name: "in a graph", Value: t.Graph, Unit: "s"})
+	return err
+}
+
 // dispatch times kernels that do nothing, launched one by one and in a graph.
-func (m *meter) dispatch(l *device.Limits) error {
+func (m *meter) dispatch() (lower.Dispatch, error) {
 	const count = 1000
 	many, err := m.launches(count, file("empty"), 1, 32, false, 0)
 	if err != nil {
-		return err
+		return lower.Dispatch{}, err
 	}
-	s, err := m.best(many)
+	host, err := m.best(many)
 	if err != nil {
-		return err
+		return lower.Dispatch{}, err
 	}
-	// From kernel to kernel, in two ways.
-	l.More = append(l.More, device.Rate{Name: "launches", Value: s / count, Unit: "s"})
 	d := m.device.driver
 	if many, err = m.launches(count, file("empty"), m.device.properties.SMs, 128, false, 0); err != nil {
-		return err
+		return lower.Dispatch{}, err
 	}
 	if err := d.BeginCapture(); err != nil {
-		return err
+		return lower.Dispatch{}, err
 	}
 	failed := many()
 	g, err := d.EndCapture()
 	if err := errors.Join(failed, err); err != nil {
-		return err
+		return lower.Dispatch{}, err
 	}
-	s, err = m.best(func() error { return d.Replay(g) })
-	l.More = append(l.More, device.Rate{Name: "in a graph", Value: s / count, Unit: "s"})
-	return errors.Join(err, d.FreeGraph(g))
+	graph, err := m.best(func() error { return d.Replay(g) })
+	if err := errors.Join(err, d.FreeGraph(g)); err != nil {
+		return lower.Dispatch{}, err
+	}
+	return lower.Dispatch{Host: host / count, Graph: graph / count}, nil
 }
 
 func (m *meter) barriers(l *device.Limits) error {

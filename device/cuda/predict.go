@@ -1,7 +1,10 @@
 package cuda
 
 import (
+	"errors"
+
 	"rnnbench/device"
+	"rnnbench/device/cuda/lower"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -18,8 +21,33 @@ func (d *Device) Predict(s *schedule.Schedule, k knob.Params) (device.Prediction
 	if err != nil {
 		return device.Prediction{}, err
 	}
-	return device.Prediction{Seconds: p.Predict(nodes, p.Knobs["graph"] != 0), Error: predictionError}, nil
+	dispatch, err := d.launchTimes()
+	if err != nil {
+		return device.Prediction{}, err
+	}
+	return device.Prediction{Seconds: p.Predict(nodes, p.Knobs["graph"] != 0, dispatch), Error: predictionError}, nil
 }
 
 // predictionError is that of Plan.Predict.
 const predictionError = 0.25
+
+// TimeLaunches has predictions follow what launches cost on this device, which the first
+// prediction measures. Otherwise they take as long as on the H200 of the model's fit.
+func (d *Device) TimeLaunches() { d.timed = true }
+
+// launchTimes measures once. Where it cannot, launches take as long as at the fit.
+func (d *Device) launchTimes() (lower.Dispatch, error) {
+	if !d.timed {
+		return d.dispatch, nil
+	}
+	d.timed = false
+	m := meter{device: d}
+	err := m.ready()
+	if err == nil {
+		d.dispatch, err = m.dispatch()
+	}
+	if err = errors.Join(err, m.free()); errors.Is(err, device.ErrFault) {
+		return d.dispatch, err
+	}
+	return d.dispatch, nil
+}

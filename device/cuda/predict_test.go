@@ -49,6 +49,32 @@ func TestPredict(t *testing.T) {
 	}
 }
 
+// TestPredictTimesLaunches: a device times its launches when it was asked to, and not before.
+func TestPredictTimesLaunches(t *testing.T) {
+	d, _ := emulated(t)
+	s, err := devicetest.Layer{Cell: cell.LSTM, Hidden: 8, Batch: 2, Steps: 3, Precision: schedule.FP32}.Schedule(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual, err := d.Predict(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := cuda.Dispatch(d); got.Host != 0 || got.Graph != 0 {
+		t.Errorf("launches were timed unasked: %+v", got)
+	}
+	d.TimeLaunches()
+	for range 2 {
+		p, err := d.Predict(s, nil)
+		if err != nil || p.Seconds <= 0 || p.Seconds > 8*usual.Seconds {
+			t.Errorf("a run takes %g s, and %g s with launches timed: %v", usual.Seconds, p.Seconds, err)
+		}
+	}
+	if got := cuda.Dispatch(d); got.Host <= 0 || got.Graph <= 0 {
+		t.Errorf("launches take %+v", got)
+	}
+}
+
 // TestPredictBarrier: a layer in one group with a barrier, which is what is left where no
 // other variant fits, is expected to take longer than the variant that runs by default.
 func TestPredictBarrier(t *testing.T) {

@@ -9,38 +9,31 @@ import (
 )
 
 // What a run is expected to take, in seconds, before any kernel is compiled. Persistent
-// kernels and products bring times of their own. The rest is bytes.
+// kernels and products bring times of their own. The rest is launches and bytes.
 const (
-	pointwiseStart = 1.3e-6 // of a kernel behind another one,
-	earlyStart     = 0.7e-6 // and of one that begins ahead of its end
-	pointwiseCache = 6e12   // bytes a second that stay in the L2 cache
-	pointwiseRate  = 3e12   // and of memory
-	hostLaunch     = 2.4e-6 // that the host takes for a launch,
-	hostProduct    = 4e-6   // for a product by the library,
-	graphStart     = 3e-6   // and for a graph
-	hostStart      = 6e-6   // until the first of them runs
-	crossing       = 1.5e-6 // until a stream knows of another's event
-	skinnyWork     = 0.7    // of a skinny product's time, in which others wait: the rest is latency
+	pointwiseCache = 6e12 // bytes a second that stay in the L2 cache
+	pointwiseRate  = 3e12 // and of memory
+	skinnyWork     = 0.7  // of a skinny product's time, in which others wait: the rest is latency
 )
 
 // Predict is how many seconds a run of the commands of each node takes, as a graph or
-// launched by the host. It is 0 where no model knows one of them.
+// launched by the host. d is what launches cost. The answer is 0 where no model knows a command.
 //
 // Each stream runs its commands in order, and waits for others as the schedule says.
 // Streams share the host, the multiprocessors and memory: a run takes at least as long as its
 // products and persistent layers keep all of the GPU busy.
-func (p *Plan) Predict(nodes [][]launch.Command, graph bool) float64 {
+func (p *Plan) Predict(nodes [][]launch.Command, graph bool, d Dispatch) float64 {
 	const streams = launch.MaxStreams
 	var ready [streams]float64
 	ends := make([]float64, len(nodes))
-	host, busy := 0.0, 0.0
+	costs, host, busy := d.costs(), 0.0, 0.0
 	var rest int64 // bytes of operations that share a launch with an earlier one, or a later one
 	for i, n := range p.schedule.Nodes {
 		stream := n.Stream % streams
 		now := ready[stream]
 		for _, j := range n.Wait {
 			if p.schedule.Nodes[j].Stream%streams != stream {
-				now = max(now, ends[j]+crossing)
+				now = max(now, ends[j]+costs.crossing)
 			}
 		}
 		bytes := schedule.Bytes(n.Op)
@@ -55,12 +48,14 @@ func (p *Plan) Predict(nodes [][]launch.Command, graph bool) float64 {
 				return 0
 			}
 			if !graph {
-				if host += hostLaunch; c.Product != nil {
-					host += hostProduct - hostLaunch
+				if c.Product != nil {
+					host += costs.product
+				} else {
+					host += costs.launch
 				}
 				now = max(now, host)
 			}
-			now += commandSeconds(c, n.Op, bytes/int64(len(nodes[i])), p.properties)
+			now += commandSeconds(c, n.Op, bytes/int64(len(nodes[i])), p.properties, costs)
 			busy += work(c, p.properties.SMs)
 		}
 		ready[stream], ends[i] = now, now
@@ -70,13 +65,13 @@ func (p *Plan) Predict(nodes [][]launch.Command, graph bool) float64 {
 		last = max(last, t)
 	}
 	if graph {
-		return last + graphStart
+		return last + costs.graph
 	}
-	return max(last, host) + hostStart
+	return max(last, host) + costs.start
 }
 
 // commandSeconds is what a command of op takes behind another one, if it moves so many bytes.
-func commandSeconds(c *launch.Command, op schedule.Op, bytes int64, p driver.Properties) float64 {
+func commandSeconds(c *launch.Command, op schedule.Op, bytes int64, p driver.Properties, costs launchCosts) float64 {
 	switch {
 	case c.Product != nil:
 		return gemm.LibrarySeconds(c.Product, p.SMs)
@@ -85,9 +80,9 @@ func commandSeconds(c *launch.Command, op schedule.Op, bytes int64, p driver.Pro
 	case c.About.Variant == "barrier" || c.About.Variant == "backward-barrier":
 		return persistent.BarrierSeconds(op, p.SMs)
 	}
-	start, rate := pointwiseStart, pointwiseRate
+	start, rate := costs.pointwise, pointwiseRate
 	if c.Early {
-		start = earlyStart
+		start = costs.early
 	}
 	if bytes < int64(p.L2)/2 {
 		rate = pointwiseCache
