@@ -212,6 +212,12 @@ func TestGPU(t *testing.T) {
 			})
 		}
 	}
+	for _, tech := range impl.All() {
+		t.Run(tech.Name()+"/training", func(t *testing.T) {
+			t.Parallel()
+			impltest.RunTraining(t, open(t), tech)
+		})
+	}
 	t.Run("long", func(t *testing.T) {
 		t.Parallel()
 		long(t, open(t), 10_000)

@@ -14,6 +14,8 @@ type Matrices struct {
 	Head  *Head  // nil: no output layer
 	Whole *Whole // nil: the states of layers are in Layer
 
+	Updates *Updates // nil: a run changes no parameter
+
 	// What every step of a layer's refers to, made once, on first use.
 	steps   [][]schedule.View // per layer: the states before step 0, 1, …
 	carries []carry           // per layer

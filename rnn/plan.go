@@ -55,38 +55,47 @@ func Layout(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Schedule, e
 // than limit bytes of the host's memory: then the error is a *TooLarge, and it has
 // not been laid out. 0 is no limit.
 func LayoutWithin(t Technique, p Problem, k knob.Params, limit int64) (*Plan, *schedule.Schedule, error) {
-	if err := p.Check(); err != nil {
-		return nil, nil, err
-	}
-	k, err := k.Complete(t.Knobs(p))
+	plan, err := planned(t, p, k, limit)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
-	}
-	if _, ok := t.(Keeper); p.History > 0 && !ok {
-		return nil, nil, fmt.Errorf("%s: %w: it keeps no steps of the previous minibatch, but history is %d", t.Name(), schedule.ErrHistory, p.History)
-	}
-	if p.OneHot && p.Cell.Window > 1 {
-		return nil, nil, fmt.Errorf("%s: %w: %v reads %d time steps of its input, but one-hot input supports only one", t.Name(), schedule.ErrInput, p.Cell, p.Cell.Window)
-	}
-	plan := newPlan(p, max(1, k["streams"]))
-	if p.Frames() > many {
-		if whole, err := foresee(t, p, k); err == nil { // else planning tells why
-			if limit > 0 && whole.bytes > limit {
-				return nil, nil, fmt.Errorf("%s: %w", t.Name(), &TooLarge{whole.bytes})
-			}
-			if err := plan.Expect(whole.nodes); err != nil {
-				return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
-			}
-		}
-	}
-	if err := t.Plan(plan, k); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
+		return nil, nil, err
 	}
 	s, err := plan.Schedule()
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
 	}
 	return plan, s, nil
+}
+
+// planned is what t has laid out of p; see LayoutWithin.
+func planned(t Technique, p Problem, k knob.Params, limit int64) (*Plan, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	k, err := k.Complete(t.Knobs(p))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name(), err)
+	}
+	if _, ok := t.(Keeper); p.History > 0 && !ok {
+		return nil, fmt.Errorf("%s: %w: it keeps no steps of the previous minibatch, but history is %d", t.Name(), schedule.ErrHistory, p.History)
+	}
+	if p.OneHot && p.Cell.Window > 1 {
+		return nil, fmt.Errorf("%s: %w: %v reads %d time steps of its input, but one-hot input supports only one", t.Name(), schedule.ErrInput, p.Cell, p.Cell.Window)
+	}
+	plan := newPlan(p, max(1, k["streams"]))
+	if p.Frames() > many {
+		if whole, err := foresee(t, p, k); err == nil { // else planning tells why
+			if limit > 0 && whole.bytes > limit {
+				return nil, fmt.Errorf("%s: %w", t.Name(), &TooLarge{whole.bytes})
+			}
+			if err := plan.Expect(whole.nodes); err != nil {
+				return nil, fmt.Errorf("%s: %w", t.Name(), err)
+			}
+		}
+	}
+	if err := t.Plan(plan, k); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name(), err)
+	}
+	return plan, nil
 }
 
 func newPlan(p Problem, streams int) *Plan {

@@ -97,6 +97,10 @@ func (p *binder) work(op schedule.Op) (work, error) {
 			scale:   op.Scale,
 			program: p.program,
 		}, nil
+	case schedule.Squares:
+		return p.squares(op), nil
+	case schedule.Update:
+		return p.update(op), nil
 	}
 	return nil, unsupported(op)
 }

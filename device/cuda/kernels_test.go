@@ -264,6 +264,21 @@ func techniqueTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
 	return out
 }
 
+// trainingTexts are networks whose parameters each run changes.
+func trainingTexts(t *testing.T) (out []compiled) {
+	for _, o := range []rnn.Optimizer{{Rule: schedule.SGD}, {Rule: schedule.SGD, Beta1: 0.9, Norm: true, Carry: true}, {Rule: schedule.Adam, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Norm: true}} {
+		for _, precision := range []rnn.Precision{rnn.FP32, rnn.BF16} {
+			p := rnn.Problem{Cell: cell.LSTM, Input: 64, Hidden: 256, Layers: 1, Batch: 16, Steps: 9, Output: 40, Precision: precision, Pass: rnn.Train}
+			_, s, err := rnn.LayoutTraining(impl.Lookup("persistent"), p, nil, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, compiled{name: fmt.Sprintf("training %+v %+v", p, o), schedule: s, gpu: "h200"})
+		}
+	}
+	return out
+}
+
 // productTexts are products of single precision alone: gradients of weights, whose
 // sums are in parts, with what is around them, and factors that the copy engine cannot
 // bring.
@@ -327,7 +342,7 @@ func compileAll(t *testing.T) *corpus {
 		}
 		rng := rand.New(rand.NewPCG(29, 1))
 		properties, seen := gpus(), map[string]bool{}
-		for i, c := range slices.Concat(layerTexts(t, rng), scanTexts(t, rng), techniqueTexts(t, rng), productTexts(t)) {
+		for i, c := range slices.Concat(layerTexts(t, rng), scanTexts(t, rng), techniqueTexts(t, rng), productTexts(t), trainingTexts(t)) {
 			r := &recorder{Driver: driver, properties: properties[c.gpu]}
 			sent := compile(t, c, r, &compiledOnce.corpus)
 			compiledOnce.lines = append(compiledOnce.lines, fmt.Sprintf("%03d %s: %.12x", i, c.name, sha256.Sum256([]byte(sent))))

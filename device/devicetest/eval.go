@@ -97,6 +97,10 @@ func (v values) eval(op schedule.Op) {
 		each(op.Src, func(i, j int) { *v.at(op.Table.Band(int(*v.at(op.Index, i, 0)), 1), 0, j) += *v.at(op.Src, i, j) })
 	case schedule.SoftmaxLoss:
 		v.softmaxLoss(op)
+	case schedule.Squares:
+		v.squares(op)
+	case schedule.Update:
+		v.update(op)
 	default:
 		panic(fmt.Sprintf("devicetest: no evaluation of %T", op))
 	}
@@ -167,6 +171,41 @@ func (v values) softmaxLoss(op schedule.SoftmaxLoss) {
 			*v.at(op.Prob, i, j) = p
 		}
 	}
+}
+
+func (v values) squares(op schedule.Squares) {
+	for i := range op.Out.Cols {
+		sum := 0.0
+		each(op.Band(i), func(r, c int) { sum += math.Pow(*v.at(op.Band(i), r, c), 2) })
+		*v.at(op.Out, 0, i) = sum
+	}
+}
+
+// update changes a parameter by its gradient.
+func (v values) update(op schedule.Update) {
+	rates, sum := make([]float64, schedule.RateColumns), 0.0
+	for i := range rates {
+		rates[i] = *v.at(op.Rates, 0, i)
+	}
+	if !op.Squares.Empty() {
+		each(op.Squares, func(i, j int) { sum += *v.at(op.Squares, i, j) })
+	}
+	scale := op.Scale(rates, sum)
+	each(op.Param, func(i, j int) {
+		if scale != 0 {
+			moment := make([]float64, len(op.Moment))
+			for k, m := range op.Moment {
+				moment[k] = *v.at(m, i, j)
+			}
+			*v.at(op.Param, i, j) = op.Step(rates, *v.at(op.Param, i, j), scale**v.at(op.Grad, i, j), moment)
+			for k, m := range op.Moment {
+				*v.at(m, i, j) = moment[k]
+			}
+		}
+		if !op.Copy.Empty() {
+			*v.at(op.Copy, i, j) = *v.at(op.Param, i, j)
+		}
+	})
 }
 
 // A temporary is v with one more matrix behind.

@@ -62,6 +62,12 @@ func simpleMakers() map[string]maker {
 			rows, cols := t.size(), t.size()
 			return schedule.Scatter{Index: t.index(rows), Src: t.place(rows, cols), Table: t.place(5, cols)}
 		},
+		"squares": func(t *trial) schedule.Op {
+			rows, cols := t.size(), t.size()
+			return schedule.Squares{A: t.place(rows, cols), Out: t.place(1, 1+t.rng.IntN(rows))}
+		},
+		"update sgd":  func(t *trial) schedule.Op { return t.update(schedule.SGD, t.rng.IntN(2)) },
+		"update adam": func(t *trial) schedule.Op { return t.update(schedule.Adam, 2) },
 		"softmaxloss": func(t *trial) schedule.Op {
 			rows, cols := t.size(), 4+t.size()
 			op := schedule.SoftmaxLoss{Logits: t.place(rows, cols), Target: t.index(rows), Loss: t.place(rows, 1), Grad: t.flip(), Scale: 0.25}
@@ -71,6 +77,30 @@ func simpleMakers() map[string]maker {
 			return op
 		},
 	}
+}
+
+// update changes a parameter by a rule with so many moments. Rates lie between 0 and 1,
+// and mean squares are not negative.
+func (t *trial) update(rule schedule.Rule, moments int) schedule.Update {
+	rows, cols := t.size(), t.size()
+	op := schedule.Update{
+		Rule: rule, Param: t.place(rows, cols), Grad: t.place(rows, cols), Rates: t.place(1, schedule.RateColumns),
+		Beta1: 0.75, Beta2: 0.9, Epsilon: 0.125,
+	}
+	t.b.Do(0, schedule.Map{Op: cell.Sigmoid, Out: op.Rates, A: op.Rates})
+	for range moments {
+		m := t.place(rows, cols)
+		t.b.Do(0, schedule.Map{Op: cell.Mul, Out: m, A: m, B: m})
+		op.Moment = append(op.Moment, m)
+	}
+	if t.flip() {
+		op.Squares = t.place(1, t.size())
+		t.b.Do(0, schedule.Map{Op: cell.Mul, Out: op.Squares, A: op.Squares, B: op.Squares})
+	}
+	if t.flip() {
+		op.Copy = t.place(rows, cols)
+	}
+	return op
 }
 
 // mapOf applies o to random operands.

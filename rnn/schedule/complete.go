@@ -35,6 +35,10 @@ func complete(op Op) error {
 		ok = present(op.Index, op.Src, op.Table)
 	case SoftmaxLoss:
 		ok = present(op.Logits, op.Target, op.Loss, op.Prob)
+	case Squares:
+		ok = present(op.A, op.Out)
+	case Update:
+		ok = op.Rule >= 0 && int(op.Rule) < len(Rules()) && present(op.Param, op.Grad, op.Rates) && present(op.Moment...)
 	case Persistent:
 		ok = op.Sequence.complete() && present(op.R...)
 	case PersistentBackward:

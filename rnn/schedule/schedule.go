@@ -266,6 +266,15 @@ func (b *Builder) Prepare(op Op) {
 	}
 }
 
+// PrepareInRuns has each run begin with what was to be run once, since a run changes the weights.
+func (b *Builder) PrepareInRuns() {
+	var first []Node
+	for _, op := range b.s.Prepare {
+		first = append(first, Node{Op: op})
+	}
+	b.s.Nodes, b.s.Prepare = append(first, b.s.Nodes...), nil
+}
+
 // once checks op and counts what it takes, or returns the same one of a short
 // while ago, for which that is done.
 func (b *Builder) once(op Op) Op {

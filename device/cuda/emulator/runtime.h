@@ -6,7 +6,7 @@
 // longer to compile than most kernels.
 typedef decltype(sizeof(0)) size_t;
 extern "C" {
-float expf(float), exp2f(float), logf(float), tanhf(float), fmaxf(float, float), fmaf(float, float, float), fabsf(float), ldexpf(float, int);
+float expf(float), sqrtf(float), exp2f(float), logf(float), tanhf(float), fmaxf(float, float), fmaf(float, float, float), fabsf(float), ldexpf(float, int);
 double ldexp(double, int), rint(double);
 void *malloc(size_t), *aligned_alloc(size_t, size_t), free(void*), *memset(void*, int, size_t), *memcpy(void*, const void*, size_t);
 }

@@ -149,6 +149,10 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		return []launch.Command{pointwise.Scatter(e.Target, op)}, nil
 	case schedule.SoftmaxLoss:
 		return []launch.Command{pointwise.SoftmaxLoss(e.Target, op)}, nil
+	case schedule.Squares:
+		return []launch.Command{pointwise.Squares(e.Target, op)}, nil
+	case schedule.Update:
+		return []launch.Command{pointwise.Update(e.Target, op)}, nil
 	case schedule.Scan, schedule.ScanBackward:
 		return []launch.Command{scan.Launch(e.Target, e.plan.cells, op, e.plan.scans[stream])}, nil
 	case schedule.Persistent:

@@ -1,0 +1,130 @@
+package impltest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/schedule"
+)
+
+// optimizers are those of the suite. Adam's ε is large: where a gradient is next to
+// nothing, its sign alone would decide what becomes of a parameter.
+func optimizers() []rnn.Optimizer {
+	return []rnn.Optimizer{
+		{Rule: schedule.SGD},
+		{Rule: schedule.SGD, Beta1: 0.9, Norm: true},
+		{Rule: schedule.Adam, Beta1: 0.9, Beta2: 0.99, Epsilon: 0.25, Norm: true},
+	}
+}
+
+// iterations is how many a training of the suite takes, at a learning rate and with a limit
+// to the norm of gradients that cuts some.
+const (
+	iterations   = 3
+	learningRate = 4
+	normLimit    = 0.2
+)
+
+// RunTraining holds training by technique tech on device d to that of the reference in double
+// precision: each cell, each precision of the device, each optimiser.
+func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
+	all := optimizers()
+	for i, c := range cell.All() {
+		for j, name := range rnn.Precisions() {
+			if !slices.Contains(d.Info().Precision, name) {
+				continue
+			}
+			precision := rnn.Precision(j)
+			if c.Kinked() && precision != rnn.FP32 {
+				continue // at a kink either gradient is right, and trainings part there
+			}
+			p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 6, Output: 7, Precision: precision}
+			if i%2 == 1 {
+				p.OneHot, p.Input = c.Window == 1, 9
+			}
+			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, all[(i+j)%len(all)]) })
+		}
+	}
+}
+
+// trainOnce compares by how much training has changed each parameter.
+func trainOnce(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, o rnn.Optimizer) {
+	data := rnn.NewData(p, 3, p.Batch, "normal")
+	plan, s, err := rnn.LayoutTraining(tech, p, nil, o)
+	if errors.Is(err, schedule.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schedule.Verify(s); err != nil {
+		t.Fatal(err)
+	}
+	got, err := trained(d, plan, s, data, o)
+	if errors.Is(err, schedule.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := rnn.NewDescent(data, o)
+	for range iterations {
+		ref.Step(learningRate, normLimit)
+	}
+	var want []rnn.Tensor
+	for _, one := range plan.Updates.Trained {
+		want = append(want, change(one, data.Get(one.Name), ref.Data.Get(one.Name)))
+	}
+	dev, err := rnn.Compare(p, got, want)
+	if err != nil || !dev.OK() {
+		t.Errorf("%+v: after %d iterations: %v, %v", o, iterations, dev, err)
+	}
+}
+
+// trained runs iterations on d and returns by how much each parameter has changed.
+func trained(d device.Device, plan *rnn.Plan, s *schedule.Schedule, data *rnn.Data, o rnn.Optimizer) ([]rnn.Tensor, error) {
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer prog.Close()
+	if err := errors.Join(plan.Write(prog, data), plan.Updates.Begin(prog, data), prog.Prepare()); err != nil {
+		return nil, err
+	}
+	for i := range iterations {
+		if err := prog.Write(plan.Updates.Rates, o.Rates(i+1, learningRate, 1, normLimit)); err != nil {
+			return nil, err
+		}
+		if _, err := prog.Run(1); err != nil {
+			return nil, err
+		}
+	}
+	var out []rnn.Tensor
+	for _, one := range plan.Updates.Trained {
+		values, used := make([]float32, one.Param.Elements()), make([]float32, one.Param.Elements())
+		if err := errors.Join(prog.Read(one.Param, values), prog.Read(one.Used, used)); err != nil {
+			return nil, err
+		}
+		for i, v := range used {
+			if diff := float64(v - values[i]); diff > 0.01 || diff < -0.01 {
+				return nil, fmt.Errorf("the network reads %g where %s is %g", v, one.Name, values[i])
+			}
+		}
+		out = append(out, change(one, data.Get(one.Name), values))
+	}
+	return out, nil
+}
+
+// change is by how much a parameter has changed, a tensor that is compared as its gradient.
+func change(of rnn.Trained, before, after []float32) rnn.Tensor {
+	t := rnn.Tensor{Name: "grad_" + of.Name, Rows: of.Param.Rows, Cols: of.Param.Cols, Gradient: true}
+	for i := range before {
+		t.Values = append(t.Values, float64(after[i])-float64(before[i]))
+	}
+	return t
+}

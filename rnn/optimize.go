@@ -1,0 +1,211 @@
+package rnn
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+)
+
+// An Optimizer says how training changes parameters.
+type Optimizer struct {
+	Rule schedule.Rule
+
+	// Beta1 is SGD's momentum (0: none) or Adam's β₁. Beta2 and Epsilon are Adam's β₂ and ε.
+	Beta1, Beta2, Epsilon float64
+
+	// Norm forms the norm of all gradients: it limits them (see Rates), and where it is not
+	// finite nothing changes.
+	Norm bool
+
+	// Carry begins each run with the states after the last step of the run before:
+	// truncated backpropagation through time.
+	Carry bool
+}
+
+// Check reports the first value that makes no sense.
+func (o Optimizer) Check() error {
+	switch {
+	case o.Rule < 0 || int(o.Rule) >= len(schedule.Rules()):
+		return fmt.Errorf("rnn: there is no optimiser number %d", o.Rule)
+	case !(o.Beta1 >= 0 && o.Beta1 < 1):
+		return fmt.Errorf("rnn: beta1, or momentum, is %g: it must be at least 0 and below 1", o.Beta1)
+	case o.Rule == schedule.Adam && !(o.Beta2 >= 0 && o.Beta2 < 1):
+		return fmt.Errorf("rnn: beta2 is %g: it must be at least 0 and below 1", o.Beta2)
+	case o.Rule == schedule.Adam && !(o.Epsilon > 0 && o.Epsilon <= 1):
+		return fmt.Errorf("rnn: epsilon is %g: it must be above 0 and at most 1", o.Epsilon)
+	}
+	return nil
+}
+
+// moments is how many values are kept of each parameter.
+func (o Optimizer) moments() int {
+	switch {
+	case o.Rule == schedule.Adam:
+		return 2
+	case o.Beta1 > 0:
+		return 1
+	}
+	return 0
+}
+
+// A Trained is a parameter that training changes.
+type Trained struct {
+	Name   string             // as in Data
+	Param  *schedule.Matrix   // in single precision
+	Used   *schedule.Matrix   // what the network multiplies; Param itself where that is in single precision too
+	Grad   *schedule.Matrix   // its gradient
+	Moment []*schedule.Matrix // see schedule.Update
+}
+
+// Updates are what an optimiser keeps between runs.
+type Updates struct {
+	Rates   *schedule.Matrix // 1 × schedule.RateColumns, written before a run
+	Squares *schedule.Matrix // 1 × bands of all gradients, whose sum is their squared norm; nil: unknown
+	Trained []Trained
+}
+
+// LayoutTraining is Layout of a problem each run of which is an iteration: it ends with o
+// changing the parameters. Techniques do not know of it.
+func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, *schedule.Schedule, error) {
+	if err := o.Check(); err != nil {
+		return nil, nil, err
+	}
+	if p.Pass != Train {
+		return nil, nil, errors.New("rnn: only training changes parameters")
+	}
+	plan, err := planned(t, p, k, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.History > 0 {
+		return nil, nil, fmt.Errorf("%s: %w: training keeps states from run to run, not steps: set history to 0", t.Name(), schedule.ErrHistory)
+	}
+	plan.PrepareInRuns()
+	plan.update(o)
+	if o.Carry {
+		plan.carry()
+	}
+	s, err := plan.Schedule()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", t.Name(), err)
+	}
+	return plan, s, nil
+}
+
+// A parameter is one with its gradient, by its name in Data.
+type parameter struct {
+	name        string
+	value, grad *schedule.Matrix
+}
+
+// parameters lists what training changes, layer after layer.
+func (p *Matrices) parameters() []parameter {
+	var all []parameter
+	add := func(name string, value, grad *schedule.Matrix) {
+		if value != nil && grad != nil {
+			all = append(all, parameter{name, value, grad})
+		}
+	}
+	for l, y := range p.Layer {
+		name := func(s string) string { return fmt.Sprintf("%s_l%d", s, l) }
+		add(name("weight_ih"), y.W, y.Grad.W)
+		add(name("weight_hh"), y.R, y.Grad.R)
+		add(name("bias_ih"), y.BX, y.Grad.BX)
+		add(name("bias_hh"), y.BR, y.Grad.BR)
+		add(name("peephole"), y.Peep, y.Grad.Peep)
+	}
+	if h := p.Head; h != nil {
+		add("weight_out", h.W, h.DW)
+		add("bias_out", h.B, h.DB)
+	}
+	return all
+}
+
+// mostBands is how many workers, or blocks of a GPU, sum the squares of a gradient at most.
+const mostBands = 64
+
+// update appends what changes the parameters.
+func (p *Plan) update(o Optimizer) {
+	u := &Updates{Rates: p.Matrix("rates", 1, schedule.RateColumns)}
+	params, bands := p.parameters(), 0
+	for _, v := range params {
+		bands += min(v.grad.Rows, mostBands)
+	}
+	var squares schedule.View
+	if o.Norm {
+		u.Squares = p.Matrix("squares", 1, bands)
+		squares = u.Squares.All()
+		at := 0
+		for _, v := range params {
+			n := min(v.grad.Rows, mostBands)
+			p.Do(0, schedule.Squares{A: v.grad.All(), Out: squares.Columns(at, n)})
+			at += n
+		}
+	}
+	for _, v := range params {
+		one := Trained{Name: v.name, Param: v.value, Used: v.value, Grad: v.grad}
+		op := schedule.Update{
+			Rule: o.Rule, Grad: v.grad.All(), Rates: u.Rates.All(), Squares: squares,
+			Beta1: float32(o.Beta1), Beta2: float32(o.Beta2), Epsilon: float32(o.Epsilon),
+		}
+		if p.Precision == BF16 || p.Precision == FP16 {
+			one.Param = p.Matrix(v.value.Name+" fp32", v.value.Rows, v.value.Cols)
+			op.Copy = v.value.All()
+		}
+		for i := range o.moments() {
+			m := p.Matrix(fmt.Sprintf("%s moment %d", v.value.Name, i+1), v.value.Rows, v.value.Cols)
+			one.Moment, op.Moment = append(one.Moment, m), append(op.Moment, m.All())
+		}
+		op.Param = one.Param.All()
+		p.Do(0, op)
+		u.Trained = append(u.Trained, one)
+	}
+	p.Updates = u
+}
+
+// Rates are those of iteration t, which counts from 1: a learning rate, the scale of the loss
+// (see Plan.LossScale) and the largest norm of the gradients, 0 for no limit.
+func (o Optimizer) Rates(t int, rate, scale, limit float64) []float32 {
+	out := make([]float32, schedule.RateColumns)
+	out[schedule.Rate], out[schedule.Unscale], out[schedule.Limit] = float32(rate), float32(1/scale), float32(limit)
+	if o.Rule == schedule.Adam {
+		out[schedule.Rate] = float32(rate / (1 - math.Pow(o.Beta1, float64(t))))
+		out[schedule.Root] = float32(1 / math.Sqrt(1-math.Pow(o.Beta2, float64(t))))
+	}
+	return out
+}
+
+// carry appends the copies of the last states to where the first ones are.
+func (p *Plan) carry() {
+	if w := p.Whole; w != nil {
+		for s := range w.First {
+			p.Do(0, schedule.Map{Op: cell.Copy, Out: w.First[s].All(), A: w.Last[s].All()})
+		}
+		return
+	}
+	for _, y := range p.Layer {
+		for _, m := range y.State {
+			p.Do(0, schedule.Map{Op: cell.Copy, Out: p.Rows(m, 0, 1), A: p.Rows(m, p.Frames(), 1)})
+		}
+	}
+}
+
+// Begin writes the parameters of d to where training keeps them, and zeros to the moments.
+// Plan.Write does not.
+func (u *Updates) Begin(mem Memory, d *Data) error {
+	for _, t := range u.Trained {
+		if err := mem.Write(t.Param, d.Get(t.Name)); err != nil {
+			return err
+		}
+		for _, m := range t.Moment {
+			if err := mem.Write(m, make([]float32, m.Elements())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
