@@ -33,7 +33,7 @@ const (
 // and fit, and takes the one with the fewest expected cycles (cost.go).
 var Variants = []*Variant{
 	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant, streamVariant,
-	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant, backwardStreamVariant,
+	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant, backwardRowVariant, backwardStreamVariant,
 }
 
 var (
@@ -99,6 +99,13 @@ var (
 		Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
 		config:   []string{"backward_bulk"},
 		files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",
+	}
+	backwardRowVariant = &Variant{
+		Name: "backward-wholerow", Backward: true, Strategies: []int{inWholeRows},
+		Multiply: "tensor cores, in 16 bits; a warp has whole rows of 16 units, and a block all weights in registers",
+		Exchange: "none beyond a block",
+		config:   []string{"backward_wholerow"},
+		files:    []string{"backward_wholerow"}, entry: "back_layer",
 	}
 	backwardStreamVariant = &Variant{
 		Name: "backward-stream", Backward: true, Strategies: []int{byStreaming}, Clusters: true,

@@ -118,6 +118,7 @@ var ofGradients = map[string]string{
 	"PASSING":  "pieces read from the L2 in each turn",
 	"PORTION":  "pieces in a copy",
 	"DEPTH":    "copies of a warp that fit",
+	"AHEAD":    "steps by which inputs are read ahead",
 }
 
 // saidElsewhere are the constants that Words says with the group.
