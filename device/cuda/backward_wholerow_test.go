@@ -35,7 +35,7 @@ func TestBackwardRows(t *testing.T) {
 	d, _ := emulated(t)
 	every := 2
 	if testing.Short() {
-		every = 7
+		every = 13
 	}
 	gradientRows(t, d, every, 17, 33, 16, 50)
 }

@@ -13,8 +13,9 @@
 //   product   a warp multiplies whole rows, those of 16 units, by the gradients of all
 //             gates. So its sums are complete, and are in the lanes that need them
 //
-// A tile of products has eight columns, each a sequence. Of fewer sequences columns repeat,
-// and lanes with the same sums share the cells among them.
+// A tile of products has eight columns, each a sequence. Of fewer sequences the lanes of
+// other columns read nothing, and their sums mean nothing: they take some from the lanes
+// beside them, so that all lanes have as many cells.
 //
 // A lane's number is 4r + q. Its rows r and r + 8 are of units 2r and 2r + 1, side by side.
 // Its columns are 2q and 2q + 1.
@@ -55,11 +56,23 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   }
   for (int i = tid; i < 2 * BUFFER / 4; i += THREADS) ((unsigned*)grads)[i] = 0;
 
-  // Of a lane's sums, those of rows r and r + 8, value i is of one unit and one column.
+  // Value i of a lane is of one unit, the first or the second, and one sequence.
   const int one = SAMPLES == 2 ? q / 2 : 0;
   auto unit_of = [&](int i) { return EACH == 1 ? one : i % 2; };
-  auto column_of = [&](int i) { return SAMPLES == 8 ? i / 2 : SAMPLES == 4 ? q / 2 : q % 2; };
+  auto sequence_of = [&](int i) { return SAMPLES == 8 ? 2 * q + i / 2 : SAMPLES == 4 ? q % 2 * 2 + q / 2 : q % 2; };
   const unsigned char* const reads = grads + row_of(r % SAMPLES) + q * 16;
+  auto read = [&](int at) { return r < SAMPLES ? *(const quad*)(reads + at) : quad{}; };
+  // spread gives each lane the sums of its values, of those of two units by two columns.
+  auto spread = [&](const float* sum, float* z) {
+    if constexpr (SAMPLES == 8) z[0] = sum[0], z[1] = sum[2], z[2] = sum[1], z[3] = sum[3];
+    else if constexpr (SAMPLES == 4) {
+      const float first = __shfl_xor_sync(0xffffffff, sum[1], 2), second = __shfl_xor_sync(0xffffffff, sum[3], 2);
+      z[0] = q < 2 ? sum[0] : first, z[1] = q < 2 ? sum[2] : second;
+    } else {
+      const float second = __shfl_xor_sync(0xffffffff, sum[1], 1), third = __shfl_xor_sync(0xffffffff, sum[2], 2), fourth = __shfl_xor_sync(0xffffffff, sum[3], 3);
+      z[0] = q < 2 ? q == 0 ? sum[0] : second : q == 2 ? third : fourth;
+    }
+  };
   for (int begin = blockIdx.x * SAMPLES; begin < batch; begin += gridDim.x * SAMPLES) {
     __syncthreads();
     float state[EACH][Cell::STATES], ready[EACH][Cell::READY], x[AHEAD][EACH][Cell::INPUTS], sum[4] = {0, 0, 0, 0};
@@ -67,7 +80,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     bool some[EACH];
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-      at[i] = begin + (2 * q + column_of(i)) % SAMPLES, unit[i] = first + unit_of(i);
+      at[i] = begin + sequence_of(i), unit[i] = first + unit_of(i);
       some[i] = unit[i] < HIDDEN && at[i] < batch;
       at[i] = min(at[i], batch - 1), unit[i] = min(unit[i], HIDDEN - 1);
       cell.before(at[i], unit[i], state[i]);
@@ -77,16 +90,13 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
       for (int k = 0; k < AHEAD; k++) cell.input(max(0, steps - 2 - k), batch, at[i], unit[i], x[k][i]);
     }
     auto add = [&] {
+      float z[EACH];
+      spread(sum, z);
 #pragma unroll
-      for (int i = 0; i < EACH; i++) {
-        float z = 0;
-#pragma unroll
-        for (int k = 0; k < 4; k++) z = unit_of(i) * 2 + column_of(i) == k ? sum[k] : z;
-        state[i][Cell::THROUGH] += z;
-      }
+      for (int i = 0; i < EACH; i++) state[i][Cell::THROUGH] += z[i];
     };
 
-    unsigned char* const writes = grads + row_of((2 * q + column_of(0)) % SAMPLES) + 2 * (first + one);
+    unsigned char* const writes = grads + row_of(sequence_of(0)) + 2 * (first + one);
     for (int latest = steps - 1; latest >= 0; latest -= AHEAD)
 #pragma unroll
       for (int now = 0; now < AHEAD; now++) {
@@ -114,7 +124,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
 
         quad in[EARLY];
 #pragma unroll
-        for (int c = 0; c < EARLY; c++) in[c] = *(const quad*)(reads + buffer + c * 64);
+        for (int c = 0; c < EARLY; c++) in[c] = read(buffer + c * 64);
         // Nobody waits for what follows.
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
@@ -127,7 +137,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
         for (int i = 0; i < CHAINS * 4; i++) part[i / 4][i % 4] = 0;
 #pragma unroll
         for (int c = 0; c < CHUNKS; c++) {
-          const quad b = c < EARLY ? in[c < EARLY ? c : 0] : *(const quad*)(reads + buffer + c * 64);
+          const quad b = c < EARLY ? in[c < EARLY ? c : 0] : read(buffer + c * 64);
 #pragma unroll
           for (int half = 0; half < 2; half++) mma_part(W(), part[(2 * c + half) % CHAINS], w[c][half].v, b.v[2 * half], b.v[2 * half + 1]);
         }

@@ -87,11 +87,11 @@ const (
 )
 
 // cycles is about what a step of all sequences takes. Shared memory delivers 128 bytes a
-// cycle, and each warp reads the gradients of all gates.
+// cycle, and each warp reads the gradients of all gates of all sequences.
 func (r backwardRow) cycles(carried int, p driver.Properties) float64 {
 	warps := float64(r.threads() / 32)
 	quarter := math.Ceil(warps / 4)
-	read := 4 * warps * float64(r.chunks())
+	read := warps * float64(r.samples*r.chunks()) / 2
 	multiply := rowBackPiece * quarter * float64(r.chunks())
 	step := rowBackStep + max(read, multiply) + rowBackValue*quarter*float64(r.each()*carried)/4
 	blocks := ints.CeilDiv(r.batch, r.samples)
