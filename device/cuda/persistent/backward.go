@@ -27,7 +27,7 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	if len(all) == 0 {
 		why = no
 	}
-	all = slices.Concat(all, more, backwardRows(c, l, unitRegisters(of)))
+	all = slices.Concat(all, more, backwardBlocks(c, l, unitRegisters(of)))
 	if len(all) == 0 || c.Knobs["resident"] == byStreaming {
 		all = append(all, backwardStreams(c, l, unitRegisters(of), len(carried(of)))...)
 	}

@@ -143,8 +143,8 @@ func (d *divided) check() {
 		d.backturns()
 	case "backward-simt", "backward-mma":
 		d.back()
-	case "backward-wholerow":
-		d.backrows()
+	case "backward-block":
+		d.backblocks()
 	default:
 		d.wrong = append(d.wrong, "this test does not know how the kernel divides a layer")
 	}
@@ -367,8 +367,8 @@ func (d *divided) back() {
 	d.least("bytes that a barrier counts", 1<<20-1, cluster*line*4*samples)
 }
 
-// backrows checks backward_wholerow.cu.
-func (d *divided) backrows() {
+// backblocks checks backward_block.cu.
+func (d *divided) backblocks() {
 	samples, line := d.of["SAMPLES"], up(d.hidden, 16)
 	d.same("blocks", d.Blocks, 1)
 	d.same("threads for units", d.Threads, line*2)

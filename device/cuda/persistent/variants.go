@@ -33,7 +33,7 @@ const (
 // and fit, and takes the one with the fewest expected cycles (cost.go).
 var Variants = []*Variant{
 	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant, streamVariant,
-	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant, backwardRowVariant, backwardStreamVariant,
+	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant, backwardBlockVariant, backwardStreamVariant,
 }
 
 var (
@@ -100,12 +100,12 @@ var (
 		config:   []string{"backward_bulk"},
 		files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",
 	}
-	backwardRowVariant = &Variant{
-		Name: "backward-wholerow", Backward: true, Strategies: []int{inWholeRows},
+	backwardBlockVariant = &Variant{
+		Name: "backward-block", Backward: true, Strategies: []int{inOneBlock},
 		Multiply: "tensor cores, in 16 bits; a warp has whole rows of 16 units, and a block all weights in registers",
 		Exchange: "none beyond a block",
-		config:   []string{"backward_wholerow"},
-		files:    []string{"backward_wholerow"}, entry: "back_layer",
+		config:   []string{"backward_block"},
+		files:    []string{"backward_block"}, entry: "back_layer",
 	}
 	backwardStreamVariant = &Variant{
 		Name: "backward-stream", Backward: true, Strategies: []int{byStreaming}, Clusters: true,
@@ -145,6 +145,7 @@ var Strategies = []Strategy{
 	{Value: byPolling, Name: "mma-poll", Doc: "groups are spread over the GPU, and each warp reads what it multiplies"},
 	{Value: inWholeRows, Name: "wholerow", Clusters: true, Doc: "groups are clusters, and each warp multiplies whole rows"},
 	{Value: byStreaming, Name: "stream", Doc: "one group over the whole GPU, with weights beyond the chip read from the L2 cache at each step"},
+	{Value: inOneBlock, Name: "block", Doc: "each block is a group, with all weights in its registers, in 16 bits"},
 }
 
 // Values of the knob "resident".
@@ -157,6 +158,7 @@ const (
 	byPolling
 	inWholeRows
 	byStreaming
+	inOneBlock
 )
 
 // strategy is the one of Strategies with such a value; the zero one if there is none.

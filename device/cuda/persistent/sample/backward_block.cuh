@@ -1,10 +1,10 @@
-// What Go puts ahead of backward_wholerow.cu for one kernel. TestSamples writes it with -update, of:
+// What Go puts ahead of backward_block.cu for one kernel. TestSamples writes it with -update, of:
 // ls-lstm 64 batch 8 steps 64 backward fp16 split=2 stepwise=false small
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
 struct Config { static constexpr int SPREAD = 0, SAMPLES = 2, AHEAD = 4; };
-#include "../backward_wholerow.cuh"
+#include "../backward_block.cuh"
 #include "../recurrence.cu"
 typedef fp16 W;
 struct Cell : Quick {

@@ -14,46 +14,46 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// gradientRows are gradients in single blocks: of units that fill tiles and that do not, of
+// gradientBlocks are gradients in single blocks: of units that fill tiles and that do not, of
 // one gate to four, of one sequence to more than a block runs, over more steps than inputs
 // are read ahead and over fewer.
-func gradientRows(t *testing.T, d device.Device, every int, hiddens ...int) {
+func gradientBlocks(t *testing.T, d device.Device, every int, hiddens ...int) {
 	var cases []devicetest.Case
 	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.RNNReLU, cell.LSTMPeephole} {
 		for j, samples := range []int{8, 2, 4} {
 			for n, batch := range []int{1, 7, 9, 75} {
 				precision := []schedule.Precision{schedule.BF16, schedule.FP16}[(i+j+n)%2]
 				l := devicetest.Layer{Cell: c, Hidden: hiddens[(i+j+n)%len(hiddens)], Batch: batch, Steps: []int{5, 1, 9, 2}[(i+n)%4], Backward: true, Precision: precision}
-				cases = append(cases, devicetest.Case{Layer: l, Knobs: knob.Params{"resident": 6, "samples": samples}})
+				cases = append(cases, devicetest.Case{Layer: l, Knobs: knob.Params{"resident": 8, "samples": samples}})
 			}
 		}
 	}
 	devicetest.Layers(t, d, sample(cases, every))
 }
 
-func TestBackwardRows(t *testing.T) {
+func TestBackwardBlocks(t *testing.T) {
 	d, _ := emulated(t)
 	every := 2
 	if testing.Short() {
 		every = 13
 	}
-	gradientRows(t, d, every, 17, 33, 16, 50)
+	gradientBlocks(t, d, every, 17, 33, 16, 50)
 }
 
-// TestGPUBackwardRows runs them on a GPU, at sizes that are chosen so by default too.
-func TestGPUBackwardRows(t *testing.T) {
+// TestGPUBackwardBlocks runs them on a GPU, at sizes that are chosen so by default too.
+func TestGPUBackwardBlocks(t *testing.T) {
 	every := 1
 	if testing.Short() {
 		every = 4
 	}
-	gradientRows(t, openGPU(t, time.Minute), every, 17, 33, 64, 83, 100, 128)
+	gradientBlocks(t, openGPU(t, time.Minute), every, 17, 33, 64, 83, 100, 128)
 }
 
-// BenchmarkGPUBackwardRows times gradients of small layers on the first GPU, in single blocks
+// BenchmarkGPUBackwardBlocks times gradients of small layers on the first GPU, in single blocks
 // of 2, 4 and 8 sequences and without tensor cores, all held to double precision first.
-func BenchmarkGPUBackwardRows(b *testing.B) {
+func BenchmarkGPUBackwardBlocks(b *testing.B) {
 	d := openGPU(b, time.Minute)
-	settings := []knob.Params{{"resident": 6, "samples": 2}, {"resident": 6, "samples": 4}, {"resident": 6, "samples": 8}, {"resident": 1, "tensor": 2}}
+	settings := []knob.Params{{"resident": 8, "samples": 2}, {"resident": 8, "samples": 4}, {"resident": 8, "samples": 8}, {"resident": 1, "tensor": 2}}
 	layers := []devicetest.Layer{
 		{Cell: cell.LSTM, Hidden: 64, Batch: 75}, {Cell: cell.LSTM, Hidden: 80, Batch: 25}, {Cell: cell.LSTM, Hidden: 128, Batch: 16}, {Cell: cell.LSTM, Hidden: 32, Batch: 600},
 		{Cell: cell.RNNTanh, Hidden: 96, Batch: 28}, {Cell: cell.RNNTanh, Hidden: 32, Batch: 12}, {Cell: cell.RNNTanh, Hidden: 200, Batch: 40}, {Cell: cell.GRU, Hidden: 128, Batch: 300},
@@ -82,9 +82,9 @@ func BenchmarkGPUBackwardRows(b *testing.B) {
 	}
 }
 
-// TestBackwardRowsFit: the gradients of small layers in 16 bits run in single blocks, and
+// TestBackwardBlocksFit: the gradients of small layers in 16 bits run in single blocks, and
 // none spills registers.
-func TestBackwardRowsFit(t *testing.T) {
+func TestBackwardBlocksFit(t *testing.T) {
 	c := hopper(t)
 	for i, l := range []devicetest.Layer{
 		{Cell: cell.LSTM, Hidden: 64, Batch: 75, Precision: schedule.FP16},
@@ -106,7 +106,7 @@ func TestBackwardRowsFit(t *testing.T) {
 				if !strings.HasPrefix(launch.Name, "persistent_backward") {
 					continue
 				}
-				if !strings.HasPrefix(launch.Name, "persistent_backward_wholerow") {
+				if !strings.HasPrefix(launch.Name, "persistent_backward_block") {
 					t.Errorf("it runs as %s", launch.Name)
 				}
 				t.Logf("%d registers; %s", recorded(t, c, registerRecord, launch, texts[i]), launch.Name)

@@ -1,6 +1,6 @@
 #ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it
-#define SAMPLE_BACKWARD_WHOLEROW
-#include "sample/backward_wholerow.cuh"
+#define SAMPLE_BACKWARD_BLOCK
+#include "sample/backward_block.cuh"
 #endif
 // The gradient of a small layer over all steps of time, from the last step to the first,
 // in one block for each group of sequences. The block holds all weights in registers, in
@@ -62,8 +62,8 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   auto sequence_of = [&](int i) { return SAMPLES == 8 ? 2 * q + i / 2 : SAMPLES == 4 ? q % 2 * 2 + q / 2 : q % 2; };
   const unsigned char* const reads = grads + row_of(r % SAMPLES) + q * 16;
   auto read = [&](int at) { return r < SAMPLES ? *(const quad*)(reads + at) : quad{}; };
-  // spread gives each lane the sums of its values, of those of two units by two columns.
-  auto spread = [&](const float* sum, float* z) {
+  // share gives each lane the sums of its values, of those of two units by two columns.
+  auto share = [&](const float* sum, float* z) {
     if constexpr (SAMPLES == 8) z[0] = sum[0], z[1] = sum[2], z[2] = sum[1], z[3] = sum[3];
     else if constexpr (SAMPLES == 4) {
       const float first = __shfl_xor_sync(0xffffffff, sum[1], 2), second = __shfl_xor_sync(0xffffffff, sum[3], 2);
@@ -91,7 +91,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
     }
     auto add = [&] {
       float z[EACH];
-      spread(sum, z);
+      share(sum, z);
 #pragma unroll
       for (int i = 0; i < EACH; i++) state[i][Cell::THROUGH] += z[i];
     };
@@ -150,6 +150,6 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
       if (some[i]) cell.after(at[i], unit[i], state[i]);
   }
 }
-#ifdef SAMPLE_BACKWARD_WHOLEROW
-#include "sample/backward_wholerow_entry.cuh"
+#ifdef SAMPLE_BACKWARD_BLOCK
+#include "sample/backward_block_entry.cuh"
 #endif

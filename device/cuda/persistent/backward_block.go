@@ -1,0 +1,119 @@
+package persistent
+
+import (
+	"fmt"
+	"math"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/rnn/knob"
+)
+
+// A backwardBlock is how backward_block.cu divides a layer: into blocks that each run the
+// gradient of some sequences and hold all weights in registers.
+type backwardBlock struct {
+	Layer
+	samples int // sequences of a block
+	ahead   int // steps by which inputs are read ahead
+}
+
+// blockTile is how many units a warp multiplies for.
+const blockTile = 16
+
+func (b backwardBlock) threads() int { return 32 * ints.CeilDiv(b.hidden, blockTile) }
+
+// chunks is the number of pieces of 64 bytes of the gradients of a sequence's gates.
+func (b backwardBlock) chunks() int {
+	return ints.CeilDiv(b.gates*ints.RoundUp(b.hidden, blockTile)*b.weights.Bytes(), 64)
+}
+
+// each is how many values a thread has.
+func (b backwardBlock) each() int { return b.samples / 2 }
+
+// shared is what a block needs of shared memory: two buffers of gradients.
+func (b backwardBlock) shared() int {
+	row := 64 * b.chunks()
+	if row%128 == 0 {
+		row += 64
+	}
+	return 2 * (blockColumns*row + 128)
+}
+
+// blockColumns is how many sequences a tile has columns for.
+const blockColumns = 8
+
+// registers is about how many a thread needs, of a cell that takes so many of each value: as
+// NVRTC 12.4 compiled 120 configurations.
+func (b backwardBlock) registers(carried int) int {
+	return 8*b.chunks() + 46 + b.each()*carried*(15+11*(b.ahead-2)/2)/10
+}
+
+// shaped says why b does not fit, if it does not.
+func (b backwardBlock) shaped(carried int) string {
+	room := min(maxRegisters, registersOfSM/ints.RoundUp(b.threads(), 128)/8*8)
+	switch {
+	case b.weights == driver.Single:
+		return "whole rows of gradients are multiplied in 16 bits"
+	case b.samples != 2 && b.samples != 4 && b.samples != blockColumns:
+		return fmt.Sprintf("a block multiplies 2, 4 or 8 sequences, not %d", b.samples)
+	case b.threads() > 1024 || b.registers(carried) > room-6:
+		return fmt.Sprintf("all weights of %d units with %d gates take more registers than a block has", b.hidden, b.gates)
+	}
+	return ""
+}
+
+// perSM is how many blocks fit on a multiprocessor.
+func (b backwardBlock) perSM(carried int, p driver.Properties) int {
+	registers := min(maxRegisters, ints.RoundUp(b.registers(carried), 8))
+	return max(1, min(registersOfSM/(registers*b.threads()), p.Shared/b.shared()))
+}
+
+// config is how b runs.
+func (b backwardBlock) config(carried int, p driver.Properties) Config {
+	return Config{
+		blocks: 1, samples: b.samples, threads: b.threads(), shared: b.shared(), together: p.SMs * b.perSM(carried, p), cycles: b.cycles(carried, p),
+		variant: backwardBlockVariant, sizes: codegen.Constants("SPREAD", 0, "SAMPLES", b.samples, "AHEAD", b.ahead),
+		Knobs: knob.Params{"resident": inOneBlock, "samples": b.samples, "cluster": 1, "tensor": 1},
+	}
+}
+
+// The gradient by backward-block: counted from its instructions, not yet fitted.
+const (
+	blockBackStep   = 260 // the barrier, and what waits for it
+	blockBackPiece  = 16  // of a piece of 64 bytes that a warp reads for eight sequences and multiplies
+	blockBackValue  = 12  // of what the cell of a value reads and keeps
+	blockBackSecond = 0.7 // of the first block's time that another takes, whose waits it fills
+)
+
+// cycles is about what a step of all sequences takes. Shared memory delivers 128 bytes a
+// cycle, and each warp reads the gradients of all gates of all sequences.
+func (b backwardBlock) cycles(carried int, p driver.Properties) float64 {
+	warps := float64(b.threads() / 32)
+	quarter := math.Ceil(warps / 4)
+	read := warps * float64(b.samples*b.chunks()) / 2
+	multiply := blockBackPiece * quarter * float64(b.chunks())
+	step := blockBackStep + max(read, multiply) + blockBackValue*quarter*float64(b.each()*carried)/4
+	blocks := ints.CeilDiv(b.batch, b.samples)
+	beside := min(b.perSM(carried, p), ints.CeilDiv(blocks, p.SMs))
+	return float64(ints.CeilDiv(blocks, p.SMs*beside)) * step * (1 + blockBackSecond*float64(beside-1))
+}
+
+// backwardBlocks lists how the gradient of a layer can run in single blocks, as knobs allow.
+// carried is about how many registers a thread needs for each unit.
+func backwardBlocks(c *Chooser, l Layer, carried int) []Config {
+	if r := c.Knobs["resident"]; c.Knobs["tensor"] == 2 || r != asExpected && r != inOneBlock {
+		return nil
+	}
+	var all []Config
+	for _, samples := range c.choose("samples", 2, 4, blockColumns) {
+		for _, ahead := range []int{4, 2} {
+			b := backwardBlock{Layer: l, samples: samples, ahead: ahead}
+			if b.shaped(carried) == "" {
+				all = append(all, b.config(carried, c.Properties))
+				break
+			}
+		}
+	}
+	return all
+}

@@ -1,6 +1,0 @@
-// What Go puts behind backward_wholerow.cu for the kernel of sample/backward_wholerow.cuh.
-extern "C" __global__ void __launch_bounds__(128, 1)
-persistent_backward_wholerow_ls_lstm_64(int steps, int batch, unsigned* control, unsigned* status, float* g_dnext0, int ld_g_dnext0, float* g_dnext1, int ld_g_dnext1, float* g_dnext2, int ld_g_dnext2, const float* g_dout, int ld_g_dout, const float* g_next1, int ld_g_next1, const float* g_saved, int ld_g_saved, const float* g_prev1, int ld_g_prev1, const float* g_prev2, int ld_g_prev2, fp16* g_dx, int ld_g_dx, const W* weights) {
-  const Cell cell = {{}, g_dnext0, ld_g_dnext0, g_dnext1, ld_g_dnext1, g_dnext2, ld_g_dnext2, g_dout, ld_g_dout, g_next1, ld_g_next1, g_saved, ld_g_saved, g_prev1, ld_g_prev1, g_prev2, ld_g_prev2, g_dx, ld_g_dx, weights};
-  back_layer(cell, steps, batch, control, status);
-}
