@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,19 +50,24 @@ func TestGPUBackwardBlocks(t *testing.T) {
 	gradientBlocks(t, openGPU(t, time.Minute), every, 17, 33, 64, 83, 100, 128)
 }
 
-// BenchmarkGPUBackwardBlocks times gradients of small layers on the first GPU, in single blocks
-// of 2, 4 and 8 sequences and without tensor cores, all held to double precision first.
-func BenchmarkGPUBackwardBlocks(b *testing.B) {
+// BenchmarkGPUBlocks times small layers in training, and their gradients, on the first GPU, in
+// single blocks of 2, 4 and 8 sequences and without tensor cores, all held to double precision
+// first.
+func BenchmarkGPUBlocks(b *testing.B) {
 	d := openGPU(b, time.Minute)
-	settings := []knob.Params{{"resident": 8, "samples": 2}, {"resident": 8, "samples": 4}, {"resident": 8, "samples": 8}, {"resident": 1, "tensor": 2}}
+	settings := []knob.Params{{"resident": 8, "samples": 2}, {"resident": 8, "samples": 4}, {"resident": 8, "samples": 8}, {"resident": 1, "tensor": 2}, {"resident": 6}}
 	layers := []devicetest.Layer{
 		{Cell: cell.LSTM, Hidden: 64, Batch: 75}, {Cell: cell.LSTM, Hidden: 80, Batch: 25}, {Cell: cell.LSTM, Hidden: 128, Batch: 16}, {Cell: cell.LSTM, Hidden: 32, Batch: 600},
-		{Cell: cell.RNNTanh, Hidden: 96, Batch: 28}, {Cell: cell.RNNTanh, Hidden: 32, Batch: 12}, {Cell: cell.RNNTanh, Hidden: 200, Batch: 40}, {Cell: cell.GRU, Hidden: 128, Batch: 300},
+		{Cell: cell.RNNTanh, Hidden: 96, Batch: 28}, {Cell: cell.RNNTanh, Hidden: 32, Batch: 12}, {Cell: cell.GRU, Hidden: 120, Batch: 300},
+	}
+	for _, l := range slices.Clone(layers) {
+		l.Backward = true
+		layers = append(layers, l)
 	}
 	lists := make([][]knob.Params, len(layers))
 	for i := range layers {
 		l := &layers[i]
-		l.Backward, l.Precision, l.Steps = true, schedule.FP16, 3
+		l.Train, l.Precision, l.Steps = !l.Backward, schedule.FP16, 3
 		s, err := l.Schedule(1)
 		if err != nil {
 			b.Fatal(err)
@@ -72,9 +78,9 @@ func BenchmarkGPUBackwardBlocks(b *testing.B) {
 				lists[i] = append(lists[i], k)
 			}
 		}
-		l.HoldWith(b, d, lists[i])
 	}
 	for i, l := range layers {
+		l.HoldWith(b, d, lists[i])
 		l.Steps = 100
 		for _, k := range lists[i] {
 			b.Run(fmt.Sprint(l, k), func(b *testing.B) { gradient(b, d, l, k) })
@@ -116,4 +122,39 @@ func TestBackwardBlocksFit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// blocks are layers in single blocks: of units that fill a warp and that do not, of one gate
+// to four, of one sequence to more than a block runs, over more steps than inputs are read
+// ahead and over fewer.
+func blocks(t *testing.T, d device.Device, every int, hiddens ...int) {
+	var cases []devicetest.Case
+	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.RNNReLU, cell.LSTMPeephole} {
+		for j, samples := range []int{8, 4} {
+			for n, batch := range []int{7, 1, 9, 75} {
+				precision := []schedule.Precision{schedule.BF16, schedule.FP16}[(i+j+n)%2]
+				l := devicetest.Layer{Cell: c, Hidden: hiddens[(i+j+n)%len(hiddens)], Batch: batch, Steps: []int{5, 1, 9, 2}[(i+n)%4], Train: (i+n)%2 == 0, Precision: precision}
+				cases = append(cases, devicetest.Case{Layer: l, Knobs: knob.Params{"resident": 8, "samples": samples}})
+			}
+		}
+	}
+	devicetest.Layers(t, d, sample(cases, every))
+}
+
+func TestBlocks(t *testing.T) {
+	d, _ := emulated(t)
+	every := 2
+	if testing.Short() {
+		every = 11
+	}
+	blocks(t, d, every, 17, 33, 16, 50)
+}
+
+// TestGPUBlocks runs them on a GPU, at sizes that are chosen so by default too.
+func TestGPUBlocks(t *testing.T) {
+	every := 1
+	if testing.Short() {
+		every = 4
+	}
+	blocks(t, openGPU(t, time.Minute), every, 17, 33, 64, 83, 40, 100)
 }

@@ -27,7 +27,8 @@ func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 	if len(all) == 0 {
 		why = no
 	}
-	all = slices.Concat(all, more, backwardBlocks(c, l, unitRegisters(of)))
+	single, _ := backwardBlocks(c, l, unitRegisters(of))
+	all = slices.Concat(all, more, single)
 	if len(all) == 0 || c.Knobs["resident"] == byStreaming {
 		all = append(all, backwardStreams(c, l, unitRegisters(of), len(carried(of)))...)
 	}

@@ -1,6 +1,7 @@
 package persistent
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -99,21 +100,22 @@ func (b backwardBlock) cycles(carried int, p driver.Properties) float64 {
 	return float64(ints.CeilDiv(blocks, p.SMs*beside)) * step * (1 + blockBackSecond*float64(beside-1))
 }
 
-// backwardBlocks lists how the gradient of a layer can run in single blocks, as knobs allow.
-// carried is about how many registers a thread needs for each unit.
-func backwardBlocks(c *Chooser, l Layer, carried int) []Config {
+// backwardBlocks lists how the gradient of a layer can run in single blocks, as knobs allow,
+// or says why it cannot. carried is about how many registers a thread needs for each unit.
+func backwardBlocks(c *Chooser, l Layer, carried int) (all []Config, why string) {
 	if r := c.Knobs["resident"]; c.Knobs["tensor"] == 2 || r != asExpected && r != inOneBlock {
-		return nil
+		return nil, "other settings rule it out"
 	}
-	var all []Config
 	for _, samples := range c.choose("samples", 2, 4, blockColumns) {
 		for _, ahead := range []int{4, 2} {
 			b := backwardBlock{Layer: l, samples: samples, ahead: ahead}
-			if b.shaped(carried) == "" {
+			no := b.shaped(carried)
+			if no == "" {
 				all = append(all, b.config(carried, c.Properties))
 				break
 			}
+			why = cmp.Or(why, no)
 		}
 	}
-	return all
+	return all, why
 }

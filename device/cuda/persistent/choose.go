@@ -52,6 +52,8 @@ func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
 			c.mmas(l, len(of.States), spread, blocks, add)
 			c.wholeRows(l, spread, blocks, add)
 		})
+		single, _ := blocks(c, l)
+		all = append(all, single...)
 		if len(all) == 0 || c.Knobs["resident"] == byStreaming {
 			more, no := c.overGroupSizes(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
 				streams(c, l, len(of.States), spread, blocks, add)

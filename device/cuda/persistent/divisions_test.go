@@ -143,6 +143,8 @@ func (d *divided) check() {
 		d.backturns()
 	case "backward-simt", "backward-mma":
 		d.back()
+	case "block":
+		d.block()
 	case "backward-block":
 		d.backblocks()
 	default:
@@ -365,21 +367,6 @@ func (d *divided) back() {
 	}
 	d.least("shared memory", d.Shared, need)
 	d.least("bytes that a barrier counts", 1<<20-1, cluster*line*4*samples)
-}
-
-// backblocks checks backward_block.cu.
-func (d *divided) backblocks() {
-	samples, line := d.of["SAMPLES"], up(d.hidden, 16)
-	d.same("blocks", d.Blocks, 1)
-	d.same("threads for units", d.Threads, line*2)
-	d.same("bytes of a weight", d.size, 2)
-	d.power("sequences", samples)
-	d.least("a thread's values, of which there is one", samples/2, 1)
-	d.least("columns of a tile", 8, samples)
-	chunks := up(d.gates*line*2, 64) / 64
-	row := 64*chunks + 64*bit(chunks%2 == 0)
-	d.least("registers for weights", 65536/d.Threads, 8*chunks)
-	d.least("shared memory", d.Shared, 2*(8*row+4*32))
 }
 
 // backturns checks backward_bulk.cu.

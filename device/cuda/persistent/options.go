@@ -175,6 +175,10 @@ func (q question) kind(c *Chooser, v *Variant) ([]Config, string) {
 		return backwardStreams(c, q.layer, unitRegisters(q.cell), len(carried(q.cell))), "no clusters have room for its gradients and a ring of weights"
 	case v == backwardBulkVariant:
 		return c.backwardBulks(q.layer, unitRegisters(q.cell), len(carried(q.cell)))
+	case v == backwardBlockVariant:
+		return backwardBlocks(c, q.layer, unitRegisters(q.cell))
+	case v == blockVariant:
+		return blocks(c, q.layer)
 	case v.Backward:
 		return c.backwardScatters(q.layer, unitRegisters(q.cell))
 	}

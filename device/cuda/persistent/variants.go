@@ -32,7 +32,7 @@ const (
 // Variants are the kernels. A Chooser lists the configurations of all that are feasible
 // and fit, and takes the one with the fewest expected cycles (cost.go).
 var Variants = []*Variant{
-	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant, streamVariant,
+	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant, blockVariant, streamVariant,
 	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant, backwardBlockVariant, backwardStreamVariant,
 }
 
@@ -71,6 +71,13 @@ var (
 		Exchange: "pushed to the blocks of a cluster",
 		config:   []string{"wholerow"},
 		files:    []string{"fragments", "wholerow"}, entry: "wholerow_layer",
+	}
+	blockVariant = &Variant{
+		Name: "block", Strategies: []int{inOneBlock},
+		Multiply: "tensor cores, in 16 bits; a warp has whole rows of eight units, and a block all weights in registers",
+		Exchange: "none beyond a block",
+		config:   []string{"block"},
+		files:    []string{"fragments", "block"}, entry: "block_layer",
 	}
 	streamVariant = &Variant{
 		Name: "mma-stream", Strategies: []int{byStreaming}, Clusters: true,

@@ -20,7 +20,7 @@ func TestVariantsFeasible(t *testing.T) {
 		for _, k := range []knob.Params{nil, {"tensor": 1}, {"tensor": 2}, {"resident": 7}} {
 			for _, c := range []*cell.Cell{cell.LSTM, cell.RNNTanh} {
 				for _, e := range []driver.Element{driver.Single, driver.Brain} {
-					all := slices.Concat(persistent.Candidates(c, 256, 16, e, k, p), persistent.BackwardCandidates(c, 256, 16, e, k, p))
+					all := slices.Concat(persistent.Candidates(c, 256, 16, e, k, p), persistent.BackwardCandidates(c, 256, 16, e, k, p), persistent.Candidates(c, 64, 16, e, k, p))
 					for _, form := range all {
 						v := form.Variant()
 						if !v.Feasible(p) {

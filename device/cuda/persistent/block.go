@@ -1,0 +1,117 @@
+package persistent
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"rnnbench/device/cuda/codegen"
+	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/ints"
+	"rnnbench/rnn/knob"
+)
+
+// A block is how block.cu divides a layer: into blocks that each run some of the sequences
+// and hold all weights in registers.
+type block struct {
+	Layer
+	samples int // sequences of a block
+}
+
+// blockBand is how many units a warp has.
+const blockBand = 8
+
+func (b block) threads() int { return 32 * ints.CeilDiv(b.hidden, blockBand) }
+
+// tiles is the number of tiles of a warp's rows, of two gates each.
+func (b block) tiles() int { return ints.CeilDiv(b.gates, 2) }
+
+// chunks is the number of pieces of 64 bytes of a sequence's states.
+func (b block) chunks() int { return ints.CeilDiv(b.hidden*b.weights.Bytes(), 64) }
+
+// each is how many values a thread has.
+func (b block) each() int { return b.samples / 4 }
+
+// shared is what a block needs of shared memory: two buffers of states, and inputs on the way.
+func (b block) shared() int {
+	row := 64 * b.chunks()
+	if row%128 == 0 {
+		row += 64
+	}
+	return 2*(blockColumns*row+128) + 4*streamDepth*b.threads()*b.inputs*b.each()
+}
+
+// registers is about how many a thread needs, as NVRTC 12.4 compiled 40 configurations.
+func (b block) registers() int {
+	return 8*b.tiles()*b.chunks() + 44 + b.each()*(3+7*b.inputs-2*b.gates)
+}
+
+// shaped says why b does not fit, if it does not.
+func (b block) shaped(p driver.Properties) string {
+	room := min(maxRegisters, registersOfSM/ints.RoundUp(b.threads(), 128)/8*8)
+	switch {
+	case b.weights == driver.Single:
+		return "one block multiplies in 16 bits"
+	case b.inputs == 0:
+		return "inputs that are read steps ahead are of single precision"
+	case b.samples != 4 && b.samples != blockColumns:
+		return fmt.Sprintf("a block multiplies 4 or 8 sequences, not %d", b.samples)
+	case b.threads() > 1024 || b.registers() > room+4:
+		return fmt.Sprintf("all weights of %d units with %d gates take more registers than a block has", b.hidden, b.gates)
+	case b.shared() > p.Shared:
+		return fmt.Sprintf("states and inputs take %d KiB of shared memory, and there are %d", b.shared()>>10, p.Shared>>10)
+	}
+	return ""
+}
+
+// perSM is how many blocks fit on a multiprocessor.
+func (b block) perSM(p driver.Properties) int {
+	registers := min(maxRegisters, ints.RoundUp(b.registers(), 8))
+	return max(1, min(registersOfSM/(registers*b.threads()), p.Shared/b.shared()))
+}
+
+// config is how b runs.
+func (b block) config(p driver.Properties) Config {
+	return Config{
+		Order: ByUnit, blocks: 1, samples: b.samples, threads: b.threads(), shared: b.shared(), together: p.SMs * b.perSM(p), cycles: b.cycles(p),
+		variant: blockVariant, sizes: codegen.Constants("SPREAD", 0, "SAMPLES", b.samples, "BAND", blockBand, "EXACT", 0),
+		Knobs: knob.Params{"resident": inOneBlock, "samples": b.samples, "cluster": 1, "tile": blockBand, "lanes": 4, "tensor": 1},
+	}
+}
+
+// block: counted from its instructions, not yet fitted.
+const (
+	blockStep   = 420 // the barrier, and what waits for it
+	blockPiece  = 16  // of a product's two halves, of a warp
+	blockGate   = 30  // of a gate of a value
+	blockSecond = 0.7 // of the first block's time that another takes, whose waits it fills
+)
+
+// cycles is about what a step of all sequences takes. Shared memory delivers 128 bytes a
+// cycle, and each warp reads the states of all sequences.
+func (b block) cycles(p driver.Properties) float64 {
+	warps := float64(b.threads() / 32)
+	quarter := math.Ceil(warps / 4)
+	read := warps * float64(b.samples*b.chunks()) / 2
+	multiply := blockPiece * quarter * float64(b.tiles()*b.chunks())
+	step := blockStep + max(read, multiply) + blockGate*quarter*float64(b.each()*b.gates)
+	blocks := ints.CeilDiv(b.batch, b.samples)
+	beside := min(b.perSM(p), ints.CeilDiv(blocks, p.SMs))
+	return float64(ints.CeilDiv(blocks, p.SMs*beside)) * step * (1 + blockSecond*float64(beside-1))
+}
+
+// blocks lists how a layer can run in single blocks, as knobs allow, or says why it cannot.
+func blocks(c *Chooser, l Layer) (all []Config, why string) {
+	if r := c.Knobs["resident"]; r != asExpected && r != inOneBlock {
+		return nil, Setting("resident", r) + " rules it out"
+	}
+	for _, samples := range c.choose("samples", 4, blockColumns) {
+		b := block{Layer: l, samples: samples}
+		if no := b.shaped(c.Properties); no != "" {
+			why = cmp.Or(why, no)
+			continue
+		}
+		all = append(all, b.config(c.Properties))
+	}
+	return all, why
+}
