@@ -9,6 +9,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cuda"
+	"rnnbench/device/cuda/driver"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -157,4 +158,25 @@ func TestGPUBlocks(t *testing.T) {
 		every = 4
 	}
 	blocks(t, openGPU(t, time.Minute), every, 17, 33, 64, 83, 40, 100)
+}
+
+// TestBlocksBeforeHopper: single blocks are launched without clusters, which older GPUs lack.
+func TestBlocksBeforeHopper(t *testing.T) {
+	old := driver.Properties{Capability: 80, SMs: 108, Shared: 163 << 10, L2: 40 << 20}
+	for _, l := range []devicetest.Layer{{Train: true}, {Backward: true}} {
+		l.Cell, l.Hidden, l.Batch, l.Steps, l.Precision = cell.LSTM, 64, 75, 9, schedule.BF16
+		s, err := l.Schedule(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches, _, err := cuda.Sources(s, knob.Params{"resident": 8}, old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, launch := range launches {
+			if launch.Cluster > 0 || launch.Cooperative {
+				t.Errorf("%s is launched with a cluster of %d blocks, cooperative: %v", launch.Name, launch.Cluster, launch.Cooperative)
+			}
+		}
+	}
 }

@@ -47,7 +47,7 @@ func (t Config) launch(steps, batch int, urgent bool, src *codegen.Source, args 
 	switch {
 	case t.cluster > 1:
 		s.Launch.Cluster = t.cluster
-	case !t.spread:
+	case !t.spread && t.Knobs["resident"] != inOneBlock: // which GPUs without clusters run, too
 		s.Launch.Cluster = t.blocks
 	}
 	return s
