@@ -22,11 +22,12 @@ const longestBatch = 16
 type kind int
 
 const (
-	others  kind = iota
-	packs        // of right factors, in one piece, for products whose left one is split on the way
-	weights      // that become as products or kernels without tensor cores read them
-	zeros        // of whole rows
-	copies       // of whole rows
+	others     kind = iota
+	packs           // of right factors, in one piece, for products whose left one is split on the way
+	weights         // that become as products or kernels without tensor cores read them
+	zeros           // of whole rows
+	copies          // of whole rows
+	copiedSums      // of rows, of which the next operation is a copy
 )
 
 // kind is that of an operation.
@@ -87,10 +88,21 @@ func batchOperations(p Plan) (Plan, error) {
 			}
 			r.ops = append(r.ops, n.Op)
 		}
+		if i+1 < len(nodes) && p.copiesSum(t, first, nodes[i+1]) {
+			r = batch{kind: copiedSums, ops: []schedule.Op{first.Op, nodes[i+1].Op}}
+		}
 		p.batches[i] = r
 		i += len(r.ops)
 	}
 	return p, nil
+}
+
+// copiesSum reports whether a sum of rows can write what the next operation copies of it:
+// gradients of biases that are the same, above all.
+func (p *Plan) copiesSum(t *launch.Target, first, next schedule.Node) bool {
+	sum, sums := first.Op.(schedule.SumRows)
+	op, maps := next.Op.(schedule.Map)
+	return sums && maps && p.kind(t, op) == copies && op.A == sum.Out && contiguous(t, sum.Out) && next.Stream == first.Stream && len(next.Wait) == 0
 }
 
 // alike reports whether what two operations write is stored alike.
@@ -104,12 +116,25 @@ func (r batch) meets(op schedule.Op) bool {
 }
 
 // together are the launches of a batch of two operations or more.
-func (e *emitter) together(r batch) []launch.Command {
+func (e *emitter) together(r batch, stream int) []launch.Command {
 	switch r.kind {
 	case packs:
 		return gemm.PackRights(e.Target, r.ops)
 	case weights:
 		return []launch.Command{e.packTogether(r.ops)}
+	case copiedSums:
+		if e.added[e.now] { // along with a product's
+			return []launch.Command{pointwise.Map(e.Target, r.ops[1].(schedule.Map))}
+		}
+		return e.sumRows(r.ops[0].(schedule.SumRows), e.At(r.ops[1].(schedule.Map).Out), stream)
 	}
 	return []launch.Command{pointwise.Fill(e.Target, r.ops)}
+}
+
+// sumRows adds up rows, and leaves the sums in copy, too, unless that is 0.
+func (e *emitter) sumRows(op schedule.SumRows, copy driver.Pointer, stream int) []launch.Command {
+	if e.summed[e.now] {
+		return []launch.Command{pointwise.SumOfParts(e.Target, op, e.sums(stream), copy)}
+	}
+	return pointwise.SumRows(e.Target, op, e.scratch(stream), copy)
 }

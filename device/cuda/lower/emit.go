@@ -88,7 +88,7 @@ func (e *emitter) node(i int) ([]launch.Command, error) {
 	if r, ok := e.plan.batches[i]; !ok {
 		return nil, nil // part of one before
 	} else if len(r.ops) > 1 {
-		return e.together(r), nil
+		return e.together(r, n.Stream%launch.MaxStreams), nil
 	}
 	return e.operation(n.Op, n.Stream%launch.MaxStreams)
 }
@@ -135,10 +135,7 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		if e.added[e.now] {
 			return nil, nil
 		}
-		if e.summed[e.now] {
-			return []launch.Command{pointwise.SumOfParts(e.Target, op, e.sums(stream))}, nil
-		}
-		return pointwise.SumRows(e.Target, op, e.scratch(stream)), nil
+		return e.sumRows(op, 0, stream), nil
 	case schedule.Cell:
 		return []launch.Command{pointwise.Cell(e.Target, pointwise.CellName(op), op.Program(), op.Vector, op.Next[0])}, nil
 	case schedule.CellBackward:

@@ -3,9 +3,10 @@
 #endif
 // sumrows: out[part][j] = the sum of rows part·share … of from[·][j]; with
 // accumulate set the sum is added to what is there. Each block sums 32·V columns
-// with 8 rows of threads, always in the same order. A factor of products has a tail
-// (scales.cu), in which its LARGEST values are left as well.
-extern "C" __global__ void __launch_bounds__(256, RESIDENT) sumrows(int rows, int cols, int share, const FROM* from, int ldfrom, TO* out, int ldout, int accumulate, float* tail) {
+// with 8 rows of threads, always in the same order. Sums of all rows go to copy, too,
+// unless it is out. A factor of products has a tail (scales.cu), in which its LARGEST
+// values are left as well.
+extern "C" __global__ void __launch_bounds__(256, RESIDENT) sumrows(int rows, int cols, int share, const FROM* from, int ldfrom, TO* out, int ldout, int accumulate, TO* copy, float* tail) {
   __shared__ pack<float, V> part[8][32];
   const int x = threadIdx.x, y = threadIdx.y, left = blockIdx.x * (32 * V), col = left + x * V;
   begin_next();
@@ -40,7 +41,9 @@ extern "C" __global__ void __launch_bounds__(256, RESIDENT) sumrows(int rows, in
 #pragma unroll
     for (int k = 0; k < 8; k++) all += part[k][j / V].v[j % V];
     TO* to = out + (long long)blockIdx.y * ldout + left + j;
-    narrow(*to, accumulate ? widen(*to) + all : all);
+    if (accumulate) all += widen(*to);
+    narrow(*to, all);
+    if (copy != out) narrow(copy[left + j], all);
   }
 #if LARGEST
   tell_largest(tail, blockIdx.y * gridDim.x + blockIdx.x, gridDim.x * gridDim.y, most);

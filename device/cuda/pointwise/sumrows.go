@@ -29,16 +29,17 @@ func SumParts(op schedule.SumRows, p driver.Properties) int {
 	return max(1, min(sumsTogether[sumWidth(op.A)]*p.SMs/SumBlocks(op.A), op.A.Rows/128))
 }
 
-// SumRows adds up rows, in parts by way of scratch memory where that pays.
-func SumRows(t *launch.Target, op schedule.SumRows, scratch driver.Pointer) []launch.Command {
+// SumRows adds up rows, in parts by way of scratch memory where that pays. It leaves the sums
+// in copy, too, unless that is 0.
+func SumRows(t *launch.Target, op schedule.SumRows, scratch, copy driver.Pointer) []launch.Command {
 	if SumParts(op, t.Properties) == 1 {
 		return []launch.Command{sum{
 			from: t.At(op.A), fromElement: t.Element(op.A), fromStride: op.A.M.Cols,
 			to: t.At(op.Out), toElement: t.Element(op.Out), toStride: op.Out.M.Cols,
-			width: sumWidth(op.A), rows: op.A.Rows, cols: op.A.Cols, parts: 1, accumulate: op.Accumulate,
+			width: sumWidth(op.A), rows: op.A.Rows, cols: op.A.Cols, parts: 1, accumulate: op.Accumulate, copy: copy,
 		}.command(t)}
 	}
-	return []launch.Command{PartSums(t, op, scratch, 0, ""), SumOfParts(t, op, scratch)}
+	return []launch.Command{PartSums(t, op, scratch, 0, ""), SumOfParts(t, op, scratch, copy)}
 }
 
 // PartSums writes the sums of parts of the rows to memory; SumOfParts adds those up.
@@ -52,12 +53,12 @@ func PartSums(t *launch.Target, op schedule.SumRows, to, absmax driver.Pointer, 
 	}.command(t)
 }
 
-// SumOfParts adds up what PartSums has left.
-func SumOfParts(t *launch.Target, op schedule.SumRows, from driver.Pointer) launch.Command {
+// SumOfParts adds up what PartSums has left, and leaves it in copy, too, unless that is 0.
+func SumOfParts(t *launch.Target, op schedule.SumRows, from, copy driver.Pointer) launch.Command {
 	return sum{
 		from: from, fromElement: driver.Single, fromStride: op.A.Cols,
 		to: t.At(op.Out), toElement: t.Element(op.Out), toStride: op.Out.M.Cols,
-		width: sumWidth(op.A), rows: SumParts(op, t.Properties), cols: op.A.Cols, parts: 1, accumulate: op.Accumulate,
+		width: sumWidth(op.A), rows: SumParts(op, t.Properties), cols: op.A.Cols, parts: 1, accumulate: op.Accumulate, copy: copy,
 	}.command(t)
 }
 
@@ -68,6 +69,7 @@ type sum struct {
 	fromStride, toStride     int
 	width, rows, cols, parts int
 	accumulate               bool
+	copy                     driver.Pointer // where the sums go, too; 0: nowhere
 	absmax                   driver.Pointer // for the largest values, where there are scales
 	scales                   string
 }
@@ -77,13 +79,16 @@ func (s sum) command(t *launch.Target) launch.Command {
 	if largest == 0 {
 		s.absmax = s.to // unread
 	}
+	if s.copy == 0 {
+		s.copy = s.to
+	}
 	text := t.Source(func() codegen.Source {
 		defines := codegen.Defines("V", s.width, "FROM", s.fromElement, "TO", s.toElement, "LARGEST", largest, "RESIDENT", sumsTogether[s.width])
 		return codegen.Source{Name: "sumrows", Text: defines + s.scales + file("sumrows").Text}
 	}, "sumrows ", s.width, " ", s.fromElement, " ", s.toElement, " ", largest)
 	l := launch.New(text, [3]int{ints.CeilDiv(s.cols, 32*s.width), s.parts, 1}, [3]int{32, 8, 1},
 		uint64(s.rows), uint64(s.cols), uint64(ints.CeilDiv(s.rows, s.parts)), uint64(s.from), uint64(s.fromStride),
-		uint64(s.to), uint64(s.toStride), uint64(ints.FromBool(s.accumulate)), uint64(s.absmax))
+		uint64(s.to), uint64(s.toStride), uint64(ints.FromBool(s.accumulate)), uint64(s.copy), uint64(s.absmax))
 	l.Early = t.Properties.Capability >= 90
 	return l
 }
