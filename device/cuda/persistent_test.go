@@ -50,6 +50,7 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 		{"tensor": 1, "resident": 5, "groups": 2, "samples": 5, "lanes": 8, "tile": 8},
 		{"tensor": 1, "resident": 5, "groups": 4, "samples": 8, "lanes": 4},
 		{"resident": 6},
+		{"resident": 8},
 		{"resident": 6, "share": share, "cluster": 2, "samples": 3},
 		{"tensor": 1, "resident": 7, "lanes": 8},
 	}
