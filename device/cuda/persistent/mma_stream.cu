@@ -25,7 +25,8 @@ constexpr int THREADS = SPLIT * 32, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 
 constexpr int LOCAL = THREADS / 8, ROUNDS = (UNITS + LOCAL - 1) / LOCAL;   // units at the same time, of eight sequences, and how often
 constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR;            // of a sequence's h
 constexpr int HALVES = 2 * CHUNKS, FAR = HALVES - NEAR - PASSING, QUADS = TILES * 32; // quads of a half
-constexpr int BARRIERS = (SPLIT * RING * 8 + 127) / 128 * 128;             // bytes
+constexpr int BARRIERS = (SPLIT * RING * 8 + 16 + 127) / 128 * 128;        // bytes, the last 16 for values that all threads keep
+constexpr int SLOTS = RING * STAGE * QUADS * 4;                            // words of a warp's ring
 
 typedef Tiers<HALVES, PASSING, RING * STAGE> Tier;                         // of a warp's halves
 typedef float Sums[CHAINS][EIGHTS][TILES][4]; // of a warp's products, a lane's part
@@ -63,7 +64,7 @@ struct Fixed {
       const float* const at = sums + row / 16 * 128 + row % 16 / 2 * 16 + n / 2 * 4 + row % 2 * 2 + n % 2; // as lanes left them
       float z = x[g] + bias[g];
 #pragma unroll
-      for (int q = 0; q < SPLIT; q++) z += at[q * (TILES * 128)];
+      for (int q = 0; q < SPLIT; q++) z += at[q * SLOTS];
       gate[g] = Cell::early(g, z);
     }
     Cell::rest(gate, x + GATES, constants, state, saved);
@@ -74,15 +75,15 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   constexpr int LINES = CHUNKS * SPLIT;                       // 64 bytes of HIDDEN columns each, and what fills them up
   constexpr bool FULL = WORDS == LINES * 16;
   constexpr int WIDE = PHASED ? 1 : 2, IMAGE = LINES * SEQUENCES * 16 * WIDE; // words of 32 bits of a step's h
-  constexpr int MOST = EIGHTS * WIDE < 4 ? 4 / (EIGHTS * WIDE) : 1, DEEP = CHUNKS < MOST ? CHUNKS : MOST; // pieces that are read at the same time
-  constexpr int PORTIONS = (CHUNKS + DEEP - 1) / DEEP;
+  constexpr int DEEP = PHASED || LOOK == 1 ? LOOK : LOOK / 2, PORTIONS = (CHUNKS + DEEP - 1) / DEEP; // pieces of a portion, and portions
+  constexpr int UNDER_WAY = PHASED || DEEP < LOOK ? AHEAD : 2;  // portions that are read at the same time
   constexpr unsigned FREE_BITS = SIZE == 4 && !EXACT ? 0x40000000 : 0x40004000; // the highest of an exponent, free within ±2
 
   DYNAMIC_SHARED(memory);
   quad* const stages = (quad*)(memory + BARRIERS);            // [SPLIT][RING][STAGE][QUADS]
   quad* const shared = stages + SPLIT * RING * STAGE * QUADS; // [SPLIT][FAR][QUADS]
-  float* const sums = (float*)(shared + SPLIT * FAR * QUADS); // [SPLIT][TILES][32][4], of eight sequences
-  steps = keep(steps, memory);
+  int* const kept = (int*)(memory + BARRIERS - 16);
+  steps = keep(steps, kept);
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4;
   const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER, groups = gridDim.x / CLUSTER;
 
@@ -100,27 +101,29 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   quad near[NEAR > 0 ? NEAR : 1][TILES];
   quad* const far = shared + warp * (FAR * QUADS) + lane;
   auto fill = [&](int half, int g) { return tile_of(cell, g, rank * UNITS, ((half / 2 * SPLIT + warp) * 4 + four) * FEW, half % 2, status); };
+  auto is_near = [](int half) { return half >= HALVES || !Tier::streamed(half) && half - Tier::streamed_before(half) < NEAR; };
+  constexpr int FILLED = TILES < 8 ? 24 / TILES : 3;  // halves that are read before any is written: reads might wait for that
+#pragma unroll
+  for (int first = 0; first < HALVES; first += FILLED) {
+    quad some[FILLED][TILES];
+#pragma unroll
+    for (int i = 0; i < FILLED * TILES; i++)
+      if (!is_near(first + i / TILES)) some[i / TILES][i % TILES] = fill(first + i / TILES, i % TILES);
+#pragma unroll
+    for (int i = 0; i < FILLED; i++) {
+      if (is_near(first + i)) continue;
+      const int before = Tier::streamed_before(first + i), resident = first + i - before;
+      quad* const to = Tier::streamed(first + i) ? passing + before * QUADS : far + (resident - NEAR) * QUADS;
+#pragma unroll
+      for (int g = 0; g < TILES; g++) to[g * 32] = some[i][g];
+    }
+  }
 #pragma unroll
   for (int half = 0; half < HALVES; half++) {
     const int resident = half - Tier::streamed_before(half);
-    if (!Tier::streamed(half) && resident < NEAR)
+    if (is_near(half))
 #pragma unroll
-      for (int g = 0; g < TILES; g++) near[resident][g] = fill(half, g);
-  }
-#pragma unroll 1
-  for (int i = 0; i < CHUNKS; i++) {
-    quad some[2][TILES];  // of both halves, before any is written: reads might wait for that
-#pragma unroll
-    for (int q = 0; q < 2 * TILES; q++) some[q / TILES][q % TILES] = fill(2 * i + q / TILES, q % TILES);
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-      const int before = Tier::streamed_before(2 * i + half), resident = 2 * i + half - before;
-      const bool streamed = Tier::streamed(2 * i + half);
-      if (!streamed && resident < NEAR) continue;
-      quad* const to = streamed ? passing + before * QUADS : far + (resident - NEAR) * QUADS;
-#pragma unroll
-      for (int g = 0; g < TILES; g++) to[g * 32] = some[half][g];
-    }
+      for (int g = 0; g < TILES; g++) near[resident < NEAR ? resident : 0][g] = fill(half, g);
   }
   const int passes = (batch - group * SEQUENCES + groups * SEQUENCES - 1) / (groups * SEQUENCES);
   Ring<PASSING / STAGE, RING, STAGE * QUADS> ring;
@@ -139,7 +142,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   Clock<CLOCKS> clock;
   for (int begin = group * SEQUENCES; begin < batch; begin += groups * SEQUENCES) {
     __syncthreads();
-    const int live = keep(min(SEQUENCES, batch - begin), sums); // sequences of the group
+    const int live = keep(min(SEQUENCES, batch - begin), kept); // sequences of the group
     float state[EIGHTS][ROUNDS][STATES], x[EIGHTS][ROUNDS][INPUTS]; // x: of the step ahead
     auto input = [&](int e, int r, int t) {
       const Cell::Input* at = cell.input(0, min(begin + e * 8 + tid % 8, batch - 1), min(unit[r], HIDDEN - 1)) + t * stride;
@@ -158,22 +161,34 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
       }
 
     // The first h is that of the caller. Each lane leaves what it will multiply.
+    constexpr int FIRST = 4;  // pieces that are read before any is written
 #pragma unroll 1
-    for (int i = 0; i < CHUNKS * EIGHTS; i++) {
-      const int line = i / EIGHTS * SPLIT + warp, n = i % EIGHTS * 8 + row;
-      if (n >= SEQUENCES) continue;
+    for (int first = 0; first < CHUNKS * EIGHTS; first += FIRST) {
+      float own[FIRST][4], other[FIRST][4];
 #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        const int at = min(begin + n, batch - 1), k = (line * 4 + four) * FEW + (EXACT ? j / 2 * 2 : j * PAIR);
-        float a[STATES], b[STATES];
-        cell.before(at, min(k, HIDDEN - 1), a);
-        cell.before(at, min(k + 1, HIDDEN - 1), b);
-        const float own = a[Cell::THROUGH], other = k + 1 < HIDDEN ? b[Cell::THROUGH] : 0;
-        put_one(initial + ((line * SEQUENCES + n) * 16 + four * 4 + j) * WIDE, EXACT && j % 2 ? word_of(other, own, true, status) : word_of(own, other, false, status));
+      for (int i = 0; i < FIRST; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+          const int piece = min(first + i, CHUNKS * EIGHTS - 1), at = min(begin + piece % EIGHTS * 8 + row, batch - 1);
+          const int k = ((piece / EIGHTS * SPLIT + warp) * 4 + four) * FEW + (EXACT ? j / 2 * 2 : j * PAIR);
+          float a[STATES], b[STATES];
+          cell.before(at, min(k, HIDDEN - 1), a);
+          cell.before(at, min(k + 1, HIDDEN - 1), b);
+          own[i][j] = a[Cell::THROUGH], other[i][j] = k + 1 < HIDDEN ? b[Cell::THROUGH] : 0;
+        }
+#pragma unroll
+      for (int i = 0; i < FIRST; i++) {
+        const int n = (first + i) % EIGHTS * 8 + row;
+        if (first + i >= CHUNKS * EIGHTS || n >= SEQUENCES) continue;
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+          const float a = own[i][j], b = other[i][j];
+          put_one(initial + ((((first + i) / EIGHTS * SPLIT + warp) * SEQUENCES + n) * 16 + four * 4 + j) * WIDE, EXACT && j % 2 ? word_of(b, a, true, status) : word_of(a, b, false, status));
+        }
       }
     }
 
-    quad in[2][DEEP][EIGHTS][WIDE];
+    quad in[UNDER_WAY][DEEP][EIGHTS][WIDE];
     for (int t = 0; t < steps; t++) {
       const unsigned pattern = PHASED ? ((number + 1) / 2 % 2 ? FREE_BITS : 0) : number, next = number + 1;
       const unsigned* const from = t == 0 ? initial : words + number % 2 * IMAGE;
@@ -187,7 +202,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
             for (int k = 0; k < WIDE; k++) {
               const int i = portion * DEEP + d, n = e * 8 + row;
               if (i < CHUNKS && n < SEQUENCES)
-                in[portion % 2][d][e][k] = get_quad(from + (((i * SPLIT + warp) * SEQUENCES + n) * 16 + four * 4) * WIDE + k * 4);
+                in[portion % UNDER_WAY][d][e][k] = get_quad(from + (((i * SPLIT + warp) * SEQUENCES + n) * 16 + four * 4) * WIDE + k * 4);
             }
       };
       auto beyond = [&](int i, int j) { return !FULL && ((i * SPLIT + warp) * 4 + four) * 4 + j >= WORDS; };
@@ -201,7 +216,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
             for (int j = 0; j < 4; j++) {
               const int i = portion * DEEP + d;
               if (i >= CHUNKS || beyond(i, j) || e * 8 + row >= SEQUENCES) continue;
-              const quad(&q)[WIDE] = in[portion % 2][d][e];
+              const quad(&q)[WIDE] = in[portion % UNDER_WAY][d][e];
               wrong |= PHASED ? (q[0].v[j] ^ pattern) & FREE_BITS : q[j / 2 % WIDE].v[j % 2 * 2 + 1] ^ pattern;
             }
         return __all_sync(0xffffffff, wrong == 0);
@@ -222,7 +237,9 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
             }
           } while (!stuck && !come(p));
         }
-        if (p + 1 < PORTIONS) look(p + 1);  // it is likely to have come by now
+        // Portions beyond the first are likely to have come by now.
+#pragma unroll
+        for (int q = p == 0 ? 1 : p + UNDER_WAY - 1; q < p + UNDER_WAY && q < PORTIONS; q++) look(q);
         if (p == 0) clock.mark(WAIT, __uint_as_float(in[0][0][0][0].v[0]));
 #pragma unroll
         for (int d = 0; d < DEEP; d++) {
@@ -233,7 +250,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
           for (int e = 0; e < EIGHTS; e++)
 #pragma unroll
             for (int j = 0; j < 4; j++) {
-              const unsigned v = in[p % 2][d][e][PHASED ? 0 : j / 2 % WIDE].v[PHASED ? j : j % 2 * 2];
+              const unsigned v = in[p % UNDER_WAY][d][e][PHASED ? 0 : j / 2 % WIDE].v[PHASED ? j : j % 2 * 2];
               b[e].v[j] = beyond(i, j) || e * 8 + row >= SEQUENCES ? 0 : PHASED && t > 0 ? v & ~FREE_BITS : v;
             }
 #pragma unroll
@@ -249,15 +266,19 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
 #pragma unroll
             for (int g = 0; g < TILES; g++) weights[g] = at[g * 32];
             multiply_half(sum, half, weights, b);
-            if (Tier::streamed(half) && before % STAGE == STAGE - 1) ring.next(before / STAGE, lane);
+            if (Tier::streamed(half) && before % STAGE == STAGE - 1) {
+              if (before < PASSING - 1) ring.next(before / STAGE, lane);
+              else ring.leave();
+            }
           }
         }
       }
       clock.mark(PRODUCT, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][TILES - 1][3]);
 
+      float* const sums = (float*)(stages + ring.latest() * (STAGE * QUADS)); // where each warp's last copy was
 #pragma unroll
       for (int e = 0; e < EIGHTS; e++) {
-        __syncthreads();  // all have read the sums before
+        if (e > 0) __syncthreads();  // all have read the sums before
 #pragma unroll
         for (int g = 0; g < TILES; g++) {
           float z[4];
@@ -268,7 +289,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
             for (int c = 1; c < CHAINS; c++) more += sum[c][e][g][i];
             z[i] = sum[0][e][g][i] + (EXACT ? more / LOW : more);
           }
-          store<4>(sums + ((warp * TILES + g) * 32 + lane) * 4, z);
+          store<4>(sums + warp * SLOTS + (g * 32 + lane) * 4, z);
         }
         __syncthreads();
         clock.mark(SUM);
@@ -297,6 +318,9 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
         }
         clock.mark(REST);
       }
+      show_engine();
+      __syncthreads();  // all have read the sums
+      ring.refill(PASSING / STAGE - 1, lane);
       if (t + 1 < steps) number = next;
     }
   }

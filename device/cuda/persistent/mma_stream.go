@@ -25,6 +25,8 @@ type streaming struct {
 	streamed int // halves that come from memory at each step
 	stage    int // halves of a copy
 	ring     int // copies of a warp that there is room for
+	look     int // pieces of states that a warp looks at until they have come
+	ahead    int // portions of so many pieces that are read at the same time
 }
 
 func (s streaming) threads() int { return 32 * s.split }
@@ -45,9 +47,10 @@ func (s streaming) rounds() int { return ints.CeilDiv(8*s.units, s.threads()) }
 // of single precision are so where the states are.
 func (s streaming) bounded() int { return s.within }
 
-// shared is what a block needs of shared memory: barriers, rings, weights and sums.
+// shared is what a block needs of shared memory: barriers, rings, where sums are as
+// well, and weights.
 func (s streaming) shared() int {
-	return ints.RoundUp(8*s.split*s.ring, 128) + s.half()*(s.ring*s.stage+s.far+1)
+	return ints.RoundUp(8*s.split*s.ring+16, 128) + s.half()*(s.ring*s.stage+s.far)
 }
 
 // memory is the bytes that blocks have in memory for themselves: weights, and the first
@@ -67,7 +70,7 @@ func (s streaming) overhead() int {
 		sums *= 2
 	}
 	values := s.eights() * s.rounds()
-	words := 32 // of states that are being read
+	words := 4 * s.look * s.ahead * s.eights() // of states that are being read
 	if s.bounded() != 1 {
 		words += 16
 	}
@@ -115,7 +118,7 @@ func (s streaming) config(p driver.Properties) Config {
 		spread: true, Order: ByLane, few: true, blocks: s.cluster, samples: s.samples, threads: s.threads(), shared: s.shared(), together: 1, cycles: s.cycles(p),
 		memory: s.memory(), variant: streamVariant, sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTER", s.cluster, "UNITS", s.units, "BAND", s.units, "SEQUENCES", s.samples, "SAMPLES", 8*s.eights(),
-			"SPLIT", s.split, "CHUNKS", s.chunks, "NEAR", s.near, "PASSING", s.streamed, "STAGE", s.stage, "RING", s.ring,
+			"SPLIT", s.split, "CHUNKS", s.chunks, "NEAR", s.near, "PASSING", s.streamed, "STAGE", s.stage, "RING", s.ring, "LOOK", s.look, "AHEAD", s.ahead,
 			"EXACT", ints.FromBool(s.exact), "BOUNDED", s.bounded(),
 		),
 		Knobs: knob.Params{"resident": byStreaming, "samples": s.samples, "lanes": 4 * s.split, "tensor": 1},
@@ -136,6 +139,7 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 			for _, stage := range c.choose("stage", 1, 2) {
 				for _, ring := range c.choose("ring", 2, 3, 4, 6, 8, 12) {
 					s := streaming{Layer: l, states: states, samples: min(samples, l.batch), split: max(1, lanes/4), stage: stage, ring: ring}
+					s.look, s.ahead = c.looks(s.eights())
 					s, no := s.shaped(blocks, c.Knobs["near"], c.Knobs["far"], c.Properties)
 					if no != "" {
 						add(Config{}, no)
@@ -143,7 +147,7 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 					}
 					t := s.config(c.Properties)
 					t.Knobs["samples"] = c.choose("samples", t.samples)[0]
-					for _, name := range []string{"ring", "stage", "near", "far"} {
+					for _, name := range []string{"ring", "stage", "near", "far", "look", "ahead"} {
 						if v := c.Knobs[name]; v != 0 {
 							t.Knobs[name] = v
 						}
@@ -153,4 +157,13 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 			}
 		}
 	}
+}
+
+// looks is how many pieces of states a warp of so many eights of sequences looks at until
+// they have come, and how many portions of that size it then reads at the same time.
+func (c *Chooser) looks(eights int) (look, ahead int) {
+	if look = 1; eights == 1 {
+		look = 2
+	}
+	return c.choose("look", look)[0], max(2, c.choose("ahead", 3)[0])
 }

@@ -33,15 +33,23 @@ template <int COPIES, int DEPTH, int QUADS> struct Ring {
   }
   // next has the place of this copy, the copy-th of the round, filled with that DEPTH behind it.
   __device__ __forceinline__ void next(int copy, int lane) {
+    leave();
+    refill(copy, lane);
+  }
+  // leave passes the copy at hand. What comes to its place has not been asked for.
+  __device__ __forceinline__ void leave() {
     __syncwarp();  // all lanes have read it
-    if (left > 0) {
-      if (lane == 0) {
-        bar_arrive(bars + 8 * slot, QUADS * 16);
-        read_bulk(shared_address(slots + slot * QUADS), from + (copy + DEPTH) % COPIES * QUADS, QUADS * 16, bars + 8 * slot);
-      }
-      left--;
-    }
     if (++slot == DEPTH) slot = 0, phase ^= 1;
+  }
+  // latest is the place of the copy that was left last, and refill has it filled.
+  __device__ __forceinline__ int latest() const { return (slot == 0 ? DEPTH : slot) - 1; }
+  __device__ __forceinline__ void refill(int copy, int lane) {
+    if (left <= 0) return;
+    if (lane == 0) {
+      bar_arrive(bars + 8 * latest(), QUADS * 16);
+      read_bulk(shared_address(slots + latest() * QUADS), from + (copy + DEPTH) % COPIES * QUADS, QUADS * 16, bars + 8 * latest());
+    }
+    left--;
   }
 };
 
