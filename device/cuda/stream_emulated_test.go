@@ -36,7 +36,7 @@ func streams(hidden int) (cases []devicetest.Case) {
 		{"resident": 7, "lanes": 4, "near": 1, "far": 1, "ring": 2},
 		{"resident": 7, "lanes": 8, "ring": 3, "near": 1, "far": 1},
 		{"resident": 7, "lanes": 4, "stage": 2, "ring": 1, "near": 1, "far": 1},
-		{"resident": 7, "lanes": 4, "ring": 5},
+		{"resident": 7, "lanes": 4, "ring": 5, "look": 1, "ahead": 2, "kept": 1},
 	}
 	cells := []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.RNNReLU, cell.LSTMPeephole}
 	for i, batch := range []int{1, 3, 8, 17, 35} {

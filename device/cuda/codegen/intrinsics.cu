@@ -268,6 +268,14 @@ __device__ __forceinline__ bool bar_try(shared_t bar, int parity) {
 __device__ __forceinline__ void read_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
   HOPPER("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
 }
+// read_bulk of what the L2 cache is to keep as long as it can, or not longer than it must.
+__device__ __forceinline__ void read_bulk(shared_t to, const void* from, int bytes, shared_t bar, bool keep) {
+#define READ(priority) HOPPER("{\n\t.reg .b64 policy;\n\tcreatepolicy.fractional.L2::" priority ".b64 policy, 1.0;\n\t" \
+  "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], policy;\n\t}" ::"r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory")
+  if (keep) READ("evict_last");
+  else READ("evict_first");
+#undef READ
+}
 __device__ __forceinline__ void copy_bulk(shared_t to, const void* from, int bytes, shared_t bar) {
   HOPPER("fence.proxy.async.global;" ::: "memory");
   read_bulk(to, from, bytes, bar);

@@ -99,7 +99,7 @@ template <class Cell> __device__ __forceinline__ void back_layer(const Cell& cel
   unsigned char* const memories = (unsigned char*)(counters + all * CLUSTER * 32);
   auto counter = [&](int id) { return counters + (id * CLUSTER + rank) * 32; };
   auto image = [&](int id, int step) { return memories + ((step % 2 * (long long)all + id) * CLUSTER + rank) * IMAGE; };
-  Ring<PASSING ? PASSING / PORTION : 1, DEPTH, PORTION * QUADS> weights;
+  Ring<PASSING ? PASSING / PORTION : 1, DEPTH, PORTION * QUADS, PASSING ? KEPT : 1> weights;
   if (PASSING) {  // behind the images, [blocks][WARPS][PASSING][QUADS]
     quad* const mine = (quad*)(memories + 2ll * all * CLUSTER * IMAGE) + (blockIdx.x * WARPS + warp) * (long long)(PASSING * QUADS);
 #pragma unroll 4

@@ -13,6 +13,7 @@ constexpr int RESIDENT = Config::RESIDENT; // of these pieces, those in register
 constexpr int PASSING = Config::PASSING;   // of these pieces, those that come from memory in each turn (ring.cu)
 constexpr int PORTION = Config::PORTION;   // pieces that come in one copy
 constexpr int DEPTH = Config::DEPTH;       // copies of a warp that there is room for
+constexpr int KEPT = Config::KEPT;         // copies of a warp that the L2 cache is to keep, if it does not hold all
 constexpr int SLOTS = Config::SLOTS;       // gradients of a turn that there is room for: 1 or 2
 constexpr int EXACT = Config::EXACT;       // 1: single precision in halves (recurrence.cu); 0: weights and h are as they are stored
 constexpr int WORDED = Config::WORDED;     // 1: gradients travel as words; 0: they are counted and copied

@@ -27,6 +27,7 @@ type backwardBulk struct {
 	depth    int  // copies of a warp that there is room for; 0: no weights are streamed
 	near     int  // pieces that stay in registers then; 0: as many as there is room for
 	far      int  // and in shared memory, at most
+	l2       int  // copies that the L2 cache is to keep; 0: chosen
 	passes   int  // turns of a step
 	slots    int  // images of gradients that are there at the same time
 	each     int  // values of a thread
@@ -81,6 +82,14 @@ func (g backwardBulk) sums() int  { return ring * 4 * g.cluster * g.split * g.un
 
 // weightBytes is the memory of streamed weights.
 func (g backwardBulk) weightBytes() int64 { return int64(g.blocks()) * int64(g.streamed*g.chunk()) }
+
+// kept is how many of a warp's copies the L2 cache is to keep.
+func (g backwardBulk) kept(p driver.Properties) int {
+	if g.depth == 0 {
+		return 0
+	}
+	return keptInL2(g.streamed/g.portion, int64(g.blocks())*int64(g.portion*g.chunk()), g.l2, p)
+}
 
 // memory is what groups leave for each other: counters, and two images for each
 // rank of a cluster.
@@ -189,7 +198,7 @@ func (g backwardBulk) config(carried int, p driver.Properties) Config {
 		variant: variant, sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTERS", g.clusters, "CLUSTER", g.cluster, "UNITS", g.units, "SAMPLES", g.samples,
 			"WARPS", g.warps(), "BAND", g.band, "HEIGHT", g.height, "SPLIT", g.split, "CHUNKS", g.chunks,
-			"RESIDENT", g.resident, "PASSING", g.streamed, "PORTION", max(1, g.portion), "DEPTH", g.depth, "SLOTS", g.slots, "EXACT", ints.FromBool(g.exact), "WORDED", ints.FromBool(g.words),
+			"RESIDENT", g.resident, "PASSING", g.streamed, "PORTION", max(1, g.portion), "DEPTH", g.depth, "KEPT", g.kept(p), "SLOTS", g.slots, "EXACT", ints.FromBool(g.exact), "WORDED", ints.FromBool(g.words),
 			"ORDERED", 0,
 		),
 		Knobs: knob.Params{"resident": strategy, "samples": g.samples, "tensor": 1},

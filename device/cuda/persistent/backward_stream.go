@@ -16,7 +16,7 @@ func backwardStreams(c *Chooser, l Layer, registers, carried int) []Config {
 				for split := 1; split <= 8; split *= 2 {
 					for _, portion := range c.choose("stage", 2, 4) {
 						for _, depth := range c.choose("ring", 2, 3, 4, 6, 8) {
-							g := backwardBulk{Layer: l, cluster: cluster, clusters: c.Properties.Together(cluster), samples: ints.RoundUp(samples, 8), height: height, split: split, portion: portion, depth: depth, near: c.Knobs["near"], far: c.Knobs["far"]}
+							g := backwardBulk{Layer: l, cluster: cluster, clusters: c.Properties.Together(cluster), samples: ints.RoundUp(samples, 8), height: height, split: split, portion: portion, depth: depth, near: c.Knobs["near"], far: c.Knobs["far"], l2: c.Knobs["kept"]}
 							if cluster < 2 || g.clusters < 2 {
 								continue
 							}
@@ -27,7 +27,7 @@ func backwardStreams(c *Chooser, l Layer, registers, carried int) []Config {
 							if t := g.config(carried, c.Properties); !seen[t.sizes] {
 								seen[t.sizes] = true
 								t.Knobs["cluster"], t.Knobs["groups"] = cluster, 1
-								for _, name := range []string{"ring", "stage", "near", "far"} {
+								for _, name := range []string{"ring", "stage", "near", "far", "kept"} {
 									if v := c.Knobs[name]; v != 0 {
 										t.Knobs[name] = v
 									}

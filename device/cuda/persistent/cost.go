@@ -95,8 +95,9 @@ const (
 	streamRate    = 39.7 // bytes a cycle of a multiprocessor from the L2 cache: 8.9 TB/s over 132 of them
 	streamFits    = 50e6 // bytes that the L2 cache of an H200 gives again and again,
 	streamL2      = 60 << 20
+	streamKept    = 44e6 // bytes of more that it is asked to keep
 	streamMemory  = 20.5 // and the rate beyond: 4.6 TB/s
-	streamLatency = 4100 // cycles from asking for a copy to its arrival under load, of two settings of the trial
+	streamLatency = 1650 // cycles from asking for a copy to its arrival under load: lstm 3072 at batch 8 with rings of two copies and of three
 	streamCell    = 180  // of each further eight sequences: sums, their barriers and the cell
 )
 
@@ -126,6 +127,7 @@ const (
 	gatherLatencyExact = 60
 	gatherFar          = 53   // of weights from shared memory that a warp alone waits for
 	gatherSum          = 16   // of a sum of a thread
+	gatherLatencyRing  = 4100 // cycles from asking for a copy of weights to its arrival under load, of two settings of a trial
 	gatherCopyRate     = 6400 // bytes a cycle from memory to all blocks
 	gatherHidden       = 780  // of that, which hides behind products
 	gatherOne          = 4020 // what one turn of a step waits,
@@ -397,7 +399,7 @@ func (g backwardBulk) cycles(p driver.Properties) float64 {
 	if g.depth > 0 {
 		streamed, ring := float64(g.streamed*g.chunk()), float64(g.depth*g.portion*g.chunk())
 		rate := rateOfStream(float64(g.weightBytes()), p)
-		turn = max(turn, max(0, streamed-ring)/min(rate, ring/streamLatency), streamed/rate-gatherOne)
+		turn = max(turn, max(0, streamed-ring)/min(rate, ring/gatherLatencyRing), streamed/rate-gatherOne)
 	}
 	switch {
 	case g.words:

@@ -151,6 +151,19 @@ template <int SLICES, int SAMPLES, int PART> __device__ __forceinline__ float su
   return z;
 }
 
+// any_beyond reports whether a first h of so many sequences, from begin on, is not within
+// ±1, of those that this thread looks at: many at a time.
+template <class Cell> __device__ __forceinline__ bool any_beyond(const Cell& cell, int begin, int sequences) {
+  bool any = false;
+#pragma unroll 16
+  for (int i = threadIdx.x; i < Cell::hidden * sequences; i += blockDim.x) {
+    float state[Cell::STATES];
+    cell.before(begin + i / Cell::hidden, i % Cell::hidden, state);
+    any |= !(state[Cell::THROUGH] >= -1 && state[Cell::THROUGH] <= 1);
+  }
+  return any;
+}
+
 // put_state writes h of unit k into a row of h.
 __device__ __forceinline__ void put_state(unsigned char* row, int k, float v, unsigned* status) {
   if (EXACT)

@@ -225,11 +225,7 @@ __device__ __forceinline__ void mma_poll_layer(const Cell& cell, int steps, int 
     if (threadIdx.x == 0) *large = 0;
     __syncthreads();
     for (int begin = group * SEQUENCES; begin < batch; begin += together)
-      for (int i = threadIdx.x; i < HIDDEN * min(SEQUENCES, batch - begin); i += blockDim.x) {
-        float state[STATES];
-        cell.before(begin + i / HIDDEN, i % HIDDEN, state);
-        if (!(state[Cell::THROUGH] >= -1 && state[Cell::THROUGH] <= 1)) *large = 1;
-      }
+      if (any_beyond(cell, begin, min(SEQUENCES, batch - begin))) *large = 1;
     __syncthreads();
     const bool any = *large;
     __syncthreads();

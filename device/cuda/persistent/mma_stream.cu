@@ -26,6 +26,7 @@ constexpr int LOCAL = THREADS / 8, ROUNDS = (UNITS + LOCAL - 1) / LOCAL;   // un
 constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR;            // of a sequence's h
 constexpr int HALVES = 2 * CHUNKS, FAR = HALVES - NEAR - PASSING, QUADS = TILES * 32; // quads of a half
 constexpr int BARRIERS = (SPLIT * RING * 8 + 16 + 127) / 128 * 128;        // bytes, the last 16 for values that all threads keep
+constexpr int HELD = EIGHTS > 1 && STAGE == 1 && RING > 1 && PASSING > 1 ? 2 : 1, BUFFERS = EIGHTS > 1 ? HELD * STAGE : 1; // copies whose places are filled late, and sums there
 constexpr int SLOTS = RING * STAGE * QUADS * 4;                            // words of a warp's ring
 
 typedef Tiers<HALVES, PASSING, RING * STAGE> Tier;                         // of a warp's halves
@@ -60,8 +61,7 @@ struct Fixed {
     float gate[GATES];
 #pragma unroll
     for (int g = 0; g < GATES; g++) {
-      const int row = g * UNITS + unit;
-      const float* const at = sums + row / 16 * 128 + row % 16 / 2 * 16 + n / 2 * 4 + row % 2 * 2 + n % 2; // as lanes left them
+      const float* const at = sums + unit / 2 * 16 + unit % 2 * 2 + n / 2 * 4 + n % 2 + g * (UNITS / 2 * 16); // as lanes left them
       float z = x[g] + bias[g];
 #pragma unroll
       for (int q = 0; q < SPLIT; q++) z += at[q * SLOTS];
@@ -85,18 +85,18 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   int* const kept = (int*)(memory + BARRIERS - 16);
   steps = keep(steps, kept);
   const int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, row = lane / 4, four = lane % 4;
-  const int rank = blockIdx.x % CLUSTER, group = blockIdx.x / CLUSTER, groups = gridDim.x / CLUSTER;
+  const int rank = blockIdx.x;
 
-  // Of each group the number of its latest exchange and two buffers of words,
-  // [LINES][SEQUENCES][16], each way its own. Behind all groups each block has the first h,
-  // as if it had been exchanged, and then the weights that pass through rings,
-  // [blocks][SPLIT][PASSING][QUADS].
-  constexpr int ONE = 32 + 2 * LINES * SEQUENCES * 16, TWO = 32 + 4 * LINES * SEQUENCES * 16, BOTH = (BOUNDED ? ONE : 0) + (BOUNDED != 1 ? TWO : 0);
-  unsigned* const latest = control + 64 + group * (long long)BOTH + (BOUNDED && !PHASED ? ONE : 0);
+  // The number of the latest exchange and two buffers of words, [LINES][SEQUENCES][16],
+  // each way its own. Behind them each block has the first h, as if it had been exchanged,
+  // and then the weights that pass through rings, [blocks][SPLIT][PASSING][QUADS].
+  constexpr int IMAGES = 2 * LINES * SEQUENCES * 16, ONE = 32 + IMAGES, TWO = 32 + 2 * IMAGES, BOTH = (BOUNDED ? ONE : 0) + (BOUNDED != 1 ? TWO : 0);
+  constexpr int INITIAL = IMAGES / (BOUNDED == 1 ? 2 : 1);
+  unsigned* const latest = control + 64 + (BOUNDED && !PHASED ? ONE : 0);
   unsigned* const words = latest + 32;
   unsigned number = *(volatile unsigned*)latest;
-  unsigned* const initial = control + 64 + groups * (long long)BOTH + blockIdx.x * (LINES * SEQUENCES * 16ll * (BOUNDED == 1 ? 1 : 2));
-  quad* const passing = (quad*)(control + 64 + groups * (long long)BOTH + gridDim.x * (LINES * SEQUENCES * 16ll * (BOUNDED == 1 ? 1 : 2))) + (blockIdx.x * SPLIT + warp) * (long long)(PASSING * QUADS) + lane;
+  unsigned* const initial = control + 64 + BOTH + rank * INITIAL;
+  quad* const passing = (quad*)(control + 64 + BOTH + CLUSTER * INITIAL) + (rank * SPLIT + warp) * (PASSING * QUADS) + lane;
 
   quad near[NEAR > 0 ? NEAR : 1][TILES];
   quad* const far = shared + warp * (FAR * QUADS) + lane;
@@ -125,8 +125,8 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
 #pragma unroll
       for (int g = 0; g < TILES; g++) near[resident < NEAR ? resident : 0][g] = fill(half, g);
   }
-  const int passes = (batch - group * SEQUENCES + groups * SEQUENCES - 1) / (groups * SEQUENCES);
-  Ring<PASSING / STAGE, RING, STAGE * QUADS> ring;
+  const int passes = (batch + SEQUENCES - 1) / SEQUENCES;
+  Ring<PASSING / STAGE, RING, STAGE * QUADS, KEPT> ring;
   ring.begin(passing - lane, stages + warp * (RING * STAGE * QUADS), shared_address(memory) + warp * RING * 8, passes * steps * (PASSING / STAGE), lane);
 
   // A thread runs the cell of one sequence of each eight, and of ROUNDS units.
@@ -140,7 +140,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   const long long stride = cell.stride(batch);
   bool stuck = false;
   Clock<CLOCKS> clock;
-  for (int begin = group * SEQUENCES; begin < batch; begin += groups * SEQUENCES) {
+  for (int begin = 0; begin < batch; begin += SEQUENCES) {
     __syncthreads();
     const int live = keep(min(SEQUENCES, batch - begin), kept); // sequences of the group
     float state[EIGHTS][ROUNDS][STATES], x[EIGHTS][ROUNDS][INPUTS]; // x: of the step ahead
@@ -267,7 +267,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
             for (int g = 0; g < TILES; g++) weights[g] = at[g * 32];
             multiply_half(sum, half, weights, b);
             if (Tier::streamed(half) && before % STAGE == STAGE - 1) {
-              if (before < PASSING - 1) ring.next(before / STAGE, lane);
+              if (before / STAGE < PASSING / STAGE - HELD) ring.next(before / STAGE, lane);
               else ring.leave();
             }
           }
@@ -275,23 +275,29 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
       }
       clock.mark(PRODUCT, sum[0][0][0][0], sum[CHAINS - 1][EIGHTS - 1][TILES - 1][3]);
 
-      float* const sums = (float*)(stages + ring.latest() * (STAGE * QUADS)); // where each warp's last copy was
+      // Sums are where each warp's last copies were.
+      auto sums_of = [&](int e) { return (float*)(stages + ring.latest(e % BUFFERS / STAGE) * (STAGE * QUADS) + e % BUFFERS % STAGE * QUADS); };
 #pragma unroll
       for (int e = 0; e < EIGHTS; e++) {
-        if (e > 0) __syncthreads();  // all have read the sums before
+        if (e % BUFFERS == 0) {
+          if (e > 0) __syncthreads();  // all have read the sums before
 #pragma unroll
-        for (int g = 0; g < TILES; g++) {
-          float z[4];
+          for (int n = e; n < e + BUFFERS && n < EIGHTS; n++)
 #pragma unroll
-          for (int i = 0; i < 4; i++) {
-            float more = 0;
+            for (int g = 0; g < TILES; g++) {
+              float z[4];
 #pragma unroll
-            for (int c = 1; c < CHAINS; c++) more += sum[c][e][g][i];
-            z[i] = sum[0][e][g][i] + (EXACT ? more / LOW : more);
-          }
-          store<4>(sums + warp * SLOTS + (g * 32 + lane) * 4, z);
+              for (int i = 0; i < 4; i++) {
+                float more = 0;
+#pragma unroll
+                for (int c = 1; c < CHAINS; c++) more += sum[c][n][g][i];
+                z[i] = sum[0][n][g][i] + (EXACT ? more / LOW : more);
+              }
+              store<4>(sums_of(n) + warp * SLOTS + (g * 32 + lane) * 4, z);
+            }
+          __syncthreads();
         }
-        __syncthreads();
+        const float* const sums = sums_of(e);
         clock.mark(SUM);
 #pragma unroll
         for (int r = 0; r < ROUNDS; r++) {
@@ -320,7 +326,8 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
       }
       show_engine();
       __syncthreads();  // all have read the sums
-      ring.refill(PASSING / STAGE - 1, lane);
+#pragma unroll
+      for (int before = HELD - 1; before >= 0; before--) ring.refill(PASSING / STAGE - 1 - before, lane, before);
       if (t + 1 < steps) number = next;
     }
   }
@@ -331,17 +338,11 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
 
 __device__ __forceinline__ void mma_stream_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   if (BOUNDED == 2) {  // has a group's first h anything beyond?
-    const int group = blockIdx.x / CLUSTER, together = gridDim.x / CLUSTER * SEQUENCES;
     DYNAMIC_SHARED(memory);
     int* const large = (int*)memory;
     if (threadIdx.x == 0) *large = 0;
     __syncthreads();
-    for (int begin = group * SEQUENCES; begin < batch; begin += together)
-      for (int i = threadIdx.x; i < HIDDEN * min(SEQUENCES, batch - begin); i += blockDim.x) {
-        float state[STATES];
-        cell.before(begin + i / HIDDEN, i % HIDDEN, state);
-        if (!(state[Cell::THROUGH] >= -1 && state[Cell::THROUGH] <= 1)) *large = 1;
-      }
+    if (any_beyond(cell, 0, batch)) *large = 1;
     __syncthreads();
     const bool any = *large;
     __syncthreads();

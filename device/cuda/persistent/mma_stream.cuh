@@ -11,6 +11,7 @@ constexpr int NEAR = Config::NEAR;           // of these halves, those in regist
 constexpr int PASSING = Config::PASSING;     // of these halves, those that come from memory at each step; the others are in shared memory
 constexpr int STAGE = Config::STAGE;         // halves that come in one copy
 constexpr int RING = Config::RING;           // copies of a warp that there is room for
+constexpr int KEPT = Config::KEPT;           // copies of a warp that the L2 cache is to keep, if it does not hold all
 constexpr int LOOK = Config::LOOK;           // pieces of h that a warp looks at, again and again, until they have come
 constexpr int AHEAD = Config::AHEAD;         // as many portions of such pieces are read at the same time, from then on
 constexpr int EXACT = Config::EXACT;         // 1: single precision in halves (recurrence.cu); 0: weights and h are as they are stored

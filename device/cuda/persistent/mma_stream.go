@@ -25,6 +25,7 @@ type streaming struct {
 	streamed int // halves that come from memory at each step
 	stage    int // halves of a copy
 	ring     int // copies of a warp that there is room for
+	kept     int // copies that the L2 cache is to keep; 0: chosen
 	look     int // pieces of states that a warp looks at until they have come
 	ahead    int // portions of so many pieces that are read at the same time
 }
@@ -67,14 +68,14 @@ func (s streaming) memory() int64 {
 func (s streaming) overhead() int {
 	sums := 4 * s.tiles() * s.eights()
 	if s.exact { // high and low ones
-		sums *= 2
+		sums = 2*sums + 12
 	}
 	values := s.eights() * s.rounds()
 	words := 4 * s.look * s.ahead * s.eights() // of states that are being read
 	if s.bounded() != 1 {
 		words += 16
 	}
-	return 43 + sums + max(words, 8*s.eights()) + 4*s.tiles() + values*(s.gates+s.states) + s.rounds()*(s.gates+2) + 16*(s.rounds()-1)
+	return 39 + sums + max(words, 8*s.eights()) + 2*s.tiles() + values*(s.gates+s.states) + s.rounds()*(s.gates+2) + 16*(s.rounds()-1)
 }
 
 // shaped fills in how s, of so many blocks at most, divides the units, or says why it
@@ -118,7 +119,7 @@ func (s streaming) config(p driver.Properties) Config {
 		spread: true, Order: ByLane, few: true, blocks: s.cluster, samples: s.samples, threads: s.threads(), shared: s.shared(), together: 1, cycles: s.cycles(p),
 		memory: s.memory(), variant: streamVariant, sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTER", s.cluster, "UNITS", s.units, "BAND", s.units, "SEQUENCES", s.samples, "SAMPLES", 8*s.eights(),
-			"SPLIT", s.split, "CHUNKS", s.chunks, "NEAR", s.near, "PASSING", s.streamed, "STAGE", s.stage, "RING", s.ring, "LOOK", s.look, "AHEAD", s.ahead,
+			"SPLIT", s.split, "CHUNKS", s.chunks, "NEAR", s.near, "PASSING", s.streamed, "STAGE", s.stage, "RING", s.ring, "KEPT", keptInL2(s.streamed/s.stage, int64(s.cluster)*int64(s.half()*s.stage), s.kept, p), "LOOK", s.look, "AHEAD", s.ahead,
 			"EXACT", ints.FromBool(s.exact), "BOUNDED", s.bounded(),
 		),
 		Knobs: knob.Params{"resident": byStreaming, "samples": s.samples, "lanes": 4 * s.split, "tensor": 1},
@@ -138,7 +139,7 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 		for _, lanes := range c.choose("lanes", 32) {
 			for _, stage := range c.choose("stage", 1, 2) {
 				for _, ring := range c.choose("ring", 2, 3, 4, 6, 8, 12) {
-					s := streaming{Layer: l, states: states, samples: min(samples, l.batch), split: max(1, lanes/4), stage: stage, ring: ring}
+					s := streaming{Layer: l, states: states, samples: min(samples, l.batch), split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"]}
 					s.look, s.ahead = c.looks(s.eights())
 					s, no := s.shaped(blocks, c.Knobs["near"], c.Knobs["far"], c.Properties)
 					if no != "" {
@@ -147,7 +148,7 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 					}
 					t := s.config(c.Properties)
 					t.Knobs["samples"] = c.choose("samples", t.samples)[0]
-					for _, name := range []string{"ring", "stage", "near", "far", "look", "ahead"} {
+					for _, name := range []string{"ring", "stage", "near", "far", "kept", "look", "ahead"} {
 						if v := c.Knobs[name]; v != 0 {
 							t.Knobs[name] = v
 						}
@@ -159,11 +160,25 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 	}
 }
 
+// keptInL2 is how many of a warp's copies, of so many bytes in all blocks, the L2 cache is
+// asked to keep: all that it holds, or so many that others pass by them. A knob may ask for
+// another number.
+func keptInL2(copies int, bytes int64, asked int, p driver.Properties) int {
+	size := float64(p.L2) / streamL2
+	switch {
+	case asked > 0:
+		return min(asked, copies)
+	case float64(int64(copies)*bytes) <= streamFits*size:
+		return copies
+	}
+	return min(copies-1, int(streamKept*size/float64(bytes)))
+}
+
 // looks is how many pieces of states a warp of so many eights of sequences looks at until
 // they have come, and how many portions of that size it then reads at the same time.
 func (c *Chooser) looks(eights int) (look, ahead int) {
-	if look = 1; eights == 1 {
-		look = 2
+	if look, ahead = 1, 2; eights == 1 {
+		look, ahead = 2, 3
 	}
-	return c.choose("look", look)[0], max(2, c.choose("ahead", 3)[0])
+	return c.choose("look", look)[0], max(2, c.choose("ahead", ahead)[0])
 }

@@ -3,8 +3,9 @@
 #include "sample/ring.cuh"
 #endif
 // A Ring brings weights of a warp from memory to shared memory, copy after copy, COPIES
-// in a round and again from the first. There is room for DEPTH of them, QUADS each.
-template <int COPIES, int DEPTH, int QUADS> struct Ring {
+// in a round and again from the first. There is room for DEPTH of them, QUADS each. Of
+// more than the L2 cache holds it is to keep the first KEPT.
+template <int COPIES, int DEPTH, int QUADS, int KEPT = COPIES> struct Ring {
   const quad* from;    // [COPIES][QUADS]
   quad* slots;         // [DEPTH][QUADS]
   shared_t bars;       // [DEPTH], of 8 bytes
@@ -41,13 +42,17 @@ template <int COPIES, int DEPTH, int QUADS> struct Ring {
     __syncwarp();  // all lanes have read it
     if (++slot == DEPTH) slot = 0, phase ^= 1;
   }
-  // latest is the place of the copy that was left last, and refill has it filled.
-  __device__ __forceinline__ int latest() const { return (slot == 0 ? DEPTH : slot) - 1; }
-  __device__ __forceinline__ void refill(int copy, int lane) {
+  // latest is the place of the copy that was left last, or so many before, and refill has
+  // it filled again, where the copy-th of the round was.
+  __device__ __forceinline__ int latest(int before = 0) const { return slot <= before ? slot + DEPTH - 1 - before : slot - 1 - before; }
+  __device__ __forceinline__ void refill(int copy, int lane, int before = 0) {
     if (left <= 0) return;
     if (lane == 0) {
-      bar_arrive(bars + 8 * latest(), QUADS * 16);
-      read_bulk(shared_address(slots + latest() * QUADS), from + (copy + DEPTH) % COPIES * QUADS, QUADS * 16, bars + 8 * latest());
+      const shared_t to = shared_address(slots + latest(before) * QUADS), bar = bars + 8 * latest(before);
+      bar_arrive(bar, QUADS * 16);
+      const int next = (copy + DEPTH) % COPIES;
+      if (KEPT < COPIES) read_bulk(to, from + next * QUADS, QUADS * 16, bar, next < KEPT);
+      else read_bulk(to, from + next * QUADS, QUADS * 16, bar);
     }
     left--;
   }

@@ -103,6 +103,7 @@ var numbers = map[string]string{
 	"PASSING":  "halves of pieces read from the L2 at each step",
 	"STAGE":    "halves of pieces in a copy",
 	"RING":     "copies of a warp that fit",
+	"KEPT":     "copies that the L2 keeps",
 	"LOOK":     "pieces of states that are polled",
 	"AHEAD":    "portions of states in flight",
 }

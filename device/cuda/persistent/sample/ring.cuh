@@ -3,7 +3,7 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-struct Config { static constexpr int SPREAD = 1, CLUSTERS = 12, CLUSTER = 4, UNITS = 32, SAMPLES = 16, WARPS = 8, BAND = 16, HEIGHT = 1, SPLIT = 1, CHUNKS = 24, RESIDENT = 14, PASSING = 0, PORTION = 1, DEPTH = 0, SLOTS = 1, EXACT = 1, WORDED = 0, ORDERED = 0; };
+struct Config { static constexpr int SPREAD = 1, CLUSTERS = 12, CLUSTER = 4, UNITS = 32, SAMPLES = 16, WARPS = 8, BAND = 16, HEIGHT = 1, SPLIT = 1, CHUNKS = 24, RESIDENT = 14, PASSING = 0, PORTION = 1, DEPTH = 0, KEPT = 0, SLOTS = 1, EXACT = 1, WORDED = 0, ORDERED = 0; };
 #include "../backward_bulk.cuh"
 #include "../recurrence.cu"
 typedef float W;
