@@ -103,7 +103,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   auto fill = [&](int half, int g) { return tile_of(cell, g, rank * UNITS, ((half / 2 * SPLIT + warp) * 4 + four) * FEW, half % 2, status); };
   auto is_near = [](int half) { return half >= HALVES || !Tier::streamed(half) && half - Tier::streamed_before(half) < NEAR; };
   constexpr int FILLED = TILES < 8 ? 24 / TILES : 3;  // halves that are read before any is written: reads might wait for that
-#pragma unroll
+#pragma unroll 1
   for (int first = 0; first < HALVES; first += FILLED) {
     quad some[FILLED][TILES];
 #pragma unroll
