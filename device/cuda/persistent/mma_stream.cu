@@ -225,6 +225,9 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
 #pragma unroll
       for (int i = 0; i < CHAINS * EIGHTS * TILES * 4; i++) (&sum[0][0][0][0])[i] = 0;
       look(0);
+      constexpr int THERE = Tier::FIRST / STAGE;  // copies that come while states are exchanged
+#pragma unroll
+      for (int i = 0; i < THERE; i++) ring.wait(status, i);
 #pragma unroll
       for (int p = 0; p < PORTIONS; p++) {
         if (t > 0 && !stuck && !come(p)) {
@@ -261,7 +264,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
               continue;
             }
             const quad* at = far + (resident - NEAR) * QUADS;
-            if (Tier::streamed(half)) at = (before % STAGE == 0 ? ring.wait(status) : ring.here()) + before % STAGE * QUADS + lane;
+            if (Tier::streamed(half)) at = (before % STAGE == 0 && before >= THERE * STAGE ? ring.wait(status) : ring.here()) + before % STAGE * QUADS + lane;
             quad weights[TILES];
 #pragma unroll
             for (int g = 0; g < TILES; g++) weights[g] = at[g * 32];

@@ -25,11 +25,13 @@ template <int COPIES, int DEPTH, int QUADS, int KEPT = COPIES> struct Ring {
         copy_bulk(shared_address(slots + i * QUADS), from + i % COPIES * QUADS, QUADS * 16, bars + 8 * i);
       }
   }
-  // here is where the copy at hand is; wait waits for it.
+  // here is where the copy at hand is; wait waits for it, or for one so many behind it.
   __device__ __forceinline__ const quad* here() const { return slots + slot * QUADS; }
-  __device__ __forceinline__ const quad* wait(unsigned* status) {
-    const shared_t bar = bars + 8 * slot;
-    if (!stuck && !__all_sync(0xffffffff, bar_try(bar, phase)) && !arrived(bar, phase)) *status = STUCK, stuck = true;
+  __device__ __forceinline__ const quad* wait(unsigned* status, int behind = 0) {
+    const bool round = slot + behind >= DEPTH;
+    const shared_t bar = bars + 8 * (round ? slot + behind - DEPTH : slot + behind);
+    const int of = round ? phase ^ 1 : phase;
+    if (!stuck && !__all_sync(0xffffffff, bar_try(bar, of)) && !arrived(bar, of)) *status = STUCK, stuck = true;
     return here();
   }
   // next has the place of this copy, the copy-th of the round, filled with that DEPTH behind it.
