@@ -35,5 +35,5 @@ func ExampleCandidates_beyondTheChip() {
 		}
 	}
 	// Output:
-	// mma-stream 16850 cycles: each warp polls the words that it needs in the L2 cache
+	// mma-stream 13701 cycles: each warp polls the words that it needs in the L2 cache
 }

@@ -154,12 +154,20 @@ template <int SLICES, int SAMPLES, int PART> __device__ __forceinline__ float su
 // any_beyond reports whether a first h of so many sequences, from begin on, is not within
 // ±1, of those that this thread looks at: many at a time.
 template <class Cell> __device__ __forceinline__ bool any_beyond(const Cell& cell, int begin, int sequences) {
+  constexpr int MANY = 16;
   bool any = false;
-#pragma unroll 16
-  for (int i = threadIdx.x; i < Cell::hidden * sequences; i += blockDim.x) {
-    float state[Cell::STATES];
-    cell.before(begin + i / Cell::hidden, i % Cell::hidden, state);
-    any |= !(state[Cell::THROUGH] >= -1 && state[Cell::THROUGH] <= 1);
+#pragma unroll 1
+  for (int first = threadIdx.x; first < Cell::hidden * sequences; first += MANY * blockDim.x) {
+    float v[MANY];
+#pragma unroll
+    for (int m = 0; m < MANY; m++) {
+      const int i = min(first + m * (int)blockDim.x, Cell::hidden * sequences - 1);
+      float state[Cell::STATES];
+      cell.before(begin + i / Cell::hidden, i % Cell::hidden, state);
+      v[m] = state[Cell::THROUGH];
+    }
+#pragma unroll
+    for (int m = 0; m < MANY; m++) any |= !(v[m] >= -1 && v[m] <= 1);
   }
   return any;
 }

@@ -24,7 +24,8 @@ constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, STATES = Cell::STATES,
 constexpr int THREADS = SPLIT * 32, TILES = tiles_of(GATES), EIGHTS = SAMPLES / 8, CHAINS = chains(TILES * EIGHTS);
 constexpr int LOCAL = THREADS / 8, ROUNDS = (UNITS + LOCAL - 1) / LOCAL;   // units at the same time, of eight sequences, and how often
 constexpr int WORDS = (HIDDEN + SIDE - 1) / SIDE * SIDE / PAIR;            // of a sequence's h
-constexpr int HALVES = 2 * CHUNKS, FAR = HALVES - NEAR - PASSING, QUADS = TILES * 32; // quads of a half
+constexpr int LAST = GATES * UNITS % 16 == 0 ? 32 : GATES * UNITS % 16 * 2; // lanes that have rows of the last tile
+constexpr int HALVES = 2 * CHUNKS, FAR = HALVES - NEAR - PASSING, QUADS = (TILES - 1) * 32 + LAST; // quads of a half
 constexpr int BARRIERS = (SPLIT * RING * 8 + 16 + 127) / 128 * 128;        // bytes, the last 16 for values that all threads keep
 constexpr int HELD = EIGHTS > 1 && STAGE == 1 && RING > 1 && PASSING > 1 ? 2 : 1, BUFFERS = EIGHTS > 1 ? HELD * STAGE : 1; // copies whose places are filled late, and sums there
 constexpr int SLOTS = RING * STAGE * QUADS * 4;                            // words of a warp's ring
@@ -107,15 +108,15 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   for (int first = 0; first < HALVES; first += FILLED) {
     quad some[FILLED][TILES];
 #pragma unroll
-    for (int i = 0; i < FILLED * TILES; i++)
-      if (!is_near(first + i / TILES)) some[i / TILES][i % TILES] = fill(first + i / TILES, i % TILES);
+    for (int i = 0; i < FILLED * TILES; i++) some[i / TILES][i % TILES] = fill(first + i / TILES, i % TILES);
 #pragma unroll
     for (int i = 0; i < FILLED; i++) {
       if (is_near(first + i)) continue;
       const int before = Tier::streamed_before(first + i), resident = first + i - before;
       quad* const to = Tier::streamed(first + i) ? passing + before * QUADS : far + (resident - NEAR) * QUADS;
 #pragma unroll
-      for (int g = 0; g < TILES; g++) to[g * 32] = some[i][g];
+      for (int g = 0; g < TILES; g++)
+        if (g < TILES - 1 || lane < LAST) to[g * 32] = some[i][g];
     }
   }
 #pragma unroll
@@ -180,11 +181,14 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
       for (int i = 0; i < FIRST; i++) {
         const int n = (first + i) % EIGHTS * 8 + row;
         if (first + i >= CHUNKS * EIGHTS || n >= SEQUENCES) continue;
+        quad q[2];
 #pragma unroll
         for (int j = 0; j < 4; j++) {
           const float a = own[i][j], b = other[i][j];
-          put_one(initial + ((((first + i) / EIGHTS * SPLIT + warp) * SEQUENCES + n) * 16 + four * 4 + j) * WIDE, EXACT && j % 2 ? word_of(b, a, true, status) : word_of(a, b, false, status));
+          q[PHASED ? 0 : j / 2].v[PHASED ? j : j % 2 * 2] = EXACT && j % 2 ? word_of(b, a, true, status) : word_of(a, b, false, status);
         }
+#pragma unroll
+        for (int k = 0; k < WIDE; k++) ((quad*)(initial + (((first + i) / EIGHTS * SPLIT + warp) * SEQUENCES + n) * (16 * WIDE)))[four * WIDE + k] = q[k];
       }
     }
 
@@ -267,7 +271,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
             if (Tier::streamed(half)) at = (before % STAGE == 0 && before >= THERE * STAGE ? ring.wait(status) : ring.here()) + before % STAGE * QUADS + lane;
             quad weights[TILES];
 #pragma unroll
-            for (int g = 0; g < TILES; g++) weights[g] = at[g * 32];
+            for (int g = 0; g < TILES; g++) weights[g] = g < TILES - 1 || lane < LAST ? at[g * 32] : quad{};
             multiply_half(sum, half, weights, b);
             if (Tier::streamed(half) && before % STAGE == STAGE - 1) {
               if (before / STAGE < PASSING / STAGE - HELD) ring.next(before / STAGE, lane);
@@ -296,7 +300,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
                 for (int c = 1; c < CHAINS; c++) more += sum[c][n][g][i];
                 z[i] = sum[0][n][g][i] + (EXACT ? more / LOW : more);
               }
-              store<4>(sums_of(n) + warp * SLOTS + (g * 32 + lane) * 4, z);
+              if (g < TILES - 1 || lane < LAST) store<4>(sums_of(n) + warp * SLOTS + (g * 32 + lane) * 4, z);
             }
           __syncthreads();
         }

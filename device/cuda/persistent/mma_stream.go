@@ -2,6 +2,7 @@ package persistent
 
 import (
 	"fmt"
+	"slices"
 
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
@@ -38,8 +39,8 @@ func (s streaming) eights() int { return ints.CeilDiv(s.samples, 8) }
 // tiles is the number of tiles of 16 rows of a block.
 func (s streaming) tiles() int { return ints.CeilDiv(s.gates*s.units, 16) }
 
-// half is the bytes of a half of all warps.
-func (s streaming) half() int { return 512 * s.tiles() * s.split }
+// half is the bytes of a half of all warps: of the last tile only the rows that there are.
+func (s streaming) half() int { return 32 * s.gates * s.units * s.split }
 
 // rounds is the number of a thread's units.
 func (s streaming) rounds() int { return ints.CeilDiv(8*s.units, s.threads()) }
@@ -138,26 +139,34 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 	for _, samples := range c.samples(l.batch, 8, 16, 24, 32) {
 		for _, lanes := range c.choose("lanes", 32) {
 			for _, stage := range c.choose("stage", 1, 2) {
-				for _, ring := range c.choose("ring", 2, 3, 4, 6, 8, 12) {
-					s := streaming{Layer: l, states: states, samples: min(samples, l.batch), split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"]}
-					s.look, s.ahead = c.looks(s.eights())
-					s, no := s.shaped(blocks, c.Knobs["near"], c.Knobs["far"], c.Properties)
-					if no != "" {
-						add(Config{}, no)
-						continue
+				for _, ring := range c.choose("ring", 1, 2, 3, 4, 6, 8, 12) {
+					for _, look := range c.looks(min(samples, l.batch)) {
+						s := streaming{Layer: l, states: states, samples: min(samples, l.batch), split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"], look: look.pieces, ahead: look.ahead}
+						add(s.chosen(c, blocks))
 					}
-					t := s.config(c.Properties)
-					t.Knobs["samples"] = c.choose("samples", t.samples)[0]
-					for _, name := range []string{"ring", "stage", "near", "far", "kept", "look", "ahead"} {
-						if v := c.Knobs[name]; v != 0 {
-							t.Knobs[name] = v
-						}
-					}
-					add(t, "")
 				}
 			}
 		}
 	}
+}
+
+// chosen is the configuration of s, of so many blocks at most, or says why it does not fit.
+func (s streaming) chosen(c *Chooser, blocks int) (Config, string) {
+	s, no := s.shaped(blocks, c.Knobs["near"], c.Knobs["far"], c.Properties)
+	if no == "" && s.ring == 1 && s.streamed > s.stage && c.Knobs["ring"] == 0 {
+		no = "copies wait for each other in a ring of one"
+	}
+	if no != "" {
+		return Config{}, no
+	}
+	t := s.config(c.Properties)
+	t.Knobs["samples"] = c.choose("samples", t.samples)[0]
+	for _, name := range []string{"ring", "stage", "near", "far", "kept", "look", "ahead"} {
+		if v := c.Knobs[name]; v != 0 {
+			t.Knobs[name] = v
+		}
+	}
+	return t, ""
 }
 
 // keptInL2 is how many of a warp's copies, of so many bytes in all blocks, the L2 cache is
@@ -174,11 +183,27 @@ func keptInL2(copies int, bytes int64, asked int, p driver.Properties) int {
 	return min(copies-1, int(streamKept*size/float64(bytes)))
 }
 
-// looks is how many pieces of states a warp of so many eights of sequences looks at until
-// they have come, and how many portions of that size it then reads at the same time.
-func (c *Chooser) looks(eights int) (look, ahead int) {
-	if look, ahead = 1, 2; eights == 1 {
-		look, ahead = 2, 3
-	}
-	return c.choose("look", look)[0], max(2, c.choose("ahead", ahead)[0])
+// A look is how a warp reads states.
+type look struct {
+	pieces int // that it reads again and again until they have come
+	ahead  int // portions of so many pieces that it reads at the same time from then on, 2 at least
 }
+
+// looks lists how a warp may read the states of so many sequences: those of few many pieces
+// at a time, or fewer, which leaves more of the L2 cache's rate to weights.
+func (c *Chooser) looks(samples int) (all []look) {
+	usual := []look{{1, 2}}
+	if samples <= 8 {
+		usual = []look{{manyPieces, 2}, {2, 3}}
+	}
+	for _, l := range usual {
+		l = look{c.choose("look", l.pieces)[0], max(2, c.choose("ahead", l.ahead)[0])}
+		if !slices.Contains(all, l) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// manyPieces is as many as a warp of few sequences reads at a time.
+const manyPieces = 4
