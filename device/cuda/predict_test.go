@@ -40,7 +40,7 @@ func TestPredict(t *testing.T) {
 	if more := seconds(l, nil); more < 3*once || more > 4.1*once {
 		t.Errorf("400 steps take %.3g s, 100 %.3g s", more, once)
 	}
-	s, err := devicetest.Layer{Cell: cell.LSTM, Hidden: 6000, Batch: 16, Steps: 10, Precision: schedule.FP32}.Schedule(1)
+	s, err := devicetest.Layer{Cell: cell.LSTM, Hidden: 9000, Batch: 16, Steps: 10, Precision: schedule.FP32}.Schedule(1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -263,7 +263,7 @@ func (d *divided) stream() {
 	c := d.of
 	units, sequences, samples, split, chunks := c["UNITS"], c["SEQUENCES"], c["SAMPLES"], c["SPLIT"], c["CHUNKS"]
 	near, streamed, stage, ring := c["NEAR"], c["PASSING"], c["STAGE"], c["RING"]
-	far, half := 2*chunks-near-streamed, (d.gates*units+15)/16*512*split
+	far, half := 2*chunks-near-streamed, d.gates*units/2*64*split // four lanes of 16 bytes have two rows
 	d.same("units of a warp", c["BAND"], units)
 	d.whole("units in pairs", units, 2)
 	d.whole("sequences in eights", samples, 8)
@@ -274,8 +274,11 @@ func (d *divided) stream() {
 	d.least("halves in shared memory", far, 0)
 	d.least("halves that are streamed", streamed, stage)
 	d.whole("halves that are streamed", streamed, stage)
-	d.least("shared memory", d.Shared, up(8*split*ring, 128)+half*(ring*stage+far+1))
+	d.least("shared memory", d.Shared, up(8*split*ring+16, 128)+half*(ring*stage+far))
 	d.least("bytes that a barrier counts", 1<<20-1, half/split*stage)
+	d.least("bytes of a copy, for sums of eight sequences", half/split*stage, d.gates*units*8*4)
+	d.least("copies that the L2 cache keeps", streamed/stage, c["KEPT"])
+	d.least("portions of states at a time", c["AHEAD"], 2)
 	image := chunks * split * sequences * 16 // words
 	room, wide := 0, 1
 	if c["BOUNDED"] > 0 {
