@@ -92,15 +92,20 @@ template <class Cell> __device__ __forceinline__ void block_layer(const Cell& ce
     };
 #pragma unroll
     for (int t = 0; t < AHEAD; t++) read(t);
-
-    for (int t = 0; t < steps; t++) {
-      const int now = (t & 1) * BUFFER, next = BUFFER - now;
-      stream.wait();
-      float x[EACH][INPUTS], sum[TILES][2][4];
+    float saved[EACH][Cell::SAVED > 0 ? Cell::SAVED : 1];
+    auto put = [&] {  // the results of a step
 #pragma unroll
       for (int e = 0; e < EACH; e++)
 #pragma unroll
-        for (int i = 0; i < INPUTS; i++) x[e][i] = (i >= GATES || Cell::owns(i) ? stream.get(e * INPUTS + i, t) : 0) + (i < GATES ? bias[i] : -0.f);
+        for (int i = 0; i < Cell::RESULTS; i++) {
+          if (mine[e]) Cell::put(i, result[e][i], Cell::result(i, state[e], saved[e]));
+          result[e][i] += cell.apart(i, batch);
+        }
+    };
+
+    for (int t = 0; t < steps; t++) {
+      const int now = (t & 1) * BUFFER, next = BUFFER - now;
+      float x[EACH][INPUTS], sum[TILES][2][4];
 #pragma unroll
       for (int i = 0; i < TILES * 8; i++) sum[i / 8][i / 4 % 2][i % 4] = 0;
       __syncthreads();
@@ -113,6 +118,16 @@ template <class Cell> __device__ __forceinline__ void block_layer(const Cell& ce
 #pragma unroll
           for (int i = 0; i < TILES; i++) mma_part(W(), sum[i][half], w[i][c][half].v, b.v[2 * half], b.v[2 * half + 1]);
       }
+      // While the products are formed.
+      if (t > 0) {
+        put();
+        read(t - 1 + AHEAD);
+      }
+      stream.wait();
+#pragma unroll
+      for (int e = 0; e < EACH; e++)
+#pragma unroll
+        for (int i = 0; i < INPUTS; i++) x[e][i] = (i >= GATES || Cell::owns(i) ? stream.get(e * INPUTS + i, t) : 0) + (i < GATES ? bias[i] : -0.f);
       clock.mark(PRODUCT, sum[0][0][0], sum[TILES - 1][1][3]);
       float gate[EACH][2 * TILES];
 #pragma unroll
@@ -128,7 +143,6 @@ template <class Cell> __device__ __forceinline__ void block_layer(const Cell& ce
         for (int e = 0; e < EACH; e++) gate[e][g] = both[e];
       }
       clock.mark(SUM, gate[0][0], gate[EACH - 1][GATES - 1]);
-      float saved[EACH][Cell::SAVED > 0 ? Cell::SAVED : 1];
 #pragma unroll
       for (int e = 0; e < EACH; e++) {
 #pragma unroll
@@ -137,18 +151,8 @@ template <class Cell> __device__ __forceinline__ void block_layer(const Cell& ce
         if (unit < HIDDEN) put_factor(*(W*)(writes[e] + next), state[e][Cell::THROUGH]);
       }
       clock.mark(CELL, state[0][Cell::THROUGH]);
-
-      // Nobody waits for what follows.
-#pragma unroll
-      for (int e = 0; e < EACH; e++)
-#pragma unroll
-        for (int i = 0; i < Cell::RESULTS; i++) {
-          if (mine[e]) Cell::put(i, result[e][i], Cell::result(i, state[e], saved[e]));
-          result[e][i] += cell.apart(i, batch);
-        }
-      read(t + AHEAD);
-      clock.mark(REST);
     }
+    put();
     wait_async<0>();  // or what was read behind the last step may come after inputs of the next pass
   }
   if (CLOCKS && blockIdx.x == 0 && (tid == 0 || tid == THREADS - 32)) clock.tell(cell, batch, tid == 0 ? 0 : PHASES, steps);
