@@ -78,7 +78,7 @@ func (b backwardBlock) config(carried int, p driver.Properties) Config {
 	}
 }
 
-// The gradient by backward-block: fitted to 17 measurements on an H200, to 16 %.
+// The gradient by backward-block: fitted to 17 measurements on a Hopper GPU, to 16 %.
 const (
 	blockBackStep   = 200  // the barrier, and what waits for it
 	blockBackPiece  = 20   // of a piece of 64 bytes that a warp multiplies

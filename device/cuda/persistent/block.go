@@ -78,7 +78,7 @@ func (b block) config(p driver.Properties) Config {
 	}
 }
 
-// block: fitted to 11 measurements on an H200, to 10 %.
+// block: fitted to 11 measurements on a Hopper GPU, to 10 %.
 const (
 	blockStep    = 180  // the barrier, and what waits for it
 	blockPiece   = 4    // of a product's two halves, of a warp
