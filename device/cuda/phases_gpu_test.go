@@ -22,7 +22,7 @@ func BenchmarkGPUPhases(b *testing.B) {
 	}{
 		{cell.LSTM, 512, 8}, {cell.LSTM, 512, 64}, {cell.GRU, 512, 64}, {cell.LSTM, 1024, 4}, {cell.LSTM, 1024, 64},
 		{cell.GRU, 1024, 8}, {cell.LSTM, 1536, 16}, {cell.LSTM, 1536, 64}, {cell.RNNTanh, 1760, 16}, {cell.RNNTanh, 1760, 64},
-		{cell.LSTM, 2304, 8}, {cell.LSTM, 3072, 8}, {cell.LSTM, 3072, 32}, {cell.GRU, 3072, 8},
+		{cell.LSTM, 2304, 8}, {cell.LSTM, 2304, 32}, {cell.LSTM, 3072, 8}, {cell.LSTM, 3072, 32}, {cell.GRU, 2816, 8}, {cell.GRU, 2816, 32},
 	} {
 		layer := devicetest.Layer{Cell: l.cell, Hidden: l.hidden, Batch: l.batch, Steps: 256, Precision: schedule.BF16}
 		b.Run(fmt.Sprint(layer), func(b *testing.B) {

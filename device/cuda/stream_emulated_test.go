@@ -37,6 +37,7 @@ func streams(hidden int) (cases []devicetest.Case) {
 		{"resident": 7, "lanes": 8, "ring": 3, "near": 1, "far": 1},
 		{"resident": 7, "lanes": 4, "stage": 2, "ring": 1, "near": 1, "far": 1},
 		{"resident": 7, "lanes": 4, "ring": 5, "look": 1, "ahead": 2, "kept": 1},
+		{"resident": 7, "lanes": 4, "ring": 2, "parts": 2, "near": 1, "far": 1},
 	}
 	cells := []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.RNNReLU, cell.LSTMPeephole}
 	for i, batch := range []int{1, 3, 8, 17, 35} {
@@ -46,7 +47,9 @@ func streams(hidden int) (cases []devicetest.Case) {
 					continue
 				}
 				k := maps.Clone(knobs[(i+2*j+n)%len(knobs)])
-				k["tensor"] = 1
+				if k["tensor"] = 1; batch <= 8 { // which has no parts
+					delete(k, "parts")
+				}
 				l := devicetest.Layer{Cell: c, Hidden: hidden, Batch: batch, Steps: []int{5, 1, 2, 6}[(i+j)%4], Train: (i+j+n)%2 == 0, Precision: precision}
 				cases = append(cases, devicetest.Case{Layer: l, Knobs: k})
 			}

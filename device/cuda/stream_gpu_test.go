@@ -20,26 +20,25 @@ func BenchmarkGPUStreams(b *testing.B) {
 	}
 	short := func(l devicetest.Layer) devicetest.Layer { l.Steps = 20; return l }
 	back := func(l devicetest.Layer) devicetest.Layer { l.Backward = true; return l }
-	const all = 99
 	for _, l := range []struct {
 		layer devicetest.Layer
 		forms []knob.Params
 	}{
-		{layer(cell.LSTM, 2304, 8, schedule.BF16), []knob.Params{{}, {"near": 6}, {"ring": 3}, {"stage": 2, "ring": 1}, {"look": 1, "ahead": 4}, {"look": 3, "ahead": 2}, {"look": 4, "ahead": 2}}},
+		{layer(cell.LSTM, 2304, 8, schedule.BF16), []knob.Params{{}, {"look": 2, "ahead": 3}, {"ring": 3}}},
 		{short(layer(cell.LSTM, 2304, 8, schedule.BF16)), []knob.Params{{}}},
-		{layer(cell.LSTM, 2304, 1, schedule.BF16), []knob.Params{{}, {"look": 4, "ahead": 2}}},
-		{layer(cell.LSTM, 3072, 8, schedule.BF16), []knob.Params{{}, {"ring": 2}, {"ring": 4}, {"stage": 2, "ring": 2}, {"near": 5, "ring": 3}, {"look": 4, "ahead": 2}}},
-		{layer(cell.GRU, 2304, 8, schedule.BF16), []knob.Params{{}, {"near": 9}, {"look": 4, "ahead": 2}}},
-		{layer(cell.GRU, 2816, 8, schedule.BF16), []knob.Params{{}, {"ring": 2}, {"ring": 4}}},
-		{layer(cell.GRU, 3072, 8, schedule.BF16), []knob.Params{{}}},
-		{layer(cell.LSTM, 2304, 32, schedule.BF16), []knob.Params{{}, {"ahead": 3}, {"ring": 4}, {"stage": 2, "ring": 2}}},
-		{layer(cell.LSTM, 3072, 32, schedule.BF16), []knob.Params{{}, {"samples": 32}, {"samples": 32, "kept": all}, {"samples": 32, "ring": 4}}},
-		{layer(cell.GRU, 2816, 32, schedule.BF16), []knob.Params{{}}},
+		{layer(cell.LSTM, 2304, 1, schedule.BF16), []knob.Params{{}}},
+		{layer(cell.LSTM, 3072, 8, schedule.BF16), []knob.Params{{}, {"look": 3, "ahead": 2}}},
+		{layer(cell.GRU, 2304, 8, schedule.BF16), []knob.Params{{}}},
+		{layer(cell.GRU, 2816, 8, schedule.BF16), []knob.Params{{}, {"look": 2, "ahead": 3}, {"ring": 2}}},
+		{layer(cell.GRU, 3072, 8, schedule.BF16), []knob.Params{{}, {"look": 4, "ahead": 2}, {"ring": 3}}},
+		{layer(cell.LSTM, 2304, 32, schedule.BF16), []knob.Params{{}, {"parts": 1}, {"ahead": 3}, {"ring": 2}, {"parts": 4}}},
+		{layer(cell.LSTM, 3072, 32, schedule.BF16), []knob.Params{{}, {"parts": 1, "samples": 32}, {"ring": 2}}},
+		{layer(cell.GRU, 2816, 32, schedule.BF16), []knob.Params{{}, {"parts": 1}, {"ring": 2}}},
 		{short(layer(cell.GRU, 2816, 32, schedule.BF16)), []knob.Params{{}}},
-		{layer(cell.LSTM, 2048, 8, schedule.FP32), []knob.Params{{}, {"ring": 2}, {"ring": 4}}},
-		{layer(cell.LSTM, 2304, 8, schedule.FP32), []knob.Params{{}, {"kept": all}, {"ring": 2}, {"ring": 2, "kept": all}}},
-		{back(layer(cell.LSTM, 2304, 8, schedule.BF16)), []knob.Params{{}}},
-		{back(layer(cell.LSTM, 3072, 8, schedule.BF16)), []knob.Params{{}, {"kept": all}, {"ring": 2}}},
+		{layer(cell.LSTM, 2048, 8, schedule.FP32), []knob.Params{{}}},
+		{layer(cell.LSTM, 2304, 8, schedule.FP32), []knob.Params{{}, {"ring": 2}, {"ring": 3}}},
+		{back(layer(cell.LSTM, 2304, 8, schedule.BF16)), []knob.Params{{}, {"ring": 2}, {"ring": 4}}},
+		{back(layer(cell.LSTM, 3072, 8, schedule.BF16)), []knob.Params{{}}},
 	} {
 		for _, k := range l.forms {
 			b.Run(fmt.Sprint(l.layer, " ", k), func(b *testing.B) {

@@ -306,7 +306,7 @@ func rateOfStream(bytes float64, p driver.Properties) float64 {
 // states again and again takes of that rate, and sees them sooner.
 func (s streaming) cycles(p driver.Properties) float64 {
 	blocks, warps, tiles, eights := float64(s.cluster), float64(s.split), float64(s.tiles()), float64(s.eights())
-	halves, far := float64(2*s.chunks), float64(s.far+s.streamed)
+	halves, far, parts := float64(2*s.chunks), float64(s.far+s.streamed), float64(s.parts)
 	products := halves * tiles * eights * warps / 4
 	if s.exact {
 		products *= mmaExact
@@ -318,14 +318,16 @@ func (s streaming) cycles(p driver.Properties) float64 {
 	}
 	streamed, ring := float64(s.half()*s.streamed), float64(s.half()*s.ring*s.stage)
 	rate := rateOfStream(blocks*streamed, p)
-	exchange := pollStep + pollPart + pollSum*warps*tiles*eights + streamCell*(eights-1) + states/streamRate + streamByte*min(streamed, ring)
+	exchange := pollStep + states/parts/streamRate + streamByte*min(streamed, ring)
+	sums := pollPart + pollSum*warps*tiles*eights + streamCell*(eights-1)
 	if s.look >= manyPieces {
 		rate *= streamLooked
 	} else if eights == 1 {
 		exchange += streamSeen
 	}
 	late := max(0, streamed-ring) / min(rate, ring/streamLatency)
-	step := max(exchange+max(products, late)+streamOverlap*min(products, late), (streamed+states)/rate)
+	turn := max(products, late) + streamOverlap*min(products, late) + sums
+	step := max(exchange+turn, parts*turn, (parts*streamed+states)/rate) // a part's states are on their way in the turns of others
 	return pollCaution * float64(ints.CeilDiv(s.batch, s.samples)) * step
 }
 

@@ -46,6 +46,7 @@ func KnobDocs(gradient bool) []knob.Knob {
 		{Name: "stage", Doc: "halves of 64 bytes of a warp's columns in such a copy; 0: chosen", Values: []int{0}, Max: 2},
 		{Name: "near", Doc: "such halves that stay in registers; 0: as many as there is room for", Values: []int{0}, Max: 64},
 		{Name: "far", Doc: "such halves that stay in shared memory, at most; 0: as many as there is room for", Values: []int{0}, Max: 64},
+		{Name: "parts", Doc: "parts of a group's sequences that take turns in such a layer; 0: chosen", Values: []int{0}, Max: 4},
 		{Name: "kept", Doc: "copies of a warp that the L2 cache is asked to keep, where all are more than it holds; 0: chosen", Values: []int{0}, Max: 128},
 		{Name: "look", Doc: "pieces of 64 bytes of a sequence's states that a warp of such a layer looks at until they have come; 0: chosen", Values: []int{0}, Max: 8},
 		{Name: "ahead", Doc: "portions of so many pieces that it then reads at the same time, 2 at least; 0: chosen", Values: []int{0}, Max: 8},

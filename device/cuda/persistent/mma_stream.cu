@@ -11,13 +11,14 @@
 // The warps of a block share the columns. Each multiplies all rows of the block, gate
 // after gate, in TILES tiles of 16, by its slice of h. So a block reads each state once.
 // A half of a piece of the columns is what one product of fragments takes. Each warp has
-// a ring of its own, and asks for the next copy as soon as it has multiplied one.
-// A step:
+// a ring of its own, and asks for the next copy as soon as it has multiplied one. A group
+// with many sequences takes turns with PARTS of them: while the last ones' h travels, it
+// multiplies the next. A turn:
 //
 //   wait      until the warp's slice of h has come (see mma_poll.cu for words that say
 //             by themselves whether they are new)
 //   product   what the ring holds first, then weights of all tiers in turn
-//   sum       over the warps, through shared memory, for eight sequences at a time
+//   sum       over the warps, where their last copies were, for a few eights of sequences
 //   cell      states stay in registers
 //   put       the units' new h to memory, for all blocks
 constexpr int GATES = Cell::GATES, HIDDEN = Cell::hidden, STATES = Cell::STATES, INPUTS = GATES + Cell::FREE;
@@ -71,6 +72,19 @@ struct Fixed {
     Cell::rest(gate, x + GATES, constants, state, saved);
   }
 };
+
+// turn has what is of the next part come first, and what is of this one last.
+template <int N, class T> __device__ __forceinline__ void turn(T (&v)[N]) {
+  if (N == 1) return;
+  float(*const all)[sizeof(T) / 4] = (float(*)[sizeof(T) / 4])&v;
+#pragma unroll
+  for (int i = 0; i < (int)sizeof(T) / 4; i++) {
+    const float first = all[0][i];
+#pragma unroll
+    for (int n = 0; n + 1 < N; n++) all[n][i] = all[n + 1][i];
+    all[N - 1][i] = first;
+  }
+}
 
 template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& cell, int steps, int batch, unsigned* control, unsigned* status) {
   constexpr int LINES = CHUNKS * SPLIT;                       // 64 bytes of HIDDEN columns each, and what fills them up
@@ -128,7 +142,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   }
   const int passes = (batch + SEQUENCES - 1) / SEQUENCES;
   Ring<PASSING / STAGE, RING, STAGE * QUADS, KEPT> ring;
-  ring.begin(passing - lane, stages + warp * (RING * STAGE * QUADS), shared_address(memory) + warp * RING * 8, passes * steps * (PASSING / STAGE), lane);
+  ring.begin(passing - lane, stages + warp * (RING * STAGE * QUADS), shared_address(memory) + warp * RING * 8, passes * steps * PARTS * (PASSING / STAGE), lane);
 
   // A thread runs the cell of one sequence of each eight, and of ROUNDS units.
   Fixed fixed[ROUNDS];
@@ -144,34 +158,34 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
   for (int begin = 0; begin < batch; begin += SEQUENCES) {
     __syncthreads();
     const int live = keep(min(SEQUENCES, batch - begin), kept); // sequences of the group
-    float state[EIGHTS][ROUNDS][STATES], x[EIGHTS][ROUNDS][INPUTS]; // x: of the step ahead
-    auto input = [&](int e, int r, int t) {
-      const Cell::Input* at = cell.input(0, min(begin + e * 8 + tid % 8, batch - 1), min(unit[r], HIDDEN - 1)) + t * stride;
+    float state[PARTS][EIGHTS][ROUNDS][STATES], x[PARTS][EIGHTS][ROUNDS][INPUTS]; // of the part at hand, and of those after it; x: of the step ahead
+    auto input = [&](int after, int first, int e, int r, int t) {
+      const Cell::Input* at = cell.input(0, min(begin + first + e * 8 + tid % 8, batch - 1), min(unit[r], HIDDEN - 1)) + t * stride;
 #pragma unroll
       for (int i = 0; i < INPUTS; i++) {
         const int g = i < GATES ? i : Cell::free(i - GATES);
-        x[e][r][i] = i >= GATES || Cell::owns(g) ? widen(at[g * HIDDEN]) : 0;
+        x[after][e][r][i] = i >= GATES || Cell::owns(g) ? widen(at[g * HIDDEN]) : 0;
       }
     };
 #pragma unroll
-    for (int e = 0; e < EIGHTS; e++)
+    for (int e = 0; e < PARTS * EIGHTS; e++)
 #pragma unroll
       for (int r = 0; r < ROUNDS; r++) {
-        cell.before(min(begin + e * 8 + tid % 8, batch - 1), min(unit[r], HIDDEN - 1), state[e][r]);
-        input(e, r, 0);
+        cell.before(min(begin + e * 8 + tid % 8, batch - 1), min(unit[r], HIDDEN - 1), state[e / EIGHTS][e % EIGHTS][r]);
+        input(e / EIGHTS, e / EIGHTS * SAMPLES, e % EIGHTS, r, 0);
       }
 
     // The first h is that of the caller. Each lane leaves what it will multiply.
-    constexpr int FIRST = 4;  // pieces that are read before any is written
+    constexpr int FIRST = 4, ALL = CHUNKS * PARTS * EIGHTS;  // pieces that are read before any is written, and all
 #pragma unroll 1
-    for (int first = 0; first < CHUNKS * EIGHTS; first += FIRST) {
+    for (int first = 0; first < ALL; first += FIRST) {
       float own[FIRST][4], other[FIRST][4];
 #pragma unroll
       for (int i = 0; i < FIRST; i++)
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-          const int piece = min(first + i, CHUNKS * EIGHTS - 1), at = min(begin + piece % EIGHTS * 8 + row, batch - 1);
-          const int k = ((piece / EIGHTS * SPLIT + warp) * 4 + four) * FEW + (EXACT ? j / 2 * 2 : j * PAIR);
+          const int piece = min(first + i, ALL - 1), at = min(begin + piece % (PARTS * EIGHTS) * 8 + row, batch - 1);
+          const int k = ((piece / (PARTS * EIGHTS) * SPLIT + warp) * 4 + four) * FEW + (EXACT ? j / 2 * 2 : j * PAIR);
           float a[STATES], b[STATES];
           cell.before(at, min(k, HIDDEN - 1), a);
           cell.before(at, min(k + 1, HIDDEN - 1), b);
@@ -179,8 +193,8 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
         }
 #pragma unroll
       for (int i = 0; i < FIRST; i++) {
-        const int n = (first + i) % EIGHTS * 8 + row;
-        if (first + i >= CHUNKS * EIGHTS || n >= SEQUENCES) continue;
+        const int n = (first + i) % (PARTS * EIGHTS) * 8 + row;
+        if (first + i >= ALL || n >= SEQUENCES) continue;
         quad q[2];
 #pragma unroll
         for (int j = 0; j < 4; j++) {
@@ -188,15 +202,16 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
           q[PHASED ? 0 : j / 2].v[PHASED ? j : j % 2 * 2] = EXACT && j % 2 ? word_of(b, a, true, status) : word_of(a, b, false, status);
         }
 #pragma unroll
-        for (int k = 0; k < WIDE; k++) ((quad*)(initial + (((first + i) / EIGHTS * SPLIT + warp) * SEQUENCES + n) * (16 * WIDE)))[four * WIDE + k] = q[k];
+        for (int k = 0; k < WIDE; k++) ((quad*)(initial + (((first + i) / (PARTS * EIGHTS) * SPLIT + warp) * SEQUENCES + n) * (16 * WIDE)))[four * WIDE + k] = q[k];
       }
     }
 
     quad in[UNDER_WAY][DEEP][EIGHTS][WIDE];
-    for (int t = 0; t < steps; t++) {
+    for (int t = 0, part = 0; t < steps; part + 1 < PARTS ? part++ : (part = 0, t++)) {
+      const int own = part * SAMPLES;                           // the first sequence of the part
       const unsigned pattern = PHASED ? ((number + 1) / 2 % 2 ? FREE_BITS : 0) : number, next = number + 1;
       const unsigned* const from = t == 0 ? initial : words + number % 2 * IMAGE;
-      // DEEP pieces of all sequences.
+      // DEEP pieces of all sequences of the part.
       auto look = [&](int portion) {
 #pragma unroll
         for (int d = 0; d < DEEP; d++)
@@ -204,7 +219,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
           for (int e = 0; e < EIGHTS; e++)
 #pragma unroll
             for (int k = 0; k < WIDE; k++) {
-              const int i = portion * DEEP + d, n = e * 8 + row;
+              const int i = portion * DEEP + d, n = own + e * 8 + row;
               if (i < CHUNKS && n < SEQUENCES)
                 in[portion % UNDER_WAY][d][e][k] = get_quad(from + (((i * SPLIT + warp) * SEQUENCES + n) * 16 + four * 4) * WIDE + k * 4);
             }
@@ -219,7 +234,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
 #pragma unroll
             for (int j = 0; j < 4; j++) {
               const int i = portion * DEEP + d;
-              if (i >= CHUNKS || beyond(i, j) || e * 8 + row >= SEQUENCES) continue;
+              if (i >= CHUNKS || beyond(i, j) || own + e * 8 + row >= SEQUENCES) continue;
               const quad(&q)[WIDE] = in[portion % UNDER_WAY][d][e];
               wrong |= PHASED ? (q[0].v[j] ^ pattern) & FREE_BITS : q[j / 2 % WIDE].v[j % 2 * 2 + 1] ^ pattern;
             }
@@ -258,7 +273,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
 #pragma unroll
             for (int j = 0; j < 4; j++) {
               const unsigned v = in[p % UNDER_WAY][d][e][PHASED ? 0 : j / 2 % WIDE].v[PHASED ? j : j % 2 * 2];
-              b[e].v[j] = beyond(i, j) || e * 8 + row >= SEQUENCES ? 0 : PHASED && t > 0 ? v & ~FREE_BITS : v;
+              b[e].v[j] = beyond(i, j) || own + e * 8 + row >= SEQUENCES ? 0 : PHASED && t > 0 ? v & ~FREE_BITS : v;
             }
 #pragma unroll
           for (int half = 2 * i; half < 2 * i + 2; half++) {
@@ -308,12 +323,12 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
         clock.mark(SUM);
 #pragma unroll
         for (int r = 0; r < ROUNDS; r++) {
-          const int local = tid / 8 + r * LOCAL, at = min(local, UNITS - 1), n = e * 8 + tid % 8;
+          const int local = tid / 8 + r * LOCAL, at = min(local, UNITS - 1), n = own + e * 8 + tid % 8;
           if (warp * 4 + r * LOCAL >= UNITS) break;  // a warp's alike
           float saved[Cell::SAVED > 0 ? Cell::SAVED : 1];
-          fixed[r].run(x[e][r], sums, at, tid % 8, state[e][r], saved);
+          fixed[r].run(x[0][e][r], sums, at, tid % 8, state[0][e][r], saved);
           const bool mine = local < UNITS && unit[r] < HIDDEN;
-          const float fresh = mine ? state[e][r][Cell::THROUGH] : 0, other = __shfl_xor_sync(0xffffffff, fresh, 8);
+          const float fresh = mine ? state[0][e][r][Cell::THROUGH] : 0, other = __shfl_xor_sync(0xffffffff, fresh, 8);
           const unsigned word = word_of(fresh, other, local % 2, status);
           if (local % PAIR == 0 && local < UNITS && t + 1 < steps && unit[r] < WORDS * PAIR && n < SEQUENCES) {
             const int k = unit[r] / PAIR;
@@ -326,8 +341,8 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
           // Nobody waits for what follows.
           if (mine && n < live)
 #pragma unroll
-            for (int i = 0; i < Cell::RESULTS; i++) Cell::put(i, cell.place(i, batch, t * batch + begin + n, unit[r]), Cell::result(i, state[e][r], saved));
-          if (t + 1 < steps) input(e, r, t + 1);
+            for (int i = 0; i < Cell::RESULTS; i++) Cell::put(i, cell.place(i, batch, t * batch + begin + n, unit[r]), Cell::result(i, state[0][e][r], saved));
+          if (t + 1 < steps) input(0, own, e, r, t + 1);
         }
         clock.mark(REST);
       }
@@ -335,7 +350,9 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
       __syncthreads();  // all have read the sums
 #pragma unroll
       for (int before = HELD - 1; before >= 0; before--) ring.refill(PASSING / STAGE - 1 - before, lane, before);
-      if (t + 1 < steps) number = next;
+      turn(state);
+      turn(x);
+      if (part == PARTS - 1 && t + 1 < steps) number = next;
     }
   }
   // All blocks of the group have read the number, or there was no exchange.

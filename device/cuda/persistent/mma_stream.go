@@ -19,6 +19,7 @@ type streaming struct {
 	cluster  int // blocks that share the units
 	units    int // of a block, an even number
 	samples  int // sequences of a group
+	parts    int // of them, which take turns
 	split    int // warps of a block
 	chunks   int // pieces of a warp's columns
 	near     int // halves in registers
@@ -33,8 +34,8 @@ type streaming struct {
 
 func (s streaming) threads() int { return 32 * s.split }
 
-// eights is the number of eights of sequences.
-func (s streaming) eights() int { return ints.CeilDiv(s.samples, 8) }
+// eights is the number of eights of sequences of a part.
+func (s streaming) eights() int { return ints.CeilDiv(ints.CeilDiv(s.samples, s.parts), 8) }
 
 // tiles is the number of tiles of 16 rows of a block.
 func (s streaming) tiles() int { return ints.CeilDiv(s.gates*s.units, 16) }
@@ -71,7 +72,7 @@ func (s streaming) overhead() int {
 	if s.exact { // high and low ones
 		sums = 2*sums + 12
 	}
-	values := s.eights() * s.rounds()
+	values := s.parts * s.eights() * s.rounds()
 	words := 4 * s.look * s.ahead * s.eights() // of states that are being read
 	if s.bounded() != 1 {
 		words += 16
@@ -119,7 +120,7 @@ func (s streaming) config(p driver.Properties) Config {
 	return Config{
 		spread: true, Order: ByLane, few: true, blocks: s.cluster, samples: s.samples, threads: s.threads(), shared: s.shared(), together: 1, cycles: s.cycles(p),
 		memory: s.memory(), variant: streamVariant, sizes: codegen.Constants(
-			"SPREAD", 1, "CLUSTER", s.cluster, "UNITS", s.units, "BAND", s.units, "SEQUENCES", s.samples, "SAMPLES", 8*s.eights(),
+			"SPREAD", 1, "CLUSTER", s.cluster, "UNITS", s.units, "BAND", s.units, "SEQUENCES", s.samples, "SAMPLES", 8*s.eights(), "PARTS", s.parts,
 			"SPLIT", s.split, "CHUNKS", s.chunks, "NEAR", s.near, "PASSING", s.streamed, "STAGE", s.stage, "RING", s.ring, "KEPT", keptInL2(s.streamed/s.stage, int64(s.cluster)*int64(s.half()*s.stage), s.kept, p), "LOOK", s.look, "AHEAD", s.ahead,
 			"EXACT", ints.FromBool(s.exact), "BOUNDED", s.bounded(),
 		),
@@ -140,9 +141,15 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 		for _, lanes := range c.choose("lanes", 32) {
 			for _, stage := range c.choose("stage", 1, 2) {
 				for _, ring := range c.choose("ring", 1, 2, 3, 4, 6, 8, 12) {
-					for _, look := range c.looks(min(samples, l.batch)) {
-						s := streaming{Layer: l, states: states, samples: min(samples, l.batch), split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"], look: look.pieces, ahead: look.ahead}
-						add(s.chosen(c, blocks))
+					for _, parts := range c.choose("parts", 1, 2) {
+						s := streaming{Layer: l, states: states, samples: min(samples, l.batch), parts: parts, split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"]}
+						if 8*(parts-1) >= s.samples { // parts without sequences
+							continue
+						}
+						for _, look := range c.looks(s.eights()) {
+							s.look, s.ahead = look.pieces, look.ahead
+							add(s.chosen(c, blocks))
+						}
 					}
 				}
 			}
@@ -161,7 +168,7 @@ func (s streaming) chosen(c *Chooser, blocks int) (Config, string) {
 	}
 	t := s.config(c.Properties)
 	t.Knobs["samples"] = c.choose("samples", t.samples)[0]
-	for _, name := range []string{"ring", "stage", "near", "far", "kept", "look", "ahead"} {
+	for _, name := range []string{"ring", "stage", "near", "far", "parts", "kept", "look", "ahead"} {
 		if v := c.Knobs[name]; v != 0 {
 			t.Knobs[name] = v
 		}
@@ -189,11 +196,11 @@ type look struct {
 	ahead  int // portions of so many pieces that it reads at the same time from then on, 2 at least
 }
 
-// looks lists how a warp may read the states of so many sequences: those of few many pieces
-// at a time, or fewer, which leaves more of the L2 cache's rate to weights.
-func (c *Chooser) looks(samples int) (all []look) {
+// looks lists how a warp may read the states of so many eights of sequences: those of one
+// many pieces at a time, or fewer, which leaves more of the L2 cache's rate to weights.
+func (c *Chooser) looks(eights int) (all []look) {
 	usual := []look{{1, 2}}
-	if samples <= 8 {
+	if eights == 1 {
 		usual = []look{{manyPieces, 2}, {2, 3}}
 	}
 	for _, l := range usual {
