@@ -141,7 +141,7 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 		for _, lanes := range c.choose("lanes", 32) {
 			for _, stage := range c.choose("stage", 1, 2) {
 				for _, ring := range c.choose("ring", 1, 2, 3, 4, 6, 8, 12) {
-					for _, parts := range c.choose("parts", 1, 2) {
+					for _, parts := range c.choose("parts", 1) {
 						s := streaming{Layer: l, states: states, samples: min(samples, l.batch), parts: parts, split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"]}
 						if 8*(parts-1) >= s.samples { // parts without sequences
 							continue
