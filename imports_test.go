@@ -13,8 +13,8 @@ var layers = [][]string{
 	{"rnn/cell", "rnn/knob"},
 	{"rnn/schedule", "rnn/graph"},
 	{"rnn", "rnn/torch", "device", "device/cpu", "device/devicetest", "device/worker", "device/cuda"},
-	{"impl", "results", "model"},
-	{"tuner", "plots"},
+	{"impl", "results", "model", "train/data"},
+	{"tuner", "plots", "train"},
 	{"experiments"},
 	{"report"},
 	{"cmd"},
@@ -34,8 +34,10 @@ var forbidden = [][2]string{ // importer, imported
 	{"results", "rnn"},    //
 	{"report", "tuner"},   // so are pages
 	{"report", "device"},  //
-	{"model", "device"},   // the model answers for machines that nobody has
-	{"model", "results"},  //
+	{"train/data", "device"},
+	{"train/data", "rnn"},
+	{"model", "device"},  // the model answers for machines that nobody has
+	{"model", "results"}, //
 	{"tuner/grid", "device"},
 	{"tuner/config", "device"},
 }

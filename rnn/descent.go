@@ -31,10 +31,11 @@ func NewDescent(d *Data, o Optimizer) *Descent {
 // Step computes the answer and changes the parameters: Optimizer.Rates has the numbers'
 // meaning. It returns the mean loss, 0 without an output layer.
 func (s *Descent) Step(rate, limit float64) float64 {
-	answer := Reference(s.Data)
+	answer, o := Reference(s.Data), s.Optimizer
+	o.LossScale = 0 // double precision has room
 	s.iterations++
 	var rates []float64
-	for _, v := range s.Optimizer.Rates(s.iterations, rate, 1, limit) {
+	for _, v := range o.Rates(s.iterations, rate, limit) {
 		rates = append(rates, float64(v))
 	}
 	loss, sum := 0.0, 0.0
@@ -101,4 +102,15 @@ func mean(values []float64) float64 {
 		sum += v
 	}
 	return sum / float64(max(1, len(values)))
+}
+
+// ClearStates sets the states before the first step to 0.
+func (d *Data) ClearStates() {
+	for _, t := range d.tensors {
+		for _, s := range d.Problem.Cell.States {
+			if t.perSequence && strings.HasPrefix(t.name, s+"0_l") {
+				clear(t.values)
+			}
+		}
+	}
 }

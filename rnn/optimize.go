@@ -21,6 +21,10 @@ type Optimizer struct {
 	// finite nothing changes.
 	Norm bool
 
+	// LossScale multiplies the loss, so that small gradients have a place in 16 bits; 0 is 1.
+	// Parameters change as if it were 1.
+	LossScale float64
+
 	// Carry begins each run with the states after the last step of the run before:
 	// truncated backpropagation through time.
 	Carry bool
@@ -37,8 +41,17 @@ func (o Optimizer) Check() error {
 		return fmt.Errorf("rnn: beta2 is %g: it must be at least 0 and below 1", o.Beta2)
 	case o.Rule == schedule.Adam && !(o.Epsilon > 0 && o.Epsilon <= 1):
 		return fmt.Errorf("rnn: epsilon is %g: it must be above 0 and at most 1", o.Epsilon)
+	case !(o.LossScale >= 0 && o.LossScale <= 1<<30):
+		return fmt.Errorf("rnn: the loss's scale is %g: it must be at most 2³⁰, or 0 for none", o.LossScale)
 	}
 	return nil
+}
+
+func (o Optimizer) scale() float64 {
+	if o.LossScale == 0 {
+		return 1
+	}
+	return o.LossScale
 }
 
 // moments is how many values are kept of each parameter.
@@ -85,6 +98,7 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 		return nil, nil, fmt.Errorf("%s: %w: training keeps states from run to run, not steps: set history to 0", t.Name(), schedule.ErrHistory)
 	}
 	plan.PrepareInRuns()
+	plan.ScaleLosses(float32(o.scale()))
 	plan.update(o)
 	if o.Carry {
 		plan.carry()
@@ -167,11 +181,11 @@ func (p *Plan) update(o Optimizer) {
 	p.Updates = u
 }
 
-// Rates are those of iteration t, which counts from 1: a learning rate, the scale of the loss
-// (see Plan.LossScale) and the largest norm of the gradients, 0 for no limit.
-func (o Optimizer) Rates(t int, rate, scale, limit float64) []float32 {
+// Rates are those of iteration t, which counts from 1: a learning rate and the largest norm
+// of the gradients, 0 for no limit.
+func (o Optimizer) Rates(t int, rate, limit float64) []float32 {
 	out := make([]float32, schedule.RateColumns)
-	out[schedule.Rate], out[schedule.Unscale], out[schedule.Limit] = float32(rate), float32(1/scale), float32(limit)
+	out[schedule.Rate], out[schedule.Unscale], out[schedule.Limit] = float32(rate), float32(1/o.scale()), float32(limit)
 	if o.Rule == schedule.Adam {
 		out[schedule.Rate] = float32(rate / (1 - math.Pow(o.Beta1, float64(t))))
 		out[schedule.Root] = float32(1 / math.Sqrt(1-math.Pow(o.Beta2, float64(t))))
@@ -208,4 +222,21 @@ func (u *Updates) Begin(mem Memory, d *Data) error {
 		}
 	}
 	return nil
+}
+
+// FirstStates are the matrices whose first rows are the states before the first step, by name.
+func (p *Plan) FirstStates() map[string]*schedule.Matrix {
+	out := map[string]*schedule.Matrix{}
+	if w := p.Whole; w != nil {
+		for i, s := range p.Cell.States {
+			out[s+"0"] = w.First[i]
+		}
+		return out
+	}
+	for l, y := range p.Layer {
+		for i, s := range p.Cell.States {
+			out[fmt.Sprintf("%s0_l%d", s, l)] = y.State[i]
+		}
+	}
+	return out
 }

@@ -17,7 +17,7 @@ import (
 func optimizers() []rnn.Optimizer {
 	return []rnn.Optimizer{
 		{Rule: schedule.SGD},
-		{Rule: schedule.SGD, Beta1: 0.9, Norm: true},
+		{Rule: schedule.SGD, Beta1: 0.9, Norm: true, LossScale: 1024},
 		{Rule: schedule.Adam, Beta1: 0.9, Beta2: 0.99, Epsilon: 0.25, Norm: true},
 	}
 }
@@ -97,7 +97,7 @@ func trained(d device.Device, plan *rnn.Plan, s *schedule.Schedule, data *rnn.Da
 		return nil, err
 	}
 	for i := range iterations {
-		if err := prog.Write(plan.Updates.Rates, o.Rates(i+1, learningRate, 1, normLimit)); err != nil {
+		if err := prog.Write(plan.Updates.Rates, o.Rates(i+1, learningRate, normLimit)); err != nil {
 			return nil, err
 		}
 		if _, err := prog.Run(1); err != nil {

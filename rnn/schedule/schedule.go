@@ -275,6 +275,16 @@ func (b *Builder) PrepareInRuns() {
 	b.s.Nodes, b.s.Prepare = append(first, b.s.Nodes...), nil
 }
 
+// ScaleLosses multiplies the gradients of all losses: small ones have no place in 16 bits.
+func (b *Builder) ScaleLosses(by float32) {
+	for i, n := range b.s.Nodes {
+		if loss, ok := n.Op.(SoftmaxLoss); ok && loss.Grad {
+			loss.Scale *= by
+			b.s.Nodes[i].Op = loss
+		}
+	}
+}
+
 // once checks op and counts what it takes, or returns the same one of a short
 // while ago, for which that is done.
 func (b *Builder) once(op Op) Op {

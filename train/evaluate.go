@@ -1,0 +1,128 @@
+package train
+
+import (
+	"errors"
+
+	"rnnbench/device"
+	"rnnbench/rnn"
+	"rnnbench/rnn/schedule"
+	"rnnbench/train/data"
+)
+
+// An Evaluator measures a network that is being trained on data that it is not trained on.
+type Evaluator struct {
+	plan      *rnn.Plan
+	program   device.Program
+	source    data.Source
+	x, target []float32
+	batches   int
+}
+
+// Score is what a network makes of data: the mean loss of all steps, and the share of steps whose
+// class is the most likely one, or among the 5 or 20 most likely.
+type Score struct {
+	Loss              float64
+	Top1, Top5, Top20 float64
+}
+
+// NewEvaluator readies forward passes of t's network over so many minibatches of source.
+func (t *Trainer) NewEvaluator(source data.Source, batches int) (*Evaluator, error) {
+	if got, want := source.Shape(), t.Source.Shape(); got != want {
+		return nil, errors.New("train: the data to evaluate on has another shape than the data to train on")
+	}
+	p := t.Problem
+	p.Pass = rnn.Forward
+	plan, s, err := rnn.Layout(t.Technique, p, nil)
+	if err != nil {
+		return nil, err
+	}
+	program, err := t.Device.Compile(s, nil)
+	if err != nil {
+		return nil, err
+	}
+	e := &Evaluator{plan: plan, program: program, source: source, batches: batches}
+	e.x, e.target = make([]float32, plan.X.Elements()), make([]float32, plan.Head.Target.Elements())
+	return e, nil
+}
+
+func (e *Evaluator) Close() error { return e.program.Close() }
+
+// Evaluate scores the parameters that t has now.
+func (e *Evaluator) Evaluate(t *Trainer) (Score, error) {
+	into := e.plan.Inputs()
+	for _, one := range t.plan.Updates.Trained {
+		values := make([]float32, one.Param.Elements())
+		if err := errors.Join(t.program.Read(one.Param, values), e.program.Write(into[one.Name], values)); err != nil {
+			return Score{}, err
+		}
+	}
+	if err := errors.Join(e.clear(), e.program.Prepare()); err != nil {
+		return Score{}, err
+	}
+	var s Score
+	for range e.batches {
+		if err := e.batch(&s); err != nil {
+			return Score{}, err
+		}
+	}
+	for _, v := range []*float64{&s.Loss, &s.Top1, &s.Top5, &s.Top20} {
+		*v /= float64(e.batches)
+	}
+	return s, nil
+}
+
+// clear sets the states before the first step to 0.
+func (e *Evaluator) clear() error {
+	for _, m := range e.plan.FirstStates() {
+		rows := m.Rows
+		if e.plan.Whole == nil {
+			rows = e.plan.Batch
+		}
+		if err := e.program.Write(m, make([]float32, rows*m.Cols)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch adds the score of a minibatch.
+func (e *Evaluator) batch(s *Score) error {
+	h := e.plan.Head
+	e.source.Next(e.x, e.target)
+	if err := errors.Join(e.program.Write(e.plan.X, e.x), e.program.Write(h.Target, e.target)); err != nil {
+		return err
+	}
+	if _, err := e.program.Run(1); err != nil {
+		return err
+	}
+	loss, prob := make([]float32, h.Loss.Elements()), make([]float32, h.Prob.Elements())
+	if err := errors.Join(e.program.Read(h.Loss, loss), e.program.Read(h.Prob, prob)); err != nil {
+		return err
+	}
+	s.Loss += mean(loss)
+	s.rank(h.Prob, prob, e.target)
+	return nil
+}
+
+// rank adds the shares of rows whose class is among the most likely ones. Classes that are as
+// likely count as more likely: a network that tells nothing apart is not right.
+func (s *Score) rank(of *schedule.Matrix, prob, target []float32) {
+	each := 1 / float64(of.Rows)
+	for i := range of.Rows {
+		row := prob[i*of.Cols : (i+1)*of.Cols]
+		class, above := int(target[i]), 0
+		if row[class] != row[class] {
+			continue // no number is no answer
+		}
+		for j, p := range row {
+			if j != class && p >= row[class] {
+				above++
+			}
+		}
+		for k, v := range map[int]*float64{1: &s.Top1, 5: &s.Top5, 20: &s.Top20} {
+			if above < k {
+				*v += each
+			}
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rnnbench/rnn"
+	"rnnbench/rnn/schedule"
+)
+
+// An Optimizer is a rule with the numbers that do not change while training.
+type Optimizer struct {
+	rnn.Optimizer
+	Rate float64 // learning rate
+	Clip float64 // largest norm of all gradients, to which larger ones are cut; 0: no limit
+}
+
+// usual are the settings of each rule where nothing else is said.
+var usual = map[schedule.Rule]map[string]float64{
+	schedule.SGD:  {"lr": 0.1, "momentum": 0, "clip": 0, "scale": 0},
+	schedule.Adam: {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "clip": 0, "scale": 0},
+}
+
+// OptimizerHelp is a line of help on each rule.
+func OptimizerHelp() []string {
+	return []string{
+		"sgd:lr=0.1:momentum=0:clip=0:scale=0",
+		"adam:lr=0.001:beta1=0.9:beta2=0.999:eps=1e-08:clip=0:scale=0 (Kingma & Ba, arXiv:1412.6980)",
+	}
+}
+
+// ParseOptimizer reads a rule with settings, such as adam:lr=1e-3:clip=1.
+// Scale is that of the loss; 0 is 1,024 in fp16 and 1 elsewhere.
+func ParseOptimizer(spec string, p rnn.Precision) (Optimizer, error) {
+	name, rest, _ := strings.Cut(spec, ":")
+	rule := schedule.Rule(slices.Index(schedule.Rules(), name))
+	if rule < 0 {
+		return Optimizer{}, fmt.Errorf("there is no optimiser %q: choose one of %s", name, strings.Join(schedule.Rules(), ", "))
+	}
+	set := map[string]float64{}
+	for k, v := range usual[rule] {
+		set[k] = v
+	}
+	for _, part := range strings.FieldsFunc(rest, func(r rune) bool { return r == ':' }) {
+		key, text, ok := strings.Cut(part, "=")
+		if _, known := set[key]; !known || !ok {
+			return Optimizer{}, fmt.Errorf("%s has no setting %q: write it as %s", name, part, OptimizerHelp()[rule])
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= 0 && v <= 1e9) {
+			return Optimizer{}, fmt.Errorf("%s: %s is %q: it must be a number that is not negative", name, key, text)
+		}
+		set[key] = v
+	}
+	o := Optimizer{Rate: set["lr"], Clip: set["clip"], Optimizer: rnn.Optimizer{
+		Rule: rule, Beta1: set["beta1"] + set["momentum"], Beta2: set["beta2"], Epsilon: set["eps"], LossScale: set["scale"],
+	}}
+	if o.LossScale == 0 && p == rnn.FP16 {
+		o.LossScale = 1024
+	}
+	o.Norm = o.Clip > 0 || p == rnn.FP16 || p == rnn.BF16
+	if o.Rate == 0 {
+		return o, fmt.Errorf("%s: lr is 0: nothing would change", name)
+	}
+	return o, o.Check()
+}
+
+// String spells o as ParseOptimizer reads it.
+func (o Optimizer) String() string {
+	values := map[string]float64{
+		"lr": o.Rate, "clip": o.Clip, "momentum": o.Beta1, "beta1": o.Beta1, "beta2": o.Beta2, "eps": o.Epsilon, "scale": o.LossScale,
+	}
+	text := o.Rule.String()
+	for _, key := range []string{"lr", "momentum", "beta1", "beta2", "eps", "clip", "scale"} {
+		was, has := usual[o.Rule][key]
+		if v := values[key]; has && (key == "lr" || v != was) {
+			text += ":" + key + "=" + strconv.FormatFloat(v, 'g', -1, 64)
+		}
+	}
+	return text
+}

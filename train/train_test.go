@@ -1,0 +1,226 @@
+package train_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/train"
+	"rnnbench/train/data"
+)
+
+// An echo asks for the symbol of the step before.
+type echo struct {
+	batch, steps int
+	onehot, on   bool
+	seed, at     uint64
+}
+
+const symbols = 5
+
+func (e *echo) Shape() data.Shape {
+	return data.Shape{Input: symbols, OneHot: e.onehot, Output: symbols, Continues: e.on}
+}
+
+func (e *echo) Next(x, target []float32) {
+	rng := rand.New(rand.NewPCG(e.seed, e.at))
+	e.at++
+	clear(x)
+	before := make([]int, e.batch)
+	for i := range e.steps * e.batch {
+		n := rng.IntN(symbols)
+		if e.onehot {
+			x[i] = float32(n)
+		} else {
+			x[i*symbols+n] = 1
+		}
+		target[i] = float32(before[i%e.batch])
+		before[i%e.batch] = n
+	}
+}
+
+func (e *echo) State() []byte { return binary.LittleEndian.AppendUint64(nil, e.at) }
+func (e *echo) Restore(b []byte) error {
+	if len(b) != 8 {
+		return errors.New("no position")
+	}
+	e.at = binary.LittleEndian.Uint64(b)
+	return nil
+}
+
+func open(t *testing.T) device.Device {
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// setup is a network that learns to echo.
+func setup(t *testing.T, d device.Device, tech, optimizer string, precision rnn.Precision) train.Setup {
+	o, err := train.ParseOptimizer(optimizer, precision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return train.Setup{
+		Device: d, Technique: impl.Lookup(tech), Optimizer: o, Seed: 1,
+		Problem: rnn.Problem{Cell: cell.GRU, Hidden: 16, Layers: 1, Batch: 4, Steps: 8, Precision: precision},
+		Source:  &echo{batch: 4, steps: 8, seed: 7},
+	}
+}
+
+func newTrainer(t *testing.T, s train.Setup) *train.Trainer {
+	tr, err := train.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr
+}
+
+func step(t *testing.T, tr *train.Trainer, n int) float64 {
+	loss, err := tr.Step(context.Background(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loss
+}
+
+// TestTrainerLearns: each optimiser learns the task, also with weights of 16 bits, and what it has
+// learnt holds on other data.
+func TestTrainerLearns(t *testing.T) {
+	d := open(t)
+	for _, c := range []struct {
+		tech, optimizer string
+		precision       rnn.Precision
+	}{
+		{"persistent", "adam:lr=0.02", rnn.FP32},
+		{"cudnnstyle", "adam:lr=0.02:clip=0.5", rnn.FP16},
+		{"scc", "sgd:lr=1:momentum=0.9:clip=1", rnn.BF16},
+	} {
+		tr := newTrainer(t, setup(t, d, c.tech, c.optimizer, c.precision))
+		first := step(t, tr, 1)
+		last := step(t, tr, 249)
+		if tr.Iterations() != 250 || math.Abs(first-math.Log(symbols)) > 0.3 || !(last < 0.3) {
+			t.Errorf("%v: the loss is %.3f, and %.3f after %d iterations", c, first, last, tr.Iterations())
+		}
+		e, err := tr.NewEvaluator(&echo{batch: 4, steps: 8, seed: 8}, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		score, err := e.Evaluate(tr)
+		if err != nil || !(score.Loss < 0.5) || score.Top1 < 0.8 || score.Top5 != 1 || score.Top20 != 1 {
+			t.Errorf("%v: on other data: %+v, %v", c, score, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCheckpoint: training goes on from a checkpoint as if it had never stopped.
+func TestCheckpoint(t *testing.T) {
+	d, path := open(t), filepath.Join(t.TempDir(), "c.npz")
+	for _, precision := range []rnn.Precision{rnn.FP32, rnn.BF16} {
+		for _, continues := range []bool{false, true} {
+			s := setup(t, d, "persistent", "adam:lr=0.02", precision)
+			s.Source = &echo{batch: 4, steps: 8, seed: 7, on: continues, onehot: continues}
+			whole := newTrainer(t, s)
+			step(t, whole, 5)
+			if err := whole.Save(path); err != nil {
+				t.Fatal(err)
+			}
+			want := step(t, whole, 7)
+			s.Source, s.Seed = &echo{batch: 4, steps: 8, seed: 7, on: continues, onehot: continues}, 99
+			again := newTrainer(t, s)
+			step(t, again, 1)
+			if err := again.Load(path); err != nil {
+				t.Fatal(err)
+			}
+			if got := step(t, again, 7); got != want || again.Iterations() != 12 || again.Took() <= 0 {
+				t.Errorf("%v, continues %v: the loss after a checkpoint is %v, else %v; %d iterations", precision, continues, got, want, again.Iterations())
+			}
+		}
+	}
+}
+
+// TestCheckpointRefused: a file that is broken, or of something else, is refused in a sentence,
+// and training goes on.
+func TestCheckpointRefused(t *testing.T) {
+	d, dir := open(t), t.TempDir()
+	s := setup(t, d, "naive", "sgd", rnn.FP32)
+	tr := newTrainer(t, s)
+	good := filepath.Join(dir, "good.npz")
+	if err := tr.Save(good); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, b []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	larger, faster := s, s
+	larger.Problem.Hidden, larger.Source = 17, &echo{batch: 4, steps: 8}
+	faster.Optimizer.Rate, faster.Source = 7, &echo{batch: 4, steps: 8}
+	flipped := append([]byte{}, data...)
+	flipped[len(data)/2] ^= 0xff
+	for name, c := range map[string]struct {
+		tr   *train.Trainer
+		path string
+		want string
+	}{
+		"none":          {tr, filepath.Join(dir, "none.npz"), "cannot be read"},
+		"empty":         {tr, write("empty.npz", nil), "cannot be read"},
+		"half":          {tr, write("half.npz", data[:len(data)/2]), "cannot be read"},
+		"flipped":       {tr, write("flipped.npz", flipped), "array"},
+		"other network": {newTrainer(t, larger), good, "another network"},
+		"other rate":    {newTrainer(t, faster), good, "not by sgd:lr=7"},
+	} {
+		if err := c.tr.Load(c.path); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		step(t, c.tr, 1)
+	}
+}
+
+// TestParseOptimizer: what is spelled reads back; what makes no sense is refused.
+func TestParseOptimizer(t *testing.T) {
+	for spec, want := range map[string]string{
+		"adam": "adam:lr=0.001", "adam:lr=1e-2:beta1=0.5:clip=2": "adam:lr=0.01:beta1=0.5:clip=2", "sgd:momentum=0.9": "sgd:lr=0.1:momentum=0.9",
+	} {
+		o, err := train.ParseOptimizer(spec, rnn.FP32)
+		if err != nil || o.String() != want {
+			t.Errorf("%s is %s, %v, not %s", spec, o, err, want)
+			continue
+		}
+		if again, err := train.ParseOptimizer(o.String(), rnn.FP32); err != nil || again != o {
+			t.Errorf("%s reads back as %+v, %v, not %+v", o, again, err, o)
+		}
+	}
+	for _, bad := range []string{"", "adm", "adam:lr", "adam:lr=x", "adam:momentum=0.9", "sgd:lr=0", "sgd:lr=-1", "adam:beta2=1", "adam:eps=0", "sgd:lr=NaN"} {
+		if o, err := train.ParseOptimizer(bad, rnn.FP32); err == nil {
+			t.Errorf("%q is accepted: %+v", bad, o)
+		}
+	}
+	if o, err := train.ParseOptimizer("adam", rnn.FP16); err != nil || o.LossScale != 1024 || !o.Norm {
+		t.Errorf("in fp16: %+v, %v", o, err)
+	}
+}

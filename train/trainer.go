@@ -1,0 +1,149 @@
+// Package train trains networks: it feeds minibatches to a device whose runs are
+// iterations, reads the loss now and then, and keeps checkpoints.
+//
+// Techniques and devices do not know of it: see rnn.LayoutTraining.
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"rnnbench/device"
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
+	"rnnbench/train/data"
+)
+
+// A Setup is what is trained, how and on what.
+type Setup struct {
+	Device      device.Device
+	Technique   rnn.Technique
+	Problem     rnn.Problem // its pass is Train; input and output are the source's
+	Knobs       knob.Params // of the technique
+	DeviceKnobs knob.Params
+	Optimizer   Optimizer
+	Seed        uint64 // of the first parameters
+	Source      data.Source
+}
+
+// A Trainer is a network on a device that is being trained. It is for one goroutine.
+type Trainer struct {
+	Setup
+	plan       *rnn.Plan
+	program    device.Program
+	feed       *feed
+	iterations int
+	took       time.Duration // of all iterations, feeding and reading included
+	position   []byte        // of the source, after the last iteration
+	loss       []float32     // buffer
+}
+
+// New compiles the network and writes its first parameters: uniform in ±1/√H, as PyTorch
+// draws them, with states of 0.
+func New(s Setup) (*Trainer, error) {
+	shape := s.Source.Shape()
+	s.Problem.Pass, s.Problem.Input, s.Problem.OneHot, s.Problem.Output = rnn.Train, shape.Input, shape.OneHot, shape.Output
+	s.Optimizer.Carry = shape.Continues
+	plan, sched, err := rnn.LayoutTraining(s.Technique, s.Problem, s.Knobs, s.Optimizer.Optimizer)
+	if err != nil {
+		return nil, err
+	}
+	program, err := s.Device.Compile(sched, s.DeviceKnobs)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trainer{Setup: s, plan: plan, program: program, loss: make([]float32, plan.Head.Loss.Elements())}
+	if err := t.begin(); err != nil {
+		return nil, errors.Join(err, program.Close())
+	}
+	t.position = s.Source.State()
+	t.feed = t.newFeed()
+	return t, nil
+}
+
+func (t *Trainer) newFeed() *feed {
+	return newFeed(t.Source, t.plan.X.Elements(), t.plan.Head.Target.Elements())
+}
+
+// begin writes the first parameters.
+func (t *Trainer) begin() error {
+	first := rnn.NewData(t.Problem, t.Seed, 1, "zeros")
+	first.ClearStates()
+	return errors.Join(t.plan.Write(t.program, first), t.plan.Updates.Begin(t.program, first), t.program.Prepare())
+}
+
+// Close frees what the trainer holds on its device.
+func (t *Trainer) Close() error {
+	t.feed.close()
+	return t.program.Close()
+}
+
+// Iterations is how many there were, those before a checkpoint included.
+func (t *Trainer) Iterations() int { return t.iterations }
+
+// Took is the time of all iterations: feeding, training and reading the loss.
+func (t *Trainer) Took() time.Duration { return t.took }
+
+// Step makes n iterations and returns the mean loss of the last one.
+func (t *Trainer) Step(ctx context.Context, n int) (loss float64, err error) {
+	start := time.Now()
+	defer func() { t.took += time.Since(start) }()
+	for range n {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		if err := t.once(); err != nil {
+			return 0, err
+		}
+	}
+	if err := t.program.Read(t.plan.Head.Loss, t.loss); err != nil {
+		return 0, err
+	}
+	return mean(t.loss), nil
+}
+
+// once makes an iteration.
+func (t *Trainer) once() error {
+	m := t.feed.next()
+	rates := t.Optimizer.Rates(t.iterations+1, t.Optimizer.Rate, t.Optimizer.Clip)
+	err := errors.Join(t.program.Write(t.plan.X, m.x), t.program.Write(t.plan.Head.Target, m.target), t.program.Write(t.plan.Updates.Rates, rates))
+	if err == nil {
+		_, err = t.program.Run(1)
+	}
+	if err != nil {
+		return fmt.Errorf("iteration %d: %w", t.iterations+1, err)
+	}
+	t.iterations++
+	t.position = append(t.position[:0], m.state...)
+	t.feed.recycle(m)
+	return nil
+}
+
+func mean(values []float32) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += float64(v)
+	}
+	return sum / float64(max(1, len(values)))
+}
+
+// kept are the matrices that a checkpoint holds, by name: parameters, moments and, where they
+// are carried, states.
+func (t *Trainer) kept() map[string]*schedule.Matrix {
+	all := map[string]*schedule.Matrix{}
+	for _, one := range t.plan.Updates.Trained {
+		all[one.Name] = one.Param
+		for i, m := range one.Moment {
+			all[fmt.Sprintf("%s.moment%d", one.Name, i+1)] = m
+		}
+	}
+	if t.Optimizer.Carry {
+		for name, m := range t.plan.FirstStates() {
+			all[name] = m
+		}
+	}
+	return all
+}
