@@ -74,6 +74,9 @@ func (v *view) scale() Scale {
 // xAxis spaces sizes by their logarithm, as sweeps do, and has ticks where they
 // were measured.
 func (v *view) xAxis() Axis {
+	if v.x.Progress {
+		return Axis{Title: capital(v.x.Title), Scale: Linear}
+	}
 	a := Axis{Title: capital(v.x.Title), Format: quantity.Size, Spell: quantity.Size}
 	for _, r := range v.recs {
 		if n, ok := v.x.Number(r); ok {

@@ -21,7 +21,8 @@ type Manifest struct {
 	Environment Environment     `json:"env"`
 	Devices     []Device        `json:"devices"`
 	Plan        Plan            `json:"plan"`
-	Winners     []Winner        `json:"winners,omitempty"` // what a tune chose at each point; absent: no tune
+	Training    *TrainingPlan   `json:"training,omitempty"` // what a run of train learns, and until when; absent: another run
+	Winners     []Winner        `json:"winners,omitempty"`  // what a tune chose at each point; absent: no tune
 
 	PID      int            `json:"pid"` // of the process that wrote last
 	Started  time.Time      `json:"started"`

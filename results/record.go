@@ -177,6 +177,7 @@ type Record struct {
 	Energy    *Energy    `json:"energy"`
 	Rival     *Rival     `json:"rival"`
 	Lengths   *Lengths   `json:"lengths"`
+	Training  *Training  `json:"training"` // null: the pass alone was timed
 }
 
 // Impl is a technique with its settings.
@@ -320,6 +321,9 @@ func (r *Record) Key() string {
 	}
 	for _, n := range names {
 		b.WriteString(":" + n + "=" + strconv.Itoa(r.Impl.Knobs[n]))
+	}
+	if t := r.Training; t != nil {
+		fmt.Fprintf(&b, "|%s|%s|%d", t.Data, t.Optimizer, t.Iterations)
 	}
 	return b.String()
 }

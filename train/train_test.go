@@ -91,8 +91,9 @@ func newTrainer(t *testing.T, s train.Setup) *train.Trainer {
 }
 
 func step(t *testing.T, tr *train.Trainer, n int) float64 {
-	loss, err := tr.Step(context.Background(), n)
-	if err != nil {
+	err := tr.Step(context.Background(), n)
+	loss, unread := tr.Loss()
+	if err = errors.Join(err, unread); err != nil {
 		t.Fatal(err)
 	}
 	return loss

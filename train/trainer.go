@@ -87,18 +87,25 @@ func (t *Trainer) Iterations() int { return t.iterations }
 // Took is the time of all iterations: feeding, training and reading the loss.
 func (t *Trainer) Took() time.Duration { return t.took }
 
-// Step makes n iterations and returns the mean loss of the last one.
-func (t *Trainer) Step(ctx context.Context, n int) (loss float64, err error) {
+// Step makes n iterations.
+func (t *Trainer) Step(ctx context.Context, n int) error {
 	start := time.Now()
 	defer func() { t.took += time.Since(start) }()
 	for range n {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return err
 		}
 		if err := t.once(); err != nil {
-			return 0, err
+			return err
 		}
 	}
+	return nil
+}
+
+// Loss is the mean loss of the last iteration.
+func (t *Trainer) Loss() (float64, error) {
+	start := time.Now()
+	defer func() { t.took += time.Since(start) }()
 	if err := t.program.Read(t.plan.Head.Loss, t.loss); err != nil {
 		return 0, err
 	}

@@ -22,6 +22,8 @@ type Axis struct {
 	Letter  string // the short form, as in H=512; empty: the value says enough alone
 	Numeric bool
 
+	Progress bool // of training: a record a place, with no sizes to prefer for ticks
+
 	text   func(r *results.Record) string
 	number func(r *results.Record) (float64, bool)
 }
@@ -183,6 +185,9 @@ func AxisOf(name string, recs []results.Record) (Axis, error) {
 	all := Axes()
 	if i := slices.IndexFunc(all, func(a Axis) bool { return a.Name == name }); i >= 0 {
 		return all[i], nil
+	}
+	if a, ok := progressAxis(name); ok {
+		return a, nil
 	}
 	known := make([]string, 0, len(all))
 	for _, a := range all {

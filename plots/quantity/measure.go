@@ -136,6 +136,16 @@ func Measures() []Measure {
 			}
 			return 100 * r.Floor.Seconds
 		})},
+		training("loss", "loss of the minibatch", "nats", func(t *results.Training) (float64, bool) { return t.Loss, true }),
+		training("held-out", "loss on held-out data", "nats", func(t *results.Training) (float64, bool) {
+			if t.HeldOut == nil {
+				return 0, false
+			}
+			return t.HeldOut.Loss, true
+		}),
+		top("top1", "1", func(s *results.Score) float64 { return s.Top1 }),
+		top("top5", "5", func(s *results.Score) float64 { return s.Top5 }),
+		top("top20", "20", func(s *results.Score) float64 { return s.Top20 }),
 		{Name: "memory", Title: "memory", Unit: "B", Key: "mem_bytes", Less: true, Scaled: true,
 			of: func(r, _ *results.Record) (Interval, bool) {
 				m := float64(r.Work.Memory)

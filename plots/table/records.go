@@ -129,6 +129,15 @@ func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, 
 	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.Floor != nil }) {
 		measures = append(measures, "floor")
 	}
+	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.Training != nil }) {
+		t.column(Column{Name: "iterations", Key: "iterations", Right: true}, func(r *results.Record) Cell {
+			if r.Training == nil {
+				return Cell{}
+			}
+			return Number(float64(r.Training.Iterations), strconv.Itoa(r.Training.Iterations))
+		})
+		measures = append(measures, "loss", "held-out")
+	}
 	if !base.Empty() {
 		measures = append(measures, "speedup")
 	}
@@ -256,6 +265,8 @@ func heading(m quantity.Measure, baseline string) string {
 		return "% of peak"
 	case "floor":
 		return "% of floor"
+	case "loss", "held-out":
+		return m.Name
 	case "speedup":
 		return "over " + baseline
 	}

@@ -16,3 +16,16 @@ type Shape struct {
 	Output    int
 	Continues bool
 }
+
+// Options are what a source is opened for.
+type Options struct {
+	Batch, Steps int
+	Seed         uint64
+	Held         bool
+}
+
+// Open is a stand-in.
+func Open(spec string, o Options) (Source, error) { return nil, nil }
+
+// Names is a stand-in.
+func Names() []string { return nil }

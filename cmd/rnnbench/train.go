@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rnnbench/plots/table"
+	"rnnbench/results"
+	"rnnbench/rnn"
+	"rnnbench/train"
+	"rnnbench/train/data"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/plan"
+	"rnnbench/tuner/progress"
+)
+
+// trainFlags are the flags of train.
+type trainFlags struct {
+	sweepFlags
+	want results.TrainingPlan
+	time time.Duration
+}
+
+func trainCommand(p *program) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "train [flags]",
+		Short:   "Train networks and record how the loss falls",
+		GroupID: "measure",
+		Long: `Train trains a network by each technique on a task, from the same first weights
+and on the same minibatches. It records the loss, and that on held-out data, against
+iterations and time. A checkpoint is kept with each record. Ctrl-C loses nothing;
+--resume goes on from the checkpoint bit for bit.
+
+Tasks:
+` + indented(data.Names()) + `
+
+Optimisers, with their usual settings:
+` + indented(train.OptimizerHelp()) + `
+clip limits the norm of all gradients; 0 is no limit. scale multiplies the loss, so that
+small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
+		Example: `  rnnbench train --data copy:delay=20 -H 128 -B 32 -T 60 --iterations 2000
+  rnnbench train --data text --cell lstm,sru -H 256 --optimizer adam:lr=2e-3:clip=1
+  rnnbench train --impl naive,persistent --precision bf16 --device cuda:0 --time 2m
+  rnnbench train --resume out
+  rnnbench plot --x wall --y loss -f loss.svg`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	f := &trainFlags{}
+	addGroup(cmd, "Training", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.want.Data, "data", "copy", "`TASK` to learn, with its options")
+		fs.StringVar(&f.want.Optimizer, "optimizer", "adam", "`RULE` by which weights change, with its settings")
+		fs.IntVar(&f.want.Iterations, "iterations", 1000, "stop after `N` iterations; 0: no limit")
+		fs.DurationVar(&f.time, "time", 0, "stop after this `TIME` of training; 0: no limit")
+		fs.Float64Var(&f.want.Loss, "loss", 0, "stop at this `LOSS`, in nats, on held-out data if that is evaluated")
+		fs.IntVar(&f.want.Every, "every", 0, "write a record and a checkpoint every `N` iterations (default: 20 records)")
+		fs.IntVar(&f.want.Batches, "held-out", 4, "evaluate `N` held-out minibatches with each record; 0: none")
+	})
+	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(fs *pflag.FlagSet) {
+		for _, name := range []string{"hidden", "batch", "steps", "layers"} {
+			f.add(fs, name, "LIST", map[string]string{"hidden": "H", "batch": "B", "steps": "T"}[name])
+		}
+		f.add(fs, "cell", "LIST", "")
+		f.add(fs, "precision", "LIST", "")
+	})
+	addGroup(cmd, "Techniques", func(fs *pflag.FlagSet) {
+		f.add(fs, "impl", "LIST", "")
+		f.add(fs, "skip-impl", "LIST", "")
+		f.wisdomFlags(fs)
+	})
+	f.measure(cmd, "seed", "point-timeout", "isolate")
+	f.device(cmd)
+	f.source(cmd)
+	f.trainRunFlags(cmd)
+	progressFlag(p, cmd)
+	f.format = "table"
+	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
+		fs.VarP(choice{&f.format, "format", recordFormats()}, "format", "o", "how to print: "+strings.Join(recordFormats(), ", "))
+	})
+	completeGrid(cmd)
+	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error { return trainAll(ctx, p, cmd, f) })
+}
+
+// trainRunFlags are those of the run that is made.
+func (f *trainFlags) trainRunFlags(cmd *cobra.Command) {
+	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.resume, "resume", "", "resume a `RUN`: its folder, its id, or a results folder (its latest run)")
+		f.add(fs, "out", "DIR", "")
+		f.add(fs, "label", "WORD", "")
+		fs.BoolVar(&f.hideHost, "no-hostname", false, "omit the host name from the run")
+	})
+}
+
+// indented are lines of a help text.
+func indented(lines []string) string { return "  " + strings.Join(lines, "\n  ") }
+
+// stops takes the limits of the command line, on top of those of the run that is resumed.
+func (f *trainFlags) stops(cmd *cobra.Command, was *results.TrainingPlan) error {
+	given := cmd.Flags().Changed
+	f.want.Time = f.time.Seconds()
+	if was != nil {
+		if given("data") && f.want.Data != was.Data || given("optimizer") && f.want.Optimizer != was.Optimizer {
+			return errors.New("--resume goes on with the task and the optimiser of the run: omit --data and --optimizer")
+		}
+		want := *was
+		for name, set := range map[string]func(){
+			"iterations": func() { want.Iterations = f.want.Iterations }, "time": func() { want.Time = f.want.Time },
+			"loss": func() { want.Loss = f.want.Loss }, "every": func() { want.Every = f.want.Every }, "held-out": func() { want.Batches = f.want.Batches },
+		} {
+			if given(name) {
+				set()
+			}
+		}
+		f.want = want
+	} else if !given("iterations") && (given("time") || given("loss")) {
+		f.want.Iterations = 0
+	}
+	w := f.want
+	switch {
+	case w.Iterations < 0 || w.Time < 0 || w.Every < 0 || w.Batches < 0:
+		return errors.New("--iterations, --time, --every and --held-out cannot be negative")
+	case w.Iterations == 0 && w.Time == 0 && w.Loss <= 0:
+		return errors.New("training would never stop: set --iterations, --time or --loss")
+	}
+	if w.Every == 0 {
+		f.want.Every = 100
+		if w.Iterations > 0 {
+			f.want.Every = max(1, w.Iterations/20)
+		}
+	}
+	return nil
+}
+
+func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags) error {
+	for name, value := range map[string]string{"pass": "train", "history": "none"} {
+		f.values[name] = &texts{list: []string{value}}
+	}
+	if f.values["impl"].list == nil && f.resume == "" {
+		f.values["impl"].list = []string{autoName}
+	}
+	c, err := f.resolve(p)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	var before *results.Manifest
+	var was *results.TrainingPlan
+	if f.resume != "" {
+		if c, before, err = f.resumed(p, c.Dir); err != nil {
+			return misused(cmd, err)
+		}
+		if was = before.Training; was == nil {
+			return usage(fmt.Errorf("run %s is not a run of train", before.Run), "rnnbench sweep --resume "+f.resume)
+		}
+	}
+	if err := f.stops(cmd, was); err != nil {
+		return misused(cmd, err)
+	}
+	if err := askedBy(f.want.Data, c.Grid.Axes); err != nil {
+		return misused(cmd, err)
+	}
+	env := environment(f.hideHost)
+	b, err := p.open(&f.settings, c)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	defer b.Close()
+	q, err := planFor(p, c.Grid, b)
+	if err != nil {
+		return misused(cmd, err)
+	}
+	q.Kind = "train " + f.want.Data + " " + f.want.Optimizer
+	if before != nil {
+		if differs := q.Mismatch(*before, b.record()); differs != "" {
+			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume to start a new run")
+		}
+	}
+	if err := f.checkOptimizer(q); err != nil {
+		return misused(cmd, err)
+	}
+	tellChoices(p, q.Specs())
+	resume := ""
+	if before != nil {
+		resume = runPath(f.resume, c.Dir)
+	}
+	run, err := begin(p, c, b, q, resume, env)
+	if err != nil {
+		return err
+	}
+	if err := run.Update(func(m *results.Manifest) { m.Training = &f.want }); err != nil {
+		return err
+	}
+	return f.carryOutTraining(ctx, p, trainJob{bench: b, plan: q, want: f.want, seed: c.Measure.Seed, run: run})
+}
+
+// askedBy sets the axes that a task decides.
+func askedBy(spec string, axes map[string]string) error {
+	source, err := data.Open(spec, data.Options{Batch: 1, Steps: 1 << 12})
+	if err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
+	s := source.Shape()
+	axes["input"], axes["output"], axes["onehot"] = strconv.Itoa(s.Input), strconv.Itoa(s.Output), strconv.FormatBool(s.OneHot)
+	return nil
+}
+
+// checkOptimizer reads the optimiser for each precision, before anything begins.
+func (f *trainFlags) checkOptimizer(q plan.Plan) error {
+	return q.Each(func(at results.Point, _ []grid.Spec) error {
+		_, err := train.ParseOptimizer(f.want.Optimizer, rnn.Precision(slices.Index(rnn.Precisions(), at.Precision)))
+		if err != nil {
+			return fmt.Errorf("--optimizer: %w", err)
+		}
+		return nil
+	})
+}
+
+// carryOutTraining trains all, closes the run and prints the last record of each.
+func (f *trainFlags) carryOutTraining(ctx context.Context, p *program, j trainJob) error {
+	show := progress.New(p.progressOptions(0), nil)
+	ctx, stop := interruptible(ctx, show)
+	defer stop()
+	err := j.all(ctx, p)
+	show.Close()
+	last := j.last
+	code, outcome := exitCode(last, err, false, false)
+	if bad := j.run.Finish(code); bad != nil && outcome == nil {
+		return bad
+	}
+	p.note("records and checkpoints in %s", j.run.Dir())
+	if len(last) > 0 {
+		if err := f.printLast(p, last); err != nil {
+			return err
+		}
+	}
+	if outcome == nil {
+		return nil
+	}
+	hint := strings.Join(reasons(last), "; ")
+	if code == exitInterrupted {
+		hint = "rnnbench train --resume " + j.run.Dir() + " resumes the run"
+	}
+	return &failure{code, outcome, hint}
+}
+
+// printLast prints how far each network came.
+func (f *trainFlags) printLast(p *program, last []results.Record) error {
+	if f.format == "jsonl" || f.format == "benchfmt" {
+		return records(p, last, f.format, "")
+	}
+	t, err := table.Records(last, "")
+	if err != nil {
+		return err
+	}
+	return t.Write(p.out, f.format, p.style())
+}
+
+// checkpointOf is where a run keeps the checkpoint of its i-th network.
+func checkpointOf(run *results.Run, i int) string {
+	return filepath.Join(run.Dir(), fmt.Sprintf("checkpoint-%d.npz", i+1))
+}

@@ -1,0 +1,79 @@
+package quantity
+
+import (
+	"strconv"
+
+	"rnnbench/results"
+)
+
+// Axes of training are asked for by name: along them the records of one network lie one
+// behind the other.
+var progressAxes = []struct {
+	name, title string
+	value       func(t *results.Training) float64
+}{
+	{"wall", "seconds of training", func(t *results.Training) float64 { return t.Wall }},
+	{"iterations", "iterations", func(t *results.Training) float64 { return float64(t.Iterations) }},
+	{"frames", "frames: steps of all sequences", func(t *results.Training) float64 { return float64(t.Frames) }},
+}
+
+// ProgressAxes names the axes of training.
+func ProgressAxes() []string {
+	var names []string
+	for _, a := range progressAxes {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+func progressAxis(name string) (Axis, bool) {
+	for _, a := range progressAxes {
+		if a.name != name {
+			continue
+		}
+		return Axis{Name: name, Title: a.title, Numeric: true, Progress: true,
+			text: func(r *results.Record) string {
+				if r.Training == nil {
+					return "none"
+				}
+				return strconv.FormatFloat(a.value(r.Training), 'g', -1, 64)
+			},
+			number: func(r *results.Record) (float64, bool) {
+				if r.Training == nil {
+					return 0, false
+				}
+				return a.value(r.Training), true
+			}}, true
+	}
+	return Axis{}, false
+}
+
+// training is a measure of how well a network has been trained: less is better.
+func training(name, title, unit string, of func(t *results.Training) (float64, bool)) Measure {
+	return Measure{Name: name, Title: title, Unit: unit, Key: key(name), Less: true, of: func(r, _ *results.Record) (Interval, bool) {
+		if r.Training == nil || r.Status != results.OK {
+			return Interval{}, false
+		}
+		v, ok := of(r.Training)
+		return Interval{v, v, v}, ok
+	}}
+}
+
+func key(name string) string {
+	if name == "held-out" {
+		return "held_out_loss"
+	}
+	return name
+}
+
+// top is the share of held-out steps whose class is among the n most likely.
+func top(name, n string, of func(s *results.Score) float64) Measure {
+	m := training(name, "held-out steps whose class is among the "+n+" most likely", "%", func(t *results.Training) (float64, bool) {
+		if t.HeldOut == nil {
+			return 0, false
+		}
+		return 100 * of(t.HeldOut), true
+	})
+	m.Less = false
+	return m
+}

@@ -1,0 +1,32 @@
+package results
+
+// Training is how far a network had been trained when its record was written: a run of train
+// has a record each time. Stats are then of an iteration since the record before.
+type Training struct {
+	Iterations int     `json:"iterations"`
+	Wall       float64 `json:"wall_s"` // of all iterations: feeding, training and reading the loss
+	Frames     int64   `json:"frames"` // steps of all sequences so far
+	Loss       float64 `json:"loss"`   // mean over the last minibatch
+	HeldOut    *Score  `json:"held_out"`
+	Optimizer  string  `json:"optimizer"`
+	Data       string  `json:"data"`
+}
+
+// A Score is what a network makes of data that it is not trained on.
+type Score struct {
+	Loss  float64 `json:"loss"`
+	Top1  float64 `json:"top1"` // share of steps whose class is the most likely one,
+	Top5  float64 `json:"top5"` // or among the 5
+	Top20 float64 `json:"top20"`
+}
+
+// A TrainingPlan is what a run of train was asked for.
+type TrainingPlan struct {
+	Data       string  `json:"data"`
+	Optimizer  string  `json:"optimizer"`
+	Iterations int     `json:"iterations"` // at which training stops
+	Time       float64 `json:"time_s"`     // of iterations, in seconds, after which it stops; 0: never
+	Loss       float64 `json:"loss"`       // at which it stops, held-out where that is evaluated; 0: never
+	Every      int     `json:"every"`      // iterations from record to record
+	Batches    int     `json:"batches"`    // held-out minibatches that each record evaluates
+}

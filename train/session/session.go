@@ -1,0 +1,133 @@
+// Package session trains a network until it is to stop, writes a record now and then, and
+// keeps a checkpoint beside.
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"rnnbench/results"
+	"rnnbench/train"
+	"rnnbench/train/data"
+)
+
+// A Session is one network that is being trained.
+type Session struct {
+	Trainer    *train.Trainer
+	HeldOut    data.Source // nil: nothing is evaluated
+	Plan       results.TrainingPlan
+	Record     results.Record // what all records have in common
+	Checkpoint string         // file, which the session goes on from where there is one
+	Emit       func(*results.Record) error
+
+	evaluator *train.Evaluator
+	last      mark // of the latest record
+	loss      float64
+}
+
+// A mark is a moment of training.
+type mark struct {
+	iterations int
+	took       time.Duration
+}
+
+// Run trains until the plan says stop, or ctx ends: then it keeps a checkpoint too.
+func (s *Session) Run(ctx context.Context) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	if s.evaluator != nil {
+		defer s.evaluator.Close()
+	}
+	for !s.done() {
+		err := s.Trainer.Step(ctx, 1)
+		if errors.Is(err, context.Canceled) {
+			return errors.Join(err, s.Trainer.Save(s.Checkpoint))
+		}
+		if err != nil {
+			return err
+		}
+		if s.due() {
+			if err := s.report(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// begin goes on from the checkpoint, if there is one.
+func (s *Session) begin() error {
+	s.loss = math.Inf(1)
+	if _, err := os.Stat(s.Checkpoint); err == nil {
+		if err := s.Trainer.Load(s.Checkpoint); err != nil {
+			return err
+		}
+	}
+	s.last = s.now()
+	if s.HeldOut == nil {
+		return nil
+	}
+	var err error
+	s.evaluator, err = s.Trainer.NewEvaluator(s.HeldOut, s.Plan.Batches)
+	return err
+}
+
+func (s *Session) now() mark { return mark{s.Trainer.Iterations(), s.Trainer.Took()} }
+
+// done reports whether training is to stop.
+func (s *Session) done() bool {
+	n := s.now()
+	return s.Plan.Iterations > 0 && n.iterations >= s.Plan.Iterations || s.outOfTime(n) || s.loss <= s.Plan.Loss
+}
+
+func (s *Session) outOfTime(n mark) bool {
+	return s.Plan.Time > 0 && n.took.Seconds() >= s.Plan.Time
+}
+
+// due reports whether a record is to be written: at each multiple, and at the end.
+func (s *Session) due() bool {
+	n := s.now()
+	return n.iterations%s.Plan.Every == 0 || n.iterations == s.Plan.Iterations || s.outOfTime(n)
+}
+
+// report reads the loss, evaluates, and writes a record and a checkpoint.
+func (s *Session) report() error {
+	loss, err := s.Trainer.Loss()
+	if err != nil {
+		return err
+	}
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return fmt.Errorf("the loss is %v after %d iterations: lower the learning rate, or limit gradients by clip=1", loss, s.Trainer.Iterations())
+	}
+	now := s.now()
+	r := s.Record
+	r.Time = time.Now().UTC().Truncate(time.Millisecond)
+	r.Training = &results.Training{
+		Iterations: now.iterations, Wall: now.took.Seconds(), Frames: int64(now.iterations) * int64(r.Point.Batch) * int64(r.Point.Steps),
+		Loss: loss, Optimizer: s.Plan.Optimizer, Data: s.Plan.Data,
+	}
+	s.loss = loss
+	if s.evaluator != nil {
+		score, err := s.evaluator.Evaluate(s.Trainer)
+		if err != nil {
+			return err
+		}
+		r.Training.HeldOut = &results.Score{Loss: score.Loss, Top1: score.Top1, Top5: score.Top5, Top20: score.Top20}
+		s.loss = score.Loss
+	}
+	iterations, each := now.iterations-s.last.iterations, (now.took - s.last.took).Seconds()
+	each /= float64(max(1, iterations))
+	r.Samples = &results.Samples{Iters: []int{iterations}, Wall: []float64{each}, Device: []float64{}}
+	r.Stats = &results.Stats{N: 1, Min: each, Q1: each, Median: each, Q3: each, Max: each, Mean: each, Level: 0.95, Stop: "max_rounds"}
+	r.Rate = &results.Rate{Flops: float64(r.Work.Flops) / each, Bytes: float64(r.Work.Bytes) / each}
+	s.last = now
+	if err := s.Emit(&r); err != nil {
+		return err
+	}
+	return s.Trainer.Save(s.Checkpoint)
+}
