@@ -158,6 +158,9 @@ func (d *Data) off(part float32, seed uint64) *Data {
 	return out
 }
 
+// Off returns d with all that are no symbols larger or smaller by a part of themselves.
+func (d *Data) Off(part float32, seed uint64) *Data { return d.off(part, seed) }
+
 // Get returns the values of a tensor. Rows of sequences are steps × Distinct.
 func (d *Data) Get(name string) []float32 {
 	for _, t := range d.tensors {

@@ -13,6 +13,10 @@ type Descent struct {
 	Optimizer Optimizer
 	Data      *Data // of the next iteration
 
+	// Fault, unless it is nil, changes gradients, by the names of parameters, before they are
+	// used: tests plant faults.
+	Fault func(name string, grad []float64)
+
 	iterations int
 	params     map[string][]float64
 	moments    map[string][][]float64
@@ -44,6 +48,9 @@ func (s *Descent) Step(rate, limit float64) float64 {
 			loss = mean(t.Values)
 		}
 		if s.trains(t.Name) {
+			if s.Fault != nil {
+				s.Fault(strings.TrimPrefix(t.Name, "grad_"), t.Values)
+			}
 			for _, g := range t.Values {
 				sum += g * g
 			}
