@@ -74,6 +74,8 @@ small gradients have a place in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 	})
 	addGroup(cmd, "Techniques", func(fs *pflag.FlagSet) {
 		f.add(fs, "impl", "LIST", "")
+		impl := fs.Lookup("impl")
+		impl.Usage = strings.Replace(impl.Usage, "(default all)", "(default auto)", 1)
 		f.add(fs, "skip-impl", "LIST", "")
 		f.wisdomFlags(fs)
 	})
@@ -183,7 +185,7 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume to start a new run")
 		}
 	}
-	if err := f.checkOptimizer(q); err != nil {
+	if err := f.checkPoints(q); err != nil {
 		return misused(cmd, err)
 	}
 	tellChoices(p, q.Specs())
@@ -212,12 +214,15 @@ func askedBy(spec string, axes map[string]string) error {
 	return nil
 }
 
-// checkOptimizer reads the optimiser for each precision, before anything begins.
-func (f *trainFlags) checkOptimizer(q plan.Plan) error {
+// checkPoints reads the optimiser and the task for each point, before anything begins.
+func (f *trainFlags) checkPoints(q plan.Plan) error {
 	return q.Each(func(at results.Point, _ []grid.Spec) error {
 		_, err := train.ParseOptimizer(f.want.Optimizer, rnn.Precision(slices.Index(rnn.Precisions(), at.Precision)))
 		if err != nil {
 			return fmt.Errorf("--optimizer: %w", err)
+		}
+		if _, err := data.Open(f.want.Data, data.Options{Batch: at.Batch, Steps: at.Steps}); err != nil {
+			return fmt.Errorf("--data: %w", err)
 		}
 		return nil
 	})

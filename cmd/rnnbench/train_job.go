@@ -69,7 +69,7 @@ func (j *trainJob) one(ctx context.Context, p *program, at results.Point, spec g
 // record is what all records of a network have in common.
 func (j *trainJob) record(l *tuner.Layout) results.Record {
 	r := results.Record{
-		Point: l.Point, Device: j.bench.info.Key, Status: results.OK, Warnings: []string{results.WarnFewRounds, results.WarnUnverified},
+		Point: l.Point, Device: j.bench.info.Key, Status: results.OK, Warnings: []string{},
 		Impl: results.Impl{Name: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: l.Spec.Choice},
 		Mode: results.Mode{Order: "sequential", Cache: "hot", Timer: "wall", Data: "normal", Seed: j.seed, Graph: l.DeviceKnobs["graph"] != 0},
 		Work: results.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
@@ -135,5 +135,5 @@ func trainingLine(r *results.Record) string {
 	if t.HeldOut != nil {
 		line += fmt.Sprintf(", held-out %.4f, top-1 %.1f %%", t.HeldOut.Loss, 100*t.HeldOut.Top1)
 	}
-	return line + ", " + quantity.SI(1/r.Stats.Median, "iterations/s")
+	return line + fmt.Sprintf(", %.4g iterations/s", 1/r.Stats.Median)
 }

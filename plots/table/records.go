@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -32,7 +33,7 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 				return c
 			}
 		}
-		return strings.Compare(x.Key(), y.Key())
+		return cmp.Or(iterations(x)-iterations(y), strings.Compare(x.Key(), y.Key()))
 	})
 	c := &recordColumns{builder[*results.Record]{Table: &Table{Title: title(all)}}}
 	c.points(all, axes)
@@ -48,6 +49,14 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 	c.Notes = append(c.Notes, quantity.Doubts(all)...)
 	c.Fold(all)
 	return c.Table, nil
+}
+
+// iterations is how many a network had been trained; 0: it was not.
+func iterations(r *results.Record) int {
+	if r.Training == nil {
+		return 0
+	}
+	return r.Training.Iterations
 }
 
 // points adds the axes. Those along which records differ have a heading.

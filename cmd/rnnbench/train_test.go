@@ -1,0 +1,91 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"rnnbench/results"
+)
+
+// little is a network and a task that take milliseconds.
+const little = "train --data copy:delay=2:length=2:symbols=3 -H 12 -B 4 -T 8 --cell gru --threads 1 --no-hostname --held-out 1"
+
+// TestTrain: networks of two techniques learn alike, and records, table and figure tell how the
+// loss falls.
+func TestTrain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, little+" --impl naive,persistent --precision fp32,bf16 --iterations 60 --every 20 --optimizer adam:lr=0.02:clip=1").want(t, exitDone,
+		[]string{"iterations", "held-out", "persistent", "skipped"}, []string{"iteration 60, loss", "iterations/s", "checkpoints in"})
+	_, recs, _, err := results.Read("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss := map[string][]float64{}
+	for _, r := range recs {
+		if r.Training == nil {
+			continue
+		}
+		key := r.Impl.Label + " " + r.Point.Precision
+		loss[key] = append(loss[key], r.Training.Loss)
+		if r.Training.HeldOut == nil || r.Training.Wall <= 0 || r.Training.Frames != int64(32*r.Training.Iterations) || r.Seconds() <= 0 {
+			t.Errorf("%s: %+v", key, *r.Training)
+		}
+	}
+	a, b := loss["naive fp32"], loss["persistent fp32"]
+	if len(a) != 3 || len(b) != 3 || len(loss["persistent bf16"]) != 3 || a[2] >= a[0] || a[2]-b[2] > 1e-3 || b[2]-a[2] > 1e-3 {
+		t.Errorf("losses are %v", loss)
+	}
+	rnnbench(t, "plot --x wall --y loss -f loss.svg").want(t, exitDone, nil, []string{"wrote loss.svg"})
+	rnnbench(t, "show -o csv").want(t, exitDone, []string{"held_out_loss", "iterations"}, nil)
+}
+
+// TestTrainResumes: a run goes on where it ended, as if it had not.
+func TestTrainResumes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := little + " --impl persistent --every 10 --optimizer sgd:lr=0.5:momentum=0.9"
+	rnnbench(t, line+" --iterations 40 --out whole").want(t, exitDone, nil, nil)
+	rnnbench(t, line+" --iterations 20 --out parts").want(t, exitDone, nil, nil)
+	rnnbench(t, "train --resume parts --iterations 40 --threads 1").want(t, exitDone, nil, []string{"iteration 40"})
+	end := func(dir string) float64 {
+		_, recs, _, err := results.Read(dir)
+		if err != nil || len(recs) != 4 {
+			t.Fatalf("%s has %d records: %v", dir, len(recs), err)
+		}
+		return recs[3].Training.Loss
+	}
+	if whole, parts := end("whole"), end("parts"); whole != parts {
+		t.Errorf("in one run the loss is %v, in two %v", whole, parts)
+	}
+	checkpoint, err := filepath.Glob("parts/*/checkpoint-1.npz")
+	if err != nil || len(checkpoint) != 1 {
+		t.Fatal(checkpoint, err)
+	}
+	if err := os.WriteFile(checkpoint[0], []byte("broken"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "train --resume parts --iterations 50 --threads 1").want(t, exitError, nil, []string{"checkpoint", "cannot be read"})
+}
+
+// TestTrainRefuses: mistakes are told before anything is trained.
+func TestTrainRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for flags, want := range map[string]string{
+		"--data coppy":               "choose one of copy",
+		"--data copy:delay=100 -T 8": "set steps to",
+		"--optimizer adamw":          "choose one of sgd, adam",
+		"--optimizer adam:lr=0":      "lr is 0",
+		"--iterations 0":             "would never stop",
+		"--iterations -1":            "cannot be negative",
+		"--every -1":                 "cannot be negative",
+		"--resume nothing":           "nothing",
+	} {
+		o := rnnbench(t, "train --threads 1 "+flags)
+		if o.code == exitDone || o.code == exitUsage != (flags != "--resume nothing") {
+			t.Errorf("train %s exits with %d", flags, o.code)
+		}
+		o.want(t, o.code, nil, []string{want})
+	}
+	rnnbench(t, "sweep --impl naive -H 4 -B 1 -T 2 --threads 1 "+quickly).want(t, exitDone, nil, nil)
+	rnnbench(t, "train --resume out").want(t, exitUsage, nil, []string{"not a run of train"})
+}

@@ -1,0 +1,247 @@
+package data_test
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/train/data"
+)
+
+// book is a text of two sentences, again and again, with other numbers.
+func book(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "book.txt")
+	text := ""
+	for i := range 60 {
+		text += fmt.Sprintf("The cat sat on mat %d. Größe: %d cm, said the cat!\n", i, i*i)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A minibatch is what Next fills.
+type minibatch struct{ x, target []float32 }
+
+func next(s data.Source, o data.Options) minibatch {
+	features := 1
+	if !s.Shape().OneHot {
+		features = s.Shape().Input
+	}
+	m := minibatch{make([]float32, o.Batch*o.Steps*features), make([]float32, o.Batch*o.Steps)}
+	for i := range m.x { // what is not written shows
+		m.x[i] = float32(math.NaN())
+	}
+	for i := range m.target {
+		m.target[i] = float32(math.NaN())
+	}
+	s.Next(m.x, m.target)
+	return m
+}
+
+func (m minibatch) equal(o minibatch) bool {
+	return slices.Equal(m.x, o.x) && slices.Equal(m.target, o.target)
+}
+
+func open(t *testing.T, spec string, o data.Options) data.Source {
+	t.Helper()
+	s, err := data.Open(spec, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// specs are one of each task.
+func specs(t *testing.T) []string {
+	return []string{"copy:delay=3:length=2:symbols=4", "adding", "text:file=" + book(t), "words:vocabulary=30:file=" + book(t)}
+}
+
+// TestSources: every symbol and class is in range; equal seeds give equal minibatches and
+// others do not; a source goes on from its position; held-out data are others.
+func TestSources(t *testing.T) {
+	o := data.Options{Batch: 3, Steps: 11, Seed: 5}
+	for _, spec := range specs(t) {
+		s, same := open(t, spec, o), open(t, spec, o)
+		shape := s.Shape()
+		var states [][]byte
+		var all []minibatch
+		for range 40 {
+			states = append(states, s.State())
+			m := next(s, o)
+			all = append(all, m)
+			if !m.equal(next(same, o)) {
+				t.Fatalf("%s: the same seed gives other data", spec)
+			}
+			for _, v := range m.target {
+				if !(v >= 0) || v >= float32(shape.Output) || v != float32(int(v)) {
+					t.Fatalf("%s: class %v of %d", spec, v, shape.Output)
+				}
+			}
+			for _, v := range m.x {
+				if !(v >= 0) || shape.OneHot && (v >= float32(shape.Input) || v != float32(int(v))) {
+					t.Fatalf("%s: input %v of %d", spec, v, shape.Input)
+				}
+			}
+		}
+		for _, i := range []int{39, 0, 17} {
+			if err := s.Restore(states[i]); err != nil || !next(s, o).equal(all[i]) {
+				t.Errorf("%s: from position %d on the data are others: %v", spec, i, err)
+			}
+		}
+		held := o
+		held.Held = true
+		if h := open(t, spec, held); h.Shape() != shape || next(h, o).equal(all[0]) {
+			t.Errorf("%s: held-out data are those to train on, or have another shape", spec)
+		}
+		if err := s.Restore([]byte{1}); err == nil {
+			t.Errorf("%s: a position of one byte is accepted", spec)
+		}
+	}
+}
+
+// TestFirstMinibatch holds the data to what they were: other data would be another task.
+func TestFirstMinibatch(t *testing.T) {
+	o := data.Options{Batch: 2, Steps: 8, Seed: 1}
+	want := []string{"fc9b209b", "86e794db", "65a6627a", "dbc26937"}
+	var got []string
+	for _, spec := range specs(t) {
+		h := fnv.New32a()
+		m := next(open(t, spec, o), o)
+		fmt.Fprintln(h, m.x, m.target)
+		got = append(got, fmt.Sprintf("%08x", h.Sum32()))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the first minibatches are %q, not %q", got, want)
+	}
+}
+
+// TestCopy: the symbols are asked for after the mark, in their order.
+func TestCopy(t *testing.T) {
+	o := data.Options{Batch: 2, Steps: 9, Seed: 3}
+	m := next(open(t, "copy:delay=3:length=2:symbols=4", o), o)
+	for b := range o.Batch {
+		at := func(v []float32, step int) float32 { return v[step*o.Batch+b] }
+		for step := range o.Steps {
+			x, target := at(m.x, step), at(m.target, step)
+			if seen := step == 2 || step == 3; seen != (x < 4) || (step == 7) != (x == 5) || (step >= 7) != (target < 4) {
+				t.Errorf("step %d of sequence %d is %v and asks for %v", step, b, x, target)
+			}
+		}
+		if at(m.x, 2) != at(m.target, 7) || at(m.x, 3) != at(m.target, 8) {
+			t.Errorf("sequence %d asks for other symbols than it shows: %v, %v", b, m.x, m.target)
+		}
+	}
+}
+
+// TestAdding: two values are marked, and the class is that of their sum.
+func TestAdding(t *testing.T) {
+	o := data.Options{Batch: 5, Steps: 10, Seed: 3}
+	m := next(open(t, "adding:classes=8", o), o)
+	for b := range o.Batch {
+		var sum float64
+		marks := 0
+		for step := range o.Steps {
+			if i := 2 * (step*o.Batch + b); m.x[i+1] == 1 {
+				sum, marks = sum+float64(m.x[i]), marks+1
+			}
+		}
+		if class := m.target[(o.Steps-1)*o.Batch+b]; marks != 2 || class != float32(int(sum*4)) {
+			t.Errorf("sequence %d: %d marks, a sum of %g and class %v", b, marks, sum, class)
+		}
+	}
+}
+
+// TestTextContinues: the target is the next input, also from minibatch to minibatch.
+func TestTextContinues(t *testing.T) {
+	o := data.Options{Batch: 2, Steps: 7}
+	s := open(t, "text:file="+book(t), o)
+	m := next(s, o)
+	for range 5 {
+		after := next(s, o)
+		all := append(slices.Clone(m.x), after.x...)
+		if !slices.Equal(m.target, all[o.Batch:][:len(m.target)]) {
+			t.Fatalf("after %v comes %v, and %v is asked for", m.x, after.x, m.target)
+		}
+		m = after
+	}
+}
+
+// TestOpenRefuses: what makes no sense is refused in a sentence that says what to do.
+func TestOpenRefuses(t *testing.T) {
+	path := book(t)
+	binary, same := filepath.Join(t.TempDir(), "binary"), filepath.Join(t.TempDir(), "same")
+	for name, content := range map[string]string{binary: "\xff\xfe\x00", same: strings.Repeat("a", 500)} {
+		if err := os.WriteFile(name, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := data.Options{Batch: 2, Steps: 20}
+	for spec, want := range map[string]string{
+		"": "no task", "coyp": "choose one of copy, adding", "copy:delay": "no option", "copy:delay=x": "whole number",
+		"copy:delay=30": "set steps to 40", "copy:symbols=1": "whole number", "adding:classes=1": "whole number", "words:vocabulary=1:file=" + path: "whole number",
+		"text:file=" + path + "x": "no such file", "text:file=" + binary: "UTF-8", "text:file=" + same: "different symbols",
+	} {
+		if _, err := data.Open(spec, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", spec, err, want)
+		}
+	}
+	for _, o := range []data.Options{{Batch: 500, Steps: 20}, {Batch: 2, Steps: 5000}, {Batch: 0, Steps: 5}} {
+		if _, err := data.Open("text:file="+path, o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+	if _, err := data.Open("adding", data.Options{Batch: 1, Steps: 1}); err == nil {
+		t.Error("one value is to be added")
+	}
+}
+
+// TestGoSources: without a file, text is that of Go's sources.
+func TestGoSources(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("GOROOT", root)
+	if _, err := data.Open("text", data.Options{Batch: 1, Steps: 5}); err == nil || !strings.Contains(err.Error(), "GOROOT") {
+		t.Errorf("without sources: %v", err)
+	}
+	if err := os.MkdirAll(filepath.Join(root, "src", "fmt"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"print.go": strings.Repeat("func Print() {}\n", 20), "print_test.go": "§", "doc.txt": "§"} {
+		if err := os.WriteFile(filepath.Join(root, "src", "fmt", name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := data.Open("text", data.Options{Batch: 1, Steps: 5})
+	if err != nil || s.Shape().Input != 14 {
+		t.Fatalf("sources: %v, %+v", err, s)
+	}
+}
+
+// FuzzOpen: whatever is spelled, the answer is a source whose minibatches are in range, or an
+// error.
+func FuzzOpen(f *testing.F) {
+	f.Add("copy:delay=2:length=1:symbols=3", 2, 9)
+	f.Add("adding:classes=3", 1, 2)
+	f.Add("words:file=:vocabulary=", 1, 1)
+	f.Fuzz(func(t *testing.T, spec string, batch, steps int) {
+		if strings.HasPrefix(spec, "text") || strings.HasPrefix(spec, "words") {
+			return // files of the machine
+		}
+		o := data.Options{Batch: batch % 8, Steps: steps % 64}
+		s, err := data.Open(spec, o)
+		if err != nil || s.Shape().Input > 100 {
+			return
+		}
+		for _, v := range next(s, o).target {
+			if !(v >= 0) || v >= float32(s.Shape().Output) {
+				t.Fatalf("%q: class %v of %d", spec, v, s.Shape().Output)
+			}
+		}
+	})
+}
