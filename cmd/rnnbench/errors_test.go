@@ -26,7 +26,7 @@ func TestUsageErrors(t *testing.T) {
 		{"sweep -hidden=3", "did you mean --hidden?"},
 		{"sweep -out x", "did you mean --out?"},
 		{"sweep -x", "sweep has no flag -x"},
-		{"show --hidden 3", "show has no flag --hidden: it belongs to explain, export, graph, model, sweep, tune, verify"},
+		{"show --hidden 3", "show has no flag --hidden: it belongs to explain, export, graph, model, sweep, train, tune, verify"},
 		{"sweep -H", "--hidden needs a value"},
 		{"sweep -H abc", `--hidden: "abc" is not a size`},
 		{"sweep --dry-run=maybe", `--dry-run: "maybe" must be true or false`},
