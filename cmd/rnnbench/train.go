@@ -166,15 +166,15 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 	if err := f.stops(cmd, was); err != nil {
 		return misused(cmd, err)
 	}
-	if err := askedBy(f.want.Data, c.Grid.Axes); err != nil {
-		return misused(cmd, err)
-	}
 	env := environment(f.hideHost)
 	b, err := p.open(&f.settings, c)
 	if err != nil {
 		return misused(cmd, err)
 	}
 	defer b.Close()
+	if err := askedBy(f.want.Data, c.Grid, b); err != nil {
+		return misused(cmd, err)
+	}
 	q, err := planFor(p, c.Grid, b)
 	if err != nil {
 		return misused(cmd, err)
@@ -204,12 +204,20 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 }
 
 // askedBy sets the axes that a task decides.
-func askedBy(spec string, axes map[string]string) error {
-	source, err := data.Open(spec, data.Options{Batch: 1, Steps: 1 << 12})
+func askedBy(spec string, r grid.Request, b *bench) error {
+	g, err := grid.New(r, b.vocabulary())
+	if err != nil {
+		return err
+	}
+	points, err := g.Points()
+	if err != nil || len(points) == 0 {
+		return err
+	}
+	source, err := data.Open(spec, data.Options{Batch: points[0].Batch, Steps: points[0].Steps})
 	if err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
-	s := source.Shape()
+	s, axes := source.Shape(), r.Axes
 	axes["input"], axes["output"], axes["onehot"] = strconv.Itoa(s.Input), strconv.Itoa(s.Output), strconv.FormatBool(s.OneHot)
 	return nil
 }

@@ -1,20 +1,20 @@
 package data
 
 import (
-	"fmt"
+	"errors"
 	"math/rand/v2"
 )
 
-// openAdding is the adding problem of Hochreiter & Schmidhuber 1997, section 5.4: of values between 0 and
-// 1, two are marked, one in either half. The last step asks which of so many equal intervals of
-// 0 to 2 their sum lies in. Other steps ask for a class of their own.
+// openAdding is the adding problem of Hochreiter & Schmidhuber 1997, section 5.4, of values from 0 to 1.
+// Two values are marked, one in each half. The last step asks for their sum, as one of equal
+// intervals between 0 and 2. All other steps ask for a class of their own.
 func openAdding(s settings, o Options) (Source, error) {
 	classes, err := s.whole("classes", 2, 1<<16)
 	if err != nil {
 		return nil, err
 	}
 	if o.Steps < 2 {
-		return nil, fmt.Errorf("two values are added, and there is 1 step: set steps to 2 or more")
+		return nil, errors.New("two values are added, but there is 1 step: set steps to 2 or more")
 	}
 	fill := func(rng *rand.Rand, o Options, x, target []float32) {
 		for i := range o.Steps * o.Batch {

@@ -1,12 +1,10 @@
 // Package data has tasks that networks are trained on. All are seeded: the same task, options
-// and seed give the same minibatches on any machine.
+// and seed give the same minibatches on any machine. The text that is read without a file is that
+// of the installed Go, so it depends on the version of Go.
 package data
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +19,8 @@ type Source interface {
 	// 1 classes. Row t·batch+b belongs to step t of sequence b.
 	Next(x, target []float32)
 
-	// State is where the source is after the last Next; Restore goes there, exactly.
+	// State is the position after the last Next, for a checkpoint. Restore returns to it, in a
+	// source opened with the same spec and options. Both are exact.
 	State() []byte
 	Restore(state []byte) error
 }
@@ -43,16 +42,21 @@ type Options struct {
 
 // A kind is one of the tasks.
 type kind struct {
-	name, usual, doc string
-	open             func(s settings, o Options) (Source, error)
+	name  string
+	usual string // its options and what they usually are
+	path  string // the option that may be spelled without its name; empty: none
+	doc   string
+	open  func(s settings, o Options) (Source, error)
 }
 
 func kinds() []kind {
 	return []kind{
-		{"copy", "delay=10:length=5:symbols=8", "remember symbols over a delay, then repeat them (Hochreiter & Schmidhuber 1997; Arjovsky et al. 2016)", openCopy},
-		{"adding", "classes=20", "add the two values that are marked (Hochreiter & Schmidhuber 1997), as one of some classes", openAdding},
-		{"text", "file=", "the next character of a text; without a file, of the sources of Go", openText},
-		{"words", "file=:vocabulary=10000", "the next word of a text; without a file, of the sources of Go", openWords},
+		{"copy", "delay=10:length=10:symbols=8", "", "remember symbols over a delay, then repeat them (Hochreiter & Schmidhuber 1997; Arjovsky et al. 2016)", openCopy},
+		{"adding", "classes=20", "", "add the two values that are marked (Hochreiter & Schmidhuber 1997), as one of some classes", openAdding},
+		{"text", "file=:vocabulary=255", "file", "the next character of a text; without a file, of Go's documentation and sources", openText},
+		{"words", "file=:vocabulary=10000", "file", "the next word of a text; without a file, of Go's documentation and sources", openWords},
+		{"events", "ahead=50:burnin=0:recordings=2000:threshold=16", "", "the event some way ahead, of a generated event camera that pans over digits", openEvents},
+		{"n-mnist", "dir=:ahead=50:burnin=0:recordings=2000", "dir", "the same of real N-MNIST recordings, in the folders Train and Test (Orchard et al. 2015)", openNMNIST},
 	}
 }
 
@@ -68,7 +72,7 @@ func Names() []string {
 // settings are the options of a task as spelled.
 type settings map[string]string
 
-// whole reads a whole number of at least least.
+// whole reads a whole number from least to most.
 func (s settings) whole(key string, least, most int) (int, error) {
 	n, err := strconv.Atoi(s[key])
 	if err != nil || n < least || n > most {
@@ -77,10 +81,17 @@ func (s settings) whole(key string, least, most int) (int, error) {
 	return n, nil
 }
 
-// Open returns the source that spec names, such as copy:delay=20 or text:file=book.txt.
+// mostRows bounds the steps of all sequences of a minibatch.
+const mostRows = 1 << 30
+
+// Open returns the source that spec names, such as copy:delay=20, text:book.txt or
+// words:book.txt:vocabulary=500.
 func Open(spec string, o Options) (Source, error) {
 	if o.Batch < 1 || o.Steps < 1 {
 		return nil, fmt.Errorf("a batch of %d sequences of %d steps: both must be at least 1", o.Batch, o.Steps)
+	}
+	if o.Batch > mostRows || o.Steps > mostRows/o.Batch {
+		return nil, fmt.Errorf("a batch of %d sequences of %d steps: together they must be at most %d", o.Batch, o.Steps, mostRows)
 	}
 	name, rest, _ := strings.Cut(spec, ":")
 	all := kinds()
@@ -92,20 +103,9 @@ func Open(spec string, o Options) (Source, error) {
 		}
 		return nil, fmt.Errorf("there is no task %q: choose one of %s", name, strings.Join(names, ", "))
 	}
-	s := settings{}
-	for part := range strings.SplitSeq(all[i].usual, ":") {
-		key, value, _ := strings.Cut(part, "=")
-		s[key] = value
-	}
-	for part := range strings.SplitSeq(rest, ":") {
-		if part == "" {
-			continue
-		}
-		key, value, ok := strings.Cut(part, "=")
-		if _, known := s[key]; !known || !ok {
-			return nil, fmt.Errorf("%s has no option %q: write it as %s:%s", name, part, name, all[i].usual)
-		}
-		s[key] = value
+	s, err := all[i].read(rest)
+	if err != nil {
+		return nil, err
 	}
 	source, err := all[i].open(s, o)
 	if err != nil {
@@ -114,36 +114,36 @@ func Open(spec string, o Options) (Source, error) {
 	return source, nil
 }
 
-// drawn is a task whose minibatches are drawn anew: its position is their number.
-type drawn struct {
-	Options
-	shape Shape
-	at    uint64
-	fill  func(rng *rand.Rand, o Options, x, target []float32)
-}
-
-// apart keeps held-out minibatches from being trained on.
-const apart = 1 << 63
-
-func (d *drawn) Shape() Shape { return d.shape }
-
-func (d *drawn) Next(x, target []float32) {
-	stream := d.at
-	if d.Held {
-		stream |= apart
+// read reads the options that follow a task's name. What names no option belongs to the path.
+func (k kind) read(spec string) (settings, error) {
+	s, set := settings{}, map[string]bool{}
+	for part := range strings.SplitSeq(k.usual, ":") {
+		key, value, _ := strings.Cut(part, "=")
+		s[key] = value
 	}
-	d.at++
-	clear(x)
-	clear(target)
-	d.fill(rand.New(rand.NewPCG(d.Seed, stream)), d.Options, x, target)
-}
-
-func (d *drawn) State() []byte { return binary.LittleEndian.AppendUint64(nil, d.at) }
-
-func (d *drawn) Restore(state []byte) error {
-	if len(state) != 8 {
-		return errors.New("the position is not one of this task")
+	if spec == "" {
+		return s, nil
 	}
-	d.at = binary.LittleEndian.Uint64(state)
-	return nil
+	var path []string
+	for part := range strings.SplitSeq(spec, ":") {
+		key, value, ok := strings.Cut(part, "=")
+		if _, known := s[key]; known && ok {
+			if set[key] {
+				return nil, fmt.Errorf("%s: option %s is set twice", k.name, key)
+			}
+			s[key], set[key] = value, true
+			continue
+		}
+		if k.path == "" {
+			return nil, fmt.Errorf("%s has no option %q: write it as %s:%s", k.name, part, k.name, k.usual)
+		}
+		path = append(path, part)
+	}
+	if path != nil {
+		if set[k.path] {
+			return nil, fmt.Errorf("%s: option %s is set twice", k.name, k.path)
+		}
+		s[k.path] = strings.Join(path, ":")
+	}
+	return s, nil
 }

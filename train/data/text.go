@@ -5,19 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// A text is a sequence of symbols, each of which is to be told from those before. Each
-// sequence of a batch reads a stretch of its own, from minibatch to minibatch.
+// A text is a sequence of symbols. Each is to be predicted from those before. Each sequence of a
+// batch reads a stretch of its own, from minibatch to minibatch, and then begins again.
 type text struct {
 	Options
 	shape   Shape
@@ -25,18 +19,9 @@ type text struct {
 	at      int // of the first sequence, below the length of a stretch
 }
 
-// openText reads characters. The rarest of more than 255 count as one.
+// openText reads characters, or bytes if the text is not in UTF-8.
 func openText(s settings, o Options) (Source, error) {
-	read, err := readText(s["file"])
-	if err != nil {
-		return nil, err
-	}
-	return newText([]rune(read), 255, o)
-}
-
-// openWords reads words: letters and digits in a row, or any other character but space.
-func openWords(s settings, o Options) (Source, error) {
-	size, err := s.whole("vocabulary", 2, 1<<20)
+	size, err := s.whole("vocabulary", 1, 1<<20)
 	if err != nil {
 		return nil, err
 	}
@@ -44,57 +29,118 @@ func openWords(s settings, o Options) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newText(words(read), size-1, o)
+	return newText(characters(read), size, o)
 }
 
-func words(read string) []string {
-	var all []string
-	inside := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
-	for read != "" {
-		r, n := utf8.DecodeRuneInString(read)
-		if inside(r) {
-			if n = strings.IndexFunc(read, func(r rune) bool { return !inside(r) }); n < 0 {
-				n = len(read)
-			}
-		}
-		if !unicode.IsSpace(r) {
-			all = append(all, read[:n])
-		}
-		read = read[n:]
+func characters(read string) []rune {
+	if utf8.ValidString(read) {
+		return []rune(read)
+	}
+	all := make([]rune, len(read))
+	for i := range all {
+		all[i] = rune(read[i])
 	}
 	return all
 }
 
-// newText numbers what a text consists of, the most frequent first; all beyond so many share a
-// number. The last tenth is held out.
-func newText[T cmp.Ordered](parts []T, most int, o Options) (Source, error) {
-	count := map[T]int{}
-	for _, p := range parts {
-		count[p]++
+// openWords reads words: letters, digits and underscores in a row, or any other character but space.
+func openWords(s settings, o Options) (Source, error) {
+	size, err := s.whole("vocabulary", 1, 1<<20)
+	if err != nil {
+		return nil, err
 	}
-	order := slices.SortedFunc(maps.Keys(count), func(a, b T) int { return cmp.Or(count[b]-count[a], cmp.Compare(a, b)) })
-	number := map[T]int32{}
-	for i, p := range order {
-		number[p] = int32(min(i, most))
+	read, err := readText(s["file"])
+	if err != nil {
+		return nil, err
 	}
-	size := min(len(order), most+1)
-	if size < 2 {
-		return nil, fmt.Errorf("the text has %d different symbols: at least 2 are needed", size)
-	}
-	symbols := make([]int32, len(parts))
-	for i, p := range parts {
-		symbols[i] = number[p]
-	}
-	cut := len(symbols) - len(symbols)/10
-	if symbols = symbols[:cut]; o.Held {
-		symbols = make([]int32, 0, len(parts)-cut)
-		for _, p := range parts[cut:] {
-			symbols = append(symbols, number[p])
+	return newText(words(read), size, o)
+}
+
+func words(read string) []string {
+	var all []string
+	begin := -1 // of the word that the last character belongs to
+	for i, r := range read {
+		inside := inWord(r)
+		if !inside && begin >= 0 {
+			all = append(all, read[begin:i])
+			begin = -1
+		}
+		switch {
+		case inside && begin < 0:
+			begin = i
+		case !inside && !unicode.IsSpace(r):
+			_, n := utf8.DecodeRuneInString(read[i:]) // of a broken character, one byte
+			all = append(all, read[i:i+n])
 		}
 	}
+	if begin >= 0 {
+		all = append(all, read[begin:])
+	}
+	return all
+}
+
+func inWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+	}
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
+}
+
+// newText numbers the parts of a text. The last tenth is held out. The most frequent of the rest
+// get a number each, and all others share one.
+func newText[T cmp.Ordered](parts []T, vocabulary int, o Options) (Source, error) {
+	cut := len(parts) - len(parts)/10
+	number := map[T]int32{} // in order of appearance
+	symbols := make([]int32, len(parts))
+	var different []T
+	var count []int
+	for i, p := range parts {
+		n, known := number[p]
+		if !known {
+			n = int32(len(different))
+			number[p], different, count = n, append(different, p), append(count, 0)
+		}
+		if symbols[i] = n; i < cut {
+			count[n]++
+		}
+	}
+	var order []int32 // by frequency
+	for n, c := range count {
+		if c > 0 {
+			order = append(order, int32(n))
+		}
+	}
+	if len(order) < 2 {
+		return nil, fmt.Errorf("the text has %d different symbols to train on: at least 2 are needed", len(order))
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(count[b]-count[a], cmp.Compare(different[a], different[b]))
+	})
+	order = order[:min(vocabulary, len(order))]
+	rank := slices.Repeat([]int32{int32(len(order))}, len(different))
+	for i, n := range order {
+		rank[n] = int32(i)
+	}
+	if o.Held {
+		symbols = symbols[cut:]
+	} else {
+		symbols = symbols[:cut]
+	}
+	for i, n := range symbols {
+		symbols[i] = rank[n]
+	}
+	return openStreams(symbols, len(order)+1, o)
+}
+
+// openStreams divides symbols among the sequences of a batch.
+func openStreams(symbols []int32, size int, o Options) (Source, error) {
 	t := &text{Options: o, shape: Shape{Input: size, OneHot: true, Output: size, Continues: true}, symbols: symbols}
 	if t.stretch() < o.Steps+1 {
-		return nil, fmt.Errorf("the text has %d symbols to read: %d sequences of %d steps take %d", len(symbols), o.Batch, o.Steps, o.Batch*(o.Steps+1))
+		part := "to train on"
+		if o.Held {
+			part = "held out"
+		}
+		return nil, fmt.Errorf("the text has %d symbols %s, but %d sequences of %d steps take %d: name a longer text, or set fewer steps or a smaller batch", len(symbols), part, o.Batch, o.Steps, o.Batch*(o.Steps+1))
 	}
 	return t, nil
 }
@@ -129,69 +175,4 @@ func (t *text) Restore(state []byte) error {
 	}
 	t.at = int(at)
 	return nil
-}
-
-// readText reads a file, or without one the sources of Go's standard library.
-func readText(path string) (string, error) {
-	if path != "" {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return "", err
-		}
-		if !utf8.Valid(data) {
-			return "", fmt.Errorf("%s is no text in UTF-8", path)
-		}
-		return string(data), nil
-	}
-	root, err := sources()
-	if err != nil {
-		return "", err
-	}
-	return readTree(root)
-}
-
-// sources is the folder of Go's standard library.
-func sources() (string, error) {
-	root := os.Getenv("GOROOT")
-	if root == "" {
-		out, err := exec.Command("go", "env", "GOROOT").Output()
-		if err != nil {
-			return "", errors.New("the sources of Go are not found: set GOROOT, or name a text, as in text:file=book.txt")
-		}
-		root = strings.TrimSpace(string(out))
-	}
-	return filepath.Join(root, "src"), nil
-}
-
-// mostText is how much of a tree is read, in bytes.
-const mostText = 8 << 20
-
-// readTree reads the Go files of the packages below root, but for tests, in the order of their
-// names.
-func readTree(root string) (string, error) {
-	var b strings.Builder
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case b.Len() >= mostText:
-			return fs.SkipAll
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "vendor" || d.Name() == "cmd"):
-			return fs.SkipDir
-		case d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if err == nil && utf8.Valid(data) {
-			b.Write(data)
-		}
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("the sources of Go cannot be read: %w: set GOROOT, or name a text, as in text:file=book.txt", err)
-	}
-	if b.Len() == 0 {
-		return "", fmt.Errorf("%s has no sources of Go: set GOROOT, or name a text, as in text:file=book.txt", root)
-	}
-	return b.String(), nil
 }

@@ -1,0 +1,83 @@
+package data
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+)
+
+// pixels is how many pixels N-MNIST's sensor has along each side.
+const pixels = 34
+
+// An Event says that the brightness of a pixel has risen or fallen by a threshold.
+type Event struct {
+	X, Y uint8
+	On   bool   // risen
+	Time uint32 // microseconds
+}
+
+// symbol numbers events by pixel, twice: falls, then rises.
+func (e Event) symbol() uint16 {
+	s := uint16(e.Y)*pixels + uint16(e.X)
+	if e.On {
+		s += pixels * pixels
+	}
+	return s
+}
+
+// A camera sees a digit and moves as N-MNIST's does: along a triangle, in three saccades.
+type camera struct {
+	threshold int // inked dots of a pixel by which its brightness changes
+}
+
+// path has the corners of the triangle, in dots.
+var path = [4][2]int{{0, 0}, {24, 48}, {48, 0}, {0, 0}}
+
+// saccade is how long one takes, in microseconds. Each has so many moves.
+const saccade, moves = 100_000, 48
+
+// record is what the camera emits of a random digit. It depends on rng alone.
+func (c camera) record(rng *rand.Rand) ([]Event, error) {
+	all, err := fonts()
+	if err != nil {
+		return nil, err
+	}
+	font, digit, size := all[rng.IntN(len(all))], rng.IntN(10), fine*(22+rng.IntN(9))
+	lines, err := outline(font, digit, size)
+	if err != nil {
+		return nil, err
+	}
+	const side = pixels*fine + moves
+	place := func() int { return side/2 + rng.IntN(4*fine+1) - 2*fine }
+	return c.pan(draw(lines, side, place(), place()), rng), nil
+}
+
+// pan moves over p. Each pixel remembers the brightness at which it last emitted an event.
+func (c camera) pan(p *picture, rng *rand.Rand) []Event {
+	var events []Event
+	var last [pixels * pixels]int
+	for i := range last {
+		last[i] = p.ink(i%pixels*fine+path[0][0], i/pixels*fine+path[0][1])
+	}
+	for s := range len(path) - 1 {
+		from, to := path[s], path[s+1]
+		for m := 1; m <= moves; m++ {
+			x, y := from[0]+(to[0]-from[0])*m/moves, from[1]+(to[1]-from[1])*m/moves
+			begin := s*saccade + (m-1)*saccade/moves
+			for i := range last {
+				now := p.ink(i%pixels*fine+x, i/pixels*fine+y)
+				for now-last[i] >= c.threshold || last[i]-now >= c.threshold {
+					on := now > last[i]
+					last[i] += c.threshold
+					if !on {
+						last[i] -= 2 * c.threshold
+					}
+					at := begin + rng.IntN(saccade/moves)
+					events = append(events, Event{uint8(i % pixels), uint8(i / pixels), on, uint32(at)})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.Time, b.Time) })
+	return events
+}
